@@ -1,0 +1,240 @@
+/*
+ * Holds the source tree to the include table of docs/decisions/001-layer-includes.md: reads every
+ * `#include "layer/..."` of src/ and fails on a pair that the table does not name. It sees text only: what arrives
+ * through a permitted header is not followed, and #if is not evaluated.
+ */
+#include <check.h>
+#include <gio/gio.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct
+{
+  const char *layer;
+  const char *includes; /* words, or "*" */
+} LayerRule;
+
+static const LayerRule rules[] = {
+  { "base", "" },
+  { "engine", "base" },
+  { "cluster", "base engine" },
+  { "workload", "base" },
+  { "kernel", "workload cluster" },
+  { "collective", "cluster" },
+  { "schedule", "base workload" },
+  { "strategy", "schedule workload" },
+  { "replay", "base engine cluster workload kernel collective schedule strategy" },
+  { "analysis", "replay" },
+  { "report", "analysis" },
+  { "bench", "" },
+  { "cli", "base engine cluster workload kernel collective schedule strategy replay analysis report" },
+};
+
+static const LayerRule *
+rule_find (const char *layer)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (rules); i++)
+    if (g_str_equal (rules[i].layer, layer))
+      return &rules[i];
+  return NULL;
+}
+
+static gboolean
+rule_allows (const LayerRule *rule, const char *target)
+{
+  g_auto (GStrv) words = g_strsplit (rule->includes, " ", -1);
+
+  return g_str_equal (rule->layer, target) || g_strv_contains ((const char *const *) words, target);
+}
+
+/* Text between the quotes of an #include line, or NULL for any other line (system headers among them). */
+static char *
+include_of_line (const char *line)
+{
+  const char *p = line + strspn (line, " \t");
+  const char *end;
+
+  if (*p != '#')
+    return NULL;
+  p++;
+  p += strspn (p, " \t");
+  if (!g_str_has_prefix (p, "include"))
+    return NULL;
+  p += strlen ("include");
+  p += strspn (p, " \t");
+  if (*p != '"' || (end = strchr (p + 1, '"')) == NULL)
+    return NULL;
+  return g_strndup (p + 1, end - p - 1);
+}
+
+/* What is wrong with LINE in a file of LAYER, newly allocated, or NULL. */
+static char *
+line_fault (const char *layer, const char *line)
+{
+  const LayerRule *rule = rule_find (layer);
+  g_autofree char *include = include_of_line (line);
+  g_autofree char *target = NULL;
+  const char      *slash;
+
+  if (include == NULL)
+    return NULL;
+  if (rule == NULL)
+    return g_strdup_printf ("folder '%s' is no layer", layer);
+  slash = strchr (include, '/');
+  if (slash == NULL) /* only what the build generates at the root of the include path has no folder */
+    return g_str_equal (include, "shardsim-config.h") ? NULL : g_strdup_printf ("'%s' names no layer", include);
+  target = g_strndup (include, slash - include);
+  if (rule_find (target) == NULL)
+    return g_strdup_printf ("'%s' is no layer", target);
+  if (!rule_allows (rule, target))
+    return g_strdup_printf ("'%s' may not include '%s'", layer, target);
+  return NULL;
+}
+
+typedef struct
+{
+  guint n_files;
+  guint n_includes;
+  guint n_faults;
+} Tally;
+
+static void
+check_file (const char *layer, const char *path, Tally *tally)
+{
+  g_autofree char   *text = NULL;
+  g_auto (GStrv)     lines = NULL;
+  g_autoptr (GError) error = NULL;
+
+  if (!g_file_get_contents (path, &text, NULL, &error))
+    ck_abort_msg ("%s", error->message);
+  tally->n_files++;
+  lines = g_strsplit (text, "\n", -1);
+  for (guint i = 0; lines[i] != NULL; i++)
+    {
+      g_autofree char *include = include_of_line (lines[i]);
+      g_autofree char *fault = line_fault (layer, lines[i]);
+
+      tally->n_includes += include != NULL;
+      if (fault == NULL)
+        continue;
+      tally->n_faults++;
+      fprintf (stderr, "%s:%u: %s\n", path, i + 1, fault);
+    }
+}
+
+/* Every *.c and *.h below PATH; LAYER is NULL at the root, whose folders are the layers. */
+static void
+check_folder (const char *layer, const char *path, Tally *tally)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GDir)   dir = g_dir_open (path, 0, &error);
+  const char        *name;
+
+  if (dir == NULL)
+    ck_abort_msg ("%s", error->message);
+  while ((name = g_dir_read_name (dir)) != NULL)
+    {
+      g_autofree char *child = g_build_filename (path, name, NULL);
+
+      if (g_file_test (child, G_FILE_TEST_IS_DIR))
+        check_folder (layer != NULL ? layer : name, child, tally);
+      else if (g_str_has_suffix (name, ".c") || g_str_has_suffix (name, ".h"))
+        check_file (layer != NULL ? layer : "(none)", child, tally);
+    }
+}
+
+START_TEST (test_source_tree)
+{
+  const char      *root = g_getenv ("SHARDSIM_SOURCE_ROOT");
+  g_autofree char *src = NULL;
+  Tally            tally = { 0 };
+
+  ck_assert_ptr_nonnull (root);
+  src = g_build_filename (root, "src", NULL);
+  check_folder (NULL, src, &tally);
+  fprintf (stderr, "%u files, %u includes of the project\n", tally.n_files, tally.n_includes);
+  ck_assert_uint_gt (tally.n_files, 0);
+  ck_assert_uint_gt (tally.n_includes, 0);
+  ck_assert_uint_eq (tally.n_faults, 0);
+}
+END_TEST
+
+static void
+assert_fault (const char *layer, const char *line, const char *expected)
+{
+  g_autofree char *fault = line_fault (layer, line);
+
+  if (expected == NULL)
+    ck_assert_ptr_null (fault);
+  else
+    ck_assert_pstr_eq (fault, expected);
+}
+
+START_TEST (test_faults_are_caught)
+{
+  assert_fault ("base", "#include \"engine/engine.h\"", "'base' may not include 'engine'");
+  assert_fault ("engine", "  #  include \"cluster/cluster.h\" /* why */", "'engine' may not include 'cluster'");
+  assert_fault ("strategy", "#include \"engine/engine.h\"", "'strategy' may not include 'engine'");
+  assert_fault ("strategy", "#include \"base/units.h\"", "'strategy' may not include 'base'");
+  assert_fault ("report", "#include \"replay/replay.h\"", "'report' may not include 'replay'");
+  assert_fault ("bench", "#include \"base/units.h\"", "'bench' may not include 'base'");
+  assert_fault ("cli", "#include \"bench/bench.h\"", "'cli' may not include 'bench'");
+  assert_fault ("base", "#include \"units.h\"", "'units.h' names no layer");
+  assert_fault ("base", "#include \"misc/units.h\"", "'misc' is no layer");
+  assert_fault ("misc", "#include \"base/units.h\"", "folder 'misc' is no layer");
+}
+END_TEST
+
+START_TEST (test_permitted_lines_pass)
+{
+  assert_fault ("base", "#include \"base/units.h\"", NULL);
+  assert_fault ("kernel", "#include \"workload/workload.h\"", NULL);
+  assert_fault ("replay", "#include \"strategy/registry.h\"", NULL);
+  assert_fault ("base", "#include <glib.h>", NULL);
+  assert_fault ("base", "#include \"shardsim-config.h\"", NULL);
+  assert_fault ("base", "static const char *text = \"engine/engine.h\";", NULL);
+}
+END_TEST
+
+/* The walk itself must report: a folder with one bad file gives one fault. */
+START_TEST (test_bad_file_is_caught)
+{
+  g_autofree char *root = g_dir_make_tmp ("shardsim-layers-XXXXXX", NULL);
+  g_autofree char *folder = g_build_filename (root, "engine", "deep", NULL);
+  g_autofree char *parent = g_build_filename (root, "engine", NULL);
+  g_autofree char *file = g_build_filename (folder, "bad.c", NULL);
+  Tally            tally = { 0 };
+
+  ck_assert_int_eq (g_mkdir_with_parents (folder, 0700), 0);
+  ck_assert (g_file_set_contents (file, "#include \"base/units.h\"\n#include \"report/text.h\"\n", -1, NULL));
+  check_folder (NULL, root, &tally);
+  remove (file);
+  remove (folder);
+  remove (parent);
+  remove (root);
+  ck_assert_uint_eq (tally.n_files, 1);
+  ck_assert_uint_eq (tally.n_includes, 2);
+  ck_assert_uint_eq (tally.n_faults, 1);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("layers");
+  TCase   *tcase = tcase_create ("includes");
+  SRunner *runner;
+  int      n_failed;
+
+  tcase_add_test (tcase, test_source_tree);
+  tcase_add_test (tcase, test_faults_are_caught);
+  tcase_add_test (tcase, test_permitted_lines_pass);
+  tcase_add_test (tcase, test_bad_file_is_caught);
+  suite_add_tcase (suite, tcase);
+  runner = srunner_create (suite);
+  srunner_run_all (runner, CK_ENV);
+  n_failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
