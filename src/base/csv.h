@@ -1,0 +1,27 @@
+/*
+ * CSV input over libcsv: a header row names the columns, rows are streamed. Quoting per RFC 4180; ragged rows, bad quoting,
+ * a missing header, duplicate column names and NUL bytes are diagnosed with line numbers.
+ */
+#pragma once
+
+#include <gio/gio.h>
+#include "base/diag.h"
+
+typedef struct _CsvReader CsvReader;
+
+/* Opens FILE and reads its header. NULL after a diagnostic. */
+CsvReader *csv_reader_open (const char *file, DiagList *diags);
+void       csv_reader_free (CsvReader *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (CsvReader, csv_reader_free)
+
+guint       csv_reader_n_columns (const CsvReader *self);
+const char *csv_reader_column (const CsvReader *self, guint i);
+gint        csv_reader_find (const CsvReader *self, const char *column); /* -1 when absent */
+
+/* Next row; FALSE at the end or after a fatal diagnostic. Fields stay valid until the next call. */
+gboolean    csv_reader_next (CsvReader *self, DiagList *diags);
+const char *csv_reader_field (const CsvReader *self, guint i);
+SourceMark  csv_reader_mark (const CsvReader *self, guint i); /* place of field i: file and line */
+
+/* Appends one CSV row to OUT, quoting where needed, ended by "\n". */
+void csv_append_row (GString *out, const char *const *fields, guint n);

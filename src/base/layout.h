@@ -1,0 +1,13 @@
+/* Where the program's data files live. */
+#pragma once
+
+#include <glib.h>
+
+/*
+ * The folder that holds hwprofiles/ and workloads/: the environment variable SHARDSIM_DATADIR, else the source tree
+ * that the program was built from while it exists, else the installed data folder. Newly allocated.
+ */
+char *layout_data_dir (void);
+
+/* Path of RELATIVE ("hwprofiles/gpu/a40-48.yaml") in it. Newly allocated; need not exist. */
+char *layout_data_file (const char *relative);

@@ -1,0 +1,71 @@
+/*
+ * Option tables: one typed table drives YAML keys, --set on the command line, CSV columns, --help and the docs.
+ *
+ * A table is a const array of OptionSpec ended by { 0 }; it fills a plain C struct whose members are:
+ *   OPTION_STRING   char *     (newly allocated; NULL when unset)
+ *   OPTION_BOOL     gboolean   ("1"/"0", true/false, yes/no, on/off)
+ *   OPTION_INT      gint64     (decimal; "5e8" and suffixes k M G T accepted when exact)
+ *   OPTION_ENUM     gint       (index into choices)
+ *   OPTION_QUANTITY double     (base unit of kind; unit required unless the kind has none)
+ */
+#pragma once
+
+#include "base/config.h"
+#include "base/units.h"
+
+typedef enum
+{
+  OPTION_STRING,
+  OPTION_BOOL,
+  OPTION_INT,
+  OPTION_ENUM,
+  OPTION_QUANTITY,
+} OptionType;
+
+typedef struct
+{
+  const char        *key;       /* "micro_batch"; NULL ends the table */
+  OptionType         type;
+  QuantityKind       kind;      /* of OPTION_QUANTITY */
+  const char *const *choices;   /* of OPTION_ENUM, NULL-terminated */
+  gsize              offset;    /* G_STRUCT_OFFSET (Struct, member) */
+  const char        *fallback;  /* default as text, or NULL: required unless `optional` */
+  gboolean           optional;  /* unset stays zero / NULL without error */
+  double             min, max;  /* inclusive range of INT and QUANTITY; both 0 = no range */
+  const char        *help;      /* one line */
+  const char        *source;    /* where default or meaning comes from: a paper, a code base, or NULL */
+} OptionSpec;
+
+/* Fills STRUCTURE (zeroed by the caller) with the defaults of TABLE. */
+void option_table_defaults (const OptionSpec *table, gpointer structure);
+
+/* Frees the strings of STRUCTURE and zeroes them. */
+void option_table_clear (const OptionSpec *table, gpointer structure);
+
+/* Deep-copies every option of SOURCE to TARGET (which must be zeroed). */
+void option_table_copy (const OptionSpec *table, gconstpointer source, gpointer target);
+
+const OptionSpec *option_table_find (const OptionSpec *table, const char *key);
+
+/* NULL-terminated keys of TABLE, container newly allocated (g_free), strings owned by TABLE. */
+const char **option_table_keys (const OptionSpec *table);
+
+/*
+ * Sets one option from TEXT. On a bad value (type, unit, range, choice) adds a diagnostic at MARK with a hint and
+ * returns FALSE, leaving the old value.
+ */
+gboolean option_set (const OptionSpec *spec, gpointer structure, const char *text, const SourceMark *mark, DiagList *diags);
+
+/* The same by key; an unknown key is diagnosed with the nearest name. */
+gboolean option_set_key (const OptionSpec *table, gpointer structure, const char *key, const char *text,
+                         const SourceMark *mark, DiagList *diags);
+
+/*
+ * Sets every key of the map NODE; unknown keys, lists or maps where a value belongs, and bad values are diagnosed, all
+ * in one pass. Keys in IGNORE (NULL-terminated, may be NULL) are skipped. Absent options keep their values.
+ */
+gboolean option_load_map (const OptionSpec *table, gpointer structure, const ConfigNode *node,
+                          const char *const *ignore, DiagList *diags);
+
+/* The value of one option as text that option_set reads back ("" for an unset string). Newly allocated. */
+char *option_format (const OptionSpec *spec, gconstpointer structure);

@@ -1,0 +1,13 @@
+/* Nearest-name hints for misspelt keys, names and values. */
+#pragma once
+
+#include <glib.h>
+
+/*
+ * The entry of NAMES (NULL-terminated) that is nearest to WORD by edit distance with transpositions, or NULL when none
+ * is near enough to be meant (distance over max (1, a third of the length)). Owned by NAMES.
+ */
+const char *suggest_nearest (const char *word, const char *const *names);
+
+/* "did you mean 'x'?" or, when nothing is near, "valid values: a, b, c" (at most 12 names). Newly allocated. */
+char *suggest_hint (const char *word, const char *const *names);

@@ -1,0 +1,299 @@
+/*
+ * What the modules of the engine share. Live ops sit in recycled slots; an op's record stays. Every list that one op's
+ * end must walk hangs off its slot as nodes of one arena.
+ */
+#pragma once
+
+#include "engine/engine.h"
+#include "engine/event-heap.h"
+#include "engine/fluid.h"
+
+/* An event's sequence is its kind above its id: at one time ops come first, then drains, then hosts. */
+#define SEQUENCE_KIND_SHIFT 56
+typedef enum
+{
+  EVENT_OP,
+  EVENT_DRAIN,
+  EVENT_HOST,
+} EventKind;
+
+static inline guint64
+event_sequence (EventKind kind, guint32 id)
+{
+  return (guint64) kind << SEQUENCE_KIND_SHIFT | id;
+}
+
+/* A queue of values in order of arrival; what has been taken is trimmed now and then. */
+typedef struct
+{
+  GArray *items;
+  guint   head;
+} Fifo;
+
+static inline guint
+fifo_length (const Fifo *self)
+{
+  return self->items->len - self->head;
+}
+
+static inline void
+fifo_drop (Fifo *self)
+{
+  self->head++;
+  if (self->head == self->items->len)
+    {
+      g_array_set_size (self->items, 0);
+      self->head = 0;
+    }
+  else if (self->head >= 32 && self->head * 2 >= self->items->len)
+    {
+      g_array_remove_range (self->items, 0, self->head);
+      self->head = 0;
+    }
+}
+
+#define fifo_at(self, Type, i) (g_array_index ((self)->items, Type, (self)->head + (i)))
+
+typedef struct
+{
+  const char *name;
+  double      used;     /* by ops that have ended, and by earlier amounts of running ones */
+  double      reserved;
+  guint       n_reserved;
+  StreamId    first_drain; /* streams whose head drains here, linked by `next_drain` */
+} EngineResource;
+
+typedef enum
+{
+  OP_WAITING, /* not all members have arrived */
+  OP_LATENCY,
+  OP_FLOWING,
+} OpState;
+
+/* A list of nodes in an arena: first and last index, ENGINE_NONE when empty. */
+typedef struct
+{
+  guint32 first, last;
+} NodeList;
+
+typedef struct
+{
+  OpId       id;
+  OpState    state;
+  OpClass    class_;
+  SimTime    latency;
+  Demand    *demands;
+  guint      n_demands;
+  WaveDemand waves;
+  double     share, cap;
+  guint      members, n_submitted, n_arrived;
+  StreamId   one_member; /* when `members` is 1, else `streams` */
+  StreamId  *streams;
+  OpId       order_prev;
+  SimTime    last_arrival;
+  NodeList   waiters;  /* WaiterNode */
+  NodeList   segments; /* SegmentNode */
+  EventId    event;
+  /* while it flows */
+  FluidOp    flow;
+  double     progress; /* at `settled` */
+  SimTime    settled;
+  double     rate;
+  double     wave_amount, accounted; /* amount of the waves, counted in `used` up to this progress */
+  Cause      cause;                  /* of the segment that is open since `cause_start` */
+  ResourceId cause_resource;
+  SimTime    cause_start;
+} LiveOp;
+
+typedef enum
+{
+  WAITER_STREAM,
+  WAITER_HOST,
+  WAITER_RELEASE,
+} WaiterKind;
+
+typedef struct
+{
+  WaiterKind   kind;
+  guint32      id; /* stream, host or pool */
+  PoolCategory category;
+  guint64      bytes;
+  guint32      next;
+} WaiterNode;
+
+typedef struct
+{
+  TraceSegment segment;
+  guint32      next;
+} SegmentNode;
+
+/* A member of an op in its stream's queue, with the waits that stand before it. */
+typedef struct
+{
+  OpId       op;
+  guint32    n_waits;
+  SimTime    issue;
+  HostId     host;
+  ResourceId reserve_on;
+  double     reserve;
+} Turn;
+
+/* A kernel's wave that must end before a draining member arrives. */
+typedef struct
+{
+  OpId   op;
+  double target; /* progress at its end */
+} DrainTarget;
+
+typedef struct
+{
+  const char *name;
+  gint        priority;
+  guint       depth;
+  Fifo        turns; /* Turn */
+  Fifo        waits; /* OpId */
+  guint       pending_waits; /* behind the last turn */
+  OpId        last;          /* submitted */
+  OpId        last_done;
+  SimTime     last_done_time;
+  /* of the turn at the head */
+  gboolean started; /* its gate is being determined */
+  gboolean ready;   /* its waits are over */
+  SimTime  gate_time, ready_time;
+  Cause    gate;
+  OpId     gate_op;
+  GArray  *drain_targets; /* DrainTarget; NULL until needed */
+  EventId  drain_event;
+  StreamId next_drain;
+  gboolean draining, drain_dirty;
+} Stream;
+
+typedef enum
+{
+  HOST_RUNNABLE,
+  HOST_BLOCKED_WAIT,
+  HOST_BLOCKED_ALLOC,
+  HOST_OVER,
+} HostState;
+
+typedef struct
+{
+  const char *name;
+  HostStep    step;
+  gpointer    user;
+  HostState   state;
+  EventId     event;
+  SimTime     block_start;
+  OpId        blocked_on;
+  GArray     *blocks; /* HostBlock; NULL until needed */
+} Host;
+
+typedef struct
+{
+  HostId       host;
+  PoolCategory category;
+  guint64      bytes, tag;
+} BlockedAlloc;
+
+typedef struct
+{
+  const char *name;
+  PoolStats   stats;
+  guint       n_deferred; /* releases that wait for an op's end */
+  GArray     *blocked;    /* BlockedAlloc */
+} Pool;
+
+struct _Engine
+{
+  SimTime       now;
+  Fluid        *fluid;
+  EventHeap    *heap;
+  GStringChunk *names;
+  GArray       *resources; /* EngineResource */
+  GArray       *streams;   /* Stream */
+  GArray       *orders;    /* OpId: the last op created on each */
+  GArray       *hosts;     /* Host */
+  GArray       *pools;     /* Pool */
+  GArray       *records;   /* OpRecord, by OpId */
+  GArray       *slots;     /* guint32 by OpId: index into `live`, ENGINE_NONE when done */
+  GArray       *live;      /* LiveOp */
+  GArray       *unused;    /* guint32: free slots of `live` */
+  GArray       *waiters;   /* WaiterNode: an arena */
+  GArray       *pending;   /* SegmentNode: an arena */
+  guint32       free_waiter, free_pending;
+  GArray       *segments;  /* TraceSegment, of ops that have ended */
+  GArray       *pool_log;  /* PoolChange */
+  GArray       *arrivals;  /* StreamId: heads that are ready and reserve; settled at the end of the instant */
+  GArray       *drains;    /* StreamId: drains to be keyed again after the next solve */
+  guint         n_live, n_hosts_left;
+  HostId        issuing; /* the host whose step runs, or ENGINE_NONE */
+  gboolean      log_pools;
+  guint64       events;
+};
+
+static inline LiveOp *
+engine_live_op (const Engine *self, OpId id)
+{
+  guint32 slot = g_array_index (self->slots, guint32, id);
+
+  return slot == ENGINE_NONE ? NULL : &g_array_index (self->live, LiveOp, slot);
+}
+
+static inline EngineResource *
+engine_resource_at (const Engine *self, ResourceId id)
+{
+  return &g_array_index (self->resources, EngineResource, id);
+}
+
+static inline Stream *
+engine_stream_at (const Engine *self, StreamId id)
+{
+  return &g_array_index (self->streams, Stream, id);
+}
+
+static inline Host *
+engine_host_at (const Engine *self, HostId id)
+{
+  return &g_array_index (self->hosts, Host, id);
+}
+
+static inline Pool *
+engine_pool_at (const Engine *self, PoolId id)
+{
+  return &g_array_index (self->pools, Pool, id);
+}
+
+static inline OpRecord *
+engine_record_at (const Engine *self, OpId id)
+{
+  return &g_array_index (self->records, OpRecord, id);
+}
+
+/* LEFT (1 = a whole op) at RATE (1/s) in ps, rounded up; SIM_TIME_MAX when it does not end. Rounding residues do not count as a picosecond. */
+SimTime engine_span (double left, double rate);
+
+/* op.c */
+void   engine_op_begin (Engine *self, OpId id);                  /* all members have arrived */
+void   engine_op_event (Engine *self, OpId id);                  /* its latency or its flow is over */
+double engine_op_progress (const Engine *self, const LiveOp *op); /* now */
+void   engine_solve (Engine *self);                              /* new rates, and what follows from them */
+void   engine_op_add_waiter (Engine *self, OpId op, const WaiterNode *waiter);
+
+/* stream.c */
+void     engine_stream_advance (Engine *self, StreamId id);        /* something that its head waited for has happened */
+void     engine_stream_finish (Engine *self, StreamId id, OpId op); /* its head has ended */
+void     engine_settle_arrivals (Engine *self);
+void     engine_drain_event (Engine *self, StreamId id);
+void     engine_touch_drains (Engine *self, ResourceId id); /* waves there run at another rate, or have ended */
+void     engine_key_drains (Engine *self);
+void     engine_stream_clear (Stream *stream);
+gboolean engine_describe_stuck_stream (const Engine *self, StreamId id, GString *text);
+
+/* host.c */
+void     engine_host_run (Engine *self, HostId id);
+void     engine_host_wake (Engine *self, HostId id, Cause cause, OpId op);
+void     engine_pool_release_deferred (Engine *self, const WaiterNode *release, OpId op);
+gboolean engine_describe_stuck_host (const Engine *self, HostId id, GString *text);
+
+/* Tests: solve everything at every event, the reference for the incremental solver. */
+void engine_set_full_resolve (Engine *self, gboolean full);

@@ -1,0 +1,105 @@
+/*
+ * Replay: binds a schedule to a cluster through the kernel and collective models and runs the engine, folded where the scenario is
+ * symmetric, until a period repeats.
+ */
+#pragma once
+
+#include "collective/collective.h"
+#include "engine/engine.h"
+#include "kernel/kernel.h"
+#include "replay/scenario.h"
+
+typedef struct
+{
+  gboolean unfolded;    /* simulate every rank */
+  guint    max_periods; /* steady periods to try before giving up on a repeat; 0 = 32 */
+  guint    min_periods; /* steady periods to run at least; 0 = 2 */
+  gboolean keep_pools;  /* memory timeline, for traces */
+  gint     algorithm;   /* CollectiveAlgorithm for collectives that can choose; ALGORITHM_N = the default */
+} ReplayOptions;
+
+typedef struct _Replay Replay;
+
+/*
+ * Runs SCENARIO. NULL after diagnostics (bad scenario) or with ERROR set (deadlock: a bug in a strategy). A scenario that does not
+ * fit memory still runs: the pools say so. PROFILES must outlive the replay.
+ */
+Replay *replay_run (const Scenario *scenario, ProfileSet *profiles, const ReplayOptions *options, DiagList *diags, GError **error);
+void    replay_free (Replay *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Replay, replay_free)
+
+const Scenario *replay_scenario (const Replay *self);
+const Cluster  *replay_cluster (const Replay *self);
+const Workload *replay_workload (const Replay *self);
+const Schedule *replay_schedule (const Replay *self);
+const Engine   *replay_engine (const Replay *self);
+
+/* ---- ranks: only representatives are simulated -------------------------------------------------------------------- */
+
+typedef struct
+{
+  guint32 rank;  /* world rank that stands for its class */
+  guint32 size;  /* ranks in the class */
+  guint   role;
+  HostId  host;
+  guint   first_stream; /* engine stream of schedule stream s: first_stream + s */
+  PoolId  hbm;
+} ReplayRank;
+
+guint             replay_n_ranks (const Replay *self);
+const ReplayRank *replay_rank (const Replay *self, guint i);
+/* Host memory pools: one a simulated node; its node index in the cluster. */
+guint             replay_n_host_pools (const Replay *self);
+PoolId            replay_host_pool (const Replay *self, guint i, guint *node);
+
+/* Cluster resource that an engine resource stands for, and how many alike there are. */
+guint replay_cluster_resource (const Replay *self, ResourceId resource, guint *n_alike);
+
+/* ---- ops: what an engine op was in the schedule ------------------------------------------------------------------- */
+
+typedef struct
+{
+  const ScheduleItem *item;   /* of the representative that issued it first */
+  guint               rank;   /* index for replay_rank */
+  ScheduleSection     section;
+  guint               period; /* 0: init and first; 1 .. n steady */
+  guint               step;   /* step of the period */
+} ReplayOp;
+
+ReplayOp replay_op (const Replay *self, OpId op);
+
+/* Every simulated rank that takes part in op: indices for replay_rank, newly allocated. One for kernels and copies. */
+GArray *replay_op_members (const Replay *self, OpId op);
+
+/* Human label of an op: "all_gather block 3", "mlp.up block 3". Newly allocated. */
+char *replay_op_label (const Replay *self, OpId op);
+
+/* ---- periods ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * Boundary b is the end of period b - 1, i.e. the time when the representative with index 0 passed its last ITEM_STEP: [0] is the end of init,
+ * [1] the end of the first period, [2 ..] of steady ones.
+ */
+guint    replay_n_boundaries (const Replay *self);
+SimTime  replay_boundary (const Replay *self, guint b);
+gboolean replay_is_steady (const Replay *self);  /* the last period repeated the one before it, relative in-flight state included */
+SimTime  replay_period (const Replay *self);     /* length of the last period */
+double   replay_step_time (const Replay *self);  /* s: period / steps in it */
+
+/* ---- traffic, per steady period ----------------------------------------------------------------------------------- */
+
+typedef struct
+{
+  guint32 comm;                /* CommRef of the schedule */
+  ScheduleCollective kind;
+  guint64 calls;
+  double  bytes;               /* sum of S, per group */
+  double  inter_node_per_gpu;  /* payload that leaves nodes through cards, per GPU of the cluster */
+  double  intra_node_per_gpu;  /* payload over NVLink and PCIe between GPUs, per GPU (sent) */
+} ReplayTraffic;
+
+/* Per communicator and kind; newly allocated array of ReplayTraffic, for representative rank index RANK's collectives. */
+GArray *replay_traffic (const Replay *self);
+
+/* Nominal FLOPs of matrix products and attention that a rank executes in a step (mean over roles weighted by class size). */
+double replay_executed_flops (const Replay *self);

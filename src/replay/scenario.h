@@ -1,0 +1,75 @@
+/*
+ * A scenario: cluster, model, training, mesh and strategy with all their options, from a YAML file, the command line or a table's row.
+ *
+ *   name: llama-3-8b on 4 x a40
+ *   cluster: { name: 4 x a40x8-nvlink-pairs }
+ *   model: { config: llama-3-8b }
+ *   training: { seq_len: 2048, micro_batch: 1 }
+ *   mesh: { shard: all }
+ *   strategy: { name: fsdp2, prefetch: 1 }
+ *
+ * `inner:` in the strategy section nests another strategy section. A comparison file holds the same keys and `scenarios:`, a list of maps
+ * that override them (`name` labels each); `strategies:` is short for a list of scenarios that differ in the strategy, and
+ * `models:` for one that differs in the model; given both, every model runs under every strategy.
+ */
+#pragma once
+
+#include "cluster/cluster.h"
+#include "schedule/strategy.h"
+#include "strategy/registry.h"
+#include "workload/workload.h"
+
+/* The `mesh` section. Axes other than shard must be 1 until they are modelled: anything else is diagnosed. */
+typedef struct
+{
+  char  *shard; /* all, node, or a number of ranks: the group that parameters are sharded over (strategies that shard) */
+  gint64 tp, sp, pp, cp, vp, ep;
+} MeshOptions;
+
+extern const OptionSpec mesh_options[];
+
+typedef struct _StrategyConfig StrategyConfig;
+struct _StrategyConfig
+{
+  const Strategy *strategy;
+  gpointer        options; /* strategy->options_size bytes, owned */
+  StrategyConfig *inner;   /* owned, NULL */
+};
+
+typedef struct
+{
+  char           *name;
+  ClusterOptions  cluster;
+  ModelOptions    model;
+  TrainingOptions training;
+  MeshOptions     mesh;
+  StrategyConfig *strategy;
+  SourceMark      cluster_mark, model_mark, mesh_mark, strategy_mark; /* for diagnostics found later */
+  char           *base_dir;  /* of the file, for relative paths; NULL */
+} Scenario;
+
+void scenario_free (Scenario *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Scenario, scenario_free)
+
+/* "--set section.key=value" and the like; applied after the file, to every scenario of it. */
+typedef struct
+{
+  const char *key;   /* "training.micro_batch" */
+  const char *value;
+  const char *origin; /* "--set", "--micro-batch": for messages */
+} ScenarioOverride;
+
+/*
+ * STRATEGIES: the built-in ones when NULL. Loads FILE (NULL: only OVERRIDES) with all its scenarios: at least one Scenario* in the array (free func set), or NULL after diagnostics:
+ * every error of the file and of the overrides in one pass.
+ */
+GPtrArray *scenario_load (const StrategySet *strategies, const char *file, const ScenarioOverride *overrides, guint n_overrides, DiagList *diags);
+
+/* All that is used, defaults included, as YAML that scenario_load reads back to the same scenario. Newly allocated. */
+char *scenario_print (const Scenario *self);
+
+/* The option tables by section name ("cluster", "model", "training", "mesh"); NULL for others. For help, docs and tables. */
+const OptionSpec *scenario_section_table (const char *section);
+
+/* Stable hash of everything in scenario_print, hexadecimal. Newly allocated. */
+char *scenario_digest (const Scenario *self);

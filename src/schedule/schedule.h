@@ -1,0 +1,232 @@
+/*
+ * The schedule: what a strategy issues, per role a program of host actions and device ops, and the builder that writes it.
+ *
+ * Semantics are CUDA's. A host program runs its items in order. Streams are in-order queues; an event stands for what was submitted
+ * on a stream until it was recorded; a stream or the host waits for events. Memory is taken and given back in host order.
+ * A program has three sections: init (once), first (the first period), steady (repeated). Ops on one stream stay in order across sections.
+ * An event recorded in one section is not visible in another; record anew at the start (streams keep their last op).
+ */
+#pragma once
+
+#include "base/memory.h"
+#include "schedule/mesh.h"
+#include "workload/workload.h"
+
+typedef enum
+{
+  SECTION_INIT,
+  SECTION_FIRST,
+  SECTION_STEADY,
+  SECTION_N,
+} ScheduleSection;
+
+typedef enum
+{
+  SCHEDULE_ALL_GATHER,     /* bytes: total received (members x contribution) */
+  SCHEDULE_REDUCE_SCATTER, /* bytes: total input (members x result) */
+  SCHEDULE_ALL_REDUCE,     /* bytes: the buffer */
+  SCHEDULE_BROADCAST,
+  SCHEDULE_ALL_TO_ALL,     /* bytes: a rank's whole send buffer */
+  SCHEDULE_SEND_RECV,      /* bytes: one message; every member sends to the next one */
+  SCHEDULE_COLLECTIVE_N,
+} ScheduleCollective;
+
+const char *schedule_collective_name (ScheduleCollective kind);
+
+typedef enum
+{
+  COPY_TO_HOST,   /* GPU memory to pinned host memory */
+  COPY_FROM_HOST,
+  COPY_N,
+} ScheduleCopy;
+
+const char *schedule_copy_name (ScheduleCopy kind); /* "d2h", "h2d" */
+
+typedef enum
+{
+  TIER_HBM,
+  TIER_HOST, /* a node's memory: all its ranks' buffers add up */
+  TIER_N,
+} MemoryTier;
+
+typedef enum
+{
+  PHASE_NONE,
+  PHASE_FORWARD,
+  PHASE_RECOMPUTE,
+  PHASE_BACKWARD,
+  PHASE_OPTIMIZER,
+  PHASE_OUTER, /* a local-update system's outer synchronisation */
+  PHASE_N,
+} SchedulePhase;
+
+const char *schedule_phase_name (SchedulePhase phase);
+
+typedef guint32 StreamRef;
+typedef guint32 CommRef;
+typedef guint32 EventRef;
+typedef guint32 BufferRef;
+typedef guint32 OpRef; /* index of the item in its section */
+
+#define SCHEDULE_NONE    G_MAXUINT32
+#define SCHEDULE_COMPUTE 0 /* the default stream: kernels of the model */
+
+typedef enum
+{
+  ITEM_KERNEL,
+  ITEM_COLLECTIVE,
+  ITEM_COPY,
+  ITEM_RECORD,    /* event := what stream holds now */
+  ITEM_WAIT,      /* stream waits for event */
+  ITEM_HOST_WAIT, /* host blocks until event */
+  ITEM_HOST_HOOK, /* host time of `count` framework hooks */
+  ITEM_ALLOC,
+  ITEM_FREE,      /* in host order; with an event: when it has happened */
+  ITEM_STEP,      /* a training step ends here (host order) */
+  ITEM_N_KINDS,
+} ItemKind;
+
+typedef struct
+{
+  guint8  kind;       /* ItemKind */
+  guint8  phase;      /* SchedulePhase */
+  guint8  collective; /* ScheduleCollective or ScheduleCopy */
+  guint8  reserved;
+  guint32 stream;     /* StreamRef of device items, RECORD and WAIT */
+  guint32 unit;       /* unit of the plan it belongs to, or SCHEDULE_NONE */
+  guint32 ref;        /* CommRef, EventRef or BufferRef; count of HOST_HOOK */
+  guint32 event;      /* FREE: EventRef or SCHEDULE_NONE */
+  guint64 bytes;      /* of collectives and copies */
+  const KernelDesc *kernel; /* owned by the workload or the schedule */
+  const char *label;  /* interned: "all_gather block 3" is composed of label and unit by readers */
+} ScheduleItem;
+
+typedef struct
+{
+  const char *name;
+  gint        priority;
+} ScheduleStream;
+
+typedef struct
+{
+  const char *name;
+  MeshGroup   group;
+} ScheduleComm;
+
+typedef struct
+{
+  MemoryTier   tier;
+  PoolCategory category;
+  guint64      bytes;
+  const char  *label;
+  guint32      unit;
+} ScheduleBuffer;
+
+typedef struct
+{
+  const ScheduleItem *items;
+  guint               n;
+} ScheduleItems;
+
+typedef struct _Schedule Schedule;
+
+void                  schedule_free_all (Schedule *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Schedule, schedule_free_all)
+guint                 schedule_n_roles (const Schedule *self);
+guint                 schedule_role_of_rank (const Schedule *self, guint rank);
+ScheduleItems         schedule_items (const Schedule *self, guint role, ScheduleSection section);
+guint                 schedule_n_events (const Schedule *self, guint role, ScheduleSection section);
+guint                 schedule_n_streams (const Schedule *self);
+const ScheduleStream *schedule_stream_info (const Schedule *self, StreamRef stream);
+guint                 schedule_n_comms (const Schedule *self);
+const ScheduleComm   *schedule_comm_info (const Schedule *self, CommRef comm);
+guint                 schedule_n_buffers (const Schedule *self, guint role);
+const ScheduleBuffer *schedule_buffer_info (const Schedule *self, guint role, BufferRef buffer);
+guint                 schedule_steps_per_period (const Schedule *self);
+guint                 schedule_n_units (const Schedule *self);
+char                 *schedule_unit_name (const Schedule *self, guint unit); /* "embedding", "block 3", "block 3 mlp.up", "head" */
+guint                 schedule_unit_layer (const Schedule *self, guint unit);
+
+/* ---- builder ---------------------------------------------------------------------------------------------------- */
+
+typedef struct _ScheduleBuilder ScheduleBuilder;
+
+/* The stream / communicator of that name, made at its first mention (same arguments every time). */
+StreamRef schedule_stream (ScheduleBuilder *b, const char *name, gint priority);
+CommRef   schedule_comm (ScheduleBuilder *b, const char *name, MeshGroup group);
+
+/* Device ops. LABEL is interned; a group of one member emits nothing and returns SCHEDULE_NONE. */
+OpRef schedule_kernel (ScheduleBuilder *b, StreamRef stream, const KernelDesc *kernel); /* copied unless it is the workload's */
+OpRef schedule_collective (ScheduleBuilder *b, StreamRef stream, CommRef comm, ScheduleCollective kind, guint64 bytes,
+                           const char *label);
+OpRef schedule_all_gather (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes, const char *label);
+OpRef schedule_reduce_scatter (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes, const char *label);
+OpRef schedule_all_reduce (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes, const char *label);
+OpRef schedule_copy (ScheduleBuilder *b, StreamRef stream, ScheduleCopy kind, guint64 bytes, const char *label);
+
+/* Events. Waiting for SCHEDULE_NONE does nothing. */
+EventRef schedule_record (ScheduleBuilder *b, StreamRef stream);
+void     schedule_wait (ScheduleBuilder *b, StreamRef stream, EventRef event);
+void     schedule_wait_stream (ScheduleBuilder *b, StreamRef waiting, StreamRef for_stream); /* record + wait */
+void     schedule_host_wait (ScheduleBuilder *b, EventRef event);
+void     schedule_host_hooks (ScheduleBuilder *b, guint n);
+
+/* Memory. A buffer allocated in init may live for ever; any other is freed in its own section. Zero bytes: SCHEDULE_NONE. */
+BufferRef schedule_alloc (ScheduleBuilder *b, MemoryTier tier, PoolCategory category, guint64 bytes, const char *label);
+void      schedule_free (ScheduleBuilder *b, BufferRef buffer);
+void      schedule_free_after (ScheduleBuilder *b, BufferRef buffer, EventRef event); /* record_stream */
+/* Declares that the op emitted last reads or writes BUFFER: the checker holds the lifetime against it. */
+void      schedule_uses (ScheduleBuilder *b, BufferRef buffer);
+
+SchedulePhase schedule_set_phase (ScheduleBuilder *b, SchedulePhase phase); /* returns the old one */
+guint         schedule_set_unit (ScheduleBuilder *b, guint unit);           /* likewise */
+
+/* ---- checker ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * Proves SELF sound: no cycle (an event waited for before it is recorded, an op that waits for itself), events and buffers used in
+ * their section only, each buffer freed once and used only while it lives, nothing but init's buffers left over at the end of a section,
+ * ranks of a group issue the same collectives (kind, bytes) in the same order on a communicator whatever their roles, steps
+ * marked. Adds diagnostics that name the role, section, item and label. TRUE when sound.
+ */
+gboolean schedule_check (const Schedule *self, const Mesh *mesh, DiagList *diags);
+
+/* ---- totals ----------------------------------------------------------------------------------------------------- */
+
+#define TOTALS_MAX_TRAFFIC 32
+
+typedef struct
+{
+  ScheduleCollective kind;
+  MeshGroup          group;
+  double             bytes; /* sum of S over one period, as seen by one rank */
+  double             slack; /* of a closed form: it allows bytes - slack .. bytes; 0 = exact */
+} TrafficTotal;
+
+/* What a rank does in a steady period, and its peaks by host order: what a schedule has, or what a closed form expects of it. */
+typedef struct
+{
+  TrafficTotal traffic[TOTALS_MAX_TRAFFIC];
+  guint        n_traffic;
+  double       copies[COPY_N];
+  double       flops;  /* of matrix products and attention, recomputation included */
+  /* peaks of allocated bytes over init, first and steady; a measured schedule has low = high */
+  double       hbm_low, hbm_high;
+  double       host_low, host_high; /* per rank: its share of the node's host memory */
+} PlanTotals;
+
+/* Adds BYTES to the entry of (KIND, GROUP), made when absent. Groups of one member and zero bytes are left out. */
+void plan_totals_add (PlanTotals *totals, ScheduleCollective kind, MeshGroup group, double bytes);
+double plan_totals_traffic (const PlanTotals *totals, ScheduleCollective kind, MeshGroup group);
+
+/* Measures the emitted schedule of ROLE. */
+void schedule_totals (const Schedule *self, guint role, PlanTotals *totals);
+
+/*
+ * Compares a schedule's totals with the expected ones: payloads, copies and FLOPs to 1e-9 relative (payloads may differ by the
+ * bytes of padding that the closed form states itself), peaks inside the bounds. FALSE sets *WHY (newly allocated) to the first difference.
+ */
+gboolean plan_totals_match (const PlanTotals *measured, const PlanTotals *expected, char **why);
+
+/* Human-readable dump of one role's section: a line an item (`shardsim schedule`). */
+void schedule_dump (const Schedule *self, guint role, ScheduleSection section, GString *out);

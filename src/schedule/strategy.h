@@ -1,0 +1,133 @@
+/*
+ * What a strategy is: a const struct with typed options, hooks on the one walk that the driver makes, and closed forms.
+ *
+ * The driver walks outer round > step > micro-step > unit > layer > kernel. It emits the model's kernels on SCHEDULE_COMPUTE, allocates and
+ * frees activations, and ends each step with the host waiting for the device (the loss is read). Everything else is the strategy's:
+ * gathering, reducing, freeing, copies, the optimizer, waits. Hooks see mesh groups and tensors, never links or GPUs.
+ */
+#pragma once
+
+#include "schedule/schedule.h"
+
+#define STRATEGY_API_VERSION 1
+
+typedef struct
+{
+  const Workload *workload;
+  Mesh            mesh;
+} PlanInput;
+
+/* What is gathered or reduced as a whole. */
+typedef enum
+{
+  UNIT_LAYER,  /* embedding, each block, head: PyTorch's wrapping */
+  UNIT_MODULE, /* every module that owns parameters: DeepSpeed's ZeRO-3 */
+} UnitGranularity;
+
+typedef struct
+{
+  guint            layer;         /* index in the workload */
+  const LayerDesc *desc;
+  gint             module;        /* UNIT_MODULE: module of the layer; -1 for UNIT_LAYER and for a tied head's second use of the embedding */
+  guint64          elements;      /* parameters that must be gathered for it */
+  guint64          own_elements;  /* of them owned (0 for a tied head's second use): gradients are reduced where owned */
+  const TensorDesc *tensors;      /* the gathered tensors */
+  guint            n_tensors;
+  guint            shares;        /* unit that owns the tensors (itself, or the embedding's for a tied head) */
+} PlanUnit;
+
+/* The list of units in forward order for a granularity. Owned by the caller: g_array_unref. A property of the workload alone. */
+GArray *plan_units (const Workload *workload, UnitGranularity granularity);
+
+typedef struct _StrategyRun StrategyRun;
+
+/* Where the walk stands. */
+typedef struct
+{
+  guint           unit;       /* index in forward order */
+  const PlanUnit *plan;
+  guint           n_units;
+  guint           micro;      /* micro-step of the step */
+  gboolean        first_micro, last_micro;
+  gboolean        recompute;  /* a forward hook called while a checkpointed block is recomputed (module granularity only) */
+} UnitSlot;
+
+/*
+ * All optional. An absent hook of an outer strategy falls through to the inner one; a present one decides itself whether to call
+ * strategy_inner_*(). Forward begin/end bracket the kernels of a unit's forward, backward likewise (with layer granularity the
+ * recomputation runs inside the backward bracket).
+ */
+typedef struct
+{
+  gsize           state_size;  /* bytes of private state a role, zeroed; hooks find it in run->state */
+  UnitGranularity granularity; /* of a strategy without an inner one */
+  void (*init) (StrategyRun *run);        /* persistent buffers; communicators; streams */
+  void (*clear) (StrategyRun *run);       /* frees what the state points to */
+  void (*step_begin) (StrategyRun *run);
+  void (*unit_forward_begin) (StrategyRun *run, const UnitSlot *slot);
+  void (*unit_forward_end) (StrategyRun *run, const UnitSlot *slot);
+  void (*backward_begin) (StrategyRun *run);  /* between forward and backward of a micro-step */
+  void (*unit_backward_begin) (StrategyRun *run, const UnitSlot *slot);
+  void (*unit_backward_end) (StrategyRun *run, const UnitSlot *slot);
+  void (*micro_step_end) (StrategyRun *run);
+  void (*step_end) (StrategyRun *run);        /* the optimizer */
+  void (*round_end) (StrategyRun *run);       /* after the last step of a period */
+} StrategyHooks;
+
+/* The view that a hook has of its run. */
+struct _StrategyRun
+{
+  ScheduleBuilder *b;
+  const PlanInput *in;       /* of this strategy: an inner one sees its outer's narrowed mesh */
+  gconstpointer    options;
+  gpointer         state;
+  guint            role;
+  const PlanUnit  *units;    /* all units in forward order */
+  guint            n_units;
+  guint            step;     /* step of the period, 0-based */
+  guint            micro;    /* micro-step of the step */
+  ScheduleSection  section;
+  StrategyRun     *inner;    /* NULL for the innermost */
+  gpointer         driver;   /* private to the driver */
+};
+
+typedef struct
+{
+  guint             api;     /* STRATEGY_API_VERSION */
+  const char       *name;    /* "fcdp": the word used in scenario files */
+  const char       *title, *source; /* one line; "arXiv:2602.06499" */
+  gsize             options_size;
+  const OptionSpec *options; /* fills a zeroed block of options_size; { 0 } terminated; may be NULL */
+  gboolean (*check) (const PlanInput *in, gconstpointer opt, DiagList *diags);
+  guint    (*role) (const PlanInput *in, gconstpointer opt, guint rank); /* NULL: all ranks alike */
+  StrategyHooks hooks;
+  gboolean (*expect) (const PlanInput *in, gconstpointer opt, PlanTotals *totals); /* the papers' closed forms, one steady period */
+  guint    (*period) (const PlanInput *in, gconstpointer opt);           /* steps; NULL: 1 */
+  void     (*narrow) (const PlanInput *in, gconstpointer opt, PlanInput *inner); /* outer strategies: what the inner one spans */
+  gboolean          outer;   /* needs an inner strategy */
+  const char       *states;  /* where each state lives, a line each, for `shardsim strategies NAME` */
+  const char       *missing; /* what is NOT modelled, likewise */
+  guint64  (*resident) (const PlanInput *in, gconstpointer opt);         /* elements of parameters that one rank holds persistently */
+} Strategy;
+
+/* Adds the inner strategy's closed forms of one inner period to TOTALS, TIMES times (outer strategies' expect). */
+typedef struct _StrategyChoice StrategyChoice;
+struct _StrategyChoice
+{
+  const Strategy       *strategy;
+  gconstpointer         options; /* options_size bytes */
+  const StrategyChoice *inner;
+};
+
+/* Calls the inner strategy's hook, for outer hooks that extend it. */
+void strategy_inner_init (StrategyRun *run);
+void strategy_inner_step_end (StrategyRun *run);
+
+/*
+ * Checks CHOICE and builds its schedule. NULL after diagnostics (options that do not fit the mesh or the model). The result
+ * refers to the workload, which must outlive it.
+ */
+Schedule *schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
+
+/* Closed forms of CHOICE with its inner strategies. FALSE when the strategy states none. */
+gboolean strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals);

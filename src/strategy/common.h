@@ -1,0 +1,69 @@
+/* What strategies share: groups, padding, precision, the optimizer step, and the arithmetic of closed forms. */
+#pragma once
+
+#include "schedule/strategy.h"
+
+/* Bytes an element of each state; mixed precision keeps a low-precision copy for computing beside the fp32 master. */
+typedef struct
+{
+  guint compute; /* gathered parameters, activations, unsharded gradients */
+  guint master;  /* the optimizer's copy: 4 */
+  guint moments; /* optimizer state beside it: 8 for Adam, 0 for SGD */
+} StateBytes;
+
+StateBytes state_bytes (const TrainingOptions *training);
+
+/* Bytes an element of the gradient reduction: `reduce_dtype`, or the compute type when it is 'auto'. */
+guint reduce_bytes (const TrainingOptions *training);
+
+/* The shard group and the group of its replicas. */
+typedef struct
+{
+  MeshGroup shard, replica;
+} ShardGroups;
+
+/*
+ * SHARD is "all", "node" or a number of ranks. Diagnoses what does not tile the mesh (DIAGS may be NULL when the check has been
+ * made before).
+ */
+gboolean shard_groups (const Mesh *mesh, const char *shard, ShardGroups *groups, DiagList *diags);
+
+/*
+ * Elements of tensors after padding for M ranks. flat: one buffer (FSDP1); rows: every tensor on its leading dimension
+ * (FSDP2: m ceil (d0/m) n/d0); each: every tensor on its own (DeepSpeed: m ceil (n/m)). research: FSDP sharding formulas.
+ */
+guint64 padded_flat (guint64 elements, guint m);
+guint64 padded_rows (const TensorDesc *tensors, guint n, guint m);
+guint64 padded_each (const TensorDesc *tensors, guint n, guint m);
+
+/* The same with the padding of a strategy, summed over all tensors that the model owns: classes of equal layers are multiplied. */
+typedef guint64 (*PadTensors) (const TensorDesc *tensors, guint n, guint m);
+guint64 model_padded (const Workload *workload, PadTensors pad, guint m);
+
+/* One streaming kernel on STREAM. */
+void emit_stream_kernel (ScheduleBuilder *b, StreamRef stream, KernelKind kind, const char *name, Dtype dtype, double read,
+                         double write);
+
+/*
+ * Clipping (with the all-reduce of the squared norm over all ranks) and the optimizer over ELEMENTS on the compute stream.
+ * GRADIENT_BYTES an element; PARAMETER_BYTES of the low-precision copy written beside the master (0: none).
+ */
+void emit_optimizer (StrategyRun *run, guint64 elements, guint gradient_bytes, guint parameter_bytes);
+
+/* Closed forms. */
+void   expect_optimizer (const PlanInput *in, PlanTotals *totals); /* the norm's all-reduce */
+double expected_flops (const PlanInput *in);                       /* of a step: matrix products and attention, recomputation included */
+
+/*
+ * Activations of one micro-step: `kept` is what lives between forward and backward; `low` and `high` bound the transient on top of it
+ * anywhere (low: at the head's backward).
+ */
+typedef struct
+{
+  double kept, low, high;
+} ActivationBounds;
+
+ActivationBounds activation_bounds (const Workload *workload);
+
+/* Largest number of parameters in a unit, and the parameters of the head's own unit, at a granularity. */
+guint64 largest_unit (const Workload *workload, UnitGranularity granularity);

@@ -1,0 +1,16 @@
+/*
+ * FLOP conventions (research: PaLM appendix B; Narayanan et al., arXiv:2104.04473; Korthikanti et al.). A multiply-add counts 2. All figures are per
+ * token of the given sequence length, training (forward + backward), without recomputation.
+ */
+#pragma once
+
+#include "workload/model.h"
+#include "workload/training.h"
+
+/* Model FLOPs a token under CONVENTION: the numerator of MFU. */
+double flops_per_token (const ModelShape *shape, FlopsConvention convention, gint64 seq_len);
+
+/* Parameters that enter matrix products for one token: blocks' active matrices and the head (V*H also when tied), no embedding look-up. */
+double flops_matrix_parameters (const ModelShape *shape);
+
+const char *flops_convention_name (FlopsConvention convention);

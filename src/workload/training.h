@@ -1,0 +1,77 @@
+/* The `training` section of a scenario: what one rank computes in a step, in which precision. */
+#pragma once
+
+#include "base/option.h"
+
+typedef enum
+{
+  CHECKPOINT_NONE,
+  CHECKPOINT_SELECTIVE, /* attention core recomputed (Korthikanti et al., arXiv:2205.05198) */
+  CHECKPOINT_FULL,      /* only the input of each block is kept */
+} CheckpointMode;
+
+typedef enum
+{
+  ATTENTION_FLASH2,
+  ATTENTION_FLASH1,
+  ATTENTION_FUSED_SOFTMAX, /* scores materialised, softmax in one kernel */
+  ATTENTION_EAGER,
+} AttentionKind;
+
+typedef enum
+{
+  DTYPE_FP32,
+  DTYPE_BF16,
+  DTYPE_FP16,
+  DTYPE_N,
+} Dtype;
+
+guint       dtype_bytes (Dtype dtype);
+const char *dtype_name (Dtype dtype);
+
+typedef enum
+{
+  PRECISION_BF16_MIXED,
+  PRECISION_FP16_MIXED,
+  PRECISION_FP32,
+} PrecisionKind;
+
+typedef enum
+{
+  OPTIMIZER_ADAMW,       /* one kernel group over all tensors (multi-tensor) */
+  OPTIMIZER_ADAMW_FUSED, /* one pass over parameter, gradient and both moments */
+  OPTIMIZER_SGD,         /* no state: for tests */
+} OptimizerKind;
+
+/* How model FLOPs are counted for MFU; see workload/flops.h. */
+typedef enum
+{
+  FLOPS_PALM,   /* 6 N + 12 L H s per token, N without embeddings but with the head: attention counted in full */
+  FLOPS_CAUSAL, /* the same with the masked half of attention left out */
+  FLOPS_6N,     /* 6 N with all parameters, attention left out */
+} FlopsConvention;
+
+typedef struct
+{
+  gint64          seq_len;     /* tokens a sequence */
+  gint64          micro_batch; /* sequences a data-parallel rank and micro-step */
+  gint64          grad_accum;  /* micro-steps an optimizer step */
+  gint            checkpointing; /* CheckpointMode; key activation_checkpointing */
+  gint            attention;   /* AttentionKind */
+  gboolean        causal;
+  gboolean        fused_norm;  /* one kernel a norm instead of the eager chain */
+  gboolean        compile;     /* compiled: element-wise chains fused, cheaper issue */
+  gint            precision;   /* PrecisionKind */
+  gint            reduce_dtype; /* Dtype of the gradient reduction; a choice 'auto' follows the strategy's own default (value DTYPE_N) */
+  gint            optimizer;   /* OptimizerKind */
+  gboolean        clip_gradients;
+  gint            flops;       /* FlopsConvention; key flops_convention */
+} TrainingOptions;
+
+extern const OptionSpec training_options[];
+
+/* Bytes an element of activations and of gathered (compute) parameters. */
+guint training_compute_bytes (const TrainingOptions *training);
+
+/* Tokens of one micro-step on one data-parallel rank. */
+guint64 training_tokens (const TrainingOptions *training);

@@ -1,0 +1,88 @@
+/*
+ * What one training step computes on one data-parallel rank: the model's layers in forward order, each with its tensors, modules,
+ * kernels and activations. Layer 0 is the embedding, the last one the final norm and the head with the loss.
+ */
+#pragma once
+
+#include "workload/flops.h"
+#include "workload/kernel-desc.h"
+#include "workload/model.h"
+
+typedef enum
+{
+  LAYER_EMBEDDING,
+  LAYER_BLOCK,
+  LAYER_HEAD,
+} LayerKind;
+
+#define TENSOR_MAX_DIMS 3
+
+/* One parameter tensor, with the shape that the reference implementation gives it (sharding formats need it). */
+typedef struct
+{
+  const char *name;                  /* interned: "attn.q_proj.weight" */
+  guint64     shape[TENSOR_MAX_DIMS]; /* leading dimension first; fused experts have three */
+  guint       n_dims;
+  guint64     elements;
+  guint       module;                /* index into the layer's modules */
+  gboolean    expert;                /* belongs to routed experts */
+} TensorDesc;
+
+/* A module that owns parameters (Linear, norm, embedding, a layer's experts), in the order in which forward runs them. */
+typedef struct
+{
+  const char *name;
+  guint       first_tensor, n_tensors;
+  guint64     elements;
+} ModuleDesc;
+
+/*
+ * A layer. Layers of equal content share one LayerDesc (workload_layer returns the same pointer), so 126 blocks cost one.
+ * Kernels are listed in the order in which they are launched; `backward` excludes recomputation.
+ */
+typedef struct
+{
+  LayerKind         kind;
+  guint             class_;    /* layers of one class are identical */
+  guint64           elements;  /* parameters; the head of a tied model has only its norm */
+  guint64           active_elements; /* of them used by one token (MoE: top-k experts) */
+  const TensorDesc *tensors;
+  guint             n_tensors;
+  const ModuleDesc *modules;
+  guint             n_modules;
+  const KernelDesc *forward, *recompute, *backward;
+  guint             n_forward, n_recompute, n_backward;
+  gboolean          tied_head; /* head that also reads layer 0's token embedding: its unit must be gathered, its gradient adds up */
+  /* activation bytes of one micro-batch on this rank, with the checkpointing mode applied */
+  guint64           saved_bytes;   /* kept from this layer's forward until its backward */
+  guint64           working_bytes; /* transient beyond `saved_bytes` while its forward runs */
+  guint64           backward_bytes; /* transient beyond `saved_bytes` while its backward runs (recomputed set, gradients of activations) */
+  guint64           logits_bytes;  /* head: logits and their gradient (inside backward_bytes too): for reports */
+  guint64           output_bytes;  /* the activation handed to the next layer */
+} LayerDesc;
+
+typedef struct _Workload Workload;
+
+/* SHAPE and TRAINING are copied. Never fails for a shape that model_resolve accepted. */
+Workload *workload_new (const ModelShape *shape, const TrainingOptions *training);
+void      workload_free (Workload *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Workload, workload_free)
+
+const ModelShape      *workload_shape (const Workload *self);
+const TrainingOptions *workload_training (const Workload *self);
+guint                  workload_n_layers (const Workload *self); /* n_layers of the model + 2 */
+const LayerDesc       *workload_layer (const Workload *self, guint i);
+
+guint64 workload_n_parameters (const Workload *self);        /* all, tied counted once */
+guint64 workload_n_active_parameters (const Workload *self); /* used by one token */
+
+/* FLOPs of all kernels of one micro-step as listed (recomputation included): what the hardware executes. */
+double workload_executed_flops (const Workload *self);
+
+/*
+ * Optimizer kernels over ELEMENTS parameters on one device: [gradient norm, clip,] update. State and gradient bytes an element are
+ * the strategy's: MASTER_BYTES, GRADIENT_BYTES; PARAMETER_BYTES is the low-precision copy that the update also writes (0: none).
+ * Appends to KERNELS (KernelDesc).
+ */
+void workload_optimizer_kernels (const TrainingOptions *training, guint64 elements, guint master_bytes,
+                                 guint gradient_bytes, guint parameter_bytes, GArray *kernels);
