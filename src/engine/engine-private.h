@@ -57,7 +57,7 @@ fifo_drop (Fifo *self)
 typedef struct
 {
   const char *name;
-  double      used;     /* by ops that have ended, and by earlier amounts of running ones */
+  double      used; /* by ops that have ended, and by earlier amounts of running ones */
   double      reserved;
   guint       n_reserved;
   StreamId    first_drain; /* streams whose head drains here, linked by `next_drain` */
@@ -89,18 +89,19 @@ typedef struct
   guint      members, n_submitted, n_arrived;
   StreamId   one_member; /* when `members` is 1, else `streams` */
   StreamId  *streams;
-  OpId       order_prev;
+  OrderId    order;
+  OpId       order_prev; /* the op before it in its order */
   SimTime    last_arrival;
   NodeList   waiters;  /* WaiterNode */
   NodeList   segments; /* SegmentNode */
   EventId    event;
   /* while it flows */
-  FluidOp    flow;
-  double     progress; /* at `settled` */
-  SimTime    settled;
-  double     rate;
-  double     wave_amount, accounted; /* amount of the waves, counted in `used` up to this progress */
-  Cause      cause;                  /* of the segment that is open since `cause_start` */
+  FluidOp flow;
+  double  progress; /* at `settled` */
+  SimTime settled;
+  double  rate;
+  double  wave_amount, accounted; /* amount of the waves, counted in `used` up to this progress */
+  Cause   cause;                  /* of the segment that is open since `cause_start` */
   ResourceId cause_resource;
   SimTime    cause_start;
 } LiveOp;
@@ -150,12 +151,11 @@ typedef struct
   const char *name;
   gint        priority;
   guint       depth;
-  Fifo        turns; /* Turn */
-  Fifo        waits; /* OpId */
+  Fifo        turns;         /* Turn */
+  Fifo        waits;         /* OpId */
   guint       pending_waits; /* behind the last turn */
   OpId        last;          /* submitted */
   OpId        last_done;
-  SimTime     last_done_time;
   /* of the turn at the head */
   gboolean started; /* its gate is being determined */
   gboolean ready;   /* its waits are over */
@@ -167,6 +167,12 @@ typedef struct
   StreamId next_drain;
   gboolean draining, drain_dirty;
 } Stream;
+
+typedef struct
+{
+  const char *name;
+  OpId        last; /* created */
+} Order;
 
 typedef enum
 {
@@ -211,7 +217,7 @@ struct _Engine
   GStringChunk *names;
   GArray       *resources; /* EngineResource */
   GArray       *streams;   /* Stream */
-  GArray       *orders;    /* OpId: the last op created on each */
+  GArray       *orders;    /* Order */
   GArray       *hosts;     /* Host */
   GArray       *pools;     /* Pool */
   GArray       *records;   /* OpRecord, by OpId */
@@ -221,14 +227,14 @@ struct _Engine
   GArray       *waiters;   /* WaiterNode: an arena */
   GArray       *pending;   /* SegmentNode: an arena */
   guint32       free_waiter, free_pending;
-  GArray       *segments;  /* TraceSegment, of ops that have ended */
-  GArray       *pool_log;  /* PoolChange */
-  GArray       *arrivals;  /* StreamId: heads that are ready and reserve; settled at the end of the instant */
-  GArray       *drains;    /* StreamId: drains to be keyed again after the next solve */
-  guint         n_live, n_hosts_left;
-  HostId        issuing; /* the host whose step runs, or ENGINE_NONE */
-  gboolean      log_pools;
-  guint64       events;
+  GArray       *segments; /* TraceSegment, of ops that have ended */
+  GArray       *pool_log; /* PoolChange */
+  GArray *arrivals; /* StreamId: heads that are ready and reserve; settled at the end of the instant */
+  GArray  *drains; /* StreamId: drains to be keyed again after the next solve */
+  guint    n_live, n_hosts_left;
+  HostId   issuing; /* the host whose step runs, or ENGINE_NONE */
+  gboolean log_pools;
+  guint64  events;
 };
 
 static inline LiveOp *
@@ -273,18 +279,20 @@ engine_record_at (const Engine *self, OpId id)
 SimTime engine_span (double left, double rate);
 
 /* op.c */
-void   engine_op_begin (Engine *self, OpId id);                  /* all members have arrived */
-void   engine_op_event (Engine *self, OpId id);                  /* its latency or its flow is over */
+void   engine_op_begin (Engine *self, OpId id); /* all members have arrived */
+void   engine_op_event (Engine *self, OpId id); /* its latency or its flow is over */
 double engine_op_progress (const Engine *self, const LiveOp *op); /* now */
-void   engine_solve (Engine *self);                              /* new rates, and what follows from them */
+void   engine_solve (Engine *self); /* new rates, and what follows from them */
 void   engine_op_add_waiter (Engine *self, OpId op, const WaiterNode *waiter);
 
 /* stream.c */
-void     engine_stream_advance (Engine *self, StreamId id);        /* something that its head waited for has happened */
+void     engine_stream_advance (Engine  *self,
+                                StreamId id); /* something that its head waited for has happened */
 void     engine_stream_finish (Engine *self, StreamId id, OpId op); /* its head has ended */
 void     engine_settle_arrivals (Engine *self);
 void     engine_drain_event (Engine *self, StreamId id);
-void     engine_touch_drains (Engine *self, ResourceId id); /* waves there run at another rate, or have ended */
+void     engine_touch_drains (Engine    *self,
+                              ResourceId id); /* waves there run at another rate, or have ended */
 void     engine_key_drains (Engine *self);
 void     engine_stream_clear (Stream *stream);
 gboolean engine_describe_stuck_stream (const Engine *self, StreamId id, GString *text);

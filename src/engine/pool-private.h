@@ -7,7 +7,7 @@
 guint64 pool_device_bytes (const PoolStats *self);
 
 gboolean pool_fits (const PoolStats *self, guint64 bytes);
-void     pool_take (PoolStats *self, PoolCategory category, guint64 bytes, SimTime now, guint64 tag);
+void pool_take (PoolStats *self, PoolCategory category, guint64 bytes, SimTime now, guint64 tag);
 
 /* BYTES must have been taken. */
 void pool_give (PoolStats *self, PoolCategory category, guint64 bytes);

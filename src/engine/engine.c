@@ -1,0 +1,256 @@
+/* The engine object, its resources and records, and the run loop. */
+#include "engine/engine-private.h"
+
+G_DEFINE_QUARK (shardsim - engine - error - quark, engine_error)
+
+static GArray *
+array_of (gsize size)
+{
+  return g_array_new (FALSE, TRUE, size);
+}
+
+Engine *
+engine_new (void)
+{
+  Engine *self = g_new0 (Engine, 1);
+
+  self->fluid = fluid_new ();
+  self->heap = event_heap_new ();
+  self->names = g_string_chunk_new (4096);
+  self->resources = array_of (sizeof (EngineResource));
+  self->streams = array_of (sizeof (Stream));
+  self->orders = array_of (sizeof (Order));
+  self->hosts = array_of (sizeof (Host));
+  self->pools = array_of (sizeof (Pool));
+  self->records = array_of (sizeof (OpRecord));
+  self->slots = array_of (sizeof (guint32));
+  self->live = array_of (sizeof (LiveOp));
+  self->unused = array_of (sizeof (guint32));
+  self->waiters = array_of (sizeof (WaiterNode));
+  self->pending = array_of (sizeof (SegmentNode));
+  self->free_waiter = self->free_pending = ENGINE_NONE;
+  self->segments = array_of (sizeof (TraceSegment));
+  self->pool_log = array_of (sizeof (PoolChange));
+  self->arrivals = array_of (sizeof (StreamId));
+  self->drains = array_of (sizeof (StreamId));
+  self->issuing = ENGINE_NONE;
+  return self;
+}
+
+static void
+free_live_ops (Engine *self)
+{
+  for (guint i = 0; i < self->live->len; i++)
+    {
+      g_free (g_array_index (self->live, LiveOp, i).demands);
+      g_free (g_array_index (self->live, LiveOp, i).streams);
+    }
+}
+
+void
+engine_free (Engine *self)
+{
+  if (self == NULL)
+    return;
+  free_live_ops (self);
+  for (guint i = 0; i < self->streams->len; i++)
+    engine_stream_clear (engine_stream_at (self, i));
+  for (guint i = 0; i < self->hosts->len; i++)
+    g_clear_pointer (&engine_host_at (self, i)->blocks, g_array_unref);
+  for (guint i = 0; i < self->pools->len; i++)
+    g_array_unref (engine_pool_at (self, i)->blocked);
+
+  GArray *arrays[] = { self->resources, self->streams,  self->orders,  self->hosts,
+                       self->pools,     self->records,  self->slots,   self->live,
+                       self->unused,    self->waiters,  self->pending, self->segments,
+                       self->pool_log,  self->arrivals, self->drains };
+  for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
+    g_array_unref (arrays[i]);
+  fluid_free (self->fluid);
+  event_heap_free (self->heap);
+  g_string_chunk_free (self->names);
+  g_free (self);
+}
+
+/* ---- resources ------------------------------------------------------------------------------------------------- */
+
+ResourceId
+engine_add_resource (Engine *self, const char *name, double capacity)
+{
+  EngineResource resource = { .name = g_string_chunk_insert (self->names, name),
+                              .first_drain = ENGINE_NONE };
+
+  fluid_add_resource (self->fluid, capacity);
+  g_array_append_val (self->resources, resource);
+  return self->resources->len - 1;
+}
+
+const char *
+engine_resource_name (const Engine *self, ResourceId id)
+{
+  return engine_resource_at (self, id)->name;
+}
+
+double
+engine_resource_capacity (const Engine *self, ResourceId id)
+{
+  return fluid_capacity (self->fluid, id);
+}
+
+guint
+engine_n_resources (const Engine *self)
+{
+  return self->resources->len;
+}
+
+double
+engine_resource_used (const Engine *self, ResourceId id)
+{
+  double used = engine_resource_at (self, id)->used;
+
+  for (OpClass c = OP_TRAFFIC; c <= OP_KERNEL; c++)
+    {
+      guint           n;
+      const FluidUse *uses = fluid_uses (self->fluid, id, c, &n);
+
+      for (guint i = 0; i < n; i++)
+        {
+          const LiveOp *op = engine_live_op (self, fluid_user (self->fluid, uses[i].op));
+          double        counted = op->waves.resource == id ? op->accounted : 0;
+          used += (engine_op_progress (self, op) - counted) * uses[i].amount;
+        }
+    }
+  return used;
+}
+
+/* ---- running --------------------------------------------------------------------------------------------------- */
+
+SimTime
+engine_now (const Engine *self)
+{
+  return self->now;
+}
+
+static void
+dispatch (Engine *self, guint64 sequence)
+{
+  guint32 id = (guint32) sequence;
+
+  self->events++;
+  switch ((EventKind) (sequence >> SEQUENCE_KIND_SHIFT))
+    {
+    case EVENT_OP:
+      engine_op_event (self, id);
+      break;
+    case EVENT_DRAIN:
+      engine_drain_event (self, id);
+      break;
+    case EVENT_HOST:
+      engine_host_run (self, id);
+      break;
+    }
+}
+
+/*
+ * Everything that happens at the present time: events, then members that reserve, then one solve, until nothing is left.
+ * The order matters: a solve sees the whole batch, and a reservation sees every kernel that begins with it.
+ */
+static void
+run_instant (Engine *self)
+{
+  for (;;)
+    if (!event_heap_is_empty (self->heap) && event_heap_time (self->heap) == self->now)
+      dispatch (self, event_heap_pop (self->heap));
+    else if (self->arrivals->len > 0)
+      engine_settle_arrivals (self);
+    else if (fluid_is_dirty (self->fluid))
+      engine_solve (self);
+    else if (self->drains->len > 0)
+      engine_key_drains (self);
+    else
+      return;
+}
+
+static void
+set_deadlock (const Engine *self, GError **error)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  gboolean            found = FALSE;
+
+  g_string_append_printf (text, "deadlock after %" G_GUINT64_FORMAT " ps: ", self->now);
+  for (StreamId id = 0; id < self->streams->len && !found; id++)
+    found = engine_describe_stuck_stream (self, id, text);
+  if (found)
+    g_string_append (text, "; ");
+  gsize length = text->len;
+  found = FALSE;
+  for (HostId id = 0; id < self->hosts->len && !found; id++)
+    found = engine_describe_stuck_host (self, id, text);
+  if (text->len == length)
+    g_string_append_printf (text, "%u ops have not ended", self->n_live);
+  g_set_error_literal (error, ENGINE_ERROR, ENGINE_ERROR_DEADLOCK, text->str);
+}
+
+gboolean
+engine_run (Engine *self, GError **error)
+{
+  run_instant (self);
+  while (!event_heap_is_empty (self->heap))
+    {
+      self->now = event_heap_time (self->heap);
+      run_instant (self);
+    }
+  if (self->n_live == 0 && self->n_hosts_left == 0)
+    return TRUE;
+  set_deadlock (self, error);
+  return FALSE;
+}
+
+/* ---- trace ----------------------------------------------------------------------------------------------------- */
+
+const char *
+cause_name (Cause cause)
+{
+  static const char *const names[CAUSE_N] = {
+    [CAUSE_HOST] = "host",       [CAUSE_STREAM] = "stream",     [CAUSE_WAIT] = "wait",
+    [CAUSE_ORDER] = "order",     [CAUSE_PEER] = "peer",         [CAUSE_DRAIN] = "drain",
+    [CAUSE_LATENCY] = "latency", [CAUSE_RESOURCE] = "resource", [CAUSE_CAP] = "cap",
+    [CAUSE_MEMORY] = "memory",
+  };
+
+  g_assert (cause < CAUSE_N);
+  return names[cause];
+}
+
+guint
+engine_n_ops (const Engine *self)
+{
+  return self->records->len;
+}
+
+const OpRecord *
+engine_op_record (const Engine *self, OpId op)
+{
+  return engine_record_at (self, op);
+}
+
+const TraceSegment *
+engine_segments (const Engine *self, const OpRecord *record)
+{
+  return &g_array_index (self->segments, TraceSegment, record->first_segment);
+}
+
+EngineCounters
+engine_counters (const Engine *self)
+{
+  EngineCounters counters = { .events = self->events };
+
+  fluid_counters (self->fluid, &counters.solves, &counters.visited);
+  return counters;
+}
+
+void
+engine_set_full_resolve (Engine *self, gboolean full)
+{
+  fluid_set_full (self->fluid, full);
+}

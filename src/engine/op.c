@@ -1,0 +1,412 @@
+/* The life of an op: created, begun, its latency, its flow, its end. */
+#include "engine/engine-private.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- arenas ---------------------------------------------------------------------------------------------------- */
+
+static guint32
+take_waiter (Engine *self)
+{
+  guint32 i = self->free_waiter;
+
+  if (i != ENGINE_NONE)
+    {
+      self->free_waiter = g_array_index (self->waiters, WaiterNode, i).next;
+      return i;
+    }
+  g_array_set_size (self->waiters, self->waiters->len + 1);
+  return self->waiters->len - 1;
+}
+
+static guint32
+take_pending (Engine *self)
+{
+  guint32 i = self->free_pending;
+
+  if (i != ENGINE_NONE)
+    {
+      self->free_pending = g_array_index (self->pending, SegmentNode, i).next;
+      return i;
+    }
+  g_array_set_size (self->pending, self->pending->len + 1);
+  return self->pending->len - 1;
+}
+
+void
+engine_op_add_waiter (Engine *self, OpId id, const WaiterNode *waiter)
+{
+  guint32   i = take_waiter (self);
+  NodeList *list = &engine_live_op (self, id)->waiters;
+
+  g_array_index (self->waiters, WaiterNode, i) = *waiter;
+  g_array_index (self->waiters, WaiterNode, i).next = ENGINE_NONE;
+  if (list->last == ENGINE_NONE)
+    list->first = i;
+  else
+    g_array_index (self->waiters, WaiterNode, list->last).next = i;
+  list->last = i;
+}
+
+/* Calls everybody who waited for the end of an op, in the order in which they came. */
+static void
+run_waiters (Engine *self, guint32 first, OpId op)
+{
+  for (guint32 i = first; i != ENGINE_NONE;)
+    {
+      WaiterNode waiter = g_array_index (self->waiters, WaiterNode, i);
+
+      g_array_index (self->waiters, WaiterNode, i).next = self->free_waiter;
+      self->free_waiter = i;
+      i = waiter.next;
+      switch (waiter.kind)
+        {
+        case WAITER_STREAM:
+          engine_stream_advance (self, waiter.id);
+          break;
+        case WAITER_HOST:
+          engine_host_wake (self, waiter.id, CAUSE_WAIT, op);
+          break;
+        case WAITER_RELEASE:
+          engine_pool_release_deferred (self, &waiter, op);
+          break;
+        }
+    }
+}
+
+/* ---- segments -------------------------------------------------------------------------------------------------- */
+
+static void
+close_segment (Engine *self, LiveOp *op)
+{
+  SimTime   duration = self->now - op->cause_start;
+  NodeList *list = &op->segments;
+
+  if (duration == 0)
+    return;
+  if (list->last != ENGINE_NONE)
+    {
+      TraceSegment *last = &g_array_index (self->pending, SegmentNode, list->last).segment;
+      if (last->cause == op->cause && last->resource == op->cause_resource)
+        {
+          last->duration += duration;
+          return;
+        }
+    }
+  guint32 i = take_pending (self);
+  g_array_index (self->pending, SegmentNode, i) = (SegmentNode){
+    .segment = { duration, op->cause, op->cause_resource },
+    .next = ENGINE_NONE,
+  };
+  if (list->last == ENGINE_NONE)
+    list->first = i;
+  else
+    g_array_index (self->pending, SegmentNode, list->last).next = i;
+  list->last = i;
+}
+
+static void
+set_cause (Engine *self, LiveOp *op, Cause cause, ResourceId resource)
+{
+  if (op->cause == cause && op->cause_resource == resource)
+    return;
+  close_segment (self, op);
+  op->cause = cause;
+  op->cause_resource = resource;
+  op->cause_start = self->now;
+}
+
+static void
+flush_segments (Engine *self, LiveOp *op, OpRecord *record)
+{
+  close_segment (self, op);
+  record->first_segment = self->segments->len;
+  for (guint32 i = op->segments.first; i != ENGINE_NONE;)
+    {
+      SegmentNode *node = &g_array_index (self->pending, SegmentNode, i);
+      guint32      next = node->next;
+
+      g_array_append_val (self->segments, node->segment);
+      node->next = self->free_pending;
+      self->free_pending = i;
+      i = next;
+    }
+  record->n_segments = self->segments->len - record->first_segment;
+}
+
+/* ---- creation -------------------------------------------------------------------------------------------------- */
+
+static guint32
+take_slot (Engine *self)
+{
+  guint32 slot;
+
+  if (self->unused->len > 0)
+    {
+      slot = g_array_index (self->unused, guint32, self->unused->len - 1);
+      g_array_set_size (self->unused, self->unused->len - 1);
+      return slot;
+    }
+  slot = self->live->len;
+  g_array_set_size (self->live, slot + 1);
+  g_array_index (self->live, LiveOp, slot).event = event_heap_add (self->heap);
+  return slot;
+}
+
+/* Zero amounts hold nothing and are left out. */
+static void
+copy_demands (Engine *self, LiveOp *op, const OpSpec *spec)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < spec->n_demands; i++)
+    {
+      g_assert (spec->demands[i].resource < self->resources->len);
+      g_assert (isfinite (spec->demands[i].amount) && spec->demands[i].amount >= 0);
+      n += spec->demands[i].amount > 0;
+    }
+  op->demands = n > 0 ? g_new (Demand, n) : NULL;
+  op->n_demands = 0;
+  for (guint i = 0; i < spec->n_demands; i++)
+    if (spec->demands[i].amount > 0)
+      op->demands[op->n_demands++] = spec->demands[i];
+}
+
+static void
+copy_waves (LiveOp *op, const OpSpec *spec)
+{
+  gboolean none = spec->waves.resource == ENGINE_NONE || spec->waves.units <= 0
+                  || spec->waves.unit_seconds <= 0;
+
+  op->waves = spec->waves;
+  if (none)
+    op->waves = (WaveDemand){ ENGINE_NONE, 0, 0 };
+  g_assert (none || spec->class_ == OP_KERNEL);
+}
+
+static gboolean
+flows (const LiveOp *op)
+{
+  return op->n_demands > 0 || op->waves.resource != ENGINE_NONE;
+}
+
+static OpId
+enter_order (Engine *self, OrderId order, OpId id)
+{
+  if (order == ENGINE_NONE)
+    return ENGINE_NONE;
+
+  OpId *last = &g_array_index (self->orders, Order, order).last;
+  OpId  previous = *last;
+  *last = id;
+  return previous;
+}
+
+OpId
+engine_op_new (Engine *self, const OpSpec *spec)
+{
+  OpId     id = self->records->len;
+  guint32  slot = take_slot (self);
+  LiveOp  *op = &g_array_index (self->live, LiveOp, slot);
+  OpRecord record = { .tag = spec->tag,
+                      .gate = CAUSE_HOST,
+                      .gate_op = ENGINE_NONE,
+                      .gate_host = ENGINE_NONE,
+                      .stream = ENGINE_NONE };
+
+  g_assert (spec->members > 0);
+  *op = (LiveOp){
+    .id = id,
+    .class_ = spec->class_,
+    .latency = spec->latency,
+    .share = spec->share,
+    .cap = spec->cap,
+    .members = spec->members,
+    .order = spec->order,
+    .order_prev = enter_order (self, spec->order, id),
+    .waiters = { ENGINE_NONE, ENGINE_NONE },
+    .segments = { ENGINE_NONE, ENGINE_NONE },
+    .event = op->event,
+  };
+  copy_demands (self, op, spec);
+  copy_waves (op, spec);
+  g_assert (!flows (op) || (isfinite (op->share) && op->share > 0));
+  op->streams = op->members > 1 ? g_new (StreamId, op->members) : NULL;
+  g_array_append_val (self->records, record);
+  g_array_append_val (self->slots, slot);
+  self->n_live++;
+  return id;
+}
+
+gboolean
+engine_op_done (const Engine *self, OpId op)
+{
+  return g_array_index (self->slots, guint32, op) == ENGINE_NONE;
+}
+
+/* ---- flow ------------------------------------------------------------------------------------------------------ */
+
+SimTime
+engine_span (double left, double rate)
+{
+  if (!(left > 0))
+    return 0;
+
+  double ps = left / rate * (double) SIM_TIME_PER_SECOND;
+  if (!(ps < 9e18))
+    return SIM_TIME_MAX;
+  double nearest = floor (ps + 0.5);
+  return (SimTime) (fabs (ps - nearest) <= 1e-9 + 1e-14 * ps ? nearest : ceil (ps));
+}
+
+double
+engine_op_progress (const Engine *self, const LiveOp *op)
+{
+  double p = op->progress + op->rate * sim_time_to_seconds (self->now - op->settled);
+
+  return MIN (p, 1.0);
+}
+
+static gint
+op_priority (const Engine *self, const LiveOp *op)
+{
+  return engine_stream_at (self, engine_record_at (self, op->id)->stream)->priority;
+}
+
+static void
+start_flow (Engine *self, LiveOp *op)
+{
+  op->flow = fluid_add (self->fluid, &(FluidSpec){
+                                         .class_ = op->class_,
+                                         .priority = op_priority (self, op),
+                                         .demands = op->demands,
+                                         .n_demands = op->n_demands,
+                                         .waves = op->waves,
+                                         .share = op->share,
+                                         .cap = op->cap,
+                                         .user = op->id,
+                                     });
+  op->state = OP_FLOWING;
+  op->progress = op->accounted = op->rate = 0;
+  op->settled = self->now;
+  op->wave_amount = fluid_wave_amount (self->fluid, op->flow);
+}
+
+static void
+account_waves (Engine *self, LiveOp *op, double progress)
+{
+  if (op->waves.resource == ENGINE_NONE)
+    return;
+  engine_resource_at (self, op->waves.resource)->used += (progress - op->accounted) * op->wave_amount;
+  op->accounted = progress;
+}
+
+static void
+account_demands (Engine *self, const LiveOp *op)
+{
+  for (guint i = 0; i < op->n_demands; i++)
+    engine_resource_at (self, op->demands[i].resource)->used += op->demands[i].amount;
+}
+
+/* Takes over a new rate: what was done at the old one is settled, and the end is keyed again. */
+static void
+apply_rate (Engine *self, LiveOp *op)
+{
+  FluidRate next = fluid_rate (self->fluid, op->flow);
+
+  set_cause (self, op, next.cause, next.resource);
+  if (op->waves.resource != ENGINE_NONE)
+    {
+      account_waves (self, op, engine_op_progress (self, op));
+      op->wave_amount = fluid_wave_amount (self->fluid, op->flow);
+    }
+  if (next.rate == op->rate)
+    return;
+  op->progress = engine_op_progress (self, op);
+  op->settled = self->now;
+  op->rate = next.rate;
+
+  SimTime span = engine_span (1 - op->progress, op->rate);
+  if (span < SIM_TIME_MAX - self->now)
+    event_heap_set (self->heap, op->event, self->now + span, event_sequence (EVENT_OP, op->id));
+  else
+    event_heap_remove (self->heap, op->event);
+  if (op->waves.resource != ENGINE_NONE)
+    engine_touch_drains (self, op->waves.resource);
+}
+
+void
+engine_solve (Engine *self)
+{
+  guint          n;
+  const FluidOp *changed = fluid_solve (self->fluid, &n);
+
+  for (guint i = 0; i < n; i++)
+    apply_rate (self, engine_live_op (self, fluid_user (self->fluid, changed[i])));
+}
+
+/* ---- begin and end --------------------------------------------------------------------------------------------- */
+
+void
+engine_op_begin (Engine *self, OpId id)
+{
+  LiveOp *op = engine_live_op (self, id);
+
+  engine_record_at (self, id)->begin = self->now;
+  op->state = OP_LATENCY;
+  op->cause = CAUSE_LATENCY;
+  op->cause_resource = ENGINE_NONE;
+  op->cause_start = self->now;
+  if (op->latency == 0 && flows (op))
+    start_flow (self, op);
+  else
+    event_heap_set (self->heap, op->event, self->now + op->latency, event_sequence (EVENT_OP, id));
+}
+
+static void
+end_flow (Engine *self, LiveOp *op)
+{
+  account_demands (self, op);
+  account_waves (self, op, 1);
+  fluid_remove (self->fluid, op->flow);
+  if (op->waves.resource != ENGINE_NONE)
+    engine_touch_drains (self, op->waves.resource);
+}
+
+static void
+end_op (Engine *self, LiveOp *op)
+{
+  OpId                 id = op->id;
+  OpRecord            *record = engine_record_at (self, id);
+  guint32              first_waiter = op->waiters.first;
+  guint                members = op->members;
+  StreamId             one_member = op->one_member;
+  g_autofree StreamId *streams = g_steal_pointer (&op->streams);
+
+  if (op->state == OP_FLOWING)
+    end_flow (self, op);
+  record->end = self->now;
+  flush_segments (self, op, record);
+  g_clear_pointer (&op->demands, g_free);
+  g_array_append_val (self->unused, g_array_index (self->slots, guint32, id));
+  g_array_index (self->slots, guint32, id) = ENGINE_NONE;
+  self->n_live--;
+
+  for (guint i = 0; i < members; i++)
+    engine_stream_finish (self, streams != NULL ? streams[i] : one_member, id);
+  for (guint i = 0; i < members; i++)
+    engine_stream_advance (self, streams != NULL ? streams[i] : one_member);
+  run_waiters (self, first_waiter, id);
+}
+
+void
+engine_op_event (Engine *self, OpId id)
+{
+  LiveOp *op = engine_live_op (self, id);
+
+  if (op->state == OP_LATENCY && flows (op))
+    start_flow (self, op);
+  else
+    end_op (self, op);
+}

@@ -1,0 +1,374 @@
+/*
+ * Streams and what an op waits for before it begins: its turn, waits, its order, running waves, its peers.
+ *
+ * A head that reserves is not settled when it becomes ready but at the end of that instant, after every kernel that begins at
+ * the same time has begun: the outcome does not depend on the order of simultaneous events.
+ */
+#include "engine/engine-private.h"
+
+#include <math.h>
+
+StreamId
+engine_add_stream (Engine *self, const char *name, gint priority, guint depth)
+{
+  Stream stream = {
+    .name = g_string_chunk_insert (self->names, name),
+    .priority = priority,
+    .depth = depth,
+    .turns = { g_array_new (FALSE, FALSE, sizeof (Turn)), 0 },
+    .waits = { g_array_new (FALSE, FALSE, sizeof (OpId)), 0 },
+    .last = ENGINE_NONE,
+    .last_done = ENGINE_NONE,
+    .gate_op = ENGINE_NONE,
+    .drain_event = ENGINE_NONE,
+    .next_drain = ENGINE_NONE,
+  };
+
+  g_array_append_val (self->streams, stream);
+  return self->streams->len - 1;
+}
+
+void
+engine_stream_clear (Stream *stream)
+{
+  g_array_unref (stream->turns.items);
+  g_array_unref (stream->waits.items);
+  g_clear_pointer (&stream->drain_targets, g_array_unref);
+}
+
+OrderId
+engine_add_order (Engine *self, const char *name)
+{
+  Order order = { g_string_chunk_insert (self->names, name), ENGINE_NONE };
+
+  g_array_append_val (self->orders, order);
+  return self->orders->len - 1;
+}
+
+/* ---- submission ------------------------------------------------------------------------------------------------ */
+
+void
+engine_submit (Engine *self, OpId id, StreamId stream_id, ResourceId reserve_on, double reserve)
+{
+  Stream *stream = engine_stream_at (self, stream_id);
+  LiveOp *op = engine_live_op (self, id);
+  Turn    turn = { id,         stream->pending_waits,
+                   self->now,  self->issuing,
+                   reserve_on, reserve_on == ENGINE_NONE ? 0 : reserve };
+
+  g_assert (op != NULL && op->n_submitted < op->members);
+  g_assert (turn.reserve >= 0);
+  if (op->streams != NULL)
+    op->streams[op->n_submitted] = stream_id;
+  else
+    op->one_member = stream_id;
+  op->n_submitted++;
+  engine_record_at (self, id)->issue = self->now;
+  stream->pending_waits = 0;
+  stream->last = id;
+  g_array_append_val (stream->turns.items, turn);
+  if (fifo_length (&stream->turns) == 1)
+    engine_stream_advance (self, stream_id);
+}
+
+void
+engine_stream_wait (Engine *self, StreamId stream_id, OpId op)
+{
+  Stream *stream = engine_stream_at (self, stream_id);
+
+  if (engine_op_done (self, op))
+    return;
+  g_array_append_val (stream->waits.items, op);
+  stream->pending_waits++;
+}
+
+OpId
+engine_stream_last (const Engine *self, StreamId stream)
+{
+  return engine_stream_at (self, stream)->last;
+}
+
+OpId
+engine_stream_room (const Engine *self, StreamId stream_id)
+{
+  const Stream *stream = engine_stream_at (self, stream_id);
+  guint         n = fifo_length (&stream->turns);
+
+  if (stream->depth == 0 || n < stream->depth)
+    return ENGINE_NONE;
+  return fifo_at (&stream->turns, Turn, n - stream->depth).op;
+}
+
+/* ---- the head of a stream ---------------------------------------------------------------------------------------- */
+
+/* Of the things that held a head up the last one is its gate; where one tells more, an op rather than the host. */
+static void
+consider_gate (Engine *self, Stream *stream, Cause cause, OpId op)
+{
+  SimTime end = engine_record_at (self, op)->end;
+
+  if (end < stream->gate_time || (end == stream->gate_time && stream->gate != CAUSE_HOST))
+    return;
+  stream->gate = cause;
+  stream->gate_op = op;
+  stream->gate_time = end;
+}
+
+static void
+start_turn (Engine *self, Stream *stream, const Turn *turn)
+{
+  stream->started = TRUE;
+  stream->gate = CAUSE_HOST;
+  stream->gate_op = ENGINE_NONE;
+  stream->gate_time = turn->issue;
+  if (stream->last_done != ENGINE_NONE)
+    consider_gate (self, stream, CAUSE_STREAM, stream->last_done);
+}
+
+/* TRUE when OP has ended and been considered as the gate; else the stream is called again at its end. */
+static gboolean
+pass_gate (Engine *self, StreamId id, Cause cause, OpId op)
+{
+  if (!engine_op_done (self, op))
+    {
+      engine_op_add_waiter (self, op, &(WaiterNode){ .kind = WAITER_STREAM, .id = id });
+      return FALSE;
+    }
+  consider_gate (self, engine_stream_at (self, id), cause, op);
+  return TRUE;
+}
+
+static void
+reserve (Engine *self, ResourceId id, double amount, gint count)
+{
+  EngineResource *resource = engine_resource_at (self, id);
+
+  resource->n_reserved += count;
+  resource->reserved = resource->n_reserved == 0 ? 0 : resource->reserved + count * amount;
+  fluid_set_reserved (self->fluid, id, resource->reserved);
+}
+
+static void
+arrive (Engine *self, StreamId id)
+{
+  Stream   *stream = engine_stream_at (self, id);
+  Turn      turn = fifo_at (&stream->turns, Turn, 0);
+  LiveOp   *op = engine_live_op (self, turn.op);
+  OpRecord *record = engine_record_at (self, turn.op);
+
+  if (turn.reserve > 0)
+    reserve (self, turn.reserve_on, turn.reserve, 1);
+  if (op->n_arrived == 0)
+    record->first_arrival = self->now;
+  if (op->n_arrived == 0 || self->now > op->last_arrival)
+    {
+      op->last_arrival = self->now;
+      record->gate = stream->gate;
+      record->gate_op = stream->gate_op;
+      record->gate_host = stream->gate == CAUSE_HOST ? turn.host : ENGINE_NONE;
+      record->drain = self->now - stream->ready_time;
+      record->stream = id;
+    }
+  op->n_arrived++;
+  if (op->n_arrived == op->members)
+    engine_op_begin (self, turn.op);
+}
+
+void
+engine_stream_advance (Engine *self, StreamId id)
+{
+  Stream *stream = engine_stream_at (self, id);
+
+  if (stream->ready || fifo_length (&stream->turns) == 0)
+    return;
+  Turn *turn = &fifo_at (&stream->turns, Turn, 0);
+  if (!stream->started)
+    start_turn (self, stream, turn);
+  for (; turn->n_waits > 0; turn->n_waits--)
+    {
+      if (!pass_gate (self, id, CAUSE_WAIT, fifo_at (&stream->waits, OpId, 0)))
+        return;
+      fifo_drop (&stream->waits);
+    }
+  OpId before = engine_live_op (self, turn->op)->order_prev;
+  if (before != ENGINE_NONE && !pass_gate (self, id, CAUSE_ORDER, before))
+    return;
+  stream->ready = TRUE;
+  stream->ready_time = self->now;
+  if (turn->reserve > 0)
+    g_array_append_val (self->arrivals, id);
+  else
+    arrive (self, id);
+}
+
+void
+engine_stream_finish (Engine *self, StreamId id, OpId op)
+{
+  Stream *stream = engine_stream_at (self, id);
+  Turn    turn = fifo_at (&stream->turns, Turn, 0);
+
+  g_assert (turn.op == op);
+  if (turn.reserve > 0)
+    reserve (self, turn.reserve_on, turn.reserve, -1);
+  fifo_drop (&stream->turns);
+  stream->started = stream->ready = FALSE;
+  stream->last_done = op;
+}
+
+/* ---- draining -------------------------------------------------------------------------------------------------- */
+
+/* Notes the running wave of every kernel with waves on a resource. FALSE when there is none. */
+static gboolean
+collect_targets (Engine *self, Stream *stream, ResourceId resource)
+{
+  guint           n;
+  const FluidUse *uses = fluid_uses (self->fluid, resource, OP_KERNEL, &n);
+
+  if (stream->drain_targets == NULL)
+    stream->drain_targets = g_array_new (FALSE, FALSE, sizeof (DrainTarget));
+  g_array_set_size (stream->drain_targets, 0);
+  for (guint i = 0; i < n; i++)
+    {
+      const LiveOp *op = engine_live_op (self, fluid_user (self->fluid, uses[i].op));
+      double        waves = fluid_n_waves (self->fluid, uses[i].op);
+
+      if (op->waves.resource != resource)
+        continue;
+      DrainTarget target = { op->id,
+                             (floor (engine_op_progress (self, op) * waves + 1e-9) + 1) / waves };
+      target.target = MIN (1.0, target.target);
+      g_array_append_val (stream->drain_targets, target);
+    }
+  return stream->drain_targets->len > 0;
+}
+
+static void
+mark_drain (Engine *self, StreamId id)
+{
+  Stream *stream = engine_stream_at (self, id);
+
+  if (stream->drain_dirty)
+    return;
+  stream->drain_dirty = TRUE;
+  g_array_append_val (self->drains, id);
+}
+
+static void
+start_drain (Engine *self, StreamId id, ResourceId resource_id)
+{
+  Stream         *stream = engine_stream_at (self, id);
+  EngineResource *resource = engine_resource_at (self, resource_id);
+
+  if (stream->drain_event == ENGINE_NONE)
+    stream->drain_event = event_heap_add (self->heap);
+  stream->draining = TRUE;
+  stream->next_drain = resource->first_drain;
+  resource->first_drain = id;
+  mark_drain (self, id);
+}
+
+static void
+stop_drain (Engine *self, StreamId id)
+{
+  Stream    *stream = engine_stream_at (self, id);
+  ResourceId resource = fifo_at (&stream->turns, Turn, 0).reserve_on;
+  StreamId  *link = &engine_resource_at (self, resource)->first_drain;
+
+  while (*link != id)
+    link = &engine_stream_at (self, *link)->next_drain;
+  *link = stream->next_drain;
+  stream->draining = FALSE;
+}
+
+void
+engine_settle_arrivals (Engine *self)
+{
+  g_autoptr (GArray) ready = g_steal_pointer (&self->arrivals);
+
+  self->arrivals = g_array_new (FALSE, FALSE, sizeof (StreamId));
+  for (guint i = 0; i < ready->len; i++)
+    {
+      StreamId   id = g_array_index (ready, StreamId, i);
+      Stream    *stream = engine_stream_at (self, id);
+      ResourceId resource = fifo_at (&stream->turns, Turn, 0).reserve_on;
+
+      if (collect_targets (self, stream, resource))
+        start_drain (self, id, resource);
+      else
+        arrive (self, id);
+    }
+}
+
+void
+engine_drain_event (Engine *self, StreamId id)
+{
+  stop_drain (self, id);
+  arrive (self, id);
+}
+
+void
+engine_touch_drains (Engine *self, ResourceId resource)
+{
+  for (StreamId id = engine_resource_at (self, resource)->first_drain; id != ENGINE_NONE;
+       id = engine_stream_at (self, id)->next_drain)
+    mark_drain (self, id);
+}
+
+/* When TARGET is reached at the present rates: computed as the op's own end is, so that a last wave ends with its op. */
+static SimTime
+target_time (const Engine *self, const DrainTarget *target)
+{
+  const LiveOp *op = engine_live_op (self, target->op);
+
+  if (op == NULL)
+    return self->now;
+  SimTime span = engine_span (target->target - op->progress, op->rate);
+  return span < SIM_TIME_MAX - op->settled ? MAX (self->now, op->settled + span) : SIM_TIME_MAX;
+}
+
+static void
+key_drain (Engine *self, StreamId id)
+{
+  Stream *stream = engine_stream_at (self, id);
+  SimTime last = self->now;
+
+  stream->drain_dirty = FALSE;
+  if (!stream->draining)
+    return;
+  for (guint i = 0; i < stream->drain_targets->len; i++)
+    last = MAX (last, target_time (self, &g_array_index (stream->drain_targets, DrainTarget, i)));
+  if (last < SIM_TIME_MAX)
+    event_heap_set (self->heap, stream->drain_event, last, event_sequence (EVENT_DRAIN, id));
+  else
+    event_heap_remove (self->heap, stream->drain_event);
+}
+
+void
+engine_key_drains (Engine *self)
+{
+  for (guint i = 0; i < self->drains->len; i++)
+    key_drain (self, g_array_index (self->drains, StreamId, i));
+  g_array_set_size (self->drains, 0);
+}
+
+/* ---- deadlock -------------------------------------------------------------------------------------------------- */
+
+gboolean
+engine_describe_stuck_stream (const Engine *self, StreamId id, GString *text)
+{
+  const Stream *stream = engine_stream_at (self, id);
+
+  if (fifo_length (&stream->turns) == 0)
+    return FALSE;
+  const Turn   *turn = &fifo_at (&stream->turns, Turn, 0);
+  const LiveOp *op = engine_live_op (self, turn->op);
+  g_string_append_printf (text, "stream '%s' stands at op %u", stream->name, turn->op);
+  if (turn->n_waits > 0)
+    g_string_append_printf (text, ", which waits for op %u", fifo_at (&stream->waits, OpId, 0));
+  else if (!stream->ready)
+    g_string_append_printf (text, ", which waits for op %u of '%s'", op->order_prev,
+                            g_array_index (self->orders, Order, op->order).name);
+  else if (op->n_arrived < op->members)
+    g_string_append_printf (text, ", where %u of %u members have arrived", op->n_arrived, op->members);
+  return TRUE;
+}
