@@ -34,6 +34,9 @@ const char *quantity_kind_name (QuantityKind kind);
 /* An example of a well-formed value of a kind, for messages: "900 GB/s". */
 const char *quantity_kind_example (QuantityKind kind);
 
+/* The units of a kind as one line, for hints: "units of a time: ps, ns, us, ms, s, min, h". */
+const char *quantity_kind_units (QuantityKind kind);
+
 /*
  * Parses TEXT ("900GB/s", "900 GB/s") as a quantity of KIND. Returns TRUE and sets *VALUE in the base unit.
  * Otherwise returns FALSE and, where WHY is not NULL, sets *WHY to a newly allocated message such as
@@ -47,6 +50,12 @@ gboolean quantity_parse (QuantityKind kind, const char *text, double *value, cha
  * "39.4 GiB" (bytes in IEC units, everything else SI). Newly allocated. Independent of the locale.
  */
 char *quantity_format (QuantityKind kind, double value, guint digits);
+
+/*
+ * Shortest text with a unit that quantity_parse reads back as exactly VALUE (finite, not negative): "900 GB/s",
+ * "80 GiB", "400 Gbit/s". Newly allocated.
+ */
+char *quantity_format_exact (QuantityKind kind, double value);
 
 /* Seconds to picoseconds, rounded to nearest; saturates at SIM_TIME_MAX; SECONDS must not be negative or NaN. */
 SimTime sim_time_from_seconds (double seconds);

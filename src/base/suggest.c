@@ -1,0 +1,93 @@
+#include "base/suggest.h"
+
+#include <string.h>
+
+#define MAX_WORD   64
+#define MAX_LISTED 12
+
+static guint
+min3 (guint a, guint b, guint c)
+{
+  return MIN (MIN (a, b), c);
+}
+
+/* Edit distance with adjacent transpositions (optimal string alignment), letter case ignored; at most MAX_WORD each. */
+static guint
+edit_distance (const char *a, const char *b)
+{
+  gsize length_a = strlen (a);
+  gsize length_b = strlen (b);
+  guint row[3][MAX_WORD + 1]; /* of i - 2, i - 1 and i, cyclic */
+
+  for (gsize j = 0; j <= length_b; j++)
+    row[0][j] = (guint) j;
+  for (gsize i = 1; i <= length_a; i++)
+    {
+      guint *this = row[i % 3];
+      guint *above = row[(i + 2) % 3];
+      guint *above2 = row[(i + 1) % 3];
+
+      this[0] = (guint) i;
+      for (gsize j = 1; j <= length_b; j++)
+        {
+          char  x = g_ascii_tolower (a[i - 1]);
+          char  y = g_ascii_tolower (b[j - 1]);
+          guint distance = min3 (above[j] + 1, this[j - 1] + 1, above[j - 1] + (x != y));
+
+          if (i > 1 && j > 1 && x == g_ascii_tolower (b[j - 2]) && y == g_ascii_tolower (a[i - 2]))
+            distance = MIN (distance, above2[j - 2] + 1);
+          this[j] = distance;
+        }
+    }
+  return row[length_a % 3][length_b];
+}
+
+const char *
+suggest_nearest (const char *word, const char *const *names)
+{
+  gsize       length = strlen (word);
+  guint       limit = (guint) MAX (1, length / 3);
+  const char *best = NULL;
+
+  if (length == 0 || length > MAX_WORD)
+    return NULL;
+  for (; *names; names++)
+    {
+      if (strlen (*names) > MAX_WORD)
+        continue;
+      guint distance = edit_distance (word, *names);
+      /* A word that shares no letter with the name is not a misspelling of it. */
+      if (distance <= limit && distance < length)
+        {
+          best = *names;
+          if (distance == 0)
+            break;
+          limit = distance - 1; /* only a strictly nearer name replaces it: the first of equals stays */
+        }
+    }
+  return best;
+}
+
+char *
+suggest_hint (const char *word, const char *const *names)
+{
+  const char *nearest = suggest_nearest (word, names);
+  GString    *hint;
+
+  if (nearest)
+    return g_strdup_printf ("did you mean '%s'?", nearest);
+
+  hint = g_string_new ("valid values: ");
+  if (!*names)
+    g_string_append (hint, "none");
+  for (guint i = 0; names[i]; i++)
+    {
+      if (i == MAX_LISTED)
+        {
+          g_string_append (hint, ", ...");
+          break;
+        }
+      g_string_append_printf (hint, "%s%s", i ? ", " : "", names[i]);
+    }
+  return g_string_free (hint, FALSE);
+}
