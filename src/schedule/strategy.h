@@ -71,7 +71,7 @@ typedef struct
   void (*unit_backward_end) (StrategyRun *run, const UnitSlot *slot);
   void (*micro_step_end) (StrategyRun *run);
   void (*step_end) (StrategyRun *run);        /* the optimizer */
-  void (*round_end) (StrategyRun *run);       /* after the last step of a period */
+  void (*round_end) (StrategyRun *run);       /* after the last step of this strategy's own period, the innermost first */
 } StrategyHooks;
 
 /* The view that a hook has of its run. */
@@ -110,7 +110,7 @@ typedef struct
   guint64  (*resident) (const PlanInput *in, gconstpointer opt);         /* elements of parameters that one rank holds persistently */
 } Strategy;
 
-/* Adds the inner strategy's closed forms of one inner period to TOTALS, TIMES times (outer strategies' expect). */
+/* A strategy with its options and, for an outer one, what it runs around. */
 typedef struct _StrategyChoice StrategyChoice;
 struct _StrategyChoice
 {
@@ -119,8 +119,15 @@ struct _StrategyChoice
   const StrategyChoice *inner;
 };
 
-/* Calls the inner strategy's hook, for outer hooks that extend it. */
+/* Calls the inner strategy's hook, for outer hooks that extend it. round_end has none: the driver calls every strategy's own. */
 void strategy_inner_init (StrategyRun *run);
+void strategy_inner_step_begin (StrategyRun *run);
+void strategy_inner_unit_forward_begin (StrategyRun *run, const UnitSlot *slot);
+void strategy_inner_unit_forward_end (StrategyRun *run, const UnitSlot *slot);
+void strategy_inner_backward_begin (StrategyRun *run);
+void strategy_inner_unit_backward_begin (StrategyRun *run, const UnitSlot *slot);
+void strategy_inner_unit_backward_end (StrategyRun *run, const UnitSlot *slot);
+void strategy_inner_micro_step_end (StrategyRun *run);
 void strategy_inner_step_end (StrategyRun *run);
 
 /*
@@ -129,5 +136,8 @@ void strategy_inner_step_end (StrategyRun *run);
  */
 Schedule *schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
 
-/* Closed forms of CHOICE with its inner strategies. FALSE when the strategy states none. */
+/*
+ * Closed forms of CHOICE with its inner strategies. FALSE when one of them states none. An outer strategy's `expect` finds its inner's
+ * closed forms in TOTALS (traffic, copies and FLOPs of one outer period, peaks unchanged) and adds its own.
+ */
 gboolean strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals);

@@ -1,0 +1,389 @@
+#include "schedule/schedule-private.h"
+
+/* ---- life ------------------------------------------------------------------------------------------------------- */
+
+static GPtrArray *
+distinct_layers (const Workload *workload)
+{
+  GPtrArray *layers = g_ptr_array_new ();
+
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    {
+      gpointer layer = (gpointer) workload_layer (workload, i);
+
+      if (!g_ptr_array_find (layers, layer, NULL))
+        g_ptr_array_add (layers, layer);
+    }
+  return layers;
+}
+
+static void
+role_init (ScheduleRole *role)
+{
+  for (guint s = 0; s < SECTION_N; s++)
+    {
+      role->programs[s].items = g_array_new (FALSE, FALSE, sizeof (ScheduleItem));
+      role->programs[s].uses = g_array_new (FALSE, FALSE, sizeof (ScheduleUse));
+    }
+  role->buffers = g_array_new (FALSE, FALSE, sizeof (ScheduleBuffer));
+}
+
+ScheduleBuilder *
+schedule_builder_new (const Workload *workload, GArray *units, guint n_roles, guint32 *role_of_rank, guint n_ranks,
+                      guint steps_per_period)
+{
+  ScheduleBuilder *self = g_new0 (ScheduleBuilder, 1);
+  Schedule *schedule = g_new0 (Schedule, 1);
+
+  schedule->workload = workload;
+  schedule->units = units;
+  schedule->roles = g_new0 (ScheduleRole, n_roles);
+  schedule->n_roles = n_roles;
+  schedule->role_of_rank = role_of_rank;
+  schedule->n_ranks = n_ranks;
+  schedule->steps_per_period = steps_per_period;
+  schedule->streams = g_array_new (FALSE, FALSE, sizeof (ScheduleStream));
+  schedule->comms = g_array_new (FALSE, FALSE, sizeof (ScheduleComm));
+  schedule->kernels = g_ptr_array_new_with_free_func (g_free);
+  schedule->strings = g_string_chunk_new (1024);
+  for (guint r = 0; r < n_roles; r++)
+    role_init (&schedule->roles[r]);
+
+  self->schedule = schedule;
+  self->layers = distinct_layers (workload);
+  schedule_builder_select (self, 0, SECTION_INIT);
+  schedule_stream (self, "compute", 0);
+  return self;
+}
+
+void
+schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection section)
+{
+  self->program = schedule_program (self->schedule, role, section);
+  self->role = &self->schedule->roles[role];
+  self->section = section;
+  self->phase = PHASE_NONE;
+  self->unit = SCHEDULE_NONE;
+  self->last_op = SCHEDULE_NONE;
+}
+
+Schedule *
+schedule_builder_finish (ScheduleBuilder *self)
+{
+  Schedule *schedule = self->schedule;
+
+  g_ptr_array_unref (self->layers);
+  g_free (self);
+  return schedule;
+}
+
+static const char *
+intern (ScheduleBuilder *b, const char *text)
+{
+  return text != NULL ? g_string_chunk_insert_const (b->schedule->strings, text) : NULL;
+}
+
+/* ---- streams and communicators ---------------------------------------------------------------------------------- */
+
+StreamRef
+schedule_stream (ScheduleBuilder *b, const char *name, gint priority)
+{
+  GArray *streams = b->schedule->streams;
+  ScheduleStream stream = { intern (b, name), priority };
+
+  for (guint i = 0; i < streams->len; i++)
+    if (g_str_equal (g_array_index (streams, ScheduleStream, i).name, name))
+      {
+        g_assert (g_array_index (streams, ScheduleStream, i).priority == priority);
+        return i;
+      }
+  g_array_append_val (streams, stream);
+  return streams->len - 1;
+}
+
+CommRef
+schedule_comm (ScheduleBuilder *b, const char *name, MeshGroup group)
+{
+  GArray *comms = b->schedule->comms;
+  ScheduleComm comm = { intern (b, name), group };
+
+  for (guint i = 0; i < comms->len; i++)
+    {
+      const ScheduleComm *known = &g_array_index (comms, ScheduleComm, i);
+
+      if (g_str_equal (known->name, name))
+        {
+          g_assert (known->group.size == group.size && known->group.stride == group.stride);
+          return i;
+        }
+    }
+  g_array_append_val (comms, comm);
+  return comms->len - 1;
+}
+
+/* ---- items ------------------------------------------------------------------------------------------------------ */
+
+static ScheduleItem
+item_new (const ScheduleBuilder *b, ItemKind kind)
+{
+  return (ScheduleItem) {
+    .kind = (guint8) kind,
+    .phase = (guint8) b->phase,
+    .stream = SCHEDULE_NONE,
+    .unit = b->unit,
+    .ref = SCHEDULE_NONE,
+    .event = SCHEDULE_NONE,
+  };
+}
+
+static guint
+append (ScheduleBuilder *b, const ScheduleItem *item)
+{
+  GArray *items = b->program->items;
+
+  g_array_append_vals (items, item, 1);
+  return items->len - 1;
+}
+
+static OpRef
+append_op (ScheduleBuilder *b, const ScheduleItem *item)
+{
+  g_assert (item->stream < b->schedule->streams->len);
+  b->last_op = append (b, item);
+  return b->last_op;
+}
+
+static gboolean
+range_holds (const KernelDesc *kernels, guint n, const KernelDesc *kernel)
+{
+  return n > 0 && (guintptr) kernel >= (guintptr) kernels && (guintptr) kernel < (guintptr) (kernels + n);
+}
+
+static gboolean
+workload_owns (const ScheduleBuilder *b, const KernelDesc *kernel)
+{
+  for (guint i = 0; i < b->layers->len; i++)
+    {
+      const LayerDesc *layer = g_ptr_array_index (b->layers, i);
+
+      if (range_holds (layer->forward, layer->n_forward, kernel) ||
+          range_holds (layer->backward, layer->n_backward, kernel) ||
+          range_holds (layer->recompute, layer->n_recompute, kernel))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+static const KernelDesc *
+own_kernel (ScheduleBuilder *b, const KernelDesc *kernel)
+{
+  KernelDesc *copy;
+
+  if (workload_owns (b, kernel))
+    return kernel;
+  copy = g_memdup2 (kernel, sizeof *kernel);
+  copy->name = intern (b, kernel->name);
+  g_ptr_array_add (b->schedule->kernels, copy);
+  return copy;
+}
+
+OpRef
+schedule_kernel (ScheduleBuilder *b, StreamRef stream, const KernelDesc *kernel)
+{
+  ScheduleItem item = item_new (b, ITEM_KERNEL);
+
+  item.stream = stream;
+  item.kernel = own_kernel (b, kernel);
+  item.label = item.kernel->name;
+  return append_op (b, &item);
+}
+
+OpRef
+schedule_collective (ScheduleBuilder *b, StreamRef stream, CommRef comm, ScheduleCollective kind, guint64 bytes,
+                     const char *label)
+{
+  ScheduleItem item = item_new (b, ITEM_COLLECTIVE);
+
+  g_assert (comm < b->schedule->comms->len && kind < SCHEDULE_COLLECTIVE_N);
+  b->last_op = SCHEDULE_NONE;
+  if (g_array_index (b->schedule->comms, ScheduleComm, comm).group.size == 1 || bytes == 0)
+    return SCHEDULE_NONE;
+  item.collective = (guint8) kind;
+  item.stream = stream;
+  item.ref = comm;
+  item.bytes = bytes;
+  item.label = intern (b, label);
+  return append_op (b, &item);
+}
+
+OpRef
+schedule_all_gather (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes, const char *label)
+{
+  return schedule_collective (b, stream, comm, SCHEDULE_ALL_GATHER, bytes, label);
+}
+
+OpRef
+schedule_reduce_scatter (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes, const char *label)
+{
+  return schedule_collective (b, stream, comm, SCHEDULE_REDUCE_SCATTER, bytes, label);
+}
+
+OpRef
+schedule_all_reduce (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes, const char *label)
+{
+  return schedule_collective (b, stream, comm, SCHEDULE_ALL_REDUCE, bytes, label);
+}
+
+OpRef
+schedule_copy (ScheduleBuilder *b, StreamRef stream, ScheduleCopy kind, guint64 bytes, const char *label)
+{
+  ScheduleItem item = item_new (b, ITEM_COPY);
+
+  g_assert (kind < COPY_N);
+  b->last_op = SCHEDULE_NONE;
+  if (bytes == 0)
+    return SCHEDULE_NONE;
+  item.collective = (guint8) kind;
+  item.stream = stream;
+  item.bytes = bytes;
+  item.label = intern (b, label);
+  return append_op (b, &item);
+}
+
+/* ---- events ----------------------------------------------------------------------------------------------------- */
+
+static guint32
+bare_event (const ScheduleBuilder *b, EventRef event)
+{
+  if (event >> SCHEDULE_EVENT_BITS != b->section)
+    return SCHEDULE_FOREIGN;
+  return event & ((1u << SCHEDULE_EVENT_BITS) - 1);
+}
+
+EventRef
+schedule_record (ScheduleBuilder *b, StreamRef stream)
+{
+  ScheduleItem item = item_new (b, ITEM_RECORD);
+
+  g_assert (stream < b->schedule->streams->len);
+  g_assert (b->program->n_events < 1u << SCHEDULE_EVENT_BITS);
+  item.stream = stream;
+  item.ref = b->program->n_events++;
+  append (b, &item);
+  return (guint32) b->section << SCHEDULE_EVENT_BITS | item.ref;
+}
+
+void
+schedule_wait (ScheduleBuilder *b, StreamRef stream, EventRef event)
+{
+  ScheduleItem item = item_new (b, ITEM_WAIT);
+
+  if (event == SCHEDULE_NONE)
+    return;
+  g_assert (stream < b->schedule->streams->len);
+  item.stream = stream;
+  item.ref = bare_event (b, event);
+  append (b, &item);
+}
+
+void
+schedule_wait_stream (ScheduleBuilder *b, StreamRef waiting, StreamRef for_stream)
+{
+  if (waiting != for_stream)
+    schedule_wait (b, waiting, schedule_record (b, for_stream));
+}
+
+void
+schedule_host_wait (ScheduleBuilder *b, EventRef event)
+{
+  ScheduleItem item = item_new (b, ITEM_HOST_WAIT);
+
+  if (event == SCHEDULE_NONE)
+    return;
+  item.ref = bare_event (b, event);
+  append (b, &item);
+}
+
+void
+schedule_host_hooks (ScheduleBuilder *b, guint n)
+{
+  ScheduleItem item = item_new (b, ITEM_HOST_HOOK);
+
+  if (n == 0)
+    return;
+  item.ref = n;
+  append (b, &item);
+}
+
+void
+schedule_builder_end_step (ScheduleBuilder *self)
+{
+  ScheduleItem item = item_new (self, ITEM_STEP);
+
+  append (self, &item);
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+BufferRef
+schedule_alloc (ScheduleBuilder *b, MemoryTier tier, PoolCategory category, guint64 bytes, const char *label)
+{
+  ScheduleItem item = item_new (b, ITEM_ALLOC);
+  ScheduleBuffer buffer = { tier, category, bytes, intern (b, label), b->unit };
+
+  g_assert (tier < TIER_N && category < POOL_N_CATEGORIES);
+  if (bytes == 0)
+    return SCHEDULE_NONE;
+  item.ref = b->role->buffers->len;
+  item.label = buffer.label;
+  g_array_append_val (b->role->buffers, buffer);
+  append (b, &item);
+  return item.ref;
+}
+
+void
+schedule_free (ScheduleBuilder *b, BufferRef buffer)
+{
+  schedule_free_after (b, buffer, SCHEDULE_NONE);
+}
+
+void
+schedule_free_after (ScheduleBuilder *b, BufferRef buffer, EventRef event)
+{
+  ScheduleItem item = item_new (b, ITEM_FREE);
+
+  if (buffer == SCHEDULE_NONE)
+    return;
+  item.ref = buffer;
+  item.event = event != SCHEDULE_NONE ? bare_event (b, event) : SCHEDULE_NONE;
+  if (buffer < b->role->buffers->len)
+    item.label = g_array_index (b->role->buffers, ScheduleBuffer, buffer).label;
+  append (b, &item);
+}
+
+void
+schedule_uses (ScheduleBuilder *b, BufferRef buffer)
+{
+  ScheduleUse use = { b->last_op, buffer };
+
+  if (buffer != SCHEDULE_NONE && b->last_op != SCHEDULE_NONE)
+    g_array_append_val (b->program->uses, use);
+}
+
+SchedulePhase
+schedule_set_phase (ScheduleBuilder *b, SchedulePhase phase)
+{
+  SchedulePhase old = b->phase;
+
+  b->phase = phase;
+  return old;
+}
+
+guint
+schedule_set_unit (ScheduleBuilder *b, guint unit)
+{
+  guint old = b->unit;
+
+  b->unit = unit;
+  return old;
+}

@@ -1,0 +1,84 @@
+/*
+ * What the files of this layer share: the body of a schedule and the life of a builder.
+ */
+#pragma once
+
+#include "schedule/strategy.h"
+
+/* `buffer` is read or written by the op at `item`. Sorted by item. */
+typedef struct
+{
+  guint32 item, buffer;
+} ScheduleUse;
+
+typedef struct
+{
+  GArray *items; /* ScheduleItem */
+  GArray *uses;  /* ScheduleUse */
+  guint   n_events;
+} ScheduleProgram;
+
+typedef struct
+{
+  ScheduleProgram programs[SECTION_N];
+  GArray         *buffers; /* ScheduleBuffer */
+} ScheduleRole;
+
+struct _Schedule
+{
+  const Workload *workload;
+  GArray         *units; /* PlanUnit */
+  ScheduleRole   *roles;
+  guint           n_roles;
+  guint32        *role_of_rank; /* NULL when there is one role */
+  guint           n_ranks;
+  guint           steps_per_period;
+  GArray         *streams; /* ScheduleStream */
+  GArray         *comms;   /* ScheduleComm */
+  GPtrArray      *kernels; /* copies of descriptions that are not the workload's */
+  GStringChunk   *strings; /* per schedule: threads that build side by side share nothing */
+};
+
+/*
+ * Numbers that strategies get for events carry their section in the top bits, so that a number kept from another section cannot
+ * pass for one of this section. Items hold the bare index; a foreign number becomes SCHEDULE_FOREIGN, which the checker reports.
+ */
+#define SCHEDULE_EVENT_BITS 30
+#define SCHEDULE_FOREIGN    (G_MAXUINT32 - 1)
+
+struct _ScheduleBuilder
+{
+  Schedule        *schedule;
+  GPtrArray       *layers; /* distinct LayerDesc of the workload */
+  ScheduleRole    *role;
+  ScheduleProgram *program;
+  ScheduleSection  section;
+  SchedulePhase    phase;
+  guint            unit;
+  OpRef            last_op; /* SCHEDULE_NONE when the last call emitted nothing */
+};
+
+/* An empty schedule of N_ROLES roles. Takes UNITS and ROLE_OF_RANK (N_RANKS ids, or NULL). The workload must outlive it. */
+ScheduleBuilder *schedule_builder_new (const Workload *workload, GArray *units, guint n_roles, guint32 *role_of_rank,
+                                       guint n_ranks, guint steps_per_period);
+/* Items that follow go to SECTION of ROLE. */
+void schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection section);
+/* Marks the end of a training step. */
+void schedule_builder_end_step (ScheduleBuilder *self);
+/* Frees the builder; its schedule is the caller's. */
+Schedule *schedule_builder_finish (ScheduleBuilder *self);
+
+static inline ScheduleProgram *
+schedule_program (const Schedule *self, guint role, ScheduleSection section)
+{
+  g_assert (role < self->n_roles && section < SECTION_N);
+  return &self->roles[role].programs[section];
+}
+
+const char *schedule_section_name (ScheduleSection section);
+const char *schedule_item_kind_name (ItemKind kind);
+
+/* Deadlock across roles (check.c calls it once the programs themselves are sound). */
+gboolean schedule_check_progress (const Schedule *self, DiagList *diags);
+/* "role 0, steady section, item 12 ('all_gather', block 0)". Newly allocated. */
+char *schedule_item_place (const Schedule *self, guint role, ScheduleSection section, guint item);

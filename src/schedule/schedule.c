@@ -1,0 +1,207 @@
+#include "schedule/schedule-private.h"
+
+static const char *const collective_names[SCHEDULE_COLLECTIVE_N] = {
+  [SCHEDULE_ALL_GATHER] = "all_gather", [SCHEDULE_REDUCE_SCATTER] = "reduce_scatter",
+  [SCHEDULE_ALL_REDUCE] = "all_reduce", [SCHEDULE_BROADCAST] = "broadcast",
+  [SCHEDULE_ALL_TO_ALL] = "all_to_all", [SCHEDULE_SEND_RECV] = "send_recv",
+};
+
+static const char *const copy_names[COPY_N] = { [COPY_TO_HOST] = "d2h", [COPY_FROM_HOST] = "h2d" };
+
+static const char *const phase_names[PHASE_N] = {
+  [PHASE_NONE] = "none",         [PHASE_FORWARD] = "forward",     [PHASE_RECOMPUTE] = "recompute",
+  [PHASE_BACKWARD] = "backward", [PHASE_OPTIMIZER] = "optimizer", [PHASE_OUTER] = "outer",
+};
+
+static const char *const section_names[SECTION_N] = {
+  [SECTION_INIT] = "init", [SECTION_FIRST] = "first", [SECTION_STEADY] = "steady"
+};
+
+static const char *const item_kind_names[ITEM_N_KINDS] = {
+  [ITEM_KERNEL] = "kernel",       [ITEM_COLLECTIVE] = "collective", [ITEM_COPY] = "copy",   [ITEM_RECORD] = "record",
+  [ITEM_WAIT] = "wait",           [ITEM_HOST_WAIT] = "host_wait",   [ITEM_HOST_HOOK] = "host_hook",
+  [ITEM_ALLOC] = "alloc",         [ITEM_FREE] = "free",             [ITEM_STEP] = "step",
+};
+
+const char *
+schedule_collective_name (ScheduleCollective kind)
+{
+  g_assert (kind < SCHEDULE_COLLECTIVE_N);
+  return collective_names[kind];
+}
+
+const char *
+schedule_copy_name (ScheduleCopy kind)
+{
+  g_assert (kind < COPY_N);
+  return copy_names[kind];
+}
+
+const char *
+schedule_phase_name (SchedulePhase phase)
+{
+  g_assert (phase < PHASE_N);
+  return phase_names[phase];
+}
+
+const char *
+schedule_section_name (ScheduleSection section)
+{
+  g_assert (section < SECTION_N);
+  return section_names[section];
+}
+
+const char *
+schedule_item_kind_name (ItemKind kind)
+{
+  g_assert (kind < ITEM_N_KINDS);
+  return item_kind_names[kind];
+}
+
+static void
+role_clear (ScheduleRole *role)
+{
+  for (guint s = 0; s < SECTION_N; s++)
+    {
+      g_array_unref (role->programs[s].items);
+      g_array_unref (role->programs[s].uses);
+    }
+  g_array_unref (role->buffers);
+}
+
+void
+schedule_free_all (Schedule *self)
+{
+  if (self == NULL)
+    return;
+  for (guint r = 0; r < self->n_roles; r++)
+    role_clear (&self->roles[r]);
+  g_free (self->roles);
+  g_free (self->role_of_rank);
+  g_array_unref (self->units);
+  g_array_unref (self->streams);
+  g_array_unref (self->comms);
+  g_ptr_array_unref (self->kernels);
+  g_string_chunk_free (self->strings);
+  g_free (self);
+}
+
+guint
+schedule_n_roles (const Schedule *self)
+{
+  return self->n_roles;
+}
+
+guint
+schedule_role_of_rank (const Schedule *self, guint rank)
+{
+  g_assert (rank < self->n_ranks);
+  return self->role_of_rank != NULL ? self->role_of_rank[rank] : 0;
+}
+
+ScheduleItems
+schedule_items (const Schedule *self, guint role, ScheduleSection section)
+{
+  const GArray *items = schedule_program (self, role, section)->items;
+
+  return (ScheduleItems) { (const ScheduleItem *) (void *) items->data, items->len };
+}
+
+guint
+schedule_n_events (const Schedule *self, guint role, ScheduleSection section)
+{
+  return schedule_program (self, role, section)->n_events;
+}
+
+guint
+schedule_n_streams (const Schedule *self)
+{
+  return self->streams->len;
+}
+
+const ScheduleStream *
+schedule_stream_info (const Schedule *self, StreamRef stream)
+{
+  g_assert (stream < self->streams->len);
+  return &g_array_index (self->streams, ScheduleStream, stream);
+}
+
+guint
+schedule_n_comms (const Schedule *self)
+{
+  return self->comms->len;
+}
+
+const ScheduleComm *
+schedule_comm_info (const Schedule *self, CommRef comm)
+{
+  g_assert (comm < self->comms->len);
+  return &g_array_index (self->comms, ScheduleComm, comm);
+}
+
+guint
+schedule_n_buffers (const Schedule *self, guint role)
+{
+  g_assert (role < self->n_roles);
+  return self->roles[role].buffers->len;
+}
+
+const ScheduleBuffer *
+schedule_buffer_info (const Schedule *self, guint role, BufferRef buffer)
+{
+  g_assert (buffer < schedule_n_buffers (self, role));
+  return &g_array_index (self->roles[role].buffers, ScheduleBuffer, buffer);
+}
+
+guint
+schedule_steps_per_period (const Schedule *self)
+{
+  return self->steps_per_period;
+}
+
+guint
+schedule_n_units (const Schedule *self)
+{
+  return self->units->len;
+}
+
+static const PlanUnit *
+unit_info (const Schedule *self, guint unit)
+{
+  g_assert (unit < self->units->len);
+  return &g_array_index (self->units, PlanUnit, unit);
+}
+
+guint
+schedule_unit_layer (const Schedule *self, guint unit)
+{
+  return unit_info (self, unit)->layer;
+}
+
+static char *
+layer_name (const PlanUnit *unit)
+{
+  switch (unit->desc->kind)
+    {
+    case LAYER_EMBEDDING:
+      return g_strdup ("embedding");
+    case LAYER_HEAD:
+      return g_strdup ("head");
+    case LAYER_BLOCK:
+      break;
+    }
+  return g_strdup_printf ("block %u", unit->layer - 1); /* layer 0 is the embedding; blocks count from 0 */
+}
+
+char *
+schedule_unit_name (const Schedule *self, guint unit)
+{
+  const PlanUnit *info = unit_info (self, unit);
+  g_autofree char *layer = layer_name (info);
+
+  if (info->module >= 0)
+    return g_strdup_printf ("%s %s", layer, info->desc->modules[info->module].name);
+  if (info->own_elements == 0 && info->elements > 0)
+    return g_strdup_printf ("%s embedding", layer); /* a tied head's second use of the table */
+  return g_steal_pointer (&layer);
+}
