@@ -38,7 +38,8 @@ ConfigDoc *config_load_text (const char *name, const char *text, gssize length, 
  * (the extending file wins), lists and scalars are replaced. Cycles are diagnosed. The 'extends' key itself is dropped.
  */
 typedef char *(*ConfigResolve) (const char *name, gpointer user);
-ConfigDoc *config_load_extended (const char *file, ConfigResolve resolve, gpointer user, DiagList *diags);
+ConfigDoc *config_load_extended (const char *file, ConfigResolve resolve, gpointer user,
+                                 DiagList *diags);
 
 void config_doc_free (ConfigDoc *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ConfigDoc, config_doc_free)
@@ -47,13 +48,14 @@ const ConfigNode *config_doc_root (const ConfigDoc *self);
 
 ConfigKind        config_node_kind (const ConfigNode *self);
 const SourceMark *config_node_mark (const ConfigNode *self);
-const char       *config_node_text (const ConfigNode *self);  /* scalar text; NULL for lists and maps */
-gboolean          config_node_is_null (const ConfigNode *self); /* plain null, ~ or empty */
-guint             config_node_length (const ConfigNode *self); /* entries of a list or map */
-const ConfigNode *config_node_item (const ConfigNode *self, guint i);        /* i-th element / i-th value */
-const char       *config_node_key (const ConfigNode *self, guint i);         /* i-th key of a map */
+const char *config_node_text (const ConfigNode *self);    /* scalar text; NULL for lists and maps */
+gboolean    config_node_is_null (const ConfigNode *self); /* plain null, ~ or empty */
+guint       config_node_length (const ConfigNode *self);  /* entries of a list or map */
+const ConfigNode *config_node_item (const ConfigNode *self, guint i); /* i-th element / i-th value */
+const char       *config_node_key (const ConfigNode *self, guint i);  /* i-th key of a map */
 const SourceMark *config_node_key_mark (const ConfigNode *self, guint i);
-const ConfigNode *config_node_get (const ConfigNode *self, const char *key); /* NULL when absent or not a map */
+const ConfigNode *config_node_get (const ConfigNode *self,
+                                   const char       *key); /* NULL when absent or not a map */
 
 /* Adds "expected a map/list/value, got a ..." and returns FALSE when SELF is not of KIND. */
 gboolean config_node_expect (const ConfigNode *self, ConfigKind kind, DiagList *diags);
