@@ -1,0 +1,20 @@
+/* Sums of bytes on resources, over many routes: a dense array that is only touched where routes go. */
+#pragma once
+
+#include "collective/collective.h"
+
+typedef struct
+{
+  const Cluster *cluster;
+  double        *bytes;   /* [cluster_n_resources] */
+  GArray        *touched; /* guint32: resources with bytes, in the order of their first */
+} LoadSum;
+
+void load_sum_init (LoadSum *self, const Cluster *cluster);
+void load_sum_clear (LoadSum *self);
+
+void load_sum_add (LoadSum *self, guint32 resource, double bytes);
+void load_sum_add_route (LoadSum *self, const Route *route, double bytes);
+
+/* Writes the sums to PLAN's loads, sorted by resource, with their service, and the stand-alone time a byte. */
+void load_sum_store (const LoadSum *self, CollectivePlan *plan);

@@ -1,0 +1,64 @@
+#include "collective/load-private.h"
+
+#include <stdlib.h>
+
+void
+load_sum_init (LoadSum *self, const Cluster *cluster)
+{
+  self->cluster = cluster;
+  self->bytes = g_new0 (
+      double, cluster_n_resources (cluster)); /* calloc: pages that no route touches cost nothing */
+  self->touched = g_array_new (FALSE, FALSE, sizeof (guint32));
+}
+
+void
+load_sum_clear (LoadSum *self)
+{
+  g_clear_pointer (&self->bytes, g_free);
+  g_clear_pointer (&self->touched, g_array_unref);
+}
+
+void
+load_sum_add (LoadSum *self, guint32 resource, double bytes)
+{
+  if (bytes <= 0 || resource == G_MAXUINT32)
+    return;
+  if (self->bytes[resource] == 0)
+    g_array_append_val (self->touched, resource);
+  self->bytes[resource] += bytes;
+}
+
+void
+load_sum_add_route (LoadSum *self, const Route *route, double bytes)
+{
+  for (guint i = 0; i < route->n; i++)
+    load_sum_add (self, route->resources[i], bytes);
+}
+
+static int
+compare_loads (const void *a, const void *b)
+{
+  guint32 x = ((const CollectiveLoad *) a)->resource, y = ((const CollectiveLoad *) b)->resource;
+
+  return x < y ? -1 : x > y;
+}
+
+void
+load_sum_store (const LoadSum *self, CollectivePlan *plan)
+{
+  plan->n_loads = self->touched->len;
+  plan->loads = g_new (CollectiveLoad, plan->n_loads);
+  plan->link_seconds_per_byte = 0;
+  for (guint i = 0; i < plan->n_loads; i++)
+    {
+      guint32                id = g_array_index (self->touched, guint32, i);
+      const ClusterResource *resource = cluster_resource (self->cluster, id);
+      double                 efficiency = resource->kind == RESOURCE_HBM ? 1 : resource->efficiency;
+      CollectiveLoad         load = { id, self->bytes[id], self->bytes[id] / efficiency };
+
+      plan->loads[i] = load;
+      plan->link_seconds_per_byte =
+          MAX (plan->link_seconds_per_byte, load.service / resource->capacity);
+    }
+  qsort (plan->loads, plan->n_loads, sizeof (CollectiveLoad), compare_loads);
+}

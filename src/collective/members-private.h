@@ -1,0 +1,56 @@
+/* The ranks of a group by node, and which network cards of a node serve which of its GPUs. */
+#pragma once
+
+#include "collective/collective.h"
+
+typedef struct
+{
+  guint32 node;
+  guint   first, n; /* range in Members.gpus */
+} MemberNode;
+
+/* Nodes in the order in which the group first names them; inside a node GPUs in ascending order. */
+typedef struct
+{
+  guint32    *gpus;
+  guint       n_gpus;
+  MemberNode *nodes;
+  guint       n_nodes;
+} Members;
+
+void members_init (Members *self, const Cluster *cluster, const guint32 *ranks, guint n_ranks);
+void members_clear (Members *self);
+
+/* TRUE when every node has equally many members. */
+gboolean members_are_even (const Members *self);
+
+/*
+ * How near the GPUs of a node are to its cards, read off routes: the resources that a transfer crosses between GPU and card.
+ * A card serves the GPUs whose nearest card it is; one that is nobody's nearest serves the GPU nearest to it. So every card
+ * serves at least one GPU and every GPU has at least one card.
+ */
+typedef struct
+{
+  guint     n_gpus, n_cards;
+  guint8   *distance; /* [gpu * n_cards + card] */
+  gboolean *serves;   /* [gpu * n_cards + card] */
+} Proximity;
+
+/* NULL without cards or without another node to send to. */
+Proximity *proximity_new (const Cluster *cluster, guint node);
+void       proximity_free (Proximity *self);
+
+/* Cards that serve local GPU, written to CARDS [n_cards]; their number. */
+guint proximity_cards (const Proximity *self, guint local, guint *cards);
+
+/* The table of every node; a uniform cluster shares one. */
+typedef struct
+{
+  const Cluster *cluster;
+  Proximity    **tables; /* by node; one entry when uniform */
+  guint          n_tables;
+} ProximityCache;
+
+void             proximity_cache_init (ProximityCache *self, const Cluster *cluster);
+void             proximity_cache_clear (ProximityCache *self);
+const Proximity *proximity_cache_get (ProximityCache *self, guint node);

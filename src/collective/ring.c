@@ -1,0 +1,301 @@
+#include "collective/ring-private.h"
+
+#include <string.h>
+
+/* One ring's way through one node. */
+typedef struct
+{
+  guint32  entry, exit;
+  gint     card;  /* -1: none chosen */
+  gboolean relay; /* what leaves goes over NVLink to `entry` first */
+} NodePath;
+
+typedef struct
+{
+  const LayContext *context;
+  const Members    *members;
+  guint32           root;
+  double            bytes;   /* on every edge of one ring */
+  guint             n_cards; /* rings that differ in their card */
+  guint            *n_used;  /* [slot] cards in use */
+  guint            *used;    /* [slot * n_cards + i] */
+  guint            *order;   /* positions of the members of the present node */
+  guint            *cycle;
+  NcclGraph         graph;
+} Layout;
+
+/*
+ * N even: with m = n-1 odd, the zigzag path 0, 1, m-1, 2, m-2, ... over Z_m, closed through one more vertex, in all m rotations
+ * and both directions has every directed edge twice. N odd: m is even, the zigzag's steps are all different (mod m), and the m
+ * rotations have every directed edge once.
+ */
+guint
+ring_mesh_cycles (guint n)
+{
+  if (n <= 2)
+    return 1;
+  return n % 2 == 0 ? 2 * (n - 1) : n - 1;
+}
+
+void
+ring_mesh_cycle (guint n, guint j, guint *order)
+{
+  guint m = n - 1, shift = m > 0 ? j % m : 0;
+
+  for (guint t = 0; t < m; t++)
+    {
+      guint step = t % 2 == 1 ? (t + 1) / 2 : m - t / 2;
+
+      order[j >= m ? m - 1 - t : t] = (step + shift) % m;
+    }
+  order[m] = m;
+}
+
+void
+ring_route (const Cluster *cluster, guint32 from, guint32 to, gint a, gint b, Route *route)
+{
+  gint card = a;
+
+  if (a != b && cluster_nearest_card (cluster, from) == (guint) a
+      && cluster_nearest_card (cluster, to) == (guint) b)
+    card = -1;
+  cluster_route_gpus (cluster, from, to, card, route);
+}
+
+void
+ring_note_hop (NcclGraph *graph, const Route *route)
+{
+  if (route->class_ == PATH_NET)
+    {
+      graph->net_latency = MAX (graph->net_latency, route->latency);
+      return;
+    }
+  graph->intra_latency = MAX (graph->intra_latency, route->latency);
+  graph->nvlink_only &= route->class_ == PATH_NVLINK || route->class_ == PATH_LOCAL;
+}
+
+static void
+add_edge (Layout *self, guint32 from, guint32 to, gint a, gint b)
+{
+  Route route;
+
+  ring_route (self->context->sum->cluster, from, to, a, b, &route);
+  ring_note_hop (&self->graph, &route);
+  load_sum_add_route (self->context->sum, &route, to == self->root ? 0 : self->bytes);
+}
+
+/* From one node to the next, or to the first again. */
+static void
+add_node_edge (Layout *self, const NodePath *from, guint32 entry, gint card)
+{
+  guint32 sender = from->exit;
+  Route   route;
+
+  if (from->relay)
+    {
+      cluster_route_gpus (self->context->sum->cluster, from->exit, from->entry, -1, &route);
+      load_sum_add_route (self->context->sum, &route, entry == self->root ? 0 : self->bytes);
+      sender = from->entry;
+    }
+  add_edge (self, sender, entry, from->card, card);
+}
+
+static LinkKind
+intra_kind (const Layout *self, const MemberNode *node)
+{
+  return cluster_intra_profile (self->context->sum->cluster, node->node)->kind;
+}
+
+static const guint32 *
+node_gpus (const Layout *self, const MemberNode *node)
+{
+  return self->members->gpus + node->first;
+}
+
+/* Index in its node of the member at POSITION. */
+static guint
+local_index (const Layout *self, const MemberNode *node, guint position)
+{
+  return node_gpus (self, node)[position]
+         - cluster_first_gpu (self->context->sum->cluster, node->node);
+}
+
+/* Cost of entering at position ENTRY and leaving at position EXIT: distance first, then whose card it is, then a bridge lost. */
+static guint
+entry_cost (const Layout *self, const MemberNode *node, const Proximity *near, guint card,
+            guint entry, guint exit)
+{
+  guint    e = local_index (self, node, entry), x = local_index (self, node, exit);
+  LinkKind kind = intra_kind (self, node);
+  gboolean nvlink = kind == LINK_SWITCH || kind == LINK_MESH;
+  guint    distance = near->distance[e * near->n_cards + card];
+
+  if (!nvlink)
+    distance += near->distance[x * near->n_cards + card];
+  return 4 * distance + (near->serves[e * near->n_cards + card] ? 0 : 2)
+         + (kind == LINK_PAIRS && e / 2 == x / 2);
+}
+
+/* Rotates the cycle in self->cycle into self->order so that the best entry comes first. */
+static void
+rotate_to_entry (Layout *self, const MemberNode *node, const Proximity *near, guint card)
+{
+  guint start = 0, best = G_MAXUINT;
+
+  for (guint i = 0; near != NULL && i < node->n; i++)
+    {
+      guint cost = entry_cost (self, node, near, card, self->cycle[i],
+                               self->cycle[(i + node->n - 1) % node->n]);
+
+      if (cost < best)
+        {
+          best = cost;
+          start = i;
+        }
+    }
+  for (guint i = 0; i < node->n; i++)
+    self->order[i] = self->cycle[(start + i) % node->n];
+}
+
+/* Over a switch any member may be last: the first after the entry that is nearest to the card, when no farther than the entry. */
+static void
+choose_exit (Layout *self, const MemberNode *node, const Proximity *near, guint card)
+{
+  guint best = node->n - 1;
+  guint entry = near->distance[local_index (self, node, self->order[0]) * near->n_cards + card];
+
+  for (guint i = node->n - 1; i >= 1; i--)
+    if (near->distance[local_index (self, node, self->order[i]) * near->n_cards + card] <= entry)
+      best = i;
+  if (best != node->n - 1)
+    {
+      guint exit = self->order[best];
+
+      memmove (self->order + best, self->order + best + 1, (node->n - 1 - best) * sizeof (guint));
+      self->order[node->n - 1] = exit;
+    }
+}
+
+/* Orders the members of SLOT for RING and says where the ring enters and leaves. */
+static NodePath
+choose_path (Layout *self, guint slot, guint ring)
+{
+  const MemberNode *node = &self->members->nodes[slot];
+  const Proximity  *near =
+      self->members->n_nodes > 1 ? proximity_cache_get (self->context->proximity, node->node) : NULL;
+  LinkKind kind = intra_kind (self, node);
+  guint    card =
+      near != NULL ? self->used[slot * self->n_cards + ring % self->n_cards % self->n_used[slot]] : 0;
+  NodePath path = { .card = near != NULL ? (gint) card : -1 };
+
+  if (kind == LINK_MESH)
+    ring_mesh_cycle (node->n, ring / self->n_cards % ring_mesh_cycles (node->n), self->cycle);
+  else
+    for (guint i = 0; i < node->n; i++)
+      self->cycle[i] = i;
+  rotate_to_entry (self, node, near, card);
+  if (near != NULL && kind == LINK_SWITCH && node->n > 1)
+    choose_exit (self, node, near, card);
+  path.entry = node_gpus (self, node)[self->order[0]];
+  path.exit = node_gpus (self, node)[self->order[node->n - 1]];
+  if (near != NULL && (kind == LINK_SWITCH || kind == LINK_MESH))
+    path.relay =
+        near->distance[local_index (self, node, self->order[node->n - 1]) * near->n_cards + card]
+        > near->distance[local_index (self, node, self->order[0]) * near->n_cards + card];
+  return path;
+}
+
+static void
+lay_ring (Layout *self, guint ring)
+{
+  NodePath first = { 0 }, last = { 0 };
+
+  for (guint slot = 0; slot < self->members->n_nodes; slot++)
+    {
+      const MemberNode *node = &self->members->nodes[slot];
+      NodePath          path = choose_path (self, slot, ring);
+
+      if (slot == 0)
+        first = path;
+      else
+        add_node_edge (self, &last, path.entry, path.card);
+      for (guint i = 1; i < node->n; i++)
+        add_edge (self, node_gpus (self, node)[self->order[i - 1]],
+                  node_gpus (self, node)[self->order[i]], -1, -1);
+      last = path;
+    }
+  if (self->members->n_nodes > 1)
+    add_node_edge (self, &last, first.entry, first.card);
+  else
+    add_edge (self, last.exit, first.entry, -1, -1);
+}
+
+/* The cards that serve any member of each node, and the number of rings that differ in their card. */
+static void
+collect_cards (Layout *self)
+{
+  const Members *members = self->members;
+  guint          most = 1;
+
+  for (guint slot = 0; slot < members->n_nodes; slot++)
+    most = MAX (most, cluster_nics_of_node (self->context->sum->cluster, members->nodes[slot].node));
+  self->n_used = g_new0 (guint, members->n_nodes);
+  self->used = g_new0 (guint, (gsize) members->n_nodes * most);
+  self->n_cards = most;
+  for (guint slot = 0; slot < members->n_nodes && members->n_nodes > 1; slot++)
+    {
+      const MemberNode *node = &members->nodes[slot];
+      const Proximity  *near = proximity_cache_get (self->context->proximity, node->node);
+
+      for (guint card = 0; near != NULL && card < near->n_cards; card++)
+        for (guint i = 0; i < node->n; i++)
+          if (near->serves[local_index (self, node, i) * near->n_cards + card])
+            {
+              self->used[slot * most + self->n_used[slot]++] = card;
+              break;
+            }
+    }
+}
+
+/* Fewer cards in use than there are: moves the rows of the table together. */
+static void
+pack_cards (Layout *self)
+{
+  guint most = self->n_cards, used = 1;
+
+  for (guint slot = 0; slot < self->members->n_nodes; slot++)
+    used = MAX (used, self->n_used[slot]);
+  for (guint slot = 0; slot < self->members->n_nodes; slot++)
+    memmove (self->used + slot * used, self->used + slot * most, used * sizeof (guint));
+  self->n_cards = used;
+}
+
+NcclGraph
+ring_lay (const LayContext *context, const Members *members, double bytes, guint32 root)
+{
+  Layout self = { .context = context, .members = members, .root = root };
+  guint  largest = 1, cycles = 1;
+
+  for (guint slot = 0; slot < members->n_nodes; slot++)
+    {
+      largest = MAX (largest, members->nodes[slot].n);
+      if (intra_kind (&self, &members->nodes[slot]) == LINK_MESH)
+        cycles = MAX (cycles, ring_mesh_cycles (members->nodes[slot].n));
+    }
+  collect_cards (&self);
+  pack_cards (&self);
+  self.order = g_new0 (guint, largest);
+  self.cycle = g_new0 (guint, largest);
+  self.bytes = bytes / (self.n_cards * cycles);
+  self.graph = (NcclGraph){ .n_ranks = members->n_gpus,
+                            .n_nodes = members->n_nodes,
+                            .n_cards = self.n_cards,
+                            .nvlink_only = TRUE };
+  for (guint ring = 0; ring < self.n_cards * cycles; ring++)
+    lay_ring (&self, ring);
+  g_free (self.n_used);
+  g_free (self.used);
+  g_free (self.order);
+  g_free (self.cycle);
+  return self.graph;
+}
