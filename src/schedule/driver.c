@@ -641,7 +641,10 @@ strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *
       if (!strategy_expect (&inner, choice->inner, totals))
         return FALSE;
       for (guint i = 0; i < totals->n_traffic; i++)
-        totals->traffic[i].bytes *= period;
+        {
+          totals->traffic[i].bytes *= period;
+          totals->traffic[i].slack *= period;
+        }
       for (guint c = 0; c < COPY_N; c++)
         totals->copies[c] *= period;
       totals->flops *= period;

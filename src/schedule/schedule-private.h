@@ -78,6 +78,9 @@ schedule_program (const Schedule *self, guint role, ScheduleSection section)
 const char *schedule_section_name (ScheduleSection section);
 const char *schedule_item_kind_name (ItemKind kind);
 
+/* For each role the lowest role that it meets, directly or through others, in the groups of COMM. Newly allocated. */
+guint *schedule_comm_roles (const Schedule *self, CommRef comm);
+
 /* Deadlock across roles (check.c calls it once the programs themselves are sound). */
 gboolean schedule_check_progress (const Schedule *self, DiagList *diags);
 /* "role 0, steady section, item 12 ('all_gather', block 0)". Newly allocated. */

@@ -1,0 +1,276 @@
+/*
+ * One pass over the items of each section, then the collectives of roles that meet. Within a role there is no cycle once every wait
+ * follows its record in host order; between roles progress.c looks for one.
+ */
+#include "schedule/schedule-private.h"
+
+#define BUFFER_UNBORN 0
+#define BUFFER_FREED  (SECTION_N + 1) /* 1 + section while it lives */
+
+typedef struct
+{
+  const Schedule  *schedule;
+  DiagList        *diags;
+  guint            role;
+  ScheduleSection  section;
+  guint8          *buffers;  /* of the role: BUFFER_* */
+  guint8          *recorded; /* events of the section */
+  gboolean         sound;
+} Checker;
+
+static void G_GNUC_PRINTF (3, 4)
+complain (Checker *self, guint item, const char *format, ...)
+{
+  g_autofree char *place = schedule_item_place (self->schedule, self->role, self->section, item);
+  g_autofree char *what = NULL;
+  va_list args;
+
+  va_start (args, format);
+  what = g_strdup_vprintf (format, args);
+  va_end (args);
+  diag_error (self->diags, NULL, NULL, "%s: %s", place, what);
+  self->sound = FALSE;
+}
+
+/* ---- one section ------------------------------------------------------------------------------------------------ */
+
+static void
+check_event (Checker *self, guint item, EventRef event)
+{
+  if (event == SCHEDULE_FOREIGN)
+    complain (self, item, "waits for an event of another section");
+  else if (event >= schedule_n_events (self->schedule, self->role, self->section) || !self->recorded[event])
+    complain (self, item, "waits for event e%u, which is not recorded before it", event);
+}
+
+static void
+check_use (Checker *self, guint item, BufferRef buffer)
+{
+  guint8 state;
+
+  if (buffer >= schedule_n_buffers (self->schedule, self->role))
+    {
+      complain (self, item, "uses a buffer that does not exist");
+      return;
+    }
+  state = self->buffers[buffer];
+  if (state == BUFFER_UNBORN)
+    complain (self, item, "uses buffer b%u before it is allocated", buffer);
+  else if (state == BUFFER_FREED)
+    complain (self, item, "uses buffer b%u ('%s') after it is freed", buffer,
+              schedule_buffer_info (self->schedule, self->role, buffer)->label);
+}
+
+static void
+check_free (Checker *self, guint index, const ScheduleItem *item)
+{
+  guint8 state;
+
+  if (item->event != SCHEDULE_NONE)
+    check_event (self, index, item->event);
+  if (item->ref >= schedule_n_buffers (self->schedule, self->role))
+    {
+      complain (self, index, "frees a buffer that does not exist");
+      return;
+    }
+  state = self->buffers[item->ref];
+  if (state == BUFFER_UNBORN)
+    complain (self, index, "frees buffer b%u before it is allocated", item->ref);
+  else if (state == BUFFER_FREED)
+    complain (self, index, "frees buffer b%u a second time", item->ref);
+  else if (state != 1 + self->section)
+    complain (self, index, "frees buffer b%u of the %s section", item->ref,
+              schedule_section_name ((ScheduleSection) (state - 1)));
+  self->buffers[item->ref] = BUFFER_FREED;
+}
+
+static void
+check_item (Checker *self, guint index, const ScheduleItem *item)
+{
+  switch ((ItemKind) item->kind)
+    {
+    case ITEM_RECORD:
+      self->recorded[item->ref] = 1;
+      break;
+    case ITEM_WAIT:
+    case ITEM_HOST_WAIT:
+      check_event (self, index, item->ref);
+      break;
+    case ITEM_ALLOC:
+      self->buffers[item->ref] = (guint8) (1 + self->section);
+      break;
+    case ITEM_FREE:
+      check_free (self, index, item);
+      break;
+    case ITEM_KERNEL:
+    case ITEM_COLLECTIVE:
+    case ITEM_COPY:
+    case ITEM_HOST_HOOK:
+    case ITEM_STEP:
+    case ITEM_N_KINDS:
+      break;
+    }
+}
+
+/* Buffers that this section allocated and still holds at its end; init's may stay. */
+static void
+check_leaks (Checker *self, ScheduleItems items)
+{
+  if (self->section == SECTION_INIT)
+    return;
+  for (guint i = 0; i < items.n; i++)
+    if (items.items[i].kind == ITEM_ALLOC && self->buffers[items.items[i].ref] == 1 + self->section)
+      {
+        complain (self, i, "buffer b%u is never freed", items.items[i].ref);
+        self->buffers[items.items[i].ref] = BUFFER_FREED; /* its uses later on are not news */
+      }
+}
+
+static void
+check_steps (Checker *self, ScheduleItems items)
+{
+  guint expected = self->section == SECTION_INIT ? 0 : self->schedule->steps_per_period;
+  guint n_steps = 0;
+
+  for (guint i = 0; i < items.n; i++)
+    n_steps += items.items[i].kind == ITEM_STEP;
+  if (n_steps != expected)
+    complain (self, items.n, "%u steps are marked instead of %u", n_steps, expected);
+}
+
+static void
+check_section (Checker *self)
+{
+  const GArray *uses = schedule_program (self->schedule, self->role, self->section)->uses;
+  ScheduleItems items = schedule_items (self->schedule, self->role, self->section);
+  guint u = 0;
+
+  self->recorded = g_new0 (guint8, schedule_n_events (self->schedule, self->role, self->section));
+  for (guint i = 0; i < items.n; i++)
+    {
+      check_item (self, i, &items.items[i]);
+      for (; u < uses->len && g_array_index (uses, ScheduleUse, u).item == i; u++)
+        check_use (self, i, g_array_index (uses, ScheduleUse, u).buffer);
+    }
+  check_leaks (self, items);
+  check_steps (self, items);
+  g_clear_pointer (&self->recorded, g_free);
+}
+
+static gboolean
+check_role (const Schedule *schedule, guint role, DiagList *diags)
+{
+  Checker self = { .schedule = schedule, .diags = diags, .role = role, .sound = TRUE };
+
+  self.buffers = g_new0 (guint8, schedule_n_buffers (schedule, role));
+  for (guint s = 0; s < SECTION_N; s++)
+    {
+      self.section = (ScheduleSection) s;
+      check_section (&self);
+    }
+  g_free (self.buffers);
+  return self.sound;
+}
+
+/* ---- communicators ---------------------------------------------------------------------------------------------- */
+
+static gboolean
+check_groups (const Schedule *self, const Mesh *mesh, DiagList *diags)
+{
+  const Mesh world = { mesh->world, mesh->ranks_per_node, mesh->world };
+  gboolean sound = TRUE;
+
+  for (guint c = 0; c < schedule_n_comms (self); c++)
+    {
+      const ScheduleComm *comm = schedule_comm_info (self, c);
+
+      if (mesh_group_tiles (&world, comm->group))
+        continue;
+      diag_error (diags, NULL, NULL, "communicator '%s': groups of %u ranks, %u apart, do not tile %u ranks", comm->name,
+                  comm->group.size, comm->group.stride, mesh->world);
+      sound = FALSE;
+    }
+  return sound;
+}
+
+/* The next collective of ITEMS on COMM at or after FROM; ITEMS.n when there is none. */
+static guint
+next_collective (ScheduleItems items, CommRef comm, guint from)
+{
+  while (from < items.n && !(items.items[from].kind == ITEM_COLLECTIVE && items.items[from].ref == comm))
+    from++;
+  return from;
+}
+
+static void
+complain_mismatch (const Schedule *self, CommRef comm, const guint role[2], ScheduleSection section, const guint item[2],
+                   DiagList *diags)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+
+  for (guint side = 0; side < 2; side++)
+    {
+      ScheduleItems items = schedule_items (self, role[side], section);
+      g_autofree char *place = schedule_item_place (self, role[side], section, item[side]);
+
+      g_string_append_printf (text, "%s%s: ", side == 0 ? "" : ", but ", place);
+      if (item[side] == items.n)
+        g_string_append (text, "no collective is left");
+      else
+        g_string_append_printf (text, "%s of %" G_GUINT64_FORMAT " bytes",
+                                schedule_collective_name ((ScheduleCollective) items.items[item[side]].collective),
+                                items.items[item[side]].bytes);
+    }
+  diag_error (diags, NULL, NULL, "communicator '%s': its ranks do not issue the same collectives: %s",
+              schedule_comm_info (self, comm)->name, text->str);
+}
+
+/* Whether two roles issue the same collectives on COMM; the first difference is diagnosed. */
+static gboolean
+check_sequences (const Schedule *self, CommRef comm, const guint role[2], ScheduleSection section, DiagList *diags)
+{
+  ScheduleItems a = schedule_items (self, role[0], section), b = schedule_items (self, role[1], section);
+  guint at[2] = { next_collective (a, comm, 0), next_collective (b, comm, 0) };
+
+  while (at[0] < a.n && at[1] < b.n)
+    {
+      const ScheduleItem *x = &a.items[at[0]], *y = &b.items[at[1]];
+
+      if (x->collective != y->collective || x->bytes != y->bytes)
+        break;
+      at[0] = next_collective (a, comm, at[0] + 1);
+      at[1] = next_collective (b, comm, at[1] + 1);
+    }
+  if (at[0] == a.n && at[1] == b.n)
+    return TRUE;
+  complain_mismatch (self, comm, role, section, at, diags);
+  return FALSE;
+}
+
+static gboolean
+check_comm (const Schedule *self, CommRef comm, DiagList *diags)
+{
+  g_autofree guint *meets = schedule_comm_roles (self, comm);
+  gboolean sound = TRUE;
+
+  for (guint role = 0; role < self->n_roles; role++)
+    for (guint s = 0; s < SECTION_N && meets[role] != role; s++)
+      sound &= check_sequences (self, comm, (guint[2]) { meets[role], role }, (ScheduleSection) s, diags);
+  return sound;
+}
+
+/* ---- entry point ------------------------------------------------------------------------------------------------ */
+
+gboolean
+schedule_check (const Schedule *self, const Mesh *mesh, DiagList *diags)
+{
+  gboolean sound = check_groups (self, mesh, diags);
+
+  for (guint role = 0; role < self->n_roles; role++)
+    sound &= check_role (self, role, diags);
+  if (!sound || self->n_roles == 1)
+    return sound;
+  for (guint c = 0; c < schedule_n_comms (self); c++)
+    sound &= check_comm (self, c, diags);
+  return sound && schedule_check_progress (self, diags);
+}
