@@ -63,7 +63,13 @@ report_syntax (Loader *loader)
                   yaml->problem_offset);
       return;
     }
-  if (yaml->context)
+  if (yaml->context && (!mark.text || !*mark.text))
+    {
+      /* The end of a truncated input shows nothing; what was left open does. */
+      mark = config_doc_mark (loader->doc, yaml->context_mark.line, yaml->context_mark.column);
+      context = g_strdup_printf (" %s that starts here", yaml->context);
+    }
+  else if (yaml->context)
     context =
         g_strdup_printf (" %s that starts in line %zu", yaml->context, yaml->context_mark.line + 1);
   diag_error (loader->diags, &mark, syntax_hint (&mark, problem), "%s%s", problem,
@@ -282,8 +288,8 @@ check_is_text (const char *name, const char *text, gsize length, DiagList *diags
     }
   if (!g_utf8_validate_len (text, length, &bad))
     {
-      diag_error (diags, &mark, NULL, "not a text file: byte 0x%02x at offset %zu is not UTF-8",
-                  (guchar) *bad, (gsize) (bad - text));
+      diag_error (diags, &mark, NULL, "not a text file: byte 0x%02x at offset %zu", (guchar) *bad,
+                  (gsize) (bad - text));
       return FALSE;
     }
   return TRUE;

@@ -24,16 +24,16 @@ typedef enum
 
 typedef struct
 {
-  const char        *key;       /* "micro_batch"; NULL ends the table */
+  const char        *key; /* "micro_batch"; NULL ends the table */
   OptionType         type;
-  QuantityKind       kind;      /* of OPTION_QUANTITY */
-  const char *const *choices;   /* of OPTION_ENUM, NULL-terminated */
-  gsize              offset;    /* G_STRUCT_OFFSET (Struct, member) */
-  const char        *fallback;  /* default as text, or NULL: required unless `optional` */
-  gboolean           optional;  /* unset stays zero / NULL without error */
-  double             min, max;  /* inclusive range of INT and QUANTITY; both 0 = no range */
-  const char        *help;      /* one line */
-  const char        *source;    /* where default or meaning comes from: a paper, a code base, or NULL */
+  QuantityKind       kind;     /* of OPTION_QUANTITY */
+  const char *const *choices;  /* of OPTION_ENUM, NULL-terminated */
+  gsize              offset;   /* G_STRUCT_OFFSET (Struct, member) */
+  const char        *fallback; /* default as text, or NULL: required unless `optional` */
+  gboolean           optional; /* unset stays zero / NULL without error */
+  double min, max; /* inclusive range of INT and QUANTITY; both 0 = no range, max < min = no maximum */
+  const char *help;   /* one line */
+  const char *source; /* where default or meaning comes from: a paper, a code base, or NULL */
 } OptionSpec;
 
 /* Fills STRUCTURE (zeroed by the caller) with the defaults of TABLE. */
@@ -52,13 +52,14 @@ const char **option_table_keys (const OptionSpec *table);
 
 /*
  * Sets one option from TEXT. On a bad value (type, unit, range, choice) adds a diagnostic at MARK with a hint and
- * returns FALSE, leaving the old value.
+ * returns FALSE, leaving the old value. "" unsets a string and any optional option.
  */
-gboolean option_set (const OptionSpec *spec, gpointer structure, const char *text, const SourceMark *mark, DiagList *diags);
+gboolean option_set (const OptionSpec *spec, gpointer structure, const char *text,
+                     const SourceMark *mark, DiagList *diags);
 
 /* The same by key; an unknown key is diagnosed with the nearest name. */
-gboolean option_set_key (const OptionSpec *table, gpointer structure, const char *key, const char *text,
-                         const SourceMark *mark, DiagList *diags);
+gboolean option_set_key (const OptionSpec *table, gpointer structure, const char *key,
+                         const char *text, const SourceMark *mark, DiagList *diags);
 
 /*
  * Sets every key of the map NODE; unknown keys, lists or maps where a value belongs, and bad values are diagnosed, all
@@ -66,6 +67,13 @@ gboolean option_set_key (const OptionSpec *table, gpointer structure, const char
  */
 gboolean option_load_map (const OptionSpec *table, gpointer structure, const ConfigNode *node,
                           const char *const *ignore, DiagList *diags);
+
+/*
+ * Adds "missing 'key'" at MARK (may be NULL) for each option that is required (no fallback, not optional) and still
+ * NULL or zero; switches and enums always have a value. FALSE when any is missing.
+ */
+gboolean option_check_required (const OptionSpec *table, gconstpointer structure,
+                                const SourceMark *mark, DiagList *diags);
 
 /* The value of one option as text that option_set reads back ("" for an unset string). Newly allocated. */
 char *option_format (const OptionSpec *spec, gconstpointer structure);

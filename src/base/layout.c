@@ -1,0 +1,24 @@
+#include "base/layout.h"
+
+#include "shardsim-config.h"
+
+char *
+layout_data_dir (void)
+{
+  const char *set = g_getenv ("SHARDSIM_DATADIR");
+
+  if (set && *set)
+    return g_strdup (set);
+  /* The build system writes the first: a program that runs from its build folder finds the data of its sources. */
+  if (g_file_test (SHARDSIM_DATADIR_SOURCE "/hwprofiles", G_FILE_TEST_IS_DIR))
+    return g_strdup (SHARDSIM_DATADIR_SOURCE);
+  return g_strdup (SHARDSIM_DATADIR_INSTALLED);
+}
+
+char *
+layout_data_file (const char *relative)
+{
+  g_autofree char *dir = layout_data_dir ();
+
+  return g_build_filename (dir, relative, NULL);
+}

@@ -1,0 +1,488 @@
+#include "base/option.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/suggest.h"
+
+/* A value of any option type, parsed but not yet stored. */
+typedef union
+{
+  char    *text;
+  gboolean flag;
+  gint64   number;
+  gint     choice;
+  double   quantity;
+} OptionValue;
+
+#define MEMBER(type, spec, structure) ((type *) (void *) ((char *) (structure) + (spec)->offset))
+#define CONST_MEMBER(type, spec, structure) \
+  ((type const *) (const void *) ((const char *) (structure) + (spec)->offset))
+
+static gboolean
+has_range (const OptionSpec *spec)
+{
+  return spec->min != 0 || spec->max != 0;
+}
+
+static gboolean
+parse_bool (const char *text, gboolean *value)
+{
+  static const char *const on[] = { "true", "1", "yes", "on" };
+  static const char *const off[] = { "false", "0", "no", "off" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (on); i++)
+    if (g_ascii_strcasecmp (text, on[i]) == 0 || g_ascii_strcasecmp (text, off[i]) == 0)
+      {
+        *value = g_ascii_strcasecmp (text, on[i]) == 0;
+        return TRUE;
+      }
+  return FALSE;
+}
+
+/* Reads digits with at most one point among them: the number is *DIGITS * 10^*EXPONENT. NULL when malformed. */
+static const char *
+scan_mantissa (const char *p, guint64 *digits, gint64 *exponent)
+{
+  guint    n = 0;
+  gboolean fraction = FALSE;
+
+  *digits = 0;
+  for (; g_ascii_isdigit (*p) || (*p == '.' && !fraction); p++)
+    {
+      if (*p == '.')
+        {
+          fraction = TRUE;
+          continue;
+        }
+      if (*digits > (G_MAXUINT64 - 9) / 10)
+        return NULL;
+      *digits = *digits * 10 + (guint64) (*p - '0');
+      *exponent -= fraction;
+      n++;
+    }
+  return n > 0 ? p : NULL;
+}
+
+/* Reads "e8" or a decimal suffix into *EXPONENT, up to the end of the text. */
+static gboolean
+scan_exponent (const char *p, gint64 *exponent)
+{
+  static const char *const suffixes[] = { "k", "M", "G", "T" };
+  char                    *end = NULL;
+
+  if ((*p == 'e' || *p == 'E')
+      && (g_ascii_isdigit (p[1]) || ((p[1] == '+' || p[1] == '-') && g_ascii_isdigit (p[2]))))
+    {
+      *exponent += CLAMP (g_ascii_strtoll (p + 1, &end, 10), -1000, 1000);
+      p = end;
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (suffixes); i++)
+    if (strcmp (p, suffixes[i]) == 0)
+      {
+        *exponent += 3 * (gint64) (i + 1);
+        return TRUE;
+      }
+  return *p == '\0';
+}
+
+/* Whole numbers in exact decimal arithmetic: a double would round what lies above 2^53. */
+static gboolean
+parse_int (const char *text, gint64 *value)
+{
+  gboolean    negative = *text == '-';
+  const char *p = text + (*text == '-' || *text == '+');
+  guint64     digits;
+  gint64      exponent = 0;
+
+  p = scan_mantissa (p, &digits, &exponent);
+  if (!p || !scan_exponent (p, &exponent))
+    return FALSE;
+  for (; exponent < 0 && digits > 0; exponent++, digits /= 10)
+    if (digits % 10 != 0)
+      return FALSE;
+  for (; exponent > 0 && digits > 0; exponent--)
+    if (!g_uint64_checked_mul (&digits, digits, 10))
+      return FALSE;
+  if (digits > (guint64) G_MAXINT64)
+    return FALSE;
+  *value = negative ? -(gint64) digits : (gint64) digits;
+  return TRUE;
+}
+
+static char *
+format_bound (const OptionSpec *spec, double bound)
+{
+  if (spec->type == OPTION_QUANTITY && bound >= 0)
+    return quantity_format_exact (spec->kind, bound);
+  return number_format_exact (bound);
+}
+
+/* A message unless NUMBER lies in the range of SPEC. A bound on a whole number of 2^53 or more is none to tell of. */
+static char *
+check_range (const OptionSpec *spec, double number, const char *text)
+{
+  const double     unbounded = 9007199254740992.0;
+  g_autofree char *min = NULL;
+  g_autofree char *max = NULL;
+
+  if (!has_range (spec) || (number >= spec->min && (number <= spec->max || spec->max < spec->min)))
+    return NULL;
+  min = format_bound (spec, spec->min);
+  if (spec->max < spec->min || spec->max >= (spec->type == OPTION_INT ? unbounded : G_MAXDOUBLE))
+    return g_strdup_printf ("'%s' must be at least %s, got '%s'", spec->key, min, text);
+  max = format_bound (spec, spec->max);
+  return g_strdup_printf ("'%s' must be between %s and %s, got '%s'", spec->key, min, max, text);
+}
+
+/*
+ * Each parser returns NULL and sets *VALUE, or returns a newly allocated message and may set *HINT (newly allocated).
+ */
+static char *
+parse_enum_value (const OptionSpec *spec, const char *text, OptionValue *value, char **hint)
+{
+  for (gint i = 0; spec->choices[i]; i++)
+    if (strcmp (spec->choices[i], text) == 0)
+      {
+        value->choice = i;
+        return NULL;
+      }
+  *hint = suggest_hint (text, spec->choices);
+  return g_strdup_printf ("unknown value '%s' for '%s'", text, spec->key);
+}
+
+static char *
+parse_int_value (const OptionSpec *spec, const char *text, OptionValue *value)
+{
+  if (!parse_int (text, &value->number))
+    return g_strdup_printf ("expected a whole number for '%s', got '%s'", spec->key, text);
+  return check_range (spec, (double) value->number, text);
+}
+
+static char *
+parse_quantity_value (const OptionSpec *spec, const char *text, OptionValue *value, char **hint)
+{
+  char *why = NULL;
+
+  if (!quantity_parse (spec->kind, text, &value->quantity, &why))
+    {
+      *hint = g_strdup (quantity_kind_units (spec->kind));
+      return why;
+    }
+  return check_range (spec, value->quantity, text);
+}
+
+static char *
+parse_value (const OptionSpec *spec, const char *text, OptionValue *value, char **hint)
+{
+  memset (value, 0, sizeof *value);
+  if (!*text && (spec->optional || spec->type == OPTION_STRING))
+    return NULL; /* unset */
+  switch (spec->type)
+    {
+    case OPTION_STRING:
+      value->text = g_strdup (text);
+      return NULL;
+    case OPTION_BOOL:
+      if (parse_bool (text, &value->flag))
+        return NULL;
+      return g_strdup_printf ("expected true or false for '%s', got '%s'", spec->key, text);
+    case OPTION_INT:
+      return parse_int_value (spec, text, value);
+    case OPTION_ENUM:
+      return parse_enum_value (spec, text, value, hint);
+    case OPTION_QUANTITY:
+      return parse_quantity_value (spec, text, value, hint);
+    }
+  g_assert_not_reached ();
+}
+
+/* Takes VALUE. */
+static void
+store_value (const OptionSpec *spec, gpointer structure, const OptionValue *value)
+{
+  switch (spec->type)
+    {
+    case OPTION_STRING:
+      g_free (*MEMBER (char *, spec, structure));
+      *MEMBER (char *, spec, structure) = value->text;
+      break;
+    case OPTION_BOOL:
+      *MEMBER (gboolean, spec, structure) = value->flag;
+      break;
+    case OPTION_INT:
+      *MEMBER (gint64, spec, structure) = value->number;
+      break;
+    case OPTION_ENUM:
+      *MEMBER (gint, spec, structure) = value->choice;
+      break;
+    case OPTION_QUANTITY:
+      *MEMBER (double, spec, structure) = value->quantity;
+      break;
+    }
+}
+
+static OptionValue
+load_value (const OptionSpec *spec, gconstpointer structure)
+{
+  OptionValue value;
+
+  memset (&value, 0, sizeof value);
+  switch (spec->type)
+    {
+    case OPTION_STRING:
+      value.text = *CONST_MEMBER (char *, spec, structure);
+      break;
+    case OPTION_BOOL:
+      value.flag = *CONST_MEMBER (gboolean, spec, structure);
+      break;
+    case OPTION_INT:
+      value.number = *CONST_MEMBER (gint64, spec, structure);
+      break;
+    case OPTION_ENUM:
+      value.choice = *CONST_MEMBER (gint, spec, structure);
+      break;
+    case OPTION_QUANTITY:
+      value.quantity = *CONST_MEMBER (double, spec, structure);
+      break;
+    }
+  return value;
+}
+
+void
+option_table_defaults (const OptionSpec *table, gpointer structure)
+{
+  for (const OptionSpec *spec = table; spec->key; spec++)
+    {
+      OptionValue      value;
+      g_autofree char *hint = NULL;
+      g_autofree char *message = NULL;
+
+      if (!spec->fallback)
+        continue;
+      message = parse_value (spec, spec->fallback, &value, &hint);
+      g_assert_cmpstr (message, ==, NULL); /* the table is wrong */
+      store_value (spec, structure, &value);
+    }
+}
+
+void
+option_table_clear (const OptionSpec *table, gpointer structure)
+{
+  for (const OptionSpec *spec = table; spec->key; spec++)
+    if (spec->type == OPTION_STRING)
+      g_clear_pointer (MEMBER (char *, spec, structure), g_free);
+}
+
+void
+option_table_copy (const OptionSpec *table, gconstpointer source, gpointer target)
+{
+  for (const OptionSpec *spec = table; spec->key; spec++)
+    {
+      OptionValue value = load_value (spec, source);
+
+      if (spec->type == OPTION_STRING)
+        value.text = g_strdup (value.text);
+      store_value (spec, target, &value);
+    }
+}
+
+const OptionSpec *
+option_table_find (const OptionSpec *table, const char *key)
+{
+  for (const OptionSpec *spec = table; spec->key; spec++)
+    if (strcmp (spec->key, key) == 0)
+      return spec;
+  return NULL;
+}
+
+const char **
+option_table_keys (const OptionSpec *table)
+{
+  GPtrArray *keys = g_ptr_array_new ();
+
+  for (const OptionSpec *spec = table; spec->key; spec++)
+    g_ptr_array_add (keys, (gpointer) spec->key);
+  g_ptr_array_add (keys, NULL);
+  return (const char **) g_ptr_array_free (keys, FALSE);
+}
+
+gboolean
+option_set (const OptionSpec *spec, gpointer structure, const char *text, const SourceMark *mark,
+            DiagList *diags)
+{
+  OptionValue      value;
+  g_autofree char *stripped = g_strdup (text);
+  g_autofree char *hint = NULL;
+  g_autofree char *message = NULL;
+
+  if (spec->type != OPTION_STRING)
+    g_strstrip (stripped);
+  message = parse_value (spec, stripped, &value, &hint);
+  if (!message)
+    {
+      store_value (spec, structure, &value);
+      return TRUE;
+    }
+
+  /* A place in a file shows the key; elsewhere a message about a quantity does not name it. */
+  if (spec->type == OPTION_QUANTITY && hint && (!mark || !mark->text))
+    diag_error (diags, mark, hint, "'%s': %s", spec->key, message);
+  else
+    diag_error (diags, mark, hint, "%s", message);
+  return FALSE;
+}
+
+static void
+diagnose_unknown (const OptionSpec *table, const char *key, const char *const *more,
+                  const SourceMark *mark, DiagList *diags)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  g_autofree char      *hint = NULL;
+
+  for (const OptionSpec *spec = table; spec->key; spec++)
+    g_ptr_array_add (names, (gpointer) spec->key);
+  for (; more && *more; more++)
+    g_ptr_array_add (names, (gpointer) *more);
+  g_ptr_array_add (names, NULL);
+
+  if (suggest_nearest (key, (const char *const *) names->pdata))
+    hint = suggest_hint (key, (const char *const *) names->pdata);
+  else
+    {
+      g_autofree char *list = g_strjoinv (", ", (char **) names->pdata);
+      hint = g_strdup_printf ("valid keys: %s", list);
+    }
+  diag_error (diags, mark, hint, "unknown key '%s'", key);
+}
+
+gboolean
+option_set_key (const OptionSpec *table, gpointer structure, const char *key, const char *text,
+                const SourceMark *mark, DiagList *diags)
+{
+  const OptionSpec *spec = option_table_find (table, key);
+
+  if (spec)
+    return option_set (spec, structure, text, mark, diags);
+  diagnose_unknown (table, key, NULL, mark, diags);
+  return FALSE;
+}
+
+/* The value of one key of a map. */
+static gboolean
+load_entry (const OptionSpec *spec, gpointer structure, const ConfigNode *value,
+            const SourceMark *key_mark, DiagList *diags)
+{
+  gboolean is_null = config_node_kind (value) == CONFIG_SCALAR && config_node_is_null (value);
+
+  if (config_node_kind (value) != CONFIG_SCALAR)
+    {
+      diag_error (diags, config_node_mark (value), NULL, "expected a single value for '%s', got a %s",
+                  spec->key, config_node_kind (value) == CONFIG_LIST ? "list" : "map");
+      return FALSE;
+    }
+  if (is_null && !spec->optional && !(spec->type == OPTION_STRING && spec->fallback))
+    {
+      diag_error (diags, key_mark, NULL, "'%s' has no value", spec->key);
+      return FALSE;
+    }
+  return option_set (spec, structure, is_null ? "" : config_node_text (value),
+                     config_node_mark (value), diags);
+}
+
+gboolean
+option_load_map (const OptionSpec *table, gpointer structure, const ConfigNode *node,
+                 const char *const *ignore, DiagList *diags)
+{
+  gboolean ok = TRUE;
+
+  if (config_node_kind (node) == CONFIG_SCALAR && config_node_is_null (node))
+    return TRUE; /* a section without keys */
+  if (!config_node_expect (node, CONFIG_MAP, diags))
+    return FALSE;
+  for (guint i = 0; i < config_node_length (node); i++)
+    {
+      const char       *key = config_node_key (node, i);
+      const SourceMark *mark = config_node_key_mark (node, i);
+      const OptionSpec *spec = option_table_find (table, key);
+
+      if (spec)
+        ok = load_entry (spec, structure, config_node_item (node, i), mark, diags) && ok;
+      else if (!ignore || !g_strv_contains (ignore, key))
+        {
+          diagnose_unknown (table, key, ignore, mark, diags);
+          ok = FALSE;
+        }
+    }
+  return ok;
+}
+
+/* Options without a default that are neither optional nor flags: zero or NULL says that nobody set them. */
+static gboolean
+is_missing (const OptionSpec *spec, gconstpointer structure)
+{
+  OptionValue value = load_value (spec, structure);
+
+  if (spec->fallback || spec->optional)
+    return FALSE;
+  switch (spec->type)
+    {
+    case OPTION_STRING:
+      return value.text == NULL;
+    case OPTION_INT:
+      return value.number == 0;
+    case OPTION_QUANTITY:
+      return value.quantity == 0;
+    case OPTION_BOOL:
+    case OPTION_ENUM:
+      return FALSE;
+    }
+  g_assert_not_reached ();
+}
+
+gboolean
+option_check_required (const OptionSpec *table, gconstpointer structure, const SourceMark *mark,
+                       DiagList *diags)
+{
+  gboolean ok = TRUE;
+
+  for (const OptionSpec *spec = table; spec->key; spec++)
+    if (is_missing (spec, structure))
+      {
+        diag_error (diags, mark, spec->help, "missing '%s'", spec->key);
+        ok = FALSE;
+      }
+  return ok;
+}
+
+/* Unset optional numbers are zero; where zero is out of range it can only mean that. */
+static gboolean
+is_unset_number (const OptionSpec *spec, double value)
+{
+  return spec->optional && value == 0 && has_range (spec) && (spec->min > 0 || spec->max < 0);
+}
+
+char *
+option_format (const OptionSpec *spec, gconstpointer structure)
+{
+  OptionValue value = load_value (spec, structure);
+
+  switch (spec->type)
+    {
+    case OPTION_STRING:
+      return g_strdup (value.text ? value.text : "");
+    case OPTION_BOOL:
+      return g_strdup (value.flag ? "true" : "false");
+    case OPTION_INT:
+      if (is_unset_number (spec, (double) value.number))
+        return g_strdup ("");
+      return g_strdup_printf ("%" G_GINT64_FORMAT, value.number);
+    case OPTION_ENUM:
+      return g_strdup (spec->choices[value.choice]);
+    case OPTION_QUANTITY:
+      if (is_unset_number (spec, value.quantity))
+        return g_strdup ("");
+      return quantity_format_exact (spec->kind, value.quantity);
+    }
+  g_assert_not_reached ();
+}
