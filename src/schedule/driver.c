@@ -474,6 +474,7 @@ resolve_levels (Driver *self, const PlanInput *in, const StrategyChoice *choice,
 
       level->strategy = c->strategy;
       level->in = input;
+      level->run.strategy = c->strategy;
       level->run.in = &level->in;
       level->run.options = c->options;
       level->run.driver = level;
@@ -646,8 +647,14 @@ strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *
           totals->traffic[i].slack *= period;
         }
       for (guint c = 0; c < COPY_N; c++)
-        totals->copies[c] *= period;
+        {
+          totals->copies[c] *= period;
+          totals->copies_slack[c] *= period;
+        }
       totals->flops *= period;
     }
+  else
+    totals->resident = strategy->resident != NULL ? (double) strategy->resident (in, choice->options)
+                                                  : (double) workload_n_parameters (in->workload);
   return strategy->expect (in, choice->options, totals);
 }

@@ -209,10 +209,12 @@ typedef struct
   TrafficTotal traffic[TOTALS_MAX_TRAFFIC];
   guint        n_traffic;
   double       copies[COPY_N];
+  double       copies_slack[COPY_N]; /* of a closed form, as for traffic */
   double       flops;  /* of matrix products and attention, recomputation included */
   /* peaks of allocated bytes over init, first and steady; a measured schedule has low = high */
   double       hbm_low, hbm_high;
   double       host_low, host_high; /* per rank: its share of the node's host memory */
+  double       resident; /* of a closed form: elements of parameters that a rank holds persistently (for outer strategies) */
 } PlanTotals;
 
 /* Adds BYTES to the entry of (KIND, GROUP), made when absent. Groups of one member and zero bytes are left out. */

@@ -40,6 +40,7 @@ typedef struct
 GArray *plan_units (const Workload *workload, UnitGranularity granularity);
 
 typedef struct _StrategyRun StrategyRun;
+typedef struct _Strategy    Strategy;
 
 /* Where the walk stands. */
 typedef struct
@@ -78,6 +79,7 @@ typedef struct
 struct _StrategyRun
 {
   ScheduleBuilder *b;
+  const Strategy  *strategy; /* whose hook runs */
   const PlanInput *in;       /* of this strategy: an inner one sees its outer's narrowed mesh */
   gconstpointer    options;
   gpointer         state;
@@ -91,7 +93,7 @@ struct _StrategyRun
   gpointer         driver;   /* private to the driver */
 };
 
-typedef struct
+struct _Strategy
 {
   guint             api;     /* STRATEGY_API_VERSION */
   const char       *name;    /* "fcdp": the word used in scenario files */
@@ -108,7 +110,7 @@ typedef struct
   const char       *states;  /* where each state lives, a line each, for `shardsim strategies NAME` */
   const char       *missing; /* what is NOT modelled, likewise */
   guint64  (*resident) (const PlanInput *in, gconstpointer opt);         /* elements of parameters that one rank holds persistently */
-} Strategy;
+};
 
 /* A strategy with its options and, for an outer one, what it runs around. */
 typedef struct _StrategyChoice StrategyChoice;

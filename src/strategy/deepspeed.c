@@ -1,0 +1,604 @@
+#include "strategy/deepspeed.h"
+
+struct _DeepspeedUnit
+{
+  guint64   numel;       /* all its parameters */
+  guint64   fetched;     /* elements that are partitioned, i.e. gathered at a use */
+  guint64   padded;      /* the same, padded for the shard group */
+  guint64   node_padded; /* and for the node group */
+  guint64   grad_padded; /* padded gradient of what it owns, persistent tensors included */
+  gboolean  available;
+  gboolean  cached;      /* the node's host copy is valid */
+  gint      passed;      /* latest visit that the prefetcher passed over; -1 = none */
+  BufferRef full, grads;
+};
+
+struct _DeepspeedVisit
+{
+  guint    owner;  /* unit that owns what is used */
+  gboolean reused; /* used again within max_reuse_distance */
+};
+
+static const DeepspeedOptions *
+options_of (const StrategyRun *run)
+{
+  return run->options;
+}
+
+static StateBytes
+bytes_of (const StrategyRun *run)
+{
+  return state_bytes (workload_training (run->in->workload));
+}
+
+/* Tensors above the persistence threshold, padded for M ranks. */
+static guint64
+partitioned (const TensorDesc *tensors, guint n, guint m, gint64 threshold)
+{
+  guint64 sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    if (tensors[i].elements > (guint64) threshold)
+      sum += padded_flat (tensors[i].elements, m);
+  return sum;
+}
+
+/* The uses of one micro-step in the driver's order: forward, then per layer backwards: recomputation, gradients. */
+static void
+record_visits (StrategyRun *run)
+{
+  DeepspeedState *s = run->state;
+  guint           n = run->n_units;
+
+  s->visits = g_new0 (DeepspeedVisit, 3 * (gsize) n);
+  for (guint i = 0; i < n; i++)
+    s->visits[s->n_visits++].owner = run->units[i].shares;
+  for (guint end = n; end > 0;)
+    {
+      guint first = end - 1;
+
+      while (first > 0 && run->units[first - 1].layer == run->units[end - 1].layer)
+        first--;
+      if (run->units[first].desc->n_recompute > 0)
+        for (guint i = first; i < end; i++)
+          s->visits[s->n_visits++].owner = run->units[i].shares;
+      for (guint i = end; i-- > first;)
+        s->visits[s->n_visits++].owner = run->units[i].shares;
+      end = first;
+    }
+}
+
+/* A use is followed by another one within the distance when fewer than that many elements are traversed in between. */
+static void
+mark_reuse (StrategyRun *run)
+{
+  DeepspeedState    *s = run->state;
+  gint64             distance = options_of (run)->max_reuse_distance;
+  g_autofree gint64 *next = g_new (gint64, run->n_units);      /* traversed elements before the next use, from the end */
+  gint64             from_end = 0;
+
+  for (guint i = 0; i < run->n_units; i++)
+    next[i] = -1;
+  for (guint v = s->n_visits; v-- > 0;)
+    {
+      guint  owner = s->visits[v].owner;
+      gint64 numel = (gint64) s->units[owner].numel;
+
+      s->visits[v].reused = next[owner] >= 0 && from_end - next[owner] < distance;
+      from_end += numel;
+      next[owner] = from_end;
+    }
+}
+
+static void
+init_unit (StrategyRun *run, guint i)
+{
+  DeepspeedState *s = run->state;
+  const PlanUnit *plan = &run->units[i];
+  DeepspeedUnit  *u = &s->units[i];
+  gint64          threshold = options_of (run)->param_persistence_threshold;
+
+  u->full = u->grads = SCHEDULE_NONE;
+  u->passed = -1;
+  u->numel = padded_each (plan->tensors, plan->n_tensors, 1);
+  u->fetched = partitioned (plan->tensors, plan->n_tensors, 1, threshold);
+  u->padded = partitioned (plan->tensors, plan->n_tensors, s->m, threshold);
+  u->node_padded = partitioned (plan->tensors, plan->n_tensors, s->node_size, threshold);
+  u->grad_padded = plan->own_elements > 0 ? padded_each (plan->tensors, plan->n_tensors, s->m) : 0;
+}
+
+static guint64
+own_sum (const StrategyRun *run, guint64 (*of) (const StrategyRun *run, guint i))
+{
+  guint64 sum = 0;
+
+  for (guint i = 0; i < run->n_units; i++)
+    if (run->units[i].shares == i)
+      sum += of (run, i);
+  return sum;
+}
+
+static guint64
+shard_elements_of (const StrategyRun *run, guint i)
+{
+  const DeepspeedState *s = run->state;
+
+  return s->units[i].grad_padded / s->m;
+}
+
+static guint64
+persistent_elements_of (const StrategyRun *run, guint i)
+{
+  const DeepspeedState *s = run->state;
+
+  return s->units[i].numel - s->units[i].fetched;
+}
+
+static guint64
+persistent_padded_of (const StrategyRun *run, guint i)
+{
+  const DeepspeedState *s = run->state;
+
+  return s->units[i].grad_padded - s->units[i].padded;
+}
+
+static guint64
+cache_elements_of (const StrategyRun *run, guint i)
+{
+  const DeepspeedState *s = run->state;
+
+  return s->units[i].node_padded / s->node_size;
+}
+
+static guint64
+numel_of (const StrategyRun *run, guint i)
+{
+  return ((const DeepspeedState *) run->state)->units[i].numel;
+}
+
+static void
+allocate_states (StrategyRun *run)
+{
+  DeepspeedState *s = run->state;
+  StateBytes      bytes = bytes_of (run);
+  guint64         shard = own_sum (run, shard_elements_of);
+  guint64         bucket = MIN ((guint64) options_of (run)->reduce_bucket_size, own_sum (run, numel_of));
+
+  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, shard * bytes.compute, "parameter shards");
+  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, own_sum (run, persistent_elements_of) * bytes.compute,
+                  "persistent parameters");
+  schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * bytes.compute, "gradient shards");
+  schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER,
+                  shard * (bytes.moments + (bytes.compute < bytes.master ? bytes.master : 0)), "optimizer state");
+  schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, bucket * bytes.compute, "gradient bucket");
+  if (s->residency == RESIDENCY_HOST_NODE)
+    schedule_alloc (run->b, TIER_HOST, POOL_CACHE, own_sum (run, cache_elements_of) * bytes.compute, "parameter cache");
+}
+
+void
+deepspeed_init (StrategyRun *run)
+{
+  DeepspeedState *s = run->state;
+  gboolean        overlap = options_of (run)->overlap_comm;
+
+  s->m = run->in->mesh.n_ranks;
+  s->node_size = s->residency == RESIDENCY_HOST_NODE ? mesh_node (&run->in->mesh).size : 1;
+  s->gather = overlap ? schedule_stream (run->b, "all_gather", 0) : SCHEDULE_COMPUTE;
+  s->reduce = overlap ? schedule_stream (run->b, "reduce", 0) : SCHEDULE_COMPUTE;
+  s->all = schedule_comm (run->b, "data", mesh_all (&run->in->mesh));
+  if (s->residency == RESIDENCY_HOST_NODE)
+    {
+      s->host_copy = schedule_stream (run->b, "host_copy", 0);
+      s->node = schedule_comm (run->b, "node", mesh_node (&run->in->mesh));
+    }
+  s->units = g_new0 (DeepspeedUnit, run->n_units);
+  for (guint i = 0; i < run->n_units; i++)
+    init_unit (run, i);
+  record_visits (run);
+  mark_reuse (run);
+  allocate_states (run);
+}
+
+void
+deepspeed_clear (StrategyRun *run)
+{
+  DeepspeedState *s = run->state;
+
+  g_free (s->units);
+  g_free (s->visits);
+}
+
+static void
+restart_walk (DeepspeedState *s, guint n_units)
+{
+  s->position = s->queue = 0;
+  for (guint i = 0; i < n_units; i++)
+    s->units[i].passed = -1;
+}
+
+void
+deepspeed_step_begin (StrategyRun *run)
+{
+  DeepspeedState *s = run->state;
+
+  s->traced = s->traced || run->section == SECTION_STEADY || run->step > 0;
+  s->fetches[0] = s->fetches[1] = s->reduces[0] = s->reduces[1] = SCHEDULE_NONE;
+  restart_walk (s, run->n_units);
+  if (s->gather != SCHEDULE_COMPUTE)
+    schedule_wait_stream (run->b, s->gather, SCHEDULE_COMPUTE);
+}
+
+/* At most two are outstanding: the host waits for the one before the last. */
+static void
+throttle (StrategyRun *run, EventRef outstanding[2], EventRef event)
+{
+  schedule_host_wait (run->b, outstanding[0]);
+  outstanding[0] = outstanding[1];
+  outstanding[1] = event;
+}
+
+/* The node's slices come from its host copy; the GPUs of the node then gather them over their own links. */
+static void
+gather_from_host (StrategyRun *run, const guint *units, guint n)
+{
+  DeepspeedState *s = run->state;
+  guint           compute = bytes_of (run).compute;
+  guint64         padded = 0;
+  BufferRef       slices;
+
+  for (guint i = 0; i < n; i++)
+    padded += s->units[units[i]].node_padded;
+  slices = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, padded / s->node_size * compute, "slices of the node copy");
+  schedule_copy (run->b, s->host_copy, COPY_FROM_HOST, padded / s->node_size * compute, "fetch");
+  schedule_uses (run->b, slices);
+  schedule_wait_stream (run->b, s->gather, s->host_copy);
+  schedule_all_gather (run->b, s->gather, s->node, padded * compute, "all_gather_node");
+  if (s->node_size > 1)
+    schedule_uses (run->b, slices);
+  schedule_free_after (run->b, slices, schedule_record (run->b, s->gather));
+}
+
+static void
+gather_from_shards (StrategyRun *run, const guint *units, guint n)
+{
+  DeepspeedState *s = run->state;
+  guint           compute = bytes_of (run).compute;
+  guint64         padded = 0;
+
+  for (guint i = 0; i < n; i++)
+    padded += s->units[units[i]].padded;
+  schedule_all_gather (run->b, s->gather, s->all, padded * compute, "all_gather");
+}
+
+/* Gathers UNITS (owners) as one collective a source. */
+static void
+gather_units (StrategyRun *run, const guint *units, guint n)
+{
+  DeepspeedState   *s = run->state;
+  guint             compute = bytes_of (run).compute;
+  g_autofree guint *sorted = g_new (guint, n);
+  guint             cached = 0, plain = n;
+
+  for (guint i = 0; i < n; i++)
+    {
+      DeepspeedUnit *u = &s->units[units[i]];
+
+      u->full = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED,
+                                MAX (u->padded, u->node_padded) * compute, "gathered parameters");
+      u->available = TRUE;
+      s->live += (gint64) u->fetched;
+      if (u->cached)
+        sorted[cached++] = units[i];
+      else
+        sorted[--plain] = units[i];
+    }
+  if (plain < n)
+    gather_from_shards (run, sorted + plain, n - plain);
+  if (cached > 0)
+    gather_from_host (run, sorted, cached);
+}
+
+static void
+prefetch (StrategyRun *run)
+{
+  DeepspeedState         *s = run->state;
+  const DeepspeedOptions *o = options_of (run);
+  gint64                  limit = MIN (o->prefetch_bucket_size, o->max_live_parameters - s->live);
+  gint64                  ahead = 0;
+  g_autoptr (GArray)      units = g_array_new (FALSE, FALSE, sizeof (guint));
+
+  s->queue = MAX (s->queue, s->position + 1);
+  for (; s->queue < s->n_visits && ahead < limit; s->queue++)
+    {
+      guint          owner = s->visits[s->queue].owner;
+      DeepspeedUnit *u = &s->units[owner];
+
+      if (u->fetched == 0)
+        continue;
+      if (!u->available && u->passed < (gint) s->position)
+        {
+          g_array_append_val (units, owner);
+          ahead += (gint64) u->fetched;
+        }
+      else if (o->max_reuse_distance == 0)
+        break; /* it will be freed before that use: nothing can be gathered past it yet */
+      u->passed = (gint) s->queue;
+    }
+  if (units->len > 0)
+    gather_units (run, (const guint *) (void *) units->data, units->len);
+}
+
+void
+deepspeed_fetch (StrategyRun *run, const UnitSlot *slot)
+{
+  DeepspeedState *s = run->state;
+  guint           owner = slot->plan->shares;
+  DeepspeedUnit  *u = &s->units[owner];
+
+  g_assert (s->visits[s->position].owner == owner);
+  schedule_host_hooks (run->b, 1);
+  if (u->fetched > 0 && !u->available)
+    gather_units (run, &owner, 1);
+  if (s->gather != SCHEDULE_COMPUTE && u->fetched > 0)
+    {
+      EventRef fetched = schedule_record (run->b, s->gather);
+
+      schedule_wait (run->b, SCHEDULE_COMPUTE, fetched);
+      throttle (run, s->fetches, fetched);
+    }
+  if (s->traced)
+    prefetch (run);
+}
+
+/* The first use of a step leaves the own slice of the node copy in host memory. Returns when the gathered buffer may go. */
+static EventRef
+stash (StrategyRun *run, DeepspeedUnit *u)
+{
+  DeepspeedState *s = run->state;
+
+  if (s->residency != RESIDENCY_HOST_NODE || u->cached || u->fetched == 0)
+    return schedule_record (run->b, SCHEDULE_COMPUTE);
+  schedule_wait_stream (run->b, s->host_copy, SCHEDULE_COMPUTE);
+  schedule_copy (run->b, s->host_copy, COPY_TO_HOST, u->node_padded / s->node_size * bytes_of (run).compute, "stash");
+  schedule_uses (run->b, u->full);
+  u->cached = TRUE;
+  return schedule_record (run->b, s->host_copy);
+}
+
+void
+deepspeed_release (StrategyRun *run, const UnitSlot *slot)
+{
+  DeepspeedState       *s = run->state;
+  DeepspeedUnit        *u = &s->units[slot->plan->shares];
+  const DeepspeedVisit *visit = &s->visits[s->position];
+  EventRef              last_use = stash (run, u);
+
+  schedule_host_hooks (run->b, 1);
+  if (u->fetched > 0 && !visit->reused && u->passed <= (gint) s->position)
+    {
+      schedule_free_after (run->b, u->full, last_use);
+      u->full = SCHEDULE_NONE;
+      u->available = FALSE;
+      s->live -= (gint64) u->fetched;
+    }
+  s->position++;
+}
+
+void
+deepspeed_backward_begin (StrategyRun *run, const UnitSlot *slot)
+{
+  DeepspeedState *s = run->state;
+
+  deepspeed_fetch (run, slot);
+  s->units[slot->unit].grads
+    = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, slot->plan->own_elements * bytes_of (run).compute, "gradients");
+}
+
+static void
+flush_bucket (StrategyRun *run)
+{
+  DeepspeedState *s = run->state;
+  guint           compute = bytes_of (run).compute;
+  double          bytes = (double) s->bucket_padded * compute;
+  double          shard = bytes / s->m;
+  BufferRef       input;
+
+  if (s->bucket_elements == 0)
+    return;
+  input = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, s->bucket_padded * compute, "reduce-scatter input");
+  emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, "interleave", DTYPE_FP16, (double) s->bucket_elements * compute, bytes);
+  schedule_reduce_scatter (run->b, s->reduce, s->all, s->bucket_padded * compute, "reduce_scatter");
+  emit_stream_kernel (run->b, s->reduce, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_FP16, 2 * shard, shard);
+  schedule_uses (run->b, input);
+  schedule_free_after (run->b, input, schedule_record (run->b, s->reduce));
+  throttle (run, s->reduces, schedule_record (run->b, s->reduce));
+  s->bucket_elements = s->bucket_padded = 0;
+}
+
+static void
+add_to_bucket (StrategyRun *run, const UnitSlot *slot)
+{
+  DeepspeedState *s = run->state;
+  DeepspeedUnit  *u = &s->units[slot->unit];
+  guint64         elements = slot->plan->own_elements;
+  double          bytes = (double) elements * bytes_of (run).compute;
+
+  if (elements == 0)
+    return;
+  if (s->reduce != SCHEDULE_COMPUTE)
+    schedule_wait_stream (run->b, s->reduce, SCHEDULE_COMPUTE);
+  if (s->bucket_elements + elements > (guint64) options_of (run)->reduce_bucket_size)
+    flush_bucket (run);
+  emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, "bucket_copy", DTYPE_FP16, bytes, bytes);
+  schedule_uses (run->b, u->grads);
+  schedule_free_after (run->b, u->grads, schedule_record (run->b, s->reduce));
+  s->bucket_elements += elements;
+  s->bucket_padded += u->grad_padded;
+}
+
+void
+deepspeed_backward_end (StrategyRun *run, const UnitSlot *slot)
+{
+  add_to_bucket (run, slot);
+  deepspeed_release (run, slot);
+}
+
+void
+deepspeed_micro_step_end (StrategyRun *run)
+{
+  DeepspeedState *s = run->state;
+
+  flush_bucket (run);
+  s->traced = TRUE;
+  restart_walk (s, run->n_units);
+}
+
+void
+deepspeed_step_end (StrategyRun *run)
+{
+  DeepspeedState *s = run->state;
+  StateBytes      bytes = bytes_of (run);
+  guint64         shard = own_sum (run, shard_elements_of);
+  guint64         tile = MIN (shard, (guint64) options_of (run)->sub_group_size);
+  gboolean        mixed = bytes.compute < bytes.master;
+  BufferRef       wide = SCHEDULE_NONE;
+
+  if (s->reduce != SCHEDULE_COMPUTE)
+    schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->reduce);
+  if (mixed)
+    {
+      wide = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, tile * bytes.master, "fp32 gradient of a sub-group");
+      emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "gradient_cast", DTYPE_FP32, (double) shard * bytes.compute,
+                          (double) shard * bytes.master);
+    }
+  emit_optimizer (run, shard, bytes.master, mixed ? bytes.compute : 0);
+  schedule_free (run->b, wide);
+  schedule_all_gather (run->b, SCHEDULE_COMPUTE, s->all, own_sum (run, persistent_padded_of) * bytes.compute,
+                       "all_gather_persistent");
+  for (guint i = 0; i < run->n_units; i++)
+    s->units[i].cached = FALSE;
+}
+
+guint64
+deepspeed_resident (const PlanInput *in, gconstpointer opt)
+{
+  (void) opt;
+  return model_padded (in->workload, padded_each, in->mesh.n_ranks) / in->mesh.n_ranks;
+}
+
+/* Sums over the tensors of the model that pass the persistence threshold, by classes of equal layers. */
+static double
+expect_partitioned (const PlanInput *in, const DeepspeedOptions *o, guint m, gboolean blocks_only)
+{
+  guint  n = workload_n_layers (in->workload);
+  double sum = 0;
+
+  for (guint i = 0; i < n;)
+    {
+      const LayerDesc *layer = workload_layer (in->workload, i);
+      guint            first = i;
+
+      while (i < n && workload_layer (in->workload, i) == layer)
+        i++;
+      if (!blocks_only || layer->n_recompute > 0)
+        sum += (double) (i - first)
+               * (double) partitioned (layer->tensors, layer->n_tensors, m, o->param_persistence_threshold);
+    }
+  return sum;
+}
+
+/* The token table, which a tied head uses once more in forward and backward. */
+static double
+expect_tied (const PlanInput *in, const DeepspeedOptions *o, guint m)
+{
+  const LayerDesc *table = workload_layer (in->workload, 0);
+
+  if (!workload_layer (in->workload, workload_n_layers (in->workload) - 1)->tied_head)
+    return 0;
+  return (double) partitioned (table->tensors, 1, m, o->param_persistence_threshold);
+}
+
+/*
+ * Uses that gather: forward and backward each once, recomputed blocks once more. What max_reuse_distance and the prefetcher keep
+ * across the turn saves at most their windows, and all of the recomputation's gathers.
+ */
+static double
+expect_uses (const PlanInput *in, const DeepspeedOptions *o, guint m, double *slack)
+{
+  double all = expect_partitioned (in, o, m, FALSE), blocks = expect_partitioned (in, o, m, TRUE);
+  double uses = 2 * all + blocks + 2 * expect_tied (in, o, m);
+
+  *slack = o->max_reuse_distance == 0 ? 0 : uses - all;
+  return uses;
+}
+
+static void
+expect_memory (const PlanInput *in, const DeepspeedOptions *o, double shard, PlanTotals *totals)
+{
+  StateBytes       bytes = state_bytes (workload_training (in->workload));
+  ActivationBounds activations = activation_bounds (in->workload);
+  double           parameters = (double) workload_n_parameters (in->workload);
+  double           partitioned_ = expect_partitioned (in, o, 1, FALSE);
+  double           unit = (double) largest_unit (in->workload, UNIT_MODULE) * 1.01 + 64.0 * in->mesh.n_ranks;
+  double           bucket = MIN ((double) o->reduce_bucket_size, parameters);
+  guint            master = bytes.compute < bytes.master ? bytes.master : 0;
+  double           states = shard * (2.0 * bytes.compute + master + bytes.moments)
+                  + (parameters - partitioned_) * bytes.compute + bucket * bytes.compute;
+  /* Gathered: the live window, a reuse window on top of it, and the unit at hand, padded; never more than all of it twice over. */
+  double window = MIN (2 * partitioned_ + 2 * unit,
+                       (double) o->max_live_parameters + (double) o->max_reuse_distance + (double) o->prefetch_bucket_size + 2 * unit);
+
+  totals->hbm_low += states + activations.kept + activations.low;
+  totals->hbm_high += states + activations.kept + activations.high
+                      + (1.5 * window + 3 * unit + 2 * (bucket + unit) * 1.01 + 64.0 * in->mesh.n_ranks * 8) * bytes.compute
+                      + shard * master;
+}
+
+/* research: FCDP and baselines, 5.1 (bytes), 5.2 (HBM), 5.3 (host memory). */
+gboolean
+deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency residency, PlanTotals *totals)
+{
+  const TrainingOptions *training = workload_training (in->workload);
+  double                 compute = state_bytes (training).compute;
+  double                 steps = (double) training->grad_accum;
+  MeshGroup              all = mesh_all (&in->mesh), node = mesh_node (&in->mesh);
+  guint                  m = in->mesh.n_ranks;
+  double                 padded = (double) model_padded (in->workload, padded_each, m);
+  double                 fetched = expect_partitioned (in, o, m, FALSE);
+  double                 slack, uses;
+
+  if (residency == RESIDENCY_NONE)
+    {
+      uses = expect_uses (in, o, m, &slack);
+      plan_totals_add (totals, SCHEDULE_ALL_GATHER, all, compute * (steps * uses + padded - fetched));
+    }
+  else
+    {
+      double cached, cached_slack, once = expect_partitioned (in, o, node.size, FALSE);
+
+      /* The first use of a step crosses the network; every later one is served inside the node. */
+      uses = expect_uses (in, o, node.size, &cached_slack);
+      cached = steps * uses - once;
+      plan_totals_add (totals, SCHEDULE_ALL_GATHER, all, compute * padded);
+      plan_totals_add (totals, SCHEDULE_ALL_GATHER, node, compute * cached);
+      totals->copies[COPY_FROM_HOST] += compute * cached / node.size;
+      totals->copies_slack[COPY_FROM_HOST] += compute * steps * cached_slack / node.size;
+      totals->copies[COPY_TO_HOST] += compute * once / node.size;
+      totals->host_low += compute * once / node.size;
+      totals->host_high += compute * once / node.size;
+      slack = cached_slack;
+    }
+  for (guint i = 0; i < totals->n_traffic; i++)
+    {
+      TrafficTotal *t = &totals->traffic[i];
+      MeshGroup     g = residency == RESIDENCY_NONE ? all : node;
+
+      if (t->kind == SCHEDULE_ALL_GATHER && t->group.size == g.size && t->group.stride == g.stride)
+        t->slack += compute * steps * slack;
+    }
+  plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, all, steps * compute * padded);
+  expect_optimizer (in, totals);
+  totals->flops += expected_flops (in);
+  expect_memory (in, o, padded / m, totals);
+  return TRUE;
+}

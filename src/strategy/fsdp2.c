@@ -1,0 +1,363 @@
+#include "strategy/fsdp2.h"
+
+const OptionSpec fsdp2_options[] = {
+  { .key = "shard", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (Fsdp2Options, shard), .fallback = "all",
+    .help = "ranks that share one copy of the parameters: all, node, or a number; the rest are replicas (HSDP)",
+    .source = "torch.distributed.fsdp.fully_shard, mesh" },
+  { .key = "reshard_after_forward", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (Fsdp2Options, reshard_after_forward),
+    .fallback = "true", .help = "free a unit's gathered parameters after its forward (false: SHARD_GRAD_OP)",
+    .source = "torch.distributed.fsdp.fully_shard" },
+  { .key = "backward_prefetch", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (Fsdp2Options, backward_prefetch),
+    .fallback = "true", .help = "gather the unit before during a unit's backward",
+    .source = "torch.distributed.fsdp.fully_shard, implicit prefetching" },
+  { 0 },
+};
+
+static const Fsdp2Options *
+options_of (const StrategyRun *run)
+{
+  return run->options;
+}
+
+static StateBytes
+bytes_of (const StrategyRun *run)
+{
+  return state_bytes (workload_training (run->in->workload));
+}
+
+static gboolean
+has_replicas (const Fsdp2State *s)
+{
+  return s->groups.replica.size > 1;
+}
+
+/* The root's parameters, the last unit's and a tied table stay gathered between forward and backward. */
+static gboolean
+stays_gathered (const StrategyRun *run, guint unit)
+{
+  gboolean tied = run->units[run->n_units - 1].shares != run->n_units - 1;
+
+  return !options_of (run)->reshard_after_forward || unit == run->n_units - 1 || (tied && unit == 0);
+}
+
+void
+fsdp2_init (StrategyRun *run)
+{
+  Fsdp2State *s = run->state;
+  StateBytes  bytes = bytes_of (run);
+  guint64     shard = 0;
+
+  shard_groups (&run->in->mesh, options_of (run)->shard, &s->groups, NULL);
+  s->copy_in = schedule_stream (run->b, "copy_in", 1);
+  s->gather = schedule_stream (run->b, "all_gather", 1);
+  s->reduce = schedule_stream (run->b, "reduce_scatter", 1);
+  s->shard_comm = schedule_comm (run->b, "shard", s->groups.shard);
+  if (has_replicas (s))
+    {
+      s->all_reduce = schedule_stream (run->b, "all_reduce", 0);
+      s->replica_comm = schedule_comm (run->b, "replica", s->groups.replica);
+    }
+  s->units = g_new0 (Fsdp2Unit, run->n_units);
+  for (guint i = 0; i < run->n_units; i++)
+    {
+      s->units[i].gather = s->units[i].full = s->units[i].grads = s->units[i].shard = SCHEDULE_NONE;
+      s->units[i].padded = padded_rows (run->units[i].tensors, run->units[i].n_tensors, s->groups.shard.size);
+      shard += s->units[i].padded / s->groups.shard.size;
+    }
+  s->held = s->reducing = SCHEDULE_NONE;
+  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, shard * bytes.master, "parameter shards");
+  schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER, shard * bytes.moments, "optimizer state");
+}
+
+void
+fsdp2_clear (StrategyRun *run)
+{
+  g_free (((Fsdp2State *) run->state)->units);
+}
+
+void
+fsdp2_step_begin (StrategyRun *run)
+{
+  Fsdp2State *s = run->state;
+
+  /* The gathering streams must see the parameters that the optimizer wrote. */
+  schedule_wait_stream (run->b, s->copy_in, SCHEDULE_COMPUTE);
+  schedule_wait_stream (run->b, s->gather, SCHEDULE_COMPUTE);
+}
+
+static void
+unshard (StrategyRun *run, guint unit)
+{
+  Fsdp2State *s = run->state;
+  Fsdp2Unit  *u = &s->units[unit];
+  StateBytes  bytes = bytes_of (run);
+  guint       m = s->groups.shard.size;
+  double      shard = (double) (u->padded / m);
+  guint       old = schedule_set_unit (run->b, unit);
+
+  u->gather = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, u->padded * bytes.compute, "all-gather output");
+  /* Read the fp32 shard, write it in compute precision, copy that into the own slot of the output. */
+  emit_stream_kernel (run->b, s->copy_in, KERNEL_COPY, "copy_in", DTYPE_FP32, shard * (bytes.master + bytes.compute),
+                      shard * 2 * bytes.compute);
+  schedule_wait_stream (run->b, s->gather, s->copy_in);
+  schedule_all_gather (run->b, s->gather, s->shard_comm, u->padded * bytes.compute, "all_gather");
+  schedule_uses (run->b, u->gather);
+  u->gathered = schedule_record (run->b, s->gather);
+  u->available = TRUE;
+  schedule_set_unit (run->b, old);
+}
+
+static void
+drop_held (StrategyRun *run)
+{
+  Fsdp2State *s = run->state;
+
+  if (s->held == SCHEDULE_NONE)
+    return;
+  schedule_wait (run->b, s->copy_in, s->held_copied);
+  schedule_wait (run->b, s->gather, s->held_copied);
+  schedule_free (run->b, s->held);
+  s->held = SCHEDULE_NONE;
+}
+
+/* The compute stream waits for the gathered parameters and copies them out; returns the event of the copy. */
+static EventRef
+copy_out (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2State *s = run->state;
+  Fsdp2Unit  *u = &s->units[slot->unit];
+  StateBytes  bytes = bytes_of (run);
+  double      elements = (double) slot->plan->own_elements;
+
+  schedule_wait (run->b, SCHEDULE_COMPUTE, u->gathered);
+  u->full = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, slot->plan->own_elements * bytes.compute, "parameters");
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "copy_out", DTYPE_BF16, (double) u->padded * bytes.compute,
+                      elements * bytes.compute);
+  schedule_uses (run->b, u->gather);
+  return schedule_record (run->b, SCHEDULE_COMPUTE);
+}
+
+void
+fsdp2_unit_forward_begin (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2State *s = run->state;
+  Fsdp2Unit  *u = &s->units[slot->unit];
+  EventRef    copied;
+
+  schedule_host_hooks (run->b, 1);
+  if (u->available)
+    return;
+  unshard (run, slot->unit);
+  drop_held (run);
+  copied = copy_out (run, slot);
+  s->held = u->gather;
+  s->held_copied = copied;
+  u->gather = SCHEDULE_NONE;
+}
+
+static void
+reshard (StrategyRun *run, guint unit)
+{
+  Fsdp2Unit *u = &((Fsdp2State *) run->state)->units[unit];
+
+  schedule_free (run->b, u->full);
+  u->full = SCHEDULE_NONE;
+  u->available = FALSE;
+}
+
+void
+fsdp2_unit_forward_end (StrategyRun *run, const UnitSlot *slot)
+{
+  schedule_host_hooks (run->b, 1);
+  if (!stays_gathered (run, slot->unit))
+    reshard (run, slot->unit);
+}
+
+void
+fsdp2_backward_begin (StrategyRun *run)
+{
+  drop_held (run);
+}
+
+void
+fsdp2_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2State *s = run->state;
+  Fsdp2Unit  *u = &s->units[slot->unit];
+
+  schedule_host_hooks (run->b, 1);
+  if (!u->available)
+    unshard (run, slot->unit);
+  if (u->gather != SCHEDULE_NONE && u->full == SCHEDULE_NONE)
+    {
+      EventRef copied = copy_out (run, slot);
+
+      schedule_wait (run->b, s->copy_in, copied);
+      schedule_wait (run->b, s->gather, copied);
+      schedule_free (run->b, u->gather);
+      u->gather = SCHEDULE_NONE;
+    }
+  if (options_of (run)->backward_prefetch && slot->unit > 0 && !s->units[slot->unit - 1].available)
+    unshard (run, slot->unit - 1);
+  u->grads = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, slot->plan->own_elements * bytes_of (run).compute, "gradients");
+}
+
+/* After the reduce-scatter: all-reduce over the replicas, then cast or add into the sharded gradient. */
+static void
+finish_reduce (StrategyRun *run, const UnitSlot *slot, BufferRef output, guint64 shard)
+{
+  Fsdp2State *s = run->state;
+  Fsdp2Unit  *u = &s->units[slot->unit];
+  guint       reduce = reduce_bytes (workload_training (run->in->workload));
+  guint       master = bytes_of (run).master;
+  StreamRef   stream = s->reduce;
+
+  if (has_replicas (s))
+    {
+      stream = s->all_reduce;
+      schedule_wait_stream (run->b, stream, s->reduce);
+      schedule_all_reduce (run->b, stream, s->replica_comm, shard * reduce, "all_reduce");
+      schedule_uses (run->b, output);
+    }
+  if (u->shard == SCHEDULE_NONE)
+    u->shard = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * master, "gradient shard");
+  emit_stream_kernel (run->b, stream, KERNEL_ELEMENTWISE, slot->first_micro ? "gradient_cast" : "gradient_add", DTYPE_FP32,
+                      (double) shard * (slot->first_micro ? reduce : reduce + master), (double) shard * master);
+  schedule_uses (run->b, output);
+  schedule_free_after (run->b, output, schedule_record (run->b, stream));
+}
+
+void
+fsdp2_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2State *s = run->state;
+  Fsdp2Unit  *u = &s->units[slot->unit];
+  guint       reduce = reduce_bytes (workload_training (run->in->workload));
+  guint64     shard = u->padded / s->groups.shard.size;
+  BufferRef   input, output;
+
+  schedule_host_hooks (run->b, 1);
+  if (u->full != SCHEDULE_NONE)
+    reshard (run, slot->unit);
+  if (s->reducing != SCHEDULE_NONE)
+    {
+      schedule_wait (run->b, SCHEDULE_COMPUTE, s->reduced);
+      schedule_free (run->b, s->reducing);
+    }
+  input = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, u->padded * reduce, "reduce-scatter input");
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "reduce_copy_in", DTYPE_BF16,
+                      (double) slot->plan->own_elements * bytes_of (run).compute, (double) u->padded * reduce);
+  schedule_uses (run->b, input);
+  schedule_uses (run->b, u->grads);
+  schedule_free (run->b, u->grads);
+  schedule_wait_stream (run->b, s->reduce, SCHEDULE_COMPUTE);
+  output = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, shard * reduce, "reduce-scatter output");
+  schedule_reduce_scatter (run->b, s->reduce, s->shard_comm, u->padded * reduce, "reduce_scatter");
+  schedule_uses (run->b, input);
+  s->reduced = schedule_record (run->b, s->reduce);
+  s->reducing = input;
+  finish_reduce (run, slot, output, shard);
+}
+
+void
+fsdp2_micro_step_end (StrategyRun *run)
+{
+  Fsdp2State *s = run->state;
+
+  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, has_replicas (s) ? s->all_reduce : s->reduce);
+  if (s->reducing != SCHEDULE_NONE)
+    schedule_free (run->b, s->reducing);
+  s->reducing = SCHEDULE_NONE;
+}
+
+void
+fsdp2_step_end (StrategyRun *run)
+{
+  Fsdp2State *s = run->state;
+  guint64     shard = 0;
+
+  for (guint i = 0; i < run->n_units; i++)
+    shard += s->units[i].padded / s->groups.shard.size;
+  emit_optimizer (run, shard, bytes_of (run).master, 0);
+  for (guint i = 0; i < run->n_units; i++)
+    {
+      schedule_free (run->b, s->units[i].shard);
+      s->units[i].shard = SCHEDULE_NONE;
+    }
+}
+
+gboolean
+fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
+{
+  ShardGroups groups;
+
+  return shard_groups (&in->mesh, ((const Fsdp2Options *) opt)->shard, &groups, diags);
+}
+
+guint64
+fsdp2_resident (const PlanInput *in, gconstpointer opt)
+{
+  ShardGroups groups;
+
+  shard_groups (&in->mesh, ((const Fsdp2Options *) opt)->shard, &groups, NULL);
+  return model_padded (in->workload, padded_rows, groups.shard.size) / groups.shard.size;
+}
+
+/* Padded elements of what stays gathered between forward and backward, so that no backward all-gather is due. */
+static guint64
+expect_kept (const PlanInput *in, const Fsdp2Options *o, guint m, guint64 padded)
+{
+  const LayerDesc *table = workload_layer (in->workload, 0);
+  const LayerDesc *head = workload_layer (in->workload, workload_n_layers (in->workload) - 1);
+
+  if (!o->reshard_after_forward)
+    return padded;
+  return padded_rows (head->tensors, head->n_tensors, m)
+         + (head->tied_head ? padded_rows (table->tensors, table->n_tensors, m) : 0);
+}
+
+/* research: FSDP family 4.7 (bytes) and 5 (memory). */
+gboolean
+fsdp2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
+{
+  const Fsdp2Options    *o = opt;
+  const TrainingOptions *training = workload_training (in->workload);
+  StateBytes             bytes = state_bytes (training);
+  guint                  reduce = reduce_bytes (training);
+  double                 steps = (double) training->grad_accum;
+  ActivationBounds       activations = activation_bounds (in->workload);
+  ShardGroups            groups;
+  double                 padded, kept, unit;
+
+  shard_groups (&in->mesh, o->shard, &groups, NULL);
+  padded = (double) model_padded (in->workload, padded_rows, groups.shard.size);
+  kept = (double) expect_kept (in, o, groups.shard.size, (guint64) padded);
+  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups.shard, steps * bytes.compute * (2 * padded - kept));
+  plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups.shard, steps * reduce * padded);
+  plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups.replica, steps * reduce * padded / groups.shard.size);
+  expect_optimizer (in, totals);
+  totals->flops += expected_flops (in);
+  /* Shards of parameters and optimizer are always there; gradients and two or three units' buffers come on top. */
+  unit = (double) largest_unit (in->workload, UNIT_LAYER);
+  unit += (double) groups.shard.size * workload_layer (in->workload, 1)->n_tensors; /* slack of padding, rows of 1-D tensors */
+  totals->hbm_low += padded / groups.shard.size * (bytes.master + bytes.moments) + activations.kept + activations.low;
+  totals->hbm_high += padded / groups.shard.size * (2.0 * bytes.master + bytes.moments) + activations.kept + activations.high
+                      + (kept + 4 * (padded - (double) workload_n_parameters (in->workload) + unit)) * bytes.compute
+                      + 4 * unit * reduce;
+  return TRUE;
+}
+
+const Strategy strategy_fsdp2 = {
+  .api = STRATEGY_API_VERSION,
+  .name = "fsdp2",
+  .title = "PyTorch fully_shard: per-parameter sharding, implicit prefetch, copy-in and copy-out",
+  .source = "pytorch torch/distributed/fsdp/_fully_shard",
+  .options_size = sizeof (Fsdp2Options),
+  .options = fsdp2_options,
+  .check = fsdp2_check,
+  .hooks = FSDP2_HOOKS,
+  .expect = fsdp2_expect,
+  .resident = fsdp2_resident,
+  .states = FSDP2_STATES,
+  .missing = FSDP2_MISSING,
+};

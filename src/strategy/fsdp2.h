@@ -1,0 +1,80 @@
+/*
+ * The runtime of PyTorch's fully_shard (FSDP2), shared by the strategies that are rows of it.
+ *
+ * Forward, unit i: copy-in (cast of the own shard into its slot) on the copy-in stream, all-gather on the all-gather stream, the
+ * compute stream waits and copies out into per-parameter storage; the gathered buffer is held until the next unit's wait, so
+ * that copy-out i overlaps all-gather i+1. Backward: the unit before is prefetched after copy-out; a unit's gradients are
+ * copied into the padded reduce-scatter input on the compute stream, which first waits for the previous reduce-scatter; the
+ * shard is all-reduced over the replicas on a stream of its own. research: FSDP family, 4.2 and 4.4.
+ */
+#pragma once
+
+#include "strategy/common.h"
+
+typedef struct
+{
+  char    *shard;
+  gboolean reshard_after_forward;
+  gboolean backward_prefetch;
+} Fsdp2Options;
+
+extern const OptionSpec fsdp2_options[];
+
+gboolean fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags);
+gboolean fsdp2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals);
+guint64  fsdp2_resident (const PlanInput *in, gconstpointer opt);
+
+/* Private state of the runtime: of a unit, and of a role. */
+typedef struct
+{
+  guint64   padded;   /* elements of all members' shards */
+  BufferRef gather;   /* all-gather output, until copied out */
+  EventRef  gathered; /* the all-gather is done */
+  BufferRef full;     /* per-parameter storage */
+  BufferRef grads;    /* unsharded */
+  BufferRef shard;    /* sharded gradient */
+  gboolean  available;
+} Fsdp2Unit;
+
+typedef struct
+{
+  StreamRef   copy_in, gather, reduce, all_reduce;
+  CommRef     shard_comm, replica_comm;
+  ShardGroups groups;
+  Fsdp2Unit  *units;
+  /* forward: the previous unit's gathered buffer, and when it has been copied out */
+  BufferRef held;
+  EventRef  held_copied;
+  /* backward: the previous unit's reduce-scatter input, and when it is done */
+  BufferRef reducing;
+  EventRef  reduced;
+} Fsdp2State;
+
+void fsdp2_init (StrategyRun *run);
+void fsdp2_clear (StrategyRun *run);
+void fsdp2_step_begin (StrategyRun *run);
+void fsdp2_unit_forward_begin (StrategyRun *run, const UnitSlot *slot);
+void fsdp2_unit_forward_end (StrategyRun *run, const UnitSlot *slot);
+void fsdp2_backward_begin (StrategyRun *run);
+void fsdp2_unit_backward_begin (StrategyRun *run, const UnitSlot *slot);
+void fsdp2_unit_backward_end (StrategyRun *run, const UnitSlot *slot);
+void fsdp2_micro_step_end (StrategyRun *run);
+void fsdp2_step_end (StrategyRun *run);
+
+#define FSDP2_HOOKS                                                                                                    \
+  {                                                                                                                    \
+    .state_size = sizeof (Fsdp2State), .granularity = UNIT_LAYER, .init = fsdp2_init, .clear = fsdp2_clear,            \
+    .step_begin = fsdp2_step_begin, .unit_forward_begin = fsdp2_unit_forward_begin,                                    \
+    .unit_forward_end = fsdp2_unit_forward_end, .backward_begin = fsdp2_backward_begin,                                \
+    .unit_backward_begin = fsdp2_unit_backward_begin, .unit_backward_end = fsdp2_unit_backward_end,                    \
+    .micro_step_end = fsdp2_micro_step_end, .step_end = fsdp2_step_end,                                                \
+  }
+
+#define FSDP2_STATES                                                                                                   \
+  "parameters: fp32, each tensor cut on its first dimension over the shard group, in HBM\n"                            \
+  "gathered parameters: compute precision, one unit and its prefetch, in HBM\n"                                        \
+  "gradients: sharded, fp32, from the first reduce-scatter to the end of the step, in HBM\n"                           \
+  "optimizer: sharded like the parameters, in HBM"
+#define FSDP2_MISSING                                                                                                  \
+  "CPU offload, float8 all-gather, explicit prefetch lists, no_sync\n"                                                 \
+  "the all-reduce's buffers are given back with the unit, not at the end of the backward pass"

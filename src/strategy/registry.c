@@ -1,0 +1,112 @@
+#include "strategy/registry.h"
+
+#include <gmodule.h>
+#include <string.h>
+
+struct _StrategySet
+{
+  GPtrArray *strategies; /* const Strategy *, by name, NULL-terminated */
+  GPtrArray *modules;    /* GModule *, kept open */
+};
+
+static gint
+compare_names (gconstpointer a, gconstpointer b)
+{
+  return strcmp ((*(const Strategy *const *) a)->name, (*(const Strategy *const *) b)->name);
+}
+
+StrategySet *
+strategy_set_new (void)
+{
+  StrategySet *self = g_new0 (StrategySet, 1);
+
+  self->strategies = g_ptr_array_new ();
+  self->modules = g_ptr_array_new ();
+  for (const Strategy *const *s = strategy_list (); *s != NULL; s++)
+    g_ptr_array_add (self->strategies, (gpointer) *s);
+  g_ptr_array_add (self->strategies, NULL);
+  return self;
+}
+
+void
+strategy_set_free (StrategySet *self)
+{
+  if (self == NULL)
+    return;
+  for (guint i = 0; i < self->modules->len; i++)
+    g_module_close (g_ptr_array_index (self->modules, i));
+  g_ptr_array_unref (self->modules);
+  g_ptr_array_unref (self->strategies);
+  g_free (self);
+}
+
+static gboolean
+check_plugin (const StrategySet *self, const char *file, const Strategy *strategy, GError **error)
+{
+  if (strategy->api != STRATEGY_API_VERSION)
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+                 "plugin '%s' was built for strategy API %u, this program has %u: build it again", file, strategy->api,
+                 STRATEGY_API_VERSION);
+  else if (strategy->name == NULL || strategy->title == NULL)
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "plugin '%s' has no name or no title", file);
+  else if (strategy_set_find (self, strategy->name) != NULL)
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_EXISTS, "plugin '%s': a strategy '%s' exists already", file, strategy->name);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+gboolean
+strategy_set_load (StrategySet *self, const char *file, GError **error)
+{
+  /* A bare name would be looked up on the library path. */
+  g_autofree char *path = g_canonicalize_filename (file, NULL);
+  GModule         *module = g_module_open (path, G_MODULE_BIND_LAZY | G_MODULE_BIND_LOCAL);
+  gpointer         symbol;
+
+  if (module == NULL)
+    {
+      g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, "cannot load plugin '%s': %s", file, g_module_error ());
+      return FALSE;
+    }
+  if (!g_module_symbol (module, "shardsim_strategy", &symbol))
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "plugin '%s' does not export 'shardsim_strategy'", file);
+  else if (check_plugin (self, file, symbol, error))
+    {
+      g_ptr_array_set_size (self->strategies, (gint) self->strategies->len - 1);
+      g_ptr_array_add (self->strategies, symbol);
+      g_ptr_array_sort (self->strategies, compare_names);
+      g_ptr_array_add (self->strategies, NULL);
+      g_ptr_array_add (self->modules, module);
+      return TRUE;
+    }
+  g_module_close (module);
+  return FALSE;
+}
+
+static const Strategy *
+find_in (const Strategy *const *list, const char *name)
+{
+  for (; *list != NULL; list++)
+    if (g_str_equal ((*list)->name, name))
+      return *list;
+  return NULL;
+}
+
+const Strategy *
+strategy_set_find (const StrategySet *self, const char *name)
+{
+  return find_in (strategy_set_list (self), name);
+}
+
+const Strategy *const *
+strategy_set_list (const StrategySet *self)
+{
+  return (const Strategy *const *) self->strategies->pdata;
+}
+
+const Strategy *
+strategy_find (const char *name)
+{
+  return find_in (strategy_list (), name);
+}
