@@ -153,7 +153,7 @@ set_excerpt (Diag *diag, const SourceMark *mark)
     diag->underline = MAX (diag->underline, 1); /* also at the end of the line */
   else
     diag->underline = 0;
-  diag->excerpt = g_string_free (out, FALSE);
+  diag->excerpt = g_strchomp (g_string_free (out, FALSE));
 }
 
 static void G_GNUC_PRINTF (5, 0)

@@ -1,0 +1,386 @@
+#include "base/csv.h"
+
+#include <csv.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Longest row: bounds the memory that one unclosed quote can take. */
+#define MAX_ROW_BYTES (1u << 20)
+#define CHUNK_BYTES   (1u << 16)
+#define MAX_COLUMNS   4096
+
+/* The fields of one row: NUL-terminated texts one after another. */
+typedef struct
+{
+  GString *text;
+  GArray  *starts; /* of gsize */
+} Row;
+
+struct _CsvReader
+{
+  const char       *name; /* interned */
+  FILE             *file;
+  struct csv_parser parser;
+  char              chunk[CHUNK_BYTES];
+  gsize             used;   /* bytes of the chunk that were read */
+  gsize             next;   /* first byte that was not yet parsed */
+  gboolean          at_end; /* of the file, or stopped by an error */
+  guint             line;   /* of the next byte, from 1 */
+  guint             row_line;
+  GString          *raw; /* the row as it stands in the file, without its end */
+  Row               row;
+  gboolean          row_done;
+  GPtrArray        *columns; /* of char * */
+};
+
+static void
+row_clear (Row *row)
+{
+  g_string_truncate (row->text, 0);
+  g_array_set_size (row->starts, 0);
+}
+
+static const char *
+row_field (const Row *row, guint i)
+{
+  return row->text->str + g_array_index (row->starts, gsize, i);
+}
+
+/* libcsv's callbacks. */
+static void
+on_field (void *field, size_t length, void *user)
+{
+  CsvReader *self = user;
+  gsize      start = self->row.text->len;
+
+  g_array_append_val (self->row.starts, start);
+  g_string_append_len (self->row.text, field, (gssize) length);
+  g_string_append_c (self->row.text, '\0');
+}
+
+static void
+on_row (int terminator, void *user)
+{
+  CsvReader *self = user;
+
+  (void) terminator;
+  self->row_done = TRUE;
+}
+
+static void
+fail (CsvReader *self, guint line, const char *hint, const char *message, DiagList *diags)
+{
+  SourceMark mark = { self->name, line, 0, 0, NULL };
+
+  diag_error (diags, &mark, hint, "%s", message);
+  self->at_end = TRUE;
+}
+
+/* The unparsed bytes up to the end of their line or of the chunk; reads on when there are none. 0 at the end. */
+static gsize
+next_piece (CsvReader *self, DiagList *diags)
+{
+  if (self->next == self->used)
+    {
+      self->next = 0;
+      self->used = fread (self->chunk, 1, sizeof self->chunk, self->file);
+      if (ferror (self->file))
+        fail (self, 0, NULL, g_strerror (errno), diags);
+    }
+  for (gsize i = self->next; i < self->used; i++)
+    if (self->chunk[i] == '\n' || self->chunk[i] == '\r')
+      return i + 1 - self->next;
+  return self->used - self->next;
+}
+
+/* Keeps the text of the row for its marks, and counts its lines. */
+static void
+note_piece (CsvReader *self, const char *piece, gsize length)
+{
+  char last = piece[length - 1];
+  /* "\r\n" counts once, at its '\n', also where it straddles two chunks. */
+  gboolean lone_cr = last == '\r' && self->next < self->used && self->chunk[self->next] != '\n';
+
+  g_string_append_len (self->raw, piece, (gssize) length);
+  self->line += last == '\n' || lone_cr;
+}
+
+static gboolean
+parse_piece (CsvReader *self, gsize length, DiagList *diags)
+{
+  const char *piece = self->chunk + self->next;
+
+  self->next += length;
+  if (memchr (piece, '\0', length))
+    {
+      fail (self, self->line, NULL, "a NUL byte: not a text file", diags);
+      return FALSE;
+    }
+  if (self->raw->len == 0)
+    self->row_line = self->line;
+  note_piece (self, piece, length);
+  if (csv_parse (&self->parser, piece, length, on_field, on_row, self) != length)
+    {
+      fail (self, self->row_line, "quote the whole field, and double the quotes inside",
+            "misplaced quote", diags);
+      return FALSE;
+    }
+  if (self->raw->len > MAX_ROW_BYTES)
+    {
+      fail (self, self->row_line, "is a quote left open?", "row longer than 1 MiB", diags);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+finish (CsvReader *self, DiagList *diags)
+{
+  self->at_end = TRUE;
+  if (csv_fini (&self->parser, on_field, on_row, self) == 0)
+    return self->row_done;
+  fail (self, self->row_line, NULL, "the file ends inside a quoted field", diags);
+  return FALSE;
+}
+
+/* Reads one row, blank lines skipped. FALSE at the end or after a diagnostic. */
+static gboolean
+read_row (CsvReader *self, DiagList *diags)
+{
+  row_clear (&self->row);
+  g_string_truncate (self->raw, 0);
+  self->row_done = FALSE;
+  while (!self->at_end && !self->row_done)
+    {
+      gsize length = next_piece (self, diags);
+
+      if (self->at_end)
+        return FALSE;
+      if (length == 0)
+        return finish (self, diags);
+      if (!parse_piece (self, length, diags))
+        return FALSE;
+      if (!self->row_done && self->row.starts->len == 0
+          && strspn (self->raw->str, " \t\r\n") == self->raw->len)
+        g_string_truncate (self->raw, 0); /* a blank line or the rest of "\r\n" is no part of a row */
+    }
+  return self->row_done;
+}
+
+static gboolean
+check_utf8 (CsvReader *self, DiagList *diags)
+{
+  for (guint i = 0; i < self->row.starts->len; i++)
+    if (!g_utf8_validate (row_field (&self->row, i), -1, NULL))
+      {
+        fail (self, self->row_line, NULL, "not UTF-8 text", diags);
+        return FALSE;
+      }
+  return TRUE;
+}
+
+static void
+add_column (CsvReader *self, guint i, DiagList *diags)
+{
+  const char *name = row_field (&self->row, i);
+  SourceMark  mark = csv_reader_mark (self, i);
+  gint        first = csv_reader_find (self, name);
+
+  if (!*name)
+    diag_error (diags, &mark, NULL, "column %u has no name", i + 1);
+  else if (first >= 0)
+    diag_error (diags, &mark, NULL, "duplicate column '%s' (columns %d and %u)", name, first + 1,
+                i + 1);
+  g_ptr_array_add (self->columns, g_strdup (name));
+}
+
+static gboolean
+read_header (CsvReader *self, DiagList *diags)
+{
+  guint n_errors = diag_list_n_errors (diags);
+
+  if (!read_row (self, diags) || !check_utf8 (self, diags))
+    row_clear (&self->row);
+  if (self->row.starts->len > MAX_COLUMNS)
+    fail (self, self->row_line, NULL, "more than 4096 columns", diags);
+  else
+    for (guint i = 0; i < self->row.starts->len; i++)
+      add_column (self, i, diags);
+  if (self->columns->len == 0 && diag_list_n_errors (diags) == n_errors)
+    fail (self, 0, NULL, "an empty file: expected a row of column names", diags);
+  return diag_list_n_errors (diags) == n_errors;
+}
+
+static void
+skip_byte_order_mark (CsvReader *self)
+{
+  static const char bom[] = { '\xEF', '\xBB', '\xBF' };
+
+  self->used = fread (self->chunk, 1, sizeof bom, self->file);
+  self->next =
+      self->used == sizeof bom && memcmp (self->chunk, bom, sizeof bom) == 0 ? sizeof bom : 0;
+}
+
+static CsvReader *
+reader_new (const char *name, FILE *file)
+{
+  CsvReader *self = g_new0 (CsvReader, 1);
+
+  self->name = g_intern_string (name);
+  self->file = file;
+  self->line = 1;
+  self->raw = g_string_new (NULL);
+  self->row.text = g_string_new (NULL);
+  self->row.starts = g_array_new (FALSE, FALSE, sizeof (gsize));
+  self->columns = g_ptr_array_new_with_free_func (g_free);
+  csv_init (&self->parser, CSV_STRICT | CSV_STRICT_FINI);
+  return self;
+}
+
+CsvReader *
+csv_reader_open (const char *file, DiagList *diags)
+{
+  FILE *stream = fopen (file, "rbe");
+
+  /* A directory opens; only reading it fails. */
+  if (!stream || (ungetc (getc (stream), stream) == EOF && ferror (stream)))
+    {
+      diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, g_strerror (errno));
+      g_clear_pointer (&stream, fclose);
+      return NULL;
+    }
+
+  g_autoptr (CsvReader) self = reader_new (file, stream);
+  skip_byte_order_mark (self);
+  return read_header (self, diags) ? g_steal_pointer (&self) : NULL;
+}
+
+void
+csv_reader_free (CsvReader *self)
+{
+  if (!self)
+    return;
+  csv_free (&self->parser);
+  fclose (self->file);
+  g_string_free (self->raw, TRUE);
+  g_string_free (self->row.text, TRUE);
+  g_array_unref (self->row.starts);
+  g_ptr_array_unref (self->columns);
+  g_free (self);
+}
+
+guint
+csv_reader_n_columns (const CsvReader *self)
+{
+  return self->columns->len;
+}
+
+const char *
+csv_reader_column (const CsvReader *self, guint i)
+{
+  g_assert (i < self->columns->len);
+  return g_ptr_array_index (self->columns, i);
+}
+
+gint
+csv_reader_find (const CsvReader *self, const char *column)
+{
+  for (guint i = 0; i < self->columns->len; i++)
+    if (strcmp (g_ptr_array_index (self->columns, i), column) == 0)
+      return (gint) i;
+  return -1;
+}
+
+gboolean
+csv_reader_next (CsvReader *self, DiagList *diags)
+{
+  while (read_row (self, diags))
+    {
+      SourceMark mark = { self->name, self->row_line, 0, 0, self->raw->str };
+
+      if (!check_utf8 (self, diags))
+        return FALSE;
+      if (self->row.starts->len == self->columns->len)
+        return TRUE;
+      diag_error (diags, &mark, NULL, "expected %u fields, got %u", self->columns->len,
+                  self->row.starts->len);
+    }
+  row_clear (&self->row);
+  return FALSE;
+}
+
+const char *
+csv_reader_field (const CsvReader *self, guint i)
+{
+  g_assert (i < self->row.starts->len);
+  return row_field (&self->row, i);
+}
+
+/* Finds field I in the raw text of the row: sets the column (from 1) and length in characters. */
+static void
+locate_field (const char *raw, guint i, SourceMark *mark)
+{
+  const char *start = raw;
+  gboolean    quoted = FALSE;
+  const char *p;
+
+  for (p = raw; *p && (quoted || (*p != '\r' && *p != '\n')); p++)
+    {
+      if (*p == '"')
+        quoted = !quoted;
+      if (*p != ',' || quoted)
+        continue;
+      if (i-- == 0)
+        break;
+      start = p + 1;
+    }
+  mark->column = (guint) g_utf8_strlen (raw, start - raw) + 1;
+  mark->length = (guint) g_utf8_strlen (start, p - start);
+}
+
+SourceMark
+csv_reader_mark (const CsvReader *self, guint i)
+{
+  SourceMark mark = { self->name, self->row_line, 0, 0, self->raw->str };
+
+  /* Over several lines a column would point into the wrong one. */
+  gsize last = strcspn (self->raw->str, "\r\n");
+  if (last + strspn (self->raw->str + last, "\r\n") == self->raw->len)
+    locate_field (self->raw->str, i, &mark);
+  return mark;
+}
+
+static gboolean
+needs_quotes (const char *field)
+{
+  gsize length = strlen (field);
+
+  return strpbrk (field, ",\"\r\n")
+         || (length > 0 && (g_ascii_isspace (field[0]) || g_ascii_isspace (field[length - 1])));
+}
+
+void
+csv_append_row (GString *out, const char *const *fields, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    {
+      const char *field = fields[i] ? fields[i] : "";
+      /* A row of one empty field would be a blank line, which readers skip. */
+      gboolean quote = needs_quotes (field) || (n == 1 && !*field);
+
+      if (i > 0)
+        g_string_append_c (out, ',');
+      if (quote)
+        g_string_append_c (out, '"');
+      for (const char *p = field; *p; p++)
+        {
+          if (*p == '"')
+            g_string_append_c (out, '"');
+          g_string_append_c (out, *p);
+        }
+      if (quote)
+        g_string_append_c (out, '"');
+    }
+  g_string_append_c (out, '\n');
+}
