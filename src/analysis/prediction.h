@@ -1,0 +1,114 @@
+/*
+ * A prediction: everything that is said about one scenario, computed once from its replay. Reports only print it.
+ */
+#pragma once
+
+#include "replay/replay.h"
+
+/* Where the time of a step goes along the critical path; the parts add up to the step. */
+typedef enum
+{
+  TIME_COMPUTE,      /* kernels of the model (forward, recomputation, backward) */
+  TIME_OPTIMIZER,    /* kernels of the optimizer phase */
+  TIME_COPY_KERNELS, /* copy-in, copy-out, casts and bucket copies on the GPU */
+  TIME_INTER_NODE,   /* collectives that cross nodes, as far as nothing hides them */
+  TIME_INTRA_NODE,   /* collectives inside a node, likewise */
+  TIME_HOST_COPIES,  /* copies between GPU and host memory, likewise */
+  TIME_LATENCY,      /* latency of kernels on the path */
+  TIME_HOST,         /* the issuing thread: launches, hooks */
+  TIME_MEMORY,       /* blocked in an allocation */
+  TIME_N,
+} TimePart;
+
+const char *time_part_name (TimePart part);  /* "inter-node communication" */
+const char *time_part_key (TimePart part);   /* "inter_node": CSV and JSON */
+
+/* One tier's memory at its fullest place. */
+typedef struct
+{
+  guint64  capacity, allocated, reserved, device;     /* bytes: the three peaks; host memory has only `allocated` (= device) */
+  guint64  by_category[POOL_N_CATEGORIES];            /* at the device peak */
+  char    *place;     /* "rank 0", "node 0" */
+  char    *peak_op;   /* label of the allocation that made the device peak: "logits, head, backward" */
+  gboolean fits;
+  guint64  excess;    /* bytes over capacity at the peak; 0 when it fits */
+  char    *overflow_op; /* first allocation over capacity, with its place in the step */
+} MemoryUse;
+
+/* Traffic of one communicator and kind, per step. */
+typedef struct
+{
+  char  *group;       /* communicator: "shard of 32" */
+  char  *collective;  /* "all_gather" */
+  double calls;       /* a step */
+  double bytes;       /* sum of S a step (nccl-tests' sizes) */
+  double inter_node_per_gpu, intra_node_per_gpu; /* payload sent, bytes a step and GPU */
+  double exposed_s;   /* on the critical path, a step */
+} TrafficUse;
+
+typedef struct
+{
+  char  *resource;    /* kind: "nic.tx", "sm", "hbm", "pcie.up", or "host", "latency" */
+  double seconds;     /* of the step on the critical path that it bound */
+  double utilisation; /* mean over the step, of the busiest resource of the kind; 0 where it means nothing */
+} BindingUse;
+
+typedef struct
+{
+  char    *scenario, *strategy, *model, *cluster;
+  guint    n_gpus;
+  gboolean fits, steady;
+  double   step_time_s, tokens_per_step, tokens_per_s, tokens_per_s_per_gpu, samples_per_s;
+  double   model_tflops_per_gpu, hardware_tflops_per_gpu, mfu_percent, hfu_percent;
+  double   mfu_base;                /* FLOP/s that MFU is quoted on */
+  const char *flops_convention;
+  MemoryUse hbm, host;
+  double   inter_node_bytes_per_gpu, intra_node_bytes_per_gpu, host_link_bytes_per_gpu; /* a step: sent by collectives; copied */
+  double   exposed_comm_s;          /* collectives on the critical path, a step */
+  double   parts[TIME_N];           /* s; sum = step_time_s */
+  char    *binding_resource;        /* that which bound the largest share of the step */
+  GArray  *bindings;                /* BindingUse, largest first */
+  GArray  *traffic;                 /* TrafficUse */
+  guint    n_measured, n_datasheet, n_estimate; /* figures of the profiles used, by confidence */
+  double   step_time_low_s, step_time_high_s;   /* with all figures at the good / the bad end of their ranges; 0 = not asked for */
+  char    *profiles;                /* "gpu a40-48, node a40x8-nvlink-pairs, ..." */
+} Prediction;
+
+void prediction_free (Prediction *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Prediction, prediction_free)
+
+/* Names of the results (design.md 5), in order: what CSV columns, JSON keys and stores use. NULL-terminated. */
+const char *const *prediction_result_names (void);
+
+typedef struct
+{
+  ReplayOptions replay;
+  gboolean      interval; /* also simulate at both ends of the figures' ranges */
+  const char   *profile_dir; /* NULL = shipped */
+} PredictOptions;
+
+/* Reads everything off a replay. */
+Prediction *prediction_from_replay (const Replay *replay);
+
+/* Replays SCENARIO and reads it off. NULL after diagnostics or with ERROR set. Thread-safe: shares nothing. */
+Prediction *predict (const Scenario *scenario, const PredictOptions *options, DiagList *diags, GError **error);
+
+/* ---- critical path ----------------------------------------------------------------------------------------------- */
+
+/* A stretch of the last period on the critical path, from its end to its start without gaps. */
+typedef struct
+{
+  SimTime  start, end;
+  TimePart part;
+  Cause    cause;
+  OpId     op;       /* ENGINE_NONE: the host */
+  ResourceId resource; /* of CAUSE_RESOURCE, else ENGINE_NONE */
+} PathStep;
+
+/* The path of the last (steady) period; newly allocated array of PathStep, latest first. Durations sum exactly to the period. */
+GArray *critical_path (const Replay *replay);
+
+/* ---- comparison -------------------------------------------------------------------------------------------------- */
+
+/* Why OTHER differs from FIRST: sentences, biggest effect first ("moves 2.01 GB less between nodes a GPU (-33 %): ..."). strv. */
+char **compare_explain (const Prediction *first, const Prediction *other);
