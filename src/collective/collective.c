@@ -98,7 +98,10 @@ plan_ring (CollectivePlan *plan, const LayContext *context, const Members *membe
   plan->channels = MAX (plan->channels, ring_channels (cluster, members, &graph));
 }
 
-/* One phase of a hierarchical collective: the members of each node among themselves. Latencies of the nodes run side by side. */
+/*
+ * One phase of a hierarchical collective: the members of each node among themselves. Latencies of
+ * the nodes run side by side.
+ */
 static void
 plan_inside (CollectivePlan *plan, const LayContext *context, const Members *members,
              CollectiveKind kind)
@@ -180,7 +183,10 @@ plan_pairwise (CollectivePlan *plan, const LayContext *context, const Members *m
                                       cluster_nic_profile (cluster, node), peers);
 }
 
-/* The algorithm that is used where ASKED does not apply: one level, uneven nodes, or a kind that has no such form. */
+/*
+ * The algorithm that is used where ASKED does not apply: one level, uneven nodes, or a kind that
+ * has no such form.
+ */
 static CollectiveAlgorithm
 algorithm_resolve (CollectiveKind kind, CollectiveAlgorithm asked, const Members *members)
 {

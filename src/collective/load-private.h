@@ -1,4 +1,6 @@
-/* Sums of bytes on resources, over many routes: a dense array that is only touched where routes go. */
+/*
+ * Sums of bytes on resources, over many routes: a dense array that is only touched where routes go.
+ */
 #pragma once
 
 #include "collective/collective.h"
@@ -16,5 +18,8 @@ void load_sum_clear (LoadSum *self);
 void load_sum_add (LoadSum *self, guint32 resource, double bytes);
 void load_sum_add_route (LoadSum *self, const Route *route, double bytes);
 
-/* Writes the sums to PLAN's loads, sorted by resource, with their service, and the stand-alone time a byte. */
+/*
+ * Writes the sums to PLAN's loads, sorted by resource, with their service, and the stand-alone time
+ * a byte.
+ */
 void load_sum_store (const LoadSum *self, CollectivePlan *plan);

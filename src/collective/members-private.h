@@ -25,9 +25,10 @@ void members_clear (Members *self);
 gboolean members_are_even (const Members *self);
 
 /*
- * How near the GPUs of a node are to its cards, read off routes: the resources that a transfer crosses between GPU and card.
- * A card serves the GPUs whose nearest card it is; one that is nobody's nearest serves the GPU nearest to it. So every card
- * serves at least one GPU and every GPU has at least one card.
+ * How near the GPUs of a node are to its cards, read off routes: the resources that a transfer
+ * crosses between GPU and card. A card serves the GPUs whose nearest card it is; one that is
+ * nobody's nearest serves the GPU nearest to it. So every card serves at least one GPU and every
+ * GPU has at least one card.
  */
 typedef struct
 {

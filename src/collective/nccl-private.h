@@ -1,8 +1,10 @@
 /*
- * NCCL's constants: what a hop costs, how many channels (thread blocks) a ring or a point-to-point operation runs on.
+ * NCCL's constants: what a hop costs, how many channels (thread blocks) a ring or a point-to-point
+ * operation runs on.
  *
- * Only the Simple protocol is here. LL and LL128 start faster, so for small messages the latency below is an upper bound
- * of what NCCL reaches; for messages of some MiB and more, Simple is what it runs.
+ * Only the Simple protocol is here. LL and LL128 start faster, so for small messages the latency
+ * below is an upper bound of what NCCL reaches; for messages of some MiB and more, Simple is what
+ * it runs.
  */
 #pragma once
 
@@ -36,7 +38,8 @@ typedef struct
 /*
  * Ring of KIND over GRAPH (research: NCCL's tuning model), s:
  *   base + (T - I) * (max (intra, post) + link) + I * (net + 2 * link),  T = 2(n-1) or n-1,  I = 2(N-1) or N-1
- * times the all-reduce factor on several nodes. The network's link latency counts twice: data, then the flush read.
+ * times the all-reduce factor on several nodes. The network's link latency counts twice: data, then
+ * the flush read.
  */
 double nccl_ring_latency (const NcclLatency *table, const NcclGraph *graph, CollectiveKind kind,
                           const GpuProfile *gpu);
@@ -52,5 +55,8 @@ guint nccl_ring_channels (const NcclGraph *graph, const GpuProfile *gpu, const L
 guint nccl_p2p_channels (const NcclGraph *graph, const GpuProfile *gpu, const LinkProfile *intra,
                          const LinkProfile *nic, guint peers);
 
-/* HBM bytes that each rank moves per byte of (n-1)/n S (send/receive: of S), under Simple without registered buffers. */
+/*
+ * HBM bytes that each rank moves per byte of (n-1)/n S (send/receive: of S), under Simple without
+ * registered buffers.
+ */
 double nccl_hbm_factor (CollectiveKind kind);

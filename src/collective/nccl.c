@@ -2,7 +2,10 @@
 
 #define US 1e-6
 
-/* NVIDIA/nccl src/graph/tuning.cc, ring rows, column Simple; p2p_batch: NCCL_MAX_DEV_WORK_P2P_PER_BATCH. */
+/*
+ * NVIDIA/nccl src/graph/tuning.cc, ring rows, column Simple; p2p_batch:
+ * NCCL_MAX_DEV_WORK_P2P_PER_BATCH.
+ */
 static const NcclLatency latency_table[] = {
   { .version = "2.28",
     .base = 8.4 * US,
@@ -16,8 +19,9 @@ static const NcclLatency latency_table[] = {
 };
 
 /*
- * Thread blocks on one node over NVLink. NVIDIA: the search of src/graph/search.cc worked by hand (A100 6 x 40 GB/s, H100 6 x 60,
- * B200 8 x 90, V100 6 x 20 GB/s; split at 25 GB/s and up, then doubled), 24 confirmed by logs for A100 and H100. AMD: estimate.
+ * Thread blocks on one node over NVLink. NVIDIA: the search of src/graph/search.cc worked by hand
+ * (A100 6 x 40 GB/s, H100 6 x 60, B200 8 x 90, V100 6 x 20 GB/s; split at 25 GB/s and up, then
+ * doubled), 24 confirmed by logs for A100 and H100. AMD: estimate.
  */
 typedef struct
 {
@@ -44,7 +48,10 @@ static const NcclArchitecture architecture_other = { "", 80, 24, 12 };
 #define SPLIT_RATE_MANY       50e9 /* ... from this rate where newer GPUs have more than 4 of them */
 #define GRAPH_RATE            0.96 /* the search's list holds 24 for a link of 25 GB/s and 48 for one of 50 */
 
-/* [memory, estimate]: write what arrives and read it to forward; a reduction reads the local part as well. */
+/*
+ * [memory, estimate]: write what arrives and read it to forward; a reduction reads the local part
+ * as well.
+ */
 static const double hbm_factors[COLLECTIVE_N_KINDS] = {
   [COLLECTIVE_ALL_GATHER] = 2.0, [COLLECTIVE_REDUCE_SCATTER] = 2.5, [COLLECTIVE_ALL_REDUCE] = 4.5,
   [COLLECTIVE_BROADCAST] = 2.0,  [COLLECTIVE_ALL_TO_ALL] = 2.0,     [COLLECTIVE_SEND_RECV] = 2.0,
@@ -127,7 +134,10 @@ nccl_p2p_latency (const NcclLatency *table, const NcclGraph *graph, guint peers)
          + batches * (graph->n_nodes > 1 ? net_hop (table, graph) : intra_hop (table, graph));
 }
 
-/* RINGS over links of BANDWIDTH as the search packs them: fast ones split in two, then every ring runs twice. */
+/*
+ * RINGS over links of BANDWIDTH as the search packs them: fast ones split in two, then every ring
+ * runs twice.
+ */
 static guint
 packed_channels (const NcclArchitecture *architecture, guint rings, double bandwidth)
 {

@@ -1,4 +1,7 @@
-/* Transfers between pairs: send/receive around a group, and all-to-all. Each GPU uses the cards that serve it, evenly. */
+/*
+ * Transfers between pairs: send/receive around a group, and all-to-all. Each GPU uses the cards
+ * that serve it, evenly.
+ */
 #pragma once
 
 #include "collective/ring-private.h"
@@ -8,8 +11,8 @@ NcclGraph pairwise_lay_send_recv (const LayContext *context, const guint32 *rank
                                   guint n_nodes, double bytes);
 
 /*
- * Every member sends BYTES to every other. Inside a node pair by pair. Between nodes a member's way to its card and a card's
- * way to its GPU do not depend on the other end, and leaves are crossed by the pairs whose ends hang under different ones:
- * counting both costs O(members), not O(members^2).
+ * Every member sends BYTES to every other. Inside a node pair by pair. Between nodes a member's way
+ * to its card and a card's way to its GPU do not depend on the other end, and leaves are crossed by
+ * the pairs whose ends hang under different ones: counting both costs O(members), not O(members^2).
  */
 NcclGraph pairwise_lay_all_to_all (const LayContext *context, const Members *members, double bytes);

@@ -1,6 +1,9 @@
 #include "collective/pairwise-private.h"
 
-/* Cards of GPU, written to CARDS; without a choice one entry, -1. At most as many as its node has; at least one. */
+/*
+ * Cards of GPU, written to CARDS; without a choice one entry, -1. At most as many as its node has;
+ * at least one.
+ */
 static guint
 gpu_cards (const LayContext *context, guint32 gpu, GArray *cards)
 {
@@ -109,7 +112,10 @@ route_find (const Cluster *cluster, const Route *route, ResourceKind kind)
   return G_MAXUINT32;
 }
 
-/* TRUE when A's way to B leaves its leaf; then *UP is that leaf's resource, and *DOWN its other direction's. */
+/*
+ * TRUE when A's way to B leaves its leaf; then *UP is that leaf's resource, and *DOWN its other
+ * direction's.
+ */
 static gboolean
 probe_leaf (const Cluster *cluster, guint32 a, guint32 b, guint32 *up, guint32 *down)
 {
@@ -132,8 +138,8 @@ typedef struct
 } MemberLeaf;
 
 /*
- * The leaf of each member. Two nodes are enough to probe against: the first, and one under another leaf if there is any. Whoever
- * crosses neither has nobody to cross to.
+ * The leaf of each member. Two nodes are enough to probe against: the first, and one under another
+ * leaf if there is any. Whoever crosses neither has nobody to cross to.
  */
 static MemberLeaf *
 find_leaves (const Cluster *cluster, const Members *members)

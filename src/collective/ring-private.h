@@ -1,10 +1,11 @@
 /*
  * Rings over the members of a group, node after node.
  *
- * Between nodes there is one ring a card in use. Ring k enters a node at the member nearest to its card and leaves it where it
- * costs least: by another member at the same distance, over NVLink through the entry member (NCCL's PXN), or over PCIe by
- * the member before the entry. Inside a node the order is free over a switch; over a full mesh rings use different
- * Hamiltonian cycles that load all directed pairs alike; elsewhere ascending GPU numbers, which takes every bridge of a
+ * Between nodes there is one ring a card in use. Ring k enters a node at the member nearest to its
+ * card and leaves it where it costs least: by another member at the same distance, over NVLink
+ * through the entry member (NCCL's PXN), or over PCIe by the member before the entry. Inside a node
+ * the order is free over a switch; over a full mesh rings use different Hamiltonian cycles that
+ * load all directed pairs alike; elsewhere ascending GPU numbers, which takes every bridge of a
  * paired node.
  */
 #pragma once
@@ -21,10 +22,15 @@ typedef struct
 
 #define NO_ROOT G_MAXUINT32
 
-/* Puts BYTES on every edge of the rings together (one N-th on each of N rings), except on edges into ROOT. */
+/*
+ * Puts BYTES on every edge of the rings together (one N-th on each of N rings), except on edges
+ * into ROOT.
+ */
 NcclGraph ring_lay (const LayContext *context, const Members *members, double bytes, guint32 root);
 
-/* Number of cycles that load a full mesh of N GPUs evenly, and the J-th of them: positions 0..n-1. */
+/*
+ * Number of cycles that load a full mesh of N GPUs evenly, and the J-th of them: positions 0..n-1.
+ */
 guint ring_mesh_cycles (guint n);
 void  ring_mesh_cycle (guint n, guint j, guint *order);
 

@@ -25,9 +25,10 @@ typedef struct
 } Layout;
 
 /*
- * N even: with m = n-1 odd, the zigzag path 0, 1, m-1, 2, m-2, ... over Z_m, closed through one more vertex, in all m rotations
- * and both directions has every directed edge twice. N odd: m is even, the zigzag's steps are all different (mod m), and the m
- * rotations have every directed edge once.
+ * N even: with m = n-1 odd, the zigzag path 0, 1, m-1, 2, m-2, ... over Z_m, closed through one
+ * more vertex, in all m rotations and both directions has every directed edge twice. N odd: m is
+ * even, the zigzag's steps are all different (mod m), and the m rotations have every directed edge
+ * once.
  */
 guint
 ring_mesh_cycles (guint n)
@@ -120,7 +121,10 @@ local_index (const Layout *self, const MemberNode *node, guint position)
          - cluster_first_gpu (self->context->sum->cluster, node->node);
 }
 
-/* Cost of entering at position ENTRY and leaving at position EXIT: distance first, then whose card it is, then a bridge lost. */
+/*
+ * Cost of entering at position ENTRY and leaving at position EXIT: distance first, then whose card
+ * it is, then a bridge lost.
+ */
 static guint
 entry_cost (const Layout *self, const MemberNode *node, const Proximity *near, guint card,
             guint entry, guint exit)
@@ -157,7 +161,10 @@ rotate_to_entry (Layout *self, const MemberNode *node, const Proximity *near, gu
     self->order[i] = self->cycle[(start + i) % node->n];
 }
 
-/* Over a switch any member may be last: the first after the entry that is nearest to the card, when no farther than the entry. */
+/*
+ * Over a switch any member may be last: the first after the entry that is nearest to the card, when
+ * no farther than the entry.
+ */
 static void
 choose_exit (Layout *self, const MemberNode *node, const Proximity *near, guint card)
 {
@@ -230,7 +237,9 @@ lay_ring (Layout *self, guint ring)
     add_edge (self, last.exit, first.entry, -1, -1);
 }
 
-/* The cards that serve any member of each node, and the number of rings that differ in their card. */
+/*
+ * The cards that serve any member of each node, and the number of rings that differ in their card.
+ */
 static void
 collect_cards (Layout *self)
 {

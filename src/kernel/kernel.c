@@ -3,12 +3,15 @@
 #include <math.h>
 
 /*
- * Share of the SMs that a streaming kernel keeps busy while it runs at full HBM speed. A core moves several times its share of
- * the HBM bandwidth, so a collective that takes a fifth of the SMs does not slow a copy down. [estimate]
+ * Share of the SMs that a streaming kernel keeps busy while it runs at full HBM speed. A core moves
+ * several times its share of the HBM bandwidth, so a collective that takes a fifth of the SMs does
+ * not slow a copy down. [estimate]
  */
 #define STREAM_SM_SHARE 0.5
 
-/* Deep products with fewer output tiles than SMs are cut along k; each part is at least this deep. */
+/*
+ * Deep products with fewer output tiles than SMs are cut along k; each part is at least this deep.
+ */
 #define MIN_SPLIT_DEPTH 1024
 #define MAX_SPLIT       16
 
@@ -34,7 +37,10 @@ hbm_seconds (const GpuProfile *gpu, const KernelCost *cost)
   return cost->hbm_bytes / gpu->hbm_bandwidth.value;
 }
 
-/* FLOPs between two reads of an operand's element from the cache, up to a factor: what a tile's shape is good for. */
+/*
+ * FLOPs between two reads of an operand's element from the cache, up to a factor: what a tile's
+ * shape is good for.
+ */
 static double
 tile_intensity (double m, double n)
 {
@@ -59,7 +65,10 @@ matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *t
   cost->alone = MAX (ceil (cost->wave_units / sms) * cost->wave_seconds, hbm_seconds (gpu, cost));
 }
 
-/* Tries one tile shape with the inner dimension whole and, while that leaves SMs idle, cut in 2, 4, .. parts. */
+/*
+ * Tries one tile shape with the inner dimension whole and, while that leaves SMs idle, cut in 2, 4,
+ * .. parts.
+ */
 static void
 matmul_try_splits (const GpuProfile *gpu, const KernelDesc *kernel, const double shape[2],
                    KernelCost *best)
@@ -80,8 +89,8 @@ matmul_try_splits (const GpuProfile *gpu, const KernelDesc *kernel, const double
 }
 
 /*
- * The fastest of the profile's tile, upright and lying, its halves and its quarter: what a library's heuristics come to. Ties
- * keep the earlier, larger one.
+ * The fastest of the profile's tile, upright and lying, its halves and its quarter: what a
+ * library's heuristics come to. Ties keep the earlier, larger one.
  */
 static void
 matmul_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
