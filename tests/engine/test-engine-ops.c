@@ -1,0 +1,509 @@
+/*
+ * Single ops and how they share, by arithmetic done by hand (capacities and amounts are round numbers).
+ * Not here: streams, hosts, collectives (test-engine-streams), memory (test-engine-pools), random cases (test-fluid).
+ */
+#include "fixture.h"
+
+#include <string.h>
+
+#define TRAFFIC(resource, bytes, weight)                                                  \
+  (TestOp)                                                                                \
+  {                                                                                       \
+    .class_ = OP_TRAFFIC, .demands = { { resource, bytes } }, .share = (weight) / (bytes) \
+  }
+
+/* A stream of its own for each op: they all start together. */
+static OpId
+start (Engine *e, TestOp op)
+{
+  return test_submit (e, engine_add_stream (e, "s", 0, 0), op);
+}
+
+static OpId
+start_with_priority (Engine *e, gint priority, TestOp op)
+{
+  return test_submit (e, engine_add_stream (e, "s", priority, 0), op);
+}
+
+static void
+check_segment (const Engine *e, OpId op, guint i, SimTime duration, Cause cause, ResourceId resource)
+{
+  const OpRecord *record = engine_op_record (e, op);
+
+  ck_assert_uint_lt (i, record->n_segments);
+  const TraceSegment *segment = &engine_segments (e, record)[i];
+  ck_assert_uint_eq (segment->duration, duration);
+  ck_assert_int_eq (segment->cause, cause);
+  ck_assert_uint_eq (segment->resource, resource);
+}
+
+START_TEST (roofline)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId sm = engine_add_resource (e, "sm", 100), hbm = engine_add_resource (e, "hbm", 1e12);
+  /* latency 5 ps, then max (50 / 100, 2e12 / 1e12) = 2 s */
+  OpId op = start (e, (TestOp){ .class_ = OP_KERNEL,
+                                .latency = 5,
+                                .demands = { { sm, 50 }, { hbm, 2e12 } },
+                                .share = 0.5 });
+
+  test_run (e);
+  ck_assert_uint_eq (test_begin (e, op), 0);
+  ck_assert_uint_eq (test_end (e, op), SECONDS (2) + 5);
+  ck_assert_uint_eq (engine_op_record (e, op)->n_segments, 2);
+  check_segment (e, op, 0, 5, CAUSE_LATENCY, ENGINE_NONE);
+  check_segment (e, op, 1, SECONDS (2), CAUSE_RESOURCE, hbm);
+  ck_assert (engine_resource_used (e, sm) == 50);
+  ck_assert (engine_resource_used (e, hbm) == 2e12);
+}
+END_TEST
+
+START_TEST (roofline_does_not_depend_on_share)
+{
+  for (double share = 1e-3; share < 1e4; share *= 10)
+    {
+      g_autoptr (Engine) e = engine_new ();
+      ResourceId         link = engine_add_resource (e, "link", 3e9);
+      OpId               op =
+          start (e, (TestOp){ .class_ = OP_TRAFFIC, .demands = { { link, 1e9 } }, .share = share });
+
+      test_run (e);
+      ck_assert_uint_eq (test_end (e, op), 333333333334); /* 1/3 s, rounded up */
+    }
+}
+END_TEST
+
+START_TEST (two_flows_share_a_link)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId         link = engine_add_resource (e, "link", 100);
+  OpId small = start (e, TRAFFIC (link, 100.0, 1)), large = start (e, TRAFFIC (link, 300.0, 1));
+
+  /* 50 each until 2 s; then 200 left at 100 */
+  test_run (e);
+  ck_assert_uint_eq (test_end (e, small), SECONDS (2));
+  ck_assert_uint_eq (test_end (e, large), SECONDS (4));
+  ck_assert_uint_eq (engine_op_record (e, large)->n_segments, 1); /* one cause throughout: merged */
+  ck_assert (engine_resource_used (e, link) == 400);
+}
+END_TEST
+
+START_TEST (weights)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId         link = engine_add_resource (e, "link", 100);
+  OpId heavy = start (e, TRAFFIC (link, 300.0, 3)), light = start (e, TRAFFIC (link, 200.0, 1));
+
+  /* 75 and 25 until 4 s; then 100 left at 100 */
+  test_run (e);
+  ck_assert_uint_eq (test_end (e, heavy), SECONDS (4));
+  ck_assert_uint_eq (test_end (e, light), SECONDS (5));
+}
+END_TEST
+
+START_TEST (parking_lot)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId         a = engine_add_resource (e, "a", 10), b = engine_add_resource (e, "b", 10),
+             c = engine_add_resource (e, "c", 10);
+  OpId through = start (e, (TestOp){ .class_ = OP_TRAFFIC,
+                                     .demands = { { a, 10 }, { b, 10 }, { c, 10 } },
+                                     .share = 0.1 });
+  OpId on_a = start (e, TRAFFIC (a, 20.0, 1)), on_c = start (e, TRAFFIC (c, 40.0, 1));
+  OpId on_b = start (e, TRAFFIC (b, 10.0, 1)), on_b2 = start (e, TRAFFIC (b, 10.0, 1));
+
+  /* b has three flows: 10/3 each; a and c leave 20/3 to theirs. At 3 s only on_c is left, with 20 of 40, alone: 2 s more */
+  test_run (e);
+  ck_assert_uint_eq (test_end (e, through), SECONDS (3));
+  ck_assert_uint_eq (test_end (e, on_a), SECONDS (3));
+  ck_assert_uint_eq (test_end (e, on_b), SECONDS (3));
+  ck_assert_uint_eq (test_end (e, on_b2), SECONDS (3));
+  ck_assert_uint_eq (test_end (e, on_c), SECONDS (5));
+  check_segment (e, through, 0, SECONDS (3), CAUSE_RESOURCE, b);
+}
+END_TEST
+
+START_TEST (caps)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId         link = engine_add_resource (e, "link", 10);
+  TestOp             capped = TRAFFIC (link, 6.0, 1);
+  capped.cap = 2.0 / 6.0; /* 2 per second */
+  OpId slow = start (e, capped), fast = start (e, TRAFFIC (link, 34.0, 1));
+
+  /* 2 and 8 until 3 s; then 10 left at 10 */
+  test_run (e);
+  ck_assert_uint_eq (test_end (e, slow), SECONDS (3));
+  ck_assert_uint_eq (test_end (e, fast), SECONDS (4));
+  check_segment (e, slow, 0, SECONDS (3), CAUSE_CAP, ENGINE_NONE);
+  check_segment (e, fast, 0, SECONDS (4), CAUSE_RESOURCE, link);
+}
+END_TEST
+
+START_TEST (kernels_take_what_traffic_leaves)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId link = engine_add_resource (e, "link", 30), hbm = engine_add_resource (e, "hbm", 1000);
+  OpId       copy = start (e, (TestOp){ .class_ = OP_TRAFFIC,
+                                        .demands = { { link, 300 }, { hbm, 2000 } },
+                                        .share = 1.0 / 300 });
+  OpId       kernel =
+      start (e, (TestOp){ .class_ = OP_KERNEL, .demands = { { hbm, 12000 } }, .share = 1.0 / 12 });
+
+  /* the copy: 10 s by its link, 200 of HBM; the kernel: 800 until 10 s, 4000 left at 1000 */
+  test_run (e);
+  ck_assert_uint_eq (test_end (e, copy), SECONDS (10));
+  ck_assert_uint_eq (test_end (e, kernel), SECONDS (14));
+  check_segment (e, copy, 0, SECONDS (10), CAUSE_RESOURCE, link);
+}
+END_TEST
+
+START_TEST (starved_kernel_goes_on)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId         hbm = engine_add_resource (e, "hbm", 3);
+  OpId               copy = start (e, TRAFFIC (hbm, 7.0, 1));
+  OpId kernel = start (e, (TestOp){ .class_ = OP_KERNEL, .demands = { { hbm, 3 } }, .share = 1 });
+
+  test_run (e);
+  ck_assert_uint_eq (test_end (e, copy), 2333333333334);
+  ck_assert_uint_eq (test_end (e, kernel), 3333333333334);
+  check_segment (e, kernel, 0, 3333333333334, CAUSE_RESOURCE, hbm);
+}
+END_TEST
+
+START_TEST (kernels_share_by_stand_alone_speed)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId         hbm = engine_add_resource (e, "hbm", 1000);
+  OpId fast = start (e, (TestOp){ .class_ = OP_KERNEL, .demands = { { hbm, 1000 } }, .share = 1 });
+  OpId slow =
+      start (e, (TestOp){ .class_ = OP_KERNEL, .demands = { { hbm, 3000 } }, .share = 1.0 / 3 });
+
+  /* both at half speed: 2 s; by then slow has done 1/3 of itself, the other 2 of 3 s follow alone */
+  test_run (e);
+  ck_assert_uint_eq (test_end (e, fast), SECONDS (2));
+  ck_assert_uint_eq (test_end (e, slow), SECONDS (4));
+}
+END_TEST
+
+START_TEST (priorities)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId         sm = engine_add_resource (e, "sm", 100);
+  OpId               low = start_with_priority (
+                    e, 0, (TestOp){ .class_ = OP_KERNEL, .demands = { { sm, 100 } }, .share = 1 });
+  OpId lowest = start_with_priority (
+      e, -1, (TestOp){ .class_ = OP_KERNEL, .demands = { { sm, 10 } }, .share = 10 });
+  OpId high = start_with_priority (
+      e, 2, (TestOp){ .class_ = OP_KERNEL, .demands = { { sm, 60 } }, .share = 1, .cap = 1 });
+
+  /* high: 60 for 1 s. low: 40 until then, 60 left at 100: 1.6 s. lowest: nothing until 1.6 s, then 0.1 s */
+  test_run (e);
+  ck_assert_uint_eq (test_end (e, high), SECONDS (1));
+  ck_assert_uint_eq (test_end (e, low), SECONDS (1.6));
+  ck_assert_uint_eq (test_end (e, lowest), SECONDS (1.7));
+}
+END_TEST
+
+START_TEST (latency_only)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId         sm = engine_add_resource (e, "sm", 100);
+  OpId               bare = start (e, (TestOp){ .class_ = OP_TRAFFIC, .latency = 1234 });
+  OpId               nothing = start (e, (TestOp){ .class_ = OP_TRAFFIC });
+  Demand             zero = { sm, 0 };
+  OpSpec             spec = { .class_ = OP_KERNEL,
+                              .latency = 77,
+                              .demands = &zero,
+                              .n_demands = 1,
+                              .members = 1,
+                              .waves = { sm, 0, 1 },
+                              .order = ENGINE_NONE };
+  OpId               zeroes = engine_op_new (e, &spec);
+  engine_submit (e, zeroes, engine_add_stream (e, "z", 0, 0), ENGINE_NONE, 0);
+
+  test_run (e);
+  ck_assert_uint_eq (test_end (e, bare), 1234);
+  ck_assert_uint_eq (test_end (e, nothing), 0);
+  ck_assert_uint_eq (engine_op_record (e, nothing)->n_segments, 0);
+  ck_assert_uint_eq (test_end (e, zeroes), 77);
+  check_segment (e, zeroes, 0, 77, CAUSE_LATENCY, ENGINE_NONE);
+}
+END_TEST
+
+/* ---- waves and reservations -------------------------------------------------------------------------------------- */
+
+/* Holds `slots` of SM for ten seconds from now on. */
+static OpId
+hold (Engine *e, ResourceId sm, double slots)
+{
+  OpId op = test_op_new (e, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (10) });
+
+  engine_submit (e, op, engine_add_stream (e, "hold", 0, 0), sm, slots);
+  return op;
+}
+
+static TestOp
+waves (ResourceId sm, double units, double seconds)
+{
+  return (TestOp){ .class_ = OP_KERNEL, .waves = { sm, units, seconds }, .share = 1 };
+}
+
+START_TEST (waves_are_whole)
+{
+  static const struct
+  {
+    double reserved, units, seconds, used;
+  } cases[] = {
+    { 0, 25, 3, 30 },   /* 10 slots: 3 waves of 1 s */
+    { 0, 30, 3, 30 },   /* just full */
+    { 0, 31, 4, 40 },   /* one more */
+    { 0, 1, 1, 10 },    /* a wave occupies all slots */
+    { 2, 25, 4, 32 },   /* 8 slots: 4 waves */
+    { 2.5, 25, 4, 28 }, /* 7.5 are 7 slots: 4 waves, although 7.5 would do more */
+    { 5, 25, 5, 25 },   { 9, 25, 25, 25 },
+    { 10, 25, 25, 25 }, /* all reserved: one slot keeps it going */
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (Engine) e = engine_new ();
+      ResourceId         sm = engine_add_resource (e, "sm", 10);
+      if (cases[i].reserved > 0)
+        {
+          OpId op = test_op_new (e, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (100) });
+          engine_submit (e, op, engine_add_stream (e, "hold", 0, 0), sm, cases[i].reserved);
+        }
+      OpId     later = test_op_new (e, waves (sm, cases[i].units, 1));
+      OpId     first = start (e, (TestOp){ .class_ = OP_TRAFFIC,
+                                           .latency = 1 }); /* the kernel comes after the reservation */
+      StreamId s = engine_add_stream (e, "k", 0, 0);
+      engine_stream_wait (e, s, first);
+      engine_submit (e, later, s, ENGINE_NONE, 0);
+
+      test_run (e);
+      ck_assert_uint_eq (test_end (e, later) - 1, SECONDS (cases[i].seconds));
+      ck_assert (ABS (engine_resource_used (e, sm) - cases[i].used) < 1e-9);
+      check_segment (e, later, 0, SECONDS (cases[i].seconds), CAUSE_RESOURCE, sm);
+    }
+}
+END_TEST
+
+START_TEST (waves_and_bandwidth)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId sm = engine_add_resource (e, "sm", 10), hbm = engine_add_resource (e, "hbm", 100);
+  TestOp     op = waves (sm, 20, 1); /* 2 s of waves, 3 s of memory */
+  op.demands[0] = (Demand){ hbm, 300 };
+  OpId kernel = start (e, op);
+
+  test_run (e);
+  ck_assert_uint_eq (test_end (e, kernel), SECONDS (3));
+  check_segment (e, kernel, 0, SECONDS (3), CAUSE_RESOURCE, hbm);
+}
+END_TEST
+
+START_TEST (plain_demand_sees_reservation)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId         sm = engine_add_resource (e, "sm", 10);
+  hold (e, sm, 2.5);
+  OpId kernel = start (e, (TestOp){ .class_ = OP_KERNEL, .demands = { { sm, 15 } }, .share = 1 });
+  OpId copy = start (e, TRAFFIC (engine_add_resource (e, "other", 1), 1.0, 1));
+
+  test_run (e);
+  ck_assert_uint_eq (test_end (e, kernel), SECONDS (2)); /* 15 / 7.5 */
+  ck_assert_uint_eq (test_end (e, copy), SECONDS (1));
+}
+END_TEST
+
+typedef struct
+{
+  ResourceId sm;
+  OpId       op;
+} Late;
+
+static void
+hold_now (Engine *e, gpointer user)
+{
+  Late *late = user;
+
+  late->op = hold (e, late->sm, 2);
+}
+
+START_TEST (reservation_drains_a_wave)
+{
+  g_autoptr (Engine) e = engine_new ();
+  Late               late = { engine_add_resource (e, "sm", 10), 0 };
+  TestCall           calls[] = { { SECONDS (0.5), hold_now, &late } };
+  TestTimer          timer = { calls, 1, 0 };
+  OpId               kernel = start (e, waves (late.sm, 25, 1));
+  test_add_timer (e, "h", &timer);
+
+  /* ready at 0.5 s, the first of 3 waves ends at 1 s; 2/3 are left at 4 waves of 1 s: 8/3 s */
+  test_run (e);
+  const OpRecord *record = engine_op_record (e, late.op);
+  ck_assert_uint_eq (record->begin, SECONDS (1));
+  ck_assert_uint_eq (record->first_arrival, SECONDS (1));
+  ck_assert_uint_eq (record->drain, SECONDS (0.5));
+  ck_assert_uint_eq (record->issue, SECONDS (0.5));
+  ck_assert_uint_eq (record->end, SECONDS (11));
+  ck_assert_uint_eq (test_end (e, kernel), 3666666666667);
+  /* 1/3 of 3 * 10 and 2/3 of 4 * 8 */
+  ck_assert (ABS (engine_resource_used (e, late.sm) - (10 + 64.0 / 3)) < 1e-9);
+}
+END_TEST
+
+START_TEST (drain_waits_for_the_longest_wave)
+{
+  g_autoptr (Engine) e = engine_new ();
+  Late               late = { engine_add_resource (e, "sm", 10), 0 };
+  TestCall           calls[] = { { SECONDS (1), hold_now, &late } };
+  TestTimer          timer = { calls, 1, 0 };
+  TestOp             fast = waves (late.sm, 20, 0.75), slow = waves (late.sm, 20, 2);
+  fast.share = 2;
+  start (e, fast);
+  start (e, slow);
+  test_add_timer (e, "h", &timer);
+
+  /* 2 * 15 L + 40 L = 10 slots: L = 1/7. The first wave of fast ends at 1.75 s, that of slow at 3.5 s */
+  test_run (e);
+  ck_assert_uint_eq (test_begin (e, late.op), SECONDS (3.5));
+}
+END_TEST
+
+START_TEST (drain_follows_the_rates)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId         hbm = engine_add_resource (e, "hbm", 100);
+  Late               late = { engine_add_resource (e, "sm", 10), 0 };
+  TestCall           calls[] = { { SECONDS (1), hold_now, &late } };
+  TestTimer          timer = { calls, 1, 0 };
+  TestOp             op = waves (late.sm, 20, 4); /* 2 waves of 4 s, and HBM at 100 throughout */
+  op.demands[0] = (Demand){ hbm, 800 };
+  start (e, op);
+  /* a copy takes half of HBM from 2 s to 4 s */
+  StreamId s = engine_add_stream (e, "c", 0, 0);
+  test_submit (e, s, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (2) });
+  test_submit (
+      e, s, (TestOp){ .class_ = OP_TRAFFIC, .demands = { { hbm, 100 } }, .share = 1, .cap = 0.5 });
+  test_add_timer (e, "h", &timer);
+
+  /* the wave is half done at 2 s, 3/4 at 4 s, over at 5 s */
+  test_run (e);
+  ck_assert_uint_eq (test_begin (e, late.op), SECONDS (5));
+  ck_assert_uint_eq (engine_op_record (e, late.op)->drain, SECONDS (4));
+}
+END_TEST
+
+START_TEST (drain_at_the_instant_of_a_start)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId         sm = engine_add_resource (e, "sm", 10);
+  OpId               first = hold (e, sm, 2); /* before the kernel in order, at the same time */
+  OpId               kernel = start (e, waves (sm, 20, 1));
+
+  test_run (e);
+  ck_assert_uint_eq (test_begin (e, first), SECONDS (1));
+  ck_assert_uint_eq (test_end (e, kernel), SECONDS (2.5)); /* half of 3 waves on 8 slots is left */
+}
+END_TEST
+
+START_TEST (last_wave_ends_with_its_op)
+{
+  g_autoptr (Engine) e = engine_new ();
+  Late               late = { engine_add_resource (e, "sm", 7), 0 };
+  TestCall           calls[] = { { SECONDS (2.4), hold_now, &late } };
+  TestTimer          timer = { calls, 1, 0 };
+  OpId kernel = start (e, waves (late.sm, 20, 1.0 / 1.1)); /* 3 waves: 2.727272... s */
+  test_add_timer (e, "h", &timer);
+
+  test_run (e);
+  ck_assert_uint_eq (test_end (e, kernel), 2727272727273);
+  ck_assert_uint_eq (test_begin (e, late.op), 2727272727273);
+}
+END_TEST
+
+typedef struct
+{
+  ResourceId resource;
+  double     used;
+} Probe;
+
+static void
+probe (Engine *e, gpointer user)
+{
+  Probe *p = user;
+
+  p->used = engine_resource_used (e, p->resource);
+}
+
+START_TEST (used_in_mid_run)
+{
+  g_autoptr (Engine) e = engine_new ();
+  Probe              link = { engine_add_resource (e, "link", 10), 0 },
+        sm = { engine_add_resource (e, "sm", 10), 0 };
+  TestCall  calls[] = { { SECONDS (0.5), probe, &link }, { SECONDS (3), probe, &sm } };
+  TestTimer timer = { calls, 2, 0 };
+  start (e, TRAFFIC (link.resource, 10.0, 1));
+  start (e, waves (sm.resource, 25, 1));
+  test_add_timer (e, "h", &timer);
+  hold (e, sm.resource, 2); /* from 1 s on */
+
+  test_run (e);
+  ck_assert (link.used == 5);
+  /* 1 s on 10 slots, then 2 s on 8 */
+  ck_assert (ABS (sm.used - 26) < 1e-9);
+}
+END_TEST
+
+START_TEST (a_stuck_run_keeps_its_amounts)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId         link = engine_add_resource (e, "link", 10);
+  OpId               flow = start (e, TRAFFIC (link, 10.0, 1));
+  OpId               never = test_op_new (e, (TestOp){ .class_ = OP_TRAFFIC, .members = 2 });
+  engine_submit (e, never, engine_add_stream (e, "lonely", 0, 0), ENGINE_NONE, 0);
+
+  g_autoptr (GError) error = NULL;
+  ck_assert (!engine_run (e, &error));
+  ck_assert (g_error_matches (error, ENGINE_ERROR, ENGINE_ERROR_DEADLOCK));
+  ck_assert_ptr_nonnull (strstr (error->message, "'lonely'"));
+  ck_assert_ptr_nonnull (strstr (error->message, "1 of 2 members"));
+  ck_assert (engine_op_done (e, flow) && !engine_op_done (e, never));
+  ck_assert (engine_resource_used (e, link) == 10);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite *suite = suite_create ("engine-ops");
+  TCase *sharing = tcase_create ("sharing"), *slots = tcase_create ("waves");
+
+  tcase_add_test (sharing, roofline);
+  tcase_add_test (sharing, roofline_does_not_depend_on_share);
+  tcase_add_test (sharing, two_flows_share_a_link);
+  tcase_add_test (sharing, weights);
+  tcase_add_test (sharing, parking_lot);
+  tcase_add_test (sharing, caps);
+  tcase_add_test (sharing, kernels_take_what_traffic_leaves);
+  tcase_add_test (sharing, starved_kernel_goes_on);
+  tcase_add_test (sharing, kernels_share_by_stand_alone_speed);
+  tcase_add_test (sharing, priorities);
+  tcase_add_test (sharing, latency_only);
+  tcase_add_test (sharing, a_stuck_run_keeps_its_amounts);
+  tcase_add_test (slots, used_in_mid_run);
+  tcase_add_test (slots, waves_are_whole);
+  tcase_add_test (slots, waves_and_bandwidth);
+  tcase_add_test (slots, plain_demand_sees_reservation);
+  tcase_add_test (slots, reservation_drains_a_wave);
+  tcase_add_test (slots, drain_waits_for_the_longest_wave);
+  tcase_add_test (slots, drain_follows_the_rates);
+  tcase_add_test (slots, drain_at_the_instant_of_a_start);
+  tcase_add_test (slots, last_wave_ends_with_its_op);
+  suite_add_tcase (suite, sharing);
+  suite_add_tcase (suite, slots);
+  return test_main (suite);
+}

@@ -1,0 +1,254 @@
+/* Pools: peaks, categories, deferred releases, blocked allocations, overflow. Sizes and times are worked out by hand. */
+#include "fixture.h"
+
+#include <string.h>
+
+START_TEST (peaks_and_categories)
+{
+  g_autoptr (Engine) e = engine_new ();
+  PoolId             p = engine_add_pool (e, "hbm", 100);
+
+  engine_pool_take (e, p, POOL_RUNTIME, 10, 1);
+  engine_pool_take (e, p, POOL_PARAMETER, 40, 2);
+  engine_pool_take (e, p, POOL_ACTIVATION, 30, 3); /* allocated 70, device 80: the peaks */
+  engine_pool_release (e, p, POOL_ACTIVATION, 30, ENGINE_NONE);
+  engine_pool_take (e, p, POOL_GATHERED, 25, 4); /* 65, 75 */
+  engine_pool_take (e, p, POOL_RUNTIME, 6, 5);   /* 65, 81: the device's peak */
+
+  const PoolStats *s = engine_pool_stats (e, p);
+  ck_assert_uint_eq (s->allocated.bytes, 70);
+  ck_assert_uint_eq (s->allocated.tag, 3);
+  ck_assert_uint_eq (s->allocated.by_category[POOL_PARAMETER], 40);
+  ck_assert_uint_eq (s->allocated.by_category[POOL_ACTIVATION], 30);
+  ck_assert_uint_eq (s->allocated.by_category[POOL_GATHERED], 0);
+  ck_assert_uint_eq (s->reserved.bytes, 70);
+  ck_assert_uint_eq (s->device.bytes, 81);
+  ck_assert_uint_eq (s->device.tag, 5);
+  ck_assert_uint_eq (s->device.by_category[POOL_RUNTIME], 16);
+  ck_assert_uint_eq (s->now[POOL_ACTIVATION], 0);
+  ck_assert_uint_eq (s->peak_by_category[POOL_ACTIVATION], 30);
+  ck_assert (!s->overflowed);
+  ck_assert_uint_eq (engine_n_pools (e), 1);
+  ck_assert_str_eq (engine_pool_name (e, p), "hbm");
+}
+END_TEST
+
+START_TEST (only_the_first_overflow_is_kept)
+{
+  g_autoptr (Engine) e = engine_new ();
+  PoolId             p = engine_add_pool (e, "hbm", 100);
+
+  engine_pool_take (e, p, POOL_OPTIMIZER, 100, 1);
+  ck_assert (!engine_pool_stats (e, p)->overflowed);
+  engine_pool_take (e, p, POOL_GRADIENT, 1, 2);
+  engine_pool_take (e, p, POOL_GRADIENT, 50, 3);
+  const PoolStats *s = engine_pool_stats (e, p);
+  ck_assert (s->overflowed);
+  ck_assert_uint_eq (s->overflow.bytes, 101);
+  ck_assert_uint_eq (s->overflow.tag, 2);
+  ck_assert_uint_eq (s->device.bytes, 151);
+}
+END_TEST
+
+/* ---- allocations by hosts ------------------------------------------------------------------------------------------ */
+
+typedef struct
+{
+  PoolId   pool;
+  StreamId stream;
+  guint    phase;
+  guint64  first, second; /* sizes */
+  gboolean deferred;      /* the first one's release waits for its op (4 s) */
+  SimTime  second_time;
+  OpId     op;
+} Program;
+
+/* Takes `first`, uses it in an op of 4 s, releases it, works 1 s, takes `second`, submits an op. */
+static HostYield
+program_step (Engine *e, HostId host, gpointer user)
+{
+  Program *p = user;
+
+  (void) host;
+  switch (p->phase++)
+    {
+    case 0:
+      return (HostYield){
+        .kind = HOST_ALLOC, .pool = p->pool, .category = POOL_GATHERED, .bytes = p->first, .tag = 1
+      };
+    case 1:
+      p->op = test_submit (e, p->stream, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (4) });
+      engine_pool_release (e, p->pool, POOL_GATHERED, p->first, p->deferred ? p->op : ENGINE_NONE);
+      return (HostYield){ .kind = HOST_WORK, .work = SECONDS (1) };
+    case 2:
+      return (HostYield){
+        .kind = HOST_ALLOC, .pool = p->pool, .category = POOL_GATHERED, .bytes = p->second, .tag = 2
+      };
+    default:
+      p->second_time = engine_now (e);
+      test_submit (e, engine_add_stream (e, "t", 0, 0),
+                   (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (1) });
+      return (HostYield){ .kind = HOST_END };
+    }
+}
+
+static Program
+add_program (Engine *e, PoolId pool, guint64 first, guint64 second, gboolean deferred)
+{
+  return (Program){ .pool = pool,
+                    .stream = engine_add_stream (e, "s", 0, 0),
+                    .first = first,
+                    .second = second,
+                    .deferred = deferred };
+}
+
+START_TEST (a_release_in_host_order_is_at_once)
+{
+  g_autoptr (Engine) e = engine_new ();
+  PoolId             pool = engine_add_pool (e, "hbm", 100);
+  Program            p = add_program (e, pool, 60, 70, FALSE);
+  engine_add_host (e, "h", program_step, &p);
+
+  test_run (e);
+  ck_assert_uint_eq (p.second_time, SECONDS (1));
+  ck_assert_uint_eq (engine_pool_stats (e, pool)->allocated.bytes, 70);
+}
+END_TEST
+
+START_TEST (what_fits_beside_a_deferred_release_goes_on)
+{
+  g_autoptr (Engine) e = engine_new ();
+  PoolId             pool = engine_add_pool (e, "hbm", 100);
+  Program            p = add_program (e, pool, 60, 40, TRUE);
+  engine_add_host (e, "h", program_step, &p);
+
+  test_run (e);
+  ck_assert_uint_eq (p.second_time, SECONDS (1));
+  ck_assert_uint_eq (engine_pool_stats (e, pool)->allocated.bytes, 100);
+  ck_assert_uint_eq (engine_pool_stats (e, pool)->now[POOL_GATHERED], 40);
+}
+END_TEST
+
+START_TEST (what_does_not_fit_waits_for_the_release)
+{
+  g_autoptr (Engine) e = engine_new ();
+  PoolId             pool = engine_add_pool (e, "hbm", 100);
+  Program            p = add_program (e, pool, 60, 41, TRUE);
+  HostId             host = engine_add_host (e, "h", program_step, &p);
+  SimTime            parts[CAUSE_N] = { 0 };
+  guint              n;
+
+  test_run (e);
+  ck_assert_uint_eq (p.second_time, SECONDS (4));
+  ck_assert_uint_eq (engine_pool_stats (e, pool)->allocated.bytes, 60);
+  ck_assert (!engine_pool_stats (e, pool)->overflowed);
+  const HostBlock *blocks = engine_host_blocks (e, host, &n);
+  ck_assert_uint_eq (n, 1);
+  ck_assert_int_eq (blocks[0].cause, CAUSE_MEMORY);
+  ck_assert_uint_eq (blocks[0].start, SECONDS (1));
+  ck_assert_uint_eq (blocks[0].end, SECONDS (4));
+  ck_assert_uint_eq (blocks[0].op, p.op); /* whose end let it go */
+  test_walk (e, 1, parts);
+  ck_assert_uint_eq (parts[CAUSE_LATENCY], SECONDS (5));
+}
+END_TEST
+
+START_TEST (what_can_never_fit_overflows)
+{
+  g_autoptr (Engine) e = engine_new ();
+  PoolId             pool = engine_add_pool (e, "hbm", 100);
+  Program            p = add_program (e, pool, 60, 140, TRUE);
+  engine_add_host (e, "h", program_step, &p);
+
+  test_run (e);
+  ck_assert_uint_eq (p.second_time, SECONDS (4)); /* when nothing is outstanding any more */
+  const PoolStats *s = engine_pool_stats (e, pool);
+  ck_assert (s->overflowed);
+  ck_assert_uint_eq (s->overflow.bytes, 140);
+  ck_assert_uint_eq (s->overflow.time, SECONDS (4));
+  ck_assert_uint_eq (s->overflow.tag, 2);
+}
+END_TEST
+
+START_TEST (blocked_hosts_go_in_order)
+{
+  g_autoptr (Engine) e = engine_new ();
+  PoolId             pool = engine_add_pool (e, "dram", 100);
+  Program a = add_program (e, pool, 50, 60, TRUE), b = add_program (e, pool, 50, 40, TRUE);
+  engine_add_host (e, "a", program_step, &a);
+  engine_add_host (e, "b", program_step, &b);
+
+  /* both block at 1 s; at 4 s a's release leaves 50: b's 40 fits, a's 60 does not; then b's release makes room for it */
+  test_run (e);
+  ck_assert_uint_eq (a.second_time, SECONDS (4));
+  ck_assert_uint_eq (b.second_time, SECONDS (4));
+  ck_assert_uint_eq (engine_pool_stats (e, pool)->allocated.bytes, 100);
+  ck_assert (!engine_pool_stats (e, pool)->overflowed);
+}
+END_TEST
+
+START_TEST (the_log_has_every_change)
+{
+  g_autoptr (Engine) e = engine_new ();
+  PoolId             pool = engine_add_pool (e, "hbm", 100);
+  Program            p = add_program (e, pool, 60, 41, TRUE);
+  guint              n;
+  engine_add_host (e, "h", program_step, &p);
+
+  engine_pool_take (e, pool, POOL_CACHE, 1, 0); /* not kept */
+  engine_keep_pool_log (e, TRUE);
+  test_run (e);
+  const PoolChange *log = engine_pool_log (e, &n);
+  ck_assert_uint_eq (n, 3);
+  ck_assert_uint_eq (log[0].bytes, 60);
+  ck_assert_uint_eq (log[1].bytes, 0);
+  ck_assert_uint_eq (log[1].time, SECONDS (4));
+  ck_assert_uint_eq (log[2].bytes, 41);
+  ck_assert_int_eq (log[2].category, POOL_GATHERED);
+}
+END_TEST
+
+static HostYield
+greedy_step (Engine *e, HostId host, gpointer user)
+{
+  (void) e;
+  (void) host;
+  return (
+      HostYield){ .kind = HOST_ALLOC, .pool = *(PoolId *) user, .category = POOL_CACHE, .bytes = 60 };
+}
+
+START_TEST (a_host_stuck_in_an_allocation_is_named)
+{
+  g_autoptr (Engine) e = engine_new ();
+  g_autoptr (GError) error = NULL;
+  PoolId             pool = engine_add_pool (e, "hbm", 100);
+  OpId               never = test_op_new (e, (TestOp){ .class_ = OP_TRAFFIC });
+  engine_pool_take (e, pool, POOL_GATHERED, 50, 0);
+  engine_pool_release (e, pool, POOL_GATHERED, 50, never);
+  engine_add_host (e, "greedy", greedy_step, &pool);
+
+  ck_assert (!engine_run (e, &error));
+  ck_assert_msg (strstr (error->message, "host 'greedy' waits for memory") != NULL, "%s",
+                 error->message);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite *suite = suite_create ("engine-pools");
+  TCase *peaks = tcase_create ("peaks"), *hosts = tcase_create ("allocations");
+
+  tcase_add_test (peaks, peaks_and_categories);
+  tcase_add_test (peaks, only_the_first_overflow_is_kept);
+  tcase_add_test (hosts, a_release_in_host_order_is_at_once);
+  tcase_add_test (hosts, what_fits_beside_a_deferred_release_goes_on);
+  tcase_add_test (hosts, what_does_not_fit_waits_for_the_release);
+  tcase_add_test (hosts, what_can_never_fit_overflows);
+  tcase_add_test (hosts, blocked_hosts_go_in_order);
+  tcase_add_test (hosts, the_log_has_every_change);
+  tcase_add_test (hosts, a_host_stuck_in_an_allocation_is_named);
+  suite_add_tcase (suite, peaks);
+  suite_add_tcase (suite, hosts);
+  return test_main (suite);
+}
