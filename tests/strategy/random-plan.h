@@ -1,0 +1,23 @@
+/* Random models, meshes and options for the property tests of strategies. Everything follows from the seed. */
+#pragma once
+
+#include "strategy/registry.h"
+
+typedef struct
+{
+  ModelShape      shape;
+  TrainingOptions training;
+  Workload       *workload;
+  PlanInput       in;
+  GPtrArray      *blocks; /* option structs and inner choices, freed with the plan */
+  StrategyChoice *choice;
+  gchar          *text;   /* what was drawn, for messages */
+} RandomPlan;
+
+/*
+ * Draws a plan for STRATEGY. CASE_ cycles through the values of boolean and enum options, so that a few dozen consecutive cases
+ * use each at least once; numbers are drawn from a few sizes between the option's bounds, the default among them.
+ */
+RandomPlan *random_plan_new (const Strategy *strategy, guint32 seed, guint case_);
+void        random_plan_free (RandomPlan *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (RandomPlan, random_plan_free)

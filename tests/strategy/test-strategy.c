@@ -1,0 +1,202 @@
+/*
+ * Every registered strategy against its closed forms: over random models, meshes and options, what the emitted schedule moves,
+ * copies, computes and holds equals `expect`; and `expect` notices a dropped, doubled or mis-sized op.
+ * Not asserted here: time (replay's tests) and bytes on links (collective's tests).
+ */
+#include <check.h>
+
+#include "random-plan.h"
+#include "schedule/schedule-private.h"
+
+#define CASES 500
+
+static Schedule *
+build_checked (const RandomPlan *plan)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Schedule) schedule = schedule_build (&plan->in, plan->choice, diags);
+  gboolean             sound = schedule != NULL && schedule_check (schedule, &plan->in.mesh, diags);
+
+  if (!sound)
+    {
+      g_autofree char *text = diag_list_format (diags, FALSE);
+
+      ck_abort_msg ("%s\n%s", plan->text, text);
+    }
+  return g_steal_pointer (&schedule);
+}
+
+static gboolean
+matches (const RandomPlan *plan, const Schedule *schedule, char **why)
+{
+  PlanTotals measured = { 0 }, expected = { 0 };
+
+  ck_assert_msg (strategy_expect (&plan->in, plan->choice, &expected), "%s states no closed form", plan->text);
+  schedule_totals (schedule, 0, &measured);
+  return plan_totals_match (&measured, &expected, why);
+}
+
+START_TEST (test_expect)
+{
+  const Strategy *strategy = strategy_list ()[_i];
+
+  for (guint i = 0; i < CASES; i++)
+    {
+      g_autoptr (RandomPlan) plan = random_plan_new (strategy, 1000 + i, i);
+      g_autoptr (Schedule)   schedule = build_checked (plan);
+      g_autofree char       *why = NULL;
+
+      ck_assert_msg (matches (plan, schedule, &why), "%s\n%s", plan->text, why);
+    }
+}
+END_TEST
+
+typedef enum
+{
+  MUTATION_DROP,
+  MUTATION_DOUBLE,
+  MUTATION_RESIZE,
+  MUTATION_N,
+} Mutation;
+
+/* Changes the N-th op that moves bytes over a group of several ranks or to the host; FALSE when there are fewer. */
+static gboolean
+mutate (Schedule *schedule, guint n, Mutation mutation)
+{
+  GArray *items = schedule_program (schedule, 0, SECTION_STEADY)->items;
+
+  for (guint i = 0; i < items->len; i++)
+    {
+      ScheduleItem item = g_array_index (items, ScheduleItem, i);
+
+      if ((item.kind != ITEM_COLLECTIVE && item.kind != ITEM_COPY) || n-- > 0)
+        continue;
+      if (mutation == MUTATION_DROP)
+        g_array_remove_index (items, i);
+      else if (mutation == MUTATION_DOUBLE)
+        g_array_insert_val (items, i, item);
+      else
+        g_array_index (items, ScheduleItem, i).bytes += 2;
+      return TRUE;
+    }
+  return FALSE;
+}
+
+static guint
+count_ops (const Schedule *schedule)
+{
+  ScheduleItems items = schedule_items (schedule, 0, SECTION_STEADY);
+  guint         n = 0;
+
+  for (guint i = 0; i < items.n; i++)
+    n += items.items[i].kind == ITEM_COLLECTIVE || items.items[i].kind == ITEM_COPY;
+  return n;
+}
+
+/* Plans whose closed form has slack (reuse windows) cannot see every change: they are left out. */
+static gboolean
+is_exact (const RandomPlan *plan)
+{
+  PlanTotals expected = { 0 };
+
+  strategy_expect (&plan->in, plan->choice, &expected);
+  for (guint i = 0; i < expected.n_traffic; i++)
+    if (expected.traffic[i].slack != 0)
+      return FALSE;
+  return expected.copies_slack[COPY_TO_HOST] == 0 && expected.copies_slack[COPY_FROM_HOST] == 0;
+}
+
+START_TEST (test_mutations)
+{
+  const Strategy *strategy = strategy_list ()[_i];
+  guint           caught = 0;
+
+  for (guint i = 0; i < 200 && caught < 90; i++)
+    {
+      g_autoptr (RandomPlan) plan = random_plan_new (strategy, 7000 + i, i);
+      g_autoptr (Schedule)   schedule = build_checked (plan);
+      g_autofree char       *why = NULL;
+      guint                  n = count_ops (schedule);
+
+      if (n == 0 || !is_exact (plan))
+        continue;
+      ck_assert_msg (mutate (schedule, i * 7 % n, (Mutation) (i % MUTATION_N)), "%s", plan->text);
+      ck_assert_msg (!matches (plan, schedule, &why), "mutation %u of op %u was not noticed: %s", i % MUTATION_N, i * 7 % n,
+                     plan->text);
+      caught++;
+    }
+  ck_assert_msg (caught >= 30, "only %u mutations were tried for %s", caught, strategy->name);
+}
+END_TEST
+
+/* Doubling or dropping a matrix product shows in the FLOPs. */
+START_TEST (test_flops_mutation)
+{
+  const Strategy        *strategy = strategy_list ()[_i];
+  g_autoptr (RandomPlan) plan = random_plan_new (strategy, 99, 5);
+  g_autoptr (Schedule)   schedule = build_checked (plan);
+  g_autofree char       *why = NULL;
+  GArray                *items = schedule_program (schedule, 0, SECTION_STEADY)->items;
+
+  for (guint i = 0; i < items->len; i++)
+    {
+      ScheduleItem *item = &g_array_index (items, ScheduleItem, i);
+
+      if (item->kind == ITEM_KERNEL && item->kernel->kind == KERNEL_MATMUL)
+        {
+          g_array_remove_index (items, i);
+          break;
+        }
+    }
+  ck_assert (!matches (plan, schedule, &why));
+}
+END_TEST
+
+/* One rank alone communicates nothing. */
+START_TEST (test_one_rank)
+{
+  const Strategy *strategy = strategy_list ()[_i];
+
+  for (guint i = 0; i < 20; i++)
+    {
+      g_autoptr (RandomPlan) plan = random_plan_new (strategy, 300 + i, i);
+      g_autoptr (Schedule)   schedule = NULL;
+      PlanTotals             totals = { 0 };
+
+      plan->in.mesh = (Mesh){ .n_ranks = 1, .ranks_per_node = 1, .world = 1 };
+      schedule = build_checked (plan);
+      schedule_totals (schedule, 0, &totals);
+      ck_assert_uint_eq (totals.n_traffic, 0);
+    }
+}
+END_TEST
+
+static Suite *
+strategy_suite (void)
+{
+  Suite *suite = suite_create ("strategy");
+  TCase *tcase = tcase_create ("all");
+  int    n = 0;
+
+  while (strategy_list ()[n] != NULL)
+    n++;
+  tcase_set_timeout (tcase, 120);
+  tcase_add_loop_test (tcase, test_expect, 0, n);
+  tcase_add_loop_test (tcase, test_mutations, 0, n);
+  tcase_add_loop_test (tcase, test_flops_mutation, 0, n);
+  tcase_add_loop_test (tcase, test_one_rank, 0, n);
+  suite_add_tcase (suite, tcase);
+  return suite;
+}
+
+int
+main (void)
+{
+  SRunner *runner = srunner_create (strategy_suite ());
+  int      failed;
+
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed == 0 ? 0 : 1;
+}
