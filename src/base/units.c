@@ -287,10 +287,16 @@ quantity_format (QuantityKind kind, double value, guint digits)
 
   double      magnitude = fabs (value);
   const Unit *unit = choose_unit (kind, magnitude, digits);
-  double      scaled = round_digits (magnitude * unit->divide / unit->multiply, digits);
-  gboolean    whole = scaled == 0
-                   || (unit->multiply == 1 && unit->divide == 1 && scaled == floor (scaled)
-                       && (kind == QUANTITY_COUNT || kind == QUANTITY_BYTES));
+  double      scaled = magnitude * unit->divide / unit->multiply;
+  if (!isfinite (scaled))
+    return number_format_exact (value); /* percent of a number at the end of the range */
+
+  gboolean discrete = kind == QUANTITY_COUNT || kind == QUANTITY_BYTES;
+  /* Bytes and counts below the first prefix are whole numbers and stay it: "1023 B", "7". */
+  gboolean whole = scaled == 0 || (discrete && unit == kinds[kind].units && scaled == floor (scaled));
+
+  if (!whole)
+    scaled = round_digits (scaled, digits);
   g_autofree char *number = format_digits (scaled, whole ? 1 : digits);
   const char      *space = kind == QUANTITY_COUNT ? "" : " ";
 

@@ -191,6 +191,7 @@ static const Printing printings[] = {
   { QUANTITY_COUNT, 1.25, 3, "1.25" },
   { QUANTITY_COUNT, 8030261248.0, 4, "8.030G" },
   { QUANTITY_RATIO, 0.385, 3, "38.5 %" },
+  { QUANTITY_RATIO, 1e307, 3, "1e+307" },
   { QUANTITY_FREQUENCY, 1.98e9, 3, "1.98 GHz" },
   { QUANTITY_POWER, 10200, 3, "10.2 kW" },
 };
@@ -309,30 +310,40 @@ START_TEST (test_kinds)
 }
 END_TEST
 
-/* The first installed locale that writes 1,5 for 1.5, or NULL. */
-static const char *
-find_comma_locale (void)
+static gboolean
+set_comma_locale (const char *name)
 {
-  static const char *const names[] = { "de_DE.UTF-8", "de_DE.utf8",  "fr_FR.UTF-8", "fr_FR.utf8",
-                                       "es_ES.UTF-8", "it_IT.UTF-8", "pt_BR.UTF-8", "nl_NL.UTF-8",
-                                       "pl_PL.UTF-8", "de_DE" };
+  return setlocale (LC_ALL, name) && strcmp (localeconv ()->decimal_point, ",") == 0;
+}
+
+/* Sets a locale that writes 1,5 for 1.5: an installed one, or one compiled to FOLDER. FALSE where none is to be had. */
+static gboolean
+use_comma_locale (const char *folder)
+{
+  static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "es_ES.UTF-8", "it_IT.UTF-8",
+                                       "pt_BR.UTF-8" };
+  g_autofree char *command = g_strdup_printf ("localedef -i de_DE -f UTF-8 %s/comma.UTF-8", folder);
+  g_autofree char *out = NULL, *err = NULL;
 
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (setlocale (LC_ALL, names[i]) && strcmp (localeconv ()->decimal_point, ",") == 0)
-      return names[i];
-  return NULL;
+    if (set_comma_locale (names[i]))
+      return TRUE;
+  if (!g_spawn_command_line_sync (command, &out, &err, NULL, NULL))
+    return FALSE;
+  g_setenv ("LOCPATH", folder, TRUE);
+  return set_comma_locale ("comma.UTF-8");
 }
 
 START_TEST (test_locale)
 {
-  const char      *locale = find_comma_locale ();
+  char            *folder = make_folder ();
   g_autofree char *printed = NULL, *exact = NULL, *number = NULL;
   double           value = 0;
 
-  if (!locale)
+  if (!use_comma_locale (folder))
     fprintf (
         stderr,
-        "test_locale: no locale with a decimal comma is installed: only the C locale is tested\n");
+        "test_locale: no locale with a decimal comma is to be had: only the C locale is tested\n");
   ck_assert (quantity_parse (QUANTITY_BANDWIDTH, "1.5 GB/s", &value, NULL));
   ck_assert (value == 1.5e9);
   ck_assert (!quantity_parse (QUANTITY_BANDWIDTH, "1,5 GB/s", &value, NULL));
@@ -343,6 +354,9 @@ START_TEST (test_locale)
   ck_assert_str_eq (exact, "1.5 GB/s");
   ck_assert_str_eq (number, "1.5");
   setlocale (LC_ALL, "C");
+  g_spawn_sync (NULL, (char *[]){ "rm", "-rf", folder, NULL }, NULL, G_SPAWN_SEARCH_PATH, NULL,
+                NULL, NULL, NULL, NULL, NULL);
+  g_free (folder);
 }
 END_TEST
 
