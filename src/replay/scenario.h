@@ -34,6 +34,7 @@ struct _StrategyConfig
   const Strategy *strategy;
   gpointer        options; /* strategy->options_size bytes, owned */
   StrategyConfig *inner;   /* owned, NULL */
+  gboolean        shard_set; /* its own option 'shard' was given: 'mesh.shard' must then agree */
 };
 
 typedef struct
@@ -50,6 +51,9 @@ typedef struct
 
 void scenario_free (Scenario *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Scenario, scenario_free)
+
+/* A deep copy. */
+Scenario *scenario_copy (const Scenario *source);
 
 /* "--set section.key=value" and the like; applied after the file, to every scenario of it. */
 typedef struct

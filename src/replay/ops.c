@@ -1,0 +1,66 @@
+/* What an engine op was in the schedule. */
+#include "replay/replay-private.h"
+
+ReplayOp
+replay_op (const Replay *self, OpId op)
+{
+  guint64         tag = engine_op_record (self->run->engine, op)->tag;
+  guint           period = tag_period (tag), rank = tag_rank (tag), item = tag_item (tag);
+  ScheduleSection section = period_section (period);
+
+  return (ReplayOp){
+    .item = &replay_items (self, rank, section).items[item],
+    .rank = rank,
+    .section = section,
+    .period = period > 0 ? period - 1 : 0,
+    .step = g_array_index (self->program_of[rank]->items[section], ProgramItem, item).step,
+  };
+}
+
+GArray *
+replay_op_members (const Replay *self, OpId op)
+{
+  GArray  *members = g_array_new (FALSE, FALSE, sizeof (guint));
+  ReplayOp what = replay_op (self, op);
+
+  if (what.item->kind == ITEM_COLLECTIVE)
+    {
+      const BoundGroup *group = binding_group_of (self->binding, what.item->ref, what.rank);
+      const GArray     *all = self->binding->members;
+
+      g_array_append_vals (members, &g_array_index (all, guint32, group->first_member),
+                           group->n_members);
+    }
+  else
+    g_array_append_val (members, what.rank);
+  return members;
+}
+
+static const char *
+item_label (const ScheduleItem *item)
+{
+  if (item->label != NULL)
+    return item->label;
+  switch ((ItemKind) item->kind)
+    {
+    case ITEM_KERNEL:
+      return item->kernel->name;
+    case ITEM_COLLECTIVE:
+      return schedule_collective_name ((ScheduleCollective) item->collective);
+    case ITEM_COPY:
+      return schedule_copy_name ((ScheduleCopy) item->collective);
+    default:
+      return "op";
+    }
+}
+
+char *
+replay_op_label (const Replay *self, OpId op)
+{
+  const ScheduleItem *item = replay_op (self, op).item;
+  g_autofree char    *unit =
+      item->unit != SCHEDULE_NONE ? schedule_unit_name (self->schedule, item->unit) : NULL;
+
+  return unit != NULL ? g_strdup_printf ("%s %s", item_label (item), unit)
+                      : g_strdup (item_label (item));
+}

@@ -1,0 +1,113 @@
+/* Issue times and kernel costs of a role's items on one kind of GPU. */
+#include "replay/replay-private.h"
+
+typedef struct
+{
+  Program        *program;
+  const Schedule *schedule;
+  gboolean        compile;
+  GHashTable     *kernels; /* KernelDesc * -> index + 1 */
+} Compiler;
+
+/* A GPU of a fraction of its speed takes that much longer for the same work; what is latency stays. */
+static BoundKernel
+bind_kernel (const KernelCost *cost, double speed)
+{
+  double busy = (cost->alone - cost->latency) / speed;
+
+  return (BoundKernel){
+    .latency = sim_time_from_seconds (cost->latency),
+    .sm_seconds = cost->sm_seconds / speed,
+    .hbm_bytes = cost->hbm_bytes / speed,
+    .wave_units = cost->wave_units,
+    .wave_seconds = cost->wave_seconds / speed,
+    .share = busy > 0 ? 1 / busy : 0,
+  };
+}
+
+static guint32
+compile_kernel (Compiler *self, const KernelDesc *desc)
+{
+  GArray     *kernels = self->program->kernels;
+  guint32     index = GPOINTER_TO_UINT (g_hash_table_lookup (self->kernels, desc));
+  KernelCost  cost;
+  BoundKernel kernel;
+
+  if (index > 0)
+    return index - 1;
+  kernel_cost (self->program->gpu, desc, &cost);
+  kernel = bind_kernel (&cost, self->program->speed);
+  g_array_append_val (kernels, kernel);
+  g_hash_table_insert (self->kernels, (gpointer) desc, GUINT_TO_POINTER (kernels->len));
+  return kernels->len - 1;
+}
+
+static double
+issue_seconds (const Compiler *self, const ScheduleItem *item)
+{
+  const NodeProfile *node = self->program->node;
+  double             launch = self->compile ? node->issue_compiled.value : node->issue_eager.value;
+
+  switch ((ItemKind) item->kind)
+    {
+    case ITEM_KERNEL:
+      return item->kernel->launches * launch;
+    case ITEM_COLLECTIVE:
+      return node->issue_collective.value;
+    case ITEM_COPY:
+      return launch;
+    case ITEM_HOST_HOOK:
+      return item->ref * node->issue_hook.value;
+    default:
+      return 0;
+    }
+}
+
+static GArray *
+compile_section (Compiler *self, ScheduleSection section)
+{
+  ScheduleItems items = schedule_items (self->schedule, self->program->role, section);
+  GArray       *compiled = g_array_sized_new (FALSE, FALSE, sizeof (ProgramItem), items.n);
+  guint32       step = 0;
+
+  for (guint i = 0; i < items.n; i++)
+    {
+      const ScheduleItem *item = &items.items[i];
+      ProgramItem         entry = {
+                .issue = sim_time_from_seconds (issue_seconds (self, item)),
+                .kernel = item->kind == ITEM_KERNEL ? compile_kernel (self, item->kernel) : REPLAY_NONE,
+                .step = step,
+      };
+
+      step += item->kind == ITEM_STEP;
+      g_array_append_val (compiled, entry);
+    }
+  return compiled;
+}
+
+Program *
+program_new (const Schedule *schedule, const TrainingOptions *training, guint role,
+             const GpuProfile *gpu, const NodeProfile *node, double speed)
+{
+  Program               *self = g_new0 (Program, 1);
+  g_autoptr (GHashTable) known = g_hash_table_new (NULL, NULL);
+  Compiler               compiler = { self, schedule, training->compile, known };
+
+  self->role = role;
+  self->gpu = gpu;
+  self->node = node;
+  self->speed = speed;
+  self->kernels = g_array_new (FALSE, FALSE, sizeof (BoundKernel));
+  for (ScheduleSection s = 0; s < SECTION_N; s++)
+    self->items[s] = compile_section (&compiler, s);
+  return self;
+}
+
+void
+program_free (Program *self)
+{
+  for (ScheduleSection s = 0; s < SECTION_N; s++)
+    g_array_unref (self->items[s]);
+  g_array_unref (self->kernels);
+  g_free (self);
+}

@@ -1,0 +1,209 @@
+/*
+ * What the files of the replay share.
+ *
+ *   bind.c     cluster + schedule -> Binding: the ranks, resources and groups that are simulated, and what each op class demands
+ *   program.c  schedule items -> issue times and kernel costs of one kind of rank
+ *   run.c      Binding + programs -> one engine run of a number of periods
+ *   replay.c   the runs until a period repeats
+ *   traffic.c  bytes and FLOPs of a period
+ *   ops.c      what an engine op was in the schedule
+ */
+#pragma once
+
+#include "replay/replay.h"
+
+#define REPLAY_NONE G_MAXUINT32
+
+/* ---- binding ------------------------------------------------------------------------------------------------------ */
+
+/* Demand of all ops of a class on a simulated resource, per byte. */
+typedef struct
+{
+  ResourceId resource;
+  double     service;
+} BoundLoad;
+
+/* What one op of a class is, whatever its size: a collective of a group, or a rank's copy. */
+typedef struct
+{
+  guint   first_load, n_loads; /* in Binding.loads */
+  guint32 n_alike;             /* ops in the class */
+  double  latency, channels;
+  double  inter,
+      intra; /* payload per byte of S that leaves nodes, and that GPUs of a node exchange: one op */
+} BoundPlan;
+
+/* Groups of a communicator that are alike. */
+typedef struct
+{
+  CommRef comm;
+  guint   first_member, n_members;      /* in Binding.members: simulated ranks that take part */
+  guint32 plans[SCHEDULE_COLLECTIVE_N]; /* in Binding.plans, or REPLAY_NONE */
+} BoundGroup;
+
+typedef struct
+{
+  guint32    rank, size;
+  guint      role;
+  guint      node;      /* in Binding.nodes */
+  guint      n_on_node; /* ranks of the class that share a node */
+  ResourceId sm, hbm;
+  guint32    copies[COPY_N]; /* in Binding.plans, or REPLAY_NONE */
+} BoundRank;
+
+/* A member of a class of nodes or resources. */
+typedef struct
+{
+  guint32 id, n_alike;
+} BoundThing;
+
+typedef struct
+{
+  GArray  *ranks;     /* BoundRank */
+  GArray  *nodes;     /* BoundThing */
+  GArray  *resources; /* BoundThing, by engine resource */
+  GArray  *groups;    /* BoundGroup */
+  GArray  *members;   /* guint32 */
+  GArray  *plans;     /* BoundPlan */
+  GArray  *loads;     /* BoundLoad */
+  guint32 *group_of;  /* [comm * ranks + rank]: in `groups`, or REPLAY_NONE */
+} Binding;
+
+/* UNFOLDED: every rank stands for itself. ALGORITHM: see ReplayOptions. */
+Binding *binding_new (const Cluster *cluster, const Schedule *schedule, gboolean unfolded,
+                      CollectiveAlgorithm algorithm);
+void     binding_free (Binding *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Binding, binding_free)
+
+#define binding_rank(self, i)  (&g_array_index ((self)->ranks, BoundRank, i))
+#define binding_group(self, i) (&g_array_index ((self)->groups, BoundGroup, i))
+#define binding_plan(self, i)  (&g_array_index ((self)->plans, BoundPlan, i))
+
+static inline const BoundGroup *
+binding_group_of (const Binding *self, CommRef comm, guint rank)
+{
+  return binding_group (self, self->group_of[comm * self->ranks->len + rank]);
+}
+
+/* ---- programs ----------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+  SimTime issue;  /* host time */
+  guint32 kernel; /* in Program.kernels */
+  guint32 step;   /* of the period */
+} ProgramItem;
+
+typedef struct
+{
+  SimTime latency;
+  double  sm_seconds, hbm_bytes, wave_units, wave_seconds;
+  double  share; /* 1 / stand-alone duration without latency; 0 when it is all latency */
+} BoundKernel;
+
+/* How ranks of one role run on one kind of GPU. */
+typedef struct
+{
+  guint              role;
+  const GpuProfile  *gpu;
+  const NodeProfile *node;
+  double             speed;
+  GArray            *items[SECTION_N]; /* ProgramItem */
+  GArray            *kernels;          /* BoundKernel */
+} Program;
+
+Program *program_new (const Schedule *schedule, const TrainingOptions *training, guint role,
+                      const GpuProfile *gpu, const NodeProfile *node, double speed);
+void     program_free (Program *self);
+
+/* ---- runs --------------------------------------------------------------------------------------------------------- */
+
+/* The state of a rank when it passed the end of a period. `last` [streams]: what each stream held. */
+typedef struct
+{
+  SimTime time;
+  OpId   *last;
+} Boundary;
+
+typedef struct _RankHost RankHost;
+
+/* One engine run of init, the first and `n_periods` steady periods. */
+typedef struct
+{
+  Engine       *engine;
+  const Replay *replay;
+  guint         n_periods;
+  RankHost     *hosts;      /* [ranks] */
+  GArray      **group_ops;  /* [groups]: OpId, in the order of issue */
+  OrderId      *orders;     /* [groups] */
+  PoolId       *host_pools; /* [nodes] */
+  ReplayRank   *ranks;      /* [ranks] */
+  GArray       *demands;    /* Demand: scratch */
+} Run;
+
+Run *run_new (const Replay *replay, guint n_periods, gboolean keep_pools);
+void run_free (Run *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Run, run_free)
+
+guint           run_n_boundaries (const Run *self);
+const Boundary *run_boundary (const Run *self, guint rank, guint b);
+
+/* Whether the last two periods were alike: their lengths, and for every rank the times and what was in flight where they began. */
+gboolean run_is_steady (const Run *self);
+
+/* ---- tags of ops: period (0 init, 1 first, 2.. steady), rank, item --------------------------------------------------- */
+
+#define TAG_ITEM_BITS 26
+#define TAG_RANK_BITS 20
+
+static inline guint64
+tag_new (guint period, guint rank, guint item)
+{
+  return ((guint64) period << (TAG_RANK_BITS + TAG_ITEM_BITS)) | ((guint64) rank << TAG_ITEM_BITS)
+         | item;
+}
+
+static inline guint
+tag_item (guint64 tag)
+{
+  return tag & ((1u << TAG_ITEM_BITS) - 1);
+}
+
+static inline guint
+tag_rank (guint64 tag)
+{
+  return (tag >> TAG_ITEM_BITS) & ((1u << TAG_RANK_BITS) - 1);
+}
+
+static inline guint
+tag_period (guint64 tag)
+{
+  return (guint) (tag >> (TAG_RANK_BITS + TAG_ITEM_BITS));
+}
+
+static inline ScheduleSection
+period_section (guint period)
+{
+  return (ScheduleSection) MIN (period, SECTION_STEADY);
+}
+
+/* ---- the replay --------------------------------------------------------------------------------------------------- */
+
+struct _Replay
+{
+  Scenario       *scenario;
+  Cluster        *cluster;
+  Workload       *workload;
+  Schedule       *schedule;
+  Binding        *binding;
+  GPtrArray      *programs;   /* Program */
+  const Program **program_of; /* [ranks], owned by `programs` */
+  Run            *run;
+  gboolean        steady;
+};
+
+static inline ScheduleItems
+replay_items (const Replay *self, guint rank, ScheduleSection section)
+{
+  return schedule_items (self->schedule, binding_rank (self->binding, rank)->role, section);
+}

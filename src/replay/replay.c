@@ -1,0 +1,294 @@
+/* The replay: from a scenario to the engine run whose last period repeats the one before it. */
+#include "replay/replay-private.h"
+
+#define DEFAULT_MIN_PERIODS 2
+#define DEFAULT_MAX_PERIODS 32
+
+/* ---- the parts --------------------------------------------------------------------------------------------------- */
+
+static gboolean
+resolve_workload (Replay *self, DiagList *diags)
+{
+  const Scenario *scenario = self->scenario;
+  ModelShape      shape = { 0 };
+  gboolean        ok =
+      model_resolve (&scenario->model, scenario->base_dir, &shape, &scenario->model_mark, diags);
+
+  if (ok)
+    self->workload = workload_new (&shape, &scenario->training);
+  model_shape_clear (&shape);
+  return ok;
+}
+
+static gboolean
+check_precision (const Replay *self, DiagList *diags)
+{
+  if (self->scenario->training.precision != PRECISION_BF16_MIXED)
+    return TRUE;
+  for (guint r = 0; r < cluster_n_gpus (self->cluster); r++)
+    if (!cluster_gpu_profile (self->cluster, r)->bf16)
+      {
+        diag_error (diags, &self->scenario->cluster_mark,
+                    "set 'training.precision' to fp16-mixed or fp32",
+                    "GPU '%s' has no bf16 matrix units", cluster_gpu_profile (self->cluster, r)->id);
+        return FALSE;
+      }
+  return TRUE;
+}
+
+static gboolean
+nodes_are_equal (const Cluster *cluster)
+{
+  for (guint n = 1; n < cluster_n_nodes (cluster); n++)
+    if (cluster_gpus_of_node (cluster, n) != cluster_gpus_of_node (cluster, 0))
+      return FALSE;
+  return TRUE;
+}
+
+static Mesh
+make_mesh (const Cluster *cluster)
+{
+  return (Mesh){
+    .n_ranks = cluster_n_gpus (cluster),
+    .world = cluster_n_gpus (cluster),
+    .ranks_per_node = nodes_are_equal (cluster) ? cluster_gpus_of_node (cluster, 0) : 0,
+  };
+}
+
+static guint
+choice_depth (const StrategyConfig *config)
+{
+  guint depth = 0;
+
+  for (; config != NULL; config = config->inner)
+    depth++;
+  return depth;
+}
+
+static gboolean
+build_schedule (Replay *self, DiagList *diags)
+{
+  guint                      depth = choice_depth (self->scenario->strategy);
+  g_autofree StrategyChoice *chain = g_new0 (StrategyChoice, depth);
+  PlanInput                  in = { self->workload, make_mesh (self->cluster) };
+  guint                      i = 0;
+
+  for (const StrategyConfig *c = self->scenario->strategy; c != NULL; c = c->inner, i++)
+    chain[i] = (StrategyChoice){ c->strategy, c->options, c->inner != NULL ? &chain[i + 1] : NULL };
+  self->schedule = schedule_build (&in, chain, diags);
+  if (self->schedule == NULL)
+    return FALSE;
+  if (schedule_check (self->schedule, &in.mesh, diags))
+    return TRUE;
+  diag_error (diags, &self->scenario->strategy_mark, NULL,
+              "strategy '%s' emits an unsound schedule", self->scenario->strategy->strategy->name);
+  return FALSE;
+}
+
+static const Program *
+find_program (const Replay *self, const Program *like)
+{
+  for (guint i = 0; i < self->programs->len; i++)
+    {
+      const Program *p = g_ptr_array_index (self->programs, i);
+
+      if (p->role == like->role && p->gpu == like->gpu && p->node == like->node
+          && p->speed == like->speed)
+        return p;
+    }
+  return NULL;
+}
+
+static void
+compile_programs (Replay *self)
+{
+  self->programs = g_ptr_array_new_with_free_func ((GDestroyNotify) program_free);
+  self->program_of = g_new (const Program *, self->binding->ranks->len);
+  for (guint i = 0; i < self->binding->ranks->len; i++)
+    {
+      const BoundRank *rank = binding_rank (self->binding, i);
+      Program          like = {
+                 .role = rank->role,
+                 .gpu = cluster_gpu_profile (self->cluster, rank->rank),
+                 .node = cluster_node_profile (self->cluster, cluster_node_of_gpu (self->cluster, rank->rank)),
+                 .speed = cluster_gpu_speed (self->cluster, rank->rank),
+      };
+
+      self->program_of[i] = find_program (self, &like);
+      if (self->program_of[i] != NULL)
+        continue;
+      self->program_of[i] = program_new (self->schedule, &self->scenario->training, like.role,
+                                         like.gpu, like.node, like.speed);
+      g_ptr_array_add (self->programs, (gpointer) self->program_of[i]);
+    }
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+/* Runs afresh with twice the periods until the last two are alike: a host cannot know, while others lag, whether it may stop. */
+static gboolean
+run_until_steady (Replay *self, const ReplayOptions *options, GError **error)
+{
+  guint most = options->max_periods > 0 ? options->max_periods : DEFAULT_MAX_PERIODS;
+  guint n = MAX (options->min_periods > 0 ? options->min_periods : DEFAULT_MIN_PERIODS, 2);
+
+  for (;; n *= 2)
+    {
+      n = MIN (n, MAX (most, 2));
+      g_clear_pointer (&self->run, run_free);
+      self->run = run_new (self, n, options->keep_pools);
+      if (!engine_run (self->run->engine, error))
+        {
+          g_prefix_error (error, "strategy '%s': ", self->scenario->strategy->strategy->name);
+          return FALSE;
+        }
+      self->steady = run_is_steady (self->run);
+      if (self->steady || n >= most)
+        return TRUE;
+    }
+}
+
+Replay *
+replay_run (const Scenario *scenario, ProfileSet *profiles, const ReplayOptions *options,
+            DiagList *diags, GError **error)
+{
+  static const ReplayOptions defaults = { .algorithm = ALGORITHM_N };
+  g_autoptr (Replay)         self = g_new0 (Replay, 1);
+  gboolean                   ok;
+
+  if (options == NULL)
+    options = &defaults;
+  self->scenario = scenario_copy (scenario);
+  self->cluster = cluster_new (&scenario->cluster, profiles, &scenario->cluster_mark, diags);
+  ok = resolve_workload (self, diags) && self->cluster != NULL;
+  if (!ok || !check_precision (self, diags) || !build_schedule (self, diags))
+    return NULL;
+  self->binding = binding_new (self->cluster, self->schedule, options->unfolded,
+                               (CollectiveAlgorithm) options->algorithm);
+  compile_programs (self);
+  if (!run_until_steady (self, options, error))
+    return NULL;
+  return g_steal_pointer (&self);
+}
+
+void
+replay_free (Replay *self)
+{
+  if (self == NULL)
+    return;
+  run_free (self->run);
+  g_clear_pointer (&self->programs, g_ptr_array_unref);
+  g_free (self->program_of);
+  binding_free (self->binding);
+  g_clear_pointer (&self->schedule, schedule_free_all);
+  g_clear_pointer (&self->workload, workload_free);
+  g_clear_pointer (&self->cluster, cluster_free);
+  scenario_free (self->scenario);
+  g_free (self);
+}
+
+/* ---- what it holds ----------------------------------------------------------------------------------------------- */
+
+const Scenario *
+replay_scenario (const Replay *self)
+{
+  return self->scenario;
+}
+
+const Cluster *
+replay_cluster (const Replay *self)
+{
+  return self->cluster;
+}
+
+const Workload *
+replay_workload (const Replay *self)
+{
+  return self->workload;
+}
+
+const Schedule *
+replay_schedule (const Replay *self)
+{
+  return self->schedule;
+}
+
+const Engine *
+replay_engine (const Replay *self)
+{
+  return self->run->engine;
+}
+
+guint
+replay_n_ranks (const Replay *self)
+{
+  return self->binding->ranks->len;
+}
+
+const ReplayRank *
+replay_rank (const Replay *self, guint i)
+{
+  g_assert (i < self->binding->ranks->len);
+  return &self->run->ranks[i];
+}
+
+guint
+replay_n_host_pools (const Replay *self)
+{
+  return self->binding->nodes->len;
+}
+
+PoolId
+replay_host_pool (const Replay *self, guint i, guint *node)
+{
+  g_assert (i < self->binding->nodes->len);
+  if (node != NULL)
+    *node = g_array_index (self->binding->nodes, BoundThing, i).id;
+  return self->run->host_pools[i];
+}
+
+guint
+replay_cluster_resource (const Replay *self, ResourceId resource, guint *n_alike)
+{
+  const BoundThing *thing = &g_array_index (self->binding->resources, BoundThing, resource);
+
+  g_assert (resource < self->binding->resources->len);
+  if (n_alike != NULL)
+    *n_alike = thing->n_alike;
+  return thing->id;
+}
+
+/* ---- periods ----------------------------------------------------------------------------------------------------- */
+
+guint
+replay_n_boundaries (const Replay *self)
+{
+  return run_n_boundaries (self->run);
+}
+
+SimTime
+replay_boundary (const Replay *self, guint b)
+{
+  g_assert (b < run_n_boundaries (self->run));
+  return run_boundary (self->run, 0, b)->time;
+}
+
+gboolean
+replay_is_steady (const Replay *self)
+{
+  return self->steady;
+}
+
+SimTime
+replay_period (const Replay *self)
+{
+  guint last = replay_n_boundaries (self) - 1;
+
+  return replay_boundary (self, last) - replay_boundary (self, last - 1);
+}
+
+double
+replay_step_time (const Replay *self)
+{
+  return sim_time_to_seconds (replay_period (self)) / schedule_steps_per_period (self->schedule);
+}

@@ -1,0 +1,568 @@
+/* One engine run: each simulated rank's host interprets its role's items, section after section. */
+#include "replay/replay-private.h"
+
+#include <string.h>
+
+/* CUDA's launch queue holds about a thousand launches a stream; then the launching thread blocks. */
+#define STREAM_DEPTH 1024
+
+struct _RankHost
+{
+  Run               *run;
+  guint              rank; /* in Binding.ranks */
+  const Program     *program;
+  guint              period; /* 0 init, 1 first, 2 .. steady */
+  guint              item;
+  gboolean           paid; /* the issue time of the item has passed */
+  ScheduleItems      items;
+  const ProgramItem *compiled;
+  OpId              *events;     /* of the section */
+  guint             *issued;     /* [comms]: collectives so far */
+  guint              n_steps;    /* of the section so far */
+  GArray            *boundaries; /* Boundary */
+};
+
+/* What an item asks of the host. */
+typedef enum
+{
+  ACT_GO_ON, /* done, no time has passed */
+  ACT_YIELD, /* done once the engine has obeyed */
+  ACT_RETRY, /* not done: again after the engine has obeyed */
+} Act;
+
+static const Binding *
+host_binding (const RankHost *self)
+{
+  return self->run->replay->binding;
+}
+
+static const Schedule *
+host_schedule (const RankHost *self)
+{
+  return self->run->replay->schedule;
+}
+
+static StreamId
+host_stream (const RankHost *self, StreamRef stream)
+{
+  return self->run->ranks[self->rank].first_stream + stream;
+}
+
+static guint64
+host_tag (const RankHost *self)
+{
+  return tag_new (self->period, self->rank, self->item);
+}
+
+/* ---- device ops -------------------------------------------------------------------------------------------------- */
+
+static OpId
+new_kernel (const RankHost *self, Engine *engine)
+{
+  const BoundRank   *rank = binding_rank (host_binding (self), self->rank);
+  const BoundKernel *kernel =
+      &g_array_index (self->program->kernels, BoundKernel, self->compiled[self->item].kernel);
+  Demand demands[] = { { rank->sm, kernel->sm_seconds }, { rank->hbm, kernel->hbm_bytes } };
+  OpSpec spec = {
+    .class_ = OP_KERNEL,
+    .tag = host_tag (self),
+    .latency = kernel->latency,
+    .demands = demands,
+    .n_demands = kernel->share > 0 ? G_N_ELEMENTS (demands) : 0,
+    .waves = { kernel->wave_units > 0 ? rank->sm : ENGINE_NONE, kernel->wave_units,
+               kernel->wave_seconds },
+    .share = kernel->share,
+    .members = 1,
+    .order = ENGINE_NONE,
+  };
+
+  return engine_op_new (engine, &spec);
+}
+
+/* An op of PLAN with BYTES: traffic whose level is bytes a second and channel. */
+static OpId
+new_traffic (const RankHost *self, Engine *engine, const BoundPlan *plan, guint64 bytes,
+             guint members, OrderId order)
+{
+  GArray *demands = self->run->demands;
+  OpSpec  spec = {
+     .class_ = OP_TRAFFIC,
+     .tag = host_tag (self),
+     .latency = sim_time_from_seconds (plan->latency),
+     .share = bytes > 0 ? (plan->channels > 0 ? plan->channels : 1) / (double) bytes : 0,
+     .members = members,
+     .order = order,
+  };
+
+  g_array_set_size (demands, 0);
+  for (guint i = 0; i < plan->n_loads && bytes > 0; i++)
+    {
+      const BoundLoad *load =
+          &g_array_index (host_binding (self)->loads, BoundLoad, plan->first_load + i);
+      Demand demand = { load->resource, load->service * (double) bytes };
+
+      g_array_append_val (demands, demand);
+    }
+  spec.demands = (const Demand *) (gconstpointer) demands->data;
+  spec.n_demands = demands->len;
+  return engine_op_new (engine, &spec);
+}
+
+/* The n-th collective that a rank issues on a communicator is the n-th of its group: the first rank to come makes the op. */
+static OpId
+join_collective (RankHost *self, Engine *engine, const ScheduleItem *item, const BoundPlan **plan)
+{
+  const Binding    *binding = host_binding (self);
+  guint32           index = binding->group_of[item->ref * binding->ranks->len + self->rank];
+  const BoundGroup *group = binding_group (binding, index);
+  GArray           *ops = self->run->group_ops[index];
+  guint             turn = self->issued[item->ref]++;
+
+  *plan = binding_plan (binding, group->plans[item->collective]);
+  g_assert (turn <= ops->len);
+  if (turn == ops->len)
+    {
+      OpId op =
+          new_traffic (self, engine, *plan, item->bytes, group->n_members, self->run->orders[index]);
+
+      g_array_append_val (ops, op);
+    }
+  return g_array_index (ops, OpId, turn);
+}
+
+static double
+held_sms (const Engine *engine, const BoundRank *rank, const BoundPlan *plan)
+{
+  return MIN (plan->channels, MAX (engine_resource_capacity (engine, rank->sm) - 1, 0));
+}
+
+static Act
+act_submit (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
+{
+  const BoundRank *rank = binding_rank (host_binding (self), self->rank);
+  StreamId         stream = host_stream (self, item->stream);
+  OpId             full = engine_stream_room (engine, stream);
+  const BoundPlan *plan;
+  OpId             op;
+
+  if (full != ENGINE_NONE)
+    {
+      *yield = (HostYield){ .kind = HOST_WAIT, .wait = full };
+      return ACT_RETRY;
+    }
+  switch ((ItemKind) item->kind)
+    {
+    case ITEM_KERNEL:
+      engine_submit (engine, new_kernel (self, engine), stream, ENGINE_NONE, 0);
+      break;
+    case ITEM_COLLECTIVE:
+      op = join_collective (self, engine, item, &plan);
+      engine_submit (engine, op, stream, rank->sm, held_sms (engine, rank, plan));
+      break;
+    case ITEM_COPY:
+      plan = binding_plan (host_binding (self), rank->copies[item->collective]);
+      engine_submit (engine, new_traffic (self, engine, plan, item->bytes, 1, ENGINE_NONE), stream,
+                     ENGINE_NONE, 0);
+      break;
+    default:
+      g_assert_not_reached ();
+    }
+  return ACT_GO_ON;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static PoolId
+pool_of (const RankHost *self, const ScheduleBuffer *buffer)
+{
+  return buffer->tier == TIER_HBM
+             ? self->run->ranks[self->rank].hbm
+             : self->run->host_pools[binding_rank (host_binding (self), self->rank)->node];
+}
+
+/* All ranks of the class on a node take their share of its memory at once. */
+static guint64
+pool_bytes (const RankHost *self, const ScheduleBuffer *buffer)
+{
+  return buffer->tier == TIER_HBM
+             ? buffer->bytes
+             : buffer->bytes * binding_rank (host_binding (self), self->rank)->n_on_node;
+}
+
+static Act
+act_alloc (const RankHost *self, const ScheduleItem *item, HostYield *yield)
+{
+  const ScheduleBuffer *buffer =
+      schedule_buffer_info (host_schedule (self), self->program->role, item->ref);
+
+  *yield = (HostYield){
+    .kind = HOST_ALLOC,
+    .pool = pool_of (self, buffer),
+    .category = buffer->category,
+    .bytes = pool_bytes (self, buffer),
+    .tag = host_tag (self),
+  };
+  return ACT_YIELD;
+}
+
+static void
+act_free (const RankHost *self, Engine *engine, const ScheduleItem *item)
+{
+  const ScheduleBuffer *buffer =
+      schedule_buffer_info (host_schedule (self), self->program->role, item->ref);
+  OpId after = item->event != SCHEDULE_NONE ? self->events[item->event] : ENGINE_NONE;
+
+  engine_pool_release (engine, pool_of (self, buffer), buffer->category, pool_bytes (self, buffer),
+                       after);
+}
+
+/* ---- periods ----------------------------------------------------------------------------------------------------- */
+
+static void
+mark_boundary (RankHost *self, const Engine *engine)
+{
+  guint    n = schedule_n_streams (host_schedule (self));
+  Boundary boundary = { engine_now (engine), g_new (OpId, n) };
+
+  for (guint s = 0; s < n; s++)
+    boundary.last[s] = engine_stream_last (engine, host_stream (self, s));
+  g_array_append_val (self->boundaries, boundary);
+}
+
+static void
+act_step (RankHost *self, const Engine *engine)
+{
+  self->n_steps++;
+  if (self->period > 0 && self->n_steps == schedule_steps_per_period (host_schedule (self)))
+    mark_boundary (self, engine);
+}
+
+static void
+open_section (RankHost *self)
+{
+  ScheduleSection section = period_section (self->period);
+  guint           n_events = schedule_n_events (host_schedule (self), self->program->role, section);
+
+  self->items = schedule_items (host_schedule (self), self->program->role, section);
+  self->compiled = (const ProgramItem *) (gconstpointer) self->program->items[section]->data;
+  self->item = 0;
+  self->n_steps = 0;
+  memset (self->events, 0xff, n_events * sizeof (OpId));
+}
+
+/* FALSE when the last period is over. */
+static gboolean
+next_section (RankHost *self, const Engine *engine)
+{
+  if (self->period == 0)
+    mark_boundary (self, engine);
+  if (self->period > self->run->n_periods)
+    return FALSE;
+  self->period++;
+  open_section (self);
+  return TRUE;
+}
+
+/* ---- the coroutine ----------------------------------------------------------------------------------------------- */
+
+static Act
+act (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
+{
+  switch ((ItemKind) item->kind)
+    {
+    case ITEM_KERNEL:
+    case ITEM_COLLECTIVE:
+    case ITEM_COPY:
+      return act_submit (self, engine, item, yield);
+    case ITEM_RECORD:
+      self->events[item->ref] = engine_stream_last (engine, host_stream (self, item->stream));
+      return ACT_GO_ON;
+    case ITEM_WAIT:
+      if (self->events[item->ref] != ENGINE_NONE)
+        engine_stream_wait (engine, host_stream (self, item->stream), self->events[item->ref]);
+      return ACT_GO_ON;
+    case ITEM_HOST_WAIT:
+      *yield = (HostYield){ .kind = HOST_WAIT, .wait = self->events[item->ref] };
+      return yield->wait != ENGINE_NONE ? ACT_YIELD : ACT_GO_ON;
+    case ITEM_HOST_HOOK:
+      return ACT_GO_ON; /* its issue time is all there is */
+    case ITEM_ALLOC:
+      return act_alloc (self, item, yield);
+    case ITEM_FREE:
+      act_free (self, engine, item);
+      return ACT_GO_ON;
+    case ITEM_STEP:
+      act_step (self, engine);
+      return ACT_GO_ON;
+    case ITEM_N_KINDS:
+      break;
+    }
+  g_assert_not_reached ();
+}
+
+static HostYield
+host_step (Engine *engine, G_GNUC_UNUSED HostId host, gpointer user)
+{
+  RankHost *self = user;
+
+  for (;;)
+    {
+      HostYield yield = { .kind = HOST_END };
+      Act       done;
+
+      if (self->item == self->items.n)
+        {
+          if (!next_section (self, engine))
+            return yield;
+          continue;
+        }
+      if (!self->paid && self->compiled[self->item].issue > 0)
+        {
+          self->paid = TRUE;
+          return (HostYield){ .kind = HOST_WORK, .work = self->compiled[self->item].issue };
+        }
+      done = act (self, engine, &self->items.items[self->item], &yield);
+      if (done != ACT_RETRY)
+        {
+          self->paid = FALSE;
+          self->item++;
+        }
+      else
+        self->paid = TRUE;
+      if (done != ACT_GO_ON)
+        return yield;
+    }
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+static void
+add_resources (Run *self)
+{
+  const Cluster *cluster = self->replay->cluster;
+  const GArray  *resources = self->replay->binding->resources;
+
+  for (guint i = 0; i < resources->len; i++)
+    {
+      guint32          id = g_array_index (resources, BoundThing, i).id;
+      g_autofree char *name = cluster_resource_name (cluster, id);
+      ResourceId       added =
+          engine_add_resource (self->engine, name, cluster_resource (cluster, id)->capacity);
+
+      g_assert (added == i);
+    }
+}
+
+static guint64
+host_memory (const Replay *replay, guint node)
+{
+  double given = replay->scenario->cluster.dram_bytes;
+
+  return (guint64) (given > 0 ? given
+                              : cluster_node_profile (replay->cluster, node)->dram_bytes.value);
+}
+
+static void
+add_host_pools (Run *self)
+{
+  const GArray *nodes = self->replay->binding->nodes;
+
+  self->host_pools = g_new (PoolId, nodes->len);
+  for (guint i = 0; i < nodes->len; i++)
+    {
+      guint32          node = g_array_index (nodes, BoundThing, i).id;
+      g_autofree char *name = g_strdup_printf ("node%u.memory", node);
+
+      self->host_pools[i] = engine_add_pool (self->engine, name, host_memory (self->replay, node));
+    }
+}
+
+static void
+add_orders (Run *self)
+{
+  const Binding *binding = self->replay->binding;
+
+  self->group_ops = g_new (GArray *, binding->groups->len + 1);
+  self->orders = g_new (OrderId, binding->groups->len + 1);
+  for (guint i = 0; i < binding->groups->len; i++)
+    {
+      CommRef comm = binding_group (binding, i)->comm;
+
+      self->group_ops[i] = g_array_new (FALSE, FALSE, sizeof (OpId));
+      self->orders[i] =
+          engine_add_order (self->engine, schedule_comm_info (self->replay->schedule, comm)->name);
+    }
+}
+
+static StreamId
+add_streams (Run *self, guint world_rank)
+{
+  const Schedule *schedule = self->replay->schedule;
+  StreamId        first = ENGINE_NONE;
+
+  for (guint s = 0; s < schedule_n_streams (schedule); s++)
+    {
+      const ScheduleStream *info = schedule_stream_info (schedule, s);
+      g_autofree char      *name = g_strdup_printf ("rank%u.%s", world_rank, info->name);
+      StreamId id = engine_add_stream (self->engine, name, info->priority, STREAM_DEPTH);
+
+      if (s == 0)
+        first = id;
+    }
+  return first;
+}
+
+static guint
+max_events (const Schedule *schedule, guint role)
+{
+  guint n = 0;
+
+  for (ScheduleSection s = 0; s < SECTION_N; s++)
+    n = MAX (n, schedule_n_events (schedule, role, s));
+  return n;
+}
+
+static void
+add_host (Run *self, guint i)
+{
+  RankHost        *host = &self->hosts[i];
+  const Schedule  *schedule = self->replay->schedule;
+  g_autofree char *name = g_strdup_printf ("rank%u.host", self->ranks[i].rank);
+
+  host->run = self;
+  host->rank = i;
+  host->program = self->replay->program_of[i];
+  host->events = g_new (OpId, max_events (schedule, host->program->role) + 1);
+  host->issued = g_new0 (guint, schedule_n_comms (schedule) + 1);
+  host->boundaries = g_array_new (FALSE, FALSE, sizeof (Boundary));
+  open_section (host);
+  self->ranks[i].host = engine_add_host (self->engine, name, host_step, host);
+}
+
+static void
+add_rank (Run *self, guint i)
+{
+  const BoundRank  *bound = binding_rank (self->replay->binding, i);
+  const GpuProfile *gpu = cluster_gpu_profile (self->replay->cluster, bound->rank);
+  g_autofree char  *name = g_strdup_printf ("rank%u.hbm", bound->rank);
+  ReplayRank       *rank = &self->ranks[i];
+
+  rank->rank = bound->rank;
+  rank->size = bound->size;
+  rank->role = bound->role;
+  rank->first_stream = add_streams (self, bound->rank);
+  rank->hbm = engine_add_pool (self->engine, name, (guint64) gpu->hbm_bytes.value);
+  engine_pool_take (self->engine, rank->hbm, POOL_RUNTIME, (guint64) gpu->runtime_bytes.value, 0);
+  add_host (self, i);
+}
+
+Run *
+run_new (const Replay *replay, guint n_periods, gboolean keep_pools)
+{
+  Run  *self = g_new0 (Run, 1);
+  guint n = replay->binding->ranks->len;
+
+  self->engine = engine_new ();
+  self->replay = replay;
+  self->n_periods = n_periods;
+  self->demands = g_array_new (FALSE, FALSE, sizeof (Demand));
+  self->hosts = g_new0 (RankHost, n);
+  self->ranks = g_new0 (ReplayRank, n);
+  engine_keep_pool_log (self->engine, keep_pools);
+  add_resources (self);
+  add_host_pools (self);
+  add_orders (self);
+  for (guint i = 0; i < n; i++)
+    add_rank (self, i);
+  return self;
+}
+
+static void
+host_clear (RankHost *self)
+{
+  for (guint b = 0; b < self->boundaries->len; b++)
+    g_free (g_array_index (self->boundaries, Boundary, b).last);
+  g_array_unref (self->boundaries);
+  g_free (self->events);
+  g_free (self->issued);
+}
+
+void
+run_free (Run *self)
+{
+  const Binding *binding;
+
+  if (self == NULL)
+    return;
+  binding = self->replay->binding;
+  for (guint i = 0; i < binding->ranks->len; i++)
+    host_clear (&self->hosts[i]);
+  for (guint i = 0; i < binding->groups->len; i++)
+    g_array_unref (self->group_ops[i]);
+  engine_free (self->engine);
+  g_array_unref (self->demands);
+  g_free (self->hosts);
+  g_free (self->ranks);
+  g_free (self->host_pools);
+  g_free (self->group_ops);
+  g_free (self->orders);
+  g_free (self);
+}
+
+/* ---- steadiness -------------------------------------------------------------------------------------------------- */
+
+guint
+run_n_boundaries (const Run *self)
+{
+  return self->hosts[0].boundaries->len;
+}
+
+const Boundary *
+run_boundary (const Run *self, guint rank, guint b)
+{
+  return &g_array_index (self->hosts[rank].boundaries, Boundary, b);
+}
+
+/* How long after a boundary what a stream then held was still under way. */
+static SimTime
+in_flight (const Run *self, const Boundary *boundary, guint stream)
+{
+  OpId    op = boundary->last[stream];
+  SimTime end = op != ENGINE_NONE ? engine_op_record (self->engine, op)->end : 0;
+
+  return end > boundary->time ? end - boundary->time : 0;
+}
+
+/* Whether RANK passed boundaries B and B - 1 at the same time relative to rank 0's, with (STATE) the same in flight. */
+static gboolean
+boundaries_alike (const Run *self, guint rank, guint b, gboolean state)
+{
+  const Boundary *now = run_boundary (self, rank, b), *before = run_boundary (self, rank, b - 1);
+
+  if (now->time - run_boundary (self, 0, b)->time != before->time - run_boundary (self, 0, b - 1)->time)
+    return FALSE;
+  for (guint s = 0; state && s < schedule_n_streams (self->replay->schedule); s++)
+    if (in_flight (self, now, s) != in_flight (self, before, s))
+      return FALSE;
+  return TRUE;
+}
+
+static SimTime
+period_length (const Run *self, guint b)
+{
+  return run_boundary (self, 0, b)->time - run_boundary (self, 0, b - 1)->time;
+}
+
+/* What was in flight at the very end had no next period beside it: the states compared are those where the last two periods began. */
+gboolean
+run_is_steady (const Run *self)
+{
+  guint last = run_n_boundaries (self) - 1;
+
+  if (self->n_periods < 2 || period_length (self, last) != period_length (self, last - 1))
+    return FALSE;
+  for (guint i = 0; i < self->replay->binding->ranks->len; i++)
+    if (!boundaries_alike (self, i, last, FALSE) || !boundaries_alike (self, i, last - 1, TRUE))
+      return FALSE;
+  return TRUE;
+}

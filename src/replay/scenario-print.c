@@ -1,0 +1,90 @@
+/* A scenario as YAML, with every option that it uses. */
+#include "replay/scenario-private.h"
+
+/* Double-quoted YAML, which needs no look at what the text might otherwise mean. */
+static void
+append_quoted (GString *out, const char *text)
+{
+  g_string_append_c (out, '"');
+  for (const char *c = text; *c != '\0'; c++)
+    if (*c == '"' || *c == '\\')
+      g_string_append_printf (out, "\\%c", *c);
+    else if ((guchar) *c < 0x20 || *c == 0x7f)
+      g_string_append_printf (out, "\\x%02X", (guint) (guchar) *c);
+    else
+      g_string_append_c (out, *c);
+  g_string_append_c (out, '"');
+}
+
+static void
+append_indent (GString *out, guint indent)
+{
+  g_string_append_printf (out, "%*s", (int) indent, "");
+}
+
+static void
+append_table (GString *out, guint indent, const OptionSpec *table, gconstpointer structure)
+{
+  for (const OptionSpec *spec = table; spec->key != NULL; spec++)
+    {
+      g_autofree char *text = NULL;
+
+      if (scenario_option_is_unset (spec, structure))
+        continue;
+      text = option_format (spec, structure);
+      append_indent (out, indent);
+      g_string_append_printf (out, "%s: ", spec->key);
+      if (spec->type == OPTION_INT || spec->type == OPTION_BOOL)
+        g_string_append (out, text);
+      else
+        append_quoted (out, text);
+      g_string_append_c (out, '\n');
+    }
+}
+
+static gboolean
+table_is_unset (const OptionSpec *table, gconstpointer structure)
+{
+  for (const OptionSpec *spec = table; spec->key != NULL; spec++)
+    if (!scenario_option_is_unset (spec, structure))
+      return FALSE;
+  return TRUE;
+}
+
+char *
+scenario_print (const Scenario *self)
+{
+  GString *out = g_string_new (NULL);
+  guint    indent = 2;
+
+  g_string_append (out, "name: ");
+  append_quoted (out, self->name != NULL ? self->name : "");
+  g_string_append_c (out, '\n');
+  for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
+    {
+      const ScenarioSection *section = &scenario_sections[i];
+      gconstpointer          options = scenario_section_options (self, section);
+
+      if (table_is_unset (section->table, options))
+        continue;
+      g_string_append_printf (out, "%s:\n", section->name);
+      append_table (out, 2, section->table, options);
+    }
+  for (const StrategyConfig *c = self->strategy; c != NULL; c = c->inner, indent += 2)
+    {
+      append_indent (out, indent - 2);
+      g_string_append (out, c == self->strategy ? "strategy:\n" : "inner:\n");
+      append_indent (out, indent);
+      g_string_append_printf (out, "name: %s\n", c->strategy->name);
+      append_table (out, indent, scenario_strategy_table (c->strategy), c->options);
+    }
+  return g_string_free (out, FALSE);
+}
+
+char *
+scenario_digest (const Scenario *self)
+{
+  g_autofree char *text = scenario_print (self);
+
+  return g_compute_checksum_for_string (G_CHECKSUM_SHA256, text, -1);
+}
