@@ -7,7 +7,11 @@
 #include "workload/model.h"
 #include "workload/training.h"
 
-/* Model FLOPs a token under CONVENTION: the numerator of MFU. */
+/*
+ * Model FLOPs a token under CONVENTION: the numerator of MFU. N of PALM and CAUSAL is flops_matrix_parameters; H is heads times the
+ * width of a head (the mean of key and value width); CAUSAL also leaves out what lies outside of sliding windows; 6N counts
+ * the parameters that a token uses (all of a dense model, the chosen experts of another), embeddings included.
+ */
 double flops_per_token (const ModelShape *shape, FlopsConvention convention, gint64 seq_len);
 
 /* Parameters that enter matrix products for one token: blocks' active matrices and the head (V*H also when tied), no embedding look-up. */

@@ -10,6 +10,7 @@ typedef enum
 {
   MODEL_NORM_LAYER, /* LayerNorm: weight and bias */
   MODEL_NORM_RMS,   /* RMSNorm: weight */
+  MODEL_NORM_LAYER_UNBIASED, /* LayerNorm with a weight only (MPT) */
 } ModelNorm;
 
 typedef enum
@@ -27,7 +28,7 @@ typedef struct
   char         *name;    /* "Llama-3-8B": file or catalogue name, for reports */
   char         *family;  /* "llama", "gpt2", "mixtral", ... */
   gint64        n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab;
-  gint64        max_positions;   /* rows of a learned position table (its offset rows included: OPT has 2) */
+  gint64        max_positions;   /* rows of a learned position table (its offset rows included: OPT has 2); 0 = as many as the sequence */
   gint64        embed_dim;       /* width of the token embedding where it differs from d_model (OPT-350m), else 0 */
   ModelNorm     norm;
   ModelPosition position;
@@ -39,6 +40,7 @@ typedef struct
   gboolean      qk_norm;         /* per-head RMSNorm of queries and keys (Qwen3) */
   gboolean      attention_sinks; /* one learned logit a head (gpt-oss) */
   gboolean      embedding_norm;  /* LayerNorm after the embedding (BLOOM) */
+  gboolean      post_norm;       /* norms after the residual adds, and none before the head (OPT-350m) */
   gint64        sliding_window;  /* tokens; 0 = full attention */
   gint64        sliding_period;  /* every sliding_period-th layer attends fully; 0 = all layers use the window */
   /* mixture of experts; n_experts = 0: dense */

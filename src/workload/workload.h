@@ -57,7 +57,7 @@ typedef struct
   guint64           saved_bytes;   /* kept from this layer's forward until its backward */
   guint64           working_bytes; /* transient beyond `saved_bytes` while its forward runs */
   guint64           backward_bytes; /* transient beyond `saved_bytes` while its backward runs (recomputed set, gradients of activations) */
-  guint64           logits_bytes;  /* head: logits and their gradient (inside backward_bytes too): for reports */
+  guint64           logits_bytes;  /* head: vocabulary-wide tensors of its backward (inside saved_bytes and backward_bytes): for reports */
   guint64           output_bytes;  /* the activation handed to the next layer */
 } LayerDesc;
 
@@ -78,6 +78,9 @@ guint64 workload_n_active_parameters (const Workload *self); /* used by one toke
 
 /* FLOPs of all kernels of one micro-step as listed (recomputation included): what the hardware executes. */
 double workload_executed_flops (const Workload *self);
+
+/* Of them those of matrix products and attention: the numerator of HFU and of hardware TFLOP/s, as papers count it. */
+double workload_matrix_flops (const Workload *self);
 
 /*
  * Optimizer kernels over ELEMENTS parameters on one device: [gradient norm, clip,] update. State and gradient bytes an element are

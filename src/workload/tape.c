@@ -1,0 +1,429 @@
+#include "workload/tape.h"
+
+Tape *
+tape_new (const TrainingOptions *training, gboolean dropout)
+{
+  Tape *self = g_new0 (Tape, 1);
+
+  self->training = training;
+  self->dtype = training->precision == PRECISION_BF16_MIXED   ? DTYPE_BF16
+                : training->precision == PRECISION_FP16_MIXED ? DTYPE_FP16
+                                                              : DTYPE_FP32;
+  self->e = training_compute_bytes (training);
+  self->dropout = dropout;
+  self->values = g_array_new (FALSE, FALSE, sizeof (TapeTensor));
+  self->ops = g_array_new (FALSE, FALSE, sizeof (TapeOp));
+  self->forward = g_array_new (FALSE, FALSE, sizeof (TapeKernel));
+  self->backward = g_array_new (FALSE, FALSE, sizeof (TapeKernel));
+  self->grads = g_array_new (FALSE, FALSE, sizeof (gint));
+  return self;
+}
+
+void
+tape_free (Tape *self)
+{
+  if (self == NULL)
+    return;
+  g_array_unref (self->values);
+  g_array_unref (self->ops);
+  g_array_unref (self->forward);
+  g_array_unref (self->backward);
+  g_array_unref (self->grads);
+  g_free (self);
+}
+
+TapeTensor *
+tape_tensor (const Tape *self, TapeValue value)
+{
+  return &g_array_index (self->values, TapeTensor, value);
+}
+
+static TapeOp *
+tape_op (const Tape *self, guint i)
+{
+  return &g_array_index (self->ops, TapeOp, i);
+}
+
+/* ---- recording ---- */
+
+TapeValue
+tape_add_value (Tape *self, const char *name, double elements, double bytes, gboolean needs_grad)
+{
+  gint       none = -1;
+  TapeTensor tensor = { .name = name, .elements = elements, .bytes = bytes, .producer = (gint) self->ops->len - 1,
+                        .last_use = -1, .first_saver = -1, .needs_grad = needs_grad };
+
+  g_array_append_val (self->values, tensor);
+  g_array_append_val (self->grads, none);
+  return self->values->len - 1;
+}
+
+TapeOp *
+tape_add_op (Tape *self, const char *name, const TapeValue *in, guint n_in)
+{
+  TapeOp op = { .name = name, .n_in = n_in, .module = -1, .core = self->in_core, .launches = 1 };
+
+  for (guint i = 0; i < n_in; i++)
+    {
+      op.in[i] = in[i];
+      tape_tensor (self, in[i])->last_use = (gint) self->ops->len;
+    }
+  g_array_append_val (self->ops, op);
+  return tape_op (self, self->ops->len - 1);
+}
+
+TapeValue
+tape_add_output (Tape *self, TapeOp *op, double elements)
+{
+  op->out[op->n_out] = tape_add_value (self, op->name, elements, elements * self->e, TRUE);
+  return op->out[op->n_out++];
+}
+
+/* The operation recorded last keeps VALUE. */
+void
+tape_save (Tape *self, TapeValue value)
+{
+  TapeTensor *tensor = tape_tensor (self, value);
+
+  if (!tensor->saved)
+    tensor->first_saver = (gint) self->ops->len - 1;
+  tensor->saved = TRUE;
+  tensor->saved_outside |= !self->in_core;
+}
+
+TapeValue
+tape_add_aux (Tape *self, const char *name, double bytes, gboolean statistic)
+{
+  TapeValue value = tape_add_value (self, name, bytes, bytes, FALSE);
+
+  tape_tensor (self, value)->statistic = statistic;
+  tape_save (self, value);
+  return value;
+}
+
+TapeKernel *
+tape_push (Tape *self, GArray *list, KernelDesc desc, gboolean fusible)
+{
+  TapeKernel kernel = { .desc = desc, .op = (gint) self->ops->len - 1, .fusible = fusible };
+
+  g_array_append_val (list, kernel);
+  return &g_array_index (list, TapeKernel, list->len - 1);
+}
+
+void
+tape_kernel_reads (TapeKernel *kernel, TapeValue value)
+{
+  g_assert (kernel->n_reads < G_N_ELEMENTS (kernel->reads));
+  kernel->reads[kernel->n_reads++] = value;
+}
+
+void
+tape_kernel_writes (TapeKernel *kernel, TapeValue value)
+{
+  g_assert (kernel->n_writes < G_N_ELEMENTS (kernel->writes));
+  kernel->writes[kernel->n_writes++] = value;
+}
+
+KernelDesc
+tape_stream (const Tape *self, KernelKind kind, const char *name, double read, double write, guint launches)
+{
+  return kernel_desc_stream (kind, name, self->dtype, read, write, launches);
+}
+
+const char *
+tape_join (const char *name, const char *suffix)
+{
+  g_autofree char *joined = g_strconcat (name, suffix, NULL);
+
+  return g_intern_string (joined);
+}
+
+/* ---- gradients ---- */
+
+TapeValue
+tape_grad (const Tape *self, TapeValue value)
+{
+  gint grad = g_array_index (self->grads, gint, value);
+
+  g_assert (grad >= 0);
+  return (TapeValue) grad;
+}
+
+TapeValue
+tape_new_grad (Tape *self, TapeValue value)
+{
+  TapeTensor of = *tape_tensor (self, value);
+  TapeValue  grad = tape_add_value (self, of.name, of.elements, of.bytes, FALSE);
+
+  self->alive += of.bytes;
+  return grad;
+}
+
+static void
+release_grad (Tape *self, TapeValue grad)
+{
+  TapeTensor *tensor = tape_tensor (self, grad);
+
+  g_assert (tensor->n_holders > 0);
+  if (--tensor->n_holders == 0)
+    self->alive -= tensor->bytes;
+}
+
+/* Autograd sums a second gradient in place where it can: the sum takes no memory of its own then. */
+void
+tape_give_grad (Tape *self, TapeValue value, TapeValue grad)
+{
+  gint        old = g_array_index (self->grads, gint, value);
+  TapeValue   sum;
+  TapeKernel *kernel;
+
+  tape_tensor (self, grad)->n_holders++;
+  if (old < 0)
+    {
+      g_array_index (self->grads, gint, value) = (gint) grad;
+      return;
+    }
+  sum = tape_new_grad (self, value);
+  tape_tensor (self, sum)->n_holders = 1;
+  kernel = tape_push (self, self->backward, tape_stream (self, KERNEL_ELEMENTWISE, "grad_add", 0, 0, 1), TRUE);
+  tape_kernel_reads (kernel, (TapeValue) old);
+  tape_kernel_reads (kernel, grad);
+  tape_kernel_writes (kernel, sum);
+  release_grad (self, (TapeValue) old);
+  release_grad (self, grad);
+  g_array_index (self->grads, gint, value) = (gint) sum;
+}
+
+/* ---- what is kept ---- */
+
+static gboolean
+is_kept (const Tape *self, TapeValue value, CheckpointMode mode)
+{
+  const TapeTensor *tensor = tape_tensor (self, value);
+  gboolean          in_core = tensor->producer >= 0 && tape_op (self, (guint) tensor->producer)->core;
+
+  switch (mode)
+    {
+    case CHECKPOINT_NONE:
+      return tensor->saved;
+    case CHECKPOINT_SELECTIVE:
+      return tensor->saved_outside || (tensor->saved && !in_core);
+    case CHECKPOINT_FULL:
+      return tensor->producer < 0;
+    }
+  g_assert_not_reached ();
+}
+
+double
+tape_saved_bytes (const Tape *self, CheckpointMode mode, gboolean statistics)
+{
+  double bytes = 0;
+
+  for (guint i = 0; i < self->values->len; i++)
+    if (is_kept (self, i, mode) && (statistics || !tape_tensor (self, i)->statistic))
+      bytes += tape_tensor (self, i)->bytes;
+  return bytes;
+}
+
+/* Most bytes that are alive at once while the forward pass runs and keeps what MODE says. */
+static double
+forward_peak (const Tape *self, CheckpointMode mode)
+{
+  double peak = 0;
+
+  for (gint t = 0; t < (gint) self->ops->len; t++)
+    {
+      double alive = 0;
+
+      for (guint i = 0; i < self->values->len; i++)
+        {
+          const TapeTensor *tensor = tape_tensor (self, i);
+
+          if (tensor->producer <= t
+              && (tensor->producer == t || tensor->last_use >= t || i == self->output || is_kept (self, i, mode)))
+            alive += tensor->bytes;
+        }
+      peak = MAX (peak, alive);
+    }
+  return peak;
+}
+
+/* ---- the backward pass ---- */
+
+/* The gradients of op's outputs have been used, and what op was the last to keep is freed. */
+static void
+release_op (Tape *self, gint index, guint n_values)
+{
+  const TapeOp *op = tape_op (self, (guint) index);
+
+  for (guint i = 0; i < op->n_out; i++)
+    if (g_array_index (self->grads, gint, op->out[i]) >= 0)
+      release_grad (self, tape_grad (self, op->out[i]));
+  for (guint i = 0; i < n_values; i++)
+    if (tape_tensor (self, i)->saved && tape_tensor (self, i)->first_saver == index)
+      self->alive -= tape_tensor (self, i)->bytes;
+}
+
+/* Walks the operations backwards. Full checkpointing recomputes everything first, selective the core when it comes to it. */
+static void
+run_backward (Tape *self, CheckpointMode mode)
+{
+  guint    n_values = self->values->len;
+  gboolean core_recomputed = mode != CHECKPOINT_SELECTIVE;
+  double   saved = tape_saved_bytes (self, CHECKPOINT_NONE, TRUE);
+  double   kept = tape_saved_bytes (self, mode, TRUE);
+  TapeTensor *input = tape_tensor (self, 0);
+
+  self->alive = mode == CHECKPOINT_SELECTIVE ? kept : saved;
+  if (mode == CHECKPOINT_FULL && !input->saved)
+    self->alive += input->bytes; /* the checkpoint holds its input even where no operation does */
+  tape_give_grad (self, self->output, tape_new_grad (self, self->output));
+  self->peak = self->alive;
+  for (gint i = (gint) self->ops->len - 1; i >= 0; i--)
+    {
+      const TapeOp *op = tape_op (self, (guint) i);
+
+      if (op->core && !core_recomputed)
+        {
+          self->alive += saved - kept;
+          core_recomputed = TRUE;
+        }
+      if (op->backward != NULL)
+        op->backward (self, op);
+      self->peak = MAX (self->peak, self->alive + op->backward_extra);
+      release_op (self, i, n_values);
+    }
+}
+
+/* ---- kernel lists ---- */
+
+static gboolean
+kernel_touches (const TapeValue *values, guint n, TapeValue value)
+{
+  for (guint i = 0; i < n; i++)
+    if (values[i] == value)
+      return TRUE;
+  return FALSE;
+}
+
+/* TRUE when a kernel in [FIRST, END) reads VALUE. */
+static gboolean
+is_read (const GArray *kernels, guint first, guint end, TapeValue value)
+{
+  for (guint i = first; i < end; i++)
+    {
+      const TapeKernel *kernel = &g_array_index (kernels, TapeKernel, i);
+
+      if (kernel_touches (kernel->reads, kernel->n_reads, value))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+static gboolean
+is_written (const GArray *kernels, guint first, guint end, TapeValue value)
+{
+  for (guint i = first; i < end; i++)
+    {
+      const TapeKernel *kernel = &g_array_index (kernels, TapeKernel, i);
+
+      if (kernel_touches (kernel->writes, kernel->n_writes, value))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* The kernels [FIRST, END) as one: values that it makes are not read back, those that nobody else needs are not written. */
+static KernelDesc
+merge_kernels (const Tape *self, const GArray *kernels, guint first, guint end, const gboolean *kept)
+{
+  KernelDesc merged = g_array_index (kernels, TapeKernel, first).desc;
+
+  for (guint i = first; i < end; i++)
+    {
+      const TapeKernel *kernel = &g_array_index (kernels, TapeKernel, i);
+
+      if (i > first)
+        {
+          merged.read_bytes += kernel->desc.read_bytes;
+          merged.write_bytes += kernel->desc.write_bytes;
+          merged.kind = kernel->desc.kind == KERNEL_REDUCTION ? KERNEL_REDUCTION : merged.kind;
+          merged.module = MAX (merged.module, kernel->desc.module);
+          merged.name = tape_join (tape_join (merged.name, "+"), kernel->desc.name);
+        }
+      for (guint j = 0; j < kernel->n_reads; j++)
+        if (end == first + 1
+            || (!is_read (kernels, first, i, kernel->reads[j]) && !is_written (kernels, first, i, kernel->reads[j])))
+          merged.read_bytes += tape_tensor (self, kernel->reads[j])->bytes;
+      for (guint j = 0; j < kernel->n_writes; j++)
+        if (end == first + 1 || kept[kernel->writes[j]] || is_read (kernels, end, kernels->len, kernel->writes[j]))
+          merged.write_bytes += tape_tensor (self, kernel->writes[j])->bytes;
+    }
+  if (end > first + 1)
+    merged.launches = 1;
+  if (merged.kind != KERNEL_MATMUL && merged.kind != KERNEL_ATTENTION && merged.kind != KERNEL_ATTENTION_BACKWARD)
+    merged.flops = (merged.read_bytes + merged.write_bytes) / self->e;
+  return merged;
+}
+
+/* KERNELS (those of the attention core only on demand) as descriptors, element-wise runs fused when compiled. */
+static GArray *
+list_kernels (const Tape *self, GArray *kernels, gboolean core_only, const gboolean *kept)
+{
+  GArray *list = g_array_new (FALSE, FALSE, sizeof (KernelDesc));
+
+  for (guint i = 0, end; i < kernels->len; i = end)
+    {
+      const TapeKernel *kernel = &g_array_index (kernels, TapeKernel, i);
+
+      end = i + 1;
+      if (core_only && !tape_op (self, (guint) kernel->op)->core)
+        continue;
+      while (self->training->compile && kernel->fusible && end < kernels->len
+             && g_array_index (kernels, TapeKernel, end).fusible
+             && (!core_only || tape_op (self, (guint) g_array_index (kernels, TapeKernel, end).op)->core))
+        end++;
+
+      KernelDesc desc = merge_kernels (self, kernels, i, end, kept);
+      g_array_append_val (list, desc);
+    }
+  return list;
+}
+
+static gboolean *
+kept_values (const Tape *self, CheckpointMode mode)
+{
+  gboolean *kept = g_new0 (gboolean, self->values->len);
+
+  for (guint i = 0; i < self->values->len; i++)
+    kept[i] = is_kept (self, i, mode);
+  kept[self->output] = TRUE;
+  return kept;
+}
+
+TapeResult
+tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
+{
+  TapeResult           result = { 0 };
+  g_autofree gboolean *kept = NULL, *all_kept = NULL, *grads_kept = NULL;
+  gint                 input_grad;
+
+  self->output = output;
+  kept = kept_values (self, mode);
+  all_kept = kept_values (self, CHECKPOINT_NONE);
+  result.saved = tape_saved_bytes (self, mode, TRUE);
+  result.working = MAX (0, forward_peak (self, mode) - result.saved);
+  result.forward = list_kernels (self, self->forward, FALSE, kept);
+  result.recompute = mode == CHECKPOINT_NONE ? g_array_new (FALSE, FALSE, sizeof (KernelDesc))
+                                             : list_kernels (self, self->forward, mode == CHECKPOINT_SELECTIVE, all_kept);
+  result.backward_bytes = mode == CHECKPOINT_FULL ? forward_peak (self, CHECKPOINT_NONE) : 0;
+  run_backward (self, mode);
+  result.backward_bytes = MAX (result.backward_bytes, self->peak) - result.saved;
+
+  grads_kept = g_new0 (gboolean, self->values->len);
+  input_grad = g_array_index (self->grads, gint, 0);
+  if (input_grad >= 0)
+    grads_kept[input_grad] = TRUE;
+  result.backward = list_kernels (self, self->backward, FALSE, grads_kept);
+  return result;
+}

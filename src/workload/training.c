@@ -1,0 +1,68 @@
+#include "workload/training.h"
+
+#define FIELD(member) G_STRUCT_OFFSET (TrainingOptions, member)
+
+static const char *const checkpoint_choices[] = { "none", "selective", "full", NULL };
+static const char *const attention_choices[] = { "flash2", "flash1", "fused-softmax", "eager", NULL };
+static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32", NULL };
+static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* order of Dtype */
+static const char *const optimizer_choices[] = { "adamw", "adamw-fused", "sgd", NULL };
+static const char *const flops_choices[] = { "palm", "causal", "6n", NULL };
+
+const OptionSpec training_options[] = {
+  { .key = "seq_len", .type = OPTION_INT, .offset = FIELD (seq_len), .min = 1, .max = 1 << 26,
+    .help = "tokens of a sequence" },
+  { .key = "micro_batch", .type = OPTION_INT, .offset = FIELD (micro_batch), .fallback = "1", .min = 1,
+    .max = 1 << 20, .help = "sequences of a data-parallel rank and micro-step" },
+  { .key = "grad_accum", .type = OPTION_INT, .offset = FIELD (grad_accum), .fallback = "1", .min = 1,
+    .max = 1 << 20, .help = "micro-steps of an optimizer step" },
+  { .key = "activation_checkpointing", .type = OPTION_ENUM, .choices = checkpoint_choices,
+    .offset = FIELD (checkpointing), .fallback = "none",
+    .help = "what is recomputed in the backward pass: nothing, the attention core, or whole blocks",
+    .source = "arXiv:2205.05198" },
+  { .key = "attention", .type = OPTION_ENUM, .choices = attention_choices, .offset = FIELD (attention),
+    .fallback = "flash2", .help = "how attention is computed", .source = "arXiv:2307.08691" },
+  { .key = "causal", .type = OPTION_BOOL, .offset = FIELD (causal), .fallback = "true",
+    .help = "flash attention skips the masked half" },
+  { .key = "fused_norm", .type = OPTION_BOOL, .offset = FIELD (fused_norm), .fallback = "false",
+    .help = "one kernel an RMSNorm instead of the eager chain" },
+  { .key = "compile", .type = OPTION_BOOL, .offset = FIELD (compile), .fallback = "false",
+    .help = "compiled model: element-wise chains are fused" },
+  { .key = "precision", .type = OPTION_ENUM, .choices = precision_choices, .offset = FIELD (precision),
+    .fallback = "bf16-mixed", .help = "type of activations and of gathered parameters" },
+  { .key = "reduce_dtype", .type = OPTION_ENUM, .choices = reduce_choices, .offset = FIELD (reduce_dtype),
+    .fallback = "auto", .help = "type of the gradient reduction; auto: the strategy's own default" },
+  { .key = "optimizer", .type = OPTION_ENUM, .choices = optimizer_choices, .offset = FIELD (optimizer),
+    .fallback = "adamw", .help = "optimizer and how its update is launched" },
+  { .key = "clip_gradients", .type = OPTION_BOOL, .offset = FIELD (clip_gradients), .fallback = "true",
+    .help = "gradients are clipped by their global norm" },
+  { .key = "flops_convention", .type = OPTION_ENUM, .choices = flops_choices, .offset = FIELD (flops),
+    .fallback = "palm", .help = "how model FLOPs are counted for MFU", .source = "arXiv:2204.02311, appendix B" },
+  { 0 },
+};
+
+guint
+dtype_bytes (Dtype dtype)
+{
+  g_assert (dtype < DTYPE_N);
+  return dtype == DTYPE_FP32 ? 4 : 2;
+}
+
+const char *
+dtype_name (Dtype dtype)
+{
+  g_assert (dtype < DTYPE_N);
+  return reduce_choices[dtype];
+}
+
+guint
+training_compute_bytes (const TrainingOptions *training)
+{
+  return training->precision == PRECISION_FP32 ? 4 : 2;
+}
+
+guint64
+training_tokens (const TrainingOptions *training)
+{
+  return (guint64) training->seq_len * (guint64) training->micro_batch;
+}

@@ -1,0 +1,240 @@
+#include "workload/workload.h"
+
+#include "workload/layer-build.h"
+
+#define MAX_CLASSES 6 /* embedding, blocks (experts or not, window or not), head */
+
+typedef struct
+{
+  LayerClass  key;
+  LayerDesc   desc;
+  GArray     *arrays[5]; /* what desc points into */
+} ClassRecord;
+
+struct _Workload
+{
+  ModelShape      shape;
+  TrainingOptions training;
+  ClassRecord     classes[MAX_CLASSES];
+  guint           n_classes;
+  guint8         *class_of; /* per layer */
+  guint           n_layers;
+  guint64         parameters, active_parameters;
+  double          executed_flops, matrix_flops;
+};
+
+static guint64
+count_active (const ModelShape *shape, const GArray *tensors)
+{
+  guint64 total = 0;
+
+  for (guint i = 0; i < tensors->len; i++)
+    {
+      const TensorDesc *tensor = &g_array_index (tensors, TensorDesc, i);
+
+      total += tensor->expert ? tensor->elements / (guint64) shape->n_experts * (guint64) shape->n_experts_per_token
+                              : tensor->elements;
+    }
+  return total;
+}
+
+static guint64
+count_elements (const GArray *tensors)
+{
+  guint64 total = 0;
+
+  for (guint i = 0; i < tensors->len; i++)
+    total += g_array_index (tensors, TensorDesc, i).elements;
+  return total;
+}
+
+/* Where head and embedding share a table, the second of its two gradients is added to the first. */
+static void
+append_tied_sum (const ModelShape *shape, Dtype dtype, GArray *backward)
+{
+  double     bytes = (double) shape->vocab * (double) (shape->embed_dim > 0 ? shape->embed_dim : shape->d_model) * dtype_bytes (dtype);
+  KernelDesc desc = kernel_desc_stream (KERNEL_ELEMENTWISE, "embed.add_tied_grad", dtype, 2 * bytes, bytes, 1);
+
+  desc.module = 0;
+  g_array_append_val (backward, desc);
+}
+
+static void
+fill_memory (const Workload *self, const LayerBuild *build, const TapeResult *result, LayerDesc *desc)
+{
+  double e = training_compute_bytes (&self->training);
+
+  desc->saved_bytes = (guint64) result->saved;
+  desc->working_bytes = (guint64) result->working;
+  desc->backward_bytes = (guint64) result->backward_bytes;
+  desc->output_bytes = desc->kind == LAYER_HEAD ? 0 : (guint64) tape_tensor (build->tape, build->output)->bytes;
+  /* compiled: logits and their gradient; else log-probabilities and two fp32 gradients */
+  desc->logits_bytes = (guint64) (build->vocab_elements * (self->training.compile ? 2 * e : 12));
+}
+
+static void
+fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result, ClassRecord *record)
+{
+  LayerDesc *desc = &record->desc;
+
+  if (desc->kind == LAYER_EMBEDDING && self->shape.tied_embeddings)
+    append_tied_sum (&self->shape, build->tape->dtype, result->backward);
+  *desc = (LayerDesc){
+    .kind = desc->kind,
+    .class_ = desc->class_,
+    .elements = count_elements (build->tensors),
+    .active_elements = count_active (&self->shape, build->tensors),
+    .tensors = (const TensorDesc *) build->tensors->data,
+    .n_tensors = build->tensors->len,
+    .modules = (const ModuleDesc *) build->modules->data,
+    .n_modules = build->modules->len,
+    .forward = (const KernelDesc *) result->forward->data,
+    .n_forward = result->forward->len,
+    .recompute = (const KernelDesc *) result->recompute->data,
+    .n_recompute = result->recompute->len,
+    .backward = (const KernelDesc *) result->backward->data,
+    .n_backward = result->backward->len,
+    .tied_head = desc->kind == LAYER_HEAD && self->shape.tied_embeddings,
+  };
+  record->arrays[0] = build->tensors;
+  record->arrays[1] = build->modules;
+  record->arrays[2] = result->forward;
+  record->arrays[3] = result->recompute;
+  record->arrays[4] = result->backward;
+}
+
+static guint
+add_class (Workload *self, LayerClass key)
+{
+  ClassRecord   *record = &self->classes[self->n_classes];
+  CheckpointMode mode = key.kind == LAYER_BLOCK ? (CheckpointMode) self->training.checkpointing : CHECKPOINT_NONE;
+  LayerBuild     build = layer_build (&self->shape, &self->training, key, FALSE);
+  TapeResult     result = tape_finish (build.tape, build.output, mode);
+
+  g_assert (self->n_classes < MAX_CLASSES);
+  record->key = key;
+  record->desc.kind = key.kind;
+  record->desc.class_ = self->n_classes;
+  fill_kernels (self, &build, &result, record);
+  fill_memory (self, &build, &result, &record->desc);
+  tape_free (build.tape);
+  return self->n_classes++;
+}
+
+static guint
+find_class (Workload *self, LayerClass key)
+{
+  for (guint i = 0; i < self->n_classes; i++)
+    if (self->classes[i].key.kind == key.kind && self->classes[i].key.moe == key.moe
+        && self->classes[i].key.windowed == key.windowed)
+      return i;
+  return add_class (self, key);
+}
+
+static void
+sum_flops (const KernelDesc *kernels, guint n, double *all, double *matrix)
+{
+  for (guint i = 0; i < n; i++)
+    {
+      *all += kernels[i].flops;
+      if (kernels[i].kind == KERNEL_MATMUL || kernels[i].kind == KERNEL_ATTENTION
+          || kernels[i].kind == KERNEL_ATTENTION_BACKWARD)
+        *matrix += kernels[i].flops;
+    }
+}
+
+static void
+sum_layers (Workload *self)
+{
+  for (guint i = 0; i < self->n_layers; i++)
+    {
+      const LayerDesc *layer = workload_layer (self, i);
+
+      self->parameters += layer->elements;
+      self->active_parameters += layer->active_elements;
+      sum_flops (layer->forward, layer->n_forward, &self->executed_flops, &self->matrix_flops);
+      sum_flops (layer->recompute, layer->n_recompute, &self->executed_flops, &self->matrix_flops);
+      sum_flops (layer->backward, layer->n_backward, &self->executed_flops, &self->matrix_flops);
+    }
+}
+
+Workload *
+workload_new (const ModelShape *shape, const TrainingOptions *training)
+{
+  Workload *self = g_new0 (Workload, 1);
+
+  model_shape_copy (shape, &self->shape);
+  self->training = *training;
+  self->n_layers = (guint) shape->n_layers + 2;
+  self->class_of = g_new (guint8, self->n_layers);
+  self->class_of[0] = (guint8) find_class (self, (LayerClass){ .kind = LAYER_EMBEDDING });
+  for (gint64 i = 0; i < shape->n_layers; i++)
+    self->class_of[i + 1] = (guint8) find_class (self, (LayerClass){ .kind = LAYER_BLOCK,
+                                                                     .moe = model_layer_is_moe (shape, i),
+                                                                     .windowed = model_layer_is_windowed (shape, i) });
+  self->class_of[self->n_layers - 1] = (guint8) find_class (self, (LayerClass){ .kind = LAYER_HEAD });
+  sum_layers (self);
+  return self;
+}
+
+void
+workload_free (Workload *self)
+{
+  if (self == NULL)
+    return;
+  for (guint i = 0; i < self->n_classes; i++)
+    for (guint j = 0; j < G_N_ELEMENTS (self->classes[i].arrays); j++)
+      g_array_unref (self->classes[i].arrays[j]);
+  model_shape_clear (&self->shape);
+  g_free (self->class_of);
+  g_free (self);
+}
+
+const ModelShape *
+workload_shape (const Workload *self)
+{
+  return &self->shape;
+}
+
+const TrainingOptions *
+workload_training (const Workload *self)
+{
+  return &self->training;
+}
+
+guint
+workload_n_layers (const Workload *self)
+{
+  return self->n_layers;
+}
+
+const LayerDesc *
+workload_layer (const Workload *self, guint i)
+{
+  g_assert (i < self->n_layers);
+  return &self->classes[self->class_of[i]].desc;
+}
+
+guint64
+workload_n_parameters (const Workload *self)
+{
+  return self->parameters;
+}
+
+guint64
+workload_n_active_parameters (const Workload *self)
+{
+  return self->active_parameters;
+}
+
+double
+workload_executed_flops (const Workload *self)
+{
+  return self->executed_flops;
+}
+
+double
+workload_matrix_flops (const Workload *self)
+{
+  return self->matrix_flops;
+}
