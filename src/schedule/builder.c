@@ -29,11 +29,11 @@ role_init (ScheduleRole *role)
 }
 
 ScheduleBuilder *
-schedule_builder_new (const Workload *workload, GArray *units, guint n_roles, guint32 *role_of_rank, guint n_ranks,
-                      guint steps_per_period)
+schedule_builder_new (const Workload *workload, GArray *units, guint n_roles, guint32 *role_of_rank,
+                      guint n_ranks, guint steps_per_period)
 {
   ScheduleBuilder *self = g_new0 (ScheduleBuilder, 1);
-  Schedule *schedule = g_new0 (Schedule, 1);
+  Schedule        *schedule = g_new0 (Schedule, 1);
 
   schedule->workload = workload;
   schedule->units = units;
@@ -88,7 +88,7 @@ intern (ScheduleBuilder *b, const char *text)
 StreamRef
 schedule_stream (ScheduleBuilder *b, const char *name, gint priority)
 {
-  GArray *streams = b->schedule->streams;
+  GArray        *streams = b->schedule->streams;
   ScheduleStream stream = { intern (b, name), priority };
 
   for (guint i = 0; i < streams->len; i++)
@@ -104,7 +104,7 @@ schedule_stream (ScheduleBuilder *b, const char *name, gint priority)
 CommRef
 schedule_comm (ScheduleBuilder *b, const char *name, MeshGroup group)
 {
-  GArray *comms = b->schedule->comms;
+  GArray      *comms = b->schedule->comms;
   ScheduleComm comm = { intern (b, name), group };
 
   for (guint i = 0; i < comms->len; i++)
@@ -126,7 +126,7 @@ schedule_comm (ScheduleBuilder *b, const char *name, MeshGroup group)
 static ScheduleItem
 item_new (const ScheduleBuilder *b, ItemKind kind)
 {
-  return (ScheduleItem) {
+  return (ScheduleItem){
     .kind = (guint8) kind,
     .phase = (guint8) b->phase,
     .stream = SCHEDULE_NONE,
@@ -156,7 +156,8 @@ append_op (ScheduleBuilder *b, const ScheduleItem *item)
 static gboolean
 range_holds (const KernelDesc *kernels, guint n, const KernelDesc *kernel)
 {
-  return n > 0 && (guintptr) kernel >= (guintptr) kernels && (guintptr) kernel < (guintptr) (kernels + n);
+  return n > 0 && (guintptr) kernel >= (guintptr) kernels
+         && (guintptr) kernel < (guintptr) (kernels + n);
 }
 
 static gboolean
@@ -166,9 +167,9 @@ workload_owns (const ScheduleBuilder *b, const KernelDesc *kernel)
     {
       const LayerDesc *layer = g_ptr_array_index (b->layers, i);
 
-      if (range_holds (layer->forward, layer->n_forward, kernel) ||
-          range_holds (layer->backward, layer->n_backward, kernel) ||
-          range_holds (layer->recompute, layer->n_recompute, kernel))
+      if (range_holds (layer->forward, layer->n_forward, kernel)
+          || range_holds (layer->backward, layer->n_backward, kernel)
+          || range_holds (layer->recompute, layer->n_recompute, kernel))
         return TRUE;
     }
   return FALSE;
@@ -199,8 +200,8 @@ schedule_kernel (ScheduleBuilder *b, StreamRef stream, const KernelDesc *kernel)
 }
 
 OpRef
-schedule_collective (ScheduleBuilder *b, StreamRef stream, CommRef comm, ScheduleCollective kind, guint64 bytes,
-                     const char *label)
+schedule_collective (ScheduleBuilder *b, StreamRef stream, CommRef comm, ScheduleCollective kind,
+                     guint64 bytes, const char *label)
 {
   ScheduleItem item = item_new (b, ITEM_COLLECTIVE);
 
@@ -217,25 +218,29 @@ schedule_collective (ScheduleBuilder *b, StreamRef stream, CommRef comm, Schedul
 }
 
 OpRef
-schedule_all_gather (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes, const char *label)
+schedule_all_gather (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes,
+                     const char *label)
 {
   return schedule_collective (b, stream, comm, SCHEDULE_ALL_GATHER, bytes, label);
 }
 
 OpRef
-schedule_reduce_scatter (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes, const char *label)
+schedule_reduce_scatter (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes,
+                         const char *label)
 {
   return schedule_collective (b, stream, comm, SCHEDULE_REDUCE_SCATTER, bytes, label);
 }
 
 OpRef
-schedule_all_reduce (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes, const char *label)
+schedule_all_reduce (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes,
+                     const char *label)
 {
   return schedule_collective (b, stream, comm, SCHEDULE_ALL_REDUCE, bytes, label);
 }
 
 OpRef
-schedule_copy (ScheduleBuilder *b, StreamRef stream, ScheduleCopy kind, guint64 bytes, const char *label)
+schedule_copy (ScheduleBuilder *b, StreamRef stream, ScheduleCopy kind, guint64 bytes,
+               const char *label)
 {
   ScheduleItem item = item_new (b, ITEM_COPY);
 
@@ -326,9 +331,10 @@ schedule_builder_end_step (ScheduleBuilder *self)
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 BufferRef
-schedule_alloc (ScheduleBuilder *b, MemoryTier tier, PoolCategory category, guint64 bytes, const char *label)
+schedule_alloc (ScheduleBuilder *b, MemoryTier tier, PoolCategory category, guint64 bytes,
+                const char *label)
 {
-  ScheduleItem item = item_new (b, ITEM_ALLOC);
+  ScheduleItem   item = item_new (b, ITEM_ALLOC);
   ScheduleBuffer buffer = { tier, category, bytes, intern (b, label), b->unit };
 
   g_assert (tier < TIER_N && category < POOL_N_CATEGORIES);

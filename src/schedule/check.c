@@ -9,21 +9,20 @@
 
 typedef struct
 {
-  const Schedule  *schedule;
-  DiagList        *diags;
-  guint            role;
-  ScheduleSection  section;
-  guint8          *buffers;  /* of the role: BUFFER_* */
-  guint8          *recorded; /* events of the section */
-  gboolean         sound;
+  const Schedule *schedule;
+  DiagList       *diags;
+  guint           role;
+  ScheduleSection section;
+  guint8         *buffers;  /* of the role: BUFFER_* */
+  guint8         *recorded; /* events of the section */
+  gboolean        sound;
 } Checker;
 
-static void G_GNUC_PRINTF (3, 4)
-complain (Checker *self, guint item, const char *format, ...)
+static void G_GNUC_PRINTF (3, 4) complain (Checker *self, guint item, const char *format, ...)
 {
   g_autofree char *place = schedule_item_place (self->schedule, self->role, self->section, item);
   g_autofree char *what = NULL;
-  va_list args;
+  va_list          args;
 
   va_start (args, format);
   what = g_strdup_vprintf (format, args);
@@ -39,7 +38,8 @@ check_event (Checker *self, guint item, EventRef event)
 {
   if (event == SCHEDULE_FOREIGN)
     complain (self, item, "waits for an event of another section");
-  else if (event >= schedule_n_events (self->schedule, self->role, self->section) || !self->recorded[event])
+  else if (event >= schedule_n_events (self->schedule, self->role, self->section)
+           || !self->recorded[event])
     complain (self, item, "waits for event e%u, which is not recorded before it", event);
 }
 
@@ -143,7 +143,7 @@ check_section (Checker *self)
 {
   const GArray *uses = schedule_program (self->schedule, self->role, self->section)->uses;
   ScheduleItems items = schedule_items (self->schedule, self->role, self->section);
-  guint u = 0;
+  guint         u = 0;
 
   self->recorded = g_new0 (guint8, schedule_n_events (self->schedule, self->role, self->section));
   for (guint i = 0; i < items.n; i++)
@@ -178,7 +178,7 @@ static gboolean
 check_groups (const Schedule *self, const Mesh *mesh, DiagList *diags)
 {
   const Mesh world = { mesh->world, mesh->ranks_per_node, mesh->world };
-  gboolean sound = TRUE;
+  gboolean   sound = TRUE;
 
   for (guint c = 0; c < schedule_n_comms (self); c++)
     {
@@ -186,8 +186,9 @@ check_groups (const Schedule *self, const Mesh *mesh, DiagList *diags)
 
       if (mesh_group_tiles (&world, comm->group))
         continue;
-      diag_error (diags, NULL, NULL, "communicator '%s': groups of %u ranks, %u apart, do not tile %u ranks", comm->name,
-                  comm->group.size, comm->group.stride, mesh->world);
+      diag_error (diags, NULL, NULL,
+                  "communicator '%s': groups of %u ranks, %u apart, do not tile %u ranks",
+                  comm->name, comm->group.size, comm->group.stride, mesh->world);
       sound = FALSE;
     }
   return sound;
@@ -197,29 +198,31 @@ check_groups (const Schedule *self, const Mesh *mesh, DiagList *diags)
 static guint
 next_collective (ScheduleItems items, CommRef comm, guint from)
 {
-  while (from < items.n && !(items.items[from].kind == ITEM_COLLECTIVE && items.items[from].ref == comm))
+  while (from < items.n
+         && !(items.items[from].kind == ITEM_COLLECTIVE && items.items[from].ref == comm))
     from++;
   return from;
 }
 
 static void
-complain_mismatch (const Schedule *self, CommRef comm, const guint role[2], ScheduleSection section, const guint item[2],
-                   DiagList *diags)
+complain_mismatch (const Schedule *self, CommRef comm, const guint role[2], ScheduleSection section,
+                   const guint item[2], DiagList *diags)
 {
   g_autoptr (GString) text = g_string_new (NULL);
 
   for (guint side = 0; side < 2; side++)
     {
-      ScheduleItems items = schedule_items (self, role[side], section);
+      ScheduleItems    items = schedule_items (self, role[side], section);
       g_autofree char *place = schedule_item_place (self, role[side], section, item[side]);
 
       g_string_append_printf (text, "%s%s: ", side == 0 ? "" : ", but ", place);
       if (item[side] == items.n)
         g_string_append (text, "no collective is left");
       else
-        g_string_append_printf (text, "%s of %" G_GUINT64_FORMAT " bytes",
-                                schedule_collective_name ((ScheduleCollective) items.items[item[side]].collective),
-                                items.items[item[side]].bytes);
+        g_string_append_printf (
+            text, "%s of %" G_GUINT64_FORMAT " bytes",
+            schedule_collective_name ((ScheduleCollective) items.items[item[side]].collective),
+            items.items[item[side]].bytes);
     }
   diag_error (diags, NULL, NULL, "communicator '%s': its ranks do not issue the same collectives: %s",
               schedule_comm_info (self, comm)->name, text->str);
@@ -227,9 +230,11 @@ complain_mismatch (const Schedule *self, CommRef comm, const guint role[2], Sche
 
 /* Whether two roles issue the same collectives on COMM; the first difference is diagnosed. */
 static gboolean
-check_sequences (const Schedule *self, CommRef comm, const guint role[2], ScheduleSection section, DiagList *diags)
+check_sequences (const Schedule *self, CommRef comm, const guint role[2], ScheduleSection section,
+                 DiagList *diags)
 {
-  ScheduleItems a = schedule_items (self, role[0], section), b = schedule_items (self, role[1], section);
+  ScheduleItems a = schedule_items (self, role[0], section),
+                b = schedule_items (self, role[1], section);
   guint at[2] = { next_collective (a, comm, 0), next_collective (b, comm, 0) };
 
   while (at[0] < a.n && at[1] < b.n)
@@ -251,11 +256,12 @@ static gboolean
 check_comm (const Schedule *self, CommRef comm, DiagList *diags)
 {
   g_autofree guint *meets = schedule_comm_roles (self, comm);
-  gboolean sound = TRUE;
+  gboolean          sound = TRUE;
 
   for (guint role = 0; role < self->n_roles; role++)
     for (guint s = 0; s < SECTION_N && meets[role] != role; s++)
-      sound &= check_sequences (self, comm, (guint[2]) { meets[role], role }, (ScheduleSection) s, diags);
+      sound &=
+          check_sequences (self, comm, (guint[2]){ meets[role], role }, (ScheduleSection) s, diags);
   return sound;
 }
 

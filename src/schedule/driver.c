@@ -24,8 +24,8 @@ typedef struct
   DriverLevel     *levels;
   guint            n_levels;
   ScheduleBuilder *b;
-  BufferRef       *saved;      /* activations that a layer keeps for its backward */
-  GArray          *owner;      /* guint: unit that each kernel of the list at hand goes with */
+  BufferRef       *saved; /* activations that a layer keeps for its backward */
+  GArray          *owner; /* guint: unit that each kernel of the list at hand goes with */
 } Driver;
 
 /* ---- hooks ------------------------------------------------------------------------------------------------------ */
@@ -155,14 +155,15 @@ walk_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const UnitSlot *s
 static void
 assign_kernels (Driver *self, guint layer, const KernelDesc *kernels, guint n, guint start)
 {
-  guint first = self->first_unit[layer], end = self->first_unit[layer + 1];
+  guint           first = self->first_unit[layer], end = self->first_unit[layer + 1];
   const PlanUnit *units = &g_array_index (self->units, PlanUnit, 0);
-  guint owner = start;
+  guint           owner = start;
 
   g_array_set_size (self->owner, n);
   for (guint k = 0; k < n; k++)
     {
-      gboolean reads_tied = kernels[k].module < 0 && kernels[k].kind == KERNEL_MATMUL && units[end - 1].own_elements == 0;
+      gboolean reads_tied = kernels[k].module < 0 && kernels[k].kind == KERNEL_MATMUL
+                            && units[end - 1].own_elements == 0;
 
       for (guint u = first; u < end; u++)
         if (kernels[k].module >= 0 ? units[u].module == kernels[k].module : reads_tied && u == end - 1)
@@ -184,7 +185,7 @@ slot_new (const Driver *self, guint unit, gboolean recompute)
 {
   guint micro = self->levels[0].run.micro;
 
-  return (UnitSlot) {
+  return (UnitSlot){
     .unit = unit,
     .plan = &g_array_index (self->units, PlanUnit, unit),
     .n_units = self->units->len,
@@ -201,13 +202,14 @@ static void
 walk_layer_forward (Driver *self, guint layer)
 {
   const LayerDesc *desc = workload_layer (self->workload, layer);
-  guint first = self->first_unit[layer], end = self->first_unit[layer + 1];
-  BufferRef working;
+  guint            first = self->first_unit[layer], end = self->first_unit[layer + 1];
+  BufferRef        working;
 
   schedule_set_phase (self->b, PHASE_FORWARD);
   schedule_set_unit (self->b, first);
   working = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, desc->working_bytes, "working");
-  self->saved[layer] = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, desc->saved_bytes, "saved");
+  self->saved[layer] =
+      schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, desc->saved_bytes, "saved");
 
   assign_kernels (self, layer, desc->forward, desc->n_forward, first);
   for (guint u = first; u < end; u++)
@@ -223,30 +225,18 @@ walk_layer_forward (Driver *self, guint layer)
 
 /* ---- backward --------------------------------------------------------------------------------------------------- */
 
-/* Whether the recomputation of a layer runs UNIT's module: always when the whole block is repeated. */
-static gboolean
-recomputes_unit (const Driver *self, const LayerDesc *desc, const PlanUnit *unit)
-{
-  if (workload_training (self->workload)->checkpointing == CHECKPOINT_FULL)
-    return TRUE;
-  for (guint k = 0; k < desc->n_recompute; k++)
-    if (desc->recompute[k].module >= 0 && desc->recompute[k].module == unit->module)
-      return TRUE;
-  return FALSE;
-}
-
 /* Module granularity: the modules of a checkpointed layer run their forward again, with its hooks. */
 static void
 walk_layer_recompute (Driver *self, guint layer)
 {
   const LayerDesc *desc = workload_layer (self->workload, layer);
-  guint first = self->first_unit[layer], end = self->first_unit[layer + 1];
+  guint            first = self->first_unit[layer], end = self->first_unit[layer + 1];
 
   assign_kernels (self, layer, desc->recompute, desc->n_recompute, first);
   for (guint u = first; u < end; u++)
     {
       UnitSlot slot = slot_new (self, u, TRUE);
-      gboolean hooks = recomputes_unit (self, desc, slot.plan);
+      gboolean hooks = plan_unit_recomputes (self->workload, slot.plan);
 
       schedule_set_phase (self->b, PHASE_RECOMPUTE);
       schedule_set_unit (self->b, u);
@@ -279,8 +269,8 @@ static void
 walk_layer_backward (Driver *self, guint layer)
 {
   const LayerDesc *desc = workload_layer (self->workload, layer);
-  guint first = self->first_unit[layer], end = self->first_unit[layer + 1];
-  gboolean modules = self->levels[self->n_levels - 1].strategy->hooks.granularity == UNIT_MODULE;
+  guint            first = self->first_unit[layer], end = self->first_unit[layer + 1];
+  gboolean  modules = self->levels[self->n_levels - 1].strategy->hooks.granularity == UNIT_MODULE;
   BufferRef workspace;
 
   schedule_set_phase (self->b, PHASE_BACKWARD);
@@ -366,7 +356,7 @@ static gboolean
 walk_period (Driver *self, guint role, ScheduleSection section, DiagList *diags)
 {
   const GArray *items = schedule_program (self->b->schedule, role, section)->items;
-  guint n_steps = self->levels[0].steps;
+  guint         n_steps = self->levels[0].steps;
 
   select_section (self, role, section);
   for (guint step = 0; step < n_steps; step++)
@@ -378,7 +368,8 @@ walk_period (Driver *self, guint role, ScheduleSection section, DiagList *diags)
       if (n_items > DRIVER_MAX_ITEMS)
         {
           diag_error (diags, NULL, "take fewer steps a round, or fewer micro-steps",
-                      "strategy '%s': a period of %u steps would take %" G_GUINT64_FORMAT " schedule items (at most %u)",
+                      "strategy '%s': a period of %u steps would take %" G_GUINT64_FORMAT
+                      " schedule items (at most %u)",
                       self->levels[0].strategy->name, n_steps, n_items, DRIVER_MAX_ITEMS);
           return FALSE;
         }
@@ -420,7 +411,8 @@ walk_role (Driver *self, guint role, DiagList *diags)
   open_role (self, role);
   select_section (self, role, SECTION_INIT);
   walk_hook (self, PHASE_NONE, HOOK (init));
-  ok = walk_period (self, role, SECTION_FIRST, diags) && walk_period (self, role, SECTION_STEADY, diags);
+  ok = walk_period (self, role, SECTION_FIRST, diags)
+       && walk_period (self, role, SECTION_STEADY, diags);
   close_role (self);
   return ok;
 }
@@ -431,15 +423,15 @@ static gboolean
 check_level (const DriverLevel *level, const StrategyChoice *choice, DiagList *diags)
 {
   const Strategy *strategy = level->strategy;
-  guint n_errors = diag_list_n_errors (diags);
+  guint           n_errors = diag_list_n_errors (diags);
 
   if (strategy->outer && choice->inner == NULL)
     diag_error (diags, NULL, NULL, "strategy '%s' needs an inner strategy", strategy->name);
   if (!strategy->outer && choice->inner != NULL)
-    diag_error (diags, NULL, NULL, "strategy '%s' takes no inner strategy ('%s' given)", strategy->name,
-                choice->inner->strategy->name);
-  if (strategy->check != NULL && !strategy->check (&level->in, choice->options, diags) &&
-      diag_list_n_errors (diags) == n_errors)
+    diag_error (diags, NULL, NULL, "strategy '%s' takes no inner strategy ('%s' given)",
+                strategy->name, choice->inner->strategy->name);
+  if (strategy->check != NULL && !strategy->check (&level->in, choice->options, diags)
+      && diag_list_n_errors (diags) == n_errors)
     diag_error (diags, NULL, NULL, "strategy '%s' does not fit the model or the mesh", strategy->name);
   return diag_list_n_errors (diags) == n_errors;
 }
@@ -497,7 +489,9 @@ count_steps (Driver *self, DiagList *diags)
       steps *= self->levels[i].period;
       if (steps > DRIVER_MAX_ITEMS)
         {
-          diag_error (diags, NULL, NULL, "strategy '%s': a period of %" G_GUINT64_FORMAT " steps is too long (at most %u)",
+          diag_error (diags, NULL, NULL,
+                      "strategy '%s': a period of %" G_GUINT64_FORMAT
+                      " steps is too long (at most %u)",
                       self->levels[i].strategy->name, steps, DRIVER_MAX_ITEMS);
           return FALSE;
         }
@@ -509,9 +503,9 @@ count_steps (Driver *self, DiagList *diags)
 static void
 plan_walk (Driver *self)
 {
-  guint n_layers = workload_n_layers (self->workload);
+  guint           n_layers = workload_n_layers (self->workload);
   UnitGranularity granularity = self->levels[self->n_levels - 1].strategy->hooks.granularity;
-  guint u = 0;
+  guint           u = 0;
 
   self->units = plan_units (self->workload, granularity);
   self->first_unit = g_new (guint, n_layers + 1);
@@ -546,7 +540,7 @@ static gboolean
 roles_are_dense (const guint32 *roles, guint n_ranks, guint n_roles)
 {
   g_autofree guint8 *seen = g_new0 (guint8, n_roles);
-  guint n_seen = 0;
+  guint              n_seen = 0;
 
   for (guint rank = 0; rank < n_ranks; rank++)
     {
@@ -560,9 +554,9 @@ roles_are_dense (const guint32 *roles, guint n_ranks, guint n_roles)
 static guint
 assign_roles (const Driver *self, guint n_ranks, guint32 **roles, DiagList *diags)
 {
-  const DriverLevel *level = level_of_roles (self);
+  const DriverLevel  *level = level_of_roles (self);
   g_autofree guint32 *role_of_rank = NULL;
-  guint n_roles = 1;
+  guint               n_roles = 1;
 
   *roles = NULL;
   if (level == NULL)
@@ -571,12 +565,14 @@ assign_roles (const Driver *self, guint n_ranks, guint32 **roles, DiagList *diag
   for (guint rank = 0; rank < n_ranks; rank++)
     {
       /* an inner strategy knows only the ranks that it spans */
-      role_of_rank[rank] = level->strategy->role (&level->in, level->run.options, rank % level->in.mesh.n_ranks);
+      role_of_rank[rank] =
+          level->strategy->role (&level->in, level->run.options, rank % level->in.mesh.n_ranks);
       n_roles = MAX (n_roles, MIN (role_of_rank[rank], n_ranks) + 1);
     }
   if (n_roles > n_ranks || !roles_are_dense (role_of_rank, n_ranks, n_roles))
     {
-      diag_error (diags, NULL, NULL, "strategy '%s' does not number its roles from 0 without gaps", level->strategy->name);
+      diag_error (diags, NULL, NULL, "strategy '%s' does not number its roles from 0 without gaps",
+                  level->strategy->name);
       return 0;
     }
   if (n_roles > 1)
@@ -598,15 +594,16 @@ driver_clear (Driver *self)
 static Schedule *
 driver_run (Driver *self, guint n_ranks, DiagList *diags)
 {
-  guint32 *role_of_rank;
-  guint n_roles = assign_roles (self, n_ranks, &role_of_rank, diags);
+  guint32             *role_of_rank;
+  guint                n_roles = assign_roles (self, n_ranks, &role_of_rank, diags);
   g_autoptr (Schedule) schedule = NULL;
-  gboolean ok = TRUE;
+  gboolean             ok = TRUE;
 
   if (n_roles == 0)
     return NULL;
   plan_walk (self);
-  self->b = schedule_builder_new (self->workload, self->units, n_roles, role_of_rank, n_ranks, self->levels[0].steps);
+  self->b = schedule_builder_new (self->workload, self->units, n_roles, role_of_rank, n_ranks,
+                                  self->levels[0].steps);
   for (guint role = 0; role < n_roles && ok; role++)
     ok = walk_role (self, role, diags);
   schedule = schedule_builder_finish (self->b);
@@ -616,7 +613,7 @@ driver_run (Driver *self, guint n_ranks, DiagList *diags)
 Schedule *
 schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
 {
-  Driver driver = { .workload = in->workload };
+  Driver    driver = { .workload = in->workload };
   Schedule *schedule = NULL;
 
   if (resolve_levels (&driver, in, choice, diags) && count_steps (&driver, diags))
@@ -630,12 +627,12 @@ strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *
 {
   const Strategy *strategy = choice->strategy;
 
-  *totals = (PlanTotals) { 0 };
+  *totals = (PlanTotals){ 0 };
   if (strategy->expect == NULL)
     return FALSE;
   if (choice->inner != NULL)
     {
-      guint period = own_period (strategy, in, choice->options);
+      guint     period = own_period (strategy, in, choice->options);
       PlanInput inner;
 
       narrow_input (strategy, in, choice->options, &inner);

@@ -4,9 +4,10 @@ char *
 schedule_item_place (const Schedule *self, guint role, ScheduleSection section, guint item)
 {
   ScheduleItems items = schedule_items (self, role, section);
-  GString *text = g_string_new (NULL);
+  GString      *text = g_string_new (NULL);
 
-  g_string_append_printf (text, "role %u, %s section, item %u", role, schedule_section_name (section), item);
+  g_string_append_printf (text, "role %u, %s section, item %u", role,
+                          schedule_section_name (section), item);
   if (item < items.n)
     {
       const ScheduleItem *at = &items.items[item];
@@ -30,8 +31,8 @@ append_kernel (GString *out, const KernelDesc *kernel)
 {
   g_string_append_printf (out, " %s", kernel_kind_name (kernel->kind));
   if (kernel->kind == KERNEL_MATMUL)
-    g_string_append_printf (out, " %" G_GUINT64_FORMAT "x%" G_GUINT64_FORMAT "x%" G_GUINT64_FORMAT, kernel->m, kernel->n,
-                            kernel->k);
+    g_string_append_printf (out, " %" G_GUINT64_FORMAT "x%" G_GUINT64_FORMAT "x%" G_GUINT64_FORMAT,
+                            kernel->m, kernel->n, kernel->k);
   if (kernel->kind == KERNEL_MATMUL && kernel->batch > 1)
     g_string_append_printf (out, " batch %" G_GUINT64_FORMAT, kernel->batch);
   if (kernel->flops > 0)
@@ -71,8 +72,8 @@ append_details (const Schedule *self, guint role, const ScheduleItem *item, GStr
                               schedule_comm_info (self, item->ref)->name, item->bytes);
       break;
     case ITEM_COPY:
-      g_string_append_printf (out, " %s %" G_GUINT64_FORMAT " B", schedule_copy_name ((ScheduleCopy) item->collective),
-                              item->bytes);
+      g_string_append_printf (out, " %s %" G_GUINT64_FORMAT " B",
+                              schedule_copy_name ((ScheduleCopy) item->collective), item->bytes);
       break;
     case ITEM_RECORD:
     case ITEM_WAIT:
@@ -100,11 +101,12 @@ schedule_dump (const Schedule *self, guint role, ScheduleSection section, GStrin
   for (guint i = 0; i < items.n; i++)
     {
       const ScheduleItem *item = &items.items[i];
-      g_autofree char *unit = item->unit != SCHEDULE_NONE ? schedule_unit_name (self, item->unit) : g_strdup ("-");
+      g_autofree char    *unit =
+          item->unit != SCHEDULE_NONE ? schedule_unit_name (self, item->unit) : g_strdup ("-");
 
-      g_string_append_printf (out, "%6u  %-9s  %-18s  %-10s", i,
-                              item->phase == PHASE_NONE ? "-" : schedule_phase_name (item->phase), unit,
-                              schedule_item_kind_name (item->kind));
+      g_string_append_printf (out, "%6u  %-9s  %-18s  %-10s ", i,
+                              item->phase == PHASE_NONE ? "-" : schedule_phase_name (item->phase),
+                              unit, schedule_item_kind_name (item->kind));
       append_details (self, role, item, out);
       while (out->len > 0 && out->str[out->len - 1] == ' ')
         g_string_truncate (out, out->len - 1);

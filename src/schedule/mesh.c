@@ -3,21 +3,21 @@
 MeshGroup
 mesh_all (const Mesh *mesh)
 {
-  return (MeshGroup) { mesh->n_ranks, 1 };
+  return (MeshGroup){ mesh->n_ranks, 1 };
 }
 
 MeshGroup
 mesh_node (const Mesh *mesh)
 {
   if (mesh->ranks_per_node == 0)
-    return (MeshGroup) { 1, 1 };
-  return (MeshGroup) { MIN (mesh->ranks_per_node, mesh->n_ranks), 1 };
+    return (MeshGroup){ 1, 1 };
+  return (MeshGroup){ MIN (mesh->ranks_per_node, mesh->n_ranks), 1 };
 }
 
 MeshGroup
 mesh_across (const Mesh *mesh, MeshGroup g)
 {
-  return (MeshGroup) { mesh->n_ranks / g.size, g.size * g.stride };
+  return (MeshGroup){ mesh->n_ranks / g.size, g.size * g.stride };
 }
 
 gboolean

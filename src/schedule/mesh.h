@@ -25,11 +25,12 @@ typedef struct
   guint world;          /* all ranks of the scenario */
 } Mesh;
 
-MeshGroup mesh_all (const Mesh *mesh);                 /* {n_ranks, 1} */
-MeshGroup mesh_node (const Mesh *mesh);                /* ranks of a node inside the mesh: {min (G, n_ranks), 1}; {1, 1} when unequal */
-MeshGroup mesh_across (const Mesh *mesh, MeshGroup g); /* {n_ranks / g.size, g.size * g.stride} for stride 1 groups: replicas */
+MeshGroup mesh_all (const Mesh *mesh); /* {n_ranks, 1} */
+MeshGroup mesh_node (const Mesh *mesh); /* ranks of a node inside the mesh: {min (G, n_ranks), 1}; {1, 1} when unequal */
+MeshGroup mesh_across (const Mesh *mesh,
+                       MeshGroup g); /* {n_ranks / g.size, g.size * g.stride} for stride 1 groups: replicas */
 gboolean  mesh_group_tiles (const Mesh *mesh, MeshGroup g); /* size * stride divides n_ranks */
-guint     mesh_n_nodes (const Mesh *mesh);             /* nodes that the mesh spans; 0 when unequal */
+guint     mesh_n_nodes (const Mesh *mesh); /* nodes that the mesh spans; 0 when unequal */
 
 /* Members of the group of world rank RANK, ascending: group.size ids into MEMBERS. */
 void mesh_group_members (MeshGroup group, guint rank, guint32 *members);

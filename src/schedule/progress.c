@@ -43,7 +43,7 @@ guint *
 schedule_comm_roles (const Schedule *self, CommRef comm)
 {
   MeshGroup group = schedule_comm_info (self, comm)->group;
-  guint *roots = g_new (guint, self->n_roles);
+  guint    *roots = g_new (guint, self->n_roles);
 
   for (guint role = 0; role < self->n_roles; role++)
     roots[role] = role;
@@ -107,10 +107,10 @@ role_state_clear (RoleState *self)
 static void
 progress_init (Progress *self, const Schedule *schedule)
 {
-  *self = (Progress) { .schedule = schedule,
-                       .n_comms = schedule_n_comms (schedule),
-                       .n_streams = schedule_n_streams (schedule),
-                       .n_roles = schedule->n_roles };
+  *self = (Progress){ .schedule = schedule,
+                      .n_comms = schedule_n_comms (schedule),
+                      .n_streams = schedule_n_streams (schedule),
+                      .n_roles = schedule->n_roles };
   self->meets = g_new (guint *, self->n_comms);
   self->members = g_new0 (guint32, (gsize) self->n_comms * self->n_roles);
   self->arrived = g_new0 (guint32, (gsize) self->n_comms * self->n_roles);
@@ -143,8 +143,8 @@ static gboolean
 run_collective (Progress *self, guint role, guint index)
 {
   RoleState *state = &self->roles[role];
-  CommRef comm = state->items.items[index].ref;
-  guint set = comm * self->n_roles + self->meets[comm][role];
+  CommRef    comm = state->items.items[index].ref;
+  guint      set = comm * self->n_roles + self->meets[comm][role];
 
   if (state->sequence[index] == self->done[set] && state->joined[comm] == self->done[set])
     {
@@ -162,7 +162,7 @@ run_collective (Progress *self, guint role, guint index)
 static gboolean
 run_item (Progress *self, guint role, guint index)
 {
-  RoleState *state = &self->roles[role];
+  RoleState          *state = &self->roles[role];
   const ScheduleItem *item = &state->items.items[index];
 
   switch ((ItemKind) item->kind)
@@ -200,10 +200,11 @@ static gboolean
 run_role (Progress *self, guint role)
 {
   RoleState *state = &self->roles[role];
-  gboolean moved = run_host (state);
+  gboolean   moved = run_host (state);
 
   for (guint s = 0; s < self->n_streams; s++)
-    while (state->head[s] < state->host && run_item (self, role, state->head[s])) /* NO_ITEM is never below */
+    while (state->head[s] < state->host
+           && run_item (self, role, state->head[s])) /* NO_ITEM is never below */
       {
         state->head[s] = state->next[state->head[s]];
         moved = TRUE;
@@ -222,7 +223,7 @@ report_stuck (const Progress *self, ScheduleSection section, DiagList *diags)
     for (guint s = 0; s < self->n_streams; s++)
       {
         const RoleState *state = &self->roles[role];
-        guint32 head = state->head[s];
+        guint32          head = state->head[s];
         g_autofree char *place = NULL;
 
         if (head == NO_ITEM)
@@ -231,8 +232,8 @@ report_stuck (const Progress *self, ScheduleSection section, DiagList *diags)
         if (head >= state->host || state->items.items[head].kind != ITEM_COLLECTIVE)
           continue; /* only follows from a collective elsewhere */
         place = schedule_item_place (self->schedule, role, section, head);
-        diag_error (diags, NULL, NULL, "deadlock: %s: the other ranks of '%s' never reach it", place,
-                    schedule_comm_info (self->schedule, state->items.items[head].ref)->name);
+        diag_error (diags, NULL, NULL, "deadlock: %s: the other ranks of '%s' never reach it",
+                    place, schedule_comm_info (self->schedule, state->items.items[head].ref)->name);
       }
   return stuck;
 }

@@ -59,8 +59,8 @@ struct _ScheduleBuilder
 };
 
 /* An empty schedule of N_ROLES roles. Takes UNITS and ROLE_OF_RANK (N_RANKS ids, or NULL). The workload must outlive it. */
-ScheduleBuilder *schedule_builder_new (const Workload *workload, GArray *units, guint n_roles, guint32 *role_of_rank,
-                                       guint n_ranks, guint steps_per_period);
+ScheduleBuilder *schedule_builder_new (const Workload *workload, GArray *units, guint n_roles,
+                                       guint32 *role_of_rank, guint n_ranks, guint steps_per_period);
 /* Items that follow go to SECTION of ROLE. */
 void schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection section);
 /* Marks the end of a training step. */

@@ -13,14 +13,15 @@ static const char *const phase_names[PHASE_N] = {
   [PHASE_BACKWARD] = "backward", [PHASE_OPTIMIZER] = "optimizer", [PHASE_OUTER] = "outer",
 };
 
-static const char *const section_names[SECTION_N] = {
-  [SECTION_INIT] = "init", [SECTION_FIRST] = "first", [SECTION_STEADY] = "steady"
-};
+static const char *const section_names
+    [SECTION_N] = { [SECTION_INIT] = "init", [SECTION_FIRST] = "first", [SECTION_STEADY] = "steady" };
 
 static const char *const item_kind_names[ITEM_N_KINDS] = {
-  [ITEM_KERNEL] = "kernel",       [ITEM_COLLECTIVE] = "collective", [ITEM_COPY] = "copy",   [ITEM_RECORD] = "record",
-  [ITEM_WAIT] = "wait",           [ITEM_HOST_WAIT] = "host_wait",   [ITEM_HOST_HOOK] = "host_hook",
-  [ITEM_ALLOC] = "alloc",         [ITEM_FREE] = "free",             [ITEM_STEP] = "step",
+  [ITEM_KERNEL] = "kernel",       [ITEM_COLLECTIVE] = "collective",
+  [ITEM_COPY] = "copy",           [ITEM_RECORD] = "record",
+  [ITEM_WAIT] = "wait",           [ITEM_HOST_WAIT] = "host_wait",
+  [ITEM_HOST_HOOK] = "host_hook", [ITEM_ALLOC] = "alloc",
+  [ITEM_FREE] = "free",           [ITEM_STEP] = "step",
 };
 
 const char *
@@ -104,7 +105,7 @@ schedule_items (const Schedule *self, guint role, ScheduleSection section)
 {
   const GArray *items = schedule_program (self, role, section)->items;
 
-  return (ScheduleItems) { (const ScheduleItem *) (void *) items->data, items->len };
+  return (ScheduleItems){ (const ScheduleItem *) (void *) items->data, items->len };
 }
 
 guint
@@ -196,7 +197,7 @@ layer_name (const PlanUnit *unit)
 char *
 schedule_unit_name (const Schedule *self, guint unit)
 {
-  const PlanUnit *info = unit_info (self, unit);
+  const PlanUnit  *info = unit_info (self, unit);
   g_autofree char *layer = layer_name (info);
 
   if (info->module >= 0)

@@ -26,8 +26,8 @@ typedef enum
   SCHEDULE_REDUCE_SCATTER, /* bytes: total input (members x result) */
   SCHEDULE_ALL_REDUCE,     /* bytes: the buffer */
   SCHEDULE_BROADCAST,
-  SCHEDULE_ALL_TO_ALL,     /* bytes: a rank's whole send buffer */
-  SCHEDULE_SEND_RECV,      /* bytes: one message; every member sends to the next one */
+  SCHEDULE_ALL_TO_ALL, /* bytes: a rank's whole send buffer */
+  SCHEDULE_SEND_RECV,  /* bytes: one message; every member sends to the next one */
   SCHEDULE_COLLECTIVE_N,
 } ScheduleCollective;
 
@@ -35,7 +35,7 @@ const char *schedule_collective_name (ScheduleCollective kind);
 
 typedef enum
 {
-  COPY_TO_HOST,   /* GPU memory to pinned host memory */
+  COPY_TO_HOST, /* GPU memory to pinned host memory */
   COPY_FROM_HOST,
   COPY_N,
 } ScheduleCopy;
@@ -81,24 +81,24 @@ typedef enum
   ITEM_HOST_WAIT, /* host blocks until event */
   ITEM_HOST_HOOK, /* host time of `count` framework hooks */
   ITEM_ALLOC,
-  ITEM_FREE,      /* in host order; with an event: when it has happened */
-  ITEM_STEP,      /* a training step ends here (host order) */
+  ITEM_FREE, /* in host order; with an event: when it has happened */
+  ITEM_STEP, /* a training step ends here (host order) */
   ITEM_N_KINDS,
 } ItemKind;
 
 typedef struct
 {
-  guint8  kind;       /* ItemKind */
-  guint8  phase;      /* SchedulePhase */
-  guint8  collective; /* ScheduleCollective or ScheduleCopy */
-  guint8  reserved;
-  guint32 stream;     /* StreamRef of device items, RECORD and WAIT */
-  guint32 unit;       /* unit of the plan it belongs to, or SCHEDULE_NONE */
-  guint32 ref;        /* CommRef, EventRef or BufferRef; count of HOST_HOOK */
-  guint32 event;      /* FREE: EventRef or SCHEDULE_NONE */
-  guint64 bytes;      /* of collectives and copies */
+  guint8            kind;       /* ItemKind */
+  guint8            phase;      /* SchedulePhase */
+  guint8            collective; /* ScheduleCollective or ScheduleCopy */
+  guint8            reserved;
+  guint32           stream; /* StreamRef of device items, RECORD and WAIT */
+  guint32           unit;   /* unit of the plan it belongs to, or SCHEDULE_NONE */
+  guint32           ref;    /* CommRef, EventRef or BufferRef; count of HOST_HOOK */
+  guint32           event;  /* FREE: EventRef or SCHEDULE_NONE */
+  guint64           bytes;  /* of collectives and copies */
   const KernelDesc *kernel; /* owned by the workload or the schedule */
-  const char *label;  /* interned: "all_gather block 3" is composed of label and unit by readers */
+  const char *label; /* interned: "all_gather block 3" is composed of label and unit by readers */
 } ScheduleItem;
 
 typedef struct
@@ -130,7 +130,7 @@ typedef struct
 
 typedef struct _Schedule Schedule;
 
-void                  schedule_free_all (Schedule *self);
+void schedule_free_all (Schedule *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Schedule, schedule_free_all)
 guint                 schedule_n_roles (const Schedule *self);
 guint                 schedule_role_of_rank (const Schedule *self, guint rank);
@@ -144,7 +144,8 @@ guint                 schedule_n_buffers (const Schedule *self, guint role);
 const ScheduleBuffer *schedule_buffer_info (const Schedule *self, guint role, BufferRef buffer);
 guint                 schedule_steps_per_period (const Schedule *self);
 guint                 schedule_n_units (const Schedule *self);
-char                 *schedule_unit_name (const Schedule *self, guint unit); /* "embedding", "block 3", "block 3 mlp.up", "head" */
+char                 *schedule_unit_name (const Schedule *self,
+                                          guint unit); /* "embedding", "block 3", "block 3 mlp.up", "head" */
 guint                 schedule_unit_layer (const Schedule *self, guint unit);
 
 /* ---- builder ---------------------------------------------------------------------------------------------------- */
@@ -156,27 +157,34 @@ StreamRef schedule_stream (ScheduleBuilder *b, const char *name, gint priority);
 CommRef   schedule_comm (ScheduleBuilder *b, const char *name, MeshGroup group);
 
 /* Device ops. LABEL is interned; a group of one member emits nothing and returns SCHEDULE_NONE. */
-OpRef schedule_kernel (ScheduleBuilder *b, StreamRef stream, const KernelDesc *kernel); /* copied unless it is the workload's */
-OpRef schedule_collective (ScheduleBuilder *b, StreamRef stream, CommRef comm, ScheduleCollective kind, guint64 bytes,
+OpRef schedule_kernel (ScheduleBuilder *b, StreamRef stream,
+                       const KernelDesc *kernel); /* copied unless it is the workload's */
+OpRef schedule_collective (ScheduleBuilder *b, StreamRef stream, CommRef comm,
+                           ScheduleCollective kind, guint64 bytes, const char *label);
+OpRef schedule_all_gather (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes,
                            const char *label);
-OpRef schedule_all_gather (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes, const char *label);
-OpRef schedule_reduce_scatter (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes, const char *label);
-OpRef schedule_all_reduce (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes, const char *label);
-OpRef schedule_copy (ScheduleBuilder *b, StreamRef stream, ScheduleCopy kind, guint64 bytes, const char *label);
+OpRef schedule_reduce_scatter (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes,
+                               const char *label);
+OpRef schedule_all_reduce (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes,
+                           const char *label);
+OpRef schedule_copy (ScheduleBuilder *b, StreamRef stream, ScheduleCopy kind, guint64 bytes,
+                     const char *label);
 
 /* Events. Waiting for SCHEDULE_NONE does nothing. */
 EventRef schedule_record (ScheduleBuilder *b, StreamRef stream);
 void     schedule_wait (ScheduleBuilder *b, StreamRef stream, EventRef event);
-void     schedule_wait_stream (ScheduleBuilder *b, StreamRef waiting, StreamRef for_stream); /* record + wait */
+void     schedule_wait_stream (ScheduleBuilder *b, StreamRef waiting,
+                               StreamRef for_stream); /* record + wait */
 void     schedule_host_wait (ScheduleBuilder *b, EventRef event);
 void     schedule_host_hooks (ScheduleBuilder *b, guint n);
 
 /* Memory. A buffer allocated in init may live for ever; any other is freed in its own section. Zero bytes: SCHEDULE_NONE. */
-BufferRef schedule_alloc (ScheduleBuilder *b, MemoryTier tier, PoolCategory category, guint64 bytes, const char *label);
+BufferRef schedule_alloc (ScheduleBuilder *b, MemoryTier tier, PoolCategory category, guint64 bytes,
+                          const char *label);
 void      schedule_free (ScheduleBuilder *b, BufferRef buffer);
-void      schedule_free_after (ScheduleBuilder *b, BufferRef buffer, EventRef event); /* record_stream */
+void schedule_free_after (ScheduleBuilder *b, BufferRef buffer, EventRef event); /* record_stream */
 /* Declares that the op emitted last reads or writes BUFFER: the checker holds the lifetime against it. */
-void      schedule_uses (ScheduleBuilder *b, BufferRef buffer);
+void schedule_uses (ScheduleBuilder *b, BufferRef buffer);
 
 SchedulePhase schedule_set_phase (ScheduleBuilder *b, SchedulePhase phase); /* returns the old one */
 guint         schedule_set_unit (ScheduleBuilder *b, guint unit);           /* likewise */
@@ -210,15 +218,15 @@ typedef struct
   guint        n_traffic;
   double       copies[COPY_N];
   double       copies_slack[COPY_N]; /* of a closed form, as for traffic */
-  double       flops;  /* of matrix products and attention, recomputation included */
+  double       flops;                /* of matrix products and attention, recomputation included */
   /* peaks of allocated bytes over init, first and steady; a measured schedule has low = high */
-  double       hbm_low, hbm_high;
-  double       host_low, host_high; /* per rank: its share of the node's host memory */
-  double       resident; /* of a closed form: elements of parameters that a rank holds persistently (for outer strategies) */
+  double hbm_low, hbm_high;
+  double host_low, host_high; /* per rank: its share of the node's host memory */
+  double resident; /* of a closed form: elements of parameters that a rank holds persistently (for outer strategies) */
 } PlanTotals;
 
 /* Adds BYTES to the entry of (KIND, GROUP), made when absent. Groups of one member and zero bytes are left out. */
-void plan_totals_add (PlanTotals *totals, ScheduleCollective kind, MeshGroup group, double bytes);
+void   plan_totals_add (PlanTotals *totals, ScheduleCollective kind, MeshGroup group, double bytes);
 double plan_totals_traffic (const PlanTotals *totals, ScheduleCollective kind, MeshGroup group);
 
 /* Measures the emitted schedule of ROLE. */

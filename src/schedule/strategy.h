@@ -26,18 +26,24 @@ typedef enum
 
 typedef struct
 {
-  guint            layer;         /* index in the workload */
-  const LayerDesc *desc;
-  gint             module;        /* UNIT_MODULE: module of the layer; -1 for UNIT_LAYER and for a tied head's second use of the embedding */
-  guint64          elements;      /* parameters that must be gathered for it */
-  guint64          own_elements;  /* of them owned (0 for a tied head's second use): gradients are reduced where owned */
-  const TensorDesc *tensors;      /* the gathered tensors */
-  guint            n_tensors;
-  guint            shares;        /* unit that owns the tensors (itself, or the embedding's for a tied head) */
+  guint             layer; /* index in the workload */
+  const LayerDesc  *desc;
+  gint              module; /* UNIT_MODULE: module of the layer; -1 for UNIT_LAYER and for a tied head's second use of the embedding */
+  guint64           elements; /* parameters that must be gathered for it */
+  guint64           own_elements; /* of them owned (0 for a tied head's second use): gradients are reduced where owned */
+  const TensorDesc *tensors; /* the gathered tensors */
+  guint             n_tensors;
+  guint shares; /* unit that owns the tensors (itself, or the embedding's for a tied head) */
 } PlanUnit;
 
 /* The list of units in forward order for a granularity. Owned by the caller: g_array_unref. A property of the workload alone. */
 GArray *plan_units (const Workload *workload, UnitGranularity granularity);
+
+/*
+ * Whether the recomputation of UNIT's layer runs UNIT's modules, so that its forward hooks are called again (module granularity): always
+ * when whole blocks are repeated; the attention core alone runs no module.
+ */
+gboolean plan_unit_recomputes (const Workload *workload, const PlanUnit *unit);
 
 typedef struct _StrategyRun StrategyRun;
 typedef struct _Strategy    Strategy;
@@ -45,12 +51,12 @@ typedef struct _Strategy    Strategy;
 /* Where the walk stands. */
 typedef struct
 {
-  guint           unit;       /* index in forward order */
+  guint           unit; /* index in forward order */
   const PlanUnit *plan;
   guint           n_units;
-  guint           micro;      /* micro-step of the step */
+  guint           micro; /* micro-step of the step */
   gboolean        first_micro, last_micro;
-  gboolean        recompute;  /* a forward hook called while a checkpointed block is recomputed (module granularity only) */
+  gboolean        recompute; /* a forward hook called while a checkpointed block is recomputed (module granularity only) */
 } UnitSlot;
 
 /*
@@ -60,19 +66,19 @@ typedef struct
  */
 typedef struct
 {
-  gsize           state_size;  /* bytes of private state a role, zeroed; hooks find it in run->state */
-  UnitGranularity granularity; /* of a strategy without an inner one */
-  void (*init) (StrategyRun *run);        /* persistent buffers; communicators; streams */
-  void (*clear) (StrategyRun *run);       /* frees what the state points to */
+  gsize state_size; /* bytes of private state a role, zeroed; hooks find it in run->state */
+  UnitGranularity granularity;      /* of a strategy without an inner one */
+  void (*init) (StrategyRun *run);  /* persistent buffers; communicators; streams */
+  void (*clear) (StrategyRun *run); /* frees what the state points to */
   void (*step_begin) (StrategyRun *run);
   void (*unit_forward_begin) (StrategyRun *run, const UnitSlot *slot);
   void (*unit_forward_end) (StrategyRun *run, const UnitSlot *slot);
-  void (*backward_begin) (StrategyRun *run);  /* between forward and backward of a micro-step */
+  void (*backward_begin) (StrategyRun *run); /* between forward and backward of a micro-step */
   void (*unit_backward_begin) (StrategyRun *run, const UnitSlot *slot);
   void (*unit_backward_end) (StrategyRun *run, const UnitSlot *slot);
   void (*micro_step_end) (StrategyRun *run);
-  void (*step_end) (StrategyRun *run);        /* the optimizer */
-  void (*round_end) (StrategyRun *run);       /* after the last step of this strategy's own period, the innermost first */
+  void (*step_end) (StrategyRun *run); /* the optimizer */
+  void (*round_end) (StrategyRun *run); /* after the last step of this strategy's own period, the innermost first */
 } StrategyHooks;
 
 /* The view that a hook has of its run. */
@@ -84,32 +90,35 @@ struct _StrategyRun
   gconstpointer    options;
   gpointer         state;
   guint            role;
-  const PlanUnit  *units;    /* all units in forward order */
+  const PlanUnit  *units; /* all units in forward order */
   guint            n_units;
-  guint            step;     /* step of the period, 0-based */
-  guint            micro;    /* micro-step of the step */
+  guint            step;  /* step of the period, 0-based */
+  guint            micro; /* micro-step of the step */
   ScheduleSection  section;
-  StrategyRun     *inner;    /* NULL for the innermost */
-  gpointer         driver;   /* private to the driver */
+  StrategyRun     *inner;  /* NULL for the innermost */
+  gpointer         driver; /* private to the driver */
 };
 
 struct _Strategy
 {
-  guint             api;     /* STRATEGY_API_VERSION */
-  const char       *name;    /* "fcdp": the word used in scenario files */
+  guint             api;            /* STRATEGY_API_VERSION */
+  const char       *name;           /* "fcdp": the word used in scenario files */
   const char       *title, *source; /* one line; "arXiv:2602.06499" */
   gsize             options_size;
   const OptionSpec *options; /* fills a zeroed block of options_size; { 0 } terminated; may be NULL */
   gboolean (*check) (const PlanInput *in, gconstpointer opt, DiagList *diags);
-  guint    (*role) (const PlanInput *in, gconstpointer opt, guint rank); /* NULL: all ranks alike */
+  guint (*role) (const PlanInput *in, gconstpointer opt, guint rank); /* NULL: all ranks alike */
   StrategyHooks hooks;
-  gboolean (*expect) (const PlanInput *in, gconstpointer opt, PlanTotals *totals); /* the papers' closed forms, one steady period */
-  guint    (*period) (const PlanInput *in, gconstpointer opt);           /* steps; NULL: 1 */
-  void     (*narrow) (const PlanInput *in, gconstpointer opt, PlanInput *inner); /* outer strategies: what the inner one spans */
-  gboolean          outer;   /* needs an inner strategy */
-  const char       *states;  /* where each state lives, a line each, for `shardsim strategies NAME` */
-  const char       *missing; /* what is NOT modelled, likewise */
-  guint64  (*resident) (const PlanInput *in, gconstpointer opt);         /* elements of parameters that one rank holds persistently */
+  gboolean (*expect) (const PlanInput *in, gconstpointer opt,
+                      PlanTotals *totals); /* the papers' closed forms, one steady period */
+  guint (*period) (const PlanInput *in, gconstpointer opt); /* steps; NULL: 1 */
+  void (*narrow) (const PlanInput *in, gconstpointer opt,
+                  PlanInput *inner); /* outer strategies: what the inner one spans */
+  gboolean    outer;                 /* needs an inner strategy */
+  const char *states;  /* where each state lives, a line each, for `shardsim strategies NAME` */
+  const char *missing; /* what is NOT modelled, likewise */
+  guint64 (*resident) (const PlanInput *in,
+                       gconstpointer opt); /* elements of parameters that one rank holds persistently */
 };
 
 /* A strategy with its options and, for an outer one, what it runs around. */

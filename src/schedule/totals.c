@@ -29,7 +29,7 @@ plan_totals_add (PlanTotals *totals, ScheduleCollective kind, MeshGroup group, d
     {
       g_assert (totals->n_traffic < TOTALS_MAX_TRAFFIC);
       entry = &totals->traffic[totals->n_traffic++];
-      *entry = (TrafficTotal) { .kind = kind, .group = group };
+      *entry = (TrafficTotal){ .kind = kind, .group = group };
     }
   entry->bytes += bytes;
 }
@@ -50,15 +50,15 @@ add_steady_item (const Schedule *self, const ScheduleItem *item, PlanTotals *tot
   switch (item->kind)
     {
     case ITEM_COLLECTIVE:
-      plan_totals_add (totals, (ScheduleCollective) item->collective, schedule_comm_info (self, item->ref)->group,
-                       (double) item->bytes);
+      plan_totals_add (totals, (ScheduleCollective) item->collective,
+                       schedule_comm_info (self, item->ref)->group, (double) item->bytes);
       break;
     case ITEM_COPY:
       totals->copies[item->collective] += (double) item->bytes;
       break;
     case ITEM_KERNEL:
-      if (item->kernel->kind == KERNEL_MATMUL || item->kernel->kind == KERNEL_ATTENTION ||
-          item->kernel->kind == KERNEL_ATTENTION_BACKWARD)
+      if (item->kernel->kind == KERNEL_MATMUL || item->kernel->kind == KERNEL_ATTENTION
+          || item->kernel->kind == KERNEL_ATTENTION_BACKWARD)
         totals->flops += item->kernel->flops;
       break;
     default:
@@ -78,7 +78,7 @@ measure_peaks (const Schedule *self, guint role, guint64 peaks[TIER_N])
 
       for (guint i = 0; i < items.n; i++)
         {
-          const ScheduleItem *item = &items.items[i];
+          const ScheduleItem   *item = &items.items[i];
           const ScheduleBuffer *buffer;
 
           if (item->kind != ITEM_ALLOC && item->kind != ITEM_FREE)
@@ -98,9 +98,9 @@ void
 schedule_totals (const Schedule *self, guint role, PlanTotals *totals)
 {
   ScheduleItems steady = schedule_items (self, role, SECTION_STEADY);
-  guint64 peaks[TIER_N] = { 0 };
+  guint64       peaks[TIER_N] = { 0 };
 
-  *totals = (PlanTotals) { 0 };
+  *totals = (PlanTotals){ 0 };
   for (guint i = 0; i < steady.n; i++)
     add_steady_item (self, &steady.items[i], totals);
   measure_peaks (self, role, peaks);
@@ -114,27 +114,30 @@ schedule_totals (const Schedule *self, guint role, PlanTotals *totals)
 static gboolean
 value_within (const char *what, double measured, double low, double high, char **why)
 {
-  if (measured >= low - TOTALS_TOLERANCE * fabs (low) && measured <= high + TOTALS_TOLERANCE * fabs (high))
+  if (measured >= low - TOTALS_TOLERANCE * fabs (low)
+      && measured <= high + TOTALS_TOLERANCE * fabs (high))
     return TRUE;
   if (low == high)
     *why = g_strdup_printf ("%s: the schedule has %.17g, expected %.17g", what, measured, high);
   else
-    *why = g_strdup_printf ("%s: the schedule has %.17g, expected %.17g to %.17g", what, measured, low, high);
+    *why = g_strdup_printf ("%s: the schedule has %.17g, expected %.17g to %.17g", what, measured,
+                            low, high);
   return FALSE;
 }
 
 /* Entry by entry of LIST, which is one of the two. */
 static gboolean
-traffic_matches (const PlanTotals *list, const PlanTotals *measured, const PlanTotals *expected, char **why)
+traffic_matches (const PlanTotals *list, const PlanTotals *measured, const PlanTotals *expected,
+                 char **why)
 {
   for (guint i = 0; i < list->n_traffic; i++)
     {
       const TrafficTotal *entry = &list->traffic[i];
       const TrafficTotal *form = find_traffic (expected, entry->kind, entry->group);
-      double high = form != NULL ? form->bytes : 0;
-      g_autofree char *what = g_strdup_printf ("%s bytes in groups of %u, stride %u",
-                                               schedule_collective_name (entry->kind), entry->group.size,
-                                               entry->group.stride);
+      double              high = form != NULL ? form->bytes : 0;
+      g_autofree char    *what = g_strdup_printf ("%s bytes in groups of %u, stride %u",
+                                                  schedule_collective_name (entry->kind),
+                                                  entry->group.size, entry->group.stride);
 
       if (!value_within (what, plan_totals_traffic (measured, entry->kind, entry->group),
                          form != NULL ? high - form->slack : 0, high, why))
@@ -149,12 +152,17 @@ plan_totals_match (const PlanTotals *measured, const PlanTotals *expected, char 
   const double *copies = expected->copies;
 
   *why = NULL;
-  return traffic_matches (expected, measured, expected, why) && traffic_matches (measured, measured, expected, why) &&
-         value_within ("bytes copied to the host", measured->copies[COPY_TO_HOST],
-                       copies[COPY_TO_HOST] - expected->copies_slack[COPY_TO_HOST], copies[COPY_TO_HOST], why) &&
-         value_within ("bytes copied from the host", measured->copies[COPY_FROM_HOST],
-                       copies[COPY_FROM_HOST] - expected->copies_slack[COPY_FROM_HOST], copies[COPY_FROM_HOST], why) &&
-         value_within ("FLOPs", measured->flops, expected->flops, expected->flops, why) &&
-         value_within ("peak of GPU memory", measured->hbm_high, expected->hbm_low, expected->hbm_high, why) &&
-         value_within ("peak of host memory", measured->host_high, expected->host_low, expected->host_high, why);
+  return traffic_matches (expected, measured, expected, why)
+         && traffic_matches (measured, measured, expected, why)
+         && value_within ("bytes copied to the host", measured->copies[COPY_TO_HOST],
+                          copies[COPY_TO_HOST] - expected->copies_slack[COPY_TO_HOST],
+                          copies[COPY_TO_HOST], why)
+         && value_within ("bytes copied from the host", measured->copies[COPY_FROM_HOST],
+                          copies[COPY_FROM_HOST] - expected->copies_slack[COPY_FROM_HOST],
+                          copies[COPY_FROM_HOST], why)
+         && value_within ("FLOPs", measured->flops, expected->flops, expected->flops, why)
+         && value_within ("peak of GPU memory", measured->hbm_high, expected->hbm_low,
+                          expected->hbm_high, why)
+         && value_within ("peak of host memory", measured->host_high, expected->host_low,
+                          expected->host_high, why);
 }

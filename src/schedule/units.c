@@ -35,15 +35,15 @@ append_modules (GArray *units, guint index, const LayerDesc *layer)
   for (guint m = 0; m < layer->n_modules; m++)
     {
       const ModuleDesc *module = &layer->modules[m];
-      PlanUnit unit = {
-        .layer = index,
-        .desc = layer,
-        .module = (gint) m,
-        .elements = module->elements,
-        .own_elements = module->elements,
-        .tensors = layer->tensors + module->first_tensor,
-        .n_tensors = module->n_tensors,
-        .shares = units->len,
+      PlanUnit          unit = {
+                 .layer = index,
+                 .desc = layer,
+                 .module = (gint) m,
+                 .elements = module->elements,
+                 .own_elements = module->elements,
+                 .tensors = layer->tensors + module->first_tensor,
+                 .n_tensors = module->n_tensors,
+                 .shares = units->len,
       };
 
       if (module->elements > 0)
@@ -101,4 +101,17 @@ plan_units (const Workload *workload, UnitGranularity granularity)
         append_tied_table (units, i, layer, embedding_table (workload));
     }
   return units;
+}
+
+gboolean
+plan_unit_recomputes (const Workload *workload, const PlanUnit *unit)
+{
+  const LayerDesc *layer = unit->desc;
+
+  if (layer->n_recompute > 0 && workload_training (workload)->checkpointing == CHECKPOINT_FULL)
+    return TRUE;
+  for (guint k = 0; k < layer->n_recompute; k++)
+    if (layer->recompute[k].module >= 0 && layer->recompute[k].module == unit->module)
+      return TRUE;
+  return FALSE;
 }

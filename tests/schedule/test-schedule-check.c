@@ -1,0 +1,239 @@
+/*
+ * The checker: a sound schedule passes, and each fault is found and placed. Faults are put into the steady section by the toy
+ * strategy; what a fault would do to a replay is not tested here.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "toy.h"
+
+static char *
+check_toy (const ToyOptions *options)
+{
+  g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
+  const StrategyChoice choice = { &toy_layer, options, NULL };
+  g_autoptr (Schedule) schedule = toy_build (workload, 4, &choice);
+  const Mesh           mesh = { 4, 2, 4 };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  gboolean             sound = schedule_check (schedule, &mesh, diags);
+
+  ck_assert_int_eq (sound, !diag_list_has_errors (diags));
+  return g_strdup (diag_list_first_message (diags));
+}
+
+typedef struct
+{
+  ToyFault    fault;
+  guint       n_roles;
+  const char *place, *what; /* how the first message begins and ends */
+} FaultCase;
+
+static const FaultCase fault_cases[] = {
+  { TOY_WAIT_UNRECORDED, 1, "role 0, steady section, item 0 (wait): ",
+    "waits for event e999, which is not recorded before it" },
+  { TOY_WAIT_OLD_EVENT, 1,
+    "role 0, steady section, item 0 (wait): ", "waits for an event of another section" },
+  { TOY_FREE_AFTER_NOTHING, 1, "role 0, steady section, item ",
+    "(free 'gathered', block 0): waits for event e999, which is not recorded before it" },
+  { TOY_DOUBLE_FREE, 1, "role 0, steady section, item ", "(free 'gathered', block 0): frees buffer b" },
+  { TOY_USE_AFTER_FREE, 1, "role 0, steady section, item ", " ('gathered') after it is freed" },
+  { TOY_LEAK, 1, "role 0, steady section, item ", " is never freed" },
+  { TOY_OLD_BUFFER, 1, "role 0, steady section, item ", "(copy 'fault', block 0): uses buffer b" },
+  { TOY_FREE_PERSISTENT, 1,
+    "role 0, steady section, item 0 (free 'shard'): ", "frees buffer b0 of the init section" },
+  { TOY_BYTES_DIFFER, 2,
+    "communicator 'shard': its ranks do not issue the same collectives: role 0, steady section, ",
+    "(collective 'gather', block 0): all_gather of 131330 bytes" },
+  { TOY_KIND_DIFFERS, 2,
+    "communicator 'shard': its ranks do not issue the same collectives: role 0, steady section, ",
+    "(collective 'gather', block 0): broadcast of 131328 bytes" },
+  { TOY_COUNT_DIFFERS, 2,
+    "communicator 'shard': its ranks do not issue the same collectives: role 0, steady section, ",
+    "(collective 'gather', block 1): all_gather of 131328 bytes" },
+  { TOY_DEADLOCK, 2, "deadlock: role 0, steady section, item 0 (collective 'fault'): ",
+    "the other ranks of 'shard' never reach it" },
+};
+
+START_TEST (finds_each_fault)
+{
+  const FaultCase *fault = &fault_cases[_i];
+  const ToyOptions options = { .fault = fault->fault, .n_roles = fault->n_roles };
+  g_autofree char *message = check_toy (&options);
+
+  ck_assert_ptr_nonnull (message);
+  ck_assert_msg (g_str_has_prefix (message, fault->place), "%s", message);
+  ck_assert_msg (strstr (message, fault->what) != NULL, "%s", message);
+}
+END_TEST
+
+START_TEST (passes_sound_schedules)
+{
+  for (guint n_roles = 1; n_roles <= 4; n_roles *= 2)
+    {
+      const ToyOptions options = { .n_roles = n_roles };
+      g_autofree char *message = check_toy (&options);
+
+      ck_assert_msg (message == NULL, "%s", message);
+    }
+}
+END_TEST
+
+/* Ranks 0 and 2 have role 0, ranks 1 and 3 role 1: groups {0, 2} and {1, 3} hold one role each, so their sequences may differ. */
+START_TEST (roles_that_never_meet_may_differ)
+{
+  static const ToyFault faults[] = { TOY_BYTES_DIFFER, TOY_KIND_DIFFERS, TOY_COUNT_DIFFERS,
+                                     TOY_DEADLOCK };
+
+  for (guint i = 0; i < G_N_ELEMENTS (faults); i++)
+    {
+      const ToyOptions options = { .fault = faults[i], .n_roles = 2, .apart = TRUE };
+      g_autofree char *message = check_toy (&options);
+
+      ck_assert_msg (message == NULL, "%s", message);
+    }
+}
+END_TEST
+
+/* ---- schedules written by hand ---------------------------------------------------------------------------------- */
+
+static ScheduleBuilder *
+builder_new (const Workload *workload, guint n_roles, guint n_ranks)
+{
+  guint32 *roles = g_new (guint32, n_ranks);
+
+  for (guint rank = 0; rank < n_ranks; rank++)
+    roles[rank] = rank % n_roles;
+  return schedule_builder_new (workload, plan_units (workload, UNIT_LAYER), n_roles, roles, n_ranks,
+                               1);
+}
+
+static void
+end_sections (ScheduleBuilder *b, guint n_roles)
+{
+  for (guint role = 0; role < n_roles; role++)
+    for (guint s = SECTION_FIRST; s < SECTION_N; s++)
+      {
+        schedule_builder_select (b, role, (ScheduleSection) s);
+        schedule_builder_end_step (b);
+      }
+}
+
+static char *
+check_built (ScheduleBuilder *b, guint n_ranks)
+{
+  g_autoptr (Schedule) schedule = schedule_builder_finish (b);
+  const Mesh           mesh = { n_ranks, 0, n_ranks };
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  schedule_check (schedule, &mesh, diags);
+  return g_strdup (diag_list_first_message (diags));
+}
+
+START_TEST (counts_steps)
+{
+  g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
+  ScheduleBuilder     *b = builder_new (workload, 1, 4);
+  g_autofree char     *message = NULL;
+
+  end_sections (b, 1);
+  schedule_builder_end_step (b); /* of the steady section, once more */
+  message = check_built (b, 4);
+  ck_assert_str_eq (message, "role 0, steady section, item 2: 2 steps are marked instead of 1");
+}
+END_TEST
+
+START_TEST (groups_must_tile_the_ranks)
+{
+  g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
+  ScheduleBuilder     *b = builder_new (workload, 1, 4);
+  g_autofree char     *message = NULL;
+
+  schedule_comm (b, "odd", (MeshGroup){ 3, 1 });
+  end_sections (b, 1);
+  message = check_built (b, 4);
+  ck_assert_str_eq (message, "communicator 'odd': groups of 3 ranks, 1 apart, do not tile 4 ranks");
+}
+END_TEST
+
+/*
+ * Role 0 joins X on a side stream and then waits on the host for it; role 1 joins Y first and waits. With each on a stream of its own
+ * there is a deadlock only through the hosts.
+ */
+static char *
+check_host_waits (gboolean wait)
+{
+  g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
+  ScheduleBuilder     *b = builder_new (workload, 2, 2);
+  StreamRef            streams[2] = { schedule_stream (b, "x", 0), schedule_stream (b, "y", 0) };
+  CommRef              comms[2] = { schedule_comm (b, "x", (MeshGroup){ 2, 1 }),
+                                    schedule_comm (b, "y", (MeshGroup){ 2, 1 }) };
+
+  for (guint role = 0; role < 2; role++)
+    {
+      schedule_builder_select (b, role, SECTION_INIT);
+      schedule_all_reduce (b, streams[role], comms[role], 8, "first");
+      if (wait)
+        schedule_host_wait (b, schedule_record (b, streams[role]));
+      schedule_all_reduce (b, streams[1 - role], comms[1 - role], 8, "second");
+    }
+  end_sections (b, 2);
+  return check_built (b, 2);
+}
+
+START_TEST (deadlock_through_hosts)
+{
+  g_autofree char *without = check_host_waits (FALSE);
+  g_autofree char *with = check_host_waits (TRUE);
+
+  ck_assert_msg (without == NULL, "%s", without);
+  ck_assert_str_eq (
+      with,
+      "deadlock: role 0, init section, item 0 (collective 'first'): the other ranks of 'x' never reach it");
+}
+END_TEST
+
+/* On one communicator the order of issue counts, not the stream: both roles issue the same bytes, from streams in any order. */
+START_TEST (communicators_are_serial)
+{
+  g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
+  ScheduleBuilder     *b = builder_new (workload, 2, 2);
+  StreamRef            streams[2] = { schedule_stream (b, "x", 0), schedule_stream (b, "y", 0) };
+  CommRef              comm = schedule_comm (b, "all", (MeshGroup){ 2, 1 });
+  g_autofree char     *message = NULL;
+
+  for (guint role = 0; role < 2; role++)
+    {
+      schedule_builder_select (b, role, SECTION_INIT);
+      schedule_all_reduce (b, streams[role], comm, 8, "first");
+      schedule_wait_stream (b, streams[1 - role], streams[role]);
+      schedule_all_reduce (b, streams[1 - role], comm, 8, "second");
+    }
+  end_sections (b, 2);
+  message = check_built (b, 2);
+  ck_assert_msg (message == NULL, "%s", message);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("schedule-check");
+  TCase   *tcase = tcase_create ("check");
+  SRunner *runner;
+  int      n_failed;
+
+  tcase_add_loop_test (tcase, finds_each_fault, 0, G_N_ELEMENTS (fault_cases));
+  tcase_add_test (tcase, passes_sound_schedules);
+  tcase_add_test (tcase, roles_that_never_meet_may_differ);
+  tcase_add_test (tcase, counts_steps);
+  tcase_add_test (tcase, groups_must_tile_the_ranks);
+  tcase_add_test (tcase, deadlock_through_hosts);
+  tcase_add_test (tcase, communicators_are_serial);
+  suite_add_tcase (suite, tcase);
+  runner = srunner_create (suite);
+  srunner_run_all (runner, CK_ENV);
+  n_failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
