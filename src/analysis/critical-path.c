@@ -1,0 +1,149 @@
+/*
+ * The critical path of a period, walked from its end to its start: an op leads to what gated its beginning, a host to the op that
+ * released it. Every instant of the period is on it once, so parts add up exactly.
+ */
+#include "analysis/prediction.h"
+
+typedef struct
+{
+  const Replay *replay;
+  const Engine *engine;
+  GArray       *path;
+  gboolean     *crosses; /* by communicator: does it leave the node? */
+  SimTime       floor;   /* start of the period */
+  SimTime       now;     /* everything later is on the path */
+} Walk;
+
+static void
+add_step (Walk *walk, SimTime start, TimePart part, Cause cause, OpId op, ResourceId resource)
+{
+  PathStep step = { .start = MAX (start, walk->floor), .end = walk->now, .part = part, .cause = cause, .op = op, .resource = resource };
+
+  if (step.start >= step.end)
+    return;
+  g_array_append_val (walk->path, step);
+  walk->now = step.start;
+}
+
+static TimePart
+part_of_op (const Walk *walk, OpId op)
+{
+  const ScheduleItem *item = replay_op (walk->replay, op).item;
+
+  switch (item->kind)
+    {
+    case ITEM_COLLECTIVE:
+      return walk->crosses[item->ref] ? TIME_INTER_NODE : TIME_INTRA_NODE;
+    case ITEM_COPY:
+      return TIME_HOST_COPIES;
+    default:
+      if (item->phase == PHASE_OPTIMIZER)
+        return TIME_OPTIMIZER;
+      return item->kernel->kind == KERNEL_COPY ? TIME_COPY_KERNELS : TIME_COMPUTE;
+    }
+}
+
+/* From the end of OP to the time when nothing held it back any more but its gate. */
+static void
+walk_op (Walk *walk, OpId op)
+{
+  const OpRecord     *record = engine_op_record (walk->engine, op);
+  const TraceSegment *segments = engine_segments (walk->engine, record);
+  TimePart            part = part_of_op (walk, op);
+  gboolean            kernel = replay_op (walk->replay, op).item->kind == ITEM_KERNEL;
+  SimTime             time = record->end;
+
+  for (guint i = record->n_segments; i-- > 0;)
+    {
+      const TraceSegment *s = &segments[i];
+
+      time -= s->duration;
+      add_step (walk, time, kernel && s->cause == CAUSE_LATENCY ? TIME_LATENCY : part, s->cause, op,
+                s->cause == CAUSE_RESOURCE ? s->resource : ENGINE_NONE);
+    }
+  if (record->drain > 0)
+    add_step (walk, record->begin - record->drain, part, CAUSE_DRAIN, op, ENGINE_NONE);
+}
+
+/* The last time at or before the walk's present when HOST was released from a wait; NULL when there was none. */
+static const HostBlock *
+last_block (const Walk *walk, HostId host)
+{
+  guint            n, low = 0, high;
+  const HostBlock *blocks = engine_host_blocks (walk->engine, host, &n);
+
+  for (high = n; low < high;)
+    {
+      guint middle = low + (high - low) / 2;
+
+      if (blocks[middle].end <= walk->now)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  while (low > 0 && blocks[low - 1].end == blocks[low - 1].start)
+    low--;
+  return low > 0 ? &blocks[low - 1] : NULL;
+}
+
+/* Walks HOST back to the op that released it; ENGINE_NONE at the start of the period. */
+static OpId
+walk_host (Walk *walk, HostId host)
+{
+  while (walk->now > walk->floor)
+    {
+      const HostBlock *block = last_block (walk, host);
+
+      add_step (walk, block != NULL ? block->end : walk->floor, TIME_HOST, CAUSE_HOST, ENGINE_NONE, ENGINE_NONE);
+      if (block == NULL || walk->now <= walk->floor)
+        return ENGINE_NONE;
+      if (block->op != ENGINE_NONE)
+        return block->op;
+      add_step (walk, block->start, TIME_MEMORY, CAUSE_MEMORY, ENGINE_NONE, ENGINE_NONE);
+    }
+  return ENGINE_NONE;
+}
+
+static gboolean *
+crossing_communicators (const Replay *replay)
+{
+  const Schedule    *schedule = replay_schedule (replay);
+  gboolean          *crosses = g_new0 (gboolean, MAX (schedule_n_comms (schedule), 1));
+  g_autoptr (GArray) traffic = replay_traffic (replay);
+
+  for (guint i = 0; i < traffic->len; i++)
+    {
+      const ReplayTraffic *t = &g_array_index (traffic, ReplayTraffic, i);
+
+      if (t->inter_node_per_gpu > 0)
+        crosses[t->comm] = TRUE;
+    }
+  return crosses;
+}
+
+GArray *
+critical_path (const Replay *replay)
+{
+  guint                last = replay_n_boundaries (replay) - 1;
+  Walk                 walk = { .replay = replay, .engine = replay_engine (replay) };
+  g_autofree gboolean *crosses = crossing_communicators (replay);
+  OpId                 op;
+
+  walk.crosses = crosses;
+  walk.floor = replay_boundary (replay, last - 1);
+  walk.now = replay_boundary (replay, last);
+  walk.path = g_array_new (FALSE, FALSE, sizeof (PathStep));
+  op = walk_host (&walk, replay_rank (replay, 0)->host);
+  while (walk.now > walk.floor)
+    {
+      const OpRecord *record;
+
+      g_assert (op != ENGINE_NONE);
+      record = engine_op_record (walk.engine, op);
+      walk_op (&walk, op);
+      if (walk.now <= walk.floor)
+        break;
+      op = record->gate == CAUSE_HOST ? walk_host (&walk, record->gate_host) : record->gate_op;
+    }
+  return walk.path;
+}

@@ -1,0 +1,435 @@
+#include "analysis/prediction.h"
+
+#include <string.h>
+
+static const struct
+{
+  const char *name, *key;
+} part_names[TIME_N] = {
+  [TIME_COMPUTE] = { "model kernels", "compute" },
+  [TIME_OPTIMIZER] = { "optimizer", "optimizer" },
+  [TIME_COPY_KERNELS] = { "copies on the GPU", "copy_kernels" },
+  [TIME_INTER_NODE] = { "inter-node communication", "inter_node" },
+  [TIME_INTRA_NODE] = { "intra-node communication", "intra_node" },
+  [TIME_HOST_COPIES] = { "host copies", "host_copies" },
+  [TIME_LATENCY] = { "kernel latency", "latency" },
+  [TIME_HOST] = { "host", "host" },
+  [TIME_MEMORY] = { "memory", "memory" },
+};
+
+const char *
+time_part_name (TimePart part)
+{
+  return part_names[part].name;
+}
+
+const char *
+time_part_key (TimePart part)
+{
+  return part_names[part].key;
+}
+
+const char *const *
+prediction_result_names (void)
+{
+  static const char *const names[] = {
+    "scenario",
+    "strategy",
+    "fits",
+    "step_time_s",
+    "tokens_per_s_per_gpu",
+    "mfu_percent",
+    "hardware_tflops_per_gpu",
+    "peak_allocated_gib",
+    "peak_reserved_gib",
+    "peak_device_gib",
+    "peak_host_gib",
+    "inter_node_bytes_per_gpu",
+    "exposed_comm_s",
+    "binding_resource",
+    NULL,
+  };
+
+  return names;
+}
+
+static void
+memory_use_clear (MemoryUse *self)
+{
+  g_free (self->place);
+  g_free (self->peak_op);
+  g_free (self->overflow_op);
+}
+
+static void
+traffic_use_clear (gpointer data)
+{
+  TrafficUse *self = data;
+
+  g_free (self->group);
+  g_free (self->collective);
+}
+
+static void
+binding_use_clear (gpointer data)
+{
+  g_free (((BindingUse *) data)->resource);
+}
+
+void
+prediction_free (Prediction *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->scenario);
+  g_free (self->strategy);
+  g_free (self->model);
+  g_free (self->cluster);
+  memory_use_clear (&self->hbm);
+  memory_use_clear (&self->host);
+  g_free (self->binding_resource);
+  g_array_unref (self->bindings);
+  g_array_unref (self->traffic);
+  g_free (self->profiles);
+  g_free (self);
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+static char *
+strategy_label (const StrategyConfig *config)
+{
+  GString *text = g_string_new (config->strategy->name);
+
+  for (config = config->inner; config != NULL; config = config->inner)
+    g_string_append_printf (text, " over %s", config->strategy->name);
+  return g_string_free (text, FALSE);
+}
+
+static void
+fill_names (Prediction *self, const Replay *replay)
+{
+  const Scenario *scenario = replay_scenario (replay);
+
+  self->strategy = strategy_label (scenario->strategy);
+  self->model = g_strdup (workload_shape (replay_workload (replay))->name);
+  self->cluster = g_strdup (cluster_title (replay_cluster (replay)));
+  self->scenario = g_strdup (scenario->name != NULL ? scenario->name : self->strategy);
+}
+
+/* ---- throughput -------------------------------------------------------------------------------------------------- */
+
+static void
+fill_throughput (Prediction *self, const Replay *replay)
+{
+  const Workload        *workload = replay_workload (replay);
+  const TrainingOptions *training = workload_training (workload);
+  const GpuProfile      *gpu = cluster_gpu_profile (replay_cluster (replay), 0);
+  double                 tokens = (double) training_tokens (training) * (double) training->grad_accum; /* a rank */
+  double                 model_flops = tokens * flops_per_token (workload_shape (workload), training->flops, training->seq_len);
+
+  self->n_gpus = cluster_n_gpus (replay_cluster (replay));
+  self->steady = replay_is_steady (replay);
+  self->step_time_s = replay_step_time (replay);
+  self->tokens_per_step = tokens * self->n_gpus;
+  self->tokens_per_s = self->tokens_per_step / self->step_time_s;
+  self->tokens_per_s_per_gpu = tokens / self->step_time_s;
+  self->samples_per_s = self->tokens_per_s / (double) training->seq_len;
+  self->mfu_base = gpu->mfu_base.value;
+  self->flops_convention = flops_convention_name (training->flops);
+  self->model_tflops_per_gpu = model_flops / self->step_time_s / 1e12;
+  self->hardware_tflops_per_gpu = replay_executed_flops (replay) / self->step_time_s / 1e12;
+  self->mfu_percent = 100 * self->model_tflops_per_gpu * 1e12 / self->mfu_base;
+  self->hfu_percent = 100 * self->hardware_tflops_per_gpu * 1e12 / self->mfu_base;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static void
+fill_memory (MemoryUse *use, const Replay *replay, const PoolStats *stats, char *place)
+{
+  use->capacity = stats->capacity;
+  use->allocated = stats->allocated.bytes;
+  use->reserved = stats->reserved.bytes;
+  use->device = stats->device.bytes;
+  memcpy (use->by_category, stats->device.by_category, sizeof use->by_category);
+  use->place = place;
+  use->peak_op = stats->device.bytes > 0 ? replay_tag_label (replay, stats->device.tag) : g_strdup ("");
+  use->fits = !stats->overflowed;
+  use->excess = stats->device.bytes > stats->capacity ? stats->device.bytes - stats->capacity : 0;
+  if (stats->overflowed)
+    use->overflow_op = replay_tag_label (replay, stats->overflow.tag);
+}
+
+static void
+fill_hbm (Prediction *self, const Replay *replay)
+{
+  const Engine    *engine = replay_engine (replay);
+  const PoolStats *fullest = NULL;
+  guint            rank = 0;
+
+  for (guint i = 0; i < replay_n_ranks (replay); i++)
+    {
+      const PoolStats *stats = engine_pool_stats (engine, replay_rank (replay, i)->hbm);
+
+      /* Head-room decides: GPUs may differ in size. */
+      if (fullest == NULL || (gint64) (stats->capacity - stats->device.bytes) < (gint64) (fullest->capacity - fullest->device.bytes))
+        fullest = stats, rank = replay_rank (replay, i)->rank;
+    }
+  fill_memory (&self->hbm, replay, fullest, g_strdup_printf ("rank %u", rank));
+}
+
+static void
+fill_host (Prediction *self, const Replay *replay)
+{
+  const Engine    *engine = replay_engine (replay);
+  const PoolStats *fullest = NULL;
+  guint            node = 0;
+
+  for (guint i = 0; i < replay_n_host_pools (replay); i++)
+    {
+      guint            n;
+      const PoolStats *stats = engine_pool_stats (engine, replay_host_pool (replay, i, &n));
+
+      if (fullest == NULL || stats->device.bytes > fullest->device.bytes)
+        fullest = stats, node = n;
+    }
+  fill_memory (&self->host, replay, fullest, g_strdup_printf ("node %u", node));
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------------- */
+
+static gint
+compare_bindings (gconstpointer a, gconstpointer b)
+{
+  const BindingUse *x = a, *y = b;
+
+  if (x->seconds != y->seconds)
+    return x->seconds > y->seconds ? -1 : 1;
+  return strcmp (x->resource, y->resource);
+}
+
+/* What bound a stretch: "host", "latency", "cap", "sm" for a drain, or the kind of the saturated resource. */
+static const char *
+binding_name (const Replay *replay, const PathStep *step)
+{
+  guint alike;
+
+  switch (step->cause)
+    {
+    case CAUSE_RESOURCE:
+      return resource_kind_name (
+        cluster_resource (replay_cluster (replay), replay_cluster_resource (replay, step->resource, &alike))->kind);
+    case CAUSE_DRAIN:
+      return resource_kind_name (RESOURCE_SM);
+    default:
+      return cause_name (step->cause);
+    }
+}
+
+static BindingUse *
+binding_entry (GArray *bindings, const char *name)
+{
+  BindingUse entry = { 0 };
+
+  for (guint i = 0; i < bindings->len; i++)
+    if (g_str_equal (g_array_index (bindings, BindingUse, i).resource, name))
+      return &g_array_index (bindings, BindingUse, i);
+  entry.resource = g_strdup (name);
+  g_array_append_val (bindings, entry);
+  return &g_array_index (bindings, BindingUse, bindings->len - 1);
+}
+
+/* The busiest resource of each kind: what it carried over its capacity, over the whole run. */
+static void
+fill_utilisation (GArray *bindings, const Replay *replay)
+{
+  const Engine *engine = replay_engine (replay);
+  double        seconds = sim_time_to_seconds (replay_boundary (replay, replay_n_boundaries (replay) - 1));
+
+  for (ResourceId r = 0; r < engine_n_resources (engine); r++)
+    {
+      guint       alike;
+      const char *name
+        = resource_kind_name (cluster_resource (replay_cluster (replay), replay_cluster_resource (replay, r, &alike))->kind);
+      double      used = engine_resource_used (engine, r) / engine_resource_capacity (engine, r) / seconds;
+
+      for (guint i = 0; i < bindings->len; i++)
+        {
+          BindingUse *entry = &g_array_index (bindings, BindingUse, i);
+
+          if (g_str_equal (entry->resource, name))
+            entry->utilisation = MAX (entry->utilisation, used);
+        }
+    }
+}
+
+static void
+fill_time (Prediction *self, const Replay *replay, const GArray *path)
+{
+  double steps = schedule_steps_per_period (replay_schedule (replay));
+
+  for (guint i = 0; i < path->len; i++)
+    {
+      const PathStep *step = &g_array_index (path, PathStep, i);
+      double          seconds = sim_time_to_seconds (step->end - step->start) / steps;
+
+      self->parts[step->part] += seconds;
+      binding_entry (self->bindings, binding_name (replay, step))->seconds += seconds;
+    }
+  g_array_sort (self->bindings, compare_bindings);
+  fill_utilisation (self->bindings, replay);
+  self->exposed_comm_s = self->parts[TIME_INTER_NODE] + self->parts[TIME_INTRA_NODE];
+  self->binding_resource = g_strdup (self->bindings->len > 0 ? g_array_index (self->bindings, BindingUse, 0).resource : "");
+}
+
+/* ---- traffic ----------------------------------------------------------------------------------------------------- */
+
+static double
+exposed_of (const Replay *replay, const GArray *path, guint32 comm, ScheduleCollective kind)
+{
+  SimTime sum = 0;
+
+  for (guint i = 0; i < path->len; i++)
+    {
+      const PathStep     *step = &g_array_index (path, PathStep, i);
+      const ScheduleItem *item = step->op != ENGINE_NONE ? replay_op (replay, step->op).item : NULL;
+
+      if (item != NULL && item->kind == ITEM_COLLECTIVE && item->ref == comm && item->collective == kind)
+        sum += step->end - step->start;
+    }
+  return sim_time_to_seconds (sum);
+}
+
+static void
+fill_traffic (Prediction *self, const Replay *replay, const GArray *path)
+{
+  g_autoptr (GArray) traffic = replay_traffic (replay);
+  const Schedule    *schedule = replay_schedule (replay);
+  double             steps = schedule_steps_per_period (schedule);
+
+  for (guint i = 0; i < traffic->len; i++)
+    {
+      const ReplayTraffic *t = &g_array_index (traffic, ReplayTraffic, i);
+      const ScheduleComm  *comm = schedule_comm_info (schedule, t->comm);
+      TrafficUse           use = {
+                  .group = g_strdup_printf ("%s of %u", comm->name, comm->group.size),
+                  .collective = g_strdup (schedule_collective_name (t->kind)),
+                  .calls = (double) t->calls / steps,
+                  .bytes = t->bytes / steps,
+                  .inter_node_per_gpu = t->inter_node_per_gpu / steps,
+                  .intra_node_per_gpu = t->intra_node_per_gpu / steps,
+                  .exposed_s = exposed_of (replay, path, t->comm, t->kind) / steps,
+      };
+
+      self->inter_node_bytes_per_gpu += use.inter_node_per_gpu;
+      self->intra_node_bytes_per_gpu += use.intra_node_per_gpu;
+      g_array_append_val (self->traffic, use);
+    }
+}
+
+static void
+fill_host_link (Prediction *self, const Replay *replay)
+{
+  const Schedule *schedule = replay_schedule (replay);
+  double          bytes = 0;
+
+  for (guint i = 0; i < replay_n_ranks (replay); i++)
+    {
+      const ReplayRank *rank = replay_rank (replay, i);
+      PlanTotals        totals = { 0 };
+
+      schedule_totals (schedule, rank->role, &totals);
+      bytes += rank->size * (totals.copies[COPY_TO_HOST] + totals.copies[COPY_FROM_HOST]);
+    }
+  self->host_link_bytes_per_gpu = bytes / self->n_gpus / schedule_steps_per_period (schedule);
+}
+
+Prediction *
+prediction_from_replay (const Replay *replay)
+{
+  Prediction        *self = g_new0 (Prediction, 1);
+  g_autoptr (GArray) path = critical_path (replay);
+
+  self->bindings = g_array_new (FALSE, FALSE, sizeof (BindingUse));
+  g_array_set_clear_func (self->bindings, binding_use_clear);
+  self->traffic = g_array_new (FALSE, FALSE, sizeof (TrafficUse));
+  g_array_set_clear_func (self->traffic, traffic_use_clear);
+  fill_names (self, replay);
+  fill_throughput (self, replay);
+  fill_hbm (self, replay);
+  fill_host (self, replay);
+  self->fits = self->hbm.fits && self->host.fits;
+  fill_time (self, replay, path);
+  fill_traffic (self, replay, path);
+  fill_host_link (self, replay);
+  return self;
+}
+
+/* ---- predict ----------------------------------------------------------------------------------------------------- */
+
+static void
+count_figures (Prediction *self, ProfileSet *profiles, const char *kind, const char *id, GString *names)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GArray)   figures = profile_set_figures (profiles, kind, id, diags);
+
+  if (figures == NULL)
+    return;
+  g_string_append_printf (names, "%s%s %s", names->len > 0 ? ", " : "", kind, id);
+  for (guint i = 0; i < figures->len; i++)
+    {
+      const Figure *figure = g_array_index (figures, FigureView, i).figure;
+
+      if (figure->source == NULL)
+        continue;
+      self->n_measured += figure->confidence == CONFIDENCE_MEASURED;
+      self->n_datasheet += figure->confidence == CONFIDENCE_DATASHEET;
+      self->n_estimate += figure->confidence == CONFIDENCE_ESTIMATE;
+    }
+}
+
+/* Each distinct profile of the cluster once, in the order of nodes. */
+static void
+fill_confidence (Prediction *self, ProfileSet *profiles, const Cluster *cluster)
+{
+  g_autoptr (GString)   names = g_string_new (NULL);
+  g_autoptr (GPtrArray) seen = g_ptr_array_new ();
+
+  for (guint node = 0; node < cluster_n_nodes (cluster); node++)
+    {
+      const NodeProfile *profile = cluster_node_profile (cluster, node);
+      const LinkProfile *nic = cluster_nic_profile (cluster, node);
+      const struct
+      {
+        const char *kind, *id;
+      } uses[] = {
+        { "gpu", cluster_gpu_profile (cluster, cluster_first_gpu (cluster, node))->id },
+        { "link", cluster_intra_profile (cluster, node)->id },
+        { "link", nic != NULL ? nic->id : NULL },
+        { "node", profile->id },
+      };
+
+      for (guint i = 0; i < G_N_ELEMENTS (uses); i++)
+        if (uses[i].id != NULL && !g_ptr_array_find (seen, (gpointer) g_intern_string (uses[i].id), NULL))
+          {
+            g_ptr_array_add (seen, (gpointer) g_intern_string (uses[i].id));
+            count_figures (self, profiles, uses[i].kind, uses[i].id, names);
+          }
+    }
+  self->profiles = g_strdup (names->str);
+}
+
+Prediction *
+predict (const Scenario *scenario, const PredictOptions *options, DiagList *diags, GError **error)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (options->profile_dir);
+  g_autoptr (Replay)     replay = replay_run (scenario, profiles, &options->replay, diags, error);
+  Prediction            *self;
+
+  if (replay == NULL)
+    return NULL;
+  self = prediction_from_replay (replay);
+  fill_confidence (self, profiles, replay_cluster (replay));
+  return self;
+}
