@@ -71,7 +71,10 @@ typedef struct
 
 typedef struct _Cluster Cluster;
 
-/* NULL after diagnostics at MARK. The profiles are taken from PROFILES, which must outlive the cluster. */
+/*
+ * OPTIONS come from option_table_defaults (cluster_options, ...) plus what is set: a zeroed struct means a node without cards.
+ * Without `name` and `node` the parts hang on the node profile 'generic'. NULL after diagnostics at MARK. The profiles are taken from PROFILES, which must outlive the cluster.
+ */
 Cluster *cluster_new (const ClusterOptions *options, ProfileSet *profiles, const SourceMark *mark, DiagList *diags);
 void     cluster_free (Cluster *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Cluster, cluster_free)
@@ -82,12 +85,12 @@ guint              cluster_gpus_of_node (const Cluster *self, guint node);
 guint              cluster_node_of_gpu (const Cluster *self, guint gpu);
 guint              cluster_first_gpu (const Cluster *self, guint node);
 guint              cluster_nics_of_node (const Cluster *self, guint node);
-gboolean           cluster_is_uniform (const Cluster *self); /* all nodes alike */
+gboolean           cluster_is_uniform (const Cluster *self); /* all nodes of one make (slow GPUs do not count) */
 const GpuProfile  *cluster_gpu_profile (const Cluster *self, guint gpu);
-const NodeProfile *cluster_node_profile (const Cluster *self, guint node);
+const NodeProfile *cluster_node_profile (const Cluster *self, guint node); /* with the scenario's overrides applied */
 const LinkProfile *cluster_intra_profile (const Cluster *self, guint node);
 const LinkProfile *cluster_nic_profile (const Cluster *self, guint node); /* NULL without cards */
-double             cluster_gpu_speed (const Cluster *self, guint gpu);    /* 1, or what slow_gpus left */
+double             cluster_gpu_speed (const Cluster *self, guint gpu);    /* 1, or what slow_gpus left: not in the capacities */
 const char        *cluster_title (const Cluster *self); /* "4 nodes x 8 a40-48, nvlink-pairs, 1 ib-edr-100" */
 
 guint                  cluster_n_resources (const Cluster *self);
@@ -109,6 +112,10 @@ typedef enum
   PATH_NET,
 } PathClass;
 
+/*
+ * The links that a transfer crosses, in order; without the GPUs' own HBM and SMs, which are the algorithm's matter. A resource that
+ * it crosses twice is listed twice (host memory that is written and read again).
+ */
 #define ROUTE_MAX 24
 typedef struct
 {
@@ -125,6 +132,9 @@ void cluster_route_gpus (const Cluster *self, guint from, guint to, gint card, R
 void cluster_route_to_host (const Cluster *self, guint gpu, Route *route);
 void cluster_route_from_host (const Cluster *self, guint gpu, Route *route);
 
-/* The card nearest to GPU. */
+/*
+ * The card nearest to GPU: under its PCIe switch, else its socket, else any; GPUs that see the same cards take them in turn.
+ * G_MAXUINT32 without cards.
+ */
 guint cluster_nearest_card (const Cluster *self, guint gpu);
 guint cluster_socket_of_gpu (const Cluster *self, guint gpu);

@@ -4,7 +4,8 @@
  *
  *   hbm_bandwidth: { value: 696 GB/s, source: "NVIDIA A40 datasheet", confidence: datasheet }
  *
- * `extends: ID` takes another profile of the same kind and overrides it. Unknown, duplicate and missing keys are errors.
+ * `extends: ID` takes another profile of the same kind and overrides it; a new value needs its own source and confidence, and
+ * drops the old range. Unknown, duplicate and missing keys are errors.
  */
 #pragma once
 
@@ -108,6 +109,12 @@ const NodeProfile *profile_set_node (ProfileSet *self, const char *id, const Sou
 /* Sorted ids of KIND ("gpu", "link", "node", "cluster"); strv owned by the caller. */
 char **profile_set_list (ProfileSet *self, const char *kind);
 
+/* Path of the profile KIND/ID, or NULL when there is none. Newly allocated. */
+char *profile_set_file (ProfileSet *self, const char *kind, const char *id);
+
+/* Adds "unknown KIND 'ID'" with the nearest id. */
+void profile_set_unknown (ProfileSet *self, const char *kind, const char *id, const SourceMark *mark, DiagList *diags);
+
 /* The figures of a profile for printing (`shardsim hardware a40-48`). */
 typedef struct
 {
@@ -116,5 +123,5 @@ typedef struct
   const Figure *figure;
 } FigureView;
 
-/* All figures of the profile KIND/ID; NULL after diagnostics. Newly allocated array of FigureView. */
+/* All figures of the profile KIND/ID ("gpu", "link", "node"); NULL after diagnostics. Newly allocated array of FigureView. */
 GArray *profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagList *diags);

@@ -1,0 +1,517 @@
+/*
+ * From the words of a scenario to groups of nodes. Three ways to say it: a name ("4 x dgx-a100", a node profile, a profile of
+ * hwprofiles/cluster), a node profile with overrides, or parts on the node profile `generic`.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "cluster/cluster-private.h"
+
+#define GENERIC_NODE "generic"
+#define OPTION(member) G_STRUCT_OFFSET (ClusterOptions, member)
+#define GROUP(member) G_STRUCT_OFFSET (GroupRequest, member)
+
+static const char *const fabrics[] = { "leaf-spine", "rails", NULL };
+static const char *const routings[] = { "spray", NULL };
+
+const OptionSpec cluster_options[] = {
+  { .key = "name",
+    .type = OPTION_STRING,
+    .offset = OPTION (name),
+    .optional = TRUE,
+    .help = "a node profile, a cluster profile, or a shorthand such as '4 x dgx-a100'" },
+  { .key = "nodes",
+    .type = OPTION_INT,
+    .offset = OPTION (nodes),
+    .optional = TRUE,
+    .min = 1,
+    .max = 1e6,
+    .help = "number of nodes" },
+  { .key = "gpus_per_node",
+    .type = OPTION_INT,
+    .offset = OPTION (gpus_per_node),
+    .optional = TRUE,
+    .min = 1,
+    .max = 1024,
+    .help = "GPUs used on a node, its first ones" },
+  { .key = "gpu", .type = OPTION_STRING, .offset = OPTION (gpu), .optional = TRUE, .help = "GPU profile" },
+  { .key = "intra",
+    .type = OPTION_STRING,
+    .offset = OPTION (intra),
+    .optional = TRUE,
+    .help = "link profile between the GPUs of a node" },
+  { .key = "nics",
+    .type = OPTION_INT,
+    .offset = OPTION (nics),
+    .fallback = "-1",
+    .min = -1,
+    .max = 256,
+    .help = "network cards a node; -1 = the node's own" },
+  { .key = "nic",
+    .type = OPTION_STRING,
+    .offset = OPTION (nic),
+    .optional = TRUE,
+    .help = "link profile of a network card" },
+  { .key = "node",
+    .type = OPTION_STRING,
+    .offset = OPTION (node),
+    .optional = TRUE,
+    .help = "node profile whose parts the other options override" },
+  { .key = "fabric",
+    .type = OPTION_ENUM,
+    .choices = fabrics,
+    .offset = OPTION (fabric),
+    .fallback = "leaf-spine",
+    .help = "which leaf a card is cabled to: its node's, or its rail's" },
+  { .key = "routing",
+    .type = OPTION_ENUM,
+    .choices = routings,
+    .offset = OPTION (routing),
+    .fallback = "spray",
+    .help = "how traffic spreads over the spines" },
+  { .key = "leaf_nodes",
+    .type = OPTION_INT,
+    .offset = OPTION (leaf_nodes),
+    .fallback = "0",
+    .min = 0,
+    .max = 1e6,
+    .help = "nodes under one leaf; 0 = all" },
+  { .key = "oversubscription",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_RATIO,
+    .offset = OPTION (oversubscription),
+    .fallback = "1",
+    .min = 1,
+    .max = 1000,
+    .help = "a leaf's downlinks over its uplinks" },
+  { .key = "slow_gpus",
+    .type = OPTION_STRING,
+    .offset = OPTION (slow_gpus),
+    .optional = TRUE,
+    .help = "GPU:fraction of its speed that is left, as in '3:0.8,17:0.5'" },
+  { .key = "dram_bytes",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_BYTES,
+    .offset = OPTION (dram_bytes),
+    .optional = TRUE,
+    .help = "host memory a node; unset = the node's own" },
+  { 0 },
+};
+
+/* An entry of `groups:` in hwprofiles/cluster. */
+static const OptionSpec group_options[] = {
+  { .key = "nodes", .type = OPTION_INT, .offset = GROUP (nodes), .min = 1, .max = 1e6 },
+  { .key = "gpus_per_node",
+    .type = OPTION_INT,
+    .offset = GROUP (gpus_per_node),
+    .optional = TRUE,
+    .min = 1,
+    .max = 1024 },
+  { .key = "nics", .type = OPTION_INT, .offset = GROUP (nics), .fallback = "-1", .min = -1, .max = 256 },
+  { .key = "node", .type = OPTION_STRING, .offset = GROUP (node), .optional = TRUE },
+  { .key = "gpu", .type = OPTION_STRING, .offset = GROUP (gpu), .optional = TRUE },
+  { .key = "intra", .type = OPTION_STRING, .offset = GROUP (intra), .optional = TRUE },
+  { .key = "nic", .type = OPTION_STRING, .offset = GROUP (nic), .optional = TRUE },
+  { .key = "dram_bytes",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_BYTES,
+    .offset = GROUP (dram_bytes),
+    .optional = TRUE },
+  { 0 },
+};
+
+/* Everything that one reading shares. */
+typedef struct
+{
+  Cluster          *cluster;
+  ProfileSet       *profiles;
+  const SourceMark *mark;
+  DiagList         *diags;
+} Reader;
+
+/* ---- one group of nodes ----------------------------------------------------------------------------------------- */
+
+static void
+set_count (NodeGroup *group, Figure *figure, double value)
+{
+  figure->value = figure->low = figure->high = value;
+  figure->confidence = CONFIDENCE_DATASHEET;
+  figure->source = group->override_source;
+}
+
+/* The effective id: what the request names, else the node's own; a diagnostic when there is neither. */
+static char *
+pick_id (Reader *reader, const char *asked, const char *own, const char *key)
+{
+  const char *id = asked != NULL ? asked : own;
+  if (id == NULL)
+    diag_error (reader->diags, reader->mark, NULL, "the cluster has no '%s'", key);
+  return g_strdup (id);
+}
+
+static gboolean
+check_shape (Reader *reader, const NodeGroup *group, const char *node, gboolean generic)
+{
+  gint64 own = (gint64) group->profile.gpus.value;
+  if (group->gpus > own && !generic)
+    diag_error (reader->diags, reader->mark, "give the parts without 'node' to make up a node",
+                "gpus_per_node %u is more than the %" G_GINT64_FORMAT " GPUs of node '%s'", group->gpus, own,
+                node);
+  else if (group->intra->kind == LINK_NONE && group->gpus > 1)
+    diag_error (reader->diags, reader->mark, "name the link between them, such as 'pcie4'",
+                "intra 'none' joins no GPUs, but a node has %u", group->gpus);
+  else if (group->intra->kind == LINK_NETWORK)
+    diag_error (reader->diags, reader->mark, NULL, "intra '%s' is a network card", group->intra->id);
+  else if (group->nic != NULL && group->nic->kind != LINK_NETWORK)
+    diag_error (reader->diags, reader->mark, NULL, "nic '%s' is not a network card", group->nic->id);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* Overrides the cards of a node; `nic: none` and `nics: 0` both mean that it has none. */
+static void
+set_cards (Reader *reader, NodeGroup *group, const GroupRequest *request)
+{
+  const char *id = request->nic != NULL ? request->nic : group->profile.nic;
+  gint64      nics = request->nics >= 0 ? request->nics : (gint64) group->profile.nics.value;
+  gboolean    none = id == NULL || strcmp (id, "none") == 0;
+  if (none && request->nics > 0)
+    diag_error (reader->diags, reader->mark, "name the card with 'nic'", "%u cards of no kind",
+                (guint) request->nics);
+  else if (request->nic != NULL && !none && nics == 0)
+    diag_error (reader->diags, reader->mark, "give their number with 'nics'", "nic '%s' without any cards",
+                id);
+  else
+    {
+      group->nics = none ? 0 : (guint) nics;
+      group->nic_id = g_strdup (group->nics > 0 ? id : NULL);
+      group->profile.nic = group->nic_id;
+      set_count (group, &group->profile.nics, group->nics);
+    }
+}
+
+static gboolean
+load_parts (Reader *reader, NodeGroup *group, const GroupRequest *request)
+{
+  guint errors = diag_list_n_errors (reader->diags);
+  group->gpu_id = pick_id (reader, request->gpu, group->profile.gpu, "gpu");
+  if (group->gpus == 1 && request->intra == NULL && group->profile.intra == NULL)
+    group->intra_id = g_strdup ("none");
+  else
+    group->intra_id = pick_id (reader, request->intra, group->profile.intra, "intra");
+  set_cards (reader, group, request);
+  if (group->gpu_id != NULL)
+    group->gpu = profile_set_gpu (reader->profiles, group->gpu_id, reader->mark, reader->diags);
+  if (group->intra_id != NULL)
+    group->intra = profile_set_link (reader->profiles, group->intra_id, reader->mark, reader->diags);
+  if (group->nic_id != NULL)
+    group->nic = profile_set_link (reader->profiles, group->nic_id, reader->mark, reader->diags);
+  group->profile.gpu = group->gpu_id;
+  group->profile.intra = group->intra_id;
+  return diag_list_n_errors (reader->diags) == errors;
+}
+
+static gboolean
+fill_group (Reader *reader, NodeGroup *group, const GroupRequest *request)
+{
+  gboolean           generic = request->node == NULL;
+  const char        *node = generic ? GENERIC_NODE : request->node;
+  const NodeProfile *profile = profile_set_node (reader->profiles, node, reader->mark, reader->diags);
+  if (profile == NULL)
+    return FALSE;
+  if (generic && request->gpus_per_node == 0)
+    {
+      diag_error (reader->diags, reader->mark, "give 'gpus_per_node', or name a node profile with 'node'",
+                  "the cluster has no 'gpus_per_node'");
+      return FALSE;
+    }
+  group->profile = *profile;
+  group->override_source = g_strdup ("the scenario");
+  group->gpus = request->gpus_per_node > 0 ? (guint) request->gpus_per_node : (guint) profile->gpus.value;
+  if (!load_parts (reader, group, request) || !check_shape (reader, group, node, generic))
+    return FALSE;
+  group->slots = generic ? group->gpus : (guint) profile->gpus.value;
+  group->sockets = (guint) profile->sockets.value;
+  group->switches = (guint) profile->pcie_switches.value;
+  if (group->gpus != (guint) profile->gpus.value)
+    set_count (group, &group->profile.gpus, group->gpus);
+  if (request->dram_bytes > 0)
+    set_count (group, &group->profile.dram_bytes, request->dram_bytes);
+  return TRUE;
+}
+
+static void
+node_group_clear (gpointer data)
+{
+  NodeGroup *self = data;
+  g_free (self->gpu_id);
+  g_free (self->intra_id);
+  g_free (self->nic_id);
+  g_free (self->override_source);
+}
+
+static void
+add_group (Reader *reader, const GroupRequest *request)
+{
+  Cluster  *cluster = reader->cluster;
+  NodeGroup group = { .first_node = cluster->n_nodes, .first_gpu = cluster->n_gpus };
+  if (request->nodes <= 0)
+    diag_error (reader->diags, reader->mark, "give 'nodes', at least 1", "the cluster has no nodes");
+  else if (fill_group (reader, &group, request))
+    {
+      guint64 gpus = cluster->n_gpus + (guint64) request->nodes * group.gpus;
+      group.n_nodes = (guint) request->nodes;
+      if (gpus <= CLUSTER_MAX_GPUS)
+        {
+          g_array_append_val (cluster->groups, group);
+          cluster->n_nodes += group.n_nodes;
+          cluster->n_gpus = (guint) gpus;
+          return;
+        }
+      diag_error (reader->diags, reader->mark, NULL, "the cluster has %" G_GUINT64_FORMAT " GPUs, at most %u",
+                  gpus, CLUSTER_MAX_GPUS);
+    }
+  node_group_clear (&group);
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+/* Splits "4 x dgx-a100" ("4xdgx-a100"); FALSE when TEXT has no such form. */
+static gboolean
+split_shorthand (const char *text, gint64 *nodes, const char **node)
+{
+  char  *end;
+  gint64 n = g_ascii_strtoll (text, &end, 10);
+  if (end == text || !g_ascii_isdigit (text[0]))
+    return FALSE;
+  while (*end == ' ')
+    end++;
+  if (*end != 'x' && *end != '*')
+    return FALSE;
+  end++;
+  while (*end == ' ')
+    end++;
+  *nodes = n;
+  *node = end;
+  return *end != '\0';
+}
+
+static gboolean
+check_alone (Reader *reader, const ClusterOptions *options)
+{
+  const char *extra = options->node != NULL            ? "node"
+                      : options->nodes > 0             ? "nodes"
+                      : options->gpus_per_node > 0     ? "gpus_per_node"
+                      : options->gpu != NULL           ? "gpu"
+                      : options->intra != NULL         ? "intra"
+                      : options->nics >= 0             ? "nics"
+                      : options->nic != NULL           ? "nic"
+                      : options->dram_bytes > 0        ? "dram_bytes"
+                                                       : NULL;
+  if (extra != NULL)
+    diag_error (reader->diags, reader->mark, "a cluster profile says what its nodes are",
+                "'%s' cannot be combined with the cluster profile '%s'", extra, options->name);
+  return extra == NULL;
+}
+
+/* Fabric options that the scenario leaves at their defaults come from the cluster profile. */
+static void
+read_fabric (Reader *reader, const ConfigNode *root, ClusterOptions *fabric)
+{
+  static const char *const ignored[] = { "title", "groups", NULL };
+  static const char *const own[]
+      = { "fabric", "routing", "leaf_nodes", "oversubscription", "slow_gpus", NULL };
+  ClusterOptions defaults = { 0 };
+  ClusterOptions profile = { 0 };
+  option_table_defaults (cluster_options, &defaults);
+  option_table_defaults (cluster_options, &profile);
+  option_load_map (cluster_options, &profile, root, ignored, reader->diags);
+  for (const OptionSpec *spec = cluster_options; spec->key != NULL; spec++)
+    {
+      const ConfigNode *node = config_node_get (root, spec->key);
+      g_autofree char  *fallback = option_format (spec, &defaults);
+      g_autofree char  *asked = option_format (spec, fabric);
+      g_autofree char  *text = option_format (spec, &profile);
+      if (node != NULL && !g_strv_contains (own, spec->key))
+        diag_error (reader->diags, config_node_mark (node), "nodes are listed under 'groups'",
+                    "'%s' does not belong in a cluster profile", spec->key);
+      else if (node != NULL && strcmp (fallback, asked) == 0 && *text != '\0')
+        option_set (spec, fabric, text, config_node_mark (node), reader->diags);
+    }
+  option_table_clear (cluster_options, &defaults);
+  option_table_clear (cluster_options, &profile);
+}
+
+static void
+read_groups (Reader *reader, const ConfigNode *root)
+{
+  const ConfigNode *groups = config_node_get (root, "groups");
+  if (groups == NULL || config_node_kind (groups) != CONFIG_LIST || config_node_length (groups) == 0)
+    {
+      diag_error (reader->diags, config_node_mark (groups != NULL ? groups : root),
+                  "write groups: [{ nodes: 2, node: dgx-a100 }, ...]", "the cluster has no nodes");
+      return;
+    }
+  for (guint i = 0; i < config_node_length (groups); i++)
+    {
+      const ConfigNode *item = config_node_item (groups, i);
+      GroupRequest      request = { 0 };
+      Reader            inner = *reader;
+      inner.mark = config_node_mark (item);
+      option_table_defaults (group_options, &request);
+      if (config_node_expect (item, CONFIG_MAP, reader->diags)
+          && option_load_map (group_options, &request, item, NULL, reader->diags))
+        add_group (&inner, &request);
+      option_table_clear (group_options, &request);
+    }
+}
+
+static char *
+resolve_cluster (const char *name, gpointer user)
+{
+  return profile_set_file (user, "cluster", name);
+}
+
+static void
+read_profile (Reader *reader, const char *file, ClusterOptions *options)
+{
+  g_autoptr (ConfigDoc) doc = config_load_extended (file, resolve_cluster, reader->profiles, reader->diags);
+  if (doc == NULL || !config_node_expect (config_doc_root (doc), CONFIG_MAP, reader->diags))
+    return;
+  read_fabric (reader, config_doc_root (doc), options);
+  read_groups (reader, config_doc_root (doc));
+}
+
+/* Neither a node nor a cluster profile: names of both kinds are worth suggesting. */
+static void
+unknown_name (Reader *reader, const char *name)
+{
+  g_auto (GStrv) nodes = profile_set_list (reader->profiles, "node");
+  g_auto (GStrv) clusters = profile_set_list (reader->profiles, "cluster");
+  g_autoptr (GPtrArray) all = g_ptr_array_new ();
+  for (guint i = 0; nodes[i] != NULL; i++)
+    g_ptr_array_add (all, nodes[i]);
+  for (guint i = 0; clusters[i] != NULL; i++)
+    g_ptr_array_add (all, clusters[i]);
+  g_ptr_array_add (all, NULL);
+  g_autofree char *hint = suggest_hint (name, (const char *const *) all->pdata);
+  diag_error (reader->diags, reader->mark, hint, "unknown cluster or node '%s'", name);
+}
+
+static void
+read_nodes (Reader *reader, const ClusterOptions *options, gint64 nodes, const char *node)
+{
+  const GroupRequest request = {
+    .nodes = nodes,
+    .gpus_per_node = options->gpus_per_node,
+    .nics = options->nics,
+    .node = (char *) node,
+    .gpu = options->gpu,
+    .intra = options->intra,
+    .nic = options->nic,
+    .dram_bytes = options->dram_bytes,
+  };
+  add_group (reader, &request);
+}
+
+static void
+read_name (Reader *reader, ClusterOptions *options)
+{
+  gint64           nodes = 0;
+  const char      *node = options->name;
+  g_autofree char *file = profile_set_file (reader->profiles, "cluster", options->name);
+  if (file != NULL)
+    {
+      if (check_alone (reader, options))
+        read_profile (reader, file, options);
+      return;
+    }
+  gboolean         shorthand = split_shorthand (options->name, &nodes, &node);
+  g_autofree char *node_file = profile_set_file (reader->profiles, "node", node);
+  if (node_file == NULL)
+    unknown_name (reader, node);
+  else if (options->node != NULL)
+    diag_error (reader->diags, reader->mark, NULL, "both 'name' and 'node' name a node");
+  else if (shorthand && options->nodes > 0)
+    diag_error (reader->diags, reader->mark, NULL, "both 'name' and 'nodes' give the number of nodes");
+  else
+    read_nodes (reader, options, shorthand ? nodes : MAX (options->nodes, 1), node);
+}
+
+/* ---- the rest --------------------------------------------------------------------------------------------------- */
+
+/* One "3:0.8"; FALSE when it is malformed or names no GPU of the cluster. */
+static gboolean
+read_slow_gpu (Cluster *cluster, const char *text)
+{
+  char   *end;
+  guint64 gpu = g_ascii_strtoull (text, &end, 10);
+  if (!g_ascii_isdigit (text[0]) || *end != ':' || gpu >= cluster->n_gpus)
+    return FALSE;
+  const char *number = end + 1;
+  double      speed = g_ascii_strtod (number, &end);
+  if (end == number || *end != '\0' || !(speed > 0) || speed > 1)
+    return FALSE;
+  cluster->speeds[gpu] = (float) speed;
+  return TRUE;
+}
+
+static void
+read_slow_gpus (Reader *reader, const char *text)
+{
+  Cluster *cluster = reader->cluster;
+  g_auto (GStrv) items = g_strsplit (text, ",", -1);
+  cluster->speeds = g_new (float, cluster->n_gpus);
+  for (guint i = 0; i < cluster->n_gpus; i++)
+    cluster->speeds[i] = 1;
+  for (guint i = 0; items[i] != NULL; i++)
+    if (!read_slow_gpu (cluster, g_strstrip (items[i])))
+      diag_error (reader->diags, reader->mark,
+                  "write GPU:fraction with a GPU of the cluster and a fraction above 0 up to 1, as in '3:0.8'",
+                  "bad entry '%s' in 'slow_gpus'", items[i]);
+}
+
+static void
+check_network (Reader *reader, const ClusterOptions *options)
+{
+  Cluster *cluster = reader->cluster;
+  for (guint i = 0; cluster->n_nodes > 1 && i < cluster->groups->len; i++)
+    if (g_array_index (cluster->groups, NodeGroup, i).nics == 0)
+      {
+        diag_error (reader->diags, reader->mark, "give 'nics' and 'nic'", "%u nodes without a network card",
+                    cluster->n_nodes);
+        break;
+      }
+  if (options->oversubscription > 1 && options->leaf_nodes == 0 && options->fabric == FABRIC_LEAF_SPINE)
+    diag_error (reader->diags, reader->mark, "give 'leaf_nodes', the nodes under one leaf",
+                "oversubscription without leaves");
+}
+
+gboolean
+cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *profiles, const SourceMark *mark,
+                      DiagList *diags)
+{
+  Reader         reader = { self, profiles, mark, diags };
+  guint          errors = diag_list_n_errors (diags);
+  ClusterOptions effective = { 0 };
+  option_table_copy (cluster_options, options, &effective);
+  self->groups = g_array_new (FALSE, FALSE, sizeof (NodeGroup));
+  g_array_set_clear_func (self->groups, node_group_clear);
+  if (effective.name != NULL)
+    read_name (&reader, &effective);
+  else
+    read_nodes (&reader, &effective, effective.nodes, effective.node);
+  if (diag_list_n_errors (diags) == errors)
+    {
+      check_network (&reader, &effective);
+      if (effective.slow_gpus != NULL)
+        read_slow_gpus (&reader, effective.slow_gpus);
+    }
+  self->fabric = (ClusterFabric) effective.fabric;
+  self->leaf_nodes = (guint) effective.leaf_nodes;
+  self->oversubscription = MAX (effective.oversubscription, 1);
+  option_table_clear (cluster_options, &effective);
+  return diag_list_n_errors (diags) == errors;
+}

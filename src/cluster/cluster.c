@@ -1,0 +1,516 @@
+#include "cluster/cluster.h"
+
+#include <string.h>
+
+#include "cluster/cluster-private.h"
+
+/* ---- layout of one node ----------------------------------------------------------------------------------------- */
+
+static gboolean
+has_mesh (const NodeGroup *group)
+{
+  return group->intra->kind == LINK_MESH;
+}
+
+/* How many resources of KIND a node has. Mesh: one an ordered pair; pairs: one a GPU that has a partner. */
+static guint
+count_kind (const NodeGroup *group, ResourceKind kind)
+{
+  const guint g = group->gpus;
+  switch (kind)
+    {
+    case RESOURCE_SM:
+    case RESOURCE_HBM:
+    case RESOURCE_PCIE_UP:
+    case RESOURCE_PCIE_DOWN:
+      return g;
+    case RESOURCE_SWITCH_UP:
+    case RESOURCE_SWITCH_DOWN:
+      return group->switches;
+    case RESOURCE_SOCKET_LINK:
+      return group->sockets * (group->sockets - 1);
+    case RESOURCE_DRAM:
+      return group->sockets;
+    case RESOURCE_CORES:
+      return 1;
+    case RESOURCE_NVLINK_OUT:
+    case RESOURCE_NVLINK_IN:
+      return group->intra->kind == LINK_SWITCH ? g : 0;
+    case RESOURCE_NVLINK_PAIR:
+      return has_mesh (group) ? g * (g - 1) : group->intra->kind == LINK_PAIRS ? g & ~1u : 0;
+    case RESOURCE_NIC_TX:
+    case RESOURCE_NIC_RX:
+      return group->nics;
+    case RESOURCE_NVME_READ:
+    case RESOURCE_NVME_WRITE:
+      return group->profile.nvme_bytes.value > 0 ? 1 : 0;
+    case RESOURCE_LEAF_UP:
+    case RESOURCE_LEAF_DOWN:
+    case RESOURCE_N_KINDS:
+      break;
+    }
+  return 0;
+}
+
+/* What the GPUs' own NVLink ports allow: a switch link is the smaller of the two, a mesh shares them out evenly. */
+static double
+nvlink_capacity (const NodeGroup *group)
+{
+  const double link = group->intra->bandwidth.value;
+  const double limit = group->gpu->nvlink_limit.value;
+  const guint  peers = has_mesh (group) ? group->gpus - 1 : 1;
+  return limit > 0 ? MIN (link, limit / peers) : link;
+}
+
+/* Peer-to-peer over PCIe names the generation of the slots, which the card may exceed. */
+static double
+host_link_capacity (const NodeGroup *group)
+{
+  const double own = group->gpu->host_link.value;
+  if (group->intra->kind == LINK_PCIE || group->intra->kind == LINK_HOST)
+    return MIN (own, group->intra->bandwidth.value);
+  return own;
+}
+
+static double
+capacity_of (const NodeGroup *group, ResourceKind kind)
+{
+  switch (kind)
+    {
+    case RESOURCE_SM:
+      return group->gpu->sms.value;
+    case RESOURCE_HBM:
+      return group->gpu->hbm_bandwidth.value;
+    case RESOURCE_PCIE_UP:
+    case RESOURCE_PCIE_DOWN:
+      return host_link_capacity (group);
+    case RESOURCE_SWITCH_UP:
+    case RESOURCE_SWITCH_DOWN:
+      return group->profile.pcie_uplink.value;
+    case RESOURCE_SOCKET_LINK:
+      return group->profile.socket_link.value;
+    case RESOURCE_DRAM:
+      return group->profile.dram_bandwidth.value;
+    case RESOURCE_CORES:
+      return group->profile.cores.value;
+    case RESOURCE_NVLINK_OUT:
+    case RESOURCE_NVLINK_IN:
+    case RESOURCE_NVLINK_PAIR:
+      return nvlink_capacity (group);
+    case RESOURCE_NIC_TX:
+    case RESOURCE_NIC_RX:
+      return group->nic->bandwidth.value;
+    case RESOURCE_NVME_READ:
+      return group->profile.nvme_read.value;
+    case RESOURCE_NVME_WRITE:
+      return group->profile.nvme_write.value;
+    case RESOURCE_LEAF_UP:
+    case RESOURCE_LEAF_DOWN:
+    case RESOURCE_N_KINDS:
+      break;
+    }
+  g_assert_not_reached ();
+}
+
+/* PCIe carries packets with the same overhead whoever sends them, so where no link profile measured it the copy engine's does. */
+static double
+efficiency_of (const NodeGroup *group, ResourceKind kind)
+{
+  switch (kind)
+    {
+    case RESOURCE_HBM:
+      return group->gpu->stream_efficiency.value;
+    case RESOURCE_PCIE_UP:
+    case RESOURCE_PCIE_DOWN:
+    case RESOURCE_SWITCH_UP:
+    case RESOURCE_SWITCH_DOWN:
+      if (group->intra->kind == LINK_PCIE || group->intra->kind == LINK_HOST)
+        return group->intra->efficiency.value;
+      return group->gpu->host_copy_efficiency.value;
+    case RESOURCE_NVLINK_OUT:
+    case RESOURCE_NVLINK_IN:
+    case RESOURCE_NVLINK_PAIR:
+      return group->intra->efficiency.value;
+    case RESOURCE_NIC_TX:
+    case RESOURCE_NIC_RX:
+      return group->nic->efficiency.value;
+    default:
+      return 1;
+    }
+}
+
+static void
+lay_out_group (NodeGroup *group, guint64 *n_resources)
+{
+  guint n = 0;
+  for (guint kind = 0; kind < RESOURCE_N_KINDS; kind++)
+    {
+      group->offset[kind] = n;
+      group->count[kind] = count_kind (group, (ResourceKind) kind);
+      n += group->count[kind];
+    }
+  group->n_resources = n;
+  group->first_resource = (guint) *n_resources;
+  *n_resources += (guint64) n * group->n_nodes;
+}
+
+static void
+fill_node (ClusterResource *out, const NodeGroup *group, guint node)
+{
+  for (guint kind = 0; kind < RESOURCE_N_KINDS; kind++)
+    if (group->count[kind] > 0)
+      {
+        ClusterResource resource = { .kind = (ResourceKind) kind, .node = node };
+        resource.capacity = capacity_of (group, resource.kind);
+        resource.efficiency = efficiency_of (group, resource.kind);
+        for (resource.index = 0; resource.index < group->count[kind]; resource.index++)
+          *out++ = resource;
+      }
+}
+
+/* ---- leaves ----------------------------------------------------------------------------------------------------- */
+
+/* One non-blocking switch over everything needs no resources of its own: the cards are the limit. */
+static guint64
+lay_out_leaves (Cluster *self, guint64 first)
+{
+  const guint nodes = self->leaf_nodes > 0 ? self->leaf_nodes : self->n_nodes;
+  self->leaf_nodes = nodes;
+  self->rails = 1;
+  if (self->fabric == FABRIC_RAILS)
+    for (guint i = 0; i < self->groups->len; i++)
+      self->rails = MAX (self->rails, g_array_index (self->groups, NodeGroup, i).nics);
+  self->leaves = (self->n_nodes + nodes - 1) / nodes;
+  if (self->leaves * self->rails == 1)
+    {
+      self->leaves = 0;
+      return 0;
+    }
+  self->first_leaf_up = (guint) first;
+  self->first_leaf_down = (guint) first + self->leaves * self->rails;
+  return 2ull * self->leaves * self->rails;
+}
+
+guint
+cluster_leaf_of (const Cluster *self, guint node, guint card)
+{
+  const guint rail = self->fabric == FABRIC_RAILS ? card % self->rails : 0;
+  return rail * self->leaves + node / self->leaf_nodes;
+}
+
+static void
+fill_leaf (ClusterResource *resource, ResourceKind kind, guint leaf)
+{
+  resource->kind = kind;
+  resource->node = G_MAXUINT32;
+  resource->index = leaf;
+}
+
+/* A leaf's uplinks: what its cards could send, over the oversubscription; its efficiency is its cards'. */
+static void
+fill_leaves (Cluster *self)
+{
+  const guint n = self->leaves * self->rails;
+  for (guint leaf = 0; leaf < n; leaf++)
+    {
+      fill_leaf (&self->resources[self->first_leaf_up + leaf], RESOURCE_LEAF_UP, leaf);
+      fill_leaf (&self->resources[self->first_leaf_down + leaf], RESOURCE_LEAF_DOWN, leaf);
+    }
+  for (guint node = 0; n > 0 && node < self->n_nodes; node++)
+    {
+      const NodeGroup *group = cluster_group_of_node (self, node);
+      for (guint card = 0; card < group->nics; card++)
+        {
+          const guint      leaf = cluster_leaf_of (self, node, card);
+          ClusterResource *up = &self->resources[self->first_leaf_up + leaf];
+          up->capacity += group->nic->bandwidth.value / self->oversubscription;
+          up->efficiency = up->efficiency > 0 ? MIN (up->efficiency, group->nic->efficiency.value)
+                                              : group->nic->efficiency.value;
+        }
+    }
+  for (guint leaf = 0; leaf < n; leaf++)
+    {
+      const ClusterResource *up = &self->resources[self->first_leaf_up + leaf];
+      ClusterResource       *down = &self->resources[self->first_leaf_down + leaf];
+      down->capacity = up->capacity;
+      down->efficiency = up->efficiency;
+    }
+}
+
+/* ---- the cluster ------------------------------------------------------------------------------------------------ */
+
+static void
+write_title (Cluster *self)
+{
+  g_autoptr (GString) title = g_string_new (NULL);
+  for (guint i = 0; i < self->groups->len; i++)
+    {
+      const NodeGroup *group = &g_array_index (self->groups, NodeGroup, i);
+      g_string_append_printf (title, "%s%u %s x %u %s, %s", i > 0 ? " + " : "", group->n_nodes,
+                              group->n_nodes == 1 ? "node" : "nodes", group->gpus, group->gpu->id,
+                              group->intra->id);
+      if (group->nics > 0)
+        g_string_append_printf (title, ", %u %s", group->nics, group->nic->id);
+    }
+  self->title = g_string_free (g_steal_pointer (&title), FALSE);
+}
+
+static void
+build (Cluster *self, guint64 n_resources)
+{
+  self->n_resources = (guint) n_resources;
+  self->resources = g_new0 (ClusterResource, n_resources);
+  for (guint i = 0; i < self->groups->len; i++)
+    {
+      const NodeGroup *group = &g_array_index (self->groups, NodeGroup, i);
+      for (guint n = 0; n < group->n_nodes; n++)
+        fill_node (self->resources + group->first_resource + (gsize) n * group->n_resources, group,
+                   group->first_node + n);
+    }
+  fill_leaves (self);
+  write_title (self);
+}
+
+Cluster *
+cluster_new (const ClusterOptions *options, ProfileSet *profiles, const SourceMark *mark, DiagList *diags)
+{
+  g_autoptr (Cluster) self = g_new0 (Cluster, 1);
+  guint64 n_resources = 0;
+  if (!cluster_read_options (self, options, profiles, mark, diags))
+    return NULL;
+  for (guint i = 0; i < self->groups->len; i++)
+    lay_out_group (&g_array_index (self->groups, NodeGroup, i), &n_resources);
+  n_resources += lay_out_leaves (self, n_resources);
+  if (n_resources > CLUSTER_MAX_RESOURCES)
+    {
+      diag_error (diags, mark, NULL, "the cluster has %" G_GUINT64_FORMAT " links and devices, at most %u",
+                  n_resources, CLUSTER_MAX_RESOURCES);
+      return NULL;
+    }
+  build (self, n_resources);
+  return g_steal_pointer (&self);
+}
+
+void
+cluster_free (Cluster *self)
+{
+  if (self->groups != NULL)
+    g_array_unref (self->groups);
+  g_free (self->resources);
+  g_free (self->speeds);
+  g_free (self->title);
+  g_free (self);
+}
+
+/* ---- lookups ---------------------------------------------------------------------------------------------------- */
+
+const NodeGroup *
+cluster_group_of_node (const Cluster *self, guint node)
+{
+  const NodeGroup *group = &g_array_index (self->groups, NodeGroup, 0);
+  g_assert (node < self->n_nodes);
+  while (node - group->first_node >= group->n_nodes)
+    group++;
+  return group;
+}
+
+static const NodeGroup *
+group_of_gpu (const Cluster *self, guint gpu)
+{
+  const NodeGroup *group = &g_array_index (self->groups, NodeGroup, 0);
+  g_assert (gpu < self->n_gpus);
+  while (gpu - group->first_gpu >= group->n_nodes * group->gpus)
+    group++;
+  return group;
+}
+
+guint
+cluster_n_nodes (const Cluster *self)
+{
+  return self->n_nodes;
+}
+
+guint
+cluster_n_gpus (const Cluster *self)
+{
+  return self->n_gpus;
+}
+
+guint
+cluster_gpus_of_node (const Cluster *self, guint node)
+{
+  return cluster_group_of_node (self, node)->gpus;
+}
+
+guint
+cluster_node_of_gpu (const Cluster *self, guint gpu)
+{
+  const NodeGroup *group = group_of_gpu (self, gpu);
+  return group->first_node + (gpu - group->first_gpu) / group->gpus;
+}
+
+guint
+cluster_first_gpu (const Cluster *self, guint node)
+{
+  const NodeGroup *group = cluster_group_of_node (self, node);
+  return group->first_gpu + (node - group->first_node) * group->gpus;
+}
+
+guint
+cluster_nics_of_node (const Cluster *self, guint node)
+{
+  return cluster_group_of_node (self, node)->nics;
+}
+
+gboolean
+cluster_is_uniform (const Cluster *self)
+{
+  return self->groups->len == 1;
+}
+
+const GpuProfile *
+cluster_gpu_profile (const Cluster *self, guint gpu)
+{
+  return group_of_gpu (self, gpu)->gpu;
+}
+
+const NodeProfile *
+cluster_node_profile (const Cluster *self, guint node)
+{
+  return &cluster_group_of_node (self, node)->profile;
+}
+
+const LinkProfile *
+cluster_intra_profile (const Cluster *self, guint node)
+{
+  return cluster_group_of_node (self, node)->intra;
+}
+
+const LinkProfile *
+cluster_nic_profile (const Cluster *self, guint node)
+{
+  return cluster_group_of_node (self, node)->nic;
+}
+
+double
+cluster_gpu_speed (const Cluster *self, guint gpu)
+{
+  g_assert (gpu < self->n_gpus);
+  return self->speeds != NULL ? self->speeds[gpu] : 1;
+}
+
+const char *
+cluster_title (const Cluster *self)
+{
+  return self->title;
+}
+
+guint
+cluster_n_resources (const Cluster *self)
+{
+  return self->n_resources;
+}
+
+const ClusterResource *
+cluster_resource (const Cluster *self, guint id)
+{
+  g_assert (id < self->n_resources);
+  return &self->resources[id];
+}
+
+guint
+cluster_node_resource (const Cluster *self, guint node, ResourceKind kind, guint index)
+{
+  const NodeGroup *group = cluster_group_of_node (self, node);
+  if (index >= group->count[kind])
+    return NO_RESOURCE;
+  return group->first_resource + (node - group->first_node) * group->n_resources + group->offset[kind]
+         + index;
+}
+
+static gboolean
+kind_is_of_gpu (ResourceKind kind)
+{
+  return kind == RESOURCE_SM || kind == RESOURCE_HBM || kind == RESOURCE_PCIE_UP
+         || kind == RESOURCE_PCIE_DOWN || kind == RESOURCE_NVLINK_OUT || kind == RESOURCE_NVLINK_IN;
+}
+
+guint
+cluster_gpu_resource (const Cluster *self, guint gpu, ResourceKind kind)
+{
+  const guint node = cluster_node_of_gpu (self, gpu);
+  if (!kind_is_of_gpu (kind))
+    return NO_RESOURCE;
+  return cluster_node_resource (self, node, kind, gpu - cluster_first_gpu (self, node));
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+/* The part and, behind the dot, what of it: "gpu" + index + ".sm". */
+typedef struct
+{
+  const char *name, *part, *what;
+} KindName;
+
+static const KindName kind_names[RESOURCE_N_KINDS] = {
+  [RESOURCE_SM] = { "sm", "gpu", "sm" },
+  [RESOURCE_HBM] = { "hbm", "gpu", "hbm" },
+  [RESOURCE_PCIE_UP] = { "pcie.up", "gpu", "pcie.up" },
+  [RESOURCE_PCIE_DOWN] = { "pcie.down", "gpu", "pcie.down" },
+  [RESOURCE_SWITCH_UP] = { "switch.up", "switch", "up" },
+  [RESOURCE_SWITCH_DOWN] = { "switch.down", "switch", "down" },
+  [RESOURCE_SOCKET_LINK] = { "socket.link", "socket", "link" },
+  [RESOURCE_DRAM] = { "dram", "socket", "dram" },
+  [RESOURCE_CORES] = { "cores", "host", "cores" },
+  [RESOURCE_NVLINK_OUT] = { "nvlink.out", "gpu", "nvlink.out" },
+  [RESOURCE_NVLINK_IN] = { "nvlink.in", "gpu", "nvlink.in" },
+  [RESOURCE_NVLINK_PAIR] = { "nvlink", "gpu", "nvlink" },
+  [RESOURCE_NIC_TX] = { "nic.tx", "nic", "tx" },
+  [RESOURCE_NIC_RX] = { "nic.rx", "nic", "rx" },
+  [RESOURCE_LEAF_UP] = { "leaf.up", "leaf", "up" },
+  [RESOURCE_LEAF_DOWN] = { "leaf.down", "leaf", "down" },
+  [RESOURCE_NVME_READ] = { "nvme.read", "nvme", "read" },
+  [RESOURCE_NVME_WRITE] = { "nvme.write", "nvme", "write" },
+};
+
+const char *
+resource_kind_name (ResourceKind kind)
+{
+  g_assert (kind < RESOURCE_N_KINDS);
+  return kind_names[kind].name;
+}
+
+/* Ordered pairs (a, b) of n ends are numbered a * (n - 1) + b, less one for b > a. */
+static guint
+pair_second (guint index, guint n)
+{
+  const guint a = index / (n - 1), rest = index % (n - 1);
+  return rest < a ? rest : rest + 1;
+}
+
+static char *
+name_pair (const ClusterResource *resource, const char *part, const char *what, guint from, guint to)
+{
+  return g_strdup_printf ("node%u.%s%u.%s%u", resource->node, part, from, what, to);
+}
+
+char *
+cluster_resource_name (const Cluster *self, guint id)
+{
+  const ClusterResource *resource = cluster_resource (self, id);
+  const KindName        *name = &kind_names[resource->kind];
+  const guint            i = resource->index;
+  if (resource->node == G_MAXUINT32)
+    return g_strdup_printf ("%s%u.%s", name->part, i, name->what);
+  const NodeGroup *group = cluster_group_of_node (self, resource->node);
+  const guint      s = group->sockets, g = group->gpus;
+  if (resource->kind == RESOURCE_SOCKET_LINK)
+    return name_pair (resource, "socket", "to", i / (s - 1), pair_second (i, s));
+  if (resource->kind == RESOURCE_NVLINK_PAIR)
+    return has_mesh (group) ? name_pair (resource, "gpu", "nvlink.to", i / (g - 1), pair_second (i, g))
+                            : name_pair (resource, "gpu", "nvlink.to", i, i ^ 1);
+  if (resource->kind == RESOURCE_CORES || resource->kind == RESOURCE_NVME_READ
+      || resource->kind == RESOURCE_NVME_WRITE)
+    return g_strdup_printf ("node%u.%s", resource->node, name->name);
+  return g_strdup_printf ("node%u.%s%u.%s", resource->node, name->part, i, name->what);
+}

@@ -1,0 +1,171 @@
+#include "cluster/profile-tables.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/suggest.h"
+
+/* Bounds are there to catch a wrong unit or a slipped zero, not to judge hardware. */
+#define GPU(member) G_STRUCT_OFFSET (GpuProfile, member)
+#define LINK(member) G_STRUCT_OFFSET (LinkProfile, member)
+#define NODE(member) G_STRUCT_OFFSET (NodeProfile, member)
+#define REQUIRED NAN
+
+static const char *const architectures[]
+    = { "volta", "turing", "ampere", "ada", "hopper", "blackwell", "cdna2", "cdna3", "cdna4", NULL };
+
+static const char *const link_kinds[]
+    = { "none", "switch", "mesh", "pairs", "pcie", "host", "network", NULL };
+
+static const OptionSpec gpu_scalars[] = {
+  { .key = "title", .type = OPTION_STRING, .offset = GPU (title), .help = "what it is" },
+  { .key = "architecture", .type = OPTION_STRING, .offset = GPU (architecture), .help = "generation" },
+  { .key = "bf16", .type = OPTION_BOOL, .offset = GPU (bf16), .help = "has bf16 matrix units" },
+  { 0 },
+};
+
+static const FigureSpec gpu_figures[] = {
+  { "matmul_16bit", QUANTITY_COMPUTE, GPU (matmul_16bit), REQUIRED, 1e12, 1e17 },
+  { "matmul_fp32", QUANTITY_COMPUTE, GPU (matmul_fp32), REQUIRED, 1e11, 1e16 },
+  { "mfu_base", QUANTITY_COMPUTE, GPU (mfu_base), 0, 1e12, 1e17 },
+  { "sms", QUANTITY_COUNT, GPU (sms), REQUIRED, 1, 4096 },
+  { "hbm_bandwidth", QUANTITY_BANDWIDTH, GPU (hbm_bandwidth), REQUIRED, 1e10, 1e14 },
+  { "hbm_bytes", QUANTITY_BYTES, GPU (hbm_bytes), REQUIRED, 1e9, 1e13 },
+  { "runtime_bytes", QUANTITY_BYTES, GPU (runtime_bytes), REQUIRED, 0, 2e10 },
+  { "host_link", QUANTITY_BANDWIDTH, GPU (host_link), REQUIRED, 1e8, 1e13 },
+  { "host_copy_efficiency", QUANTITY_RATIO, GPU (host_copy_efficiency), REQUIRED, 0.05, 1 },
+  { "nvlink_limit", QUANTITY_BANDWIDTH, GPU (nvlink_limit), 0, 1e9, 1e13 },
+  { "matmul_efficiency", QUANTITY_RATIO, GPU (matmul_efficiency), REQUIRED, 0.05, 1.2 },
+  { "stream_efficiency", QUANTITY_RATIO, GPU (stream_efficiency), REQUIRED, 0.05, 1 },
+  { "attention_efficiency", QUANTITY_RATIO, GPU (attention_efficiency), REQUIRED, 0.02, 1.2 },
+  { "attention_backward_efficiency", QUANTITY_RATIO, GPU (attention_backward_efficiency), REQUIRED, 0.02,
+    1.2 },
+  { "tile_m", QUANTITY_COUNT, GPU (tile_m), REQUIRED, 8, 1024 },
+  { "tile_n", QUANTITY_COUNT, GPU (tile_n), REQUIRED, 8, 1024 },
+  { "kernel_latency", QUANTITY_TIME, GPU (kernel_latency), REQUIRED, 0, 1e-3 },
+  { 0 },
+};
+
+static const OptionSpec link_scalars[] = {
+  { .key = "title", .type = OPTION_STRING, .offset = LINK (title), .help = "what it is" },
+  { .key = "kind", .type = OPTION_ENUM, .choices = link_kinds, .offset = LINK (kind), .help = "shape" },
+  { .key = "technology", .type = OPTION_STRING, .offset = LINK (technology), .help = "family" },
+  { .key = "gpu_direct",
+    .type = OPTION_BOOL,
+    .offset = LINK (gpu_direct),
+    .fallback = "false",
+    .help = "the card reads GPU memory" },
+  { 0 },
+};
+
+static const FigureSpec link_figures[] = {
+  { "bandwidth", QUANTITY_BANDWIDTH, LINK (bandwidth), 0, 1e5, 1e13 }, /* required but for 'none' */
+  { "efficiency", QUANTITY_RATIO, LINK (efficiency), 1, 0.01, 1 },
+  { "latency", QUANTITY_TIME, LINK (latency), 0, 0, 10 },
+  { 0 },
+};
+
+/* Without GPUs, a link or cards of its own, a node profile serves clusters given by parts. */
+static const OptionSpec node_scalars[] = {
+  { .key = "title", .type = OPTION_STRING, .offset = NODE (title), .help = "what it is" },
+  { .key = "gpu", .type = OPTION_STRING, .offset = NODE (gpu), .optional = TRUE, .help = "GPU id" },
+  { .key = "intra", .type = OPTION_STRING, .offset = NODE (intra), .optional = TRUE, .help = "link id" },
+  { .key = "nic", .type = OPTION_STRING, .offset = NODE (nic), .optional = TRUE, .help = "card id" },
+  { 0 },
+};
+
+static const FigureSpec node_figures[] = {
+  { "gpus", QUANTITY_COUNT, NODE (gpus), REQUIRED, 1, 1024 },
+  { "nics", QUANTITY_COUNT, NODE (nics), REQUIRED, 0, 256 },
+  { "sockets", QUANTITY_COUNT, NODE (sockets), REQUIRED, 1, 64 },
+  { "pcie_switches", QUANTITY_COUNT, NODE (pcie_switches), REQUIRED, 0, 256 },
+  { "pcie_uplink", QUANTITY_BANDWIDTH, NODE (pcie_uplink), 0, 1e9, 1e13 },
+  { "socket_link", QUANTITY_BANDWIDTH, NODE (socket_link), 0, 1e9, 1e13 },
+  { "dram_bandwidth", QUANTITY_BANDWIDTH, NODE (dram_bandwidth), REQUIRED, 1e9, 1e13 },
+  { "dram_bytes", QUANTITY_BYTES, NODE (dram_bytes), REQUIRED, 1e9, 1e15 },
+  { "cores", QUANTITY_COUNT, NODE (cores), REQUIRED, 1, 65536 },
+  { "cpu_adam_rate", QUANTITY_COUNT, NODE (cpu_adam_rate), 0, 1e6, 1e13 },
+  { "nvme_read", QUANTITY_BANDWIDTH, NODE (nvme_read), 0, 1e7, 1e13 },
+  { "nvme_write", QUANTITY_BANDWIDTH, NODE (nvme_write), 0, 1e7, 1e13 },
+  { "nvme_bytes", QUANTITY_BYTES, NODE (nvme_bytes), 0, 1e9, 1e16 },
+  { "issue_eager", QUANTITY_TIME, NODE (issue_eager), REQUIRED, 1e-7, 1e-2 },
+  { "issue_compiled", QUANTITY_TIME, NODE (issue_compiled), REQUIRED, 1e-7, 1e-2 },
+  { "issue_collective", QUANTITY_TIME, NODE (issue_collective), REQUIRED, 1e-7, 1e-2 },
+  { "issue_hook", QUANTITY_TIME, NODE (issue_hook), REQUIRED, 1e-7, 1e-2 },
+  { 0 },
+};
+
+/* ---- what a table cannot say ------------------------------------------------------------------------------------ */
+
+static const SourceMark *
+mark_of (const ConfigNode *root, const char *key)
+{
+  const ConfigNode *node = config_node_get (root, key);
+  return config_node_mark (node != NULL ? node : root);
+}
+
+static void
+gpu_check (gpointer profile, const ConfigNode *root, DiagList *diags)
+{
+  GpuProfile *gpu = profile;
+  if (gpu->architecture != NULL && !g_strv_contains (architectures, gpu->architecture))
+    {
+      g_autofree char *hint = suggest_hint (gpu->architecture, architectures);
+      diag_error (diags, mark_of (root, "architecture"), hint, "unknown architecture '%s'",
+                  gpu->architecture);
+    }
+  if (gpu->mfu_base.value == 0) /* not given: MFU is quoted on the datasheet's rate */
+    {
+      g_free (gpu->mfu_base.source);
+      gpu->mfu_base = gpu->matmul_16bit;
+      gpu->mfu_base.source = g_strdup (gpu->matmul_16bit.source);
+    }
+}
+
+static void
+link_check (gpointer profile, const ConfigNode *root, DiagList *diags)
+{
+  const LinkProfile *link = profile;
+  if (link->kind == LINK_NONE)
+    return;
+  for (guint i = 0; i < 2; i++)
+    {
+      const char *key = i == 0 ? "bandwidth" : "efficiency";
+      if (config_node_get (root, key) == NULL)
+        diag_error (diags, config_node_mark (root), NULL, "missing '%s'", key);
+    }
+}
+
+static void
+node_check (gpointer profile, const ConfigNode *root, DiagList *diags)
+{
+  const NodeProfile *node = profile;
+  if (node->pcie_switches.value > 0 && node->pcie_uplink.value <= 0)
+    diag_error (diags, mark_of (root, "pcie_switches"), "give 'pcie_uplink', what one switch carries to its socket",
+                "PCIe switches without 'pcie_uplink'");
+  if (node->sockets.value > 1 && node->socket_link.value <= 0)
+    diag_error (diags, mark_of (root, "sockets"), "give 'socket_link', what one socket sends to another",
+                "several sockets without 'socket_link'");
+  if ((node->nvme_read.value > 0) != (node->nvme_write.value > 0)
+      || (node->nvme_read.value > 0) != (node->nvme_bytes.value > 0))
+    diag_error (diags, config_node_mark (root), NULL,
+                "'nvme_read', 'nvme_write' and 'nvme_bytes' belong together");
+}
+
+/* ---- kinds ------------------------------------------------------------------------------------------------------ */
+
+static const ProfileKind gpu_kind = { "gpu", sizeof (GpuProfile), gpu_scalars, gpu_figures, gpu_check };
+static const ProfileKind link_kind = { "link", sizeof (LinkProfile), link_scalars, link_figures, link_check };
+static const ProfileKind node_kind
+    = { "node", sizeof (NodeProfile), node_scalars, node_figures, node_check };
+
+const ProfileKind *const profile_kinds[] = { &gpu_kind, &link_kind, &node_kind, NULL };
+
+const ProfileKind *
+profile_kind_find (const char *name)
+{
+  for (guint i = 0; profile_kinds[i] != NULL; i++)
+    if (strcmp (profile_kinds[i]->name, name) == 0)
+      return profile_kinds[i];
+  return NULL;
+}

@@ -1,0 +1,30 @@
+/* What each kind of hardware profile holds: the tables that drive its loader. Private to the layer. */
+#pragma once
+
+#include "cluster/profile.h"
+
+/* A figure: a map with value, source, confidence and optionally a range. The table ends with a NULL key. */
+typedef struct
+{
+  const char  *key;
+  QuantityKind kind;
+  gsize        offset;
+  double       fallback; /* base unit; NAN: the figure is required */
+  double       min, max; /* inclusive; a value outside is a mistake in the profile */
+} FigureSpec;
+
+/* Files of one folder of hwprofiles/. `scalars` are the plain keys, `figures` the measured and quoted quantities. */
+typedef struct
+{
+  const char       *name; /* of the folder, and the word in messages */
+  gsize             size; /* of the struct that holds one */
+  const OptionSpec *scalars;
+  const FigureSpec *figures;
+  void (*check) (gpointer profile, const ConfigNode *root, DiagList *diags);
+} ProfileKind;
+
+/* NULL-terminated: gpu, link, node. */
+extern const ProfileKind *const profile_kinds[];
+
+/* By name; NULL when there is none. */
+const ProfileKind *profile_kind_find (const char *name);

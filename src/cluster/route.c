@@ -1,0 +1,319 @@
+/* Routes: which links a transfer crosses inside a node (PCIe, NVLink, sockets, host memory) and between nodes. */
+#include "cluster/cluster-private.h"
+
+/* DEVICE i of N hangs under switch i * switches / N in order, or directly under a socket in the same way. */
+static Attachment
+attach (const NodeGroup *group, guint device, guint n)
+{
+  Attachment at = { -1, 0 };
+  if (group->switches > 0)
+    {
+      at.pcie_switch = (gint) ((guint64) device * group->switches / n);
+      at.socket = (guint) at.pcie_switch * group->sockets / group->switches;
+    }
+  else
+    at.socket = (guint) ((guint64) device * group->sockets / n);
+  return at;
+}
+
+Attachment
+cluster_attach_gpu (const NodeGroup *group, guint local)
+{
+  return attach (group, local, group->slots);
+}
+
+Attachment
+cluster_attach_card (const NodeGroup *group, guint card)
+{
+  return attach (group, card, group->nics);
+}
+
+/* ---- building --------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+  const Cluster   *cluster;
+  const NodeGroup *group;
+  guint            node;
+  Route           *route;
+} Walk;
+
+static void
+walk_add (Walk *walk, guint id)
+{
+  g_assert (id != NO_RESOURCE && walk->route->n < ROUTE_MAX);
+  walk->route->resources[walk->route->n++] = id;
+}
+
+static void
+walk_over (Walk *walk, ResourceKind kind, guint index)
+{
+  walk_add (walk, cluster_node_resource (walk->cluster, walk->node, kind, index));
+}
+
+static void
+walk_enter (Walk *walk, guint node)
+{
+  walk->node = node;
+  walk->group = cluster_group_of_node (walk->cluster, node);
+}
+
+static void
+widen (Walk *walk, PathClass class_)
+{
+  walk->route->class_ = MAX (walk->route->class_, class_);
+}
+
+/* From one socket to another; nothing where they are the same. */
+static void
+cross_sockets (Walk *walk, guint from, guint to)
+{
+  if (from == to)
+    return;
+  walk_over (walk, RESOURCE_SOCKET_LINK, from * (walk->group->sockets - 1) + to - (to > from));
+  widen (walk, PATH_SYS);
+}
+
+static void
+leave_switch (Walk *walk, Attachment at)
+{
+  if (at.pcie_switch >= 0)
+    walk_over (walk, RESOURCE_SWITCH_UP, (guint) at.pcie_switch);
+}
+
+static void
+enter_switch (Walk *walk, Attachment at)
+{
+  if (at.pcie_switch >= 0)
+    walk_over (walk, RESOURCE_SWITCH_DOWN, (guint) at.pcie_switch);
+}
+
+/* Device to device over PCIe, without their own links. */
+static void
+cross_pcie (Walk *walk, Attachment from, Attachment to)
+{
+  if (from.pcie_switch >= 0 && from.pcie_switch == to.pcie_switch)
+    {
+      widen (walk, PATH_PIX);
+      return;
+    }
+  widen (walk, PATH_PHB);
+  leave_switch (walk, from);
+  cross_sockets (walk, from.socket, to.socket);
+  enter_switch (walk, to);
+}
+
+/* The same through a buffer in the memory of socket SOCKET: written, then read. */
+static void
+cross_host_memory (Walk *walk, Attachment from, Attachment to, guint socket)
+{
+  widen (walk, PATH_PHB);
+  leave_switch (walk, from);
+  cross_sockets (walk, from.socket, socket);
+  walk_over (walk, RESOURCE_DRAM, socket);
+  walk_over (walk, RESOURCE_DRAM, socket);
+  cross_sockets (walk, socket, to.socket);
+  enter_switch (walk, to);
+}
+
+/* ---- inside a node ---------------------------------------------------------------------------------------------- */
+
+/* TRUE when NVLink (or its like) joins the two; A and B are numbers in the node. */
+static gboolean
+cross_nvlink (Walk *walk, guint a, guint b)
+{
+  const LinkKind kind = walk->group->intra->kind;
+  if (kind == LINK_SWITCH)
+    {
+      walk_over (walk, RESOURCE_NVLINK_OUT, a);
+      walk_over (walk, RESOURCE_NVLINK_IN, b);
+    }
+  else if (kind == LINK_MESH)
+    walk_over (walk, RESOURCE_NVLINK_PAIR, a * (walk->group->gpus - 1) + b - (b > a));
+  else if (kind == LINK_PAIRS && (a ^ 1) == b)
+    walk_over (walk, RESOURCE_NVLINK_PAIR, a);
+  else
+    return FALSE;
+  widen (walk, PATH_NVLINK);
+  walk->route->latency += walk->group->intra->latency.value;
+  return TRUE;
+}
+
+static void
+route_inside (Walk *walk, guint a, guint b)
+{
+  const Attachment from = cluster_attach_gpu (walk->group, a);
+  const Attachment to = cluster_attach_gpu (walk->group, b);
+  const LinkKind   kind = walk->group->intra->kind;
+  if (cross_nvlink (walk, a, b))
+    return;
+  walk_over (walk, RESOURCE_PCIE_UP, a);
+  if (kind == LINK_HOST)
+    cross_host_memory (walk, from, to, from.socket);
+  else
+    cross_pcie (walk, from, to);
+  walk_over (walk, RESOURCE_PCIE_DOWN, b);
+  if (kind == LINK_PCIE || kind == LINK_HOST)
+    walk->route->latency += walk->group->intra->latency.value;
+}
+
+/* ---- between nodes ---------------------------------------------------------------------------------------------- */
+
+/* Cards without GPUDirect send from and receive into memory of the GPU's socket. */
+static void
+route_to_card (Walk *walk, guint local, guint card)
+{
+  const Attachment gpu = cluster_attach_gpu (walk->group, local);
+  const Attachment nic = cluster_attach_card (walk->group, card);
+  walk_over (walk, RESOURCE_PCIE_UP, local);
+  if (walk->group->nic->gpu_direct)
+    cross_pcie (walk, gpu, nic);
+  else
+    cross_host_memory (walk, gpu, nic, gpu.socket);
+  walk_over (walk, RESOURCE_NIC_TX, card);
+}
+
+static void
+route_from_card (Walk *walk, guint local, guint card)
+{
+  const Attachment gpu = cluster_attach_gpu (walk->group, local);
+  const Attachment nic = cluster_attach_card (walk->group, card);
+  walk_over (walk, RESOURCE_NIC_RX, card);
+  if (walk->group->nic->gpu_direct)
+    cross_pcie (walk, nic, gpu);
+  else
+    cross_host_memory (walk, nic, gpu, gpu.socket);
+  walk_over (walk, RESOURCE_PCIE_DOWN, local);
+}
+
+static void
+cross_fabric (Walk *walk, guint from_leaf, guint to_leaf)
+{
+  if (walk->cluster->leaves == 0 || from_leaf == to_leaf)
+    return;
+  walk_add (walk, walk->cluster->first_leaf_up + from_leaf);
+  walk_add (walk, walk->cluster->first_leaf_down + to_leaf);
+}
+
+static guint
+pick_card (const Cluster *cluster, const NodeGroup *group, guint gpu, gint card)
+{
+  return card >= 0 ? (guint) card % group->nics : cluster_nearest_card (cluster, gpu);
+}
+
+static guint
+local_of (const Cluster *self, guint gpu)
+{
+  return gpu - cluster_first_gpu (self, cluster_node_of_gpu (self, gpu));
+}
+
+static void
+route_between (Walk *walk, guint from, guint to, gint card)
+{
+  const Cluster *self = walk->cluster;
+  const guint    a = walk->node, b = cluster_node_of_gpu (self, to);
+  const guint    out = pick_card (self, walk->group, from, card);
+  double         latency = walk->group->nic->latency.value;
+  route_to_card (walk, local_of (self, from), out);
+  walk_enter (walk, b);
+  const guint in = pick_card (self, walk->group, to, card);
+  cross_fabric (walk, cluster_leaf_of (self, a, out), cluster_leaf_of (self, b, in));
+  route_from_card (walk, local_of (self, to), in);
+  walk->route->latency += MAX (latency, walk->group->nic->latency.value);
+  walk->route->class_ = PATH_NET;
+}
+
+static Walk
+walk_start (const Cluster *self, guint gpu, Route *route)
+{
+  Walk walk = { .cluster = self, .route = route };
+  route->n = 0;
+  route->class_ = PATH_LOCAL;
+  route->latency = 0;
+  walk_enter (&walk, cluster_node_of_gpu (self, gpu));
+  return walk;
+}
+
+void
+cluster_route_gpus (const Cluster *self, guint from, guint to, gint card, Route *route)
+{
+  Walk walk = walk_start (self, from, route);
+  if (from == to)
+    return;
+  if (cluster_node_of_gpu (self, to) == walk.node)
+    route_inside (&walk, local_of (self, from), local_of (self, to));
+  else
+    route_between (&walk, from, to, card);
+}
+
+/* ---- host memory, cards ----------------------------------------------------------------------------------------- */
+
+void
+cluster_route_to_host (const Cluster *self, guint gpu, Route *route)
+{
+  Walk             walk = walk_start (self, gpu, route);
+  const guint      local = local_of (self, gpu);
+  const Attachment at = cluster_attach_gpu (walk.group, local);
+  walk_over (&walk, RESOURCE_PCIE_UP, local);
+  leave_switch (&walk, at);
+  walk_over (&walk, RESOURCE_DRAM, at.socket);
+  widen (&walk, PATH_PHB);
+}
+
+void
+cluster_route_from_host (const Cluster *self, guint gpu, Route *route)
+{
+  Walk             walk = walk_start (self, gpu, route);
+  const guint      local = local_of (self, gpu);
+  const Attachment at = cluster_attach_gpu (walk.group, local);
+  walk_over (&walk, RESOURCE_DRAM, at.socket);
+  enter_switch (&walk, at);
+  walk_over (&walk, RESOURCE_PCIE_DOWN, local);
+  widen (&walk, PATH_PHB);
+}
+
+guint
+cluster_socket_of_gpu (const Cluster *self, guint gpu)
+{
+  const NodeGroup *group = cluster_group_of_node (self, cluster_node_of_gpu (self, gpu));
+  return cluster_attach_gpu (group, local_of (self, gpu)).socket;
+}
+
+/* 0: under the same switch, 1: the same socket, 2: elsewhere. */
+static guint
+distance (Attachment a, Attachment b)
+{
+  if (a.pcie_switch >= 0 && a.pcie_switch == b.pcie_switch)
+    return 0;
+  return a.socket == b.socket ? 1 : 2;
+}
+
+/* Among the cards at the least distance, GPUs that see the same ones take them in turn. */
+guint
+cluster_nearest_card (const Cluster *self, guint gpu)
+{
+  const NodeGroup *group = cluster_group_of_node (self, cluster_node_of_gpu (self, gpu));
+  const guint      local = local_of (self, gpu);
+  const Attachment own = cluster_attach_gpu (group, local);
+  guint            best = 3, first = 0, n = 0, rank = 0, peers = 0;
+  for (guint card = 0; card < group->nics; card++)
+    {
+      const guint d = distance (own, cluster_attach_card (group, card));
+      if (d < best)
+        {
+          best = d;
+          first = card;
+          n = 0;
+        }
+      n += d == best;
+    }
+  if (n == 0)
+    return NO_RESOURCE;
+  for (guint other = 0; other < group->gpus; other++)
+    if (distance (own, cluster_attach_gpu (group, other)) <= best)
+      {
+        rank += other < local;
+        peers++;
+      }
+  return first + rank * n / peers;
+}
