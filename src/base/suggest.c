@@ -77,9 +77,10 @@ suggest_hint (const char *word, const char *const *names)
   if (nearest)
     return g_strdup_printf ("did you mean '%s'?", nearest);
 
-  hint = g_string_new ("valid values: ");
   if (!*names)
-    g_string_append (hint, "none");
+    return g_strdup ("there are no valid values");
+
+  hint = g_string_new ("valid values: ");
   for (guint i = 0; names[i]; i++)
     {
       if (i == MAX_LISTED)
