@@ -389,6 +389,7 @@ add_copy (Graph *self, ScheduleCopy kind, guint rank)
     cluster_route_from_host (self->cluster, rank, &route);
   begin_op (self, route.latency, 0);
   add_edge (self, op_node (self, index), rank, RELATION_MEMBER, 1);
+  add_load (self, index, cluster_gpu_resource (self->cluster, rank, RESOURCE_HBM), 1);
   for (guint i = 0; i < route.n; i++)
     {
       ResourceKind on = cluster_resource (self->cluster, route.resources[i])->kind;

@@ -64,3 +64,26 @@ replay_op_label (const Replay *self, OpId op)
   return unit != NULL ? g_strdup_printf ("%s %s", item_label (item), unit)
                       : g_strdup (item_label (item));
 }
+
+char *
+replay_tag_label (const Replay *self, guint64 tag)
+{
+  guint                 rank = tag_rank (tag);
+  const ScheduleItem   *item = &replay_items (self, rank, period_section (tag_period (tag))).items[tag_item (tag)];
+  const ScheduleBuffer *buffer;
+  g_autoptr (GString)   text = g_string_new (NULL);
+
+  if (item->kind != ITEM_ALLOC)
+    return g_strdup ("initial state");
+  buffer = schedule_buffer_info (self->schedule, binding_rank (self->binding, rank)->role, item->ref);
+  g_string_append (text, buffer->label);
+  if (item->unit != SCHEDULE_NONE)
+    {
+      g_autofree char *unit = schedule_unit_name (self->schedule, item->unit);
+
+      g_string_append_printf (text, ", %s", unit);
+    }
+  if (item->phase != PHASE_NONE)
+    g_string_append_printf (text, ", %s", schedule_phase_name ((SchedulePhase) item->phase));
+  return g_string_free (g_steal_pointer (&text), FALSE);
+}

@@ -74,6 +74,9 @@ GArray *replay_op_members (const Replay *self, OpId op);
 /* Human label of an op: "all_gather block 3", "mlp.up block 3". Newly allocated. */
 char *replay_op_label (const Replay *self, OpId op);
 
+/* Label of an allocation, from the tag in a PoolPeak: "logits, head, backward". Newly allocated. */
+char *replay_tag_label (const Replay *self, guint64 tag);
+
 /* ---- periods ------------------------------------------------------------------------------------------------------ */
 
 /*

@@ -353,15 +353,6 @@ add_resources (Run *self)
     }
 }
 
-static guint64
-host_memory (const Replay *replay, guint node)
-{
-  double given = replay->scenario->cluster.dram_bytes;
-
-  return (guint64) (given > 0 ? given
-                              : cluster_node_profile (replay->cluster, node)->dram_bytes.value);
-}
-
 static void
 add_host_pools (Run *self)
 {
@@ -372,8 +363,9 @@ add_host_pools (Run *self)
     {
       guint32          node = g_array_index (nodes, BoundThing, i).id;
       g_autofree char *name = g_strdup_printf ("node%u.memory", node);
+      double memory = cluster_node_profile (self->replay->cluster, node)->dram_bytes.value;
 
-      self->host_pools[i] = engine_add_pool (self->engine, name, host_memory (self->replay, node));
+      self->host_pools[i] = engine_add_pool (self->engine, name, (guint64) memory);
     }
 }
 
