@@ -148,7 +148,7 @@ expect_optimizer (const PlanInput *in, PlanTotals *totals)
 double
 expected_flops (const PlanInput *in)
 {
-  return workload_executed_flops (in->workload) * (double) workload_training (in->workload)->grad_accum;
+  return workload_matrix_flops (in->workload) * (double) workload_training (in->workload)->grad_accum;
 }
 
 ActivationBounds

@@ -59,8 +59,8 @@ record_visits (StrategyRun *run)
 
       while (first > 0 && run->units[first - 1].layer == run->units[end - 1].layer)
         first--;
-      if (run->units[first].desc->n_recompute > 0)
-        for (guint i = first; i < end; i++)
+      for (guint i = first; i < end; i++)
+        if (plan_unit_recomputes (run->in->workload, &run->units[i]))
           s->visits[s->n_visits++].owner = run->units[i].shares;
       for (guint i = end; i-- > first;)
         s->visits[s->n_visits++].owner = run->units[i].shares;
@@ -486,12 +486,13 @@ deepspeed_resident (const PlanInput *in, gconstpointer opt)
   return model_padded (in->workload, padded_each, in->mesh.n_ranks) / in->mesh.n_ranks;
 }
 
-/* Sums over the tensors of the model that pass the persistence threshold, by classes of equal layers. */
+/* Sums over the tensors that pass the persistence threshold, by classes of equal layers: of all, or of those recomputed. */
 static double
-expect_partitioned (const PlanInput *in, const DeepspeedOptions *o, guint m, gboolean blocks_only)
+expect_partitioned (const PlanInput *in, const DeepspeedOptions *o, guint m, gboolean recomputed)
 {
-  guint  n = workload_n_layers (in->workload);
-  double sum = 0;
+  gboolean full = workload_training (in->workload)->checkpointing == CHECKPOINT_FULL;
+  guint    n = workload_n_layers (in->workload);
+  double   sum = 0;
 
   for (guint i = 0; i < n;)
     {
@@ -500,7 +501,7 @@ expect_partitioned (const PlanInput *in, const DeepspeedOptions *o, guint m, gbo
 
       while (i < n && workload_layer (in->workload, i) == layer)
         i++;
-      if (!blocks_only || layer->n_recompute > 0)
+      if (!recomputed || (full && layer->n_recompute > 0))
         sum += (double) (i - first)
                * (double) partitioned (layer->tensors, layer->n_tensors, m, o->param_persistence_threshold);
     }

@@ -1,5 +1,6 @@
 #include "strategy/registry.h"
 
+#include <gio/gio.h>
 #include <gmodule.h>
 #include <string.h>
 
