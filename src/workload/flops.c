@@ -1,17 +1,19 @@
 #include "workload/flops.h"
 
-#include "workload/family.h"
+#include "workload/family-private.h"
 #include "workload/workload.h"
 
 static double
 attention_matrix (const ModelShape *s)
 {
   double h = (double) s->d_model, heads = (double) s->n_heads, qk = (double) model_qk_dim (s);
-  double out = heads * (double) model_value_dim (s) * h, q_rank = (double) s->q_lora_rank, kv_rank = (double) s->kv_lora_rank;
+  double out = heads * (double) model_value_dim (s) * h, q_rank = (double) s->q_lora_rank,
+         kv_rank = (double) s->kv_lora_rank;
 
   if (s->kv_lora_rank == 0)
     return h * qk * (heads + 2 * (double) s->n_kv_heads) + out;
-  return (q_rank > 0 ? q_rank * (h + heads * qk) : h * heads * qk) + h * (kv_rank + (double) s->qk_rope_head_dim)
+  return (q_rank > 0 ? q_rank * (h + heads * qk) : h * heads * qk)
+         + h * (kv_rank + (double) s->qk_rope_head_dim)
          + kv_rank * heads * (double) (s->qk_nope_head_dim + s->v_head_dim) + out;
 }
 
@@ -19,24 +21,30 @@ double
 flops_matrix_parameters (const ModelShape *s)
 {
   double h = (double) s->d_model, matrices = s->gated_mlp ? 3 : 2, total = 0;
-  double experts = matrices * h * (double) s->d_expert * (double) (s->n_experts_per_token + s->n_shared_experts)
-                   + h * (double) s->n_experts;
+  double experts =
+      matrices * h * (double) s->d_expert * (double) (s->n_experts_per_token + s->n_shared_experts)
+      + h * (double) s->n_experts;
 
   for (gint64 i = 0; i < s->n_layers; i++)
-    total += attention_matrix (s) + (model_layer_is_moe (s, i) ? experts : matrices * h * (double) s->d_ff);
+    total += attention_matrix (s)
+             + (model_layer_is_moe (s, i) ? experts : matrices * h * (double) s->d_ff);
   if (s->embed_dim > 0)
     return total + (double) s->embed_dim * (double) s->vocab + 2 * h * (double) s->embed_dim;
   return total + h * (double) s->vocab;
 }
 
-/* Forward and backward of scores and context, for the given pairs a sequence: 3 * 2 FLOPs per pair and width. */
+/*
+ * Forward and backward of scores and context, for the given pairs a sequence: 3 * 2 FLOPs per pair
+ * and width.
+ */
 static double
 attention_flops (const ModelShape *s, gboolean causal, double seq_len)
 {
   double pairs = 0;
 
   for (gint64 i = 0; i < s->n_layers; i++)
-    pairs += causal ? model_attention_pairs (s, model_layer_is_windowed (s, i), TRUE, seq_len) : seq_len * seq_len;
+    pairs += causal ? model_attention_pairs (s, model_layer_is_windowed (s, i), TRUE, seq_len)
+                    : seq_len * seq_len;
   return 6 * pairs / seq_len * (double) s->n_heads * (double) (model_qk_dim (s) + model_value_dim (s));
 }
 

@@ -1,10 +1,13 @@
 #include "workload/kernel-desc.h"
 
 static const char *const kind_names[KERNEL_N_KINDS] = {
-  [KERNEL_MATMUL] = "matmul",           [KERNEL_ATTENTION] = "attention",
+  [KERNEL_MATMUL] = "matmul",
+  [KERNEL_ATTENTION] = "attention",
   [KERNEL_ATTENTION_BACKWARD] = "attention-backward",
-  [KERNEL_ELEMENTWISE] = "elementwise", [KERNEL_REDUCTION] = "reduction",
-  [KERNEL_GATHER] = "gather",           [KERNEL_COPY] = "copy",
+  [KERNEL_ELEMENTWISE] = "elementwise",
+  [KERNEL_REDUCTION] = "reduction",
+  [KERNEL_GATHER] = "gather",
+  [KERNEL_COPY] = "copy",
   [KERNEL_OPTIMIZER] = "optimizer",
 };
 
@@ -16,8 +19,8 @@ kernel_kind_name (KernelKind kind)
 }
 
 KernelDesc
-kernel_desc_stream (KernelKind kind, const char *name, Dtype dtype, double read_bytes, double write_bytes,
-                    guint launches)
+kernel_desc_stream (KernelKind kind, const char *name, Dtype dtype, double read_bytes,
+                    double write_bytes, guint launches)
 {
   return (KernelDesc){
     .kind = kind,

@@ -1,18 +1,19 @@
 /*
- * Hugging Face config.json. Each family has a table of the keys that it takes its shape from; what the tables do not name is
- * ignored, because such files hold much that does not concern a shape. Keys whose absence would mean a family-specific
- * default that is easily forgotten (KV heads, sliding windows) are required in the families where files carry them.
+ * Hugging Face config.json. Each family has a table of the keys that it takes its shape from; what
+ * the tables do not name is ignored, because such files hold much that does not concern a shape.
+ * Keys whose absence would mean a family-specific default that is easily forgotten (KV heads,
+ * sliding windows) are required in the families where files carry them.
  * Source: transformers, models/<family>/configuration_<family>.py.
  */
-#include "workload/family.h"
+#include "workload/family-private.h"
 
 typedef enum
 {
-  KEY_REQUIRED,     /* a positive integer */
-  KEY_NULLABLE,     /* must be there; null leaves 0 */
-  KEY_OPTIONAL,     /* absent or null: the default */
+  KEY_REQUIRED,      /* a positive integer */
+  KEY_NULLABLE,      /* must be there; null leaves 0 */
+  KEY_OPTIONAL,      /* absent or null: the default */
   KEY_OPTIONAL_ZERO, /* the same, and zero is a value */
-  KEY_BOOL,         /* true or false; absent: the default */
+  KEY_BOOL,          /* true or false; absent: the default */
 } KeyNeed;
 
 typedef struct
@@ -29,21 +30,43 @@ typedef struct
   const char      *architecture; /* start of architectures[0] */
   const ImportKey *keys;
   void (*fill) (ModelShape *shape); /* what the family fixes; runs before the keys */
-  gboolean         sliding;         /* sliding_window counts (others ignore the key) */
+  gboolean sliding;                 /* sliding_window counts (others ignore the key) */
 } ImportFamily;
 
 #define AT(member) G_STRUCT_OFFSET (ModelShape, member)
 
-#define COMMON_KEYS                                                                                                    \
-  { "num_hidden_layers", AT (n_layers), KEY_REQUIRED, 0 }, { "hidden_size", AT (d_model), KEY_REQUIRED, 0 },           \
-    { "num_attention_heads", AT (n_heads), KEY_REQUIRED, 0 }, { "vocab_size", AT (vocab), KEY_REQUIRED, 0 }
-#define TIED(value) { "tie_word_embeddings", AT (tied_embeddings), KEY_BOOL, value }
-#define KV_HEADS(need) { "num_key_value_heads", AT (n_kv_heads), need, 0 }
-#define HEAD_DIM(value) { "head_dim", AT (head_dim), KEY_OPTIONAL, value }
-#define D_FF { "intermediate_size", AT (d_ff), KEY_REQUIRED, 0 }
-#define ALL_ATTENTION_BIAS(value)                                                                                      \
-  { "attention_bias", AT (attention_bias), KEY_BOOL, value }, { "attention_bias", AT (output_bias), KEY_BOOL, value }
-#define WINDOW { "sliding_window", AT (sliding_window), KEY_NULLABLE, 0 }
+#define COMMON_KEYS                                             \
+  { "num_hidden_layers", AT (n_layers), KEY_REQUIRED, 0 },      \
+      { "hidden_size", AT (d_model), KEY_REQUIRED, 0 },         \
+      { "num_attention_heads", AT (n_heads), KEY_REQUIRED, 0 }, \
+  {                                                             \
+    "vocab_size", AT (vocab), KEY_REQUIRED, 0                   \
+  }
+#define TIED(value)                                              \
+  {                                                              \
+    "tie_word_embeddings", AT (tied_embeddings), KEY_BOOL, value \
+  }
+#define KV_HEADS(need)                              \
+  {                                                 \
+    "num_key_value_heads", AT (n_kv_heads), need, 0 \
+  }
+#define HEAD_DIM(value)                            \
+  {                                                \
+    "head_dim", AT (head_dim), KEY_OPTIONAL, value \
+  }
+#define D_FF                                        \
+  {                                                 \
+    "intermediate_size", AT (d_ff), KEY_REQUIRED, 0 \
+  }
+#define ALL_ATTENTION_BIAS(value)                             \
+  { "attention_bias", AT (attention_bias), KEY_BOOL, value }, \
+  {                                                           \
+    "attention_bias", AT (output_bias), KEY_BOOL, value       \
+  }
+#define WINDOW                                             \
+  {                                                        \
+    "sliding_window", AT (sliding_window), KEY_NULLABLE, 0 \
+  }
 
 static const ImportKey gpt2_keys[] = {
   { "n_layer", AT (n_layers), KEY_REQUIRED, 0 },
@@ -70,7 +93,11 @@ static const ImportKey opt_keys[] = {
 };
 
 static const ImportKey llama_keys[] = {
-  COMMON_KEYS, D_FF, KV_HEADS (KEY_OPTIONAL), HEAD_DIM (0), ALL_ATTENTION_BIAS (FALSE),
+  COMMON_KEYS,
+  D_FF,
+  KV_HEADS (KEY_OPTIONAL),
+  HEAD_DIM (0),
+  ALL_ATTENTION_BIAS (FALSE),
   { "mlp_bias", AT (mlp_bias), KEY_BOOL, FALSE },
   TIED (FALSE),
   { 0 },
@@ -81,21 +108,32 @@ static const ImportKey mistral_keys[] = {
 };
 
 static const ImportKey qwen2_keys[] = {
-  COMMON_KEYS, D_FF, KV_HEADS (KEY_REQUIRED), HEAD_DIM (0),
+  COMMON_KEYS,
+  D_FF,
+  KV_HEADS (KEY_REQUIRED),
+  HEAD_DIM (0),
   { "sliding_window", AT (sliding_window), KEY_OPTIONAL, 0 },
   TIED (FALSE),
   { 0 },
 };
 
 static const ImportKey qwen3_keys[] = {
-  COMMON_KEYS, D_FF, KV_HEADS (KEY_REQUIRED), HEAD_DIM (128), ALL_ATTENTION_BIAS (FALSE),
+  COMMON_KEYS,
+  D_FF,
+  KV_HEADS (KEY_REQUIRED),
+  HEAD_DIM (128),
+  ALL_ATTENTION_BIAS (FALSE),
   { "sliding_window", AT (sliding_window), KEY_OPTIONAL, 0 },
   TIED (FALSE),
   { 0 },
 };
 
 static const ImportKey mixtral_keys[] = {
-  COMMON_KEYS, D_FF, KV_HEADS (KEY_REQUIRED), HEAD_DIM (0), WINDOW,
+  COMMON_KEYS,
+  D_FF,
+  KV_HEADS (KEY_REQUIRED),
+  HEAD_DIM (0),
+  WINDOW,
   { "intermediate_size", AT (d_expert), KEY_REQUIRED, 0 },
   { "num_local_experts", AT (n_experts), KEY_REQUIRED, 0 },
   { "num_experts_per_tok", AT (n_experts_per_token), KEY_REQUIRED, 0 },
@@ -104,7 +142,11 @@ static const ImportKey mixtral_keys[] = {
 };
 
 static const ImportKey qwen3_moe_keys[] = {
-  COMMON_KEYS, D_FF, KV_HEADS (KEY_REQUIRED), HEAD_DIM (0), ALL_ATTENTION_BIAS (FALSE),
+  COMMON_KEYS,
+  D_FF,
+  KV_HEADS (KEY_REQUIRED),
+  HEAD_DIM (0),
+  ALL_ATTENTION_BIAS (FALSE),
   { "sliding_window", AT (sliding_window), KEY_OPTIONAL, 0 },
   { "num_experts", AT (n_experts), KEY_REQUIRED, 0 },
   { "num_experts_per_tok", AT (n_experts_per_token), KEY_REQUIRED, 0 },
@@ -115,7 +157,9 @@ static const ImportKey qwen3_moe_keys[] = {
 };
 
 static const ImportKey deepseek_keys[] = {
-  COMMON_KEYS, D_FF, KV_HEADS (KEY_OPTIONAL),
+  COMMON_KEYS,
+  D_FF,
+  KV_HEADS (KEY_OPTIONAL),
   { "attention_bias", AT (attention_bias), KEY_BOOL, FALSE },
   { "attention_bias", AT (output_bias), KEY_BOOL, FALSE },
   { "q_lora_rank", AT (q_lora_rank), KEY_NULLABLE, 0 },
@@ -134,7 +178,11 @@ static const ImportKey deepseek_keys[] = {
 };
 
 static const ImportKey gpt_oss_keys[] = {
-  COMMON_KEYS, KV_HEADS (KEY_REQUIRED), HEAD_DIM (64), ALL_ATTENTION_BIAS (TRUE), WINDOW,
+  COMMON_KEYS,
+  KV_HEADS (KEY_REQUIRED),
+  HEAD_DIM (64),
+  ALL_ATTENTION_BIAS (TRUE),
+  WINDOW,
   { "intermediate_size", AT (d_expert), KEY_REQUIRED, 0 },
   { "num_local_experts", AT (n_experts), KEY_REQUIRED, 0 },
   { "num_experts_per_tok", AT (n_experts_per_token), KEY_REQUIRED, 0 },
@@ -201,7 +249,7 @@ static const ImportFamily families[] = {
   { "gpt_oss", "GptOss", gpt_oss_keys, fill_gpt_oss, TRUE },
 };
 
-#define SUPPORTED                                                                                                      \
+#define SUPPORTED \
   "supported: gpt2, opt, llama, mistral, qwen2, qwen3, mixtral, qwen3_moe, deepseek_v3, gpt_oss"
 
 /* ---- values ---- */
@@ -233,7 +281,8 @@ read_bool (const ConfigNode *node, const char *key, gboolean *value, DiagList *d
     return config_node_expect (node, CONFIG_SCALAR, diags);
   if (strcmp (text, "true") != 0 && strcmp (text, "false") != 0)
     {
-      diag_error (diags, config_node_mark (node), NULL, "expected true or false for '%s', got '%s'", key, text);
+      diag_error (diags, config_node_mark (node), NULL, "expected true or false for '%s', got '%s'",
+                  key, text);
       return FALSE;
     }
   *value = text[0] == 't';
@@ -286,7 +335,8 @@ load_dense_layers (const ConfigNode *map, ModelShape *shape, DiagList *diags)
         return;
       if (layer != (gint64) i)
         {
-          diag_error (diags, config_node_mark (item), "only leading dense layers 0, 1, ... are modelled",
+          diag_error (diags, config_node_mark (item),
+                      "only leading dense layers 0, 1, ... are modelled",
                       "unsupported dense layer %" G_GINT64_FORMAT " in 'mlp_only_layers'", layer);
           return;
         }
@@ -333,8 +383,8 @@ load_layer_types (const ConfigNode *list, ModelShape *shape, DiagList *diags)
     return;
   if (n == 0 || n != shape->n_layers)
     {
-      diag_error (diags, config_node_mark (list), NULL, "'layer_types' has %u entries for %" G_GINT64_FORMAT " layers",
-                  n, shape->n_layers);
+      diag_error (diags, config_node_mark (list), NULL,
+                  "'layer_types' has %u entries for %" G_GINT64_FORMAT " layers", n, shape->n_layers);
       return;
     }
   full = g_new (gboolean, n);
@@ -352,7 +402,10 @@ load_layer_types (const ConfigNode *list, ModelShape *shape, DiagList *diags)
               "unsupported pattern of 'layer_types'");
 }
 
-/* Qwen's use_sliding_window (default: false) and max_window_layers: that many leading layers attend fully. */
+/*
+ * Qwen's use_sliding_window (default: false) and max_window_layers: that many leading layers attend
+ * fully.
+ */
 static void
 load_qwen_window (const ConfigNode *map, ModelShape *shape, DiagList *diags)
 {
@@ -397,14 +450,17 @@ finish_shape (const ConfigNode *map, const ImportFamily *family, ModelShape *sha
   gint64            value;
 
   if (shape->n_kv_heads == 0 || shape->kv_lora_rank > 0)
-    shape->n_kv_heads = shape->n_heads; /* multi-head latent attention has a key head for each query head */
+    shape->n_kv_heads =
+        shape->n_heads; /* multi-head latent attention has a key head for each query head */
   if (shape->head_dim == 0)
     {
       shape->head_dim = shape->kv_lora_rank > 0 ? shape->v_head_dim : shape->d_model / shape->n_heads;
       if (shape->kv_lora_rank == 0 && shape->d_model % shape->n_heads != 0)
-        diag_error (diags, config_node_mark (config_node_get (map, family->keys == gpt2_keys ? "n_head" : "num_attention_heads")),
-                    NULL, "%" G_GINT64_FORMAT " heads do not divide the width %" G_GINT64_FORMAT, shape->n_heads,
-                    shape->d_model);
+        diag_error (diags,
+                    config_node_mark (config_node_get (
+                        map, family->keys == gpt2_keys ? "n_head" : "num_attention_heads")),
+                    NULL, "%" G_GINT64_FORMAT " heads do not divide the width %" G_GINT64_FORMAT,
+                    shape->n_heads, shape->d_model);
     }
   if (family->keys == gpt2_keys && shape->d_ff == 0)
     shape->d_ff = 4 * shape->d_model;
@@ -419,9 +475,10 @@ finish_shape (const ConfigNode *map, const ImportFamily *family, ModelShape *sha
     shape->moe_period = 1;
   if (family->keys == qwen3_moe_keys)
     load_dense_layers (map, shape, diags);
-  if (family->keys == deepseek_keys && !is_absent (freq) && read_integer (freq, "moe_layer_freq", 1, &value, diags)
-      && value != 1)
-    diag_error (diags, config_node_mark (freq), "experts in every layer after the first ones are modelled",
+  if (family->keys == deepseek_keys && !is_absent (freq)
+      && read_integer (freq, "moe_layer_freq", 1, &value, diags) && value != 1)
+    diag_error (diags, config_node_mark (freq),
+                "experts in every layer after the first ones are modelled",
                 "unsupported 'moe_layer_freq'");
   load_windows (map, family, shape, diags);
 }
@@ -444,7 +501,8 @@ find_by_architecture (const char *name)
       const char *rest = name + strlen (families[i].architecture);
 
       if (g_str_has_prefix (name, families[i].architecture)
-          && (g_str_has_prefix (rest, "For") || g_str_has_prefix (rest, "LMHead") || g_str_has_prefix (rest, "Model")))
+          && (g_str_has_prefix (rest, "For") || g_str_has_prefix (rest, "LMHead")
+              || g_str_has_prefix (rest, "Model")))
         return &families[i];
     }
   return NULL;
@@ -460,7 +518,9 @@ find_family (const ConfigNode *map, DiagList *diags)
   const ImportFamily *family;
 
   if (!by_type)
-    node = list != NULL && config_node_kind (list) == CONFIG_LIST ? config_node_item (list, 0) : NULL;
+    node = list != NULL && config_node_kind (list) == CONFIG_LIST && config_node_length (list) > 0
+               ? config_node_item (list, 0)
+               : NULL;
   if (node == NULL)
     {
       diag_error (diags, config_node_mark (map), SUPPORTED, "missing key 'model_type'");
@@ -468,9 +528,11 @@ find_family (const ConfigNode *map, DiagList *diags)
     }
   if (!config_node_expect (node, CONFIG_SCALAR, diags))
     return NULL;
-  family = by_type ? find_by_type (config_node_text (node)) : find_by_architecture (config_node_text (node));
+  family = by_type ? find_by_type (config_node_text (node))
+                   : find_by_architecture (config_node_text (node));
   if (family == NULL)
-    diag_error (diags, config_node_mark (node), SUPPORTED, "unsupported model family '%s'", config_node_text (node));
+    diag_error (diags, config_node_mark (node), SUPPORTED, "unsupported model family '%s'",
+                config_node_text (node));
   return family;
 }
 
@@ -504,7 +566,8 @@ import_map (const ConfigNode *map, ModelShape *shape, DiagList *diags)
     load_key (map, key, shape, diags);
   if (diag_list_n_errors (diags) == before)
     finish_shape (map, family, shape, diags);
-  return diag_list_n_errors (diags) == before && model_shape_check (shape, config_node_mark (map), diags);
+  return diag_list_n_errors (diags) == before
+         && model_shape_check (shape, config_node_mark (map), diags);
 }
 
 gboolean

@@ -1,18 +1,25 @@
-#include "workload/family.h"
+#include "workload/family-private.h"
 
 #include "base/layout.h"
 #include "base/suggest.h"
 
 #define FIELD(member) G_STRUCT_OFFSET (ModelOptions, member)
-#define COUNT(name, text)                                                                                              \
-  {                                                                                                                    \
-    .key = #name, .type = OPTION_INT, .offset = FIELD (name), .optional = TRUE, .min = 1, .max = 1 << 24, .help = text \
+#define COUNT(name, text)                                                                 \
+  {                                                                                       \
+    .key = #name, .type = OPTION_INT, .offset = FIELD (name), .optional = TRUE, .min = 1, \
+    .max = 1 << 24, .help = text                                                          \
   }
 
 const OptionSpec model_options[] = {
-  { .key = "config", .type = OPTION_STRING, .offset = FIELD (config), .optional = TRUE,
+  { .key = "config",
+    .type = OPTION_STRING,
+    .offset = FIELD (config),
+    .optional = TRUE,
     .help = "a Hugging Face config.json, or the name of a shipped model" },
-  { .key = "arch", .type = OPTION_STRING, .offset = FIELD (arch), .optional = TRUE,
+  { .key = "arch",
+    .type = OPTION_STRING,
+    .offset = FIELD (arch),
+    .optional = TRUE,
     .help = "a shape instead of a file: gpt, llama, mpt, bloom" },
   { .key = "name", .type = OPTION_STRING, .offset = FIELD (name), .optional = TRUE, .help = "name in reports" },
   COUNT (n_layers, "transformer blocks"),
@@ -22,7 +29,8 @@ const OptionSpec model_options[] = {
   COUNT (head_dim, "width of a head; d_model / n_heads when not given"),
   COUNT (d_ff, "width of the MLP; 4 * d_model when not given, except for llama"),
   COUNT (vocab, "rows of the token embedding"),
-  COUNT (max_positions, "rows of a learned position table; the sequence length when not given (gpt); ALiBi when not given (mpt)"),
+  COUNT (max_positions,
+         "rows of a learned position table; the sequence length when not given (gpt); ALiBi when not given (mpt)"),
   COUNT (n_experts, "routed experts a layer; dense when not given"),
   COUNT (n_experts_per_token, "experts that a token visits"),
   COUNT (d_expert, "width of an expert; d_ff when not given"),
@@ -73,10 +81,13 @@ typedef struct
   gint64      max;
 } Bound;
 
-#define BOUND(member, max) { #member, G_STRUCT_OFFSET (ModelShape, member), max }
+#define BOUND(member, max)                            \
+  {                                                   \
+#member, G_STRUCT_OFFSET(ModelShape, member), max \
+  }
 
 static const Bound positive[] = {
-  BOUND (n_layers, 100000),  BOUND (d_model, 1 << 22),  BOUND (n_heads, 1 << 16),
+  BOUND (n_layers, 100000),    BOUND (d_model, 1 << 22),  BOUND (n_heads, 1 << 16),
   BOUND (n_kv_heads, 1 << 16), BOUND (head_dim, 1 << 16), BOUND (vocab, 1 << 26),
 };
 
@@ -93,26 +104,30 @@ static const Bound positive_mla[] = {
 };
 
 static const Bound not_negative[] = {
-  BOUND (d_ff, 1 << 24),           BOUND (max_positions, 1 << 26),      BOUND (embed_dim, 1 << 24),
-  BOUND (sliding_window, 1 << 26), BOUND (sliding_period, 100000),      BOUND (n_experts, 1 << 16),
-  BOUND (n_shared_experts, 1024),  BOUND (first_dense_layers, 100000),  BOUND (q_lora_rank, 1 << 22),
+  BOUND (d_ff, 1 << 24),           BOUND (max_positions, 1 << 26),     BOUND (embed_dim, 1 << 24),
+  BOUND (sliding_window, 1 << 26), BOUND (sliding_period, 100000),     BOUND (n_experts, 1 << 16),
+  BOUND (n_shared_experts, 1024),  BOUND (first_dense_layers, 100000), BOUND (q_lora_rank, 1 << 22),
   BOUND (kv_lora_rank, 1 << 22),   BOUND (n_mtp_layers, 1024),
 };
 
 static void
-check_bounds (const ModelShape *shape, const Bound *bounds, gsize n, gint64 min, const SourceMark *mark, DiagList *diags)
+check_bounds (const ModelShape *shape, const Bound *bounds, gsize n, gint64 min,
+              const SourceMark *mark, DiagList *diags)
 {
   for (gsize i = 0; i < n; i++)
     {
       gint64 value = G_STRUCT_MEMBER (gint64, shape, bounds[i].offset);
 
       if (value < min || value > bounds[i].max)
-        diag_error (diags, mark, NULL, "'%s' is %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+        diag_error (diags, mark, NULL,
+                    "'%s' is %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
                     bounds[i].name, value, min, bounds[i].max);
     }
 }
 
-/* An upper estimate in floating point, so that absurd widths are refused before integers multiply. */
+/*
+ * An upper estimate in floating point, so that absurd widths are refused before integers multiply.
+ */
 static double
 estimate_parameters (const ModelShape *shape)
 {
@@ -121,7 +136,8 @@ estimate_parameters (const ModelShape *shape)
   double ranks = (double) shape->q_lora_rank + (double) shape->kv_lora_rank;
   double attention = (4 * h + 3 * ranks) * (wide + h);
   double mlp = 3 * h * (double) shape->d_ff;
-  double experts = 3 * h * (double) shape->d_expert * (double) (shape->n_experts + shape->n_shared_experts);
+  double experts =
+      3 * h * (double) shape->d_expert * (double) (shape->n_experts + shape->n_shared_experts);
 
   return (double) shape->n_layers * (attention + mlp + experts)
          + 2 * h * ((double) shape->vocab + (double) shape->max_positions + (double) shape->embed_dim);
@@ -132,12 +148,14 @@ check_relations (const ModelShape *shape, const SourceMark *mark, DiagList *diag
 {
   if (shape->n_heads % shape->n_kv_heads != 0)
     diag_error (diags, mark, "every key head serves the same number of query heads",
-                "%" G_GINT64_FORMAT " heads do not divide into %" G_GINT64_FORMAT " key-value heads", shape->n_heads,
-                shape->n_kv_heads);
+                "%" G_GINT64_FORMAT " heads do not divide into %" G_GINT64_FORMAT " key-value heads",
+                shape->n_heads, shape->n_kv_heads);
   if (shape->n_experts_per_token > shape->n_experts)
-    diag_error (diags, mark, NULL, "%" G_GINT64_FORMAT " experts a token, but there are %" G_GINT64_FORMAT,
+    diag_error (diags, mark, NULL,
+                "%" G_GINT64_FORMAT " experts a token, but there are %" G_GINT64_FORMAT,
                 shape->n_experts_per_token, shape->n_experts);
-  if (shape->d_ff == 0 && (shape->n_experts == 0 || shape->first_dense_layers > 0 || shape->moe_period > 1))
+  if (shape->d_ff == 0
+      && (shape->n_experts == 0 || shape->first_dense_layers > 0 || shape->moe_period > 1))
     diag_error (diags, mark, NULL, "'d_ff' is needed for the dense layers");
   if (estimate_parameters (shape) > MAX_PARAMETERS)
     diag_error (diags, mark, NULL, "the model has more than 1e15 parameters");
@@ -193,8 +211,9 @@ require_option (gint64 value, const char *key, const SourceMark *mark, DiagList 
 static void
 fill_arch (const ModelOptions *options, const ArchSpec *arch, ModelShape *shape)
 {
-  gboolean learned = arch->position == MODEL_POSITION_LEARNED
-                     || (arch->position == MODEL_POSITION_ALIBI && !arch->biases && options->max_positions > 0);
+  gboolean learned =
+      arch->position == MODEL_POSITION_LEARNED
+      || (arch->position == MODEL_POSITION_ALIBI && !arch->biases && options->max_positions > 0);
 
   *shape = (ModelShape){
     .name = g_strdup (options->name != NULL ? options->name : options->arch),
@@ -241,10 +260,12 @@ resolve_arch (const ModelOptions *options, ModelShape *shape, const SourceMark *
     diag_error (diags, mark, NULL, "a model with experts needs 'n_experts'");
   if (options->head_dim == 0 && options->n_heads > 0 && options->d_model % options->n_heads != 0)
     diag_error (diags, mark, "give 'head_dim' when heads are not a share of the width",
-                "%" G_GINT64_FORMAT " heads do not divide the width %" G_GINT64_FORMAT, options->n_heads,
-                options->d_model);
-  if (options->max_positions > 0 && arch != NULL && (arch->position == MODEL_POSITION_ROTARY || arch->embedding_norm))
-    diag_error (diags, mark, NULL, "'max_positions' has no meaning for '%s', which has no position table", arch->arch);
+                "%" G_GINT64_FORMAT " heads do not divide the width %" G_GINT64_FORMAT,
+                options->n_heads, options->d_model);
+  if (options->max_positions > 0 && arch != NULL
+      && (arch->position == MODEL_POSITION_ROTARY || arch->embedding_norm))
+    diag_error (diags, mark, NULL,
+                "'max_positions' has no meaning for '%s', which has no position table", arch->arch);
   if (diag_list_n_errors (diags) != before)
     return FALSE;
   fill_arch (options, arch, shape);
@@ -264,9 +285,11 @@ shipped_file (const char *name)
 static char *
 find_config (const char *config, const char *base_dir, const SourceMark *mark, DiagList *diags)
 {
-  g_autofree char *beside = base_dir != NULL && !g_path_is_absolute (config) ? g_build_filename (base_dir, config, NULL)
-                                                                              : g_strdup (config);
-  if (g_path_is_absolute (config) || g_str_has_suffix (config, ".json") || g_file_test (beside, G_FILE_TEST_IS_REGULAR))
+  g_autofree char *beside = base_dir != NULL && !g_path_is_absolute (config)
+                                ? g_build_filename (base_dir, config, NULL)
+                                : g_strdup (config);
+  if (g_path_is_absolute (config) || g_str_has_suffix (config, ".json")
+      || g_file_test (beside, G_FILE_TEST_IS_REGULAR))
     return g_steal_pointer (&beside);
   if (strchr (config, G_DIR_SEPARATOR) == NULL)
     {
@@ -283,14 +306,15 @@ find_config (const char *config, const char *base_dir, const SourceMark *mark, D
 }
 
 static gboolean
-resolve_config (const ModelOptions *options, const char *base_dir, ModelShape *shape, const SourceMark *mark,
-                DiagList *diags)
+resolve_config (const ModelOptions *options, const char *base_dir, ModelShape *shape,
+                const SourceMark *mark, DiagList *diags)
 {
   const char *extra = find_shape_option (options);
 
   if (extra != NULL)
     {
-      diag_error (diags, mark, "the shape comes from the file", "'%s' cannot be given beside 'config'", extra);
+      diag_error (diags, mark, "the shape comes from the file",
+                  "'%s' cannot be given beside 'config'", extra);
       return FALSE;
     }
 
@@ -306,16 +330,17 @@ resolve_config (const ModelOptions *options, const char *base_dir, ModelShape *s
 }
 
 gboolean
-model_resolve (const ModelOptions *options, const char *base_dir, ModelShape *shape, const SourceMark *mark,
-               DiagList *diags)
+model_resolve (const ModelOptions *options, const char *base_dir, ModelShape *shape,
+               const SourceMark *mark, DiagList *diags)
 {
   gboolean ok;
 
   *shape = (ModelShape){ 0 };
   if ((options->config != NULL) == (options->arch != NULL))
     {
-      diag_error (diags, mark, NULL, options->arch != NULL ? "a model has either 'config' or 'arch', not both"
-                                                           : "a model needs 'config' or 'arch'");
+      diag_error (diags, mark, NULL,
+                  options->arch != NULL ? "a model has either 'config' or 'arch', not both"
+                                        : "a model needs 'config' or 'arch'");
       return FALSE;
     }
   ok = options->config != NULL ? resolve_config (options, base_dir, shape, mark, diags)
@@ -338,7 +363,8 @@ model_list_shipped (void)
   g_autoptr (GDir)      dir = g_dir_open (folder, 0, NULL);
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
 
-  for (const char *entry = dir != NULL ? g_dir_read_name (dir) : NULL; entry != NULL; entry = g_dir_read_name (dir))
+  for (const char *entry = dir != NULL ? g_dir_read_name (dir) : NULL; entry != NULL;
+       entry = g_dir_read_name (dir))
     if (g_str_has_suffix (entry, ".json"))
       g_ptr_array_add (names, g_strndup (entry, strlen (entry) - strlen (".json")));
   g_ptr_array_sort (names, compare_names);

@@ -1,16 +1,18 @@
 /*
- * Kernels of the optimizer step. Bytes an element, with master copies of m bytes (the moments have the type of the master
- * copy) and gradients of g:
- *   fused AdamW      reads p, g, both moments = 3m + g; writes p and the moments = 3m (fp32: 16 and 12)
- *   AdamW by lists   the eight passes of a foreach implementation over (p, moments, denominator):
- *                    p *= 1-lr*wd | m1.lerp(g) | m2 *= b2 | m2 += g*g | d = sqrt m2 | d /= c | d += eps | p += m1/d
- *                    reads m, m+g, m, m+g, m, m, m, 3m = 10m + 2g; each writes m
+ * Kernels of the optimizer step. Bytes an element, with master copies of m bytes (the moments have
+ * the type of the master copy) and gradients of g:
+ *   fused AdamW      reads p, g, both moments = 3m + g; writes p and the moments = 3m (fp32: 16 and
+ *   12) AdamW by lists   the eight passes of a foreach implementation over (p, moments,
+ *   denominator):
+ *                    p *= 1-lr*wd | m1.lerp(g) | m2 *= b2 | m2 += g*g | d = sqrt m2 | d /= c | d +=
+ *                    eps | p += m1/d reads m, m+g, m, m+g, m, m, m, 3m = 10m + 2g; each writes m
  *   SGD              p -= lr*g: reads m + g, writes m
  */
 #include "workload/workload.h"
 
 static void
-append_stream (GArray *kernels, KernelKind kind, const char *name, double read_bytes, double write_bytes, guint launches)
+append_stream (GArray *kernels, KernelKind kind, const char *name, double read_bytes,
+               double write_bytes, guint launches)
 {
   KernelDesc desc = kernel_desc_stream (kind, name, DTYPE_FP32, read_bytes, write_bytes, launches);
   g_array_append_val (kernels, desc);
@@ -24,7 +26,8 @@ workload_optimizer_kernels (const TrainingOptions *training, guint64 elements, g
 
   if (training->clip_gradients)
     {
-      append_stream (kernels, KERNEL_REDUCTION, "optimizer.grad_norm", g, 0, 2); /* partial norms, their norm */
+      append_stream (kernels, KERNEL_REDUCTION, "optimizer.grad_norm", g, 0,
+                     2); /* partial norms, their norm */
       append_stream (kernels, KERNEL_OPTIMIZER, "optimizer.clip", g, g, 1);
     }
 

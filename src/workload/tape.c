@@ -1,4 +1,4 @@
-#include "workload/tape.h"
+#include "workload/tape-private.h"
 
 Tape *
 tape_new (const TrainingOptions *training, gboolean dropout)
@@ -50,8 +50,13 @@ TapeValue
 tape_add_value (Tape *self, const char *name, double elements, double bytes, gboolean needs_grad)
 {
   gint       none = -1;
-  TapeTensor tensor = { .name = name, .elements = elements, .bytes = bytes, .producer = (gint) self->ops->len - 1,
-                        .last_use = -1, .first_saver = -1, .needs_grad = needs_grad };
+  TapeTensor tensor = { .name = name,
+                        .elements = elements,
+                        .bytes = bytes,
+                        .producer = (gint) self->ops->len - 1,
+                        .last_use = -1,
+                        .first_saver = -1,
+                        .needs_grad = needs_grad };
 
   g_array_append_val (self->values, tensor);
   g_array_append_val (self->grads, none);
@@ -125,7 +130,8 @@ tape_kernel_writes (TapeKernel *kernel, TapeValue value)
 }
 
 KernelDesc
-tape_stream (const Tape *self, KernelKind kind, const char *name, double read, double write, guint launches)
+tape_stream (const Tape *self, KernelKind kind, const char *name, double read, double write,
+             guint launches)
 {
   return kernel_desc_stream (kind, name, self->dtype, read, write, launches);
 }
@@ -169,7 +175,9 @@ release_grad (Tape *self, TapeValue grad)
     self->alive -= tensor->bytes;
 }
 
-/* Autograd sums a second gradient in place where it can: the sum takes no memory of its own then. */
+/*
+ * Autograd sums a second gradient in place where it can: the sum takes no memory of its own then.
+ */
 void
 tape_give_grad (Tape *self, TapeValue value, TapeValue grad)
 {
@@ -185,7 +193,8 @@ tape_give_grad (Tape *self, TapeValue value, TapeValue grad)
     }
   sum = tape_new_grad (self, value);
   tape_tensor (self, sum)->n_holders = 1;
-  kernel = tape_push (self, self->backward, tape_stream (self, KERNEL_ELEMENTWISE, "grad_add", 0, 0, 1), TRUE);
+  kernel = tape_push (self, self->backward,
+                      tape_stream (self, KERNEL_ELEMENTWISE, "grad_add", 0, 0, 1), TRUE);
   tape_kernel_reads (kernel, (TapeValue) old);
   tape_kernel_reads (kernel, grad);
   tape_kernel_writes (kernel, sum);
@@ -194,13 +203,55 @@ tape_give_grad (Tape *self, TapeValue value, TapeValue grad)
   g_array_index (self->grads, gint, value) = (gint) sum;
 }
 
+/* ---- kernels of an operation ---- */
+
+const char *
+tape_backward_name (const TapeOp *op)
+{
+  return tape_join (op->name, ".backward");
+}
+
+TapeKernel *
+tape_push_backward (Tape *tape, const TapeOp *op, KernelDesc desc, gboolean fusible, guint n,
+                    TapeValue *grads)
+{
+  TapeKernel *kernel;
+
+  for (guint i = 0; i < n; i++)
+    grads[i] = tape_new_grad (tape, op->in[i]);
+  kernel = tape_push (tape, tape->backward, desc, fusible);
+  for (guint i = 0; i < op->n_out; i++)
+    tape_kernel_reads (kernel, tape_grad (tape, op->out[i]));
+  for (guint i = 0; i < n; i++)
+    tape_kernel_writes (kernel, grads[i]);
+  return kernel;
+}
+
+void
+tape_give_grads (Tape *tape, const TapeOp *op, guint n, const TapeValue *grads)
+{
+  for (guint i = 0; i < n; i++)
+    tape_give_grad (tape, op->in[i], grads[i]);
+}
+
+void
+tape_push_forward (Tape *tape, const TapeOp *op, KernelDesc desc, gboolean fusible)
+{
+  TapeKernel *kernel = tape_push (tape, tape->forward, desc, fusible);
+
+  for (guint i = 0; i < op->n_in; i++)
+    tape_kernel_reads (kernel, op->in[i]);
+  for (guint i = 0; i < op->n_out; i++)
+    tape_kernel_writes (kernel, op->out[i]);
+}
+
 /* ---- what is kept ---- */
 
 static gboolean
 is_kept (const Tape *self, TapeValue value, CheckpointMode mode)
 {
   const TapeTensor *tensor = tape_tensor (self, value);
-  gboolean          in_core = tensor->producer >= 0 && tape_op (self, (guint) tensor->producer)->core;
+  gboolean in_core = tensor->producer >= 0 && tape_op (self, (guint) tensor->producer)->core;
 
   switch (mode)
     {
@@ -240,7 +291,8 @@ forward_peak (const Tape *self, CheckpointMode mode)
           const TapeTensor *tensor = tape_tensor (self, i);
 
           if (tensor->producer <= t
-              && (tensor->producer == t || tensor->last_use >= t || i == self->output || is_kept (self, i, mode)))
+              && (tensor->producer == t || tensor->last_use >= t || i == self->output
+                  || is_kept (self, i, mode)))
             alive += tensor->bytes;
         }
       peak = MAX (peak, alive);
@@ -264,14 +316,17 @@ release_op (Tape *self, gint index, guint n_values)
       self->alive -= tape_tensor (self, i)->bytes;
 }
 
-/* Walks the operations backwards. Full checkpointing recomputes everything first, selective the core when it comes to it. */
+/*
+ * Walks the operations backwards. Full checkpointing recomputes everything first, selective the
+ * core when it comes to it.
+ */
 static void
 run_backward (Tape *self, CheckpointMode mode)
 {
-  guint    n_values = self->values->len;
-  gboolean core_recomputed = mode != CHECKPOINT_SELECTIVE;
-  double   saved = tape_saved_bytes (self, CHECKPOINT_NONE, TRUE);
-  double   kept = tape_saved_bytes (self, mode, TRUE);
+  guint       n_values = self->values->len;
+  gboolean    core_recomputed = mode != CHECKPOINT_SELECTIVE;
+  double      saved = tape_saved_bytes (self, CHECKPOINT_NONE, TRUE);
+  double      kept = tape_saved_bytes (self, mode, TRUE);
   TapeTensor *input = tape_tensor (self, 0);
 
   self->alive = mode == CHECKPOINT_SELECTIVE ? kept : saved;
@@ -333,7 +388,10 @@ is_written (const GArray *kernels, guint first, guint end, TapeValue value)
   return FALSE;
 }
 
-/* The kernels [FIRST, END) as one: values that it makes are not read back, those that nobody else needs are not written. */
+/*
+ * The kernels [FIRST, END) as one: values that it makes are not read back, those that nobody else
+ * needs are not written.
+ */
 static KernelDesc
 merge_kernels (const Tape *self, const GArray *kernels, guint first, guint end, const gboolean *kept)
 {
@@ -353,20 +411,26 @@ merge_kernels (const Tape *self, const GArray *kernels, guint first, guint end, 
         }
       for (guint j = 0; j < kernel->n_reads; j++)
         if (end == first + 1
-            || (!is_read (kernels, first, i, kernel->reads[j]) && !is_written (kernels, first, i, kernel->reads[j])))
+            || (!is_read (kernels, first, i, kernel->reads[j])
+                && !is_written (kernels, first, i, kernel->reads[j])))
           merged.read_bytes += tape_tensor (self, kernel->reads[j])->bytes;
       for (guint j = 0; j < kernel->n_writes; j++)
-        if (end == first + 1 || kept[kernel->writes[j]] || is_read (kernels, end, kernels->len, kernel->writes[j]))
+        if (end == first + 1 || kept[kernel->writes[j]]
+            || is_read (kernels, end, kernels->len, kernel->writes[j]))
           merged.write_bytes += tape_tensor (self, kernel->writes[j])->bytes;
     }
   if (end > first + 1)
     merged.launches = 1;
-  if (merged.kind != KERNEL_MATMUL && merged.kind != KERNEL_ATTENTION && merged.kind != KERNEL_ATTENTION_BACKWARD)
+  if (merged.kind != KERNEL_MATMUL && merged.kind != KERNEL_ATTENTION
+      && merged.kind != KERNEL_ATTENTION_BACKWARD)
     merged.flops = (merged.read_bytes + merged.write_bytes) / self->e;
   return merged;
 }
 
-/* KERNELS (those of the attention core only on demand) as descriptors, element-wise runs fused when compiled. */
+/*
+ * KERNELS (those of the attention core only on demand) as descriptors, element-wise runs fused when
+ * compiled.
+ */
 static GArray *
 list_kernels (const Tape *self, GArray *kernels, gboolean core_only, const gboolean *kept)
 {
@@ -381,7 +445,8 @@ list_kernels (const Tape *self, GArray *kernels, gboolean core_only, const gbool
         continue;
       while (self->training->compile && kernel->fusible && end < kernels->len
              && g_array_index (kernels, TapeKernel, end).fusible
-             && (!core_only || tape_op (self, (guint) g_array_index (kernels, TapeKernel, end).op)->core))
+             && (!core_only
+                 || tape_op (self, (guint) g_array_index (kernels, TapeKernel, end).op)->core))
         end++;
 
       KernelDesc desc = merge_kernels (self, kernels, i, end, kept);
@@ -414,8 +479,9 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   result.saved = tape_saved_bytes (self, mode, TRUE);
   result.working = MAX (0, forward_peak (self, mode) - result.saved);
   result.forward = list_kernels (self, self->forward, FALSE, kept);
-  result.recompute = mode == CHECKPOINT_NONE ? g_array_new (FALSE, FALSE, sizeof (KernelDesc))
-                                             : list_kernels (self, self->forward, mode == CHECKPOINT_SELECTIVE, all_kept);
+  result.recompute = mode == CHECKPOINT_NONE
+                         ? g_array_new (FALSE, FALSE, sizeof (KernelDesc))
+                         : list_kernels (self, self->forward, mode == CHECKPOINT_SELECTIVE, all_kept);
   result.backward_bytes = mode == CHECKPOINT_FULL ? forward_peak (self, CHECKPOINT_NONE) : 0;
   run_backward (self, mode);
   result.backward_bytes = MAX (result.backward_bytes, self->peak) - result.saved;

@@ -1,14 +1,14 @@
 #include "workload/workload.h"
 
-#include "workload/layer-build.h"
+#include "workload/layer-build-private.h"
 
 #define MAX_CLASSES 6 /* embedding, blocks (experts or not, window or not), head */
 
 typedef struct
 {
-  LayerClass  key;
-  LayerDesc   desc;
-  GArray     *arrays[5]; /* what desc points into */
+  LayerClass key;
+  LayerDesc  desc;
+  GArray    *arrays[5]; /* what desc points into */
 } ClassRecord;
 
 struct _Workload
@@ -32,7 +32,8 @@ count_active (const ModelShape *shape, const GArray *tensors)
     {
       const TensorDesc *tensor = &g_array_index (tensors, TensorDesc, i);
 
-      total += tensor->expert ? tensor->elements / (guint64) shape->n_experts * (guint64) shape->n_experts_per_token
+      total += tensor->expert ? tensor->elements / (guint64) shape->n_experts
+                                    * (guint64) shape->n_experts_per_token
                               : tensor->elements;
     }
   return total;
@@ -48,15 +49,38 @@ count_elements (const GArray *tensors)
   return total;
 }
 
+gboolean
+workload_check (const ModelShape *shape, const TrainingOptions *training, const SourceMark *mark,
+                DiagList *diags)
+{
+  if (shape->position != MODEL_POSITION_LEARNED || shape->max_positions == 0
+      || training->seq_len <= shape->max_positions)
+    return TRUE;
+  diag_error (diags, mark, "the model has a learned row for each position",
+              "sequences of %" G_GINT64_FORMAT " tokens, but '%s' has %" G_GINT64_FORMAT " positions",
+              training->seq_len, shape->name, shape->max_positions);
+  return FALSE;
+}
+
 /* Where head and embedding share a table, the second of its two gradients is added to the first. */
 static void
 append_tied_sum (const ModelShape *shape, Dtype dtype, GArray *backward)
 {
-  double     bytes = (double) shape->vocab * (double) (shape->embed_dim > 0 ? shape->embed_dim : shape->d_model) * dtype_bytes (dtype);
-  KernelDesc desc = kernel_desc_stream (KERNEL_ELEMENTWISE, "embed.add_tied_grad", dtype, 2 * bytes, bytes, 1);
+  double bytes = (double) shape->vocab
+                 * (double) (shape->embed_dim > 0 ? shape->embed_dim : shape->d_model)
+                 * dtype_bytes (dtype);
+  KernelDesc desc =
+      kernel_desc_stream (KERNEL_ELEMENTWISE, "embed.add_tied_grad", dtype, 2 * bytes, bytes, 1);
 
   desc.module = 0;
   g_array_append_val (backward, desc);
+}
+
+/* Saturates: absurd lengths do not wrap around. */
+static guint64
+to_bytes (double bytes)
+{
+  return (guint64) MIN (bytes, 0x1p62);
 }
 
 static void
@@ -64,12 +88,13 @@ fill_memory (const Workload *self, const LayerBuild *build, const TapeResult *re
 {
   double e = training_compute_bytes (&self->training);
 
-  desc->saved_bytes = (guint64) result->saved;
-  desc->working_bytes = (guint64) result->working;
-  desc->backward_bytes = (guint64) result->backward_bytes;
-  desc->output_bytes = desc->kind == LAYER_HEAD ? 0 : (guint64) tape_tensor (build->tape, build->output)->bytes;
+  desc->saved_bytes = to_bytes (result->saved);
+  desc->working_bytes = to_bytes (result->working);
+  desc->backward_bytes = to_bytes (result->backward_bytes);
+  desc->output_bytes =
+      desc->kind == LAYER_HEAD ? 0 : to_bytes (tape_tensor (build->tape, build->output)->bytes);
   /* compiled: logits and their gradient; else log-probabilities and two fp32 gradients */
-  desc->logits_bytes = (guint64) (build->vocab_elements * (self->training.compile ? 2 * e : 12));
+  desc->logits_bytes = to_bytes (build->vocab_elements * (self->training.compile ? 2 * e : 12));
 }
 
 static void
@@ -107,9 +132,10 @@ static guint
 add_class (Workload *self, LayerClass key)
 {
   ClassRecord   *record = &self->classes[self->n_classes];
-  CheckpointMode mode = key.kind == LAYER_BLOCK ? (CheckpointMode) self->training.checkpointing : CHECKPOINT_NONE;
-  LayerBuild     build = layer_build (&self->shape, &self->training, key, FALSE);
-  TapeResult     result = tape_finish (build.tape, build.output, mode);
+  CheckpointMode mode =
+      key.kind == LAYER_BLOCK ? (CheckpointMode) self->training.checkpointing : CHECKPOINT_NONE;
+  LayerBuild build = layer_build (&self->shape, &self->training, key, FALSE);
+  TapeResult result = tape_finish (build.tape, build.output, mode);
 
   g_assert (self->n_classes < MAX_CLASSES);
   record->key = key;
@@ -169,9 +195,10 @@ workload_new (const ModelShape *shape, const TrainingOptions *training)
   self->class_of = g_new (guint8, self->n_layers);
   self->class_of[0] = (guint8) find_class (self, (LayerClass){ .kind = LAYER_EMBEDDING });
   for (gint64 i = 0; i < shape->n_layers; i++)
-    self->class_of[i + 1] = (guint8) find_class (self, (LayerClass){ .kind = LAYER_BLOCK,
-                                                                     .moe = model_layer_is_moe (shape, i),
-                                                                     .windowed = model_layer_is_windowed (shape, i) });
+    self->class_of[i + 1] =
+        (guint8) find_class (self, (LayerClass){ .kind = LAYER_BLOCK,
+                                                 .moe = model_layer_is_moe (shape, i),
+                                                 .windowed = model_layer_is_windowed (shape, i) });
   self->class_of[self->n_layers - 1] = (guint8) find_class (self, (LayerClass){ .kind = LAYER_HEAD });
   sum_layers (self);
   return self;

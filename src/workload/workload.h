@@ -63,6 +63,9 @@ typedef struct
 
 typedef struct _Workload Workload;
 
+/* Diagnoses at MARK a sequence that is longer than the model's table of learned positions. */
+gboolean workload_check (const ModelShape *shape, const TrainingOptions *training, const SourceMark *mark, DiagList *diags);
+
 /* SHAPE and TRAINING are copied. Never fails for a shape that model_resolve accepted. */
 Workload *workload_new (const ModelShape *shape, const TrainingOptions *training);
 void      workload_free (Workload *self);

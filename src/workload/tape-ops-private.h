@@ -1,14 +1,17 @@
-/* The operations that layers are made of. Each appends to the tape and returns the values that it makes. Internal to the layer. */
+/*
+ * The operations that layers are made of. Each appends to the tape and returns the values that it
+ * makes. Internal to the layer.
+ */
 #pragma once
 
-#include "workload/tape.h"
+#include "workload/tape-private.h"
 
 /* A value that comes from outside of the layer; the layer's input must be the first. */
 TapeValue tape_input (Tape *tape, const char *name, double elements, gboolean needs_grad);
 
 /*
- * ROWS x K times K x N. BATCH > 1: one product for each of BATCH experts, on rows that are shared out evenly. MODULE owns the
- * weights; gradients of weights are written in the compute type.
+ * ROWS x K times K x N. BATCH > 1: one product for each of BATCH experts, on rows that are shared
+ * out evenly. MODULE owns the weights; gradients of weights are written in the compute type.
  */
 typedef struct
 {
@@ -21,27 +24,34 @@ typedef struct
 TapeValue tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec);
 
 /* BATCH products of M x K and K x N: both factors are activations. */
-TapeValue tape_product (Tape *tape, const char *name, TapeValue a, TapeValue b, guint64 batch, guint64 m, guint64 n, guint64 k);
+TapeValue tape_product (Tape *tape, const char *name, TapeValue a, TapeValue b, guint64 batch,
+                        guint64 m, guint64 n, guint64 k);
 
-/* Norm of ROWS rows of WIDTH elements. RMSNorm is a chain of kernels unless fused or compiled, LayerNorm always one kernel. */
-TapeValue tape_norm (Tape *tape, const char *name, TapeValue in, gint module, double rows, double width, ModelNorm norm);
+/*
+ * Norm of ROWS rows of WIDTH elements. RMSNorm is a chain of kernels unless fused or compiled,
+ * LayerNorm always one kernel.
+ */
+TapeValue tape_norm (Tape *tape, const char *name, TapeValue in, gint module, double rows,
+                     double width, ModelNorm norm);
 
 /* A + B. B may be narrower (repeated over the batch). */
 TapeValue tape_add (Tape *tape, const char *name, TapeValue a, TapeValue b);
 
 /*
- * A linear rearrangement of values (rotary embedding, copies, permutations): forward reads all inputs and writes all outputs, backward the
- * other way round. FIXED is traffic of intermediates; forward and backward apart. No kernel where LAUNCHES is 0: views.
+ * A linear rearrangement of values (rotary embedding, copies, permutations): forward reads all
+ * inputs and writes all outputs, backward the other way round. The fixed bytes are the traffic of
+ * intermediates beside that. No kernel where there are no launches: views.
  */
 typedef struct
 {
   KernelKind kind;
   guint      forward_launches, backward_launches;
-  double     forward_fixed, backward_fixed; /* bytes read, and as many written */
+  double     forward_read, forward_write;
+  double     backward_read, backward_write;
 } MapSpec;
 
-void tape_map (Tape *tape, const char *name, const TapeValue *in, guint n_in, const double *out_elements, guint n_out,
-               MapSpec spec, TapeValue *out);
+void tape_map (Tape *tape, const char *name, const TapeValue *in, guint n_in,
+               const double *out_elements, guint n_out, MapSpec spec, TapeValue *out);
 
 TapeValue tape_gelu (Tape *tape, const char *name, TapeValue in);
 TapeValue tape_relu (Tape *tape, const char *name, TapeValue in);
@@ -49,7 +59,10 @@ TapeValue tape_gate (Tape *tape, const char *name, TapeValue gate, TapeValue up)
 TapeValue tape_clamped_gate (Tape *tape, const char *name, TapeValue gate_up);
 TapeValue tape_dropout (Tape *tape, const char *name, TapeValue in);
 
-/* Flash attention of SEQUENCES sequences: q (heads), k and v (kv_heads); PAIRS of query and key a sequence and head. */
+/*
+ * Flash attention of SEQUENCES sequences: q (heads), k and v (kv_heads); PAIRS of query and key a
+ * sequence and head.
+ */
 typedef struct
 {
   double  sequences, seq_len, pairs;
@@ -62,7 +75,10 @@ TapeValue tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue 
 /* Scale, mask and softmax of materialised scores. */
 TapeValue tape_softmax (Tape *tape, const char *name, TapeValue scores, gboolean eager);
 
-/* Router: TOKENS x EXPERTS logits to weights of the CHOSEN experts. SCORES: fp32 passes over the logits, launches of both directions. */
+/*
+ * Router: TOKENS x EXPERTS logits to weights of the CHOSEN experts. SCORES: fp32 passes over the
+ * logits, launches of both directions.
+ */
 typedef struct
 {
   double tokens, experts, chosen;
@@ -73,10 +89,12 @@ typedef struct
 TapeValue tape_route (Tape *tape, const char *name, TapeValue logits, RouteSpec spec);
 
 /* Weighted sum of the experts' outputs of each token. */
-TapeValue tape_combine (Tape *tape, const char *name, TapeValue expert_rows, TapeValue weights, double out_elements);
+TapeValue tape_combine (Tape *tape, const char *name, TapeValue expert_rows, TapeValue weights,
+                        double out_elements);
 
 /* Rows of a VOCAB x WIDTH table for COUNT ids. */
-TapeValue tape_embed (Tape *tape, const char *name, gint module, double count, double width, double vocab);
+TapeValue tape_embed (Tape *tape, const char *name, gint module, double count, double width,
+                      double vocab);
 
 /* Cross entropy of TOKENS rows of VOCAB logits; the value is the loss. */
 TapeValue tape_loss (Tape *tape, TapeValue logits, double tokens, double vocab);

@@ -1,6 +1,6 @@
 /*
- * What the reference implementations of the model families differ in beyond their shape: the names of modules and the way that
- * projections are stored. Internal to the layer.
+ * What the reference implementations of the model families differ in beyond their shape: the names
+ * of modules and the way that projections are stored. Internal to the layer.
  */
 #pragma once
 
@@ -16,18 +16,19 @@ typedef enum
 typedef struct
 {
   const char *family;
-  const char *qkv;            /* one fused projection; NULL: separate q, k, v */
+  const char *qkv; /* one fused projection; NULL: separate q, k, v */
   const char *q, *k, *v, *out;
-  const char *attention;      /* the module that owns attention sinks */
+  const char *attention; /* the module that owns attention sinks */
   const char *gate, *up, *down;
   const char *router, *experts, *shared; /* shared: prefix of the shared expert's projections */
-  const char *expert_gate, *expert_up, *expert_down; /* tensors of the experts module; up NULL: gate and up in one */
+  const char *expert_gate, *expert_up,
+      *expert_down; /* tensors of the experts module; up NULL: gate and up in one */
   const char *norm1, *norm2;
   const char *embed, *positions, *embed_norm, *final_norm, *head;
-  gboolean    transposed;     /* weights stored in x out (GPT-2's Conv1D, gpt-oss's experts) */
+  gboolean    transposed; /* weights stored in x out (GPT-2's Conv1D, gpt-oss's experts) */
   gboolean    transposed_experts;
-  gboolean    relu;           /* two-matrix MLP with ReLU instead of GELU */
-  gboolean    clamped_gate;   /* gpt-oss: clamped SwiGLU with a +1 */
+  gboolean    relu;         /* two-matrix MLP with ReLU instead of GELU */
+  gboolean    clamped_gate; /* gpt-oss: clamped SwiGLU with a +1 */
   RouterKind  routing;
 } FamilyStyle;
 
@@ -43,10 +44,12 @@ gint64 model_qk_dim (const ModelShape *shape);
 gint64 model_value_dim (const ModelShape *shape);
 
 /*
- * Query-key pairs that attention needs for one sequence of SEQ_LEN tokens, as a continuum: s * s, or s * s / 2 when causal;
- * within a window w < s, w * s - w * w / 2 when causal and twice that otherwise.
+ * Query-key pairs that attention needs for one sequence of SEQ_LEN tokens, as a continuum: s * s,
+ * or s * s / 2 when causal; within a window w < s, w * s - w * w / 2 when causal and twice that
+ * otherwise.
  */
-double model_attention_pairs (const ModelShape *shape, gboolean windowed, gboolean causal, double seq_len);
+double model_attention_pairs (const ModelShape *shape, gboolean windowed, gboolean causal,
+                              double seq_len);
 
 /* Checks a filled shape; every inconsistency is diagnosed at MARK. */
 gboolean model_shape_check (const ModelShape *shape, const SourceMark *mark, DiagList *diags);

@@ -1,0 +1,336 @@
+/* Attention, experts, embedding and loss; see tape-ops.c for how their costs are written down. */
+#include "workload/tape-ops-private.h"
+
+/* ---- attention ---- */
+
+/*
+ * FlashAttention-2's backward: row sums of o * do (which also clears the fp32 accumulator of dq),
+ * the main kernel (scores again, dv, dp, dq, dk: 3 products of the query width and 2 of the value
+ * width), the cast of dq; with grouped queries dk and dv are made for each query head and summed.
+ * Source: arXiv:2307.08691, algorithm 2, and its implementation.
+ */
+static void
+backward_flash (Tape *tape, const TapeOp *op)
+{
+  double q_elements = tape_tensor (tape, op->in[0])->elements,
+         o_bytes = tape_tensor (tape, op->out[0])->bytes;
+  double      expanded = op->fixed[0], row_bytes = tape_tensor (tape, op->aux)->bytes;
+  KernelDesc  main = op->shape;
+  TapeValue   grads[3];
+  TapeKernel *kernel;
+
+  kernel = tape_push_backward (
+      tape, op,
+      tape_stream (tape, KERNEL_REDUCTION, "flash_bwd.row_sums", 0, row_bytes + 4 * q_elements, 1),
+      FALSE, 0, NULL);
+  tape_kernel_reads (kernel, op->out[0]);
+  main.kind = KERNEL_ATTENTION_BACKWARD;
+  main.name = tape->training->attention == ATTENTION_FLASH1 ? "flash1_bwd" : "flash_bwd";
+  main.flops = op->fixed[1];
+  main.read_bytes = 2 * row_bytes + 4 * q_elements;
+  main.write_bytes = 4 * q_elements + expanded;
+  kernel = tape_push_backward (tape, op, main, FALSE, 0, NULL);
+  for (guint i = 0; i < 3; i++)
+    {
+      grads[i] = tape_new_grad (tape, op->in[i]);
+      tape_kernel_reads (kernel, op->in[i]);
+    }
+  kernel =
+      tape_push (tape, tape->backward,
+                 tape_stream (tape, KERNEL_COPY, "flash_bwd.cast_dq", 4 * q_elements, 0, 1), FALSE);
+  tape_kernel_writes (kernel, grads[0]);
+  if (tape_tensor (tape, op->in[2])->elements < o_bytes / tape->e)
+    {
+      kernel = tape_push (
+          tape, tape->backward,
+          tape_stream (tape, KERNEL_REDUCTION, "flash_bwd.sum_groups", expanded, 0, 2), FALSE);
+      tape_kernel_writes (kernel, grads[1]);
+      tape_kernel_writes (kernel, grads[2]);
+    }
+  if (op->module >= 0)
+    {
+      KernelDesc desc = tape_stream (tape, KERNEL_REDUCTION, "flash_bwd.sinks", 2 * row_bytes, 0, 1);
+      desc.module = op->module;
+      tape_push (tape, tape->backward, desc, FALSE);
+    }
+  tape_give_grads (tape, op, 3, grads);
+}
+
+TapeValue
+tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, AttentionSpec spec)
+{
+  TapeValue in[] = { q, k, v };
+  TapeOp   *op = tape_add_op (
+        tape, tape->training->attention == ATTENTION_FLASH1 ? "flash1_fwd" : "flash_fwd", in, 3);
+  double rows = spec.sequences * spec.seq_len, heads = (double) spec.heads;
+  double qk = (double) spec.qk_dim, vd = (double) spec.v_dim,
+         per_dim = 2 * spec.pairs * spec.sequences * heads;
+  double     expanded = tape->e * rows * heads * (qk + vd);
+  TapeValue  out = tape_add_output (tape, op, rows * heads * vd);
+  KernelDesc desc = { .kind = KERNEL_ATTENTION,
+                      .name = op->name,
+                      .dtype = tape->dtype,
+                      .m = (guint64) spec.seq_len,
+                      .n = (guint64) spec.seq_len,
+                      .k = spec.qk_dim,
+                      .batch = (guint64) spec.sequences * spec.heads,
+                      .flops = per_dim * (qk + vd),
+                      .launches = 1,
+                      .module = spec.sinks_module };
+
+  op->backward = backward_flash;
+  op->module = spec.sinks_module;
+  op->shape = desc;
+  op->fixed[0] = expanded; /* dk and dv for each query head */
+  op->fixed[1] = per_dim * (3 * qk + 2 * vd);
+  op->backward_extra = 4 * rows * heads * qk + (spec.kv_heads < spec.heads ? expanded : 0);
+  op->aux = tape_add_aux (tape, "flash.log_sum_exp", 4 * rows * heads, TRUE);
+  tape_save (tape, q);
+  tape_save (tape, k);
+  tape_save (tape, v);
+  tape_save (tape, out);
+  desc.write_bytes = 4 * rows * heads;
+  tape_push_forward (tape, op, desc, FALSE);
+  return out;
+}
+
+static void
+backward_softmax (Tape *tape, const TapeOp *op)
+{
+  KernelDesc  desc = tape_stream (tape, KERNEL_REDUCTION, tape_backward_name (op), op->fixed[0],
+                                  op->fixed[1], op->launches);
+  TapeValue   grad;
+  TapeKernel *kernel = tape_push_backward (tape, op, desc, TRUE, 1, &grad);
+
+  tape_kernel_reads (kernel, op->aux);
+  tape_give_grads (tape, op, 1, &grad);
+}
+
+/*
+ * Eagerly scale | + mask | softmax to fp32 | to 16 bit: reads 3e + 4, writes 3e + 4; backwards to
+ * fp32 | softmax | scale: reads 2e + 8, writes 2e + 4. fp32 has no casts. Fused (one kernel, as
+ * compilers and Megatron make it): reads and writes e, backwards reads 2e.
+ */
+TapeValue
+tape_softmax (Tape *tape, const char *name, TapeValue scores, gboolean eager)
+{
+  double    n = tape_tensor (tape, scores)->elements, e = tape->e;
+  gboolean  half = tape->dtype != DTYPE_FP32;
+  TapeOp   *op = tape_add_op (tape, name, &scores, 1);
+  TapeValue out = tape_add_output (tape, op, n);
+  double    fixed = 0;
+
+  op->backward = backward_softmax;
+  if (eager && half)
+    {
+      fixed = (2 * e + 4) * n;
+      op->aux = tape_add_aux (tape, "softmax.fp32", 4 * n, FALSE);
+    }
+  else
+    {
+      fixed = eager ? 2 * e * n : 0;
+      op->aux = out;
+      tape_save (tape, out);
+    }
+  if (eager)
+    {
+      op->launches = half ? 3 : 2;
+      op->fixed[0] = op->fixed[1] = (half ? e + 4 : 4) * n;
+    }
+  tape_push_forward (
+      tape, op,
+      tape_stream (tape, KERNEL_REDUCTION, name, fixed, fixed, eager ? (half ? 4 : 3) : 1), TRUE);
+  return out;
+}
+
+/* ---- experts ---- */
+
+static void
+backward_route (Tape *tape, const TapeOp *op)
+{
+  KernelDesc desc = tape_stream (tape, KERNEL_REDUCTION, tape_backward_name (op), 0, 0, op->launches);
+  TapeValue   grad;
+  TapeKernel *kernel = tape_push_backward (tape, op, desc, FALSE, 1, &grad);
+
+  tape_kernel_reads (kernel, op->aux);
+  tape_give_grads (tape, op, 1, &grad);
+}
+
+TapeValue
+tape_route (Tape *tape, const char *name, TapeValue logits, RouteSpec spec)
+{
+  double    scores = 4 * spec.tokens * spec.experts, ids = 8 * spec.tokens * spec.chosen;
+  TapeOp   *op = tape_add_op (tape, name, &logits, 1);
+  TapeValue out = tape_add_output (tape, op, spec.tokens * spec.chosen);
+
+  op->backward = backward_route;
+  op->launches = spec.backward_launches;
+  op->aux =
+      tape_add_aux (tape, "router.probabilities",
+                    spec.score_writes > 0 ? scores : scores / spec.experts * spec.chosen, FALSE);
+  tape_add_aux (tape, "router.chosen", ids, FALSE);
+  tape_push_forward (tape, op,
+                     tape_stream (tape, KERNEL_REDUCTION, name, spec.score_reads * scores,
+                                  spec.score_writes * scores + ids, spec.forward_launches),
+                     FALSE);
+  return out;
+}
+
+static void
+backward_combine (Tape *tape, const TapeOp *op)
+{
+  KernelDesc  desc = tape_stream (tape, KERNEL_GATHER, tape_backward_name (op), op->fixed[0],
+                                  op->fixed[1], op->launches);
+  TapeValue   grads[2];
+  TapeKernel *kernel = tape_push_backward (tape, op, desc, FALSE, 2, grads);
+
+  tape_kernel_reads (kernel, op->in[0]);
+  tape_kernel_reads (kernel, op->in[1]);
+  tape_give_grads (tape, op, 2, grads);
+}
+
+/* Eagerly weight | clear | index_add: 3 kernels; backwards gather | * weights | * rows, sum: 4. */
+TapeValue
+tape_combine (Tape *tape, const char *name, TapeValue expert_rows, TapeValue weights,
+              double out_elements)
+{
+  TapeValue in[] = { expert_rows, weights };
+  gboolean  fused = tape->training->compile;
+  double    rows_bytes = tape_tensor (tape, expert_rows)->bytes, out_bytes = out_elements * tape->e;
+  TapeOp   *op = tape_add_op (tape, name, in, 2);
+  TapeValue out = tape_add_output (tape, op, out_elements);
+
+  op->backward = backward_combine;
+  op->launches = fused ? 1 : 4;
+  op->fixed[0] = rows_bytes - out_bytes + (fused ? 0 : 3 * rows_bytes);
+  op->fixed[1] = fused ? 0 : 2 * rows_bytes;
+  tape_save (tape, expert_rows);
+  tape_save (tape, weights);
+  tape_push_forward (tape, op,
+                     tape_stream (tape, KERNEL_GATHER, name, fused ? 0 : rows_bytes,
+                                  fused ? 0 : rows_bytes + out_bytes, fused ? 1 : 3),
+                     FALSE);
+  return out;
+}
+
+/* ---- embedding and loss ---- */
+
+/*
+ * Above this many ids the backward pass sorts them first. Source: PyTorch,
+ * ATen/native/cuda/Embedding.cu.
+ */
+#define EMBEDDING_SORTED_IDS 3072
+
+/*
+ * The dense gradient of the table is cleared, then rows are added to it; op->fixed: bytes of the
+ * table and of the written rows.
+ */
+static void
+backward_embed (Tape *tape, const TapeOp *op)
+{
+  KernelDesc clear = tape_stream (tape, KERNEL_ELEMENTWISE, tape_join (op->name, ".clear_grad"), 0,
+                                  op->fixed[0], 1);
+  KernelDesc scatter = tape_stream (tape, KERNEL_GATHER, tape_join (op->name, ".scatter"),
+                                    tape_tensor (tape, op->aux)->bytes, op->fixed[1], op->launches);
+
+  tape_push (tape, tape->backward, clear, FALSE);
+  scatter.module = op->module;
+  tape_push_backward (tape, op, scatter, FALSE, 0, NULL);
+}
+
+TapeValue
+tape_embed (Tape *tape, const char *name, gint module, double count, double width, double vocab)
+{
+  TapeOp    *op = tape_add_op (tape, name, NULL, 0);
+  TapeValue  out = tape_add_output (tape, op, count * width);
+  KernelDesc desc;
+
+  op->backward = backward_embed;
+  op->module = module;
+  op->launches = count > EMBEDDING_SORTED_IDS ? 7 : 1;
+  op->fixed[0] = tape->e * width * vocab;
+  op->fixed[1] = tape->e * width * MIN (count, vocab);
+  op->aux = tape_add_aux (tape, "embed.ids", 8 * count, FALSE);
+  desc = tape_stream (tape, KERNEL_GATHER, name, tape->e * count * width + 8 * count, 0, 1);
+  desc.module = module;
+  tape_push_forward (tape, op, desc, FALSE);
+  return out;
+}
+
+/*
+ * Eagerly: nll (clear, scatter) | log-softmax | to 16 bit. Compiled: one kernel from the logits and
+ * the row statistics.
+ */
+static void
+backward_loss (Tape *tape, const TapeOp *op)
+{
+  double      wide = tape_tensor (tape, op->in[0])->elements * 4;
+  gboolean    half = tape->dtype != DTYPE_FP32;
+  TapeValue   grad = tape_new_grad (tape, op->in[0]);
+  TapeKernel *kernel;
+
+  if (tape->training->compile)
+    {
+      kernel = tape_push (tape, tape->backward,
+                          tape_stream (tape, KERNEL_REDUCTION, "loss.backward", 0, 0, 1), FALSE);
+      tape_kernel_reads (kernel, op->in[0]);
+      tape_kernel_writes (kernel, grad);
+      tape_give_grad (tape, op->in[0], grad);
+      return;
+    }
+  tape_push (tape, tape->backward,
+             tape_stream (tape, KERNEL_ELEMENTWISE, "loss.nll.backward", 0, wide, 2), FALSE);
+  kernel = tape_push (
+      tape, tape->backward,
+      tape_stream (tape, KERNEL_REDUCTION, "loss.log_softmax.backward", wide, half ? wide : 0, 1),
+      FALSE);
+  tape_kernel_reads (kernel, op->aux);
+  if (half)
+    kernel = tape_push (tape, tape->backward,
+                        tape_stream (tape, KERNEL_COPY, "loss.cast.backward", wide, 0, 1), FALSE);
+  tape_kernel_writes (kernel, grad);
+  tape_give_grad (tape, op->in[0], grad);
+}
+
+/*
+ * Forward: to fp32 | log-softmax | nll, mean. Compiled: the rows' maximum and sum (two passes),
+ * then the loss.
+ */
+TapeValue
+tape_loss (Tape *tape, TapeValue logits, double tokens, double vocab)
+{
+  gboolean  half = tape->dtype != DTYPE_FP32;
+  double    wide = 4 * tokens * vocab;
+  TapeOp   *op = tape_add_op (tape, "loss", &logits, 1);
+  TapeValue out = tape_add_output (tape, op, 1);
+
+  op->backward = backward_loss;
+  if (tape->training->compile)
+    {
+      tape_save (tape, logits);
+      op->aux = tape_add_aux (tape, "loss.statistics", 8 * tokens, TRUE);
+      tape_push_forward (tape, op,
+                         tape_stream (tape, KERNEL_REDUCTION, "loss.log_softmax",
+                                      tape_tensor (tape, logits)->bytes, 8 * tokens, 1),
+                         FALSE);
+      tape_push (tape, tape->forward,
+                 tape_stream (tape, KERNEL_REDUCTION, "loss.nll", 16 * tokens, 0, 1), FALSE);
+      return out;
+    }
+  op->aux = tape_add_aux (tape, "loss.log_probabilities", wide, FALSE);
+  if (half)
+    tape_add_value (tape, "loss.fp32_logits", tokens * vocab, wide, FALSE);
+  /*
+   * both gradients are wide while the second is made; the cast one comes later and is already
+   * counted by the engine of the tape
+   */
+  op->backward_extra = 2 * wide - tape->e * tokens * vocab;
+  if (half)
+    tape_push_forward (tape, op, tape_stream (tape, KERNEL_ELEMENTWISE, "loss.cast", 0, wide, 1),
+                       FALSE);
+  tape_push (tape, tape->forward,
+             tape_stream (tape, KERNEL_REDUCTION, "loss.log_softmax", wide, wide, 1), FALSE);
+  tape_push (tape, tape->forward,
+             tape_stream (tape, KERNEL_REDUCTION, "loss.nll", 4 * tokens + 8 * tokens, 0, 2), FALSE);
+  return out;
+}

@@ -1,0 +1,150 @@
+/*
+ * A record of one layer's operations, as automatic differentiation keeps it. Operations are
+ * appended in forward order; from the record follow the kernels of forward, recomputation and
+ * backward, the tensors that are kept for the backward pass, and the transient memory of both
+ * passes. Internal to the layer.
+ *
+ * What each operation keeps for its backward pass (e: bytes of the compute type; every tensor
+ * counts once, however many operations keep it):
+ *   linear           its input
+ *   batched product  both inputs
+ *   norm             fused: its input and the row statistics; eager RMSNorm: the fp32 copy of the
+ *   input and the normalised rows add, map         nothing (residual, rotary, copies: linear in
+ *   their inputs) dropout          a mask of one byte an element
+ *   GELU             its input; ReLU its output
+ *   gate             gate and up, eagerly also the activated gate (clamped variant: four
+ *   intermediates) flash attention  q, k, v, the output, and the fp32 log-sum-exp of each row
+ *   softmax          its output; eagerly in fp32
+ *   route            fp32 probabilities, chosen experts; combine: the experts' outputs and the
+ *   weights loss             fp32 log-probabilities; compiled: the logits
+ *   embedding        the token ids
+ * Source: Korthikanti et al., arXiv:2205.05198, section 4; PyTorch's derivative formulas.
+ */
+#pragma once
+
+#include "workload/workload.h"
+
+typedef guint TapeValue;
+
+typedef struct
+{
+  const char *name;
+  double      elements, bytes;
+  gint        producer; /* operation, -1 for an input of the layer */
+  gint        last_use; /* last operation whose forward reads it */
+  gint first_saver; /* first operation (the last in the backward pass) that keeps it, -1 for none */
+  gboolean saved;   /* kept by some operation */
+  gboolean saved_outside; /* kept by an operation outside of the attention core */
+  gboolean statistic;     /* row statistics: left out of the published formulas */
+  gboolean needs_grad;
+  guint    n_holders; /* of a gradient: values whose gradient it is */
+} TapeTensor;
+
+typedef struct _Tape   Tape;
+typedef struct _TapeOp TapeOp;
+
+#define TAPE_MAX_ARGS 4
+
+struct _TapeOp
+{
+  const char *name;
+  TapeValue   in[TAPE_MAX_ARGS], out[TAPE_MAX_ARGS];
+  guint       n_in, n_out;
+  TapeValue   aux; /* mask, statistics, probabilities */
+  gint        module;
+  gboolean    core;  /* part of the attention core */
+  KernelDesc  shape; /* m, n, k, batch, flops of its product */
+  double      weight_bytes;
+  double      bias_bytes;     /* 0: no bias */
+  double      fixed[2];       /* backward traffic that belongs to no value: read, written */
+  guint       launches;       /* of the backward kernel */
+  double      backward_extra; /* transient bytes of the backward kernels besides gradients */
+  void (*backward) (Tape *tape, const TapeOp *op);
+};
+
+/*
+ * A kernel with the values that it reads and writes; desc has the traffic that belongs to none of
+ * them.
+ */
+typedef struct
+{
+  KernelDesc desc;
+  TapeValue  reads[TAPE_MAX_ARGS + 1], writes[TAPE_MAX_ARGS];
+  guint      n_reads, n_writes;
+  gint       op;
+  gboolean   fusible;
+} TapeKernel;
+
+struct _Tape
+{
+  const TrainingOptions *training;
+  Dtype                  dtype;
+  double                 e; /* bytes of the compute type */
+  gboolean               dropout;
+  gboolean               in_core; /* operations recorded now belong to the attention core */
+  TapeValue              output;
+  GArray                *values;             /* TapeTensor */
+  GArray                *ops;                /* TapeOp */
+  GArray                *forward, *backward; /* TapeKernel */
+  GArray                *grads;              /* gint per value: its gradient, -1 while none */
+  double                 alive;              /* backward pass: bytes at this moment */
+  double                 peak;
+};
+
+/*
+ * What one layer costs under a checkpointing mode; the arrays are of KernelDesc and owned by the
+ * caller.
+ */
+typedef struct
+{
+  GArray *forward, *recompute, *backward;
+  double  saved, working, backward_bytes;
+} TapeResult;
+
+/* TRAINING must outlive the tape. DROPOUT inserts the dropouts of the classic GPT block. */
+Tape *tape_new (const TrainingOptions *training, gboolean dropout);
+void  tape_free (Tape *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Tape, tape_free)
+
+TapeTensor *tape_tensor (const Tape *self, TapeValue value);
+
+/*
+ * Bytes that are kept from forward to backward under MODE, row statistics left out on demand. Valid
+ * before tape_finish.
+ */
+double tape_saved_bytes (const Tape *self, CheckpointMode mode, gboolean statistics);
+
+/* Ends the record with OUTPUT and derives everything; once only. */
+TapeResult tape_finish (Tape *self, TapeValue output, CheckpointMode mode);
+
+/* ---- for the operations (tape-ops.c) ---- */
+
+TapeValue   tape_add_value (Tape *self, const char *name, double elements, double bytes,
+                            gboolean needs_grad);
+TapeOp     *tape_add_op (Tape *self, const char *name, const TapeValue *in, guint n_in);
+TapeValue   tape_add_output (Tape *self, TapeOp *op, double elements);
+void        tape_save (Tape *self, TapeValue value);
+TapeValue   tape_add_aux (Tape *self, const char *name, double bytes, gboolean statistic);
+TapeKernel *tape_push (Tape *self, GArray *list, KernelDesc desc, gboolean fusible);
+void        tape_kernel_reads (TapeKernel *kernel, TapeValue value);
+void        tape_kernel_writes (TapeKernel *kernel, TapeValue value);
+KernelDesc  tape_stream (const Tape *self, KernelKind kind, const char *name, double read,
+                         double write, guint launches);
+const char *tape_join (const char *name, const char *suffix); /* interned */
+
+TapeValue tape_grad (const Tape *self, TapeValue value); /* gradient of VALUE; it must have one */
+TapeValue tape_new_grad (Tape *self, TapeValue value);   /* to be written by a kernel, then given */
+void tape_give_grad (Tape *self, TapeValue value, TapeValue grad); /* adds up where VALUE has one */
+void tape_give_grads (Tape *self, const TapeOp *op, guint n,
+                      const TapeValue *grads); /* of the first N inputs */
+
+/* Forward kernel of OP, recorded last: reads its inputs and writes its outputs. */
+void tape_push_forward (Tape *self, const TapeOp *op, KernelDesc desc, gboolean fusible);
+
+/*
+ * Backward kernel of OP: reads the gradients of its outputs and writes those of its first N inputs,
+ * which it makes.
+ */
+TapeKernel *tape_push_backward (Tape *self, const TapeOp *op, KernelDesc desc, gboolean fusible,
+                                guint n, TapeValue *grads);
+const char *tape_backward_name (const TapeOp *op);

@@ -1,0 +1,240 @@
+/*
+ * What the backward pass keeps and what both passes need beside it: the published formulas for the
+ * classic GPT block with dropout (Korthikanti et al., arXiv:2205.05198, equations 1 and 6 without
+ * parallelism), and lists counted by hand for a modern block and for the head. It does not compare
+ * with a framework's allocator.
+ */
+#include "fixture.h"
+
+#include "workload/layer-build-private.h"
+
+/* Bytes kept by one block of a GPT with dropout, row statistics left out as in the paper. */
+static double
+classic_block (gint64 s, gint64 b, gint64 h, gint64 a, AttentionKind attention, CheckpointMode mode)
+{
+  ModelShape      shape = arch ("gpt", 1, h, a, 0, 1000);
+  TrainingOptions options = training (s, b);
+  LayerBuild      build;
+  double          bytes;
+
+  options.attention = attention;
+  build = layer_build (&shape, &options, (LayerClass){ .kind = LAYER_BLOCK }, TRUE);
+  bytes = tape_saved_bytes (build.tape, mode, FALSE);
+  layer_build_clear (&build);
+  model_shape_clear (&shape);
+  return bytes;
+}
+
+typedef struct
+{
+  gint64 s, b, h, a;
+} Classic;
+
+/* The paper's 22B, 175B, 530B and 1T models, and a small one */
+static const Classic classics[] = {
+  { 2048, 4, 6144, 64 },   { 2048, 1, 12288, 96 }, { 2048, 1, 20480, 128 },
+  { 2048, 1, 25600, 160 }, { 3, 5, 14, 7 },
+};
+
+START_TEST (test_classic_block)
+{
+  gint64 s = classics[_i].s, b = classics[_i].b, h = classics[_i].h, a = classics[_i].a;
+  gint64 sbh = s * b * h;
+
+  /* s b h (34 + 5 a s / h) */
+  ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FUSED_SOFTMAX, CHECKPOINT_NONE),
+                       34 * sbh + 5 * a * s * s * b);
+  ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FUSED_SOFTMAX, CHECKPOINT_SELECTIVE),
+                       34 * sbh);
+  ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FUSED_SOFTMAX, CHECKPOINT_FULL), 2 * sbh);
+  ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FLASH2, CHECKPOINT_NONE), 34 * sbh);
+  ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FLASH2, CHECKPOINT_SELECTIVE), 34 * sbh);
+  ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FLASH2, CHECKPOINT_FULL), 2 * sbh);
+}
+END_TEST
+
+/* The paper's 22B model keeps 4.5 GiB when everything is recomputed: 48 layers. */
+START_TEST (test_published_figure)
+{
+  ck_assert_double_eq (
+      48 * classic_block (2048, 4, 6144, 64, ATTENTION_FUSED_SOFTMAX, CHECKPOINT_FULL),
+      4.5 * (1 << 30));
+}
+END_TEST
+
+/*
+ * Without dropout the masks go: 2 bytes an element of the stream, and of 5 a s^2 b the mask and the
+ * dropped-out copy.
+ */
+START_TEST (test_without_dropout)
+{
+  gint64               s = 128, b = 3, h = 64, a = 4, sbh = s * b * h;
+  ModelShape           shape = arch ("gpt", 1, h, a, 0, 1000);
+  TrainingOptions      options = training (s, b);
+  g_autoptr (Workload) flash = workload_new (&shape, &options), unfused = NULL, eager = NULL;
+
+  options.attention = ATTENTION_FUSED_SOFTMAX;
+  unfused = workload_new (&shape, &options);
+  options.attention = ATTENTION_EAGER;
+  eager = workload_new (&shape, &options);
+  /*
+   * mean and reciprocal deviation of two norms: 16 bytes a token; flash keeps 4 bytes a row and
+   * head
+   */
+  ck_assert_uint_eq (workload_layer (flash, 1)->saved_bytes, 32 * sbh + 16 * s * b + 4 * a * s * b);
+  ck_assert_uint_eq (workload_layer (unfused, 1)->saved_bytes,
+                     32 * sbh + 16 * s * b + 2 * a * s * s * b);
+  ck_assert_uint_eq (workload_layer (eager, 1)->saved_bytes,
+                     32 * sbh + 16 * s * b + (4 + 2) * a * s * s * b);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * Llama-3-8B, a token: norm inputs and outputs 4 x 8192, q and the output of attention 2 x 8192, k
+ * and v 2 x 2048, gate, activated gate, up and their product 4 x 28672; statistics 4 + 4 (norms) +
+ * 4 x 32 (attention).
+ */
+START_TEST (test_modern_block)
+{
+  ModelShape           shape = shipped ("llama-3-8b");
+  TrainingOptions      options = training (512, 2);
+  g_autoptr (Workload) fused = NULL, eager = NULL, compiled = NULL, full = NULL;
+  guint64              tokens = 1024, common = 6 * 8192 + 2 * 2048 + 3 * 28672 + 128;
+
+  eager = workload_new (&shape, &options);
+  options.fused_norm = TRUE;
+  fused = workload_new (&shape, &options);
+  options.compile = TRUE;
+  compiled = workload_new (&shape, &options);
+  options.checkpointing = CHECKPOINT_FULL;
+  full = workload_new (&shape, &options);
+  ck_assert_uint_eq (workload_layer (fused, 1)->saved_bytes, tokens * (common + 8 + 28672));
+  /* an eager norm keeps fp32 copies of its input instead, and the normalised rows */
+  ck_assert_uint_eq (workload_layer (eager, 1)->saved_bytes,
+                     tokens * (common + 28672 + 2 * (16384 + 8192 - 8192)));
+  ck_assert_uint_eq (workload_layer (compiled, 1)->saved_bytes, tokens * (common + 8));
+  ck_assert_uint_eq (workload_layer (full, 1)->saved_bytes, tokens * 8192);
+  ck_assert_uint_eq (workload_layer (full, 1)->output_bytes, tokens * 8192);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * The head, a token: input and output of the norm 2 x 2H, its statistics 4, fp32 log-probabilities
+ * 4V. Forward: 16-bit and fp32 logits come and go; backward: two fp32 gradients of the logits at
+ * once. The loss and its gradient are 2 bytes.
+ */
+START_TEST (test_head)
+{
+  gint64               s = 16, v = 5000, h = 64;
+  ModelShape           shape = arch ("llama", 1, h, 4, 100, v);
+  TrainingOptions      options = training (s, 1);
+  g_autoptr (Workload) eager = NULL, compiled = NULL;
+  const LayerDesc     *head;
+
+  options.fused_norm = TRUE;
+  eager = workload_new (&shape, &options);
+  head = workload_layer (eager, 2);
+  ck_assert_uint_eq (head->saved_bytes, s * (4 * h + 4 + 4 * v));
+  ck_assert_uint_eq (head->working_bytes, s * (2 + 4) * v + 2);
+  ck_assert_uint_eq (head->backward_bytes, s * (4 + 4) * v + 2);
+  ck_assert_uint_eq (head->logits_bytes, s * (4 + 4 + 4) * v);
+  options.compile = TRUE;
+  compiled = workload_new (&shape, &options);
+  head = workload_layer (compiled, 2);
+  ck_assert_uint_eq (head->saved_bytes, s * (4 * h + 4 + 2 * v + 8));
+  ck_assert_uint_eq (head->backward_bytes, s * 2 * v + 2);
+  ck_assert_uint_eq (head->logits_bytes, s * (2 + 2) * v);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* The peaks of a two-matrix MLP block by hand: h = 8, f = 32, one head, flash; a token in bytes. */
+START_TEST (test_transient)
+{
+  ModelShape           shape = arch ("mpt", 1, 8, 1, 32, 50);
+  TrainingOptions      options = training (4, 1);
+  g_autoptr (Workload) none = workload_new (&shape, &options), full = NULL;
+
+  /*
+   * Kept: x, norm1, q, k, v, o, x', norm2: 8 x 16; up, gelu: 2 x 64; statistics 8 + 8 + 4 = 276.
+   * Forward at the end: the branch and the output beyond that: 32. Backward: at gelu the gradients
+   * of the output (16, for the residual), of gelu 64 and of up 64.
+   */
+  ck_assert_uint_eq (workload_layer (none, 1)->saved_bytes, 4 * 276);
+  ck_assert_uint_eq (workload_layer (none, 1)->working_bytes, 4 * 32);
+  /*
+   * the down projection has freed its input (64) by then; up's input gradient comes when gelu's
+   * gradient is gone
+   */
+  ck_assert_uint_eq (workload_layer (none, 1)->backward_bytes, 4 * (16 + 64 + 64 - 64));
+  options.checkpointing = CHECKPOINT_FULL;
+  full = workload_new (&shape, &options);
+  ck_assert_uint_eq (workload_layer (full, 1)->saved_bytes, 4 * 16);
+  /* forward keeps nothing: x', up and gelu are alive at once */
+  ck_assert_uint_eq (workload_layer (full, 1)->working_bytes, 4 * (16 + 64 + 64 + 16 - 16));
+  /* backward: all that is recomputed, then as above */
+  ck_assert_uint_eq (workload_layer (full, 1)->backward_bytes, 4 * (276 - 16 + 80));
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * Random blocks: less is kept the more is recomputed, and what is recomputed has to fit while the
+ * backward pass runs.
+ */
+START_TEST (test_modes_are_ordered)
+{
+  static const char *const archs[] = { "gpt", "llama", "mpt", "bloom" };
+  GRand                   *rand = g_rand_new_with_seed (20240611);
+
+  for (guint i = 0; i < 500; i++)
+    {
+      gint64     heads = g_rand_int_range (rand, 1, 9), dim = 8 * g_rand_int_range (rand, 1, 9);
+      ModelShape shape = arch (archs[g_rand_int_range (rand, 0, 4)], 1, heads * dim, heads,
+                               g_rand_int_range (rand, 1, 2000), g_rand_int_range (rand, 1, 3000));
+      TrainingOptions options =
+          training (g_rand_int_range (rand, 1, 600), g_rand_int_range (rand, 1, 5));
+      LayerDesc layer[3];
+
+      options.attention = g_rand_int_range (rand, 0, 4);
+      options.compile = g_rand_boolean (rand);
+      options.fused_norm = g_rand_boolean (rand);
+      options.precision = g_rand_int_range (rand, 0, 3);
+      for (gint mode = 0; mode < 3; mode++)
+        {
+          g_autoptr (Workload) workload = NULL;
+
+          options.checkpointing = mode;
+          workload = workload_new (&shape, &options);
+          layer[mode] = *workload_layer (workload, 1);
+        }
+      ck_assert_uint_le (layer[CHECKPOINT_FULL].saved_bytes, layer[CHECKPOINT_SELECTIVE].saved_bytes);
+      ck_assert_uint_le (layer[CHECKPOINT_SELECTIVE].saved_bytes, layer[CHECKPOINT_NONE].saved_bytes);
+      ck_assert_uint_ge (layer[CHECKPOINT_FULL].saved_bytes + layer[CHECKPOINT_FULL].backward_bytes,
+                         layer[CHECKPOINT_NONE].saved_bytes + layer[CHECKPOINT_NONE].backward_bytes);
+      ck_assert_uint_eq (layer[CHECKPOINT_FULL].n_recompute, layer[CHECKPOINT_NONE].n_forward);
+      ck_assert_uint_eq (layer[CHECKPOINT_NONE].n_recompute, 0);
+      ck_assert_uint_ge (layer[CHECKPOINT_SELECTIVE].n_recompute, 1);
+      ck_assert_uint_eq (layer[CHECKPOINT_NONE].n_backward, layer[CHECKPOINT_FULL].n_backward);
+      model_shape_clear (&shape);
+    }
+  g_rand_free (rand);
+}
+END_TEST
+
+int
+main (void)
+{
+  TCase *tcase = tcase_create ("activations");
+
+  tcase_add_loop_test (tcase, test_classic_block, 0, G_N_ELEMENTS (classics));
+  tcase_add_test (tcase, test_published_figure);
+  tcase_add_test (tcase, test_without_dropout);
+  tcase_add_test (tcase, test_modern_block);
+  tcase_add_test (tcase, test_head);
+  tcase_add_test (tcase, test_transient);
+  tcase_add_test (tcase, test_modes_are_ordered);
+  return run_case ("activations", tcase);
+}

@@ -1,0 +1,480 @@
+/*
+ * FLOPs of the kernel lists against closed forms (2 N tokens and attention; Narayanan et al.,
+ * arXiv:2104.04473; PaLM, arXiv:2204.02311, appendix B), launches and bytes of single kernels
+ * counted by hand, and what compiling and optimizers launch. It does not test what a kernel costs
+ * on a GPU.
+ */
+#include "fixture.h"
+
+static gboolean
+is_product (const KernelDesc *kernel)
+{
+  return kernel->kind == KERNEL_MATMUL || kernel->kind == KERNEL_ATTENTION
+         || kernel->kind == KERNEL_ATTENTION_BACKWARD;
+}
+
+typedef struct
+{
+  double linear, attention; /* FLOPs of products with weights, of attention */
+} Flops;
+
+/* Attention's own products carry "attn.scores", "attn.context" or "flash" in their names. */
+static void
+add_flops (const KernelDesc *kernels, guint n, Flops *flops)
+{
+  for (guint i = 0; i < n; i++)
+    if (is_product (&kernels[i]))
+      {
+        gboolean attention = strstr (kernels[i].name, "attn.scores") != NULL
+                             || strstr (kernels[i].name, "attn.context") != NULL
+                             || strstr (kernels[i].name, "flash") != NULL;
+        *(attention ? &flops->attention : &flops->linear) += kernels[i].flops;
+      }
+}
+
+static void
+sum_model (const Workload *workload, Flops *forward, Flops *backward, Flops *recompute)
+{
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    {
+      const LayerDesc *layer = workload_layer (workload, i);
+
+      add_flops (layer->forward, layer->n_forward, forward);
+      add_flops (layer->backward, layer->n_backward, backward);
+      add_flops (layer->recompute, layer->n_recompute, recompute);
+    }
+}
+
+/*
+ * Matrices that a token passes, from the tensors: all two-dimensional ones of blocks and head, k of
+ * E of the experts.
+ */
+static double
+matrices (const Workload *workload)
+{
+  const ModelShape *shape = workload_shape (workload);
+  double            sum = 0;
+
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    {
+      const LayerDesc *layer = workload_layer (workload, i);
+
+      for (guint j = 0; j < layer->n_tensors && layer->kind != LAYER_EMBEDDING; j++)
+        if (layer->tensors[j].n_dims == 3)
+          sum += (double) layer->tensors[j].elements / shape->n_experts * shape->n_experts_per_token;
+        else if (layer->tensors[j].n_dims == 2 && !layer->tensors[j].expert)
+          sum += layer->tensors[j].elements;
+      if (layer->tied_head)
+        sum += (double) shape->vocab * shape->d_model;
+    }
+  return sum;
+}
+
+static const char *const models[] = { "deepseek-v3", "gpt-oss-120b", "gpt2-xl",
+                                      "llama-3-8b",  "mistral-7b",   "mixtral-8x7b",
+                                      "opt-1.3b",    "qwen2-7b",     "qwen3-30b-a3b" };
+
+/* Query and value width of all layers and heads: DeepSeek's heads have 192 and 128. */
+static double
+attention_widths (const ModelShape *shape)
+{
+  double widths = shape->kv_lora_rank > 0 ? 192 + 128 : 2 * shape->head_dim;
+
+  return widths * shape->n_heads * shape->n_layers;
+}
+
+START_TEST (test_flops_of_kernels)
+{
+  ModelShape      shape = shipped (models[_i]);
+  TrainingOptions options = training (1000, 2);
+  double          tokens = 2000, widths = attention_widths (&shape);
+
+  for (gint attention = ATTENTION_FLASH2; attention <= ATTENTION_EAGER; attention++)
+    {
+      g_autoptr (Workload) workload = NULL;
+      Flops                forward = { 0 }, backward = { 0 }, recompute = { 0 };
+
+      options.attention = attention;
+      options.causal = FALSE;
+      options.checkpointing = CHECKPOINT_FULL;
+      shape.sliding_window = 0;
+      workload = workload_new (&shape, &options);
+      sum_model (workload, &forward, &backward, &recompute);
+      assert_close (flops_matrix_parameters (&shape), matrices (workload), 1e-12);
+      assert_close (forward.linear, 2 * matrices (workload) * tokens, 1e-12);
+      assert_close (backward.linear, 4 * matrices (workload) * tokens, 1e-12);
+      assert_close (recompute.linear, forward.linear - 2 * tokens * shape.vocab * shape.d_model,
+                    1e-12);
+      /*
+       * 2 FLOPs for each of 1000 keys, query and width; twice that backwards, and flash makes the
+       * scores again
+       */
+      assert_close (forward.attention, 2 * tokens * 1000 * widths, 1e-12);
+      assert_close (recompute.attention, forward.attention, 1e-12);
+      if (attention >= ATTENTION_FUSED_SOFTMAX)
+        assert_close (backward.attention, 2 * forward.attention, 1e-12);
+      else if (shape.kv_lora_rank == 0)
+        assert_close (backward.attention, 2.5 * forward.attention, 1e-12);
+      else
+        assert_close (backward.attention, forward.attention * (3 * 192 + 2 * 128) / (192 + 128),
+                      1e-12);
+      assert_close (workload_matrix_flops (workload),
+                    forward.linear + backward.linear + recompute.linear + forward.attention
+                        + backward.attention + recompute.attention,
+                    1e-12);
+      ck_assert_double_gt (workload_executed_flops (workload), workload_matrix_flops (workload));
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* FLOPs of one step of a classic GPT whose attention is not fused. */
+static double
+classic_flops (gint64 b, gint64 s, gint64 l, gint64 h, gint64 v, CheckpointMode mode)
+{
+  ModelShape           shape = arch ("gpt", l, h, 8, 0, v);
+  TrainingOptions      options = training (s, b);
+  g_autoptr (Workload) workload = NULL;
+
+  options.attention = ATTENTION_FUSED_SOFTMAX;
+  options.checkpointing = mode;
+  workload = workload_new (&shape, &options);
+  model_shape_clear (&shape);
+  return workload_matrix_flops (workload);
+}
+
+START_TEST (test_megatron_formula)
+{
+  double b = 3, s = 512, l = 5, h = 256, v = 1000;
+  double unit = b * s * l * h * h;
+
+  assert_close (classic_flops (3, 512, 5, 256, 1000, CHECKPOINT_NONE),
+                72 * unit * (1 + s / (6 * h) + v / (12 * h * l)), 1e-12);
+  assert_close (classic_flops (3, 512, 5, 256, 1000, CHECKPOINT_FULL),
+                96 * unit * (1 + s / (6 * h) + v / (16 * h * l)), 1e-12);
+  /*
+   * the attention core once more: 4 s / 18 h (Korthikanti et al. print s / 3 h, a core run twice
+   * more)
+   */
+  assert_close (classic_flops (3, 512, 5, 256, 1000, CHECKPOINT_SELECTIVE),
+                72 * unit * (1 + 2 * s / (9 * h) + v / (12 * h * l)), 1e-12);
+}
+END_TEST
+
+START_TEST (test_conventions)
+{
+  ModelShape gpt = arch ("gpt", 32, 2560, 20, 0, 50257), mistral = shipped ("mistral-7b"),
+             oss = shipped ("gpt-oss-120b");
+  double head = 6.0 * 50257 * 2560;
+
+  /* 6 * 12 L H^2 + 12 L H s = 19.13e9 for L 32, H 2560, s 4096 without the embedding matrix */
+  ck_assert_double_eq (flops_per_token (&gpt, FLOPS_PALM, 4096) - head, 19126026240.0);
+  ck_assert_double_eq (flops_per_token (&gpt, FLOPS_CAUSAL, 4096) - head,
+                       19126026240.0 - 6.0 * 32 * 2560 * 4096);
+  ck_assert_double_eq (flops_per_token (&gpt, FLOPS_6N, 4096),
+                       6.0 * (32 * (12.0 * 6553600 + 13 * 2560) + (50257.0 + 4096) * 2560 + 5120));
+  /* a window of 4096 in 16384 tokens: 4096 * 16384 - 4096^2 / 2 pairs instead of 16384^2 / 2 */
+  ck_assert_double_eq (
+      flops_per_token (&mistral, FLOPS_CAUSAL, 16384) - 6 * flops_matrix_parameters (&mistral),
+      12.0 * 32 * 4096 * (4096.0 * 16384 - 4096.0 * 4096 / 2) / 16384);
+  ck_assert_double_eq (
+      flops_per_token (&mistral, FLOPS_PALM, 16384) - 6 * flops_matrix_parameters (&mistral),
+      12.0 * 32 * 4096 * 16384);
+  /* gpt-oss: every second layer over 128 tokens */
+  ck_assert_double_eq (
+      flops_per_token (&oss, FLOPS_CAUSAL, 4096) - 6 * flops_matrix_parameters (&oss),
+      12.0 * 4096 * (18 * (128.0 * 4096 - 128.0 * 128 / 2) + 18 * 4096.0 * 4096 / 2) / 4096);
+  model_shape_clear (&gpt);
+  model_shape_clear (&mistral);
+  model_shape_clear (&oss);
+}
+END_TEST
+
+static const KernelDesc *
+forward_kernel (const Workload *workload, guint layer, const char *name)
+{
+  const LayerDesc *desc = workload_layer (workload, layer);
+
+  return find_kernel (desc->forward, desc->n_forward, name);
+}
+
+static const KernelDesc *
+backward_kernel (const Workload *workload, guint layer, const char *name)
+{
+  const LayerDesc *desc = workload_layer (workload, layer);
+
+  return find_kernel (desc->backward, desc->n_backward, name);
+}
+
+static void
+assert_traffic (const KernelDesc *kernel, guint launches, double read, double written)
+{
+  ck_assert_uint_eq (kernel->launches, launches);
+  ck_assert_double_eq (kernel->read_bytes, read);
+  ck_assert_double_eq (kernel->write_bytes, written);
+}
+
+/* Llama-3-8B, 1024 tokens: n = 1024 * 4096 elements of the stream. */
+START_TEST (test_traffic_of_a_modern_block)
+{
+  ModelShape           shape = shipped ("llama-3-8b");
+  TrainingOptions      options = training (1024, 1);
+  g_autoptr (Workload) eager = workload_new (&shape, &options), fused = NULL, compiled = NULL;
+  double               t = 1024, n = t * 4096, f = t * 14336, kv = t * 1024;
+
+  options.fused_norm = TRUE;
+  fused = workload_new (&shape, &options);
+  options.compile = TRUE;
+  compiled = workload_new (&shape, &options);
+
+  /* to fp32 2+4, square 4+4, mean 4, scale 4+4, to bf16 4+2, weight 2+2: reads 20, writes 16 */
+  assert_traffic (forward_kernel (eager, 1, "norm1"), 8, 20 * n + 8192, 16 * n);
+  assert_traffic (backward_kernel (eager, 1, "norm1.backward"), 16, 54 * n + 8192, 38 * n + 8192);
+  assert_traffic (forward_kernel (fused, 1, "norm1"), 1, 2 * n + 8192, 2 * n + 4 * t);
+  assert_traffic (backward_kernel (fused, 1, "norm1.backward"), 1, 4 * n + 4 * t + 8192, 2 * n);
+  assert_traffic (backward_kernel (fused, 1, "norm1.weight_grad"), 1, 4 * n + 4 * t, 8192);
+  /* matrix products: activations, weight, result */
+  assert_traffic (forward_kernel (fused, 1, "attn.k"), 1, 2 * n + 2 * 4096 * 1024, 2 * kv);
+  assert_traffic (backward_kernel (fused, 1, "attn.k.dgrad"), 1, 2 * kv + 2 * 4096 * 1024, 2 * n);
+  assert_traffic (backward_kernel (fused, 1, "attn.k.wgrad"), 1, 2 * kv + 2 * n, 2 * 4096 * 1024);
+  /* silu 2+2, product 4+2; backwards two products and silu's */
+  assert_traffic (forward_kernel (fused, 1, "mlp.activation"), 2, 6 * f, 4 * f);
+  assert_traffic (backward_kernel (fused, 1, "mlp.activation.backward"), 3, 12 * f, 6 * f);
+  assert_traffic (forward_kernel (compiled, 1, "mlp.activation"), 1, 4 * f, 2 * f);
+  assert_traffic (backward_kernel (compiled, 1, "mlp.activation.backward"), 1, 6 * f, 4 * f);
+  /* five kernels each for q and k */
+  assert_traffic (forward_kernel (fused, 1, "attn.rotary"), 10, 11 * (n + kv), 9 * (n + kv));
+  assert_traffic (backward_kernel (fused, 1, "attn.rotary.backward"), 18, 15 * (n + kv),
+                  15 * (n + kv));
+  assert_traffic (forward_kernel (compiled, 1, "attn.rotary"), 1, 2 * (n + kv), 2 * (n + kv));
+  /* q, k, v in; the output and fp32 row sums out */
+  assert_traffic (forward_kernel (fused, 1, "flash_fwd"), 1, 2 * (n + 2 * kv), 2 * n + 4 * 32 * t);
+  /* compiled: the sum is not read back by the norm; both are needed later */
+  assert_traffic (forward_kernel (compiled, 1, "attn.residual+norm2"), 1, 4 * n + 8192, 4 * n + 4 * t);
+  /*
+   * the gradient of the norm's output is made and used in one kernel: its parts, the norm's input
+   * and statistics
+   */
+  assert_traffic (backward_kernel (compiled, 1, "grad_add+norm1.backward"), 1, 6 * n + 4 * t + 8192,
+                  4 * n);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* A GPT of width 64 with 4 heads, 2 sequences of 128 tokens, unfused attention: z scores. */
+START_TEST (test_traffic_of_a_classic_block)
+{
+  ModelShape           shape = arch ("gpt", 1, 64, 4, 0, 1000);
+  TrainingOptions      options = training (128, 2);
+  g_autoptr (Workload) eager = NULL, fused = NULL;
+  double               t = 256, n = t * 64, z = 2.0 * 4 * 128 * 128;
+
+  options.attention = ATTENTION_EAGER;
+  eager = workload_new (&shape, &options);
+  options.attention = ATTENTION_FUSED_SOFTMAX;
+  fused = workload_new (&shape, &options);
+
+  /* LayerNorm is one kernel always: weight and bias, two fp32 statistics a row */
+  assert_traffic (forward_kernel (eager, 1, "norm1"), 1, 2 * n + 256, 2 * n + 8 * t);
+  assert_traffic (forward_kernel (eager, 1, "attn.qkv"), 1, 2 * n + 2 * 64 * 192 + 2 * 192, 6 * n);
+  assert_traffic (backward_kernel (eager, 1, "attn.qkv.bias_grad"), 1, 6 * n, 2 * 192);
+  assert_traffic (backward_kernel (eager, 1, "attn.split.backward"), 1, 6 * n, 6 * n);
+  assert_traffic (forward_kernel (eager, 1, "attn.heads_first"), 3, 6 * n, 6 * n);
+  assert_traffic (forward_kernel (eager, 1, "attn.scores"), 1, 4 * n, 2 * z);
+  /* scale 2+2, mask 2+2, softmax 2+4, to bf16 4+2; backwards to fp32 2+4, softmax 8+2, scale 2+2 */
+  assert_traffic (forward_kernel (eager, 1, "attn.softmax"), 4, 10 * z, 10 * z);
+  assert_traffic (backward_kernel (eager, 1, "attn.softmax.backward"), 3, 12 * z, 8 * z);
+  assert_traffic (forward_kernel (fused, 1, "attn.softmax"), 1, 2 * z, 2 * z);
+  assert_traffic (backward_kernel (fused, 1, "attn.softmax.backward"), 1, 4 * z, 2 * z);
+  assert_traffic (forward_kernel (eager, 1, "attn.context"), 1, 2 * z + 2 * n, 2 * n);
+  assert_traffic (forward_kernel (eager, 1, "mlp.activation"), 1, 8 * n, 8 * n);
+  assert_traffic (backward_kernel (eager, 1, "mlp.activation.backward"), 1, 16 * n, 8 * n);
+  /*
+   * embedding: rows and ids; the dense gradient is cleared, then rows are added; tied: the head's
+   * gradient is added
+   */
+  assert_traffic (forward_kernel (eager, 0, "embed.tokens"), 1, 2 * n + 8 * t, 2 * n);
+  assert_traffic (forward_kernel (eager, 0, "embed.add_positions"), 1, 2 * n + 2 * 128 * 64, 2 * n);
+  assert_traffic (backward_kernel (eager, 0, "embed.tokens.clear_grad"), 1, 0, 2 * 1000 * 64);
+  assert_traffic (backward_kernel (eager, 0, "embed.tokens.scatter"), 1, 2 * n + 8 * t, 2 * n);
+  assert_traffic (backward_kernel (eager, 0, "embed.add_tied_grad"), 1, 4 * 1000 * 64, 2 * 1000 * 64);
+  /* loss: to fp32, log-softmax, then the label's entry */
+  assert_traffic (forward_kernel (eager, 2, "loss.cast"), 1, 2 * t * 1000, 4 * t * 1000 + 2);
+  assert_traffic (forward_kernel (eager, 2, "loss.log_softmax"), 1, 4 * t * 1000, 4 * t * 1000);
+  assert_traffic (backward_kernel (eager, 2, "loss.nll.backward"), 2, 0, 4 * t * 1000);
+  assert_traffic (backward_kernel (eager, 2, "loss.log_softmax.backward"), 1, 8 * t * 1000,
+                  4 * t * 1000);
+  assert_traffic (backward_kernel (eager, 2, "loss.cast.backward"), 1, 4 * t * 1000, 2 * t * 1000);
+  ck_assert_uint_eq (forward_kernel (eager, 2, "head")->n, 1000);
+  ck_assert_int_eq (forward_kernel (eager, 2, "head")->module, -1); /* the table is layer 0's */
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* Mixtral, 1024 tokens, 2 of 8 experts: 256 rows an expert. */
+START_TEST (test_experts)
+{
+  ModelShape           shape = shipped ("mixtral-8x7b");
+  TrainingOptions      options = training (1024, 1);
+  g_autoptr (Workload) workload = workload_new (&shape, &options), few = NULL;
+  const KernelDesc    *up = forward_kernel (workload, 1, "experts.up");
+  double               n = 1024 * 4096, weights = 8.0 * 4096 * 14336;
+
+  ck_assert_uint_eq (up->batch, 8);
+  ck_assert_uint_eq (up->m, 256);
+  ck_assert_uint_eq (up->n, 14336);
+  ck_assert_uint_eq (up->k, 4096);
+  assert_traffic (up, 1, 2 * (2 * n) + 2 * weights, 2.0 * 2048 * 14336);
+  assert_traffic (forward_kernel (workload, 1, "experts.permute"), 4, 2 * (2 * n), 2 * (2 * n));
+  /* weights 4n+4n, clear 2n, add 4n+2n of two rows a token; the weights of 2 bytes */
+  assert_traffic (forward_kernel (workload, 1, "experts.combine"), 3,
+                  2 * (2 * n) + 2 * (2 * n) + 2 * 2048, 2 * (2 * n) + 2 * n + 2 * n);
+  /* three tokens visit six experts at most: each product reads six experts' weights */
+  options.seq_len = 3;
+  few = workload_new (&shape, &options);
+  up = forward_kernel (few, 1, "experts.up");
+  ck_assert_uint_eq (up->batch, 6);
+  ck_assert_uint_eq (up->m, 1);
+  ck_assert_double_eq (up->flops, 2.0 * 6 * 4096 * 14336);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* Kernel names that only some attention kinds have. */
+START_TEST (test_attention_kinds)
+{
+  ModelShape           shape = shipped ("llama-3-8b");
+  TrainingOptions      options = training (64, 1);
+  g_autoptr (Workload) flash2 = workload_new (&shape, &options), flash1 = NULL;
+  double               heads = 64 * 4096, kv = 64 * 1024;
+
+  options.attention = ATTENTION_FLASH1;
+  flash1 = workload_new (&shape, &options);
+  /* before FlashAttention-2 keys and values are repeated for each query head */
+  assert_traffic (forward_kernel (flash1, 1, "attn.repeat_kv"), 2, 2 * 2 * kv, 2 * 2 * heads);
+  assert_traffic (forward_kernel (flash1, 1, "flash1_fwd"), 1, 2 * 3 * heads, 2 * heads + 4 * 32 * 64);
+  /* after it the gradients of the repeated ones are summed */
+  assert_traffic (backward_kernel (flash2, 1, "flash_bwd.sum_groups"), 2, 2 * 2 * heads, 2 * 2 * kv);
+  ck_assert_int_eq (backward_kernel (flash1, 1, "flash1_bwd")->kind, KERNEL_ATTENTION_BACKWARD);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+static void
+sum_streams (const Workload *workload, double *launches, double *bytes, double *flops)
+{
+  *launches = *bytes = *flops = 0;
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    {
+      const LayerDesc *layer = workload_layer (workload, i);
+
+      for (guint j = 0; j < layer->n_forward + layer->n_backward; j++)
+        {
+          const KernelDesc *kernel =
+              j < layer->n_forward ? &layer->forward[j] : &layer->backward[j - layer->n_forward];
+
+          ck_assert_uint_ge (kernel->launches, 1);
+          ck_assert_double_ge (kernel->read_bytes, 0);
+          ck_assert_double_ge (kernel->write_bytes, 0);
+          ck_assert_int_lt (kernel->module, (gint) layer->n_modules);
+          *launches += kernel->launches;
+          *bytes += kernel->read_bytes + kernel->write_bytes;
+          *flops += is_product (kernel) ? kernel->flops : 0;
+        }
+    }
+}
+
+/* Compiling saves launches and bytes, and no FLOPs. */
+START_TEST (test_compile)
+{
+  ModelShape           shape = shipped (models[_i]);
+  TrainingOptions      options = training (512, 1);
+  g_autoptr (Workload) eager = workload_new (&shape, &options), compiled = NULL;
+  double               launches[2], bytes[2], flops[2];
+
+  options.compile = TRUE;
+  compiled = workload_new (&shape, &options);
+  sum_streams (eager, &launches[0], &bytes[0], &flops[0]);
+  sum_streams (compiled, &launches[1], &bytes[1], &flops[1]);
+  ck_assert_double_lt (launches[1], launches[0]);
+  ck_assert_double_lt (bytes[1], bytes[0]);
+  ck_assert_double_eq (flops[1], flops[0]);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+START_TEST (test_optimizers)
+{
+  TrainingOptions    options = training (1, 1);
+  g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (KernelDesc));
+  const KernelDesc  *list;
+
+  options.optimizer = OPTIMIZER_ADAMW_FUSED;
+  workload_optimizer_kernels (&options, 1000, 4, 4, 0, kernels);
+  ck_assert_uint_eq (kernels->len, 1);
+  assert_traffic (&g_array_index (kernels, KernelDesc, 0), 1, 16000, 12000);
+  ck_assert_int_eq (g_array_index (kernels, KernelDesc, 0).kind, KERNEL_OPTIMIZER);
+
+  g_array_set_size (kernels, 0);
+  workload_optimizer_kernels (&options, 1000, 4, 2, 2,
+                              kernels); /* bf16 gradients, a bf16 copy of the parameters */
+  assert_traffic (&g_array_index (kernels, KernelDesc, 0), 1, 14000, 14000);
+
+  g_array_set_size (kernels, 0);
+  options.optimizer = OPTIMIZER_ADAMW;
+  options.clip_gradients = TRUE;
+  workload_optimizer_kernels (&options, 1000, 4, 4, 2, kernels);
+  list = (const KernelDesc *) kernels->data;
+  ck_assert_uint_eq (kernels->len, 4);
+  assert_traffic (find_kernel (list, 4, "optimizer.grad_norm"), 2, 4000, 0);
+  assert_traffic (find_kernel (list, 4, "optimizer.clip"), 1, 4000, 4000);
+  assert_traffic (find_kernel (list, 4, "optimizer.adamw"), 8, 48000, 32000);
+  assert_traffic (find_kernel (list, 4, "optimizer.cast_parameters"), 1, 4000, 2000);
+
+  g_array_set_size (kernels, 0);
+  options.optimizer = OPTIMIZER_SGD;
+  options.clip_gradients = FALSE;
+  workload_optimizer_kernels (&options, 1000, 4, 4, 0, kernels);
+  ck_assert_uint_eq (kernels->len, 1);
+  assert_traffic (&g_array_index (kernels, KernelDesc, 0), 1, 8000, 4000);
+}
+END_TEST
+
+/* fp32 doubles what a 16-bit type moves and has no casts. */
+START_TEST (test_precision)
+{
+  ModelShape           shape = shipped ("llama-3-8b");
+  TrainingOptions      options = training (64, 1);
+  g_autoptr (Workload) half = workload_new (&shape, &options), single = NULL;
+  double               n = 64 * 4096;
+
+  options.precision = PRECISION_FP32;
+  single = workload_new (&shape, &options);
+  ck_assert_double_eq (forward_kernel (single, 1, "mlp.up")->read_bytes,
+                       2 * forward_kernel (half, 1, "mlp.up")->read_bytes);
+  ck_assert_int_eq (forward_kernel (single, 1, "mlp.up")->dtype, DTYPE_FP32);
+  ck_assert_int_eq (forward_kernel (half, 1, "mlp.up")->dtype, DTYPE_BF16);
+  /* square, mean, scale, weight: 4 + 4 + 4 + 4 read, three of them write; without the two casts */
+  assert_traffic (forward_kernel (single, 1, "norm1"), 6, 16 * n + 16384, 12 * n);
+  ck_assert_uint_eq (training_compute_bytes (&options), 4);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+int
+main (void)
+{
+  TCase *tcase = tcase_create ("kernels");
+
+  tcase_add_loop_test (tcase, test_flops_of_kernels, 0, G_N_ELEMENTS (models));
+  tcase_add_test (tcase, test_megatron_formula);
+  tcase_add_test (tcase, test_conventions);
+  tcase_add_test (tcase, test_traffic_of_a_modern_block);
+  tcase_add_test (tcase, test_traffic_of_a_classic_block);
+  tcase_add_test (tcase, test_experts);
+  tcase_add_test (tcase, test_attention_kinds);
+  tcase_add_loop_test (tcase, test_compile, 0, G_N_ELEMENTS (models));
+  tcase_add_test (tcase, test_optimizers);
+  tcase_add_test (tcase, test_precision);
+  return run_case ("kernels", tcase);
+}

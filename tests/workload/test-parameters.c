@@ -1,0 +1,318 @@
+/*
+ * Parameter counts of the shipped models, to the parameter, from the published shapes by arithmetic
+ * written out here, and against the published totals; shapes and order of tensors. What each total
+ * counts is in docs/models.md. It does not compare with checkpoints.
+ */
+#include "fixture.h"
+
+typedef struct
+{
+  const char *name;
+  guint64     exact;     /* by the arithmetic beside it */
+  double      published; /* in units of 1e9 */
+} Total;
+
+#define N(x) G_GUINT64_CONSTANT (x)
+
+static const Total totals[] = {
+  /* 48 (12 h^2 + 13 h) + (50257 + 1024) h + 2 h, h = 1600 */
+  { "gpt2-xl", 48 * (12 * N (2560000) + 13 * 1600) + (50257 + 1024) * 1600 + 3200, 1.5576 },
+  /* layer: 4 h^2 + 3 h 11008 + 2 h */
+  { "llama-2-7b",
+    32 * (4 * N (16777216) + 3 * 4096 * N (11008) + 8192) + 2 * 32000 * N (4096) + 4096, 6.7384 },
+  /* layer: 2 h^2 + 2 h 1024 + 3 h 14336 + 2 h */
+  { "llama-3-8b",
+    32 * (2 * N (16777216) + 2 * 4096 * N (1024) + 3 * 4096 * N (14336) + 8192)
+        + 2 * 128256 * N (4096) + 4096,
+    8.0303 },
+  { "llama-3-70b",
+    80 * (2 * N (67108864) + 2 * 8192 * N (1024) + 3 * 8192 * N (28672) + 16384)
+        + 2 * 128256 * N (8192) + 8192,
+    70.5537 },
+  { "llama-3.1-405b",
+    126 * (2 * N (268435456) + 2 * 16384 * N (1024) + 3 * 16384 * N (53248) + 32768)
+        + 2 * 128256 * N (16384) + 16384,
+    405.853 },
+  /* eight experts and a router of 8 h */
+  { "mixtral-8x7b",
+    32 * (2 * N (16777216) + 2 * 4096 * N (1024) + 8 * 3 * 4096 * N (14336) + 8 * 4096 + 8192)
+        + 2 * 32000 * N (4096) + 4096,
+    46.7028 },
+  /* heads wider than the model: q and o 2048 x 4096, k and v 2048 x 512, two norms of 128 */
+  { "qwen3-30b-a3b",
+    48 * (2 * 2048 * N (4096) + 2 * 2048 * N (512) + 256 + 128 * 3 * 2048 * N (768) + 128 * 2048 + 4096)
+        + 2 * 151936 * N (2048) + 2048,
+    30.5321 },
+  /*
+   * attention: q 7168 x 1536 and 1536 x 24576 with a norm, kv 7168 x 576 and 512 x 32768 with a
+   * norm, o 16384 x 7168; three dense layers; 58 with 256 + 1 experts and a router with its
+   * correction biases; no MTP layer
+   */
+  { "deepseek-v3",
+    61
+            * (7168 * N (1536) + 1536 + 1536 * N (24576) + 7168 * N (576) + 512 + 512 * N (32768)
+               + 16384 * N (7168) + 14336)
+        + 3 * (3 * 7168 * N (18432)) + 58 * (257 * 3 * 7168 * N (2048) + 256 * 7168 + 256)
+        + 2 * 129280 * N (7168) + 7168,
+    671.03 },
+  /* biases on q, k, v, o, router and experts; 64 sinks; gate and up in one tensor; untied head */
+  { "gpt-oss-120b",
+    36
+            * (2880 * N (4096) + 4096 + 2 * (2880 * N (512) + 512) + 4096 * N (2880) + 2880 + 64
+               + 128 * 2880 + 128 + 128 * (2880 * N (5760) + 5760 + 2880 * N (2880) + 2880) + 5760)
+        + 2 * 201088 * N (2880) + 2880,
+    116.83 },
+  { "mistral-7b",
+    32 * (2 * N (16777216) + 2 * 4096 * N (1024) + 3 * 4096 * N (14336) + 8192)
+        + 2 * 32000 * N (4096) + 4096,
+    7.2417 },
+  /* biases on q (3584), k and v (512 each) */
+  { "qwen2-7b",
+    28 * (2 * 3584 * N (3584) + 2 * 3584 * N (512) + 3584 + 1024 + 3 * 3584 * N (18944) + 7168)
+        + 2 * 152064 * N (3584) + 3584,
+    7.6156 },
+  /* 2050 positions; no projection of the embedding */
+  { "opt-1.3b", 24 * (12 * N (4194304) + 13 * 2048) + (50272 + 2050) * 2048 + 4096, 1.3158 },
+  /* 50 layers of 4096: the name says 10e9, the shape is exact */
+  { "gpt-10b", 50 * (12 * N (16777216) + 13 * 4096) + (50257 + 2048) * N (4096) + 8192, 10.2832 },
+};
+
+START_TEST (test_totals)
+{
+  ModelShape           shape = shipped (totals[_i].name);
+  TrainingOptions      options = training (1024, 1);
+  g_autoptr (Workload) workload = workload_new (&shape, &options);
+
+  ck_assert_uint_eq (workload_n_parameters (workload), totals[_i].exact);
+  assert_close (workload_n_parameters (workload), totals[_i].published * 1e9, 1e-3);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+START_TEST (test_every_shipped_model_is_tested)
+{
+  g_auto (GStrv) names = model_list_shipped ();
+
+  ck_assert_uint_eq (g_strv_length (names), G_N_ELEMENTS (totals));
+  for (guint i = 0; i < G_N_ELEMENTS (totals); i++)
+    ck_assert (g_strv_contains ((const char *const *) names, totals[i].name));
+  for (guint i = 1; names[i] != NULL; i++)
+    ck_assert_str_lt (names[i - 1], names[i]);
+}
+END_TEST
+
+static guint64
+active_parameters (const char *name, guint64 *embedding)
+{
+  ModelShape           shape = shipped (name);
+  TrainingOptions      options = training (1024, 1);
+  g_autoptr (Workload) workload = workload_new (&shape, &options);
+  guint64              active = workload_n_active_parameters (workload);
+
+  *embedding = workload_layer (workload, 0)->elements;
+  model_shape_clear (&shape);
+  return active;
+}
+
+/*
+ * Published: 12.9e9, 3.3e9, 37e9 with embeddings; gpt-oss 5.13e9 with the head and without the
+ * embedding.
+ */
+START_TEST (test_active_parameters)
+{
+  guint64 embedding;
+
+  ck_assert_uint_eq (
+      active_parameters ("mixtral-8x7b", &embedding),
+      32 * (2 * N (16777216) + 2 * 4096 * N (1024) + 2 * 3 * 4096 * N (14336) + 8 * 4096 + 8192)
+          + 2 * 32000 * N (4096) + 4096);
+  assert_close (active_parameters ("mixtral-8x7b", &embedding), 12.9e9, 2e-3);
+  assert_close (active_parameters ("qwen3-30b-a3b", &embedding), 3.35e9, 1e-3);
+  assert_close (active_parameters ("deepseek-v3", &embedding), 37.55e9, 1e-3);
+  ck_assert_uint_eq (
+      active_parameters ("gpt-oss-120b", &embedding) - N (201088) * 2880,
+      36
+              * (2880 * N (4096) + 4096 + 2 * (2880 * N (512) + 512) + 4096 * N (2880) + 2880 + 64
+                 + 128 * 2880 + 128 + 4 * (2880 * N (5760) + 5760 + 2880 * N (2880) + 2880) + 5760)
+          + 201088 * N (2880) + 2880);
+  ck_assert_uint_eq (embedding, N (201088) * 2880);
+  assert_close (active_parameters ("gpt-oss-120b", &embedding) - embedding, 5.13e9, 1e-3);
+}
+END_TEST
+
+/* Shapes of the catalogue: BLOOM-176B has 176 247 271 424 parameters, MPT-7B 6 649 286 656. */
+START_TEST (test_architectures)
+{
+  TrainingOptions options = training (2048, 1);
+  ModelShape      bloom = arch ("bloom", 70, 14336, 112, 0, 250880),
+             mpt = arch ("mpt", 32, 4096, 32, 0, 50432);
+  ModelShape gpt = arch ("gpt", 2, 64, 4, 0, 100), llama = arch ("llama", 2, 64, 4, 100, 100);
+
+  g_autoptr (Workload) w_bloom = workload_new (&bloom, &options),
+                       w_mpt = workload_new (&mpt, &options);
+  g_autoptr (Workload) w_gpt = workload_new (&gpt, &options),
+                       w_llama = workload_new (&llama, &options);
+  ck_assert_uint_eq (workload_n_parameters (w_bloom), N (176247271424));
+  ck_assert_uint_eq (workload_n_parameters (w_mpt), N (6649286656));
+  /* positions as long as the sequence where the table's length is not given */
+  ck_assert_uint_eq (workload_n_parameters (w_gpt),
+                     2 * (12 * 4096 + 13 * 64) + (100 + 2048) * 64 + 128);
+  ck_assert_uint_eq (workload_n_parameters (w_llama),
+                     2 * (4 * 4096 + 3 * 64 * 100 + 128) + 2 * 100 * 64 + 64);
+  model_shape_clear (&bloom);
+  model_shape_clear (&mpt);
+  model_shape_clear (&gpt);
+  model_shape_clear (&llama);
+}
+END_TEST
+
+typedef struct
+{
+  const char *model;
+  guint       layer;
+  const char *tensor;
+  guint       n_dims;
+  guint64     shape[3];
+  gboolean    expert;
+} Expected;
+
+static const Expected tensors[] = {
+  { "gpt2-xl", 0, "wpe.weight", 2, { 1024, 1600 }, FALSE },
+  { "gpt2-xl", 1, "attn.c_attn.weight", 2, { 1600, 4800 }, FALSE }, /* stored in x out */
+  { "gpt2-xl", 1, "mlp.c_proj.bias", 1, { 1600 }, FALSE },
+  { "llama-3-8b", 1, "self_attn.k_proj.weight", 2, { 1024, 4096 }, FALSE },
+  { "llama-3-8b", 33, "lm_head.weight", 2, { 128256, 4096 }, FALSE },
+  { "qwen2-7b", 1, "self_attn.v_proj.bias", 1, { 512 }, FALSE },
+  { "qwen3-30b-a3b", 1, "self_attn.q_norm.weight", 1, { 128 }, FALSE },
+  { "qwen3-30b-a3b", 1, "mlp.experts.up_proj", 3, { 128, 768, 2048 }, TRUE },
+  { "mixtral-8x7b", 1, "block_sparse_moe.experts.w2", 3, { 8, 4096, 14336 }, TRUE },
+  { "deepseek-v3", 3, "mlp.up_proj.weight", 2, { 18432, 7168 }, FALSE }, /* the last dense layer */
+  { "deepseek-v3", 4, "mlp.experts.down_proj", 3, { 256, 7168, 2048 }, TRUE },
+  { "deepseek-v3", 4, "mlp.shared_experts.up_proj.weight", 2, { 2048, 7168 }, FALSE },
+  { "deepseek-v3", 4, "self_attn.kv_a_proj_with_mqa.weight", 2, { 576, 7168 }, FALSE },
+  { "gpt-oss-120b", 1, "mlp.experts.gate_up_proj", 3, { 128, 2880, 5760 }, TRUE },
+  { "gpt-oss-120b", 1, "mlp.experts.down_proj_bias", 2, { 128, 2880 }, TRUE },
+  { "gpt-oss-120b", 1, "self_attn.sinks", 1, { 64 }, FALSE },
+  { "opt-1.3b", 1, "fc1.weight", 2, { 8192, 2048 }, FALSE },
+};
+
+static const TensorDesc *
+find_tensor (const LayerDesc *layer, const char *name)
+{
+  for (guint i = 0; i < layer->n_tensors; i++)
+    if (strcmp (layer->tensors[i].name, name) == 0)
+      return &layer->tensors[i];
+  ck_abort_msg ("no tensor '%s'", name);
+}
+
+START_TEST (test_tensor_shapes)
+{
+  const Expected      *expected = &tensors[_i];
+  ModelShape           shape = shipped (expected->model);
+  TrainingOptions      options = training (1024, 1);
+  g_autoptr (Workload) workload = workload_new (&shape, &options);
+  const TensorDesc    *tensor =
+      find_tensor (workload_layer (workload, expected->layer), expected->tensor);
+
+  ck_assert_uint_eq (tensor->n_dims, expected->n_dims);
+  for (guint i = 0; i < tensor->n_dims; i++)
+    ck_assert_uint_eq (tensor->shape[i], expected->shape[i]);
+  ck_assert_int_eq (tensor->expert, expected->expert);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+START_TEST (test_modules_in_forward_order)
+{
+  static const char *const expected[] = { "input_layernorm",  "self_attn.q_proj",
+                                          "self_attn.k_proj", "self_attn.v_proj",
+                                          "self_attn.o_proj", "post_attention_layernorm",
+                                          "mlp.gate_proj",    "mlp.up_proj",
+                                          "mlp.down_proj" };
+  ModelShape               shape = shipped ("llama-3-8b");
+  TrainingOptions          options = training (1024, 1);
+  g_autoptr (Workload)     workload = workload_new (&shape, &options);
+  const LayerDesc         *layer = workload_layer (workload, 1);
+
+  ck_assert_uint_eq (layer->n_modules, G_N_ELEMENTS (expected));
+  for (guint i = 0; i < layer->n_modules; i++)
+    ck_assert_str_eq (layer->modules[i].name, expected[i]);
+  ck_assert_uint_eq (workload_n_layers (workload), 34);
+  ck_assert_ptr_eq (layer, workload_layer (workload, 32)); /* equal layers are one */
+  ck_assert_ptr_ne (layer, workload_layer (workload, 33));
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
+ * Every module's tensors are its own and add up; every module's parameters are read by some forward
+ * kernel.
+ */
+START_TEST (test_modules_are_consistent)
+{
+  ModelShape           shape = shipped (totals[_i].name);
+  TrainingOptions      options = training (1024, 1);
+  g_autoptr (Workload) workload = workload_new (&shape, &options);
+
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    {
+      const LayerDesc *layer = workload_layer (workload, i);
+      guint64          sum = 0;
+      guint            next = 0;
+
+      for (guint j = 0; j < layer->n_modules; j++)
+        {
+          const ModuleDesc *module = &layer->modules[j];
+          guint64           elements = 0;
+          gboolean          read = FALSE;
+
+          ck_assert_uint_eq (module->first_tensor, next);
+          for (guint k = 0; k < module->n_tensors; k++, next++)
+            {
+              ck_assert_uint_eq (layer->tensors[next].module, j);
+              elements += layer->tensors[next].elements;
+            }
+          ck_assert_uint_eq (module->elements, elements);
+          sum += elements;
+          for (guint k = 0; k < layer->n_forward; k++)
+            read |= layer->forward[k].module == (gint) j;
+          ck_assert_msg (read, "%s: no kernel reads '%s'", shape.name, module->name);
+        }
+      ck_assert_uint_eq (next, layer->n_tensors);
+      ck_assert_uint_eq (layer->elements, sum);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
+START_TEST (test_tied_head)
+{
+  ModelShape           tied = shipped ("gpt2-xl"), untied = shipped ("llama-3-8b");
+  TrainingOptions      options = training (1024, 1);
+  g_autoptr (Workload) w_tied = workload_new (&tied, &options),
+                       w_untied = workload_new (&untied, &options);
+  const LayerDesc *head = workload_layer (w_tied, workload_n_layers (w_tied) - 1);
+
+  ck_assert (head->tied_head);
+  ck_assert_uint_eq (head->elements, 3200); /* the final norm */
+  ck_assert (!workload_layer (w_untied, workload_n_layers (w_untied) - 1)->tied_head);
+  model_shape_clear (&tied);
+  model_shape_clear (&untied);
+}
+END_TEST
+
+int
+main (void)
+{
+  TCase *tcase = tcase_create ("parameters");
+
+  tcase_add_loop_test (tcase, test_totals, 0, G_N_ELEMENTS (totals));
+  tcase_add_test (tcase, test_every_shipped_model_is_tested);
+  tcase_add_test (tcase, test_active_parameters);
+  tcase_add_test (tcase, test_architectures);
+  tcase_add_loop_test (tcase, test_tensor_shapes, 0, G_N_ELEMENTS (tensors));
+  tcase_add_test (tcase, test_modules_in_forward_order);
+  tcase_add_loop_test (tcase, test_modules_are_consistent, 0, G_N_ELEMENTS (totals));
+  tcase_add_test (tcase, test_tied_head);
+  return run_case ("parameters", tcase);
+}
