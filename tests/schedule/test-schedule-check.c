@@ -51,6 +51,9 @@ static const FaultCase fault_cases[] = {
   { TOY_COUNT_DIFFERS, 2,
     "communicator 'shard': its ranks do not issue the same collectives: role 0, steady section, ",
     "(collective 'gather', block 1): all_gather of 131328 bytes" },
+  { TOY_TAIL_DIFFERS, 2,
+    "communicator 'shard': its ranks do not issue the same collectives: role 0, steady section, ",
+    "(collective 'tail'): all_gather of 16 bytes, but role 1, steady section, item " },
   { TOY_DEADLOCK, 2, "deadlock: role 0, steady section, item 0 (collective 'fault'): ",
     "the other ranks of 'shard' never reach it" },
 };
@@ -156,12 +159,16 @@ START_TEST (groups_must_tile_the_ranks)
 }
 END_TEST
 
-/*
- * Role 0 joins X on a side stream and then waits on the host for it; role 1 joins Y first and waits. With each on a stream of its own
- * there is a deadlock only through the hosts.
- */
+typedef enum
+{
+  WAIT_NOWHERE,
+  WAIT_ON_HOST,
+  WAIT_ON_STREAM,
+} WaitPlace;
+
+/* Role 0 issues X, then Y, role 1 the other way round, each on its own stream: a deadlock only where the second waits for the first. */
 static char *
-check_host_waits (gboolean wait)
+check_waits (WaitPlace place)
 {
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
   ScheduleBuilder     *b = builder_new (workload, 2, 2);
@@ -173,23 +180,56 @@ check_host_waits (gboolean wait)
     {
       schedule_builder_select (b, role, SECTION_INIT);
       schedule_all_reduce (b, streams[role], comms[role], 8, "first");
-      if (wait)
+      if (place == WAIT_ON_HOST)
         schedule_host_wait (b, schedule_record (b, streams[role]));
+      if (place == WAIT_ON_STREAM)
+        schedule_wait_stream (b, streams[1 - role], streams[role]);
       schedule_all_reduce (b, streams[1 - role], comms[1 - role], 8, "second");
     }
   end_sections (b, 2);
   return check_built (b, 2);
 }
 
-START_TEST (deadlock_through_hosts)
+START_TEST (deadlock_through_waits)
 {
-  g_autofree char *without = check_host_waits (FALSE);
-  g_autofree char *with = check_host_waits (TRUE);
+  const char *expected =
+      "deadlock: role 0, init section, item 0 (collective 'first'): the other ranks of 'x' never reach it";
+  g_autofree char *without = check_waits (WAIT_NOWHERE);
+  g_autofree char *on_host = check_waits (WAIT_ON_HOST);
+  g_autofree char *on_stream = check_waits (WAIT_ON_STREAM);
 
   ck_assert_msg (without == NULL, "%s", without);
+  ck_assert_str_eq (on_host, expected);
+  ck_assert_str_eq (on_stream, expected);
+}
+END_TEST
+
+/*
+ * Role 0: B then A on one stream, a second A on another; role 1: A, then B, then the second A. The second A of role 0 is ready at
+ * once, but cannot stand in for its first, which is stuck behind B.
+ */
+START_TEST (a_later_collective_does_not_overtake)
+{
+  g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
+  ScheduleBuilder     *b = builder_new (workload, 2, 2);
+  StreamRef            x = schedule_stream (b, "x", 0), y = schedule_stream (b, "y", 0);
+  CommRef              comm_a = schedule_comm (b, "a", (MeshGroup){ 2, 1 }),
+          comm_b = schedule_comm (b, "b", (MeshGroup){ 2, 1 });
+  g_autofree char *message = NULL;
+
+  schedule_builder_select (b, 0, SECTION_INIT);
+  schedule_all_reduce (b, x, comm_b, 8, "b");
+  schedule_all_reduce (b, x, comm_a, 8, "a 1");
+  schedule_all_reduce (b, y, comm_a, 8, "a 2");
+  schedule_builder_select (b, 1, SECTION_INIT);
+  schedule_all_reduce (b, x, comm_a, 8, "a 1");
+  schedule_all_reduce (b, x, comm_b, 8, "b");
+  schedule_all_reduce (b, x, comm_a, 8, "a 2");
+  end_sections (b, 2);
+  message = check_built (b, 2);
   ck_assert_str_eq (
-      with,
-      "deadlock: role 0, init section, item 0 (collective 'first'): the other ranks of 'x' never reach it");
+      message,
+      "deadlock: role 0, init section, item 0 (collective 'b'): the other ranks of 'b' never reach it");
 }
 END_TEST
 
@@ -228,7 +268,8 @@ main (void)
   tcase_add_test (tcase, roles_that_never_meet_may_differ);
   tcase_add_test (tcase, counts_steps);
   tcase_add_test (tcase, groups_must_tile_the_ranks);
-  tcase_add_test (tcase, deadlock_through_hosts);
+  tcase_add_test (tcase, deadlock_through_waits);
+  tcase_add_test (tcase, a_later_collective_does_not_overtake);
   tcase_add_test (tcase, communicators_are_serial);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);

@@ -53,6 +53,22 @@ listed_flops (const KernelDesc *kernels, guint n, gboolean matmul)
   return flops;
 }
 
+START_TEST (traffic_of_every_communicator_counts)
+{
+  g_autoptr (Workload)  workload = workload_new (&toy_shape, &toy_training);
+  const ToyOuterOptions five = { 5 };
+  const StrategyChoice  inner = { &toy_layer, &sound, NULL };
+  const StrategyChoice  outer = { &toy_outer, &five, &inner };
+  g_autoptr (Schedule)  schedule = toy_build (workload, 8, &outer);
+  PlanTotals            totals;
+
+  schedule_totals (schedule, 0, &totals);
+  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_REDUCE, (MeshGroup){ 2, 4 }), 1000);
+  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_REDUCE_SCATTER, (MeshGroup){ 4, 1 }),
+                       5 * 2 * PARAMETERS);
+}
+END_TEST
+
 /*
  * 32 tokens a micro-step; products: 2 blocks of 65536 weights and the head's 32768, 6 FLOPs a weight and token:
  * 6 x 163840 x 32 = 31457280. Flash attention comes on top, as the workload lists it.
@@ -366,6 +382,7 @@ main (void)
   int      n_failed;
 
   tcase_add_test (tcase, traffic_is_counted_by_kind_and_group);
+  tcase_add_test (tcase, traffic_of_every_communicator_counts);
   tcase_add_test (tcase, flops_are_those_of_products_and_attention);
   tcase_add_test (tcase, peak_is_the_largest_sum_in_host_order);
   tcase_add_test (tcase, copies_are_those_of_the_steady_period);

@@ -164,6 +164,8 @@ toy_update (StrategyRun *run)
   ToyState  *state = run->state;
   KernelDesc kernel = kernel_desc_stream (KERNEL_OPTIMIZER, "sgd", DTYPE_FP32, 1000, 500, 1);
 
+  if (has_fault (run, TOY_TAIL_DIFFERS) && run->role == 0)
+    schedule_all_gather (run->b, state->stream, state->comm, 16, "tail");
   schedule_wait_stream (run->b, SCHEDULE_COMPUTE, state->stream);
   schedule_kernel (run->b, SCHEDULE_COMPUTE, &kernel);
 }

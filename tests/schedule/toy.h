@@ -19,6 +19,7 @@ typedef enum
   TOY_FREE_PERSISTENT, /* frees a buffer of init in a step */
   TOY_BYTES_DIFFER,    /* role 1 gathers another amount */
   TOY_KIND_DIFFERS,    /* role 1 broadcasts instead */
+  TOY_TAIL_DIFFERS,    /* role 1 does not issue role 0's last gather */
   TOY_COUNT_DIFFERS,   /* role 1 gathers once less */
   TOY_DEADLOCK,        /* roles issue two communicators in opposite order on one stream */
   TOY_ROLES_WITH_GAPS,
