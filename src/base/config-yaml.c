@@ -47,6 +47,12 @@ syntax_hint (const SourceMark *mark, const char *problem)
   return NULL;
 }
 
+static gboolean
+is_end (const ConfigDoc *doc, const SourceMark *mark)
+{
+  return mark->line == doc->lines->len && (glong) mark->column > g_utf8_strlen (mark->text, -1);
+}
+
 static void
 report_syntax (Loader *loader)
 {
@@ -63,7 +69,7 @@ report_syntax (Loader *loader)
                   yaml->problem_offset);
       return;
     }
-  if (yaml->context && (!mark.text || !*mark.text))
+  if (yaml->context && is_end (loader->doc, &mark))
     {
       /* The end of a truncated input shows nothing; what was left open does. */
       mark = config_doc_mark (loader->doc, yaml->context_mark.line, yaml->context_mark.column);

@@ -143,10 +143,16 @@ config_doc_add_node (ConfigDoc *self, ConfigKind kind, const SourceMark *mark)
 SourceMark
 config_doc_mark (const ConfigDoc *self, gsize line, gsize column)
 {
-  SourceMark mark = { self->name, (guint) line + 1, (guint) column + 1, 0, NULL };
+  const guint last = self->lines->len - 1;
+  SourceMark  mark = { self->name, (guint) line + 1, (guint) column + 1, 0, NULL };
 
-  if (line < self->lines->len)
-    mark.text = g_array_index (self->lines, const char *, line);
+  /* libyaml sets the end of an input without a last newline into a line of its own. */
+  mark.text = g_array_index (self->lines, const char *, MIN (line, last));
+  if (line > last)
+    {
+      mark.line = last + 1;
+      mark.column = (guint) g_utf8_strlen (mark.text, -1) + 1;
+    }
   return mark;
 }
 

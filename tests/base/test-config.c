@@ -121,6 +121,20 @@ START_TEST (test_empty)
 }
 END_TEST
 
+/* A value that is missing at the very end is marked there, with or without a last newline. */
+START_TEST (test_marks_at_the_end)
+{
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (ConfigDoc) open = load ("a: 1\n? b", diags);
+  g_autoptr (ConfigDoc) closed = load ("a: 1\n? b\n", diags);
+
+  assert_mark (config_node_mark (config_node_get (config_doc_root (open), "b")), "x.yaml", 2, 4, 0,
+               "? b");
+  assert_mark (config_node_mark (config_node_get (config_doc_root (closed), "b")), "x.yaml", 3, 1,
+               0, "");
+}
+END_TEST
+
 START_TEST (test_byte_order_mark)
 {
   g_autoptr (DiagList)  diags = diag_list_new ();
@@ -479,6 +493,7 @@ main (void)
   tcase_add_test (tcase, test_nulls);
   tcase_add_test (tcase, test_json);
   tcase_add_test (tcase, test_empty);
+  tcase_add_test (tcase, test_marks_at_the_end);
   tcase_add_test (tcase, test_byte_order_mark);
   tcase_add_test (tcase, test_duplicate_keys);
   tcase_add_test (tcase, test_many_keys);
