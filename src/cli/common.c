@@ -1,0 +1,324 @@
+#include "cli/common.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/suggest.h"
+
+/* Sections whose keys become options, and the short names of the common ones. */
+static const char *const sections[] = { "training", "mesh", "cluster", "model" };
+
+static const struct
+{
+  const char *option, *key, *help;
+} shorthands[] = {
+  { "cluster", "cluster.name", "cluster: '4 x dgx-a100', a node or a profile" },
+  { "model", "model.config", "model: a shipped name or a config.json" },
+  { "strategy", "strategy.name", "strategy" },
+};
+
+static gboolean
+stderr_has_colour (void)
+{
+  const char *no_color = g_getenv ("NO_COLOR");
+
+  return (no_color == NULL || *no_color == '\0') && isatty (STDERR_FILENO) && g_strcmp0 (g_getenv ("TERM"), "dumb") != 0;
+}
+
+ExitStatus
+common_report_diags (const DiagList *diags)
+{
+  g_autofree char *text = diag_list_format (diags, stderr_has_colour ());
+
+  fputs (text, stderr);
+  return diag_list_has_errors (diags) ? EXIT_USAGE : EXIT_DONE;
+}
+
+ExitStatus
+common_report_error (const GError *error)
+{
+  fprintf (stderr, "shardsim: %s\n", error->message);
+  return EXIT_RUNTIME;
+}
+
+/* ---- options out of tables --------------------------------------------------------------------------------------- */
+
+static void
+add_override (Common *self, const char *key, const char *value, const char *origin)
+{
+  ScenarioOverride override = {
+    .key = g_string_chunk_insert (self->strings, key),
+    .value = g_string_chunk_insert (self->strings, value),
+    .origin = g_string_chunk_insert (self->strings, origin),
+  };
+
+  g_array_append_val (self->overrides, override);
+}
+
+static gboolean
+on_set (const char *option, const char *value, gpointer data, GError **error)
+{
+  const char      *equals = strchr (value, '=');
+  g_autofree char *key = equals != NULL ? g_strndup (value, (gsize) (equals - value)) : NULL;
+
+  if (key == NULL || *key == '\0')
+    {
+      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s wants section.key=value, got '%s'", option, value);
+      return FALSE;
+    }
+  add_override (data, key, equals + 1, "--set");
+  return TRUE;
+}
+
+/* "--micro-batch" to "training.micro_batch". */
+static char *
+key_of_option (const char *option)
+{
+  g_autofree char *key = g_strdelimit (g_strdup (option), "-", '_');
+
+  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
+    if (g_str_equal (shorthands[i].option, option))
+      return g_strdup (shorthands[i].key);
+  for (guint i = 0; i < G_N_ELEMENTS (sections); i++)
+    if (option_table_find (scenario_section_table (sections[i]), key) != NULL)
+      return g_strdup_printf ("%s.%s", sections[i], key);
+  return NULL;
+}
+
+static gboolean
+on_table_option (const char *option, const char *value, gpointer data, GError **error)
+{
+  const char      *name = option + strspn (option, "-");
+  g_autofree char *key = key_of_option (name);
+
+  g_return_val_if_fail (key != NULL, FALSE);
+  (void) error;
+  add_override (data, key, value, option);
+  return TRUE;
+}
+
+static gboolean
+is_taken (const GArray *entries, const char *name)
+{
+  for (guint i = 0; i < entries->len; i++)
+    if (g_str_equal (g_array_index (entries, GOptionEntry, i).long_name, name))
+      return TRUE;
+  return FALSE;
+}
+
+static void
+add_table_entry (Common *self, GArray *entries, const char *name, const char *help)
+{
+  GOptionEntry entry = {
+    .long_name = g_string_chunk_insert_const (self->strings, name),
+    .arg = G_OPTION_ARG_CALLBACK,
+    .arg_data = GSIZE_TO_POINTER ((gsize) on_table_option),
+    .description = g_string_chunk_insert_const (self->strings, help),
+    .arg_description = "VALUE",
+  };
+
+  if (!is_taken (entries, name))
+    g_array_append_val (entries, entry);
+}
+
+static GOptionGroup *
+scenario_group (Common *self)
+{
+  GOptionGroup      *group
+    = g_option_group_new ("scenario", "Scenario options (every key of a scenario file):", "Show the scenario's options", self, NULL);
+  g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
+  GOptionEntry       set = { .long_name = "set", .arg = G_OPTION_ARG_CALLBACK, .arg_data = GSIZE_TO_POINTER ((gsize) on_set),
+                             .description = "set any key of the scenario; may be repeated", .arg_description = "SECTION.KEY=VALUE" };
+
+  g_array_append_val (entries, set);
+  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
+    add_table_entry (self, entries, shorthands[i].option, shorthands[i].help);
+  for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
+    for (const OptionSpec *spec = scenario_section_table (sections[s]); spec->key != NULL; spec++)
+      {
+        g_autofree char *name = g_strdelimit (g_strdup (spec->key), "_", '-');
+
+        if (!g_str_equal (name, "name"))
+          add_table_entry (self, entries, name, spec->help);
+      }
+  g_option_group_add_entries (group, (const GOptionEntry *) (void *) entries->data);
+  return group;
+}
+
+/* ---- parsing ----------------------------------------------------------------------------------------------------- */
+
+static gboolean
+parse_format (Common *self, const char *format)
+{
+  static const char *const names[] = { "text", "csv", "json", NULL };
+
+  if (format == NULL)
+    return TRUE;
+  for (guint i = 0; names[i] != NULL; i++)
+    if (g_str_equal (names[i], format))
+      {
+        self->format = (OutputFormat) i;
+        return TRUE;
+      }
+  {
+    g_autofree char *hint = suggest_hint (format, names);
+
+    fprintf (stderr, "shardsim %s: unknown format '%s': %s\n", self->command, format, hint);
+  }
+  return FALSE;
+}
+
+static gboolean
+load_plugins (Common *self)
+{
+  self->strategies = strategy_set_new ();
+  for (guint i = 0; self->plugins != NULL && self->plugins[i] != NULL; i++)
+    {
+      g_autoptr (GError) error = NULL;
+
+      if (!strategy_set_load (self->strategies, self->plugins[i], &error))
+        {
+          common_report_error (error);
+          return FALSE;
+        }
+    }
+  return TRUE;
+}
+
+/* GOption says "Unknown option --foo"; a hint with the nearest name is added. */
+static void
+print_usage_error (const Common *self, const GError *error)
+{
+  const char      *dashes = strstr (error->message, "--");
+  g_autofree char *word = dashes != NULL ? g_strdup (dashes + 2) : NULL;
+
+  fprintf (stderr, "shardsim %s: %s\n", self->command, error->message);
+  if (error->code == G_OPTION_ERROR_UNKNOWN_OPTION && word != NULL)
+    {
+      g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+      const char           *nearest;
+
+      for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
+        for (const OptionSpec *spec = scenario_section_table (sections[s]); spec->key != NULL; spec++)
+          g_ptr_array_add (names, g_strdelimit (g_strdup (spec->key), "_", '-'));
+      for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
+        g_ptr_array_add (names, g_strdup (shorthands[i].option));
+      for (const char *const *n = (const char *const[]){ "set", "format", "trace", "plot", "plugin", "unfolded", "interval", "jobs",
+                                                         "print-scenario", "hwprofiles", NULL };
+           *n != NULL; n++)
+        g_ptr_array_add (names, g_strdup (*n));
+      g_ptr_array_add (names, NULL);
+      nearest = suggest_nearest (word, (const char *const *) names->pdata);
+      if (nearest != NULL)
+        fprintf (stderr, "  hint: did you mean '--%s'?\n", nearest);
+    }
+  fprintf (stderr, "  see 'shardsim %s --help'\n", self->command);
+}
+
+gboolean
+common_parse (Common *self, CommonFlags flags, const char *arguments, const char *summary, const char *examples,
+              const GOptionEntry *extra, int argc, char **argv, gboolean *done)
+{
+  g_autofree char  *format = NULL;
+  g_autoptr (GError) error = NULL;
+  g_auto (GStrv)    words = g_strdupv (argv);
+  gboolean          help = FALSE;
+  const GOptionEntry always[] = {
+    { "help", 'h', 0, G_OPTION_ARG_NONE, &help, "show this help", NULL },
+    { "plugin", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &self->plugins, "load a strategy from a shared object", "FILE" },
+    { "hwprofiles", 0, 0, G_OPTION_ARG_FILENAME, &self->hwprofiles, "folder of hardware profiles instead of the shipped ones", "DIR" },
+    { NULL },
+  };
+  const GOptionEntry formats[] = {
+    { "format", 0, 0, G_OPTION_ARG_STRING, &format, "text, csv or json", "FORMAT" },
+    { NULL },
+  };
+  const GOptionEntry runs[] = {
+    { "trace", 0, 0, G_OPTION_ARG_FILENAME, &self->trace, "write a Chrome/Perfetto trace", "FILE" },
+    { "plot", 0, 0, G_OPTION_ARG_FILENAME, &self->plot, "draw the time split into DIR (gnuplot)", "DIR" },
+    { "print-scenario", 0, 0, G_OPTION_ARG_NONE, &self->print_scenario, "print all that would be used, as YAML, and stop", NULL },
+    { "unfolded", 0, 0, G_OPTION_ARG_NONE, &self->unfolded, "simulate every rank instead of representatives", NULL },
+    { "interval", 0, 0, G_OPTION_ARG_NONE, &self->interval, "also simulate at both ends of the hardware figures' ranges", NULL },
+    { "jobs", 'j', 0, G_OPTION_ARG_INT, &self->jobs, "simulations side by side (default: one a core)", "N" },
+    { NULL },
+  };
+  g_autoptr (GOptionContext) context = g_option_context_new (arguments);
+  gboolean                   parsed;
+  char                     **rest = words;
+
+  self->command = argv[0];
+  self->strings = g_string_chunk_new (1024);
+  self->overrides = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
+  g_option_context_set_help_enabled (context, FALSE);
+  g_option_context_set_strict_posix (context, FALSE);
+  g_option_context_set_summary (context, summary);
+  g_option_context_set_description (context, examples);
+  g_option_context_add_main_entries (context, always, NULL);
+  if (flags & COMMON_FORMAT)
+    g_option_context_add_main_entries (context, formats, NULL);
+  if (flags & COMMON_RUN)
+    g_option_context_add_main_entries (context, runs, NULL);
+  if (extra != NULL)
+    g_option_context_add_main_entries (context, extra, NULL);
+  if (flags & COMMON_SCENARIO)
+    g_option_context_add_group (context, scenario_group (self));
+  (void) argc;
+  parsed = g_option_context_parse_strv (context, &rest, &error);
+  words = rest;
+  if (!parsed)
+    {
+      print_usage_error (self, error);
+      return FALSE;
+    }
+  if (help)
+    {
+      g_autofree char *text = g_option_context_get_help (context, FALSE, NULL);
+
+      fputs (text, stdout);
+      *done = TRUE;
+      return TRUE;
+    }
+  self->files = g_strdupv (words + 1);
+  return parse_format (self, format) && load_plugins (self);
+}
+
+void
+common_clear (Common *self)
+{
+  g_strfreev (self->files);
+  g_strfreev (self->plugins);
+  g_free (self->trace);
+  g_free (self->plot);
+  g_free (self->hwprofiles);
+  if (self->overrides != NULL)
+    g_array_unref (self->overrides);
+  if (self->strings != NULL)
+    g_string_chunk_free (self->strings);
+  strategy_set_free (self->strategies);
+}
+
+GPtrArray *
+common_load_scenarios (Common *self)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  GPtrArray           *scenarios = NULL;
+
+  if (g_strv_length (self->files) > 1)
+    diag_error (diags, NULL, NULL, "one scenario file is wanted, got '%s' and '%s'", self->files[0], self->files[1]);
+  else
+    scenarios = scenario_load (self->strategies, self->files[0], (const ScenarioOverride *) (void *) self->overrides->data,
+                               self->overrides->len, diags);
+  common_report_diags (diags);
+  return scenarios;
+}
+
+PredictOptions
+common_predict_options (const Common *self)
+{
+  return (PredictOptions){
+    .replay = { .unfolded = self->unfolded, .algorithm = ALGORITHM_N, .keep_pools = self->trace != NULL },
+    .interval = self->interval,
+    .profile_dir = self->hwprofiles,
+  };
+}

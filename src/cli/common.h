@@ -1,0 +1,73 @@
+/*
+ * What the subcommands share: the option-table-driven command line, loading scenarios, printing diagnostics, exit status.
+ */
+#pragma once
+
+#include "analysis/prediction.h"
+
+/* Exit status (design.md 5). */
+typedef enum
+{
+  EXIT_DONE = 0,
+  EXIT_RUNTIME = 1,
+  EXIT_USAGE = 2,
+  EXIT_NO = 3,
+} ExitStatus;
+
+typedef enum
+{
+  FORMAT_TEXT,
+  FORMAT_CSV,
+  FORMAT_JSON,
+} OutputFormat;
+
+/* Filled from the command line by common_parse. */
+typedef struct
+{
+  const char    *command;   /* "simulate" */
+  char         **files;     /* positional arguments */
+  GArray        *overrides; /* ScenarioOverride: --set and the options made from the tables, in order */
+  GStringChunk  *strings;   /* owns what the overrides point to */
+  OutputFormat   format;
+  char          *trace, *plot, **plugins, *hwprofiles;
+  gboolean       print_scenario, unfolded, interval, quiet;
+  gint           jobs;      /* 0 = one a core */
+  StrategySet   *strategies;
+} Common;
+
+/* Which groups of options a command takes. */
+typedef enum
+{
+  COMMON_SCENARIO = 1 << 0, /* scenario files, --set and the options of the tables */
+  COMMON_FORMAT = 1 << 1,
+  COMMON_RUN = 1 << 2,      /* --unfolded --interval --trace --plot --jobs */
+} CommonFlags;
+
+/*
+ * Parses ARGV (the command's own words). SUMMARY and EXAMPLES are for --help, EXTRA further entries (may be NULL). Returns FALSE after
+ * printing what is wrong to stderr; then the command returns EXIT_USAGE. --help prints and sets *DONE.
+ */
+gboolean common_parse (Common *self, CommonFlags flags, const char *arguments, const char *summary, const char *examples,
+                       const GOptionEntry *extra, int argc, char **argv, gboolean *done);
+void     common_clear (Common *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Common, common_clear)
+
+/* Prints DIAGS to stderr. Returns EXIT_USAGE when there are errors, else EXIT_DONE. */
+ExitStatus common_report_diags (const DiagList *diags);
+
+/* Prints "shardsim: MESSAGE" to stderr and returns EXIT_RUNTIME. */
+ExitStatus common_report_error (const GError *error);
+
+/* Scenarios of the one file given (or of the overrides alone); NULL after diagnostics on stderr. */
+GPtrArray *common_load_scenarios (Common *self);
+
+PredictOptions common_predict_options (const Common *self);
+
+/* One file a command. */
+typedef int (*CommandMain) (int argc, char **argv);
+int cmd_simulate (int argc, char **argv);
+int cmd_compare (int argc, char **argv);
+int cmd_schedule (int argc, char **argv);
+int cmd_strategies (int argc, char **argv);
+int cmd_hardware (int argc, char **argv);
+int cmd_models (int argc, char **argv);

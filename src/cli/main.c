@@ -1,0 +1,76 @@
+/* shardsim: the program. A table of commands; each has a file of its own. */
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "cli/common.h"
+#include "shardsim-config.h"
+
+static const struct
+{
+  const char *name;
+  CommandMain main;
+  const char *help;
+} commands[] = {
+  { "simulate", cmd_simulate, "one scenario: throughput, memory, where the time goes, what binds" },
+
+
+
+
+
+};
+
+static void
+print_usage (FILE *out)
+{
+  fputs ("Usage: shardsim COMMAND [OPTIONS] [FILE]\n\n"
+         "Predicts how fast a model trains on a GPU cluster with a strategy, how much memory it takes, and what\n"
+         "holds it back.\n\nCommands:\n",
+         out);
+  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
+    fprintf (out, "  %-12s%s\n", commands[i].name, commands[i].help);
+  fputs ("\n'shardsim COMMAND --help' explains one. 'shardsim --version' prints the version.\n\n"
+         "Examples:\n"
+         "  shardsim compare workloads/quickstart.yaml\n"
+         "  shardsim simulate --cluster '2 x dgx-h100' --model llama-3-8b --strategy fsdp2 --seq-len 8192\n",
+         out);
+}
+
+static int
+unknown_command (const char *word)
+{
+  const char      *names[G_N_ELEMENTS (commands) + 1] = { NULL };
+  g_autofree char *hint = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
+    names[i] = commands[i].name;
+  hint = suggest_hint (word, names);
+  fprintf (stderr, "shardsim: unknown command '%s'\n  hint: %s\n", word, hint);
+  return EXIT_USAGE;
+}
+
+int
+main (int argc, char **argv)
+{
+  setlocale (LC_CTYPE, "");
+  if (argc < 2)
+    {
+      print_usage (stderr);
+      return EXIT_USAGE;
+    }
+  if (g_str_equal (argv[1], "--help") || g_str_equal (argv[1], "-h") || g_str_equal (argv[1], "help"))
+    {
+      print_usage (stdout);
+      return EXIT_DONE;
+    }
+  if (g_str_equal (argv[1], "--version"))
+    {
+      puts ("shardsim " SHARDSIM_VERSION);
+      return EXIT_DONE;
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
+    if (g_str_equal (argv[1], commands[i].name))
+      return commands[i].main (argc - 1, argv + 1);
+  return unknown_command (argv[1]);
+}

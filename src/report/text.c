@@ -1,0 +1,141 @@
+/* Text for a terminal: `simulate`. */
+#include "report/report.h"
+
+#define GIB 1073741824.0
+
+static void
+line (GString *out, const char *name, const char *format, ...) G_GNUC_PRINTF (3, 4);
+
+static void
+line (GString *out, const char *name, const char *format, ...)
+{
+  va_list          arguments;
+  g_autofree char *text = NULL;
+
+  va_start (arguments, format);
+  text = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  g_string_append_printf (out, "  %-26s %s\n", name, text);
+}
+
+static char *
+seconds (double value)
+{
+  return quantity_format (QUANTITY_TIME, value, 4);
+}
+
+static char *
+bytes (double value)
+{
+  return quantity_format (QUANTITY_BYTES, value, 4);
+}
+
+static void
+append_throughput (const Prediction *self, GString *out)
+{
+  g_autofree char *step = seconds (self->step_time_s);
+  g_autofree char *base = quantity_format (QUANTITY_COMPUTE, self->mfu_base, 4);
+
+  g_string_append (out, "\nThroughput\n");
+  line (out, "step time", "%s%s", step, self->steady ? "" : " (not steady: periods still differ)");
+  line (out, "tokens/s/GPU", "%.1f (%.0f in all, %.2f samples/s)", self->tokens_per_s_per_gpu, self->tokens_per_s,
+        self->samples_per_s);
+  line (out, "MFU", "%.1f %% of %s a GPU, model FLOPs: %s", self->mfu_percent, base, self->flops_convention);
+  line (out, "HFU", "%.1f %% (%.1f TFLOP/s a GPU executed, recomputation counted)", self->hfu_percent,
+        self->hardware_tflops_per_gpu);
+  if (self->step_time_high_s > 0)
+    {
+      g_autofree char *low = seconds (self->step_time_low_s), *high = seconds (self->step_time_high_s);
+
+      line (out, "step time interval", "%s to %s over the ranges of the hardware figures", low, high);
+    }
+}
+
+static void
+append_time (const Prediction *self, GString *out)
+{
+  g_string_append (out, "\nWhere the time of a step goes (critical path)\n");
+  for (guint i = 0; i < TIME_N; i++)
+    if (self->parts[i] > 0)
+      {
+        g_autofree char *text = seconds (self->parts[i]);
+
+        line (out, time_part_name ((TimePart) i), "%10s  %5.1f %%", text, 100 * self->parts[i] / self->step_time_s);
+      }
+  g_string_append (out, "\nWhat binds it\n");
+  for (guint i = 0; i < self->bindings->len && i < 6; i++)
+    {
+      const BindingUse *use = &g_array_index (self->bindings, BindingUse, i);
+      g_autofree char  *text = seconds (use->seconds);
+
+      if (use->utilisation > 0)
+        line (out, use->resource, "%10s  %5.1f %%  (busiest one in use %.0f %% of its capacity)", text,
+              100 * use->seconds / self->step_time_s, 100 * use->utilisation);
+      else
+        line (out, use->resource, "%10s  %5.1f %%", text, 100 * use->seconds / self->step_time_s);
+    }
+}
+
+static void
+append_tier (const char *title, const MemoryUse *use, gboolean device, GString *out)
+{
+  g_autofree char *peak = bytes ((double) use->device), *capacity = bytes ((double) use->capacity);
+  g_autofree char *room = bytes (use->fits ? (double) (use->capacity - use->device) : (double) use->excess);
+
+  if (use->device == 0)
+    return;
+  g_string_append_printf (out, "\n%s, fullest at %s\n", title, use->place);
+  line (out, "peak", "%s of %s, %s %s", peak, capacity, room, use->fits ? "left" : "TOO MUCH: does not fit");
+  if (device)
+    {
+      g_autofree char *allocated = bytes ((double) use->allocated);
+
+      line (out, "allocated = reserved", "%s (the caching allocator is not modelled yet)", allocated);
+    }
+  line (out, "op at the peak", "%s", use->peak_op);
+  if (use->overflow_op != NULL)
+    line (out, "overflows first at", "%s", use->overflow_op);
+  for (guint i = 0; i < POOL_N_CATEGORIES; i++)
+    if (use->by_category[i] > 0)
+      {
+        g_autofree char *text = bytes ((double) use->by_category[i]);
+
+        line (out, pool_category_name ((PoolCategory) i), "%10s", text);
+      }
+}
+
+static void
+append_traffic (const Prediction *self, GString *out)
+{
+  g_autofree char *inter = quantity_format (QUANTITY_BYTES, self->inter_node_bytes_per_gpu, 4);
+  g_autofree char *intra = quantity_format (QUANTITY_BYTES, self->intra_node_bytes_per_gpu, 4);
+  g_autofree char *host = quantity_format (QUANTITY_BYTES, self->host_link_bytes_per_gpu, 4);
+
+  g_string_append (out, "\nTraffic of a step (sent, payload; sizes S as nccl-tests counts them)\n");
+  line (out, "between nodes", "%s a GPU", inter);
+  line (out, "inside nodes", "%s a GPU", intra);
+  line (out, "host link copies", "%s a GPU", host);
+  for (guint i = 0; i < self->traffic->len; i++)
+    {
+      const TrafficUse *use = &g_array_index (self->traffic, TrafficUse, i);
+      g_autofree char  *size = bytes (use->bytes), *exposed = seconds (use->exposed_s);
+      g_autofree char  *name = g_strdup_printf ("%s, %s", use->collective, use->group);
+
+      line (out, name, "%6.0f calls, S = %s in all, %s exposed", use->calls, size, exposed);
+    }
+}
+
+void
+report_prediction_text (const Prediction *self, GString *out)
+{
+  g_string_append_printf (out, "%s: %s on %s\n", self->strategy, self->model, self->cluster);
+  append_throughput (self, out);
+  append_time (self, out);
+  append_tier ("GPU memory", &self->hbm, TRUE, out);
+  append_tier ("Host memory", &self->host, FALSE, out);
+  append_traffic (self, out);
+  g_string_append (out, "\nConfidence\n");
+  line (out, "hardware figures", "%u measured, %u datasheet, %u estimated", self->n_measured, self->n_datasheet,
+        self->n_estimate);
+  line (out, "profiles", "%s", self->profiles != NULL ? self->profiles : "");
+}
