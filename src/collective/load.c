@@ -36,16 +36,34 @@ load_sum_add_route (LoadSum *self, const Route *route, double bytes)
 }
 
 static int
-compare_loads (const void *a, const void *b)
+compare_ids (const void *a, const void *b)
 {
-  guint32 x = ((const CollectiveLoad *) a)->resource, y = ((const CollectiveLoad *) b)->resource;
+  guint32 x = *(const guint32 *) a, y = *(const guint32 *) b;
 
   return x < y ? -1 : x > y;
 }
 
-void
-load_sum_store (const LoadSum *self, CollectivePlan *plan)
+/* Brings the touched resources into order: by sorting when they are few, by a pass over all otherwise. */
+static void
+sort_touched (LoadSum *self)
 {
+  guint n = cluster_n_resources (self->cluster);
+
+  if (self->touched->len < n / 16)
+    {
+      qsort (self->touched->data, self->touched->len, sizeof (guint32), compare_ids);
+      return;
+    }
+  g_array_set_size (self->touched, 0);
+  for (guint32 id = 0; id < n; id++)
+    if (self->bytes[id] > 0)
+      g_array_append_val (self->touched, id);
+}
+
+void
+load_sum_store (LoadSum *self, CollectivePlan *plan)
+{
+  sort_touched (self);
   plan->n_loads = self->touched->len;
   plan->loads = g_new (CollectiveLoad, plan->n_loads);
   plan->link_seconds_per_byte = 0;
@@ -60,5 +78,4 @@ load_sum_store (const LoadSum *self, CollectivePlan *plan)
       plan->link_seconds_per_byte =
           MAX (plan->link_seconds_per_byte, load.service / resource->capacity);
     }
-  qsort (plan->loads, plan->n_loads, sizeof (CollectiveLoad), compare_loads);
 }

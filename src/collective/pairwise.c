@@ -137,35 +137,64 @@ typedef struct
   guint32 up, down; /* G_MAXUINT32: no member hangs under another leaf */
 } MemberLeaf;
 
+/* Finds the leaf of GPU by its way to members FIRST..END of the group. */
+static gboolean
+scan_leaf (const Cluster *cluster, const Members *members, guint32 gpu, guint first, guint end,
+           MemberLeaf *leaf)
+{
+  for (guint i = first; i < end; i++)
+    if (probe_leaf (cluster, gpu, members->gpus[i], &leaf->up, &leaf->down))
+      return TRUE;
+  return FALSE;
+}
+
 /*
- * The leaf of each member. Two nodes are enough to probe against: the first, and one under another
- * leaf if there is any. Whoever crosses neither has nobody to cross to.
+ * The leaf of each member, or NULL when all hang under one. Let a be the first member and b one
+ * under another leaf. A member of a third node is under another leaf than a or than b, so two
+ * probes tell its leaf; the members of a's and b's own nodes are compared with everybody. Without a
+ * b, all members beyond a's node share a's leaf, and only others of a's node can differ.
  */
 static MemberLeaf *
 find_leaves (const Cluster *cluster, const Members *members)
 {
-  MemberLeaf *leaves = g_new (MemberLeaf, members->n_gpus);
-  guint       other = 1;
-  guint32     up, down;
+  guint       n = members->n_gpus, own = members->nodes[0].n, b = own;
+  MemberLeaf *leaves;
+  MemberLeaf  unused;
 
-  for (guint slot = 1; slot < members->n_nodes; slot++)
-    if (probe_leaf (cluster, members->gpus[0], members->gpus[members->nodes[slot].first], &up, &down))
-      {
-        other = slot;
-        break;
-      }
-  for (guint i = 0; i < members->n_gpus; i++)
+  while (b < n && !scan_leaf (cluster, members, members->gpus[b], 0, 1, &unused))
+    b++;
+  if (b == n && !scan_leaf (cluster, members, members->gpus[own], 0, own, &unused))
+    return NULL;
+  leaves = g_new (MemberLeaf, n);
+  for (guint i = 0; i < n; i++)
     {
-      const MemberNode *probes[] = { &members->nodes[0], &members->nodes[other] };
-      gboolean          found = FALSE;
+      guint32  gpu = members->gpus[i], node = cluster_node_of_gpu (cluster, gpu);
+      gboolean special =
+          i < own || (b < n && node == cluster_node_of_gpu (cluster, members->gpus[b]));
 
-      leaves[i] = (MemberLeaf){ G_MAXUINT32, G_MAXUINT32 };
-      for (guint k = 0; k < G_N_ELEMENTS (probes) && !found; k++)
-        for (guint j = 0; j < probes[k]->n && !found; j++)
-          found = probe_leaf (cluster, members->gpus[i], members->gpus[probes[k]->first + j],
-                              &leaves[i].up, &leaves[i].down);
+      if (!scan_leaf (cluster, members, gpu, 0, special ? n : own, &leaves[i])
+          && (b == n || !scan_leaf (cluster, members, gpu, b, b + 1, &leaves[i])))
+        leaves[i] = (MemberLeaf){ G_MAXUINT32, G_MAXUINT32 };
     }
+  for (guint i = 0; i < n;
+       i++) /* reaches everybody below its leaf: beside a, or (a's node) beside those of the next */
+    if (leaves[i].up == G_MAXUINT32)
+      leaves[i] = leaves[i < own ? own : 0];
   return leaves;
+}
+
+/*
+ * Members of other nodes than NODE under the leaf of member I: it reaches them without the leaf's
+ * uplinks.
+ */
+static guint
+count_near (const MemberLeaf *leaves, const guint *under, const MemberNode *node, guint i)
+{
+  guint n = under[leaves[i].up];
+
+  for (guint j = node->first; j < node->first + node->n; j++)
+    n -= leaves[j].up == leaves[i].up;
+  return n;
 }
 
 /* Each member loads its leaf's uplinks with what it sends to other leaves, and receives as much. */
@@ -173,25 +202,26 @@ static void
 add_leaves (LoadSum *sum, const Members *members, double bytes)
 {
   g_autofree MemberLeaf *leaves = find_leaves (sum->cluster, members);
-  g_autofree guint      *under = g_new0 (guint, cluster_n_resources (sum->cluster));
+  g_autofree guint      *under = NULL;
 
+  if (leaves == NULL)
+    return;
+  under = g_new0 (guint, cluster_n_resources (sum->cluster));
   for (guint i = 0; i < members->n_gpus; i++)
     if (leaves[i].up != G_MAXUINT32)
       under[leaves[i].up]++;
   for (guint slot = 0; slot < members->n_nodes; slot++)
-    for (guint i = members->nodes[slot].first;
-         i < members->nodes[slot].first + members->nodes[slot].n; i++)
+    for (guint i = 0; i < members->nodes[slot].n; i++)
       {
-        guint peers = members->n_gpus - members->nodes[slot].n;
+        const MemberNode *node = &members->nodes[slot];
+        const MemberLeaf *leaf = &leaves[node->first + i];
+        double            peers;
 
-        if (leaves[i].up == G_MAXUINT32)
+        if (leaf->up == G_MAXUINT32)
           continue;
-        peers -= under[leaves[i].up];
-        for (guint j = members->nodes[slot].first;
-             j < members->nodes[slot].first + members->nodes[slot].n; j++)
-          peers += leaves[j].up == leaves[i].up;
-        load_sum_add (sum, leaves[i].up, bytes * peers);
-        load_sum_add (sum, leaves[i].down, bytes * peers);
+        peers = members->n_gpus - node->n - count_near (leaves, under, node, node->first + i);
+        load_sum_add (sum, leaf->up, bytes * peers);
+        load_sum_add (sum, leaf->down, bytes * peers);
       }
 }
 

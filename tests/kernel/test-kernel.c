@@ -235,8 +235,9 @@ START_TEST (test_property_roofline)
   GpuProfile        gpu = test_gpu ();
   const guint32     seed = 20240607 + (guint32) _i;
   g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
-  KernelDesc        kernel = matmul (random_size (rand), random_size (rand), random_size (rand),
-                                     1 + g_rand_int_range (rand, 0, 4));
+  guint64           m = random_size (rand), n = random_size (rand), k = random_size (rand);
+  guint64           batch = (guint64) g_rand_int_range (rand, 1, 5);
+  KernelDesc        kernel = matmul (m, n, k, batch);
   KernelDesc taller = matmul (kernel.m + random_size (rand), kernel.n, kernel.k, kernel.batch);
   KernelDesc more = matmul (kernel.m, kernel.n, kernel.k, kernel.batch + 1);
   KernelCost cost, other;
