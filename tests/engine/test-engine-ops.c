@@ -206,6 +206,25 @@ START_TEST (priorities)
 }
 END_TEST
 
+START_TEST (a_cause_of_no_duration_leaves_no_trace)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId link = engine_add_resource (e, "link", 10), other = engine_add_resource (e, "other", 10);
+  OpId       op = start (
+            e, (TestOp){ .class_ = OP_TRAFFIC, .demands = { { link, 20 }, { other, 16 } }, .share = 0.1 });
+  /* from 1 s on, for no time at all, a flow so small that it ends as it begins moves the bottleneck to `other` */
+  StreamId s = engine_add_stream (e, "s", 0, 0);
+  test_submit (e, s, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (1) });
+  OpId small = test_submit (e, s, TRAFFIC (other, 1e-22, 1));
+
+  test_run (e);
+  ck_assert_uint_eq (test_end (e, small), SECONDS (1));
+  ck_assert_uint_eq (test_end (e, op), SECONDS (2));
+  ck_assert_uint_eq (engine_op_record (e, op)->n_segments, 1);
+  check_segment (e, op, 0, SECONDS (2), CAUSE_RESOURCE, link);
+}
+END_TEST
+
 START_TEST (latency_only)
 {
   g_autoptr (Engine) e = engine_new ();
@@ -363,8 +382,8 @@ START_TEST (drain_waits_for_the_longest_wave)
   TestTimer          timer = { calls, 1, 0 };
   TestOp             fast = waves (late.sm, 20, 0.75), slow = waves (late.sm, 20, 2);
   fast.share = 2;
-  start (e, fast);
   start (e, slow);
+  start (e, fast);
   test_add_timer (e, "h", &timer);
 
   /* 2 * 15 L + 40 L = 10 slots: L = 1/7. The first wave of fast ends at 1.75 s, that of slow at 3.5 s */
@@ -493,6 +512,7 @@ main (void)
   tcase_add_test (sharing, kernels_share_by_stand_alone_speed);
   tcase_add_test (sharing, priorities);
   tcase_add_test (sharing, latency_only);
+  tcase_add_test (sharing, a_cause_of_no_duration_leaves_no_trace);
   tcase_add_test (sharing, a_stuck_run_keeps_its_amounts);
   tcase_add_test (slots, used_in_mid_run);
   tcase_add_test (slots, waves_are_whole);
