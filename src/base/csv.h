@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include <gio/gio.h>
 #include "base/diag.h"
+#include <gio/gio.h>
 
 typedef struct _CsvReader CsvReader;
 

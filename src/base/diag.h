@@ -21,7 +21,7 @@ typedef enum
 /* A place in an input. line and column count from 1; 0 = unknown (then only the file, or nothing, is printed). */
 typedef struct
 {
-  const char *file;   /* interned (g_intern_string) name as the user gave it, "--set", or NULL */
+  const char *file; /* interned (g_intern_string) name as the user gave it, "--set", or NULL */
   guint       line;
   guint       column;
   guint       length; /* characters to underline; 0 = a single caret */
@@ -39,8 +39,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (DiagList, diag_list_free)
  * no full stop, the subject in single quotes. At most DIAG_LIST_MAX are kept; the rest is counted.
  */
 #define DIAG_LIST_MAX 100
-void diag_error (DiagList *self, const SourceMark *mark, const char *hint, const char *format, ...) G_GNUC_PRINTF (4, 5);
-void diag_warning (DiagList *self, const SourceMark *mark, const char *hint, const char *format, ...) G_GNUC_PRINTF (4, 5);
+void diag_error (DiagList *self, const SourceMark *mark, const char *hint, const char *format, ...)
+    G_GNUC_PRINTF (4, 5);
+void diag_warning (DiagList *self, const SourceMark *mark, const char *hint, const char *format, ...)
+    G_GNUC_PRINTF (4, 5);
 
 guint    diag_list_n_errors (const DiagList *self);
 gboolean diag_list_has_errors (const DiagList *self);

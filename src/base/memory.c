@@ -6,9 +6,15 @@ const char *
 pool_category_name (PoolCategory category)
 {
   static const char *const names[POOL_N_CATEGORIES] = {
-    [POOL_PARAMETER] = "parameter",         [POOL_GRADIENT] = "gradient", [POOL_OPTIMIZER] = "optimizer",
-    [POOL_ACTIVATION] = "activation",       [POOL_GATHERED] = "gathered", [POOL_CACHE] = "cache",
-    [POOL_COMMUNICATION] = "communication", [POOL_WORKSPACE] = "workspace", [POOL_RUNTIME] = "runtime",
+    [POOL_PARAMETER] = "parameter",
+    [POOL_GRADIENT] = "gradient",
+    [POOL_OPTIMIZER] = "optimizer",
+    [POOL_ACTIVATION] = "activation",
+    [POOL_GATHERED] = "gathered",
+    [POOL_CACHE] = "cache",
+    [POOL_COMMUNICATION] = "communication",
+    [POOL_WORKSPACE] = "workspace",
+    [POOL_RUNTIME] = "runtime",
   };
 
   g_assert (category < POOL_N_CATEGORIES);

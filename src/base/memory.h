@@ -3,7 +3,7 @@
 
 typedef enum
 {
-  POOL_PARAMETER,     /* persistent parameters (shards, or full copies) */
+  POOL_PARAMETER, /* persistent parameters (shards, or full copies) */
   POOL_GRADIENT,
   POOL_OPTIMIZER,
   POOL_ACTIVATION,

@@ -14,7 +14,7 @@
 typedef guint64 SimTime;
 
 #define SIM_TIME_PER_SECOND G_GUINT64_CONSTANT (1000000000000)
-#define SIM_TIME_MAX G_MAXUINT64
+#define SIM_TIME_MAX        G_MAXUINT64
 
 typedef enum
 {

@@ -163,37 +163,37 @@ END_TEST
 typedef struct
 {
   QuantityKind kind;
-  double       value;
   guint        digits;
+  double       value;
   const char  *text;
 } Printing;
 
 static const Printing printings[] = {
-  { QUANTITY_TIME, 1.3e-6, 3, "1.30 us" },
-  { QUANTITY_TIME, 1.3449e-6, 3, "1.34 us" },
-  { QUANTITY_TIME, 5400, 3, "5400 s" },
-  { QUANTITY_TIME, 0, 3, "0 ps" },
-  { QUANTITY_TIME, 5e-13, 3, "0.500 ps" },
-  { QUANTITY_TIME, -0.25, 3, "-250 ms" },
-  { QUANTITY_TIME, INFINITY, 3, "inf" },
-  { QUANTITY_TIME, -INFINITY, 3, "-inf" },
-  { QUANTITY_TIME, NAN, 3, "nan" },
-  { QUANTITY_BYTES, 1023, 3, "1023 B" },
-  { QUANTITY_BYTES, 1024, 3, "1.00 KiB" },
-  { QUANTITY_BYTES, 1023.0 * 1073741824, 3, "1020 GiB" }, /* rounded to three digits, yet below 1 TiB */
-  { QUANTITY_BYTES, 39.4 * 1073741824, 3, "39.4 GiB" },
-  { QUANTITY_BYTES, 1.5, 3, "1.50 B" },
-  { QUANTITY_BANDWIDTH, 12.5e9, 3, "12.5 GB/s" },
-  { QUANTITY_BANDWIDTH, 999.96e9, 3, "1.00 TB/s" },
-  { QUANTITY_BANDWIDTH, 999.4e9, 3, "999 GB/s" },
-  { QUANTITY_COMPUTE, 989.4e12, 4, "989.4 TFLOP/s" },
-  { QUANTITY_COUNT, 7, 3, "7" },
-  { QUANTITY_COUNT, 1.25, 3, "1.25" },
-  { QUANTITY_COUNT, 8030261248.0, 4, "8.030G" },
-  { QUANTITY_RATIO, 0.385, 3, "38.5 %" },
-  { QUANTITY_RATIO, 1e307, 3, "1e+307" },
-  { QUANTITY_FREQUENCY, 1.98e9, 3, "1.98 GHz" },
-  { QUANTITY_POWER, 10200, 3, "10.2 kW" },
+  { QUANTITY_TIME, 3, 1.3e-6, "1.30 us" },
+  { QUANTITY_TIME, 3, 1.3449e-6, "1.34 us" },
+  { QUANTITY_TIME, 3, 5400, "5400 s" },
+  { QUANTITY_TIME, 3, 0, "0 ps" },
+  { QUANTITY_TIME, 3, 5e-13, "0.500 ps" },
+  { QUANTITY_TIME, 3, -0.25, "-250 ms" },
+  { QUANTITY_TIME, 3, INFINITY, "inf" },
+  { QUANTITY_TIME, 3, -INFINITY, "-inf" },
+  { QUANTITY_TIME, 3, NAN, "nan" },
+  { QUANTITY_BYTES, 3, 1023, "1023 B" },
+  { QUANTITY_BYTES, 3, 1024, "1.00 KiB" },
+  { QUANTITY_BYTES, 3, 1023.0 * 1073741824, "1020 GiB" }, /* rounded to three digits, yet below 1 TiB */
+  { QUANTITY_BYTES, 3, 39.4 * 1073741824, "39.4 GiB" },
+  { QUANTITY_BYTES, 3, 1.5, "1.50 B" },
+  { QUANTITY_BANDWIDTH, 3, 12.5e9, "12.5 GB/s" },
+  { QUANTITY_BANDWIDTH, 3, 999.96e9, "1.00 TB/s" },
+  { QUANTITY_BANDWIDTH, 3, 999.4e9, "999 GB/s" },
+  { QUANTITY_COMPUTE, 4, 989.4e12, "989.4 TFLOP/s" },
+  { QUANTITY_COUNT, 3, 7, "7" },
+  { QUANTITY_COUNT, 3, 1.25, "1.25" },
+  { QUANTITY_COUNT, 4, 8030261248.0, "8.030G" },
+  { QUANTITY_RATIO, 3, 0.385, "38.5 %" },
+  { QUANTITY_RATIO, 3, 1e307, "1e+307" },
+  { QUANTITY_FREQUENCY, 3, 1.98e9, "1.98 GHz" },
+  { QUANTITY_POWER, 3, 10200, "10.2 kW" },
 };
 
 START_TEST (test_format)
@@ -208,14 +208,14 @@ END_TEST
 START_TEST (test_format_exact)
 {
   static const Printing cases[] = {
-    { QUANTITY_BANDWIDTH, 900e9, 0, "900 GB/s" },
-    { QUANTITY_BYTES, 85899345920.0, 0, "80 GiB" },
-    { QUANTITY_BYTES, 512e9, 0, "512 GB" },
-    { QUANTITY_TIME, 1.3e-6, 0, "1.3 us" },
-    { QUANTITY_RATIO, 0.85, 0, "85 %" },
-    { QUANTITY_COUNT, 10000, 0, "10k" },
+    { QUANTITY_BANDWIDTH, 0, 900e9, "900 GB/s" },
+    { QUANTITY_BYTES, 0, 85899345920.0, "80 GiB" },
+    { QUANTITY_BYTES, 0, 512e9, "512 GB" },
+    { QUANTITY_TIME, 0, 1.3e-6, "1.3 us" },
+    { QUANTITY_RATIO, 0, 0.85, "85 %" },
+    { QUANTITY_COUNT, 0, 10000, "10k" },
     { QUANTITY_TIME, 0, 0, "0 s" },
-    { QUANTITY_COUNT, 7, 0, "7" },
+    { QUANTITY_COUNT, 0, 7, "7" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
