@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "base/csv.h" /* for the layers above: tables of scenarios and results */
 #include "cluster/cluster.h"
 #include "schedule/strategy.h"
 #include "strategy/registry.h"

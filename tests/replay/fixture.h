@@ -1,0 +1,22 @@
+/* Scenarios of the tests: from keys and values, and random ones. */
+#pragma once
+
+#include <check.h>
+
+#include "replay/replay.h"
+
+/* Keys and values, ended by NULL. Fails the test on any diagnostic. */
+Scenario *fixture_scenario (const char *key, ...) G_GNUC_NULL_TERMINATED;
+
+/* Runs it; fails the test on any diagnostic or error. PROFILES must outlive the replay. */
+Replay *fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolded,
+                        guint min_periods);
+
+/* A random small scenario: cluster by parts or by node, fabric, slow GPUs, model, training and strategy. */
+Scenario *fixture_random (GRand *rand, ProfileSet *profiles);
+
+/* Runs SUITE; the value of main. */
+int fixture_main (Suite *suite);
+
+/* Everything that the engine recorded, as bytes. */
+GBytes *fixture_record (const Replay *replay);
