@@ -457,6 +457,7 @@ resolve_levels (Driver *self, const PlanInput *in, const StrategyChoice *choice,
   PlanInput input = *in;
   guint     i = 0;
 
+  g_assert (choice != NULL);
   for (const StrategyChoice *c = choice; c != NULL; c = c->inner)
     self->n_levels++;
   self->levels = g_new0 (DriverLevel, self->n_levels);

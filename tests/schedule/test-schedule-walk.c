@@ -343,11 +343,11 @@ random_shape (GRand *rand)
   ModelShape shape = toy_shape;
 
   shape.n_layers = g_rand_int_range (rand, 1, 5);
-  shape.head_dim = 8 * g_rand_int_range (rand, 1, 5);
+  shape.head_dim = G_GINT64_CONSTANT (8) * g_rand_int_range (rand, 1, 5);
   shape.n_kv_heads = g_rand_int_range (rand, 1, 4);
   shape.n_heads = shape.n_kv_heads * g_rand_int_range (rand, 1, 4);
   shape.d_model = shape.n_heads * shape.head_dim;
-  shape.d_ff = 8 * g_rand_int_range (rand, 1, 40);
+  shape.d_ff = G_GINT64_CONSTANT (8) * g_rand_int_range (rand, 1, 40);
   shape.vocab = g_rand_int_range (rand, 10, 1000);
   shape.gated_mlp = g_rand_boolean (rand);
   shape.tied_embeddings = g_rand_boolean (rand);
@@ -458,7 +458,7 @@ START_TEST (tied_heads_share_the_embedding)
   table = &g_array_index (modules, PlanUnit, modules->len - 1);
   ck_assert_int_eq (table->module, -1);
   ck_assert_uint_eq (table->layer, 3);
-  ck_assert_uint_eq (table->elements, 512 * 64);
+  ck_assert_uint_eq (table->elements, 512UL * 64);
   ck_assert_uint_eq (table->own_elements, 0);
   ck_assert_uint_eq (table->shares, 0);
   ck_assert_ptr_eq (table->tensors, &workload_layer (workload, 0)->tensors[0]);
@@ -530,7 +530,7 @@ START_TEST (recomputation_calls_module_hooks)
 
   ck_assert_uint_gt (workload_layer (workload, 1)->n_recompute, 0);
   ck_assert_uint_eq (count_items (modules, SECTION_STEADY, ITEM_COLLECTIVE, "gather", PHASE_RECOMPUTE),
-                     2 * n_modules);
+                     2UL * n_modules);
   ck_assert_uint_eq (
       count_items (layers, SECTION_STEADY, ITEM_COLLECTIVE, "gather", PHASE_RECOMPUTE), 0);
   ck_assert_uint_gt (count_items (layers, SECTION_STEADY, ITEM_KERNEL, NULL, PHASE_RECOMPUTE), 0);
@@ -571,7 +571,7 @@ START_TEST (inner_hooks_run_under_an_outer_strategy)
   ck_assert_uint_eq (shard->group.size, 4);
   ck_assert_uint_eq (count_items (schedule, SECTION_STEADY, ITEM_STEP, NULL, PHASE_N), 3);
   ck_assert_uint_eq (
-      count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "reduce", PHASE_BACKWARD), 3 * 4);
+      count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "reduce", PHASE_BACKWARD), 12);
   ck_assert_uint_eq (count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "average", PHASE_OUTER),
                      1);
   ck_assert_uint_eq (count_items (schedule, SECTION_FIRST, ITEM_COLLECTIVE, "average", PHASE_OUTER),
