@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/suggest.h"
+#include "report/report.h"
 
 /* Sections whose keys become options, and the short names of the common ones. */
 static const char *const sections[] = { "training", "mesh", "cluster", "model" };
@@ -321,4 +322,61 @@ common_predict_options (const Common *self)
     .interval = self->interval,
     .profile_dir = self->hwprofiles,
   };
+}
+
+guint
+common_n_jobs (const Common *self)
+{
+  return self->jobs > 0 ? (guint) self->jobs : g_get_num_processors ();
+}
+
+gboolean
+common_stderr_is_terminal (void)
+{
+  return isatty (STDERR_FILENO) != 0;
+}
+
+/* A full disk or a closed pipe shows at the flush. */
+static ExitStatus
+print_out (const GString *out)
+{
+  if (fwrite (out->str, 1, out->len, stdout) == out->len && fflush (stdout) == 0)
+    return EXIT_DONE;
+  perror ("shardsim: cannot write the result");
+  return EXIT_RUNTIME;
+}
+
+ExitStatus
+common_print_scenarios (const GPtrArray *scenarios)
+{
+  g_autoptr (GString) out = g_string_new (NULL);
+
+  for (guint i = 0; i < scenarios->len; i++)
+    {
+      g_autofree char *text = scenario_print (g_ptr_array_index (scenarios, i));
+
+      g_string_append_printf (out, "%s%s", i > 0 ? "---\n" : "", text);
+    }
+  return print_out (out);
+}
+
+ExitStatus
+common_print_report (const Common *self, const GPtrArray *predictions,
+                     void (*text) (const GPtrArray *predictions, GString *out))
+{
+  g_autoptr (GString) out = g_string_new (NULL);
+
+  switch (self->format)
+    {
+    case FORMAT_TEXT:
+      text (predictions, out);
+      break;
+    case FORMAT_CSV:
+      report_csv (predictions, out);
+      break;
+    case FORMAT_JSON:
+      report_json (predictions, out);
+      break;
+    }
+  return print_out (out);
 }

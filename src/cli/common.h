@@ -63,6 +63,17 @@ GPtrArray *common_load_scenarios (Common *self);
 
 PredictOptions common_predict_options (const Common *self);
 
+/* Threads to use: --jobs, or one a core. */
+guint    common_n_jobs (const Common *self);
+gboolean common_stderr_is_terminal (void);
+
+/* --print-scenario: everything that would be used, as YAML documents. */
+ExitStatus common_print_scenarios (const GPtrArray *scenarios);
+
+/* Prints PREDICTIONS to stdout in the format asked for; TEXT writes the text form. */
+ExitStatus common_print_report (const Common *self, const GPtrArray *predictions,
+                                void (*text) (const GPtrArray *predictions, GString *out));
+
 /* One file a command. */
 typedef int (*CommandMain) (int argc, char **argv);
 int cmd_simulate (int argc, char **argv);

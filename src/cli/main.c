@@ -14,6 +14,7 @@ static const struct
   const char *help;
 } commands[] = {
   { "simulate", cmd_simulate, "one scenario: throughput, memory, where the time goes, what binds" },
+  { "compare", cmd_compare, "several strategies or scenarios side by side, with the difference explained" },
 
 
 
