@@ -1,0 +1,468 @@
+/*
+ * Replays by hand and their laws: exact times on a node of round numbers, determinism alone and among threads, the steady period,
+ * stragglers, memory that does not fit, and what the accessors say. Folding has a test of its own (test-replay-fold).
+ */
+#include <math.h>
+#include <string.h>
+
+#include "fixture.h"
+
+#define US G_GUINT64_CONSTANT (1000000) /* in ps */
+
+/* ---- by hand ------------------------------------------------------------------------------------------------------ */
+
+typedef enum
+{
+  TAIL_NONE,
+  TAIL_ALL_REDUCE,
+  TAIL_COPY_KERNEL,
+  TAIL_TO_HOST,
+  TAIL_HOOKS,
+  TAIL_BOTH,
+} Tail;
+
+typedef struct
+{
+  gint64 tail;
+} ToyOptions;
+
+static const OptionSpec toy_options[] = {
+  { .key = "tail",
+    .type = OPTION_INT,
+    .offset = G_STRUCT_OFFSET (ToyOptions, tail),
+    .fallback = "0",
+    .help = "what a step ends with" },
+  { 0 },
+};
+
+typedef struct
+{
+  StreamRef side;
+  CommRef   all;
+} ToyState;
+
+static void
+toy_init (StrategyRun *run)
+{
+  ToyState *s = run->state;
+
+  s->side = schedule_stream (run->b, "side", 0);
+  s->all = schedule_comm (run->b, "all", mesh_all (&run->in->mesh));
+  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, G_GUINT64_CONSTANT (2) << 30, "parameters");
+  schedule_alloc (run->b, TIER_HOST, POOL_CACHE, G_GUINT64_CONSTANT (3) << 30, "cache");
+}
+
+static void
+toy_step_end (StrategyRun *run)
+{
+  const ToyOptions *options = run->options;
+  const ToyState   *s = run->state;
+  Tail              tail = (Tail) options->tail;
+  KernelDesc        kernel = kernel_desc_stream (KERNEL_COPY, "copy", DTYPE_BF16, 5e8, 5e8, 1);
+
+  schedule_host_wait (run->b, schedule_record (run->b, SCHEDULE_COMPUTE));
+  if (tail == TAIL_ALL_REDUCE || tail == TAIL_BOTH)
+    schedule_all_reduce (run->b, SCHEDULE_COMPUTE, s->all, 100000000, "all_reduce");
+  if (tail == TAIL_COPY_KERNEL)
+    schedule_kernel (run->b, SCHEDULE_COMPUTE, &kernel);
+  if (tail == TAIL_TO_HOST || tail == TAIL_BOTH)
+    schedule_copy (run->b, s->side, COPY_TO_HOST, 1000000000, "offload");
+  if (tail == TAIL_HOOKS)
+    schedule_host_hooks (run->b, 3);
+  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->side);
+  schedule_host_wait (run->b, schedule_record (run->b, s->side));
+}
+
+static const Strategy toy = {
+  .api = STRATEGY_API_VERSION,
+  .name = "toy",
+  .title = "a tail after the model's kernels",
+  .options_size = sizeof (ToyOptions),
+  .options = toy_options,
+  .hooks = { .state_size = sizeof (ToyState), .init = toy_init, .step_end = toy_step_end },
+};
+
+static Scenario *
+toy_scenario (Tail tail)
+{
+  Scenario *scenario = fixture_scenario (
+      "cluster.node", "toy-pair", "cluster.nodes", "1", "model.arch", "llama", "model.n_layers",
+      "1", "model.d_model", "64", "model.n_heads", "2", "model.d_ff", "128", "model.vocab", "100",
+      "training.seq_len", "16", "training.micro_batch", "1", "strategy.name", "ddp", NULL);
+
+  scenario->strategy->strategy = &toy;
+  g_free (scenario->strategy->options);
+  scenario->strategy->options = g_new0 (ToyOptions, 1);
+  ((ToyOptions *) scenario->strategy->options)->tail = tail;
+  return scenario;
+}
+
+static ProfileSet *
+toy_profiles (void)
+{
+  g_autofree char *dir =
+      g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "tests", "replay", "profiles", NULL);
+
+  return profile_set_new (dir);
+}
+
+static SimTime
+toy_period (Tail tail, gboolean unfolded)
+{
+  g_autoptr (ProfileSet) profiles = toy_profiles ();
+  g_autoptr (Scenario)   scenario = toy_scenario (tail);
+  g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, unfolded, 0);
+
+  ck_assert (replay_is_steady (replay));
+  ck_assert_uint_eq (replay_n_ranks (replay), unfolded ? 2 : 1);
+  return replay_period (replay);
+}
+
+/* Every kernel of the toy model is shorter than the 10 us that its launch takes: the step is launches, and the last kernel. */
+START_TEST (test_launch_bound)
+{
+  g_autoptr (ProfileSet) profiles = toy_profiles ();
+  g_autoptr (Scenario)   scenario = toy_scenario (TAIL_NONE);
+  g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 0);
+  ScheduleItems          items = schedule_items (replay_schedule (replay), 0, SECTION_STEADY);
+  KernelCost             last = { 0 };
+  guint                  launches = 0;
+
+  for (guint i = 0; i < items.n; i++)
+    if (items.items[i].kind == ITEM_KERNEL)
+      {
+        launches += items.items[i].kernel->launches;
+        kernel_cost (cluster_gpu_profile (replay_cluster (replay), 0), items.items[i].kernel, &last);
+        ck_assert (last.alone < 1e-5);
+      }
+  ck_assert_uint_gt (launches, 20);
+  ck_assert_uint_eq (replay_period (replay),
+                     launches * 10 * US + (SimTime) ceil (last.alone * 1e12 - 1e-3));
+}
+END_TEST
+
+/*
+ * What each tail adds to the step, to the picosecond:
+ *   all-reduce   20 us of issue + 8.4 us + 2 hops of 3.4 us + 100 MB over 50 GB/s, once: 2 (n-1)/n = 1       2035.2 us
+ *   copy kernel  10 us + 1 GB / 0.8 / 1 TB/s                                                                1260 us
+ *   to host      10 us + 2 GPUs x 1 GB over the socket's 30 GB/s (the links would do 20 GB/s each)          66676.666667 us
+ *   hooks        3 x 50 us                                                                                  150 us
+ *   both         20 us + the copy: the all-reduce ends under it                                             66696.666667 us
+ */
+START_TEST (test_by_hand)
+{
+  const SimTime want[] = {
+    [TAIL_ALL_REDUCE] = 2035200000,
+    [TAIL_COPY_KERNEL] = 1260 * US,
+    [TAIL_TO_HOST] = G_GUINT64_CONSTANT (66676666667),
+    [TAIL_HOOKS] = 150 * US,
+    [TAIL_BOTH] = G_GUINT64_CONSTANT (66696666667),
+  };
+  SimTime base = toy_period (TAIL_NONE, FALSE);
+
+  for (Tail tail = TAIL_ALL_REDUCE; tail <= TAIL_BOTH; tail++)
+    for (guint unfolded = 0; unfolded < 2; unfolded++)
+      ck_assert_uint_eq (toy_period (tail, unfolded) - base, want[tail]);
+}
+END_TEST
+
+/* Of two ranks in one class, the node's memory holds both shares: 2 x 3 GiB; each GPU 2 GiB, activations, and 1 GiB of runtime. */
+START_TEST (test_memory_by_hand)
+{
+  g_autoptr (ProfileSet) profiles = toy_profiles ();
+  g_autoptr (Scenario)   scenario = toy_scenario (TAIL_NONE);
+  g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 0);
+  guint                  node = 7;
+  const PoolStats       *host =
+      engine_pool_stats (replay_engine (replay), replay_host_pool (replay, 0, &node));
+  const PoolStats *hbm = engine_pool_stats (replay_engine (replay), replay_rank (replay, 0)->hbm);
+
+  ck_assert_uint_eq (replay_n_host_pools (replay), 1);
+  ck_assert_uint_eq (node, 0);
+  ck_assert_uint_eq (host->device.bytes, G_GUINT64_CONSTANT (6) << 30);
+  ck_assert_uint_eq (host->capacity, G_GUINT64_CONSTANT (64) << 30);
+  ck_assert_uint_eq (hbm->peak_by_category[POOL_PARAMETER], G_GUINT64_CONSTANT (2) << 30);
+  ck_assert_uint_eq (hbm->device.bytes, hbm->allocated.bytes + (G_GUINT64_CONSTANT (1) << 30));
+  ck_assert_uint_gt (hbm->peak_by_category[POOL_ACTIVATION], 0);
+  ck_assert (!hbm->overflowed);
+}
+END_TEST
+
+/* ---- laws --------------------------------------------------------------------------------------------------------- */
+
+#define SMALL_MODEL                                                                             \
+  "model.arch", "llama", "model.n_layers", "4", "model.d_model", "2048", "model.n_heads", "16", \
+      "model.d_ff", "5632", "model.vocab", "32000", "training.seq_len", "2048",                 \
+      "training.micro_batch", "2"
+
+static guint
+n_strategies (void)
+{
+  guint n = 0;
+
+  while (strategy_list ()[n] != NULL)
+    n++;
+  return n;
+}
+
+static Scenario *
+strategy_scenario (const Strategy *strategy, const char *cluster)
+{
+  return fixture_scenario ("cluster.name", cluster, SMALL_MODEL, "strategy.name", strategy->name,
+                           strategy->outer ? "strategy.inner.name" : NULL, "fsdp2", NULL);
+}
+
+START_TEST (test_periods_do_not_matter)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario) scenario = strategy_scenario (strategy_list ()[_i], "2 x a40x8-nvlink-pairs");
+  g_autoptr (Replay)   two = fixture_replay (scenario, profiles, FALSE, 2);
+  g_autoptr (Replay)   three = fixture_replay (scenario, profiles, FALSE, 3);
+  g_autoptr (Replay)   five = fixture_replay (scenario, profiles, FALSE, 5);
+
+  ck_assert (replay_is_steady (two));
+  ck_assert_uint_ge (replay_n_boundaries (five), 7);
+  ck_assert_uint_eq (replay_period (two), replay_period (three));
+  ck_assert_uint_eq (replay_period (two), replay_period (five));
+}
+END_TEST
+
+START_TEST (test_one_rank_communicates_nothing)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  const Strategy        *strategy = strategy_list ()[_i];
+  g_autoptr (Scenario)   scenario = fixture_scenario (
+        "cluster.gpu", "h100-sxm-80", "cluster.nodes", "1", "cluster.gpus_per_node", "1", SMALL_MODEL,
+        "strategy.name", strategy->name, strategy->outer ? "strategy.inner.name" : NULL, "ddp", NULL);
+  g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
+  g_autoptr (GArray) traffic = replay_traffic (replay);
+
+  ck_assert_uint_eq (traffic->len, 0);
+  for (OpId op = 0; op < engine_n_ops (replay_engine (replay)); op++)
+    ck_assert_uint_ne (replay_op (replay, op).item->kind, ITEM_COLLECTIVE);
+}
+END_TEST
+
+static gpointer
+record_alone (gpointer data)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Replay)     replay = fixture_replay (data, profiles, FALSE, 0);
+
+  return fixture_record (replay);
+}
+
+START_TEST (test_deterministic)
+{
+  g_autoptr (Scenario) scenario = strategy_scenario (strategy_list ()[_i], "2 x a40x8-nvlink-pairs");
+  g_autoptr (GBytes)   alone = record_alone (scenario);
+  GThread             *threads[4];
+
+  ck_assert_uint_gt (g_bytes_get_size (alone), 10000);
+  for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
+    threads[i] = g_thread_new ("replay", record_alone, scenario);
+  for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
+    {
+      g_autoptr (GBytes) beside = g_thread_join (threads[i]);
+
+      ck_assert (g_bytes_equal (alone, beside));
+    }
+}
+END_TEST
+
+static double
+slow_step (const char *slow)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   scenario = fixture_scenario (
+        "cluster.name", "1 x dgx-h100", SMALL_MODEL, "training.compile", "true", "strategy.name",
+        "ddp", slow != NULL ? "cluster.slow_gpus" : NULL, slow, NULL);
+  g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
+
+  return replay_step_time (replay);
+}
+
+/* One slow GPU holds all up: nearly as long as when all are as slow, never longer. */
+START_TEST (test_straggler)
+{
+  double even = slow_step (NULL), one = slow_step ("3:0.5");
+  double all = slow_step ("0:0.5,1:0.5,2:0.5,3:0.5,4:0.5,5:0.5,6:0.5,7:0.5");
+
+  ck_assert (all > 1.5 * even);
+  ck_assert (one > 0.95 * all);
+  ck_assert (one <= all * (1 + 1e-9));
+}
+END_TEST
+
+/* A straggler makes three classes of a node of 8: itself and the 7 others, and of two nodes those of the other one. */
+START_TEST (test_straggler_splits_classes)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   even =
+      fixture_scenario ("cluster.name", "4 x dgx-h100", SMALL_MODEL, "strategy.name", "fsdp2", NULL);
+  g_autoptr (Scenario) slow =
+      fixture_scenario ("cluster.name", "4 x dgx-h100", SMALL_MODEL, "strategy.name", "fsdp2",
+                        "cluster.slow_gpus", "9:0.5", NULL);
+  g_autoptr (Replay) a = fixture_replay (even, profiles, FALSE, 0);
+  g_autoptr (Replay) b = fixture_replay (slow, profiles, FALSE, 0);
+  guint              n = 0;
+
+  ck_assert_uint_eq (replay_n_ranks (a), 1);
+  ck_assert_uint_eq (replay_rank (a, 0)->size, 32);
+  ck_assert_uint_ge (replay_n_ranks (b), 3);
+  for (guint i = 0; i < replay_n_ranks (b); i++)
+    {
+      n += replay_rank (b, i)->size;
+      ck_assert (replay_rank (b, i)->rank != 9 || replay_rank (b, i)->size == 1);
+    }
+  ck_assert_uint_eq (n, 32);
+}
+END_TEST
+
+START_TEST (test_does_not_fit)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   scenario =
+      fixture_scenario ("cluster.name", "1 x a40x8-nvlink-pairs", "model.config", "llama-3-70b",
+                        "training.seq_len", "2048", "strategy.name", "ddp", NULL);
+  g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
+  const PoolStats   *hbm = engine_pool_stats (replay_engine (replay), replay_rank (replay, 0)->hbm);
+
+  ck_assert (hbm->overflowed);
+  ck_assert_uint_gt (hbm->overflow.bytes, hbm->capacity);
+  ck_assert_uint_ge (hbm->device.bytes, hbm->overflow.bytes);
+  ck_assert (replay_step_time (replay) > 0);
+}
+END_TEST
+
+/* ---- accessors ---------------------------------------------------------------------------------------------------- */
+
+START_TEST (test_ops)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   scenario = fixture_scenario (
+        "cluster.name", "2 x a40x8-nvlink-pairs", SMALL_MODEL, "strategy.name", "local-sgd",
+        "strategy.local_steps", "3", "strategy.inner.name", "fsdp2", NULL);
+  g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
+  const Engine      *engine = replay_engine (replay);
+  guint              last_period = replay_n_boundaries (replay) - 2;
+  guint              n_last = 0, most_members = 0;
+
+  for (OpId op = 0; op < engine_n_ops (engine); op++)
+    {
+      ReplayOp           what = replay_op (replay, op);
+      g_autoptr (GArray) members = replay_op_members (replay, op);
+      g_autofree char   *label = replay_op_label (replay, op);
+
+      ck_assert (what.item->kind <= ITEM_COPY);
+      ck_assert_uint_gt (strlen (label), 0);
+      ck_assert_uint_lt (what.step, 3);
+      ck_assert_uint_le (what.period, last_period);
+      ck_assert (what.section == SECTION_STEADY ? what.period >= 1 : what.period == 0);
+      ck_assert (what.item->kind == ITEM_COLLECTIVE || members->len == 1);
+      n_last += what.period == last_period && what.step == 2;
+      most_members = MAX (most_members, members->len);
+    }
+  ck_assert_uint_gt (n_last, 0);
+  ck_assert_uint_eq (most_members, replay_n_ranks (replay));
+}
+END_TEST
+
+/* Ring all-gather over 2 nodes of 8 with one card each: S (n-1)/n leaves each node, so 15/16 S / 8 a GPU. */
+START_TEST (test_traffic)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   scenario = fixture_scenario ("cluster.name", "2 x a40x8-nvlink-pairs",
+                                                      SMALL_MODEL, "strategy.name", "fsdp2", NULL);
+  g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 0);
+  g_autoptr (GArray)     traffic = replay_traffic (replay);
+  guint                  found = 0;
+
+  for (guint i = 0; i < traffic->len; i++)
+    {
+      const ReplayTraffic *t = &g_array_index (traffic, ReplayTraffic, i);
+
+      if (t->kind != SCHEDULE_ALL_GATHER && t->kind != SCHEDULE_REDUCE_SCATTER)
+        continue;
+      found++;
+      ck_assert (fabs (t->inter_node_per_gpu / (t->bytes * 15 / 16 / 8) - 1) < 1e-9);
+      ck_assert (t->intra_node_per_gpu > t->inter_node_per_gpu);
+    }
+  ck_assert_uint_eq (found, 2);
+}
+END_TEST
+
+START_TEST (test_diagnostics)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (GError)     error = NULL;
+  g_autoptr (Scenario)   scenario =
+      fixture_scenario ("cluster.name", "2 x no-such-node", "model.config", "no-such-model",
+                        "training.seq_len", "2048", "strategy.name", "fsdp2", NULL);
+
+  ck_assert_ptr_null (replay_run (scenario, profiles, NULL, diags, &error));
+  ck_assert_ptr_null (error);
+  ck_assert_uint_ge (diag_list_n_errors (diags), 2); /* the cluster and the model, in one pass */
+}
+END_TEST
+
+START_TEST (test_shard_must_divide)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (GError)     error = NULL;
+  g_autoptr (Scenario)   scenario = fixture_scenario (
+        "cluster.name", "1 x dgx-h100", SMALL_MODEL, "strategy.name", "fsdp2", "mesh.shard", "3", NULL);
+
+  ck_assert_ptr_null (replay_run (scenario, profiles, NULL, diags, &error));
+  ck_assert_ptr_null (error);
+  ck_assert (diag_list_has_errors (diags));
+}
+END_TEST
+
+START_TEST (test_bf16_needs_units)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (Scenario)   scenario =
+      fixture_scenario ("cluster.name", "1 x dgx-1v", SMALL_MODEL, "strategy.name", "ddp",
+                        "training.precision", "bf16-mixed", NULL);
+
+  ck_assert_ptr_null (replay_run (scenario, profiles, NULL, diags, NULL));
+  ck_assert_str_eq (diag_list_first_message (diags), "GPU 'v100-sxm-32' has no bf16 matrix units");
+}
+END_TEST
+
+static Suite *
+replay_suite (void)
+{
+  Suite *suite = suite_create ("replay");
+  TCase *hand = tcase_create ("hand"), *laws = tcase_create ("laws"),
+        *rest = tcase_create ("accessors");
+
+  tcase_add_test (hand, test_launch_bound);
+  tcase_add_test (hand, test_by_hand);
+  tcase_add_test (hand, test_memory_by_hand);
+  suite_add_tcase (suite, hand);
+  tcase_add_loop_test (laws, test_periods_do_not_matter, 0, (int) n_strategies ());
+  tcase_add_loop_test (laws, test_one_rank_communicates_nothing, 0, (int) n_strategies ());
+  tcase_add_loop_test (laws, test_deterministic, 0, (int) n_strategies ());
+  tcase_add_test (laws, test_straggler);
+  tcase_add_test (laws, test_straggler_splits_classes);
+  tcase_add_test (laws, test_does_not_fit);
+  suite_add_tcase (suite, laws);
+  tcase_add_test (rest, test_ops);
+  tcase_add_test (rest, test_traffic);
+  tcase_add_test (rest, test_diagnostics);
+  tcase_add_test (rest, test_shard_must_divide);
+  tcase_add_test (rest, test_bf16_needs_units);
+  suite_add_tcase (suite, rest);
+  return suite;
+}
+
+int
+main (void)
+{
+  return fixture_main (replay_suite ());
+}
