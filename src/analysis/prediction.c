@@ -279,30 +279,14 @@ fill_time (Prediction *self, const Replay *replay, const GArray *path)
     }
   g_array_sort (self->bindings, compare_bindings);
   fill_utilisation (self->bindings, replay);
-  self->exposed_comm_s = self->parts[TIME_INTER_NODE] + self->parts[TIME_INTRA_NODE];
+  self->exposed_comm_s = exposed_communication (replay, 0, SCHEDULE_NONE, SCHEDULE_ALL_GATHER);
   self->binding_resource = g_strdup (self->bindings->len > 0 ? g_array_index (self->bindings, BindingUse, 0).resource : "");
 }
 
 /* ---- traffic ----------------------------------------------------------------------------------------------------- */
 
-static double
-exposed_of (const Replay *replay, const GArray *path, guint32 comm, ScheduleCollective kind)
-{
-  SimTime sum = 0;
-
-  for (guint i = 0; i < path->len; i++)
-    {
-      const PathStep     *step = &g_array_index (path, PathStep, i);
-      const ScheduleItem *item = step->op != ENGINE_NONE ? replay_op (replay, step->op).item : NULL;
-
-      if (item != NULL && item->kind == ITEM_COLLECTIVE && item->ref == comm && item->collective == kind)
-        sum += step->end - step->start;
-    }
-  return sim_time_to_seconds (sum);
-}
-
 static void
-fill_traffic (Prediction *self, const Replay *replay, const GArray *path)
+fill_traffic (Prediction *self, const Replay *replay)
 {
   g_autoptr (GArray) traffic = replay_traffic (replay);
   const Schedule    *schedule = replay_schedule (replay);
@@ -319,7 +303,7 @@ fill_traffic (Prediction *self, const Replay *replay, const GArray *path)
                   .bytes = t->bytes / steps,
                   .inter_node_per_gpu = t->inter_node_per_gpu / steps,
                   .intra_node_per_gpu = t->intra_node_per_gpu / steps,
-                  .exposed_s = exposed_of (replay, path, t->comm, t->kind) / steps,
+                  .exposed_s = exposed_communication (replay, 0, t->comm, t->kind),
       };
 
       self->inter_node_bytes_per_gpu += use.inter_node_per_gpu;
@@ -361,7 +345,7 @@ prediction_from_replay (const Replay *replay)
   fill_host (self, replay);
   self->fits = self->hbm.fits && self->host.fits;
   fill_time (self, replay, path);
-  fill_traffic (self, replay, path);
+  fill_traffic (self, replay);
   fill_host_link (self, replay);
   return self;
 }

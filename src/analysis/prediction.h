@@ -11,9 +11,9 @@ typedef enum
   TIME_COMPUTE,      /* kernels of the model (forward, recomputation, backward) */
   TIME_OPTIMIZER,    /* kernels of the optimizer phase */
   TIME_COPY_KERNELS, /* copy-in, copy-out, casts and bucket copies on the GPU */
-  TIME_INTER_NODE,   /* collectives that cross nodes, as far as nothing hides them */
-  TIME_INTRA_NODE,   /* collectives inside a node, likewise */
-  TIME_HOST_COPIES,  /* copies between GPU and host memory, likewise */
+  TIME_INTER_NODE,   /* collectives that cross nodes */
+  TIME_INTRA_NODE,   /* collectives inside a node */
+  TIME_HOST_COPIES,  /* copies between GPU and host memory */
   TIME_LATENCY,      /* latency of kernels on the path */
   TIME_HOST,         /* the issuing thread: launches, hooks */
   TIME_MEMORY,       /* blocked in an allocation */
@@ -43,7 +43,7 @@ typedef struct
   double calls;       /* a step */
   double bytes;       /* sum of S a step (nccl-tests' sizes) */
   double inter_node_per_gpu, intra_node_per_gpu; /* payload sent, bytes a step and GPU */
-  double exposed_s;   /* on the critical path, a step */
+  double exposed_s;   /* a step, as seen by rank 0: running while its compute stream is idle */
 } TrafficUse;
 
 typedef struct
@@ -64,7 +64,7 @@ typedef struct
   const char *flops_convention;
   MemoryUse hbm, host;
   double   inter_node_bytes_per_gpu, intra_node_bytes_per_gpu, host_link_bytes_per_gpu; /* a step: sent by collectives; copied */
-  double   exposed_comm_s;          /* collectives on the critical path, a step */
+  double   exposed_comm_s;          /* a step, as seen by rank 0: collectives running while its compute stream is idle */
   double   parts[TIME_N];           /* s; sum = step_time_s */
   char    *binding_resource;        /* that which bound the largest share of the step */
   GArray  *bindings;                /* BindingUse, largest first */
@@ -107,6 +107,12 @@ typedef struct
 
 /* The path of the last (steady) period; newly allocated array of PathStep, latest first. Durations sum exactly to the period. */
 GArray *critical_path (const Replay *replay);
+
+/*
+ * Seconds of a step during which collectives of simulated rank RANK run (COMM and KIND only, or all when COMM is SCHEDULE_NONE) and nothing
+ * runs on its compute stream.
+ */
+double exposed_communication (const Replay *replay, guint rank, guint32 comm, ScheduleCollective kind);
 
 /* ---- comparison -------------------------------------------------------------------------------------------------- */
 

@@ -12,6 +12,12 @@ gib (double bytes)
 static char *
 cell_strategy (const Prediction *p)
 {
+  return g_strdup (p->strategy);
+}
+
+static char *
+cell_scenario (const Prediction *p)
+{
   return g_strdup (p->scenario);
 }
 
@@ -84,23 +90,37 @@ static const struct
   { "BINDS", cell_binding, FALSE },
 };
 
+/* Rows are told apart by their strategies where these differ, otherwise by the scenarios' names. */
+static gboolean
+strategies_differ (const GPtrArray *predictions, guint first, guint end)
+{
+  for (guint i = first; i < end; i++)
+    for (guint j = first; j < i; j++)
+      if (g_str_equal (((const Prediction *) g_ptr_array_index (predictions, i))->strategy,
+                       ((const Prediction *) g_ptr_array_index (predictions, j))->strategy))
+        return FALSE;
+  return TRUE;
+}
+
 static void
 append_table (const GPtrArray *predictions, guint first, guint end, GString *out)
 {
   struct libscols_table *table = scols_new_table ();
+  gboolean               by_strategy = strategies_differ (predictions, first, end);
   char                  *text = NULL;
 
   g_assert (table != NULL);
   scols_table_enable_noencoding (table, TRUE);
   for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
-    scols_table_new_column (table, columns[c].title, 0, columns[c].right ? SCOLS_FL_RIGHT : 0);
+    scols_table_new_column (table, c == 0 && !by_strategy ? "SCENARIO" : columns[c].title, 0, columns[c].right ? SCOLS_FL_RIGHT : 0);
   for (guint i = first; i < end; i++)
     {
       struct libscols_line *line = scols_table_new_line (table, NULL);
 
       for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
         {
-          g_autofree char *cell = columns[c].cell (g_ptr_array_index (predictions, i));
+          const Prediction *p = g_ptr_array_index (predictions, i);
+          g_autofree char  *cell = c == 0 && !by_strategy ? cell_scenario (p) : columns[c].cell (p);
 
           scols_line_set_data (line, c, cell);
         }

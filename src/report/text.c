@@ -43,6 +43,12 @@ append_throughput (const Prediction *self, GString *out)
   line (out, "MFU", "%.1f %% of %s a GPU, model FLOPs: %s", self->mfu_percent, base, self->flops_convention);
   line (out, "HFU", "%.1f %% (%.1f TFLOP/s a GPU executed, recomputation counted)", self->hfu_percent,
         self->hardware_tflops_per_gpu);
+  {
+    g_autofree char *exposed = seconds (self->exposed_comm_s);
+
+    line (out, "exposed communication", "%s, %.1f %% of the step (rank 0: collectives run, its compute stream is idle)", exposed,
+          100 * self->exposed_comm_s / self->step_time_s);
+  }
   if (self->step_time_high_s > 0)
     {
       g_autofree char *low = seconds (self->step_time_low_s), *high = seconds (self->step_time_high_s);
