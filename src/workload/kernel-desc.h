@@ -5,13 +5,13 @@
 
 typedef enum
 {
-  KERNEL_MATMUL,        /* batch x (m x k) * (k x n) */
-  KERNEL_ATTENTION,     /* fused (flash) attention forward; flops and bytes given */
+  KERNEL_MATMUL,    /* batch x (m x k) * (k x n) */
+  KERNEL_ATTENTION, /* fused (flash) attention forward; flops and bytes given */
   KERNEL_ATTENTION_BACKWARD,
-  KERNEL_ELEMENTWISE,   /* streams bytes: residual adds, activations, rotary, casts, masks */
-  KERNEL_REDUCTION,     /* norms, softmax, loss, norms of gradients: streams bytes, reduces rows */
-  KERNEL_GATHER,        /* embedding look-up and its backward scatter */
-  KERNEL_COPY,          /* device-local copies: copy-in, copy-out, casts of shards */
+  KERNEL_ELEMENTWISE, /* streams bytes: residual adds, activations, rotary, casts, masks */
+  KERNEL_REDUCTION,   /* norms, softmax, loss, norms of gradients: streams bytes, reduces rows */
+  KERNEL_GATHER,      /* embedding look-up and its backward scatter */
+  KERNEL_COPY,        /* device-local copies: copy-in, copy-out, casts of shards */
   KERNEL_OPTIMIZER,
   KERNEL_N_KINDS,
 } KernelKind;
@@ -21,16 +21,16 @@ const char *kernel_kind_name (KernelKind kind);
 typedef struct
 {
   KernelKind  kind;
-  const char *name;       /* static or interned: "mlp.up", "norm1", "flash_fwd" */
-  Dtype       dtype;      /* of the matrix units or of the data */
-  guint64     m, n, k;    /* of KERNEL_MATMUL: output rows, output columns, inner dimension */
-  guint64     batch;      /* independent products of that shape (experts); 1 otherwise */
-  double      flops;      /* nominal: multiply-add = 2 */
+  const char *name;    /* static or interned: "mlp.up", "norm1", "flash_fwd" */
+  Dtype       dtype;   /* of the matrix units or of the data */
+  guint64     m, n, k; /* of KERNEL_MATMUL: output rows, output columns, inner dimension */
+  guint64     batch;   /* independent products of that shape (experts); 1 otherwise */
+  double      flops;   /* nominal: multiply-add = 2 */
   double      read_bytes, write_bytes; /* nominal HBM traffic */
-  guint       launches;   /* kernels that the host issues for it (eager chains count each) */
-  gint        module;     /* module of the layer whose parameters it reads, or -1 */
+  guint       launches; /* kernels that the host issues for it (eager chains count each) */
+  gint        module;   /* module of the layer whose parameters it reads, or -1 */
 } KernelDesc;
 
 /* Fills a streaming kernel: FLOPs are counted as one per element moved and play no role in its time. */
-KernelDesc kernel_desc_stream (KernelKind kind, const char *name, Dtype dtype, double read_bytes, double write_bytes,
-                               guint launches);
+KernelDesc kernel_desc_stream (KernelKind kind, const char *name, Dtype dtype, double read_bytes,
+                               double write_bytes, guint launches);

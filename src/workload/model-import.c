@@ -329,7 +329,7 @@ load_dense_layers (const ConfigNode *map, ModelShape *shape, DiagList *diags)
   for (guint i = 0; i < config_node_length (list); i++)
     {
       const ConfigNode *item = config_node_item (list, i);
-      gint64            layer;
+      gint64            layer = 0;
 
       if (!read_integer (item, "mlp_only_layers", 0, &layer, diags))
         return;
@@ -447,7 +447,7 @@ static void
 finish_shape (const ConfigNode *map, const ImportFamily *family, ModelShape *shape, DiagList *diags)
 {
   const ConfigNode *freq = config_node_get (map, "moe_layer_freq");
-  gint64            value;
+  gint64            value = 0;
 
   if (shape->n_kv_heads == 0 || shape->kv_lora_rank > 0)
     shape->n_kv_heads =

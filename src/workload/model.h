@@ -8,8 +8,8 @@
 
 typedef enum
 {
-  MODEL_NORM_LAYER, /* LayerNorm: weight and bias */
-  MODEL_NORM_RMS,   /* RMSNorm: weight */
+  MODEL_NORM_LAYER,          /* LayerNorm: weight and bias */
+  MODEL_NORM_RMS,            /* RMSNorm: weight */
   MODEL_NORM_LAYER_UNBIASED, /* LayerNorm with a weight only (MPT) */
 } ModelNorm;
 
@@ -25,33 +25,33 @@ typedef enum
  */
 typedef struct
 {
-  char         *name;    /* "Llama-3-8B": file or catalogue name, for reports */
-  char         *family;  /* "llama", "gpt2", "mixtral", ... */
-  gint64        n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab;
-  gint64        max_positions;   /* rows of a learned position table (its offset rows included: OPT has 2); 0 = as many as the sequence */
-  gint64        embed_dim;       /* width of the token embedding where it differs from d_model (OPT-350m), else 0 */
+  char  *name;   /* "Llama-3-8B": file or catalogue name, for reports */
+  char  *family; /* "llama", "gpt2", "mixtral", ... */
+  gint64 n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab;
+  gint64 max_positions; /* rows of a learned position table (its offset rows included: OPT has 2); 0 = as many as the sequence */
+  gint64 embed_dim; /* width of the token embedding where it differs from d_model (OPT-350m), else 0 */
   ModelNorm     norm;
   ModelPosition position;
-  gboolean      gated_mlp;       /* three matrices (gate, up, down) instead of two */
-  gboolean      attention_bias;  /* biases on q, k, v */
-  gboolean      output_bias;     /* bias on the attention output projection */
+  gboolean      gated_mlp;      /* three matrices (gate, up, down) instead of two */
+  gboolean      attention_bias; /* biases on q, k, v */
+  gboolean      output_bias;    /* bias on the attention output projection */
   gboolean      mlp_bias;
   gboolean      tied_embeddings; /* the head shares the token embedding */
   gboolean      qk_norm;         /* per-head RMSNorm of queries and keys (Qwen3) */
   gboolean      attention_sinks; /* one learned logit a head (gpt-oss) */
   gboolean      embedding_norm;  /* LayerNorm after the embedding (BLOOM) */
-  gboolean      post_norm;       /* norms after the residual adds, and none before the head (OPT-350m) */
-  gint64        sliding_window;  /* tokens; 0 = full attention */
-  gint64        sliding_period;  /* every sliding_period-th layer attends fully; 0 = all layers use the window */
+  gboolean      post_norm; /* norms after the residual adds, and none before the head (OPT-350m) */
+  gint64        sliding_window; /* tokens; 0 = full attention */
+  gint64 sliding_period; /* every sliding_period-th layer attends fully; 0 = all layers use the window */
   /* mixture of experts; n_experts = 0: dense */
-  gint64        n_experts, n_experts_per_token, d_expert, n_shared_experts;
-  gint64        first_dense_layers; /* leading layers with a dense MLP of width d_ff */
-  gint64        moe_period;         /* layer i is MoE when (i + 1) % moe_period == 0 (1: all) */
-  gboolean      router_bias;
-  gboolean      expert_bias;
+  gint64   n_experts, n_experts_per_token, d_expert, n_shared_experts;
+  gint64   first_dense_layers; /* leading layers with a dense MLP of width d_ff */
+  gint64   moe_period;         /* layer i is MoE when (i + 1) % moe_period == 0 (1: all) */
+  gboolean router_bias;
+  gboolean expert_bias;
   /* multi-head latent attention (DeepSeek); kv_lora_rank = 0: ordinary attention */
-  gint64        q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
-  gint64        n_mtp_layers; /* multi-token-prediction layers in the file that are NOT modelled */
+  gint64 q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
+  gint64 n_mtp_layers; /* multi-token-prediction layers in the file that are NOT modelled */
 } ModelShape;
 
 void model_shape_clear (ModelShape *self);
@@ -75,8 +75,8 @@ extern const OptionSpec model_options[];
  * (workloads/models/<name>.json). Inconsistent shapes (heads that do not divide the width or the KV heads, zero layers, ...)
  * are diagnosed at MARK.
  */
-gboolean model_resolve (const ModelOptions *options, const char *base_dir, ModelShape *shape, const SourceMark *mark,
-                        DiagList *diags);
+gboolean model_resolve (const ModelOptions *options, const char *base_dir, ModelShape *shape,
+                        const SourceMark *mark, DiagList *diags);
 
 /* Reads a Hugging Face config.json. Families: gpt2 opt llama mistral qwen2 qwen3 mixtral qwen3_moe deepseek_v3 gpt_oss. */
 gboolean model_import (const char *file, ModelShape *shape, DiagList *diags);

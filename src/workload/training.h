@@ -46,26 +46,26 @@ typedef enum
 /* How model FLOPs are counted for MFU; see workload/flops.h. */
 typedef enum
 {
-  FLOPS_PALM,   /* 6 N + 12 L H s per token, N without embeddings but with the head: attention counted in full */
+  FLOPS_PALM, /* 6 N + 12 L H s per token, N without embeddings but with the head: attention counted in full */
   FLOPS_CAUSAL, /* the same with the masked half of attention left out */
   FLOPS_6N,     /* 6 N with all parameters, attention left out */
 } FlopsConvention;
 
 typedef struct
 {
-  gint64          seq_len;     /* tokens a sequence */
-  gint64          micro_batch; /* sequences a data-parallel rank and micro-step */
-  gint64          grad_accum;  /* micro-steps an optimizer step */
-  gint            checkpointing; /* CheckpointMode; key activation_checkpointing */
-  gint            attention;   /* AttentionKind */
-  gboolean        causal;
-  gboolean        fused_norm;  /* one kernel a norm instead of the eager chain */
-  gboolean        compile;     /* compiled: element-wise chains fused, cheaper issue */
-  gint            precision;   /* PrecisionKind */
-  gint            reduce_dtype; /* Dtype of the gradient reduction; a choice 'auto' follows the strategy's own default (value DTYPE_N) */
-  gint            optimizer;   /* OptimizerKind */
-  gboolean        clip_gradients;
-  gint            flops;       /* FlopsConvention; key flops_convention */
+  gint64   seq_len;       /* tokens a sequence */
+  gint64   micro_batch;   /* sequences a data-parallel rank and micro-step */
+  gint64   grad_accum;    /* micro-steps an optimizer step */
+  gint     checkpointing; /* CheckpointMode; key activation_checkpointing */
+  gint     attention;     /* AttentionKind */
+  gboolean causal;
+  gboolean fused_norm;   /* one kernel a norm instead of the eager chain */
+  gboolean compile;      /* compiled: element-wise chains fused, cheaper issue */
+  gint     precision;    /* PrecisionKind */
+  gint     reduce_dtype; /* Dtype of the gradient reduction; a choice 'auto' follows the strategy's own default (value DTYPE_N) */
+  gint     optimizer;    /* OptimizerKind */
+  gboolean clip_gradients;
+  gint     flops; /* FlopsConvention; key flops_convention */
 } TrainingOptions;
 
 extern const OptionSpec training_options[];

@@ -20,12 +20,12 @@ typedef enum
 /* One parameter tensor, with the shape that the reference implementation gives it (sharding formats need it). */
 typedef struct
 {
-  const char *name;                  /* interned: "attn.q_proj.weight" */
+  const char *name;                   /* interned: "attn.q_proj.weight" */
   guint64     shape[TENSOR_MAX_DIMS]; /* leading dimension first; fused experts have three */
   guint       n_dims;
   guint64     elements;
-  guint       module;                /* index into the layer's modules */
-  gboolean    expert;                /* belongs to routed experts */
+  guint       module; /* index into the layer's modules */
+  gboolean    expert; /* belongs to routed experts */
 } TensorDesc;
 
 /* A module that owns parameters (Linear, norm, embedding, a layer's experts), in the order in which forward runs them. */
@@ -43,8 +43,8 @@ typedef struct
 typedef struct
 {
   LayerKind         kind;
-  guint             class_;    /* layers of one class are identical */
-  guint64           elements;  /* parameters; the head of a tied model has only its norm */
+  guint             class_;          /* layers of one class are identical */
+  guint64           elements;        /* parameters; the head of a tied model has only its norm */
   guint64           active_elements; /* of them used by one token (MoE: top-k experts) */
   const TensorDesc *tensors;
   guint             n_tensors;
@@ -54,17 +54,18 @@ typedef struct
   guint             n_forward, n_recompute, n_backward;
   gboolean          tied_head; /* head that also reads layer 0's token embedding: its unit must be gathered, its gradient adds up */
   /* activation bytes of one micro-batch on this rank, with the checkpointing mode applied */
-  guint64           saved_bytes;   /* kept from this layer's forward until its backward */
-  guint64           working_bytes; /* transient beyond `saved_bytes` while its forward runs */
-  guint64           backward_bytes; /* transient beyond `saved_bytes` while its backward runs (recomputed set, gradients of activations) */
-  guint64           logits_bytes;  /* head: vocabulary-wide tensors of its backward (inside saved_bytes and backward_bytes): for reports */
-  guint64           output_bytes;  /* the activation handed to the next layer */
+  guint64 saved_bytes;    /* kept from this layer's forward until its backward */
+  guint64 working_bytes;  /* transient beyond `saved_bytes` while its forward runs */
+  guint64 backward_bytes; /* transient beyond `saved_bytes` while its backward runs (recomputed set, gradients of activations) */
+  guint64 logits_bytes; /* head: vocabulary-wide tensors of its backward (inside saved_bytes and backward_bytes): for reports */
+  guint64 output_bytes; /* the activation handed to the next layer */
 } LayerDesc;
 
 typedef struct _Workload Workload;
 
 /* Diagnoses at MARK a sequence that is longer than the model's table of learned positions. */
-gboolean workload_check (const ModelShape *shape, const TrainingOptions *training, const SourceMark *mark, DiagList *diags);
+gboolean workload_check (const ModelShape *shape, const TrainingOptions *training,
+                         const SourceMark *mark, DiagList *diags);
 
 /* SHAPE and TRAINING are copied. Never fails for a shape that model_resolve accepted. */
 Workload *workload_new (const ModelShape *shape, const TrainingOptions *training);

@@ -100,7 +100,7 @@ START_TEST (test_modern_block)
   ModelShape           shape = shipped ("llama-3-8b");
   TrainingOptions      options = training (512, 2);
   g_autoptr (Workload) fused = NULL, eager = NULL, compiled = NULL, full = NULL;
-  guint64              tokens = 1024, common = 6 * 8192 + 2 * 2048 + 3 * 28672 + 128;
+  guint64              tokens = 1024, common = 6UL * 8192 + 2UL * 2048 + 3UL * 28672 + 128;
 
   eager = workload_new (&shape, &options);
   options.fused_norm = TRUE;
@@ -112,7 +112,7 @@ START_TEST (test_modern_block)
   ck_assert_uint_eq (workload_layer (fused, 1)->saved_bytes, tokens * (common + 8 + 28672));
   /* an eager norm keeps fp32 copies of its input instead, and the normalised rows */
   ck_assert_uint_eq (workload_layer (eager, 1)->saved_bytes,
-                     tokens * (common + 28672 + 2 * (16384 + 8192 - 8192)));
+                     tokens * (common + 28672 + 2UL * (16384 + 8192 - 8192)));
   ck_assert_uint_eq (workload_layer (compiled, 1)->saved_bytes, tokens * (common + 8));
   ck_assert_uint_eq (workload_layer (full, 1)->saved_bytes, tokens * 8192);
   ck_assert_uint_eq (workload_layer (full, 1)->output_bytes, tokens * 8192);
@@ -162,20 +162,20 @@ START_TEST (test_transient)
    * Forward at the end: the branch and the output beyond that: 32. Backward: at gelu the gradients
    * of the output (16, for the residual), of gelu 64 and of up 64.
    */
-  ck_assert_uint_eq (workload_layer (none, 1)->saved_bytes, 4 * 276);
-  ck_assert_uint_eq (workload_layer (none, 1)->working_bytes, 4 * 32);
+  ck_assert_uint_eq (workload_layer (none, 1)->saved_bytes, 4L * 276);
+  ck_assert_uint_eq (workload_layer (none, 1)->working_bytes, 4L * 32);
   /*
    * the down projection has freed its input (64) by then; up's input gradient comes when gelu's
    * gradient is gone
    */
-  ck_assert_uint_eq (workload_layer (none, 1)->backward_bytes, 4 * (16 + 64 + 64 - 64));
+  ck_assert_uint_eq (workload_layer (none, 1)->backward_bytes, 4L * (16 + 64 + 64 - 64));
   options.checkpointing = CHECKPOINT_FULL;
   full = workload_new (&shape, &options);
-  ck_assert_uint_eq (workload_layer (full, 1)->saved_bytes, 4 * 16);
+  ck_assert_uint_eq (workload_layer (full, 1)->saved_bytes, 4L * 16);
   /* forward keeps nothing: x', up and gelu are alive at once */
-  ck_assert_uint_eq (workload_layer (full, 1)->working_bytes, 4 * (16 + 64 + 64 + 16 - 16));
+  ck_assert_uint_eq (workload_layer (full, 1)->working_bytes, 4L * (16 + 64 + 64 + 16 - 16));
   /* backward: all that is recomputed, then as above */
-  ck_assert_uint_eq (workload_layer (full, 1)->backward_bytes, 4 * (276 - 16 + 80));
+  ck_assert_uint_eq (workload_layer (full, 1)->backward_bytes, 4L * (276 - 16 + 80));
   model_shape_clear (&shape);
 }
 END_TEST
@@ -191,7 +191,7 @@ START_TEST (test_modes_are_ordered)
 
   for (guint i = 0; i < 500; i++)
     {
-      gint64     heads = g_rand_int_range (rand, 1, 9), dim = 8 * g_rand_int_range (rand, 1, 9);
+      gint64     heads = g_rand_int_range (rand, 1, 9), dim = 8L * g_rand_int_range (rand, 1, 9);
       ModelShape shape = arch (archs[g_rand_int_range (rand, 0, 4)], 1, heads * dim, heads,
                                g_rand_int_range (rand, 1, 2000), g_rand_int_range (rand, 1, 3000));
       TrainingOptions options =

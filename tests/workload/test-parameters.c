@@ -12,36 +12,38 @@ typedef struct
   double      published; /* in units of 1e9 */
 } Total;
 
-#define N(x) G_GUINT64_CONSTANT (x)
-
 static const Total totals[] = {
   /* 48 (12 h^2 + 13 h) + (50257 + 1024) h + 2 h, h = 1600 */
-  { "gpt2-xl", 48 * (12 * N (2560000) + 13 * 1600) + (50257 + 1024) * 1600 + 3200, 1.5576 },
+  { "gpt2-xl", 48UL * (12UL * 2560000UL + 13UL * 1600UL) + (50257UL + 1024UL) * 1600UL + 3200UL,
+    1.5576 },
   /* layer: 4 h^2 + 3 h 11008 + 2 h */
   { "llama-2-7b",
-    32 * (4 * N (16777216) + 3 * 4096 * N (11008) + 8192) + 2 * 32000 * N (4096) + 4096, 6.7384 },
+    32UL * (4UL * 16777216UL + 3UL * 4096UL * 11008UL + 8192UL) + 2UL * 32000UL * 4096UL + 4096UL,
+    6.7384 },
   /* layer: 2 h^2 + 2 h 1024 + 3 h 14336 + 2 h */
   { "llama-3-8b",
-    32 * (2 * N (16777216) + 2 * 4096 * N (1024) + 3 * 4096 * N (14336) + 8192)
-        + 2 * 128256 * N (4096) + 4096,
+    32UL * (2UL * 16777216UL + 2UL * 4096UL * 1024UL + 3UL * 4096UL * 14336UL + 8192UL)
+        + 2UL * 128256UL * 4096UL + 4096UL,
     8.0303 },
   { "llama-3-70b",
-    80 * (2 * N (67108864) + 2 * 8192 * N (1024) + 3 * 8192 * N (28672) + 16384)
-        + 2 * 128256 * N (8192) + 8192,
+    80UL * (2UL * 67108864UL + 2UL * 8192UL * 1024UL + 3UL * 8192UL * 28672UL + 16384UL)
+        + 2UL * 128256UL * 8192UL + 8192UL,
     70.5537 },
   { "llama-3.1-405b",
-    126 * (2 * N (268435456) + 2 * 16384 * N (1024) + 3 * 16384 * N (53248) + 32768)
-        + 2 * 128256 * N (16384) + 16384,
+    126UL * (2UL * 268435456UL + 2UL * 16384UL * 1024UL + 3UL * 16384UL * 53248UL + 32768UL)
+        + 2UL * 128256UL * 16384UL + 16384UL,
     405.853 },
   /* eight experts and a router of 8 h */
   { "mixtral-8x7b",
-    32 * (2 * N (16777216) + 2 * 4096 * N (1024) + 8 * 3 * 4096 * N (14336) + 8 * 4096 + 8192)
-        + 2 * 32000 * N (4096) + 4096,
+    32UL * (2UL * 16777216UL + 2UL * 4096UL * 1024UL + 8UL * 3UL * 4096UL * 14336UL + 8UL * 4096UL + 8192UL)
+        + 2UL * 32000UL * 4096UL + 4096UL,
     46.7028 },
   /* heads wider than the model: q and o 2048 x 4096, k and v 2048 x 512, two norms of 128 */
   { "qwen3-30b-a3b",
-    48 * (2 * 2048 * N (4096) + 2 * 2048 * N (512) + 256 + 128 * 3 * 2048 * N (768) + 128 * 2048 + 4096)
-        + 2 * 151936 * N (2048) + 2048,
+    48UL
+            * (2UL * 2048UL * 4096UL + 2UL * 2048UL * 512UL + 256UL + 128UL * 3UL * 2048UL * 768UL
+               + 128UL * 2048UL + 4096UL)
+        + 2UL * 151936UL * 2048UL + 2048UL,
     30.5321 },
   /*
    * attention: q 7168 x 1536 and 1536 x 24576 with a norm, kv 7168 x 576 and 512 x 32768 with a
@@ -49,32 +51,36 @@ static const Total totals[] = {
    * correction biases; no MTP layer
    */
   { "deepseek-v3",
-    61
-            * (7168 * N (1536) + 1536 + 1536 * N (24576) + 7168 * N (576) + 512 + 512 * N (32768)
-               + 16384 * N (7168) + 14336)
-        + 3 * (3 * 7168 * N (18432)) + 58 * (257 * 3 * 7168 * N (2048) + 256 * 7168 + 256)
-        + 2 * 129280 * N (7168) + 7168,
+    61UL
+            * (7168UL * 1536UL + 1536UL + 1536UL * 24576UL + 7168UL * 576UL + 512UL
+               + 512UL * 32768UL + 16384UL * 7168UL + 14336UL)
+        + 3UL * (3UL * 7168UL * 18432UL)
+        + 58UL * (257UL * 3UL * 7168UL * 2048UL + 256UL * 7168UL + 256UL) + 2UL * 129280UL * 7168UL
+        + 7168UL,
     671.03 },
   /* biases on q, k, v, o, router and experts; 64 sinks; gate and up in one tensor; untied head */
   { "gpt-oss-120b",
-    36
-            * (2880 * N (4096) + 4096 + 2 * (2880 * N (512) + 512) + 4096 * N (2880) + 2880 + 64
-               + 128 * 2880 + 128 + 128 * (2880 * N (5760) + 5760 + 2880 * N (2880) + 2880) + 5760)
-        + 2 * 201088 * N (2880) + 2880,
+    36UL
+            * (2880UL * 4096UL + 4096UL + 2UL * (2880UL * 512UL + 512UL) + 4096UL * 2880UL + 2880UL
+               + 64UL + 128UL * 2880UL + 128UL
+               + 128UL * (2880UL * 5760UL + 5760UL + 2880UL * 2880UL + 2880UL) + 5760UL)
+        + 2UL * 201088UL * 2880UL + 2880UL,
     116.83 },
   { "mistral-7b",
-    32 * (2 * N (16777216) + 2 * 4096 * N (1024) + 3 * 4096 * N (14336) + 8192)
-        + 2 * 32000 * N (4096) + 4096,
+    32UL * (2UL * 16777216UL + 2UL * 4096UL * 1024UL + 3UL * 4096UL * 14336UL + 8192UL)
+        + 2UL * 32000UL * 4096UL + 4096UL,
     7.2417 },
   /* biases on q (3584), k and v (512 each) */
   { "qwen2-7b",
-    28 * (2 * 3584 * N (3584) + 2 * 3584 * N (512) + 3584 + 1024 + 3 * 3584 * N (18944) + 7168)
-        + 2 * 152064 * N (3584) + 3584,
+    28UL * (2UL * 3584UL * 3584UL + 2UL * 3584UL * 512UL + 3584UL + 1024UL + 3UL * 3584UL * 18944UL + 7168UL)
+        + 2UL * 152064UL * 3584UL + 3584UL,
     7.6156 },
   /* 2050 positions; no projection of the embedding */
-  { "opt-1.3b", 24 * (12 * N (4194304) + 13 * 2048) + (50272 + 2050) * 2048 + 4096, 1.3158 },
+  { "opt-1.3b", 24UL * (12UL * 4194304UL + 13UL * 2048UL) + (50272UL + 2050UL) * 2048UL + 4096UL,
+    1.3158 },
   /* 50 layers of 4096: the name says 10e9, the shape is exact */
-  { "gpt-10b", 50 * (12 * N (16777216) + 13 * 4096) + (50257 + 2048) * N (4096) + 8192, 10.2832 },
+  { "gpt-10b", 50UL * (12UL * 16777216UL + 13UL * 4096UL) + (50257UL + 2048UL) * 4096UL + 8192UL,
+    10.2832 },
 };
 
 START_TEST (test_totals)
@@ -122,20 +128,21 @@ START_TEST (test_active_parameters)
 {
   guint64 embedding;
 
-  ck_assert_uint_eq (
-      active_parameters ("mixtral-8x7b", &embedding),
-      32 * (2 * N (16777216) + 2 * 4096 * N (1024) + 2 * 3 * 4096 * N (14336) + 8 * 4096 + 8192)
-          + 2 * 32000 * N (4096) + 4096);
+  ck_assert_uint_eq (active_parameters ("mixtral-8x7b", &embedding),
+                     32UL
+                             * (2UL * 16777216UL + 2UL * 4096UL * 1024UL
+                                + 2UL * 3UL * 4096UL * 14336UL + 8UL * 4096UL + 8192UL)
+                         + 2UL * 32000UL * 4096UL + 4096UL);
   assert_close (active_parameters ("mixtral-8x7b", &embedding), 12.9e9, 2e-3);
   assert_close (active_parameters ("qwen3-30b-a3b", &embedding), 3.35e9, 1e-3);
   assert_close (active_parameters ("deepseek-v3", &embedding), 37.55e9, 1e-3);
-  ck_assert_uint_eq (
-      active_parameters ("gpt-oss-120b", &embedding) - N (201088) * 2880,
-      36
-              * (2880 * N (4096) + 4096 + 2 * (2880 * N (512) + 512) + 4096 * N (2880) + 2880 + 64
-                 + 128 * 2880 + 128 + 4 * (2880 * N (5760) + 5760 + 2880 * N (2880) + 2880) + 5760)
-          + 201088 * N (2880) + 2880);
-  ck_assert_uint_eq (embedding, N (201088) * 2880);
+  ck_assert_uint_eq (active_parameters ("gpt-oss-120b", &embedding) - 201088UL * 2880UL,
+                     36UL
+                             * (2880UL * 4096UL + 4096UL + 2UL * (2880UL * 512UL + 512UL)
+                                + 4096UL * 2880UL + 2880UL + 64UL + 128UL * 2880UL + 128UL
+                                + 4UL * (2880UL * 5760UL + 5760UL + 2880UL * 2880UL + 2880UL) + 5760UL)
+                         + 201088UL * 2880UL + 2880UL);
+  ck_assert_uint_eq (embedding, 201088UL * 2880UL);
   assert_close (active_parameters ("gpt-oss-120b", &embedding) - embedding, 5.13e9, 1e-3);
 }
 END_TEST
@@ -152,13 +159,13 @@ START_TEST (test_architectures)
                        w_mpt = workload_new (&mpt, &options);
   g_autoptr (Workload) w_gpt = workload_new (&gpt, &options),
                        w_llama = workload_new (&llama, &options);
-  ck_assert_uint_eq (workload_n_parameters (w_bloom), N (176247271424));
-  ck_assert_uint_eq (workload_n_parameters (w_mpt), N (6649286656));
+  ck_assert_uint_eq (workload_n_parameters (w_bloom), 176247271424UL);
+  ck_assert_uint_eq (workload_n_parameters (w_mpt), 6649286656UL);
   /* positions as long as the sequence where the table's length is not given */
   ck_assert_uint_eq (workload_n_parameters (w_gpt),
-                     2 * (12 * 4096 + 13 * 64) + (100 + 2048) * 64 + 128);
+                     2UL * (12UL * 4096UL + 13UL * 64UL) + (100UL + 2048UL) * 64UL + 128UL);
   ck_assert_uint_eq (workload_n_parameters (w_llama),
-                     2 * (4 * 4096 + 3 * 64 * 100 + 128) + 2 * 100 * 64 + 64);
+                     2UL * (4UL * 4096UL + 3UL * 64UL * 100UL + 128UL) + 2UL * 100UL * 64UL + 64UL);
   model_shape_clear (&bloom);
   model_shape_clear (&mpt);
   model_shape_clear (&gpt);
@@ -168,32 +175,30 @@ END_TEST
 
 typedef struct
 {
-  const char *model;
-  guint       layer;
-  const char *tensor;
-  guint       n_dims;
+  const char *model, *tensor;
+  guint       layer, n_dims;
   guint64     shape[3];
   gboolean    expert;
 } Expected;
 
 static const Expected tensors[] = {
-  { "gpt2-xl", 0, "wpe.weight", 2, { 1024, 1600 }, FALSE },
-  { "gpt2-xl", 1, "attn.c_attn.weight", 2, { 1600, 4800 }, FALSE }, /* stored in x out */
-  { "gpt2-xl", 1, "mlp.c_proj.bias", 1, { 1600 }, FALSE },
-  { "llama-3-8b", 1, "self_attn.k_proj.weight", 2, { 1024, 4096 }, FALSE },
-  { "llama-3-8b", 33, "lm_head.weight", 2, { 128256, 4096 }, FALSE },
-  { "qwen2-7b", 1, "self_attn.v_proj.bias", 1, { 512 }, FALSE },
-  { "qwen3-30b-a3b", 1, "self_attn.q_norm.weight", 1, { 128 }, FALSE },
-  { "qwen3-30b-a3b", 1, "mlp.experts.up_proj", 3, { 128, 768, 2048 }, TRUE },
-  { "mixtral-8x7b", 1, "block_sparse_moe.experts.w2", 3, { 8, 4096, 14336 }, TRUE },
-  { "deepseek-v3", 3, "mlp.up_proj.weight", 2, { 18432, 7168 }, FALSE }, /* the last dense layer */
-  { "deepseek-v3", 4, "mlp.experts.down_proj", 3, { 256, 7168, 2048 }, TRUE },
-  { "deepseek-v3", 4, "mlp.shared_experts.up_proj.weight", 2, { 2048, 7168 }, FALSE },
-  { "deepseek-v3", 4, "self_attn.kv_a_proj_with_mqa.weight", 2, { 576, 7168 }, FALSE },
-  { "gpt-oss-120b", 1, "mlp.experts.gate_up_proj", 3, { 128, 2880, 5760 }, TRUE },
-  { "gpt-oss-120b", 1, "mlp.experts.down_proj_bias", 2, { 128, 2880 }, TRUE },
-  { "gpt-oss-120b", 1, "self_attn.sinks", 1, { 64 }, FALSE },
-  { "opt-1.3b", 1, "fc1.weight", 2, { 8192, 2048 }, FALSE },
+  { "gpt2-xl", "wpe.weight", 0, 2, { 1024, 1600 }, FALSE },
+  { "gpt2-xl", "attn.c_attn.weight", 1, 2, { 1600, 4800 }, FALSE }, /* stored in x out */
+  { "gpt2-xl", "mlp.c_proj.bias", 1, 1, { 1600 }, FALSE },
+  { "llama-3-8b", "self_attn.k_proj.weight", 1, 2, { 1024, 4096 }, FALSE },
+  { "llama-3-8b", "lm_head.weight", 33, 2, { 128256, 4096 }, FALSE },
+  { "qwen2-7b", "self_attn.v_proj.bias", 1, 1, { 512 }, FALSE },
+  { "qwen3-30b-a3b", "self_attn.q_norm.weight", 1, 1, { 128 }, FALSE },
+  { "qwen3-30b-a3b", "mlp.experts.up_proj", 1, 3, { 128, 768, 2048 }, TRUE },
+  { "mixtral-8x7b", "block_sparse_moe.experts.w2", 1, 3, { 8, 4096, 14336 }, TRUE },
+  { "deepseek-v3", "mlp.up_proj.weight", 3, 2, { 18432, 7168 }, FALSE }, /* the last dense layer */
+  { "deepseek-v3", "mlp.experts.down_proj", 4, 3, { 256, 7168, 2048 }, TRUE },
+  { "deepseek-v3", "mlp.shared_experts.up_proj.weight", 4, 2, { 2048, 7168 }, FALSE },
+  { "deepseek-v3", "self_attn.kv_a_proj_with_mqa.weight", 4, 2, { 576, 7168 }, FALSE },
+  { "gpt-oss-120b", "mlp.experts.gate_up_proj", 1, 3, { 128, 2880, 5760 }, TRUE },
+  { "gpt-oss-120b", "mlp.experts.down_proj_bias", 1, 2, { 128, 2880 }, TRUE },
+  { "gpt-oss-120b", "self_attn.sinks", 1, 1, { 64 }, FALSE },
+  { "opt-1.3b", "fc1.weight", 1, 2, { 8192, 2048 }, FALSE },
 };
 
 static const TensorDesc *
