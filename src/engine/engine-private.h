@@ -1,6 +1,6 @@
 /*
- * What the modules of the engine share. Live ops sit in recycled slots; an op's record stays. Every list that one op's
- * end must walk hangs off its slot as nodes of one arena.
+ * What the modules of the engine share. Live ops sit in recycled slots; an op's record stays.
+ * Every list that one op's end must walk hangs off its slot as nodes of one arena.
  */
 #pragma once
 
@@ -8,7 +8,10 @@
 #include "engine/event-heap.h"
 #include "engine/fluid.h"
 
-/* An event's sequence is its kind above its id: at one time ops come first, then drains, then hosts. */
+/*
+ * An event's sequence is its kind above its id: at one time ops come first, then drains, then
+ * hosts.
+ */
 #define SEQUENCE_KIND_SHIFT 56
 typedef enum
 {
@@ -229,7 +232,7 @@ struct _Engine
   guint32       free_waiter, free_pending;
   GArray       *segments; /* TraceSegment, of ops that have ended */
   GArray       *pool_log; /* PoolChange */
-  GArray *arrivals; /* StreamId: heads that are ready and reserve; settled at the end of the instant */
+  GArray *arrivals; /* StreamId: heads that are ready and reserve, settled last */
   GArray  *drains; /* StreamId: drains to be keyed again after the next solve */
   guint    n_live, n_hosts_left;
   HostId   issuing; /* the host whose step runs, or ENGINE_NONE */
@@ -275,7 +278,10 @@ engine_record_at (const Engine *self, OpId id)
   return &g_array_index (self->records, OpRecord, id);
 }
 
-/* LEFT (1 = a whole op) at RATE (1/s) in ps, rounded up; SIM_TIME_MAX when it does not end. Rounding residues do not count as a picosecond. */
+/*
+ * LEFT (1 = a whole op) at RATE (1/s) in ps, rounded up; SIM_TIME_MAX when it does not end.
+ * Rounding residues do not count as a picosecond.
+ */
 SimTime engine_span (double left, double rate);
 
 /* op.c */

@@ -72,7 +72,7 @@ engine_free (Engine *self)
   g_free (self);
 }
 
-/* ---- resources ------------------------------------------------------------------------------------------------- */
+/* ---- resources ------------------------------------------------------------------------------- */
 
 ResourceId
 engine_add_resource (Engine *self, const char *name, double capacity)
@@ -123,7 +123,7 @@ engine_resource_used (const Engine *self, ResourceId id)
   return used;
 }
 
-/* ---- running --------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 SimTime
 engine_now (const Engine *self)
@@ -152,8 +152,9 @@ dispatch (Engine *self, guint64 sequence)
 }
 
 /*
- * Everything that happens at the present time: events, then members that reserve, then one solve, until nothing is left.
- * The order matters: a solve sees the whole batch, and a reservation sees every kernel that begins with it.
+ * Everything that happens at the present time: events, then members that reserve, then one solve,
+ * until nothing is left. The order matters: a solve sees the whole batch, and a reservation sees
+ * every kernel that begins with it.
  */
 static void
 run_instant (Engine *self)
@@ -206,7 +207,7 @@ engine_run (Engine *self, GError **error)
   return FALSE;
 }
 
-/* ---- trace ----------------------------------------------------------------------------------------------------- */
+/* ---- trace ----------------------------------------------------------------------------------- */
 
 const char *
 cause_name (Cause cause)

@@ -1,8 +1,9 @@
 /*
  * An indexed 4-ary min-heap of events, keyed by (time, sequence): the engine's agenda.
  *
- * An event is a small integer that its owner keeps for as long as it likes and schedules at most once at a time;
- * re-keying and removal take O(log n). The sequence breaks ties and also tells the owner what the event is.
+ * An event is a small integer that its owner keeps for as long as it likes and schedules at most
+ * once at a time; re-keying and removal take O(log n). The sequence breaks ties and also tells the
+ * owner what the event is.
  */
 #pragma once
 

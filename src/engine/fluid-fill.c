@@ -1,7 +1,8 @@
 /*
- * Progressive filling of one tier: the level rises from 0; at each step the lowest of the levels at which something freezes,
- * a resource that saturates or an op at its limit, is handled. Freezing an op at a level can only raise the levels at which
- * the resources that it demands saturate, so a heap with stale, too low keys is enough.
+ * Progressive filling of one tier: the level rises from 0; at each step the lowest of the levels
+ * at which something freezes, a resource that saturates or an op at its limit, is handled.
+ * Freezing an op at a level can only raise the levels at which the resources that it demands
+ * saturate, so a heap with stale, too low keys is enough.
  */
 #include "engine/fluid-private.h"
 
@@ -9,7 +10,7 @@
 
 #define LEVEL_OF_OP 0x80000000u /* marks a level that belongs to an op's limit */
 
-/* ---- the heap of levels ------------------------------------------------------------------------------------------ */
+/* ---- the heap of levels ---------------------------------------------------------------------- */
 
 static inline gboolean
 level_before (const FluidLevel *a, const FluidLevel *b)
@@ -45,9 +46,12 @@ level_drop_first (Fluid *self)
     level_sift_down (heap, n, 0);
 }
 
-/* ---- progressive filling ----------------------------------------------------------------------------------------- */
+/* ---- progressive filling --------------------------------------------------------------------- */
 
-/* The largest rate that an op may have whatever the others do. A wave takes its time even on slots to spare. */
+/*
+ * The largest rate that an op may have whatever the others do. A wave takes its time even on slots
+ * to spare.
+ */
 static double
 op_limit (const FluidFlow *op, Cause *cause, ResourceId *resource)
 {
@@ -119,8 +123,8 @@ add_level (Fluid *self, double key, guint32 id)
 }
 
 /*
- * The heap of a tier. Resources that only one op demands cannot change before it is frozen, so of those only the op's
- * lowest goes in: a collective has many.
+ * The heap of a tier. Resources that only one op demands cannot change before it is frozen, so of
+ * those only the op's lowest goes in: a collective has many.
  */
 static void
 collect_levels (Fluid *self, const FluidOp *ops, guint n_ops)
@@ -173,7 +177,10 @@ raise_first_level (Fluid *self, double key)
   level_sift_down (first, self->levels->len, 0);
 }
 
-/* Handles the lowest level: freezes what stands there, drops what is frozen already, or moves up what has risen since. */
+/*
+ * Handles the lowest level: freezes what stands there, drops what is frozen already, or moves up
+ * what has risen since.
+ */
 static void
 handle_level (Fluid *self, OpClass class_)
 {
@@ -210,7 +217,10 @@ handle_level (Fluid *self, OpClass class_)
   saturate (self, first.id, class_, level);
 }
 
-/* Fills one tier: ops of one class and priority. Tells them from the others of the component by a stamp of their own. */
+/*
+ * Fills one tier: ops of one class and priority. Tells them from the others of the component by a
+ * stamp of their own.
+ */
 void
 fluid_fill_tier (Fluid *self, OpClass class_, const FluidOp *ops, guint n_ops)
 {

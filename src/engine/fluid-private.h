@@ -1,4 +1,7 @@
-/* What the two halves of the solver share: fluid.c keeps ops, resources and components, fluid-fill.c fills one tier. */
+/*
+ * What the two halves of the solver share: fluid.c keeps ops, resources and components,
+ * fluid-fill.c fills one tier.
+ */
 #pragma once
 
 #include "engine/fluid.h"
@@ -96,7 +99,8 @@ fluid_has_waves (const FluidFlow *op)
 }
 
 /*
- * Finds `next` of OPS, which are of one class and priority, from the `base` of the resources of `component`. The ops of
- * the tier are told from the others by their stamp, which is a new one afterwards.
+ * Finds `next` of OPS, which are of one class and priority, from the `base` of the resources of
+ * `component`. The ops of the tier are told from the others by their stamp, which is a new one
+ * afterwards.
  */
 void fluid_fill_tier (Fluid *self, OpClass class_, const FluidOp *ops, guint n_ops);

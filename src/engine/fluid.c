@@ -42,7 +42,7 @@ fluid_free (Fluid *self)
   g_free (self);
 }
 
-/* ---- resources ------------------------------------------------------------------------------------------------- */
+/* ---- resources ------------------------------------------------------------------------------- */
 
 void
 fluid_add_resource (Fluid *self, double capacity)
@@ -83,7 +83,10 @@ fluid_set_reserved (Fluid *self, ResourceId id, double reserved)
   mark_dirty (self, id, OP_KERNEL);
 }
 
-/* What reservations leave to kernels. A reservation of everything is the caller's error; one slot keeps it going. */
+/*
+ * What reservations leave to kernels. A reservation of everything is the caller's error; one slot
+ * keeps it going.
+ */
 static double
 unreserved (const FluidResource *resource)
 {
@@ -123,7 +126,7 @@ find_use (const FluidResource *resource, OpClass class_, FluidOp op)
   g_assert_not_reached ();
 }
 
-/* ---- ops ------------------------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 static double
 count_waves (const FluidResource *resource, const WaveDemand *waves, double *amount)
@@ -210,7 +213,8 @@ fluid_remove (Fluid *self, FluidOp id)
   for (guint i = 0; i < op->n_demands; i++)
     {
       FluidResource *resource = fluid_resource_at (self, op->demands[i].resource);
-      g_array_remove_index (resource->by_class[op->class_].uses, find_use (resource, op->class_, id));
+      guint          place = find_use (resource, op->class_, id);
+      g_array_remove_index (resource->by_class[op->class_].uses, place);
       mark_dirty (self, op->demands[i].resource, op->class_);
     }
   op->live = FALSE;
@@ -258,10 +262,11 @@ update_waves (Fluid *self, FluidOp id, FluidFlow *op)
   op->n_waves = n;
   op->changed = TRUE;
   demand->amount = amount;
-  fluid_uses_of (resource, op->class_, &n_uses)[find_use (resource, op->class_, id)].amount = amount;
+  guint place = find_use (resource, op->class_, id);
+  fluid_uses_of (resource, op->class_, &n_uses)[place].amount = amount;
 }
 
-/* ---- tiers ---------------------------------------------------------------------------------------- */
+/* ---- tiers ----------------------------------------------------------------------------------- */
 
 /* Takes what a tier was given from what the next one shares. */
 static void
@@ -283,7 +288,7 @@ take_from_base (Fluid *self, const FluidOp *ops, guint n_ops)
     }
 }
 
-/* ---- components ------------------------------------------------------------------------------------------------ */
+/* ---- components ------------------------------------------------------------------------------ */
 
 static void
 reach_resource (Fluid *self, ResourceId id)
@@ -296,7 +301,9 @@ reach_resource (Fluid *self, ResourceId id)
   g_array_append_val (self->component, id);
 }
 
-/* Collects into `component` and `component_ops` all that START is connected with by ops of CLASS_. */
+/*
+ * Collects into `component` and `component_ops` all that START is connected with by ops of CLASS_.
+ */
 static void
 collect_component (Fluid *self, ResourceId start, OpClass class_)
 {
@@ -396,7 +403,9 @@ publish (Fluid *self)
     }
 }
 
-/* What traffic takes of each resource; where that changed, the kernels there must be solved again. */
+/*
+ * What traffic takes of each resource; where that changed, the kernels there must be solved again.
+ */
 static void
 sum_traffic (Fluid *self)
 {
@@ -439,7 +448,7 @@ static void
 solve_class (Fluid *self, OpClass class_)
 {
   GArray *dirty = self->dirty[class_];
-  /* Tiers stamp their ops anew, so components are told apart by resources: those reached in this call. */
+  /* Tiers stamp their ops anew, so what was reached in this call is told by the resources. */
   guint64 first_stamp = self->stamp + 1;
 
   if (self->full)

@@ -2,7 +2,7 @@
 #include "engine/engine-private.h"
 #include "engine/pool-private.h"
 
-/* ---- hosts ----------------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
 HostId
 engine_add_host (Engine *self, const char *name, HostStep step, gpointer user)
@@ -117,7 +117,7 @@ engine_describe_stuck_host (const Engine *self, HostId id, GString *text)
   return TRUE;
 }
 
-/* ---- pools ----------------------------------------------------------------------------------------------------- */
+/* ---- pools ----------------------------------------------------------------------------------- */
 
 PoolId
 engine_add_pool (Engine *self, const char *name, guint64 capacity)
@@ -148,7 +148,10 @@ engine_pool_take (Engine *self, PoolId id, PoolCategory category, guint64 bytes,
   log_change (self, id, category);
 }
 
-/* An allocation goes through when it fits, and also when waiting would not help: then it overflows. */
+/*
+ * An allocation goes through when it fits, and also when waiting would not help: then it
+ * overflows.
+ */
 static gboolean
 may_take (const Pool *pool, guint64 bytes)
 {
@@ -171,7 +174,10 @@ alloc_or_block (Engine *self, HostId id, const HostYield *yield)
   return FALSE;
 }
 
-/* Bytes came back at the end of OP: lets through those blocked allocations that may go now, in order of arrival. */
+/*
+ * Bytes came back at the end of OP: lets through those blocked allocations that may go now, in
+ * order of arrival.
+ */
 static void
 retry_blocked (Engine *self, PoolId id, OpId op)
 {

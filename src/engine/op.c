@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- arenas ---------------------------------------------------------------------------------------------------- */
+/* ---- arenas ---------------------------------------------------------------------------------- */
 
 static guint32
 take_waiter (Engine *self)
@@ -75,7 +75,7 @@ run_waiters (Engine *self, guint32 first, OpId op)
     }
 }
 
-/* ---- segments -------------------------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static void
 close_segment (Engine *self, LiveOp *op)
@@ -135,7 +135,7 @@ flush_segments (Engine *self, LiveOp *op, OpRecord *record)
   record->n_segments = self->segments->len - record->first_segment;
 }
 
-/* ---- creation -------------------------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 static guint32
 take_slot (Engine *self)
@@ -166,8 +166,9 @@ copy_demands (Engine *self, LiveOp *op, const OpSpec *spec)
       g_assert (isfinite (spec->demands[i].amount) && spec->demands[i].amount >= 0);
       n += spec->demands[i].amount > 0;
     }
-  op->demands = n > 0 ? g_new (Demand, n) : NULL;
-  op->n_demands = 0;
+  if (n == 0)
+    return;
+  op->demands = g_new (Demand, n);
   for (guint i = 0; i < spec->n_demands; i++)
     if (spec->demands[i].amount > 0)
       op->demands[op->n_demands++] = spec->demands[i];
@@ -245,7 +246,7 @@ engine_op_done (const Engine *self, OpId op)
   return g_array_index (self->slots, guint32, op) == ENGINE_NONE;
 }
 
-/* ---- flow ------------------------------------------------------------------------------------------------------ */
+/* ---- flow ------------------------------------------------------------------------------------ */
 
 SimTime
 engine_span (double left, double rate)
@@ -346,7 +347,7 @@ engine_solve (Engine *self)
     apply_rate (self, engine_live_op (self, fluid_user (self->fluid, changed[i])));
 }
 
-/* ---- begin and end --------------------------------------------------------------------------------------------- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 void
 engine_op_begin (Engine *self, OpId id)

@@ -1,8 +1,10 @@
 /*
- * Streams and what an op waits for before it begins: its turn, waits, its order, running waves, its peers.
+ * Streams and what an op waits for before it begins: its turn, waits, its order, running waves,
+ * its peers.
  *
- * A head that reserves is not settled when it becomes ready but at the end of that instant, after every kernel that begins at
- * the same time has begun: the outcome does not depend on the order of simultaneous events.
+ * A head that reserves is not settled when it becomes ready but at the end of that instant, after
+ * every kernel that begins at the same time has begun: the outcome does not depend on the order of
+ * simultaneous events.
  */
 #include "engine/engine-private.h"
 
@@ -45,7 +47,7 @@ engine_add_order (Engine *self, const char *name)
   return self->orders->len - 1;
 }
 
-/* ---- submission ------------------------------------------------------------------------------------------------ */
+/* ---- submission ------------------------------------------------------------------------------ */
 
 void
 engine_submit (Engine *self, OpId id, StreamId stream_id, ResourceId reserve_on, double reserve)
@@ -99,9 +101,12 @@ engine_stream_room (const Engine *self, StreamId stream_id)
   return fifo_at (&stream->turns, Turn, n - stream->depth).op;
 }
 
-/* ---- the head of a stream ---------------------------------------------------------------------------------------- */
+/* ---- the head of a stream -------------------------------------------------------------------- */
 
-/* Of the things that held a head up the last one is its gate; where one tells more, an op rather than the host. */
+/*
+ * Of the things that held a head up the last one is its gate; where one tells more, an op rather
+ * than the host.
+ */
 static void
 consider_gate (Engine *self, Stream *stream, Cause cause, OpId op)
 {
@@ -125,7 +130,10 @@ start_turn (Engine *self, Stream *stream, const Turn *turn)
     consider_gate (self, stream, CAUSE_STREAM, stream->last_done);
 }
 
-/* TRUE when OP has ended and been considered as the gate; else the stream is called again at its end. */
+/*
+ * TRUE when OP has ended and been considered as the gate; else the stream is called again at its
+ * end.
+ */
 static gboolean
 pass_gate (Engine *self, StreamId id, Cause cause, OpId op)
 {
@@ -215,7 +223,7 @@ engine_stream_finish (Engine *self, StreamId id, OpId op)
   stream->last_done = op;
 }
 
-/* ---- draining -------------------------------------------------------------------------------------------------- */
+/* ---- draining -------------------------------------------------------------------------------- */
 
 /* Notes the running wave of every kernel with waves on a resource. FALSE when there is none. */
 static gboolean
@@ -314,7 +322,10 @@ engine_touch_drains (Engine *self, ResourceId resource)
     mark_drain (self, id);
 }
 
-/* When TARGET is reached at the present rates: computed as the op's own end is, so that a last wave ends with its op. */
+/*
+ * When TARGET is reached at the present rates: computed as the op's own end is, so that a last
+ * wave ends with its op.
+ */
 static SimTime
 target_time (const Engine *self, const DrainTarget *target)
 {
@@ -351,7 +362,7 @@ engine_key_drains (Engine *self)
   g_array_set_size (self->drains, 0);
 }
 
-/* ---- deadlock -------------------------------------------------------------------------------------------------- */
+/* ---- deadlock -------------------------------------------------------------------------------- */
 
 gboolean
 engine_describe_stuck_stream (const Engine *self, StreamId id, GString *text)

@@ -1,7 +1,8 @@
 /*
- * How fast the engine is: ranks that each issue kernels (SM waves and HBM) with an all-gather and a copy to the host every
- * twenty, over links that collectives cross; once with equal ranks, whose events fall together, and once with every rank at
- * a speed of its own. Then the ratio of the incremental solver to one that solves everything, at a smaller size.
+ * How fast the engine is: ranks that each issue kernels (SM waves and HBM) with an all-gather and
+ * a copy to the host every twenty, over links that collectives cross; once with equal ranks, whose
+ * events fall together, and once with every rank at a speed of its own. Then the ratio of the
+ * incremental solver to one that solves everything, at a smaller size.
  *
  * bench-engine [RANKS KERNELS]
  */

@@ -105,7 +105,10 @@ test_check_segments (const Engine *engine)
     }
 }
 
-/* The op whose end the host had last been waiting for at TIME (ENGINE_NONE: it never waited); the time since is its own. */
+/*
+ * The op whose end the host had last been waiting for at TIME (ENGINE_NONE: it never waited); the
+ * time since is its own.
+ */
 static OpId
 walk_host (const Engine *engine, HostId host, SimTime *time, SimTime parts[CAUSE_N])
 {
@@ -132,7 +135,7 @@ test_walk (const Engine *engine, OpId op, SimTime parts[CAUSE_N])
       const OpRecord     *record = engine_op_record (engine, op);
       const TraceSegment *segments = engine_segments (engine, record);
 
-      ck_assert_uint_lt (steps, 2 * engine_n_ops (engine));
+      ck_assert_uint_lt (steps, engine_n_ops (engine) * (guint64) 2);
       ck_assert_uint_eq (record->end, time);
       for (guint i = 0; i < record->n_segments; i++)
         parts[segments[i].cause] += segments[i].duration;

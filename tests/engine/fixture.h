@@ -7,7 +7,9 @@
 
 #define SECONDS(x) ((SimTime) ((x) *1e12 + 0.5))
 
-/* An op of one member on one stream; `reserve` units of `reserve_on` when that is not ENGINE_NONE. */
+/*
+ * An op of one member on one stream; `reserve` units of `reserve_on` when that is not ENGINE_NONE.
+ */
 typedef struct
 {
   OpClass    class_;
@@ -51,8 +53,9 @@ HostId test_add_timer (Engine *engine, const char *name, TestTimer *timer);
 void test_check_segments (const Engine *engine);
 
 /*
- * Walks the critical path back from OP to time 0 over gates and host blocks, asserting at each step that what is said to
- * have caused the next thing ended just then. Adds the parts to PARTS[CAUSE_N]; they sum to OP's end.
+ * Walks the critical path back from OP to time 0 over gates and host blocks, asserting at each
+ * step that what is said to have caused the next thing ended just then. Adds the parts to
+ * PARTS[CAUSE_N]; they sum to OP's end.
  */
 void test_walk (const Engine *engine, OpId op, SimTime parts[CAUSE_N]);
 

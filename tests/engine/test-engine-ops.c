@@ -1,6 +1,7 @@
 /*
- * Single ops and how they share, by arithmetic done by hand (capacities and amounts are round numbers).
- * Not here: streams, hosts, collectives (test-engine-streams), memory (test-engine-pools), random cases (test-fluid).
+ * Single ops and how they share, by arithmetic done by hand (capacities and amounts are round
+ * numbers). Not here: streams, hosts, collectives (test-engine-streams), memory
+ * (test-engine-pools), random cases (test-fluid).
  */
 #include "fixture.h"
 
@@ -60,12 +61,14 @@ END_TEST
 
 START_TEST (roofline_does_not_depend_on_share)
 {
-  for (double share = 1e-3; share < 1e4; share *= 10)
+  static const double shares[] = { 1e-3, 0.1, 1, 7, 300, 1e4 };
+
+  for (guint i = 0; i < G_N_ELEMENTS (shares); i++)
     {
       g_autoptr (Engine) e = engine_new ();
       ResourceId         link = engine_add_resource (e, "link", 3e9);
-      OpId               op =
-          start (e, (TestOp){ .class_ = OP_TRAFFIC, .demands = { { link, 1e9 } }, .share = share });
+      OpId               op = start (
+                        e, (TestOp){ .class_ = OP_TRAFFIC, .demands = { { link, 1e9 } }, .share = shares[i] });
 
       test_run (e);
       ck_assert_uint_eq (test_end (e, op), 333333333334); /* 1/3 s, rounded up */
@@ -112,7 +115,8 @@ START_TEST (parking_lot)
   OpId on_a = start (e, TRAFFIC (a, 20.0, 1)), on_c = start (e, TRAFFIC (c, 40.0, 1));
   OpId on_b = start (e, TRAFFIC (b, 10.0, 1)), on_b2 = start (e, TRAFFIC (b, 10.0, 1));
 
-  /* b has three flows: 10/3 each; a and c leave 20/3 to theirs. At 3 s only on_c is left, with 20 of 40, alone: 2 s more */
+  /* b has three flows: 10/3 each; a and c leave 20/3 to theirs. At 3 s only on_c is left, with 20
+     of 40, alone: 2 s more */
   test_run (e);
   ck_assert_uint_eq (test_end (e, through), SECONDS (3));
   ck_assert_uint_eq (test_end (e, on_a), SECONDS (3));
@@ -180,7 +184,7 @@ START_TEST (kernels_share_by_stand_alone_speed)
   OpId slow =
       start (e, (TestOp){ .class_ = OP_KERNEL, .demands = { { hbm, 3000 } }, .share = 1.0 / 3 });
 
-  /* both at half speed: 2 s; by then slow has done 1/3 of itself, the other 2 of 3 s follow alone */
+  /* both at half speed: 2 s; by then slow has done 1/3 of itself, 2 of 3 s follow alone */
   test_run (e);
   ck_assert_uint_eq (test_end (e, fast), SECONDS (2));
   ck_assert_uint_eq (test_end (e, slow), SECONDS (4));
@@ -198,7 +202,7 @@ START_TEST (priorities)
   OpId high = start_with_priority (
       e, 2, (TestOp){ .class_ = OP_KERNEL, .demands = { { sm, 60 } }, .share = 1, .cap = 1 });
 
-  /* high: 60 for 1 s. low: 40 until then, 60 left at 100: 1.6 s. lowest: nothing until 1.6 s, then 0.1 s */
+  /* high: 60 for 1 s. low: 40 until then, 60 left at 100: 1.6 s. lowest: nothing, then 0.1 s */
   test_run (e);
   ck_assert_uint_eq (test_end (e, high), SECONDS (1));
   ck_assert_uint_eq (test_end (e, low), SECONDS (1.6));
@@ -212,7 +216,7 @@ START_TEST (a_cause_of_no_duration_leaves_no_trace)
   ResourceId link = engine_add_resource (e, "link", 10), other = engine_add_resource (e, "other", 10);
   OpId       op = start (
             e, (TestOp){ .class_ = OP_TRAFFIC, .demands = { { link, 20 }, { other, 16 } }, .share = 0.1 });
-  /* from 1 s on, for no time at all, a flow so small that it ends as it begins moves the bottleneck to `other` */
+  /* at 1 s a flow so small that it ends as it begins moves the bottleneck to `other` */
   StreamId s = engine_add_stream (e, "s", 0, 0);
   test_submit (e, s, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (1) });
   OpId small = test_submit (e, s, TRAFFIC (other, 1e-22, 1));
@@ -251,7 +255,7 @@ START_TEST (latency_only)
 }
 END_TEST
 
-/* ---- waves and reservations -------------------------------------------------------------------------------------- */
+/* ---- waves and reservations ------------------------------------------------------------------ */
 
 /* Holds `slots` of SM for ten seconds from now on. */
 static OpId
@@ -386,7 +390,7 @@ START_TEST (drain_waits_for_the_longest_wave)
   start (e, fast);
   test_add_timer (e, "h", &timer);
 
-  /* 2 * 15 L + 40 L = 10 slots: L = 1/7. The first wave of fast ends at 1.75 s, that of slow at 3.5 s */
+  /* 2 * 15 L + 40 L = 10 slots: L = 1/7. First waves end at 1.75 s (fast) and 3.5 s (slow) */
   test_run (e);
   ck_assert_uint_eq (test_begin (e, late.op), SECONDS (3.5));
 }

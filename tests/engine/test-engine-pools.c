@@ -1,4 +1,7 @@
-/* Pools: peaks, categories, deferred releases, blocked allocations, overflow. Sizes and times are worked out by hand. */
+/*
+ * Pools: peaks, categories, deferred releases, blocked allocations, overflow. Sizes and times are
+ * worked out by hand.
+ */
 #include "fixture.h"
 
 #include <string.h>
@@ -50,7 +53,7 @@ START_TEST (only_the_first_overflow_is_kept)
 }
 END_TEST
 
-/* ---- allocations by hosts ------------------------------------------------------------------------------------------ */
+/* ---- allocations by hosts -------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -178,7 +181,8 @@ START_TEST (blocked_hosts_go_in_order)
   engine_add_host (e, "a", program_step, &a);
   engine_add_host (e, "b", program_step, &b);
 
-  /* both block at 1 s; at 4 s a's release leaves 50: b's 40 fits, a's 60 does not; then b's release makes room for it */
+  /* both block at 1 s; at 4 s a's release leaves 50: b's 40 fits, a's 60 does not until b's
+     release makes room for it */
   test_run (e);
   ck_assert_uint_eq (a.second_time, SECONDS (4));
   ck_assert_uint_eq (b.second_time, SECONDS (4));

@@ -1,6 +1,6 @@
 /*
- * Whole random runs, 500 seeded cases: ranks with streams of kernels (with waves), copies and collectives over two
- * communicators, waits, blocking hosts and memory. Asserts, for each:
+ * Whole random runs, 500 seeded cases: ranks with streams of kernels (with waves), copies and
+ * collectives over two communicators, waits, blocking hosts and memory. Asserts, for each:
  *  - segments cover every op's run; walking gates back from the last op adds up to its end;
  *  - what ops moved over each resource is the sum of their amounts;
  *  - an incremental run ends every op within 1 ps of one that solves everything at every event;
@@ -72,7 +72,7 @@ typedef struct
   double     *amounts; /* by resource; waves are not in it */
 } World;
 
-/* ---- plans ------------------------------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 static gboolean
 submits (const Step *step)
@@ -121,7 +121,7 @@ make_plan (Plan *plan, guint seed)
   g_rand_free (rand);
 }
 
-/* ---- running a plan ---------------------------------------------------------------------------------------------- */
+/* ---- running a plan -------------------------------------------------------------------------- */
 
 static void
 note_amounts (World *w, const TestOp *op)
@@ -291,7 +291,7 @@ clear_world (World *w)
   g_free (w->amounts);
 }
 
-/* ---- checks ------------------------------------------------------------------------------------------------------ */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static void
 check_amounts (const World *w, guint seed)

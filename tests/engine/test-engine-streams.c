@@ -1,6 +1,6 @@
 /*
- * Streams, waits, communicators, collectives, hosts, and the causes that the trace gives, by hand-worked arithmetic.
- * Not here: how ops share (test-engine-ops), memory (test-engine-pools).
+ * Streams, waits, communicators, collectives, hosts, and the causes that the trace gives, worked
+ * out by hand. Not here: how ops share (test-engine-ops), memory (test-engine-pools).
  */
 #include "fixture.h"
 
@@ -74,7 +74,7 @@ START_TEST (a_wait_at_the_end_holds_nothing)
 }
 END_TEST
 
-/* ---- collectives ------------------------------------------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -108,7 +108,7 @@ START_TEST (a_collective_waits_for_its_last_member)
   TestTimer  rank0 = { calls0, 1, 0 }, rank1 = { calls1, 1, 0 };
   test_add_timer (e, "rank0", &rank0);
   HostId host1 = test_add_timer (e, "rank1", &rank1);
-  /* rank 0's kernels: the first begins after 1 s, when the early member already spins on 2 of 10 slots */
+  /* rank 0's kernel begins after 1 s, when the early member already spins on 2 of 10 slots */
   test_submit (e, compute, latency (1));
   OpId kernel =
       test_submit (e, compute, (TestOp){ .class_ = OP_KERNEL, .waves = { sm, 25, 1 }, .share = 1 });
@@ -124,7 +124,8 @@ START_TEST (a_collective_waits_for_its_last_member)
   ck_assert_uint_eq (record->gate_host, host1);
   ck_assert_uint_eq (record->stream, comm[1]);
   ck_assert_uint_eq (record->issue, SECONDS (4));
-  /* 4 waves on 8 slots: 1 s to 5 s. Then 7 waves on 8; at 8 s 3/7 are done, and 4/7 of 5 waves on 10 follow */
+  /* 4 waves on 8 slots: 1 s to 5 s. Then 7 waves on 8; at 8 s 3/7 are done, and 4/7 of 5 waves
+     on 10 follow */
   ck_assert_uint_eq (test_end (e, kernel), SECONDS (5));
   ck_assert_uint_eq (test_end (e, last), 10857142857143);
 }
@@ -149,7 +150,7 @@ START_TEST (a_communicator_runs_in_order_of_creation)
   engine_submit (e, first, a, ENGINE_NONE, 0);
   test_add_timer (e, "late", &timer);
 
-  /* the second is ready at 0, but the first, which waits for a member until 5 s, stands before it */
+  /* the second is ready at 0, but the first stands before it and waits for a member until 5 s */
   test_run (e);
   ck_assert_uint_eq (test_begin (e, first), SECONDS (5));
   ck_assert_uint_eq (test_begin (e, second), SECONDS (6));
@@ -179,7 +180,7 @@ START_TEST (a_member_behind_its_order_does_not_spin)
 }
 END_TEST
 
-/* ---- hosts ----------------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
 typedef struct
 {

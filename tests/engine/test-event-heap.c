@@ -1,4 +1,7 @@
-/* The event heap against a plain array that is searched: 500 seeded sequences of insertions, moves, removals and pops. */
+/*
+ * The event heap against a plain array that is searched: 500 seeded sequences of insertions,
+ * moves, removals and pops.
+ */
 #include "engine/event-heap.h"
 #include "fixture.h"
 

@@ -1,7 +1,8 @@
 /*
- * Flows on a fat tree of 1024 hosts: finish times against those of SimGrid 3.32 (max-min fair, no TCP corrections), 1e-6
- * relative per flow. tests/data/validation/flows: all starting at once, and staggered; lists of the same columns named on the
- * command line are checked as well. Speed is printed, not asserted.
+ * Flows on a fat tree of 1024 hosts: finish times against those of SimGrid 3.32 (max-min fair, no
+ * TCP corrections), 1e-6 relative per flow. tests/data/validation/flows: all starting at once, and
+ * staggered; lists of the same columns named on the command line are checked as well. Speed is
+ * printed, not asserted.
  */
 #include "fixture.h"
 
