@@ -68,8 +68,9 @@ replay_op_label (const Replay *self, OpId op)
 char *
 replay_tag_label (const Replay *self, guint64 tag)
 {
-  guint                 rank = tag_rank (tag);
-  const ScheduleItem   *item = &replay_items (self, rank, period_section (tag_period (tag))).items[tag_item (tag)];
+  guint               rank = tag_rank (tag);
+  const ScheduleItem *item =
+      &replay_items (self, rank, period_section (tag_period (tag))).items[tag_item (tag)];
   const ScheduleBuffer *buffer;
   g_autoptr (GString)   text = g_string_new (NULL);
 

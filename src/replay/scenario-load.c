@@ -391,10 +391,18 @@ override_mark (const ScenarioOverride *override)
   return (SourceMark){ .file = g_intern_string (place) };
 }
 
-static gboolean
-override_names_strategy (const ScenarioOverride *override)
+/* 1 for an override that names the strategy, 2 its inner one, ...; 0 for one that sets anything else. */
+static guint
+strategy_depth (const ScenarioOverride *override)
 {
-  return g_str_has_prefix (override->key, "strategy.") && g_str_has_suffix (override->key, ".name");
+  const char *key = override->key;
+  guint       depth = 1;
+
+  if (!g_str_has_prefix (key, "strategy."))
+    return 0;
+  for (key += strlen ("strategy."); g_str_has_prefix (key, "inner."); key += strlen ("inner."))
+    depth++;
+  return g_str_equal (key, "name") ? depth : 0;
 }
 
 /* The strategy that KEY ("inner.inner.x") means, with *LEAF set to "x". NULL after a diagnostic. */
@@ -496,13 +504,17 @@ apply_override (Loader *self, Draft *draft, gconstpointer entry, DiagList *diags
     override_section (draft, override, &mark, diags);
 }
 
-/* Names of strategies first: they put fresh options in place. */
+/* Names of strategies first, the outermost before the inner ones: they put fresh options in place. */
 static void
 apply_overrides (Loader *self, Draft *draft, const ScenarioOverride *overrides, guint n)
 {
-  for (guint pass = 0; pass < 2; pass++)
+  guint deepest = 0;
+
+  for (guint i = 0; i < n; i++)
+    deepest = MAX (deepest, strategy_depth (&overrides[i]));
+  for (guint pass = 1; pass <= deepest + 1; pass++)
     for (guint i = 0; i < n; i++)
-      if (override_names_strategy (&overrides[i]) == (pass == 0))
+      if (strategy_depth (&overrides[i]) == (pass <= deepest ? pass : 0))
         apply_once (self, draft, apply_override, &overrides[i]);
 }
 
