@@ -178,9 +178,9 @@ plan_pairwise (CollectivePlan *plan, const LayContext *context, const Members *m
   add_hbm (context->sum, members, plan->kind, n, 1);
   plan->latency =
       launch_latency (cluster, members) + nccl_p2p_latency (nccl_latency (NULL), &graph, peers);
-  plan->channels = nccl_p2p_channels (&graph, cluster_gpu_profile (cluster, members->gpus[0]),
-                                      cluster_intra_profile (cluster, node),
-                                      cluster_nic_profile (cluster, node), peers);
+  plan->channels = nccl_p2p_channels (
+      &graph, cluster_gpu_profile (cluster, members->gpus[0]), cluster_intra_profile (cluster, node),
+      cluster_nic_profile (cluster, node), cluster_nics_of_node (cluster, node), peers);
 }
 
 /*

@@ -23,9 +23,9 @@ const char *collective_kind_name (CollectiveKind kind); /* "all_gather" */
 
 typedef enum
 {
-  ALGORITHM_RING,         /* flat: node after node */
+  ALGORITHM_RING, /* flat: node after node */
   ALGORITHM_HIERARCHICAL, /* inside the node, then one ring per local rank across nodes, then inside the node */
-  ALGORITHM_PAIRWISE,     /* all-to-all, send/receive */
+  ALGORITHM_PAIRWISE, /* all-to-all, send/receive */
   ALGORITHM_N,
 } CollectiveAlgorithm;
 
@@ -36,7 +36,7 @@ typedef struct
 {
   guint32 resource;
   double  payload; /* bytes that cross it */
-  double  service; /* payload over the resource's efficiency; for SM and HBM the algorithm's traffic */
+  double service; /* payload over the resource's efficiency; for SM and HBM the algorithm's traffic */
 } CollectiveLoad;
 
 typedef struct
@@ -44,19 +44,19 @@ typedef struct
   CollectiveKind      kind;
   CollectiveAlgorithm algorithm;
   guint               n_ranks, n_nodes;
-  CollectiveLoad     *loads;   /* one entry a resource, sorted by resource */
+  CollectiveLoad     *loads; /* one entry a resource, sorted by resource */
   guint               n_loads;
-  double              latency; /* s: launch and hops (research: NCCL's ring constants), independent of S */
-  double              channels; /* thread blocks held on every rank while it runs: the SM reservation, and the weight in sharing */
-  double              link_seconds_per_byte; /* max over links of service / capacity: the stand-alone time a byte */
+  double latency; /* s: launch and hops (research: NCCL's ring constants), independent of S */
+  double channels; /* thread blocks held on every rank while it runs: the SM reservation, and the weight in sharing */
+  double link_seconds_per_byte; /* max over links of service / capacity: the stand-alone time a byte */
 } CollectivePlan;
 
 /*
  * Plans KIND over RANKS (GPU indices in group order; at least one; no duplicates). One rank costs nothing: no loads, no latency.
  * ALGORITHM_N picks the default: pairwise for all-to-all and send/receive, otherwise flat ring. Never fails.
  */
-CollectivePlan *collective_plan_new (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks, guint n_ranks,
-                                     CollectiveAlgorithm algorithm);
+CollectivePlan *collective_plan_new (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks,
+                                     guint n_ranks, CollectiveAlgorithm algorithm);
 void            collective_plan_free (CollectivePlan *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (CollectivePlan, collective_plan_free)
 

@@ -43,7 +43,10 @@ compare_ids (const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
-/* Brings the touched resources into order: by sorting when they are few, by a pass over all otherwise. */
+/*
+ * Brings the touched resources into order: by sorting when they are few, by a pass over all
+ * otherwise.
+ */
 static void
 sort_touched (LoadSum *self)
 {

@@ -77,33 +77,52 @@ count_hops (const Cluster *cluster, guint gpu, guint peer, guint card)
   return hops;
 }
 
+/*
+ * Gives CARD, which is nobody's nearest, to the nearest GPU; of several to the one with the fewest
+ * cards.
+ */
 static void
-assign_card (Proximity *self, const guint *nearest, guint card)
+assign_card (Proximity *self, guint card, guint *n_serving)
 {
-  guint    best = 0;
-  gboolean wanted = FALSE;
+  guint best = 0;
+
+  for (guint gpu = 1; gpu < self->n_gpus; gpu++)
+    {
+      gint nearer =
+          self->distance[gpu * self->n_cards + card] - self->distance[best * self->n_cards + card];
+
+      if (nearer < 0 || (nearer == 0 && n_serving[gpu] < n_serving[best]))
+        best = gpu;
+    }
+  self->serves[best * self->n_cards + card] = TRUE;
+  n_serving[best]++;
+}
+
+static void
+assign_cards (Proximity *self, const Cluster *cluster, guint first)
+{
+  g_autofree guint    *n_serving = g_new0 (guint, self->n_gpus);
+  g_autofree gboolean *wanted = g_new0 (gboolean, self->n_cards);
 
   for (guint gpu = 0; gpu < self->n_gpus; gpu++)
     {
-      gboolean serves = nearest[gpu] == card;
+      guint card = cluster_nearest_card (cluster, first + gpu);
 
-      self->serves[gpu * self->n_cards + card] = serves;
-      wanted |= serves;
-      if (self->distance[gpu * self->n_cards + card] < self->distance[best * self->n_cards + card])
-        best = gpu;
+      self->serves[gpu * self->n_cards + card] = TRUE;
+      wanted[card] = TRUE;
+      n_serving[gpu] = 1;
     }
-  if (!wanted)
-    self->serves[best * self->n_cards + card] = TRUE;
+  for (guint card = 0; card < self->n_cards; card++)
+    if (!wanted[card])
+      assign_card (self, card, n_serving);
 }
 
 Proximity *
 proximity_new (const Cluster *cluster, guint node)
 {
-  guint n_cards = cluster_nics_of_node (cluster, node), n_nodes = cluster_n_nodes (cluster);
-  guint first = cluster_first_gpu (cluster, node);
-  guint peer;
-  g_autofree guint *nearest = NULL;
-  Proximity        *self;
+  guint      n_cards = cluster_nics_of_node (cluster, node), n_nodes = cluster_n_nodes (cluster);
+  guint      first = cluster_first_gpu (cluster, node), peer;
+  Proximity *self;
 
   if (n_cards == 0 || n_nodes < 2)
     return NULL;
@@ -113,15 +132,10 @@ proximity_new (const Cluster *cluster, guint node)
   self->n_cards = n_cards;
   self->distance = g_new0 (guint8, self->n_gpus * n_cards);
   self->serves = g_new0 (gboolean, self->n_gpus * n_cards);
-  nearest = g_new (guint, self->n_gpus);
   for (guint gpu = 0; gpu < self->n_gpus; gpu++)
-    {
-      nearest[gpu] = cluster_nearest_card (cluster, first + gpu);
-      for (guint card = 0; card < n_cards; card++)
-        self->distance[gpu * n_cards + card] = (guint8) count_hops (cluster, first + gpu, peer, card);
-    }
-  for (guint card = 0; card < n_cards; card++)
-    assign_card (self, nearest, card);
+    for (guint card = 0; card < n_cards; card++)
+      self->distance[gpu * n_cards + card] = (guint8) count_hops (cluster, first + gpu, peer, card);
+  assign_cards (self, cluster, first);
   return self;
 }
 

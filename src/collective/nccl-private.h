@@ -51,9 +51,12 @@ double nccl_p2p_latency (const NcclLatency *table, const NcclGraph *graph, guint
 guint nccl_ring_channels (const NcclGraph *graph, const GpuProfile *gpu, const LinkProfile *intra,
                           const LinkProfile *nic);
 
-/* Thread blocks of PEERS transfers side by side. */
+/*
+ * Thread blocks of PEERS transfers side by side: each has as many as its links need, all together
+ * the ring's number, rounded up to a power of two. N_CARDS: of a node.
+ */
 guint nccl_p2p_channels (const NcclGraph *graph, const GpuProfile *gpu, const LinkProfile *intra,
-                         const LinkProfile *nic, guint peers);
+                         const LinkProfile *nic, guint n_cards, guint peers);
 
 /*
  * HBM bytes that each rank moves per byte of (n-1)/n S (send/receive: of S), under Simple without

@@ -1,5 +1,7 @@
 #include "collective/nccl-private.h"
 
+#include <math.h>
+
 #define US 1e-6
 
 /*
@@ -39,14 +41,16 @@ static const NcclArchitecture architecture_table[] = {
 
 static const NcclArchitecture architecture_other = { "", 80, 24, 12 };
 
-#define PAIR_CHANNELS         8  /* two GPUs on a bridge of 4 links (nccl-tests issue 331) */
-#define MAX_P2P_ONE_NODE      32 /* logs of 8 x H100 */
-#define MAX_P2P_SEVERAL_NODES 16
-#define PCIE_P2P_CHANNELS     2
-#define P2P_NET_RATE          14e9 /* B/s of network that one point-to-point channel is meant for */
-#define SPLIT_RATE            25e9 /* rings at this rate and above run as two of half the rate ... */
-#define SPLIT_RATE_MANY       50e9 /* ... from this rate where newer GPUs have more than 4 of them */
-#define GRAPH_RATE            0.96 /* the search's list holds 24 for a link of 25 GB/s and 48 for one of 50 */
+#define PAIR_CHANNELS     8 /* two GPUs on a bridge of 4 links (nccl-tests issue 331) */
+#define PCIE_P2P_CHANNELS 2
+#define P2P_NET_RATE      14e9 /* B/s of network that one point-to-point channel is meant for */
+#define SPLIT_RATE        25e9 /* rings at this rate and above run as two of half the rate ... */
+#define SPLIT_RATE_MANY   50e9 /* ... from this rate where newer GPUs have more than 4 of them */
+/*
+ * The search knows a network link of 25 GB/s as one of 24, and a PCIe link of 31.5 GB/s likewise.
+ */
+#define NET_GRAPH_RATE  0.96
+#define PCIE_GRAPH_RATE (24 / 31.5)
 
 /*
  * [memory, estimate]: write what arrives and read it to forward; a reduction reads the local part
@@ -139,9 +143,8 @@ nccl_p2p_latency (const NcclLatency *table, const NcclGraph *graph, guint peers)
  * runs twice.
  */
 static guint
-packed_channels (const NcclArchitecture *architecture, guint rings, double bandwidth)
+packed_channels (const NcclArchitecture *architecture, guint rings, double rate)
 {
-  double rate = GRAPH_RATE * bandwidth;
   double split = architecture->capability > 80 && rings > 4 ? SPLIT_RATE_MANY : SPLIT_RATE;
 
   return 2 * rings * (rate >= split ? 2 : 1);
@@ -155,33 +158,43 @@ nccl_ring_channels (const NcclGraph *graph, const GpuProfile *gpu, const LinkPro
 
   if (graph->n_nodes > 1)
     {
-      guint channels = packed_channels (architecture, MAX (graph->n_cards, 1),
-                                        nic != NULL ? nic->bandwidth.value : 0);
+      double rate = nic != NULL ? NET_GRAPH_RATE * nic->bandwidth.value : 0;
 
-      return MIN (channels, MAX (architecture->ring, 16));
+      return MIN (packed_channels (architecture, MAX (graph->n_cards, 1), rate),
+                  MAX (architecture->ring, 16));
     }
   if (!graph->nvlink_only)
-    return packed_channels (architecture, 1, gpu->host_link.value);
+    return packed_channels (architecture, 1, PCIE_GRAPH_RATE * gpu->host_link.value);
   return intra->kind == LINK_PAIRS ? PAIR_CHANNELS : architecture->ring;
 }
 
-guint
-nccl_p2p_channels (const NcclGraph *graph, const GpuProfile *gpu, const LinkProfile *intra,
-                   const LinkProfile *nic, guint peers)
+/* Thread blocks that one transfer is spread over. */
+static guint
+channels_per_peer (const NcclGraph *graph, const GpuProfile *gpu, const LinkProfile *intra,
+                   const LinkProfile *nic)
 {
-  guint each;
-
   if (graph->n_nodes > 1)
     {
       double rate = nic != NULL ? nic->bandwidth.value * graph->n_cards : 0;
 
-      each = MAX ((guint) ((rate + P2P_NET_RATE - 1) / P2P_NET_RATE), 1);
-      return MIN ((guint64) MAX (each, graph->n_cards) * peers, MAX_P2P_SEVERAL_NODES);
+      return MAX (MAX ((guint) ceil (rate / P2P_NET_RATE), graph->n_cards), 1);
     }
   if (!graph->nvlink_only)
     return PCIE_P2P_CHANNELS;
-  each = intra->kind == LINK_PAIRS ? PAIR_CHANNELS : 2 * architecture_find (gpu)->links;
-  return MIN ((guint64) each * peers, MAX_P2P_ONE_NODE);
+  return intra->kind == LINK_PAIRS ? PAIR_CHANNELS : 2 * architecture_find (gpu)->links;
+}
+
+guint
+nccl_p2p_channels (const NcclGraph *graph, const GpuProfile *gpu, const LinkProfile *intra,
+                   const LinkProfile *nic, guint n_cards, guint peers)
+{
+  NcclGraph ring = *graph;
+  guint     cap = 1;
+
+  ring.n_cards = n_cards;
+  while (cap < nccl_ring_channels (&ring, gpu, intra, nic))
+    cap *= 2;
+  return MIN ((guint64) channels_per_peer (graph, gpu, intra, nic) * peers, cap);
 }
 
 double

@@ -52,15 +52,35 @@ ring_mesh_cycle (guint n, guint j, guint *order)
   order[m] = m;
 }
 
+/* Appends what PART crosses on NODE (G_MAXUINT32: between leaves). */
+static void
+append_part (const Cluster *cluster, Route *route, const Route *part, guint32 node)
+{
+  for (guint i = 0; i < part->n; i++)
+    if (cluster_resource (cluster, part->resources[i])->node == node)
+      {
+        g_assert (route->n < ROUTE_MAX);
+        route->resources[route->n++] = part->resources[i];
+      }
+}
+
 void
 ring_route (const Cluster *cluster, guint32 from, guint32 to, gint a, gint b, Route *route)
 {
-  gint card = a;
+  Route between, out, in;
 
-  if (a != b && cluster_nearest_card (cluster, from) == (guint) a
-      && cluster_nearest_card (cluster, to) == (guint) b)
-    card = -1;
-  cluster_route_gpus (cluster, from, to, card, route);
+  if (a == b)
+    {
+      cluster_route_gpus (cluster, from, to, a, route);
+      return;
+    }
+  cluster_route_gpus (cluster, from, to, -1, &between);
+  cluster_route_gpus (cluster, from, to, a, &out);
+  cluster_route_gpus (cluster, from, to, b, &in);
+  *route = (Route){ .class_ = between.class_, .latency = between.latency };
+  append_part (cluster, route, &out, cluster_node_of_gpu (cluster, from));
+  append_part (cluster, route, &between, G_MAXUINT32);
+  append_part (cluster, route, &in, cluster_node_of_gpu (cluster, to));
 }
 
 void
@@ -275,7 +295,8 @@ pack_cards (Layout *self)
   for (guint slot = 0; slot < self->members->n_nodes; slot++)
     used = MAX (used, self->n_used[slot]);
   for (guint slot = 0; slot < self->members->n_nodes; slot++)
-    memmove (self->used + slot * used, self->used + slot * most, used * sizeof (guint));
+    memmove (self->used + (gsize) slot * used, self->used + (gsize) slot * most,
+             used * sizeof (guint));
   self->n_cards = used;
 }
 

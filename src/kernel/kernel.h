@@ -10,14 +10,14 @@
 
 typedef struct
 {
-  double flops, bytes;  /* nominal */
-  double wave_units;    /* thread blocks; 0 = no wave quantization */
-  double wave_seconds;  /* of one thread block on one SM */
-  double sm_seconds;    /* SM-seconds of kernels without waves */
-  double hbm_bytes;     /* service: nominal over efficiency */
-  double latency;       /* s: start-up and tail on the device, times the launches */
-  double alone;         /* s: stand-alone duration with all SMs, latency included */
-  guint  launches;      /* for the host's issue cost */
+  double flops, bytes; /* nominal */
+  double wave_units;   /* thread blocks; 0 = no wave quantization */
+  double wave_seconds; /* of one thread block on one SM */
+  double sm_seconds;   /* SM-seconds of kernels without waves */
+  double hbm_bytes;    /* service: nominal over efficiency */
+  double latency;      /* s: start-up and tail on the device, times the launches */
+  double alone;        /* s: stand-alone duration with all SMs, latency included */
+  guint  launches;     /* for the host's issue cost */
 } KernelCost;
 
 /* Never fails. SPEED scales the GPU's SMs and HBM (cluster_gpu_speed). */

@@ -53,13 +53,16 @@ START_TEST (test_convention)
   assert_near (
       plan_sum (flat, cluster, RESOURCE_NIC_TX, 0) / plan_sum (levels, cluster, RESOURCE_NIC_TX, 0),
       trap->ratio);
-  ck_assert_uint_eq (plan_range (flat, cluster, RESOURCE_NIC_TX, &low, &high), 8 * trap->nodes);
+  ck_assert_uint_eq (plan_range (flat, cluster, RESOURCE_NIC_TX, &low, &high),
+                     8 * (guint64) trap->nodes);
   assert_near (low, trap->flat / 8);
   assert_near (high, trap->flat / 8);
   /* each GPU feeds one card's worth: two cards behind one GPU's PCIe link would halve the rate */
-  ck_assert_uint_eq (plan_range (flat, cluster, RESOURCE_PCIE_UP, &low, &high), 8 * trap->nodes);
+  ck_assert_uint_eq (plan_range (flat, cluster, RESOURCE_PCIE_UP, &low, &high),
+                     8 * (guint64) trap->nodes);
   assert_near (high, trap->flat / 8);
-  ck_assert_uint_eq (plan_range (flat, cluster, RESOURCE_PCIE_DOWN, &low, &high), 8 * trap->nodes);
+  ck_assert_uint_eq (plan_range (flat, cluster, RESOURCE_PCIE_DOWN, &low, &high),
+                     8 * (guint64) trap->nodes);
   assert_near (high, trap->flat / 8);
   /* hierarchical, inside: the 8 GPUs gather all of S from each other */
   plan_range (levels, cluster, RESOURCE_NVLINK_OUT, &low, &high);
@@ -212,13 +215,49 @@ START_TEST (test_cards_share)
       cluster = fixture_cluster (&fixture);
       plan = fixture_plan (cluster, COLLECTIVE_ALL_GATHER, ALGORITHM_N);
       ck_assert_uint_eq (plan_range (plan, cluster, RESOURCE_NIC_TX, &low, &busiest[cards]),
-                         2 * cards);
+                         2 * (guint64) cards);
       assert_near (low, busiest[cards]);
       g_clear_pointer (&cluster, cluster_free);
       fixture_clear (&fixture);
     }
   assert_near (busiest[1], 15.0 / 16);
   assert_near (busiest[2], 15.0 / 32);
+}
+END_TEST
+
+/*
+ * More cards than GPUs: every card works, and every GPU feeds as many as the others, in a ring and
+ * alone.
+ */
+START_TEST (test_many_cards)
+{
+  Fixture                    fixture;
+  g_autoptr (Cluster)        cluster = NULL;
+  g_autoptr (CollectivePlan) plan = NULL;
+  g_autoptr (CollectivePlan) pair = NULL;
+  g_autoptr (CollectivePlan) unlike = NULL;
+  guint32                    ranks[2] = { 2, 10 }, corners[2] = { 7, 8 };
+  double                     low, high;
+
+  fixture_init (&fixture, "p5", 2);
+  cluster = fixture_cluster (&fixture);
+  plan = fixture_plan (cluster, COLLECTIVE_ALL_GATHER, ALGORITHM_N);
+  ck_assert_uint_eq (plan_range (plan, cluster, RESOURCE_NIC_TX, &low, &high), 64);
+  assert_near (low, 15.0 / 16 / 32);
+  assert_near (high, 15.0 / 16 / 32);
+  ck_assert_uint_eq (plan_range (plan, cluster, RESOURCE_PCIE_UP, &low, &high), 16);
+  assert_near (low, 15.0 / 16 / 8);
+  assert_near (high, 15.0 / 16 / 8);
+  pair = collective_plan_new (cluster, COLLECTIVE_SEND_RECV, ranks, 2, ALGORITHM_N);
+  ck_assert_uint_eq (plan_range (pair, cluster, RESOURCE_NIC_TX, &low, &high), 8);
+  assert_near (high, 0.25);
+  /* unlike GPUs: each end uses its own four cards, and nothing crosses a socket */
+  unlike = collective_plan_new (cluster, COLLECTIVE_SEND_RECV, corners, 2, ALGORITHM_N);
+  ck_assert_uint_eq (plan_range (unlike, cluster, RESOURCE_NIC_RX, &low, &high), 8);
+  assert_near (high, 0.25);
+  ck_assert (plan_sum (unlike, cluster, RESOURCE_SOCKET_LINK, G_MAXUINT32) == 0);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
 }
 END_TEST
 
@@ -395,8 +434,9 @@ typedef struct
 } ChannelCase;
 
 static const ChannelCase channel_cases[] = {
-  { "dgx-a100", 1, 24 }, /* 6 rings of 40 GB/s, split and doubled; logs */
-  { "dgx-a100", 2, 16 }, /* 8 rings of 24 GB/s, doubled */
+  { "a40x8-nvlink-pairs", 1, 2 }, /* PCIe: one ring of 24 GB/s, doubled */
+  { "dgx-a100", 1, 24 },          /* 6 rings of 40 GB/s, split and doubled; logs */
+  { "dgx-a100", 2, 16 },          /* 8 rings of 24 GB/s, doubled */
   { "dgx-h100", 1, 24 },
   { "dgx-h100", 2, 16 },          /* 8 rings of 48 GB/s, not split, doubled; logs */
   { "a40x8-nvlink-pairs", 4, 2 }, /* one ring of 12 GB/s, doubled */
@@ -752,6 +792,7 @@ collective_suite (void)
   tcase_add_test (bytes, test_leaf_crossings);
   tcase_add_test (bytes, test_rails);
   tcase_add_test (bytes, test_cards_share);
+  tcase_add_test (bytes, test_many_cards);
   tcase_add_test (bytes, test_replica_group);
   tcase_add_test (bytes, test_mesh_is_even);
   tcase_add_loop_test (bytes, test_mesh_cycles, 2, 17);

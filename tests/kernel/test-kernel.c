@@ -80,7 +80,8 @@ END_TEST
 START_TEST (test_matmul_waves)
 {
   GpuProfile gpu = test_gpu ();
-  KernelDesc one = matmul (128 * 108, 256, 4096, 1), more = matmul (128 * 109, 256, 4096, 1);
+  KernelDesc one = matmul (UINT64_C (128) * 108, 256, 4096, 1),
+             more = matmul (UINT64_C (128) * 109, 256, 4096, 1);
   KernelCost cost_one, cost_more;
   double     tile = 268435456.0 / (312e12 * 0.75 / 108);
 
@@ -130,7 +131,8 @@ END_TEST
 START_TEST (test_matmul_lying)
 {
   GpuProfile gpu = test_gpu ();
-  KernelDesc upright = matmul (256 * 40, 128, 512, 1), lying = matmul (128, 256 * 40, 512, 1);
+  KernelDesc upright = matmul (UINT64_C (256) * 40, 128, 512, 1),
+             lying = matmul (128, UINT64_C (256) * 40, 512, 1);
   KernelCost a, b;
 
   kernel_cost (&gpu, &upright, &a);
