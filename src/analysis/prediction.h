@@ -93,6 +93,13 @@ Prediction *prediction_from_replay (const Replay *replay);
 /* Replays SCENARIO and reads it off. NULL after diagnostics or with ERROR set. Thread-safe: shares nothing. */
 Prediction *predict (const Scenario *scenario, const PredictOptions *options, DiagList *diags, GError **error);
 
+/*
+ * The same, and hands out the replay (for a trace) and the profiles that it points into; both NULL: neither. The caller frees the
+ * replay, then the profiles. They are set only when a prediction is returned.
+ */
+Prediction *predict_with_replay (const Scenario *scenario, const PredictOptions *options, Replay **replay, ProfileSet **profiles,
+                                 DiagList *diags, GError **error);
+
 /* ---- critical path ----------------------------------------------------------------------------------------------- */
 
 /* A stretch of the last period on the critical path, from its end to its start without gaps. */

@@ -11,6 +11,8 @@ typedef struct
   const GPtrArray      *scenarios;
   const PredictOptions *options;
   Prediction          **predictions;
+  Replay              **replays; /* NULL unless a trace wants them */
+  ProfileSet          **profiles;
   DiagList            **diags;
   GError              **errors;
   pthread_mutex_t       lock;
@@ -39,8 +41,10 @@ work (void *data)
       pthread_mutex_unlock (&jobs->lock);
       if (i == jobs->scenarios->len)
         return NULL;
-      jobs->predictions[i]
-        = predict (g_ptr_array_index (jobs->scenarios, i), jobs->options, jobs->diags[i], &jobs->errors[i]);
+      jobs->predictions[i] = predict_with_replay (g_ptr_array_index (jobs->scenarios, i), jobs->options,
+                                                  jobs->replays != NULL ? &jobs->replays[i] : NULL,
+                                                  jobs->replays != NULL ? &jobs->profiles[i] : NULL, jobs->diags[i],
+                                                  &jobs->errors[i]);
       pthread_mutex_lock (&jobs->lock);
       jobs->done++;
       show_progress (jobs);
@@ -86,8 +90,12 @@ compare_all (Common *common, const GPtrArray *scenarios, GPtrArray *predictions)
   g_autofree Prediction **slots = g_new0 (Prediction *, scenarios->len);
   g_autofree DiagList   **diags = g_new0 (DiagList *, scenarios->len);
   g_autofree GError     **errors = g_new0 (GError *, scenarios->len);
+  g_autofree Replay     **replays = g_new0 (Replay *, scenarios->len);
+  g_autofree ProfileSet **profiles = g_new0 (ProfileSet *, scenarios->len);
   Jobs                    jobs = { .scenarios = scenarios, .options = &options, .predictions = slots, .diags = diags, .errors = errors,
+                                   .replays = common->trace != NULL ? replays : NULL, .profiles = profiles,
                                    .progress = common_stderr_is_terminal () };
+  g_autoptr (GError)      error = NULL;
   ExitStatus              status;
 
   for (guint i = 0; i < scenarios->len; i++)
@@ -95,9 +103,14 @@ compare_all (Common *common, const GPtrArray *scenarios, GPtrArray *predictions)
   run_jobs (&jobs, MIN (scenarios->len, common_n_jobs (common)));
   status = report_failures (&jobs);
   for (guint i = 0; i < scenarios->len; i++)
+    if (slots[i] != NULL)
+      g_ptr_array_add (predictions, slots[i]);
+  if (status == EXIT_DONE && !common_write_files (common, predictions, (const Replay *const *) replays, &error))
+    status = common_report_error (error);
+  for (guint i = 0; i < scenarios->len; i++)
     {
-      if (slots[i] != NULL)
-        g_ptr_array_add (predictions, slots[i]);
+      g_clear_pointer (&replays[i], replay_free);
+      g_clear_pointer (&profiles[i], profile_set_free);
       diag_list_free (diags[i]);
       g_clear_error (&errors[i]);
     }

@@ -17,14 +17,24 @@ simulate (Common *common, const GPtrArray *scenarios)
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (GError)    error = NULL;
   PredictOptions        options = common_predict_options (common);
-  Prediction           *prediction = predict (g_ptr_array_index (scenarios, 0), &options, diags, &error);
-  ExitStatus            status;
+  g_autoptr (ProfileSet) profiles = NULL;
+  g_autoptr (Replay)     replay = NULL;
+  Prediction            *prediction;
+  ExitStatus             status;
 
+  prediction = common->trace != NULL
+                 ? predict_with_replay (g_ptr_array_index (scenarios, 0), &options, &replay, &profiles, diags, &error)
+                 : predict (g_ptr_array_index (scenarios, 0), &options, diags, &error);
   if (common_report_diags (diags) != EXIT_DONE)
-    return EXIT_USAGE;
+    {
+      prediction_free (prediction);
+      return EXIT_USAGE;
+    }
   if (prediction == NULL)
     return common_report_error (error);
   g_ptr_array_add (predictions, prediction);
+  if (!common_write_files (common, predictions, (const Replay *const *) &replay, &error))
+    return common_report_error (error);
   status = common_print_report (common, predictions, text_of_first);
   return status != EXIT_DONE ? status : prediction->fits ? EXIT_DONE : EXIT_NO;
 }

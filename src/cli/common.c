@@ -6,6 +6,7 @@
 
 #include "base/suggest.h"
 #include "report/report.h"
+#include "report/trace.h"
 
 /* Sections whose keys become options, and the short names of the common ones. */
 static const char *const sections[] = { "training", "mesh", "cluster", "model" };
@@ -379,4 +380,10 @@ common_print_report (const Common *self, const GPtrArray *predictions,
       break;
     }
   return print_out (out);
+}
+
+gboolean
+common_write_files (const Common *self, const GPtrArray *predictions, const Replay *const *replays, GError **error)
+{
+  return self->trace == NULL || report_trace_write (replays, predictions->len, self->trace, error);
 }

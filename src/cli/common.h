@@ -74,6 +74,12 @@ ExitStatus common_print_scenarios (const GPtrArray *scenarios);
 ExitStatus common_print_report (const Common *self, const GPtrArray *predictions,
                                 void (*text) (const GPtrArray *predictions, GString *out));
 
+/*
+ * Writes what --trace and --plot ask for. REPLAYS: one a prediction, needed for --trace only. FALSE with ERROR set; then no partial
+ * file is left over.
+ */
+gboolean common_write_files (const Common *self, const GPtrArray *predictions, const Replay *const *replays, GError **error);
+
 /* One file a command. */
 typedef int (*CommandMain) (int argc, char **argv);
 int cmd_simulate (int argc, char **argv);

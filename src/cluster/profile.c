@@ -14,6 +14,7 @@ static const char *const confidence_names[] = { "datasheet", "measured", "estima
 struct _ProfileSet
 {
   char       *dir;
+  ProfileEnd  end;
   GHashTable *loaded; /* "gpu/a40-48" -> LoadedProfile; looked up only */
 };
 
@@ -279,12 +280,49 @@ read_profile (const ProfileKind *kind, const char *id, const ConfigNode *root, D
   return loaded;
 }
 
+/* Which way is better: 1 more, -1 less, 0 neither (counts and sizes do not grade hardware). */
+static int
+figure_sense (const FigureSpec *spec)
+{
+  switch (spec->kind)
+    {
+    case QUANTITY_BANDWIDTH:
+    case QUANTITY_COMPUTE:
+    case QUANTITY_RATIO:
+    case QUANTITY_FREQUENCY:
+      return 1;
+    case QUANTITY_TIME:
+      return -1;
+    default:
+      return 0;
+    }
+}
+
+static void
+move_figures (LoadedProfile *self, ProfileEnd end)
+{
+  for (const FigureSpec *spec = self->kind->figures; spec->key != NULL; spec++)
+    {
+      Figure *figure = figure_of (self->profile, spec);
+      int     side = figure_sense (spec) * (int) end;
+      if (side != 0)
+        figure->value = side > 0 ? figure->high : figure->low;
+    }
+}
+
 /* ---- the set ---------------------------------------------------------------------------------------------------- */
 
 ProfileSet *
 profile_set_new (const char *dir)
 {
+  return profile_set_new_at (dir, PROFILE_AS_GIVEN);
+}
+
+ProfileSet *
+profile_set_new_at (const char *dir, ProfileEnd end)
+{
   ProfileSet *self = g_new (ProfileSet, 1);
+  self->end = end;
   self->dir = dir != NULL ? g_strdup (dir) : layout_data_file ("hwprofiles");
   self->loaded = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, loaded_profile_free);
   return self;
@@ -382,7 +420,10 @@ load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const S
     return NULL;
   LoadedProfile *loaded = read_profile (kind, id, config_doc_root (doc), diags);
   if (diag_list_n_errors (diags) == errors)
-    return loaded;
+    {
+      move_figures (loaded, self->end);
+      return loaded;
+    }
   loaded_profile_free (loaded);
   return NULL;
 }

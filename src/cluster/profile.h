@@ -98,6 +98,19 @@ typedef struct _ProfileSet ProfileSet;
 
 /* Loads profiles on demand from DIR (NULL: the shipped hwprofiles/). Not shared between threads. */
 ProfileSet *profile_set_new (const char *dir);
+
+/*
+ * The same with every rate and efficiency, and every time, at one end of its range: pessimistic takes low rates and long
+ * times, optimistic the contrary. Figures without a range, sizes and counts keep their values.
+ */
+typedef enum
+{
+  PROFILE_PESSIMISTIC = -1,
+  PROFILE_AS_GIVEN = 0,
+  PROFILE_OPTIMISTIC = 1,
+} ProfileEnd;
+
+ProfileSet *profile_set_new_at (const char *dir, ProfileEnd end);
 void        profile_set_free (ProfileSet *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ProfileSet, profile_set_free)
 

@@ -1,0 +1,103 @@
+/* From a scenario to a prediction: the replay, the confidence of its inputs, and the interval that their ranges imply. */
+#include "analysis/prediction.h"
+
+static void
+count_figures (Prediction *self, ProfileSet *profiles, const char *kind, const char *id, GString *names)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GArray)   figures = profile_set_figures (profiles, kind, id, diags);
+
+  if (figures == NULL)
+    return;
+  g_string_append_printf (names, "%s%s %s", names->len > 0 ? ", " : "", kind, id);
+  for (guint i = 0; i < figures->len; i++)
+    {
+      const Figure *figure = g_array_index (figures, FigureView, i).figure;
+
+      if (figure->source == NULL)
+        continue;
+      self->n_measured += figure->confidence == CONFIDENCE_MEASURED;
+      self->n_datasheet += figure->confidence == CONFIDENCE_DATASHEET;
+      self->n_estimate += figure->confidence == CONFIDENCE_ESTIMATE;
+    }
+}
+
+/* Each distinct profile of the cluster once, in the order of nodes. */
+static void
+fill_confidence (Prediction *self, ProfileSet *profiles, const Cluster *cluster)
+{
+  g_autoptr (GString)   names = g_string_new (NULL);
+  g_autoptr (GPtrArray) seen = g_ptr_array_new ();
+
+  for (guint node = 0; node < cluster_n_nodes (cluster); node++)
+    {
+      const NodeProfile *profile = cluster_node_profile (cluster, node);
+      const LinkProfile *nic = cluster_nic_profile (cluster, node);
+      const struct
+      {
+        const char *kind, *id;
+      } uses[] = {
+        { "gpu", cluster_gpu_profile (cluster, cluster_first_gpu (cluster, node))->id },
+        { "link", cluster_intra_profile (cluster, node)->id },
+        { "link", nic != NULL ? nic->id : NULL },
+        { "node", profile->id },
+      };
+
+      for (guint i = 0; i < G_N_ELEMENTS (uses); i++)
+        if (uses[i].id != NULL && !g_ptr_array_find (seen, (gpointer) g_intern_string (uses[i].id), NULL))
+          {
+            g_ptr_array_add (seen, (gpointer) g_intern_string (uses[i].id));
+            count_figures (self, profiles, uses[i].kind, uses[i].id, names);
+          }
+    }
+  self->profiles = g_strdup (names->str);
+}
+
+/* ---- the interval ------------------------------------------------------------------------------------------------ */
+
+/* Step time with every figure at END of its range. */
+static gboolean
+step_time_at (const Scenario *scenario, const PredictOptions *options, ProfileEnd end, double *seconds, DiagList *diags,
+              GError **error)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new_at (options->profile_dir, end);
+  ReplayOptions          replay_options = options->replay;
+  g_autoptr (Replay)     replay = NULL;
+
+  replay_options.keep_pools = FALSE;
+  replay = replay_run (scenario, profiles, &replay_options, diags, error);
+  if (replay == NULL)
+    return FALSE;
+  *seconds = replay_step_time (replay);
+  return TRUE;
+}
+
+Prediction *
+predict_with_replay (const Scenario *scenario, const PredictOptions *options, Replay **replay, ProfileSet **profiles,
+                     DiagList *diags, GError **error)
+{
+  g_autoptr (ProfileSet) own_profiles = profile_set_new (options->profile_dir);
+  g_autoptr (Replay)     own_replay = replay_run (scenario, own_profiles, &options->replay, diags, error);
+  g_autoptr (Prediction) self = NULL;
+
+  if (own_replay == NULL)
+    return NULL;
+  self = prediction_from_replay (own_replay);
+  fill_confidence (self, own_profiles, replay_cluster (own_replay));
+  if (options->interval
+      && !(step_time_at (scenario, options, PROFILE_OPTIMISTIC, &self->step_time_low_s, diags, error)
+           && step_time_at (scenario, options, PROFILE_PESSIMISTIC, &self->step_time_high_s, diags, error)))
+    return NULL;
+  if (replay != NULL)
+    {
+      *replay = g_steal_pointer (&own_replay);
+      *profiles = g_steal_pointer (&own_profiles);
+    }
+  return g_steal_pointer (&self);
+}
+
+Prediction *
+predict (const Scenario *scenario, const PredictOptions *options, DiagList *diags, GError **error)
+{
+  return predict_with_replay (scenario, options, NULL, NULL, diags, error);
+}
