@@ -1,6 +1,7 @@
 /*
- * From the words of a scenario to groups of nodes. Three ways to say it: a name ("4 x dgx-a100", a node profile, a profile of
- * hwprofiles/cluster), a node profile with overrides, or parts on the node profile `generic`.
+ * From the words of a scenario to groups of nodes. Three ways to say it: a name ("4 x dgx-a100",
+ * a node profile, a profile of hwprofiles/cluster), a node profile with overrides, or parts on
+ * the node profile `generic`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,9 @@
 #include "base/suggest.h"
 #include "cluster/cluster-private.h"
 
-#define GENERIC_NODE "generic"
+#define GENERIC_NODE   "generic"
 #define OPTION(member) G_STRUCT_OFFSET (ClusterOptions, member)
-#define GROUP(member) G_STRUCT_OFFSET (GroupRequest, member)
+#define GROUP(member)  G_STRUCT_OFFSET (GroupRequest, member)
 
 static const char *const fabrics[] = { "leaf-spine", "rails", NULL };
 static const char *const routings[] = { "spray", NULL };
@@ -130,7 +131,7 @@ typedef struct
   DiagList         *diags;
 } Reader;
 
-/* ---- one group of nodes ----------------------------------------------------------------------------------------- */
+/* ---- one group of nodes ---------------------------------------------------------------------- */
 
 static void
 set_count (NodeGroup *group, Figure *figure, double value)
@@ -140,7 +141,10 @@ set_count (NodeGroup *group, Figure *figure, double value)
   figure->source = group->override_source;
 }
 
-/* The effective id: what the request names, else the node's own; a diagnostic when there is neither. */
+/*
+ * The effective id: what the request names, else the node's own; a diagnostic when there is
+ * neither.
+ */
 static char *
 pick_id (Reader *reader, const char *asked, const char *own, const char *key)
 {
@@ -156,8 +160,8 @@ check_shape (Reader *reader, const NodeGroup *group, const char *node, gboolean 
   gint64 own = (gint64) group->profile.gpus.value;
   if (group->gpus > own && !generic)
     diag_error (reader->diags, reader->mark, "give the parts without 'node' to make up a node",
-                "gpus_per_node %u is more than the %" G_GINT64_FORMAT " GPUs of node '%s'", group->gpus, own,
-                node);
+                "gpus_per_node %u is more than the %" G_GINT64_FORMAT " GPUs of node '%s'",
+                group->gpus, own, node);
   else if (group->intra->kind == LINK_NONE && group->gpus > 1)
     diag_error (reader->diags, reader->mark, "name the link between them, such as 'pcie4'",
                 "intra 'none' joins no GPUs, but a node has %u", group->gpus);
@@ -181,8 +185,8 @@ set_cards (Reader *reader, NodeGroup *group, const GroupRequest *request)
     diag_error (reader->diags, reader->mark, "name the card with 'nic'", "%u cards of no kind",
                 (guint) request->nics);
   else if (request->nic != NULL && !none && nics == 0)
-    diag_error (reader->diags, reader->mark, "give their number with 'nics'", "nic '%s' without any cards",
-                id);
+    diag_error (reader->diags, reader->mark, "give their number with 'nics'",
+                "nic '%s' without any cards", id);
   else
     {
       group->nics = none ? 0 : (guint) nics;
@@ -210,7 +214,7 @@ load_parts (Reader *reader, NodeGroup *group, const GroupRequest *request)
     group->nic = profile_set_link (reader->profiles, group->nic_id, reader->mark, reader->diags);
   group->profile.gpu = group->gpu_id;
   group->profile.intra = group->intra_id;
-  return diag_list_n_errors (reader->diags) == errors;
+  return diag_list_n_errors (reader->diags) == errors && group->gpu != NULL && group->intra != NULL;
 }
 
 static gboolean
@@ -223,13 +227,15 @@ fill_group (Reader *reader, NodeGroup *group, const GroupRequest *request)
     return FALSE;
   if (generic && request->gpus_per_node == 0)
     {
-      diag_error (reader->diags, reader->mark, "give 'gpus_per_node', or name a node profile with 'node'",
+      diag_error (reader->diags, reader->mark,
+                  "give 'gpus_per_node', or name a node profile with 'node'",
                   "the cluster has no 'gpus_per_node'");
       return FALSE;
     }
   group->profile = *profile;
   group->override_source = g_strdup ("the scenario");
-  group->gpus = request->gpus_per_node > 0 ? (guint) request->gpus_per_node : (guint) profile->gpus.value;
+  group->gpus =
+      request->gpus_per_node > 0 ? (guint) request->gpus_per_node : (guint) profile->gpus.value;
   if (!load_parts (reader, group, request) || !check_shape (reader, group, node, generic))
     return FALSE;
   group->slots = generic ? group->gpus : (guint) profile->gpus.value;
@@ -270,13 +276,13 @@ add_group (Reader *reader, const GroupRequest *request)
           cluster->n_gpus = (guint) gpus;
           return;
         }
-      diag_error (reader->diags, reader->mark, NULL, "the cluster has %" G_GUINT64_FORMAT " GPUs, at most %u",
-                  gpus, CLUSTER_MAX_GPUS);
+      diag_error (reader->diags, reader->mark, NULL,
+                  "the cluster has %" G_GUINT64_FORMAT " GPUs, at most %u", gpus, CLUSTER_MAX_GPUS);
     }
   node_group_clear (&group);
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Splits "4 x dgx-a100" ("4xdgx-a100"); FALSE when TEXT has no such form. */
 static gboolean
@@ -293,23 +299,25 @@ split_shorthand (const char *text, gint64 *nodes, const char **node)
   end++;
   while (*end == ' ')
     end++;
+  if (*end == '\0')
+    return FALSE;
   *nodes = n;
   *node = end;
-  return *end != '\0';
+  return TRUE;
 }
 
 static gboolean
 check_alone (Reader *reader, const ClusterOptions *options)
 {
-  const char *extra = options->node != NULL            ? "node"
-                      : options->nodes > 0             ? "nodes"
-                      : options->gpus_per_node > 0     ? "gpus_per_node"
-                      : options->gpu != NULL           ? "gpu"
-                      : options->intra != NULL         ? "intra"
-                      : options->nics >= 0             ? "nics"
-                      : options->nic != NULL           ? "nic"
-                      : options->dram_bytes > 0        ? "dram_bytes"
-                                                       : NULL;
+  const char *extra = options->node != NULL        ? "node"
+                      : options->nodes > 0         ? "nodes"
+                      : options->gpus_per_node > 0 ? "gpus_per_node"
+                      : options->gpu != NULL       ? "gpu"
+                      : options->intra != NULL     ? "intra"
+                      : options->nics >= 0         ? "nics"
+                      : options->nic != NULL       ? "nic"
+                      : options->dram_bytes > 0    ? "dram_bytes"
+                                                   : NULL;
   if (extra != NULL)
     diag_error (reader->diags, reader->mark, "a cluster profile says what its nodes are",
                 "'%s' cannot be combined with the cluster profile '%s'", extra, options->name);
@@ -321,10 +329,10 @@ static void
 read_fabric (Reader *reader, const ConfigNode *root, ClusterOptions *fabric)
 {
   static const char *const ignored[] = { "title", "groups", NULL };
-  static const char *const own[]
-      = { "fabric", "routing", "leaf_nodes", "oversubscription", "slow_gpus", NULL };
-  ClusterOptions defaults = { 0 };
-  ClusterOptions profile = { 0 };
+  static const char *const own[] = { "fabric",           "routing",   "leaf_nodes",
+                                     "oversubscription", "slow_gpus", NULL };
+  ClusterOptions           defaults = { 0 };
+  ClusterOptions           profile = { 0 };
   option_table_defaults (cluster_options, &defaults);
   option_table_defaults (cluster_options, &profile);
   option_load_map (cluster_options, &profile, root, ignored, reader->diags);
@@ -377,7 +385,8 @@ resolve_cluster (const char *name, gpointer user)
 static void
 read_profile (Reader *reader, const char *file, ClusterOptions *options)
 {
-  g_autoptr (ConfigDoc) doc = config_load_extended (file, resolve_cluster, reader->profiles, reader->diags);
+  g_autoptr (ConfigDoc) doc =
+      config_load_extended (file, resolve_cluster, reader->profiles, reader->diags);
   if (doc == NULL || !config_node_expect (config_doc_root (doc), CONFIG_MAP, reader->diags))
     return;
   read_fabric (reader, config_doc_root (doc), options);
@@ -388,8 +397,8 @@ read_profile (Reader *reader, const char *file, ClusterOptions *options)
 static void
 unknown_name (Reader *reader, const char *name)
 {
-  g_auto (GStrv) nodes = profile_set_list (reader->profiles, "node");
-  g_auto (GStrv) clusters = profile_set_list (reader->profiles, "cluster");
+  g_auto (GStrv)        nodes = profile_set_list (reader->profiles, "node");
+  g_auto (GStrv)        clusters = profile_set_list (reader->profiles, "cluster");
   g_autoptr (GPtrArray) all = g_ptr_array_new ();
   for (guint i = 0; nodes[i] != NULL; i++)
     g_ptr_array_add (all, nodes[i]);
@@ -440,7 +449,7 @@ read_name (Reader *reader, ClusterOptions *options)
     read_nodes (reader, options, shorthand ? nodes : MAX (options->nodes, 1), node);
 }
 
-/* ---- the rest --------------------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 /* One "3:0.8"; FALSE when it is malformed or names no GPU of the cluster. */
 static gboolean
@@ -461,16 +470,17 @@ read_slow_gpu (Cluster *cluster, const char *text)
 static void
 read_slow_gpus (Reader *reader, const char *text)
 {
-  Cluster *cluster = reader->cluster;
+  Cluster       *cluster = reader->cluster;
   g_auto (GStrv) items = g_strsplit (text, ",", -1);
   cluster->speeds = g_new (float, cluster->n_gpus);
   for (guint i = 0; i < cluster->n_gpus; i++)
     cluster->speeds[i] = 1;
   for (guint i = 0; items[i] != NULL; i++)
     if (!read_slow_gpu (cluster, g_strstrip (items[i])))
-      diag_error (reader->diags, reader->mark,
-                  "write GPU:fraction with a GPU of the cluster and a fraction above 0 up to 1, as in '3:0.8'",
-                  "bad entry '%s' in 'slow_gpus'", items[i]);
+      diag_error (
+          reader->diags, reader->mark,
+          "write GPU:fraction with a GPU of the cluster and a fraction above 0 up to 1, as in '3:0.8'",
+          "bad entry '%s' in 'slow_gpus'", items[i]);
 }
 
 static void
@@ -480,8 +490,8 @@ check_network (Reader *reader, const ClusterOptions *options)
   for (guint i = 0; cluster->n_nodes > 1 && i < cluster->groups->len; i++)
     if (g_array_index (cluster->groups, NodeGroup, i).nics == 0)
       {
-        diag_error (reader->diags, reader->mark, "give 'nics' and 'nic'", "%u nodes without a network card",
-                    cluster->n_nodes);
+        diag_error (reader->diags, reader->mark, "give 'nics' and 'nic'",
+                    "%u nodes without a network card", cluster->n_nodes);
         break;
       }
   if (options->oversubscription > 1 && options->leaf_nodes == 0 && options->fabric == FABRIC_LEAF_SPINE)
@@ -490,8 +500,8 @@ check_network (Reader *reader, const ClusterOptions *options)
 }
 
 gboolean
-cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *profiles, const SourceMark *mark,
-                      DiagList *diags)
+cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *profiles,
+                      const SourceMark *mark, DiagList *diags)
 {
   Reader         reader = { self, profiles, mark, diags };
   guint          errors = diag_list_n_errors (diags);

@@ -1,13 +1,19 @@
-/* How a cluster is laid out in memory: groups of like nodes, and inside a node a fixed order of resource kinds. */
+/*
+ * How a cluster is laid out in memory: groups of like nodes, and inside a node a fixed order of
+ * resource kinds.
+ */
 #pragma once
 
 #include "cluster/cluster.h"
 
-#define NO_RESOURCE G_MAXUINT32
-#define CLUSTER_MAX_GPUS 1000000u
+#define NO_RESOURCE           G_MAXUINT32
+#define CLUSTER_MAX_GPUS      1000000u
 #define CLUSTER_MAX_RESOURCES (1u << 26)
 
-/* One run of like nodes as the user asked for it: the keys that a scenario and a `groups:` entry share. */
+/*
+ * One run of like nodes as the user asked for it: the keys that a scenario and a `groups:` entry
+ * share.
+ */
 typedef struct
 {
   gint64 nodes, gpus_per_node, nics;
@@ -23,8 +29,9 @@ typedef struct
 } Attachment;
 
 /*
- * Like nodes. Node n has resources first_resource + (n - first_node) * n_resources + offset[kind] + index.
- * `profile` is the node's with what the scenario overrides; its strings belong to the profile set or to the group.
+ * Like nodes. Node n has resources first_resource + (n - first_node) * n_resources + offset[kind]
+ * + index. `profile` is the node's with what the scenario overrides; its strings belong to the
+ * profile set or to the group.
  */
 typedef struct
 {
@@ -42,11 +49,11 @@ typedef struct
 
 struct _Cluster
 {
-  GArray          *groups; /* NodeGroup */
-  guint            n_nodes, n_gpus;
-  ClusterFabric    fabric;
-  guint            leaf_nodes;        /* nodes a leaf; 0 = all */
-  guint            leaves, rails;     /* leaf r * leaves + l: nodes of run l, rail r; leaves = 0: no leaf resources */
+  GArray       *groups; /* NodeGroup */
+  guint         n_nodes, n_gpus;
+  ClusterFabric fabric;
+  guint         leaf_nodes; /* nodes a leaf; 0 = all */
+  guint leaves, rails; /* leaf r * leaves + l: nodes of run l, rail r; leaves = 0: no leaf resources */
   double           oversubscription;
   ClusterResource *resources;
   guint            n_resources;

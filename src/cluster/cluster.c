@@ -4,7 +4,7 @@
 
 #include "cluster/cluster-private.h"
 
-/* ---- layout of one node ----------------------------------------------------------------------------------------- */
+/* ---- layout of one node ---------------------------------------------------------------------- */
 
 static gboolean
 has_mesh (const NodeGroup *group)
@@ -12,7 +12,10 @@ has_mesh (const NodeGroup *group)
   return group->intra->kind == LINK_MESH;
 }
 
-/* How many resources of KIND a node has. Mesh: one an ordered pair; pairs: one a GPU that has a partner. */
+/*
+ * How many resources of KIND a node has. Mesh: one an ordered pair; pairs: one a GPU that has a
+ * partner.
+ */
 static guint
 count_kind (const NodeGroup *group, ResourceKind kind)
 {
@@ -52,7 +55,10 @@ count_kind (const NodeGroup *group, ResourceKind kind)
   return 0;
 }
 
-/* What the GPUs' own NVLink ports allow: a switch link is the smaller of the two, a mesh shares them out evenly. */
+/*
+ * What the GPUs' own NVLink ports allow: a switch link is the smaller of the two, a mesh shares
+ * them out evenly.
+ */
 static double
 nvlink_capacity (const NodeGroup *group)
 {
@@ -112,7 +118,10 @@ capacity_of (const NodeGroup *group, ResourceKind kind)
   g_assert_not_reached ();
 }
 
-/* PCIe carries packets with the same overhead whoever sends them, so where no link profile measured it the copy engine's does. */
+/*
+ * PCIe carries packets with the same overhead whoever sends them, so where no link profile
+ * measured it the copy engine's does.
+ */
 static double
 efficiency_of (const NodeGroup *group, ResourceKind kind)
 {
@@ -168,9 +177,11 @@ fill_node (ClusterResource *out, const NodeGroup *group, guint node)
       }
 }
 
-/* ---- leaves ----------------------------------------------------------------------------------------------------- */
+/* ---- leaves ---------------------------------------------------------------------------------- */
 
-/* One non-blocking switch over everything needs no resources of its own: the cards are the limit. */
+/*
+ * One non-blocking switch over everything needs no resources of its own: the cards are the limit.
+ */
 static guint64
 lay_out_leaves (Cluster *self, guint64 first)
 {
@@ -206,7 +217,10 @@ fill_leaf (ClusterResource *resource, ResourceKind kind, guint leaf)
   resource->index = leaf;
 }
 
-/* A leaf's uplinks: what its cards could send, over the oversubscription; its efficiency is its cards'. */
+/*
+ * A leaf's uplinks: what its cards could send, over the oversubscription; its efficiency is its
+ * cards'.
+ */
 static void
 fill_leaves (Cluster *self)
 {
@@ -237,7 +251,7 @@ fill_leaves (Cluster *self)
     }
 }
 
-/* ---- the cluster ------------------------------------------------------------------------------------------------ */
+/* ---- the cluster ----------------------------------------------------------------------------- */
 
 static void
 write_title (Cluster *self)
@@ -272,10 +286,11 @@ build (Cluster *self, guint64 n_resources)
 }
 
 Cluster *
-cluster_new (const ClusterOptions *options, ProfileSet *profiles, const SourceMark *mark, DiagList *diags)
+cluster_new (const ClusterOptions *options, ProfileSet *profiles, const SourceMark *mark,
+             DiagList *diags)
 {
   g_autoptr (Cluster) self = g_new0 (Cluster, 1);
-  guint64 n_resources = 0;
+  guint64             n_resources = 0;
   if (!cluster_read_options (self, options, profiles, mark, diags))
     return NULL;
   for (guint i = 0; i < self->groups->len; i++)
@@ -283,7 +298,8 @@ cluster_new (const ClusterOptions *options, ProfileSet *profiles, const SourceMa
   n_resources += lay_out_leaves (self, n_resources);
   if (n_resources > CLUSTER_MAX_RESOURCES)
     {
-      diag_error (diags, mark, NULL, "the cluster has %" G_GUINT64_FORMAT " links and devices, at most %u",
+      diag_error (diags, mark, NULL,
+                  "the cluster has %" G_GUINT64_FORMAT " links and devices, at most %u",
                   n_resources, CLUSTER_MAX_RESOURCES);
       return NULL;
     }
@@ -302,7 +318,7 @@ cluster_free (Cluster *self)
   g_free (self);
 }
 
-/* ---- lookups ---------------------------------------------------------------------------------------------------- */
+/* ---- lookups --------------------------------------------------------------------------------- */
 
 const NodeGroup *
 cluster_group_of_node (const Cluster *self, guint node)
@@ -424,8 +440,8 @@ cluster_node_resource (const Cluster *self, guint node, ResourceKind kind, guint
   const NodeGroup *group = cluster_group_of_node (self, node);
   if (index >= group->count[kind])
     return NO_RESOURCE;
-  return group->first_resource + (node - group->first_node) * group->n_resources + group->offset[kind]
-         + index;
+  return group->first_resource + (node - group->first_node) * group->n_resources
+         + group->offset[kind] + index;
 }
 
 static gboolean
@@ -444,7 +460,7 @@ cluster_gpu_resource (const Cluster *self, guint gpu, ResourceKind kind)
   return cluster_node_resource (self, node, kind, gpu - cluster_first_gpu (self, node));
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* The part and, behind the dot, what of it: "gpu" + index + ".sm". */
 typedef struct
@@ -507,8 +523,9 @@ cluster_resource_name (const Cluster *self, guint id)
   if (resource->kind == RESOURCE_SOCKET_LINK)
     return name_pair (resource, "socket", "to", i / (s - 1), pair_second (i, s));
   if (resource->kind == RESOURCE_NVLINK_PAIR)
-    return has_mesh (group) ? name_pair (resource, "gpu", "nvlink.to", i / (g - 1), pair_second (i, g))
-                            : name_pair (resource, "gpu", "nvlink.to", i, i ^ 1);
+    return has_mesh (group)
+               ? name_pair (resource, "gpu", "nvlink.to", i / (g - 1), pair_second (i, g))
+               : name_pair (resource, "gpu", "nvlink.to", i, i ^ 1);
   if (resource->kind == RESOURCE_CORES || resource->kind == RESOURCE_NVME_READ
       || resource->kind == RESOURCE_NVME_WRITE)
     return g_strdup_printf ("node%u.%s", resource->node, name->name);

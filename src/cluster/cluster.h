@@ -1,12 +1,16 @@
 /*
- * A cluster: nodes of GPUs, host memory, PCIe, NVLink and network cards under a leaf-and-spine fabric, as a list of resources
- * and the routes over them. GPUs are numbered node by node. Building one for 100 000 GPUs takes well under a second.
+ * A cluster: nodes of GPUs, host memory, PCIe, NVLink and network cards under a leaf-and-spine
+ * fabric, as a list of resources and the routes over them. GPUs are numbered node by node.
+ * Building one for 100 000 GPUs takes well under a second.
  */
 #pragma once
 
 #include "cluster/profile.h"
 
-/* The `cluster` section of a scenario. Either `name` ("4 x dgx-a100", a node id, or a profile of hwprofiles/cluster) or parts. */
+/*
+ * The `cluster` section of a scenario. Either `name` ("4 x dgx-a100", a node id, or a profile of
+ * hwprofiles/cluster) or parts.
+ */
 typedef struct
 {
   char  *name;
@@ -72,8 +76,10 @@ typedef struct
 typedef struct _Cluster Cluster;
 
 /*
- * OPTIONS come from option_table_defaults (cluster_options, ...) plus what is set: a zeroed struct means a node without cards.
- * Without `name` and `node` the parts hang on the node profile 'generic'. NULL after diagnostics at MARK. The profiles are taken from PROFILES, which must outlive the cluster.
+ * OPTIONS come from option_table_defaults (cluster_options, ...) plus what is set: a zeroed
+ * struct means a node without cards. Without `name` and `node` the parts hang on the node profile
+ * 'generic'. NULL after diagnostics at MARK. The profiles are taken from PROFILES, which must
+ * outlive the cluster.
  */
 Cluster *cluster_new (const ClusterOptions *options, ProfileSet *profiles, const SourceMark *mark, DiagList *diags);
 void     cluster_free (Cluster *self);
@@ -97,7 +103,10 @@ guint                  cluster_n_resources (const Cluster *self);
 const ClusterResource *cluster_resource (const Cluster *self, guint id);
 char                  *cluster_resource_name (const Cluster *self, guint id); /* "node3.nic0.tx"; newly allocated */
 
-/* Id of the INDEX-th resource of KIND that belongs to a GPU (SM, HBM, PCIE_*, NVLINK_OUT/IN) or G_MAXUINT32. */
+/*
+ * Id of the INDEX-th resource of KIND that belongs to a GPU (SM, HBM, PCIE_*, NVLINK_OUT/IN) or
+ * G_MAXUINT32.
+ */
 guint cluster_gpu_resource (const Cluster *self, guint gpu, ResourceKind kind);
 guint cluster_node_resource (const Cluster *self, guint node, ResourceKind kind, guint index);
 
@@ -113,8 +122,9 @@ typedef enum
 } PathClass;
 
 /*
- * The links that a transfer crosses, in order; without the GPUs' own HBM and SMs, which are the algorithm's matter. A resource that
- * it crosses twice is listed twice (host memory that is written and read again).
+ * The links that a transfer crosses, in order; without the GPUs' own HBM and SMs, which are the
+ * algorithm's matter. A resource that it crosses twice is listed twice (host memory that is
+ * written and read again).
  */
 #define ROUTE_MAX 24
 typedef struct
@@ -125,16 +135,21 @@ typedef struct
   double    latency; /* sum of the links' own one-way latencies, s */
 } Route;
 
-/* GPU to GPU. Between nodes CARD picks the card at both ends (modulo their numbers); -1 = each GPU's nearest card. */
+/*
+ * GPU to GPU. Between nodes CARD picks the card at both ends (modulo their numbers); -1 = each
+ * GPU's nearest card.
+ */
 void cluster_route_gpus (const Cluster *self, guint from, guint to, gint card, Route *route);
 
-/* GPU memory to its node's host memory (the nearest socket's) and back; NVMe through host memory. */
+/*
+ * GPU memory to its node's host memory (the nearest socket's) and back; NVMe through host memory.
+ */
 void cluster_route_to_host (const Cluster *self, guint gpu, Route *route);
 void cluster_route_from_host (const Cluster *self, guint gpu, Route *route);
 
 /*
- * The card nearest to GPU: under its PCIe switch, else its socket, else any; GPUs that see the same cards take them in turn.
- * G_MAXUINT32 without cards.
+ * The card nearest to GPU: under its PCIe switch, else its socket, else any; GPUs that see the
+ * same cards take them in turn. G_MAXUINT32 without cards.
  */
 guint cluster_nearest_card (const Cluster *self, guint gpu);
 guint cluster_socket_of_gpu (const Cluster *self, guint gpu);

@@ -1,15 +1,16 @@
 /*
- * Colour refinement by splitting cells (Hopcroft's rule: of the parts that a cell splits into, all but the largest have to split
- * others again), O (edges * log nodes). What a node sees of a splitting cell is kept as a 64-bit sum of mixed labels: equal views
- * give equal sums, so a cell is never split wrongly, and whether different views ever gave equal sums is checked exactly
- * at the end. Such a check that fails repeats everything with other mixing constants.
+ * Colour refinement by splitting cells (Hopcroft's rule: of the parts that a cell splits into,
+ * all but the largest have to split others again), O (edges * log nodes). What a node sees of a
+ * splitting cell is kept as a 64-bit sum of mixed labels: equal views give equal sums, so a cell
+ * is never split wrongly, and whether different views ever gave equal sums is checked exactly at
+ * the end. Such a check that fails repeats everything with other mixing constants.
  */
 #include "cluster/fold.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbering of 64-bit keys by first occurrence --------------------------------------------------------------- */
+/* ---- numbering of 64-bit keys by first occurrence -------------------------------------------- */
 
 typedef struct
 {
@@ -92,9 +93,12 @@ key_table_number (KeyTable *self, guint64 key)
   return self->numbers[slot];
 }
 
-/* ---- the graph -------------------------------------------------------------------------------------------------- */
+/* ---- the graph ------------------------------------------------------------------------------- */
 
-/* One end of an edge as the node at that end sees it: what the relation is, and who is at the other end. */
+/*
+ * One end of an edge as the node at that end sees it: what the relation is, and who is at the
+ * other end.
+ */
 typedef struct
 {
   guint32 view; /* 2 * number of (relation, label) + end */
@@ -133,7 +137,7 @@ number_labels (const FoldEdge *edges, gsize n_edges, guint *n)
 static void
 graph_init (Graph *self, guint n_nodes, const FoldEdge *edges, gsize n_edges)
 {
-  guint              n_labels;
+  guint               n_labels;
   g_autofree guint32 *numbers = number_labels (edges, n_edges, &n_labels);
   g_autofree gsize   *next = g_new (gsize, n_nodes + 1);
   self->n_nodes = n_nodes;
@@ -163,12 +167,12 @@ graph_clear (Graph *self)
   g_free (self->incidences);
 }
 
-/* ---- the partition ---------------------------------------------------------------------------------------------- */
+/* ---- the partition --------------------------------------------------------------------------- */
 
 typedef struct
 {
-  guint32 first, size; /* in `order` */
-  guint32 touched;     /* members in this round's list, moved to the front */
+  guint32  first, size; /* in `order` */
+  guint32  touched;     /* members in this round's list, moved to the front */
   gboolean queued;
 } Cell;
 
@@ -182,6 +186,7 @@ typedef struct
 {
   const Graph *graph;
   guint32     *order;    /* nodes, cell after cell */
+  guint32     *members;  /* of the splitter at hand */
   guint32     *position; /* in `order` */
   guint32     *cell_of;
   Cell        *cells; /* [n_nodes] allocated */
@@ -250,6 +255,7 @@ partition_init (Partition *self, const Graph *graph, const guint64 *colours, gui
   const guint n = graph->n_nodes;
   *self = (Partition){ .graph = graph };
   self->order = g_new (guint32, n);
+  self->members = g_new (guint32, n);
   self->position = g_new (guint32, n);
   self->cell_of = g_new (guint32, n);
   self->cells = g_new0 (Cell, n);
@@ -267,6 +273,7 @@ static void
 partition_clear (Partition *self)
 {
   g_free (self->order);
+  g_free (self->members);
   g_free (self->position);
   g_free (self->cell_of);
   g_free (self->cells);
@@ -287,7 +294,10 @@ swap_to (Partition *self, guint32 node, guint32 target)
   self->position[other] = from;
 }
 
-/* A node that sees a splitter moves to the front of its cell. A sum may pass through 0 again: harmless, see touched_end. */
+/*
+ * A node that sees a splitter moves to the front of its cell. A sum may pass through 0 again:
+ * harmless, see touched_end.
+ */
 static void
 touch (Partition *self, guint32 node, guint64 amount)
 {
@@ -350,7 +360,10 @@ sort_touched (Partition *self, const Cell *cell)
     }
 }
 
-/* Splits one touched cell: runs of equal sums, then the untouched rest. The cell keeps its last part. */
+/*
+ * Splits one touched cell: runs of equal sums, then the untouched rest. The cell keeps its last
+ * part.
+ */
 static void
 split (Partition *self, guint32 c)
 {
@@ -388,7 +401,9 @@ refine_by (Partition *self, guint32 splitter)
   const Graph *graph = self->graph;
   const Cell   cell = self->cells[splitter];
   /* Touching reorders cells, the splitter's own too: walk a copy of its members. */
-  g_autofree guint32 *members = g_memdup2 (self->order + cell.first, cell.size * sizeof *members);
+  guint32 *members = self->members;
+  for (guint32 i = 0; i < cell.size; i++)
+    members[i] = self->order[cell.first + i];
   self->n_touched_cells = 0;
   for (guint32 i = 0; i < cell.size; i++)
     for (gsize e = graph->first[members[i]]; e < graph->first[members[i] + 1]; e++)
@@ -405,7 +420,7 @@ refine_by (Partition *self, guint32 splitter)
     }
 }
 
-/* ---- the check -------------------------------------------------------------------------------------------------- */
+/* ---- the check ------------------------------------------------------------------------------- */
 
 static guint64
 seen (const Partition *self, const Incidence *incidence)
@@ -435,12 +450,12 @@ sees_the_same (const Partition *self, const KeyTable *table, gint32 *counts, gui
 static gboolean
 cell_is_equitable (const Partition *self, const Cell *cell)
 {
-  const Graph  *graph = self->graph;
-  const guint32 model = self->order[cell->first];
-  const gsize   degree = graph->first[model + 1] - graph->first[model];
+  const Graph       *graph = self->graph;
+  const guint32      model = self->order[cell->first];
+  const gsize        degree = graph->first[model + 1] - graph->first[model];
   g_autofree gint32 *counts = g_new0 (gint32, degree + 1);
-  KeyTable table;
-  gboolean same = TRUE;
+  KeyTable           table;
+  gboolean           same = TRUE;
   key_table_init (&table, degree);
   for (gsize e = graph->first[model]; e < graph->first[model + 1]; e++)
     counts[key_table_number (&table, seen (self, &graph->incidences[e]))]++;
@@ -463,7 +478,7 @@ is_equitable (const Partition *self)
   return TRUE;
 }
 
-/* ---- the result ------------------------------------------------------------------------------------------------- */
+/* ---- the result ------------------------------------------------------------------------------ */
 
 /* Classes are numbered by their lowest members, whatever order the splitting made them in. */
 static FoldResult *

@@ -1,4 +1,4 @@
-#include "cluster/profile-tables.h"
+#include "cluster/profile-tables-private.h"
 
 #include <math.h>
 #include <string.h>
@@ -6,16 +6,16 @@
 #include "base/suggest.h"
 
 /* Bounds are there to catch a wrong unit or a slipped zero, not to judge hardware. */
-#define GPU(member) G_STRUCT_OFFSET (GpuProfile, member)
+#define GPU(member)  G_STRUCT_OFFSET (GpuProfile, member)
 #define LINK(member) G_STRUCT_OFFSET (LinkProfile, member)
 #define NODE(member) G_STRUCT_OFFSET (NodeProfile, member)
-#define REQUIRED NAN
+#define REQUIRED     NAN
 
-static const char *const architectures[]
-    = { "volta", "turing", "ampere", "ada", "hopper", "blackwell", "cdna2", "cdna3", "cdna4", NULL };
+static const char *const architectures[] = { "volta",     "turing", "ampere", "ada",   "hopper",
+                                             "blackwell", "cdna2",  "cdna3",  "cdna4", NULL };
 
-static const char *const link_kinds[]
-    = { "none", "switch", "mesh", "pairs", "pcie", "host", "network", NULL };
+static const char *const link_kinds[] = { "none", "switch", "mesh",    "pairs",
+                                          "pcie", "host",   "network", NULL };
 
 static const OptionSpec gpu_scalars[] = {
   { .key = "title", .type = OPTION_STRING, .offset = GPU (title), .help = "what it is" },
@@ -38,8 +38,8 @@ static const FigureSpec gpu_figures[] = {
   { "matmul_efficiency", QUANTITY_RATIO, GPU (matmul_efficiency), REQUIRED, 0.05, 1.2 },
   { "stream_efficiency", QUANTITY_RATIO, GPU (stream_efficiency), REQUIRED, 0.05, 1 },
   { "attention_efficiency", QUANTITY_RATIO, GPU (attention_efficiency), REQUIRED, 0.02, 1.2 },
-  { "attention_backward_efficiency", QUANTITY_RATIO, GPU (attention_backward_efficiency), REQUIRED, 0.02,
-    1.2 },
+  { "attention_backward_efficiency", QUANTITY_RATIO, GPU (attention_backward_efficiency), REQUIRED,
+    0.02, 1.2 },
   { "tile_m", QUANTITY_COUNT, GPU (tile_m), REQUIRED, 8, 1024 },
   { "tile_n", QUANTITY_COUNT, GPU (tile_n), REQUIRED, 8, 1024 },
   { "kernel_latency", QUANTITY_TIME, GPU (kernel_latency), REQUIRED, 0, 1e-3 },
@@ -95,7 +95,7 @@ static const FigureSpec node_figures[] = {
   { 0 },
 };
 
-/* ---- what a table cannot say ------------------------------------------------------------------------------------ */
+/* ---- what a table cannot say ----------------------------------------------------------------- */
 
 static const SourceMark *
 mark_of (const ConfigNode *root, const char *key)
@@ -123,10 +123,10 @@ gpu_check (gpointer profile, const ConfigNode *root, DiagList *diags)
 }
 
 static void
-link_check (gpointer profile, const ConfigNode *root, DiagList *diags)
+link_check (G_GNUC_UNUSED gpointer profile, const ConfigNode *root, DiagList *diags)
 {
-  const LinkProfile *link = profile;
-  if (link->kind == LINK_NONE)
+  const ConfigNode *kind = config_node_get (root, "kind");
+  if (kind != NULL && g_strcmp0 (config_node_text (kind), link_kinds[LINK_NONE]) == 0)
     return;
   for (guint i = 0; i < 2; i++)
     {
@@ -141,10 +141,12 @@ node_check (gpointer profile, const ConfigNode *root, DiagList *diags)
 {
   const NodeProfile *node = profile;
   if (node->pcie_switches.value > 0 && node->pcie_uplink.value <= 0)
-    diag_error (diags, mark_of (root, "pcie_switches"), "give 'pcie_uplink', what one switch carries to its socket",
+    diag_error (diags, mark_of (root, "pcie_switches"),
+                "give 'pcie_uplink', what one switch carries to its socket",
                 "PCIe switches without 'pcie_uplink'");
   if (node->sockets.value > 1 && node->socket_link.value <= 0)
-    diag_error (diags, mark_of (root, "sockets"), "give 'socket_link', what one socket sends to another",
+    diag_error (diags, mark_of (root, "sockets"),
+                "give 'socket_link', what one socket sends to another",
                 "several sockets without 'socket_link'");
   if ((node->nvme_read.value > 0) != (node->nvme_write.value > 0)
       || (node->nvme_read.value > 0) != (node->nvme_bytes.value > 0))
@@ -152,12 +154,14 @@ node_check (gpointer profile, const ConfigNode *root, DiagList *diags)
                 "'nvme_read', 'nvme_write' and 'nvme_bytes' belong together");
 }
 
-/* ---- kinds ------------------------------------------------------------------------------------------------------ */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
-static const ProfileKind gpu_kind = { "gpu", sizeof (GpuProfile), gpu_scalars, gpu_figures, gpu_check };
-static const ProfileKind link_kind = { "link", sizeof (LinkProfile), link_scalars, link_figures, link_check };
-static const ProfileKind node_kind
-    = { "node", sizeof (NodeProfile), node_scalars, node_figures, node_check };
+static const ProfileKind gpu_kind = { "gpu", sizeof (GpuProfile), gpu_scalars, gpu_figures,
+                                      gpu_check };
+static const ProfileKind link_kind = { "link", sizeof (LinkProfile), link_scalars, link_figures,
+                                       link_check };
+static const ProfileKind node_kind = { "node", sizeof (NodeProfile), node_scalars, node_figures,
+                                       node_check };
 
 const ProfileKind *const profile_kinds[] = { &gpu_kind, &link_kind, &node_kind, NULL };
 

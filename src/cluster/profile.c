@@ -5,7 +5,7 @@
 
 #include "base/layout.h"
 #include "base/suggest.h"
-#include "cluster/profile-tables.h"
+#include "cluster/profile-tables-private.h"
 
 #define FIGURE_FORM "{ value: %s, source: \"...\", confidence: datasheet }"
 
@@ -31,7 +31,7 @@ confidence_name (Confidence confidence)
   return confidence_names[confidence];
 }
 
-/* ---- one figure ------------------------------------------------------------------------------------------------- */
+/* ---- one figure ------------------------------------------------------------------------------ */
 
 static Figure *
 figure_of (gpointer profile, const FigureSpec *spec)
@@ -52,8 +52,8 @@ read_quantity (const FigureSpec *spec, const ConfigNode *node, double *value, Di
     }
   if (*value < spec->min || *value > spec->max)
     {
-      g_autofree char *low = quantity_format (spec->kind, spec->min, 3);
-      g_autofree char *high = quantity_format (spec->kind, spec->max, 3);
+      g_autofree char *low = quantity_format (spec->kind, spec->min, 4);
+      g_autofree char *high = quantity_format (spec->kind, spec->max, 4);
       g_autofree char *hint = g_strdup_printf ("plausible values lie between %s and %s", low, high);
       diag_error (diags, config_node_mark (node), hint, "'%s' of '%s' is out of range",
                   config_node_text (node), spec->key);
@@ -79,7 +79,8 @@ read_confidence (const ConfigNode *node, Figure *figure, DiagList *diags)
         return;
       }
   g_autofree char *hint = suggest_hint (config_node_text (node), confidence_names);
-  diag_error (diags, config_node_mark (node), hint, "unknown confidence '%s'", config_node_text (node));
+  diag_error (diags, config_node_mark (node), hint, "unknown confidence '%s'",
+              config_node_text (node));
 }
 
 static void
@@ -106,8 +107,8 @@ read_range (const FigureSpec *spec, const ConfigNode *node, Figure *figure, Diag
            && read_quantity (spec, config_node_item (node, 1), &high, diags))
     {
       if (low > figure->value || high < figure->value)
-        diag_error (diags, config_node_mark (node), NULL, "the range of '%s' does not hold its value",
-                    spec->key);
+        diag_error (diags, config_node_mark (node), NULL,
+                    "the range of '%s' does not hold its value", spec->key);
       figure->low = low;
       figure->high = high;
     }
@@ -159,10 +160,10 @@ read_figure (const FigureSpec *spec, const ConfigNode *node, Figure *figure, Dia
     {
       const char      *text = config_node_text (node);
       gboolean         plain = text != NULL && *text != '\0';
-      g_autofree char *hint
-          = g_strdup_printf ("write " FIGURE_FORM, plain ? text : quantity_kind_example (spec->kind));
-      diag_error (diags, config_node_mark (node), hint, "'%s' is a figure: it needs a source and a confidence",
-                  spec->key);
+      g_autofree char *hint =
+          g_strdup_printf ("write " FIGURE_FORM, plain ? text : quantity_kind_example (spec->kind));
+      diag_error (diags, config_node_mark (node), hint,
+                  "'%s' is a figure: it needs a source and a confidence", spec->key);
       return;
     }
   check_figure_keys (node, diags);
@@ -181,7 +182,7 @@ read_figure (const FigureSpec *spec, const ConfigNode *node, Figure *figure, Dia
     read_range (spec, range, figure, diags);
 }
 
-/* ---- one file --------------------------------------------------------------------------------------------------- */
+/* ---- one file -------------------------------------------------------------------------------- */
 
 static void
 read_figures (const ProfileKind *kind, gpointer profile, const ConfigNode *root, DiagList *diags)
@@ -194,9 +195,9 @@ read_figures (const ProfileKind *kind, gpointer profile, const ConfigNode *root,
         read_figure (spec, node, figure, diags);
       else if (isnan (spec->fallback))
         {
-          g_autofree char *hint
-              = g_strdup_printf ("write %s: " FIGURE_FORM ", or extend a profile that has it", spec->key,
-                                 quantity_kind_example (spec->kind));
+          g_autofree char *hint =
+              g_strdup_printf ("write %s: " FIGURE_FORM ", or extend a profile that has it",
+                               spec->key, quantity_kind_example (spec->kind));
           diag_error (diags, config_node_mark (root), hint, "missing '%s'", spec->key);
         }
       else
@@ -239,15 +240,15 @@ static void
 check_keys (const ProfileKind *kind, const ConfigNode *root, DiagList *diags)
 {
   g_autoptr (GPtrArray) keys = known_keys (kind);
-  const char *const *names = (const char *const *) keys->pdata;
+  const char *const    *names = (const char *const *) keys->pdata;
   for (guint i = 0; i < config_node_length (root); i++)
     {
       const char *key = config_node_key (root, i);
       if (g_strv_contains (names, key))
         continue;
       g_autofree char *hint = suggest_hint (key, names);
-      diag_error (diags, config_node_key_mark (root, i), hint, "unknown key '%s' in a %s profile", key,
-                  kind->name);
+      diag_error (diags, config_node_key_mark (root, i), hint, "unknown key '%s' in a %s profile",
+                  key, kind->name);
     }
 }
 
@@ -310,7 +311,7 @@ move_figures (LoadedProfile *self, ProfileEnd end)
     }
 }
 
-/* ---- the set ---------------------------------------------------------------------------------------------------- */
+/* ---- the set --------------------------------------------------------------------------------- */
 
 ProfileSet *
 profile_set_new (const char *dir)
@@ -369,8 +370,8 @@ profile_set_list (ProfileSet *self, const char *kind)
 {
   g_autofree char *folder = g_build_filename (self->dir, kind, NULL);
   g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
-  GPtrArray  *ids = g_ptr_array_new ();
-  const char *name;
+  GPtrArray       *ids = g_ptr_array_new ();
+  const char      *name;
   while (dir != NULL && (name = g_dir_read_name (dir)) != NULL)
     if (g_str_has_suffix (name, ".yaml"))
       g_ptr_array_add (ids, g_strndup (name, strlen (name) - strlen (".yaml")));
@@ -380,9 +381,10 @@ profile_set_list (ProfileSet *self, const char *kind)
 }
 
 void
-profile_set_unknown (ProfileSet *self, const char *kind, const char *id, const SourceMark *mark, DiagList *diags)
+profile_set_unknown (ProfileSet *self, const char *kind, const char *id, const SourceMark *mark,
+                     DiagList *diags)
 {
-  g_auto (GStrv) ids = profile_set_list (self, kind);
+  g_auto (GStrv)   ids = profile_set_list (self, kind);
   g_autofree char *hint = NULL;
   if (ids[0] != NULL)
     hint = suggest_hint (id, (const char *const *) ids);
@@ -405,7 +407,8 @@ resolve_extended (const char *name, gpointer user)
 }
 
 static LoadedProfile *
-load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const SourceMark *mark, DiagList *diags)
+load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const SourceMark *mark,
+              DiagList *diags)
 {
   g_autofree char *file = profile_set_file (self, kind->name, id);
   ResolveContext   context = { self, kind };
@@ -429,7 +432,8 @@ load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const S
 }
 
 static gpointer
-get_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const SourceMark *mark, DiagList *diags)
+get_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const SourceMark *mark,
+             DiagList *diags)
 {
   g_autofree char *key = g_strdup_printf ("%s/%s", kind->name, id);
   LoadedProfile   *loaded = g_hash_table_lookup (self->loaded, key);

@@ -1,11 +1,12 @@
 /*
- * Hardware profiles: hwprofiles/{gpu,link,node,cluster}/<id>.yaml. Every figure has a value with its unit, a source and a
- * confidence, optionally a range:
+ * Hardware profiles: hwprofiles/{gpu,link,node,cluster}/<id>.yaml. Every figure has a value with
+ * its unit, a source and a confidence, optionally a range:
  *
  *   hbm_bandwidth: { value: 696 GB/s, source: "NVIDIA A40 datasheet", confidence: datasheet }
  *
- * `extends: ID` takes another profile of the same kind and overrides it; a new value needs its own source and confidence, and
- * drops the old range. Unknown, duplicate and missing keys are errors.
+ * `extends: ID` takes another profile of the same kind and overrides it; a new value needs its
+ * own source and confidence, and drops the old range. Unknown, duplicate and missing keys are
+ * errors.
  */
 #pragma once
 
@@ -114,7 +115,10 @@ ProfileSet *profile_set_new_at (const char *dir, ProfileEnd end);
 void        profile_set_free (ProfileSet *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ProfileSet, profile_set_free)
 
-/* The profile of ID, or NULL after diagnostics (unknown ids get the nearest name, at MARK). Owned by the set. */
+/*
+ * The profile of ID, or NULL after diagnostics (unknown ids get the nearest name, at MARK). Owned
+ * by the set.
+ */
 const GpuProfile  *profile_set_gpu (ProfileSet *self, const char *id, const SourceMark *mark, DiagList *diags);
 const LinkProfile *profile_set_link (ProfileSet *self, const char *id, const SourceMark *mark, DiagList *diags);
 const NodeProfile *profile_set_node (ProfileSet *self, const char *id, const SourceMark *mark, DiagList *diags);
@@ -136,5 +140,8 @@ typedef struct
   const Figure *figure;
 } FigureView;
 
-/* All figures of the profile KIND/ID ("gpu", "link", "node"); NULL after diagnostics. Newly allocated array of FigureView. */
+/*
+ * All figures of the profile KIND/ID ("gpu", "link", "node"); NULL after diagnostics. Newly
+ * allocated array of FigureView.
+ */
 GArray *profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagList *diags);

@@ -1,7 +1,13 @@
-/* Routes: which links a transfer crosses inside a node (PCIe, NVLink, sockets, host memory) and between nodes. */
+/*
+ * Routes: which links a transfer crosses inside a node (PCIe, NVLink, sockets, host memory) and
+ * between nodes.
+ */
 #include "cluster/cluster-private.h"
 
-/* DEVICE i of N hangs under switch i * switches / N in order, or directly under a socket in the same way. */
+/*
+ * DEVICE i of N hangs under switch i * switches / N in order, or directly under a socket in the
+ * same way.
+ */
 static Attachment
 attach (const NodeGroup *group, guint device, guint n)
 {
@@ -28,7 +34,7 @@ cluster_attach_card (const NodeGroup *group, guint card)
   return attach (group, card, group->nics);
 }
 
-/* ---- building --------------------------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -116,7 +122,7 @@ cross_host_memory (Walk *walk, Attachment from, Attachment to, guint socket)
   enter_switch (walk, to);
 }
 
-/* ---- inside a node ---------------------------------------------------------------------------------------------- */
+/* ---- inside a node --------------------------------------------------------------------------- */
 
 /* TRUE when NVLink (or its like) joins the two; A and B are numbers in the node. */
 static gboolean
@@ -157,7 +163,7 @@ route_inside (Walk *walk, guint a, guint b)
     walk->route->latency += walk->group->intra->latency.value;
 }
 
-/* ---- between nodes ---------------------------------------------------------------------------------------------- */
+/* ---- between nodes --------------------------------------------------------------------------- */
 
 /* Cards without GPUDirect send from and receive into memory of the GPU's socket. */
 static void
@@ -246,7 +252,7 @@ cluster_route_gpus (const Cluster *self, guint from, guint to, gint card, Route 
     route_between (&walk, from, to, card);
 }
 
-/* ---- host memory, cards ----------------------------------------------------------------------------------------- */
+/* ---- host memory, cards ---------------------------------------------------------------------- */
 
 void
 cluster_route_to_host (const Cluster *self, guint gpu, Route *route)
@@ -315,5 +321,6 @@ cluster_nearest_card (const Cluster *self, guint gpu)
         rank += other < local;
         peers++;
       }
+  g_assert (peers > 0); /* itself */
   return first + rank * n / peers;
 }

@@ -1,9 +1,15 @@
-/* What each kind of hardware profile holds: the tables that drive its loader. Private to the layer. */
+/*
+ * What each kind of hardware profile holds: the tables that drive its loader. Private to the
+ * layer.
+ */
 #pragma once
 
 #include "cluster/profile.h"
 
-/* A figure: a map with value, source, confidence and optionally a range. The table ends with a NULL key. */
+/*
+ * A figure: a map with value, source, confidence and optionally a range. The table ends with a
+ * NULL key.
+ */
 typedef struct
 {
   const char  *key;
@@ -13,7 +19,10 @@ typedef struct
   double       min, max; /* inclusive; a value outside is a mistake in the profile */
 } FigureSpec;
 
-/* Files of one folder of hwprofiles/. `scalars` are the plain keys, `figures` the measured and quoted quantities. */
+/*
+ * Files of one folder of hwprofiles/. `scalars` are the plain keys, `figures` the measured and
+ * quoted quantities.
+ */
 typedef struct
 {
   const char       *name; /* of the folder, and the word in messages */

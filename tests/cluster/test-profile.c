@@ -1,0 +1,304 @@
+/*
+ * Profiles: every shipped one loads and is plausible, a few figures by hand, `extends`, and every
+ * mistake with its message.
+ */
+#include "fixture.h"
+
+static const char *const kinds[] = { "gpu", "link", "node" };
+
+/* Profiles that must load. */
+#define GETTER(Type, kind)                                                         \
+  static const Type *get_##kind (ProfileSet *profiles, const char *id)             \
+  {                                                                                \
+    g_autoptr (DiagList) diags = diag_list_new ();                                 \
+    const Type          *profile = profile_set_##kind (profiles, id, NULL, diags); \
+    g_autofree char     *text = diag_list_format (diags, FALSE);                   \
+    ck_assert_str_eq (text, "");                                                   \
+    return profile;                                                                \
+  }
+GETTER (GpuProfile, gpu)
+GETTER (LinkProfile, link)
+GETTER (NodeProfile, node)
+
+/* ---- what is shipped ------------------------------------------------------------------------- */
+
+static void
+check_figure (const char *id, const FigureView *view)
+{
+  const Figure *figure = view->figure;
+  ck_assert_msg (figure->low <= figure->value && figure->value <= figure->high, "%s: %s", id,
+                 view->key);
+  if (figure->source == NULL) /* a default of the format: absent, or the neutral efficiency of 'none' */
+    ck_assert_msg (figure->value == 0 || strcmp (id, "none") == 0, "%s: %s", id, view->key);
+  else
+    ck_assert_uint_gt (strlen (figure->source), 5);
+}
+
+START_TEST (test_shipped_profiles_load)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
+    {
+      g_auto (GStrv) ids = profile_set_list (profiles, kinds[k]);
+      ck_assert_ptr_nonnull (ids[0]);
+      for (guint i = 0; ids[i] != NULL; i++)
+        {
+          g_autoptr (DiagList) diags = diag_list_new ();
+          g_autoptr (GArray)   figures = profile_set_figures (profiles, kinds[k], ids[i], diags);
+          g_autofree char     *text = diag_list_format (diags, FALSE);
+          ck_assert_str_eq (text, "");
+          for (guint f = 0; f < figures->len; f++)
+            check_figure (ids[i], &g_array_index (figures, FigureView, f));
+        }
+    }
+}
+END_TEST
+
+/*
+ * Relations that hold for any GPU of the last ten years: a slipped unit or zero breaks one of
+ * them.
+ */
+START_TEST (test_shipped_gpus_are_plausible)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_auto (GStrv)         ids = profile_set_list (profiles, "gpu");
+  for (guint i = 0; ids[i] != NULL; i++)
+    {
+      const GpuProfile *gpu = get_gpu (profiles, ids[i]);
+      const double      intensity = gpu->matmul_16bit.value / gpu->hbm_bandwidth.value;
+      const double      gib = gpu->hbm_bytes.value / (1 << 30);
+      const double label = strrchr (ids[i], '-') != NULL ? atof (strrchr (ids[i], '-') + 1) : 0;
+      ck_assert_str_eq (gpu->id, ids[i]);
+      ck_assert_msg (intensity > 30 && intensity < 700, "%s: %g FLOP a byte", ids[i], intensity);
+      ck_assert_msg (gib > 0.88 * label && gib <= label, "%s: %g GiB of %g", ids[i], gib, label);
+      ck_assert_msg (gpu->matmul_fp32.value < gpu->matmul_16bit.value, "%s", ids[i]);
+      ck_assert_msg (gpu->mfu_base.value <= gpu->matmul_16bit.value, "%s", ids[i]);
+      ck_assert_msg (gpu->runtime_bytes.value < 0.1 * gpu->hbm_bytes.value, "%s", ids[i]);
+      ck_assert_msg (gpu->attention_backward_efficiency.value <= gpu->attention_efficiency.value,
+                     "%s", ids[i]);
+    }
+}
+END_TEST
+
+static const char *const catalogue_gpus[] = { "v100-sxm-16",  "v100-sxm-32",  "t4-16",
+                                              "a100-sxm-40",  "a100-sxm-80",  "a100-sxm-64",
+                                              "a100-pcie-40", "a800-sxm-80",  "a40-48",
+                                              "a10g-24",      "l40s-48",      "rtx4090-24",
+                                              "rtx5090-32",   "h100-sxm-80",  "h100-sxm-64",
+                                              "h100-gt-96",   "h100-pcie-80", "h800-sxm-80",
+                                              "h20-96",       "h200-sxm-141", "b200-sxm-180",
+                                              "gb200-186",    "gb10-128",     "mi250x-gcd-64",
+                                              "mi300x-192",   "mi355x-288",   NULL };
+static const char *const catalogue_links[] = { "nvlink2-mesh",
+                                               "nvlink2-switch",
+                                               "nvlink3-switch",
+                                               "nvlink3-mesh",
+                                               "nvlink4-switch",
+                                               "nvlink4-mesh",
+                                               "nvlink5-switch",
+                                               "nvlink-pairs",
+                                               "xgmi-mi300-mesh",
+                                               "xgmi-mi350-mesh",
+                                               "xgmi-mi250",
+                                               "pcie3",
+                                               "pcie4",
+                                               "pcie5",
+                                               "pcie4-host",
+                                               "none",
+                                               "ib-edr-100",
+                                               "ib-hdr-100",
+                                               "ib-hdr-200",
+                                               "ib-ndr-200",
+                                               "ib-ndr-400",
+                                               "ib-xdr-800",
+                                               "roce-100",
+                                               "roce-200",
+                                               "roce-400",
+                                               "efa-100",
+                                               "efa-200",
+                                               "opa-100",
+                                               "slingshot-200",
+                                               "tcpx-200",
+                                               "tcpxo-200",
+                                               "tcp-1",
+                                               "tcp-10",
+                                               "tcp-25",
+                                               "tcp-40",
+                                               "tcp-100",
+                                               NULL };
+static const char *const catalogue_nodes[] = { "dgx-1v",
+                                               "dgx-2",
+                                               "dgx-a100",
+                                               "dgx-h100",
+                                               "dgx-h200",
+                                               "dgx-b200",
+                                               "hgx-a100-4",
+                                               "p4d",
+                                               "p4de",
+                                               "p5",
+                                               "p5en",
+                                               "azure-nd-a100-v4",
+                                               "a3-high",
+                                               "a3-mega",
+                                               "a3-ultra",
+                                               "juwels-booster",
+                                               "leonardo-booster",
+                                               "mn5-acc",
+                                               "frontier",
+                                               "perlmutter",
+                                               "a40x8-nvlink-pairs",
+                                               "generic",
+                                               NULL };
+
+/* The ids that scenarios and tables use are all there. */
+START_TEST (test_catalogue_is_complete)
+{
+  const char *const     *wanted[] = { catalogue_gpus, catalogue_links, catalogue_nodes };
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
+    {
+      g_auto (GStrv) ids = profile_set_list (profiles, kinds[k]);
+      for (guint i = 0; wanted[k][i] != NULL; i++)
+        ck_assert_msg (g_strv_contains ((const char *const *) ids, wanted[k][i]), "%s", wanted[k][i]);
+    }
+}
+END_TEST
+
+/*
+ * Every node and cluster that is shipped makes a cluster; every link works inside a node or
+ * between two.
+ */
+START_TEST (test_shipped_parts_make_clusters)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_auto (GStrv)         nodes = profile_set_list (profiles, "node");
+  g_auto (GStrv)         clusters = profile_set_list (profiles, "cluster");
+  g_auto (GStrv)         links = profile_set_list (profiles, "link");
+  for (guint i = 0; nodes[i] != NULL; i++)
+    if (strcmp (nodes[i], "generic") != 0)
+      {
+        g_autofree char *settings = g_strdup_printf ("name=2 x %s", nodes[i]);
+        cluster_free (make_cluster (profiles, settings));
+      }
+  for (guint i = 0; clusters[i] != NULL; i++)
+    {
+      g_autofree char *settings = g_strdup_printf ("name=%s", clusters[i]);
+      cluster_free (make_cluster (profiles, settings));
+    }
+  for (guint i = 0; links[i] != NULL; i++)
+    {
+      const LinkProfile *link = get_link (profiles, links[i]);
+      const char        *form = link->kind == LINK_NETWORK ? "name=2 x dgx-a100;nic=%s"
+                                : link->kind == LINK_NONE ? "nodes=1;gpus_per_node=1;gpu=t4-16;intra=%s"
+                                                          : "name=dgx-a100;intra=%s";
+      g_auto (GStrv)     around = g_strsplit (form, "%s", 2);
+      g_autofree char   *settings = g_strjoinv (links[i], around);
+      cluster_free (make_cluster (profiles, settings));
+    }
+}
+END_TEST
+
+/* The main job's parts, against the paper's testbed and the data sheets. */
+START_TEST (test_a40_by_hand)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  const GpuProfile      *gpu = get_gpu (profiles, "a40-48");
+  const LinkProfile     *nic = get_link (profiles, "ib-edr-100");
+  const LinkProfile     *tcp = get_link (profiles, "tcp-10");
+  const NodeProfile     *node = get_node (profiles, "a40x8-nvlink-pairs");
+  ck_assert_double_eq (gpu->matmul_16bit.value, 149.7e12);
+  ck_assert_double_eq (gpu->mfu_base.value, 149.7e12); /* its default */
+  ck_assert_str_eq (gpu->mfu_base.source, gpu->matmul_16bit.source);
+  ck_assert_int_eq (gpu->matmul_16bit.confidence, CONFIDENCE_DATASHEET);
+  ck_assert_int_eq (gpu->matmul_efficiency.confidence, CONFIDENCE_ESTIMATE);
+  ck_assert_double_eq (gpu->kernel_latency.low, 1e-6);
+  ck_assert_double_eq (gpu->kernel_latency.high, 5e-6);
+  ck_assert_str_eq (gpu->architecture, "ampere");
+  ck_assert (gpu->bf16);
+  ck_assert_double_eq (nic->bandwidth.value, 12.5e9);
+  ck_assert (nic->gpu_direct && !tcp->gpu_direct);
+  ck_assert_double_eq (node->gpus.value, 8);
+  ck_assert_str_eq (node->intra, "nvlink-pairs");
+}
+END_TEST
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+START_TEST (test_extends)
+{
+  g_autoptr (ProfileSet) profiles = test_profiles ();
+  const GpuProfile      *base = get_gpu (profiles, "toy");
+  const GpuProfile      *small = get_gpu (profiles, "toy-small");
+  ck_assert_str_eq (small->id, "toy-small");
+  ck_assert_str_eq (small->title, "a toy GPU with half the memory");
+  ck_assert_double_eq (small->hbm_bytes.value, 5.0 * (1 << 30));
+  ck_assert_str_eq (small->hbm_bytes.source, "another test");
+  ck_assert_double_eq (small->sms.value, base->sms.value);
+  ck_assert_double_eq (base->runtime_bytes.high, 2.0 * (1 << 30));
+  ck_assert_double_eq (small->runtime_bytes.high, 600.0 * (1 << 20)); /* the old range is gone */
+  ck_assert_int_eq (small->runtime_bytes.confidence, CONFIDENCE_MEASURED);
+}
+END_TEST
+
+START_TEST (test_same_profile_is_loaded_once)
+{
+  g_autoptr (ProfileSet) profiles = test_profiles ();
+  ck_assert_ptr_eq (get_gpu (profiles, "toy"), get_gpu (profiles, "toy"));
+}
+END_TEST
+
+START_TEST (test_figures)
+{
+  g_autoptr (ProfileSet) profiles = test_profiles ();
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (GArray)     figures = profile_set_figures (profiles, "link", "direct", diags);
+  const FigureView      *first = &g_array_index (figures, FigureView, 0);
+  ck_assert_uint_eq (figures->len, 3);
+  ck_assert_str_eq (first->key, "bandwidth");
+  ck_assert_int_eq (first->kind, QUANTITY_BANDWIDTH);
+  ck_assert_double_eq (first->figure->value, 1e10);
+  ck_assert_str_eq (confidence_name (first->figure->confidence), "datasheet");
+  ck_assert_ptr_null (profile_set_figures (profiles, "cluster", "two-kinds", diags));
+}
+END_TEST
+
+static void
+append_mistake (GString *all, const char *kind, const char *id)
+{
+  g_autoptr (ProfileSet) profiles = test_profiles ();
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  GArray                *figures = profile_set_figures (profiles, kind, id, diags);
+  g_autofree char       *text = diag_text (diags);
+  ck_assert_msg (figures == NULL && *text != '\0', "'%s/%s' passed", kind, id);
+  g_string_append_printf (all, "== %s/%s\n%s\n", kind, id, text);
+}
+
+START_TEST (test_mistakes)
+{
+  g_autoptr (GString) all = g_string_new (NULL);
+  append_mistake (all, "gpu", "bad");
+  append_mistake (all, "gpu", "borrows");
+  append_mistake (all, "gpu", "orphan");
+  append_mistake (all, "gpu", "tooy");
+  append_mistake (all, "gpu", "../link/none");
+  append_mistake (all, "link", "bad");
+  append_mistake (all, "node", "bad");
+  assert_golden ("profile-mistakes.txt", all->str);
+}
+END_TEST
+
+int
+main (void)
+{
+  TCase *tcase = tcase_create ("profile");
+  tcase_add_test (tcase, test_shipped_profiles_load);
+  tcase_add_test (tcase, test_shipped_gpus_are_plausible);
+  tcase_add_test (tcase, test_catalogue_is_complete);
+  tcase_add_test (tcase, test_shipped_parts_make_clusters);
+  tcase_add_test (tcase, test_a40_by_hand);
+  tcase_add_test (tcase, test_extends);
+  tcase_add_test (tcase, test_same_profile_is_loaded_once);
+  tcase_add_test (tcase, test_figures);
+  tcase_add_test (tcase, test_mistakes);
+  return run_case ("profile", tcase);
+}
