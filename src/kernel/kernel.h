@@ -1,7 +1,8 @@
 /*
- * What a kernel costs on a GPU: service demands on its SMs and its HBM. The roofline with tile and wave quantization:
- * a matrix product runs ceil (m / tile_m) * ceil (n / tile_n) * batch thread blocks, each k deep, in whole waves over the SMs
- * that are left to it; streaming kernels move their bytes at the profile's efficiency.
+ * What a kernel costs on a GPU: service demands on its SMs and its HBM. The roofline with tile and
+ * wave quantization: a matrix product runs ceil (m / tile_m) * ceil (n / tile_n) * batch thread
+ * blocks, each k deep, in whole waves over the SMs that are left to it; streaming kernels move
+ * their bytes at the profile's efficiency.
  */
 #pragma once
 
