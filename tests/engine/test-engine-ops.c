@@ -48,6 +48,9 @@ START_TEST (roofline)
                                 .demands = { { sm, 50 }, { hbm, 2e12 } },
                                 .share = 0.5 });
 
+  ck_assert_uint_eq (engine_n_resources (e), 2);
+  ck_assert_str_eq (engine_resource_name (e, hbm), "hbm");
+  ck_assert (engine_resource_capacity (e, hbm) == 1e12);
   test_run (e);
   ck_assert_uint_eq (test_begin (e, op), 0);
   ck_assert_uint_eq (test_end (e, op), SECONDS (2) + 5);
@@ -420,6 +423,50 @@ START_TEST (drain_follows_the_rates)
 }
 END_TEST
 
+START_TEST (drain_outlasts_one_of_two_kernels)
+{
+  g_autoptr (Engine) e = engine_new ();
+  Late               late = { engine_add_resource (e, "sm", 10), 0 };
+  TestCall           calls[] = { { SECONDS (1), hold_now, &late } };
+  TestTimer          timer = { calls, 1, 0 };
+  TestOp             fast = waves (late.sm, 10, 0.75), slow = waves (late.sm, 10, 4);
+  fast.share = 2;
+  start (e, fast);
+  start (e, slow);
+  test_add_timer (e, "h", &timer);
+
+  /* 2 * 7.5 L + 40 L = 10: L = 2/11. Fast ends at 2.75 s, when slow is half done: 2 s more alone */
+  test_run (e);
+  ck_assert_uint_eq (test_begin (e, late.op), SECONDS (4.75));
+}
+END_TEST
+
+START_TEST (drains_stand_still_with_their_kernel)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId hbm = engine_add_resource (e, "hbm", 10), sm = engine_add_resource (e, "sm", 10);
+  Late       first = { sm, 0 }, second = { sm, 0 };
+  TestCall calls[] = { { SECONDS (0.25), hold_now, &first }, { SECONDS (0.75), hold_now, &second } };
+  TestTimer timer = { calls, 2, 0 };
+  TestOp    op = waves (sm, 12, 1);
+  op.demands[0] = (Demand){ hbm, 1 };
+  OpId     kernel = start (e, op);
+  StreamId s = engine_add_stream (e, "c", 0, 0);
+  test_submit (e, s, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (0.5) });
+  test_submit (e, s, TRAFFIC (hbm, 10.0, 1));
+  test_add_timer (e, "h", &timer);
+
+  /* 2 waves of 1 s. A copy takes all of HBM from 0.5 s to 1.5 s: the first wave ends at 2 s for
+     both. On 6 slots there are still 2 waves, so the other half takes 1 s */
+  test_run (e);
+  ck_assert_uint_eq (test_begin (e, first.op), SECONDS (2));
+  ck_assert_uint_eq (engine_op_record (e, first.op)->drain, SECONDS (1.75));
+  ck_assert_uint_eq (test_begin (e, second.op), SECONDS (2));
+  ck_assert_uint_eq (engine_op_record (e, second.op)->drain, SECONDS (1.25));
+  ck_assert_uint_eq (test_end (e, kernel), SECONDS (3));
+}
+END_TEST
+
 START_TEST (drain_at_the_instant_of_a_start)
 {
   g_autoptr (Engine) e = engine_new ();
@@ -525,6 +572,8 @@ main (void)
   tcase_add_test (slots, reservation_drains_a_wave);
   tcase_add_test (slots, drain_waits_for_the_longest_wave);
   tcase_add_test (slots, drain_follows_the_rates);
+  tcase_add_test (slots, drain_outlasts_one_of_two_kernels);
+  tcase_add_test (slots, drains_stand_still_with_their_kernel);
   tcase_add_test (slots, drain_at_the_instant_of_a_start);
   tcase_add_test (slots, last_wave_ends_with_its_op);
   suite_add_tcase (suite, sharing);

@@ -398,6 +398,25 @@ START_TEST (a_wait_for_nothing_is_a_deadlock)
 }
 END_TEST
 
+START_TEST (a_stuck_communicator_is_named)
+{
+  g_autoptr (Engine) e = engine_new ();
+  g_autoptr (GError) error = NULL;
+  OrderId            comm = engine_add_order (e, "tensor-parallel");
+  StreamId           behind = engine_add_stream (e, "behind", 0, 0),
+           ahead = engine_add_stream (e, "ahead", 0, 0);
+  TestOp op = { .class_ = OP_TRAFFIC, .members = 2, .order = ORDER_OF (comm) };
+  OpId   first = test_submit (e, ahead, op);
+  op.members = 1;
+  OpId second = test_submit (e, behind, op);
+
+  ck_assert (!engine_run (e, &error));
+  g_autofree char *expected = g_strdup_printf (
+      "stream 'behind' stands at op %u, which waits for op %u of 'tensor-parallel'", second, first);
+  ck_assert_msg (strstr (error->message, expected) != NULL, "%s", error->message);
+}
+END_TEST
+
 static HostYield
 wait_step (Engine *e, HostId host, gpointer user)
 {
@@ -482,6 +501,7 @@ main (void)
   tcase_add_test (streams, waits_hold_what_comes_after);
   tcase_add_test (streams, a_wait_at_the_end_holds_nothing);
   tcase_add_test (streams, a_wait_for_nothing_is_a_deadlock);
+  tcase_add_test (streams, a_stuck_communicator_is_named);
   tcase_add_test (streams, walking_over_every_kind_of_gate);
   tcase_add_test (streams, causes_have_names);
   tcase_add_test (collectives, a_collective_waits_for_its_last_member);
