@@ -313,6 +313,17 @@ fill_traffic (Prediction *self, const Replay *replay)
 }
 
 static void
+fill_cards (Prediction *self, const Cluster *cluster)
+{
+  guint cards = 0;
+
+  for (guint node = 0; node < cluster_n_nodes (cluster); node++)
+    cards += cluster_nics_of_node (cluster, node);
+  if (cards > 0)
+    self->inter_node_bytes_per_nic = self->inter_node_bytes_per_gpu * self->n_gpus / cards;
+}
+
+static void
 fill_host_link (Prediction *self, const Replay *replay)
 {
   const Schedule *schedule = replay_schedule (replay);
@@ -346,6 +357,7 @@ prediction_from_replay (const Replay *replay)
   self->fits = self->hbm.fits && self->host.fits;
   fill_time (self, replay, path);
   fill_traffic (self, replay);
+  fill_cards (self, replay_cluster (replay));
   fill_host_link (self, replay);
   return self;
 }

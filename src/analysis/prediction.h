@@ -64,6 +64,7 @@ typedef struct
   const char *flops_convention;
   MemoryUse hbm, host;
   double   inter_node_bytes_per_gpu, intra_node_bytes_per_gpu, host_link_bytes_per_gpu; /* a step: sent by collectives; copied */
+  double   inter_node_bytes_per_nic; /* a step: what a card sends, mean over the cards; 0 without cards */
   double   exposed_comm_s;          /* a step, as seen by rank 0: collectives running while its compute stream is idle */
   double   parts[TIME_N];           /* s; sum = step_time_s */
   char    *binding_resource;        /* that which bound the largest share of the step */

@@ -4,7 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/layout.h"
 #include "base/suggest.h"
+#include "report/plot.h"
 #include "report/report.h"
 #include "report/trace.h"
 
@@ -207,7 +209,7 @@ print_usage_error (const Common *self, const GError *error)
       for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
         g_ptr_array_add (names, g_strdup (shorthands[i].option));
       for (const char *const *n = (const char *const[]){ "set", "format", "trace", "plot", "plugin", "unfolded", "interval", "jobs",
-                                                         "print-scenario", "hwprofiles", NULL };
+                                                         "print-scenario", "hwprofiles", "steps", NULL };
            *n != NULL; n++)
         g_ptr_array_add (names, g_strdup (*n));
       g_ptr_array_add (names, NULL);
@@ -242,6 +244,7 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
     { "print-scenario", 0, 0, G_OPTION_ARG_NONE, &self->print_scenario, "print all that would be used, as YAML, and stop", NULL },
     { "unfolded", 0, 0, G_OPTION_ARG_NONE, &self->unfolded, "simulate every rank instead of representatives", NULL },
     { "interval", 0, 0, G_OPTION_ARG_NONE, &self->interval, "also simulate at both ends of the hardware figures' ranges", NULL },
+    { "steps", 0, 0, G_OPTION_ARG_INT, &self->steps, "simulate at least N steady periods (the steady state is the same)", "N" },
     { "jobs", 'j', 0, G_OPTION_ARG_INT, &self->jobs, "simulations side by side (default: one a core)", "N" },
     { NULL },
   };
@@ -319,7 +322,8 @@ PredictOptions
 common_predict_options (const Common *self)
 {
   return (PredictOptions){
-    .replay = { .unfolded = self->unfolded, .algorithm = ALGORITHM_N, .keep_pools = self->trace != NULL },
+    .replay = { .unfolded = self->unfolded, .algorithm = ALGORITHM_N, .keep_pools = self->trace != NULL,
+                .min_periods = (guint) MAX (self->steps, 0) },
     .interval = self->interval,
     .profile_dir = self->hwprofiles,
   };
@@ -385,5 +389,8 @@ common_print_report (const Common *self, const GPtrArray *predictions,
 gboolean
 common_write_files (const Common *self, const GPtrArray *predictions, const Replay *const *replays, GError **error)
 {
-  return self->trace == NULL || report_trace_write (replays, predictions->len, self->trace, error);
+  g_autofree char *style = layout_data_file ("plots/style.gp");
+
+  return (self->trace == NULL || report_trace_write (replays, predictions->len, self->trace, error))
+         && (self->plot == NULL || report_plot_write (predictions, self->plot, style, error));
 }

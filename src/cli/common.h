@@ -31,6 +31,7 @@ typedef struct
   OutputFormat   format;
   char          *trace, *plot, **plugins, *hwprofiles;
   gboolean       print_scenario, unfolded, interval, quiet;
+  gint           steps;     /* steady periods to simulate at least; 0 = as many as the steady state needs */
   gint           jobs;      /* 0 = one a core */
   StrategySet   *strategies;
 } Common;

@@ -50,6 +50,7 @@ NUMBER_OF (model_tflops_per_gpu, p->model_tflops_per_gpu)
 NUMBER_OF (hfu_percent, p->hfu_percent)
 NUMBER_OF (intra_node_bytes_per_gpu, p->intra_node_bytes_per_gpu)
 NUMBER_OF (host_link_bytes_per_gpu, p->host_link_bytes_per_gpu)
+NUMBER_OF (inter_node_bytes_per_nic, p->inter_node_bytes_per_nic)
 NUMBER_OF (steady, p->steady)
 NUMBER_OF (step_time_low_s, p->step_time_low_s)
 NUMBER_OF (step_time_high_s, p->step_time_high_s)
@@ -93,6 +94,7 @@ static const Field fields[] = {
   TEXT (flops_convention),
   NUMBER (intra_node_bytes_per_gpu),
   NUMBER (host_link_bytes_per_gpu),
+  NUMBER (inter_node_bytes_per_nic),
   TEXT (hbm_peak_op),
   BOOL (steady),
   NUMBER (step_time_low_s),

@@ -114,11 +114,12 @@ static void
 append_traffic (const Prediction *self, GString *out)
 {
   g_autofree char *inter = quantity_format (QUANTITY_BYTES, self->inter_node_bytes_per_gpu, 4);
+  g_autofree char *card = quantity_format (QUANTITY_BYTES, self->inter_node_bytes_per_nic, 4);
   g_autofree char *intra = quantity_format (QUANTITY_BYTES, self->intra_node_bytes_per_gpu, 4);
   g_autofree char *host = quantity_format (QUANTITY_BYTES, self->host_link_bytes_per_gpu, 4);
 
   g_string_append (out, "\nTraffic of a step (sent, payload; sizes S as nccl-tests counts them)\n");
-  line (out, "between nodes", "%s a GPU", inter);
+  line (out, "between nodes", "%s a GPU, %s a network card", inter, card);
   line (out, "inside nodes", "%s a GPU", intra);
   line (out, "host link copies", "%s a GPU", host);
   for (guint i = 0; i < self->traffic->len; i++)
