@@ -143,7 +143,7 @@ graph_init (Graph *self, guint n_nodes, const FoldEdge *edges, gsize n_edges)
   self->n_nodes = n_nodes;
   self->n_views = 2 * n_labels;
   self->first = g_new0 (gsize, n_nodes + 1);
-  self->incidences = g_new (Incidence, 2 * n_edges);
+  self->incidences = g_new0 (Incidence, 2 * n_edges);
   for (gsize i = 0; i < n_edges; i++)
     {
       g_assert (edges[i].a < n_nodes && edges[i].b < n_nodes);
@@ -263,7 +263,7 @@ partition_init (Partition *self, const Graph *graph, const guint64 *colours, gui
   self->sums = g_new0 (guint64, n);
   self->touched_cells = g_new (guint32, n);
   self->scratch = g_new (Touched, n);
-  self->view_mix = g_new (guint64, graph->n_views);
+  self->view_mix = g_new0 (guint64, graph->n_views);
   for (guint i = 0; i < graph->n_views; i++)
     self->view_mix[i] = mix (mix (seed) + i + 1) | 1; /* never 0 */
   start_cells (self, colours);
