@@ -12,7 +12,8 @@ resolve_workload (Replay *self, DiagList *diags)
   const Scenario *scenario = self->scenario;
   ModelShape      shape = { 0 };
   gboolean        ok =
-      model_resolve (&scenario->model, scenario->base_dir, &shape, &scenario->model_mark, diags);
+      model_resolve (&scenario->model, scenario->base_dir, &shape, &scenario->model_mark, diags)
+      && workload_check (&shape, &scenario->training, &scenario->model_mark, diags);
 
   if (ok)
     self->workload = workload_new (&shape, &scenario->training);
