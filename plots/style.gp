@@ -1,0 +1,19 @@
+# The look of every picture. Colours: Paul Tol's 'muted' scheme, told apart with the common colour vision deficiencies and in
+# grey print by their order of lightness; style lines 1 to 9 are the parts of a step in the order of the reports.
+set style line 1 lc rgb '#332288' # model kernels
+set style line 2 lc rgb '#88ccee' # optimizer
+set style line 3 lc rgb '#44aa99' # copies on the GPU
+set style line 4 lc rgb '#cc6677' # inter-node communication
+set style line 5 lc rgb '#ddcc77' # intra-node communication
+set style line 6 lc rgb '#117733' # host copies
+set style line 7 lc rgb '#999933' # kernel latency
+set style line 8 lc rgb '#aa4499' # host
+set style line 9 lc rgb '#882255' # memory
+set style line 20 lc rgb '#404040' lw 1   # axes
+set style line 21 lc rgb '#d8d8d8' lw 0.7 # grid
+
+set border 3 ls 20
+set tics nomirror out scale 0.6 textcolor rgb '#202020'
+set grid ytics back ls 21
+set style fill solid 1.0 border rgb '#ffffff'
+set key outside right center vertical Left reverse samplen 1.2 spacing 1.25 textcolor rgb '#202020'

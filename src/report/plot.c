@@ -1,0 +1,378 @@
+#include "report/plot.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <string.h>
+
+#define NAME       "time-split"
+#define BAR_PIXELS 105
+
+static const char *const files[] = { NAME ".dat", NAME ".gp", NAME ".svg", NAME ".png" };
+
+/* ---- what is drawn --------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+  const GPtrArray *predictions;
+  gboolean         shown[TIME_N]; /* parts that are visible somewhere */
+  gboolean         by_strategy;   /* bars are told apart by their strategies, otherwise by the scenarios' names */
+  double           unit;          /* seconds in a unit of the axis */
+  const char      *unit_name;
+  double           highest;       /* in units */
+} Picture;
+
+static const Prediction *
+prediction_at (const Picture *self, guint i)
+{
+  return g_ptr_array_index (self->predictions, i);
+}
+
+static gboolean
+same_group (const Prediction *a, const Prediction *b)
+{
+  return g_str_equal (a->model, b->model) && g_str_equal (a->cluster, b->cluster);
+}
+
+static gboolean
+strategies_differ (const Picture *self)
+{
+  for (guint i = 0; i < self->predictions->len; i++)
+    for (guint j = 0; j < i; j++)
+      if (same_group (prediction_at (self, i), prediction_at (self, j))
+          && g_str_equal (prediction_at (self, i)->strategy, prediction_at (self, j)->strategy))
+        return FALSE;
+  return TRUE;
+}
+
+static void
+picture_init (Picture *self, const GPtrArray *predictions)
+{
+  double longest = 0;
+
+  *self = (Picture){ .predictions = predictions };
+  for (guint i = 0; i < predictions->len; i++)
+    {
+      const Prediction *p = prediction_at (self, i);
+
+      longest = MAX (longest, p->step_time_s);
+      for (guint part = 0; part < TIME_N; part++)
+        self->shown[part] |= p->parts[part] > 0.001 * p->step_time_s;
+    }
+  self->by_strategy = strategies_differ (self);
+  self->unit = longest >= 1 ? 1 : longest >= 1e-3 ? 1e-3 : 1e-6;
+  self->unit_name = longest >= 1 ? "s" : longest >= 1e-3 ? "ms" : "us";
+  self->highest = longest / self->unit;
+}
+
+/* Places of the bars: one apart, and a gap before each group. */
+static double *
+bar_places (const Picture *self)
+{
+  double *places = g_new (double, MAX (self->predictions->len, 1));
+  double  at = 0;
+
+  for (guint i = 0; i < self->predictions->len; i++)
+    {
+      at += i > 0 && !same_group (prediction_at (self, i - 1), prediction_at (self, i)) ? 1.6 : 1;
+      places[i] = at;
+    }
+  return places;
+}
+
+static void
+append_number (GString *out, double value)
+{
+  g_autofree char *text = number_format_exact (value);
+
+  g_string_append (out, text);
+}
+
+/* TEXT without what ends a line or a string in gnuplot's files. */
+static char *
+plain_text (const char *text)
+{
+  char *plain = g_strdup (text);
+
+  for (char *c = plain; *c != '\0'; c++)
+    if (g_ascii_iscntrl (*c) || *c == '"' || *c == '\\')
+      *c = ' ';
+  return plain;
+}
+
+/* In single quotes gnuplot expands nothing. */
+static void
+append_quoted (GString *out, const char *text)
+{
+  g_autofree char *plain = plain_text (text);
+  g_auto (GStrv)   pieces = g_strsplit (plain, "'", -1);
+  g_autofree char *doubled = g_strjoinv ("''", pieces);
+
+  g_string_append_printf (out, "'%s'", doubled);
+}
+
+/* ---- data -------------------------------------------------------------------------------------------------------------- */
+
+static void
+append_data_row (const Picture *self, guint i, double place, GString *out)
+{
+  const Prediction *p = prediction_at (self, i);
+  g_autofree char  *name = plain_text (self->by_strategy ? p->strategy : p->scenario);
+
+  append_number (out, place);
+  g_string_append_printf (out, " \"%s\"", name);
+  for (guint part = 0; part < TIME_N; part++)
+    {
+      g_string_append_c (out, ' ');
+      append_number (out, p->parts[part]);
+    }
+  g_string_append_c (out, ' ');
+  append_number (out, p->step_time_s);
+  g_string_append_printf (out, " %d\n", p->fits);
+}
+
+static char *
+data_text (const Picture *self, const double *places)
+{
+  GString *out = g_string_new ("# place name");
+
+  for (guint part = 0; part < TIME_N; part++)
+    g_string_append_printf (out, " %s_s", time_part_key ((TimePart) part));
+  g_string_append (out, " step_time_s fits\n");
+  for (guint i = 0; i < self->predictions->len; i++)
+    append_data_row (self, i, places[i], out);
+  return g_string_free (out, FALSE);
+}
+
+/* ---- script -------------------------------------------------------------------------------------------------------------- */
+
+#define FIRST_PART_COLUMN 3
+#define STEP_COLUMN       (FIRST_PART_COLUMN + TIME_N)
+#define FITS_COLUMN       (STEP_COLUMN + 1)
+
+/* The group's model and cluster above its bars. */
+static void
+append_group_titles (const Picture *self, const double *places, GString *out)
+{
+  guint end;
+
+  for (guint first = 0; first < self->predictions->len; first = end)
+    {
+      const Prediction *p = prediction_at (self, first);
+
+      for (end = first + 1; end < self->predictions->len && same_group (p, prediction_at (self, end)); end++)
+        ;
+      g_string_append (out, "set label ");
+      append_quoted (out, p->model);
+      g_string_append (out, " at first ");
+      append_number (out, (places[first] + places[end - 1]) / 2);
+      g_string_append (out, ", graph 1.04 center font ',13'\n");
+    }
+}
+
+static gboolean
+one_cluster (const Picture *self)
+{
+  for (guint i = 1; i < self->predictions->len; i++)
+    if (!g_str_equal (prediction_at (self, 0)->cluster, prediction_at (self, i)->cluster))
+      return FALSE;
+  return self->predictions->len > 0;
+}
+
+static gsize
+longest_name (const Picture *self)
+{
+  gsize longest = 0;
+
+  for (guint i = 0; i < self->predictions->len; i++)
+    {
+      const Prediction *p = prediction_at (self, i);
+
+      longest = MAX (longest, strlen (self->by_strategy ? p->strategy : p->scenario));
+    }
+  return longest;
+}
+
+static void
+append_axes (const Picture *self, const double *places, GString *out)
+{
+  g_string_append (out, "set title ");
+  append_quoted (out, one_cluster (self) ? prediction_at (self, 0)->cluster : "Where the time of a step goes");
+  g_string_append_printf (out, " font ',11' offset 0,1.5\nset tmargin 5\nset ylabel 'time of a step on the critical path (%s)'\n", self->unit_name);
+  g_string_append (out, "set xrange [0.4:");
+  append_number (out, places[self->predictions->len - 1] + 0.6);
+  g_string_append (out, "]\nset yrange [0:");
+  append_number (out, 1.12 * self->highest);
+  g_string_append (out, "]\nset boxwidth 0.78\n");
+  g_string_append (out, longest_name (self) > 13 ? "set xtics rotate by -25 scale 0\n" : "set xtics scale 0\n");
+  append_group_titles (self, places, out);
+}
+
+/* Boxes from the highest sum down, so that each leaves its own part visible; the step's time above. */
+static void
+append_plot (const Picture *self, GString *out)
+{
+  g_string_append (out, "plot \\\n");
+  for (guint part = TIME_N; part-- > 0;)
+    if (self->shown[part])
+      {
+        g_string_append_printf (out, "  data using 1:((sum [i=%u:%u] column(i)) / unit):xtic(2) with boxes ls %u title ",
+                                FIRST_PART_COLUMN, FIRST_PART_COLUMN + part, part + 1);
+        append_quoted (out, time_part_name ((TimePart) part));
+        g_string_append (out, ", \\\n");
+      }
+  g_string_append_printf (out,
+                          "  data using 1:(column(%u) / unit):(sprintf('%%.3g', column(%u) / unit)) with labels "
+                          "offset 0,0.7 font ',11' notitle, \\\n"
+                          "  data using 1:(column(%u) > 0 ? NaN : column(%u) / unit):('does not fit') with labels "
+                          "offset 0,1.6 font ',10' textcolor rgb '#882255' notitle\n",
+                          STEP_COLUMN, STEP_COLUMN, FITS_COLUMN, STEP_COLUMN);
+}
+
+static char *
+script_text (const Picture *self, const double *places, const char *style)
+{
+  GString *out = g_string_new ("# Draws " NAME ".png and " NAME ".svg from " NAME ".dat: gnuplot " NAME ".gp\n");
+  guint    width = CLAMP (330 + BAR_PIXELS * self->predictions->len, 640, 3000);
+
+  g_string_append_printf (out, "%s\ndata = '" NAME ".dat'\nunit = ", style);
+  append_number (out, self->unit);
+  g_string_append_c (out, '\n');
+  append_axes (self, places, out);
+  g_string_append_printf (out, "\nset terminal pngcairo noenhanced font 'Liberation Sans,12' fontscale 1.6 size %u,%u\n", 8 * width / 5,
+                          8 * 480 / 5);
+  g_string_append (out, "set output '" NAME ".png'\n");
+  append_plot (self, out);
+  g_string_append_printf (out,
+                          "\nset terminal svg noenhanced font 'Liberation Sans,12' size %u,480 background '#ffffff'\n"
+                          "set output '" NAME ".svg'\nreplot\n",
+                          width);
+  return g_string_free (out, FALSE);
+}
+
+/* ---- running gnuplot ------------------------------------------------------------------------------------------------------- */
+
+static gboolean
+run_gnuplot (const char *dir, GError **error)
+{
+  g_autoptr (GSubprocessLauncher) launcher
+    = g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_STDOUT_SILENCE | G_SUBPROCESS_FLAGS_STDERR_PIPE);
+  g_autoptr (GError)      own = NULL;
+  g_autoptr (GSubprocess) child = NULL;
+  g_autofree char        *message = NULL;
+
+  g_subprocess_launcher_set_cwd (launcher, dir);
+  child = g_subprocess_launcher_spawn (launcher, &own, "gnuplot", "-d", NAME ".gp", NULL);
+  if (g_error_matches (own, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT))
+    {
+      g_set_error (error, own->domain, own->code, "cannot draw: 'gnuplot' is not installed (Debian's package is gnuplot-nox)");
+      return FALSE;
+    }
+  if (child == NULL || !g_subprocess_communicate_utf8 (child, NULL, NULL, NULL, &message, &own))
+    {
+      g_propagate_prefixed_error (error, g_steal_pointer (&own), "cannot run gnuplot: ");
+      return FALSE;
+    }
+  if (g_subprocess_get_successful (child))
+    return TRUE;
+  g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, "gnuplot failed: %s", g_strstrip (message));
+  return FALSE;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------------------ */
+
+static gboolean
+fail (GError **error, int code, const char *what, const char *path)
+{
+  g_set_error (error, G_IO_ERROR, (gint) g_io_error_from_errno (code), "cannot %s '%s': %s", what, path, g_strerror (code));
+  return FALSE;
+}
+
+/* Makes DIR; MADE gets the folders that did not exist, the innermost first. */
+static gboolean
+make_folders (const char *dir, GPtrArray *made, GError **error)
+{
+  g_autofree char *parent = g_path_get_dirname (dir);
+
+  if (g_file_test (dir, G_FILE_TEST_IS_DIR))
+    return TRUE;
+  if (!g_str_equal (parent, dir) && !make_folders (parent, made, error))
+    return FALSE;
+  if (g_mkdir (dir, 0777) != 0 && !(errno == EEXIST && g_file_test (dir, G_FILE_TEST_IS_DIR)))
+    return fail (error, errno, "make the folder", dir);
+  g_ptr_array_insert (made, 0, g_strdup (dir));
+  return TRUE;
+}
+
+static void
+remove_files (const char *dir)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
+    {
+      g_autofree char *path = g_build_filename (dir, files[i], NULL);
+
+      g_unlink (path);
+    }
+}
+
+/* Everything is drawn in a folder of its own first; a picture's files are moved only once all of them exist. */
+static gboolean
+move_files (const char *from, const char *to, GError **error)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
+    {
+      g_autofree char *source = g_build_filename (from, files[i], NULL);
+      g_autofree char *target = g_build_filename (to, files[i], NULL);
+
+      if (g_rename (source, target) != 0)
+        return fail (error, errno, "write", target);
+    }
+  return TRUE;
+}
+
+static gboolean
+write_text (const char *dir, const char *name, const char *text, GError **error)
+{
+  g_autofree char *path = g_build_filename (dir, name, NULL);
+
+  return g_file_set_contents_full (path, text, -1, G_FILE_SET_CONTENTS_NONE, 0666, error);
+}
+
+static gboolean
+draw_in (const char *work, const char *dir, const char *data, const char *script, GError **error)
+{
+  return write_text (work, NAME ".dat", data, error) && write_text (work, NAME ".gp", script, error)
+         && run_gnuplot (work, error) && move_files (work, dir, error);
+}
+
+gboolean
+report_plot_write (const GPtrArray *predictions, const char *dir, const char *style_file, GError **error)
+{
+  g_autoptr (GPtrArray) made = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char      *work = g_build_filename (dir, ".plot-XXXXXX", NULL), *style = NULL, *data = NULL, *script = NULL;
+  g_autofree double    *places = NULL;
+  Picture               picture;
+  gboolean              drawn = FALSE;
+
+  if (predictions->len == 0)
+    return TRUE;
+  if (!g_file_get_contents (style_file, &style, NULL, error))
+    return FALSE;
+  picture_init (&picture, predictions);
+  places = bar_places (&picture);
+  data = data_text (&picture, places);
+  script = script_text (&picture, places, style);
+  if (make_folders (dir, made, error))
+    {
+      if (g_mkdtemp (work) == NULL)
+        fail (error, errno, "write in the folder", dir);
+      else
+        {
+          drawn = draw_in (work, dir, data, script, error);
+          remove_files (work);
+          g_rmdir (work);
+        }
+    }
+  for (guint i = 0; !drawn && i < made->len; i++)
+    g_rmdir (g_ptr_array_index (made, i));
+  return drawn;
+}

@@ -1,0 +1,16 @@
+/*
+ * Pictures, drawn by gnuplot as a child process. Each picture NAME leaves four files in its folder: NAME.dat and NAME.gp, which
+ * draw it again with `gnuplot NAME.gp`, and NAME.png and NAME.svg.
+ */
+#pragma once
+
+#include <gio/gio.h>
+
+#include "analysis/prediction.h"
+
+/*
+ * "time-split": stacked bars of where a step's time goes, one bar a prediction, grouped by model and cluster. DIR is made when it
+ * is missing. STYLE_FILE holds gnuplot commands that set the look; they become part of the script. FALSE with ERROR set when
+ * gnuplot is missing or fails, or a file cannot be written; then DIR is as it was.
+ */
+gboolean report_plot_write (const GPtrArray *predictions, const char *dir, const char *style_file, GError **error);
