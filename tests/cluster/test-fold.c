@@ -26,8 +26,8 @@ static Graph
 random_graph (GRand *rand)
 {
   Graph       graph = { .n_nodes = (guint) g_rand_int_range (rand, 1, MAX_NODES) };
-  const guint copies = (guint) g_rand_int_range (rand, 1, 4);
-  const guint part = MAX (graph.n_nodes / copies, 1);
+  const guint copies = 1 + g_rand_int (rand) % 3;
+  const guint part = 1 + (graph.n_nodes - 1) / 3; /* up to 13, three times */
   const guint n = (guint) g_rand_int_range (rand, 0, (gint) (2 * part + 1));
   graph.n_nodes = part * copies;
   graph.edges = g_new (FoldEdge, (gsize) n * copies);
@@ -191,12 +191,12 @@ END_TEST
 /* A path of 7 folds about its middle; a label at one end unfolds it altogether. */
 START_TEST (test_path)
 {
-  FoldEdge      edges[12];
+  FoldEdge      edges[12], *edge = edges;
   const guint64 colours[7] = { 0 };
   for (guint i = 0; i < 6; i++)
     {
-      edges[2 * i] = (FoldEdge){ .a = i, .b = i + 1, .label = 1 };
-      edges[2 * i + 1] = (FoldEdge){ .a = i + 1, .b = i, .label = 1 };
+      *edge++ = (FoldEdge){ .a = i, .b = i + 1, .label = 1 };
+      *edge++ = (FoldEdge){ .a = i + 1, .b = i, .label = 1 };
     }
   g_autoptr (FoldResult) folded = fold_refine (7, colours, edges, 12);
   const guint32          expected[7] = { 0, 1, 2, 3, 2, 1, 0 };
