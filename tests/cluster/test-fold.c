@@ -27,8 +27,9 @@ random_graph (GRand *rand)
 {
   Graph       graph = { .n_nodes = (guint) g_rand_int_range (rand, 1, MAX_NODES) };
   const guint copies = 1 + g_rand_int (rand) % 3;
-  const guint part = 1 + (graph.n_nodes - 1) / 3; /* up to 13, three times */
+  const guint part = MAX (graph.n_nodes / copies, 1);
   const guint n = (guint) g_rand_int_range (rand, 0, (gint) (2 * part + 1));
+  g_assert (part > 0);
   graph.n_nodes = part * copies;
   graph.edges = g_new (FoldEdge, (gsize) n * copies);
   for (guint v = 0; v < part; v++)
