@@ -1,15 +1,36 @@
 /* From a scenario to a prediction: the replay, the confidence of its inputs, and the interval that their ranges imply. */
 #include "analysis/prediction.h"
 
+/* What a profile said when it was used: the start of a hash of all its figures, those that it extends included. */
+static char *
+profile_version (const GArray *figures)
+{
+  g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
+
+  for (guint i = 0; i < figures->len; i++)
+    {
+      const FigureView *view = &g_array_index (figures, FigureView, i);
+      g_autofree char  *value = number_format_exact (view->figure->value);
+
+      g_checksum_update (sum, (const guchar *) view->key, -1);
+      g_checksum_update (sum, (const guchar *) "=", 1);
+      g_checksum_update (sum, (const guchar *) value, -1);
+      g_checksum_update (sum, (const guchar *) "\n", 1);
+    }
+  return g_strndup (g_checksum_get_string (sum), 8);
+}
+
 static void
 count_figures (Prediction *self, ProfileSet *profiles, const char *kind, const char *id, GString *names)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GArray)   figures = profile_set_figures (profiles, kind, id, diags);
+  g_autofree char     *version = NULL;
 
   if (figures == NULL)
     return;
-  g_string_append_printf (names, "%s%s %s", names->len > 0 ? ", " : "", kind, id);
+  version = profile_version (figures);
+  g_string_append_printf (names, "%s%s %s (%s)", names->len > 0 ? ", " : "", kind, id, version);
   for (guint i = 0; i < figures->len; i++)
     {
       const Figure *figure = g_array_index (figures, FigureView, i).figure;
@@ -44,9 +65,9 @@ fill_confidence (Prediction *self, ProfileSet *profiles, const Cluster *cluster)
       };
 
       for (guint i = 0; i < G_N_ELEMENTS (uses); i++)
-        if (uses[i].id != NULL && !g_ptr_array_find (seen, (gpointer) g_intern_string (uses[i].id), NULL))
+        if (uses[i].id != NULL && !g_ptr_array_find_with_equal_func (seen, uses[i].id, g_str_equal, NULL))
           {
-            g_ptr_array_add (seen, (gpointer) g_intern_string (uses[i].id));
+            g_ptr_array_add (seen, (gpointer) uses[i].id);
             count_figures (self, profiles, uses[i].kind, uses[i].id, names);
           }
     }

@@ -72,7 +72,7 @@ typedef struct
   GArray  *traffic;                 /* TrafficUse */
   guint    n_measured, n_datasheet, n_estimate; /* figures of the profiles used, by confidence */
   double   step_time_low_s, step_time_high_s;   /* with all figures at the good / the bad end of their ranges; 0 = not asked for */
-  char    *profiles;                /* "gpu a40-48, node a40x8-nvlink-pairs, ..." */
+  char    *profiles;                /* "gpu a40-48 (1f2e3d4c), ...": with a hash of the figures, the profile's version */
 } Prediction;
 
 void prediction_free (Prediction *self);
