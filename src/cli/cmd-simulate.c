@@ -1,6 +1,4 @@
 /* shardsim simulate: one scenario. */
-#include <stdio.h>
-
 #include "cli/common.h"
 #include "report/report.h"
 
@@ -59,11 +57,8 @@ cmd_simulate (int argc, char **argv)
   scenarios = common_load_scenarios (&common);
   if (scenarios == NULL)
     return EXIT_USAGE;
-  if (scenarios->len > 1)
-    {
-      fprintf (stderr, "shardsim simulate: the file holds %u scenarios: 'shardsim compare' takes them\n", scenarios->len);
-      return EXIT_USAGE;
-    }
+  if (!common_want_one (&common, scenarios))
+    return EXIT_USAGE;
   if (common.print_scenario)
     return common_print_scenarios (scenarios);
   return simulate (&common, scenarios);

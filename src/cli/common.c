@@ -232,11 +232,11 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
     { "help", 'h', 0, G_OPTION_ARG_NONE, &help, "show this help", NULL },
     { "plugin", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &self->plugins, "load a strategy from a shared object", "FILE" },
     { "hwprofiles", 0, 0, G_OPTION_ARG_FILENAME, &self->hwprofiles, "folder of hardware profiles instead of the shipped ones", "DIR" },
-    { NULL },
+    G_OPTION_ENTRY_NULL,
   };
   const GOptionEntry formats[] = {
     { "format", 0, 0, G_OPTION_ARG_STRING, &format, "text, csv or json", "FORMAT" },
-    { NULL },
+    G_OPTION_ENTRY_NULL,
   };
   const GOptionEntry runs[] = {
     { "trace", 0, 0, G_OPTION_ARG_FILENAME, &self->trace, "write a Chrome/Perfetto trace", "FILE" },
@@ -246,7 +246,7 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
     { "interval", 0, 0, G_OPTION_ARG_NONE, &self->interval, "also simulate at both ends of the hardware figures' ranges", NULL },
     { "steps", 0, 0, G_OPTION_ARG_INT, &self->steps, "simulate at least N steady periods (the steady state is the same)", "N" },
     { "jobs", 'j', 0, G_OPTION_ARG_INT, &self->jobs, "simulations side by side (default: one a core)", "N" },
-    { NULL },
+    G_OPTION_ENTRY_NULL,
   };
   g_autoptr (GOptionContext) context = g_option_context_new (arguments);
   gboolean                   parsed;
@@ -342,8 +342,8 @@ common_stderr_is_terminal (void)
 }
 
 /* A full disk or a closed pipe shows at the flush. */
-static ExitStatus
-print_out (const GString *out)
+ExitStatus
+common_print (const GString *out)
 {
   if (fwrite (out->str, 1, out->len, stdout) == out->len && fflush (stdout) == 0)
     return EXIT_DONE;
@@ -362,7 +362,7 @@ common_print_scenarios (const GPtrArray *scenarios)
 
       g_string_append_printf (out, "%s%s", i > 0 ? "---\n" : "", text);
     }
-  return print_out (out);
+  return common_print (out);
 }
 
 ExitStatus
@@ -383,7 +383,7 @@ common_print_report (const Common *self, const GPtrArray *predictions,
       report_json (predictions, out);
       break;
     }
-  return print_out (out);
+  return common_print (out);
 }
 
 gboolean
@@ -393,4 +393,23 @@ common_write_files (const Common *self, const GPtrArray *predictions, const Repl
 
   return (self->trace == NULL || report_trace_write (replays, predictions->len, self->trace, error))
          && (self->plot == NULL || report_plot_write (predictions, self->plot, style, error));
+}
+
+gboolean
+common_want_words (const Common *self, guint n)
+{
+  if (g_strv_length (self->files) <= n)
+    return TRUE;
+  fprintf (stderr, "shardsim %s: unexpected argument '%s'\n  see 'shardsim %s --help'\n", self->command, self->files[n],
+           self->command);
+  return FALSE;
+}
+
+gboolean
+common_want_one (const Common *self, const GPtrArray *scenarios)
+{
+  if (scenarios->len == 1)
+    return TRUE;
+  fprintf (stderr, "shardsim %s: the file holds %u scenarios: 'shardsim compare' takes them\n", self->command, scenarios->len);
+  return FALSE;
 }

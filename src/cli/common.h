@@ -75,6 +75,15 @@ ExitStatus common_print_scenarios (const GPtrArray *scenarios);
 ExitStatus common_print_report (const Common *self, const GPtrArray *predictions,
                                 void (*text) (const GPtrArray *predictions, GString *out));
 
+/* FALSE after a message on stderr when there are more than N positional words. */
+gboolean common_want_words (const Common *self, guint n);
+
+/* FALSE after a message on stderr when the file holds several scenarios. */
+gboolean common_want_one (const Common *self, const GPtrArray *scenarios);
+
+/* Prints OUT to stdout. */
+ExitStatus common_print (const GString *out);
+
 /*
  * Writes what --trace and --plot ask for. REPLAYS: one a prediction, needed for --trace only. FALSE with ERROR set; then no partial
  * file is left over.

@@ -66,16 +66,24 @@ choice_depth (const StrategyConfig *config)
   return depth;
 }
 
+/* The chain of strategies, outermost first: newly allocated, refers to the scenario. */
+static StrategyChoice *
+make_chain (const Scenario *scenario)
+{
+  StrategyChoice *chain = g_new0 (StrategyChoice, choice_depth (scenario->strategy));
+  guint           i = 0;
+
+  for (const StrategyConfig *c = scenario->strategy; c != NULL; c = c->inner, i++)
+    chain[i] = (StrategyChoice){ c->strategy, c->options, c->inner != NULL ? &chain[i + 1] : NULL };
+  return chain;
+}
+
 static gboolean
 build_schedule (Replay *self, DiagList *diags)
 {
-  guint                      depth = choice_depth (self->scenario->strategy);
-  g_autofree StrategyChoice *chain = g_new0 (StrategyChoice, depth);
+  g_autofree StrategyChoice *chain = make_chain (self->scenario);
   PlanInput                  in = { self->workload, make_mesh (self->cluster) };
-  guint                      i = 0;
 
-  for (const StrategyConfig *c = self->scenario->strategy; c != NULL; c = c->inner, i++)
-    chain[i] = (StrategyChoice){ c->strategy, c->options, c->inner != NULL ? &chain[i + 1] : NULL };
   self->schedule = schedule_build (&in, chain, diags);
   if (self->schedule == NULL)
     return FALSE;
@@ -84,6 +92,15 @@ build_schedule (Replay *self, DiagList *diags)
   diag_error (diags, &self->scenario->strategy_mark, NULL,
               "strategy '%s' emits an unsound schedule", self->scenario->strategy->strategy->name);
   return FALSE;
+}
+
+gboolean
+replay_expect (const Replay *self, PlanTotals *totals)
+{
+  g_autofree StrategyChoice *chain = make_chain (self->scenario);
+  PlanInput                  in = { self->workload, make_mesh (self->cluster) };
+
+  return strategy_expect (&in, chain, totals);
 }
 
 static const Program *
@@ -150,20 +167,30 @@ run_until_steady (Replay *self, const ReplayOptions *options, GError **error)
 }
 
 Replay *
-replay_run (const Scenario *scenario, ProfileSet *profiles, const ReplayOptions *options,
-            DiagList *diags, GError **error)
+replay_plan (const Scenario *scenario, ProfileSet *profiles, DiagList *diags)
 {
-  static const ReplayOptions defaults = { .algorithm = ALGORITHM_N };
-  g_autoptr (Replay)         self = g_new0 (Replay, 1);
-  gboolean                   ok;
+  g_autoptr (Replay) self = g_new0 (Replay, 1);
+  gboolean           ok;
 
-  if (options == NULL)
-    options = &defaults;
   self->scenario = scenario_copy (scenario);
   self->cluster = cluster_new (&scenario->cluster, profiles, &scenario->cluster_mark, diags);
   ok = resolve_workload (self, diags) && self->cluster != NULL;
   if (!ok || !check_precision (self, diags) || !build_schedule (self, diags))
     return NULL;
+  return g_steal_pointer (&self);
+}
+
+Replay *
+replay_run (const Scenario *scenario, ProfileSet *profiles, const ReplayOptions *options,
+            DiagList *diags, GError **error)
+{
+  static const ReplayOptions defaults = { .algorithm = ALGORITHM_N };
+  g_autoptr (Replay)         self = replay_plan (scenario, profiles, diags);
+
+  if (self == NULL)
+    return NULL;
+  if (options == NULL)
+    options = &defaults;
   self->binding = binding_new (self->cluster, self->schedule, options->unfolded,
                                (CollectiveAlgorithm) options->algorithm);
   compile_programs (self);

@@ -25,6 +25,13 @@ typedef struct _Replay Replay;
  * fit memory still runs: the pools say so. PROFILES must outlive the replay.
  */
 Replay *replay_run (const Scenario *scenario, ProfileSet *profiles, const ReplayOptions *options, DiagList *diags, GError **error);
+
+/*
+ * The same without running: for what asks for the scenario, the cluster, the workload and the schedule only. Nothing about ranks, ops,
+ * periods, traffic or the engine may be asked of it.
+ */
+Replay *replay_plan (const Scenario *scenario, ProfileSet *profiles, DiagList *diags);
+
 void    replay_free (Replay *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Replay, replay_free)
 
@@ -33,6 +40,9 @@ const Cluster  *replay_cluster (const Replay *self);
 const Workload *replay_workload (const Replay *self);
 const Schedule *replay_schedule (const Replay *self);
 const Engine   *replay_engine (const Replay *self);
+
+/* The closed forms of the scenario's strategies for one period; FALSE when one of them states none. */
+gboolean replay_expect (const Replay *self, PlanTotals *totals);
 
 /* ---- ranks: only representatives are simulated -------------------------------------------------------------------- */
 

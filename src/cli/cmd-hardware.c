@@ -1,0 +1,260 @@
+/* shardsim hardware: the profiles by kind, and the figures of one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "cli/listing.h"
+
+static const char *const kinds[] = { "gpu", "link", "node", "cluster", NULL };
+
+static const ListingColumn list_columns[] = {
+  { "kind", LISTING_TEXT }, { "id", LISTING_TEXT }, { "title", LISTING_TEXT }, { NULL, LISTING_TEXT },
+};
+
+static const ListingColumn columns[] = {
+  { "figure", LISTING_TEXT }, { "value", LISTING_TEXT },      { "low", LISTING_TEXT },
+  { "high", LISTING_TEXT },   { "confidence", LISTING_TEXT }, { "source", LISTING_TEXT },
+  { NULL, LISTING_TEXT },
+};
+
+/* ---- the list ------------------------------------------------------------------------------------------------------ */
+
+static char *
+cluster_profile_title (ProfileSet *profiles, const char *id, DiagList *diags)
+{
+  g_autofree char       *file = profile_set_file (profiles, "cluster", id);
+  g_autoptr (ConfigDoc)  doc = file != NULL ? config_load (file, diags) : NULL;
+  const ConfigNode      *title = doc != NULL ? config_node_get (config_doc_root (doc), "title") : NULL;
+
+  return g_strdup (title != NULL ? config_node_text (title) : "");
+}
+
+/* "" after diagnostics. */
+static char *
+title_of (ProfileSet *profiles, const char *kind, const char *id, DiagList *diags)
+{
+  const char *title = NULL;
+
+  if (g_str_equal (kind, "cluster"))
+    return cluster_profile_title (profiles, id, diags);
+  if (g_str_equal (kind, "gpu"))
+    {
+      const GpuProfile *gpu = profile_set_gpu (profiles, id, NULL, diags);
+
+      title = gpu != NULL ? gpu->title : NULL;
+    }
+  else if (g_str_equal (kind, "link"))
+    {
+      const LinkProfile *link = profile_set_link (profiles, id, NULL, diags);
+
+      title = link != NULL ? link->title : NULL;
+    }
+  else
+    {
+      const NodeProfile *node = profile_set_node (profiles, id, NULL, diags);
+
+      title = node != NULL ? node->title : NULL;
+    }
+  return g_strdup (title != NULL ? title : "");
+}
+
+static ExitStatus
+list_all (const Common *common, ProfileSet *profiles)
+{
+  g_autoptr (Listing)  listing = listing_new ("hardware", list_columns);
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  for (guint k = 0; kinds[k] != NULL; k++)
+    {
+      g_auto (GStrv) ids = profile_set_list (profiles, kinds[k]);
+
+      for (guint i = 0; ids[i] != NULL; i++)
+        {
+          g_autofree char *title = title_of (profiles, kinds[k], ids[i], diags);
+
+          listing_add (listing, kinds[k], ids[i], title);
+        }
+    }
+  if (common_report_diags (diags) != EXIT_DONE)
+    return EXIT_USAGE;
+  return listing_print (listing, common->format, NULL);
+}
+
+/* ---- one profile ----------------------------------------------------------------------------------------------------- */
+
+static void
+add_word (Listing *listing, const char *key, const char *word)
+{
+  if (word != NULL)
+    listing_add (listing, key, word, NULL, NULL, NULL, NULL);
+}
+
+/* What a profile says beside its figures. */
+static void
+add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char *id, DiagList *diags)
+{
+  if (g_str_equal (kind, "gpu"))
+    {
+      const GpuProfile *gpu = profile_set_gpu (profiles, id, NULL, diags);
+
+      add_word (listing, "architecture", gpu->architecture);
+      add_word (listing, "bf16", gpu->bf16 ? "true" : "false");
+    }
+  else if (g_str_equal (kind, "link"))
+    {
+      const LinkProfile *link = profile_set_link (profiles, id, NULL, diags);
+
+      add_word (listing, "technology", link->technology);
+      if (link->kind == LINK_NETWORK)
+        add_word (listing, "gpu_direct", link->gpu_direct ? "true" : "false");
+    }
+  else
+    {
+      const NodeProfile *node = profile_set_node (profiles, id, NULL, diags);
+
+      add_word (listing, "gpu", node->gpu);
+      add_word (listing, "intra", node->intra);
+      add_word (listing, "nic", node->nic);
+    }
+}
+
+static char *
+value_text (QuantityKind kind, double value)
+{
+  return kind == QUANTITY_RATIO ? number_format_exact (value) : quantity_format_exact (kind, value);
+}
+
+/* Figures that the profile leaves at a neutral default without a source are not there. */
+static void
+add_figure (Listing *listing, const FigureView *view)
+{
+  const Figure    *figure = view->figure;
+  g_autofree char *value = value_text (view->kind, figure->value);
+  g_autofree char *low = value_text (view->kind, figure->low);
+  g_autofree char *high = value_text (view->kind, figure->high);
+  gboolean         range = figure->low < figure->high;
+
+  if (figure->source == NULL && figure->value == 0)
+    return;
+  listing_add (listing, view->key, value, range ? low : NULL, range ? high : NULL,
+               figure->source != NULL ? confidence_name (figure->confidence) : "default", figure->source);
+}
+
+static ExitStatus
+show_figures (const Common *common, ProfileSet *profiles, const char *kind, const char *id)
+{
+  g_autoptr (Listing)  listing = listing_new ("figures", columns);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GArray)   figures = profile_set_figures (profiles, kind, id, diags);
+  g_autoptr (GString)  text = g_string_new (NULL);
+  g_autofree char     *title = NULL;
+
+  if (common_report_diags (diags) != EXIT_DONE)
+    return EXIT_USAGE;
+  title = title_of (profiles, kind, id, diags);
+  add_words (listing, profiles, kind, id, diags);
+  for (guint i = 0; i < figures->len; i++)
+    add_figure (listing, &g_array_index (figures, FigureView, i));
+  g_string_append_printf (text, "%s %s: %s\n\n", kind, id, title);
+  listing_append_text (listing, 0, NULL, text);
+  return listing_print (listing, common->format, text);
+}
+
+static ExitStatus
+show_cluster (const Common *common, ProfileSet *profiles, const char *id)
+{
+  g_autoptr (Listing)  listing = listing_new ("figures", columns);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Cluster)  cluster = NULL;
+  g_autofree char     *title = cluster_profile_title (profiles, id, diags), *nodes = NULL, *gpus = NULL;
+  g_autoptr (GString)  text = g_string_new (NULL);
+  ClusterOptions       options = { 0 };
+
+  option_table_defaults (cluster_options, &options);
+  options.name = g_strdup (id);
+  cluster = cluster_new (&options, profiles, NULL, diags);
+  option_table_clear (cluster_options, &options);
+  if (common_report_diags (diags) != EXIT_DONE)
+    return EXIT_USAGE;
+  nodes = g_strdup_printf ("%u", cluster_n_nodes (cluster));
+  gpus = g_strdup_printf ("%u", cluster_n_gpus (cluster));
+  add_word (listing, "nodes", nodes);
+  add_word (listing, "gpus", gpus);
+  add_word (listing, "parts", cluster_title (cluster));
+  g_string_append_printf (text, "cluster %s: %s\n\n", id, title);
+  listing_append_text (listing, 0, NULL, text);
+  return listing_print (listing, common->format, text);
+}
+
+/* ---- which one ------------------------------------------------------------------------------------------------------- */
+
+static ExitStatus
+unknown_profile (ProfileSet *profiles, const char *word)
+{
+  g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func (g_free);
+  const char           *nearest;
+
+  for (guint k = 0; kinds[k] != NULL; k++)
+    {
+      g_auto (GStrv) ids = profile_set_list (profiles, kinds[k]);
+
+      for (guint i = 0; ids[i] != NULL; i++)
+        g_ptr_array_add (all, g_strdup (ids[i]));
+    }
+  g_ptr_array_add (all, NULL);
+  nearest = suggest_nearest (word, (const char *const *) all->pdata);
+  fprintf (stderr, "shardsim: unknown hardware '%s'\n", word);
+  if (nearest != NULL)
+    fprintf (stderr, "  hint: did you mean '%s'?\n", nearest);
+  else
+    fputs ("  hint: 'shardsim hardware' lists all\n", stderr);
+  return EXIT_USAGE;
+}
+
+/* WORD is an id or KIND/ID; an id of several kinds needs the latter. */
+static ExitStatus
+show (const Common *common, ProfileSet *profiles, const char *word)
+{
+  const char      *slash = strchr (word, '/'), *id = slash != NULL ? slash + 1 : word, *found = NULL;
+  g_autofree char *wanted = slash != NULL ? g_strndup (word, (gsize) (slash - word)) : NULL;
+
+  for (guint k = 0; kinds[k] != NULL; k++)
+    {
+      g_autofree char *file = wanted == NULL || g_str_equal (wanted, kinds[k]) ? profile_set_file (profiles, kinds[k], id) : NULL;
+
+      if (file == NULL)
+        continue;
+      if (found != NULL)
+        {
+          fprintf (stderr, "shardsim: '%s' is a %s and a %s\n  hint: write '%s/%s' or '%s/%s'\n", id, found, kinds[k], found, id,
+                   kinds[k], id);
+          return EXIT_USAGE;
+        }
+      found = kinds[k];
+    }
+  if (found == NULL)
+    return unknown_profile (profiles, word);
+  return g_str_equal (found, "cluster") ? show_cluster (common, profiles, id) : show_figures (common, profiles, found, id);
+}
+
+int
+cmd_hardware (int argc, char **argv)
+{
+  g_auto (Common)        common = { 0 };
+  gboolean               done = FALSE;
+  g_autoptr (ProfileSet) profiles = NULL;
+
+  if (!common_parse (&common, COMMON_FORMAT, "[ID | KIND/ID]",
+                     "Lists the hardware profiles, or prints the figures of one with their sources and confidence.",
+                     "Examples:\n"
+                     "  shardsim hardware a40-48\n"
+                     "  shardsim hardware node/dgx-h100 --format csv\n",
+                     NULL, argc, argv, &done))
+    return EXIT_USAGE;
+  if (done)
+    return EXIT_DONE;
+  if (!common_want_words (&common, 1))
+    return EXIT_USAGE;
+  profiles = profile_set_new (common.hwprofiles);
+  return common.files[0] != NULL ? show (&common, profiles, common.files[0]) : list_all (&common, profiles);
+}
