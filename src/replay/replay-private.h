@@ -1,12 +1,13 @@
 /*
  * What the files of the replay share.
  *
- *   bind.c     cluster + schedule -> Binding: the ranks, resources and groups that are simulated, and what each op class demands
- *   program.c  schedule items -> issue times and kernel costs of one kind of rank
- *   run.c      Binding + programs -> one engine run of a number of periods
- *   replay.c   the runs until a period repeats
- *   traffic.c  bytes and FLOPs of a period
- *   ops.c      what an engine op was in the schedule
+ *   bind-graph.c  the graph that folding refines
+ *   bind.c        cluster + schedule -> Binding: the ranks, resources and groups that are simulated, and what each op class demands
+ *   program.c     schedule items -> issue times and kernel costs of one kind of rank
+ *   run.c         Binding + programs -> one engine run of a number of periods
+ *   replay.c      the runs until a period repeats
+ *   traffic.c     bytes and FLOPs of a period
+ *   ops.c         what an engine op was in the schedule
  */
 #pragma once
 
@@ -159,8 +160,7 @@ gboolean run_is_steady (const Run *self);
 static inline guint64
 tag_new (guint period, guint rank, guint item)
 {
-  return ((guint64) period << (TAG_RANK_BITS + TAG_ITEM_BITS)) | ((guint64) rank << TAG_ITEM_BITS)
-         | item;
+  return ((((guint64) period << TAG_RANK_BITS) | rank) << TAG_ITEM_BITS) | item;
 }
 
 static inline guint

@@ -55,8 +55,11 @@ fixture_scenario (const char *key, ...)
   va_list              args;
 
   va_start (args, key);
-  for (; key != NULL; key = va_arg (args, const char *))
-    overrides_add (&overrides, key, va_arg (args, const char *));
+  while (key != NULL)
+    {
+      overrides_add (&overrides, key, va_arg (args, const char *)); /* NOLINT: started above */
+      key = va_arg (args, const char *);
+    }
   va_end (args);
   scenario = load (&overrides, diags);
   fail_on (diags, NULL);
@@ -153,10 +156,10 @@ random_model (Overrides *o, GRand *rand)
 
   overrides_add (o, "model.arch", PICK (rand, arch));
   overrides_add_int (o, "model.n_layers", g_rand_int_range (rand, 1, 4));
-  overrides_add_int (o, "model.d_model", 256 * g_rand_int_range (rand, 1, 17));
+  overrides_add_int (o, "model.d_model", (gint64) 256 * g_rand_int_range (rand, 1, 17));
   overrides_add_int (o, "model.n_heads", 8);
-  overrides_add_int (o, "model.d_ff", 512 * g_rand_int_range (rand, 1, 33));
-  overrides_add_int (o, "model.vocab", 1000 * g_rand_int_range (rand, 1, 20));
+  overrides_add_int (o, "model.d_ff", (gint64) 512 * g_rand_int_range (rand, 1, 33));
+  overrides_add_int (o, "model.vocab", (gint64) 1000 * g_rand_int_range (rand, 1, 20));
 }
 
 static void
@@ -164,7 +167,7 @@ random_training (Overrides *o, GRand *rand)
 {
   static const char *const checkpointing[] = { "none", "selective", "full" };
 
-  overrides_add_int (o, "training.seq_len", 256 * g_rand_int_range (rand, 1, 9));
+  overrides_add_int (o, "training.seq_len", (gint64) 256 * g_rand_int_range (rand, 1, 9));
   overrides_add_int (o, "training.grad_accum", g_rand_int_range (rand, 1, 3));
   overrides_add (o, "training.activation_checkpointing", PICK (rand, checkpointing));
   overrides_add (o, "training.compile", g_rand_int_range (rand, 0, 2) ? "true" : "false");

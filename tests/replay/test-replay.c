@@ -138,7 +138,7 @@ START_TEST (test_launch_bound)
       }
   ck_assert_uint_gt (launches, 20);
   ck_assert_uint_eq (replay_period (replay),
-                     launches * 10 * US + (SimTime) ceil (last.alone * 1e12 - 1e-3));
+                     (SimTime) launches * 10 * US + (SimTime) ceil (last.alone * 1e12 - 1e-3));
 }
 END_TEST
 

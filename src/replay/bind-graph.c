@@ -1,0 +1,390 @@
+/* Building the graph: nodes with colours, edges with labels. */
+#include "replay/bind-private.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef enum
+{
+  RELATION_NODE, /* rank - machine */
+  RELATION_SM,
+  RELATION_HBM,
+  RELATION_MEMBER, /* op - rank */
+  RELATION_LOAD,   /* op - resource */
+} Relation;
+
+typedef enum
+{
+  COLOUR_RANK,
+  COLOUR_NODE,
+  COLOUR_RESOURCE,
+  COLOUR_COLLECTIVE,
+  COLOUR_COPY,
+} ColourKind;
+
+/* ---- colours and labels ----------------------------------------------------------------------------------------- */
+
+static guint64
+colour_mix (guint64 colour, guint64 value)
+{
+  colour = (colour ^ value) + G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
+  colour = (colour ^ (colour >> 30)) * G_GUINT64_CONSTANT (0xbf58476d1ce4e5b9);
+  colour = (colour ^ (colour >> 27)) * G_GUINT64_CONSTANT (0x94d049bb133111eb);
+  return colour ^ (colour >> 31);
+}
+
+static guint64
+colour_mix_double (guint64 colour, double value)
+{
+  guint64 bits;
+
+  memcpy (&bits, &value, sizeof bits);
+  return colour_mix (colour, bits);
+}
+
+static guint64
+colour_mix_profile (BindGraph *self, guint64 colour, gconstpointer profile)
+{
+  guint index = 0;
+
+  if (!g_ptr_array_find (self->profiles, profile, &index))
+    {
+      index = self->profiles->len;
+      g_ptr_array_add (self->profiles, (gpointer) profile);
+    }
+  return colour_mix (colour, index);
+}
+
+/* 12 significant digits (40 bits): the order in which a planner adds loads up must not split a class. */
+static double
+round_label (double value)
+{
+  int    exponent;
+  double mantissa = frexp (value, &exponent);
+
+  return ldexp (nearbyint (mantissa * 0x1p40), exponent - 40);
+}
+
+/* ---- nodes of the graph ----------------------------------------------------------------------------------------- */
+
+static void
+add_edge (BindGraph *self, guint32 a, guint32 b, Relation relation, double label)
+{
+  FoldEdge edge = { a, b, label, relation };
+
+  g_array_append_val (self->edges, edge);
+}
+
+static void
+add_colour (BindGraph *self, guint64 colour)
+{
+  g_array_append_val (self->colours, colour);
+}
+
+static void
+add_ranks (BindGraph *self)
+{
+  for (guint r = 0; r < self->n_ranks; r++)
+    {
+      guint   node = cluster_node_of_gpu (self->cluster, r);
+      guint64 colour = colour_mix (COLOUR_RANK, schedule_role_of_rank (self->schedule, r));
+
+      colour = colour_mix_profile (self, colour, cluster_gpu_profile (self->cluster, r));
+      colour = colour_mix_profile (self, colour, cluster_node_profile (self->cluster, node));
+      add_colour (self, colour_mix_double (colour, cluster_gpu_speed (self->cluster, r)));
+      add_edge (self, r, bind_graph_machine (self, node), RELATION_NODE, 1);
+      add_edge (self, r,
+                bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_SM)),
+                RELATION_SM, 1);
+      add_edge (self, r,
+                bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_HBM)),
+                RELATION_HBM, 1);
+    }
+}
+
+static void
+add_nodes (BindGraph *self)
+{
+  for (guint n = 0; n < self->n_nodes; n++)
+    add_colour (self, colour_mix_profile (self, COLOUR_NODE, cluster_node_profile (self->cluster, n)));
+}
+
+static void
+add_resources (BindGraph *self)
+{
+  for (guint i = 0; i < self->n_resources; i++)
+    {
+      const ClusterResource *resource = cluster_resource (self->cluster, i);
+      guint64                colour = colour_mix (COLOUR_RESOURCE, resource->kind);
+
+      colour = colour_mix_double (colour, resource->capacity);
+      add_colour (self, colour_mix_double (colour, resource->efficiency));
+    }
+}
+
+/* ---- what the schedule uses -------------------------------------------------------------------------------------- */
+
+static guint
+use_index (const BindGraph *self, guint role, CommRef comm, guint kind)
+{
+  return (role * schedule_n_comms (self->schedule) + comm) * SCHEDULE_COLLECTIVE_N + kind;
+}
+
+static void
+note_uses (BindGraph *self)
+{
+  guint n_roles = schedule_n_roles (self->schedule);
+
+  self->used =
+      g_new0 (gboolean, n_roles * schedule_n_comms (self->schedule) * SCHEDULE_COLLECTIVE_N + 1);
+  for (guint role = 0; role < n_roles; role++)
+    for (ScheduleSection s = 0; s < SECTION_N; s++)
+      {
+        ScheduleItems items = schedule_items (self->schedule, role, s);
+
+        for (guint i = 0; i < items.n; i++)
+          if (items.items[i].kind == ITEM_COLLECTIVE)
+            self->used[use_index (self, role, items.items[i].ref, items.items[i].collective)] = TRUE;
+          else if (items.items[i].kind == ITEM_COPY)
+            self->copies[items.items[i].collective] = TRUE;
+      }
+}
+
+gboolean
+bind_graph_uses (const BindGraph *self, guint role, CommRef comm, guint kind)
+{
+  return self->used[use_index (self, role, comm, kind)];
+}
+
+static gboolean
+comm_uses (const BindGraph *self, CommRef comm, guint kind)
+{
+  for (guint role = 0; role < schedule_n_roles (self->schedule); role++)
+    if (bind_graph_uses (self, role, comm, kind))
+      return TRUE;
+  return FALSE;
+}
+
+/* ---- ops --------------------------------------------------------------------------------------------------------- */
+
+static void
+add_load (BindGraph *self, guint op, guint32 resource, double service)
+{
+  OpLoad load = { resource, service };
+
+  if (!(service > 0))
+    return;
+  g_array_append_val (self->loads, load);
+  add_edge (self, bind_graph_op (self, op), bind_graph_resource (self, resource), RELATION_LOAD,
+            round_label (service));
+}
+
+static GraphOp *
+begin_op (BindGraph *self, double latency, double channels)
+{
+  GraphOp op = { .first_load = self->loads->len, .latency = latency, .channels = channels };
+
+  g_array_append_val (self->ops, op);
+  return &g_array_index (self->ops, GraphOp, self->ops->len - 1);
+}
+
+static void
+end_op (BindGraph *self, guint64 colour)
+{
+  GraphOp *op = &g_array_index (self->ops, GraphOp, self->ops->len - 1);
+
+  op->n_loads = self->loads->len - op->first_load;
+  colour = colour_mix_double (colour, round_label (op->latency));
+  add_colour (self, colour_mix_double (colour, op->channels));
+}
+
+/* What a plan moves between nodes, and between GPUs of a node: cards are reached over PCIe as well, which is not counted twice. */
+static void
+sum_payloads (const Cluster *cluster, const CollectivePlan *plan, double *inter, double *intra)
+{
+  double pcie = 0, nvlink = 0;
+
+  *inter = 0;
+  for (guint i = 0; i < plan->n_loads; i++)
+    switch (cluster_resource (cluster, plan->loads[i].resource)->kind)
+      {
+      case RESOURCE_NIC_TX:
+        *inter += plan->loads[i].payload;
+        break;
+      case RESOURCE_PCIE_UP:
+        pcie += plan->loads[i].payload;
+        break;
+      case RESOURCE_NVLINK_OUT:
+      case RESOURCE_NVLINK_PAIR:
+        nvlink += plan->loads[i].payload;
+        break;
+      default:
+        break;
+      }
+  *intra = nvlink + MAX (pcie - *inter, 0);
+}
+
+static CollectiveKind
+collective_of (ScheduleCollective kind)
+{
+  static const CollectiveKind kinds[SCHEDULE_COLLECTIVE_N] = {
+    [SCHEDULE_ALL_GATHER] = COLLECTIVE_ALL_GATHER,
+    [SCHEDULE_REDUCE_SCATTER] = COLLECTIVE_REDUCE_SCATTER,
+    [SCHEDULE_ALL_REDUCE] = COLLECTIVE_ALL_REDUCE,
+    [SCHEDULE_BROADCAST] = COLLECTIVE_BROADCAST,
+    [SCHEDULE_ALL_TO_ALL] = COLLECTIVE_ALL_TO_ALL,
+    [SCHEDULE_SEND_RECV] = COLLECTIVE_SEND_RECV,
+  };
+
+  return kinds[kind];
+}
+
+static CollectiveAlgorithm
+algorithm_of (const BindGraph *self, ScheduleCollective kind)
+{
+  return kind == SCHEDULE_ALL_TO_ALL || kind == SCHEDULE_SEND_RECV ? ALGORITHM_N : self->algorithm;
+}
+
+static void
+add_collective (BindGraph *self, CommRef comm, ScheduleCollective kind, const guint32 *members,
+                guint n)
+{
+  g_autoptr (CollectivePlan) plan = collective_plan_new (self->cluster, collective_of (kind),
+                                                         members, n, algorithm_of (self, kind));
+  guint                      index = self->ops->len;
+  GraphOp                   *op = begin_op (self, plan->latency, plan->channels);
+
+  sum_payloads (self->cluster, plan, &op->inter, &op->intra);
+  for (guint i = 0; i < n; i++)
+    add_edge (self, bind_graph_op (self, index), members[i], RELATION_MEMBER, 1);
+  for (guint i = 0; i < plan->n_loads; i++)
+    add_load (self, index, plan->loads[i].resource, plan->loads[i].service);
+  end_op (self, colour_mix (colour_mix (COLOUR_COLLECTIVE, comm), kind));
+}
+
+/* A group whose ranks do not use this kind keeps the numbering dense, and stands for nothing. */
+static void
+add_unused (BindGraph *self)
+{
+  begin_op (self, 0, 0);
+  end_op (self, COLOUR_COLLECTIVE);
+}
+
+static guint
+first_rank_of_group (MeshGroup group, guint index)
+{
+  return index / group.stride * group.size * group.stride + index % group.stride;
+}
+
+guint
+bind_graph_group (MeshGroup group, guint rank)
+{
+  return rank / (group.size * group.stride) * group.stride + rank % group.stride;
+}
+
+static void
+add_groups (BindGraph *self, CommRef comm, ScheduleCollective kind)
+{
+  MeshGroup           group = schedule_comm_info (self->schedule, comm)->group;
+  g_autofree guint32 *members = g_new (guint32, group.size);
+
+  for (guint i = 0; i < self->n_ranks / group.size; i++)
+    {
+      guint first = first_rank_of_group (group, i);
+
+      if (self->used[use_index (self, schedule_role_of_rank (self->schedule, first), comm, kind)])
+        {
+          mesh_group_members (group, first, members);
+          add_collective (self, comm, kind, members, group.size);
+        }
+      else
+        add_unused (self);
+    }
+}
+
+static void
+add_collectives (BindGraph *self)
+{
+  guint n_comms = schedule_n_comms (self->schedule);
+
+  self->first_op = g_new0 (guint32, n_comms * SCHEDULE_COLLECTIVE_N + 1);
+  for (CommRef comm = 0; comm < n_comms; comm++)
+    for (guint kind = 0; kind < SCHEDULE_COLLECTIVE_N; kind++)
+      {
+        gboolean used = comm_uses (self, comm, kind);
+
+        self->first_op[comm * SCHEDULE_COLLECTIVE_N + kind] = used ? self->ops->len : REPLAY_NONE;
+        if (used)
+          add_groups (self, comm, kind);
+      }
+}
+
+/* PCIe carries a copy at the copy engine's efficiency; memory takes its bytes. */
+static void
+add_copy (BindGraph *self, ScheduleCopy kind, guint rank)
+{
+  double efficiency = cluster_gpu_profile (self->cluster, rank)->host_copy_efficiency.value;
+  guint  index = self->ops->len;
+  Route  route;
+
+  if (kind == COPY_TO_HOST)
+    cluster_route_to_host (self->cluster, rank, &route);
+  else
+    cluster_route_from_host (self->cluster, rank, &route);
+  begin_op (self, route.latency, 0);
+  add_edge (self, bind_graph_op (self, index), rank, RELATION_MEMBER, 1);
+  add_load (self, index, cluster_gpu_resource (self->cluster, rank, RESOURCE_HBM), 1);
+  for (guint i = 0; i < route.n; i++)
+    {
+      ResourceKind on = cluster_resource (self->cluster, route.resources[i])->kind;
+      gboolean pcie = on == RESOURCE_PCIE_UP || on == RESOURCE_PCIE_DOWN || on == RESOURCE_SWITCH_UP
+                      || on == RESOURCE_SWITCH_DOWN;
+
+      add_load (self, index, route.resources[i], pcie ? 1 / efficiency : 1);
+    }
+  end_op (self, colour_mix (COLOUR_COPY, kind));
+}
+
+static void
+add_copies (BindGraph *self)
+{
+  for (ScheduleCopy kind = 0; kind < COPY_N; kind++)
+    {
+      self->first_copy[kind] = self->copies[kind] ? self->ops->len : REPLAY_NONE;
+      for (guint r = 0; self->copies[kind] && r < self->n_ranks; r++)
+        add_copy (self, kind, r);
+    }
+}
+
+void
+bind_graph_init (BindGraph *self, const Cluster *cluster, const Schedule *schedule,
+                 CollectiveAlgorithm algorithm)
+{
+  *self = (BindGraph){ .cluster = cluster, .schedule = schedule, .algorithm = algorithm };
+  self->n_ranks = cluster_n_gpus (self->cluster);
+  self->n_nodes = cluster_n_nodes (self->cluster);
+  self->n_resources = cluster_n_resources (self->cluster);
+  self->ops = g_array_new (FALSE, FALSE, sizeof (GraphOp));
+  self->loads = g_array_new (FALSE, FALSE, sizeof (OpLoad));
+  self->colours = g_array_new (FALSE, FALSE, sizeof (guint64));
+  self->edges = g_array_new (FALSE, FALSE, sizeof (FoldEdge));
+  self->profiles = g_ptr_array_new ();
+  add_ranks (self);
+  add_nodes (self);
+  add_resources (self);
+  note_uses (self);
+  add_collectives (self);
+  add_copies (self);
+}
+
+void
+bind_graph_clear (BindGraph *self)
+{
+  g_array_unref (self->ops);
+  g_array_unref (self->loads);
+  g_array_unref (self->colours);
+  g_array_unref (self->edges);
+  g_ptr_array_unref (self->profiles);
+  g_free (self->used);
+  g_free (self->first_op);
+}
