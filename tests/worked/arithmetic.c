@@ -1,0 +1,162 @@
+#include "arithmetic.h"
+
+#define US UINT64_C (1000000)
+
+/* The model of both pages: tokens, width, feed-forward width, vocabulary. */
+enum
+{
+  T = 100,
+  H = 200,
+  F = 400,
+  V = 500,
+};
+
+static const uint64_t x = 2 * T * H, g = 2 * T * F, logits = 2 * T * V, wide = 4 * T * V, ids = 8 * T;
+static const uint64_t row = 4 * T, norm = 2 * H, attention_rows = 2 * 4 * T;
+static const uint64_t parameters = 2 * V * H + 4 * H * H + 3 * H * F + 3 * H;
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t
+stream (uint64_t launches, uint64_t bytes)
+{
+  return launches * US / 10 + bytes; /* 1 TB/s: 1 ps a byte */
+}
+
+static uint64_t
+product (uint64_t k)
+{
+  return US / 10 + 2 * 50 * 50 * k * 2; /* one wave of tiles of 50 x 50 at half of 1 FLOP/ps an SM */
+}
+
+static uint64_t
+head_forward (void)
+{
+  return product (H) + stream (1, logits + wide + 2) + stream (1, 2 * wide) + stream (2, 12 * T);
+}
+
+static uint64_t
+block_forward (void)
+{
+  uint64_t norms = 2 * stream (1, 2 * x + row + norm);
+  uint64_t attention = 4 * product (H) + stream (10, 10 * 2 * x) + stream (1, 4 * x + attention_rows);
+  uint64_t mlp = 2 * product (H) + stream (2, 5 * g) + product (F);
+
+  return norms + attention + mlp + 2 * stream (1, 3 * x);
+}
+
+static uint64_t
+norm_backward (void)
+{
+  return stream (1, 3 * x + row + norm) + stream (1, 2 * x + row + norm);
+}
+
+static uint64_t
+head_backward (void)
+{
+  return stream (2, wide) + stream (1, 3 * wide) + stream (1, wide + logits) + product (V)
+         + product (T) + norm_backward ();
+}
+
+static uint64_t
+block_backward (void)
+{
+  uint64_t sums = 5 * stream (1, 3 * x);
+  uint64_t mlp = product (H) + 2 * product (F) + 3 * product (T) + stream (3, 9 * g);
+  uint64_t core = stream (1, 4 * x + attention_rows) + stream (1, 10 * x + 2 * attention_rows)
+                  + stream (1, 3 * x) + stream (18, 15 * 2 * x);
+
+  return sums + mlp + core + 4 * (product (H) + product (T)) + 2 * norm_backward ();
+}
+
+static uint64_t
+embedding_backward (void)
+{
+  return stream (1, 2 * V * H) + stream (1, 2 * x + ids);
+}
+
+/* ---- page 1 ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t
+kept_for_backward (void)
+{
+  uint64_t block = 8 * x + 4 * g + 2 * row + attention_rows;
+
+  return ids + block + 2 * x + row + wide;
+}
+
+WorkedDdp
+worked_ddp (void)
+{
+  WorkedDdp d = { 0 };
+
+  d.forward =
+      stream (1, 2 * x + ids) + block_forward () + stream (1, 2 * x + row + norm) + head_forward ();
+  d.backward = head_backward () + block_backward () + embedding_backward ();
+  d.all_reduce = US / 10 + 84 * US / 10 + 2 * 34 * US / 10 + 2 * parameters * 20;
+  d.optimizer = stream (1, 28 * parameters);
+  d.step = US / 10 + d.forward + d.backward + d.all_reduce + d.optimizer;
+  d.hbm = 16 * parameters + kept_for_backward () + 2 * wide + 2;
+  return d;
+}
+
+/* ---- page 2 ------------------------------------------------------------------------------------------------------ */
+
+enum
+{
+  UNITS = 12,
+};
+
+static uint64_t
+over_all (uint64_t times, uint64_t bytes)
+{
+  return times * (US / 10 + 84 * US / 10 + 2 * 34 * US / 10 + 14 * US + 2 * US) + bytes * 3 / 4 * 1000;
+}
+
+static uint64_t
+over_node (uint64_t times, uint64_t bytes)
+{
+  return times * (US / 10 + 84 * US / 10 + 34 * US / 10) + bytes / 2 * 20;
+}
+
+static uint64_t
+tail (uint64_t reduce_scatter)
+{
+  uint64_t shard = parameters / 4;
+
+  return embedding_backward () + stream (1, 2 * 2 * V * H) + stream (1, 2 * 2 * parameters)
+         + reduce_scatter + stream (1, 3 * 2 * shard) + stream (1, 6 * shard)
+         + stream (1, 30 * shard);
+}
+
+/* What ZeRO-3 holds at its peak: shards, bucket and its interleaved copy, fp32 gradient, three units and their gradients. */
+static uint64_t
+zero3_peak (void)
+{
+  uint64_t last_three = 2 * H * H + 2 * H + 2 * V * H;
+
+  return 16 * parameters / 4 + 2 * 2 * parameters + parameters + 2 * last_three;
+}
+
+WorkedFcdp
+worked_fcdp (void)
+{
+  uint64_t   w = 2 * parameters;
+  WorkedFcdp d = { 0 };
+
+  d.all_gathers = over_all (UNITS, w);
+  d.node_all_gathers = over_node (UNITS, w);
+  d.reduce_scatter = over_all (1, w);
+  d.head_copy = 2 * V * H / 2 * 10;
+  d.head_forward = head_forward ();
+  d.tail = tail (d.reduce_scatter);
+  d.zero3_step = 2 * US / 10 + 2 * d.all_gathers + d.tail;
+  d.fcdp_step =
+      2 * US / 10 + d.all_gathers + d.head_forward + 2 * d.head_copy + d.node_all_gathers + d.tail;
+  d.zero3_inter_node = 3 * w * 3 / 8;
+  d.fcdp_inter_node = 2 * w * 3 / 8;
+  d.zero3_hbm = zero3_peak ();
+  d.fcdp_hbm = d.zero3_hbm + (2 * H + 2 * V * H) / 2;
+  d.fcdp_host = w;
+  return d;
+}

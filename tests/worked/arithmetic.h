@@ -1,0 +1,23 @@
+/*
+ * The arithmetic of docs/worked in plain C: no code of the project, no library. Times in ps, sizes in bytes.
+ */
+#pragma once
+
+#include <stdint.h>
+
+typedef struct
+{
+  uint64_t forward, backward, all_reduce, optimizer, step;
+  uint64_t hbm;
+} WorkedDdp;
+
+typedef struct
+{
+  uint64_t all_gathers, node_all_gathers, reduce_scatter, head_copy, head_forward, tail;
+  uint64_t zero3_step, fcdp_step;
+  uint64_t zero3_inter_node, fcdp_inter_node; /* a GPU and step */
+  uint64_t zero3_hbm, fcdp_hbm, fcdp_host;
+} WorkedFcdp;
+
+WorkedDdp  worked_ddp (void);
+WorkedFcdp worked_fcdp (void);
