@@ -1,0 +1,2 @@
+/* A shared object that exports no strategy. */
+int shardsim_nothing = 1;
