@@ -24,6 +24,7 @@ struct _DiagList
   GPtrArray *diags;
   guint      n_errors;
   guint      n_dropped;
+  SourceMark place; /* of diagnostics without one */
 };
 
 static void
@@ -160,6 +161,8 @@ static void G_GNUC_PRINTF (5, 0)
     diag_add (DiagList *self, DiagSeverity severity, const SourceMark *mark, const char *hint,
               const char *format, va_list args)
 {
+  if (mark == NULL && self->place.file != NULL)
+    mark = &self->place;
   if (severity == DIAG_ERROR)
     self->n_errors += 1;
   if (self->diags->len >= DIAG_LIST_MAX)
@@ -203,6 +206,12 @@ diag_warning (DiagList *self, const SourceMark *mark, const char *hint, const ch
   va_start (args, format);
   diag_add (self, DIAG_WARNING, mark, hint, format, args);
   va_end (args);
+}
+
+void
+diag_list_set_place (DiagList *self, const SourceMark *mark)
+{
+  self->place = mark != NULL ? *mark : (SourceMark){ 0 };
 }
 
 guint

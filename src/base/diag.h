@@ -44,6 +44,12 @@ void diag_error (DiagList *self, const SourceMark *mark, const char *hint, const
 void diag_warning (DiagList *self, const SourceMark *mark, const char *hint, const char *format, ...)
     G_GNUC_PRINTF (4, 5);
 
+/*
+ * Diagnostics that are added without a place get MARK's from now on (NULL: none again). For checks that know no source, such as those of
+ * strategies. MARK is copied; what it points to must live until the next call.
+ */
+void diag_list_set_place (DiagList *self, const SourceMark *mark);
+
 guint    diag_list_n_errors (const DiagList *self);
 gboolean diag_list_has_errors (const DiagList *self);
 

@@ -84,7 +84,9 @@ build_schedule (Replay *self, DiagList *diags)
   g_autofree StrategyChoice *chain = make_chain (self->scenario);
   PlanInput                  in = { self->workload, make_mesh (self->cluster) };
 
+  diag_list_set_place (diags, &self->scenario->strategy_mark);
   self->schedule = schedule_build (&in, chain, diags);
+  diag_list_set_place (diags, NULL);
   if (self->schedule == NULL)
     return FALSE;
   if (schedule_check (self->schedule, &in.mesh, diags))

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define MAX_KEPT_LINE 4096
+
 /* Scenarios of one file. */
 #define SCENARIO_MAX 10000u
 
@@ -360,6 +362,20 @@ base_draft (const StrategySet *strategies, const char *file)
   return base;
 }
 
+/* Marks outlive the document whose text they show: their lines are interned, endless ones dropped. */
+static void
+keep_marks (Scenario *scenario)
+{
+  SourceMark *const marks[] = { &scenario->cluster_mark, &scenario->model_mark, &scenario->mesh_mark, &scenario->strategy_mark };
+
+  for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
+    {
+      gboolean shown = marks[i]->text != NULL && strnlen (marks[i]->text, MAX_KEPT_LINE + 1) <= MAX_KEPT_LINE;
+
+      marks[i]->text = shown ? g_intern_string (marks[i]->text) : NULL;
+    }
+}
+
 GPtrArray *
 scenario_load (const StrategySet *strategies, const char *file, const ScenarioOverride *overrides,
                guint n_overrides, DiagList *diags)
@@ -385,5 +401,7 @@ scenario_load (const StrategySet *strategies, const char *file, const ScenarioOv
     }
   all = make_all (&self, &base, &mark, overrides, n_overrides);
   scenario_free (base.scenario);
+  for (guint i = 0; i < all->len; i++)
+    keep_marks (g_ptr_array_index (all, i));
   return diag_list_n_errors (diags) == n_errors ? g_steal_pointer (&all) : NULL;
 }
