@@ -1,18 +1,22 @@
 /* A scenario as YAML, with every option that it uses. */
 #include "replay/scenario-private.h"
 
-/* Double-quoted YAML, which needs no look at what the text might otherwise mean. */
+/* Double-quoted YAML, which needs no look at what the text might otherwise mean. What does not print is escaped. */
 static void
 append_quoted (GString *out, const char *text)
 {
   g_string_append_c (out, '"');
-  for (const char *c = text; *c != '\0'; c++)
-    if (*c == '"' || *c == '\\')
-      g_string_append_printf (out, "\\%c", *c);
-    else if ((guchar) *c < 0x20 || *c == 0x7f)
-      g_string_append_printf (out, "\\x%02X", (guint) (guchar) *c);
-    else
-      g_string_append_c (out, *c);
+  for (const char *c = text; *c != '\0'; c = g_utf8_next_char (c))
+    {
+      gunichar u = g_utf8_get_char (c);
+
+      if (u == '"' || u == '\\')
+        g_string_append_printf (out, "\\%c", (char) u);
+      else if (g_unichar_isprint (u))
+        g_string_append_unichar (out, u);
+      else
+        g_string_append_printf (out, "\\U%08X", u);
+    }
   g_string_append_c (out, '"');
 }
 
