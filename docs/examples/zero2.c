@@ -16,7 +16,8 @@ typedef struct
 static guint64
 shard_of (const StrategyRun *run)
 {
-  return padded_flat (workload_n_parameters (run->in->workload), run->in->mesh.n_ranks) / run->in->mesh.n_ranks;
+  return padded_flat (workload_n_parameters (run->in->workload), run->in->mesh.n_ranks)
+         / run->in->mesh.n_ranks;
 }
 
 static void
@@ -26,7 +27,8 @@ zero2_init (StrategyRun *run)
 
   s->reduce = schedule_stream (run->b, "reduce", 0);
   s->data = schedule_comm (run->b, "data", mesh_all (&run->in->mesh));
-  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, 2 * workload_n_parameters (run->in->workload), "parameters");
+  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, 2 * workload_n_parameters (run->in->workload),
+                  "parameters");
   schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, 2 * shard_of (run), "gradient shard");
   schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER, 12 * shard_of (run), "optimizer state");
 }
@@ -36,7 +38,8 @@ zero2_backward_begin (StrategyRun *run, const UnitSlot *slot)
 {
   Zero2State *s = run->state;
 
-  s->grads = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, 2 * slot->plan->own_elements, "gradients");
+  s->grads =
+      schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, 2 * slot->plan->own_elements, "gradients");
 }
 
 static void
@@ -57,13 +60,15 @@ zero2_step_end (StrategyRun *run)
 
   schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->reduce);
   emit_optimizer (run, shard_of (run), 2, 2);
-  schedule_all_gather (run->b, SCHEDULE_COMPUTE, s->data, 2 * shard_of (run) * run->in->mesh.n_ranks, "all_gather");
+  schedule_all_gather (run->b, SCHEDULE_COMPUTE, s->data,
+                       2 * shard_of (run) * run->in->mesh.n_ranks, "all_gather");
 }
 
 static gboolean
 zero2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 {
-  double           p = (double) workload_n_parameters (in->workload), r = in->mesh.n_ranks, shard = ceil (p / r);
+  double p = (double) workload_n_parameters (in->workload), r = in->mesh.n_ranks,
+         shard = ceil (p / r);
   double           steps = (double) workload_training (in->workload)->grad_accum;
   ActivationBounds activations = activation_bounds (in->workload);
   double           states = 2 * p + 14 * shard + activations.kept;
@@ -74,7 +79,8 @@ zero2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
   expect_optimizer (in, totals);
   totals->flops += expected_flops (in);
   totals->hbm_low += states + activations.low;
-  totals->hbm_high += states + activations.high + 2.0 * (double) largest_unit (in->workload, UNIT_MODULE);
+  totals->hbm_high +=
+      states + activations.high + 2.0 * (double) largest_unit (in->workload, UNIT_MODULE);
   return TRUE;
 }
 
@@ -83,10 +89,14 @@ const Strategy shardsim_strategy = {
   .name = "zero2",
   .title = "ZeRO-2: gradients and optimizer sharded over all ranks",
   .source = "Rajbhandari et al., arXiv:1910.02054",
-  .hooks = { .state_size = sizeof (Zero2State), .granularity = UNIT_MODULE, .init = zero2_init,
-             .unit_backward_begin = zero2_backward_begin, .unit_backward_end = zero2_backward_end,
+  .hooks = { .state_size = sizeof (Zero2State),
+             .granularity = UNIT_MODULE,
+             .init = zero2_init,
+             .unit_backward_begin = zero2_backward_begin,
+             .unit_backward_end = zero2_backward_end,
              .step_end = zero2_step_end },
   .expect = zero2_expect,
-  .states = "parameters: whole, 2 bytes an element; gradients and optimizer: sharded over all ranks; all in HBM",
+  .states =
+      "parameters: whole, 2 bytes an element; gradients and optimizer: sharded over all ranks; all in HBM",
   .missing = "gradient buckets: every module is reduced on its own; full-precision training",
 };

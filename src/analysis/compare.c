@@ -20,8 +20,7 @@ compare_reasons (gconstpointer a, gconstpointer b)
   return x->order < y->order ? -1 : 1;
 }
 
-static void
-add (GArray *reasons, double weight, const char *format, ...) G_GNUC_PRINTF (3, 4);
+static void add (GArray *reasons, double weight, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
 static void
 add (GArray *reasons, double weight, const char *format, ...)
@@ -47,14 +46,15 @@ ratio_text (double from, double to)
 static void
 add_step (GArray *reasons, const Prediction *first, const Prediction *other)
 {
-  g_autofree char *step = quantity_format (QUANTITY_TIME, fabs (other->step_time_s - first->step_time_s), 3);
-  double           change = other->step_time_s / first->step_time_s - 1;
+  g_autofree char *step =
+      quantity_format (QUANTITY_TIME, fabs (other->step_time_s - first->step_time_s), 3);
+  double change = other->step_time_s / first->step_time_s - 1;
 
   if (fabs (change) < 0.0005)
     add (reasons, INFINITY, "the step takes the same time");
   else
-    add (reasons, INFINITY, "the step is %s %s (%.2f times the throughput)", step, change < 0 ? "shorter" : "longer",
-         first->step_time_s / other->step_time_s);
+    add (reasons, INFINITY, "the step is %s %s (%.2f times the throughput)", step,
+         change < 0 ? "shorter" : "longer", first->step_time_s / other->step_time_s);
 }
 
 static void
@@ -66,15 +66,16 @@ add_part (GArray *reasons, const Prediction *first, const Prediction *other, Tim
 
   if (fabs (change) < 0.005 * first->step_time_s)
     return;
-  add (reasons, fabs (change), "%s on the critical path: %s %s (now %s)", time_part_name (part), amount,
-       change < 0 ? "less" : "more", now);
+  add (reasons, fabs (change), "%s on the critical path: %s %s (now %s)", time_part_name (part),
+       amount, change < 0 ? "less" : "more", now);
 }
 
 /* A quantity of bytes; its weight is that of the time part that it drives. */
 static void
 add_bytes (GArray *reasons, const char *what, double from, double to, double weight)
 {
-  g_autofree char *before = quantity_format (QUANTITY_BYTES, from, 4), *after = quantity_format (QUANTITY_BYTES, to, 4);
+  g_autofree char *before = quantity_format (QUANTITY_BYTES, from, 4),
+                  *after = quantity_format (QUANTITY_BYTES, to, 4);
   g_autofree char *ratio = from > 0 ? ratio_text (from, to) : NULL;
 
   if (fabs (to - from) <= 0.002 * MAX (from, to))
@@ -92,27 +93,32 @@ add_traffic (GArray *reasons, const Prediction *first, const Prediction *other)
   double intra = fabs (other->parts[TIME_INTRA_NODE] - first->parts[TIME_INTRA_NODE]);
   double host = fabs (other->parts[TIME_HOST_COPIES] - first->parts[TIME_HOST_COPIES]);
 
-  add_bytes (reasons, "bytes between nodes, a GPU and step", first->inter_node_bytes_per_gpu, other->inter_node_bytes_per_gpu,
-             inter * 1.0000001);
-  add_bytes (reasons, "bytes between the GPUs of a node", first->intra_node_bytes_per_gpu, other->intra_node_bytes_per_gpu,
-             intra * 0.9999999);
-  add_bytes (reasons, "copies between GPU and host memory", first->host_link_bytes_per_gpu, other->host_link_bytes_per_gpu, host);
+  add_bytes (reasons, "bytes between nodes, a GPU and step", first->inter_node_bytes_per_gpu,
+             other->inter_node_bytes_per_gpu, inter * 1.0000001);
+  add_bytes (reasons, "bytes between the GPUs of a node", first->intra_node_bytes_per_gpu,
+             other->intra_node_bytes_per_gpu, intra * 0.9999999);
+  add_bytes (reasons, "copies between GPU and host memory", first->host_link_bytes_per_gpu,
+             other->host_link_bytes_per_gpu, host);
 }
 
 static void
 add_memory (GArray *reasons, const Prediction *first, const Prediction *other)
 {
   add_bytes (reasons, "peak of GPU memory", (double) first->hbm.device, (double) other->hbm.device, 0);
-  add_bytes (reasons, "peak of host memory a node", (double) first->host.device, (double) other->host.device, 0);
+  add_bytes (reasons, "peak of host memory a node", (double) first->host.device,
+             (double) other->host.device, 0);
   if (first->fits != other->fits)
-    add (reasons, INFINITY, other->fits ? "it fits, which %s does not" : "it does not fit, which %s does", first->scenario);
+    add (reasons, INFINITY,
+         other->fits ? "it fits, which %s does not" : "it does not fit, which %s does",
+         first->scenario);
 }
 
 static void
 add_binding (GArray *reasons, const Prediction *first, const Prediction *other)
 {
   if (!g_str_equal (first->binding_resource, other->binding_resource))
-    add (reasons, 0, "what binds most of the step is '%s' instead of '%s'", other->binding_resource, first->binding_resource);
+    add (reasons, 0, "what binds most of the step is '%s' instead of '%s'", other->binding_resource,
+         first->binding_resource);
 }
 
 char **

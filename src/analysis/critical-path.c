@@ -17,7 +17,12 @@ typedef struct
 static void
 add_step (Walk *walk, SimTime start, TimePart part, Cause cause, OpId op, ResourceId resource)
 {
-  PathStep step = { .start = MAX (start, walk->floor), .end = walk->now, .part = part, .cause = cause, .op = op, .resource = resource };
+  PathStep step = { .start = MAX (start, walk->floor),
+                    .end = walk->now,
+                    .part = part,
+                    .cause = cause,
+                    .op = op,
+                    .resource = resource };
 
   if (step.start >= step.end)
     return;
@@ -94,7 +99,8 @@ walk_host (Walk *walk, HostId host)
     {
       const HostBlock *block = last_block (walk, host);
 
-      add_step (walk, block != NULL ? block->end : walk->floor, TIME_HOST, CAUSE_HOST, ENGINE_NONE, ENGINE_NONE);
+      add_step (walk, block != NULL ? block->end : walk->floor, TIME_HOST, CAUSE_HOST, ENGINE_NONE,
+                ENGINE_NONE);
       if (block == NULL || walk->now <= walk->floor)
         return ENGINE_NONE;
       if (block->op != ENGINE_NONE)

@@ -76,12 +76,13 @@ takes_part (const Replay *replay, OpId op, guint rank)
 
 /* Kernels of RANK's compute stream, and the collectives of COMM and KIND (comm SCHEDULE_NONE: all) that it takes part in. */
 static void
-collect (const Replay *replay, guint rank, guint32 comm, ScheduleCollective kind, GArray *busy, GArray *collectives)
+collect (const Replay *replay, guint rank, guint32 comm, ScheduleCollective kind, GArray *busy,
+         GArray *collectives)
 {
   const Engine *engine = replay_engine (replay);
   guint         last = replay_n_boundaries (replay) - 1;
-  SimTime       floor = replay_boundary (replay, last - 1), ceiling = replay_boundary (replay, last);
-  StreamId      compute = replay_rank (replay, rank)->first_stream + SCHEDULE_COMPUTE;
+  SimTime  floor = replay_boundary (replay, last - 1), ceiling = replay_boundary (replay, last);
+  StreamId compute = replay_rank (replay, rank)->first_stream + SCHEDULE_COMPUTE;
 
   for (OpId op = 0; op < engine_n_ops (engine); op++)
     {
@@ -93,7 +94,8 @@ collect (const Replay *replay, guint rank, guint32 comm, ScheduleCollective kind
       item = replay_op (replay, op).item;
       if (item->kind == ITEM_KERNEL && record->stream == compute)
         add_interval (busy, record->begin, record->end, floor, ceiling);
-      else if (item->kind == ITEM_COLLECTIVE && (comm == SCHEDULE_NONE || (item->ref == comm && item->collective == kind))
+      else if (item->kind == ITEM_COLLECTIVE
+               && (comm == SCHEDULE_NONE || (item->ref == comm && item->collective == kind))
                && takes_part (replay, op, rank))
         add_interval (collectives, record->begin, record->end, floor, ceiling);
     }
@@ -108,5 +110,6 @@ exposed_communication (const Replay *replay, guint rank, guint32 comm, ScheduleC
   g_autoptr (GArray) collectives = g_array_new (FALSE, FALSE, sizeof (Interval));
 
   collect (replay, rank, comm, kind, busy, collectives);
-  return sim_time_to_seconds (uncovered (collectives, busy)) / schedule_steps_per_period (replay_schedule (replay));
+  return sim_time_to_seconds (uncovered (collectives, busy))
+         / schedule_steps_per_period (replay_schedule (replay));
 }

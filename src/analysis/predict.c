@@ -65,7 +65,8 @@ fill_confidence (Prediction *self, ProfileSet *profiles, const Cluster *cluster)
       };
 
       for (guint i = 0; i < G_N_ELEMENTS (uses); i++)
-        if (uses[i].id != NULL && !g_ptr_array_find_with_equal_func (seen, uses[i].id, g_str_equal, NULL))
+        if (uses[i].id != NULL
+            && !g_ptr_array_find_with_equal_func (seen, uses[i].id, g_str_equal, NULL))
           {
             g_ptr_array_add (seen, (gpointer) uses[i].id);
             count_figures (self, profiles, uses[i].kind, uses[i].id, names);
@@ -78,8 +79,8 @@ fill_confidence (Prediction *self, ProfileSet *profiles, const Cluster *cluster)
 
 /* Step time with every figure at END of its range. */
 static gboolean
-step_time_at (const Scenario *scenario, const PredictOptions *options, ProfileEnd end, double *seconds, DiagList *diags,
-              GError **error)
+step_time_at (const Scenario *scenario, const PredictOptions *options, ProfileEnd end,
+              double *seconds, DiagList *diags, GError **error)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new_at (options->profile_dir, end);
   ReplayOptions          replay_options = options->replay;
@@ -94,11 +95,11 @@ step_time_at (const Scenario *scenario, const PredictOptions *options, ProfileEn
 }
 
 Prediction *
-predict_with_replay (const Scenario *scenario, const PredictOptions *options, Replay **replay, ProfileSet **profiles,
-                     DiagList *diags, GError **error)
+predict_with_replay (const Scenario *scenario, const PredictOptions *options, Replay **replay,
+                     ProfileSet **profiles, DiagList *diags, GError **error)
 {
   g_autoptr (ProfileSet) own_profiles = profile_set_new (options->profile_dir);
-  g_autoptr (Replay)     own_replay = replay_run (scenario, own_profiles, &options->replay, diags, error);
+  g_autoptr (Replay) own_replay = replay_run (scenario, own_profiles, &options->replay, diags, error);
   g_autoptr (Prediction) self = NULL;
 
   if (own_replay == NULL)
@@ -107,7 +108,8 @@ predict_with_replay (const Scenario *scenario, const PredictOptions *options, Re
   fill_confidence (self, own_profiles, replay_cluster (own_replay));
   if (options->interval
       && !(step_time_at (scenario, options, PROFILE_OPTIMISTIC, &self->step_time_low_s, diags, error)
-           && step_time_at (scenario, options, PROFILE_PESSIMISTIC, &self->step_time_high_s, diags, error)))
+           && step_time_at (scenario, options, PROFILE_PESSIMISTIC, &self->step_time_high_s, diags,
+                            error)))
     return NULL;
   if (replay != NULL)
     {

@@ -125,8 +125,9 @@ fill_throughput (Prediction *self, const Replay *replay)
   const Workload        *workload = replay_workload (replay);
   const TrainingOptions *training = workload_training (workload);
   const GpuProfile      *gpu = cluster_gpu_profile (replay_cluster (replay), 0);
-  double                 tokens = (double) training_tokens (training) * (double) training->grad_accum; /* a rank */
-  double                 model_flops = tokens * flops_per_token (workload_shape (workload), training->flops, training->seq_len);
+  double tokens = (double) training_tokens (training) * (double) training->grad_accum; /* a rank */
+  double model_flops =
+      tokens * flops_per_token (workload_shape (workload), training->flops, training->seq_len);
 
   self->n_gpus = cluster_n_gpus (replay_cluster (replay));
   self->steady = replay_is_steady (replay);
@@ -154,7 +155,8 @@ fill_memory (MemoryUse *use, const Replay *replay, const PoolStats *stats, char 
   use->device = stats->device.bytes;
   memcpy (use->by_category, stats->device.by_category, sizeof use->by_category);
   use->place = place;
-  use->peak_op = stats->device.bytes > 0 ? replay_tag_label (replay, stats->device.tag) : g_strdup ("");
+  use->peak_op =
+      stats->device.bytes > 0 ? replay_tag_label (replay, stats->device.tag) : g_strdup ("");
   use->fits = !stats->overflowed;
   use->excess = stats->device.bytes > stats->capacity ? stats->device.bytes - stats->capacity : 0;
   if (stats->overflowed)
@@ -173,7 +175,9 @@ fill_hbm (Prediction *self, const Replay *replay)
       const PoolStats *stats = engine_pool_stats (engine, replay_rank (replay, i)->hbm);
 
       /* Head-room decides: GPUs may differ in size. */
-      if (fullest == NULL || (gint64) (stats->capacity - stats->device.bytes) < (gint64) (fullest->capacity - fullest->device.bytes))
+      if (fullest == NULL
+          || (gint64) (stats->capacity - stats->device.bytes)
+                 < (gint64) (fullest->capacity - fullest->device.bytes))
         fullest = stats, rank = replay_rank (replay, i)->rank;
     }
   fill_memory (&self->hbm, replay, fullest, g_strdup_printf ("rank %u", rank));
@@ -219,7 +223,9 @@ binding_name (const Replay *replay, const PathStep *step)
     {
     case CAUSE_RESOURCE:
       return resource_kind_name (
-        cluster_resource (replay_cluster (replay), replay_cluster_resource (replay, step->resource, &alike))->kind);
+          cluster_resource (replay_cluster (replay),
+                            replay_cluster_resource (replay, step->resource, &alike))
+              ->kind);
     case CAUSE_DRAIN:
       return resource_kind_name (RESOURCE_SM);
     default:
@@ -245,14 +251,14 @@ static void
 fill_utilisation (GArray *bindings, const Replay *replay)
 {
   const Engine *engine = replay_engine (replay);
-  double        seconds = sim_time_to_seconds (replay_boundary (replay, replay_n_boundaries (replay) - 1));
+  double seconds = sim_time_to_seconds (replay_boundary (replay, replay_n_boundaries (replay) - 1));
 
   for (ResourceId r = 0; r < engine_n_resources (engine); r++)
     {
       guint       alike;
-      const char *name
-        = resource_kind_name (cluster_resource (replay_cluster (replay), replay_cluster_resource (replay, r, &alike))->kind);
-      double      used = engine_resource_used (engine, r) / engine_resource_capacity (engine, r) / seconds;
+      const char *name = resource_kind_name (
+          cluster_resource (replay_cluster (replay), replay_cluster_resource (replay, r, &alike))->kind);
+      double used = engine_resource_used (engine, r) / engine_resource_capacity (engine, r) / seconds;
 
       for (guint i = 0; i < bindings->len; i++)
         {
@@ -280,7 +286,8 @@ fill_time (Prediction *self, const Replay *replay, const GArray *path)
   g_array_sort (self->bindings, compare_bindings);
   fill_utilisation (self->bindings, replay);
   self->exposed_comm_s = exposed_communication (replay, 0, SCHEDULE_NONE, SCHEDULE_ALL_GATHER);
-  self->binding_resource = g_strdup (self->bindings->len > 0 ? g_array_index (self->bindings, BindingUse, 0).resource : "");
+  self->binding_resource = g_strdup (
+      self->bindings->len > 0 ? g_array_index (self->bindings, BindingUse, 0).resource : "");
 }
 
 /* ---- traffic ----------------------------------------------------------------------------------------------------- */

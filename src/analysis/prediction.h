@@ -20,59 +20,62 @@ typedef enum
   TIME_N,
 } TimePart;
 
-const char *time_part_name (TimePart part);  /* "inter-node communication" */
-const char *time_part_key (TimePart part);   /* "inter_node": CSV and JSON */
+const char *time_part_name (TimePart part); /* "inter-node communication" */
+const char *time_part_key (TimePart part);  /* "inter_node": CSV and JSON */
 
 /* One tier's memory at its fullest place. */
 typedef struct
 {
-  guint64  capacity, allocated, reserved, device;     /* bytes: the three peaks; host memory has only `allocated` (= device) */
-  guint64  by_category[POOL_N_CATEGORIES];            /* at the device peak */
-  char    *place;     /* "rank 0", "node 0" */
-  char    *peak_op;   /* label of the allocation that made the device peak: "logits, head, backward" */
+  guint64 capacity, allocated, reserved,
+      device; /* bytes: the three peaks; host memory has only `allocated` (= device) */
+  guint64 by_category[POOL_N_CATEGORIES]; /* at the device peak */
+  char   *place;                          /* "rank 0", "node 0" */
+  char   *peak_op; /* label of the allocation that made the device peak: "logits, head, backward" */
   gboolean fits;
-  guint64  excess;    /* bytes over capacity at the peak; 0 when it fits */
+  guint64  excess;      /* bytes over capacity at the peak; 0 when it fits */
   char    *overflow_op; /* first allocation over capacity, with its place in the step */
 } MemoryUse;
 
 /* Traffic of one communicator and kind, per step. */
 typedef struct
 {
-  char  *group;       /* communicator: "shard of 32" */
-  char  *collective;  /* "all_gather" */
-  double calls;       /* a step */
-  double bytes;       /* sum of S a step (nccl-tests' sizes) */
+  char  *group;                                  /* communicator: "shard of 32" */
+  char  *collective;                             /* "all_gather" */
+  double calls;                                  /* a step */
+  double bytes;                                  /* sum of S a step (nccl-tests' sizes) */
   double inter_node_per_gpu, intra_node_per_gpu; /* payload sent, bytes a step and GPU */
-  double exposed_s;   /* a step, as seen by rank 0: running while its compute stream is idle */
+  double exposed_s; /* a step, as seen by rank 0: running while its compute stream is idle */
 } TrafficUse;
 
 typedef struct
 {
-  char  *resource;    /* kind: "nic.tx", "sm", "hbm", "pcie.up", or "host", "latency" */
-  double seconds;     /* of the step on the critical path that it bound */
+  char  *resource; /* kind: "nic.tx", "sm", "hbm", "pcie.up", or "host", "latency" */
+  double seconds;  /* of the step on the critical path that it bound */
   double utilisation; /* mean over the step, of the busiest resource of the kind; 0 where it means nothing */
 } BindingUse;
 
 typedef struct
 {
-  char    *scenario, *strategy, *model, *cluster;
-  guint    n_gpus;
-  gboolean fits, steady;
-  double   step_time_s, tokens_per_step, tokens_per_s, tokens_per_s_per_gpu, samples_per_s;
-  double   model_tflops_per_gpu, hardware_tflops_per_gpu, mfu_percent, hfu_percent;
-  double   mfu_base;                /* FLOP/s that MFU is quoted on */
+  char       *scenario, *strategy, *model, *cluster;
+  guint       n_gpus;
+  gboolean    fits, steady;
+  double      step_time_s, tokens_per_step, tokens_per_s, tokens_per_s_per_gpu, samples_per_s;
+  double      model_tflops_per_gpu, hardware_tflops_per_gpu, mfu_percent, hfu_percent;
+  double      mfu_base; /* FLOP/s that MFU is quoted on */
   const char *flops_convention;
-  MemoryUse hbm, host;
-  double   inter_node_bytes_per_gpu, intra_node_bytes_per_gpu, host_link_bytes_per_gpu; /* a step: sent by collectives; copied */
-  double   inter_node_bytes_per_nic; /* a step: what a card sends, mean over the cards; 0 without cards */
-  double   exposed_comm_s;          /* a step, as seen by rank 0: collectives running while its compute stream is idle */
-  double   parts[TIME_N];           /* s; sum = step_time_s */
-  char    *binding_resource;        /* that which bound the largest share of the step */
-  GArray  *bindings;                /* BindingUse, largest first */
-  GArray  *traffic;                 /* TrafficUse */
-  guint    n_measured, n_datasheet, n_estimate; /* figures of the profiles used, by confidence */
-  double   step_time_low_s, step_time_high_s;   /* with all figures at the good / the bad end of their ranges; 0 = not asked for */
-  char    *profiles;                /* "gpu a40-48 (1f2e3d4c), ...": with a hash of the figures, the profile's version */
+  MemoryUse   hbm, host;
+  double      inter_node_bytes_per_gpu, intra_node_bytes_per_gpu,
+      host_link_bytes_per_gpu;     /* a step: sent by collectives; copied */
+  double inter_node_bytes_per_nic; /* a step: what a card sends, mean over the cards; 0 without cards */
+  double  exposed_comm_s; /* a step, as seen by rank 0: collectives running while its compute stream is idle */
+  double  parts[TIME_N];                       /* s; sum = step_time_s */
+  char   *binding_resource;                    /* that which bound the largest share of the step */
+  GArray *bindings;                            /* BindingUse, largest first */
+  GArray *traffic;                             /* TrafficUse */
+  guint   n_measured, n_datasheet, n_estimate; /* figures of the profiles used, by confidence */
+  double  step_time_low_s,
+      step_time_high_s; /* with all figures at the good / the bad end of their ranges; 0 = not asked for */
+  char *profiles; /* "gpu a40-48 (1f2e3d4c), ...": with a hash of the figures, the profile's version */
 } Prediction;
 
 void prediction_free (Prediction *self);
@@ -84,7 +87,7 @@ const char *const *prediction_result_names (void);
 typedef struct
 {
   ReplayOptions replay;
-  gboolean      interval; /* also simulate at both ends of the figures' ranges */
+  gboolean      interval;    /* also simulate at both ends of the figures' ranges */
   const char   *profile_dir; /* NULL = shipped */
 } PredictOptions;
 
@@ -92,24 +95,26 @@ typedef struct
 Prediction *prediction_from_replay (const Replay *replay);
 
 /* Replays SCENARIO and reads it off. NULL after diagnostics or with ERROR set. Thread-safe: shares nothing. */
-Prediction *predict (const Scenario *scenario, const PredictOptions *options, DiagList *diags, GError **error);
+Prediction *predict (const Scenario *scenario, const PredictOptions *options, DiagList *diags,
+                     GError **error);
 
 /*
  * The same, and hands out the replay (for a trace) and the profiles that it points into; both NULL: neither. The caller frees the
  * replay, then the profiles. They are set only when a prediction is returned.
  */
-Prediction *predict_with_replay (const Scenario *scenario, const PredictOptions *options, Replay **replay, ProfileSet **profiles,
-                                 DiagList *diags, GError **error);
+Prediction *predict_with_replay (const Scenario *scenario, const PredictOptions *options,
+                                 Replay **replay, ProfileSet **profiles, DiagList *diags,
+                                 GError **error);
 
 /* ---- critical path ----------------------------------------------------------------------------------------------- */
 
 /* A stretch of the last period on the critical path, from its end to its start without gaps. */
 typedef struct
 {
-  SimTime  start, end;
-  TimePart part;
-  Cause    cause;
-  OpId     op;       /* ENGINE_NONE: the host */
+  SimTime    start, end;
+  TimePart   part;
+  Cause      cause;
+  OpId       op;       /* ENGINE_NONE: the host */
   ResourceId resource; /* of CAUSE_RESOURCE, else ENGINE_NONE */
 } PathStep;
 

@@ -31,17 +31,20 @@ parse_group (const Mesh *mesh, const char *shard, MeshGroup *group, DiagList *di
       if (mesh->ranks_per_node == 0)
         {
           if (diags != NULL)
-            diag_error (diags, NULL, "use 'all' or a number", "'shard: node' needs nodes of equal size");
+            diag_error (diags, NULL, "use 'all' or a number",
+                        "'shard: node' needs nodes of equal size");
           return FALSE;
         }
       *group = mesh_node (mesh);
     }
-  else if (quantity_parse (QUANTITY_COUNT, shard, &n, NULL) && n >= 1 && n <= G_MAXINT && n == (guint) n)
+  else if (quantity_parse (QUANTITY_COUNT, shard, &n, NULL) && n >= 1 && n <= G_MAXINT
+           && n == (guint) n)
     *group = (MeshGroup){ (guint) n, 1 };
   else
     {
       if (diags != NULL)
-        diag_error (diags, NULL, "valid values: all, node, a number of ranks", "unknown shard group '%s'", shard);
+        diag_error (diags, NULL, "valid values: all, node, a number of ranks",
+                    "unknown shard group '%s'", shard);
       return FALSE;
     }
   return TRUE;
@@ -55,8 +58,9 @@ shard_groups (const Mesh *mesh, const char *shard, ShardGroups *groups, DiagList
   if (!mesh_group_tiles (mesh, groups->shard))
     {
       if (diags != NULL)
-        diag_error (diags, NULL, NULL, "shard group of %u ranks does not divide the %u ranks of the mesh", groups->shard.size,
-                    mesh->n_ranks);
+        diag_error (diags, NULL, NULL,
+                    "shard group of %u ranks does not divide the %u ranks of the mesh",
+                    groups->shard.size, mesh->n_ranks);
       return FALSE;
     }
   groups->replica = mesh_across (mesh, groups->shard);
@@ -112,8 +116,8 @@ model_padded (const Workload *workload, PadTensors pad, guint m)
 }
 
 void
-emit_stream_kernel (ScheduleBuilder *b, StreamRef stream, KernelKind kind, const char *name, Dtype dtype, double read,
-                    double write)
+emit_stream_kernel (ScheduleBuilder *b, StreamRef stream, KernelKind kind, const char *name,
+                    Dtype dtype, double read, double write)
 {
   KernelDesc kernel = kernel_desc_stream (kind, name, dtype, read, write, 1);
 
@@ -127,13 +131,15 @@ emit_optimizer (StrategyRun *run, guint64 elements, guint gradient_bytes, guint 
   StateBytes             bytes = state_bytes (training);
   g_autoptr (GArray)     kernels = g_array_new (FALSE, FALSE, sizeof (KernelDesc));
 
-  workload_optimizer_kernels (training, elements, bytes.master, gradient_bytes, parameter_bytes, kernels);
+  workload_optimizer_kernels (training, elements, bytes.master, gradient_bytes, parameter_bytes,
+                              kernels);
   for (guint i = 0; i < kernels->len; i++)
     {
       schedule_kernel (run->b, SCHEDULE_COMPUTE, &g_array_index (kernels, KernelDesc, i));
       /* The first kernel of a clipped step is the local norm; its square is summed over the ranks. */
       if (i == 0 && training->clip_gradients)
-        schedule_all_reduce (run->b, SCHEDULE_COMPUTE, schedule_comm (run->b, "norm", mesh_all (&run->in->mesh)), 4,
+        schedule_all_reduce (run->b, SCHEDULE_COMPUTE,
+                             schedule_comm (run->b, "norm", mesh_all (&run->in->mesh)), 4,
                              "gradient_norm");
     }
 }

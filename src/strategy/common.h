@@ -41,8 +41,8 @@ typedef guint64 (*PadTensors) (const TensorDesc *tensors, guint n, guint m);
 guint64 model_padded (const Workload *workload, PadTensors pad, guint m);
 
 /* One streaming kernel on STREAM. */
-void emit_stream_kernel (ScheduleBuilder *b, StreamRef stream, KernelKind kind, const char *name, Dtype dtype, double read,
-                         double write);
+void emit_stream_kernel (ScheduleBuilder *b, StreamRef stream, KernelKind kind, const char *name,
+                         Dtype dtype, double read, double write);
 
 /*
  * Clipping (with the all-reduce of the squared norm over all ranks) and the optimizer over ELEMENTS on the compute stream.
@@ -52,7 +52,7 @@ void emit_optimizer (StrategyRun *run, guint64 elements, guint gradient_bytes, g
 
 /* Closed forms. */
 void   expect_optimizer (const PlanInput *in, PlanTotals *totals); /* the norm's all-reduce */
-double expected_flops (const PlanInput *in);                       /* of a step: matrix products and attention, recomputation included */
+double expected_flops (const PlanInput *in); /* of a step: matrix products and attention, recomputation included */
 
 /*
  * Activations of one micro-step: `kept` is what lives between forward and backward; `low` and `high` bound the transient on top of it

@@ -6,11 +6,21 @@
 #include "strategy/replicated.h"
 
 static const OptionSpec ddp_options[] = {
-  { .key = "bucket_bytes", .type = OPTION_QUANTITY, .kind = QUANTITY_BYTES, .offset = G_STRUCT_OFFSET (ReplicatedOptions, bucket_bytes),
-    .fallback = "25 MiB", .min = 1, .max = 1e15, .help = "size at which a gradient bucket is reduced",
+  { .key = "bucket_bytes",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_BYTES,
+    .offset = G_STRUCT_OFFSET (ReplicatedOptions, bucket_bytes),
+    .fallback = "25 MiB",
+    .min = 1,
+    .max = 1e15,
+    .help = "size at which a gradient bucket is reduced",
     .source = "torch.nn.parallel.DistributedDataParallel, bucket_cap_mb" },
-  { .key = "overlap_comm", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (ReplicatedOptions, overlap_comm), .fallback = "true",
-    .help = "reduce on a stream of its own", .source = "torch.nn.parallel.DistributedDataParallel" },
+  { .key = "overlap_comm",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (ReplicatedOptions, overlap_comm),
+    .fallback = "true",
+    .help = "reduce on a stream of its own",
+    .source = "torch.nn.parallel.DistributedDataParallel" },
   { 0 },
 };
 

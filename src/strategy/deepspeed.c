@@ -8,8 +8,8 @@ struct _DeepspeedUnit
   guint64   node_padded; /* and for the node group */
   guint64   grad_padded; /* padded gradient of what it owns, persistent tensors included */
   gboolean  available;
-  gboolean  cached;      /* the node's host copy is valid */
-  gint      passed;      /* latest visit that the prefetcher passed over; -1 = none */
+  gboolean  cached; /* the node's host copy is valid */
+  gint      passed; /* latest visit that the prefetcher passed over; -1 = none */
   BufferRef full, grads;
 };
 
@@ -74,8 +74,9 @@ mark_reuse (StrategyRun *run)
 {
   DeepspeedState    *s = run->state;
   gint64             distance = options_of (run)->max_reuse_distance;
-  g_autofree gint64 *next = g_new (gint64, run->n_units);      /* traversed elements before the next use, from the end */
-  gint64             from_end = 0;
+  g_autofree gint64 *next =
+      g_new (gint64, run->n_units); /* traversed elements before the next use, from the end */
+  gint64 from_end = 0;
 
   for (guint i = 0; i < run->n_units; i++)
     next[i] = -1;
@@ -162,17 +163,19 @@ allocate_states (StrategyRun *run)
   DeepspeedState *s = run->state;
   StateBytes      bytes = bytes_of (run);
   guint64         shard = own_sum (run, shard_elements_of);
-  guint64         bucket = MIN ((guint64) options_of (run)->reduce_bucket_size, own_sum (run, numel_of));
+  guint64 bucket = MIN ((guint64) options_of (run)->reduce_bucket_size, own_sum (run, numel_of));
 
   schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, shard * bytes.compute, "parameter shards");
-  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, own_sum (run, persistent_elements_of) * bytes.compute,
-                  "persistent parameters");
+  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER,
+                  own_sum (run, persistent_elements_of) * bytes.compute, "persistent parameters");
   schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * bytes.compute, "gradient shards");
   schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER,
-                  shard * (bytes.moments + (bytes.compute < bytes.master ? bytes.master : 0)), "optimizer state");
+                  shard * (bytes.moments + (bytes.compute < bytes.master ? bytes.master : 0)),
+                  "optimizer state");
   schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, bucket * bytes.compute, "gradient bucket");
   if (s->residency == RESIDENCY_HOST_NODE)
-    schedule_alloc (run->b, TIER_HOST, POOL_CACHE, own_sum (run, cache_elements_of) * bytes.compute, "parameter cache");
+    schedule_alloc (run->b, TIER_HOST, POOL_CACHE, own_sum (run, cache_elements_of) * bytes.compute,
+                    "parameter cache");
 }
 
 void
@@ -248,7 +251,8 @@ gather_from_host (StrategyRun *run, const guint *units, guint n)
 
   for (guint i = 0; i < n; i++)
     padded += s->units[units[i]].node_padded;
-  slices = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, padded / s->node_size * compute, "slices of the node copy");
+  slices = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, padded / s->node_size * compute,
+                           "slices of the node copy");
   schedule_copy (run->b, s->host_copy, COPY_FROM_HOST, padded / s->node_size * compute, "fetch");
   schedule_uses (run->b, slices);
   schedule_wait_stream (run->b, s->gather, s->host_copy);
@@ -359,7 +363,8 @@ stash (StrategyRun *run, DeepspeedUnit *u)
   if (s->residency != RESIDENCY_HOST_NODE || u->cached || u->fetched == 0)
     return schedule_record (run->b, SCHEDULE_COMPUTE);
   schedule_wait_stream (run->b, s->host_copy, SCHEDULE_COMPUTE);
-  schedule_copy (run->b, s->host_copy, COPY_TO_HOST, u->node_padded / s->node_size * bytes_of (run).compute, "stash");
+  schedule_copy (run->b, s->host_copy, COPY_TO_HOST,
+                 u->node_padded / s->node_size * bytes_of (run).compute, "stash");
   schedule_uses (run->b, u->full);
   u->cached = TRUE;
   return schedule_record (run->b, s->host_copy);
@@ -390,8 +395,9 @@ deepspeed_backward_begin (StrategyRun *run, const UnitSlot *slot)
   DeepspeedState *s = run->state;
 
   deepspeed_fetch (run, slot);
-  s->units[slot->unit].grads
-    = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, slot->plan->own_elements * bytes_of (run).compute, "gradients");
+  s->units[slot->unit].grads =
+      schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT,
+                      slot->plan->own_elements * bytes_of (run).compute, "gradients");
 }
 
 static void
@@ -405,10 +411,13 @@ flush_bucket (StrategyRun *run)
 
   if (s->bucket_elements == 0)
     return;
-  input = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, s->bucket_padded * compute, "reduce-scatter input");
-  emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, "interleave", DTYPE_FP16, (double) s->bucket_elements * compute, bytes);
+  input = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, s->bucket_padded * compute,
+                          "reduce-scatter input");
+  emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, "interleave", DTYPE_FP16,
+                      (double) s->bucket_elements * compute, bytes);
   schedule_reduce_scatter (run->b, s->reduce, s->all, s->bucket_padded * compute, "reduce_scatter");
-  emit_stream_kernel (run->b, s->reduce, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_FP16, 2 * shard, shard);
+  emit_stream_kernel (run->b, s->reduce, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_FP16, 2 * shard,
+                      shard);
   schedule_uses (run->b, input);
   schedule_free_after (run->b, input, schedule_record (run->b, s->reduce));
   throttle (run, s->reduces, schedule_record (run->b, s->reduce));
@@ -467,14 +476,15 @@ deepspeed_step_end (StrategyRun *run)
     schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->reduce);
   if (mixed)
     {
-      wide = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, tile * bytes.master, "fp32 gradient of a sub-group");
-      emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "gradient_cast", DTYPE_FP32, (double) shard * bytes.compute,
-                          (double) shard * bytes.master);
+      wide = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, tile * bytes.master,
+                             "fp32 gradient of a sub-group");
+      emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "gradient_cast", DTYPE_FP32,
+                          (double) shard * bytes.compute, (double) shard * bytes.master);
     }
   emit_optimizer (run, shard, bytes.master, mixed ? bytes.compute : 0);
   schedule_free (run->b, wide);
-  schedule_all_gather (run->b, SCHEDULE_COMPUTE, s->all, own_sum (run, persistent_padded_of) * bytes.compute,
-                       "all_gather_persistent");
+  schedule_all_gather (run->b, SCHEDULE_COMPUTE, s->all,
+                       own_sum (run, persistent_padded_of) * bytes.compute, "all_gather_persistent");
   for (guint i = 0; i < run->n_units; i++)
     s->units[i].cached = FALSE;
 }
@@ -503,7 +513,8 @@ expect_partitioned (const PlanInput *in, const DeepspeedOptions *o, guint m, gbo
         i++;
       if (!recomputed || (full && layer->n_recompute > 0))
         sum += (double) (i - first)
-               * (double) partitioned (layer->tensors, layer->n_tensors, m, o->param_persistence_threshold);
+               * (double) partitioned (layer->tensors, layer->n_tensors, m,
+                                       o->param_persistence_threshold);
     }
   return sum;
 }
@@ -540,24 +551,28 @@ expect_memory (const PlanInput *in, const DeepspeedOptions *o, double shard, Pla
   ActivationBounds activations = activation_bounds (in->workload);
   double           parameters = (double) workload_n_parameters (in->workload);
   double           partitioned_ = expect_partitioned (in, o, 1, FALSE);
-  double           unit = (double) largest_unit (in->workload, UNIT_MODULE) * 1.01 + 64.0 * in->mesh.n_ranks;
-  double           bucket = MIN ((double) o->reduce_bucket_size, parameters);
-  guint            master = bytes.compute < bytes.master ? bytes.master : 0;
-  double           states = shard * (2.0 * bytes.compute + master + bytes.moments)
+  double unit = (double) largest_unit (in->workload, UNIT_MODULE) * 1.01 + 64.0 * in->mesh.n_ranks;
+  double bucket = MIN ((double) o->reduce_bucket_size, parameters);
+  guint  master = bytes.compute < bytes.master ? bytes.master : 0;
+  double states = shard * (2.0 * bytes.compute + master + bytes.moments)
                   + (parameters - partitioned_) * bytes.compute + bucket * bytes.compute;
   /* Gathered: the live window, a reuse window on top of it, and the unit at hand, padded; never more than all of it twice over. */
   double window = MIN (2 * partitioned_ + 2 * unit,
-                       (double) o->max_live_parameters + (double) o->max_reuse_distance + (double) o->prefetch_bucket_size + 2 * unit);
+                       (double) o->max_live_parameters + (double) o->max_reuse_distance
+                           + (double) o->prefetch_bucket_size + 2 * unit);
 
   totals->hbm_low += states + activations.kept + activations.low;
-  totals->hbm_high += states + activations.kept + activations.high
-                      + (1.5 * window + 3 * unit + 2 * (bucket + unit) * 1.01 + 64.0 * in->mesh.n_ranks * 8) * bytes.compute
-                      + shard * master;
+  totals->hbm_high +=
+      states + activations.kept + activations.high
+      + (1.5 * window + 3 * unit + 2 * (bucket + unit) * 1.01 + 64.0 * in->mesh.n_ranks * 8)
+            * bytes.compute
+      + shard * master;
 }
 
 /* research: FCDP and baselines, 5.1 (bytes), 5.2 (HBM), 5.3 (host memory). */
 gboolean
-deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency residency, PlanTotals *totals)
+deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency residency,
+                  PlanTotals *totals)
 {
   const TrainingOptions *training = workload_training (in->workload);
   double                 compute = state_bytes (training).compute;

@@ -22,29 +22,38 @@ typedef enum
 
 typedef struct
 {
-  gint64   prefetch_bucket_size, max_live_parameters, max_reuse_distance, param_persistence_threshold;
-  gint64   reduce_bucket_size, sub_group_size;
+  gint64 prefetch_bucket_size, max_live_parameters, max_reuse_distance, param_persistence_threshold;
+  gint64 reduce_bucket_size, sub_group_size;
   gboolean overlap_comm;
 } DeepspeedOptions;
 
 /* The rows of DeepSpeed's own options for an options struct that starts with DeepspeedOptions. */
-#define DEEPSPEED_OPTION(name, default_, help_)                                                                        \
-  { .key = #name, .type = OPTION_INT, .offset = G_STRUCT_OFFSET (DeepspeedOptions, name), .fallback = default_,        \
-    .max = 1e15, .help = help_, .source = "deepspeed/runtime/zero/config.py" }
-#define DEEPSPEED_OPTIONS                                                                                              \
-  DEEPSPEED_OPTION (prefetch_bucket_size, "5e7", "elements that are gathered ahead of use as one collective"),         \
-    DEEPSPEED_OPTION (max_live_parameters, "1e9", "gathered elements beyond which nothing is gathered ahead"),         \
-    DEEPSPEED_OPTION (max_reuse_distance, "1e9",                                                                       \
-                      "parameters used again within so many elements stay gathered; 0 = every use gathers"),           \
-    DEEPSPEED_OPTION (param_persistence_threshold, "1e5", "tensors of at most so many elements are never partitioned"), \
-    DEEPSPEED_OPTION (reduce_bucket_size, "5e8", "elements of gradients that are reduced as one collective"),          \
-    DEEPSPEED_OPTION (sub_group_size, "1e9", "elements that the optimizer handles at a time"),                         \
-  {                                                                                                                    \
-    .key = "overlap_comm", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (DeepspeedOptions, overlap_comm),            \
-    .fallback = "true", .help = "gather and reduce on streams of their own", .source = "deepspeed/runtime/zero/config.py" \
+#define DEEPSPEED_OPTION(name, default_, help_)                                                    \
+  {                                                                                                \
+    .key = #name, .type = OPTION_INT, .offset = G_STRUCT_OFFSET (DeepspeedOptions, name),          \
+    .fallback = default_, .max = 1e15, .help = help_, .source = "deepspeed/runtime/zero/config.py" \
+  }
+#define DEEPSPEED_OPTIONS                                                                        \
+  DEEPSPEED_OPTION (prefetch_bucket_size, "5e7",                                                 \
+                    "elements that are gathered ahead of use as one collective"),                \
+      DEEPSPEED_OPTION (max_live_parameters, "1e9",                                              \
+                        "gathered elements beyond which nothing is gathered ahead"),             \
+      DEEPSPEED_OPTION (                                                                         \
+          max_reuse_distance, "1e9",                                                             \
+          "parameters used again within so many elements stay gathered; 0 = every use gathers"), \
+      DEEPSPEED_OPTION (param_persistence_threshold, "1e5",                                      \
+                        "tensors of at most so many elements are never partitioned"),            \
+      DEEPSPEED_OPTION (reduce_bucket_size, "5e8",                                               \
+                        "elements of gradients that are reduced as one collective"),             \
+      DEEPSPEED_OPTION (sub_group_size, "1e9", "elements that the optimizer handles at a time"), \
+  {                                                                                              \
+    .key = "overlap_comm", .type = OPTION_BOOL,                                                  \
+    .offset = G_STRUCT_OFFSET (DeepspeedOptions, overlap_comm), .fallback = "true",              \
+    .help = "gather and reduce on streams of their own",                                         \
+    .source = "deepspeed/runtime/zero/config.py"                                                 \
   }
 
-typedef struct _DeepspeedUnit DeepspeedUnit;
+typedef struct _DeepspeedUnit  DeepspeedUnit;
 typedef struct _DeepspeedVisit DeepspeedVisit;
 
 typedef struct
@@ -52,12 +61,12 @@ typedef struct
   Residency       residency;
   StreamRef       gather, reduce, host_copy;
   CommRef         all, node;
-  guint           m, node_size; /* ranks of the two groups */
-  DeepspeedUnit  *units;        /* by unit; a tied second use refers to its owner's */
-  DeepspeedVisit *visits;       /* the uses of one micro-step in order */
+  guint           m, node_size;              /* ranks of the two groups */
+  DeepspeedUnit  *units;                     /* by unit; a tied second use refers to its owner's */
+  DeepspeedVisit *visits;                    /* the uses of one micro-step in order */
   guint           n_visits, position, queue; /* where the walk and the prefetcher stand */
-  gboolean        traced;       /* the order of uses is known: from the second micro-step on */
-  gint64          live;         /* gathered elements */
+  gboolean        traced; /* the order of uses is known: from the second micro-step on */
+  gint64          live;   /* gathered elements */
   EventRef        fetches[2], reduces[2];
   guint64         bucket_elements, bucket_padded; /* what the gradient bucket holds */
 } DeepspeedState;
@@ -72,15 +81,16 @@ void deepspeed_backward_end (StrategyRun *run, const UnitSlot *slot);
 void deepspeed_micro_step_end (StrategyRun *run);
 void deepspeed_step_end (StrategyRun *run);
 
-#define DEEPSPEED_HOOKS(init_)                                                                                         \
-  {                                                                                                                    \
-    .state_size = sizeof (DeepspeedState), .granularity = UNIT_MODULE, .init = init_, .clear = deepspeed_clear,        \
-    .step_begin = deepspeed_step_begin, .unit_forward_begin = deepspeed_fetch,                                         \
-    .unit_forward_end = deepspeed_release, .unit_backward_begin = deepspeed_backward_begin,                            \
-    .unit_backward_end = deepspeed_backward_end, .micro_step_end = deepspeed_micro_step_end,                           \
-    .step_end = deepspeed_step_end,                                                                                    \
+#define DEEPSPEED_HOOKS(init_)                                                                    \
+  {                                                                                               \
+    .state_size = sizeof (DeepspeedState), .granularity = UNIT_MODULE, .init = init_,             \
+    .clear = deepspeed_clear, .step_begin = deepspeed_step_begin,                                 \
+    .unit_forward_begin = deepspeed_fetch, .unit_forward_end = deepspeed_release,                 \
+    .unit_backward_begin = deepspeed_backward_begin, .unit_backward_end = deepspeed_backward_end, \
+    .micro_step_end = deepspeed_micro_step_end, .step_end = deepspeed_step_end,                   \
   }
 
 /* Closed forms for a residency. */
-gboolean deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency residency, PlanTotals *totals);
+gboolean deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency residency,
+                           PlanTotals *totals);
 guint64  deepspeed_resident (const PlanInput *in, gconstpointer opt);

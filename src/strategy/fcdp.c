@@ -20,10 +20,11 @@ fcdp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
   (void) opt;
   if (in->mesh.ranks_per_node == 0)
-    diag_error (diags, NULL, NULL, "fcdp needs nodes of equal size: its host cache is one copy a node");
+    diag_error (diags, NULL, NULL,
+                "fcdp needs nodes of equal size: its host cache is one copy a node");
   else if (in->mesh.n_ranks % mesh_node (&in->mesh).size != 0)
-    diag_error (diags, NULL, NULL, "fcdp spans %u ranks, which are not whole nodes of %u", in->mesh.n_ranks,
-                in->mesh.ranks_per_node);
+    diag_error (diags, NULL, NULL, "fcdp spans %u ranks, which are not whole nodes of %u",
+                in->mesh.n_ranks, in->mesh.ranks_per_node);
   else
     return TRUE;
   return FALSE;
@@ -46,10 +47,12 @@ const Strategy strategy_fcdp = {
   .hooks = DEEPSPEED_HOOKS (fcdp_init),
   .expect = fcdp_expect,
   .resident = deepspeed_resident,
-  .states = "parameters: as zero3, plus one copy a node in pinned host memory, 1/G a rank\n"
-            "gathered parameters: as zero3; a gathered buffer lives until its slice has reached the host, HBM\n"
-            "gradients: as zero3\n"
-            "optimizer: as zero3",
-  .missing = "FCDP-Cache (a copy in HBM while memory allows) and FCDP-Comm (frozen parameters of PEFT)\n"
-             "the paper's prefetch depth and wait points are not published: the ZeRO-3 window is used for host fetches",
+  .states =
+      "parameters: as zero3, plus one copy a node in pinned host memory, 1/G a rank\n"
+      "gathered parameters: as zero3; a gathered buffer lives until its slice has reached the host, HBM\n"
+      "gradients: as zero3\n"
+      "optimizer: as zero3",
+  .missing =
+      "FCDP-Cache (a copy in HBM while memory allows) and FCDP-Comm (frozen parameters of PEFT)\n"
+      "the paper's prefetch depth and wait points are not published: the ZeRO-3 window is used for host fetches",
 };

@@ -27,21 +27,36 @@ typedef struct
 static const char *const prefetch_choices[] = { "pre", "post", "none", NULL };
 
 static const OptionSpec fsdp1_options[] = {
-  { .key = "shard", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (Fsdp1Options, shard), .fallback = "all",
+  { .key = "shard",
+    .type = OPTION_STRING,
+    .offset = G_STRUCT_OFFSET (Fsdp1Options, shard),
+    .fallback = "all",
     .help = "ranks that share one copy of the parameters: all, node (HYBRID_SHARD), or a number",
     .source = "Zhao et al., arXiv:2304.11277, 3.2" },
-  { .key = "reshard_after_forward", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (Fsdp1Options, reshard_after_forward),
-    .fallback = "true", .help = "free a unit after its forward (false: SHARD_GRAD_OP)",
+  { .key = "reshard_after_forward",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Fsdp1Options, reshard_after_forward),
+    .fallback = "true",
+    .help = "free a unit after its forward (false: SHARD_GRAD_OP)",
     .source = "Zhao et al., arXiv:2304.11277, 5.4 (NRAF)" },
-  { .key = "backward_prefetch", .type = OPTION_ENUM, .choices = prefetch_choices,
-    .offset = G_STRUCT_OFFSET (Fsdp1Options, backward_prefetch), .fallback = "pre",
+  { .key = "backward_prefetch",
+    .type = OPTION_ENUM,
+    .choices = prefetch_choices,
+    .offset = G_STRUCT_OFFSET (Fsdp1Options, backward_prefetch),
+    .fallback = "pre",
     .help = "when the next unit is gathered in backward: before or after the gradient kernels, or not ahead",
     .source = "Zhao et al., arXiv:2304.11277, 3.3.2" },
-  { .key = "forward_prefetch", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (Fsdp1Options, forward_prefetch),
-    .fallback = "false", .help = "issue the next all-gather before a unit's forward kernels",
+  { .key = "forward_prefetch",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Fsdp1Options, forward_prefetch),
+    .fallback = "false",
+    .help = "issue the next all-gather before a unit's forward kernels",
     .source = "Zhao et al., arXiv:2304.11277, 3.3.3" },
-  { .key = "limit_all_gathers", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (Fsdp1Options, limit_all_gathers),
-    .fallback = "true", .help = "rate limiter: at most two all-gathers whose memory is not free again",
+  { .key = "limit_all_gathers",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Fsdp1Options, limit_all_gathers),
+    .fallback = "true",
+    .help = "rate limiter: at most two all-gathers whose memory is not free again",
     .source = "Zhao et al., arXiv:2304.11277, 3.4.2" },
   { 0 },
 };
@@ -63,8 +78,8 @@ typedef struct
   CommRef     shard_comm, replica_comm;
   ShardGroups groups;
   UnitState  *units;
-  EventRef    freed[MAX_IN_FLIGHT]; /* limiter: when units freed lately had their last use; oldest first */
-  guint       n_freed;
+  EventRef freed[MAX_IN_FLIGHT]; /* limiter: when units freed lately had their last use; oldest first */
+  guint n_freed;
 } Fsdp1State;
 
 static StateBytes
@@ -150,13 +165,15 @@ gather (StrategyRun *run, guint unit)
   limit_rate (run);
   if (bytes.compute < bytes.master)
     {
-      cast = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, shard * bytes.compute, "low-precision shard");
-      emit_stream_kernel (run->b, s->pre_unshard, KERNEL_COPY, "shard_cast", DTYPE_FP32, (double) shard * bytes.master,
-                          (double) shard * bytes.compute);
+      cast = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, shard * bytes.compute,
+                             "low-precision shard");
+      emit_stream_kernel (run->b, s->pre_unshard, KERNEL_COPY, "shard_cast", DTYPE_FP32,
+                          (double) shard * bytes.master, (double) shard * bytes.compute);
       schedule_uses (run->b, cast);
       schedule_wait_stream (run->b, s->unshard, s->pre_unshard);
     }
-  u->full = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, u->padded * bytes.compute, "flat parameter");
+  u->full =
+      schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, u->padded * bytes.compute, "flat parameter");
   schedule_all_gather (run->b, s->unshard, s->shard_comm, u->padded * bytes.compute, "all_gather");
   if (s->groups.shard.size > 1)
     schedule_uses (run->b, u->full);
@@ -226,7 +243,8 @@ fsdp1_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
   schedule_wait (run->b, SCHEDULE_COMPUTE, u->gathered);
   if (o->backward_prefetch == PREFETCH_PRE)
     prefetch_backward (run, slot->unit);
-  u->grads = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, u->padded * bytes_of (run).compute, "flat gradient");
+  u->grads = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, u->padded * bytes_of (run).compute,
+                             "flat gradient");
 }
 
 /* Cast where the reduction is wider, reduce-scatter, all-reduce over the replicas, cast or add into the shard's gradient. */
@@ -244,20 +262,25 @@ reduce_gradient (StrategyRun *run, const UnitSlot *slot)
   schedule_wait_stream (run->b, s->post_backward, SCHEDULE_COMPUTE);
   if (reduce != bytes.compute)
     {
-      input = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, u->padded * reduce, "gradient in reduction precision");
+      input = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, u->padded * reduce,
+                              "gradient in reduction precision");
       emit_stream_kernel (run->b, s->post_backward, KERNEL_COPY, "gradient_cast", DTYPE_FP32,
                           (double) u->padded * bytes.compute, (double) u->padded * reduce);
       schedule_uses (run->b, u->grads);
       schedule_free_after (run->b, u->grads, schedule_record (run->b, s->post_backward));
     }
-  output = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, shard * reduce, "reduce-scatter output");
-  schedule_reduce_scatter (run->b, s->post_backward, s->shard_comm, u->padded * reduce, "reduce_scatter");
+  output =
+      schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, shard * reduce, "reduce-scatter output");
+  schedule_reduce_scatter (run->b, s->post_backward, s->shard_comm, u->padded * reduce,
+                           "reduce_scatter");
   if (s->groups.replica.size > 1)
     schedule_all_reduce (run->b, s->post_backward, s->replica_comm, shard * reduce, "all_reduce");
   if (u->shard == SCHEDULE_NONE)
-    u->shard = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * bytes.master, "gradient shard");
-  emit_stream_kernel (run->b, s->post_backward, KERNEL_ELEMENTWISE, slot->first_micro ? "shard_gradient_cast" : "shard_gradient_add",
-                      DTYPE_FP32, (double) shard * (slot->first_micro ? reduce : reduce + bytes.master),
+    u->shard =
+        schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * bytes.master, "gradient shard");
+  emit_stream_kernel (run->b, s->post_backward, KERNEL_ELEMENTWISE,
+                      slot->first_micro ? "shard_gradient_cast" : "shard_gradient_add", DTYPE_FP32,
+                      (double) shard * (slot->first_micro ? reduce : reduce + bytes.master),
                       (double) shard * bytes.master);
   schedule_uses (run->b, input);
   schedule_uses (run->b, output);
@@ -346,16 +369,19 @@ fsdp1_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
   shard_groups (&in->mesh, o->shard, &groups, NULL);
   m = groups.shard.size;
   padded = (double) model_padded (in->workload, padded_unit, m);
-  kept = o->reshard_after_forward ? (double) (padded_flat (table->elements, m) + padded_flat (head->elements, m)) : padded;
-  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups.shard, steps * bytes.compute * (2 * padded - kept));
+  kept = o->reshard_after_forward
+             ? (double) (padded_flat (table->elements, m) + padded_flat (head->elements, m))
+             : padded;
+  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups.shard,
+                   steps * bytes.compute * (2 * padded - kept));
   plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups.shard, steps * reduce * padded);
   plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups.replica, steps * reduce * padded / m);
   expect_optimizer (in, totals);
   totals->flops += expected_flops (in);
   unit = (double) padded_flat (largest_unit (in->workload, UNIT_LAYER), m);
   totals->hbm_low += padded / m * (bytes.master + bytes.moments) + activations.kept + activations.low;
-  totals->hbm_high += padded / m * (2.0 * bytes.master + bytes.moments) + activations.kept + activations.high
-                      + (kept + 4 * unit) * bytes.compute + 3 * unit * reduce;
+  totals->hbm_high += padded / m * (2.0 * bytes.master + bytes.moments) + activations.kept
+                      + activations.high + (kept + 4 * unit) * bytes.compute + 3 * unit * reduce;
   return TRUE;
 }
 

@@ -1,14 +1,23 @@
 #include "strategy/fsdp2.h"
 
 const OptionSpec fsdp2_options[] = {
-  { .key = "shard", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (Fsdp2Options, shard), .fallback = "all",
+  { .key = "shard",
+    .type = OPTION_STRING,
+    .offset = G_STRUCT_OFFSET (Fsdp2Options, shard),
+    .fallback = "all",
     .help = "ranks that share one copy of the parameters: all, node, or a number; the rest are replicas (HSDP)",
     .source = "torch.distributed.fsdp.fully_shard, mesh" },
-  { .key = "reshard_after_forward", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (Fsdp2Options, reshard_after_forward),
-    .fallback = "true", .help = "free a unit's gathered parameters after its forward (false: SHARD_GRAD_OP)",
+  { .key = "reshard_after_forward",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Fsdp2Options, reshard_after_forward),
+    .fallback = "true",
+    .help = "free a unit's gathered parameters after its forward (false: SHARD_GRAD_OP)",
     .source = "torch.distributed.fsdp.fully_shard" },
-  { .key = "backward_prefetch", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (Fsdp2Options, backward_prefetch),
-    .fallback = "true", .help = "gather the unit before during a unit's backward",
+  { .key = "backward_prefetch",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Fsdp2Options, backward_prefetch),
+    .fallback = "true",
+    .help = "gather the unit before during a unit's backward",
     .source = "torch.distributed.fsdp.fully_shard, implicit prefetching" },
   { 0 },
 };
@@ -61,7 +70,8 @@ fsdp2_init (StrategyRun *run)
   for (guint i = 0; i < run->n_units; i++)
     {
       s->units[i].gather = s->units[i].full = s->units[i].grads = s->units[i].shard = SCHEDULE_NONE;
-      s->units[i].padded = padded_rows (run->units[i].tensors, run->units[i].n_tensors, s->groups.shard.size);
+      s->units[i].padded =
+          padded_rows (run->units[i].tensors, run->units[i].n_tensors, s->groups.shard.size);
       shard += s->units[i].padded / s->groups.shard.size;
     }
   s->held = s->reducing = SCHEDULE_NONE;
@@ -95,10 +105,11 @@ unshard (StrategyRun *run, guint unit)
   double      shard = (double) (u->padded / m);
   guint       old = schedule_set_unit (run->b, unit);
 
-  u->gather = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, u->padded * bytes.compute, "all-gather output");
+  u->gather = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, u->padded * bytes.compute,
+                              "all-gather output");
   /* Read the fp32 shard, write it in compute precision, copy that into the own slot of the output. */
-  emit_stream_kernel (run->b, s->copy_in, KERNEL_COPY, "copy_in", DTYPE_FP32, shard * (bytes.master + bytes.compute),
-                      shard * 2 * bytes.compute);
+  emit_stream_kernel (run->b, s->copy_in, KERNEL_COPY, "copy_in", DTYPE_FP32,
+                      shard * (bytes.master + bytes.compute), shard * 2 * bytes.compute);
   schedule_wait_stream (run->b, s->gather, s->copy_in);
   schedule_all_gather (run->b, s->gather, s->shard_comm, u->padded * bytes.compute, "all_gather");
   schedule_uses (run->b, u->gather);
@@ -130,9 +141,10 @@ copy_out (StrategyRun *run, const UnitSlot *slot)
   double      elements = (double) slot->plan->own_elements;
 
   schedule_wait (run->b, SCHEDULE_COMPUTE, u->gathered);
-  u->full = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, slot->plan->own_elements * bytes.compute, "parameters");
-  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "copy_out", DTYPE_BF16, (double) u->padded * bytes.compute,
-                      elements * bytes.compute);
+  u->full = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED,
+                            slot->plan->own_elements * bytes.compute, "parameters");
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "copy_out", DTYPE_BF16,
+                      (double) u->padded * bytes.compute, elements * bytes.compute);
   schedule_uses (run->b, u->gather);
   return schedule_record (run->b, SCHEDULE_COMPUTE);
 }
@@ -199,7 +211,8 @@ fsdp2_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
     }
   if (options_of (run)->backward_prefetch && slot->unit > 0 && !s->units[slot->unit - 1].available)
     unshard (run, slot->unit - 1);
-  u->grads = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, slot->plan->own_elements * bytes_of (run).compute, "gradients");
+  u->grads = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT,
+                             slot->plan->own_elements * bytes_of (run).compute, "gradients");
 }
 
 /* After the reduce-scatter: all-reduce over the replicas, then cast or add into the sharded gradient. */
@@ -221,8 +234,10 @@ finish_reduce (StrategyRun *run, const UnitSlot *slot, BufferRef output, guint64
     }
   if (u->shard == SCHEDULE_NONE)
     u->shard = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * master, "gradient shard");
-  emit_stream_kernel (run->b, stream, KERNEL_ELEMENTWISE, slot->first_micro ? "gradient_cast" : "gradient_add", DTYPE_FP32,
-                      (double) shard * (slot->first_micro ? reduce : reduce + master), (double) shard * master);
+  emit_stream_kernel (run->b, stream, KERNEL_ELEMENTWISE,
+                      slot->first_micro ? "gradient_cast" : "gradient_add", DTYPE_FP32,
+                      (double) shard * (slot->first_micro ? reduce : reduce + master),
+                      (double) shard * master);
   schedule_uses (run->b, output);
   schedule_free_after (run->b, output, schedule_record (run->b, stream));
 }
@@ -244,14 +259,17 @@ fsdp2_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
       schedule_wait (run->b, SCHEDULE_COMPUTE, s->reduced);
       schedule_free (run->b, s->reducing);
     }
-  input = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, u->padded * reduce, "reduce-scatter input");
+  input = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, u->padded * reduce,
+                          "reduce-scatter input");
   emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "reduce_copy_in", DTYPE_BF16,
-                      (double) slot->plan->own_elements * bytes_of (run).compute, (double) u->padded * reduce);
+                      (double) slot->plan->own_elements * bytes_of (run).compute,
+                      (double) u->padded * reduce);
   schedule_uses (run->b, input);
   schedule_uses (run->b, u->grads);
   schedule_free (run->b, u->grads);
   schedule_wait_stream (run->b, s->reduce, SCHEDULE_COMPUTE);
-  output = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, shard * reduce, "reduce-scatter output");
+  output =
+      schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, shard * reduce, "reduce-scatter output");
   schedule_reduce_scatter (run->b, s->reduce, s->shard_comm, u->padded * reduce, "reduce_scatter");
   schedule_uses (run->b, input);
   s->reduced = schedule_record (run->b, s->reduce);
@@ -332,18 +350,24 @@ fsdp2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
   shard_groups (&in->mesh, o->shard, &groups, NULL);
   padded = (double) model_padded (in->workload, padded_rows, groups.shard.size);
   kept = (double) expect_kept (in, o, groups.shard.size, (guint64) padded);
-  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups.shard, steps * bytes.compute * (2 * padded - kept));
+  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups.shard,
+                   steps * bytes.compute * (2 * padded - kept));
   plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups.shard, steps * reduce * padded);
-  plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups.replica, steps * reduce * padded / groups.shard.size);
+  plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups.replica,
+                   steps * reduce * padded / groups.shard.size);
   expect_optimizer (in, totals);
   totals->flops += expected_flops (in);
   /* Shards of parameters and optimizer are always there; gradients and two or three units' buffers come on top. */
   unit = (double) largest_unit (in->workload, UNIT_LAYER);
-  unit += (double) groups.shard.size * workload_layer (in->workload, 1)->n_tensors; /* slack of padding, rows of 1-D tensors */
-  totals->hbm_low += padded / groups.shard.size * (bytes.master + bytes.moments) + activations.kept + activations.low;
-  totals->hbm_high += padded / groups.shard.size * (2.0 * bytes.master + bytes.moments) + activations.kept + activations.high
-                      + (kept + 4 * (padded - (double) workload_n_parameters (in->workload) + unit)) * bytes.compute
-                      + 4 * unit * reduce;
+  unit += (double) groups.shard.size
+          * workload_layer (in->workload, 1)->n_tensors; /* slack of padding, rows of 1-D tensors */
+  totals->hbm_low += padded / groups.shard.size * (bytes.master + bytes.moments) + activations.kept
+                     + activations.low;
+  totals->hbm_high +=
+      padded / groups.shard.size * (2.0 * bytes.master + bytes.moments) + activations.kept
+      + activations.high
+      + (kept + 4 * (padded - (double) workload_n_parameters (in->workload) + unit)) * bytes.compute
+      + 4 * unit * reduce;
   return TRUE;
 }
 

@@ -61,20 +61,21 @@ void fsdp2_unit_backward_end (StrategyRun *run, const UnitSlot *slot);
 void fsdp2_micro_step_end (StrategyRun *run);
 void fsdp2_step_end (StrategyRun *run);
 
-#define FSDP2_HOOKS                                                                                                    \
-  {                                                                                                                    \
-    .state_size = sizeof (Fsdp2State), .granularity = UNIT_LAYER, .init = fsdp2_init, .clear = fsdp2_clear,            \
-    .step_begin = fsdp2_step_begin, .unit_forward_begin = fsdp2_unit_forward_begin,                                    \
-    .unit_forward_end = fsdp2_unit_forward_end, .backward_begin = fsdp2_backward_begin,                                \
-    .unit_backward_begin = fsdp2_unit_backward_begin, .unit_backward_end = fsdp2_unit_backward_end,                    \
-    .micro_step_end = fsdp2_micro_step_end, .step_end = fsdp2_step_end,                                                \
+#define FSDP2_HOOKS                                                                             \
+  {                                                                                             \
+    .state_size = sizeof (Fsdp2State), .granularity = UNIT_LAYER, .init = fsdp2_init,           \
+    .clear = fsdp2_clear, .step_begin = fsdp2_step_begin,                                       \
+    .unit_forward_begin = fsdp2_unit_forward_begin, .unit_forward_end = fsdp2_unit_forward_end, \
+    .backward_begin = fsdp2_backward_begin, .unit_backward_begin = fsdp2_unit_backward_begin,   \
+    .unit_backward_end = fsdp2_unit_backward_end, .micro_step_end = fsdp2_micro_step_end,       \
+    .step_end = fsdp2_step_end,                                                                 \
   }
 
-#define FSDP2_STATES                                                                                                   \
-  "parameters: fp32, each tensor cut on its first dimension over the shard group, in HBM\n"                            \
-  "gathered parameters: compute precision, one unit and its prefetch, in HBM\n"                                        \
-  "gradients: sharded, fp32, from the first reduce-scatter to the end of the step, in HBM\n"                           \
+#define FSDP2_STATES                                                                         \
+  "parameters: fp32, each tensor cut on its first dimension over the shard group, in HBM\n"  \
+  "gathered parameters: compute precision, one unit and its prefetch, in HBM\n"              \
+  "gradients: sharded, fp32, from the first reduce-scatter to the end of the step, in HBM\n" \
   "optimizer: sharded like the parameters, in HBM"
-#define FSDP2_MISSING                                                                                                  \
-  "CPU offload, float8 all-gather, explicit prefetch lists, no_sync\n"                                                 \
+#define FSDP2_MISSING                                                  \
+  "CPU offload, float8 all-gather, explicit prefetch lists, no_sync\n" \
   "the all-reduce's buffers are given back with the unit, not at the end of the backward pass"

@@ -14,10 +14,20 @@ typedef struct
 } LocalSgdOptions;
 
 static const OptionSpec local_sgd_options[] = {
-  { .key = "local_steps", .type = OPTION_INT, .offset = G_STRUCT_OFFSET (LocalSgdOptions, local_steps), .fallback = "8", .min = 1,
-    .max = 1024, .help = "steps between two averages (H)", .source = "Stich, arXiv:1805.09767" },
-  { .key = "worker", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (LocalSgdOptions, worker), .fallback = "node",
-    .help = "ranks that train together: node, all, or a number", .source = "Lin et al., arXiv:1808.07217 (hierarchical local SGD)" },
+  { .key = "local_steps",
+    .type = OPTION_INT,
+    .offset = G_STRUCT_OFFSET (LocalSgdOptions, local_steps),
+    .fallback = "8",
+    .min = 1,
+    .max = 1024,
+    .help = "steps between two averages (H)",
+    .source = "Stich, arXiv:1805.09767" },
+  { .key = "worker",
+    .type = OPTION_STRING,
+    .offset = G_STRUCT_OFFSET (LocalSgdOptions, worker),
+    .fallback = "node",
+    .help = "ranks that train together: node, all, or a number",
+    .source = "Lin et al., arXiv:1808.07217 (hierarchical local SGD)" },
   { 0 },
 };
 
@@ -85,7 +95,8 @@ local_sgd_round_end (StrategyRun *run)
 
   schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
   schedule_all_reduce (run->b, s->stream, s->comm, 4 * elements, "average");
-  emit_stream_kernel (run->b, s->stream, KERNEL_ELEMENTWISE, "scale", DTYPE_FP32, 4.0 * (double) elements, 4.0 * (double) elements);
+  emit_stream_kernel (run->b, s->stream, KERNEL_ELEMENTWISE, "scale", DTYPE_FP32,
+                      4.0 * (double) elements, 4.0 * (double) elements);
   schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->stream);
 }
 
@@ -105,7 +116,9 @@ const Strategy strategy_local_sgd = {
   .options_size = sizeof (LocalSgdOptions),
   .options = local_sgd_options,
   .check = local_sgd_check,
-  .hooks = { .state_size = sizeof (LocalSgdState), .init = local_sgd_init, .round_end = local_sgd_round_end },
+  .hooks = { .state_size = sizeof (LocalSgdState),
+             .init = local_sgd_init,
+             .round_end = local_sgd_round_end },
   .expect = local_sgd_expect,
   .period = local_sgd_period,
   .narrow = local_sgd_narrow,

@@ -46,12 +46,14 @@ check_plugin (const StrategySet *self, const char *file, const Strategy *strateg
 {
   if (strategy->api != STRATEGY_API_VERSION)
     g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
-                 "plugin '%s' was built for strategy API %u, this program has %u: build it again", file, strategy->api,
-                 STRATEGY_API_VERSION);
+                 "plugin '%s' was built for strategy API %u, this program has %u: build it again",
+                 file, strategy->api, STRATEGY_API_VERSION);
   else if (strategy->name == NULL || strategy->title == NULL)
-    g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "plugin '%s' has no name or no title", file);
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "plugin '%s' has no name or no title",
+                 file);
   else if (strategy_set_find (self, strategy->name) != NULL)
-    g_set_error (error, G_IO_ERROR, G_IO_ERROR_EXISTS, "plugin '%s': a strategy '%s' exists already", file, strategy->name);
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_EXISTS,
+                 "plugin '%s': a strategy '%s' exists already", file, strategy->name);
   else
     return TRUE;
   return FALSE;
@@ -67,11 +69,13 @@ strategy_set_load (StrategySet *self, const char *file, GError **error)
 
   if (module == NULL)
     {
-      g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, "cannot load plugin '%s': %s", file, g_module_error ());
+      g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, "cannot load plugin '%s': %s", file,
+                   g_module_error ());
       return FALSE;
     }
   if (!g_module_symbol (module, "shardsim_strategy", &symbol))
-    g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "plugin '%s' does not export 'shardsim_strategy'", file);
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
+                 "plugin '%s' does not export 'shardsim_strategy'", file);
   else if (check_plugin (self, file, symbol, error))
     {
       g_ptr_array_set_size (self->strategies, (gint) self->strategies->len - 1);

@@ -28,7 +28,8 @@ replicated_init (StrategyRun *run)
   s->comm = schedule_comm (run->b, "data", mesh_all (&run->in->mesh));
   schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, parameters * bytes.compute, "parameters");
   schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, parameters * bytes.compute, "gradients");
-  schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER, owned (run->in, s->sharded_optimizer) * (master + bytes.moments),
+  schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER,
+                  owned (run->in, s->sharded_optimizer) * (master + bytes.moments),
                   "optimizer state");
 }
 
@@ -58,7 +59,8 @@ replicated_backward_end (StrategyRun *run, const UnitSlot *slot)
   double                   bytes = (double) slot->plan->own_elements * compute;
 
   if (!slot->first_micro && slot->plan->own_elements > 0)
-    emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_BF16, 2 * bytes, bytes);
+    emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_BF16,
+                        2 * bytes, bytes);
   if (!slot->last_micro)
     return;
   s->bucket += slot->plan->own_elements;
@@ -85,8 +87,8 @@ replicated_step_end (StrategyRun *run)
 
   emit_optimizer (run, part, bytes.compute, bytes.compute < bytes.master ? bytes.compute : 0);
   if (s->sharded_optimizer)
-    schedule_all_gather (run->b, SCHEDULE_COMPUTE, s->comm, part * run->in->mesh.n_ranks * bytes.compute,
-                         "all_gather_updated");
+    schedule_all_gather (run->b, SCHEDULE_COMPUTE, s->comm,
+                         part * run->in->mesh.n_ranks * bytes.compute, "all_gather_updated");
 }
 
 guint64
@@ -98,19 +100,19 @@ replicated_resident (const PlanInput *in, gconstpointer opt)
 
 /* research: FCDP and baselines, 5.1 and 5.2: 2 W, or W + W; 16 P, or 4 P + 12 P / R. */
 gboolean
-replicated_expect (const PlanInput *in, gconstpointer opt, ReplicatedReduce reduce, gboolean sharded_optimizer,
-                   PlanTotals *totals)
+replicated_expect (const PlanInput *in, gconstpointer opt, ReplicatedReduce reduce,
+                   gboolean sharded_optimizer, PlanTotals *totals)
 {
-  StateBytes       bytes = state_bytes (workload_training (in->workload));
-  MeshGroup        all = mesh_all (&in->mesh);
-  double           parameters = (double) parameters_of (in), part = (double) owned (in, sharded_optimizer);
+  StateBytes bytes = state_bytes (workload_training (in->workload));
+  MeshGroup  all = mesh_all (&in->mesh);
+  double parameters = (double) parameters_of (in), part = (double) owned (in, sharded_optimizer);
   ActivationBounds activations = activation_bounds (in->workload);
   guint            master = bytes.compute < bytes.master ? bytes.master : 0;
   double           states = 2.0 * parameters * bytes.compute + part * (master + bytes.moments);
 
   (void) opt;
-  plan_totals_add (totals, reduce == REDUCE_ALL ? SCHEDULE_ALL_REDUCE : SCHEDULE_REDUCE_SCATTER, all,
-                   parameters * bytes.compute);
+  plan_totals_add (totals, reduce == REDUCE_ALL ? SCHEDULE_ALL_REDUCE : SCHEDULE_REDUCE_SCATTER,
+                   all, parameters * bytes.compute);
   if (sharded_optimizer)
     plan_totals_add (totals, SCHEDULE_ALL_GATHER, all, part * in->mesh.n_ranks * bytes.compute);
   expect_optimizer (in, totals);

@@ -30,12 +30,13 @@ void replicated_backward_end (StrategyRun *run, const UnitSlot *slot);
 void replicated_micro_step_end (StrategyRun *run);
 void replicated_step_end (StrategyRun *run);
 
-#define REPLICATED_HOOKS(init_, step_end_)                                                                             \
-  {                                                                                                                    \
-    .state_size = sizeof (ReplicatedState), .granularity = UNIT_MODULE, .init = init_,                                 \
-    .unit_backward_end = replicated_backward_end, .micro_step_end = replicated_micro_step_end, .step_end = step_end_,  \
+#define REPLICATED_HOOKS(init_, step_end_)                                                     \
+  {                                                                                            \
+    .state_size = sizeof (ReplicatedState), .granularity = UNIT_MODULE, .init = init_,         \
+    .unit_backward_end = replicated_backward_end, .micro_step_end = replicated_micro_step_end, \
+    .step_end = step_end_,                                                                     \
   }
 
-gboolean replicated_expect (const PlanInput *in, gconstpointer opt, ReplicatedReduce reduce, gboolean sharded_optimizer,
-                            PlanTotals *totals);
+gboolean replicated_expect (const PlanInput *in, gconstpointer opt, ReplicatedReduce reduce,
+                            gboolean sharded_optimizer, PlanTotals *totals);
 guint64  replicated_resident (const PlanInput *in, gconstpointer opt);

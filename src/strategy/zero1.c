@@ -14,13 +14,27 @@ typedef struct
 } Zero1Options;
 
 static const OptionSpec zero1_options[] = {
-  { .key = "bucket_bytes", .type = OPTION_QUANTITY, .kind = QUANTITY_BYTES, .offset = G_STRUCT_OFFSET (Zero1Options, common.bucket_bytes),
-    .fallback = "1 GB", .min = 1, .max = 1e15, .help = "size at which a gradient bucket is reduced (5e8 elements of 2 bytes)",
+  { .key = "bucket_bytes",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_BYTES,
+    .offset = G_STRUCT_OFFSET (Zero1Options, common.bucket_bytes),
+    .fallback = "1 GB",
+    .min = 1,
+    .max = 1e15,
+    .help = "size at which a gradient bucket is reduced (5e8 elements of 2 bytes)",
     .source = "deepspeed/runtime/zero/config.py, reduce_bucket_size" },
-  { .key = "overlap_comm", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (Zero1Options, common.overlap_comm), .fallback = "false",
-    .help = "reduce on a stream of its own", .source = "deepspeed/runtime/zero/config.py" },
-  { .key = "reduce", .type = OPTION_ENUM, .choices = reduce_choices, .offset = G_STRUCT_OFFSET (Zero1Options, reduce),
-    .fallback = "all_reduce", .help = "how gradient buckets are reduced: DeepSpeed's all-reduce or the paper's reduce-scatter",
+  { .key = "overlap_comm",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Zero1Options, common.overlap_comm),
+    .fallback = "false",
+    .help = "reduce on a stream of its own",
+    .source = "deepspeed/runtime/zero/config.py" },
+  { .key = "reduce",
+    .type = OPTION_ENUM,
+    .choices = reduce_choices,
+    .offset = G_STRUCT_OFFSET (Zero1Options, reduce),
+    .fallback = "all_reduce",
+    .help = "how gradient buckets are reduced: DeepSpeed's all-reduce or the paper's reduce-scatter",
     .source = "deepspeed/runtime/zero/stage_1_and_2.py; Rajbhandari et al., arXiv:1910.02054, 7.2.1" },
   { 0 },
 };
@@ -60,5 +74,6 @@ const Strategy strategy_zero1 = {
   .states = "parameters: whole, compute precision, HBM\n"
             "gradients: whole, compute precision, HBM\n"
             "optimizer: fp32 master and both moments, sharded over all ranks, HBM",
-  .missing = "bucketed all-gather of the updated parameters (one collective here), the fp16 overflow check",
+  .missing =
+      "bucketed all-gather of the updated parameters (one collective here), the fp16 overflow check",
 };

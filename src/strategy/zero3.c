@@ -19,9 +19,11 @@ const Strategy strategy_zero3 = {
   .hooks = DEEPSPEED_HOOKS (deepspeed_init),
   .expect = zero3_expect,
   .resident = deepspeed_resident,
-  .states = "parameters: compute precision, each tensor cut over all ranks, HBM; small ones whole on every rank\n"
-            "gathered parameters: the modules at hand, the prefetch window and the reuse window, HBM\n"
-            "gradients: compute precision, a bucket and the own shard, HBM\n"
-            "optimizer: fp32 master and both moments, sharded, HBM",
-  .missing = "parameter and optimizer offload, leaf modules, changes of the module order, the fp16 overflow check's all-reduce",
+  .states =
+      "parameters: compute precision, each tensor cut over all ranks, HBM; small ones whole on every rank\n"
+      "gathered parameters: the modules at hand, the prefetch window and the reuse window, HBM\n"
+      "gradients: compute precision, a bucket and the own shard, HBM\n"
+      "optimizer: fp32 master and both moments, sharded, HBM",
+  .missing =
+      "parameter and optimizer offload, leaf modules, changes of the module order, the fp16 overflow check's all-reduce",
 };

@@ -21,7 +21,8 @@ draw_model (RandomPlan *self, GRand *rand)
   options.arch = g_strdup (archs[g_rand_int_range (rand, 0, 4)]);
   options.n_layers = g_rand_int_range (rand, 1, 7);
   options.n_heads = pick (rand, heads, G_N_ELEMENTS (heads));
-  kv = g_str_equal (options.arch, "llama") && options.n_heads % 2 == 0 ? options.n_heads / 2 : options.n_heads;
+  kv = g_str_equal (options.arch, "llama") && options.n_heads % 2 == 0 ? options.n_heads / 2
+                                                                       : options.n_heads;
   options.n_kv_heads = kv;
   options.d_model = options.n_heads * 16 * g_rand_int_range (rand, 1, 5);
   options.d_ff = options.d_model * g_rand_int_range (rand, 2, 5);
@@ -48,14 +49,17 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   t->clip_gradients = g_rand_boolean (rand);
   t->compile = g_rand_boolean (rand);
   t->attention = g_rand_int_range (rand, 0, 4);
-  t->reduce_dtype = g_rand_boolean (rand) ? DTYPE_N : t->precision == PRECISION_FP32 ? DTYPE_FP32 : DTYPE_BF16;
+  t->reduce_dtype = g_rand_boolean (rand)            ? DTYPE_N
+                    : t->precision == PRECISION_FP32 ? DTYPE_FP32
+                                                     : DTYPE_BF16;
 }
 
 static void
 draw_mesh (RandomPlan *self, GRand *rand)
 {
   static const gint64 nodes[] = { 1, 2, 3, 4, 8 }, gpus[] = { 1, 2, 4, 8 };
-  guint               n = (guint) pick (rand, nodes, G_N_ELEMENTS (nodes)), g = (guint) pick (rand, gpus, G_N_ELEMENTS (gpus));
+  guint               n = (guint) pick (rand, nodes, G_N_ELEMENTS (nodes)),
+        g = (guint) pick (rand, gpus, G_N_ELEMENTS (gpus));
 
   self->in.mesh = (Mesh){ .n_ranks = n * g, .ranks_per_node = g, .world = n * g };
 }
@@ -79,7 +83,8 @@ draw_value (const OptionSpec *spec, GRand *rand, guint case_)
     case OPTION_QUANTITY:
       if (g_rand_int_range (rand, 0, 3) == 0 && spec->fallback != NULL)
         return g_strdup (spec->fallback);
-      value = CLAMP (scales[g_rand_int_range (rand, 0, G_N_ELEMENTS (scales))], spec->min, MIN (spec->max, 1e9));
+      value = CLAMP (scales[g_rand_int_range (rand, 0, G_N_ELEMENTS (scales))], spec->min,
+                     MIN (spec->max, 1e9));
       if (g_str_equal (spec->key, "local_steps"))
         value = g_rand_int_range (rand, 1, 5);
       if (spec->type == OPTION_QUANTITY)
@@ -131,8 +136,8 @@ draw_choice (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case
 RandomPlan *
 random_plan_new (const Strategy *strategy, guint32 seed, guint case_)
 {
-  RandomPlan        *self = g_new0 (RandomPlan, 1);
-  g_autoptr (GRand)  rand = g_rand_new_with_seed (seed);
+  RandomPlan         *self = g_new0 (RandomPlan, 1);
+  g_autoptr (GRand)   rand = g_rand_new_with_seed (seed);
   g_autoptr (GString) text = g_string_new (NULL);
 
   self->blocks = g_ptr_array_new ();
@@ -141,11 +146,13 @@ random_plan_new (const Strategy *strategy, guint32 seed, guint case_)
   draw_mesh (self, rand);
   self->workload = workload_new (&self->shape, &self->training);
   self->in.workload = self->workload;
-  g_string_append_printf (text, "seed %u case %u: %s L=%d h=%d V=%d tied=%d ranks=%u/%u micro=%d accum=%d ckpt=%d precision=%d;", seed,
-                          case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
-                          (int) self->shape.vocab, self->shape.tied_embeddings, self->in.mesh.n_ranks,
-                          self->in.mesh.ranks_per_node, (int) self->training.micro_batch, (int) self->training.grad_accum,
-                          self->training.checkpointing, self->training.precision);
+  g_string_append_printf (
+      text,
+      "seed %u case %u: %s L=%d h=%d V=%d tied=%d ranks=%u/%u micro=%d accum=%d ckpt=%d precision=%d;",
+      seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
+      (int) self->shape.vocab, self->shape.tied_embeddings, self->in.mesh.n_ranks,
+      self->in.mesh.ranks_per_node, (int) self->training.micro_batch,
+      (int) self->training.grad_accum, self->training.checkpointing, self->training.precision);
   self->choice = draw_choice (self, strategy, rand, case_, text);
   self->text = g_strdup (text->str);
   return self;

@@ -11,7 +11,7 @@ typedef struct
   PlanInput       in;
   GPtrArray      *blocks; /* option structs and inner choices, freed with the plan */
   StrategyChoice *choice;
-  gchar          *text;   /* what was drawn, for messages */
+  gchar          *text; /* what was drawn, for messages */
 } RandomPlan;
 
 /*

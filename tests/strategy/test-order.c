@@ -75,7 +75,7 @@ order_of (const Schedule *schedule)
   static const char letters[SCHEDULE_COLLECTIVE_N] = {
     [SCHEDULE_ALL_GATHER] = 'G', [SCHEDULE_REDUCE_SCATTER] = 'R', [SCHEDULE_ALL_REDUCE] = 'A'
   };
-  ScheduleItems     items = schedule_items (schedule, 0, SECTION_STEADY);
+  ScheduleItems       items = schedule_items (schedule, 0, SECTION_STEADY);
   g_autoptr (GString) out = g_string_new (NULL);
 
   for (guint i = 0; i < items.n; i++)
@@ -93,15 +93,15 @@ order_of (const Schedule *schedule)
 
 START_TEST (test_order)
 {
-  const Case            *c = &cases[_i];
-  const Strategy        *strategy = strategy_find (c->strategy);
-  g_autofree gpointer    options = g_malloc0 (strategy->options_size);
-  g_autoptr (Workload)   workload = small_llama ();
-  const PlanInput        in = { workload, { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
-  const StrategyChoice   choice = { strategy, options, NULL };
-  g_autoptr (DiagList)   diags = diag_list_new ();
-  g_autoptr (Schedule)   schedule = NULL;
-  g_autofree char       *order = NULL;
+  const Case          *c = &cases[_i];
+  const Strategy      *strategy = strategy_find (c->strategy);
+  g_autofree gpointer  options = g_malloc0 (strategy->options_size);
+  g_autoptr (Workload) workload = small_llama ();
+  const PlanInput      in = { workload, { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
+  const StrategyChoice choice = { strategy, options, NULL };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Schedule) schedule = NULL;
+  g_autofree char     *order = NULL;
 
   set_options (strategy, options, c->options);
   schedule = schedule_build (&in, &choice, diags);
@@ -134,7 +134,8 @@ START_TEST (test_deepspeed_counts)
   guint                gathers[2] = { 0 }, copies[COPY_N] = { 0 }, scatters = 0;
 
   /* 7 matrices a block, the embedding, the head: 3 * 7 + 2 = 23 modules; norms of 64 elements stay whole. */
-  set_options (strategy, options, "prefetch_bucket_size=0,max_reuse_distance=0,param_persistence_threshold=64");
+  set_options (strategy, options,
+               "prefetch_bucket_size=0,max_reuse_distance=0,param_persistence_threshold=64");
   schedule = schedule_build (&in, &choice, diags);
   items = schedule_items (schedule, 0, SECTION_STEADY);
   for (guint i = 0; i < items.n; i++)

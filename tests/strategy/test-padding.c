@@ -30,7 +30,8 @@ END_TEST
 
 START_TEST (test_small)
 {
-  const TensorDesc t[] = { { .shape = { 5, 3 }, .n_dims = 2, .elements = 15 }, { .shape = { 7 }, .n_dims = 1, .elements = 7 } };
+  const TensorDesc t[] = { { .shape = { 5, 3 }, .n_dims = 2, .elements = 15 },
+                           { .shape = { 7 }, .n_dims = 1, .elements = 7 } };
 
   ck_assert_uint_eq (padded_flat (22, 4), 24);
   ck_assert_uint_eq (padded_rows (t, 2, 4), 8 * 3 + 8);
@@ -53,7 +54,8 @@ START_TEST (test_groups)
   ck_assert_uint_eq (g.shard.size, 12);
   ck_assert_uint_eq (g.replica.size, 1);
   ck_assert (!shard_groups (&mesh, "5", &g, diags));
-  ck_assert_str_eq (diag_list_first_message (diags), "shard group of 5 ranks does not divide the 12 ranks of the mesh");
+  ck_assert_str_eq (diag_list_first_message (diags),
+                    "shard group of 5 ranks does not divide the 12 ranks of the mesh");
   ck_assert (!shard_groups (&mesh, "nodes", &g, diags));
   ck_assert (!shard_groups (&mesh, "0", &g, diags));
   ck_assert_uint_eq (diag_list_n_errors (diags), 3);

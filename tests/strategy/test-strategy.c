@@ -31,7 +31,8 @@ matches (const RandomPlan *plan, const Schedule *schedule, char **why)
 {
   PlanTotals measured = { 0 }, expected = { 0 };
 
-  ck_assert_msg (strategy_expect (&plan->in, plan->choice, &expected), "%s states no closed form", plan->text);
+  ck_assert_msg (strategy_expect (&plan->in, plan->choice, &expected), "%s states no closed form",
+                 plan->text);
   schedule_totals (schedule, 0, &measured);
   return plan_totals_match (&measured, &expected, why);
 }
@@ -121,8 +122,8 @@ START_TEST (test_mutations)
       if (n == 0 || !is_exact (plan))
         continue;
       ck_assert_msg (mutate (schedule, i * 7 % n, (Mutation) (i % MUTATION_N)), "%s", plan->text);
-      ck_assert_msg (!matches (plan, schedule, &why), "mutation %u of op %u was not noticed: %s", i % MUTATION_N, i * 7 % n,
-                     plan->text);
+      ck_assert_msg (!matches (plan, schedule, &why), "mutation %u of op %u was not noticed: %s",
+                     i % MUTATION_N, i * 7 % n, plan->text);
       caught++;
     }
   ck_assert_msg (caught >= 30, "only %u mutations were tried for %s", caught, strategy->name);
