@@ -180,6 +180,7 @@ fill_hbm (Prediction *self, const Replay *replay)
                  < (gint64) (fullest->capacity - fullest->device.bytes))
         fullest = stats, rank = replay_rank (replay, i)->rank;
     }
+  g_assert (fullest != NULL);
   fill_memory (&self->hbm, replay, fullest, g_strdup_printf ("rank %u", rank));
 }
 
@@ -198,6 +199,7 @@ fill_host (Prediction *self, const Replay *replay)
       if (fullest == NULL || stats->device.bytes > fullest->device.bytes)
         fullest = stats, node = n;
     }
+  g_assert (fullest != NULL);
   fill_memory (&self->host, replay, fullest, g_strdup_printf ("node %u", node));
 }
 

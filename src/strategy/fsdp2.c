@@ -101,8 +101,8 @@ unshard (StrategyRun *run, guint unit)
   Fsdp2State *s = run->state;
   Fsdp2Unit  *u = &s->units[unit];
   StateBytes  bytes = bytes_of (run);
-  guint       m = s->groups.shard.size;
-  double      shard = (double) (u->padded / m);
+  guint64     elements = u->padded / s->groups.shard.size;
+  double      shard = (double) elements;
   guint       old = schedule_set_unit (run->b, unit);
 
   u->gather = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, u->padded * bytes.compute,
