@@ -6,6 +6,8 @@
 
 #define NAME       "time-split"
 #define BAR_PIXELS 105
+#define MAX_NAME   36 /* characters of a bar's name */
+#define MAX_TITLE  100
 
 static const char *const files[] = { NAME ".dat", NAME ".gp", NAME ".svg", NAME ".png" };
 
@@ -87,11 +89,13 @@ append_number (GString *out, double value)
   g_string_append (out, text);
 }
 
-/* TEXT without what ends a line or a string in gnuplot's files. */
+/* TEXT, cut where it would crowd out the picture, without what ends a line or a string in gnuplot's files. */
 static char *
-plain_text (const char *text)
+plain_text (const char *text, glong most)
 {
-  char *plain = g_strdup (text);
+  glong length = g_utf8_strlen (text, -1);
+  char *plain
+    = length > most ? g_strdup_printf ("%.*s...", (int) (g_utf8_offset_to_pointer (text, most) - text), text) : g_strdup (text);
 
   for (char *c = plain; *c != '\0'; c++)
     if (g_ascii_iscntrl (*c) || *c == '"' || *c == '\\')
@@ -103,7 +107,7 @@ plain_text (const char *text)
 static void
 append_quoted (GString *out, const char *text)
 {
-  g_autofree char *plain = plain_text (text);
+  g_autofree char *plain = plain_text (text, MAX_TITLE);
   g_auto (GStrv)   pieces = g_strsplit (plain, "'", -1);
   g_autofree char *doubled = g_strjoinv ("''", pieces);
 
@@ -116,7 +120,7 @@ static void
 append_data_row (const Picture *self, guint i, double place, GString *out)
 {
   const Prediction *p = prediction_at (self, i);
-  g_autofree char  *name = plain_text (self->by_strategy ? p->strategy : p->scenario);
+  g_autofree char  *name = plain_text (self->by_strategy ? p->strategy : p->scenario, MAX_NAME);
 
   append_number (out, place);
   g_string_append_printf (out, " \"%s\"", name);
@@ -187,9 +191,16 @@ longest_name (const Picture *self)
     {
       const Prediction *p = prediction_at (self, i);
 
-      longest = MAX (longest, strlen (self->by_strategy ? p->strategy : p->scenario));
+      longest = MAX (longest, MIN (strlen (self->by_strategy ? p->strategy : p->scenario), MAX_NAME));
     }
   return longest;
+}
+
+/* Long names would run into each other. */
+static gboolean
+names_lean (const Picture *self)
+{
+  return longest_name (self) > 13;
 }
 
 static void
@@ -203,7 +214,8 @@ append_axes (const Picture *self, const double *places, GString *out)
   g_string_append (out, "]\nset yrange [0:");
   append_number (out, 1.12 * self->highest);
   g_string_append (out, "]\nset boxwidth 0.78\n");
-  g_string_append (out, longest_name (self) > 13 ? "set xtics rotate by -25 scale 0\n" : "set xtics scale 0\n");
+  /* Names are labels, not tics, for which gnuplot looks for room by itself and may find none; so the margin is set here. */
+  g_string_append_printf (out, "unset xtics\nset bmargin %u\n", (guint) (names_lean (self) ? 2 + longest_name (self) / 5 : 3));
   append_group_titles (self, places, out);
 }
 
@@ -215,17 +227,19 @@ append_plot (const Picture *self, GString *out)
   for (guint part = TIME_N; part-- > 0;)
     if (self->shown[part])
       {
-        g_string_append_printf (out, "  data using 1:((sum [i=%u:%u] column(i)) / unit):xtic(2) with boxes ls %u title ",
+        g_string_append_printf (out, "  data using 1:((sum [i=%u:%u] column(i)) / unit) with boxes ls %u title ",
                                 FIRST_PART_COLUMN, FIRST_PART_COLUMN + part, part + 1);
         append_quoted (out, time_part_name ((TimePart) part));
         g_string_append (out, ", \\\n");
       }
+  g_string_append_printf (out, "  data using 1:(0):2 with labels %s notitle, \\\n",
+                          names_lean (self) ? "rotate by -25 left offset -1,-0.9" : "center offset 0,-0.9");
   g_string_append_printf (out,
                           "  data using 1:(column(%u) / unit):(sprintf('%%.3g', column(%u) / unit)) with labels "
                           "offset 0,0.7 font ',11' notitle, \\\n"
-                          "  data using 1:(column(%u) > 0 ? NaN : column(%u) / unit):('does not fit') with labels "
+                          "  data using 1:(column(%u) / unit):(column(%u) > 0 ? '' : 'does not fit') with labels "
                           "offset 0,1.6 font ',10' textcolor rgb '#882255' notitle\n",
-                          STEP_COLUMN, STEP_COLUMN, FITS_COLUMN, STEP_COLUMN);
+                          STEP_COLUMN, STEP_COLUMN, STEP_COLUMN, FITS_COLUMN);
 }
 
 static char *
@@ -274,7 +288,8 @@ run_gnuplot (const char *dir, GError **error)
     }
   if (g_subprocess_get_successful (child))
     return TRUE;
-  g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, "gnuplot failed: %s", g_strstrip (message));
+  g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, "gnuplot failed: %s",
+               *g_strstrip (message) != '\0' ? message : "it ended without a message");
   return FALSE;
 }
 

@@ -1,0 +1,178 @@
+#!/bin/sh
+# Golden runs of the program: exit status, stdout and stderr of every case against golden/NAME.txt, and no file left behind.
+# Usage: golden.sh PROGRAM SOURCE-ROOT. UPDATE_GOLDEN=1 rewrites what differs. Runs in a scratch copy of input/, so that
+# messages hold relative names. Hardware: the round numbers of docs/worked/hwprofiles.
+set -u
+program=$(realpath "$1")
+source=$2
+golden=$source/tests/cli/golden
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/work"
+cp "$source"/tests/cli/input/* "$folder/work"
+cp -r "$source/docs/worked/hwprofiles" "$folder/work/hwprofiles"
+cd "$folder/work" || exit 1
+mkdir folder.yaml out
+head -c 104857600 /dev/zero | tr '\0' 'a' >huge.yaml
+head -c 200 /dev/zero | tr '\0' '[' >deep.yaml
+unset NO_COLOR SHARDSIM_DATADIR
+SHARDSIM_DATADIR=$source
+export SHARDSIM_DATADIR
+number=0
+failed=0
+find . | sort >../list-before
+
+verdict() { # 0|1 NAME
+  number=$((number + 1))
+  if [ "$1" -eq 0 ]; then echo "ok $number - $2"; else
+    echo "not ok $number - $2"
+    failed=1
+  fi
+}
+
+# check NAME STATUS ARGUMENT...
+check() {
+  name=$1 want=$2
+  shift 2
+  "$program" "$@" >../out 2>../err </dev/null
+  status=$?
+  {
+    printf '$ shardsim'
+    for word; do case $word in *[!a-zA-Z0-9./=,_-]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac done
+    printf '\n[status %s]\n' "$status"
+    cat ../out
+    [ -s ../err ] && echo '[stderr]' && sed "s,$folder/work,.,g" ../err
+  } >../got
+  good=0
+  if [ "$status" -ne "$want" ]; then
+    echo "# $name: exit status $status, not $want" >&2
+    cat ../got >&2
+    good=1
+  elif [ -n "${UPDATE_GOLDEN:-}" ]; then
+    cp ../got "$golden/$name.txt"
+  else
+    diff -u "$golden/$name.txt" ../got >&2 || good=1
+  fi
+  find . | sort >../list-after
+  if ! diff ../list-before ../list-after >&2; then
+    echo "# $name left files behind" >&2
+    good=1
+    cp ../list-after ../list-before
+  fi
+  verdict "$good" "$name"
+}
+
+hand() { # NAME STATUS COMMAND ARGUMENT...: on the hand-made hardware
+  hand_name=$1 hand_status=$2 hand_command=$3
+  shift 3
+  check "$hand_name" "$hand_status" "$hand_command" --hwprofiles hwprofiles "$@"
+}
+
+# Answers
+hand simulate-text 0 simulate good.yaml
+hand simulate-csv 0 simulate good.yaml --format csv
+hand simulate-json 0 simulate good.yaml --format json --interval
+hand simulate-options 0 simulate --node hand-pair --nodes 1 --arch gpt --n-layers 1 --d-model 200 --n-heads 2 --vocab 500 \
+  --seq-len 100 --micro-batch 2 --strategy zero1 --format csv
+hand simulate-print 0 simulate good.yaml --micro-batch 4 --print-scenario
+hand simulate-does-not-fit 3 simulate too-big.yaml
+hand compare-text 0 compare compare.yaml
+hand compare-csv 0 compare compare.yaml --format csv
+hand compare-does-not-fit 0 compare too-big.yaml --format csv
+hand schedule-init 0 schedule good.yaml --section init
+hand schedule-csv 0 schedule good.yaml --section first --format csv
+check strategies 0 strategies
+check strategies-fsdp2 0 strategies fsdp2
+hand strategies-closed-forms 0 strategies local-sgd --set strategy.inner.name=fsdp2 --node hand-pair --nodes 2 --arch llama \
+  --n-layers 2 --d-model 200 --n-heads 2 --d-ff 400 --vocab 500 --seq-len 100
+check strategies-csv 0 strategies zero1 --format csv
+hand hardware 0 hardware
+hand hardware-node 0 hardware node/hand-pair
+hand hardware-json 0 hardware hand --format json
+check models 0 models
+check models-one 0 models mixtral-8x7b
+check models-csv 0 models gpt2-xl --format csv
+check help 0 --help
+check help-simulate 0 models --help
+
+# Usage
+check no-command 2
+check unknown-command 2 simulat
+check unknown-option 2 simulate --micro-batsh 3
+check unknown-format 2 simulate good.yaml --format xml
+check bad-set 2 simulate --set training
+hand unknown-set 2 simulate good.yaml --set training.micro_bach=2
+hand bad-value 2 simulate good.yaml --micro-batch many
+hand two-files 2 simulate good.yaml compare.yaml
+hand several-scenarios 2 simulate compare.yaml
+hand schedule-role 2 schedule good.yaml --role 7
+hand schedule-section 2 schedule good.yaml --section last
+check unknown-strategy 2 strategies fsdp3
+check unknown-hardware 2 hardware dgx-h10
+check unknown-model 2 models llama-3-9b
+check no-plugin 2 strategies --plugin absent.so
+
+# Input
+hand wrong-unit 2 simulate wrong-unit.yaml
+hand unknown-key 2 simulate unknown-key.yaml
+hand duplicate-key 2 simulate duplicate-key.yaml
+hand heads 2 simulate heads.yaml
+hand shard 2 simulate shard.yaml
+hand no-nodes 2 simulate no-nodes.yaml
+hand empty-cluster 2 simulate empty-cluster.yaml
+hand no-cluster 2 simulate no-cluster.yaml
+hand directory 2 simulate folder.yaml
+hand absent 2 simulate absent.yaml
+hand truncated 2 simulate truncated.yaml
+hand binary 2 simulate binary.yaml
+hand empty 2 simulate empty.yaml
+hand family 2 simulate family.yaml
+hand huge 2 simulate huge.yaml
+hand deep 2 simulate deep.yaml
+hand many 2 compare many.yaml
+
+# Files that cannot be written
+hand trace-directory 1 simulate good.yaml --trace out
+hand trace-absent 1 simulate good.yaml --trace absent/trace.json
+hand plot-file 1 simulate good.yaml --plot good.yaml
+hand bad-input-trace 2 simulate heads.yaml --trace trace.json --plot pictures
+
+# The same again: twice, and with one and four threads
+hand compare-csv 0 compare compare.yaml --format csv
+"$program" compare --hwprofiles hwprofiles compare.yaml -j 1 --format json --trace one.json >one.txt || true
+"$program" compare --hwprofiles hwprofiles compare.yaml -j 4 --format json --trace four.json >four.txt || true
+good=0
+[ -s one.txt ] && [ -s one.json ] && cmp one.txt four.txt >&2 && cmp one.json four.json >&2 || good=1
+verdict $good 'one and four threads give the same bytes'
+
+# A gnuplot that fails, and none at all
+mkdir bin
+printf '#!/bin/sh\necho partial >time-split.png\necho "no such terminal" >&2\nexit 1\n' >bin/gnuplot
+chmod +x bin/gnuplot
+good=0
+PATH=$folder/work/bin:$PATH "$program" simulate --hwprofiles hwprofiles good.yaml --plot a/b >/dev/null 2>../err && good=1
+[ "$(cat ../err)" = 'shardsim: gnuplot failed: no such terminal' ] && [ ! -e a ] || good=1
+verdict $good 'a failing gnuplot leaves nothing behind'
+good=0
+rm bin/gnuplot
+PATH=$folder/work/bin "$program" simulate --hwprofiles hwprofiles good.yaml --plot a/b >/dev/null 2>../err && good=1
+grep -q "'gnuplot' is not installed" ../err && [ ! -e a ] || good=1
+verdict $good 'an absent gnuplot is named'
+if command -v gnuplot >/dev/null; then
+  good=0
+  for to in first second; do
+    "$program" compare --hwprofiles hwprofiles compare.yaml --plot pictures/$to >/dev/null || good=1
+  done
+  [ "$(ls -A pictures/first | tr '\n' ' ')" = 'time-split.dat time-split.gp time-split.png time-split.svg ' ] || good=1
+  diff -r pictures/first pictures/second >&2 || good=1
+  verdict $good 'pictures are drawn, twice the same'
+else
+  number=$((number + 1))
+  echo "ok $number - pictures are drawn, twice the same # SKIP gnuplot is not installed"
+fi
+"$program" simulate --hwprofiles hwprofiles good.yaml >/dev/full 2>../err
+[ $? -eq 1 ] && grep -q 'cannot write the result' ../err
+verdict $? 'a full disk is an error'
+
+echo "1..$number"
+exit $failed
