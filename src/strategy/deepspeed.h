@@ -90,6 +90,9 @@ void deepspeed_step_end (StrategyRun *run);
     .micro_step_end = deepspeed_micro_step_end, .step_end = deepspeed_step_end,                   \
   }
 
+/* Elements of the tensors above the persistence threshold, each padded for M ranks: what a use gathers. */
+guint64 deepspeed_partitioned (const TensorDesc *tensors, guint n, guint m, gint64 threshold);
+
 /* Closed forms for a residency. */
 gboolean deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency residency,
                            PlanTotals *totals);
