@@ -3,16 +3,13 @@
 #define US UINT64_C (1000000)
 
 /* The model of both pages: tokens, width, feed-forward width, vocabulary. */
-enum
-{
-  T = 100,
-  H = 200,
-  F = 400,
-  V = 500,
-};
+#define T UINT64_C (100)
+#define H UINT64_C (200)
+#define F UINT64_C (400)
+#define V UINT64_C (500)
 
 static const uint64_t x = 2 * T * H, g = 2 * T * F, logits = 2 * T * V, wide = 4 * T * V, ids = 8 * T;
-static const uint64_t row = 4 * T, norm = 2 * H, attention_rows = 2 * 4 * T;
+static const uint64_t row = 4 * T, norm = 2 * H, attention_rows = 4 * T * 2;
 static const uint64_t parameters = 2 * V * H + 4 * H * H + 3 * H * F + 3 * H;
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -26,7 +23,7 @@ stream (uint64_t launches, uint64_t bytes)
 static uint64_t
 product (uint64_t k)
 {
-  return US / 10 + 2 * 50 * 50 * k * 2; /* one wave of tiles of 50 x 50 at half of 1 FLOP/ps an SM */
+  return US / 10 + k * 2 * 50 * 50 * 2; /* one wave of tiles of 50 x 50 at half of 1 FLOP/ps an SM */
 }
 
 static uint64_t
@@ -39,7 +36,7 @@ static uint64_t
 block_forward (void)
 {
   uint64_t norms = 2 * stream (1, 2 * x + row + norm);
-  uint64_t attention = 4 * product (H) + stream (10, 10 * 2 * x) + stream (1, 4 * x + attention_rows);
+  uint64_t attention = 4 * product (H) + stream (10, x * 10 * 2) + stream (1, 4 * x + attention_rows);
   uint64_t mlp = 2 * product (H) + stream (2, 5 * g) + product (F);
 
   return norms + attention + mlp + 2 * stream (1, 3 * x);
@@ -64,7 +61,7 @@ block_backward (void)
   uint64_t sums = 5 * stream (1, 3 * x);
   uint64_t mlp = product (H) + 2 * product (F) + 3 * product (T) + stream (3, 9 * g);
   uint64_t core = stream (1, 4 * x + attention_rows) + stream (1, 10 * x + 2 * attention_rows)
-                  + stream (1, 3 * x) + stream (18, 15 * 2 * x);
+                  + stream (1, 3 * x) + stream (18, x * 15 * 2);
 
   return sums + mlp + core + 4 * (product (H) + product (T)) + 2 * norm_backward ();
 }
@@ -93,7 +90,7 @@ worked_ddp (void)
   d.forward =
       stream (1, 2 * x + ids) + block_forward () + stream (1, 2 * x + row + norm) + head_forward ();
   d.backward = head_backward () + block_backward () + embedding_backward ();
-  d.all_reduce = US / 10 + 84 * US / 10 + 2 * 34 * US / 10 + 2 * parameters * 20;
+  d.all_reduce = US / 10 + 84 * US / 10 + US * 2 * 34 / 10 + 2 * parameters * 20;
   d.optimizer = stream (1, 28 * parameters);
   d.step = US / 10 + d.forward + d.backward + d.all_reduce + d.optimizer;
   d.hbm = 16 * parameters + kept_for_backward () + 2 * wide + 2;
@@ -102,15 +99,12 @@ worked_ddp (void)
 
 /* ---- page 2 ------------------------------------------------------------------------------------------------------ */
 
-enum
-{
-  UNITS = 12,
-};
+#define UNITS 12
 
 static uint64_t
 over_all (uint64_t times, uint64_t bytes)
 {
-  return times * (US / 10 + 84 * US / 10 + 2 * 34 * US / 10 + 14 * US + 2 * US) + bytes * 3 / 4 * 1000;
+  return times * (US / 10 + 84 * US / 10 + US * 2 * 34 / 10 + 14 * US + 2 * US) + bytes * 3 / 4 * 1000;
 }
 
 static uint64_t
@@ -124,8 +118,8 @@ tail (uint64_t reduce_scatter)
 {
   uint64_t shard = parameters / 4;
 
-  return embedding_backward () + stream (1, 2 * 2 * V * H) + stream (1, 2 * 2 * parameters)
-         + reduce_scatter + stream (1, 3 * 2 * shard) + stream (1, 6 * shard)
+  return embedding_backward () + stream (1, V * H * 2 * 2) + stream (1, parameters * 2 * 2)
+         + reduce_scatter + stream (1, shard * 3 * 2) + stream (1, 6 * shard)
          + stream (1, 30 * shard);
 }
 
@@ -135,7 +129,7 @@ zero3_peak (void)
 {
   uint64_t last_three = 2 * H * H + 2 * H + 2 * V * H;
 
-  return 16 * parameters / 4 + 2 * 2 * parameters + parameters + 2 * last_three;
+  return 16 * parameters / 4 + parameters * 2 * 2 + parameters + 2 * last_three;
 }
 
 WorkedFcdp
