@@ -219,6 +219,21 @@ deepspeed_step_begin (StrategyRun *run)
     schedule_wait_stream (run->b, s->gather, SCHEDULE_COMPUTE);
 }
 
+/*
+ * Gives BUFFER back when STREAM has passed its last use. Where all runs on the compute stream that is now, in host order: the next
+ * use there comes later.
+ */
+static void
+free_after_use (StrategyRun *run, BufferRef buffer, StreamRef stream)
+{
+  const DeepspeedState *s = run->state;
+
+  if (stream == SCHEDULE_COMPUTE && s->gather == SCHEDULE_COMPUTE)
+    schedule_free (run->b, buffer);
+  else
+    schedule_free_after (run->b, buffer, schedule_record (run->b, stream));
+}
+
 /* At most two are outstanding: the host waits for the one before the last. */
 static void
 throttle (StrategyRun *run, EventRef outstanding[2], EventRef event)
@@ -331,7 +346,7 @@ deepspeed_fetch (StrategyRun *run, const UnitSlot *slot)
   schedule_host_hooks (run->b, 1);
   if (u->fetched > 0 && !u->available)
     gather_units (run, &owner, 1);
-  if (s->gather != SCHEDULE_COMPUTE && u->fetched > 0)
+  if (u->fetched > 0)
     {
       EventRef fetched = schedule_record (run->b, s->gather);
 
@@ -342,20 +357,20 @@ deepspeed_fetch (StrategyRun *run, const UnitSlot *slot)
     prefetch (run);
 }
 
-/* The first use of a step leaves the own slice of the node copy in host memory. Returns when the gathered buffer may go. */
-static EventRef
+/* The first use of a step leaves the own slice of the node copy in host memory. Returns the stream of the gathered buffer's last use. */
+static StreamRef
 stash (StrategyRun *run, DeepspeedUnit *u)
 {
   DeepspeedState *s = run->state;
 
   if (s->residency != RESIDENCY_HOST_NODE || u->cached || u->fetched == 0)
-    return schedule_record (run->b, SCHEDULE_COMPUTE);
+    return SCHEDULE_COMPUTE;
   schedule_wait_stream (run->b, s->host_copy, SCHEDULE_COMPUTE);
   schedule_copy (run->b, s->host_copy, COPY_TO_HOST,
                  u->node_padded / s->node_size * bytes_of (run).compute, "stash");
   schedule_uses (run->b, u->full);
   u->cached = TRUE;
-  return schedule_record (run->b, s->host_copy);
+  return s->host_copy;
 }
 
 void
@@ -364,12 +379,12 @@ deepspeed_release (StrategyRun *run, const UnitSlot *slot)
   DeepspeedState       *s = run->state;
   DeepspeedUnit        *u = &s->units[slot->plan->shares];
   const DeepspeedVisit *visit = &s->visits[s->position];
-  EventRef              last_use = stash (run, u);
+  StreamRef             last_use = stash (run, u);
 
   schedule_host_hooks (run->b, 1);
   if (u->fetched > 0 && !visit->reused && u->passed <= (gint) s->position)
     {
-      schedule_free_after (run->b, u->full, last_use);
+      free_after_use (run, u->full, last_use);
       u->full = SCHEDULE_NONE;
       u->available = FALSE;
       s->live -= (gint64) u->fetched;
@@ -407,7 +422,7 @@ flush_bucket (StrategyRun *run)
   emit_stream_kernel (run->b, s->reduce, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_FP16, 2 * shard,
                       shard);
   schedule_uses (run->b, input);
-  schedule_free_after (run->b, input, schedule_record (run->b, s->reduce));
+  free_after_use (run, input, s->reduce);
   throttle (run, s->reduces, schedule_record (run->b, s->reduce));
   s->bucket_elements = s->bucket_padded = 0;
 }
@@ -428,7 +443,7 @@ add_to_bucket (StrategyRun *run, const UnitSlot *slot)
     flush_bucket (run);
   emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, "bucket_copy", DTYPE_FP16, bytes, bytes);
   schedule_uses (run->b, u->grads);
-  schedule_free_after (run->b, u->grads, schedule_record (run->b, s->reduce));
+  free_after_use (run, u->grads, s->reduce);
   s->bucket_elements += elements;
   s->bucket_padded += u->grad_padded;
 }

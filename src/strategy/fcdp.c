@@ -54,5 +54,5 @@ const Strategy strategy_fcdp = {
       "optimizer: as zero3",
   .missing =
       "FCDP-Cache (a copy in HBM while memory allows) and FCDP-Comm (frozen parameters of PEFT)\n"
-      "the paper's prefetch depth and wait points are not published: the ZeRO-3 window is used for host fetches",
+      "start-up time of host copies; the paper's prefetch depth and wait points are not published: the ZeRO-3 window is used for host fetches",
 };
