@@ -54,5 +54,6 @@ const Strategy strategy_fcdp = {
       "optimizer: as zero3",
   .missing =
       "FCDP-Cache (a copy in HBM while memory allows) and FCDP-Comm (frozen parameters of PEFT)\n"
-      "start-up time of host copies; the paper's prefetch depth and wait points are not published: the ZeRO-3 window is used for host fetches",
+      "the start-up time of host copies\n"
+      "the paper's prefetch depth and wait points are not published: the ZeRO-3 window is used",
 };

@@ -125,6 +125,6 @@ const Strategy strategy_local_sgd = {
   .outer = TRUE,
   .states = "as the inner strategy, on every worker\n"
             "the average is taken in place on what each rank holds, in fp32",
-  .missing =
-      "refreshing a low-precision copy after the average (over ddp and zero1), outer momentum (DiLoCo), overlap of the average with the next steps, compression",
+  .missing = "outer momentum (DiLoCo), overlap of the average with the next steps, compression\n"
+             "over ddp and zero1: the kernel that refreshes the low-precision copy after the average",
 };
