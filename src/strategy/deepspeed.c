@@ -277,7 +277,7 @@ gather_from_shards (StrategyRun *run, const guint *units, guint n)
   schedule_all_gather (run->b, s->gather, s->all, padded * compute, "all_gather");
 }
 
-/* Gathers UNITS (owners) as one collective a source. */
+/* Gathers UNITS (owners) as one collective a source, named after the first of them. */
 static void
 gather_units (StrategyRun *run, const guint *units, guint n)
 {
@@ -285,11 +285,13 @@ gather_units (StrategyRun *run, const guint *units, guint n)
   guint             compute = bytes_of (run).compute;
   g_autofree guint *sorted = g_new (guint, n);
   guint             cached = 0, plain = n;
+  guint             old = schedule_set_unit (run->b, units[0]);
 
   for (guint i = 0; i < n; i++)
     {
       DeepspeedUnit *u = &s->units[units[i]];
 
+      schedule_set_unit (run->b, units[i]);
       u->full = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED,
                                 MAX (u->padded, u->node_padded) * compute, "gathered parameters");
       u->available = TRUE;
@@ -299,10 +301,12 @@ gather_units (StrategyRun *run, const guint *units, guint n)
       else
         sorted[--plain] = units[i];
     }
+  schedule_set_unit (run->b, units[0]);
   if (plain < n)
     gather_from_shards (run, sorted + plain, n - plain);
   if (cached > 0)
     gather_from_host (run, sorted, cached);
+  schedule_set_unit (run->b, old);
 }
 
 static void
