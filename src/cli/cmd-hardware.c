@@ -8,7 +8,10 @@
 static const char *const kinds[] = { "gpu", "link", "node", "cluster", NULL };
 
 static const ListingColumn list_columns[] = {
-  { "kind", LISTING_TEXT }, { "id", LISTING_TEXT }, { "title", LISTING_TEXT }, { NULL, LISTING_TEXT },
+  { "kind", LISTING_TEXT },
+  { "id", LISTING_TEXT },
+  { "title", LISTING_TEXT },
+  { NULL, LISTING_TEXT },
 };
 
 static const ListingColumn columns[] = {
@@ -22,9 +25,9 @@ static const ListingColumn columns[] = {
 static char *
 cluster_profile_title (ProfileSet *profiles, const char *id, DiagList *diags)
 {
-  g_autofree char       *file = profile_set_file (profiles, "cluster", id);
-  g_autoptr (ConfigDoc)  doc = file != NULL ? config_load (file, diags) : NULL;
-  const ConfigNode      *title = doc != NULL ? config_node_get (config_doc_root (doc), "title") : NULL;
+  g_autofree char      *file = profile_set_file (profiles, "cluster", id);
+  g_autoptr (ConfigDoc) doc = file != NULL ? config_load (file, diags) : NULL;
+  const ConfigNode *title = doc != NULL ? config_node_get (config_doc_root (doc), "title") : NULL;
 
   return g_strdup (title != NULL ? config_node_text (title) : "");
 }
@@ -137,7 +140,8 @@ add_figure (Listing *listing, const FigureView *view)
   if (figure->source == NULL && figure->value == 0)
     return;
   listing_add (listing, view->key, value, range ? low : NULL, range ? high : NULL,
-               figure->source != NULL ? confidence_name (figure->confidence) : "default", figure->source);
+               figure->source != NULL ? confidence_name (figure->confidence) : "default",
+               figure->source);
 }
 
 static ExitStatus
@@ -166,9 +170,9 @@ show_cluster (const Common *common, ProfileSet *profiles, const char *id)
   g_autoptr (Listing)  listing = listing_new ("figures", columns);
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (Cluster)  cluster = NULL;
-  g_autofree char     *title = cluster_profile_title (profiles, id, diags), *nodes = NULL, *gpus = NULL;
-  g_autoptr (GString)  text = g_string_new (NULL);
-  ClusterOptions       options = { 0 };
+  g_autofree char *title = cluster_profile_title (profiles, id, diags), *nodes = NULL, *gpus = NULL;
+  g_autoptr (GString) text = g_string_new (NULL);
+  ClusterOptions      options = { 0 };
 
   option_table_defaults (cluster_options, &options);
   options.name = g_strdup (id);
@@ -215,26 +219,29 @@ unknown_profile (ProfileSet *profiles, const char *word)
 static ExitStatus
 show (const Common *common, ProfileSet *profiles, const char *word)
 {
-  const char      *slash = strchr (word, '/'), *id = slash != NULL ? slash + 1 : word, *found = NULL;
+  const char *slash = strchr (word, '/'), *id = slash != NULL ? slash + 1 : word, *found = NULL;
   g_autofree char *wanted = slash != NULL ? g_strndup (word, (gsize) (slash - word)) : NULL;
 
   for (guint k = 0; kinds[k] != NULL; k++)
     {
-      g_autofree char *file = wanted == NULL || g_str_equal (wanted, kinds[k]) ? profile_set_file (profiles, kinds[k], id) : NULL;
+      g_autofree char *file = wanted == NULL || g_str_equal (wanted, kinds[k])
+                                  ? profile_set_file (profiles, kinds[k], id)
+                                  : NULL;
 
       if (file == NULL)
         continue;
       if (found != NULL)
         {
-          fprintf (stderr, "shardsim: '%s' is a %s and a %s\n  hint: write '%s/%s' or '%s/%s'\n", id, found, kinds[k], found, id,
-                   kinds[k], id);
+          fprintf (stderr, "shardsim: '%s' is a %s and a %s\n  hint: write '%s/%s' or '%s/%s'\n",
+                   id, found, kinds[k], found, id, kinds[k], id);
           return EXIT_USAGE;
         }
       found = kinds[k];
     }
   if (found == NULL)
     return unknown_profile (profiles, word);
-  return g_str_equal (found, "cluster") ? show_cluster (common, profiles, id) : show_figures (common, profiles, found, id);
+  return g_str_equal (found, "cluster") ? show_cluster (common, profiles, id)
+                                        : show_figures (common, profiles, found, id);
 }
 
 int
@@ -244,17 +251,19 @@ cmd_hardware (int argc, char **argv)
   gboolean               done = FALSE;
   g_autoptr (ProfileSet) profiles = NULL;
 
-  if (!common_parse (&common, COMMON_FORMAT, "[ID | KIND/ID]",
-                     "Lists the hardware profiles, or prints the figures of one with their sources and confidence.",
-                     "Examples:\n"
-                     "  shardsim hardware a40-48\n"
-                     "  shardsim hardware node/dgx-h100 --format csv\n",
-                     NULL, argc, argv, &done))
+  if (!common_parse (
+          &common, COMMON_FORMAT, "[ID | KIND/ID]",
+          "Lists the hardware profiles, or prints the figures of one with their sources and confidence.",
+          "Examples:\n"
+          "  shardsim hardware a40-48\n"
+          "  shardsim hardware node/dgx-h100 --format csv\n",
+          NULL, argc, argv, &done))
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
   if (!common_want_words (&common, 1))
     return EXIT_USAGE;
   profiles = profile_set_new (common.hwprofiles);
-  return common.files[0] != NULL ? show (&common, profiles, common.files[0]) : list_all (&common, profiles);
+  return common.files[0] != NULL ? show (&common, profiles, common.files[0])
+                                 : list_all (&common, profiles);
 }

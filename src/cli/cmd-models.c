@@ -7,14 +7,16 @@
 #define DEFAULT_SEQ_LEN 2048
 
 static const ListingColumn list_columns[] = {
-  { "name", LISTING_TEXT },    { "family", LISTING_TEXT },   { "parameters", LISTING_NUMBER }, { "active", LISTING_NUMBER },
-  { "layers", LISTING_NUMBER }, { "d_model", LISTING_NUMBER }, { NULL, LISTING_TEXT },
+  { "name", LISTING_TEXT },     { "family", LISTING_TEXT },   { "parameters", LISTING_NUMBER },
+  { "active", LISTING_NUMBER }, { "layers", LISTING_NUMBER }, { "d_model", LISTING_NUMBER },
+  { NULL, LISTING_TEXT },
 };
 
 /* `part`: model (totals), flops (a token, by convention) or tensor. */
 static const ListingColumn columns[] = {
-  { "part", LISTING_TEXT },      { "layer", LISTING_TEXT },     { "layers", LISTING_NUMBER }, { "name", LISTING_TEXT },
-  { "shape", LISTING_TEXT },     { "value", LISTING_NUMBER },   { NULL, LISTING_TEXT },
+  { "part", LISTING_TEXT }, { "layer", LISTING_TEXT }, { "layers", LISTING_NUMBER },
+  { "name", LISTING_TEXT }, { "shape", LISTING_TEXT }, { "value", LISTING_NUMBER },
+  { NULL, LISTING_TEXT },
 };
 
 /* Resolves the model WORD with SEQ_LEN (0: 2048, or as long as its table of positions). NULL after diagnostics. */
@@ -34,7 +36,9 @@ load_model (const char *word, gint64 seq_len, DiagList *diags)
     {
       gboolean learned = shape.position == MODEL_POSITION_LEARNED && shape.max_positions > 0;
 
-      training.seq_len = seq_len > 0 ? seq_len : learned ? MIN (DEFAULT_SEQ_LEN, shape.max_positions) : DEFAULT_SEQ_LEN;
+      training.seq_len = seq_len > 0 ? seq_len
+                         : learned   ? MIN (DEFAULT_SEQ_LEN, shape.max_positions)
+                                     : DEFAULT_SEQ_LEN;
       training.micro_batch = 1;
       if (workload_check (&shape, &training, NULL, diags))
         workload = workload_new (&shape, &training);
@@ -97,8 +101,10 @@ add_tensor (Listing *listing, const char *layer, const char *layers, const Tenso
 static void
 add_layers (Listing *listing, const Workload *workload)
 {
-  static const char *const names[] = { [LAYER_EMBEDDING] = "embedding", [LAYER_BLOCK] = "block", [LAYER_HEAD] = "head" };
-  guint                    end;
+  static const char *const names[] = {
+    [LAYER_EMBEDDING] = "embedding", [LAYER_BLOCK] = "block", [LAYER_HEAD] = "head"
+  };
+  guint end;
 
   for (guint first = 0; first < workload_n_layers (workload); first = end)
     {
@@ -128,15 +134,19 @@ append_text (const Workload *workload, const Listing *listing, GString *text)
   const ModelShape *shape = workload_shape (workload);
   gint64            seq_len = workload_training (workload)->seq_len;
   guint64           active = workload_n_active_parameters (workload);
-  g_autofree char  *all = quantity_format (QUANTITY_COUNT, (double) workload_n_parameters (workload), 6);
-  g_autofree char  *used = quantity_format (QUANTITY_COUNT, (double) active, 6);
+  g_autofree char  *all =
+      quantity_format (QUANTITY_COUNT, (double) workload_n_parameters (workload), 6);
+  g_autofree char *used = quantity_format (QUANTITY_COUNT, (double) active, 6);
 
-  g_string_append_printf (text, "%s: family %s, %" G_GINT64_FORMAT " layers of width %" G_GINT64_FORMAT "\n\n", shape->name,
-                          shape->family, shape->n_layers, shape->d_model);
+  g_string_append_printf (
+      text, "%s: family %s, %" G_GINT64_FORMAT " layers of width %" G_GINT64_FORMAT "\n\n",
+      shape->name, shape->family, shape->n_layers, shape->d_model);
   g_string_append_printf (text, "parameters         %s (%s used by one token)\n", all, used);
   for (guint i = 0; i < G_N_ELEMENTS (conventions); i++)
-    g_string_append_printf (text, "FLOPs a token      %.6g (%s, forward and backward, %" G_GINT64_FORMAT " tokens)\n",
-                            flops_per_token (shape, conventions[i], seq_len), flops_convention_name (conventions[i]), seq_len);
+    g_string_append_printf (
+        text, "FLOPs a token      %.6g (%s, forward and backward, %" G_GINT64_FORMAT " tokens)\n",
+        flops_per_token (shape, conventions[i], seq_len), flops_convention_name (conventions[i]),
+        seq_len);
   g_string_append_c (text, '\n');
   listing_append_text (listing, 1, "tensor", text);
 }
@@ -156,7 +166,8 @@ show (const Common *common, const char *word, gint64 seq_len)
   add_value (listing, "model", "seq_len", (double) workload_training (workload)->seq_len);
   for (guint i = 0; i < G_N_ELEMENTS (conventions); i++)
     add_value (listing, "flops_per_token", flops_convention_name (conventions[i]),
-               flops_per_token (workload_shape (workload), conventions[i], workload_training (workload)->seq_len));
+               flops_per_token (workload_shape (workload), conventions[i],
+                                workload_training (workload)->seq_len));
   add_layers (listing, workload);
   append_text (workload, listing, text);
   return listing_print (listing, common->format, text);
@@ -169,16 +180,18 @@ cmd_models (int argc, char **argv)
   gboolean           done = FALSE;
   gint               seq_len = 0;
   const GOptionEntry extra[] = {
-    { "seq-len", 0, 0, G_OPTION_ARG_INT, &seq_len, "sequence length that FLOPs are counted for (default: 2048)", "TOKENS" },
+    { "seq-len", 0, 0, G_OPTION_ARG_INT, &seq_len,
+      "sequence length that FLOPs are counted for (default: 2048)", "TOKENS" },
     G_OPTION_ENTRY_NULL,
   };
 
-  if (!common_parse (&common, COMMON_FORMAT, "[NAME | config.json]",
-                     "Lists the shipped models, or prints the tensors, parameters and FLOPs a token of one.",
-                     "Examples:\n"
-                     "  shardsim models llama-3-8b --seq-len 8192\n"
-                     "  shardsim models path/to/config.json --format csv\n",
-                     extra, argc, argv, &done))
+  if (!common_parse (
+          &common, COMMON_FORMAT, "[NAME | config.json]",
+          "Lists the shipped models, or prints the tensors, parameters and FLOPs a token of one.",
+          "Examples:\n"
+          "  shardsim models llama-3-8b --seq-len 8192\n"
+          "  shardsim models path/to/config.json --format csv\n",
+          extra, argc, argv, &done))
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;

@@ -7,16 +7,18 @@
 
 static const char *const section_names[] = { "init", "first", "steady", NULL };
 static const char *const item_names[ITEM_N_KINDS] = {
-  [ITEM_KERNEL] = "kernel",       [ITEM_COLLECTIVE] = "collective", [ITEM_COPY] = "copy",
-  [ITEM_RECORD] = "record",       [ITEM_WAIT] = "wait",             [ITEM_HOST_WAIT] = "host_wait",
-  [ITEM_HOST_HOOK] = "host_hook", [ITEM_ALLOC] = "alloc",           [ITEM_FREE] = "free",
-  [ITEM_STEP] = "step",
+  [ITEM_KERNEL] = "kernel",       [ITEM_COLLECTIVE] = "collective",
+  [ITEM_COPY] = "copy",           [ITEM_RECORD] = "record",
+  [ITEM_WAIT] = "wait",           [ITEM_HOST_WAIT] = "host_wait",
+  [ITEM_HOST_HOOK] = "host_hook", [ITEM_ALLOC] = "alloc",
+  [ITEM_FREE] = "free",           [ITEM_STEP] = "step",
 };
 
 static const ListingColumn columns[] = {
-  { "item", LISTING_NUMBER }, { "phase", LISTING_TEXT },  { "unit", LISTING_TEXT },    { "kind", LISTING_TEXT },
-  { "stream", LISTING_TEXT }, { "label", LISTING_TEXT },  { "detail", LISTING_TEXT },  { "bytes", LISTING_NUMBER },
-  { "flops", LISTING_NUMBER }, { "event", LISTING_NUMBER }, { NULL, LISTING_TEXT },
+  { "item", LISTING_NUMBER },  { "phase", LISTING_TEXT },   { "unit", LISTING_TEXT },
+  { "kind", LISTING_TEXT },    { "stream", LISTING_TEXT },  { "label", LISTING_TEXT },
+  { "detail", LISTING_TEXT },  { "bytes", LISTING_NUMBER }, { "flops", LISTING_NUMBER },
+  { "event", LISTING_NUMBER }, { NULL, LISTING_TEXT },
 };
 
 static char *
@@ -29,7 +31,8 @@ detail_of (const Schedule *schedule, guint role, const ScheduleItem *item)
     case ITEM_KERNEL:
       return g_strdup (kernel_kind_name (item->kernel->kind));
     case ITEM_COLLECTIVE:
-      return g_strdup_printf ("%s over %s", schedule_collective_name ((ScheduleCollective) item->collective),
+      return g_strdup_printf ("%s over %s",
+                              schedule_collective_name ((ScheduleCollective) item->collective),
                               schedule_comm_info (schedule, item->ref)->name);
     case ITEM_COPY:
       return g_strdup (schedule_copy_name ((ScheduleCopy) item->collective));
@@ -38,7 +41,8 @@ detail_of (const Schedule *schedule, guint role, const ScheduleItem *item)
     case ITEM_ALLOC:
     case ITEM_FREE:
       buffer = schedule_buffer_info (schedule, role, item->ref);
-      return g_strdup_printf ("%s %s", buffer->tier == TIER_HBM ? "hbm" : "host", pool_category_name (buffer->category));
+      return g_strdup_printf ("%s %s", buffer->tier == TIER_HBM ? "hbm" : "host",
+                              pool_category_name (buffer->category));
     default:
       return g_strdup ("");
     }
@@ -56,7 +60,8 @@ bytes_of (const Schedule *schedule, guint role, const ScheduleItem *item)
       return g_strdup_printf ("%" G_GUINT64_FORMAT, item->bytes);
     case ITEM_ALLOC:
     case ITEM_FREE:
-      return g_strdup_printf ("%" G_GUINT64_FORMAT, schedule_buffer_info (schedule, role, item->ref)->bytes);
+      return g_strdup_printf ("%" G_GUINT64_FORMAT,
+                              schedule_buffer_info (schedule, role, item->ref)->bytes);
     default:
       return g_strdup ("");
     }
@@ -65,8 +70,9 @@ bytes_of (const Schedule *schedule, guint role, const ScheduleItem *item)
 static char *
 event_of (const ScheduleItem *item)
 {
-  gboolean refers = item->kind == ITEM_RECORD || item->kind == ITEM_WAIT || item->kind == ITEM_HOST_WAIT;
-  guint    event = refers ? item->ref : item->kind == ITEM_FREE ? item->event : SCHEDULE_NONE;
+  gboolean refers =
+      item->kind == ITEM_RECORD || item->kind == ITEM_WAIT || item->kind == ITEM_HOST_WAIT;
+  guint event = refers ? item->ref : item->kind == ITEM_FREE ? item->event : SCHEDULE_NONE;
 
   return event != SCHEDULE_NONE ? g_strdup_printf ("%u", event) : g_strdup ("");
 }
@@ -87,12 +93,16 @@ add_item (Listing *listing, const Schedule *schedule, guint role, guint i, const
   gboolean         has_stream = item->stream != SCHEDULE_NONE && item->kind <= ITEM_WAIT;
   g_autofree char *index = g_strdup_printf ("%u", i), *detail = detail_of (schedule, role, item);
   g_autofree char *bytes = bytes_of (schedule, role, item), *event = event_of (item);
-  g_autofree char *unit = item->unit != SCHEDULE_NONE ? schedule_unit_name (schedule, item->unit) : NULL;
-  g_autofree char *flops
-    = item->kind == ITEM_KERNEL && item->kernel->flops > 0 ? number_format_exact (item->kernel->flops) : NULL;
+  g_autofree char *unit =
+      item->unit != SCHEDULE_NONE ? schedule_unit_name (schedule, item->unit) : NULL;
+  g_autofree char *flops = item->kind == ITEM_KERNEL && item->kernel->flops > 0
+                               ? number_format_exact (item->kernel->flops)
+                               : NULL;
 
-  listing_add (listing, index, item->phase != PHASE_NONE ? schedule_phase_name ((SchedulePhase) item->phase) : "", unit,
-               item_names[item->kind], has_stream ? schedule_stream_info (schedule, item->stream)->name : "",
+  listing_add (listing, index,
+               item->phase != PHASE_NONE ? schedule_phase_name ((SchedulePhase) item->phase) : "",
+               unit, item_names[item->kind],
+               has_stream ? schedule_stream_info (schedule, item->stream)->name : "",
                label_of (schedule, role, item), detail, bytes, flops, event);
 }
 
@@ -142,8 +152,8 @@ show (Common *common, gint role, ScheduleSection section)
     return EXIT_USAGE;
   if (role < 0 || (guint) role >= schedule_n_roles (replay_schedule (plan)))
     {
-      fprintf (stderr, "shardsim schedule: there is no role %d: this schedule has roles 0 to %u\n", role,
-               schedule_n_roles (replay_schedule (plan)) - 1);
+      fprintf (stderr, "shardsim schedule: there is no role %d: this schedule has roles 0 to %u\n",
+               role, schedule_n_roles (replay_schedule (plan)) - 1);
       return EXIT_USAGE;
     }
   return print_schedule (common, replay_schedule (plan), (guint) role, section);
@@ -163,12 +173,13 @@ cmd_schedule (int argc, char **argv)
     G_OPTION_ENTRY_NULL,
   };
 
-  if (!common_parse (&common, COMMON_SCENARIO | COMMON_FORMAT, "[SCENARIO.yaml]",
-                     "Prints what the ranks of one role issue: host actions and device ops in the order of issue.",
-                     "Examples:\n"
-                     "  shardsim schedule --cluster '4 x a40x8-nvlink-pairs' --model gpt2-xl --strategy fcdp --seq-len 512\n"
-                     "  shardsim schedule workloads/llama-3.1-405b-h100.yaml --section first --format csv\n",
-                     extra, argc, argv, &done)
+  if (!common_parse (
+          &common, COMMON_SCENARIO | COMMON_FORMAT, "[SCENARIO.yaml]",
+          "Prints what the ranks of one role issue: host actions and device ops in the order of issue.",
+          "Examples:\n"
+          "  shardsim schedule --cluster '4 x a40x8-nvlink-pairs' --model gpt2-xl --strategy fcdp --seq-len 512\n"
+          "  shardsim schedule workloads/llama-3.1-405b-h100.yaml --section first --format csv\n",
+          extra, argc, argv, &done)
       || !parse_section (word, &section))
     return EXIT_USAGE;
   return done ? EXIT_DONE : show (&common, role, section);

@@ -6,13 +6,17 @@
 #include "cli/listing.h"
 
 static const ListingColumn list_columns[] = {
-  { "name", LISTING_TEXT }, { "title", LISTING_TEXT }, { "source", LISTING_TEXT }, { NULL, LISTING_TEXT },
+  { "name", LISTING_TEXT },
+  { "title", LISTING_TEXT },
+  { "source", LISTING_TEXT },
+  { NULL, LISTING_TEXT },
 };
 
 /* One table for all that is said about a strategy; `part` tells its kinds of rows apart. */
 static const ListingColumn columns[] = {
-  { "part", LISTING_TEXT },    { "name", LISTING_TEXT }, { "type", LISTING_TEXT },   { "value", LISTING_TEXT },
-  { "range", LISTING_TEXT },   { "help", LISTING_TEXT }, { "source", LISTING_TEXT }, { NULL, LISTING_TEXT },
+  { "part", LISTING_TEXT },   { "name", LISTING_TEXT },  { "type", LISTING_TEXT },
+  { "value", LISTING_TEXT },  { "range", LISTING_TEXT }, { "help", LISTING_TEXT },
+  { "source", LISTING_TEXT }, { NULL, LISTING_TEXT },
 };
 
 static ExitStatus
@@ -35,7 +39,8 @@ range_text (const OptionSpec *spec)
 
   if (spec->type == OPTION_ENUM)
     return g_strjoinv (", ", (char **) spec->choices);
-  if ((spec->type != OPTION_INT && spec->type != OPTION_QUANTITY) || (spec->min == 0 && spec->max == 0))
+  if ((spec->type != OPTION_INT && spec->type != OPTION_QUANTITY)
+      || (spec->min == 0 && spec->max == 0))
     return g_strdup ("");
   if (spec->type == OPTION_QUANTITY)
     {
@@ -47,16 +52,19 @@ range_text (const OptionSpec *spec)
       low = number_format_exact (spec->min);
       high = number_format_exact (spec->max);
     }
-  return spec->max < spec->min ? g_strdup_printf ("at least %s", low) : g_strdup_printf ("%s to %s", low, high);
+  return spec->max < spec->min ? g_strdup_printf ("at least %s", low)
+                               : g_strdup_printf ("%s to %s", low, high);
 }
 
 static const char *
 type_text (const OptionSpec *spec)
 {
-  static const char *const names[] = { [OPTION_STRING] = "text", [OPTION_BOOL] = "switch", [OPTION_INT] = "number",
-                                       [OPTION_ENUM] = "choice", [OPTION_QUANTITY] = "quantity" };
+  static const char *const names[] = {
+    [OPTION_STRING] = "text", [OPTION_BOOL] = "switch", [OPTION_INT] = "number", [OPTION_ENUM] = "choice", [OPTION_QUANTITY] = "quantity"
+  };
 
-  return spec->type == OPTION_QUANTITY ? strchr (quantity_kind_name (spec->kind), ' ') + 1 : names[spec->type];
+  return spec->type == OPTION_QUANTITY ? strchr (quantity_kind_name (spec->kind), ' ') + 1
+                                       : names[spec->type];
 }
 
 static void
@@ -86,31 +94,36 @@ add_lines (Listing *listing, const char *part, const char *lines)
       g_autofree char *subject = colon != NULL ? g_strndup (all[i], (gsize) (colon - all[i])) : NULL;
 
       if (all[i][0] != '\0')
-        listing_add (listing, part, subject, NULL, NULL, NULL, colon != NULL ? colon + 2 : all[i], NULL);
+        listing_add (listing, part, subject, NULL, NULL, NULL, colon != NULL ? colon + 2 : all[i],
+                     NULL);
     }
 }
 
 /* ---- closed forms -------------------------------------------------------------------------------------------------- */
 
 static void
-add_amount (Listing *listing, const char *name, QuantityKind kind, double low, double high, const char *help)
+add_amount (Listing *listing, const char *name, QuantityKind kind, double low, double high,
+            const char *help)
 {
   g_autofree char *exact = quantity_format (kind, high, 6), *least = quantity_format (kind, low, 6);
   g_autofree char *range = low < high ? g_strdup_printf ("%s to %s", least, exact) : NULL;
 
-  listing_add (listing, "closed form", name, strchr (quantity_kind_name (kind), ' ') + 1, exact, range, help, NULL);
+  listing_add (listing, "closed form", name, strchr (quantity_kind_name (kind), ' ') + 1, exact,
+               range, help, NULL);
 }
 
 static void
 add_closed_forms (Listing *listing, const PlanTotals *totals, guint steps)
 {
-  g_autofree char *help = g_strdup_printf ("a rank, in a period of %u step%s", steps, steps == 1 ? "" : "s");
+  g_autofree char *help =
+      g_strdup_printf ("a rank, in a period of %u step%s", steps, steps == 1 ? "" : "s");
 
   for (guint i = 0; i < totals->n_traffic; i++)
     {
       const TrafficTotal *t = &totals->traffic[i];
-      g_autofree char    *name
-        = g_strdup_printf ("%s over %u ranks, stride %u", schedule_collective_name (t->kind), t->group.size, t->group.stride);
+      g_autofree char    *name =
+          g_strdup_printf ("%s over %u ranks, stride %u", schedule_collective_name (t->kind),
+                           t->group.size, t->group.stride);
       g_autofree char *words = g_strconcat (help, ", sizes as nccl-tests counts them", NULL);
 
       add_amount (listing, name, QUANTITY_BYTES, t->bytes - t->slack, t->bytes, words);
@@ -120,16 +133,19 @@ add_closed_forms (Listing *listing, const PlanTotals *totals, guint steps)
       {
         g_autofree char *name = g_strdup_printf ("%s copies", schedule_copy_name ((ScheduleCopy) c));
 
-        add_amount (listing, name, QUANTITY_BYTES, totals->copies[c] - totals->copies_slack[c], totals->copies[c], help);
+        add_amount (listing, name, QUANTITY_BYTES, totals->copies[c] - totals->copies_slack[c],
+                    totals->copies[c], help);
       }
   {
     g_autofree char *flops = g_strdup_printf ("%.6g", totals->flops);
 
     listing_add (listing, "closed form", "FLOPs", "count", flops, NULL, help, NULL);
   }
-  add_amount (listing, "peak of GPU memory", QUANTITY_BYTES, totals->hbm_low, totals->hbm_high, "allocated by one rank");
+  add_amount (listing, "peak of GPU memory", QUANTITY_BYTES, totals->hbm_low, totals->hbm_high,
+              "allocated by one rank");
   if (totals->host_high > 0)
-    add_amount (listing, "peak of host memory", QUANTITY_BYTES, totals->host_low, totals->host_high, "allocated by one rank");
+    add_amount (listing, "peak of host memory", QUANTITY_BYTES, totals->host_low, totals->host_high,
+                "allocated by one rank");
 }
 
 /* The closed forms for the scenario that the command line describes, when it describes one. */
@@ -146,7 +162,8 @@ add_scenario (Common *common, const char *name, Listing *listing)
   if (common->overrides->len == 0)
     return EXIT_DONE;
   g_array_append_val (common->overrides, own);
-  scenarios = scenario_load (common->strategies, NULL, (const ScenarioOverride *) (void *) common->overrides->data,
+  scenarios = scenario_load (common->strategies, NULL,
+                             (const ScenarioOverride *) (void *) common->overrides->data,
                              common->overrides->len, diags);
   if (scenarios != NULL)
     plan = replay_plan (g_ptr_array_index (scenarios, 0), profiles, diags);
@@ -184,7 +201,8 @@ append_lines (const char *title, const char *lines, GString *text)
 static void
 append_all (const Strategy *strategy, const Listing *listing, GString *text)
 {
-  g_string_append_printf (text, "%s: %s\nsource: %s\n", strategy->name, strategy->title, strategy->source);
+  g_string_append_printf (text, "%s: %s\nsource: %s\n", strategy->name, strategy->title,
+                          strategy->source);
   append_section (listing, "option", "Options", text);
   append_lines ("Where each state lives", strategy->states, text);
   append_lines ("Not modelled", strategy->missing, text);
@@ -216,7 +234,8 @@ explain (Common *common, const char *name)
 
   if (strategy == NULL)
     return unknown_strategy (common, name);
-  listing_add (listing, "strategy", strategy->name, NULL, NULL, NULL, strategy->title, strategy->source);
+  listing_add (listing, "strategy", strategy->name, NULL, NULL, NULL, strategy->title,
+               strategy->source);
   add_options (listing, strategy);
   add_lines (listing, "state", strategy->states);
   add_lines (listing, "not modelled", strategy->missing);
@@ -233,13 +252,14 @@ cmd_strategies (int argc, char **argv)
   g_auto (Common) common = { 0 };
   gboolean        done = FALSE;
 
-  if (!common_parse (&common, COMMON_SCENARIO | COMMON_FORMAT, "[NAME]",
-                     "Lists the strategies, or explains one: its options, where each state lives, what is not modelled and, for\n"
-                     "a scenario given by options, the closed forms that its schedule is tested against.",
-                     "Examples:\n"
-                     "  shardsim strategies fcdp\n"
-                     "  shardsim strategies fsdp2 --cluster '4 x dgx-a100' --model llama-3-8b --seq-len 2048\n",
-                     NULL, argc, argv, &done))
+  if (!common_parse (
+          &common, COMMON_SCENARIO | COMMON_FORMAT, "[NAME]",
+          "Lists the strategies, or explains one: its options, where each state lives, what is not modelled and, for\n"
+          "a scenario given by options, the closed forms that its schedule is tested against.",
+          "Examples:\n"
+          "  shardsim strategies fcdp\n"
+          "  shardsim strategies fsdp2 --cluster '4 x dgx-a100' --model llama-3-8b --seq-len 2048\n",
+          NULL, argc, argv, &done))
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;

@@ -33,19 +33,13 @@ listing_free (Listing *self)
 }
 
 void
-listing_add (Listing *self, ...)
+listing_add_row (Listing *self, const char *const *cells, guint n)
 {
-  char  **row = g_new0 (char *, self->n_columns + 1);
-  va_list cells;
+  char **row = g_new0 (char *, n + 1);
 
-  va_start (cells, self);
-  for (guint i = 0; i < self->n_columns; i++)
-    {
-      const char *cell = va_arg (cells, const char *);
-
-      row[i] = g_strdup (cell != NULL ? cell : "");
-    }
-  va_end (cells);
+  g_assert (n == self->n_columns);
+  for (guint i = 0; i < n; i++)
+    row[i] = g_strdup (cells[i] != NULL ? cells[i] : "");
   g_ptr_array_add (self->rows, row);
 }
 
@@ -133,11 +127,13 @@ append_json (const Listing *self, GString *out)
       struct json_object *row = json_object_new_object ();
 
       for (guint c = 0; c < self->n_columns; c++)
-        json_object_object_add (row, self->columns[c].name, cell_json (&self->columns[c], row_at (self, i)[c]));
+        json_object_object_add (row, self->columns[c].name,
+                                cell_json (&self->columns[c], row_at (self, i)[c]));
       json_object_array_add (rows, row);
     }
   json_object_object_add (root, self->name, rows);
-  g_string_append (out, json_object_to_json_string_ext (root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+  g_string_append (out, json_object_to_json_string_ext (
+                            root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
   g_string_append_c (out, '\n');
   json_object_put (root);
 }

@@ -22,8 +22,12 @@ Listing *listing_new (const char *name, const ListingColumn *columns);
 void     listing_free (Listing *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Listing, listing_free)
 
-/* Adds a row: one text a column (copied; NULL = empty). */
-void listing_add (Listing *self, ...);
+/* Adds a row of N cells, one a column (copied; NULL = empty). */
+void listing_add_row (Listing *self, const char *const *cells, guint n);
+
+#define LISTING_CELLS(...) ((const char *const[]){ __VA_ARGS__ })
+#define listing_add(self, ...) \
+  listing_add_row (self, LISTING_CELLS (__VA_ARGS__), G_N_ELEMENTS (LISTING_CELLS (__VA_ARGS__)))
 
 /* As text for a terminal: columns FIRST.. of the rows whose first column is PART (NULL: of all rows). Nothing when there are none. */
 void listing_append_text (const Listing *self, guint first, const char *part, GString *out);

@@ -17,10 +17,10 @@ typedef struct
 {
   const GPtrArray *predictions;
   gboolean         shown[TIME_N]; /* parts that are visible somewhere */
-  gboolean         by_strategy;   /* bars are told apart by their strategies, otherwise by the scenarios' names */
-  double           unit;          /* seconds in a unit of the axis */
-  const char      *unit_name;
-  double           highest;       /* in units */
+  gboolean by_strategy; /* bars are told apart by their strategies, otherwise by the scenarios' names */
+  double      unit;     /* seconds in a unit of the axis */
+  const char *unit_name;
+  double      highest; /* in units */
 } Picture;
 
 static const Prediction *
@@ -70,7 +70,7 @@ picture_init (Picture *self, const GPtrArray *predictions)
 static double *
 bar_places (const Picture *self)
 {
-  double *places = g_new (double, MAX (self->predictions->len, 1));
+  double *places = g_new0 (double, MAX (self->predictions->len, 1));
   double  at = 0;
 
   for (guint i = 0; i < self->predictions->len; i++)
@@ -94,8 +94,10 @@ static char *
 plain_text (const char *text, glong most)
 {
   glong length = g_utf8_strlen (text, -1);
-  char *plain
-    = length > most ? g_strdup_printf ("%.*s...", (int) (g_utf8_offset_to_pointer (text, most) - text), text) : g_strdup (text);
+  char *plain =
+      length > most
+          ? g_strdup_printf ("%.*s...", (int) (g_utf8_offset_to_pointer (text, most) - text), text)
+          : g_strdup (text);
 
   for (char *c = plain; *c != '\0'; c++)
     if (g_ascii_iscntrl (*c) || *c == '"' || *c == '\\')
@@ -163,7 +165,8 @@ append_group_titles (const Picture *self, const double *places, GString *out)
     {
       const Prediction *p = prediction_at (self, first);
 
-      for (end = first + 1; end < self->predictions->len && same_group (p, prediction_at (self, end)); end++)
+      for (end = first + 1;
+           end < self->predictions->len && same_group (p, prediction_at (self, end)); end++)
         ;
       g_string_append (out, "set label ");
       append_quoted (out, p->model);
@@ -207,15 +210,20 @@ static void
 append_axes (const Picture *self, const double *places, GString *out)
 {
   g_string_append (out, "set title ");
-  append_quoted (out, one_cluster (self) ? prediction_at (self, 0)->cluster : "Where the time of a step goes");
-  g_string_append_printf (out, " font ',11' offset 0,1.5\nset tmargin 5\nset ylabel 'time of a step on the critical path (%s)'\n", self->unit_name);
+  append_quoted (out, one_cluster (self) ? prediction_at (self, 0)->cluster
+                                         : "Where the time of a step goes");
+  g_string_append_printf (
+      out,
+      " font ',11' offset 0,1.5\nset tmargin 5\nset ylabel 'time of a step on the critical path (%s)'\n",
+      self->unit_name);
   g_string_append (out, "set xrange [0.4:");
   append_number (out, places[self->predictions->len - 1] + 0.6);
   g_string_append (out, "]\nset yrange [0:");
   append_number (out, 1.12 * self->highest);
   g_string_append (out, "]\nset boxwidth 0.78\n");
   /* Names are labels, not tics, for which gnuplot looks for room by itself and may find none; so the margin is set here. */
-  g_string_append_printf (out, "unset xtics\nset bmargin %u\n", (guint) (names_lean (self) ? 2 + longest_name (self) / 5 : 3));
+  g_string_append_printf (out, "unset xtics\nset bmargin %u\n",
+                          (guint) (names_lean (self) ? 2 + longest_name (self) / 5 : 3));
   append_group_titles (self, places, out);
 }
 
@@ -227,39 +235,45 @@ append_plot (const Picture *self, GString *out)
   for (guint part = TIME_N; part-- > 0;)
     if (self->shown[part])
       {
-        g_string_append_printf (out, "  data using 1:((sum [i=%u:%u] column(i)) / unit) with boxes ls %u title ",
-                                FIRST_PART_COLUMN, FIRST_PART_COLUMN + part, part + 1);
+        g_string_append_printf (
+            out, "  data using 1:((sum [i=%u:%u] column(i)) / unit) with boxes ls %u title ",
+            FIRST_PART_COLUMN, FIRST_PART_COLUMN + part, part + 1);
         append_quoted (out, time_part_name ((TimePart) part));
         g_string_append (out, ", \\\n");
       }
   g_string_append_printf (out, "  data using 1:(0):2 with labels %s notitle, \\\n",
-                          names_lean (self) ? "rotate by -25 left offset -1,-0.9" : "center offset 0,-0.9");
-  g_string_append_printf (out,
-                          "  data using 1:(column(%u) / unit):(sprintf('%%.3g', column(%u) / unit)) with labels "
-                          "offset 0,0.7 font ',11' notitle, \\\n"
-                          "  data using 1:(column(%u) / unit):(column(%u) > 0 ? '' : 'does not fit') with labels "
-                          "offset 0,1.6 font ',10' textcolor rgb '#882255' notitle\n",
-                          STEP_COLUMN, STEP_COLUMN, STEP_COLUMN, FITS_COLUMN);
+                          names_lean (self) ? "rotate by -25 left offset -1,-0.9"
+                                            : "center offset 0,-0.9");
+  g_string_append_printf (
+      out,
+      "  data using 1:(column(%u) / unit):(sprintf('%%.3g', column(%u) / unit)) with labels "
+      "offset 0,0.7 font ',11' notitle, \\\n"
+      "  data using 1:(column(%u) / unit):(column(%u) > 0 ? '' : 'does not fit') with labels "
+      "offset 0,1.6 font ',10' textcolor rgb '#882255' notitle\n",
+      STEP_COLUMN, STEP_COLUMN, STEP_COLUMN, FITS_COLUMN);
 }
 
 static char *
 script_text (const Picture *self, const double *places, const char *style)
 {
-  GString *out = g_string_new ("# Draws " NAME ".png and " NAME ".svg from " NAME ".dat: gnuplot " NAME ".gp\n");
+  GString *out = g_string_new ("# Draws " NAME ".png and " NAME ".svg from " NAME
+                               ".dat: gnuplot " NAME ".gp\n");
   guint    width = CLAMP (330 + BAR_PIXELS * self->predictions->len, 640, 3000);
 
   g_string_append_printf (out, "%s\ndata = '" NAME ".dat'\nunit = ", style);
   append_number (out, self->unit);
   g_string_append_c (out, '\n');
   append_axes (self, places, out);
-  g_string_append_printf (out, "\nset terminal pngcairo noenhanced font 'Liberation Sans,12' fontscale 1.6 size %u,%u\n", 8 * width / 5,
-                          8 * 480 / 5);
+  g_string_append_printf (
+      out, "\nset terminal pngcairo noenhanced font 'Liberation Sans,12' fontscale 1.6 size %u,%u\n",
+      8 * width / 5, 8 * 480 / 5);
   g_string_append (out, "set output '" NAME ".png'\n");
   append_plot (self, out);
-  g_string_append_printf (out,
-                          "\nset terminal svg noenhanced font 'Liberation Sans,12' size %u,480 background '#ffffff'\n"
-                          "set output '" NAME ".svg'\nreplot\n",
-                          width);
+  g_string_append_printf (
+      out,
+      "\nset terminal svg noenhanced font 'Liberation Sans,12' size %u,480 background '#ffffff'\n"
+      "set output '" NAME ".svg'\nreplot\n",
+      width);
   return g_string_free (out, FALSE);
 }
 
@@ -268,8 +282,8 @@ script_text (const Picture *self, const double *places, const char *style)
 static gboolean
 run_gnuplot (const char *dir, GError **error)
 {
-  g_autoptr (GSubprocessLauncher) launcher
-    = g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_STDOUT_SILENCE | G_SUBPROCESS_FLAGS_STDERR_PIPE);
+  g_autoptr (GSubprocessLauncher) launcher =
+      g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_STDOUT_SILENCE | G_SUBPROCESS_FLAGS_STDERR_PIPE);
   g_autoptr (GError)      own = NULL;
   g_autoptr (GSubprocess) child = NULL;
   g_autofree char        *message = NULL;
@@ -278,7 +292,8 @@ run_gnuplot (const char *dir, GError **error)
   child = g_subprocess_launcher_spawn (launcher, &own, "gnuplot", "-d", NAME ".gp", NULL);
   if (g_error_matches (own, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT))
     {
-      g_set_error (error, own->domain, own->code, "cannot draw: 'gnuplot' is not installed (Debian's package is gnuplot-nox)");
+      g_set_error (error, own->domain, own->code,
+                   "cannot draw: 'gnuplot' is not installed (Debian's package is gnuplot-nox)");
       return FALSE;
     }
   if (child == NULL || !g_subprocess_communicate_utf8 (child, NULL, NULL, NULL, &message, &own))
@@ -298,7 +313,8 @@ run_gnuplot (const char *dir, GError **error)
 static gboolean
 fail (GError **error, int code, const char *what, const char *path)
 {
-  g_set_error (error, G_IO_ERROR, (gint) g_io_error_from_errno (code), "cannot %s '%s': %s", what, path, g_strerror (code));
+  g_set_error (error, G_IO_ERROR, (gint) g_io_error_from_errno (code), "cannot %s '%s': %s", what,
+               path, g_strerror (code));
   return FALSE;
 }
 
@@ -360,13 +376,15 @@ draw_in (const char *work, const char *dir, const char *data, const char *script
 }
 
 gboolean
-report_plot_write (const GPtrArray *predictions, const char *dir, const char *style_file, GError **error)
+report_plot_write (const GPtrArray *predictions, const char *dir, const char *style_file,
+                   GError **error)
 {
   g_autoptr (GPtrArray) made = g_ptr_array_new_with_free_func (g_free);
-  g_autofree char      *work = g_build_filename (dir, ".plot-XXXXXX", NULL), *style = NULL, *data = NULL, *script = NULL;
-  g_autofree double    *places = NULL;
-  Picture               picture;
-  gboolean              drawn = FALSE;
+  g_autofree char *work = g_build_filename (dir, ".plot-XXXXXX", NULL), *style = NULL, *data = NULL,
+                  *script = NULL;
+  g_autofree double *places = NULL;
+  Picture            picture;
+  gboolean           drawn = FALSE;
 
   if (predictions->len == 0)
     return TRUE;

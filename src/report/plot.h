@@ -13,4 +13,5 @@
  * is missing. STYLE_FILE holds gnuplot commands that set the look; they become part of the script. FALSE with ERROR set when
  * gnuplot is missing or fails, or a file cannot be written; then DIR is as it was.
  */
-gboolean report_plot_write (const GPtrArray *predictions, const char *dir, const char *style_file, GError **error);
+gboolean report_plot_write (const GPtrArray *predictions, const char *dir, const char *style_file,
+                            GError **error);

@@ -47,7 +47,8 @@ add_time (struct json_object *object, const char *key, SimTime time)
 {
   char text[40];
 
-  g_snprintf (text, sizeof text, "%" G_GUINT64_FORMAT ".%06u", time / 1000000, (guint) (time % 1000000));
+  g_snprintf (text, sizeof text, "%" G_GUINT64_FORMAT ".%06u", time / 1000000,
+              (guint) (time % 1000000));
   json_object_object_add (object, key, json_object_new_double_s ((double) time / 1e6, text));
 }
 
@@ -68,7 +69,9 @@ static void
 event_write (const Track *track, struct json_object *event)
 {
   fputs (*track->comma ? ",\n" : "\n", track->out);
-  fputs (json_object_to_json_string_ext (event, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE), track->out);
+  fputs (json_object_to_json_string_ext (event,
+                                         JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE),
+         track->out);
   *track->comma = TRUE;
   json_object_put (event);
 }
@@ -76,7 +79,8 @@ event_write (const Track *track, struct json_object *event)
 /* ---- names ---------------------------------------------------------------------------------------------------------- */
 
 static void
-write_metadata (const Track *track, const char *what, guint pid, guint tid, const char *name, guint64 sort)
+write_metadata (const Track *track, const char *what, guint pid, guint tid, const char *name,
+                guint64 sort)
 {
   struct json_object *event = event_new ("M", what, pid, tid), *args = json_object_new_object ();
 
@@ -122,13 +126,15 @@ write_names (const Track *track)
   for (guint i = 0; i < track->n_ranks; i++)
     {
       const ReplayRank *rank = replay_rank (track->replay, i);
-      g_autofree char  *alike = rank->size > 1 ? g_strdup_printf (" (stands for %u)", rank->size) : g_strdup ("");
-      g_autofree char  *name = g_strdup_printf ("%s: rank %u%s", track->name, rank->rank, alike);
+      g_autofree char  *alike =
+          rank->size > 1 ? g_strdup_printf (" (stands for %u)", rank->size) : g_strdup ("");
+      g_autofree char *name = g_strdup_printf ("%s: rank %u%s", track->name, rank->rank, alike);
 
       write_process (track, rank_pid (track, i), name);
       write_thread (track, rank_pid (track, i), TID_HOST, "host (blocked)");
       for (StreamRef s = 0; s < schedule_n_streams (schedule); s++)
-        write_thread (track, rank_pid (track, i), TID_FIRST_STREAM + s, schedule_stream_info (schedule, s)->name);
+        write_thread (track, rank_pid (track, i), TID_FIRST_STREAM + s,
+                      schedule_stream_info (schedule, s)->name);
     }
 }
 
@@ -148,17 +154,17 @@ segment_name (const Track *track, const TraceSegment *segment)
   if (segment->cause != CAUSE_RESOURCE)
     return cause_name (segment->cause);
   return resource_kind_name (
-    cluster_resource (cluster, replay_cluster_resource (track->replay, segment->resource, NULL))->kind);
+      cluster_resource (cluster, replay_cluster_resource (track->replay, segment->resource, NULL))->kind);
 }
 
 /* What held the op back while it ran: microseconds by cause, in order of their first occurrence. */
 static struct json_object *
 causes_of (const Track *track, const OpRecord *record)
 {
-  struct json_object    *causes = json_object_new_object ();
-  const TraceSegment    *segments = engine_segments (track->engine, record);
-  g_autoptr (GPtrArray)  names = g_ptr_array_new ();
-  g_autoptr (GArray)     sums = g_array_new (FALSE, TRUE, sizeof (SimTime));
+  struct json_object   *causes = json_object_new_object ();
+  const TraceSegment   *segments = engine_segments (track->engine, record);
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  g_autoptr (GArray)    sums = g_array_new (FALSE, TRUE, sizeof (SimTime));
 
   for (guint i = 0; i < record->n_segments; i++)
     {
@@ -206,7 +212,9 @@ args_of (const Track *track, const ReplayOp *op, const OpRecord *record)
 static const char *
 category_of (const ScheduleItem *item)
 {
-  static const char *const names[] = { [ITEM_KERNEL] = "kernel", [ITEM_COLLECTIVE] = "collective", [ITEM_COPY] = "copy" };
+  static const char *const names[] = {
+    [ITEM_KERNEL] = "kernel", [ITEM_COLLECTIVE] = "collective", [ITEM_COPY] = "copy"
+  };
 
   return names[item->kind];
 }
@@ -217,7 +225,8 @@ write_op (const Track *track, OpId id, guint rank)
   const OpRecord     *record = engine_op_record (track->engine, id);
   ReplayOp            op = replay_op (track->replay, id);
   g_autofree char    *label = replay_op_label (track->replay, id);
-  struct json_object *event = event_new ("X", label, rank_pid (track, rank), TID_FIRST_STREAM + op.item->stream);
+  struct json_object *event =
+      event_new ("X", label, rank_pid (track, rank), TID_FIRST_STREAM + op.item->stream);
 
   add_text (event, "cat", category_of (op.item));
   add_time (event, "ts", record->begin - track->start);
@@ -230,7 +239,8 @@ static void
 write_flow_end (const Track *track, const char *phase, guint64 flow, OpId id, guint rank)
 {
   ReplayOp            op = replay_op (track->replay, id);
-  struct json_object *event = event_new (phase, "waits for", rank_pid (track, rank), TID_FIRST_STREAM + op.item->stream);
+  struct json_object *event =
+      event_new (phase, "waits for", rank_pid (track, rank), TID_FIRST_STREAM + op.item->stream);
 
   add_text (event, "cat", "wait");
   add_int (event, "id", flow);
@@ -252,7 +262,8 @@ write_flow (const Track *track, OpId id)
     return;
   gate = engine_op_record (track->engine, record->gate_op);
   from = replay_op (track->replay, record->gate_op).rank;
-  if (gate->stream == record->stream || !is_shown (track, gate) || from >= track->n_ranks || to >= track->n_ranks)
+  if (gate->stream == record->stream || !is_shown (track, gate) || from >= track->n_ranks
+      || to >= track->n_ranks)
     return;
   write_flow_end (track, "s", *track->next_flow, record->gate_op, from);
   write_flow_end (track, "f", *track->next_flow, id, to);
@@ -286,9 +297,10 @@ write_ops (Track *track)
 static void
 write_block (const Track *track, guint rank, const HostBlock *block)
 {
-  g_autofree char    *label = block->op != ENGINE_NONE ? replay_op_label (track->replay, block->op) : NULL;
-  g_autofree char    *name
-    = label != NULL ? g_strdup_printf ("waits for %s", label) : g_strdup ("waits for memory to be freed");
+  g_autofree char *label =
+      block->op != ENGINE_NONE ? replay_op_label (track->replay, block->op) : NULL;
+  g_autofree char    *name = label != NULL ? g_strdup_printf ("waits for %s", label)
+                                           : g_strdup ("waits for memory to be freed");
   struct json_object *event = event_new ("X", name, rank_pid (track, rank), TID_HOST);
   SimTime             start = MAX (block->start, track->start), end = MIN (block->end, track->end);
 
@@ -304,10 +316,12 @@ write_blocks (const Track *track)
   for (guint i = 0; i < track->n_ranks; i++)
     {
       guint            n;
-      const HostBlock *blocks = engine_host_blocks (track->engine, replay_rank (track->replay, i)->host, &n);
+      const HostBlock *blocks =
+          engine_host_blocks (track->engine, replay_rank (track->replay, i)->host, &n);
 
       for (guint b = 0; b < n; b++)
-        if (blocks[b].end > track->start && blocks[b].start < track->end && blocks[b].end > blocks[b].start)
+        if (blocks[b].end > track->start && blocks[b].start < track->end
+            && blocks[b].end > blocks[b].start)
           write_block (track, i, &blocks[b]);
     }
 }
@@ -315,7 +329,8 @@ write_blocks (const Track *track)
 /* ---- memory --------------------------------------------------------------------------------------------------------- */
 
 static void
-write_counter (const Track *track, guint pid, const char *tier, PoolCategory category, SimTime time, guint64 bytes)
+write_counter (const Track *track, guint pid, const char *tier, PoolCategory category, SimTime time,
+               guint64 bytes)
 {
   g_autofree char    *name = g_strdup_printf ("%s: %s", tier, pool_category_name (category));
   struct json_object *event = event_new ("C", name, pid, 0), *args = json_object_new_object ();
@@ -414,9 +429,10 @@ choose_ranks (Track *track, guint budget)
 static void
 write_omission (const Track *track)
 {
-  guint               missing = replay_n_ranks (track->replay) - track->n_ranks;
-  g_autofree char    *name = g_strdup_printf ("left out: %u simulated ranks%s", missing,
-                                              track->budget < G_MAXUINT ? " and the latest ops of this one" : "");
+  guint            missing = replay_n_ranks (track->replay) - track->n_ranks;
+  g_autofree char *name =
+      g_strdup_printf ("left out: %u simulated ranks%s", missing,
+                       track->budget < G_MAXUINT ? " and the latest ops of this one" : "");
   struct json_object *event;
 
   if (missing == 0 && track->budget == G_MAXUINT)
@@ -430,8 +446,8 @@ write_omission (const Track *track)
 static void
 write_replay (Track *track, guint budget)
 {
-  guint            last = replay_n_boundaries (track->replay) - 1;
-  const Scenario  *scenario = replay_scenario (track->replay);
+  guint           last = replay_n_boundaries (track->replay) - 1;
+  const Scenario *scenario = replay_scenario (track->replay);
 
   track->engine = replay_engine (track->replay);
   track->name = scenario->name != NULL ? scenario->name : scenario->strategy->strategy->name;
@@ -455,7 +471,9 @@ write_document (FILE *out, const Replay *const *replays, guint n)
   fputs ("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"schema\":1},\"traceEvents\":[", out);
   for (guint i = 0; i < n; i++)
     {
-      Track track = { .out = out, .replay = replays[i], .first_pid = pid, .comma = &comma, .next_flow = &next_flow };
+      Track track = {
+        .out = out, .replay = replays[i], .first_pid = pid, .comma = &comma, .next_flow = &next_flow
+      };
 
       write_replay (&track, REPORT_TRACE_MAX_EVENTS / n);
       pid += replay_n_ranks (replays[i]) + replay_n_host_pools (replays[i]);
@@ -468,8 +486,8 @@ write_document (FILE *out, const Replay *const *replays, guint n)
 static gboolean
 set_error (const char *file, int code, GError **error)
 {
-  g_set_error (error, G_IO_ERROR, (gint) g_io_error_from_errno (code), "cannot write the trace '%s': %s", file,
-               g_strerror (code));
+  g_set_error (error, G_IO_ERROR, (gint) g_io_error_from_errno (code),
+               "cannot write the trace '%s': %s", file, g_strerror (code));
   return FALSE;
 }
 

@@ -67,14 +67,16 @@ START_TEST (test_random)
       g_autoptr (Replay)     replay = replay_run (scenario, profiles, &options, diags, &error);
       g_autoptr (Prediction) p = NULL;
 
-      ck_assert_msg (error == NULL, "seed %d, case %u: %s", SEED, i, error != NULL ? error->message : "");
+      ck_assert_msg (error == NULL, "seed %d, case %u: %s", SEED, i,
+                     error != NULL ? error->message : "");
       if (replay == NULL) /* a combination that the strategy refuses */
         continue;
       n++;
       check_path (replay);
       p = prediction_from_replay (replay);
-      ck_assert_msg (fabs (sum_of_parts (p) - p->step_time_s) <= 1e-12 * p->step_time_s, "seed %d, case %u: parts sum to %.17g of %.17g",
-                     SEED, i, sum_of_parts (p), p->step_time_s);
+      ck_assert_msg (fabs (sum_of_parts (p) - p->step_time_s) <= 1e-12 * p->step_time_s,
+                     "seed %d, case %u: parts sum to %.17g of %.17g", SEED, i, sum_of_parts (p),
+                     p->step_time_s);
       ck_assert_double_eq_tol (sum_of_bindings (p), p->step_time_s, 1e-12 * p->step_time_s);
       ck_assert_double_le (p->exposed_comm_s, p->step_time_s);
     }
@@ -125,8 +127,9 @@ START_TEST (test_by_hand)
 
   ck_assert_ptr_nonnull (p);
   for (guint i = 0; i < G_N_ELEMENTS (want); i++)
-    ck_assert_msg (fabs (p->parts[want[i].part] * 1e12 - want[i].ps) < 0.01, "%s: %.3f ps, by hand %.0f",
-                   time_part_name (want[i].part), p->parts[want[i].part] * 1e12, want[i].ps);
+    ck_assert_msg (fabs (p->parts[want[i].part] * 1e12 - want[i].ps) < 0.01,
+                   "%s: %.3f ps, by hand %.0f", time_part_name (want[i].part),
+                   p->parts[want[i].part] * 1e12, want[i].ps);
   /* One stream carries kernels and the all-reduce, one after the other: all of the all-reduce is exposed. */
   ck_assert_double_eq_tol (p->exposed_comm_s * 1e12, want[2].ps, 0.01);
 }
@@ -135,8 +138,9 @@ END_TEST
 /* Worse figures make the step longer, better ones shorter; without ranges, neither moves it. */
 START_TEST (test_interval)
 {
-  g_autoptr (Scenario)   scenario = fixture_scenario ("cluster.name", "2 x a40x8-nvlink-pairs", "model.config", "gpt2-xl",
-                                                      "training.seq_len", "512", "strategy.name", "fsdp2", NULL);
+  g_autoptr (Scenario) scenario =
+      fixture_scenario ("cluster.name", "2 x a40x8-nvlink-pairs", "model.config", "gpt2-xl",
+                        "training.seq_len", "512", "strategy.name", "fsdp2", NULL);
   PredictOptions         options = { .replay = { .algorithm = ALGORITHM_N }, .interval = TRUE };
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (Prediction) p = predict (scenario, &options, diags, NULL);

@@ -14,9 +14,10 @@
 #include "report/trace.h"
 
 /* The published order: new ones go to the end, none is renamed. Written out here on purpose. */
-static const char published[] = "scenario,strategy,fits,step_time_s,tokens_per_s_per_gpu,mfu_percent,hardware_tflops_per_gpu,"
-                                "peak_allocated_gib,peak_reserved_gib,peak_device_gib,peak_host_gib,inter_node_bytes_per_gpu,"
-                                "exposed_comm_s,binding_resource";
+static const char published[] =
+    "scenario,strategy,fits,step_time_s,tokens_per_s_per_gpu,mfu_percent,hardware_tflops_per_gpu,"
+    "peak_allocated_gib,peak_reserved_gib,peak_device_gib,peak_host_gib,inter_node_bytes_per_gpu,"
+    "exposed_comm_s,binding_resource";
 
 static char *scratch;
 
@@ -67,11 +68,12 @@ tear_down (void)
 static Prediction *
 predict_fcdp (Replay **replay, ProfileSet **profiles)
 {
-  g_autoptr (Scenario)   scenario = fixture_scenario ("cluster.name", "2 x a40x8-nvlink-pairs", "model.config", "gpt2-xl",
-                                                      "training.seq_len", "256", "strategy.name", "fcdp", NULL);
-  PredictOptions         options = { .replay = { .algorithm = ALGORITHM_N, .keep_pools = TRUE } };
-  g_autoptr (DiagList)   diags = diag_list_new ();
-  Prediction            *prediction = predict_with_replay (scenario, &options, replay, profiles, diags, NULL);
+  g_autoptr (Scenario) scenario =
+      fixture_scenario ("cluster.name", "2 x a40x8-nvlink-pairs", "model.config", "gpt2-xl",
+                        "training.seq_len", "256", "strategy.name", "fcdp", NULL);
+  PredictOptions       options = { .replay = { .algorithm = ALGORITHM_N, .keep_pools = TRUE } };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  Prediction *prediction = predict_with_replay (scenario, &options, replay, profiles, diags, NULL);
 
   ck_assert_ptr_nonnull (prediction);
   return prediction;
@@ -80,9 +82,9 @@ predict_fcdp (Replay **replay, ProfileSet **profiles)
 static GPtrArray *
 one_prediction (void)
 {
-  GPtrArray              *all = g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
-  g_autoptr (ProfileSet)  profiles = NULL;
-  g_autoptr (Replay)      replay = NULL;
+  GPtrArray             *all = g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
+  g_autoptr (ProfileSet) profiles = NULL;
+  g_autoptr (Replay)     replay = NULL;
 
   g_ptr_array_add (all, predict_fcdp (&replay, &profiles));
   return all;
@@ -90,12 +92,12 @@ one_prediction (void)
 
 START_TEST (test_names)
 {
-  g_autoptr (GPtrArray) all = one_prediction ();
-  g_autoptr (GString)   csv = g_string_new (NULL), json = g_string_new (NULL);
-  g_auto (GStrv)        names = g_strsplit (published, ",", -1), lines = NULL, header = NULL;
-  struct json_object   *root, *results, *result, *value;
+  g_autoptr (GPtrArray)       all = one_prediction ();
+  g_autoptr (GString)         csv = g_string_new (NULL), json = g_string_new (NULL);
+  g_auto (GStrv)              names = g_strsplit (published, ",", -1), lines = NULL, header = NULL;
+  struct json_object         *root, *results, *result, *value;
   struct json_object_iterator at, end;
-  guint                 n = 0;
+  guint                       n = 0;
 
   report_csv (all, csv);
   report_json (all, json);
@@ -117,7 +119,8 @@ START_TEST (test_names)
   /* Nested objects follow the fields that CSV has. */
   at = json_object_iter_begin (result);
   end = json_object_iter_end (result);
-  for (; n < g_strv_length (header) && !json_object_iter_equal (&at, &end); json_object_iter_next (&at))
+  for (; n < g_strv_length (header) && !json_object_iter_equal (&at, &end);
+       json_object_iter_next (&at))
     ck_assert_str_eq (json_object_iter_peek_name (&at), header[n++]);
   ck_assert_uint_eq (n, g_strv_length (header));
   json_object_put (root);
@@ -209,14 +212,14 @@ see_event (Seen *seen, struct json_object *event)
 
 START_TEST (test_trace)
 {
-  g_autofree char        *file = g_build_filename (scratch, "trace.json", NULL);
-  g_autoptr (ProfileSet)  profiles = NULL;
-  g_autoptr (Replay)      replay = NULL;
-  g_autoptr (Prediction)  prediction = predict_fcdp (&replay, &profiles);
-  const Replay           *replays[] = { replay, replay };
-  struct json_object     *root, *events;
-  Seen                    seen = { 0 };
-  guint                   last = replay_n_boundaries (replay) - 1;
+  g_autofree char       *file = g_build_filename (scratch, "trace.json", NULL);
+  g_autoptr (ProfileSet) profiles = NULL;
+  g_autoptr (Replay)     replay = NULL;
+  g_autoptr (Prediction) prediction = predict_fcdp (&replay, &profiles);
+  const Replay          *replays[] = { replay, replay };
+  struct json_object    *root, *events;
+  Seen                   seen = { 0 };
+  guint                  last = replay_n_boundaries (replay) - 1;
 
   ck_assert_ptr_nonnull (prediction);
   ck_assert (report_trace_write (replays, 2, file, NULL));
@@ -231,18 +234,21 @@ START_TEST (test_trace)
   g_array_sort (seen.slices, compare_slices);
   for (guint i = 1; i < seen.slices->len; i++)
     {
-      const Slice *a = &g_array_index (seen.slices, Slice, i - 1), *b = &g_array_index (seen.slices, Slice, i);
+      const Slice *a = &g_array_index (seen.slices, Slice, i - 1),
+                  *b = &g_array_index (seen.slices, Slice, i);
 
-      ck_assert_msg (a->track != b->track || a->end <= b->start, "two slices of track %" G_GINT64_FORMAT " overlap", b->track);
+      ck_assert_msg (a->track != b->track || a->end <= b->start,
+                     "two slices of track %" G_GINT64_FORMAT " overlap", b->track);
     }
   /* The window is the last two periods: no slice begins outside. */
   for (guint i = 0; i < seen.slices->len; i++)
-    ck_assert_uint_lt (g_array_index (seen.slices, Slice, i).start, replay_boundary (replay, last) - replay_boundary (replay, last - 2));
+    ck_assert_uint_lt (g_array_index (seen.slices, Slice, i).start,
+                       replay_boundary (replay, last) - replay_boundary (replay, last - 2));
   ck_assert_uint_gt (seen.n_slices, 1000);
   ck_assert_uint_gt (seen.n_arrows, 100);
   ck_assert_uint_gt (seen.n_counters, 100);
   /* Each of the two replays: its ranks and its nodes with host memory. */
-  ck_assert_uint_eq (seen.n_processes, 2 * (replay_n_ranks (replay) + replay_n_host_pools (replay)));
+  ck_assert_uint_eq (seen.n_processes, 2ul * (replay_n_ranks (replay) + replay_n_host_pools (replay)));
   g_array_unref (seen.slices);
   g_hash_table_unref (seen.starts);
   json_object_put (root);
@@ -251,12 +257,12 @@ END_TEST
 
 START_TEST (test_trace_errors)
 {
-  g_autofree char        *absent = g_build_filename (scratch, "absent", "trace.json", NULL);
-  g_autoptr (ProfileSet)  profiles = NULL;
-  g_autoptr (Replay)      replay = NULL;
-  g_autoptr (Prediction)  prediction = predict_fcdp (&replay, &profiles);
-  const Replay           *replays[] = { replay };
-  g_autoptr (GError)      error = NULL, other = NULL;
+  g_autofree char       *absent = g_build_filename (scratch, "absent", "trace.json", NULL);
+  g_autoptr (ProfileSet) profiles = NULL;
+  g_autoptr (Replay)     replay = NULL;
+  g_autoptr (Prediction) prediction = predict_fcdp (&replay, &profiles);
+  const Replay          *replays[] = { replay };
+  g_autoptr (GError)     error = NULL, other = NULL;
 
   ck_assert_ptr_nonnull (prediction);
   ck_assert (!report_trace_write (replays, 1, scratch, &error));
@@ -281,7 +287,8 @@ START_TEST (test_plot_errors)
   ck_assert (g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_NOENT));
   ck_assert (g_file_set_contents (style, "set nonsense\n", -1, NULL));
   ck_assert (!report_plot_write (all, dir, style, &other));
-  ck_assert (g_str_has_prefix (other->message, gnuplot != NULL ? "gnuplot failed: " : "cannot draw: "));
+  ck_assert (
+      g_str_has_prefix (other->message, gnuplot != NULL ? "gnuplot failed: " : "cannot draw: "));
   ck_assert_uint_eq (n_entries (scratch), 1);
 }
 END_TEST
@@ -294,9 +301,10 @@ START_TEST (test_plot_hostile_name)
   g_autofree char      *dir = g_build_filename (scratch, "plot", NULL);
   g_autofree char      *canary = g_build_filename (scratch, "canary", NULL);
   g_autofree char      *gnuplot = g_find_program_in_path ("gnuplot");
-  g_autofree char      *name = g_strdup_printf ("x\" `touch %s` '.system('touch %s').'\n!touch %s\n", canary, canary, canary);
-  Prediction           *p = g_ptr_array_index (all, 0);
-  g_autoptr (GError)    error = NULL;
+  g_autofree char      *name =
+      g_strdup_printf ("x\" `touch %s` '.system('touch %s').'\n!touch %s\n", canary, canary, canary);
+  Prediction        *p = g_ptr_array_index (all, 0);
+  g_autoptr (GError) error = NULL;
 
   g_free (p->model);
   p->model = g_strdup (name);
@@ -306,7 +314,8 @@ START_TEST (test_plot_hostile_name)
   p->cluster = g_strdup (name);
   if (gnuplot == NULL)
     return;
-  ck_assert_msg (report_plot_write (all, dir, style, &error), "%s", error != NULL ? error->message : "");
+  ck_assert_msg (report_plot_write (all, dir, style, &error), "%s",
+                 error != NULL ? error->message : "");
   ck_assert (!g_file_test (canary, G_FILE_TEST_EXISTS));
   ck_assert_uint_eq (n_entries (dir), 4);
 }
