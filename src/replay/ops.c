@@ -4,12 +4,13 @@
 ReplayOp
 replay_op (const Replay *self, OpId op)
 {
-  guint64         tag = engine_op_record (self->run->engine, op)->tag;
-  guint           period = tag_period (tag), rank = tag_rank (tag), item = tag_item (tag);
-  ScheduleSection section = period_section (period);
+  guint64             tag = engine_op_record (self->run->engine, op)->tag;
+  guint               period = tag_period (tag), rank = tag_rank (tag), item = tag_item (tag);
+  ScheduleSection     section = period_section (period);
+  const ScheduleItem *what = &replay_items (self, rank, section).items[item];
 
   return (ReplayOp){
-    .item = &replay_items (self, rank, section).items[item],
+    .item = what->kind == ITEM_RECORD ? &self->markers[what->stream] : what,
     .rank = rank,
     .section = section,
     .period = period > 0 ? period - 1 : 0,

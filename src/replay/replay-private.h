@@ -200,6 +200,8 @@ struct _Replay
   const Program **program_of; /* [ranks], owned by `programs` */
   Run            *run;
   gboolean        steady;
+  KernelDesc      marker;  /* events that stand behind waits run as kernels of no length */
+  ScheduleItem   *markers; /* [streams]: what replay_op says of them */
 };
 
 static inline ScheduleItems

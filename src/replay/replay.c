@@ -143,6 +143,22 @@ compile_programs (Replay *self)
     }
 }
 
+static void
+make_markers (Replay *self)
+{
+  guint n = schedule_n_streams (self->schedule);
+
+  self->marker = kernel_desc_stream (KERNEL_COPY, "event", DTYPE_FP32, 0, 0, 0);
+  self->markers = g_new0 (ScheduleItem, n);
+  for (guint s = 0; s < n; s++)
+    self->markers[s] = (ScheduleItem){ .kind = ITEM_KERNEL,
+                                       .stream = s,
+                                       .unit = SCHEDULE_NONE,
+                                       .ref = SCHEDULE_NONE,
+                                       .event = SCHEDULE_NONE,
+                                       .kernel = &self->marker };
+}
+
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 /* Runs afresh with twice the periods until the last two are alike: a host cannot know, while others lag, whether it may stop. */
@@ -196,6 +212,7 @@ replay_run (const Scenario *scenario, ProfileSet *profiles, const ReplayOptions 
   self->binding = binding_new (self->cluster, self->schedule, options->unfolded,
                                (CollectiveAlgorithm) options->algorithm);
   compile_programs (self);
+  make_markers (self);
   if (!run_until_steady (self, options, error))
     return NULL;
   return g_steal_pointer (&self);
@@ -209,6 +226,7 @@ replay_free (Replay *self)
   run_free (self->run);
   g_clear_pointer (&self->programs, g_ptr_array_unref);
   g_free (self->program_of);
+  g_free (self->markers);
   binding_free (self->binding);
   g_clear_pointer (&self->schedule, schedule_free_all);
   g_clear_pointer (&self->workload, workload_free);

@@ -69,7 +69,7 @@ guint replay_cluster_resource (const Replay *self, ResourceId resource, guint *n
 
 typedef struct
 {
-  const ScheduleItem *item;   /* of the representative that issued it first */
+  const ScheduleItem *item;   /* of the representative that issued it first; an event that stands behind waits is a kernel "event" of no length */
   guint               rank;   /* index for replay_rank */
   ScheduleSection     section;
   guint               period; /* 0: init and first; 1 .. n steady */

@@ -18,6 +18,7 @@ struct _RankHost
   const ProgramItem *compiled;
   OpId              *events;     /* of the section */
   guint             *issued;     /* [comms]: collectives so far */
+  gboolean          *waited;     /* [streams]: waits stand behind the last op */
   guint              n_steps;    /* of the section so far */
   GArray            *boundaries; /* Boundary */
 };
@@ -136,6 +137,21 @@ held_sms (const Engine *engine, const BoundRank *rank, const BoundPlan *plan)
   return MIN (plan->channels, MAX (engine_resource_capacity (engine, rank->sm) - 1, 0));
 }
 
+/* Takes no time: what an event stands for that was recorded behind waits. */
+static OpId
+new_marker (const RankHost *self, Engine *engine)
+{
+  OpSpec spec = {
+    .class_ = OP_KERNEL,
+    .tag = host_tag (self),
+    .waves = { .resource = ENGINE_NONE },
+    .members = 1,
+    .order = ENGINE_NONE,
+  };
+
+  return engine_op_new (engine, &spec);
+}
+
 static Act
 act_submit (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
 {
@@ -164,10 +180,37 @@ act_submit (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield 
       engine_submit (engine, new_traffic (self, engine, plan, item->bytes, 1, ENGINE_NONE), stream,
                      ENGINE_NONE, 0);
       break;
+    case ITEM_RECORD:
+      engine_submit (engine, new_marker (self, engine), stream, ENGINE_NONE, 0);
+      break;
     default:
       g_assert_not_reached ();
     }
+  self->waited[item->stream] = FALSE;
   return ACT_GO_ON;
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------- */
+
+/* An event happens when all before it on its stream has, waits included; the engine's last op knows nothing of waits behind it. */
+static Act
+act_record (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
+{
+  if (self->waited[item->stream] && act_submit (self, engine, item, yield) == ACT_RETRY)
+    return ACT_RETRY;
+  self->events[item->ref] = engine_stream_last (engine, host_stream (self, item->stream));
+  return ACT_GO_ON;
+}
+
+static void
+act_wait (RankHost *self, Engine *engine, const ScheduleItem *item)
+{
+  OpId op = self->events[item->ref];
+
+  if (op == ENGINE_NONE || engine_op_done (engine, op))
+    return;
+  engine_stream_wait (engine, host_stream (self, item->stream), op);
+  self->waited[item->stream] = TRUE;
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -275,11 +318,9 @@ act (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
     case ITEM_COPY:
       return act_submit (self, engine, item, yield);
     case ITEM_RECORD:
-      self->events[item->ref] = engine_stream_last (engine, host_stream (self, item->stream));
-      return ACT_GO_ON;
+      return act_record (self, engine, item, yield);
     case ITEM_WAIT:
-      if (self->events[item->ref] != ENGINE_NONE)
-        engine_stream_wait (engine, host_stream (self, item->stream), self->events[item->ref]);
+      act_wait (self, engine, item);
       return ACT_GO_ON;
     case ITEM_HOST_WAIT:
       *yield = (HostYield){ .kind = HOST_WAIT, .wait = self->events[item->ref] };
@@ -426,6 +467,7 @@ add_host (Run *self, guint i)
   host->program = self->replay->program_of[i];
   host->events = g_new (OpId, max_events (schedule, host->program->role) + 1);
   host->issued = g_new0 (guint, schedule_n_comms (schedule) + 1);
+  host->waited = g_new0 (gboolean, schedule_n_streams (schedule));
   host->boundaries = g_array_new (FALSE, FALSE, sizeof (Boundary));
   open_section (host);
   self->ranks[i].host = engine_add_host (self->engine, name, host_step, host);
@@ -477,6 +519,7 @@ host_clear (RankHost *self)
   g_array_unref (self->boundaries);
   g_free (self->events);
   g_free (self->issued);
+  g_free (self->waited);
 }
 
 void

@@ -366,11 +366,13 @@ base_draft (const StrategySet *strategies, const char *file)
 static void
 keep_marks (Scenario *scenario)
 {
-  SourceMark *const marks[] = { &scenario->cluster_mark, &scenario->model_mark, &scenario->mesh_mark, &scenario->strategy_mark };
+  SourceMark *const marks[] = { &scenario->cluster_mark, &scenario->model_mark,
+                                &scenario->mesh_mark, &scenario->strategy_mark };
 
   for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
     {
-      gboolean shown = marks[i]->text != NULL && strnlen (marks[i]->text, MAX_KEPT_LINE + 1) <= MAX_KEPT_LINE;
+      gboolean shown =
+          marks[i]->text != NULL && strnlen (marks[i]->text, MAX_KEPT_LINE + 1) <= MAX_KEPT_LINE;
 
       marks[i]->text = shown ? g_intern_string (marks[i]->text) : NULL;
     }

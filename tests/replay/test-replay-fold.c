@@ -1,6 +1,6 @@
 /*
  * Folded equals unfolded: over random clusters (sizes, links, leaves, oversubscription, rails, slow GPUs), models, training and
- * every strategy, a replay of one rank a class has the same step time within 1e-9 relative, the same peaks, the same
+ * every strategy and one whose ranks differ, a replay of one rank a class has the same step time within 1e-9 relative, the same peaks, the same
  * traffic. A replay also never deadlocks and finds a steady period. Not asserted: that folding folds much (test-replay does).
  */
 #include "fixture.h"
@@ -76,6 +76,118 @@ compare_traffic (const Replay *folded, const Replay *full, guint seed)
     }
 }
 
+/* ---- a strategy whose ranks play different parts ----------------------------------------------------------------- */
+
+/* What no shipped strategy does yet: roles that differ in kernels, copies, memory, and in the groups that they use. */
+typedef struct
+{
+  gint64 pattern;
+} RolesOptions;
+
+static const OptionSpec roles_options[] = {
+  { .key = "pattern",
+    .type = OPTION_INT,
+    .offset = G_STRUCT_OFFSET (RolesOptions, pattern),
+    .fallback = "0",
+    .help = "odd and even ranks, the first and the rest, or two halves" },
+  { 0 },
+};
+
+typedef struct
+{
+  StreamRef side;
+  CommRef   all, pairs;
+  gboolean  has_pairs;
+} RolesState;
+
+static guint
+roles_role (const PlanInput *in, gconstpointer opt, guint rank)
+{
+  const RolesOptions *options = opt;
+  guint               n = in->mesh.n_ranks;
+
+  if (n == 1)
+    return 0;
+  return options->pattern == 0 ? rank % 2 : options->pattern == 1 ? rank > 0 : rank >= n / 2;
+}
+
+static void
+roles_init (StrategyRun *run)
+{
+  RolesState         *s = run->state;
+  const RolesOptions *options = run->options;
+
+  s->side = schedule_stream (run->b, "side", 1);
+  s->all = schedule_comm (run->b, "all", mesh_all (&run->in->mesh));
+  s->has_pairs = options->pattern == 2 && run->in->mesh.n_ranks % 4 == 0 && run->role == 0;
+  if (s->has_pairs)
+    s->pairs = schedule_comm (run->b, "pairs", (MeshGroup){ 2, 1 });
+  schedule_alloc (run->b, TIER_HOST, POOL_CACHE, 1000000 * (run->role + 1), "cache");
+  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, 1000000 * (run->role + 2), "parameters");
+}
+
+static void
+roles_unit_forward_end (StrategyRun *run, const UnitSlot *slot)
+{
+  RolesState *s = run->state;
+  guint64     bytes = 2 * slot->plan->elements;
+  KernelDesc  kernel =
+      kernel_desc_stream (KERNEL_COPY, "extra", DTYPE_BF16, (double) bytes, (double) bytes, 1);
+
+  for (guint i = 0; i < run->role; i++)
+    schedule_kernel (run->b, s->side, &kernel);
+  if (s->has_pairs)
+    schedule_all_gather (run->b, s->side, s->pairs, bytes, "pairs");
+  if (run->role == 1)
+    schedule_copy (run->b, s->side, COPY_TO_HOST, bytes / 4, "offload");
+}
+
+static void
+roles_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
+{
+  RolesState *s = run->state;
+
+  schedule_wait_stream (run->b, s->side, SCHEDULE_COMPUTE);
+  schedule_all_reduce (run->b, s->side, s->all, 2 * slot->plan->elements, "all_reduce");
+}
+
+static void
+roles_step_end (StrategyRun *run)
+{
+  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, ((RolesState *) run->state)->side);
+}
+
+static const Strategy roles = {
+  .api = STRATEGY_API_VERSION,
+  .name = "roles",
+  .title = "ranks that differ",
+  .options_size = sizeof (RolesOptions),
+  .options = roles_options,
+  .role = roles_role,
+  .hooks = { .state_size = sizeof (RolesState),
+             .init = roles_init,
+             .unit_forward_end = roles_unit_forward_end,
+             .unit_backward_end = roles_unit_backward_end,
+             .step_end = roles_step_end },
+};
+
+static void
+give_roles (Scenario *scenario, guint pattern)
+{
+  StrategyConfig *config = scenario->strategy;
+
+  if (config->inner != NULL) /* an outer one is left as it is */
+    return;
+  if (config->strategy->options != NULL)
+    option_table_clear (config->strategy->options, config->options);
+  g_free (config->options);
+  config->strategy = &roles;
+  config->options = g_new0 (RolesOptions, 1);
+  ((RolesOptions *) config->options)->pattern = pattern;
+}
+
+/* ---- the property ------------------------------------------------------------------------------------------------- */
+
 static void
 compare (guint seed, ProfileSet *profiles)
 {
@@ -83,6 +195,8 @@ compare (guint seed, ProfileSet *profiles)
   g_autoptr (Scenario) scenario = fixture_random (rand, profiles);
   g_autofree char     *text = scenario_print (scenario);
 
+  if (seed % 4 == 0)
+    give_roles (scenario, seed / 4 % 3);
   fprintf (stderr, "seed %u:\n", seed);
   g_autoptr (Replay) folded = fixture_replay (scenario, profiles, FALSE, 0);
   g_autoptr (Replay) full = fixture_replay (scenario, profiles, TRUE, 0);

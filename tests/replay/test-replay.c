@@ -70,8 +70,9 @@ toy_step_end (StrategyRun *run)
     schedule_copy (run->b, s->side, COPY_TO_HOST, 1000000000, "offload");
   if (tail == TAIL_HOOKS)
     schedule_host_hooks (run->b, 3);
+  /* An event behind nothing but a wait: it stands for the side stream's work all the same. */
   schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->side);
-  schedule_host_wait (run->b, schedule_record (run->b, s->side));
+  schedule_host_wait (run->b, schedule_record (run->b, SCHEDULE_COMPUTE));
 }
 
 static const Strategy toy = {
@@ -274,6 +275,73 @@ START_TEST (test_deterministic)
 }
 END_TEST
 
+/* ---- a thousand side by side ------------------------------------------------------------------------------------- */
+
+#define N_THREADS 8
+#define N_RUNS    1000
+
+typedef struct
+{
+  guint      first;     /* runs first, first + N_THREADS, ... */
+  Scenario **scenarios; /* by strategy */
+  char     **digests;
+  guint      n_wrong;
+} Lane;
+
+static char *
+digest_of (const Scenario *scenario)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 0);
+  g_autoptr (GBytes)     bytes = fixture_record (replay);
+
+  return g_compute_checksum_for_bytes (G_CHECKSUM_SHA256, bytes);
+}
+
+static gpointer
+run_lane (gpointer data)
+{
+  Lane *lane = data;
+
+  for (guint i = lane->first; i < N_RUNS; i += N_THREADS)
+    {
+      guint            s = i % n_strategies ();
+      g_autofree char *digest = digest_of (lane->scenarios[s]);
+
+      lane->n_wrong += !g_str_equal (digest, lane->digests[s]);
+    }
+  return NULL;
+}
+
+/* Each gives the bytes that it gives alone. */
+START_TEST (test_a_thousand_side_by_side)
+{
+  guint                 n = n_strategies ();
+  g_autofree Scenario **scenarios = g_new (Scenario *, n);
+  g_auto (GStrv)        digests = g_new0 (char *, n + 1);
+  Lane                  lanes[N_THREADS];
+  pthread_t             threads[N_THREADS];
+
+  for (guint s = 0; s < n; s++)
+    {
+      scenarios[s] = strategy_scenario (strategy_list ()[s], "2 x dgx-h100");
+      digests[s] = digest_of (scenarios[s]);
+    }
+  for (guint t = 0; t < N_THREADS; t++)
+    {
+      lanes[t] = (Lane){ t, scenarios, digests, 0 };
+      ck_assert_int_eq (pthread_create (&threads[t], NULL, run_lane, &lanes[t]), 0);
+    }
+  for (guint t = 0; t < N_THREADS; t++)
+    {
+      ck_assert_int_eq (pthread_join (threads[t], NULL), 0);
+      ck_assert_uint_eq (lanes[t].n_wrong, 0);
+    }
+  for (guint s = 0; s < n; s++)
+    scenario_free (scenarios[s]);
+}
+END_TEST
+
 static double
 slow_step (const char *slow)
 {
@@ -452,6 +520,8 @@ replay_suite (void)
   tcase_add_loop_test (laws, test_periods_do_not_matter, 0, (int) n_strategies ());
   tcase_add_loop_test (laws, test_one_rank_communicates_nothing, 0, (int) n_strategies ());
   tcase_add_loop_test (laws, test_deterministic, 0, (int) n_strategies ());
+  tcase_set_timeout (laws, 300);
+  tcase_add_test (laws, test_a_thousand_side_by_side);
   tcase_add_test (laws, test_straggler);
   tcase_add_test (laws, test_straggler_splits_classes);
   tcase_add_test (laws, test_does_not_fit);
