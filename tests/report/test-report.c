@@ -1,6 +1,6 @@
 /*
  * Reports: the names of results are those that users' scripts rely on; a trace is JSON whose slices do not overlap on a track, whose
- * arrows have two ends and whose counters end where the pools do; files are complete or absent.
+ * arrows have two ends and which has counters; files are complete or absent.
  */
 #include "../replay/fixture.h"
 
