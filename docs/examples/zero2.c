@@ -59,7 +59,7 @@ zero2_step_end (StrategyRun *run)
   Zero2State *s = run->state;
 
   schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->reduce);
-  emit_optimizer (run, shard_of (run), 2, 2);
+  emit_optimizer (run, mesh_all (&run->in->mesh), shard_of (run), 2, 2);
   schedule_all_gather (run->b, SCHEDULE_COMPUTE, s->data,
                        2 * shard_of (run) * run->in->mesh.n_ranks, "all_gather");
 }
@@ -76,8 +76,9 @@ zero2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
   (void) opt;
   plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, mesh_all (&in->mesh), steps * 2 * p);
   plan_totals_add (totals, SCHEDULE_ALL_GATHER, mesh_all (&in->mesh), 2 * shard * r);
-  expect_optimizer (in, totals);
+  expect_optimizer (in, mesh_all (&in->mesh), totals);
   totals->flops += expected_flops (in);
+  totals->states += 2 * p + 14 * shard;
   totals->hbm_low += states + activations.low;
   totals->hbm_high +=
       states + activations.high + 2.0 * (double) largest_unit (in->workload, UNIT_MODULE);

@@ -220,6 +220,7 @@ typedef struct
   double       copies_slack[COPY_N]; /* of a closed form, as for traffic */
   double       flops;                /* of matrix products and attention, recomputation included */
   /* peaks of allocated bytes over init, first and steady; a measured schedule has low = high */
+  double states; /* bytes of HBM that live for ever: exact */
   double hbm_low, hbm_high;
   double host_low, host_high; /* per rank: its share of the node's host memory */
   double resident; /* of a closed form: elements of parameters that a rank holds persistently (for outer strategies) */

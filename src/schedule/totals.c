@@ -94,6 +94,26 @@ measure_peaks (const Schedule *self, guint role, guint64 peaks[TIER_N])
     }
 }
 
+/* What init allocates lives for ever. */
+static double
+measure_states (const Schedule *self, guint role)
+{
+  ScheduleItems init = schedule_items (self, role, SECTION_INIT);
+  double        sum = 0;
+
+  for (guint i = 0; i < init.n; i++)
+    {
+      const ScheduleBuffer *buffer;
+
+      if (init.items[i].kind != ITEM_ALLOC)
+        continue;
+      buffer = schedule_buffer_info (self, role, init.items[i].ref);
+      if (buffer->tier == TIER_HBM)
+        sum += (double) buffer->bytes;
+    }
+  return sum;
+}
+
 void
 schedule_totals (const Schedule *self, guint role, PlanTotals *totals)
 {
@@ -104,6 +124,7 @@ schedule_totals (const Schedule *self, guint role, PlanTotals *totals)
   for (guint i = 0; i < steady.n; i++)
     add_steady_item (self, &steady.items[i], totals);
   measure_peaks (self, role, peaks);
+  totals->states = measure_states (self, role);
   totals->hbm_low = totals->hbm_high = (double) peaks[TIER_HBM];
   totals->host_low = totals->host_high = (double) peaks[TIER_HOST];
 }
@@ -161,6 +182,8 @@ plan_totals_match (const PlanTotals *measured, const PlanTotals *expected, char 
                           copies[COPY_FROM_HOST] - expected->copies_slack[COPY_FROM_HOST],
                           copies[COPY_FROM_HOST], why)
          && value_within ("FLOPs", measured->flops, expected->flops, expected->flops, why)
+         && value_within ("states in GPU memory", measured->states, expected->states,
+                          expected->states, why)
          && value_within ("peak of GPU memory", measured->hbm_high, expected->hbm_low,
                           expected->hbm_high, why)
          && value_within ("peak of host memory", measured->host_high, expected->host_low,

@@ -125,7 +125,8 @@ emit_stream_kernel (ScheduleBuilder *b, StreamRef stream, KernelKind kind, const
 }
 
 void
-emit_optimizer (StrategyRun *run, guint64 elements, guint gradient_bytes, guint parameter_bytes)
+emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradient_bytes,
+                guint parameter_bytes)
 {
   const TrainingOptions *training = workload_training (run->in->workload);
   StateBytes             bytes = state_bytes (training);
@@ -136,19 +137,18 @@ emit_optimizer (StrategyRun *run, guint64 elements, guint gradient_bytes, guint 
   for (guint i = 0; i < kernels->len; i++)
     {
       schedule_kernel (run->b, SCHEDULE_COMPUTE, &g_array_index (kernels, KernelDesc, i));
-      /* The first kernel of a clipped step is the local norm; its square is summed over the ranks. */
-      if (i == 0 && training->clip_gradients)
-        schedule_all_reduce (run->b, SCHEDULE_COMPUTE,
-                             schedule_comm (run->b, "norm", mesh_all (&run->in->mesh)), 4,
+      /* The first kernel of a clipped step is the local norm; its square is summed over the parts. */
+      if (i == 0 && training->clip_gradients && norm.size > 1)
+        schedule_all_reduce (run->b, SCHEDULE_COMPUTE, schedule_comm (run->b, "norm", norm), 4,
                              "gradient_norm");
     }
 }
 
 void
-expect_optimizer (const PlanInput *in, PlanTotals *totals)
+expect_optimizer (const PlanInput *in, MeshGroup norm, PlanTotals *totals)
 {
   if (workload_training (in->workload)->clip_gradients)
-    plan_totals_add (totals, SCHEDULE_ALL_REDUCE, mesh_all (&in->mesh), 4);
+    plan_totals_add (totals, SCHEDULE_ALL_REDUCE, norm, 4);
 }
 
 double

@@ -45,13 +45,16 @@ void emit_stream_kernel (ScheduleBuilder *b, StreamRef stream, KernelKind kind, 
                          Dtype dtype, double read, double write);
 
 /*
- * Clipping (with the all-reduce of the squared norm over all ranks) and the optimizer over ELEMENTS on the compute stream.
- * GRADIENT_BYTES an element; PARAMETER_BYTES of the low-precision copy written beside the master (0: none).
+ * Clipping and the optimizer over ELEMENTS on the compute stream. The squared norm is all-reduced over NORM, the ranks that hold
+ * different parts of the gradient ({1, 1}: everyone has all of it). GRADIENT_BYTES an element; PARAMETER_BYTES of the low-precision copy
+ * written beside the master (0: none).
  */
-void emit_optimizer (StrategyRun *run, guint64 elements, guint gradient_bytes, guint parameter_bytes);
+void emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradient_bytes,
+                     guint parameter_bytes);
 
 /* Closed forms. */
-void   expect_optimizer (const PlanInput *in, PlanTotals *totals); /* the norm's all-reduce */
+void   expect_optimizer (const PlanInput *in, MeshGroup norm,
+                         PlanTotals *totals); /* the norm's all-reduce */
 double expected_flops (const PlanInput *in); /* of a step: matrix products and attention, recomputation included */
 
 /*

@@ -54,16 +54,19 @@ expect_tied (const PlanInput *in, const DeepspeedOptions *o, guint m)
 }
 
 /*
- * Uses that gather: forward and backward each once, recomputed blocks once more. What max_reuse_distance and the prefetcher keep
- * across the turn saves at most their windows, and all of the recomputation's gathers.
+ * Uses that gather: forward and backward each once, recomputed blocks once more. What is kept saves some of them: all of the
+ * recomputation's and the tied table's second uses, and across the turn at most what the reuse window, the live window and the prefetcher hold.
  */
 static double
 expect_uses (const PlanInput *in, const DeepspeedOptions *o, guint m, double *slack)
 {
   double all = expect_partitioned (in, o, m, FALSE), blocks = expect_partitioned (in, o, m, TRUE);
-  double uses = 2 * all + blocks + 2 * expect_tied (in, o, m);
+  double tied = 2 * expect_tied (in, o, m), uses = 2 * all + blocks + tied;
+  double unit = (double) padded_flat (largest_unit (in->workload, UNIT_MODULE), m);
+  double window = (double) o->max_reuse_distance + (double) o->max_live_parameters
+                  + (double) o->prefetch_bucket_size + 2 * unit;
 
-  *slack = o->max_reuse_distance == 0 ? 0 : uses - all;
+  *slack = o->max_reuse_distance == 0 ? 0 : MIN (uses - all, blocks + tied + window);
   return uses;
 }
 
@@ -84,6 +87,7 @@ expect_memory (const PlanInput *in, const DeepspeedOptions *o, double shard, Pla
                        (double) o->max_live_parameters + (double) o->max_reuse_distance
                            + (double) o->prefetch_bucket_size + 2 * unit);
 
+  totals->states += states;
   totals->hbm_low += states + activations.kept + activations.low;
   totals->hbm_high +=
       states + activations.kept + activations.high
@@ -135,8 +139,8 @@ deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency resi
       if (t->kind == SCHEDULE_ALL_GATHER && t->group.size == g.size && t->group.stride == g.stride)
         t->slack += compute * steps * slack;
     }
-  plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, all, steps * compute * padded);
-  expect_optimizer (in, totals);
+  plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, all, steps * reduce_bytes (training) * padded);
+  expect_optimizer (in, all, totals);
   totals->flops += expected_flops (in);
   expect_memory (in, o, padded / m, totals);
   return TRUE;

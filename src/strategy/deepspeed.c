@@ -172,6 +172,7 @@ deepspeed_init (StrategyRun *run)
   DeepspeedState *s = run->state;
   gboolean        overlap = options_of (run)->overlap_comm;
 
+  s->oversized = SCHEDULE_NONE;
   s->m = run->in->mesh.n_ranks;
   s->node_size = s->residency == RESIDENCY_HOST_NODE ? mesh_node (&run->in->mesh).size : 1;
   s->gather = overlap ? schedule_stream (run->b, "all_gather", 0) : SCHEDULE_COMPUTE;
@@ -407,47 +408,59 @@ deepspeed_backward_begin (StrategyRun *run, const UnitSlot *slot)
                       slot->plan->own_elements * bytes_of (run).compute, "gradients");
 }
 
+/* Reduce-scatters what the bucket holds, or the gradient that is too large for it, in the reduction's precision. */
 static void
 flush_bucket (StrategyRun *run)
 {
   DeepspeedState *s = run->state;
   guint           compute = bytes_of (run).compute;
-  double          bytes = (double) s->bucket_padded * compute;
-  double          shard = bytes / s->m;
+  guint           reduce = reduce_bytes (workload_training (run->in->workload));
+  double          shard = (double) s->bucket_padded / s->m;
   BufferRef       input;
 
   if (s->bucket_elements == 0)
     return;
-  input = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, s->bucket_padded * compute,
+  input = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, s->bucket_padded * reduce,
                           "reduce-scatter input");
   emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, "interleave", DTYPE_FP16,
-                      (double) s->bucket_elements * compute, bytes);
-  schedule_reduce_scatter (run->b, s->reduce, s->all, s->bucket_padded * compute, "reduce_scatter");
-  emit_stream_kernel (run->b, s->reduce, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_FP16, 2 * shard,
-                      shard);
+                      (double) s->bucket_elements * compute, (double) s->bucket_padded * reduce);
+  schedule_uses (run->b, s->oversized);
+  schedule_reduce_scatter (run->b, s->reduce, s->all, s->bucket_padded * reduce, "reduce_scatter");
+  emit_stream_kernel (run->b, s->reduce, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_FP16,
+                      shard * (reduce + compute), shard * compute);
   schedule_uses (run->b, input);
   free_after_use (run, input, s->reduce);
+  if (s->oversized != SCHEDULE_NONE)
+    free_after_use (run, s->oversized, s->reduce);
   throttle (run, s->reduces, schedule_record (run->b, s->reduce));
   s->bucket_elements = s->bucket_padded = 0;
+  s->oversized = SCHEDULE_NONE;
 }
 
+/* A gradient that the bucket cannot hold is reduced from where it is and lives until then. */
 static void
 add_to_bucket (StrategyRun *run, const UnitSlot *slot)
 {
   DeepspeedState *s = run->state;
   DeepspeedUnit  *u = &s->units[slot->unit];
   guint64         elements = slot->plan->own_elements;
+  guint64         size = (guint64) options_of (run)->reduce_bucket_size;
   double          bytes = (double) elements * bytes_of (run).compute;
 
   if (elements == 0)
     return;
   if (s->reduce != SCHEDULE_COMPUTE)
     schedule_wait_stream (run->b, s->reduce, SCHEDULE_COMPUTE);
-  if (s->bucket_elements + elements > (guint64) options_of (run)->reduce_bucket_size)
+  if (s->bucket_elements + elements > size)
     flush_bucket (run);
-  emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, "bucket_copy", DTYPE_FP16, bytes, bytes);
-  schedule_uses (run->b, u->grads);
-  free_after_use (run, u->grads, s->reduce);
+  if (elements > size)
+    s->oversized = u->grads;
+  else
+    {
+      emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, "bucket_copy", DTYPE_FP16, bytes, bytes);
+      schedule_uses (run->b, u->grads);
+      free_after_use (run, u->grads, s->reduce);
+    }
   s->bucket_elements += elements;
   s->bucket_padded += u->grad_padded;
 }
@@ -488,7 +501,7 @@ deepspeed_step_end (StrategyRun *run)
       emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "gradient_cast", DTYPE_FP32,
                           (double) shard * bytes.compute, (double) shard * bytes.master);
     }
-  emit_optimizer (run, shard, bytes.master, mixed ? bytes.compute : 0);
+  emit_optimizer (run, mesh_all (&run->in->mesh), shard, bytes.master, mixed ? bytes.compute : 0);
   schedule_free (run->b, wide);
   schedule_all_gather (run->b, SCHEDULE_COMPUTE, s->all,
                        own_sum (run, persistent_padded_of) * bytes.compute, "all_gather_persistent");

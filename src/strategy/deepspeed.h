@@ -33,24 +33,24 @@ typedef struct
     .key = #name, .type = OPTION_INT, .offset = G_STRUCT_OFFSET (DeepspeedOptions, name),          \
     .fallback = default_, .max = 1e15, .help = help_, .source = "deepspeed/runtime/zero/config.py" \
   }
-#define DEEPSPEED_OPTIONS                                                                        \
-  DEEPSPEED_OPTION (prefetch_bucket_size, "5e7",                                                 \
-                    "elements that are gathered ahead of use as one collective"),                \
-      DEEPSPEED_OPTION (max_live_parameters, "1e9",                                              \
-                        "gathered elements beyond which nothing is gathered ahead"),             \
-      DEEPSPEED_OPTION (                                                                         \
-          max_reuse_distance, "1e9",                                                             \
-          "parameters used again within so many elements stay gathered; 0 = every use gathers"), \
-      DEEPSPEED_OPTION (param_persistence_threshold, "1e5",                                      \
-                        "tensors of at most so many elements are never partitioned"),            \
-      DEEPSPEED_OPTION (reduce_bucket_size, "5e8",                                               \
-                        "elements of gradients that are reduced as one collective"),             \
-      DEEPSPEED_OPTION (sub_group_size, "1e9", "elements that the optimizer handles at a time"), \
-  {                                                                                              \
-    .key = "overlap_comm", .type = OPTION_BOOL,                                                  \
-    .offset = G_STRUCT_OFFSET (DeepspeedOptions, overlap_comm), .fallback = "true",              \
-    .help = "gather and reduce on streams of their own",                                         \
-    .source = "deepspeed/runtime/zero/config.py"                                                 \
+#define DEEPSPEED_OPTIONS                                                                                                                     \
+  DEEPSPEED_OPTION (prefetch_bucket_size, "5e7",                                                                                              \
+                    "elements that are gathered ahead of use as one collective"),                                                             \
+      DEEPSPEED_OPTION (max_live_parameters, "1e9",                                                                                           \
+                        "gathered elements beyond which nothing is gathered ahead"),                                                          \
+      DEEPSPEED_OPTION (                                                                                                                      \
+          max_reuse_distance, "1e9",                                                                                                          \
+          "parameters used again within so many elements stay gathered; 0: nothing is kept, which DeepSpeed's prefetcher does not quite do"), \
+      DEEPSPEED_OPTION (param_persistence_threshold, "1e5",                                                                                   \
+                        "tensors of at most so many elements are never partitioned"),                                                         \
+      DEEPSPEED_OPTION (reduce_bucket_size, "5e8",                                                                                            \
+                        "elements of gradients that are reduced as one collective"),                                                          \
+      DEEPSPEED_OPTION (sub_group_size, "1e9", "elements that the optimizer handles at a time"),                                              \
+  {                                                                                                                                           \
+    .key = "overlap_comm", .type = OPTION_BOOL,                                                                                               \
+    .offset = G_STRUCT_OFFSET (DeepspeedOptions, overlap_comm), .fallback = "true",                                                           \
+    .help = "gather and reduce on streams of their own",                                                                                      \
+    .source = "deepspeed/runtime/zero/config.py"                                                                                              \
   }
 
 typedef struct _DeepspeedUnit  DeepspeedUnit;
@@ -69,6 +69,7 @@ typedef struct
   gint64          live;   /* gathered elements */
   EventRef        fetches[2], reduces[2];
   guint64         bucket_elements, bucket_padded; /* what the gradient bucket holds */
+  BufferRef       oversized; /* a gradient larger than the bucket, waiting to be reduced */
 } DeepspeedState;
 
 void deepspeed_init (StrategyRun *run);

@@ -318,7 +318,7 @@ fsdp1_step_end (StrategyRun *run)
 
   for (guint i = 0; i < run->n_units; i++)
     shard += s->units[i].padded / s->groups.shard.size;
-  emit_optimizer (run, shard, bytes_of (run).master, 0);
+  emit_optimizer (run, s->groups.shard, shard, bytes_of (run).master, 0);
   for (guint i = 0; i < run->n_units; i++)
     {
       schedule_free (run->b, s->units[i].shard);
@@ -376,9 +376,10 @@ fsdp1_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
                    steps * bytes.compute * (2 * padded - kept));
   plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups.shard, steps * reduce * padded);
   plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups.replica, steps * reduce * padded / m);
-  expect_optimizer (in, totals);
+  expect_optimizer (in, groups.shard, totals);
   totals->flops += expected_flops (in);
   unit = (double) padded_flat (largest_unit (in->workload, UNIT_LAYER), m);
+  totals->states += padded / m * (bytes.master + bytes.moments);
   totals->hbm_low += padded / m * (bytes.master + bytes.moments) + activations.kept + activations.low;
   totals->hbm_high += padded / m * (2.0 * bytes.master + bytes.moments) + activations.kept
                       + activations.high + (kept + 4 * unit) * bytes.compute + 3 * unit * reduce;

@@ -296,7 +296,7 @@ fsdp2_step_end (StrategyRun *run)
 
   for (guint i = 0; i < run->n_units; i++)
     shard += s->units[i].padded / s->groups.shard.size;
-  emit_optimizer (run, shard, bytes_of (run).master, 0);
+  emit_optimizer (run, s->groups.shard, shard, bytes_of (run).master, 0);
   for (guint i = 0; i < run->n_units; i++)
     {
       schedule_free (run->b, s->units[i].shard);
@@ -355,12 +355,13 @@ fsdp2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
   plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups.shard, steps * reduce * padded);
   plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups.replica,
                    steps * reduce * padded / groups.shard.size);
-  expect_optimizer (in, totals);
+  expect_optimizer (in, groups.shard, totals);
   totals->flops += expected_flops (in);
   /* Shards of parameters and optimizer are always there; gradients and two or three units' buffers come on top. */
   unit = (double) largest_unit (in->workload, UNIT_LAYER);
   unit += (double) groups.shard.size
           * workload_layer (in->workload, 1)->n_tensors; /* slack of padding, rows of 1-D tensors */
+  totals->states += padded / groups.shard.size * (bytes.master + bytes.moments);
   totals->hbm_low += padded / groups.shard.size * (bytes.master + bytes.moments) + activations.kept
                      + activations.low;
   totals->hbm_high +=
