@@ -48,7 +48,7 @@ typedef struct
   guint               n_ranks, n_nodes;
   CollectiveLoad     *loads; /* one entry a resource, sorted by resource */
   guint               n_loads;
-  double latency; /* s: launch and hops (research: NCCL's ring constants), independent of S */
+  double latency; /* s: launch and hops (NCCL's ring constants, src/graph/tuning.cc), independent of S */
   double channels; /* thread blocks held on every rank while it runs: the SM reservation, and the weight in sharing */
   double link_seconds_per_byte; /* max over all loads of service / capacity: the stand-alone time a byte */
 } CollectivePlan;

@@ -36,7 +36,7 @@ typedef struct
 } NcclGraph;
 
 /*
- * Ring of KIND over GRAPH (research: NCCL's tuning model), s:
+ * Ring of KIND over GRAPH (NCCL's tuning model, src/graph/tuning.cc), s:
  *   base + (T - I) * (max (intra, post) + link) + I * (net + 2 * link),  T = 2(n-1) or n-1,  I = 2(N-1) or N-1
  * times the all-reduce factor on several nodes. The network's link latency counts twice: data, then
  * the flush read.

@@ -30,7 +30,8 @@ gboolean shard_groups (const Mesh *mesh, const char *shard, ShardGroups *groups,
 
 /*
  * Elements of tensors after padding for M ranks. flat: one buffer (FSDP1); rows: every tensor on its leading dimension
- * (FSDP2: m ceil (d0/m) n/d0); each: every tensor on its own (DeepSpeed: m ceil (n/m)). research: FSDP sharding formulas.
+ * (FSDP2: m ceil (d0/m) n/d0); each: every tensor on its own (DeepSpeed: m ceil (n/m)). Sources: Zhao et al., arXiv:2304.11277, 3.2.1;
+ * torch/distributed/fsdp/_fully_shard; deepspeed/runtime/zero/partition_parameters.py.
  */
 guint64 padded_flat (guint64 elements, guint m);
 guint64 padded_rows (const TensorDesc *tensors, guint n, guint m);

@@ -96,7 +96,7 @@ expect_memory (const PlanInput *in, const DeepspeedOptions *o, double shard, Pla
       + shard * master;
 }
 
-/* research: FCDP and baselines, 5.1 (bytes), 5.2 (HBM), 5.3 (host memory). */
+/* 3 W a micro-step and 16 P / R (Rajbhandari et al., arXiv:1910.02054, 5.3 and 7.2); FCDP: 2 W, and W of host memory a node (arXiv:2602.06499). */
 gboolean
 deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency residency,
                   PlanTotals *totals)

@@ -7,7 +7,7 @@
  * order of uses and gathers, as one collective, until prefetch_bucket_size elements are on their way. After a module has run, its parameters are
  * freed unless they are persistent (small), used again within max_reuse_distance elements, or the prefetcher has already
  * passed over a later use. Gradients are copied into a bucket and reduce-scattered when it is full, every micro-step.
- * research: FCDP and baselines, 2.
+ * Source: deepspeed/runtime/zero (partitioned_param_coordinator.py, stage3.py).
  */
 #pragma once
 

@@ -6,7 +6,7 @@
  * before the gradient kernels (backward_prefetch: pre), after them (post), or not ahead at all. The rate limiter lets the host issue a
  * third all-gather only when the oldest freed unit's last use is over. Freed storage comes back when the compute stream has
  * passed its last use (record_stream). The root's parameters (embedding and head) stay gathered after forward.
- * research: FSDP family, 4.1.
+ * Source: Zhao et al., arXiv:2304.11277, 3.3 and 3.4; torch/distributed/fsdp.
  */
 #include "strategy/common.h"
 
@@ -350,7 +350,7 @@ fsdp1_resident (const PlanInput *in, gconstpointer opt)
   return model_padded (in->workload, padded_unit, groups.shard.size) / groups.shard.size;
 }
 
-/* research: FSDP family 4.7 (bytes) and 5 (memory). */
+/* Zhao et al., arXiv:2304.11277, 3.2.2 (bytes) and 3.2.1 (memory). */
 static gboolean
 fsdp1_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 {

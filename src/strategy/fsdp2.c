@@ -334,7 +334,7 @@ expect_kept (const PlanInput *in, const Fsdp2Options *o, guint m, guint64 padded
          + (head->tied_head ? padded_rows (table->tensors, table->n_tensors, m) : 0);
 }
 
-/* research: FSDP family 4.7 (bytes) and 5 (memory). */
+/* Bytes: Zhao et al., arXiv:2304.11277, 3.2.2, with the padding of each tensor; memory: the lifetimes of the runtime's buffers. */
 gboolean
 fsdp2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 {

@@ -5,7 +5,8 @@
  * compute stream waits and copies out into per-parameter storage; the gathered buffer is held until the next unit's wait, so
  * that copy-out i overlaps all-gather i+1. Backward: the unit before is prefetched after copy-out; a unit's gradients are
  * copied into the padded reduce-scatter input on the compute stream, which first waits for the previous reduce-scatter; the
- * shard is all-reduced over the replicas on a stream of its own. research: FSDP family, 4.2 and 4.4.
+ * shard is all-reduced over the replicas on a stream of its own. Source:
+ * torch/distributed/fsdp/_fully_shard; Zhao et al., arXiv:2304.11277, 3.2.2 (hybrid sharding).
  */
 #pragma once
 

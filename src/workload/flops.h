@@ -1,5 +1,5 @@
 /*
- * FLOP conventions (research: PaLM appendix B; Narayanan et al., arXiv:2104.04473; Korthikanti et al.). A multiply-add counts 2. All figures are per
+ * FLOP conventions (PaLM, arXiv:2204.02311, appendix B; Narayanan et al., arXiv:2104.04473; Korthikanti et al.). A multiply-add counts 2. All figures are per
  * token of the given sequence length, training (forward + backward), without recomputation.
  */
 #pragma once
