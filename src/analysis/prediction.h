@@ -27,8 +27,9 @@ const char *time_part_key (TimePart part);  /* "inter_node": CSV and JSON */
 typedef struct
 {
   guint64 capacity, allocated, reserved,
-      device; /* bytes: the three peaks; host memory has only `allocated` (= device) */
+      device; /* bytes: the three peaks, see engine/pool.h; each has its own time */
   guint64 by_category[POOL_N_CATEGORIES]; /* at the device peak */
+  guint64 waiting;                        /* of the device peak: released by the host, still used on the device */
   char   *place;                          /* "rank 0", "node 0" */
   char   *peak_op; /* label of the allocation that made the device peak: "logits, head, backward" */
   gboolean fits;
@@ -81,7 +82,7 @@ typedef struct
 void prediction_free (Prediction *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Prediction, prediction_free)
 
-/* Names of the results (design.md 5), in order: what CSV columns, JSON keys and stores use. NULL-terminated. */
+/* Names of the results, in order: what CSV columns, JSON keys and stores use. NULL-terminated. */
 const char *const *prediction_result_names (void);
 
 typedef struct

@@ -5,7 +5,7 @@
 
 #include "analysis/prediction.h"
 
-/* Exit status (design.md 5). */
+/* Exit status, the same for every command. */
 typedef enum
 {
   EXIT_DONE = 0,

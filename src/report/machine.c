@@ -68,7 +68,7 @@ NUMBER_OF (time_memory_s, p->parts[TIME_MEMORY])
 #define BOOL(name)   { #name, FIELD_BOOL, NULL, number_##name }
 #define NUMBER(name) { #name, FIELD_NUMBER, NULL, number_##name }
 
-/* design.md 5 first and in its order; new ones are appended, none is renamed. */
+/* The names of prediction_result_names () first and in their order; new ones are appended, none is renamed. */
 static const Field fields[] = {
   TEXT (scenario),
   TEXT (strategy),
@@ -170,6 +170,7 @@ memory_json (const MemoryUse *use)
   json_object_object_add (memory, "place", json_object_new_string (use->place));
   json_object_object_add (memory, "capacity_bytes", json_object_new_uint64 (use->capacity));
   json_object_object_add (memory, "peak_bytes", json_object_new_uint64 (use->device));
+  json_object_object_add (memory, "waiting_bytes", json_object_new_uint64 (use->waiting));
   json_object_object_add (memory, "excess_bytes", json_object_new_uint64 (use->excess));
   json_object_object_add (memory, "peak_op", json_object_new_string (use->peak_op));
   json_object_object_add (memory, "overflow_op", use->overflow_op != NULL ? json_object_new_string (use->overflow_op) : NULL);

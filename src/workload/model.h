@@ -59,7 +59,7 @@ void model_shape_copy (const ModelShape *source, ModelShape *target);
 
 /*
  * The `model` section of a scenario and of tables: `config` (path of a config.json, or the name of a shipped model) or
- * `arch` (gpt, llama, mpt, bloom: catalogue.md) with n_layers d_model n_heads n_kv_heads d_ff vocab and the MoE fields.
+ * `arch` (gpt, llama, mpt, bloom: docs/models.md) with n_layers d_model n_heads n_kv_heads d_ff vocab and the MoE fields.
  */
 typedef struct
 {
