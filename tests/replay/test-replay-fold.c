@@ -122,8 +122,8 @@ roles_init (StrategyRun *run)
   s->has_pairs = options->pattern == 2 && run->in->mesh.n_ranks % 4 == 0 && run->role == 0;
   if (s->has_pairs)
     s->pairs = schedule_comm (run->b, "pairs", (MeshGroup){ 2, 1 });
-  schedule_alloc (run->b, TIER_HOST, POOL_CACHE, 1000000 * (run->role + 1), "cache");
-  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, 1000000 * (run->role + 2), "parameters");
+  schedule_alloc (run->b, TIER_HOST, POOL_CACHE, (guint64) 1000000 * (run->role + 1), "cache");
+  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, (guint64) 1000000 * (run->role + 2), "parameters");
 }
 
 static void

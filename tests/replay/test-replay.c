@@ -282,9 +282,9 @@ END_TEST
 
 typedef struct
 {
-  guint      first;     /* runs first, first + N_THREADS, ... */
   Scenario **scenarios; /* by strategy */
   char     **digests;
+  guint      first; /* runs first, first + N_THREADS, ... */
   guint      n_wrong;
 } Lane;
 
@@ -329,7 +329,7 @@ START_TEST (test_a_thousand_side_by_side)
     }
   for (guint t = 0; t < N_THREADS; t++)
     {
-      lanes[t] = (Lane){ t, scenarios, digests, 0 };
+      lanes[t] = (Lane){ scenarios, digests, t, 0 };
       ck_assert_int_eq (pthread_create (&threads[t], NULL, run_lane, &lanes[t]), 0);
     }
   for (guint t = 0; t < N_THREADS; t++)
