@@ -494,6 +494,8 @@ deepspeed_step_end (StrategyRun *run)
 
   if (s->reduce != SCHEDULE_COMPUTE)
     schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->reduce);
+  if (s->residency == RESIDENCY_HOST_NODE) /* the next step overwrites the node copy */
+    schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->host_copy);
   if (mixed)
     {
       wide = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, tile * bytes.master,
