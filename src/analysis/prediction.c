@@ -153,6 +153,7 @@ fill_memory (MemoryUse *use, const Replay *replay, const PoolStats *stats, char 
   use->allocated = stats->allocated.bytes;
   use->reserved = stats->reserved.bytes;
   use->device = stats->device.bytes;
+  use->waiting = stats->device.waiting;
   memcpy (use->by_category, stats->device.by_category, sizeof use->by_category);
   use->place = place;
   use->peak_op =

@@ -118,7 +118,7 @@ typedef enum
 {
   HOST_WORK,  /* busy for `work`, then called again */
   HOST_WAIT,  /* blocked until op `wait` has ended */
-  HOST_ALLOC, /* takes `bytes` of `pool`; blocked while that overflows and deferred frees are outstanding */
+  HOST_ALLOC, /* takes `bytes` of `pool`; blocked while the device overflows with them and released bytes still wait */
   HOST_END,   /* the program is over */
 } HostYieldKind;
 
@@ -145,8 +145,9 @@ HostId engine_add_host (Engine *self, const char *name, HostStep step, gpointer 
 PoolId engine_add_pool (Engine *self, const char *name, guint64 capacity);
 
 /*
- * Gives BYTES back. With AFTER other than ENGINE_NONE the bytes come back only when that op has ended (record_stream);
- * otherwise at once, in host order, as a caching allocator reuses a block on the stream that it was used on.
+ * The host releases BYTES: from now on they are not `allocated`. With AFTER other than ENGINE_NONE the device holds them until that
+ * op has ended (record_stream); otherwise they are free at once, in host order, as a caching allocator reuses a block on the
+ * stream that it was used on.
  */
 void engine_pool_release (Engine *self, PoolId pool, PoolCategory category, guint64 bytes, OpId after);
 
@@ -157,7 +158,7 @@ const PoolStats *engine_pool_stats (const Engine *self, PoolId pool);
 guint            engine_n_pools (const Engine *self);
 const char      *engine_pool_name (const Engine *self, PoolId pool);
 
-/* Keeps (time, pool, category, bytes now) of every change, for counters in a trace. Off by default. */
+/* Keeps (time, pool, category, bytes) of every change of what the device holds, for counters in a trace. Off by default. */
 void engine_keep_pool_log (Engine *self, gboolean keep);
 const PoolChange *engine_pool_log (const Engine *self, guint *n);
 

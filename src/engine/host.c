@@ -135,7 +135,8 @@ engine_add_pool (Engine *self, const char *name, guint64 capacity)
 static void
 log_change (Engine *self, PoolId id, PoolCategory category)
 {
-  PoolChange change = { self->now, id, category, engine_pool_at (self, id)->stats.now[category] };
+  const PoolStats *stats = &engine_pool_at (self, id)->stats;
+  PoolChange       change = { self->now, id, category, pool_held (stats, category) };
 
   if (self->log_pools)
     g_array_append_val (self->pool_log, change);
@@ -198,23 +199,20 @@ retry_blocked (Engine *self, PoolId id, OpId op)
     }
 }
 
-static void
-give (Engine *self, PoolId id, PoolCategory category, guint64 bytes, OpId op)
-{
-  pool_give (&engine_pool_at (self, id)->stats, category, bytes);
-  log_change (self, id, category);
-  retry_blocked (self, id, op);
-}
-
 void
 engine_pool_release (Engine *self, PoolId id, PoolCategory category, guint64 bytes, OpId after)
 {
+  Pool *pool = engine_pool_at (self, id);
+
   if (after == ENGINE_NONE || engine_op_done (self, after))
     {
-      give (self, id, category, bytes, after);
+      pool_release (&pool->stats, category, bytes);
+      log_change (self, id, category);
+      retry_blocked (self, id, after);
       return;
     }
-  engine_pool_at (self, id)->n_deferred++;
+  pool_release_later (&pool->stats, category, bytes);
+  pool->n_deferred++;
   engine_op_add_waiter (
       self, after,
       &(WaiterNode){ .kind = WAITER_RELEASE, .id = id, .category = category, .bytes = bytes });
@@ -223,8 +221,12 @@ engine_pool_release (Engine *self, PoolId id, PoolCategory category, guint64 byt
 void
 engine_pool_release_deferred (Engine *self, const WaiterNode *release, OpId op)
 {
-  engine_pool_at (self, release->id)->n_deferred--;
-  give (self, release->id, release->category, release->bytes, op);
+  Pool *pool = engine_pool_at (self, release->id);
+
+  pool->n_deferred--;
+  pool_give (&pool->stats, release->category, release->bytes);
+  log_change (self, release->id, release->category);
+  retry_blocked (self, release->id, op);
 }
 
 const PoolStats *

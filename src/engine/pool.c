@@ -2,63 +2,93 @@
 
 #include <string.h>
 
-guint64
-pool_device_bytes (const PoolStats *self)
+static guint64
+sum (const guint64 bytes[POOL_N_CATEGORIES])
 {
-  guint64 sum = 0;
+  guint64 total = 0;
 
   for (guint c = 0; c < POOL_N_CATEGORIES; c++)
-    sum += self->now[c];
-  return sum;
+    total += bytes[c];
+  return total;
+}
+
+guint64
+pool_held (const PoolStats *self, PoolCategory category)
+{
+  return self->now[category] + self->waiting[category];
 }
 
 gboolean
 pool_fits (const PoolStats *self, guint64 bytes)
 {
-  guint64 taken = pool_device_bytes (self);
+  guint64 taken = sum (self->now) + sum (self->waiting);
 
   return taken <= self->capacity && bytes <= self->capacity - taken;
 }
 
 static void
-set_peak (PoolPeak *peak, const PoolStats *self, guint64 bytes, SimTime now, guint64 tag)
+raise_host_peak (PoolPeak *peak, const PoolStats *self, SimTime now, guint64 tag)
 {
-  peak->bytes = bytes;
+  guint64 bytes = sum (self->now) - self->now[POOL_RUNTIME];
+
+  if (bytes <= peak->bytes)
+    return;
+  *peak = (PoolPeak){ .bytes = bytes, .time = now, .tag = tag };
   memcpy (peak->by_category, self->now, sizeof self->now);
-  peak->time = now;
-  peak->tag = tag;
 }
 
-static void
-raise_peak (PoolPeak *peak, const PoolStats *self, guint64 bytes, SimTime now, guint64 tag)
+static PoolPeak
+device_now (const PoolStats *self, SimTime now, guint64 tag)
 {
-  if (bytes > peak->bytes)
-    set_peak (peak, self, bytes, now, tag);
+  PoolPeak peak = { .waiting = sum (self->waiting), .time = now, .tag = tag };
+
+  for (guint c = 0; c < POOL_N_CATEGORIES; c++)
+    peak.by_category[c] = pool_held (self, (PoolCategory) c);
+  peak.bytes = sum (peak.by_category);
+  return peak;
 }
 
 void
 pool_take (PoolStats *self, PoolCategory category, guint64 bytes, SimTime now, guint64 tag)
 {
+  guint64 held;
+
   g_assert (category < POOL_N_CATEGORIES);
   self->now[category] += bytes;
-  self->peak_by_category[category] = MAX (self->peak_by_category[category], self->now[category]);
+  held = pool_held (self, category);
+  self->peak_by_category[category] = MAX (self->peak_by_category[category], held);
 
-  guint64 device = pool_device_bytes (self);
-  guint64 allocated = device - self->now[POOL_RUNTIME];
-  raise_peak (&self->allocated, self, allocated, now, tag);
-  raise_peak (&self->reserved, self, allocated, now, tag);
-  raise_peak (&self->device, self, device, now, tag);
-  if (device > self->capacity && !self->overflowed)
+  PoolPeak device = device_now (self, now, tag);
+  raise_host_peak (&self->allocated, self, now, tag);
+  raise_host_peak (&self->reserved, self, now, tag);
+  if (device.bytes > self->device.bytes)
+    self->device = device;
+  if (device.bytes > self->capacity && !self->overflowed)
     {
       self->overflowed = TRUE;
-      set_peak (&self->overflow, self, device, now, tag);
+      self->overflow = device;
     }
+}
+
+void
+pool_release (PoolStats *self, PoolCategory category, guint64 bytes)
+{
+  g_assert (category < POOL_N_CATEGORIES);
+  g_assert (self->now[category] >= bytes);
+  self->now[category] -= bytes;
+}
+
+void
+pool_release_later (PoolStats *self, PoolCategory category, guint64 bytes)
+{
+  pool_release (self, category, bytes);
+  self->waiting[category] += bytes;
 }
 
 void
 pool_give (PoolStats *self, PoolCategory category, guint64 bytes)
 {
   g_assert (category < POOL_N_CATEGORIES);
-  g_assert (self->now[category] >= bytes);
-  self->now[category] -= bytes;
+  g_assert (self->waiting[category] >= bytes);
+  self->waiting[category] -= bytes;
 }

@@ -97,6 +97,12 @@ append_tier (const char *title, const MemoryUse *use, gboolean device, GString *
       g_autofree char *allocated = bytes ((double) use->allocated);
 
       line (out, "allocated = reserved", "%s (the caching allocator is not modelled yet)", allocated);
+      if (use->waiting > 0)
+        {
+          g_autofree char *waiting = bytes ((double) use->waiting);
+
+          line (out, "freed, waiting for the device", "%s of the peak", waiting);
+        }
     }
   line (out, "op at the peak", "%s", use->peak_op);
   if (use->overflow_op != NULL)

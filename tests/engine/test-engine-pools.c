@@ -127,8 +127,61 @@ START_TEST (what_fits_beside_a_deferred_release_goes_on)
 
   test_run (e);
   ck_assert_uint_eq (p.second_time, SECONDS (1));
-  ck_assert_uint_eq (engine_pool_stats (e, pool)->allocated.bytes, 100);
-  ck_assert_uint_eq (engine_pool_stats (e, pool)->now[POOL_GATHERED], 40);
+  const PoolStats *s = engine_pool_stats (e, pool);
+  ck_assert_uint_eq (s->allocated.bytes, 60); /* 60, released, then 40 */
+  ck_assert_uint_eq (s->allocated.tag, 1);
+  ck_assert_uint_eq (s->allocated.waiting, 0);
+  ck_assert_uint_eq (s->reserved.bytes, 60);
+  ck_assert_uint_eq (s->device.bytes, 100); /* the 60 wait until 4 s, 40 come at 1 s */
+  ck_assert_uint_eq (s->device.tag, 2);
+  ck_assert_uint_eq (s->device.waiting, 60);
+  ck_assert_uint_eq (s->device.by_category[POOL_GATHERED], 100);
+  ck_assert_uint_eq (s->peak_by_category[POOL_GATHERED], 100);
+  ck_assert_uint_eq (s->now[POOL_GATHERED], 40);
+  ck_assert_uint_eq (s->waiting[POOL_GATHERED], 0);
+}
+END_TEST
+
+typedef struct
+{
+  const PoolStats *stats;
+  guint64          now, waiting;
+} Glance;
+
+static void
+glance (Engine *e, gpointer user)
+{
+  Glance *g = user;
+
+  (void) e;
+  g->now = g->stats->now[POOL_GATHERED];
+  g->waiting = g->stats->waiting[POOL_GATHERED];
+}
+
+/* 60 live at 0 s and wait until 4 s; 30 come at 1 s. */
+START_TEST (released_bytes_wait_for_their_op)
+{
+  g_autoptr (Engine) e = engine_new ();
+  PoolId             pool = engine_add_pool (e, "hbm", 100);
+  Program            p = add_program (e, pool, 60, 30, TRUE);
+  const PoolStats   *s = engine_pool_stats (e, pool);
+  Glance             at[] = { { .stats = s }, { .stats = s }, { .stats = s } };
+  TestCall           calls[] = { { SECONDS (0.5), glance, &at[0] },
+                                 { SECONDS (2), glance, &at[1] },
+                                 { SECONDS (5), glance, &at[2] } };
+  TestTimer          timer = { calls, G_N_ELEMENTS (calls), 0 };
+  engine_add_host (e, "h", program_step, &p);
+  test_add_timer (e, "t", &timer);
+
+  test_run (e);
+  ck_assert_uint_eq (at[0].now, 0);
+  ck_assert_uint_eq (at[0].waiting, 60);
+  ck_assert_uint_eq (at[1].now, 30);
+  ck_assert_uint_eq (at[1].waiting, 60);
+  ck_assert_uint_eq (at[2].now, 30);
+  ck_assert_uint_eq (at[2].waiting, 0);
+  ck_assert_uint_eq (s->allocated.bytes, 60);
+  ck_assert_uint_eq (s->device.bytes, 90);
 }
 END_TEST
 
@@ -187,10 +240,12 @@ START_TEST (blocked_hosts_go_in_order)
   ck_assert_uint_eq (a.second_time, SECONDS (4));
   ck_assert_uint_eq (b.second_time, SECONDS (4));
   ck_assert_uint_eq (engine_pool_stats (e, pool)->allocated.bytes, 100);
+  ck_assert_uint_eq (engine_pool_stats (e, pool)->device.bytes, 100);
   ck_assert (!engine_pool_stats (e, pool)->overflowed);
 }
 END_TEST
 
+/* What the device holds: the release at 0 s changes nothing, the op's end does. */
 START_TEST (the_log_has_every_change)
 {
   g_autoptr (Engine) e = engine_new ();
@@ -247,6 +302,7 @@ main (void)
   tcase_add_test (peaks, only_the_first_overflow_is_kept);
   tcase_add_test (hosts, a_release_in_host_order_is_at_once);
   tcase_add_test (hosts, what_fits_beside_a_deferred_release_goes_on);
+  tcase_add_test (hosts, released_bytes_wait_for_their_op);
   tcase_add_test (hosts, what_does_not_fit_waits_for_the_release);
   tcase_add_test (hosts, what_can_never_fit_overflows);
   tcase_add_test (hosts, blocked_hosts_go_in_order);

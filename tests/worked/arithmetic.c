@@ -123,13 +123,27 @@ tail (uint64_t reduce_scatter)
          + stream (1, 30 * shard);
 }
 
-/* What ZeRO-3 holds at its peak: shards, bucket and its interleaved copy, fp32 gradient, three units and their gradients. */
+/* For ever: a quarter of parameters, gradients and optimizer state, and the bucket. */
 static uint64_t
-zero3_peak (void)
+zero3_states (void)
+{
+  return 16 * parameters / 4 + 2 * parameters;
+}
+
+/* The host's peak, in the head's backward: what is kept, fp32 gradients of the logits, the head's parameters and gradients. */
+static uint64_t
+zero3_allocated (void)
+{
+  return zero3_states () + kept_for_backward () + 2 * wide + 2 + 2 * (2 * V * H);
+}
+
+/* Released at the device's peak and still used: the interleaved bucket, three units and their gradients. */
+static uint64_t
+zero3_waiting (void)
 {
   uint64_t last_three = 2 * H * H + 2 * H + 2 * V * H;
 
-  return 16 * parameters / 4 + parameters * 2 * 2 + parameters + 2 * last_three;
+  return 2 * parameters + 2 * last_three;
 }
 
 WorkedFcdp
@@ -149,8 +163,11 @@ worked_fcdp (void)
       2 * US / 10 + d.all_gathers + d.head_forward + 2 * d.head_copy + d.node_all_gathers + d.tail;
   d.zero3_inter_node = 3 * w * 3 / 8;
   d.fcdp_inter_node = 2 * w * 3 / 8;
-  d.zero3_hbm = zero3_peak ();
-  d.fcdp_hbm = d.zero3_hbm + (2 * H + 2 * V * H) / 2;
+  d.zero3_allocated = d.fcdp_allocated = zero3_allocated ();
+  d.zero3_waiting = zero3_waiting ();
+  d.fcdp_waiting = d.zero3_waiting + (2 * H + 2 * V * H) / 2;
+  d.zero3_device = zero3_states () + d.zero3_waiting + 4 * parameters / 4;
+  d.fcdp_device = zero3_states () + d.fcdp_waiting + 4 * parameters / 4;
   d.fcdp_host = w;
   return d;
 }

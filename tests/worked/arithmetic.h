@@ -16,7 +16,8 @@ typedef struct
   uint64_t all_gathers, node_all_gathers, reduce_scatter, head_copy, head_forward, tail;
   uint64_t zero3_step, fcdp_step;
   uint64_t zero3_inter_node, fcdp_inter_node; /* a GPU and step */
-  uint64_t zero3_hbm, fcdp_hbm, fcdp_host;
+  uint64_t zero3_allocated, zero3_device, fcdp_allocated, fcdp_device, fcdp_host;
+  uint64_t zero3_waiting, fcdp_waiting; /* of the device peaks */
 } WorkedFcdp;
 
 WorkedDdp  worked_ddp (void);

@@ -241,7 +241,9 @@ START_TEST (test_ddp)
   ck_assert_uint_eq (sum_ops (s.replay, is_backward_kernel), d.backward);
   ck_assert_uint_eq (sum_ops (s.replay, is_all_reduce), d.all_reduce);
   ck_assert_uint_eq (sum_ops (s.replay, is_optimizer), d.optimizer);
+  ck_assert_uint_eq (s.prediction->hbm.allocated, d.hbm);
   ck_assert_uint_eq (s.prediction->hbm.device, d.hbm);
+  ck_assert_uint_eq (s.prediction->hbm.waiting, 0);
   ck_assert_uint_eq (s.prediction->host.device, 0);
   ck_assert_double_eq (s.prediction->inter_node_bytes_per_gpu, 0);
   simulated_clear (&s);
@@ -275,7 +277,9 @@ START_TEST (test_zero3)
   ck_assert_uint_eq (replay_period (s.replay), d.zero3_step);
   ck_assert_uint_eq (sum_ops (s.replay, is_all_gather), 2 * d.all_gathers);
   ck_assert_uint_eq (sum_ops (s.replay, is_reduce_scatter), d.reduce_scatter);
-  ck_assert_uint_eq (s.prediction->hbm.device, d.zero3_hbm);
+  ck_assert_uint_eq (s.prediction->hbm.allocated, d.zero3_allocated);
+  ck_assert_uint_eq (s.prediction->hbm.device, d.zero3_device);
+  ck_assert_uint_eq (s.prediction->hbm.waiting, d.zero3_waiting);
   ck_assert_uint_eq (s.prediction->host.device, 0);
   ck_assert_double_eq (s.prediction->inter_node_bytes_per_gpu, (double) d.zero3_inter_node);
   simulated_clear (&s);
@@ -294,7 +298,9 @@ START_TEST (test_fcdp)
   ck_assert_uint_eq (sum_ops (s.replay, is_reduce_scatter), d.reduce_scatter);
   ck_assert_uint_eq (sum_ops (s.replay, is_head_stash), d.head_copy);
   ck_assert_uint_eq (sum_ops (s.replay, is_head_forward), d.head_forward);
-  ck_assert_uint_eq (s.prediction->hbm.device, d.fcdp_hbm);
+  ck_assert_uint_eq (s.prediction->hbm.allocated, d.fcdp_allocated);
+  ck_assert_uint_eq (s.prediction->hbm.device, d.fcdp_device);
+  ck_assert_uint_eq (s.prediction->hbm.waiting, d.fcdp_waiting);
   ck_assert_uint_eq (s.prediction->host.device, d.fcdp_host);
   ck_assert_double_eq (s.prediction->inter_node_bytes_per_gpu, (double) d.fcdp_inter_node);
   simulated_clear (&s);
@@ -314,18 +320,24 @@ START_TEST (test_fcdp_page)
                                  { "fcdp.step", d.fcdp_step },
                                  { "zero3.inter_node", d.zero3_inter_node },
                                  { "fcdp.inter_node", d.fcdp_inter_node },
-                                 { "zero3.hbm", d.zero3_hbm },
-                                 { "fcdp.hbm", d.fcdp_hbm },
+                                 { "zero3.allocated", d.zero3_allocated },
+                                 { "zero3.waiting", d.zero3_waiting },
+                                 { "zero3.device", d.zero3_device },
+                                 { "fcdp.allocated", d.fcdp_allocated },
+                                 { "fcdp.waiting", d.fcdp_waiting },
+                                 { "fcdp.device", d.fcdp_device },
                                  { "fcdp.host", d.fcdp_host } };
   const guint64    steps[] = { d.zero3_step, d.fcdp_step };
   const guint64    bytes[] = { d.zero3_inter_node, d.fcdp_inter_node };
-  const guint64    peaks[] = { d.zero3_hbm, 0, d.fcdp_hbm, d.fcdp_host };
+  const guint64    peaks[] = { d.zero3_device, 0, d.fcdp_device, d.fcdp_host };
+  const guint64    waiting[] = { d.zero3_waiting, 0, d.fcdp_waiting, 0 };
   const char      *page = "2-fcdp-two-nodes.md";
 
   check_figures (page, figures, G_N_ELEMENTS (figures));
   check_quoted (page, "step_time_s", 1e-12, steps, 2);
   check_quoted (page, "inter_node_bytes_per_gpu", 1, bytes, 2);
   check_quoted (page, "peak_bytes", 1, peaks, 4);
+  check_quoted (page, "waiting_bytes", 1, waiting, 4);
 }
 END_TEST
 

@@ -1,0 +1,68 @@
+/*
+ * The peak of allocated memory in a replay is that of the schedule in host order, to the byte, and lies inside the closed form's
+ * bounds; the device holds at least as much, runtime included. Random scenarios. Not asserted here: when memory is released on the
+ * device (the engine's tests work that out by hand), and host memory, whose pools are shared.
+ */
+#include "fixture.h"
+
+#define CASES 200
+
+static void
+check_rank (const Replay *replay, guint i, const PlanTotals *expected, guint seed)
+{
+  const ReplayRank *rank = replay_rank (replay, i);
+  const PoolStats  *hbm = engine_pool_stats (replay_engine (replay), rank->hbm);
+  const GpuProfile *gpu = cluster_gpu_profile (replay_cluster (replay), rank->rank);
+  guint64           allocated = hbm->allocated.bytes, sum = 0;
+  PlanTotals        measured = { 0 };
+
+  schedule_totals (replay_schedule (replay), rank->role, &measured);
+  ck_assert_msg ((double) allocated == measured.hbm_high,
+                 "seed %u, rank %u: %" G_GUINT64_FORMAT " B allocated, the schedule has %.17g",
+                 seed, rank->rank, allocated, measured.hbm_high);
+  ck_assert_msg ((double) allocated >= expected->hbm_low && (double) allocated <= expected->hbm_high,
+                 "seed %u, rank %u: %" G_GUINT64_FORMAT " B allocated, expected %.17g to %.17g",
+                 seed, rank->rank, allocated, expected->hbm_low, expected->hbm_high);
+  ck_assert_uint_eq (hbm->reserved.bytes, allocated);
+  ck_assert_uint_ge (hbm->device.bytes, allocated + (guint64) gpu->runtime_bytes.value);
+  for (guint c = 0; c < POOL_N_CATEGORIES; c++)
+    sum += hbm->device.by_category[c];
+  ck_assert_uint_eq (sum, hbm->device.bytes);
+  ck_assert_uint_le (hbm->device.waiting, hbm->device.bytes);
+}
+
+START_TEST (test_allocated_is_the_schedule_s)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  guint                  waited = 0;
+
+  for (guint seed = 0; seed < CASES; seed++)
+    {
+      g_autoptr (GRand)    rand = g_rand_new_with_seed (4200 + seed);
+      g_autoptr (Scenario) scenario = fixture_random (rand, profiles);
+      g_autoptr (Replay)   replay = fixture_replay (scenario, profiles, FALSE, 0);
+      PlanTotals           expected = { 0 };
+
+      ck_assert (replay_expect (replay, &expected));
+      for (guint i = 0; i < replay_n_ranks (replay); i++)
+        {
+          check_rank (replay, i, &expected, 4200 + seed);
+          waited +=
+              engine_pool_stats (replay_engine (replay), replay_rank (replay, i)->hbm)->device.waiting
+              > 0;
+        }
+    }
+  ck_assert_uint_ge (waited, CASES / 4); /* else the two peaks are hardly told apart */
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite *suite = suite_create ("replay-memory");
+  TCase *tcase = tcase_create ("peaks");
+
+  tcase_add_test (tcase, test_allocated_is_the_schedule_s);
+  suite_add_tcase (suite, tcase);
+  return fixture_main (suite);
+}
