@@ -27,8 +27,9 @@ gboolean members_are_even (const Members *self);
 /*
  * How near the GPUs of a node are to its cards, read off routes: the resources that a transfer
  * crosses between GPU and card. A card serves the GPUs whose nearest card it is; one that is
- * nobody's nearest serves the GPU nearest to it. So every card serves at least one GPU and every
- * GPU has at least one card.
+ * nobody's nearest serves the GPU nearest to it, if that shares its socket and the links between
+ * them have its bandwidth left, and nobody otherwise: rings carry equal parts, so one over a narrow
+ * link would hold back all others. Every GPU has at least one card.
  */
 typedef struct
 {

@@ -21,6 +21,7 @@ typedef struct
   guint            *used;    /* [slot * n_cards + i] */
   guint            *order;   /* positions of the members of the present node */
   guint            *cycle;
+  guint            *n_exits; /* [member] rings that leave its node there */
   NcclGraph         graph;
 } Layout;
 
@@ -182,25 +183,28 @@ rotate_to_entry (Layout *self, const MemberNode *node, const Proximity *near, gu
 }
 
 /*
- * Over a switch any member may be last: the first after the entry that is nearest to the card, when
- * no farther than the entry.
+ * Over a switch any member may be last: of those after the entry that are no farther from the card
+ * than it, the one where the fewest rings leave, because each loads its PCIe link. Where there is
+ * none, what leaves is relayed through the entry.
  */
 static void
 choose_exit (Layout *self, const MemberNode *node, const Proximity *near, guint card)
 {
-  guint best = node->n - 1;
-  guint entry = near->distance[local_index (self, node, self->order[0]) * near->n_cards + card];
+  guint  best = node->n - 1, fewest = G_MAXUINT, exit;
+  guint  entry = near->distance[local_index (self, node, self->order[0]) * near->n_cards + card];
+  guint *n_exits = self->n_exits + node->first;
 
-  for (guint i = node->n - 1; i >= 1; i--)
-    if (near->distance[local_index (self, node, self->order[i]) * near->n_cards + card] <= entry)
-      best = i;
-  if (best != node->n - 1)
-    {
-      guint exit = self->order[best];
-
-      memmove (self->order + best, self->order + best + 1, (node->n - 1 - best) * sizeof (guint));
-      self->order[node->n - 1] = exit;
-    }
+  for (guint i = 1; i < node->n; i++)
+    if (near->distance[local_index (self, node, self->order[i]) * near->n_cards + card] <= entry
+        && n_exits[self->order[i]] < fewest)
+      {
+        best = i;
+        fewest = n_exits[self->order[i]];
+      }
+  exit = self->order[best];
+  memmove (self->order + best, self->order + best + 1, (node->n - 1 - best) * sizeof (guint));
+  self->order[node->n - 1] = exit;
+  n_exits[fewest != G_MAXUINT ? exit : self->order[0]]++;
 }
 
 /* Orders the members of SLOT for RING and says where the ring enters and leaves. */
@@ -316,6 +320,7 @@ ring_lay (const LayContext *context, const Members *members, double bytes, guint
   pack_cards (&self);
   self.order = g_new0 (guint, largest);
   self.cycle = g_new0 (guint, largest);
+  self.n_exits = g_new0 (guint, members->n_gpus);
   self.bytes = bytes / (self.n_cards * cycles);
   self.graph = (NcclGraph){ .n_ranks = members->n_gpus,
                             .n_nodes = members->n_nodes,
@@ -327,5 +332,6 @@ ring_lay (const LayContext *context, const Members *members, double bytes, guint
   g_free (self.used);
   g_free (self.order);
   g_free (self.cycle);
+  g_free (self.n_exits);
   return self.graph;
 }

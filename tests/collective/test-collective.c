@@ -261,6 +261,105 @@ START_TEST (test_many_cards)
 }
 END_TEST
 
+/*
+ * Half the GPUs of a node, those of one socket: the other socket's cards stay unused, so the socket
+ * link carries nothing and 4 of 8 cards carry (8-1)/8 of S, 7/32 each: what a board with 4 of each
+ * does. With its own two cards per GPU a GPU would feed 2 * 25 GB/s over 31.5 GB/s of PCIe.
+ */
+START_TEST (test_cards_of_the_other_socket)
+{
+  static const char *const nodes[] = { "dgx-a100", "hgx-a100-4" };
+  double                   seconds[2];
+
+  for (guint i = 0; i < 2; i++)
+    {
+      Fixture                    fixture;
+      g_autoptr (Cluster)        cluster = NULL;
+      g_autoptr (CollectivePlan) plan = NULL;
+      const ClusterResource     *card;
+      double                     low, high;
+
+      fixture_init (&fixture, nodes[i], 2);
+      fixture.options.gpus_per_node = 4;
+      cluster = fixture_cluster (&fixture);
+      plan = fixture_plan (cluster, COLLECTIVE_ALL_GATHER, ALGORITHM_N);
+      ck_assert_uint_eq (plan_range (plan, cluster, RESOURCE_NIC_TX, &low, &high), 8);
+      assert_near (low, 7.0 / 32);
+      assert_near (high, 7.0 / 32);
+      ck_assert (plan_sum (plan, cluster, RESOURCE_SOCKET_LINK, G_MAXUINT32) == 0);
+      card = cluster_resource (cluster, cluster_node_resource (cluster, 0, RESOURCE_NIC_TX, 0));
+      ck_assert (card->capacity == 25e9);
+      seconds[i] = plan->link_seconds_per_byte;
+      assert_near (seconds[i], 7.0 / 32 / (25e9 * card->efficiency));
+      g_clear_pointer (&cluster, cluster_free);
+      fixture_clear (&fixture);
+    }
+  ck_assert (seconds[0] == seconds[1]);
+}
+END_TEST
+
+/* One card, on the other socket: it is used all the same, over the socket link. */
+START_TEST (test_only_card_is_far)
+{
+  Fixture                    fixture;
+  g_autoptr (Cluster)        cluster = NULL;
+  g_autoptr (CollectivePlan) plan = NULL;
+  guint32                    ranks[2] = { 7, 15 };
+
+  fixture_init (&fixture, "dgx-a100", 2);
+  fixture.options.nics = 1;
+  cluster = fixture_cluster (&fixture);
+  plan = collective_plan_new (cluster, COLLECTIVE_ALL_GATHER, ranks, 2, ALGORITHM_N);
+  assert_near (plan_sum (plan, cluster, RESOURCE_NIC_TX, 0), 0.5);
+  /* out on the way to the card, in on the way back */
+  assert_near (plan_sum (plan, cluster, RESOURCE_SOCKET_LINK, 0), 2 * 0.5);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+static double
+link_seconds (const char *node, guint gpus, guint cards, CollectiveKind kind)
+{
+  Fixture                    fixture;
+  g_autoptr (Cluster)        cluster = NULL;
+  g_autoptr (CollectivePlan) plan = NULL;
+  double                     seconds;
+
+  fixture_init (&fixture, node, 2);
+  fixture.options.gpus_per_node = gpus;
+  fixture.options.nics = cards;
+  cluster = fixture_cluster (&fixture);
+  plan = fixture_plan (cluster, kind, ALGORITHM_N);
+  seconds = plan->link_seconds_per_byte;
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+  return seconds;
+}
+
+/* Another card in each node never slows a ring down. */
+START_TEST (test_property_more_cards)
+{
+  static const char *const nodes[] = { "dgx-a100", "dgx-h100", "p5",         "dgx-1v",
+                                       "dgx-2",    "a3-mega",  "hgx-a100-4", "a40x8-nvlink-pairs" };
+  const char              *node = nodes[_i % (int) G_N_ELEMENTS (nodes)];
+  guint                    gpus = 1 + (guint) _i / G_N_ELEMENTS (nodes);
+  double                   before = INFINITY;
+
+  if (gpus > 4 && g_str_equal (node, "hgx-a100-4"))
+    return;
+  for (guint cards = 1; cards <= 16; cards++)
+    {
+      double seconds = link_seconds (node, gpus, cards, COLLECTIVE_ALL_GATHER);
+
+      ck_assert_msg (seconds <= 1.01 * before,
+                     "%s, %u GPUs, %u cards: %.6g s/GB, with one card less %.6g", node, gpus, cards,
+                     1e9 * seconds, 1e9 * before);
+      before = seconds;
+    }
+}
+END_TEST
+
 /* The same local GPU of each node: only its own card is used. */
 START_TEST (test_replica_group)
 {
@@ -793,6 +892,8 @@ collective_suite (void)
   tcase_add_test (bytes, test_rails);
   tcase_add_test (bytes, test_cards_share);
   tcase_add_test (bytes, test_many_cards);
+  tcase_add_test (bytes, test_cards_of_the_other_socket);
+  tcase_add_test (bytes, test_only_card_is_far);
   tcase_add_test (bytes, test_replica_group);
   tcase_add_test (bytes, test_mesh_is_even);
   tcase_add_loop_test (bytes, test_mesh_cycles, 2, 17);
@@ -808,6 +909,7 @@ collective_suite (void)
   tcase_add_test (other, test_uneven_is_flat);
   tcase_add_loop_test (other, test_order_inside_a_node, 0, 4);
   tcase_add_loop_test (property, test_property_plans, 0, 100);
+  tcase_add_loop_test (property, test_property_more_cards, 0, 8 * 8);
   tcase_add_loop_test (property, test_property_all_to_all, 0, 200);
   suite_add_tcase (suite, bytes);
   suite_add_tcase (suite, other);
