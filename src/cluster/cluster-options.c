@@ -463,7 +463,7 @@ read_slow_gpu (Cluster *cluster, const char *text)
   double      speed = g_ascii_strtod (number, &end);
   if (end == number || *end != '\0' || !(speed > 0) || speed > 1)
     return FALSE;
-  cluster->speeds[gpu] = (float) speed;
+  cluster->speeds[gpu] = speed;
   return TRUE;
 }
 
@@ -472,7 +472,7 @@ read_slow_gpus (Reader *reader, const char *text)
 {
   Cluster       *cluster = reader->cluster;
   g_auto (GStrv) items = g_strsplit (text, ",", -1);
-  cluster->speeds = g_new (float, cluster->n_gpus);
+  cluster->speeds = g_new (double, cluster->n_gpus);
   for (guint i = 0; i < cluster->n_gpus; i++)
     cluster->speeds[i] = 1;
   for (guint i = 0; items[i] != NULL; i++)

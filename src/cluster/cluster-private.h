@@ -58,7 +58,7 @@ struct _Cluster
   ClusterResource *resources;
   guint            n_resources;
   guint            first_leaf_up, first_leaf_down;
-  float           *speeds; /* [n_gpus], or NULL when all are whole */
+  double          *speeds; /* [n_gpus], or NULL when all are whole */
   char            *title;
 };
 
