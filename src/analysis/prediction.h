@@ -29,8 +29,8 @@ typedef struct
   guint64 capacity, allocated, reserved,
       device; /* bytes: the three peaks, see engine/pool.h; each has its own time */
   guint64 by_category[POOL_N_CATEGORIES]; /* at the device peak */
-  guint64 waiting;                        /* of the device peak: released by the host, still used on the device */
-  char   *place;                          /* "rank 0", "node 0" */
+  guint64 waiting; /* of the device peak: released by the host, still used on the device */
+  char   *place;   /* "rank 0", "node 0" */
   char   *peak_op; /* label of the allocation that made the device peak: "logits, head, backward" */
   gboolean fits;
   guint64  excess;      /* bytes over capacity at the peak; 0 when it fits */

@@ -24,7 +24,8 @@ static void
 show_progress (const Jobs *jobs)
 {
   if (jobs->progress)
-    fprintf (stderr, "\r%u of %u scenarios%s", jobs->done, jobs->scenarios->len, jobs->done == jobs->scenarios->len ? "\r\033[K" : "");
+    fprintf (stderr, "\r%u of %u scenarios%s", jobs->done, jobs->scenarios->len,
+             jobs->done == jobs->scenarios->len ? "\r\033[K" : "");
 }
 
 static void *
@@ -41,10 +42,10 @@ work (void *data)
       pthread_mutex_unlock (&jobs->lock);
       if (i == jobs->scenarios->len)
         return NULL;
-      jobs->predictions[i] = predict_with_replay (g_ptr_array_index (jobs->scenarios, i), jobs->options,
-                                                  jobs->replays != NULL ? &jobs->replays[i] : NULL,
-                                                  jobs->replays != NULL ? &jobs->profiles[i] : NULL, jobs->diags[i],
-                                                  &jobs->errors[i]);
+      jobs->predictions[i] = predict_with_replay (
+          g_ptr_array_index (jobs->scenarios, i), jobs->options,
+          jobs->replays != NULL ? &jobs->replays[i] : NULL,
+          jobs->replays != NULL ? &jobs->profiles[i] : NULL, jobs->diags[i], &jobs->errors[i]);
       pthread_mutex_lock (&jobs->lock);
       jobs->done++;
       show_progress (jobs);
@@ -92,8 +93,13 @@ compare_all (Common *common, const GPtrArray *scenarios, GPtrArray *predictions)
   g_autofree GError     **errors = g_new0 (GError *, scenarios->len);
   g_autofree Replay     **replays = g_new0 (Replay *, scenarios->len);
   g_autofree ProfileSet **profiles = g_new0 (ProfileSet *, scenarios->len);
-  Jobs                    jobs = { .scenarios = scenarios, .options = &options, .predictions = slots, .diags = diags, .errors = errors,
-                                   .replays = common->trace != NULL ? replays : NULL, .profiles = profiles,
+  Jobs                    jobs = { .scenarios = scenarios,
+                                   .options = &options,
+                                   .predictions = slots,
+                                   .diags = diags,
+                                   .errors = errors,
+                                   .replays = common->trace != NULL ? replays : NULL,
+                                   .profiles = profiles,
                                    .progress = common_stderr_is_terminal () };
   g_autoptr (GError)      error = NULL;
   ExitStatus              status;
@@ -105,7 +111,8 @@ compare_all (Common *common, const GPtrArray *scenarios, GPtrArray *predictions)
   for (guint i = 0; i < scenarios->len; i++)
     if (slots[i] != NULL)
       g_ptr_array_add (predictions, slots[i]);
-  if (status == EXIT_DONE && !common_write_files (common, predictions, (const Replay *const *) replays, &error))
+  if (status == EXIT_DONE
+      && !common_write_files (common, predictions, (const Replay *const *) replays, &error))
     status = common_report_error (error);
   for (guint i = 0; i < scenarios->len; i++)
     {
@@ -123,8 +130,9 @@ cmd_compare (int argc, char **argv)
   g_auto (Common)       common = { 0 };
   gboolean              done = FALSE;
   g_autoptr (GPtrArray) scenarios = NULL;
-  g_autoptr (GPtrArray) predictions = g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
-  ExitStatus            status;
+  g_autoptr (GPtrArray) predictions =
+      g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
+  ExitStatus status;
 
   if (!common_parse (&common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN, "SCENARIOS.yaml",
                      "Predicts every scenario of the file and explains how each differs from the first.",

@@ -11,18 +11,20 @@ text_of_first (const GPtrArray *predictions, GString *out)
 static ExitStatus
 simulate (Common *common, const GPtrArray *scenarios)
 {
-  g_autoptr (GPtrArray) predictions = g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
-  g_autoptr (DiagList)  diags = diag_list_new ();
-  g_autoptr (GError)    error = NULL;
-  PredictOptions        options = common_predict_options (common);
+  g_autoptr (GPtrArray) predictions =
+      g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (GError)     error = NULL;
+  PredictOptions         options = common_predict_options (common);
   g_autoptr (ProfileSet) profiles = NULL;
   g_autoptr (Replay)     replay = NULL;
   Prediction            *prediction;
   ExitStatus             status;
 
   prediction = common->trace != NULL
-                 ? predict_with_replay (g_ptr_array_index (scenarios, 0), &options, &replay, &profiles, diags, &error)
-                 : predict (g_ptr_array_index (scenarios, 0), &options, diags, &error);
+                   ? predict_with_replay (g_ptr_array_index (scenarios, 0), &options, &replay,
+                                          &profiles, diags, &error)
+                   : predict (g_ptr_array_index (scenarios, 0), &options, diags, &error);
   if (common_report_diags (diags) != EXIT_DONE)
     {
       prediction_free (prediction);
@@ -44,13 +46,14 @@ cmd_simulate (int argc, char **argv)
   gboolean              done = FALSE;
   g_autoptr (GPtrArray) scenarios = NULL;
 
-  if (!common_parse (&common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN, "[SCENARIO.yaml]",
-                     "Predicts throughput, memory and bottlenecks of one training scenario.\n"
-                     "Exit status: 0 it fits, 3 it does not fit, 2 bad input, 1 runtime failure.",
-                     "Examples:\n"
-                     "  shardsim simulate --cluster '2 x dgx-h100' --model llama-3-8b --strategy fsdp2 --seq-len 8192\n"
-                     "  shardsim simulate workloads/llama-3.1-405b-h100.yaml --set strategy.name=hsdp\n",
-                     NULL, argc, argv, &done))
+  if (!common_parse (
+          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN, "[SCENARIO.yaml]",
+          "Predicts throughput, memory and bottlenecks of one training scenario.\n"
+          "Exit status: 0 it fits, 3 it does not fit, 2 bad input, 1 runtime failure.",
+          "Examples:\n"
+          "  shardsim simulate --cluster '2 x dgx-h100' --model llama-3-8b --strategy fsdp2 --seq-len 8192\n"
+          "  shardsim simulate workloads/llama-3.1-405b-h100.yaml --set strategy.name=hsdp\n",
+          NULL, argc, argv, &done))
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;

@@ -27,7 +27,8 @@ stderr_has_colour (void)
 {
   const char *no_color = g_getenv ("NO_COLOR");
 
-  return (no_color == NULL || *no_color == '\0') && isatty (STDERR_FILENO) && g_strcmp0 (g_getenv ("TERM"), "dumb") != 0;
+  return (no_color == NULL || *no_color == '\0') && isatty (STDERR_FILENO)
+         && g_strcmp0 (g_getenv ("TERM"), "dumb") != 0;
 }
 
 ExitStatus
@@ -68,7 +69,8 @@ on_set (const char *option, const char *value, gpointer data, GError **error)
 
   if (key == NULL || *key == '\0')
     {
-      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s wants section.key=value, got '%s'", option, value);
+      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                   "%s wants section.key=value, got '%s'", option, value);
       return FALSE;
     }
   add_override (data, key, equals + 1, "--set");
@@ -129,11 +131,15 @@ add_table_entry (Common *self, GArray *entries, const char *name, const char *he
 static GOptionGroup *
 scenario_group (Common *self)
 {
-  GOptionGroup      *group
-    = g_option_group_new ("scenario", "Scenario options (every key of a scenario file):", "Show the scenario's options", self, NULL);
+  GOptionGroup *group = g_option_group_new (
+      "scenario", "Scenario options (every key of a scenario file):", "Show the scenario's options",
+      self, NULL);
   g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
-  GOptionEntry       set = { .long_name = "set", .arg = G_OPTION_ARG_CALLBACK, .arg_data = GSIZE_TO_POINTER ((gsize) on_set),
-                             .description = "set any key of the scenario; may be repeated", .arg_description = "SECTION.KEY=VALUE" };
+  GOptionEntry       set = { .long_name = "set",
+                             .arg = G_OPTION_ARG_CALLBACK,
+                             .arg_data = GSIZE_TO_POINTER ((gsize) on_set),
+                             .description = "set any key of the scenario; may be repeated",
+                             .arg_description = "SECTION.KEY=VALUE" };
 
   g_array_append_val (entries, set);
   for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
@@ -208,8 +214,10 @@ print_usage_error (const Common *self, const GError *error)
           g_ptr_array_add (names, g_strdelimit (g_strdup (spec->key), "_", '-'));
       for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
         g_ptr_array_add (names, g_strdup (shorthands[i].option));
-      for (const char *const *n = (const char *const[]){ "set", "format", "trace", "plot", "plugin", "unfolded", "interval", "jobs",
-                                                         "print-scenario", "hwprofiles", "steps", NULL };
+      for (const char *const *n =
+               (const char *const[]){ "set", "format", "trace", "plot", "plugin", "unfolded",
+                                      "interval", "jobs", "print-scenario", "hwprofiles", "steps",
+                                      NULL };
            *n != NULL; n++)
         g_ptr_array_add (names, g_strdup (*n));
       g_ptr_array_add (names, NULL);
@@ -221,17 +229,19 @@ print_usage_error (const Common *self, const GError *error)
 }
 
 gboolean
-common_parse (Common *self, CommonFlags flags, const char *arguments, const char *summary, const char *examples,
-              const GOptionEntry *extra, int argc, char **argv, gboolean *done)
+common_parse (Common *self, CommonFlags flags, const char *arguments, const char *summary,
+              const char *examples, const GOptionEntry *extra, int argc, char **argv, gboolean *done)
 {
-  g_autofree char  *format = NULL;
+  g_autofree char   *format = NULL;
   g_autoptr (GError) error = NULL;
-  g_auto (GStrv)    words = g_strdupv (argv);
-  gboolean          help = FALSE;
+  g_auto (GStrv)     words = g_strdupv (argv);
+  gboolean           help = FALSE;
   const GOptionEntry always[] = {
     { "help", 'h', 0, G_OPTION_ARG_NONE, &help, "show this help", NULL },
-    { "plugin", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &self->plugins, "load a strategy from a shared object", "FILE" },
-    { "hwprofiles", 0, 0, G_OPTION_ARG_FILENAME, &self->hwprofiles, "folder of hardware profiles instead of the shipped ones", "DIR" },
+    { "plugin", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &self->plugins,
+      "load a strategy from a shared object", "FILE" },
+    { "hwprofiles", 0, 0, G_OPTION_ARG_FILENAME, &self->hwprofiles,
+      "folder of hardware profiles instead of the shipped ones", "DIR" },
     G_OPTION_ENTRY_NULL,
   };
   const GOptionEntry formats[] = {
@@ -240,12 +250,18 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   };
   const GOptionEntry runs[] = {
     { "trace", 0, 0, G_OPTION_ARG_FILENAME, &self->trace, "write a Chrome/Perfetto trace", "FILE" },
-    { "plot", 0, 0, G_OPTION_ARG_FILENAME, &self->plot, "draw the time split into DIR (gnuplot)", "DIR" },
-    { "print-scenario", 0, 0, G_OPTION_ARG_NONE, &self->print_scenario, "print all that would be used, as YAML, and stop", NULL },
-    { "unfolded", 0, 0, G_OPTION_ARG_NONE, &self->unfolded, "simulate every rank instead of representatives", NULL },
-    { "interval", 0, 0, G_OPTION_ARG_NONE, &self->interval, "also simulate at both ends of the hardware figures' ranges", NULL },
-    { "steps", 0, 0, G_OPTION_ARG_INT, &self->steps, "simulate at least N steady periods (the steady state is the same)", "N" },
-    { "jobs", 'j', 0, G_OPTION_ARG_INT, &self->jobs, "simulations side by side (default: one a core)", "N" },
+    { "plot", 0, 0, G_OPTION_ARG_FILENAME, &self->plot, "draw the time split into DIR (gnuplot)",
+      "DIR" },
+    { "print-scenario", 0, 0, G_OPTION_ARG_NONE, &self->print_scenario,
+      "print all that would be used, as YAML, and stop", NULL },
+    { "unfolded", 0, 0, G_OPTION_ARG_NONE, &self->unfolded,
+      "simulate every rank instead of representatives", NULL },
+    { "interval", 0, 0, G_OPTION_ARG_NONE, &self->interval,
+      "also simulate at both ends of the hardware figures' ranges", NULL },
+    { "steps", 0, 0, G_OPTION_ARG_INT, &self->steps,
+      "simulate at least N steady periods (the steady state is the same)", "N" },
+    { "jobs", 'j', 0, G_OPTION_ARG_INT, &self->jobs,
+      "simulations side by side (default: one a core)", "N" },
     G_OPTION_ENTRY_NULL,
   };
   g_autoptr (GOptionContext) context = g_option_context_new (arguments);
@@ -310,9 +326,11 @@ common_load_scenarios (Common *self)
   GPtrArray           *scenarios = NULL;
 
   if (g_strv_length (self->files) > 1)
-    diag_error (diags, NULL, NULL, "one scenario file is wanted, got '%s' and '%s'", self->files[0], self->files[1]);
+    diag_error (diags, NULL, NULL, "one scenario file is wanted, got '%s' and '%s'", self->files[0],
+                self->files[1]);
   else
-    scenarios = scenario_load (self->strategies, self->files[0], (const ScenarioOverride *) (void *) self->overrides->data,
+    scenarios = scenario_load (self->strategies, self->files[0],
+                               (const ScenarioOverride *) (void *) self->overrides->data,
                                self->overrides->len, diags);
   common_report_diags (diags);
   return scenarios;
@@ -322,7 +340,9 @@ PredictOptions
 common_predict_options (const Common *self)
 {
   return (PredictOptions){
-    .replay = { .unfolded = self->unfolded, .algorithm = ALGORITHM_N, .keep_pools = self->trace != NULL,
+    .replay = { .unfolded = self->unfolded,
+                .algorithm = ALGORITHM_N,
+                .keep_pools = self->trace != NULL,
                 .min_periods = (guint) MAX (self->steps, 0) },
     .interval = self->interval,
     .profile_dir = self->hwprofiles,
@@ -387,7 +407,8 @@ common_print_report (const Common *self, const GPtrArray *predictions,
 }
 
 gboolean
-common_write_files (const Common *self, const GPtrArray *predictions, const Replay *const *replays, GError **error)
+common_write_files (const Common *self, const GPtrArray *predictions, const Replay *const *replays,
+                    GError **error)
 {
   g_autofree char *style = layout_data_file ("plots/style.gp");
 
@@ -400,8 +421,8 @@ common_want_words (const Common *self, guint n)
 {
   if (g_strv_length (self->files) <= n)
     return TRUE;
-  fprintf (stderr, "shardsim %s: unexpected argument '%s'\n  see 'shardsim %s --help'\n", self->command, self->files[n],
-           self->command);
+  fprintf (stderr, "shardsim %s: unexpected argument '%s'\n  see 'shardsim %s --help'\n",
+           self->command, self->files[n], self->command);
   return FALSE;
 }
 
@@ -410,6 +431,7 @@ common_want_one (const Common *self, const GPtrArray *scenarios)
 {
   if (scenarios->len == 1)
     return TRUE;
-  fprintf (stderr, "shardsim %s: the file holds %u scenarios: 'shardsim compare' takes them\n", self->command, scenarios->len);
+  fprintf (stderr, "shardsim %s: the file holds %u scenarios: 'shardsim compare' takes them\n",
+           self->command, scenarios->len);
   return FALSE;
 }

@@ -24,16 +24,16 @@ typedef enum
 /* Filled from the command line by common_parse. */
 typedef struct
 {
-  const char    *command;   /* "simulate" */
-  char         **files;     /* positional arguments */
-  GArray        *overrides; /* ScenarioOverride: --set and the options made from the tables, in order */
-  GStringChunk  *strings;   /* owns what the overrides point to */
-  OutputFormat   format;
-  char          *trace, *plot, **plugins, *hwprofiles;
-  gboolean       print_scenario, unfolded, interval, quiet;
-  gint           steps;     /* steady periods to simulate at least; 0 = as many as the steady state needs */
-  gint           jobs;      /* 0 = one a core */
-  StrategySet   *strategies;
+  const char *command; /* "simulate" */
+  char      **files;   /* positional arguments */
+  GArray *overrides;   /* ScenarioOverride: --set and the options made from the tables, in order */
+  GStringChunk *strings; /* owns what the overrides point to */
+  OutputFormat  format;
+  char         *trace, *plot, **plugins, *hwprofiles;
+  gboolean      print_scenario, unfolded, interval, quiet;
+  gint steps; /* steady periods to simulate at least; 0 = as many as the steady state needs */
+  gint jobs;  /* 0 = one a core */
+  StrategySet *strategies;
 } Common;
 
 /* Which groups of options a command takes. */
@@ -41,15 +41,16 @@ typedef enum
 {
   COMMON_SCENARIO = 1 << 0, /* scenario files, --set and the options of the tables */
   COMMON_FORMAT = 1 << 1,
-  COMMON_RUN = 1 << 2,      /* --unfolded --interval --trace --plot --jobs */
+  COMMON_RUN = 1 << 2, /* --unfolded --interval --trace --plot --jobs */
 } CommonFlags;
 
 /*
  * Parses ARGV (the command's own words). SUMMARY and EXAMPLES are for --help, EXTRA further entries (may be NULL). Returns FALSE after
  * printing what is wrong to stderr; then the command returns EXIT_USAGE. --help prints and sets *DONE.
  */
-gboolean common_parse (Common *self, CommonFlags flags, const char *arguments, const char *summary, const char *examples,
-                       const GOptionEntry *extra, int argc, char **argv, gboolean *done);
+gboolean common_parse (Common *self, CommonFlags flags, const char *arguments, const char *summary,
+                       const char *examples, const GOptionEntry *extra, int argc, char **argv,
+                       gboolean *done);
 void     common_clear (Common *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Common, common_clear)
 
@@ -88,7 +89,8 @@ ExitStatus common_print (const GString *out);
  * Writes what --trace and --plot ask for. REPLAYS: one a prediction, needed for --trace only. FALSE with ERROR set; then no partial
  * file is left over.
  */
-gboolean common_write_files (const Common *self, const GPtrArray *predictions, const Replay *const *replays, GError **error);
+gboolean common_write_files (const Common *self, const GPtrArray *predictions,
+                             const Replay *const *replays, GError **error);
 
 /* One file a command. */
 typedef int (*CommandMain) (int argc, char **argv);

@@ -20,10 +20,16 @@ typedef struct
   double (*number) (const Prediction *p);
 } Field;
 
-#define TEXT_OF(name, expression)                                                                                      \
-  static const char *text_##name (const Prediction *p) { return expression; }
-#define NUMBER_OF(name, expression)                                                                                    \
-  static double number_##name (const Prediction *p) { return (double) (expression); }
+#define TEXT_OF(name, expression)                      \
+  static const char *text_##name (const Prediction *p) \
+  {                                                    \
+    return expression;                                 \
+  }
+#define NUMBER_OF(name, expression)                 \
+  static double number_##name (const Prediction *p) \
+  {                                                 \
+    return (double) (expression);                   \
+  }
 
 TEXT_OF (scenario, p->scenario)
 TEXT_OF (strategy, p->strategy)
@@ -64,9 +70,18 @@ NUMBER_OF (time_latency_s, p->parts[TIME_LATENCY])
 NUMBER_OF (time_host_s, p->parts[TIME_HOST])
 NUMBER_OF (time_memory_s, p->parts[TIME_MEMORY])
 
-#define TEXT(name)   { #name, FIELD_TEXT, text_##name, NULL }
-#define BOOL(name)   { #name, FIELD_BOOL, NULL, number_##name }
-#define NUMBER(name) { #name, FIELD_NUMBER, NULL, number_##name }
+#define TEXT(name)                       \
+  {                                      \
+#name, FIELD_TEXT, text_##name, NULL \
+  }
+#define BOOL(name)                         \
+  {                                        \
+#name, FIELD_BOOL, NULL, number_##name \
+  }
+#define NUMBER(name)                         \
+  {                                          \
+#name, FIELD_NUMBER, NULL, number_##name \
+  }
 
 /* The names of prediction_result_names () first and in their order; new ones are appended, none is renamed. */
 static const Field fields[] = {
@@ -166,14 +181,16 @@ memory_json (const MemoryUse *use)
   struct json_object *categories = json_object_new_object (), *memory = json_object_new_object ();
 
   for (guint c = 0; c < POOL_N_CATEGORIES; c++)
-    json_object_object_add (categories, pool_category_name ((PoolCategory) c), json_object_new_uint64 (use->by_category[c]));
+    json_object_object_add (categories, pool_category_name ((PoolCategory) c),
+                            json_object_new_uint64 (use->by_category[c]));
   json_object_object_add (memory, "place", json_object_new_string (use->place));
   json_object_object_add (memory, "capacity_bytes", json_object_new_uint64 (use->capacity));
   json_object_object_add (memory, "peak_bytes", json_object_new_uint64 (use->device));
   json_object_object_add (memory, "waiting_bytes", json_object_new_uint64 (use->waiting));
   json_object_object_add (memory, "excess_bytes", json_object_new_uint64 (use->excess));
   json_object_object_add (memory, "peak_op", json_object_new_string (use->peak_op));
-  json_object_object_add (memory, "overflow_op", use->overflow_op != NULL ? json_object_new_string (use->overflow_op) : NULL);
+  json_object_object_add (memory, "overflow_op",
+                          use->overflow_op != NULL ? json_object_new_string (use->overflow_op) : NULL);
   json_object_object_add (memory, "by_category_bytes", categories);
   return memory;
 }
@@ -200,8 +217,10 @@ traffic_json (const GArray *traffic)
       json_object_object_add (entry, "collective", json_object_new_string (use->collective));
       json_object_object_add (entry, "calls", number_json (use->calls));
       json_object_object_add (entry, "size_bytes", number_json (use->bytes));
-      json_object_object_add (entry, "inter_node_bytes_per_gpu", number_json (use->inter_node_per_gpu));
-      json_object_object_add (entry, "intra_node_bytes_per_gpu", number_json (use->intra_node_per_gpu));
+      json_object_object_add (entry, "inter_node_bytes_per_gpu",
+                              number_json (use->inter_node_per_gpu));
+      json_object_object_add (entry, "intra_node_bytes_per_gpu",
+                              number_json (use->intra_node_per_gpu));
       json_object_object_add (entry, "exposed_s", number_json (use->exposed_s));
       json_object_array_add (list, entry);
     }
@@ -240,7 +259,8 @@ prediction_json (const Prediction *p)
   json_object_object_add (confidence, "measured", json_object_new_int64 (p->n_measured));
   json_object_object_add (confidence, "datasheet", json_object_new_int64 (p->n_datasheet));
   json_object_object_add (confidence, "estimate", json_object_new_int64 (p->n_estimate));
-  json_object_object_add (confidence, "profiles", json_object_new_string (p->profiles != NULL ? p->profiles : ""));
+  json_object_object_add (confidence, "profiles",
+                          json_object_new_string (p->profiles != NULL ? p->profiles : ""));
   json_object_object_add (result, "confidence", confidence);
   return result;
 }
@@ -254,7 +274,8 @@ report_json (const GPtrArray *predictions, GString *out)
   for (guint i = 0; i < predictions->len; i++)
     json_object_array_add (results, prediction_json (g_ptr_array_index (predictions, i)));
   json_object_object_add (root, "results", results);
-  g_string_append (out, json_object_to_json_string_ext (root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+  g_string_append (out, json_object_to_json_string_ext (
+                            root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
   g_string_append_c (out, '\n');
   json_object_put (root);
 }

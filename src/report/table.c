@@ -79,14 +79,10 @@ static const struct
   char *(*cell) (const Prediction *p);
   gboolean right;
 } columns[] = {
-  { "STRATEGY", cell_strategy, FALSE },
-  { "STEP", cell_step, TRUE },
-  { "TOKENS/S/GPU", cell_tokens, TRUE },
-  { "MFU", cell_mfu, TRUE },
-  { "PEAK HBM", cell_hbm, TRUE },
-  { "PEAK HOST", cell_host, TRUE },
-  { "INTER-NODE/GPU", cell_inter, TRUE },
-  { "EXPOSED COMM", cell_exposed, TRUE },
+  { "STRATEGY", cell_strategy, FALSE },   { "STEP", cell_step, TRUE },
+  { "TOKENS/S/GPU", cell_tokens, TRUE },  { "MFU", cell_mfu, TRUE },
+  { "PEAK HBM", cell_hbm, TRUE },         { "PEAK HOST", cell_host, TRUE },
+  { "INTER-NODE/GPU", cell_inter, TRUE }, { "EXPOSED COMM", cell_exposed, TRUE },
   { "BINDS", cell_binding, FALSE },
 };
 
@@ -112,7 +108,8 @@ append_table (const GPtrArray *predictions, guint first, guint end, GString *out
   g_assert (table != NULL);
   scols_table_enable_noencoding (table, TRUE);
   for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
-    scols_table_new_column (table, c == 0 && !by_strategy ? "SCENARIO" : columns[c].title, 0, columns[c].right ? SCOLS_FL_RIGHT : 0);
+    scols_table_new_column (table, c == 0 && !by_strategy ? "SCENARIO" : columns[c].title, 0,
+                            columns[c].right ? SCOLS_FL_RIGHT : 0);
   for (guint i = first; i < end; i++)
     {
       struct libscols_line *line = scols_table_new_line (table, NULL);
@@ -148,10 +145,12 @@ append_misfits (const GPtrArray *predictions, guint first, guint end, GString *o
       for (guint t = 0; t < G_N_ELEMENTS (tiers); t++)
         if (!tiers[t].use->fits)
           {
-            g_autofree char *excess = quantity_format (QUANTITY_BYTES, (double) tiers[t].use->excess, 3);
+            g_autofree char *excess =
+                quantity_format (QUANTITY_BYTES, (double) tiers[t].use->excess, 3);
 
-            g_string_append_printf (out, "! %s does not fit: %s too much in the %s of %s at '%s'\n", p->scenario, excess,
-                                    tiers[t].tier, tiers[t].use->place, tiers[t].use->peak_op);
+            g_string_append_printf (out, "! %s does not fit: %s too much in the %s of %s at '%s'\n",
+                                    p->scenario, excess, tiers[t].tier, tiers[t].use->place,
+                                    tiers[t].use->peak_op);
           }
     }
 }
@@ -195,6 +194,7 @@ report_comparison_text (const GPtrArray *predictions, GString *out)
       append_misfits (predictions, first, end, out);
       append_reasons (predictions, first, end, out);
     }
-  g_string_append (out, "\nMFU counts model FLOPs; peaks are what the driver reports (reserved = allocated: the caching allocator is not "
-                        "modelled yet); inter-node bytes are payload sent.\n");
+  g_string_append (
+      out, "\nMFU counts model FLOPs; peaks are what the driver reports (reserved = allocated: the caching allocator is not "
+           "modelled yet); inter-node bytes are payload sent.\n");
 }

@@ -3,8 +3,7 @@
 
 #define GIB 1073741824.0
 
-static void
-line (GString *out, const char *name, const char *format, ...) G_GNUC_PRINTF (3, 4);
+static void line (GString *out, const char *name, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
 static void
 line (GString *out, const char *name, const char *format, ...)
@@ -38,20 +37,24 @@ append_throughput (const Prediction *self, GString *out)
 
   g_string_append (out, "\nThroughput\n");
   line (out, "step time", "%s%s", step, self->steady ? "" : " (not steady: periods still differ)");
-  line (out, "tokens/s/GPU", "%.1f (%.0f in all, %.2f samples/s)", self->tokens_per_s_per_gpu, self->tokens_per_s,
-        self->samples_per_s);
-  line (out, "MFU", "%.1f %% of %s a GPU, model FLOPs: %s", self->mfu_percent, base, self->flops_convention);
-  line (out, "HFU", "%.1f %% (%.1f TFLOP/s a GPU executed: recomputation counted, masked attention left out)", self->hfu_percent,
-        self->hardware_tflops_per_gpu);
+  line (out, "tokens/s/GPU", "%.1f (%.0f in all, %.2f samples/s)", self->tokens_per_s_per_gpu,
+        self->tokens_per_s, self->samples_per_s);
+  line (out, "MFU", "%.1f %% of %s a GPU, model FLOPs: %s", self->mfu_percent, base,
+        self->flops_convention);
+  line (out, "HFU",
+        "%.1f %% (%.1f TFLOP/s a GPU executed: recomputation counted, masked attention left out)",
+        self->hfu_percent, self->hardware_tflops_per_gpu);
   {
     g_autofree char *exposed = seconds (self->exposed_comm_s);
 
-    line (out, "exposed communication", "%s, %.1f %% of the step (rank 0: collectives run, its compute stream is idle)", exposed,
+    line (out, "exposed communication",
+          "%s, %.1f %% of the step (rank 0: collectives run, its compute stream is idle)", exposed,
           100 * self->exposed_comm_s / self->step_time_s);
   }
   if (self->step_time_high_s > 0)
     {
-      g_autofree char *low = seconds (self->step_time_low_s), *high = seconds (self->step_time_high_s);
+      g_autofree char *low = seconds (self->step_time_low_s),
+                      *high = seconds (self->step_time_high_s);
 
       line (out, "step time interval", "%s to %s over the ranges of the hardware figures", low, high);
     }
@@ -66,7 +69,8 @@ append_time (const Prediction *self, GString *out)
       {
         g_autofree char *text = seconds (self->parts[i]);
 
-        line (out, time_part_name ((TimePart) i), "%10s  %5.1f %%", text, 100 * self->parts[i] / self->step_time_s);
+        line (out, time_part_name ((TimePart) i), "%10s  %5.1f %%", text,
+              100 * self->parts[i] / self->step_time_s);
       }
   g_string_append (out, "\nWhat binds it\n");
   for (guint i = 0; i < self->bindings->len && i < 6; i++)
@@ -75,8 +79,8 @@ append_time (const Prediction *self, GString *out)
       g_autofree char  *text = seconds (use->seconds);
 
       if (use->utilisation > 0)
-        line (out, use->resource, "%10s  %5.1f %%  (busiest one in use %.0f %% of its capacity)", text,
-              100 * use->seconds / self->step_time_s, 100 * use->utilisation);
+        line (out, use->resource, "%10s  %5.1f %%  (busiest one in use %.0f %% of its capacity)",
+              text, 100 * use->seconds / self->step_time_s, 100 * use->utilisation);
       else
         line (out, use->resource, "%10s  %5.1f %%", text, 100 * use->seconds / self->step_time_s);
     }
@@ -86,12 +90,14 @@ static void
 append_tier (const char *title, const MemoryUse *use, gboolean device, GString *out)
 {
   g_autofree char *peak = bytes ((double) use->device), *capacity = bytes ((double) use->capacity);
-  g_autofree char *room = bytes (use->fits ? (double) (use->capacity - use->device) : (double) use->excess);
+  g_autofree char *room =
+      bytes (use->fits ? (double) (use->capacity - use->device) : (double) use->excess);
 
   if (use->device == 0)
     return;
   g_string_append_printf (out, "\n%s, fullest at %s\n", title, use->place);
-  line (out, "peak", "%s of %s, %s %s", peak, capacity, room, use->fits ? "left" : "TOO MUCH: does not fit");
+  line (out, "peak", "%s of %s, %s %s", peak, capacity, room,
+        use->fits ? "left" : "TOO MUCH: does not fit");
   if (device)
     {
       g_autofree char *allocated = bytes ((double) use->allocated);
@@ -148,7 +154,7 @@ report_prediction_text (const Prediction *self, GString *out)
   append_tier ("Host memory", &self->host, FALSE, out);
   append_traffic (self, out);
   g_string_append (out, "\nConfidence\n");
-  line (out, "hardware figures", "%u measured, %u datasheet, %u estimated", self->n_measured, self->n_datasheet,
-        self->n_estimate);
+  line (out, "hardware figures", "%u measured, %u datasheet, %u estimated", self->n_measured,
+        self->n_datasheet, self->n_estimate);
   line (out, "profiles", "%s", self->profiles != NULL ? self->profiles : "");
 }
