@@ -17,7 +17,10 @@
 #define REPORT_TRACE_MAX_EVENTS 600000
 
 /*
- * Writes REPLAYS to FILE by way of a temporary file beside it: FILE is complete or untouched, and nothing else is left over. FALSE
- * with ERROR set when it cannot be written. Memory appears when the replays kept their pools (ReplayOptions.keep_pools).
+ * Writes REPLAYS to FILE by way of a temporary file beside it: FILE is complete or untouched, and
+ * nothing else is left over. Where FILE is a symbolic link this holds for what it leads to. A
+ * device, a pipe, or this process's standard output or error is written to as it is. FALSE with
+ * ERROR set when it cannot be written. Memory appears when the replays kept their pools
+ * (ReplayOptions.keep_pools).
  */
 gboolean report_trace_write (const Replay *const *replays, guint n, const char *file, GError **error);

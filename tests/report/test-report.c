@@ -7,6 +7,8 @@
 #include <glib/gstdio.h>
 #include <json-c/json.h>
 #include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/layout.h"
 #include "report/plot.h"
@@ -273,6 +275,64 @@ START_TEST (test_trace_errors)
 }
 END_TEST
 
+static gpointer
+read_all (gpointer path)
+{
+  char *text = NULL;
+
+  ck_assert (g_file_get_contents (path, &text, NULL, NULL));
+  return text;
+}
+
+/* What a name stands for stays what it is: links lead where they led, a pipe is a pipe. */
+START_TEST (test_trace_special_files)
+{
+  g_autofree char       *plain = g_build_filename (scratch, "plain.json", NULL);
+  g_autofree char       *link = g_build_filename (scratch, "link.json", NULL);
+  g_autofree char       *chain = g_build_filename (scratch, "chain.json", NULL);
+  g_autofree char       *round = g_build_filename (scratch, "round.json", NULL);
+  g_autofree char       *device = g_build_filename (scratch, "full", NULL);
+  g_autofree char       *pipe = g_build_filename (scratch, "pipe", NULL);
+  g_autofree char       *written = NULL, *piped = NULL;
+  g_autoptr (ProfileSet) profiles = NULL;
+  g_autoptr (Replay)     replay = NULL;
+  g_autoptr (Prediction) prediction = predict_fcdp (&replay, &profiles);
+  const Replay          *replays[] = { replay };
+  g_autoptr (GError)     error = NULL, full = NULL;
+  GThread               *reader;
+
+  ck_assert_ptr_nonnull (prediction);
+  /* relative, through another link, to a file that is not there yet; then it is there */
+  ck_assert (symlink ("plain.json", link) == 0 && symlink (link, chain) == 0);
+  for (guint i = 0; i < 2; i++)
+    {
+      ck_assert (report_trace_write (replays, 1, chain, NULL));
+      ck_assert (g_file_test (link, G_FILE_TEST_IS_SYMLINK));
+      ck_assert (g_file_test (chain, G_FILE_TEST_IS_SYMLINK));
+      ck_assert (!g_file_test (plain, G_FILE_TEST_IS_SYMLINK));
+    }
+  ck_assert (g_file_get_contents (plain, &written, NULL, NULL));
+  ck_assert (g_str_has_suffix (written, "]}\n"));
+  ck_assert (symlink ("round.json", round) == 0);
+  ck_assert (!report_trace_write (replays, 1, round, &error));
+  ck_assert (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_TOO_MANY_LINKS));
+  ck_assert (mkfifo (pipe, 0600) == 0);
+  reader = g_thread_new ("reader", read_all, pipe);
+  ck_assert (report_trace_write (replays, 1, pipe, NULL));
+  piped = g_thread_join (reader);
+  ck_assert_str_eq (piped, written);
+  ck_assert (!g_file_test (pipe, G_FILE_TEST_IS_REGULAR));
+  ck_assert_uint_eq (n_entries (scratch), 5);
+  if (!g_file_test ("/dev/full", G_FILE_TEST_EXISTS))
+    return;
+  /* by a link, so that not the device would suffer if it were replaced */
+  ck_assert (symlink ("/dev/full", device) == 0);
+  ck_assert (!report_trace_write (replays, 1, device, &full));
+  ck_assert (g_error_matches (full, G_IO_ERROR, G_IO_ERROR_NO_SPACE));
+  ck_assert (g_file_test (device, G_FILE_TEST_IS_SYMLINK));
+}
+END_TEST
+
 /* ---- picture ------------------------------------------------------------------------------------------------------- */
 
 START_TEST (test_plot_errors)
@@ -331,6 +391,7 @@ main (void)
   tcase_add_test (tests, test_names);
   tcase_add_test (tests, test_trace);
   tcase_add_test (tests, test_trace_errors);
+  tcase_add_test (tests, test_trace_special_files);
   tcase_add_test (tests, test_plot_errors);
   tcase_add_test (tests, test_plot_hostile_name);
   suite_add_tcase (suite, tests);
