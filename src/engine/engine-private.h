@@ -232,12 +232,12 @@ struct _Engine
   guint32       free_waiter, free_pending;
   GArray       *segments; /* TraceSegment, of ops that have ended */
   GArray       *pool_log; /* PoolChange */
-  GArray *arrivals; /* StreamId: heads that are ready and reserve, settled last */
-  GArray  *drains; /* StreamId: drains to be keyed again after the next solve */
-  guint    n_live, n_hosts_left;
-  HostId   issuing; /* the host whose step runs, or ENGINE_NONE */
-  gboolean log_pools;
-  guint64  events;
+  GArray       *arrivals; /* StreamId: heads that are ready and reserve, settled last */
+  GArray       *drains;   /* StreamId: drains to be keyed again after the next solve */
+  guint         n_live, n_hosts_left;
+  HostId        issuing; /* the host whose step runs, or ENGINE_NONE */
+  gboolean      log_pools;
+  guint64       events;
 };
 
 static inline LiveOp *
@@ -284,12 +284,20 @@ engine_record_at (const Engine *self, OpId id)
  */
 SimTime engine_span (double left, double rate);
 
+/*
+ * Keys EVENT SPAN from now. What would happen at SIM_TIME_MAX or later is not keyed: the run ends before
+ * it, with ENGINE_ERROR_TOO_LONG.
+ */
+void engine_key_after (Engine *self, EventId event, SimTime span, guint64 sequence);
+
 /* op.c */
 void   engine_op_begin (Engine *self, OpId id); /* all members have arrived */
 void   engine_op_event (Engine *self, OpId id); /* its latency or its flow is over */
 double engine_op_progress (const Engine *self, const LiveOp *op); /* now */
 void   engine_solve (Engine *self); /* new rates, and what follows from them */
 void   engine_op_add_waiter (Engine *self, OpId op, const WaiterNode *waiter);
+/* Appends the first op that has begun, when nothing happens any more: its end is too late. */
+gboolean engine_describe_late_op (const Engine *self, GString *text);
 
 /* stream.c */
 void     engine_stream_advance (Engine  *self,
@@ -308,6 +316,7 @@ void     engine_host_run (Engine *self, HostId id);
 void     engine_host_wake (Engine *self, HostId id, Cause cause, OpId op);
 void     engine_pool_release_deferred (Engine *self, const WaiterNode *release, OpId op);
 gboolean engine_describe_stuck_host (const Engine *self, HostId id, GString *text);
+gboolean engine_describe_late_host (const Engine *self, HostId id, GString *text);
 
 /* Tests: solve everything at every event, the reference for the incremental solver. */
 void engine_set_full_resolve (Engine *self, gboolean full);

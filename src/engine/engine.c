@@ -131,6 +131,15 @@ engine_now (const Engine *self)
   return self->now;
 }
 
+void
+engine_key_after (Engine *self, EventId event, SimTime span, guint64 sequence)
+{
+  if (span < SIM_TIME_MAX - self->now)
+    event_heap_set (self->heap, event, self->now + span, sequence);
+  else
+    event_heap_remove (self->heap, event);
+}
+
 static void
 dispatch (Engine *self, guint64 sequence)
 {
@@ -172,6 +181,24 @@ run_instant (Engine *self)
       return;
 }
 
+/* FALSE when nothing that is left has begun: a deadlock. */
+static gboolean
+set_too_long (const Engine *self, GError **error)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  gboolean            found = engine_describe_late_op (self, text);
+
+  for (HostId id = 0; id < self->hosts->len && !found; id++)
+    found = engine_describe_late_host (self, id, text);
+  if (!found)
+    return FALSE;
+  g_set_error (error, ENGINE_ERROR, ENGINE_ERROR_TOO_LONG,
+               "the simulated time passes %" G_GUINT64_FORMAT
+               " days at %s: the scenario is too large or a rate too small",
+               SIM_TIME_MAX / SIM_TIME_PER_SECOND / 86400, text->str);
+  return TRUE;
+}
+
 static void
 set_deadlock (const Engine *self, GError **error)
 {
@@ -203,7 +230,8 @@ engine_run (Engine *self, GError **error)
     }
   if (self->n_live == 0 && self->n_hosts_left == 0)
     return TRUE;
-  set_deadlock (self, error);
+  if (!set_too_long (self, error))
+    set_deadlock (self, error);
   return FALSE;
 }
 

@@ -168,7 +168,8 @@ SimTime engine_now (const Engine *self);
 
 /*
  * Runs until every host program is over and every op has ended. FALSE with ERROR set when nothing can happen any more
- * although ops or hosts are left (a deadlock; the message names the first stuck ones).
+ * although ops or hosts are left: a deadlock (the message names the first stuck ones), or what is left takes too long for the
+ * clock. Latencies and work saturate: what would end at SIM_TIME_MAX or later never ends.
  */
 gboolean engine_run (Engine *self, GError **error);
 
@@ -177,6 +178,7 @@ GQuark engine_error_quark (void);
 typedef enum
 {
   ENGINE_ERROR_DEADLOCK,
+  ENGINE_ERROR_TOO_LONG, /* an op or a host's work would end after SIM_TIME_MAX; the message names the first */
 } EngineError;
 
 /* ---- trace ----------------------------------------------------------------------------------------------------- */

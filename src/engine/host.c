@@ -58,8 +58,8 @@ obey (Engine *self, HostId id, const HostYield *yield)
     case HOST_WORK:
       if (yield->work == 0)
         return TRUE;
-      event_heap_set (self->heap, engine_host_at (self, id)->event, self->now + yield->work,
-                      event_sequence (EVENT_HOST, id));
+      engine_key_after (self, engine_host_at (self, id)->event, yield->work,
+                        event_sequence (EVENT_HOST, id));
       return FALSE;
     case HOST_WAIT:
       if (engine_op_done (self, yield->wait))
@@ -114,6 +114,18 @@ engine_describe_stuck_host (const Engine *self, HostId id, GString *text)
     g_string_append_printf (text, "op %u", host->blocked_on);
   else
     g_string_append (text, "memory");
+  return TRUE;
+}
+
+/* When nothing happens any more: one whose work has no end. */
+gboolean
+engine_describe_late_host (const Engine *self, HostId id, GString *text)
+{
+  const Host *host = engine_host_at (self, id);
+
+  if (host->state != HOST_RUNNABLE)
+    return FALSE;
+  g_string_append_printf (text, "host '%s'", host->name);
   return TRUE;
 }
 

@@ -328,11 +328,8 @@ apply_rate (Engine *self, LiveOp *op)
   op->settled = self->now;
   op->rate = next.rate;
 
-  SimTime span = engine_span (1 - op->progress, op->rate);
-  if (span < SIM_TIME_MAX - self->now)
-    event_heap_set (self->heap, op->event, self->now + span, event_sequence (EVENT_OP, op->id));
-  else
-    event_heap_remove (self->heap, op->event);
+  engine_key_after (self, op->event, engine_span (1 - op->progress, op->rate),
+                    event_sequence (EVENT_OP, op->id));
   if (op->waves.resource != ENGINE_NONE)
     engine_touch_drains (self, op->waves.resource);
 }
@@ -362,7 +359,7 @@ engine_op_begin (Engine *self, OpId id)
   if (op->latency == 0 && flows (op))
     start_flow (self, op);
   else
-    event_heap_set (self->heap, op->event, self->now + op->latency, event_sequence (EVENT_OP, id));
+    engine_key_after (self, op->event, op->latency, event_sequence (EVENT_OP, id));
 }
 
 static void
@@ -399,6 +396,22 @@ end_op (Engine *self, LiveOp *op)
   for (guint i = 0; i < members; i++)
     engine_stream_advance (self, streams != NULL ? streams[i] : one_member);
   run_waiters (self, first_waiter, id);
+}
+
+gboolean
+engine_describe_late_op (const Engine *self, GString *text)
+{
+  for (OpId id = 0; id < self->records->len; id++)
+    {
+      const LiveOp *op = engine_live_op (self, id);
+
+      if (op == NULL || op->state == OP_WAITING)
+        continue;
+      g_string_append_printf (text, "op %u of stream '%s'", id,
+                              engine_stream_at (self, engine_record_at (self, id)->stream)->name);
+      return TRUE;
+    }
+  return FALSE;
 }
 
 void

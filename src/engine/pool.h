@@ -8,11 +8,11 @@ typedef guint32 PoolId;
 
 typedef struct
 {
-  guint64 bytes;                             /* the peak */
-  guint64 by_category[POOL_N_CATEGORIES];    /* at the moment of the peak: `now`, of device and overflow `now` + `waiting` */
-  guint64 waiting;                           /* of device and overflow: bytes of it that waited; else 0 */
+  guint64 bytes;                          /* the peak */
+  guint64 by_category[POOL_N_CATEGORIES]; /* at the peak: `now`; of device and overflow with `waiting` */
+  guint64 waiting; /* of device and overflow: bytes of it that waited; else 0 */
   SimTime time;
-  guint64 tag;                               /* of the allocation that made it */
+  guint64 tag; /* of the allocation that made it */
 } PoolPeak;
 
 /*

@@ -546,6 +546,62 @@ START_TEST (a_stuck_run_keeps_its_amounts)
 }
 END_TEST
 
+static HostYield
+endless_step (Engine *e, HostId host, gpointer user)
+{
+  (void) e;
+  (void) host;
+  (void) user;
+  return (HostYield){ .kind = HOST_WORK, .work = SIM_TIME_MAX / 3 };
+}
+
+static void
+assert_too_long (Engine *e, const char *where)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = g_strdup_printf ("the simulated time passes 213 days at %s: the scenario is "
+                                           "too large or a rate too small",
+                                           where);
+
+  ck_assert (!engine_run (e, &error));
+  ck_assert (g_error_matches (error, ENGINE_ERROR, ENGINE_ERROR_TOO_LONG));
+  ck_assert_str_eq (error->message, text);
+}
+
+/* 2^64 ps are 213.5 days: an op that ends before is an answer, one that ends later no deadlock. What waits for it is not blamed. */
+START_TEST (a_clock_has_an_end)
+{
+  g_autoptr (Engine) latency = engine_new (), flow = engine_new (), sum = engine_new (),
+                     host = engine_new (), good = engine_new ();
+  ResourceId link = engine_add_resource (flow, "link", 1);
+  StreamId   behind;
+  OpId       op;
+
+  test_submit (latency, engine_add_stream (latency, "late", 0, 0),
+               (TestOp){ .class_ = OP_TRAFFIC, .latency = SIM_TIME_MAX });
+  assert_too_long (latency, "op 0 of stream 'late'");
+
+  op = start (flow, TRAFFIC (link, 2e7, 1)); /* 231 days */
+  behind = engine_add_stream (flow, "waits", 0, 0);
+  engine_stream_wait (flow, behind, op);
+  test_submit (flow, behind, (TestOp){ .class_ = OP_TRAFFIC });
+  assert_too_long (flow, "op 0 of stream 's'");
+
+  engine_add_stream (sum, "sum", 0, 0);
+  for (guint i = 0; i < 4; i++)
+    test_submit (sum, 0, (TestOp){ .class_ = OP_TRAFFIC, .latency = SIM_TIME_MAX / 3 });
+  assert_too_long (sum, "op 2 of stream 'sum'"); /* the third would end at the clock's last tick */
+
+  engine_add_host (host, "busy", endless_step, NULL);
+  assert_too_long (host, "host 'busy'");
+
+  op = test_submit (good, engine_add_stream (good, "s", 0, 0),
+                    (TestOp){ .class_ = OP_TRAFFIC, .latency = SIM_TIME_MAX - 1 });
+  test_run (good);
+  ck_assert_uint_eq (test_end (good, op), SIM_TIME_MAX - 1);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -565,6 +621,7 @@ main (void)
   tcase_add_test (sharing, latency_only);
   tcase_add_test (sharing, a_cause_of_no_duration_leaves_no_trace);
   tcase_add_test (sharing, a_stuck_run_keeps_its_amounts);
+  tcase_add_test (sharing, a_clock_has_an_end);
   tcase_add_test (slots, used_in_mid_run);
   tcase_add_test (slots, waves_are_whole);
   tcase_add_test (slots, waves_and_bandwidth);
