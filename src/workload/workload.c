@@ -2,6 +2,8 @@
 
 #include "workload/layer-build-private.h"
 
+#define MAX_ACTIVATION_BYTES 0x1p60 /* leaves room for all that a strategy adds, within 64 bits */
+
 #define MAX_CLASSES 6 /* embedding, blocks (experts or not, window or not), head */
 
 typedef struct
@@ -49,9 +51,9 @@ count_elements (const GArray *tensors)
   return total;
 }
 
-gboolean
-workload_check (const ModelShape *shape, const TrainingOptions *training, const SourceMark *mark,
-                DiagList *diags)
+static gboolean
+check_positions (const ModelShape *shape, const TrainingOptions *training, const SourceMark *mark,
+                 DiagList *diags)
 {
   if (shape->position != MODEL_POSITION_LEARNED || shape->max_positions == 0
       || training->seq_len <= shape->max_positions)
@@ -76,7 +78,7 @@ append_tied_sum (const ModelShape *shape, Dtype dtype, GArray *backward)
   g_array_append_val (backward, desc);
 }
 
-/* Saturates: absurd lengths do not wrap around. */
+/* Saturates: absurd lengths do not wrap around. workload_check refuses them: so many bytes are only ever compared. */
 static guint64
 to_bytes (double bytes)
 {
@@ -264,4 +266,46 @@ double
 workload_matrix_flops (const Workload *self)
 {
   return self->matrix_flops;
+}
+
+/* ---- limits ------------------------------------------------------------------------------------------------------ */
+
+/* In doubles: an upper bound of what is held at once. */
+static double
+activation_bytes (const Workload *self)
+{
+  double saved = 0, transient = 0;
+
+  for (guint i = 0; i < self->n_layers; i++)
+    {
+      const LayerDesc *layer = workload_layer (self, i);
+
+      saved += (double) layer->saved_bytes;
+      transient = MAX (transient, (double) layer->working_bytes + (double) layer->backward_bytes);
+    }
+  return saved + transient;
+}
+
+static gboolean
+check_activations (const ModelShape *shape, const TrainingOptions *training, const SourceMark *mark,
+                   DiagList *diags)
+{
+  g_autoptr (Workload) workload = workload_new (shape, training);
+  double               bytes = activation_bytes (workload);
+
+  if (bytes <= MAX_ACTIVATION_BYTES)
+    return TRUE;
+  diag_error (diags, mark, "take shorter sequences, or fewer a micro-step",
+              "%" G_GINT64_FORMAT " sequences of %" G_GINT64_FORMAT
+              " tokens in a micro-step need more than 2^60 bytes of activations",
+              training->micro_batch, training->seq_len);
+  return FALSE;
+}
+
+gboolean
+workload_check (const ModelShape *shape, const TrainingOptions *training, const SourceMark *mark,
+                DiagList *diags)
+{
+  return check_positions (shape, training, mark, diags)
+         && check_activations (shape, training, mark, diags);
 }

@@ -63,7 +63,10 @@ typedef struct
 
 typedef struct _Workload Workload;
 
-/* Diagnoses at MARK a sequence that is longer than the model's table of learned positions. */
+/*
+ * Diagnoses at MARK a sequence that is longer than the model's table of learned positions, and a micro-step whose activations
+ * are too many to be counted: more than 2^60 bytes. SHAPE is one that model_resolve accepted.
+ */
 gboolean workload_check (const ModelShape *shape, const TrainingOptions *training,
                          const SourceMark *mark, DiagList *diags);
 

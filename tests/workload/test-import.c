@@ -392,6 +392,46 @@ START_TEST (test_sequence_beyond_positions)
 }
 END_TEST
 
+/* The largest micro-step that passes and the next one lie on both sides of 2^60 bytes. */
+START_TEST (test_activations_beyond_counting)
+{
+  ModelShape      shape = shipped ("llama-3-8b");
+  TrainingOptions options = training (1 << 24, 1);
+  gint64          low = 1, high = 1 << 20;
+
+  while (high - low > 1)
+    {
+      g_autoptr (DiagList) diags = diag_list_new ();
+
+      options.micro_batch = (low + high) / 2;
+      if (workload_check (&shape, &options, NULL, diags))
+        low = options.micro_batch;
+      else
+        {
+          high = options.micro_batch;
+          ck_assert_ptr_nonnull (strstr (diag_list_first_message (diags), "more than 2^60 bytes"));
+        }
+    }
+  for (guint beyond = 0; beyond < 2; beyond++)
+    {
+      g_autoptr (Workload) workload = NULL;
+      double               saved = 0, transient = 0;
+
+      options.micro_batch = beyond ? high : low;
+      workload = workload_new (&shape, &options);
+      for (guint i = 0; i < workload_n_layers (workload); i++)
+        {
+          const LayerDesc *l = workload_layer (workload, i);
+
+          saved += (double) l->saved_bytes;
+          transient = MAX (transient, (double) (l->working_bytes + l->backward_bytes));
+        }
+      ck_assert ((saved + transient > 0x1p60) == (beyond == 1));
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
 START_TEST (test_training_options)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
@@ -431,6 +471,7 @@ main (void)
   tcase_add_test (tcase, test_where_configs_are_found);
   tcase_add_test (tcase, test_arch_options);
   tcase_add_test (tcase, test_sequence_beyond_positions);
+  tcase_add_test (tcase, test_activations_beyond_counting);
   tcase_add_test (tcase, test_training_options);
   return run_case ("model-import", tcase);
 }
