@@ -321,23 +321,55 @@ walk_rounds_end (Driver *self, guint step)
   schedule_set_unit (self->b, SCHEDULE_NONE);
 }
 
-static void
-walk_step (Driver *self, guint step)
+/* A period of N_ITEMS, twice (first and steady), for every role. FALSE after a diagnostic when a schedule may not hold so many. */
+static gboolean
+period_fits (const Driver *self, double n_items, DiagList *diags)
+{
+  double all = n_items * self->b->schedule->n_roles * 2;
+
+  if (all <= DRIVER_MAX_ITEMS)
+    return TRUE;
+  diag_error (diags, NULL, "take fewer steps a round, or fewer micro-steps",
+              "strategy '%s': a period of %u steps would take %.0f schedule items (at most %u)",
+              self->levels[0].strategy->name, self->levels[0].steps, all, DRIVER_MAX_ITEMS);
+  return FALSE;
+}
+
+/* The micro-steps of one step; each time the rest is taken to be like those so far. */
+static gboolean
+walk_micro_steps (Driver *self, const GArray *items, DiagList *diags)
 {
   guint n_micro = (guint) workload_training (self->workload)->grad_accum;
+  guint before = items->len;
 
+  for (guint m = 0; m < n_micro; m++)
+    {
+      double so_far;
+
+      walk_micro_step (self, m);
+      so_far = (double) (items->len - before);
+      if (!period_fits (self, so_far / (m + 1) * n_micro * self->levels[0].steps, diags))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+walk_step (Driver *self, guint step, const GArray *items, DiagList *diags)
+{
   for (guint i = 0; i < self->n_levels; i++)
     {
       self->levels[i].run.step = step % self->levels[i].steps;
       self->levels[i].run.micro = 0;
     }
   walk_hook (self, PHASE_FORWARD, HOOK (step_begin));
-  for (guint m = 0; m < n_micro; m++)
-    walk_micro_step (self, m);
+  if (!walk_micro_steps (self, items, diags))
+    return FALSE;
   walk_hook (self, PHASE_OPTIMIZER, HOOK (step_end));
   walk_rounds_end (self, step);
   schedule_host_wait (self->b, schedule_record (self->b, SCHEDULE_COMPUTE)); /* the loss is read */
   schedule_builder_end_step (self->b);
+  return period_fits (self, (double) items->len / (step + 1) * self->levels[0].steps, diags);
 }
 
 static void
@@ -356,24 +388,11 @@ static gboolean
 walk_period (Driver *self, guint role, ScheduleSection section, DiagList *diags)
 {
   const GArray *items = schedule_program (self->b->schedule, role, section)->items;
-  guint         n_steps = self->levels[0].steps;
 
   select_section (self, role, section);
-  for (guint step = 0; step < n_steps; step++)
-    {
-      guint64 n_items;
-
-      walk_step (self, step);
-      n_items = (guint64) items->len * n_steps / (step + 1) * self->b->schedule->n_roles * 2;
-      if (n_items > DRIVER_MAX_ITEMS)
-        {
-          diag_error (diags, NULL, "take fewer steps a round, or fewer micro-steps",
-                      "strategy '%s': a period of %u steps would take %" G_GUINT64_FORMAT
-                      " schedule items (at most %u)",
-                      self->levels[0].strategy->name, n_steps, n_items, DRIVER_MAX_ITEMS);
-          return FALSE;
-        }
-    }
+  for (guint step = 0; step < self->levels[0].steps; step++)
+    if (!walk_step (self, step, items, diags))
+      return FALSE;
   return TRUE;
 }
 

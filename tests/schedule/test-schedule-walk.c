@@ -650,6 +650,40 @@ START_TEST (refuses_stacks_that_do_not_fit)
 }
 END_TEST
 
+static guint
+items_of_period (gint64 grad_accum)
+{
+  TrainingOptions      training = toy_training;
+  g_autoptr (Workload) workload = NULL;
+  g_autoptr (Schedule) schedule = NULL;
+  const StrategyChoice choice = { &toy_layer, &sound, NULL };
+
+  training.grad_accum = grad_accum;
+  workload = workload_new (&toy_shape, &training);
+  schedule = toy_build (workload, 4, &choice);
+  return schedule_items (schedule, 0, SECTION_STEADY).n;
+}
+
+/* Refused after the first micro-step: the number is what that one takes, 2^20 times, in two periods; nothing of the step's end. */
+START_TEST (refuses_a_million_micro_steps_at_the_first)
+{
+  TrainingOptions      training = toy_training;
+  g_autoptr (Workload) workload = NULL;
+  g_autoptr (DiagList) diags = diag_list_new ();
+  const StrategyChoice choice = { &toy_layer, &sound, NULL };
+  g_autofree char     *text = NULL;
+  guint64              micro_step = items_of_period (3) - items_of_period (2);
+
+  training.grad_accum = 1 << 20;
+  workload = workload_new (&toy_shape, &training);
+  ck_assert_ptr_null (schedule_build (&(PlanInput){ workload, { 4, 2, 4 } }, &choice, diags));
+  text = g_strdup_printf ("strategy 'toy-layer': a period of 1 steps would take %" G_GUINT64_FORMAT
+                          " schedule items (at most 33554432)",
+                          (micro_step << 20) * 2);
+  ck_assert_str_eq (diag_list_first_message (diags), text);
+}
+END_TEST
+
 /* ---- mesh ------------------------------------------------------------------------------------------------------- */
 
 START_TEST (mesh_groups)
@@ -699,6 +733,7 @@ main (void)
   tcase_add_test (tcase, rounds_nest);
   tcase_add_test (tcase, outer_hooks_extend_inner_ones);
   tcase_add_test (tcase, refuses_stacks_that_do_not_fit);
+  tcase_add_test (tcase, refuses_a_million_micro_steps_at_the_first);
   tcase_add_test (tcase, mesh_groups);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
