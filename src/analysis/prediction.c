@@ -119,12 +119,22 @@ fill_names (Prediction *self, const Replay *replay)
 
 /* ---- throughput -------------------------------------------------------------------------------------------------- */
 
+/* Over all GPUs: clusters may be mixed. Exact where they are alike. */
+static double
+mean_mfu_base (const Cluster *cluster)
+{
+  double mean = 0;
+
+  for (guint gpu = 0; gpu < cluster_n_gpus (cluster); gpu++)
+    mean += (cluster_gpu_profile (cluster, gpu)->mfu_base.value - mean) / (gpu + 1);
+  return mean;
+}
+
 static void
 fill_throughput (Prediction *self, const Replay *replay)
 {
   const Workload        *workload = replay_workload (replay);
   const TrainingOptions *training = workload_training (workload);
-  const GpuProfile      *gpu = cluster_gpu_profile (replay_cluster (replay), 0);
   double tokens = (double) training_tokens (training) * (double) training->grad_accum; /* a rank */
   double model_flops =
       tokens * flops_per_token (workload_shape (workload), training->flops, training->seq_len);
@@ -136,7 +146,7 @@ fill_throughput (Prediction *self, const Replay *replay)
   self->tokens_per_s = self->tokens_per_step / self->step_time_s;
   self->tokens_per_s_per_gpu = tokens / self->step_time_s;
   self->samples_per_s = self->tokens_per_s / (double) training->seq_len;
-  self->mfu_base = gpu->mfu_base.value;
+  self->mfu_base = mean_mfu_base (replay_cluster (replay));
   self->flops_convention = flops_convention_name (training->flops);
   self->model_tflops_per_gpu = model_flops / self->step_time_s / 1e12;
   self->hardware_tflops_per_gpu = replay_executed_flops (replay) / self->step_time_s / 1e12;

@@ -62,7 +62,7 @@ typedef struct
   gboolean    fits, steady;
   double      step_time_s, tokens_per_step, tokens_per_s, tokens_per_s_per_gpu, samples_per_s;
   double      model_tflops_per_gpu, hardware_tflops_per_gpu, mfu_percent, hfu_percent;
-  double      mfu_base; /* FLOP/s that MFU is quoted on */
+  double      mfu_base; /* FLOP/s of a GPU that MFU is quoted on, mean over the GPUs */
   const char *flops_convention;
   MemoryUse   hbm, host;
   double      inter_node_bytes_per_gpu, intra_node_bytes_per_gpu,

@@ -1,6 +1,8 @@
 /* Text for a terminal: `simulate`. */
 #include "report/report.h"
 
+#include <math.h>
+
 #define GIB 1073741824.0
 
 static void line (GString *out, const char *name, const char *format, ...) G_GNUC_PRINTF (3, 4);
@@ -122,6 +124,17 @@ append_tier (const char *title, const MemoryUse *use, gboolean device, GString *
       }
 }
 
+/* "    12 calls", or "1 call in 4 steps" of what happens less than once a step. */
+static char *
+call_count (double calls)
+{
+  double period = 1 / calls;
+
+  if (calls < 1 && fabs (period - round (period)) < 1e-6 * period)
+    return g_strdup_printf ("1 call in %.0f steps", period);
+  return g_strdup_printf ("%6.10g call%s", calls, calls == 1 ? "" : "s");
+}
+
 static void
 append_traffic (const Prediction *self, GString *out)
 {
@@ -131,7 +144,7 @@ append_traffic (const Prediction *self, GString *out)
   g_autofree char *host = quantity_format (QUANTITY_BYTES, self->host_link_bytes_per_gpu, 4);
 
   g_string_append (out, "\nTraffic of a step (sent, payload; sizes S as nccl-tests counts them)\n");
-  line (out, "between nodes", "%s a GPU, %s a network card", inter, card);
+  line (out, "between nodes", "%s a GPU, %s a network card (mean)", inter, card);
   line (out, "inside nodes", "%s a GPU", intra);
   line (out, "host link copies", "%s a GPU", host);
   for (guint i = 0; i < self->traffic->len; i++)
@@ -139,8 +152,9 @@ append_traffic (const Prediction *self, GString *out)
       const TrafficUse *use = &g_array_index (self->traffic, TrafficUse, i);
       g_autofree char  *size = bytes (use->bytes), *exposed = seconds (use->exposed_s);
       g_autofree char  *name = g_strdup_printf ("%s, %s", use->collective, use->group);
+      g_autofree char  *calls = call_count (use->calls);
 
-      line (out, name, "%6.0f calls, S = %s in all, %s exposed", use->calls, size, exposed);
+      line (out, name, "%s, S = %s in all, %s exposed", calls, size, exposed);
     }
 }
 

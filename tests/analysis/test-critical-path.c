@@ -160,6 +160,26 @@ START_TEST (test_interval)
 }
 END_TEST
 
+/*
+ * MFU of unlike GPUs: 16 A100 of 312 TFLOP/s and 16 A40 of 149.7 make (312 + 149.7) / 2 a GPU, not
+ * the rate of rank 0's.
+ */
+START_TEST (test_mixed_mfu)
+{
+  g_autoptr (Scenario) scenario =
+      fixture_scenario ("cluster.name", "mixed-a100-a40", "model.config", "gpt2-xl",
+                        "training.seq_len", "256", "strategy.name", "fsdp2", NULL);
+  PredictOptions         options = { .replay = { .algorithm = ALGORITHM_N } };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (Prediction) p = predict (scenario, &options, diags, NULL);
+
+  ck_assert_ptr_nonnull (p);
+  ck_assert_double_eq_tol (p->mfu_base, 230.85e12, 1e3);
+  ck_assert_double_eq_tol (p->mfu_percent, 100 * p->model_tflops_per_gpu / 230.85, 1e-9);
+  ck_assert_double_eq_tol (p->hfu_percent, 100 * p->hardware_tflops_per_gpu / 230.85, 1e-9);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -169,6 +189,7 @@ main (void)
   tcase_add_test (tests, test_random);
   tcase_add_test (tests, test_by_hand);
   tcase_add_test (tests, test_interval);
+  tcase_add_test (tests, test_mixed_mfu);
   suite_add_tcase (suite, tests);
   return fixture_main (suite);
 }

@@ -129,6 +129,31 @@ START_TEST (test_names)
 }
 END_TEST
 
+/* ---- text ---------------------------------------------------------------------------------------------------------- */
+
+/* Local SGD averages once in 4 steps: that is neither 0 calls a step nor 1. */
+START_TEST (test_rare_calls)
+{
+  g_autoptr (Scenario) scenario =
+      fixture_scenario ("cluster.name", "2 x a40x8-nvlink-pairs", "model.config", "gpt2-xl",
+                        "training.seq_len", "256", "strategy.name", "local-sgd",
+                        "strategy.local_steps", "4", "strategy.inner.name", "fsdp2", NULL);
+  PredictOptions         options = { .replay = { .algorithm = ALGORITHM_N } };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (Prediction) prediction = predict (scenario, &options, diags, NULL);
+  g_autoptr (GString)    text = g_string_new (NULL);
+  guint                  rare = 0;
+
+  ck_assert_ptr_nonnull (prediction);
+  for (guint i = 0; i < prediction->traffic->len; i++)
+    rare += g_array_index (prediction->traffic, TrafficUse, i).calls == 0.25;
+  ck_assert_uint_gt (rare, 0);
+  report_prediction_text (prediction, text);
+  ck_assert_ptr_nonnull (strstr (text->str, " 1 call in 4 steps, S = "));
+  ck_assert_ptr_null (strstr (text->str, " 0 calls"));
+}
+END_TEST
+
 /* ---- trace --------------------------------------------------------------------------------------------------------- */
 
 typedef struct
@@ -389,6 +414,7 @@ main (void)
 
   tcase_add_checked_fixture (tests, set_up, tear_down);
   tcase_add_test (tests, test_names);
+  tcase_add_test (tests, test_rare_calls);
   tcase_add_test (tests, test_trace);
   tcase_add_test (tests, test_trace_errors);
   tcase_add_test (tests, test_trace_special_files);
