@@ -10,6 +10,8 @@
 #include "report/report.h"
 #include "report/trace.h"
 
+#define NOT_GIVEN G_MININT /* an option of whole numbers */
+
 /* Sections whose keys become options, and the short names of the common ones. */
 static const char *const sections[] = { "training", "mesh", "cluster", "model" };
 
@@ -179,6 +181,36 @@ parse_format (Common *self, const char *format)
   return FALSE;
 }
 
+/* GOption takes "-j 4" only: makes "-j4" "--jobs=4". */
+static void
+spell_out_jobs (char **words)
+{
+  for (; *words != NULL && !g_str_equal (*words, "--"); words++)
+    if (g_str_has_prefix (*words, "-j") && (*words)[2] != '\0')
+      {
+        char *spelled = g_strconcat ("--jobs=", *words + 2, NULL);
+
+        g_free (*words);
+        *words = spelled;
+      }
+}
+
+/* Sets *TARGET to VALUE when it was given; FALSE after a message when it is less than 1. */
+static gboolean
+take_count (const Common *self, const char *option, gint value, gint *target)
+{
+  if (value == NOT_GIVEN)
+    return TRUE;
+  if (value >= 1)
+    {
+      *target = value;
+      return TRUE;
+    }
+  fprintf (stderr, "shardsim %s: expected at least 1 for '%s', got %d\n", self->command, option,
+           value);
+  return FALSE;
+}
+
 static gboolean
 load_plugins (Common *self)
 {
@@ -236,6 +268,7 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   g_autoptr (GError) error = NULL;
   g_auto (GStrv)     words = g_strdupv (argv);
   gboolean           help = FALSE;
+  gint               steps = NOT_GIVEN, jobs = NOT_GIVEN;
   const GOptionEntry always[] = {
     { "help", 'h', 0, G_OPTION_ARG_NONE, &help, "show this help", NULL },
     { "plugin", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &self->plugins,
@@ -258,10 +291,9 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
       "simulate every rank instead of representatives", NULL },
     { "interval", 0, 0, G_OPTION_ARG_NONE, &self->interval,
       "also simulate at both ends of the hardware figures' ranges", NULL },
-    { "steps", 0, 0, G_OPTION_ARG_INT, &self->steps,
+    { "steps", 0, 0, G_OPTION_ARG_INT, &steps,
       "simulate at least N steady periods (the steady state is the same)", "N" },
-    { "jobs", 'j', 0, G_OPTION_ARG_INT, &self->jobs,
-      "simulations side by side (default: one a core)", "N" },
+    { "jobs", 'j', 0, G_OPTION_ARG_INT, &jobs, "simulations side by side (default: one a core)", "N" },
     G_OPTION_ENTRY_NULL,
   };
   g_autoptr (GOptionContext) context = g_option_context_new (arguments);
@@ -285,6 +317,8 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   if (flags & COMMON_SCENARIO)
     g_option_context_add_group (context, scenario_group (self));
   (void) argc;
+  if (flags & COMMON_RUN)
+    spell_out_jobs (words);
   parsed = g_option_context_parse_strv (context, &rest, &error);
   words = rest;
   if (!parsed)
@@ -301,7 +335,9 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
       return TRUE;
     }
   self->files = g_strdupv (words + 1);
-  return parse_format (self, format) && load_plugins (self);
+  return take_count (self, "--steps", steps, &self->steps)
+         && take_count (self, "--jobs", jobs, &self->jobs) && parse_format (self, format)
+         && load_plugins (self);
 }
 
 void

@@ -107,6 +107,10 @@ hand two-files 2 simulate good.yaml compare.yaml
 hand several-scenarios 2 simulate compare.yaml
 hand schedule-role 2 schedule good.yaml --role 7
 hand schedule-section 2 schedule good.yaml --section last
+hand no-steps 2 simulate good.yaml --steps 0
+hand negative-steps 2 simulate good.yaml --steps=-1
+hand negative-jobs 2 compare compare.yaml --jobs -2
+hand wrong-jobs 2 compare compare.yaml -jmany
 check unknown-strategy 2 strategies fsdp3
 check unknown-hardware 2 hardware dgx-h10
 check unknown-model 2 models llama-3-9b
@@ -143,7 +147,7 @@ hand bad-input-trace 2 simulate heads.yaml --trace trace.json --plot pictures
 # The same again: twice, and with one and four threads
 hand compare-csv 0 compare compare.yaml --format csv
 "$program" compare --hwprofiles hwprofiles compare.yaml -j 1 --format json --trace one.json >one.txt || true
-"$program" compare --hwprofiles hwprofiles compare.yaml -j 4 --format json --trace four.json >four.txt || true
+"$program" compare --hwprofiles hwprofiles compare.yaml -j4 --format json --trace four.json >four.txt || true
 good=0
 [ -s one.txt ] && [ -s one.json ] && cmp one.txt four.txt >&2 && cmp one.json four.json >&2 || good=1
 verdict $good 'one and four threads give the same bytes'
