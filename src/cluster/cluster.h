@@ -14,16 +14,16 @@
 typedef struct
 {
   char  *name;
-  char  *node;          /* a node profile whose parts the other options override */
+  char  *node; /* a node profile whose parts the other options override */
   gint64 nodes, gpus_per_node;
   char  *gpu, *intra, *nic;
-  gint64 nics;          /* -1 = the node's own */
-  gint   fabric;        /* ClusterFabric */
-  gint   routing;       /* ClusterRouting */
-  gint64 leaf_nodes;    /* nodes under one leaf; 0 = all (one non-blocking switch) */
+  gint64 nics;             /* -1 = the node's own */
+  gint   fabric;           /* ClusterFabric */
+  gint   routing;          /* ClusterRouting */
+  gint64 leaf_nodes;       /* nodes under one leaf; 0 = all (one non-blocking switch) */
   double oversubscription; /* sum of a leaf's downlinks over the sum of its uplinks; 1 = non-blocking */
-  char  *slow_gpus;     /* "3:0.8,17:0.5": GPU index and the fraction of its speed that is left */
-  double dram_bytes;    /* host memory a node; 0 = the node's own */
+  char  *slow_gpus;  /* "3:0.8,17:0.5": GPU index and the fraction of its speed that is left */
+  double dram_bytes; /* host memory a node; 0 = the node's own */
 } ClusterOptions;
 
 typedef enum
@@ -43,9 +43,9 @@ typedef enum
 {
   RESOURCE_SM,
   RESOURCE_HBM,
-  RESOURCE_PCIE_UP,     /* GPU to host: its own link */
+  RESOURCE_PCIE_UP, /* GPU to host: its own link */
   RESOURCE_PCIE_DOWN,
-  RESOURCE_SWITCH_UP,   /* PCIe switch to socket */
+  RESOURCE_SWITCH_UP, /* PCIe switch to socket */
   RESOURCE_SWITCH_DOWN,
   RESOURCE_SOCKET_LINK, /* socket a to socket b */
   RESOURCE_DRAM,        /* a socket's memory: reads and writes together */
@@ -55,7 +55,7 @@ typedef enum
   RESOURCE_NVLINK_PAIR, /* direct link, one direction */
   RESOURCE_NIC_TX,
   RESOURCE_NIC_RX,
-  RESOURCE_LEAF_UP,     /* all uplinks of a leaf, sprayed */
+  RESOURCE_LEAF_UP, /* all uplinks of a leaf, sprayed */
   RESOURCE_LEAF_DOWN,
   RESOURCE_NVME_READ,
   RESOURCE_NVME_WRITE,
@@ -81,27 +81,30 @@ typedef struct _Cluster Cluster;
  * 'generic'. NULL after diagnostics at MARK. The profiles are taken from PROFILES, which must
  * outlive the cluster.
  */
-Cluster *cluster_new (const ClusterOptions *options, ProfileSet *profiles, const SourceMark *mark, DiagList *diags);
+Cluster *cluster_new (const ClusterOptions *options, ProfileSet *profiles, const SourceMark *mark,
+                      DiagList *diags);
 void     cluster_free (Cluster *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Cluster, cluster_free)
 
-guint              cluster_n_nodes (const Cluster *self);
-guint              cluster_n_gpus (const Cluster *self);
-guint              cluster_gpus_of_node (const Cluster *self, guint node);
-guint              cluster_node_of_gpu (const Cluster *self, guint gpu);
-guint              cluster_first_gpu (const Cluster *self, guint node);
-guint              cluster_nics_of_node (const Cluster *self, guint node);
-gboolean           cluster_is_uniform (const Cluster *self); /* all nodes of one make (slow GPUs do not count) */
+guint    cluster_n_nodes (const Cluster *self);
+guint    cluster_n_gpus (const Cluster *self);
+guint    cluster_gpus_of_node (const Cluster *self, guint node);
+guint    cluster_node_of_gpu (const Cluster *self, guint gpu);
+guint    cluster_first_gpu (const Cluster *self, guint node);
+guint    cluster_nics_of_node (const Cluster *self, guint node);
+gboolean cluster_is_uniform (const Cluster *self); /* all nodes of one make (slow GPUs do not count) */
 const GpuProfile  *cluster_gpu_profile (const Cluster *self, guint gpu);
-const NodeProfile *cluster_node_profile (const Cluster *self, guint node); /* with the scenario's overrides applied */
+const NodeProfile *cluster_node_profile (const Cluster *self,
+                                         guint node); /* with the scenario's overrides applied */
 const LinkProfile *cluster_intra_profile (const Cluster *self, guint node);
 const LinkProfile *cluster_nic_profile (const Cluster *self, guint node); /* NULL without cards */
-double             cluster_gpu_speed (const Cluster *self, guint gpu);    /* 1, or what slow_gpus left: not in the capacities */
-const char        *cluster_title (const Cluster *self); /* "4 nodes x 8 a40-48, nvlink-pairs, 1 ib-edr-100" */
+double             cluster_gpu_speed (const Cluster *self,
+                                      guint gpu); /* 1, or what slow_gpus left: not in the capacities */
+const char *cluster_title (const Cluster *self); /* "4 nodes x 8 a40-48, nvlink-pairs, 1 ib-edr-100" */
 
 guint                  cluster_n_resources (const Cluster *self);
 const ClusterResource *cluster_resource (const Cluster *self, guint id);
-char                  *cluster_resource_name (const Cluster *self, guint id); /* "node3.nic0.tx"; newly allocated */
+char *cluster_resource_name (const Cluster *self, guint id); /* "node3.nic0.tx"; newly allocated */
 
 /*
  * Id of the INDEX-th resource of KIND that belongs to a GPU (SM, HBM, PCIE_*, NVLINK_OUT/IN) or
@@ -115,9 +118,9 @@ typedef enum
 {
   PATH_LOCAL,
   PATH_NVLINK,
-  PATH_PIX,  /* one PCIe switch */
-  PATH_PHB,  /* through a socket's root complex */
-  PATH_SYS,  /* across sockets */
+  PATH_PIX, /* one PCIe switch */
+  PATH_PHB, /* through a socket's root complex */
+  PATH_SYS, /* across sockets */
   PATH_NET,
 } PathClass;
 

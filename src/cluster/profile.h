@@ -28,29 +28,29 @@ typedef struct
   double     value;     /* base unit */
   double     low, high; /* plausible range; both equal `value` where none is given */
   Confidence confidence;
-  char      *source;    /* owned by the profile; NULL where the figure is a default of the format */
+  char      *source; /* owned by the profile; NULL where the figure is a default of the format */
 } Figure;
 
 typedef struct
 {
-  char  *id, *title, *architecture; /* "volta", "ampere", "ada", "hopper", "blackwell", "cdna2", ... */
-  Figure matmul_16bit;     /* dense FLOP/s of bf16/fp16 matrix products at the boost clock (the datasheet's) */
-  Figure matmul_fp32;      /* FLOP/s of fp32 matrix products as frameworks run them (TF32 where that is the default it is not: plain fp32) */
-  gboolean bf16;           /* has bf16 matrix units */
-  Figure mfu_base;         /* FLOP/s that MFU is quoted on */
-  Figure sms;              /* streaming multiprocessors or compute units */
-  Figure hbm_bandwidth;    /* B/s */
-  Figure hbm_bytes;        /* usable: what the driver reports as total */
-  Figure runtime_bytes;    /* taken outside the framework's allocator: context, libraries, NCCL */
-  Figure host_link;        /* B/s a direction, after PCIe encoding: what the link could carry */
-  Figure host_copy_efficiency; /* of pinned copies by the copy engine */
-  Figure nvlink_limit;     /* B/s a direction the GPU itself can drive; 0 = the intra link's own rate */
+  char *id, *title, *architecture; /* "volta", "ampere", "ada", "hopper", "blackwell", "cdna2", ... */
+  Figure matmul_16bit; /* dense FLOP/s of bf16/fp16 matrix products at the boost clock (the datasheet's) */
+  Figure   matmul_fp32; /* FLOP/s of fp32 matrix products as frameworks run them (TF32 where that is the default it is not: plain fp32) */
+  gboolean bf16;        /* has bf16 matrix units */
+  Figure   mfu_base;    /* FLOP/s that MFU is quoted on */
+  Figure   sms;         /* streaming multiprocessors or compute units */
+  Figure   hbm_bandwidth; /* B/s */
+  Figure   hbm_bytes;     /* usable: what the driver reports as total */
+  Figure   runtime_bytes; /* taken outside the framework's allocator: context, libraries, NCCL */
+  Figure   host_link;     /* B/s a direction, after PCIe encoding: what the link could carry */
+  Figure   host_copy_efficiency; /* of pinned copies by the copy engine */
+  Figure nvlink_limit; /* B/s a direction the GPU itself can drive; 0 = the intra link's own rate */
   /* kernel model */
-  Figure matmul_efficiency;  /* of the best large matrix product against matmul_16bit (sustained clock under the power cap) */
-  Figure stream_efficiency;  /* of a long streaming kernel against hbm_bandwidth */
+  Figure matmul_efficiency; /* of the best large matrix product against matmul_16bit (sustained clock under the power cap) */
+  Figure stream_efficiency; /* of a long streaming kernel against hbm_bandwidth */
   Figure attention_efficiency, attention_backward_efficiency; /* flash attention against matmul_16bit */
-  Figure tile_m, tile_n;     /* output tile of a matrix product's thread block */
-  Figure kernel_latency;     /* start-up and tail of one kernel on the device, s */
+  Figure tile_m, tile_n; /* output tile of a matrix product's thread block */
+  Figure kernel_latency; /* start-up and tail of one kernel on the device, s */
 } GpuProfile;
 
 typedef enum
@@ -68,31 +68,31 @@ typedef struct
 {
   char    *id, *title;
   LinkKind kind;
-  char    *technology;  /* "nvlink4", "pcie4", "infiniband", "roce", "efa", "tcp", ...: keys the collective tables */
-  Figure   bandwidth;   /* B/s a direction: per GPU (switch), pair (mesh, pairs), or card (network) */
-  Figure   efficiency;  /* of collectives' large messages against bandwidth */
-  Figure   latency;     /* one way, of the wire and its cards or switches, s: beyond the collective library's own hop cost */
-  gboolean gpu_direct;  /* networks: card reads GPU memory; otherwise staged through host memory */
+  char    *technology; /* "nvlink4", "pcie4", "infiniband", "roce", "efa", "tcp", ...: keys the collective tables */
+  Figure   bandwidth; /* B/s a direction: per GPU (switch), pair (mesh, pairs), or card (network) */
+  Figure   efficiency; /* of collectives' large messages against bandwidth */
+  Figure   latency; /* one way, of the wire and its cards or switches, s: beyond the collective library's own hop cost */
+  gboolean gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
 } LinkProfile;
 
 typedef struct
 {
-  char   *id, *title;
-  char   *gpu, *intra, *nic;  /* ids */
-  Figure  gpus, nics, sockets;
-  Figure  pcie_switches;      /* a node; GPUs and cards are spread over them in order; 0 = every device under its root complex */
-  Figure  pcie_uplink;        /* B/s a direction from a PCIe switch to its socket */
-  Figure  socket_link;        /* B/s a direction between sockets */
-  Figure  dram_bandwidth;     /* B/s a socket */
-  Figure  dram_bytes;         /* a node */
-  Figure  cores;              /* a node */
-  Figure  cpu_adam_rate;      /* parameters/s a node that CPU Adam updates; 0 = unknown */
-  Figure  nvme_read, nvme_write, nvme_bytes; /* a node; 0 = none */
+  char  *id, *title;
+  char  *gpu, *intra, *nic; /* ids */
+  Figure gpus, nics, sockets;
+  Figure pcie_switches; /* a node; GPUs and cards are spread over them in order; 0 = every device under its root complex */
+  Figure pcie_uplink;    /* B/s a direction from a PCIe switch to its socket */
+  Figure socket_link;    /* B/s a direction between sockets */
+  Figure dram_bandwidth; /* B/s a socket */
+  Figure dram_bytes;     /* a node */
+  Figure cores;          /* a node */
+  Figure cpu_adam_rate;  /* parameters/s a node that CPU Adam updates; 0 = unknown */
+  Figure nvme_read, nvme_write, nvme_bytes; /* a node; 0 = none */
   /* the issuing thread, s */
-  Figure  issue_eager;        /* host time a kernel launch of an eager framework, its Python and dispatcher included */
-  Figure  issue_compiled;     /* of compiled code or graphs' replays */
-  Figure  issue_collective;   /* host time to enqueue one collective */
-  Figure  issue_hook;         /* a framework hook (module pre/post hook) */
+  Figure issue_eager; /* host time a kernel launch of an eager framework, its Python and dispatcher included */
+  Figure issue_compiled;   /* of compiled code or graphs' replays */
+  Figure issue_collective; /* host time to enqueue one collective */
+  Figure issue_hook;       /* a framework hook (module pre/post hook) */
 } NodeProfile;
 
 typedef struct _ProfileSet ProfileSet;
@@ -119,9 +119,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (ProfileSet, profile_set_free)
  * The profile of ID, or NULL after diagnostics (unknown ids get the nearest name, at MARK). Owned
  * by the set.
  */
-const GpuProfile  *profile_set_gpu (ProfileSet *self, const char *id, const SourceMark *mark, DiagList *diags);
-const LinkProfile *profile_set_link (ProfileSet *self, const char *id, const SourceMark *mark, DiagList *diags);
-const NodeProfile *profile_set_node (ProfileSet *self, const char *id, const SourceMark *mark, DiagList *diags);
+const GpuProfile  *profile_set_gpu (ProfileSet *self, const char *id, const SourceMark *mark,
+                                    DiagList *diags);
+const LinkProfile *profile_set_link (ProfileSet *self, const char *id, const SourceMark *mark,
+                                     DiagList *diags);
+const NodeProfile *profile_set_node (ProfileSet *self, const char *id, const SourceMark *mark,
+                                     DiagList *diags);
 
 /* Sorted ids of KIND ("gpu", "link", "node", "cluster"); strv owned by the caller. */
 char **profile_set_list (ProfileSet *self, const char *kind);
@@ -130,7 +133,8 @@ char **profile_set_list (ProfileSet *self, const char *kind);
 char *profile_set_file (ProfileSet *self, const char *kind, const char *id);
 
 /* Adds "unknown KIND 'ID'" with the nearest id. */
-void profile_set_unknown (ProfileSet *self, const char *kind, const char *id, const SourceMark *mark, DiagList *diags);
+void profile_set_unknown (ProfileSet *self, const char *kind, const char *id,
+                          const SourceMark *mark, DiagList *diags);
 
 /* The figures of a profile for printing (`shardsim hardware a40-48`). */
 typedef struct

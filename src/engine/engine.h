@@ -80,15 +80,15 @@ typedef struct
 typedef struct
 {
   OpClass       class_;
-  guint64       tag;       /* the creator's; kept in the record */
+  guint64       tag; /* the creator's; kept in the record */
   SimTime       latency;
-  const Demand *demands;   /* copied; at most one entry a resource */
+  const Demand *demands; /* copied; at most one entry a resource */
   guint         n_demands;
-  WaveDemand    waves;     /* kernels only */
-  double        share;     /* > 0 unless there is no demand; see above */
-  double        cap;       /* largest rate x in 1/s; 0 = none */
-  guint         members;   /* streams it must be submitted on: 1, or the ranks of a collective (begins when the last arrived) */
-  OrderId       order;     /* communicator, or ENGINE_NONE */
+  WaveDemand    waves;   /* kernels only */
+  double        share;   /* > 0 unless there is no demand; see above */
+  double        cap;     /* largest rate x in 1/s; 0 = none */
+  guint         members; /* streams it must be submitted on: 1, or the ranks of a collective (begins when the last arrived) */
+  OrderId       order;   /* communicator, or ENGINE_NONE */
 } OpSpec;
 
 /* Creates an op. Nothing happens until it has been submitted on all its members' streams. */
@@ -159,7 +159,7 @@ guint            engine_n_pools (const Engine *self);
 const char      *engine_pool_name (const Engine *self, PoolId pool);
 
 /* Keeps (time, pool, category, bytes) of every change of what the device holds, for counters in a trace. Off by default. */
-void engine_keep_pool_log (Engine *self, gboolean keep);
+void              engine_keep_pool_log (Engine *self, gboolean keep);
 const PoolChange *engine_pool_log (const Engine *self, guint *n);
 
 /* ---- running --------------------------------------------------------------------------------------------------- */
@@ -185,12 +185,12 @@ typedef enum
 
 typedef enum
 {
-  CAUSE_HOST,     /* not issued yet */
-  CAUSE_STREAM,   /* an earlier op of its stream */
-  CAUSE_WAIT,     /* an op that its stream waits for */
-  CAUSE_ORDER,    /* an earlier op of its communicator */
-  CAUSE_PEER,     /* another rank of the collective had not arrived */
-  CAUSE_DRAIN,    /* running waves held the SMs that it reserves */
+  CAUSE_HOST,   /* not issued yet */
+  CAUSE_STREAM, /* an earlier op of its stream */
+  CAUSE_WAIT,   /* an op that its stream waits for */
+  CAUSE_ORDER,  /* an earlier op of its communicator */
+  CAUSE_PEER,   /* another rank of the collective had not arrived */
+  CAUSE_DRAIN,  /* running waves held the SMs that it reserves */
   CAUSE_LATENCY,
   CAUSE_RESOURCE, /* a saturated resource */
   CAUSE_CAP,      /* its own cap */
@@ -215,14 +215,14 @@ typedef struct
  */
 typedef struct
 {
-  guint64  tag;
-  SimTime  issue, begin, end;
-  SimTime  first_arrival; /* of its first member: begin - first_arrival is time spent waiting for peers */
-  SimTime  drain;         /* part of the wait that was for running waves to drain */
+  guint64 tag;
+  SimTime issue, begin, end;
+  SimTime first_arrival; /* of its first member: begin - first_arrival is time spent waiting for peers */
+  SimTime  drain;        /* part of the wait that was for running waves to drain */
   Cause    gate;
   OpId     gate_op;
   HostId   gate_host;
-  StreamId stream;        /* of its last-arriving member */
+  StreamId stream; /* of its last-arriving member */
   guint    first_segment, n_segments;
 } OpRecord;
 

@@ -15,7 +15,7 @@ typedef struct
   guint    max_periods; /* steady periods to try before giving up on a repeat; 0 = 32 */
   guint    min_periods; /* steady periods to run at least; 0 = 2 */
   gboolean keep_pools;  /* memory timeline, for traces */
-  gint     algorithm;   /* CollectiveAlgorithm for collectives that can choose; ALGORITHM_N = the default */
+  gint algorithm; /* CollectiveAlgorithm for collectives that can choose; ALGORITHM_N = the default */
 } ReplayOptions;
 
 typedef struct _Replay Replay;
@@ -24,7 +24,8 @@ typedef struct _Replay Replay;
  * Runs SCENARIO. NULL after diagnostics (bad scenario) or with ERROR set (deadlock: a bug in a strategy). A scenario that does not
  * fit memory still runs: the pools say so. PROFILES must outlive the replay.
  */
-Replay *replay_run (const Scenario *scenario, ProfileSet *profiles, const ReplayOptions *options, DiagList *diags, GError **error);
+Replay *replay_run (const Scenario *scenario, ProfileSet *profiles, const ReplayOptions *options,
+                    DiagList *diags, GError **error);
 
 /*
  * The same without running: for what asks for the scenario, the cluster, the workload and the schedule only. Nothing about ranks, ops,
@@ -32,7 +33,7 @@ Replay *replay_run (const Scenario *scenario, ProfileSet *profiles, const Replay
  */
 Replay *replay_plan (const Scenario *scenario, ProfileSet *profiles, DiagList *diags);
 
-void    replay_free (Replay *self);
+void replay_free (Replay *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Replay, replay_free)
 
 const Scenario *replay_scenario (const Replay *self);
@@ -48,8 +49,8 @@ gboolean replay_expect (const Replay *self, PlanTotals *totals);
 
 typedef struct
 {
-  guint32 rank;  /* world rank that stands for its class */
-  guint32 size;  /* ranks in the class */
+  guint32 rank; /* world rank that stands for its class */
+  guint32 size; /* ranks in the class */
   guint   role;
   HostId  host;
   guint   first_stream; /* engine stream of schedule stream s: first_stream + s */
@@ -59,8 +60,8 @@ typedef struct
 guint             replay_n_ranks (const Replay *self);
 const ReplayRank *replay_rank (const Replay *self, guint i);
 /* Host memory pools: one a simulated node; its node index in the cluster. */
-guint             replay_n_host_pools (const Replay *self);
-PoolId            replay_host_pool (const Replay *self, guint i, guint *node);
+guint  replay_n_host_pools (const Replay *self);
+PoolId replay_host_pool (const Replay *self, guint i, guint *node);
 
 /* Cluster resource that an engine resource stands for, and how many alike there are. */
 guint replay_cluster_resource (const Replay *self, ResourceId resource, guint *n_alike);
@@ -69,8 +70,8 @@ guint replay_cluster_resource (const Replay *self, ResourceId resource, guint *n
 
 typedef struct
 {
-  const ScheduleItem *item;   /* of the representative that issued it first; an event that stands behind waits is a kernel "event" of no length */
-  guint               rank;   /* index for replay_rank */
+  const ScheduleItem *item; /* of the representative that issued it first; an event that stands behind waits is a kernel "event" of no length */
+  guint               rank; /* index for replay_rank */
   ScheduleSection     section;
   guint               period; /* 0: init and first; 1 .. n steady */
   guint               step;   /* step of the period */
@@ -95,20 +96,21 @@ char *replay_tag_label (const Replay *self, guint64 tag);
  */
 guint    replay_n_boundaries (const Replay *self);
 SimTime  replay_boundary (const Replay *self, guint b);
-gboolean replay_is_steady (const Replay *self);  /* the last period repeated the one before it, relative in-flight state included */
-SimTime  replay_period (const Replay *self);     /* length of the last period */
-double   replay_step_time (const Replay *self);  /* s: period / steps in it */
+gboolean replay_is_steady (
+    const Replay *self); /* the last period repeated the one before it, relative in-flight state included */
+SimTime replay_period (const Replay *self);    /* length of the last period */
+double  replay_step_time (const Replay *self); /* s: period / steps in it */
 
 /* ---- traffic, per steady period ----------------------------------------------------------------------------------- */
 
 typedef struct
 {
-  guint32 comm;                /* CommRef of the schedule */
+  guint32            comm; /* CommRef of the schedule */
   ScheduleCollective kind;
-  guint64 calls;
-  double  bytes;               /* sum of S, per group */
-  double  inter_node_per_gpu;  /* payload that leaves nodes through cards, per GPU of the cluster */
-  double  intra_node_per_gpu;  /* payload over NVLink and PCIe between GPUs, per GPU (sent) */
+  guint64            calls;
+  double             bytes;  /* sum of S, per group */
+  double inter_node_per_gpu; /* payload that leaves nodes through cards, per GPU of the cluster */
+  double intra_node_per_gpu; /* payload over NVLink and PCIe between GPUs, per GPU (sent) */
 } ReplayTraffic;
 
 /* Per communicator and kind; newly allocated array of ReplayTraffic, for representative rank index RANK's collectives. */

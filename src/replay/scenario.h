@@ -33,8 +33,8 @@ typedef struct _StrategyConfig StrategyConfig;
 struct _StrategyConfig
 {
   const Strategy *strategy;
-  gpointer        options; /* strategy->options_size bytes, owned */
-  StrategyConfig *inner;   /* owned, NULL */
+  gpointer        options;   /* strategy->options_size bytes, owned */
+  StrategyConfig *inner;     /* owned, NULL */
   gboolean        shard_set; /* its own option 'shard' was given: 'mesh.shard' must then agree */
 };
 
@@ -46,8 +46,8 @@ typedef struct
   TrainingOptions training;
   MeshOptions     mesh;
   StrategyConfig *strategy;
-  SourceMark      cluster_mark, model_mark, mesh_mark, strategy_mark; /* for diagnostics found later */
-  char           *base_dir;  /* of the file, for relative paths; NULL */
+  SourceMark cluster_mark, model_mark, mesh_mark, strategy_mark; /* for diagnostics found later */
+  char      *base_dir; /* of the file, for relative paths; NULL */
 } Scenario;
 
 void scenario_free (Scenario *self);
@@ -59,7 +59,7 @@ Scenario *scenario_copy (const Scenario *source);
 /* "--set section.key=value" and the like; applied after the file, to every scenario of it. */
 typedef struct
 {
-  const char *key;   /* "training.micro_batch" */
+  const char *key; /* "training.micro_batch" */
   const char *value;
   const char *origin; /* "--set", "--micro-batch": for messages */
 } ScenarioOverride;
@@ -68,7 +68,8 @@ typedef struct
  * STRATEGIES: the built-in ones when NULL. Loads FILE (NULL: only OVERRIDES) with all its scenarios: at least one Scenario* in the array (free func set), or NULL after diagnostics:
  * every error of the file and of the overrides in one pass.
  */
-GPtrArray *scenario_load (const StrategySet *strategies, const char *file, const ScenarioOverride *overrides, guint n_overrides, DiagList *diags);
+GPtrArray *scenario_load (const StrategySet *strategies, const char *file,
+                          const ScenarioOverride *overrides, guint n_overrides, DiagList *diags);
 
 /* All that is used, defaults included, as YAML that scenario_load reads back to the same scenario. Newly allocated. */
 char *scenario_print (const Scenario *self);

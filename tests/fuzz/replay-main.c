@@ -51,7 +51,8 @@ main (int argc, char **argv)
 
   if (names == NULL || names->len == 0)
     {
-      fprintf (stderr, "usage: %s FOLDER: %s\n", argv[0], error ? error->message : "needs a folder of inputs");
+      fprintf (stderr, "usage: %s FOLDER: %s\n", argv[0],
+               error ? error->message : "needs a folder of inputs");
       return EXIT_FAILURE;
     }
   printf ("1..%u\n", names->len);

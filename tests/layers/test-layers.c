@@ -83,7 +83,9 @@ line_fault (const char *layer, const char *line)
     return g_strdup_printf ("folder '%s' is no layer", layer);
   slash = strchr (include, '/');
   if (slash == NULL) /* only what the build generates at the root of the include path has no folder */
-    return g_str_equal (include, "shardsim-config.h") ? NULL : g_strdup_printf ("'%s' names no layer", include);
+    return g_str_equal (include, "shardsim-config.h")
+               ? NULL
+               : g_strdup_printf ("'%s' names no layer", include);
   target = g_strndup (include, slash - include);
   if (rule_find (target) == NULL)
     return g_strdup_printf ("'%s' is no layer", target);
@@ -174,7 +176,8 @@ assert_fault (const char *layer, const char *line, const char *expected)
 START_TEST (test_faults_are_caught)
 {
   assert_fault ("base", "#include \"engine/engine.h\"", "'base' may not include 'engine'");
-  assert_fault ("engine", "  #  include \"cluster/cluster.h\" /* why */", "'engine' may not include 'cluster'");
+  assert_fault ("engine", "  #  include \"cluster/cluster.h\" /* why */",
+                "'engine' may not include 'cluster'");
   assert_fault ("strategy", "#include \"engine/engine.h\"", "'strategy' may not include 'engine'");
   assert_fault ("strategy", "#include \"base/units.h\"", "'strategy' may not include 'base'");
   assert_fault ("report", "#include \"replay/replay.h\"", "'report' may not include 'replay'");
@@ -207,7 +210,8 @@ START_TEST (test_bad_file_is_caught)
   Tally            tally = { 0 };
 
   ck_assert_int_eq (g_mkdir_with_parents (folder, 0700), 0);
-  ck_assert (g_file_set_contents (file, "#include \"base/units.h\"\n#include \"report/text.h\"\n", -1, NULL));
+  ck_assert (g_file_set_contents (file, "#include \"base/units.h\"\n#include \"report/text.h\"\n",
+                                  -1, NULL));
   check_folder (NULL, root, &tally);
   remove (file);
   remove (folder);

@@ -79,8 +79,8 @@ static const Total totals[] = {
   { "opt-1.3b", 24UL * (12UL * 4194304UL + 13UL * 2048UL) + (50272UL + 2050UL) * 2048UL + 4096UL,
     1.3158 },
   /* 50 layers of 4096: the name says 10e9, the shape is exact */
-  { "gpt-10b", 50UL * (12UL * 16777216UL + 13UL * 4096UL) + (2 * 50257UL + 2048UL) * 4096UL + 8192UL,
-    10.4891 },
+  { "gpt-10b",
+    50UL * (12UL * 16777216UL + 13UL * 4096UL) + (2 * 50257UL + 2048UL) * 4096UL + 8192UL, 10.4891 },
 };
 
 START_TEST (test_totals)
