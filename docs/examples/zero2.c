@@ -1,7 +1,4 @@
-/*
- * ZeRO stage 2: whole parameters on every rank, gradients reduce-scattered module by module, optimizer sharded.
- * Source: Rajbhandari et al., arXiv:1910.02054, sections 5.2 and 7.2.1.
- */
+/* ZeRO stage 2: gradients and optimizer sharded (Rajbhandari et al., arXiv:1910.02054, 5.2 and 7.2.1). */
 #include <math.h>
 
 #include "strategy/common.h"
@@ -10,14 +7,12 @@ typedef struct
 {
   StreamRef reduce; /* gradients are reduced beside the backward pass */
   CommRef   data;   /* all ranks */
-  BufferRef grads;  /* of the unit at hand */
 } Zero2State;
 
 static guint64
-shard_of (const StrategyRun *run)
+shard_of (const PlanInput *in)
 {
-  return padded_flat (workload_n_parameters (run->in->workload), run->in->mesh.n_ranks)
-         / run->in->mesh.n_ranks;
+  return padded_flat (workload_n_parameters (in->workload), in->mesh.n_ranks) / in->mesh.n_ranks;
 }
 
 static void
@@ -27,19 +22,8 @@ zero2_init (StrategyRun *run)
 
   s->reduce = schedule_stream (run->b, "reduce", 0);
   s->data = schedule_comm (run->b, "data", mesh_all (&run->in->mesh));
-  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, 2 * workload_n_parameters (run->in->workload),
-                  "parameters");
-  schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, 2 * shard_of (run), "gradient shard");
-  schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER, 12 * shard_of (run), "optimizer state");
-}
-
-static void
-zero2_backward_begin (StrategyRun *run, const UnitSlot *slot)
-{
-  Zero2State *s = run->state;
-
-  s->grads =
-      schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, 2 * slot->plan->own_elements, "gradients");
+  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, 2 * workload_n_parameters (run->in->workload), "parameters");
+  schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER, 14 * shard_of (run->in), "gradient and optimizer shards");
 }
 
 static void
@@ -49,8 +33,6 @@ zero2_backward_end (StrategyRun *run, const UnitSlot *slot)
 
   schedule_wait_stream (run->b, s->reduce, SCHEDULE_COMPUTE);
   schedule_reduce_scatter (run->b, s->reduce, s->data, 2 * slot->plan->own_elements, "reduce_scatter");
-  schedule_uses (run->b, s->grads);
-  schedule_free_after (run->b, s->grads, schedule_record (run->b, s->reduce));
 }
 
 static void
@@ -59,29 +41,24 @@ zero2_step_end (StrategyRun *run)
   Zero2State *s = run->state;
 
   schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->reduce);
-  emit_optimizer (run, mesh_all (&run->in->mesh), shard_of (run), 2, 2);
-  schedule_all_gather (run->b, SCHEDULE_COMPUTE, s->data,
-                       2 * shard_of (run) * run->in->mesh.n_ranks, "all_gather");
+  emit_optimizer (run, mesh_all (&run->in->mesh), shard_of (run->in), 2, 2);
+  schedule_all_gather (run->b, SCHEDULE_COMPUTE, s->data, 2 * shard_of (run->in) * run->in->mesh.n_ranks, "all_gather");
 }
 
 static gboolean
 zero2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 {
-  double p = (double) workload_n_parameters (in->workload), r = in->mesh.n_ranks,
-         shard = ceil (p / r);
-  double           steps = (double) workload_training (in->workload)->grad_accum;
+  double p = (double) workload_n_parameters (in->workload), r = in->mesh.n_ranks, shard = ceil (p / r);
   ActivationBounds activations = activation_bounds (in->workload);
-  double           states = 2 * p + 14 * shard + activations.kept;
 
   (void) opt;
-  plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, mesh_all (&in->mesh), steps * 2 * p);
+  plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, mesh_all (&in->mesh), (double) workload_training (in->workload)->grad_accum * 2 * p);
   plan_totals_add (totals, SCHEDULE_ALL_GATHER, mesh_all (&in->mesh), 2 * shard * r);
   expect_optimizer (in, mesh_all (&in->mesh), totals);
   totals->flops += expected_flops (in);
   totals->states += 2 * p + 14 * shard;
-  totals->hbm_low += states + activations.low;
-  totals->hbm_high +=
-      states + activations.high + 2.0 * (double) largest_unit (in->workload, UNIT_MODULE);
+  totals->hbm_low += 2 * p + 14 * shard + activations.kept + activations.low;
+  totals->hbm_high += 2 * p + 14 * shard + activations.kept + activations.high;
   return TRUE;
 }
 
@@ -90,14 +67,9 @@ const Strategy shardsim_strategy = {
   .name = "zero2",
   .title = "ZeRO-2: gradients and optimizer sharded over all ranks",
   .source = "Rajbhandari et al., arXiv:1910.02054",
-  .hooks = { .state_size = sizeof (Zero2State),
-             .granularity = UNIT_MODULE,
-             .init = zero2_init,
-             .unit_backward_begin = zero2_backward_begin,
-             .unit_backward_end = zero2_backward_end,
-             .step_end = zero2_step_end },
+  .hooks = { .state_size = sizeof (Zero2State), .granularity = UNIT_MODULE, .init = zero2_init,
+             .unit_backward_end = zero2_backward_end, .step_end = zero2_step_end },
   .expect = zero2_expect,
-  .states =
-      "parameters: whole, 2 bytes an element; gradients and optimizer: sharded over all ranks; all in HBM",
-  .missing = "gradient buckets: every module is reduced on its own; full-precision training",
+  .states = "parameters: whole, 2 bytes an element; gradients and optimizer: sharded over all ranks; all in HBM",
+  .missing = "gradient buckets and the unsharded gradient of the module at hand; full-precision training",
 };
