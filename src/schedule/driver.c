@@ -455,20 +455,6 @@ check_level (const DriverLevel *level, const StrategyChoice *choice, DiagList *d
   return diag_list_n_errors (diags) == n_errors;
 }
 
-static guint
-own_period (const Strategy *strategy, const PlanInput *in, gconstpointer options)
-{
-  return strategy->period != NULL ? MAX (strategy->period (in, options), 1) : 1;
-}
-
-static void
-narrow_input (const Strategy *strategy, const PlanInput *in, gconstpointer options, PlanInput *inner)
-{
-  *inner = *in;
-  if (strategy->narrow != NULL)
-    strategy->narrow (in, options, inner);
-}
-
 /* Fills the levels from the outermost inwards. Stops at one that does not check: what it would hand inwards means nothing. */
 static gboolean
 resolve_levels (Driver *self, const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
@@ -493,8 +479,8 @@ resolve_levels (Driver *self, const PlanInput *in, const StrategyChoice *choice,
       level->run.inner = c->inner != NULL ? &self->levels[i + 1].run : NULL;
       if (!check_level (level, c, diags))
         return FALSE;
-      level->period = own_period (c->strategy, &level->in, c->options);
-      narrow_input (c->strategy, &level->in, c->options, &input);
+      level->period = strategy_own_period (c->strategy, &level->in, c->options);
+      strategy_narrow_input (c->strategy, &level->in, c->options, &input);
     }
   return TRUE;
 }
@@ -640,38 +626,4 @@ schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *dia
     schedule = driver_run (&driver, in->mesh.world, diags);
   driver_clear (&driver);
   return schedule;
-}
-
-gboolean
-strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals)
-{
-  const Strategy *strategy = choice->strategy;
-
-  *totals = (PlanTotals){ 0 };
-  if (strategy->expect == NULL)
-    return FALSE;
-  if (choice->inner != NULL)
-    {
-      guint     period = own_period (strategy, in, choice->options);
-      PlanInput inner;
-
-      narrow_input (strategy, in, choice->options, &inner);
-      if (!strategy_expect (&inner, choice->inner, totals))
-        return FALSE;
-      for (guint i = 0; i < totals->n_traffic; i++)
-        {
-          totals->traffic[i].bytes *= period;
-          totals->traffic[i].slack *= period;
-        }
-      for (guint c = 0; c < COPY_N; c++)
-        {
-          totals->copies[c] *= period;
-          totals->copies_slack[c] *= period;
-        }
-      totals->flops *= period;
-    }
-  else
-    totals->resident = strategy->resident != NULL ? (double) strategy->resident (in, choice->options)
-                                                  : (double) workload_n_parameters (in->workload);
-  return strategy->expect (in, choice->options, totals);
 }

@@ -85,3 +85,10 @@ guint *schedule_comm_roles (const Schedule *self, CommRef comm);
 gboolean schedule_check_progress (const Schedule *self, DiagList *diags);
 /* "role 0, steady section, item 12 ('all_gather', block 0)". Newly allocated. */
 char *schedule_item_place (const Schedule *self, guint role, ScheduleSection section, guint item);
+
+/* Steps of STRATEGY's own period: 1 unless it says otherwise. */
+guint strategy_own_period (const Strategy *strategy, const PlanInput *in, gconstpointer options);
+
+/* What the inner strategy of STRATEGY spans: the same as itself unless it says otherwise. */
+void strategy_narrow_input (const Strategy *strategy, const PlanInput *in, gconstpointer options,
+                            PlanInput *inner);

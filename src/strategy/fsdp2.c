@@ -1,26 +1,6 @@
 #include "strategy/fsdp2.h"
 
-const OptionSpec fsdp2_options[] = {
-  { .key = "shard",
-    .type = OPTION_STRING,
-    .offset = G_STRUCT_OFFSET (Fsdp2Options, shard),
-    .fallback = "all",
-    .help = "ranks that share one copy of the parameters: all, node, or a number; the rest are replicas (HSDP)",
-    .source = "torch.distributed.fsdp.fully_shard, mesh" },
-  { .key = "reshard_after_forward",
-    .type = OPTION_BOOL,
-    .offset = G_STRUCT_OFFSET (Fsdp2Options, reshard_after_forward),
-    .fallback = "true",
-    .help = "free a unit's gathered parameters after its forward (false: SHARD_GRAD_OP)",
-    .source = "torch.distributed.fsdp.fully_shard" },
-  { .key = "backward_prefetch",
-    .type = OPTION_BOOL,
-    .offset = G_STRUCT_OFFSET (Fsdp2Options, backward_prefetch),
-    .fallback = "true",
-    .help = "gather the unit before during a unit's backward",
-    .source = "torch.distributed.fsdp.fully_shard, implicit prefetching" },
-  { 0 },
-};
+static const OptionSpec fsdp2_options[] = { FSDP2_OPTIONS ("all"), { 0 } };
 
 static const Fsdp2Options *
 options_of (const StrategyRun *run)

@@ -19,7 +19,31 @@ typedef struct
   gboolean backward_prefetch;
 } Fsdp2Options;
 
-extern const OptionSpec fsdp2_options[];
+/* The option table, with the default of `shard`. */
+#define FSDP2_OPTIONS(shard_)                                                                    \
+  {                                                                                              \
+    .key = "shard",                                                                              \
+    .type = OPTION_STRING,                                                                       \
+    .offset = G_STRUCT_OFFSET (Fsdp2Options, shard),                                             \
+    .fallback = shard_,                                                                          \
+    .help = "ranks that share one copy of the parameters: all, node, or a number; the rest are " \
+            "replicas",                                                                          \
+    .source = "torch.distributed.fsdp.fully_shard, mesh",                                        \
+  },                                                                                             \
+      {                                                                                          \
+        .key = "reshard_after_forward",                                                          \
+        .type = OPTION_BOOL,                                                                     \
+        .offset = G_STRUCT_OFFSET (Fsdp2Options, reshard_after_forward),                         \
+        .fallback = "true",                                                                      \
+        .help = "free a unit's gathered parameters after its forward (false: SHARD_GRAD_OP)",    \
+        .source = "torch.distributed.fsdp.fully_shard",                                          \
+      },                                                                                         \
+  {                                                                                              \
+    .key = "backward_prefetch", .type = OPTION_BOOL,                                             \
+    .offset = G_STRUCT_OFFSET (Fsdp2Options, backward_prefetch), .fallback = "true",             \
+    .help = "gather the unit before during a unit's backward",                                   \
+    .source = "torch.distributed.fsdp.fully_shard, implicit prefetching",                        \
+  }
 
 gboolean fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags);
 gboolean fsdp2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals);

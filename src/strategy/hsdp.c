@@ -4,27 +4,7 @@
  */
 #include "strategy/fsdp2.h"
 
-static const OptionSpec hsdp_options[] = {
-  { .key = "shard",
-    .type = OPTION_STRING,
-    .offset = G_STRUCT_OFFSET (Fsdp2Options, shard),
-    .fallback = "node",
-    .help = "ranks that share one copy of the parameters: node, or a number; the rest are replicas",
-    .source = "Zhao et al., arXiv:2304.11277, 3.2.2" },
-  { .key = "reshard_after_forward",
-    .type = OPTION_BOOL,
-    .offset = G_STRUCT_OFFSET (Fsdp2Options, reshard_after_forward),
-    .fallback = "true",
-    .help = "free a unit's gathered parameters after its forward",
-    .source = "torch.distributed.fsdp.fully_shard" },
-  { .key = "backward_prefetch",
-    .type = OPTION_BOOL,
-    .offset = G_STRUCT_OFFSET (Fsdp2Options, backward_prefetch),
-    .fallback = "true",
-    .help = "gather the unit before during a unit's backward",
-    .source = "torch.distributed.fsdp.fully_shard, implicit prefetching" },
-  { 0 },
-};
+static const OptionSpec hsdp_options[] = { FSDP2_OPTIONS ("node"), { 0 } };
 
 const Strategy strategy_hsdp = {
   .api = STRATEGY_API_VERSION,

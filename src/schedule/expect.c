@@ -1,0 +1,51 @@
+/* Closed forms of nested strategies: an outer one adds to what its inner one states for the outer's period. */
+#include "schedule/schedule-private.h"
+
+guint
+strategy_own_period (const Strategy *strategy, const PlanInput *in, gconstpointer options)
+{
+  return strategy->period != NULL ? MAX (strategy->period (in, options), 1) : 1;
+}
+
+void
+strategy_narrow_input (const Strategy *strategy, const PlanInput *in, gconstpointer options,
+                       PlanInput *inner)
+{
+  *inner = *in;
+  if (strategy->narrow != NULL)
+    strategy->narrow (in, options, inner);
+}
+
+gboolean
+strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals)
+{
+  const Strategy *strategy = choice->strategy;
+
+  *totals = (PlanTotals){ 0 };
+  if (strategy->expect == NULL)
+    return FALSE;
+  if (choice->inner != NULL)
+    {
+      guint     period = strategy_own_period (strategy, in, choice->options);
+      PlanInput inner;
+
+      strategy_narrow_input (strategy, in, choice->options, &inner);
+      if (!strategy_expect (&inner, choice->inner, totals))
+        return FALSE;
+      for (guint i = 0; i < totals->n_traffic; i++)
+        {
+          totals->traffic[i].bytes *= period;
+          totals->traffic[i].slack *= period;
+        }
+      for (guint c = 0; c < COPY_N; c++)
+        {
+          totals->copies[c] *= period;
+          totals->copies_slack[c] *= period;
+        }
+      totals->flops *= period;
+    }
+  else
+    totals->resident = strategy->resident != NULL ? (double) strategy->resident (in, choice->options)
+                                                  : (double) workload_n_parameters (in->workload);
+  return strategy->expect (in, choice->options, totals);
+}
