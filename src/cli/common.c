@@ -115,6 +115,23 @@ is_taken (const GArray *entries, const char *name)
   return FALSE;
 }
 
+/* "tokens a sequence (default 2048)", with the words of an enumeration. */
+static char *
+describe_option (const OptionSpec *spec)
+{
+  g_autoptr (GString) text = g_string_new (spec->help);
+
+  if (spec->type == OPTION_ENUM)
+    {
+      g_autofree char *words = g_strjoinv (", ", (char **) spec->choices);
+
+      g_string_append_printf (text, ": %s", words);
+    }
+  if (spec->fallback != NULL && *spec->fallback != '\0')
+    g_string_append_printf (text, " (default %s)", spec->fallback);
+  return g_string_free (g_steal_pointer (&text), FALSE);
+}
+
 static void
 add_table_entry (Common *self, GArray *entries, const char *name, const char *help)
 {
@@ -150,9 +167,10 @@ scenario_group (Common *self)
     for (const OptionSpec *spec = scenario_section_table (sections[s]); spec->key != NULL; spec++)
       {
         g_autofree char *name = g_strdelimit (g_strdup (spec->key), "_", '-');
+        g_autofree char *help = describe_option (spec);
 
         if (!g_str_equal (name, "name"))
-          add_table_entry (self, entries, name, spec->help);
+          add_table_entry (self, entries, name, help);
       }
   g_option_group_add_entries (group, (const GOptionEntry *) (void *) entries->data);
   return group;
@@ -208,6 +226,16 @@ take_count (const Common *self, const char *option, gint value, gint *target)
     }
   fprintf (stderr, "shardsim %s: expected at least 1 for '%s', got %d\n", self->command, option,
            value);
+  return FALSE;
+}
+
+static gboolean
+check_profile_folder (const Common *self)
+{
+  if (self->hwprofiles == NULL || g_file_test (self->hwprofiles, G_FILE_TEST_IS_DIR))
+    return TRUE;
+  fprintf (stderr, "shardsim %s: --hwprofiles: '%s' is not a folder\n", self->command,
+           self->hwprofiles);
   return FALSE;
 }
 
@@ -337,7 +365,7 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   self->files = g_strdupv (words + 1);
   return take_count (self, "--steps", steps, &self->steps)
          && take_count (self, "--jobs", jobs, &self->jobs) && parse_format (self, format)
-         && load_plugins (self);
+         && check_profile_folder (self) && load_plugins (self);
 }
 
 void

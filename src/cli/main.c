@@ -72,6 +72,11 @@ main (int argc, char **argv)
     }
   for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
     if (g_str_equal (argv[1], commands[i].name))
-      return commands[i].main (argc - 1, argv + 1);
+      {
+        g_autofree char *name = g_strdup_printf ("shardsim %s", commands[i].name);
+
+        g_set_prgname (name); /* for the usage line of --help */
+        return commands[i].main (argc - 1, argv + 1);
+      }
   return unknown_command (argv[1]);
 }

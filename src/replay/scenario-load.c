@@ -217,8 +217,9 @@ hand_shard_on (Loader *self, const Scenario *scenario)
     return;
   if (config == NULL)
     {
-      message = g_strdup_printf ("strategy '%s' shards nothing: 'shard' of the mesh has no meaning",
-                                 scenario->strategy->strategy->name);
+      message = g_strdup_printf (
+          "strategy '%s' has no shard group to choose: leave out 'shard' of the mesh",
+          scenario->strategy->strategy->name);
       report_once (self, &scenario->mesh_mark,
                    "leave it out, or set it for the scenarios whose strategy shards", message);
       return;

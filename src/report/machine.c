@@ -10,6 +10,7 @@ typedef enum
   FIELD_TEXT,
   FIELD_BOOL,
   FIELD_NUMBER,
+  FIELD_OPTIONAL, /* a number; 0 = not asked for: empty in CSV, null in JSON */
 } FieldType;
 
 typedef struct
@@ -78,6 +79,10 @@ NUMBER_OF (time_memory_s, p->parts[TIME_MEMORY])
   {                                        \
 #name, FIELD_BOOL, NULL, number_##name \
   }
+#define OPTIONAL(name)                         \
+  {                                            \
+#name, FIELD_OPTIONAL, NULL, number_##name \
+  }
 #define NUMBER(name)                         \
   {                                          \
 #name, FIELD_NUMBER, NULL, number_##name \
@@ -112,8 +117,8 @@ static const Field fields[] = {
   NUMBER (inter_node_bytes_per_nic),
   TEXT (hbm_peak_op),
   BOOL (steady),
-  NUMBER (step_time_low_s),
-  NUMBER (step_time_high_s),
+  OPTIONAL (step_time_low_s),
+  OPTIONAL (step_time_high_s),
   NUMBER (time_compute_s),
   NUMBER (time_optimizer_s),
   NUMBER (time_copy_kernels_s),
@@ -134,6 +139,8 @@ field_text (const Field *field, const Prediction *p)
       return g_strdup (field->text (p) != NULL ? field->text (p) : "");
     case FIELD_BOOL:
       return g_strdup (field->number (p) != 0 ? "1" : "0");
+    case FIELD_OPTIONAL:
+      return field->number (p) != 0 ? number_format_exact (field->number (p)) : g_strdup ("");
     default:
       return number_format_exact (field->number (p));
     }
@@ -170,6 +177,8 @@ field_json (const Field *field, const Prediction *p)
       return json_object_new_string (text);
     case FIELD_BOOL:
       return json_object_new_boolean (field->number (p) != 0);
+    case FIELD_OPTIONAL:
+      return *text != '\0' ? json_object_new_double_s (field->number (p), text) : NULL;
     default:
       return json_object_new_double_s (field->number (p), text);
     }

@@ -246,7 +246,7 @@ append_plot (const Picture *self, GString *out)
                                             : "center offset 0,-0.9");
   g_string_append_printf (
       out,
-      "  data using 1:(column(%u) / unit):(sprintf('%%.3g', column(%u) / unit)) with labels "
+      "  data using 1:(column(%u) / unit):(sprintf('%%.2f', column(%u) / unit)) with labels "
       "offset 0,0.7 font ',11' notitle, \\\n"
       "  data using 1:(column(%u) / unit):(column(%u) > 0 ? '' : 'does not fit') with labels "
       "offset 0,1.6 font ',10' textcolor rgb '#882255' notitle\n",

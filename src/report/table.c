@@ -155,6 +155,22 @@ append_misfits (const GPtrArray *predictions, guint first, guint end, GString *o
     }
 }
 
+/* --interval: what the ranges of the hardware figures imply for each row. */
+static void
+append_intervals (const GPtrArray *predictions, guint first, guint end, GString *out)
+{
+  for (guint i = first; i < end; i++)
+    {
+      const Prediction *p = g_ptr_array_index (predictions, i);
+      g_autofree char  *low = quantity_format (QUANTITY_TIME, p->step_time_low_s, 4);
+      g_autofree char  *high = quantity_format (QUANTITY_TIME, p->step_time_high_s, 4);
+
+      if (p->step_time_high_s > 0)
+        g_string_append_printf (out, "~ %s: %s to %s over the ranges of the hardware figures\n",
+                                p->scenario, low, high);
+    }
+}
+
 static void
 append_reasons (const GPtrArray *predictions, guint first, guint end, GString *out)
 {
@@ -192,6 +208,7 @@ report_comparison_text (const GPtrArray *predictions, GString *out)
       g_string_append_printf (out, "%s%s on %s\n\n", first > 0 ? "\n\n" : "", p->model, p->cluster);
       append_table (predictions, first, end, out);
       append_misfits (predictions, first, end, out);
+      append_intervals (predictions, first, end, out);
       append_reasons (predictions, first, end, out);
     }
   g_string_append (

@@ -41,8 +41,8 @@ append_throughput (const Prediction *self, GString *out)
   line (out, "step time", "%s%s", step, self->steady ? "" : " (not steady: periods still differ)");
   line (out, "tokens/s/GPU", "%.1f (%.0f in all, %.2f samples/s)", self->tokens_per_s_per_gpu,
         self->tokens_per_s, self->samples_per_s);
-  line (out, "MFU", "%.1f %% of %s a GPU, model FLOPs: %s", self->mfu_percent, base,
-        self->flops_convention);
+  line (out, "MFU", "%.1f %% of %s a GPU (%.1f TFLOP/s), model FLOPs: %s", self->mfu_percent, base,
+        self->model_tflops_per_gpu, self->flops_convention);
   line (out, "HFU",
         "%.1f %% (%.1f TFLOP/s a GPU executed: recomputation counted, masked attention left out)",
         self->hfu_percent, self->hardware_tflops_per_gpu);

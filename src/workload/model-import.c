@@ -540,11 +540,13 @@ find_family (const ConfigNode *map, DiagList *diags)
 static char *
 name_of_file (const char *file)
 {
-  g_autofree char *base = g_path_get_basename (file);
+  g_autofree char *path =
+      g_canonicalize_filename (file, NULL); /* "config.json" alone has a folder too */
+  g_autofree char *base = g_path_get_basename (path);
 
   if (strcmp (base, "config.json") == 0)
     {
-      g_autofree char *folder = g_path_get_dirname (file);
+      g_autofree char *folder = g_path_get_dirname (path);
       return g_path_get_basename (folder);
     }
   if (g_str_has_suffix (base, ".json"))
