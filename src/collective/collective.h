@@ -1,10 +1,10 @@
 /*
  * What a collective costs on a cluster: service demands on every link that it crosses, a latency,
- * the SMs that it holds.
+ * the SMs that it holds, for the algorithm and protocol that NCCL would run at that size.
  *
- * Sizes follow nccl-tests: S is the buffer of all-reduce and broadcast; the total received by all-
- * gather (n x contribution); the total input of reduce-scatter (n x result); the whole per-rank
- * send buffer of all-to-all; one message of send/receive.
+ * Sizes follow nccl-tests: S is the buffer of all-reduce, broadcast and reduce; the total received
+ * by all-gather (n x contribution); the total input of reduce-scatter (n x result); the whole per-
+ * rank send buffer of all-to-all; one message of send/receive.
  */
 #pragma once
 
@@ -16,6 +16,7 @@ typedef enum
   COLLECTIVE_REDUCE_SCATTER,
   COLLECTIVE_ALL_REDUCE,
   COLLECTIVE_BROADCAST,
+  COLLECTIVE_REDUCE,
   COLLECTIVE_ALL_TO_ALL,
   COLLECTIVE_SEND_RECV, /* every rank sends to the next of the group and receives from the previous one */
   COLLECTIVE_N_KINDS,
@@ -23,15 +24,47 @@ typedef enum
 
 const char *collective_kind_name (CollectiveKind kind); /* "all_gather" */
 
+/* COLLECTIVE_N_KINDS when there is none. Takes nccl-tests' spellings "alltoall" and "sendrecv" as well. */
+CollectiveKind collective_kind_parse (const char *name);
+
 typedef enum
 {
-  ALGORITHM_RING, /* flat: node after node */
-  ALGORITHM_HIERARCHICAL, /* inside the node, then one ring per local rank across nodes, then inside the node */
+  ALGORITHM_RING,           /* flat: node after node */
+  ALGORITHM_TREE,           /* double binary tree over nodes, chains inside them */
+  ALGORITHM_NVLS,           /* multicast and reduction in the NVLink switch */
+  ALGORITHM_NVLS_TREE,      /* NVLS inside nodes, trees between them */
+  ALGORITHM_PAT,            /* parallel aggregated trees: one rank a node */
+  ALGORITHM_COLLNET_DIRECT, /* reduction in the network's switches */
+  ALGORITHM_COLLNET_CHAIN,
   ALGORITHM_PAIRWISE, /* all-to-all, send/receive */
+  ALGORITHM_HIERARCHICAL, /* three collectives: inside the node, one ring per local rank across nodes, inside the node */
   ALGORITHM_N,
 } CollectiveAlgorithm;
 
-const char *collective_algorithm_name (CollectiveAlgorithm algorithm);
+const char         *collective_algorithm_name (CollectiveAlgorithm algorithm); /* "nvls_tree" */
+CollectiveAlgorithm collective_algorithm_parse (const char *name); /* ALGORITHM_N: none */
+
+typedef enum
+{
+  PROTOCOL_LL,     /* 4 bytes of data and 4 of flag: no fence */
+  PROTOCOL_LL128,  /* 120 of 128 bytes are data */
+  PROTOCOL_SIMPLE, /* whole chunks, fenced */
+  PROTOCOL_N,
+} CollectiveProtocol;
+
+const char        *collective_protocol_name (CollectiveProtocol protocol); /* "ll128" */
+CollectiveProtocol collective_protocol_parse (const char *name);           /* PROTOCOL_N: none */
+
+/* How the library runs. Zeroed is not a default: take COLLECTIVE_OPTIONS. */
+typedef struct
+{
+  CollectiveAlgorithm algorithm; /* ALGORITHM_N: the library's own choice */
+  CollectiveProtocol  protocol;  /* PROTOCOL_N: the library's own choice */
+  const char         *library; /* NCCL's version, "2.28.9"; NULL or "unknown": the newest whose tables are known. Not copied */
+  gboolean single_process; /* one process drives all GPUs of a node: launches come one after another */
+} CollectiveOptions;
+
+extern const CollectiveOptions collective_default_options;
 
 /* Load of the whole operation on one resource, per byte of S. */
 typedef struct
@@ -41,36 +74,52 @@ typedef struct
   double service; /* payload over the resource's efficiency; for SM and HBM the algorithm's traffic */
 } CollectiveLoad;
 
+/*
+ * One operation of a plan at one size. Alone it takes latency + max (bytes / rate_cap, max over
+ * loads of bytes x service x service_scale / capacity).
+ */
 typedef struct
 {
-  CollectiveKind      kind;
   CollectiveAlgorithm algorithm;
-  guint               n_ranks, n_nodes;
-  CollectiveLoad     *loads; /* one entry a resource, sorted by resource */
-  guint               n_loads;
-  double latency; /* s: launch and hops (NCCL's ring constants, src/graph/tuning.cc), independent of S */
-  double channels; /* thread blocks held on every rank while it runs: the SM reservation, and the weight in sharing */
-  double link_seconds_per_byte; /* max over all loads of service / capacity: the stand-alone time a byte */
-} CollectivePlan;
+  CollectiveProtocol  protocol;
+  guint               channels; /* thread blocks held on every rank while it runs: the SM reservation, and the weight in sharing */
+  double              latency; /* s that no bandwidth buys: launch, hops, pipeline fill */
+  double rate_cap; /* B/s of S that the protocol's channels can carry at most; 0 = no such limit */
+  double service_scale; /* of all loads: bytes that the protocol puts on the wire per byte of payload */
+  const CollectiveLoad *loads; /* one entry a resource, sorted by resource; owned by the plan, one array an algorithm */
+  guint  n_loads;
+  double time; /* s, alone */
+  guint32 binding; /* the resource that bounds it; G_MAXUINT32: latency or the cap, whichever is longer */
+} CollectiveCost;
+
+typedef struct _CollectivePlan CollectivePlan;
 
 /*
- * Plans KIND over RANKS (GPU indices in group order; at least one; no duplicates). One rank costs
- * nothing: no loads, no latency. ALGORITHM_N picks the default: pairwise for all-to-all and
- * send/receive, otherwise flat ring; `algorithm` of the plan says which it is. Broadcasts, one
- * node, one rank a node and nodes with unequal numbers of ranks have no hierarchical form: they use
- * the flat ring. The latency is that of NCCL's Simple protocol: an upper bound below some MiB,
- * where LL and LL128 start faster. Never fails.
+ * Plans KIND over RANKS (GPU indices in group order; at least one; no duplicates). OPTIONS may be
+ * NULL. One rank costs nothing: no loads, no latency. Where an algorithm or protocol that is asked
+ * for does not exist for KIND on these ranks, the library's choice among what exists is taken;
+ * the cost says which it was. Not shared between threads. Never fails.
  */
 CollectivePlan *collective_plan_new (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks,
-                                     guint n_ranks, CollectiveAlgorithm algorithm);
+                                     guint n_ranks, const CollectiveOptions *options);
 void            collective_plan_free (CollectivePlan *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (CollectivePlan, collective_plan_free)
 
-/* Closed-form time without contention: latency + bytes x link_seconds_per_byte, s. */
-double collective_plan_time (const CollectivePlan *self, double bytes);
+guint collective_plan_n_ranks (const CollectivePlan *self);
+guint collective_plan_n_nodes (const CollectivePlan *self);
+
+/* What BYTES (S) cost. COST's loads live as long as the plan. */
+void collective_plan_cost (CollectivePlan *self, double bytes, CollectiveCost *cost);
+
+/* Closed-form time without contention, s: the `analytic` fidelity. */
+double collective_plan_time (CollectivePlan *self, double bytes);
 
 /*
  * Bytes that one rank sends over links in total, per byte of S (ring all-gather: (n-1)/n; all-
- * reduce: 2(n-1)/n).
+ * reduce: 2(n-1)/n). Also nccl-tests' ratio of bus bandwidth to algorithm bandwidth S / t, but for
+ * broadcast and reduce, where that ratio is 1.
  */
 double collective_wire_factor (CollectiveKind kind, guint n_ranks);
+
+/* Bus bandwidth over algorithm bandwidth (nccl-tests doc/PERFORMANCE.md). */
+double collective_bus_factor (CollectiveKind kind, guint n_ranks);

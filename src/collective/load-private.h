@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "collective/collective.h"
+#include "collective/layout-private.h"
 
 typedef struct
 {
@@ -22,4 +22,4 @@ void load_sum_add_route (LoadSum *self, const Route *route, double bytes);
  * Writes the sums to PLAN's loads, sorted by resource, with their service, and the stand-alone time
  * a byte.
  */
-void load_sum_store (LoadSum *self, CollectivePlan *plan);
+void load_sum_store (LoadSum *self, CollectiveLayout *plan);

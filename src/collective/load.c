@@ -64,7 +64,7 @@ sort_touched (LoadSum *self)
 }
 
 void
-load_sum_store (LoadSum *self, CollectivePlan *plan)
+load_sum_store (LoadSum *self, CollectiveLayout *plan)
 {
   sort_touched (self);
   plan->n_loads = self->touched->len;
@@ -78,7 +78,10 @@ load_sum_store (LoadSum *self, CollectivePlan *plan)
       CollectiveLoad         load = { id, self->bytes[id], self->bytes[id] / efficiency };
 
       plan->loads[i] = load;
-      plan->link_seconds_per_byte =
-          MAX (plan->link_seconds_per_byte, load.service / resource->capacity);
+      if (load.service / resource->capacity > plan->link_seconds_per_byte)
+        {
+          plan->link_seconds_per_byte = load.service / resource->capacity;
+          plan->binding = id;
+        }
     }
 }

@@ -58,7 +58,8 @@ static const NcclArchitecture architecture_other = { "", 80, 24, 12 };
  */
 static const double hbm_factors[COLLECTIVE_N_KINDS] = {
   [COLLECTIVE_ALL_GATHER] = 2.0, [COLLECTIVE_REDUCE_SCATTER] = 2.5, [COLLECTIVE_ALL_REDUCE] = 4.5,
-  [COLLECTIVE_BROADCAST] = 2.0,  [COLLECTIVE_ALL_TO_ALL] = 2.0,     [COLLECTIVE_SEND_RECV] = 2.0,
+  [COLLECTIVE_BROADCAST] = 2.0,  [COLLECTIVE_REDUCE] = 2.5,         [COLLECTIVE_ALL_TO_ALL] = 2.0,
+  [COLLECTIVE_SEND_RECV] = 2.0,
 };
 
 static int

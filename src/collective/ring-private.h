@@ -20,13 +20,16 @@ typedef struct
   ProximityCache *proximity;
 } LayContext;
 
-#define NO_ROOT G_MAXUINT32
+/* Edges of a chain that carry nothing: into its first rank, out of its last. */
+typedef struct
+{
+  guint32 first, last; /* GPU, or G_MAXUINT32: a closed ring */
+} RingEnds;
 
-/*
- * Puts BYTES on every edge of the rings together (one N-th on each of N rings), except on edges
- * into ROOT.
- */
-NcclGraph ring_lay (const LayContext *context, const Members *members, double bytes, guint32 root);
+#define RING_CLOSED ((RingEnds){ G_MAXUINT32, G_MAXUINT32 })
+
+/* Puts BYTES on every edge of the rings together (one N-th on each of N rings). */
+NcclGraph ring_lay (const LayContext *context, const Members *members, double bytes, RingEnds ends);
 
 /*
  * Number of cycles that load a full mesh of N GPUs evenly, and the J-th of them: positions 0..n-1.

@@ -14,7 +14,7 @@ typedef struct
 {
   const LayContext *context;
   const Members    *members;
-  guint32           root;
+  RingEnds          ends;
   double            bytes;   /* on every edge of one ring */
   guint             n_cards; /* rings that differ in their card */
   guint            *n_used;  /* [slot] cards in use */
@@ -96,6 +96,12 @@ ring_note_hop (NcclGraph *graph, const Route *route)
   graph->nvlink_only &= route->class_ == PATH_NVLINK || route->class_ == PATH_LOCAL;
 }
 
+static double
+edge_bytes (const Layout *self, guint32 from, guint32 to)
+{
+  return from == self->ends.last || to == self->ends.first ? 0 : self->bytes;
+}
+
 static void
 add_edge (Layout *self, guint32 from, guint32 to, gint a, gint b)
 {
@@ -103,7 +109,7 @@ add_edge (Layout *self, guint32 from, guint32 to, gint a, gint b)
 
   ring_route (self->context->sum->cluster, from, to, a, b, &route);
   ring_note_hop (&self->graph, &route);
-  load_sum_add_route (self->context->sum, &route, to == self->root ? 0 : self->bytes);
+  load_sum_add_route (self->context->sum, &route, edge_bytes (self, from, to));
 }
 
 /* From one node to the next, or to the first again. */
@@ -116,7 +122,7 @@ add_node_edge (Layout *self, const NodePath *from, guint32 entry, gint card)
   if (from->relay)
     {
       cluster_route_gpus (self->context->sum->cluster, from->exit, from->entry, -1, &route);
-      load_sum_add_route (self->context->sum, &route, entry == self->root ? 0 : self->bytes);
+      load_sum_add_route (self->context->sum, &route, edge_bytes (self, from->exit, entry));
       sender = from->entry;
     }
   add_edge (self, sender, entry, from->card, card);
@@ -305,9 +311,9 @@ pack_cards (Layout *self)
 }
 
 NcclGraph
-ring_lay (const LayContext *context, const Members *members, double bytes, guint32 root)
+ring_lay (const LayContext *context, const Members *members, double bytes, RingEnds ends)
 {
-  Layout self = { .context = context, .members = members, .root = root };
+  Layout self = { .context = context, .members = members, .ends = ends };
   guint  largest = 1, cycles = 1;
 
   for (guint slot = 0; slot < members->n_nodes; slot++)

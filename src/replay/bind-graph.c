@@ -200,7 +200,7 @@ end_op (BindGraph *self, guint64 colour)
 
 /* What a plan moves between nodes, and between GPUs of a node: cards are reached over PCIe as well, which is not counted twice. */
 static void
-sum_payloads (const Cluster *cluster, const CollectivePlan *plan, double *inter, double *intra)
+sum_payloads (const Cluster *cluster, const CollectiveCost *plan, double *inter, double *intra)
 {
   double pcie = 0, nvlink = 0;
 
@@ -239,26 +239,25 @@ collective_of (ScheduleCollective kind)
   return kinds[kind];
 }
 
-static CollectiveAlgorithm
-algorithm_of (const BindGraph *self, ScheduleCollective kind)
-{
-  return kind == SCHEDULE_ALL_TO_ALL || kind == SCHEDULE_SEND_RECV ? ALGORITHM_N : self->algorithm;
-}
-
 static void
 add_collective (BindGraph *self, CommRef comm, ScheduleCollective kind, const guint32 *members,
                 guint n)
 {
-  g_autoptr (CollectivePlan) plan = collective_plan_new (self->cluster, collective_of (kind),
-                                                         members, n, algorithm_of (self, kind));
+  CollectiveOptions          options = collective_default_options;
+  g_autoptr (CollectivePlan) plan = NULL;
+  CollectiveCost             cost;
   guint                      index = self->ops->len;
-  GraphOp                   *op = begin_op (self, plan->latency, plan->channels);
+  GraphOp                   *op;
 
-  sum_payloads (self->cluster, plan, &op->inter, &op->intra);
+  options.algorithm = self->algorithm;
+  plan = collective_plan_new (self->cluster, collective_of (kind), members, n, &options);
+  collective_plan_cost (plan, 0x1p30, &cost);
+  op = begin_op (self, cost.latency, cost.channels);
+  sum_payloads (self->cluster, &cost, &op->inter, &op->intra);
   for (guint i = 0; i < n; i++)
     add_edge (self, bind_graph_op (self, index), members[i], RELATION_MEMBER, 1);
-  for (guint i = 0; i < plan->n_loads; i++)
-    add_load (self, index, plan->loads[i].resource, plan->loads[i].service);
+  for (guint i = 0; i < cost.n_loads; i++)
+    add_load (self, index, cost.loads[i].resource, cost.loads[i].service);
   end_op (self, colour_mix (colour_mix (COLOUR_COLLECTIVE, comm), kind));
 }
 

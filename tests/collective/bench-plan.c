@@ -2,6 +2,8 @@
  * How long it takes to plan collectives of 16 384 ranks, per rank and against reading the same
  * number of routes.
  */
+#include "fixture.h"
+
 #include "collective/collective.h"
 
 #include <stdio.h>
@@ -53,9 +55,9 @@ main (void)
   for (guint kind = 0; kind < COLLECTIVE_N_KINDS; kind++)
     for (guint algorithm = 0; algorithm < ALGORITHM_N; algorithm++)
       {
-        gint64                     start = g_get_monotonic_time ();
-        g_autoptr (CollectivePlan) plan = collective_plan_new (
-            cluster, (CollectiveKind) kind, ranks, 16384, (CollectiveAlgorithm) algorithm);
+        gint64           start = g_get_monotonic_time ();
+        g_autoptr (Laid) plan =
+            laid_new (cluster, (CollectiveKind) kind, ranks, 16384, (CollectiveAlgorithm) algorithm);
         double spent = seconds_since (start);
 
         if (plan->algorithm == (CollectiveAlgorithm) algorithm)

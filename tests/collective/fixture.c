@@ -36,16 +36,16 @@ fixture_all (const Cluster *cluster)
   return ranks;
 }
 
-CollectivePlan *
+Laid *
 fixture_plan (const Cluster *cluster, CollectiveKind kind, CollectiveAlgorithm algorithm)
 {
   g_autofree guint32 *ranks = fixture_all (cluster);
 
-  return collective_plan_new (cluster, kind, ranks, cluster_n_gpus (cluster), algorithm);
+  return laid_new (cluster, kind, ranks, cluster_n_gpus (cluster), algorithm);
 }
 
 double
-plan_payload (const CollectivePlan *plan, guint32 resource)
+plan_payload (const Laid *plan, guint32 resource)
 {
   for (guint i = 0; i < plan->n_loads; i++)
     if (plan->loads[i].resource == resource)
@@ -54,7 +54,7 @@ plan_payload (const CollectivePlan *plan, guint32 resource)
 }
 
 double
-plan_sum (const CollectivePlan *plan, const Cluster *cluster, ResourceKind kind, guint32 node)
+plan_sum (const Laid *plan, const Cluster *cluster, ResourceKind kind, guint32 node)
 {
   double sum = 0;
 
@@ -69,8 +69,7 @@ plan_sum (const CollectivePlan *plan, const Cluster *cluster, ResourceKind kind,
 }
 
 guint
-plan_range (const CollectivePlan *plan, const Cluster *cluster, ResourceKind kind, double *low,
-            double *high)
+plan_range (const Laid *plan, const Cluster *cluster, ResourceKind kind, double *low, double *high)
 {
   guint n = 0;
 
@@ -84,4 +83,46 @@ plan_range (const CollectivePlan *plan, const Cluster *cluster, ResourceKind kin
         n++;
       }
   return n;
+}
+
+Laid *
+laid_new (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks, guint n_ranks,
+          CollectiveAlgorithm algorithm)
+{
+  CollectiveOptions options = collective_default_options;
+  CollectiveCost    cost;
+  Laid             *self = g_new0 (Laid, 1);
+
+  options.algorithm = algorithm == ALGORITHM_N ? ALGORITHM_RING : algorithm;
+  options.protocol = PROTOCOL_SIMPLE;
+  self->plan = collective_plan_new (cluster, kind, ranks, n_ranks, &options);
+  collective_plan_cost (self->plan, 0x1p40, &cost);
+  self->kind = kind;
+  self->algorithm = cost.algorithm;
+  self->n_ranks = n_ranks;
+  self->n_nodes = collective_plan_n_nodes (self->plan);
+  self->loads = cost.loads;
+  self->n_loads = cost.n_loads;
+  self->latency = cost.latency;
+  self->channels = cost.channels;
+  for (guint i = 0; i < cost.n_loads; i++)
+    self->link_seconds_per_byte =
+        MAX (self->link_seconds_per_byte,
+             cost.loads[i].service / cluster_resource (cluster, cost.loads[i].resource)->capacity);
+  return self;
+}
+
+void
+laid_free (Laid *self)
+{
+  if (self == NULL)
+    return;
+  collective_plan_free (self->plan);
+  g_free (self);
+}
+
+double
+laid_time (const Laid *self, double bytes)
+{
+  return self->latency + bytes * self->link_seconds_per_byte;
 }

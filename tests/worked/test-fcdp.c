@@ -298,9 +298,9 @@ START_TEST (test_intra_node)
   Simulated                  fcdp = simulate_30b ("fcdp", "ib-edr-100");
   const Cluster             *cluster = replay_cluster (fcdp.replay);
   g_autoptr (CollectivePlan) plan =
-      collective_plan_new (cluster, COLLECTIVE_ALL_GATHER, ranks, 8, ALGORITHM_N);
+      collective_plan_new (cluster, COLLECTIVE_ALL_GATHER, ranks, 8, NULL);
   const GpuProfile *gpu = cluster_gpu_profile (cluster, 0);
-  double            alone = 60e9 * plan->link_seconds_per_byte;
+  double            alone = collective_plan_time (plan, 60e9);
   double            copy = 7.5e9 / (gpu->host_link.value * gpu->host_copy_efficiency.value);
   double            scale = parameters (&fcdp) / 30e9;
   double gathers = seconds_of (&fcdp, ITEM_COLLECTIVE), copies = seconds_of (&fcdp, ITEM_COPY);

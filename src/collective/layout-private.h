@@ -1,0 +1,24 @@
+/* An algorithm of a collective, laid over a cluster: what it puts on every resource, per byte of S. */
+#pragma once
+
+#include "collective/collective.h"
+#include "collective/members-private.h"
+
+typedef struct
+{
+  CollectiveKind      kind;
+  CollectiveAlgorithm algorithm;
+  CollectiveLoad     *loads; /* one entry a resource, sorted by resource */
+  guint               n_loads;
+  double              latency;
+  guint               channels;
+  double              link_seconds_per_byte; /* max over all loads of service / capacity */
+  guint32             binding;               /* the resource of that maximum */
+} CollectiveLayout;
+
+/* More than one member. ALGORITHM is one that KIND has on MEMBERS. */
+CollectiveLayout *collective_layout_new (const Cluster *cluster, CollectiveKind kind,
+                                         CollectiveAlgorithm algorithm, const Members *members,
+                                         const guint32 *ranks);
+void              collective_layout_free (CollectiveLayout *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (CollectiveLayout, collective_layout_free)
