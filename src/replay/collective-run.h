@@ -1,0 +1,26 @@
+/*
+ * Runs collectives side by side on a cluster, in the two fidelities that know contention. Both
+ * start from the same plans; every item is a communicator of its own.
+ */
+#pragma once
+
+#include "collective/collective.h"
+#include "engine/engine.h"
+
+typedef struct
+{
+  CollectivePlan *plan;  /* on the cluster that is given beside it */
+  double          bytes; /* S; see collective.h */
+  double          start; /* s; >= 0 */
+} CollectiveRunItem;
+
+/*
+ * `fluid`: each item is one op of the engine, a latency and then its demands. FINISH [n] is when
+ * each ends, counted from 0. FALSE with ERROR set where one takes too long for the clock.
+ */
+gboolean collective_run_fluid (const Cluster *cluster, const CollectiveRunItem *items, guint n,
+                               SimTime *finish, GError **error);
+
+/* `step`: every step of the algorithm as flows (step-run.h). The same contract. */
+gboolean collective_run_step (const Cluster *cluster, const CollectiveRunItem *items, guint n,
+                              SimTime *finish, GError **error);
