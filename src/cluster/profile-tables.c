@@ -62,6 +62,16 @@ static const FigureSpec link_figures[] = {
   { "bandwidth", QUANTITY_BANDWIDTH, LINK (bandwidth), 0, 1e5, 1e13 }, /* required but for 'none' */
   { "efficiency", QUANTITY_RATIO, LINK (efficiency), 1, 0.01, 1 },
   { "latency", QUANTITY_TIME, LINK (latency), 0, 0, 10 },
+  { "hop_ll", QUANTITY_TIME, LINK (hop_ll), 0, 0, 1 },
+  { "hop_ll128", QUANTITY_TIME, LINK (hop_ll128), 0, 0, 1 },
+  { "hop_simple", QUANTITY_TIME, LINK (hop_simple), 0, 0, 1 },
+  { "ll_rate", QUANTITY_BANDWIDTH, LINK (ll_rate), 0, 1e6, 1e13 },
+  { "ll128_rate", QUANTITY_BANDWIDTH, LINK (ll128_rate), 0, 1e6, 1e13 },
+  { "channel_rate", QUANTITY_BANDWIDTH, LINK (channel_rate), 0, 1e6, 1e13 },
+  { "p2p_rate", QUANTITY_BANDWIDTH, LINK (p2p_rate), 0, 1e6, 1e13 },
+  { "nvls_latency", QUANTITY_TIME, LINK (nvls_latency), 0, 0, 1 },
+  { "nvls_efficiency", QUANTITY_RATIO, LINK (nvls_efficiency), 0, 0.01, 2 },
+  { "launch", QUANTITY_TIME, LINK (launch), 0, 0, 1 },
   { 0 },
 };
 

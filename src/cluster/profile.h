@@ -72,6 +72,18 @@ typedef struct
   Figure   bandwidth; /* B/s a direction: per GPU (switch), pair (mesh, pairs), or card (network) */
   Figure   efficiency; /* of collectives' large messages against bandwidth */
   Figure   latency; /* one way, of the wire and its cards or switches, s: beyond the collective library's own hop cost */
+  /*
+   * What the collective library reaches over this link; calibrated a link family and generation at
+   * a time (docs/collectives.md). 0: the library's own table for the GPU's generation.
+   */
+  Figure hop_ll, hop_ll128, hop_simple; /* a step of a ring or tree over one such hop, by protocol, s */
+  Figure   ll_rate;      /* B/s of data under LL: of one channel; networks: of a node's proxies */
+  Figure   ll128_rate;   /* B/s of data of one channel under LL128 */
+  Figure   channel_rate; /* the same under Simple */
+  Figure   p2p_rate;     /* the same of a send/receive channel */
+  Figure   nvls_latency; /* in the switch; networks: of a tree's level between NVLS nodes, s */
+  Figure   nvls_efficiency; /* of bus bandwidth of an NVLS all-reduce against bandwidth */
+  Figure   launch; /* of a collective between GPUs that this link joins, beyond kernel_latency, s */
   gboolean gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
 } LinkProfile;
 

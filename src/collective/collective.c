@@ -1,6 +1,6 @@
 #include "collective/collective.h"
 
-#include "collective/layout-private.h"
+#include "collective/time-private.h"
 
 #include <string.h>
 
@@ -11,10 +11,12 @@ struct _CollectivePlan
   CollectiveOptions options;
   guint32          *ranks;
   Members           members;
+  gboolean          even; /* every node has equally many members */
+  CollectiveGraph   graph;
   CollectiveLayout *layouts[ALGORITHM_N]; /* NULL until needed */
 };
 
-const CollectiveOptions collective_default_options = { ALGORITHM_N, PROTOCOL_N, NULL, FALSE };
+const CollectiveOptions collective_default_options = { ALGORITHM_N, PROTOCOL_N, NULL, FALSE, FALSE };
 
 /* ---- names ------------------------------------------------------------------------------------ */
 
@@ -35,6 +37,7 @@ static const char *const algorithm_names[ALGORITHM_N] = {
   [ALGORITHM_COLLNET_CHAIN] = "collnet_chain",
   [ALGORITHM_PAIRWISE] = "pairwise",
   [ALGORITHM_HIERARCHICAL] = "hierarchical",
+  [ALGORITHM_ALL_PAIRS] = "all_pairs",
 };
 
 static const char *const protocol_names[PROTOCOL_N] = {
@@ -128,21 +131,6 @@ collective_bus_factor (CollectiveKind kind, guint n_ranks)
 
 /* ---- plans ------------------------------------------------------------------------------------ */
 
-/*
- * The algorithm that is used where ASKED does not apply: one level, uneven nodes, or a kind that
- * has no such form.
- */
-static CollectiveAlgorithm
-algorithm_resolve (CollectiveKind kind, CollectiveAlgorithm asked, const Members *members)
-{
-  if (kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_SEND_RECV)
-    return ALGORITHM_PAIRWISE;
-  if (asked == ALGORITHM_HIERARCHICAL && kind != COLLECTIVE_BROADCAST && kind != COLLECTIVE_REDUCE
-      && members->n_nodes > 1 && members->n_gpus > members->n_nodes && members_are_even (members))
-    return ALGORITHM_HIERARCHICAL;
-  return ALGORITHM_RING;
-}
-
 static CollectiveLayout *
 plan_layout (CollectivePlan *self, CollectiveAlgorithm algorithm)
 {
@@ -165,6 +153,8 @@ collective_plan_new (const Cluster *cluster, CollectiveKind kind, const guint32 
   self->options = options != NULL ? *options : collective_default_options;
   self->ranks = g_memdup2 (ranks, n_ranks * sizeof *ranks);
   members_init (&self->members, cluster, ranks, n_ranks);
+  self->even = members_are_even (&self->members);
+  collective_graph_init (&self->graph, cluster, &self->members, nccl_tables (self->options.library));
   return self;
 }
 
@@ -195,24 +185,20 @@ collective_plan_n_nodes (const CollectivePlan *self)
 void
 collective_plan_cost (CollectivePlan *self, double bytes, CollectiveCost *cost)
 {
-  CollectiveLayout *layout;
+  CollectiveChoice        choice;
+  const CollectiveLayout *layout;
 
-  *cost = (CollectiveCost){
-    .algorithm = algorithm_resolve (self->kind, self->options.algorithm, &self->members),
-    .protocol = PROTOCOL_SIMPLE,
-    .service_scale = 1,
-    .binding = G_MAXUINT32,
-  };
+  *cost = (CollectiveCost){ .algorithm = ALGORITHM_RING,
+                            .protocol = PROTOCOL_SIMPLE,
+                            .service_scale = 1,
+                            .binding = G_MAXUINT32 };
   if (self->members.n_gpus == 1)
     return;
-  layout = plan_layout (self, cost->algorithm);
-  cost->channels = layout->channels;
-  cost->latency = layout->latency;
+  choice = collective_choose (&self->graph, self->kind, bytes, &self->options, self->even);
+  layout = plan_layout (self, choice.algorithm);
   cost->loads = layout->loads;
   cost->n_loads = layout->n_loads;
-  cost->time = cost->latency + bytes * layout->link_seconds_per_byte;
-  if (bytes * layout->link_seconds_per_byte > cost->latency)
-    cost->binding = layout->binding;
+  collective_time (&self->graph, self->kind, choice, bytes, &self->options, layout, cost);
 }
 
 double

@@ -38,6 +38,7 @@ typedef enum
   ALGORITHM_COLLNET_CHAIN,
   ALGORITHM_PAIRWISE, /* all-to-all, send/receive */
   ALGORITHM_HIERARCHICAL, /* three collectives: inside the node, one ring per local rank across nodes, inside the node */
+  ALGORITHM_ALL_PAIRS, /* every member with every other of its node at once: two hops */
   ALGORITHM_N,
 } CollectiveAlgorithm;
 
@@ -55,13 +56,14 @@ typedef enum
 const char        *collective_protocol_name (CollectiveProtocol protocol); /* "ll128" */
 CollectiveProtocol collective_protocol_parse (const char *name);           /* PROTOCOL_N: none */
 
-/* How the library runs. Zeroed is not a default: take COLLECTIVE_OPTIONS. */
+/* How the library runs. Zeroed is not a default: take collective_default_options. */
 typedef struct
 {
   CollectiveAlgorithm algorithm; /* ALGORITHM_N: the library's own choice */
   CollectiveProtocol  protocol;  /* PROTOCOL_N: the library's own choice */
   const char         *library; /* NCCL's version, "2.28.9"; NULL or "unknown": the newest whose tables are known. Not copied */
   gboolean single_process; /* one process drives all GPUs of a node: launches come one after another */
+  gboolean collnet;        /* the network's switches reduce (SHARP), and the library may use them */
 } CollectiveOptions;
 
 extern const CollectiveOptions collective_default_options;

@@ -13,7 +13,9 @@ typedef struct
   double              latency;
   guint               channels;
   double              link_seconds_per_byte; /* max over all loads of service / capacity */
-  guint32             binding;               /* the resource of that maximum */
+  double              intra_seconds_per_byte,
+      net_seconds_per_byte; /* the same inside nodes, and on cards and leaves */
+  guint32 binding;          /* the resource of the first maximum */
 } CollectiveLayout;
 
 /* More than one member. ALGORITHM is one that KIND has on MEMBERS. */

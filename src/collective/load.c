@@ -63,13 +63,32 @@ sort_touched (LoadSum *self)
       g_array_append_val (self->touched, id);
 }
 
+static gboolean
+is_network (ResourceKind kind)
+{
+  return kind == RESOURCE_NIC_TX || kind == RESOURCE_NIC_RX || kind == RESOURCE_LEAF_UP
+         || kind == RESOURCE_LEAF_DOWN;
+}
+
+static void
+note_seconds (CollectiveLayout *plan, guint32 id, ResourceKind kind, double seconds)
+{
+  double *part = is_network (kind) ? &plan->net_seconds_per_byte : &plan->intra_seconds_per_byte;
+
+  *part = MAX (*part, seconds);
+  if (seconds <= plan->link_seconds_per_byte)
+    return;
+  plan->link_seconds_per_byte = seconds;
+  plan->binding = id;
+}
+
 void
 load_sum_store (LoadSum *self, CollectiveLayout *plan)
 {
   sort_touched (self);
   plan->n_loads = self->touched->len;
   plan->loads = g_new (CollectiveLoad, plan->n_loads);
-  plan->link_seconds_per_byte = 0;
+  plan->link_seconds_per_byte = plan->intra_seconds_per_byte = plan->net_seconds_per_byte = 0;
   for (guint i = 0; i < plan->n_loads; i++)
     {
       guint32                id = g_array_index (self->touched, guint32, i);
@@ -78,10 +97,6 @@ load_sum_store (LoadSum *self, CollectiveLayout *plan)
       CollectiveLoad         load = { id, self->bytes[id], self->bytes[id] / efficiency };
 
       plan->loads[i] = load;
-      if (load.service / resource->capacity > plan->link_seconds_per_byte)
-        {
-          plan->link_seconds_per_byte = load.service / resource->capacity;
-          plan->binding = id;
-        }
+      note_seconds (plan, id, resource->kind, load.service / resource->capacity);
     }
 }

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "collective/collective.h"
+#include "collective/nccl-tables-private.h"
 
 /* Latencies of the ring and of point-to-point operations under Simple, s. */
 typedef struct
@@ -57,9 +57,3 @@ guint nccl_ring_channels (const NcclGraph *graph, const GpuProfile *gpu, const L
  */
 guint nccl_p2p_channels (const NcclGraph *graph, const GpuProfile *gpu, const LinkProfile *intra,
                          const LinkProfile *nic, guint n_cards, guint peers);
-
-/*
- * HBM bytes that each rank moves per byte of (n-1)/n S (send/receive: of S), under Simple without
- * registered buffers.
- */
-double nccl_hbm_factor (CollectiveKind kind);

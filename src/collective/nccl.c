@@ -52,16 +52,6 @@ static const NcclArchitecture architecture_other = { "", 80, 24, 12 };
 #define NET_GRAPH_RATE  0.96
 #define PCIE_GRAPH_RATE (24 / 31.5)
 
-/*
- * [memory, estimate]: write what arrives and read it to forward; a reduction reads the local part
- * as well.
- */
-static const double hbm_factors[COLLECTIVE_N_KINDS] = {
-  [COLLECTIVE_ALL_GATHER] = 2.0, [COLLECTIVE_REDUCE_SCATTER] = 2.5, [COLLECTIVE_ALL_REDUCE] = 4.5,
-  [COLLECTIVE_BROADCAST] = 2.0,  [COLLECTIVE_REDUCE] = 2.5,         [COLLECTIVE_ALL_TO_ALL] = 2.0,
-  [COLLECTIVE_SEND_RECV] = 2.0,
-};
-
 static int
 version_compare (const char *a, const char *b)
 {
@@ -196,10 +186,4 @@ nccl_p2p_channels (const NcclGraph *graph, const GpuProfile *gpu, const LinkProf
   while (cap < nccl_ring_channels (&ring, gpu, intra, nic))
     cap *= 2;
   return MIN ((guint64) channels_per_peer (graph, gpu, intra, nic) * peers, cap);
-}
-
-double
-nccl_hbm_factor (CollectiveKind kind)
-{
-  return hbm_factors[kind];
 }

@@ -497,7 +497,8 @@ START_TEST (test_latency_by_hand)
   one = fixture_cluster (&fixture);
   fixture.options.nodes = 2;
   two = fixture_cluster (&fixture);
-  launch = cluster_gpu_profile (one, 0)->kernel_latency.value;
+  launch = cluster_gpu_profile (one, 0)->kernel_latency.value
+           + cluster_intra_profile (one, 0)->launch.value;
   cluster_route_gpus (one, 0, 1, -1, &route);
   link = route.latency;
   cluster_route_gpus (two, 0, 8, -1, &route);
@@ -509,8 +510,7 @@ START_TEST (test_latency_by_hand)
   /* 15 steps, one of them between nodes at 14 us and twice the wire */
   assert_near (plan_two->latency, launch + 8.4e-6 + 14 * (3.4e-6 + link) + 14e-6 + 2 * wire);
   plan_reduce = fixture_plan (two, COLLECTIVE_ALL_REDUCE, ALGORITHM_N);
-  assert_near (plan_reduce->latency,
-               launch + 1.4 * (8.4e-6 + 28 * (3.4e-6 + link) + 2 * (14e-6 + 2 * wire)));
+  assert_near (plan_reduce->latency, launch + 8.4e-6 + 28 * (3.4e-6 + link) + 2 * (14e-6 + 2 * wire));
   g_clear_pointer (&one, cluster_free);
   g_clear_pointer (&two, cluster_free);
   fixture_clear (&fixture);
@@ -519,9 +519,10 @@ END_TEST
 
 START_TEST (test_latency_table)
 {
-  ck_assert_ptr_nonnull (nccl_latency (NULL));
-  ck_assert_ptr_eq (nccl_latency ("2.30.7"), nccl_latency (NULL));
-  ck_assert_ptr_nonnull (nccl_latency ("2.4"));
+  ck_assert_ptr_nonnull (nccl_tables (NULL));
+  ck_assert_ptr_eq (nccl_tables ("2.30.7"), nccl_tables (NULL));
+  ck_assert_ptr_eq (nccl_tables ("unknown"), nccl_tables (NULL));
+  ck_assert_ptr_nonnull (nccl_tables ("2.4"));
 }
 END_TEST
 

@@ -1,0 +1,199 @@
+#include "collective/graph-private.h"
+
+#include <math.h>
+
+#define PCIE_GRAPH_RATE (24 / 31.5) /* the search takes PCIe 4 x16 for 24 GB/s */
+#define NET_GRAPH_RATE  0.96        /* and 200 Gbit/s for 24 GB/s */
+#define AMD_GRAPH_RATE  0.75        /* and a link of 64 GB/s for 48 */
+#define MAX_SEARCHED    32
+#define MAX_CHANNELS    64
+#define SPLIT_RATE      25e9 /* channels at this rate and above run as two of half the rate ... */
+#define SPLIT_RATE_MANY 50e9 /* ... from this rate where newer GPUs have more than 4 of them */
+#define P2P_NET_RATE    14e9 /* B/s of network that one point-to-point channel is meant for */
+#define LINK_RATE       25e9 /* B/s of one NVLink; 50 from the fifth generation */
+#define P2P_MAX         32
+
+static double
+link_rate (const CollectiveGraph *self)
+{
+  return self->capability >= 100 ? 2 * LINK_RATE : LINK_RATE;
+}
+
+/* B/s that the search gives one GPU inside the node: into the switch, or over all links to its peers. */
+static double
+intra_rate (const CollectiveGraph *self)
+{
+  const LinkProfile *intra = self->intra;
+  double factor = self->capability == 0 ? AMD_GRAPH_RATE : self->generation->link_factor;
+  double rate = intra->bandwidth.value;
+
+  switch (intra->kind)
+    {
+    case LINK_SWITCH:
+      if (self->gpu->nvlink_limit.value > 0)
+        rate = MIN (rate, self->gpu->nvlink_limit.value);
+      return rate * factor;
+    case LINK_MESH:
+      return rate * factor * (self->per_node - 1);
+    case LINK_PAIRS:
+      return self->per_node <= 2 ? rate * factor : self->gpu->host_link.value * PCIE_GRAPH_RATE;
+    default:
+      return self->gpu->host_link.value * PCIE_GRAPH_RATE;
+    }
+}
+
+static double
+first_speed (const double *speeds, double limit)
+{
+  while (speeds[1] > 0 && *speeds > limit * (1 + 1e-9))
+    speeds++;
+  return *speeds;
+}
+
+/* One node: the fastest channels that take the links up, to what a slower speed would. */
+static void
+search_node (CollectiveGraph *self)
+{
+  double        rate = intra_rate (self), best = 0;
+  const double *speed = self->generation->intra_speeds;
+
+  if (self->hop == HOP_PCIE)
+    {
+      self->searched = 1;
+      self->speed = first_speed (speed, rate);
+      return;
+    }
+  for (; *speed > 0; speed++)
+    {
+      guint n = MIN ((guint) (rate / *speed * (1 + 1e-9)), MAX_SEARCHED);
+
+      if (n * *speed > best * 1.05)
+        {
+          best = n * *speed;
+          self->searched = n;
+          self->speed = *speed;
+        }
+    }
+  if (best == 0)
+    {
+      self->searched = 1;
+      self->speed = rate;
+    }
+}
+
+/* Several nodes: one channel a card; several cards of one GPU are one of their sum. */
+static void
+search_network (CollectiveGraph *self)
+{
+  guint  n = MAX (MIN (self->n_cards, self->per_node), 1);
+  double card = self->nic->bandwidth.value * NET_GRAPH_RATE * self->n_cards / n;
+
+  if (self->per_node > 1)
+    card = MIN (card, intra_rate (self) / n);
+  self->searched = n;
+  self->speed = MIN (first_speed (self->generation->inter_speeds, card), card);
+}
+
+static void
+split_and_double (CollectiveGraph *self)
+{
+  gboolean many = self->capability > 80 && self->searched > 4;
+
+  if (self->speed >= (many ? SPLIT_RATE_MANY : SPLIT_RATE))
+    {
+      self->searched *= 2;
+      self->speed /= 2;
+    }
+  self->channels = MIN (2 * self->searched, MAX_CHANNELS);
+}
+
+static guint
+count_cards (const Cluster *cluster, const Members *members, ProximityCache *cache, guint slot)
+{
+  const MemberNode *node = &members->nodes[slot];
+  const Proximity  *near = proximity_cache_get (cache, node->node);
+  guint             n = 0, first = cluster_first_gpu (cluster, node->node);
+
+  for (guint card = 0; near != NULL && card < near->n_cards; card++)
+    for (guint i = 0; i < node->n; i++)
+      if (near->serves[(members->gpus[node->first + i] - first) * near->n_cards + card])
+        {
+          n++;
+          break;
+        }
+  return n;
+}
+
+/* Cards of the node that has fewest in use. */
+static guint
+fewest_cards (const Cluster *cluster, const Members *members)
+{
+  guint          fewest = G_MAXUINT;
+  ProximityCache cache;
+
+  proximity_cache_init (&cache, cluster);
+  for (guint slot = 0; slot < members->n_nodes; slot++)
+    {
+      fewest = MIN (fewest, count_cards (cluster, members, &cache, slot));
+      if (cluster_is_uniform (cluster) && members_are_even (members))
+        break;
+    }
+  proximity_cache_clear (&cache);
+  return MAX (fewest, 1);
+}
+
+static gboolean
+is_nvlink (const CollectiveGraph *self)
+{
+  LinkKind kind = self->intra->kind;
+
+  return kind == LINK_SWITCH || kind == LINK_MESH || (kind == LINK_PAIRS && self->per_node <= 2);
+}
+
+void
+collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Members *members,
+                       const NcclTables *tables)
+{
+  guint node = members->nodes[0].node;
+
+  *self = (CollectiveGraph){
+    .gpu = cluster_gpu_profile (cluster, members->gpus[0]),
+    .intra = cluster_intra_profile (cluster, node),
+    .nic = members->n_nodes > 1 ? cluster_nic_profile (cluster, node) : NULL,
+    .tables = tables,
+    .n_ranks = members->n_gpus,
+    .n_nodes = members->n_nodes,
+    .per_node = 1,
+    .n_cards = members->n_nodes > 1 ? fewest_cards (cluster, members) : 0,
+  };
+  self->generation = nccl_generation (tables, self->gpu);
+  self->capability = nccl_capability (self->gpu);
+  for (guint i = 0; i < members->n_nodes; i++)
+    self->per_node = MAX (self->per_node, members->nodes[i].n);
+  self->hop = self->per_node == 1 || is_nvlink (self) ? HOP_NVLINK : HOP_PCIE;
+  self->nvls =
+      self->intra->kind == LINK_SWITCH && self->generation->nvls_channels > 0 && self->per_node > 2;
+  self->ll128 = self->hop == HOP_NVLINK && self->capability >= 70
+                && (self->nic == NULL || self->nic->gpu_direct);
+  if (self->nic == NULL)
+    search_node (self);
+  else
+    search_network (self);
+  split_and_double (self);
+}
+
+guint
+collective_graph_pair_channels (const CollectiveGraph *self)
+{
+  guint n = 1;
+
+  if (self->nic != NULL)
+    n = MAX ((guint) ceil (self->nic->bandwidth.value * self->n_cards / P2P_NET_RATE), self->n_cards);
+  else if (self->hop == HOP_PCIE)
+    n = 2;
+  else if (self->intra->kind == LINK_SWITCH)
+    n = 2 * (guint) lround (self->intra->bandwidth.value / link_rate (self));
+  else
+    n = 2 * MAX ((guint) lround (self->intra->bandwidth.value / link_rate (self)), 1);
+  return MIN (n, P2P_MAX);
+}

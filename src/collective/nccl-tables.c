@@ -1,0 +1,214 @@
+#include "collective/nccl-tables-private.h"
+
+#define US 1e-6
+#define G  1e9
+
+/* ---- speeds that the search tries (src/graph/search.cc), B/s a channel ------------------------- */
+
+static const double intra_old[] = { 40 * G, 30 * G, 20 * G, 18 * G, 15 * G, 12 * G, 10 * G,
+                                    9 * G,  7 * G,  6 * G,  5 * G,  4 * G,  3 * G,  0 };
+static const double intra_90[] = { 60 * G, 50 * G, 40 * G, 30 * G, 24 * G, 20 * G,
+                                   15 * G, 12 * G, 11 * G, 6 * G,  3 * G,  0 };
+static const double intra_100[] = { 90 * G, 80 * G, 70 * G, 60 * G, 50 * G, 45 * G, 40 * G,
+                                    30 * G, 24 * G, 20 * G, 19 * G, 18 * G, 0 };
+static const double inter_old[] = { 48 * G, 30 * G,  28 * G,  24 * G,  20 * G,  18 * G, 15 * G,
+                                    12 * G, 10 * G,  9 * G,   7 * G,   6 * G,   5 * G,  4 * G,
+                                    3 * G,  2.4 * G, 1.2 * G, .24 * G, .12 * G, 0 };
+static const double inter_90[] = { 48 * G, 45 * G,  42 * G,   40 * G,  30 * G,  24 * G,
+                                   22 * G, 20 * G,  17.5 * G, 15 * G,  12 * G,  6 * G,
+                                   3 * G,  2.4 * G, 1.2 * G,  .24 * G, .12 * G, 0 };
+static const double inter_100[] = { 96 * G, 86 * G, 80 * G,  48 * G,  45.1 * G, 42 * G,  40 * G,
+                                    30 * G, 24 * G, 22 * G,  20 * G,  17.5 * G, 15 * G,  12 * G,
+                                    6 * G,  3 * G,  2.4 * G, 1.2 * G, .24 * G,  .12 * G, 0 };
+
+/* ---- generations (src/graph/tuning.cc, topo.h) ------------------------------------------------- */
+
+static const NcclGeneration generations[] = {
+  { 100,
+    282 * G,
+    { 40 * G, 40 * G, 40 * G },
+    { 55.6 * G, 31.67 * G, 20 * G },
+    { 70 * G, 42.8 * G, 24 * G },
+    { 0, 96 * G, 80 * G },
+    .74,
+    24,
+    32,
+    32,
+    21 * G,
+    40.1 / 50,
+    intra_100,
+    inter_100 },
+  { 90,
+    141 * G,
+    { 36.7 * G, 36.7 * G, 36.7 * G },
+    { 36.7 * G, 36.7 * G, 29 * G },
+    { 38.7 * G, 41.4 * G, 36 * G },
+    { 0, 57.7 * G, 45.5 * G },
+    .85,
+    16,
+    16,
+    24,
+    21 * G,
+    20.6 / 25,
+    intra_90,
+    inter_90 },
+  { 80,
+    87.7 * G,
+    { 20 * G, 20 * G, 20 * G },
+    { 20 * G, 20 * G, 20 * G },
+    { 24 * G, 23.6 * G, 17.8 * G },
+    { 0, 0, 0 },
+    0,
+    0,
+    0,
+    24,
+    14 * G,
+    20.0 / 25,
+    intra_old,
+    inter_old },
+  /* AMD's libraries share the tables of the first generation; their links count 3/4 (RCCL's topo.h: 48 of 64) */
+  { 0,
+    39 * G,
+    { 20 * G, 20 * G, 20 * G },
+    { 20 * G, 20 * G, 20 * G },
+    { 26.5 * G, 18.5 * G, 10 * G },
+    { 0, 0, 0 },
+    0,
+    0,
+    0,
+    12,
+    0,
+    20.0 / 25,
+    intra_old,
+    inter_old },
+};
+
+/* ---- versions ---------------------------------------------------------------------------------- */
+
+#define SAME(x)   \
+  {               \
+    (x), (x), (x) \
+  }
+
+static const NcclTables tables_list[] = {
+  { .version = "2.28",
+    .base = { [ALGORITHM_RING] = { 6.6 * US, 14 * US, 8.4 * US },
+              [ALGORITHM_TREE] = { 6.8 * US, 14 * US, 8.4 * US },
+              [ALGORITHM_ALL_PAIRS] = { 6.6 * US, 14 * US, 8.4 * US },
+              [ALGORITHM_PAIRWISE] = SAME (5 * US), /* send/receive of some bytes takes 9.5 to 10 us */
+              [ALGORITHM_HIERARCHICAL] = { 6.6 * US, 14 * US, 8.4 * US },
+              [ALGORITHM_PAT] = SAME (8 * US) },
+    .hop = {
+      [HOP_NVLINK] = { [ALGORITHM_RING] = { .6 * US, 1.9 * US, 3.4 * US },
+                       [ALGORITHM_TREE] = { .6 * US, 1.25 * US, 4 * US },
+                       [ALGORITHM_COLLNET_DIRECT] = SAME (3.7 * US),
+                       [ALGORITHM_COLLNET_CHAIN] = SAME (2.8 * US),
+                       [ALGORITHM_NVLS] = SAME (25 * US),
+                       [ALGORITHM_NVLS_TREE] = SAME (25 * US),
+                       [ALGORITHM_PAT] = SAME (4 * US) },
+      [HOP_PCIE] = { [ALGORITHM_RING] = { 1 * US, 2.5 * US, 5.7 * US },
+                     [ALGORITHM_TREE] = { 1 * US, 1.9 * US, 4 * US },
+                     [ALGORITHM_COLLNET_DIRECT] = SAME (3.7 * US),
+                     [ALGORITHM_COLLNET_CHAIN] = SAME (2.8 * US),
+                     [ALGORITHM_PAT] = SAME (4 * US) },
+      [HOP_NET] = { [ALGORITHM_RING] = { 2.7 * US, 4 * US, 14 * US },
+                    [ALGORITHM_TREE] = { 5 * US, 8.5 * US, 14 * US },
+                    [ALGORITHM_COLLNET_DIRECT] = SAME (31 * US),
+                    [ALGORITHM_COLLNET_CHAIN] = SAME (30 * US),
+                    [ALGORITHM_NVLS] = SAME (18 * US),
+                    [ALGORITHM_NVLS_TREE] = SAME (20.9 * US),
+                    [ALGORITHM_PAT] = SAME (14 * US) },
+    },
+    .post = { 1 * US, 1 * US, 3 * US },
+    .all_reduce_net_factor = 1.4,
+    .all_reduce_net_factor_old = 1.9,
+    .ll_net = { 0, 22.5 * G, 19 * G }, /* AMD or mixed hosts; Intel's 39 and 20.4 */
+    .tree_correction = {
+      [PROTOCOL_LL] = { 1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1 },
+      [PROTOCOL_LL128] = { 1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1 },
+      [PROTOCOL_SIMPLE] = { .9, .9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9 },
+    },
+    .thread_bytes = { 512 * 8, 640 * 8, 512 * 64 },
+    .chunk_tree = 512 << 10,
+    .chunk_nvls = 128 << 10,
+    .chunk_nvls_wide = 64 << 10,
+    .p2p_batch = 8, /* NCCL_MAX_DEV_WORK_P2P_PER_BATCH */
+    .p2p_part = 256 << 10, /* 1 channel to 512 KiB, 4 to 64 MiB, then one a 16 MiB: two public send/receive tables (A100, B200) */
+    .p2p_part_big = 16 << 20,
+    .p2p_small = 4,
+    .process_launch = 4.1 * US, /* 2, 4 and 8 A100 driven by one process: 8.6, 16 and 31 to 35 us for a few bytes */
+    .process_peer = 1 * US,     /* the same, all-to-all: 87 us */
+    .process_channel = 1.5 * US, /* the same, between 8 KiB and 1 MiB, where channels are added with size */
+    .generations = generations,
+    .n_generations = G_N_ELEMENTS (generations) },
+};
+
+static int
+version_compare (const char *a, const char *b)
+{
+  for (;;)
+    {
+      char   *end_a, *end_b;
+      guint64 x = g_ascii_strtoull (a, &end_a, 10), y = g_ascii_strtoull (b, &end_b, 10);
+
+      if (x != y)
+        return x < y ? -1 : 1;
+      if (*end_a != '.' || *end_b != '.')
+        return 0;
+      a = end_a + 1;
+      b = end_b + 1;
+    }
+}
+
+const NcclTables *
+nccl_tables (const char *version)
+{
+  if (version == NULL || !g_ascii_isdigit (version[0]))
+    return &tables_list[0];
+  for (guint i = 0; i < G_N_ELEMENTS (tables_list); i++)
+    if (version_compare (version, tables_list[i].version) >= 0)
+      return &tables_list[i];
+  return &tables_list[G_N_ELEMENTS (tables_list) - 1];
+}
+
+guint
+nccl_capability (const GpuProfile *gpu)
+{
+  static const struct
+  {
+    const char *architecture;
+    guint       capability;
+  } capabilities[] = {
+    { "volta", 70 },      { "turing", 75 }, { "ampere", 80 }, { "ada", 89 },  { "hopper", 90 },
+    { "blackwell", 100 }, { "cdna2", 0 },   { "cdna3", 0 },   { "cdna4", 0 },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (capabilities); i++)
+    if (g_strcmp0 (gpu->architecture, capabilities[i].architecture) == 0)
+      return capabilities[i].capability;
+  return 80;
+}
+
+const NcclGeneration *
+nccl_generation (const NcclTables *tables, const GpuProfile *gpu)
+{
+  guint capability = nccl_capability (gpu);
+
+  for (guint i = 0; i < tables->n_generations; i++)
+    if (capability >= tables->generations[i].capability)
+      return &tables->generations[i];
+  g_assert_not_reached ();
+}
+
+/* [memory, estimate]: write what arrives and read it to forward; a reduction reads the local part as well. */
+double
+nccl_hbm_factor (CollectiveKind kind)
+{
+  static const double factors[COLLECTIVE_N_KINDS] = {
+    [COLLECTIVE_ALL_GATHER] = 2.0, [COLLECTIVE_REDUCE_SCATTER] = 2.5, [COLLECTIVE_ALL_REDUCE] = 4.5,
+    [COLLECTIVE_BROADCAST] = 2.0,  [COLLECTIVE_REDUCE] = 2.5,         [COLLECTIVE_ALL_TO_ALL] = 2.0,
+    [COLLECTIVE_SEND_RECV] = 2.0,
+  };
+
+  return factors[kind];
+}

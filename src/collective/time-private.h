@@ -1,0 +1,21 @@
+/*
+ * What an operation of S bytes takes, as the GPUs run it: the algorithm's layout says what it puts on
+ * the links, this adds launch, hops, pipeline fill, and what the channels can carry.
+ *
+ *   time = latency + max (S / rate_cap, S x max (service x service_scale / capacity))
+ *   ring    latency = launch + base + (T - I) x hop_intra + I x hop_net
+ *   tree    latency = launch + base + 2 ((p-1) x hop_intra + log2 N x hop_net) + fill
+ *   fill    the first chunks pass the stages one after another: min (S, channels x chunk) x the faster stages' s a byte
+ *
+ * Hops, rates and efficiencies are the link profiles', calibrated a family at a time; where a profile
+ * has none, NCCL's tables stand in.
+ */
+#pragma once
+
+#include "collective/choose-private.h"
+#include "collective/layout-private.h"
+
+/* Fills all of COST but loads. LAYOUT: of the choice's algorithm. */
+void collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveChoice choice,
+                      double bytes, const CollectiveOptions *options,
+                      const CollectiveLayout *layout, CollectiveCost *cost);

@@ -1,0 +1,320 @@
+#include "collective/time-private.h"
+
+#include <math.h>
+
+#define LL_WIRE     2.0 /* 4 bytes of flag beside 4 of data */
+#define LL128_WIRE  (1 / 0.92)
+#define PAT_RANK    2.8e-6
+#define MAX_P2P     32
+#define PORT_DIRECT 0.4e-6 /* a further peer of CollNet direct */
+
+/* The operation that is timed. */
+typedef struct
+{
+  const CollectiveGraph  *graph;
+  CollectiveKind          kind;
+  CollectiveAlgorithm     algorithm;
+  CollectiveProtocol      protocol;
+  double                  bytes;
+  const CollectiveLayout *layout;
+} Timed;
+
+static double
+figure_or (const Figure *figure, double stock)
+{
+  return figure->value > 0 ? figure->value : stock;
+}
+
+/* ---- hops --------------------------------------------------------------------------------------- */
+
+static double
+link_hop (const LinkProfile *link, CollectiveProtocol protocol, double stock)
+{
+  switch (protocol)
+    {
+    case PROTOCOL_LL:
+      return figure_or (&link->hop_ll, stock) + link->latency.value;
+    case PROTOCOL_LL128:
+      return figure_or (&link->hop_ll128, stock) + link->latency.value;
+    default: /* the network is read back once more to flush */
+      return figure_or (&link->hop_simple, stock)
+             + (link->kind == LINK_NETWORK ? 2 : 1) * link->latency.value;
+    }
+}
+
+static double
+hop_intra (const Timed *self)
+{
+  return link_hop (self->graph->intra, self->protocol,
+                   self->graph->tables->hop[self->graph->hop][ALGORITHM_RING][self->protocol]);
+}
+
+/* With one rank a node nothing hides the network's latency: NCCL's tree row has it in full. */
+static double
+hop_net (const Timed *self)
+{
+  CollectiveAlgorithm row = self->graph->per_node == 1 ? ALGORITHM_TREE : ALGORITHM_RING;
+
+  if (self->graph->nic == NULL)
+    return 0;
+  return link_hop (self->graph->nic, self->protocol,
+                   self->graph->tables->hop[HOP_NET][row][self->protocol]);
+}
+
+static double
+nvls_latency (const Timed *self, const LinkProfile *link, HopClass class_)
+{
+  return figure_or (&link->nvls_latency,
+                    self->graph->tables->hop[class_][ALGORITHM_NVLS_TREE][PROTOCOL_SIMPLE]);
+}
+
+/* ---- latency without fill ----------------------------------------------------------------------- */
+
+static double
+ring_hops (const Timed *self)
+{
+  double steps = collective_ring_steps (self->kind, self->graph->n_ranks);
+  double net_steps = (self->kind == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (self->graph->n_nodes - 1.0);
+
+  return (steps - net_steps) * hop_intra (self) + net_steps * hop_net (self);
+}
+
+/* Inside, across and inside again (all-gather and reduce-scatter: inside once). */
+static double
+hierarchical_latency (const Timed *self)
+{
+  CollectiveGraph inside = *self->graph, across = *self->graph;
+  Timed           in = *self, out = *self;
+  double          base = self->graph->tables->base[ALGORITHM_RING][self->protocol];
+  gboolean        reduce = self->kind == COLLECTIVE_ALL_REDUCE;
+
+  inside.n_ranks = inside.per_node;
+  inside.n_nodes = 1;
+  across.n_ranks = across.n_nodes;
+  across.per_node = 1;
+  in.graph = &inside;
+  in.kind = COLLECTIVE_ALL_GATHER;
+  out.graph = &across;
+  return (reduce ? 2 : 1) * (base + ring_hops (&in)) + base + ring_hops (&out);
+}
+
+static double
+pairwise_latency (const Timed *self)
+{
+  const CollectiveGraph *graph = self->graph;
+  guint                  peers = self->kind == COLLECTIVE_ALL_TO_ALL ? graph->n_ranks - 1 : 1;
+  guint  batches = (peers + graph->tables->p2p_batch - 1) / graph->tables->p2p_batch;
+  double hop = graph->n_nodes > 1 ? hop_net (self) : hop_intra (self);
+
+  return graph->tables->base[ALGORITHM_PAIRWISE][self->protocol] + (batches - 1) * hop
+         + (graph->n_nodes > 1 ? hop : 0);
+}
+
+static double
+algorithm_latency (const Timed *self)
+{
+  const CollectiveGraph *graph = self->graph;
+  double                 base = graph->tables->base[self->algorithm][self->protocol];
+  double                 levels = log2 (graph->n_nodes), peers = graph->per_node - 1.0;
+
+  switch (self->algorithm)
+    {
+    case ALGORITHM_TREE:
+      return base + 2 * (peers * hop_intra (self) + levels * hop_net (self));
+    case ALGORITHM_NVLS:
+      return base + nvls_latency (self, graph->intra, HOP_NVLINK);
+    case ALGORITHM_NVLS_TREE:
+      return base + nvls_latency (self, graph->intra, HOP_NVLINK)
+             + 2 * levels * nvls_latency (self, graph->nic, HOP_NET);
+    case ALGORITHM_PAT:
+      return base + levels * hop_net (self) / 3.5 + PAT_RANK * graph->n_ranks;
+    case ALGORITHM_COLLNET_DIRECT:
+      return base
+             + 2
+                   * (MIN (peers, 1) * graph->tables->hop[graph->hop][self->algorithm][self->protocol]
+                      + peers * PORT_DIRECT)
+             + graph->tables->hop[HOP_NET][self->algorithm][self->protocol];
+    case ALGORITHM_COLLNET_CHAIN:
+      return base + 2 * peers * graph->tables->hop[graph->hop][self->algorithm][self->protocol]
+             + graph->tables->hop[HOP_NET][self->algorithm][self->protocol];
+    case ALGORITHM_ALL_PAIRS:
+      return base + 2 * hop_intra (self);
+    case ALGORITHM_PAIRWISE:
+      return pairwise_latency (self);
+    case ALGORITHM_HIERARCHICAL:
+      return hierarchical_latency (self);
+    default:
+      return base + ring_hops (self);
+    }
+}
+
+/* ---- channels ----------------------------------------------------------------------------------- */
+
+/* Channels of a pair that exchanges BYTES: few while that gives each little, all for large messages. */
+static guint
+pair_channels (const CollectiveGraph *graph, double bytes)
+{
+  const NcclTables *tables = graph->tables;
+  guint             most = collective_graph_pair_channels (graph), n = 1;
+
+  while (n < MIN (tables->p2p_small, most) && bytes / n >= tables->p2p_part)
+    n *= 2;
+  while (n < most && bytes / n >= tables->p2p_part_big)
+    n *= 2;
+  return MIN (n, most);
+}
+
+static guint
+count_channels (const Timed *self)
+{
+  const CollectiveGraph *graph = self->graph;
+  double                 floor_bytes = graph->tables->thread_bytes[self->protocol];
+  guint                  most = graph->channels;
+
+  switch (self->algorithm)
+    {
+    case ALGORITHM_PAIRWISE:
+      if (self->kind == COLLECTIVE_ALL_TO_ALL)
+        return MIN (pair_channels (graph, self->bytes / graph->n_ranks) * (graph->n_ranks - 1),
+                    MAX_P2P);
+      return pair_channels (graph, self->bytes);
+    case ALGORITHM_NVLS:
+      most = graph->generation->nvls_channels;
+      break;
+    case ALGORITHM_NVLS_TREE:
+      most = graph->generation->nvls_channels_net;
+      break;
+    case ALGORITHM_RING:
+      if (self->protocol == PROTOCOL_LL)
+        floor_bytes *= graph->n_ranks;
+      break;
+    default:
+      break;
+    }
+  return (guint) CLAMP (self->bytes / floor_bytes, 1, most);
+}
+
+/* B/s of data that one channel carries. 0: not limited. */
+static double
+channel_rate (const Timed *self)
+{
+  const LinkProfile    *intra = self->graph->intra;
+  const NcclGeneration *generation = self->graph->generation;
+  double                simple = figure_or (&intra->channel_rate, generation->channel_rate);
+
+  if (self->algorithm == ALGORITHM_PAIRWISE)
+    return figure_or (&intra->p2p_rate, simple);
+  switch (self->protocol)
+    {
+    case PROTOCOL_LL:
+      return figure_or (&intra->ll_rate, generation->ll / generation->node_channels);
+    case PROTOCOL_LL128:
+      return figure_or (&intra->ll128_rate, generation->ring_ll128[0] / 2);
+    default:
+      return simple;
+    }
+}
+
+/* Bytes that all channels of a rank carry, per byte of S. 0: not by channels. */
+static double
+carried (const Timed *self)
+{
+  guint n = self->graph->n_ranks;
+
+  switch (self->algorithm)
+    {
+    case ALGORITHM_NVLS:
+    case ALGORITHM_NVLS_TREE:
+    case ALGORITHM_COLLNET_DIRECT:
+    case ALGORITHM_COLLNET_CHAIN:
+      return 0;
+    case ALGORITHM_TREE:
+      return 2;
+    default:
+      return self->kind == COLLECTIVE_BROADCAST || self->kind == COLLECTIVE_REDUCE
+                 ? 1
+                 : collective_wire_factor (self->kind, n);
+    }
+}
+
+/* B/s of S that the channels, and under LL the proxies of the host, let through; 0: no limit. */
+static double
+rate_cap (const Timed *self, guint channels)
+{
+  const CollectiveGraph *graph = self->graph;
+  double                 bytes = carried (self), cap = channels * channel_rate (self);
+
+  if (bytes == 0)
+    return 0;
+  if (self->protocol == PROTOCOL_LL && graph->nic != NULL && self->algorithm != ALGORITHM_PAIRWISE)
+    {
+      double net = figure_or (&graph->nic->ll_rate,
+                              graph->tables->ll_net[MIN (graph->n_nodes, NODE_CASES) - 1]);
+
+      cap = cap > 0 ? MIN (cap, net) : net;
+    }
+  return cap / bytes;
+}
+
+/* ---- fill --------------------------------------------------------------------------------------- */
+
+static double
+in_flight (const Timed *self, guint channels)
+{
+  const NcclTables *tables = self->graph->tables;
+
+  if (self->algorithm == ALGORITHM_TREE && self->protocol == PROTOCOL_SIMPLE)
+    return channels * tables->chunk_tree;
+  if (self->algorithm == ALGORITHM_NVLS_TREE)
+    return (double) self->graph->generation->nvls_channels * self->graph->per_node
+           * (self->graph->n_nodes >= 4 ? tables->chunk_nvls_wide : tables->chunk_nvls);
+  return 0;
+}
+
+static double
+fill (const Timed *self, guint channels)
+{
+  return MIN (self->bytes, in_flight (self, channels))
+         * MIN (self->layout->intra_seconds_per_byte, self->layout->net_seconds_per_byte);
+}
+
+/* ---- all together ------------------------------------------------------------------------------- */
+
+/* Issue of one process that drives every GPU of a node: a floor of the whole, because launches of one operation and the next overlap. */
+static double
+process_floor (const Timed *self)
+{
+  const CollectiveGraph *graph = self->graph;
+  guint                  peers = self->algorithm == ALGORITHM_PAIRWISE
+                                     ? (self->kind == COLLECTIVE_ALL_TO_ALL ? graph->n_ranks - 1 : 1)
+                                     : 0;
+
+  return graph->per_node * (graph->tables->process_launch + peers * graph->tables->process_peer);
+}
+
+void
+collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveChoice choice,
+                 double bytes, const CollectiveOptions *options, const CollectiveLayout *layout,
+                 CollectiveCost *cost)
+{
+  Timed  self = { graph, kind, choice.algorithm, choice.protocol, bytes, layout };
+  double links, capped;
+
+  cost->algorithm = choice.algorithm;
+  cost->protocol = choice.protocol;
+  cost->channels = count_channels (&self);
+  cost->rate_cap = rate_cap (&self, cost->channels);
+  cost->service_scale = choice.protocol == PROTOCOL_LL      ? LL_WIRE
+                        : choice.protocol == PROTOCOL_LL128 ? LL128_WIRE
+                                                            : 1;
+  cost->latency = graph->gpu->kernel_latency.value + graph->intra->launch.value
+                  + algorithm_latency (&self) + fill (&self, cost->channels);
+  if (options->single_process)
+    cost->latency += cost->channels * graph->tables->process_channel;
+  links = bytes * layout->link_seconds_per_byte * cost->service_scale;
+  capped = cost->rate_cap > 0 ? bytes / cost->rate_cap : 0;
+  if (options->single_process)
+    cost->latency = MAX (cost->latency, process_floor (&self) - MAX (links, capped));
+  cost->time = cost->latency + MAX (links, capped);
+  cost->binding = links >= capped && links > cost->latency ? layout->binding : G_MAXUINT32;
+}
