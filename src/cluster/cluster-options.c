@@ -13,8 +13,9 @@
 #define OPTION(member) G_STRUCT_OFFSET (ClusterOptions, member)
 #define GROUP(member)  G_STRUCT_OFFSET (GroupRequest, member)
 
-static const char *const fabrics[] = { "leaf-spine", "rails", NULL };
-static const char *const routings[] = { "spray", NULL };
+static const char *const fabrics[] = { "leaf-spine", "rails", "fat-tree", "dragonfly", NULL };
+static const char *const routings[] = { "spray", "d-mod-k", "ecmp", NULL };
+static const char *const gpu_directs[] = { "auto", "off", NULL };
 
 const OptionSpec cluster_options[] = {
   { .key = "name",
@@ -64,13 +65,13 @@ const OptionSpec cluster_options[] = {
     .choices = fabrics,
     .offset = OPTION (fabric),
     .fallback = "leaf-spine",
-    .help = "which leaf a card is cabled to: its node's, or its rail's" },
+    .help = "which leaf a card is cabled to, its node's or its rail's, and what joins the leaves" },
   { .key = "routing",
     .type = OPTION_ENUM,
     .choices = routings,
     .offset = OPTION (routing),
     .fallback = "spray",
-    .help = "how traffic spreads over the spines" },
+    .help = "how traffic spreads over the spines: evenly, or each pair of cards over one" },
   { .key = "leaf_nodes",
     .type = OPTION_INT,
     .offset = OPTION (leaf_nodes),
@@ -97,6 +98,54 @@ const OptionSpec cluster_options[] = {
     .offset = OPTION (dram_bytes),
     .optional = TRUE,
     .help = "host memory a node; unset = the node's own" },
+  { .key = "group_nodes",
+    .type = OPTION_INT,
+    .offset = OPTION (group_nodes),
+    .fallback = "0",
+    .min = 0,
+    .max = 1e6,
+    .help = "nodes of a pod under the core, or of a dragonfly's group; 0 = all" },
+  { .key = "spine_oversubscription",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_RATIO,
+    .offset = OPTION (spine_oversubscription),
+    .fallback = "1",
+    .min = 1,
+    .max = 1000,
+    .help = "a pod's links from its leaves over those to the core" },
+  { .key = "taper",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_RATIO,
+    .offset = OPTION (taper),
+    .fallback = "1",
+    .min = 0.001,
+    .max = 10,
+    .help = "a dragonfly group's links to others over what its cards inject" },
+  { .key = "uplinks",
+    .type = OPTION_INT,
+    .offset = OPTION (uplinks),
+    .fallback = "0",
+    .min = 0,
+    .max = 4096,
+    .help = "uplinks of a leaf that routing chooses among; 0 = each of a card's rate" },
+  { .key = "routing_seed",
+    .type = OPTION_INT,
+    .offset = OPTION (routing_seed),
+    .fallback = "0",
+    .min = 0,
+    .max = 1e9,
+    .help = "seed of ecmp's choices" },
+  { .key = "slow_nics",
+    .type = OPTION_STRING,
+    .offset = OPTION (slow_nics),
+    .optional = TRUE,
+    .help = "node.card:fraction of its rate that is left, as in '3.0:0.5'" },
+  { .key = "gpu_direct",
+    .type = OPTION_ENUM,
+    .choices = gpu_directs,
+    .offset = OPTION (gpu_direct),
+    .fallback = "auto",
+    .help = "off = network traffic is staged in host memory" },
   { 0 },
 };
 
@@ -262,7 +311,9 @@ static void
 add_group (Reader *reader, const GroupRequest *request)
 {
   Cluster  *cluster = reader->cluster;
-  NodeGroup group = { .first_node = cluster->n_nodes, .first_gpu = cluster->n_gpus };
+  NodeGroup group = { .first_node = cluster->n_nodes,
+                      .first_gpu = cluster->n_gpus,
+                      .first_card = cluster->n_cards };
   if (request->nodes <= 0)
     diag_error (reader->diags, reader->mark, "give 'nodes', at least 1", "the cluster has no nodes");
   else if (fill_group (reader, &group, request))
@@ -274,6 +325,7 @@ add_group (Reader *reader, const GroupRequest *request)
           g_array_append_val (cluster->groups, group);
           cluster->n_nodes += group.n_nodes;
           cluster->n_gpus = (guint) gpus;
+          cluster->n_cards += group.n_nodes * group.nics;
           return;
         }
       diag_error (reader->diags, reader->mark, NULL,
@@ -329,8 +381,19 @@ static void
 read_fabric (Reader *reader, const ConfigNode *root, ClusterOptions *fabric)
 {
   static const char *const ignored[] = { "title", "groups", NULL };
-  static const char *const own[] = { "fabric",           "routing",   "leaf_nodes",
-                                     "oversubscription", "slow_gpus", NULL };
+  static const char *const own[] = { "fabric",
+                                     "routing",
+                                     "leaf_nodes",
+                                     "oversubscription",
+                                     "slow_gpus",
+                                     "group_nodes",
+                                     "spine_oversubscription",
+                                     "taper",
+                                     "uplinks",
+                                     "routing_seed",
+                                     "slow_nics",
+                                     "gpu_direct",
+                                     NULL };
   ClusterOptions           defaults = { 0 };
   ClusterOptions           profile = { 0 };
   option_table_defaults (cluster_options, &defaults);
@@ -483,6 +546,106 @@ read_slow_gpus (Reader *reader, const char *text)
           "bad entry '%s' in 'slow_gpus'", items[i]);
 }
 
+/* One "3.0:0.5"; FALSE after a diagnostic. */
+static gboolean
+read_slow_nic (Reader *reader, const char *text)
+{
+  Cluster      *cluster = reader->cluster;
+  char         *end = NULL, *dot = NULL;
+  const guint64 node = g_ascii_strtoull (text, &dot, 10);
+  const char   *hint = "write node.card:fraction with a fraction above 0 up to 1, as in '3.0:0.5'";
+  guint64       card = 0;
+  double        fraction = 0;
+  gboolean      form = g_ascii_isdigit (text[0]) && *dot == '.' && g_ascii_isdigit (dot[1]);
+  if (form)
+    card = g_ascii_strtoull (dot + 1, &end, 10);
+  form = form && *end == ':';
+  if (form)
+    {
+      const char *number = end + 1;
+      fraction = g_ascii_strtod (number, &end);
+      form = end != number && *end == '\0' && fraction > 0 && fraction <= 1;
+    }
+  if (!form)
+    diag_error (reader->diags, reader->mark, hint, "bad entry '%s' in 'slow_nics'", text);
+  else if (node >= cluster->n_nodes)
+    diag_error (reader->diags, reader->mark, "nodes are counted from 0",
+                "'slow_nics' names node %" G_GUINT64_FORMAT " of %u", node, cluster->n_nodes);
+  else if (card >= cluster_nics_of_node (cluster, (guint) node))
+    diag_error (reader->diags, reader->mark, "cards are counted from 0",
+                "'slow_nics' names card %" G_GUINT64_FORMAT " of node %" G_GUINT64_FORMAT
+                ", which has %u",
+                card, node, cluster_nics_of_node (cluster, (guint) node));
+  else
+    {
+      const SlowNic nic = { (guint) node, (guint) card, fraction };
+      g_array_append_val (cluster->slow_nics, nic);
+      return TRUE;
+    }
+  return FALSE;
+}
+
+static void
+read_slow_nics (Reader *reader, const char *text)
+{
+  Cluster       *cluster = reader->cluster;
+  g_auto (GStrv) items = g_strsplit (text, ",", -1);
+  cluster->slow_nics = g_array_new (FALSE, FALSE, sizeof (SlowNic));
+  for (guint i = 0; items[i] != NULL; i++)
+    {
+      const guint last = cluster->slow_nics->len;
+      if (!read_slow_nic (reader, g_strstrip (items[i])))
+        continue;
+      const SlowNic *added = &g_array_index (cluster->slow_nics, SlowNic, last);
+      for (guint k = 0; k < last; k++)
+        if (g_array_index (cluster->slow_nics, SlowNic, k).node == added->node
+            && g_array_index (cluster->slow_nics, SlowNic, k).card == added->card)
+          diag_error (reader->diags, reader->mark, NULL, "'slow_nics' names card %u.%u twice",
+                      added->node, added->card);
+    }
+}
+
+/* Options of one fabric under another would do nothing: say so. */
+static void
+check_fabric (Reader *reader, const ClusterOptions *options)
+{
+  const gint     fabric = options->fabric;
+  const gboolean chosen = options->routing != ROUTING_SPRAY;
+  const gint64   leaf = options->leaf_nodes, group = options->group_nodes;
+  DiagList      *diags = reader->diags;
+  if (group > 0 && fabric == FABRIC_LEAF_SPINE)
+    diag_error (diags, reader->mark, "pods are of 'fat-tree' and 'rails', groups of 'dragonfly'",
+                "'group_nodes' means nothing to the fabric 'leaf-spine'");
+  if (fabric == FABRIC_FAT_TREE && leaf == 0)
+    diag_error (diags, reader->mark, "give 'leaf_nodes', the nodes under one leaf",
+                "a fat tree without leaves");
+  if (fabric == FABRIC_RAILS && group > 0 && leaf == 0)
+    diag_error (diags, reader->mark, "give 'leaf_nodes', the nodes of a rail under one leaf",
+                "pods of rails without leaves");
+  if (fabric == FABRIC_DRAGONFLY && group == 0)
+    diag_error (diags, reader->mark, "give 'group_nodes', the nodes of one group",
+                "a dragonfly without groups");
+  if (group > 0 && leaf > 0 && group % leaf != 0)
+    diag_error (diags, reader->mark, "a group holds whole leaves",
+                "'group_nodes' %" G_GINT64_FORMAT " is no multiple of 'leaf_nodes' %" G_GINT64_FORMAT,
+                group, leaf);
+  if (options->spine_oversubscription > 1 && (group == 0 || fabric == FABRIC_DRAGONFLY))
+    diag_error (diags, reader->mark,
+                "give 'group_nodes', the nodes of one pod, of a 'fat-tree' or 'rails'",
+                "'spine_oversubscription' without pods");
+  if (options->taper > 0 && options->taper != 1 && fabric != FABRIC_DRAGONFLY)
+    diag_error (diags, reader->mark, "it is of the fabric 'dragonfly'", "'taper' without a dragonfly");
+  if (options->uplinks > 0 && (!chosen || fabric == FABRIC_DRAGONFLY))
+    diag_error (diags, reader->mark, "the routings 'd-mod-k' and 'ecmp' choose among a leaf's uplinks",
+                "'uplinks' has no use here");
+  if (options->routing_seed != 0 && options->routing != ROUTING_ECMP)
+    diag_error (diags, reader->mark, "only the routing 'ecmp' draws",
+                "'routing_seed' has no use here");
+  if (chosen && leaf == 0 && fabric == FABRIC_LEAF_SPINE)
+    diag_error (diags, reader->mark, "give 'leaf_nodes', the nodes under one leaf",
+                "one switch over all nodes leaves 'routing' nothing to choose");
+}
+
 static void
 check_network (Reader *reader, const ClusterOptions *options)
 {
@@ -494,9 +657,27 @@ check_network (Reader *reader, const ClusterOptions *options)
                     "%u nodes without a network card", cluster->n_nodes);
         break;
       }
-  if (options->oversubscription > 1 && options->leaf_nodes == 0 && options->fabric == FABRIC_LEAF_SPINE)
+  if (options->oversubscription > 1 && options->leaf_nodes == 0 && options->fabric != FABRIC_RAILS
+      && options->fabric != FABRIC_FAT_TREE)
     diag_error (reader->diags, reader->mark, "give 'leaf_nodes', the nodes under one leaf",
                 "oversubscription without leaves");
+}
+
+static void
+set_fabric (Cluster *self, const ClusterOptions *options)
+{
+  self->gpu_direct = options->gpu_direct == GPU_DIRECT_AUTO;
+  self->fabric = (Fabric){
+    .kind = (ClusterFabric) options->fabric,
+    .routing = (ClusterRouting) options->routing,
+    .seed = (guint64) options->routing_seed,
+    .leaf_nodes = (guint) options->leaf_nodes,
+    .group_nodes = (guint) options->group_nodes,
+    .uplinks = (guint) options->uplinks,
+    .oversubscription = MAX (options->oversubscription, 1),
+    .spine_oversubscription = MAX (options->spine_oversubscription, 1),
+    .taper = options->taper > 0 ? options->taper : 1,
+  };
 }
 
 gboolean
@@ -516,12 +697,13 @@ cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *
   if (diag_list_n_errors (diags) == errors)
     {
       check_network (&reader, &effective);
+      check_fabric (&reader, &effective);
+      if (effective.slow_nics != NULL)
+        read_slow_nics (&reader, effective.slow_nics);
       if (effective.slow_gpus != NULL)
         read_slow_gpus (&reader, effective.slow_gpus);
     }
-  self->fabric = (ClusterFabric) effective.fabric;
-  self->leaf_nodes = (guint) effective.leaf_nodes;
-  self->oversubscription = MAX (effective.oversubscription, 1);
+  set_fabric (self, &effective);
   option_table_clear (cluster_options, &effective);
   return diag_list_n_errors (diags) == errors;
 }

@@ -37,6 +37,7 @@ typedef struct
 {
   guint              first_node, n_nodes;
   guint              first_gpu, gpus, nics;
+  guint              first_card; /* cards numbered through the cluster */
   guint              sockets, switches;
   guint              slots; /* GPU positions of the node: its GPUs hang as the first of that many */
   guint              first_resource, n_resources;
@@ -47,18 +48,42 @@ typedef struct
   char              *gpu_id, *intra_id, *nic_id, *override_source;
 } NodeGroup;
 
+/*
+ * Leaf r * leaves + l hangs over run l of nodes and, on rails, over their cards r. Resources in
+ * order: leaves' uplinks, leaves' downlinks, groups' uplinks, groups' downlinks, global links; a
+ * leaf's together, then by spine, then by core switch.
+ */
+typedef struct
+{
+  ClusterFabric  kind;
+  ClusterRouting routing;
+  guint64        seed;
+  guint          leaf_nodes, group_nodes; /* nodes a leaf and a group; 0 = all */
+  double         oversubscription, spine_oversubscription, taper;
+  guint          leaves, rails; /* leaves = 0: no leaf resources */
+  guint          groups;        /* 0: no group resources */
+  guint          uplinks;       /* a leaf has; 1 when sprayed */
+  guint          core_links;    /* a spine of a pod has; or links from group to group */
+  guint          first_leaf_up, first_leaf_down, first_group_up, first_group_down, first_global;
+} Fabric;
+
+/* One network card that runs below its rate. */
+typedef struct
+{
+  guint  node, card;
+  double fraction;
+} SlowNic;
+
 struct _Cluster
 {
-  GArray       *groups; /* NodeGroup */
-  guint         n_nodes, n_gpus;
-  ClusterFabric fabric;
-  guint         leaf_nodes; /* nodes a leaf; 0 = all */
-  guint leaves, rails; /* leaf r * leaves + l: nodes of run l, rail r; leaves = 0: no leaf resources */
-  double           oversubscription;
+  GArray          *groups; /* NodeGroup */
+  guint            n_nodes, n_gpus, n_cards;
+  Fabric           fabric;
+  gboolean         gpu_direct;
   ClusterResource *resources;
   guint            n_resources;
-  guint            first_leaf_up, first_leaf_down;
-  double          *speeds; /* [n_gpus], or NULL when all are whole */
+  double          *speeds;    /* [n_gpus], or NULL when all are whole */
+  GArray          *slow_nics; /* SlowNic */
   char            *title;
 };
 
@@ -70,4 +95,8 @@ gboolean cluster_read_options (Cluster *self, const ClusterOptions *options, Pro
 const NodeGroup *cluster_group_of_node (const Cluster *self, guint node);
 Attachment       cluster_attach_gpu (const NodeGroup *group, guint local);
 Attachment       cluster_attach_card (const NodeGroup *group, guint card);
-guint            cluster_leaf_of (const Cluster *self, guint node, guint card);
+
+/* fabric.c: the number of resources from id FIRST on; their capacities; the name of one. */
+guint64 fabric_lay_out (Cluster *self, guint64 first);
+void    fabric_fill (Cluster *self);
+char   *fabric_resource_name (const Cluster *self, const ClusterResource *resource);

@@ -49,6 +49,9 @@ count_kind (const NodeGroup *group, ResourceKind kind)
       return group->profile.nvme_bytes.value > 0 ? 1 : 0;
     case RESOURCE_LEAF_UP:
     case RESOURCE_LEAF_DOWN:
+    case RESOURCE_GROUP_UP:
+    case RESOURCE_GROUP_DOWN:
+    case RESOURCE_GLOBAL_LINK:
     case RESOURCE_N_KINDS:
       break;
     }
@@ -112,6 +115,9 @@ capacity_of (const NodeGroup *group, ResourceKind kind)
       return group->profile.nvme_write.value;
     case RESOURCE_LEAF_UP:
     case RESOURCE_LEAF_DOWN:
+    case RESOURCE_GROUP_UP:
+    case RESOURCE_GROUP_DOWN:
+    case RESOURCE_GLOBAL_LINK:
     case RESOURCE_N_KINDS:
       break;
     }
@@ -177,80 +183,6 @@ fill_node (ClusterResource *out, const NodeGroup *group, guint node)
       }
 }
 
-/* ---- leaves ---------------------------------------------------------------------------------- */
-
-/*
- * One non-blocking switch over everything needs no resources of its own: the cards are the limit.
- */
-static guint64
-lay_out_leaves (Cluster *self, guint64 first)
-{
-  const guint nodes = self->leaf_nodes > 0 ? self->leaf_nodes : self->n_nodes;
-  self->leaf_nodes = nodes;
-  self->rails = 1;
-  if (self->fabric == FABRIC_RAILS)
-    for (guint i = 0; i < self->groups->len; i++)
-      self->rails = MAX (self->rails, g_array_index (self->groups, NodeGroup, i).nics);
-  self->leaves = (self->n_nodes + nodes - 1) / nodes;
-  if (self->leaves * self->rails == 1)
-    {
-      self->leaves = 0;
-      return 0;
-    }
-  self->first_leaf_up = (guint) first;
-  self->first_leaf_down = (guint) first + self->leaves * self->rails;
-  return 2ull * self->leaves * self->rails;
-}
-
-guint
-cluster_leaf_of (const Cluster *self, guint node, guint card)
-{
-  const guint rail = self->fabric == FABRIC_RAILS ? card % self->rails : 0;
-  return rail * self->leaves + node / self->leaf_nodes;
-}
-
-static void
-fill_leaf (ClusterResource *resource, ResourceKind kind, guint leaf)
-{
-  resource->kind = kind;
-  resource->node = G_MAXUINT32;
-  resource->index = leaf;
-}
-
-/*
- * A leaf's uplinks: what its cards could send, over the oversubscription; its efficiency is its
- * cards'.
- */
-static void
-fill_leaves (Cluster *self)
-{
-  const guint n = self->leaves * self->rails;
-  for (guint leaf = 0; leaf < n; leaf++)
-    {
-      fill_leaf (&self->resources[self->first_leaf_up + leaf], RESOURCE_LEAF_UP, leaf);
-      fill_leaf (&self->resources[self->first_leaf_down + leaf], RESOURCE_LEAF_DOWN, leaf);
-    }
-  for (guint node = 0; n > 0 && node < self->n_nodes; node++)
-    {
-      const NodeGroup *group = cluster_group_of_node (self, node);
-      for (guint card = 0; card < group->nics; card++)
-        {
-          const guint      leaf = cluster_leaf_of (self, node, card);
-          ClusterResource *up = &self->resources[self->first_leaf_up + leaf];
-          up->capacity += group->nic->bandwidth.value / self->oversubscription;
-          up->efficiency = up->efficiency > 0 ? MIN (up->efficiency, group->nic->efficiency.value)
-                                              : group->nic->efficiency.value;
-        }
-    }
-  for (guint leaf = 0; leaf < n; leaf++)
-    {
-      const ClusterResource *up = &self->resources[self->first_leaf_up + leaf];
-      ClusterResource       *down = &self->resources[self->first_leaf_down + leaf];
-      down->capacity = up->capacity;
-      down->efficiency = up->efficiency;
-    }
-}
-
 /* ---- the cluster ----------------------------------------------------------------------------- */
 
 static void
@@ -270,6 +202,19 @@ write_title (Cluster *self)
 }
 
 static void
+slow_down (Cluster *self)
+{
+  for (guint i = 0; self->slow_nics != NULL && i < self->slow_nics->len; i++)
+    {
+      const SlowNic *nic = &g_array_index (self->slow_nics, SlowNic, i);
+      const guint    tx = cluster_node_resource (self, nic->node, RESOURCE_NIC_TX, nic->card);
+      const guint    rx = cluster_node_resource (self, nic->node, RESOURCE_NIC_RX, nic->card);
+      self->resources[tx].capacity *= nic->fraction;
+      self->resources[rx].capacity *= nic->fraction;
+    }
+}
+
+static void
 build (Cluster *self, guint64 n_resources)
 {
   self->n_resources = (guint) n_resources;
@@ -281,7 +226,8 @@ build (Cluster *self, guint64 n_resources)
         fill_node (self->resources + group->first_resource + (gsize) n * group->n_resources, group,
                    group->first_node + n);
     }
-  fill_leaves (self);
+  fabric_fill (self);
+  slow_down (self);
   write_title (self);
 }
 
@@ -295,7 +241,7 @@ cluster_new (const ClusterOptions *options, ProfileSet *profiles, const SourceMa
     return NULL;
   for (guint i = 0; i < self->groups->len; i++)
     lay_out_group (&g_array_index (self->groups, NodeGroup, i), &n_resources);
-  n_resources += lay_out_leaves (self, n_resources);
+  n_resources += fabric_lay_out (self, n_resources);
   if (n_resources > CLUSTER_MAX_RESOURCES)
     {
       diag_error (diags, mark, NULL,
@@ -314,6 +260,8 @@ cluster_free (Cluster *self)
     g_array_unref (self->groups);
   g_free (self->resources);
   g_free (self->speeds);
+  if (self->slow_nics != NULL)
+    g_array_unref (self->slow_nics);
   g_free (self->title);
   g_free (self);
 }
@@ -487,6 +435,9 @@ static const KindName kind_names[RESOURCE_N_KINDS] = {
   [RESOURCE_LEAF_DOWN] = { "leaf.down", "leaf", "down" },
   [RESOURCE_NVME_READ] = { "nvme.read", "nvme", "read" },
   [RESOURCE_NVME_WRITE] = { "nvme.write", "nvme", "write" },
+  [RESOURCE_GROUP_UP] = { "group.up", "group", "up" },
+  [RESOURCE_GROUP_DOWN] = { "group.down", "group", "down" },
+  [RESOURCE_GLOBAL_LINK] = { "global.link", "group", "to" },
 };
 
 const char *
@@ -517,7 +468,7 @@ cluster_resource_name (const Cluster *self, guint id)
   const KindName        *name = &kind_names[resource->kind];
   const guint            i = resource->index;
   if (resource->node == G_MAXUINT32)
-    return g_strdup_printf ("%s%u.%s", name->part, i, name->what);
+    return fabric_resource_name (self, resource);
   const NodeGroup *group = cluster_group_of_node (self, resource->node);
   const guint      s = group->sockets, g = group->gpus;
   if (resource->kind == RESOURCE_SOCKET_LINK)

@@ -22,20 +22,41 @@ typedef struct
   gint   routing;          /* ClusterRouting */
   gint64 leaf_nodes;       /* nodes under one leaf; 0 = all (one non-blocking switch) */
   double oversubscription; /* sum of a leaf's downlinks over the sum of its uplinks; 1 = non-blocking */
-  char  *slow_gpus;  /* "3:0.8,17:0.5": GPU index and the fraction of its speed that is left */
-  double dram_bytes; /* host memory a node; 0 = the node's own */
+  char  *slow_gpus;   /* "3:0.8,17:0.5": GPU index and the fraction of its speed that is left */
+  double dram_bytes;  /* host memory a node; 0 = the node's own */
+  gint64 group_nodes; /* nodes of one pod, or of one group of a dragonfly; 0 = one for all */
+  double spine_oversubscription; /* of a pod: what its leaves send up over what goes to the core */
+  double taper;   /* of a dragonfly group: bandwidth to other groups over what its cards inject */
+  gint64 uplinks; /* of a leaf, where routing chooses among them; 0 = one a card's rate */
+  gint64 routing_seed; /* of ecmp */
+  char  *slow_nics;    /* "3.0:0.5": node.card and the fraction of its rate that is left */
+  gint   gpu_direct;   /* ClusterGpuDirect */
 } ClusterOptions;
 
 typedef enum
 {
-  FABRIC_LEAF_SPINE, /* all cards of a node under the node's leaf */
-  FABRIC_RAILS,      /* card k of every node under rail k's leaves */
+  FABRIC_LEAF_SPINE, /* all cards of a node under the node's leaf, all leaves under one spine */
+  FABRIC_RAILS,      /* card k of every node under rail k's leaves; pods where group_nodes is set */
+  FABRIC_FAT_TREE,   /* as leaf-spine, in pods of group_nodes whose spines hang under a core */
+  FABRIC_DRAGONFLY,  /* groups of group_nodes, each joined to each other one */
 } ClusterFabric;
+
+/*
+ * Spray keeps the symmetry: a leaf's uplinks are one resource a direction, and so are a pod's and a
+ * group's. The others have a resource for every uplink, and each pair of cards keeps to its own.
+ */
+typedef enum
+{
+  ROUTING_SPRAY,   /* ideal spraying over the spines */
+  ROUTING_D_MOD_K, /* the destination's number chooses: modulo the uplinks, level by level */
+  ROUTING_ECMP,    /* a hash of the pair of cards and of routing_seed chooses */
+} ClusterRouting;
 
 typedef enum
 {
-  ROUTING_SPRAY, /* ideal spraying over the spines: keeps the symmetry */
-} ClusterRouting;
+  GPU_DIRECT_AUTO, /* where link, distance and node profile allow it */
+  GPU_DIRECT_OFF,  /* network traffic is staged in host memory */
+} ClusterGpuDirect;
 
 extern const OptionSpec cluster_options[];
 
@@ -59,6 +80,9 @@ typedef enum
   RESOURCE_LEAF_DOWN,
   RESOURCE_NVME_READ,
   RESOURCE_NVME_WRITE,
+  RESOURCE_GROUP_UP, /* pod to core, or group to other groups, sprayed */
+  RESOURCE_GROUP_DOWN,
+  RESOURCE_GLOBAL_LINK, /* from one group of a dragonfly to another */
   RESOURCE_N_KINDS,
 } ResourceKind;
 
@@ -70,7 +94,7 @@ typedef struct
   double       capacity;   /* raw, in the resource's unit per second */
   double       efficiency; /* of collectives on it: service bytes = payload / efficiency */
   guint32      node;       /* G_MAXUINT32 for leaves */
-  guint32      index;      /* of its kind in the node (GPU, card, socket, switch), or leaf number */
+  guint32      index; /* of its kind in the node (GPU, card, socket, switch), or in the fabric */
 } ClusterResource;
 
 typedef struct _Cluster Cluster;
@@ -118,11 +142,17 @@ typedef enum
 {
   PATH_LOCAL,
   PATH_NVLINK,
+  PATH_NVB, /* over NVLink through one other GPU */
+  PATH_C2C, /* GPU and CPU share a module */
   PATH_PIX, /* one PCIe switch */
+  PATH_PXB, /* several PCIe switches of one root port */
+  PATH_PXN, /* GPU to card: over NVLink to a GPU that is near the card */
   PATH_PHB, /* through a socket's root complex */
   PATH_SYS, /* across sockets */
   PATH_NET,
 } PathClass;
+
+const char *path_class_name (PathClass class_); /* "pix" */
 
 /*
  * The links that a transfer crosses, in order; without the GPUs' own HBM and SMs, which are the
@@ -143,6 +173,48 @@ typedef struct
  * GPU's nearest card.
  */
 void cluster_route_gpus (const Cluster *self, guint from, guint to, gint card, Route *route);
+
+/*
+ * The same between nodes with OUT at the sender and IN at the receiver, each modulo the node's
+ * cards or -1.
+ */
+void cluster_route_cards (const Cluster *self, guint from, gint out, guint to, gint in, Route *route);
+
+/*
+ * What lies between the leaf of card OUT of node FROM and that of card IN of node TO: ids in order,
+ * written to LINKS; their number.
+ */
+#define FABRIC_MAX 4
+guint cluster_route_fabric (const Cluster *self, guint from, guint out, guint to, guint in,
+                            guint32 links[FABRIC_MAX]);
+
+/*
+ * FALSE where pairs of cards keep to links of their own, so that like nodes may have unlike shares
+ * of them.
+ */
+gboolean cluster_routing_is_symmetric (const Cluster *self);
+
+/*
+ * What card CARD of NODE crosses on its way out of its leaf and of its group, and back; only where
+ * routing is symmetric. G_MAXUINT32 where there is no such level.
+ */
+#define FABRIC_LEVELS 2
+typedef struct
+{
+  guint32 up[FABRIC_LEVELS], down[FABRIC_LEVELS]; /* leaf, group */
+} FabricPort;
+
+FabricPort cluster_fabric_port (const Cluster *self, guint node, guint card);
+
+/*
+ * GPU to CARD of its own node. PXN: the GPU is farther than PXB, and NVLink joins it to one that is
+ * not. Without that, cluster_gpu_card_pcie.
+ */
+PathClass cluster_gpu_card_path (const Cluster *self, guint gpu, guint card);
+PathClass cluster_gpu_card_pcie (const Cluster *self, guint gpu, guint card);
+
+/* TRUE when CARD reads and writes GPU's memory itself; otherwise routes are staged in host memory. */
+gboolean cluster_gpu_card_is_direct (const Cluster *self, guint gpu, guint card);
 
 /*
  * GPU memory to its node's host memory (the nearest socket's) and back; NVMe through host memory.

@@ -17,10 +17,17 @@ static const char *const architectures[] = { "volta",     "turing", "ampere", "a
 static const char *const link_kinds[] = { "none", "switch", "mesh",    "pairs",
                                           "pcie", "host",   "network", NULL };
 
+static const char *const gpu_direct_levels[] = { "pxb", "phb", "sys", NULL };
+
 static const OptionSpec gpu_scalars[] = {
   { .key = "title", .type = OPTION_STRING, .offset = GPU (title), .help = "what it is" },
   { .key = "architecture", .type = OPTION_STRING, .offset = GPU (architecture), .help = "generation" },
   { .key = "bf16", .type = OPTION_BOOL, .offset = GPU (bf16), .help = "has bf16 matrix units" },
+  { .key = "c2c",
+    .type = OPTION_BOOL,
+    .offset = GPU (c2c),
+    .fallback = "false",
+    .help = "shares a module with its CPU" },
   { 0 },
 };
 
@@ -81,6 +88,12 @@ static const OptionSpec node_scalars[] = {
   { .key = "gpu", .type = OPTION_STRING, .offset = NODE (gpu), .optional = TRUE, .help = "GPU id" },
   { .key = "intra", .type = OPTION_STRING, .offset = NODE (intra), .optional = TRUE, .help = "link id" },
   { .key = "nic", .type = OPTION_STRING, .offset = NODE (nic), .optional = TRUE, .help = "card id" },
+  { .key = "gpu_direct_level",
+    .type = OPTION_ENUM,
+    .choices = gpu_direct_levels,
+    .offset = NODE (gpu_direct_level),
+    .fallback = "pxb",
+    .help = "the farthest cards that read GPU memory" },
   { 0 },
 };
 

@@ -37,6 +37,7 @@ typedef struct
   Figure matmul_16bit; /* dense FLOP/s of bf16/fp16 matrix products at the boost clock (the datasheet's) */
   Figure   matmul_fp32; /* FLOP/s of fp32 matrix products as frameworks run them (TF32 where that is the default it is not: plain fp32) */
   gboolean bf16;        /* has bf16 matrix units */
+  gboolean c2c;         /* shares a module with its CPU: host_link is no PCIe */
   Figure   mfu_base;    /* FLOP/s that MFU is quoted on */
   Figure   sms;         /* streaming multiprocessors or compute units */
   Figure   hbm_bandwidth; /* B/s */
@@ -87,10 +88,19 @@ typedef struct
   gboolean gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
 } LinkProfile;
 
+/* NCCL_NET_GDR_LEVEL of the site. */
+typedef enum
+{
+  GPU_DIRECT_PXB, /* NCCL's default */
+  GPU_DIRECT_PHB,
+  GPU_DIRECT_SYS,
+} GpuDirectLevel;
+
 typedef struct
 {
   char  *id, *title;
   char  *gpu, *intra, *nic; /* ids */
+  gint   gpu_direct_level;  /* GpuDirectLevel: the farthest cards that read GPU memory */
   Figure gpus, nics, sockets;
   Figure pcie_switches; /* a node; GPUs and cards are spread over them in order; 0 = every device under its root complex */
   Figure pcie_uplink;    /* B/s a direction from a PCIe switch to its socket */

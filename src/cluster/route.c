@@ -163,16 +163,39 @@ route_inside (Walk *walk, guint a, guint b)
     walk->route->latency += walk->group->intra->latency.value;
 }
 
+/* ---- GPU and card ---------------------------------------------------------------------------- */
+
+static PathClass
+card_distance (const NodeGroup *group, guint local, guint card)
+{
+  const Attachment gpu = cluster_attach_gpu (group, local);
+  const Attachment nic = cluster_attach_card (group, card);
+  if (gpu.pcie_switch >= 0 && gpu.pcie_switch == nic.pcie_switch)
+    return PATH_PIX;
+  if (gpu.socket != nic.socket)
+    return PATH_SYS;
+  return group->gpu->c2c ? PATH_C2C : PATH_PHB;
+}
+
+/* NCCL_NET_GDR_LEVEL is PXB where the site does not set it. */
+static gboolean
+is_direct (const Cluster *self, const NodeGroup *group, guint local, guint card)
+{
+  static const PathClass farthest[] = { PATH_PXB, PATH_PHB, PATH_SYS };
+  return self->gpu_direct && group->nic->gpu_direct
+         && card_distance (group, local, card) <= farthest[group->profile.gpu_direct_level];
+}
+
 /* ---- between nodes --------------------------------------------------------------------------- */
 
-/* Cards without GPUDirect send from and receive into memory of the GPU's socket. */
+/* A card that does not read GPU memory sends from and receives into that of the GPU's socket. */
 static void
 route_to_card (Walk *walk, guint local, guint card)
 {
   const Attachment gpu = cluster_attach_gpu (walk->group, local);
   const Attachment nic = cluster_attach_card (walk->group, card);
   walk_over (walk, RESOURCE_PCIE_UP, local);
-  if (walk->group->nic->gpu_direct)
+  if (is_direct (walk->cluster, walk->group, local, card))
     cross_pcie (walk, gpu, nic);
   else
     cross_host_memory (walk, gpu, nic, gpu.socket);
@@ -185,20 +208,11 @@ route_from_card (Walk *walk, guint local, guint card)
   const Attachment gpu = cluster_attach_gpu (walk->group, local);
   const Attachment nic = cluster_attach_card (walk->group, card);
   walk_over (walk, RESOURCE_NIC_RX, card);
-  if (walk->group->nic->gpu_direct)
+  if (is_direct (walk->cluster, walk->group, local, card))
     cross_pcie (walk, nic, gpu);
   else
     cross_host_memory (walk, nic, gpu, gpu.socket);
   walk_over (walk, RESOURCE_PCIE_DOWN, local);
-}
-
-static void
-cross_fabric (Walk *walk, guint from_leaf, guint to_leaf)
-{
-  if (walk->cluster->leaves == 0 || from_leaf == to_leaf)
-    return;
-  walk_add (walk, walk->cluster->first_leaf_up + from_leaf);
-  walk_add (walk, walk->cluster->first_leaf_down + to_leaf);
 }
 
 static guint
@@ -214,16 +228,19 @@ local_of (const Cluster *self, guint gpu)
 }
 
 static void
-route_between (Walk *walk, guint from, guint to, gint card)
+route_between (Walk *walk, guint from, gint out_asked, guint to, gint in_asked)
 {
   const Cluster *self = walk->cluster;
   const guint    a = walk->node, b = cluster_node_of_gpu (self, to);
-  const guint    out = pick_card (self, walk->group, from, card);
+  const guint    out = pick_card (self, walk->group, from, out_asked);
   double         latency = walk->group->nic->latency.value;
+  guint32        links[FABRIC_MAX];
   route_to_card (walk, local_of (self, from), out);
   walk_enter (walk, b);
-  const guint in = pick_card (self, walk->group, to, card);
-  cross_fabric (walk, cluster_leaf_of (self, a, out), cluster_leaf_of (self, b, in));
+  const guint in = pick_card (self, walk->group, to, in_asked);
+  const guint n = cluster_route_fabric (self, a, out, b, in, links);
+  for (guint i = 0; i < n; i++)
+    walk_add (walk, links[i]);
   route_from_card (walk, local_of (self, to), in);
   walk->route->latency += MAX (latency, walk->group->nic->latency.value);
   walk->route->class_ = PATH_NET;
@@ -241,7 +258,7 @@ walk_start (const Cluster *self, guint gpu, Route *route)
 }
 
 void
-cluster_route_gpus (const Cluster *self, guint from, guint to, gint card, Route *route)
+cluster_route_cards (const Cluster *self, guint from, gint out, guint to, gint in, Route *route)
 {
   Walk walk = walk_start (self, from, route);
   if (from == to)
@@ -249,7 +266,13 @@ cluster_route_gpus (const Cluster *self, guint from, guint to, gint card, Route 
   if (cluster_node_of_gpu (self, to) == walk.node)
     route_inside (&walk, local_of (self, from), local_of (self, to));
   else
-    route_between (&walk, from, to, card);
+    route_between (&walk, from, out, to, in);
+}
+
+void
+cluster_route_gpus (const Cluster *self, guint from, guint to, gint card, Route *route)
+{
+  cluster_route_cards (self, from, card, to, card, route);
 }
 
 /* ---- host memory, cards ---------------------------------------------------------------------- */
@@ -323,4 +346,47 @@ cluster_nearest_card (const Cluster *self, guint gpu)
       }
   g_assert (peers > 0); /* itself */
   return first + rank * n / peers;
+}
+
+/* ---- classes --------------------------------------------------------------------------------- */
+
+const char *
+path_class_name (PathClass class_)
+{
+  static const char *const names[] = { "local", "nvlink", "nvb", "c2c", "pix",
+                                       "pxb",   "pxn",    "phb", "sys", "net" };
+  g_assert (class_ < G_N_ELEMENTS (names));
+  return names[class_];
+}
+
+PathClass
+cluster_gpu_card_pcie (const Cluster *self, guint gpu, guint card)
+{
+  const NodeGroup *group = cluster_group_of_node (self, cluster_node_of_gpu (self, gpu));
+  g_assert (card < group->nics);
+  return card_distance (group, local_of (self, gpu), card);
+}
+
+PathClass
+cluster_gpu_card_path (const Cluster *self, guint gpu, guint card)
+{
+  const guint      node = cluster_node_of_gpu (self, gpu);
+  const NodeGroup *group = cluster_group_of_node (self, node);
+  const PathClass  own = cluster_gpu_card_pcie (self, gpu, card);
+  for (guint other = 0; own > PATH_PXB && other < group->gpus; other++)
+    {
+      Route route;
+      cluster_route_gpus (self, gpu, cluster_first_gpu (self, node) + other, -1, &route);
+      if (route.class_ == PATH_NVLINK && card_distance (group, other, card) <= PATH_PXB)
+        return PATH_PXN;
+    }
+  return own;
+}
+
+gboolean
+cluster_gpu_card_is_direct (const Cluster *self, guint gpu, guint card)
+{
+  const NodeGroup *group = cluster_group_of_node (self, cluster_node_of_gpu (self, gpu));
+  g_assert (card < group->nics);
+  return is_direct (self, group, local_of (self, gpu), card);
 }

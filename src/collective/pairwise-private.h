@@ -12,7 +12,8 @@ NcclGraph pairwise_lay_send_recv (const LayContext *context, const guint32 *rank
 
 /*
  * Every member sends BYTES to every other. Inside a node pair by pair. Between nodes a member's way
- * to its card and a card's way to its GPU do not depend on the other end, and leaves are crossed by
- * the pairs whose ends hang under different ones: counting both costs O(members), not O(members^2).
+ * to its card and a card's way to its GPU do not depend on the other end, and sprayed leaves and
+ * groups are crossed by the pairs whose ends hang under different ones: counting both costs
+ * O(members). Where each pair of cards has uplinks of its own, O(members^2).
  */
 NcclGraph pairwise_lay_all_to_all (const LayContext *context, const Members *members, double bytes);

@@ -103,126 +103,140 @@ add_inside (const LayContext *context, NcclGraph *graph, const guint32 *gpus, gu
         add_transfer (context, graph, gpus[i], gpus[j], -1, -1, bytes);
 }
 
-static guint32
-route_find (const Cluster *cluster, const Route *route, ResourceKind kind)
-{
-  for (guint i = 0; i < route->n; i++)
-    if (cluster_resource (cluster, route->resources[i])->kind == kind)
-      return route->resources[i];
-  return G_MAXUINT32;
-}
+/* ---- between cards ----------------------------------------------------------------------------- */
 
 /*
- * TRUE when A's way to B leaves its leaf; then *UP is that leaf's resource, and *DOWN its other
- * direction's.
+ * The cards of all members: member i takes card [i * lanes + l] on lane l, where each pair's bytes
+ * are spread evenly over as many lanes as the member with most has cards.
  */
-static gboolean
-probe_leaf (const Cluster *cluster, guint32 a, guint32 b, guint32 *up, guint32 *down)
-{
-  Route route;
-
-  if (cluster_node_of_gpu (cluster, a) == cluster_node_of_gpu (cluster, b))
-    return FALSE;
-  cluster_route_gpus (cluster, a, b, -1, &route);
-  *up = route_find (cluster, &route, RESOURCE_LEAF_UP);
-  if (*up == G_MAXUINT32)
-    return FALSE;
-  cluster_route_gpus (cluster, b, a, -1, &route);
-  *down = route_find (cluster, &route, RESOURCE_LEAF_DOWN);
-  return TRUE;
-}
-
 typedef struct
 {
-  guint32 up, down; /* G_MAXUINT32: no member hangs under another leaf */
-} MemberLeaf;
+  const Members *members;
+  guint32       *nodes; /* [member] */
+  gint          *cards;
+  guint          lanes;
+} Lanes;
 
-/* Finds the leaf of GPU by its way to members FIRST..END of the group. */
-static gboolean
-scan_leaf (const Cluster *cluster, const Members *members, guint32 gpu, guint first, guint end,
-           MemberLeaf *leaf)
+static void
+lanes_init (Lanes *self, const LayContext *context, const Members *members)
 {
-  for (guint i = first; i < end; i++)
-    if (probe_leaf (cluster, gpu, members->gpus[i], &leaf->up, &leaf->down))
-      return TRUE;
-  return FALSE;
-}
+  const Cluster     *cluster = context->sum->cluster;
+  g_autoptr (GArray) cards = g_array_new (FALSE, FALSE, sizeof (gint));
 
-/*
- * The leaf of each member, or NULL when all hang under one. Let a be the first member and b one
- * under another leaf. A member of a third node is under another leaf than a or than b, so two
- * probes tell its leaf; the members of a's and b's own nodes are compared with everybody. Without a
- * b, all members beyond a's node share a's leaf, and only others of a's node can differ.
- */
-static MemberLeaf *
-find_leaves (const Cluster *cluster, const Members *members)
-{
-  guint       n = members->n_gpus, own = members->nodes[0].n, b = own;
-  MemberLeaf *leaves;
-  MemberLeaf  unused;
-
-  while (b < n && !scan_leaf (cluster, members, members->gpus[b], 0, 1, &unused))
-    b++;
-  if (b == n && !scan_leaf (cluster, members, members->gpus[own], 0, own, &unused))
-    return NULL;
-  leaves = g_new (MemberLeaf, n);
-  for (guint i = 0; i < n; i++)
+  *self = (Lanes){ .members = members, .lanes = 1 };
+  self->nodes = g_new (guint32, members->n_gpus);
+  for (guint i = 0; i < members->n_gpus; i++)
     {
-      guint32  gpu = members->gpus[i], node = cluster_node_of_gpu (cluster, gpu);
-      gboolean special =
-          i < own || (b < n && node == cluster_node_of_gpu (cluster, members->gpus[b]));
-
-      if (!scan_leaf (cluster, members, gpu, 0, special ? n : own, &leaves[i])
-          && (b == n || !scan_leaf (cluster, members, gpu, b, b + 1, &leaves[i])))
-        leaves[i] = (MemberLeaf){ G_MAXUINT32, G_MAXUINT32 };
+      self->nodes[i] = cluster_node_of_gpu (cluster, members->gpus[i]);
+      self->lanes = MAX (self->lanes, gpu_cards (context, members->gpus[i], cards));
     }
-  for (guint i = 0; i < n;
-       i++) /* reaches everybody below its leaf: beside a, or (a's node) beside those of the next */
-    if (leaves[i].up == G_MAXUINT32)
-      leaves[i] = leaves[i < own ? own : 0];
-  return leaves;
+  self->cards = g_new (gint, (gsize) members->n_gpus * self->lanes);
+  for (guint i = 0; i < members->n_gpus; i++)
+    {
+      guint n = gpu_cards (context, members->gpus[i], cards);
+
+      for (guint l = 0; l < self->lanes; l++)
+        self->cards[(gsize) i * self->lanes + l] = g_array_index (cards, gint, l % n);
+    }
+}
+
+static void
+lanes_clear (Lanes *self)
+{
+  g_free (self->nodes);
+  g_free (self->cards);
 }
 
 /*
- * Members of other nodes than NODE under the leaf of member I: it reaches them without the leaf's
- * uplinks.
+ * Members of other nodes than NODE that member I, behind uplinks UP, reaches without them. UNDER
+ * counts members by their uplinks.
  */
 static guint
-count_near (const MemberLeaf *leaves, const guint *under, const MemberNode *node, guint i)
+count_near (const guint32 *up, const guint *under, const MemberNode *node, guint i)
 {
-  guint n = under[leaves[i].up];
+  guint n = under[up[i]];
 
   for (guint j = node->first; j < node->first + node->n; j++)
-    n -= leaves[j].up == leaves[i].up;
+    n -= up[j] == up[i];
   return n;
 }
 
-/* Each member loads its leaf's uplinks with what it sends to other leaves, and receives as much. */
+/* One level: each member loads its uplinks with what it sends beyond, and receives as much. */
 static void
-add_leaves (LoadSum *sum, const Members *members, double bytes)
+add_level (LoadSum *sum, const Members *members, const guint32 *up, const guint32 *down, double bytes)
 {
-  g_autofree MemberLeaf *leaves = find_leaves (sum->cluster, members);
-  g_autofree guint      *under = NULL;
+  g_autofree guint *under = g_new0 (guint, cluster_n_resources (sum->cluster));
 
-  if (leaves == NULL)
-    return;
-  under = g_new0 (guint, cluster_n_resources (sum->cluster));
   for (guint i = 0; i < members->n_gpus; i++)
-    if (leaves[i].up != G_MAXUINT32)
-      under[leaves[i].up]++;
+    if (up[i] != G_MAXUINT32)
+      under[up[i]]++;
   for (guint slot = 0; slot < members->n_nodes; slot++)
-    for (guint i = 0; i < members->nodes[slot].n; i++)
-      {
-        const MemberNode *node = &members->nodes[slot];
-        const MemberLeaf *leaf = &leaves[node->first + i];
-        double            peers;
+    {
+      const MemberNode *node = &members->nodes[slot];
 
-        if (leaf->up == G_MAXUINT32)
-          continue;
-        peers = members->n_gpus - node->n - count_near (leaves, under, node, node->first + i);
-        load_sum_add (sum, leaf->up, bytes * peers);
-        load_sum_add (sum, leaf->down, bytes * peers);
+      for (guint i = node->first; i < node->first + node->n; i++)
+        if (up[i] != G_MAXUINT32)
+          {
+            double peers = members->n_gpus - node->n - count_near (up, under, node, i);
+
+            load_sum_add (sum, up[i], bytes * peers);
+            load_sum_add (sum, down[i], bytes * peers);
+          }
+    }
+}
+
+static void
+add_sprayed (LoadSum *sum, const Lanes *lanes, double bytes)
+{
+  guint               n = lanes->members->n_gpus;
+  g_autofree guint32 *up = g_new (guint32, n), *down = g_new (guint32, n);
+
+  for (guint l = 0; l < lanes->lanes; l++)
+    for (guint level = 0; level < FABRIC_LEVELS; level++)
+      {
+        for (guint i = 0; i < n; i++)
+          {
+            guint      card = (guint) lanes->cards[(gsize) i * lanes->lanes + l];
+            FabricPort port = cluster_fabric_port (sum->cluster, lanes->nodes[i], card);
+
+            up[i] = port.up[level];
+            down[i] = port.down[level];
+          }
+        add_level (sum, lanes->members, up, down, bytes / lanes->lanes);
       }
+}
+
+static void
+add_chosen (LoadSum *sum, const Lanes *lanes, double bytes)
+{
+  guint n = lanes->members->n_gpus;
+
+  for (guint i = 0; i < n; i++)
+    for (guint j = 0; j < n; j++)
+      for (guint l = 0; lanes->nodes[i] != lanes->nodes[j] && l < lanes->lanes; l++)
+        {
+          guint   out = (guint) lanes->cards[(gsize) i * lanes->lanes + l];
+          guint   in = (guint) lanes->cards[(gsize) j * lanes->lanes + l];
+          guint32 links[FABRIC_MAX];
+          guint   n_links =
+              cluster_route_fabric (sum->cluster, lanes->nodes[i], out, lanes->nodes[j], in, links);
+
+          for (guint k = 0; k < n_links; k++)
+            load_sum_add (sum, links[k], bytes / lanes->lanes);
+        }
+}
+
+static void
+add_fabric (const LayContext *context, const Members *members, double bytes)
+{
+  Lanes lanes;
+
+  lanes_init (&lanes, context, members);
+  if (cluster_routing_is_symmetric (context->sum->cluster))
+    add_sprayed (context->sum, &lanes, bytes);
+  else
+    add_chosen (context->sum, &lanes, bytes);
+  lanes_clear (&lanes);
 }
 
 NcclGraph
@@ -244,6 +258,6 @@ pairwise_lay_all_to_all (const LayContext *context, const Members *members, doub
                     bytes * (members->n_gpus - node->n), cards);
     }
   if (members->n_nodes > 1)
-    add_leaves (context->sum, members, bytes);
+    add_fabric (context, members, bytes);
   return graph;
 }

@@ -37,10 +37,7 @@ NcclGraph ring_lay (const LayContext *context, const Members *members, double by
 guint ring_mesh_cycles (guint n);
 void  ring_mesh_cycle (guint n, guint j, guint *order);
 
-/*
- * GPU to GPU; between nodes by card A at the sender and B at the receiver (-1: the nearest), and by
- * the leaves of the nearest where A and B differ.
- */
+/* GPU to GPU; between nodes by card A at the sender and B at the receiver (-1: the nearest). */
 void ring_route (const Cluster *cluster, guint32 from, guint32 to, gint a, gint b, Route *route);
 
 /* Notes the class and latency of a hop inside a node, or between nodes. */

@@ -53,35 +53,10 @@ ring_mesh_cycle (guint n, guint j, guint *order)
   order[m] = m;
 }
 
-/* Appends what PART crosses on NODE (G_MAXUINT32: between leaves). */
-static void
-append_part (const Cluster *cluster, Route *route, const Route *part, guint32 node)
-{
-  for (guint i = 0; i < part->n; i++)
-    if (cluster_resource (cluster, part->resources[i])->node == node)
-      {
-        g_assert (route->n < ROUTE_MAX);
-        route->resources[route->n++] = part->resources[i];
-      }
-}
-
 void
 ring_route (const Cluster *cluster, guint32 from, guint32 to, gint a, gint b, Route *route)
 {
-  Route between, out, in;
-
-  if (a == b)
-    {
-      cluster_route_gpus (cluster, from, to, a, route);
-      return;
-    }
-  cluster_route_gpus (cluster, from, to, -1, &between);
-  cluster_route_gpus (cluster, from, to, a, &out);
-  cluster_route_gpus (cluster, from, to, b, &in);
-  *route = (Route){ .class_ = between.class_, .latency = between.latency };
-  append_part (cluster, route, &out, cluster_node_of_gpu (cluster, from));
-  append_part (cluster, route, &between, G_MAXUINT32);
-  append_part (cluster, route, &in, cluster_node_of_gpu (cluster, to));
+  cluster_route_cards (cluster, from, a, to, b, route);
 }
 
 void
@@ -93,7 +68,7 @@ ring_note_hop (NcclGraph *graph, const Route *route)
       return;
     }
   graph->intra_latency = MAX (graph->intra_latency, route->latency);
-  graph->nvlink_only &= route->class_ == PATH_NVLINK || route->class_ == PATH_LOCAL;
+  graph->nvlink_only &= route->class_ <= PATH_NVB;
 }
 
 static double

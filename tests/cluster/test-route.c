@@ -88,10 +88,22 @@ static const RouteCase made_up[] = {
   { "name=2 x switched", 3, 14, -1, PATH_NET, 3e-6,
     "node0.gpu3.pcie.up node0.nic1.tx node1.nic3.rx node1.gpu6.pcie.down" },
   { "name=2 x switched", 0, 8, 7, PATH_NET, 3e-6,
-    "node0.gpu0.pcie.up node0.switch0.up node0.socket0.to1 node0.switch3.down node0.nic3.tx "
-    "node1.nic3.rx node1.switch3.up node1.socket1.to0 node1.switch0.down node1.gpu0.pcie.down" },
+    "node0.gpu0.pcie.up node0.switch0.up node0.socket0.dram node0.socket0.dram node0.socket0.to1 "
+    "node0.switch3.down node0.nic3.tx node1.nic3.rx node1.switch3.up node1.socket1.to0 "
+    "node1.socket0.dram node1.socket0.dram node1.switch0.down node1.gpu0.pcie.down" },
+  /* 'rooted' lets cards read memory of GPUs under their root complex, and no farther */
   { "name=2 x rooted", 7, 8, -1, PATH_NET, 3e-6,
-    "node0.gpu7.pcie.up node0.socket1.to0 node0.nic0.tx node1.nic0.rx node1.gpu0.pcie.down" },
+    "node0.gpu7.pcie.up node0.socket1.dram node0.socket1.dram node0.socket1.to0 node0.nic0.tx "
+    "node1.nic0.rx node1.gpu0.pcie.down" },
+  /* 'switched' keeps to NCCL's default: no farther than its PCIe switch */
+  { "name=2 x switched", 0, 8, 1, PATH_NET, 3e-6,
+    "node0.gpu0.pcie.up node0.switch0.up node0.socket0.dram node0.socket0.dram node0.switch1.down "
+    "node0.nic1.tx node1.nic1.rx node1.switch1.up node1.socket0.dram node1.socket0.dram "
+    "node1.switch0.down node1.gpu0.pcie.down" },
+  { "name=2 x switched;gpu_direct=off", 0, 8, -1, PATH_NET, 3e-6,
+    "node0.gpu0.pcie.up node0.switch0.up node0.socket0.dram node0.socket0.dram node0.switch0.down "
+    "node0.nic0.tx node1.nic0.rx node1.switch0.up node1.socket0.dram node1.socket0.dram "
+    "node1.switch0.down node1.gpu0.pcie.down" },
   /* cards that cannot read GPU memory: staged beside the GPU at both ends */
   { "name=2 x switched;nic=staged", 0, 8, -1, PATH_NET, 30e-6,
     "node0.gpu0.pcie.up node0.switch0.up node0.socket0.dram node0.socket0.dram node0.switch0.down "
@@ -130,7 +142,8 @@ static const RouteCase shipped[] = {
   { "name=4 x a40x8-nvlink-pairs", 3, 4, -1, PATH_SYS, 0,
     "node0.gpu3.pcie.up node0.socket0.to1 node0.gpu4.pcie.down" },
   { "name=4 x a40x8-nvlink-pairs", 7, 8, -1, PATH_NET, 0,
-    "node0.gpu7.pcie.up node0.socket1.to0 node0.nic0.tx node1.nic0.rx node1.gpu0.pcie.down" },
+    "node0.gpu7.pcie.up node0.socket1.dram node0.socket1.dram node0.socket1.to0 node0.nic0.tx "
+    "node1.nic0.rx node1.socket0.dram node1.socket0.dram node1.gpu0.pcie.down" },
   { "name=2 x dgx-a100", 0, 7, -1, PATH_NVLINK, 0, "node0.gpu0.nvlink.out node0.gpu7.nvlink.in" },
   { "name=2 x dgx-a100", 5, 13, -1, PATH_NET, 0,
     "node0.gpu5.pcie.up node0.nic5.tx node1.nic5.rx node1.gpu5.pcie.down" },
@@ -159,6 +172,42 @@ START_TEST (test_host_memory)
   assert_route (rooted, &route, PATH_PHB, 0, "node0.gpu3.pcie.up node0.socket0.dram");
   ck_assert_uint_eq (cluster_socket_of_gpu (rooted, 3), 0);
   ck_assert_uint_eq (cluster_socket_of_gpu (rooted, 4), 1);
+}
+END_TEST
+
+/* GPU and card: their PCIe class, the class with PXN, whether the card reads the GPU's memory. */
+typedef struct
+{
+  const char *cluster;
+  guint       gpu, card;
+  PathClass   pcie, path;
+  gboolean    direct;
+} CardCase;
+
+static const CardCase card_cases[] = {
+  { "name=switched", 1, 0, PATH_PIX, PATH_PIX, TRUE },
+  { "name=switched", 1, 1, PATH_PHB, PATH_PHB, FALSE },
+  { "name=switched", 1, 2, PATH_SYS, PATH_SYS, FALSE },
+  { "name=switched;intra=switch", 1, 0, PATH_PIX, PATH_PIX, TRUE },
+  { "name=switched;intra=switch", 1, 2, PATH_SYS, PATH_PXN, FALSE },
+  { "name=switched;nic=staged", 1, 0, PATH_PIX, PATH_PIX, FALSE },
+  { "name=switched;gpu_direct=off", 1, 0, PATH_PIX, PATH_PIX, FALSE },
+  /* bridged to GPU 0, which is no nearer */
+  { "name=rooted", 1, 0, PATH_PHB, PATH_PHB, TRUE },
+  { "name=rooted", 4, 0, PATH_SYS, PATH_SYS, FALSE },
+  { "name=rooted;gpu=toy-c2c", 1, 0, PATH_C2C, PATH_C2C, TRUE },
+};
+
+START_TEST (test_card_classes)
+{
+  g_autoptr (ProfileSet) profiles = test_profiles ();
+  const CardCase        *c = &card_cases[_i];
+  g_autoptr (Cluster)    cluster = make_cluster (profiles, c->cluster);
+  ck_assert_str_eq (path_class_name (cluster_gpu_card_pcie (cluster, c->gpu, c->card)),
+                    path_class_name (c->pcie));
+  ck_assert_str_eq (path_class_name (cluster_gpu_card_path (cluster, c->gpu, c->card)),
+                    path_class_name (c->path));
+  ck_assert_int_eq (cluster_gpu_card_is_direct (cluster, c->gpu, c->card), c->direct);
 }
 END_TEST
 
@@ -227,6 +276,7 @@ main (void)
   tcase_add_test (tcase, test_made_up);
   tcase_add_test (tcase, test_shipped);
   tcase_add_test (tcase, test_host_memory);
+  tcase_add_loop_test (tcase, test_card_classes, 0, G_N_ELEMENTS (card_cases));
   tcase_add_test (tcase, test_nearest_card);
   tcase_add_test (tcase, test_all_pairs);
   return run_case ("route", tcase);

@@ -1,0 +1,356 @@
+/*
+ * The network beyond the cards: leaves, pods under a core, groups of a dragonfly.
+ *
+ * Set: C, what the cards under a leaf inject. A leaf carries C / oversubscription up and as much
+ * down; a pod its leaves' sum / spine_oversubscription; a group of a dragonfly what its cards inject
+ * times the taper. Sprayed, each of these is one resource a direction.
+ *
+ * Otherwise a leaf has u uplinks, one to each spine of its pod; a spine has c links to the core,
+ * where switch (s, c) joins spine s of all pods. Destination d goes over spine d mod u and core link
+ * (d / u) mod c (d-mod-k: Zahavi, Johnson, Kerbyson, Lang, "Optimized InfiniBand fat-tree routing
+ * for shift all-to-all communication patterns", 2010), or over those that a hash names (ECMP). A
+ * dragonfly routes minimally: over one of the links between the two groups.
+ */
+#include <math.h>
+
+#include "cluster/cluster-private.h"
+
+/* ---- who hangs where ------------------------------------------------------------------------- */
+
+static gboolean
+is_sprayed (const Fabric *fabric)
+{
+  return fabric->routing == ROUTING_SPRAY;
+}
+
+gboolean
+cluster_routing_is_symmetric (const Cluster *self)
+{
+  return is_sprayed (&self->fabric);
+}
+
+static guint
+leaf_of (const Fabric *fabric, guint node, guint card)
+{
+  const guint rail = fabric->kind == FABRIC_RAILS ? card % fabric->rails : 0;
+  return rail * fabric->leaves + node / fabric->leaf_nodes;
+}
+
+static guint
+group_of (const Fabric *fabric, guint node)
+{
+  return node / fabric->group_nodes;
+}
+
+/* What d-mod-k counts: on rails the nodes, whose cards share a leaf; elsewhere all cards. */
+static guint
+card_number (const Cluster *self, guint node, guint card)
+{
+  const NodeGroup *group = cluster_group_of_node (self, node);
+  if (self->fabric.kind == FABRIC_RAILS)
+    return node;
+  return group->first_card + (node - group->first_node) * group->nics + card;
+}
+
+/* ---- layout ---------------------------------------------------------------------------------- */
+
+/* Cards under the fullest leaf. */
+static double
+most_cards (const Cluster *self)
+{
+  const Fabric *fabric = &self->fabric;
+  double        most = 1;
+  for (guint i = 0; i < self->groups->len; i++)
+    {
+      const NodeGroup *group = &g_array_index (self->groups, NodeGroup, i);
+      const double     nodes = MIN (fabric->leaf_nodes, group->n_nodes);
+      most = MAX (most, nodes * group->nics / fabric->rails);
+    }
+  return most;
+}
+
+static guint
+whole_links (double links)
+{
+  return (guint) MAX (nearbyint (links), 1);
+}
+
+/* How many links there are to choose from, each near a card's rate. */
+static void
+count_links (Cluster *self, guint uplinks)
+{
+  Fabric     *fabric = &self->fabric;
+  const guint leaves_of_group = MAX (fabric->group_nodes / fabric->leaf_nodes, 1);
+  fabric->uplinks = fabric->core_links = 1;
+  if (is_sprayed (fabric))
+    return;
+  if (fabric->kind == FABRIC_DRAGONFLY)
+    {
+      const double cards = most_cards (self) * leaves_of_group * fabric->taper;
+      fabric->core_links = whole_links (cards / MAX (fabric->groups - 1, 1));
+      return;
+    }
+  fabric->uplinks =
+      uplinks > 0 ? uplinks : whole_links (most_cards (self) / fabric->oversubscription);
+  fabric->core_links = whole_links (leaves_of_group * fabric->rails / fabric->spine_oversubscription);
+}
+
+/*
+ * One non-blocking switch over everything, or over a group, needs no resources of its own: the
+ * cards are the limit.
+ */
+static void
+count_switches (Cluster *self)
+{
+  Fabric *fabric = &self->fabric;
+  fabric->group_nodes = fabric->group_nodes > 0 ? fabric->group_nodes : self->n_nodes;
+  fabric->leaf_nodes = fabric->leaf_nodes > 0 ? fabric->leaf_nodes : fabric->group_nodes;
+  fabric->rails = 1;
+  for (guint i = 0; fabric->kind == FABRIC_RAILS && i < self->groups->len; i++)
+    fabric->rails = MAX (fabric->rails, g_array_index (self->groups, NodeGroup, i).nics);
+  fabric->leaves = (self->n_nodes + fabric->leaf_nodes - 1) / fabric->leaf_nodes;
+  fabric->groups = (self->n_nodes + fabric->group_nodes - 1) / fabric->group_nodes;
+  if (fabric->leaves * fabric->rails == 1
+      || (fabric->leaf_nodes == fabric->group_nodes && fabric->kind == FABRIC_DRAGONFLY))
+    fabric->leaves = 0;
+  if (fabric->groups == 1)
+    fabric->groups = 0;
+}
+
+guint64
+fabric_lay_out (Cluster *self, guint64 first)
+{
+  Fabric       *fabric = &self->fabric;
+  const guint64 start = first;
+  const guint   uplinks = fabric->uplinks;
+  count_switches (self);
+  count_links (self, uplinks);
+  const guint64  leaf = (guint64) fabric->leaves * fabric->rails * fabric->uplinks;
+  const gboolean pairs = fabric->kind == FABRIC_DRAGONFLY && !is_sprayed (fabric);
+  const guint64 group = pairs ? 0 : (guint64) fabric->groups * fabric->uplinks * fabric->core_links;
+  fabric->first_leaf_up = (guint) first;
+  fabric->first_leaf_down = (guint) (first += leaf);
+  fabric->first_group_up = (guint) (first += leaf);
+  fabric->first_group_down = (guint) (first += group);
+  fabric->first_global = (guint) (first += group);
+  if (pairs && fabric->groups > 0)
+    first += (guint64) fabric->groups * (fabric->groups - 1) * fabric->core_links;
+  return first - start;
+}
+
+/* ---- capacities ------------------------------------------------------------------------------ */
+
+/* What the cards of each leaf, and of each group, inject, and the least of their efficiencies. */
+typedef struct
+{
+  double rate, efficiency;
+} Injection;
+
+static void
+inject (Injection *self, const NodeGroup *group)
+{
+  self->rate += group->nic->bandwidth.value;
+  self->efficiency = self->efficiency > 0 ? MIN (self->efficiency, group->nic->efficiency.value)
+                                          : group->nic->efficiency.value;
+}
+
+static void
+fill_links (Cluster *self, guint first, ResourceKind kind, guint index, guint n, Injection links)
+{
+  for (guint i = 0; i < n; i++)
+    self->resources[first + index + i] = (ClusterResource){
+      .kind = kind,
+      .capacity = links.rate / n,
+      .efficiency = links.efficiency > 0 ? links.efficiency : 1,
+      .node = G_MAXUINT32,
+      .index = index + i,
+    };
+}
+
+static void
+fill_leaves (Cluster *self, const Injection *leaves)
+{
+  const Fabric *fabric = &self->fabric;
+  const guint   n = fabric->uplinks;
+  for (guint leaf = 0; leaf < fabric->leaves * fabric->rails; leaf++)
+    {
+      Injection links = leaves[leaf];
+      links.rate /= fabric->oversubscription;
+      fill_links (self, fabric->first_leaf_up, RESOURCE_LEAF_UP, leaf * n, n, links);
+      fill_links (self, fabric->first_leaf_down, RESOURCE_LEAF_DOWN, leaf * n, n, links);
+    }
+}
+
+/* A link from group to group has the least of what the two have for one another. */
+static void
+fill_global (Cluster *self, const Injection *groups)
+{
+  const Fabric *fabric = &self->fabric;
+  const guint   others = fabric->groups - 1, n = fabric->core_links;
+  for (guint a = 0; a < fabric->groups; a++)
+    for (guint k = 0; k < others; k++)
+      {
+        const guint b = k + (k >= a);
+        Injection   links = groups[a].rate <= groups[b].rate ? groups[a] : groups[b];
+        links.rate /= others;
+        fill_links (self, fabric->first_global, RESOURCE_GLOBAL_LINK, (a * others + k) * n, n, links);
+      }
+}
+
+static void
+fill_groups (Cluster *self, Injection *groups)
+{
+  const Fabric *fabric = &self->fabric;
+  const guint   n = fabric->uplinks * fabric->core_links;
+  const double  share = fabric->kind == FABRIC_DRAGONFLY
+                            ? fabric->taper
+                            : 1 / fabric->oversubscription / fabric->spine_oversubscription;
+  for (guint i = 0; i < fabric->groups; i++)
+    groups[i].rate *= share;
+  if (fabric->kind == FABRIC_DRAGONFLY && !is_sprayed (fabric))
+    {
+      fill_global (self, groups);
+      return;
+    }
+  for (guint i = 0; i < fabric->groups; i++)
+    {
+      fill_links (self, fabric->first_group_up, RESOURCE_GROUP_UP, i * n, n, groups[i]);
+      fill_links (self, fabric->first_group_down, RESOURCE_GROUP_DOWN, i * n, n, groups[i]);
+    }
+}
+
+void
+fabric_fill (Cluster *self)
+{
+  const Fabric         *fabric = &self->fabric;
+  g_autofree Injection *leaves = g_new0 (Injection, fabric->leaves * fabric->rails + 1);
+  g_autofree Injection *groups = g_new0 (Injection, fabric->groups + 1);
+  if (fabric->leaves == 0 && fabric->groups == 0)
+    return;
+  for (guint node = 0; node < self->n_nodes; node++)
+    {
+      const NodeGroup *group = cluster_group_of_node (self, node);
+      for (guint card = 0; card < group->nics; card++)
+        {
+          if (fabric->leaves > 0)
+            inject (&leaves[leaf_of (fabric, node, card)], group);
+          if (fabric->groups > 0)
+            inject (&groups[group_of (fabric, node)], group);
+        }
+    }
+  fill_leaves (self, leaves);
+  fill_groups (self, groups);
+}
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+/* Which spine, and which of its links to the core (or which link between two groups). */
+typedef struct
+{
+  guint spine, core;
+} Choice;
+
+/* The finaliser of splitmix64 (Steele, Lea, Flood, 2014). */
+static guint64
+mix (guint64 x)
+{
+  x += G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
+  x = (x ^ (x >> 30)) * G_GUINT64_CONSTANT (0xbf58476d1ce4e5b9);
+  x = (x ^ (x >> 27)) * G_GUINT64_CONSTANT (0x94d049bb133111eb);
+  return x ^ (x >> 31);
+}
+
+static Choice
+choose (const Cluster *self, guint from, guint out, guint to, guint in)
+{
+  const Fabric *fabric = &self->fabric;
+  const guint   d = card_number (self, to, in);
+  if (is_sprayed (fabric))
+    return (Choice){ 0, 0 };
+  if (fabric->routing == ROUTING_D_MOD_K)
+    return (Choice){ d % fabric->uplinks, d / fabric->uplinks % fabric->core_links };
+  const NodeGroup *a = cluster_group_of_node (self, from), *b = cluster_group_of_node (self, to);
+  const guint64    source = a->first_card + (guint64) (from - a->first_node) * a->nics + out;
+  const guint64    target = b->first_card + (guint64) (to - b->first_node) * b->nics + in;
+  const guint64    hash = mix (mix (fabric->seed) ^ (source << 32 | target));
+  return (Choice){ (guint) (hash >> 32) % fabric->uplinks, (guint32) hash % fabric->core_links };
+}
+
+static guint
+cross_groups (const Fabric *fabric, guint a, guint b, Choice choice, guint32 *links)
+{
+  const guint n = fabric->uplinks * fabric->core_links;
+  const guint link = choice.spine * fabric->core_links + choice.core;
+  if (fabric->kind == FABRIC_DRAGONFLY && !is_sprayed (fabric))
+    {
+      const guint pair = a * (fabric->groups - 1) + b - (b > a);
+      links[0] = fabric->first_global + pair * fabric->core_links + choice.core;
+      return 1;
+    }
+  links[0] = fabric->first_group_up + a * n + link;
+  links[1] = fabric->first_group_down + b * n + link;
+  return 2;
+}
+
+guint
+cluster_route_fabric (const Cluster *self, guint from, guint out, guint to, guint in,
+                      guint32 links[FABRIC_MAX])
+{
+  const Fabric *fabric = &self->fabric;
+  guint         n = 0;
+  const guint   a = fabric->leaves > 0 ? leaf_of (fabric, from, out) : 0;
+  const guint   b = fabric->leaves > 0 ? leaf_of (fabric, to, in) : 0;
+  const guint   group_a = fabric->groups > 0 ? group_of (fabric, from) : 0;
+  const guint   group_b = fabric->groups > 0 ? group_of (fabric, to) : 0;
+  if (a == b && group_a == group_b)
+    return 0;
+  const Choice choice = choose (self, from, out, to, in);
+  if (fabric->leaves > 0)
+    links[n++] = fabric->first_leaf_up + a * fabric->uplinks + choice.spine;
+  if (group_a != group_b)
+    n += cross_groups (fabric, group_a, group_b, choice, links + n);
+  if (fabric->leaves > 0)
+    links[n++] = fabric->first_leaf_down + b * fabric->uplinks + choice.spine;
+  return n;
+}
+
+FabricPort
+cluster_fabric_port (const Cluster *self, guint node, guint card)
+{
+  const Fabric *fabric = &self->fabric;
+  FabricPort    port = { { NO_RESOURCE, NO_RESOURCE }, { NO_RESOURCE, NO_RESOURCE } };
+  g_assert (is_sprayed (fabric));
+  if (fabric->leaves > 0)
+    {
+      port.up[0] = fabric->first_leaf_up + leaf_of (fabric, node, card);
+      port.down[0] = fabric->first_leaf_down + leaf_of (fabric, node, card);
+    }
+  if (fabric->groups > 0)
+    {
+      port.up[1] = fabric->first_group_up + group_of (fabric, node);
+      port.down[1] = fabric->first_group_down + group_of (fabric, node);
+    }
+  return port;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* "leaf3.up" or, where links are chosen, "leaf3.up5"; "group0.to2.1". */
+char *
+fabric_resource_name (const Cluster *self, const ClusterResource *resource)
+{
+  const Fabric  *fabric = &self->fabric;
+  const gboolean leaf = resource->kind == RESOURCE_LEAF_UP || resource->kind == RESOURCE_LEAF_DOWN;
+  const gboolean up = resource->kind == RESOURCE_LEAF_UP || resource->kind == RESOURCE_GROUP_UP;
+  const guint    n = leaf ? fabric->uplinks : fabric->uplinks * fabric->core_links;
+  const guint    i = resource->index;
+  if (resource->kind == RESOURCE_GLOBAL_LINK)
+    {
+      const guint pair = i / fabric->core_links, others = fabric->groups - 1;
+      const guint a = pair / others, b = pair % others;
+      return g_strdup_printf ("group%u.to%u.%u", a, b + (b >= a), i % fabric->core_links);
+    }
+  if (is_sprayed (fabric))
+    return g_strdup_printf ("%s%u.%s", leaf ? "leaf" : "group", i, up ? "up" : "down");
+  return g_strdup_printf ("%s%u.%s%u", leaf ? "leaf" : "group", i / n, up ? "up" : "down", i % n);
+}

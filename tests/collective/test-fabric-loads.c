@@ -1,0 +1,265 @@
+/*
+ * What collectives put on fabrics, by hand: leaves, pods and groups, uplinks that routing chose, and
+ * the worst cut of a ring with one slow card.
+ */
+#include "fixture.h"
+
+/* Loads and time of KIND over all GPUs, with the options that SETTINGS ("key=value;...") add. */
+typedef struct
+{
+  Fixture  fixture;
+  Cluster *cluster;
+  Laid    *plan;
+} Case;
+
+static void
+case_init (Case *self, const char *node, guint nodes, const char *settings, CollectiveKind kind)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_auto (GStrv)       items = g_strsplit (settings, ";", -1);
+
+  fixture_init (&self->fixture, node, nodes);
+  for (guint i = 0; items[i] != NULL; i++)
+    {
+      g_auto (GStrv) pair = g_strsplit (items[i], "=", 2);
+
+      ck_assert (
+          option_set_key (cluster_options, &self->fixture.options, pair[0], pair[1], NULL, diags));
+    }
+  self->cluster = fixture_cluster (&self->fixture);
+  self->plan = fixture_plan (self->cluster, kind, ALGORITHM_N);
+}
+
+static void
+case_clear (Case *self)
+{
+  laid_free (self->plan);
+  cluster_free (self->cluster);
+  fixture_clear (&self->fixture);
+}
+
+static double
+payload_of (const Case *self, const char *name)
+{
+  for (guint id = 0; id < cluster_n_resources (self->cluster); id++)
+    {
+      g_autofree char *own = cluster_resource_name (self->cluster, id);
+
+      if (strcmp (own, name) == 0)
+        return plan_payload (self->plan, id);
+    }
+  ck_abort_msg ("no resource '%s'", name);
+}
+
+/* The rate of the ring: bytes of S a second through the busiest link. */
+static double
+rate (const Case *self)
+{
+  return 1 / self->plan->link_seconds_per_byte;
+}
+
+/*
+ * dgx-a100: 8 cards of 25 GB/s at 0.94, a GPU and a ring each. 16 nodes under leaves of 4: each leaf
+ * is left once by each of the 8 rings, which carry 127/128 / 8 each, so it carries as much as the 8
+ * cards of ONE node, not of four. Oversubscribed 4 times, its uplinks are those of one node: no
+ * loss. 16 times: a quarter of them, and the rings run at a quarter.
+ */
+START_TEST (test_ring_leaves_once)
+{
+  Case flat, four, sixteen;
+
+  case_init (&flat, "dgx-a100", 16, "leaf_nodes=0", COLLECTIVE_ALL_GATHER);
+  case_init (&four, "dgx-a100", 16, "leaf_nodes=4;oversubscription=4", COLLECTIVE_ALL_GATHER);
+  case_init (&sixteen, "dgx-a100", 16, "leaf_nodes=4;oversubscription=16", COLLECTIVE_ALL_GATHER);
+  assert_near (payload_of (&four, "leaf2.up"), 127.0 / 128);
+  assert_near (payload_of (&four, "leaf2.down"), 127.0 / 128);
+  assert_near (rate (&flat), 8 * 25e9 * 0.94 * 128 / 127);
+  assert_near (rate (&four), rate (&flat));
+  assert_near (rate (&sixteen), rate (&flat) / 4);
+  case_clear (&flat);
+  case_clear (&four);
+  case_clear (&sixteen);
+}
+END_TEST
+
+/* A pod and a group of a dragonfly are left once as well. */
+START_TEST (test_ring_leaves_groups_once)
+{
+  static const char *const settings[] = {
+    "fabric=fat-tree;leaf_nodes=2;group_nodes=4;spine_oversubscription=8",
+    "fabric=dragonfly;group_nodes=4;taper=0.125",
+  };
+  Case self;
+
+  case_init (&self, "dgx-a100", 16, settings[_i], COLLECTIVE_REDUCE_SCATTER);
+  assert_near (payload_of (&self, "group3.up"), 127.0 / 128);
+  assert_near (payload_of (&self, "group0.down"), 127.0 / 128);
+  /* 4 nodes of 8 cards, an eighth of them: 4 cards' rate for what 8 cards carry */
+  assert_near (rate (&self), 4 * 25e9 * 0.94 * 128 / 127);
+  case_clear (&self);
+}
+END_TEST
+
+/*
+ * Every ring carries the same bytes, so one card at half its rate halves the whole collective; on
+ * the others' account it would be 7.5 eighths.
+ */
+START_TEST (test_slow_card)
+{
+  Case whole, slow, two;
+
+  case_init (&whole, "dgx-a100", 4, "leaf_nodes=0", COLLECTIVE_ALL_REDUCE);
+  case_init (&slow, "dgx-a100", 4, "slow_nics=3.0:0.5", COLLECTIVE_ALL_REDUCE);
+  case_init (&two, "dgx-a100", 4, "slow_nics=3.0:0.5,1.5:0.25", COLLECTIVE_ALL_REDUCE);
+  /* t = max over channels of (2 * 31/32 / 8) / (25e9 * 0.94 * fraction) */
+  assert_near (whole.plan->link_seconds_per_byte, 2.0 * 31 / 32 / 8 / (25e9 * 0.94));
+  assert_near (slow.plan->link_seconds_per_byte, 2.0 * 31 / 32 / 8 / (25e9 * 0.94 * 0.5));
+  assert_near (two.plan->link_seconds_per_byte, 2.0 * 31 / 32 / 8 / (25e9 * 0.94 * 0.25));
+  assert_near (payload_of (&slow, "node3.nic0.tx"), payload_of (&slow, "node3.nic1.tx"));
+  case_clear (&whole);
+  case_clear (&slow);
+  case_clear (&two);
+}
+END_TEST
+
+/*
+ * Rings in node order over d-mod-k: ring k goes to card k of the next node, number 8 * node + k, so
+ * under leaves of 2 nodes (16 uplinks) it takes uplink 8 * (node mod 2) + k; leaves are entered at
+ * an even node, so uplinks 0 to 7 carry a ring each and the others none.
+ */
+START_TEST (test_ring_d_mod_k)
+{
+  Case self;
+
+  case_init (&self, "dgx-a100", 8, "leaf_nodes=2;routing=d-mod-k", COLLECTIVE_ALL_GATHER);
+  for (guint uplink = 0; uplink < 16; uplink++)
+    {
+      g_autofree char *name = g_strdup_printf ("leaf1.up%u", uplink);
+
+      if (uplink < 8)
+        assert_near (payload_of (&self, name), 63.0 / 64 / 8);
+      else
+        ck_assert_double_eq (payload_of (&self, name), 0);
+    }
+  assert_near (rate (&self), 8 * 25e9 * 0.94 * 64 / 63); /* one ring an uplink: no loss */
+  case_clear (&self);
+}
+END_TEST
+
+/*
+ * Eight rings out of a leaf on 4 uplinks, each of twice a card's rate: even draws would cost
+ * nothing. Whatever the seed, the sum is that of spraying, and the rate is that of the uplink with
+ * most rings.
+ */
+START_TEST (test_ring_ecmp)
+{
+  g_autofree char *settings =
+      g_strdup_printf ("leaf_nodes=2;oversubscription=2;routing=ecmp;uplinks=4;routing_seed=%d", _i);
+  Case  self;
+  guint most = 0;
+
+  case_init (&self, "dgx-a100", 8, settings, COLLECTIVE_ALL_GATHER);
+  for (guint leaf = 0; leaf < 4; leaf++)
+    {
+      double sum = 0;
+
+      for (guint uplink = 0; uplink < 4; uplink++)
+        {
+          g_autofree char *name = g_strdup_printf ("leaf%u.up%u", leaf, uplink);
+          double           rings = payload_of (&self, name) / (63.0 / 64 / 8);
+
+          assert_near (rings, nearbyint (rings));
+          most = MAX (most, (guint) nearbyint (rings));
+          sum += rings;
+        }
+      assert_near (sum, 8);
+    }
+  for (guint i = 0; i < self.plan->n_loads; i++) /* two rings may meet on the way down as well */
+    if (cluster_resource (self.cluster, self.plan->loads[i].resource)->kind == RESOURCE_LEAF_DOWN)
+      most = MAX (most, (guint) nearbyint (self.plan->loads[i].payload / (63.0 / 64 / 8)));
+  ck_assert_uint_ge (most, 2);
+  /* an uplink: 16 cards of a leaf, over 2, on 4 of them */
+  assert_near (rate (&self), MIN (1, 2.0 / most) * 8 * 25e9 * 0.94 * 64 / 63);
+  case_clear (&self);
+}
+END_TEST
+
+/* The sum over all pairs, lane by lane, of what lies between their cards. */
+START_TEST (test_all_to_all)
+{
+  static const char *const settings[] = {
+    "leaf_nodes=2",
+    "fabric=fat-tree;leaf_nodes=2;group_nodes=4",
+    "fabric=rails;leaf_nodes=2;group_nodes=4",
+    "fabric=rails",
+    "fabric=dragonfly;group_nodes=2;taper=0.5",
+    "leaf_nodes=2;routing=d-mod-k",
+    "fabric=rails;leaf_nodes=3;routing=ecmp",
+    "fabric=fat-tree;leaf_nodes=1;group_nodes=3;routing=ecmp;routing_seed=3",
+    "fabric=dragonfly;group_nodes=2;routing=d-mod-k",
+  };
+  Case               self;
+  guint              n;
+  g_autofree double *expected = NULL;
+
+  case_init (&self, "dgx-a100", 6, settings[_i], COLLECTIVE_ALL_TO_ALL);
+  n = cluster_n_gpus (self.cluster);
+  expected = g_new0 (double, cluster_n_resources (self.cluster));
+  for (guint i = 0; i < n * n; i++)
+    if (i / n / 8 != i % n / 8)
+      {
+        guint32 links[FABRIC_MAX];
+        guint   n_links =
+            cluster_route_fabric (self.cluster, i / n / 8, i / n % 8, i % n / 8, i % n % 8, links);
+
+        for (guint k = 0; k < n_links; k++)
+          expected[links[k]] += 1.0 / n;
+      }
+  for (guint id = 0; id < cluster_n_resources (self.cluster); id++)
+    if (cluster_resource (self.cluster, id)->node == G_MAXUINT32)
+      ck_assert_double_eq_tol (plan_payload (self.plan, id), expected[id], 1e-12);
+  case_clear (&self);
+}
+END_TEST
+
+/*
+ * GPU 0 of a dgx-a100 without GPUDirect: what it sends is written to and read from its socket's
+ * memory.
+ */
+START_TEST (test_without_gpu_direct)
+{
+  Case direct, staged;
+
+  case_init (&direct, "dgx-a100", 2, "leaf_nodes=0", COLLECTIVE_ALL_GATHER);
+  case_init (&staged, "dgx-a100", 2, "gpu_direct=off", COLLECTIVE_ALL_GATHER);
+  ck_assert_double_eq (payload_of (&direct, "node0.socket0.dram"), 0);
+  /* half of the cards hang under a socket: out and in, each twice */
+  assert_near (payload_of (&staged, "node0.socket0.dram"), 15.0 / 16 / 2 * 4);
+  assert_near (payload_of (&staged, "node0.nic0.tx"), payload_of (&direct, "node0.nic0.tx"));
+  case_clear (&direct);
+  case_clear (&staged);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("fabric-loads");
+  TCase   *tcase = tcase_create ("fabric-loads");
+  SRunner *runner;
+  int      failed;
+
+  tcase_add_test (tcase, test_ring_leaves_once);
+  tcase_add_loop_test (tcase, test_ring_leaves_groups_once, 0, 2);
+  tcase_add_test (tcase, test_slow_card);
+  tcase_add_test (tcase, test_ring_d_mod_k);
+  tcase_add_loop_test (tcase, test_ring_ecmp, 0, 8);
+  tcase_add_loop_test (tcase, test_all_to_all, 0, 9);
+  tcase_add_test (tcase, test_without_gpu_direct);
+  suite_add_tcase (suite, tcase);
+  runner = srunner_create (suite);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed == 0 ? 0 : 1;
+}
