@@ -1,0 +1,100 @@
+#include "collective/steps.h"
+
+StepProgram *
+step_program_new (double launch)
+{
+  StepProgram *self = g_new0 (StepProgram, 1);
+
+  self->launch = launch;
+  self->edges = g_array_new (FALSE, FALSE, sizeof (StepEdge));
+  self->loads = g_array_new (FALSE, FALSE, sizeof (StepLoad));
+  self->nexts = g_array_new (FALSE, FALSE, sizeof (StepNext));
+  self->froms = g_array_new (FALSE, FALSE, sizeof (guint32));
+  return self;
+}
+
+void
+step_program_free (StepProgram *self)
+{
+  if (self == NULL)
+    return;
+  g_array_unref (self->edges);
+  g_array_unref (self->loads);
+  g_array_unref (self->nexts);
+  g_array_unref (self->froms);
+  g_free (self);
+}
+
+static void
+add_load (StepProgram *self, guint first, const StepLoad *load)
+{
+  g_assert (load->service > 0);
+  for (guint i = first; i < self->loads->len; i++)
+    {
+      StepLoad *known = &g_array_index (self->loads, StepLoad, i);
+
+      if (known->resource == load->resource)
+        {
+          known->service += load->service;
+          return;
+        }
+    }
+  g_array_append_val (self->loads, *load);
+}
+
+guint
+step_program_add_edge (StepProgram *self, const StepEdge *edge, const StepLoad *loads, guint n_loads)
+{
+  StepEdge added = *edge;
+
+  g_assert (edge->n_items > 0 && edge->bytes >= 0 && edge->weight > 0);
+  added.first_load = self->loads->len;
+  for (guint i = 0; i < n_loads; i++)
+    add_load (self, added.first_load, &loads[i]);
+  added.n_loads = self->loads->len - added.first_load;
+  added.first_next = added.n_next = added.n_first = added.n_later = 0;
+  g_array_append_val (self->edges, added);
+  return self->edges->len - 1;
+}
+
+void
+step_program_add_wait (StepProgram *self, guint from, guint to, guint lag)
+{
+  guint32  sender = from;
+  StepNext next = { to, lag };
+
+  g_assert (lag <= 1);
+  g_assert (step_program_edge (self, from)->n_items + lag >= step_program_edge (self, to)->n_items);
+  g_array_append_val (self->nexts, next);
+  g_array_append_val (self->froms, sender);
+  step_program_edge (self, from)->n_next++;
+  step_program_edge (self, to)->n_first += lag == 0;
+  step_program_edge (self, to)->n_later++;
+}
+
+void
+step_program_finish (StepProgram *self)
+{
+  guint     n = self->nexts->len, first = 0;
+  StepNext *sorted = g_new (StepNext, n);
+
+  for (guint i = 0; i < self->edges->len; i++)
+    {
+      StepEdge *edge = step_program_edge (self, i);
+
+      edge->first_next = first;
+      first += edge->n_next;
+      edge->n_next = 0;
+    }
+  for (guint i = 0; i < n; i++)
+    {
+      StepEdge *edge = step_program_edge (self, g_array_index (self->froms, guint32, i));
+
+      sorted[edge->first_next + edge->n_next++] = g_array_index (self->nexts, StepNext, i);
+    }
+  g_array_set_size (self->froms, 0);
+  g_array_set_size (self->nexts, 0);
+  if (n > 0)
+    g_array_append_vals (self->nexts, sorted, n);
+  g_free (sorted);
+}

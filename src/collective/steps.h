@@ -1,0 +1,62 @@
+/*
+ * A collective as the steps of its algorithm: what the `step` fidelity runs.
+ *
+ * An edge is a sender, a receiver and the links between them. It carries items (chunks) one after
+ * another. Item i begins when the edge has sent item i-1 and when everything that it waits for has
+ * arrived; it takes its payload over the edge's share of the links, and arrives one hop latency
+ * after its last byte left (the sender is free meanwhile). Set: edges, items, who waits for whom.
+ * Computed by the executor: when the last item has arrived.
+ */
+#pragma once
+
+#include "collective/collective.h"
+
+/* Demand of an edge on a resource; at most one entry an edge and resource. */
+typedef struct
+{
+  guint32 resource;
+  double  service; /* service bytes per byte of payload; > 0 */
+} StepLoad;
+
+typedef struct
+{
+  guint32 first_load, n_loads; /* in StepProgram.loads */
+  guint32 first_next, n_next;  /* in StepProgram.nexts: the edges that wait for this one */
+  guint32 n_items;
+  guint32 n_first, n_later; /* edges that item 0, and every later item, waits for */
+  double  bytes;            /* payload of an item */
+  double  hop;              /* s, from an item's end to its arrival */
+  double  cap;              /* B/s of payload; 0 = none */
+  double  weight;           /* in bandwidth sharing: thread blocks */
+} StepEdge;
+
+/* Item i of EDGE waits for item i - lag of another one; lag is 0 or 1. */
+typedef struct
+{
+  guint32 edge, lag;
+} StepNext;
+
+typedef struct
+{
+  double  launch; /* s before the first item */
+  GArray *edges;  /* StepEdge */
+  GArray *loads;  /* StepLoad */
+  GArray *nexts;  /* StepNext; in order of the edge that is waited for after step_program_finish */
+  GArray *froms;  /* guint32: that edge, beside `nexts` while the program is built */
+} StepProgram;
+
+StepProgram *step_program_new (double launch);
+void         step_program_free (StepProgram *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (StepProgram, step_program_free)
+
+/* Adds EDGE (its ranges are ignored) with LOADS, where a resource may come more than once. */
+guint step_program_add_edge (StepProgram *self, const StepEdge *edge, const StepLoad *loads,
+                             guint n_loads);
+
+/* Item i of edge TO waits for item i - LAG of edge FROM, which has that item. */
+void step_program_add_wait (StepProgram *self, guint from, guint to, guint lag);
+
+/* To be called once, after the last edge and wait. */
+void step_program_finish (StepProgram *self);
+
+#define step_program_edge(self, i) (&g_array_index ((self)->edges, StepEdge, i))
