@@ -124,13 +124,21 @@ static void
 random_fabric (Overrides *o, GRand *rand, guint nodes)
 {
   static const char *const oversubscription[] = { "1", "2", "3.5" };
+  static const char *const routings[] = { "spray", "d-mod-k", "ecmp" };
+  static const char *const fabrics[] = { "leaf-spine", "rails", "fat-tree", "dragonfly" };
+  const char              *fabric = PICK (rand, fabrics);
+  gint                     leaf_nodes = g_rand_int_range (rand, 1, (gint) nodes + 1);
 
   if (g_rand_int_range (rand, 0, 2) == 0)
     return;
-  overrides_add_int (o, "cluster.leaf_nodes", g_rand_int_range (rand, 1, (gint) nodes + 1));
+  overrides_add_int (o, "cluster.leaf_nodes", leaf_nodes);
   overrides_add (o, "cluster.oversubscription", PICK (rand, oversubscription));
-  if (g_rand_int_range (rand, 0, 3) == 0)
-    overrides_add (o, "cluster.fabric", "rails");
+  overrides_add (o, "cluster.routing", PICK (rand, routings));
+  overrides_add (o, "cluster.fabric", fabric);
+  if (!g_str_equal (fabric, "leaf-spine"))
+    overrides_add_int (o, "cluster.group_nodes", (gint64) 2 * leaf_nodes);
+  if (nodes > 1 && g_rand_int_range (rand, 0, 4) == 0)
+    overrides_add (o, "cluster.slow_nics", "1.0:0.5");
 }
 
 static void
