@@ -258,24 +258,58 @@ rate_cap (const Timed *self, guint channels)
 
 /* ---- fill --------------------------------------------------------------------------------------- */
 
+/*
+ * While the first chunks are on their way only one of the stages works at a time: what is in flight
+ * then takes the sum of the stages' times, of which the slowest is in the bandwidth term already.
+ */
 static double
-in_flight (const Timed *self, guint channels)
+nvls_fill (const Timed *self)
 {
-  const NcclTables *tables = self->graph->tables;
+  const CollectiveGraph *graph = self->graph;
+  guint                  p = graph->per_node;
+  gboolean               one = graph->n_nodes == 1;
+  guint  channels = one ? graph->generation->nvls_channels : graph->generation->nvls_channels_net;
+  double chunk = graph->n_nodes >= 4 ? graph->tables->chunk_nvls_wide : graph->tables->chunk_nvls;
+  double in_flight = MIN (self->bytes, (double) channels * p * chunk);
+  double port =
+      self->layout->intra_seconds_per_byte * p / (p + 1.0); /* all of S one way, S/p the other */
+  double net = one ? 0 : self->layout->net_seconds_per_byte;
 
-  if (self->algorithm == ALGORITHM_TREE && self->protocol == PROTOCOL_SIMPLE)
-    return channels * tables->chunk_tree;
-  if (self->algorithm == ALGORITHM_NVLS_TREE)
-    return (double) self->graph->generation->nvls_channels * self->graph->per_node
-           * (self->graph->n_nodes >= 4 ? tables->chunk_nvls_wide : tables->chunk_nvls);
-  return 0;
+  return in_flight * (2 * port + net - MAX (port, net));
+}
+
+/* A pair's chunk is copied into a buffer and out of it again. */
+static double
+pairwise_fill (const Timed *self, guint channels)
+{
+  double part = self->bytes * carried (self) / channels;
+  double chunk = self->graph->nic != NULL || self->graph->hop != HOP_NVLINK
+                     ? self->graph->tables->chunk_p2p_net
+                     : self->graph->tables->chunk_p2p;
+
+  return MIN (part, chunk) / MAX (part, 1) * self->bytes * self->layout->link_seconds_per_byte;
 }
 
 static double
 fill (const Timed *self, guint channels)
 {
-  return MIN (self->bytes, in_flight (self, channels))
-         * MIN (self->layout->intra_seconds_per_byte, self->layout->net_seconds_per_byte);
+  const CollectiveLayout *layout = self->layout;
+
+  switch (self->algorithm)
+    {
+    case ALGORITHM_NVLS:
+    case ALGORITHM_NVLS_TREE:
+      return self->kind == COLLECTIVE_ALL_REDUCE ? nvls_fill (self) : 0;
+    case ALGORITHM_PAIRWISE:
+      return pairwise_fill (self, channels);
+    case ALGORITHM_TREE:
+      if (self->protocol != PROTOCOL_SIMPLE)
+        return 0;
+      return MIN (self->bytes, channels * self->graph->tables->chunk_tree)
+             * MIN (layout->intra_seconds_per_byte, layout->net_seconds_per_byte);
+    default:
+      return 0;
+    }
 }
 
 /* ---- all together ------------------------------------------------------------------------------- */
