@@ -98,3 +98,44 @@ step_program_finish (StepProgram *self)
     g_array_append_vals (self->nexts, sorted, n);
   g_free (sorted);
 }
+
+/* ---- closed forms ---------------------------------------------------------------------------- */
+
+/*
+ * Network edges gain. Runs begin and end with one; between two of them lie PER_NODE - 1 others. When
+ * these gain as well, the run takes what is left of the steps.
+ */
+static double
+exposed_from_net (guint per_node, guint steps, double intra, double net)
+{
+  guint nets = (steps - 1) / per_node + 1, others = (nets - 1) * (per_node - 1);
+
+  if (intra >= 0)
+    return nets * net + (steps - nets) * intra;
+  return MAX (net, nets * net + others * intra);
+}
+
+/* Edges inside nodes gain more: runs begin with the first edge of a node. */
+static double
+exposed_from_node (guint per_node, guint steps, double intra, double net)
+{
+  guint  nodes = steps / per_node, rest = steps % per_node;
+  double whole = nodes * (net + (per_node - 1) * intra);
+
+  if (nodes == 0)
+    return steps * intra;
+  return MAX ((per_node - 1) * intra, MAX (whole - net, whole + rest * intra));
+}
+
+double
+step_ring_exposed (guint nodes, guint per_node, guint steps, double intra, double net)
+{
+  if (steps == 0)
+    return 0;
+  if (nodes == 1)
+    return steps * intra;
+  if (per_node == 1)
+    return steps * net;
+  return intra > net ? exposed_from_node (per_node, steps, intra, net)
+                     : exposed_from_net (per_node, steps, intra, net);
+}

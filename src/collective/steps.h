@@ -60,3 +60,15 @@ void step_program_add_wait (StepProgram *self, guint from, guint to, guint lag);
 void step_program_finish (StepProgram *self);
 
 #define step_program_edge(self, i) (&g_array_index ((self)->edges, StepEdge, i))
+
+/*
+ * What hops add to a ring of NODES nodes with PER_NODE ranks each that makes STEPS steps, s.
+ *
+ * Let an item take w_e on edge e, and a_e more until it arrives. The ring's last arrival is the
+ * longest path through its items, one item a step: from step to step a path stays on its edge, or
+ * follows the chunk to the next edge and pays the hop. So with w = max w_e, reached on the path,
+ *   time = STEPS x w + max over runs of at most STEPS edges of  sum (a_e - (w - w_e)):
+ * a hop is hidden as far as its edge has time to spare. Exact where every edge has its links for
+ * itself. INTRA and NET are a_e - (w - w_e) of the two classes of edges; at least one is >= 0.
+ */
+double step_ring_exposed (guint nodes, guint per_node, guint steps, double intra, double net);

@@ -133,6 +133,54 @@ START_TEST (test_nothing)
 }
 END_TEST
 
+/*
+ * Random rings of two classes of edges with a link each: the closed form is exact. 3 nodes of 4
+ * ranks by hand: 22 steps of an all-reduce, w = 2 s inside and 3 s between, hops of 0.5 s and 4 s.
+ * Inside, half a second of the second to spare is left: 6 nets gain 4 each, 5 x 3 hops between them
+ * lose 0.5 each: 22 x 3 + 24 - 7.5.
+ */
+START_TEST (test_closed_form)
+{
+  g_autoptr (GRand)  rand = g_rand_new_with_seed ((guint32) _i);
+  guint              nodes = (guint) g_rand_int_range (rand, 1, 7);
+  guint              per_node = (guint) g_rand_int_range (rand, nodes == 1 ? 2 : 1, 7);
+  guint              n = nodes * per_node, steps = (n - 1) * (guint) g_rand_int_range (rand, 1, 3);
+  double             w_intra = g_rand_double (rand), w_net = g_rand_double (rand);
+  double             a_intra = g_rand_double (rand), a_net = 3 * g_rand_double (rand), w;
+  g_autofree double *capacity = g_new (double, n), *hops = g_new (double, n);
+  g_autoptr (StepProgram) program = NULL;
+
+  if (_i == 0)
+    {
+      nodes = 3;
+      per_node = 4;
+      steps = 22;
+      n = 12;
+      w_intra = 2;
+      w_net = 3;
+      a_intra = 0.5;
+      a_net = 4;
+      capacity = g_renew (double, capacity, n);
+      hops = g_renew (double, hops, n);
+    }
+  for (guint i = 0; i < n; i++)
+    {
+      gboolean net = nodes > 1 && i % per_node == per_node - 1;
+
+      capacity[i] = 1 / (net ? w_net : w_intra);
+      hops[i] = net ? a_net : a_intra;
+    }
+  w = nodes == 1 ? w_intra : per_node == 1 ? w_net : MAX (w_intra, w_net);
+  program = ring_new (n, steps, 1, hops, 0);
+  assert_near (
+      steps * w
+          + step_ring_exposed (nodes, per_node, steps, a_intra - (w - w_intra), a_net - (w - w_net)),
+      run_one (capacity, n, program), 1e-12, "closed form");
+  if (_i == 0)
+    assert_near (run_one (capacity, n, program), 22 * 3 + 24 - 7.5, 1e-12, "worked");
+}
+END_TEST
+
 /* ---- random programs against a plain simulation ---------------------------------------------- */
 
 #define MAX_EDGES 24
@@ -357,6 +405,7 @@ main (void)
   tcase_add_test (hand, test_chain);
   tcase_add_test (hand, test_two_programs);
   tcase_add_test (hand, test_nothing);
+  tcase_add_loop_test (random, test_closed_form, 0, 300);
   tcase_add_loop_test (random, test_random, 0, 300);
   suite_add_tcase (suite, hand);
   suite_add_tcase (suite, random);
