@@ -76,6 +76,7 @@ static const FigureSpec link_figures[] = {
   { "ll128_rate", QUANTITY_BANDWIDTH, LINK (ll128_rate), 0, 1e6, 1e13 },
   { "channel_rate", QUANTITY_BANDWIDTH, LINK (channel_rate), 0, 1e6, 1e13 },
   { "p2p_rate", QUANTITY_BANDWIDTH, LINK (p2p_rate), 0, 1e6, 1e13 },
+  { "staged_rate", QUANTITY_BANDWIDTH, LINK (staged_rate), 0, 1e6, 1e13 },
   { "nvls_latency", QUANTITY_TIME, LINK (nvls_latency), 0, 0, 1 },
   { "nvls_efficiency", QUANTITY_RATIO, LINK (nvls_efficiency), 0, 0.01, 2 },
   { "launch", QUANTITY_TIME, LINK (launch), 0, 0, 1 },

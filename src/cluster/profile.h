@@ -82,6 +82,7 @@ typedef struct
   Figure   ll128_rate;   /* B/s of data of one channel under LL128 */
   Figure   channel_rate; /* the same under Simple */
   Figure   p2p_rate;     /* the same of a send/receive channel */
+  Figure   staged_rate;  /* networks: the same where data is staged in host memory */
   Figure   nvls_latency; /* in the switch; networks: of a tree's level between NVLS nodes, s */
   Figure   nvls_efficiency; /* of bus bandwidth of an NVLS all-reduce against bandwidth */
   Figure   launch; /* of a collective between GPUs that this link joins, beyond kernel_latency, s */

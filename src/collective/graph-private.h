@@ -19,6 +19,7 @@ typedef struct
   guint                 n_cards;                    /* that serve members, of a node */
   HopClass              hop;                        /* inside a node */
   gboolean              nvls;                       /* a switch that multicasts */
+  gboolean              staged;                     /* network traffic goes through host memory */
   gboolean              ll128;                      /* the protocol is on by default */
   guint                 searched;                   /* channels of the search ... */
   double                speed;                      /* ... and B/s of each */

@@ -150,6 +150,22 @@ is_nvlink (const CollectiveGraph *self)
   return kind == LINK_SWITCH || kind == LINK_MESH || (kind == LINK_PAIRS && self->per_node <= 2);
 }
 
+/* Whether a member's nearest card cannot read its memory. */
+static gboolean
+is_staged (const Cluster *cluster, const Members *members)
+{
+  const MemberNode *node = &members->nodes[0];
+
+  for (guint i = 0; i < node->n; i++)
+    {
+      guint gpu = members->gpus[node->first + i];
+
+      if (!cluster_gpu_card_is_direct (cluster, gpu, cluster_nearest_card (cluster, gpu)))
+        return TRUE;
+    }
+  return FALSE;
+}
+
 void
 collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Members *members,
                        const NcclTables *tables)
@@ -173,8 +189,8 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
   self->hop = self->per_node == 1 || is_nvlink (self) ? HOP_NVLINK : HOP_PCIE;
   self->nvls =
       self->intra->kind == LINK_SWITCH && self->generation->nvls_channels > 0 && self->per_node > 2;
-  self->ll128 = self->hop == HOP_NVLINK && self->capability >= 70
-                && (self->nic == NULL || self->nic->gpu_direct);
+  self->staged = self->nic != NULL && is_staged (cluster, members);
+  self->ll128 = self->hop == HOP_NVLINK && self->capability >= 70 && !self->staged;
   if (self->nic == NULL)
     search_node (self);
   else

@@ -66,8 +66,19 @@ sort_touched (LoadSum *self)
 static gboolean
 is_network (ResourceKind kind)
 {
-  return kind == RESOURCE_NIC_TX || kind == RESOURCE_NIC_RX || kind == RESOURCE_LEAF_UP
-         || kind == RESOURCE_LEAF_DOWN;
+  switch (kind)
+    {
+    case RESOURCE_NIC_TX:
+    case RESOURCE_NIC_RX:
+    case RESOURCE_LEAF_UP:
+    case RESOURCE_LEAF_DOWN:
+    case RESOURCE_GROUP_UP:
+    case RESOURCE_GROUP_DOWN:
+    case RESOURCE_GLOBAL_LINK:
+      return TRUE;
+    default:
+      return FALSE;
+    }
 }
 
 static void

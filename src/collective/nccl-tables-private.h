@@ -53,6 +53,7 @@ typedef struct
   double thread_bytes[PROTOCOL_N]; /* bytes a channel is given at least: threads x bytes a thread */
   double chunk_tree, chunk_nvls, chunk_nvls_wide; /* bytes; wide: from 4 nodes */
   double chunk_p2p, chunk_p2p_net;                /* bytes; over NVLink, otherwise */
+  double staged_channel;                          /* B/s that a channel moves through host memory */
   guint  p2p_batch; /* point-to-point operations that one launch runs side by side */
   double p2p_part; /* bytes that a point-to-point channel is given at least, up to p2p_small channels */
   double p2p_part_big; /* the same beyond p2p_small channels */

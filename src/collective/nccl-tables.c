@@ -134,6 +134,7 @@ static const NcclTables tables_list[] = {
     .chunk_nvls_wide = 64 << 10,
     .chunk_p2p = 512 << 10,
     .chunk_p2p_net = 128 << 10,
+    .staged_channel = 2 * G, /* estimate: a proxy's copies and sockets, 1.5 to 2.5 GB/s in public reports */
     .p2p_batch = 8, /* NCCL_MAX_DEV_WORK_P2P_PER_BATCH */
     .p2p_part = 256 << 10, /* 1 channel to 512 KiB, 4 to 64 MiB, then one a 16 MiB: two public send/receive tables (A100, B200) */
     .p2p_part_big = 16 << 20,

@@ -242,8 +242,12 @@ static double
 rate_cap (const Timed *self, guint channels)
 {
   const CollectiveGraph *graph = self->graph;
-  double                 bytes = carried (self), cap = channels * channel_rate (self);
+  double                 bytes = carried (self), rate = channel_rate (self), cap;
 
+  if (graph->staged)
+    rate = MIN (rate > 0 ? rate : G_MAXDOUBLE,
+                figure_or (&graph->nic->staged_rate, graph->tables->staged_channel));
+  cap = channels * rate;
   if (bytes == 0)
     return 0;
   if (self->protocol == PROTOCOL_LL && graph->nic != NULL && self->algorithm != ALGORITHM_PAIRWISE)
