@@ -1,7 +1,7 @@
 /* An algorithm of a collective, laid over a cluster: what it puts on every resource, per byte of S. */
 #pragma once
 
-#include "collective/collective.h"
+#include "collective/lay-edges-private.h"
 #include "collective/members-private.h"
 
 typedef struct
@@ -22,5 +22,10 @@ typedef struct
 CollectiveLayout *collective_layout_new (const Cluster *cluster, CollectiveKind kind,
                                          CollectiveAlgorithm algorithm, const Members *members,
                                          const guint32 *ranks);
-void              collective_layout_free (CollectiveLayout *self);
+
+/* The edges of the same layout, one by one. */
+LayEdges *collective_layout_edges (const Cluster *cluster, CollectiveKind kind,
+                                   CollectiveAlgorithm algorithm, const Members *members,
+                                   const guint32 *ranks);
+void      collective_layout_free (CollectiveLayout *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (CollectiveLayout, collective_layout_free)

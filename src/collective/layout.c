@@ -158,11 +158,12 @@ chain_ends (CollectiveKind kind, guint32 root)
 }
 
 static void
-plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members, const guint32 *ranks)
+plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members,
+          const guint32 *ranks, LayEdges *edges)
 {
   LoadSum        sum;
   ProximityCache proximity;
-  LayContext     context = { &sum, &proximity };
+  LayContext     context = { &sum, &proximity, edges };
 
   load_sum_init (&sum, cluster);
   proximity_cache_init (&proximity, cluster);
@@ -185,8 +186,20 @@ collective_layout_new (const Cluster *cluster, CollectiveKind kind, CollectiveAl
 
   self->kind = kind;
   self->algorithm = algorithm;
-  plan_lay (self, cluster, members, ranks);
+  plan_lay (self, cluster, members, ranks, NULL);
   return self;
+}
+
+LayEdges *
+collective_layout_edges (const Cluster *cluster, CollectiveKind kind, CollectiveAlgorithm algorithm,
+                         const Members *members, const guint32 *ranks)
+{
+  LayEdges        *edges = lay_edges_new ();
+  CollectiveLayout layout = { .kind = kind, .algorithm = algorithm };
+
+  plan_lay (&layout, cluster, members, ranks, edges);
+  g_free (layout.loads);
+  return edges;
 }
 
 void

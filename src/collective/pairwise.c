@@ -34,6 +34,8 @@ add_transfer (const LayContext *context, NcclGraph *graph, guint32 from, guint32
   ring_route (context->sum->cluster, from, to, a, b, &route);
   ring_note_hop (graph, &route);
   load_sum_add_route (context->sum, &route, bytes);
+  if (context->edges != NULL)
+    lay_edges_add (context->edges, from, to, 0, NULL, &route, bytes);
 }
 
 NcclGraph
@@ -226,6 +228,26 @@ add_chosen (LoadSum *sum, const Lanes *lanes, double bytes)
         }
 }
 
+/* The pairs between nodes, one by one. */
+static void
+note_pairs (const LayContext *context, const Lanes *lanes, double bytes)
+{
+  const Members *members = lanes->members;
+
+  for (guint i = 0; i < members->n_gpus; i++)
+    for (guint j = 0; j < members->n_gpus; j++)
+      for (guint l = 0; lanes->nodes[i] != lanes->nodes[j] && l < lanes->lanes; l++)
+        {
+          Route route;
+
+          ring_route (context->sum->cluster, members->gpus[i], members->gpus[j],
+                      lanes->cards[(gsize) i * lanes->lanes + l],
+                      lanes->cards[(gsize) j * lanes->lanes + l], &route);
+          lay_edges_add (context->edges, members->gpus[i], members->gpus[j], 0, NULL, &route,
+                         bytes / lanes->lanes);
+        }
+}
+
 static void
 add_fabric (const LayContext *context, const Members *members, double bytes)
 {
@@ -236,6 +258,8 @@ add_fabric (const LayContext *context, const Members *members, double bytes)
     add_sprayed (context->sum, &lanes, bytes);
   else
     add_chosen (context->sum, &lanes, bytes);
+  if (context->edges != NULL)
+    note_pairs (context, &lanes, bytes);
   lanes_clear (&lanes);
 }
 

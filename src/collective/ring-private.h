@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "collective/lay-edges-private.h"
 #include "collective/load-private.h"
 #include "collective/members-private.h"
 #include "collective/nccl-private.h"
@@ -18,6 +19,7 @@ typedef struct
 {
   LoadSum        *sum;
   ProximityCache *proximity;
+  LayEdges       *edges; /* where each edge is noted beside the sums; NULL: nowhere */
 } LayContext;
 
 /* Edges of a chain that carry nothing: into its first rank, out of its last. */

@@ -22,6 +22,7 @@ typedef struct
   guint            *order;   /* positions of the members of the present node */
   guint            *cycle;
   guint            *n_exits; /* [member] rings that leave its node there */
+  guint             ring;    /* that is laid at present */
   NcclGraph         graph;
 } Layout;
 
@@ -77,30 +78,42 @@ edge_bytes (const Layout *self, guint32 from, guint32 to)
   return from == self->ends.last || to == self->ends.first ? 0 : self->bytes;
 }
 
+/* FROM reaches its own card by way of RELAY, where that is not NULL. */
+static void
+add_edge_after (Layout *self, guint32 from, const Route *relay, guint32 sender, guint32 to, gint a,
+                gint b)
+{
+  double bytes = edge_bytes (self, from, to);
+  Route  route;
+
+  ring_route (self->context->sum->cluster, sender, to, a, b, &route);
+  ring_note_hop (&self->graph, &route);
+  load_sum_add_route (self->context->sum, &route, bytes);
+  if (relay != NULL)
+    load_sum_add_route (self->context->sum, relay, bytes);
+  if (self->context->edges != NULL)
+    lay_edges_add (self->context->edges, from, to, self->ring, relay, &route, bytes);
+}
+
 static void
 add_edge (Layout *self, guint32 from, guint32 to, gint a, gint b)
 {
-  Route route;
-
-  ring_route (self->context->sum->cluster, from, to, a, b, &route);
-  ring_note_hop (&self->graph, &route);
-  load_sum_add_route (self->context->sum, &route, edge_bytes (self, from, to));
+  add_edge_after (self, from, NULL, from, to, a, b);
 }
 
 /* From one node to the next, or to the first again. */
 static void
 add_node_edge (Layout *self, const NodePath *from, guint32 entry, gint card)
 {
-  guint32 sender = from->exit;
-  Route   route;
+  Route relay;
 
-  if (from->relay)
+  if (!from->relay)
     {
-      cluster_route_gpus (self->context->sum->cluster, from->exit, from->entry, -1, &route);
-      load_sum_add_route (self->context->sum, &route, edge_bytes (self, from->exit, entry));
-      sender = from->entry;
+      add_edge (self, from->exit, entry, from->card, card);
+      return;
     }
-  add_edge (self, sender, entry, from->card, card);
+  cluster_route_gpus (self->context->sum->cluster, from->exit, from->entry, -1, &relay);
+  add_edge_after (self, from->exit, &relay, from->entry, entry, from->card, card);
 }
 
 static LinkKind
@@ -307,8 +320,8 @@ ring_lay (const LayContext *context, const Members *members, double bytes, RingE
                             .n_nodes = members->n_nodes,
                             .n_cards = self.n_cards,
                             .nvlink_only = TRUE };
-  for (guint ring = 0; ring < self.n_cards * cycles; ring++)
-    lay_ring (&self, ring);
+  for (self.ring = 0; self.ring < self.n_cards * cycles; self.ring++)
+    lay_ring (&self, self.ring);
   g_free (self.n_used);
   g_free (self.used);
   g_free (self.order);
