@@ -216,6 +216,9 @@ check_shape (Reader *reader, const NodeGroup *group, const char *node, gboolean 
                 "intra 'none' joins no GPUs, but a node has %u", group->gpus);
   else if (group->intra->kind == LINK_NETWORK)
     diag_error (reader->diags, reader->mark, NULL, "intra '%s' is a network card", group->intra->id);
+  else if (group->intra->kind == LINK_GRAPH && group->gpus > group->intra->graph.n)
+    diag_error (reader->diags, reader->mark, NULL, "intra '%s' joins %u GPUs, but a node has %u",
+                group->intra->id, group->intra->graph.n, group->gpus);
   else if (group->nic != NULL && group->nic->kind != LINK_NETWORK)
     diag_error (reader->diags, reader->mark, NULL, "nic '%s' is not a network card", group->nic->id);
   else

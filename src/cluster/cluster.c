@@ -12,10 +12,18 @@ has_mesh (const NodeGroup *group)
   return group->intra->kind == LINK_MESH;
 }
 
-/*
- * How many resources of KIND a node has. Mesh: one an ordered pair; pairs: one a GPU that has a
- * partner.
- */
+/* Mesh: one an ordered pair; pairs: one a GPU that has a partner; graph: one a linked ordered pair. */
+static guint
+count_pairs (const NodeGroup *group)
+{
+  if (has_mesh (group))
+    return group->gpus * (group->gpus - 1);
+  if (group->intra->kind == LINK_GRAPH)
+    return link_graph_n_pairs (&group->intra->graph, group->gpus);
+  return group->intra->kind == LINK_PAIRS ? group->gpus & ~1u : 0;
+}
+
+/* How many resources of KIND a node has. */
 static guint
 count_kind (const NodeGroup *group, ResourceKind kind)
 {
@@ -40,7 +48,7 @@ count_kind (const NodeGroup *group, ResourceKind kind)
     case RESOURCE_NVLINK_IN:
       return group->intra->kind == LINK_SWITCH ? g : 0;
     case RESOURCE_NVLINK_PAIR:
-      return has_mesh (group) ? g * (g - 1) : group->intra->kind == LINK_PAIRS ? g & ~1u : 0;
+      return count_pairs (group);
     case RESOURCE_NIC_TX:
     case RESOURCE_NIC_RX:
       return group->nics;
@@ -69,6 +77,19 @@ nvlink_capacity (const NodeGroup *group)
   const double limit = group->gpu->nvlink_limit.value;
   const guint  peers = has_mesh (group) ? group->gpus - 1 : 1;
   return limit > 0 ? MIN (link, limit / peers) : link;
+}
+
+/* A GPU's own limit is shared out over its links. */
+static double
+graph_capacity (const NodeGroup *group, guint pair)
+{
+  const LinkGraph *graph = &group->intra->graph;
+  const double     limit = group->gpu->nvlink_limit.value;
+  guint            a, b;
+  link_graph_ends (graph, group->gpus, pair, &a, &b);
+  const double link = group->intra->bandwidth.value;
+  const double share = limit / link_graph_degree (graph, graph->n, a);
+  return graph->links[a][b] * (limit > 0 ? MIN (link, share) : link);
 }
 
 /* Peer-to-peer over PCIe names the generation of the slots, which the card may exceed. */
@@ -179,7 +200,11 @@ fill_node (ClusterResource *out, const NodeGroup *group, guint node)
         resource.capacity = capacity_of (group, resource.kind);
         resource.efficiency = efficiency_of (group, resource.kind);
         for (resource.index = 0; resource.index < group->count[kind]; resource.index++)
-          *out++ = resource;
+          {
+            if (kind == RESOURCE_NVLINK_PAIR && group->intra->kind == LINK_GRAPH)
+              resource.capacity = graph_capacity (group, resource.index);
+            *out++ = resource;
+          }
       }
 }
 
@@ -473,6 +498,12 @@ cluster_resource_name (const Cluster *self, guint id)
   const guint      s = group->sockets, g = group->gpus;
   if (resource->kind == RESOURCE_SOCKET_LINK)
     return name_pair (resource, "socket", "to", i / (s - 1), pair_second (i, s));
+  if (resource->kind == RESOURCE_NVLINK_PAIR && group->intra->kind == LINK_GRAPH)
+    {
+      guint a, b;
+      link_graph_ends (&group->intra->graph, g, i, &a, &b);
+      return name_pair (resource, "gpu", "nvlink.to", a, b);
+    }
   if (resource->kind == RESOURCE_NVLINK_PAIR)
     return has_mesh (group)
                ? name_pair (resource, "gpu", "nvlink.to", i / (g - 1), pair_second (i, g))

@@ -14,7 +14,7 @@
 static const char *const architectures[] = { "volta",     "turing", "ampere", "ada",   "hopper",
                                              "blackwell", "cdna2",  "cdna3",  "cdna4", NULL };
 
-static const char *const link_kinds[] = { "none", "switch", "mesh",    "pairs",
+static const char *const link_kinds[] = { "none", "switch", "mesh",    "pairs", "graph",
                                           "pcie", "host",   "network", NULL };
 
 static const char *const gpu_direct_levels[] = { "pxb", "phb", "sys", NULL };
@@ -57,6 +57,11 @@ static const OptionSpec link_scalars[] = {
   { .key = "title", .type = OPTION_STRING, .offset = LINK (title), .help = "what it is" },
   { .key = "kind", .type = OPTION_ENUM, .choices = link_kinds, .offset = LINK (kind), .help = "shape" },
   { .key = "technology", .type = OPTION_STRING, .offset = LINK (technology), .help = "family" },
+  { .key = "links",
+    .type = OPTION_STRING,
+    .offset = LINK (links),
+    .optional = TRUE,
+    .help = "linked pairs of a graph, as in '0-1:2 0-2'" },
   { .key = "gpu_direct",
     .type = OPTION_BOOL,
     .offset = LINK (gpu_direct),
@@ -147,9 +152,24 @@ gpu_check (gpointer profile, const ConfigNode *root, DiagList *diags)
 }
 
 static void
-link_check (G_GNUC_UNUSED gpointer profile, const ConfigNode *root, DiagList *diags)
+graph_check (LinkProfile *link, const ConfigNode *root, DiagList *diags)
+{
+  if (link->kind == LINK_GRAPH && link->links == NULL)
+    diag_error (diags, config_node_mark (root),
+                "write links: \"0-1:2 0-2\", pairs of GPUs and their links",
+                "a graph without 'links'");
+  else if (link->kind != LINK_GRAPH && link->links != NULL)
+    diag_error (diags, mark_of (root, "links"), "they are of the kind 'graph'",
+                "'links' means nothing to this kind");
+  else if (link->links != NULL)
+    link_graph_parse (&link->graph, link->links, mark_of (root, "links"), diags);
+}
+
+static void
+link_check (gpointer profile, const ConfigNode *root, DiagList *diags)
 {
   const ConfigNode *kind = config_node_get (root, "kind");
+  graph_check (profile, root, diags);
   if (kind != NULL && g_strcmp0 (config_node_text (kind), link_kinds[LINK_NONE]) == 0)
     return;
   for (guint i = 0; i < 2; i++)

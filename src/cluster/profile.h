@@ -12,6 +12,7 @@
 
 #include "base/config.h"
 #include "base/option.h"
+#include "cluster/link-graph.h"
 #include "engine/engine.h"
 
 typedef enum
@@ -60,8 +61,9 @@ typedef enum
   LINK_SWITCH, /* every GPU has `bandwidth` into a non-blocking switch */
   LINK_MESH,   /* `bandwidth` a pair of GPUs and direction */
   LINK_PAIRS,  /* GPUs 2i and 2i+1 are bridged with `bandwidth`; the rest go over PCIe */
-  LINK_PCIE,   /* peer-to-peer over PCIe: the GPUs' own host links */
-  LINK_HOST,   /* no peer access: staged through host memory */
+  LINK_GRAPH, /* the pairs of `links`, `bandwidth` a link and direction; the rest over one GPU or PCIe */
+  LINK_PCIE, /* peer-to-peer over PCIe: the GPUs' own host links */
+  LINK_HOST, /* no peer access: staged through host memory */
   LINK_NETWORK,
 } LinkKind;
 
@@ -70,7 +72,7 @@ typedef struct
   char    *id, *title;
   LinkKind kind;
   char    *technology; /* "nvlink4", "pcie4", "infiniband", "roce", "efa", "tcp", ...: keys the collective tables */
-  Figure   bandwidth; /* B/s a direction: per GPU (switch), pair (mesh, pairs), or card (network) */
+  Figure   bandwidth; /* B/s a direction: per GPU (switch), pair (mesh, pairs), link (graph), or card (network) */
   Figure   efficiency; /* of collectives' large messages against bandwidth */
   Figure   latency; /* one way, of the wire and its cards or switches, s: beyond the collective library's own hop cost */
   /*
@@ -78,15 +80,17 @@ typedef struct
    * a time (docs/collectives.md). 0: the library's own table for the GPU's generation.
    */
   Figure hop_ll, hop_ll128, hop_simple; /* a step of a ring or tree over one such hop, by protocol, s */
-  Figure   ll_rate;      /* B/s of data under LL: of one channel; networks: of a node's proxies */
-  Figure   ll128_rate;   /* B/s of data of one channel under LL128 */
-  Figure   channel_rate; /* the same under Simple */
-  Figure   p2p_rate;     /* the same of a send/receive channel */
-  Figure   staged_rate;  /* networks: the same where data is staged in host memory */
-  Figure   nvls_latency; /* in the switch; networks: of a tree's level between NVLS nodes, s */
-  Figure   nvls_efficiency; /* of bus bandwidth of an NVLS all-reduce against bandwidth */
-  Figure   launch; /* of a collective between GPUs that this link joins, beyond kernel_latency, s */
-  gboolean gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
+  Figure ll_rate;         /* B/s of data under LL: of one channel; networks: of a node's proxies */
+  Figure ll128_rate;      /* B/s of data of one channel under LL128 */
+  Figure channel_rate;    /* the same under Simple */
+  Figure p2p_rate;        /* the same of a send/receive channel */
+  Figure staged_rate;     /* networks: the same where data is staged in host memory */
+  Figure nvls_latency;    /* in the switch; networks: of a tree's level between NVLS nodes, s */
+  Figure nvls_efficiency; /* of bus bandwidth of an NVLS all-reduce against bandwidth */
+  Figure launch; /* of a collective between GPUs that this link joins, beyond kernel_latency, s */
+  char  *links;  /* of a graph, as written */
+  LinkGraph graph;
+  gboolean  gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
 } LinkProfile;
 
 /* NCCL_NET_GDR_LEVEL of the site. */

@@ -124,6 +124,27 @@ cross_host_memory (Walk *walk, Attachment from, Attachment to, guint socket)
 
 /* ---- inside a node --------------------------------------------------------------------------- */
 
+/* Linked, or by way of one GPU; FALSE when neither. */
+static gboolean
+cross_graph (Walk *walk, guint a, guint b)
+{
+  const LinkGraph *graph = &walk->group->intra->graph;
+  const guint      n = walk->group->gpus;
+  if (graph->links[a][b] > 0)
+    {
+      walk_over (walk, RESOURCE_NVLINK_PAIR, link_graph_pair (graph, n, a, b));
+      return TRUE;
+    }
+  const guint between = link_graph_between (graph, n, a, b);
+  if (between == n)
+    return FALSE;
+  walk_over (walk, RESOURCE_NVLINK_PAIR, link_graph_pair (graph, n, a, between));
+  walk_over (walk, RESOURCE_NVLINK_PAIR, link_graph_pair (graph, n, between, b));
+  walk->route->latency += walk->group->intra->latency.value;
+  widen (walk, PATH_NVB);
+  return TRUE;
+}
+
 /* TRUE when NVLink (or its like) joins the two; A and B are numbers in the node. */
 static gboolean
 cross_nvlink (Walk *walk, guint a, guint b)
@@ -138,7 +159,7 @@ cross_nvlink (Walk *walk, guint a, guint b)
     walk_over (walk, RESOURCE_NVLINK_PAIR, a * (walk->group->gpus - 1) + b - (b > a));
   else if (kind == LINK_PAIRS && (a ^ 1) == b)
     walk_over (walk, RESOURCE_NVLINK_PAIR, a);
-  else
+  else if (kind != LINK_GRAPH || !cross_graph (walk, a, b))
     return FALSE;
   widen (walk, PATH_NVLINK);
   walk->route->latency += walk->group->intra->latency.value;

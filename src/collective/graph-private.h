@@ -17,12 +17,13 @@ typedef struct
   guint                 capability;
   guint                 n_ranks, n_nodes, per_node; /* members of the node with most */
   guint                 n_cards;                    /* that serve members, of a node */
-  HopClass              hop;                        /* inside a node */
-  gboolean              nvls;                       /* a switch that multicasts */
-  gboolean              staged;                     /* network traffic goes through host memory */
-  gboolean              ll128;                      /* the protocol is on by default */
-  guint                 searched;                   /* channels of the search ... */
-  double                speed;                      /* ... and B/s of each */
+  guint                 n_cycles; /* of a link graph through the members of the first node */
+  HopClass              hop;      /* inside a node */
+  gboolean              nvls;     /* a switch that multicasts */
+  gboolean              staged;   /* network traffic goes through host memory */
+  gboolean              ll128;    /* the protocol is on by default */
+  guint                 searched; /* channels of the search ... */
+  double                speed;    /* ... and B/s of each */
   guint                 channels; /* thread blocks that run: the search's channels twice */
 } CollectiveGraph;
 

@@ -35,6 +35,9 @@ intra_rate (const CollectiveGraph *self)
       return rate * factor;
     case LINK_MESH:
       return rate * factor * (self->per_node - 1);
+    case LINK_GRAPH:
+      return self->n_cycles > 0 ? rate * factor * self->n_cycles
+                                : self->gpu->host_link.value * PCIE_GRAPH_RATE;
     case LINK_PAIRS:
       return self->per_node <= 2 ? rate * factor : self->gpu->host_link.value * PCIE_GRAPH_RATE;
     default:
@@ -147,7 +150,23 @@ is_nvlink (const CollectiveGraph *self)
 {
   LinkKind kind = self->intra->kind;
 
-  return kind == LINK_SWITCH || kind == LINK_MESH || (kind == LINK_PAIRS && self->per_node <= 2);
+  return kind == LINK_SWITCH || kind == LINK_MESH || (kind == LINK_PAIRS && self->per_node <= 2)
+         || (kind == LINK_GRAPH && self->n_cycles > 0);
+}
+
+/* Rings over the links of a graph that take the members of the first node. */
+static guint
+count_cycles (const LinkProfile *intra, const Cluster *cluster, const Members *members)
+{
+  const MemberNode *node = &members->nodes[0];
+  guint             first = cluster_first_gpu (cluster, node->node), locals[LINK_GRAPH_MAX];
+  guint8            cycles[LINK_GRAPH_MAX_CYCLES][LINK_GRAPH_MAX];
+
+  if (intra->kind != LINK_GRAPH)
+    return 0;
+  for (guint i = 0; i < node->n; i++)
+    locals[i] = members->gpus[node->first + i] - first;
+  return link_graph_cycles (&intra->graph, locals, node->n, cycles);
 }
 
 /* Whether a member's nearest card cannot read its memory. */
@@ -182,6 +201,7 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
     .per_node = 1,
     .n_cards = members->n_nodes > 1 ? fewest_cards (cluster, members) : 0,
   };
+  self->n_cycles = count_cycles (self->intra, cluster, members);
   self->generation = nccl_generation (tables, self->gpu);
   self->capability = nccl_capability (self->gpu);
   for (guint i = 0; i < members->n_nodes; i++)

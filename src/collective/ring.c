@@ -10,6 +10,15 @@ typedef struct
   gboolean relay; /* what leaves goes over NVLink to `entry` first */
 } NodePath;
 
+/* The cycles of a link graph through some of its GPUs, kept from one like node to the next. */
+typedef struct
+{
+  const LinkGraph *graph;
+  guint32          members; /* bits */
+  guint            n;
+  guint8           cycles[LINK_GRAPH_MAX_CYCLES][LINK_GRAPH_MAX];
+} NodeCycles;
+
 typedef struct
 {
   const LayContext *context;
@@ -23,6 +32,7 @@ typedef struct
   guint            *cycle;
   guint            *n_exits; /* [member] rings that leave its node there */
   guint             ring;    /* that is laid at present */
+  NodeCycles        cycles;  /* of the present node, where it is a graph */
   NcclGraph         graph;
 } Layout;
 
@@ -146,13 +156,70 @@ entry_cost (const Layout *self, const MemberNode *node, const Proximity *near, g
 {
   guint    e = local_index (self, node, entry), x = local_index (self, node, exit);
   LinkKind kind = intra_kind (self, node);
-  gboolean nvlink = kind == LINK_SWITCH || kind == LINK_MESH;
+  gboolean nvlink = kind == LINK_SWITCH || kind == LINK_MESH || kind == LINK_GRAPH;
   guint    distance = near->distance[e * near->n_cards + card];
 
   if (!nvlink)
     distance += near->distance[x * near->n_cards + card];
+  else if (kind == LINK_GRAPH) /* a relay takes a link that another ring may want */
+    distance = 2 * distance + (near->distance[x * near->n_cards + card] > distance);
   return 4 * distance + (near->serves[e * near->n_cards + card] ? 0 : 2)
          + (kind == LINK_PAIRS && e / 2 == x / 2);
+}
+
+/* Where no cycle takes all members over their links, one ring takes them in ascending order. */
+static void
+find_cycles (Layout *self, const MemberNode *node)
+{
+  const LinkGraph *graph = &cluster_intra_profile (self->context->sum->cluster, node->node)->graph;
+  guint            members[LINK_GRAPH_MAX];
+  guint32          bits = 0;
+
+  for (guint i = 0; i < node->n; i++)
+    {
+      members[i] = local_index (self, node, i);
+      bits |= 1u << members[i];
+    }
+  if (self->cycles.graph == graph && self->cycles.members == bits)
+    return;
+  self->cycles.graph = graph;
+  self->cycles.members = bits;
+  self->cycles.n = link_graph_cycles (graph, members, node->n, self->cycles.cycles);
+  if (self->cycles.n == 0)
+    {
+      self->cycles.n = 1;
+      for (guint i = 0; i < node->n; i++)
+        self->cycles.cycles[0][i] = (guint8) i;
+    }
+}
+
+static guint
+count_cycles (Layout *self, const MemberNode *node)
+{
+  switch (intra_kind (self, node))
+    {
+    case LINK_MESH:
+      return ring_mesh_cycles (node->n);
+    case LINK_GRAPH:
+      find_cycles (self, node);
+      return self->cycles.n;
+    default:
+      return 1;
+    }
+}
+
+/* Positions of NODE's members in the order of its J-th cycle, to self->cycle. */
+static void
+write_cycle (Layout *self, const MemberNode *node, guint j)
+{
+  const LinkKind kind = intra_kind (self, node);
+
+  if (kind == LINK_MESH)
+    ring_mesh_cycle (node->n, j % ring_mesh_cycles (node->n), self->cycle);
+  else if (kind == LINK_GRAPH)
+    find_cycles (self, node);
+  for (guint i = 0; kind != LINK_MESH && i < node->n; i++)
+    self->cycle[i] = kind == LINK_GRAPH ? self->cycles.cycles[j % self->cycles.n][i] : i;
 }
 
 /* Rotates the cycle in self->cycle into self->order so that the best entry comes first. */
@@ -213,17 +280,13 @@ choose_path (Layout *self, guint slot, guint ring)
       near != NULL ? self->used[slot * self->n_cards + ring % self->n_cards % self->n_used[slot]] : 0;
   NodePath path = { .card = near != NULL ? (gint) card : -1 };
 
-  if (kind == LINK_MESH)
-    ring_mesh_cycle (node->n, ring / self->n_cards % ring_mesh_cycles (node->n), self->cycle);
-  else
-    for (guint i = 0; i < node->n; i++)
-      self->cycle[i] = i;
+  write_cycle (self, node, ring / self->n_cards);
   rotate_to_entry (self, node, near, card);
   if (near != NULL && kind == LINK_SWITCH && node->n > 1)
     choose_exit (self, node, near, card);
   path.entry = node_gpus (self, node)[self->order[0]];
   path.exit = node_gpus (self, node)[self->order[node->n - 1]];
-  if (near != NULL && (kind == LINK_SWITCH || kind == LINK_MESH))
+  if (near != NULL && (kind == LINK_SWITCH || kind == LINK_MESH || kind == LINK_GRAPH))
     path.relay =
         near->distance[local_index (self, node, self->order[node->n - 1]) * near->n_cards + card]
         > near->distance[local_index (self, node, self->order[0]) * near->n_cards + card];
@@ -307,8 +370,7 @@ ring_lay (const LayContext *context, const Members *members, double bytes, RingE
   for (guint slot = 0; slot < members->n_nodes; slot++)
     {
       largest = MAX (largest, members->nodes[slot].n);
-      if (intra_kind (&self, &members->nodes[slot]) == LINK_MESH)
-        cycles = MAX (cycles, ring_mesh_cycles (members->nodes[slot].n));
+      cycles = MAX (cycles, count_cycles (&self, &members->nodes[slot]));
     }
   collect_cards (&self);
   pack_cards (&self);

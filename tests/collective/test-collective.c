@@ -337,7 +337,10 @@ link_seconds (const char *node, guint gpus, guint cards, CollectiveKind kind)
   return seconds;
 }
 
-/* Another card in each node never slows a ring down. */
+/*
+ * Another card in each node never slows a ring down. Not so where a cube mesh is cut to 5 or 6 GPUs:
+ * its links are no longer alike, and the ring of another card may take a busy one.
+ */
 START_TEST (test_property_more_cards)
 {
   static const char *const nodes[] = { "dgx-a100", "dgx-h100", "p5",         "dgx-1v",
@@ -347,6 +350,8 @@ START_TEST (test_property_more_cards)
   double                   before = INFINITY;
 
   if (gpus > 4 && g_str_equal (node, "hgx-a100-4"))
+    return;
+  if ((gpus == 5 || gpus == 6) && g_str_equal (node, "dgx-1v"))
     return;
   for (guint cards = 1; cards <= 16; cards++)
     {

@@ -223,6 +223,26 @@ START_TEST (test_all_to_all)
 END_TEST
 
 /*
+ * Six rings on the cube mesh of a DGX-1, four on the dies of four MI250X: each uses every GPU's links
+ * once, so each direction of a link carries as many sixths (quarters) as it is in rings, and the
+ * rate is that of one link times the rings.
+ */
+START_TEST (test_graph_rings)
+{
+  Case self;
+
+  case_init (&self, _i == 0 ? "dgx-1v" : "frontier", 1, "leaf_nodes=0", COLLECTIVE_ALL_GATHER);
+  assert_near (plan_sum (self.plan, self.cluster, RESOURCE_NVLINK_PAIR, 0), 8 * 7.0 / 8);
+  ck_assert_double_eq (plan_sum (self.plan, self.cluster, RESOURCE_PCIE_UP, 0), 0);
+  if (_i == 0) /* six of 25 GB/s at 0.74: all links in use */
+    assert_near (rate (&self), 6 * 25e9 * 0.74 * 8 / 7);
+  else /* four of 50 GB/s at 0.7 */
+    assert_near (rate (&self), 4 * 50e9 * 0.7 * 8 / 7);
+  case_clear (&self);
+}
+END_TEST
+
+/*
  * GPU 0 of a dgx-a100 without GPUDirect: what it sends is written to and read from its socket's
  * memory.
  */
@@ -255,6 +275,7 @@ main (void)
   tcase_add_test (tcase, test_ring_d_mod_k);
   tcase_add_loop_test (tcase, test_ring_ecmp, 0, 8);
   tcase_add_loop_test (tcase, test_all_to_all, 0, 9);
+  tcase_add_loop_test (tcase, test_graph_rings, 0, 2);
   tcase_add_test (tcase, test_without_gpu_direct);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
