@@ -10,8 +10,6 @@ typedef struct
   CollectiveAlgorithm algorithm;
   CollectiveLoad     *loads; /* one entry a resource, sorted by resource */
   guint               n_loads;
-  double              latency;
-  guint               channels;
   double              link_seconds_per_byte; /* max over all loads of service / capacity */
   double              intra_seconds_per_byte,
       net_seconds_per_byte; /* the same inside nodes, and on cards and leaves */

@@ -1,6 +1,11 @@
 #include "collective/layout-private.h"
 
+#include "collective/collnet-private.h"
+#include "collective/nccl-tables-private.h"
+#include "collective/nvls-private.h"
 #include "collective/pairwise-private.h"
+#include "collective/pat-private.h"
+#include "collective/tree-private.h"
 
 /* Bytes on one edge of a ring over N ranks, per byte of S. */
 static double
@@ -22,82 +27,40 @@ add_hbm (LoadSum *sum, const Members *members, CollectiveKind kind, guint n_rank
                   scale * share * nccl_hbm_factor (kind));
 }
 
-/* Launch of one collective's kernel on the device: the slowest node's. */
-static double
-launch_latency (const Cluster *cluster, const Members *members)
-{
-  double latency = 0;
-
-  for (guint i = 0; i < members->n_nodes; i++)
-    latency = MAX (
-        latency,
-        cluster_gpu_profile (cluster, members->gpus[members->nodes[i].first])->kernel_latency.value);
-  return latency;
-}
-
-static guint
-ring_channels (const Cluster *cluster, const Members *members, const NcclGraph *graph)
-{
-  guint node = members->nodes[0].node;
-
-  return nccl_ring_channels (graph, cluster_gpu_profile (cluster, members->gpus[0]),
-                             cluster_intra_profile (cluster, node),
-                             cluster_nic_profile (cluster, node));
-}
-
 /* Adds one ring collective over MEMBERS on SCALE x S to the plan. */
 static void
-plan_ring (CollectiveLayout *plan, const LayContext *context, const Members *members,
-           CollectiveKind kind, double scale, RingEnds ends)
+plan_ring (const LayContext *context, const Members *members, CollectiveKind kind, double scale,
+           RingEnds ends)
 {
-  const Cluster *cluster = context->sum->cluster;
-  NcclGraph      graph;
-
   if (members->n_gpus == 1)
     return;
-  graph = ring_lay (context, members, scale * edge_bytes (kind, members->n_gpus), ends);
+  ring_lay (context, members, scale * edge_bytes (kind, members->n_gpus), ends);
   add_hbm (context->sum, members, kind, members->n_gpus, scale);
-  plan->latency =
-      MAX (plan->latency, launch_latency (cluster, members)
-                              + nccl_ring_latency (nccl_latency (NULL), &graph, kind,
-                                                   cluster_gpu_profile (cluster, members->gpus[0])));
-  plan->channels = MAX (plan->channels, ring_channels (cluster, members, &graph));
 }
 
-/*
- * One phase of a hierarchical collective: the members of each node among themselves. Latencies of
- * the nodes run side by side.
- */
+/* One phase of a hierarchical collective: the members of each node among themselves. */
 static void
-plan_inside (CollectiveLayout *plan, const LayContext *context, const Members *members,
-             CollectiveKind kind)
+plan_inside (const LayContext *context, const Members *members, CollectiveKind kind)
 {
-  double before = plan->latency;
-
-  plan->latency = 0;
   for (guint slot = 0; slot < members->n_nodes; slot++)
     {
       MemberNode node = members->nodes[slot];
       Members    inside = { members->gpus + node.first, node.n, &node, 1 };
 
       node.first = 0;
-      plan_ring (plan, context, &inside, kind, 1, RING_CLOSED);
+      plan_ring (context, &inside, kind, 1, RING_CLOSED);
     }
-  plan->latency += before;
 }
 
 /* The other phase: the i-th members of all nodes, for every i, each set on its part of S. */
 static void
-plan_across (CollectiveLayout *plan, const LayContext *context, const Members *members,
-             CollectiveKind kind)
+plan_across (const LayContext *context, const Members *members, CollectiveKind kind)
 {
   guint                  n = members->n_nodes, each = members->nodes[0].n;
   g_autofree guint32    *gpus = g_new (guint32, n);
   g_autofree MemberNode *nodes = g_new (MemberNode, n);
   Members                across = { gpus, n, nodes, n };
-  double                 before = plan->latency;
 
-  plan->latency = 0;
   for (guint i = 0; i < each; i++)
     {
       for (guint slot = 0; slot < n; slot++)
@@ -105,9 +68,8 @@ plan_across (CollectiveLayout *plan, const LayContext *context, const Members *m
           gpus[slot] = members->gpus[members->nodes[slot].first + i];
           nodes[slot] = (MemberNode){ members->nodes[slot].node, slot, 1 };
         }
-      plan_ring (plan, context, &across, kind, 1.0 / each, RING_CLOSED);
+      plan_ring (context, &across, kind, 1.0 / each, RING_CLOSED);
     }
-  plan->latency += before;
 }
 
 static void
@@ -117,13 +79,13 @@ plan_hierarchical (CollectiveLayout *plan, const LayContext *context, const Memb
     {
     case COLLECTIVE_ALL_GATHER:
     case COLLECTIVE_REDUCE_SCATTER:
-      plan_inside (plan, context, members, plan->kind);
-      plan_across (plan, context, members, plan->kind);
+      plan_inside (context, members, plan->kind);
+      plan_across (context, members, plan->kind);
       break;
     case COLLECTIVE_ALL_REDUCE:
-      plan_inside (plan, context, members, COLLECTIVE_REDUCE_SCATTER);
-      plan_across (plan, context, members, COLLECTIVE_ALL_REDUCE);
-      plan_inside (plan, context, members, COLLECTIVE_ALL_GATHER);
+      plan_inside (context, members, COLLECTIVE_REDUCE_SCATTER);
+      plan_across (context, members, COLLECTIVE_ALL_REDUCE);
+      plan_inside (context, members, COLLECTIVE_ALL_GATHER);
       break;
     default:
       g_assert_not_reached ();
@@ -131,22 +93,16 @@ plan_hierarchical (CollectiveLayout *plan, const LayContext *context, const Memb
 }
 
 static void
-plan_pairwise (CollectiveLayout *plan, const LayContext *context, const Members *members,
+plan_pairwise (const CollectiveLayout *plan, const LayContext *context, const Members *members,
                const guint32 *ranks)
 {
-  const Cluster *cluster = context->sum->cluster;
-  guint          n = members->n_gpus, node = members->nodes[0].node;
-  gboolean       all = plan->kind == COLLECTIVE_ALL_TO_ALL;
-  guint          peers = all ? n - 1 : 1;
-  NcclGraph      graph = all ? pairwise_lay_all_to_all (context, members, 1.0 / n)
-                             : pairwise_lay_send_recv (context, ranks, n, members->n_nodes, 1);
+  guint n = members->n_gpus;
 
+  if (plan->kind == COLLECTIVE_ALL_TO_ALL)
+    pairwise_lay_all_to_all (context, members, 1.0 / n);
+  else
+    pairwise_lay_send_recv (context, ranks, n, 1);
   add_hbm (context->sum, members, plan->kind, n, 1);
-  plan->latency =
-      launch_latency (cluster, members) + nccl_p2p_latency (nccl_latency (NULL), &graph, peers);
-  plan->channels = nccl_p2p_channels (
-      &graph, cluster_gpu_profile (cluster, members->gpus[0]), cluster_intra_profile (cluster, node),
-      cluster_nic_profile (cluster, node), cluster_nics_of_node (cluster, node), peers);
 }
 
 /* Broadcast flows out of the first rank of the group, reduce into it. */
@@ -155,6 +111,45 @@ chain_ends (CollectiveKind kind, guint32 root)
 {
   return (RingEnds){ .first = kind == COLLECTIVE_BROADCAST ? root : G_MAXUINT32,
                      .last = kind == COLLECTIVE_REDUCE ? root : G_MAXUINT32 };
+}
+
+static void
+plan_algorithm (CollectiveLayout *plan, const LayContext *context, const Members *members,
+                const guint32 *ranks)
+{
+  switch (plan->algorithm)
+    {
+    case ALGORITHM_PAIRWISE:
+      plan_pairwise (plan, context, members, ranks);
+      return;
+    case ALGORITHM_HIERARCHICAL:
+      plan_hierarchical (plan, context, members);
+      return;
+    case ALGORITHM_TREE:
+      tree_lay (context, members, 1);
+      break;
+    case ALGORITHM_NVLS:
+      nvls_lay (context, members, plan->kind);
+      break;
+    case ALGORITHM_NVLS_TREE:
+      nvls_lay (context, members, plan->kind);
+      tree_lay_nodes (context, members, 1);
+      break;
+    case ALGORITHM_PAT:
+      pat_lay (context, members);
+      break;
+    case ALGORITHM_COLLNET_DIRECT:
+    case ALGORITHM_COLLNET_CHAIN:
+      collnet_lay (context, members, plan->algorithm == ALGORITHM_COLLNET_CHAIN);
+      break;
+    case ALGORITHM_ALL_PAIRS:
+      pairwise_lay_inside (context, members, 2.0 / members->n_gpus);
+      break;
+    default:
+      plan_ring (context, members, plan->kind, 1, chain_ends (plan->kind, ranks[0]));
+      return;
+    }
+  add_hbm (context->sum, members, plan->kind, members->n_gpus, 1);
 }
 
 static void
@@ -167,12 +162,7 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
 
   load_sum_init (&sum, cluster);
   proximity_cache_init (&proximity, cluster);
-  if (plan->algorithm == ALGORITHM_PAIRWISE)
-    plan_pairwise (plan, &context, members, ranks);
-  else if (plan->algorithm == ALGORITHM_HIERARCHICAL)
-    plan_hierarchical (plan, &context, members);
-  else
-    plan_ring (plan, &context, members, plan->kind, 1, chain_ends (plan->kind, ranks[0]));
+  plan_algorithm (plan, &context, members, ranks);
   load_sum_store (&sum, plan);
   proximity_cache_clear (&proximity);
   load_sum_clear (&sum);

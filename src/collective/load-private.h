@@ -10,6 +10,7 @@ typedef struct
   const Cluster *cluster;
   double        *bytes;   /* [cluster_n_resources] */
   GArray        *touched; /* guint32: resources with bytes, in the order of their first */
+  double port_efficiency; /* of switched NVLink ports, where it is not the link's own; 0 = that */
 } LoadSum;
 
 void load_sum_init (LoadSum *self, const Cluster *cluster);

@@ -6,6 +6,7 @@ void
 load_sum_init (LoadSum *self, const Cluster *cluster)
 {
   self->cluster = cluster;
+  self->port_efficiency = 0;
   self->bytes = g_new0 (
       double, cluster_n_resources (cluster)); /* calloc: pages that no route touches cost nothing */
   self->touched = g_array_new (FALSE, FALSE, sizeof (guint32));
@@ -63,6 +64,16 @@ sort_touched (LoadSum *self)
       g_array_append_val (self->touched, id);
 }
 
+static double
+efficiency_of (const LoadSum *self, const ClusterResource *resource)
+{
+  gboolean port = resource->kind == RESOURCE_NVLINK_OUT || resource->kind == RESOURCE_NVLINK_IN;
+
+  if (resource->kind == RESOURCE_HBM)
+    return 1;
+  return port && self->port_efficiency > 0 ? self->port_efficiency : resource->efficiency;
+}
+
 static gboolean
 is_network (ResourceKind kind)
 {
@@ -104,7 +115,7 @@ load_sum_store (LoadSum *self, CollectiveLayout *plan)
     {
       guint32                id = g_array_index (self->touched, guint32, i);
       const ClusterResource *resource = cluster_resource (self->cluster, id);
-      double                 efficiency = resource->kind == RESOURCE_HBM ? 1 : resource->efficiency;
+      double                 efficiency = efficiency_of (self, resource);
       CollectiveLoad         load = { id, self->bytes[id], self->bytes[id] / efficiency };
 
       plan->loads[i] = load;

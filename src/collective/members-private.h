@@ -56,3 +56,21 @@ typedef struct
 void             proximity_cache_init (ProximityCache *self, const Cluster *cluster);
 void             proximity_cache_clear (ProximityCache *self);
 const Proximity *proximity_cache_get (ProximityCache *self, guint node);
+
+/*
+ * The cards that serve any member, of every node, and how many lanes (rings, trees) differ in their
+ * card: as many as the node with most has. One lane and no card on one node.
+ */
+typedef struct
+{
+  guint  n_lanes;
+  guint *n_used; /* [slot] */
+  guint *used;   /* [slot * n_lanes + i] */
+} CardsInUse;
+
+void cards_in_use_init (CardsInUse *self, const Cluster *cluster, const Members *members,
+                        ProximityCache *proximity);
+void cards_in_use_clear (CardsInUse *self);
+
+/* The card of LANE at SLOT; nodes with fewer cards use theirs again. */
+guint cards_in_use_get (const CardsInUse *self, guint slot, guint lane);

@@ -1,6 +1,7 @@
 #include "collective/members-private.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int
 compare_gpus (const void *a, const void *b)
@@ -288,4 +289,66 @@ proximity_cache_get (ProximityCache *self, guint node)
   if (self->tables[i] == NULL)
     self->tables[i] = proximity_new (self->cluster, i);
   return self->tables[i];
+}
+
+/* ---- cards in use ------------------------------------------------------------------------------ */
+
+static gboolean
+serves_any (const Proximity *near, const Members *members, const MemberNode *node, guint first,
+            guint card)
+{
+  for (guint i = 0; i < node->n; i++)
+    if (near->serves[(members->gpus[node->first + i] - first) * near->n_cards + card])
+      return TRUE;
+  return FALSE;
+}
+
+/* Fewer cards in use than there are: moves the rows of the table together. */
+static void
+pack_cards (CardsInUse *self, guint n_slots)
+{
+  guint used = 1;
+
+  for (guint slot = 0; slot < n_slots; slot++)
+    used = MAX (used, self->n_used[slot]);
+  for (guint slot = 0; slot < n_slots; slot++)
+    memmove (self->used + (gsize) slot * used, self->used + (gsize) slot * self->n_lanes,
+             used * sizeof (guint));
+  self->n_lanes = used;
+}
+
+void
+cards_in_use_init (CardsInUse *self, const Cluster *cluster, const Members *members,
+                   ProximityCache *proximity)
+{
+  guint most = 1;
+
+  for (guint slot = 0; slot < members->n_nodes; slot++)
+    most = MAX (most, cluster_nics_of_node (cluster, members->nodes[slot].node));
+  self->n_used = g_new0 (guint, members->n_nodes);
+  self->used = g_new0 (guint, (gsize) members->n_nodes * most);
+  self->n_lanes = most;
+  for (guint slot = 0; slot < members->n_nodes && members->n_nodes > 1; slot++)
+    {
+      const MemberNode *node = &members->nodes[slot];
+      const Proximity  *near = proximity_cache_get (proximity, node->node);
+
+      for (guint card = 0; near != NULL && card < near->n_cards; card++)
+        if (serves_any (near, members, node, cluster_first_gpu (cluster, node->node), card))
+          self->used[slot * most + self->n_used[slot]++] = card;
+    }
+  pack_cards (self, members->n_nodes);
+}
+
+void
+cards_in_use_clear (CardsInUse *self)
+{
+  g_clear_pointer (&self->n_used, g_free);
+  g_clear_pointer (&self->used, g_free);
+}
+
+guint
+cards_in_use_get (const CardsInUse *self, guint slot, guint lane)
+{
+  return self->used[slot * self->n_lanes + lane % self->n_lanes % self->n_used[slot]];
 }

@@ -7,8 +7,8 @@
 #include "collective/ring-private.h"
 
 /* Every rank sends BYTES to the next of RANKS. */
-NcclGraph pairwise_lay_send_recv (const LayContext *context, const guint32 *ranks, guint n_ranks,
-                                  guint n_nodes, double bytes);
+void pairwise_lay_send_recv (const LayContext *context, const guint32 *ranks, guint n_ranks,
+                             double bytes);
 
 /*
  * Every member sends BYTES to every other. Inside a node pair by pair. Between nodes a member's way
@@ -16,4 +16,7 @@ NcclGraph pairwise_lay_send_recv (const LayContext *context, const guint32 *rank
  * groups are crossed by the pairs whose ends hang under different ones: counting both costs
  * O(members). Where each pair of cards has uplinks of its own, O(members^2).
  */
-NcclGraph pairwise_lay_all_to_all (const LayContext *context, const Members *members, double bytes);
+void pairwise_lay_all_to_all (const LayContext *context, const Members *members, double bytes);
+
+/* Every member sends BYTES to every other of its node. */
+void pairwise_lay_inside (const LayContext *context, const Members *members, double bytes);

@@ -26,24 +26,20 @@ gpu_cards (const LayContext *context, guint32 gpu, GArray *cards)
 }
 
 static void
-add_transfer (const LayContext *context, NcclGraph *graph, guint32 from, guint32 to, gint a, gint b,
-              double bytes)
+add_transfer (const LayContext *context, guint32 from, guint32 to, gint a, gint b, double bytes)
 {
   Route route;
 
   ring_route (context->sum->cluster, from, to, a, b, &route);
-  ring_note_hop (graph, &route);
   load_sum_add_route (context->sum, &route, bytes);
   if (context->edges != NULL)
     lay_edges_add (context->edges, from, to, 0, NULL, &route, bytes);
 }
 
-NcclGraph
-pairwise_lay_send_recv (const LayContext *context, const guint32 *ranks, guint n_ranks,
-                        guint n_nodes, double bytes)
+void
+pairwise_lay_send_recv (const LayContext *context, const guint32 *ranks, guint n_ranks, double bytes)
 {
-  const Cluster *cluster = context->sum->cluster;
-  NcclGraph graph = { .n_ranks = n_ranks, .n_nodes = n_nodes, .n_cards = 1, .nvlink_only = TRUE };
+  const Cluster     *cluster = context->sum->cluster;
   g_autoptr (GArray) out = g_array_new (FALSE, FALSE, sizeof (gint)),
                      in = g_array_new (FALSE, FALSE, sizeof (gint));
 
@@ -54,16 +50,14 @@ pairwise_lay_send_recv (const LayContext *context, const guint32 *ranks, guint n
 
       if (cluster_node_of_gpu (cluster, from) == cluster_node_of_gpu (cluster, to))
         {
-          add_transfer (context, &graph, from, to, -1, -1, bytes);
+          add_transfer (context, from, to, -1, -1, bytes);
           continue;
         }
       lanes = MAX (gpu_cards (context, from, out), gpu_cards (context, to, in));
       for (guint lane = 0; lane < lanes; lane++)
-        add_transfer (context, &graph, from, to, g_array_index (out, gint, lane % out->len),
+        add_transfer (context, from, to, g_array_index (out, gint, lane % out->len),
                       g_array_index (in, gint, lane % in->len), bytes / lanes);
-      graph.n_cards = MAX (graph.n_cards, lanes);
     }
-  return graph;
 }
 
 /* Adds what ROUTE crosses on NODE. */
@@ -77,8 +71,7 @@ add_part (LoadSum *sum, const Route *route, guint node, double bytes)
 
 /* To and from the members on other nodes: PEER is any of them. */
 static void
-add_remote (const LayContext *context, NcclGraph *graph, guint32 gpu, guint32 peer, double bytes,
-            GArray *cards)
+add_remote (const LayContext *context, guint32 gpu, guint32 peer, double bytes, GArray *cards)
 {
   const Cluster *cluster = context->sum->cluster;
   guint          node = cluster_node_of_gpu (cluster, gpu), n = gpu_cards (context, gpu, cards);
@@ -88,21 +81,26 @@ add_remote (const LayContext *context, NcclGraph *graph, guint32 gpu, guint32 pe
       Route route;
 
       cluster_route_gpus (cluster, gpu, peer, g_array_index (cards, gint, i), &route);
-      ring_note_hop (graph, &route);
       add_part (context->sum, &route, node, bytes / n);
       cluster_route_gpus (cluster, peer, gpu, g_array_index (cards, gint, i), &route);
       add_part (context->sum, &route, node, bytes / n);
     }
-  graph->n_cards = MAX (graph->n_cards, n);
 }
 
 static void
-add_inside (const LayContext *context, NcclGraph *graph, const guint32 *gpus, guint n, double bytes)
+add_inside (const LayContext *context, const guint32 *gpus, guint n, double bytes)
 {
   for (guint i = 0; i < n; i++)
     for (guint j = 0; j < n; j++)
       if (i != j)
-        add_transfer (context, graph, gpus[i], gpus[j], -1, -1, bytes);
+        add_transfer (context, gpus[i], gpus[j], -1, -1, bytes);
+}
+
+void
+pairwise_lay_inside (const LayContext *context, const Members *members, double bytes)
+{
+  for (guint slot = 0; slot < members->n_nodes; slot++)
+    add_inside (context, members->gpus + members->nodes[slot].first, members->nodes[slot].n, bytes);
 }
 
 /* ---- between cards ----------------------------------------------------------------------------- */
@@ -263,12 +261,9 @@ add_fabric (const LayContext *context, const Members *members, double bytes)
   lanes_clear (&lanes);
 }
 
-NcclGraph
+void
 pairwise_lay_all_to_all (const LayContext *context, const Members *members, double bytes)
 {
-  NcclGraph graph = {
-    .n_ranks = members->n_gpus, .n_nodes = members->n_nodes, .n_cards = 1, .nvlink_only = TRUE
-  };
   g_autoptr (GArray) cards = g_array_new (FALSE, FALSE, sizeof (gint));
 
   for (guint slot = 0; slot < members->n_nodes; slot++)
@@ -276,12 +271,11 @@ pairwise_lay_all_to_all (const LayContext *context, const Members *members, doub
       const MemberNode *node = &members->nodes[slot];
       guint32           peer = members->gpus[members->nodes[(slot + 1) % members->n_nodes].first];
 
-      add_inside (context, &graph, members->gpus + node->first, node->n, bytes);
+      add_inside (context, members->gpus + node->first, node->n, bytes);
       for (guint i = 0; members->n_nodes > 1 && i < node->n; i++)
-        add_remote (context, &graph, members->gpus[node->first + i], peer,
+        add_remote (context, members->gpus[node->first + i], peer,
                     bytes * (members->n_gpus - node->n), cards);
     }
   if (members->n_nodes > 1)
     add_fabric (context, members, bytes);
-  return graph;
 }

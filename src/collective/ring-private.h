@@ -13,7 +13,6 @@
 #include "collective/lay-edges-private.h"
 #include "collective/load-private.h"
 #include "collective/members-private.h"
-#include "collective/nccl-private.h"
 
 typedef struct
 {
@@ -31,7 +30,7 @@ typedef struct
 #define RING_CLOSED ((RingEnds){ G_MAXUINT32, G_MAXUINT32 })
 
 /* Puts BYTES on every edge of the rings together (one N-th on each of N rings). */
-NcclGraph ring_lay (const LayContext *context, const Members *members, double bytes, RingEnds ends);
+void ring_lay (const LayContext *context, const Members *members, double bytes, RingEnds ends);
 
 /*
  * Number of cycles that load a full mesh of N GPUs evenly, and the J-th of them: positions 0..n-1.
@@ -41,6 +40,3 @@ void  ring_mesh_cycle (guint n, guint j, guint *order);
 
 /* GPU to GPU; between nodes by card A at the sender and B at the receiver (-1: the nearest). */
 void ring_route (const Cluster *cluster, guint32 from, guint32 to, gint a, gint b, Route *route);
-
-/* Notes the class and latency of a hop inside a node, or between nodes. */
-void ring_note_hop (NcclGraph *graph, const Route *route);

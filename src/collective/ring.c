@@ -24,16 +24,13 @@ typedef struct
   const LayContext *context;
   const Members    *members;
   RingEnds          ends;
-  double            bytes;   /* on every edge of one ring */
-  guint             n_cards; /* rings that differ in their card */
-  guint            *n_used;  /* [slot] cards in use */
-  guint            *used;    /* [slot * n_cards + i] */
-  guint            *order;   /* positions of the members of the present node */
+  double            bytes; /* on every edge of one ring */
+  CardsInUse        cards;
+  guint            *order; /* positions of the members of the present node */
   guint            *cycle;
   guint            *n_exits; /* [member] rings that leave its node there */
   guint             ring;    /* that is laid at present */
   NodeCycles        cycles;  /* of the present node, where it is a graph */
-  NcclGraph         graph;
 } Layout;
 
 /*
@@ -70,18 +67,6 @@ ring_route (const Cluster *cluster, guint32 from, guint32 to, gint a, gint b, Ro
   cluster_route_cards (cluster, from, a, to, b, route);
 }
 
-void
-ring_note_hop (NcclGraph *graph, const Route *route)
-{
-  if (route->class_ == PATH_NET)
-    {
-      graph->net_latency = MAX (graph->net_latency, route->latency);
-      return;
-    }
-  graph->intra_latency = MAX (graph->intra_latency, route->latency);
-  graph->nvlink_only &= route->class_ <= PATH_NVB;
-}
-
 static double
 edge_bytes (const Layout *self, guint32 from, guint32 to)
 {
@@ -97,7 +82,6 @@ add_edge_after (Layout *self, guint32 from, const Route *relay, guint32 sender, 
   Route  route;
 
   ring_route (self->context->sum->cluster, sender, to, a, b, &route);
-  ring_note_hop (&self->graph, &route);
   load_sum_add_route (self->context->sum, &route, bytes);
   if (relay != NULL)
     load_sum_add_route (self->context->sum, relay, bytes);
@@ -276,11 +260,10 @@ choose_path (Layout *self, guint slot, guint ring)
   const Proximity  *near =
       self->members->n_nodes > 1 ? proximity_cache_get (self->context->proximity, node->node) : NULL;
   LinkKind kind = intra_kind (self, node);
-  guint    card =
-      near != NULL ? self->used[slot * self->n_cards + ring % self->n_cards % self->n_used[slot]] : 0;
+  guint    card = near != NULL ? cards_in_use_get (&self->cards, slot, ring) : 0;
   NodePath path = { .card = near != NULL ? (gint) card : -1 };
 
-  write_cycle (self, node, ring / self->n_cards);
+  write_cycle (self, node, ring / self->cards.n_lanes);
   rotate_to_entry (self, node, near, card);
   if (near != NULL && kind == LINK_SWITCH && node->n > 1)
     choose_exit (self, node, near, card);
@@ -318,50 +301,7 @@ lay_ring (Layout *self, guint ring)
     add_edge (self, last.exit, first.entry, -1, -1);
 }
 
-/*
- * The cards that serve any member of each node, and the number of rings that differ in their card.
- */
-static void
-collect_cards (Layout *self)
-{
-  const Members *members = self->members;
-  guint          most = 1;
-
-  for (guint slot = 0; slot < members->n_nodes; slot++)
-    most = MAX (most, cluster_nics_of_node (self->context->sum->cluster, members->nodes[slot].node));
-  self->n_used = g_new0 (guint, members->n_nodes);
-  self->used = g_new0 (guint, (gsize) members->n_nodes * most);
-  self->n_cards = most;
-  for (guint slot = 0; slot < members->n_nodes && members->n_nodes > 1; slot++)
-    {
-      const MemberNode *node = &members->nodes[slot];
-      const Proximity  *near = proximity_cache_get (self->context->proximity, node->node);
-
-      for (guint card = 0; near != NULL && card < near->n_cards; card++)
-        for (guint i = 0; i < node->n; i++)
-          if (near->serves[local_index (self, node, i) * near->n_cards + card])
-            {
-              self->used[slot * most + self->n_used[slot]++] = card;
-              break;
-            }
-    }
-}
-
-/* Fewer cards in use than there are: moves the rows of the table together. */
-static void
-pack_cards (Layout *self)
-{
-  guint most = self->n_cards, used = 1;
-
-  for (guint slot = 0; slot < self->members->n_nodes; slot++)
-    used = MAX (used, self->n_used[slot]);
-  for (guint slot = 0; slot < self->members->n_nodes; slot++)
-    memmove (self->used + (gsize) slot * used, self->used + (gsize) slot * most,
-             used * sizeof (guint));
-  self->n_cards = used;
-}
-
-NcclGraph
+void
 ring_lay (const LayContext *context, const Members *members, double bytes, RingEnds ends)
 {
   Layout self = { .context = context, .members = members, .ends = ends };
@@ -372,22 +312,15 @@ ring_lay (const LayContext *context, const Members *members, double bytes, RingE
       largest = MAX (largest, members->nodes[slot].n);
       cycles = MAX (cycles, count_cycles (&self, &members->nodes[slot]));
     }
-  collect_cards (&self);
-  pack_cards (&self);
+  cards_in_use_init (&self.cards, context->sum->cluster, members, context->proximity);
   self.order = g_new0 (guint, largest);
   self.cycle = g_new0 (guint, largest);
   self.n_exits = g_new0 (guint, members->n_gpus);
-  self.bytes = bytes / (self.n_cards * cycles);
-  self.graph = (NcclGraph){ .n_ranks = members->n_gpus,
-                            .n_nodes = members->n_nodes,
-                            .n_cards = self.n_cards,
-                            .nvlink_only = TRUE };
-  for (self.ring = 0; self.ring < self.n_cards * cycles; self.ring++)
+  self.bytes = bytes / (self.cards.n_lanes * cycles);
+  for (self.ring = 0; self.ring < self.cards.n_lanes * cycles; self.ring++)
     lay_ring (&self, self.ring);
-  g_free (self.n_used);
-  g_free (self.used);
+  cards_in_use_clear (&self.cards);
   g_free (self.order);
   g_free (self.cycle);
   g_free (self.n_exits);
-  return self.graph;
 }

@@ -2,6 +2,7 @@
  * Asserts the bytes that collectives put on links, by arithmetic done by hand, and the latency
  * formula. It does not assert that times agree with measured runs: that is validation's business.
  */
+#include "collective/nccl-tables-private.h"
 #include "fixture.h"
 
 #include "collective/ring-private.h"

@@ -1,0 +1,23 @@
+/*
+ * NCCL's double binary tree: nodes are joined by two binary trees, in each of which half of the data
+ * is reduced up and broadcast down; a node that has children in one is a leaf of the other (but for
+ * one). So a node's cards carry about S up and S down whatever the number of nodes; on two nodes
+ * half of that, because each is the root of one tree. Inside a node the members form a chain from
+ * the one at the card. (Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast,
+ * reduction and scan", 2009; NCCL src/graph/trees.cc for the shape.)
+ */
+#pragma once
+
+#include "collective/ring-private.h"
+
+/* All-reduce of BYTES: trees between nodes and chains inside them. */
+void tree_lay (const LayContext *context, const Members *members, double bytes);
+
+/* The part between nodes: each tree's edge goes between the members at the cards. */
+void tree_lay_nodes (const LayContext *context, const Members *members, double bytes);
+
+/* Parent of NODE in TREE (0 or 1) of N nodes, or N for the root. */
+guint tree_parent (guint tree, guint node, guint n);
+
+/* The member of SLOT nearest to CARD: its position there. */
+guint tree_head (const LayContext *context, const Members *members, guint slot, guint card);

@@ -1,0 +1,164 @@
+#include "collective/tree-private.h"
+
+/*
+ * A node's level is its lowest set bit; its parent has that bit cleared and the next one set, or,
+ * where there is no such node, only cleared. Node 0 is the root.
+ */
+static guint
+first_tree_parent (guint node, guint n)
+{
+  guint bit = node & -node, up;
+
+  if (node == 0)
+    return n;
+  up = (node ^ bit) | (bit << 1);
+  return up < n ? up : node ^ bit;
+}
+
+/* The second tree is the first one mirrored (even N), or moved on by one (odd N): leaves and inner nodes change places. */
+guint
+tree_parent (guint tree, guint node, guint n)
+{
+  guint parent;
+
+  if (tree == 0)
+    return first_tree_parent (node, n);
+  if (n % 2 == 0)
+    {
+      parent = first_tree_parent (n - 1 - node, n);
+      return parent == n ? n : n - 1 - parent;
+    }
+  parent = first_tree_parent ((node + n - 1) % n, n);
+  return parent == n ? n : (parent + 1) % n;
+}
+
+guint
+tree_head (const LayContext *context, const Members *members, guint slot, guint card)
+{
+  const MemberNode *node = &members->nodes[slot];
+  const Proximity  *near = proximity_cache_get (context->proximity, node->node);
+  guint first = cluster_first_gpu (context->sum->cluster, node->node), head = 0, best = G_MAXUINT;
+
+  for (guint i = 0; near != NULL && i < node->n; i++)
+    {
+      guint at = (members->gpus[node->first + i] - first) * near->n_cards + card;
+      guint cost = 2 * near->distance[at] + (near->serves[at] ? 0 : 1);
+
+      if (cost < best)
+        {
+          best = cost;
+          head = i;
+        }
+    }
+  return head;
+}
+
+/* BYTES each way between two members. */
+static void
+add_both_ways (const LayContext *context, guint32 a, gint card_a, guint32 b, gint card_b,
+               guint lane, double bytes)
+{
+  for (guint way = 0; way < 2; way++)
+    {
+      guint32 from = way == 0 ? a : b, to = way == 0 ? b : a;
+      Route   route;
+
+      ring_route (context->sum->cluster, from, to, way == 0 ? card_a : card_b,
+                  way == 0 ? card_b : card_a, &route);
+      load_sum_add_route (context->sum, &route, bytes);
+      if (context->edges != NULL)
+        lay_edges_add (context->edges, from, to, lane, NULL, &route, bytes);
+    }
+}
+
+static void
+lay_tree (const LayContext *context, const Members *members, const CardsInUse *cards, guint lane,
+          guint tree, double bytes)
+{
+  for (guint slot = 0; slot < members->n_nodes; slot++)
+    {
+      guint parent = tree_parent (tree, slot, members->n_nodes), card, upper;
+
+      if (parent == members->n_nodes)
+        continue;
+      card = cards_in_use_get (cards, slot, lane);
+      upper = cards_in_use_get (cards, parent, lane);
+      add_both_ways (
+          context,
+          members->gpus[members->nodes[slot].first + tree_head (context, members, slot, card)],
+          (gint) card,
+          members->gpus[members->nodes[parent].first + tree_head (context, members, parent, upper)],
+          (gint) upper, 2 * lane + tree, bytes);
+    }
+}
+
+void
+tree_lay_nodes (const LayContext *context, const Members *members, double bytes)
+{
+  CardsInUse cards;
+
+  if (members->n_nodes == 1)
+    return;
+  cards_in_use_init (&cards, context->sum->cluster, members, context->proximity);
+  for (guint lane = 0; lane < cards.n_lanes; lane++)
+    for (guint tree = 0; tree < 2; tree++)
+      lay_tree (context, members, &cards, lane, tree, bytes / (2 * cards.n_lanes));
+  cards_in_use_clear (&cards);
+}
+
+/* The chain of LANE through a node, from position HEAD on. */
+static void
+lay_chain (const LayContext *context, const Members *members, guint slot, guint head, guint lane,
+           double bytes)
+{
+  const MemberNode *node = &members->nodes[slot];
+  const guint32    *gpus = members->gpus + node->first;
+  gboolean mesh = cluster_intra_profile (context->sum->cluster, node->node)->kind == LINK_MESH;
+  g_autofree guint *order = g_new (guint, node->n);
+  guint             start = 0;
+
+  if (mesh)
+    ring_mesh_cycle (node->n, lane % ring_mesh_cycles (node->n), order);
+  else
+    for (guint i = 0; i < node->n; i++)
+      order[i] = i;
+  while (order[start] != head)
+    start++;
+  for (guint i = 1; i < node->n; i++)
+    add_both_ways (context, gpus[order[(start + i - 1) % node->n]], -1,
+                   gpus[order[(start + i) % node->n]], -1, lane, bytes);
+}
+
+/* On one node as many chains as it has members (a mesh: as it has cycles, too) share the data, each with another head. */
+static void
+lay_single (const LayContext *context, const Members *members, double bytes)
+{
+  guint    n = members->n_gpus;
+  LinkKind kind = cluster_intra_profile (context->sum->cluster, members->nodes[0].node)->kind;
+  guint    cycles = kind == LINK_MESH ? ring_mesh_cycles (n) : 1;
+  guint    heads = kind == LINK_MESH || kind == LINK_SWITCH ? n : 1;
+
+  for (guint lane = 0; lane < cycles; lane++)
+    for (guint head = 0; head < heads; head++)
+      lay_chain (context, members, 0, head, lane, bytes / (cycles * heads));
+}
+
+void
+tree_lay (const LayContext *context, const Members *members, double bytes)
+{
+  CardsInUse cards;
+
+  if (members->n_nodes == 1)
+    {
+      lay_single (context, members, bytes);
+      return;
+    }
+  tree_lay_nodes (context, members, bytes);
+  cards_in_use_init (&cards, context->sum->cluster, members, context->proximity);
+  for (guint lane = 0; lane < cards.n_lanes; lane++)
+    for (guint slot = 0; slot < members->n_nodes; slot++)
+      lay_chain (context, members, slot,
+                 tree_head (context, members, slot, cards_in_use_get (&cards, slot, lane)),
+                 2 * lane, bytes / cards.n_lanes);
+  cards_in_use_clear (&cards);
+}
