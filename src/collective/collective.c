@@ -1,5 +1,6 @@
 #include "collective/collective.h"
 
+#include "collective/step-build-private.h"
 #include "collective/time-private.h"
 
 #include <string.h>
@@ -199,6 +200,37 @@ collective_plan_cost (CollectivePlan *self, double bytes, CollectiveCost *cost)
   cost->loads = layout->loads;
   cost->n_loads = layout->n_loads;
   collective_time (&self->graph, self->kind, choice, bytes, &self->options, layout, cost);
+}
+
+void
+collective_plan_step_parameters (CollectivePlan *self, double bytes, const CollectiveCost *cost,
+                                 StepParameters *parameters)
+{
+  *parameters = (StepParameters){ .launch = cost->latency, .chunk = MAX (bytes, 1) };
+  if (self->members.n_gpus > 1)
+    collective_time_steps (&self->graph, self->kind, bytes, plan_layout (self, cost->algorithm),
+                           cost, parameters);
+}
+
+StepProgram *
+collective_plan_steps (CollectivePlan *self, double bytes)
+{
+  g_autoptr (LayEdges) edges = NULL;
+  CollectiveCost       cost;
+  StepParameters       parameters;
+
+  collective_plan_cost (self, bytes, &cost);
+  collective_plan_step_parameters (self, bytes, &cost, &parameters);
+  if (self->members.n_gpus > 1)
+    edges = collective_layout_edges (self->cluster, self->kind, cost.algorithm, &self->members,
+                                     self->ranks);
+  return step_build (&(StepSource){ .cluster = self->cluster,
+                                    .kind = self->kind,
+                                    .n_ranks = self->members.n_gpus,
+                                    .bytes = bytes,
+                                    .cost = &cost,
+                                    .parameters = &parameters,
+                                    .edges = edges });
 }
 
 double

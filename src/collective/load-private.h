@@ -5,10 +5,17 @@
 
 #include "collective/layout-private.h"
 
+typedef enum
+{
+  LOAD_HOP_INTRA = 1, /* inside a node */
+  LOAD_HOP_NET = 2,
+} LoadHop;
+
 typedef struct
 {
   const Cluster *cluster;
   double        *bytes;   /* [cluster_n_resources] */
+  guint8        *hops;    /* [cluster_n_resources] whose routes cross it: LoadHop */
   GArray        *touched; /* guint32: resources with bytes, in the order of their first */
   double port_efficiency; /* of switched NVLink ports, where it is not the link's own; 0 = that */
 } LoadSum;

@@ -9,6 +9,7 @@ load_sum_init (LoadSum *self, const Cluster *cluster)
   self->port_efficiency = 0;
   self->bytes = g_new0 (
       double, cluster_n_resources (cluster)); /* calloc: pages that no route touches cost nothing */
+  self->hops = g_new0 (guint8, cluster_n_resources (cluster));
   self->touched = g_array_new (FALSE, FALSE, sizeof (guint32));
 }
 
@@ -16,6 +17,7 @@ void
 load_sum_clear (LoadSum *self)
 {
   g_clear_pointer (&self->bytes, g_free);
+  g_clear_pointer (&self->hops, g_free);
   g_clear_pointer (&self->touched, g_array_unref);
 }
 
@@ -33,7 +35,11 @@ void
 load_sum_add_route (LoadSum *self, const Route *route, double bytes)
 {
   for (guint i = 0; i < route->n; i++)
-    load_sum_add (self, route->resources[i], bytes);
+    {
+      load_sum_add (self, route->resources[i], bytes);
+      if (bytes > 0)
+        self->hops[route->resources[i]] |= route->class_ == PATH_NET ? LOAD_HOP_NET : LOAD_HOP_INTRA;
+    }
 }
 
 static int
@@ -92,12 +98,16 @@ is_network (ResourceKind kind)
     }
 }
 
+/* HOPS: 0 where it is not known, as of memory. */
 static void
-note_seconds (CollectiveLayout *plan, guint32 id, ResourceKind kind, double seconds)
+note_seconds (CollectiveLayout *plan, guint32 id, ResourceKind kind, guint8 hops, double seconds)
 {
-  double *part = is_network (kind) ? &plan->net_seconds_per_byte : &plan->intra_seconds_per_byte;
-
-  *part = MAX (*part, seconds);
+  if (hops == 0)
+    hops = is_network (kind) ? LOAD_HOP_NET : LOAD_HOP_INTRA;
+  if (hops & LOAD_HOP_INTRA)
+    plan->intra_seconds_per_byte = MAX (plan->intra_seconds_per_byte, seconds);
+  if (hops & LOAD_HOP_NET)
+    plan->net_seconds_per_byte = MAX (plan->net_seconds_per_byte, seconds);
   if (seconds <= plan->link_seconds_per_byte)
     return;
   plan->link_seconds_per_byte = seconds;
@@ -119,6 +129,6 @@ load_sum_store (LoadSum *self, CollectiveLayout *plan)
       CollectiveLoad         load = { id, self->bytes[id], self->bytes[id] / efficiency };
 
       plan->loads[i] = load;
-      note_seconds (plan, id, resource->kind, load.service / resource->capacity);
+      note_seconds (plan, id, resource->kind, self->hops[id], load.service / resource->capacity);
     }
 }

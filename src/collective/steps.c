@@ -1,5 +1,7 @@
 #include "collective/steps.h"
 
+#include <stdlib.h>
+
 StepProgram *
 step_program_new (double launch)
 {
@@ -25,21 +27,29 @@ step_program_free (StepProgram *self)
   g_free (self);
 }
 
-static void
-add_load (StepProgram *self, guint first, const StepLoad *load)
+static int
+compare_loads (const void *a, const void *b)
 {
-  g_assert (load->service > 0);
-  for (guint i = first; i < self->loads->len; i++)
-    {
-      StepLoad *known = &g_array_index (self->loads, StepLoad, i);
+  const StepLoad *x = a, *y = b;
 
-      if (known->resource == load->resource)
-        {
-          known->service += load->service;
-          return;
-        }
-    }
-  g_array_append_val (self->loads, *load);
+  return (x->resource > y->resource) - (x->resource < y->resource);
+}
+
+/* Sorts the loads from FIRST on and adds up those of one resource; their number. */
+static guint
+merge_loads (GArray *loads, guint first)
+{
+  StepLoad *all = (StepLoad *) (gpointer) loads->data;
+  guint     n = first;
+
+  qsort (all + first, loads->len - first, sizeof *all, compare_loads);
+  for (guint i = first; i < loads->len; i++)
+    if (n > first && all[n - 1].resource == all[i].resource)
+      all[n - 1].service += all[i].service;
+    else
+      all[n++] = all[i];
+  g_array_set_size (loads, n);
+  return n - first;
 }
 
 guint
@@ -49,9 +59,9 @@ step_program_add_edge (StepProgram *self, const StepEdge *edge, const StepLoad *
 
   g_assert (edge->n_items > 0 && edge->bytes >= 0 && edge->weight > 0);
   added.first_load = self->loads->len;
-  for (guint i = 0; i < n_loads; i++)
-    add_load (self, added.first_load, &loads[i]);
-  added.n_loads = self->loads->len - added.first_load;
+  if (n_loads > 0)
+    g_array_append_vals (self->loads, loads, n_loads);
+  added.n_loads = merge_loads (self->loads, added.first_load);
   added.first_next = added.n_next = added.n_first = added.n_later = 0;
   g_array_append_val (self->edges, added);
   return self->edges->len - 1;

@@ -61,6 +61,23 @@ void step_program_finish (StepProgram *self);
 
 #define step_program_edge(self, i) (&g_array_index ((self)->edges, StepEdge, i))
 
+/* What a plan's steps need beside its edges; from the same figures as its CollectiveCost. */
+typedef struct
+{
+  double launch;             /* s before the first step */
+  double hop_intra, hop_net; /* s, from the end of a transfer to its arrival */
+  double chunk;              /* bytes of S in flight at once on all channels of a pipeline; > 0 */
+} StepParameters;
+
+void collective_plan_step_parameters (CollectivePlan *plan, double bytes,
+                                      const CollectiveCost *cost, StepParameters *parameters);
+
+/*
+ * The steps of PLAN at BYTES. An algorithm whose layout notes no edges is one step that takes all
+ * its loads after its latency.
+ */
+StepProgram *collective_plan_steps (CollectivePlan *plan, double bytes);
+
 /*
  * What hops add to a ring of NODES nodes with PER_NODE ranks each that makes STEPS steps, s.
  *

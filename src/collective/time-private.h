@@ -14,8 +14,14 @@
 
 #include "collective/choose-private.h"
 #include "collective/layout-private.h"
+#include "collective/steps.h"
 
 /* Fills all of COST but loads. LAYOUT: of the choice's algorithm. */
 void collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveChoice choice,
                       double bytes, const CollectiveOptions *options,
                       const CollectiveLayout *layout, CollectiveCost *cost);
+
+/* COST: what collective_time said. */
+void collective_time_steps (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
+                            const CollectiveLayout *layout, const CollectiveCost *cost,
+                            StepParameters *parameters);

@@ -356,3 +356,40 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
   cost->time = cost->latency + MAX (links, capped);
   cost->binding = links >= capped && links > cost->latency ? layout->binding : G_MAXUINT32;
 }
+
+/* ---- steps -------------------------------------------------------------------------------------- */
+
+/* The part of the latency that the steps of the algorithm spend one by one. */
+static double
+stepped_latency (const Timed *self, guint channels)
+{
+  const CollectiveGraph *graph = self->graph;
+
+  switch (self->algorithm)
+    {
+    case ALGORITHM_RING:
+      return ring_hops (self);
+    case ALGORITHM_PAIRWISE:
+      return graph->n_nodes > 1 ? hop_net (self) : 0;
+    case ALGORITHM_TREE:
+      return 2 * ((graph->per_node - 1.0) * hop_intra (self) + log2 (graph->n_nodes) * hop_net (self))
+             + fill (self, channels);
+    default:
+      return 0;
+    }
+}
+
+void
+collective_time_steps (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
+                       const CollectiveLayout *layout, const CollectiveCost *cost,
+                       StepParameters *parameters)
+{
+  Timed self = { graph, kind, cost->algorithm, cost->protocol, bytes, layout };
+
+  *parameters = (StepParameters){
+    .launch = MAX (cost->latency - stepped_latency (&self, cost->channels), 0),
+    .hop_intra = cost->algorithm == ALGORITHM_PAIRWISE ? 0 : hop_intra (&self),
+    .hop_net = hop_net (&self),
+    .chunk = cost->channels * graph->tables->chunk_tree,
+  };
+}

@@ -65,6 +65,7 @@ typedef struct
   double     now;
   guint32   *queue; /* [n_lanes] circular: lanes that may have something to send */
   guint      queue_head, queue_n;
+  GArray    *demands; /* Demand: scratch */
   GArray    *touched; /* guint32: flows that began or ended an item in this batch */
 } Run;
 
@@ -288,18 +289,22 @@ add_flow (Run *self, guint32 id)
   guint           first = g_array_index (self->first_load, guint, id);
   guint           n = g_array_index (self->first_load, guint, id + 1) - first;
   const StepLoad *loads = &g_array_index (self->loads, StepLoad, first);
-  Demand          demands[64];
 
-  g_assert (n <= G_N_ELEMENTS (demands));
+  g_array_set_size (self->demands, 0);
   for (guint i = 0; i < n; i++)
-    demands[i] = (Demand){ loads[i].resource, loads[i].service };
-  flow->flow = fluid_add (self->fluid, &(FluidSpec){ .class_ = OP_TRAFFIC,
-                                                     .demands = demands,
-                                                     .n_demands = n,
-                                                     .waves = { .resource = ENGINE_NONE },
-                                                     .share = lane->edge->weight,
-                                                     .cap = lane->edge->bytes / lane->seconds,
-                                                     .user = id });
+    {
+      Demand demand = { loads[i].resource, loads[i].service };
+
+      g_array_append_val (self->demands, demand);
+    }
+  flow->flow = fluid_add (self->fluid,
+                          &(FluidSpec){ .class_ = OP_TRAFFIC,
+                                        .demands = (const Demand *) (gpointer) self->demands->data,
+                                        .n_demands = n,
+                                        .waves = { .resource = ENGINE_NONE },
+                                        .share = lane->edge->weight,
+                                        .cap = lane->edge->bytes / lane->seconds,
+                                        .user = id });
   flow->has_flow = TRUE;
   flow->rate = 0;
 }
@@ -467,6 +472,7 @@ run_init (Run *self, const StepRunItem *items, guint n)
   self->flows = g_array_new (FALSE, FALSE, sizeof (Flow));
   self->loads = g_array_new (FALSE, FALSE, sizeof (StepLoad));
   self->first_load = g_array_new (FALSE, FALSE, sizeof (guint));
+  self->demands = g_array_new (FALSE, FALSE, sizeof (Demand));
   self->touched = g_array_new (FALSE, FALSE, sizeof (guint32));
   self->fluid = fluid_new ();
   self->agenda = event_heap_new ();
@@ -482,6 +488,7 @@ run_clear (Run *self)
   g_array_unref (self->flows);
   g_array_unref (self->loads);
   g_array_unref (self->first_load);
+  g_array_unref (self->demands);
   g_array_unref (self->touched);
   fluid_free (self->fluid);
   event_heap_free (self->agenda);

@@ -1,0 +1,22 @@
+/* From the edges of a layout to the steps of an algorithm. */
+#pragma once
+
+#include "collective/lay-edges-private.h"
+#include "collective/steps.h"
+
+typedef struct
+{
+  const Cluster        *cluster;
+  CollectiveKind        kind;
+  guint                 n_ranks;
+  double                bytes; /* S */
+  const CollectiveCost *cost;
+  const StepParameters *parameters;
+  const LayEdges       *edges; /* NULL: one rank */
+} StepSource;
+
+/*
+ * Edges carry their bytes over all the links that they cross, and a part of the HBM traffic of both
+ * ends, in proportion to the bytes of all edges there.
+ */
+StepProgram *step_build (const StepSource *source);

@@ -1,0 +1,41 @@
+#include "replay/collective-run.h"
+#include "replay/step-run.h"
+
+static double *
+collect_capacities (const Cluster *cluster)
+{
+  guint   n = cluster_n_resources (cluster);
+  double *capacity = g_new (double, n);
+
+  for (guint i = 0; i < n; i++)
+    capacity[i] = cluster_resource (cluster, i)->capacity;
+  return capacity;
+}
+
+gboolean
+collective_run_step (const Cluster *cluster, const CollectiveRunItem *items, guint n,
+                     SimTime *finish, GError **error)
+{
+  g_autofree double      *capacity = collect_capacities (cluster), *seconds = g_new (double, n);
+  g_autofree StepRunItem *programs = g_new (StepRunItem, n);
+  StepProgram           **owned = g_new (StepProgram *, n);
+  gboolean                fits = TRUE;
+
+  for (guint i = 0; i < n; i++)
+    {
+      owned[i] = collective_plan_steps (items[i].plan, items[i].bytes);
+      programs[i] = (StepRunItem){ owned[i], items[i].start };
+    }
+  step_run (capacity, cluster_n_resources (cluster), programs, n, seconds);
+  for (guint i = 0; i < n; i++)
+    {
+      finish[i] = sim_time_from_seconds (seconds[i]);
+      if (finish[i] == SIM_TIME_MAX && fits)
+        g_set_error (error, ENGINE_ERROR, ENGINE_ERROR_TOO_LONG,
+                     "collective %u takes longer than the clock can tell", i);
+      fits = fits && finish[i] < SIM_TIME_MAX;
+      step_program_free (owned[i]);
+    }
+  g_free (owned);
+  return fits;
+}
