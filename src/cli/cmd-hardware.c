@@ -102,12 +102,15 @@ add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char 
 
       add_word (listing, "architecture", gpu->architecture);
       add_word (listing, "bf16", gpu->bf16 ? "true" : "false");
+      add_word (listing, "c2c", gpu->c2c ? "true" : NULL);
     }
   else if (g_str_equal (kind, "link"))
     {
       const LinkProfile *link = profile_set_link (profiles, id, NULL, diags);
 
+      add_word (listing, "kind", link_kind_name (link->kind));
       add_word (listing, "technology", link->technology);
+      add_word (listing, "links", link->links);
       if (link->kind == LINK_NETWORK)
         add_word (listing, "gpu_direct", link->gpu_direct ? "true" : "false");
     }
@@ -118,6 +121,7 @@ add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char 
       add_word (listing, "gpu", node->gpu);
       add_word (listing, "intra", node->intra);
       add_word (listing, "nic", node->nic);
+      add_word (listing, "gpu_direct_level", gpu_direct_level_name (node->gpu_direct_level));
     }
 }
 
@@ -170,7 +174,8 @@ show_cluster (const Common *common, ProfileSet *profiles, const char *id)
   g_autoptr (Listing)  listing = listing_new ("figures", columns);
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (Cluster)  cluster = NULL;
-  g_autofree char *title = cluster_profile_title (profiles, id, diags), *nodes = NULL, *gpus = NULL;
+  g_autofree char *title = cluster_profile_title (profiles, id, diags), *nodes = NULL, *gpus = NULL,
+                  *fabric = NULL;
   g_autoptr (GString) text = g_string_new (NULL);
   ClusterOptions      options = { 0 };
 
@@ -182,9 +187,11 @@ show_cluster (const Common *common, ProfileSet *profiles, const char *id)
     return EXIT_USAGE;
   nodes = g_strdup_printf ("%u", cluster_n_nodes (cluster));
   gpus = g_strdup_printf ("%u", cluster_n_gpus (cluster));
+  fabric = cluster_fabric_title (cluster);
   add_word (listing, "nodes", nodes);
   add_word (listing, "gpus", gpus);
   add_word (listing, "parts", cluster_title (cluster));
+  add_word (listing, "fabric", fabric);
   g_string_append_printf (text, "cluster %s: %s\n\n", id, title);
   listing_append_text (listing, 0, NULL, text);
   return listing_print (listing, common->format, text);
@@ -224,11 +231,9 @@ show (const Common *common, ProfileSet *profiles, const char *word)
 
   for (guint k = 0; kinds[k] != NULL; k++)
     {
-      g_autofree char *file = wanted == NULL || g_str_equal (wanted, kinds[k])
-                                  ? profile_set_file (profiles, kinds[k], id)
-                                  : NULL;
-
-      if (file == NULL)
+      if (wanted != NULL && !g_str_equal (wanted, kinds[k]))
+        continue;
+      if (!profile_set_has (profiles, kinds[k], id))
         continue;
       if (found != NULL)
         {

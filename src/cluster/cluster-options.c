@@ -365,7 +365,6 @@ static gboolean
 check_alone (Reader *reader, const ClusterOptions *options)
 {
   const char *extra = options->node != NULL        ? "node"
-                      : options->nodes > 0         ? "nodes"
                       : options->gpus_per_node > 0 ? "gpus_per_node"
                       : options->gpu != NULL       ? "gpu"
                       : options->intra != NULL     ? "intra"
@@ -418,8 +417,9 @@ read_fabric (Reader *reader, const ConfigNode *root, ClusterOptions *fabric)
   option_table_clear (cluster_options, &profile);
 }
 
+/* NODES of the scenario, where it gives them, stand for those of the one group. */
 static void
-read_groups (Reader *reader, const ConfigNode *root)
+read_groups (Reader *reader, const ConfigNode *root, gint64 nodes)
 {
   const ConfigNode *groups = config_node_get (root, "groups");
   if (groups == NULL || config_node_kind (groups) != CONFIG_LIST || config_node_length (groups) == 0)
@@ -428,6 +428,9 @@ read_groups (Reader *reader, const ConfigNode *root)
                   "write groups: [{ nodes: 2, node: dgx-a100 }, ...]", "the cluster has no nodes");
       return;
     }
+  if (nodes > 0 && config_node_length (groups) > 1)
+    diag_error (reader->diags, reader->mark, NULL,
+                "'nodes' cannot be combined with a cluster profile of unlike nodes");
   for (guint i = 0; i < config_node_length (groups); i++)
     {
       const ConfigNode *item = config_node_item (groups, i);
@@ -437,7 +440,10 @@ read_groups (Reader *reader, const ConfigNode *root)
       option_table_defaults (group_options, &request);
       if (config_node_expect (item, CONFIG_MAP, reader->diags)
           && option_load_map (group_options, &request, item, NULL, reader->diags))
-        add_group (&inner, &request);
+        {
+          request.nodes = nodes > 0 ? nodes : request.nodes;
+          add_group (&inner, &request);
+        }
       option_table_clear (group_options, &request);
     }
 }
@@ -456,7 +462,7 @@ read_profile (Reader *reader, const char *file, ClusterOptions *options)
   if (doc == NULL || !config_node_expect (config_doc_root (doc), CONFIG_MAP, reader->diags))
     return;
   read_fabric (reader, config_doc_root (doc), options);
-  read_groups (reader, config_doc_root (doc));
+  read_groups (reader, config_doc_root (doc), options->nodes);
 }
 
 /* Neither a node nor a cluster profile: names of both kinds are worth suggesting. */

@@ -126,6 +126,11 @@ double             cluster_gpu_speed (const Cluster *self,
                                       guint gpu); /* 1, or what slow_gpus left: not in the capacities */
 const char *cluster_title (const Cluster *self); /* "4 nodes x 8 a40-48, nvlink-pairs, 1 ib-edr-100" */
 
+/*
+ * "4 leaves of 2 nodes, oversubscribed 2; spray"; NULL for one switch over all. Newly allocated.
+ */
+char *cluster_fabric_title (const Cluster *self);
+
 guint                  cluster_n_resources (const Cluster *self);
 const ClusterResource *cluster_resource (const Cluster *self, guint id);
 char *cluster_resource_name (const Cluster *self, guint id); /* "node3.nic0.tx"; newly allocated */

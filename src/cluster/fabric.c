@@ -17,6 +17,8 @@
 
 /* ---- who hangs where ------------------------------------------------------------------------- */
 
+static const char *const routing_names[] = { "spray", "d-mod-k", "ecmp" };
+
 static gboolean
 is_sprayed (const Fabric *fabric)
 {
@@ -331,6 +333,31 @@ cluster_fabric_port (const Cluster *self, guint node, guint card)
       port.down[1] = fabric->first_group_down + group_of (fabric, node);
     }
   return port;
+}
+
+char *
+cluster_fabric_title (const Cluster *self)
+{
+  const Fabric            *fabric = &self->fabric;
+  g_autoptr (GString)      text = g_string_new (NULL);
+  static const char *const group_names[] = { "pods", "pods", "pods", "dragonfly groups" };
+  if (fabric->leaves == 0 && fabric->groups == 0)
+    return NULL;
+  if (fabric->leaves > 0)
+    g_string_append_printf (text, "%u %s of %u nodes, oversubscribed %g",
+                            fabric->leaves * fabric->rails,
+                            fabric->kind == FABRIC_RAILS ? "rail leaves" : "leaves",
+                            fabric->leaf_nodes, fabric->oversubscription);
+  if (fabric->groups > 0)
+    g_string_append_printf (text, "%s%u %s of %u nodes, %s %g", text->len > 0 ? "; " : "",
+                            fabric->groups, group_names[fabric->kind], fabric->group_nodes,
+                            fabric->kind == FABRIC_DRAGONFLY ? "taper" : "oversubscribed",
+                            fabric->kind == FABRIC_DRAGONFLY ? fabric->taper
+                                                             : fabric->spine_oversubscription);
+  g_string_append_printf (text, "; %s", routing_names[fabric->routing]);
+  if (!is_sprayed (fabric) && fabric->kind != FABRIC_DRAGONFLY)
+    g_string_append_printf (text, " over %u uplinks a leaf", fabric->uplinks);
+  return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

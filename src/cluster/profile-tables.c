@@ -124,6 +124,18 @@ static const FigureSpec node_figures[] = {
   { 0 },
 };
 
+const char *
+link_kind_name (LinkKind kind)
+{
+  return link_kinds[kind];
+}
+
+const char *
+gpu_direct_level_name (gint level)
+{
+  return gpu_direct_levels[level];
+}
+
 /* ---- what a table cannot say ----------------------------------------------------------------- */
 
 static const SourceMark *

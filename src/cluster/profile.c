@@ -406,6 +406,65 @@ resolve_extended (const char *name, gpointer user)
   return profile_set_file (context->set, context->kind->name, name);
 }
 
+/* ---- wide-area links --------------------------------------------------------------------------- */
+
+#define WAN_BASE "wan-1g-30ms"
+
+/*
+ * "wan-10g-50ms", "wan-200m-5ms": rate in Gbit/s or Mbit/s and one-way time. Whole numbers only: an
+ * id has to name one link in one way.
+ */
+static gboolean
+parse_wan (const char *id, double *rate, double *latency)
+{
+  char *end;
+  if (!g_str_has_prefix (id, "wan-") || !g_ascii_isdigit (id[4]) || id[4] == '0')
+    return FALSE;
+  const double number = (double) g_ascii_strtoull (id + 4, &end, 10);
+  if ((*end != 'g' && *end != 'm') || end[1] != '-' || !g_ascii_isdigit (end[2]))
+    return FALSE;
+  *rate = number * (*end == 'g' ? 1e9 : 1e6) / 8;
+  *latency = (double) g_ascii_strtoull (end + 2, &end, 10) / 1e3;
+  return strcmp (end, "ms") == 0 && *rate <= 1e12 && *latency <= 10;
+}
+
+static gboolean
+is_wan (const ProfileKind *kind, const char *id)
+{
+  double rate, latency;
+  return strcmp (kind->name, "link") == 0 && parse_wan (id, &rate, &latency);
+}
+
+static void
+set_by_id (Figure *figure, double value)
+{
+  g_free (figure->source);
+  *figure = (Figure){ value, value, value, CONFIDENCE_DATASHEET, g_strdup ("by its name") };
+}
+
+static void
+set_wan (LinkProfile *link)
+{
+  double rate, latency;
+  if (!parse_wan (link->id, &rate, &latency))
+    return;
+  set_by_id (&link->bandwidth, rate);
+  set_by_id (&link->latency, latency);
+  g_free (link->title);
+  link->title = g_strdup_printf ("wide-area link, %g Gbit/s and %g ms", rate * 8e-9, latency * 1e3);
+}
+
+gboolean
+profile_set_has (ProfileSet *self, const char *kind, const char *id)
+{
+  const ProfileKind *table = profile_kind_find (kind);
+  g_autofree char   *file = profile_set_file (self, kind, id);
+  g_autofree char   *base = profile_set_file (self, kind, WAN_BASE);
+  return file != NULL || (table != NULL && base != NULL && is_wan (table, id));
+}
+
+/* ---- loading ----------------------------------------------------------------------------------- */
+
 static LoadedProfile *
 load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const SourceMark *mark,
               DiagList *diags)
@@ -413,6 +472,9 @@ load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const S
   g_autofree char *file = profile_set_file (self, kind->name, id);
   ResolveContext   context = { self, kind };
   guint            errors = diag_list_n_errors (diags);
+  const gboolean   wan = file == NULL && is_wan (kind, id);
+  if (wan)
+    file = profile_set_file (self, kind->name, WAN_BASE);
   if (file == NULL)
     {
       profile_set_unknown (self, kind->name, id, mark, diags);
@@ -424,6 +486,8 @@ load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const S
   LoadedProfile *loaded = read_profile (kind, id, config_doc_root (doc), diags);
   if (diag_list_n_errors (diags) == errors)
     {
+      if (wan)
+        set_wan (loaded->profile);
       move_figures (loaded, self->end);
       return loaded;
     }

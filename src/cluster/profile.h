@@ -122,6 +122,9 @@ typedef struct
   Figure issue_hook;       /* a framework hook (module pre/post hook) */
 } NodeProfile;
 
+const char *link_kind_name (LinkKind kind);     /* "graph" */
+const char *gpu_direct_level_name (gint level); /* "pxb" */
+
 typedef struct _ProfileSet ProfileSet;
 
 /* Loads profiles on demand from DIR (NULL: the shipped hwprofiles/). Not shared between threads. */
@@ -155,6 +158,12 @@ const NodeProfile *profile_set_node (ProfileSet *self, const char *id, const Sou
 
 /* Sorted ids of KIND ("gpu", "link", "node", "cluster"); strv owned by the caller. */
 char **profile_set_list (ProfileSet *self, const char *kind);
+
+/*
+ * TRUE when the profile KIND/ID can be loaded: a file, or a link "wan-RATE-TIME" such as
+ * "wan-10g-50ms" (Gbit/s or, with m, Mbit/s; one way), which is wan-1g-30ms at another rate and time.
+ */
+gboolean profile_set_has (ProfileSet *self, const char *kind, const char *id);
 
 /* Path of the profile KIND/ID, or NULL when there is none. Newly allocated. */
 char *profile_set_file (ProfileSet *self, const char *kind, const char *id);

@@ -257,6 +257,7 @@ static const char *const mistakes[] = {
   "name=2 x switched;nodes=3",
   "name=switched;node=rooted",
   "name=two-kinds;gpu=toy",
+  "name=two-kinds;nodes=4",
   "node=swiched;nodes=2",
   "name=switched;gpu=tyo;intra=mash;nic=dirct",
   "name=switched;gpus_per_node=9",

@@ -103,6 +103,30 @@ START_TEST (test_counts)
 }
 END_TEST
 
+/* What is printed of a fabric; NULL for one switch. */
+START_TEST (test_titles)
+{
+  static const char *const titles[][2] = {
+    { "name=4 x switched", NULL },
+    { "name=8 x switched;leaf_nodes=2;oversubscription=2",
+      "4 leaves of 2 nodes, oversubscribed 2; spray" },
+    { "name=8 x switched;fabric=rails;leaf_nodes=2;group_nodes=4",
+      "16 rail leaves of 2 nodes, oversubscribed 1; 2 pods of 4 nodes, oversubscribed 1; spray" },
+    { "name=8 x switched;fabric=fat-tree;leaf_nodes=2;routing=ecmp",
+      "4 leaves of 2 nodes, oversubscribed 1; ecmp over 8 uplinks a leaf" },
+    { "name=12 x switched;fabric=dragonfly;group_nodes=4;taper=0.5;routing=d-mod-k",
+      "3 dragonfly groups of 4 nodes, taper 0.5; d-mod-k" },
+  };
+  g_autoptr (ProfileSet) profiles = test_profiles ();
+  for (guint i = 0; i < G_N_ELEMENTS (titles); i++)
+    {
+      g_autoptr (Cluster) cluster = make_cluster (profiles, titles[i][0]);
+      g_autofree char    *title = cluster_fabric_title (cluster);
+      ck_assert_pstr_eq (title, titles[i][1]);
+    }
+}
+END_TEST
+
 /* ---- paths ------------------------------------------------------------------------------------- */
 
 typedef struct
@@ -297,6 +321,7 @@ main (void)
   TCase *tcase = tcase_create ("fabric");
   tcase_add_loop_test (tcase, test_capacities, 0, G_N_ELEMENTS (capacities));
   tcase_add_test (tcase, test_counts);
+  tcase_add_test (tcase, test_titles);
   tcase_add_loop_test (tcase, test_paths, 0, G_N_ELEMENTS (paths));
   tcase_add_loop_test (tcase, test_levels_conserve, 0, G_N_ELEMENTS (fabrics));
   tcase_add_test (tcase, test_d_mod_k_is_balanced);

@@ -164,6 +164,31 @@ START_TEST (test_catalogue_is_complete)
 }
 END_TEST
 
+/* A wide-area link by its name: the shipped one at another rate and time. */
+START_TEST (test_wan)
+{
+  static const char *const bad[] = { "wan-10g",    "wan-0g-5ms",   "wan-10-5ms",
+                                     "wan-10g-5s", "wan-1e9g-5ms", "wan-10g-20000ms" };
+  g_autoptr (ProfileSet)   profiles = profile_set_new (NULL);
+  const LinkProfile       *fast = get_link (profiles, "wan-10g-50ms");
+  const LinkProfile       *slow = get_link (profiles, "wan-200m-5ms");
+  const LinkProfile       *base = get_link (profiles, "wan-1g-30ms");
+  ck_assert_double_eq (fast->bandwidth.value, 1.25e9);
+  ck_assert_double_eq (fast->latency.value, 0.05);
+  ck_assert_double_eq (fast->efficiency.value, base->efficiency.value);
+  ck_assert_str_eq (fast->title, "wide-area link, 10 Gbit/s and 50 ms");
+  ck_assert_double_eq (slow->bandwidth.value, 25e6);
+  ck_assert_double_eq (slow->latency.value, 0.005);
+  ck_assert (profile_set_has (profiles, "link", "wan-10g-50ms"));
+  ck_assert (!profile_set_has (profiles, "node", "wan-10g-50ms"));
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
+    {
+      g_autoptr (DiagList) diags = diag_list_new ();
+      ck_assert_ptr_null (profile_set_link (profiles, bad[i], NULL, diags));
+    }
+}
+END_TEST
+
 /*
  * Every node and cluster that is shipped makes a cluster; every link works inside a node or
  * between two.
@@ -293,6 +318,7 @@ main (void)
   TCase *tcase = tcase_create ("profile");
   tcase_add_test (tcase, test_shipped_profiles_load);
   tcase_add_test (tcase, test_shipped_gpus_are_plausible);
+  tcase_add_test (tcase, test_wan);
   tcase_add_test (tcase, test_catalogue_is_complete);
   tcase_add_test (tcase, test_shipped_parts_make_clusters);
   tcase_add_test (tcase, test_a40_by_hand);
