@@ -22,7 +22,8 @@ const OptionSpec cluster_options[] = {
     .type = OPTION_STRING,
     .offset = OPTION (name),
     .optional = TRUE,
-    .help = "a node profile, a cluster profile, or a shorthand such as '4 x dgx-a100'" },
+    .help =
+        "a node profile, a cluster profile, or a shorthand such as '4 x dgx-a100', or a sum of them" },
   { .key = "nodes",
     .type = OPTION_INT,
     .offset = OPTION (nodes),
@@ -362,7 +363,7 @@ split_shorthand (const char *text, gint64 *nodes, const char **node)
 }
 
 static gboolean
-check_alone (Reader *reader, const ClusterOptions *options)
+check_alone (Reader *reader, const ClusterOptions *options, const char *what)
 {
   const char *extra = options->node != NULL        ? "node"
                       : options->gpus_per_node > 0 ? "gpus_per_node"
@@ -373,8 +374,8 @@ check_alone (Reader *reader, const ClusterOptions *options)
                       : options->dram_bytes > 0    ? "dram_bytes"
                                                    : NULL;
   if (extra != NULL)
-    diag_error (reader->diags, reader->mark, "a cluster profile says what its nodes are",
-                "'%s' cannot be combined with the cluster profile '%s'", extra, options->name);
+    diag_error (reader->diags, reader->mark, "a cluster by name says what its nodes are",
+                "'%s' cannot be combined with the %s '%s'", extra, what, options->name);
   return extra == NULL;
 }
 
@@ -497,6 +498,30 @@ read_nodes (Reader *reader, const ClusterOptions *options, gint64 nodes, const c
   add_group (reader, &request);
 }
 
+/* "2 x dgx-a100 + 2 x dgx-h100": unlike nodes, each kind as its profile has it. */
+static void
+read_sum (Reader *reader, const ClusterOptions *options)
+{
+  g_auto (GStrv)       terms = g_strsplit (options->name, "+", -1);
+  const ClusterOptions none = { .nics = -1 };
+  if (!check_alone (reader, options, "sum of nodes"))
+    return;
+  if (options->nodes > 0)
+    diag_error (reader->diags, reader->mark, NULL, "both 'name' and 'nodes' give the number of nodes");
+  for (guint i = 0; terms[i] != NULL; i++)
+    {
+      gint64           nodes = 1;
+      const char      *node = g_strstrip (terms[i]);
+      g_autofree char *file = NULL;
+      split_shorthand (node, &nodes, &node);
+      file = profile_set_file (reader->profiles, "node", node);
+      if (file == NULL)
+        unknown_name (reader, node);
+      else
+        read_nodes (reader, &none, nodes, node);
+    }
+}
+
 static void
 read_name (Reader *reader, ClusterOptions *options)
 {
@@ -505,8 +530,13 @@ read_name (Reader *reader, ClusterOptions *options)
   g_autofree char *file = profile_set_file (reader->profiles, "cluster", options->name);
   if (file != NULL)
     {
-      if (check_alone (reader, options))
+      if (check_alone (reader, options, "cluster profile"))
         read_profile (reader, file, options);
+      return;
+    }
+  if (strchr (options->name, '+') != NULL)
+    {
+      read_sum (reader, options);
       return;
     }
   gboolean         shorthand = split_shorthand (options->name, &nodes, &node);

@@ -207,17 +207,22 @@ link_graph_cycles (const LinkGraph *self, const guint *members, guint n,
     {
       const guint width = MIN (search.left[0][1], LINK_GRAPH_MAX_CYCLES);
       for (guint i = 0; i < width; i++)
-        for (guint8 k = 0; k < 2; k++)
-          cycles[i][k] = k;
+        {
+          cycles[i][0] = 0;
+          cycles[i][1] = 1;
+        }
       return width;
     }
   if (search.bound > 0)
     extend (&search, 1, 1);
   for (guint i = 0; i < search.best; i++)
-    for (guint k = 0; k < n; k++)
-      {
-        cycles[2 * i][k] = search.kept[i][k];
-        cycles[2 * i + 1][k] = search.kept[i][(n - k) % n];
-      }
+    {
+      guint8 *there = cycles[(gsize) 2 * i], *back = cycles[(gsize) 2 * i + 1];
+      for (guint k = 0; k < n; k++)
+        {
+          there[k] = search.kept[i][k];
+          back[k] = search.kept[i][(n - k) % n];
+        }
+    }
   return 2 * search.best;
 }

@@ -193,6 +193,16 @@ START_TEST (test_unlike_nodes)
 }
 END_TEST
 
+START_TEST (test_sum_of_nodes)
+{
+  g_autoptr (ProfileSet) profiles = test_profiles ();
+  g_autoptr (Cluster) cluster = make_cluster (profiles, "name=2 x switched + rooted;leaf_nodes=2");
+  ck_assert_str_eq (cluster_title (cluster),
+                    "2 nodes x 8 toy, pcie, 4 direct + 1 node x 8 toy, pairs, 1 direct");
+  ck_assert_uint_eq (count_kind (cluster, RESOURCE_LEAF_UP), 2);
+}
+END_TEST
+
 START_TEST (test_slow_gpus)
 {
   g_autoptr (ProfileSet) profiles = test_profiles ();
@@ -258,6 +268,9 @@ static const char *const mistakes[] = {
   "name=switched;node=rooted",
   "name=two-kinds;gpu=toy",
   "name=two-kinds;nodes=4",
+  "name=2 x switched + 2 x root",
+  "name=switched+rooted;nodes=3;nics=2",
+  "name=switched+",
   "node=swiched;nodes=2",
   "name=switched;gpu=tyo;intra=mash;nic=dirct",
   "name=switched;gpus_per_node=9",
@@ -321,6 +334,7 @@ main (void)
   tcase_add_test (tcase, test_capacities);
   tcase_add_test (tcase, test_leaves);
   tcase_add_test (tcase, test_unlike_nodes);
+  tcase_add_test (tcase, test_sum_of_nodes);
   tcase_add_test (tcase, test_slow_gpus);
   tcase_add_test (tcase, test_numbering);
   tcase_add_test (tcase, test_hundred_thousand);

@@ -1,0 +1,108 @@
+/*
+ * Rings over fabrics against their steps: where the plan's closed form says that a leaf's uplinks, a
+ * slow card or two rings on one uplink bind, every step of the ring executed over the links says so
+ * as well. Within 3 %, at 4 GiB.
+ */
+#include "replay/collective-run.h"
+
+#include <check.h>
+#include <math.h>
+
+#define SIZE 0x1p32
+
+typedef struct
+{
+  double analytic, step;
+} Times;
+
+static Times
+time_ring (ProfileSet *profiles, const char *settings)
+{
+  g_autoptr (DiagList)       diags = diag_list_new ();
+  g_auto (GStrv)             items = g_strsplit (settings, ";", -1);
+  ClusterOptions             options = { 0 };
+  g_autoptr (Cluster)        cluster = NULL;
+  g_autofree guint32        *ranks = NULL;
+  g_autoptr (CollectivePlan) plan = NULL;
+  CollectiveOptions          ring = collective_default_options;
+  CollectiveRunItem          item = { .bytes = SIZE };
+  SimTime                    finish;
+  guint                      n;
+
+  option_table_defaults (cluster_options, &options);
+  for (guint i = 0; items[i] != NULL; i++)
+    {
+      g_auto (GStrv) pair = g_strsplit (items[i], "=", 2);
+
+      ck_assert (option_set_key (cluster_options, &options, pair[0], pair[1], NULL, diags));
+    }
+  cluster = cluster_new (&options, profiles, NULL, diags);
+  option_table_clear (cluster_options, &options);
+  ck_assert_msg (cluster != NULL, "%s: %s", settings, diag_list_first_message (diags));
+  n = cluster_n_gpus (cluster);
+  ranks = g_new (guint32, n);
+  for (guint i = 0; i < n; i++)
+    ranks[i] = i;
+  ring.algorithm = ALGORITHM_RING;
+  ring.protocol = PROTOCOL_SIMPLE;
+  plan = collective_plan_new (cluster, COLLECTIVE_ALL_GATHER, ranks, n, &ring);
+  item.plan = plan;
+  ck_assert (collective_run_step (cluster, &item, 1, &finish, NULL));
+  return (Times){ collective_plan_time (plan, SIZE), sim_time_to_seconds (finish) };
+}
+
+/*
+ * SLOWER: how many times as long as the same ring over one switch, by the arguments of
+ * tests/collective/test-fabric-loads.c.
+ */
+typedef struct
+{
+  const char *settings;
+  double      slower;
+} FabricCase;
+
+static const FabricCase cases[] = {
+  { "name=8 x dgx-a100", 1 },
+  /* a leaf of 4 nodes is left by one node's rings: 4 times oversubscribed costs nothing ... */
+  { "name=8 x dgx-a100;leaf_nodes=4;oversubscription=4", 1 },
+  /* ... and 8 times twice as long, for the leaf's boundary alone */
+  { "name=8 x dgx-a100;leaf_nodes=4;oversubscription=8", 2 },
+  { "name=8 x dgx-a100;fabric=fat-tree;leaf_nodes=2;group_nodes=4;spine_oversubscription=8", 2 },
+  { "name=8 x dgx-a100;fabric=dragonfly;group_nodes=4;taper=0.125", 2 },
+  /* one card at half its rate, of 64 */
+  { "name=8 x dgx-a100;slow_nics=5.3:0.5", 2 },
+  /* every ring has an uplink of a card's rate for itself, of 32; of 4 slower ones two share one */
+  { "name=8 x dgx-a100;leaf_nodes=4;routing=d-mod-k", 1 },
+  { "name=8 x dgx-a100;leaf_nodes=4;oversubscription=8;uplinks=4;routing=d-mod-k", 2 },
+};
+
+START_TEST (test_rings)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  const Times            flat = time_ring (profiles, cases[0].settings);
+  const Times            self = time_ring (profiles, cases[_i].settings);
+
+  ck_assert_msg (fabs (self.step / self.analytic - 1) < 0.03, "%s: %g s by steps, %g s in closed form",
+                 cases[_i].settings, self.step, self.analytic);
+  ck_assert_msg (fabs (self.step / flat.step / cases[_i].slower - 1) < 0.03,
+                 "%s: %g times as long as over one switch, not %g", cases[_i].settings,
+                 self.step / flat.step, cases[_i].slower);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("fabric-step");
+  TCase   *tcase = tcase_create ("fabric-step");
+  SRunner *runner;
+  int      failed;
+
+  tcase_add_loop_test (tcase, test_rings, 0, G_N_ELEMENTS (cases));
+  suite_add_tcase (suite, tcase);
+  runner = srunner_create (suite);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed == 0 ? 0 : 1;
+}
