@@ -405,7 +405,6 @@ common_predict_options (const Common *self)
 {
   return (PredictOptions){
     .replay = { .unfolded = self->unfolded,
-                .algorithm = ALGORITHM_N,
                 .keep_pools = self->trace != NULL,
                 .min_periods = (guint) MAX (self->steps, 0) },
     .interval = self->interval,

@@ -169,7 +169,7 @@ count_cycles (const LinkProfile *intra, const Cluster *cluster, const Members *m
   return link_graph_cycles (&intra->graph, locals, node->n, cycles);
 }
 
-/* Whether a member's nearest card cannot read its memory. */
+/* Whether no member's nearest card reads its memory: what leaves the node goes by members that have one that does. */
 static gboolean
 is_staged (const Cluster *cluster, const Members *members)
 {
@@ -179,10 +179,10 @@ is_staged (const Cluster *cluster, const Members *members)
     {
       guint gpu = members->gpus[node->first + i];
 
-      if (!cluster_gpu_card_is_direct (cluster, gpu, cluster_nearest_card (cluster, gpu)))
-        return TRUE;
+      if (cluster_gpu_card_is_direct (cluster, gpu, cluster_nearest_card (cluster, gpu)))
+        return FALSE;
     }
-  return FALSE;
+  return TRUE;
 }
 
 void

@@ -3,7 +3,7 @@
  * the links, this adds launch, hops, pipeline fill, and what the channels can carry.
  *
  *   time = latency + max (S / rate_cap, S x max (service x service_scale / capacity))
- *   ring    latency = launch + base + (T - I) x hop_intra + I x hop_net
+ *   ring    latency = launch + base + (T - I) x hop_intra + I x hop_net, less what slower edges hide
  *   tree    latency = launch + base + 2 ((p-1) x hop_intra + log2 N x hop_net) + fill
  *   fill    the first chunks pass the stages one after another: min (S, channels x chunk) x the faster stages' s a byte
  *

@@ -1,5 +1,7 @@
 #include "collective/time-private.h"
 
+#include "collective/steps.h"
+
 #include <math.h>
 
 #define LL_WIRE     2.0 /* 4 bytes of flag beside 4 of data */
@@ -23,6 +25,12 @@ static double
 figure_or (const Figure *figure, double stock)
 {
   return figure->value > 0 ? figure->value : stock;
+}
+
+static double
+wire_scale (CollectiveProtocol protocol)
+{
+  return protocol == PROTOCOL_LL ? LL_WIRE : protocol == PROTOCOL_LL128 ? LL128_WIRE : 1;
 }
 
 /* ---- hops --------------------------------------------------------------------------------------- */
@@ -70,13 +78,23 @@ nvls_latency (const Timed *self, const LinkProfile *link, HopClass class_)
 
 /* ---- latency without fill ----------------------------------------------------------------------- */
 
+/*
+ * A hop inside a node is hidden as far as its edge has time to spare beside the network's, and the
+ * other way round (steps.h). CAP: B/s of S that the channels let through; 0: no limit.
+ */
 static double
-ring_hops (const Timed *self)
+ring_hops (const Timed *self, double cap)
 {
-  double steps = collective_ring_steps (self->kind, self->graph->n_ranks);
-  double net_steps = (self->kind == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (self->graph->n_nodes - 1.0);
+  const CollectiveGraph *graph = self->graph;
+  guint                  steps = collective_ring_steps (self->kind, graph->n_ranks);
+  double                 scale = wire_scale (self->protocol), channel = cap > 0 ? 1 / cap : 0;
+  double                 each = self->bytes / steps;
+  double                 intra = each * MAX (self->layout->intra_seconds_per_byte * scale, channel);
+  double                 net = each * MAX (self->layout->net_seconds_per_byte * scale, channel);
+  double slowest = graph->n_nodes == 1 ? intra : graph->per_node == 1 ? net : MAX (intra, net);
 
-  return (steps - net_steps) * hop_intra (self) + net_steps * hop_net (self);
+  return step_ring_exposed (graph->n_nodes, graph->per_node, steps,
+                            hop_intra (self) - (slowest - intra), hop_net (self) - (slowest - net));
 }
 
 /* Inside, across and inside again (all-gather and reduce-scatter: inside once). */
@@ -93,9 +111,9 @@ hierarchical_latency (const Timed *self)
   across.n_ranks = across.n_nodes;
   across.per_node = 1;
   in.graph = &inside;
-  in.kind = COLLECTIVE_ALL_GATHER;
   out.graph = &across;
-  return (reduce ? 2 : 1) * (base + ring_hops (&in)) + base + ring_hops (&out);
+  return (reduce ? 2 : 1) * (base + (inside.n_ranks - 1) * hop_intra (&in)) + base
+         + collective_ring_steps (self->kind, across.n_ranks) * hop_net (&out);
 }
 
 static double
@@ -111,7 +129,7 @@ pairwise_latency (const Timed *self)
 }
 
 static double
-algorithm_latency (const Timed *self)
+algorithm_latency (const Timed *self, double cap)
 {
   const CollectiveGraph *graph = self->graph;
   double                 base = graph->tables->base[self->algorithm][self->protocol];
@@ -144,7 +162,7 @@ algorithm_latency (const Timed *self)
     case ALGORITHM_HIERARCHICAL:
       return hierarchical_latency (self);
     default:
-      return base + ring_hops (self);
+      return base + ring_hops (self, cap);
     }
 }
 
@@ -342,11 +360,9 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
   cost->protocol = choice.protocol;
   cost->channels = count_channels (&self);
   cost->rate_cap = rate_cap (&self, cost->channels);
-  cost->service_scale = choice.protocol == PROTOCOL_LL      ? LL_WIRE
-                        : choice.protocol == PROTOCOL_LL128 ? LL128_WIRE
-                                                            : 1;
+  cost->service_scale = wire_scale (choice.protocol);
   cost->latency = graph->gpu->kernel_latency.value + graph->intra->launch.value
-                  + algorithm_latency (&self) + fill (&self, cost->channels);
+                  + algorithm_latency (&self, cost->rate_cap) + fill (&self, cost->channels);
   if (options->single_process)
     cost->latency += cost->channels * graph->tables->process_channel;
   links = bytes * layout->link_seconds_per_byte * cost->service_scale;
@@ -361,14 +377,14 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
 
 /* The part of the latency that the steps of the algorithm spend one by one. */
 static double
-stepped_latency (const Timed *self, guint channels)
+stepped_latency (const Timed *self, guint channels, double cap)
 {
   const CollectiveGraph *graph = self->graph;
 
   switch (self->algorithm)
     {
     case ALGORITHM_RING:
-      return ring_hops (self);
+      return ring_hops (self, cap);
     case ALGORITHM_PAIRWISE:
       return graph->n_nodes > 1 ? hop_net (self) : 0;
     case ALGORITHM_TREE:
@@ -387,7 +403,7 @@ collective_time_steps (const CollectiveGraph *graph, CollectiveKind kind, double
   Timed self = { graph, kind, cost->algorithm, cost->protocol, bytes, layout };
 
   *parameters = (StepParameters){
-    .launch = MAX (cost->latency - stepped_latency (&self, cost->channels), 0),
+    .launch = MAX (cost->latency - stepped_latency (&self, cost->channels, cost->rate_cap), 0),
     .hop_intra = cost->algorithm == ALGORITHM_PAIRWISE ? 0 : hop_intra (&self),
     .hop_net = hop_net (&self),
     .chunk = cost->channels * graph->tables->chunk_tree,

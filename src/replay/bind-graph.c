@@ -11,6 +11,7 @@ typedef enum
   RELATION_HBM,
   RELATION_MEMBER, /* op - rank */
   RELATION_LOAD,   /* op - resource */
+  RELATION_SAME,   /* the ops of one group's collective, by algorithm - the first of them */
 } Relation;
 
 typedef enum
@@ -130,6 +131,39 @@ use_index (const BindGraph *self, guint role, CommRef comm, guint kind)
   return (role * schedule_n_comms (self->schedule) + comm) * SCHEDULE_COLLECTIVE_N + kind;
 }
 
+/* Where BYTES stand among SIZES, or belong. */
+static guint
+find_size (const GArray *sizes, guint64 bytes)
+{
+  guint low = 0, high = sizes->len;
+
+  while (low < high)
+    {
+      guint middle = (low + high) / 2;
+
+      if (g_array_index (sizes, guint64, middle) < bytes)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  return low;
+}
+
+static void
+note_collective (BindGraph *self, guint role, const ScheduleItem *item)
+{
+  GraphUse *use = &self->uses[item->ref * SCHEDULE_COLLECTIVE_N + item->collective];
+  guint64   bytes = item->bytes;
+  guint     at;
+
+  self->used[use_index (self, role, item->ref, item->collective)] = TRUE;
+  if (use->sizes == NULL)
+    use->sizes = g_array_new (FALSE, FALSE, sizeof (guint64));
+  at = find_size (use->sizes, bytes);
+  if (at == use->sizes->len || g_array_index (use->sizes, guint64, at) != bytes)
+    g_array_insert_val (use->sizes, at, bytes);
+}
+
 static void
 note_uses (BindGraph *self)
 {
@@ -144,7 +178,7 @@ note_uses (BindGraph *self)
 
         for (guint i = 0; i < items.n; i++)
           if (items.items[i].kind == ITEM_COLLECTIVE)
-            self->used[use_index (self, role, items.items[i].ref, items.items[i].collective)] = TRUE;
+            note_collective (self, role, &items.items[i]);
           else if (items.items[i].kind == ITEM_COPY)
             self->copies[items.items[i].collective] = TRUE;
       }
@@ -154,15 +188,6 @@ gboolean
 bind_graph_uses (const BindGraph *self, guint role, CommRef comm, guint kind)
 {
   return self->used[use_index (self, role, comm, kind)];
-}
-
-static gboolean
-comm_uses (const BindGraph *self, CommRef comm, guint kind)
-{
-  for (guint role = 0; role < schedule_n_roles (self->schedule); role++)
-    if (bind_graph_uses (self, role, comm, kind))
-      return TRUE;
-  return FALSE;
 }
 
 /* ---- ops --------------------------------------------------------------------------------------------------------- */
@@ -180,9 +205,9 @@ add_load (BindGraph *self, guint op, guint32 resource, double service)
 }
 
 static GraphOp *
-begin_op (BindGraph *self, double latency, double channels)
+begin_op (BindGraph *self, double latency)
 {
-  GraphOp op = { .first_load = self->loads->len, .latency = latency, .channels = channels };
+  GraphOp op = { .first_load = self->loads->len, .latency = latency };
 
   g_array_append_val (self->ops, op);
   return &g_array_index (self->ops, GraphOp, self->ops->len - 1);
@@ -194,8 +219,7 @@ end_op (BindGraph *self, guint64 colour)
   GraphOp *op = &g_array_index (self->ops, GraphOp, self->ops->len - 1);
 
   op->n_loads = self->loads->len - op->first_load;
-  colour = colour_mix_double (colour, round_label (op->latency));
-  add_colour (self, colour_mix_double (colour, op->channels));
+  add_colour (self, colour_mix_double (colour, round_label (op->latency)));
 }
 
 /* What a plan moves between nodes, and between GPUs of a node: cards are reached over PCIe as well, which is not counted twice. */
@@ -239,34 +263,105 @@ collective_of (ScheduleCollective kind)
   return kinds[kind];
 }
 
+/* The costs of PLAN at all sizes of USE; notes algorithms that no group used before. */
 static void
-add_collective (BindGraph *self, CommRef comm, ScheduleCollective kind, const guint32 *members,
-                guint n)
+collect_costs (GraphUse *use, CollectivePlan *plan, CollectiveCost *costs)
 {
-  CollectiveOptions          options = collective_default_options;
-  g_autoptr (CollectivePlan) plan = NULL;
-  CollectiveCost             cost;
-  guint                      index = self->ops->len;
-  GraphOp                   *op;
+  for (guint i = 0; i < use->sizes->len; i++)
+    {
+      guint known = 0;
 
-  options.algorithm = self->algorithm;
-  plan = collective_plan_new (self->cluster, collective_of (kind), members, n, &options);
-  collective_plan_cost (plan, 0x1p30, &cost);
-  op = begin_op (self, cost.latency, cost.channels);
-  sum_payloads (self->cluster, &cost, &op->inter, &op->intra);
+      collective_plan_cost (plan, (double) g_array_index (use->sizes, guint64, i), &costs[i]);
+      while (known < use->n_algorithms && use->algorithms[known] != costs[i].algorithm)
+        known++;
+      if (known == use->n_algorithms)
+        use->algorithms[use->n_algorithms++] = costs[i].algorithm;
+    }
+}
+
+static guint64
+colour_mix_cost (guint64 colour, const CollectiveCost *cost)
+{
+  colour = colour_mix (colour_mix (colour, cost->algorithm), cost->protocol);
+  colour = colour_mix (colour, cost->channels);
+  colour = colour_mix_double (colour, round_label (cost->latency));
+  colour = colour_mix_double (colour, round_label (cost->rate_cap));
+  return colour_mix_double (colour, cost->service_scale);
+}
+
+/* The op of one algorithm; COST: any of its, or NULL where the group never uses it. */
+static void
+add_variant (BindGraph *self, const CollectiveCost *cost, guint first, guint64 colour)
+{
+  guint    index = self->ops->len;
+  GraphOp *op = begin_op (self, 0);
+
+  if (cost != NULL)
+    sum_payloads (self->cluster, cost, &op->inter, &op->intra);
+  if (index != first)
+    add_edge (self, bind_graph_op (self, index), bind_graph_op (self, first), RELATION_SAME, 1);
+  for (guint i = 0; cost != NULL && i < cost->n_loads; i++)
+    add_load (self, index, cost->loads[i].resource, cost->loads[i].service);
+  end_op (self, colour_mix (colour, cost != NULL));
+}
+
+static void
+add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs)
+{
+  GraphOp *op = &g_array_index (self->ops, GraphOp, self->ops->len - use->n_algorithms);
+
+  op->first_cost = self->costs->len;
+  op->n_costs = use->sizes->len;
+  for (guint i = 0; i < use->sizes->len; i++)
+    {
+      BoundCost cost = {
+        .bytes = g_array_index (use->sizes, guint64, i),
+        .channels = costs[i].channels,
+        .latency = costs[i].latency,
+        .rate_cap = costs[i].rate_cap,
+        .service_scale = costs[i].service_scale,
+        .algorithm = costs[i].algorithm,
+        .protocol = costs[i].protocol,
+      };
+
+      while (use->algorithms[cost.plan] != cost.algorithm)
+        cost.plan++;
+      g_array_append_val (self->costs, cost);
+    }
+}
+
+/* One op for each algorithm of USE; the ranks hang on the first. COSTS: by size. */
+static void
+add_collective (BindGraph *self, const GraphUse *use, const CollectiveCost *costs, guint64 colour,
+                const guint32 *members, guint n)
+{
+  guint first = self->ops->len;
+
+  for (guint i = 0; i < use->sizes->len; i++)
+    colour = colour_mix_cost (colour, &costs[i]);
+  for (guint a = 0; a < use->n_algorithms; a++)
+    {
+      const CollectiveCost *cost = NULL;
+
+      for (guint i = 0; i < use->sizes->len && cost == NULL; i++)
+        if (costs[i].algorithm == use->algorithms[a])
+          cost = &costs[i];
+      add_variant (self, cost, first, colour_mix (colour, a));
+    }
   for (guint i = 0; i < n; i++)
-    add_edge (self, bind_graph_op (self, index), members[i], RELATION_MEMBER, 1);
-  for (guint i = 0; i < cost.n_loads; i++)
-    add_load (self, index, cost.loads[i].resource, cost.loads[i].service);
-  end_op (self, colour_mix (colour_mix (COLOUR_COLLECTIVE, comm), kind));
+    add_edge (self, bind_graph_op (self, first), members[i], RELATION_MEMBER, 1);
+  add_costs (self, use, costs);
 }
 
 /* A group whose ranks do not use this kind keeps the numbering dense, and stands for nothing. */
 static void
-add_unused (BindGraph *self)
+add_unused (BindGraph *self, const GraphUse *use)
 {
-  begin_op (self, 0, 0);
-  end_op (self, COLOUR_COLLECTIVE);
+  for (guint a = 0; a < use->n_algorithms; a++)
+    {
+      begin_op (self, 0);
+      end_op (self, COLOUR_COLLECTIVE);
+    }
 }
 
 static guint
@@ -281,23 +376,51 @@ bind_graph_group (MeshGroup group, guint rank)
   return rank / (group.size * group.stride) * group.stride + rank % group.stride;
 }
 
-static void
-add_groups (BindGraph *self, CommRef comm, ScheduleCollective kind)
+typedef struct
 {
-  MeshGroup           group = schedule_comm_info (self->schedule, comm)->group;
-  g_autofree guint32 *members = g_new (guint32, group.size);
+  CollectivePlan *plan; /* NULL: the group's ranks do not use it */
+  CollectiveCost *costs;
+} GroupPlan;
 
-  for (guint i = 0; i < self->n_ranks / group.size; i++)
+static gboolean
+group_uses (const BindGraph *self, MeshGroup group, guint index, CommRef comm, guint kind)
+{
+  guint role = schedule_role_of_rank (self->schedule, first_rank_of_group (group, index));
+
+  return self->used[use_index (self, role, comm, kind)];
+}
+
+/* Two passes, because every group has an op for each algorithm that any of them uses. */
+static void
+add_groups (BindGraph *self, CommRef comm, guint kind)
+{
+  MeshGroup             group = schedule_comm_info (self->schedule, comm)->group;
+  guint                 n_groups = self->n_ranks / group.size;
+  GraphUse             *use = &self->uses[comm * SCHEDULE_COLLECTIVE_N + kind];
+  g_autofree guint32   *members = g_new (guint32, group.size);
+  g_autofree GroupPlan *plans = g_new0 (GroupPlan, n_groups);
+  guint64               colour = colour_mix (colour_mix (COLOUR_COLLECTIVE, comm), kind);
+
+  for (guint i = 0; i < n_groups; i++)
+    if (group_uses (self, group, i, comm, kind))
+      {
+        mesh_group_members (group, first_rank_of_group (group, i), members);
+        plans[i].plan = collective_plan_new (self->cluster, collective_of ((ScheduleCollective) kind),
+                                             members, group.size, &self->options);
+        plans[i].costs = g_new (CollectiveCost, use->sizes->len);
+        collect_costs (use, plans[i].plan, plans[i].costs);
+      }
+  for (guint i = 0; i < n_groups; i++)
     {
-      guint first = first_rank_of_group (group, i);
-
-      if (self->used[use_index (self, schedule_role_of_rank (self->schedule, first), comm, kind)])
+      if (plans[i].plan == NULL)
         {
-          mesh_group_members (group, first, members);
-          add_collective (self, comm, kind, members, group.size);
+          add_unused (self, use);
+          continue;
         }
-      else
-        add_unused (self);
+      mesh_group_members (group, first_rank_of_group (group, i), members);
+      add_collective (self, use, plans[i].costs, colour, members, group.size);
+      collective_plan_free (plans[i].plan);
+      g_free (plans[i].costs);
     }
 }
 
@@ -306,14 +429,13 @@ add_collectives (BindGraph *self)
 {
   guint n_comms = schedule_n_comms (self->schedule);
 
-  self->first_op = g_new0 (guint32, n_comms * SCHEDULE_COLLECTIVE_N + 1);
   for (CommRef comm = 0; comm < n_comms; comm++)
     for (guint kind = 0; kind < SCHEDULE_COLLECTIVE_N; kind++)
       {
-        gboolean used = comm_uses (self, comm, kind);
+        GraphUse *use = &self->uses[comm * SCHEDULE_COLLECTIVE_N + kind];
 
-        self->first_op[comm * SCHEDULE_COLLECTIVE_N + kind] = used ? self->ops->len : REPLAY_NONE;
-        if (used)
+        use->first_op = self->ops->len;
+        if (use->sizes != NULL)
           add_groups (self, comm, kind);
       }
 }
@@ -330,7 +452,7 @@ add_copy (BindGraph *self, ScheduleCopy kind, guint rank)
     cluster_route_to_host (self->cluster, rank, &route);
   else
     cluster_route_from_host (self->cluster, rank, &route);
-  begin_op (self, route.latency, 0);
+  begin_op (self, route.latency);
   add_edge (self, bind_graph_op (self, index), rank, RELATION_MEMBER, 1);
   add_load (self, index, cluster_gpu_resource (self->cluster, rank, RESOURCE_HBM), 1);
   for (guint i = 0; i < route.n; i++)
@@ -357,13 +479,15 @@ add_copies (BindGraph *self)
 
 void
 bind_graph_init (BindGraph *self, const Cluster *cluster, const Schedule *schedule,
-                 CollectiveAlgorithm algorithm)
+                 const CollectiveOptions *options)
 {
-  *self = (BindGraph){ .cluster = cluster, .schedule = schedule, .algorithm = algorithm };
+  *self = (BindGraph){ .cluster = cluster, .schedule = schedule, .options = *options };
+  self->uses = g_new0 (GraphUse, schedule_n_comms (schedule) * SCHEDULE_COLLECTIVE_N + 1);
   self->n_ranks = cluster_n_gpus (self->cluster);
   self->n_nodes = cluster_n_nodes (self->cluster);
   self->n_resources = cluster_n_resources (self->cluster);
   self->ops = g_array_new (FALSE, FALSE, sizeof (GraphOp));
+  self->costs = g_array_new (FALSE, FALSE, sizeof (BoundCost));
   self->loads = g_array_new (FALSE, FALSE, sizeof (OpLoad));
   self->colours = g_array_new (FALSE, FALSE, sizeof (guint64));
   self->edges = g_array_new (FALSE, FALSE, sizeof (FoldEdge));
@@ -379,11 +503,14 @@ bind_graph_init (BindGraph *self, const Cluster *cluster, const Schedule *schedu
 void
 bind_graph_clear (BindGraph *self)
 {
+  for (guint i = 0; i < schedule_n_comms (self->schedule) * SCHEDULE_COLLECTIVE_N; i++)
+    g_clear_pointer (&self->uses[i].sizes, g_array_unref);
+  g_free (self->uses);
   g_array_unref (self->ops);
+  g_array_unref (self->costs);
   g_array_unref (self->loads);
   g_array_unref (self->colours);
   g_array_unref (self->edges);
   g_ptr_array_unref (self->profiles);
   g_free (self->used);
-  g_free (self->first_op);
 }

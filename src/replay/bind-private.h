@@ -13,32 +13,44 @@ typedef struct
   double  service;
 } OpLoad;
 
-/* A collective of one group, or one rank's copy. */
+/* A collective of one group by one algorithm, or one rank's copy. */
 typedef struct
 {
-  guint  first_load, n_loads;             /* in BindGraph.loads */
-  double latency, channels, inter, intra; /* as in BoundPlan */
+  guint first_load, n_loads; /* in BindGraph.loads */
+  guint first_cost,
+      n_costs; /* in BindGraph.costs: of the first op of a group's collective, all its sizes */
+  double latency, inter, intra; /* as in BoundPlan */
 } GraphOp;
+
+/* Sizes at which a communicator's collective is issued, and the ops that stand for it in the graph. */
+typedef struct
+{
+  GArray *sizes;    /* guint64, rising; NULL: never issued */
+  guint32 first_op; /* of the first group; each group has n_algorithms ops, one after another */
+  guint   n_algorithms;
+  CollectiveAlgorithm algorithms[ALGORITHM_N]; /* that any group uses at any size */
+} GraphUse;
 
 typedef struct
 {
-  const Cluster      *cluster;
-  const Schedule     *schedule;
-  CollectiveAlgorithm algorithm;
-  guint               n_ranks, n_nodes, n_resources;
-  gboolean           *used; /* [role][comm][kind] */
-  gboolean            copies[COPY_N];
-  guint32            *first_op; /* [comm][kind]: first group's op, or REPLAY_NONE */
-  guint32             first_copy[COPY_N];
-  GArray             *ops;      /* GraphOp */
-  GArray             *loads;    /* OpLoad */
-  GArray             *colours;  /* guint64, of every node of the graph */
-  GArray             *edges;    /* FoldEdge */
-  GPtrArray          *profiles; /* distinct GPU and node profiles: their index is their colour */
+  const Cluster    *cluster;
+  const Schedule   *schedule;
+  CollectiveOptions options;
+  guint             n_ranks, n_nodes, n_resources;
+  gboolean         *used; /* [role][comm][kind] */
+  gboolean          copies[COPY_N];
+  GraphUse         *uses; /* [comm][kind] */
+  guint32           first_copy[COPY_N];
+  GArray           *ops;      /* GraphOp */
+  GArray           *costs;    /* BoundCost; `plan` counts from the first op of the collective */
+  GArray           *loads;    /* OpLoad */
+  GArray           *colours;  /* guint64, of every node of the graph */
+  GArray           *edges;    /* FoldEdge */
+  GPtrArray        *profiles; /* distinct GPU and node profiles: their index is their colour */
 } BindGraph;
 
 void bind_graph_init (BindGraph *self, const Cluster *cluster, const Schedule *schedule,
-                      CollectiveAlgorithm algorithm);
+                      const CollectiveOptions *options);
 void bind_graph_clear (BindGraph *self);
 
 /* Whether ranks of ROLE issue collectives of KIND on COMM. */

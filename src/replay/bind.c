@@ -111,13 +111,10 @@ fold_plan (Folder *self, guint op)
   guint32        class_ = self->classes->class_of[bind_graph_op (self->graph, op)];
   const GraphOp *lowest = &g_array_index (
       self->graph->ops, GraphOp, self->classes->lowest[class_] - bind_graph_op (self->graph, 0));
-  BoundPlan plan = { 0,
-                     0,
-                     self->classes->size[class_],
-                     lowest->latency,
-                     lowest->channels,
-                     lowest->inter,
-                     lowest->intra };
+  BoundPlan plan = { .n_alike = self->classes->size[class_],
+                     .latency = lowest->latency,
+                     .inter = lowest->inter,
+                     .intra = lowest->intra };
 
   if (self->index[class_] == REPLAY_NONE)
     {
@@ -125,6 +122,23 @@ fold_plan (Folder *self, guint op)
       g_array_append_val (self->binding->plans, plan);
     }
   return self->index[class_];
+}
+
+/* The costs of the collective whose first op is OP. */
+static BoundCosts
+fold_costs (Folder *self, guint op)
+{
+  const GraphOp *first = &g_array_index (self->graph->ops, GraphOp, op);
+  BoundCosts     costs = { self->binding->costs->len, first->n_costs };
+
+  for (guint i = 0; i < first->n_costs; i++)
+    {
+      BoundCost cost = g_array_index (self->graph->costs, BoundCost, first->first_cost + i);
+
+      cost.plan = fold_plan (self, op + cost.plan);
+      g_array_append_val (self->binding->costs, cost);
+    }
+  return costs;
 }
 
 static guint
@@ -178,26 +192,26 @@ fold_group (Folder *self, CommRef comm, guint r)
 
   for (guint kind = 0; kind < SCHEDULE_COLLECTIVE_N; kind++)
     {
-      guint32 first = graph->first_op[comm * SCHEDULE_COLLECTIVE_N + kind];
+      const GraphUse *use = &graph->uses[comm * SCHEDULE_COLLECTIVE_N + kind];
+      guint           op = use->first_op + instance * use->n_algorithms;
+      guint32        *slot;
 
       if (!bind_graph_uses (graph, role, comm, kind))
         continue;
+      slot = &self->group_index[self->classes->class_of[bind_graph_op (graph, op)]];
       if (found == REPLAY_NONE)
         {
-          guint32 *slot =
-              &self->group_index[self->classes->class_of[bind_graph_op (graph, first + instance)]];
-
           if (*slot == REPLAY_NONE)
             {
               BoundGroup group = { .comm = comm };
 
-              memset (group.plans, 0xff, sizeof group.plans);
               *slot = self->binding->groups->len;
               g_array_append_val (self->binding->groups, group);
             }
           found = *slot;
         }
-      binding_group (self->binding, found)->plans[kind] = fold_plan (self, first + instance);
+      if (binding_group (self->binding, found)->collectives[kind].n == 0)
+        binding_group (self->binding, found)->collectives[kind] = fold_costs (self, op);
     }
   return found;
 }
@@ -328,6 +342,7 @@ binding_alloc (void)
   self->groups = g_array_new (FALSE, FALSE, sizeof (BoundGroup));
   self->members = g_array_new (FALSE, FALSE, sizeof (guint32));
   self->plans = g_array_new (FALSE, FALSE, sizeof (BoundPlan));
+  self->costs = g_array_new (FALSE, FALSE, sizeof (BoundCost));
   self->loads = g_array_new (FALSE, FALSE, sizeof (BoundLoad));
   return self;
 }
@@ -343,6 +358,7 @@ binding_free (Binding *self)
   g_array_unref (self->groups);
   g_array_unref (self->members);
   g_array_unref (self->plans);
+  g_array_unref (self->costs);
   g_array_unref (self->loads);
   g_free (self->group_of);
   g_free (self);
@@ -350,13 +366,13 @@ binding_free (Binding *self)
 
 Binding *
 binding_new (const Cluster *cluster, const Schedule *schedule, gboolean unfolded,
-             CollectiveAlgorithm algorithm)
+             const CollectiveOptions *options)
 {
   BindGraph graph;
   Classes   classes = { 0 };
   Folder    folder = { .binding = binding_alloc (), .graph = &graph, .classes = &classes };
 
-  bind_graph_init (&graph, cluster, schedule, algorithm);
+  bind_graph_init (&graph, cluster, schedule, options);
   classes_init (&classes, &graph, unfolded);
   folder.index = g_new (guint32, classes.n_classes);
   folder.group_index = g_new (guint32, classes.n_classes);
@@ -371,4 +387,24 @@ binding_new (const Cluster *cluster, const Schedule *schedule, gboolean unfolded
   classes_clear (&classes);
   bind_graph_clear (&graph);
   return folder.binding;
+}
+
+const BoundCost *
+binding_cost (const Binding *self, const BoundGroup *group, ScheduleCollective kind, guint64 bytes)
+{
+  BoundCosts       costs = group->collectives[kind];
+  const BoundCost *all = &g_array_index (self->costs, BoundCost, costs.first);
+  guint            low = 0, high = costs.n;
+
+  while (low < high)
+    {
+      guint middle = (low + high) / 2;
+
+      if (all[middle].bytes < bytes)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  g_assert (low < costs.n && all[low].bytes == bytes);
+  return &all[low];
 }

@@ -66,6 +66,23 @@ replay_op_label (const Replay *self, OpId op)
                       : g_strdup (item_label (item));
 }
 
+gboolean
+replay_op_choice (const Replay *self, OpId op, CollectiveAlgorithm *algorithm,
+                  CollectiveProtocol *protocol, guint *channels)
+{
+  ReplayOp         what = replay_op (self, op);
+  const BoundCost *cost;
+
+  if (what.item->kind != ITEM_COLLECTIVE)
+    return FALSE;
+  cost = binding_cost (self->binding, binding_group_of (self->binding, what.item->ref, what.rank),
+                       (ScheduleCollective) what.item->collective, what.item->bytes);
+  *algorithm = cost->algorithm;
+  *protocol = cost->protocol;
+  *channels = cost->channels;
+  return cost->channels > 0;
+}
+
 char *
 replay_tag_label (const Replay *self, guint64 tag)
 {

@@ -24,22 +24,39 @@ typedef struct
   double     service;
 } BoundLoad;
 
-/* What one op of a class is, whatever its size: a collective of a group, or a rank's copy. */
+/* What one op of a class does to links, whatever its size: a collective of a group by one algorithm, or a rank's copy. */
 typedef struct
 {
   guint   first_load, n_loads; /* in Binding.loads */
   guint32 n_alike;             /* ops in the class */
-  double  latency, channels;
+  double  latency;             /* of copies; collectives have theirs by size */
   double  inter,
       intra; /* payload per byte of S that leaves nodes, and that GPUs of a node exchange: one op */
 } BoundPlan;
 
+/* A collective of a group at one size. */
+typedef struct
+{
+  guint64             bytes;
+  guint32             plan; /* in Binding.plans */
+  guint32             channels;
+  double              latency, rate_cap, service_scale; /* as in CollectiveCost */
+  CollectiveAlgorithm algorithm;
+  CollectiveProtocol  protocol;
+} BoundCost;
+
+/* The costs of a group's collective, by rising size. */
+typedef struct
+{
+  guint first, n; /* in Binding.costs; n = 0: the group does not use it */
+} BoundCosts;
+
 /* Groups of a communicator that are alike. */
 typedef struct
 {
-  CommRef comm;
-  guint   first_member, n_members;      /* in Binding.members: simulated ranks that take part */
-  guint32 plans[SCHEDULE_COLLECTIVE_N]; /* in Binding.plans, or REPLAY_NONE */
+  CommRef    comm;
+  guint      first_member, n_members; /* in Binding.members: simulated ranks that take part */
+  BoundCosts collectives[SCHEDULE_COLLECTIVE_N];
 } BoundGroup;
 
 typedef struct
@@ -66,19 +83,24 @@ typedef struct
   GArray  *groups;    /* BoundGroup */
   GArray  *members;   /* guint32 */
   GArray  *plans;     /* BoundPlan */
+  GArray  *costs;     /* BoundCost */
   GArray  *loads;     /* BoundLoad */
   guint32 *group_of;  /* [comm * ranks + rank]: in `groups`, or REPLAY_NONE */
 } Binding;
 
-/* UNFOLDED: every rank stands for itself. ALGORITHM: see ReplayOptions. */
+/* UNFOLDED: every rank stands for itself. */
 Binding *binding_new (const Cluster *cluster, const Schedule *schedule, gboolean unfolded,
-                      CollectiveAlgorithm algorithm);
+                      const CollectiveOptions *options);
 void     binding_free (Binding *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Binding, binding_free)
 
 #define binding_rank(self, i)  (&g_array_index ((self)->ranks, BoundRank, i))
 #define binding_group(self, i) (&g_array_index ((self)->groups, BoundGroup, i))
 #define binding_plan(self, i)  (&g_array_index ((self)->plans, BoundPlan, i))
+
+/* What BYTES of KIND cost GROUP; a size that the schedule issues. */
+const BoundCost *binding_cost (const Binding *self, const BoundGroup *group,
+                               ScheduleCollective kind, guint64 bytes);
 
 static inline const BoundGroup *
 binding_group_of (const Binding *self, CommRef comm, guint rank)

@@ -202,15 +202,16 @@ Replay *
 replay_run (const Scenario *scenario, ProfileSet *profiles, const ReplayOptions *options,
             DiagList *diags, GError **error)
 {
-  static const ReplayOptions defaults = { .algorithm = ALGORITHM_N };
+  static const ReplayOptions defaults = { 0 };
   g_autoptr (Replay)         self = replay_plan (scenario, profiles, diags);
+  CollectiveOptions          library;
 
   if (self == NULL)
     return NULL;
   if (options == NULL)
     options = &defaults;
-  self->binding = binding_new (self->cluster, self->schedule, options->unfolded,
-                               (CollectiveAlgorithm) options->algorithm);
+  library = collective_config_options (&self->scenario->collective);
+  self->binding = binding_new (self->cluster, self->schedule, options->unfolded, &library);
   compile_programs (self);
   make_markers (self);
   if (!run_until_steady (self, options, error))

@@ -15,7 +15,6 @@ typedef struct
   guint    max_periods; /* steady periods to try before giving up on a repeat; 0 = 32 */
   guint    min_periods; /* steady periods to run at least; 0 = 2 */
   gboolean keep_pools;  /* memory timeline, for traces */
-  gint algorithm; /* CollectiveAlgorithm for collectives that can choose; ALGORITHM_N = the default */
 } ReplayOptions;
 
 typedef struct _Replay Replay;
@@ -84,6 +83,10 @@ GArray *replay_op_members (const Replay *self, OpId op);
 
 /* Human label of an op: "all_gather block 3", "mlp.up block 3". Newly allocated. */
 char *replay_op_label (const Replay *self, OpId op);
+
+/* How the collective library ran an op; FALSE for what is no collective, or one of a single rank. */
+gboolean replay_op_choice (const Replay *self, OpId op, CollectiveAlgorithm *algorithm,
+                           CollectiveProtocol *protocol, guint *channels);
 
 /* Label of an allocation, from the tag in a PoolPeak: "logits, head, backward". Newly allocated. */
 char *replay_tag_label (const Replay *self, guint64 tag);

@@ -80,38 +80,62 @@ new_kernel (const RankHost *self, Engine *engine)
   return engine_op_new (engine, &spec);
 }
 
-/* An op of PLAN with BYTES: traffic whose level is bytes a second and channel. */
+/* An op of PLAN with BYTES, SCALE of them on the wire for each: traffic whose level is bytes a second and channel. */
 static OpId
-new_traffic (const RankHost *self, Engine *engine, const BoundPlan *plan, guint64 bytes,
-             guint members, OrderId order)
+new_traffic (const RankHost *self, Engine *engine, const BoundPlan *plan, double scale,
+             guint64 bytes, OpSpec *spec)
 {
   GArray *demands = self->run->demands;
-  OpSpec  spec = {
-     .class_ = OP_TRAFFIC,
-     .tag = host_tag (self),
-     .latency = sim_time_from_seconds (plan->latency),
-     .share = bytes > 0 ? (plan->channels > 0 ? plan->channels : 1) / (double) bytes : 0,
-     .members = members,
-     .order = order,
-  };
 
+  spec->class_ = OP_TRAFFIC;
+  spec->tag = host_tag (self);
   g_array_set_size (demands, 0);
   for (guint i = 0; i < plan->n_loads && bytes > 0; i++)
     {
       const BoundLoad *load =
           &g_array_index (host_binding (self)->loads, BoundLoad, plan->first_load + i);
-      Demand demand = { load->resource, load->service * (double) bytes };
+      Demand demand = { load->resource, load->service * scale * (double) bytes };
 
       g_array_append_val (demands, demand);
     }
-  spec.demands = (const Demand *) (gconstpointer) demands->data;
-  spec.n_demands = demands->len;
-  return engine_op_new (engine, &spec);
+  spec->demands = (const Demand *) (gconstpointer) demands->data;
+  spec->n_demands = demands->len;
+  return engine_op_new (engine, spec);
+}
+
+static OpId
+new_copy (const RankHost *self, Engine *engine, const BoundPlan *plan, guint64 bytes)
+{
+  OpSpec spec = {
+    .latency = sim_time_from_seconds (plan->latency),
+    .share = bytes > 0 ? 1 / (double) bytes : 0,
+    .members = 1,
+    .order = ENGINE_NONE,
+  };
+
+  return new_traffic (self, engine, plan, 1, bytes, &spec);
+}
+
+static OpId
+new_collective (const RankHost *self, Engine *engine, const BoundCost *cost, guint members,
+                OrderId order)
+{
+  double bytes = (double) cost->bytes;
+  OpSpec spec = {
+    .latency = sim_time_from_seconds (cost->latency),
+    .share = cost->bytes > 0 ? MAX (cost->channels, 1) / bytes : 0,
+    .cap = cost->bytes > 0 ? cost->rate_cap / bytes : 0,
+    .members = members,
+    .order = order,
+  };
+
+  return new_traffic (self, engine, binding_plan (host_binding (self), cost->plan),
+                      cost->service_scale, cost->bytes, &spec);
 }
 
 /* The n-th collective that a rank issues on a communicator is the n-th of its group: the first rank to come makes the op. */
 static OpId
-join_collective (RankHost *self, Engine *engine, const ScheduleItem *item, const BoundPlan **plan)
+join_collective (RankHost *self, Engine *engine, const ScheduleItem *item, const BoundCost **cost)
 {
   const Binding    *binding = host_binding (self);
   guint32           index = binding->group_of[item->ref * binding->ranks->len + self->rank];
@@ -119,12 +143,11 @@ join_collective (RankHost *self, Engine *engine, const ScheduleItem *item, const
   GArray           *ops = self->run->group_ops[index];
   guint             turn = self->issued[item->ref]++;
 
-  *plan = binding_plan (binding, group->plans[item->collective]);
+  *cost = binding_cost (binding, group, (ScheduleCollective) item->collective, item->bytes);
   g_assert (turn <= ops->len);
   if (turn == ops->len)
     {
-      OpId op =
-          new_traffic (self, engine, *plan, item->bytes, group->n_members, self->run->orders[index]);
+      OpId op = new_collective (self, engine, *cost, group->n_members, self->run->orders[index]);
 
       g_array_append_val (ops, op);
     }
@@ -132,9 +155,9 @@ join_collective (RankHost *self, Engine *engine, const ScheduleItem *item, const
 }
 
 static double
-held_sms (const Engine *engine, const BoundRank *rank, const BoundPlan *plan)
+held_sms (const Engine *engine, const BoundRank *rank, const BoundCost *cost)
 {
-  return MIN (plan->channels, MAX (engine_resource_capacity (engine, rank->sm) - 1, 0));
+  return MIN (cost->channels, MAX (engine_resource_capacity (engine, rank->sm) - 1, 0));
 }
 
 /* Takes no time: what an event stands for that was recorded behind waits. */
@@ -159,6 +182,7 @@ act_submit (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield 
   StreamId         stream = host_stream (self, item->stream);
   OpId             full = engine_stream_room (engine, stream);
   const BoundPlan *plan;
+  const BoundCost *cost;
   OpId             op;
 
   if (full != ENGINE_NONE)
@@ -172,13 +196,12 @@ act_submit (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield 
       engine_submit (engine, new_kernel (self, engine), stream, ENGINE_NONE, 0);
       break;
     case ITEM_COLLECTIVE:
-      op = join_collective (self, engine, item, &plan);
-      engine_submit (engine, op, stream, rank->sm, held_sms (engine, rank, plan));
+      op = join_collective (self, engine, item, &cost);
+      engine_submit (engine, op, stream, rank->sm, held_sms (engine, rank, cost));
       break;
     case ITEM_COPY:
       plan = binding_plan (host_binding (self), rank->copies[item->collective]);
-      engine_submit (engine, new_traffic (self, engine, plan, item->bytes, 1, ENGINE_NONE), stream,
-                     ENGINE_NONE, 0);
+      engine_submit (engine, new_copy (self, engine, plan, item->bytes), stream, ENGINE_NONE, 0);
       break;
     case ITEM_RECORD:
       engine_submit (engine, new_marker (self, engine), stream, ENGINE_NONE, 0);

@@ -6,6 +6,7 @@
  *   model: { config: llama-3-8b }
  *   training: { seq_len: 2048, micro_batch: 1 }
  *   mesh: { shard: all }
+ *   collective: { algorithm: auto }
  *   strategy: { name: fsdp2, prefetch: 1 }
  *
  * `inner:` in the strategy section nests another strategy section. A comparison file holds the same keys and `scenarios:`, a list of maps
@@ -16,6 +17,7 @@
 
 #include "base/csv.h" /* for the layers above: tables of scenarios and results */
 #include "cluster/cluster.h"
+#include "collective/config.h"
 #include "schedule/strategy.h"
 #include "strategy/registry.h"
 #include "workload/workload.h"
@@ -40,12 +42,13 @@ struct _StrategyConfig
 
 typedef struct
 {
-  char           *name;
-  ClusterOptions  cluster;
-  ModelOptions    model;
-  TrainingOptions training;
-  MeshOptions     mesh;
-  StrategyConfig *strategy;
+  char            *name;
+  ClusterOptions   cluster;
+  ModelOptions     model;
+  TrainingOptions  training;
+  MeshOptions      mesh;
+  CollectiveConfig collective;
+  StrategyConfig  *strategy;
   SourceMark cluster_mark, model_mark, mesh_mark, strategy_mark; /* for diagnostics found later */
   char      *base_dir; /* of the file, for relative paths; NULL */
 } Scenario;
@@ -74,7 +77,7 @@ GPtrArray *scenario_load (const StrategySet *strategies, const char *file,
 /* All that is used, defaults included, as YAML that scenario_load reads back to the same scenario. Newly allocated. */
 char *scenario_print (const Scenario *self);
 
-/* The option tables by section name ("cluster", "model", "training", "mesh"); NULL for others. For help, docs and tables. */
+/* The option tables by section name ("cluster", "model", "training", "mesh", "collective"); NULL for others. For help, docs and tables. */
 const OptionSpec *scenario_section_table (const char *section);
 
 /* Stable hash of everything in scenario_print, hexadecimal. Newly allocated. */

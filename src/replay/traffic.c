@@ -1,81 +1,56 @@
 /* Bytes and FLOPs of a steady period, from the schedule and the plans. */
 #include "replay/replay-private.h"
 
+/* What the groups of a communicator and kind have moved so far. `group`: the first one met. */
 typedef struct
 {
-  guint64 calls;
-  double  bytes;
-} UseTotal;
+  ReplayTraffic traffic;
+  guint32       group;
+} TrafficSum;
 
-/* [comm][kind] of one role's steady section. */
-static UseTotal *
-sum_uses (const Replay *self, guint role)
+static void
+add_collective (const Replay *self, const ScheduleItem *item, guint rank, TrafficSum *sums)
 {
-  UseTotal *totals = g_new0 (UseTotal, schedule_n_comms (self->schedule) * SCHEDULE_COLLECTIVE_N + 1);
-  ScheduleItems items = schedule_items (self->schedule, role, SECTION_STEADY);
+  const Binding    *binding = self->binding;
+  guint32           index = binding->group_of[item->ref * binding->ranks->len + rank];
+  const BoundGroup *group = binding_group (binding, index);
+  TrafficSum       *sum = &sums[item->ref * SCHEDULE_COLLECTIVE_N + item->collective];
+  double            bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
+  const BoundPlan  *plan;
 
-  for (guint i = 0; i < items.n; i++)
-    if (items.items[i].kind == ITEM_COLLECTIVE)
-      {
-        UseTotal *total =
-            &totals[items.items[i].ref * SCHEDULE_COLLECTIVE_N + items.items[i].collective];
-
-        total->calls++;
-        total->bytes += (double) items.items[i].bytes;
-      }
-  return totals;
-}
-
-/* One entry for COMM and KIND over all classes of groups. FALSE when no group uses it. */
-static gboolean
-sum_groups (const Replay *self, UseTotal *const *of_role, CommRef comm, guint kind,
-            ReplayTraffic *traffic)
-{
-  const Binding *binding = self->binding;
-  double         n_gpus = cluster_n_gpus (self->cluster);
-
-  *traffic = (ReplayTraffic){ .comm = comm, .kind = (ScheduleCollective) kind };
-  for (guint g = 0; g < binding->groups->len; g++)
-    {
-      const BoundGroup *group = binding_group (binding, g);
-      guint             rank = g_array_index (binding->members, guint32, group->first_member);
-      const UseTotal   *use =
-          &of_role[binding_rank (binding, rank)->role][comm * SCHEDULE_COLLECTIVE_N + kind];
-      const BoundPlan *plan;
-
-      if (group->comm != comm || group->plans[kind] == REPLAY_NONE || use->calls == 0)
-        continue;
-      plan = binding_plan (binding, group->plans[kind]);
-      if (traffic->calls == 0)
-        {
-          traffic->calls = use->calls;
-          traffic->bytes = use->bytes;
-        }
-      traffic->inter_node_per_gpu += plan->n_alike * plan->inter * use->bytes / n_gpus;
-      traffic->intra_node_per_gpu += plan->n_alike * plan->intra * use->bytes / n_gpus;
-    }
-  return traffic->calls > 0;
+  if (g_array_index (binding->members, guint32, group->first_member) != rank)
+    return;
+  plan = binding_plan (
+      binding,
+      binding_cost (binding, group, (ScheduleCollective) item->collective, item->bytes)->plan);
+  if (sum->traffic.calls == 0)
+    sum->group = index;
+  sum->traffic.comm = item->ref;
+  sum->traffic.kind = (ScheduleCollective) item->collective;
+  sum->traffic.calls += sum->group == index;
+  sum->traffic.bytes += sum->group == index ? bytes : 0;
+  sum->traffic.inter_node_per_gpu += plan->n_alike * plan->inter * bytes / n_gpus;
+  sum->traffic.intra_node_per_gpu += plan->n_alike * plan->intra * bytes / n_gpus;
 }
 
 GArray *
 replay_traffic (const Replay *self)
 {
-  GArray               *all = g_array_new (FALSE, FALSE, sizeof (ReplayTraffic));
-  guint                 n_roles = schedule_n_roles (self->schedule);
-  g_autofree UseTotal **of_role = g_new (UseTotal *, n_roles);
+  GArray                *all = g_array_new (FALSE, FALSE, sizeof (ReplayTraffic));
+  guint                  n = schedule_n_comms (self->schedule) * SCHEDULE_COLLECTIVE_N;
+  g_autofree TrafficSum *sums = g_new0 (TrafficSum, n + 1);
 
-  for (guint role = 0; role < n_roles; role++)
-    of_role[role] = sum_uses (self, role);
-  for (CommRef comm = 0; comm < schedule_n_comms (self->schedule); comm++)
-    for (guint kind = 0; kind < SCHEDULE_COLLECTIVE_N; kind++)
-      {
-        ReplayTraffic traffic;
+  for (guint rank = 0; rank < self->binding->ranks->len; rank++)
+    {
+      ScheduleItems items = replay_items (self, rank, SECTION_STEADY);
 
-        if (sum_groups (self, of_role, comm, kind, &traffic))
-          g_array_append_val (all, traffic);
-      }
-  for (guint role = 0; role < n_roles; role++)
-    g_free (of_role[role]);
+      for (guint i = 0; i < items.n; i++)
+        if (items.items[i].kind == ITEM_COLLECTIVE)
+          add_collective (self, &items.items[i], rank, sums);
+    }
+  for (guint i = 0; i < n; i++)
+    if (sums[i].traffic.calls > 0)
+      g_array_append_val (all, sums[i].traffic);
   return all;
 }
 

@@ -63,7 +63,7 @@ START_TEST (test_random)
       g_autoptr (Scenario)   scenario = fixture_random (rand, profiles);
       g_autoptr (DiagList)   diags = diag_list_new ();
       g_autoptr (GError)     error = NULL;
-      ReplayOptions          options = { .algorithm = ALGORITHM_N };
+      ReplayOptions          options = { 0 };
       g_autoptr (Replay)     replay = replay_run (scenario, profiles, &options, diags, &error);
       g_autoptr (Prediction) p = NULL;
 
@@ -106,7 +106,7 @@ START_TEST (test_by_hand)
 {
   g_autofree char       *dir = NULL;
   g_autoptr (Scenario)   scenario = load_worked ("1-ddp-two-gpus.yaml", &dir);
-  PredictOptions         options = { .replay = { .algorithm = ALGORITHM_N }, .profile_dir = dir };
+  PredictOptions         options = { .replay = { 0 }, .profile_dir = dir };
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (Prediction) p = predict (scenario, &options, diags, NULL);
   const struct
@@ -141,7 +141,7 @@ START_TEST (test_interval)
   g_autoptr (Scenario) scenario =
       fixture_scenario ("cluster.name", "2 x a40x8-nvlink-pairs", "model.config", "gpt2-xl",
                         "training.seq_len", "512", "strategy.name", "fsdp2", NULL);
-  PredictOptions         options = { .replay = { .algorithm = ALGORITHM_N }, .interval = TRUE };
+  PredictOptions         options = { .replay = { 0 }, .interval = TRUE };
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (Prediction) p = predict (scenario, &options, diags, NULL);
   g_autofree char       *dir = NULL;
@@ -169,7 +169,7 @@ START_TEST (test_mixed_mfu)
   g_autoptr (Scenario) scenario =
       fixture_scenario ("cluster.name", "mixed-a100-a40", "model.config", "gpt2-xl",
                         "training.seq_len", "256", "strategy.name", "fsdp2", NULL);
-  PredictOptions         options = { .replay = { .algorithm = ALGORITHM_N } };
+  PredictOptions         options = { .replay = { 0 } };
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (Prediction) p = predict (scenario, &options, diags, NULL);
 

@@ -15,7 +15,7 @@
 static char *
 report_of (const Scenario *scenario)
 {
-  PredictOptions       options = { .replay = { .algorithm = ALGORITHM_N } };
+  PredictOptions       options = { .replay = { 0 } };
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GError)   error = NULL;
   Prediction          *prediction = predict (scenario, &options, diags, &error);

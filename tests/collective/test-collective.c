@@ -497,6 +497,7 @@ START_TEST (test_latency_by_hand)
   g_autoptr (Laid)    plan_two = NULL;
   g_autoptr (Laid)    plan_reduce = NULL;
   double              launch, link, wire;
+  CollectiveCost      small;
   Route               route;
 
   fixture_init (&fixture, "dgx-a100", 1);
@@ -513,10 +514,20 @@ START_TEST (test_latency_by_hand)
   /* 8.4 + 7 * 3.4 us */
   assert_near (plan_one->latency, launch + 8.4e-6 + 7 * (3.4e-6 + link));
   plan_two = fixture_plan (two, COLLECTIVE_ALL_GATHER, ALGORITHM_N);
-  /* 15 steps, one of them between nodes at 14 us and twice the wire */
-  assert_near (plan_two->latency, launch + 8.4e-6 + 14 * (3.4e-6 + link) + 14e-6 + 2 * wire);
+  /*
+   * 1 TiB: a GPU's 192 GB/s into the switch wait for its 25 GB/s card longer than a hop, so that of
+   * the longest path only a hop of the network counts: 14 us and twice the wire
+   */
+  assert_near (plan_two->latency, launch + 8.4e-6 + 14e-6 + 2 * wire);
   plan_reduce = fixture_plan (two, COLLECTIVE_ALL_REDUCE, ALGORITHM_N);
-  assert_near (plan_reduce->latency, launch + 8.4e-6 + 28 * (3.4e-6 + link) + 2 * (14e-6 + 2 * wire));
+  assert_near (plan_reduce->latency, launch + 8.4e-6 + 14e-6 + 2 * wire);
+  /* 1 byte: 15 steps of which two cross the network, or 30 and four */
+  collective_plan_cost (plan_two->plan, 1, &small);
+  ck_assert_double_eq_tol (small.latency,
+                           launch + 8.4e-6 + 13 * (3.4e-6 + link) + 2 * (14e-6 + 2 * wire), 1e-9);
+  collective_plan_cost (plan_reduce->plan, 1, &small);
+  ck_assert_double_eq_tol (small.latency,
+                           launch + 8.4e-6 + 26 * (3.4e-6 + link) + 4 * (14e-6 + 2 * wire), 1e-9);
   g_clear_pointer (&one, cluster_free);
   g_clear_pointer (&two, cluster_free);
   fixture_clear (&fixture);

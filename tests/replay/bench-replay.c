@@ -40,7 +40,7 @@ run_case (const Case *c)
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (GError)     error = NULL;
-  ReplayOptions          options = { .unfolded = c->unfolded, .algorithm = ALGORITHM_N };
+  ReplayOptions          options = { .unfolded = c->unfolded };
   gint64                 start = g_get_monotonic_time ();
   g_autoptr (GPtrArray) all = scenario_load (NULL, NULL, overrides, G_N_ELEMENTS (overrides), diags);
   g_autoptr (Replay)    replay =

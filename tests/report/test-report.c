@@ -73,7 +73,7 @@ predict_fcdp (Replay **replay, ProfileSet **profiles)
   g_autoptr (Scenario) scenario =
       fixture_scenario ("cluster.name", "2 x a40x8-nvlink-pairs", "model.config", "gpt2-xl",
                         "training.seq_len", "256", "strategy.name", "fcdp", NULL);
-  PredictOptions       options = { .replay = { .algorithm = ALGORITHM_N, .keep_pools = TRUE } };
+  PredictOptions       options = { .replay = { .keep_pools = TRUE } };
   g_autoptr (DiagList) diags = diag_list_new ();
   Prediction *prediction = predict_with_replay (scenario, &options, replay, profiles, diags, NULL);
 
@@ -138,7 +138,7 @@ START_TEST (test_rare_calls)
       fixture_scenario ("cluster.name", "2 x a40x8-nvlink-pairs", "model.config", "gpt2-xl",
                         "training.seq_len", "256", "strategy.name", "local-sgd",
                         "strategy.local_steps", "4", "strategy.inner.name", "fsdp2", NULL);
-  PredictOptions         options = { .replay = { .algorithm = ALGORITHM_N } };
+  PredictOptions         options = { .replay = { 0 } };
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (Prediction) prediction = predict (scenario, &options, diags, NULL);
   g_autoptr (GString)    text = g_string_new (NULL);

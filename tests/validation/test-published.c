@@ -53,7 +53,7 @@ predict_row (const Row *row)
     { "strategy.name", "zero3", "test" },
     { "strategy.reduce_bucket_size", row->bucket, "test" },
   };
-  const PredictOptions  options = { .replay = { .algorithm = ALGORITHM_N } };
+  const PredictOptions  options = { .replay = { 0 } };
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (GError)    error = NULL;
   g_autoptr (GPtrArray) scenarios =

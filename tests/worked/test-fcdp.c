@@ -32,7 +32,7 @@ simulate (const char *strategy, ...)
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (GPtrArray) all = NULL;
   g_autoptr (GError)    error = NULL;
-  PredictOptions        options = { .replay = { .algorithm = ALGORITHM_N } };
+  PredictOptions        options = { .replay = { 0 } };
   Simulated             s = { 0 };
   va_list               args;
 

@@ -125,8 +125,7 @@ simulate (const char *file, guint index, gboolean unfolded)
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (GPtrArray) all = scenario_load (NULL, path, NULL, 0, diags);
   g_autoptr (GError)    error = NULL;
-  PredictOptions        options = { .replay = { .unfolded = unfolded, .algorithm = ALGORITHM_N },
-                                    .profile_dir = profiles };
+  PredictOptions        options = { .replay = { .unfolded = unfolded }, .profile_dir = profiles };
   Simulated             s = { 0 };
 
   if (all == NULL || index >= all->len)

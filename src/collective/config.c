@@ -1,0 +1,59 @@
+#include "collective/config.h"
+
+static const char *const algorithms[] = { "auto",           "ring",          "tree",
+                                          "nvls",           "nvls_tree",     "pat",
+                                          "collnet_direct", "collnet_chain", "pairwise",
+                                          "hierarchical",   "all_pairs",     NULL };
+G_STATIC_ASSERT (G_N_ELEMENTS (algorithms) == ALGORITHM_N + 2);
+
+static const char *const protocols[] = { "auto", "ll", "ll128", "simple", NULL };
+G_STATIC_ASSERT (G_N_ELEMENTS (protocols) == PROTOCOL_N + 2);
+
+#define OPTION(member) G_STRUCT_OFFSET (CollectiveConfig, member)
+
+const OptionSpec collective_options[] = {
+  { .key = "algorithm",
+    .type = OPTION_ENUM,
+    .choices = algorithms,
+    .offset = OPTION (algorithm),
+    .fallback = "auto",
+    .help = "auto = NCCL's choice; one that a collective does not have leaves that one to NCCL" },
+  { .key = "protocol",
+    .type = OPTION_ENUM,
+    .choices = protocols,
+    .offset = OPTION (protocol),
+    .fallback = "auto",
+    .help = "auto = NCCL's choice; the same for protocols" },
+  { .key = "nccl",
+    .type = OPTION_STRING,
+    .offset = OPTION (nccl),
+    .optional = TRUE,
+    .help = "version whose tuning tables choose, such as 2.28.9; unset = the newest known",
+    .source = "NVIDIA/nccl src/graph/tuning.cc" },
+  { .key = "collnet",
+    .type = OPTION_BOOL,
+    .offset = OPTION (collnet),
+    .fallback = "false",
+    .help = "the network's switches reduce (SHARP), and NCCL may use them" },
+  { .key = "single_process",
+    .type = OPTION_BOOL,
+    .offset = OPTION (single_process),
+    .fallback = "false",
+    .help = "one process drives all GPUs of a node: launches come one after another" },
+  { 0 },
+};
+
+CollectiveOptions
+collective_config_options (const CollectiveConfig *self)
+{
+  CollectiveOptions options = collective_default_options;
+
+  if (self->algorithm > 0)
+    options.algorithm = (CollectiveAlgorithm) (self->algorithm - 1);
+  if (self->protocol > 0)
+    options.protocol = (CollectiveProtocol) (self->protocol - 1);
+  options.library = self->nccl;
+  options.collnet = self->collnet;
+  options.single_process = self->single_process;
+  return options;
+}

@@ -1,0 +1,21 @@
+/*
+ * The `collective` section of a scenario: what may be asked of the collective library. The same
+ * table drives the command line.
+ */
+#pragma once
+
+#include "collective/collective.h"
+
+typedef struct
+{
+  gint     algorithm; /* 0 = auto, else CollectiveAlgorithm + 1 */
+  gint     protocol;  /* 0 = auto, else CollectiveProtocol + 1 */
+  char    *nccl;      /* version; NULL = unknown */
+  gboolean collnet;
+  gboolean single_process;
+} CollectiveConfig;
+
+extern const OptionSpec collective_options[];
+
+/* The same for collective_plan_new; `library` borrows from SELF. */
+CollectiveOptions collective_config_options (const CollectiveConfig *self);
