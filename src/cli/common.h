@@ -100,3 +100,4 @@ int cmd_schedule (int argc, char **argv);
 int cmd_strategies (int argc, char **argv);
 int cmd_hardware (int argc, char **argv);
 int cmd_models (int argc, char **argv);
+int cmd_validate (int argc, char **argv);

@@ -15,7 +15,8 @@
  */
 #pragma once
 
-#include "base/csv.h" /* for the layers above: tables of scenarios and results */
+#include "base/csv.h"     /* for the layers above: tables of scenarios and results */
+#include "base/suggest.h" /* the same: hints about their columns and words */
 #include "cluster/cluster.h"
 #include "collective/config.h"
 #include "schedule/strategy.h"

@@ -1,15 +1,12 @@
 #include "report/plot.h"
 
-#include <errno.h>
-#include <glib/gstdio.h>
 #include <string.h>
+
+#include "report/gnuplot-private.h"
 
 #define NAME       "time-split"
 #define BAR_PIXELS 105
 #define MAX_NAME   36 /* characters of a bar's name */
-#define MAX_TITLE  100
-
-static const char *const files[] = { NAME ".dat", NAME ".gp", NAME ".svg", NAME ".png" };
 
 /* ---- what is drawn --------------------------------------------------------------------------------------------------- */
 
@@ -89,40 +86,14 @@ append_number (GString *out, double value)
   g_string_append (out, text);
 }
 
-/* TEXT, cut where it would crowd out the picture, without what ends a line or a string in gnuplot's files. */
-static char *
-plain_text (const char *text, glong most)
-{
-  glong length = g_utf8_strlen (text, -1);
-  char *plain =
-      length > most
-          ? g_strdup_printf ("%.*s...", (int) (g_utf8_offset_to_pointer (text, most) - text), text)
-          : g_strdup (text);
-
-  for (char *c = plain; *c != '\0'; c++)
-    if (g_ascii_iscntrl (*c) || *c == '"' || *c == '\\')
-      *c = ' ';
-  return plain;
-}
-
-/* In single quotes gnuplot expands nothing. */
-static void
-append_quoted (GString *out, const char *text)
-{
-  g_autofree char *plain = plain_text (text, MAX_TITLE);
-  g_auto (GStrv)   pieces = g_strsplit (plain, "'", -1);
-  g_autofree char *doubled = g_strjoinv ("''", pieces);
-
-  g_string_append_printf (out, "'%s'", doubled);
-}
-
 /* ---- data -------------------------------------------------------------------------------------------------------------- */
 
 static void
 append_data_row (const Picture *self, guint i, double place, GString *out)
 {
   const Prediction *p = prediction_at (self, i);
-  g_autofree char  *name = plain_text (self->by_strategy ? p->strategy : p->scenario, MAX_NAME);
+  g_autofree char  *name =
+      gnuplot_plain_text (self->by_strategy ? p->strategy : p->scenario, MAX_NAME);
 
   append_number (out, place);
   g_string_append_printf (out, " \"%s\"", name);
@@ -169,7 +140,7 @@ append_group_titles (const Picture *self, const double *places, GString *out)
            end < self->predictions->len && same_group (p, prediction_at (self, end)); end++)
         ;
       g_string_append (out, "set label ");
-      append_quoted (out, p->model);
+      gnuplot_append_quoted (out, p->model);
       g_string_append (out, " at first ");
       append_number (out, (places[first] + places[end - 1]) / 2);
       g_string_append (out, ", graph 1.04 center font ',13'\n");
@@ -210,8 +181,8 @@ static void
 append_axes (const Picture *self, const double *places, GString *out)
 {
   g_string_append (out, "set title ");
-  append_quoted (out, one_cluster (self) ? prediction_at (self, 0)->cluster
-                                         : "Where the time of a step goes");
+  gnuplot_append_quoted (out, one_cluster (self) ? prediction_at (self, 0)->cluster
+                                                 : "Where the time of a step goes");
   g_string_append_printf (
       out,
       " font ',11' offset 0,1.5\nset tmargin 5\nset ylabel 'time of a step on the critical path (%s)'\n",
@@ -238,7 +209,7 @@ append_plot (const Picture *self, GString *out)
         g_string_append_printf (
             out, "  data using 1:((sum [i=%u:%u] column(i)) / unit) with boxes ls %u title ",
             FIRST_PART_COLUMN, FIRST_PART_COLUMN + part, part + 1);
-        append_quoted (out, time_part_name ((TimePart) part));
+        gnuplot_append_quoted (out, time_part_name ((TimePart) part));
         g_string_append (out, ", \\\n");
       }
   g_string_append_printf (out, "  data using 1:(0):2 with labels %s notitle, \\\n",
@@ -277,114 +248,13 @@ script_text (const Picture *self, const double *places, const char *style)
   return g_string_free (out, FALSE);
 }
 
-/* ---- running gnuplot ------------------------------------------------------------------------------------------------------- */
-
-static gboolean
-run_gnuplot (const char *dir, GError **error)
-{
-  g_autoptr (GSubprocessLauncher) launcher =
-      g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_STDOUT_SILENCE | G_SUBPROCESS_FLAGS_STDERR_PIPE);
-  g_autoptr (GError)      own = NULL;
-  g_autoptr (GSubprocess) child = NULL;
-  g_autofree char        *message = NULL;
-
-  g_subprocess_launcher_set_cwd (launcher, dir);
-  child = g_subprocess_launcher_spawn (launcher, &own, "gnuplot", "-d", NAME ".gp", NULL);
-  if (g_error_matches (own, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT))
-    {
-      g_set_error (error, own->domain, own->code,
-                   "cannot draw: 'gnuplot' is not installed (Debian's package is gnuplot-nox)");
-      return FALSE;
-    }
-  if (child == NULL || !g_subprocess_communicate_utf8 (child, NULL, NULL, NULL, &message, &own))
-    {
-      g_propagate_prefixed_error (error, g_steal_pointer (&own), "cannot run gnuplot: ");
-      return FALSE;
-    }
-  if (g_subprocess_get_successful (child))
-    return TRUE;
-  g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, "gnuplot failed: %s",
-               *g_strstrip (message) != '\0' ? message : "it ended without a message");
-  return FALSE;
-}
-
-/* ---- files ------------------------------------------------------------------------------------------------------------------ */
-
-static gboolean
-fail (GError **error, int code, const char *what, const char *path)
-{
-  g_set_error (error, G_IO_ERROR, (gint) g_io_error_from_errno (code), "cannot %s '%s': %s", what,
-               path, g_strerror (code));
-  return FALSE;
-}
-
-/* Makes DIR; MADE gets the folders that did not exist, the innermost first. */
-static gboolean
-make_folders (const char *dir, GPtrArray *made, GError **error)
-{
-  g_autofree char *parent = g_path_get_dirname (dir);
-
-  if (g_file_test (dir, G_FILE_TEST_IS_DIR))
-    return TRUE;
-  if (!g_str_equal (parent, dir) && !make_folders (parent, made, error))
-    return FALSE;
-  if (g_mkdir (dir, 0777) != 0 && !(errno == EEXIST && g_file_test (dir, G_FILE_TEST_IS_DIR)))
-    return fail (error, errno, "make the folder", dir);
-  g_ptr_array_insert (made, 0, g_strdup (dir));
-  return TRUE;
-}
-
-static void
-remove_files (const char *dir)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
-    {
-      g_autofree char *path = g_build_filename (dir, files[i], NULL);
-
-      g_unlink (path);
-    }
-}
-
-/* Everything is drawn in a folder of its own first; a picture's files are moved only once all of them exist. */
-static gboolean
-move_files (const char *from, const char *to, GError **error)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
-    {
-      g_autofree char *source = g_build_filename (from, files[i], NULL);
-      g_autofree char *target = g_build_filename (to, files[i], NULL);
-
-      if (g_rename (source, target) != 0)
-        return fail (error, errno, "write", target);
-    }
-  return TRUE;
-}
-
-static gboolean
-write_text (const char *dir, const char *name, const char *text, GError **error)
-{
-  g_autofree char *path = g_build_filename (dir, name, NULL);
-
-  return g_file_set_contents_full (path, text, -1, G_FILE_SET_CONTENTS_NONE, 0666, error);
-}
-
-static gboolean
-draw_in (const char *work, const char *dir, const char *data, const char *script, GError **error)
-{
-  return write_text (work, NAME ".dat", data, error) && write_text (work, NAME ".gp", script, error)
-         && run_gnuplot (work, error) && move_files (work, dir, error);
-}
-
 gboolean
 report_plot_write (const GPtrArray *predictions, const char *dir, const char *style_file,
                    GError **error)
 {
-  g_autoptr (GPtrArray) made = g_ptr_array_new_with_free_func (g_free);
-  g_autofree char *work = g_build_filename (dir, ".plot-XXXXXX", NULL), *style = NULL, *data = NULL,
-                  *script = NULL;
+  g_autofree char   *style = NULL, *data = NULL, *script = NULL;
   g_autofree double *places = NULL;
   Picture            picture;
-  gboolean           drawn = FALSE;
 
   if (predictions->len == 0)
     return TRUE;
@@ -394,18 +264,5 @@ report_plot_write (const GPtrArray *predictions, const char *dir, const char *st
   places = bar_places (&picture);
   data = data_text (&picture, places);
   script = script_text (&picture, places, style);
-  if (make_folders (dir, made, error))
-    {
-      if (g_mkdtemp (work) == NULL)
-        fail (error, errno, "write in the folder", dir);
-      else
-        {
-          drawn = draw_in (work, dir, data, script, error);
-          remove_files (work);
-          g_rmdir (work);
-        }
-    }
-  for (guint i = 0; !drawn && i < made->len; i++)
-    g_rmdir (g_ptr_array_index (made, i));
-  return drawn;
+  return gnuplot_draw (&(GnuplotPicture){ NAME, data, script }, 1, dir, error);
 }

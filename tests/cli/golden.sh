@@ -92,7 +92,11 @@ hand hardware-json 0 hardware hand --format json
 check models 0 models
 check models-one 0 models mixtral-8x7b
 check models-csv 0 models gpt2-xl --format csv
+check validate-text 0 validate collectives --hwprofiles hwprofiles runs.csv --rows
+check validate-csv 0 validate collectives --hwprofiles hwprofiles runs.csv --format csv
+check validate-json 0 validate collectives --hwprofiles hwprofiles runs.csv --format json --max-error 10
 check help 0 --help
+check help-validate 0 validate --help
 check help-simulate 0 models --help
 
 # Usage
@@ -115,6 +119,13 @@ check unknown-strategy 2 strategies fsdp3
 check unknown-hardware 2 hardware dgx-h10
 check unknown-model 2 models llama-3-9b
 check no-plugin 2 strategies --plugin absent.so
+check no-subject 2 validate
+check unknown-subject 2 validate colectives
+check no-table 2 validate collectives
+check bad-max-error 2 validate collectives runs.csv --max-error little
+
+# Answers that are no
+check validate-max-error 3 validate collectives --hwprofiles hwprofiles runs.csv --format csv --max-error '0.0001 %'
 
 # Input
 hand wrong-unit 2 simulate wrong-unit.yaml
@@ -137,6 +148,11 @@ hand family 2 simulate family.yaml
 hand huge 2 simulate huge.yaml
 hand deep 2 simulate deep.yaml
 hand many 2 compare many.yaml
+check bad-runs 2 validate collectives bad-runs.csv
+check empty-runs 2 validate collectives nothing.csv
+check runs-header 2 validate collectives header.csv
+check duplicate-column 2 validate collectives twice.csv
+check missing-columns 2 validate collectives missing.csv
 
 # Files that cannot be written
 hand trace-directory 1 simulate good.yaml --trace out
@@ -173,9 +189,17 @@ if command -v gnuplot >/dev/null; then
   [ "$(ls -A pictures/first | tr '\n' ' ')" = 'time-split.dat time-split.gp time-split.png time-split.svg ' ] || good=1
   diff -r pictures/first pictures/second >&2 || good=1
   verdict $good 'pictures are drawn, twice the same'
+  good=0
+  for to in first second; do
+    "$program" validate collectives --hwprofiles hwprofiles runs.csv --plot runs/$to >/dev/null || good=1
+  done
+  [ "$(cd runs/first && echo *.png)" = 'hand-01.png hand-02.png hand-03.png overview.png' ] || good=1
+  diff -r runs/first runs/second >&2 || good=1
+  verdict $good 'pictures of runs are drawn, twice the same'
 else
-  number=$((number + 1))
-  echo "ok $number - pictures are drawn, twice the same # SKIP gnuplot is not installed"
+  number=$((number + 2))
+  echo "ok $((number - 1)) - pictures are drawn, twice the same # SKIP gnuplot is not installed"
+  echo "ok $number - pictures of runs are drawn, twice the same # SKIP gnuplot is not installed"
 fi
 "$program" simulate --hwprofiles hwprofiles good.yaml >/dev/full 2>../err
 [ $? -eq 1 ] && grep -q 'cannot write the result' ../err

@@ -1,0 +1,266 @@
+#include "analysis/collective-predictor.h"
+
+/* One cluster of the table. */
+typedef struct
+{
+  ClusterOptions     options;
+  Cluster           *cluster;     /* NULL: not made yet, dropped, or impossible */
+  char              *reason;      /* why it is impossible */
+  const LinkProfile *intra, *nic; /* that collectives cross; the set's own, which stay */
+  gboolean           made;        /* once: intra and nic are known */
+} ClusterSlot;
+
+/* One communicator of the table: a collective on a cluster, in an environment. */
+typedef struct
+{
+  guint             cluster; /* index of a ClusterSlot; meaningless with a reason */
+  CollectiveKind    kind;
+  CollectiveOptions options; /* its strings are the first row's */
+  CollectivePlan   *plan;    /* NULL: not made yet, or dropped */
+  char             *reason;
+} PlanSlot;
+
+struct _CollectivePredictor
+{
+  const GPtrArray *rows;
+  ProfileSet      *profiles;
+  GPtrArray       *clusters; /* ClusterSlot */
+  GPtrArray       *plans;    /* PlanSlot */
+  guint           *plan_of_row;
+};
+
+static void
+cluster_slot_free (gpointer data)
+{
+  ClusterSlot *self = data;
+
+  option_table_clear (cluster_options, &self->options);
+  g_clear_pointer (&self->cluster, cluster_free);
+  g_free (self->reason);
+  g_free (self);
+}
+
+static void
+plan_slot_free (gpointer data)
+{
+  PlanSlot *self = data;
+
+  collective_plan_free (self->plan);
+  g_free (self->reason);
+  g_free (self);
+}
+
+/* ---- what rows share --------------------------------------------------------------------------- */
+
+/* Index of KEY in SEEN, or that of a new entry, which *IS_NEW says. */
+static guint
+intern_key (GHashTable *seen, const char *key, gboolean *is_new)
+{
+  gpointer found;
+
+  *is_new = !g_hash_table_lookup_extended (seen, key, NULL, &found);
+  if (*is_new)
+    {
+      found = GUINT_TO_POINTER (g_hash_table_size (seen));
+      g_hash_table_insert (seen, g_strdup (key), found);
+    }
+  return GPOINTER_TO_UINT (found);
+}
+
+static char *
+cluster_key (const ClusterOptions *options)
+{
+  GString *key = g_string_new (NULL);
+
+  for (const OptionSpec *spec = cluster_options; spec->key != NULL; spec++)
+    {
+      g_autofree char *value = option_format (spec, options);
+
+      g_string_append_printf (key, "%s\n", value);
+    }
+  return g_string_free (key, FALSE);
+}
+
+static guint
+add_cluster (CollectivePredictor *self, GHashTable *seen, const ClusterOptions *options)
+{
+  g_autofree char *key = cluster_key (options);
+  gboolean         is_new;
+  guint            index = intern_key (seen, key, &is_new);
+
+  if (is_new)
+    {
+      ClusterSlot *slot = g_new0 (ClusterSlot, 1);
+
+      option_table_copy (cluster_options, options, &slot->options);
+      g_ptr_array_add (self->clusters, slot);
+    }
+  return index;
+}
+
+static void
+add_plan (CollectivePredictor *self, GHashTable *seen, const Measurement *row)
+{
+  PlanSlot      *slot = g_new0 (PlanSlot, 1);
+  ClusterOptions options = { 0 };
+
+  option_table_copy (cluster_options, &row->cluster, &options);
+  slot->kind = row->kind;
+  slot->reason = measurement_environment (row, &slot->options, &options);
+  slot->cluster = add_cluster (self, seen, &options);
+  option_table_clear (cluster_options, &options);
+  g_ptr_array_add (self->plans, slot);
+}
+
+CollectivePredictor *
+collective_predictor_new (const GPtrArray *rows, ProfileSet *profiles)
+{
+  CollectivePredictor   *self = g_new0 (CollectivePredictor, 1);
+  g_autoptr (GHashTable) plans = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GHashTable) clusters = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+
+  self->rows = rows;
+  self->profiles = profiles;
+  self->clusters = g_ptr_array_new_with_free_func (cluster_slot_free);
+  self->plans = g_ptr_array_new_with_free_func (plan_slot_free);
+  self->plan_of_row = g_new0 (guint, MAX (rows->len, 1));
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const Measurement *row = g_ptr_array_index (rows, i);
+      g_autofree char   *cluster = cluster_key (&row->cluster);
+      g_autofree char   *key =
+          g_strdup_printf ("%s%d\n%s\n%s", cluster, (int) row->kind, row->library, row->env);
+      gboolean is_new;
+
+      self->plan_of_row[i] = intern_key (plans, key, &is_new);
+      if (is_new)
+        add_plan (self, clusters, row);
+    }
+  return self;
+}
+
+void
+collective_predictor_free (CollectivePredictor *self)
+{
+  g_ptr_array_unref (self->plans); /* they point into the clusters */
+  g_ptr_array_unref (self->clusters);
+  g_free (self->plan_of_row);
+  g_free (self);
+}
+
+/* ---- predictions ------------------------------------------------------------------------------- */
+
+static void
+note_links (ClusterSlot *slot)
+{
+  gboolean several = cluster_n_nodes (slot->cluster) > 1;
+
+  slot->made = TRUE;
+  if (cluster_gpus_of_node (slot->cluster, 0) > 1)
+    slot->intra = cluster_intra_profile (slot->cluster, 0);
+  if (several)
+    slot->nic = cluster_nic_profile (slot->cluster, 0);
+}
+
+/* NULL with a reason. */
+static const Cluster *
+slot_cluster (CollectivePredictor *self, ClusterSlot *slot)
+{
+  g_autoptr (DiagList) diags = NULL;
+
+  if (slot->cluster != NULL || slot->reason != NULL)
+    return slot->cluster;
+  diags = diag_list_new ();
+  slot->cluster = cluster_new (&slot->options, self->profiles, NULL, diags);
+  if (slot->cluster == NULL)
+    slot->reason = g_strdup (diag_list_first_message (diags));
+  else if (!slot->made)
+    note_links (slot);
+  return slot->cluster;
+}
+
+static PlanSlot *
+row_plan (CollectivePredictor *self, guint row)
+{
+  g_assert (row < self->rows->len);
+  return g_ptr_array_index (self->plans, self->plan_of_row[row]);
+}
+
+static ClusterSlot *
+row_cluster (CollectivePredictor *self, guint row)
+{
+  return g_ptr_array_index (self->clusters, row_plan (self, row)->cluster);
+}
+
+static CollectivePlan *
+plan_all_gpus (const PlanSlot *slot, const Cluster *cluster)
+{
+  guint               n = cluster_n_gpus (cluster);
+  g_autofree guint32 *ranks = g_new (guint32, n);
+
+  for (guint i = 0; i < n; i++)
+    ranks[i] = i;
+  return collective_plan_new (cluster, slot->kind, ranks, n, &slot->options);
+}
+
+const char *
+collective_predictor_cost (CollectivePredictor *self, guint row, CollectiveCost *cost)
+{
+  const Measurement *measurement = g_ptr_array_index (self->rows, row);
+  PlanSlot          *slot = row_plan (self, row);
+  const Cluster     *cluster;
+
+  if (slot->reason != NULL)
+    return slot->reason;
+  cluster = slot_cluster (self, row_cluster (self, row));
+  if (cluster == NULL)
+    return row_cluster (self, row)->reason;
+  if (slot->plan == NULL)
+    slot->plan = plan_all_gpus (slot, cluster);
+  if (collective_plan_n_ranks (slot->plan) == 1)
+    return "one GPU: nothing is sent";
+  collective_plan_cost (slot->plan, (double) measurement->bytes, cost);
+  return NULL;
+}
+
+const Cluster *
+collective_predictor_cluster (CollectivePredictor *self, guint row)
+{
+  return slot_cluster (self, row_cluster (self, row));
+}
+
+const LinkProfile *
+collective_predictor_intra (CollectivePredictor *self, guint row)
+{
+  slot_cluster (self, row_cluster (self, row));
+  return row_cluster (self, row)->intra;
+}
+
+const LinkProfile *
+collective_predictor_nic (CollectivePredictor *self, guint row)
+{
+  slot_cluster (self, row_cluster (self, row));
+  return row_cluster (self, row)->nic;
+}
+
+void
+collective_predictor_forget (CollectivePredictor *self, const char *link)
+{
+  for (guint i = 0; i < self->plans->len; i++)
+    {
+      PlanSlot          *plan = g_ptr_array_index (self->plans, i);
+      const ClusterSlot *slot = g_ptr_array_index (self->clusters, plan->cluster);
+
+      if ((slot->intra != NULL && g_str_equal (slot->intra->id, link))
+          || (slot->nic != NULL && g_str_equal (slot->nic->id, link)))
+        g_clear_pointer (&plan->plan, collective_plan_free);
+    }
+  for (guint i = 0; i < self->clusters->len; i++)
+    {
+      ClusterSlot *slot = g_ptr_array_index (self->clusters, i);
+
+      if ((slot->intra != NULL && g_str_equal (slot->intra->id, link))
+          || (slot->nic != NULL && g_str_equal (slot->nic->id, link)))
+        g_clear_pointer (&slot->cluster, cluster_free);
+    }
+}

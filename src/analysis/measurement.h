@@ -1,0 +1,61 @@
+/*
+ * Measured collectives: a table of runs of nccl-tests or rccl-tests, one size a row.
+ *
+ *   id,source,nodes,gpus_per_node,gpu,intra,nics,nic,collective,bytes,time_us,healthy,nccl,env
+ *   deepops-01,https://...,2,8,a100-sxm-40,nvlink3-switch,8,ib-hdr-200,all_reduce,1048576,93.1,yes,2.9.9,algo=ring
+ *
+ * `id`, `collective`, `bytes`, `time_us` and the hardware are needed; the hardware is nodes,
+ * gpus_per_node, gpu, intra, nics and nic, or `node` or `name` instead; every key of the `cluster`
+ * section may be a column. `healthy` is yes where absent. Rows of one id are one run.
+ */
+#pragma once
+
+#include "replay/replay.h"
+
+typedef enum
+{
+  HEALTHY_YES,     /* looks as its hardware should */
+  HEALTHY_UNCLEAR, /* something may be wrong */
+  HEALTHY_NO,      /* something is wrong */
+  HEALTHY_N,
+} MeasurementHealth;
+
+const char *measurement_health_name (MeasurementHealth health); /* "yes" */
+
+typedef struct
+{
+  char             *id, *source;
+  char             *collective; /* as the table spells it */
+  char             *library;    /* version of NCCL; "unknown" */
+  char             *env;        /* words, see measurement_environment */
+  CollectiveKind    kind;
+  guint64           bytes; /* S of collective/collective.h, as nccl-tests counts it */
+  double            time_us;
+  MeasurementHealth healthy;
+  ClusterOptions    cluster;
+} Measurement;
+
+/*
+ * The rows of FILE, in order: newly allocated array of Measurement *, owned by the array. NULL after diagnostics, which name every bad
+ * cell by row and column.
+ */
+GPtrArray *measurement_table_load (const char *file, DiagList *diags);
+
+/*
+ * What the words of SELF's `env` (separated by spaces or semicolons) ask for:
+ *
+ *   algo=ring proto=simple   forced choice
+ *   single-process           one process drives all GPUs of a node
+ *   no-gpudirect             cards do not read GPU memory
+ *   in-place, out-of-place   nothing: the same traffic
+ *
+ * OPTIONS is filled (its strings are SELF's) and CLUSTER changed. NULL, or why the row cannot be simulated (newly allocated).
+ */
+char *measurement_environment (const Measurement *self, CollectiveOptions *options,
+                               ClusterOptions *cluster);
+
+/* The id without its trailing number: "deepops" of "deepops-01", the source that a refit leaves out. Newly allocated. */
+char *measurement_source_prefix (const Measurement *self);
+
+/* Family and generation of a link: its technology, and for links inside nodes their kind: "infiniband", "nvlink3 mesh". Newly allocated. */
+char *measurement_link_family (const LinkProfile *link);

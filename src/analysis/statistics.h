@@ -1,0 +1,22 @@
+/* Statistics of relative errors. */
+#pragma once
+
+#include <glib.h>
+
+/*
+ * Quantile Q (0 to 1) of N > 0 values in ascending order: linear interpolation between the two neighbours of place (N - 1) Q, counted
+ * from 0 (Hyndman and Fan's type 7). The median of an even number is the mean of the middle two.
+ */
+double statistics_quantile (const double *sorted, guint n, double q);
+
+typedef struct
+{
+  guint  n;              /* 0: everything else is 0 */
+  double median_abs;     /* median of |error| */
+  double p90_abs;        /* 90th percentile of |error| */
+  double geometric_mean; /* of predicted / measured */
+  double median;         /* of the signed error */
+} ErrorStatistics;
+
+/* Of N errors (predicted / measured - 1, above -1), in any order. */
+ErrorStatistics statistics_of_errors (const double *errors, guint n);

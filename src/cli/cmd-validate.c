@@ -1,0 +1,14 @@
+/* shardsim validate: predictions against measurements. One file a subject. */
+#include "cli/subjects.h"
+
+int
+cmd_validate (int argc, char **argv)
+{
+  static const Subject subjects[] = {
+    { "collectives", cmd_validate_collectives, "runs of nccl-tests or rccl-tests" },
+  };
+
+  return subjects_run (subjects, G_N_ELEMENTS (subjects),
+                       "Predicts the rows of a table of measurements and reports the errors.", argc,
+                       argv);
+}

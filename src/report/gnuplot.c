@@ -1,0 +1,176 @@
+#include "report/gnuplot-private.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+
+#define MAX_TITLE 100
+
+static const char *const endings[] = { "dat", "gp", "svg", "png" };
+
+/* ---- texts ------------------------------------------------------------------------------------------------------------- */
+
+char *
+gnuplot_plain_text (const char *text, glong most)
+{
+  glong length = g_utf8_strlen (text, -1);
+  char *plain =
+      length > most
+          ? g_strdup_printf ("%.*s...", (int) (g_utf8_offset_to_pointer (text, most) - text), text)
+          : g_strdup (text);
+
+  for (char *c = plain; *c != '\0'; c++)
+    if (g_ascii_iscntrl (*c) || *c == '"' || *c == '\\')
+      *c = ' ';
+  return plain;
+}
+
+void
+gnuplot_append_quoted (GString *out, const char *text)
+{
+  g_autofree char *plain = gnuplot_plain_text (text, MAX_TITLE);
+  g_auto (GStrv)   pieces = g_strsplit (plain, "'", -1);
+  g_autofree char *doubled = g_strjoinv ("''", pieces);
+
+  g_string_append_printf (out, "'%s'", doubled);
+}
+
+/* ---- the child process ------------------------------------------------------------------------------------------------- */
+
+static gboolean
+run_gnuplot (const char *dir, const char *script, GError **error)
+{
+  g_autoptr (GSubprocessLauncher) launcher =
+      g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_STDOUT_SILENCE | G_SUBPROCESS_FLAGS_STDERR_PIPE);
+  g_autoptr (GError)      own = NULL;
+  g_autoptr (GSubprocess) child = NULL;
+  g_autofree char        *message = NULL;
+
+  g_subprocess_launcher_set_cwd (launcher, dir);
+  child = g_subprocess_launcher_spawn (launcher, &own, "gnuplot", "-d", script, NULL);
+  if (g_error_matches (own, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT))
+    {
+      g_set_error (error, own->domain, own->code,
+                   "cannot draw: 'gnuplot' is not installed (Debian's package is gnuplot-nox)");
+      return FALSE;
+    }
+  if (child == NULL || !g_subprocess_communicate_utf8 (child, NULL, NULL, NULL, &message, &own))
+    {
+      g_propagate_prefixed_error (error, g_steal_pointer (&own), "cannot run gnuplot: ");
+      return FALSE;
+    }
+  if (g_subprocess_get_successful (child))
+    return TRUE;
+  g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, "gnuplot failed: %s",
+               *g_strstrip (message) != '\0' ? message : "it ended without a message");
+  return FALSE;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------------- */
+
+static gboolean
+fail (GError **error, int code, const char *what, const char *path)
+{
+  g_set_error (error, G_IO_ERROR, (gint) g_io_error_from_errno (code), "cannot %s '%s': %s", what,
+               path, g_strerror (code));
+  return FALSE;
+}
+
+/* Makes DIR; MADE gets the folders that did not exist, the innermost first. */
+static gboolean
+make_folders (const char *dir, GPtrArray *made, GError **error)
+{
+  g_autofree char *parent = g_path_get_dirname (dir);
+
+  if (g_file_test (dir, G_FILE_TEST_IS_DIR))
+    return TRUE;
+  if (!g_str_equal (parent, dir) && !make_folders (parent, made, error))
+    return FALSE;
+  if (g_mkdir (dir, 0777) != 0 && !(errno == EEXIST && g_file_test (dir, G_FILE_TEST_IS_DIR)))
+    return fail (error, errno, "make the folder", dir);
+  g_ptr_array_insert (made, 0, g_strdup (dir));
+  return TRUE;
+}
+
+/* Path of NAME.ENDING in DIR. Newly allocated. */
+static char *
+file_of (const char *dir, const char *name, const char *ending)
+{
+  g_autofree char *file = g_strdup_printf ("%s.%s", name, ending);
+
+  return g_build_filename (dir, file, NULL);
+}
+
+static void
+remove_files (const char *dir, const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (endings); i++)
+    {
+      g_autofree char *path = file_of (dir, name, endings[i]);
+
+      g_unlink (path);
+    }
+}
+
+static gboolean
+move_files (const char *name, const char *from, const char *to, GError **error)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (endings); i++)
+    {
+      g_autofree char *source = file_of (from, name, endings[i]);
+      g_autofree char *target = file_of (to, name, endings[i]);
+
+      if (g_rename (source, target) != 0)
+        return fail (error, errno, "write", target);
+    }
+  return TRUE;
+}
+
+static gboolean
+draw_one (const GnuplotPicture *picture, const char *work, GError **error)
+{
+  g_autofree char *data = file_of (work, picture->name, "dat");
+  g_autofree char *script = file_of (work, picture->name, "gp");
+  g_autofree char *script_name = g_strconcat (picture->name, ".gp", NULL);
+
+  return g_file_set_contents_full (data, picture->data, -1, G_FILE_SET_CONTENTS_NONE, 0666, error)
+         && g_file_set_contents_full (script, picture->script, -1, G_FILE_SET_CONTENTS_NONE, 0666,
+                                      error)
+         && run_gnuplot (work, script_name, error);
+}
+
+/* Everything is drawn in the folder WORK first; files are moved only once all of them exist. */
+static gboolean
+draw_in (const GnuplotPicture *pictures, guint n, const char *work, const char *dir, GError **error)
+{
+  for (guint i = 0; i < n; i++)
+    if (!draw_one (&pictures[i], work, error))
+      return FALSE;
+  for (guint i = 0; i < n; i++)
+    if (!move_files (pictures[i].name, work, dir, error))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+gnuplot_draw (const GnuplotPicture *pictures, guint n, const char *dir, GError **error)
+{
+  g_autoptr (GPtrArray) made = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char      *work = g_build_filename (dir, ".plot-XXXXXX", NULL);
+  gboolean              drawn = FALSE;
+
+  if (make_folders (dir, made, error))
+    {
+      if (g_mkdtemp (work) == NULL)
+        fail (error, errno, "write in the folder", dir);
+      else
+        {
+          drawn = draw_in (pictures, n, work, dir, error);
+          for (guint i = 0; i < n; i++)
+            remove_files (work, pictures[i].name);
+          g_rmdir (work);
+        }
+    }
+  for (guint i = 0; !drawn && i < made->len; i++)
+    g_rmdir (g_ptr_array_index (made, i));
+  return drawn;
+}

@@ -1,0 +1,57 @@
+/*
+ * Predictions against measured collectives of others (tests/data/validation/collectives.csv). The tables of errors go to stderr.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "report/validate.h"
+
+#define N_ROWS 1089
+
+static CollectiveValidation *
+validate_file (const char *name)
+{
+  g_autofree char *file =
+      g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "tests/data/validation", name, NULL);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  GPtrArray           *measurements = measurement_table_load (file, diags);
+
+  ck_assert_msg (measurements != NULL, "%s", diag_list_first_message (diags));
+  return validate_collectives (measurements, NULL);
+}
+
+/* Every row of every run can be predicted, and the errors are printed. Says nothing about how large they are. */
+START_TEST (test_all_rows)
+{
+  g_autoptr (CollectiveValidation) v = validate_file ("collectives.csv");
+  g_autoptr (GString)              text = g_string_new (NULL);
+
+  ck_assert_uint_eq (v->rows->len, N_ROWS);
+  for (guint i = 0; i < v->rows->len; i++)
+    {
+      const ValidatedRow *row = &g_array_index (v->rows, ValidatedRow, i);
+
+      ck_assert_msg (row->reason == NULL, "row %u, %s: %s", i, row->measured->id, row->reason);
+      ck_assert (isfinite (row->predicted) && row->predicted > 0);
+    }
+  report_validation_summary (v, text);
+  fputs (text->str, stderr);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("collectives");
+  TCase   *tests = tcase_create ("collectives");
+  SRunner *runner = srunner_create (suite);
+  int      failed;
+
+  tcase_add_test (tests, test_all_rows);
+  suite_add_tcase (suite, tests);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed != 0;
+}
