@@ -38,5 +38,25 @@ void ring_lay (const LayContext *context, const Members *members, double bytes, 
 guint ring_mesh_cycles (guint n);
 void  ring_mesh_cycle (guint n, guint j, guint *order);
 
+/*
+ * Cycles through the members of a node: one in ascending order, those of a mesh, or those that the
+ * links of a graph carry (link-graph.h), which are kept from one like node to the next. Zeroed at
+ * first.
+ */
+typedef struct
+{
+  const LinkGraph *graph;
+  guint32          members; /* bits */
+  guint            n;
+  guint8           cycles[LINK_GRAPH_MAX_CYCLES][LINK_GRAPH_MAX];
+} NodeCycles;
+
+guint node_cycles_count (NodeCycles *self, const Cluster *cluster, const Members *members,
+                         const MemberNode *node);
+
+/* The J-th of them, counted on from the first where they are fewer: positions to ORDER [n]. */
+void node_cycles_write (NodeCycles *self, const Cluster *cluster, const Members *members,
+                        const MemberNode *node, guint j, guint *order);
+
 /* GPU to GPU; between nodes by card A at the sender and B at the receiver (-1: the nearest). */
 void ring_route (const Cluster *cluster, guint32 from, guint32 to, gint a, gint b, Route *route);

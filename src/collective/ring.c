@@ -10,15 +10,6 @@ typedef struct
   gboolean relay; /* what leaves goes over NVLink to `entry` first */
 } NodePath;
 
-/* The cycles of a link graph through some of its GPUs, kept from one like node to the next. */
-typedef struct
-{
-  const LinkGraph *graph;
-  guint32          members; /* bits */
-  guint            n;
-  guint8           cycles[LINK_GRAPH_MAX_CYCLES][LINK_GRAPH_MAX];
-} NodeCycles;
-
 typedef struct
 {
   const LayContext *context;
@@ -60,6 +51,65 @@ ring_mesh_cycle (guint n, guint j, guint *order)
     }
   order[m] = m;
 }
+
+/* ---- through a node --------------------------------------------------------------------------- */
+
+/* Where no cycle takes all members over their links, one ring takes them in ascending order. */
+static void
+find_cycles (NodeCycles *self, const Cluster *cluster, const Members *members, const MemberNode *node)
+{
+  const LinkGraph *graph = &cluster_intra_profile (cluster, node->node)->graph;
+  guint            first = cluster_first_gpu (cluster, node->node), locals[LINK_GRAPH_MAX];
+  guint32          bits = 0;
+
+  for (guint i = 0; i < node->n; i++)
+    {
+      locals[i] = members->gpus[node->first + i] - first;
+      bits |= 1u << locals[i];
+    }
+  if (self->graph == graph && self->members == bits)
+    return;
+  self->graph = graph;
+  self->members = bits;
+  self->n = link_graph_cycles (graph, locals, node->n, self->cycles);
+  if (self->n == 0)
+    {
+      self->n = 1;
+      for (guint i = 0; i < node->n; i++)
+        self->cycles[0][i] = (guint8) i;
+    }
+}
+
+guint
+node_cycles_count (NodeCycles *self, const Cluster *cluster, const Members *members,
+                   const MemberNode *node)
+{
+  switch (cluster_intra_profile (cluster, node->node)->kind)
+    {
+    case LINK_MESH:
+      return ring_mesh_cycles (node->n);
+    case LINK_GRAPH:
+      find_cycles (self, cluster, members, node);
+      return self->n;
+    default:
+      return 1;
+    }
+}
+
+void
+node_cycles_write (NodeCycles *self, const Cluster *cluster, const Members *members,
+                   const MemberNode *node, guint j, guint *order)
+{
+  const LinkKind kind = cluster_intra_profile (cluster, node->node)->kind;
+  guint          cycle = j % node_cycles_count (self, cluster, members, node);
+
+  if (kind == LINK_MESH)
+    ring_mesh_cycle (node->n, cycle, order);
+  for (guint i = 0; kind != LINK_MESH && i < node->n; i++)
+    order[i] = kind == LINK_GRAPH ? self->cycles[cycle][i] : i;
+}
+
+/* ---- hops --------------------------------------------------------------------------------------- */
 
 void
 ring_route (const Cluster *cluster, guint32 from, guint32 to, gint a, gint b, Route *route)
@@ -151,61 +201,6 @@ entry_cost (const Layout *self, const MemberNode *node, const Proximity *near, g
          + (kind == LINK_PAIRS && e / 2 == x / 2);
 }
 
-/* Where no cycle takes all members over their links, one ring takes them in ascending order. */
-static void
-find_cycles (Layout *self, const MemberNode *node)
-{
-  const LinkGraph *graph = &cluster_intra_profile (self->context->sum->cluster, node->node)->graph;
-  guint            members[LINK_GRAPH_MAX];
-  guint32          bits = 0;
-
-  for (guint i = 0; i < node->n; i++)
-    {
-      members[i] = local_index (self, node, i);
-      bits |= 1u << members[i];
-    }
-  if (self->cycles.graph == graph && self->cycles.members == bits)
-    return;
-  self->cycles.graph = graph;
-  self->cycles.members = bits;
-  self->cycles.n = link_graph_cycles (graph, members, node->n, self->cycles.cycles);
-  if (self->cycles.n == 0)
-    {
-      self->cycles.n = 1;
-      for (guint i = 0; i < node->n; i++)
-        self->cycles.cycles[0][i] = (guint8) i;
-    }
-}
-
-static guint
-count_cycles (Layout *self, const MemberNode *node)
-{
-  switch (intra_kind (self, node))
-    {
-    case LINK_MESH:
-      return ring_mesh_cycles (node->n);
-    case LINK_GRAPH:
-      find_cycles (self, node);
-      return self->cycles.n;
-    default:
-      return 1;
-    }
-}
-
-/* Positions of NODE's members in the order of its J-th cycle, to self->cycle. */
-static void
-write_cycle (Layout *self, const MemberNode *node, guint j)
-{
-  const LinkKind kind = intra_kind (self, node);
-
-  if (kind == LINK_MESH)
-    ring_mesh_cycle (node->n, j % ring_mesh_cycles (node->n), self->cycle);
-  else if (kind == LINK_GRAPH)
-    find_cycles (self, node);
-  for (guint i = 0; kind != LINK_MESH && i < node->n; i++)
-    self->cycle[i] = kind == LINK_GRAPH ? self->cycles.cycles[j % self->cycles.n][i] : i;
-}
-
 /* Rotates the cycle in self->cycle into self->order so that the best entry comes first. */
 static void
 rotate_to_entry (Layout *self, const MemberNode *node, const Proximity *near, guint card)
@@ -263,7 +258,8 @@ choose_path (Layout *self, guint slot, guint ring)
   guint    card = near != NULL ? cards_in_use_get (&self->cards, slot, ring) : 0;
   NodePath path = { .card = near != NULL ? (gint) card : -1 };
 
-  write_cycle (self, node, ring / self->cards.n_lanes);
+  node_cycles_write (&self->cycles, self->context->sum->cluster, self->members, node,
+                     ring / self->cards.n_lanes, self->cycle);
   rotate_to_entry (self, node, near, card);
   if (near != NULL && kind == LINK_SWITCH && node->n > 1)
     choose_exit (self, node, near, card);
@@ -310,7 +306,8 @@ ring_lay (const LayContext *context, const Members *members, double bytes, RingE
   for (guint slot = 0; slot < members->n_nodes; slot++)
     {
       largest = MAX (largest, members->nodes[slot].n);
-      cycles = MAX (cycles, count_cycles (&self, &members->nodes[slot]));
+      cycles = MAX (cycles, node_cycles_count (&self.cycles, context->sum->cluster, members,
+                                               &members->nodes[slot]));
     }
   cards_in_use_init (&self.cards, context->sum->cluster, members, context->proximity);
   self.order = g_new0 (guint, largest);

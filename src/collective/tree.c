@@ -108,20 +108,15 @@ tree_lay_nodes (const LayContext *context, const Members *members, double bytes)
 
 /* The chain of LANE through a node, from position HEAD on. */
 static void
-lay_chain (const LayContext *context, const Members *members, guint slot, guint head, guint lane,
-           double bytes)
+lay_chain (const LayContext *context, NodeCycles *cycles, const Members *members, guint slot,
+           guint head, guint lane, double bytes)
 {
   const MemberNode *node = &members->nodes[slot];
   const guint32    *gpus = members->gpus + node->first;
-  gboolean mesh = cluster_intra_profile (context->sum->cluster, node->node)->kind == LINK_MESH;
   g_autofree guint *order = g_new (guint, node->n);
   guint             start = 0;
 
-  if (mesh)
-    ring_mesh_cycle (node->n, lane % ring_mesh_cycles (node->n), order);
-  else
-    for (guint i = 0; i < node->n; i++)
-      order[i] = i;
+  node_cycles_write (cycles, context->sum->cluster, members, node, lane, order);
   while (order[start] != head)
     start++;
   for (guint i = 1; i < node->n; i++)
@@ -129,24 +124,26 @@ lay_chain (const LayContext *context, const Members *members, guint slot, guint 
                    gpus[order[(start + i) % node->n]], -1, lane, bytes);
 }
 
-/* On one node as many chains as it has members (a mesh: as it has cycles, too) share the data, each with another head. */
+/* On one node as many chains as it has members (a mesh or graph: as it has cycles, too) share the data, each with another head. */
 static void
 lay_single (const LayContext *context, const Members *members, double bytes)
 {
-  guint    n = members->n_gpus;
-  LinkKind kind = cluster_intra_profile (context->sum->cluster, members->nodes[0].node)->kind;
-  guint    cycles = kind == LINK_MESH ? ring_mesh_cycles (n) : 1;
-  guint    heads = kind == LINK_MESH || kind == LINK_SWITCH ? n : 1;
+  guint      n = members->n_gpus;
+  LinkKind   kind = cluster_intra_profile (context->sum->cluster, members->nodes[0].node)->kind;
+  NodeCycles cycles = { 0 };
+  guint n_cycles = node_cycles_count (&cycles, context->sum->cluster, members, &members->nodes[0]);
+  guint heads = kind == LINK_MESH || kind == LINK_SWITCH || kind == LINK_GRAPH ? n : 1;
 
-  for (guint lane = 0; lane < cycles; lane++)
+  for (guint lane = 0; lane < n_cycles; lane++)
     for (guint head = 0; head < heads; head++)
-      lay_chain (context, members, 0, head, lane, bytes / (cycles * heads));
+      lay_chain (context, &cycles, members, 0, head, lane, bytes / (n_cycles * heads));
 }
 
 void
 tree_lay (const LayContext *context, const Members *members, double bytes)
 {
   CardsInUse cards;
+  NodeCycles cycles = { 0 };
 
   if (members->n_nodes == 1)
     {
@@ -157,7 +154,7 @@ tree_lay (const LayContext *context, const Members *members, double bytes)
   cards_in_use_init (&cards, context->sum->cluster, members, context->proximity);
   for (guint lane = 0; lane < cards.n_lanes; lane++)
     for (guint slot = 0; slot < members->n_nodes; slot++)
-      lay_chain (context, members, slot,
+      lay_chain (context, &cycles, members, slot,
                  tree_head (context, members, slot, cards_in_use_get (&cards, slot, lane)),
                  2 * lane, bytes / cards.n_lanes);
   cards_in_use_clear (&cards);

@@ -243,6 +243,24 @@ START_TEST (test_graph_rings)
 END_TEST
 
 /*
+ * The chains of a tree follow the same cycles: 7 edges both ways, from each GPU on, are 14 S over the
+ * 48 directed links of a DGX-1, evenly.
+ */
+START_TEST (test_graph_tree)
+{
+  Case             self;
+  g_autoptr (Laid) tree = NULL;
+
+  case_init (&self, "dgx-1v", 1, "leaf_nodes=0", COLLECTIVE_ALL_REDUCE);
+  tree = fixture_plan (self.cluster, COLLECTIVE_ALL_REDUCE, ALGORITHM_TREE);
+  ck_assert_int_eq (tree->algorithm, ALGORITHM_TREE);
+  assert_near (plan_sum (tree, self.cluster, RESOURCE_NVLINK_PAIR, 0), 14);
+  assert_near (tree->link_seconds_per_byte, 14.0 / 48 / (25e9 * 0.74));
+  case_clear (&self);
+}
+END_TEST
+
+/*
  * GPU 0 of a dgx-a100 without GPUDirect: what it sends is written to and read from its socket's
  * memory.
  */
@@ -276,6 +294,7 @@ main (void)
   tcase_add_loop_test (tcase, test_ring_ecmp, 0, 8);
   tcase_add_loop_test (tcase, test_all_to_all, 0, 9);
   tcase_add_loop_test (tcase, test_graph_rings, 0, 2);
+  tcase_add_test (tcase, test_graph_tree);
   tcase_add_test (tcase, test_without_gpu_direct);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
