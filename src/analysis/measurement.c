@@ -340,8 +340,8 @@ char *
 measurement_link_family (const LinkProfile *link)
 {
   static const char *const kinds[] = {
-    [LINK_NONE] = "none",   [LINK_SWITCH] = "switch", [LINK_MESH] = "mesh",
-    [LINK_PAIRS] = "pairs", [LINK_PCIE] = "direct",   [LINK_HOST] = "host"
+    [LINK_NONE] = "none",   [LINK_SWITCH] = "switch", [LINK_MESH] = "mesh", [LINK_PAIRS] = "pairs",
+    [LINK_GRAPH] = "graph", [LINK_PCIE] = "direct",   [LINK_HOST] = "host"
   };
 
   if (link->kind == LINK_NETWORK)

@@ -294,6 +294,7 @@ fill_group (Reader *reader, NodeGroup *group, const GroupRequest *request)
   group->slots = generic ? group->gpus : (guint) profile->gpus.value;
   group->sockets = (guint) profile->sockets.value;
   group->switches = (guint) profile->pcie_switches.value;
+  group->upper = (guint) profile->pcie_upper.value;
   if (group->gpus != (guint) profile->gpus.value)
     set_count (group, &group->profile.gpus, group->gpus);
   if (request->dram_bytes > 0)

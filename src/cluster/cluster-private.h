@@ -25,6 +25,7 @@ typedef struct
 typedef struct
 {
   gint  pcie_switch; /* -1 = directly under the socket's root complex */
+  gint  upper;       /* the switch above that one, counted on from the last of them; -1 = none */
   guint socket;
 } Attachment;
 
@@ -38,7 +39,7 @@ typedef struct
   guint              first_node, n_nodes;
   guint              first_gpu, gpus, nics;
   guint              first_card; /* cards numbered through the cluster */
-  guint              sockets, switches;
+  guint              sockets, switches, upper;
   guint              slots; /* GPU positions of the node: its GPUs hang as the first of that many */
   guint              first_resource, n_resources;
   guint              offset[RESOURCE_N_KINDS], count[RESOURCE_N_KINDS];

@@ -37,7 +37,7 @@ count_kind (const NodeGroup *group, ResourceKind kind)
       return g;
     case RESOURCE_SWITCH_UP:
     case RESOURCE_SWITCH_DOWN:
-      return group->switches;
+      return group->switches + group->upper;
     case RESOURCE_SOCKET_LINK:
       return group->sockets * (group->sockets - 1);
     case RESOURCE_DRAM:

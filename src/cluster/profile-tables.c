@@ -108,6 +108,7 @@ static const FigureSpec node_figures[] = {
   { "nics", QUANTITY_COUNT, NODE (nics), REQUIRED, 0, 256 },
   { "sockets", QUANTITY_COUNT, NODE (sockets), REQUIRED, 1, 64 },
   { "pcie_switches", QUANTITY_COUNT, NODE (pcie_switches), REQUIRED, 0, 256 },
+  { "pcie_upper", QUANTITY_COUNT, NODE (pcie_upper), 0, 0, 256 },
   { "pcie_uplink", QUANTITY_BANDWIDTH, NODE (pcie_uplink), 0, 1e9, 1e13 },
   { "socket_link", QUANTITY_BANDWIDTH, NODE (socket_link), 0, 1e9, 1e13 },
   { "dram_bandwidth", QUANTITY_BANDWIDTH, NODE (dram_bandwidth), REQUIRED, 1e9, 1e13 },
@@ -200,6 +201,10 @@ node_check (gpointer profile, const ConfigNode *root, DiagList *diags)
     diag_error (diags, mark_of (root, "pcie_switches"),
                 "give 'pcie_uplink', what one switch carries to its socket",
                 "PCIe switches without 'pcie_uplink'");
+  if (node->pcie_upper.value > node->pcie_switches.value)
+    diag_error (diags, mark_of (root, "pcie_upper"), "they join switches, so there are fewer of them",
+                "%g upper switches over %g 'pcie_switches'", node->pcie_upper.value,
+                node->pcie_switches.value);
   if (node->sockets.value > 1 && node->socket_link.value <= 0)
     diag_error (diags, mark_of (root, "sockets"),
                 "give 'socket_link', what one socket sends to another",

@@ -108,7 +108,8 @@ typedef struct
   gint   gpu_direct_level;  /* GpuDirectLevel: the farthest cards that read GPU memory */
   Figure gpus, nics, sockets;
   Figure pcie_switches; /* a node; GPUs and cards are spread over them in order; 0 = every device under its root complex */
-  Figure pcie_uplink;    /* B/s a direction from a PCIe switch to its socket */
+  Figure pcie_upper; /* switches between those and the sockets, which are spread over them in order; 0 = none */
+  Figure pcie_uplink;    /* B/s a direction from a PCIe switch towards its socket */
   Figure socket_link;    /* B/s a direction between sockets */
   Figure dram_bandwidth; /* B/s a socket */
   Figure dram_bytes;     /* a node */

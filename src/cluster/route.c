@@ -11,11 +11,13 @@
 static Attachment
 attach (const NodeGroup *group, guint device, guint n)
 {
-  Attachment at = { -1, 0 };
+  Attachment at = { -1, -1, 0 };
   if (group->switches > 0)
     {
       at.pcie_switch = (gint) ((guint64) device * group->switches / n);
       at.socket = (guint) at.pcie_switch * group->sockets / group->switches;
+      if (group->upper > 0)
+        at.upper = (gint) (group->switches + (guint) at.pcie_switch * group->upper / group->switches);
     }
   else
     at.socket = (guint) ((guint64) device * group->sockets / n);
@@ -85,25 +87,44 @@ leave_switch (Walk *walk, Attachment at)
 {
   if (at.pcie_switch >= 0)
     walk_over (walk, RESOURCE_SWITCH_UP, (guint) at.pcie_switch);
+  if (at.upper >= 0)
+    walk_over (walk, RESOURCE_SWITCH_UP, (guint) at.upper);
 }
 
 static void
 enter_switch (Walk *walk, Attachment at)
 {
+  if (at.upper >= 0)
+    walk_over (walk, RESOURCE_SWITCH_DOWN, (guint) at.upper);
   if (at.pcie_switch >= 0)
     walk_over (walk, RESOURCE_SWITCH_DOWN, (guint) at.pcie_switch);
+}
+
+/* How far apart two devices are over PCIe. */
+static PathClass
+pcie_class (Attachment a, Attachment b)
+{
+  if (a.pcie_switch >= 0 && a.pcie_switch == b.pcie_switch)
+    return PATH_PIX;
+  if (a.upper >= 0 && a.upper == b.upper)
+    return PATH_PXB;
+  return a.socket == b.socket ? PATH_PHB : PATH_SYS;
 }
 
 /* Device to device over PCIe, without their own links. */
 static void
 cross_pcie (Walk *walk, Attachment from, Attachment to)
 {
-  if (from.pcie_switch >= 0 && from.pcie_switch == to.pcie_switch)
+  const PathClass class_ = pcie_class (from, to);
+  widen (walk, class_);
+  if (class_ == PATH_PIX)
+    return;
+  if (class_ == PATH_PXB)
     {
-      widen (walk, PATH_PIX);
+      walk_over (walk, RESOURCE_SWITCH_UP, (guint) from.pcie_switch);
+      walk_over (walk, RESOURCE_SWITCH_DOWN, (guint) to.pcie_switch);
       return;
     }
-  widen (walk, PATH_PHB);
   leave_switch (walk, from);
   cross_sockets (walk, from.socket, to.socket);
   enter_switch (walk, to);
@@ -189,13 +210,9 @@ route_inside (Walk *walk, guint a, guint b)
 static PathClass
 card_distance (const NodeGroup *group, guint local, guint card)
 {
-  const Attachment gpu = cluster_attach_gpu (group, local);
-  const Attachment nic = cluster_attach_card (group, card);
-  if (gpu.pcie_switch >= 0 && gpu.pcie_switch == nic.pcie_switch)
-    return PATH_PIX;
-  if (gpu.socket != nic.socket)
-    return PATH_SYS;
-  return group->gpu->c2c ? PATH_C2C : PATH_PHB;
+  const PathClass class_ =
+      pcie_class (cluster_attach_gpu (group, local), cluster_attach_card (group, card));
+  return class_ == PATH_PHB && group->gpu->c2c ? PATH_C2C : class_;
 }
 
 /* NCCL_NET_GDR_LEVEL is PXB where the site does not set it. */
@@ -329,15 +346,6 @@ cluster_socket_of_gpu (const Cluster *self, guint gpu)
   return cluster_attach_gpu (group, local_of (self, gpu)).socket;
 }
 
-/* 0: under the same switch, 1: the same socket, 2: elsewhere. */
-static guint
-distance (Attachment a, Attachment b)
-{
-  if (a.pcie_switch >= 0 && a.pcie_switch == b.pcie_switch)
-    return 0;
-  return a.socket == b.socket ? 1 : 2;
-}
-
 /* Among the cards at the least distance, GPUs that see the same ones take them in turn. */
 guint
 cluster_nearest_card (const Cluster *self, guint gpu)
@@ -345,10 +353,10 @@ cluster_nearest_card (const Cluster *self, guint gpu)
   const NodeGroup *group = cluster_group_of_node (self, cluster_node_of_gpu (self, gpu));
   const guint      local = local_of (self, gpu);
   const Attachment own = cluster_attach_gpu (group, local);
-  guint            best = 3, first = 0, n = 0, rank = 0, peers = 0;
+  guint            best = G_MAXUINT, first = 0, n = 0, rank = 0, peers = 0;
   for (guint card = 0; card < group->nics; card++)
     {
-      const guint d = distance (own, cluster_attach_card (group, card));
+      const guint d = pcie_class (own, cluster_attach_card (group, card));
       if (d < best)
         {
           best = d;
@@ -360,7 +368,7 @@ cluster_nearest_card (const Cluster *self, guint gpu)
   if (n == 0)
     return NO_RESOURCE;
   for (guint other = 0; other < group->gpus; other++)
-    if (distance (own, cluster_attach_gpu (group, other)) <= best)
+    if (pcie_class (own, cluster_attach_gpu (group, other)) <= best)
       {
         rank += other < local;
         peers++;

@@ -60,6 +60,15 @@ static const RouteCase made_up[] = {
     "node0.gpu0.pcie.up node0.switch0.up node0.switch1.down node0.gpu2.pcie.down" },
   { "name=switched", 7, 0, -1, PATH_SYS, 2e-6,
     "node0.gpu7.pcie.up node0.switch3.up node0.socket1.to0 node0.switch0.down node0.gpu0.pcie.down" },
+  /* two levels of switches: 0 and 1 under the fifth, 2 and 3 under the sixth */
+  { "name=tiered", 0, 2, -1, PATH_PXB, 2e-6,
+    "node0.gpu0.pcie.up node0.switch0.up node0.switch1.down node0.gpu2.pcie.down" },
+  { "name=tiered", 7, 0, -1, PATH_SYS, 2e-6,
+    "node0.gpu7.pcie.up node0.switch3.up node0.switch5.up node0.socket1.to0 node0.switch4.down "
+    "node0.switch0.down node0.gpu0.pcie.down" },
+  { "name=2 x tiered", 1, 8, 1, PATH_NET, 3e-6,
+    "node0.gpu1.pcie.up node0.switch0.up node0.switch1.down node0.nic1.tx node1.nic1.rx "
+    "node1.switch1.up node1.switch0.down node1.gpu0.pcie.down" },
   /* no peer access: written to host memory, then read */
   { "name=switched;intra=host", 0, 1, -1, PATH_PHB, 2e-6,
     "node0.gpu0.pcie.up node0.switch0.up node0.socket0.dram node0.socket0.dram node0.switch0.down "
@@ -161,6 +170,7 @@ START_TEST (test_host_memory)
   g_autoptr (ProfileSet) profiles = test_profiles ();
   g_autoptr (Cluster)    switched = make_cluster (profiles, "name=2 x switched");
   g_autoptr (Cluster)    rooted = make_cluster (profiles, "name=rooted");
+  g_autoptr (Cluster)    tiered = make_cluster (profiles, "name=tiered");
   Route                  route;
   cluster_route_to_host (switched, 13, &route);
   assert_route (switched, &route, PATH_PHB, 0,
@@ -168,6 +178,9 @@ START_TEST (test_host_memory)
   cluster_route_from_host (switched, 13, &route);
   assert_route (switched, &route, PATH_PHB, 0,
                 "node1.socket1.dram node1.switch2.down node1.gpu5.pcie.down");
+  cluster_route_from_host (tiered, 2, &route);
+  assert_route (tiered, &route, PATH_PHB, 0,
+                "node0.socket0.dram node0.switch4.down node0.switch1.down node0.gpu2.pcie.down");
   cluster_route_to_host (rooted, 3, &route);
   assert_route (rooted, &route, PATH_PHB, 0, "node0.gpu3.pcie.up node0.socket0.dram");
   ck_assert_uint_eq (cluster_socket_of_gpu (rooted, 3), 0);
@@ -188,6 +201,8 @@ static const CardCase card_cases[] = {
   { "name=switched", 1, 0, PATH_PIX, PATH_PIX, TRUE },
   { "name=switched", 1, 1, PATH_PHB, PATH_PHB, FALSE },
   { "name=switched", 1, 2, PATH_SYS, PATH_SYS, FALSE },
+  { "name=tiered", 1, 1, PATH_PXB, PATH_PXB, TRUE },
+  { "name=tiered;intra=switch", 1, 2, PATH_SYS, PATH_PXN, FALSE },
   { "name=switched;intra=switch", 1, 0, PATH_PIX, PATH_PIX, TRUE },
   { "name=switched;intra=switch", 1, 2, PATH_SYS, PATH_PXN, FALSE },
   { "name=switched;nic=staged", 1, 0, PATH_PIX, PATH_PIX, FALSE },
@@ -228,12 +243,14 @@ START_TEST (test_nearest_card)
   g_autoptr (Cluster)    eight = make_cluster (profiles, "name=switched;nics=8");
   g_autoptr (Cluster)    many = make_cluster (profiles, "name=switched;nics=16");
   g_autoptr (Cluster)    one = make_cluster (profiles, "name=switched;nics=1");
+  g_autoptr (Cluster)    tiered = make_cluster (profiles, "name=tiered;nics=2");
   g_autoptr (Cluster)    two = make_cluster (profiles, "name=rooted;nics=2");
   g_autoptr (Cluster)    none = make_cluster (profiles, "name=rooted;nics=0");
   assert_cards (switched, "0 0 1 1 2 2 3 3");
   assert_cards (eight, "0 1 2 3 4 5 6 7");
   assert_cards (many, "0 2 4 6 8 10 12 14");
   assert_cards (one, "0 0 0 0 0 0 0 0");
+  assert_cards (tiered, "0 0 0 0 1 1 1 1"); /* under the other switch below the same one */
   assert_cards (two, "0 0 0 0 1 1 1 1");
   ck_assert_uint_eq (cluster_nearest_card (none, 0), G_MAXUINT32);
 }
@@ -245,10 +262,11 @@ END_TEST
  */
 START_TEST (test_all_pairs)
 {
-  static const char *const settings[] = { "name=two-kinds",
-                                          "name=3 x switched;nic=staged;fabric=rails",
-                                          "name=2 x rooted;intra=host" };
-  g_autoptr (ProfileSet)   profiles = test_profiles ();
+  static const char *const settings[] = {
+    "name=two-kinds", "name=3 x switched;nic=staged;fabric=rails", "name=2 x rooted;intra=host",
+    "name=2 x tiered;gpu_direct=off;fabric=dragonfly;group_nodes=1"
+  };
+  g_autoptr (ProfileSet) profiles = test_profiles ();
   for (guint s = 0; s < G_N_ELEMENTS (settings); s++)
     {
       g_autoptr (Cluster) cluster = make_cluster (profiles, settings[s]);
