@@ -13,7 +13,8 @@
 #define NOT_GIVEN G_MININT /* an option of whole numbers */
 
 /* Sections whose keys become options, and the short names of the common ones. */
-static const char *const sections[] = { "training", "mesh", "cluster", "model" };
+static const char *const sections[] = { "training", "mesh", "cluster", "model", "collective" };
+static const char *const network_sections[] = { "cluster", "collective" }; /* of COMMON_NETWORK */
 
 static const struct
 {
@@ -147,6 +148,34 @@ add_table_entry (Common *self, GArray *entries, const char *name, const char *he
     g_array_append_val (entries, entry);
 }
 
+static void
+add_sections (Common *self, GArray *entries, const char *const *names, guint n)
+{
+  for (guint s = 0; s < n; s++)
+    for (const OptionSpec *spec = scenario_section_table (names[s]); spec->key != NULL; spec++)
+      {
+        g_autofree char *name = g_strdelimit (g_strdup (spec->key), "_", '-');
+        g_autofree char *help = describe_option (spec);
+
+        if (!g_str_equal (name, "name"))
+          add_table_entry (self, entries, name, help);
+      }
+}
+
+/* Cluster and collective library only. */
+static GOptionGroup *
+network_group (Common *self)
+{
+  GOptionGroup *group = g_option_group_new (
+      "network", "Cluster and collective library:", "Show the cluster's options", self, NULL);
+  g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
+
+  add_table_entry (self, entries, shorthands[0].option, shorthands[0].help);
+  add_sections (self, entries, network_sections, G_N_ELEMENTS (network_sections));
+  g_option_group_add_entries (group, (const GOptionEntry *) (void *) entries->data);
+  return group;
+}
+
 static GOptionGroup *
 scenario_group (Common *self)
 {
@@ -163,15 +192,7 @@ scenario_group (Common *self)
   g_array_append_val (entries, set);
   for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
     add_table_entry (self, entries, shorthands[i].option, shorthands[i].help);
-  for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
-    for (const OptionSpec *spec = scenario_section_table (sections[s]); spec->key != NULL; spec++)
-      {
-        g_autofree char *name = g_strdelimit (g_strdup (spec->key), "_", '-');
-        g_autofree char *help = describe_option (spec);
-
-        if (!g_str_equal (name, "name"))
-          add_table_entry (self, entries, name, help);
-      }
+  add_sections (self, entries, sections, G_N_ELEMENTS (sections));
   g_option_group_add_entries (group, (const GOptionEntry *) (void *) entries->data);
   return group;
 }
@@ -344,6 +365,8 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
     g_option_context_add_main_entries (context, extra, NULL);
   if (flags & COMMON_SCENARIO)
     g_option_context_add_group (context, scenario_group (self));
+  if (flags & COMMON_NETWORK)
+    g_option_context_add_group (context, network_group (self));
   (void) argc;
   if (flags & COMMON_RUN)
     spell_out_jobs (words);

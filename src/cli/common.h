@@ -41,7 +41,8 @@ typedef enum
 {
   COMMON_SCENARIO = 1 << 0, /* scenario files, --set and the options of the tables */
   COMMON_FORMAT = 1 << 1,
-  COMMON_RUN = 1 << 2, /* --unfolded --interval --trace --plot --jobs */
+  COMMON_NETWORK = 1 << 3, /* the options of the cluster and of the collective library */
+  COMMON_RUN = 1 << 2,     /* --unfolded --interval --trace --plot --jobs */
 } CommonFlags;
 
 /*
@@ -96,6 +97,7 @@ gboolean common_write_files (const Common *self, const GPtrArray *predictions,
 typedef int (*CommandMain) (int argc, char **argv);
 int cmd_simulate (int argc, char **argv);
 int cmd_compare (int argc, char **argv);
+int cmd_collective (int argc, char **argv);
 int cmd_schedule (int argc, char **argv);
 int cmd_strategies (int argc, char **argv);
 int cmd_hardware (int argc, char **argv);

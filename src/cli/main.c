@@ -16,6 +16,7 @@ static const struct
   { "simulate", cmd_simulate, "one scenario: throughput, memory, where the time goes, what binds" },
   { "compare", cmd_compare,
     "several strategies or scenarios side by side, with the difference explained" },
+  { "collective", cmd_collective, "one collective over sizes, in nccl-tests' format" },
   { "schedule", cmd_schedule, "what the ranks of a scenario issue, item by item" },
   { "strategies", cmd_strategies, "the strategies, or one explained" },
   { "hardware", cmd_hardware, "the hardware profiles, or the figures of one" },
