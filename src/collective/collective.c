@@ -183,6 +183,14 @@ collective_plan_n_nodes (const CollectivePlan *self)
   return self->members.n_nodes;
 }
 
+double
+collective_plan_payload (const CollectivePlan *self)
+{
+  return self->kind == COLLECTIVE_BROADCAST || self->kind == COLLECTIVE_REDUCE
+             ? 1
+             : collective_wire_factor (self->kind, self->members.n_gpus);
+}
+
 void
 collective_plan_cost (CollectivePlan *self, double bytes, CollectiveCost *cost)
 {
@@ -226,6 +234,7 @@ collective_plan_steps (CollectivePlan *self, double bytes)
                                      self->ranks);
   return step_build (&(StepSource){ .cluster = self->cluster,
                                     .kind = self->kind,
+                                    .payload = collective_plan_payload (self),
                                     .n_ranks = self->members.n_gpus,
                                     .bytes = bytes,
                                     .cost = &cost,
@@ -239,5 +248,8 @@ collective_plan_time (CollectivePlan *self, double bytes)
   CollectiveCost cost;
 
   collective_plan_cost (self, bytes, &cost);
-  return cost.time;
+  if (self->members.n_gpus == 1)
+    return cost.time;
+  return collective_time_bound (&self->graph, self->kind, bytes, plan_layout (self, cost.algorithm),
+                                &cost);
 }

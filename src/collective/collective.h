@@ -110,10 +110,19 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (CollectivePlan, collective_plan_free)
 guint collective_plan_n_ranks (const CollectivePlan *self);
 guint collective_plan_n_nodes (const CollectivePlan *self);
 
+/*
+ * Bytes that each rank's channels carry, per byte of S: what the weight of an operation stands for,
+ * so that its share on a link is that of its flows there (share = channels / payload).
+ */
+double collective_plan_payload (const CollectivePlan *self);
+
 /* What BYTES (S) cost. COST's loads live as long as the plan. */
 void collective_plan_cost (CollectivePlan *self, double bytes, CollectiveCost *cost);
 
-/* Closed-form time without contention, s: the `analytic` fidelity. */
+/*
+ * Closed-form time without contention, s: the `analytic` fidelity. No more than `time` of the cost,
+ * nor than a run step by step: equal where links are not shared within the operation.
+ */
 double collective_plan_time (CollectivePlan *self, double bytes);
 
 /*

@@ -4,6 +4,17 @@
 #include "collective/lay-edges-private.h"
 #include "collective/members-private.h"
 
+/*
+ * What the edges of a ring are like: means over the edges inside nodes and between nodes, s per byte
+ * of S that the slowest resource of an edge takes.
+ */
+typedef struct
+{
+  double intra, net;             /* beside all that the operation puts there */
+  double intra_alone, net_alone; /* with the resource to itself */
+  guint  n_net;                  /* edges between nodes, of the ring with most */
+} RingHops;
+
 typedef struct
 {
   CollectiveKind      kind;
@@ -13,7 +24,8 @@ typedef struct
   double              link_seconds_per_byte; /* max over all loads of service / capacity */
   double              intra_seconds_per_byte,
       net_seconds_per_byte; /* the same inside nodes, and on cards and leaves */
-  guint32 binding;          /* the resource of the first maximum */
+  RingHops ring;
+  guint32  binding; /* the resource of the first maximum */
 } CollectiveLayout;
 
 /* More than one member. ALGORITHM is one that KIND has on MEMBERS. */

@@ -152,18 +152,77 @@ plan_algorithm (CollectiveLayout *plan, const LayContext *context, const Members
   add_hbm (context->sum, members, plan->kind, members->n_gpus, 1);
 }
 
+/* [resource] s per byte of S: of all loads, or (ALONE) of a byte of payload. */
+static double *
+resource_seconds (const CollectiveLayout *plan, const Cluster *cluster, gboolean alone)
+{
+  double *seconds = g_new0 (double, cluster_n_resources (cluster));
+
+  for (guint i = 0; i < plan->n_loads; i++)
+    {
+      const CollectiveLoad *load = &plan->loads[i];
+
+      seconds[load->resource] = load->service / (alone ? load->payload : 1)
+                                / cluster_resource (cluster, load->resource)->capacity;
+    }
+  return seconds;
+}
+
+static double
+slowest_of (const LayEdges *edges, const LayEdge *edge, const double *seconds)
+{
+  double slowest = 0;
+
+  for (guint i = edge->first; i < edge->first + edge->n; i++)
+    slowest = MAX (slowest, seconds[g_array_index (edges->resources, guint32, i)]);
+  return slowest;
+}
+
+static RingHops
+describe_ring (const CollectiveLayout *plan, const Cluster *cluster, const LayEdges *edges)
+{
+  g_autofree double *all = resource_seconds (plan, cluster, FALSE);
+  g_autofree double *alone = resource_seconds (plan, cluster, TRUE);
+  RingHops           hops = { 0 };
+  guint              n[2] = { 0 }, of_lane = 0;
+
+  for (guint i = 0; i < edges->edges->len; i++)
+    {
+      const LayEdge *edge = &g_array_index (edges->edges, LayEdge, i);
+
+      if (i > 0 && edge[-1].lane != edge->lane)
+        of_lane = 0;
+      of_lane += edge->net;
+      hops.n_net = MAX (hops.n_net, of_lane);
+      n[edge->net]++;
+      *(edge->net ? &hops.net : &hops.intra) += slowest_of (edges, edge, all);
+      *(edge->net ? &hops.net_alone : &hops.intra_alone) +=
+          edge->bytes * slowest_of (edges, edge, alone);
+    }
+  hops.intra /= MAX (n[0], 1);
+  hops.intra_alone /= MAX (n[0], 1);
+  hops.net /= MAX (n[1], 1);
+  hops.net_alone /= MAX (n[1], 1);
+  return hops;
+}
+
 static void
 plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members,
           const guint32 *ranks, LayEdges *edges)
 {
-  LoadSum        sum;
-  ProximityCache proximity;
-  LayContext     context = { &sum, &proximity, edges };
+  LoadSum              sum;
+  ProximityCache       proximity;
+  LayContext           context = { &sum, &proximity, edges };
+  g_autoptr (LayEdges) own = NULL;
 
+  if (plan->algorithm == ALGORITHM_RING && edges == NULL)
+    context.edges = own = lay_edges_new ();
   load_sum_init (&sum, cluster);
   proximity_cache_init (&proximity, cluster);
   plan_algorithm (plan, &context, members, ranks);
   load_sum_store (&sum, plan);
+  if (plan->algorithm == ALGORITHM_RING)
+    plan->ring = describe_ring (plan, cluster, context.edges);
   proximity_cache_clear (&proximity);
   load_sum_clear (&sum);
 }

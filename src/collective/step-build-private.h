@@ -9,7 +9,8 @@ typedef struct
   const Cluster        *cluster;
   CollectiveKind        kind;
   guint                 n_ranks;
-  double                bytes; /* S */
+  double                payload; /* collective_plan_payload */
+  double                bytes;   /* S */
   const CollectiveCost *cost;
   const StepParameters *parameters;
   const LayEdges       *edges; /* NULL: one rank */

@@ -71,15 +71,6 @@ sum_touched (Build *self)
 
 /* ---- edges ----------------------------------------------------------------------------------- */
 
-/* Payload that one rank sends, per byte of S: what the channels of the whole operation stand for. */
-static double
-payload (const StepSource *source)
-{
-  return source->kind == COLLECTIVE_BROADCAST || source->kind == COLLECTIVE_REDUCE
-             ? 1
-             : collective_wire_factor (source->kind, source->n_ranks);
-}
-
 static void
 add_edge (Build *self, const LayEdge *edge, guint n_items)
 {
@@ -97,7 +88,7 @@ add_edge (Build *self, const LayEdge *edge, guint n_items)
                    .bytes = edge->bytes * source->bytes / n_items,
                    .hop = hop,
                    .cap = edge->bytes * source->cost->rate_cap,
-                   .weight = MAX (source->cost->channels, 1) * edge->bytes / payload (source) },
+                   .weight = MAX (source->cost->channels, 1) * edge->bytes / source->payload },
       (const StepLoad *) (gpointer) self->loads->data, self->loads->len);
 }
 
@@ -178,7 +169,7 @@ build_whole (Build *self)
                          &(StepEdge){ .n_items = 1,
                                       .bytes = source->bytes,
                                       .cap = cost->rate_cap,
-                                      .weight = MAX (cost->channels, 1) / payload (source) },
+                                      .weight = MAX (cost->channels, 1) / source->payload },
                          (const StepLoad *) (gpointer) self->loads->data, self->loads->len);
 }
 

@@ -25,3 +25,7 @@ void collective_time (const CollectiveGraph *graph, CollectiveKind kind, Collect
 void collective_time_steps (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
                             const CollectiveLayout *layout, const CollectiveCost *cost,
                             StepParameters *parameters);
+
+/* What no run of the operation goes below, s, whatever overlaps in it. COST: what collective_time said. */
+double collective_time_bound (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
+                              const CollectiveLayout *layout, const CollectiveCost *cost);

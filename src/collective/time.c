@@ -4,8 +4,16 @@
 
 #include <math.h>
 
-#define LL_WIRE     2.0 /* 4 bytes of flag beside 4 of data */
-#define LL128_WIRE  (1 / 0.92)
+#define LL_WIRE    2.0 /* 4 bytes of flag beside 4 of data */
+#define LL128_WIRE (1 / 0.92)
+
+/*
+ * Bytes that a channel passes along a chain at once. LL and LL128: what its threads read before they
+ * write (flags come with the data). Simple, estimate: broadcast and reduce over 8 A100 need 1 to 2 MB
+ * over 24 channels to fill, between 4 and 64 MiB.
+ */
+static const double chain_chunk
+    [PROTOCOL_N] = { [PROTOCOL_LL] = 512 * 8, [PROTOCOL_LL128] = 640 * 60, [PROTOCOL_SIMPLE] = 64 << 10 };
 #define PAT_RANK    2.8e-6
 #define MAX_P2P     32
 #define PORT_DIRECT 0.4e-6 /* a further peer of CollNet direct */
@@ -78,23 +86,85 @@ nvls_latency (const Timed *self, const LinkProfile *link, HopClass class_)
 
 /* ---- latency without fill ----------------------------------------------------------------------- */
 
+static gboolean
+is_chain (const Timed *self)
+{
+  return self->kind == COLLECTIVE_BROADCAST || self->kind == COLLECTIVE_REDUCE;
+}
+
+/* What the edges of a ring take for a byte of S, and the slowest of them; s. */
+typedef struct
+{
+  double intra, net, slowest;
+} RingPace;
+
+/* CAP: B/s of S that the channels let through; 0: no limit. */
+static RingPace
+ring_pace (const Timed *self, double cap)
+{
+  const CollectiveLayout *layout = self->layout;
+  double                  scale = wire_scale (self->protocol), channel = cap > 0 ? 1 / cap : 0;
+
+  return (RingPace){ MAX (layout->ring.intra * scale, channel),
+                     MAX (layout->ring.net * scale, channel),
+                     MAX (layout->link_seconds_per_byte * scale, channel) };
+}
+
+/* The same with every link to itself. */
+static RingPace
+ring_pace_alone (const Timed *self, double cap)
+{
+  const CollectiveLayout *layout = self->layout;
+  double                  scale = wire_scale (self->protocol), channel = cap > 0 ? 1 / cap : 0;
+  RingPace                pace = { MAX (layout->ring.intra_alone * scale, channel),
+                                   MAX (layout->ring.net_alone * scale, channel), 0 };
+
+  pace.slowest = self->graph->per_node == 1  ? pace.net
+                 : self->graph->n_nodes == 1 ? pace.intra
+                                             : MAX (pace.intra, pace.net);
+  return pace;
+}
+
 /*
  * A hop inside a node is hidden as far as its edge has time to spare beside the network's, and the
- * other way round (steps.h). CAP: B/s of S that the channels let through; 0: no limit.
+ * other way round (steps.h). The last one of the slowest edge is not.
  */
 static double
-ring_hops (const Timed *self, double cap)
+closed_ring_hops (const Timed *self, const RingPace *pace)
 {
   const CollectiveGraph *graph = self->graph;
   guint                  steps = collective_ring_steps (self->kind, graph->n_ranks);
-  double                 scale = wire_scale (self->protocol), channel = cap > 0 ? 1 / cap : 0;
   double                 each = self->bytes / steps;
-  double                 intra = each * MAX (self->layout->intra_seconds_per_byte * scale, channel);
-  double                 net = each * MAX (self->layout->net_seconds_per_byte * scale, channel);
-  double slowest = graph->n_nodes == 1 ? intra : graph->per_node == 1 ? net : MAX (intra, net);
+  double                 intra = hop_intra (self), net = hop_net (self);
+  gboolean by_net = graph->n_nodes > 1 && (graph->per_node == 1 || pace->net >= pace->intra);
 
-  return step_ring_exposed (graph->n_nodes, graph->per_node, steps,
-                            hop_intra (self) - (slowest - intra), hop_net (self) - (slowest - net));
+  return MAX (by_net ? net : intra, step_ring_exposed (graph->n_nodes, graph->per_node, steps,
+                                                       intra - each * (pace->slowest - pace->intra),
+                                                       net - each * (pace->slowest - pace->net)));
+}
+
+/* Bytes of S that pass along a chain, or a tree, at once. */
+static double
+pipeline_chunk (const Timed *self, guint channels)
+{
+  return MIN (self->bytes, channels * chain_chunk[self->protocol]);
+}
+
+/* The first chunk takes every hop and every edge one after another; the others follow the slowest. */
+static double
+chain_hops (const Timed *self, const RingPace *pace, guint channels)
+{
+  guint  net = self->layout->ring.n_net, intra = self->graph->n_ranks - 1 - net;
+  double items = MAX (ceil (self->bytes / MAX (pipeline_chunk (self, channels), 1)), 1);
+
+  return intra * hop_intra (self) + net * hop_net (self)
+         + self->bytes / items * (intra * pace->intra + net * pace->net - pace->slowest);
+}
+
+static double
+ring_hops (const Timed *self, const RingPace *pace, guint channels)
+{
+  return is_chain (self) ? MAX (chain_hops (self, pace, channels), 0) : closed_ring_hops (self, pace);
 }
 
 /* Inside, across and inside again (all-gather and reduce-scatter: inside once). */
@@ -129,11 +199,12 @@ pairwise_latency (const Timed *self)
 }
 
 static double
-algorithm_latency (const Timed *self, double cap)
+algorithm_latency (const Timed *self, guint channels, double cap)
 {
   const CollectiveGraph *graph = self->graph;
   double                 base = graph->tables->base[self->algorithm][self->protocol];
   double                 levels = log2 (graph->n_nodes), peers = graph->per_node - 1.0;
+  RingPace               pace;
 
   switch (self->algorithm)
     {
@@ -162,7 +233,8 @@ algorithm_latency (const Timed *self, double cap)
     case ALGORITHM_HIERARCHICAL:
       return hierarchical_latency (self);
     default:
-      return base + ring_hops (self, cap);
+      pace = ring_pace (self, cap);
+      return base + ring_hops (self, &pace, channels);
     }
 }
 
@@ -362,7 +434,8 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
   cost->rate_cap = rate_cap (&self, cost->channels);
   cost->service_scale = wire_scale (choice.protocol);
   cost->latency = graph->gpu->kernel_latency.value + graph->intra->launch.value
-                  + algorithm_latency (&self, cost->rate_cap) + fill (&self, cost->channels);
+                  + algorithm_latency (&self, cost->channels, cost->rate_cap)
+                  + fill (&self, cost->channels);
   if (options->single_process)
     cost->latency += cost->channels * graph->tables->process_channel;
   links = bytes * layout->link_seconds_per_byte * cost->service_scale;
@@ -380,11 +453,12 @@ static double
 stepped_latency (const Timed *self, guint channels, double cap)
 {
   const CollectiveGraph *graph = self->graph;
+  RingPace               pace = ring_pace (self, cap);
 
   switch (self->algorithm)
     {
     case ALGORITHM_RING:
-      return ring_hops (self, cap);
+      return ring_hops (self, &pace, channels);
     case ALGORITHM_PAIRWISE:
       return graph->n_nodes > 1 ? hop_net (self) : 0;
     case ALGORITHM_TREE:
@@ -406,6 +480,37 @@ collective_time_steps (const CollectiveGraph *graph, CollectiveKind kind, double
     .launch = MAX (cost->latency - stepped_latency (&self, cost->channels, cost->rate_cap), 0),
     .hop_intra = cost->algorithm == ALGORITHM_PAIRWISE ? 0 : hop_intra (&self),
     .hop_net = hop_net (&self),
-    .chunk = cost->channels * graph->tables->chunk_tree,
+    .chunk = cost->channels * chain_chunk[cost->protocol],
   };
+}
+
+/* ---- bound --------------------------------------------------------------------------------------- */
+
+/*
+ * Whatever else runs, the slowest resource is busy for its time and then a hop follows; and the
+ * longest path through the steps takes what it takes with every link to itself.
+ */
+static double
+ring_bound (const Timed *self, guint channels, double cap)
+{
+  const CollectiveGraph *graph = self->graph;
+  RingPace               shared = ring_pace (self, cap), alone = ring_pace_alone (self, cap);
+  double                 hop = graph->n_nodes == 1    ? hop_intra (self)
+                               : graph->per_node == 1 ? hop_net (self)
+                                                      : MIN (hop_intra (self), hop_net (self));
+
+  return MAX (self->bytes * shared.slowest + hop,
+              self->bytes * alone.slowest + ring_hops (self, &alone, channels));
+}
+
+double
+collective_time_bound (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
+                       const CollectiveLayout *layout, const CollectiveCost *cost)
+{
+  Timed self = { graph, kind, cost->algorithm, cost->protocol, bytes, layout };
+
+  if (cost->algorithm != ALGORITHM_RING)
+    return cost->time;
+  return MAX (cost->latency - stepped_latency (&self, cost->channels, cost->rate_cap), 0)
+         + ring_bound (&self, cost->channels, cost->rate_cap);
 }
