@@ -92,6 +92,10 @@ hand hardware-json 0 hardware hand --format json
 check models 0 models
 check models-one 0 models mixtral-8x7b
 check models-csv 0 models gpt2-xl --format csv
+hand collective-text 0 collective --collective all_gather --cluster '2 x hand-pair' -b 1K -e 1M -f 4
+hand collective-csv 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 1M -e 4M -i 1M --algo ring --proto simple \
+  --ranks 0,2 --fidelity step --format csv
+hand collective-json 0 collective --collective sendrecv --cluster hand-pair -b 4K -e 4K --fidelity fluid --format json
 check validate-text 0 validate collectives --hwprofiles hwprofiles runs.csv --rows
 check validate-csv 0 validate collectives --hwprofiles hwprofiles runs.csv --format csv
 check validate-json 0 validate collectives --hwprofiles hwprofiles runs.csv --format json --max-error 10
@@ -115,6 +119,12 @@ hand no-steps 2 simulate good.yaml --steps 0
 hand negative-steps 2 simulate good.yaml --steps=-1
 hand negative-jobs 2 compare compare.yaml --jobs -2
 hand wrong-jobs 2 compare compare.yaml -jmany
+hand collective-nothing 2 collective
+hand collective-words 2 collective --collective all_reduc --cluster '2 x hand-pair' --algo rin --proto simpel --fidelity exact \
+  -b 0 -e 8X -f 1 --ranks 0,0,9,1-x
+hand collective-range 2 collective --collective broadcast --cluster '2 x hand-pair' -b 2M -e 1M
+hand collective-no-algorithm 2 collective --collective all_gather --cluster '2 x hand-pair' --algo tree
+hand collective-no-protocol 2 collective --collective all_gather --cluster '2 x hand-pair' --algo hierarchical --proto ll
 check unknown-strategy 2 strategies fsdp3
 check unknown-hardware 2 hardware dgx-h10
 check unknown-model 2 models llama-3-9b
