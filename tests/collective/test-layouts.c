@@ -1,0 +1,380 @@
+/*
+ * Asserts what trees, NVLS, PAT, CollNet and all pairs put on links, by arithmetic done by hand; that
+ * the two trees are trees that share their work; what NCCL's rule chooses and what is in its way; that
+ * channels, fill and wire overheads follow their formulas. Not asserted: agreement with measurements.
+ */
+#include "collective/time-private.h"
+#include "collective/tree-private.h"
+#include "fixture.h"
+
+#include <stdlib.h>
+
+/* ---- trees ------------------------------------------------------------------------------------- */
+
+/* Each tree of N nodes has one root, reaches it from everywhere, and gives no node more than 2 children; inner nodes of one are leaves of the other, but for one (odd N: two). */
+START_TEST (test_trees_are_trees)
+{
+  guint             n = (guint) _i;
+  g_autofree guint *children = g_new0 (guint, 2 * n);
+  guint             in_both = 0;
+
+  for (guint tree = 0; tree < 2; tree++)
+    {
+      guint roots = 0;
+
+      for (guint node = 0; node < n; node++)
+        {
+          guint parent = tree_parent (tree, node, n), steps = 0;
+
+          roots += parent == n;
+          if (parent < n)
+            children[tree * n + parent]++;
+          for (guint at = node; at < n && steps <= n; steps++)
+            at = tree_parent (tree, at, n);
+          ck_assert_msg (steps <= n, "tree %u of %u nodes has a cycle at %u", tree, n, node);
+        }
+      ck_assert_uint_eq (roots, 1);
+    }
+  for (guint node = 0; node < n; node++)
+    {
+      ck_assert_uint_le (children[node], 2);
+      ck_assert_uint_le (children[n + node], 2);
+      in_both += children[node] > 0 && children[n + node] > 0;
+    }
+  ck_assert_uint_le (in_both, n % 2 == 0 ? 0 : 2);
+}
+END_TEST
+
+/* Two nodes of 8 H100, 8 cards: each is the root of one tree, so each card carries 1/8 of S each way, not 2 (n-1)/n of it. Chains: every edge S / 8 up and down, 7 edges a lane. */
+START_TEST (test_tree_two_nodes)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  g_autoptr (Laid)    plan = NULL;
+  double              low, high;
+
+  fixture_init (&fixture, "dgx-h100", 2);
+  cluster = fixture_cluster (&fixture);
+  plan = fixture_plan (cluster, COLLECTIVE_ALL_REDUCE, ALGORITHM_TREE);
+  ck_assert_int_eq (plan->algorithm, ALGORITHM_TREE);
+  ck_assert_uint_eq (plan_range (plan, cluster, RESOURCE_NIC_TX, &low, &high), 16);
+  assert_near (low, 1.0 / 8);
+  assert_near (high, 1.0 / 8);
+  assert_near (plan_sum (plan, cluster, RESOURCE_NIC_RX, 0), 1);
+  assert_near (plan_sum (plan, cluster, RESOURCE_NVLINK_OUT, 1), 2 * 7);
+  assert_near (plan_sum (plan, cluster, RESOURCE_NVLINK_IN, 1), 2 * 7);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* N nodes: N - 1 edges a tree and direction carry S/2 each: 2 (N-1) S in all, whoever is the parent. */
+START_TEST (test_tree_totals)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  g_autoptr (Laid)    plan = NULL;
+  guint               nodes = (guint) _i;
+  double              sent = 0;
+
+  fixture_init (&fixture, "dgx-a100", nodes);
+  cluster = fixture_cluster (&fixture);
+  plan = fixture_plan (cluster, COLLECTIVE_ALL_REDUCE, ALGORITHM_TREE);
+  for (guint node = 0; node < nodes; node++)
+    {
+      double out = plan_sum (plan, cluster, RESOURCE_NIC_TX, node);
+
+      ck_assert_msg (out <= 2 + 1e-9, "node %u of %u sends %g S", node, nodes, out);
+      assert_near (out, plan_sum (plan, cluster, RESOURCE_NIC_RX, node)); /* what goes up comes down */
+      sent += out;
+    }
+  assert_near (sent, 2 * (nodes - 1.0));
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* ---- the switch --------------------------------------------------------------------------------- */
+
+/* 8 GPUs: an all-reduce reads S from each and writes its eighth, and the other way round; a reduce-scatter and an all-gather are its halves. */
+START_TEST (test_nvls)
+{
+  static const struct
+  {
+    CollectiveKind kind;
+    double         out, in;
+  } cases[] = { { COLLECTIVE_ALL_REDUCE, 1.125, 1.125 },
+                { COLLECTIVE_REDUCE_SCATTER, 1, 0.125 },
+                { COLLECTIVE_ALL_GATHER, 0.125, 1 } };
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  g_autoptr (Laid)    plan = NULL;
+  double              low, high;
+
+  fixture_init (&fixture, "dgx-h100", 1);
+  cluster = fixture_cluster (&fixture);
+  plan = fixture_plan (cluster, cases[_i].kind, ALGORITHM_NVLS);
+  ck_assert_int_eq (plan->algorithm, ALGORITHM_NVLS);
+  plan_range (plan, cluster, RESOURCE_NVLINK_OUT, &low, &high);
+  assert_near (low, cases[_i].out);
+  assert_near (high, cases[_i].out);
+  plan_range (plan, cluster, RESOURCE_NVLINK_IN, &low, &high);
+  assert_near (low, cases[_i].in);
+  assert_near (high, cases[_i].in);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* NVLSTree on 4 nodes: the ports as on one, the cards as the tree's. CollNet: every node's cards S up and S down. */
+START_TEST (test_several_nodes)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  g_autoptr (Laid)    tree = NULL;
+  g_autoptr (Laid)    collnet = NULL;
+  g_autoptr (Laid)    chain = NULL;
+  double              low, high;
+
+  fixture_init (&fixture, "dgx-h100", 4);
+  cluster = fixture_cluster (&fixture);
+  tree = fixture_plan (cluster, COLLECTIVE_ALL_REDUCE, ALGORITHM_NVLS_TREE);
+  plan_range (tree, cluster, RESOURCE_NVLINK_OUT, &low, &high);
+  assert_near (low, 1.125);
+  assert_near (plan_sum (tree, cluster, RESOURCE_NIC_TX, G_MAXUINT32), 2 * 3);
+  collnet = fixture_plan (cluster, COLLECTIVE_ALL_REDUCE, ALGORITHM_COLLNET_DIRECT);
+  plan_range (collnet, cluster, RESOURCE_NIC_TX, &low, &high);
+  assert_near (low, 1.0 / 8);
+  assert_near (high, 1.0 / 8);
+  plan_range (collnet, cluster, RESOURCE_NVLINK_OUT, &low, &high);
+  assert_near (low, 2 * 7.0 / 8); /* 7 parts to the others' heads, and the own part back to 7 */
+  assert_near (high, 2 * 7.0 / 8);
+  chain = fixture_plan (cluster, COLLECTIVE_ALL_REDUCE, ALGORITHM_COLLNET_CHAIN);
+  assert_near (plan_sum (chain, cluster, RESOURCE_NVLINK_OUT, 2), 2 * 7);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* One GPU of each of 6 nodes: distances 1, 2, 4 carry 1, 2 and 2 sixths. */
+START_TEST (test_pat)
+{
+  static const guint32 ranks[] = { 0, 8, 16, 24, 32, 40 };
+  Fixture              fixture;
+  g_autoptr (Cluster)  cluster = NULL;
+  g_autoptr (Laid)     plan = NULL;
+
+  fixture_init (&fixture, "dgx-h100", 6);
+  cluster = fixture_cluster (&fixture);
+  plan = laid_new (cluster, COLLECTIVE_ALL_GATHER, ranks, 6, ALGORITHM_PAT);
+  ck_assert_int_eq (plan->algorithm, ALGORITHM_PAT);
+  for (guint node = 0; node < 6; node++)
+    {
+      assert_near (plan_sum (plan, cluster, RESOURCE_NIC_TX, node), 5.0 / 6);
+      assert_near (plan_sum (plan, cluster, RESOURCE_NIC_RX, node), 5.0 / 6);
+    }
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* ---- the choice --------------------------------------------------------------------------------- */
+
+static CollectiveCost
+cost_of (const Cluster *cluster, CollectiveKind kind, double bytes, const CollectiveOptions *options)
+{
+  g_autofree guint32        *ranks = fixture_all (cluster);
+  g_autoptr (CollectivePlan) plan =
+      collective_plan_new (cluster, kind, ranks, cluster_n_gpus (cluster), options);
+  CollectiveCost cost;
+
+  collective_plan_cost (plan, bytes, &cost);
+  cost.loads = NULL;
+  return cost;
+}
+
+/* 2 x 8 H100 over NDR: small all-reduces by trees under LL, then LL128, large ones by NVLSTree; gathers stay rings (NCCL's tables, worked with a pocket calculator in the comment's terms: 25 us + S / 11 GB/s against 48 us + S / 88 GB/s meet near 256 KiB). */
+START_TEST (test_choice)
+{
+  static const struct
+  {
+    CollectiveKind      kind;
+    double              bytes;
+    CollectiveAlgorithm algorithm;
+    CollectiveProtocol  protocol;
+  } cases[] = {
+    { COLLECTIVE_ALL_REDUCE, 64 << 10, ALGORITHM_TREE, PROTOCOL_LL },
+    { COLLECTIVE_ALL_REDUCE, 1 << 20, ALGORITHM_TREE, PROTOCOL_LL128 },
+    { COLLECTIVE_ALL_REDUCE, 1 << 30, ALGORITHM_NVLS_TREE, PROTOCOL_SIMPLE },
+    { COLLECTIVE_ALL_GATHER, 64 << 10, ALGORITHM_RING, PROTOCOL_LL },
+    { COLLECTIVE_ALL_GATHER, 16 << 20, ALGORITHM_RING, PROTOCOL_LL128 },
+    { COLLECTIVE_REDUCE_SCATTER, 1 << 30, ALGORITHM_RING, PROTOCOL_SIMPLE },
+    { COLLECTIVE_ALL_TO_ALL, 1 << 20, ALGORITHM_PAIRWISE, PROTOCOL_SIMPLE },
+  };
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  CollectiveCost      cost;
+
+  fixture_init (&fixture, "dgx-h100", 2);
+  cluster = fixture_cluster (&fixture);
+  cost = cost_of (cluster, cases[_i].kind, cases[_i].bytes, NULL);
+  ck_assert_str_eq (collective_algorithm_name (cost.algorithm),
+                    collective_algorithm_name (cases[_i].algorithm));
+  ck_assert_str_eq (collective_protocol_name (cost.protocol),
+                    collective_protocol_name (cases[_i].protocol));
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* Forced: what exists is taken whatever the size, what does not leaves the choice to the rule. */
+START_TEST (test_forced)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  CollectiveOptions   options = collective_default_options;
+  CollectiveCost      cost;
+
+  fixture_init (&fixture, "dgx-h100", 2);
+  cluster = fixture_cluster (&fixture);
+  options.algorithm = ALGORITHM_RING;
+  options.protocol = PROTOCOL_LL;
+  cost = cost_of (cluster, COLLECTIVE_ALL_REDUCE, 1 << 30, &options);
+  ck_assert_int_eq (cost.algorithm, ALGORITHM_RING);
+  ck_assert_int_eq (cost.protocol, PROTOCOL_LL);
+  ck_assert_double_eq (cost.service_scale, 2);
+  options.algorithm = ALGORITHM_PAT; /* several ranks a node: there is none */
+  options.protocol = PROTOCOL_N;
+  cost = cost_of (cluster, COLLECTIVE_ALL_GATHER, 1 << 30, &options);
+  ck_assert_int_eq (cost.algorithm, ALGORITHM_RING);
+  options.algorithm = ALGORITHM_N;
+  options.collnet = TRUE;
+  cost = cost_of (cluster, COLLECTIVE_ALL_REDUCE, 4 << 20, &options);
+  ck_assert (cost.algorithm == ALGORITHM_COLLNET_DIRECT || cost.algorithm == ALGORITHM_COLLNET_CHAIN);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* ---- channels and protocols ---------------------------------------------------------------------- */
+
+/* 8 A100: a ring under LL gets a channel for each 512 x 8 x 8 B = 32 KiB, up to 24; Simple one for each 32 KiB, too. */
+START_TEST (test_channels_follow_size)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  CollectiveOptions   options = collective_default_options;
+
+  fixture_init (&fixture, "dgx-a100", 1);
+  cluster = fixture_cluster (&fixture);
+  options.algorithm = ALGORITHM_RING;
+  options.protocol = PROTOCOL_LL;
+  ck_assert_uint_eq (cost_of (cluster, COLLECTIVE_ALL_GATHER, 8, &options).channels, 1);
+  ck_assert_uint_eq (cost_of (cluster, COLLECTIVE_ALL_GATHER, 64 << 10, &options).channels, 2);
+  ck_assert_uint_eq (cost_of (cluster, COLLECTIVE_ALL_GATHER, 320 << 10, &options).channels, 10);
+  ck_assert_uint_eq (cost_of (cluster, COLLECTIVE_ALL_GATHER, 64 << 20, &options).channels, 24);
+  options.protocol = PROTOCOL_SIMPLE;
+  ck_assert_uint_eq (cost_of (cluster, COLLECTIVE_ALL_GATHER, 96 << 10, &options).channels, 3);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* One process for 8 GPUs: few bytes take its 8 launches, many start later by a while for each channel. */
+START_TEST (test_one_process)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  CollectiveOptions   options = collective_default_options;
+  CollectiveCost      many, one;
+
+  fixture_init (&fixture, "dgx-a100", 1);
+  cluster = fixture_cluster (&fixture);
+  many = cost_of (cluster, COLLECTIVE_ALL_REDUCE, 8, &options);
+  options.single_process = TRUE;
+  one = cost_of (cluster, COLLECTIVE_ALL_REDUCE, 8, &options);
+  ck_assert_double_lt (many.time, 30e-6);
+  assert_near (one.time, 8 * 4.1e-6); /* the host's floor: 8 launches */
+  one = cost_of (cluster, COLLECTIVE_ALL_REDUCE, 1 << 30, &options);
+  options.single_process = FALSE;
+  many = cost_of (cluster, COLLECTIVE_ALL_REDUCE, 1 << 30, &options);
+  ck_assert_double_eq_tol (one.time - many.time, 24 * 1.5e-6, 1e-12); /* 24 channels start later */
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* The alone time is the roofline of what the cost says, for every kind, algorithm, protocol and size. */
+START_TEST (test_cost_is_consistent)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  g_autofree guint32 *ranks = NULL;
+
+  fixture_init (&fixture, "dgx-h100", _i / COLLECTIVE_N_KINDS == 0 ? 1 : 3);
+  cluster = fixture_cluster (&fixture);
+  ranks = fixture_all (cluster);
+  for (guint a = 0; a <= ALGORITHM_N; a++)
+    for (guint p = 0; p <= PROTOCOL_N; p++)
+      {
+        CollectiveOptions          options = collective_default_options;
+        g_autoptr (CollectivePlan) plan = NULL;
+
+        options.algorithm = (CollectiveAlgorithm) a;
+        options.protocol = (CollectiveProtocol) p;
+        plan = collective_plan_new (cluster, (CollectiveKind) (_i % COLLECTIVE_N_KINDS), ranks,
+                                    cluster_n_gpus (cluster), &options);
+        for (double bytes = 1; bytes < 1e11; bytes *= 7)
+          {
+            CollectiveCost cost;
+            double         longest = 0;
+
+            collective_plan_cost (plan, bytes, &cost);
+            for (guint i = 0; i < cost.n_loads; i++)
+              longest =
+                  MAX (longest, bytes * cost.loads[i].service * cost.service_scale
+                                    / cluster_resource (cluster, cost.loads[i].resource)->capacity);
+            if (cost.rate_cap > 0)
+              longest = MAX (longest, bytes / cost.rate_cap);
+            ck_assert (cost.channels >= 1 && cost.latency > 0 && isfinite (cost.time));
+            ck_assert_double_eq_tol (cost.time, cost.latency + longest, 1e-12 * cost.time + 1e-18);
+          }
+      }
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+static Suite *
+layouts_suite (void)
+{
+  Suite *suite = suite_create ("layouts");
+  TCase *bytes = tcase_create ("bytes"), *choice = tcase_create ("choice");
+
+  tcase_add_loop_test (bytes, test_trees_are_trees, 2, 200);
+  tcase_add_test (bytes, test_tree_two_nodes);
+  tcase_add_loop_test (bytes, test_tree_totals, 2, 10);
+  tcase_add_loop_test (bytes, test_nvls, 0, 3);
+  tcase_add_test (bytes, test_several_nodes);
+  tcase_add_test (bytes, test_pat);
+  tcase_add_loop_test (choice, test_choice, 0, 7);
+  tcase_add_test (choice, test_forced);
+  tcase_add_test (choice, test_channels_follow_size);
+  tcase_add_test (choice, test_one_process);
+  tcase_add_loop_test (choice, test_cost_is_consistent, 0, 2 * COLLECTIVE_N_KINDS);
+  suite_add_tcase (suite, bytes);
+  suite_add_tcase (suite, choice);
+  return suite;
+}
+
+int
+main (void)
+{
+  SRunner *runner = srunner_create (layouts_suite ());
+  int      failed;
+
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
