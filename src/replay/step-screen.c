@@ -128,7 +128,8 @@ collect_uses (Screen *self)
             }
         }
     }
-  qsort (uses->data, uses->len, sizeof (Use), compare_uses);
+  if (uses->len > 0) /* an empty array has no data to sort */
+    qsort (uses->data, uses->len, sizeof (Use), compare_uses);
   return uses;
 }
 
