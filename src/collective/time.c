@@ -8,12 +8,11 @@
 #define LL128_WIRE (1 / 0.92)
 
 /*
- * Bytes that a channel passes along a chain at once. LL and LL128: what its threads read before they
- * write (flags come with the data). Simple, estimate: broadcast and reduce over 8 A100 need 1 to 2 MB
- * over 24 channels to fill, between 4 and 64 MiB.
+ * Bytes that a channel passes along a chain at once: what its threads read before they write, 512
+ * threads of 8 bytes (LL) or 64 (Simple), 640 of 60 (LL128).
  */
-static const double chain_chunk
-    [PROTOCOL_N] = { [PROTOCOL_LL] = 512 * 8, [PROTOCOL_LL128] = 640 * 60, [PROTOCOL_SIMPLE] = 64 << 10 };
+static const double chain_chunk[PROTOCOL_N] = { 512 * 8, 640 * 60, 512 * 64 };
+
 #define PAT_RANK    2.8e-6
 #define MAX_P2P     32
 #define PORT_DIRECT 0.4e-6 /* a further peer of CollNet direct */
