@@ -448,7 +448,9 @@ add_lanes (Run *self, Setup *setup)
 
           self->lanes[id] = (Lane){
             .edge = edge,
-            .nexts = (const StepNext *) (gpointer) item->program->nexts->data + edge->first_next,
+            .nexts = edge->n_next > 0
+                         ? &g_array_index (item->program->nexts, StepNext, edge->first_next)
+                         : NULL,
             .n_items = edge->n_items,
             .first = first,
             .seconds = edge->bytes > 0 ? edge->bytes / rate : 0,
