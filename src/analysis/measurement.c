@@ -339,12 +339,7 @@ measurement_source_prefix (const Measurement *self)
 char *
 measurement_link_family (const LinkProfile *link)
 {
-  static const char *const kinds[] = {
-    [LINK_NONE] = "none",   [LINK_SWITCH] = "switch", [LINK_MESH] = "mesh", [LINK_PAIRS] = "pairs",
-    [LINK_GRAPH] = "graph", [LINK_PCIE] = "direct",   [LINK_HOST] = "host"
-  };
-
   if (link->kind == LINK_NETWORK)
     return g_strdup (link->technology);
-  return g_strdup_printf ("%s %s", link->technology, kinds[link->kind]);
+  return g_strdup_printf ("%s %s", link->technology, link_kind_name (link->kind));
 }

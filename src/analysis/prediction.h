@@ -89,7 +89,7 @@ typedef struct
 {
   ReplayOptions replay;
   gboolean      interval;    /* also simulate at both ends of the figures' ranges */
-  const char   *profile_dir; /* NULL = shipped */
+  const char   *profile_dir; /* of profile_set_new; NULL = shipped */
 } PredictOptions;
 
 /* Reads everything off a replay. */

@@ -66,8 +66,16 @@ typedef struct
   gboolean   left_out; /* leave-one-out */
 } CollectiveValidation;
 
-/* Predicts MEASUREMENTS (which it takes) with the profiles of PROFILE_DIR (NULL: shipped). Never fails. */
+/* Predicts MEASUREMENTS (which it takes) with the profiles of PROFILE_DIR (of profile_set_new). Never fails. */
 CollectiveValidation *validate_collectives (GPtrArray *measurements, const char *profile_dir);
+
+/*
+ * The same, but every source (the ids without their trailing numbers) is predicted with link profiles that are fitted to the others, as
+ * calibrate_collectives does. Rows that cross a family of links which the other sources cannot fit, and those of sources without a
+ * healthy row, are predicted with the fit to all rows. Uses N_THREADS threads; the result does not depend on their number.
+ */
+CollectiveValidation *validate_collectives_left_out (GPtrArray  *measurements,
+                                                     const char *profile_dir, guint n_threads);
 void                  collective_validation_free (CollectiveValidation *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (CollectiveValidation, collective_validation_free)
 

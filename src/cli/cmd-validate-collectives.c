@@ -7,7 +7,7 @@
 
 typedef struct
 {
-  char    *plot, *max_error;
+  char    *plot, *max_error, *leave_one_out;
   gboolean rows;
   double   limit; /* of the median; negative: none */
 } Arguments;
@@ -23,6 +23,17 @@ read_limit (const Common *common, Arguments *arguments)
       || quantity_parse (QUANTITY_RATIO, arguments->max_error, &arguments->limit, &why))
     return TRUE;
   fprintf (stderr, "shardsim %s: --max-error: %s\n", common->command, why);
+  return FALSE;
+}
+
+/* FALSE after a message. */
+static gboolean
+check_left_out (const Common *common, const Arguments *arguments)
+{
+  if (arguments->leave_one_out == NULL || g_str_equal (arguments->leave_one_out, "source"))
+    return TRUE;
+  fprintf (stderr, "shardsim %s: --leave-one-out: expected 'source', got '%s'\n", common->command,
+           arguments->leave_one_out);
   return FALSE;
 }
 
@@ -82,7 +93,10 @@ validate (const Common *common, Arguments *arguments)
   common_report_diags (diags);
   if (measurements == NULL)
     return EXIT_USAGE;
-  result = validate_collectives (measurements, common->hwprofiles);
+  result =
+      arguments->leave_one_out != NULL
+          ? validate_collectives_left_out (measurements, common->hwprofiles, common_n_jobs (common))
+          : validate_collectives (measurements, common->hwprofiles);
   if (arguments->plot != NULL && !report_validation_plot (result, arguments->plot, style, &error))
     return common_report_error (error);
   status = print_result (common, arguments, result);
@@ -99,6 +113,9 @@ cmd_validate_collectives (int argc, char **argv)
     { "rows", 0, 0, G_OPTION_ARG_NONE, &arguments.rows, "text: print every row as well", NULL },
     { "max-error", 0, 0, G_OPTION_ARG_STRING, &arguments.max_error,
       "exit with 3 when the median |error| of healthy rows is above X: '0.1' or '10 %'", "X" },
+    { "leave-one-out", 0, 0, G_OPTION_ARG_STRING, &arguments.leave_one_out,
+      "'source': predict each source (ids without their numbers) with link profiles fitted to the others",
+      "WHAT" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME, &arguments.plot,
       "draw each run and an overview into DIR (gnuplot)", "DIR" },
     G_OPTION_ENTRY_NULL,
@@ -106,14 +123,15 @@ cmd_validate_collectives (int argc, char **argv)
   ExitStatus status = EXIT_USAGE;
 
   if (common_parse (
-          &common, COMMON_FORMAT, "FILE.csv",
+          &common, COMMON_FORMAT | COMMON_JOBS, "FILE.csv",
           "Predicts each row of a table of measured collectives and summarises the errors by size, collective, link and "
           "run. Columns: id, nodes, gpus_per_node, gpu, intra, nics, nic, collective, bytes, time_us; optional: source, "
           "healthy, nccl, env and every key of the section 'cluster'.",
           "Examples:\n"
           "  shardsim validate collectives runs.csv\n"
           "  shardsim validate collectives runs.csv --format csv >errors.csv\n"
-          "  shardsim validate collectives runs.csv --plot pictures --max-error '10 %'\n",
+          "  shardsim validate collectives runs.csv --plot pictures --max-error '10 %'\n"
+          "  shardsim validate collectives runs.csv --leave-one-out source\n",
           entries, argc, argv, &done))
     {
       if (done)
@@ -121,10 +139,12 @@ cmd_validate_collectives (int argc, char **argv)
       else if (common.files[0] == NULL)
         fprintf (stderr, "shardsim %s: no table of measurements given\n  see 'shardsim %s --help'\n",
                  common.command, common.command);
-      else if (common_want_words (&common, 1) && read_limit (&common, &arguments))
+      else if (common_want_words (&common, 1) && read_limit (&common, &arguments)
+               && check_left_out (&common, &arguments))
         status = validate (&common, &arguments);
     }
   g_free (arguments.plot);
   g_free (arguments.max_error);
+  g_free (arguments.leave_one_out);
   return status;
 }

@@ -250,14 +250,27 @@ take_count (const Common *self, const char *option, gint value, gint *target)
   return FALSE;
 }
 
+/* Makes --hwprofiles, one folder or several as in PATH, the search path that ends with the shipped profiles. */
 static gboolean
-check_profile_folder (const Common *self)
+complete_profile_path (Common *self)
 {
-  if (self->hwprofiles == NULL || g_file_test (self->hwprofiles, G_FILE_TEST_IS_DIR))
+  g_auto (GStrv) dirs =
+      g_strsplit (self->hwprofiles != NULL ? self->hwprofiles : "", G_SEARCHPATH_SEPARATOR_S, -1);
+
+  if (self->hwprofiles == NULL)
     return TRUE;
-  fprintf (stderr, "shardsim %s: --hwprofiles: '%s' is not a folder\n", self->command,
-           self->hwprofiles);
-  return FALSE;
+  for (guint i = 0; dirs[i] != NULL; i++)
+    if (!g_file_test (dirs[i], G_FILE_TEST_IS_DIR))
+      {
+        fprintf (stderr, "shardsim %s: --hwprofiles: '%s' is not a folder\n", self->command, dirs[i]);
+        return FALSE;
+      }
+  {
+    g_autofree char *given = self->hwprofiles, *shipped = layout_data_file ("hwprofiles");
+
+    self->hwprofiles = g_strconcat (given, G_SEARCHPATH_SEPARATOR_S, shipped, NULL);
+  }
+  return TRUE;
 }
 
 static gboolean
@@ -323,7 +336,7 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
     { "plugin", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &self->plugins,
       "load a strategy from a shared object", "FILE" },
     { "hwprofiles", 0, 0, G_OPTION_ARG_FILENAME, &self->hwprofiles,
-      "folder of hardware profiles instead of the shipped ones", "DIR" },
+      "folder of hardware profiles laid over the shipped ones", "DIR" },
     G_OPTION_ENTRY_NULL,
   };
   const GOptionEntry formats[] = {
@@ -342,7 +355,11 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
       "also simulate at both ends of the hardware figures' ranges", NULL },
     { "steps", 0, 0, G_OPTION_ARG_INT, &steps,
       "simulate at least N steady periods (the steady state is the same)", "N" },
-    { "jobs", 'j', 0, G_OPTION_ARG_INT, &jobs, "simulations side by side (default: one a core)", "N" },
+    G_OPTION_ENTRY_NULL,
+  };
+  const GOptionEntry job_entries[] = {
+    { "jobs", 'j', 0, G_OPTION_ARG_INT, &jobs,
+      "work side by side in N threads (default: one a core)", "N" },
     G_OPTION_ENTRY_NULL,
   };
   g_autoptr (GOptionContext) context = g_option_context_new (arguments);
@@ -361,6 +378,8 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
     g_option_context_add_main_entries (context, formats, NULL);
   if (flags & COMMON_RUN)
     g_option_context_add_main_entries (context, runs, NULL);
+  if (flags & (COMMON_RUN | COMMON_JOBS))
+    g_option_context_add_main_entries (context, job_entries, NULL);
   if (extra != NULL)
     g_option_context_add_main_entries (context, extra, NULL);
   if (flags & COMMON_SCENARIO)
@@ -368,7 +387,7 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   if (flags & COMMON_NETWORK)
     g_option_context_add_group (context, network_group (self));
   (void) argc;
-  if (flags & COMMON_RUN)
+  if (flags & (COMMON_RUN | COMMON_JOBS))
     spell_out_jobs (words);
   parsed = g_option_context_parse_strv (context, &rest, &error);
   words = rest;
@@ -388,7 +407,7 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   self->files = g_strdupv (words + 1);
   return take_count (self, "--steps", steps, &self->steps)
          && take_count (self, "--jobs", jobs, &self->jobs) && parse_format (self, format)
-         && check_profile_folder (self) && load_plugins (self);
+         && complete_profile_path (self) && load_plugins (self);
 }
 
 void

@@ -29,7 +29,8 @@ typedef struct
   GArray *overrides;   /* ScenarioOverride: --set and the options made from the tables, in order */
   GStringChunk *strings; /* owns what the overrides point to */
   OutputFormat  format;
-  char         *trace, *plot, **plugins, *hwprofiles;
+  char         *trace, *plot, **plugins;
+  char         *hwprofiles; /* search path of profile_set_new; NULL = the shipped ones */
   gboolean      print_scenario, unfolded, interval, quiet;
   gint steps; /* steady periods to simulate at least; 0 = as many as the steady state needs */
   gint jobs;  /* 0 = one a core */
@@ -41,8 +42,9 @@ typedef enum
 {
   COMMON_SCENARIO = 1 << 0, /* scenario files, --set and the options of the tables */
   COMMON_FORMAT = 1 << 1,
+  COMMON_RUN = 1 << 2,     /* --unfolded --interval --trace --plot, and those of COMMON_JOBS */
   COMMON_NETWORK = 1 << 3, /* the options of the cluster and of the collective library */
-  COMMON_RUN = 1 << 2,     /* --unfolded --interval --trace --plot --jobs */
+  COMMON_JOBS = 1 << 4,    /* --jobs */
 } CommonFlags;
 
 /*
@@ -102,4 +104,5 @@ int cmd_schedule (int argc, char **argv);
 int cmd_strategies (int argc, char **argv);
 int cmd_hardware (int argc, char **argv);
 int cmd_models (int argc, char **argv);
+int cmd_calibrate (int argc, char **argv);
 int cmd_validate (int argc, char **argv);

@@ -21,6 +21,7 @@ static const struct
   { "strategies", cmd_strategies, "the strategies, or one explained" },
   { "hardware", cmd_hardware, "the hardware profiles, or the figures of one" },
   { "models", cmd_models, "the models, or the tensors of one" },
+  { "calibrate", cmd_calibrate, "fits hardware profiles to measurements" },
   { "validate", cmd_validate, "predictions against measurements: errors and their statistics" },
 };
 

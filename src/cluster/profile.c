@@ -13,7 +13,7 @@ static const char *const confidence_names[] = { "datasheet", "measured", "estima
 
 struct _ProfileSet
 {
-  char       *dir;
+  char      **dirs; /* the first that has a profile gives it */
   ProfileEnd  end;
   GHashTable *loaded; /* "gpu/a40-48" -> LoadedProfile; looked up only */
 };
@@ -324,7 +324,9 @@ profile_set_new_at (const char *dir, ProfileEnd end)
 {
   ProfileSet *self = g_new (ProfileSet, 1);
   self->end = end;
-  self->dir = dir != NULL ? g_strdup (dir) : layout_data_file ("hwprofiles");
+  g_autofree char *shipped = layout_data_file ("hwprofiles");
+  self->dirs = dir != NULL ? g_strsplit (dir, G_SEARCHPATH_SEPARATOR_S, -1)
+                           : g_strdupv ((char *[]){ shipped, NULL });
   self->loaded = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, loaded_profile_free);
   return self;
 }
@@ -333,7 +335,7 @@ void
 profile_set_free (ProfileSet *self)
 {
   g_hash_table_unref (self->loaded);
-  g_free (self->dir);
+  g_strfreev (self->dirs);
   g_free (self);
 }
 
@@ -349,14 +351,28 @@ id_is_plain (const char *id)
   return TRUE;
 }
 
+/* The file of KIND/ID in the first folder from the FIRST-th on that has it; *LAYER says which. */
+static char *
+find_file (ProfileSet *self, const char *kind, const char *id, guint first, guint *layer)
+{
+  g_autofree char *name = g_strconcat (id, ".yaml", NULL);
+  if (!id_is_plain (id))
+    return NULL;
+  for (guint i = first; self->dirs[i] != NULL; i++)
+    {
+      g_autofree char *file = g_build_filename (self->dirs[i], kind, name, NULL);
+      *layer = i;
+      if (g_file_test (file, G_FILE_TEST_EXISTS))
+        return g_steal_pointer (&file);
+    }
+  return NULL;
+}
+
 char *
 profile_set_file (ProfileSet *self, const char *kind, const char *id)
 {
-  if (!id_is_plain (id))
-    return NULL;
-  g_autofree char *name = g_strconcat (id, ".yaml", NULL);
-  g_autofree char *file = g_build_filename (self->dir, kind, name, NULL);
-  return g_file_test (file, G_FILE_TEST_EXISTS) ? g_steal_pointer (&file) : NULL;
+  guint layer;
+  return find_file (self, kind, id, 0, &layer);
 }
 
 static int
@@ -368,13 +384,23 @@ compare_names (gconstpointer a, gconstpointer b)
 char **
 profile_set_list (ProfileSet *self, const char *kind)
 {
-  g_autofree char *folder = g_build_filename (self->dir, kind, NULL);
-  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
-  GPtrArray       *ids = g_ptr_array_new ();
-  const char      *name;
-  while (dir != NULL && (name = g_dir_read_name (dir)) != NULL)
-    if (g_str_has_suffix (name, ".yaml"))
-      g_ptr_array_add (ids, g_strndup (name, strlen (name) - strlen (".yaml")));
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  GPtrArray             *ids = g_ptr_array_new ();
+  for (guint i = 0; self->dirs[i] != NULL; i++)
+    {
+      g_autofree char *folder = g_build_filename (self->dirs[i], kind, NULL);
+      g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+      const char      *name;
+      while (dir != NULL && (name = g_dir_read_name (dir)) != NULL)
+        {
+          g_autofree char *id = g_strdup (name);
+          if (!g_str_has_suffix (name, ".yaml"))
+            continue;
+          id[strlen (name) - strlen (".yaml")] = '\0';
+          if (g_hash_table_add (seen, id))
+            g_ptr_array_add (ids, g_steal_pointer (&id));
+        }
+    }
   g_ptr_array_sort (ids, compare_names);
   g_ptr_array_add (ids, NULL);
   return (char **) g_ptr_array_free (ids, FALSE);
@@ -389,7 +415,7 @@ profile_set_unknown (ProfileSet *self, const char *kind, const char *id, const S
   if (ids[0] != NULL)
     hint = suggest_hint (id, (const char *const *) ids);
   else
-    hint = g_strdup_printf ("there are no profiles in '%s/%s'", self->dir, kind);
+    hint = g_strdup_printf ("there are no profiles in '%s/%s'", self->dirs[0], kind);
   diag_error (diags, mark, hint, "unknown %s '%s'", kind, id);
 }
 
@@ -397,13 +423,22 @@ typedef struct
 {
   ProfileSet        *set;
   const ProfileKind *kind;
+  const char        *id;    /* that is loaded */
+  guint              layer; /* its folder */
 } ResolveContext;
 
+/* A profile that extends its own name is laid over that of a later folder. */
 static char *
 resolve_extended (const char *name, gpointer user)
 {
   ResolveContext *context = user;
-  return profile_set_file (context->set, context->kind->name, name);
+  gboolean        own = strcmp (name, context->id) == 0;
+  guint           layer;
+  char           *file =
+      find_file (context->set, context->kind->name, name, own ? context->layer + 1 : 0, &layer);
+  if (own && file != NULL)
+    context->layer = layer;
+  return file;
 }
 
 /* ---- wide-area links --------------------------------------------------------------------------- */
@@ -469,8 +504,8 @@ static LoadedProfile *
 load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const SourceMark *mark,
               DiagList *diags)
 {
-  g_autofree char *file = profile_set_file (self, kind->name, id);
-  ResolveContext   context = { self, kind };
+  ResolveContext   context = { self, kind, id, 0 };
+  g_autofree char *file = find_file (self, kind->name, id, 0, &context.layer);
   guint            errors = diag_list_n_errors (diags);
   const gboolean   wan = file == NULL && is_wan (kind, id);
   if (wan)
@@ -548,4 +583,21 @@ profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagLis
       g_array_append_val (views, view);
     }
   return views;
+}
+
+gboolean
+profile_set_override (ProfileSet *self, const char *kind, const char *id, const char *key, double value)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  const ProfileKind   *table = profile_kind_find (kind);
+  gpointer             profile = table != NULL ? get_profile (self, table, id, NULL, diags) : NULL;
+  for (const FigureSpec *spec = profile != NULL ? table->figures : NULL;
+       spec != NULL && spec->key != NULL; spec++)
+    if (strcmp (spec->key, key) == 0)
+      {
+        Figure *figure = figure_of (profile, spec);
+        figure->value = figure->low = figure->high = value;
+        return TRUE;
+      }
+  return FALSE;
 }

@@ -128,7 +128,11 @@ const char *gpu_direct_level_name (gint level); /* "pxb" */
 
 typedef struct _ProfileSet ProfileSet;
 
-/* Loads profiles on demand from DIR (NULL: the shipped hwprofiles/). Not shared between threads. */
+/*
+ * Loads profiles on demand from DIR (NULL: the shipped hwprofiles/). DIR may be several folders, separated as in PATH: an id is
+ * taken from the first that has it, and a profile that extends its own id is laid over that of a later folder. Not shared between
+ * threads.
+ */
 ProfileSet *profile_set_new (const char *dir);
 
 /*
@@ -186,3 +190,10 @@ typedef struct
  * allocated array of FigureView.
  */
 GArray *profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagList *diags);
+
+/*
+ * Changes the figure KEY of the profile KIND/ID in memory, for this set only: calibration tries values. Clusters made before keep what they
+ * derived from it. FALSE when there is no such figure.
+ */
+gboolean profile_set_override (ProfileSet *self, const char *kind, const char *id, const char *key,
+                               double value);

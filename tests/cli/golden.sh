@@ -86,7 +86,9 @@ check strategies-fsdp2 0 strategies fsdp2
 hand strategies-closed-forms 0 strategies local-sgd --set strategy.inner.name=fsdp2 --node hand-pair --nodes 2 --arch llama \
   --n-layers 2 --d-model 200 --n-heads 2 --d-ff 400 --vocab 500 --seq-len 100
 check strategies-csv 0 strategies zero1 --format csv
-hand hardware 0 hardware
+SHARDSIM_DATADIR=$folder/work # where the hand-made hardware is all there is
+check hardware 0 hardware
+SHARDSIM_DATADIR=$source
 hand hardware-node 0 hardware node/hand-pair
 hand hardware-json 0 hardware hand --format json
 check models 0 models
@@ -129,12 +131,16 @@ check unknown-strategy 2 strategies fsdp3
 check unknown-hardware 2 hardware dgx-h10
 check unknown-model 2 models llama-3-9b
 check no-plugin 2 strategies --plugin absent.so
+check bad-left-out 2 validate collectives runs.csv --leave-one-out row
+check no-output 2 calibrate collectives runs.csv
+check calibrate-onto-itself 2 calibrate collectives --hwprofiles hwprofiles runs.csv -o ./hwprofiles
 check no-subject 2 validate
 check unknown-subject 2 validate colectives
 check no-table 2 validate collectives
 check bad-max-error 2 validate collectives runs.csv --max-error little
 
 # Answers that are no
+check calibrate-too-little 3 calibrate collectives --hwprofiles hwprofiles runs.csv -o fitted
 check validate-max-error 3 validate collectives --hwprofiles hwprofiles runs.csv --format csv --max-error '0.0001 %'
 
 # Input
@@ -159,6 +165,7 @@ hand huge 2 simulate huge.yaml
 hand deep 2 simulate deep.yaml
 hand many 2 compare many.yaml
 check bad-runs 2 validate collectives bad-runs.csv
+check calibrate-bad-runs 2 calibrate collectives nothing.csv -o fitted
 check empty-runs 2 validate collectives nothing.csv
 check runs-header 2 validate collectives header.csv
 check duplicate-column 2 validate collectives twice.csv

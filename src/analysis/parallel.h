@@ -1,0 +1,9 @@
+/* Independent jobs in threads. */
+#pragma once
+
+#include <glib.h>
+
+typedef void (*ParallelJob) (guint i, gpointer user);
+
+/* Calls JOB for every I below N, in at most N_THREADS threads (at least 1; this one included), and returns when all are done. */
+void parallel_run (guint n, guint n_threads, ParallelJob job, gpointer user);

@@ -1,0 +1,164 @@
+/* shardsim calibrate collectives: link profiles fitted to a table of nccl-tests' runs. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/calibrate-collectives.h"
+#include "cli/listing.h"
+#include "cli/subjects.h"
+
+static const ListingColumn columns[] = {
+  { "family", LISTING_TEXT },
+  { "rows", LISTING_NUMBER },
+  { "sources", LISTING_NUMBER },
+  { "misfit_before", LISTING_NUMBER },
+  { "misfit_after", LISTING_NUMBER },
+  { "link", LISTING_TEXT },
+  { "figure", LISTING_TEXT },
+  { "before", LISTING_TEXT },
+  { "after", LISTING_TEXT },
+  { "reason", LISTING_TEXT },
+  { NULL, LISTING_TEXT },
+};
+
+static char *
+value_text (const FittedFigure *figure, double value)
+{
+  if (value == 0)
+    return g_strdup ("table");
+  return figure->kind == QUANTITY_RATIO ? number_format_exact (value)
+                                        : quantity_format (figure->kind, value, 4);
+}
+
+static void
+add_line (Listing *listing, const FittedFamily *family, const FittedFigure *figure, const char *reason)
+{
+  g_autofree char *rows = g_strdup_printf ("%u", family->n_rows);
+  g_autofree char *sources = g_strdup_printf ("%u", family->sources->len);
+  g_autofree char *misfit_before = g_strdup_printf ("%.4f", family->before);
+  g_autofree char *misfit_after = g_strdup_printf ("%.4f", family->after);
+  g_autofree char *links = NULL, *before = NULL, *after = NULL;
+
+  if (figure != NULL)
+    {
+      g_ptr_array_add (family->links, NULL);
+      links = figure->link != NULL ? g_strdup (figure->link)
+                                   : g_strjoinv (" ", (char **) family->links->pdata);
+      g_ptr_array_set_size (family->links, (gint) family->links->len - 1);
+      before = value_text (figure, figure->before);
+      after = value_text (figure, figure->after);
+    }
+  listing_add (listing, family->name, rows, sources, misfit_before, misfit_after, links,
+               figure != NULL ? figure->key : NULL, before, after, reason);
+}
+
+/* A line a figure that moved, or why there is none. */
+static void
+add_family (Listing *listing, const FittedFamily *family)
+{
+  gboolean moved = FALSE;
+
+  for (guint i = 0; i < family->figures->len; i++)
+    {
+      const FittedFigure *figure = &g_array_index (family->figures, FittedFigure, i);
+
+      if (!figure->moved)
+        continue;
+      add_line (listing, family, figure, NULL);
+      moved = TRUE;
+    }
+  if (!moved)
+    add_line (listing, family, NULL,
+              family->refusal != NULL ? family->refusal : "nothing fits better than what stands");
+}
+
+/* FALSE after a message: profiles that extend themselves would lose what they had. */
+static gboolean
+check_folder (const Common *common, const char *dir)
+{
+  g_auto (GStrv) folders = g_strsplit (common->hwprofiles != NULL ? common->hwprofiles : "",
+                                       G_SEARCHPATH_SEPARATOR_S, -1);
+  g_autofree char *target = g_canonicalize_filename (dir, NULL);
+
+  for (guint i = 0; folders[i] != NULL; i++)
+    {
+      g_autofree char *folder = g_canonicalize_filename (folders[i], NULL);
+
+      if (*folders[i] == '\0' || strcmp (folder, target) != 0)
+        continue;
+      fprintf (
+          stderr,
+          "shardsim %s: '%s' is also where profiles are taken from\n  hint: write to a folder of its own\n",
+          common->command, dir);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static ExitStatus
+calibrate (const Common *common, const char *dir)
+{
+  g_autoptr (DiagList)              diags = diag_list_new ();
+  g_autoptr (GPtrArray)             rows = measurement_table_load (common->files[0], diags);
+  g_autoptr (ProfileSet)            profiles = profile_set_new (common->hwprofiles);
+  g_autoptr (CollectiveCalibration) result = NULL;
+  g_autoptr (Listing)               listing = listing_new ("figures", columns);
+  g_autoptr (GError)                error = NULL;
+  guint                             n_fitted = 0, n_files = 0;
+  ExitStatus                        status;
+
+  common_report_diags (diags);
+  if (rows == NULL)
+    return EXIT_USAGE;
+  result = calibrate_collectives (rows, profiles, NULL, NULL);
+  for (guint i = 0; i < result->families->len; i++)
+    {
+      const FittedFamily *family = g_ptr_array_index (result->families, i);
+
+      add_family (listing, family);
+      n_fitted += family->refusal == NULL;
+    }
+  if (n_fitted > 0 && !collective_calibration_write (result, dir, &n_files, &error))
+    return common_report_error (error);
+  status = listing_print (listing, common->format, NULL);
+  if (n_files > 0)
+    fprintf (stderr, "%u profiles in '%s': use them with --hwprofiles '%s'\n", n_files, dir, dir);
+  else
+    fprintf (stderr, "shardsim %s: nothing is written: %s\n", common->command,
+             n_fitted > 0 ? "no figure moved" : "no link family could be fitted");
+  return status == EXIT_DONE && n_fitted == 0 ? EXIT_NO : status;
+}
+
+int
+cmd_calibrate_collectives (int argc, char **argv)
+{
+  g_auto (Common)    common = { 0 };
+  gboolean           done = FALSE;
+  g_autofree char   *dir = NULL;
+  const GOptionEntry entries[] = {
+    { "output", 'o', 0, G_OPTION_ARG_FILENAME, &dir, "folder for the fitted profiles (required)",
+      "DIR" },
+    G_OPTION_ENTRY_NULL,
+  };
+
+  if (!common_parse (
+          &common, COMMON_FORMAT, "FILE.csv",
+          "Fits the figures of link profiles to the healthy rows of a table of measured collectives, a family of links at a "
+          "time, and writes profiles that extend the present ones. The table is that of 'shardsim validate collectives'. "
+          "Families with too little or contradictory data are left out; exit status 3 when none could be fitted.",
+          "Examples:\n"
+          "  shardsim calibrate collectives runs.csv -o fitted\n"
+          "  shardsim validate collectives runs.csv --hwprofiles fitted\n",
+          entries, argc, argv, &done))
+    return EXIT_USAGE;
+  if (done)
+    return EXIT_DONE;
+  if (common.files[0] == NULL || dir == NULL)
+    {
+      fprintf (stderr, "shardsim %s: no %s given\n  see 'shardsim %s --help'\n", common.command,
+               dir == NULL ? "folder (-o)" : "table of measurements", common.command);
+      return EXIT_USAGE;
+    }
+  if (!common_want_words (&common, 1) || !check_folder (&common, dir))
+    return EXIT_USAGE;
+  return calibrate (&common, dir);
+}
