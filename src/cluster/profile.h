@@ -80,13 +80,16 @@ typedef struct
    * a time (docs/collectives.md). 0: the library's own table for the GPU's generation.
    */
   Figure hop_ll, hop_ll128, hop_simple; /* a step of a ring or tree over one such hop, by protocol, s */
-  Figure ll_rate;         /* B/s of data under LL: of one channel; networks: of a node's proxies */
-  Figure ll128_rate;      /* B/s of data of one channel under LL128 */
-  Figure channel_rate;    /* the same under Simple */
-  Figure p2p_rate;        /* the same of a send/receive channel */
-  Figure staged_rate;     /* networks: the same where data is staged in host memory */
-  Figure nvls_latency;    /* in the switch; networks: of a tree's level between NVLS nodes, s */
-  Figure nvls_efficiency; /* of bus bandwidth of an NVLS all-reduce against bandwidth */
+  Figure ll_rate;      /* B/s of data under LL: of one channel; networks: of a node's proxies */
+  Figure ll128_rate;   /* B/s of data of one channel under LL128 */
+  Figure channel_rate; /* the same under Simple */
+  Figure p2p_rate;     /* the same of a send/receive channel */
+  Figure staged_rate;  /* networks: the same where data is staged in host memory */
+  Figure sockets;      /* networks of sockets: connections that share a channel's data */
+  Figure duplex_efficiency;  /* networks: of each direction while both are in use */
+  Figure unaligned_slowdown; /* where a rank's part is no multiple of 16 bytes, but under LL: times as long (NVIDIA/nccl issue 413) */
+  Figure nvls_latency;       /* in the switch; networks: of a tree's level between NVLS nodes, s */
+  Figure nvls_efficiency;    /* of bus bandwidth of an NVLS all-reduce against bandwidth */
   Figure launch; /* of a collective between GPUs that this link joins, beyond kernel_latency, s */
   char  *links;  /* of a graph, as written */
   LinkGraph graph;

@@ -70,6 +70,18 @@ sort_touched (LoadSum *self)
       g_array_append_val (self->touched, id);
 }
 
+/* What a card keeps of each direction when both carry something, as they do in all but chains. */
+static double
+duplex_of (const LoadSum *self, const ClusterResource *card)
+{
+  ResourceKind other = card->kind == RESOURCE_NIC_TX ? RESOURCE_NIC_RX : RESOURCE_NIC_TX;
+  guint        id = cluster_node_resource (self->cluster, card->node, other, card->index);
+
+  double kept = cluster_nic_profile (self->cluster, card->node)->duplex_efficiency.value;
+
+  return kept > 0 && id != G_MAXUINT32 && self->bytes[id] > 0 ? kept : 1;
+}
+
 static double
 efficiency_of (const LoadSum *self, const ClusterResource *resource)
 {
@@ -77,6 +89,8 @@ efficiency_of (const LoadSum *self, const ClusterResource *resource)
 
   if (resource->kind == RESOURCE_HBM)
     return 1;
+  if (resource->kind == RESOURCE_NIC_TX || resource->kind == RESOURCE_NIC_RX)
+    return resource->efficiency * duplex_of (self, resource);
   return port && self->port_efficiency > 0 ? self->port_efficiency : resource->efficiency;
 }
 

@@ -326,6 +326,35 @@ carried (const Timed *self)
     }
 }
 
+/*
+ * How much longer the copies take where parts of S begin between multiples of 16 bytes: kernels then
+ * move elements, not packs. LL moves 8 bytes at a time anyway.
+ */
+static double
+unaligned (const Timed *self)
+{
+  const CollectiveGraph *graph = self->graph;
+  gboolean parts = self->kind == COLLECTIVE_ALL_GATHER || self->kind == COLLECTIVE_REDUCE_SCATTER
+                   || self->kind == COLLECTIVE_ALL_TO_ALL;
+
+  if (!parts || self->protocol == PROTOCOL_LL || fmod (self->bytes / graph->n_ranks, 16) == 0)
+    return 1;
+  return MAX (graph->per_node > 1 ? figure_or (&graph->intra->unaligned_slowdown, 1) : 1,
+              graph->nic != NULL ? figure_or (&graph->nic->unaligned_slowdown, 1) : 1);
+}
+
+/* CAP, or what the slower copies of unaligned parts let through of the stand-alone rate. */
+static double
+unaligned_cap (const Timed *self, double cap)
+{
+  double slowdown = unaligned (self);
+  double links = 1 / (self->layout->link_seconds_per_byte * wire_scale (self->protocol));
+
+  if (slowdown == 1)
+    return cap;
+  return (cap > 0 ? MIN (cap, links) : links) / slowdown;
+}
+
 /* B/s of S that the channels, and under LL the proxies of the host, let through; 0: no limit. */
 static double
 rate_cap (const Timed *self, guint channels)
@@ -335,7 +364,8 @@ rate_cap (const Timed *self, guint channels)
 
   if (graph->staged)
     rate = MIN (rate > 0 ? rate : G_MAXDOUBLE,
-                figure_or (&graph->nic->staged_rate, graph->tables->staged_channel));
+                figure_or (&graph->nic->sockets, 1)
+                    * figure_or (&graph->nic->staged_rate, graph->tables->staged_channel));
   cap = channels * rate;
   if (bytes == 0)
     return 0;
@@ -430,8 +460,8 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
   cost->algorithm = choice.algorithm;
   cost->protocol = choice.protocol;
   cost->channels = count_channels (&self);
-  cost->rate_cap = rate_cap (&self, cost->channels);
   cost->service_scale = wire_scale (choice.protocol);
+  cost->rate_cap = unaligned_cap (&self, rate_cap (&self, cost->channels));
   cost->latency = graph->gpu->kernel_latency.value + graph->intra->launch.value
                   + algorithm_latency (&self, cost->channels, cost->rate_cap)
                   + fill (&self, cost->channels);
