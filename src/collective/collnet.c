@@ -13,8 +13,8 @@ add_edge (const LayContext *context, guint32 from, guint32 to, gint a, gint b, g
 
 /* Between the head and every other member of its node. */
 static void
-lay_inside (const LayContext *context, const Members *members, guint slot, guint head, guint lane,
-            gboolean chain, double bytes)
+lay_direct (const LayContext *context, const Members *members, guint slot, guint head, guint lane,
+            double bytes)
 {
   const MemberNode *node = &members->nodes[slot];
   const guint32    *gpus = members->gpus + node->first;
@@ -22,28 +22,52 @@ lay_inside (const LayContext *context, const Members *members, guint slot, guint
   for (guint i = 1; i < node->n; i++)
     {
       guint32 other = gpus[(head + i) % node->n];
-      guint32 upper = chain ? gpus[(head + i - 1) % node->n] : gpus[head];
 
-      add_edge (context, other, upper, -1, -1, lane, bytes);
-      add_edge (context, upper, other, -1, -1, lane, bytes);
+      add_edge (context, other, gpus[head], -1, -1, lane, bytes);
+      add_edge (context, gpus[head], other, -1, -1, lane, bytes);
     }
 }
 
+static gint
+compare_slots (gconstpointer a, gconstpointer b, gpointer data)
+{
+  const Members *members = data;
+  guint32        x = members->nodes[*(const guint *) a].node;
+  guint32        y = members->nodes[*(const guint *) b].node;
+
+  return (x > y) - (x < y);
+}
+
+/* Slots by the number of their node: those under one leaf, and under one group, are neighbours. */
+static guint *
+sort_slots (const Members *members)
+{
+  guint *slots = g_new (guint, members->n_nodes);
+
+  for (guint i = 0; i < members->n_nodes; i++)
+    slots[i] = i;
+  g_qsort_with_data (slots, (gint) members->n_nodes, sizeof *slots, compare_slots, (gpointer) members);
+  return slots;
+}
+
 /*
- * What a node sends up comes down at the next one: summed over nodes every card carries S up and S
- * down, and every leaf what its nodes do.
+ * What a node sends up is taken to come down at the next one. Summed over nodes every card carries S
+ * up and S down, and because neighbours share a leaf, every leaf S up and S down: it has reduced what
+ * its nodes sent.
  */
 void
 collnet_lay (const LayContext *context, const Members *members, gboolean chain)
 {
-  guint      n = members->n_nodes;
-  CardsInUse cards;
+  guint             n = members->n_nodes;
+  g_autofree guint *slots = sort_slots (members);
+  CardsInUse        cards;
 
   cards_in_use_init (&cards, context->sum->cluster, members, context->proximity);
   for (guint lane = 0; lane < cards.n_lanes; lane++)
-    for (guint slot = 0; slot < n; slot++)
+    for (guint i = 0; i < n; i++)
       {
-        guint next = (slot + 1) % n, card = cards_in_use_get (&cards, slot, lane);
+        guint slot = slots[i], next = slots[(i + 1) % n];
+        guint card = cards_in_use_get (&cards, slot, lane);
         guint there = cards_in_use_get (&cards, next, lane);
         guint head = tree_head (context, members, slot, card);
 
@@ -51,7 +75,10 @@ collnet_lay (const LayContext *context, const Members *members, gboolean chain)
             context, members->gpus[members->nodes[slot].first + head],
             members->gpus[members->nodes[next].first + tree_head (context, members, next, there)],
             (gint) card, (gint) there, lane, 1.0 / cards.n_lanes);
-        lay_inside (context, members, slot, head, lane, chain, 1.0 / cards.n_lanes);
+        if (!chain)
+          lay_direct (context, members, slot, head, lane, 1.0 / cards.n_lanes);
       }
   cards_in_use_clear (&cards);
+  if (chain)
+    tree_lay_chains (context, members, 1);
 }

@@ -136,7 +136,7 @@ plan_algorithm (CollectiveLayout *plan, const LayContext *context, const Members
       tree_lay_nodes (context, members, 1);
       break;
     case ALGORITHM_PAT:
-      pat_lay (context, members);
+      pat_lay (context, members, plan->kind);
       break;
     case ALGORITHM_COLLNET_DIRECT:
     case ALGORITHM_COLLNET_CHAIN:

@@ -1,28 +1,45 @@
 #include "collective/pat-private.h"
 
-void
-pat_lay (const LayContext *context, const Members *members)
+guint
+pat_parts (guint distance, guint n)
 {
-  guint      n = members->n_nodes, lane_of_step = 0;
+  return ((n - 1) / distance + 1) / 2;
+}
+
+/* All ranks at once; LANE: the number of the step. */
+static void
+lay_step (const LayContext *context, const Members *members, const CardsInUse *cards,
+          guint distance, gboolean reduce, guint lane)
+{
+  guint  n = members->n_nodes;
+  double bytes = (double) pat_parts (distance, n) / n / cards->n_lanes;
+
+  for (guint slot = 0; slot < n; slot++)
+    for (guint card = 0; card < cards->n_lanes; card++)
+      {
+        guint   far = (slot + distance) % n, from = reduce ? far : slot, to = reduce ? slot : far;
+        guint32 sender = members->gpus[members->nodes[from].first],
+                receiver = members->gpus[members->nodes[to].first];
+        Route route;
+
+        ring_route (context->sum->cluster, sender, receiver,
+                    (gint) cards_in_use_get (cards, from, card),
+                    (gint) cards_in_use_get (cards, to, card), &route);
+        load_sum_add_route (context->sum, &route, bytes);
+        if (context->edges != NULL)
+          lay_edges_add (context->edges, sender, receiver, lane, NULL, &route, bytes);
+      }
+}
+
+void
+pat_lay (const LayContext *context, const Members *members, CollectiveKind kind)
+{
+  gboolean   reduce = kind == COLLECTIVE_REDUCE_SCATTER;
+  guint      n_steps = g_bit_storage (members->n_nodes - 1);
   CardsInUse cards;
 
   cards_in_use_init (&cards, context->sum->cluster, members, context->proximity);
-  for (guint distance = 1; distance < n; distance *= 2, lane_of_step++)
-    for (guint slot = 0; slot < n; slot++)
-      for (guint lane = 0; lane < cards.n_lanes; lane++)
-        {
-          guint   to = (slot + distance) % n;
-          guint32 sender = members->gpus[members->nodes[slot].first],
-                  receiver = members->gpus[members->nodes[to].first];
-          double bytes = (double) MIN (distance, n - distance) / n / cards.n_lanes;
-          Route  route;
-
-          ring_route (context->sum->cluster, sender, receiver,
-                      (gint) cards_in_use_get (&cards, slot, lane),
-                      (gint) cards_in_use_get (&cards, to, lane), &route);
-          load_sum_add_route (context->sum, &route, bytes);
-          if (context->edges != NULL)
-            lay_edges_add (context->edges, sender, receiver, lane_of_step, NULL, &route, bytes);
-        }
+  for (guint step = 0; step < n_steps; step++)
+    lay_step (context, members, &cards, 1u << (reduce ? step : n_steps - 1 - step), reduce, step);
   cards_in_use_clear (&cards);
 }

@@ -16,6 +16,9 @@ void tree_lay (const LayContext *context, const Members *members, double bytes);
 /* The part between nodes: each tree's edge goes between the members at the cards. */
 void tree_lay_nodes (const LayContext *context, const Members *members, double bytes);
 
+/* The part inside nodes: for each card a chain from the member there, both ways. Several nodes. */
+void tree_lay_chains (const LayContext *context, const Members *members, double bytes);
+
 /* Parent of NODE in TREE (0 or 1) of N nodes, or N for the root. */
 guint tree_parent (guint tree, guint node, guint n);
 

@@ -140,17 +140,11 @@ lay_single (const LayContext *context, const Members *members, double bytes)
 }
 
 void
-tree_lay (const LayContext *context, const Members *members, double bytes)
+tree_lay_chains (const LayContext *context, const Members *members, double bytes)
 {
   CardsInUse cards;
   NodeCycles cycles = { 0 };
 
-  if (members->n_nodes == 1)
-    {
-      lay_single (context, members, bytes);
-      return;
-    }
-  tree_lay_nodes (context, members, bytes);
   cards_in_use_init (&cards, context->sum->cluster, members, context->proximity);
   for (guint lane = 0; lane < cards.n_lanes; lane++)
     for (guint slot = 0; slot < members->n_nodes; slot++)
@@ -158,4 +152,16 @@ tree_lay (const LayContext *context, const Members *members, double bytes)
                  tree_head (context, members, slot, cards_in_use_get (&cards, slot, lane)),
                  2 * lane, bytes / cards.n_lanes);
   cards_in_use_clear (&cards);
+}
+
+void
+tree_lay (const LayContext *context, const Members *members, double bytes)
+{
+  if (members->n_nodes == 1)
+    {
+      lay_single (context, members, bytes);
+      return;
+    }
+  tree_lay_nodes (context, members, bytes);
+  tree_lay_chains (context, members, bytes);
 }
