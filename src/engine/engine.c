@@ -110,14 +110,14 @@ engine_resource_used (const Engine *self, ResourceId id)
 
   for (OpClass c = OP_TRAFFIC; c <= OP_KERNEL; c++)
     {
-      guint           n;
-      const FluidUse *uses = fluid_uses (self->fluid, id, c, &n);
+      guint          n;
+      const FluidOp *users = fluid_users (self->fluid, id, c, &n);
 
       for (guint i = 0; i < n; i++)
         {
-          const LiveOp *op = engine_live_op (self, fluid_user (self->fluid, uses[i].op));
+          const LiveOp *op = engine_live_op (self, fluid_user (self->fluid, users[i]));
           double        counted = op->waves.resource == id ? op->accounted : 0;
-          used += (engine_op_progress (self, op) - counted) * uses[i].amount;
+          used += (engine_op_progress (self, op) - counted) * fluid_amount (self->fluid, users[i], id);
         }
     }
   return used;

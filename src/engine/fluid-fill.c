@@ -1,27 +1,41 @@
 /*
- * Progressive filling of one tier: the level rises from 0; at each step the lowest of the levels
- * at which something freezes, a resource that saturates or an op at its limit, is handled.
- * Freezing an op at a level can only raise the levels at which the resources that it demands
- * saturate, so a heap with stale, too low keys is enough.
+ * Progressive filling of one tier from nothing: the level rises from 0; at each step the lowest of the levels
+ * at which a node saturates is handled. Freezing an op at a level can only raise the levels at which the nodes
+ * that it demands saturate, so a heap with stale, too low keys is enough.
  */
 #include "engine/fluid-private.h"
 
-#include <math.h>
+typedef struct
+{
+  double key;
+  NodeId id;
+} Level;
 
-#define LEVEL_OF_OP 0x80000000u /* marks a level that belongs to an op's limit */
+typedef struct
+{
+  double left;   /* not yet frozen; kept by differences */
+  double weight; /* of the ops that are not frozen; kept by differences */
+  guint  n_left; /* ops that are not frozen */
+} Fill;
 
-/* ---- the heap of levels ---------------------------------------------------------------------- */
+typedef struct
+{
+  Fluid *fluid;
+  Fill  *fills; /* by node */
+  Level *heap;
+  guint  n;
+} Filling;
 
 static inline gboolean
-level_before (const FluidLevel *a, const FluidLevel *b)
+level_before (const Level *a, const Level *b)
 {
   return a->key < b->key || (a->key == b->key && a->id < b->id);
 }
 
 static void
-level_sift_down (FluidLevel *heap, guint n, guint i)
+sift_down (Level *heap, guint n, guint i)
 {
-  FluidLevel moved = heap[i];
+  Level moved = heap[i];
 
   for (guint child; (child = 2 * i + 1) < n; i = child)
     {
@@ -35,219 +49,153 @@ level_sift_down (FluidLevel *heap, guint n, guint i)
 }
 
 static void
-level_drop_first (Fluid *self)
+drop_first (Filling *self)
 {
-  FluidLevel *heap = (FluidLevel *) (gpointer) self->levels->data;
-  guint       n = self->levels->len - 1;
-
-  heap[0] = heap[n];
-  g_array_set_size (self->levels, n);
-  if (n > 1)
-    level_sift_down (heap, n, 0);
-}
-
-/* ---- progressive filling --------------------------------------------------------------------- */
-
-/*
- * The largest rate that an op may have whatever the others do. A wave takes its time even on slots
- * to spare.
- */
-static double
-op_limit (const FluidFlow *op, Cause *cause, ResourceId *resource)
-{
-  double cap = op->cap > 0 ? op->cap : INFINITY;
-  double wave = fluid_has_waves (op) ? 1 / (op->n_waves * op->waves.unit_seconds) : INFINITY;
-
-  *cause = wave <= cap ? CAUSE_RESOURCE : CAUSE_CAP;
-  *resource = wave <= cap ? op->waves.resource : ENGINE_NONE;
-  return MIN (wave, cap);
+  self->heap[0] = self->heap[--self->n];
+  if (self->n > 1)
+    sift_down (self->heap, self->n, 0);
 }
 
 static void
-freeze (Fluid *self, FluidFlow *op, double rate, Cause cause, ResourceId resource)
+raise_first (Filling *self, double key)
 {
-  op->frozen = TRUE;
-  op->next = (FluidRate){ rate, cause, resource };
-  for (guint i = 0; i < op->n_demands; i++)
-    {
-      FluidResource *r = fluid_resource_at (self, op->demands[i].resource);
-      r->left -= rate * op->demands[i].amount;
-      r->weight -= op->share * op->demands[i].amount;
-      r->n_left--;
-    }
+  self->heap[0].key = key;
+  sift_down (self->heap, self->n, 0);
 }
 
-/* The level at which a resource saturates, summed afresh because differences carry rounding. */
+/* The level at which a node saturates, summed afresh because differences carry rounding. */
 static double
-exact_level (const Fluid *self, FluidResource *resource, OpClass class_)
+exact_level (Filling *self, NodeId id)
 {
-  guint           n;
-  const FluidUse *uses = fluid_uses_of (resource, class_, &n);
-  double          taken = 0, weight = 0;
+  const Fluid     *fluid = self->fluid;
+  const FluidNode *node = &fluid->nodes[id];
+  double           taken = 0, weight = 0;
 
-  for (guint i = 0; i < n; i++)
+  for (guint i = 0; i < node->n_uses; i++)
     {
-      const FluidFlow *op = fluid_flow_at (self, uses[i].op);
-      if (op->stamp != self->stamp)
-        continue; /* of another tier */
-      if (op->frozen)
-        taken += op->next.rate * uses[i].amount;
+      NodeId owner = fluid->owners[node->uses[i].op];
+      if (owner == NOBODY)
+        weight += node->uses[i].weight;
       else
-        weight += op->share * uses[i].amount;
+        taken += fluid->levels[owner] * node->uses[i].weight;
     }
-  resource->left = resource->base - taken;
-  resource->weight = weight;
-  return MAX (0.0, resource->left) / weight;
+  self->fluid->visited += node->n_uses;
+  self->fills[id].left = node->capacity - taken;
+  self->fills[id].weight = weight;
+  return MAX (0.0, self->fills[id].left) / weight;
 }
 
 static void
-saturate (Fluid *self, ResourceId id, OpClass class_, double level)
+freeze (Filling *self, FluidOp op, NodeId owner, double level)
 {
-  guint           n;
-  const FluidUse *uses = fluid_uses_of (fluid_resource_at (self, id), class_, &n);
+  const FluidRoute *route = &self->fluid->routes[op];
 
-  for (guint i = 0; i < n; i++)
+  fluid_set_owner (self->fluid, op, owner);
+  for (guint i = 0; i < route->n_links; i++)
     {
-      FluidFlow *op = fluid_flow_at (self, uses[i].op);
-      if (op->stamp == self->stamp && !op->frozen)
-        freeze (self, op, level * op->share, CAUSE_RESOURCE, id);
+      Fill  *fill = &self->fills[route->links[i].node];
+      double weight = route->share * route->links[i].amount;
+      fill->left -= level * weight;
+      fill->weight -= weight;
+      fill->n_left--;
     }
 }
 
 static void
-add_level (Fluid *self, double key, guint32 id)
+saturate (Filling *self, NodeId id, double level)
 {
-  FluidLevel level = { key, id };
+  const FluidNode *node = &self->fluid->nodes[id];
 
-  g_array_append_val (self->levels, level);
+  fluid_set_level (self->fluid, id, level);
+  for (guint i = 0; i < node->n_uses; i++)
+    if (self->fluid->owners[node->uses[i].op] == NOBODY)
+      freeze (self, node->uses[i].op, id, level);
 }
 
-/*
- * The heap of a tier. Resources that only one op demands cannot change before it is frozen, so of
- * those only the op's lowest goes in: a collective has many.
- */
+/* Handles the lowest level: saturates its node, drops it, or moves it up where it has risen since. */
 static void
-collect_levels (Fluid *self, const FluidOp *ops, guint n_ops)
+handle_first (Filling *self)
 {
-  g_array_set_size (self->levels, 0);
-  for (guint i = 0; i < self->component->len; i++)
+  Level  first = self->heap[0];
+  Fill  *fill = &self->fills[first.id];
+  double level;
+
+  if (fill->n_left == 0)
     {
-      ResourceId     id = g_array_index (self->component, ResourceId, i);
-      FluidResource *resource = fluid_resource_at (self, id);
-      FluidLevel     level = { MAX (0.0, resource->left) / resource->weight, id };
-
-      if (resource->n_left > 1)
-        g_array_append_val (self->levels, level);
-      else if (resource->n_left == 1
-               && level_before (&level, &fluid_flow_at (self, resource->one)->own))
-        fluid_flow_at (self, resource->one)->own = level;
-    }
-  for (guint i = 0; i < n_ops; i++)
-    {
-      FluidFlow *op = fluid_flow_at (self, ops[i]);
-      Cause      cause;
-      ResourceId resource;
-      double     limit = op_limit (op, &cause, &resource);
-
-      if (isfinite (limit))
-        add_level (self, limit / op->share, ops[i] | LEVEL_OF_OP);
-      if (isfinite (op->own.key))
-        add_level (self, op->own.key, op->own.id);
-    }
-  for (guint i = self->levels->len / 2; i-- > 0;)
-    level_sift_down ((FluidLevel *) (gpointer) self->levels->data, self->levels->len, i);
-}
-
-static void
-freeze_at_limit (Fluid *self, FluidFlow *op)
-{
-  Cause      cause;
-  ResourceId resource;
-  double     limit = op_limit (op, &cause, &resource);
-
-  freeze (self, op, limit, cause, resource);
-}
-
-static void
-raise_first_level (Fluid *self, double key)
-{
-  FluidLevel *first = &g_array_index (self->levels, FluidLevel, 0);
-
-  first->key = key;
-  level_sift_down (first, self->levels->len, 0);
-}
-
-/*
- * Handles the lowest level: freezes what stands there, drops what is frozen already, or moves up
- * what has risen since.
- */
-static void
-handle_level (Fluid *self, OpClass class_)
-{
-  FluidLevel first = g_array_index (self->levels, FluidLevel, 0);
-
-  if (first.id & LEVEL_OF_OP)
-    {
-      FluidFlow *op = fluid_flow_at (self, first.id & ~LEVEL_OF_OP);
-      level_drop_first (self);
-      if (!op->frozen)
-        freeze_at_limit (self, op);
+      drop_first (self);
       return;
     }
-
-  FluidResource *resource = fluid_resource_at (self, first.id);
-  if (resource->n_left == 0)
-    {
-      level_drop_first (self);
-      return;
-    }
-  double level = MAX (0.0, resource->left) / resource->weight;
-  if (level > first.key)
-    {
-      raise_first_level (self, level);
-      return;
-    }
-  level = exact_level (self, resource, class_);
+  level = MAX (0.0, fill->left) / fill->weight;
+  if (level <= first.key)
+    level = exact_level (self, first.id);
   if (level > first.key * (1 + RESIDUE))
     {
-      raise_first_level (self, level);
+      raise_first (self, level);
       return;
     }
-  level_drop_first (self);
-  saturate (self, first.id, class_, level);
+  drop_first (self);
+  saturate (self, first.id, level);
 }
 
-/*
- * Fills one tier: ops of one class and priority. Tells them from the others of the component by a
- * stamp of their own.
- */
-void
-fluid_fill_tier (Fluid *self, OpClass class_, const FluidOp *ops, guint n_ops)
+/* Takes all ops of the tier out of their groups. */
+static void
+start (Filling *self, guint32 tier)
 {
-  self->stamp++;
-  for (guint i = 0; i < self->component->len; i++)
+  Fluid *fluid = self->fluid;
+
+  for (NodeId id = 1; id < fluid->n_nodes; id++)
     {
-      FluidResource *resource =
-          fluid_resource_at (self, g_array_index (self->component, ResourceId, i));
-      resource->left = resource->base;
-      resource->weight = 0;
-      resource->n_left = 0;
-    }
-  for (guint i = 0; i < n_ops; i++)
-    {
-      FluidFlow *op = fluid_flow_at (self, ops[i]);
-      op->stamp = self->stamp;
-      op->frozen = FALSE;
-      op->own = (FluidLevel){ INFINITY, 0 };
-      for (guint j = 0; j < op->n_demands; j++)
+      FluidNode *node = &fluid->nodes[id];
+      Fill      *fill = &self->fills[id];
+      if (node->tier != tier)
+        continue;
+      node->dirty = FLUID_CLEAN;
+      if (isfinite (fluid->levels[id]))
+        fluid_set_level (fluid, id, INFINITY);
+      if (node->n_uses == 0)
+        continue;
+      *fill = (Fill){ .left = node->capacity, .n_left = node->n_uses };
+      fluid->visited += node->n_uses;
+      for (guint i = 0; i < node->n_uses; i++)
         {
-          FluidResource *resource = fluid_resource_at (self, op->demands[j].resource);
-          resource->weight += op->share * op->demands[j].amount;
-          resource->n_left++;
-          resource->one = ops[i];
+          fill->weight += node->uses[i].weight;
+          fluid_set_owner (fluid, node->uses[i].op, NOBODY);
         }
+      self->heap[self->n++] = (Level){ node->capacity / fill->weight, id };
     }
-  collect_levels (self, ops, n_ops);
-  while (self->levels->len > 0)
-    handle_level (self, class_);
+  g_array_set_size (g_array_index (fluid->tiers, FluidTier, tier).dirty, 0);
+  for (guint i = self->n / 2; i-- > 0;)
+    sift_down (self->heap, self->n, i);
+}
+
+/* What is taken of the nodes without a group, and which have others below them. */
+static void
+finish (Filling *self, guint32 tier)
+{
+  Fluid *fluid = self->fluid;
+
+  for (NodeId id = 1; id < fluid->n_nodes; id++)
+    {
+      FluidNode *node = &fluid->nodes[id];
+      if (node->tier != tier)
+        continue;
+      node->load = 0;
+      for (guint i = 0; i < node->n_uses; i++)
+        node->load += fluid->levels[fluid->owners[node->uses[i].op]] * node->uses[i].weight;
+      if (node->below != NOBODY)
+        g_array_append_val (fluid->watched, id);
+    }
+}
+
+void
+fluid_fill_tier (Fluid *self, guint32 tier)
+{
+  Filling filling = { self, g_new (Fill, self->n_nodes), g_new (Level, self->n_nodes), 0 };
+
+  start (&filling, tier);
+  while (filling.n > 0)
+    handle_first (&filling);
+  finish (&filling, tier);
+  g_free (filling.fills);
+  g_free (filling.heap);
 }

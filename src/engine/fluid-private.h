@@ -1,106 +1,159 @@
 /*
- * What the two halves of the solver share: fluid.c keeps ops, resources and components,
- * fluid-fill.c fills one tier.
+ * What the parts of the solver share: fluid.c keeps ops, resources and tiers, fluid-repair.c brings the groups of a tier
+ * up to date, fluid-fill.c finds them from nothing.
+ *
+ * Traffic is tier 0; kernels of one priority are a tier each. A *node* is a resource as one tier sees it, or the limit
+ * of one op (its cap, or a wave's time), which counts as a resource of its own: of capacity `limit`, with amount 1. Node and
+ * group are the same number. In a tier everything is said in levels: an op takes level * weight of a node, with
+ * weight = share * amount.
  */
 #pragma once
 
 #include "engine/fluid.h"
 
-#define N_CLASSES 2
-#define RESIDUE   1e-12 /* less of a capacity than this is rounding, not something to share */
+#include <math.h>
+
+#define RESIDUE 1e-12 /* less of a capacity than this is rounding, not something to share */
+#define NOBODY  0     /* the group of an op without one: its level is INFINITY */
+
+typedef guint32 NodeId;
+
+/* Whether a node waits for its tier to be solved, or in the queue. */
+enum
+{
+  FLUID_CLEAN,
+  FLUID_LISTED,
+  FLUID_QUEUED,
+};
 
 typedef struct
 {
-  GArray  *uses; /* FluidUse */
-  gboolean dirty;
-} FluidClassUses;
+  FluidOp op;
+  double  weight;
+} FluidUse;
 
 typedef struct
 {
-  double         capacity;
-  double         reserved;
-  double         traffic; /* taken by traffic, per second */
-  FluidClassUses by_class[N_CLASSES];
-  /* scratch of a solve */
-  guint64 stamp;
-  double  base;   /* what this tier shares */
-  double  left;   /* of it, not yet frozen; kept by differences */
-  double  weight; /* sum of share * amount over the ops that are not frozen; kept by differences */
-  guint   n_left; /* ops that are not frozen */
-  FluidOp one;    /* of them, the last at the start of the tier */
+  double     capacity; /* what this tier shares */
+  double     load;     /* of its ops; of an unsaturated node by differences from its last exact sum */
+  double     weight;   /* of its ops, by differences: orders the queue, nothing else */
+  FluidUse  *uses;     /* in the order in which the ops were added */
+  guint      n_uses, size;
+  NodeId     below; /* the same resource in the next tier, or NOBODY */
+  NodeId     next;  /* in its bucket of the queue */
+  guint8     dirty; /* FLUID_CLEAN, ... */
+  ResourceId resource; /* ENGINE_NONE: a limit */
+  guint32    tier;
+  guint64    stamp; /* of the solve that has changed it; then `before` is its level before */
+  double     before;
+} FluidNode;
+
+typedef struct
+{
+  double amount;
+  NodeId node;
+} FluidLink;
+
+/* The nodes that an op demands: those of its demands, of its waves, of its limit. */
+typedef struct
+{
+  FluidLink *links;
+  guint      n_links, size;
+  double     share;
+} FluidRoute;
+
+typedef struct
+{
+  gboolean   live, limit_is_cap;
+  guint32    tier, user;
+  NodeId     limit; /* or NOBODY */
+  double     cap;
+  WaveDemand waves;
+  double     n_waves; /* 0: none */
+  guint      wave_link;
+  guint64    serial; /* of addition */
+  guint64    stamp;  /* of the solve that has moved it; then `before` is its group before */
+  NodeId     before;
+  guint64    reported; /* the solve that has told of it */
+} FluidFlow;
+
+typedef struct
+{
+  double   capacity, reserved;
+  gboolean reserved_changed;
+  NodeId   first; /* of its nodes, in order of the tiers */
 } FluidResource;
 
-/* A level at which something may freeze: a resource, or an op at its limit. */
 typedef struct
 {
-  double  key;
-  guint32 id;
-} FluidLevel;
+  OpClass class_;
+  gint    priority;
+  GArray *dirty; /* NodeId: what the next solve starts from */
+} FluidTier;
 
+/* Dirty nodes in buckets by level: a lowest one is found by the first bit that is set. */
+#define QUEUE_BUCKETS 8192
 typedef struct
 {
-  OpClass    class_;
-  gint       priority;
-  gboolean   live;
-  guint32    user;
-  Demand    *demands; /* the one of the waves comes last */
-  guint      n_demands, size;
-  double     share, cap;
-  WaveDemand waves;
-  double     n_waves;
-  FluidRate  rate;
-  /* scratch of a solve */
-  guint64    stamp;
-  gboolean   frozen, changed;
-  FluidRate  next;
-  FluidLevel own; /* the lowest of the resources that no other op of the tier demands */
-} FluidFlow;
+  NodeId  heads[QUEUE_BUCKETS];
+  guint64 bits[QUEUE_BUCKETS / 64];
+  guint64 words[QUEUE_BUCKETS / 64 / 64];
+  gint64  base;
+} FluidQueue;
+
+/* An op that a node takes over from a group with a higher level. */
+typedef struct
+{
+  double  level; /* of the op's group so far */
+  double  weight;
+  FluidOp op;
+  guint32 place; /* among the uses: breaks ties */
+} FluidCandidate;
 
 struct _Fluid
 {
-  GArray  *resources;        /* FluidResource */
-  GArray  *ops;              /* FluidFlow, by FluidOp */
-  GArray  *unused;           /* FluidOp */
-  GArray  *dirty[N_CLASSES]; /* ResourceId */
-  GArray  *changed;          /* FluidOp */
-  GArray  *component;        /* ResourceId */
-  GArray  *component_ops;    /* FluidOp */
-  GArray  *levels;           /* FluidLevel: a binary min-heap */
+  GArray *resources;   /* FluidResource */
+  GArray *tiers;       /* FluidTier, by the numbers that nodes and ops carry */
+  GArray *tier_order;  /* guint32: traffic, then kernels from the highest priority */
+  GArray *reservation; /* ResourceId: those whose reservation has changed */
+  /* by NodeId; 0 is nobody */
+  FluidNode *nodes;
+  double    *levels;
+  guint      n_nodes, nodes_size;
+  GArray    *free_nodes; /* NodeId: of limits */
+  /* by FluidOp */
+  FluidFlow  *flows;
+  FluidRoute *routes;
+  NodeId     *owners; /* the group */
+  guint       n_ops, ops_size;
+  GArray     *free_ops; /* FluidOp */
+  guint64     n_added, n_links;
+  /* what a solve changes */
   guint64  stamp;
+  GArray  *groups;  /* NodeId */
+  GArray  *moved;   /* FluidOp */
+  GArray  *changed; /* FluidOp */
   gboolean full;
   guint64  solves, visited;
+  /* scratch */
+  FluidQueue queue;
+  GArray    *own;        /* FluidOp: of the node at hand */
+  GArray    *candidates; /* FluidCandidate */
+  GArray    *users;      /* FluidOp */
+  GArray    *watched;    /* NodeId: with a node below, solved in this tier */
 };
 
-static inline FluidResource *
-fluid_resource_at (const Fluid *self, ResourceId id)
-{
-  return &g_array_index (self->resources, FluidResource, id);
-}
+/* Puts a node into its group's place: notes what the level was before this solve. */
+void fluid_set_level (Fluid *self, NodeId node, double level);
 
-static inline FluidFlow *
-fluid_flow_at (const Fluid *self, FluidOp id)
-{
-  return &g_array_index (self->ops, FluidFlow, id);
-}
-
-static inline FluidUse *
-fluid_uses_of (const FluidResource *resource, OpClass class_, guint *n)
-{
-  GArray *uses = resource->by_class[class_].uses;
-
-  *n = uses->len;
-  return (FluidUse *) (gpointer) uses->data;
-}
-
-static inline gboolean
-fluid_has_waves (const FluidFlow *op)
-{
-  return op->n_waves > 0;
-}
+/* Moves an op to a group, and notes where it was before this solve. */
+void fluid_set_owner (Fluid *self, FluidOp op, NodeId owner);
 
 /*
- * Finds `next` of OPS, which are of one class and priority, from the `base` of the resources of
- * `component`. The ops of the tier are told from the others by their stamp, which is a new one
- * afterwards.
+ * Works through the dirty nodes of a tier until every op has a bottleneck. Gives up and returns FALSE, leaving a state that
+ * only fluid_fill_tier mends, when that takes more than filling from nothing would.
  */
-void fluid_fill_tier (Fluid *self, OpClass class_, const FluidOp *ops, guint n_ops);
+gboolean fluid_repair_tier (Fluid *self, guint32 tier);
+
+/* Finds the groups of a tier from nothing by progressive filling; none of its nodes is dirty afterwards. */
+void fluid_fill_tier (Fluid *self, guint32 tier);

@@ -1,22 +1,54 @@
 #include "engine/fluid-private.h"
 
-#include <math.h>
 #include <string.h>
+
+static GArray *
+array_of (gsize size)
+{
+  return g_array_new (FALSE, TRUE, size);
+}
+
+static NodeId new_node (Fluid *self, guint32 tier, ResourceId resource);
+
+static guint32
+new_tier (Fluid *self, OpClass class_, gint priority)
+{
+  FluidTier tier = { class_, priority, array_of (sizeof (NodeId)) };
+  guint32   number = self->tiers->len;
+  guint     place = 0;
+
+  for (; place < self->tier_order->len; place++)
+    {
+      const FluidTier *other =
+          &g_array_index (self->tiers, FluidTier, g_array_index (self->tier_order, guint32, place));
+      if (other->class_ == OP_KERNEL && other->priority < priority)
+        break;
+    }
+  g_array_append_val (self->tiers, tier);
+  g_array_insert_val (self->tier_order, place, number);
+  return number;
+}
 
 Fluid *
 fluid_new (void)
 {
   Fluid *self = g_new0 (Fluid, 1);
 
-  self->resources = g_array_new (FALSE, TRUE, sizeof (FluidResource));
-  self->ops = g_array_new (FALSE, TRUE, sizeof (FluidFlow));
-  self->unused = g_array_new (FALSE, FALSE, sizeof (FluidOp));
-  for (guint c = 0; c < N_CLASSES; c++)
-    self->dirty[c] = g_array_new (FALSE, FALSE, sizeof (ResourceId));
-  self->changed = g_array_new (FALSE, FALSE, sizeof (FluidOp));
-  self->component = g_array_new (FALSE, FALSE, sizeof (ResourceId));
-  self->component_ops = g_array_new (FALSE, FALSE, sizeof (FluidOp));
-  self->levels = g_array_new (FALSE, FALSE, sizeof (FluidLevel));
+  self->resources = array_of (sizeof (FluidResource));
+  self->tiers = array_of (sizeof (FluidTier));
+  self->tier_order = array_of (sizeof (guint32));
+  self->reservation = array_of (sizeof (ResourceId));
+  self->free_nodes = array_of (sizeof (NodeId));
+  self->free_ops = array_of (sizeof (FluidOp));
+  self->groups = array_of (sizeof (NodeId));
+  self->moved = array_of (sizeof (FluidOp));
+  self->changed = array_of (sizeof (FluidOp));
+  self->own = array_of (sizeof (FluidOp));
+  self->candidates = array_of (sizeof (FluidCandidate));
+  self->users = array_of (sizeof (FluidOp));
+  self->watched = array_of (sizeof (NodeId));
+  new_tier (self, OP_TRAFFIC, 0);
+  new_node (self, 0, ENGINE_NONE); /* nobody */
   return self;
 }
 
@@ -25,62 +57,54 @@ fluid_free (Fluid *self)
 {
   if (self == NULL)
     return;
-  for (guint i = 0; i < self->resources->len; i++)
-    for (guint c = 0; c < N_CLASSES; c++)
-      g_array_unref (fluid_resource_at (self, i)->by_class[c].uses);
-  for (guint i = 0; i < self->ops->len; i++)
-    g_free (fluid_flow_at (self, i)->demands);
-  for (guint c = 0; c < N_CLASSES; c++)
-    g_array_unref (self->dirty[c]);
-  g_array_unref (self->resources);
-  g_array_unref (self->ops);
-  g_array_unref (self->unused);
-  g_array_unref (self->changed);
-  g_array_unref (self->component);
-  g_array_unref (self->component_ops);
-  g_array_unref (self->levels);
+
+  GArray *arrays[] = { self->resources, self->tier_order, self->reservation, self->free_nodes,
+                       self->free_ops,  self->groups,     self->moved,       self->changed,
+                       self->own,       self->candidates, self->users,       self->watched };
+  for (guint i = 0; i < self->tiers->len; i++)
+    g_array_unref (g_array_index (self->tiers, FluidTier, i).dirty);
+  g_array_unref (self->tiers);
+  for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
+    g_array_unref (arrays[i]);
+  for (NodeId i = 0; i < self->n_nodes; i++)
+    g_free (self->nodes[i].uses);
+  for (FluidOp i = 0; i < self->n_ops; i++)
+    g_free (self->routes[i].links);
+  g_free (self->nodes);
+  g_free (self->levels);
+  g_free (self->flows);
+  g_free (self->routes);
+  g_free (self->owners);
   g_free (self);
 }
 
-/* ---- resources ------------------------------------------------------------------------------- */
+/* ---- resources and nodes --------------------------------------------------------------------- */
+
+static inline FluidResource *
+resource_at (const Fluid *self, ResourceId id)
+{
+  return &g_array_index (self->resources, FluidResource, id);
+}
+
+static inline FluidTier *
+tier_at (const Fluid *self, guint32 tier)
+{
+  return &g_array_index (self->tiers, FluidTier, tier);
+}
 
 void
 fluid_add_resource (Fluid *self, double capacity)
 {
-  FluidResource resource = { .capacity = capacity };
+  FluidResource resource = { .capacity = capacity, .first = NOBODY };
 
   g_assert (isfinite (capacity) && capacity > 0);
-  for (guint c = 0; c < N_CLASSES; c++)
-    resource.by_class[c].uses = g_array_new (FALSE, FALSE, sizeof (FluidUse));
   g_array_append_val (self->resources, resource);
 }
 
 double
 fluid_capacity (const Fluid *self, ResourceId id)
 {
-  return fluid_resource_at (self, id)->capacity;
-}
-
-static void
-mark_dirty (Fluid *self, ResourceId id, OpClass class_)
-{
-  FluidClassUses *uses = &fluid_resource_at (self, id)->by_class[class_];
-
-  if (uses->dirty)
-    return;
-  uses->dirty = TRUE;
-  g_array_append_val (self->dirty[class_], id);
-}
-
-void
-fluid_set_reserved (Fluid *self, ResourceId id, double reserved)
-{
-  FluidResource *resource = fluid_resource_at (self, id);
-
-  if (reserved == resource->reserved)
-    return;
-  resource->reserved = reserved;
-  mark_dirty (self, id, OP_KERNEL);
+  return resource_at (self, id)->capacity;
 }
 
 /*
@@ -95,38 +119,161 @@ unreserved (const FluidResource *resource)
   return left > 0 ? left : MIN (1.0, resource->capacity);
 }
 
+/* What a tier shares of a resource, below the node of the tier before it (or NOBODY). */
 static double
-available (const FluidResource *resource, OpClass class_)
+offered (const Fluid *self, const FluidResource *resource, guint32 tier, NodeId above)
 {
-  if (class_ == OP_TRAFFIC)
-    return resource->capacity;
+  const FluidNode *upper = &self->nodes[above];
+  double           left;
 
-  double left = unreserved (resource) - resource->traffic;
+  if (tier == 0)
+    return resource->capacity;
+  left = above == NOBODY || upper->tier == 0 ? unreserved (resource) : upper->capacity;
+  if (above != NOBODY)
+    left -= isfinite (self->levels[above]) ? upper->capacity : upper->load;
   return left > RESIDUE * resource->capacity ? left : 0;
 }
 
-const FluidUse *
-fluid_uses (const Fluid *self, ResourceId id, OpClass class_, guint *n)
+static NodeId
+new_node (Fluid *self, guint32 tier, ResourceId resource)
 {
-  GArray *uses = fluid_resource_at (self, id)->by_class[class_].uses;
+  NodeId id;
 
-  *n = uses->len;
-  return (const FluidUse *) (gpointer) uses->data;
+  if (resource == ENGINE_NONE && self->free_nodes->len > 0)
+    {
+      id = g_array_index (self->free_nodes, NodeId, self->free_nodes->len - 1);
+      g_array_set_size (self->free_nodes, self->free_nodes->len - 1);
+      self->nodes[id].tier = tier;
+      self->nodes[id].dirty = FLUID_CLEAN;
+      return id;
+    }
+  if (self->n_nodes == self->nodes_size)
+    {
+      self->nodes_size = MAX (64, 2 * self->nodes_size);
+      self->nodes = g_renew (FluidNode, self->nodes, self->nodes_size);
+      self->levels = g_renew (double, self->levels, self->nodes_size);
+    }
+  id = self->n_nodes++;
+  self->nodes[id] = (FluidNode){ .tier = tier, .resource = resource };
+  self->levels[id] = INFINITY;
+  return id;
+}
+
+/* The node of a resource in a tier; made when it is not there. */
+static NodeId
+node_of (Fluid *self, ResourceId id, guint32 tier)
+{
+  const FluidTier *wanted = tier_at (self, tier);
+  NodeId           above = NOBODY, next = resource_at (self, id)->first;
+
+  for (; next != NOBODY && self->nodes[next].tier != tier; next = self->nodes[next].below)
+    {
+      const FluidTier *other = tier_at (self, self->nodes[next].tier);
+      if (tier == 0 || (other->class_ == OP_KERNEL && other->priority < wanted->priority))
+        break;
+      above = next;
+    }
+  if (next != NOBODY && self->nodes[next].tier == tier)
+    return next;
+
+  NodeId node = new_node (self, tier, id);
+  self->nodes[node].below = next;
+  self->nodes[node].capacity = offered (self, resource_at (self, id), tier, above);
+  if (above == NOBODY)
+    resource_at (self, id)->first = node;
+  else
+    self->nodes[above].below = node;
+  return node;
+}
+
+/* The next solve of its tier looks at a node. */
+static void
+touch (Fluid *self, NodeId id)
+{
+  FluidNode *node = &self->nodes[id];
+
+  if (node->dirty != FLUID_CLEAN)
+    return;
+  node->dirty = FLUID_LISTED;
+  g_array_append_val (tier_at (self, node->tier)->dirty, id);
+}
+
+/* Passes on what a tier has left of a resource to the next one. */
+static void
+offer_below (Fluid *self, NodeId above)
+{
+  NodeId     below = self->nodes[above].below;
+  FluidNode *node = &self->nodes[below];
+  double     capacity;
+
+  if (below == NOBODY)
+    return;
+  capacity = offered (self, resource_at (self, node->resource), node->tier, above);
+  if (capacity == node->capacity)
+    return;
+  node->capacity = capacity;
+  touch (self, below);
+}
+
+static void
+add_use (Fluid *self, NodeId id, FluidOp op, double weight)
+{
+  FluidNode *node = &self->nodes[id];
+
+  if (node->n_uses == node->size)
+    {
+      node->size = MAX (4, 2 * node->size);
+      node->uses = g_renew (FluidUse, node->uses, node->size);
+    }
+  node->uses[node->n_uses++] = (FluidUse){ op, weight };
+  node->weight += weight;
+  self->n_links++;
+  touch (self, id);
 }
 
 static guint
-find_use (const FluidResource *resource, OpClass class_, FluidOp op)
+find_use (const FluidNode *node, FluidOp op)
 {
-  guint     n;
-  FluidUse *uses = fluid_uses_of (resource, class_, &n);
+  guint i = node->n_uses;
 
-  for (guint i = 0; i < n; i++)
-    if (uses[i].op == op)
-      return i;
-  g_assert_not_reached ();
+  while (i > 0 && node->uses[i - 1].op != op)
+    i--;
+  g_assert (i > 0);
+  return i - 1;
 }
 
-/* ---- ops ------------------------------------------------------------------------------------- */
+/* LEVEL: of the op's group, 0 without one. */
+static void
+remove_use (Fluid *self, NodeId id, FluidOp op, double level)
+{
+  FluidNode *node = &self->nodes[id];
+  guint      place = find_use (node, op);
+  double     weight = node->uses[place].weight;
+
+  node->n_uses--;
+  self->n_links--;
+  memmove (node->uses + place, node->uses + place + 1, (node->n_uses - place) * sizeof *node->uses);
+  node->weight = node->n_uses > 0 ? node->weight - weight : 0;
+  node->load = node->n_uses > 0 ? node->load - level * weight : 0;
+  if (node->below != NOBODY || isfinite (self->levels[id]))
+    touch (self, id);
+}
+
+/* ---- reservations and waves ------------------------------------------------------------------ */
+
+void
+fluid_set_reserved (Fluid *self, ResourceId id, double reserved)
+{
+  FluidResource *resource = resource_at (self, id);
+
+  if (reserved == resource->reserved)
+    return;
+  resource->reserved = reserved;
+  if (resource->reserved_changed)
+    return;
+  resource->reserved_changed = TRUE;
+  g_array_append_val (self->reservation, id);
+}
 
 static double
 count_waves (const FluidResource *resource, const WaveDemand *waves, double *amount)
@@ -138,352 +285,389 @@ count_waves (const FluidResource *resource, const WaveDemand *waves, double *amo
   return n;
 }
 
-static FluidOp
-take_slot (Fluid *self)
+/*
+ * The largest rate that an op may have whatever the others do, or 0. A wave takes its time even on
+ * slots to spare.
+ */
+static double
+op_limit (FluidFlow *flow)
 {
-  if (self->unused->len == 0)
-    {
-      g_array_set_size (self->ops, self->ops->len + 1);
-      return self->ops->len - 1;
-    }
-  FluidOp id = g_array_index (self->unused, FluidOp, self->unused->len - 1);
-  g_array_set_size (self->unused, self->unused->len - 1);
-  return id;
+  double cap = flow->cap > 0 ? flow->cap : INFINITY;
+  double wave = flow->n_waves > 0 ? 1 / (flow->n_waves * flow->waves.unit_seconds) : INFINITY;
+
+  flow->limit_is_cap = cap < wave;
+  return isfinite (MIN (wave, cap)) ? MIN (wave, cap) : 0;
 }
 
 static void
-copy_demands (Fluid *self, FluidFlow *op, const FluidSpec *spec)
+report (Fluid *self, FluidOp op)
 {
-  gboolean waves =
-      spec->waves.resource != ENGINE_NONE && spec->waves.units > 0 && spec->waves.unit_seconds > 0;
-  guint n = spec->n_demands + (waves ? 1 : 0);
+  if (self->flows[op].reported == self->stamp)
+    return;
+  self->flows[op].reported = self->stamp;
+  g_array_append_val (self->changed, op);
+}
 
-  if (op->size < n)
+static void
+update_waves (Fluid *self, FluidOp op)
+{
+  FluidFlow *flow = &self->flows[op];
+  FluidLink *link = &self->routes[op].links[flow->wave_link];
+  FluidNode *node = &self->nodes[link->node];
+  double     amount, n = count_waves (resource_at (self, node->resource), &flow->waves, &amount);
+  FluidUse  *use = &node->uses[find_use (node, op)];
+
+  if (n == flow->n_waves && amount == link->amount)
+    return;
+  flow->n_waves = n;
+  link->amount = amount;
+  node->weight -= use->weight;
+  use->weight = self->routes[op].share * amount;
+  node->weight += use->weight;
+  self->nodes[flow->limit].capacity = op_limit (flow);
+  touch (self, link->node);
+  touch (self, flow->limit);
+  report (self, op);
+}
+
+/* Kernels have less or more to share, and those with waves other waves. */
+static void
+apply_reservation (Fluid *self, ResourceId id)
+{
+  NodeId above = NOBODY, node = resource_at (self, id)->first;
+
+  resource_at (self, id)->reserved_changed = FALSE;
+  if (node != NOBODY && self->nodes[node].tier == 0)
     {
-      op->demands = g_renew (Demand, op->demands, n);
-      op->size = n;
+      above = node;
+      node = self->nodes[node].below;
     }
-  if (spec->n_demands > 0)
-    memcpy (op->demands, spec->demands, spec->n_demands * sizeof *spec->demands);
-  op->n_demands = n;
-  op->waves = spec->waves;
-  op->n_waves = 0;
-  if (waves)
+  if (node == NOBODY)
+    return;
+  self->nodes[node].capacity =
+      offered (self, resource_at (self, id), self->nodes[node].tier, above);
+  touch (self, node);
+  for (; node != NOBODY; node = self->nodes[node].below)
+    for (guint i = 0; i < self->nodes[node].n_uses; i++)
+      {
+        FluidOp op = self->nodes[node].uses[i].op;
+        if (self->flows[op].n_waves > 0 && self->flows[op].waves.resource == id)
+          update_waves (self, op);
+      }
+}
+
+/* ---- ops ------------------------------------------------------------------------------------- */
+
+static FluidOp
+take_op (Fluid *self)
+{
+  if (self->free_ops->len > 0)
     {
-      Demand *demand = &op->demands[n - 1];
-      demand->resource = spec->waves.resource;
-      op->n_waves =
-          count_waves (fluid_resource_at (self, demand->resource), &op->waves, &demand->amount);
+      FluidOp id = g_array_index (self->free_ops, FluidOp, self->free_ops->len - 1);
+      g_array_set_size (self->free_ops, self->free_ops->len - 1);
+      return id;
+    }
+  if (self->n_ops == self->ops_size)
+    {
+      self->ops_size = MAX (64, 2 * self->ops_size);
+      self->flows = g_renew (FluidFlow, self->flows, self->ops_size);
+      self->routes = g_renew (FluidRoute, self->routes, self->ops_size);
+      self->owners = g_renew (NodeId, self->owners, self->ops_size);
+    }
+  self->routes[self->n_ops] = (FluidRoute){ 0 };
+  return self->n_ops++;
+}
+
+static guint32
+tier_of (Fluid *self, const FluidSpec *spec)
+{
+  if (spec->class_ == OP_TRAFFIC)
+    return 0;
+  for (guint32 i = 1; i < self->tiers->len; i++)
+    if (tier_at (self, i)->priority == spec->priority)
+      return i;
+  return new_tier (self, OP_KERNEL, spec->priority);
+}
+
+static void
+add_link (Fluid *self, FluidOp op, NodeId node, double amount)
+{
+  FluidRoute *route = &self->routes[op];
+
+  g_assert (amount > 0);
+  route->links[route->n_links++] = (FluidLink){ amount, node };
+  add_use (self, node, op, route->share * amount);
+}
+
+static void
+add_links (Fluid *self, FluidOp op, const FluidSpec *spec)
+{
+  FluidRoute *route = &self->routes[op];
+  FluidFlow  *flow = &self->flows[op];
+
+  if (route->size < spec->n_demands + 2)
+    {
+      route->size = spec->n_demands + 2;
+      route->links = g_renew (FluidLink, route->links, route->size);
+    }
+  for (guint i = 0; i < spec->n_demands; i++)
+    add_link (self, op, node_of (self, spec->demands[i].resource, flow->tier),
+              spec->demands[i].amount);
+  if (flow->waves.resource != ENGINE_NONE && flow->waves.units > 0 && flow->waves.unit_seconds > 0)
+    {
+      double amount;
+      flow->n_waves = count_waves (resource_at (self, flow->waves.resource), &flow->waves, &amount);
+      flow->wave_link = route->n_links;
+      add_link (self, op, node_of (self, flow->waves.resource, flow->tier), amount);
+    }
+
+  double limit = op_limit (flow);
+  if (limit > 0)
+    {
+      flow->limit = new_node (self, flow->tier, ENGINE_NONE);
+      self->nodes[flow->limit].capacity = limit;
+      add_link (self, op, flow->limit, 1);
     }
 }
 
 FluidOp
 fluid_add (Fluid *self, const FluidSpec *spec)
 {
-  FluidOp    id = take_slot (self);
-  FluidFlow *op = fluid_flow_at (self, id);
+  FluidOp     op = take_op (self);
+  FluidRoute *route = &self->routes[op];
 
-  op->class_ = spec->class_;
-  op->priority = spec->class_ == OP_KERNEL ? spec->priority : 0;
-  op->live = TRUE;
-  op->user = spec->user;
-  op->share = spec->share;
-  op->cap = spec->cap;
-  op->rate = (FluidRate){ 0, CAUSE_N, ENGINE_NONE };
-  op->changed = FALSE;
-  copy_demands (self, op, spec);
-  g_assert (op->n_demands > 0 && op->share > 0);
-  for (guint i = 0; i < op->n_demands; i++)
-    {
-      FluidUse use = { id, op->demands[i].amount };
-      g_assert (use.amount > 0);
-      g_array_append_val (
-          fluid_resource_at (self, op->demands[i].resource)->by_class[op->class_].uses, use);
-      mark_dirty (self, op->demands[i].resource, op->class_);
-    }
-  return id;
+  g_assert (spec->share > 0);
+  self->flows[op] = (FluidFlow){ .live = TRUE,
+                                 .tier = tier_of (self, spec),
+                                 .user = spec->user,
+                                 .cap = spec->cap,
+                                 .waves = spec->waves,
+                                 .serial = self->n_added++ };
+  self->owners[op] = NOBODY;
+  route->n_links = 0;
+  route->share = spec->share;
+  add_links (self, op, spec);
+  g_assert (route->n_links > 0);
+  return op;
 }
 
 void
-fluid_remove (Fluid *self, FluidOp id)
+fluid_remove (Fluid *self, FluidOp op)
 {
-  FluidFlow *op = fluid_flow_at (self, id);
+  FluidFlow        *flow = &self->flows[op];
+  const FluidRoute *route = &self->routes[op];
+  NodeId            owner = self->owners[op];
+  double            level = owner == NOBODY ? 0 : self->levels[owner];
 
-  g_assert (op->live);
-  for (guint i = 0; i < op->n_demands; i++)
+  g_assert (flow->live);
+  for (guint i = 0; i < route->n_links; i++)
+    remove_use (self, route->links[i].node, op, level);
+  if (flow->limit != NOBODY)
     {
-      FluidResource *resource = fluid_resource_at (self, op->demands[i].resource);
-      guint          place = find_use (resource, op->class_, id);
-      g_array_remove_index (resource->by_class[op->class_].uses, place);
-      mark_dirty (self, op->demands[i].resource, op->class_);
+      self->levels[flow->limit] = INFINITY;
+      g_array_append_val (self->free_nodes, flow->limit);
     }
-  op->live = FALSE;
-  g_array_append_val (self->unused, id);
+  flow->live = FALSE;
+  g_array_append_val (self->free_ops, op);
 }
 
 FluidRate
 fluid_rate (const Fluid *self, FluidOp op)
 {
-  return fluid_flow_at (self, op)->rate;
+  const FluidFlow *flow = &self->flows[op];
+  NodeId           owner = self->owners[op];
+  const FluidNode *node = &self->nodes[owner];
+
+  if (owner == NOBODY)
+    return (FluidRate){ 0, CAUSE_N, ENGINE_NONE };
+  if (node->resource != ENGINE_NONE)
+    return (FluidRate){ self->levels[owner] * self->routes[op].share, CAUSE_RESOURCE,
+                        node->resource };
+  if (flow->limit_is_cap)
+    return (FluidRate){ node->capacity, CAUSE_CAP, ENGINE_NONE };
+  return (FluidRate){ node->capacity, CAUSE_RESOURCE, flow->waves.resource };
 }
 
 guint32
 fluid_user (const Fluid *self, FluidOp op)
 {
-  return fluid_flow_at (self, op)->user;
+  return self->flows[op].user;
+}
+
+double
+fluid_level (const Fluid *self, FluidGroup group)
+{
+  return self->levels[group];
+}
+
+FluidGroup
+fluid_group (const Fluid *self, FluidOp op)
+{
+  return self->owners[op];
 }
 
 double
 fluid_n_waves (const Fluid *self, FluidOp op)
 {
-  return fluid_flow_at (self, op)->n_waves;
+  return self->flows[op].n_waves;
 }
 
 double
-fluid_wave_amount (const Fluid *self, FluidOp id)
+fluid_wave_amount (const Fluid *self, FluidOp op)
 {
-  const FluidFlow *op = fluid_flow_at (self, id);
+  const FluidFlow *flow = &self->flows[op];
 
-  return fluid_has_waves (op) ? op->demands[op->n_demands - 1].amount : 0;
+  return flow->n_waves > 0 ? self->routes[op].links[flow->wave_link].amount : 0;
 }
 
-/* Counts an op's waves again, after the slots left to it changed. */
-static void
-update_waves (Fluid *self, FluidOp id, FluidFlow *op)
+double
+fluid_amount (const Fluid *self, FluidOp op, ResourceId id)
 {
-  Demand        *demand = &op->demands[op->n_demands - 1];
-  FluidResource *resource = fluid_resource_at (self, demand->resource);
-  double         amount;
-  double         n = count_waves (resource, &op->waves, &amount);
-  guint          n_uses;
+  double sum = 0;
 
-  if (n == op->n_waves && amount == demand->amount)
-    return;
-  op->n_waves = n;
-  op->changed = TRUE;
-  demand->amount = amount;
-  guint place = find_use (resource, op->class_, id);
-  fluid_uses_of (resource, op->class_, &n_uses)[place].amount = amount;
-}
-
-/* ---- tiers ----------------------------------------------------------------------------------- */
-
-/* Takes what a tier was given from what the next one shares. */
-static void
-take_from_base (Fluid *self, const FluidOp *ops, guint n_ops)
-{
-  for (guint i = 0; i < n_ops; i++)
-    {
-      const FluidFlow *op = fluid_flow_at (self, ops[i]);
-      for (guint j = 0; j < op->n_demands; j++)
-        fluid_resource_at (self, op->demands[j].resource)->base -=
-            op->next.rate * op->demands[j].amount;
-    }
-  for (guint i = 0; i < self->component->len; i++)
-    {
-      FluidResource *resource =
-          fluid_resource_at (self, g_array_index (self->component, ResourceId, i));
-      if (resource->base < RESIDUE * resource->capacity)
-        resource->base = 0;
-    }
-}
-
-/* ---- components ------------------------------------------------------------------------------ */
-
-static void
-reach_resource (Fluid *self, ResourceId id)
-{
-  FluidResource *resource = fluid_resource_at (self, id);
-
-  if (resource->stamp == self->stamp)
-    return;
-  resource->stamp = self->stamp;
-  g_array_append_val (self->component, id);
-}
-
-/*
- * Collects into `component` and `component_ops` all that START is connected with by ops of CLASS_.
- */
-static void
-collect_component (Fluid *self, ResourceId start, OpClass class_)
-{
-  g_array_set_size (self->component, 0);
-  g_array_set_size (self->component_ops, 0);
-  reach_resource (self, start);
-  for (guint i = 0; i < self->component->len; i++)
-    {
-      guint           n;
-      ResourceId      id = g_array_index (self->component, ResourceId, i);
-      const FluidUse *uses = fluid_uses_of (fluid_resource_at (self, id), class_, &n);
-
-      for (guint j = 0; j < n; j++)
-        {
-          FluidFlow *op = fluid_flow_at (self, uses[j].op);
-          if (op->stamp == self->stamp)
-            continue;
-          op->stamp = self->stamp;
-          g_array_append_val (self->component_ops, uses[j].op);
-          for (guint k = 0; k < op->n_demands; k++)
-            reach_resource (self, op->demands[k].resource);
-        }
-    }
-}
-
-static void
-collect_everything (Fluid *self, OpClass class_)
-{
-  g_array_set_size (self->component, 0);
-  g_array_set_size (self->component_ops, 0);
-  for (ResourceId id = 0; id < self->resources->len; id++)
-    reach_resource (self, id);
-  for (FluidOp id = 0; id < self->ops->len; id++)
-    if (fluid_flow_at (self, id)->live && fluid_flow_at (self, id)->class_ == class_)
-      g_array_append_val (self->component_ops, id);
+  for (guint i = 0; i < self->routes[op].n_links; i++)
+    if (self->nodes[self->routes[op].links[i].node].resource == id)
+      sum += self->routes[op].links[i].amount;
+  return sum;
 }
 
 static gint
-compare_priority (gconstpointer a, gconstpointer b, gpointer user)
+compare_serials (gconstpointer a, gconstpointer b, gpointer user)
 {
-  const FluidOp *x = a, *y = b;
-  const Fluid   *self = user;
-  gint           p = fluid_flow_at (self, *x)->priority, q = fluid_flow_at (self, *y)->priority;
+  const Fluid *self = user;
+  guint64      x = self->flows[*(const FluidOp *) a].serial,
+          y = self->flows[*(const FluidOp *) b].serial;
 
-  return p != q ? (p > q ? -1 : 1) : (*x > *y) - (*x < *y);
+  return (x > y) - (x < y);
 }
 
-static gboolean
-priorities_differ (const Fluid *self, const FluidOp *ops, guint n)
+const FluidOp *
+fluid_users (Fluid *self, ResourceId id, OpClass class_, guint *n)
 {
-  for (guint i = 1; i < n; i++)
-    if (fluid_flow_at (self, ops[i])->priority != fluid_flow_at (self, ops[0])->priority)
-      return TRUE;
-  return FALSE;
-}
+  guint n_nodes = 0;
 
-static void
-fill_tiers (Fluid *self, OpClass class_)
-{
-  FluidOp *ops = (FluidOp *) (gpointer) self->component_ops->data;
-  guint    n = self->component_ops->len;
-
-  for (guint i = 0; i < self->component->len; i++)
+  g_array_set_size (self->users, 0);
+  for (NodeId node = resource_at (self, id)->first; node != NOBODY; node = self->nodes[node].below)
     {
-      FluidResource *resource =
-          fluid_resource_at (self, g_array_index (self->component, ResourceId, i));
-      resource->base = available (resource, class_);
-    }
-  if (priorities_differ (self, ops, n))
-    g_array_sort_with_data (self->component_ops, compare_priority, self);
-  for (guint first = 0, end; first < n; first = end)
-    {
-      gint priority = fluid_flow_at (self, ops[first])->priority;
-      for (end = first; end < n && fluid_flow_at (self, ops[end])->priority == priority;)
-        end++;
-      fluid_fill_tier (self, class_, ops + first, end - first);
-      if (end < n)
-        take_from_base (self, ops + first, end - first);
-    }
-}
-
-/* Puts the new rates in place and notes whose changed. */
-static void
-publish (Fluid *self)
-{
-  for (guint i = 0; i < self->component_ops->len; i++)
-    {
-      FluidOp    id = g_array_index (self->component_ops, FluidOp, i);
-      FluidFlow *op = fluid_flow_at (self, id);
-      FluidRate *old = &op->rate, *next = &op->next;
-
-      if (op->changed || old->rate != next->rate || old->cause != next->cause
-          || old->resource != next->resource)
-        g_array_append_val (self->changed, id);
-      op->changed = FALSE;
-      *old = *next;
-    }
-}
-
-/*
- * What traffic takes of each resource; where that changed, the kernels there must be solved again.
- */
-static void
-sum_traffic (Fluid *self)
-{
-  for (guint i = 0; i < self->component->len; i++)
-    {
-      guint           n;
-      ResourceId      id = g_array_index (self->component, ResourceId, i);
-      FluidResource  *resource = fluid_resource_at (self, id);
-      const FluidUse *uses = fluid_uses_of (resource, OP_TRAFFIC, &n);
-      double          sum = 0;
-
-      for (guint j = 0; j < n; j++)
-        sum += fluid_flow_at (self, uses[j].op)->rate.rate * uses[j].amount;
-      if (sum == resource->traffic)
+      if ((self->nodes[node].tier == 0) != (class_ == OP_TRAFFIC))
         continue;
-      resource->traffic = sum;
-      if (resource->by_class[OP_KERNEL].uses->len > 0)
-        mark_dirty (self, id, OP_KERNEL);
+      n_nodes += self->nodes[node].n_uses > 0;
+      for (guint i = 0; i < self->nodes[node].n_uses; i++)
+        if (i == 0 || self->nodes[node].uses[i].op != self->nodes[node].uses[i - 1].op)
+          g_array_append_val (self->users, self->nodes[node].uses[i].op);
     }
+  if (n_nodes > 1)
+    g_array_sort_with_data (self->users, compare_serials, self);
+  *n = self->users->len;
+  return (const FluidOp *) (gpointer) self->users->data;
+}
+
+/* ---- solving --------------------------------------------------------------------------------- */
+
+void
+fluid_set_level (Fluid *self, NodeId id, double level)
+{
+  FluidNode *node = &self->nodes[id];
+
+  if (node->stamp != self->stamp)
+    {
+      node->stamp = self->stamp;
+      node->before = self->levels[id];
+      g_array_append_val (self->groups, id);
+    }
+  self->levels[id] = level;
+}
+
+void
+fluid_set_owner (Fluid *self, FluidOp op, NodeId owner)
+{
+  FluidFlow *flow = &self->flows[op];
+
+  if (flow->stamp != self->stamp)
+    {
+      flow->stamp = self->stamp;
+      flow->before = self->owners[op];
+      g_array_append_val (self->moved, op);
+    }
+  self->owners[op] = owner;
 }
 
 static void
-solve_component (Fluid *self, OpClass class_)
+solve_tier (Fluid *self, guint32 tier)
 {
+  if (!self->full && tier_at (self, tier)->dirty->len == 0)
+    return;
   self->solves++;
-  self->visited += self->component_ops->len;
-  for (guint i = 0; class_ == OP_KERNEL && i < self->component_ops->len; i++)
-    {
-      FluidOp id = g_array_index (self->component_ops, FluidOp, i);
-      if (fluid_has_waves (fluid_flow_at (self, id)))
-        update_waves (self, id, fluid_flow_at (self, id));
-    }
-  fill_tiers (self, class_);
-  publish (self);
-  if (class_ == OP_TRAFFIC)
-    sum_traffic (self);
+  g_array_set_size (self->watched, 0);
+  if (self->full || !fluid_repair_tier (self, tier))
+    fluid_fill_tier (self, tier);
+  for (guint i = 0; i < self->watched->len; i++)
+    offer_below (self, g_array_index (self->watched, NodeId, i));
 }
 
+/* Keeps those whose level, or group, is another one than before. */
 static void
-solve_class (Fluid *self, OpClass class_)
+drop_unchanged (Fluid *self)
 {
-  GArray *dirty = self->dirty[class_];
-  /* Tiers stamp their ops anew, so what was reached in this call is told by the resources. */
-  guint64 first_stamp = self->stamp + 1;
+  guint n = 0;
 
-  if (self->full)
+  for (guint i = 0; i < self->groups->len; i++)
     {
-      self->stamp++;
-      collect_everything (self, class_);
-      solve_component (self, class_);
+      NodeId id = g_array_index (self->groups, NodeId, i);
+      if (self->levels[id] != self->nodes[id].before)
+        g_array_index (self->groups, NodeId, n++) = id;
     }
-  for (guint i = 0; i < dirty->len; i++)
+  g_array_set_size (self->groups, n);
+  n = 0;
+  for (guint i = 0; i < self->moved->len; i++)
     {
-      ResourceId     id = g_array_index (dirty, ResourceId, i);
-      FluidResource *resource = fluid_resource_at (self, id);
+      FluidOp op = g_array_index (self->moved, FluidOp, i);
+      if (self->owners[op] != self->flows[op].before)
+        g_array_index (self->moved, FluidOp, n++) = op;
+    }
+  g_array_set_size (self->moved, n);
+}
 
-      resource->by_class[class_].dirty = FALSE;
-      if (resource->stamp >= first_stamp)
-        continue;
-      self->stamp++;
-      collect_component (self, id, class_);
-      solve_component (self, class_);
-    }
-  g_array_set_size (dirty, 0);
+FluidChange
+fluid_solve_groups (Fluid *self)
+{
+  self->stamp++;
+  g_array_set_size (self->groups, 0);
+  g_array_set_size (self->moved, 0);
+  g_array_set_size (self->changed, 0);
+  for (guint i = 0; i < self->reservation->len; i++)
+    apply_reservation (self, g_array_index (self->reservation, ResourceId, i));
+  g_array_set_size (self->reservation, 0);
+  for (guint i = 0; i < self->tier_order->len; i++)
+    solve_tier (self, g_array_index (self->tier_order, guint32, i));
+  drop_unchanged (self);
+  return (FluidChange){ (const FluidGroup *) (gpointer) self->groups->data, self->groups->len,
+                        (const FluidOp *) (gpointer) self->moved->data, self->moved->len };
 }
 
 gboolean
 fluid_is_dirty (const Fluid *self)
 {
-  return self->dirty[OP_TRAFFIC]->len > 0 || self->dirty[OP_KERNEL]->len > 0;
+  for (guint i = 0; i < self->tiers->len; i++)
+    if (tier_at (self, i)->dirty->len > 0)
+      return TRUE;
+  return self->reservation->len > 0;
 }
 
 const FluidOp *
 fluid_solve (Fluid *self, guint *n_changed)
 {
-  g_array_set_size (self->changed, 0);
-  solve_class (self, OP_TRAFFIC);
-  solve_class (self, OP_KERNEL);
+  FluidChange change = fluid_solve_groups (self);
+
+  for (guint i = 0; i < change.n_moved; i++)
+    report (self, change.moved[i]);
+  for (guint i = 0; i < change.n_groups; i++)
+    {
+      const FluidNode *node = &self->nodes[change.groups[i]];
+      for (guint j = 0; j < node->n_uses; j++)
+        if (self->owners[node->uses[j].op] == change.groups[i])
+          report (self, node->uses[j].op);
+    }
   *n_changed = self->changed->len;
   return (const FluidOp *) (gpointer) self->changed->data;
 }

@@ -8,17 +8,18 @@
  * what there is to share) or its own cap binds; then it is frozen. Traffic shares whole
  * capacities. Kernels share what traffic and reservations leave, tier by tier of priority.
  *
- * Incremental: adding or removing an op, or changing a reservation, marks the resources that it
- * touches. A solve visits only the connected components (through resources that ops of one class
- * share) of the marked ones; traffic first, then the kernels where traffic takes more or less than
- * before.
+ * The answer is the only one in which each op has a bottleneck: a saturated resource (or its own limit)
+ * on which no op of its tier has a higher level. The ops with one bottleneck form a *group*, which has one level;
+ * an op's rate is the level of its group times its share. The solver keeps the groups from one solve to the next
+ * and repairs those that an event has touched, in the order of their levels: see fluid-repair.c.
  */
 #pragma once
 
 #include "engine/engine.h"
 
 typedef struct _Fluid Fluid;
-typedef guint32       FluidOp; /* recycled after removal */
+typedef guint32       FluidOp;    /* recycled after removal */
+typedef guint32       FluidGroup; /* small; 0 = no group yet. One a resource and tier, one an op with a limit */
 
 typedef struct
 {
@@ -38,13 +39,6 @@ typedef struct
   Cause      cause;
   ResourceId resource;
 } FluidRate;
-
-/* An op on a resource, and how much of it the whole op takes. */
-typedef struct
-{
-  FluidOp op;
-  double  amount;
-} FluidUse;
 
 Fluid *fluid_new (void);
 void   fluid_free (Fluid *self);
@@ -71,6 +65,22 @@ void    fluid_remove (Fluid *self, FluidOp op);
 const FluidOp *fluid_solve (Fluid *self, guint *n_changed);
 gboolean       fluid_is_dirty (const Fluid *self);
 
+/*
+ * The same for callers that keep one clock a group, because an event changes the levels of few groups but the rates of
+ * many ops: the groups that may have a new level, and the ops that have come to another group or into their first one.
+ * Both without repetition, valid until the next call.
+ */
+typedef struct
+{
+  const FluidGroup *groups;
+  guint             n_groups;
+  const FluidOp    *moved;
+  guint             n_moved;
+} FluidChange;
+FluidChange fluid_solve_groups (Fluid *self);
+double      fluid_level (const Fluid *self, FluidGroup group); /* INFINITY of an empty group */
+FluidGroup  fluid_group (const Fluid *self, FluidOp op);
+
 FluidRate fluid_rate (const Fluid *self, FluidOp op);
 guint32   fluid_user (const Fluid *self, FluidOp op);
 
@@ -81,10 +91,14 @@ guint32   fluid_user (const Fluid *self, FluidOp op);
 double fluid_n_waves (const Fluid *self, FluidOp op);
 double fluid_wave_amount (const Fluid *self, FluidOp op);
 
-/* The ops of a class that demand a resource, in the order in which they were added. */
-const FluidUse *fluid_uses (const Fluid *self, ResourceId id, OpClass class_, guint *n);
+/* The ops of a class that demand a resource, in the order in which they were added; valid until the next call. */
+const FluidOp *fluid_users (Fluid *self, ResourceId id, OpClass class_, guint *n);
 
-/* Re-solves everything at every solve, as one component: the reference that tests compare with. */
+/* What the whole op takes of a resource. */
+double fluid_amount (const Fluid *self, FluidOp op, ResourceId id);
+
+/* Fills every tier from nothing at every solve: the reference that tests compare with. */
 void fluid_set_full (Fluid *self, gboolean full);
 
+/* `visited` counts ops, each as often as a solve looks at it on one of its resources. */
 void fluid_counters (const Fluid *self, guint64 *solves, guint64 *visited);

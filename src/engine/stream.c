@@ -229,16 +229,16 @@ engine_stream_finish (Engine *self, StreamId id, OpId op)
 static gboolean
 collect_targets (Engine *self, Stream *stream, ResourceId resource)
 {
-  guint           n;
-  const FluidUse *uses = fluid_uses (self->fluid, resource, OP_KERNEL, &n);
+  guint          n;
+  const FluidOp *users = fluid_users (self->fluid, resource, OP_KERNEL, &n);
 
   if (stream->drain_targets == NULL)
     stream->drain_targets = g_array_new (FALSE, FALSE, sizeof (DrainTarget));
   g_array_set_size (stream->drain_targets, 0);
   for (guint i = 0; i < n; i++)
     {
-      const LiveOp *op = engine_live_op (self, fluid_user (self->fluid, uses[i].op));
-      double        waves = fluid_n_waves (self->fluid, uses[i].op);
+      const LiveOp *op = engine_live_op (self, fluid_user (self->fluid, users[i]));
+      double        waves = fluid_n_waves (self->fluid, users[i]);
 
       if (op->waves.resource != resource)
         continue;

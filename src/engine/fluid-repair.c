@@ -1,0 +1,378 @@
+/*
+ * Repairing the groups of one tier after ops have come, gone or changed.
+ *
+ * The state: each op i belongs to one node g(i), its group; a node with a group has a level,
+ * level_c = (capacity_c - sum over the other ops of level_g(i) * weight_ic) / (sum over its group of weight_ic);
+ * one without has level infinity and its ops take no more than its capacity. The rates are the max-min fair ones if no op's
+ * level exceeds the level of a node that it demands: then its group's node is its bottleneck.
+ *
+ * A node whose ops have changed is dirty. Working on it means: find its level with the group that it has; take over
+ * ops of others whose level is above it, the highest first, until none is left (each raises the level); and where its level has
+ * changed, or ops have come over, mark what these ops demand besides. Nodes are worked on in the order of their levels: what
+ * happens at a level changes nothing below it (removing an op leaves all ops with lower levels as they are), so that nearly
+ * every node is worked on once, and those that an event does not reach not at all. The outcome does not depend on the order:
+ * sums are taken afresh in the order in which ops were added. The order decides only how soon the work ends; where
+ * that takes too long, which rounding can cause among levels that are all but equal, the tier is filled from nothing instead.
+ */
+#include "engine/fluid-private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SAME        1e-15 /* relative: a level that differs by less has not changed */
+#define ABOVE       1e-13 /* relative: an op's level that exceeds a node's by less does not exceed it */
+#define BUCKET_BITS 8     /* a bucket of the queue spans 2^-8 octaves */
+
+/* ---- the queue ------------------------------------------------------------------------------- */
+
+static gint64
+bucket_number (double level)
+{
+  guint64 bits;
+
+  memcpy (&bits, &level, sizeof bits);
+  return (gint64) (bits >> (52 - BUCKET_BITS));
+}
+
+static guint
+bucket_of (const FluidQueue *queue, double level)
+{
+  gint64 number = bucket_number (level) - queue->base;
+
+  return (guint) CLAMP (number, 0, QUEUE_BUCKETS - 1);
+}
+
+static void
+queue_push (Fluid *self, NodeId id, double level)
+{
+  FluidQueue *queue = &self->queue;
+  guint       bucket = bucket_of (queue, level), word = bucket / 64;
+  guint64     bit = G_GUINT64_CONSTANT (1) << bucket % 64;
+
+  self->nodes[id].dirty = FLUID_QUEUED;
+  self->nodes[id].next = queue->bits[word] & bit ? queue->heads[bucket] : NOBODY;
+  queue->heads[bucket] = id;
+  queue->bits[word] |= bit;
+  queue->words[word / 64] |= G_GUINT64_CONSTANT (1) << word % 64;
+}
+
+/* The lowest bucket with a node, or QUEUE_BUCKETS. */
+static inline guint
+queue_first (const FluidQueue *queue)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (queue->words); i++)
+    if (queue->words[i] != 0)
+      {
+        guint word = 64 * i + (guint) __builtin_ctzll (queue->words[i]);
+        return 64 * word + (guint) __builtin_ctzll (queue->bits[word]);
+      }
+  return QUEUE_BUCKETS;
+}
+
+static NodeId
+queue_pop (Fluid *self, guint bucket)
+{
+  FluidQueue *queue = &self->queue;
+  guint       word = bucket / 64;
+  NodeId      id = queue->heads[bucket];
+
+  queue->heads[bucket] = self->nodes[id].next;
+  self->nodes[id].dirty = FLUID_CLEAN;
+  if (queue->heads[bucket] == NOBODY)
+    {
+      queue->bits[word] &= ~(G_GUINT64_CONSTANT (1) << bucket % 64);
+      if (queue->bits[word] == 0)
+        queue->words[word / 64] &= ~(G_GUINT64_CONSTANT (1) << word % 64);
+    }
+  return id;
+}
+
+/* Where a node probably stands: its level, or the least that it can have. */
+static inline double
+likely_level (const Fluid *self, NodeId id)
+{
+  const FluidNode *node = &self->nodes[id];
+
+  if (isfinite (self->levels[id]))
+    return self->levels[id];
+  return node->weight > 0 ? node->capacity / node->weight : 0;
+}
+
+static void
+queue_start (Fluid *self, guint32 tier)
+{
+  GArray *dirty = g_array_index (self->tiers, FluidTier, tier).dirty;
+  double  least = INFINITY;
+
+  for (guint i = 0; i < dirty->len; i++)
+    least = MIN (least, likely_level (self, g_array_index (dirty, NodeId, i)));
+  self->queue.base = MAX (0, bucket_number (least) - (2 << BUCKET_BITS));
+  for (guint i = dirty->len; i-- > 0;)
+    {
+      NodeId id = g_array_index (dirty, NodeId, i);
+      /* the limit of an op that has gone may stand there twice, or have come to another tier */
+      if (self->nodes[id].dirty == FLUID_LISTED && self->nodes[id].tier == tier)
+        queue_push (self, id, likely_level (self, id));
+    }
+  g_array_set_size (dirty, 0);
+}
+
+/* ---- the sums of a node ---------------------------------------------------------------------- */
+
+typedef struct
+{
+  double others; /* taken by ops of other groups, but for those without one */
+  double weight; /* of its own group */
+  double top;    /* the highest level of another group's op */
+} Sums;
+
+/* Collects the node's own ops in `own`, when that is wanted. */
+static Sums
+sum_uses (Fluid *self, NodeId id, FluidOp *own, guint *n_own)
+{
+  const FluidNode *node = &self->nodes[id];
+  const double    *levels = self->levels;
+  Sums             sums = { 0, 0, 0 };
+  FluidOp          last;
+
+  *n_own = 0;
+  if (own == NULL)
+    own = &last;
+  for (guint i = 0; i < node->n_uses; i++)
+    {
+      const FluidUse *use = &node->uses[i];
+      NodeId          owner = self->owners[use->op];
+      gboolean        mine = owner == id;
+      double          level = mine ? 0 : levels[owner];
+
+      own[own == &last ? 0 : *n_own] = use->op;
+      *n_own += mine;
+      sums.weight += mine ? use->weight : 0;
+      sums.top = MAX (sums.top, level);
+      sums.others += owner == NOBODY ? 0 : level * use->weight;
+    }
+  return sums;
+}
+
+static inline double
+level_of (const FluidNode *node, const Sums *sums)
+{
+  return MAX (0.0, node->capacity - sums->others) / sums->weight;
+}
+
+/* TRUE when the node must take an op of LEVEL from another group. */
+static gboolean
+must_take (const FluidNode *node, const Sums *sums, double level)
+{
+  if (sums->weight == 0)
+    return sums->others > node->capacity * (1 + ABOVE) && level > 0;
+  return level > (node->capacity - sums->others) / sums->weight * (1 + ABOVE);
+}
+
+static int
+compare_candidates (const void *a, const void *b)
+{
+  const FluidCandidate *x = a, *y = b;
+
+  if (x->level != y->level)
+    return x->level > y->level ? -1 : 1;
+  return (x->place > y->place) - (x->place < y->place);
+}
+
+/* The ops without a group, which every node takes at first. */
+static void
+collect_new (Fluid *self, NodeId id, Sums *sums)
+{
+  const FluidNode *node = &self->nodes[id];
+
+  for (guint i = 0; i < node->n_uses; i++)
+    {
+      FluidCandidate candidate = { INFINITY, node->uses[i].weight, node->uses[i].op, i };
+      if (self->owners[node->uses[i].op] != NOBODY)
+        continue;
+      sums->weight += candidate.weight;
+      g_array_append_val (self->candidates, candidate);
+    }
+}
+
+/* The ops of other groups that the node may have to take, from the highest level. */
+static void
+collect_others (Fluid *self, NodeId id, const Sums *sums)
+{
+  const FluidNode *node = &self->nodes[id];
+  guint            n_new = self->candidates->len;
+
+  for (guint i = 0; i < node->n_uses; i++)
+    {
+      NodeId         owner = self->owners[node->uses[i].op];
+      FluidCandidate candidate = { self->levels[owner], node->uses[i].weight, node->uses[i].op, i };
+      if (owner != id && owner != NOBODY && must_take (node, sums, candidate.level))
+        g_array_append_val (self->candidates, candidate);
+    }
+  if (self->candidates->len - n_new > 1)
+    qsort (&g_array_index (self->candidates, FluidCandidate, n_new), self->candidates->len - n_new,
+           sizeof (FluidCandidate), compare_candidates);
+}
+
+/* ---- changes and whom they touch ------------------------------------------------------------- */
+
+/* An op on a node takes CHANGE (a level) more than before. */
+static inline void
+pass_change (Fluid *self, NodeId id, double change)
+{
+  FluidNode *node = &self->nodes[id];
+
+  if (isfinite (self->levels[id]) || node->below != NOBODY)
+    {
+      if (node->dirty != FLUID_QUEUED)
+        queue_push (self, id, likely_level (self, id));
+      return;
+    }
+  node->load += change;
+  if (node->load > node->capacity * (1 + ABOVE) && node->dirty != FLUID_QUEUED)
+    queue_push (self, id, likely_level (self, id));
+}
+
+static inline void
+change_level_of (Fluid *self, FluidOp op, NodeId owner, double change)
+{
+  const FluidRoute *route = &self->routes[op];
+
+  for (guint i = 0; i < route->n_links; i++)
+    if (route->links[i].node != owner)
+      pass_change (self, route->links[i].node, change * route->share * route->links[i].amount);
+}
+
+/* Collects what a node must take into `candidates`. Returns how many of them it takes; the others it may leave. */
+static guint
+choose_candidates (Fluid *self, NodeId id, Sums *sums)
+{
+  guint n;
+
+  g_array_set_size (self->candidates, 0);
+  if (isinf (sums->top))
+    collect_new (self, id, sums);
+  n = self->candidates->len;
+  collect_others (self, id, sums);
+  for (; n < self->candidates->len; n++)
+    {
+      FluidCandidate *c = &g_array_index (self->candidates, FluidCandidate, n);
+      if (!must_take (&self->nodes[id], sums, c->level))
+        break;
+      sums->weight += c->weight;
+      sums->others -= c->level * c->weight;
+    }
+  return n;
+}
+
+/* An op that NODE has taken stands at LEVEL now. */
+static void
+pass_candidates (Fluid *self, NodeId id, guint n, double level)
+{
+  for (guint i = 0; i < n; i++)
+    {
+      const FluidCandidate *c = &g_array_index (self->candidates, FluidCandidate, i);
+      change_level_of (self, c->op, id, level - (isfinite (c->level) ? c->level : 0));
+    }
+}
+
+/* ---- one node -------------------------------------------------------------------------------- */
+
+static void
+set_level (Fluid *self, NodeId id, double level, const FluidOp *own, guint n_own)
+{
+  double before = self->levels[id];
+
+  if (isfinite (before) && fabs (level - before) <= SAME * before)
+    return;
+  fluid_set_level (self, id, level);
+  for (guint i = 0; i < n_own; i++)
+    change_level_of (self, own[i], id, level - before);
+}
+
+/* Its group has none left, and nobody takes too much. */
+static void
+release (Fluid *self, NodeId id, const Sums *sums)
+{
+  self->nodes[id].load = sums->others;
+  if (isfinite (self->levels[id]))
+    fluid_set_level (self, id, INFINITY);
+}
+
+/* A node that has no group, or must take ops of others. OWN: its group so far. */
+static void
+take_over (Fluid *self, NodeId id, Sums *sums, const FluidOp *own, guint n_own)
+{
+  guint n = choose_candidates (self, id, sums), n_all;
+
+  if (n == 0)
+    {
+      release (self, id, sums);
+      return;
+    }
+  for (guint i = 0; i < n; i++)
+    fluid_set_owner (self, g_array_index (self->candidates, FluidCandidate, i).op, id);
+  *sums = sum_uses (self, id, NULL, &n_all);
+  set_level (self, id, level_of (&self->nodes[id], sums), own, n_own);
+  pass_candidates (self, id, n, self->levels[id]);
+}
+
+static void
+work_on (Fluid *self, NodeId id, guint bucket)
+{
+  FluidNode *node = &self->nodes[id];
+  guint      n_own;
+
+  if (self->own->len < node->n_uses + 1)
+    g_array_set_size (self->own, 2 * node->n_uses + 1);
+  FluidOp *own = (FluidOp *) (gpointer) self->own->data;
+  Sums     sums = sum_uses (self, id, own, &n_own);
+
+  self->visited += node->n_uses;
+  if (node->below != NOBODY)
+    g_array_append_val (self->watched, id);
+  if (n_own == 0 || must_take (node, &sums, sums.top))
+    {
+      take_over (self, id, &sums, own, n_own);
+      return;
+    }
+
+  double level = level_of (node, &sums);
+  guint  next = bucket_of (&self->queue, level);
+  if (next > bucket && next > queue_first (&self->queue))
+    queue_push (self, id, level); /* others come before it */
+  else
+    set_level (self, id, level, own, n_own);
+}
+
+/* More visits than this are a sign of levels that rounding keeps apart. */
+static guint64
+visits_allowed (const Fluid *self)
+{
+  return self->visited + 1024 + 64 * self->n_links;
+}
+
+static void
+queue_clear (Fluid *self)
+{
+  for (guint bucket; (bucket = queue_first (&self->queue)) < QUEUE_BUCKETS;)
+    queue_pop (self, bucket);
+}
+
+gboolean
+fluid_repair_tier (Fluid *self, guint32 tier)
+{
+  guint64 allowed = visits_allowed (self);
+
+  queue_start (self, tier);
+  for (guint bucket; (bucket = queue_first (&self->queue)) < QUEUE_BUCKETS;)
+    {
+      if (self->visited > allowed)
+        {
+          queue_clear (self);
+          return FALSE;
+        }
+      work_on (self, queue_pop (self, bucket), bucket);
+    }
+  return TRUE;
+}
