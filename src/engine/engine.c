@@ -117,7 +117,8 @@ engine_resource_used (const Engine *self, ResourceId id)
         {
           const LiveOp *op = engine_live_op (self, fluid_user (self->fluid, users[i]));
           double        counted = op->waves.resource == id ? op->accounted : 0;
-          used += (engine_op_progress (self, op) - counted) * fluid_amount (self->fluid, users[i], id);
+          used +=
+              (engine_op_progress (self, op) - counted) * fluid_amount (self->fluid, users[i], id);
         }
     }
   return used;

@@ -73,11 +73,11 @@ exact_level (Filling *self, NodeId id)
 
   for (guint i = 0; i < node->n_uses; i++)
     {
-      NodeId owner = fluid->owners[node->uses[i].op];
+      NodeId owner = fluid->owners[node->ops[i]];
       if (owner == NOBODY)
-        weight += node->uses[i].weight;
+        weight += fluid_use_weight (node, i);
       else
-        taken += fluid->levels[owner] * node->uses[i].weight;
+        taken += fluid->levels[owner] * fluid_use_weight (node, i);
     }
   self->fluid->visited += node->n_uses;
   self->fills[id].left = node->capacity - taken;
@@ -88,13 +88,13 @@ exact_level (Filling *self, NodeId id)
 static void
 freeze (Filling *self, FluidOp op, NodeId owner, double level)
 {
-  const FluidRoute *route = &self->fluid->routes[op];
+  const NodeId *nodes = fluid_nodes_of (self->fluid, op);
 
   fluid_set_owner (self->fluid, op, owner);
-  for (guint i = 0; i < route->n_links; i++)
+  for (guint i = 0; i < self->fluid->routes[op].n_links; i++)
     {
-      Fill  *fill = &self->fills[route->links[i].node];
-      double weight = route->share * route->links[i].amount;
+      Fill  *fill = &self->fills[nodes[i]];
+      double weight = fluid_weight_of (self->fluid, op, i);
       fill->left -= level * weight;
       fill->weight -= weight;
       fill->n_left--;
@@ -108,8 +108,8 @@ saturate (Filling *self, NodeId id, double level)
 
   fluid_set_level (self->fluid, id, level);
   for (guint i = 0; i < node->n_uses; i++)
-    if (self->fluid->owners[node->uses[i].op] == NOBODY)
-      freeze (self, node->uses[i].op, id, level);
+    if (self->fluid->owners[node->ops[i]] == NOBODY)
+      freeze (self, node->ops[i], id, level);
 }
 
 /* Handles the lowest level: saturates its node, drops it, or moves it up where it has risen since. */
@@ -149,7 +149,7 @@ start (Filling *self, guint32 tier)
       Fill      *fill = &self->fills[id];
       if (node->tier != tier)
         continue;
-      node->dirty = FLUID_CLEAN;
+      fluid->dirty[id] = FLUID_CLEAN;
       if (isfinite (fluid->levels[id]))
         fluid_set_level (fluid, id, INFINITY);
       if (node->n_uses == 0)
@@ -158,8 +158,8 @@ start (Filling *self, guint32 tier)
       fluid->visited += node->n_uses;
       for (guint i = 0; i < node->n_uses; i++)
         {
-          fill->weight += node->uses[i].weight;
-          fluid_set_owner (fluid, node->uses[i].op, NOBODY);
+          fill->weight += fluid_use_weight (node, i);
+          fluid_set_owner (fluid, node->ops[i], NOBODY);
         }
       self->heap[self->n++] = (Level){ node->capacity / fill->weight, id };
     }
@@ -181,7 +181,7 @@ finish (Filling *self, guint32 tier)
         continue;
       node->load = 0;
       for (guint i = 0; i < node->n_uses; i++)
-        node->load += fluid->levels[fluid->owners[node->uses[i].op]] * node->uses[i].weight;
+        node->load += fluid->levels[fluid->owners[node->ops[i]]] * fluid_use_weight (node, i);
       if (node->below != NOBODY)
         g_array_append_val (fluid->watched, id);
     }

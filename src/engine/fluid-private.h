@@ -14,7 +14,7 @@
 #include <math.h>
 
 #define RESIDUE 1e-12 /* less of a capacity than this is rounding, not something to share */
-#define NOBODY  0     /* the group of an op without one: its level is INFINITY */
+#define NOBODY  0     /* the group of an op without one; levels[NOBODY] is 0 */
 
 typedef guint32 NodeId;
 
@@ -28,38 +28,37 @@ enum
 
 typedef struct
 {
-  FluidOp op;
-  double  weight;
-} FluidUse;
-
-typedef struct
-{
   double     capacity; /* what this tier shares */
-  double     load;     /* of its ops; of an unsaturated node by differences from its last exact sum */
-  double     weight;   /* of its ops, by differences: orders the queue, nothing else */
-  FluidUse  *uses;     /* in the order in which the ops were added */
+  double     load;   /* of its ops; of an unsaturated node by differences from its last exact sum */
+  double     weight; /* of its ops, by differences: orders the queue, nothing else */
+  double     top;    /* of an unsaturated node: its highest level at that sum; orders the queue */
+  FluidOp   *ops;    /* its uses, in the order in which they were added */
+  double    *weights; /* beside them; NULL while all are 1 */
   guint      n_uses, size;
-  NodeId     below; /* the same resource in the next tier, or NOBODY */
-  NodeId     next;  /* in its bucket of the queue */
-  guint8     dirty; /* FLUID_CLEAN, ... */
+  NodeId     below;    /* the same resource in the next tier, or NOBODY */
+  NodeId     next;     /* in its bucket of the queue */
   ResourceId resource; /* ENGINE_NONE: a limit */
   guint32    tier;
   guint64    stamp; /* of the solve that has changed it; then `before` is its level before */
   double     before;
 } FluidNode;
 
+/*
+ * The nodes that an op demands: those of its demands, of its waves, of its limit. The nodes alone are what most solves look at
+ * for most ops: those of short routes lie together, 16 bytes an op, NOBODY behind the last. A longer one has NOBODY first.
+ */
+#define FLUID_FEW 4
 typedef struct
 {
-  double amount;
-  NodeId node;
-} FluidLink;
+  NodeId nodes[FLUID_FEW];
+} FluidPeers;
 
-/* The nodes that an op demands: those of its demands, of its waves, of its limit. */
 typedef struct
 {
-  FluidLink *links;
-  guint      n_links, size;
-  double     share;
+  guint   n_links, size; /* `size` of the arrays */
+  double  share;
+  NodeId *nodes;   /* where there are more than a few */
+  double *amounts; /* NULL: 1 on all */
 } FluidRoute;
 
 typedef struct
@@ -92,12 +91,12 @@ typedef struct
 } FluidTier;
 
 /* Dirty nodes in buckets by level: a lowest one is found by the first bit that is set. */
-#define QUEUE_BUCKETS 8192
+#define QUEUE_BUCKETS 4096 /* 64 words of 64 bits */
 typedef struct
 {
   NodeId  heads[QUEUE_BUCKETS];
-  guint64 bits[QUEUE_BUCKETS / 64];
-  guint64 words[QUEUE_BUCKETS / 64 / 64];
+  guint64 bits[64];
+  guint64 words; /* those of `bits` that are not 0 */
   gint64  base;
 } FluidQueue;
 
@@ -119,11 +118,13 @@ struct _Fluid
   /* by NodeId; 0 is nobody */
   FluidNode *nodes;
   double    *levels;
+  guint8    *dirty; /* FLUID_CLEAN, ... */
   guint      n_nodes, nodes_size;
   GArray    *free_nodes; /* NodeId: of limits */
   /* by FluidOp */
   FluidFlow  *flows;
   FluidRoute *routes;
+  FluidPeers *peers;
   NodeId     *owners; /* the group */
   guint       n_ops, ops_size;
   GArray     *free_ops; /* FluidOp */
@@ -142,6 +143,27 @@ struct _Fluid
   GArray    *users;      /* FluidOp */
   GArray    *watched;    /* NodeId: with a node below, solved in this tier */
 };
+
+static inline const NodeId *
+fluid_nodes_of (const Fluid *self, FluidOp op)
+{
+  return self->routes[op].n_links <= FLUID_FEW ? self->peers[op].nodes : self->routes[op].nodes;
+}
+
+/* What an op takes of its link I at a level, per unit of it. */
+static inline double
+fluid_weight_of (const Fluid *self, FluidOp op, guint i)
+{
+  const FluidRoute *route = &self->routes[op];
+
+  return route->amounts == NULL ? route->share : route->share * route->amounts[i];
+}
+
+static inline double
+fluid_use_weight (const FluidNode *node, guint i)
+{
+  return node->weights == NULL ? 1 : node->weights[i];
+}
 
 /* Puts a node into its group's place: notes what the level was before this solve. */
 void fluid_set_level (Fluid *self, NodeId node, double level);

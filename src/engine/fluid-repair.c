@@ -21,7 +21,9 @@
 
 #define SAME        1e-15 /* relative: a level that differs by less has not changed */
 #define ABOVE       1e-13 /* relative: an op's level that exceeds a node's by less does not exceed it */
-#define BUCKET_BITS 8     /* a bucket of the queue spans 2^-8 octaves */
+#define AFTER       (1 + 2 / (double) (1 << BUCKET_BITS)) /* puts a node behind those of a level */
+#define AHEAD       8 /* ops that are fetched before their turn */
+#define BUCKET_BITS 6 /* a bucket of the queue spans 2^-6 octaves */
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
@@ -49,24 +51,22 @@ queue_push (Fluid *self, NodeId id, double level)
   guint       bucket = bucket_of (queue, level), word = bucket / 64;
   guint64     bit = G_GUINT64_CONSTANT (1) << bucket % 64;
 
-  self->nodes[id].dirty = FLUID_QUEUED;
+  self->dirty[id] = FLUID_QUEUED;
   self->nodes[id].next = queue->bits[word] & bit ? queue->heads[bucket] : NOBODY;
   queue->heads[bucket] = id;
   queue->bits[word] |= bit;
-  queue->words[word / 64] |= G_GUINT64_CONSTANT (1) << word % 64;
+  queue->words |= G_GUINT64_CONSTANT (1) << word;
 }
 
 /* The lowest bucket with a node, or QUEUE_BUCKETS. */
 static inline guint
 queue_first (const FluidQueue *queue)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (queue->words); i++)
-    if (queue->words[i] != 0)
-      {
-        guint word = 64 * i + (guint) __builtin_ctzll (queue->words[i]);
-        return 64 * word + (guint) __builtin_ctzll (queue->bits[word]);
-      }
-  return QUEUE_BUCKETS;
+  if (queue->words == 0)
+    return QUEUE_BUCKETS;
+
+  guint word = (guint) __builtin_ctzll (queue->words);
+  return 64 * word + (guint) __builtin_ctzll (queue->bits[word]);
 }
 
 static NodeId
@@ -77,12 +77,12 @@ queue_pop (Fluid *self, guint bucket)
   NodeId      id = queue->heads[bucket];
 
   queue->heads[bucket] = self->nodes[id].next;
-  self->nodes[id].dirty = FLUID_CLEAN;
+  self->dirty[id] = FLUID_CLEAN;
   if (queue->heads[bucket] == NOBODY)
     {
       queue->bits[word] &= ~(G_GUINT64_CONSTANT (1) << bucket % 64);
       if (queue->bits[word] == 0)
-        queue->words[word / 64] &= ~(G_GUINT64_CONSTANT (1) << word % 64);
+        queue->words &= ~(G_GUINT64_CONSTANT (1) << word);
     }
   return id;
 }
@@ -111,7 +111,7 @@ queue_start (Fluid *self, guint32 tier)
     {
       NodeId id = g_array_index (dirty, NodeId, i);
       /* the limit of an op that has gone may stand there twice, or have come to another tier */
-      if (self->nodes[id].dirty == FLUID_LISTED && self->nodes[id].tier == tier)
+      if (self->dirty[id] == FLUID_LISTED && self->nodes[id].tier == tier)
         queue_push (self, id, likely_level (self, id));
     }
   g_array_set_size (dirty, 0);
@@ -126,32 +126,40 @@ typedef struct
   double top;    /* the highest level of another group's op */
 } Sums;
 
-/* Collects the node's own ops in `own`, when that is wanted. */
+/*
+ * Puts the node's own ops into OWN, which has room for one more than its uses, and their number into *N_OWN. No branches on
+ * what an op is: nothing predicts them.
+ */
 static Sums
-sum_uses (Fluid *self, NodeId id, FluidOp *own, guint *n_own)
+sum_uses (const Fluid *self, NodeId id, FluidOp *own, guint *n_own)
 {
   const FluidNode *node = &self->nodes[id];
-  const double    *levels = self->levels;
-  Sums             sums = { 0, 0, 0 };
-  FluidOp          last;
+  const FluidOp   *ops = node->ops;
+  const double    *levels = self->levels, *weights = node->weights;
+  const NodeId    *owners = self->owners;
+  double           others = 0, weight = 0, top = 0;
+  guint            n_uses = node->n_uses, n = 0, n_new = 0;
 
-  *n_own = 0;
-  if (own == NULL)
-    own = &last;
-  for (guint i = 0; i < node->n_uses; i++)
+  for (guint i = 0; i < n_uses; i++)
     {
-      const FluidUse *use = &node->uses[i];
-      NodeId          owner = self->owners[use->op];
-      gboolean        mine = owner == id;
-      double          level = mine ? 0 : levels[owner];
+      NodeId  owner = owners[ops[i]];
+      guint32 mine = owner == id;
+      double  level = levels[owner & (mine - 1)]; /* of nobody, which is 0, where it is mine */
 
-      own[own == &last ? 0 : *n_own] = use->op;
-      *n_own += mine;
-      sums.weight += mine ? use->weight : 0;
-      sums.top = MAX (sums.top, level);
-      sums.others += owner == NOBODY ? 0 : level * use->weight;
+      own[n] = ops[i];
+      n += mine;
+      n_new += owner == NOBODY;
+      top = level > top ? level : top;
+      if (weights == NULL)
+        others += level;
+      else
+        {
+          others += level * weights[i];
+          weight += weights[i] * (double) (gint32) mine;
+        }
     }
-  return sums;
+  *n_own = n;
+  return (Sums){ others, weights == NULL ? n : weight, n_new > 0 ? INFINITY : top };
 }
 
 static inline double
@@ -187,8 +195,8 @@ collect_new (Fluid *self, NodeId id, Sums *sums)
 
   for (guint i = 0; i < node->n_uses; i++)
     {
-      FluidCandidate candidate = { INFINITY, node->uses[i].weight, node->uses[i].op, i };
-      if (self->owners[node->uses[i].op] != NOBODY)
+      FluidCandidate candidate = { INFINITY, fluid_use_weight (node, i), node->ops[i], i };
+      if (self->owners[node->ops[i]] != NOBODY)
         continue;
       sums->weight += candidate.weight;
       g_array_append_val (self->candidates, candidate);
@@ -204,8 +212,8 @@ collect_others (Fluid *self, NodeId id, const Sums *sums)
 
   for (guint i = 0; i < node->n_uses; i++)
     {
-      NodeId         owner = self->owners[node->uses[i].op];
-      FluidCandidate candidate = { self->levels[owner], node->uses[i].weight, node->uses[i].op, i };
+      NodeId         owner = self->owners[node->ops[i]];
+      FluidCandidate candidate = { self->levels[owner], fluid_use_weight (node, i), node->ops[i], i };
       if (owner != id && owner != NOBODY && must_take (node, sums, candidate.level))
         g_array_append_val (self->candidates, candidate);
     }
@@ -216,31 +224,37 @@ collect_others (Fluid *self, NodeId id, const Sums *sums)
 
 /* ---- changes and whom they touch ------------------------------------------------------------- */
 
-/* An op on a node takes CHANGE (a level) more than before. */
-static inline void
-pass_change (Fluid *self, NodeId id, double change)
+/* An op stands CHANGE higher than before: what that is to its link I, the node ID, which is not in the queue. */
+static void
+pass_change (Fluid *self, NodeId id, FluidOp op, guint i, double change)
 {
   FluidNode *node = &self->nodes[id];
 
   if (isfinite (self->levels[id]) || node->below != NOBODY)
     {
-      if (node->dirty != FLUID_QUEUED)
-        queue_push (self, id, likely_level (self, id));
+      queue_push (self, id, likely_level (self, id));
       return;
     }
-  node->load += change;
-  if (node->load > node->capacity * (1 + ABOVE) && node->dirty != FLUID_QUEUED)
-    queue_push (self, id, likely_level (self, id));
+  node->load += node->weights == NULL ? change : change * fluid_weight_of (self, op, i);
+  if (node->load > node->capacity * (1 + ABOVE))
+    queue_push (self, id, node->top * AFTER);
 }
 
+/* Tells the nodes of an op, OWNER apart, of another level. Those in the queue will see for themselves. */
 static inline void
 change_level_of (Fluid *self, FluidOp op, NodeId owner, double change)
 {
-  const FluidRoute *route = &self->routes[op];
+  const NodeId *nodes = self->peers[op].nodes;
+  guint         n = FLUID_FEW;
 
-  for (guint i = 0; i < route->n_links; i++)
-    if (route->links[i].node != owner)
-      pass_change (self, route->links[i].node, change * route->share * route->links[i].amount);
+  if (nodes[0] == NOBODY)
+    {
+      nodes = self->routes[op].nodes;
+      n = self->routes[op].n_links;
+    }
+  for (guint i = 0; i < n && nodes[i] != NOBODY; i++)
+    if (self->dirty[nodes[i]] != FLUID_QUEUED && nodes[i] != owner)
+      pass_change (self, nodes[i], op, i, change);
 }
 
 /* Collects what a node must take into `candidates`. Returns how many of them it takes; the others it may leave. */
@@ -287,7 +301,10 @@ set_level (Fluid *self, NodeId id, double level, const FluidOp *own, guint n_own
     return;
   fluid_set_level (self, id, level);
   for (guint i = 0; i < n_own; i++)
-    change_level_of (self, own[i], id, level - before);
+    {
+      __builtin_prefetch (&self->peers[own[MIN (i + AHEAD, n_own - 1)]]);
+      change_level_of (self, own[i], id, level - before);
+    }
 }
 
 /* Its group has none left, and nobody takes too much. */
@@ -295,15 +312,17 @@ static void
 release (Fluid *self, NodeId id, const Sums *sums)
 {
   self->nodes[id].load = sums->others;
+  self->nodes[id].top = sums->top;
   if (isfinite (self->levels[id]))
     fluid_set_level (self, id, INFINITY);
 }
 
 /* A node that has no group, or must take ops of others. OWN: its group so far. */
 static void
-take_over (Fluid *self, NodeId id, Sums *sums, const FluidOp *own, guint n_own)
+take_over (Fluid *self, NodeId id, Sums *sums, FluidOp *own, guint n_own)
 {
-  guint n = choose_candidates (self, id, sums), n_all;
+  FluidOp *all = own + n_own + 1;
+  guint    n = choose_candidates (self, id, sums), n_all;
 
   if (n == 0)
     {
@@ -312,7 +331,7 @@ take_over (Fluid *self, NodeId id, Sums *sums, const FluidOp *own, guint n_own)
     }
   for (guint i = 0; i < n; i++)
     fluid_set_owner (self, g_array_index (self->candidates, FluidCandidate, i).op, id);
-  *sums = sum_uses (self, id, NULL, &n_all);
+  *sums = sum_uses (self, id, all, &n_all);
   set_level (self, id, level_of (&self->nodes[id], sums), own, n_own);
   pass_candidates (self, id, n, self->levels[id]);
 }
@@ -323,8 +342,8 @@ work_on (Fluid *self, NodeId id, guint bucket)
   FluidNode *node = &self->nodes[id];
   guint      n_own;
 
-  if (self->own->len < node->n_uses + 1)
-    g_array_set_size (self->own, 2 * node->n_uses + 1);
+  if (self->own->len < 2 * node->n_uses + 2) /* take_over needs them twice */
+    g_array_set_size (self->own, 4 * node->n_uses + 2);
   FluidOp *own = (FluidOp *) (gpointer) self->own->data;
   Sums     sums = sum_uses (self, id, own, &n_own);
 

@@ -49,6 +49,7 @@ fluid_new (void)
   self->watched = array_of (sizeof (NodeId));
   new_tier (self, OP_TRAFFIC, 0);
   new_node (self, 0, ENGINE_NONE); /* nobody */
+  self->levels[NOBODY] = 0;
   return self;
 }
 
@@ -67,13 +68,21 @@ fluid_free (Fluid *self)
   for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
     g_array_unref (arrays[i]);
   for (NodeId i = 0; i < self->n_nodes; i++)
-    g_free (self->nodes[i].uses);
+    {
+      g_free (self->nodes[i].ops);
+      g_free (self->nodes[i].weights);
+    }
   for (FluidOp i = 0; i < self->n_ops; i++)
-    g_free (self->routes[i].links);
+    {
+      g_free (self->routes[i].nodes);
+      g_free (self->routes[i].amounts);
+    }
   g_free (self->nodes);
   g_free (self->levels);
+  g_free (self->dirty);
   g_free (self->flows);
   g_free (self->routes);
+  g_free (self->peers);
   g_free (self->owners);
   g_free (self);
 }
@@ -144,7 +153,7 @@ new_node (Fluid *self, guint32 tier, ResourceId resource)
       id = g_array_index (self->free_nodes, NodeId, self->free_nodes->len - 1);
       g_array_set_size (self->free_nodes, self->free_nodes->len - 1);
       self->nodes[id].tier = tier;
-      self->nodes[id].dirty = FLUID_CLEAN;
+      self->dirty[id] = FLUID_CLEAN;
       return id;
     }
   if (self->n_nodes == self->nodes_size)
@@ -152,10 +161,12 @@ new_node (Fluid *self, guint32 tier, ResourceId resource)
       self->nodes_size = MAX (64, 2 * self->nodes_size);
       self->nodes = g_renew (FluidNode, self->nodes, self->nodes_size);
       self->levels = g_renew (double, self->levels, self->nodes_size);
+      self->dirty = g_renew (guint8, self->dirty, self->nodes_size);
     }
   id = self->n_nodes++;
   self->nodes[id] = (FluidNode){ .tier = tier, .resource = resource };
   self->levels[id] = INFINITY;
+  self->dirty[id] = FLUID_CLEAN;
   return id;
 }
 
@@ -190,12 +201,10 @@ node_of (Fluid *self, ResourceId id, guint32 tier)
 static void
 touch (Fluid *self, NodeId id)
 {
-  FluidNode *node = &self->nodes[id];
-
-  if (node->dirty != FLUID_CLEAN)
+  if (self->dirty[id] != FLUID_CLEAN)
     return;
-  node->dirty = FLUID_LISTED;
-  g_array_append_val (tier_at (self, node->tier)->dirty, id);
+  self->dirty[id] = FLUID_LISTED;
+  g_array_append_val (tier_at (self, self->nodes[id].tier)->dirty, id);
 }
 
 /* Passes on what a tier has left of a resource to the next one. */
@@ -216,16 +225,34 @@ offer_below (Fluid *self, NodeId above)
 }
 
 static void
+grow_uses (FluidNode *node)
+{
+  node->size = MAX (4, 2 * node->size);
+  node->ops = g_renew (FluidOp, node->ops, node->size);
+  if (node->weights != NULL)
+    node->weights = g_renew (double, node->weights, node->size);
+}
+
+static void
+keep_weights (FluidNode *node)
+{
+  node->weights = g_new (double, node->size);
+  for (guint i = 0; i < node->n_uses; i++)
+    node->weights[i] = 1;
+}
+
+static void
 add_use (Fluid *self, NodeId id, FluidOp op, double weight)
 {
   FluidNode *node = &self->nodes[id];
 
   if (node->n_uses == node->size)
-    {
-      node->size = MAX (4, 2 * node->size);
-      node->uses = g_renew (FluidUse, node->uses, node->size);
-    }
-  node->uses[node->n_uses++] = (FluidUse){ op, weight };
+    grow_uses (node);
+  if (weight != 1 && node->weights == NULL)
+    keep_weights (node);
+  if (node->weights != NULL)
+    node->weights[node->n_uses] = weight;
+  node->ops[node->n_uses++] = op;
   node->weight += weight;
   self->n_links++;
   touch (self, id);
@@ -236,7 +263,7 @@ find_use (const FluidNode *node, FluidOp op)
 {
   guint i = node->n_uses;
 
-  while (i > 0 && node->uses[i - 1].op != op)
+  while (i > 0 && node->ops[i - 1] != op)
     i--;
   g_assert (i > 0);
   return i - 1;
@@ -247,12 +274,14 @@ static void
 remove_use (Fluid *self, NodeId id, FluidOp op, double level)
 {
   FluidNode *node = &self->nodes[id];
-  guint      place = find_use (node, op);
-  double     weight = node->uses[place].weight;
+  guint      place = find_use (node, op), n_behind = node->n_uses - place - 1;
+  double     weight = fluid_use_weight (node, place);
 
   node->n_uses--;
   self->n_links--;
-  memmove (node->uses + place, node->uses + place + 1, (node->n_uses - place) * sizeof *node->uses);
+  memmove (node->ops + place, node->ops + place + 1, n_behind * sizeof *node->ops);
+  if (node->weights != NULL)
+    memmove (node->weights + place, node->weights + place + 1, n_behind * sizeof *node->weights);
   node->weight = node->n_uses > 0 ? node->weight - weight : 0;
   node->load = node->n_uses > 0 ? node->load - level * weight : 0;
   if (node->below != NOBODY || isfinite (self->levels[id]))
@@ -312,20 +341,22 @@ static void
 update_waves (Fluid *self, FluidOp op)
 {
   FluidFlow *flow = &self->flows[op];
-  FluidLink *link = &self->routes[op].links[flow->wave_link];
-  FluidNode *node = &self->nodes[link->node];
+  NodeId     id = fluid_nodes_of (self, op)[flow->wave_link];
+  FluidNode *node = &self->nodes[id];
+  double    *kept = &self->routes[op].amounts[flow->wave_link];
   double     amount, n = count_waves (resource_at (self, node->resource), &flow->waves, &amount);
-  FluidUse  *use = &node->uses[find_use (node, op)];
+  double     before = fluid_weight_of (self, op, flow->wave_link);
 
-  if (n == flow->n_waves && amount == link->amount)
+  if (n == flow->n_waves && amount == *kept)
     return;
   flow->n_waves = n;
-  link->amount = amount;
-  node->weight -= use->weight;
-  use->weight = self->routes[op].share * amount;
-  node->weight += use->weight;
+  *kept = amount;
+  if (node->weights == NULL)
+    keep_weights (node);
+  node->weights[find_use (node, op)] = fluid_weight_of (self, op, flow->wave_link);
+  node->weight += fluid_weight_of (self, op, flow->wave_link) - before;
   self->nodes[flow->limit].capacity = op_limit (flow);
-  touch (self, link->node);
+  touch (self, id);
   touch (self, flow->limit);
   report (self, op);
 }
@@ -344,13 +375,12 @@ apply_reservation (Fluid *self, ResourceId id)
     }
   if (node == NOBODY)
     return;
-  self->nodes[node].capacity =
-      offered (self, resource_at (self, id), self->nodes[node].tier, above);
+  self->nodes[node].capacity = offered (self, resource_at (self, id), self->nodes[node].tier, above);
   touch (self, node);
   for (; node != NOBODY; node = self->nodes[node].below)
     for (guint i = 0; i < self->nodes[node].n_uses; i++)
       {
-        FluidOp op = self->nodes[node].uses[i].op;
+        FluidOp op = self->nodes[node].ops[i];
         if (self->flows[op].n_waves > 0 && self->flows[op].waves.resource == id)
           update_waves (self, op);
       }
@@ -372,6 +402,7 @@ take_op (Fluid *self)
       self->ops_size = MAX (64, 2 * self->ops_size);
       self->flows = g_renew (FluidFlow, self->flows, self->ops_size);
       self->routes = g_renew (FluidRoute, self->routes, self->ops_size);
+      self->peers = g_renew (FluidPeers, self->peers, self->ops_size);
       self->owners = g_renew (NodeId, self->owners, self->ops_size);
     }
   self->routes[self->n_ops] = (FluidRoute){ 0 };
@@ -393,35 +424,64 @@ static void
 add_link (Fluid *self, FluidOp op, NodeId node, double amount)
 {
   FluidRoute *route = &self->routes[op];
+  guint       i = route->n_links++;
 
   g_assert (amount > 0);
-  route->links[route->n_links++] = (FluidLink){ amount, node };
-  add_use (self, node, op, route->share * amount);
+  if (route->amounts != NULL)
+    route->amounts[i] = amount;
+  if (route->nodes != NULL)
+    route->nodes[i] = node;
+  if (i < FLUID_FEW)
+    self->peers[op].nodes[i] = node;
+  else
+    self->peers[op].nodes[0] = NOBODY;
+  add_use (self, node, op, fluid_weight_of (self, op, i));
+}
+
+/* Room for N links in the arrays of a route, as far as it needs them. */
+static void
+grow_route (FluidRoute *route, guint n, gboolean amounts)
+{
+  guint    size = MAX (route->size, n);
+  gboolean grows = size > route->size;
+
+  if (route->nodes != NULL ? grows : n > FLUID_FEW)
+    route->nodes = g_renew (NodeId, route->nodes, size);
+  if (route->amounts != NULL ? grows : amounts)
+    route->amounts = g_renew (double, route->amounts, size);
+  route->size = size;
+}
+
+/* Plain flows move each byte once over each link: no amounts are kept for them. */
+static gboolean
+is_plain (const FluidSpec *spec)
+{
+  gboolean plain = TRUE;
+
+  for (guint i = 0; i < spec->n_demands; i++)
+    plain = plain && spec->demands[i].amount == 1;
+  return plain;
 }
 
 static void
 add_links (Fluid *self, FluidOp op, const FluidSpec *spec)
 {
-  FluidRoute *route = &self->routes[op];
-  FluidFlow  *flow = &self->flows[op];
+  FluidFlow *flow = &self->flows[op];
+  gboolean   waves =
+      flow->waves.resource != ENGINE_NONE && flow->waves.units > 0 && flow->waves.unit_seconds > 0;
+  double amount = 0, limit;
 
-  if (route->size < spec->n_demands + 2)
-    {
-      route->size = spec->n_demands + 2;
-      route->links = g_renew (FluidLink, route->links, route->size);
-    }
+  if (waves)
+    flow->n_waves = count_waves (resource_at (self, flow->waves.resource), &flow->waves, &amount);
+  limit = op_limit (flow);
+  grow_route (&self->routes[op], spec->n_demands + (waves ? 1 : 0) + (limit > 0 ? 1 : 0),
+              waves || !is_plain (spec));
   for (guint i = 0; i < spec->n_demands; i++)
     add_link (self, op, node_of (self, spec->demands[i].resource, flow->tier),
               spec->demands[i].amount);
-  if (flow->waves.resource != ENGINE_NONE && flow->waves.units > 0 && flow->waves.unit_seconds > 0)
-    {
-      double amount;
-      flow->n_waves = count_waves (resource_at (self, flow->waves.resource), &flow->waves, &amount);
-      flow->wave_link = route->n_links;
-      add_link (self, op, node_of (self, flow->waves.resource, flow->tier), amount);
-    }
-
-  double limit = op_limit (flow);
+  flow->wave_link = spec->n_demands;
+  if (waves)
+    add_link (self, op, node_of (self, flow->waves.resource, flow->tier), amount);
   if (limit > 0)
     {
       flow->limit = new_node (self, flow->tier, ENGINE_NONE);
@@ -444,6 +504,7 @@ fluid_add (Fluid *self, const FluidSpec *spec)
                                  .waves = spec->waves,
                                  .serial = self->n_added++ };
   self->owners[op] = NOBODY;
+  self->peers[op] = (FluidPeers){ { NOBODY } };
   route->n_links = 0;
   route->share = spec->share;
   add_links (self, op, spec);
@@ -457,11 +518,11 @@ fluid_remove (Fluid *self, FluidOp op)
   FluidFlow        *flow = &self->flows[op];
   const FluidRoute *route = &self->routes[op];
   NodeId            owner = self->owners[op];
-  double            level = owner == NOBODY ? 0 : self->levels[owner];
+  double            level = self->levels[owner];
 
   g_assert (flow->live);
   for (guint i = 0; i < route->n_links; i++)
-    remove_use (self, route->links[i].node, op, level);
+    remove_use (self, fluid_nodes_of (self, op)[i], op, level);
   if (flow->limit != NOBODY)
     {
       self->levels[flow->limit] = INFINITY;
@@ -481,8 +542,7 @@ fluid_rate (const Fluid *self, FluidOp op)
   if (owner == NOBODY)
     return (FluidRate){ 0, CAUSE_N, ENGINE_NONE };
   if (node->resource != ENGINE_NONE)
-    return (FluidRate){ self->levels[owner] * self->routes[op].share, CAUSE_RESOURCE,
-                        node->resource };
+    return (FluidRate){ self->levels[owner] * self->routes[op].share, CAUSE_RESOURCE, node->resource };
   if (flow->limit_is_cap)
     return (FluidRate){ node->capacity, CAUSE_CAP, ENGINE_NONE };
   return (FluidRate){ node->capacity, CAUSE_RESOURCE, flow->waves.resource };
@@ -506,6 +566,12 @@ fluid_group (const Fluid *self, FluidOp op)
   return self->owners[op];
 }
 
+FluidGroup
+fluid_group_before (const Fluid *self, FluidOp moved)
+{
+  return self->flows[moved].before;
+}
+
 double
 fluid_n_waves (const Fluid *self, FluidOp op)
 {
@@ -517,17 +583,18 @@ fluid_wave_amount (const Fluid *self, FluidOp op)
 {
   const FluidFlow *flow = &self->flows[op];
 
-  return flow->n_waves > 0 ? self->routes[op].links[flow->wave_link].amount : 0;
+  return flow->n_waves > 0 ? self->routes[op].amounts[flow->wave_link] : 0;
 }
 
 double
 fluid_amount (const Fluid *self, FluidOp op, ResourceId id)
 {
-  double sum = 0;
+  const FluidRoute *route = &self->routes[op];
+  double            sum = 0;
 
-  for (guint i = 0; i < self->routes[op].n_links; i++)
-    if (self->nodes[self->routes[op].links[i].node].resource == id)
-      sum += self->routes[op].links[i].amount;
+  for (guint i = 0; i < route->n_links; i++)
+    if (self->nodes[fluid_nodes_of (self, op)[i]].resource == id)
+      sum += route->amounts == NULL ? 1 : route->amounts[i];
   return sum;
 }
 
@@ -535,8 +602,7 @@ static gint
 compare_serials (gconstpointer a, gconstpointer b, gpointer user)
 {
   const Fluid *self = user;
-  guint64      x = self->flows[*(const FluidOp *) a].serial,
-          y = self->flows[*(const FluidOp *) b].serial;
+  guint64 x = self->flows[*(const FluidOp *) a].serial, y = self->flows[*(const FluidOp *) b].serial;
 
   return (x > y) - (x < y);
 }
@@ -553,8 +619,8 @@ fluid_users (Fluid *self, ResourceId id, OpClass class_, guint *n)
         continue;
       n_nodes += self->nodes[node].n_uses > 0;
       for (guint i = 0; i < self->nodes[node].n_uses; i++)
-        if (i == 0 || self->nodes[node].uses[i].op != self->nodes[node].uses[i - 1].op)
-          g_array_append_val (self->users, self->nodes[node].uses[i].op);
+        if (i == 0 || self->nodes[node].ops[i] != self->nodes[node].ops[i - 1])
+          g_array_append_val (self->users, self->nodes[node].ops[i]);
     }
   if (n_nodes > 1)
     g_array_sort_with_data (self->users, compare_serials, self);
@@ -665,8 +731,8 @@ fluid_solve (Fluid *self, guint *n_changed)
     {
       const FluidNode *node = &self->nodes[change.groups[i]];
       for (guint j = 0; j < node->n_uses; j++)
-        if (self->owners[node->uses[j].op] == change.groups[i])
-          report (self, node->uses[j].op);
+        if (self->owners[node->ops[j]] == change.groups[i])
+          report (self, node->ops[j]);
     }
   *n_changed = self->changed->len;
   return (const FluidOp *) (gpointer) self->changed->data;

@@ -18,8 +18,8 @@
 #include "engine/engine.h"
 
 typedef struct _Fluid Fluid;
-typedef guint32       FluidOp;    /* recycled after removal */
-typedef guint32       FluidGroup; /* small; 0 = no group yet. One a resource and tier, one an op with a limit */
+typedef guint32       FluidOp; /* recycled after removal */
+typedef guint32 FluidGroup; /* small; 0 = no group yet. One a resource and tier, one an op with a limit */
 
 typedef struct
 {
@@ -80,6 +80,7 @@ typedef struct
 FluidChange fluid_solve_groups (Fluid *self);
 double      fluid_level (const Fluid *self, FluidGroup group); /* INFINITY of an empty group */
 FluidGroup  fluid_group (const Fluid *self, FluidOp op);
+FluidGroup  fluid_group_before (const Fluid *self, FluidOp moved); /* 0: it had none */
 
 FluidRate fluid_rate (const Fluid *self, FluidOp op);
 guint32   fluid_user (const Fluid *self, FluidOp op);
