@@ -496,7 +496,7 @@ START_TEST (test_latency_by_hand)
   g_autoptr (Laid)    plan_one = NULL;
   g_autoptr (Laid)    plan_two = NULL;
   g_autoptr (Laid)    plan_reduce = NULL;
-  double              launch, link, wire;
+  double              launch, link, wire, hop, net;
   CollectiveCost      small;
   Route               route;
 
@@ -506,28 +506,31 @@ START_TEST (test_latency_by_hand)
   two = fixture_cluster (&fixture);
   launch = cluster_gpu_profile (one, 0)->kernel_latency.value
            + cluster_intra_profile (one, 0)->launch.value;
+  hop = cluster_intra_profile (one, 0)->hop_simple.value;
+  net = cluster_nic_profile (two, 0)->hop_simple.value;
+  ck_assert (hop > 0 && net > 0);
   cluster_route_gpus (one, 0, 1, -1, &route);
   link = route.latency;
   cluster_route_gpus (two, 0, 8, -1, &route);
   wire = route.latency;
   plan_one = fixture_plan (one, COLLECTIVE_ALL_GATHER, ALGORITHM_N);
-  /* 8.4 + 7 * 3.4 us */
-  assert_near (plan_one->latency, launch + 8.4e-6 + 7 * (3.4e-6 + link));
+  /* 8.4 us + 7 hops */
+  assert_near (plan_one->latency, launch + 8.4e-6 + 7 * (hop + link));
   plan_two = fixture_plan (two, COLLECTIVE_ALL_GATHER, ALGORITHM_N);
   /*
    * 1 TiB: a GPU's 192 GB/s into the switch wait for its 25 GB/s card longer than a hop, so that of
-   * the longest path only a hop of the network counts: 14 us and twice the wire
+   * the longest path only a hop of the network counts: and twice the wire
    */
-  assert_near (plan_two->latency, launch + 8.4e-6 + 14e-6 + 2 * wire);
+  assert_near (plan_two->latency, launch + 8.4e-6 + net + 2 * wire);
   plan_reduce = fixture_plan (two, COLLECTIVE_ALL_REDUCE, ALGORITHM_N);
-  assert_near (plan_reduce->latency, launch + 8.4e-6 + 14e-6 + 2 * wire);
+  assert_near (plan_reduce->latency, launch + 8.4e-6 + net + 2 * wire);
   /* 1 byte: 15 steps of which two cross the network, or 30 and four */
   collective_plan_cost (plan_two->plan, 1, &small);
   ck_assert_double_eq_tol (small.latency,
-                           launch + 8.4e-6 + 13 * (3.4e-6 + link) + 2 * (14e-6 + 2 * wire), 1e-9);
+                           launch + 8.4e-6 + 13 * (hop + link) + 2 * (net + 2 * wire), 1e-9);
   collective_plan_cost (plan_reduce->plan, 1, &small);
   ck_assert_double_eq_tol (small.latency,
-                           launch + 8.4e-6 + 26 * (3.4e-6 + link) + 4 * (14e-6 + 2 * wire), 1e-9);
+                           launch + 8.4e-6 + 26 * (hop + link) + 4 * (net + 2 * wire), 1e-9);
   g_clear_pointer (&one, cluster_free);
   g_clear_pointer (&two, cluster_free);
   fixture_clear (&fixture);
