@@ -130,11 +130,11 @@ plan_algorithm (CollectiveLayout *plan, const LayContext *context, const Members
       break;
     case ALGORITHM_NVLS:
       nvls_lay (context, members, plan->kind);
-      break;
+      return;
     case ALGORITHM_NVLS_TREE:
       nvls_lay (context, members, plan->kind);
       tree_lay_nodes (context, members, 1);
-      break;
+      return;
     case ALGORITHM_PAT:
       pat_lay (context, members, plan->kind);
       break;

@@ -15,6 +15,21 @@ port_efficiency (const LayContext *context, const Members *members)
   return generation->nvls_efficiency * generation->link_factor;
 }
 
+/*
+ * Bytes of a GPU's memory that S of KIND move, OWN = 1/p: a copy into the buffers that the switch
+ * sees (read, written), what it reads and writes there, and a copy out. Between nodes a head's part is
+ * written before a card reads it, and read after a card wrote it.
+ */
+static double
+memory_bytes (CollectiveKind kind, double own, guint n_nodes)
+{
+  double sent = 2 * (n_nodes - 1.0) / n_nodes * own; /* by the trees, in the mean */
+
+  if (kind == COLLECTIVE_ALL_REDUCE)
+    return 6 + 4 * sent;
+  return 3 + own;
+}
+
 void
 nvls_lay (const LayContext *context, const Members *members, CollectiveKind kind)
 {
@@ -31,5 +46,7 @@ nvls_lay (const LayContext *context, const Members *members, CollectiveKind kind
 
         load_sum_add (context->sum, cluster_gpu_resource (cluster, gpu, RESOURCE_NVLINK_OUT), out);
         load_sum_add (context->sum, cluster_gpu_resource (cluster, gpu, RESOURCE_NVLINK_IN), in);
+        load_sum_add (context->sum, cluster_gpu_resource (cluster, gpu, RESOURCE_HBM),
+                      memory_bytes (kind, own, members->n_nodes));
       }
 }

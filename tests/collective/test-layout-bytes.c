@@ -207,6 +207,29 @@ START_TEST (test_nvls_efficiency)
 }
 END_TEST
 
+/*
+ * Memory of 8 GPUs: an all-reduce copies S in (2), is read by the switch (1), written by it (1) and
+ * copied out (2); the others do without the one copy, but for an eighth of S.
+ */
+START_TEST (test_nvls_memory)
+{
+  static const double expected[] = {
+    [COLLECTIVE_ALL_GATHER] = 3 + 1.0 / 8, [COLLECTIVE_REDUCE_SCATTER] = 3 + 1.0 / 8, [COLLECTIVE_ALL_REDUCE] = 6
+  };
+  Case self;
+
+  case_init (&self, "dgx-h100", 1, 0, (CollectiveKind) _i, ALGORITHM_NVLS);
+  assert_each (&self, RESOURCE_HBM, 8, expected[_i]);
+  case_clear (&self);
+  if (_i != COLLECTIVE_ALL_REDUCE)
+    return;
+  /* 4 nodes: the cards of a node send and receive 2 * 3/4 S each, through buffers: 4 * 1.5 / 8 a GPU */
+  case_init (&self, "dgx-h100", 4, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_NVLS_TREE);
+  assert_each (&self, RESOURCE_HBM, 32, 6 + 0.75);
+  case_clear (&self);
+}
+END_TEST
+
 /* NVLS inside, the trees of test_tree_four_nodes between: no chains. */
 START_TEST (test_nvls_tree)
 {
@@ -621,6 +644,7 @@ main (void)
   tcase_add_test (tcase, test_tree_one_node);
   tcase_add_test (tcase, test_tree_leaves);
   tcase_add_test (tcase, test_nvls_efficiency);
+  tcase_add_loop_test (tcase, test_nvls_memory, COLLECTIVE_ALL_GATHER, COLLECTIVE_ALL_REDUCE + 1);
   tcase_add_test (tcase, test_nvls_tree);
   tcase_add_loop_test (tcase, test_pat_parts, 2, 70);
   tcase_add_loop_test (tcase, test_pat, 0, 2);
