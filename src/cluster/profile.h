@@ -89,7 +89,7 @@ typedef struct
   Figure duplex_efficiency;  /* networks: of each direction while both are in use */
   Figure unaligned_slowdown; /* where a rank's part is no multiple of 16 bytes, but under LL: times as long (NVIDIA/nccl issue 413) */
   Figure nvls_latency;       /* in the switch; networks: of a tree's level between NVLS nodes, s */
-  Figure nvls_efficiency;    /* of bus bandwidth of an NVLS all-reduce against bandwidth */
+  Figure nvls_efficiency;    /* of NVLS traffic on the GPUs' ports, against bandwidth */
   Figure launch; /* of a collective between GPUs that this link joins, beyond kernel_latency, s */
   char  *links;  /* of a graph, as written */
   LinkGraph graph;
