@@ -199,6 +199,7 @@ collective_plan_cost (CollectivePlan *self, double bytes, CollectiveCost *cost)
 
   *cost = (CollectiveCost){ .algorithm = ALGORITHM_RING,
                             .protocol = PROTOCOL_SIMPLE,
+                            .weight = 1,
                             .service_scale = 1,
                             .binding = G_MAXUINT32 };
   if (self->members.n_gpus == 1)

@@ -84,8 +84,9 @@ typedef struct
 {
   CollectiveAlgorithm algorithm;
   CollectiveProtocol  protocol;
-  guint               channels; /* thread blocks held on every rank while it runs: the SM reservation, and the weight in sharing */
-  double              latency; /* s that no bandwidth buys: launch, hops, pipeline fill */
+  guint channels; /* thread blocks held on every rank while it runs: the SM reservation */
+  double weight; /* in sharing: connections that a rank sends over, one a channel and at least one a ring */
+  double latency;  /* s that no bandwidth buys: launch, hops, pipeline fill */
   double rate_cap; /* B/s of S that the protocol's channels can carry at most; 0 = no such limit */
   double service_scale; /* of all loads: bytes that the protocol puts on the wire per byte of payload */
   const CollectiveLoad *loads; /* one entry a resource, sorted by resource; owned by the plan, one array an algorithm */
@@ -112,7 +113,7 @@ guint collective_plan_n_nodes (const CollectivePlan *self);
 
 /*
  * Bytes that each rank's channels carry, per byte of S: what the weight of an operation stands for,
- * so that its share on a link is that of its flows there (share = channels / payload).
+ * so that its share on a link is that of its flows there (share = weight / payload).
  */
 double collective_plan_payload (const CollectivePlan *self);
 

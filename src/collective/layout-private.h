@@ -10,9 +10,11 @@
  */
 typedef struct
 {
-  double intra, net;             /* beside all that the operation puts there */
-  double intra_alone, net_alone; /* with the resource to itself */
-  guint  n_net;                  /* edges between nodes, of the ring with most */
+  double   intra, net;             /* beside all that the operation puts there */
+  double   intra_alone, net_alone; /* with the resource to itself */
+  guint    n_net, n_net_least;     /* edges between nodes, of the rings with most and fewest */
+  guint    n_rings;
+  gboolean mixed; /* edges of both kinds share the slowest resource */
 } RingHops;
 
 typedef struct

@@ -183,17 +183,22 @@ describe_ring (const CollectiveLayout *plan, const Cluster *cluster, const LayEd
 {
   g_autofree double *all = resource_seconds (plan, cluster, FALSE);
   g_autofree double *alone = resource_seconds (plan, cluster, TRUE);
-  RingHops           hops = { 0 };
+  RingHops           hops = { .n_net_least = G_MAXUINT };
   guint              n[2] = { 0 }, of_lane = 0;
 
   for (guint i = 0; i < edges->edges->len; i++)
     {
       const LayEdge *edge = &g_array_index (edges->edges, LayEdge, i);
 
-      if (i > 0 && edge[-1].lane != edge->lane)
-        of_lane = 0;
+      if (i == 0 || edge[-1].lane != edge->lane)
+        {
+          of_lane = 0;
+          hops.n_rings++;
+        }
       of_lane += edge->net;
       hops.n_net = MAX (hops.n_net, of_lane);
+      if (i + 1 == edges->edges->len || edge[1].lane != edge->lane)
+        hops.n_net_least = MIN (hops.n_net_least, of_lane);
       n[edge->net]++;
       *(edge->net ? &hops.net : &hops.intra) += slowest_of (edges, edge, all);
       *(edge->net ? &hops.net_alone : &hops.intra_alone) +=
@@ -222,7 +227,10 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
   plan_algorithm (plan, &context, members, ranks);
   load_sum_store (&sum, plan);
   if (plan->algorithm == ALGORITHM_RING)
-    plan->ring = describe_ring (plan, cluster, context.edges);
+    {
+      plan->ring = describe_ring (plan, cluster, context.edges);
+      plan->ring.mixed = sum.hops[plan->binding] == (LOAD_HOP_INTRA | LOAD_HOP_NET);
+    }
   proximity_cache_clear (&proximity);
   load_sum_clear (&sum);
 }

@@ -157,6 +157,7 @@ add_node_edge (Layout *self, const NodePath *from, guint32 entry, gint card)
       return;
     }
   cluster_route_gpus (self->context->sum->cluster, from->exit, from->entry, -1, &relay);
+  relay.class_ = PATH_NET; /* a part of the hop between nodes */
   add_edge_after (self, from->exit, &relay, from->entry, entry, from->card, card);
 }
 

@@ -111,41 +111,59 @@ step_program_finish (StepProgram *self)
 
 /* ---- closed forms ---------------------------------------------------------------------------- */
 
+static double
+run_gain (StepRun run, double intra, double net)
+{
+  return run.intra * intra + run.net * net;
+}
+
+static StepRun
+better_run (StepRun a, StepRun b, double intra, double net)
+{
+  return run_gain (a, intra, net) >= run_gain (b, intra, net) ? a : b;
+}
+
 /*
  * Network edges gain. Runs begin and end with one; between two of them lie PER_NODE - 1 others. When
  * these gain as well, the run takes what is left of the steps.
  */
-static double
-exposed_from_net (guint per_node, guint steps, double intra, double net)
+static StepRun
+run_from_net (guint per_node, guint steps, double intra, double net)
 {
-  guint nets = (steps - 1) / per_node + 1, others = (nets - 1) * (per_node - 1);
+  guint nets = (steps - 1) / per_node + 1;
 
   if (intra >= 0)
-    return nets * net + (steps - nets) * intra;
-  return MAX (net, nets * net + others * intra);
+    return (StepRun){ steps - nets, nets };
+  return better_run ((StepRun){ 0, 1 }, (StepRun){ (nets - 1) * (per_node - 1), nets }, intra, net);
 }
 
 /* Edges inside nodes gain more: runs begin with the first edge of a node. */
-static double
-exposed_from_node (guint per_node, guint steps, double intra, double net)
+static StepRun
+run_from_node (guint per_node, guint steps, double intra, double net)
 {
-  guint  nodes = steps / per_node, rest = steps % per_node;
-  double whole = nodes * (net + (per_node - 1) * intra);
+  guint   nodes = steps / per_node, rest = steps % per_node;
+  StepRun one = { MIN (steps, per_node - 1), 0 };
+  StepRun whole = { nodes * (per_node - 1), nodes > 0 ? nodes - 1 : 0 };
+  StepRun longer = { nodes * (per_node - 1) + rest, nodes };
 
-  if (nodes == 0)
-    return steps * intra;
-  return MAX ((per_node - 1) * intra, MAX (whole - net, whole + rest * intra));
+  return better_run (one, better_run (whole, longer, intra, net), intra, net);
+}
+
+StepRun
+step_ring_run (guint nodes, guint per_node, guint steps, double intra, double net)
+{
+  if (steps == 0)
+    return (StepRun){ 0, 0 };
+  if (nodes == 1)
+    return (StepRun){ steps, 0 };
+  if (per_node == 1)
+    return (StepRun){ 0, steps };
+  return intra > net ? run_from_node (per_node, steps, intra, net)
+                     : run_from_net (per_node, steps, intra, net);
 }
 
 double
 step_ring_exposed (guint nodes, guint per_node, guint steps, double intra, double net)
 {
-  if (steps == 0)
-    return 0;
-  if (nodes == 1)
-    return steps * intra;
-  if (per_node == 1)
-    return steps * net;
-  return intra > net ? exposed_from_node (per_node, steps, intra, net)
-                     : exposed_from_net (per_node, steps, intra, net);
+  return run_gain (step_ring_run (nodes, per_node, steps, intra, net), intra, net);
 }

@@ -66,6 +66,7 @@ typedef struct
 {
   double launch;             /* s before the first step */
   double hop_intra, hop_net; /* s, from the end of a transfer to its arrival */
+  double rate_cap;           /* B/s of S that the channels carry at most; 0 = no such limit */
   double chunk;              /* bytes of S in flight at once on all channels of a pipeline; > 0 */
 } StepParameters;
 
@@ -89,3 +90,11 @@ StepProgram *collective_plan_steps (CollectivePlan *plan, double bytes);
  * itself. INTRA and NET are a_e - (w - w_e) of the two classes of edges; at least one is >= 0.
  */
 double step_ring_exposed (guint nodes, guint per_node, guint steps, double intra, double net);
+
+/* How many edges of each class are in that run; those on which the path stays are not counted. */
+typedef struct
+{
+  guint intra, net;
+} StepRun;
+
+StepRun step_ring_run (guint nodes, guint per_node, guint steps, double intra, double net);

@@ -124,22 +124,82 @@ ring_pace_alone (const Timed *self, double cap)
   return pace;
 }
 
-/*
- * A hop inside a node is hidden as far as its edge has time to spare beside the network's, and the
- * other way round (steps.h). The last one of the slowest edge is not.
- */
-static double
-closed_ring_hops (const Timed *self, const RingPace *pace)
+/* Whether the slowest edges are those between nodes. */
+static gboolean
+is_slowest_net (const Timed *self, const RingPace *pace)
+{
+  const CollectiveGraph *graph = self->graph;
+
+  return graph->n_nodes > 1 && (graph->per_node == 1 || pace->net >= pace->intra);
+}
+
+/* The run of edges whose hops show: one that is hidden as far as its edge has time to spare (steps.h). */
+static StepRun
+shown_run (const Timed *self, const RingPace *pace, double *shown)
 {
   const CollectiveGraph *graph = self->graph;
   guint                  steps = collective_ring_steps (self->kind, graph->n_ranks);
   double                 each = self->bytes / steps;
-  double                 intra = hop_intra (self), net = hop_net (self);
-  gboolean by_net = graph->n_nodes > 1 && (graph->per_node == 1 || pace->net >= pace->intra);
+  double                 intra = hop_intra (self) - each * (pace->slowest - pace->intra);
+  double                 net = hop_net (self) - each * (pace->slowest - pace->net);
+  StepRun                run = step_ring_run (graph->n_nodes, graph->per_node, steps, intra, net);
+  double                 last = is_slowest_net (self, pace) ? hop_net (self) : hop_intra (self);
 
-  return MAX (by_net ? net : intra, step_ring_exposed (graph->n_nodes, graph->per_node, steps,
-                                                       intra - each * (pace->slowest - pace->intra),
-                                                       net - each * (pace->slowest - pace->net)));
+  *shown = run.intra * intra + run.net * net;
+  if (*shown > last)
+    return run;
+  *shown = last; /* the slowest edge's own, at the end */
+  return (StepRun){ 0, 0 };
+}
+
+/* S's bytes with every link to itself, and the hops that show then. */
+static double
+alone_seconds (const Timed *self, double cap)
+{
+  RingPace pace = ring_pace_alone (self, cap);
+  double   shown;
+
+  shown_run (self, &pace, &shown);
+  return self->bytes * pace.slowest + shown;
+}
+
+/*
+ * What hops add. Rings in step with each other meet on every link that they share, and PACE holds.
+ * Where links are shared by edges inside nodes and between them, rings fall out of step and meet now
+ * and then: halfway between PACE and links to themselves.
+ */
+static double
+closed_ring_hops (const Timed *self, const RingPace *pace, double cap)
+{
+  double shown, last = is_slowest_net (self, pace) ? hop_net (self) : hop_intra (self);
+
+  shown_run (self, pace, &shown);
+  if (!self->layout->ring.mixed)
+    return shown;
+  return (shown + MAX (alone_seconds (self, cap) - self->bytes * pace->slowest, last)) / 2;
+}
+
+/*
+ * How much longer than its slowest resource takes a closed ring is spread out, s. The longest path
+ * through its steps uses the slowest edges in some of them only, so when another operation takes half
+ * of those, it grows by these steps' time and not by all transfers. Flowing for STEPS + (steps on the
+ * other edges) times an item, instead of waiting first and flowing then, gives just that.
+ */
+static double
+ring_spread (const Timed *self, const RingPace *pace, double cap)
+{
+  const CollectiveGraph *graph = self->graph;
+  double                 item =
+      self->bytes * pace->slowest / MAX (collective_ring_steps (self->kind, graph->n_ranks), 1);
+  gboolean by_net = is_slowest_net (self, pace);
+  double   shown;
+  StepRun  run;
+
+  if (graph->n_nodes == 1 || graph->per_node == 1 || is_chain (self))
+    return 0;
+  run = shown_run (self, pace, &shown);
+  return MIN ((by_net ? run.intra : run.net) * item,
+              closed_ring_hops (self, pace, cap) - (by_net ? hop_net (self) : hop_intra (self)));
 }
 
 /* Bytes of S that pass along a chain, or a tree, at once. */
@@ -151,9 +211,9 @@ pipeline_chunk (const Timed *self, guint channels)
 
 /* The first chunk takes every hop and every edge one after another; the others follow the slowest. */
 static double
-chain_hops (const Timed *self, const RingPace *pace, guint channels)
+chain_hops (const Timed *self, const RingPace *pace, guint net, guint channels)
 {
-  guint  net = self->layout->ring.n_net, intra = self->graph->n_ranks - 1 - net;
+  guint  intra = self->graph->n_ranks - 1 - net;
   double items = MAX (ceil (self->bytes / MAX (pipeline_chunk (self, channels), 1)), 1);
 
   return intra * hop_intra (self) + net * hop_net (self)
@@ -161,9 +221,10 @@ chain_hops (const Timed *self, const RingPace *pace, guint channels)
 }
 
 static double
-ring_hops (const Timed *self, const RingPace *pace, guint channels)
+ring_hops (const Timed *self, const RingPace *pace, guint channels, double cap)
 {
-  return is_chain (self) ? MAX (chain_hops (self, pace, channels), 0) : closed_ring_hops (self, pace);
+  return is_chain (self) ? MAX (chain_hops (self, pace, self->layout->ring.n_net, channels), 0)
+                         : closed_ring_hops (self, pace, cap);
 }
 
 /* Inside, across and inside again (all-gather and reduce-scatter: inside once). */
@@ -233,7 +294,7 @@ algorithm_latency (const Timed *self, guint channels, double cap)
       return hierarchical_latency (self);
     default:
       pace = ring_pace (self, cap);
-      return base + ring_hops (self, &pace, channels);
+      return base + ring_hops (self, &pace, channels, cap);
     }
 }
 
@@ -449,6 +510,18 @@ process_floor (const Timed *self)
   return graph->per_node * (graph->tables->process_launch + peers * graph->tables->process_peer);
 }
 
+static void
+spread_ring (const Timed *self, CollectiveCost *cost)
+{
+  RingPace pace = ring_pace (self, cost->rate_cap);
+  double   spread = ring_spread (self, &pace, cost->rate_cap);
+
+  if (spread <= 0)
+    return;
+  cost->latency -= spread;
+  cost->rate_cap = self->bytes / (self->bytes * pace.slowest + spread);
+}
+
 void
 collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveChoice choice,
                  double bytes, const CollectiveOptions *options, const CollectiveLayout *layout,
@@ -460,6 +533,7 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
   cost->algorithm = choice.algorithm;
   cost->protocol = choice.protocol;
   cost->channels = count_channels (&self);
+  cost->weight = MAX (cost->channels, choice.algorithm == ALGORITHM_RING ? layout->ring.n_rings : 1);
   cost->service_scale = wire_scale (choice.protocol);
   cost->rate_cap = unaligned_cap (&self, rate_cap (&self, cost->channels));
   cost->latency = graph->gpu->kernel_latency.value + graph->intra->launch.value
@@ -473,6 +547,8 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
     cost->latency = MAX (cost->latency, process_floor (&self) - MAX (links, capped));
   cost->time = cost->latency + MAX (links, capped);
   cost->binding = links >= capped && links > cost->latency ? layout->binding : G_MAXUINT32;
+  if (cost->algorithm == ALGORITHM_RING)
+    spread_ring (&self, cost);
 }
 
 /* ---- steps -------------------------------------------------------------------------------------- */
@@ -487,7 +563,7 @@ stepped_latency (const Timed *self, guint channels, double cap)
   switch (self->algorithm)
     {
     case ALGORITHM_RING:
-      return ring_hops (self, &pace, channels);
+      return ring_hops (self, &pace, channels, cap) - ring_spread (self, &pace, cap);
     case ALGORITHM_PAIRWISE:
       return graph->n_nodes > 1 ? hop_net (self) : 0;
     case ALGORITHM_TREE:
@@ -503,12 +579,14 @@ collective_time_steps (const CollectiveGraph *graph, CollectiveKind kind, double
                        const CollectiveLayout *layout, const CollectiveCost *cost,
                        StepParameters *parameters)
 {
-  Timed self = { graph, kind, cost->algorithm, cost->protocol, bytes, layout };
+  Timed  self = { graph, kind, cost->algorithm, cost->protocol, bytes, layout };
+  double cap = unaligned_cap (&self, rate_cap (&self, cost->channels));
 
   *parameters = (StepParameters){
-    .launch = MAX (cost->latency - stepped_latency (&self, cost->channels, cost->rate_cap), 0),
+    .launch = MAX (cost->latency - stepped_latency (&self, cost->channels, cap), 0),
     .hop_intra = cost->algorithm == ALGORITHM_PAIRWISE ? 0 : hop_intra (&self),
     .hop_net = hop_net (&self),
+    .rate_cap = cap,
     .chunk = cost->channels * chain_chunk[cost->protocol],
   };
 }
@@ -529,17 +607,21 @@ ring_bound (const Timed *self, guint channels, double cap)
                                                       : MIN (hop_intra (self), hop_net (self));
 
   return MAX (self->bytes * shared.slowest + hop,
-              self->bytes * alone.slowest + ring_hops (self, &alone, channels));
+              is_chain (self)
+                  ? self->bytes * alone.slowest
+                        + MAX (chain_hops (self, &alone, self->layout->ring.n_net_least, channels), 0)
+                  : alone_seconds (self, cap));
 }
 
 double
 collective_time_bound (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
                        const CollectiveLayout *layout, const CollectiveCost *cost)
 {
-  Timed self = { graph, kind, cost->algorithm, cost->protocol, bytes, layout };
+  Timed  self = { graph, kind, cost->algorithm, cost->protocol, bytes, layout };
+  double cap = unaligned_cap (&self, rate_cap (&self, cost->channels));
 
   if (cost->algorithm != ALGORITHM_RING)
     return cost->time;
-  return MAX (cost->latency - stepped_latency (&self, cost->channels, cost->rate_cap), 0)
-         + ring_bound (&self, cost->channels, cost->rate_cap);
+  return MAX (cost->latency - stepped_latency (&self, cost->channels, cap), 0)
+         + ring_bound (&self, cost->channels, cap);
 }

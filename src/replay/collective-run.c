@@ -76,7 +76,7 @@ new_op (Runner *self)
   spec.demands = (const Demand *) (gconstpointer) self->setting->demands->data;
   if (spec.n_demands > 0)
     {
-      spec.share = MAX (self->cost.channels, 1) / bytes;
+      spec.share = self->cost.weight / (bytes * collective_plan_payload (self->item->plan));
       spec.cap = self->cost.rate_cap / bytes;
     }
   return engine_op_new (self->setting->engine, &spec);
