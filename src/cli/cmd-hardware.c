@@ -92,6 +92,20 @@ add_word (Listing *listing, const char *key, const char *word)
     listing_add (listing, key, word, NULL, NULL, NULL, NULL);
 }
 
+static void
+add_placement (Listing *listing, const NodeProfile *node)
+{
+  const GArray *list;
+  const char   *key;
+
+  for (guint i = 0; (key = node_profile_placement (node, i, &list)) != NULL; i++)
+    {
+      g_autofree char *text = list != NULL ? placement_format (list) : NULL;
+
+      add_word (listing, key, text);
+    }
+}
+
 /* What a profile says beside its figures. */
 static void
 add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char *id, DiagList *diags)
@@ -122,6 +136,7 @@ add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char 
       add_word (listing, "intra", node->intra);
       add_word (listing, "nic", node->nic);
       add_word (listing, "gpu_direct_level", gpu_direct_level_name (node->gpu_direct_level));
+      add_placement (listing, node);
     }
 }
 

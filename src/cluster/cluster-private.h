@@ -94,8 +94,10 @@ gboolean cluster_read_options (Cluster *self, const ClusterOptions *options, Pro
 
 /* cluster.c */
 const NodeGroup *cluster_group_of_node (const Cluster *self, guint node);
-Attachment       cluster_attach_gpu (const NodeGroup *group, guint local);
-Attachment       cluster_attach_card (const NodeGroup *group, guint card);
+
+/* placement.c */
+Attachment cluster_attach_gpu (const NodeGroup *group, guint local);
+Attachment cluster_attach_card (const NodeGroup *group, guint card);
 
 /* fabric.c: the number of resources from id FIRST on; their capacities; the name of one. */
 guint64 fabric_lay_out (Cluster *self, guint64 first);

@@ -20,6 +20,16 @@ typedef struct
 } FigureSpec;
 
 /*
+ * A list of numbers from 0 on or 'none': where each of some things hangs. The table ends with a NULL
+ * key.
+ */
+typedef struct
+{
+  const char *key;
+  gsize       offset; /* of a GArray * of gint */
+} ListSpec;
+
+/*
  * Files of one folder of hwprofiles/. `scalars` are the plain keys, `figures` the measured and
  * quoted quantities.
  */
@@ -29,8 +39,12 @@ typedef struct
   gsize             size; /* of the struct that holds one */
   const OptionSpec *scalars;
   const FigureSpec *figures;
+  const ListSpec   *lists; /* may be NULL */
   void (*check) (gpointer profile, const ConfigNode *root, DiagList *diags);
 } ProfileKind;
+
+/* placement.c: lengths and ranges of the lists of a node profile. */
+void placement_check (const NodeProfile *profile, const ConfigNode *root, DiagList *diags);
 
 /* NULL-terminated: gpu, link, node. */
 extern const ProfileKind *const profile_kinds[];

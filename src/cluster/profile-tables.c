@@ -128,6 +128,16 @@ static const FigureSpec node_figures[] = {
   { 0 },
 };
 
+static const ListSpec node_lists[] = {
+  { "gpu_switch", NODE (gpu_switch) },
+  { "nic_switch", NODE (nic_switch) },
+  { "gpu_socket", NODE (gpu_socket) },
+  { "nic_socket", NODE (nic_socket) },
+  { "switch_socket", NODE (switch_socket) },
+  { "switch_upper", NODE (switch_upper) },
+  { 0 },
+};
+
 const char *
 link_kind_name (LinkKind kind)
 {
@@ -216,16 +226,27 @@ node_check (gpointer profile, const ConfigNode *root, DiagList *diags)
       || (node->nvme_read.value > 0) != (node->nvme_bytes.value > 0))
     diag_error (diags, config_node_mark (root), NULL,
                 "'nvme_read', 'nvme_write' and 'nvme_bytes' belong together");
+  placement_check (node, root, diags);
+}
+
+const char *
+node_profile_placement (const NodeProfile *node, guint i, const GArray **list)
+{
+  const ListSpec *spec = &node_lists[i];
+  if (spec->key != NULL)
+    *list = G_STRUCT_MEMBER (GArray *, node, spec->offset);
+  return spec->key;
 }
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-static const ProfileKind gpu_kind = { "gpu", sizeof (GpuProfile), gpu_scalars, gpu_figures,
+static const ProfileKind gpu_kind = { "gpu",    sizeof (GpuProfile), gpu_scalars, gpu_figures, NULL,
                                       gpu_check };
-static const ProfileKind link_kind = { "link", sizeof (LinkProfile), link_scalars, link_figures,
-                                       link_check };
-static const ProfileKind node_kind = { "node", sizeof (NodeProfile), node_scalars, node_figures,
-                                       node_check };
+static const ProfileKind link_kind = { "link",       sizeof (LinkProfile),
+                                       link_scalars, link_figures,
+                                       NULL,         link_check };
+static const ProfileKind node_kind = { "node",       sizeof (NodeProfile), node_scalars,
+                                       node_figures, node_lists,           node_check };
 
 const ProfileKind *const profile_kinds[] = { &gpu_kind, &link_kind, &node_kind, NULL };
 

@@ -224,6 +224,61 @@ read_scalars (const ProfileKind *kind, gpointer profile, const ConfigNode *root,
     }
 }
 
+static GArray **
+list_of (gpointer profile, const ListSpec *spec)
+{
+  return G_STRUCT_MEMBER_P (profile, spec->offset);
+}
+
+static gint
+read_place (const ConfigNode *node, DiagList *diags)
+{
+  const char *text = config_node_text (node);
+  guint64     number;
+  if (!config_node_expect (node, CONFIG_SCALAR, diags) || strcmp (text, "none") == 0)
+    return PLACEMENT_NONE;
+  if (g_ascii_string_to_unsigned (text, 10, 0, G_MAXINT, &number, NULL))
+    return (gint) number;
+  diag_error (diags, config_node_mark (node), "they are counted from 0",
+              "expected a number or 'none', got '%s'", text);
+  return PLACEMENT_NONE;
+}
+
+/* An empty value takes back the list of the extended profile. */
+static void
+read_lists (const ProfileKind *kind, gpointer profile, const ConfigNode *root, DiagList *diags)
+{
+  for (const ListSpec *spec = kind->lists; spec != NULL && spec->key != NULL; spec++)
+    {
+      const ConfigNode *node = config_node_get (root, spec->key);
+      if (node == NULL || (config_node_kind (node) == CONFIG_SCALAR && config_node_is_null (node))
+          || !config_node_expect (node, CONFIG_LIST, diags))
+        continue;
+      *list_of (profile, spec) = g_array_new (FALSE, FALSE, sizeof (gint));
+      for (guint i = 0; i < config_node_length (node); i++)
+        {
+          const gint place = read_place (config_node_item (node, i), diags);
+          g_array_append_val (*list_of (profile, spec), place);
+        }
+    }
+}
+
+char *
+placement_format (const GArray *list)
+{
+  GString *text = g_string_new (NULL);
+  for (guint i = 0; i < list->len; i++)
+    {
+      const gint place = g_array_index (list, gint, i);
+      g_string_append (text, i > 0 ? " " : "");
+      if (place == PLACEMENT_NONE)
+        g_string_append (text, "none");
+      else
+        g_string_append_printf (text, "%d", place);
+    }
+  return g_string_free (text, FALSE);
+}
+
 static GPtrArray *
 known_keys (const ProfileKind *kind)
 {
@@ -231,6 +286,8 @@ known_keys (const ProfileKind *kind)
   for (const OptionSpec *spec = kind->scalars; spec->key != NULL; spec++)
     g_ptr_array_add (keys, (gpointer) spec->key);
   for (const FigureSpec *spec = kind->figures; spec->key != NULL; spec++)
+    g_ptr_array_add (keys, (gpointer) spec->key);
+  for (const ListSpec *spec = kind->lists; spec != NULL && spec->key != NULL; spec++)
     g_ptr_array_add (keys, (gpointer) spec->key);
   g_ptr_array_add (keys, NULL);
   return keys;
@@ -259,6 +316,8 @@ loaded_profile_free (gpointer data)
   char         **id = self->profile;
   for (const FigureSpec *spec = self->kind->figures; spec->key != NULL; spec++)
     g_free (figure_of (self->profile, spec)->source);
+  for (const ListSpec *spec = self->kind->lists; spec != NULL && spec->key != NULL; spec++)
+    g_clear_pointer (list_of (self->profile, spec), g_array_unref);
   option_table_clear (self->kind->scalars, self->profile);
   g_free (*id);
   g_free (self->profile);
@@ -275,6 +334,7 @@ read_profile (const ProfileKind *kind, const char *id, const ConfigNode *root, D
   option_table_defaults (kind->scalars, loaded->profile);
   read_scalars (kind, loaded->profile, root, diags);
   read_figures (kind, loaded->profile, root, diags);
+  read_lists (kind, loaded->profile, root, diags);
   check_keys (kind, root, diags);
   if (kind->check != NULL)
     kind->check (loaded->profile, root, diags);

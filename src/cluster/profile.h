@@ -96,6 +96,8 @@ typedef struct
   gboolean  gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
 } LinkProfile;
 
+#define PLACEMENT_NONE (-1)
+
 /* NCCL_NET_GDR_LEVEL of the site. */
 typedef enum
 {
@@ -106,19 +108,25 @@ typedef enum
 
 typedef struct
 {
-  char  *id, *title;
-  char  *gpu, *intra, *nic; /* ids */
-  gint   gpu_direct_level;  /* GpuDirectLevel: the farthest cards that read GPU memory */
-  Figure gpus, nics, sockets;
-  Figure pcie_switches; /* a node; GPUs and cards are spread over them in order; 0 = every device under its root complex */
-  Figure pcie_upper; /* switches between those and the sockets, which are spread over them in order; 0 = none */
-  Figure pcie_uplink;    /* B/s a direction from a PCIe switch towards its socket */
-  Figure socket_link;    /* B/s a direction between sockets */
-  Figure dram_bandwidth; /* B/s a socket */
-  Figure dram_bytes;     /* a node */
-  Figure cores;          /* a node */
-  Figure cpu_adam_rate;  /* parameters/s a node that CPU Adam updates; 0 = unknown */
-  Figure nvme_read, nvme_write, nvme_bytes; /* a node; 0 = none */
+  char *id, *title;
+  char *gpu, *intra, *nic; /* ids */
+  gint  gpu_direct_level;  /* GpuDirectLevel: the farthest cards that read GPU memory */
+  /*
+   * Where things hang, one gint a thing, PLACEMENT_NONE = under none; NULL: spread in order. A GPU or card
+   * under no switch has a socket.
+   */
+  GArray *gpu_switch, *nic_switch, *gpu_socket, *nic_socket;
+  GArray *switch_socket, *switch_upper;
+  Figure  gpus, nics, sockets;
+  Figure  pcie_switches; /* a node; GPUs and cards are spread over them in order; 0 = every device under its root complex */
+  Figure  pcie_upper; /* switches between those and the sockets, which are spread over them in order; 0 = none */
+  Figure  pcie_uplink;    /* B/s a direction from a PCIe switch towards its socket */
+  Figure  socket_link;    /* B/s a direction between sockets */
+  Figure  dram_bandwidth; /* B/s a socket */
+  Figure  dram_bytes;     /* a node */
+  Figure  cores;          /* a node */
+  Figure  cpu_adam_rate;  /* parameters/s a node that CPU Adam updates; 0 = unknown */
+  Figure  nvme_read, nvme_write, nvme_bytes; /* a node; 0 = none */
   /* the issuing thread, s */
   Figure issue_eager; /* host time a kernel launch of an eager framework, its Python and dispatcher included */
   Figure issue_compiled;   /* of compiled code or graphs' replays */
@@ -193,6 +201,11 @@ typedef struct
  * allocated array of FigureView.
  */
 GArray *profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagList *diags);
+
+/* The placement lists of a node profile for printing; TEXT "0 0 1 none", newly allocated. */
+char       *placement_format (const GArray *list);
+const char *node_profile_placement (const NodeProfile *node, guint i,
+                                    const GArray **list); /* key; NULL at the end */
 
 /*
  * Changes the figure KEY of the profile KIND/ID in memory, for this set only: calibration tries values. Clusters made before keep what they

@@ -4,38 +4,6 @@
  */
 #include "cluster/cluster-private.h"
 
-/*
- * DEVICE i of N hangs under switch i * switches / N in order, or directly under a socket in the
- * same way.
- */
-static Attachment
-attach (const NodeGroup *group, guint device, guint n)
-{
-  Attachment at = { -1, -1, 0 };
-  if (group->switches > 0)
-    {
-      at.pcie_switch = (gint) ((guint64) device * group->switches / n);
-      at.socket = (guint) at.pcie_switch * group->sockets / group->switches;
-      if (group->upper > 0)
-        at.upper = (gint) (group->switches + (guint) at.pcie_switch * group->upper / group->switches);
-    }
-  else
-    at.socket = (guint) ((guint64) device * group->sockets / n);
-  return at;
-}
-
-Attachment
-cluster_attach_gpu (const NodeGroup *group, guint local)
-{
-  return attach (group, local, group->slots);
-}
-
-Attachment
-cluster_attach_card (const NodeGroup *group, guint card)
-{
-  return attach (group, card, group->nics);
-}
-
 /* ---- building -------------------------------------------------------------------------------- */
 
 typedef struct
@@ -346,6 +314,17 @@ cluster_socket_of_gpu (const Cluster *self, guint gpu)
   return cluster_attach_gpu (group, local_of (self, gpu)).socket;
 }
 
+/* The WHICH-th card at DISTANCE from OWN. */
+static guint
+card_at (const NodeGroup *group, Attachment own, guint distance, guint which)
+{
+  guint card = 0;
+  while (pcie_class (own, cluster_attach_card (group, card)) != distance || which-- > 0)
+    card++;
+  g_assert (card < group->nics);
+  return card;
+}
+
 /* Among the cards at the least distance, GPUs that see the same ones take them in turn. */
 guint
 cluster_nearest_card (const Cluster *self, guint gpu)
@@ -353,14 +332,13 @@ cluster_nearest_card (const Cluster *self, guint gpu)
   const NodeGroup *group = cluster_group_of_node (self, cluster_node_of_gpu (self, gpu));
   const guint      local = local_of (self, gpu);
   const Attachment own = cluster_attach_gpu (group, local);
-  guint            best = G_MAXUINT, first = 0, n = 0, rank = 0, peers = 0;
+  guint            best = G_MAXUINT, n = 0, rank = 0, peers = 0;
   for (guint card = 0; card < group->nics; card++)
     {
       const guint d = pcie_class (own, cluster_attach_card (group, card));
       if (d < best)
         {
           best = d;
-          first = card;
           n = 0;
         }
       n += d == best;
@@ -374,7 +352,7 @@ cluster_nearest_card (const Cluster *self, guint gpu)
         peers++;
       }
   g_assert (peers > 0); /* itself */
-  return first + rank * n / peers;
+  return card_at (group, own, best, rank * n / peers);
 }
 
 /* ---- classes --------------------------------------------------------------------------------- */

@@ -308,6 +308,8 @@ START_TEST (test_mistakes)
   append_mistake (all, "gpu", "../link/none");
   append_mistake (all, "link", "bad");
   append_mistake (all, "node", "bad");
+  append_mistake (all, "node", "misplaced");
+  append_mistake (all, "node", "contradiction");
   assert_golden ("profile-mistakes.txt", all->str);
 }
 END_TEST

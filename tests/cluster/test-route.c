@@ -69,6 +69,20 @@ static const RouteCase made_up[] = {
   { "name=2 x tiered", 1, 8, 1, PATH_NET, 3e-6,
     "node0.gpu1.pcie.up node0.switch0.up node0.switch1.down node0.nic1.tx node1.nic1.rx "
     "node1.switch1.up node1.switch0.down node1.gpu0.pcie.down" },
+  /* placed by lists: 0 and 1 under the fifth at socket 0, 2 and 3 at socket 1, GPU 7 under root complex 0 */
+  { "name=placed", 2, 3, -1, PATH_PXB, 2e-6,
+    "node0.gpu2.pcie.up node0.switch1.up node0.switch0.down node0.gpu3.pcie.down" },
+  { "name=placed", 2, 1, -1, PATH_SYS, 2e-6,
+    "node0.gpu2.pcie.up node0.switch1.up node0.switch4.up node0.socket0.to1 node0.switch2.down "
+    "node0.gpu1.pcie.down" },
+  { "name=placed", 0, 7, -1, PATH_SYS, 2e-6,
+    "node0.gpu0.pcie.up node0.switch3.up node0.socket1.to0 node0.gpu7.pcie.down" },
+  { "name=placed", 0, 1, -1, PATH_PHB, 2e-6,
+    "node0.gpu0.pcie.up node0.switch3.up node0.switch2.down node0.gpu1.pcie.down" },
+  /* fewer GPUs: the first; the lists taken back: as 'switched' but all switches under one */
+  { "name=placed;gpus_per_node=4", 2, 3, -1, PATH_PXB, 2e-6,
+    "node0.gpu2.pcie.up node0.switch1.up node0.switch0.down node0.gpu3.pcie.down" },
+  { "name=unplaced", 0, 1, -1, PATH_PIX, 2e-6, "node0.gpu0.pcie.up node0.gpu1.pcie.down" },
   /* no peer access: written to host memory, then read */
   { "name=switched;intra=host", 0, 1, -1, PATH_PHB, 2e-6,
     "node0.gpu0.pcie.up node0.switch0.up node0.socket0.dram node0.socket0.dram node0.switch0.down "
@@ -203,6 +217,16 @@ static const CardCase card_cases[] = {
   { "name=switched", 1, 2, PATH_SYS, PATH_SYS, FALSE },
   { "name=tiered", 1, 1, PATH_PXB, PATH_PXB, TRUE },
   { "name=tiered;intra=switch", 1, 2, PATH_SYS, PATH_PXN, FALSE },
+  { "name=placed", 3, 0, PATH_PIX, PATH_PIX, TRUE },
+  { "name=placed", 2, 0, PATH_PXB, PATH_PXB, TRUE },
+  { "name=placed", 0, 2, PATH_PIX, PATH_PIX, TRUE },
+  { "name=placed", 0, 3, PATH_PHB, PATH_PHB, FALSE },
+  { "name=placed", 1, 2, PATH_PHB, PATH_PHB, FALSE },
+  { "name=placed", 0, 0, PATH_SYS, PATH_SYS, FALSE },
+  { "name=placed", 7, 0, PATH_PHB, PATH_PHB, FALSE },
+  { "name=placed", 7, 3, PATH_SYS, PATH_SYS, FALSE },
+  { "name=placed;nics=2", 0, 1, PATH_PIX, PATH_PIX, TRUE }, /* cards 0 and 2 of four */
+  { "name=placed;gpus_per_node=4", 3, 1, PATH_PIX, PATH_PIX, TRUE },
   { "name=switched;intra=switch", 1, 0, PATH_PIX, PATH_PIX, TRUE },
   { "name=switched;intra=switch", 1, 2, PATH_SYS, PATH_PXN, FALSE },
   { "name=switched;nic=staged", 1, 0, PATH_PIX, PATH_PIX, FALSE },
@@ -246,12 +270,16 @@ START_TEST (test_nearest_card)
   g_autoptr (Cluster)    tiered = make_cluster (profiles, "name=tiered;nics=2");
   g_autoptr (Cluster)    two = make_cluster (profiles, "name=rooted;nics=2");
   g_autoptr (Cluster)    none = make_cluster (profiles, "name=rooted;nics=0");
+  g_autoptr (Cluster)    placed = make_cluster (profiles, "name=placed");
+  g_autoptr (Cluster)    braided = make_cluster (profiles, "name=braided");
   assert_cards (switched, "0 0 1 1 2 2 3 3");
   assert_cards (eight, "0 1 2 3 4 5 6 7");
   assert_cards (many, "0 2 4 6 8 10 12 14");
   assert_cards (one, "0 0 0 0 0 0 0 0");
   assert_cards (tiered, "0 0 0 0 1 1 1 1"); /* under the other switch below the same one */
   assert_cards (two, "0 0 0 0 1 1 1 1");
+  assert_cards (placed, "2 2 0 0 1 1 3 1"); /* socket 1: GPUs 0, 1 and 6 share cards 2 and 3 */
+  assert_cards (braided, "0 2 2 2 1 3 3 3");
   ck_assert_uint_eq (cluster_nearest_card (none, 0), G_MAXUINT32);
 }
 END_TEST
