@@ -221,7 +221,9 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
   g_autoptr (LayEdges) own = NULL;
 
   if (plan->algorithm == ALGORITHM_RING && edges == NULL)
-    context.edges = own = lay_edges_new ();
+    own = lay_edges_new ();
+  if (own != NULL)
+    context.edges = own;
   load_sum_init (&sum, cluster);
   proximity_cache_init (&proximity, cluster);
   plan_algorithm (plan, &context, members, ranks);
