@@ -5,6 +5,7 @@
  *   bind.c        cluster + schedule -> Binding: the ranks, resources and groups that are simulated, and what each op class demands
  *   program.c     schedule items -> issue times and kernel costs of one kind of rank
  *   run.c         Binding + programs -> one engine run of a number of periods
+ *   run-ops.c     the ops that it puts on the engine
  *   replay.c      the runs until a period repeats
  *   traffic.c     bytes and FLOPs of a period
  *   ops.c         what an engine op was in the schedule

@@ -1,0 +1,150 @@
+/* The ops of a run: what each item of a schedule puts on the engine. */
+#include "replay/run-private.h"
+
+static OpId
+new_kernel (const RankHost *self, Engine *engine)
+{
+  const BoundRank   *rank = binding_rank (host_binding (self), self->rank);
+  const BoundKernel *kernel =
+      &g_array_index (self->program->kernels, BoundKernel, self->compiled[self->item].kernel);
+  Demand demands[] = { { rank->sm, kernel->sm_seconds }, { rank->hbm, kernel->hbm_bytes } };
+  OpSpec spec = {
+    .class_ = OP_KERNEL,
+    .tag = host_tag (self),
+    .latency = kernel->latency,
+    .demands = demands,
+    .n_demands = kernel->share > 0 ? G_N_ELEMENTS (demands) : 0,
+    .waves = { kernel->wave_units > 0 ? rank->sm : ENGINE_NONE, kernel->wave_units,
+               kernel->wave_seconds },
+    .share = kernel->share,
+    .members = 1,
+    .order = ENGINE_NONE,
+  };
+
+  return engine_op_new (engine, &spec);
+}
+
+/* An op of PLAN with BYTES, SCALE of them on the wire for each: traffic whose level is bytes a second and channel. */
+static OpId
+new_traffic (const RankHost *self, Engine *engine, const BoundPlan *plan, double scale,
+             guint64 bytes, OpSpec *spec)
+{
+  GArray *demands = self->run->demands;
+
+  spec->class_ = OP_TRAFFIC;
+  spec->tag = host_tag (self);
+  g_array_set_size (demands, 0);
+  for (guint i = 0; i < plan->n_loads && bytes > 0; i++)
+    {
+      const BoundLoad *load =
+          &g_array_index (host_binding (self)->loads, BoundLoad, plan->first_load + i);
+      Demand demand = { load->resource, load->service * scale * (double) bytes };
+
+      g_array_append_val (demands, demand);
+    }
+  spec->demands = (const Demand *) (gconstpointer) demands->data;
+  spec->n_demands = demands->len;
+  return engine_op_new (engine, spec);
+}
+
+static OpId
+new_copy (const RankHost *self, Engine *engine, const BoundPlan *plan, guint64 bytes)
+{
+  OpSpec spec = {
+    .latency = sim_time_from_seconds (plan->latency),
+    .share = bytes > 0 ? 1 / (double) bytes : 0,
+    .members = 1,
+    .order = ENGINE_NONE,
+  };
+
+  return new_traffic (self, engine, plan, 1, bytes, &spec);
+}
+
+static OpId
+new_collective (const RankHost *self, Engine *engine, const BoundCost *cost, guint members,
+                OrderId order)
+{
+  double bytes = (double) cost->bytes;
+  OpSpec spec = {
+    .latency = sim_time_from_seconds (cost->latency),
+    .share = cost->bytes > 0 ? MAX (cost->channels, 1) / bytes : 0,
+    .cap = cost->bytes > 0 ? cost->rate_cap / bytes : 0,
+    .members = members,
+    .order = order,
+  };
+
+  return new_traffic (self, engine, binding_plan (host_binding (self), cost->plan),
+                      cost->service_scale, cost->bytes, &spec);
+}
+
+/* The n-th collective that a rank issues on a communicator is the n-th of its group: the first rank to come makes the op. */
+static OpId
+join_collective (RankHost *self, Engine *engine, const ScheduleItem *item, const BoundCost **cost)
+{
+  const Binding    *binding = host_binding (self);
+  guint32           index = binding->group_of[item->ref * binding->ranks->len + self->rank];
+  const BoundGroup *group = binding_group (binding, index);
+  GArray           *ops = self->run->group_ops[index];
+  guint             turn = self->issued[item->ref]++;
+
+  *cost = binding_cost (binding, group, (ScheduleCollective) item->collective, item->bytes);
+  g_assert (turn <= ops->len);
+  if (turn == ops->len)
+    {
+      OpId op = new_collective (self, engine, *cost, group->n_members, self->run->orders[index]);
+
+      g_array_append_val (ops, op);
+    }
+  return g_array_index (ops, OpId, turn);
+}
+
+static double
+held_sms (const Engine *engine, const BoundRank *rank, const BoundCost *cost)
+{
+  return MIN (cost->channels, MAX (engine_resource_capacity (engine, rank->sm) - 1, 0));
+}
+
+/* Takes no time: what an event stands for that was recorded behind waits. */
+static OpId
+new_marker (const RankHost *self, Engine *engine)
+{
+  OpSpec spec = {
+    .class_ = OP_KERNEL,
+    .tag = host_tag (self),
+    .waves = { .resource = ENGINE_NONE },
+    .members = 1,
+    .order = ENGINE_NONE,
+  };
+
+  return engine_op_new (engine, &spec);
+}
+
+void
+host_submit (RankHost *self, Engine *engine, const ScheduleItem *item)
+{
+  const BoundRank *rank = binding_rank (host_binding (self), self->rank);
+  StreamId         stream = host_stream (self, item->stream);
+  const BoundPlan *plan;
+  const BoundCost *cost;
+  OpId             op;
+
+  switch ((ItemKind) item->kind)
+    {
+    case ITEM_KERNEL:
+      engine_submit (engine, new_kernel (self, engine), stream, ENGINE_NONE, 0);
+      break;
+    case ITEM_COLLECTIVE:
+      op = join_collective (self, engine, item, &cost);
+      engine_submit (engine, op, stream, rank->sm, held_sms (engine, rank, cost));
+      break;
+    case ITEM_COPY:
+      plan = binding_plan (host_binding (self), rank->copies[item->collective]);
+      engine_submit (engine, new_copy (self, engine, plan, item->bytes), stream, ENGINE_NONE, 0);
+      break;
+    case ITEM_RECORD:
+      engine_submit (engine, new_marker (self, engine), stream, ENGINE_NONE, 0);
+      break;
+    default:
+      g_assert_not_reached ();
+    }
+}
