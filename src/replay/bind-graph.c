@@ -284,6 +284,7 @@ colour_mix_cost (guint64 colour, const CollectiveCost *cost)
 {
   colour = colour_mix (colour_mix (colour, cost->algorithm), cost->protocol);
   colour = colour_mix (colour, cost->channels);
+  colour = colour_mix_double (colour, round_label (cost->weight));
   colour = colour_mix_double (colour, round_label (cost->latency));
   colour = colour_mix_double (colour, round_label (cost->rate_cap));
   return colour_mix_double (colour, cost->service_scale);
@@ -306,7 +307,7 @@ add_variant (BindGraph *self, const CollectiveCost *cost, guint first, guint64 c
 }
 
 static void
-add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs)
+add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs, double payload)
 {
   GraphOp *op = &g_array_index (self->ops, GraphOp, self->ops->len - use->n_algorithms);
 
@@ -317,9 +318,11 @@ add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs)
       BoundCost cost = {
         .bytes = g_array_index (use->sizes, guint64, i),
         .channels = costs[i].channels,
+        .weight = costs[i].weight,
         .latency = costs[i].latency,
         .rate_cap = costs[i].rate_cap,
         .service_scale = costs[i].service_scale,
+        .payload = payload,
         .algorithm = costs[i].algorithm,
         .protocol = costs[i].protocol,
       };
@@ -330,27 +333,33 @@ add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs)
     }
 }
 
-/* One op for each algorithm of USE; the ranks hang on the first. COSTS: by size. */
+typedef struct
+{
+  CollectivePlan *plan;  /* NULL: the group's ranks do not use it */
+  CollectiveCost *costs; /* by size */
+} GroupPlan;
+
+/* One op for each algorithm of USE; the ranks hang on the first. */
 static void
-add_collective (BindGraph *self, const GraphUse *use, const CollectiveCost *costs, guint64 colour,
+add_collective (BindGraph *self, const GraphUse *use, const GroupPlan *group, guint64 colour,
                 const guint32 *members, guint n)
 {
   guint first = self->ops->len;
 
   for (guint i = 0; i < use->sizes->len; i++)
-    colour = colour_mix_cost (colour, &costs[i]);
+    colour = colour_mix_cost (colour, &group->costs[i]);
   for (guint a = 0; a < use->n_algorithms; a++)
     {
       const CollectiveCost *cost = NULL;
 
       for (guint i = 0; i < use->sizes->len && cost == NULL; i++)
-        if (costs[i].algorithm == use->algorithms[a])
-          cost = &costs[i];
+        if (group->costs[i].algorithm == use->algorithms[a])
+          cost = &group->costs[i];
       add_variant (self, cost, first, colour_mix (colour, a));
     }
   for (guint i = 0; i < n; i++)
     add_edge (self, bind_graph_op (self, first), members[i], RELATION_MEMBER, 1);
-  add_costs (self, use, costs);
+  add_costs (self, use, group->costs, collective_plan_payload (group->plan));
 }
 
 /* A group whose ranks do not use this kind keeps the numbering dense, and stands for nothing. */
@@ -375,12 +384,6 @@ bind_graph_group (MeshGroup group, guint rank)
 {
   return rank / (group.size * group.stride) * group.stride + rank % group.stride;
 }
-
-typedef struct
-{
-  CollectivePlan *plan; /* NULL: the group's ranks do not use it */
-  CollectiveCost *costs;
-} GroupPlan;
 
 static gboolean
 group_uses (const BindGraph *self, MeshGroup group, guint index, CommRef comm, guint kind)
@@ -418,7 +421,7 @@ add_groups (BindGraph *self, CommRef comm, guint kind)
           continue;
         }
       mesh_group_members (group, first_rank_of_group (group, i), members);
-      add_collective (self, use, plans[i].costs, colour, members, group.size);
+      add_collective (self, use, &plans[i], colour, members, group.size);
       collective_plan_free (plans[i].plan);
       g_free (plans[i].costs);
     }

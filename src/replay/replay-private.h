@@ -41,7 +41,8 @@ typedef struct
   guint64             bytes;
   guint32             plan; /* in Binding.plans */
   guint32             channels;
-  double              latency, rate_cap, service_scale; /* as in CollectiveCost */
+  double              weight, latency, rate_cap, service_scale; /* as in CollectiveCost */
+  double              payload; /* bytes that each rank's channels carry, per byte of S */
   CollectiveAlgorithm algorithm;
   CollectiveProtocol  protocol;
 } BoundCost;

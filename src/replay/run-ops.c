@@ -60,15 +60,16 @@ new_copy (const RankHost *self, Engine *engine, const BoundPlan *plan, guint64 b
   return new_traffic (self, engine, plan, 1, bytes, &spec);
 }
 
+/* A link divides itself among flows, whatever their S: so the weight counts by what they carry. */
 static OpId
 new_collective (const RankHost *self, Engine *engine, const BoundCost *cost, guint members,
                 OrderId order)
 {
-  double bytes = (double) cost->bytes;
+  double bytes = (double) cost->bytes, carried = cost->payload * bytes;
   OpSpec spec = {
     .latency = sim_time_from_seconds (cost->latency),
-    .share = cost->bytes > 0 ? MAX (cost->channels, 1) / bytes : 0,
-    .cap = cost->bytes > 0 ? cost->rate_cap / bytes : 0,
+    .share = carried > 0 ? cost->weight / carried : 0,
+    .cap = carried > 0 ? cost->rate_cap / bytes : 0,
     .members = members,
     .order = order,
   };
