@@ -226,7 +226,7 @@ compare_bindings (gconstpointer a, gconstpointer b)
   return strcmp (x->resource, y->resource);
 }
 
-/* What bound a stretch: "host", "latency", "cap", "sm" for a drain, or the kind of the saturated resource. */
+/* What bound a stretch: "host", "latency", "channels" (of a collective, at their own rate), "sm" for a drain, or the kind of the saturated resource. */
 static const char *
 binding_name (const Replay *replay, const PathStep *step)
 {
@@ -241,6 +241,8 @@ binding_name (const Replay *replay, const PathStep *step)
               ->kind);
     case CAUSE_DRAIN:
       return resource_kind_name (RESOURCE_SM);
+    case CAUSE_CAP:
+      return "channels";
     default:
       return cause_name (step->cause);
     }

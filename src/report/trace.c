@@ -153,6 +153,8 @@ segment_name (const Track *track, const TraceSegment *segment)
 {
   const Cluster *cluster = replay_cluster (track->replay);
 
+  if (segment->cause == CAUSE_CAP)
+    return "channels";
   if (segment->cause != CAUSE_RESOURCE)
     return cause_name (segment->cause);
   return resource_kind_name (
