@@ -181,16 +181,31 @@ causes_of (const Track *track, const OpRecord *record)
   return causes;
 }
 
+/* The group of a collective, and how the library ran it. */
+static void
+add_collective (const Track *track, struct json_object *args, OpId id, CommRef comm)
+{
+  CollectiveAlgorithm algorithm;
+  CollectiveProtocol  protocol;
+  guint               channels;
+
+  add_text (args, "group", schedule_comm_info (replay_schedule (track->replay), comm)->name);
+  if (!replay_op_choice (track->replay, id, &algorithm, &protocol, &channels))
+    return;
+  add_text (args, "algorithm", collective_algorithm_name (algorithm));
+  add_text (args, "protocol", collective_protocol_name (protocol));
+  add_int (args, "channels", channels);
+}
+
 static struct json_object *
-args_of (const Track *track, const ReplayOp *op, const OpRecord *record)
+args_of (const Track *track, OpId id, const ScheduleItem *item, const OpRecord *record)
 {
   struct json_object *args = json_object_new_object ();
-  const ScheduleItem *item = op->item;
 
   if (item->phase != PHASE_NONE)
     add_text (args, "phase", schedule_phase_name ((SchedulePhase) item->phase));
   if (item->kind == ITEM_COLLECTIVE)
-    add_text (args, "group", schedule_comm_info (replay_schedule (track->replay), item->ref)->name);
+    add_collective (track, args, id, item->ref);
   if (item->kind == ITEM_KERNEL)
     {
       add_int (args, "bytes", (guint64) (item->kernel->read_bytes + item->kernel->write_bytes));
@@ -228,7 +243,7 @@ write_op (const Track *track, OpId id, guint rank)
   add_text (event, "cat", category_of (op.item));
   add_time (event, "ts", record->begin - track->start);
   add_time (event, "dur", record->end - record->begin);
-  json_object_object_add (event, "args", args_of (track, &op, record));
+  json_object_object_add (event, "args", args_of (track, id, op.item, record));
   event_write (track, event);
 }
 

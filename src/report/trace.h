@@ -2,8 +2,8 @@
  * A timeline of replays for chrome://tracing and ui.perfetto.dev (the JSON trace event format).
  *
  * A process is one simulated rank of one scenario, or a node's host memory; a thread is one of the rank's streams, or its issuing
- * thread (blocked times only). Per op: a complete event with what held it back, and a flow arrow from the op of another stream that
- * it waited for. Per memory category: a counter. Times are in microseconds from the start of the last but one period; the last
+ * thread (blocked times only). Per op: a complete event with what held it back (of a collective also how the library ran it), and a
+ * flow arrow from the op of another stream that it waited for. Per memory category: a counter. Times are in microseconds from the start of the last but one period; the last
  * two periods are written.
  */
 #pragma once

@@ -282,6 +282,45 @@ START_TEST (test_trace)
 }
 END_TEST
 
+/* Large all-reduces by what is forced; every other slice says nothing of a library. */
+START_TEST (test_trace_choice)
+{
+  g_autofree char       *file = g_build_filename (scratch, "trace.json", NULL);
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   scenario = fixture_scenario (
+        "cluster.name", "2 x dgx-h100", "model.config", "gpt2-xl", "training.seq_len", "256",
+        "strategy.name", "ddp", "collective.algorithm", "tree", "collective.protocol", "ll128", NULL);
+  g_autoptr (Replay)  replay = fixture_replay (scenario, profiles, FALSE, 0);
+  const Replay       *replays[] = { replay };
+  struct json_object *root, *events, *args, *value;
+  guint               n = 0;
+
+  ck_assert (report_trace_write (replays, 1, file, NULL));
+  root = json_object_from_file (file);
+  ck_assert (json_object_object_get_ex (root, "traceEvents", &events));
+  for (gsize i = 0; i < json_object_array_length (events); i++)
+    {
+      struct json_object *event = json_object_array_get_idx (events, i);
+
+      if (!g_str_equal (text_of (event, "ph"), "X")
+          || !json_object_object_get_ex (event, "args", &args))
+        continue;
+      if (!g_str_equal (text_of (event, "cat"), "collective"))
+        {
+          ck_assert (!json_object_object_get_ex (args, "algorithm", &value));
+          continue;
+        }
+      n++;
+      ck_assert_str_eq (text_of (args, "algorithm"), "tree");
+      ck_assert_str_eq (text_of (args, "protocol"), "ll128");
+      ck_assert_int_ge (int_of (args, "channels"), 1);
+      ck_assert_int_le (int_of (args, "channels"), 64);
+    }
+  ck_assert_uint_gt (n, 0);
+  json_object_put (root);
+}
+END_TEST
+
 START_TEST (test_trace_errors)
 {
   g_autofree char       *absent = g_build_filename (scratch, "absent", "trace.json", NULL);
@@ -416,6 +455,7 @@ main (void)
   tcase_add_test (tests, test_names);
   tcase_add_test (tests, test_rare_calls);
   tcase_add_test (tests, test_trace);
+  tcase_add_test (tests, test_trace_choice);
   tcase_add_test (tests, test_trace_errors);
   tcase_add_test (tests, test_trace_special_files);
   tcase_add_test (tests, test_plot_errors);
