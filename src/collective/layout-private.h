@@ -14,7 +14,7 @@ typedef struct
   double   intra_alone, net_alone; /* with the resource to itself */
   guint    n_net, n_net_least;     /* edges between nodes, of the rings with most and fewest */
   guint    n_rings;
-  gboolean mixed; /* edges of both kinds share the slowest resource */
+  gboolean uneven; /* rings share links unevenly: they fall out of step with each other */
 } RingHops;
 
 typedef struct

@@ -211,6 +211,17 @@ describe_ring (const CollectiveLayout *plan, const Cluster *cluster, const LayEd
   return hops;
 }
 
+/* Edges of both kinds (HOPS) meet on the slowest resource, or those inside nodes meet unequally. */
+static gboolean
+shares_unevenly (const CollectiveLayout *plan, guint8 hops)
+{
+  const RingHops *ring = &plan->ring;
+
+  return hops == (LOAD_HOP_INTRA | LOAD_HOP_NET)
+         || (ring->intra > ring->intra_alone * (1 + 1e-9)
+             && plan->intra_seconds_per_byte > ring->intra * (1 + 1e-9));
+}
+
 static void
 plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members,
           const guint32 *ranks, LayEdges *edges)
@@ -231,7 +242,7 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
   if (plan->algorithm == ALGORITHM_RING)
     {
       plan->ring = describe_ring (plan, cluster, context.edges);
-      plan->ring.mixed = sum.hops[plan->binding] == (LOAD_HOP_INTRA | LOAD_HOP_NET);
+      plan->ring.uneven = shares_unevenly (plan, sum.hops[plan->binding]);
     }
   proximity_cache_clear (&proximity);
   load_sum_clear (&sum);

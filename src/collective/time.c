@@ -165,8 +165,8 @@ alone_seconds (const Timed *self, double cap)
 
 /*
  * What hops add. Rings in step with each other meet on every link that they share, and PACE holds.
- * Where links are shared by edges inside nodes and between them, rings fall out of step and meet now
- * and then: halfway between PACE and links to themselves.
+ * Where they share unevenly they fall out of step and meet now and then: halfway between PACE and
+ * links to themselves.
  */
 static double
 closed_ring_hops (const Timed *self, const RingPace *pace, double cap)
@@ -174,7 +174,7 @@ closed_ring_hops (const Timed *self, const RingPace *pace, double cap)
   double shown, last = is_slowest_net (self, pace) ? hop_net (self) : hop_intra (self);
 
   shown_run (self, pace, &shown);
-  if (!self->layout->ring.mixed)
+  if (!self->layout->ring.uneven)
     return shown;
   return (shown + MAX (alone_seconds (self, cap) - self->bytes * pace->slowest, last)) / 2;
 }
