@@ -18,7 +18,8 @@ typedef enum
 } FitLinks;
 
 /*
- * Where both a hop's time and the link's `latency` add up to a step, they cannot be told apart: `latency` stays. A figure whose 0 stands
+ * Where both a hop's time and the link's `latency` add up to a step, they cannot be told apart: `latency` stays. So do the rates of
+ * channels under Simple and of pairs: few runs are bound by them, and those stand in the library's tables. A figure whose 0 stands
  * for the library's own table keeps it unless a value fits better.
  */
 static const struct
@@ -31,8 +32,6 @@ static const struct
 } parameters[] = {
   { "staged_rate", FIT_NETWORK, { 1e8, 2e11, TRUE }, FALSE, TRUE },
   { "efficiency", FIT_INTRA | FIT_NETWORK, { 0.3, 1, FALSE }, TRUE, FALSE },
-  { "channel_rate", FIT_INTRA | FIT_NETWORK, { 1e9, 2e11, TRUE }, FALSE, TRUE },
-  { "p2p_rate", FIT_INTRA | FIT_NETWORK, { 1e9, 2e11, TRUE }, FALSE, TRUE },
   { "ll_rate", FIT_INTRA | FIT_NETWORK, { 1e8, 2e11, TRUE }, FALSE, TRUE },
   { "ll128_rate", FIT_INTRA | FIT_NETWORK, { 1e8, 2e11, TRUE }, FALSE, TRUE },
   { "hop_ll", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, TRUE },

@@ -67,6 +67,8 @@ collective_has_protocol (const CollectiveGraph *graph, CollectiveAlgorithm algor
       return protocol != PROTOCOL_LL128 || graph->ll128;
     case ALGORITHM_ALL_PAIRS:
       return protocol == PROTOCOL_LL;
+    case ALGORITHM_PAIRWISE:
+      return protocol != PROTOCOL_LL128;
     default:
       return protocol == PROTOCOL_SIMPLE;
     }
@@ -251,6 +253,19 @@ only_on_request (CollectiveAlgorithm algorithm, const CollectiveOptions *asked)
   return algorithm == ALGORITHM_HIERARCHICAL || (collnet && !asked->collnet);
 }
 
+/* Not by cost: small messages go under LL (NCCL_P2P_LL_THRESHOLD). */
+static CollectiveChoice
+choose_pairwise (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
+                 CollectiveProtocol asked)
+{
+  double           pair = kind == COLLECTIVE_ALL_TO_ALL ? bytes / graph->n_ranks : bytes;
+  CollectiveChoice choice = { ALGORITHM_PAIRWISE, PROTOCOL_SIMPLE, 0 };
+
+  if (asked == PROTOCOL_LL || (asked != PROTOCOL_SIMPLE && pair <= graph->tables->p2p_ll))
+    choice.protocol = PROTOCOL_LL;
+  return choice;
+}
+
 static CollectiveChoice
 choose_protocol (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
                  CollectiveAlgorithm algorithm, CollectiveProtocol asked)
@@ -279,6 +294,8 @@ collective_choose (const CollectiveGraph *graph, CollectiveKind kind, double byt
 {
   CollectiveChoice best = { ALGORITHM_RING, PROTOCOL_SIMPLE, INFINITY };
 
+  if (kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_SEND_RECV)
+    return choose_pairwise (graph, kind, bytes, asked->protocol);
   if (asked->algorithm != ALGORITHM_N
       && collective_has_algorithm (graph, kind, asked->algorithm, even))
     return choose_protocol (graph, kind, bytes, asked->algorithm, asked->protocol);

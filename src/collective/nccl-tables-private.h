@@ -56,6 +56,7 @@ typedef struct
   double staged_channel;                          /* B/s that a channel moves through host memory */
   guint  p2p_batch; /* point-to-point operations that one launch runs side by side */
   double p2p_part; /* bytes that a point-to-point channel is given at least, up to p2p_small channels */
+  double p2p_ll;       /* bytes that a pair exchanges under LL at most */
   double p2p_part_big; /* the same beyond p2p_small channels */
   guint  p2p_small;
   double process_launch,

@@ -137,6 +137,7 @@ static const NcclTables tables_list[] = {
     .staged_channel = 2 * G, /* estimate: a proxy's copies and sockets, 1.5 to 2.5 GB/s in public reports */
     .p2p_batch = 8, /* NCCL_MAX_DEV_WORK_P2P_PER_BATCH */
     .p2p_part = 256 << 10, /* 1 channel to 512 KiB, 4 to 64 MiB, then one a 16 MiB: two public send/receive tables (A100, B200) */
+    .p2p_ll = 16 << 10, /* NCCL_P2P_LL_THRESHOLD */
     .p2p_part_big = 16 << 20,
     .p2p_small = 4,
     .process_launch = 4.1 * US, /* 2, 4 and 8 A100 driven by one process: 8.6, 16 and 31 to 35 us for a few bytes */
