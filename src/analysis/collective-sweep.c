@@ -1,6 +1,7 @@
 #include "analysis/collective-sweep.h"
 
-#define ELEMENT 4 /* float, nccl-tests' default type */
+#define ELEMENT 4  /* float, nccl-tests' default type */
+#define BLOCK   16 /* bytes: parts of a rank are whole multiples of it */
 
 static gboolean
 is_by_rank (CollectiveKind kind)
@@ -18,43 +19,120 @@ name_binding (const Cluster *cluster, const CollectiveCost *cost, double bytes)
                                                                                 : "latency");
 }
 
-/* Time of one operation alone; negative with ERROR set. */
-static double
-time_of (const Cluster *cluster, CollectivePlan *plan, Fidelity fidelity, double bytes, GError **error)
+static guint64
+part_of (CollectiveKind kind, guint n_ranks)
 {
-  CollectiveRunItem item = { plan, bytes, 0 };
-  SimTime           finish = 0;
-  gboolean          ok;
+  return is_by_rank (kind) ? (guint64) BLOCK * n_ranks : ELEMENT;
+}
 
-  if (fidelity == FIDELITY_ANALYTIC)
-    return collective_plan_time (plan, bytes);
-  ok = fidelity == FIDELITY_FLUID ? collective_run_fluid (cluster, &item, 1, &finish, error)
-                                  : collective_run_step (cluster, &item, 1, &finish, error);
-  return ok ? sim_time_to_seconds (finish) : -1;
+guint64
+collective_whole_size (CollectiveKind kind, guint n_ranks, guint64 bytes)
+{
+  guint64 part = part_of (kind, n_ranks);
+
+  return bytes / part * part;
+}
+
+/* What a row is run with: plans stand for the whole sweep, the rest is scratch. */
+typedef struct
+{
+  const Cluster     *cluster;
+  CollectivePlan   **plans;  /* [1 + n_beside], that of the rows first */
+  CollectiveRunItem *items;  /* [1 + n_beside] */
+  guint             *whose;  /* [1 + n_beside] neighbour of an item; the first is the row's own */
+  SimTime           *finish; /* [1 + n_beside] */
+} Sweeper;
+
+/* Runs the first N items. FALSE with ERROR set. */
+static gboolean
+run_items (const Sweeper *self, Fidelity fidelity, guint n, GError **error)
+{
+  return fidelity == FIDELITY_FLUID
+             ? collective_run_fluid (self->cluster, self->items, n, self->finish, error)
+             : collective_run_step (self->cluster, self->items, n, self->finish, error);
+}
+
+/* What ITEM took, s. */
+static double
+time_of (const Sweeper *self, guint item)
+{
+  return sim_time_to_seconds (self->finish[item] - sim_time_from_seconds (self->items[item].start));
 }
 
 static gboolean
-add_sample (CollectiveSweep *self, const Cluster *cluster, CollectivePlan *plan, guint64 bytes,
+time_alone (const CollectiveSweep *self, const Sweeper *sweeper, CollectiveSample *sample,
             GError **error)
 {
-  guint64          each = is_by_rank (self->kind) ? (guint64) ELEMENT * self->n_ranks : ELEMENT;
-  CollectiveSample sample = { .bytes = bytes / each * each };
+  double bytes = (double) sample->bytes;
+
+  sweeper->items[0] = (CollectiveRunItem){ sweeper->plans[0], bytes, 0 };
+  if (self->fidelity == FIDELITY_ANALYTIC)
+    sample->alone = collective_plan_time (sweeper->plans[0], bytes);
+  else if (run_items (sweeper, self->fidelity, 1, error))
+    sample->alone = time_of (sweeper, 0);
+  else
+    return FALSE;
+  sample->time = sample->alone;
+  return TRUE;
+}
+
+/* Neighbours that have something to do in this row become items; returns how many items there are. */
+static guint
+add_neighbours (const CollectiveSweep *self, const Sweeper *sweeper, guint64 row_bytes)
+{
+  guint n = 1;
+
+  for (guint i = 0; i < self->options.n_beside; i++)
+    {
+      const CollectiveNeighbour *beside = &self->beside[i];
+      guint64                    asked = beside->bytes > 0 ? beside->bytes : row_bytes;
+      guint64 bytes = collective_whole_size (beside->kind, beside->n_ranks, asked);
+
+      if (bytes == 0)
+        continue;
+      sweeper->whose[n] = i;
+      sweeper->items[n++] =
+          (CollectiveRunItem){ sweeper->plans[1 + i], (double) bytes, beside->start };
+    }
+  return n;
+}
+
+static gboolean
+time_beside (const CollectiveSweep *self, const Sweeper *sweeper, CollectiveSample *sample,
+             GError **error)
+{
+  guint n = add_neighbours (self, sweeper, sample->bytes);
+
+  if (!run_items (sweeper, self->fidelity, n, error))
+    return FALSE;
+  sample->time = time_of (sweeper, 0);
+  sample->beside = g_new0 (double, self->options.n_beside);
+  for (guint i = 1; i < n; i++)
+    sample->beside[sweeper->whose[i]] = time_of (sweeper, i);
+  return TRUE;
+}
+
+static gboolean
+add_sample (CollectiveSweep *self, const Sweeper *sweeper, guint64 asked, GError **error)
+{
+  CollectiveSample sample = { .bytes = collective_whole_size (self->kind, self->n_ranks, asked) };
   double           s = (double) sample.bytes;
   CollectiveCost   cost;
 
   if (sample.bytes == 0)
     return TRUE;
-  collective_plan_cost (plan, s, &cost);
-  sample.time = time_of (cluster, plan, self->fidelity, s, error);
-  if (sample.time < 0)
+  if (!time_alone (self, sweeper, &sample, error))
     return FALSE;
-  sample.count = sample.bytes / each;
+  if (self->options.n_beside > 0 && !time_beside (self, sweeper, &sample, error))
+    return FALSE;
+  collective_plan_cost (sweeper->plans[0], s, &cost);
+  sample.count = sample.bytes / ELEMENT / (is_by_rank (self->kind) ? self->n_ranks : 1);
   sample.algbw = sample.time > 0 ? s / sample.time : 0;
   sample.busbw = sample.algbw * collective_bus_factor (self->kind, self->n_ranks);
   sample.algorithm = cost.algorithm;
   sample.protocol = cost.protocol;
   sample.channels = cost.channels;
-  sample.binding = name_binding (cluster, &cost, s);
+  sample.binding = name_binding (sweeper->cluster, &cost, s);
   g_array_append_val (self->samples, sample);
   self->mean_busbw += sample.busbw;
   return TRUE;
@@ -72,20 +150,30 @@ next_size (const CollectiveSweepOptions *options, guint64 bytes)
   return MAX ((guint64) next, bytes + 1);
 }
 
+guint
+collective_sweep_n_sizes (const CollectiveSweepOptions *options)
+{
+  guint n = 0;
+
+  for (guint64 bytes = options->min_bytes; bytes > 0 && n <= COLLECTIVE_SWEEP_MAX_SIZES;
+       bytes = next_size (options, bytes))
+    n++;
+  return n;
+}
+
 static void
 clear_sample (gpointer data)
 {
-  g_free (((CollectiveSample *) data)->binding);
+  CollectiveSample *sample = data;
+
+  g_free (sample->binding);
+  g_free (sample->beside);
 }
 
-CollectiveSweep *
-collective_sweep (const Cluster *cluster, const guint32 *ranks, guint n_ranks,
-                  const CollectiveOptions *library, const CollectiveSweepOptions *options,
-                  GError **error)
+static CollectiveSweep *
+sweep_new (const Cluster *cluster, guint n_ranks, const CollectiveSweepOptions *options)
 {
-  g_autoptr (CollectiveSweep) self = g_new0 (CollectiveSweep, 1);
-  g_autoptr (CollectivePlan)  plan =
-      collective_plan_new (cluster, options->kind, ranks, n_ranks, library);
+  CollectiveSweep *self = g_new0 (CollectiveSweep, 1);
 
   self->kind = options->kind;
   self->cluster = g_strdup (cluster_title (cluster));
@@ -93,12 +181,67 @@ collective_sweep (const Cluster *cluster, const guint32 *ranks, guint n_ranks,
   self->fidelity = options->fidelity;
   self->samples = g_array_new (FALSE, FALSE, sizeof (CollectiveSample));
   g_array_set_clear_func (self->samples, clear_sample);
-  for (guint64 bytes = options->min_bytes; bytes > 0; bytes = next_size (options, bytes))
-    if (!add_sample (self, cluster, plan, bytes, error))
-      return NULL;
+  self->beside = g_new0 (CollectiveNeighbour, options->n_beside);
+  for (guint i = 0; i < options->n_beside; i++)
+    {
+      self->beside[i] = options->beside[i];
+      self->beside[i].ranks = NULL;
+      self->beside[i].library.library = NULL;
+    }
+  self->options = *options;
+  self->options.beside = self->beside;
+  return self;
+}
+
+static void
+sweeper_init (Sweeper *self, const Cluster *cluster, const guint32 *ranks, guint n_ranks,
+              const CollectiveOptions *library, const CollectiveSweepOptions *options)
+{
+  guint n = 1 + options->n_beside;
+
+  *self = (Sweeper){ .cluster = cluster,
+                     .plans = g_new (CollectivePlan *, n),
+                     .items = g_new (CollectiveRunItem, n),
+                     .whose = g_new0 (guint, n),
+                     .finish = g_new (SimTime, n) };
+  self->plans[0] = collective_plan_new (cluster, options->kind, ranks, n_ranks, library);
+  for (guint i = 1; i < n; i++)
+    {
+      const CollectiveNeighbour *beside = &options->beside[i - 1];
+
+      self->plans[i] = collective_plan_new (cluster, beside->kind, beside->ranks, beside->n_ranks,
+                                            &beside->library);
+    }
+}
+
+static void
+sweeper_clear (Sweeper *self, guint n_plans)
+{
+  for (guint i = 0; i < n_plans; i++)
+    collective_plan_free (self->plans[i]);
+  g_free (self->plans);
+  g_free (self->items);
+  g_free (self->whose);
+  g_free (self->finish);
+}
+
+CollectiveSweep *
+collective_sweep (const Cluster *cluster, const guint32 *ranks, guint n_ranks,
+                  const CollectiveOptions *library, const CollectiveSweepOptions *options,
+                  GError **error)
+{
+  g_autoptr (CollectiveSweep) self = sweep_new (cluster, n_ranks, options);
+  gboolean                    ok = TRUE;
+  Sweeper                     sweeper;
+
+  g_assert (options->n_beside == 0 || options->fidelity != FIDELITY_ANALYTIC);
+  sweeper_init (&sweeper, cluster, ranks, n_ranks, library, options);
+  for (guint64 bytes = options->min_bytes; bytes > 0 && ok; bytes = next_size (options, bytes))
+    ok = add_sample (self, &sweeper, bytes, error);
+  sweeper_clear (&sweeper, 1 + options->n_beside);
   if (self->samples->len > 0)
     self->mean_busbw /= self->samples->len;
-  return g_steal_pointer (&self);
+  return ok ? g_steal_pointer (&self) : NULL;
 }
 
 void
@@ -107,6 +250,7 @@ collective_sweep_free (CollectiveSweep *self)
   if (self == NULL)
     return;
   g_clear_pointer (&self->samples, g_array_unref);
+  g_free (self->beside);
   g_free (self->cluster);
   g_free (self);
 }

@@ -17,35 +17,62 @@ typedef enum
   FIDELITY_STEP,
 } Fidelity;
 
+/* A collective that runs at the same time as that of a row, on a communicator of its own. */
+typedef struct
+{
+  CollectiveKind    kind;
+  const guint32    *ranks; /* in group order; borrowed */
+  guint             n_ranks;
+  CollectiveOptions library;
+  guint64           bytes; /* S; 0: that of the row, where that leaves each rank something */
+  double            start; /* s after the row's; >= 0 */
+} CollectiveNeighbour;
+
 typedef struct
 {
   CollectiveKind kind;
-  guint64 min_bytes, max_bytes; /* as asked for; S of a row is rounded down to whole elements a rank */
-  guint64  step_bytes;          /* 0: the next size is step_factor times this one */
-  double   step_factor;         /* > 1 */
-  Fidelity fidelity;
+  guint64        min_bytes, max_bytes; /* as asked for; S of a row is collective_whole_size of it */
+  guint64        step_bytes;           /* 0: the next size is step_factor times this one */
+  double         step_factor;          /* > 1 */
+  Fidelity       fidelity;             /* analytic only without neighbours */
+  const CollectiveNeighbour *beside;   /* [n_beside] */
+  guint                      n_beside;
 } CollectiveSweepOptions;
 
 typedef struct
 {
   guint64             bytes; /* S */
   guint64             count; /* elements of 4 bytes as nccl-tests prints them: of a rank's part for all-gather, reduce-scatter and all-to-all, else of S */
-  double              time, algbw, busbw; /* s, B/s */
+  double              time, algbw, busbw; /* s, B/s; beside the neighbours, where there are any */
   CollectiveAlgorithm algorithm;
   CollectiveProtocol  protocol;
   guint               channels;
-  char               *binding; /* resource, "channels" (their rate) or "latency" */
+  char   *binding; /* what binds it alone: a resource, "channels" (their rate) or "latency" */
+  double  alone;   /* s, without the neighbours */
+  double *beside;  /* [n_beside] s that each neighbour took, from its own start; NULL without any */
 } CollectiveSample;
 
 typedef struct
 {
-  CollectiveKind kind;
-  char          *cluster; /* title */
-  guint          n_ranks;
-  Fidelity       fidelity;
-  GArray        *samples; /* CollectiveSample */
-  double         mean_busbw;
+  CollectiveKind         kind;
+  char                  *cluster; /* title */
+  guint                  n_ranks;
+  Fidelity               fidelity;
+  GArray                *samples; /* CollectiveSample */
+  double                 mean_busbw;
+  CollectiveSweepOptions options; /* as asked for */
+  CollectiveNeighbour   *beside;  /* [options.n_beside]; without their ranks and library */
 } CollectiveSweep;
+
+/*
+ * BYTES rounded down to what nccl-tests runs: whole elements, and whole blocks of 16 bytes in each
+ * rank's part of all-gather, reduce-scatter and all-to-all. 0: nothing is left.
+ */
+guint64 collective_whole_size (CollectiveKind kind, guint n_ranks, guint64 bytes);
+
+/* Sizes from min_bytes to max_bytes, counted up to one more than the bound. */
+#define COLLECTIVE_SWEEP_MAX_SIZES 100000
+guint collective_sweep_n_sizes (const CollectiveSweepOptions *options);
 
 /*
  * RANKS: GPUs in group order. Sizes that leave a rank nothing are passed over. NULL with ERROR set

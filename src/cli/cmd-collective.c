@@ -1,8 +1,7 @@
 /* shardsim collective: one collective over a range of sizes, in nccl-tests' format. */
-#include <math.h>
 #include <string.h>
 
-#include "base/suggest.h"
+#include "cli/collective-arguments.h"
 #include "cli/common.h"
 #include "report/collective.h"
 
@@ -10,47 +9,13 @@ typedef struct
 {
   char *collective, *min_bytes, *max_bytes, *step_factor, *step_bytes, *ranks, *fidelity, *algo,
       *proto;
+  char **beside;
 } Arguments;
-
-static SourceMark
-mark_of (const char *option, const char *value)
-{
-  g_autofree char *place = g_strdup_printf ("%s %s", option, value);
-
-  return (SourceMark){ .file = g_intern_string (place) };
-}
-
-/* ---- sizes and ranks --------------------------------------------------------------------------- */
-
-/* "8", "64K", "1.5M", "8G" as nccl-tests reads them: suffixes are binary. 0 after a diagnostic. */
-static guint64
-parse_size (const char *option, const char *text, DiagList *diags)
-{
-  static const char suffixes[] = "KMGT";
-  SourceMark        mark = mark_of (option, text);
-  char             *end;
-  double            value = g_ascii_strtod (text, &end);
-  const char       *suffix = *end != '\0' ? strchr (suffixes, g_ascii_toupper (*end)) : NULL;
-
-  if (suffix != NULL)
-    {
-      value *= ldexp (1, 10 * (int) (suffix - suffixes + 1));
-      end++;
-    }
-  if (end == text || *end != '\0' || !isfinite (value))
-    diag_error (diags, &mark, "bytes, with K, M, G or T for 2^10, 2^20, 2^30 or 2^40: 8, 64K, 8G",
-                "expected a size, got '%s'", text);
-  else if (value < 1 || value > 0x1p50)
-    diag_error (diags, &mark, NULL, "a size must lie between 1 and 1024T bytes, got '%s'", text);
-  else
-    return (guint64) value;
-  return 0;
-}
 
 static double
 parse_factor (const char *text, DiagList *diags)
 {
-  SourceMark mark = mark_of ("--step-factor", text);
+  SourceMark mark = argument_mark ("--step-factor", text);
   char      *end;
   double     value = g_ascii_strtod (text, &end);
 
@@ -59,114 +24,70 @@ parse_factor (const char *text, DiagList *diags)
   return value;
 }
 
-/* "3" or "0-7" of PART, appended to RANKS; each GPU once. */
-static void
-add_ranks (const char *part, guint n_gpus, gboolean *taken, GArray *ranks, const SourceMark *mark,
-           DiagList *diags)
-{
-  char    *end;
-  guint64  first = g_ascii_strtoull (part, &end, 10), last = first;
-  gboolean number = g_ascii_isdigit (*part);
-
-  if (number && *end == '-' && g_ascii_isdigit (end[1]))
-    last = g_ascii_strtoull (end + 1, &end, 10);
-  if (!number || *end != '\0' || last < first)
-    diag_error (diags, mark, "GPUs in group order: 0-7,16", "expected a GPU or a range, got '%s'",
-                part);
-  else if (last >= n_gpus)
-    diag_error (diags, mark, NULL, "GPU %" G_GUINT64_FORMAT " does not exist: the cluster has %u",
-                last, n_gpus);
-  else
-    for (guint32 gpu = (guint32) first; gpu <= last; gpu++)
-      {
-        if (taken[gpu])
-          diag_error (diags, mark, NULL, "GPU %u is given twice", gpu);
-        else
-          g_array_append_val (ranks, gpu);
-        taken[gpu] = TRUE;
-      }
-}
-
-static GArray *
-parse_ranks (const char *text, guint n_gpus, DiagList *diags)
-{
-  GArray              *ranks = g_array_new (FALSE, FALSE, sizeof (guint32));
-  g_autofree gboolean *taken = g_new0 (gboolean, n_gpus);
-  g_auto (GStrv)       parts = text != NULL ? g_strsplit (text, ",", -1) : NULL;
-  SourceMark           mark = mark_of ("--ranks", text != NULL ? text : "");
-
-  for (guint32 gpu = 0; text == NULL && gpu < n_gpus; gpu++)
-    g_array_append_val (ranks, gpu);
-  for (guint i = 0; parts != NULL && parts[i] != NULL; i++)
-    add_ranks (g_strstrip (parts[i]), n_gpus, taken, ranks, &mark, diags);
-  return ranks;
-}
-
-/* ---- words --------------------------------------------------------------------------------------- */
-
-/* Index of TEXT among NAMES; 0 after a diagnostic. */
-static guint
-parse_word (const char *option, const char *what, const char *text, const char *const *names,
-            DiagList *diags)
-{
-  SourceMark       mark = mark_of (option, text);
-  g_autofree char *hint = NULL;
-
-  for (guint i = 0; names[i] != NULL; i++)
-    if (g_str_equal (names[i], text))
-      return i;
-  hint = suggest_hint (text, names);
-  diag_error (diags, &mark, hint, "unknown %s '%s'", what, text);
-  return 0;
-}
-
+/* The collective asked for by name, which must be given. */
 static CollectiveKind
-parse_kind (const Arguments *arguments, DiagList *diags)
+require_kind (const char *name, DiagList *diags)
 {
-  const char    *names[COLLECTIVE_N_KINDS + 1] = { NULL };
-  CollectiveKind kind;
+  const char      *names[COLLECTIVE_N_KINDS + 1] = { NULL };
+  SourceMark       mark = argument_mark ("--collective", name != NULL ? name : "");
+  g_autofree char *list = NULL;
 
+  if (name != NULL)
+    return parse_kind (&mark, name, diags);
   for (guint i = 0; i < COLLECTIVE_N_KINDS; i++)
     names[i] = collective_kind_name ((CollectiveKind) i);
-  if (arguments->collective == NULL)
-    {
-      g_autofree char *list = g_strjoinv (", ", (char **) names);
+  list = g_strjoinv (", ", (char **) names);
+  diag_error (diags, NULL, list, "which collective? give --collective NAME");
+  return COLLECTIVE_ALL_REDUCE;
+}
 
-      diag_error (diags, NULL, list, "which collective? give --collective NAME");
-      return COLLECTIVE_ALL_REDUCE;
-    }
-  kind = collective_kind_parse (arguments->collective);
-  if (kind != COLLECTIVE_N_KINDS)
-    return kind;
-  return (CollectiveKind) parse_word ("--collective", "collective", arguments->collective, names,
-                                      diags);
+static guint64
+size_of (const char *option, const char *text, const char *fallback, DiagList *diags)
+{
+  const char *given = text != NULL ? text : fallback;
+  SourceMark  mark = argument_mark (option, given);
+
+  return parse_size (&mark, given, diags);
 }
 
 /* ---- all together -------------------------------------------------------------------------------- */
 
+/* How exact; beside another collective `fluid` unless asked otherwise. */
+static Fidelity
+read_fidelity (const Arguments *arguments, DiagList *diags)
+{
+  static const char *const names[] = { "analytic", "fluid", "step", NULL };
+  SourceMark               mark;
+  Fidelity                 fidelity;
+
+  if (arguments->fidelity == NULL)
+    return arguments->beside != NULL ? FIDELITY_FLUID : FIDELITY_ANALYTIC;
+  mark = argument_mark ("--fidelity", arguments->fidelity);
+  fidelity = (Fidelity) parse_word (&mark, "fidelity", arguments->fidelity, names, diags);
+  if (arguments->beside != NULL && g_str_equal (arguments->fidelity, "analytic"))
+    diag_error (diags, &mark, "fluid or step", "'analytic' knows no sharing: nothing runs beside it");
+  return fidelity;
+}
+
 static void
 read_options (const Arguments *arguments, CollectiveSweepOptions *options, DiagList *diags)
 {
-  static const char *const fidelities[] = { "analytic", "fluid", "step", NULL };
+  guint n_errors = diag_list_n_errors (diags);
 
-  options->kind = parse_kind (arguments, diags);
-  options->min_bytes =
-      parse_size ("--min-bytes", arguments->min_bytes != NULL ? arguments->min_bytes : "8", diags);
-  options->max_bytes =
-      parse_size ("--max-bytes", arguments->max_bytes != NULL ? arguments->max_bytes : "8G", diags);
+  options->kind = require_kind (arguments->collective, diags);
+  options->min_bytes = size_of ("--min-bytes", arguments->min_bytes, "8", diags);
+  options->max_bytes = size_of ("--max-bytes", arguments->max_bytes, "8G", diags);
   options->step_factor =
       arguments->step_factor != NULL ? parse_factor (arguments->step_factor, diags) : 2;
   if (arguments->step_bytes != NULL)
-    options->step_bytes = parse_size ("--step-bytes", arguments->step_bytes, diags);
+    options->step_bytes = size_of ("--step-bytes", arguments->step_bytes, "", diags);
   if (options->min_bytes > options->max_bytes && options->max_bytes > 0)
     diag_error (diags, NULL, NULL, "--min-bytes is greater than --max-bytes");
-  if (options->step_bytes > 0
-      && (options->max_bytes - options->min_bytes) / options->step_bytes > 100000)
-    diag_error (diags, NULL, NULL, "--step-bytes makes more than 100000 sizes");
-  options->fidelity =
-      arguments->fidelity != NULL
-          ? (Fidelity) parse_word ("--fidelity", "fidelity", arguments->fidelity, fidelities, diags)
-          : FIDELITY_ANALYTIC;
+  else if (diag_list_n_errors (diags) == n_errors
+           && collective_sweep_n_sizes (options) > COLLECTIVE_SWEEP_MAX_SIZES)
+    diag_error (diags, NULL, "a larger step", "the range has more than %d sizes",
+                COLLECTIVE_SWEEP_MAX_SIZES);
+  options->fidelity = read_fidelity (arguments, diags);
 }
 
 /* What the options of the tables set. */
@@ -177,7 +98,7 @@ apply_overrides (const Common *common, ClusterOptions *cluster, CollectiveConfig
   for (guint i = 0; i < common->overrides->len; i++)
     {
       const ScenarioOverride *override = &g_array_index (common->overrides, ScenarioOverride, i);
-      SourceMark              mark = mark_of (override->origin, override->value);
+      SourceMark              mark = argument_mark (override->origin, override->value);
       const char             *key = strchr (override->key, '.') + 1;
 
       if (g_str_has_prefix (override->key, "cluster."))
@@ -197,7 +118,7 @@ apply_short_names (const Arguments *arguments, CollectiveConfig *library, DiagLi
   for (guint i = 0; i < G_N_ELEMENTS (values); i++)
     if (values[i] != NULL)
       {
-        SourceMark       mark = mark_of (names[i], values[i]);
+        SourceMark       mark = argument_mark (names[i], values[i]);
         g_autofree char *lower = g_ascii_strdown (values[i], -1);
 
         option_set_key (collective_options, library, keys[i], lower, &mark, diags);
@@ -206,24 +127,60 @@ apply_short_names (const Arguments *arguments, CollectiveConfig *library, DiagLi
 
 /* What was asked for by name must exist here: nothing is silently replaced. */
 static void
-check_forced (const Cluster *cluster, const GArray *ranks, const CollectiveOptions *library,
-              const CollectiveSweepOptions *options, DiagList *diags)
+check_forced (const Cluster *cluster, const CollectiveNeighbour *asked, gboolean algorithm,
+              gboolean protocol, const SourceMark *mark, DiagList *diags)
 {
-  g_autoptr (CollectivePlan) plan = collective_plan_new (
-      cluster, options->kind, (const guint32 *) (gconstpointer) ranks->data, ranks->len, library);
+  g_autoptr (CollectivePlan) plan =
+      collective_plan_new (cluster, asked->kind, asked->ranks, asked->n_ranks, &asked->library);
   CollectiveCost cost;
 
-  if (ranks->len == 1)
+  if (asked->n_ranks == 1)
     return;
-  collective_plan_cost (plan, (double) options->max_bytes, &cost);
-  if (library->algorithm != ALGORITHM_N && cost.algorithm != library->algorithm)
-    diag_error (diags, NULL, NULL, "there is no %s %s over %u ranks on %s",
-                collective_algorithm_name (library->algorithm),
-                collective_kind_name (options->kind), ranks->len, cluster_title (cluster));
-  else if (library->protocol != PROTOCOL_N && cost.protocol != library->protocol)
-    diag_error (diags, NULL, NULL, "the %s algorithm does not run under %s on %s",
+  collective_plan_cost (plan, (double) asked->bytes, &cost);
+  if (algorithm && cost.algorithm != asked->library.algorithm)
+    diag_error (diags, mark, NULL, "there is no %s %s over %u ranks on %s",
+                collective_algorithm_name (asked->library.algorithm),
+                collective_kind_name (asked->kind), asked->n_ranks, cluster_title (cluster));
+  else if (protocol && cost.protocol != asked->library.protocol)
+    diag_error (diags, mark, NULL, "the %s algorithm does not run under %s on %s",
                 collective_algorithm_name (cost.algorithm),
-                collective_protocol_name (library->protocol), cluster_title (cluster));
+                collective_protocol_name (asked->library.protocol), cluster_title (cluster));
+}
+
+/* The same for all that run. */
+static void
+check_all_forced (const Cluster *cluster, const CollectiveNeighbour *first, const GArray *besides,
+                  char **texts, DiagList *diags)
+{
+  check_forced (cluster, first, first->library.algorithm != ALGORITHM_N,
+                first->library.protocol != PROTOCOL_N, NULL, diags);
+  for (guint i = 0; i < besides->len; i++)
+    {
+      const Beside       *beside = &g_array_index (besides, Beside, i);
+      CollectiveNeighbour asked = beside->neighbour;
+      SourceMark          mark = argument_mark ("--beside", texts[i]);
+
+      asked.bytes = asked.bytes > 0 ? asked.bytes : first->bytes;
+      check_forced (cluster, &asked, beside->forced_algorithm, beside->forced_protocol, &mark, diags);
+    }
+}
+
+/* Array of Beside. */
+static GArray *
+read_besides (const Arguments *arguments, guint n_gpus, const CollectiveOptions *library,
+              DiagList *diags)
+{
+  GArray *besides = g_array_new (FALSE, FALSE, sizeof (Beside));
+
+  g_array_set_clear_func (besides, beside_clear);
+  for (guint i = 0; arguments->beside != NULL && arguments->beside[i] != NULL; i++)
+    {
+      Beside beside;
+
+      parse_beside (arguments->beside[i], n_gpus, library, &beside, diags);
+      g_array_append_val (besides, beside);
+    }
+  return besides;
 }
 
 static ExitStatus
@@ -240,18 +197,46 @@ print_sweep (const Common *common, const CollectiveSweep *sweep)
   return common_print (out);
 }
 
+/* On CLUSTER, which stands; errors of what names its GPUs go to DIAGS. */
+static ExitStatus
+run_on (const Common *common, const Arguments *arguments, const Cluster *cluster,
+        const CollectiveOptions *library, CollectiveSweepOptions *options, DiagList *diags)
+{
+  const char                     *text = arguments->ranks;
+  SourceMark                      mark = argument_mark ("--ranks", text != NULL ? text : "");
+  guint                           n_gpus = cluster_n_gpus (cluster);
+  g_autoptr (GArray)              ranks = parse_ranks (&mark, text, n_gpus, diags);
+  g_autoptr (GArray)              besides = read_besides (arguments, n_gpus, library, diags);
+  g_autofree CollectiveNeighbour *neighbours = g_new (CollectiveNeighbour, besides->len + 1);
+  g_autoptr (CollectiveSweep)     sweep = NULL;
+  g_autoptr (GError)              error = NULL;
+  CollectiveNeighbour             first = { .kind = options->kind,
+                                            .ranks = (const guint32 *) (gconstpointer) ranks->data,
+                                            .n_ranks = ranks->len,
+                                            .library = *library,
+                                            .bytes = options->max_bytes };
+
+  for (guint i = 0; i < besides->len; i++)
+    neighbours[i] = g_array_index (besides, Beside, i).neighbour;
+  options->beside = neighbours;
+  options->n_beside = besides->len;
+  if (!diag_list_has_errors (diags))
+    check_all_forced (cluster, &first, besides, arguments->beside, diags);
+  if (common_report_diags (diags) != EXIT_DONE)
+    return EXIT_USAGE;
+  sweep = collective_sweep (cluster, first.ranks, first.n_ranks, library, options, &error);
+  return sweep != NULL ? print_sweep (common, sweep) : common_report_error (error);
+}
+
 static ExitStatus
 run (const Common *common, const Arguments *arguments, ClusterOptions *cluster_wanted,
      CollectiveConfig *config)
 {
-  g_autoptr (DiagList)        diags = diag_list_new ();
-  g_autoptr (ProfileSet)      profiles = profile_set_new (common->hwprofiles);
-  g_autoptr (Cluster)         cluster = NULL;
-  g_autoptr (GArray)          ranks = NULL;
-  g_autoptr (GError)          error = NULL;
-  g_autoptr (CollectiveSweep) sweep = NULL;
-  CollectiveSweepOptions      options = { 0 };
-  CollectiveOptions           library;
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (ProfileSet) profiles = profile_set_new (common->hwprofiles);
+  g_autoptr (Cluster)    cluster = NULL;
+  CollectiveSweepOptions options = { 0 };
+  CollectiveOptions      library;
 
   read_options (arguments, &options, diags);
   apply_overrides (common, cluster_wanted, config, diags);
@@ -259,14 +244,8 @@ run (const Common *common, const Arguments *arguments, ClusterOptions *cluster_w
   library = collective_config_options (config);
   cluster = cluster_new (cluster_wanted, profiles, NULL, diags);
   if (cluster != NULL)
-    ranks = parse_ranks (arguments->ranks, cluster_n_gpus (cluster), diags);
-  if (!diag_list_has_errors (diags))
-    check_forced (cluster, ranks, &library, &options, diags);
-  if (common_report_diags (diags) != EXIT_DONE)
-    return EXIT_USAGE;
-  sweep = collective_sweep (cluster, (const guint32 *) (gconstpointer) ranks->data, ranks->len,
-                            &library, &options, &error);
-  return sweep != NULL ? print_sweep (common, sweep) : common_report_error (error);
+    return run_on (common, arguments, cluster, &library, &options, diags);
+  return common_report_diags (diags);
 }
 
 int
@@ -294,6 +273,8 @@ cmd_collective (int argc, char **argv)
     { "proto", 0, 0, G_OPTION_ARG_STRING, &arguments.proto, "the same as --protocol", "NAME" },
     { "fidelity", 0, 0, G_OPTION_ARG_STRING, &arguments.fidelity,
       "analytic (default), fluid, or step: every step of the algorithm", "NAME" },
+    { "beside", 0, 0, G_OPTION_ARG_STRING_ARRAY, &arguments.beside,
+      "a second collective at the same time, such as all_gather:256M:ranks=8-15", "WHAT" },
     G_OPTION_ENTRY_NULL,
   };
 
@@ -306,7 +287,9 @@ cmd_collective (int argc, char **argv)
           "Examples:\n"
           "  shardsim collective --collective all_reduce --cluster '2 x dgx-h100'\n"
           "  shardsim collective --collective all_gather --nodes 2 --gpus-per-node 8 --gpu h100-sxm-80\n"
-          "    --intra nvlink4-switch --nics 8 --nic ib-ndr-400 -b 1M -e 1G --algo ring --proto simple\n",
+          "    --intra nvlink4-switch --nics 8 --nic ib-ndr-400 -b 1M -e 1G --algo ring --proto simple\n"
+          "  shardsim collective --collective all_reduce --cluster '2 x dgx-h100' --ranks 0,8\n"
+          "    --beside all_reduce:same:ranks=1,9\n",
           extra, argc, argv, &done))
     status = done                             ? EXIT_DONE
              : common_want_words (&common, 0) ? run (&common, &arguments, &cluster, &config)
@@ -314,6 +297,8 @@ cmd_collective (int argc, char **argv)
   option_table_clear (cluster_options, &cluster);
   option_table_clear (collective_options, &config);
   for (const GOptionEntry *entry = extra; entry->long_name != NULL; entry++)
-    g_free (*(char **) entry->arg_data);
+    if (entry->arg == G_OPTION_ARG_STRING)
+      g_free (*(char **) entry->arg_data);
+  g_strfreev (arguments.beside);
   return status;
 }

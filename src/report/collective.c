@@ -1,6 +1,7 @@
 #include "report/collective.h"
 
 #include <json-c/json.h>
+#include <string.h>
 
 static const char *const fidelity_names[] = { "analytic", "fluid", "step" };
 
@@ -13,11 +14,19 @@ tests_name (CollectiveKind kind)
   return kind == COLLECTIVE_SEND_RECV ? "sendrecv" : collective_kind_name (kind);
 }
 
+/* nccl-tests names an operation for send/receive too. */
 static gboolean
-reduces (CollectiveKind kind)
+has_redop (CollectiveKind kind)
 {
   return kind == COLLECTIVE_ALL_REDUCE || kind == COLLECTIVE_REDUCE_SCATTER
-         || kind == COLLECTIVE_REDUCE;
+         || kind == COLLECTIVE_REDUCE || kind == COLLECTIVE_SEND_RECV;
+}
+
+/* nccl-tests does not run these in place, and says so. */
+static gboolean
+has_in_place (CollectiveKind kind)
+{
+  return kind != COLLECTIVE_ALL_TO_ALL && kind != COLLECTIVE_SEND_RECV;
 }
 
 static int
@@ -45,23 +54,41 @@ size_convention (CollectiveKind kind)
     }
 }
 
-/* Seven characters, digits by magnitude as nccl-tests has them. */
+/* Right-aligned in WIDTH characters, with as many decimals up to two as fit. */
 static void
-append_time (GString *out, double microseconds)
+append_figure (GString *out, int width, double value)
 {
-  g_string_append_printf (out, "%7.*f",
-                          microseconds >= 10000 ? 0
-                          : microseconds >= 100 ? 1
-                                                : 2,
-                          microseconds);
+  for (int decimals = 2; decimals >= 0; decimals--)
+    {
+      g_autofree char *text = g_strdup_printf ("%*.*f", width, decimals, value);
+
+      if ((int) strlen (text) <= width)
+        {
+          g_string_append_printf (out, "  %s", text);
+          return;
+        }
+    }
+  g_string_append_printf (out, "  %*.*e", width, width >= 7 ? 1 : 0, value);
 }
 
 static void
-append_result (GString *out, const CollectiveSample *sample)
+append_result (GString *out, const CollectiveSample *sample, const char *wrong)
 {
-  g_string_append (out, "  ");
-  append_time (out, 1e6 * sample->time);
-  g_string_append_printf (out, "  %6.2f  %6.2f  %5s", 1e-9 * sample->algbw, 1e-9 * sample->busbw, "0");
+  append_figure (out, 7, 1e6 * sample->time);
+  append_figure (out, 6, 1e-9 * sample->algbw);
+  append_figure (out, 6, 1e-9 * sample->busbw);
+  g_string_append_printf (out, "  %6s", wrong);
+}
+
+/* Until the last neighbour is through, s. */
+static double
+longest_beside (const CollectiveSweep *self, const CollectiveSample *sample)
+{
+  double longest = 0;
+
+  for (guint i = 0; i < self->options.n_beside; i++)
+    longest = MAX (longest, sample->beside[i]);
+  return longest;
 }
 
 static void
@@ -69,34 +96,85 @@ append_row (GString *out, const CollectiveSweep *self, const CollectiveSample *s
 {
   g_string_append_printf (out, "%12" G_GUINT64_FORMAT "  %12" G_GUINT64_FORMAT "  %8s  %6s  %6d",
                           sample->bytes, sample->count, "float",
-                          reduces (self->kind) ? "sum" : "none", root_of (self->kind));
-  append_result (out, sample);
-  append_result (out, sample);
+                          has_redop (self->kind) ? "sum" : "none", root_of (self->kind));
+  append_result (out, sample, "0");
+  append_result (out, sample, has_in_place (self->kind) ? "0" : "N/A");
+  g_string_append_printf (out, "  %-14s  %-6s  %8u", collective_algorithm_name (sample->algorithm),
+                          collective_protocol_name (sample->protocol), sample->channels);
+  if (self->options.n_beside > 0)
+    {
+      append_figure (out, 7, 1e6 * sample->alone);
+      append_figure (out, 7, 1e6 * longest_beside (self, sample));
+    }
+  g_string_append_printf (out, "  %s\n", sample->binding);
+}
+
+/* "# beside: all_gather, 8 ranks, 268435456 bytes, 10 us later" */
+static void
+append_beside (GString *out, const CollectiveNeighbour *beside)
+{
+  g_string_append_printf (out, "# beside: %s, %u ranks, ", tests_name (beside->kind), beside->n_ranks);
+  if (beside->bytes > 0)
+    g_string_append_printf (out, "%" G_GUINT64_FORMAT " bytes", beside->bytes);
+  else
+    g_string_append (out, "the same size");
+  if (beside->start > 0)
+    g_string_append_printf (out, ", %g us later", 1e6 * beside->start);
+  g_string_append_c (out, '\n');
+}
+
+static void
+append_head (GString *out, const CollectiveSweep *self)
+{
+  const CollectiveSweepOptions *options = &self->options;
+
+  g_string_append_printf (out,
+                          "# shardsim: %s, predicted (%s), %u ranks on %s\n"
+                          "# Collective test starting: %s_perf\n"
+                          "# minBytes %" G_GUINT64_FORMAT " maxBytes %" G_GUINT64_FORMAT " step: ",
+                          tests_name (self->kind), fidelity_names[self->fidelity], self->n_ranks,
+                          self->cluster, tests_name (self->kind), options->min_bytes,
+                          options->max_bytes);
+  if (options->step_bytes > 0)
+    g_string_append_printf (out, "%" G_GUINT64_FORMAT "(bytes)\n", options->step_bytes);
+  else
+    g_string_append_printf (out, "%g(factor)\n", options->step_factor);
+  g_string_append_printf (out, "# size: %s\n", size_convention (self->kind));
+  for (guint i = 0; i < options->n_beside; i++)
+    append_beside (out, &self->beside[i]);
+}
+
+static void
+append_columns (GString *out, gboolean beside)
+{
   g_string_append_printf (
-      out, "  %-14s  %-6s  %8u  %s\n", collective_algorithm_name (sample->algorithm),
-      collective_protocol_name (sample->protocol), sample->channels, sample->binding);
+      out,
+      "#\n"
+      "# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place\n"
+      "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %-14s  %-6s  %8s%s  bound "
+      "by\n"
+      "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s%s\n",
+      "", "", "", "", "", "size", "count", "type", "redop", "root", "time", "algbw", "busbw",
+      "#wrong", "time", "algbw", "busbw", "#wrong", "algorithm", "proto", "channels",
+      beside ? "    alone   beside" : "", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)",
+      "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)",
+      beside ? "                                               (us)     (us)" : "");
 }
 
 void
 report_collective_text (const CollectiveSweep *self, GString *out)
 {
-  g_string_append_printf (out,
-                          "# %s, predicted (%s): %u ranks on %s\n"
-                          "# size: %s\n"
-                          "#\n",
-                          tests_name (self->kind), fidelity_names[self->fidelity], self->n_ranks,
-                          self->cluster, size_convention (self->kind));
-  g_string_append (
-      out, "#                                                              out-of-place      "
-           "                 in-place\n"
-           "#       size         count      type   redop    root     time   algbw   busbw  "
-           "#wrong     time   algbw   busbw  #wrong  algorithm       proto   channels  bound by\n"
-           "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)   "
-           "           (us)  (GB/s)  (GB/s)\n");
+  append_head (out, self);
+  append_columns (out, self->options.n_beside > 0);
   for (guint i = 0; i < self->samples->len; i++)
     append_row (out, self, &g_array_index (self->samples, CollectiveSample, i));
-  g_string_append_printf (out, "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : %g\n#\n",
-                          1e-9 * self->mean_busbw);
+  g_string_append_printf (out,
+                          "# Out of bounds values : 0 OK\n"
+                          "# Avg bus bandwidth    : %g\n"
+                          "#\n"
+                          "# Collective test concluded: %s_perf\n"
+                          "#\n",
+                          1e-9 * self->mean_busbw, tests_name (self->kind));
 }
 
 static void
@@ -110,8 +188,12 @@ append_number (GString *out, double value)
 void
 report_collective_csv (const CollectiveSweep *self, GString *out)
 {
-  g_string_append (out, "collective,bytes,count,type,time_us,algbw_gbps,busbw_gbps,algorithm,"
-                        "protocol,channels,binding\n");
+  gboolean beside = self->options.n_beside > 0;
+
+  g_string_append_printf (out,
+                          "collective,bytes,count,type,time_us,algbw_gbps,busbw_gbps,algorithm,"
+                          "protocol,channels,binding%s\n",
+                          beside ? ",alone_us,beside_us" : "");
   for (guint i = 0; i < self->samples->len; i++)
     {
       const CollectiveSample *sample = &g_array_index (self->samples, CollectiveSample, i);
@@ -121,9 +203,15 @@ report_collective_csv (const CollectiveSweep *self, GString *out)
       append_number (out, 1e6 * sample->time);
       append_number (out, 1e-9 * sample->algbw);
       append_number (out, 1e-9 * sample->busbw);
-      g_string_append_printf (out, ",%s,%s,%u,%s\n", collective_algorithm_name (sample->algorithm),
+      g_string_append_printf (out, ",%s,%s,%u,%s", collective_algorithm_name (sample->algorithm),
                               collective_protocol_name (sample->protocol), sample->channels,
                               sample->binding);
+      if (beside)
+        {
+          append_number (out, 1e6 * sample->alone);
+          append_number (out, 1e6 * longest_beside (self, sample));
+        }
+      g_string_append_c (out, '\n');
     }
 }
 
@@ -136,7 +224,33 @@ json_number (double value)
 }
 
 static struct json_object *
-json_sample (const CollectiveSample *sample)
+json_beside (const CollectiveNeighbour *beside)
+{
+  struct json_object *o = json_object_new_object ();
+
+  json_object_object_add (o, "collective", json_object_new_string (tests_name (beside->kind)));
+  json_object_object_add (o, "ranks", json_object_new_uint64 (beside->n_ranks));
+  json_object_object_add (o, "bytes",
+                          beside->bytes > 0 ? json_object_new_uint64 (beside->bytes) : NULL);
+  json_object_object_add (o, "start_us", json_number (1e6 * beside->start));
+  json_object_object_add (o, "size", json_object_new_string (size_convention (beside->kind)));
+  return o;
+}
+
+/* Adds what a row with neighbours holds more. */
+static void
+json_add_shared (struct json_object *o, const CollectiveSample *sample, guint n_beside)
+{
+  struct json_object *times = json_object_new_array ();
+
+  for (guint i = 0; i < n_beside; i++)
+    json_object_array_add (times, json_number (1e6 * sample->beside[i]));
+  json_object_object_add (o, "alone_us", json_number (1e6 * sample->alone));
+  json_object_object_add (o, "beside_us", times);
+}
+
+static struct json_object *
+json_sample (const CollectiveSample *sample, guint n_beside)
 {
   struct json_object *o = json_object_new_object ();
 
@@ -152,13 +266,16 @@ json_sample (const CollectiveSample *sample)
                           json_object_new_string (collective_protocol_name (sample->protocol)));
   json_object_object_add (o, "channels", json_object_new_uint64 (sample->channels));
   json_object_object_add (o, "binding", json_object_new_string (sample->binding));
+  if (n_beside > 0)
+    json_add_shared (o, sample, n_beside);
   return o;
 }
 
 void
 report_collective_json (const CollectiveSweep *self, GString *out)
 {
-  struct json_object *o = json_object_new_object (), *rows = json_object_new_array ();
+  struct json_object *o = json_object_new_object (), *rows = json_object_new_array (), *besides;
+  guint               n_beside = self->options.n_beside;
 
   json_object_object_add (o, "schema", json_object_new_int (1));
   json_object_object_add (o, "collective", json_object_new_string (tests_name (self->kind)));
@@ -166,8 +283,16 @@ report_collective_json (const CollectiveSweep *self, GString *out)
   json_object_object_add (o, "cluster", json_object_new_string (self->cluster));
   json_object_object_add (o, "ranks", json_object_new_uint64 (self->n_ranks));
   json_object_object_add (o, "fidelity", json_object_new_string (fidelity_names[self->fidelity]));
+  if (n_beside > 0)
+    {
+      besides = json_object_new_array ();
+      for (guint i = 0; i < n_beside; i++)
+        json_object_array_add (besides, json_beside (&self->beside[i]));
+      json_object_object_add (o, "beside", besides);
+    }
   for (guint i = 0; i < self->samples->len; i++)
-    json_object_array_add (rows, json_sample (&g_array_index (self->samples, CollectiveSample, i)));
+    json_object_array_add (
+        rows, json_sample (&g_array_index (self->samples, CollectiveSample, i), n_beside));
   json_object_object_add (o, "rows", rows);
   json_object_object_add (o, "mean_busbw_gbps", json_number (1e-9 * self->mean_busbw));
   g_string_append (out, json_object_to_json_string_ext (o, JSON_C_TO_STRING_PRETTY

@@ -98,6 +98,13 @@ hand collective-text 0 collective --collective all_gather --cluster '2 x hand-pa
 hand collective-csv 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 1M -e 4M -i 1M --algo ring --proto simple \
   --ranks 0,2 --fidelity step --format csv
 hand collective-json 0 collective --collective sendrecv --cluster hand-pair -b 4K -e 4K --fidelity fluid --format json
+hand collective-units 0 collective --collective alltoall --cluster '2 x hand-pair' -b 1000000000 -e 1G -i 73741824
+hand collective-beside 0 collective --collective all_reduce --cluster '2 x hand-pair' --ranks 0,2 -b 1M -e 16M -f 4 \
+  --beside all_reduce:same:ranks=1,3 --beside all_gather:8M:start=2ms:algo=ring:proto=simple
+hand collective-beside-csv 0 collective --collective all_reduce --cluster '2 x hand-pair' --ranks 0,2 -b 1M -e 16M -f 4 \
+  --beside all_reduce:same:ranks=1,3 --fidelity step --format csv
+hand collective-beside-json 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 1M -e 1M \
+  --beside sendrecv:1M:ranks=1,3:start=100us --beside reduce_scatter:same --format json
 check validate-text 0 validate collectives --hwprofiles hwprofiles runs.csv --rows
 check validate-csv 0 validate collectives --hwprofiles hwprofiles runs.csv --format csv
 check validate-json 0 validate collectives --hwprofiles hwprofiles runs.csv --format json --max-error 10
@@ -125,6 +132,11 @@ hand collective-nothing 2 collective
 hand collective-words 2 collective --collective all_reduc --cluster '2 x hand-pair' --algo rin --proto simpel --fidelity exact \
   -b 0 -e 8X -f 1 --ranks 0,0,9,1-x
 hand collective-range 2 collective --collective broadcast --cluster '2 x hand-pair' -b 2M -e 1M
+hand collective-many 2 collective --collective broadcast --cluster '2 x hand-pair' -b 1 -e 1G -f 1.0001
+hand collective-bad-beside 2 collective --collective broadcast --cluster '2 x hand-pair' --beside all_gathr --beside all_gathr:2M \
+  --beside all_gather:8 --beside reduce:1M:rank=0:start=2:ranks=0,0,7:ranks=1:algo=rng:proto=ll64:later --fidelity analytic
+hand collective-beside-forced 2 collective --collective all_reduce --cluster '2 x hand-pair' --algo nvls \
+  --beside all_gather:2M:algo=tree --beside alltoall:2M:proto=ll128
 hand collective-no-algorithm 2 collective --collective all_gather --cluster '2 x hand-pair' --algo tree
 hand collective-no-protocol 2 collective --collective all_gather --cluster '2 x hand-pair' --algo hierarchical --proto ll
 check unknown-strategy 2 strategies fsdp3

@@ -1,0 +1,243 @@
+#include "cli/collective-arguments.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/suggest.h"
+
+SourceMark
+argument_mark (const char *option, const char *value)
+{
+  g_autofree char *place = g_strdup_printf ("%s %s", option, value);
+
+  return (SourceMark){ .file = g_intern_string (place) };
+}
+
+guint64
+parse_size (const SourceMark *mark, const char *text, DiagList *diags)
+{
+  static const char suffixes[] = "KMGT";
+  char             *end;
+  double            value = g_ascii_strtod (text, &end);
+  const char       *suffix = *end != '\0' ? strchr (suffixes, g_ascii_toupper (*end)) : NULL;
+
+  if (suffix != NULL)
+    {
+      value *= ldexp (1, 10 * (int) (suffix - suffixes + 1));
+      end++;
+    }
+  if (end == text || *end != '\0' || !isfinite (value))
+    diag_error (diags, mark, "bytes, with K, M, G or T for 2^10, 2^20, 2^30 or 2^40: 8, 64K, 8G",
+                "expected a size, got '%s'", text);
+  else if (value < 1 || value > 0x1p50)
+    diag_error (diags, mark, NULL, "a size must lie between 1 and 1024T bytes, got '%s'", text);
+  else
+    return (guint64) value;
+  return 0;
+}
+
+/* ---- ranks --------------------------------------------------------------------------------------- */
+
+/* "3" or "0-7" of PART, appended to RANKS; each GPU once. */
+static void
+add_ranks (const char *part, guint n_gpus, gboolean *taken, GArray *ranks, const SourceMark *mark,
+           DiagList *diags)
+{
+  char    *end;
+  guint64  first = g_ascii_strtoull (part, &end, 10), last = first;
+  gboolean number = g_ascii_isdigit (*part);
+
+  if (number && *end == '-' && g_ascii_isdigit (end[1]))
+    last = g_ascii_strtoull (end + 1, &end, 10);
+  if (!number || *end != '\0' || last < first)
+    diag_error (diags, mark, "GPUs in group order: 0-7,16", "expected a GPU or a range, got '%s'",
+                part);
+  else if (last >= n_gpus)
+    diag_error (diags, mark, NULL, "GPU %" G_GUINT64_FORMAT " does not exist: the cluster has %u",
+                last, n_gpus);
+  else
+    for (guint32 gpu = (guint32) first; gpu <= last; gpu++)
+      {
+        if (taken[gpu])
+          diag_error (diags, mark, NULL, "GPU %u is given twice", gpu);
+        else
+          g_array_append_val (ranks, gpu);
+        taken[gpu] = TRUE;
+      }
+}
+
+GArray *
+parse_ranks (const SourceMark *mark, const char *text, guint n_gpus, DiagList *diags)
+{
+  GArray              *ranks = g_array_new (FALSE, FALSE, sizeof (guint32));
+  g_autofree gboolean *taken = g_new0 (gboolean, n_gpus);
+  g_auto (GStrv)       parts = text != NULL ? g_strsplit (text, ",", -1) : NULL;
+
+  for (guint32 gpu = 0; text == NULL && gpu < n_gpus; gpu++)
+    g_array_append_val (ranks, gpu);
+  for (guint i = 0; parts != NULL && parts[i] != NULL; i++)
+    add_ranks (g_strstrip (parts[i]), n_gpus, taken, ranks, mark, diags);
+  return ranks;
+}
+
+/* ---- names --------------------------------------------------------------------------------------- */
+
+guint
+parse_word (const SourceMark *mark, const char *what, const char *text, const char *const *names,
+            DiagList *diags)
+{
+  g_autofree char *hint = NULL;
+
+  for (guint i = 0; names[i] != NULL; i++)
+    if (g_str_equal (names[i], text))
+      return i;
+  hint = suggest_hint (text, names);
+  diag_error (diags, mark, hint, "unknown %s '%s'", what, text);
+  return 0;
+}
+
+CollectiveKind
+parse_kind (const SourceMark *mark, const char *text, DiagList *diags)
+{
+  const char    *names[COLLECTIVE_N_KINDS + 1] = { NULL };
+  CollectiveKind kind = collective_kind_parse (text);
+
+  if (kind != COLLECTIVE_N_KINDS)
+    return kind;
+  for (guint i = 0; i < COLLECTIVE_N_KINDS; i++)
+    names[i] = collective_kind_name ((CollectiveKind) i);
+  return (CollectiveKind) parse_word (mark, "collective", text, names, diags);
+}
+
+static CollectiveAlgorithm
+parse_algorithm (const SourceMark *mark, const char *text, DiagList *diags)
+{
+  const char *names[ALGORITHM_N + 1] = { NULL };
+
+  for (guint i = 0; i < ALGORITHM_N; i++)
+    names[i] = collective_algorithm_name ((CollectiveAlgorithm) i);
+  return (CollectiveAlgorithm) parse_word (mark, "algorithm", text, names, diags);
+}
+
+static CollectiveProtocol
+parse_protocol (const SourceMark *mark, const char *text, DiagList *diags)
+{
+  const char *names[PROTOCOL_N + 1] = { NULL };
+
+  for (guint i = 0; i < PROTOCOL_N; i++)
+    names[i] = collective_protocol_name ((CollectiveProtocol) i);
+  return (CollectiveProtocol) parse_word (mark, "protocol", text, names, diags);
+}
+
+/* ---- what runs beside ---------------------------------------------------------------------------- */
+
+typedef enum
+{
+  KEY_RANKS,
+  KEY_START,
+  KEY_ALGORITHM,
+  KEY_PROTOCOL,
+} BesideKey;
+
+static const char *const beside_keys[] = { "ranks", "start", "algo", "proto", NULL };
+
+static void
+parse_start (const SourceMark *mark, const char *text, double *start, DiagList *diags)
+{
+  OptionSpec spec = { .key = "start", .type = OPTION_QUANTITY, .kind = QUANTITY_TIME, .max = -1 };
+
+  option_set (&spec, start, text, mark, diags);
+}
+
+static void
+set_key (Beside *self, BesideKey key, const char *value, guint n_gpus, const SourceMark *mark,
+         DiagList *diags)
+{
+  g_autofree char *lower = g_ascii_strdown (value, -1);
+
+  switch (key)
+    {
+    case KEY_RANKS:
+      g_array_unref (self->ranks);
+      self->ranks = parse_ranks (mark, value, n_gpus, diags);
+      break;
+    case KEY_START:
+      parse_start (mark, value, &self->neighbour.start, diags);
+      break;
+    case KEY_ALGORITHM:
+      self->neighbour.library.algorithm = parse_algorithm (mark, lower, diags);
+      self->forced_algorithm = TRUE;
+      break;
+    case KEY_PROTOCOL:
+      self->neighbour.library.protocol = parse_protocol (mark, lower, diags);
+      self->forced_protocol = TRUE;
+      break;
+    }
+}
+
+/* "ranks=8-15" */
+static void
+parse_assignment (Beside *self, char *text, guint n_gpus, guint *seen, const SourceMark *mark,
+                  DiagList *diags)
+{
+  char *equals = strchr (text, '=');
+  guint n_errors = diag_list_n_errors (diags), key;
+
+  if (equals == NULL)
+    {
+      diag_error (diags, mark, "keys: ranks, start, algo, proto", "expected KEY=VALUE, got '%s'",
+                  text);
+      return;
+    }
+  *equals = '\0';
+  key = parse_word (mark, "key", text, beside_keys, diags);
+  if (diag_list_n_errors (diags) > n_errors)
+    return;
+  if (*seen & 1U << key)
+    diag_error (diags, mark, NULL, "'%s' is given twice", text);
+  *seen |= 1U << key;
+  set_key (self, (BesideKey) key, equals + 1, n_gpus, mark, diags);
+}
+
+/* A size that leaves each rank something; 0 for "same". */
+static guint64
+parse_own_size (const Beside *self, const char *text, const SourceMark *mark, DiagList *diags)
+{
+  guint64 bytes = g_str_equal (text, "same") ? 0 : parse_size (mark, text, diags);
+
+  if (bytes > 0 && self->neighbour.n_ranks > 0
+      && collective_whole_size (self->neighbour.kind, self->neighbour.n_ranks, bytes) == 0)
+    diag_error (diags, mark, NULL, "%s bytes over %u ranks leave none for each", text,
+                self->neighbour.n_ranks);
+  return bytes;
+}
+
+void
+parse_beside (const char *text, guint n_gpus, const CollectiveOptions *library, Beside *beside,
+              DiagList *diags)
+{
+  SourceMark     mark = argument_mark ("--beside", text);
+  g_auto (GStrv) parts = g_strsplit (text, ":", -1);
+  guint          seen = 0;
+
+  *beside =
+      (Beside){ .neighbour.library = *library, .ranks = parse_ranks (&mark, NULL, n_gpus, diags) };
+  if (g_strv_length (parts) < 2)
+    {
+      diag_error (diags, &mark, "such as all_gather:256M:ranks=8-15",
+                  "expected COLLECTIVE:SIZE[:KEY=VALUE...], got '%s'", text);
+      return;
+    }
+  beside->neighbour.kind = parse_kind (&mark, parts[0], diags);
+  for (guint i = 2; parts[i] != NULL; i++)
+    parse_assignment (beside, parts[i], n_gpus, &seen, &mark, diags);
+  beside->neighbour.ranks = (const guint32 *) (gconstpointer) beside->ranks->data;
+  beside->neighbour.n_ranks = beside->ranks->len;
+  beside->neighbour.bytes = parse_own_size (beside, parts[1], &mark, diags);
+}
+
+void
+beside_clear (gpointer data)
+{
+  g_clear_pointer (&((Beside *) data)->ranks, g_array_unref);
+}
