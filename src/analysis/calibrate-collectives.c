@@ -44,8 +44,9 @@ static const struct
 
 static const MinimiseEffort effort = { .grid = 13, .sections = 6, .rounds = 4, .tolerance = 1e-3 };
 
-#define MAX_TURNS 3    /* of all families */
-#define PRIOR     0.02 /* misfit that leaving a stated figure by a factor of e is worth */
+#define MAX_TURNS    3     /* of all families */
+#define PRIOR_STATED 0.02  /* misfit that leaving a stated figure by a factor of e is worth ... */
+#define PRIOR_TABLE  0.002 /* ... and one that only the library's tables have */
 
 /* ---- families ---------------------------------------------------------------------------------- */
 
@@ -57,6 +58,7 @@ typedef struct
   GArray       *ranges; /* MinimiseRange of each variable */
   GArray       *values; /* double */
   GArray       *own;    /* double: each link's own value of each variable, link by link */
+  GArray       *known;  /* double: what a variable is without the fit; 0 = nobody says */
 } Family;
 
 typedef struct
@@ -90,6 +92,7 @@ family_free (gpointer data)
   g_array_unref (self->ranges);
   g_array_unref (self->values);
   g_array_unref (self->own);
+  g_array_unref (self->known);
   g_free (self);
 }
 
@@ -115,6 +118,7 @@ add_family (Fit *fit, const char *name)
   self->ranges = g_array_new (FALSE, FALSE, sizeof (MinimiseRange));
   self->values = g_array_new (FALSE, FALSE, sizeof (double));
   self->own = g_array_new (FALSE, FALSE, sizeof (double));
+  self->known = g_array_new (FALSE, FALSE, sizeof (double));
   self->result = g_new0 (FittedFamily, 1);
   self->result->name = g_strdup (name);
   self->result->links = g_ptr_array_new_with_free_func (g_free);
@@ -252,17 +256,32 @@ own_value (Fit *fit, const char *link, const char *key, QuantityKind *kind)
   return view->figure->value;
 }
 
+/* A GPU that the family's links join. */
+static const GpuProfile *
+gpu_of (Fit *fit, const Family *family)
+{
+  return cluster_gpu_profile (
+      collective_predictor_cluster (fit->predictor, g_array_index (family->rows, guint, 0)), 0);
+}
+
 /* A variable of FAMILY: parameter P of its link LINK, or of all (NULL). */
 static void
 add_variable (Fit *fit, Family *family, guint p, const char *link)
 {
-  FittedFigure fitted = { .key = parameters[p].key, .link = link };
+  FittedFigure         fitted = { .key = parameters[p].key, .link = link };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  const LinkProfile   *profile =
+      profile_set_link (fit->profiles, link != NULL ? link : link_at (family, 0), NULL, diags);
+  double known;
 
   fitted.before = fitted.after =
       own_value (fit, link != NULL ? link : link_at (family, 0), fitted.key, &fitted.kind);
   g_array_append_val (family->result->figures, fitted);
   g_array_append_val (family->ranges, parameters[p].range);
   g_array_append_val (family->values, fitted.before);
+  known = fitted.before > 0 ? fitted.before
+                            : collective_stock_figure (profile, gpu_of (fit, family), fitted.key);
+  g_array_append_val (family->known, known);
 }
 
 static void
@@ -340,8 +359,8 @@ misfit (Fit *fit, const Family *family)
 }
 
 /*
- * What a profile says already is worth something: a figure that few rows depend on must not wander far
- * from it for a small gain.
+ * What is known without the fit is worth something: a figure that few rows depend on must not wander far
+ * for a small gain. A profile's statement counts for more than the library's table.
  */
 static double
 distance (const Family *family, const double *x)
@@ -349,8 +368,13 @@ distance (const Family *family, const double *x)
   double sum = 0;
 
   for (guint i = 0; i < family->result->figures->len; i++)
-    if (figure_at (family, i)->before > 0)
-      sum += fabs (log (x[i] / figure_at (family, i)->before));
+    {
+      double known = g_array_index (family->known, double, i);
+
+      if (known > 0 && x[i] > 0)
+        sum += (figure_at (family, i)->before > 0 ? PRIOR_STATED : PRIOR_TABLE)
+               * fabs (log (x[i] / known));
+    }
   return sum;
 }
 
@@ -360,7 +384,7 @@ cost_of_values (const double *x, gpointer user)
   Fit *fit = user;
 
   apply_values (fit, fit->current, x);
-  return misfit (fit, fit->current) + PRIOR * distance (fit->current, x);
+  return misfit (fit, fit->current) + distance (fit->current, x);
 }
 
 static gboolean

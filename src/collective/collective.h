@@ -135,3 +135,9 @@ double collective_wire_factor (CollectiveKind kind, guint n_ranks);
 
 /* Bus bandwidth over algorithm bandwidth (nccl-tests doc/PERFORMANCE.md). */
 double collective_bus_factor (CollectiveKind kind, guint n_ranks);
+
+/*
+ * What stands in for the figure KEY ("hop_ll", "ll_rate", ...) of LINK where its profile has none (0),
+ * between GPUs like GPU: NCCL's newest tables. 0 where they say nothing.
+ */
+double collective_stock_figure (const LinkProfile *link, const GpuProfile *gpu, const char *key);

@@ -488,6 +488,14 @@ END_TEST
  * -------------------------------------------------------------------------------------------
  */
 
+static double
+figure_or_stock (const Figure *figure, const LinkProfile *link, const Cluster *cluster)
+{
+  return figure->value > 0
+             ? figure->value
+             : collective_stock_figure (link, cluster_gpu_profile (cluster, 0), "hop_simple");
+}
+
 START_TEST (test_latency_by_hand)
 {
   Fixture             fixture;
@@ -506,8 +514,10 @@ START_TEST (test_latency_by_hand)
   two = fixture_cluster (&fixture);
   launch = cluster_gpu_profile (one, 0)->kernel_latency.value
            + cluster_intra_profile (one, 0)->launch.value;
-  hop = cluster_intra_profile (one, 0)->hop_simple.value;
-  net = cluster_nic_profile (two, 0)->hop_simple.value;
+  hop = figure_or_stock (&cluster_intra_profile (one, 0)->hop_simple,
+                         cluster_intra_profile (one, 0), one);
+  net =
+      figure_or_stock (&cluster_nic_profile (two, 0)->hop_simple, cluster_nic_profile (two, 0), two);
   ck_assert (hop > 0 && net > 0);
   cluster_route_gpus (one, 0, 1, -1, &route);
   link = route.latency;

@@ -1,0 +1,48 @@
+#include "collective/nccl-tables-private.h"
+
+#include <string.h>
+
+static HopClass
+hop_class (const LinkProfile *link)
+{
+  switch (link->kind)
+    {
+    case LINK_NETWORK:
+      return HOP_NET;
+    case LINK_PCIE:
+    case LINK_HOST:
+      return HOP_PCIE;
+    default:
+      return HOP_NVLINK;
+    }
+}
+
+double
+collective_stock_figure (const LinkProfile *link, const GpuProfile *gpu, const char *key)
+{
+  const NcclTables     *tables = nccl_tables (NULL);
+  const NcclGeneration *generation = nccl_generation (tables, gpu);
+  const double         *hops = tables->hop[hop_class (link)][ALGORITHM_RING];
+  gboolean              network = link->kind == LINK_NETWORK;
+  const struct
+  {
+    const char *key;
+    double      value;
+  } figures[] = {
+    { "hop_ll", hops[PROTOCOL_LL] },
+    { "hop_ll128", hops[PROTOCOL_LL128] },
+    { "hop_simple", hops[PROTOCOL_SIMPLE] },
+    { "ll_rate", network ? tables->ll_net[1] : generation->ll / generation->node_channels },
+    { "ll128_rate", network ? 0 : generation->ring_ll128[0] / 2 },
+    { "channel_rate", network ? 0 : generation->channel_rate },
+    { "p2p_rate", network ? 0 : generation->channel_rate },
+    { "staged_rate", network ? tables->staged_channel : 0 },
+    { "nvls_latency", tables->hop[hop_class (link)][ALGORITHM_NVLS_TREE][PROTOCOL_SIMPLE] },
+    { "nvls_efficiency", network ? 0 : generation->nvls_efficiency * generation->link_factor },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (figures); i++)
+    if (strcmp (figures[i].key, key) == 0)
+      return figures[i].value;
+  return 0;
+}
