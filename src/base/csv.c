@@ -17,10 +17,20 @@ typedef struct
   GArray  *starts; /* of gsize */
 } Row;
 
+/* What a gzipped file takes between the disk and the parser. */
+typedef struct
+{
+  GConverter *converter;
+  char        bytes[CHUNK_BYTES];
+  gsize       used, next;
+  gboolean    open; /* a member has begun and not ended */
+} Inflater;
+
 struct _CsvReader
 {
   const char       *name; /* interned */
   FILE             *file;
+  Inflater         *inflater; /* NULL for plain text */
   struct csv_parser parser;
   char              chunk[CHUNK_BYTES];
   gsize             used;   /* bytes of the chunk that were read */
@@ -77,6 +87,59 @@ fail (CsvReader *self, guint line, const char *hint, const char *message, DiagLi
   self->at_end = TRUE;
 }
 
+/* Inflates once. FALSE with ERROR set: no gzip data, or cut short. 0 bytes: the end, or more input is wanted. */
+static gboolean
+inflate (CsvReader *self, gsize *n, GError **error)
+{
+  Inflater        *in = self->inflater;
+  gsize            taken = 0;
+  gboolean         last = feof (self->file) != 0;
+  GConverterResult result = g_converter_convert (
+      in->converter, in->bytes + in->next, in->used - in->next, self->chunk, sizeof self->chunk,
+      last ? G_CONVERTER_INPUT_AT_END : G_CONVERTER_NO_FLAGS, &taken, n, error);
+
+  if (result == G_CONVERTER_ERROR && !last
+      && g_error_matches (*error, G_IO_ERROR, G_IO_ERROR_PARTIAL_INPUT))
+    {
+      g_clear_error (error);
+      *n = taken = 0;
+      return TRUE;
+    }
+  in->next += taken;
+  in->open = result != G_CONVERTER_FINISHED;
+  if (!in->open)
+    g_converter_reset (in->converter); /* what follows is another member */
+  return result != G_CONVERTER_ERROR;
+}
+
+/* Fills the chunk from a gzipped file; 0 bytes at its end, or after a diagnostic. */
+static gsize
+read_inflated (CsvReader *self, DiagList *diags)
+{
+  Inflater *in = self->inflater;
+
+  for (;;)
+    {
+      g_autoptr (GError) error = NULL;
+      gsize              n = 0;
+
+      memmove (in->bytes, in->bytes + in->next, in->used - in->next);
+      in->used -= in->next;
+      in->next = 0;
+      in->used += fread (in->bytes + in->used, 1, sizeof in->bytes - in->used, self->file);
+      gboolean at_end = in->used == 0 && feof (self->file);
+      if (ferror (self->file) || (at_end && !in->open))
+        return 0;
+      if (at_end || !inflate (self, &n, &error))
+        {
+          fail (self, 0, "is the file complete?", "broken gzip data", diags);
+          return 0;
+        }
+      if (n > 0)
+        return n;
+    }
+}
+
 /* The unparsed bytes up to the end of their line or of the chunk; reads on when there are none. 0 at the end. */
 static gsize
 next_piece (CsvReader *self, DiagList *diags)
@@ -84,7 +147,8 @@ next_piece (CsvReader *self, DiagList *diags)
   if (self->next == self->used)
     {
       self->next = 0;
-      self->used = fread (self->chunk, 1, sizeof self->chunk, self->file);
+      self->used = self->inflater != NULL ? read_inflated (self, diags)
+                                          : fread (self->chunk, 1, sizeof self->chunk, self->file);
       if (ferror (self->file))
         fail (self, 0, NULL, g_strerror (errno), diags);
     }
@@ -212,14 +276,27 @@ read_header (CsvReader *self, DiagList *diags)
   return diag_list_n_errors (diags) == n_errors;
 }
 
-static void
-skip_byte_order_mark (CsvReader *self)
+static gboolean
+starts_with (const CsvReader *self, const char *magic, gsize length)
 {
-  static const char bom[] = { '\xEF', '\xBB', '\xBF' };
+  return self->used >= length && memcmp (self->chunk, magic, length) == 0;
+}
 
-  self->used = fread (self->chunk, 1, sizeof bom, self->file);
-  self->next =
-      self->used == sizeof bom && memcmp (self->chunk, bom, sizeof bom) == 0 ? sizeof bom : 0;
+/* Reads the first bytes, which tell what kind of file it is, and skips a byte order mark. */
+static void
+begin (CsvReader *self, DiagList *diags)
+{
+  self->used = fread (self->chunk, 1, 3, self->file);
+  if (starts_with (self, "\x1F\x8B", 2))
+    {
+      self->inflater = g_new0 (Inflater, 1);
+      self->inflater->converter =
+          G_CONVERTER (g_zlib_decompressor_new (G_ZLIB_COMPRESSOR_FORMAT_GZIP));
+      memcpy (self->inflater->bytes, self->chunk, self->used);
+      self->inflater->used = self->used;
+      self->used = read_inflated (self, diags);
+    }
+  self->next = starts_with (self, "\xEF\xBB\xBF", 3) ? 3 : 0;
 }
 
 static CsvReader *
@@ -252,8 +329,8 @@ csv_reader_open (const char *file, DiagList *diags)
     }
 
   g_autoptr (CsvReader) self = reader_new (file, stream);
-  skip_byte_order_mark (self);
-  return read_header (self, diags) ? g_steal_pointer (&self) : NULL;
+  begin (self, diags);
+  return !self->at_end && read_header (self, diags) ? g_steal_pointer (&self) : NULL;
 }
 
 void
@@ -263,6 +340,9 @@ csv_reader_free (CsvReader *self)
     return;
   csv_free (&self->parser);
   fclose (self->file);
+  if (self->inflater != NULL)
+    g_object_unref (self->inflater->converter);
+  g_free (self->inflater);
   g_string_free (self->raw, TRUE);
   g_string_free (self->row.text, TRUE);
   g_array_unref (self->row.starts);
