@@ -175,6 +175,14 @@ end_of_route (const FlowNet *self, guint flow)
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
+static inline void
+play (FlowNet *self, guint i)
+{
+  guint32 left = self->tree[2 * (gsize) i], right = self->tree[2 * (gsize) i + 1];
+
+  self->tree[i] = self->ends[right] < self->ends[left] ? right : left;
+}
+
 /* Makes room for groups up to ID. */
 static void
 grow_groups (FlowNet *self, FluidGroup id)
@@ -197,17 +205,7 @@ grow_groups (FlowNet *self, FluidGroup id)
   for (guint i = 0; i < leaves; i++)
     self->tree[leaves + i] = i;
   for (guint i = leaves; i-- > 1;)
-    self->tree[i] = self->ends[self->tree[2 * i + 1]] < self->ends[self->tree[2 * i]]
-                        ? self->tree[2 * i + 1]
-                        : self->tree[2 * i];
-}
-
-static inline void
-play (FlowNet *self, guint i)
-{
-  guint32 left = self->tree[2 * i], right = self->tree[2 * i + 1];
-
-  self->tree[i] = self->ends[right] < self->ends[left] ? right : left;
+    play (self, i);
 }
 
 /* Finds the winners again after the ends of `touched` have changed. */

@@ -149,7 +149,7 @@ start (Filling *self, guint32 tier)
       Fill      *fill = &self->fills[id];
       if (node->tier != tier)
         continue;
-      fluid->dirty[id] = FLUID_CLEAN;
+      fluid->flags[id] = 0;
       if (isfinite (fluid->levels[id]))
         fluid_set_level (fluid, id, INFINITY);
       if (node->n_uses == 0)
@@ -190,7 +190,7 @@ finish (Filling *self, guint32 tier)
 void
 fluid_fill_tier (Fluid *self, guint32 tier)
 {
-  Filling filling = { self, g_new (Fill, self->n_nodes), g_new (Level, self->n_nodes), 0 };
+  Filling filling = { self, g_new0 (Fill, self->n_nodes), g_new (Level, self->n_nodes), 0 };
 
   start (&filling, tier);
   while (filling.n > 0)

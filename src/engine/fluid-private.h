@@ -13,17 +13,19 @@
 
 #include <math.h>
 
+#define ABOVE   1e-13 /* relative: what exceeds a capacity or a level by less does not exceed it */
 #define RESIDUE 1e-12 /* less of a capacity than this is rounding, not something to share */
 #define NOBODY  0     /* the group of an op without one; levels[NOBODY] is 0 */
 
 typedef guint32 NodeId;
 
-/* Whether a node waits for its tier to be solved, or in the queue. */
+/* What the solver must know of a node at a glance. */
 enum
 {
-  FLUID_CLEAN,
-  FLUID_LISTED,
-  FLUID_QUEUED,
+  FLUID_LISTED = 1 << 0, /* waits for its tier to be solved */
+  FLUID_QUEUED = 1 << 1, /* is in the queue */
+  FLUID_OPEN =
+      1 << 2, /* has no group, only weights of 1 and nothing below: `rooms` says what it can still take */
 };
 
 typedef struct
@@ -118,7 +120,8 @@ struct _Fluid
   /* by NodeId; 0 is nobody */
   FluidNode *nodes;
   double    *levels;
-  guint8    *dirty; /* FLUID_CLEAN, ... */
+  double    *rooms; /* of open nodes, instead of `load` */
+  guint8    *flags; /* FLUID_LISTED, ... */
   guint      n_nodes, nodes_size;
   GArray    *free_nodes; /* NodeId: of limits */
   /* by FluidOp */
@@ -144,6 +147,18 @@ struct _Fluid
   GArray    *watched;    /* NodeId: with a node below, solved in this tier */
 };
 
+static inline FluidResource *
+fluid_resource_at (const Fluid *self, ResourceId id)
+{
+  return &g_array_index (self->resources, FluidResource, id);
+}
+
+static inline FluidTier *
+fluid_tier_at (const Fluid *self, guint32 tier)
+{
+  return &g_array_index (self->tiers, FluidTier, tier);
+}
+
 static inline const NodeId *
 fluid_nodes_of (const Fluid *self, FluidOp op)
 {
@@ -164,6 +179,34 @@ fluid_use_weight (const FluidNode *node, guint i)
 {
   return node->weights == NULL ? 1 : node->weights[i];
 }
+
+/* What reservations leave to kernels: never nothing. */
+double fluid_unreserved (const FluidResource *resource);
+
+/* What a tier shares of a resource, below the node of the tier before it (or NOBODY). */
+double fluid_offered (const Fluid *self, const FluidResource *resource, guint32 tier, NodeId above);
+
+NodeId fluid_new_node (Fluid *self, guint32 tier, ResourceId resource);
+
+/* The node of a resource in a tier; made when it is not there. */
+NodeId fluid_node_of (Fluid *self, ResourceId id, guint32 tier);
+
+/* The next solve of its tier looks at a node. */
+void fluid_touch (Fluid *self, NodeId id);
+
+/* Passes on what a tier has left of a resource to the next one. */
+void fluid_offer_below (Fluid *self, NodeId above);
+
+/* Keeps a node's load instead of its room from now on: before its capacity, weights or what is below it change. */
+void fluid_close_node (Fluid *self, NodeId id);
+
+/* From now on the weights of a node's uses are kept, although all are 1. */
+void fluid_keep_weights (Fluid *self, NodeId id);
+
+void  fluid_add_use (Fluid *self, NodeId id, FluidOp op, double weight);
+guint fluid_find_use (const FluidNode *node, FluidOp op);
+void  fluid_remove_use (Fluid *self, NodeId id, FluidOp op,
+                        double level); /* LEVEL: of the op's group, 0 without one */
 
 /* Puts a node into its group's place: notes what the level was before this solve. */
 void fluid_set_level (Fluid *self, NodeId node, double level);

@@ -20,7 +20,6 @@
 #include <string.h>
 
 #define SAME        1e-15 /* relative: a level that differs by less has not changed */
-#define ABOVE       1e-13 /* relative: an op's level that exceeds a node's by less does not exceed it */
 #define AFTER       (1 + 2 / (double) (1 << BUCKET_BITS)) /* puts a node behind those of a level */
 #define AHEAD       8 /* ops that are fetched before their turn */
 #define BUCKET_BITS 6 /* a bucket of the queue spans 2^-6 octaves */
@@ -51,7 +50,7 @@ queue_push (Fluid *self, NodeId id, double level)
   guint       bucket = bucket_of (queue, level), word = bucket / 64;
   guint64     bit = G_GUINT64_CONSTANT (1) << bucket % 64;
 
-  self->dirty[id] = FLUID_QUEUED;
+  self->flags[id] = (self->flags[id] & FLUID_OPEN) | FLUID_QUEUED;
   self->nodes[id].next = queue->bits[word] & bit ? queue->heads[bucket] : NOBODY;
   queue->heads[bucket] = id;
   queue->bits[word] |= bit;
@@ -77,7 +76,7 @@ queue_pop (Fluid *self, guint bucket)
   NodeId      id = queue->heads[bucket];
 
   queue->heads[bucket] = self->nodes[id].next;
-  self->dirty[id] = FLUID_CLEAN;
+  self->flags[id] &= FLUID_OPEN;
   if (queue->heads[bucket] == NOBODY)
     {
       queue->bits[word] &= ~(G_GUINT64_CONSTANT (1) << bucket % 64);
@@ -111,7 +110,7 @@ queue_start (Fluid *self, guint32 tier)
     {
       NodeId id = g_array_index (dirty, NodeId, i);
       /* the limit of an op that has gone may stand there twice, or have come to another tier */
-      if (self->dirty[id] == FLUID_LISTED && self->nodes[id].tier == tier)
+      if (self->flags[id] & FLUID_LISTED && self->nodes[id].tier == tier)
         queue_push (self, id, likely_level (self, id));
     }
   g_array_set_size (dirty, 0);
@@ -224,7 +223,7 @@ collect_others (Fluid *self, NodeId id, const Sums *sums)
 
 /* ---- changes and whom they touch ------------------------------------------------------------- */
 
-/* An op stands CHANGE higher than before: what that is to its link I, the node ID, which is not in the queue. */
+/* An op stands CHANGE higher than before: what that is to its link I, the node ID, which is not open nor in the queue. */
 static void
 pass_change (Fluid *self, NodeId id, FluidOp op, guint i, double change)
 {
@@ -235,7 +234,7 @@ pass_change (Fluid *self, NodeId id, FluidOp op, guint i, double change)
       queue_push (self, id, likely_level (self, id));
       return;
     }
-  node->load += node->weights == NULL ? change : change * fluid_weight_of (self, op, i);
+  node->load += change * fluid_weight_of (self, op, i);
   if (node->load > node->capacity * (1 + ABOVE))
     queue_push (self, id, node->top * AFTER);
 }
@@ -253,8 +252,17 @@ change_level_of (Fluid *self, FluidOp op, NodeId owner, double change)
       n = self->routes[op].n_links;
     }
   for (guint i = 0; i < n && nodes[i] != NOBODY; i++)
-    if (self->dirty[nodes[i]] != FLUID_QUEUED && nodes[i] != owner)
-      pass_change (self, nodes[i], op, i, change);
+    {
+      NodeId id = nodes[i];
+      guint8 flags = self->flags[id];
+
+      if (flags & FLUID_QUEUED || id == owner)
+        continue;
+      if (!(flags & FLUID_OPEN))
+        pass_change (self, id, op, i, change);
+      else if ((self->rooms[id] -= change) < 0)
+        queue_push (self, id, self->nodes[id].top * AFTER);
+    }
 }
 
 /* Collects what a node must take into `candidates`. Returns how many of them it takes; the others it may leave. */
@@ -311,10 +319,16 @@ set_level (Fluid *self, NodeId id, double level, const FluidOp *own, guint n_own
 static void
 release (Fluid *self, NodeId id, const Sums *sums)
 {
-  self->nodes[id].load = sums->others;
-  self->nodes[id].top = sums->top;
+  FluidNode *node = &self->nodes[id];
+
+  node->load = sums->others;
+  node->top = sums->top;
   if (isfinite (self->levels[id]))
     fluid_set_level (self, id, INFINITY);
+  if (node->below != NOBODY || node->weights != NULL)
+    return;
+  self->flags[id] |= FLUID_OPEN;
+  self->rooms[id] = node->capacity * (1 + ABOVE) - node->load;
 }
 
 /* A node that has no group, or must take ops of others. OWN: its group so far. */

@@ -8,8 +8,6 @@ array_of (gsize size)
   return g_array_new (FALSE, TRUE, size);
 }
 
-static NodeId new_node (Fluid *self, guint32 tier, ResourceId resource);
-
 static guint32
 new_tier (Fluid *self, OpClass class_, gint priority)
 {
@@ -48,7 +46,7 @@ fluid_new (void)
   self->users = array_of (sizeof (FluidOp));
   self->watched = array_of (sizeof (NodeId));
   new_tier (self, OP_TRAFFIC, 0);
-  new_node (self, 0, ENGINE_NONE); /* nobody */
+  fluid_new_node (self, 0, ENGINE_NONE); /* nobody */
   self->levels[NOBODY] = 0;
   return self;
 }
@@ -79,7 +77,8 @@ fluid_free (Fluid *self)
     }
   g_free (self->nodes);
   g_free (self->levels);
-  g_free (self->dirty);
+  g_free (self->flags);
+  g_free (self->rooms);
   g_free (self->flows);
   g_free (self->routes);
   g_free (self->peers);
@@ -87,213 +86,12 @@ fluid_free (Fluid *self)
   g_free (self);
 }
 
-/* ---- resources and nodes --------------------------------------------------------------------- */
-
-static inline FluidResource *
-resource_at (const Fluid *self, ResourceId id)
-{
-  return &g_array_index (self->resources, FluidResource, id);
-}
-
-static inline FluidTier *
-tier_at (const Fluid *self, guint32 tier)
-{
-  return &g_array_index (self->tiers, FluidTier, tier);
-}
-
-void
-fluid_add_resource (Fluid *self, double capacity)
-{
-  FluidResource resource = { .capacity = capacity, .first = NOBODY };
-
-  g_assert (isfinite (capacity) && capacity > 0);
-  g_array_append_val (self->resources, resource);
-}
-
-double
-fluid_capacity (const Fluid *self, ResourceId id)
-{
-  return resource_at (self, id)->capacity;
-}
-
-/*
- * What reservations leave to kernels. A reservation of everything is the caller's error; one slot
- * keeps it going.
- */
-static double
-unreserved (const FluidResource *resource)
-{
-  double left = resource->capacity - resource->reserved;
-
-  return left > 0 ? left : MIN (1.0, resource->capacity);
-}
-
-/* What a tier shares of a resource, below the node of the tier before it (or NOBODY). */
-static double
-offered (const Fluid *self, const FluidResource *resource, guint32 tier, NodeId above)
-{
-  const FluidNode *upper = &self->nodes[above];
-  double           left;
-
-  if (tier == 0)
-    return resource->capacity;
-  left = above == NOBODY || upper->tier == 0 ? unreserved (resource) : upper->capacity;
-  if (above != NOBODY)
-    left -= isfinite (self->levels[above]) ? upper->capacity : upper->load;
-  return left > RESIDUE * resource->capacity ? left : 0;
-}
-
-static NodeId
-new_node (Fluid *self, guint32 tier, ResourceId resource)
-{
-  NodeId id;
-
-  if (resource == ENGINE_NONE && self->free_nodes->len > 0)
-    {
-      id = g_array_index (self->free_nodes, NodeId, self->free_nodes->len - 1);
-      g_array_set_size (self->free_nodes, self->free_nodes->len - 1);
-      self->nodes[id].tier = tier;
-      self->dirty[id] = FLUID_CLEAN;
-      return id;
-    }
-  if (self->n_nodes == self->nodes_size)
-    {
-      self->nodes_size = MAX (64, 2 * self->nodes_size);
-      self->nodes = g_renew (FluidNode, self->nodes, self->nodes_size);
-      self->levels = g_renew (double, self->levels, self->nodes_size);
-      self->dirty = g_renew (guint8, self->dirty, self->nodes_size);
-    }
-  id = self->n_nodes++;
-  self->nodes[id] = (FluidNode){ .tier = tier, .resource = resource };
-  self->levels[id] = INFINITY;
-  self->dirty[id] = FLUID_CLEAN;
-  return id;
-}
-
-/* The node of a resource in a tier; made when it is not there. */
-static NodeId
-node_of (Fluid *self, ResourceId id, guint32 tier)
-{
-  const FluidTier *wanted = tier_at (self, tier);
-  NodeId           above = NOBODY, next = resource_at (self, id)->first;
-
-  for (; next != NOBODY && self->nodes[next].tier != tier; next = self->nodes[next].below)
-    {
-      const FluidTier *other = tier_at (self, self->nodes[next].tier);
-      if (tier == 0 || (other->class_ == OP_KERNEL && other->priority < wanted->priority))
-        break;
-      above = next;
-    }
-  if (next != NOBODY && self->nodes[next].tier == tier)
-    return next;
-
-  NodeId node = new_node (self, tier, id);
-  self->nodes[node].below = next;
-  self->nodes[node].capacity = offered (self, resource_at (self, id), tier, above);
-  if (above == NOBODY)
-    resource_at (self, id)->first = node;
-  else
-    self->nodes[above].below = node;
-  return node;
-}
-
-/* The next solve of its tier looks at a node. */
-static void
-touch (Fluid *self, NodeId id)
-{
-  if (self->dirty[id] != FLUID_CLEAN)
-    return;
-  self->dirty[id] = FLUID_LISTED;
-  g_array_append_val (tier_at (self, self->nodes[id].tier)->dirty, id);
-}
-
-/* Passes on what a tier has left of a resource to the next one. */
-static void
-offer_below (Fluid *self, NodeId above)
-{
-  NodeId     below = self->nodes[above].below;
-  FluidNode *node = &self->nodes[below];
-  double     capacity;
-
-  if (below == NOBODY)
-    return;
-  capacity = offered (self, resource_at (self, node->resource), node->tier, above);
-  if (capacity == node->capacity)
-    return;
-  node->capacity = capacity;
-  touch (self, below);
-}
-
-static void
-grow_uses (FluidNode *node)
-{
-  node->size = MAX (4, 2 * node->size);
-  node->ops = g_renew (FluidOp, node->ops, node->size);
-  if (node->weights != NULL)
-    node->weights = g_renew (double, node->weights, node->size);
-}
-
-static void
-keep_weights (FluidNode *node)
-{
-  node->weights = g_new (double, node->size);
-  for (guint i = 0; i < node->n_uses; i++)
-    node->weights[i] = 1;
-}
-
-static void
-add_use (Fluid *self, NodeId id, FluidOp op, double weight)
-{
-  FluidNode *node = &self->nodes[id];
-
-  if (node->n_uses == node->size)
-    grow_uses (node);
-  if (weight != 1 && node->weights == NULL)
-    keep_weights (node);
-  if (node->weights != NULL)
-    node->weights[node->n_uses] = weight;
-  node->ops[node->n_uses++] = op;
-  node->weight += weight;
-  self->n_links++;
-  touch (self, id);
-}
-
-static guint
-find_use (const FluidNode *node, FluidOp op)
-{
-  guint i = node->n_uses;
-
-  while (i > 0 && node->ops[i - 1] != op)
-    i--;
-  g_assert (i > 0);
-  return i - 1;
-}
-
-/* LEVEL: of the op's group, 0 without one. */
-static void
-remove_use (Fluid *self, NodeId id, FluidOp op, double level)
-{
-  FluidNode *node = &self->nodes[id];
-  guint      place = find_use (node, op), n_behind = node->n_uses - place - 1;
-  double     weight = fluid_use_weight (node, place);
-
-  node->n_uses--;
-  self->n_links--;
-  memmove (node->ops + place, node->ops + place + 1, n_behind * sizeof *node->ops);
-  if (node->weights != NULL)
-    memmove (node->weights + place, node->weights + place + 1, n_behind * sizeof *node->weights);
-  node->weight = node->n_uses > 0 ? node->weight - weight : 0;
-  node->load = node->n_uses > 0 ? node->load - level * weight : 0;
-  if (node->below != NOBODY || isfinite (self->levels[id]))
-    touch (self, id);
-}
-
 /* ---- reservations and waves ------------------------------------------------------------------ */
 
 void
 fluid_set_reserved (Fluid *self, ResourceId id, double reserved)
 {
-  FluidResource *resource = resource_at (self, id);
+  FluidResource *resource = fluid_resource_at (self, id);
 
   if (reserved == resource->reserved)
     return;
@@ -307,7 +105,7 @@ fluid_set_reserved (Fluid *self, ResourceId id, double reserved)
 static double
 count_waves (const FluidResource *resource, const WaveDemand *waves, double *amount)
 {
-  double slots = MAX (1.0, floor (unreserved (resource)));
+  double slots = MAX (1.0, floor (fluid_unreserved (resource)));
   double n = ceil (waves->units / slots);
 
   *amount = n * slots * waves->unit_seconds;
@@ -344,20 +142,22 @@ update_waves (Fluid *self, FluidOp op)
   NodeId     id = fluid_nodes_of (self, op)[flow->wave_link];
   FluidNode *node = &self->nodes[id];
   double    *kept = &self->routes[op].amounts[flow->wave_link];
-  double     amount, n = count_waves (resource_at (self, node->resource), &flow->waves, &amount);
-  double     before = fluid_weight_of (self, op, flow->wave_link);
+  double amount, n = count_waves (fluid_resource_at (self, node->resource), &flow->waves, &amount);
+  double before = fluid_weight_of (self, op, flow->wave_link);
 
   if (n == flow->n_waves && amount == *kept)
     return;
   flow->n_waves = n;
   *kept = amount;
   if (node->weights == NULL)
-    keep_weights (node);
-  node->weights[find_use (node, op)] = fluid_weight_of (self, op, flow->wave_link);
+    fluid_keep_weights (self, id);
+  g_assert (node->weights != NULL);
+  node->weights[fluid_find_use (node, op)] = fluid_weight_of (self, op, flow->wave_link);
   node->weight += fluid_weight_of (self, op, flow->wave_link) - before;
+  fluid_close_node (self, flow->limit);
   self->nodes[flow->limit].capacity = op_limit (flow);
-  touch (self, id);
-  touch (self, flow->limit);
+  fluid_touch (self, id);
+  fluid_touch (self, flow->limit);
   report (self, op);
 }
 
@@ -365,9 +165,9 @@ update_waves (Fluid *self, FluidOp op)
 static void
 apply_reservation (Fluid *self, ResourceId id)
 {
-  NodeId above = NOBODY, node = resource_at (self, id)->first;
+  NodeId above = NOBODY, node = fluid_resource_at (self, id)->first;
 
-  resource_at (self, id)->reserved_changed = FALSE;
+  fluid_resource_at (self, id)->reserved_changed = FALSE;
   if (node != NOBODY && self->nodes[node].tier == 0)
     {
       above = node;
@@ -375,8 +175,9 @@ apply_reservation (Fluid *self, ResourceId id)
     }
   if (node == NOBODY)
     return;
-  self->nodes[node].capacity = offered (self, resource_at (self, id), self->nodes[node].tier, above);
-  touch (self, node);
+  self->nodes[node].capacity =
+      fluid_offered (self, fluid_resource_at (self, id), self->nodes[node].tier, above);
+  fluid_touch (self, node);
   for (; node != NOBODY; node = self->nodes[node].below)
     for (guint i = 0; i < self->nodes[node].n_uses; i++)
       {
@@ -415,7 +216,7 @@ tier_of (Fluid *self, const FluidSpec *spec)
   if (spec->class_ == OP_TRAFFIC)
     return 0;
   for (guint32 i = 1; i < self->tiers->len; i++)
-    if (tier_at (self, i)->priority == spec->priority)
+    if (fluid_tier_at (self, i)->priority == spec->priority)
       return i;
   return new_tier (self, OP_KERNEL, spec->priority);
 }
@@ -435,7 +236,7 @@ add_link (Fluid *self, FluidOp op, NodeId node, double amount)
     self->peers[op].nodes[i] = node;
   else
     self->peers[op].nodes[0] = NOBODY;
-  add_use (self, node, op, fluid_weight_of (self, op, i));
+  fluid_add_use (self, node, op, fluid_weight_of (self, op, i));
 }
 
 /* Room for N links in the arrays of a route, as far as it needs them. */
@@ -445,6 +246,7 @@ grow_route (FluidRoute *route, guint n, gboolean amounts)
   guint    size = MAX (route->size, n);
   gboolean grows = size > route->size;
 
+  g_assert (n > 0);
   if (route->nodes != NULL ? grows : n > FLUID_FEW)
     route->nodes = g_renew (NodeId, route->nodes, size);
   if (route->amounts != NULL ? grows : amounts)
@@ -472,19 +274,20 @@ add_links (Fluid *self, FluidOp op, const FluidSpec *spec)
   double amount = 0, limit;
 
   if (waves)
-    flow->n_waves = count_waves (resource_at (self, flow->waves.resource), &flow->waves, &amount);
+    flow->n_waves =
+        count_waves (fluid_resource_at (self, flow->waves.resource), &flow->waves, &amount);
   limit = op_limit (flow);
   grow_route (&self->routes[op], spec->n_demands + (waves ? 1 : 0) + (limit > 0 ? 1 : 0),
               waves || !is_plain (spec));
   for (guint i = 0; i < spec->n_demands; i++)
-    add_link (self, op, node_of (self, spec->demands[i].resource, flow->tier),
+    add_link (self, op, fluid_node_of (self, spec->demands[i].resource, flow->tier),
               spec->demands[i].amount);
   flow->wave_link = spec->n_demands;
   if (waves)
-    add_link (self, op, node_of (self, flow->waves.resource, flow->tier), amount);
+    add_link (self, op, fluid_node_of (self, flow->waves.resource, flow->tier), amount);
   if (limit > 0)
     {
-      flow->limit = new_node (self, flow->tier, ENGINE_NONE);
+      flow->limit = fluid_new_node (self, flow->tier, ENGINE_NONE);
       self->nodes[flow->limit].capacity = limit;
       add_link (self, op, flow->limit, 1);
     }
@@ -522,7 +325,7 @@ fluid_remove (Fluid *self, FluidOp op)
 
   g_assert (flow->live);
   for (guint i = 0; i < route->n_links; i++)
-    remove_use (self, fluid_nodes_of (self, op)[i], op, level);
+    fluid_remove_use (self, fluid_nodes_of (self, op)[i], op, level);
   if (flow->limit != NOBODY)
     {
       self->levels[flow->limit] = INFINITY;
@@ -613,7 +416,8 @@ fluid_users (Fluid *self, ResourceId id, OpClass class_, guint *n)
   guint n_nodes = 0;
 
   g_array_set_size (self->users, 0);
-  for (NodeId node = resource_at (self, id)->first; node != NOBODY; node = self->nodes[node].below)
+  for (NodeId node = fluid_resource_at (self, id)->first; node != NOBODY;
+       node = self->nodes[node].below)
     {
       if ((self->nodes[node].tier == 0) != (class_ == OP_TRAFFIC))
         continue;
@@ -642,6 +446,8 @@ fluid_set_level (Fluid *self, NodeId id, double level)
       g_array_append_val (self->groups, id);
     }
   self->levels[id] = level;
+  if (isfinite (level))
+    self->flags[id] &= ~FLUID_OPEN;
 }
 
 void
@@ -661,14 +467,14 @@ fluid_set_owner (Fluid *self, FluidOp op, NodeId owner)
 static void
 solve_tier (Fluid *self, guint32 tier)
 {
-  if (!self->full && tier_at (self, tier)->dirty->len == 0)
+  if (!self->full && fluid_tier_at (self, tier)->dirty->len == 0)
     return;
   self->solves++;
   g_array_set_size (self->watched, 0);
   if (self->full || !fluid_repair_tier (self, tier))
     fluid_fill_tier (self, tier);
   for (guint i = 0; i < self->watched->len; i++)
-    offer_below (self, g_array_index (self->watched, NodeId, i));
+    fluid_offer_below (self, g_array_index (self->watched, NodeId, i));
 }
 
 /* Keeps those whose level, or group, is another one than before. */
@@ -715,7 +521,7 @@ gboolean
 fluid_is_dirty (const Fluid *self)
 {
   for (guint i = 0; i < self->tiers->len; i++)
-    if (tier_at (self, i)->dirty->len > 0)
+    if (fluid_tier_at (self, i)->dirty->len > 0)
       return TRUE;
   return self->reservation->len > 0;
 }

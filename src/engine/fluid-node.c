@@ -1,0 +1,213 @@
+/* Resources as the tiers see them: nodes, who uses them, and what one tier leaves to the next. */
+#include "engine/fluid-private.h"
+
+#include <string.h>
+
+void
+fluid_add_resource (Fluid *self, double capacity)
+{
+  FluidResource resource = { .capacity = capacity, .first = NOBODY };
+
+  g_assert (isfinite (capacity) && capacity > 0);
+  g_array_append_val (self->resources, resource);
+}
+
+double
+fluid_capacity (const Fluid *self, ResourceId id)
+{
+  return fluid_resource_at (self, id)->capacity;
+}
+
+/*
+ * What reservations leave to kernels. A reservation of everything is the caller's error; one slot
+ * keeps it going.
+ */
+double
+fluid_unreserved (const FluidResource *resource)
+{
+  double left = resource->capacity - resource->reserved;
+
+  return left > 0 ? left : MIN (1.0, resource->capacity);
+}
+
+/* What a tier shares of a resource, below the node of the tier before it (or NOBODY). */
+double
+fluid_offered (const Fluid *self, const FluidResource *resource, guint32 tier, NodeId above)
+{
+  const FluidNode *upper = &self->nodes[above];
+  double           left;
+
+  if (tier == 0)
+    return resource->capacity;
+  left = above == NOBODY || upper->tier == 0 ? fluid_unreserved (resource) : upper->capacity;
+  if (above != NOBODY)
+    left -= isfinite (self->levels[above]) ? upper->capacity : upper->load;
+  return left > RESIDUE * resource->capacity ? left : 0;
+}
+
+NodeId
+fluid_new_node (Fluid *self, guint32 tier, ResourceId resource)
+{
+  NodeId id;
+
+  if (resource == ENGINE_NONE && self->free_nodes->len > 0)
+    {
+      id = g_array_index (self->free_nodes, NodeId, self->free_nodes->len - 1);
+      g_array_set_size (self->free_nodes, self->free_nodes->len - 1);
+      self->nodes[id].tier = tier;
+      self->flags[id] = 0;
+      return id;
+    }
+  if (self->n_nodes == self->nodes_size)
+    {
+      self->nodes_size = MAX (64, 2 * self->nodes_size);
+      self->nodes = g_renew (FluidNode, self->nodes, self->nodes_size);
+      self->levels = g_renew (double, self->levels, self->nodes_size);
+      self->flags = g_renew (guint8, self->flags, self->nodes_size);
+      self->rooms = g_renew (double, self->rooms, self->nodes_size);
+    }
+  id = self->n_nodes++;
+  self->nodes[id] = (FluidNode){ .tier = tier, .resource = resource };
+  self->levels[id] = INFINITY;
+  self->flags[id] = 0;
+  return id;
+}
+
+/* Keeps a node's load instead of its room from now on. */
+void
+fluid_close_node (Fluid *self, NodeId id)
+{
+  FluidNode *node = &self->nodes[id];
+
+  if (!(self->flags[id] & FLUID_OPEN))
+    return;
+  self->flags[id] &= ~FLUID_OPEN;
+  node->load = node->capacity * (1 + ABOVE) - self->rooms[id];
+}
+
+/* The node of a resource in a tier; made when it is not there. */
+NodeId
+fluid_node_of (Fluid *self, ResourceId id, guint32 tier)
+{
+  const FluidTier *wanted = fluid_tier_at (self, tier);
+  NodeId           above = NOBODY, next = fluid_resource_at (self, id)->first;
+
+  for (; next != NOBODY && self->nodes[next].tier != tier; next = self->nodes[next].below)
+    {
+      const FluidTier *other = fluid_tier_at (self, self->nodes[next].tier);
+      if (tier == 0 || (other->class_ == OP_KERNEL && other->priority < wanted->priority))
+        break;
+      above = next;
+    }
+  if (next != NOBODY && self->nodes[next].tier == tier)
+    return next;
+
+  if (above != NOBODY)
+    fluid_close_node (self, above);
+
+  NodeId node = fluid_new_node (self, tier, id);
+  self->nodes[node].below = next;
+  self->nodes[node].capacity = fluid_offered (self, fluid_resource_at (self, id), tier, above);
+  if (above == NOBODY)
+    fluid_resource_at (self, id)->first = node;
+  else
+    self->nodes[above].below = node;
+  return node;
+}
+
+/* The next solve of its tier looks at a node. */
+void
+fluid_touch (Fluid *self, NodeId id)
+{
+  if (self->flags[id] & (FLUID_LISTED | FLUID_QUEUED))
+    return;
+  self->flags[id] |= FLUID_LISTED;
+  g_array_append_val (fluid_tier_at (self, self->nodes[id].tier)->dirty, id);
+}
+
+/* Passes on what a tier has left of a resource to the next one. */
+void
+fluid_offer_below (Fluid *self, NodeId above)
+{
+  NodeId     below = self->nodes[above].below;
+  FluidNode *node = &self->nodes[below];
+  double     capacity;
+
+  if (below == NOBODY)
+    return;
+  capacity = fluid_offered (self, fluid_resource_at (self, node->resource), node->tier, above);
+  if (capacity == node->capacity)
+    return;
+  fluid_close_node (self, below);
+  node->capacity = capacity;
+  fluid_touch (self, below);
+}
+
+static void
+grow_uses (FluidNode *node)
+{
+  node->size = MAX (4, 2 * node->size);
+  node->ops = g_renew (FluidOp, node->ops, node->size);
+  if (node->weights != NULL)
+    node->weights = g_renew (double, node->weights, node->size);
+}
+
+void
+fluid_keep_weights (Fluid *self, NodeId id)
+{
+  FluidNode *node = &self->nodes[id];
+
+  fluid_close_node (self, id);
+  node->weights = g_new (double, node->size);
+  for (guint i = 0; i < node->n_uses; i++)
+    node->weights[i] = 1;
+}
+
+void
+fluid_add_use (Fluid *self, NodeId id, FluidOp op, double weight)
+{
+  FluidNode *node = &self->nodes[id];
+
+  if (node->n_uses == node->size)
+    grow_uses (node);
+  if (weight != 1 && node->weights == NULL)
+    fluid_keep_weights (self, id);
+  if (node->weights != NULL)
+    node->weights[node->n_uses] = weight;
+  node->ops[node->n_uses++] = op;
+  node->weight += weight;
+  self->n_links++;
+  fluid_touch (self, id);
+}
+
+guint
+fluid_find_use (const FluidNode *node, FluidOp op)
+{
+  guint i = node->n_uses;
+
+  while (i > 0 && node->ops[i - 1] != op)
+    i--;
+  g_assert (i > 0);
+  return i - 1;
+}
+
+/* LEVEL: of the op's group, 0 without one. */
+void
+fluid_remove_use (Fluid *self, NodeId id, FluidOp op, double level)
+{
+  FluidNode *node = &self->nodes[id];
+  guint      place = fluid_find_use (node, op), n_behind = node->n_uses - place - 1;
+  double     weight = fluid_use_weight (node, place);
+
+  node->n_uses--;
+  self->n_links--;
+  memmove (node->ops + place, node->ops + place + 1, n_behind * sizeof *node->ops);
+  if (node->weights != NULL)
+    memmove (node->weights + place, node->weights + place + 1, n_behind * sizeof *node->weights);
+  node->weight = node->n_uses > 0 ? node->weight - weight : 0;
+  node->load = node->n_uses > 0 ? node->load - level * weight : 0;
+  if (self->flags[id] & FLUID_OPEN)
+    self->rooms[id] = node->n_uses > 0 ? self->rooms[id] + level : node->capacity * (1 + ABOVE);
+  if (node->below != NOBODY || isfinite (self->levels[id]))
+    fluid_touch (self, id);
+}
