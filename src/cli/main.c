@@ -17,6 +17,7 @@ static const struct
   { "compare", cmd_compare,
     "several strategies or scenarios side by side, with the difference explained" },
   { "collective", cmd_collective, "one collective over sizes, in nccl-tests' format" },
+  { "flows", cmd_flows, "the bare network simulator: flows on links, from two tables" },
   { "schedule", cmd_schedule, "what the ranks of a scenario issue, item by item" },
   { "strategies", cmd_strategies, "the strategies, or one explained" },
   { "hardware", cmd_hardware, "the hardware profiles, or the figures of one" },

@@ -108,6 +108,15 @@ hand collective-beside-json 0 collective --collective all_reduce --cluster '2 x 
 check validate-text 0 validate collectives --hwprofiles hwprofiles runs.csv --rows
 check validate-csv 0 validate collectives --hwprofiles hwprofiles runs.csv --format csv
 check validate-json 0 validate collectives --hwprofiles hwprofiles runs.csv --format json --max-error 10
+net() { # NAME STATUS LINKS FLOWS ARGUMENT...
+  net_name=$1 net_status=$2 net_links=$3 net_flows=$4
+  shift 4
+  check "$net_name" "$net_status" flows --links "$net_links" --flows "$net_flows" "$@"
+}
+net flows-text 0 net-links.csv net-flows.csv
+net flows-csv 0 net-links.csv net-flows.csv --format csv
+net flows-json 0 net-links.csv net-flows.csv --format json
+check help-flows 0 flows --help
 check help 0 --help
 check help-validate 0 validate --help
 check help-simulate 0 models --help
@@ -182,6 +191,26 @@ check empty-runs 2 validate collectives nothing.csv
 check runs-header 2 validate collectives header.csv
 check duplicate-column 2 validate collectives twice.csv
 check missing-columns 2 validate collectives missing.csv
+
+net flows-bad 2 net-bad-links.csv net-bad-flows.csv
+net flows-bad-flows 2 net-links.csv net-bad-flows.csv
+net flows-header 2 net-header.csv net-header.csv
+net flows-header-only 2 net-links.csv net-header.csv
+net flows-columns 2 net-links.csv net-columns.csv
+net flows-empty 2 net-empty.csv net-empty.csv
+net flows-absent 2 net-links.csv absent.csv
+check flows-no-files 2 flows --links net-links.csv
+
+# A gzipped table is the same table; a cut one is an error
+gzip -c net-flows.csv >flows.gz
+head -c 60 flows.gz >cut.gz
+good=0
+"$program" flows --links net-links.csv --flows flows.gz --format csv >got.csv || good=1
+"$program" flows --links net-links.csv --flows net-flows.csv --format csv | cmp - got.csv >&2 || good=1
+"$program" flows --links net-links.csv --flows cut.gz >got.csv 2>got.err && good=1
+grep -q 'broken gzip data' got.err && [ ! -s got.csv ] || good=1
+rm -f flows.gz cut.gz got.csv got.err
+verdict $good 'gzipped tables'
 
 # Files that cannot be written
 hand trace-directory 1 simulate good.yaml --trace out
