@@ -103,8 +103,9 @@ apply_overrides (const Common *common, ClusterOptions *cluster, CollectiveConfig
 
       if (g_str_has_prefix (override->key, "cluster."))
         option_set_key (cluster_options, cluster, key, override->value, &mark, diags);
-      else
-        option_set_key (collective_options, library, key, override->value, &mark, diags);
+      else if (option_set_key (collective_options, library, key, override->value, &mark, diags)
+               && g_str_equal (key, "nccl"))
+        collective_config_check (library, &mark, diags);
     }
 }
 

@@ -28,7 +28,7 @@ const OptionSpec collective_options[] = {
     .type = OPTION_STRING,
     .offset = OPTION (nccl),
     .optional = TRUE,
-    .help = "version whose tuning tables choose, such as 2.28.9; unset = the newest known",
+    .help = "version whose tuning tables choose, such as 2.28.9; unset, unknown or RCCL = the newest known",
     .source = "NVIDIA/nccl src/graph/tuning.cc" },
   { .key = "collnet",
     .type = OPTION_BOOL,
@@ -42,6 +42,32 @@ const OptionSpec collective_options[] = {
     .help = "one process drives all GPUs of a node: launches come one after another" },
   { 0 },
 };
+
+/* Numbers with a dot between each two. */
+static gboolean
+is_version (const char *text)
+{
+  do
+    {
+      if (!g_ascii_isdigit (*text))
+        return FALSE;
+      while (g_ascii_isdigit (*text))
+        text++;
+    }
+  while (*text == '.' && *++text != '\0');
+  return *text == '\0' && text[-1] != '.';
+}
+
+gboolean
+collective_config_check (const CollectiveConfig *self, const SourceMark *mark, DiagList *diags)
+{
+  if (self->nccl == NULL || is_version (self->nccl) || g_ascii_strcasecmp (self->nccl, "unknown") == 0
+      || g_ascii_strcasecmp (self->nccl, "RCCL") == 0)
+    return TRUE;
+  diag_error (diags, mark, "its number, such as '2.28.9', or 'unknown' or 'RCCL'",
+              "expected a version for 'nccl', got '%s'", self->nccl);
+  return FALSE;
+}
 
 CollectiveOptions
 collective_config_options (const CollectiveConfig *self)

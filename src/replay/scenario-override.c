@@ -106,9 +106,8 @@ override_section (ScenarioDraft *draft, const ScenarioOverride *override, const 
     }
   draft_mark_seen (draft, section, mark);
   if (option_set_key (section->table, scenario_section_options (draft->scenario, section), dot + 1,
-                      override->value, mark, diags)
-      && section->table == mesh_options)
-    draft_check_axis (draft, dot + 1, mark, diags);
+                      override->value, mark, diags))
+    draft_check_key (draft, section, dot + 1, mark, diags);
 }
 
 void

@@ -83,7 +83,7 @@ gboolean scenario_replace_strategy (const StrategySet *strategies, StrategyConfi
 
 void draft_mark_seen (ScenarioDraft *draft, const ScenarioSection *section, const SourceMark *mark);
 
-/* Axes of the mesh that no schedule knows yet must stay at one rank. */
-void draft_check_axis (const ScenarioDraft *draft, const char *key, const SourceMark *mark,
-                       DiagList *diags);
+/* What the type of KEY of SECTION, read at MARK, does not say of its value. */
+void draft_check_key (const ScenarioDraft *draft, const ScenarioSection *section, const char *key,
+                      const SourceMark *mark, DiagList *diags);
 void scenario_diagnose_key (const char *key, gboolean top, const SourceMark *mark, DiagList *diags);

@@ -122,8 +122,8 @@ draft_mark_seen (ScenarioDraft *draft, const ScenarioSection *section, const Sou
 }
 
 /* Axes of the mesh that no schedule knows yet must stay at one rank. */
-void
-draft_check_axis (const ScenarioDraft *draft, const char *key, const SourceMark *mark, DiagList *diags)
+static void
+check_axis (const ScenarioDraft *draft, const char *key, const SourceMark *mark, DiagList *diags)
 {
   const OptionSpec *spec = option_table_find (mesh_options, key);
   gint64            value;
@@ -136,12 +136,14 @@ draft_check_axis (const ScenarioDraft *draft, const char *key, const SourceMark 
                 value, spec->help);
 }
 
-static void
-check_axes (const ScenarioDraft *draft, const ConfigNode *node, DiagList *diags)
+void
+draft_check_key (const ScenarioDraft *draft, const ScenarioSection *section, const char *key,
+                 const SourceMark *mark, DiagList *diags)
 {
-  for (guint i = 0; i < config_node_length (node); i++)
-    draft_check_axis (draft, config_node_key (node, i),
-                      config_node_mark (config_node_item (node, i)), diags);
+  if (section->table == mesh_options)
+    check_axis (draft, key, mark, diags);
+  else if (section->table == collective_options && g_str_equal (key, "nccl"))
+    collective_config_check (&draft->scenario->collective, mark, diags);
 }
 
 void
@@ -158,8 +160,9 @@ draft_read_section (ScenarioDraft *draft, const ScenarioSection *section, const 
   else if (config_node_expect (node, CONFIG_MAP, diags))
     {
       option_load_map (section->table, options, node, NULL, diags);
-      if (section->table == mesh_options)
-        check_axes (draft, node, diags);
+      for (guint i = 0; i < config_node_length (node); i++)
+        draft_check_key (draft, section, config_node_key (node, i),
+                         config_node_mark (config_node_item (node, i)), diags);
     }
 }
 

@@ -129,6 +129,7 @@ check unknown-format 2 simulate good.yaml --format xml
 check bad-set 2 simulate --set training
 hand unknown-set 2 simulate good.yaml --set training.micro_bach=2
 hand bad-value 2 simulate good.yaml --micro-batch many
+hand bad-library 2 simulate good.yaml --set collective.nccl=banana
 hand two-files 2 simulate good.yaml compare.yaml
 hand several-scenarios 2 simulate compare.yaml
 hand schedule-role 2 schedule good.yaml --role 7
@@ -140,6 +141,7 @@ hand wrong-jobs 2 compare compare.yaml -jmany
 hand collective-nothing 2 collective
 hand collective-words 2 collective --collective all_reduc --cluster '2 x hand-pair' --algo rin --proto simpel --fidelity exact \
   -b 0 -e 8X -f 1 --ranks 0,0,9,1-x
+hand collective-library 2 collective --collective all_reduce --cluster '2 x hand-pair' --nccl 2..28
 hand collective-range 2 collective --collective broadcast --cluster '2 x hand-pair' -b 2M -e 1M
 hand collective-many 2 collective --collective broadcast --cluster '2 x hand-pair' -b 1 -e 1G -f 1.0001
 hand collective-bad-beside 2 collective --collective broadcast --cluster '2 x hand-pair' --beside all_gathr --beside all_gathr:2M \
@@ -167,6 +169,7 @@ check validate-max-error 3 validate collectives --hwprofiles hwprofiles runs.csv
 # Input
 hand wrong-unit 2 simulate wrong-unit.yaml
 hand unknown-key 2 simulate unknown-key.yaml
+hand wrong-library 2 simulate wrong-library.yaml
 hand duplicate-key 2 simulate duplicate-key.yaml
 hand heads 2 simulate heads.yaml
 hand shard 2 simulate shard.yaml
