@@ -1,10 +1,11 @@
 /*
  * Which ranks, resources and groups are simulated, and what the ops of each class demand.
  *
- * Set: a graph whose nodes are ranks, machines, resources, collectives (one node a group and kind) and copies (one a rank and
- * direction), coloured by everything that their own behaviour depends on; edges join a rank to its machine, its SMs and its memory, an
- * op to its ranks, and an op to the resources it loads, labelled with the load a byte. Its coarsest equitable partition (cluster/fold.h)
- * gives the classes. Computed: the lowest member of each class, and for each class of ops the sum of the loads of ALL its ops on
+ * Set: a graph whose nodes are ranks, machines, resources, collectives (one node a group, kind and algorithm that any group uses for
+ * it) and copies (one a rank and direction), coloured by everything that their own behaviour depends on (of collectives the choice
+ * and cost at each size that is issued); edges join a rank to its machine, its SMs and its memory, an op to its ranks, an op to the
+ * resources it loads, labelled with the load a byte, and the algorithms of one collective to the first. Its coarsest equitable
+ * partition (cluster/fold.h) gives the classes. Computed: the lowest member of each class, and for each class of ops the sum of the loads of ALL its ops on
  * each simulated resource. A rank's class decides the class of its groups, so a simulated rank finds its collective by its class.
  */
 #include "replay/bind-private.h"
