@@ -198,14 +198,14 @@ print_sweep (const Common *common, const CollectiveSweep *sweep)
   return common_print (out);
 }
 
-/* On CLUSTER, which stands; errors of what names its GPUs go to DIAGS. */
+/* CLUSTER may be NULL, after a diagnostic: then what names its GPUs is looked at as far as it goes. */
 static ExitStatus
 run_on (const Common *common, const Arguments *arguments, const Cluster *cluster,
         const CollectiveOptions *library, CollectiveSweepOptions *options, DiagList *diags)
 {
   const char                     *text = arguments->ranks;
   SourceMark                      mark = argument_mark ("--ranks", text != NULL ? text : "");
-  guint                           n_gpus = cluster_n_gpus (cluster);
+  guint                           n_gpus = cluster != NULL ? cluster_n_gpus (cluster) : 0;
   g_autoptr (GArray)              ranks = parse_ranks (&mark, text, n_gpus, diags);
   g_autoptr (GArray)              besides = read_besides (arguments, n_gpus, library, diags);
   g_autofree CollectiveNeighbour *neighbours = g_new (CollectiveNeighbour, besides->len + 1);
@@ -244,9 +244,7 @@ run (const Common *common, const Arguments *arguments, ClusterOptions *cluster_w
   apply_short_names (arguments, config, diags);
   library = collective_config_options (config);
   cluster = cluster_new (cluster_wanted, profiles, NULL, diags);
-  if (cluster != NULL)
-    return run_on (common, arguments, cluster, &library, &options, diags);
-  return common_report_diags (diags);
+  return run_on (common, arguments, cluster, &library, &options, diags);
 }
 
 int

@@ -38,7 +38,7 @@ parse_size (const SourceMark *mark, const char *text, DiagList *diags)
 
 /* ---- ranks --------------------------------------------------------------------------------------- */
 
-/* "3" or "0-7" of PART, appended to RANKS; each GPU once. */
+/* "3" or "0-7" of PART, appended to RANKS; each GPU once. N_GPUS 0: not known, nothing is appended. */
 static void
 add_ranks (const char *part, guint n_gpus, gboolean *taken, GArray *ranks, const SourceMark *mark,
            DiagList *diags)
@@ -52,11 +52,11 @@ add_ranks (const char *part, guint n_gpus, gboolean *taken, GArray *ranks, const
   if (!number || *end != '\0' || last < first)
     diag_error (diags, mark, "GPUs in group order: 0-7,16", "expected a GPU or a range, got '%s'",
                 part);
-  else if (last >= n_gpus)
+  else if (last >= n_gpus && n_gpus > 0)
     diag_error (diags, mark, NULL, "GPU %" G_GUINT64_FORMAT " does not exist: the cluster has %u",
                 last, n_gpus);
   else
-    for (guint32 gpu = (guint32) first; gpu <= last; gpu++)
+    for (guint32 gpu = (guint32) first; gpu <= last && gpu < n_gpus; gpu++)
       {
         if (taken[gpu])
           diag_error (diags, mark, NULL, "GPU %u is given twice", gpu);

@@ -9,7 +9,10 @@ SourceMark argument_mark (const char *option, const char *value);
 /* "8", "64K", "1.5M", "8G": suffixes are binary. 0 after a diagnostic. */
 guint64 parse_size (const SourceMark *mark, const char *text, DiagList *diags);
 
-/* GPUs in group order, "0-7,16"; each once. TEXT NULL: all N_GPUS. Newly allocated array of guint32. */
+/*
+ * GPUs in group order, "0-7,16"; each once. TEXT NULL: all N_GPUS. N_GPUS 0: it is not known, and only the
+ * form is checked. Newly allocated array of guint32.
+ */
 GArray *parse_ranks (const SourceMark *mark, const char *text, guint n_gpus, DiagList *diags);
 
 /* Index of TEXT among NAMES (NULL-terminated); 0 after a diagnostic. */

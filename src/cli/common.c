@@ -95,6 +95,7 @@ key_of_option (const char *option)
   return NULL;
 }
 
+/* A switch may stand alone: --single-process. */
 static gboolean
 on_table_option (const char *option, const char *value, gpointer data, GError **error)
 {
@@ -103,7 +104,7 @@ on_table_option (const char *option, const char *value, gpointer data, GError **
 
   g_return_val_if_fail (key != NULL, FALSE);
   (void) error;
-  add_override (data, key, value, option);
+  add_override (data, key, value != NULL ? value : "true", option);
   return TRUE;
 }
 
@@ -134,14 +135,15 @@ describe_option (const OptionSpec *spec)
 }
 
 static void
-add_table_entry (Common *self, GArray *entries, const char *name, const char *help)
+add_table_entry (Common *self, GArray *entries, const char *name, const char *help, gboolean is_switch)
 {
   GOptionEntry entry = {
     .long_name = g_string_chunk_insert_const (self->strings, name),
+    .flags = is_switch ? G_OPTION_FLAG_OPTIONAL_ARG : 0,
     .arg = G_OPTION_ARG_CALLBACK,
     .arg_data = GSIZE_TO_POINTER ((gsize) on_table_option),
     .description = g_string_chunk_insert_const (self->strings, help),
-    .arg_description = "VALUE",
+    .arg_description = is_switch ? "[on|off]" : "VALUE",
   };
 
   if (!is_taken (entries, name))
@@ -158,7 +160,7 @@ add_sections (Common *self, GArray *entries, const char *const *names, guint n)
         g_autofree char *help = describe_option (spec);
 
         if (!g_str_equal (name, "name"))
-          add_table_entry (self, entries, name, help);
+          add_table_entry (self, entries, name, help, spec->type == OPTION_BOOL);
       }
 }
 
@@ -170,7 +172,7 @@ network_group (Common *self)
       "network", "Cluster and collective library:", "Show the cluster's options", self, NULL);
   g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
 
-  add_table_entry (self, entries, shorthands[0].option, shorthands[0].help);
+  add_table_entry (self, entries, shorthands[0].option, shorthands[0].help, FALSE);
   add_sections (self, entries, network_sections, G_N_ELEMENTS (network_sections));
   g_option_group_add_entries (group, (const GOptionEntry *) (void *) entries->data);
   return group;
@@ -191,7 +193,7 @@ scenario_group (Common *self)
 
   g_array_append_val (entries, set);
   for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
-    add_table_entry (self, entries, shorthands[i].option, shorthands[i].help);
+    add_table_entry (self, entries, shorthands[i].option, shorthands[i].help, FALSE);
   add_sections (self, entries, sections, G_N_ELEMENTS (sections));
   g_option_group_add_entries (group, (const GOptionEntry *) (void *) entries->data);
   return group;
@@ -290,9 +292,9 @@ load_plugins (Common *self)
   return TRUE;
 }
 
-/* GOption says "Unknown option --foo"; a hint with the nearest name is added. */
+/* GOption says "Unknown option --foo"; a hint with the nearest name is added. EXTRA may be NULL. */
 static void
-print_usage_error (const Common *self, const GError *error)
+print_usage_error (const Common *self, const GOptionEntry *extra, const GError *error)
 {
   const char      *dashes = strstr (error->message, "--");
   g_autofree char *word = dashes != NULL ? g_strdup (dashes + 2) : NULL;
@@ -314,6 +316,8 @@ print_usage_error (const Common *self, const GError *error)
                                       NULL };
            *n != NULL; n++)
         g_ptr_array_add (names, g_strdup (*n));
+      for (const GOptionEntry *entry = extra; entry != NULL && entry->long_name != NULL; entry++)
+        g_ptr_array_add (names, g_strdup (entry->long_name));
       g_ptr_array_add (names, NULL);
       nearest = suggest_nearest (word, (const char *const *) names->pdata);
       if (nearest != NULL)
@@ -393,7 +397,7 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   words = rest;
   if (!parsed)
     {
-      print_usage_error (self, error);
+      print_usage_error (self, extra, error);
       return FALSE;
     }
   if (help)

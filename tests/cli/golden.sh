@@ -98,6 +98,7 @@ hand collective-text 0 collective --collective all_gather --cluster '2 x hand-pa
 hand collective-csv 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 1M -e 4M -i 1M --algo ring --proto simple \
   --ranks 0,2 --fidelity step --format csv
 hand collective-json 0 collective --collective sendrecv --cluster hand-pair -b 4K -e 4K --fidelity fluid --format json
+hand collective-switches 0 collective --collective broadcast --cluster hand-pair --single-process --collnet -b 1K -e 1K --format csv
 hand collective-units 0 collective --collective alltoall --cluster '2 x hand-pair' -b 1000000000 -e 1G -i 73741824
 hand collective-beside 0 collective --collective all_reduce --cluster '2 x hand-pair' --ranks 0,2 -b 1M -e 16M -f 4 \
   --beside all_reduce:same:ranks=1,3 --beside all_gather:8M:start=2ms:algo=ring:proto=simple
@@ -143,6 +144,8 @@ hand collective-words 2 collective --collective all_reduc --cluster '2 x hand-pa
   -b 0 -e 8X -f 1 --ranks 0,0,9,1-x
 hand collective-library 2 collective --collective all_reduce --cluster '2 x hand-pair' --nccl 2..28
 hand collective-range 2 collective --collective broadcast --cluster '2 x hand-pair' -b 2M -e 1M
+hand collective-no-cluster 2 collective --collective all_reduce --cluster hand-pear --ranks 0,x --beside all_gathr:1M:ranks=0-9
+hand collective-misspelt 2 collective --besid x
 hand collective-many 2 collective --collective broadcast --cluster '2 x hand-pair' -b 1 -e 1G -f 1.0001
 hand collective-bad-beside 2 collective --collective broadcast --cluster '2 x hand-pair' --beside all_gathr --beside all_gathr:2M \
   --beside all_gather:8 --beside reduce:1M:rank=0:start=2:ranks=0,0,7:ranks=1:algo=rng:proto=ll64:later --fidelity analytic
