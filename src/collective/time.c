@@ -567,7 +567,7 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
 
 /* ---- steps -------------------------------------------------------------------------------------- */
 
-/* The part of the latency that the steps of the algorithm spend one by one. */
+/* The part of the latency that the steps of the algorithm spend one by one; nothing where it is one step (step-build.c). */
 static double
 stepped_latency (const Timed *self, guint channels, double cap)
 {
@@ -580,9 +580,6 @@ stepped_latency (const Timed *self, guint channels, double cap)
       return ring_hops (self, &pace, channels, cap) - ring_spread (self, &pace, cap);
     case ALGORITHM_PAIRWISE:
       return graph->n_nodes > 1 ? pair_hop (self) : 0;
-    case ALGORITHM_TREE:
-      return 2 * ((graph->per_node - 1.0) * hop_intra (self) + log2 (graph->n_nodes) * hop_net (self))
-             + fill (self, channels);
     default:
       return 0;
     }

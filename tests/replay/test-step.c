@@ -262,6 +262,25 @@ START_TEST (test_alone)
 END_TEST
 
 /*
+ * What NCCL chooses (where the number stands for none), or any algorithm that is asked for and exists: trees, NVLS, PAT and CollNet are one step with
+ * all their loads, so that nothing of their latency may get lost on the way there.
+ */
+START_TEST (test_every_algorithm)
+{
+  g_autoptr (GRand)   rand = g_rand_new_with_seed ((guint32) _i);
+  CollectiveAlgorithm algorithm = (CollectiveAlgorithm) (_i % (ALGORITHM_N + 1));
+  CollectiveKind      kind = (CollectiveKind) g_rand_int_range (rand, 0, COLLECTIVE_N_KINDS);
+  double              bytes = floor (exp2 (g_rand_double_range (rand, 3, 33)));
+  Fixture             fixture;
+
+  random_cluster (rand, &fixture, FALSE);
+  check_one (&fixture, (guint) _i, fixture_plan (&fixture, 0, kind, algorithm, PROTOCOL_N, NULL, 0),
+             kind, bytes);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/*
  * Two communicators that start together: even and odd GPUs of every node, which share its cards (or
  * its links, on one node). Left out is what docs/collectives.md names: rings that move in bursts (one
  * slow card), rings that share links unevenly (dgx-1v), all-to-all on several nodes, whose local
@@ -331,6 +350,7 @@ main (void)
   tcase_add_test (hand, test_slow_card);
   tcase_add_test (hand, test_leaf_boundaries);
   tcase_add_loop_test (random, test_alone, 0, N_CASES);
+  tcase_add_loop_test (random, test_every_algorithm, 0, N_CASES);
   tcase_add_loop_test (random, test_shared, 0, N_CASES);
   suite_add_tcase (suite, hand);
   suite_add_tcase (suite, random);
