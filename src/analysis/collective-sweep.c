@@ -19,6 +19,15 @@ name_binding (const Cluster *cluster, const CollectiveCost *cost, double bytes)
                                                                                 : "latency");
 }
 
+/* The same for what ran beside others. */
+static char *
+name_bound (const Cluster *cluster, const CollectiveBound *bound)
+{
+  if (bound->cause == CAUSE_RESOURCE)
+    return cluster_resource_name (cluster, bound->resource);
+  return g_strdup (bound->cause == CAUSE_CAP ? "channels" : "latency");
+}
+
 static guint64
 part_of (CollectiveKind kind, guint n_ranks)
 {
@@ -41,6 +50,7 @@ typedef struct
   CollectiveRunItem *items;  /* [1 + n_beside] */
   guint             *whose;  /* [1 + n_beside] neighbour of an item; the first is the row's own */
   SimTime           *finish; /* [1 + n_beside] */
+  CollectiveBound   *bound;  /* [1 + n_beside] of the last run that was `fluid` */
 } Sweeper;
 
 /* Runs the first N items. FALSE with ERROR set. */
@@ -48,7 +58,8 @@ static gboolean
 run_items (const Sweeper *self, Fidelity fidelity, guint n, GError **error)
 {
   return fidelity == FIDELITY_FLUID
-             ? collective_run_fluid (self->cluster, self->items, n, self->finish, error)
+             ? collective_run_fluid_bound (self->cluster, self->items, n, self->finish, self->bound,
+                                           error)
              : collective_run_step (self->cluster, self->items, n, self->finish, error);
 }
 
@@ -132,7 +143,9 @@ add_sample (CollectiveSweep *self, const Sweeper *sweeper, guint64 asked, GError
   sample.algorithm = cost.algorithm;
   sample.protocol = cost.protocol;
   sample.channels = cost.channels;
-  sample.binding = name_binding (sweeper->cluster, &cost, s);
+  sample.binding = self->options.n_beside > 0 && self->fidelity == FIDELITY_FLUID
+                       ? name_bound (sweeper->cluster, &sweeper->bound[0])
+                       : name_binding (sweeper->cluster, &cost, s);
   g_array_append_val (self->samples, sample);
   self->mean_busbw += sample.busbw;
   return TRUE;
@@ -203,7 +216,8 @@ sweeper_init (Sweeper *self, const Cluster *cluster, const guint32 *ranks, guint
                      .plans = g_new (CollectivePlan *, n),
                      .items = g_new (CollectiveRunItem, n),
                      .whose = g_new0 (guint, n),
-                     .finish = g_new (SimTime, n) };
+                     .finish = g_new (SimTime, n),
+                     .bound = g_new0 (CollectiveBound, n) };
   self->plans[0] = collective_plan_new (cluster, options->kind, ranks, n_ranks, library);
   for (guint i = 1; i < n; i++)
     {
@@ -223,6 +237,7 @@ sweeper_clear (Sweeper *self, guint n_plans)
   g_free (self->items);
   g_free (self->whose);
   g_free (self->finish);
+  g_free (self->bound);
 }
 
 CollectiveSweep *

@@ -47,9 +47,9 @@ typedef struct
   CollectiveAlgorithm algorithm;
   CollectiveProtocol  protocol;
   guint               channels;
-  char   *binding; /* what binds it alone: a resource, "channels" (their rate) or "latency" */
-  double  alone;   /* s, without the neighbours */
-  double *beside;  /* [n_beside] s that each neighbour took, from its own start; NULL without any */
+  char               *binding; /* what binds it: a resource, "channels" (their rate) or "latency"; beside the neighbours in `fluid`, else alone */
+  double              alone;   /* s, without the neighbours */
+  double *beside; /* [n_beside] s that each neighbour took, from its own start; NULL without any */
 } CollectiveSample;
 
 typedef struct

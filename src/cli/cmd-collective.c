@@ -5,6 +5,8 @@
 #include "cli/common.h"
 #include "report/collective.h"
 
+#define MAX_STEP_PAIR_RANKS 1024 /* about a million transfers, 1 GB */
+
 typedef struct
 {
   char *collective, *min_bytes, *max_bytes, *step_factor, *step_bytes, *ranks, *fidelity, *algo,
@@ -148,11 +150,23 @@ check_forced (const Cluster *cluster, const CollectiveNeighbour *asked, gboolean
                 collective_protocol_name (asked->library.protocol), cluster_title (cluster));
 }
 
+/* Step by step an all-to-all is a transfer a pair: beyond some millions it does not fit in memory. */
+static void
+check_steps (Fidelity fidelity, const CollectiveNeighbour *asked, const SourceMark *mark,
+             DiagList *diags)
+{
+  if (fidelity == FIDELITY_STEP && asked->kind == COLLECTIVE_ALL_TO_ALL
+      && asked->n_ranks > MAX_STEP_PAIR_RANKS)
+    diag_error (diags, mark, "take 'fluid'", "'step' runs an all-to-all over at most %d ranks, got %u",
+                MAX_STEP_PAIR_RANKS, asked->n_ranks);
+}
+
 /* The same for all that run. */
 static void
-check_all_forced (const Cluster *cluster, const CollectiveNeighbour *first, const GArray *besides,
-                  char **texts, DiagList *diags)
+check_all (const Cluster *cluster, const CollectiveNeighbour *first, const GArray *besides,
+           char **texts, Fidelity fidelity, DiagList *diags)
 {
+  check_steps (fidelity, first, NULL, diags);
   check_forced (cluster, first, first->library.algorithm != ALGORITHM_N,
                 first->library.protocol != PROTOCOL_N, NULL, diags);
   for (guint i = 0; i < besides->len; i++)
@@ -162,6 +176,7 @@ check_all_forced (const Cluster *cluster, const CollectiveNeighbour *first, cons
       SourceMark          mark = argument_mark ("--beside", texts[i]);
 
       asked.bytes = asked.bytes > 0 ? asked.bytes : first->bytes;
+      check_steps (fidelity, &asked, &mark, diags);
       check_forced (cluster, &asked, beside->forced_algorithm, beside->forced_protocol, &mark, diags);
     }
 }
@@ -222,7 +237,7 @@ run_on (const Common *common, const Arguments *arguments, const Cluster *cluster
   options->beside = neighbours;
   options->n_beside = besides->len;
   if (!diag_list_has_errors (diags))
-    check_all_forced (cluster, &first, besides, arguments->beside, diags);
+    check_all (cluster, &first, besides, arguments->beside, options->fidelity, diags);
   if (common_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   sweep = collective_sweep (cluster, first.ranks, first.n_ranks, library, options, &error);

@@ -121,9 +121,53 @@ setting_clear (Setting *self)
   g_array_unref (self->demands);
 }
 
+static guint32
+cluster_resource_of (const Setting *self, ResourceId id)
+{
+  guint32 resource = 0;
+
+  while (self->ids[resource] != id)
+    resource++;
+  return resource;
+}
+
+/* The cause, and the resource with it, of most of the run of OP. */
+static CollectiveBound
+find_bound (const Setting *self, OpId op)
+{
+  const OpRecord     *record = engine_op_record (self->engine, op);
+  const TraceSegment *segments = engine_segments (self->engine, record), *longest = NULL;
+  SimTime             most = 0;
+
+  for (guint i = 0; i < record->n_segments; i++)
+    {
+      SimTime sum = 0;
+
+      for (guint j = 0; j < record->n_segments; j++)
+        if (segments[j].cause == segments[i].cause
+            && (segments[i].cause != CAUSE_RESOURCE || segments[j].resource == segments[i].resource))
+          sum += segments[j].duration;
+      if (sum > most)
+        {
+          most = sum;
+          longest = &segments[i];
+        }
+    }
+  if (longest == NULL || longest->cause != CAUSE_RESOURCE)
+    return (CollectiveBound){ longest != NULL ? longest->cause : CAUSE_LATENCY, G_MAXUINT32 };
+  return (CollectiveBound){ CAUSE_RESOURCE, cluster_resource_of (self, longest->resource) };
+}
+
 gboolean
 collective_run_fluid (const Cluster *cluster, const CollectiveRunItem *items, guint n,
                       SimTime *finish, GError **error)
+{
+  return collective_run_fluid_bound (cluster, items, n, finish, NULL, error);
+}
+
+gboolean
+collective_run_fluid_bound (const Cluster *cluster, const CollectiveRunItem *items, guint n,
+                            SimTime *finish, CollectiveBound *bound, GError **error)
 {
   Setting            setting;
   g_autofree Runner *runners = g_new0 (Runner, n);
@@ -142,7 +186,11 @@ collective_run_fluid (const Cluster *cluster, const CollectiveRunItem *items, gu
     }
   ok = engine_run (setting.engine, error);
   for (guint i = 0; i < n && ok; i++)
-    finish[i] = engine_op_record (setting.engine, runners[i].op)->end;
+    {
+      finish[i] = engine_op_record (setting.engine, runners[i].op)->end;
+      if (bound != NULL)
+        bound[i] = find_bound (&setting, runners[i].op);
+    }
   setting_clear (&setting);
   return ok;
 }

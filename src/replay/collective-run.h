@@ -21,6 +21,17 @@ typedef struct
 gboolean collective_run_fluid (const Cluster *cluster, const CollectiveRunItem *items, guint n,
                                SimTime *finish, GError **error);
 
+/* What held an operation back for the longest part of its run. */
+typedef struct
+{
+  Cause   cause;    /* CAUSE_LATENCY, CAUSE_CAP (its channels) or CAUSE_RESOURCE */
+  guint32 resource; /* the cluster's, of CAUSE_RESOURCE; else G_MAXUINT32 */
+} CollectiveBound;
+
+/* The same, and what bound each item [n]. */
+gboolean collective_run_fluid_bound (const Cluster *cluster, const CollectiveRunItem *items, guint n,
+                                     SimTime *finish, CollectiveBound *bound, GError **error);
+
 /* `step`: every step of the algorithm as flows (step-run.h). The same contract. */
 gboolean collective_run_step (const Cluster *cluster, const CollectiveRunItem *items, guint n,
                               SimTime *finish, GError **error);

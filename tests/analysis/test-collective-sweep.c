@@ -328,6 +328,36 @@ START_TEST (test_share)
 }
 END_TEST
 
+/* Latency binds 24 KiB alone; the card does where three share it. */
+START_TEST (test_bound_beside)
+{
+  const guint32               own[] = { 0, 2 }, others[] = { 1, 3 };
+  CollectiveNeighbour         large = { .kind = COLLECTIVE_ALL_REDUCE,
+                                        .ranks = others,
+                                        .n_ranks = 2,
+                                        .library = collective_default_options,
+                                        .bytes = 10 * MIB };
+  CollectiveNeighbour         beside[] = { large, large };
+  CollectiveSweepOptions      options = { .kind = COLLECTIVE_ALL_REDUCE,
+                                          .min_bytes = 24576,
+                                          .max_bytes = 24576,
+                                          .step_factor = 2,
+                                          .fidelity = FIDELITY_FLUID,
+                                          .beside = beside };
+  g_autoptr (CollectiveSweep) alone = NULL, shared = NULL;
+  Bench                       bench;
+
+  bench_init_pairs (&bench);
+  alone = collective_sweep (bench.cluster, own, 2, &collective_default_options, &options, NULL);
+  options.n_beside = 2;
+  shared = collective_sweep (bench.cluster, own, 2, &collective_default_options, &options, NULL);
+  ck_assert_str_eq (row (alone, 0)->binding, "latency");
+  ck_assert (g_str_has_prefix (row (shared, 0)->binding, "node0.nic0."));
+  ck_assert (row (shared, 0)->alone == row (alone, 0)->time);
+  bench_clear (&bench);
+}
+END_TEST
+
 /* A neighbour of the row's size that would be left nothing does not run. */
 START_TEST (test_neighbour_without_size)
 {
@@ -369,6 +399,7 @@ main (void)
   tcase_add_test (tcase, test_number_of_sizes);
   tcase_add_test (tcase, test_nothing_left);
   tcase_add_loop_test (tcase, test_share, 0, 2);
+  tcase_add_test (tcase, test_bound_beside);
   tcase_add_test (tcase, test_neighbour_without_size);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);

@@ -146,6 +146,8 @@ hand collective-library 2 collective --collective all_reduce --cluster '2 x hand
 hand collective-range 2 collective --collective broadcast --cluster '2 x hand-pair' -b 2M -e 1M
 hand collective-no-cluster 2 collective --collective all_reduce --cluster hand-pear --ranks 0,x --beside all_gathr:1M:ranks=0-9
 hand collective-misspelt 2 collective --besid x
+hand collective-step-pairs 2 collective --collective alltoall --cluster '600 x hand-pair' --fidelity step \
+  --beside alltoall:1G:ranks=0-1024
 hand collective-many 2 collective --collective broadcast --cluster '2 x hand-pair' -b 1 -e 1G -f 1.0001
 hand collective-bad-beside 2 collective --collective broadcast --cluster '2 x hand-pair' --beside all_gathr --beside all_gathr:2M \
   --beside all_gather:8 --beside reduce:1M:rank=0:start=2:ranks=0,0,7:ranks=1:algo=rng:proto=ll64:later --fidelity analytic
