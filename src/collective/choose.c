@@ -133,6 +133,13 @@ tree_bandwidth (const CollectiveGraph *graph, CollectiveProtocol protocol, doubl
   return bus / 2;
 }
 
+/* GPUs of a node through which the switch's and the network's reductions go: one a card. */
+static guint
+count_heads (const CollectiveGraph *graph)
+{
+  return MAX (MIN (graph->n_cards, graph->per_node), 1);
+}
+
 static double
 nvls_bandwidth (const CollectiveGraph *graph, CollectiveKind kind)
 {
@@ -149,8 +156,19 @@ nvls_bandwidth (const CollectiveGraph *graph, CollectiveKind kind)
       double net = graph->searched * graph->speed * (graph->n_nodes == 2 ? 2 : 1);
 
       bus = MIN (bus, net);
+      if (graph->generation->nvls_tree[node_case (graph)] > 0)
+        bus = MIN (bus, count_heads (graph) * graph->generation->nvls_tree[node_case (graph)]);
     }
   return bus * per_bus (graph, kind);
+}
+
+/* All-reduce; half of bus bandwidth as for trees. At full speed only where every GPU has a card of its own. */
+static double
+collnet_direct_bandwidth (const CollectiveGraph *graph)
+{
+  double each = (double) graph->per_node / count_heads (graph); /* GPUs a card */
+
+  return graph->searched * graph->speed / ((each + 1) / 2) * (graph->capability >= 90 ? 0.85 : 1) / 2;
 }
 
 static double
@@ -169,8 +187,9 @@ bandwidth (const CollectiveGraph *graph, CollectiveKind kind, CollectiveAlgorith
     case ALGORITHM_PAT:
       return 0.75 * all;
     case ALGORITHM_COLLNET_DIRECT:
+      return collnet_direct_bandwidth (graph);
     case ALGORITHM_COLLNET_CHAIN:
-      return all * (graph->capability >= 90 ? 0.85 : 1);
+      return all / 2;
     default:
       return ring_bandwidth (graph, kind, protocol);
     }

@@ -7,6 +7,7 @@
 #include "collective/tree-private.h"
 #include "fixture.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- trees ------------------------------------------------------------------------------------- */
@@ -228,6 +229,66 @@ START_TEST (test_choice)
 }
 END_TEST
 
+/*
+ * NCCL's own estimate of what it chooses, us: the formulas of its tuning.cc worked in a program of their own (not this code; Intel's
+ * `post`), and by hand for CollNet on 2 x 8 H100, 8 channels of 45 GB/s: direct 2 (3.7 + 7 x 0.4) + 31 us and S / (0.85 / 2 x 360 GB/s),
+ * chain 2 x 7 x 2.8 + 30 us and S / (360 / 2 GB/s); the tree, Simple, 8.4 + 2 (7 x 4 + 14) us and S / (0.92 x 360 / 2 GB/s),
+ * times 0.8 at 64 MiB, the 21st size of its row.
+ */
+START_TEST (test_estimate)
+{
+  static const struct
+  {
+    const char         *node;
+    guint               nodes, gpus;
+    CollectiveKind      kind;
+    CollectiveAlgorithm algorithm; /* ALGORITHM_N: what it chooses */
+    CollectiveProtocol  protocol;
+    double              bytes, us;
+  } cases[] = {
+    { "dgx-a100", 1, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_LL, 1 << 20, 35.9 },
+    { "dgx-a100", 1, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_LL128, 16 << 20, 173.6 },
+    { "dgx-a100", 1, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 1 << 30, 7885 },
+    { "dgx-a100", 1, 8, COLLECTIVE_ALL_GATHER, ALGORITHM_N, PROTOCOL_SIMPLE, 1 << 30, 3947 },
+    { "dgx-h100", 1, 2, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 1 << 30, 2998 },
+    { "dgx-b200", 1, 8, COLLECTIVE_ALL_GATHER, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30), 10471 },
+    { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 16 << 20, 134.9 },
+    { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30), 34959 },
+    { "dgx-b200", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30), 21038 },
+    { "dgx-b200", 2, 8, COLLECTIVE_ALL_GATHER, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30), 21042 },
+    { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_COLLNET_DIRECT, PROTOCOL_SIMPLE, 1 << 30,
+      7062 },
+    { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_COLLNET_CHAIN, PROTOCOL_SIMPLE, 1 << 30,
+      6034 },
+    { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_TREE, PROTOCOL_SIMPLE, 64 << 20, 598.96 },
+  };
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  g_autofree guint32 *ranks = NULL;
+  CollectiveOptions   asked = collective_default_options;
+  CollectiveChoice    choice;
+  CollectiveGraph     graph;
+  Members             members;
+
+  fixture_init (&fixture, cases[_i].node, cases[_i].nodes);
+  fixture.options.gpus_per_node = cases[_i].gpus;
+  cluster = fixture_cluster (&fixture);
+  ranks = fixture_all (cluster);
+  members_init (&members, cluster, ranks, cluster_n_gpus (cluster));
+  collective_graph_init (&graph, cluster, &members, nccl_tables (NULL));
+  asked.algorithm = cases[_i].algorithm;
+  if (asked.algorithm != ALGORITHM_N)
+    asked.protocol = cases[_i].protocol;
+  choice = collective_choose (&graph, cases[_i].kind, cases[_i].bytes, &asked, TRUE);
+  ck_assert_int_eq (choice.protocol, cases[_i].protocol);
+  ck_assert_msg (fabs (1e6 * choice.seconds / cases[_i].us - 1) < 1e-3,
+                 "case %d: %g us, expected %g", _i, 1e6 * choice.seconds, cases[_i].us);
+  members_clear (&members);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
 /* Forced: what exists is taken whatever the size, what does not leaves the choice to the rule. */
 START_TEST (test_forced)
 {
@@ -359,6 +420,7 @@ layouts_suite (void)
   tcase_add_test (bytes, test_several_nodes);
   tcase_add_test (bytes, test_pat);
   tcase_add_loop_test (choice, test_choice, 0, 7);
+  tcase_add_loop_test (choice, test_estimate, 0, 13);
   tcase_add_test (choice, test_forced);
   tcase_add_test (choice, test_channels_follow_size);
   tcase_add_test (choice, test_one_process);
