@@ -331,8 +331,8 @@ config_load_text (const char *name, const char *text, gssize length, DiagList *d
 }
 
 /* Reads up to one byte more than the limit, so that what grows or never ends (a pipe) is refused, not read. */
-static GByteArray *
-read_bounded (const char *file, int *error)
+GByteArray *
+config_read_file (const char *file, int *error)
 {
   g_autoptr (GByteArray) bytes = g_byte_array_new ();
   guint8                 buffer[1 << 16];
@@ -360,7 +360,7 @@ ConfigDoc *
 config_load (const char *file, DiagList *diags)
 {
   int                    error;
-  g_autoptr (GByteArray) bytes = read_bounded (file, &error);
+  g_autoptr (GByteArray) bytes = config_read_file (file, &error);
 
   if (!bytes)
     {

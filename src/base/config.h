@@ -29,7 +29,13 @@ typedef struct _ConfigDoc  ConfigDoc;
  */
 ConfigDoc *config_load (const char *file, DiagList *diags);
 
-/* The same from memory; NAME is used in messages. */
+/*
+ * The bytes of FILE, at most one more than CONFIG_MAX_BYTES; NULL with *ERROR an errno. For loaders of other formats under the same
+ * bound.
+ */
+GByteArray *config_read_file (const char *file, int *error);
+
+/* config_load from memory; NAME is used in messages. */
 ConfigDoc *config_load_text (const char *name, const char *text, gssize length, DiagList *diags);
 
 /*

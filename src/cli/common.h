@@ -104,6 +104,7 @@ int cmd_flows (int argc, char **argv);
 int cmd_schedule (int argc, char **argv);
 int cmd_strategies (int argc, char **argv);
 int cmd_hardware (int argc, char **argv);
+int cmd_import (int argc, char **argv);
 int cmd_models (int argc, char **argv);
 int cmd_calibrate (int argc, char **argv);
 int cmd_validate (int argc, char **argv);

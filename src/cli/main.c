@@ -21,6 +21,7 @@ static const struct
   { "schedule", cmd_schedule, "what the ranks of a scenario issue, item by item" },
   { "strategies", cmd_strategies, "the strategies, or one explained" },
   { "hardware", cmd_hardware, "the hardware profiles, or the figures of one" },
+  { "import", cmd_import, "hardware profiles from a machine's own description" },
   { "models", cmd_models, "the models, or the tensors of one" },
   { "calibrate", cmd_calibrate, "fits hardware profiles to measurements" },
   { "validate", cmd_validate, "predictions against measurements: errors and their statistics" },

@@ -15,3 +15,4 @@ int subjects_run (const Subject *subjects, guint n, const char *summary, int arg
 
 int cmd_validate_collectives (int argc, char **argv);
 int cmd_calibrate_collectives (int argc, char **argv);
+int cmd_import_topology (int argc, char **argv);

@@ -138,21 +138,20 @@ check_uppers (const NodeProfile *profile, const ConfigNode *root, DiagList *diag
 {
   const Levels     levels = levels_of (profile);
   const char      *key = levels.switch_upper != NULL ? "switch_upper" : "switch_socket";
-  g_autofree gint *first = g_new (gint, levels.upper + 1);
-  for (guint u = 0; u < levels.upper; u++)
-    first[u] = PLACEMENT_NONE;
+  g_autofree gint *first = g_new0 (gint, levels.upper + 1); /* socket + 1; 0 = not seen */
   for (guint s = 0; s < levels.switches; s++)
     {
       const gint upper = place (levels.switch_upper, s, levels.switches, levels.upper);
       const gint socket = (gint) socket_of_switch (&levels, s);
       if (upper == PLACEMENT_NONE)
         continue;
-      if (first[upper] == PLACEMENT_NONE)
-        first[upper] = socket;
-      else if (first[upper] != socket)
+      g_assert ((guint) upper < levels.upper); /* check_list saw to it */
+      if (first[upper] == 0)
+        first[upper] = socket + 1;
+      else if (first[upper] != socket + 1)
         diag_error (diags, mark_of (root, key, s), NULL,
-                    "upper switch %d joins switches of the sockets %d and %d", upper, first[upper],
-                    socket);
+                    "upper switch %d joins switches of the sockets %d and %d", upper,
+                    first[upper] - 1, socket);
     }
 }
 

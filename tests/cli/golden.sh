@@ -118,8 +118,11 @@ net flows-text 0 net-links.csv net-flows.csv
 net flows-csv 0 net-links.csv net-flows.csv --format csv
 net flows-json 0 net-links.csv net-flows.csv --format json
 check help-flows 0 flows --help
+check import-nccl 0 import topology nccl.xml
+check import-lstopo 0 import topology lstopo.xml --nic ib-hdr-200 --intra nvlink3-switch --name box
 check help 0 --help
 check help-validate 0 validate --help
+check help-import 0 import topology --help
 check help-simulate 0 models --help
 
 # Usage
@@ -166,6 +169,9 @@ check no-subject 2 validate
 check unknown-subject 2 validate colectives
 check no-table 2 validate collectives
 check bad-max-error 2 validate collectives runs.csv --max-error little
+
+check import-nothing 2 import topology
+check import-two 2 import topology nccl.xml lstopo.xml
 
 # Answers that are no
 check calibrate-too-little 3 calibrate collectives --hwprofiles hwprofiles runs.csv -o fitted
@@ -219,8 +225,15 @@ good=0
 grep -q 'broken gzip data' got.err && [ ! -s got.csv ] || good=1
 rm -f flows.gz cut.gz got.csv got.err
 verdict $good 'gzipped tables'
+check import-bad 2 import topology bad-topology.xml
+check import-asks 2 import topology lstopo.xml
+check import-wrong 2 import topology nccl.xml --gpu a100-sxm-60 -o out/imported.yaml
+check import-truncated 2 import topology truncated.yaml -o imported.yaml
+check import-absent 2 import topology absent.xml
 
 # Files that cannot be written
+check import-directory 1 import topology nccl.xml -o out
+check import-no-folder 1 import topology nccl.xml -o nccl.xml/box.yaml
 hand trace-directory 1 simulate good.yaml --trace out
 hand trace-absent 1 simulate good.yaml --trace absent/trace.json
 hand plot-file 1 simulate good.yaml --plot good.yaml
@@ -233,6 +246,13 @@ hand compare-csv 0 compare compare.yaml --format csv
 good=0
 [ -s one.txt ] && [ -s one.json ] && cmp one.txt four.txt >&2 && cmp one.json four.json >&2 || good=1
 verdict $good 'one and four threads give the same bytes'
+
+# An imported profile makes a cluster
+"$program" import topology nccl.xml -o imported/node/box.yaml 2>../err
+[ $? -eq 0 ] && grep -q "'imported/node/box.yaml' is written" ../err && grep -q '^title: "box, imported from nccl.xml"' imported/node/box.yaml &&
+  "$program" collective --hwprofiles imported --cluster '2 x box' --collective all_reduce -b 1M -e 1M >/dev/null
+verdict $? 'an imported profile makes a cluster'
+rm -r imported
 
 # A gnuplot that fails, and none at all
 mkdir bin

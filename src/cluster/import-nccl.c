@@ -1,0 +1,245 @@
+/*
+ * NCCL's and RCCL's topology: <system> of <cpu> (a NUMA node) of <pci>, which hold one another where they are switches, and
+ * <gpu> or <nic> where they are devices. A <nic> holds the <net> of the network plug-in.
+ */
+#include <string.h>
+
+#include "cluster/import-private.h"
+
+/* Where an element hangs. */
+typedef struct
+{
+  gint  pcie_switch;
+  guint socket;
+} Place;
+
+static guint
+hex_of (const XmlNode *node, const char *key)
+{
+  const char *text = xml_node_get (node, key);
+  guint64     number = 0;
+  if (text != NULL && g_ascii_strncasecmp (text, "0x", 2) == 0)
+    text += 2;
+  return text != NULL && g_ascii_string_to_unsigned (text, 16, 0, G_MAXUINT32, &number, NULL)
+             ? (guint) number
+             : 0;
+}
+
+/* "16.0 GT/s PCIe" of 16 lanes, after line encoding; 0 when the file does not say. */
+static double
+rate_of (const XmlNode *node)
+{
+  const char  *text = xml_node_get (node, "link_speed");
+  guint64      width = 0;
+  const double speed = text != NULL ? g_ascii_strtod (text, NULL) : 0;
+  if (!(speed > 0) || speed > 1000 || !xml_node_number (node, "link_width", &width) || width > 32)
+    return 0;
+  return speed * 1e9 * (double) width / 8 * (speed < 8 ? 0.8 : 128.0 / 130);
+}
+
+static MachineDevice
+device_of (const XmlNode *node, const Place *place)
+{
+  return (MachineDevice){
+    .node = node,
+    .bus = xml_node_get (node, "busid"),
+    .vendor = hex_of (node, "vendor"),
+    .device = hex_of (node, "device"),
+    .class_ = hex_of (node, "class") >> 8,
+    .pcie_switch = place->pcie_switch,
+    .socket = place->socket,
+    .rate = rate_of (node),
+  };
+}
+
+static gboolean
+add_gpu (Machine *self, const XmlNode *pci, const XmlNode *gpu, const Place *place)
+{
+  MachineDevice device = device_of (pci, place);
+  if (!xml_node_number (gpu, "dev", &device.order))
+    device.order = self->gpus->len;
+  return machine_add_gpu (self, &device);
+}
+
+/* Sockets are named by their interface ("eth0"), verbs by their device. */
+static gboolean
+is_verbs (const char *name)
+{
+  static const char *const prefixes[] = { "mlx",   "bnxt_re", "roce",  "ibp", "irdma",
+                                          "ionic", "hfi1",    "rocep", NULL };
+  for (guint i = 0; name != NULL && prefixes[i] != NULL; i++)
+    if (g_str_has_prefix (name, prefixes[i]))
+      return TRUE;
+  return FALSE;
+}
+
+/* PCI is the card's function, or NIC itself where it has none. */
+static gboolean
+add_cards (Machine *self, const XmlNode *pci, const XmlNode *nic, const Place *place)
+{
+  for (guint i = 0; i < xml_node_length (nic); i++)
+    {
+      const XmlNode *net = xml_node_child (nic, i);
+      MachineDevice  device = device_of (pci, place);
+      guint64        speed = 0, direct = 0;
+      if (!xml_node_is (net, "net"))
+        continue;
+      device.node = net;
+      device.name = xml_node_get (net, "name");
+      device.verbs = is_verbs (device.name);
+      device.gpu_direct = !xml_node_number (net, "gdr", &direct) || direct > 0;
+      if (!xml_node_number (net, "dev", &device.order))
+        device.order = self->cards->len;
+      if (xml_node_number (net, "speed", &speed))
+        device.network = (double) speed * 1e6;
+      else if (xml_node_get (net, "speed") != NULL)
+        xml_doc_error (self->doc, net, "speed", self->diags, "NCCL writes Mbit/s, as in 200000",
+                       "bad speed '%s'", xml_node_get (net, "speed"));
+      if (!machine_add_card (self, &device))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+has_devices (const XmlNode *node)
+{
+  for (guint i = 0; i < xml_node_length (node); i++)
+    {
+      const XmlNode *child = xml_node_child (node, i);
+      if (xml_node_is (child, "gpu") || xml_node_is (child, "nic") || has_devices (child))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+static gboolean walk (Machine *self, const XmlNode *node, Place place);
+
+static gboolean
+walk_pci (Machine *self, const XmlNode *pci, Place place)
+{
+  const gboolean is_switch = xml_node_find (pci, "pci") != NULL;
+  if (!has_devices (pci) || xml_node_require (self->doc, pci, "busid", self->diags) == NULL)
+    return TRUE;
+  if (is_switch)
+    {
+      const MachineSwitch add = { pci, place.pcie_switch, place.socket, rate_of (pci) };
+      place.pcie_switch = machine_add_switch (self, &add);
+    }
+  return walk (self, pci, place);
+}
+
+/* FALSE when there are too many devices. */
+static gboolean
+walk (Machine *self, const XmlNode *node, Place place)
+{
+  for (guint i = 0; i < xml_node_length (node); i++)
+    {
+      const XmlNode *child = xml_node_child (node, i);
+      gboolean       go_on = TRUE;
+      if (xml_node_is (child, "pci"))
+        go_on = walk_pci (self, child, place);
+      else if (xml_node_is (child, "nic"))
+        go_on = add_cards (self, node, child, &place);
+      else if (!xml_node_is (child, "gpu"))
+        continue;
+      else if (xml_node_is (node, "pci"))
+        go_on = add_gpu (self, node, child, &place);
+      else
+        xml_doc_error (self->doc, child, NULL, self->diags,
+                       "NCCL sets each into the <pci> of its bus id", "a <gpu> without a bus id");
+      if (!go_on)
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+static void
+add_link (Machine *self, guint gpu, const XmlNode *link)
+{
+  const char *target = xml_node_require (self->doc, link, "target", self->diags);
+  const guint class_ = hex_of (link, "tclass");
+  guint64     count = 0;
+  if (xml_node_require (self->doc, link, "count", self->diags) == NULL || target == NULL)
+    return;
+  if (!xml_node_number (link, "count", &count) || count == 0 || count > 1000)
+    {
+      xml_doc_error (self->doc, link, "count", self->diags, NULL, "bad number of links '%s'",
+                     xml_node_get (link, "count"));
+      return;
+    }
+  const gint other = machine_gpu_on (self, target);
+  if (other == (gint) gpu)
+    xml_doc_error (self->doc, link, "target", self->diags, NULL, "a GPU linked to itself");
+  else if (other != MACHINE_NONE)
+    self->links[gpu * self->gpus->len + (guint) other] += (guint) count;
+  else if (class_ == 0x068000)
+    machine_gpu (self, gpu)->switch_links += (guint) count;
+  else if (class_ == 0 && !self->links_left_out)
+    xml_doc_error (self->doc, link, NULL, self->diags, "0x068000 is an NVSwitch, 0x030200 another GPU",
+                   "a link to '%s', no GPU of the file, without 'tclass'", target);
+  else if ((class_ >> 16 == 0x03 || class_ >> 16 == 0x12) && !self->links_left_out)
+    {
+      self->links_left_out = TRUE;
+      const SourceMark mark = xml_doc_mark (self->doc, link, "target");
+      diag_warning (self->diags, &mark,
+                    "the dump holds the GPUs of one communicator: make it with all of them",
+                    "the link to '%s', no GPU of the file, is left out", target);
+    }
+}
+
+static void
+read_links (Machine *self)
+{
+  self->links_said = TRUE;
+  for (guint i = 0; i < self->gpus->len; i++)
+    {
+      const XmlNode *gpu = xml_node_find (machine_gpu (self, i)->node, "gpu");
+      for (guint k = 0; k < xml_node_length (gpu); k++)
+        {
+          const XmlNode *link = xml_node_child (gpu, k);
+          if ((xml_node_is (link, "nvlink") || xml_node_is (link, "xgmi"))
+              && diag_list_n_errors (self->diags) < DIAG_LIST_MAX)
+            add_link (self, i, link);
+        }
+    }
+}
+
+/* A dump of several hosts (of an NVLink domain) names them in 'host_hash'. */
+static gboolean
+check_host (const Machine *self, const XmlNode *cpu, const char **host)
+{
+  const char *own = xml_node_get (cpu, "host_hash");
+  if (own != NULL && *host != NULL && strcmp (own, *host) != 0)
+    {
+      xml_doc_error (self->doc, cpu, "host_hash", self->diags,
+                     "dump the topology of a job on one node", "the file holds more than one host");
+      return FALSE;
+    }
+  *host = own != NULL ? own : *host;
+  return TRUE;
+}
+
+gboolean
+machine_read_nccl (Machine *self)
+{
+  const guint errors = diag_list_n_errors (self->diags);
+  const char *host = NULL;
+  for (guint i = 0; i < xml_node_length (self->root); i++)
+    {
+      const XmlNode *cpu = xml_node_child (self->root, i);
+      const Place    place = { MACHINE_NONE, self->sockets };
+      if (!xml_node_is (cpu, "cpu"))
+        continue;
+      self->sockets++;
+      if (!check_host (self, cpu, &host) || !walk (self, cpu, place))
+        return FALSE;
+    }
+  self->links_left_out =
+      diag_list_n_errors (self->diags) > errors; /* so are GPUs: no word of links to them */
+  machine_number (self);
+  read_links (self);
+  return diag_list_n_errors (self->diags) == errors;
+}

@@ -1,0 +1,484 @@
+/*
+ * Imported topologies: the profiles of tests/data/topology by their text, by their distances against those of the XML tree, which
+ * are found here in another way, and every mistake with its message. Whether real files look like these is not tested.
+ */
+#include <glib/gstdio.h>
+#include <stdlib.h>
+
+#include "cluster/import-xml.h"
+#include "cluster/import.h"
+#include "fixture.h"
+
+/* ---- shipped fixtures ------------------------------------------------------------------------ */
+
+typedef struct
+{
+  const char   *file;
+  ImportOptions options;
+  guint         gpus, cards;
+  const char   *nearest; /* card of each GPU */
+  const char   *sockets; /* of each GPU */
+} Fixture;
+
+static const Fixture fixtures[] = {
+  { "nccl-p4d", { 0 }, 8, 4, "0 0 1 1 2 2 3 3", "0 0 0 0 1 1 1 1" },
+  /* each pair of GPUs has its cards the other way round */
+  { "nccl-h100", { .name = "box" }, 8, 8, "1 0 3 2 5 4 7 6", "0 0 0 0 1 1 1 1" },
+  /* GPUs 0 to 3 stand in the file backwards, and cards under GPUs 3, 1, 4 and 6: the rest share their socket's */
+  { "nccl-mi300x", { 0 }, 8, 4, "0 1 1 0 2 2 3 3", "0 0 0 0 1 1 1 1" },
+  { "nccl-dgx1", { 0 }, 8, 1, "0 0 0 0 0 0 0 0", "0 0 0 0 1 1 1 1" },
+  { "lstopo-a100", { .nic = "ib-hdr-200" }, 8, 5, "0 0 1 1 2 2 3 4", "0 0 0 0 1 1 1 1" },
+  { "lstopo-v1", { .intra = "pcie3", .nic = "ib-edr-100" }, 4, 1, "0 0 0 0", "0 0 1 1" },
+};
+
+static char *
+fixture_file (const Fixture *fixture)
+{
+  g_autofree char *relative = g_strdup_printf ("tests/data/topology/%s.xml", fixture->file);
+  return source_file (relative);
+}
+
+static char *
+import (const Fixture *fixture)
+{
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autofree char       *file = fixture_file (fixture);
+  char                  *text = import_topology (file, &fixture->options, profiles, diags);
+  g_autofree char       *said = diag_list_format (diags, FALSE);
+  ck_assert_msg (text != NULL, "%s", said);
+  ck_assert_uint_eq (diag_list_n_errors (diags), 0);
+  return text;
+}
+
+START_TEST (test_text)
+{
+  g_autofree char *text = import (&fixtures[_i]);
+  g_autofree char *golden = g_strdup_printf ("import-%s.yaml", fixtures[_i].file);
+  assert_golden (golden, text);
+}
+END_TEST
+
+/* ---- round trip ------------------------------------------------------------------------------ */
+
+/* A folder of profiles that has only node/imported; removed by drop_folder. */
+static char *
+make_folder (const char *text)
+{
+  char            *folder = g_dir_make_tmp ("shardsim-import-XXXXXX", NULL);
+  g_autofree char *node = g_build_filename (folder, "node", NULL);
+  g_autofree char *file = g_build_filename (node, "imported.yaml", NULL);
+  ck_assert_int_eq (g_mkdir (node, 0700), 0);
+  ck_assert (g_file_set_contents (file, text, -1, NULL));
+  return folder;
+}
+
+static void
+drop_folder (const char *folder)
+{
+  g_autofree char *node = g_build_filename (folder, "node", NULL);
+  g_autofree char *file = g_build_filename (node, "imported.yaml", NULL);
+  g_unlink (file);
+  g_rmdir (node);
+  g_rmdir (folder);
+}
+
+/* Number of its kind -> the numbers of the elements above it, NUMA node first. */
+typedef struct
+{
+  GArray *chains[2]; /* GPUs, cards: guint[8], 0 = end, innermost last */
+} Chains;
+
+typedef struct
+{
+  guint  number, depth;
+  gint64 dev;
+  guint  chain[8];
+} Chain;
+
+/* NCCL's files: every <cpu> and every <pci> that holds other <pci> is a step of the chain. */
+static void
+collect (const XmlNode *node, Chain above, guint *number, Chains *out)
+{
+  if (xml_node_is (node, "cpu") || (xml_node_is (node, "pci") && xml_node_find (node, "pci") != NULL))
+    above.chain[above.depth++] = ++*number;
+  if (xml_node_is (node, "gpu") || xml_node_is (node, "net"))
+    {
+      above.dev = atoi (xml_node_get (node, "dev"));
+      g_array_append_val (out->chains[xml_node_is (node, "net")], above);
+    }
+  for (guint i = 0; i < xml_node_length (node); i++)
+    collect (xml_node_child (node, i), above, number, out);
+}
+
+static const Chain *
+chain_of (const GArray *chains, guint dev)
+{
+  for (guint i = 0; i < chains->len; i++)
+    if (g_array_index (chains, Chain, i).dev == dev)
+      return &g_array_index (chains, Chain, i);
+  ck_abort_msg ("no device %u", dev);
+}
+
+/* By the number of steps that two chains share. */
+static PathClass
+distance (const Chain *a, const Chain *b)
+{
+  guint shared = 0;
+  while (shared < a->depth && shared < b->depth && a->chain[shared] == b->chain[shared])
+    shared++;
+  if (shared == 0)
+    return PATH_SYS;
+  if (shared == 1)
+    return PATH_PHB;
+  return shared == a->depth && shared == b->depth ? PATH_PIX : PATH_PXB;
+}
+
+static void
+check_distances (const Cluster *cluster, const Fixture *fixture)
+{
+  g_autofree char     *file = fixture_file (fixture);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (XmlDoc)   doc = xml_doc_load (file, diags);
+  Chains               chains;
+  guint                number = 0;
+  for (guint i = 0; i < 2; i++)
+    chains.chains[i] = g_array_new (FALSE, TRUE, sizeof (Chain));
+  collect (xml_doc_root (doc), (Chain){ 0 }, &number, &chains);
+  for (guint gpu = 0; gpu < fixture->gpus; gpu++)
+    for (guint card = 0; card < fixture->cards; card++)
+      {
+        const PathClass expected =
+            distance (chain_of (chains.chains[0], gpu), chain_of (chains.chains[1], card));
+        ck_assert_str_eq (path_class_name (cluster_gpu_card_pcie (cluster, gpu, card)),
+                          path_class_name (expected));
+      }
+  g_array_unref (chains.chains[0]);
+  g_array_unref (chains.chains[1]);
+}
+
+START_TEST (test_round_trip)
+{
+  const Fixture         *fixture = &fixtures[_i];
+  g_autofree char       *text = import (fixture);
+  g_autofree char       *folder = make_folder (text);
+  g_autofree char       *shipped = source_file ("hwprofiles");
+  g_autofree char       *path = g_strdup_printf ("%s:%s", folder, shipped);
+  g_autoptr (ProfileSet) profiles = profile_set_new (path);
+  g_autoptr (Cluster)    cluster = make_cluster (profiles, "name=2 x imported");
+  g_autoptr (GString)    nearest = g_string_new (NULL), sockets = g_string_new (NULL);
+  drop_folder (folder);
+  ck_assert_uint_eq (cluster_gpus_of_node (cluster, 0), fixture->gpus);
+  ck_assert_uint_eq (cluster_nics_of_node (cluster, 0), fixture->cards);
+  for (guint gpu = 0; gpu < fixture->gpus; gpu++)
+    {
+      g_string_append_printf (nearest, "%s%u", gpu > 0 ? " " : "",
+                              cluster_nearest_card (cluster, gpu));
+      g_string_append_printf (sockets, "%s%u", gpu > 0 ? " " : "",
+                              cluster_socket_of_gpu (cluster, gpu));
+    }
+  ck_assert_str_eq (nearest->str, fixture->nearest);
+  ck_assert_str_eq (sockets->str, fixture->sockets);
+  if (g_str_has_prefix (fixture->file, "nccl"))
+    check_distances (cluster, fixture);
+}
+END_TEST
+
+/* ---- what is read of small files ------------------------------------------------------------- */
+
+#define GPU(bus, inside)                                                           \
+  "<pci busid=\"" bus "\" class=\"0x030200\" vendor=\"0x10de\" device=\"0x2330\" " \
+  "link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><gpu>" inside "</gpu></pci>"
+#define NVLINK(target, count, class_) \
+  "<nvlink target=\"" target "\" count=\"" count "\" tclass=\"" class_ "\"/>"
+#define NIC(ids, name, speed) \
+  "<pci busid=\"20\" " ids "><nic><net name=\"" name "\" speed=\"" speed "\"/></nic></pci>"
+#define SYSTEM(inside) "<system version=\"1\"><cpu numaid=\"0\">" inside "</cpu></system>"
+#define OBJECT(type, attributes, inside) \
+  "<object type=\"" type "\" " attributes ">" inside "</object>"
+#define TWO_LSTOPO                                                                              \
+  OBJECT ("PCIDev", "gp_index=\"1\" pci_busid=\"1\" pci_type=\"0302 [10de:2330] [0:0] 0\"", "") \
+  OBJECT ("PCIDev", "gp_index=\"2\" pci_busid=\"2\" pci_type=\"0302 [10de:2330] [0:0] 0\"", "")
+
+/* A line that the profile must have. */
+typedef struct
+{
+  const char *xml, *line;
+} Reading;
+
+static const Reading readings[] = {
+  /* links between GPUs, which name each other or a switch */
+  { SYSTEM (GPU ("1", "")), "intra: none\n" },
+  { SYSTEM (GPU ("1", "") GPU ("2", "")), "intra: pcie5\n" },
+  { SYSTEM (GPU ("1", NVLINK ("9", "18", "0x068000")) GPU ("2", NVLINK ("9", "18", "0x068000"))),
+    "intra: nvlink4-switch\n" },
+  { SYSTEM (GPU ("1", NVLINK ("2", "2", "0x030200")) GPU ("2", NVLINK ("1", "2", "0x030200"))),
+    "intra: nvlink-pairs\n" },
+  { SYSTEM (GPU ("a", NVLINK ("B", "6", "0x030200") NVLINK ("c", "6", "0x030200")
+                          NVLINK ("d", "6", "0x030200"))
+                GPU ("b", NVLINK ("a", "6", "0x030200") NVLINK ("c", "6", "0x030200")
+                              NVLINK ("d", "6", "0x030200"))
+                    GPU ("c", NVLINK ("a", "6", "0x030200") NVLINK ("b", "6", "0x030200")
+                                  NVLINK ("d", "6", "0x030200"))
+                        GPU ("d", NVLINK ("a", "6", "0x030200") NVLINK ("b", "6", "0x030200")
+                                      NVLINK ("c", "6", "0x030200"))),
+    "intra: nvlink4-mesh\n" },
+  { "<topology version=\"2.0\">" OBJECT (
+        "Machine", "",
+        TWO_LSTOPO) "<distances2 name=\"NVLinkBandwidth\"><indexes>1 2</indexes><u64values>9 5</u64values><u64values>5 9</u64values>"
+                    "</distances2></topology>",
+    "intra: nvlink-pairs\n" },
+  /* cards */
+  { SYSTEM (GPU ("1", "")
+                NIC ("class=\"0x020700\" vendor=\"0x15b3\" device=\"0x101b\"", "mlx5_0", "100000")),
+    "nic: ib-hdr-100\n" },
+  { SYSTEM (GPU ("1", "")
+                NIC ("class=\"0x020700\" vendor=\"0x15b3\" device=\"0x1017\"", "mlx5_0", "100000")),
+    "nic: ib-edr-100\n" },
+  { SYSTEM (GPU ("1", "")
+                NIC ("class=\"0x020000\" vendor=\"0x15b3\" device=\"0x1017\"", "mlx5_0", "100000")),
+    "nic: roce-100\n" },
+  { SYSTEM (GPU ("1", "") NIC ("class=\"0x020000\" vendor=\"0x8086\" device=\"0x1\"", "ens1", "25000")),
+    "nic: tcp-25\n" },
+  { SYSTEM (GPU ("1", "")
+                NIC ("class=\"0x020000\" vendor=\"0x17db\" device=\"0x501\"", "cxi0", "200000")),
+    "nic: slingshot-200\n" },
+  { SYSTEM (GPU ("1", "")), "nic: none\n" },
+  /* three levels: the middle one has nothing of its own */
+  { SYSTEM ("<pci busid=\"s\"><pci busid=\"t\"><pci busid=\"u\">" GPU (
+        "1", "") "</pci></pci>"
+                 "<pci busid=\"v\">" GPU ("2", "") "</pci></pci>"),
+    "pcie_upper: { value: 1," },
+  { SYSTEM ("<pci busid=\"s\"><pci busid=\"t\"><pci busid=\"u\">" GPU ("1", "") "</pci></pci></pci>"),
+    "switch_socket: [0]\n" },
+  /* a device at the upper switch itself: that one is both */
+  { SYSTEM ("<pci busid=\"s\">" GPU ("1", "") "<pci busid=\"t\">" GPU ("2", "") "</pci></pci>"),
+    "gpu_switch: [0, 1]\nswitch_socket: [0, 0]\nswitch_upper: [0, 0]\n" },
+  { SYSTEM (GPU ("1", "") "<pci busid=\"t\">" GPU ("2", "") "</pci>"),
+    "gpu_switch: [none, 0]\ngpu_socket: [0, none]\nswitch_socket: [0]\n" },
+  /* the switches' own links are not said */
+  { SYSTEM ("<pci busid=\"t\" link_speed=\"Unknown speed\" link_width=\"0\">" GPU ("2", "") "</pci>"),
+    "pcie_uplink: { value: 63.00 GB/s, source: \"a\\\"b.xml: does not say; as the GPU's own slot\", confidence: estimate }\n" },
+};
+
+START_TEST (test_reading)
+{
+  const Reading         *c = &readings[_i];
+  const ImportOptions    options = { 0 };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autofree char       *text =
+      import_topology_text ("x/a\"b.xml", c->xml, strlen (c->xml), &options, profiles, diags);
+  g_autofree char *said = diag_list_format (diags, FALSE);
+  ck_assert_msg (text != NULL && strstr (text, c->line) != NULL, "%s\n%s", said, text);
+}
+END_TEST
+
+/* ---- mistakes -------------------------------------------------------------------------------- */
+
+typedef struct
+{
+  const char   *title, *xml;
+  ImportOptions options;
+} Mistake;
+
+static const Mistake mistakes[] = {
+  { "empty", "", { 0 } },
+  { "blank", " \n", { 0 } },
+  { "not XML", "gpus: 8\n", { 0 } },
+  { "truncated", "<system>\n  <cpu numaid=\"0\">\n", { 0 } },
+  { "crossed", "<system>\n  <cpu></system></cpu>\n", { 0 } },
+  { "bytes", "<system a=\"\377\"/>", { 0 } },
+  { "two roots", "<system/>\n<system/>\n", { 0 } },
+  { "unknown root", "<?xml version=\"1.0\"?>\n<machine/>\n", { 0 } },
+  { "a graph dump", "<graphs version=\"1\"></graphs>", { 0 } },
+  { "no GPU", "<system version=\"1\">\n  <cpu numaid=\"0\"/>\n</system>\n", { 0 } },
+  { "no GPU of lstopo", "<topology version=\"2.0\">\n" OBJECT ("Machine", "", "") "</topology>", { 0 } },
+  { "no bus ids",
+    "<system>\n <cpu>\n  <pci class=\"0x030200\">\n   <gpu/>\n  </pci>\n  <gpu/>\n  <pci busid=\"\"><gpu/></pci>\n </cpu>\n</system>",
+    { 0 } },
+  { "one bus id twice", SYSTEM (GPU ("1", "") "\n" GPU ("1", "")), { 0 } },
+  { "two hosts",
+    "<system>\n<cpu host_hash=\"0x1\">" GPU ("1", "") "</cpu>\n<cpu host_hash=\"0x2\"/></system>",
+    { 0 } },
+  { "links",
+    SYSTEM (GPU (
+        "1",
+        "\n<nvlink/>\n<nvlink target=\"2\"/>\n" NVLINK ("2", "many", "0x030200") "\n" NVLINK ("2", "0", "0x030200") "\n" NVLINK (
+            "1", "1", "0x030200") "\n" NVLINK ("3", "1",
+                                               "") "\n" NVLINK ("4", "1",
+                                                                "0x030200") "\n" NVLINK ("5", "1",
+                                                                                         "0x030200"))
+                GPU ("2", "")),
+    { 0 } },
+  { "unlike GPUs",
+    SYSTEM (GPU ("1", "") "\n<pci busid=\"2\" vendor=\"0x10de\" device=\"0x2331\"><gpu/></pci>"),
+    { 0 } },
+  { "unknown GPU",
+    SYSTEM ("<pci busid=\"2\" vendor=\"0x10de\" device=\"0xffff\">\n<gpu/></pci>"),
+    { 0 } },
+  { "wrong ids", SYSTEM (GPU ("1", "") GPU ("2", "")), { .gpu = "h100-sxm-8", .nic = "ib-ndr-400" } },
+  { "wrong links",
+    SYSTEM (GPU ("1", "") GPU ("2", "") NIC ("class=\"0x020700\"", "mlx5_0", "400000")),
+    { .intra = "ib-ndr-400", .nic = "nvlink4-switch" } },
+  { "no link", SYSTEM (GPU ("1", "") GPU ("2", "")), { .intra = "none" } },
+  { "unknown card", SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "400000")), { 0 } },
+  { "bad speed", SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "fast")), { 0 } },
+  { "unlike cards",
+    SYSTEM (GPU (
+        "1",
+        "") "<pci busid=\"20\" vendor=\"0x15b3\" device=\"0x1021\" class=\"0x020700\"><nic>\n"
+            "<net name=\"mlx5_0\" speed=\"400000\" gdr=\"0\"/>\n<net name=\"mlx5_1\" speed=\"100000\"/>\n<net/></nic></pci>"),
+    { 0 } },
+  { "half of them at a switch", SYSTEM (GPU ("1", NVLINK ("9", "18", "0x068000")) GPU ("2", "")), { 0 } },
+  { "an unknown graph",
+    SYSTEM (GPU ("1", NVLINK ("2", "2", "0x030200")) GPU ("2", NVLINK ("3", "1", "0x030200"))
+                GPU ("3", "")),
+    { 0 } },
+  { "unknown slots",
+    SYSTEM ("<pci busid=\"1\" vendor=\"0x10de\" device=\"0x2331\"><gpu/></pci>"
+            "<pci busid=\"2\" vendor=\"0x10de\" device=\"0x2331\"><gpu/></pci>"),
+    { 0 } },
+  { "unlike switches",
+    SYSTEM ("<pci busid=\"s\" link_speed=\"8.0 GT/s PCIe\" link_width=\"16\">" GPU (
+        "1", "") "<pci busid=\"n\"/></pci>"
+                 "<pci busid=\"t\" link_speed=\"16.0 GT/s PCIe\" link_width=\"16\">" GPU (
+                     "2", "") "<pci busid=\"n\"/></pci>"),
+    { 0 } },
+  { "four NUMA nodes", "<system><cpu/><cpu/><cpu/>\n<cpu>" GPU ("1", "") "</cpu></system>", { 0 } },
+  { "lstopo",
+    "<topology version=\"2.0\">\n" OBJECT ("PCIDev", "", "") "\n" OBJECT (
+        "PCIDev", "pci_busid=\"1\"",
+        "") "\n" OBJECT ("PCIDev", "pci_busid=\"1\" pci_type=\"0302 10de:2330\"", "") "</topology>",
+    { 0 } },
+  { "lstopo without links", "<topology version=\"2.0\">\n" TWO_LSTOPO "</topology>", { 0 } },
+  { "lstopo with half a matrix",
+    "<topology version=\"2.0\">" TWO_LSTOPO "\n<distances2 name=\"NVLinkBandwidth\"><indexes>1 2</indexes>"
+    "<u64values>9 x 5 9</u64values></distances2></topology>",
+    { 0 } },
+  { "lstopo outside of NUMA nodes",
+    "<topology version=\"2.0\">\n" OBJECT (
+        "Machine", "",
+        OBJECT ("Package", "", OBJECT ("NUMANode", "", ""))
+            OBJECT ("Package", "", OBJECT ("NUMANode", "", "")) OBJECT (
+                "PCIDev", "pci_busid=\"1\" pci_type=\"0302 [10de:2330] [0:0] 0\"", "")) "</topology>",
+    { 0 } },
+};
+
+static void
+append_mistake (GString *all, const char *title, const char *xml, gsize length,
+                const ImportOptions *options)
+{
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autofree char *text = import_topology_text ("bad.xml", xml, length, options, profiles, diags);
+  g_autofree char *said = diag_text (diags);
+  ck_assert_str_ne (said, "");
+  ck_assert_int_eq (text == NULL, diag_list_has_errors (diags));
+  g_string_append_printf (all, "== %s\n%s\n", title, said);
+}
+
+START_TEST (test_mistakes)
+{
+  g_autoptr (GString) all = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (mistakes); i++)
+    append_mistake (all, mistakes[i].title, mistakes[i].xml, strlen (mistakes[i].xml),
+                    &mistakes[i].options);
+  assert_golden ("import-mistakes.txt", all->str);
+}
+END_TEST
+
+static GString *
+repeat (const char *start, const char *middle, guint n, const char *end)
+{
+  GString *text = g_string_new (start);
+  for (guint i = 0; i < n; i++)
+    g_string_append_printf (text, middle, i); /* every middle has one %u */
+  g_string_append (text, end);
+  return text;
+}
+
+/* At a limit, and one beyond. */
+START_TEST (test_limits)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  static const struct
+  {
+    const char *start, *middle, *end;
+    guint       max;
+    const char *message;
+  } cases[] = {
+    { "<system><cpu>", "<pci busid=\"%u\"><gpu/></pci>", "</cpu></system>", 1024,
+      "more than 1024 GPUs" },
+    { "<system><cpu><pci busid=\"x\"><gpu/></pci><pci busid=\"y\"><nic>", "<net name=\"mlx%u\"/>",
+      "</nic></pci></cpu></system>", 256, "more than 256 network cards" },
+    { "<system>", "<cpu numaid=\"%u\"/>", "<cpu><pci busid=\"x\"><gpu/></pci></cpu></system>", 63,
+      "more than 64 NUMA nodes" },
+    { "<system><cpu>", "<pci busid=\"s\"><pci busid=\"%u\"><gpu/></pci></pci>", "</cpu></system>",
+      256, "more than 256 PCIe switches" },
+    { "<system>", "<a i=\"%u\">", "", 63, "nested deeper than 64 levels" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    for (guint more = 0; more < 2; more++)
+      {
+        const ImportOptions  options = { .gpu = "h100-pcie-80",
+                                         .intra = "pcie5",
+                                         .nic = i == 1 ? "ib-ndr-400" : NULL };
+        g_autoptr (DiagList) diags = diag_list_new ();
+        g_autoptr (GString)  xml =
+            repeat (cases[i].start, cases[i].middle, cases[i].max + more, cases[i].end);
+        g_autofree char *text =
+            import_topology_text ("big.xml", xml->str, xml->len, &options, profiles, diags);
+        const char *first = diag_list_first_message (diags);
+        ck_assert_msg ((g_strcmp0 (first, cases[i].message) == 0) == (more == 1), "case %u: %s", i,
+                       first);
+        ck_assert_int_eq (text == NULL, diag_list_has_errors (diags));
+      }
+  g_autoptr (DiagList) diags = diag_list_new ();
+  const ImportOptions  none = { 0 };
+  g_autofree char     *huge = g_strnfill (XML_MAX_BYTES + 1, ' ');
+  ck_assert_ptr_null (
+      import_topology_text ("big.xml", huge, XML_MAX_BYTES + 1, &none, profiles, diags));
+  ck_assert_str_eq (diag_list_first_message (diags), "larger than 16 MiB");
+}
+END_TEST
+
+/* Long lines and many errors are read once. */
+START_TEST (test_long_line)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  const ImportOptions    options = { 0 };
+  g_autoptr (GString)    xml =
+      repeat ("<system><cpu>", "<pci a=\"%u\"><gpu/></pci>", 50000, "</cpu></system>");
+  ck_assert_ptr_null (
+      import_topology_text ("long.xml", xml->str, xml->len, &options, profiles, diags));
+  ck_assert_str_eq (diag_list_first_message (diags), "<pci> without 'busid'");
+  ck_assert_uint_eq (diag_list_n_errors (diags), DIAG_LIST_MAX);
+}
+END_TEST
+
+START_TEST (test_no_file)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  const ImportOptions    options = { 0 };
+  ck_assert_ptr_null (import_topology ("absent.xml", &options, profiles, diags));
+  ck_assert_str_eq (diag_list_first_message (diags),
+                    "cannot read 'absent.xml': No such file or directory");
+}
+END_TEST
+
+int
+main (void)
+{
+  TCase *tcase = tcase_create ("import");
+  tcase_add_loop_test (tcase, test_text, 0, G_N_ELEMENTS (fixtures));
+  tcase_add_loop_test (tcase, test_round_trip, 0, G_N_ELEMENTS (fixtures));
+  tcase_add_loop_test (tcase, test_reading, 0, G_N_ELEMENTS (readings));
+  tcase_add_test (tcase, test_mistakes);
+  tcase_add_test (tcase, test_limits);
+  tcase_add_test (tcase, test_long_line);
+  tcase_add_test (tcase, test_no_file);
+  return run_case ("import", tcase);
+}
