@@ -32,6 +32,8 @@ static const struct
   { "efficiency", FIT_INTRA | FIT_NETWORK, { 0.3, 1, FALSE }, TRUE, FALSE },
   { "ll_rate", FIT_INTRA | FIT_NETWORK, { 1e8, 2e11, TRUE }, FALSE, TRUE },
   { "ll128_rate", FIT_INTRA | FIT_NETWORK, { 1e8, 2e11, TRUE }, FALSE, TRUE },
+  { "start_simple", FIT_NETWORK, { 1e-6, 1e-3, TRUE }, FALSE, TRUE },
+  { "start_ll128", FIT_NETWORK, { 1e-6, 1e-3, TRUE }, FALSE, TRUE },
   { "hop_ll", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, TRUE },
   { "hop_ll128", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, TRUE },
   { "hop_simple", FIT_INTRA | FIT_NETWORK, { 1e-7, 1e-3, TRUE }, FALSE, TRUE },

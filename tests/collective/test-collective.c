@@ -504,7 +504,7 @@ START_TEST (test_latency_by_hand)
   g_autoptr (Laid)    plan_one = NULL;
   g_autoptr (Laid)    plan_two = NULL;
   g_autoptr (Laid)    plan_reduce = NULL;
-  double              launch, link, wire, hop, net;
+  double              launch, link, wire, hop, net, start;
   CollectiveCost      small;
   Route               route;
 
@@ -518,7 +518,8 @@ START_TEST (test_latency_by_hand)
                          cluster_intra_profile (one, 0), one);
   net =
       figure_or_stock (&cluster_nic_profile (two, 0)->hop_simple, cluster_nic_profile (two, 0), two);
-  ck_assert (hop > 0 && net > 0);
+  start = cluster_nic_profile (two, 0)->start_simple.value;
+  ck_assert (hop > 0 && net > 0 && start > 0);
   cluster_route_gpus (one, 0, 1, -1, &route);
   link = route.latency;
   cluster_route_gpus (two, 0, 8, -1, &route);
@@ -531,16 +532,16 @@ START_TEST (test_latency_by_hand)
    * 1 TiB: a GPU's 192 GB/s into the switch wait for its 25 GB/s card longer than a hop, so that of
    * the longest path only a hop of the network counts: and twice the wire
    */
-  assert_near (plan_two->latency, launch + 8.4e-6 + net + 2 * wire);
+  assert_near (plan_two->latency, launch + 8.4e-6 + start + net + 2 * wire);
   plan_reduce = fixture_plan (two, COLLECTIVE_ALL_REDUCE, ALGORITHM_N);
-  assert_near (plan_reduce->latency, launch + 8.4e-6 + net + 2 * wire);
+  assert_near (plan_reduce->latency, launch + 8.4e-6 + start + net + 2 * wire);
   /* 1 byte: 15 steps of which two cross the network, or 30 and four */
   collective_plan_cost (plan_two->plan, 1, &small);
   ck_assert_double_eq_tol (small.latency,
-                           launch + 8.4e-6 + 13 * (hop + link) + 2 * (net + 2 * wire), 1e-9);
+                           launch + 8.4e-6 + start + 13 * (hop + link) + 2 * (net + 2 * wire), 1e-9);
   collective_plan_cost (plan_reduce->plan, 1, &small);
   ck_assert_double_eq_tol (small.latency,
-                           launch + 8.4e-6 + 26 * (hop + link) + 4 * (net + 2 * wire), 1e-9);
+                           launch + 8.4e-6 + start + 26 * (hop + link) + 4 * (net + 2 * wire), 1e-9);
   g_clear_pointer (&one, cluster_free);
   g_clear_pointer (&two, cluster_free);
   fixture_clear (&fixture);
