@@ -35,18 +35,19 @@ check_cluster (ProfileSet *profiles)
       }
 }
 
-/* Loaders read files: a folder for a moment. */
+/* Loaders read files: a folder for a moment, of one name, because names in messages are kept for good. */
 static void
 check_profile (const char *text)
 {
-  g_autofree char       *folder = g_dir_make_tmp ("shardsim-fuzz-XXXXXX", NULL);
+  g_autofree char       *name = g_strdup_printf ("shardsim-fuzz-%d", (int) getpid ());
+  g_autofree char       *folder = g_build_filename (g_get_tmp_dir (), name, NULL);
   g_autofree char       *node = g_build_filename (folder, "node", NULL);
   g_autofree char       *file = g_build_filename (node, "fuzz.yaml", NULL);
   g_autofree char       *shipped = layout_data_file ("hwprofiles");
   g_autofree char       *path = g_strjoin (G_SEARCHPATH_SEPARATOR_S, folder, shipped, NULL);
   g_autoptr (ProfileSet) profiles = profile_set_new (path);
 
-  g_assert (g_mkdir (node, 0700) == 0 && g_file_set_contents (file, text, -1, NULL));
+  g_assert (g_mkdir_with_parents (node, 0700) == 0 && g_file_set_contents (file, text, -1, NULL));
   check_cluster (profiles);
   g_unlink (file);
   g_rmdir (node);
