@@ -17,6 +17,15 @@ typedef struct
   gboolean uneven; /* rings share links unevenly: they fall out of step with each other */
 } RingHops;
 
+/* Steps of PAT, of which each waits for the one before: at most one a bit of the number of nodes. */
+typedef struct
+{
+  guint  n;
+  double seconds[32]; /* per byte of S: the slowest resource of a step, beside the rest of it */
+  double alone[32];   /* the fastest edge, with every link to itself */
+  double share[32];   /* of what a rank sends in all */
+} StepHops;
+
 typedef struct
 {
   CollectiveKind      kind;
@@ -27,6 +36,7 @@ typedef struct
   double              intra_seconds_per_byte,
       net_seconds_per_byte; /* the same inside nodes, and on cards and leaves */
   RingHops ring;
+  StepHops steps;   /* none but PAT has them */
   guint32  binding; /* the resource of the first maximum */
 } CollectiveLayout;
 

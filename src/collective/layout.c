@@ -222,6 +222,50 @@ shares_unevenly (const CollectiveLayout *plan, guint8 hops)
              && plan->intra_seconds_per_byte > ring->intra * (1 + 1e-9));
 }
 
+/* Adds the edges from FIRST on to STEPS: one lane of them. Where the next lane begins. */
+static guint
+describe_step (const Cluster *cluster, const LayEdges *edges, guint first, const double *alone,
+               StepHops *steps)
+{
+  g_autofree double *busy = g_new0 (double, cluster_n_resources (cluster));
+  const LayEdge     *all = (const LayEdge *) (gpointer) edges->edges->data;
+  double             fastest = G_MAXDOUBLE, slowest = 0;
+  guint              end = first;
+
+  g_assert (steps->n < G_N_ELEMENTS (steps->seconds));
+  for (; end < edges->edges->len && all[end].lane == all[first].lane; end++)
+    {
+      for (guint i = all[end].first; i < all[end].first + all[end].n; i++)
+        {
+          guint32 resource = g_array_index (edges->resources, guint32, i);
+
+          busy[resource] += all[end].bytes * alone[resource];
+          slowest = MAX (slowest, busy[resource]);
+        }
+      fastest = MIN (fastest, all[end].bytes * slowest_of (edges, &all[end], alone));
+      steps->share[steps->n] += all[end].bytes;
+    }
+  steps->seconds[steps->n] = slowest;
+  steps->alone[steps->n++] = fastest;
+  return end;
+}
+
+static StepHops
+describe_steps (const CollectiveLayout *plan, const Cluster *cluster, const LayEdges *edges)
+{
+  g_autofree double *alone = resource_seconds (plan, cluster, TRUE);
+  StepHops           steps = { 0 };
+  double             sent = 0;
+
+  for (guint first = 0; first < edges->edges->len;)
+    first = describe_step (cluster, edges, first, alone, &steps);
+  for (guint i = 0; i < steps.n; i++)
+    sent += steps.share[i];
+  for (guint i = 0; i < steps.n; i++)
+    steps.share[i] /= sent;
+  return steps;
+}
+
 static void
 plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members,
           const guint32 *ranks, LayEdges *edges)
@@ -231,7 +275,7 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
   LayContext           context = { &sum, &proximity, edges };
   g_autoptr (LayEdges) own = NULL;
 
-  if (plan->algorithm == ALGORITHM_RING && edges == NULL)
+  if ((plan->algorithm == ALGORITHM_RING || plan->algorithm == ALGORITHM_PAT) && edges == NULL)
     own = lay_edges_new ();
   if (own != NULL)
     context.edges = own;
@@ -244,6 +288,8 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
       plan->ring = describe_ring (plan, cluster, context.edges);
       plan->ring.uneven = shares_unevenly (plan, sum.hops[plan->binding]);
     }
+  else if (plan->algorithm == ALGORITHM_PAT)
+    plan->steps = describe_steps (plan, cluster, context.edges);
   proximity_cache_clear (&proximity);
   load_sum_clear (&sum);
 }

@@ -74,8 +74,9 @@ sum_touched (Build *self)
 
 /* ---- edges ----------------------------------------------------------------------------------- */
 
+/* AT_ONCE: of what a rank sends in all, the part that it sends while EDGE does. */
 static void
-add_edge (Build *self, const LayEdge *edge, guint n_items)
+add_edge (Build *self, const LayEdge *edge, guint n_items, double at_once)
 {
   const StepSource *source = self->source;
   double            hop = edge->net ? source->parameters->hop_net : source->parameters->hop_intra;
@@ -85,13 +86,14 @@ add_edge (Build *self, const LayEdge *edge, guint n_items)
     add_link (self, g_array_index (source->edges->resources, guint32, edge->first + i));
   add_memory (self, edge->from);
   add_memory (self, edge->to);
-  step_program_add_edge (self->program,
-                         &(StepEdge){ .n_items = n_items,
-                                      .bytes = edge->bytes * source->bytes / n_items,
-                                      .hop = hop,
-                                      .cap = edge->bytes * source->parameters->rate_cap,
-                                      .weight = source->cost->weight * edge->bytes / source->payload },
-                         (const StepLoad *) (gpointer) self->loads->data, self->loads->len);
+  step_program_add_edge (
+      self->program,
+      &(StepEdge){ .n_items = n_items,
+                   .bytes = edge->bytes * source->bytes / n_items,
+                   .hop = hop,
+                   .cap = edge->bytes * source->parameters->rate_cap / at_once,
+                   .weight = source->cost->weight * edge->bytes / source->payload / at_once },
+      (const StepLoad *) (gpointer) self->loads->data, self->loads->len);
 }
 
 /*
@@ -141,7 +143,7 @@ build_ring (Build *self)
   guint n_items = count_items (self->source);
 
   for (guint i = 0; i < edges->len; i++)
-    add_edge (self, &g_array_index (edges, LayEdge, i), n_items);
+    add_edge (self, &g_array_index (edges, LayEdge, i), n_items, 1);
   add_waits (self, chain ? 0 : 1);
 }
 
@@ -152,7 +154,55 @@ build_pairwise (Build *self)
   const GArray *edges = self->source->edges->edges;
 
   for (guint i = 0; i < edges->len; i++)
-    add_edge (self, &g_array_index (edges, LayEdge, i), 1);
+    add_edge (self, &g_array_index (edges, LayEdge, i), 1, 1);
+}
+
+/* Edges of [FIRST, END) begin when what their sender got and sent in [BEFORE, FIRST) has arrived. */
+static void
+add_step_waits (Build *self, guint before, guint first, guint end)
+{
+  const GArray     *edges = self->source->edges->edges;
+  guint             n_gpus = cluster_n_gpus (self->source->cluster);
+  g_autofree guint *start = g_new0 (guint, n_gpus + 1), *order = g_new (guint, end - first);
+
+  for (guint i = first; i < end; i++)
+    start[g_array_index (edges, LayEdge, i).from + 1]++;
+  for (guint gpu = 0; gpu < n_gpus; gpu++)
+    start[gpu + 1] += start[gpu];
+  for (guint i = end; i-- > first;) /* leaves each count at the beginning of its GPU's */
+    order[--start[g_array_index (edges, LayEdge, i).from + 1]] = i;
+  for (guint i = before; i < first; i++)
+    for (guint way = 0; way < 2; way++)
+      {
+        const LayEdge *edge = &g_array_index (edges, LayEdge, i);
+        guint          gpu = way == 0 ? edge->from : edge->to;
+        guint          stop = gpu + 2 <= n_gpus ? start[gpu + 2] : end - first;
+
+        for (guint j = start[gpu + 1]; j < stop; j++)
+          step_program_add_wait (self->program, i, order[j], 0);
+      }
+}
+
+/* A rank's channels make one step after another. */
+static void
+build_pat (Build *self)
+{
+  const GArray *edges = self->source->edges->edges;
+  guint         before = 0;
+
+  for (guint first = 0, end; first < edges->len; first = end)
+    {
+      guint32 lane = g_array_index (edges, LayEdge, first).lane;
+      double  bytes = 0;
+
+      for (end = first; end < edges->len && g_array_index (edges, LayEdge, end).lane == lane; end++)
+        bytes += g_array_index (edges, LayEdge, end).bytes;
+      for (guint i = first; i < end; i++)
+        add_edge (self, &g_array_index (edges, LayEdge, i), 1,
+                  bytes / self->source->n_ranks / self->source->payload);
+      add_step_waits (self, before, first, end);
+      before = first;
+    }
 }
 
 static void
@@ -189,6 +239,8 @@ step_build (const StepSource *source)
         build_ring (&self);
       else if (source->cost->algorithm == ALGORITHM_PAIRWISE)
         build_pairwise (&self);
+      else if (source->cost->algorithm == ALGORITHM_PAT)
+        build_pat (&self);
       else
         build_whole (&self);
       g_array_unref (self.loads);

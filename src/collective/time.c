@@ -292,6 +292,40 @@ pairwise_latency (const Timed *self)
          + (graph->n_nodes > 1 ? hop : 0);
 }
 
+/* ---- steps of PAT ------------------------------------------------------------------------------- */
+
+static double
+pat_hop (const Timed *self)
+{
+  return log2 (self->graph->n_nodes) * hop_net (self) / 3.5 / MAX (self->layout->steps.n, 1);
+}
+
+/* One step after another, SECONDS each per byte of S, or what the channels let through. */
+static double
+sum_steps (const Timed *self, const double *seconds, double cap)
+{
+  const StepHops *steps = &self->layout->steps;
+  double          sum = 0;
+
+  for (guint i = 0; i < steps->n; i++)
+    sum += MAX (seconds[i] * wire_scale (self->protocol), cap > 0 ? steps->share[i] / cap : 0);
+  return self->bytes * sum;
+}
+
+/*
+ * The steps do not all wait for the same link (far ones cross the leaves, near ones the cards): what
+ * they take one by one beyond the link that is busy longest.
+ */
+static double
+pat_unlike (const Timed *self, double cap)
+{
+  double links = self->layout->link_seconds_per_byte * wire_scale (self->protocol);
+
+  return MAX (sum_steps (self, self->layout->steps.seconds, cap)
+                  - self->bytes * MAX (links, cap > 0 ? 1 / cap : 0),
+              0);
+}
+
 static double
 algorithm_latency (const Timed *self, guint channels, double cap)
 {
@@ -310,7 +344,7 @@ algorithm_latency (const Timed *self, guint channels, double cap)
       return base + nvls_latency (self, graph->intra, HOP_NVLINK)
              + 2 * levels * nvls_latency (self, graph->nic, HOP_NET);
     case ALGORITHM_PAT:
-      return base + levels * hop_net (self) / 3.5 + PAT_RANK * graph->n_ranks;
+      return base + levels * hop_net (self) / 3.5 + PAT_RANK * graph->n_ranks + pat_unlike (self, cap);
     case ALGORITHM_COLLNET_DIRECT:
       return base
              + 2
@@ -600,6 +634,8 @@ stepped_latency (const Timed *self, guint channels, double cap)
       return ring_hops (self, &pace, channels, cap) - ring_spread (self, &pace, cap);
     case ALGORITHM_PAIRWISE:
       return graph->n_nodes > 1 ? pair_hop (self) : 0;
+    case ALGORITHM_PAT:
+      return self->layout->steps.n * pat_hop (self) + pat_unlike (self, cap);
     default:
       return 0;
     }
@@ -617,6 +653,7 @@ collective_time_steps (const CollectiveGraph *graph, CollectiveKind kind, double
     .launch = MAX (cost->latency - stepped_latency (&self, cost->channels, cap), 0),
     .hop_intra = cost->algorithm == ALGORITHM_PAIRWISE ? 0 : hop_intra (&self),
     .hop_net = cost->algorithm == ALGORITHM_PAIRWISE && graph->n_nodes > 1 ? pair_hop (&self)
+               : cost->algorithm == ALGORITHM_PAT                          ? pat_hop (&self)
                                                                            : hop_net (&self),
     .rate_cap = cap,
     .chunk = cost->channels * chain_chunk[cost->protocol],
@@ -645,6 +682,14 @@ ring_bound (const Timed *self, guint channels, double cap)
                   : alone_seconds (self, cap));
 }
 
+static double
+pat_bound (const Timed *self, double cap)
+{
+  return MAX (
+      self->bytes * self->layout->link_seconds_per_byte * wire_scale (self->protocol) + pat_hop (self),
+      sum_steps (self, self->layout->steps.alone, cap) + self->layout->steps.n * pat_hop (self));
+}
+
 double
 collective_time_bound (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
                        const CollectiveLayout *layout, const CollectiveCost *cost)
@@ -652,8 +697,9 @@ collective_time_bound (const CollectiveGraph *graph, CollectiveKind kind, double
   Timed  self = { graph, kind, cost->algorithm, cost->protocol, bytes, layout };
   double cap = unaligned_cap (&self, rate_cap (&self, cost->channels));
 
-  if (cost->algorithm != ALGORITHM_RING)
+  if (cost->algorithm != ALGORITHM_RING && cost->algorithm != ALGORITHM_PAT)
     return cost->time;
   return MAX (cost->latency - stepped_latency (&self, cost->channels, cap), 0)
-         + ring_bound (&self, cost->channels, cap);
+         + (cost->algorithm == ALGORITHM_PAT ? pat_bound (&self, cap)
+                                             : ring_bound (&self, cost->channels, cap));
 }

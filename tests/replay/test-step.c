@@ -203,6 +203,45 @@ START_TEST (test_leaf_boundaries)
 }
 END_TEST
 
+/*
+ * PAT over 4 nodes of one GPU and one card: a step of S/4 to the node two on, then one of 2 S/4 to
+ * the next; under leaves of 2 nodes whose uplinks carry 4/3 of a card's rate both nodes cross in the
+ * first (half as long again), one in the second. By their sums cards and uplinks take 3 parts.
+ */
+START_TEST (test_pat_steps)
+{
+  double bytes = 1 << 30;
+
+  for (guint narrow = 0; narrow < 2; narrow++)
+    {
+      Fixture                fixture;
+      CollectivePlan        *plan;
+      CollectiveCost         cost;
+      StepParameters         parameters;
+      const ClusterResource *card;
+      double                 part;
+
+      fixture_init (&fixture, "dgx-h100", 4);
+      fixture.options.gpus_per_node = 1;
+      fixture.options.nics = 1;
+      fixture.options.leaf_nodes = narrow ? 2 : 0;
+      fixture.options.oversubscription = narrow ? 1.5 : 1;
+      fixture_build (&fixture);
+      plan = fixture_plan (&fixture, 0, COLLECTIVE_ALL_GATHER, ALGORITHM_PAT, PROTOCOL_N, NULL, 0);
+      collective_plan_cost (plan, bytes, &cost);
+      collective_plan_step_parameters (plan, bytes, &cost, &parameters);
+      card = cluster_resource (fixture.cluster,
+                               cluster_node_resource (fixture.cluster, 0, RESOURCE_NIC_TX, 0));
+      part = bytes / 4 * cost.service_scale / (card->capacity * card->efficiency);
+      ck_assert (parameters.hop_net > 0);
+      assert_near (run_step (&fixture, plan, bytes),
+                   parameters.launch + (narrow ? 1.5 + 2 : 1 + 2) * part + 2 * parameters.hop_net,
+                   narrow ? 1e-3 : 1e-9, "PAT");
+      fixture_clear (&fixture);
+    }
+}
+END_TEST
+
 /* ---- fidelities against each other ----------------------------------------------------------- */
 
 static const char *const nodes[] = { "dgx-a100",           "dgx-h100",       "p4d",
@@ -262,7 +301,7 @@ START_TEST (test_alone)
 END_TEST
 
 /*
- * What NCCL chooses (where the number stands for none), or any algorithm that is asked for and exists: trees, NVLS, PAT and CollNet are one step with
+ * What NCCL chooses (where the number stands for none), or any algorithm that is asked for and exists: trees, NVLS and CollNet are one step with
  * all their loads, so that nothing of their latency may get lost on the way there.
  */
 START_TEST (test_every_algorithm)
@@ -276,6 +315,40 @@ START_TEST (test_every_algorithm)
   random_cluster (rand, &fixture, FALSE);
   check_one (&fixture, (guint) _i, fixture_plan (&fixture, 0, kind, algorithm, PROTOCOL_N, NULL, 0),
              kind, bytes);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/*
+ * One GPU a node, where PAT can run: up to 24 nodes under full leaves of any size. Left out is a last
+ * leaf that is not full (docs/collectives.md).
+ */
+START_TEST (test_pat)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed ((guint32) _i);
+  CollectiveKind  kind = g_rand_boolean (rand) ? COLLECTIVE_ALL_GATHER : COLLECTIVE_REDUCE_SCATTER;
+  double          bytes = floor (exp2 (g_rand_double_range (rand, 3, 33)));
+  Fixture         fixture;
+  CollectivePlan *plan;
+  CollectiveCost  cost;
+  guint           leaf;
+
+  leaf = (guint) g_rand_int_range (rand, 1, 9);
+  fixture_init (&fixture, nodes[g_rand_int_range (rand, 0, 3)],
+                leaf * (guint) g_rand_int_range (rand, leaf == 1 ? 2 : 1, 24 / (gint) leaf + 1));
+  fixture.options.gpus_per_node = 1;
+  if (g_rand_boolean (rand)) /* no rails: all edges between leaves share the uplinks */
+    fixture.options.nics = 1;
+  if (g_rand_boolean (rand))
+    {
+      fixture.options.leaf_nodes = leaf;
+      fixture.options.oversubscription = g_rand_double_range (rand, 1, 4);
+    }
+  fixture_build (&fixture);
+  plan = fixture_plan (&fixture, 0, kind, ALGORITHM_PAT, PROTOCOL_N, NULL, 0);
+  collective_plan_cost (plan, bytes, &cost);
+  ck_assert_int_eq (cost.algorithm, ALGORITHM_PAT);
+  check_one (&fixture, (guint) _i, plan, kind, bytes);
   fixture_clear (&fixture);
 }
 END_TEST
@@ -349,8 +422,10 @@ main (void)
   tcase_add_test (hand, test_one_ring);
   tcase_add_test (hand, test_slow_card);
   tcase_add_test (hand, test_leaf_boundaries);
+  tcase_add_test (hand, test_pat_steps);
   tcase_add_loop_test (random, test_alone, 0, N_CASES);
   tcase_add_loop_test (random, test_every_algorithm, 0, N_CASES);
+  tcase_add_loop_test (random, test_pat, 0, N_CASES);
   tcase_add_loop_test (random, test_shared, 0, N_CASES);
   suite_add_tcase (suite, hand);
   suite_add_tcase (suite, random);
