@@ -72,8 +72,8 @@ fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolde
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GError)   error = NULL;
-  ReplayOptions options = { .unfolded = unfolded, .min_periods = min_periods };
-  Replay       *replay = replay_run (scenario, profiles, &options, diags, &error);
+  ReplayOptions        options = { .unfolded = unfolded, .min_periods = min_periods };
+  Replay              *replay = replay_run (scenario, profiles, &options, diags, &error);
 
   if (replay == NULL)
     fail_on (diags, error);

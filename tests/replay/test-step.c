@@ -172,7 +172,7 @@ END_TEST
 START_TEST (test_leaf_boundaries)
 {
   static const guint32 mixed[8] = { 0, 4, 1, 5, 2, 6, 3, 7 };
-  double               bytes = 256.0 * (1 << 30), order[3], across;
+  double               bytes = 256.0 * (1 << 30), order[3], across = 0;
 
   for (guint i = 0; i < 3; i++)
     {
