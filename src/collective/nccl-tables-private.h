@@ -25,17 +25,17 @@ typedef enum
 /* Limits of one generation of GPUs, B/s. */
 typedef struct
 {
-  guint  capability; /* compute capability times ten, the lowest that has these */
-  double ll;         /* of LL on one node, all channels */
+  double ll; /* of LL on one node, all channels */
   double ring_ll128[NODE_CASES], tree_ll128[NODE_CASES], tree_simple[NODE_CASES],
       nvls_tree[NODE_CASES]; /* a channel */
-  double nvls_efficiency;
-  guint  nvls_channels, nvls_channels_net; /* thread blocks that NVLS runs on: one node, several */
-  guint  node_channels;                    /* thread blocks of a ring on one node of 8 GPUs */
-  double channel_rate; /* B/s that one thread block copies under Simple: plateaus of public send/receive and all-gather tables; 0: not known */
-  double link_factor;  /* what the search takes an NVLink to carry, of its wire rate */
+  double        nvls_efficiency;
+  double        channel_rate; /* B/s that one thread block copies under Simple: plateaus of public send/receive and all-gather tables; 0: not known */
+  double        link_factor;  /* what the search takes an NVLink to carry, of its wire rate */
   const double *intra_speeds,
       *inter_speeds; /* B/s a channel that the search tries, descending, ends with 0 */
+  guint capability;  /* compute capability times ten, the lowest that has these */
+  guint nvls_channels, nvls_channels_net; /* thread blocks that NVLS runs on: one node, several */
+  guint node_channels;                    /* thread blocks of a ring on one node of 8 GPUs */
 } NcclGeneration;
 
 #define CORRECTION_SIZES 24 /* log2 (S / 64 bytes) */
