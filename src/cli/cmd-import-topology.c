@@ -25,13 +25,45 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Arguments, clear)
 
 /* The id is the file's name. */
 static char *
-id_of (const char *file)
+id_of (const char *file, const char *suffix)
 {
   g_autofree char *base = g_path_get_basename (file);
 
-  if (g_str_has_suffix (base, ".yaml"))
-    base[strlen (base) - strlen (".yaml")] = '\0';
+  if (g_str_has_suffix (base, suffix))
+    base[strlen (base) - strlen (suffix)] = '\0';
   return g_filename_display_name (base);
+}
+
+/* As profiles are found by their ids. */
+static gboolean
+is_id (const char *word)
+{
+  static const char all[] = G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "-_.";
+
+  return g_ascii_isalnum (word[0]) && strspn (word, all) == strlen (word);
+}
+
+/* A folder stands for the profile's place in it. FALSE after a message where there is no id. */
+static gboolean
+find_output (const Common *common, Arguments *self)
+{
+  g_autofree char *id = NULL, *base = NULL;
+
+  if (self->output == NULL || !g_file_test (self->output, G_FILE_TEST_IS_DIR))
+    return TRUE;
+  id = self->parts.name != NULL ? g_strdup (self->parts.name) : id_of (common->files[0], ".xml");
+  if (!is_id (id))
+    {
+      fprintf (
+          stderr,
+          "shardsim %s: no profile can be called '%s'\n  hint: give --name, of letters, digits, '-', '_' and '.'\n",
+          common->command, id);
+      return FALSE;
+    }
+  base = g_strconcat (id, ".yaml", NULL);
+  g_autofree char *folder = self->output;
+  self->output = g_build_filename (folder, "node", base, NULL);
+  return TRUE;
 }
 
 static ExitStatus
@@ -49,8 +81,6 @@ write_profile (const char *file, const char *text)
   g_autoptr (GError) error = NULL;
   g_autofree char   *folder = g_path_get_dirname (file);
 
-  if (g_file_test (file, G_FILE_TEST_IS_DIR))
-    return cannot_write (file, "it is a folder");
   if (g_mkdir_with_parents (folder, 0777) != 0)
     return cannot_write (file, g_strerror (errno));
   if (!g_file_set_contents_full (file, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0666, &error))
@@ -70,7 +100,7 @@ import (const Common *common, Arguments *arguments)
   g_autoptr (GString)    out = NULL;
 
   if (arguments->parts.name == NULL && arguments->output != NULL)
-    arguments->parts.name = id_of (arguments->output);
+    arguments->parts.name = id_of (arguments->output, ".yaml");
   text = import_topology (common->files[0], &arguments->parts, profiles, diags);
   common_report_diags (diags);
   if (text == NULL)
@@ -89,7 +119,8 @@ cmd_import_topology (int argc, char **argv)
   gboolean           done = FALSE;
   const GOptionEntry entries[] = {
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &arguments.output,
-      "the profile's file, named ID.yaml; default: stdout", "FILE" },
+      "the profile's file, named ID.yaml, or a folder of profiles for node/NAME.yaml in it; default: stdout",
+      "FILE" },
     { "name", 0, 0, G_OPTION_ARG_STRING, &arguments.parts.name,
       "what the profile calls itself; default: the file's name", "NAME" },
     { "gpu", 0, 0, G_OPTION_ARG_STRING, &arguments.parts.gpu,
@@ -120,6 +151,8 @@ cmd_import_topology (int argc, char **argv)
       return EXIT_USAGE;
     }
   if (!common_want_words (&common, 1))
+    return EXIT_USAGE;
+  if (!find_output (&common, &arguments))
     return EXIT_USAGE;
   return import (&common, &arguments);
 }

@@ -2,6 +2,7 @@
  * Which profiles an imported machine is made of. Only what is unambiguous is named; otherwise the option that settles it is asked
  * for.
  */
+#include <math.h>
 #include <string.h>
 
 #include "cluster/import-private.h"
@@ -9,6 +10,7 @@
 #define NVIDIA   0x10de
 #define AMD      0x1002
 #define MELLANOX 0x15b3
+#define AMAZON   0x1d0f
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
@@ -61,9 +63,13 @@ machine_gpu_id (const Machine *self, const ImportOptions *options, ProfileSet *p
     return g_strdup (options->gpu);
   if (id != NULL && profile_set_has (profiles, "gpu", id))
     return g_strdup (id);
-  xml_doc_error (self->doc, first->node, NULL, self->diags,
-                 "name it with --gpu ID; 'shardsim hardware' lists the ids",
-                 "the GPU %04x:%04x is no known model", first->vendor, first->device);
+  const char *hint = "name it with --gpu ID; 'shardsim hardware' lists the ids";
+  if (first->device == 0)
+    xml_doc_error (self->doc, first->node, NULL, self->diags, hint,
+                   "the file does not say which model the GPUs are");
+  else
+    xml_doc_error (self->doc, first->node, NULL, self->diags, hint,
+                   "the GPU %04x:%04x is no known model", first->vendor, first->device);
   return NULL;
 }
 
@@ -113,25 +119,35 @@ static const struct
   guint       device;
   const char *generation;
 } mellanox[] = {
-  { 0x1013, "edr" }, { 0x1017, "edr" }, { 0x1019, "edr" }, /* ConnectX-4, 5, 5 Ex */
-  { 0x101b, "hdr" },                                       /* ConnectX-6 */
-  { 0x1021, "ndr" }, { 0x1023, "xdr" },                    /* ConnectX-7, 8 */
+  { 0x1013, "edr" }, { 0x1014, "edr" }, /* ConnectX-4 and its virtual functions */
+  { 0x1017, "edr" }, { 0x1018, "edr" }, /* ConnectX-5 */
+  { 0x1019, "edr" }, { 0x101a, "edr" }, /* ConnectX-5 Ex */
+  { 0x101b, "hdr" }, { 0x101c, "hdr" }, /* ConnectX-6 */
+  { 0x1021, "ndr" }, { 0x1023, "xdr" }, /* ConnectX-7, 8 */
 };
+
+/* A virtual function does not say which ConnectX it is of; these rates do. */
+static const char *
+generation_of (const MachineDevice *card)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (mellanox); i++)
+    if (mellanox[i].device == card->device)
+      return mellanox[i].generation;
+  return card->network == 400e9 ? "ndr" : card->network == 800e9 ? "xdr" : NULL;
+}
 
 /* Family of a card's profile ("ib-hdr"), or NULL. */
 static char *
 family_of (const MachineDevice *card)
 {
-  if (card->vendor == 0x1d0f && card->device >> 4 == 0xefa)
+  if (card->vendor == AMAZON && card->device >> 4 == 0xefa)
     return g_strdup ("efa");
   if (card->vendor == 0x17db)
     return g_strdup ("slingshot");
   if (card->vendor == 0x8086 && card->device == 0x24f0)
     return g_strdup ("opa");
-  if (card->class_ == 0x0207 && card->vendor == MELLANOX)
-    for (guint i = 0; i < G_N_ELEMENTS (mellanox); i++)
-      if (mellanox[i].device == card->device)
-        return g_strdup_printf ("ib-%s", mellanox[i].generation);
+  if (card->class_ == 0x0207 && card->vendor == MELLANOX && generation_of (card) != NULL)
+    return g_strdup_printf ("ib-%s", generation_of (card));
   if (card->class_ == 0x0200 && card->verbs)
     return g_strdup ("roce");
   if ((card->class_ == 0x0200 || card->bus == NULL) && card->name != NULL && card->name[0] == 'e')
@@ -139,21 +155,36 @@ family_of (const MachineDevice *card)
   return NULL;
 }
 
+/* Amazon's plug-in shows the cards of a GPU as one. */
+static char *
+id_of (const MachineDevice *card, ProfileSet *profiles)
+{
+  g_autofree char *family = card->network > 0 ? family_of (card) : NULL;
+  char *id = family != NULL ? g_strdup_printf ("%s-%.0f", family, card->network / 1e9) : NULL;
+  if (id == NULL || profile_set_has (profiles, "link", id))
+    return id;
+  g_free (id);
+  return card->vendor == AMAZON && card->device <= 0xefa1 ? g_strdup ("efa-100") : NULL;
+}
+
 static char *
 guess_nic (const Machine *self, ProfileSet *profiles)
 {
   const MachineDevice *card = machine_card (self, 0);
-  g_autofree char     *family = card->network > 0 ? family_of (card) : NULL;
-  g_autofree char     *id =
-      family != NULL ? g_strdup_printf ("%s-%.0f", family, card->network / 1e9) : NULL;
-  g_autofree char *rate = card->network > 0 ? g_strdup_printf ("%g Gbit/s", card->network / 1e9)
-                                            : g_strdup ("an unknown rate");
-  if (id != NULL && profile_set_has (profiles, "link", id))
+  g_autofree char     *id = id_of (card, profiles);
+  g_autofree char     *rate = card->network > 0 ? g_strdup_printf ("%g Gbit/s", card->network / 1e9)
+                                                : g_strdup ("an unknown rate");
+  if (id != NULL)
     return g_steal_pointer (&id);
-  xml_doc_error (self->doc, card->node, NULL, self->diags,
-                 "name it with --nic ID, or leave the cards out with --nic none",
-                 "the card '%s' (%04x:%04x, %s) is no known model",
-                 card->name != NULL ? card->name : "unnamed", card->vendor, card->device, rate);
+  if (card->device == 0 && card->name == NULL)
+    xml_doc_error (self->doc, card->node, NULL, self->diags,
+                   "name it with --nic ID, or leave the cards out with --nic none",
+                   "the file does not say which model the cards are");
+  else
+    xml_doc_error (self->doc, card->node, NULL, self->diags,
+                   "name it with --nic ID, or leave the cards out with --nic none",
+                   "the card '%s' (%04x:%04x, %s) is no known model",
+                   card->name != NULL ? card->name : "unnamed", card->vendor, card->device, rate);
   return NULL;
 }
 
@@ -167,6 +198,41 @@ check_link (ProfileSet *profiles, const char *id, gboolean network, DiagList *di
   if ((link->kind == LINK_NETWORK) != network)
     diag_error (diags, NULL, NULL, "'%s' is %s", id, network ? "no network card" : "a network card");
   return (link->kind == LINK_NETWORK) == network;
+}
+
+/* Each card N times, side by side. FALSE when there are too many. */
+static gboolean
+repeat_cards (Machine *self, guint n)
+{
+  g_autoptr (GArray) cards = self->cards;
+  self->cards = g_array_new (FALSE, FALSE, sizeof (MachineDevice));
+  for (guint i = 0; i < cards->len; i++)
+    for (guint k = 0; k < n; k++)
+      if (!machine_add_card (self, &g_array_index (cards, MachineDevice, i)))
+        return FALSE;
+  return TRUE;
+}
+
+/* One that the file shows may stand for several: a plug-in's, or those that NCCL fused. */
+static void
+check_rate (Machine *self, const LinkProfile *link)
+{
+  const MachineDevice *card = machine_card (self, 0);
+  const SourceMark     mark = xml_doc_mark (self->doc, card->node, NULL);
+  const double         ratio = card->network / 8 / link->bandwidth.value;
+  const double         n = floor (ratio + 0.5);
+  if (card->network <= 0 || (n == 1 && fabs (ratio - n) <= 0.05))
+    return;
+  if (n >= 2 && n <= MACHINE_MAX_OTHER && fabs (ratio - n) <= 0.05 * n)
+    {
+      diag_warning (self->diags, &mark, NULL, "a card of %g Gbit/s is taken for %g '%s'",
+                    card->network / 1e9, n, link->id);
+      repeat_cards (self, (guint) n);
+    }
+  else
+    diag_warning (self->diags, &mark, "figures of the profile stand",
+                  "a card of %g Gbit/s, but '%s' has %g", card->network / 1e9, link->id,
+                  link->bandwidth.value * 8e-9);
 }
 
 static void
@@ -194,26 +260,33 @@ machine_nic_id (Machine *self, const ImportOptions *options, ProfileSet *profile
     }
   leave_out_others (self);
   char *id = options->nic != NULL ? g_strdup (options->nic) : guess_nic (self, profiles);
-  if (id != NULL && check_link (profiles, id, TRUE, self->diags)
-      && profile_set_link (profiles, id, NULL, self->diags)->gpu_direct)
-    warn_no_gpu_direct (self);
+  if (id != NULL && check_link (profiles, id, TRUE, self->diags))
+    {
+      const LinkProfile *link = profile_set_link (profiles, id, NULL, self->diags);
+      check_rate (self, link);
+      if (link->gpu_direct)
+        warn_no_gpu_direct (self);
+    }
   return id;
 }
 
 /* ---- links between GPUs ---------------------------------------------------------------------- */
 
-/* How a generation's links are called; n and width: of its mesh. */
-static const struct
+/* How a generation's links are called; n and width: of its mesh; rate: of a link into the switch, B/s a direction. */
+typedef struct
 {
   const char *architecture, *fabric, *mesh;
   guint       n, width;
-} generations[] = {
-  { "volta", "nvlink2-switch", NULL, 0, 0 },
-  { "ampere", "nvlink3-switch", "nvlink3-mesh", 4, 4 },
-  { "hopper", "nvlink4-switch", "nvlink4-mesh", 4, 6 },
-  { "blackwell", "nvlink5-switch", NULL, 0, 0 },
-  { "cdna3", NULL, "xgmi-mi300-mesh", 8, 1 },
-  { "cdna4", NULL, "xgmi-mi350-mesh", 8, 1 },
+  double      rate;
+} Generation;
+
+static const Generation generations[] = {
+  { "volta", "nvlink2-switch", NULL, 0, 0, 25e9 },
+  { "ampere", "nvlink3-switch", "nvlink3-mesh", 4, 4, 25e9 },
+  { "hopper", "nvlink4-switch", "nvlink4-mesh", 4, 6, 25e9 },
+  { "blackwell", "nvlink5-switch", NULL, 0, 0, 50e9 },
+  { "cdna3", NULL, "xgmi-mi300-mesh", 8, 1, 0 },
+  { "cdna4", NULL, "xgmi-mi350-mesh", 8, 1, 0 },
 };
 
 /* Links of a pair; rates are counted in units of the least. */
@@ -306,7 +379,7 @@ ask_intra (const Machine *self, const char *hint, const char *what)
 }
 
 static char *
-guess_graph (const Machine *self, ProfileSet *profiles, const char *mesh, guint n, guint width)
+guess_graph (const Machine *self, ProfileSet *profiles, const Generation *own)
 {
   if (self->gpus->len > LINK_GRAPH_MAX)
     {
@@ -315,8 +388,8 @@ guess_graph (const Machine *self, ProfileSet *profiles, const char *mesh, guint 
     }
   g_autofree LinkGraph *graph = graph_of (self);
   const guint           all = mesh_width (graph);
-  if (mesh != NULL && all > 0 && graph->n == n && (all == width || self->link_rates))
-    return g_strdup (mesh);
+  if (own->mesh != NULL && all > 0 && graph->n == own->n && (all == own->width || self->link_rates))
+    return g_strdup (own->mesh);
   if (is_pairs (graph))
     return g_strdup ("nvlink-pairs");
   char *id = find_graph (graph, profiles);
@@ -364,20 +437,42 @@ count_switched (const Machine *self)
   return n;
 }
 
+static const Generation *
+generation_of_gpu (const GpuProfile *gpu)
+{
+  static const Generation none = { 0 };
+  for (guint i = 0; i < G_N_ELEMENTS (generations); i++)
+    if (strcmp (generations[i].architecture, gpu->architecture) == 0)
+      return &generations[i];
+  return &none;
+}
+
+/* Links that are missing, or a GPU that has fewer than its kind's. */
+static void
+check_switch_links (const Machine *self, const LinkProfile *link, const GpuProfile *gpu,
+                    double per_link)
+{
+  const double limit = gpu->nvlink_limit.value;
+  const double rate = limit > 0 ? MIN (limit, link->bandwidth.value) : link->bandwidth.value;
+  for (guint i = 0; i < self->gpus->len; i++)
+    {
+      const MachineDevice *device = machine_gpu (self, i);
+      const double         own = device->switch_links * (self->link_rates ? 1e6 : per_link);
+      if (own <= 0 || fabs (own / rate - 1) <= 0.05)
+        continue;
+      const SourceMark mark = xml_doc_mark (self->doc, device->node, NULL);
+      diag_warning (self->diags, &mark, "figures of the profiles stand",
+                    "GPU %u has %g GB/s of links into the switch, but '%s' with '%s' %g GB/s", i,
+                    own * 1e-9, link->id, gpu->id, rate * 1e-9);
+      return;
+    }
+}
+
 static char *
 guess_intra (const Machine *self, ProfileSet *profiles, const GpuProfile *gpu)
 {
-  const char *fabric = NULL, *mesh = NULL;
-  guint       n = 0, width = 0;
-  const guint switched = count_switched (self);
-  for (guint i = 0; i < G_N_ELEMENTS (generations); i++)
-    if (strcmp (generations[i].architecture, gpu->architecture) == 0)
-      {
-        fabric = generations[i].fabric;
-        mesh = generations[i].mesh;
-        n = generations[i].n;
-        width = generations[i].width;
-      }
+  const Generation *own = generation_of_gpu (gpu);
+  const guint       switched = count_switched (self);
   if (self->gpus->len == 1)
     return g_strdup ("none");
   if (!self->links_said)
@@ -385,12 +480,12 @@ guess_intra (const Machine *self, ProfileSet *profiles, const GpuProfile *gpu)
                "the file does not say how the GPUs are linked");
   else if (switched > 0 && switched < self->gpus->len)
     ask_intra (self, "name it with --intra ID", "some GPUs are linked to a switch and some are not");
-  else if (switched > 0 && fabric != NULL)
-    return g_strdup (fabric);
+  else if (switched > 0 && own->fabric != NULL)
+    return g_strdup (own->fabric);
   else if (switched > 0)
     ask_intra (self, "name it with --intra ID", "a switch between GPUs of a generation that has none");
   else if (is_linked (self))
-    return guess_graph (self, profiles, mesh, n, width);
+    return guess_graph (self, profiles, own);
   else
     return guess_pcie (self);
   return NULL;
@@ -404,6 +499,8 @@ machine_intra_id (const Machine *self, const ImportOptions *options, ProfileSet 
   const LinkProfile *link = NULL;
   if (id != NULL && check_link (profiles, id, FALSE, self->diags))
     link = profile_set_link (profiles, id, NULL, self->diags);
+  if (link != NULL && link->kind == LINK_SWITCH)
+    check_switch_links (self, link, gpu, generation_of_gpu (gpu)->rate);
   if (link != NULL && link->kind == LINK_NONE && self->gpus->len > 1)
     diag_error (self->diags, NULL, "name the link between them, such as 'pcie4'",
                 "intra '%s' joins no GPUs, but the file has %u", id, self->gpus->len);

@@ -252,6 +252,38 @@ note_memory (Reader *self, const XmlNode *node)
   self->machine->cores += is_type (node, "Core");
 }
 
+/* The first <info> of NAME in the file, but a device's. */
+static const char *
+find_info (const XmlNode *node, const char *name)
+{
+  const char *value = NULL;
+  if (xml_node_is (node, "info") && g_strcmp0 (xml_node_get (node, "name"), name) == 0)
+    return xml_node_get (node, "value");
+  for (guint i = 0; value == NULL && !is_io (node) && i < xml_node_length (node); i++)
+    value = find_info (xml_node_child (node, i), name);
+  return value;
+}
+
+static guint64
+info_number (const XmlNode *root, const char *name)
+{
+  const char *text = find_info (root, name);
+  guint64     number = 0;
+  if (text != NULL && !g_ascii_string_to_unsigned (text, 10, 0, G_MAXUINT64, &number, NULL))
+    number = 0;
+  return number;
+}
+
+static void
+note_cpu (Machine *self)
+{
+  const MachineCpu cpu = { .arch = find_info (self->root, "Architecture"),
+                           .vendor = find_info (self->root, "CPUVendor"),
+                           .family = info_number (self->root, "CPUFamilyNumber"),
+                           .model = info_number (self->root, "CPUModelNumber") };
+  machine_note_cpu (self, &cpu);
+}
+
 #define ASTRAY G_MAXUINT /* the socket of what is outside all NUMA nodes */
 
 /* FALSE when there are too many devices. */
@@ -315,6 +347,13 @@ gpu_of (const Reader *self, guint64 id)
                          : MACHINE_NONE;
 }
 
+/* A GPU has links into several switches. */
+static void
+add_switch_rate (MachineDevice *gpu, guint rate)
+{
+  gpu->switch_links = MIN (gpu->switch_links, G_MAXUINT / 2) + rate;
+}
+
 static void
 read_matrix (Reader *self, const GArray *ids, const GArray *values)
 {
@@ -329,7 +368,7 @@ read_matrix (Reader *self, const GArray *ids, const GArray *values)
         if (a == MACHINE_NONE || a == b || rate == 0)
           continue;
         if (b == MACHINE_NONE)
-          machine_gpu (machine, (guint) a)->switch_links = rate;
+          add_switch_rate (machine_gpu (machine, (guint) a), rate);
         else
           machine->links[(guint) a * machine->gpus->len + (guint) b] = rate;
       }
@@ -389,6 +428,7 @@ machine_read_lstopo (Machine *self)
   if (!walk (&reader, self->root, place))
     return FALSE;
   check_astray (&reader);
+  note_cpu (self);
   machine_number (self);
   for (guint i = 0; i < xml_node_length (self->root); i++)
     read_links (&reader, xml_node_child (self->root, i));

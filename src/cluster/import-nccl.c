@@ -1,6 +1,7 @@
 /*
  * NCCL's and RCCL's topology: <system> of <cpu> (a NUMA node) of <pci>, which hold one another where they are switches, and
- * <gpu> or <nic> where they are devices. A <nic> holds the <net> of the network plug-in.
+ * <gpu> or <nic> where they are devices. A <nic> holds the <net> of the network plug-in. Files made for NCCL_TOPO_FILE have
+ * neither <gpu> nor <nic>, which NCCL adds: there a device is what its PCI class says.
  */
 #include <string.h>
 
@@ -25,7 +26,7 @@ hex_of (const XmlNode *node, const char *key)
              : 0;
 }
 
-/* "16.0 GT/s PCIe" of 16 lanes, after line encoding; 0 when the file does not say. */
+/* "16.0 GT/s PCIe" of 16 lanes, after line encoding; 0 when the file does not say. NCCL takes 0 lanes for 16. */
 static double
 rate_of (const XmlNode *node)
 {
@@ -34,6 +35,8 @@ rate_of (const XmlNode *node)
   const double speed = text != NULL ? g_ascii_strtod (text, NULL) : 0;
   if (!(speed > 0) || speed > 1000 || !xml_node_number (node, "link_width", &width) || width > 32)
     return 0;
+  if (width == 0)
+    width = 16;
   return speed * 1e9 * (double) width / 8 * (speed < 8 ? 0.8 : 128.0 / 130);
 }
 
@@ -73,7 +76,20 @@ is_verbs (const char *name)
   return FALSE;
 }
 
-/* PCI is the card's function, or NIC itself where it has none. */
+/* An interface without a PCI function stands under every <cpu>. */
+static gboolean
+is_listed (const Machine *self, const MachineDevice *card)
+{
+  for (guint i = 0; card->name != NULL && card->bus == NULL && i < self->cards->len; i++)
+    {
+      const MachineDevice *other = machine_card (self, i);
+      if (other->bus == NULL && g_strcmp0 (other->name, card->name) == 0)
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* PCI is the card's function, or NIC itself where it has none. `net="0"`: fused with others into another card. */
 static gboolean
 add_cards (Machine *self, const XmlNode *pci, const XmlNode *nic, const Place *place)
 {
@@ -82,7 +98,7 @@ add_cards (Machine *self, const XmlNode *pci, const XmlNode *nic, const Place *p
       const XmlNode *net = xml_node_child (nic, i);
       MachineDevice  device = device_of (pci, place);
       guint64        speed = 0, direct = 0;
-      if (!xml_node_is (net, "net"))
+      if (!xml_node_is (net, "net") || g_strcmp0 (xml_node_get (net, "net"), "0") == 0)
         continue;
       device.node = net;
       device.name = xml_node_get (net, "name");
@@ -95,19 +111,54 @@ add_cards (Machine *self, const XmlNode *pci, const XmlNode *nic, const Place *p
       else if (xml_node_get (net, "speed") != NULL)
         xml_doc_error (self->doc, net, "speed", self->diags, "NCCL writes Mbit/s, as in 200000",
                        "bad speed '%s'", xml_node_get (net, "speed"));
-      if (!machine_add_card (self, &device))
+      if (!is_listed (self, &device) && !machine_add_card (self, &device))
         return FALSE;
     }
   return TRUE;
 }
 
+/* ---- files for NCCL_TOPO_FILE ---------------------------------------------------------------- */
+
 static gboolean
-has_devices (const XmlNode *node)
+is_gpu_class (guint class_)
 {
+  return class_ >> 8 == 0x03 || class_ >> 8 == 0x12;
+}
+
+static gboolean
+has_element (const XmlNode *node, const char *name)
+{
+  for (guint i = 0; i < xml_node_length (node); i++)
+    if (xml_node_is (xml_node_child (node, i), name) || has_element (xml_node_child (node, i), name))
+      return TRUE;
+  return FALSE;
+}
+
+/* PCI has no <gpu> and no <nic>, and the file has none of that kind at all. */
+static gboolean
+add_by_class (Machine *self, const XmlNode *pci, const Place *place)
+{
+  MachineDevice device = device_of (pci, place);
+  device.gpu_direct = TRUE;
+  if (is_gpu_class (device.class_) && self->gpus_by_class)
+    {
+      device.order = self->gpus->len;
+      return machine_add_gpu (self, &device);
+    }
+  device.order = self->cards->len;
+  return device.class_ >> 8 != 0x02 || !self->cards_by_class || machine_add_card (self, &device);
+}
+
+static gboolean
+has_devices (const Machine *self, const XmlNode *node)
+{
+  const guint class_ = hex_of (node, "class") >> 8;
+  if ((is_gpu_class (class_) && self->gpus_by_class) || (class_ >> 8 == 0x02 && self->cards_by_class))
+    return TRUE;
   for (guint i = 0; i < xml_node_length (node); i++)
     {
       const XmlNode *child = xml_node_child (node, i);
-      if (xml_node_is (child, "gpu") || xml_node_is (child, "nic") || has_devices (child))
+      if (xml_node_is (child, "gpu") || xml_node_is (child, "nic") || has_devices (self, child))
         return TRUE;
     }
   return FALSE;
@@ -119,13 +170,15 @@ static gboolean
 walk_pci (Machine *self, const XmlNode *pci, Place place)
 {
   const gboolean is_switch = xml_node_find (pci, "pci") != NULL;
-  if (!has_devices (pci) || xml_node_require (self->doc, pci, "busid", self->diags) == NULL)
+  if (!has_devices (self, pci) || xml_node_require (self->doc, pci, "busid", self->diags) == NULL)
     return TRUE;
   if (is_switch)
     {
       const MachineSwitch add = { pci, place.pcie_switch, place.socket, rate_of (pci) };
       place.pcie_switch = machine_add_switch (self, &add);
     }
+  else if (xml_node_find (pci, "gpu") == NULL && xml_node_find (pci, "nic") == NULL)
+    return add_by_class (self, pci, &place);
   return walk (self, pci, place);
 }
 
@@ -193,11 +246,11 @@ add_link (Machine *self, guint gpu, const XmlNode *link)
 static void
 read_links (Machine *self)
 {
-  self->links_said = TRUE;
+  self->links_said = !self->gpus_by_class;
   for (guint i = 0; i < self->gpus->len; i++)
     {
       const XmlNode *gpu = xml_node_find (machine_gpu (self, i)->node, "gpu");
-      for (guint k = 0; k < xml_node_length (gpu); k++)
+      for (guint k = 0; gpu != NULL && k < xml_node_length (gpu); k++)
         {
           const XmlNode *link = xml_node_child (gpu, k);
           if ((xml_node_is (link, "nvlink") || xml_node_is (link, "xgmi"))
@@ -222,11 +275,24 @@ check_host (const Machine *self, const XmlNode *cpu, const char **host)
   return TRUE;
 }
 
+static void
+note_cpu (Machine *self, const XmlNode *node)
+{
+  MachineCpu cpu = { .arch = xml_node_get (node, "arch"), .vendor = xml_node_get (node, "vendor") };
+  if (!xml_node_number (node, "familyid", &cpu.family))
+    cpu.family = 0;
+  if (!xml_node_number (node, "modelid", &cpu.model))
+    cpu.model = 0;
+  machine_note_cpu (self, &cpu);
+}
+
 gboolean
 machine_read_nccl (Machine *self)
 {
   const guint errors = diag_list_n_errors (self->diags);
   const char *host = NULL;
+  self->gpus_by_class = !has_element (self->root, "gpu");
+  self->cards_by_class = self->gpus_by_class && !has_element (self->root, "nic");
   for (guint i = 0; i < xml_node_length (self->root); i++)
     {
       const XmlNode *cpu = xml_node_child (self->root, i);
@@ -234,6 +300,7 @@ machine_read_nccl (Machine *self)
       if (!xml_node_is (cpu, "cpu"))
         continue;
       self->sockets++;
+      note_cpu (self, cpu);
       if (!check_host (self, cpu, &host) || !walk (self, cpu, place))
         return FALSE;
     }

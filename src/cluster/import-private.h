@@ -42,12 +42,21 @@ typedef struct
   GArray        *switches;     /* MachineSwitch, outer before inner */
   GArray        *gpus, *cards; /* MachineDevice */
   guint *links; /* [gpus x gpus] a pair's links or, where only rates are known, what is proportional */
-  gboolean links_said;     /* the file would list links if there were any */
-  gboolean link_rates;     /* `links` are rates */
-  gboolean links_left_out; /* a warning says so already */
+  gboolean links_said;                    /* the file would list links if there were any */
+  gboolean link_rates;                    /* `links` are rates */
+  gboolean links_left_out;                /* a warning says so already */
+  gboolean gpus_by_class, cards_by_class; /* no element says so: PCI classes do */
   guint    sockets;
+  double   socket_link;       /* what NCCL takes it for, B/s a direction; 0 = an unknown CPU */
   guint64  cores, dram_bytes; /* 0 = not said */
 } Machine;
+
+/* As the file names it; NULL and 0 = not said. */
+typedef struct
+{
+  const char *arch, *vendor; /* "x86_64", "GenuineIntel" */
+  guint64     family, model;
+} MachineCpu;
 
 #define MACHINE_MAX_GPUS  1024u /* as the bounds of a node profile's figures */
 #define MACHINE_MAX_OTHER 256u
@@ -69,6 +78,9 @@ void machine_number (Machine *self);
 
 /* The GPU on BUS; MACHINE_NONE when there is none. */
 gint machine_gpu_on (const Machine *self, const char *bus);
+
+/* import-cpu.c: the link between sockets, by the first CPU that is known. */
+void machine_note_cpu (Machine *self, const MachineCpu *cpu);
 
 /* import-nccl.c, import-lstopo.c: FALSE after errors. */
 gboolean machine_read_nccl (Machine *self);

@@ -206,6 +206,16 @@ write_uplink (Writer *self, const Machine *machine, const Layout *layout, const 
     write_figure (self, "pcie_uplink", value, "estimate", "does not say; as the GPU's own slot");
 }
 
+static void
+write_socket_link (Writer *self, const Machine *machine)
+{
+  if (machine->sockets < 2 || machine->socket_link <= 0)
+    return;
+  g_autofree char *value = quantity_format (QUANTITY_BANDWIDTH, machine->socket_link, 4);
+  write_figure (self, "socket_link", value, "estimate",
+                "what NCCL assumes between NUMA nodes of its CPU");
+}
+
 /* `generic` is a host of two sockets. */
 static void
 warn_sockets (const Machine *self)
@@ -259,6 +269,7 @@ machine_write (const Machine *self, const char *title, const char *source, const
   if (layout.n_upper > 0)
     write_count (&writer, "pcie_upper", layout.n_upper, "above those");
   write_uplink (&writer, self, &layout, gpu);
+  write_socket_link (&writer, self);
   write_memory (&writer, self);
   write_devices (&writer, "gpu", self->gpus, &layout);
   write_devices (&writer, "nic", self->cards, &layout);

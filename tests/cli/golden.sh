@@ -171,6 +171,7 @@ check no-table 2 validate collectives
 check bad-max-error 2 validate collectives runs.csv --max-error little
 
 check import-nothing 2 import topology
+check import-no-id 2 import topology nccl.xml -o out --name 'a box'
 check import-two 2 import topology nccl.xml lstopo.xml
 
 # Answers that are no
@@ -232,7 +233,6 @@ check import-truncated 2 import topology truncated.yaml -o imported.yaml
 check import-absent 2 import topology absent.xml
 
 # Files that cannot be written
-check import-directory 1 import topology nccl.xml -o out
 check import-no-folder 1 import topology nccl.xml -o nccl.xml/box.yaml
 hand trace-directory 1 simulate good.yaml --trace out
 hand trace-absent 1 simulate good.yaml --trace absent/trace.json
@@ -252,6 +252,9 @@ verdict $good 'one and four threads give the same bytes'
 [ $? -eq 0 ] && grep -q "'imported/node/box.yaml' is written" ../err && grep -q '^title: "box, imported from nccl.xml"' imported/node/box.yaml &&
   "$program" collective --hwprofiles imported --cluster '2 x box' --collective all_reduce -b 1M -e 1M >/dev/null
 verdict $? 'an imported profile makes a cluster'
+"$program" import topology nccl.xml -o imported 2>../err
+[ $? -eq 0 ] && grep -q "'imported/node/nccl.yaml' is written" ../err && grep -q '^title: "nccl, imported from nccl.xml"' imported/node/nccl.yaml
+verdict $? 'a folder of profiles takes an imported one'
 rm -r imported
 
 # A gnuplot that fails, and none at all

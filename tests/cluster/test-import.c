@@ -134,19 +134,17 @@ distance (const Chain *a, const Chain *b)
   return shared == a->depth && shared == b->depth ? PATH_PIX : PATH_PXB;
 }
 
+/* The file's first cards are the cluster's. */
 static void
-check_distances (const Cluster *cluster, const Fixture *fixture)
+check_distances (const Cluster *cluster, const XmlDoc *doc)
 {
-  g_autofree char     *file = fixture_file (fixture);
-  g_autoptr (DiagList) diags = diag_list_new ();
-  g_autoptr (XmlDoc)   doc = xml_doc_load (file, diags);
-  Chains               chains;
-  guint                number = 0;
+  Chains chains;
+  guint  number = 0;
   for (guint i = 0; i < 2; i++)
     chains.chains[i] = g_array_new (FALSE, TRUE, sizeof (Chain));
   collect (xml_doc_root (doc), (Chain){ 0 }, &number, &chains);
-  for (guint gpu = 0; gpu < fixture->gpus; gpu++)
-    for (guint card = 0; card < fixture->cards; card++)
+  for (guint gpu = 0; gpu < cluster_gpus_of_node (cluster, 0); gpu++)
+    for (guint card = 0; card < cluster_nics_of_node (cluster, 0); card++)
       {
         const PathClass expected =
             distance (chain_of (chains.chains[0], gpu), chain_of (chains.chains[1], card));
@@ -180,7 +178,106 @@ START_TEST (test_round_trip)
   ck_assert_str_eq (nearest->str, fixture->nearest);
   ck_assert_str_eq (sockets->str, fixture->sockets);
   if (g_str_has_prefix (fixture->file, "nccl"))
-    check_distances (cluster, fixture);
+    {
+      g_autofree char     *file = fixture_file (fixture);
+      g_autoptr (DiagList) diags = diag_list_new ();
+      g_autoptr (XmlDoc)   doc = xml_doc_load (file, diags);
+      check_distances (cluster, doc);
+    }
+}
+END_TEST
+
+/* ---- random trees ---------------------------------------------------------------------------- */
+
+typedef struct
+{
+  GRand   *rand;
+  GString *xml;
+  guint    gpus, cards, elements;
+} Grower;
+
+static void
+grow_device (Grower *self)
+{
+  if (g_rand_boolean (self->rand))
+    g_string_append_printf (self->xml, "<pci busid=\"%u\"><gpu dev=\"%u\"/></pci>", self->elements,
+                            self->gpus++);
+  else
+    g_string_append_printf (self->xml, "<pci busid=\"%u\"><nic><net dev=\"%u\"/></nic></pci>",
+                            self->elements, self->cards++);
+}
+
+/* Devices and switches in any order, four switches deep. */
+static void
+grow (Grower *self, guint depth)
+{
+  const gint32 n = g_rand_int_range (self->rand, 0, 4);
+  for (gint32 i = 0; i < n && self->elements < 100; i++)
+    {
+      self->elements++;
+      if (depth == 4 || g_rand_boolean (self->rand))
+        {
+          grow_device (self);
+          continue;
+        }
+      g_string_append_printf (self->xml, "<pci busid=\"%u\" class=\"0x060400\">", self->elements);
+      grow (self, depth + 1);
+      g_string_append (self->xml, "</pci>");
+    }
+}
+
+static GString *
+grow_tree (guint32 seed)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
+  Grower            grower = { .rand = rand, .xml = g_string_new ("<system>") };
+  const gint32      sockets = g_rand_int_range (rand, 1, 5);
+  g_string_append (grower.xml, "<cpu>");
+  grow_device (&grower);
+  for (gint32 i = 0; i < sockets; i++)
+    {
+      g_string_append (grower.xml, i > 0 ? "<cpu>" : "");
+      grow (&grower, 0);
+      g_string_append (grower.xml, "</cpu>");
+    }
+  g_string_append (grower.xml, "<cpu><pci busid=\"g\"><gpu dev=\"");
+  g_string_append_printf (grower.xml, "%u\"/></pci></cpu></system>", grower.gpus);
+  return grower.xml;
+}
+
+static guint
+count (const char *text, const char *word)
+{
+  guint n = 0;
+  for (const char *p = text; (p = strstr (p, word)) != NULL; p++)
+    n++;
+  return n;
+}
+
+START_TEST (test_random_trees)
+{
+  const ImportOptions options = { .gpu = "h100-sxm-80", .intra = "nvlink4-switch", .nic = "ib-ndr-400" };
+  const ImportOptions no_cards = { .gpu = "h100-sxm-80", .intra = "nvlink4-switch" };
+  g_autofree char    *shipped = source_file ("hwprofiles");
+  for (guint32 seed = 0; seed < 500; seed++)
+    {
+      g_autoptr (GString)    xml = grow_tree (seed);
+      g_autoptr (DiagList)   diags = diag_list_new ();
+      g_autoptr (ProfileSet) own = profile_set_new (NULL);
+      g_autoptr (XmlDoc)     doc = xml_doc_load_text ("tree.xml", xml->str, xml->len, diags);
+      const gboolean         cards = strstr (xml->str, "<net") != NULL;
+      g_autofree char       *text = import_topology_text ("tree.xml", xml->str, xml->len,
+                                                    cards ? &options : &no_cards, own, diags);
+      ck_assert_msg (text != NULL, "seed %u: %s", seed, diag_list_first_message (diags));
+      g_autofree char       *folder = make_folder (text);
+      g_autofree char       *path = g_strdup_printf ("%s:%s", folder, shipped);
+      g_autoptr (ProfileSet) profiles = profile_set_new (path);
+      g_autoptr (Cluster)    cluster = make_cluster (profiles, "name=1 x imported");
+      drop_folder (folder);
+      ck_assert_uint_eq (cluster_n_gpus (cluster), count (xml->str, "<gpu "));
+      ck_assert_uint_eq (cluster_nics_of_node (cluster, 0), count (xml->str, "<net "));
+      check_distances (cluster, doc);
+    }
 }
 END_TEST
 
@@ -193,6 +290,17 @@ END_TEST
   "<nvlink target=\"" target "\" count=\"" count "\" tclass=\"" class_ "\"/>"
 #define NIC(ids, name, speed) \
   "<pci busid=\"20\" " ids "><nic><net name=\"" name "\" speed=\"" speed "\"/></nic></pci>"
+#define BARE(bus, class_) \
+  "<pci busid=\"" bus "\" class=\"" class_ "\" link_speed=\"16 GT/s\" link_width=\"16\"/>"
+#define CPU(words, inside) "<cpu " words ">" inside "</cpu>"
+#define CPUS(words) \
+  "<system>" CPU ("arch=\"x86_64\" " words, GPU ("1", "")) CPU ("", GPU ("2", "")) "</system>"
+#define PACKAGE(bus)                                                                \
+  OBJECT ("Package", "",                                                            \
+          "<info name=\"CPUVendor\" value=\"AuthenticAMD\"/>"                       \
+          "<info name=\"CPUFamilyNumber\" value=\"26\"/>"                           \
+          "<info name=\"CPUModelNumber\" value=\"2\"/>" OBJECT ("NUMANode", "", "") \
+              OBJECT ("PCIDev", "pci_busid=\"" bus "\" pci_type=\"0302 [10de:2330] [0:0] 0\"", ""))
 #define SYSTEM(inside) "<system version=\"1\"><cpu numaid=\"0\">" inside "</cpu></system>"
 #define OBJECT(type, attributes, inside) \
   "<object type=\"" type "\" " attributes ">" inside "</object>"
@@ -203,17 +311,20 @@ END_TEST
 /* A line that the profile must have. */
 typedef struct
 {
-  const char *xml, *line;
+  const char   *xml, *line;
+  ImportOptions options;
 } Reading;
 
 static const Reading readings[] = {
   /* links between GPUs, which name each other or a switch */
-  { SYSTEM (GPU ("1", "")), "intra: none\n" },
-  { SYSTEM (GPU ("1", "") GPU ("2", "")), "intra: pcie5\n" },
+  { SYSTEM (GPU ("1", "")), "intra: none\n", { 0 } },
+  { SYSTEM (GPU ("1", "") GPU ("2", "")), "intra: pcie5\n", { 0 } },
   { SYSTEM (GPU ("1", NVLINK ("9", "18", "0x068000")) GPU ("2", NVLINK ("9", "18", "0x068000"))),
-    "intra: nvlink4-switch\n" },
+    "intra: nvlink4-switch\n",
+    { 0 } },
   { SYSTEM (GPU ("1", NVLINK ("2", "2", "0x030200")) GPU ("2", NVLINK ("1", "2", "0x030200"))),
-    "intra: nvlink-pairs\n" },
+    "intra: nvlink-pairs\n",
+    { 0 } },
   { SYSTEM (GPU ("a", NVLINK ("B", "6", "0x030200") NVLINK ("c", "6", "0x030200")
                           NVLINK ("d", "6", "0x030200"))
                 GPU ("b", NVLINK ("a", "6", "0x030200") NVLINK ("c", "6", "0x030200")
@@ -222,53 +333,127 @@ static const Reading readings[] = {
                                   NVLINK ("d", "6", "0x030200"))
                         GPU ("d", NVLINK ("a", "6", "0x030200") NVLINK ("b", "6", "0x030200")
                                       NVLINK ("c", "6", "0x030200"))),
-    "intra: nvlink4-mesh\n" },
+    "intra: nvlink4-mesh\n",
+    { 0 } },
   { "<topology version=\"2.0\">" OBJECT (
         "Machine", "",
         TWO_LSTOPO) "<distances2 name=\"NVLinkBandwidth\"><indexes>1 2</indexes><u64values>9 5</u64values><u64values>5 9</u64values>"
                     "</distances2></topology>",
-    "intra: nvlink-pairs\n" },
+    "intra: nvlink-pairs\n",
+    { 0 } },
   /* cards */
   { SYSTEM (GPU ("1", "")
                 NIC ("class=\"0x020700\" vendor=\"0x15b3\" device=\"0x101b\"", "mlx5_0", "100000")),
-    "nic: ib-hdr-100\n" },
+    "nic: ib-hdr-100\n",
+    { 0 } },
   { SYSTEM (GPU ("1", "")
                 NIC ("class=\"0x020700\" vendor=\"0x15b3\" device=\"0x1017\"", "mlx5_0", "100000")),
-    "nic: ib-edr-100\n" },
+    "nic: ib-edr-100\n",
+    { 0 } },
   { SYSTEM (GPU ("1", "")
                 NIC ("class=\"0x020000\" vendor=\"0x15b3\" device=\"0x1017\"", "mlx5_0", "100000")),
-    "nic: roce-100\n" },
+    "nic: roce-100\n",
+    { 0 } },
   { SYSTEM (GPU ("1", "") NIC ("class=\"0x020000\" vendor=\"0x8086\" device=\"0x1\"", "ens1", "25000")),
-    "nic: tcp-25\n" },
+    "nic: tcp-25\n",
+    { 0 } },
   { SYSTEM (GPU ("1", "")
                 NIC ("class=\"0x020000\" vendor=\"0x17db\" device=\"0x501\"", "cxi0", "200000")),
-    "nic: slingshot-200\n" },
-  { SYSTEM (GPU ("1", "")), "nic: none\n" },
+    "nic: slingshot-200\n",
+    { 0 } },
+  { SYSTEM (GPU ("1", "")), "nic: none\n", { 0 } },
+  { SYSTEM (GPU ("1", "")
+                NIC ("class=\"0x020700\" vendor=\"0x15b3\" device=\"0x101c\"", "mlx5_0", "200000")),
+    "nic: ib-hdr-200\n",
+    { 0 } },
+  { SYSTEM (GPU ("1", "")
+                NIC ("class=\"0x020700\" vendor=\"0x15b3\" device=\"0x101e\"", "mlx5_0", "400000")),
+    "nic: ib-ndr-400\n",
+    { 0 } },
+  /* four cards that the plug-in shows as one; two that were fused; those are listed nowhere else */
+  { SYSTEM (GPU ("1", "") NIC ("class=\"0x020000\" vendor=\"0x1d0f\" device=\"0xefa1\"",
+                               "rdmap82s0", "400000")),
+    "nic: efa-100\n",
+    { 0 } },
+  { SYSTEM (GPU ("1", "") NIC ("class=\"0x020000\" vendor=\"0x1d0f\" device=\"0xefa1\"",
+                               "rdmap82s0", "400000")),
+    "nic_socket: [0, 0, 0, 0]\n",
+    { 0 } },
+  { SYSTEM (GPU ("1", "") "<pci busid=\"s\"><pci busid=\"20\" class=\"0x020000\"><nic>"
+                          "<net name=\"mlx5_0+mlx5_1\" speed=\"800000\"/><net name=\"mlx5_0\" "
+                          "speed=\"400000\" net=\"0\"/></nic></pci></pci>"),
+    "nic_switch: [0, 0]\n",
+    { .nic = "roce-400" } },
+  /* an interface stands under every CPU */
+  { "<system>" CPU ("", GPU ("1", "") "<nic><net name=\"eth0\" speed=\"10000\"/></nic>")
+        CPU ("", "<nic><net name=\"eth0\" speed=\"10000\"/></nic>") "</system>",
+    "nic_socket: [0]\n",
+    { .nic = "tcp-10" } },
+  /* made for NCCL_TOPO_FILE: PCI classes alone */
+  { SYSTEM ("<pci busid=\"s\" class=\"0x060400\">" BARE ("1", "0x030200") BARE ("2", "0x020000")
+                BARE ("3", "0x068000") "</pci>" BARE ("4", "0x120000")),
+    "gpus: { value: 2, source: \"a\\\"b.xml\", confidence: measured }\nnics: { value: 1,",
+    { .gpu = "a100-sxm-40", .intra = "nvlink3-switch", .nic = "efa-100" } },
+  { SYSTEM (BARE ("1", "0x030200") "<pci busid=\"s\" class=\"0x060400\">" BARE (
+        "2", "0x020000") "</pci>"),
+    "gpu_switch: [none]\ngpu_socket: [0]\nnic_switch: [0]\n",
+    { .gpu = "a100-sxm-40", .nic = "efa-100" } },
+  /* what NCCL takes the link between two NUMA nodes for: its own table */
+  { CPUS ("vendor=\"GenuineIntel\" familyid=\"6\" modelid=\"79\""),
+    "socket_link: { value: 6.000 GB/s,",
+    { 0 } },
+  { CPUS ("vendor=\"GenuineIntel\" familyid=\"6\" modelid=\"85\""),
+    "socket_link: { value: 10.00 GB/s,",
+    { 0 } },
+  { CPUS ("vendor=\"GenuineIntel\" familyid=\"6\" modelid=\"143\""),
+    "socket_link: { value: 22.00 GB/s,",
+    { 0 } },
+  { CPUS ("vendor=\"GenuineIntel\" familyid=\"6\" modelid=\"173\""),
+    "socket_link: { value: 40.00 GB/s,",
+    { 0 } },
+  { CPUS ("vendor=\"GenuineIntel\" familyid=\"6\" modelid=\"207\""),
+    "socket_link: { value: 40.00 GB/s,",
+    { 0 } },
+  { CPUS ("vendor=\"AuthenticAMD\" familyid=\"23\" modelid=\"49\""),
+    "socket_link: { value: 16.00 GB/s,",
+    { 0 } },
+  { CPUS ("vendor=\"AuthenticAMD\" familyid=\"25\" modelid=\"1\""),
+    "socket_link: { value: 24.00 GB/s,",
+    { 0 } },
+  { "<topology version=\"2.0\">" OBJECT (
+        "Machine", "",
+        "<info name=\"Architecture\" value=\"x86_64\"/>" PACKAGE ("1") PACKAGE ("2")) "</topology>",
+    "socket_link: { value: 32.00 GB/s,",
+    { .intra = "pcie5" } },
   /* three levels: the middle one has nothing of its own */
   { SYSTEM ("<pci busid=\"s\"><pci busid=\"t\"><pci busid=\"u\">" GPU (
         "1", "") "</pci></pci>"
                  "<pci busid=\"v\">" GPU ("2", "") "</pci></pci>"),
-    "pcie_upper: { value: 1," },
+    "pcie_upper: { value: 1,",
+    { 0 } },
   { SYSTEM ("<pci busid=\"s\"><pci busid=\"t\"><pci busid=\"u\">" GPU ("1", "") "</pci></pci></pci>"),
-    "switch_socket: [0]\n" },
+    "switch_socket: [0]\n",
+    { 0 } },
   /* a device at the upper switch itself: that one is both */
   { SYSTEM ("<pci busid=\"s\">" GPU ("1", "") "<pci busid=\"t\">" GPU ("2", "") "</pci></pci>"),
-    "gpu_switch: [0, 1]\nswitch_socket: [0, 0]\nswitch_upper: [0, 0]\n" },
+    "gpu_switch: [0, 1]\nswitch_socket: [0, 0]\nswitch_upper: [0, 0]\n",
+    { 0 } },
   { SYSTEM (GPU ("1", "") "<pci busid=\"t\">" GPU ("2", "") "</pci>"),
-    "gpu_switch: [none, 0]\ngpu_socket: [0, none]\nswitch_socket: [0]\n" },
+    "gpu_switch: [none, 0]\ngpu_socket: [0, none]\nswitch_socket: [0]\n",
+    { 0 } },
   /* the switches' own links are not said */
   { SYSTEM ("<pci busid=\"t\" link_speed=\"Unknown speed\" link_width=\"0\">" GPU ("2", "") "</pci>"),
-    "pcie_uplink: { value: 63.00 GB/s, source: \"a\\\"b.xml: does not say; as the GPU's own slot\", confidence: estimate }\n" },
+    "pcie_uplink: { value: 63.00 GB/s, source: \"a\\\"b.xml: does not say; as the GPU's own slot\", confidence: estimate }\n",
+    { 0 } },
 };
 
 START_TEST (test_reading)
 {
   const Reading         *c = &readings[_i];
-  const ImportOptions    options = { 0 };
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autofree char       *text =
-      import_topology_text ("x/a\"b.xml", c->xml, strlen (c->xml), &options, profiles, diags);
+      import_topology_text ("x/a\"b.xml", c->xml, strlen (c->xml), &c->options, profiles, diags);
   g_autofree char *said = diag_list_format (diags, FALSE);
   ck_assert_msg (text != NULL && strstr (text, c->line) != NULL, "%s\n%s", said, text);
 }
@@ -294,6 +479,22 @@ static const Mistake mistakes[] = {
   { "a graph dump", "<graphs version=\"1\"></graphs>", { 0 } },
   { "no GPU", "<system version=\"1\">\n  <cpu numaid=\"0\"/>\n</system>\n", { 0 } },
   { "no GPU of lstopo", "<topology version=\"2.0\">\n" OBJECT ("Machine", "", "") "</topology>", { 0 } },
+  { "made for NCCL_TOPO_FILE",
+    "<system>\n<cpu>" BARE ("1", "0x030200") "\n" BARE ("2", "0x030200") "\n" BARE (
+        "3", "0x020000") "\n</cpu></system>",
+    { 0 } },
+  { "the same without links",
+    "<system>\n<cpu>" BARE ("1", "0x030200") "\n" BARE ("2", "0x030200") "\n</cpu></system>",
+    { .gpu = "a100-sxm-40" } },
+  { "missing NVLinks",
+    SYSTEM (GPU ("1", NVLINK ("9", "18", "0x068000")) "\n" GPU ("2", NVLINK ("9", "17", "0x068000"))),
+    { 0 } },
+  { "a card of another rate",
+    SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "100000")),
+    { .nic = "ib-ndr-400" } },
+  { "a card for four",
+    SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "400000")),
+    { .nic = "efa-100" } },
   { "no bus ids",
     "<system>\n <cpu>\n  <pci class=\"0x030200\">\n   <gpu/>\n  </pci>\n  <gpu/>\n  <pci busid=\"\"><gpu/></pci>\n </cpu>\n</system>",
     { 0 } },
@@ -476,6 +677,7 @@ main (void)
   tcase_add_loop_test (tcase, test_text, 0, G_N_ELEMENTS (fixtures));
   tcase_add_loop_test (tcase, test_round_trip, 0, G_N_ELEMENTS (fixtures));
   tcase_add_loop_test (tcase, test_reading, 0, G_N_ELEMENTS (readings));
+  tcase_add_test (tcase, test_random_trees);
   tcase_add_test (tcase, test_mistakes);
   tcase_add_test (tcase, test_limits);
   tcase_add_test (tcase, test_long_line);
