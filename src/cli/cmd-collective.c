@@ -54,7 +54,7 @@ size_of (const char *option, const char *text, const char *fallback, DiagList *d
 
 /* ---- all together -------------------------------------------------------------------------------- */
 
-/* How exact; beside another collective `fluid` unless asked otherwise. */
+/* How exact; `fluid` unless asked otherwise. */
 static Fidelity
 read_fidelity (const Arguments *arguments, DiagList *diags)
 {
@@ -63,7 +63,7 @@ read_fidelity (const Arguments *arguments, DiagList *diags)
   Fidelity                 fidelity;
 
   if (arguments->fidelity == NULL)
-    return arguments->beside != NULL ? FIDELITY_FLUID : FIDELITY_ANALYTIC;
+    return FIDELITY_FLUID;
   mark = argument_mark ("--fidelity", arguments->fidelity);
   fidelity = (Fidelity) parse_word (&mark, "fidelity", arguments->fidelity, names, diags);
   if (arguments->beside != NULL && g_str_equal (arguments->fidelity, "analytic"))
@@ -286,7 +286,7 @@ cmd_collective (int argc, char **argv)
     { "algo", 0, 0, G_OPTION_ARG_STRING, &arguments.algo, "the same as --algorithm", "NAME" },
     { "proto", 0, 0, G_OPTION_ARG_STRING, &arguments.proto, "the same as --protocol", "NAME" },
     { "fidelity", 0, 0, G_OPTION_ARG_STRING, &arguments.fidelity,
-      "analytic (default), fluid, or step: every step of the algorithm", "NAME" },
+      "analytic: closed form, fluid (default), or step: every step of the algorithm", "NAME" },
     { "beside", 0, 0, G_OPTION_ARG_STRING_ARRAY, &arguments.beside,
       "a second collective at the same time, such as all_gather:256M:ranks=8-15", "WHAT" },
     G_OPTION_ENTRY_NULL,
