@@ -1,28 +1,6 @@
 /* What a scenario is: its sections, their options, and its life. */
 #include "replay/scenario-private.h"
 
-#define MESH_AXIS(axis, neutral, text)                                               \
-  {                                                                                  \
-    .key = #axis, .type = OPTION_INT, .offset = G_STRUCT_OFFSET (MeshOptions, axis), \
-    .fallback = neutral, .min = 0, .max = 1 << 20, .help = text                      \
-  }
-
-const OptionSpec mesh_options[] = {
-  { .key = "shard",
-    .type = OPTION_STRING,
-    .offset = G_STRUCT_OFFSET (MeshOptions, shard),
-    .optional = TRUE,
-    .help =
-        "group that parameters are sharded over: all, node, or a number of ranks; unset: the strategy's own" },
-  MESH_AXIS (tp, "1", "tensor-parallel ranks"),
-  MESH_AXIS (sp, "0", "sequence parallelism of the tensor group: 0 or 1"),
-  MESH_AXIS (pp, "1", "pipeline stages"),
-  MESH_AXIS (cp, "1", "context-parallel ranks"),
-  MESH_AXIS (vp, "1", "virtual pipeline chunks a stage"),
-  MESH_AXIS (ep, "1", "expert-parallel ranks"),
-  { 0 },
-};
-
 #define MEMBER(name) G_STRUCT_OFFSET (Scenario, name), sizeof (((Scenario *) NULL)->name)
 
 const ScenarioSection scenario_sections[SCENARIO_N_SECTIONS] = {

@@ -23,15 +23,6 @@
 #include "strategy/registry.h"
 #include "workload/workload.h"
 
-/* The `mesh` section. Axes other than shard must be 1 until they are modelled: anything else is diagnosed. */
-typedef struct
-{
-  char  *shard; /* all, node, or a number of ranks: the group that parameters are sharded over (strategies that shard) */
-  gint64 tp, sp, pp, cp, vp, ep;
-} MeshOptions;
-
-extern const OptionSpec mesh_options[];
-
 typedef struct _StrategyConfig StrategyConfig;
 struct _StrategyConfig
 {

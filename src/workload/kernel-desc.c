@@ -9,6 +9,7 @@ static const char *const kind_names[KERNEL_N_KINDS] = {
   [KERNEL_GATHER] = "gather",
   [KERNEL_COPY] = "copy",
   [KERNEL_OPTIMIZER] = "optimizer",
+  [KERNEL_COMMUNICATION] = "communication",
 };
 
 const char *

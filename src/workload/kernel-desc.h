@@ -13,8 +13,28 @@ typedef enum
   KERNEL_GATHER,      /* embedding look-up and its backward scatter */
   KERNEL_COPY,        /* device-local copies: copy-in, copy-out, casts of shards */
   KERNEL_OPTIMIZER,
+  KERNEL_COMMUNICATION, /* no kernel of the model: a collective of one axis of the mesh that stands between kernels */
   KERNEL_N_KINDS,
 } KernelKind;
+
+/* Axes of the mesh whose collectives stand among the kernels of a layer. */
+typedef enum
+{
+  MESH_TENSOR,
+  MESH_CONTEXT,
+  MESH_EXPERT,
+  MESH_N_AXES,
+} MeshAxis;
+
+/* Kinds and size conventions of schedule/schedule.h's collectives. */
+typedef enum
+{
+  COMM_ALL_GATHER,     /* bytes: total received (members x contribution) */
+  COMM_REDUCE_SCATTER, /* bytes: total input */
+  COMM_ALL_REDUCE,     /* bytes: the buffer */
+  COMM_ALL_TO_ALL,     /* bytes: a rank's whole send buffer */
+  COMM_SEND_RECV,      /* bytes: one message; every member sends to the next one */
+} CommKind;
 
 const char *kernel_kind_name (KernelKind kind);
 
@@ -29,6 +49,11 @@ typedef struct
   double      read_bytes, write_bytes; /* nominal HBM traffic */
   guint       launches; /* kernels that the host issues for it (eager chains count each) */
   gint        module;   /* module of the layer whose parameters it reads, or -1 */
+  gboolean    weight_gradient; /* of the backward pass: makes gradients of parameters only, so a pipeline may put it off */
+  MeshAxis    axis; /* of KERNEL_COMMUNICATION; its S stands in read_bytes */
+  CommKind    comm;
+  gboolean async; /* of KERNEL_COMMUNICATION: kernels go on beside it until the next kernel that `joins` */
+  gboolean joins; /* waits for asynchronous communication issued before it */
 } KernelDesc;
 
 /* Fills a streaming kernel: FLOPs are counted as one per element moved and play no role in its time. */

@@ -17,6 +17,7 @@ struct _Workload
 {
   ModelShape      shape;
   TrainingOptions training;
+  MeshOptions     mesh;
   ClassRecord     classes[MAX_CLASSES];
   guint           n_classes;
   guint8         *class_of; /* per layer */
@@ -193,6 +194,7 @@ workload_new (const ModelShape *shape, const TrainingOptions *training)
 
   model_shape_copy (shape, &self->shape);
   self->training = *training;
+  option_table_defaults (mesh_options, &self->mesh);
   self->n_layers = (guint) shape->n_layers + 2;
   self->class_of = g_new (guint8, self->n_layers);
   self->class_of[0] = (guint8) find_class (self, (LayerClass){ .kind = LAYER_EMBEDDING });
@@ -215,6 +217,7 @@ workload_free (Workload *self)
     for (guint j = 0; j < G_N_ELEMENTS (self->classes[i].arrays); j++)
       g_array_unref (self->classes[i].arrays[j]);
   model_shape_clear (&self->shape);
+  option_table_clear (mesh_options, &self->mesh);
   g_free (self->class_of);
   g_free (self);
 }
@@ -242,6 +245,12 @@ workload_layer (const Workload *self, guint i)
 {
   g_assert (i < self->n_layers);
   return &self->classes[self->class_of[i]].desc;
+}
+
+const MeshOptions *
+workload_mesh (const Workload *self)
+{
+  return &self->mesh;
 }
 
 guint64

@@ -7,6 +7,7 @@
 #include "workload/flops.h"
 #include "workload/kernel-desc.h"
 #include "workload/model.h"
+#include "workload/parallel.h"
 
 typedef enum
 {
@@ -70,8 +71,24 @@ typedef struct _Workload Workload;
 gboolean workload_check (const ModelShape *shape, const TrainingOptions *training,
                          const SourceMark *mark, DiagList *diags);
 
+/*
+ * Diagnoses at MARK degrees of MESH that do not divide WORLD ranks, the layers, heads, width, vocabulary-free dimensions, experts or the
+ * sequence; expert parallelism of a dense model; a pipeline schedule that needs more micro-steps than TRAINING has; every error in one pass.
+ */
+gboolean mesh_check (const ModelShape *shape, const TrainingOptions *training,
+                     const MeshOptions *mesh, guint world, const SourceMark *mark, DiagList *diags);
+
 /* SHAPE and TRAINING are copied. Never fails for a shape that model_resolve accepted. */
 Workload *workload_new (const ModelShape *shape, const TrainingOptions *training);
+
+/*
+ * What a rank of pipeline stage STAGE computes under MESH (copied): its stage's layers only, chunk by chunk, each with the
+ * tensors, kernels, activations and collectives (KERNEL_COMMUNICATION) of one tensor-, context- and expert-parallel rank. The
+ * first chunk of the first stage has the embedding, the last chunk of the last one the head; a tied head on another stage than the
+ * embedding owns a copy of the table. MESH is one that mesh_check accepted. Totals below are of this rank.
+ */
+Workload *workload_new_stage (const ModelShape *shape, const TrainingOptions *training,
+                              const MeshOptions *mesh, guint stage);
 void      workload_free (Workload *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Workload, workload_free)
 
@@ -79,6 +96,15 @@ const ModelShape      *workload_shape (const Workload *self);
 const TrainingOptions *workload_training (const Workload *self);
 guint                  workload_n_layers (const Workload *self); /* n_layers of the model + 2 */
 const LayerDesc       *workload_layer (const Workload *self, guint i);
+const MeshOptions     *workload_mesh (const Workload *self); /* all axes 1 for workload_new */
+guint                  workload_stage (const Workload *self);
+
+/* Layer I's place in the whole model: 0 the embedding, n_layers + 1 the head. */
+guint workload_model_layer (const Workload *self, guint i);
+
+/* Layers [*FIRST, *END) of chunk CHUNK (0 .. n_chunks - 1), in forward order. */
+guint workload_n_chunks (const Workload *self);
+void  workload_chunk (const Workload *self, guint chunk, guint *first, guint *end);
 
 guint64 workload_n_parameters (const Workload *self);        /* all, tied counted once */
 guint64 workload_n_active_parameters (const Workload *self); /* used by one token */

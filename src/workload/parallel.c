@@ -1,0 +1,72 @@
+#include "workload/parallel.h"
+
+#define FIELD(member) G_STRUCT_OFFSET (MeshOptions, member)
+
+#define MESH_AXIS(axis, neutral, text)                                                       \
+  {                                                                                          \
+    .key = #axis, .type = OPTION_INT, .offset = FIELD (axis), .fallback = neutral, .min = 0, \
+    .max = 1 << 20, .help = text                                                             \
+  }
+
+static const char *const pipeline_choices[] = { "auto",        "gpipe",    "1f1b",
+                                                "interleaved", "zb-h1",    "zb-h2",
+                                                "zbv",         "dualpipe", NULL };
+static const char *const context_choices[] = { "ring", "all-gather", NULL };
+
+const OptionSpec mesh_options[] = {
+  { .key = "shard",
+    .type = OPTION_STRING,
+    .offset = FIELD (shard),
+    .optional = TRUE,
+    .help =
+        "group that parameters are sharded over: all, node, or a number of ranks; unset: the strategy's own" },
+  MESH_AXIS (tp, "1", "tensor-parallel ranks"),
+  MESH_AXIS (sp, "0", "sequence parallelism of the tensor group: 0 or 1"),
+  MESH_AXIS (pp, "1", "pipeline stages"),
+  MESH_AXIS (cp, "1", "context-parallel ranks"),
+  MESH_AXIS (vp, "1", "virtual pipeline chunks a stage"),
+  MESH_AXIS (ep, "1", "expert-parallel ranks"),
+  { .key = "pipeline",
+    .type = OPTION_ENUM,
+    .choices = pipeline_choices,
+    .offset = FIELD (pipeline),
+    .fallback = "auto",
+    .help = "pipeline schedule; auto: interleaved where vp > 1, else 1f1b",
+    .source = "arXiv:2104.04473, arXiv:2401.10241, arXiv:2412.19437" },
+  { .key = "context",
+    .type = OPTION_ENUM,
+    .choices = context_choices,
+    .offset = FIELD (context),
+    .fallback = "ring",
+    .help = "how context-parallel ranks get each other's keys and values" },
+  { .key = "capacity_factor",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_RATIO,
+    .offset = FIELD (capacity_factor),
+    .fallback = "0",
+    .min = 0,
+    .max = 1 << 20,
+    .help = "tokens that an expert takes over its balanced share; 0: all that are routed to it" },
+  { .key = "routing_skew",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_RATIO,
+    .offset = FIELD (routing_skew),
+    .fallback = "1",
+    .min = 1,
+    .max = 1 << 20,
+    .help = "tokens of the fullest expert-parallel rank over the mean" },
+  { .key = "async_tp",
+    .type = OPTION_BOOL,
+    .offset = FIELD (async_tp),
+    .fallback = "false",
+    .help = "collectives of the tensor group overlap the products beside them" },
+  { 0 },
+};
+
+PipelineKind
+mesh_pipeline (const MeshOptions *mesh)
+{
+  if (mesh->pipeline != PIPELINE_AUTO)
+    return (PipelineKind) mesh->pipeline;
+  return mesh->vp > 1 ? PIPELINE_INTERLEAVED : PIPELINE_1F1B;
+}

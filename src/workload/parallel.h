@@ -1,0 +1,45 @@
+/*
+ * The `mesh` section of a scenario: how ranks are laid out on the axes of parallel training.
+ *
+ * World ranks count the axes in the order tensor, context, data, pipeline, tensor fastest (Megatron-LM's default and
+ * PyTorch's mesh pp, dp, cp, tp): rank = t + tp * (c + cp * (d + dp * p)), dp = world / (tp * cp * pp). Expert groups
+ * lie on consecutive data ranks: ep divides dp * cp. A strategy spans the data and context ranks of one (t, p): it
+ * sees neither tensor nor pipeline ranks.
+ */
+#pragma once
+
+#include "base/option.h"
+
+typedef enum
+{
+  PIPELINE_AUTO, /* interleaved where vp > 1, else 1f1b */
+  PIPELINE_GPIPE,
+  PIPELINE_1F1B,
+  PIPELINE_INTERLEAVED,
+  PIPELINE_ZB_H1,
+  PIPELINE_ZB_H2,
+  PIPELINE_ZBV,
+  PIPELINE_DUALPIPE,
+} PipelineKind;
+
+typedef enum
+{
+  CONTEXT_RING,       /* keys and values travel round the group, hidden behind attention */
+  CONTEXT_ALL_GATHER, /* keys and values are gathered before attention */
+} ContextKind;
+
+typedef struct
+{
+  char    *shard; /* all, node, or a number of ranks: the group that parameters are sharded over (strategies that shard) */
+  gint64   tp, sp, pp, cp, vp, ep; /* sp: 0 or 1; vp: chunks of layers a stage; 0 and 1 mean none */
+  gint     pipeline;               /* PipelineKind */
+  gint     context;                /* ContextKind */
+  double   capacity_factor; /* tokens that an expert takes, over the balanced share; 0: as many as are routed to it */
+  double   routing_skew; /* tokens of the fullest expert rank over the mean; >= 1 */
+  gboolean async_tp; /* collectives of the tensor group overlap the products beside them, in slices */
+} MeshOptions;
+
+extern const OptionSpec mesh_options[];
+
+/* Resolves PIPELINE_AUTO. */
+PipelineKind mesh_pipeline (const MeshOptions *mesh);
