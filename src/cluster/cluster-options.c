@@ -554,138 +554,6 @@ read_name (Reader *reader, ClusterOptions *options)
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-/* One "3:0.8"; FALSE when it is malformed or names no GPU of the cluster. */
-static gboolean
-read_slow_gpu (Cluster *cluster, const char *text)
-{
-  char   *end;
-  guint64 gpu = g_ascii_strtoull (text, &end, 10);
-  if (!g_ascii_isdigit (text[0]) || *end != ':' || gpu >= cluster->n_gpus)
-    return FALSE;
-  const char *number = end + 1;
-  double      speed = g_ascii_strtod (number, &end);
-  if (end == number || *end != '\0' || !(speed > 0) || speed > 1)
-    return FALSE;
-  cluster->speeds[gpu] = speed;
-  return TRUE;
-}
-
-static void
-read_slow_gpus (Reader *reader, const char *text)
-{
-  Cluster       *cluster = reader->cluster;
-  g_auto (GStrv) items = g_strsplit (text, ",", -1);
-  cluster->speeds = g_new (double, cluster->n_gpus);
-  for (guint i = 0; i < cluster->n_gpus; i++)
-    cluster->speeds[i] = 1;
-  for (guint i = 0; items[i] != NULL; i++)
-    if (!read_slow_gpu (cluster, g_strstrip (items[i])))
-      diag_error (
-          reader->diags, reader->mark,
-          "write GPU:fraction with a GPU of the cluster and a fraction above 0 up to 1, as in '3:0.8'",
-          "bad entry '%s' in 'slow_gpus'", items[i]);
-}
-
-/* One "3.0:0.5"; FALSE after a diagnostic. */
-static gboolean
-read_slow_nic (Reader *reader, const char *text)
-{
-  Cluster      *cluster = reader->cluster;
-  char         *end = NULL, *dot = NULL;
-  const guint64 node = g_ascii_strtoull (text, &dot, 10);
-  const char   *hint = "write node.card:fraction with a fraction above 0 up to 1, as in '3.0:0.5'";
-  guint64       card = 0;
-  double        fraction = 0;
-  gboolean      form = g_ascii_isdigit (text[0]) && *dot == '.' && g_ascii_isdigit (dot[1]);
-  if (form)
-    card = g_ascii_strtoull (dot + 1, &end, 10);
-  form = form && *end == ':';
-  if (form)
-    {
-      const char *number = end + 1;
-      fraction = g_ascii_strtod (number, &end);
-      form = end != number && *end == '\0' && fraction > 0 && fraction <= 1;
-    }
-  if (!form)
-    diag_error (reader->diags, reader->mark, hint, "bad entry '%s' in 'slow_nics'", text);
-  else if (node >= cluster->n_nodes)
-    diag_error (reader->diags, reader->mark, "nodes are counted from 0",
-                "'slow_nics' names node %" G_GUINT64_FORMAT " of %u", node, cluster->n_nodes);
-  else if (card >= cluster_nics_of_node (cluster, (guint) node))
-    diag_error (reader->diags, reader->mark, "cards are counted from 0",
-                "'slow_nics' names card %" G_GUINT64_FORMAT " of node %" G_GUINT64_FORMAT
-                ", which has %u",
-                card, node, cluster_nics_of_node (cluster, (guint) node));
-  else
-    {
-      const SlowNic nic = { (guint) node, (guint) card, fraction };
-      g_array_append_val (cluster->slow_nics, nic);
-      return TRUE;
-    }
-  return FALSE;
-}
-
-static void
-read_slow_nics (Reader *reader, const char *text)
-{
-  Cluster       *cluster = reader->cluster;
-  g_auto (GStrv) items = g_strsplit (text, ",", -1);
-  cluster->slow_nics = g_array_new (FALSE, FALSE, sizeof (SlowNic));
-  for (guint i = 0; items[i] != NULL; i++)
-    {
-      const guint last = cluster->slow_nics->len;
-      if (!read_slow_nic (reader, g_strstrip (items[i])))
-        continue;
-      const SlowNic *added = &g_array_index (cluster->slow_nics, SlowNic, last);
-      for (guint k = 0; k < last; k++)
-        if (g_array_index (cluster->slow_nics, SlowNic, k).node == added->node
-            && g_array_index (cluster->slow_nics, SlowNic, k).card == added->card)
-          diag_error (reader->diags, reader->mark, NULL, "'slow_nics' names card %u.%u twice",
-                      added->node, added->card);
-    }
-}
-
-/* Options of one fabric under another would do nothing: say so. */
-static void
-check_fabric (Reader *reader, const ClusterOptions *options)
-{
-  const gint     fabric = options->fabric;
-  const gboolean chosen = options->routing != ROUTING_SPRAY;
-  const gint64   leaf = options->leaf_nodes, group = options->group_nodes;
-  DiagList      *diags = reader->diags;
-  if (group > 0 && fabric == FABRIC_LEAF_SPINE)
-    diag_error (diags, reader->mark, "pods are of 'fat-tree' and 'rails', groups of 'dragonfly'",
-                "'group_nodes' means nothing to the fabric 'leaf-spine'");
-  if (fabric == FABRIC_FAT_TREE && leaf == 0)
-    diag_error (diags, reader->mark, "give 'leaf_nodes', the nodes under one leaf",
-                "a fat tree without leaves");
-  if (fabric == FABRIC_RAILS && group > 0 && leaf == 0)
-    diag_error (diags, reader->mark, "give 'leaf_nodes', the nodes of a rail under one leaf",
-                "pods of rails without leaves");
-  if (fabric == FABRIC_DRAGONFLY && group == 0)
-    diag_error (diags, reader->mark, "give 'group_nodes', the nodes of one group",
-                "a dragonfly without groups");
-  if (group > 0 && leaf > 0 && group % leaf != 0)
-    diag_error (diags, reader->mark, "a group holds whole leaves",
-                "'group_nodes' %" G_GINT64_FORMAT " is no multiple of 'leaf_nodes' %" G_GINT64_FORMAT,
-                group, leaf);
-  if (options->spine_oversubscription > 1 && (group == 0 || fabric == FABRIC_DRAGONFLY))
-    diag_error (diags, reader->mark,
-                "give 'group_nodes', the nodes of one pod, of a 'fat-tree' or 'rails'",
-                "'spine_oversubscription' without pods");
-  if (options->taper > 0 && options->taper != 1 && fabric != FABRIC_DRAGONFLY)
-    diag_error (diags, reader->mark, "it is of the fabric 'dragonfly'", "'taper' without a dragonfly");
-  if (options->uplinks > 0 && (!chosen || fabric == FABRIC_DRAGONFLY))
-    diag_error (diags, reader->mark, "the routings 'd-mod-k' and 'ecmp' choose among a leaf's uplinks",
-                "'uplinks' has no use here");
-  if (options->routing_seed != 0 && options->routing != ROUTING_ECMP)
-    diag_error (diags, reader->mark, "only the routing 'ecmp' draws",
-                "'routing_seed' has no use here");
-  if (chosen && leaf == 0 && fabric == FABRIC_LEAF_SPINE)
-    diag_error (diags, reader->mark, "give 'leaf_nodes', the nodes under one leaf",
-                "one switch over all nodes leaves 'routing' nothing to choose");
-}
-
 static void
 check_network (Reader *reader, const ClusterOptions *options)
 {
@@ -737,11 +605,11 @@ cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *
   if (diag_list_n_errors (diags) == errors)
     {
       check_network (&reader, &effective);
-      check_fabric (&reader, &effective);
+      fabric_check_options (&effective, mark, diags);
       if (effective.slow_nics != NULL)
-        read_slow_nics (&reader, effective.slow_nics);
+        cluster_read_slow_nics (self, effective.slow_nics, mark, diags);
       if (effective.slow_gpus != NULL)
-        read_slow_gpus (&reader, effective.slow_gpus);
+        cluster_read_slow_gpus (self, effective.slow_gpus, mark, diags);
     }
   set_fabric (self, &effective);
   option_table_clear (cluster_options, &effective);

@@ -92,12 +92,21 @@ struct _Cluster
 gboolean cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *profiles,
                                const SourceMark *mark, DiagList *diags);
 
+/* cluster-slow.c: fill `speeds` and `slow_nics` from TEXT; diagnostics at MARK. */
+void cluster_read_slow_gpus (Cluster *cluster, const char *text, const SourceMark *mark,
+                             DiagList *diags);
+void cluster_read_slow_nics (Cluster *cluster, const char *text, const SourceMark *mark,
+                             DiagList *diags);
+
 /* cluster.c */
 const NodeGroup *cluster_group_of_node (const Cluster *self, guint node);
 
 /* placement.c */
 Attachment cluster_attach_gpu (const NodeGroup *group, guint local);
 Attachment cluster_attach_card (const NodeGroup *group, guint card);
+
+/* fabric.c: whether the options fit the fabric that they name. */
+void fabric_check_options (const ClusterOptions *options, const SourceMark *mark, DiagList *diags);
 
 /* fabric.c: the number of resources from id FIRST on; their capacities; the name of one. */
 guint64 fabric_lay_out (Cluster *self, guint64 first);

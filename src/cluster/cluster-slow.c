@@ -1,0 +1,90 @@
+/* GPUs and cards that run below their rate: the words of a scenario. */
+#include "cluster/cluster-private.h"
+
+/* One "3:0.8"; FALSE when it is malformed or names no GPU of the cluster. */
+static gboolean
+read_slow_gpu (Cluster *cluster, const char *text)
+{
+  char   *end;
+  guint64 gpu = g_ascii_strtoull (text, &end, 10);
+  if (!g_ascii_isdigit (text[0]) || *end != ':' || gpu >= cluster->n_gpus)
+    return FALSE;
+  const char *number = end + 1;
+  double      speed = g_ascii_strtod (number, &end);
+  if (end == number || *end != '\0' || !(speed > 0) || speed > 1)
+    return FALSE;
+  cluster->speeds[gpu] = speed;
+  return TRUE;
+}
+
+void
+cluster_read_slow_gpus (Cluster *cluster, const char *text, const SourceMark *mark, DiagList *diags)
+{
+  g_auto (GStrv) items = g_strsplit (text, ",", -1);
+  cluster->speeds = g_new (double, cluster->n_gpus);
+  for (guint i = 0; i < cluster->n_gpus; i++)
+    cluster->speeds[i] = 1;
+  for (guint i = 0; items[i] != NULL; i++)
+    if (!read_slow_gpu (cluster, g_strstrip (items[i])))
+      diag_error (
+          diags, mark,
+          "write GPU:fraction with a GPU of the cluster and a fraction above 0 up to 1, as in '3:0.8'",
+          "bad entry '%s' in 'slow_gpus'", items[i]);
+}
+
+/* One "3.0:0.5"; FALSE after a diagnostic. */
+static gboolean
+read_slow_nic (Cluster *cluster, const char *text, const SourceMark *mark, DiagList *diags)
+{
+  char         *end = NULL, *dot = NULL;
+  const guint64 node = g_ascii_strtoull (text, &dot, 10);
+  const char   *hint = "write node.card:fraction with a fraction above 0 up to 1, as in '3.0:0.5'";
+  guint64       card = 0;
+  double        fraction = 0;
+  gboolean      form = g_ascii_isdigit (text[0]) && *dot == '.' && g_ascii_isdigit (dot[1]);
+  if (form)
+    card = g_ascii_strtoull (dot + 1, &end, 10);
+  form = form && *end == ':';
+  if (form)
+    {
+      const char *number = end + 1;
+      fraction = g_ascii_strtod (number, &end);
+      form = end != number && *end == '\0' && fraction > 0 && fraction <= 1;
+    }
+  if (!form)
+    diag_error (diags, mark, hint, "bad entry '%s' in 'slow_nics'", text);
+  else if (node >= cluster->n_nodes)
+    diag_error (diags, mark, "nodes are counted from 0",
+                "'slow_nics' names node %" G_GUINT64_FORMAT " of %u", node, cluster->n_nodes);
+  else if (card >= cluster_nics_of_node (cluster, (guint) node))
+    diag_error (diags, mark, "cards are counted from 0",
+                "'slow_nics' names card %" G_GUINT64_FORMAT " of node %" G_GUINT64_FORMAT
+                ", which has %u",
+                card, node, cluster_nics_of_node (cluster, (guint) node));
+  else
+    {
+      const SlowNic nic = { (guint) node, (guint) card, fraction };
+      g_array_append_val (cluster->slow_nics, nic);
+      return TRUE;
+    }
+  return FALSE;
+}
+
+void
+cluster_read_slow_nics (Cluster *cluster, const char *text, const SourceMark *mark, DiagList *diags)
+{
+  g_auto (GStrv) items = g_strsplit (text, ",", -1);
+  cluster->slow_nics = g_array_new (FALSE, FALSE, sizeof (SlowNic));
+  for (guint i = 0; items[i] != NULL; i++)
+    {
+      const guint last = cluster->slow_nics->len;
+      if (!read_slow_nic (cluster, g_strstrip (items[i]), mark, diags))
+        continue;
+      const SlowNic *added = &g_array_index (cluster->slow_nics, SlowNic, last);
+      for (guint k = 0; k < last; k++)
+        if (g_array_index (cluster->slow_nics, SlowNic, k).node == added->node
+            && g_array_index (cluster->slow_nics, SlowNic, k).card == added->card)
+          diag_error (diags, mark, NULL, "'slow_nics' names card %u.%u twice", added->node,
+                      added->card);
+    }
+}
