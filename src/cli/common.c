@@ -292,62 +292,26 @@ load_plugins (Common *self)
   return TRUE;
 }
 
-/* GOption says "Unknown option --foo"; a hint with the nearest name is added. EXTRA may be NULL. */
-static void
-print_usage_error (const Common *self, const GOptionEntry *extra, const GError *error)
+/* What the options that all commands share fill, beside Common itself. */
+typedef struct
 {
-  const char      *dashes = strstr (error->message, "--");
-  g_autofree char *word = dashes != NULL ? g_strdup (dashes + 2) : NULL;
+  gboolean help;
+  char    *format;
+  gint     steps, jobs;
+} SharedWords;
 
-  fprintf (stderr, "shardsim %s: %s\n", self->command, error->message);
-  if (error->code == G_OPTION_ERROR_UNKNOWN_OPTION && word != NULL)
-    {
-      g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
-      const char           *nearest;
-
-      for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
-        for (const OptionSpec *spec = scenario_section_table (sections[s]); spec->key != NULL; spec++)
-          g_ptr_array_add (names, g_strdelimit (g_strdup (spec->key), "_", '-'));
-      for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
-        g_ptr_array_add (names, g_strdup (shorthands[i].option));
-      for (const char *const *n =
-               (const char *const[]){ "set", "format", "trace", "plot", "plugin", "unfolded",
-                                      "interval", "jobs", "print-scenario", "hwprofiles", "steps",
-                                      NULL };
-           *n != NULL; n++)
-        g_ptr_array_add (names, g_strdup (*n));
-      for (const GOptionEntry *entry = extra; entry != NULL && entry->long_name != NULL; entry++)
-        g_ptr_array_add (names, g_strdup (entry->long_name));
-      g_ptr_array_add (names, NULL);
-      nearest = suggest_nearest (word, (const char *const *) names->pdata);
-      if (nearest != NULL)
-        fprintf (stderr, "  hint: did you mean '--%s'?\n", nearest);
-    }
-  fprintf (stderr, "  see 'shardsim %s --help'\n", self->command);
+static void
+add_entries (GOptionContext *context, const GOptionEntry *entries, GPtrArray *names)
+{
+  g_option_context_add_main_entries (context, entries, NULL);
+  for (const GOptionEntry *entry = entries; entry->long_name != NULL; entry++)
+    g_ptr_array_add (names, g_strdup (entry->long_name));
 }
 
-gboolean
-common_parse (Common *self, CommonFlags flags, const char *arguments, const char *summary,
-              const char *examples, const GOptionEntry *extra, int argc, char **argv, gboolean *done)
+static void
+add_run_entries (Common *self, SharedWords *words, GOptionContext *context, GPtrArray *names)
 {
-  g_autofree char   *format = NULL;
-  g_autoptr (GError) error = NULL;
-  g_auto (GStrv)     words = g_strdupv (argv);
-  gboolean           help = FALSE;
-  gint               steps = NOT_GIVEN, jobs = NOT_GIVEN;
-  const GOptionEntry always[] = {
-    { "help", 'h', 0, G_OPTION_ARG_NONE, &help, "show this help", NULL },
-    { "plugin", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &self->plugins,
-      "load a strategy from a shared object", "FILE" },
-    { "hwprofiles", 0, 0, G_OPTION_ARG_FILENAME, &self->hwprofiles,
-      "folder of hardware profiles laid over the shipped ones", "DIR" },
-    G_OPTION_ENTRY_NULL,
-  };
-  const GOptionEntry formats[] = {
-    { "format", 0, 0, G_OPTION_ARG_STRING, &format, "text, csv or json", "FORMAT" },
-    G_OPTION_ENTRY_NULL,
-  };
-  const GOptionEntry runs[] = {
+  const GOptionEntry entries[] = {
     { "trace", 0, 0, G_OPTION_ARG_FILENAME, &self->trace, "write a Chrome/Perfetto trace", "FILE" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME, &self->plot, "draw the time split into DIR (gnuplot)",
       "DIR" },
@@ -357,60 +321,144 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
       "simulate every rank instead of representatives", NULL },
     { "interval", 0, 0, G_OPTION_ARG_NONE, &self->interval,
       "also simulate at both ends of the hardware figures' ranges", NULL },
-    { "steps", 0, 0, G_OPTION_ARG_INT, &steps,
+    { "steps", 0, 0, G_OPTION_ARG_INT, &words->steps,
       "simulate at least N steady periods (the steady state is the same)", "N" },
     G_OPTION_ENTRY_NULL,
   };
-  const GOptionEntry job_entries[] = {
-    { "jobs", 'j', 0, G_OPTION_ARG_INT, &jobs,
+
+  add_entries (context, entries, names);
+}
+
+static void
+add_shared_entries (Common *self, CommonFlags flags, SharedWords *words, GOptionContext *context,
+                    GPtrArray *names)
+{
+  const GOptionEntry always[] = {
+    { "help", 'h', 0, G_OPTION_ARG_NONE, &words->help, "show this help", NULL },
+    { "plugin", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &self->plugins,
+      "load a strategy from a shared object", "FILE" },
+    { "hwprofiles", 0, 0, G_OPTION_ARG_FILENAME, &self->hwprofiles,
+      "folder of hardware profiles laid over the shipped ones", "DIR" },
+    G_OPTION_ENTRY_NULL,
+  };
+  const GOptionEntry formats[] = {
+    { "format", 0, 0, G_OPTION_ARG_STRING, &words->format, "text, csv or json", "FORMAT" },
+    G_OPTION_ENTRY_NULL,
+  };
+  const GOptionEntry jobs[] = {
+    { "jobs", 'j', 0, G_OPTION_ARG_INT, &words->jobs,
       "work side by side in N threads (default: one a core)", "N" },
     G_OPTION_ENTRY_NULL,
   };
-  g_autoptr (GOptionContext) context = g_option_context_new (arguments);
-  gboolean                   parsed;
-  char                     **rest = words;
 
-  self->command = argv[0];
-  self->strings = g_string_chunk_new (1024);
-  self->overrides = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
+  add_entries (context, always, names);
+  if (flags & COMMON_FORMAT)
+    add_entries (context, formats, names);
+  if (flags & COMMON_RUN)
+    add_run_entries (self, words, context, names);
+  if (flags & (COMMON_RUN | COMMON_JOBS))
+    add_entries (context, jobs, names);
+}
+
+static void
+name_keys (const char *const *tables, guint n, GPtrArray *names)
+{
+  for (guint s = 0; s < n; s++)
+    for (const OptionSpec *spec = scenario_section_table (tables[s]); spec->key != NULL; spec++)
+      g_ptr_array_add (names, g_strdelimit (g_strdup (spec->key), "_", '-'));
+  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
+    g_ptr_array_add (names, g_strdup (shorthands[i].option));
+}
+
+static void
+name_options (CommonFlags flags, GPtrArray *names)
+{
+  if (flags & COMMON_SCENARIO)
+    {
+      name_keys (sections, G_N_ELEMENTS (sections), names);
+      g_ptr_array_add (names, g_strdup ("set"));
+    }
+  if (flags & COMMON_NETWORK)
+    name_keys (network_sections, G_N_ELEMENTS (network_sections), names);
+}
+
+/* GOption says "Unknown option --foo"; a hint with the nearest of NAMES is added. */
+static void
+print_usage_error (const Common *self, GPtrArray *names, const GError *error)
+{
+  const char *dashes = strstr (error->message, "--");
+  const char *nearest = NULL;
+
+  g_ptr_array_add (names, NULL);
+  if (error->code == G_OPTION_ERROR_UNKNOWN_OPTION && dashes != NULL)
+    nearest = suggest_nearest (dashes + 2, (const char *const *) names->pdata);
+  fprintf (stderr, "shardsim %s: %s\n", self->command, error->message);
+  if (nearest != NULL)
+    fprintf (stderr, "  hint: did you mean '--%s'?\n", nearest);
+  fprintf (stderr, "  see 'shardsim %s --help'\n", self->command);
+}
+
+static GOptionContext *
+new_context (const char *arguments, const char *summary, const char *examples)
+{
+  GOptionContext *context = g_option_context_new (arguments);
+
   g_option_context_set_help_enabled (context, FALSE);
   g_option_context_set_strict_posix (context, FALSE);
   g_option_context_set_summary (context, summary);
   g_option_context_set_description (context, examples);
-  g_option_context_add_main_entries (context, always, NULL);
-  if (flags & COMMON_FORMAT)
-    g_option_context_add_main_entries (context, formats, NULL);
-  if (flags & COMMON_RUN)
-    g_option_context_add_main_entries (context, runs, NULL);
-  if (flags & (COMMON_RUN | COMMON_JOBS))
-    g_option_context_add_main_entries (context, job_entries, NULL);
+  return context;
+}
+
+static void
+print_help (GOptionContext *context)
+{
+  g_autofree char *text = g_option_context_get_help (context, FALSE, NULL);
+
+  fputs (text, stdout);
+}
+
+gboolean
+common_parse (Common *self, CommonFlags flags, const char *arguments, const char *summary,
+              const char *examples, const GOptionEntry *extra, int argc, char **argv, gboolean *done)
+{
+  g_autoptr (GOptionContext) context = new_context (arguments, summary, examples);
+  g_autoptr (GPtrArray)      names = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GError)         error = NULL;
+  g_auto (GStrv)             words = g_strdupv (argv);
+  SharedWords                shared = { .steps = NOT_GIVEN, .jobs = NOT_GIVEN };
+  g_autofree char           *format = NULL;
+
+  (void) argc;
+  self->command = argv[0];
+  self->strings = g_string_chunk_new (1024);
+  self->overrides = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
+  add_shared_entries (self, flags, &shared, context, names);
   if (extra != NULL)
-    g_option_context_add_main_entries (context, extra, NULL);
+    add_entries (context, extra, names);
   if (flags & COMMON_SCENARIO)
     g_option_context_add_group (context, scenario_group (self));
   if (flags & COMMON_NETWORK)
     g_option_context_add_group (context, network_group (self));
-  (void) argc;
+  name_options (flags, names);
   if (flags & (COMMON_RUN | COMMON_JOBS))
     spell_out_jobs (words);
-  parsed = g_option_context_parse_strv (context, &rest, &error);
-  words = rest;
-  if (!parsed)
+  if (!g_option_context_parse_strv (context, &words, &error))
     {
-      print_usage_error (self, extra, error);
+      g_free (shared.format);
+      print_usage_error (self, names, error);
       return FALSE;
     }
-  if (help)
+  format = shared.format;
+  if (shared.help)
     {
-      g_autofree char *text = g_option_context_get_help (context, FALSE, NULL);
-
-      fputs (text, stdout);
+      print_help (context);
       *done = TRUE;
       return TRUE;
     }
   self->files = g_strdupv (words + 1);
-  return take_count (self, "--steps", steps, &self->steps)
-         && take_count (self, "--jobs", jobs, &self->jobs) && parse_format (self, format)
+  return take_count (self, "--steps", shared.steps, &self->steps)
+         && take_count (self, "--jobs", shared.jobs, &self->jobs) && parse_format (self, format)
          && complete_profile_path (self) && load_plugins (self);
 }
 
