@@ -7,11 +7,17 @@
 
 static const char *const section_names[] = { "init", "first", "steady", NULL };
 static const char *const item_names[ITEM_N_KINDS] = {
-  [ITEM_KERNEL] = "kernel",       [ITEM_COLLECTIVE] = "collective",
-  [ITEM_COPY] = "copy",           [ITEM_RECORD] = "record",
-  [ITEM_WAIT] = "wait",           [ITEM_HOST_WAIT] = "host_wait",
-  [ITEM_HOST_HOOK] = "host_hook", [ITEM_ALLOC] = "alloc",
-  [ITEM_FREE] = "free",           [ITEM_STEP] = "step",
+  [ITEM_KERNEL] = "kernel",
+  [ITEM_COLLECTIVE] = "collective",
+  [ITEM_COPY] = "copy",
+  [ITEM_RECORD] = "record",
+  [ITEM_WAIT] = "wait",
+  [ITEM_HOST_WAIT] = "host_wait",
+  [ITEM_HOST_HOOK] = "host_hook",
+  [ITEM_ALLOC] = "alloc",
+  [ITEM_FREE] = "free",
+  [ITEM_STEP] = "step",
+  [ITEM_P2P] = "p2p",
 };
 
 static const ListingColumn columns[] = {
@@ -33,6 +39,11 @@ detail_of (const Schedule *schedule, guint role, const ScheduleItem *item)
     case ITEM_COLLECTIVE:
       return g_strdup_printf ("%s over %s",
                               schedule_collective_name ((ScheduleCollective) item->collective),
+                              schedule_comm_info (schedule, item->ref)->name);
+    case ITEM_P2P:
+      return g_strdup_printf ("%s %s %u over %s",
+                              schedule_message_name ((ScheduleMessage) item->collective),
+                              item->collective == MESSAGE_SEND ? "to" : "from", item->peer,
                               schedule_comm_info (schedule, item->ref)->name);
     case ITEM_COPY:
       return g_strdup (schedule_copy_name ((ScheduleCopy) item->collective));
@@ -57,6 +68,7 @@ bytes_of (const Schedule *schedule, guint role, const ScheduleItem *item)
       return number_format_exact (item->kernel->read_bytes + item->kernel->write_bytes);
     case ITEM_COLLECTIVE:
     case ITEM_COPY:
+    case ITEM_P2P:
       return g_strdup_printf ("%" G_GUINT64_FORMAT, item->bytes);
     case ITEM_ALLOC:
     case ITEM_FREE:
@@ -90,7 +102,7 @@ label_of (const Schedule *schedule, guint role, const ScheduleItem *item)
 static void
 add_item (Listing *listing, const Schedule *schedule, guint role, guint i, const ScheduleItem *item)
 {
-  gboolean         has_stream = item->stream != SCHEDULE_NONE && item->kind <= ITEM_WAIT;
+  gboolean         has_stream = item->stream != SCHEDULE_NONE;
   g_autofree char *index = g_strdup_printf ("%u", i), *detail = detail_of (schedule, role, item);
   g_autofree char *bytes = bytes_of (schedule, role, item), *event = event_of (item);
   g_autofree char *unit =

@@ -82,7 +82,7 @@ static gboolean
 build_schedule (Replay *self, DiagList *diags)
 {
   g_autofree StrategyChoice *chain = make_chain (self->scenario);
-  PlanInput                  in = { self->workload, make_mesh (self->cluster) };
+  PlanInput                  in = { .workload = self->workload, .mesh = make_mesh (self->cluster) };
 
   diag_list_set_place (diags, &self->scenario->strategy_mark);
   self->schedule = schedule_build (&in, chain, diags);
@@ -100,7 +100,7 @@ gboolean
 replay_expect (const Replay *self, PlanTotals *totals)
 {
   g_autofree StrategyChoice *chain = make_chain (self->scenario);
-  PlanInput                  in = { self->workload, make_mesh (self->cluster) };
+  PlanInput                  in = { .workload = self->workload, .mesh = make_mesh (self->cluster) };
 
   return strategy_expect (&in, chain, totals);
 }

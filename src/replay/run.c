@@ -176,6 +176,7 @@ act (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
     case ITEM_STEP:
       act_step (self, engine);
       return ACT_GO_ON;
+    case ITEM_P2P:
     case ITEM_N_KINDS:
       break;
     }

@@ -18,8 +18,9 @@ distinct_layers (const Workload *workload)
 }
 
 static void
-role_init (ScheduleRole *role)
+role_init (ScheduleRole *role, const Workload *workload)
 {
+  role->workload = workload;
   for (guint s = 0; s < SECTION_N; s++)
     {
       role->programs[s].items = g_array_new (FALSE, FALSE, sizeof (ScheduleItem));
@@ -39,6 +40,7 @@ schedule_builder_new (const Workload *workload, GArray *units, guint n_roles, gu
   schedule->units = units;
   schedule->roles = g_new0 (ScheduleRole, n_roles);
   schedule->n_roles = n_roles;
+  schedule->n_stages = 1;
   schedule->role_of_rank = role_of_rank;
   schedule->n_ranks = n_ranks;
   schedule->steps_per_period = steps_per_period;
@@ -47,7 +49,7 @@ schedule_builder_new (const Workload *workload, GArray *units, guint n_roles, gu
   schedule->kernels = g_ptr_array_new_with_free_func (g_free);
   schedule->strings = g_string_chunk_new (1024);
   for (guint r = 0; r < n_roles; r++)
-    role_init (&schedule->roles[r]);
+    role_init (&schedule->roles[r], workload);
 
   self->schedule = schedule;
   self->layers = distinct_layers (workload);
@@ -253,6 +255,34 @@ schedule_copy (ScheduleBuilder *b, StreamRef stream, ScheduleCopy kind, guint64 
   item.bytes = bytes;
   item.label = intern (b, label);
   return append_op (b, &item);
+}
+
+OpRef
+schedule_p2p (ScheduleBuilder *b, StreamRef stream, const ScheduleP2p *messages, guint n)
+{
+  b->last_op = SCHEDULE_NONE;
+  for (guint i = 0; i < n; i++)
+    {
+      const ScheduleP2p *m = &messages[i];
+      ScheduleItem       item = item_new (b, ITEM_P2P);
+      MeshGroup          group;
+
+      g_assert (m->comm < b->schedule->comms->len && m->way < MESSAGE_N);
+      group = g_array_index (b->schedule->comms, ScheduleComm, m->comm).group;
+      g_assert (m->peer < group.size);
+      if (group.size == 1 || m->bytes == 0)
+        continue;
+      if (b->last_op != SCHEDULE_NONE)
+        g_array_index (b->program->items, ScheduleItem, b->last_op).more = TRUE;
+      item.collective = (guint8) m->way;
+      item.stream = stream;
+      item.ref = m->comm;
+      item.peer = m->peer;
+      item.bytes = m->bytes;
+      item.label = intern (b, m->label);
+      append_op (b, &item);
+    }
+  return b->last_op;
 }
 
 /* ---- events ----------------------------------------------------------------------------------------------------- */

@@ -107,6 +107,7 @@ check_item (Checker *self, guint index, const ScheduleItem *item)
     case ITEM_COPY:
     case ITEM_HOST_HOOK:
     case ITEM_STEP:
+    case ITEM_P2P:
     case ITEM_N_KINDS:
       break;
     }
@@ -177,7 +178,7 @@ check_role (const Schedule *schedule, guint role, DiagList *diags)
 static gboolean
 check_groups (const Schedule *self, const Mesh *mesh, DiagList *diags)
 {
-  const Mesh world = { mesh->world, mesh->ranks_per_node, mesh->world };
+  const Mesh world = { .n_ranks = mesh->world, .world = mesh->world };
   gboolean   sound = TRUE;
 
   for (guint c = 0; c < schedule_n_comms (self); c++)

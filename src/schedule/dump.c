@@ -75,6 +75,13 @@ append_details (const Schedule *self, guint role, const ScheduleItem *item, GStr
       g_string_append_printf (out, " %s %" G_GUINT64_FORMAT " B",
                               schedule_copy_name ((ScheduleCopy) item->collective), item->bytes);
       break;
+    case ITEM_P2P:
+      g_string_append_printf (out, " %s %s %u over %s %" G_GUINT64_FORMAT " B%s",
+                              schedule_message_name ((ScheduleMessage) item->collective),
+                              item->collective == MESSAGE_SEND ? "to" : "from", item->peer,
+                              schedule_comm_info (self, item->ref)->name, item->bytes,
+                              item->more ? " and" : "");
+      break;
     case ITEM_RECORD:
     case ITEM_WAIT:
     case ITEM_HOST_WAIT:

@@ -15,22 +15,38 @@ typedef struct
 } MeshGroup;
 
 /*
- * Ranks are numbered node by node. `n_ranks` is what this strategy spans: for an inner strategy it is the outer one's group
- * (ranks base .. base + n_ranks - 1 of the world), so that strategies nest.
+ * Ranks are numbered node by node; tensor-parallel ranks are neighbours, pipeline stages the blocks of the world. `n_ranks` is what
+ * this strategy spans: the data and context ranks of one tensor rank of one stage, `stride` apart; for an inner strategy the outer
+ * one's group, so that strategies nest.
  */
 typedef struct
 {
   guint n_ranks;
-  guint ranks_per_node; /* 0 when the nodes are unequal: node groups do not exist then */
+  guint ranks_per_node; /* of the world; 0 when the nodes are unequal: node groups do not exist then */
   guint world;          /* all ranks of the scenario */
+  guint stride;         /* tensor-parallel ranks; 0 is 1 */
+  guint stages;         /* pipeline stages; 0 is 1 */
+  guint experts;        /* expert-parallel ranks, neighbours in the mesh; 0 is 1 */
 } Mesh;
 
-MeshGroup mesh_all (const Mesh *mesh); /* {n_ranks, 1} */
-MeshGroup mesh_node (const Mesh *mesh); /* ranks of a node inside the mesh: {min (G, n_ranks), 1}; {1, 1} when unequal */
+MeshGroup mesh_all (const Mesh *mesh); /* {n_ranks, stride} */
+MeshGroup mesh_node (const Mesh *mesh); /* ranks of a node inside the mesh; one rank when mesh_node_ranks has none */
 MeshGroup mesh_across (const Mesh *mesh,
-                       MeshGroup g); /* {n_ranks / g.size, g.size * g.stride} for stride 1 groups: replicas */
-gboolean  mesh_group_tiles (const Mesh *mesh, MeshGroup g); /* size * stride divides n_ranks */
-guint     mesh_n_nodes (const Mesh *mesh); /* nodes that the mesh spans; 0 when unequal */
+                       MeshGroup g); /* {n_ranks / g.size, g.size * g.stride}: replicas of a group of neighbours */
+gboolean mesh_group_tiles (const Mesh *mesh, MeshGroup g); /* its groups tile the mesh, and so the world */
+guint mesh_n_nodes (const Mesh *mesh); /* nodes that the mesh spans; 0 when unequal */
+
+/* Ranks of the mesh on each node that it touches: 0 when nodes are unequal, or hold different numbers of them. */
+guint mesh_node_ranks (const Mesh *mesh);
+
+/* Groups of the other axes, as ranks of the world. */
+MeshGroup mesh_tensor (const Mesh *mesh);  /* {stride, 1} */
+MeshGroup mesh_stages (const Mesh *mesh);  /* {stages, world / stages}: member i is of stage i */
+MeshGroup mesh_experts (const Mesh *mesh); /* {experts, stride} */
+MeshGroup mesh_context (const Mesh *mesh, guint cp); /* {cp, stride} */
+
+/* The ranks that hold the same experts, as a mesh of its own: {n_ranks / experts, stride * experts}. */
+Mesh mesh_of_experts (const Mesh *mesh);
 
 /* Members of the group of world rank RANK, ascending: group.size ids into MEMBERS. */
 void mesh_group_members (MeshGroup group, guint rank, guint32 *members);

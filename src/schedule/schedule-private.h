@@ -22,6 +22,8 @@ typedef struct
 {
   ScheduleProgram programs[SECTION_N];
   GArray         *buffers; /* ScheduleBuffer */
+  guint           stage;
+  const Workload *workload;
 } ScheduleRole;
 
 struct _Schedule
@@ -29,7 +31,7 @@ struct _Schedule
   const Workload *workload;
   GArray         *units; /* PlanUnit */
   ScheduleRole   *roles;
-  guint           n_roles;
+  guint           n_roles, n_stages;
   guint32        *role_of_rank; /* NULL when there is one role */
   guint           n_ranks;
   guint           steps_per_period;

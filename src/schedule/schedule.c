@@ -8,6 +8,9 @@ static const char *const collective_names[SCHEDULE_COLLECTIVE_N] = {
 
 static const char *const copy_names[COPY_N] = { [COPY_TO_HOST] = "d2h", [COPY_FROM_HOST] = "h2d" };
 
+static const char
+    *const message_names[MESSAGE_N] = { [MESSAGE_SEND] = "send", [MESSAGE_RECEIVE] = "receive" };
+
 static const char *const phase_names[PHASE_N] = {
   [PHASE_NONE] = "none",         [PHASE_FORWARD] = "forward",     [PHASE_RECOMPUTE] = "recompute",
   [PHASE_BACKWARD] = "backward", [PHASE_OPTIMIZER] = "optimizer", [PHASE_OUTER] = "outer",
@@ -17,11 +20,17 @@ static const char *const section_names
     [SECTION_N] = { [SECTION_INIT] = "init", [SECTION_FIRST] = "first", [SECTION_STEADY] = "steady" };
 
 static const char *const item_kind_names[ITEM_N_KINDS] = {
-  [ITEM_KERNEL] = "kernel",       [ITEM_COLLECTIVE] = "collective",
-  [ITEM_COPY] = "copy",           [ITEM_RECORD] = "record",
-  [ITEM_WAIT] = "wait",           [ITEM_HOST_WAIT] = "host_wait",
-  [ITEM_HOST_HOOK] = "host_hook", [ITEM_ALLOC] = "alloc",
-  [ITEM_FREE] = "free",           [ITEM_STEP] = "step",
+  [ITEM_KERNEL] = "kernel",
+  [ITEM_COLLECTIVE] = "collective",
+  [ITEM_COPY] = "copy",
+  [ITEM_RECORD] = "record",
+  [ITEM_WAIT] = "wait",
+  [ITEM_HOST_WAIT] = "host_wait",
+  [ITEM_HOST_HOOK] = "host_hook",
+  [ITEM_ALLOC] = "alloc",
+  [ITEM_FREE] = "free",
+  [ITEM_STEP] = "step",
+  [ITEM_P2P] = "p2p",
 };
 
 const char *
@@ -36,6 +45,13 @@ schedule_copy_name (ScheduleCopy kind)
 {
   g_assert (kind < COPY_N);
   return copy_names[kind];
+}
+
+const char *
+schedule_message_name (ScheduleMessage way)
+{
+  g_assert (way < MESSAGE_N);
+  return message_names[way];
 }
 
 const char *
@@ -98,6 +114,26 @@ schedule_role_of_rank (const Schedule *self, guint rank)
 {
   g_assert (rank < self->n_ranks);
   return self->role_of_rank != NULL ? self->role_of_rank[rank] : 0;
+}
+
+guint
+schedule_role_stage (const Schedule *self, guint role)
+{
+  g_assert (role < self->n_roles);
+  return self->roles[role].stage;
+}
+
+guint
+schedule_n_stages (const Schedule *self)
+{
+  return self->n_stages;
+}
+
+const Workload *
+schedule_role_workload (const Schedule *self, guint role)
+{
+  g_assert (role < self->n_roles);
+  return self->roles[role].workload;
 }
 
 ScheduleItems

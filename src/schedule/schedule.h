@@ -42,6 +42,28 @@ typedef enum
 
 const char *schedule_copy_name (ScheduleCopy kind); /* "d2h", "h2d" */
 
+/*
+ * Messages between two members of a group (pipeline stages). An ITEM_P2P is one message of a group call: `collective` says which way it
+ * goes, `ref` the communicator, `peer` the index of the other end in the group, `bytes` its size. While `more` is set the next
+ * item is a message of the same call, on the same stream; it may be on another communicator.
+ *
+ * A group call is one launch. It takes its turn on its stream as any op does, and holds its SMs from its own start. A message moves
+ * once the calls of both its ends have started (a send does not end before its receive is there); the messages of a call move side by
+ * side. The call is over, for its stream and for events recorded behind it, when its last message is.
+ *
+ * The n-th send of member a to member b on a communicator goes with the n-th receive of b from a, of the same bytes, in each section
+ * anew: a section has as many sends as receives. Nothing else orders messages: not those of other pairs, not those from b to a,
+ * not collectives on the communicator. The last member may send to the first (interleaved stages).
+ */
+typedef enum
+{
+  MESSAGE_SEND,
+  MESSAGE_RECEIVE,
+  MESSAGE_N,
+} ScheduleMessage;
+
+const char *schedule_message_name (ScheduleMessage way); /* "send", "receive" */
+
 typedef enum
 {
   TIER_HBM,
@@ -83,6 +105,7 @@ typedef enum
   ITEM_ALLOC,
   ITEM_FREE, /* in host order; with an event: when it has happened */
   ITEM_STEP, /* a training step ends here (host order) */
+  ITEM_P2P,  /* a message of a group call: see ScheduleMessage */
   ITEM_N_KINDS,
 } ItemKind;
 
@@ -90,14 +113,15 @@ typedef struct
 {
   guint8            kind;       /* ItemKind */
   guint8            phase;      /* SchedulePhase */
-  guint8            collective; /* ScheduleCollective or ScheduleCopy */
-  guint8            reserved;
-  guint32           stream; /* StreamRef of device items, RECORD and WAIT */
-  guint32           unit;   /* unit of the plan it belongs to, or SCHEDULE_NONE */
-  guint32           ref;    /* CommRef, EventRef or BufferRef; count of HOST_HOOK */
-  guint32           event;  /* FREE: EventRef or SCHEDULE_NONE */
-  guint64           bytes;  /* of collectives and copies */
-  const KernelDesc *kernel; /* owned by the workload or the schedule */
+  guint8            collective; /* ScheduleCollective, ScheduleCopy or ScheduleMessage */
+  guint8            more;       /* P2P: the next item is of the same group call */
+  guint32           stream;     /* StreamRef of device items, RECORD and WAIT */
+  guint32           unit;       /* unit of the plan it belongs to, or SCHEDULE_NONE */
+  guint32           ref;        /* CommRef, EventRef or BufferRef; count of HOST_HOOK */
+  guint32           event;      /* FREE: EventRef or SCHEDULE_NONE */
+  guint32           peer;       /* P2P: index in the communicator's group */
+  guint64           bytes;      /* of collectives, copies and messages */
+  const KernelDesc *kernel;     /* owned by the workload or the schedule */
   const char *label; /* interned: "all_gather block 3" is composed of label and unit by readers */
 } ScheduleItem;
 
@@ -134,6 +158,9 @@ void schedule_free_all (Schedule *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Schedule, schedule_free_all)
 guint                 schedule_n_roles (const Schedule *self);
 guint                 schedule_role_of_rank (const Schedule *self, guint rank);
+guint                 schedule_role_stage (const Schedule *self, guint role); /* pipeline stage */
+guint                 schedule_n_stages (const Schedule *self);
+const Workload       *schedule_role_workload (const Schedule *self, guint role); /* its stage's */
 ScheduleItems         schedule_items (const Schedule *self, guint role, ScheduleSection section);
 guint                 schedule_n_events (const Schedule *self, guint role, ScheduleSection section);
 guint                 schedule_n_streams (const Schedule *self);
@@ -169,6 +196,18 @@ OpRef schedule_all_reduce (ScheduleBuilder *b, StreamRef stream, CommRef comm, g
                            const char *label);
 OpRef schedule_copy (ScheduleBuilder *b, StreamRef stream, ScheduleCopy kind, guint64 bytes,
                      const char *label);
+
+typedef struct
+{
+  ScheduleMessage way;
+  CommRef         comm;
+  guint           peer; /* index in the group */
+  guint64         bytes;
+  const char     *label;
+} ScheduleP2p;
+
+/* One group call of N messages; those of no bytes or in groups of one member are left out. Returns its last item, or SCHEDULE_NONE. */
+OpRef schedule_p2p (ScheduleBuilder *b, StreamRef stream, const ScheduleP2p *messages, guint n);
 
 /* Events. Waiting for SCHEDULE_NONE does nothing. */
 EventRef schedule_record (ScheduleBuilder *b, StreamRef stream);

@@ -13,8 +13,9 @@
 
 typedef struct
 {
-  const Workload *workload;
-  Mesh            mesh;
+  const Workload        *workload; /* of a rank; with pipeline stages: of the stage at hand */
+  Mesh                   mesh;
+  const Workload *const *stages; /* [mesh.stages] for schedule_build; NULL where there is one stage */
 } PlanInput;
 
 /* What is gathered or reduced as a whole. */

@@ -28,18 +28,20 @@ parse_group (const Mesh *mesh, const char *shard, MeshGroup *group, DiagList *di
     *group = mesh_all (mesh);
   else if (g_str_equal (shard, "node"))
     {
-      if (mesh->ranks_per_node == 0)
+      if (mesh_node_ranks (mesh) == 0)
         {
           if (diags != NULL)
             diag_error (diags, NULL, "use 'all' or a number",
-                        "'shard: node' needs nodes of equal size");
+                        mesh->ranks_per_node == 0
+                            ? "'shard: node' needs nodes of equal size"
+                            : "'shard: node' needs as many ranks of the group on every node");
           return FALSE;
         }
       *group = mesh_node (mesh);
     }
   else if (quantity_parse (QUANTITY_COUNT, shard, &n, NULL) && n >= 1 && n <= G_MAXINT
            && n == (guint) n)
-    *group = (MeshGroup){ (guint) n, 1 };
+    *group = (MeshGroup){ (guint) n, mesh_all (mesh).stride };
   else
     {
       if (diags != NULL)

@@ -14,7 +14,7 @@ check_toy (const ToyOptions *options)
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
   const StrategyChoice choice = { &toy_layer, options, NULL };
   g_autoptr (Schedule) schedule = toy_build (workload, 4, &choice);
-  const Mesh           mesh = { 4, 2, 4 };
+  const Mesh           mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 };
   g_autoptr (DiagList) diags = diag_list_new ();
   gboolean             sound = schedule_check (schedule, &mesh, diags);
 
@@ -126,7 +126,7 @@ static char *
 check_built (ScheduleBuilder *b, guint n_ranks)
 {
   g_autoptr (Schedule) schedule = schedule_builder_finish (b);
-  const Mesh           mesh = { n_ranks, 0, n_ranks };
+  const Mesh           mesh = { .n_ranks = n_ranks, .world = n_ranks };
   g_autoptr (DiagList) diags = diag_list_new ();
 
   schedule_check (schedule, &mesh, diags);

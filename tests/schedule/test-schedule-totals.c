@@ -240,7 +240,8 @@ outer_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 START_TEST (closed_forms_nest)
 {
   g_autoptr (Workload)  workload = workload_new (&toy_shape, &toy_training);
-  const PlanInput       in = { workload, { 8, 4, 8 } };
+  const PlanInput       in = { .workload = workload,
+                               .mesh = { .n_ranks = 8, .ranks_per_node = 4, .world = 8 } };
   const ToyOuterOptions six = { 6 };
   Strategy              inner_strategy = toy_layer, outer_strategy = toy_outer;
   const StrategyChoice  inner = { &inner_strategy, &sound, NULL };

@@ -392,7 +392,7 @@ START_TEST (emits_every_kernel_once)
       g_autoptr (Workload) workload = workload_new (&shape, &training);
       const StrategyChoice choice = { n % 2 == 0 ? &toy_layer : &toy_module, &sound, NULL };
       g_autoptr (Schedule) schedule = toy_build (workload, 4, &choice);
-      const Mesh           mesh = { 4, 2, 4 };
+      const Mesh           mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 };
       g_autoptr (DiagList) diags = diag_list_new ();
 
       g_printerr ("# seed %u case %u\n", seed, n);
@@ -623,7 +623,8 @@ static void
 assert_refused (const StrategyChoice *choice, const char *message) /* as it begins */
 {
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
-  const PlanInput      in = { workload, { 4, 2, 4 } };
+  const PlanInput      in = { .workload = workload,
+                              .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
   g_autoptr (DiagList) diags = diag_list_new ();
 
   ck_assert_ptr_null (schedule_build (&in, choice, diags));
@@ -672,11 +673,13 @@ START_TEST (refuses_a_million_micro_steps_at_the_first)
   g_autoptr (DiagList) diags = diag_list_new ();
   const StrategyChoice choice = { &toy_layer, &sound, NULL };
   g_autofree char     *text = NULL;
+  PlanInput            in = { .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
   guint64              micro_step = items_of_period (3) - items_of_period (2);
 
   training.grad_accum = 1 << 20;
   workload = workload_new (&toy_shape, &training);
-  ck_assert_ptr_null (schedule_build (&(PlanInput){ workload, { 4, 2, 4 } }, &choice, diags));
+  in.workload = workload;
+  ck_assert_ptr_null (schedule_build (&in, &choice, diags));
   text = g_strdup_printf ("strategy 'toy-layer': a period of 1 steps would take %" G_GUINT64_FORMAT
                           " schedule items (at most 33554432)",
                           (micro_step << 20) * 2);
@@ -688,8 +691,10 @@ END_TEST
 
 START_TEST (mesh_groups)
 {
-  const Mesh mesh = { 32, 8, 64 }, small = { 4, 8, 64 }, unequal = { 12, 0, 12 };
-  guint32    members[4];
+  const Mesh mesh = { .n_ranks = 32, .ranks_per_node = 8, .world = 64 },
+             small = { .n_ranks = 4, .ranks_per_node = 8, .world = 64 },
+             unequal = { .n_ranks = 12, .world = 12 };
+  guint32 members[4];
 
   ck_assert_uint_eq (mesh_all (&mesh).size, 32);
   ck_assert_uint_eq (mesh_node (&mesh).size, 8);
@@ -709,6 +714,46 @@ START_TEST (mesh_groups)
   ck_assert_uint_eq (members[0], 35);
   ck_assert_uint_eq (members[1], 43);
   ck_assert_uint_eq (members[3], 59);
+}
+END_TEST
+
+/* 64 ranks on nodes of 8: tensor groups of 2, two stages of 32 ranks, so 16 data ranks, 4 on each of a stage's 4 nodes. */
+START_TEST (mesh_axes)
+{
+  const Mesh mesh = {
+    .n_ranks = 16, .ranks_per_node = 8, .world = 64, .stride = 2, .stages = 2, .experts = 4
+  };
+  const Mesh wide = { .n_ranks = 4, .ranks_per_node = 8, .world = 64, .stride = 8, .stages = 2 };
+  const Mesh odd = { .n_ranks = 2, .ranks_per_node = 8, .world = 24, .stride = 3, .stages = 4 };
+  const Mesh tight = { .n_ranks = 2, .ranks_per_node = 8, .world = 32, .stride = 2, .stages = 8 };
+  MeshGroup  stages = mesh_stages (&mesh);
+  Mesh       experts = mesh_of_experts (&mesh);
+  guint32    members[4];
+
+  ck_assert_uint_eq (mesh_all (&mesh).size, 16);
+  ck_assert_uint_eq (mesh_all (&mesh).stride, 2);
+  ck_assert_uint_eq (mesh_node (&mesh).size, 4);
+  ck_assert_uint_eq (mesh_node (&mesh).stride, 2);
+  ck_assert_uint_eq (mesh_across (&mesh, mesh_node (&mesh)).size, 4);
+  ck_assert_uint_eq (mesh_across (&mesh, mesh_node (&mesh)).stride, 8);
+  ck_assert_uint_eq (mesh_n_nodes (&mesh), 4);
+  ck_assert_uint_eq (mesh_node_ranks (&wide), 1); /* a tensor group fills a node */
+  ck_assert_uint_eq (mesh_n_nodes (&wide), 4);
+  ck_assert_uint_eq (mesh_node_ranks (&odd), 0);   /* nodes hold 2 or 3 tensor groups */
+  ck_assert_uint_eq (mesh_node_ranks (&tight), 2); /* two stages a node */
+  ck_assert_uint_eq (mesh_tensor (&mesh).size, 2);
+  ck_assert_uint_eq (stages.size, 2);
+  ck_assert_uint_eq (stages.stride, 32);
+  ck_assert_uint_eq (mesh_experts (&mesh).stride, 2);
+  ck_assert_uint_eq (mesh_context (&mesh, 8).size, 8);
+  ck_assert_uint_eq (experts.n_ranks, 4);
+  ck_assert_uint_eq (mesh_all (&experts).stride, 8);
+  ck_assert (mesh_group_tiles (&mesh, mesh_all (&experts)));
+  ck_assert (!mesh_group_tiles (&mesh, stages));         /* spans stages */
+  mesh_group_members (mesh_all (&experts), 45, members); /* 45 = 32 + 13, 13 = 8 + 5 */
+  ck_assert_uint_eq (members[0], 37);
+  ck_assert_uint_eq (members[1], 45);
+  ck_assert_uint_eq (members[3], 61);
 }
 END_TEST
 
@@ -735,6 +780,7 @@ main (void)
   tcase_add_test (tcase, refuses_stacks_that_do_not_fit);
   tcase_add_test (tcase, refuses_a_million_micro_steps_at_the_first);
   tcase_add_test (tcase, mesh_groups);
+  tcase_add_test (tcase, mesh_axes);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);

@@ -97,7 +97,8 @@ START_TEST (test_order)
   const Strategy      *strategy = strategy_find (c->strategy);
   g_autofree gpointer  options = g_malloc0 (strategy->options_size);
   g_autoptr (Workload) workload = small_llama ();
-  const PlanInput      in = { workload, { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
+  const PlanInput      in = { .workload = workload,
+                              .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
   const StrategyChoice choice = { strategy, options, NULL };
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (Schedule) schedule = NULL;
@@ -126,7 +127,8 @@ START_TEST (test_deepspeed_counts)
   const Strategy      *strategy = strategy_find (rows[_i].strategy);
   g_autofree gpointer  options = g_malloc0 (strategy->options_size);
   g_autoptr (Workload) workload = small_llama ();
-  const PlanInput      in = { workload, { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
+  const PlanInput      in = { .workload = workload,
+                              .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
   const StrategyChoice choice = { strategy, options, NULL };
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (Schedule) schedule = NULL;
