@@ -24,9 +24,9 @@ typedef struct
 } LayerBuild;
 
 /*
- * SHAPE and TRAINING must outlive the result. DROPOUT: with the classic GPT block's dropouts (tests
+ * SHAPE, TRAINING and MESH (normalised) must outlive the result. DROPOUT: with the classic GPT block's dropouts (tests
  * of published formulas).
  */
-LayerBuild layer_build (const ModelShape *shape, const TrainingOptions *training, LayerClass layer,
-                        gboolean dropout);
+LayerBuild layer_build (const ModelShape *shape, const TrainingOptions *training,
+                        const MeshOptions *mesh, LayerClass layer, gboolean dropout);
 void       layer_build_clear (LayerBuild *self); /* frees what is not NULL */

@@ -6,6 +6,7 @@ typedef struct
 {
   const ModelShape      *shape;
   const TrainingOptions *training;
+  const MeshOptions     *mesh;
   const FamilyStyle     *style;
   LayerClass             layer;
   Tape                  *tape;
@@ -540,7 +541,7 @@ build_head (Builder *b)
     x = add_norm (b, b->style->final_norm, "final_norm", x, b->tokens, s->d_model);
   if (s->embed_dim > 0)
     x = add_linear (b, "project_out", "head.project_out", x, s->d_model, s->embed_dim, FALSE);
-  if (s->tied_embeddings)
+  if (s->tied_embeddings && mesh_ends_meet (b->mesh))
     x = tape_linear (b->tape, "head", x,
                      (LinearSpec){ .module = -1,
                                    .rows = b->tokens,
@@ -548,19 +549,21 @@ build_head (Builder *b)
                                    .n = (guint64) s->vocab,
                                    .batch = 1 });
   else
-    x = add_linear (b, b->style->head, "head", x, width, s->vocab, FALSE);
+    x = add_linear (b, b->style->head != NULL ? b->style->head : "lm_head", "head", x, width,
+                    s->vocab, FALSE);
   return tape_loss (b->tape, x, b->tokens, (double) s->vocab);
 }
 
 LayerBuild
-layer_build (const ModelShape *shape, const TrainingOptions *training, LayerClass layer,
-             gboolean dropout)
+layer_build (const ModelShape *shape, const TrainingOptions *training, const MeshOptions *mesh,
+             LayerClass layer, gboolean dropout)
 {
   LayerBuild build = { .tensors = g_array_new (FALSE, FALSE, sizeof (TensorDesc)),
                        .modules = g_array_new (FALSE, FALSE, sizeof (ModuleDesc)),
                        .tape = tape_new (training, dropout) };
   Builder    b = { .shape = shape,
                    .training = training,
+                   .mesh = mesh,
                    .style = family_style (shape->family),
                    .layer = layer,
                    .tape = build.tape,

@@ -66,7 +66,51 @@ const OptionSpec mesh_options[] = {
 PipelineKind
 mesh_pipeline (const MeshOptions *mesh)
 {
+  if (mesh->pp <= 1)
+    return PIPELINE_1F1B;
   if (mesh->pipeline != PIPELINE_AUTO)
     return (PipelineKind) mesh->pipeline;
   return mesh->vp > 1 ? PIPELINE_INTERLEAVED : PIPELINE_1F1B;
+}
+
+guint
+mesh_chunks (const MeshOptions *mesh)
+{
+  switch (mesh_pipeline (mesh))
+    {
+    case PIPELINE_INTERLEAVED:
+      return (guint) MAX (mesh->vp, 1);
+    case PIPELINE_ZBV:
+    case PIPELINE_DUALPIPE:
+      return 2;
+    default:
+      return 1;
+    }
+}
+
+guint
+mesh_model_chunks (const MeshOptions *mesh)
+{
+  guint stages = (guint) MAX (mesh->pp, 1);
+
+  return mesh_pipeline (mesh) == PIPELINE_DUALPIPE ? stages : stages * mesh_chunks (mesh);
+}
+
+gboolean
+mesh_ends_meet (const MeshOptions *mesh)
+{
+  PipelineKind pipeline = mesh_pipeline (mesh);
+
+  return mesh->pp <= 1 || pipeline == PIPELINE_ZBV || pipeline == PIPELINE_DUALPIPE;
+}
+
+void
+mesh_normalise (MeshOptions *mesh)
+{
+  gint64 *degrees[] = { &mesh->tp, &mesh->pp, &mesh->cp, &mesh->vp, &mesh->ep };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (degrees); i++)
+    *degrees[i] = MAX (*degrees[i], 1);
+  if (mesh->tp == 1)
+    mesh->sp = 0;
 }

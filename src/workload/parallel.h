@@ -41,5 +41,15 @@ typedef struct
 
 extern const OptionSpec mesh_options[];
 
-/* Resolves PIPELINE_AUTO. */
+/* Resolves PIPELINE_AUTO; a single stage has no pipeline, whatever is asked for: 1F1B with one chunk. */
 PipelineKind mesh_pipeline (const MeshOptions *mesh);
+
+/* Chunks of layers of one stage, and of the whole model (DualPipe: pp, each on two stages). */
+guint mesh_chunks (const MeshOptions *mesh);
+guint mesh_model_chunks (const MeshOptions *mesh);
+
+/* TRUE when a rank that has the embedding has the head too (one stage, ZBV, DualPipe). */
+gboolean mesh_ends_meet (const MeshOptions *mesh);
+
+/* Degrees of 0 become 1; sp without a tensor group becomes 0. */
+void mesh_normalise (MeshOptions *mesh);

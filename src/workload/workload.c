@@ -18,10 +18,13 @@ struct _Workload
   ModelShape      shape;
   TrainingOptions training;
   MeshOptions     mesh;
+  guint           stage;
   ClassRecord     classes[MAX_CLASSES];
   guint           n_classes;
-  guint8         *class_of; /* per layer */
-  guint           n_layers;
+  guint8         *class_of;    /* per layer */
+  guint          *model_layer; /* per layer: its place in the model */
+  guint          *chunk_end;   /* per chunk: the layer after its last one */
+  guint           n_layers, n_chunks;
   guint64         parameters, active_parameters;
   double          executed_flops, matrix_flops;
 };
@@ -100,12 +103,34 @@ fill_memory (const Workload *self, const LayerBuild *build, const TapeResult *re
   desc->logits_bytes = to_bytes (build->vocab_elements * (self->training.compile ? 2 * e : 12));
 }
 
+/* Tied, and both on this rank: there is one table. */
+static gboolean
+ends_share_table (const Workload *self)
+{
+  return self->shape.tied_embeddings && mesh_ends_meet (&self->mesh);
+}
+
+static void
+fill_tied (const Workload *self, const LayerBuild *build, LayerDesc *desc)
+{
+  gboolean shared = ends_share_table (self), copied = self->shape.tied_embeddings && !shared;
+
+  desc->tied_head = shared && desc->kind == LAYER_HEAD;
+  desc->tied_copy = copied && desc->kind == LAYER_HEAD;
+  desc->tied_peer = copied && desc->kind == LAYER_EMBEDDING;
+  if (desc->tied_copy)
+    desc->tied_elements =
+        g_array_index (build->tensors, TensorDesc, build->tensors->len - 1).elements;
+  if (desc->tied_peer)
+    desc->tied_elements = g_array_index (build->tensors, TensorDesc, 0).elements;
+}
+
 static void
 fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result, ClassRecord *record)
 {
   LayerDesc *desc = &record->desc;
 
-  if (desc->kind == LAYER_EMBEDDING && self->shape.tied_embeddings)
+  if (desc->kind == LAYER_EMBEDDING && ends_share_table (self))
     append_tied_sum (&self->shape, build->tape->dtype, result->backward);
   *desc = (LayerDesc){
     .kind = desc->kind,
@@ -122,8 +147,8 @@ fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result,
     .n_recompute = result->recompute->len,
     .backward = (const KernelDesc *) result->backward->data,
     .n_backward = result->backward->len,
-    .tied_head = desc->kind == LAYER_HEAD && self->shape.tied_embeddings,
   };
+  fill_tied (self, build, desc);
   record->arrays[0] = build->tensors;
   record->arrays[1] = build->modules;
   record->arrays[2] = result->forward;
@@ -137,7 +162,7 @@ add_class (Workload *self, LayerClass key)
   ClassRecord   *record = &self->classes[self->n_classes];
   CheckpointMode mode =
       key.kind == LAYER_BLOCK ? (CheckpointMode) self->training.checkpointing : CHECKPOINT_NONE;
-  LayerBuild build = layer_build (&self->shape, &self->training, key, FALSE);
+  LayerBuild build = layer_build (&self->shape, &self->training, &self->mesh, key, FALSE);
   TapeResult result = tape_finish (build.tape, build.output, mode);
 
   g_assert (self->n_classes < MAX_CLASSES);
@@ -185,25 +210,110 @@ sum_layers (Workload *self)
       sum_flops (layer->recompute, layer->n_recompute, &self->executed_flops, &self->matrix_flops);
       sum_flops (layer->backward, layer->n_backward, &self->executed_flops, &self->matrix_flops);
     }
+  if (mesh_pipeline (&self->mesh) == PIPELINE_DUALPIPE)
+    {
+      self->executed_flops /= 2;
+      self->matrix_flops /= 2;
+    }
+}
+
+/* ---- layers of a stage ---- */
+
+/* Place in the model of the first layer of model chunk CHUNK of N: see workload.h. */
+static guint
+chunk_begin (guint n_blocks, guint chunk, guint n)
+{
+  guint even = n_blocks / n, extra = n_blocks % n;
+
+  if (chunk == 0)
+    return 0;
+  if (chunk == n)
+    return n_blocks + 2;
+  if (extra != 0 && (n_blocks + 2) % n == 0)
+    return (n_blocks + 2) / n * chunk;
+  return 1 + even * chunk + MIN (chunk, extra);
+}
+
+static guint
+model_chunk (const MeshOptions *mesh, guint stage, guint chunk)
+{
+  guint pp = (guint) mesh->pp;
+
+  switch (mesh_pipeline (mesh))
+    {
+    case PIPELINE_ZBV:
+      return chunk == 0 ? stage : 2 * pp - 1 - stage;
+    case PIPELINE_DUALPIPE:
+      return chunk == 0 ? stage : pp - 1 - stage;
+    default:
+      return chunk * pp + stage;
+    }
+}
+
+static LayerClass
+class_of_layer (const Workload *self, guint model_layer)
+{
+  const ModelShape *shape = &self->shape;
+  gint64            block = (gint64) model_layer - 1;
+
+  if (model_layer == 0)
+    return (LayerClass){ .kind = LAYER_EMBEDDING };
+  if (block == shape->n_layers)
+    return (LayerClass){ .kind = LAYER_HEAD };
+  return (LayerClass){ .kind = LAYER_BLOCK,
+                       .moe = model_layer_is_moe (shape, block),
+                       .windowed = model_layer_is_windowed (shape, block) };
+}
+
+static void
+add_layers (Workload *self)
+{
+  guint blocks = (guint) self->shape.n_layers, n = mesh_model_chunks (&self->mesh);
+  guint filled = 0;
+
+  self->n_chunks = mesh_chunks (&self->mesh);
+  self->chunk_end = g_new (guint, self->n_chunks);
+  for (guint i = 0; i < self->n_chunks; i++)
+    {
+      guint chunk = model_chunk (&self->mesh, self->stage, i);
+
+      self->n_layers += chunk_begin (blocks, chunk + 1, n) - chunk_begin (blocks, chunk, n);
+      self->chunk_end[i] = self->n_layers;
+    }
+  self->class_of = g_new (guint8, self->n_layers);
+  self->model_layer = g_new (guint, self->n_layers);
+  for (guint i = 0; i < self->n_chunks; i++)
+    {
+      guint layer = chunk_begin (blocks, model_chunk (&self->mesh, self->stage, i), n);
+
+      for (; filled < self->chunk_end[i]; filled++)
+        self->model_layer[filled] = layer++;
+    }
+  for (guint i = 0; i < self->n_layers; i++)
+    self->class_of[i] = (guint8) find_class (self, class_of_layer (self, self->model_layer[i]));
 }
 
 Workload *
 workload_new (const ModelShape *shape, const TrainingOptions *training)
 {
+  MeshOptions mesh = { .routing_skew = 1 };
+
+  return workload_new_stage (shape, training, &mesh, 0);
+}
+
+Workload *
+workload_new_stage (const ModelShape *shape, const TrainingOptions *training,
+                    const MeshOptions *mesh, guint stage)
+{
   Workload *self = g_new0 (Workload, 1);
 
   model_shape_copy (shape, &self->shape);
   self->training = *training;
-  option_table_defaults (mesh_options, &self->mesh);
-  self->n_layers = (guint) shape->n_layers + 2;
-  self->class_of = g_new (guint8, self->n_layers);
-  self->class_of[0] = (guint8) find_class (self, (LayerClass){ .kind = LAYER_EMBEDDING });
-  for (gint64 i = 0; i < shape->n_layers; i++)
-    self->class_of[i + 1] =
-        (guint8) find_class (self, (LayerClass){ .kind = LAYER_BLOCK,
-                                                 .moe = model_layer_is_moe (shape, i),
-                                                 .windowed = model_layer_is_windowed (shape, i) });
-  self->class_of[self->n_layers - 1] = (guint8) find_class (self, (LayerClass){ .kind = LAYER_HEAD });
+  option_table_copy (mesh_options, mesh, &self->mesh);
+  mesh_normalise (&self->mesh);
+  self->stage = stage;
+  g_assert (stage < (guint) self->mesh.pp);
+  add_layers (self);
   sum_layers (self);
   return self;
 }
@@ -219,6 +329,8 @@ workload_free (Workload *self)
   model_shape_clear (&self->shape);
   option_table_clear (mesh_options, &self->mesh);
   g_free (self->class_of);
+  g_free (self->model_layer);
+  g_free (self->chunk_end);
   g_free (self);
 }
 
@@ -251,6 +363,33 @@ const MeshOptions *
 workload_mesh (const Workload *self)
 {
   return &self->mesh;
+}
+
+guint
+workload_stage (const Workload *self)
+{
+  return self->stage;
+}
+
+guint
+workload_model_layer (const Workload *self, guint i)
+{
+  g_assert (i < self->n_layers);
+  return self->model_layer[i];
+}
+
+guint
+workload_n_chunks (const Workload *self)
+{
+  return self->n_chunks;
+}
+
+void
+workload_chunk (const Workload *self, guint chunk, guint *first, guint *end)
+{
+  g_assert (chunk < self->n_chunks);
+  *first = chunk == 0 ? 0 : self->chunk_end[chunk - 1];
+  *end = self->chunk_end[chunk];
 }
 
 guint64

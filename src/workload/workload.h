@@ -27,6 +27,7 @@ typedef struct
   guint64     elements;
   guint       module; /* index into the layer's modules */
   gboolean    expert; /* belongs to routed experts */
+  gboolean    replicated; /* of a tensor group: whole on each of its ranks; with sp its gradient there is a partial sum, added up once a step */
 } TensorDesc;
 
 /* A module that owns parameters (Linear, norm, embedding, a layer's experts), in the order in which forward runs them. */
@@ -54,6 +55,13 @@ typedef struct
   const KernelDesc *forward, *recompute, *backward;
   guint             n_forward, n_recompute, n_backward;
   gboolean          tied_head; /* head that also reads layer 0's token embedding: its unit must be gathered, its gradient adds up */
+  /*
+   * A tied head on another rank than the embedding owns a copy of the table (its last tensor). The gradients of both are summed once a
+   * step over the embedding group, which holds the first and the last stage (Megatron-LM): an all-reduce of tied_elements.
+   */
+  gboolean tied_copy;     /* the head that has the copy */
+  gboolean tied_peer;     /* the embedding whose table is copied */
+  guint64  tied_elements; /* of both: elements of the table on this rank, else 0 */
   /* activation bytes of one micro-batch on this rank, with the checkpointing mode applied */
   guint64 saved_bytes;    /* kept from this layer's forward until its backward */
   guint64 working_bytes;  /* transient beyond `saved_bytes` while its forward runs */
@@ -82,6 +90,15 @@ gboolean mesh_check (const ModelShape *shape, const TrainingOptions *training,
 Workload *workload_new (const ModelShape *shape, const TrainingOptions *training);
 
 /*
+ * Layers over chunks. The model is cut into consecutive model chunks: pp of them; interleaved: pp * vp; ZBV: 2 * pp. Chunk c of stage s is
+ * model chunk c * pp + s (interleaved; c = 0 elsewhere); ZBV: s for c = 0, 2 * pp - 1 - s for c = 1 (a V: the first stage has both ends);
+ * DualPipe: s for c = 0 and pp - 1 - s for c = 1, so each model chunk lives on two stages (arXiv:2412.19437): micro-batches of the one
+ * direction pass all chunks 0 in stage order, those of the other all chunks 1 in reverse order.
+ * Blocks that do not divide evenly: where embedding and head, counted as one block each, make them even, the ends have one block less
+ * (BLOOM: 70 over 12; Llama 3: 126 over 16); else the first model chunks have one more. Megatron-LM refuses both unless told.
+ */
+
+/*
  * What a rank of pipeline stage STAGE computes under MESH (copied): its stage's layers only, chunk by chunk, each with the
  * tensors, kernels, activations and collectives (KERNEL_COMMUNICATION) of one tensor-, context- and expert-parallel rank. The
  * first chunk of the first stage has the embedding, the last chunk of the last one the head; a tied head on another stage than the
@@ -94,9 +111,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Workload, workload_free)
 
 const ModelShape      *workload_shape (const Workload *self);
 const TrainingOptions *workload_training (const Workload *self);
-guint                  workload_n_layers (const Workload *self); /* n_layers of the model + 2 */
+guint                  workload_n_layers (const Workload *self); /* those listed: n_layers of the model + 2 in all */
 const LayerDesc       *workload_layer (const Workload *self, guint i);
-const MeshOptions     *workload_mesh (const Workload *self); /* all axes 1 for workload_new */
+const MeshOptions     *workload_mesh (const Workload *self); /* degrees >= 1; all axes 1 for workload_new */
 guint                  workload_stage (const Workload *self);
 
 /* Layer I's place in the whole model: 0 the embedding, n_layers + 1 the head. */
@@ -106,10 +123,13 @@ guint workload_model_layer (const Workload *self, guint i);
 guint workload_n_chunks (const Workload *self);
 void  workload_chunk (const Workload *self, guint chunk, guint *first, guint *end);
 
-guint64 workload_n_parameters (const Workload *self);        /* all, tied counted once */
+guint64 workload_n_parameters (const Workload *self);        /* all, tied counted once (on one rank) */
 guint64 workload_n_active_parameters (const Workload *self); /* used by one token */
 
-/* FLOPs of all kernels of one micro-step as listed (recomputation included): what the hardware executes. */
+/*
+ * FLOPs of all kernels of one micro-step as listed (recomputation included): what the hardware executes. DualPipe: the mean of a
+ * micro-step, which passes one of the two chunks.
+ */
 double workload_executed_flops (const Workload *self);
 
 /* Of them those of matrix products and attention: the numerator of HFU and of hardware TFLOP/s, as papers count it. */

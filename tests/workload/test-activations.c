@@ -14,11 +14,12 @@ classic_block (gint64 s, gint64 b, gint64 h, gint64 a, AttentionKind attention, 
 {
   ModelShape      shape = arch ("gpt", 1, h, a, 0, 1000);
   TrainingOptions options = training (s, b);
+  MeshOptions     mesh = { .tp = 1, .pp = 1, .cp = 1, .vp = 1, .ep = 1, .routing_skew = 1 };
   LayerBuild      build;
   double          bytes;
 
   options.attention = attention;
-  build = layer_build (&shape, &options, (LayerClass){ .kind = LAYER_BLOCK }, TRUE);
+  build = layer_build (&shape, &options, &mesh, (LayerClass){ .kind = LAYER_BLOCK }, TRUE);
   bytes = tape_saved_bytes (build.tape, mode, FALSE);
   layer_build_clear (&build);
   model_shape_clear (&shape);

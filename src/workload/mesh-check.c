@@ -1,0 +1,211 @@
+/* Which meshes a model can be divided over. Everything that is wrong is named in one pass. */
+#include "workload/workload.h"
+
+typedef struct
+{
+  const ModelShape      *shape;
+  const TrainingOptions *training;
+  MeshOptions            mesh; /* degrees >= 1; sp as given */
+  const SourceMark      *mark;
+  DiagList              *diags;
+} Check;
+
+#define D "%" G_GINT64_FORMAT
+
+/* KEY's degree has to divide VALUE, which is called WHAT. */
+static void
+check_divides (const Check *c, const char *key, gint64 degree, const char *what, gint64 value,
+               const char *hint)
+{
+  if (degree > 1 && value % degree != 0)
+    diag_error (c->diags, c->mark, hint, "'%s' of " D " does not divide %s of " D, key, degree,
+                what, value);
+}
+
+static void
+check_world (const Check *c, guint world)
+{
+  const MeshOptions *m = &c->mesh;
+  gint64             model = m->tp * m->cp * m->pp, n = (gint64) world;
+
+  if (m->tp > n || m->cp > n || m->pp > n || m->ep > n || model > n || n % model != 0)
+    {
+      diag_error (c->diags, c->mark, "ranks are the product of tp, cp, pp and the data ranks",
+                  "'tp' " D " x 'cp' " D " x 'pp' " D " does not divide %u ranks", m->tp, m->cp,
+                  m->pp, world);
+      return;
+    }
+  check_divides (c, "ep", m->ep, "data and context ranks", n / (m->tp * m->pp),
+                 "expert groups lie on consecutive data ranks");
+}
+
+static gboolean
+has_dense_mlp (const ModelShape *s)
+{
+  return s->n_experts == 0 || s->first_dense_layers > 0 || s->moe_period > 1;
+}
+
+static void
+check_widths (const Check *c)
+{
+  const ModelShape *s = c->shape;
+  gint64            tp = c->mesh.tp;
+
+  check_divides (c, "tp", tp, "the heads", s->n_heads,
+                 "whole heads are divided over the tensor group");
+  if (s->kv_lora_rank == 0 && s->n_kv_heads % tp != 0 && tp % s->n_kv_heads != 0)
+    diag_error (c->diags, c->mark, "key-value heads are divided, or each is held by as many ranks",
+                "'tp' of " D " neither divides the key-value heads of " D " nor is a multiple of them",
+                tp, s->n_kv_heads);
+  if (has_dense_mlp (s))
+    check_divides (c, "tp", tp, "'d_ff'", s->d_ff, NULL);
+  if (s->n_experts > 0)
+    check_divides (c, "tp", tp, "'d_expert'", s->d_expert, NULL);
+}
+
+static void
+check_experts (const Check *c)
+{
+  const MeshOptions *m = &c->mesh;
+  const ModelShape  *s = c->shape;
+
+  if (s->n_experts == 0 && m->ep > 1)
+    diag_error (c->diags, c->mark, "expert parallelism divides experts: leave 'ep' at 1",
+                "'ep' of " D ", but the model is dense", m->ep);
+  if (s->n_experts == 0 && (m->capacity_factor > 0 || m->routing_skew > 1))
+    diag_error (c->diags, c->mark, NULL, "'%s' is about experts, but the model is dense",
+                m->capacity_factor > 0 ? "capacity_factor" : "routing_skew");
+  if (s->n_experts > 0)
+    check_divides (c, "ep", m->ep, "the experts", s->n_experts, NULL);
+  if (s->n_experts > 0 && m->ep == 1 && m->routing_skew > 1)
+    diag_error (c->diags, c->mark, "with one expert rank there is no fuller one",
+                "'routing_skew' needs 'ep' above 1");
+  if (m->ep > 1 && m->routing_skew > (double) m->ep)
+    diag_error (c->diags, c->mark, "one rank cannot get more than all tokens",
+                "'routing_skew' of %g is above 'ep' of " D, m->routing_skew, m->ep);
+  if (s->n_experts > 0 && m->ep > 1 && m->tp > 1 && m->sp == 0)
+    diag_error (c->diags, c->mark,
+                "set sp to 1: otherwise each tensor rank would send the same tokens",
+                "'ep' and 'tp' together need sequence parallelism");
+}
+
+static void
+check_sequence (const Check *c)
+{
+  const MeshOptions *m = &c->mesh;
+  gint64             seq = c->training->seq_len;
+  gboolean           flash =
+      c->training->attention == ATTENTION_FLASH2 || c->training->attention == ATTENTION_FLASH1;
+
+  if (m->sp != 0 && m->sp != 1)
+    diag_error (c->diags, c->mark, "0: no, 1: yes", "'sp' is a switch, got " D, m->sp);
+  if (m->sp == 1 && m->tp == 1)
+    diag_warning (c->diags, c->mark, NULL, "'sp' has no effect without a tensor group");
+  if (m->async_tp && m->tp == 1)
+    diag_error (c->diags, c->mark, "give 'tp' above 1", "'async_tp' needs a tensor group");
+  if (m->cp > 1 && c->training->causal)
+    check_divides (c, "2 x cp", 2 * m->cp, "'seq_len'", seq,
+                   "causal attention is balanced by two chunks of the sequence a rank");
+  else
+    check_divides (c, "cp", m->cp, "'seq_len'", seq, NULL);
+  if (m->sp == 1 && seq % m->cp == 0)
+    check_divides (c, "tp", m->tp, "'seq_len' / 'cp'", seq / m->cp, "sequence parallelism divides it");
+  if (m->cp > 1 && m->context == CONTEXT_RING && !flash)
+    diag_error (c->diags, c->mark, "use flash attention, or context: all-gather",
+                "a ring of keys and values needs flash attention");
+  if (m->cp > 1 && c->shape->sliding_window > 0)
+    diag_error (c->diags, c->mark, NULL,
+                "context parallelism of sliding-window attention is not modelled");
+}
+
+/* Fewest micro-steps that a schedule is made for. */
+static gint64
+min_micro_steps (PipelineKind pipeline, gint64 pp)
+{
+  switch (pipeline)
+    {
+    case PIPELINE_ZB_H1:
+      return pp;
+    case PIPELINE_ZB_H2:
+      return 2 * pp - 1;
+    case PIPELINE_ZBV:
+    case PIPELINE_DUALPIPE:
+      return 2 * pp;
+    default:
+      return 1;
+    }
+}
+
+static const char *const pipeline_names[] = {
+  [PIPELINE_AUTO] = "auto",   [PIPELINE_GPIPE] = "gpipe",
+  [PIPELINE_1F1B] = "1f1b",   [PIPELINE_INTERLEAVED] = "interleaved",
+  [PIPELINE_ZB_H1] = "zb-h1", [PIPELINE_ZB_H2] = "zb-h2",
+  [PIPELINE_ZBV] = "zbv",     [PIPELINE_DUALPIPE] = "dualpipe",
+};
+
+static void
+check_chunks (const Check *c, PipelineKind pipeline)
+{
+  const MeshOptions *m = &c->mesh;
+
+  if (m->vp > 1 && m->pp == 1)
+    diag_error (c->diags, c->mark, "give 'pp' above 1", "'vp' of " D " needs a pipeline", m->vp);
+  else if (m->vp > 1 && pipeline != PIPELINE_INTERLEAVED)
+    diag_error (c->diags, c->mark, "only 'interleaved' has chunks of its own number",
+                "'vp' of " D " has no meaning for pipeline '%s'", m->vp, pipeline_names[pipeline]);
+  if (m->vp == 1 && m->pp > 1 && pipeline == PIPELINE_INTERLEAVED)
+    diag_error (c->diags, c->mark, "give 'vp' above 1, or pipeline: 1f1b",
+                "an interleaved pipeline needs at least two chunks a stage");
+}
+
+static void
+check_pipeline (const Check *c)
+{
+  const MeshOptions *m = &c->mesh;
+  PipelineKind       pipeline = mesh_pipeline (m);
+  gint64             steps = c->training->grad_accum, least = min_micro_steps (pipeline, m->pp);
+  gint64             chunks = m->pp > 1 && pipeline == PIPELINE_INTERLEAVED ? m->pp * m->vp
+                                                                            : (gint64) mesh_model_chunks (m);
+
+  check_chunks (c, pipeline);
+  if (m->pp == 1)
+    return;
+  if (c->shape->n_layers < chunks)
+    diag_error (c->diags, c->mark, "every chunk needs a block",
+                D " blocks are too few for " D " chunks of a pipeline of " D " stages",
+                c->shape->n_layers, chunks, m->pp);
+  if (pipeline == PIPELINE_INTERLEAVED)
+    check_divides (c, "pp", m->pp, "'grad_accum'", steps,
+                   "an interleaved pipeline takes micro-steps in rounds of 'pp'");
+  if (pipeline == PIPELINE_DUALPIPE && m->pp % 2 != 0)
+    diag_error (c->diags, c->mark, "two stages share a place from both ends",
+                "pipeline 'dualpipe' needs an even 'pp', got " D, m->pp);
+  if (pipeline == PIPELINE_DUALPIPE && steps % 2 != 0)
+    diag_error (c->diags, c->mark, "half of the micro-steps go each way",
+                "pipeline 'dualpipe' needs an even 'grad_accum', got " D, steps);
+  if (steps < least)
+    {
+      g_autofree char *hint = g_strdup_printf ("give 'grad_accum' of at least " D, least);
+
+      diag_error (c->diags, c->mark, hint,
+                  "pipeline '%s' of " D " stages needs more micro-steps than " D,
+                  pipeline_names[pipeline], m->pp, steps);
+    }
+}
+
+gboolean
+mesh_check (const ModelShape *shape, const TrainingOptions *training, const MeshOptions *mesh,
+            guint world, const SourceMark *mark, DiagList *diags)
+{
+  guint before = diag_list_n_errors (diags);
+  Check c = { .shape = shape, .training = training, .mesh = *mesh, .mark = mark, .diags = diags };
+
+  mesh_normalise (&c.mesh);
+  c.mesh.sp = mesh->sp;
+  check_world (&c, world);
+  check_widths (&c);
+  check_experts (&c);
+  check_sequence (&c);
+  check_pipeline (&c);
+  return diag_list_n_errors (diags) == before;
+}

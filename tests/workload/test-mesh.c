@@ -1,0 +1,250 @@
+/*
+ * How a model is cut over pipeline stages and chunks, and which meshes are refused. It does not test the schedules that walk
+ * the chunks.
+ */
+#include "fixture.h"
+
+static MeshOptions
+mesh_of (gint64 tp, gint64 pp, gint64 vp, PipelineKind pipeline)
+{
+  return (MeshOptions){ .tp = tp, .pp = pp, .vp = vp, .pipeline = pipeline, .routing_skew = 1 };
+}
+
+/* Layers of the model that chunk CHUNK of stage STAGE holds, as text "first-last". */
+static void
+assert_chunk (const ModelShape *shape, MeshOptions mesh, guint stage, guint chunk,
+              guint first_layer, guint last_layer)
+{
+  TrainingOptions      options = training (8, 1);
+  g_autoptr (Workload) workload = workload_new_stage (shape, &options, &mesh, stage);
+  guint                first, end;
+
+  workload_chunk (workload, chunk, &first, &end);
+  ck_assert_uint_eq (workload_model_layer (workload, first), first_layer);
+  ck_assert_uint_eq (workload_model_layer (workload, end - 1), last_layer);
+  ck_assert_uint_eq (end - first, last_layer - first_layer + 1);
+  ck_assert_uint_eq (workload_layer (workload, first)->kind,
+                     first_layer == 0 ? LAYER_EMBEDDING : LAYER_BLOCK);
+}
+
+START_TEST (test_chunks)
+{
+  ModelShape shape = arch ("llama", 10, 16, 2, 32, 64), bloom = arch ("bloom", 70, 16, 2, 32, 64);
+
+  /* 10 blocks are layers 1 to 10, 0 and 11 the ends; 12 layers over 3: the ends count */
+  assert_chunk (&shape, mesh_of (1, 3, 1, PIPELINE_AUTO), 0, 0, 0, 3);
+  assert_chunk (&shape, mesh_of (1, 3, 1, PIPELINE_AUTO), 1, 0, 4, 7);
+  assert_chunk (&shape, mesh_of (1, 3, 1, PIPELINE_AUTO), 2, 0, 8, 11);
+  /* 10 over 7: three have two blocks */
+  assert_chunk (&shape, mesh_of (1, 7, 1, PIPELINE_GPIPE), 0, 0, 0, 2);
+  assert_chunk (&shape, mesh_of (1, 7, 1, PIPELINE_GPIPE), 2, 0, 5, 6);
+  assert_chunk (&shape, mesh_of (1, 7, 1, PIPELINE_GPIPE), 3, 0, 7, 7);
+  assert_chunk (&shape, mesh_of (1, 7, 1, PIPELINE_GPIPE), 6, 0, 10, 11);
+  /* ten model chunks of one block */
+  assert_chunk (&shape, mesh_of (1, 5, 2, PIPELINE_AUTO), 1, 0, 2, 2);
+  assert_chunk (&shape, mesh_of (1, 5, 2, PIPELINE_AUTO), 1, 1, 7, 7);
+  assert_chunk (&shape, mesh_of (1, 5, 2, PIPELINE_AUTO), 4, 1, 10, 11);
+  /* a V over five stages; from both ends over two */
+  assert_chunk (&shape, mesh_of (1, 5, 1, PIPELINE_ZBV), 0, 0, 0, 1);
+  assert_chunk (&shape, mesh_of (1, 5, 1, PIPELINE_ZBV), 0, 1, 10, 11);
+  assert_chunk (&shape, mesh_of (1, 5, 1, PIPELINE_ZBV), 4, 1, 6, 6);
+  assert_chunk (&shape, mesh_of (1, 2, 1, PIPELINE_DUALPIPE), 1, 0, 6, 11);
+  assert_chunk (&shape, mesh_of (1, 2, 1, PIPELINE_DUALPIPE), 1, 1, 0, 5);
+  /* BLOOM-176B: 5 blocks, ten times 6, 5 blocks */
+  assert_chunk (&bloom, mesh_of (1, 12, 1, PIPELINE_AUTO), 0, 0, 0, 5);
+  assert_chunk (&bloom, mesh_of (1, 12, 1, PIPELINE_AUTO), 6, 0, 36, 41);
+  assert_chunk (&bloom, mesh_of (1, 12, 1, PIPELINE_AUTO), 11, 0, 66, 71);
+  model_shape_clear (&shape);
+  model_shape_clear (&bloom);
+}
+END_TEST
+
+/* Random cuts: every layer lives once (DualPipe twice), and so do the parameters and the FLOPs. */
+START_TEST (test_stages_make_the_model)
+{
+  static const char *const archs[] = { "gpt", "llama", "mpt", "bloom" };
+  GRand                   *rand = g_rand_new_with_seed (4401);
+
+  for (guint i = 0; i < 500; i++)
+    {
+      ModelShape shape = arch (archs[g_rand_int_range (rand, 0, 4)], g_rand_int_range (rand, 1, 40),
+                               32, 4, 64, 300);
+      TrainingOptions options = training (16, 2);
+      MeshOptions mesh = mesh_of (1, g_rand_int_range (rand, 1, 9), g_rand_int_range (rand, 1, 4),
+                                  g_rand_int_range (rand, 0, PIPELINE_DUALPIPE + 1));
+      guint       copies = mesh_pipeline (&mesh) == PIPELINE_DUALPIPE ? 2 : 1;
+      g_autoptr (Workload) whole = workload_new (&shape, &options);
+      g_autofree guint    *seen = g_new0 (guint, workload_n_layers (whole));
+      guint64              parameters = 0, copied = 0;
+      double               flops = 0;
+
+      for (guint stage = 0; stage < (guint) mesh.pp; stage++)
+        {
+          g_autoptr (Workload) part = workload_new_stage (&shape, &options, &mesh, stage);
+
+          ck_assert_uint_eq (workload_stage (part), stage);
+          ck_assert_uint_eq (workload_n_chunks (part), mesh_chunks (&mesh));
+          for (guint j = 0; j < workload_n_layers (part); j++)
+            {
+              seen[workload_model_layer (part, j)]++;
+              if (workload_layer (part, j)->tied_copy)
+                copied += workload_layer (part, j)->tied_elements;
+            }
+          parameters += workload_n_parameters (part);
+          flops += workload_matrix_flops (part);
+        }
+      for (guint j = 0; j < workload_n_layers (whole); j++)
+        ck_assert_uint_eq (seen[j], copies);
+      ck_assert_uint_eq (parameters - copied, copies * workload_n_parameters (whole));
+      ck_assert (copied == 0 || copied == (guint64) shape.vocab * 32);
+      ck_assert_int_eq (copied > 0, shape.tied_embeddings && !mesh_ends_meet (&mesh));
+      assert_close (flops, workload_matrix_flops (whole), 1e-12);
+      model_shape_clear (&shape);
+    }
+  g_rand_free (rand);
+}
+END_TEST
+
+/* ---- refused meshes ---- */
+
+static char *
+check (const ModelShape *shape, TrainingOptions options, MeshOptions mesh, guint world)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  ck_assert_int_eq (mesh_check (shape, &options, &mesh, world, NULL, diags),
+                    !diag_list_has_errors (diags));
+  return diag_list_format (diags, FALSE);
+}
+
+static void
+assert_refused (const ModelShape *shape, TrainingOptions options, MeshOptions mesh, guint world,
+                const char *message)
+{
+  g_autofree char *text = check (shape, options, mesh, world);
+
+  ck_assert_msg (strstr (text, message) != NULL, "no '%s' in:\n%s", message, text);
+}
+
+static void
+assert_accepted (const ModelShape *shape, TrainingOptions options, MeshOptions mesh, guint world)
+{
+  g_autofree char *text = check (shape, options, mesh, world);
+
+  ck_assert_str_eq (text, "");
+}
+
+START_TEST (test_refused_degrees)
+{
+  ModelShape      shape = arch ("llama", 12, 64, 8, 96, 100);
+  TrainingOptions options = training (48, 1);
+
+  options.grad_accum = 12;
+  shape.n_kv_heads = 4;
+  assert_accepted (&shape, options, mesh_of (4, 3, 2, PIPELINE_AUTO), 24);
+  assert_accepted (&shape, options, mesh_of (8, 1, 1, PIPELINE_AUTO), 8); /* 2 ranks a kv head */
+  assert_refused (&shape, options, mesh_of (4, 3, 1, PIPELINE_AUTO), 16,
+                  "'tp' 4 x 'cp' 1 x 'pp' 3 does not divide 16 ranks");
+  assert_refused (&shape, options, mesh_of (3, 1, 1, PIPELINE_AUTO), 3,
+                  "'tp' of 3 does not divide the heads of 8");
+  assert_refused (&shape, options, mesh_of (3, 1, 1, PIPELINE_AUTO), 3,
+                  "'tp' of 3 neither divides the key-value heads of 4");
+  assert_refused (&shape, options, mesh_of (64, 1, 1, PIPELINE_AUTO), 64,
+                  "'tp' of 64 does not divide 'd_ff' of 96");
+  assert_refused (&shape, options, (MeshOptions){ .ep = 2, .routing_skew = 1 }, 2,
+                  "'ep' of 2, but the model is dense");
+  assert_refused (&shape, options, (MeshOptions){ .routing_skew = 1.5 }, 2,
+                  "'routing_skew' is about experts");
+  assert_refused (&shape, options, (MeshOptions){ .cp = 16, .routing_skew = 1 }, 16,
+                  "'2 x cp' of 32 does not divide 'seq_len' of 48");
+  assert_refused (&shape, options, (MeshOptions){ .tp = 8, .sp = 1, .cp = 12, .routing_skew = 1 },
+                  96, "'tp' of 8 does not divide 'seq_len' / 'cp' of 4");
+  assert_refused (&shape, options, (MeshOptions){ .async_tp = TRUE, .routing_skew = 1 }, 8,
+                  "'async_tp' needs a tensor group");
+  options.attention = ATTENTION_EAGER;
+  assert_refused (&shape, options, (MeshOptions){ .cp = 2, .routing_skew = 1 }, 2,
+                  "needs flash attention");
+  model_shape_clear (&shape);
+}
+END_TEST
+
+START_TEST (test_refused_experts)
+{
+  ModelShape      shape = shipped ("mixtral-8x7b");
+  TrainingOptions options = training (4096, 1);
+  MeshOptions     mesh = { .ep = 3, .routing_skew = 1 };
+
+  assert_refused (&shape, options, mesh, 6, "'ep' of 3 does not divide the experts of 8");
+  mesh.ep = 8;
+  assert_refused (&shape, options, mesh, 12, "'ep' of 8 does not divide data and context ranks of 12");
+  mesh.routing_skew = 9;
+  assert_refused (&shape, options, mesh, 8, "'routing_skew' of 9 is above 'ep' of 8");
+  mesh.routing_skew = 2;
+  assert_accepted (&shape, options, mesh, 8);
+  mesh.tp = 2;
+  assert_refused (&shape, options, mesh, 16, "'ep' and 'tp' together need sequence parallelism");
+  mesh.ep = 1;
+  assert_refused (&shape, options, mesh, 16, "'routing_skew' needs 'ep' above 1");
+  model_shape_clear (&shape);
+}
+END_TEST
+
+START_TEST (test_refused_pipelines)
+{
+  ModelShape      shape = arch ("gpt", 12, 64, 8, 0, 100);
+  TrainingOptions options = training (16, 1);
+
+  options.grad_accum = 7;
+  assert_refused (&shape, options, mesh_of (1, 13, 1, PIPELINE_AUTO), 13,
+                  "12 blocks are too few for 13");
+  assert_refused (&shape, options, mesh_of (1, 7, 2, PIPELINE_AUTO), 7,
+                  "12 blocks are too few for 14");
+  assert_refused (&shape, options, mesh_of (1, 2, 2, PIPELINE_AUTO), 2,
+                  "'pp' of 2 does not divide 'grad_accum' of 7");
+  assert_refused (&shape, options, mesh_of (1, 1, 2, PIPELINE_AUTO), 2, "'vp' of 2 needs a pipeline");
+  assert_refused (&shape, options, mesh_of (1, 2, 2, PIPELINE_1F1B), 2,
+                  "'vp' of 2 has no meaning for pipeline '1f1b'");
+  assert_refused (&shape, options, mesh_of (1, 2, 1, PIPELINE_INTERLEAVED), 2, "at least two chunks");
+  assert_refused (&shape, options, mesh_of (1, 8, 1, PIPELINE_ZB_H1), 8,
+                  "pipeline 'zb-h1' of 8 stages needs more micro-steps than 7");
+  assert_refused (&shape, options, mesh_of (1, 5, 1, PIPELINE_ZB_H2), 5,
+                  "pipeline 'zb-h2' of 5 stages needs more micro-steps than 7");
+  assert_refused (&shape, options, mesh_of (1, 3, 1, PIPELINE_DUALPIPE), 3,
+                  "needs an even 'pp', got 3");
+  assert_refused (&shape, options, mesh_of (1, 4, 1, PIPELINE_DUALPIPE), 4,
+                  "needs an even 'grad_accum', got 7");
+  assert_refused (&shape, options, mesh_of (1, 4, 1, PIPELINE_DUALPIPE), 4,
+                  "give 'grad_accum' of at least 8");
+  assert_accepted (&shape, options, mesh_of (1, 4, 1, PIPELINE_ZB_H2), 4);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* One pass names all: degrees, heads, layers and the schedule. */
+START_TEST (test_all_at_once)
+{
+  ModelShape      shape = arch ("gpt", 2, 64, 8, 0, 100);
+  TrainingOptions options = training (15, 1);
+  MeshOptions mesh = { .tp = 3, .cp = 2, .pp = 4, .ep = 2, .routing_skew = 1, .pipeline = PIPELINE_ZBV };
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  ck_assert (!mesh_check (&shape, &options, &mesh, 100, NULL, diags));
+  /* ranks; heads, kv heads, d_ff; ep; seq_len by 2 cp; blocks; micro-steps */
+  ck_assert_uint_eq (diag_list_n_errors (diags), 8);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+int
+main (void)
+{
+  TCase *tcase = tcase_create ("mesh");
+
+  tcase_add_test (tcase, test_chunks);
+  tcase_add_test (tcase, test_stages_make_the_model);
+  tcase_add_test (tcase, test_refused_degrees);
+  tcase_add_test (tcase, test_refused_experts);
+  tcase_add_test (tcase, test_refused_pipelines);
+  tcase_add_test (tcase, test_all_at_once);
+  return run_case ("mesh", tcase);
+}
