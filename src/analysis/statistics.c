@@ -36,6 +36,7 @@ statistics_of_errors (const double *errors, guint n)
   for (guint i = 0; i < n; i++)
     {
       logs += log1p (errors[i]);
+      self.mean += errors[i] / n;
       sorted[i] = fabs (errors[i]);
     }
   self.geometric_mean = exp (logs / n);
@@ -43,4 +44,21 @@ statistics_of_errors (const double *errors, guint n)
   self.median_abs = statistics_quantile (sorted, n, 0.5);
   self.p90_abs = statistics_quantile (sorted, n, 0.9);
   return self;
+}
+
+double
+statistics_kendall_tau_b (const double *x, const double *y, guint n)
+{
+  double agree = 0, pairs_x = 0, pairs_y = 0; /* pairs that X, that Y tells apart */
+
+  for (guint i = 0; i < n; i++)
+    for (guint j = i + 1; j < n; j++)
+      {
+        int in_x = (x[i] > x[j]) - (x[i] < x[j]), in_y = (y[i] > y[j]) - (y[i] < y[j]);
+
+        agree += in_x * in_y;
+        pairs_x += in_x != 0;
+        pairs_y += in_y != 0;
+      }
+  return pairs_x > 0 && pairs_y > 0 ? agree / sqrt (pairs_x * pairs_y) : NAN;
 }

@@ -15,8 +15,14 @@ typedef struct
   double median_abs;     /* median of |error| */
   double p90_abs;        /* 90th percentile of |error| */
   double geometric_mean; /* of predicted / measured */
-  double median;         /* of the signed error */
+  double median, mean;   /* of the signed error */
 } ErrorStatistics;
 
 /* Of N errors (predicted / measured - 1, above -1), in any order. */
 ErrorStatistics statistics_of_errors (const double *errors, guint n);
+
+/*
+ * Kendall's tau-b of N pairs: (concordant - discordant) / sqrt ((pairs - ties in X) (pairs - ties in Y)). NAN where all X or all Y are
+ * equal, or N < 2.
+ */
+double statistics_kendall_tau_b (const double *x, const double *y, guint n);

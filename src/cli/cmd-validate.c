@@ -6,6 +6,7 @@ cmd_validate (int argc, char **argv)
 {
   static const Subject subjects[] = {
     { "collectives", cmd_validate_collectives, "runs of nccl-tests or rccl-tests" },
+    { "training", cmd_validate_training, "training runs: throughput, step time, memory" },
   };
 
   return subjects_run (subjects, G_N_ELEMENTS (subjects),

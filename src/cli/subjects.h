@@ -14,5 +14,6 @@ typedef struct
 int subjects_run (const Subject *subjects, guint n, const char *summary, int argc, char **argv);
 
 int cmd_validate_collectives (int argc, char **argv);
+int cmd_validate_training (int argc, char **argv);
 int cmd_calibrate_collectives (int argc, char **argv);
 int cmd_import_topology (int argc, char **argv);

@@ -1,8 +1,9 @@
 #include "report/validate.h"
 
 #include <json-c/json.h>
-#include <libsmartcols.h>
 #include <string.h>
+
+#include "report/terminal-private.h"
 
 static const char *const part_titles[VALIDATION_N_PARTS] = {
   [VALIDATION_MAIN] = "Healthy rows",
@@ -31,56 +32,6 @@ group_at (const CollectiveValidation *self, guint i)
   return &g_array_index (self->groups, ValidationGroup, i);
 }
 
-/* ---- terminal tables --------------------------------------------------------------------------- */
-
-typedef struct
-{
-  const char *title;
-  gboolean    right;
-} Column;
-
-static struct libscols_table *
-table_new (const Column *columns, guint n)
-{
-  struct libscols_table *table = scols_new_table ();
-
-  g_assert (table != NULL);
-  scols_table_enable_noencoding (table, TRUE);
-  for (guint i = 0; i < n; i++)
-    scols_table_new_column (table, columns[i].title, 0, columns[i].right ? SCOLS_FL_RIGHT : 0);
-  return table;
-}
-
-/* Cells are a strv; NULL cells end the line early. */
-static void
-table_add (struct libscols_table *table, char **cells)
-{
-  struct libscols_line *line = scols_table_new_line (table, NULL);
-
-  for (guint i = 0; cells[i] != NULL; i++)
-    scols_line_set_data (line, i, cells[i]);
-}
-
-/* Prints and frees TABLE. */
-static void
-table_finish (struct libscols_table *table, GString *out)
-{
-  char *text = NULL;
-
-  if (scols_print_table_to_string (table, &text) == 0)
-    g_string_append (out, text);
-  if (out->len > 0 && out->str[out->len - 1] != '\n')
-    g_string_append_c (out, '\n');
-  free (text);
-  scols_unref_table (table);
-}
-
-static char *
-percent (double ratio, gboolean sign)
-{
-  return g_strdup_printf (sign ? "%+.1f %%" : "%.1f %%", 100 * ratio);
-}
-
 /* ---- summary ----------------------------------------------------------------------------------- */
 
 static void
@@ -90,14 +41,12 @@ add_group_line (struct libscols_table *table, const ValidationGroup *group)
 
   cells[0] = g_strdup (group->name);
   cells[1] = g_strdup_printf ("%u", group->errors.n);
-  cells[2] = percent (group->errors.median_abs, FALSE);
-  cells[3] = percent (group->errors.p90_abs, FALSE);
+  cells[2] = terminal_percent (group->errors.median_abs, FALSE);
+  cells[3] = terminal_percent (group->errors.p90_abs, FALSE);
   cells[4] = g_strdup_printf ("%.3f", group->errors.geometric_mean);
-  cells[5] = percent (group->errors.median, TRUE);
+  cells[5] = terminal_percent (group->errors.median, TRUE);
   cells[6] = g_strdup (group->hardware);
-  table_add (table, cells);
-  for (guint i = 0; i < G_N_ELEMENTS (cells); i++)
-    g_free (cells[i]);
+  terminal_table_take (table, cells);
 }
 
 /* One table of the groups FIRST up to END. */
@@ -105,22 +54,22 @@ static void
 append_groups (const CollectiveValidation *self, guint first, guint end, GString *out)
 {
   const ValidationGrouping grouping = group_at (self, end - 1)->grouping;
-  const Column             columns[] = {
-                { grouping_titles[grouping], FALSE },
-                { "ROWS", TRUE },
-                { "MEDIAN |ERROR|", TRUE },
-                { "90 % BELOW", TRUE },
-                { "RATIO", TRUE },
-                { "MEDIAN ERROR", TRUE },
-                { "HARDWARE", FALSE },
+  const TerminalColumn     columns[] = {
+        { grouping_titles[grouping], FALSE },
+        { "ROWS", TRUE },
+        { "MEDIAN |ERROR|", TRUE },
+        { "90 % BELOW", TRUE },
+        { "RATIO", TRUE },
+        { "MEDIAN ERROR", TRUE },
+        { "HARDWARE", FALSE },
   };
   struct libscols_table *table =
-      table_new (columns, G_N_ELEMENTS (columns) - (grouping != VALIDATION_BY_RUN));
+      terminal_table_new (columns, G_N_ELEMENTS (columns) - (grouping != VALIDATION_BY_RUN));
 
   g_string_append_c (out, '\n');
   for (guint i = first; i < end; i++)
     add_group_line (table, group_at (self, i));
-  table_finish (table, out);
+  terminal_table_finish (table, out);
 }
 
 /* One table holds both "all" and the sizes. */
@@ -197,30 +146,28 @@ add_row_line (struct libscols_table *table, const ValidatedRow *row)
   cells[2] = g_strdup_printf ("%" G_GUINT64_FORMAT, row->measured->bytes);
   cells[3] = g_strdup_printf ("%.2f", row->measured->time_us);
   cells[4] = row->reason == NULL ? g_strdup_printf ("%.2f", 1e6 * row->predicted) : g_strdup ("");
-  cells[5] = row->reason == NULL ? percent (row->error, TRUE) : g_strdup ("");
+  cells[5] = row->reason == NULL ? terminal_percent (row->error, TRUE) : g_strdup ("");
   cells[6] = g_strdup (row->reason == NULL ? collective_algorithm_name (row->algorithm) : "");
   cells[7] = g_strdup (row->reason == NULL ? collective_protocol_name (row->protocol) : "");
   cells[8] = g_strdup (row->reason == NULL ? row->binding : "");
   cells[9] = g_strdup (row->reason != NULL ? row->reason : "");
-  table_add (table, cells);
-  for (guint i = 0; i < G_N_ELEMENTS (cells); i++)
-    g_free (cells[i]);
+  terminal_table_take (table, cells);
 }
 
 void
 report_validation_rows (const CollectiveValidation *self, GString *out)
 {
-  static const Column columns[] = {
+  static const TerminalColumn columns[] = {
     { "ID", FALSE },         { "COLLECTIVE", FALSE },  { "BYTES", TRUE },
     { "MEASURED US", TRUE }, { "PREDICTED US", TRUE }, { "ERROR", TRUE },
     { "ALGORITHM", FALSE },  { "PROTOCOL", FALSE },    { "BINDS", FALSE },
     { "REASON", FALSE },
   };
-  struct libscols_table *table = table_new (columns, G_N_ELEMENTS (columns));
+  struct libscols_table *table = terminal_table_new (columns, G_N_ELEMENTS (columns));
 
   for (guint i = 0; i < self->rows->len; i++)
     add_row_line (table, row_at (self, i));
-  table_finish (table, out);
+  terminal_table_finish (table, out);
 }
 
 /* ---- CSV --------------------------------------------------------------------------------------- */

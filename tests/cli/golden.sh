@@ -109,6 +109,9 @@ hand collective-beside-json 0 collective --collective all_reduce --cluster '2 x 
 check validate-text 0 validate collectives --hwprofiles hwprofiles runs.csv --rows
 check validate-csv 0 validate collectives --hwprofiles hwprofiles runs.csv --format csv
 check validate-json 0 validate collectives --hwprofiles hwprofiles runs.csv --format json --max-error 10
+check training-text 0 validate training --hwprofiles hwprofiles training.csv --rows
+check training-csv 0 validate training --hwprofiles hwprofiles training.csv --format csv -j 1
+check training-json 0 validate training --hwprofiles hwprofiles training.csv --format json -j 4 --max-error 10000000
 net() { # NAME STATUS LINKS FLOWS ARGUMENT...
   net_name=$1 net_status=$2 net_links=$3 net_flows=$4
   shift 4
@@ -176,6 +179,7 @@ check import-two 2 import topology nccl.xml lstopo.xml
 
 # Answers that are no
 check calibrate-too-little 3 calibrate collectives --hwprofiles hwprofiles runs.csv -o fitted
+check training-max-error 3 validate training --hwprofiles hwprofiles training.csv --format csv --max-error '0.0001 %'
 check validate-max-error 3 validate collectives --hwprofiles hwprofiles runs.csv --format csv --max-error '0.0001 %'
 
 # Input
@@ -202,6 +206,9 @@ hand deep 2 simulate deep.yaml
 hand many 2 compare many.yaml
 check bad-runs 2 validate collectives bad-runs.csv
 check calibrate-bad-runs 2 calibrate collectives nothing.csv -o fitted
+check bad-training 2 validate training bad-training.csv
+check training-header 2 validate training runs.csv
+check training-empty 2 validate training nothing.csv
 check empty-runs 2 validate collectives nothing.csv
 check runs-header 2 validate collectives header.csv
 check duplicate-column 2 validate collectives twice.csv
@@ -285,8 +292,16 @@ if command -v gnuplot >/dev/null; then
   [ "$(cd runs/first && echo *.png)" = 'hand-01.png hand-02.png hand-03.png overview.png' ] || good=1
   diff -r runs/first runs/second >&2 || good=1
   verdict $good 'pictures of runs are drawn, twice the same'
+  good=0
+  for to in first second; do
+    "$program" validate training --hwprofiles hwprofiles training.csv --plot training/$to >/dev/null || good=1
+  done
+  [ "$(cd training/first && echo *.svg)" = 'memory.svg speed.svg' ] || good=1
+  diff -r training/first training/second >&2 || good=1
+  verdict $good 'pictures of training runs are drawn, twice the same'
 else
-  number=$((number + 2))
+  number=$((number + 3))
+  echo "ok $((number - 2)) - pictures of training runs are drawn, twice the same # SKIP gnuplot is not installed"
   echo "ok $((number - 1)) - pictures are drawn, twice the same # SKIP gnuplot is not installed"
   echo "ok $number - pictures of runs are drawn, twice the same # SKIP gnuplot is not installed"
 fi

@@ -1,0 +1,589 @@
+#include "analysis/training-table.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NO_COLUMN (-1)
+
+/* ---- words ------------------------------------------------------------------------------------------------------- */
+
+static const char *const metric_names[METRIC_N + 1] = {
+  [METRIC_TOKENS_PER_S_PER_GPU] = "tokens_per_s_per_gpu",
+  [METRIC_STEP_TIME_S] = "step_time_s",
+  [METRIC_MFU_PERCENT] = "mfu_percent",
+  [METRIC_HARDWARE_TFLOPS_PER_GPU] = "hardware_tflops_per_gpu",
+  [METRIC_FITS] = "fits",
+  [METRIC_PEAK_ALLOCATED_GIB] = "peak_allocated_gib",
+  [METRIC_PEAK_RESERVED_GIB] = "peak_reserved_gib",
+  [METRIC_PEAK_DEVICE_GB] = "peak_device_gb",
+  [METRIC_PEAK_GIB] = "peak_gib",
+};
+
+const char *
+training_metric_name (TrainingMetric metric)
+{
+  g_assert ((guint) metric < METRIC_N);
+  return metric_names[metric];
+}
+
+gboolean
+training_metric_is_speed (TrainingMetric metric)
+{
+  return metric < METRIC_FITS;
+}
+
+gboolean
+training_metric_is_time (TrainingMetric metric)
+{
+  return metric == METRIC_STEP_TIME_S;
+}
+
+/* Bytes of TEXT before a last "-" and digits, with or without PREFIX before the digits; TEXT's length where it does not end so. */
+static gsize
+length_without_number (const char *text, gsize length, const char *prefix)
+{
+  gsize end = length, before = strlen (prefix) + 1;
+
+  while (end > 0 && g_ascii_isdigit (text[end - 1]))
+    end--;
+  if (end == length || end <= before || text[end - before] != '-'
+      || strncmp (text + end - before + 1, prefix, before - 1) != 0)
+    return length;
+  return end - before;
+}
+
+char *
+training_source_of_id (const char *id)
+{
+  gsize length = length_without_number (id, strlen (id), "r");
+
+  return g_strndup (id, length_without_number (id, length, ""));
+}
+
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
+
+/* Sections whose keys are columns, and where a scenario keeps their options. */
+static const struct
+{
+  const char *name;
+  gsize       offset;
+} sections[] = {
+  { "cluster", G_STRUCT_OFFSET (Scenario, cluster) },
+  { "model", G_STRUCT_OFFSET (Scenario, model) },
+  { "training", G_STRUCT_OFFSET (Scenario, training) },
+  { "mesh", G_STRUCT_OFFSET (Scenario, mesh) },
+  { "collective", G_STRUCT_OFFSET (Scenario, collective) },
+};
+
+typedef enum
+{
+  COLUMN_ID,
+  COLUMN_METRIC,
+  COLUMN_VALUE,
+  COLUMN_USE,
+  COLUMN_STRATEGY,
+  COLUMN_SHARD,
+  COLUMN_OPTIONS,
+  COLUMN_IGNORED,
+  COLUMN_SETTING,
+  COLUMN_UNKNOWN,
+} ColumnKind;
+
+/* Columns that are no option of a scenario. */
+static const struct
+{
+  const char *name;
+  ColumnKind  kind;
+} own_columns[] = {
+  { "id", COLUMN_ID },          { "metric", COLUMN_METRIC },   { "value", COLUMN_VALUE },
+  { "unit", COLUMN_IGNORED },   { "use", COLUMN_USE },         { "strategy", COLUMN_STRATEGY },
+  { "shard", COLUMN_SHARD },    { "options", COLUMN_OPTIONS }, { "source", COLUMN_IGNORED },
+  { "remark", COLUMN_IGNORED },
+};
+
+typedef struct
+{
+  ColumnKind        kind;
+  const char       *key;     /* "training.seq_len" */
+  guint             section; /* of a setting */
+  const OptionSpec *spec;
+  gboolean          required;  /* an empty cell is an error */
+  gboolean          same_run;  /* tells runs apart */
+  gboolean          same_rank; /* tells groups of layouts apart */
+} Column;
+
+/* What a layout may change. */
+static const char *const layout_columns[] = {
+  "micro_batch", "grad_accum", "tp", "sp", "pp", "vp", "activation_checkpointing", NULL
+};
+/* What says nothing about how a run was made. */
+static const char *const figure_columns[] = { "id",   "source", "metric", "value",
+                                              "unit", "use",    "remark", NULL };
+
+static const char *const always_required[] = { "id", "strategy", "seq_len", "metric", "value", NULL };
+static const char *const hardware_parts[] = { "nodes", "gpus_per_node", "gpu", "intra",
+                                              "nics",  "nic",           NULL };
+static const char *const model_parts[] = { "arch", "n_layers", "d_model", "n_heads", "vocab", NULL };
+
+static gboolean
+has (const CsvReader *reader, const char *name)
+{
+  return csv_reader_find (reader, name) != NO_COLUMN;
+}
+
+static gboolean
+is_required (const CsvReader *reader, const char *name)
+{
+  if (g_strv_contains (always_required, name))
+    return TRUE;
+  if (g_strv_contains (hardware_parts, name))
+    return !has (reader, "node") && !has (reader, "name");
+  return g_strv_contains (model_parts, name) && !has (reader, "config");
+}
+
+/* An option by the name of its column. */
+static const OptionSpec *
+find_setting (const char *name, guint *section)
+{
+  for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
+    {
+      const OptionSpec *spec = option_table_find (scenario_section_table (sections[s].name), name);
+
+      if (spec != NULL)
+        {
+          *section = s;
+          return spec;
+        }
+    }
+  return NULL;
+}
+
+static Column
+column_of (const CsvReader *reader, guint i)
+{
+  const char *name = csv_reader_column (reader, i);
+  Column      self = { .kind = COLUMN_UNKNOWN };
+
+  for (guint c = 0; c < G_N_ELEMENTS (own_columns); c++)
+    if (strcmp (own_columns[c].name, name) == 0)
+      self.kind = own_columns[c].kind;
+  if (self.kind == COLUMN_UNKNOWN && (self.spec = find_setting (name, &self.section)) != NULL)
+    {
+      g_autofree char *key = g_strdup_printf ("%s.%s", sections[self.section].name, name);
+
+      self.kind = COLUMN_SETTING;
+      self.key = g_intern_string (key);
+    }
+  if (self.kind == COLUMN_UNKNOWN && strcmp (name, "framework") == 0)
+    self.kind = COLUMN_IGNORED;
+  self.required = is_required (reader, name);
+  self.same_run = !g_strv_contains (figure_columns, name);
+  /* of one source, one metric and one use: speeds of different runs are compared */
+  self.same_rank = !g_strv_contains (layout_columns, name) && strcmp (name, "id") != 0
+                   && strcmp (name, "value") != 0 && strcmp (name, "remark") != 0;
+  return self;
+}
+
+static void
+report_unknown (const CsvReader *reader, guint i, DiagList *diags)
+{
+  SourceMark            mark = csv_reader_mark (reader, i);
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  g_autofree char      *hint = NULL;
+
+  for (guint c = 0; c < G_N_ELEMENTS (own_columns); c++)
+    g_ptr_array_add (names, (gpointer) own_columns[c].name);
+  g_ptr_array_add (names, (gpointer) "framework");
+  for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
+    for (const OptionSpec *spec = scenario_section_table (sections[s].name); spec->key != NULL; spec++)
+      g_ptr_array_add (names, (gpointer) spec->key);
+  g_ptr_array_add (names, NULL);
+  hint = suggest_hint (csv_reader_column (reader, i), (const char *const *) names->pdata);
+  diag_error (diags, &mark, hint, "unknown column '%s'", csv_reader_column (reader, i));
+}
+
+static void
+report_missing (const CsvReader *reader, const char *const *names, DiagList *diags)
+{
+  SourceMark mark = csv_reader_mark (reader, 0);
+
+  mark.column = mark.length = 0;
+  for (; *names != NULL; names++)
+    if (is_required (reader, *names) && !has (reader, *names))
+      diag_error (diags, &mark, NULL, "missing column '%s'", *names);
+}
+
+/* Newly allocated array of Column. */
+static GArray *
+read_header (const CsvReader *reader, DiagList *diags)
+{
+  GArray *columns = g_array_new (FALSE, TRUE, sizeof (Column));
+
+  for (guint i = 0; i < csv_reader_n_columns (reader); i++)
+    {
+      Column column = column_of (reader, i);
+
+      if (column.kind == COLUMN_UNKNOWN)
+        report_unknown (reader, i, diags);
+      g_array_append_val (columns, column);
+    }
+  report_missing (reader, always_required, diags);
+  report_missing (reader, hardware_parts, diags);
+  report_missing (reader, model_parts, diags);
+  return columns;
+}
+
+/* ---- cells ------------------------------------------------------------------------------------------------------- */
+
+/* A row on its way. */
+typedef struct
+{
+  TrainingTable  *table;
+  TrainingRow     row;
+  const Strategy *strategy; /* NULL: unknown, or not read yet */
+  const char     *shard;    /* cells that need the strategy */
+  SourceMark      shard_mark;
+  const char     *options;
+  SourceMark      options_mark;
+  Scenario       *scratch; /* where options are tried */
+  DiagList       *diags;
+} Draft;
+
+static const char *
+keep (Draft *self, const char *text)
+{
+  return g_string_chunk_insert_const (self->table->strings, text);
+}
+
+static void
+add_setting (Draft *self, const char *key, const char *value)
+{
+  const ScenarioOverride setting = { .key = g_intern_string (key), .value = keep (self, value) };
+
+  g_array_append_val (self->row.settings, setting);
+}
+
+static void
+read_metric (Draft *self, const char *text, const SourceMark *mark)
+{
+  g_autofree char *hint = NULL;
+
+  for (guint m = 0; m < METRIC_N; m++)
+    if (strcmp (metric_names[m], text) == 0)
+      {
+        self->row.metric = (TrainingMetric) m;
+        return;
+      }
+  hint = suggest_hint (text, metric_names);
+  diag_error (self->diags, mark, hint, "unknown value '%s' for 'metric'", text);
+}
+
+static void
+read_use (Draft *self, const char *text, const SourceMark *mark)
+{
+  static const char *const uses[] = { "test", "calibrate", NULL };
+  g_autofree char         *hint = NULL;
+
+  self->row.calibrates = strcmp (text, "calibrate") == 0;
+  if (*text == '\0' || g_strv_contains (uses, text))
+    return;
+  hint = suggest_hint (text, uses);
+  diag_error (self->diags, mark, hint, "unknown value '%s' for 'use'", text);
+}
+
+/* A bare number; whether it suits the metric is seen when the row is complete. */
+static void
+read_value (Draft *self, const char *text, const SourceMark *mark)
+{
+  char  *end;
+  double number = g_ascii_strtod (text, &end);
+
+  while (g_ascii_isspace (*end))
+    end++;
+  if (end != text && *end == '\0' && isfinite (number))
+    self->row.value = number;
+  else
+    diag_error (self->diags, mark, *end != '\0' && end != text ? "no unit belongs here" : NULL,
+                "expected a number for 'value', got '%s'", text);
+}
+
+static void
+read_strategy (Draft *self, const char *text, const SourceMark *mark)
+{
+  const char            *name = strcmp (text, "zero++") == 0 ? "zeropp" : text;
+  g_autoptr (GPtrArray)  names = g_ptr_array_new ();
+  g_autofree char       *hint = NULL;
+  const Strategy *const *list = strategy_list ();
+
+  self->strategy = strategy_find (name);
+  if (self->strategy != NULL)
+    {
+      add_setting (self, "strategy.name", name);
+      return;
+    }
+  if (strcmp (name, "zeropp") == 0)
+    {
+      g_autofree char *reason = g_strdup_printf ("not modelled yet: strategy '%s'", text);
+
+      self->row.unmodelled = keep (self, reason);
+      return;
+    }
+  for (; *list != NULL; list++)
+    g_ptr_array_add (names, (gpointer) (*list)->name);
+  g_ptr_array_add (names, NULL);
+  hint = suggest_hint (text, (const char *const *) names->pdata);
+  diag_error (self->diags, mark, hint, "unknown strategy '%s'", text);
+}
+
+static gpointer
+scratch_of (const Draft *self, guint section)
+{
+  return (guint8 *) self->scratch + sections[section].offset;
+}
+
+/* Modes of checkpointing that the column knows and the option not yet. */
+static gboolean
+is_future_checkpointing (const OptionSpec *spec, const char *text)
+{
+  return strcmp (spec->key, "activation_checkpointing") == 0 && spec->type == OPTION_ENUM
+         && !g_strv_contains (spec->choices, text)
+         && (strcmp (text, "selective-op") == 0 || strcmp (text, "selective-layer") == 0
+             || g_str_has_prefix (text, "layers:"));
+}
+
+static void
+read_setting (Draft *self, const Column *column, const char *text, const SourceMark *mark)
+{
+  if (*text == '\0')
+    return;
+  if (strcmp (column->key, "cluster.gpu") == 0)
+    self->row.gpu = keep (self, text);
+  if (is_future_checkpointing (column->spec, text)
+      || option_set (column->spec, scratch_of (self, column->section), text, mark, self->diags))
+    add_setting (self, column->key, text);
+}
+
+static void
+read_cell (Draft *self, const Column *column, const char *name, const char *text,
+           const SourceMark *mark)
+{
+  if (*text == '\0' && column->required)
+    {
+      diag_error (self->diags, mark, column->spec != NULL ? column->spec->help : NULL,
+                  "no value for '%s'", name);
+      return;
+    }
+  switch (column->kind)
+    {
+    case COLUMN_ID:
+      self->row.id = keep (self, text);
+      break;
+    case COLUMN_METRIC:
+      read_metric (self, text, mark);
+      break;
+    case COLUMN_VALUE:
+      read_value (self, text, mark);
+      break;
+    case COLUMN_USE:
+      read_use (self, text, mark);
+      break;
+    case COLUMN_STRATEGY:
+      read_strategy (self, text, mark);
+      break;
+    case COLUMN_SHARD:
+      self->shard = text;
+      self->shard_mark = *mark;
+      break;
+    case COLUMN_OPTIONS:
+      self->options = text;
+      self->options_mark = *mark;
+      break;
+    case COLUMN_SETTING:
+      read_setting (self, column, text, mark);
+      break;
+    default:
+      break;
+    }
+}
+
+/* ---- what needs the whole row ------------------------------------------------------------------------------------ */
+
+static const OptionSpec *
+find_strategy_option (const Draft *self, const char *key)
+{
+  if (self->strategy == NULL || self->strategy->options == NULL)
+    return NULL;
+  return option_table_find (self->strategy->options, key);
+}
+
+/* `all` is what a strategy without a shard group does anyhow. */
+static void
+finish_shard (Draft *self)
+{
+  if (self->shard == NULL || *self->shard == '\0' || self->strategy == NULL)
+    return;
+  if (strcmp (self->shard, "grad-op") != 0)
+    {
+      if (find_strategy_option (self, "shard") != NULL || strcmp (self->shard, "all") != 0)
+        add_setting (self, "mesh.shard", self->shard);
+      return;
+    }
+  if (find_strategy_option (self, "reshard_after_forward") == NULL)
+    {
+      diag_error (self->diags, &self->shard_mark, NULL,
+                  "strategy '%s' gathers nothing that grad-op could keep", self->strategy->name);
+      return;
+    }
+  add_setting (self, "mesh.shard", "all");
+  add_setting (self, "strategy.reshard_after_forward", "false");
+}
+
+/* An option of the strategy cannot be tried here without its struct: the scenario says what is wrong with it. */
+static void
+finish_option (Draft *self, const char *word)
+{
+  const char       *equals = strchr (word, '=');
+  g_autofree char  *name = equals != NULL ? g_strndup (word, equals - word) : g_strdup (word);
+  g_autofree char  *key = NULL;
+  guint             section = 0;
+  const OptionSpec *spec = find_setting (name, &section);
+
+  if (equals == NULL)
+    diag_error (self->diags, &self->options_mark, NULL, "expected 'option=value', got '%s'", word);
+  else if (find_strategy_option (self, name) != NULL)
+    {
+      key = g_strdup_printf ("strategy.%s", name);
+      add_setting (self, key, equals + 1);
+    }
+  else if (spec == NULL)
+    diag_error (self->diags, &self->options_mark, NULL, "unknown option '%s'", name);
+  else if (option_set (spec, scratch_of (self, section), equals + 1, &self->options_mark, self->diags))
+    {
+      key = g_strdup_printf ("%s.%s", sections[section].name, name);
+      add_setting (self, key, equals + 1);
+    }
+}
+
+static void
+finish_options (Draft *self)
+{
+  g_auto (GStrv) words = self->options != NULL ? g_strsplit_set (self->options, " ;\t", -1) : NULL;
+
+  for (guint i = 0; words != NULL && words[i] != NULL; i++)
+    if (*words[i] != '\0')
+      finish_option (self, words[i]);
+}
+
+static void
+check_value (Draft *self, const SourceMark *mark)
+{
+  const double value = self->row.value;
+
+  if (self->row.metric == METRIC_FITS ? value != 0 && value != 1 : value <= 0)
+    diag_error (self->diags, mark, NULL, "expected %s for 'value', got %g",
+                self->row.metric == METRIC_FITS ? "0 or 1" : "a number above 0", value);
+}
+
+static void
+append_cell (GString *key, const char *text)
+{
+  g_string_append (key, text);
+  g_string_append_c (key, '\x1f');
+}
+
+static void
+read_row (TrainingTable *table, const CsvReader *reader, const GArray *columns, Scenario *scratch,
+          DiagList *diags)
+{
+  Draft               self = { .table = table, .scratch = scratch, .diags = diags };
+  guint               n_errors = diag_list_n_errors (diags);
+  gint                value = csv_reader_find (reader, "value");
+  g_autoptr (GString) run = g_string_new (NULL), group = g_string_new (NULL);
+  g_autofree char    *source = NULL;
+
+  self.row.settings = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
+  self.row.id = "";
+  for (guint i = 0; i < columns->len; i++)
+    {
+      const Column *column = &g_array_index (columns, Column, i);
+      const char   *text = csv_reader_field (reader, i);
+      SourceMark    mark = csv_reader_mark (reader, i);
+
+      read_cell (&self, column, csv_reader_column (reader, i), text, &mark);
+      if (column->same_run)
+        append_cell (run, text);
+      if (column->same_rank)
+        append_cell (group, text);
+    }
+  finish_shard (&self);
+  finish_options (&self);
+  if (value != NO_COLUMN && diag_list_n_errors (diags) == n_errors)
+    {
+      SourceMark mark = csv_reader_mark (reader, (guint) value);
+
+      check_value (&self, &mark);
+    }
+  source = training_source_of_id (self.row.id);
+  self.row.source = keep (&self, source);
+  self.row.configuration = keep (&self, run->str);
+  append_cell (group, source);
+  self.row.layout_group = keep (&self, group->str);
+  g_array_append_val (table->rows, self.row);
+}
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+static void
+training_row_clear (gpointer data)
+{
+  TrainingRow *self = data;
+
+  g_array_unref (self->settings);
+}
+
+static TrainingTable *
+training_table_new (void)
+{
+  TrainingTable *self = g_new0 (TrainingTable, 1);
+
+  self->rows = g_array_new (FALSE, FALSE, sizeof (TrainingRow));
+  g_array_set_clear_func (self->rows, training_row_clear);
+  self->strings = g_string_chunk_new (65536);
+  return self;
+}
+
+void
+training_table_free (TrainingTable *self)
+{
+  if (self == NULL)
+    return;
+  g_array_unref (self->rows);
+  g_string_chunk_free (self->strings);
+  g_free (self);
+}
+
+TrainingTable *
+training_table_load (const char *file, DiagList *diags)
+{
+  g_autoptr (CsvReader)     reader = csv_reader_open (file, diags);
+  g_autoptr (TrainingTable) self = training_table_new ();
+  g_autofree Scenario      *scratch = g_new0 (Scenario, 1);
+  g_autoptr (GArray)        columns = NULL;
+  guint                     n_errors = diag_list_n_errors (diags);
+
+  if (reader == NULL)
+    return NULL;
+  columns = read_header (reader, diags);
+  while (csv_reader_next (reader, diags))
+    read_row (self, reader, columns, scratch, diags);
+  for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
+    option_table_clear (scenario_section_table (sections[s].name),
+                        (guint8 *) scratch + sections[s].offset);
+  if (self->rows->len == 0 && diag_list_n_errors (diags) == n_errors)
+    {
+      const SourceMark mark = { .file = g_intern_string (file) };
+
+      diag_error (diags, &mark, NULL, "a header without rows: expected a measurement a row");
+    }
+  return diag_list_n_errors (diags) == n_errors ? g_steal_pointer (&self) : NULL;
+}

@@ -1,0 +1,70 @@
+/*
+ * Measured training runs: a table with one figure of one run a row.
+ *
+ *   id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,...,strategy,shard,tp,...,metric,value,use
+ *   mpt-0099,16,8,a100-sxm-40,nvlink3-switch,8,roce-200,mpt,80,...,fsdp1,all,1,...,tokens_per_s_per_gpu,376,test
+ *
+ * Every key of the sections cluster, model, training, mesh and collective of a scenario may be a column; an empty cell leaves the option
+ * at its default. Further columns:
+ *
+ *   id         what the run is called; without its trailing numbers ("-0099", "-0099-r2") the source that errors are summarised by
+ *   strategy   its name; zero++ is another name of zeropp
+ *   shard      mesh.shard, or grad-op: all ranks, parameters stay gathered after the forward pass (SHARD_GRAD_OP)
+ *   options    further ones, separated by spaces or semicolons: "async_tp=1"
+ *   metric, value   what was measured, in the unit that the metric's name says
+ *   use        calibrate: constants may have been set with this row, so that it counts in no summary; test where absent
+ *   source, unit, remark, framework   for the reader
+ */
+#pragma once
+
+#include "analysis/prediction.h"
+
+typedef enum
+{
+  METRIC_TOKENS_PER_S_PER_GPU,
+  METRIC_STEP_TIME_S,
+  METRIC_MFU_PERCENT,
+  METRIC_HARDWARE_TFLOPS_PER_GPU,
+  METRIC_FITS, /* 1: it ran, 0: out of memory */
+  METRIC_PEAK_ALLOCATED_GIB,
+  METRIC_PEAK_RESERVED_GIB,
+  METRIC_PEAK_DEVICE_GB, /* as nvidia-smi says, in thousands of its MiB */
+  METRIC_PEAK_GIB,       /* kind not said: taken as allocated */
+  METRIC_N,
+} TrainingMetric;
+
+const char *training_metric_name (TrainingMetric metric); /* "step_time_s" */
+
+/* How fast a run is, in one or another way: what runs can be ranked by. */
+gboolean training_metric_is_speed (TrainingMetric metric);
+
+/* Whether less of it is better. */
+gboolean training_metric_is_time (TrainingMetric metric);
+
+/* The strings belong to the table. */
+typedef struct
+{
+  const char    *id, *source; /* source: of the id */
+  TrainingMetric metric;
+  double         value;
+  gboolean       calibrates;
+  const char    *unmodelled;    /* NULL, or why its words cannot be a scenario */
+  GArray        *settings;      /* ScenarioOverride: the scenario */
+  const char    *configuration; /* interned: rows with the same run the same scenario */
+  const char    *layout_group; /* interned: rows with the same differ in how the model is laid out on the ranks only */
+  const char    *gpu; /* NULL: its cluster goes by a name */
+} TrainingRow;
+
+typedef struct
+{
+  GArray       *rows; /* TrainingRow, in the file's order */
+  GStringChunk *strings;
+} TrainingTable;
+
+/* The rows of FILE. NULL after diagnostics, which name every bad cell by row and column. */
+TrainingTable *training_table_load (const char *file, DiagList *diags);
+void           training_table_free (TrainingTable *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (TrainingTable, training_table_free)
+
+/* The id without its trailing numbers: "modalities-mn5" of "modalities-mn5-0046-r2". Newly allocated. */
+char *training_source_of_id (const char *id);

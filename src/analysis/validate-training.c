@@ -1,0 +1,184 @@
+#include "analysis/parallel.h"
+#include "analysis/training-private.h"
+
+#define GIB              1073741824.0
+#define GB_OF_NVIDIA_SMI (1000 * 1048576.0)
+
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
+
+/* What was predicted of one distinct run. */
+typedef struct
+{
+  const TrainingRow *first;
+  char              *reason;
+  double             values[METRIC_N];
+  double             memory_share;
+} Outcome;
+
+typedef struct
+{
+  Outcome              *outcomes;
+  const PredictOptions *options;
+} Runs;
+
+static void
+read_prediction (Outcome *self, const Prediction *prediction)
+{
+  const MemoryUse *hbm = &prediction->hbm;
+
+  self->values[METRIC_TOKENS_PER_S_PER_GPU] = prediction->tokens_per_s_per_gpu;
+  self->values[METRIC_STEP_TIME_S] = prediction->step_time_s;
+  self->values[METRIC_MFU_PERCENT] = prediction->mfu_percent;
+  self->values[METRIC_HARDWARE_TFLOPS_PER_GPU] = prediction->hardware_tflops_per_gpu;
+  self->values[METRIC_FITS] = prediction->fits;
+  self->values[METRIC_PEAK_ALLOCATED_GIB] = (double) hbm->allocated / GIB;
+  self->values[METRIC_PEAK_RESERVED_GIB] = (double) hbm->reserved / GIB;
+  self->values[METRIC_PEAK_DEVICE_GB] = (double) hbm->device / GB_OF_NVIDIA_SMI;
+  self->values[METRIC_PEAK_GIB] = (double) hbm->allocated / GIB;
+  self->memory_share = (double) hbm->device / (double) hbm->capacity;
+}
+
+static void
+simulate_run (guint i, gpointer user)
+{
+  const Runs            *runs = user;
+  Outcome               *self = &runs->outcomes[i];
+  const GArray          *settings = self->first->settings;
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (GPtrArray)  scenarios = NULL;
+  g_autoptr (GError)     error = NULL;
+  g_autoptr (Prediction) prediction = NULL;
+
+  if (self->first->unmodelled == NULL)
+    scenarios =
+        scenario_load (NULL, NULL, (const ScenarioOverride *) settings->data, settings->len, diags);
+  if (scenarios != NULL)
+    prediction = predict (g_ptr_array_index (scenarios, 0), runs->options, diags, &error);
+  if (prediction != NULL)
+    read_prediction (self, prediction);
+  else if (self->first->unmodelled != NULL)
+    self->reason = g_strdup (self->first->unmodelled);
+  else
+    self->reason = g_strdup (error != NULL ? error->message : diag_list_first_message (diags));
+}
+
+/* Numbers the distinct runs of TABLE in RUN_OF [rows]; how many there are. */
+static guint
+number_runs (const TrainingTable *table, guint *run_of)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+
+  for (guint i = 0; i < table->rows->len; i++)
+    {
+      const TrainingRow *row = &g_array_index (table->rows, TrainingRow, i);
+      gpointer           known;
+
+      if (!g_hash_table_lookup_extended (seen, row->configuration, NULL, &known))
+        {
+          known = GUINT_TO_POINTER (g_hash_table_size (seen));
+          g_hash_table_insert (seen, (gpointer) row->configuration, known);
+        }
+      run_of[i] = GPOINTER_TO_UINT (known);
+    }
+  return g_hash_table_size (seen);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static void
+validated_training_clear (gpointer data)
+{
+  ValidatedTraining *self = data;
+
+  g_free (self->reason);
+}
+
+static void
+add_row (TrainingValidation *self, const TrainingRow *measured, const Outcome *outcome)
+{
+  ValidatedTraining row = { .measured = measured, .reason = g_strdup (outcome->reason) };
+
+  if (row.reason == NULL)
+    {
+      row.predicted = outcome->values[measured->metric];
+      row.error = measured->metric != METRIC_FITS ? row.predicted / measured->value - 1 : 0;
+      row.step_time_s = outcome->values[METRIC_STEP_TIME_S];
+      row.memory_share = outcome->memory_share;
+    }
+  self->n_failed += row.reason != NULL;
+  self->n_calibrating += measured->calibrates;
+  g_array_append_val (self->rows, row);
+}
+
+static void
+predict_rows (TrainingValidation *self, const PredictOptions *options, guint n_threads)
+{
+  const guint       n_rows = self->table->rows->len;
+  g_autofree guint *run_of = g_new (guint, n_rows);
+  Runs              runs = { .options = options };
+
+  self->n_simulated = number_runs (self->table, run_of);
+  runs.outcomes = g_new0 (Outcome, self->n_simulated);
+  for (guint i = n_rows; i-- > 0;)
+    runs.outcomes[run_of[i]].first = &g_array_index (self->table->rows, TrainingRow, i);
+  parallel_run (self->n_simulated, n_threads, simulate_run, &runs);
+  for (guint i = 0; i < n_rows; i++)
+    add_row (self, &g_array_index (self->table->rows, TrainingRow, i), &runs.outcomes[run_of[i]]);
+  for (guint i = 0; i < self->n_simulated; i++)
+    g_free (runs.outcomes[i].reason);
+  g_free (runs.outcomes);
+}
+
+static void
+calibrated_figures_clear (gpointer data)
+{
+  CalibratedFigures *self = data;
+
+  g_free (self->basis);
+  g_free (self->figures);
+}
+
+TrainingValidation *
+training_validation_new (TrainingTable *table)
+{
+  TrainingValidation *self = g_new0 (TrainingValidation, 1);
+
+  self->table = table;
+  self->rows = g_array_new (FALSE, FALSE, sizeof (ValidatedTraining));
+  g_array_set_clear_func (self->rows, validated_training_clear);
+  self->errors = g_array_new (FALSE, FALSE, sizeof (TrainingErrors));
+  self->layouts = g_array_new (FALSE, FALSE, sizeof (LayoutRanking));
+  self->rankings = g_array_new (FALSE, FALSE, sizeof (RankingSummary));
+  self->fits.offenders = g_array_new (FALSE, FALSE, sizeof (guint));
+  self->goals = g_array_new (FALSE, FALSE, sizeof (GoalResult));
+  self->calibrated = g_array_new (FALSE, FALSE, sizeof (CalibratedFigures));
+  g_array_set_clear_func (self->calibrated, calibrated_figures_clear);
+  return self;
+}
+
+TrainingValidation *
+validate_training (TrainingTable *table, const PredictOptions *options, guint n_threads)
+{
+  TrainingValidation *self = training_validation_new (table);
+
+  predict_rows (self, options, n_threads);
+  training_summarise (self);
+  training_count_calibrated (self, options->profile_dir);
+  return self;
+}
+
+void
+training_validation_free (TrainingValidation *self)
+{
+  if (self == NULL)
+    return;
+  g_array_unref (self->rows);
+  g_array_unref (self->errors);
+  g_array_unref (self->layouts);
+  g_array_unref (self->rankings);
+  g_array_unref (self->fits.offenders);
+  g_array_unref (self->goals);
+  g_array_unref (self->calibrated);
+  training_table_free (self->table);
+  g_free (self);
+}
