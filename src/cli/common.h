@@ -100,6 +100,7 @@ typedef int (*CommandMain) (int argc, char **argv);
 int cmd_simulate (int argc, char **argv);
 int cmd_compare (int argc, char **argv);
 int cmd_collective (int argc, char **argv);
+int cmd_figures (int argc, char **argv);
 int cmd_flows (int argc, char **argv);
 int cmd_schedule (int argc, char **argv);
 int cmd_strategies (int argc, char **argv);

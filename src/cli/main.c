@@ -23,6 +23,7 @@ static const struct
   { "hardware", cmd_hardware, "the hardware profiles, or the figures of one" },
   { "import", cmd_import, "hardware profiles from a machine's own description" },
   { "models", cmd_models, "the models, or the tensors of one" },
+  { "figures", cmd_figures, "published figures beside predictions of the same runs" },
   { "calibrate", cmd_calibrate, "fits hardware profiles to measurements" },
   { "validate", cmd_validate, "predictions against measurements: errors and their statistics" },
 };

@@ -13,6 +13,11 @@ cp "$source"/tests/cli/input/* "$folder/work"
 cp -r "$source/docs/worked/hwprofiles" "$folder/work/hwprofiles"
 cd "$folder/work" || exit 1
 mkdir folder.yaml out
+mkdir -p workloads/figures
+for name in hand bad; do
+  mv figures-$name.yaml workloads/figures/$name.yaml
+  mv figures-$name.csv workloads/figures/$name.csv
+done
 head -c 104857600 /dev/zero | tr '\0' 'a' >huge.yaml
 head -c 200 /dev/zero | tr '\0' '[' >deep.yaml
 unset NO_COLOR SHARDSIM_DATADIR
@@ -88,6 +93,12 @@ hand strategies-closed-forms 0 strategies local-sgd --set strategy.inner.name=fs
 check strategies-csv 0 strategies zero1 --format csv
 SHARDSIM_DATADIR=$folder/work # where the hand-made hardware is all there is
 check hardware 0 hardware
+check figures 0 figures
+hand figures-text 0 figures hand
+hand figures-csv 0 figures hand --format csv -j 1
+hand figures-json 0 figures hand --format json -j 4
+hand figures-bad 2 figures bad
+hand figures-unknown 2 figures hnd
 SHARDSIM_DATADIR=$source
 hand hardware-node 0 hardware node/hand-pair
 hand hardware-json 0 hardware hand --format json

@@ -1,0 +1,52 @@
+/*
+ * Published figures beside what the simulator makes of the same runs: NAME.yaml has the scenarios, NAME.csv beside it the
+ * figures:
+ *
+ *   figure,row,scenario,metric,published,assumptions
+ *   arXiv:2205.05198 table 5,"22B, full recomputation","22B, full recomputation",step_time_s,1.42,unfused attention
+ *
+ * Where a run's settings are not known, several scenarios have the same row one after another: their predictions make a band. Of those
+ * the ones that do not fit memory are left out, as nobody could have run them.
+ */
+#pragma once
+
+#include "analysis/prediction.h"
+
+/* One scenario of a row. */
+typedef struct
+{
+  const char *scenario;
+  char       *reason; /* NULL, or why there is no prediction; then the rest is unset */
+  double      predicted;
+  gboolean    fits;
+} FigureCase;
+
+typedef struct
+{
+  const char *figure, *row, *metric,
+      *assumptions; /* metric: a name of prediction_result_names, or hfu_percent */
+  double  published;
+  GArray *cases;     /* FigureCase */
+  guint   n_used;    /* cases behind the numbers; 0: none, and they are unset */
+  double  low, high; /* of the predictions */
+  double  error; /* of the end that is nearer to `published`, / published - 1; 0 within the band */
+} FigureRow;
+
+typedef struct
+{
+  char         *name;
+  GArray       *rows; /* FigureRow */
+  GStringChunk *strings;
+} Figures;
+
+/* Names of the figures in FOLDER, sorted: strv, newly allocated. */
+char **figures_list (const char *folder);
+
+/*
+ * Predicts the scenarios of the figures NAME in FOLDER in N_THREADS threads. NULL after diagnostics. The numbers do not depend on the
+ * threads.
+ */
+Figures *figures_predict (const char *folder, const char *name, const PredictOptions *options,
+                          guint n_threads, DiagList *diags);
+void     figures_free (Figures *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Figures, figures_free)
