@@ -59,6 +59,17 @@ schedule_builder_new (const Workload *workload, GArray *units, guint n_roles, gu
 }
 
 void
+schedule_builder_set_stage (ScheduleBuilder *self, guint role, guint stage,
+                            const Workload *workload, guint offset)
+{
+  self->schedule->roles[role].stage = stage;
+  self->schedule->roles[role].workload = workload;
+  self->unit_offset = offset;
+  g_ptr_array_unref (self->layers);
+  self->layers = distinct_layers (workload);
+}
+
+void
 schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection section)
 {
   self->program = schedule_program (self->schedule, role, section);
@@ -418,8 +429,8 @@ schedule_set_phase (ScheduleBuilder *b, SchedulePhase phase)
 guint
 schedule_set_unit (ScheduleBuilder *b, guint unit)
 {
-  guint old = b->unit;
+  guint old = b->unit == SCHEDULE_NONE ? SCHEDULE_NONE : b->unit - b->unit_offset;
 
-  b->unit = unit;
+  b->unit = unit == SCHEDULE_NONE ? SCHEDULE_NONE : b->unit_offset + unit;
   return old;
 }

@@ -1,39 +1,17 @@
 /*
- * The one walk of training that all strategies hang on: round > step > micro-step > layer > unit > kernel.
+ * The one walk of training that all strategies hang on: round > step > slot of the pipeline > layer > unit > kernel.
  */
-#include "schedule/schedule-private.h"
+#include "schedule/driver-private.h"
 
-/* Bound of a schedule: 2^25 items are 1.6 GB. Only local-update systems with thousands of steps a round come near. */
+#include <string.h>
+
+/* Bound of a schedule: 2^25 items are 1.9 GB. Only local-update systems with thousands of steps a round come near. */
 #define DRIVER_MAX_ITEMS (1u << 25)
-
-/* One strategy of the stack. Index 0 is the outermost. */
-typedef struct
-{
-  const Strategy *strategy;
-  PlanInput       in;
-  StrategyRun     run;
-  guint           period; /* its own, in periods of its inner strategy */
-  guint           steps;  /* the same in training steps */
-} DriverLevel;
-
-typedef struct
-{
-  const Workload  *workload;
-  GArray          *units;      /* PlanUnit; the schedule's */
-  guint           *first_unit; /* of each layer; [n_layers] = n_units */
-  DriverLevel     *levels;
-  guint            n_levels;
-  ScheduleBuilder *b;
-  BufferRef       *saved; /* activations that a layer keeps for its backward */
-  GArray          *owner; /* guint: unit that each kernel of the list at hand goes with */
-} Driver;
 
 /* ---- hooks ------------------------------------------------------------------------------------------------------ */
 
 typedef void (*RunHook) (StrategyRun *run);
 typedef void (*UnitHook) (StrategyRun *run, const UnitSlot *slot);
-
-#define HOOK(member) G_STRUCT_OFFSET (StrategyHooks, member)
 
 static const StrategyHooks *
 run_hooks (const StrategyRun *run)
@@ -126,184 +104,27 @@ strategy_inner_step_end (StrategyRun *run)
   call_hook (run->inner, HOOK (step_end));
 }
 
-static void
-walk_hook (Driver *self, SchedulePhase phase, gsize hook)
+void
+driver_hook (Driver *self, SchedulePhase phase, gsize hook)
 {
   schedule_set_phase (self->b, phase);
   schedule_set_unit (self->b, SCHEDULE_NONE);
-  call_hook (&self->levels[0].run, hook);
+  call_hook (driver_run (self), hook);
   schedule_set_phase (self->b, PHASE_NONE);
   schedule_set_unit (self->b, SCHEDULE_NONE);
 }
 
-static void
-walk_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const UnitSlot *slot)
+void
+driver_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const UnitSlot *slot)
 {
   schedule_set_phase (self->b, phase);
   schedule_set_unit (self->b, slot->unit);
-  call_unit_hook (&self->levels[0].run, hook, slot);
+  call_unit_hook (driver_run (self), hook, slot);
   schedule_set_phase (self->b, phase);
   schedule_set_unit (self->b, slot->unit);
-}
-
-/* ---- kernels of units ------------------------------------------------------------------------------------------- */
-
-/*
- * Sets the owner of each kernel: the unit whose module it reads; kernels that read none go with the one before them, at the start
- * with unit START. A tied head's product names no module of its layer, but reads the table that its last unit gathers.
- */
-static void
-assign_kernels (Driver *self, guint layer, const KernelDesc *kernels, guint n, guint start)
-{
-  guint           first = self->first_unit[layer], end = self->first_unit[layer + 1];
-  const PlanUnit *units = &g_array_index (self->units, PlanUnit, 0);
-  guint           owner = start;
-
-  g_array_set_size (self->owner, n);
-  for (guint k = 0; k < n; k++)
-    {
-      gboolean reads_tied = kernels[k].module < 0 && kernels[k].kind == KERNEL_MATMUL
-                            && units[end - 1].own_elements == 0;
-
-      for (guint u = first; u < end; u++)
-        if (kernels[k].module >= 0 ? units[u].module == kernels[k].module : reads_tied && u == end - 1)
-          owner = u;
-      g_array_index (self->owner, guint, k) = owner;
-    }
-}
-
-static void
-walk_kernels (Driver *self, const KernelDesc *kernels, guint n, guint unit)
-{
-  for (guint k = 0; k < n; k++)
-    if (g_array_index (self->owner, guint, k) == unit)
-      schedule_kernel (self->b, SCHEDULE_COMPUTE, &kernels[k]);
-}
-
-static UnitSlot
-slot_new (const Driver *self, guint unit, gboolean recompute)
-{
-  guint micro = self->levels[0].run.micro;
-
-  return (UnitSlot){
-    .unit = unit,
-    .plan = &g_array_index (self->units, PlanUnit, unit),
-    .n_units = self->units->len,
-    .micro = micro,
-    .first_micro = micro == 0,
-    .last_micro = micro + 1 == (guint) workload_training (self->workload)->grad_accum,
-    .recompute = recompute,
-  };
-}
-
-/* ---- forward ---------------------------------------------------------------------------------------------------- */
-
-static void
-walk_layer_forward (Driver *self, guint layer)
-{
-  const LayerDesc *desc = workload_layer (self->workload, layer);
-  guint            first = self->first_unit[layer], end = self->first_unit[layer + 1];
-  BufferRef        working;
-
-  schedule_set_phase (self->b, PHASE_FORWARD);
-  schedule_set_unit (self->b, first);
-  working = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, desc->working_bytes, "working");
-  self->saved[layer] =
-      schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, desc->saved_bytes, "saved");
-
-  assign_kernels (self, layer, desc->forward, desc->n_forward, first);
-  for (guint u = first; u < end; u++)
-    {
-      UnitSlot slot = slot_new (self, u, FALSE);
-
-      walk_unit_hook (self, PHASE_FORWARD, HOOK (unit_forward_begin), &slot);
-      walk_kernels (self, desc->forward, desc->n_forward, u);
-      walk_unit_hook (self, PHASE_FORWARD, HOOK (unit_forward_end), &slot);
-    }
-  schedule_free (self->b, working);
-}
-
-/* ---- backward --------------------------------------------------------------------------------------------------- */
-
-/* Module granularity: the modules of a checkpointed layer run their forward again, with its hooks. */
-static void
-walk_layer_recompute (Driver *self, guint layer)
-{
-  const LayerDesc *desc = workload_layer (self->workload, layer);
-  guint            first = self->first_unit[layer], end = self->first_unit[layer + 1];
-
-  assign_kernels (self, layer, desc->recompute, desc->n_recompute, first);
-  for (guint u = first; u < end; u++)
-    {
-      UnitSlot slot = slot_new (self, u, TRUE);
-      gboolean hooks = plan_unit_recomputes (self->workload, slot.plan);
-
-      schedule_set_phase (self->b, PHASE_RECOMPUTE);
-      schedule_set_unit (self->b, u);
-      if (hooks)
-        walk_unit_hook (self, PHASE_RECOMPUTE, HOOK (unit_forward_begin), &slot);
-      walk_kernels (self, desc->recompute, desc->n_recompute, u);
-      if (hooks)
-        walk_unit_hook (self, PHASE_RECOMPUTE, HOOK (unit_forward_end), &slot);
-    }
-}
-
-static void
-walk_unit_backward (Driver *self, const LayerDesc *desc, guint unit, gboolean recompute)
-{
-  UnitSlot slot = slot_new (self, unit, FALSE);
-
-  walk_unit_hook (self, PHASE_BACKWARD, HOOK (unit_backward_begin), &slot);
-  if (recompute)
-    {
-      schedule_set_phase (self->b, PHASE_RECOMPUTE);
-      for (guint k = 0; k < desc->n_recompute; k++)
-        schedule_kernel (self->b, SCHEDULE_COMPUTE, &desc->recompute[k]);
-      schedule_set_phase (self->b, PHASE_BACKWARD);
-    }
-  walk_kernels (self, desc->backward, desc->n_backward, unit);
-  walk_unit_hook (self, PHASE_BACKWARD, HOOK (unit_backward_end), &slot);
-}
-
-static void
-walk_layer_backward (Driver *self, guint layer)
-{
-  const LayerDesc *desc = workload_layer (self->workload, layer);
-  guint            first = self->first_unit[layer], end = self->first_unit[layer + 1];
-  gboolean  modules = self->levels[self->n_levels - 1].strategy->hooks.granularity == UNIT_MODULE;
-  BufferRef workspace;
-
-  schedule_set_phase (self->b, PHASE_BACKWARD);
-  schedule_set_unit (self->b, first);
-  workspace = schedule_alloc (self->b, TIER_HBM, POOL_WORKSPACE, desc->backward_bytes, "backward");
-  if (modules && desc->n_recompute > 0)
-    walk_layer_recompute (self, layer);
-
-  assign_kernels (self, layer, desc->backward, desc->n_backward, end - 1);
-  for (guint u = end; u-- > first;)
-    walk_unit_backward (self, desc, u, !modules);
-
-  schedule_set_unit (self->b, first);
-  schedule_free (self->b, workspace);
-  schedule_free (self->b, self->saved[layer]);
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------------------ */
-
-static void
-walk_micro_step (Driver *self, guint micro)
-{
-  guint n_layers = workload_n_layers (self->workload);
-
-  for (guint i = 0; i < self->n_levels; i++)
-    self->levels[i].run.micro = micro;
-  for (guint l = 0; l < n_layers; l++)
-    walk_layer_forward (self, l);
-  walk_hook (self, PHASE_BACKWARD, HOOK (backward_begin));
-  for (guint l = n_layers; l-- > 0;)
-    walk_layer_backward (self, l);
-  walk_hook (self, PHASE_BACKWARD, HOOK (micro_step_end));
-}
 
 /* Every strategy whose period ends with STEP closes its round, the innermost first. */
 static void
@@ -312,13 +133,19 @@ walk_rounds_end (Driver *self, guint step)
   schedule_set_phase (self->b, PHASE_OUTER);
   for (guint i = self->n_levels; i-- > 0;)
     {
-      DriverLevel *level = &self->levels[i];
+      DriverLevel *level = &self->at->levels[i];
 
       if ((step + 1) % level->steps == 0 && level->strategy->hooks.round_end != NULL)
         level->strategy->hooks.round_end (&level->run);
     }
   schedule_set_phase (self->b, PHASE_NONE);
   schedule_set_unit (self->b, SCHEDULE_NONE);
+}
+
+static guint
+steps_of_period (const Driver *self)
+{
+  return self->stages[0].levels[0].steps;
 }
 
 /* A period of N_ITEMS, twice (first and steady), for every role. FALSE after a diagnostic when a schedule may not hold so many. */
@@ -331,24 +158,39 @@ period_fits (const Driver *self, double n_items, DiagList *diags)
     return TRUE;
   diag_error (diags, NULL, "take fewer steps a round, or fewer micro-steps",
               "strategy '%s': a period of %u steps would take %.0f schedule items (at most %u)",
-              self->levels[0].strategy->name, self->levels[0].steps, all, DRIVER_MAX_ITEMS);
+              self->at->levels[0].strategy->name, steps_of_period (self), all, DRIVER_MAX_ITEMS);
   return FALSE;
 }
 
-/* The micro-steps of one step; each time the rest is taken to be like those so far. */
-static gboolean
-walk_micro_steps (Driver *self, const GArray *items, DiagList *diags)
+static void
+walk_action (Driver *self, guint i)
 {
-  guint n_micro = (guint) workload_training (self->workload)->grad_accum;
+  PipelineSlot          slot = { i % 2 == 0 ? PASS_FORWARD : PASS_BACKWARD, 0, i / 2 };
+  const PipelineAction *action =
+      self->actions != NULL ? &g_array_index (self->actions, PipelineAction, i) : NULL;
+
+  if (action == NULL)
+    walk_slot (self, &slot);
+  else if (action->n_messages > 0)
+    messages_call (self, action);
+  else
+    walk_slot (self, &action->slot);
+}
+
+/* The slots and messages of one step; each time the rest is taken to be like those so far. */
+static gboolean
+walk_actions (Driver *self, const GArray *items, DiagList *diags)
+{
+  guint n = self->actions != NULL ? self->actions->len : 2 * self->pipeline.micros;
   guint before = items->len;
 
-  for (guint m = 0; m < n_micro; m++)
+  memset (self->backward_done, 0, self->pipeline.chunks * sizeof *self->backward_done);
+  for (guint i = 0; i < n; i++)
     {
-      double so_far;
-
-      walk_micro_step (self, m);
-      so_far = (double) (items->len - before);
-      if (!period_fits (self, so_far / (m + 1) * n_micro * self->levels[0].steps, diags))
+      walk_action (self, i);
+      if (i % 2 == 1
+          && !period_fits (
+              self, (double) (items->len - before) / (i + 1) * n * steps_of_period (self), diags))
         return FALSE;
     }
   return TRUE;
@@ -359,27 +201,30 @@ walk_step (Driver *self, guint step, const GArray *items, DiagList *diags)
 {
   for (guint i = 0; i < self->n_levels; i++)
     {
-      self->levels[i].run.step = step % self->levels[i].steps;
-      self->levels[i].run.micro = 0;
+      self->at->levels[i].run.step = step % self->at->levels[i].steps;
+      self->at->levels[i].run.micro = 0;
     }
-  walk_hook (self, PHASE_FORWARD, HOOK (step_begin));
-  if (!walk_micro_steps (self, items, diags))
+  driver_hook (self, PHASE_FORWARD, HOOK (step_begin));
+  if (!walk_actions (self, items, diags))
     return FALSE;
-  walk_hook (self, PHASE_OPTIMIZER, HOOK (step_end));
+  messages_shared_gradients (self);
+  driver_hook (self, PHASE_OPTIMIZER, HOOK (step_end));
   walk_rounds_end (self, step);
   schedule_host_wait (self->b, schedule_record (self->b, SCHEDULE_COMPUTE)); /* the loss is read */
   schedule_builder_end_step (self->b);
-  return period_fits (self, (double) items->len / (step + 1) * self->levels[0].steps, diags);
+  return period_fits (self, (double) items->len / (step + 1) * steps_of_period (self), diags);
 }
 
 static void
 select_section (Driver *self, guint role, ScheduleSection section)
 {
   schedule_builder_select (self->b, role, section);
+  for (guint axis = 0; axis < MESH_N_AXES; axis++)
+    self->pending[axis] = SCHEDULE_NONE;
   for (guint i = 0; i < self->n_levels; i++)
     {
-      self->levels[i].run.section = section;
-      self->levels[i].run.step = self->levels[i].run.micro = 0;
+      self->at->levels[i].run.section = section;
+      self->at->levels[i].run.step = self->at->levels[i].run.micro = 0;
     }
 }
 
@@ -390,23 +235,52 @@ walk_period (Driver *self, guint role, ScheduleSection section, DiagList *diags)
   const GArray *items = schedule_program (self->b->schedule, role, section)->items;
 
   select_section (self, role, section);
-  for (guint step = 0; step < self->levels[0].steps; step++)
+  for (guint step = 0; step < steps_of_period (self); step++)
     if (!walk_step (self, step, items, diags))
       return FALSE;
   return TRUE;
 }
 
 static void
-open_role (Driver *self, guint role)
+open_buffers (Driver *self)
+{
+  const MeshOptions *mesh = workload_mesh (self->at->workload);
+  guint              n_layers = workload_n_layers (self->at->workload), n_mail;
+
+  self->ring = 1;
+  if (self->pipeline.stages > 1)
+    {
+      g_autoptr (GArray) slots = pipeline_slots (&self->pipeline, self->stage);
+
+      /* one more is on its way in */
+      self->ring = pipeline_in_flight (slots) + 1;
+      self->actions = pipeline_actions (&self->pipeline, self->stage, mesh_batches_messages (mesh));
+    }
+  n_mail = self->ring * self->pipeline.chunks;
+  self->saved = g_new (BufferRef, (gsize) self->ring * n_layers);
+  for (guint way = 0; way < 2; way++)
+    {
+      self->mail[way] = g_new (DriverMail, n_mail);
+      for (guint i = 0; i < n_mail; i++)
+        self->mail[way][i] = (DriverMail){ SCHEDULE_NONE, SCHEDULE_NONE };
+      self->leaving[way] = SCHEDULE_NONE;
+    }
+  self->backward_done = g_new0 (guint, self->pipeline.chunks);
+}
+
+static void
+open_role (Driver *self, guint role, guint strategy_role)
 {
   for (guint i = 0; i < self->n_levels; i++)
     {
-      DriverLevel *level = &self->levels[i];
+      DriverLevel *level = &self->at->levels[i];
 
       level->run.b = self->b;
-      level->run.role = role;
+      level->run.role = strategy_role;
       level->run.state = g_malloc0 (level->strategy->hooks.state_size);
     }
+  schedule_builder_set_stage (self->b, role, self->stage, self->at->workload, self->at->unit_offset);
+  open_buffers (self);
 }
 
 static void
@@ -414,22 +288,30 @@ close_role (Driver *self)
 {
   for (guint i = 0; i < self->n_levels; i++)
     {
-      DriverLevel *level = &self->levels[i];
+      DriverLevel *level = &self->at->levels[i];
 
       if (level->strategy->hooks.clear != NULL)
         level->strategy->hooks.clear (&level->run);
       g_clear_pointer (&level->run.state, g_free);
     }
+  g_clear_pointer (&self->actions, g_array_unref);
+  g_clear_pointer (&self->saved, g_free);
+  g_clear_pointer (&self->mail[0], g_free);
+  g_clear_pointer (&self->mail[1], g_free);
+  g_clear_pointer (&self->backward_done, g_free);
 }
 
 static gboolean
 walk_role (Driver *self, guint role, DiagList *diags)
 {
+  guint    n_strategy_roles = self->b->schedule->n_roles / self->pipeline.stages;
   gboolean ok;
 
-  open_role (self, role);
+  self->stage = role / n_strategy_roles;
+  self->at = &self->stages[self->stage];
+  open_role (self, role, role % n_strategy_roles);
   select_section (self, role, SECTION_INIT);
-  walk_hook (self, PHASE_NONE, HOOK (init));
+  driver_hook (self, PHASE_NONE, HOOK (init));
   ok = walk_period (self, role, SECTION_FIRST, diags)
        && walk_period (self, role, SECTION_STEADY, diags);
   close_role (self);
@@ -455,20 +337,21 @@ check_level (const DriverLevel *level, const StrategyChoice *choice, DiagList *d
   return diag_list_n_errors (diags) == n_errors;
 }
 
-/* Fills the levels from the outermost inwards. Stops at one that does not check: what it would hand inwards means nothing. */
+/*
+ * Fills the levels of a stage from the outermost inwards. Stops at one that does not check: what it would hand inwards means
+ * nothing.
+ */
 static gboolean
-resolve_levels (Driver *self, const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
+resolve_levels (Driver *self, DriverStage *stage, const StrategyChoice *choice, DiagList *diags)
 {
-  PlanInput input = *in;
+  PlanInput input = *self->in;
   guint     i = 0;
 
-  g_assert (choice != NULL);
-  for (const StrategyChoice *c = choice; c != NULL; c = c->inner)
-    self->n_levels++;
-  self->levels = g_new0 (DriverLevel, self->n_levels);
+  input.workload = stage->workload;
+  stage->levels = g_new0 (DriverLevel, self->n_levels);
   for (const StrategyChoice *c = choice; c != NULL; c = c->inner, i++)
     {
-      DriverLevel *level = &self->levels[i];
+      DriverLevel *level = &stage->levels[i];
 
       level->strategy = c->strategy;
       level->in = input;
@@ -476,7 +359,7 @@ resolve_levels (Driver *self, const PlanInput *in, const StrategyChoice *choice,
       level->run.in = &level->in;
       level->run.options = c->options;
       level->run.driver = level;
-      level->run.inner = c->inner != NULL ? &self->levels[i + 1].run : NULL;
+      level->run.inner = c->inner != NULL ? &stage->levels[i + 1].run : NULL;
       if (!check_level (level, c, diags))
         return FALSE;
       level->period = strategy_own_period (c->strategy, &level->in, c->options);
@@ -486,49 +369,85 @@ resolve_levels (Driver *self, const PlanInput *in, const StrategyChoice *choice,
 }
 
 static gboolean
-count_steps (Driver *self, DiagList *diags)
+count_steps (const Driver *self, DriverStage *stage, DiagList *diags)
 {
   guint64 steps = 1;
 
   for (guint i = self->n_levels; i-- > 0;)
     {
-      steps *= self->levels[i].period;
+      steps *= stage->levels[i].period;
       if (steps > DRIVER_MAX_ITEMS)
         {
           diag_error (diags, NULL, NULL,
                       "strategy '%s': a period of %" G_GUINT64_FORMAT
                       " steps is too long (at most %u)",
-                      self->levels[i].strategy->name, steps, DRIVER_MAX_ITEMS);
+                      stage->levels[i].strategy->name, steps, DRIVER_MAX_ITEMS);
           return FALSE;
         }
-      self->levels[i].steps = (guint) steps;
+      stage->levels[i].steps = (guint) steps;
     }
   return TRUE;
 }
 
-static void
-plan_walk (Driver *self)
+/* One stage after another: what does not fit one says so once. */
+static gboolean
+resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
 {
-  guint           n_layers = workload_n_layers (self->workload);
-  UnitGranularity granularity = self->levels[self->n_levels - 1].strategy->hooks.granularity;
-  guint           u = 0;
+  g_assert (choice != NULL);
+  for (const StrategyChoice *c = choice; c != NULL; c = c->inner)
+    self->n_levels++;
+  self->stages = g_new0 (DriverStage, self->pipeline.stages);
+  for (guint s = 0; s < self->pipeline.stages; s++)
+    {
+      DriverStage *stage = &self->stages[s];
 
-  self->units = plan_units (self->workload, granularity);
-  self->first_unit = g_new (guint, n_layers + 1);
+      stage->workload = self->in->stages != NULL ? self->in->stages[s] : self->in->workload;
+      if (!resolve_levels (self, stage, choice, diags) || !count_steps (self, stage, diags))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* ---- units ------------------------------------------------------------------------------------------------------ */
+
+static void
+plan_stage (Driver *self, DriverStage *stage)
+{
+  guint              n_layers = workload_n_layers (stage->workload);
+  const Strategy    *innermost = stage->levels[self->n_levels - 1].strategy;
+  g_autoptr (GArray) units = plan_units (stage->workload, innermost->hooks.granularity);
+  guint              u = 0;
+
+  stage->unit_offset = self->units->len;
+  stage->n_units = units->len;
+  stage->first_unit = g_new (guint, n_layers + 1);
   for (guint l = 0; l <= n_layers; l++)
     {
-      self->first_unit[l] = u;
-      while (u < self->units->len && g_array_index (self->units, PlanUnit, u).layer == l)
+      stage->first_unit[l] = u;
+      while (u < units->len && g_array_index (units, PlanUnit, u).layer == l)
         u++;
-      g_assert (l == n_layers || u > self->first_unit[l]); /* every layer owns parameters */
+      g_assert (l == n_layers || u > stage->first_unit[l]); /* every layer owns parameters */
     }
-  self->saved = g_new (BufferRef, n_layers);
+  g_array_append_vals (self->units, units->data, units->len);
+}
+
+/* The array of all units no longer grows: runs may point into it. */
+static void
+plan_stages (Driver *self)
+{
+  self->units = g_array_new (FALSE, FALSE, sizeof (PlanUnit));
+  for (guint s = 0; s < self->pipeline.stages; s++)
+    plan_stage (self, &self->stages[s]);
+  for (guint s = 0; s < self->pipeline.stages; s++)
+    for (guint i = 0; i < self->n_levels; i++)
+      {
+        StrategyRun *run = &self->stages[s].levels[i].run;
+
+        run->units = &g_array_index (self->units, PlanUnit, self->stages[s].unit_offset);
+        run->n_units = self->stages[s].n_units;
+        run->pipelined = self->pipeline.stages > 1;
+      }
   self->owner = g_array_new (FALSE, FALSE, sizeof (guint));
-  for (guint i = 0; i < self->n_levels; i++)
-    {
-      self->levels[i].run.units = &g_array_index (self->units, PlanUnit, 0);
-      self->levels[i].run.n_units = self->units->len;
-    }
 }
 
 /* ---- roles ------------------------------------------------------------------------------------------------------ */
@@ -537,8 +456,8 @@ static const DriverLevel *
 level_of_roles (const Driver *self)
 {
   for (guint i = 0; i < self->n_levels; i++)
-    if (self->levels[i].strategy->role != NULL)
-      return &self->levels[i];
+    if (self->stages[0].levels[i].strategy->role != NULL)
+      return &self->stages[0].levels[i];
   return NULL;
 }
 
@@ -556,31 +475,48 @@ roles_are_dense (const guint32 *roles, guint n_ranks, guint n_roles)
   return n_seen == n_roles;
 }
 
+/* The role that LEVEL's strategy gives to world rank RANK. It knows only the ranks that it spans. */
+static guint
+strategy_role (const Driver *self, const DriverLevel *level, guint rank)
+{
+  guint block = self->in->mesh.world / self->pipeline.stages;
+  guint index = rank % block / MAX (self->in->mesh.stride, 1) % level->in.mesh.n_ranks;
+
+  return level->strategy->role (&level->in, level->run.options, index);
+}
+
+/* The strategy's roles, on each stage. */
+static void
+spread_roles (const Driver *self, guint32 *roles, guint n_ranks, guint n_roles)
+{
+  guint block = n_ranks / self->pipeline.stages;
+
+  for (guint rank = 0; rank < n_ranks; rank++)
+    roles[rank] += rank / block * n_roles;
+}
+
 /* Sets *ROLES to the role of each rank of the world, or to NULL when all are alike. Returns their number; 0 after a diagnostic. */
 static guint
 assign_roles (const Driver *self, guint n_ranks, guint32 **roles, DiagList *diags)
 {
   const DriverLevel  *level = level_of_roles (self);
-  g_autofree guint32 *role_of_rank = NULL;
+  g_autofree guint32 *role_of_rank = g_new0 (guint32, n_ranks);
   guint               n_roles = 1;
 
   *roles = NULL;
-  if (level == NULL)
-    return 1;
-  role_of_rank = g_new (guint32, n_ranks);
-  for (guint rank = 0; rank < n_ranks; rank++)
+  for (guint rank = 0; rank < n_ranks && level != NULL; rank++)
     {
-      /* an inner strategy knows only the ranks that it spans */
-      role_of_rank[rank] =
-          level->strategy->role (&level->in, level->run.options, rank % level->in.mesh.n_ranks);
+      role_of_rank[rank] = strategy_role (self, level, rank);
       n_roles = MAX (n_roles, MIN (role_of_rank[rank], n_ranks) + 1);
     }
-  if (n_roles > n_ranks || !roles_are_dense (role_of_rank, n_ranks, n_roles))
+  if (level != NULL && (n_roles > n_ranks || !roles_are_dense (role_of_rank, n_ranks, n_roles)))
     {
       diag_error (diags, NULL, NULL, "strategy '%s' does not number its roles from 0 without gaps",
                   level->strategy->name);
       return 0;
     }
+  spread_roles (self, role_of_rank, n_ranks, n_roles);
+  n_roles *= self->pipeline.stages;
   if (n_roles > 1)
     *roles = g_steal_pointer (&role_of_rank);
   return n_roles;
@@ -592,13 +528,16 @@ static void
 driver_clear (Driver *self)
 {
   g_clear_pointer (&self->owner, g_array_unref);
-  g_free (self->saved);
-  g_free (self->first_unit);
-  g_free (self->levels);
+  for (guint s = 0; s < self->pipeline.stages && self->stages != NULL; s++)
+    {
+      g_free (self->stages[s].first_unit);
+      g_free (self->stages[s].levels);
+    }
+  g_free (self->stages);
 }
 
 static Schedule *
-driver_run (Driver *self, guint n_ranks, DiagList *diags)
+driver_build (Driver *self, guint n_ranks, DiagList *diags)
 {
   guint32             *role_of_rank;
   guint                n_roles = assign_roles (self, n_ranks, &role_of_rank, diags);
@@ -607,9 +546,10 @@ driver_run (Driver *self, guint n_ranks, DiagList *diags)
 
   if (n_roles == 0)
     return NULL;
-  plan_walk (self);
-  self->b = schedule_builder_new (self->workload, self->units, n_roles, role_of_rank, n_ranks,
-                                  self->levels[0].steps);
+  plan_stages (self);
+  self->b = schedule_builder_new (self->stages[0].workload, self->units, n_roles, role_of_rank,
+                                  n_ranks, steps_of_period (self));
+  self->b->schedule->n_stages = self->pipeline.stages;
   for (guint role = 0; role < n_roles && ok; role++)
     ok = walk_role (self, role, diags);
   schedule = schedule_builder_finish (self->b);
@@ -619,11 +559,18 @@ driver_run (Driver *self, guint n_ranks, DiagList *diags)
 Schedule *
 schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
 {
-  Driver    driver = { .workload = in->workload };
+  const Workload    *workload = in->stages != NULL ? in->stages[0] : in->workload;
+  const MeshOptions *mesh = workload_mesh (workload);
+  Driver             driver = {
+                .in = in,
+                .pipeline = { mesh_pipeline (mesh), MAX (in->mesh.stages, 1), workload_n_chunks (workload),
+                              (guint) workload_training (workload)->grad_accum },
+  };
   Schedule *schedule = NULL;
 
-  if (resolve_levels (&driver, in, choice, diags) && count_steps (&driver, diags))
-    schedule = driver_run (&driver, in->mesh.world, diags);
+  g_assert (in->stages != NULL || driver.pipeline.stages == 1);
+  if (resolve_stages (&driver, choice, diags))
+    schedule = driver_build (&driver, in->mesh.world, diags);
   driver_clear (&driver);
   return schedule;
 }

@@ -16,6 +16,14 @@ strategy_narrow_input (const Strategy *strategy, const PlanInput *in, gconstpoin
     strategy->narrow (in, options, inner);
 }
 
+PlanGradient
+strategy_gradient (const Strategy *strategy, const PlanInput *in, gconstpointer options)
+{
+  if (strategy->gradient != NULL)
+    return strategy->gradient (in, options);
+  return (PlanGradient){ training_compute_bytes (workload_training (in->workload)), 1 };
+}
+
 gboolean
 strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals)
 {

@@ -56,13 +56,17 @@ struct _ScheduleBuilder
   ScheduleProgram *program;
   ScheduleSection  section;
   SchedulePhase    phase;
-  guint            unit;
-  OpRef            last_op; /* SCHEDULE_NONE when the last call emitted nothing */
+  guint            unit;        /* among all units */
+  guint            unit_offset; /* of the stage's: callers count from it */
+  OpRef            last_op;     /* SCHEDULE_NONE when the last call emitted nothing */
 };
 
 /* An empty schedule of N_ROLES roles. Takes UNITS and ROLE_OF_RANK (N_RANKS ids, or NULL). The workload must outlive it. */
 ScheduleBuilder *schedule_builder_new (const Workload *workload, GArray *units, guint n_roles,
                                        guint32 *role_of_rank, guint n_ranks, guint steps_per_period);
+/* ROLE is of pipeline stage STAGE with WORKLOAD, whose units begin at OFFSET; units that are set from now on count from there. */
+void schedule_builder_set_stage (ScheduleBuilder *self, guint role, guint stage,
+                                 const Workload *workload, guint offset);
 /* Items that follow go to SECTION of ROLE. */
 void schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection section);
 /* Marks the end of a training step. */

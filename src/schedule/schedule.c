@@ -212,7 +212,7 @@ unit_info (const Schedule *self, guint unit)
 guint
 schedule_unit_layer (const Schedule *self, guint unit)
 {
-  return unit_info (self, unit)->layer;
+  return unit_info (self, unit)->model_layer;
 }
 
 static char *
@@ -227,7 +227,8 @@ layer_name (const PlanUnit *unit)
     case LAYER_BLOCK:
       break;
     }
-  return g_strdup_printf ("block %u", unit->layer - 1); /* layer 0 is the embedding; blocks count from 0 */
+  return g_strdup_printf ("block %u",
+                          unit->model_layer - 1); /* layer 0 is the embedding; blocks count from 0 */
 }
 
 char *
@@ -238,6 +239,8 @@ schedule_unit_name (const Schedule *self, guint unit)
 
   if (info->module >= 0)
     return g_strdup_printf ("%s %s", layer, info->desc->modules[info->module].name);
+  if (info->expert)
+    return g_strdup_printf ("%s experts", layer);
   if (info->own_elements == 0 && info->elements > 0)
     return g_strdup_printf ("%s embedding", layer); /* a tied head's second use of the table */
   return g_steal_pointer (&layer);

@@ -173,7 +173,7 @@ guint                 schedule_steps_per_period (const Schedule *self);
 guint                 schedule_n_units (const Schedule *self);
 char                 *schedule_unit_name (const Schedule *self,
                                           guint unit); /* "embedding", "block 3", "block 3 mlp.up", "head" */
-guint                 schedule_unit_layer (const Schedule *self, guint unit);
+guint schedule_unit_layer (const Schedule *self, guint unit); /* in the whole model: 0 the embedding */
 
 /* ---- builder ---------------------------------------------------------------------------------------------------- */
 

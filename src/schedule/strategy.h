@@ -1,15 +1,16 @@
 /*
  * What a strategy is: a const struct with typed options, hooks on the one walk that the driver makes, and closed forms.
  *
- * The driver walks outer round > step > micro-step > unit > layer > kernel. It emits the model's kernels on SCHEDULE_COMPUTE, allocates and
- * frees activations, and ends each step with the host waiting for the device (the loss is read). Everything else is the strategy's:
+ * The driver walks outer round > step > slot (a forward or backward pass of a micro-batch through a chunk of layers) > unit > layer >
+ * kernel. It emits the model's kernels on SCHEDULE_COMPUTE, the collectives of tensor, context and expert parallelism among them, the
+ * messages between pipeline stages; it allocates and frees activations, and ends each step with the host waiting for the device (the loss is read). Everything else is the strategy's:
  * gathering, reducing, freeing, copies, the optimizer, waits. Hooks see mesh groups and tensors, never links or GPUs.
  */
 #pragma once
 
 #include "schedule/schedule.h"
 
-#define STRATEGY_API_VERSION 1
+#define STRATEGY_API_VERSION 2
 
 typedef struct
 {
@@ -27,14 +28,16 @@ typedef enum
 
 typedef struct
 {
-  guint             layer; /* index in the workload */
+  guint             layer;       /* index in the workload */
+  guint             model_layer; /* in the whole model: 0 the embedding */
   const LayerDesc  *desc;
   gint              module; /* UNIT_MODULE: module of the layer; -1 for UNIT_LAYER and for a tied head's second use of the embedding */
   guint64           elements; /* parameters that must be gathered for it */
   guint64           own_elements; /* of them owned (0 for a tied head's second use): gradients are reduced where owned */
   const TensorDesc *tensors; /* the gathered tensors */
   guint             n_tensors;
-  guint shares; /* unit that owns the tensors (itself, or the embedding's for a tied head) */
+  guint    shares; /* unit that owns the tensors (itself, or the embedding's for a tied head) */
+  gboolean expert; /* expert-parallel: the same only on the ranks of mesh_of_experts; a unit of its own beside its layer's */
 } PlanUnit;
 
 /* The list of units in forward order for a granularity. Owned by the caller: g_array_unref. A property of the workload alone. */
@@ -49,15 +52,28 @@ gboolean plan_unit_recomputes (const Workload *workload, const PlanUnit *unit);
 typedef struct _StrategyRun StrategyRun;
 typedef struct _Strategy    Strategy;
 
+/*
+ * What a backward bracket computes. Zero-bubble pipelines split it: a bracket for the gradients of inputs reads parameters and has no
+ * gradient to reduce yet; one for those of weights, later, reads no parameters.
+ */
+typedef enum
+{
+  BACKWARD_BOTH,
+  BACKWARD_INPUTS,
+  BACKWARD_WEIGHTS,
+} BackwardPart;
+
 /* Where the walk stands. */
 typedef struct
 {
   guint           unit; /* index in forward order */
   const PlanUnit *plan;
   guint           n_units;
-  guint           micro; /* micro-step of the step */
+  guint           micro; /* micro-step of the step; first and last are those of the unit's chunk */
   gboolean        first_micro, last_micro;
   gboolean        recompute; /* a forward hook called while a checkpointed block is recomputed (module granularity only) */
+  BackwardPart    part;
+  guint first_unit, end_unit; /* of the chunk that is walked: all units where there is no pipeline */
 } UnitSlot;
 
 /*
@@ -77,8 +93,8 @@ typedef struct
   void (*backward_begin) (StrategyRun *run); /* between forward and backward of a micro-step */
   void (*unit_backward_begin) (StrategyRun *run, const UnitSlot *slot);
   void (*unit_backward_end) (StrategyRun *run, const UnitSlot *slot);
-  void (*micro_step_end) (StrategyRun *run);
-  void (*step_end) (StrategyRun *run); /* the optimizer */
+  void (*micro_step_end) (StrategyRun *run); /* gradients of a micro-batch (of one chunk) are there */
+  void (*step_end) (StrategyRun *run);       /* the optimizer */
   void (*round_end) (StrategyRun *run); /* after the last step of this strategy's own period, the innermost first */
 } StrategyHooks;
 
@@ -93,12 +109,21 @@ struct _StrategyRun
   guint            role;
   const PlanUnit  *units; /* all units in forward order */
   guint            n_units;
-  guint            step;  /* step of the period, 0-based */
-  guint            micro; /* micro-step of the step */
-  ScheduleSection  section;
-  StrategyRun     *inner;  /* NULL for the innermost */
-  gpointer         driver; /* private to the driver */
+  guint            step;      /* step of the period, 0-based */
+  guint            micro;     /* micro-step of the step */
+  gboolean         pipelined; /* there are other stages */
+  gboolean last_backward; /* in micro_step_end: no backward pass of the step follows on this stage */
+  ScheduleSection section;
+  StrategyRun    *inner;  /* NULL for the innermost */
+  gpointer        driver; /* private to the driver */
 };
+
+/* The gradient of a parameter as a rank holds it at the end of a step. */
+typedef struct
+{
+  guint bytes; /* an element */
+  guint ranks; /* that share it */
+} PlanGradient;
 
 struct _Strategy
 {
@@ -120,7 +145,10 @@ struct _Strategy
   const char *missing; /* what is NOT modelled, likewise */
   guint64 (*resident) (const PlanInput *in,
                        gconstpointer opt); /* elements of parameters that one rank holds persistently */
+  PlanGradient (*gradient) (const PlanInput *in, gconstpointer opt); /* NULL: whole, compute precision */
 };
+
+PlanGradient strategy_gradient (const Strategy *strategy, const PlanInput *in, gconstpointer options);
 
 /* A strategy with its options and, for an outer one, what it runs around. */
 typedef struct _StrategyChoice StrategyChoice;

@@ -1,10 +1,20 @@
 #include "schedule/strategy.h"
 
-/* The table that a tied head reads again. */
+/* Layer of the token embedding that a tied head reads again. */
+static guint
+embedding_layer (const Workload *workload)
+{
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    if (workload_layer (workload, i)->kind == LAYER_EMBEDDING)
+      return i;
+  g_assert_not_reached ();
+}
+
+/* Its table. */
 static const TensorDesc *
 embedding_table (const Workload *workload)
 {
-  const LayerDesc *layer = workload_layer (workload, 0);
+  const LayerDesc *layer = workload_layer (workload, embedding_layer (workload));
 
   for (guint t = 0; t < layer->n_tensors; t++)
     if (layer->tensors[t].n_dims == 2)
@@ -12,93 +22,126 @@ embedding_table (const Workload *workload)
   g_assert_not_reached ();
 }
 
-static void
-append_layer (GArray *units, guint index, const LayerDesc *layer)
+static PlanUnit
+unit_new (const Workload *workload, guint index, const TensorDesc *tensors, guint n, guint shares)
 {
   PlanUnit unit = {
     .layer = index,
-    .desc = layer,
+    .model_layer = workload_model_layer (workload, index),
+    .desc = workload_layer (workload, index),
     .module = -1,
-    .elements = layer->elements,
-    .own_elements = layer->elements,
-    .tensors = layer->tensors,
-    .n_tensors = layer->n_tensors,
-    .shares = layer->tied_head ? 0 : units->len,
+    .tensors = tensors,
+    .n_tensors = n,
+    .shares = shares,
   };
 
+  for (guint t = 0; t < n; t++)
+    unit.elements += tensors[t].elements;
+  unit.own_elements = unit.elements;
+  return unit;
+}
+
+/* Tensors of routed experts stand together. Sets *FIRST to the first; returns their number. */
+static guint
+expert_tensors (const LayerDesc *layer, guint *first)
+{
+  guint n = 0;
+
+  for (guint t = 0; t < layer->n_tensors; t++)
+    if (layer->tensors[t].expert && n++ == 0)
+      *first = t;
+  return n;
+}
+
+/* Experts that are spread over ranks are a unit beside the rest of their layer, which must then lie on one side of them. */
+static void
+append_layer (GArray *units, const Workload *workload, guint index)
+{
+  const LayerDesc *layer = workload_layer (workload, index);
+  guint    first = 0, n = workload_mesh (workload)->ep > 1 ? expert_tensors (layer, &first) : 0;
+  PlanUnit unit = unit_new (workload, index, layer->tensors, layer->n_tensors, units->len);
+
+  if (n == 0)
+    {
+      g_array_append_val (units, unit);
+      return;
+    }
+  g_assert (first + n == layer->n_tensors);
+  unit = unit_new (workload, index, layer->tensors, first, units->len);
+  g_array_append_val (units, unit);
+  unit = unit_new (workload, index, layer->tensors + first, n, units->len);
+  unit.expert = TRUE;
   g_array_append_val (units, unit);
 }
 
 static void
-append_modules (GArray *units, guint index, const LayerDesc *layer)
+append_modules (GArray *units, const Workload *workload, guint index)
 {
+  const LayerDesc *layer = workload_layer (workload, index);
+
   for (guint m = 0; m < layer->n_modules; m++)
     {
       const ModuleDesc *module = &layer->modules[m];
-      PlanUnit          unit = {
-                 .layer = index,
-                 .desc = layer,
-                 .module = (gint) m,
-                 .elements = module->elements,
-                 .own_elements = module->elements,
-                 .tensors = layer->tensors + module->first_tensor,
-                 .n_tensors = module->n_tensors,
-                 .shares = units->len,
-      };
+      const TensorDesc *tensors = layer->tensors + module->first_tensor;
+      PlanUnit          unit = unit_new (workload, index, tensors, module->n_tensors, units->len);
 
+      unit.module = (gint) m;
+      unit.expert = workload_mesh (workload)->ep > 1 && module->n_tensors > 0 && tensors->expert;
       if (module->elements > 0)
         g_array_append_val (units, unit);
     }
 }
 
-static guint
-owner_of_tensor (const GArray *units, const TensorDesc *tensor)
+/* A tied head's second use of the table: a unit that owns nothing. */
+static void
+append_tied_table (GArray *units, const Workload *workload, guint index)
 {
+  PlanUnit unit = unit_new (workload, index, embedding_table (workload), 1, 0);
+
+  unit.own_elements = 0;
+  g_array_append_val (units, unit);
+}
+
+/* The unit that owns what UNIT only uses: the table's, or (layers) the whole embedding's. */
+static guint
+owner_of (const GArray *units, const Workload *workload, gboolean modules)
+{
+  const TensorDesc *table = embedding_table (workload);
+  guint             layer = embedding_layer (workload);
+
   for (guint u = 0; u < units->len; u++)
     {
       const PlanUnit *unit = &g_array_index (units, PlanUnit, u);
 
-      if (tensor >= unit->tensors && tensor < unit->tensors + unit->n_tensors)
+      if (unit->own_elements > 0 && unit->layer == layer
+          && (!modules || (table >= unit->tensors && table < unit->tensors + unit->n_tensors)))
         return u;
     }
   g_assert_not_reached ();
 }
 
-static void
-append_tied_table (GArray *units, guint index, const LayerDesc *layer, const TensorDesc *table)
-{
-  PlanUnit unit = {
-    .layer = index,
-    .desc = layer,
-    .module = -1,
-    .elements = table->elements,
-    .own_elements = 0,
-    .tensors = table,
-    .n_tensors = 1,
-    .shares = owner_of_tensor (units, table),
-  };
-
-  g_array_append_val (units, unit);
-}
-
 GArray *
 plan_units (const Workload *workload, UnitGranularity granularity)
 {
-  guint   n_layers = workload_n_layers (workload);
-  GArray *units = g_array_sized_new (FALSE, FALSE, sizeof (PlanUnit), n_layers);
+  guint    n_layers = workload_n_layers (workload);
+  GArray  *units = g_array_sized_new (FALSE, FALSE, sizeof (PlanUnit), n_layers);
+  gboolean modules = granularity == UNIT_MODULE;
 
   for (guint i = 0; i < n_layers; i++)
     {
-      const LayerDesc *layer = workload_layer (workload, i);
+      if (!modules)
+        append_layer (units, workload, i);
+      else
+        append_modules (units, workload, i);
+      if (modules && workload_layer (workload, i)->tied_head)
+        append_tied_table (units, workload, i);
+    }
+  for (guint u = 0; u < units->len; u++)
+    {
+      PlanUnit *unit = &g_array_index (units, PlanUnit, u);
 
-      if (granularity == UNIT_LAYER)
-        {
-          append_layer (units, i, layer);
-          continue;
-        }
-      append_modules (units, i, layer);
-      if (layer->tied_head)
-        append_tied_table (units, i, layer, embedding_table (workload));
+      if (unit->desc->tied_head && (modules ? unit->own_elements == 0 : TRUE))
+        unit->shares = owner_of (units, workload, modules);
     }
   return units;
 }

@@ -11,6 +11,7 @@
 static const char *const pipeline_choices[] = { "auto",        "gpipe",    "1f1b",
                                                 "interleaved", "zb-h1",    "zb-h2",
                                                 "zbv",         "dualpipe", NULL };
+static const char *const p2p_choices[] = { "batched-sync", "batched", "direct", NULL };
 static const char *const context_choices[] = { "ring", "all-gather", NULL };
 
 const OptionSpec mesh_options[] = {
@@ -55,6 +56,19 @@ const OptionSpec mesh_options[] = {
     .min = 1,
     .max = 1 << 20,
     .help = "tokens of the fullest expert-parallel rank over the mean" },
+  { .key = "p2p",
+    .type = OPTION_ENUM,
+    .choices = p2p_choices,
+    .offset = FIELD (p2p),
+    .fallback = "batched-sync",
+    .help = "messages between pipeline stages: group calls that the host waits for, or only the device, or each on a stream of its own",
+    .source = "Megatron-LM, core/pipeline_parallel/p2p_communication.py (batch_p2p_sync)" },
+  { .key = "scatter_gather",
+    .type = OPTION_BOOL,
+    .offset = FIELD (scatter_gather),
+    .fallback = "false",
+    .help = "each tensor-parallel rank sends its part of an activation to the next stage, which gathers it",
+    .source = "arXiv:2104.04473, 4.1" },
   { .key = "async_tp",
     .type = OPTION_BOOL,
     .offset = FIELD (async_tp),
@@ -113,4 +127,13 @@ mesh_normalise (MeshOptions *mesh)
     *degrees[i] = MAX (*degrees[i], 1);
   if (mesh->tp == 1)
     mesh->sp = 0;
+}
+
+gboolean
+mesh_batches_messages (const MeshOptions *mesh)
+{
+  PipelineKind kind = mesh_pipeline (mesh);
+
+  return mesh->p2p != MESH_P2P_DIRECT
+         && (kind == PIPELINE_GPIPE || kind == PIPELINE_1F1B || kind == PIPELINE_INTERLEAVED);
 }

@@ -28,6 +28,14 @@ typedef enum
   CONTEXT_ALL_GATHER, /* keys and values are gathered before attention */
 } ContextKind;
 
+/* How the messages of gpipe, 1f1b and interleaved are called; other pipelines are always direct. */
+typedef enum
+{
+  MESH_P2P_BATCHED_SYNC, /* Megatron-LM: all messages between two slots in one group call, the host waits for it */
+  MESH_P2P_BATCHED, /* the same, only the device waits */
+  MESH_P2P_DIRECT,  /* each on a stream of its own, beside the kernels */
+} MeshP2p;
+
 typedef struct
 {
   char    *shard; /* all, node, or a number of ranks: the group that parameters are sharded over (strategies that shard) */
@@ -35,7 +43,9 @@ typedef struct
   gint     pipeline;               /* PipelineKind */
   gint     context;                /* ContextKind */
   double   capacity_factor; /* tokens that an expert takes, over the balanced share; 0: as many as are routed to it */
-  double   routing_skew; /* tokens of the fullest expert rank over the mean; >= 1 */
+  double   routing_skew;   /* tokens of the fullest expert rank over the mean; >= 1 */
+  gint     p2p;            /* MeshP2p */
+  gboolean scatter_gather; /* each tensor rank sends its part of an activation to the next stage, which gathers it; not with sp */
   gboolean async_tp; /* collectives of the tensor group overlap the products beside them, in slices */
 } MeshOptions;
 
@@ -53,3 +63,6 @@ gboolean mesh_ends_meet (const MeshOptions *mesh);
 
 /* Degrees of 0 become 1; sp without a tensor group becomes 0. */
 void mesh_normalise (MeshOptions *mesh);
+
+/* Whether messages go in group calls between slots: a matter of `p2p`, for the pipelines that have such calls. */
+gboolean mesh_batches_messages (const MeshOptions *mesh);

@@ -47,7 +47,7 @@ static const struct
 {
   const char *module, *message;
 } refused[] = {
-  { "plugin-old", "was built for strategy API 2, this program has 1: build it again" },
+  { "plugin-old", "was built for strategy API 3, this program has 2: build it again" },
   { "plugin-taken", "a strategy 'fsdp2' exists already" },
   { "plugin-empty", "does not export 'shardsim_strategy'" },
   { "no-such-plugin", "cannot load plugin" },

@@ -1,0 +1,81 @@
+/*
+ * What the files of the driver share.
+ *
+ *   driver.c    the stack of strategies and its hooks, steps and periods, roles
+ *   walk.c      slots: layers, units, kernels and the collectives that stand among them
+ *   messages.c  what pipeline stages send each other, and gradients that several of them share
+ */
+#pragma once
+
+#include "schedule/pipeline.h"
+#include "schedule/schedule-private.h"
+
+/* One strategy of the stack on one stage. Index 0 is the outermost. */
+typedef struct
+{
+  const Strategy *strategy;
+  PlanInput       in;
+  StrategyRun     run;
+  guint           period; /* its own, in periods of its inner strategy */
+  guint           steps;  /* the same in training steps */
+} DriverLevel;
+
+typedef struct
+{
+  const Workload *workload;
+  DriverLevel    *levels;
+  guint           unit_offset; /* of the stage's units among all */
+  guint           n_units;
+  guint          *first_unit; /* of each layer; [n_layers] = n_units */
+} DriverStage;
+
+/* What a chunk has taken in, and when it was there. */
+typedef struct
+{
+  BufferRef buffer;
+  EventRef  there;
+} DriverMail;
+
+typedef struct
+{
+  const PlanInput *in;
+  Pipeline         pipeline;
+  DriverStage     *stages;
+  guint            n_levels;
+  GArray          *units; /* PlanUnit of all stages; the schedule's */
+  ScheduleBuilder *b;
+
+  /* of the role at hand */
+  guint        stage;
+  DriverStage *at;
+  GArray      *actions;       /* PipelineAction; NULL for a single stage, which needs none */
+  guint        ring;          /* micro-batches that can be in flight */
+  BufferRef   *saved;         /* [ring][layer]: activations that a layer keeps for its backward */
+  DriverMail  *mail[2];       /* [ring][chunk]: activations and gradients */
+  BufferRef    leaving[2];    /* the activation and the gradient that wait to be sent */
+  guint       *backward_done; /* [chunk]: micro-batches of the step */
+  GArray      *owner;         /* guint: unit that each kernel of the list at hand goes with */
+  EventRef     pending[MESH_N_AXES]; /* asynchronous collectives that nothing has joined */
+} Driver;
+
+static inline StrategyRun *
+driver_run (const Driver *self)
+{
+  return &self->at->levels[0].run;
+}
+
+/* The outermost strategy that has the hook answers. Items are of PHASE and, for units, of the slot's unit. */
+#define HOOK(member) G_STRUCT_OFFSET (StrategyHooks, member)
+void driver_hook (Driver *self, SchedulePhase phase, gsize hook);
+void driver_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const UnitSlot *slot);
+
+/* walk.c */
+void walk_slot (Driver *self, const PipelineSlot *slot);
+
+/* messages.c */
+void messages_call (Driver *self, const PipelineAction *call);
+/* The input of SLOT (or the gradient of its output) is there and becomes the pass's own; what it hands on waits to be sent. */
+void messages_take (Driver *self, const PipelineSlot *slot);
+void messages_leave (Driver *self, const PipelineSlot *slot);
+/* At the end of a step, before the optimizer. */
+void messages_shared_gradients (Driver *self);

@@ -1,0 +1,338 @@
+/* The slots of a stage: what each layer allocates and runs, and the hooks around its units. */
+#include "schedule/driver-private.h"
+
+/* ---- kernels of units ------------------------------------------------------------------------------------------- */
+
+/*
+ * Sets the owner of each kernel: the unit whose module it reads; kernels that read none go with the one before them, at the start
+ * with unit START. A tied head's product names no module of its layer, but reads the table that its last unit gathers.
+ */
+static void
+assign_kernels (Driver *self, guint layer, const KernelDesc *kernels, guint n, guint start)
+{
+  guint           first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
+  const PlanUnit *units = driver_run (self)->units;
+  guint           owner = start;
+
+  g_array_set_size (self->owner, n);
+  for (guint k = 0; k < n; k++)
+    {
+      gboolean reads_tied = kernels[k].module < 0 && kernels[k].kind == KERNEL_MATMUL
+                            && units[end - 1].own_elements == 0;
+
+      for (guint u = first; u < end; u++)
+        if (kernels[k].module >= 0 ? units[u].module == kernels[k].module : reads_tied && u == end - 1)
+          owner = u;
+      g_array_index (self->owner, guint, k) = owner;
+    }
+}
+
+/* ---- collectives among the kernels ------------------------------------------------------------------------------ */
+
+static const char *const
+    axis_names[MESH_N_AXES] = { [MESH_TENSOR] = "tensor", [MESH_CONTEXT] = "context", [MESH_EXPERT] = "expert" };
+
+static MeshGroup
+axis_group (const Driver *self, MeshAxis axis)
+{
+  const Mesh *mesh = &self->in->mesh;
+
+  switch (axis)
+    {
+    case MESH_CONTEXT:
+      return mesh_context (mesh, (guint) workload_mesh (self->at->workload)->cp);
+    case MESH_EXPERT:
+      return mesh_experts (mesh);
+    case MESH_TENSOR:
+    case MESH_N_AXES:
+      break;
+    }
+  return mesh_tensor (mesh);
+}
+
+static void
+join_collectives (Driver *self)
+{
+  for (guint axis = 0; axis < MESH_N_AXES; axis++)
+    {
+      schedule_wait (self->b, SCHEDULE_COMPUTE, self->pending[axis]);
+      self->pending[axis] = SCHEDULE_NONE;
+    }
+}
+
+static void
+walk_collective (Driver *self, const KernelDesc *kernel)
+{
+  static const ScheduleCollective kinds[] = {
+    [COMM_ALL_GATHER] = SCHEDULE_ALL_GATHER, [COMM_REDUCE_SCATTER] = SCHEDULE_REDUCE_SCATTER,
+    [COMM_ALL_REDUCE] = SCHEDULE_ALL_REDUCE, [COMM_ALL_TO_ALL] = SCHEDULE_ALL_TO_ALL,
+    [COMM_SEND_RECV] = SCHEDULE_SEND_RECV,
+  };
+  const char *name = axis_names[kernel->axis];
+  CommRef     comm = schedule_comm (self->b, name, axis_group (self, kernel->axis));
+  StreamRef   stream = SCHEDULE_COMPUTE;
+
+  if (kernel->async)
+    {
+      stream = schedule_stream (self->b, name, 0);
+      schedule_wait_stream (self->b, stream, SCHEDULE_COMPUTE);
+    }
+  schedule_collective (self->b, stream, comm, kinds[kernel->comm], (guint64) kernel->read_bytes,
+                       kernel->name);
+  if (kernel->async)
+    self->pending[kernel->axis] = schedule_record (self->b, stream);
+}
+
+static void
+walk_kernel (Driver *self, const KernelDesc *kernel)
+{
+  if (kernel->joins)
+    join_collectives (self);
+  if (kernel->kind == KERNEL_COMMUNICATION)
+    walk_collective (self, kernel);
+  else
+    schedule_kernel (self->b, SCHEDULE_COMPUTE, kernel);
+}
+
+/* Of one unit, or (SCHEDULE_NONE) all of them. */
+static void
+walk_kernels (Driver *self, const KernelDesc *kernels, guint n, guint unit, BackwardPart part)
+{
+  for (guint k = 0; k < n; k++)
+    if ((unit == SCHEDULE_NONE || g_array_index (self->owner, guint, k) == unit)
+        && (part == BACKWARD_BOTH || kernels[k].weight_gradient == (part == BACKWARD_WEIGHTS)))
+      walk_kernel (self, &kernels[k]);
+}
+
+/* ---- where the walk stands -------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+  const PipelineSlot *slot;
+  BackwardPart        part;
+  guint               first_unit, end_unit; /* of the chunk */
+} SlotWalk;
+
+static UnitSlot
+unit_slot (const Driver *self, const SlotWalk *walk, guint unit, gboolean recompute)
+{
+  guint n_micros = pipeline_chunk_micros (&self->pipeline);
+
+  return (UnitSlot){
+    .unit = unit,
+    .plan = &driver_run (self)->units[unit],
+    .n_units = self->at->n_units,
+    .micro = walk->slot->micro,
+    .first_micro = walk->slot->micro == 0,
+    .last_micro = walk->slot->micro + 1 == n_micros,
+    .recompute = recompute,
+    .part = walk->part,
+    .first_unit = walk->first_unit,
+    .end_unit = walk->end_unit,
+  };
+}
+
+static gboolean
+by_modules (const Driver *self)
+{
+  return self->at->levels[self->n_levels - 1].strategy->hooks.granularity == UNIT_MODULE;
+}
+
+static BufferRef *
+saved_by (const Driver *self, const SlotWalk *walk, guint layer)
+{
+  guint n_layers = workload_n_layers (self->at->workload);
+
+  return &self->saved[(gsize) (walk->slot->micro % self->ring) * n_layers + layer];
+}
+
+/* ---- forward ---------------------------------------------------------------------------------------------------- */
+
+static void
+forward_hook (Driver *self, const SlotWalk *walk, guint unit, gsize hook)
+{
+  UnitSlot slot = unit_slot (self, walk, unit, FALSE);
+
+  driver_unit_hook (self, PHASE_FORWARD, hook, &slot);
+}
+
+/* Units of a layer are gathered one by one as modules run, or (layers whose experts are a unit of their own) all around the layer. */
+static void
+walk_units_forward (Driver *self, const SlotWalk *walk, const LayerDesc *desc, guint first, guint end)
+{
+  for (guint u = first; u < end; u++)
+    {
+      forward_hook (self, walk, u, HOOK (unit_forward_begin));
+      if (by_modules (self))
+        {
+          walk_kernels (self, desc->forward, desc->n_forward, u, BACKWARD_BOTH);
+          forward_hook (self, walk, u, HOOK (unit_forward_end));
+        }
+    }
+  if (by_modules (self))
+    return;
+  walk_kernels (self, desc->forward, desc->n_forward, SCHEDULE_NONE, BACKWARD_BOTH);
+  for (guint u = first; u < end; u++)
+    forward_hook (self, walk, u, HOOK (unit_forward_end));
+}
+
+static void
+walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
+{
+  const LayerDesc *desc = workload_layer (self->at->workload, layer);
+  guint            first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
+  BufferRef        working;
+
+  schedule_set_phase (self->b, PHASE_FORWARD);
+  schedule_set_unit (self->b, first);
+  working = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, desc->working_bytes, "working");
+  *saved_by (self, walk, layer) =
+      schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, desc->saved_bytes, "saved");
+  assign_kernels (self, layer, desc->forward, desc->n_forward, first);
+  walk_units_forward (self, walk, desc, first, end);
+  schedule_free (self->b, working);
+}
+
+/* ---- backward --------------------------------------------------------------------------------------------------- */
+
+/* Module granularity: the modules of a checkpointed layer run their forward again, with its hooks. */
+static void
+walk_layer_recompute (Driver *self, const SlotWalk *walk, guint layer)
+{
+  const LayerDesc *desc = workload_layer (self->at->workload, layer);
+  guint            first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
+
+  assign_kernels (self, layer, desc->recompute, desc->n_recompute, first);
+  for (guint u = first; u < end; u++)
+    {
+      UnitSlot slot = unit_slot (self, walk, u, TRUE);
+      gboolean hooks = plan_unit_recomputes (self->at->workload, slot.plan);
+
+      schedule_set_phase (self->b, PHASE_RECOMPUTE);
+      schedule_set_unit (self->b, u);
+      if (hooks)
+        driver_unit_hook (self, PHASE_RECOMPUTE, HOOK (unit_forward_begin), &slot);
+      walk_kernels (self, desc->recompute, desc->n_recompute, u, BACKWARD_BOTH);
+      if (hooks)
+        driver_unit_hook (self, PHASE_RECOMPUTE, HOOK (unit_forward_end), &slot);
+    }
+}
+
+static void
+backward_hook (Driver *self, const SlotWalk *walk, guint unit, gsize hook)
+{
+  UnitSlot slot = unit_slot (self, walk, unit, FALSE);
+
+  driver_unit_hook (self, PHASE_BACKWARD, hook, &slot);
+}
+
+static void
+walk_units_backward (Driver *self, const SlotWalk *walk, const LayerDesc *desc, guint first, guint end)
+{
+  for (guint u = end; u-- > first;)
+    {
+      backward_hook (self, walk, u, HOOK (unit_backward_begin));
+      if (by_modules (self))
+        {
+          walk_kernels (self, desc->backward, desc->n_backward, u, walk->part);
+          backward_hook (self, walk, u, HOOK (unit_backward_end));
+        }
+    }
+  if (by_modules (self))
+    return;
+  if (walk->part != BACKWARD_WEIGHTS)
+    {
+      schedule_set_phase (self->b, PHASE_RECOMPUTE);
+      walk_kernels (self, desc->recompute, desc->n_recompute, SCHEDULE_NONE, BACKWARD_BOTH);
+      schedule_set_phase (self->b, PHASE_BACKWARD);
+    }
+  walk_kernels (self, desc->backward, desc->n_backward, SCHEDULE_NONE, walk->part);
+  for (guint u = end; u-- > first;)
+    backward_hook (self, walk, u, HOOK (unit_backward_end));
+}
+
+/* What a layer saved lives until its weights have their gradients: a pass that is put off needs inputs and output gradients. */
+static void
+walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
+{
+  const LayerDesc *desc = workload_layer (self->at->workload, layer);
+  guint            first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
+  BufferRef        workspace = SCHEDULE_NONE;
+
+  schedule_set_phase (self->b, PHASE_BACKWARD);
+  schedule_set_unit (self->b, first);
+  if (walk->part != BACKWARD_WEIGHTS)
+    {
+      workspace =
+          schedule_alloc (self->b, TIER_HBM, POOL_WORKSPACE, desc->backward_bytes, "backward");
+      if (by_modules (self) && desc->n_recompute > 0)
+        walk_layer_recompute (self, walk, layer);
+    }
+  assign_kernels (self, layer, desc->backward, desc->n_backward, end - 1);
+  walk_units_backward (self, walk, desc, first, end);
+
+  schedule_set_unit (self->b, first);
+  schedule_free (self->b, workspace);
+  if (walk->part != BACKWARD_INPUTS)
+    schedule_free (self->b, *saved_by (self, walk, layer));
+}
+
+/* ---- slots ------------------------------------------------------------------------------------------------------ */
+
+static gboolean
+all_is_done (const Driver *self)
+{
+  for (guint c = 0; c < self->pipeline.chunks; c++)
+    if (self->backward_done[c] < pipeline_chunk_micros (&self->pipeline))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+set_place (Driver *self, const PipelineSlot *slot)
+{
+  for (guint i = 0; i < self->n_levels; i++)
+    {
+      self->at->levels[i].run.micro = slot->micro;
+      self->at->levels[i].run.last_backward = all_is_done (self);
+    }
+}
+
+static void
+walk_backward (Driver *self, const SlotWalk *walk, guint first, guint end)
+{
+  driver_hook (self, PHASE_BACKWARD, HOOK (backward_begin));
+  for (guint l = end; l-- > first;)
+    walk_layer_backward (self, walk, l);
+  join_collectives (self);
+  if (walk->part == BACKWARD_INPUTS)
+    return;
+  self->backward_done[walk->slot->chunk]++;
+  set_place (self, walk->slot);
+  driver_hook (self, PHASE_BACKWARD, HOOK (micro_step_end));
+}
+
+void
+walk_slot (Driver *self, const PipelineSlot *slot)
+{
+  static const BackwardPart parts[] = {
+    [PASS_FORWARD] = BACKWARD_BOTH, [PASS_BACKWARD] = BACKWARD_BOTH, [PASS_INPUT] = BACKWARD_INPUTS, [PASS_WEIGHT] = BACKWARD_WEIGHTS
+  };
+  SlotWalk walk = { .slot = slot, .part = parts[slot->pass] };
+  guint    first, end;
+
+  workload_chunk (self->at->workload, slot->chunk, &first, &end);
+  walk.first_unit = self->at->first_unit[first];
+  walk.end_unit = self->at->first_unit[end];
+  set_place (self, slot);
+  messages_take (self, slot);
+  if (slot->pass == PASS_FORWARD)
+    {
+      for (guint l = first; l < end; l++)
+        walk_layer_forward (self, &walk, l);
+      join_collectives (self);
+    }
+  else
+    walk_backward (self, &walk, first, end);
+  messages_leave (self, slot);
+}
