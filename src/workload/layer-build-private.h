@@ -20,13 +20,12 @@ typedef struct
   GArray   *modules; /* ModuleDesc */
   Tape     *tape;
   TapeValue output;
-  double    vocab_elements; /* head: logits of one micro-batch */
+  double    logits_bytes; /* head: vocabulary-wide memory of its backward pass */
 } LayerBuild;
 
 /*
- * SHAPE, TRAINING and MESH (normalised) must outlive the result. DROPOUT: with the classic GPT block's dropouts (tests
- * of published formulas).
+ * SHAPE, TRAINING and MESH (normalised) must outlive the result.
  */
 LayerBuild layer_build (const ModelShape *shape, const TrainingOptions *training,
-                        const MeshOptions *mesh, LayerClass layer, gboolean dropout);
+                        const MeshOptions *mesh, LayerClass layer);
 void       layer_build_clear (LayerBuild *self); /* frees what is not NULL */

@@ -223,7 +223,7 @@ tape_combine (Tape *tape, const char *name, TapeValue expert_rows, TapeValue wei
 
 /*
  * The dense gradient of the table is cleared, then rows are added to it; op->fixed: bytes of the
- * table and of the written rows.
+ * table and of the written rows. Of a part of a table the rows' gradients are masked first: copied, and zeros written.
  */
 static void
 backward_embed (Tape *tape, const TapeOp *op)
@@ -233,13 +233,36 @@ backward_embed (Tape *tape, const TapeOp *op)
   KernelDesc scatter = tape_stream (tape, KERNEL_GATHER, tape_join (op->name, ".scatter"),
                                     tape_tensor (tape, op->aux)->bytes, op->fixed[1], op->launches);
 
+  if (op->weight_bytes > 0)
+    tape_push_backward (tape, op,
+                        tape_stream (tape, KERNEL_ELEMENTWISE, tape_join (op->name, ".mask_grad"),
+                                     0, 2 * op->weight_bytes, 4),
+                        FALSE, 0, NULL);
   tape_push (tape, tape->backward, clear, FALSE);
   scatter.module = op->module;
   tape_push_backward (tape, op, scatter, FALSE, 0, NULL);
 }
 
+/*
+ * Ids outside of the part: below | above | or | shift | set to 0, and the rows that they gave are set to zeros (the mask's indices,
+ * the rows).
+ */
+static void
+mask_rows (Tape *tape, const char *name, double count, double bytes)
+{
+  tape_push (tape, tape->forward,
+             tape_stream (tape, KERNEL_ELEMENTWISE, tape_join (name, ".mask_ids"), 4 * 8 * count,
+                          2 * 8 * count, 5),
+             FALSE);
+  tape_push (
+      tape, tape->forward,
+      tape_stream (tape, KERNEL_ELEMENTWISE, tape_join (name, ".mask_rows"), 8 * count, bytes, 3),
+      FALSE);
+}
+
 TapeValue
-tape_embed (Tape *tape, const char *name, gint module, double count, double width, double vocab)
+tape_embed (Tape *tape, const char *name, gint module, double count, double width, double vocab,
+            gboolean part)
 {
   TapeOp    *op = tape_add_op (tape, name, NULL, 0);
   TapeValue  out = tape_add_output (tape, op, count * width);
@@ -250,10 +273,13 @@ tape_embed (Tape *tape, const char *name, gint module, double count, double widt
   op->launches = count > EMBEDDING_SORTED_IDS ? 7 : 1;
   op->fixed[0] = tape->e * width * vocab;
   op->fixed[1] = tape->e * width * MIN (count, vocab);
-  op->aux = tape_add_aux (tape, "embed.ids", 8 * count, FALSE);
+  op->weight_bytes = part ? tape->e * width * count : 0;
+  op->aux = tape_add_aux (tape, "embed.ids", (part ? 9 : 8) * count, FALSE); /* ids, and the mask */
   desc = tape_stream (tape, KERNEL_GATHER, name, tape->e * count * width + 8 * count, 0, 1);
   desc.module = module;
   tape_push_forward (tape, op, desc, FALSE);
+  if (part)
+    mask_rows (tape, name, count, op->weight_bytes);
   return out;
 }
 
@@ -332,5 +358,89 @@ tape_loss (Tape *tape, TapeValue logits, double tokens, double vocab)
              tape_stream (tape, KERNEL_REDUCTION, "loss.log_softmax", wide, wide, 1), FALSE);
   tape_push (tape, tape->forward,
              tape_stream (tape, KERNEL_REDUCTION, "loss.nll", 4 * tokens + 8 * tokens, 0, 2), FALSE);
+  return out;
+}
+
+/*
+ * The softmax is the gradient but for one element a row: scaled in place by the gradient of the loss, then to 16 bit.
+ */
+static void
+backward_parallel_loss (Tape *tape, const TapeOp *op)
+{
+  double      wide = tape_tensor (tape, op->in[0])->elements * 4;
+  gboolean    half = tape->dtype != DTYPE_FP32;
+  TapeValue   grad = tape_new_grad (tape, op->in[0]);
+  TapeKernel *kernel;
+
+  if (tape->training->compile)
+    {
+      kernel = tape_push (tape, tape->backward,
+                          tape_stream (tape, KERNEL_REDUCTION, "loss.backward", 0, 0, 1), FALSE);
+      tape_kernel_reads (kernel, op->in[0]);
+    }
+  else
+    {
+      tape_push (tape, tape->backward,
+                 tape_stream (tape, KERNEL_GATHER, "loss.nll.backward",
+                              tape_tensor (tape, op->aux)->bytes, 0, 5),
+                 FALSE);
+      kernel = tape_push (
+          tape, tape->backward,
+          tape_stream (tape, KERNEL_ELEMENTWISE, "loss.scale.backward", wide, half ? wide : 0, 1),
+          FALSE);
+      if (half)
+        kernel = tape_push (tape, tape->backward,
+                            tape_stream (tape, KERNEL_COPY, "loss.cast.backward", wide, 0, 1), FALSE);
+    }
+  tape_kernel_writes (kernel, grad);
+  tape_give_grad (tape, op->in[0], grad);
+}
+
+/*
+ * Forward: to fp32 | maximum, all-reduced | - maximum, in place | the targets' logits (8 small kernels), all-reduced | exp, in place |
+ * sum, all-reduced | logarithm and difference | softmax, in place. fp32 has no cast: the logits are copied. Kept: the softmax, a mask
+ * and a column number a token. Compiled: passes for maximum and for sum; the logits are kept.
+ */
+TapeValue
+tape_parallel_loss (Tape *tape, TapeValue logits, double tokens, double vocab, CommGroup group)
+{
+  gboolean  compiled = tape->training->compile;
+  double    wide = 4 * tokens * vocab, narrow = tape_tensor (tape, logits)->bytes, row = 4 * tokens;
+  double    pass = compiled ? narrow : wide;
+  TapeOp   *op = tape_add_op (tape, "loss", &logits, 1);
+  TapeValue out = tape_add_output (tape, op, 1);
+  GArray   *forward = tape->forward;
+
+  op->backward = backward_parallel_loss;
+  op->aux = tape_add_aux (tape, "loss.targets", 9 * tokens, TRUE);
+  if (compiled)
+    tape_save (tape, logits);
+  else
+    {
+      tape_add_aux (tape, "loss.softmax", wide, FALSE);
+      tape_push_forward (tape, op, tape_stream (tape, KERNEL_ELEMENTWISE, "loss.cast", 0, wide, 1),
+                         FALSE);
+    }
+  tape_push (tape, forward, tape_stream (tape, KERNEL_REDUCTION, "loss.max", pass, row, 1), FALSE);
+  tape_comm_row (tape, "loss.max.reduce", group, row);
+  if (!compiled)
+    tape_push (tape, forward, tape_stream (tape, KERNEL_ELEMENTWISE, "loss.shift", wide, wide, 1),
+               FALSE);
+  tape_push (
+      tape, forward,
+      tape_stream (tape, KERNEL_GATHER, "loss.targets", 40 * tokens, 30 * tokens, compiled ? 1 : 8),
+      FALSE);
+  tape_comm_row (tape, "loss.target.reduce", group, row);
+  if (!compiled)
+    tape_push (tape, forward, tape_stream (tape, KERNEL_ELEMENTWISE, "loss.exp", wide, wide, 1),
+               FALSE);
+  tape_push (tape, forward, tape_stream (tape, KERNEL_REDUCTION, "loss.sum", pass, row, 1), FALSE);
+  tape_comm_row (tape, "loss.sum.reduce", group, row);
+  tape_push (tape, forward,
+             tape_stream (tape, KERNEL_ELEMENTWISE, "loss.nll", 3 * row, 2 * row, compiled ? 1 : 2),
+             FALSE);
+  if (!compiled)
+    tape_push (tape, forward, tape_stream (tape, KERNEL_ELEMENTWISE, "loss.softmax", wide, wide, 1),
+               FALSE);
   return out;
 }

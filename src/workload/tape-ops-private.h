@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "workload/tape-private.h"
+#include "workload/tape-comm-private.h"
 
 /* A value that comes from outside of the layer; the layer's input must be the first. */
 TapeValue tape_input (Tape *tape, const char *name, double elements, gboolean needs_grad);
@@ -22,6 +22,12 @@ typedef struct
 } LinearSpec;
 
 TapeValue tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec);
+
+/*
+ * The bias of a linear whose partial sums were added up before: the kernel that reads VALUE next adds it, which costs nothing
+ * (Megatron-LM: fused with dropout and residual). Only its gradient is a kernel.
+ */
+void tape_late_bias (Tape *tape, const char *name, TapeValue value, double width);
 
 /* BATCH products of M x K and K x N: both factors are activations. */
 TapeValue tape_product (Tape *tape, const char *name, TapeValue a, TapeValue b, guint64 batch,
@@ -59,6 +65,9 @@ TapeValue tape_gate (Tape *tape, const char *name, TapeValue gate, TapeValue up)
 TapeValue tape_clamped_gate (Tape *tape, const char *name, TapeValue gate_up);
 TapeValue tape_dropout (Tape *tape, const char *name, TapeValue in);
 
+/* STREAM + dropout (BRANCH) in one kernel, as Megatron-LM fuses them. */
+TapeValue tape_dropped_residual (Tape *tape, const char *name, TapeValue stream, TapeValue branch);
+
 /*
  * Flash attention of SEQUENCES sequences: q (heads), k and v (kv_heads); PAIRS of query and key a
  * sequence and head.
@@ -92,9 +101,15 @@ TapeValue tape_route (Tape *tape, const char *name, TapeValue logits, RouteSpec 
 TapeValue tape_combine (Tape *tape, const char *name, TapeValue expert_rows, TapeValue weights,
                         double out_elements);
 
-/* Rows of a VOCAB x WIDTH table for COUNT ids. */
+/*
+ * Rows of a VOCAB x WIDTH table for COUNT ids. PART: the table is part of a larger one; ids that are elsewhere give rows of zeros.
+ */
 TapeValue tape_embed (Tape *tape, const char *name, gint module, double count, double width,
-                      double vocab);
+                      double vocab, gboolean part);
 
 /* Cross entropy of TOKENS rows of VOCAB logits; the value is the loss. */
 TapeValue tape_loss (Tape *tape, TapeValue logits, double tokens, double vocab);
+
+/* The same where each rank of GROUP has VOCAB columns of the logits (Megatron-LM's vocab-parallel cross entropy). */
+TapeValue tape_parallel_loss (Tape *tape, TapeValue logits, double tokens, double vocab,
+                              CommGroup group);

@@ -30,34 +30,78 @@ product_desc (const Tape *tape, const char *name, guint64 batch, guint64 m, guin
                        .module = -1 };
 }
 
-/* With y = x w: dx = dy w', dw = x' dy, db = the column sums of dy. */
-static void
-backward_linear (Tape *tape, const TapeOp *op)
+/* The gradient of the input, if it wants one. */
+static gboolean
+backward_input (Tape *tape, const TapeOp *op, TapeValue *grad)
 {
   const KernelDesc *s = &op->shape;
   KernelDesc        dgrad =
       product_desc (tape, tape_join (op->name, ".dgrad"), s->batch, s->m, s->k, s->n, s->flops);
-  KernelDesc wgrad =
+
+  if (!tape_tensor (tape, op->in[0])->needs_grad)
+    return FALSE;
+  dgrad.module = op->module;
+  dgrad.read_bytes = op->weight_bytes;
+  tape_push_backward (tape, op, dgrad, FALSE, 1, grad);
+  tape_slice_gathered (tape, tape->backward, op->out[0]);
+  return TRUE;
+}
+
+static void
+push_bias_grad (Tape *tape, const TapeOp *op, TapeValue out)
+{
+  KernelDesc desc =
+      tape_stream (tape, KERNEL_REDUCTION, tape_join (op->name, ".bias_grad"), 0, op->bias_bytes, 1);
+
+  desc.weight_gradient = TRUE;
+  tape_kernel_reads (tape_push (tape, tape->backward, desc, FALSE), tape_grad (tape, out));
+}
+
+/*
+ * With y = x w: dx = dy w', dw = x' dy, db = the column sums of dy. Where a group divides w by columns, dx is complete before dw is
+ * made, so that its sum over the group can go beside.
+ */
+static void
+backward_linear (Tape *tape, const TapeOp *op)
+{
+  const KernelDesc *s = &op->shape;
+  const TapeTensor *in = tape_tensor (tape, op->in[0]);
+  gboolean          gathered = in->shard >= 0, early = gathered || in->shared, wants;
+  KernelDesc        wgrad =
       product_desc (tape, tape_join (op->name, ".wgrad"), s->batch, s->n, s->k, s->m, s->flops);
   TapeKernel *kernel;
   TapeValue   grad;
 
-  if (tape_tensor (tape, op->in[0])->needs_grad)
-    {
-      dgrad.module = op->module;
-      dgrad.read_bytes = op->weight_bytes;
-      tape_push_backward (tape, op, dgrad, FALSE, 1, &grad);
-    }
+  if (gathered)
+    tape_gather_again (tape, op->in[0]);
+  wants = backward_input (tape, op, &grad);
+  if (wants && early)
+    tape_give_grads (tape, op, 1, &grad);
   wgrad.write_bytes = op->weight_bytes;
+  wgrad.weight_gradient = TRUE;
+  wgrad.joins = tape->join_product;
+  tape->join_product = FALSE;
   kernel = tape_push_backward (tape, op, wgrad, FALSE, 0, NULL);
   tape_kernel_reads (kernel, op->in[0]);
   if (op->bias_bytes > 0)
-    tape_push_backward (tape, op,
-                        tape_stream (tape, KERNEL_REDUCTION, tape_join (op->name, ".bias_grad"), 0,
-                                     op->bias_bytes, 1),
-                        FALSE, 0, NULL);
-  if (tape_tensor (tape, op->in[0])->needs_grad)
+    push_bias_grad (tape, op, op->out[0]);
+  if (wants && !early)
     tape_give_grads (tape, op, 1, &grad);
+}
+
+static void
+backward_late_bias (Tape *tape, const TapeOp *op)
+{
+  push_bias_grad (tape, op, op->in[0]);
+}
+
+void
+tape_late_bias (Tape *tape, const char *name, TapeValue value, double width)
+{
+  TapeOp *op = tape_add_op (tape, name, &value, 1);
+
+  op->backward = backward_late_bias;
+  op->bias_bytes = tape->e * width;
 }
 
 TapeValue
@@ -75,11 +119,13 @@ tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec)
   op->weight_bytes = tape->e * (double) spec.k * (double) spec.n * (double) spec.batch;
   op->bias_bytes = spec.bias ? tape->e * (double) spec.n * (double) spec.batch : 0;
   out = tape_add_output (tape, op, spec.rows * (double) spec.n);
-  tape_save (tape, in);
+  tape_save (tape,
+             tape_tensor (tape, in)->shard >= 0 ? (TapeValue) tape_tensor (tape, in)->shard : in);
   desc = op->shape;
   desc.module = spec.module;
   desc.read_bytes = op->weight_bytes + op->bias_bytes;
   tape_push_forward (tape, op, desc, FALSE);
+  tape_slice_gathered (tape, tape->forward, in);
   if (spec.bias && spec.batch > 1) /* grouped products have no bias: it is added after them, in place */
     {
       double      bytes = tape_tensor (tape, out)->bytes;
@@ -151,6 +197,7 @@ backward_fused_norm (Tape *tape, const TapeOp *op)
   tape_kernel_reads (kernel, op->aux);
   desc = tape_stream (tape, KERNEL_REDUCTION, tape_join (op->name, ".weight_grad"), 0,
                       op->weight_bytes, 1);
+  desc.weight_gradient = TRUE;
   kernel = tape_push_backward (tape, op, desc, FALSE, 0, NULL);
   tape_kernel_reads (kernel, op->in[0]);
   tape_kernel_reads (kernel, op->aux);
@@ -419,6 +466,35 @@ tape_dropout (Tape *tape, const char *name, TapeValue in)
   TapeValue out = tape_add_output (tape, op, elements);
 
   op->backward = backward_dropout;
+  op->aux = tape_add_aux (tape, "dropout.mask", elements, FALSE);
+  tape_push_forward (tape, op, tape_stream (tape, KERNEL_ELEMENTWISE, name, 0, elements, 1), TRUE);
+  return out;
+}
+
+static void
+backward_residual (Tape *tape, const TapeOp *op)
+{
+  TapeValue   out = tape_grad (tape, op->out[0]), branch = tape_new_grad (tape, op->in[1]);
+  TapeKernel *kernel =
+      tape_push (tape, tape->backward,
+                 tape_stream (tape, KERNEL_ELEMENTWISE, tape_backward_name (op), 0, 0, 1), TRUE);
+
+  tape_kernel_reads (kernel, out);
+  tape_kernel_reads (kernel, op->aux);
+  tape_kernel_writes (kernel, branch);
+  tape_give_grad (tape, op->in[0], out);
+  tape_give_grad (tape, op->in[1], branch);
+}
+
+TapeValue
+tape_dropped_residual (Tape *tape, const char *name, TapeValue stream, TapeValue branch)
+{
+  TapeValue in[] = { stream, branch };
+  TapeOp   *op = tape_add_op (tape, name, in, 2);
+  double    elements = tape_tensor (tape, branch)->elements;
+  TapeValue out = tape_add_output (tape, op, elements);
+
+  op->backward = backward_residual;
   op->aux = tape_add_aux (tape, "dropout.mask", elements, FALSE);
   tape_push_forward (tape, op, tape_stream (tape, KERNEL_ELEMENTWISE, name, 0, elements, 1), TRUE);
   return out;

@@ -38,6 +38,10 @@ typedef struct
   gboolean statistic;     /* row statistics: left out of the published formulas */
   gboolean needs_grad;
   guint    n_holders; /* of a gradient: values whose gradient it is */
+  gint     shard;     /* of a gathered value: the value that each rank has a piece of, else -1 */
+  gboolean shared; /* input of products whose weights a group divides by columns */
+  gboolean gathered_again; /* the backward pass has the gathered value at the moment */
+  guint    slices; /* of a value whose gathering runs beside its first use: pieces, else 0 */
 } TapeTensor;
 
 typedef struct _Tape   Tape;
@@ -59,6 +63,9 @@ struct _TapeOp
   double      fixed[2];       /* backward traffic that belongs to no value: read, written */
   guint       launches;       /* of the backward kernel */
   double      backward_extra; /* transient bytes of the backward kernels besides gradients */
+  MeshAxis    axis;           /* of a collective: its group, */
+  guint       members, slices; /* ranks of it, pieces in which it runs beside products (0: none) */
+  gboolean    beside;         /* its backward runs beside products of weight gradients */
   void (*backward) (Tape *tape, const TapeOp *op);
 };
 
@@ -73,6 +80,7 @@ typedef struct
   guint      n_reads, n_writes;
   gint       op;
   gboolean   fusible;
+  double     share; /* of the values' bytes that it moves: 1, less for a slice */
 } TapeKernel;
 
 struct _Tape
@@ -80,7 +88,9 @@ struct _Tape
   const TrainingOptions *training;
   Dtype                  dtype;
   double                 e; /* bytes of the compute type */
-  gboolean               dropout;
+  gboolean               join_next; /* the next kernel of the backward pass joins */
+  gboolean               join_forward; /* the same forwards */
+  gboolean               join_product; /* the next product of a weight gradient joins */
   gboolean               in_core; /* operations recorded now belong to the attention core */
   TapeValue              output;
   GArray                *values;             /* TapeTensor */
@@ -101,8 +111,8 @@ typedef struct
   double  saved, working, backward_bytes;
 } TapeResult;
 
-/* TRAINING must outlive the tape. DROPOUT inserts the dropouts of the classic GPT block. */
-Tape *tape_new (const TrainingOptions *training, gboolean dropout);
+/* TRAINING must outlive the tape. */
+Tape *tape_new (const TrainingOptions *training);
 void  tape_free (Tape *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Tape, tape_free)
 
@@ -126,6 +136,7 @@ TapeValue   tape_add_output (Tape *self, TapeOp *op, double elements);
 void        tape_save (Tape *self, TapeValue value);
 TapeValue   tape_add_aux (Tape *self, const char *name, double bytes, gboolean statistic);
 TapeKernel *tape_push (Tape *self, GArray *list, KernelDesc desc, gboolean fusible);
+TapeKernel *tape_insert (Tape *self, GArray *list, guint place, KernelDesc desc);
 void        tape_kernel_reads (TapeKernel *kernel, TapeValue value);
 void        tape_kernel_writes (TapeKernel *kernel, TapeValue value);
 KernelDesc  tape_stream (const Tape *self, KernelKind kind, const char *name, double read,

@@ -1,7 +1,9 @@
 #include "workload/tape-private.h"
 
+#include "workload/tape-comm-private.h"
+
 Tape *
-tape_new (const TrainingOptions *training, gboolean dropout)
+tape_new (const TrainingOptions *training)
 {
   Tape *self = g_new0 (Tape, 1);
 
@@ -10,7 +12,6 @@ tape_new (const TrainingOptions *training, gboolean dropout)
                 : training->precision == PRECISION_FP16_MIXED ? DTYPE_FP16
                                                               : DTYPE_FP32;
   self->e = training_compute_bytes (training);
-  self->dropout = dropout;
   self->values = g_array_new (FALSE, FALSE, sizeof (TapeTensor));
   self->ops = g_array_new (FALSE, FALSE, sizeof (TapeOp));
   self->forward = g_array_new (FALSE, FALSE, sizeof (TapeKernel));
@@ -56,6 +57,7 @@ tape_add_value (Tape *self, const char *name, double elements, double bytes, gbo
                         .producer = (gint) self->ops->len - 1,
                         .last_use = -1,
                         .first_saver = -1,
+                        .shard = -1,
                         .needs_grad = needs_grad };
 
   g_array_append_val (self->values, tensor);
@@ -107,12 +109,25 @@ tape_add_aux (Tape *self, const char *name, double bytes, gboolean statistic)
 }
 
 TapeKernel *
+tape_insert (Tape *self, GArray *list, guint place, KernelDesc desc)
+{
+  TapeKernel kernel = { .desc = desc, .op = (gint) self->ops->len - 1, .share = 1 };
+
+  g_array_insert_val (list, place, kernel);
+  return &g_array_index (list, TapeKernel, place);
+}
+
+TapeKernel *
 tape_push (Tape *self, GArray *list, KernelDesc desc, gboolean fusible)
 {
-  TapeKernel kernel = { .desc = desc, .op = (gint) self->ops->len - 1, .fusible = fusible };
+  gboolean   *join = list == self->forward ? &self->join_forward : &self->join_next;
+  TapeKernel *kernel;
 
-  g_array_append_val (list, kernel);
-  return &g_array_index (list, TapeKernel, list->len - 1);
+  desc.joins |= *join;
+  *join = FALSE;
+  kernel = tape_insert (self, list, list->len, desc);
+  kernel->fusible = fusible;
+  return kernel;
 }
 
 void
@@ -397,6 +412,8 @@ merge_kernels (const Tape *self, const GArray *kernels, guint first, guint end, 
 {
   KernelDesc merged = g_array_index (kernels, TapeKernel, first).desc;
 
+  if (merged.kind == KERNEL_COMMUNICATION)
+    return merged;
   for (guint i = first; i < end; i++)
     {
       const TapeKernel *kernel = &g_array_index (kernels, TapeKernel, i);
@@ -407,17 +424,18 @@ merge_kernels (const Tape *self, const GArray *kernels, guint first, guint end, 
           merged.write_bytes += kernel->desc.write_bytes;
           merged.kind = kernel->desc.kind == KERNEL_REDUCTION ? KERNEL_REDUCTION : merged.kind;
           merged.module = MAX (merged.module, kernel->desc.module);
+          merged.joins |= kernel->desc.joins;
           merged.name = tape_join (tape_join (merged.name, "+"), kernel->desc.name);
         }
       for (guint j = 0; j < kernel->n_reads; j++)
         if (end == first + 1
             || (!is_read (kernels, first, i, kernel->reads[j])
                 && !is_written (kernels, first, i, kernel->reads[j])))
-          merged.read_bytes += tape_tensor (self, kernel->reads[j])->bytes;
+          merged.read_bytes += kernel->share * tape_tensor (self, kernel->reads[j])->bytes;
       for (guint j = 0; j < kernel->n_writes; j++)
         if (end == first + 1 || kept[kernel->writes[j]]
             || is_read (kernels, end, kernels->len, kernel->writes[j]))
-          merged.write_bytes += tape_tensor (self, kernel->writes[j])->bytes;
+          merged.write_bytes += kernel->share * tape_tensor (self, kernel->writes[j])->bytes;
     }
   if (end > first + 1)
     merged.launches = 1;
@@ -478,6 +496,7 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   all_kept = kept_values (self, CHECKPOINT_NONE);
   result.saved = tape_saved_bytes (self, mode, TRUE);
   result.working = MAX (0, forward_peak (self, mode) - result.saved);
+  tape_comm_settle (self);
   result.forward = list_kernels (self, self->forward, FALSE, kept);
   result.recompute = mode == CHECKPOINT_NONE
                          ? g_array_new (FALSE, FALSE, sizeof (KernelDesc))
@@ -486,6 +505,7 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   run_backward (self, mode);
   result.backward_bytes = MAX (result.backward_bytes, self->peak) - result.saved;
 
+  tape_comm_settle (self);
   grads_kept = g_new0 (gboolean, self->values->len);
   input_grad = g_array_index (self->grads, gint, 0);
   if (input_grad >= 0)

@@ -59,6 +59,7 @@ typedef struct
   gint     checkpointing; /* CheckpointMode; key activation_checkpointing */
   gint     attention;     /* AttentionKind */
   gboolean causal;
+  gboolean dropout; /* after embedding, attention and both branches of a block */
   gboolean fused_norm;   /* one kernel a norm instead of the eager chain */
   gboolean compile;      /* compiled: element-wise chains fused, cheaper issue */
   gint     precision;    /* PrecisionKind */

@@ -30,16 +30,15 @@ struct _Workload
 };
 
 static guint64
-count_active (const ModelShape *shape, const GArray *tensors)
+count_active (const ModelShape *shape, guint64 ep, const GArray *tensors)
 {
-  guint64 total = 0;
+  guint64 total = 0, experts = (guint64) shape->n_experts / ep;
 
   for (guint i = 0; i < tensors->len; i++)
     {
       const TensorDesc *tensor = &g_array_index (tensors, TensorDesc, i);
 
-      total += tensor->expert ? tensor->elements / (guint64) shape->n_experts
-                                    * (guint64) shape->n_experts_per_token
+      total += tensor->expert ? tensor->elements / experts * (guint64) shape->n_experts_per_token / ep
                               : tensor->elements;
     }
   return total;
@@ -70,11 +69,9 @@ check_positions (const ModelShape *shape, const TrainingOptions *training, const
 
 /* Where head and embedding share a table, the second of its two gradients is added to the first. */
 static void
-append_tied_sum (const ModelShape *shape, Dtype dtype, GArray *backward)
+append_tied_sum (const TensorDesc *table, Dtype dtype, GArray *backward)
 {
-  double bytes = (double) shape->vocab
-                 * (double) (shape->embed_dim > 0 ? shape->embed_dim : shape->d_model)
-                 * dtype_bytes (dtype);
+  double     bytes = (double) table->elements * dtype_bytes (dtype);
   KernelDesc desc =
       kernel_desc_stream (KERNEL_ELEMENTWISE, "embed.add_tied_grad", dtype, 2 * bytes, bytes, 1);
 
@@ -90,17 +87,14 @@ to_bytes (double bytes)
 }
 
 static void
-fill_memory (const Workload *self, const LayerBuild *build, const TapeResult *result, LayerDesc *desc)
+fill_memory (const LayerBuild *build, const TapeResult *result, LayerDesc *desc)
 {
-  double e = training_compute_bytes (&self->training);
-
   desc->saved_bytes = to_bytes (result->saved);
   desc->working_bytes = to_bytes (result->working);
   desc->backward_bytes = to_bytes (result->backward_bytes);
   desc->output_bytes =
       desc->kind == LAYER_HEAD ? 0 : to_bytes (tape_tensor (build->tape, build->output)->bytes);
-  /* compiled: logits and their gradient; else log-probabilities and two fp32 gradients */
-  desc->logits_bytes = to_bytes (build->vocab_elements * (self->training.compile ? 2 * e : 12));
+  desc->logits_bytes = to_bytes (build->logits_bytes);
 }
 
 /* Tied, and both on this rank: there is one table. */
@@ -131,12 +125,13 @@ fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result,
   LayerDesc *desc = &record->desc;
 
   if (desc->kind == LAYER_EMBEDDING && ends_share_table (self))
-    append_tied_sum (&self->shape, build->tape->dtype, result->backward);
+    append_tied_sum (&g_array_index (build->tensors, TensorDesc, 0), build->tape->dtype,
+                     result->backward);
   *desc = (LayerDesc){
     .kind = desc->kind,
     .class_ = desc->class_,
     .elements = count_elements (build->tensors),
-    .active_elements = count_active (&self->shape, build->tensors),
+    .active_elements = count_active (&self->shape, (guint64) self->mesh.ep, build->tensors),
     .tensors = (const TensorDesc *) build->tensors->data,
     .n_tensors = build->tensors->len,
     .modules = (const ModuleDesc *) build->modules->data,
@@ -162,7 +157,7 @@ add_class (Workload *self, LayerClass key)
   ClassRecord   *record = &self->classes[self->n_classes];
   CheckpointMode mode =
       key.kind == LAYER_BLOCK ? (CheckpointMode) self->training.checkpointing : CHECKPOINT_NONE;
-  LayerBuild build = layer_build (&self->shape, &self->training, &self->mesh, key, FALSE);
+  LayerBuild build = layer_build (&self->shape, &self->training, &self->mesh, key);
   TapeResult result = tape_finish (build.tape, build.output, mode);
 
   g_assert (self->n_classes < MAX_CLASSES);
@@ -170,7 +165,7 @@ add_class (Workload *self, LayerClass key)
   record->desc.kind = key.kind;
   record->desc.class_ = self->n_classes;
   fill_kernels (self, &build, &result, record);
-  fill_memory (self, &build, &result, &record->desc);
+  fill_memory (&build, &result, &record->desc);
   tape_free (build.tape);
   return self->n_classes++;
 }

@@ -19,7 +19,8 @@ classic_block (gint64 s, gint64 b, gint64 h, gint64 a, AttentionKind attention, 
   double          bytes;
 
   options.attention = attention;
-  build = layer_build (&shape, &options, &mesh, (LayerClass){ .kind = LAYER_BLOCK }, TRUE);
+  options.dropout = TRUE;
+  build = layer_build (&shape, &options, &mesh, (LayerClass){ .kind = LAYER_BLOCK });
   bytes = tape_saved_bytes (build.tape, mode, FALSE);
   layer_build_clear (&build);
   model_shape_clear (&shape);

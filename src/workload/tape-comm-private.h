@@ -1,0 +1,47 @@
+/*
+ * Collectives among a layer's operations: each is recorded once, and forward, recomputation and backward lists get theirs by the
+ * tape's own rules. A group of one records nothing and returns the value itself. Internal to the layer.
+ */
+#pragma once
+
+#include "workload/tape-private.h"
+
+typedef struct
+{
+  MeshAxis axis;
+  guint    members;
+  gboolean beside; /* backwards beside products of weight gradients (asynchronous) */
+  gboolean sliced; /* products that wait for it or that it waits for run in slices beside it */
+} CommGroup;
+
+/* Before products whose weights are divided by columns: nothing forwards, VALUE's gradient is all-reduced backwards. */
+void tape_comm_copy (Tape *tape, const char *name, TapeValue value, CommGroup group);
+
+/* VALUE is a partial sum: all-reduced in place forwards, nothing backwards. */
+void tape_comm_reduce (Tape *tape, const char *name, TapeValue value, CommGroup group);
+
+/* An all-reduce of BYTES of row statistics, forwards only. */
+void tape_comm_row (Tape *tape, const char *name, CommGroup group, double bytes);
+
+/*
+ * Pieces of IN are gathered; its gradient is reduce-scattered. Linears keep the piece and gather again in the backward pass for the
+ * gradient of their weights, beside the product that makes the gradient of their input.
+ */
+TapeValue tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group);
+
+/* The partial sum IN is reduce-scattered; its gradient is gathered. */
+TapeValue tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group);
+
+/* A rank's piece of IN, which all ranks have; its gradient is gathered. */
+TapeValue tape_comm_split (Tape *tape, const char *name, TapeValue in, CommGroup group);
+
+/* Rows of IN go to other ranks, OUT_ELEMENTS come from them. */
+TapeValue tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double out_elements,
+                              CommGroup group);
+
+/* For linears: backwards gathers VALUE, a gathered one, unless that has been done; cuts the product that was listed last. */
+void tape_gather_again (Tape *tape, TapeValue value);
+void tape_slice_gathered (Tape *tape, GArray *list, TapeValue value);
+
+/* Collectives that nothing joined are waited for where they stand. */
+void tape_comm_settle (Tape *tape);

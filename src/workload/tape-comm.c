@@ -1,0 +1,333 @@
+/*
+ * Collectives among a layer's operations. The conjugates are those of Megatron-LM (arXiv:1909.08053, section 3: f and g;
+ * arXiv:2205.05198, section 4.2.2: g and g-bar): what is an all-gather forwards is a reduce-scatter backwards.
+ */
+#include "workload/tape-comm-private.h"
+
+static KernelDesc
+comm_desc (const Tape *tape, const char *name, CommKind comm, MeshAxis axis, double bytes)
+{
+  return (KernelDesc){ .kind = KERNEL_COMMUNICATION,
+                       .name = name,
+                       .dtype = tape->dtype,
+                       .batch = 1,
+                       .read_bytes = bytes,
+                       .launches = 1,
+                       .module = -1,
+                       .axis = axis,
+                       .comm = comm };
+}
+
+static TapeOp *
+add_comm (Tape *tape, const char *name, TapeValue in, CommGroup group,
+          void (*backward) (Tape *tape, const TapeOp *op))
+{
+  TapeOp *op = tape_add_op (tape, name, &in, 1);
+
+  op->backward = backward;
+  op->axis = group.axis;
+  op->members = group.members;
+  op->slices = group.sliced ? group.members : 0;
+  op->beside = group.beside;
+  return op;
+}
+
+static double
+value_bytes (const Tape *tape, TapeValue value)
+{
+  return tape_tensor (tape, value)->bytes;
+}
+
+static gboolean
+kernel_writes (const TapeKernel *kernel, TapeValue value)
+{
+  for (guint i = 0; i < kernel->n_writes; i++)
+    if (kernel->writes[i] == value)
+      return TRUE;
+  return FALSE;
+}
+
+/*
+ * A collective of the backward pass that needs GRAD: before the products of weight gradients that stand last, which then run
+ * beside it. What they would have joined is joined before the collective: they have nothing to do with it.
+ */
+static TapeKernel *
+push_beside (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue grad)
+{
+  GArray *list = tape->backward;
+  guint   place = list->len;
+
+  while (op->beside && place > 0)
+    {
+      const TapeKernel *last = &g_array_index (list, TapeKernel, place - 1);
+
+      if (!last->desc.weight_gradient || kernel_writes (last, grad))
+        break;
+      place--;
+    }
+  if (place == list->len)
+    return tape_push (tape, list, desc, FALSE);
+  desc.async = TRUE;
+  for (guint i = place; i < list->len; i++)
+    {
+      KernelDesc *product = &g_array_index (list, TapeKernel, i).desc;
+
+      desc.joins |= product->joins;
+      product->joins = FALSE;
+    }
+  tape->join_next = TRUE;
+  return tape_insert (tape, list, place, desc);
+}
+
+/* Cuts the product that stands last in LIST into N along its rows; *FIRST: place of the first one. */
+static void
+slice_last (GArray *list, guint n, guint *first)
+{
+  TapeKernel slice = g_array_index (list, TapeKernel, list->len - 1);
+
+  *first = list->len - 1;
+  slice.desc.m = (slice.desc.m + n - 1) / n;
+  slice.desc.flops /= n;
+  slice.share /= n;
+  g_array_index (list, TapeKernel, *first) = slice;
+  slice.desc.joins = FALSE;
+  for (guint i = 1; i < n; i++)
+    g_array_append_val (list, slice);
+}
+
+void
+tape_slice_gathered (Tape *tape, GArray *list, TapeValue value)
+{
+  TapeTensor *tensor = tape_tensor (tape, value);
+  guint       first;
+
+  if (tensor->slices == 0)
+    return;
+  slice_last (list, tensor->slices, &first);
+  g_array_index (list, TapeKernel, list->len - 1).desc.joins = TRUE;
+  tensor->slices = 0;
+}
+
+/* ---- copy and reduce: the value stays the same ---- */
+
+static void
+backward_copy (Tape *tape, const TapeOp *op)
+{
+  TapeValue   grad = tape_grad (tape, op->in[0]);
+  KernelDesc  desc = comm_desc (tape, tape_backward_name (op), COMM_ALL_REDUCE, op->axis,
+                                value_bytes (tape, op->in[0]));
+  TapeKernel *kernel = push_beside (tape, op, desc, grad);
+
+  tape_kernel_reads (kernel, grad);
+  tape_kernel_writes (kernel, grad);
+}
+
+void
+tape_comm_copy (Tape *tape, const char *name, TapeValue value, CommGroup group)
+{
+  if (group.members == 1)
+    return;
+  add_comm (tape, name, value, group, backward_copy);
+  tape_tensor (tape, value)->shared = TRUE;
+}
+
+void
+tape_comm_reduce (Tape *tape, const char *name, TapeValue value, CommGroup group)
+{
+  TapeKernel *kernel;
+
+  if (group.members == 1)
+    return;
+  add_comm (tape, name, value, group, NULL);
+  kernel = tape_push (tape, tape->forward,
+                      comm_desc (tape, name, COMM_ALL_REDUCE, group.axis, value_bytes (tape, value)),
+                      FALSE);
+  tape_kernel_reads (kernel, value);
+  tape_kernel_writes (kernel, value);
+}
+
+void
+tape_comm_row (Tape *tape, const char *name, CommGroup group, double bytes)
+{
+  tape_push (tape, tape->forward, comm_desc (tape, name, COMM_ALL_REDUCE, group.axis, bytes), FALSE);
+}
+
+/* ---- gather and scatter ---- */
+
+static void
+backward_gather (Tape *tape, const TapeOp *op)
+{
+  TapeValue   full = tape_grad (tape, op->out[0]), grad = tape_new_grad (tape, op->in[0]);
+  KernelDesc  desc = comm_desc (tape, tape_backward_name (op), COMM_REDUCE_SCATTER, op->axis,
+                                value_bytes (tape, op->out[0]));
+  TapeKernel *kernel = push_beside (tape, op, desc, full);
+
+  tape_kernel_reads (kernel, full);
+  tape_kernel_writes (kernel, grad);
+  if (tape_tensor (tape, op->out[0])->gathered_again)
+    tape->alive -= value_bytes (tape, op->out[0]);
+  tape_tensor (tape, op->out[0])->gathered_again = FALSE;
+  tape_give_grad (tape, op->in[0], grad);
+}
+
+TapeValue
+tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group)
+{
+  TapeOp    *op;
+  TapeValue  out;
+  KernelDesc desc;
+
+  if (group.members == 1)
+    return in;
+  op = add_comm (tape, name, in, group, backward_gather);
+  out = tape_add_output (tape, op, group.members * tape_tensor (tape, in)->elements);
+  tape_tensor (tape, out)->shard = (gint) in;
+  tape_tensor (tape, out)->slices = op->slices;
+  desc = comm_desc (tape, name, COMM_ALL_GATHER, group.axis, value_bytes (tape, out));
+  desc.async = op->slices > 0;
+  tape_push_forward (tape, op, desc, FALSE);
+  return out;
+}
+
+void
+tape_gather_again (Tape *tape, TapeValue value)
+{
+  TapeTensor   *tensor = tape_tensor (tape, value);
+  const TapeOp *op = &g_array_index (tape->ops, TapeOp, (guint) tensor->producer);
+  KernelDesc    desc =
+      comm_desc (tape, tape_join (op->name, ".again"), COMM_ALL_GATHER, op->axis, tensor->bytes);
+  TapeKernel *kernel;
+
+  if (tensor->gathered_again)
+    return;
+  desc.async = op->beside;
+  kernel = tape_push (tape, tape->backward, desc, FALSE);
+  tape_kernel_reads (kernel, (TapeValue) tensor->shard);
+  tape_kernel_writes (kernel, value);
+  tensor->gathered_again = TRUE;
+  tape->alive += tensor->bytes;
+  tape->join_product = op->beside;
+}
+
+static gboolean
+is_product (const Tape *tape, TapeValue value)
+{
+  gint producer = tape_tensor (tape, value)->producer;
+
+  return producer >= 0 && g_array_index (tape->ops, TapeOp, (guint) producer).shape.m > 0;
+}
+
+static void
+backward_scatter (Tape *tape, const TapeOp *op)
+{
+  KernelDesc desc = comm_desc (tape, tape_backward_name (op), COMM_ALL_GATHER, op->axis,
+                               value_bytes (tape, op->in[0]));
+  TapeValue  grad;
+
+  desc.async = op->slices > 0 && is_product (tape, op->in[0]);
+  if (desc.async)
+    tape_tensor (tape, op->in[0])->slices = op->slices;
+  tape_push_backward (tape, op, desc, FALSE, 1, &grad);
+  tape_give_grads (tape, op, 1, &grad);
+}
+
+TapeValue
+tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group)
+{
+  TapeOp     *op;
+  TapeValue   out;
+  TapeKernel *kernel;
+  KernelDesc desc = comm_desc (tape, name, COMM_REDUCE_SCATTER, group.axis, value_bytes (tape, in));
+  guint      first;
+
+  if (group.members == 1)
+    return in;
+  op = add_comm (tape, name, in, group, backward_scatter);
+  out = tape_add_output (tape, op, tape_tensor (tape, in)->elements / group.members);
+  if (op->slices > 0 && is_product (tape, in))
+    { /* the product's first slice runs before, the others beside */
+      slice_last (tape->forward, op->slices, &first);
+      desc.async = TRUE;
+      kernel = tape_insert (tape, tape->forward, first + 1, desc);
+      tape->join_forward = TRUE;
+    }
+  else
+    kernel = tape_push (tape, tape->forward, desc, FALSE);
+  tape_kernel_reads (kernel, in);
+  tape_kernel_writes (kernel, out);
+  return out;
+}
+
+static void
+backward_split (Tape *tape, const TapeOp *op)
+{
+  KernelDesc desc = comm_desc (tape, tape_backward_name (op), COMM_ALL_GATHER, op->axis,
+                               value_bytes (tape, op->in[0]));
+  TapeValue  grad;
+
+  tape_push_backward (tape, op, desc, FALSE, 1, &grad);
+  tape_give_grads (tape, op, 1, &grad);
+}
+
+TapeValue
+tape_comm_split (Tape *tape, const char *name, TapeValue in, CommGroup group)
+{
+  TapeOp *op;
+
+  if (group.members == 1)
+    return in;
+  op = add_comm (tape, name, in, group, backward_split);
+  return tape_add_output (tape, op, tape_tensor (tape, in)->elements / group.members);
+}
+
+/* ---- all-to-all ---- */
+
+static void
+backward_exchange (Tape *tape, const TapeOp *op)
+{
+  KernelDesc desc = comm_desc (tape, tape_backward_name (op), COMM_ALL_TO_ALL, op->axis,
+                               value_bytes (tape, op->out[0]));
+  TapeValue  grad;
+
+  tape_push_backward (tape, op, desc, FALSE, 1, &grad);
+  tape_give_grads (tape, op, 1, &grad);
+}
+
+TapeValue
+tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double out_elements, CommGroup group)
+{
+  TapeOp   *op;
+  TapeValue out;
+
+  if (group.members == 1)
+    return in;
+  op = add_comm (tape, name, in, group, backward_exchange);
+  out = tape_add_output (tape, op, out_elements);
+  tape_push_forward (
+      tape, op, comm_desc (tape, name, COMM_ALL_TO_ALL, group.axis, value_bytes (tape, in)), FALSE);
+  return out;
+}
+
+/* ---- what is left open ---- */
+
+static void
+settle (GArray *list, gboolean *join)
+{
+  for (guint i = list->len; *join && i > 0; i--)
+    {
+      KernelDesc *desc = &g_array_index (list, TapeKernel, i - 1).desc;
+
+      if (desc->kind == KERNEL_COMMUNICATION && desc->async)
+        {
+          desc->async = FALSE;
+          *join = FALSE;
+        }
+    }
+}
+
+void
+tape_comm_settle (Tape *tape)
+{
+  settle (tape->forward, &tape->join_forward);
+  settle (tape->backward, &tape->join_next);
+}

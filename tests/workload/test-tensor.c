@@ -1,0 +1,395 @@
+/*
+ * Layers divided over a tensor group: Korthikanti et al. (arXiv:2205.05198), equations 2 to 6, figure 1 and table 2 to the printed
+ * digit; parameters, FLOPs and collectives against the undivided model. It does not test how collectives overlap in time, nor that
+ * the sums are right numerically.
+ */
+#include "fixture.h"
+
+#include "workload/layer-build-private.h"
+
+/* Bytes that one block keeps, row statistics left out as in the paper. */
+static double
+block_bytes (const ModelShape *shape, const TrainingOptions *options, gint64 tp, gint64 sp,
+             CheckpointMode mode)
+{
+  MeshOptions mesh = { .tp = tp, .pp = 1, .cp = 1, .vp = 1, .ep = 1, .sp = sp, .routing_skew = 1 };
+  LayerBuild  build = layer_build (shape, options, &mesh, (LayerClass){ .kind = LAYER_BLOCK });
+  double      bytes = tape_saved_bytes (build.tape, mode, FALSE);
+
+  layer_build_clear (&build);
+  return bytes;
+}
+
+typedef struct
+{
+  gint64 s, b, h, a, n_layers, pp, vp;
+  double none, sp_selective, full,
+      state; /* GiB of the first stage: activations; parameters and optimizer */
+} Published;
+
+static const Published published[] = {
+  { 2048, 4, 6144, 64, 48, 1, 1, 59.25, 9.56, 4.5, 45.56 },
+  { 2048, 1, 12288, 96, 96, 8, 3, 66.84, 12.35, 5.81, 45.56 },
+  { 2048, 1, 20480, 128, 105, 35, 3, 114.02, 23.08, 10.86, 31.64 },
+  { 2048, 1, 25600, 160, 128, 64, 1, 131.25, 26.56, 12.5, 32.96 },
+};
+
+static TrainingOptions
+classic (const Published *p, AttentionKind attention)
+{
+  TrainingOptions options = training (p->s, p->b);
+
+  options.attention = attention;
+  options.dropout = TRUE;
+  return options;
+}
+
+/* To the printed digit, half a digit rounded either way. */
+static void
+assert_printed (double bytes, double gib)
+{
+  ck_assert_msg (fabs (bytes / 0x1p30 - gib) <= 0.005 + 1e-9, "%.4f GiB, printed %.2f",
+                 bytes / 0x1p30, gib);
+}
+
+/*
+ * The first stage holds p micro-batches of L / p blocks, interleaved (1 + (p - 1) / (p v)) times that. Parameters: 18 bytes for each
+ * element of the blocks' matrices (the printed figures leave embeddings, norms and biases out).
+ */
+START_TEST (test_published_figures)
+{
+  const Published     *p = &published[_i];
+  ModelShape           shape = arch ("gpt", p->n_layers, p->h, p->a, 0, 51200);
+  TrainingOptions      options = classic (p, ATTENTION_FUSED_SOFTMAX);
+  MeshOptions          mesh = { .tp = 8, .pp = p->pp, .vp = p->vp, .sp = 1, .routing_skew = 1 };
+  double               blocks = p->n_layers, matrices = 0;
+  g_autoptr (Workload) stage = workload_new_stage (&shape, &options, &mesh, 0);
+
+  if (p->vp > 1)
+    blocks *= 1 + (p->pp - 1.) / (double) (p->pp * p->vp);
+  assert_printed (blocks * block_bytes (&shape, &options, 8, 0, CHECKPOINT_NONE), p->none);
+  assert_printed (blocks * block_bytes (&shape, &options, 8, 1, CHECKPOINT_SELECTIVE),
+                  p->sp_selective);
+  assert_printed (blocks * block_bytes (&shape, &options, 8, 0, CHECKPOINT_FULL), p->full);
+  for (guint i = 0; i < workload_n_layers (stage); i++)
+    for (guint j = 0; j < workload_layer (stage, i)->n_tensors; j++)
+      if (workload_layer (stage, i)->kind == LAYER_BLOCK
+          && workload_layer (stage, i)->tensors[j].n_dims == 2)
+        matrices += workload_layer (stage, i)->tensors[j].elements;
+  assert_printed (18 * matrices, p->state);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* Equations 2, 4, 5, 6 and 2 s b h, for tensor groups of 1 to 8. */
+START_TEST (test_formulas)
+{
+  const Published *p = &published[_i];
+  ModelShape       shape = arch ("gpt", 1, p->h, p->a, 0, 51200);
+  TrainingOptions  unfused = classic (p, ATTENTION_FUSED_SOFTMAX),
+                  flash = classic (p, ATTENTION_FLASH2);
+  double sbh = (double) p->s * (double) p->b * (double) p->h, scores = 5. * p->a * p->s / p->h;
+
+  for (gint64 t = 2; t <= 8; t *= 2)
+    {
+      assert_close (block_bytes (&shape, &unfused, t, 0, CHECKPOINT_NONE),
+                    sbh * (10 + 24. / t + scores / t), 1e-12);
+      assert_close (block_bytes (&shape, &unfused, t, 1, CHECKPOINT_NONE), sbh / t * (34 + scores),
+                    1e-12);
+      assert_close (block_bytes (&shape, &unfused, t, 0, CHECKPOINT_SELECTIVE),
+                    sbh * (10 + 24. / t), 1e-12);
+      assert_close (block_bytes (&shape, &unfused, t, 1, CHECKPOINT_SELECTIVE), 34 * sbh / t, 1e-12);
+      assert_close (block_bytes (&shape, &flash, t, 1, CHECKPOINT_NONE), 34 * sbh / t, 1e-12);
+      assert_close (block_bytes (&shape, &unfused, t, 0, CHECKPOINT_FULL), 2 * sbh, 1e-12);
+      assert_close (block_bytes (&shape, &unfused, t, 1, CHECKPOINT_FULL), 2 * sbh / t, 1e-12);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* ---- collectives ---- */
+
+typedef struct
+{
+  double bytes[5]; /* by CommKind */
+  guint  n[5], n_async;
+} Traffic;
+
+static Traffic
+traffic_of (const KernelDesc *kernels, guint n, MeshAxis axis)
+{
+  Traffic traffic = { 0 };
+
+  for (guint i = 0; i < n; i++)
+    if (kernels[i].kind == KERNEL_COMMUNICATION && kernels[i].axis == axis)
+      {
+        traffic.bytes[kernels[i].comm] += kernels[i].read_bytes;
+        traffic.n[kernels[i].comm]++;
+        traffic.n_async += kernels[i].async;
+        ck_assert_double_eq (kernels[i].flops, 0);
+        ck_assert_int_eq (kernels[i].module, -1);
+      }
+  return traffic;
+}
+
+/* Two all-reduces of s b h Q forwards, backwards, and where the block is recomputed. */
+START_TEST (test_all_reduces)
+{
+  ModelShape           shape = shipped ("llama-3-8b");
+  TrainingOptions      options = training (512, 2);
+  MeshOptions          mesh = { .tp = 8, .routing_skew = 1 };
+  double               sbhq = 512. * 2 * 4096 * 2;
+  g_autoptr (Workload) workload = NULL;
+  const LayerDesc     *block;
+  Traffic              t;
+
+  options.checkpointing = CHECKPOINT_FULL;
+  workload = workload_new_stage (&shape, &options, &mesh, 0);
+  block = workload_layer (workload, 1);
+  t = traffic_of (block->forward, block->n_forward, MESH_TENSOR);
+  ck_assert_double_eq (t.bytes[COMM_ALL_REDUCE], 2 * sbhq);
+  ck_assert_uint_eq (t.n[COMM_ALL_REDUCE], 2);
+  t = traffic_of (block->recompute, block->n_recompute, MESH_TENSOR);
+  ck_assert_double_eq (t.bytes[COMM_ALL_REDUCE], 2 * sbhq);
+  t = traffic_of (block->backward, block->n_backward, MESH_TENSOR);
+  ck_assert_double_eq (t.bytes[COMM_ALL_REDUCE], 2 * sbhq);
+  ck_assert_uint_eq (t.n[COMM_ALL_REDUCE], 2);
+  ck_assert_uint_eq (t.n_async, 0);
+  ck_assert_uint_eq (t.n[COMM_ALL_GATHER] + t.n[COMM_REDUCE_SCATTER], 0);
+  /* the embedding's sum; the loss: three floats a token */
+  t = traffic_of (workload_layer (workload, 0)->forward, workload_layer (workload, 0)->n_forward,
+                  MESH_TENSOR);
+  ck_assert_double_eq (t.bytes[COMM_ALL_REDUCE], sbhq);
+  t = traffic_of (workload_layer (workload, 33)->forward, workload_layer (workload, 33)->n_forward,
+                  MESH_TENSOR);
+  ck_assert_double_eq (t.bytes[COMM_ALL_REDUCE], 3. * 4 * 1024);
+  t = traffic_of (workload_layer (workload, 33)->backward,
+                  workload_layer (workload, 33)->n_backward, MESH_TENSOR);
+  ck_assert_double_eq (t.bytes[COMM_ALL_REDUCE], sbhq);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* The same volume as gather and scatter; backwards two inputs are gathered once more, beside products. */
+START_TEST (test_sequence_parallel)
+{
+  ModelShape           shape = shipped ("llama-3-8b");
+  TrainingOptions      options = training (512, 2);
+  MeshOptions          mesh = { .tp = 8, .sp = 1, .routing_skew = 1 };
+  double               sbhq = 512. * 2 * 4096 * 2;
+  g_autoptr (Workload) workload = workload_new_stage (&shape, &options, &mesh, 0);
+  const LayerDesc     *block = workload_layer (workload, 1);
+  Traffic              t = traffic_of (block->forward, block->n_forward, MESH_TENSOR);
+
+  ck_assert_double_eq (t.bytes[COMM_ALL_GATHER], 2 * sbhq);
+  ck_assert_double_eq (t.bytes[COMM_REDUCE_SCATTER], 2 * sbhq);
+  ck_assert_uint_eq (t.n[COMM_ALL_REDUCE], 0);
+  ck_assert_uint_eq (t.n_async, 0);
+  t = traffic_of (block->backward, block->n_backward, MESH_TENSOR);
+  ck_assert_double_eq (t.bytes[COMM_ALL_GATHER], 4 * sbhq);
+  ck_assert_double_eq (t.bytes[COMM_REDUCE_SCATTER], 2 * sbhq);
+  ck_assert_uint_eq (t.n[COMM_ALL_GATHER], 4);
+  ck_assert_uint_eq (t.n_async, 4);
+  ck_assert_uint_eq (block->output_bytes, (guint64) sbhq / 8);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* Names of kernels and collectives in order: "*" asynchronous, "&" joins. */
+static char *
+order_of (const KernelDesc *kernels, guint n)
+{
+  GString *text = g_string_new (NULL);
+
+  for (guint i = 0; i < n; i++)
+    g_string_append_printf (text, "%s%s%s%s", i > 0 ? " " : "", kernels[i].name,
+                            kernels[i].async ? "*" : "", kernels[i].joins ? "&" : "");
+  return g_string_free (text, FALSE);
+}
+
+static void
+assert_order (gint64 sp, gboolean async_tp, const char *forward, const char *backward)
+{
+  ModelShape           shape = arch ("mpt", 1, 32, 2, 64, 256);
+  TrainingOptions      options = training (8, 1);
+  MeshOptions          mesh = { .tp = 2, .sp = sp, .async_tp = async_tp, .routing_skew = 1 };
+  g_autoptr (Workload) workload = workload_new_stage (&shape, &options, &mesh, 0);
+  const LayerDesc     *block = workload_layer (workload, 1);
+  g_autofree char     *ahead = order_of (block->forward, block->n_forward),
+                  *back = order_of (block->backward, block->n_backward);
+
+  ck_assert_msg (g_str_has_suffix (ahead, forward), "%s", ahead);
+  ck_assert_msg (g_str_has_prefix (back, backward), "%s", back);
+  model_shape_clear (&shape);
+}
+
+/* The MLP of a block, in what order its products and collectives are issued. */
+START_TEST (test_order)
+{
+  assert_order (0, FALSE, " norm2 mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
+                "mlp.down.dgrad mlp.down.wgrad mlp.activation.backward mlp.up.dgrad mlp.up.wgrad "
+                "mlp.gather.backward norm2.backward ");
+  assert_order (0, TRUE, " norm2 mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
+                "mlp.down.dgrad mlp.down.wgrad mlp.activation.backward mlp.up.dgrad "
+                "mlp.gather.backward* mlp.up.wgrad norm2.backward& ");
+  assert_order (1, FALSE,
+                " norm2 mlp.gather mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
+                "mlp.down.reduce.backward mlp.down.dgrad mlp.down.wgrad mlp.activation.backward "
+                "mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& mlp.up.wgrad norm2.backward& ");
+  assert_order (1, TRUE,
+                " norm2 mlp.gather* mlp.up mlp.up& mlp.activation mlp.down mlp.down.reduce* mlp.down "
+                "mlp.residual&",
+                "mlp.down.reduce.backward* mlp.down.dgrad mlp.down.dgrad& mlp.down.wgrad "
+                "mlp.activation.backward mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& "
+                "mlp.up.wgrad norm2.backward& ");
+}
+END_TEST
+
+/* Only products and sums that make gradients of parameters, and all of those products. */
+START_TEST (test_weight_gradients)
+{
+  ModelShape           shape = arch ("gpt", 2, 32, 2, 64, 256);
+  TrainingOptions      options = training (8, 1);
+  MeshOptions          mesh = { .tp = 2, .sp = 1, .routing_skew = 1 };
+  g_autoptr (Workload) workload = workload_new_stage (&shape, &options, &mesh, 0);
+
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    {
+      const LayerDesc *layer = workload_layer (workload, i);
+
+      for (guint j = 0; j < layer->n_forward; j++)
+        ck_assert (!layer->forward[j].weight_gradient);
+      for (guint j = 0; j < layer->n_backward; j++)
+        {
+          const char *name = layer->backward[j].name;
+
+          ck_assert_int_eq (layer->backward[j].weight_gradient,
+                            g_str_has_suffix (name, ".wgrad") || g_str_has_suffix (name, ".bias_grad")
+                                || g_str_has_suffix (name, ".weight_grad"));
+        }
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* ---- the parts make the whole ---- */
+
+static const char *const models[] = { "deepseek-v3",  "gpt-oss-120b", "gpt2-xl",  "llama-3-8b",
+                                      "mixtral-8x7b", "opt-1.3b",     "qwen2-7b", "qwen3-30b-a3b" };
+
+/* Parameters once a group: divided ones from each rank, replicated ones from one. */
+static guint64
+group_parameters (const Workload *rank, guint64 tp)
+{
+  guint64 total = 0;
+
+  for (guint i = 0; i < workload_n_layers (rank); i++)
+    {
+      const LayerDesc *layer = workload_layer (rank, i);
+
+      for (guint j = 0; j < layer->n_tensors; j++)
+        total += layer->tensors[j].elements * (layer->tensors[j].replicated ? 1 : tp);
+    }
+  return total;
+}
+
+START_TEST (test_parts_make_the_whole)
+{
+  ModelShape           shape = shipped (models[_i]);
+  TrainingOptions      options = training (1024, 2);
+  g_autoptr (Workload) whole = NULL;
+
+  shape.vocab = 1 << 16;                          /* divides by 128 * tp: no padding */
+  shape.n_heads = MAX (shape.n_heads / 4 * 4, 4); /* gpt2-xl has 25 */
+  shape.n_kv_heads = MAX (shape.n_kv_heads / 4 * 4, 4);
+  whole = workload_new (&shape, &options);
+  for (gint64 tp = 2; tp <= 4; tp *= 2)
+    for (gint64 sp = 0; sp <= 1; sp++)
+      {
+        MeshOptions          mesh = { .tp = tp, .sp = sp, .routing_skew = 1 };
+        g_autoptr (Workload) part = workload_new_stage (&shape, &options, &mesh, 0);
+        double               whole_flops = workload_matrix_flops (whole);
+        double               flops = workload_matrix_flops (part) * tp;
+
+        ck_assert_uint_eq (group_parameters (part, (guint64) tp), workload_n_parameters (whole));
+        if (sp == 1 || (shape.n_experts == 0 && shape.kv_lora_rank == 0))
+          assert_close (flops, whole_flops, 1e-12);
+        else /* routers and latent projections are done by each rank */
+          ck_assert_double_gt (flops, whole_flops);
+      }
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/* A vocabulary is padded to a multiple of 128 rows a rank; undivided it is not. */
+START_TEST (test_padded_vocabulary)
+{
+  ModelShape           shape = shipped ("gpt2-xl"); /* 50257 */
+  TrainingOptions      options = training (64, 1);
+  MeshOptions          mesh = { .tp = 5, .routing_skew = 1 };
+  g_autoptr (Workload) part = workload_new_stage (&shape, &options, &mesh, 0);
+  const LayerDesc     *head = workload_layer (part, 49);
+
+  ck_assert_uint_eq (workload_layer (part, 0)->tensors[0].shape[0], 10112); /* 79 * 640 / 5 */
+  ck_assert_uint_eq (find_kernel (head->forward, head->n_forward, "head")->n, 10112);
+  ck_assert_uint_eq (head->logits_bytes, 64UL * 10112 * 6);
+  model_shape_clear (&shape);
+}
+END_TEST
+
+static void
+assert_same_kernels (const KernelDesc *a, guint n_a, const KernelDesc *b, guint n_b)
+{
+  ck_assert_uint_eq (n_a, n_b);
+  for (guint i = 0; i < n_a; i++)
+    {
+      ck_assert_str_eq (a[i].name, b[i].name);
+      ck_assert (a[i].kind == b[i].kind && a[i].m == b[i].m && a[i].n == b[i].n && a[i].k == b[i].k);
+      ck_assert (a[i].batch == b[i].batch && a[i].launches == b[i].launches);
+      ck_assert (a[i].flops == b[i].flops && a[i].read_bytes == b[i].read_bytes);
+      ck_assert (a[i].write_bytes == b[i].write_bytes && a[i].module == b[i].module);
+    }
+}
+
+/* Axes of one rank change nothing, whatever the switches beside them say. */
+START_TEST (test_one_rank)
+{
+  ModelShape      shape = shipped (models[_i]);
+  TrainingOptions options = training (1024, 2);
+  MeshOptions mesh = { .tp = 1, .pp = 1, .cp = 1, .vp = 1, .ep = 1, .sp = 1, .routing_skew = 1 };
+  g_autoptr (Workload) a = workload_new (&shape, &options),
+                       b = workload_new_stage (&shape, &options, &mesh, 0);
+
+  ck_assert_uint_eq (workload_n_layers (a), workload_n_layers (b));
+  for (guint i = 0; i < workload_n_layers (a); i++)
+    {
+      const LayerDesc *la = workload_layer (a, i), *lb = workload_layer (b, i);
+
+      assert_same_kernels (la->forward, la->n_forward, lb->forward, lb->n_forward);
+      assert_same_kernels (la->backward, la->n_backward, lb->backward, lb->n_backward);
+      ck_assert_uint_eq (traffic_of (la->forward, la->n_forward, MESH_TENSOR).n[COMM_ALL_REDUCE], 0);
+      ck_assert_uint_eq (la->elements, lb->elements);
+      ck_assert_uint_eq (la->saved_bytes, lb->saved_bytes);
+      ck_assert_uint_eq (la->working_bytes, lb->working_bytes);
+      ck_assert_uint_eq (la->backward_bytes, lb->backward_bytes);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
+int
+main (void)
+{
+  TCase *tcase = tcase_create ("tensor");
+
+  tcase_add_loop_test (tcase, test_published_figures, 0, G_N_ELEMENTS (published));
+  tcase_add_loop_test (tcase, test_formulas, 0, G_N_ELEMENTS (published));
+  tcase_add_test (tcase, test_all_reduces);
+  tcase_add_test (tcase, test_sequence_parallel);
+  tcase_add_test (tcase, test_order);
+  tcase_add_test (tcase, test_weight_gradients);
+  tcase_add_loop_test (tcase, test_parts_make_the_whole, 0, G_N_ELEMENTS (models));
+  tcase_add_test (tcase, test_padded_vocabulary);
+  tcase_add_loop_test (tcase, test_one_rank, 0, G_N_ELEMENTS (models));
+  return run_case ("tensor", tcase);
+}
