@@ -1,14 +1,20 @@
 #include "collective/collnet-private.h"
 
+/* In tree LANE; cards A and B where not -1. */
 static void
-add_edge (const LayContext *context, guint32 from, guint32 to, gint a, gint b, guint lane, double bytes)
+add_edge (const LayContext *context, guint32 from, guint32 to, gint a, gint b, guint lane,
+          guint8 phase, double bytes)
 {
-  Route route;
+  LayJoin join = { .source = tree_place (context, lane, from),
+                   .target = tree_place (context, lane, to),
+                   .phase = phase,
+                   .until = phase - 1 };
+  Route   route;
 
   ring_route (context->sum->cluster, from, to, a, b, &route);
   load_sum_add_route (context->sum, &route, bytes);
   if (context->edges != NULL)
-    lay_edges_add (context->edges, from, to, lane, NULL, &route, bytes);
+    lay_edges_add_stage (context->edges, from, to, &join, &route, bytes);
 }
 
 /* Between the head and every other member of its node. */
@@ -23,8 +29,8 @@ lay_direct (const LayContext *context, const Members *members, guint slot, guint
     {
       guint32 other = gpus[(head + i) % node->n];
 
-      add_edge (context, other, gpus[head], -1, -1, lane, bytes);
-      add_edge (context, gpus[head], other, -1, -1, lane, bytes);
+      add_edge (context, other, gpus[head], -1, -1, lane, TREE_UP, bytes);
+      add_edge (context, gpus[head], other, -1, -1, lane, TREE_DOWN, bytes);
     }
 }
 
@@ -74,11 +80,11 @@ collnet_lay (const LayContext *context, const Members *members, gboolean chain)
         add_edge (
             context, members->gpus[members->nodes[slot].first + head],
             members->gpus[members->nodes[next].first + tree_head (context, members, next, there)],
-            (gint) card, (gint) there, lane, 1.0 / cards.n_lanes);
+            (gint) card, (gint) there, lane, TREE_ACROSS, 1.0 / cards.n_lanes);
         if (!chain)
           lay_direct (context, members, slot, head, lane, 1.0 / cards.n_lanes);
       }
   cards_in_use_clear (&cards);
   if (chain)
-    tree_lay_chains (context, members, 1);
+    tree_lay_chains (context, members, 1, 1);
 }

@@ -6,10 +6,24 @@
 
 #include "collective/collective.h"
 
+#define LAY_WHOLE_NODE G_MAXUINT32 /* in place of a GPU: all of a node, by its switch */
+
+/*
+ * Where an edge stands in a pipeline. What it sends are chunks that edges with its SOURCE as their
+ * target brought, of phase UNTIL or before (0: it has its chunks from the start).
+ */
 typedef struct
 {
-  guint32  from, to; /* GPU */
-  guint32  lane;     /* ring */
+  guint32 source, target;
+  guint8  phase, until; /* phases count from 1 */
+} LayJoin;
+
+typedef struct
+{
+  guint32  from, to; /* GPU, or LAY_WHOLE_NODE */
+  guint32  lane;     /* ring, or step */
+  guint32  section;  /* rings of one section belong together */
+  LayJoin  join;
   gboolean net;      /* between nodes */
   double   bytes;    /* of payload, per byte of S */
   guint32  first, n; /* in LayEdges.resources; one may come more than once */
@@ -20,6 +34,10 @@ typedef struct
 {
   GArray *edges;     /* LayEdge */
   GArray *resources; /* guint32 */
+  GArray *shares;    /* double, beside `resources`: of the edge's bytes */
+  guint32 section;   /* of the edges to come */
+  guint8  phase;     /* likewise, where they say nothing themselves */
+  gboolean names_memory; /* edges name all memory traffic; otherwise it goes by what a GPU sends and gets */
 } LayEdges;
 
 LayEdges *lay_edges_new (void);
@@ -29,3 +47,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LayEdges, lay_edges_free)
 /* ROUTE and, where not NULL, what the sender's payload crosses before it. No effect without bytes. */
 void lay_edges_add (LayEdges *self, guint32 from, guint32 to, guint32 lane, const Route *before,
                     const Route *route, double bytes);
+
+/* An edge of a pipeline. */
+void lay_edges_add_stage (LayEdges *self, guint32 from, guint32 to, const LayJoin *join,
+                          const Route *route, double bytes);
+
+/* One more resource of the edge added last, that takes SHARE of its bytes. */
+void lay_edges_add_resource (LayEdges *self, guint32 resource, double share);

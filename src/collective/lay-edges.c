@@ -7,6 +7,7 @@ lay_edges_new (void)
 
   self->edges = g_array_new (FALSE, FALSE, sizeof (LayEdge));
   self->resources = g_array_new (FALSE, FALSE, sizeof (guint32));
+  self->shares = g_array_new (FALSE, FALSE, sizeof (double));
   return self;
 }
 
@@ -17,7 +18,23 @@ lay_edges_free (LayEdges *self)
     return;
   g_array_unref (self->edges);
   g_array_unref (self->resources);
+  g_array_unref (self->shares);
   g_free (self);
+}
+
+void
+lay_edges_add_resource (LayEdges *self, guint32 resource, double share)
+{
+  g_array_append_val (self->resources, resource);
+  g_array_append_val (self->shares, share);
+  g_array_index (self->edges, LayEdge, self->edges->len - 1).n++;
+}
+
+static void
+add_route (LayEdges *self, const Route *route)
+{
+  for (guint i = 0; i < route->n; i++)
+    lay_edges_add_resource (self, route->resources[i], 1);
 }
 
 void
@@ -27,15 +44,33 @@ lay_edges_add (LayEdges *self, guint32 from, guint32 to, guint32 lane, const Rou
   LayEdge edge = { .from = from,
                    .to = to,
                    .lane = lane,
+                   .section = self->section,
+                   .join = { from, to, self->phase, (guint8) (self->phase > 0 ? self->phase - 1 : 0) },
                    .net = route->class_ == PATH_NET,
                    .bytes = bytes,
                    .first = self->resources->len };
 
   if (bytes <= 0)
     return;
-  if (before != NULL)
-    g_array_append_vals (self->resources, before->resources, before->n);
-  g_array_append_vals (self->resources, route->resources, route->n);
-  edge.n = self->resources->len - edge.first;
   g_array_append_val (self->edges, edge);
+  if (before != NULL)
+    add_route (self, before);
+  add_route (self, route);
+}
+
+void
+lay_edges_add_stage (LayEdges *self, guint32 from, guint32 to, const LayJoin *join,
+                     const Route *route, double bytes)
+{
+  LayEdge edge = { .from = from,
+                   .to = to,
+                   .section = self->section,
+                   .join = *join,
+                   .net = route != NULL && route->class_ == PATH_NET,
+                   .bytes = bytes,
+                   .first = self->resources->len };
+
+  g_array_append_val (self->edges, edge);
+  if (route != NULL)
+    add_route (self, route);
 }

@@ -5,19 +5,23 @@
 #include "collective/members-private.h"
 
 /*
- * What the edges of a ring are like: means over the edges inside nodes and between nodes, s per byte
+ * What the edges of rings and trees are like: means over the edges inside nodes and between nodes, s per byte
  * of S that the slowest resource of an edge takes.
  */
 typedef struct
 {
   double   intra, net;             /* beside all that the operation puts there */
   double   intra_alone, net_alone; /* with the resource to itself */
-  guint    n_net, n_net_least;     /* edges between nodes, of the rings with most and fewest */
+  double   least; /* of the slower kind of edges: the fastest edge, with the resource to itself */
+  guint    n_net, n_net_least; /* edges between nodes, of the rings with most and fewest */
   guint    n_rings;
   gboolean uneven; /* rings share links unevenly: they fall out of step with each other */
 } RingHops;
 
-/* Steps of PAT, of which each waits for the one before: at most one a bit of the number of nodes. */
+/*
+ * Steps of PAT (at most one a bit of the number of nodes) or phases of a hierarchical collective: each waits
+ * for the one before.
+ */
 typedef struct
 {
   guint  n;
@@ -36,7 +40,7 @@ typedef struct
   double              intra_seconds_per_byte,
       net_seconds_per_byte; /* the same inside nodes, and on cards and leaves */
   RingHops ring;
-  StepHops steps;   /* none but PAT has them */
+  StepHops steps;   /* PAT, hierarchical */
   guint32  binding; /* the resource of the first maximum */
 } CollectiveLayout;
 

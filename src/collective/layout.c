@@ -38,9 +38,19 @@ plan_ring (const LayContext *context, const Members *members, CollectiveKind kin
   add_hbm (context->sum, members, kind, members->n_gpus, scale);
 }
 
+/* Edges noted from now on are of rings of their own, in PHASE. */
+static void
+begin_section (const LayContext *context, guint8 phase)
+{
+  if (context->edges == NULL)
+    return;
+  context->edges->section++;
+  context->edges->phase = phase;
+}
+
 /* One phase of a hierarchical collective: the members of each node among themselves. */
 static void
-plan_inside (const LayContext *context, const Members *members, CollectiveKind kind)
+plan_inside (const LayContext *context, const Members *members, CollectiveKind kind, guint8 phase)
 {
   for (guint slot = 0; slot < members->n_nodes; slot++)
     {
@@ -48,13 +58,14 @@ plan_inside (const LayContext *context, const Members *members, CollectiveKind k
       Members    inside = { members->gpus + node.first, node.n, &node, 1 };
 
       node.first = 0;
+      begin_section (context, phase);
       plan_ring (context, &inside, kind, 1, RING_CLOSED);
     }
 }
 
 /* The other phase: the i-th members of all nodes, for every i, each set on its part of S. */
 static void
-plan_across (const LayContext *context, const Members *members, CollectiveKind kind)
+plan_across (const LayContext *context, const Members *members, CollectiveKind kind, guint8 phase)
 {
   guint                  n = members->n_nodes, each = members->nodes[0].n;
   g_autofree guint32    *gpus = g_new (guint32, n);
@@ -68,6 +79,7 @@ plan_across (const LayContext *context, const Members *members, CollectiveKind k
           gpus[slot] = members->gpus[members->nodes[slot].first + i];
           nodes[slot] = (MemberNode){ members->nodes[slot].node, slot, 1 };
         }
+      begin_section (context, phase);
       plan_ring (context, &across, kind, 1.0 / each, RING_CLOSED);
     }
 }
@@ -78,14 +90,17 @@ plan_hierarchical (CollectiveLayout *plan, const LayContext *context, const Memb
   switch (plan->kind)
     {
     case COLLECTIVE_ALL_GATHER:
+      plan_across (context, members, plan->kind, 1);
+      plan_inside (context, members, plan->kind, 2);
+      break;
     case COLLECTIVE_REDUCE_SCATTER:
-      plan_inside (context, members, plan->kind);
-      plan_across (context, members, plan->kind);
+      plan_inside (context, members, plan->kind, 1);
+      plan_across (context, members, plan->kind, 2);
       break;
     case COLLECTIVE_ALL_REDUCE:
-      plan_inside (context, members, COLLECTIVE_REDUCE_SCATTER);
-      plan_across (context, members, COLLECTIVE_ALL_REDUCE);
-      plan_inside (context, members, COLLECTIVE_ALL_GATHER);
+      plan_inside (context, members, COLLECTIVE_REDUCE_SCATTER, 1);
+      plan_across (context, members, COLLECTIVE_ALL_REDUCE, 2);
+      plan_inside (context, members, COLLECTIVE_ALL_GATHER, 3);
       break;
     default:
       g_assert_not_reached ();
@@ -143,7 +158,10 @@ plan_algorithm (CollectiveLayout *plan, const LayContext *context, const Members
       collnet_lay (context, members, plan->algorithm == ALGORITHM_COLLNET_CHAIN);
       break;
     case ALGORITHM_ALL_PAIRS:
-      pairwise_lay_inside (context, members, 2.0 / members->n_gpus);
+      begin_section (context, 1);
+      pairwise_lay_inside (context, members, 1.0 / members->n_gpus);
+      begin_section (context, 2);
+      pairwise_lay_inside (context, members, 1.0 / members->n_gpus);
       break;
     default:
       plan_ring (context, members, plan->kind, 1, chain_ends (plan->kind, ranks[0]));
@@ -174,7 +192,8 @@ slowest_of (const LayEdges *edges, const LayEdge *edge, const double *seconds)
   double slowest = 0;
 
   for (guint i = edge->first; i < edge->first + edge->n; i++)
-    slowest = MAX (slowest, seconds[g_array_index (edges->resources, guint32, i)]);
+    slowest = MAX (slowest, seconds[g_array_index (edges->resources, guint32, i)]
+                                * g_array_index (edges->shares, double, i));
   return slowest;
 }
 
@@ -185,6 +204,7 @@ describe_ring (const CollectiveLayout *plan, const Cluster *cluster, const LayEd
   g_autofree double *alone = resource_seconds (plan, cluster, TRUE);
   RingHops           hops = { .n_net_least = G_MAXUINT };
   guint              n[2] = { 0 }, of_lane = 0;
+  double             least[2] = { G_MAXDOUBLE, G_MAXDOUBLE };
 
   for (guint i = 0; i < edges->edges->len; i++)
     {
@@ -203,7 +223,10 @@ describe_ring (const CollectiveLayout *plan, const Cluster *cluster, const LayEd
       *(edge->net ? &hops.net : &hops.intra) += slowest_of (edges, edge, all);
       *(edge->net ? &hops.net_alone : &hops.intra_alone) +=
           edge->bytes * slowest_of (edges, edge, alone);
+      least[edge->net] = MIN (least[edge->net], edge->bytes * slowest_of (edges, edge, alone));
     }
+  for (guint net = 0; net < 2; net++)
+    hops.least = n[net] > 0 ? MAX (hops.least, least[net]) : hops.least;
   hops.intra /= MAX (n[0], 1);
   hops.intra_alone /= MAX (n[0], 1);
   hops.net /= MAX (n[1], 1);
@@ -222,7 +245,14 @@ shares_unevenly (const CollectiveLayout *plan, guint8 hops)
              && plan->intra_seconds_per_byte > ring->intra * (1 + 1e-9));
 }
 
-/* Adds the edges from FIRST on to STEPS: one lane of them. Where the next lane begins. */
+/* Steps of PAT are lanes, those of hierarchical collectives phases. */
+static gboolean
+is_same_step (const LayEdge *a, const LayEdge *b)
+{
+  return a->join.phase == b->join.phase && (a->join.phase > 0 || a->lane == b->lane);
+}
+
+/* Adds the edges from FIRST on to STEPS: one step of them. Where the next one begins. */
 static guint
 describe_step (const Cluster *cluster, const LayEdges *edges, guint first, const double *alone,
                StepHops *steps)
@@ -233,7 +263,7 @@ describe_step (const Cluster *cluster, const LayEdges *edges, guint first, const
   guint              end = first;
 
   g_assert (steps->n < G_N_ELEMENTS (steps->seconds));
-  for (; end < edges->edges->len && all[end].lane == all[first].lane; end++)
+  for (; end < edges->edges->len && is_same_step (&all[end], &all[first]); end++)
     {
       for (guint i = all[end].first; i < all[end].first + all[end].n; i++)
         {
@@ -266,6 +296,14 @@ describe_steps (const CollectiveLayout *plan, const Cluster *cluster, const LayE
   return steps;
 }
 
+/* Whether what the edges are like counts beside the sums of their loads. */
+static gboolean
+needs_edges (CollectiveAlgorithm algorithm)
+{
+  return algorithm != ALGORITHM_PAIRWISE && algorithm != ALGORITHM_NVLS
+         && algorithm != ALGORITHM_ALL_PAIRS;
+}
+
 static void
 plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members,
           const guint32 *ranks, LayEdges *edges)
@@ -275,7 +313,7 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
   LayContext           context = { &sum, &proximity, edges };
   g_autoptr (LayEdges) own = NULL;
 
-  if ((plan->algorithm == ALGORITHM_RING || plan->algorithm == ALGORITHM_PAT) && edges == NULL)
+  if (needs_edges (plan->algorithm) && edges == NULL)
     own = lay_edges_new ();
   if (own != NULL)
     context.edges = own;
@@ -283,13 +321,13 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
   proximity_cache_init (&proximity, cluster);
   plan_algorithm (plan, &context, members, ranks);
   load_sum_store (&sum, plan);
-  if (plan->algorithm == ALGORITHM_RING)
+  if (plan->algorithm == ALGORITHM_PAT || plan->algorithm == ALGORITHM_HIERARCHICAL)
+    plan->steps = describe_steps (plan, cluster, context.edges);
+  else if (needs_edges (plan->algorithm))
     {
       plan->ring = describe_ring (plan, cluster, context.edges);
       plan->ring.uneven = shares_unevenly (plan, sum.hops[plan->binding]);
     }
-  else if (plan->algorithm == ALGORITHM_PAT)
-    plan->steps = describe_steps (plan, cluster, context.edges);
   proximity_cache_clear (&proximity);
   load_sum_clear (&sum);
 }

@@ -6,10 +6,10 @@ pat_parts (guint distance, guint n)
   return ((n - 1) / distance + 1) / 2;
 }
 
-/* All ranks at once; LANE: the number of the step. */
+/* All ranks at once. */
 static void
 lay_step (const LayContext *context, const Members *members, const CardsInUse *cards,
-          guint distance, gboolean reduce, guint lane)
+          guint distance, gboolean reduce, guint step)
 {
   guint  n = members->n_nodes;
   double bytes = (double) pat_parts (distance, n) / n / cards->n_lanes;
@@ -27,7 +27,7 @@ lay_step (const LayContext *context, const Members *members, const CardsInUse *c
                     (gint) cards_in_use_get (cards, to, card), &route);
         load_sum_add_route (context->sum, &route, bytes);
         if (context->edges != NULL)
-          lay_edges_add (context->edges, sender, receiver, lane, NULL, &route, bytes);
+          lay_edges_add (context->edges, sender, receiver, step, NULL, &route, bytes);
       }
 }
 

@@ -35,10 +35,10 @@ find_load (const CollectiveCost *cost, guint32 resource)
 }
 
 static void
-add_link (Build *self, guint32 resource)
+add_link (Build *self, guint32 resource, double share)
 {
   const CollectiveLoad *load = find_load (self->source->cost, resource);
-  StepLoad              step = { resource, self->source->cost->service_scale };
+  StepLoad              step = { resource, self->source->cost->service_scale * share };
 
   g_assert (load != NULL && load->payload > 0);
   step.service *= load->service / load->payload;
@@ -48,10 +48,11 @@ add_link (Build *self, guint32 resource)
 static void
 add_memory (Build *self, guint32 gpu)
 {
-  guint32               resource = cluster_gpu_resource (self->source->cluster, gpu, RESOURCE_HBM);
-  const CollectiveLoad *load = find_load (self->source->cost, resource);
-  StepLoad              step = { resource, 0 };
+  const CollectiveLoad *load;
+  StepLoad              step = { 0, 0 };
 
+  step.resource = cluster_gpu_resource (self->source->cluster, gpu, RESOURCE_HBM);
+  load = find_load (self->source->cost, step.resource);
   if (load == NULL)
     return;
   step.service = load->service * self->source->cost->service_scale / self->touched[gpu];
@@ -83,9 +84,13 @@ add_edge (Build *self, const LayEdge *edge, guint n_items, double at_once)
 
   g_array_set_size (self->loads, 0);
   for (guint i = 0; i < edge->n; i++)
-    add_link (self, g_array_index (source->edges->resources, guint32, edge->first + i));
-  add_memory (self, edge->from);
-  add_memory (self, edge->to);
+    add_link (self, g_array_index (source->edges->resources, guint32, edge->first + i),
+              g_array_index (source->edges->shares, double, edge->first + i));
+  if (!source->edges->names_memory)
+    {
+      add_memory (self, edge->from);
+      add_memory (self, edge->to);
+    }
   step_program_add_edge (
       self->program,
       &(StepEdge){ .n_items = n_items,
@@ -94,6 +99,19 @@ add_edge (Build *self, const LayEdge *edge, guint n_items, double at_once)
                    .cap = edge->bytes * source->parameters->rate_cap / at_once,
                    .weight = source->cost->weight * edge->bytes / source->payload / at_once },
       (const StepLoad *) (gpointer) self->loads->data, self->loads->len);
+}
+
+/* Where the edges of the ring end that begin at FIRST. */
+static guint
+ring_end (const GArray *edges, guint first)
+{
+  const LayEdge *ring = &g_array_index (edges, LayEdge, first);
+  guint          end = first + 1;
+
+  while (end < edges->len && g_array_index (edges, LayEdge, end).lane == ring->lane
+         && g_array_index (edges, LayEdge, end).section == ring->section)
+    end++;
+  return end;
 }
 
 /*
@@ -107,10 +125,7 @@ add_waits (Build *self, guint lag)
 
   for (guint first = 0, end; first < edges->len; first = end)
     {
-      guint32 lane = g_array_index (edges, LayEdge, first).lane;
-
-      for (end = first; end < edges->len && g_array_index (edges, LayEdge, end).lane == lane;)
-        end++;
+      end = ring_end (edges, first);
       for (guint i = first; i < end; i++)
         {
           guint next = i + 1 < end ? i + 1 : first;
@@ -205,24 +220,123 @@ build_pat (Build *self)
     }
 }
 
-static void
-build_whole (Build *self)
+/* ---- pipelines ------------------------------------------------------------------------------- */
+
+static gint
+compare_targets (gconstpointer a, gconstpointer b, gpointer data)
 {
-  const StepSource     *source = self->source;
-  const CollectiveCost *cost = source->cost;
+  const LayEdge *x = &g_array_index ((const GArray *) data, LayEdge, *(const guint *) a);
+  const LayEdge *y = &g_array_index ((const GArray *) data, LayEdge, *(const guint *) b);
 
-  for (guint i = 0; i < cost->n_loads; i++)
+  if (x->join.target != y->join.target)
+    return x->join.target < y->join.target ? -1 : 1;
+  return *(const guint *) a < *(const guint *) b ? -1 : 1;
+}
+
+/* The first in ORDER, sorted by their targets, whose target is not below TARGET. */
+static guint
+find_target (const GArray *edges, const guint *order, guint32 target)
+{
+  guint low = 0, high = edges->len;
+
+  while (low < high)
     {
-      StepLoad load = { cost->loads[i].resource, cost->loads[i].service * cost->service_scale };
+      guint middle = low + (high - low) / 2;
 
-      g_array_append_val (self->loads, load);
+      if (g_array_index (edges, LayEdge, order[middle]).join.target < target)
+        low = middle + 1;
+      else
+        high = middle;
     }
-  step_program_add_edge (self->program,
-                         &(StepEdge){ .n_items = 1,
-                                      .bytes = source->bytes,
-                                      .cap = cost->rate_cap,
-                                      .weight = cost->weight / source->payload },
-                         (const StepLoad *) (gpointer) self->loads->data, self->loads->len);
+  return low;
+}
+
+/* Every edge waits for what its join says: chunk by chunk, or (LAG STEP_AFTER) for all of it. */
+static void
+add_join_waits (Build *self, guint lag)
+{
+  const GArray     *edges = self->source->edges->edges;
+  g_autofree guint *order = g_new (guint, edges->len);
+
+  for (guint i = 0; i < edges->len; i++)
+    order[i] = i;
+  g_qsort_with_data (order, (gint) edges->len, sizeof *order, compare_targets, (gpointer) edges);
+  for (guint i = 0; i < edges->len; i++)
+    {
+      const LayJoin *join = &g_array_index (edges, LayEdge, i).join;
+
+      for (guint at = find_target (edges, order, join->source); at < edges->len; at++)
+        {
+          const LayJoin *before = &g_array_index (edges, LayEdge, order[at]).join;
+
+          if (before->target != join->source)
+            break;
+          if (before->phase <= join->until && order[at] != i)
+            step_program_add_wait (self->program, order[at], i, lag);
+        }
+    }
+}
+
+static void
+build_pipeline (Build *self)
+{
+  const StepSource *source = self->source;
+  const GArray     *edges = source->edges->edges;
+  double chunks = source->bytes / source->parameters->chunk; /* whole, but for rounding */
+  guint  n_items = (guint) CLAMP (ceil (chunks * (1 - 1e-9)), 1, MAX_ITEMS);
+
+  for (guint i = 0; i < edges->len; i++)
+    add_edge (self, &g_array_index (edges, LayEdge, i), n_items, 1);
+  add_join_waits (self, 0);
+}
+
+/* Both phases of all pairs: whole parts, one after the other. */
+static void
+build_all_pairs (Build *self)
+{
+  const GArray *edges = self->source->edges->edges;
+
+  for (guint i = 0; i < edges->len; i++)
+    add_edge (self, &g_array_index (edges, LayEdge, i), 1, 0.5);
+  add_join_waits (self, 0);
+}
+
+/* ---- hierarchical ---------------------------------------------------------------------------- */
+
+/* Of what a rank sends in all, the part of PHASE. */
+static double
+phase_share (const StepSource *source, guint8 phase)
+{
+  double bytes = 0;
+
+  for (guint i = 0; i < source->edges->edges->len; i++)
+    if (g_array_index (source->edges->edges, LayEdge, i).join.phase == phase)
+      bytes += g_array_index (source->edges->edges, LayEdge, i).bytes;
+  return bytes / source->n_ranks / source->payload;
+}
+
+/* Rings of sections, each of which begins when what arrived in the phase before is complete. */
+static void
+build_hierarchical (Build *self)
+{
+  const GArray *edges = self->source->edges->edges;
+  double        shares[4] = { 0 };
+
+  for (guint8 phase = 1; phase < G_N_ELEMENTS (shares); phase++)
+    shares[phase] = phase_share (self->source, phase);
+  for (guint first = 0, end; first < edges->len; first = end)
+    {
+      const LayEdge *ring = &g_array_index (edges, LayEdge, first);
+      gboolean       twice = self->source->kind == COLLECTIVE_ALL_REDUCE && ring->join.phase == 2;
+      guint          steps;
+
+      end = ring_end (edges, first);
+      steps = (twice ? 2 : 1) * (end - first - 1);
+      for (guint i = first; i < end; i++)
+        add_edge (self, &g_array_index (edges, LayEdge, i), steps, shares[ring->join.phase]);
+    }
+  add_waits (self, 1);
+  add_join_waits (self, STEP_AFTER);
 }
 
 StepProgram *
@@ -234,15 +348,20 @@ step_build (const StepSource *source)
     {
       self.touched = g_new0 (double, cluster_n_gpus (source->cluster));
       self.loads = g_array_new (FALSE, FALSE, sizeof (StepLoad));
-      sum_touched (&self);
+      if (!source->edges->names_memory)
+        sum_touched (&self);
       if (source->cost->algorithm == ALGORITHM_RING)
         build_ring (&self);
       else if (source->cost->algorithm == ALGORITHM_PAIRWISE)
         build_pairwise (&self);
       else if (source->cost->algorithm == ALGORITHM_PAT)
         build_pat (&self);
+      else if (source->cost->algorithm == ALGORITHM_HIERARCHICAL)
+        build_hierarchical (&self);
+      else if (source->cost->algorithm == ALGORITHM_ALL_PAIRS)
+        build_all_pairs (&self);
       else
-        build_whole (&self);
+        build_pipeline (&self);
       g_array_unref (self.loads);
       g_free (self.touched);
     }

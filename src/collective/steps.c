@@ -73,13 +73,14 @@ step_program_add_wait (StepProgram *self, guint from, guint to, guint lag)
   guint32  sender = from;
   StepNext next = { to, lag };
 
-  g_assert (lag <= 1);
-  g_assert (step_program_edge (self, from)->n_items + lag >= step_program_edge (self, to)->n_items);
+  g_assert (lag <= STEP_AFTER);
+  g_assert (lag == STEP_AFTER
+            || step_program_edge (self, from)->n_items + lag >= step_program_edge (self, to)->n_items);
   g_array_append_val (self->nexts, next);
   g_array_append_val (self->froms, sender);
   step_program_edge (self, from)->n_next++;
-  step_program_edge (self, to)->n_first += lag == 0;
-  step_program_edge (self, to)->n_later++;
+  step_program_edge (self, to)->n_first += lag != 1;
+  step_program_edge (self, to)->n_later += lag != STEP_AFTER;
 }
 
 void

@@ -30,7 +30,9 @@ typedef struct
   double  weight;           /* in bandwidth sharing: thread blocks */
 } StepEdge;
 
-/* Item i of EDGE waits for item i - lag of another one; lag is 0 or 1. */
+#define STEP_AFTER 2
+
+/* Item i of EDGE waits for item i - lag of another one; lag is 0 or 1. STEP_AFTER: item 0 waits for its last one. */
 typedef struct
 {
   guint32 edge, lag;
@@ -53,7 +55,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (StepProgram, step_program_free)
 guint step_program_add_edge (StepProgram *self, const StepEdge *edge, const StepLoad *loads,
                              guint n_loads);
 
-/* Item i of edge TO waits for item i - LAG of edge FROM, which has that item. */
+/* Item i of edge TO waits for item i - LAG of edge FROM, which has that item; or STEP_AFTER. */
 void step_program_add_wait (StepProgram *self, guint from, guint to, guint lag);
 
 /* To be called once, after the last edge and wait. */
@@ -67,7 +69,7 @@ typedef struct
   double launch;             /* s before the first step */
   double hop_intra, hop_net; /* s, from the end of a transfer to its arrival */
   double rate_cap;           /* B/s of S that the channels carry at most; 0 = no such limit */
-  double chunk;              /* bytes of S in flight at once on all channels of a pipeline; > 0 */
+  double chunk;              /* bytes of S that pass a pipeline at once, on all channels; > 0 */
 } StepParameters;
 
 void collective_plan_step_parameters (CollectivePlan *plan, double bytes,

@@ -4,8 +4,8 @@
  *
  *   time = latency + max (S / rate_cap, S x max (service x service_scale / capacity))
  *   ring    latency = launch + base + (T - I) x hop_intra + I x hop_net, less what slower edges hide
- *   tree    latency = launch + base + 2 ((p-1) x hop_intra + log2 N x hop_net) + fill
- *   fill    the first chunks pass the stages one after another: min (S, channels x chunk) x the faster stages' s a byte
+ *   tree    latency = launch + base + 2 ((p-1) x hop_intra + ceil (log2 N) x hop_net) + fill
+ *   fill    the first chunk passes the stages one after another (docs/collectives.md)
  *
  * Hops, rates and efficiencies are the link profiles', calibrated a family at a time; where a profile
  * has none, NCCL's tables stand in.

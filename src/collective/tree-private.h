@@ -10,14 +10,27 @@
 
 #include "collective/ring-private.h"
 
+/* Phases of a tree's pipeline; what surrounds it comes before and after. */
+enum
+{
+  TREE_BEFORE = 1,
+  TREE_UP,
+  TREE_ACROSS, /* CollNet: through the switches */
+  TREE_DOWN,
+  TREE_AFTER,
+};
+
 /* All-reduce of BYTES: trees between nodes and chains inside them. */
 void tree_lay (const LayContext *context, const Members *members, double bytes);
 
 /* The part between nodes: each tree's edge goes between the members at the cards. */
 void tree_lay_nodes (const LayContext *context, const Members *members, double bytes);
 
-/* The part inside nodes: for each card a chain from the member there, both ways. Several nodes. */
-void tree_lay_chains (const LayContext *context, const Members *members, double bytes);
+/* The part inside nodes: for each card TREES chains from the member there, both ways. Several nodes. */
+void tree_lay_chains (const LayContext *context, const Members *members, guint trees, double bytes);
+
+/* What arrives at GPU in tree TREE: of its edges' joins. Trees are numbered 2 x lane + (0 or 1). */
+guint32 tree_place (const LayContext *context, guint tree, guint32 gpu);
 
 /* Parent of NODE in TREE (0 or 1) of N nodes, or N for the root. */
 guint tree_parent (guint tree, guint node, guint n);

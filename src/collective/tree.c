@@ -53,21 +53,32 @@ tree_head (const LayContext *context, const Members *members, guint slot, guint 
   return head;
 }
 
-/* BYTES each way between two members. */
+/* Every tree that shares the data moves chunks of its own. */
+guint32
+tree_place (const LayContext *context, guint tree, guint32 gpu)
+{
+  return tree * cluster_n_gpus (context->sum->cluster) + gpu;
+}
+
+/* BYTES each way between BELOW and ABOVE of TREE. */
 static void
-add_both_ways (const LayContext *context, guint32 a, gint card_a, guint32 b, gint card_b,
-               guint lane, double bytes)
+add_both_ways (const LayContext *context, guint32 below, gint card_below, guint32 above,
+               gint card_above, guint tree, double bytes)
 {
   for (guint way = 0; way < 2; way++)
     {
-      guint32 from = way == 0 ? a : b, to = way == 0 ? b : a;
+      guint32 from = way == 0 ? below : above, to = way == 0 ? above : below;
+      LayJoin join = { .source = tree_place (context, tree, from),
+                       .target = tree_place (context, tree, to),
+                       .phase = way == 0 ? TREE_UP : TREE_DOWN,
+                       .until = way == 0 ? TREE_UP : TREE_DOWN };
       Route   route;
 
-      ring_route (context->sum->cluster, from, to, way == 0 ? card_a : card_b,
-                  way == 0 ? card_b : card_a, &route);
+      ring_route (context->sum->cluster, from, to, way == 0 ? card_below : card_above,
+                  way == 0 ? card_above : card_below, &route);
       load_sum_add_route (context->sum, &route, bytes);
       if (context->edges != NULL)
-        lay_edges_add (context->edges, from, to, lane, NULL, &route, bytes);
+        lay_edges_add_stage (context->edges, from, to, &join, &route, bytes);
     }
 }
 
@@ -106,10 +117,10 @@ tree_lay_nodes (const LayContext *context, const Members *members, double bytes)
   cards_in_use_clear (&cards);
 }
 
-/* The chain of LANE through a node, from position HEAD on. */
+/* The chain of LANE through a node, from position HEAD on, below TREE. */
 static void
 lay_chain (const LayContext *context, NodeCycles *cycles, const Members *members, guint slot,
-           guint head, guint lane, double bytes)
+           guint head, guint lane, guint tree, double bytes)
 {
   const MemberNode *node = &members->nodes[slot];
   const guint32    *gpus = members->gpus + node->first;
@@ -120,8 +131,8 @@ lay_chain (const LayContext *context, NodeCycles *cycles, const Members *members
   while (order[start] != head)
     start++;
   for (guint i = 1; i < node->n; i++)
-    add_both_ways (context, gpus[order[(start + i - 1) % node->n]], -1,
-                   gpus[order[(start + i) % node->n]], -1, lane, bytes);
+    add_both_ways (context, gpus[order[(start + i) % node->n]], -1,
+                   gpus[order[(start + i - 1) % node->n]], -1, tree, bytes);
 }
 
 /* On one node as many chains as it has members (a mesh or graph: as it has cycles, too) share the data, each with another head. */
@@ -136,11 +147,12 @@ lay_single (const LayContext *context, const Members *members, double bytes)
 
   for (guint lane = 0; lane < n_cycles; lane++)
     for (guint head = 0; head < heads; head++)
-      lay_chain (context, &cycles, members, 0, head, lane, bytes / (n_cycles * heads));
+      lay_chain (context, &cycles, members, 0, head, lane, lane * heads + head,
+                 bytes / (n_cycles * heads));
 }
 
 void
-tree_lay_chains (const LayContext *context, const Members *members, double bytes)
+tree_lay_chains (const LayContext *context, const Members *members, guint trees, double bytes)
 {
   CardsInUse cards;
   NodeCycles cycles = { 0 };
@@ -148,9 +160,10 @@ tree_lay_chains (const LayContext *context, const Members *members, double bytes
   cards_in_use_init (&cards, context->sum->cluster, members, context->proximity);
   for (guint lane = 0; lane < cards.n_lanes; lane++)
     for (guint slot = 0; slot < members->n_nodes; slot++)
-      lay_chain (context, &cycles, members, slot,
-                 tree_head (context, members, slot, cards_in_use_get (&cards, slot, lane)),
-                 2 * lane, bytes / cards.n_lanes);
+      for (guint tree = 0; tree < trees; tree++)
+        lay_chain (context, &cycles, members, slot,
+                   tree_head (context, members, slot, cards_in_use_get (&cards, slot, lane)), lane,
+                   trees * lane + tree, bytes / (trees * cards.n_lanes));
   cards_in_use_clear (&cards);
 }
 
@@ -163,5 +176,5 @@ tree_lay (const LayContext *context, const Members *members, double bytes)
       return;
     }
   tree_lay_nodes (context, members, bytes);
-  tree_lay_chains (context, members, bytes);
+  tree_lay_chains (context, members, 2, bytes);
 }

@@ -157,8 +157,14 @@ finish_item (Run *self, Lane *lane, double end)
   lane->free_at = end;
   lane_drop_slot (lane);
   for (guint i = 0; i < lane->edge->n_next; i++)
-    deliver (self, lane->first + lane->nexts[i].edge, item + lane->nexts[i].lag,
-             end + lane->edge->hop);
+    {
+      const StepNext *next = &lane->nexts[i];
+
+      if (next->lag != STEP_AFTER)
+        deliver (self, lane->first + next->edge, item + next->lag, end + lane->edge->hop);
+      else if (item + 1 == lane->n_items)
+        deliver (self, lane->first + next->edge, 0, end + lane->edge->hop);
+    }
 }
 
 /* ---- sharing --------------------------------------------------------------------------------- */

@@ -1,0 +1,184 @@
+#include "collective/time-parts-private.h"
+
+#include <math.h>
+
+/*
+ * Bytes that a channel passes along a chain at once: what its threads read before they write, 512
+ * threads of 8 bytes (LL) or 64 (Simple), 640 of 60 (LL128).
+ */
+static const double chain_chunk[PROTOCOL_N] = { 512 * 8, 640 * 60, 512 * 64 };
+
+double
+timed_chain_chunk (CollectiveProtocol protocol)
+{
+  return chain_chunk[protocol];
+}
+
+static gboolean
+is_chain (const Timed *self)
+{
+  return self->kind == COLLECTIVE_BROADCAST || self->kind == COLLECTIVE_REDUCE;
+}
+
+/* CAP: B/s of S that the channels let through; 0: no limit. */
+RingPace
+timed_ring_pace (const Timed *self, double cap)
+{
+  const CollectiveLayout *layout = self->layout;
+  double scale = timed_wire_scale (self->protocol), channel = cap > 0 ? 1 / cap : 0;
+
+  return (RingPace){ MAX (layout->ring.intra * scale, channel),
+                     MAX (layout->ring.net * scale, channel),
+                     MAX (layout->link_seconds_per_byte * scale, channel) };
+}
+
+/* The same with every link to itself. */
+RingPace
+timed_ring_pace_alone (const Timed *self, double cap)
+{
+  const CollectiveLayout *layout = self->layout;
+  double   scale = timed_wire_scale (self->protocol), channel = cap > 0 ? 1 / cap : 0;
+  RingPace pace = { MAX (layout->ring.intra_alone * scale, channel),
+                    MAX (layout->ring.net_alone * scale, channel), 0 };
+
+  pace.slowest = self->graph->per_node == 1  ? pace.net
+                 : self->graph->n_nodes == 1 ? pace.intra
+                                             : MAX (pace.intra, pace.net);
+  return pace;
+}
+
+/* Whether the slowest edges are those between nodes. */
+static gboolean
+is_slowest_net (const Timed *self, const RingPace *pace)
+{
+  const CollectiveGraph *graph = self->graph;
+
+  return graph->n_nodes > 1 && (graph->per_node == 1 || pace->net >= pace->intra);
+}
+
+/* The run of edges whose hops show: one that is hidden as far as its edge has time to spare (steps.h). */
+static StepRun
+shown_run (const Timed *self, const RingPace *pace, double *shown)
+{
+  const CollectiveGraph *graph = self->graph;
+  guint                  steps = collective_ring_steps (self->kind, graph->n_ranks);
+  double                 each = self->bytes / steps;
+  double                 intra = timed_hop_intra (self) - each * (pace->slowest - pace->intra);
+  double                 net = timed_hop_net (self) - each * (pace->slowest - pace->net);
+  StepRun                run = step_ring_run (graph->n_nodes, graph->per_node, steps, intra, net);
+  double last = is_slowest_net (self, pace) ? timed_hop_net (self) : timed_hop_intra (self);
+
+  *shown = run.intra * intra + run.net * net;
+  if (*shown > last)
+    return run;
+  *shown = last; /* the slowest edge's own, at the end */
+  return (StepRun){ 0, 0 };
+}
+
+/* S's bytes with every link to itself, and the hops that show then. */
+static double
+alone_seconds (const Timed *self, double cap)
+{
+  RingPace pace = timed_ring_pace_alone (self, cap);
+  double   shown;
+
+  shown_run (self, &pace, &shown);
+  return self->bytes * pace.slowest + shown;
+}
+
+/*
+ * What hops add. Rings in step with each other meet on every link that they share, and PACE holds.
+ * Where they share unevenly they fall out of step and meet now and then: halfway between PACE and
+ * links to themselves.
+ */
+static double
+closed_ring_hops (const Timed *self, const RingPace *pace, double cap)
+{
+  double shown, last = is_slowest_net (self, pace) ? timed_hop_net (self) : timed_hop_intra (self);
+
+  shown_run (self, pace, &shown);
+  if (!self->layout->ring.uneven)
+    return shown;
+  return (shown + MAX (alone_seconds (self, cap) - self->bytes * pace->slowest, last)) / 2;
+}
+
+/*
+ * How much longer than its slowest resource takes a closed ring is spread out, s. The longest path
+ * through its steps uses the slowest edges in some of them only, so when another operation takes half
+ * of those, it grows by these steps' time and not by all transfers. Flowing for STEPS + (steps on the
+ * other edges) times an item, instead of waiting first and flowing then, gives just that.
+ */
+double
+timed_ring_spread (const Timed *self, const RingPace *pace, double cap)
+{
+  const CollectiveGraph *graph = self->graph;
+  double                 item =
+      self->bytes * pace->slowest / MAX (collective_ring_steps (self->kind, graph->n_ranks), 1);
+  gboolean by_net = is_slowest_net (self, pace);
+  double   shown;
+  StepRun  run;
+
+  if (graph->n_nodes == 1 || graph->per_node == 1 || is_chain (self))
+    return 0;
+  run = shown_run (self, pace, &shown);
+  return MIN ((by_net ? run.intra : run.net) * item,
+              closed_ring_hops (self, pace, cap)
+                  - (by_net ? timed_hop_net (self) : timed_hop_intra (self)));
+}
+
+/* Bytes of S that pass along a chain, or a tree, at once. */
+static double
+pipeline_chunk (const Timed *self, guint channels)
+{
+  return MIN (self->bytes, channels * chain_chunk[self->protocol]);
+}
+
+/* The first chunk takes every hop and every edge one after another; the others follow the slowest. */
+static double
+chain_hops (const Timed *self, const RingPace *pace, guint net, guint channels)
+{
+  guint  intra = self->graph->n_ranks - 1 - net;
+  double items = MAX (ceil (self->bytes / MAX (pipeline_chunk (self, channels), 1)), 1);
+
+  return intra * timed_hop_intra (self) + net * timed_hop_net (self)
+         + self->bytes / items * (intra * pace->intra + net * pace->net - pace->slowest);
+}
+
+double
+timed_ring_hops (const Timed *self, const RingPace *pace, guint channels, double cap)
+{
+  return is_chain (self) ? MAX (chain_hops (self, pace, self->layout->ring.n_net, channels), 0)
+                         : closed_ring_hops (self, pace, cap);
+}
+
+void
+timed_spread_ring (const Timed *self, CollectiveCost *cost)
+{
+  RingPace pace = timed_ring_pace (self, cost->rate_cap);
+  double   spread = timed_ring_spread (self, &pace, cost->rate_cap);
+
+  if (spread <= 0)
+    return;
+  cost->latency -= spread;
+  cost->rate_cap = self->bytes / (self->bytes * pace.slowest + spread);
+}
+
+/*
+ * Whatever else runs, the slowest resource is busy for its time and then a hop follows; and the
+ * longest path through the steps takes what it takes with every link to itself.
+ */
+double
+timed_ring_bound (const Timed *self, guint channels, double cap)
+{
+  const CollectiveGraph *graph = self->graph;
+  RingPace shared = timed_ring_pace (self, cap), alone = timed_ring_pace_alone (self, cap);
+  double   hop = graph->n_nodes == 1    ? timed_hop_intra (self)
+                 : graph->per_node == 1 ? timed_hop_net (self)
+                                        : MIN (timed_hop_intra (self), timed_hop_net (self));
+
+  return MAX (self->bytes * shared.slowest + hop,
+              is_chain (self)
+                  ? self->bytes * alone.slowest
+                        + MAX (chain_hops (self, &alone, self->layout->ring.n_net_least, channels), 0)
+                  : alone_seconds (self, cap));
+}
