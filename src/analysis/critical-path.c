@@ -9,9 +9,8 @@ typedef struct
   const Replay *replay;
   const Engine *engine;
   GArray       *path;
-  gboolean     *crosses; /* by communicator: does it leave the node? */
-  SimTime       floor;   /* start of the period */
-  SimTime       now;     /* everything later is on the path */
+  SimTime       floor; /* start of the period */
+  SimTime       now;   /* everything later is on the path */
 } Walk;
 
 static void
@@ -38,7 +37,8 @@ part_of_op (const Walk *walk, OpId op)
   switch (item->kind)
     {
     case ITEM_COLLECTIVE:
-      return walk->crosses[item->ref] ? TIME_INTER_NODE : TIME_INTRA_NODE;
+    case ITEM_P2P:
+      return replay_op_crosses (walk->replay, op) ? TIME_INTER_NODE : TIME_INTRA_NODE;
     case ITEM_COPY:
       return TIME_HOST_COPIES;
     default:
@@ -110,32 +110,13 @@ walk_host (Walk *walk, HostId host)
   return ENGINE_NONE;
 }
 
-static gboolean *
-crossing_communicators (const Replay *replay)
-{
-  const Schedule    *schedule = replay_schedule (replay);
-  gboolean          *crosses = g_new0 (gboolean, MAX (schedule_n_comms (schedule), 1));
-  g_autoptr (GArray) traffic = replay_traffic (replay);
-
-  for (guint i = 0; i < traffic->len; i++)
-    {
-      const ReplayTraffic *t = &g_array_index (traffic, ReplayTraffic, i);
-
-      if (t->inter_node_per_gpu > 0)
-        crosses[t->comm] = TRUE;
-    }
-  return crosses;
-}
-
 GArray *
 critical_path (const Replay *replay)
 {
-  guint                last = replay_n_boundaries (replay) - 1;
-  Walk                 walk = { .replay = replay, .engine = replay_engine (replay) };
-  g_autofree gboolean *crosses = crossing_communicators (replay);
-  OpId                 op;
+  guint last = replay_n_boundaries (replay) - 1;
+  Walk  walk = { .replay = replay, .engine = replay_engine (replay) };
+  OpId  op;
 
-  walk.crosses = crosses;
   walk.floor = replay_boundary (replay, last - 1);
   walk.now = replay_boundary (replay, last);
   walk.path = g_array_new (FALSE, FALSE, sizeof (PathStep));

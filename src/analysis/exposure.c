@@ -74,6 +74,15 @@ takes_part (const Replay *replay, OpId op, guint rank)
   return FALSE;
 }
 
+static gboolean
+is_of (const ScheduleItem *item, guint32 comm, ScheduleCollective kind)
+{
+  if (item->kind == ITEM_P2P)
+    return comm == SCHEDULE_NONE || (item->ref == comm && kind == SCHEDULE_SEND_RECV);
+  return item->kind == ITEM_COLLECTIVE
+         && (comm == SCHEDULE_NONE || (item->ref == comm && item->collective == kind));
+}
+
 /* Kernels of RANK's compute stream, and the collectives of COMM and KIND (comm SCHEDULE_NONE: all) that it takes part in. */
 static void
 collect (const Replay *replay, guint rank, guint32 comm, ScheduleCollective kind, GArray *busy,
@@ -94,9 +103,7 @@ collect (const Replay *replay, guint rank, guint32 comm, ScheduleCollective kind
       item = replay_op (replay, op).item;
       if (item->kind == ITEM_KERNEL && record->stream == compute)
         add_interval (busy, record->begin, record->end, floor, ceiling);
-      else if (item->kind == ITEM_COLLECTIVE
-               && (comm == SCHEDULE_NONE || (item->ref == comm && item->collective == kind))
-               && takes_part (replay, op, rank))
+      else if (is_of (item, comm, kind) && takes_part (replay, op, rank))
         add_interval (collectives, record->begin, record->end, floor, ceiling);
     }
   g_array_sort (busy, compare_intervals);

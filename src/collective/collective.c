@@ -12,7 +12,8 @@ struct _CollectivePlan
   CollectiveOptions options;
   guint32          *ranks;
   Members           members;
-  gboolean          even; /* every node has equally many members */
+  gboolean          even;    /* every node has equally many members */
+  gboolean          one_way; /* a message from the first rank to the second */
   CollectiveGraph   graph;
   CollectiveLayout *layouts[ALGORITHM_N]; /* NULL until needed */
 };
@@ -135,7 +136,10 @@ collective_bus_factor (CollectiveKind kind, guint n_ranks)
 static CollectiveLayout *
 plan_layout (CollectivePlan *self, CollectiveAlgorithm algorithm)
 {
-  if (self->layouts[algorithm] == NULL)
+  if (self->layouts[algorithm] == NULL && self->one_way)
+    self->layouts[algorithm] =
+        collective_layout_new_message (self->cluster, &self->members, self->ranks);
+  else if (self->layouts[algorithm] == NULL)
     self->layouts[algorithm] =
         collective_layout_new (self->cluster, self->kind, algorithm, &self->members, self->ranks);
   return self->layouts[algorithm];
@@ -156,6 +160,18 @@ collective_plan_new (const Cluster *cluster, CollectiveKind kind, const guint32 
   members_init (&self->members, cluster, ranks, n_ranks);
   self->even = members_are_even (&self->members);
   collective_graph_init (&self->graph, cluster, &self->members, nccl_tables (self->options.library));
+  return self;
+}
+
+CollectivePlan *
+collective_plan_new_message (const Cluster *cluster, guint32 from, guint32 to,
+                             const CollectiveOptions *options)
+{
+  const guint32   ranks[] = { from, to };
+  CollectivePlan *self = collective_plan_new (cluster, COLLECTIVE_SEND_RECV, ranks, 2, options);
+
+  g_assert (from != to);
+  self->one_way = TRUE;
   return self;
 }
 

@@ -105,6 +105,13 @@ typedef struct _CollectivePlan CollectivePlan;
  */
 CollectivePlan *collective_plan_new (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks,
                                      guint n_ranks, const CollectiveOptions *options);
+
+/*
+ * Plans one message from FROM to TO, another rank: what send/receive of the two is without the way back. Channels and
+ * protocol are the same, its time alone no longer. Not for steps.
+ */
+CollectivePlan *collective_plan_new_message (const Cluster *cluster, guint32 from, guint32 to,
+                                             const CollectiveOptions *options);
 void            collective_plan_free (CollectivePlan *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (CollectivePlan, collective_plan_free)
 

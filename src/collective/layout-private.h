@@ -49,6 +49,10 @@ CollectiveLayout *collective_layout_new (const Cluster *cluster, CollectiveKind 
                                          CollectiveAlgorithm algorithm, const Members *members,
                                          const guint32 *ranks);
 
+/* One message from the first of RANKS to the second, as a layout of COLLECTIVE_SEND_RECV. */
+CollectiveLayout *collective_layout_new_message (const Cluster *cluster, const Members *members,
+                                                 const guint32 *ranks);
+
 /* The edges of the same layout, one by one. */
 LayEdges *collective_layout_edges (const Cluster *cluster, CollectiveKind kind,
                                    CollectiveAlgorithm algorithm, const Members *members,

@@ -344,6 +344,26 @@ collective_layout_new (const Cluster *cluster, CollectiveKind kind, CollectiveAl
   return self;
 }
 
+CollectiveLayout *
+collective_layout_new_message (const Cluster *cluster, const Members *members, const guint32 *ranks)
+{
+  CollectiveLayout *self = g_new0 (CollectiveLayout, 1);
+  LoadSum           sum;
+  ProximityCache    proximity;
+  LayContext        context = { &sum, &proximity, NULL };
+
+  self->kind = COLLECTIVE_SEND_RECV;
+  self->algorithm = ALGORITHM_PAIRWISE;
+  load_sum_init (&sum, cluster);
+  proximity_cache_init (&proximity, cluster);
+  pairwise_lay_message (&context, ranks[0], ranks[1], 1);
+  add_hbm (&sum, members, COLLECTIVE_SEND_RECV, 2, 0.5); /* read at one end, written at the other */
+  load_sum_store (&sum, self);
+  proximity_cache_clear (&proximity);
+  load_sum_clear (&sum);
+  return self;
+}
+
 LayEdges *
 collective_layout_edges (const Cluster *cluster, CollectiveKind kind, CollectiveAlgorithm algorithm,
                          const Members *members, const guint32 *ranks)

@@ -6,6 +6,9 @@
 
 #include "collective/ring-private.h"
 
+/* FROM sends BYTES to TO. */
+void pairwise_lay_message (const LayContext *context, guint32 from, guint32 to, double bytes);
+
 /* Every rank sends BYTES to the next of RANKS. */
 void pairwise_lay_send_recv (const LayContext *context, const guint32 *ranks, guint n_ranks,
                              double bytes);

@@ -37,27 +37,29 @@ add_transfer (const LayContext *context, guint32 from, guint32 to, gint a, gint 
 }
 
 void
-pairwise_lay_send_recv (const LayContext *context, const guint32 *ranks, guint n_ranks, double bytes)
+pairwise_lay_message (const LayContext *context, guint32 from, guint32 to, double bytes)
 {
   const Cluster     *cluster = context->sum->cluster;
   g_autoptr (GArray) out = g_array_new (FALSE, FALSE, sizeof (gint)),
                      in = g_array_new (FALSE, FALSE, sizeof (gint));
+  guint lanes;
 
-  for (guint i = 0; i < n_ranks; i++)
+  if (cluster_node_of_gpu (cluster, from) == cluster_node_of_gpu (cluster, to))
     {
-      guint32 from = ranks[i], to = ranks[(i + 1) % n_ranks];
-      guint   lanes;
-
-      if (cluster_node_of_gpu (cluster, from) == cluster_node_of_gpu (cluster, to))
-        {
-          add_transfer (context, from, to, -1, -1, bytes);
-          continue;
-        }
-      lanes = MAX (gpu_cards (context, from, out), gpu_cards (context, to, in));
-      for (guint lane = 0; lane < lanes; lane++)
-        add_transfer (context, from, to, g_array_index (out, gint, lane % out->len),
-                      g_array_index (in, gint, lane % in->len), bytes / lanes);
+      add_transfer (context, from, to, -1, -1, bytes);
+      return;
     }
+  lanes = MAX (gpu_cards (context, from, out), gpu_cards (context, to, in));
+  for (guint lane = 0; lane < lanes; lane++)
+    add_transfer (context, from, to, g_array_index (out, gint, lane % out->len),
+                  g_array_index (in, gint, lane % in->len), bytes / lanes);
+}
+
+void
+pairwise_lay_send_recv (const LayContext *context, const guint32 *ranks, guint n_ranks, double bytes)
+{
+  for (guint i = 0; i < n_ranks; i++)
+    pairwise_lay_message (context, ranks[i], ranks[(i + 1) % n_ranks], bytes);
 }
 
 /* Adds what ROUTE crosses on NODE. */

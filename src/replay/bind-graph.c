@@ -4,28 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum
-{
-  RELATION_NODE, /* rank - machine */
-  RELATION_SM,
-  RELATION_HBM,
-  RELATION_MEMBER, /* op - rank */
-  RELATION_LOAD,   /* op - resource */
-  RELATION_SAME,   /* the ops of one group's collective, by algorithm - the first of them */
-} Relation;
-
-typedef enum
-{
-  COLOUR_RANK,
-  COLOUR_NODE,
-  COLOUR_RESOURCE,
-  COLOUR_COLLECTIVE,
-  COLOUR_COPY,
-} ColourKind;
-
 /* ---- colours and labels ----------------------------------------------------------------------------------------- */
 
-static guint64
+guint64
 colour_mix (guint64 colour, guint64 value)
 {
   colour = (colour ^ value) + G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
@@ -68,8 +49,8 @@ round_label (double value)
 
 /* ---- nodes of the graph ----------------------------------------------------------------------------------------- */
 
-static void
-add_edge (BindGraph *self, guint32 a, guint32 b, Relation relation, double label)
+void
+bind_graph_add_edge (BindGraph *self, guint32 a, guint32 b, Relation relation, double label)
 {
   FoldEdge edge = { a, b, label, relation };
 
@@ -93,13 +74,13 @@ add_ranks (BindGraph *self)
       colour = colour_mix_profile (self, colour, cluster_gpu_profile (self->cluster, r));
       colour = colour_mix_profile (self, colour, cluster_node_profile (self->cluster, node));
       add_colour (self, colour_mix_double (colour, cluster_gpu_speed (self->cluster, r)));
-      add_edge (self, r, bind_graph_machine (self, node), RELATION_NODE, 1);
-      add_edge (self, r,
-                bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_SM)),
-                RELATION_SM, 1);
-      add_edge (self, r,
-                bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_HBM)),
-                RELATION_HBM, 1);
+      bind_graph_add_edge (self, r, bind_graph_machine (self, node), RELATION_NODE, 1);
+      bind_graph_add_edge (
+          self, r, bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_SM)),
+          RELATION_SM, 1);
+      bind_graph_add_edge (
+          self, r, bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_HBM)),
+          RELATION_HBM, 1);
     }
 }
 
@@ -149,19 +130,24 @@ find_size (const GArray *sizes, guint64 bytes)
   return low;
 }
 
-static void
-note_collective (BindGraph *self, guint role, const ScheduleItem *item)
+void
+bind_graph_note_size (GraphUse *use, guint64 bytes)
 {
-  GraphUse *use = &self->uses[item->ref * SCHEDULE_COLLECTIVE_N + item->collective];
-  guint64   bytes = item->bytes;
-  guint     at;
+  guint at;
 
-  self->used[use_index (self, role, item->ref, item->collective)] = TRUE;
   if (use->sizes == NULL)
     use->sizes = g_array_new (FALSE, FALSE, sizeof (guint64));
   at = find_size (use->sizes, bytes);
   if (at == use->sizes->len || g_array_index (use->sizes, guint64, at) != bytes)
     g_array_insert_val (use->sizes, at, bytes);
+}
+
+static void
+note_collective (BindGraph *self, guint role, const ScheduleItem *item)
+{
+  self->used[use_index (self, role, item->ref, item->collective)] = TRUE;
+  bind_graph_note_size (&self->uses[item->ref * SCHEDULE_COLLECTIVE_N + item->collective],
+                        item->bytes);
 }
 
 static void
@@ -200,8 +186,8 @@ add_load (BindGraph *self, guint op, guint32 resource, double service)
   if (!(service > 0))
     return;
   g_array_append_val (self->loads, load);
-  add_edge (self, bind_graph_op (self, op), bind_graph_resource (self, resource), RELATION_LOAD,
-            round_label (service));
+  bind_graph_add_edge (self, bind_graph_op (self, op), bind_graph_resource (self, resource),
+                       RELATION_LOAD, round_label (service));
 }
 
 static GraphOp *
@@ -263,9 +249,8 @@ collective_of (ScheduleCollective kind)
   return kinds[kind];
 }
 
-/* The costs of PLAN at all sizes of USE; notes algorithms that no group used before. */
-static void
-collect_costs (GraphUse *use, CollectivePlan *plan, CollectiveCost *costs)
+void
+bind_graph_collect_costs (GraphUse *use, CollectivePlan *plan, CollectiveCost *costs)
 {
   for (guint i = 0; i < use->sizes->len; i++)
     {
@@ -279,7 +264,7 @@ collect_costs (GraphUse *use, CollectivePlan *plan, CollectiveCost *costs)
     }
 }
 
-static guint64
+guint64
 colour_mix_cost (guint64 colour, const CollectiveCost *cost)
 {
   colour = colour_mix (colour_mix (colour, cost->algorithm), cost->protocol);
@@ -290,9 +275,8 @@ colour_mix_cost (guint64 colour, const CollectiveCost *cost)
   return colour_mix_double (colour, cost->service_scale);
 }
 
-/* The op of one algorithm; COST: any of its, or NULL where the group never uses it. */
-static void
-add_variant (BindGraph *self, const CollectiveCost *cost, guint first, guint64 colour)
+void
+bind_graph_add_variant (BindGraph *self, const CollectiveCost *cost, guint first, guint64 colour)
 {
   guint    index = self->ops->len;
   GraphOp *op = begin_op (self, 0);
@@ -300,14 +284,15 @@ add_variant (BindGraph *self, const CollectiveCost *cost, guint first, guint64 c
   if (cost != NULL)
     sum_payloads (self->cluster, cost, &op->inter, &op->intra);
   if (index != first)
-    add_edge (self, bind_graph_op (self, index), bind_graph_op (self, first), RELATION_SAME, 1);
+    bind_graph_add_edge (self, bind_graph_op (self, index), bind_graph_op (self, first),
+                         RELATION_SAME, 1);
   for (guint i = 0; cost != NULL && i < cost->n_loads; i++)
     add_load (self, index, cost->loads[i].resource, cost->loads[i].service);
   end_op (self, colour_mix (colour, cost != NULL));
 }
 
-static void
-add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs, double payload)
+void
+bind_graph_add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs, double payload)
 {
   GraphOp *op = &g_array_index (self->ops, GraphOp, self->ops->len - use->n_algorithms);
 
@@ -355,11 +340,11 @@ add_collective (BindGraph *self, const GraphUse *use, const GroupPlan *group, gu
       for (guint i = 0; i < use->sizes->len && cost == NULL; i++)
         if (group->costs[i].algorithm == use->algorithms[a])
           cost = &group->costs[i];
-      add_variant (self, cost, first, colour_mix (colour, a));
+      bind_graph_add_variant (self, cost, first, colour_mix (colour, a));
     }
   for (guint i = 0; i < n; i++)
-    add_edge (self, bind_graph_op (self, first), members[i], RELATION_MEMBER, 1);
-  add_costs (self, use, group->costs, collective_plan_payload (group->plan));
+    bind_graph_add_edge (self, bind_graph_op (self, first), members[i], RELATION_MEMBER, 1);
+  bind_graph_add_costs (self, use, group->costs, collective_plan_payload (group->plan));
 }
 
 /* A group whose ranks do not use this kind keeps the numbering dense, and stands for nothing. */
@@ -411,7 +396,7 @@ add_groups (BindGraph *self, CommRef comm, guint kind)
         plans[i].plan = collective_plan_new (self->cluster, collective_of ((ScheduleCollective) kind),
                                              members, group.size, &self->options);
         plans[i].costs = g_new (CollectiveCost, use->sizes->len);
-        collect_costs (use, plans[i].plan, plans[i].costs);
+        bind_graph_collect_costs (use, plans[i].plan, plans[i].costs);
       }
   for (guint i = 0; i < n_groups; i++)
     {
@@ -456,7 +441,7 @@ add_copy (BindGraph *self, ScheduleCopy kind, guint rank)
   else
     cluster_route_from_host (self->cluster, rank, &route);
   begin_op (self, route.latency);
-  add_edge (self, bind_graph_op (self, index), rank, RELATION_MEMBER, 1);
+  bind_graph_add_edge (self, bind_graph_op (self, index), rank, RELATION_MEMBER, 1);
   add_load (self, index, cluster_gpu_resource (self->cluster, rank, RESOURCE_HBM), 1);
   for (guint i = 0; i < route.n; i++)
     {
@@ -499,8 +484,10 @@ bind_graph_init (BindGraph *self, const Cluster *cluster, const Schedule *schedu
   add_nodes (self);
   add_resources (self);
   note_uses (self);
+  bind_graph_note_messages (self);
   add_collectives (self);
   add_copies (self);
+  bind_graph_add_messages (self);
 }
 
 void
@@ -509,6 +496,7 @@ bind_graph_clear (BindGraph *self)
   for (guint i = 0; i < schedule_n_comms (self->schedule) * SCHEDULE_COLLECTIVE_N; i++)
     g_clear_pointer (&self->uses[i].sizes, g_array_unref);
   g_free (self->uses);
+  bind_graph_clear_messages (self);
   g_array_unref (self->ops);
   g_array_unref (self->costs);
   g_array_unref (self->loads);

@@ -31,6 +31,14 @@ typedef struct
   CollectiveAlgorithm algorithms[ALGORITHM_N]; /* that any group uses at any size */
 } GraphUse;
 
+/* Messages that ranks of a role send to one member of a communicator's group. */
+typedef struct
+{
+  CommRef  comm;
+  guint    peer; /* index of the receiver in the group */
+  GraphUse use;  /* `first_op` is not used: see BindGraph.first_message */
+} GraphSend;
+
 typedef struct
 {
   const Cluster    *cluster;
@@ -41,7 +49,9 @@ typedef struct
   gboolean          copies[COPY_N];
   GraphUse         *uses; /* [comm][kind] */
   guint32           first_copy[COPY_N];
-  GArray           *ops;      /* GraphOp */
+  GArray          **sends;         /* [roles]: GraphSend */
+  guint32          *first_message; /* [ranks]: op of its role's first send; the others follow */
+  GArray           *ops;           /* GraphOp */
   GArray           *costs;    /* BoundCost; `plan` counts from the first op of the collective */
   GArray           *loads;    /* OpLoad */
   GArray           *colours;  /* guint64, of every node of the graph */
@@ -58,6 +68,58 @@ gboolean bind_graph_uses (const BindGraph *self, guint role, CommRef comm, guint
 
 /* Index of the group of RANK among the groups of its family: also the order of their ops. */
 guint bind_graph_group (MeshGroup group, guint rank);
+
+/* ---- messages between stages (bind-messages.c) ----------------------------------------------------------------- */
+
+/* Index of RANK in its group of the family, and the member at an index. */
+guint   bind_group_index (MeshGroup group, guint32 rank);
+guint32 bind_group_member (MeshGroup group, guint32 rank, guint index);
+
+void bind_graph_note_messages (BindGraph *self);
+void bind_graph_add_messages (BindGraph *self);
+void bind_graph_clear_messages (BindGraph *self);
+
+/* The op of what rank FROM sends to rank TO on COMM. */
+guint bind_graph_message (const BindGraph *self, CommRef comm, guint32 from, guint32 to);
+
+/* ---- what bind-messages.c takes of bind-graph.c ---------------------------------------------------------------- */
+
+typedef enum
+{
+  RELATION_NODE, /* rank - machine */
+  RELATION_SM,
+  RELATION_HBM,
+  RELATION_MEMBER, /* op - rank */
+  RELATION_LOAD,   /* op - resource */
+  RELATION_SAME,   /* the ops of one group's collective, by algorithm - the first of them */
+  RELATION_SENDER, /* message - rank */
+  RELATION_RECEIVER,
+} Relation;
+
+typedef enum
+{
+  COLOUR_RANK,
+  COLOUR_NODE,
+  COLOUR_RESOURCE,
+  COLOUR_COLLECTIVE,
+  COLOUR_COPY,
+  COLOUR_MESSAGE,
+} ColourKind;
+
+guint64 colour_mix (guint64 colour, guint64 value);
+guint64 colour_mix_cost (guint64 colour, const CollectiveCost *cost);
+void bind_graph_add_edge (BindGraph *self, guint32 a, guint32 b, Relation relation, double label);
+void bind_graph_note_size (GraphUse *use, guint64 bytes);
+
+/* The costs of PLAN at all sizes of USE; notes algorithms that no group used before. */
+void bind_graph_collect_costs (GraphUse *use, CollectivePlan *plan, CollectiveCost *costs);
+
+/* The op of one algorithm; COST: any of its, or NULL where the group never uses it. FIRST: op of its collective's first. */
+void bind_graph_add_variant (BindGraph *self, const CollectiveCost *cost, guint first, guint64 colour);
+
+/* Costs of the collective whose variants were added last. */
+void bind_graph_add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs,
+                           double payload);
 
 /* Nodes of the graph: ranks, then machines, resources and ops. */
 static inline guint32

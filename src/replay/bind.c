@@ -2,7 +2,7 @@
  * Which ranks, resources and groups are simulated, and what the ops of each class demand.
  *
  * Set: a graph whose nodes are ranks, machines, resources, collectives (one node a group, kind and algorithm that any group uses for
- * it) and copies (one a rank and direction), coloured by everything that their own behaviour depends on (of collectives the choice
+ * it), messages between stages (one a sender and receiver) and copies (one a rank and direction), coloured by everything that their own behaviour depends on (of collectives the choice
  * and cost at each size that is issued); edges join a rank to its machine, its SMs and its memory, an op to its ranks, an op to the
  * resources it loads, labelled with the load a byte, and the algorithms of one collective to the first. Its coarsest equitable
  * partition (cluster/fold.h) gives the classes. Computed: the lowest member of each class, and for each class of ops the sum of the loads of ALL its ops on
@@ -257,6 +257,88 @@ fold_members (Binding *self, guint n_comms)
       }
 }
 
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+static guint32
+find_rank (const Folder *self, guint32 rank)
+{
+  guint32 lowest = self->classes->lowest[self->classes->class_of[rank]];
+  guint   low = 0, high = self->binding->ranks->len;
+
+  while (high - low > 1)
+    {
+      guint middle = (low + high) / 2;
+
+      if (binding_rank (self->binding, middle)->rank <= lowest)
+        low = middle;
+      else
+        high = middle;
+    }
+  return low;
+}
+
+static guint32
+fold_pair (Folder *self, CommRef comm, guint32 from, guint32 to)
+{
+  guint    op = bind_graph_message (self->graph, comm, from, to);
+  guint32 *slot = &self->group_index[self->classes->class_of[bind_graph_op (self->graph, op)]];
+
+  if (*slot == REPLAY_NONE)
+    {
+      BoundPair pair = { comm, find_rank (self, from), find_rank (self, to), fold_costs (self, op) };
+
+      *slot = self->binding->pairs->len;
+      g_array_append_val (self->binding->pairs, pair);
+    }
+  return *slot;
+}
+
+static gboolean
+knows_end (const Binding *self, const BoundRank *rank, const ScheduleItem *item)
+{
+  for (guint i = rank->first_end; i < self->ends->len; i++)
+    {
+      const BoundEnd *end = &g_array_index (self->ends, BoundEnd, i);
+
+      if (end->comm == item->ref && end->peer == item->peer && end->way == item->collective)
+        return TRUE;
+    }
+  return FALSE;
+}
+
+static void
+fold_end (Folder *self, const BoundRank *rank, const ScheduleItem *item)
+{
+  MeshGroup group = schedule_comm_info (self->graph->schedule, item->ref)->group;
+  guint32   peer = bind_group_member (group, rank->rank, item->peer);
+  gboolean  sends = item->collective == MESSAGE_SEND;
+  BoundEnd  end = { item->ref, item->peer, item->collective, REPLAY_NONE };
+
+  end.pair = sends ? fold_pair (self, item->ref, rank->rank, peer)
+                   : fold_pair (self, item->ref, peer, rank->rank);
+  g_array_append_val (self->binding->ends, end);
+}
+
+static void
+fold_messages (Folder *self)
+{
+  for (guint i = 0; i < self->binding->ranks->len; i++)
+    {
+      BoundRank *rank = binding_rank (self->binding, i);
+
+      rank->first_end = self->binding->ends->len;
+      for (ScheduleSection s = 0; s < SECTION_N; s++)
+        {
+          ScheduleItems items = schedule_items (self->graph->schedule, rank->role, s);
+
+          for (guint k = 0; k < items.n; k++)
+            if (items.items[k].kind == ITEM_P2P && !knows_end (self->binding, rank, &items.items[k]))
+              fold_end (self, rank, &items.items[k]);
+        }
+      rank->n_ends = self->binding->ends->len - rank->first_end;
+    }
+}
+
 /* ---- loads ------------------------------------------------------------------------------------------------------- */
 
 typedef struct
@@ -342,6 +424,8 @@ binding_alloc (void)
   self->resources = g_array_new (FALSE, FALSE, sizeof (BoundThing));
   self->groups = g_array_new (FALSE, FALSE, sizeof (BoundGroup));
   self->members = g_array_new (FALSE, FALSE, sizeof (guint32));
+  self->pairs = g_array_new (FALSE, FALSE, sizeof (BoundPair));
+  self->ends = g_array_new (FALSE, FALSE, sizeof (BoundEnd));
   self->plans = g_array_new (FALSE, FALSE, sizeof (BoundPlan));
   self->costs = g_array_new (FALSE, FALSE, sizeof (BoundCost));
   self->loads = g_array_new (FALSE, FALSE, sizeof (BoundLoad));
@@ -358,6 +442,8 @@ binding_free (Binding *self)
   g_array_unref (self->resources);
   g_array_unref (self->groups);
   g_array_unref (self->members);
+  g_array_unref (self->pairs);
+  g_array_unref (self->ends);
   g_array_unref (self->plans);
   g_array_unref (self->costs);
   g_array_unref (self->loads);
@@ -382,6 +468,7 @@ binding_new (const Cluster *cluster, const Schedule *schedule, gboolean unfolded
   fold_ranks (&folder);
   fold_groups (&folder);
   fold_members (folder.binding, schedule_n_comms (schedule));
+  fold_messages (&folder);
   fold_loads (&folder);
   g_free (folder.index);
   g_free (folder.group_index);
@@ -390,10 +477,9 @@ binding_new (const Cluster *cluster, const Schedule *schedule, gboolean unfolded
   return folder.binding;
 }
 
-const BoundCost *
-binding_cost (const Binding *self, const BoundGroup *group, ScheduleCollective kind, guint64 bytes)
+static const BoundCost *
+find_cost (const Binding *self, BoundCosts costs, guint64 bytes)
 {
-  BoundCosts       costs = group->collectives[kind];
   const BoundCost *all = &g_array_index (self->costs, BoundCost, costs.first);
   guint            low = 0, high = costs.n;
 
@@ -408,4 +494,31 @@ binding_cost (const Binding *self, const BoundGroup *group, ScheduleCollective k
     }
   g_assert (low < costs.n && all[low].bytes == bytes);
   return &all[low];
+}
+
+const BoundCost *
+binding_cost (const Binding *self, const BoundGroup *group, ScheduleCollective kind, guint64 bytes)
+{
+  return find_cost (self, group->collectives[kind], bytes);
+}
+
+const BoundCost *
+binding_pair_cost (const Binding *self, const BoundPair *pair, guint64 bytes)
+{
+  return find_cost (self, pair->costs, bytes);
+}
+
+guint
+binding_end (const Binding *self, guint rank, const ScheduleItem *item)
+{
+  const BoundRank *bound = binding_rank (self, rank);
+
+  for (guint i = bound->first_end; i < bound->first_end + bound->n_ends; i++)
+    {
+      const BoundEnd *end = &g_array_index (self->ends, BoundEnd, i);
+
+      if (end->comm == item->ref && end->peer == item->peer && end->way == item->collective)
+        return i;
+    }
+  g_assert_not_reached ();
 }

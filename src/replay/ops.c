@@ -10,12 +10,32 @@ replay_op (const Replay *self, OpId op)
   const ScheduleItem *what = &replay_items (self, rank, section).items[item];
 
   return (ReplayOp){
-    .item = what->kind == ITEM_RECORD ? &self->markers[what->stream] : what,
+    .item = (tag & TAG_MARKER) != 0 ? &self->markers[what->stream] : what,
     .rank = rank,
     .section = section,
     .period = period > 0 ? period - 1 : 0,
     .step = g_array_index (self->program_of[rank]->items[section], ProgramItem, item).step,
   };
+}
+
+static const BoundPair *
+op_pair (const Replay *self, const ReplayOp *what)
+{
+  return binding_pair_of (self->binding, binding_end (self->binding, what->rank, what->item));
+}
+
+/* What a collective or a message costs; NULL for other ops. */
+static const BoundCost *
+op_cost (const Replay *self, const ReplayOp *what)
+{
+  const ScheduleItem *item = what->item;
+
+  if (item->kind == ITEM_P2P)
+    return binding_pair_cost (self->binding, op_pair (self, what), item->bytes);
+  if (item->kind != ITEM_COLLECTIVE)
+    return NULL;
+  return binding_cost (self->binding, binding_group_of (self->binding, item->ref, what->rank),
+                       (ScheduleCollective) item->collective, item->bytes);
 }
 
 GArray *
@@ -32,9 +52,26 @@ replay_op_members (const Replay *self, OpId op)
       g_array_append_vals (members, &g_array_index (all, guint32, group->first_member),
                            group->n_members);
     }
+  else if (what.item->kind == ITEM_P2P)
+    {
+      const BoundPair *pair = op_pair (self, &what);
+
+      g_array_append_vals (members, &pair->from, 1);
+      if (pair->to != pair->from)
+        g_array_append_vals (members, &pair->to, 1);
+    }
   else
     g_array_append_val (members, what.rank);
   return members;
+}
+
+gboolean
+replay_op_crosses (const Replay *self, OpId op)
+{
+  ReplayOp         what = replay_op (self, op);
+  const BoundCost *cost = op_cost (self, &what);
+
+  return cost != NULL && binding_plan (self->binding, cost->plan)->inter > 0;
 }
 
 static const char *
@@ -48,6 +85,8 @@ item_label (const ScheduleItem *item)
       return item->kernel->name;
     case ITEM_COLLECTIVE:
       return schedule_collective_name ((ScheduleCollective) item->collective);
+    case ITEM_P2P:
+      return schedule_message_name ((ScheduleMessage) item->collective);
     case ITEM_COPY:
       return schedule_copy_name ((ScheduleCopy) item->collective);
     default:
@@ -71,12 +110,10 @@ replay_op_choice (const Replay *self, OpId op, CollectiveAlgorithm *algorithm,
                   CollectiveProtocol *protocol, guint *channels)
 {
   ReplayOp         what = replay_op (self, op);
-  const BoundCost *cost;
+  const BoundCost *cost = op_cost (self, &what);
 
-  if (what.item->kind != ITEM_COLLECTIVE)
+  if (cost == NULL)
     return FALSE;
-  cost = binding_cost (self->binding, binding_group_of (self->binding, what.item->ref, what.rank),
-                       (ScheduleCollective) what.item->collective, what.item->bytes);
   *algorithm = cost->algorithm;
   *protocol = cost->protocol;
   *channels = cost->channels;

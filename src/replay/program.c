@@ -42,11 +42,19 @@ compile_kernel (Compiler *self, const KernelDesc *desc)
   return kernels->len - 1;
 }
 
-static double
-issue_seconds (const Compiler *self, const ScheduleItem *item)
+static gboolean
+continues_call (ScheduleItems items, guint i)
 {
-  const NodeProfile *node = self->program->node;
-  double             launch = self->compile ? node->issue_compiled.value : node->issue_eager.value;
+  return items.items[i].kind == ITEM_P2P && i > 0 && items.items[i - 1].kind == ITEM_P2P
+         && items.items[i - 1].more;
+}
+
+static double
+issue_seconds (const Compiler *self, ScheduleItems items, guint i)
+{
+  const ScheduleItem *item = &items.items[i];
+  const NodeProfile  *node = self->program->node;
+  double              launch = self->compile ? node->issue_compiled.value : node->issue_eager.value;
 
   switch ((ItemKind) item->kind)
     {
@@ -54,6 +62,8 @@ issue_seconds (const Compiler *self, const ScheduleItem *item)
       return item->kernel->launches * launch;
     case ITEM_COLLECTIVE:
       return node->issue_collective.value;
+    case ITEM_P2P:
+      return continues_call (items, i) ? 0 : node->issue_collective.value;
     case ITEM_COPY:
       return launch;
     case ITEM_HOST_HOOK:
@@ -68,18 +78,20 @@ compile_section (Compiler *self, ScheduleSection section)
 {
   ScheduleItems items = schedule_items (self->schedule, self->program->role, section);
   GArray       *compiled = g_array_sized_new (FALSE, FALSE, sizeof (ProgramItem), items.n);
-  guint32       step = 0;
+  guint32       step = 0, call = 0;
 
   for (guint i = 0; i < items.n; i++)
     {
       const ScheduleItem *item = &items.items[i];
       ProgramItem         entry = {
-                .issue = sim_time_from_seconds (issue_seconds (self, item)),
+                .issue = sim_time_from_seconds (issue_seconds (self, items, i)),
                 .kernel = item->kind == ITEM_KERNEL ? compile_kernel (self, item->kernel) : REPLAY_NONE,
                 .step = step,
       };
 
       step += item->kind == ITEM_STEP;
+      call = continues_call (items, i) ? call + 1 : 1;
+      self->program->max_call = MAX (self->program->max_call, call);
       g_array_append_val (compiled, entry);
     }
   return compiled;

@@ -2,6 +2,7 @@
  * What the files of the replay share.
  *
  *   bind-graph.c  the graph that folding refines
+ *   bind-messages.c  messages between stages in it
  *   bind.c        cluster + schedule -> Binding: the ranks, resources and groups that are simulated, and what each op class demands
  *   program.c     schedule items -> issue times and kernel costs of one kind of rank
  *   run.c         Binding + programs -> one engine run of a number of periods
@@ -53,6 +54,23 @@ typedef struct
   guint first, n; /* in Binding.costs; n = 0: the group does not use it */
 } BoundCosts;
 
+/* Messages from one simulated rank to another on a communicator. */
+typedef struct
+{
+  CommRef    comm;
+  guint32    from, to; /* in Binding.ranks; of a class that sends to itself both are the same */
+  BoundCosts costs;
+} BoundPair;
+
+/* What a simulated rank sends to, or gets from, a member of a communicator's group. */
+typedef struct
+{
+  CommRef comm;
+  guint   peer; /* index in the group */
+  guint32 way;  /* ScheduleMessage */
+  guint32 pair; /* in Binding.pairs */
+} BoundEnd;
+
 /* Groups of a communicator that are alike. */
 typedef struct
 {
@@ -68,7 +86,8 @@ typedef struct
   guint      node;      /* in Binding.nodes */
   guint      n_on_node; /* ranks of the class that share a node */
   ResourceId sm, hbm;
-  guint32    copies[COPY_N]; /* in Binding.plans, or REPLAY_NONE */
+  guint32    copies[COPY_N];    /* in Binding.plans, or REPLAY_NONE */
+  guint      first_end, n_ends; /* in Binding.ends */
 } BoundRank;
 
 /* A member of a class of nodes or resources. */
@@ -84,6 +103,8 @@ typedef struct
   GArray  *resources; /* BoundThing, by engine resource */
   GArray  *groups;    /* BoundGroup */
   GArray  *members;   /* guint32 */
+  GArray  *pairs;     /* BoundPair */
+  GArray  *ends;      /* BoundEnd */
   GArray  *plans;     /* BoundPlan */
   GArray  *costs;     /* BoundCost */
   GArray  *loads;     /* BoundLoad */
@@ -103,6 +124,18 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Binding, binding_free)
 /* What BYTES of KIND cost GROUP; a size that the schedule issues. */
 const BoundCost *binding_cost (const Binding *self, const BoundGroup *group,
                                ScheduleCollective kind, guint64 bytes);
+
+/* Index in Binding.ends of the end of ITEM, a message of RANK. */
+guint binding_end (const Binding *self, guint rank, const ScheduleItem *item);
+
+/* What BYTES cost PAIR. */
+const BoundCost *binding_pair_cost (const Binding *self, const BoundPair *pair, guint64 bytes);
+
+static inline const BoundPair *
+binding_pair_of (const Binding *self, guint end)
+{
+  return &g_array_index (self->pairs, BoundPair, g_array_index (self->ends, BoundEnd, end).pair);
+}
 
 static inline const BoundGroup *
 binding_group_of (const Binding *self, CommRef comm, guint rank)
@@ -135,6 +168,7 @@ typedef struct
   double             speed;
   GArray            *items[SECTION_N]; /* ProgramItem */
   GArray            *kernels;          /* BoundKernel */
+  guint              max_call;         /* messages of the largest group call */
 } Program;
 
 Program *program_new (const Schedule *schedule, const TrainingOptions *training, guint role,
@@ -143,7 +177,7 @@ void     program_free (Program *self);
 
 /* ---- runs --------------------------------------------------------------------------------------------------------- */
 
-/* The state of a rank when it passed the end of a period. `last` [streams]: what each stream held. */
+/* The state of a rank when it passed the end of a period. `last` [streams and lanes]: what each stream held. */
 typedef struct
 {
   SimTime time;
@@ -160,6 +194,7 @@ typedef struct
   guint         n_periods;
   RankHost     *hosts;      /* [ranks] */
   GArray      **group_ops;  /* [groups]: OpId, in the order of issue */
+  GArray      **pair_ops;   /* [pairs]: likewise */
   OrderId      *orders;     /* [groups] */
   PoolId       *host_pools; /* [nodes] */
   ReplayRank   *ranks;      /* [ranks] */
@@ -180,6 +215,8 @@ gboolean run_is_steady (const Run *self);
 
 #define TAG_ITEM_BITS 26
 #define TAG_RANK_BITS 20
+#define TAG_MARKER \
+  ((guint64) 1 << 63) /* an op of no length that stands for what its stream holds */
 
 static inline guint64
 tag_new (guint period, guint rank, guint item)
@@ -202,7 +239,7 @@ tag_rank (guint64 tag)
 static inline guint
 tag_period (guint64 tag)
 {
-  return (guint) (tag >> (TAG_RANK_BITS + TAG_ITEM_BITS));
+  return (guint) ((tag & ~TAG_MARKER) >> (TAG_RANK_BITS + TAG_ITEM_BITS));
 }
 
 static inline ScheduleSection

@@ -78,13 +78,16 @@ typedef struct
 
 ReplayOp replay_op (const Replay *self, OpId op);
 
-/* Every simulated rank that takes part in op: indices for replay_rank, newly allocated. One for kernels and copies. */
+/* Every simulated rank that takes part in op: indices for replay_rank, newly allocated. One for kernels and copies; a message's sender first. */
 GArray *replay_op_members (const Replay *self, OpId op);
+
+/* Whether an op is a collective or a message that leaves a node. */
+gboolean replay_op_crosses (const Replay *self, OpId op);
 
 /* Human label of an op: "all_gather block 3", "mlp.up block 3". Newly allocated. */
 char *replay_op_label (const Replay *self, OpId op);
 
-/* How the collective library ran an op; FALSE for what is no collective, or one of a single rank. */
+/* How the collective library ran an op; FALSE for what is no collective or message, or one of a single rank. */
 gboolean replay_op_choice (const Replay *self, OpId op, CollectiveAlgorithm *algorithm,
                            CollectiveProtocol *protocol, guint *channels);
 
@@ -109,9 +112,9 @@ double  replay_step_time (const Replay *self); /* s: period / steps in it */
 typedef struct
 {
   guint32            comm; /* CommRef of the schedule */
-  ScheduleCollective kind;
+  ScheduleCollective kind; /* SCHEDULE_SEND_RECV for messages */
   guint64            calls;
-  double             bytes;  /* sum of S, per group */
+  double bytes; /* sum of S, per group; of messages: by all members of the first group */
   double inter_node_per_gpu; /* payload that leaves nodes through cards, per GPU of the cluster */
   double intra_node_per_gpu; /* payload over NVLink and PCIe between GPUs, per GPU (sent) */
 } ReplayTraffic;

@@ -105,19 +105,73 @@ held_sms (const Engine *engine, const BoundRank *rank, const BoundCost *cost)
   return MIN (cost->channels, MAX (engine_resource_capacity (engine, rank->sm) - 1, 0));
 }
 
-/* Takes no time: what an event stands for that was recorded behind waits. */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+/* The n-th message that one end of a pair issues is the n-th of the other: the first to come makes the op. */
 static OpId
-new_marker (const RankHost *self, Engine *engine)
+join_message (RankHost *self, Engine *engine, const ScheduleItem *item, const BoundCost **cost)
+{
+  const Binding   *binding = host_binding (self);
+  guint            end = binding_end (binding, self->rank, item);
+  guint32          index = g_array_index (binding->ends, BoundEnd, end).pair;
+  const BoundPair *pair = &g_array_index (binding->pairs, BoundPair, index);
+  GArray          *ops = self->run->pair_ops[index];
+  guint            turn = self->turns[end - binding_rank (binding, self->rank)->first_end]++;
+
+  *cost = binding_pair_cost (binding, pair, item->bytes);
+  g_assert (turn <= ops->len);
+  if (turn == ops->len)
+    {
+      OpId op = new_collective (self, engine, *cost, 2, ENGINE_NONE);
+
+      g_array_append_val (ops, op);
+    }
+  return g_array_index (ops, OpId, turn);
+}
+
+/* A send and a receive of one call share thread blocks. */
+static double
+message_sms (RankHost *self, const Engine *engine, const ScheduleItem *item, const BoundCost *cost)
+{
+  guint before = MAX (self->ways[MESSAGE_SEND], self->ways[MESSAGE_RECEIVE]);
+
+  self->ways[item->collective]++;
+  return MAX (self->ways[MESSAGE_SEND], self->ways[MESSAGE_RECEIVE]) > before
+             ? held_sms (engine, binding_rank (host_binding (self), self->rank), cost)
+             : 0;
+}
+
+void
+host_submit_message (RankHost *self, Engine *engine, const ScheduleItem *item)
+{
+  StreamId         stream = host_stream (self, item->stream);
+  StreamId         lane = host_lane (self, item->stream, self->call);
+  const BoundRank *rank = binding_rank (host_binding (self), self->rank);
+  const BoundCost *cost;
+  OpId             op = join_message (self, engine, item, &cost);
+  double           sms = message_sms (self, engine, item, cost);
+
+  if (lane != stream && self->before != ENGINE_NONE && !engine_op_done (engine, self->before))
+    engine_stream_wait (engine, lane, self->before);
+  engine_submit (engine, op, lane, sms > 0 ? rank->sm : ENGINE_NONE, sms);
+  if (lane != stream)
+    engine_stream_wait (engine, stream, op);
+}
+
+/* ---- all ops ----------------------------------------------------------------------------------------------------- */
+
+void
+host_submit_marker (const RankHost *self, Engine *engine, StreamRef stream)
 {
   OpSpec spec = {
     .class_ = OP_KERNEL,
-    .tag = host_tag (self),
+    .tag = host_tag (self) | TAG_MARKER,
     .waves = { .resource = ENGINE_NONE },
     .members = 1,
     .order = ENGINE_NONE,
   };
 
-  return engine_op_new (engine, &spec);
+  engine_submit (engine, engine_op_new (engine, &spec), host_stream (self, stream), ENGINE_NONE, 0);
 }
 
 void
@@ -143,7 +197,7 @@ host_submit (RankHost *self, Engine *engine, const ScheduleItem *item)
       engine_submit (engine, new_copy (self, engine, plan, item->bytes), stream, ENGINE_NONE, 0);
       break;
     case ITEM_RECORD:
-      engine_submit (engine, new_marker (self, engine), stream, ENGINE_NONE, 0);
+      host_submit_marker (self, engine, item->stream);
       break;
     default:
       g_assert_not_reached ();

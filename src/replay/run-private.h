@@ -15,11 +15,15 @@ struct _RankHost
   gboolean           paid; /* the issue time of the item has passed */
   ScheduleItems      items;
   const ProgramItem *compiled;
-  OpId              *events;     /* of the section */
-  guint             *issued;     /* [comms]: collectives so far */
-  gboolean          *waited;     /* [streams]: waits stand behind the last op */
-  guint              n_steps;    /* of the section so far */
-  GArray            *boundaries; /* Boundary */
+  OpId              *events;          /* of the section */
+  guint             *issued;          /* [comms]: collectives so far */
+  guint             *turns;           /* [ends of the rank]: messages so far */
+  guint              call;            /* messages of the group call at hand so far */
+  guint              ways[MESSAGE_N]; /* of them, by direction */
+  OpId               before;          /* what the stream held before the call */
+  gboolean          *waited;          /* [streams]: waits stand behind the last op */
+  guint              n_steps;         /* of the section so far */
+  GArray            *boundaries;      /* Boundary */
 };
 
 static inline const Binding *
@@ -40,6 +44,21 @@ host_stream (const RankHost *self, StreamRef stream)
   return self->run->ranks[self->rank].first_stream + stream;
 }
 
+/* Streams of a rank: the schedule's, and lanes for the messages of a group call behind its first. */
+static inline guint
+host_n_streams (const RankHost *self)
+{
+  return schedule_n_streams (host_schedule (self)) * MAX (self->program->max_call, 1);
+}
+
+static inline StreamId
+host_lane (const RankHost *self, StreamRef stream, guint message)
+{
+  guint n = schedule_n_streams (host_schedule (self));
+
+  return host_stream (self, stream) + message * n;
+}
+
 static inline guint64
 host_tag (const RankHost *self)
 {
@@ -48,3 +67,9 @@ host_tag (const RankHost *self)
 
 /* Puts the op of ITEM, self->item of the section, at the end of its stream, which has room. A record is an op of no length. */
 void host_submit (RankHost *self, Engine *engine, const ScheduleItem *item);
+
+/* Puts a message of a group call on its lane, and whatever follows on the stream behind it. The first lane is the stream itself. */
+void host_submit_message (RankHost *self, Engine *engine, const ScheduleItem *item);
+
+/* An op of no length at the end of STREAM. */
+void host_submit_marker (const RankHost *self, Engine *engine, StreamRef stream);

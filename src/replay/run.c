@@ -31,6 +31,31 @@ act_submit (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield 
   return ACT_GO_ON;
 }
 
+/* The messages of a group call wait for what stood on the stream before it, and what comes on the stream waits for them all. */
+static Act
+act_message (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
+{
+  StreamId stream = host_stream (self, item->stream);
+  OpId     full = engine_stream_room (engine, stream);
+
+  if (self->call == 0)
+    {
+      if (full != ENGINE_NONE)
+        {
+          *yield = (HostYield){ .kind = HOST_WAIT, .wait = full };
+          return ACT_RETRY;
+        }
+      if (item->more && self->waited[item->stream])
+        host_submit_marker (self, engine, item->stream);
+      self->before = engine_stream_last (engine, stream);
+      memset (self->ways, 0, sizeof self->ways);
+    }
+  host_submit_message (self, engine, item);
+  self->waited[item->stream] = self->call > 0;
+  self->call = item->more ? self->call + 1 : 0;
+  return ACT_GO_ON;
+}
+
 /* ---- events ------------------------------------------------------------------------------------------------------- */
 
 /* An event happens when all before it on its stream has, waits included; the engine's last op knows nothing of waits behind it. */
@@ -105,7 +130,7 @@ act_free (const RankHost *self, Engine *engine, const ScheduleItem *item)
 static void
 mark_boundary (RankHost *self, const Engine *engine)
 {
-  guint    n = schedule_n_streams (host_schedule (self));
+  guint    n = host_n_streams (self);
   Boundary boundary = { engine_now (engine), g_new (OpId, n) };
 
   for (guint s = 0; s < n; s++)
@@ -177,6 +202,7 @@ act (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
       act_step (self, engine);
       return ACT_GO_ON;
     case ITEM_P2P:
+      return act_message (self, engine, item, yield);
     case ITEM_N_KINDS:
       break;
     }
@@ -257,6 +283,10 @@ add_orders (Run *self)
 {
   const Binding *binding = self->replay->binding;
 
+  self->pair_ops = g_new (GArray *, binding->pairs->len + 1);
+  for (guint i = 0; i < binding->pairs->len; i++)
+    self->pair_ops[i] = g_array_new (FALSE, FALSE, sizeof (OpId));
+
   self->group_ops = g_new (GArray *, binding->groups->len + 1);
   self->orders = g_new (OrderId, binding->groups->len + 1);
   for (guint i = 0; i < binding->groups->len; i++)
@@ -269,21 +299,24 @@ add_orders (Run *self)
     }
 }
 
+/* One set of the schedule's streams for each message of a group call; those behind the first take what the first has room for. */
 static StreamId
-add_streams (Run *self, guint world_rank)
+add_streams (Run *self, guint world_rank, guint n_sets)
 {
   const Schedule *schedule = self->replay->schedule;
   StreamId        first = ENGINE_NONE;
 
-  for (guint s = 0; s < schedule_n_streams (schedule); s++)
-    {
-      const ScheduleStream *info = schedule_stream_info (schedule, s);
-      g_autofree char      *name = g_strdup_printf ("rank%u.%s", world_rank, info->name);
-      StreamId id = engine_add_stream (self->engine, name, info->priority, STREAM_DEPTH);
+  for (guint set = 0; set < n_sets; set++)
+    for (guint s = 0; s < schedule_n_streams (schedule); s++)
+      {
+        const ScheduleStream *info = schedule_stream_info (schedule, s);
+        g_autofree char      *name = g_strdup_printf ("rank%u.%s", world_rank, info->name);
+        StreamId              id =
+            engine_add_stream (self->engine, name, info->priority, set == 0 ? STREAM_DEPTH : 0);
 
-      if (s == 0)
-        first = id;
-    }
+        if (set == 0 && s == 0)
+          first = id;
+      }
   return first;
 }
 
@@ -309,6 +342,7 @@ add_host (Run *self, guint i)
   host->program = self->replay->program_of[i];
   host->events = g_new (OpId, max_events (schedule, host->program->role) + 1);
   host->issued = g_new0 (guint, schedule_n_comms (schedule) + 1);
+  host->turns = g_new0 (guint, binding_rank (self->replay->binding, i)->n_ends + 1);
   host->waited = g_new0 (gboolean, schedule_n_streams (schedule));
   host->boundaries = g_array_new (FALSE, FALSE, sizeof (Boundary));
   open_section (host);
@@ -326,7 +360,8 @@ add_rank (Run *self, guint i)
   rank->rank = bound->rank;
   rank->size = bound->size;
   rank->role = bound->role;
-  rank->first_stream = add_streams (self, bound->rank);
+  rank->first_stream =
+      add_streams (self, bound->rank, MAX (self->replay->program_of[i]->max_call, 1));
   rank->hbm = engine_add_pool (self->engine, name, (guint64) gpu->hbm_bytes.value);
   engine_pool_take (self->engine, rank->hbm, POOL_RUNTIME, (guint64) gpu->runtime_bytes.value, 0);
   add_host (self, i);
@@ -361,6 +396,7 @@ host_clear (RankHost *self)
   g_array_unref (self->boundaries);
   g_free (self->events);
   g_free (self->issued);
+  g_free (self->turns);
   g_free (self->waited);
 }
 
@@ -376,12 +412,15 @@ run_free (Run *self)
     host_clear (&self->hosts[i]);
   for (guint i = 0; i < binding->groups->len; i++)
     g_array_unref (self->group_ops[i]);
+  for (guint i = 0; i < binding->pairs->len; i++)
+    g_array_unref (self->pair_ops[i]);
   engine_free (self->engine);
   g_array_unref (self->demands);
   g_free (self->hosts);
   g_free (self->ranks);
   g_free (self->host_pools);
   g_free (self->group_ops);
+  g_free (self->pair_ops);
   g_free (self->orders);
   g_free (self);
 }
@@ -418,7 +457,7 @@ boundaries_alike (const Run *self, guint rank, guint b, gboolean state)
 
   if (now->time - run_boundary (self, 0, b)->time != before->time - run_boundary (self, 0, b - 1)->time)
     return FALSE;
-  for (guint s = 0; state && s < schedule_n_streams (self->replay->schedule); s++)
+  for (guint s = 0; state && s < host_n_streams (&self->hosts[rank]); s++)
     if (in_flight (self, now, s) != in_flight (self, before, s))
       return FALSE;
   return TRUE;

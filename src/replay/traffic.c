@@ -33,6 +33,28 @@ add_collective (const Replay *self, const ScheduleItem *item, guint rank, Traffi
   sum->traffic.intra_node_per_gpu += plan->n_alike * plan->intra * bytes / n_gpus;
 }
 
+static void
+add_message (const Replay *self, const ScheduleItem *item, guint rank, TrafficSum *sums)
+{
+  const Binding   *binding = self->binding;
+  const BoundPair *pair = binding_pair_of (binding, binding_end (binding, rank, item));
+  const BoundPlan *plan =
+      binding_plan (binding, binding_pair_cost (binding, pair, item->bytes)->plan);
+  ReplayTraffic *sum = &sums[item->ref * SCHEDULE_COLLECTIVE_N + SCHEDULE_SEND_RECV].traffic;
+  MeshGroup      group = schedule_comm_info (self->schedule, item->ref)->group;
+  gboolean       counts =
+      binding_rank (binding, rank)->rank % (group.size * group.stride) % group.stride == 0
+      && binding_rank (binding, rank)->rank < group.size * group.stride;
+  double bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
+
+  sum->comm = item->ref;
+  sum->kind = SCHEDULE_SEND_RECV;
+  sum->calls += counts;
+  sum->bytes += counts ? bytes : 0;
+  sum->inter_node_per_gpu += plan->n_alike * plan->inter * bytes / n_gpus;
+  sum->intra_node_per_gpu += plan->n_alike * plan->intra * bytes / n_gpus;
+}
+
 GArray *
 replay_traffic (const Replay *self)
 {
@@ -47,6 +69,8 @@ replay_traffic (const Replay *self)
       for (guint i = 0; i < items.n; i++)
         if (items.items[i].kind == ITEM_COLLECTIVE)
           add_collective (self, &items.items[i], rank, sums);
+        else if (items.items[i].kind == ITEM_P2P && items.items[i].collective == MESSAGE_SEND)
+          add_message (self, &items.items[i], rank, sums);
     }
   for (guint i = 0; i < n; i++)
     if (sums[i].traffic.calls > 0)

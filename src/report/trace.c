@@ -204,7 +204,7 @@ args_of (const Track *track, OpId id, const ScheduleItem *item, const OpRecord *
 
   if (item->phase != PHASE_NONE)
     add_text (args, "phase", schedule_phase_name ((SchedulePhase) item->phase));
-  if (item->kind == ITEM_COLLECTIVE)
+  if (item->kind == ITEM_COLLECTIVE || item->kind == ITEM_P2P)
     add_collective (track, args, id, item->ref);
   if (item->kind == ITEM_KERNEL)
     {
@@ -225,7 +225,10 @@ static const char *
 category_of (const ScheduleItem *item)
 {
   static const char *const names[] = {
-    [ITEM_KERNEL] = "kernel", [ITEM_COLLECTIVE] = "collective", [ITEM_COPY] = "copy"
+    [ITEM_KERNEL] = "kernel",
+    [ITEM_COLLECTIVE] = "collective",
+    [ITEM_COPY] = "copy",
+    [ITEM_P2P] = "message",
   };
 
   return names[item->kind];

@@ -89,15 +89,15 @@ static const OptionSpec roles_options[] = {
     .type = OPTION_INT,
     .offset = G_STRUCT_OFFSET (RolesOptions, pattern),
     .fallback = "0",
-    .help = "odd and even ranks, the first and the rest, or two halves" },
+    .help = "odd and even ranks, the first and the rest, two halves, or two halves with messages" },
   { 0 },
 };
 
 typedef struct
 {
   StreamRef side;
-  CommRef   all, pairs;
-  gboolean  has_pairs;
+  CommRef   all, pairs, halves;
+  gboolean  has_pairs, has_messages;
 } RolesState;
 
 static guint
@@ -122,6 +122,9 @@ roles_init (StrategyRun *run)
   s->has_pairs = options->pattern == 2 && run->in->mesh.n_ranks % 4 == 0 && run->role == 0;
   if (s->has_pairs)
     s->pairs = schedule_comm (run->b, "pairs", (MeshGroup){ 2, 1 });
+  s->has_messages = options->pattern == 3 && run->in->mesh.n_ranks % 2 == 0;
+  if (s->has_messages)
+    s->halves = schedule_comm (run->b, "halves", (MeshGroup){ 2, run->in->mesh.n_ranks / 2 });
   schedule_alloc (run->b, TIER_HOST, POOL_CACHE, (guint64) 1000000 * (run->role + 1), "cache");
   schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, (guint64) 1000000 * (run->role + 2), "parameters");
 }
@@ -138,6 +141,11 @@ roles_unit_forward_end (StrategyRun *run, const UnitSlot *slot)
     schedule_kernel (run->b, s->side, &kernel);
   if (s->has_pairs)
     schedule_all_gather (run->b, s->side, s->pairs, bytes, "pairs");
+  if (s->has_messages)
+    schedule_p2p (run->b, s->side,
+                  &(ScheduleP2p){ run->role == 0 ? MESSAGE_SEND : MESSAGE_RECEIVE, s->halves,
+                                  1 - run->role, bytes, "forward" },
+                  1);
   if (run->role == 1)
     schedule_copy (run->b, s->side, COPY_TO_HOST, bytes / 4, "offload");
 }
@@ -148,6 +156,15 @@ roles_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
   RolesState *s = run->state;
 
   schedule_wait_stream (run->b, s->side, SCHEDULE_COMPUTE);
+  if (s->has_messages)
+    {
+      const ScheduleP2p both[] = {
+        { MESSAGE_SEND, s->halves, 1 - run->role, slot->plan->elements, "backward" },
+        { MESSAGE_RECEIVE, s->halves, 1 - run->role, slot->plan->elements, "backward" },
+      };
+
+      schedule_p2p (run->b, s->side, both, G_N_ELEMENTS (both));
+    }
   schedule_all_reduce (run->b, s->side, s->all, 2 * slot->plan->elements, "all_reduce");
 }
 
@@ -207,7 +224,7 @@ compare (guint seed, ProfileSet *profiles)
   force_library (scenario, rand);
   text = scenario_print (scenario);
   if (seed % 4 == 0)
-    give_roles (scenario, seed / 4 % 3);
+    give_roles (scenario, seed / 4 % 4);
   fprintf (stderr, "seed %u:\n", seed);
   g_autoptr (Replay) folded = fixture_replay (scenario, profiles, FALSE, 0);
   g_autoptr (Replay) full = fixture_replay (scenario, profiles, TRUE, 0);

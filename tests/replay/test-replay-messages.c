@@ -1,0 +1,220 @@
+/*
+ * Messages between halves of the ranks, after the model's kernels: alone one takes what its plan says; the two of one group call
+ * move side by side, two calls one after another; a send waits for its receive and holds its SMs meanwhile; all ranks of a half fold
+ * into one; what follows on the stream follows the whole call. Not asserted: how a pipeline uses them.
+ */
+#include <math.h>
+
+#include "fixture.h"
+
+#define BYTES ((guint64) 64 << 20)
+
+typedef enum
+{
+  MAIL_ONE,   /* the first half sends */
+  MAIL_BOTH,  /* both send and receive, in one call */
+  MAIL_TURNS, /* first one way, then the other */
+  MAIL_LATE,  /* the second half is late */
+} MailKind;
+
+typedef struct
+{
+  gint64 kind;
+} MailOptions;
+
+static const OptionSpec mail_options[] = {
+  { .key = "kind",
+    .type = OPTION_INT,
+    .offset = G_STRUCT_OFFSET (MailOptions, kind),
+    .fallback = "0",
+    .help = "what is sent" },
+  { 0 },
+};
+
+static guint
+mail_role (const PlanInput *in, G_GNUC_UNUSED gconstpointer opt, guint rank)
+{
+  return rank >= in->mesh.n_ranks / 2;
+}
+
+static void
+send_or_receive (const StrategyRun *run, CommRef comm, guint sender)
+{
+  ScheduleP2p message = { run->role == sender ? MESSAGE_SEND : MESSAGE_RECEIVE, comm, 1 - run->role,
+                          BYTES, sender == 0 ? "there" : "back" };
+
+  schedule_p2p (run->b, SCHEDULE_COMPUTE, &message, 1);
+}
+
+static void
+exchange (const StrategyRun *run, CommRef comm)
+{
+  const ScheduleP2p messages[] = {
+    { MESSAGE_SEND, comm, 1 - run->role, BYTES, run->role == 0 ? "there" : "back" },
+    { MESSAGE_RECEIVE, comm, 1 - run->role, BYTES, run->role == 0 ? "back" : "there" },
+  };
+
+  schedule_p2p (run->b, SCHEDULE_COMPUTE, messages, G_N_ELEMENTS (messages));
+}
+
+static void
+mail_step_end (StrategyRun *run)
+{
+  MailKind   kind = (MailKind) ((const MailOptions *) run->options)->kind;
+  CommRef    comm = schedule_comm (run->b, "halves", (MeshGroup){ 2, run->in->mesh.n_ranks / 2 });
+  KernelDesc slow = kernel_desc_stream (KERNEL_COPY, "slow", DTYPE_BF16, 1 << 30, 1 << 30, 1);
+  KernelDesc after = kernel_desc_stream (KERNEL_COPY, "after", DTYPE_BF16, 1, 1, 1);
+
+  schedule_host_wait (run->b, schedule_record (run->b, SCHEDULE_COMPUTE));
+  if (kind == MAIL_LATE && run->role == 1)
+    schedule_kernel (run->b, SCHEDULE_COMPUTE, &slow);
+  if (kind == MAIL_BOTH)
+    exchange (run, comm);
+  else
+    send_or_receive (run, comm, 0);
+  if (kind == MAIL_TURNS)
+    send_or_receive (run, comm, 1);
+  schedule_kernel (run->b, SCHEDULE_COMPUTE, &after);
+  schedule_host_wait (run->b, schedule_record (run->b, SCHEDULE_COMPUTE));
+}
+
+static const Strategy mail = {
+  .api = STRATEGY_API_VERSION,
+  .name = "mail",
+  .title = "messages after the model's kernels",
+  .options_size = sizeof (MailOptions),
+  .options = mail_options,
+  .role = mail_role,
+  .hooks = { .step_end = mail_step_end },
+};
+
+static Replay *
+mail_replay (ProfileSet *profiles, const char *nodes, MailKind kind)
+{
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.node", "dgx-a100", "cluster.nodes", nodes, "model.arch", "llama", "model.n_layers",
+      "1", "model.d_model", "64", "model.n_heads", "2", "model.d_ff", "128", "model.vocab", "100",
+      "training.seq_len", "16", "training.micro_batch", "1", "strategy.name", "ddp", NULL);
+
+  scenario->strategy->strategy = &mail;
+  g_free (scenario->strategy->options);
+  scenario->strategy->options = g_new0 (MailOptions, 1);
+  ((MailOptions *) scenario->strategy->options)->kind = kind;
+  return fixture_replay (scenario, profiles, FALSE, 0);
+}
+
+/* The last op of LABEL that RANK took part in. */
+static const OpRecord *
+last_op (const Replay *replay, const char *label, guint rank)
+{
+  const OpRecord *found = NULL;
+
+  for (OpId op = 0; op < engine_n_ops (replay_engine (replay)); op++)
+    {
+      g_autofree char   *name = replay_op_label (replay, op);
+      g_autoptr (GArray) members = replay_op_members (replay, op);
+
+      for (guint i = 0; i < members->len; i++)
+        if (g_str_has_prefix (name, label) && g_array_index (members, guint, i) == rank)
+          found = engine_op_record (replay_engine (replay), op);
+    }
+  ck_assert_ptr_nonnull (found);
+  return found;
+}
+
+static void
+assert_alone (const Replay *replay, const OpRecord *record)
+{
+  const Cluster             *cluster = replay_cluster (replay);
+  g_autoptr (CollectivePlan) plan =
+      collective_plan_new_message (cluster, 0, cluster_n_gpus (cluster) / 2, NULL);
+  CollectiveCost cost;
+  double         seconds = sim_time_to_seconds (record->end - record->begin);
+
+  collective_plan_cost (plan, (double) BYTES, &cost);
+  ck_assert_msg (fabs (seconds - cost.time) < 3e-12, "took %.15g s, alone %.15g s", seconds,
+                 cost.time);
+}
+
+START_TEST (test_one_message)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Replay)     replay = mail_replay (profiles, _i == 0 ? "1" : "4", MAIL_ONE);
+  const OpRecord        *there = last_op (replay, "there", 0);
+
+  ck_assert_uint_eq (replay_n_ranks (replay), 2);
+  ck_assert_ptr_eq (there, last_op (replay, "there", 1));
+  assert_alone (replay, there);
+  ck_assert (last_op (replay, "after", 0)->begin >= there->end);
+  ck_assert (last_op (replay, "after", 1)->begin >= there->end);
+}
+END_TEST
+
+/* Cards and switches carry both ways at once. */
+START_TEST (test_one_call_moves_both_ways_at_once)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Replay)     both = mail_replay (profiles, _i == 0 ? "1" : "4", MAIL_BOTH);
+  g_autoptr (Replay)     turns = mail_replay (profiles, _i == 0 ? "1" : "4", MAIL_TURNS);
+  const OpRecord        *there = last_op (both, "there", 0), *back = last_op (both, "back", 0);
+
+  ck_assert_uint_eq (there->begin, back->begin);
+  assert_alone (both, there);
+  assert_alone (both, back);
+  ck_assert (last_op (both, "after", 0)->begin >= MAX (there->end, back->end));
+  ck_assert (last_op (both, "after", 1)->begin >= MAX (there->end, back->end));
+  there = last_op (turns, "there", 1);
+  back = last_op (turns, "back", 1);
+  ck_assert (back->begin >= there->end);
+  assert_alone (turns, back);
+}
+END_TEST
+
+START_TEST (test_a_send_waits_for_its_receive)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Replay)     replay = mail_replay (profiles, "1", MAIL_LATE);
+  const OpRecord        *there = last_op (replay, "there", 0), *slow = last_op (replay, "slow", 1);
+
+  ck_assert_uint_eq (there->begin, slow->end);
+  ck_assert (there->first_arrival < slow->end);
+  assert_alone (replay, there);
+}
+END_TEST
+
+/* Half of the GPUs of four nodes send 64 MiB each through their cards; of one node, over NVLink. */
+START_TEST (test_traffic)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Replay)     replay = mail_replay (profiles, _i == 0 ? "1" : "4", MAIL_ONE);
+  g_autoptr (GArray)     all = replay_traffic (replay);
+  const ReplayTraffic   *traffic = &g_array_index (all, ReplayTraffic, 0);
+
+  ck_assert_uint_eq (all->len, 1);
+  ck_assert_int_eq (traffic->kind, SCHEDULE_SEND_RECV);
+  ck_assert_uint_eq (traffic->calls, 1);
+  ck_assert (traffic->bytes == (double) BYTES);
+  ck_assert (fabs (traffic->inter_node_per_gpu - (_i == 0 ? 0 : BYTES / 2.0)) < 1);
+  ck_assert (fabs (traffic->intra_node_per_gpu - (_i == 0 ? BYTES / 2.0 : 0)) < 1);
+}
+END_TEST
+
+static Suite *
+messages_suite (void)
+{
+  Suite *suite = suite_create ("replay-messages");
+  TCase *tcase = tcase_create ("messages");
+
+  tcase_add_loop_test (tcase, test_one_message, 0, 2);
+  tcase_add_loop_test (tcase, test_one_call_moves_both_ways_at_once, 0, 2);
+  tcase_add_test (tcase, test_a_send_waits_for_its_receive);
+  tcase_add_loop_test (tcase, test_traffic, 0, 2);
+  suite_add_tcase (suite, tcase);
+  return suite;
+}
+
+int
+main (void)
+{
+  return fixture_main (messages_suite ());
+}
