@@ -135,16 +135,56 @@ check_range (const OptionSpec *spec, double number, const char *text)
   return g_strdup_printf ("'%s' must be between %s and %s, got '%s'", spec->key, min, max, text);
 }
 
+#define NUMBERED_MAX (1 << 20)
+
+/* Length of the part before the number of a choice that takes one, with its colon; 0 for others. */
+static gsize
+numbered_prefix (const char *choice)
+{
+  return g_str_has_suffix (choice, ":K") ? strlen (choice) - 1 : 0;
+}
+
+static gboolean
+parse_choice (const char *choice, const char *text, gint *number)
+{
+  gsize  prefix = numbered_prefix (choice);
+  gint64 value;
+
+  *number = 0;
+  if (prefix == 0)
+    return strcmp (choice, text) == 0;
+  if (strncmp (choice, text, prefix) != 0 || !parse_int (text + prefix, &value) || value < 1
+      || value > NUMBERED_MAX)
+    return FALSE;
+  *number = (gint) value;
+  return TRUE;
+}
+
+static char *
+format_choice (const OptionSpec *spec, gint value)
+{
+  gint last = 0;
+
+  while (last < value && spec->choices[last + 1] != NULL)
+    last++;
+  if (last == value)
+    return g_strdup (spec->choices[value]);
+  return g_strdup_printf ("%.*s%d", (int) numbered_prefix (spec->choices[last]),
+                          spec->choices[last], value - last);
+}
+
 /*
  * Each parser returns NULL and sets *VALUE, or returns a newly allocated message and may set *HINT (newly allocated).
  */
 static char *
 parse_enum_value (const OptionSpec *spec, const char *text, OptionValue *value, char **hint)
 {
+  gint number;
+
   for (gint i = 0; spec->choices[i]; i++)
-    if (strcmp (spec->choices[i], text) == 0)
+    if (parse_choice (spec->choices[i], text, &number))
       {
-        value->choice = i;
+        value->choice = i + number;
         return NULL;
       }
   *hint = suggest_hint (text, spec->choices);
@@ -478,7 +518,7 @@ option_format (const OptionSpec *spec, gconstpointer structure)
         return g_strdup ("");
       return g_strdup_printf ("%" G_GINT64_FORMAT, value.number);
     case OPTION_ENUM:
-      return g_strdup (spec->choices[value.choice]);
+      return format_choice (spec, value.choice);
     case OPTION_QUANTITY:
       if (is_unset_number (spec, value.quantity))
         return g_strdup ("");

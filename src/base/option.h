@@ -5,7 +5,7 @@
  *   OPTION_STRING   char *     (newly allocated; NULL when unset)
  *   OPTION_BOOL     gboolean   ("1"/"0", true/false, yes/no, on/off)
  *   OPTION_INT      gint64     (decimal; "5e8" and suffixes k M G T accepted when exact)
- *   OPTION_ENUM     gint       (index into choices)
+ *   OPTION_ENUM     gint       (index into choices; a last choice such as "layers:K" takes a number K from 1: index + K)
  *   OPTION_QUANTITY double     (base unit of kind; unit required unless the kind has none)
  */
 #pragma once

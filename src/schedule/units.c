@@ -151,7 +151,8 @@ plan_unit_recomputes (const Workload *workload, const PlanUnit *unit)
 {
   const LayerDesc *layer = unit->desc;
 
-  if (layer->n_recompute > 0 && workload_training (workload)->checkpointing == CHECKPOINT_FULL)
+  (void) workload;
+  if (layer->n_recompute > 0 && layer->checkpoint == CHECKPOINT_FULL)
     return TRUE;
   for (guint k = 0; k < layer->n_recompute; k++)
     if (layer->recompute[k].module >= 0 && layer->recompute[k].module == unit->module)

@@ -23,9 +23,8 @@ deepspeed_resident (const PlanInput *in, gconstpointer opt)
 static double
 expect_partitioned (const PlanInput *in, const DeepspeedOptions *o, guint m, gboolean recomputed)
 {
-  gboolean full = workload_training (in->workload)->checkpointing == CHECKPOINT_FULL;
-  guint    n = workload_n_layers (in->workload);
-  double   sum = 0;
+  guint  n = workload_n_layers (in->workload);
+  double sum = 0;
 
   for (guint i = 0; i < n;)
     {
@@ -34,7 +33,7 @@ expect_partitioned (const PlanInput *in, const DeepspeedOptions *o, guint m, gbo
 
       while (i < n && workload_layer (in->workload, i) == layer)
         i++;
-      if (!recomputed || (full && layer->n_recompute > 0))
+      if (!recomputed || layer->checkpoint == CHECKPOINT_FULL)
         sum += (double) (i - first)
                * (double) deepspeed_partitioned (layer->tensors, layer->n_tensors, m,
                                                  o->param_persistence_threshold);

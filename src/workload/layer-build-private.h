@@ -12,6 +12,7 @@ typedef struct
   LayerKind kind;
   gboolean  moe;      /* blocks: routed experts */
   gboolean  windowed; /* blocks: attention over the sliding window only */
+  CheckpointMode checkpoint;
 } LayerClass;
 
 typedef struct

@@ -255,6 +255,7 @@ tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group)
     kernel = tape_push (tape, tape->forward, desc, FALSE);
   tape_kernel_reads (kernel, in);
   tape_kernel_writes (kernel, out);
+  tape_list (tape, out);
   return out;
 }
 

@@ -89,6 +89,8 @@ tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, Attenti
   tape_save (tape, k);
   tape_save (tape, v);
   tape_save (tape, out);
+  tape_list (tape, out);
+  tape_list (tape, op->aux);
   desc.write_bytes = 4 * rows * heads;
   tape_push_forward (tape, op, desc, FALSE);
   return out;

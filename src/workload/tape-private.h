@@ -35,6 +35,7 @@ typedef struct
   gint first_saver; /* first operation (the last in the backward pass) that keeps it, -1 for none */
   gboolean saved;   /* kept by some operation */
   gboolean saved_outside; /* kept by an operation outside of the attention core */
+  gboolean listed;        /* kept by the per-op policy: results of products, flash attention, reduce-scatters */
   gboolean statistic;     /* row statistics: left out of the published formulas */
   gboolean needs_grad;
   guint    n_holders; /* of a gradient: values whose gradient it is */
@@ -91,6 +92,7 @@ struct _Tape
   gboolean               join_next; /* the next kernel of the backward pass joins */
   gboolean               join_forward; /* the same forwards */
   gboolean               join_product; /* the next product of a weight gradient joins */
+  guint                  n_products;   /* linears so far: the per-op policy keeps every other one */
   gboolean               in_core; /* operations recorded now belong to the attention core */
   TapeValue              output;
   GArray                *values;             /* TapeTensor */
@@ -134,6 +136,7 @@ TapeValue   tape_add_value (Tape *self, const char *name, double elements, doubl
 TapeOp     *tape_add_op (Tape *self, const char *name, const TapeValue *in, guint n_in);
 TapeValue   tape_add_output (Tape *self, TapeOp *op, double elements);
 void        tape_save (Tape *self, TapeValue value);
+void        tape_list (Tape *self, TapeValue value); /* the per-op policy keeps it */
 TapeValue   tape_add_aux (Tape *self, const char *name, double bytes, gboolean statistic);
 TapeKernel *tape_push (Tape *self, GArray *list, KernelDesc desc, gboolean fusible);
 TapeKernel *tape_insert (Tape *self, GArray *list, guint place, KernelDesc desc);

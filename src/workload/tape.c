@@ -98,6 +98,12 @@ tape_save (Tape *self, TapeValue value)
   tensor->saved_outside |= !self->in_core;
 }
 
+void
+tape_list (Tape *self, TapeValue value)
+{
+  tape_tensor (self, value)->listed = TRUE;
+}
+
 TapeValue
 tape_add_aux (Tape *self, const char *name, double bytes, gboolean statistic)
 {
@@ -276,8 +282,68 @@ is_kept (const Tape *self, TapeValue value, CheckpointMode mode)
       return tensor->saved_outside || (tensor->saved && !in_core);
     case CHECKPOINT_FULL:
       return tensor->producer < 0;
+    case CHECKPOINT_SELECTIVE_OP:
+      return tensor->producer < 0 || tensor->listed;
+    case CHECKPOINT_SELECTIVE_LAYER:
+    case CHECKPOINT_LAYERS:
+      break;
     }
   g_assert_not_reached ();
+}
+
+/* Kept, or made again: what there is when the backward pass of a recomputed block begins. */
+static double
+restored_bytes (const Tape *self, CheckpointMode mode)
+{
+  double bytes = 0;
+
+  for (guint i = 0; i < self->values->len; i++)
+    if (tape_tensor (self, i)->saved || is_kept (self, i, mode))
+      bytes += tape_tensor (self, i)->bytes;
+  return bytes;
+}
+
+/* An operation that makes no value of its own changes its input in place. */
+static gboolean
+makes_needed (const TapeOp *op, guint index, const Tape *self, const gboolean *needed)
+{
+  for (guint i = 0; op->n_out == 0 && i < op->n_in; i++)
+    if (needed[op->in[i]])
+      return TRUE;
+  for (guint i = 0; i < self->values->len; i++)
+    if (needed[i] && tape_tensor (self, i)->producer == (gint) index)
+      return TRUE;
+  return FALSE;
+}
+
+/*
+ * Operations whose forward is run again: the attention core; all; or those that lead from what is kept to what the backward pass
+ * wants. One flag an operation.
+ */
+static gboolean *
+rerun_ops (const Tape *self, CheckpointMode mode)
+{
+  gboolean            *rerun = g_new0 (gboolean, self->ops->len);
+  g_autofree gboolean *needed = g_new0 (gboolean, self->values->len);
+
+  for (guint i = 0; i < self->values->len; i++)
+    needed[i] = tape_tensor (self, i)->saved && !is_kept (self, i, mode);
+  for (guint i = self->ops->len; i > 0; i--)
+    {
+      const TapeOp *op = tape_op (self, i - 1);
+
+      if (mode == CHECKPOINT_SELECTIVE)
+        rerun[i - 1] = op->core;
+      else if (mode == CHECKPOINT_FULL && training_recomputes_all (self->training))
+        rerun[i - 1] = TRUE;
+      else if (mode != CHECKPOINT_NONE && makes_needed (op, i - 1, self, needed))
+        {
+          rerun[i - 1] = TRUE;
+          for (guint j = 0; j < op->n_in; j++)
+            needed[op->in[j]] |= !is_kept (self, op->in[j], mode);
+        }
+    }
+  return rerun;
 }
 
 double
@@ -338,15 +404,13 @@ release_op (Tape *self, gint index, guint n_values)
 static void
 run_backward (Tape *self, CheckpointMode mode)
 {
-  guint       n_values = self->values->len;
-  gboolean    core_recomputed = mode != CHECKPOINT_SELECTIVE;
-  double      saved = tape_saved_bytes (self, CHECKPOINT_NONE, TRUE);
-  double      kept = tape_saved_bytes (self, mode, TRUE);
-  TapeTensor *input = tape_tensor (self, 0);
+  guint    n_values = self->values->len;
+  gboolean core_recomputed = mode != CHECKPOINT_SELECTIVE;
+  double   saved = tape_saved_bytes (self, CHECKPOINT_NONE, TRUE);
+  double   kept = tape_saved_bytes (self, mode, TRUE);
 
-  self->alive = mode == CHECKPOINT_SELECTIVE ? kept : saved;
-  if (mode == CHECKPOINT_FULL && !input->saved)
-    self->alive += input->bytes; /* the checkpoint holds its input even where no operation does */
+  /* a checkpoint holds its input, and a policy its list, even where no operation does */
+  self->alive = mode == CHECKPOINT_SELECTIVE ? kept : restored_bytes (self, mode);
   tape_give_grad (self, self->output, tape_new_grad (self, self->output));
   self->peak = self->alive;
   for (gint i = (gint) self->ops->len - 1; i >= 0; i--)
@@ -445,12 +509,17 @@ merge_kernels (const Tape *self, const GArray *kernels, guint first, guint end, 
   return merged;
 }
 
+static gboolean
+is_listed (const TapeKernel *kernel, const gboolean *ops)
+{
+  return ops == NULL || ops[kernel->op];
+}
+
 /*
- * KERNELS (those of the attention core only on demand) as descriptors, element-wise runs fused when
- * compiled.
+ * KERNELS (those of OPS where not NULL) as descriptors, element-wise runs fused when compiled.
  */
 static GArray *
-list_kernels (const Tape *self, GArray *kernels, gboolean core_only, const gboolean *kept)
+list_kernels (const Tape *self, GArray *kernels, const gboolean *ops, const gboolean *kept)
 {
   GArray *list = g_array_new (FALSE, FALSE, sizeof (KernelDesc));
 
@@ -459,12 +528,11 @@ list_kernels (const Tape *self, GArray *kernels, gboolean core_only, const gbool
       const TapeKernel *kernel = &g_array_index (kernels, TapeKernel, i);
 
       end = i + 1;
-      if (core_only && !tape_op (self, (guint) kernel->op)->core)
+      if (!is_listed (kernel, ops))
         continue;
       while (self->training->compile && kernel->fusible && end < kernels->len
              && g_array_index (kernels, TapeKernel, end).fusible
-             && (!core_only
-                 || tape_op (self, (guint) g_array_index (kernels, TapeKernel, end).op)->core))
+             && is_listed (&g_array_index (kernels, TapeKernel, end), ops))
         end++;
 
       KernelDesc desc = merge_kernels (self, kernels, i, end, kept);
@@ -488,7 +556,7 @@ TapeResult
 tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
 {
   TapeResult           result = { 0 };
-  g_autofree gboolean *kept = NULL, *all_kept = NULL, *grads_kept = NULL;
+  g_autofree gboolean *kept = NULL, *all_kept = NULL, *grads_kept = NULL, *rerun = NULL;
   gint                 input_grad;
 
   self->output = output;
@@ -497,11 +565,12 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   result.saved = tape_saved_bytes (self, mode, TRUE);
   result.working = MAX (0, forward_peak (self, mode) - result.saved);
   tape_comm_settle (self);
-  result.forward = list_kernels (self, self->forward, FALSE, kept);
-  result.recompute = mode == CHECKPOINT_NONE
-                         ? g_array_new (FALSE, FALSE, sizeof (KernelDesc))
-                         : list_kernels (self, self->forward, mode == CHECKPOINT_SELECTIVE, all_kept);
-  result.backward_bytes = mode == CHECKPOINT_FULL ? forward_peak (self, CHECKPOINT_NONE) : 0;
+  result.forward = list_kernels (self, self->forward, NULL, kept);
+  rerun = rerun_ops (self, mode);
+  result.recompute = list_kernels (self, self->forward, rerun, all_kept);
+  result.backward_bytes = mode == CHECKPOINT_FULL || mode == CHECKPOINT_SELECTIVE_OP
+                              ? forward_peak (self, CHECKPOINT_NONE)
+                              : 0;
   run_backward (self, mode);
   result.backward_bytes = MAX (result.backward_bytes, self->peak) - result.saved;
 
@@ -510,6 +579,6 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   input_grad = g_array_index (self->grads, gint, 0);
   if (input_grad >= 0)
     grads_kept[input_grad] = TRUE;
-  result.backward = list_kernels (self, self->backward, FALSE, grads_kept);
+  result.backward = list_kernels (self, self->backward, NULL, grads_kept);
   return result;
 }

@@ -1,8 +1,12 @@
 #include "workload/training.h"
 
+#include <string.h>
+
 #define FIELD(member) G_STRUCT_OFFSET (TrainingOptions, member)
 
-static const char *const checkpoint_choices[] = { "none", "selective", "full", NULL };
+static const char *const checkpoint_choices[] = {
+  "none", "selective", "full", "selective-op", "selective-layer", "layers:K", NULL
+};
 static const char *const attention_choices[] = { "flash2", "flash1", "fused-softmax", "eager", NULL };
 static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32", NULL };
 static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* order of Dtype */
@@ -35,8 +39,9 @@ const OptionSpec training_options[] = {
     .choices = checkpoint_choices,
     .offset = FIELD (checkpointing),
     .fallback = "none",
-    .help = "what is recomputed in the backward pass: nothing, the attention core, or whole blocks",
-    .source = "arXiv:2205.05198" },
+    .help = "what is recomputed in the backward pass: nothing, the attention core, whole blocks, every second "
+            "product, or every K-th block (selective-layer: K = 2)",
+    .source = "arXiv:2205.05198; pytorch/torchtitan" },
   { .key = "attention",
     .type = OPTION_ENUM,
     .choices = attention_choices,
@@ -95,6 +100,12 @@ const OptionSpec training_options[] = {
     .fallback = "palm",
     .help = "how model FLOPs are counted for MFU",
     .source = "arXiv:2204.02311, appendix B" },
+  { .key = "framework",
+    .type = OPTION_STRING,
+    .offset = FIELD (framework),
+    .optional = TRUE,
+    .help =
+        "free text; where it names megatron or deepspeed their kernels and checkpoints are meant, else PyTorch's" },
   { 0 },
 };
 
@@ -122,4 +133,37 @@ guint64
 training_tokens (const TrainingOptions *training)
 {
   return (guint64) training->seq_len * (guint64) training->micro_batch;
+}
+
+CheckpointMode
+training_block_checkpoint (const TrainingOptions *training, gint64 block)
+{
+  gint64 period = training->checkpointing - CHECKPOINT_LAYERS;
+
+  if (training->checkpointing < CHECKPOINT_SELECTIVE_LAYER)
+    return (CheckpointMode) training->checkpointing;
+  if (training->checkpointing == CHECKPOINT_SELECTIVE_LAYER)
+    period = 2;
+  return (block + 1) % period == 0 ? CHECKPOINT_FULL : CHECKPOINT_NONE;
+}
+
+static gboolean
+framework_names (const TrainingOptions *training, const char *name)
+{
+  g_autofree char *lower =
+      training->framework != NULL ? g_ascii_strdown (training->framework, -1) : NULL;
+
+  return lower != NULL && strstr (lower, name) != NULL;
+}
+
+gboolean
+training_is_megatron (const TrainingOptions *training)
+{
+  return framework_names (training, "megatron");
+}
+
+gboolean
+training_recomputes_all (const TrainingOptions *training)
+{
+  return training_is_megatron (training) || framework_names (training, "deepspeed");
 }

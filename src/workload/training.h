@@ -8,6 +8,13 @@ typedef enum
   CHECKPOINT_NONE,
   CHECKPOINT_SELECTIVE, /* attention core recomputed (Korthikanti et al., arXiv:2205.05198) */
   CHECKPOINT_FULL,      /* only the input of each block is kept */
+  /*
+   * Every second matrix product is recomputed, and all that is no product: results of the others, of flash attention and of
+   * reduce-scatters are kept (torchtitan's per-op policy).
+   */
+  CHECKPOINT_SELECTIVE_OP,
+  CHECKPOINT_SELECTIVE_LAYER, /* torchtitan's default: every second block is recomputed in full */
+  CHECKPOINT_LAYERS,          /* CHECKPOINT_LAYERS + K: every K-th block is */
 } CheckpointMode;
 
 typedef enum
@@ -56,7 +63,7 @@ typedef struct
   gint64   seq_len;       /* tokens a sequence */
   gint64   micro_batch;   /* sequences a data-parallel rank and micro-step */
   gint64   grad_accum;    /* micro-steps an optimizer step */
-  gint     checkpointing; /* CheckpointMode; key activation_checkpointing */
+  gint     checkpointing; /* CheckpointMode [+ K]; key activation_checkpointing */
   gint     attention;     /* AttentionKind */
   gboolean causal;
   gboolean dropout; /* after embedding, attention and both branches of a block */
@@ -67,12 +74,25 @@ typedef struct
   gint     optimizer;    /* OptimizerKind */
   gboolean clip_gradients;
   gint     flops; /* FlopsConvention; key flops_convention */
+  char    *framework; /* free text, may be NULL: names and releases as tables of measurements write them */
 } TrainingOptions;
 
 extern const OptionSpec training_options[];
 
 /* Bytes an element of activations and of gathered (compute) parameters. */
 guint training_compute_bytes (const TrainingOptions *training);
+
+/* The mode of block BLOCK (from 0): none, selective, full or selective-op. */
+CheckpointMode training_block_checkpoint (const TrainingOptions *training, gint64 block);
+
+/* Megatron-LM and what is built on it: kernels of its own (docs/models.md). */
+gboolean training_is_megatron (const TrainingOptions *training);
+
+/*
+ * A recomputed block runs its whole forward again (Megatron-LM, DeepSpeed: reentrant checkpoints); elsewhere it stops when the last
+ * kept tensor has been made, so that a block's last product is not repeated (PyTorch, non-reentrant checkpoints).
+ */
+gboolean training_recomputes_all (const TrainingOptions *training);
 
 /* Tokens of one micro-step on one data-parallel rank. */
 guint64 training_tokens (const TrainingOptions *training);

@@ -4,7 +4,8 @@
 
 #define MAX_ACTIVATION_BYTES 0x1p60 /* leaves room for all that a strategy adds, within 64 bits */
 
-#define MAX_CLASSES 6 /* embedding, blocks (experts or not, window or not), head */
+#define MAX_CLASSES \
+  10 /* embedding, blocks (experts or not, window or not, recomputed or not), head */
 
 typedef struct
 {
@@ -130,6 +131,7 @@ fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result,
   *desc = (LayerDesc){
     .kind = desc->kind,
     .class_ = desc->class_,
+    .checkpoint = desc->checkpoint,
     .elements = count_elements (build->tensors),
     .active_elements = count_active (&self->shape, (guint64) self->mesh.ep, build->tensors),
     .tensors = (const TensorDesc *) build->tensors->data,
@@ -154,16 +156,15 @@ fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result,
 static guint
 add_class (Workload *self, LayerClass key)
 {
-  ClassRecord   *record = &self->classes[self->n_classes];
-  CheckpointMode mode =
-      key.kind == LAYER_BLOCK ? (CheckpointMode) self->training.checkpointing : CHECKPOINT_NONE;
-  LayerBuild build = layer_build (&self->shape, &self->training, &self->mesh, key);
-  TapeResult result = tape_finish (build.tape, build.output, mode);
+  ClassRecord *record = &self->classes[self->n_classes];
+  LayerBuild   build = layer_build (&self->shape, &self->training, &self->mesh, key);
+  TapeResult   result = tape_finish (build.tape, build.output, key.checkpoint);
 
   g_assert (self->n_classes < MAX_CLASSES);
   record->key = key;
   record->desc.kind = key.kind;
   record->desc.class_ = self->n_classes;
+  record->desc.checkpoint = key.checkpoint;
   fill_kernels (self, &build, &result, record);
   fill_memory (&build, &result, &record->desc);
   tape_free (build.tape);
@@ -175,7 +176,8 @@ find_class (Workload *self, LayerClass key)
 {
   for (guint i = 0; i < self->n_classes; i++)
     if (self->classes[i].key.kind == key.kind && self->classes[i].key.moe == key.moe
-        && self->classes[i].key.windowed == key.windowed)
+        && self->classes[i].key.windowed == key.windowed
+        && self->classes[i].key.checkpoint == key.checkpoint)
       return i;
   return add_class (self, key);
 }
@@ -257,7 +259,8 @@ class_of_layer (const Workload *self, guint model_layer)
     return (LayerClass){ .kind = LAYER_HEAD };
   return (LayerClass){ .kind = LAYER_BLOCK,
                        .moe = model_layer_is_moe (shape, block),
-                       .windowed = model_layer_is_windowed (shape, block) };
+                       .windowed = model_layer_is_windowed (shape, block),
+                       .checkpoint = training_block_checkpoint (&self->training, block) };
 }
 
 static void
@@ -303,7 +306,7 @@ workload_new_stage (const ModelShape *shape, const TrainingOptions *training,
   Workload *self = g_new0 (Workload, 1);
 
   model_shape_copy (shape, &self->shape);
-  self->training = *training;
+  option_table_copy (training_options, training, &self->training);
   option_table_copy (mesh_options, mesh, &self->mesh);
   mesh_normalise (&self->mesh);
   self->stage = stage;
@@ -323,6 +326,7 @@ workload_free (Workload *self)
       g_array_unref (self->classes[i].arrays[j]);
   model_shape_clear (&self->shape);
   option_table_clear (mesh_options, &self->mesh);
+  option_table_clear (training_options, &self->training);
   g_free (self->class_of);
   g_free (self->model_layer);
   g_free (self->chunk_end);

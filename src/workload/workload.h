@@ -46,6 +46,7 @@ typedef struct
 {
   LayerKind         kind;
   guint             class_;          /* layers of one class are identical */
+  CheckpointMode    checkpoint;      /* of this layer: none, selective, full or selective-op */
   guint64           elements;        /* parameters; the head of a tied model has only its norm */
   guint64           active_elements; /* of them used by one token (MoE: top-k experts) */
   const TensorDesc *tensors;

@@ -310,7 +310,9 @@ random_value (GRand *rand, const OptionSpec *spec)
     case OPTION_ENUM:
       while (spec->choices[n] != NULL)
         n++;
-      return g_strdup (spec->choices[g_rand_int_range (rand, 0, (gint) n)]);
+      n = (guint) g_rand_int_range (rand, 0, (gint) n);
+      return g_str_has_suffix (spec->choices[n], ":K") ? g_strdup ("layers:3")
+                                                       : g_strdup (spec->choices[n]);
     case OPTION_INT:
       return g_strdup_printf ("%.0f", low + g_rand_double (rand) * (MIN (high, low + 1e6) - low));
     case OPTION_QUANTITY:

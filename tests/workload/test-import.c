@@ -456,6 +456,32 @@ START_TEST (test_training_options)
 }
 END_TEST
 
+/* Numbers of a numbered choice: read, printed as they were, and refused where they are none. */
+START_TEST (test_every_kth_option)
+{
+  static const char *const bad[] = { "layers:0",  "layers:",    "layers:K",
+                                     "layers:-2", "layers:2.5", "layers" };
+  g_autoptr (DiagList)     diags = diag_list_new ();
+  const OptionSpec        *spec = option_table_find (training_options, "activation_checkpointing");
+  TrainingOptions          options = { 0 };
+
+  for (gint k = 1; k <= 100; k += 33)
+    {
+      g_autofree char *text = g_strdup_printf ("layers:%d", k), *back = NULL;
+
+      ck_assert (option_set (spec, &options, text, NULL, diags));
+      ck_assert_int_eq (options.checkpointing, CHECKPOINT_LAYERS + k);
+      back = option_format (spec, &options);
+      ck_assert_str_eq (back, text);
+    }
+  ck_assert (option_set (spec, &options, "selective-layer", NULL, diags));
+  ck_assert_int_eq (options.checkpointing, CHECKPOINT_SELECTIVE_LAYER);
+  for (gsize i = 0; i < G_N_ELEMENTS (bad); i++)
+    ck_assert_msg (!option_set (spec, &options, bad[i], NULL, diags), "%s", bad[i]);
+  ck_assert_int_eq (options.checkpointing, CHECKPOINT_SELECTIVE_LAYER);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -473,5 +499,6 @@ main (void)
   tcase_add_test (tcase, test_sequence_beyond_positions);
   tcase_add_test (tcase, test_activations_beyond_counting);
   tcase_add_test (tcase, test_training_options);
+  tcase_add_test (tcase, test_every_kth_option);
   return run_case ("model-import", tcase);
 }

@@ -97,6 +97,7 @@ START_TEST (test_flops_of_kernels)
       options.attention = attention;
       options.causal = FALSE;
       options.checkpointing = CHECKPOINT_FULL;
+      options.framework = "megatron-lm"; /* repeats the last product too */
       shape.sliding_window = 0;
       workload = workload_new (&shape, &options);
       sum_model (workload, &forward, &backward, &recompute);
@@ -137,6 +138,7 @@ classic_flops (gint64 b, gint64 s, gint64 l, gint64 h, gint64 v, CheckpointMode 
   g_autoptr (Workload) workload = NULL;
 
   options.attention = ATTENTION_FUSED_SOFTMAX;
+  options.framework = "Megatron-LM 2021";
   options.checkpointing = mode;
   workload = workload_new (&shape, &options);
   model_shape_clear (&shape);
