@@ -291,6 +291,7 @@ fill_group (Reader *reader, NodeGroup *group, const GroupRequest *request)
       request->gpus_per_node > 0 ? (guint) request->gpus_per_node : (guint) profile->gpus.value;
   if (!load_parts (reader, group, request) || !check_shape (reader, group, node, generic))
     return FALSE;
+  group->unplaced = generic;
   group->slots = generic ? group->gpus : (guint) profile->gpus.value;
   group->sockets = (guint) profile->sockets.value;
   group->switches = (guint) profile->pcie_switches.value;

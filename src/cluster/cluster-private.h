@@ -47,6 +47,7 @@ typedef struct
   const GpuProfile  *gpu;
   const LinkProfile *intra, *nic; /* nic: NULL without cards */
   char              *gpu_id, *intra_id, *nic_id, *override_source;
+  gboolean           unplaced; /* given by parts: where GPUs and cards hang is not said */
 } NodeGroup;
 
 /*

@@ -221,6 +221,9 @@ PathClass cluster_gpu_card_pcie (const Cluster *self, guint gpu, guint card);
 /* TRUE when CARD reads and writes GPU's memory itself; otherwise routes are staged in host memory. */
 gboolean cluster_gpu_card_is_direct (const Cluster *self, guint gpu, guint card);
 
+/* Whether NODE is given by parts: nothing says which cards its GPUs are near to. */
+gboolean cluster_node_is_unplaced (const Cluster *self, guint node);
+
 /*
  * GPU memory to its node's host memory (the nearest socket's) and back; NVMe through host memory.
  */

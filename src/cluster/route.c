@@ -397,3 +397,9 @@ cluster_gpu_card_is_direct (const Cluster *self, guint gpu, guint card)
   g_assert (card < group->nics);
   return is_direct (self, group, local_of (self, gpu), card);
 }
+
+gboolean
+cluster_node_is_unplaced (const Cluster *self, guint node)
+{
+  return cluster_group_of_node (self, node)->unplaced;
+}

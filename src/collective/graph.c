@@ -185,6 +185,28 @@ is_staged (const Cluster *cluster, const Members *members)
   return TRUE;
 }
 
+/*
+ * Whether LL128 may go between nodes: NCCL trusts the order of 128-byte stores up to PXB, and from compute
+ * capability 9.0 on over PXN (src/graph/tuning.cc). Of clusters by parts boards with an NVSwitch are taken to have PCIe switches
+ * for their cards, boards of GPUs joined all to all, which have none, to reach them through root complexes.
+ */
+static gboolean
+is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *members)
+{
+  PathClass farthest = self->capability >= 90 ? PATH_PXN : PATH_PXB;
+
+  if (cluster_node_is_unplaced (cluster, members->nodes[0].node))
+    return self->intra->kind != LINK_MESH;
+  for (guint i = 0; i < members->nodes[0].n; i++)
+    {
+      guint gpu = members->gpus[members->nodes[0].first + i];
+
+      if (cluster_gpu_card_path (cluster, gpu, cluster_nearest_card (cluster, gpu)) > farthest)
+        return FALSE;
+    }
+  return TRUE;
+}
+
 void
 collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Members *members,
                        const NcclTables *tables)
@@ -210,7 +232,8 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
   self->nvls =
       self->intra->kind == LINK_SWITCH && self->generation->nvls_channels > 0 && self->per_node > 2;
   self->staged = self->nic != NULL && is_staged (cluster, members);
-  self->ll128 = self->hop == HOP_NVLINK && self->capability >= 70 && !self->staged;
+  self->ll128 = self->hop == HOP_NVLINK && self->capability >= 70 && !self->staged
+                && (self->nic == NULL || is_near (self, cluster, members));
   if (self->nic == NULL)
     search_node (self);
   else

@@ -230,6 +230,49 @@ START_TEST (test_choice)
 END_TEST
 
 /*
+ * LL128 goes between nodes only where cards hang near their GPUs: one switch (dgx-a100) or none (perlmutter); by parts an
+ * NVSwitch board has such switches, 4 GPUs joined all to all have not. Inside a node nothing changes.
+ */
+START_TEST (test_near_cards)
+{
+  static const struct
+  {
+    const char *node, *gpu, *intra; /* node NULL: by parts */
+    guint       nodes, gpus;
+    gboolean    near;
+  } cases[] = {
+    { "dgx-a100", NULL, NULL, 4, 8, TRUE },
+    { "perlmutter", NULL, NULL, 4, 4, FALSE },
+    { "perlmutter", NULL, NULL, 1, 4, TRUE },
+    { NULL, "h100-sxm-80", "nvlink4-switch", 4, 8, TRUE },
+    { NULL, "h100-sxm-64", "nvlink4-mesh", 4, 4, FALSE },
+    { NULL, "h100-sxm-64", "nvlink4-mesh", 1, 4, TRUE },
+  };
+  CollectiveOptions   options = collective_default_options;
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  CollectiveCost      cost;
+
+  fixture_init (&fixture, cases[_i].node, cases[_i].nodes);
+  if (cases[_i].node == NULL)
+    {
+      fixture.options.gpus_per_node = cases[_i].gpus;
+      fixture.options.gpu = g_strdup (cases[_i].gpu);
+      fixture.options.intra = g_strdup (cases[_i].intra);
+      fixture.options.nics = cases[_i].gpus;
+      fixture.options.nic = g_strdup ("ib-ndr-200");
+    }
+  cluster = fixture_cluster (&fixture);
+  options.algorithm = ALGORITHM_RING;
+  options.protocol = PROTOCOL_LL128;
+  cost = cost_of (cluster, COLLECTIVE_ALL_GATHER, 4 << 20, &options);
+  ck_assert_int_eq (cost.protocol == PROTOCOL_LL128, cases[_i].near);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/*
  * NCCL's own estimate of what it chooses, us: the formulas of its tuning.cc worked in a program of their own (not this code; Intel's
  * `post`), and by hand for CollNet on 2 x 8 H100, 8 channels of 45 GB/s: direct 2 (3.7 + 7 x 0.4) + 31 us and S / (0.85 / 2 x 360 GB/s),
  * chain 2 x 7 x 2.8 + 30 us and S / (360 / 2 GB/s); the tree, Simple, 8.4 + 2 (7 x 4 + 14) us and S / (0.92 x 360 / 2 GB/s),
@@ -421,6 +464,7 @@ layouts_suite (void)
   tcase_add_test (bytes, test_pat);
   tcase_add_loop_test (choice, test_choice, 0, 7);
   tcase_add_loop_test (choice, test_estimate, 0, 13);
+  tcase_add_loop_test (choice, test_near_cards, 0, 6);
   tcase_add_test (choice, test_forced);
   tcase_add_test (choice, test_channels_follow_size);
   tcase_add_test (choice, test_one_process);
