@@ -164,6 +164,8 @@ fill_memory (MemoryUse *use, const Replay *replay, const PoolStats *stats, char 
   use->reserved = stats->reserved.bytes;
   use->device = stats->device.bytes;
   use->waiting = stats->device.waiting;
+  use->cached = stats->device.cached;
+  use->n_retries = stats->n_retries;
   memcpy (use->by_category, stats->device.by_category, sizeof use->by_category);
   use->place = place;
   use->peak_op =

@@ -30,8 +30,10 @@ typedef struct
       device; /* bytes: the three peaks, see engine/pool.h; each has its own time */
   guint64 by_category[POOL_N_CATEGORIES]; /* at the device peak */
   guint64 waiting; /* of the device peak: released by the host, still used on the device */
-  char   *place;   /* "rank 0", "node 0" */
-  char   *peak_op; /* label of the allocation that made the device peak: "logits, head, backward" */
+  guint64 cached; /* of the device peak: held by the caching allocator for nobody, rounding included */
+  guint n_retries; /* allocations that went through only after cached segments had been given back */
+  char *place;     /* "rank 0", "node 0" */
+  char *peak_op;   /* label of the allocation that made the device peak: "logits, head, backward" */
   gboolean fits;
   guint64  excess;      /* bytes over capacity at the peak; 0 when it fits */
   char    *overflow_op; /* first allocation over capacity, with its place in the step */

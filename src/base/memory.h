@@ -1,5 +1,7 @@
-/* Categories of memory: the words that schedules, pools and reports share. */
+/* Categories of memory: the words that schedules, pools and reports share, and the order of allocations inside a buffer. */
 #pragma once
+
+#include <glib.h>
 
 typedef enum
 {
@@ -17,3 +19,20 @@ typedef enum
 
 /* "parameter", "gradient", ... */
 const char *pool_category_name (PoolCategory category);
+
+/* A tensor comes (`bytes` > 0) or goes. */
+typedef struct
+{
+  guint32 tensor; /* below MemoryProgram.n_tensors */
+  guint64 bytes;
+} MemoryStep;
+
+/*
+ * The allocations and frees of one pass over a layer, in the order in which the host makes them. The first `n_to_peak` lead to the
+ * moment when most is alive. Passes that hand tensors on (forward to backward) number them alike.
+ */
+typedef struct
+{
+  const MemoryStep *steps;
+  guint             n_steps, n_to_peak, n_tensors;
+} MemoryProgram;

@@ -122,6 +122,7 @@ typedef struct
   guint32      id; /* stream, host or pool */
   PoolCategory category;
   guint64      bytes;
+  guint32      detached; /* of a release: what the pool's heap gives back, or HEAP_NONE */
   guint32      next;
 } WaiterNode;
 
@@ -201,13 +202,16 @@ typedef struct
 {
   HostId       host;
   PoolCategory category;
-  guint64      bytes, tag;
+  guint64      tag;
+  HeapRequest  request;
+  guint        done; /* steps of it that went through */
 } BlockedAlloc;
 
 typedef struct
 {
   const char *name;
   PoolStats   stats;
+  Heap       *heap;       /* NULL: no allocator */
   guint       n_deferred; /* releases that wait for an op's end */
   GArray     *blocked;    /* BlockedAlloc */
 } Pool;

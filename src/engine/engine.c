@@ -58,7 +58,10 @@ engine_free (Engine *self)
   for (guint i = 0; i < self->hosts->len; i++)
     g_clear_pointer (&engine_host_at (self, i)->blocks, g_array_unref);
   for (guint i = 0; i < self->pools->len; i++)
-    g_array_unref (engine_pool_at (self, i)->blocked);
+    {
+      g_array_unref (engine_pool_at (self, i)->blocked);
+      heap_free (engine_pool_at (self, i)->heap);
+    }
 
   GArray *arrays[] = { self->resources, self->streams,  self->orders,  self->hosts,
                        self->pools,     self->records,  self->slots,   self->live,

@@ -118,7 +118,7 @@ typedef enum
 {
   HOST_WORK,  /* busy for `work`, then called again */
   HOST_WAIT,  /* blocked until op `wait` has ended */
-  HOST_ALLOC, /* takes `bytes` of `pool`; blocked while the device overflows with them and released bytes still wait */
+  HOST_ALLOC, /* takes `request` of `pool`; blocked while the device overflows with it and released bytes still wait */
   HOST_END,   /* the program is over */
 } HostYieldKind;
 
@@ -129,8 +129,8 @@ typedef struct
   OpId          wait;
   PoolId        pool;
   PoolCategory  category;
-  guint64       bytes;
-  guint64       tag; /* of HOST_ALLOC: reported as the place of a peak or an overflow */
+  HeapRequest   request; /* without an allocator only its bytes count */
+  guint64       tag;     /* of HOST_ALLOC: reported as the place of a peak or an overflow */
 } HostYield;
 
 /*
@@ -144,14 +144,18 @@ HostId engine_add_host (Engine *self, const char *name, HostStep step, gpointer 
 
 PoolId engine_add_pool (Engine *self, const char *name, guint64 capacity);
 
+/* Puts a caching allocator between the hosts and POOL, before anything is taken of it: buffers of one pool have distinct numbers. */
+void engine_pool_set_allocator (Engine *self, PoolId pool, AllocatorKind kind);
+
 /*
- * The host releases BYTES: from now on they are not `allocated`. With AFTER other than ENGINE_NONE the device holds them until that
- * op has ended (record_stream); otherwise they are free at once, in host order, as a caching allocator reuses a block on the
+ * The host releases REQUEST: from now on its bytes are not `allocated`. With AFTER other than ENGINE_NONE the device holds them until
+ * that op has ended (record_stream); otherwise they are free at once, in host order, as a caching allocator reuses a block on the
  * stream that it was used on.
  */
-void engine_pool_release (Engine *self, PoolId pool, PoolCategory category, guint64 bytes, OpId after);
+void engine_pool_release (Engine *self, PoolId pool, PoolCategory category,
+                          const HeapRequest *request, OpId after);
 
-/* Takes BYTES at the present time outside a host program (persistent state before the run). */
+/* Takes BYTES at the present time outside a host program and the allocator (what a process holds before it runs). */
 void engine_pool_take (Engine *self, PoolId pool, PoolCategory category, guint64 bytes, guint64 tag);
 
 const PoolStats *engine_pool_stats (const Engine *self, PoolId pool);

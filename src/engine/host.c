@@ -161,25 +161,64 @@ engine_pool_take (Engine *self, PoolId id, PoolCategory category, guint64 bytes,
   log_change (self, id, category);
 }
 
+void
+engine_pool_set_allocator (Engine *self, PoolId id, AllocatorKind kind)
+{
+  Pool *pool = engine_pool_at (self, id);
+
+  g_assert (pool->heap == NULL && kind != ALLOCATOR_IDEAL);
+  pool->heap = heap_new (kind);
+  pool->stats.caching = TRUE;
+}
+
 /*
  * An allocation goes through when it fits, and also when waiting would not help: then it
- * overflows.
+ * overflows. A caching allocator that finds no room first waits for all that other streams still use, then gives what is cached back
+ * to the device, and tries again.
  */
 static gboolean
-may_take (const Pool *pool, guint64 bytes)
+heap_admits (Pool *pool, BlockedAlloc *alloc)
 {
-  return pool->n_deferred == 0 || pool_fits (&pool->stats, bytes);
+  guint64 room = pool_room (&pool->stats);
+
+  if (heap_take (pool->heap, &alloc->request, room, &alloc->done))
+    return TRUE;
+  if (pool->n_deferred > 0)
+    return FALSE;
+  if (heap_trim (pool->heap) > 0)
+    pool->stats.n_retries++;
+  if (!heap_take (pool->heap, &alloc->request, room, &alloc->done))
+    heap_take (pool->heap, &alloc->request, G_MAXUINT64, &alloc->done);
+  return TRUE;
+}
+
+static gboolean
+admits (Pool *pool, BlockedAlloc *alloc)
+{
+  if (pool->heap != NULL)
+    return heap_admits (pool, alloc);
+  return pool->n_deferred == 0 || pool_fits (&pool->stats, alloc->request.bytes);
+}
+
+static void
+take_admitted (Engine *self, PoolId id, const BlockedAlloc *alloc)
+{
+  Pool *pool = engine_pool_at (self, id);
+
+  if (pool->heap != NULL)
+    pool->stats.heap = heap_reserved (pool->heap);
+  engine_pool_take (self, id, alloc->category, alloc->request.bytes, alloc->tag);
 }
 
 static gboolean
 alloc_or_block (Engine *self, HostId id, const HostYield *yield)
 {
   Pool        *pool = engine_pool_at (self, yield->pool);
-  BlockedAlloc alloc = { id, yield->category, yield->bytes, yield->tag };
+  BlockedAlloc alloc = { id, yield->category, yield->tag, yield->request, 0 };
 
-  if (may_take (pool, yield->bytes))
+  if (admits (pool, &alloc))
     {
-      engine_pool_take (self, yield->pool, yield->category, yield->bytes, yield->tag);
+      take_admitted (self, yield->pool, &alloc);
       return TRUE;
     }
   g_array_append_val (pool->blocked, alloc);
@@ -198,36 +237,43 @@ retry_blocked (Engine *self, PoolId id, OpId op)
 
   for (guint i = 0; i < pool->blocked->len;)
     {
-      BlockedAlloc alloc = g_array_index (pool->blocked, BlockedAlloc, i);
+      BlockedAlloc *waiting = &g_array_index (pool->blocked, BlockedAlloc, i), alloc;
 
-      if (!may_take (pool, alloc.bytes))
+      if (!admits (pool, waiting))
         {
           i++;
           continue;
         }
+      alloc = *waiting;
       g_array_remove_index (pool->blocked, i);
-      engine_pool_take (self, id, alloc.category, alloc.bytes, alloc.tag);
+      take_admitted (self, id, &alloc);
       engine_host_wake (self, alloc.host, CAUSE_MEMORY, op);
     }
 }
 
 void
-engine_pool_release (Engine *self, PoolId id, PoolCategory category, guint64 bytes, OpId after)
+engine_pool_release (Engine *self, PoolId id, PoolCategory category, const HeapRequest *request,
+                     OpId after)
 {
-  Pool *pool = engine_pool_at (self, id);
+  Pool      *pool = engine_pool_at (self, id);
+  WaiterNode waiter = {
+    .kind = WAITER_RELEASE, .id = id, .category = category, .bytes = request->bytes, .detached = HEAP_NONE
+  };
 
   if (after == ENGINE_NONE || engine_op_done (self, after))
     {
-      pool_release (&pool->stats, category, bytes);
+      if (pool->heap != NULL)
+        heap_release (pool->heap, request);
+      pool_release (&pool->stats, category, request->bytes);
       log_change (self, id, category);
       retry_blocked (self, id, after);
       return;
     }
-  pool_release_later (&pool->stats, category, bytes);
+  if (pool->heap != NULL)
+    waiter.detached = heap_detach (pool->heap, request);
+  pool_release_later (&pool->stats, category, request->bytes);
   pool->n_deferred++;
-  engine_op_add_waiter (
-      self, after,
-      &(WaiterNode){ .kind = WAITER_RELEASE, .id = id, .category = category, .bytes = bytes });
+  engine_op_add_waiter (self, after, &waiter);
 }
 
 void
@@ -236,6 +282,8 @@ engine_pool_release_deferred (Engine *self, const WaiterNode *release, OpId op)
   Pool *pool = engine_pool_at (self, release->id);
 
   pool->n_deferred--;
+  if (pool->heap != NULL)
+    heap_give (pool->heap, release->detached);
   pool_give (&pool->stats, release->category, release->bytes);
   log_change (self, release->id, release->category);
   retry_blocked (self, release->id, op);

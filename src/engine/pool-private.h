@@ -6,6 +6,9 @@
 /* Bytes of CATEGORY that the device has given out: those that live and those that wait. */
 guint64 pool_held (const PoolStats *self, PoolCategory category);
 
+/* What the capacity leaves to the allocator. */
+guint64 pool_room (const PoolStats *self);
+
 gboolean pool_fits (const PoolStats *self, guint64 bytes);
 void pool_take (PoolStats *self, PoolCategory category, guint64 bytes, SimTime now, guint64 tag);
 

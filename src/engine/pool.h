@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/units.h"
+#include "engine/heap.h"
 
 typedef guint32 PoolId;
 
@@ -11,6 +12,7 @@ typedef struct
   guint64 bytes;                          /* the peak */
   guint64 by_category[POOL_N_CATEGORIES]; /* at the peak: `now`; of device and overflow with `waiting` */
   guint64 waiting; /* of device and overflow: bytes of it that waited; else 0 */
+  guint64 cached; /* of reserved, device and overflow: bytes of it that the allocator held for nobody, rounding included */
   SimTime time;
   guint64 tag; /* of the allocation that made it */
 } PoolPeak;
@@ -19,14 +21,18 @@ typedef struct
  * Bytes are live (`now`) from their allocation to the host's release, and then wait (`waiting`) while an op still uses them: an
  * allocator that is told of other streams (PyTorch's record_stream) counts a block as allocated until free() and hands it out
  * again only after that stream's event.
- *   allocated = reserved = sum of `now` without POOL_RUNTIME
- *   device               = sum of `now` + `waiting`: what is taken of `capacity`
- * `allocated` thus follows the host's order alone, whatever the times. `reserved` (what the allocator holds from the device) equals
- * `allocated` until a caching allocator is modelled.
+ *   allocated = sum of `now` without POOL_RUNTIME
+ *   reserved  = what the allocator holds from the device: the segments of a caching one (engine/alloc.h), which keep what is given
+ *               back; without one, the same as allocated
+ *   device    = what is taken of `capacity`: reserved and POOL_RUNTIME of a caching one, else the sum of `now` + `waiting`
+ * `allocated` thus follows the host's order alone, whatever the times.
  */
 typedef struct
 {
   guint64  capacity;
+  gboolean caching;
+  guint64  heap;   /* caching: what the allocator holds now */
+  guint n_retries; /* allocations that went through only after what was cached had been given back */
   guint64  now[POOL_N_CATEGORIES];
   guint64  waiting[POOL_N_CATEGORIES];
   PoolPeak allocated, reserved, device;

@@ -211,6 +211,20 @@ const Boundary *run_boundary (const Run *self, guint rank, guint b);
 /* Whether the last two periods were alike: their lengths, and for every rank the times and what was in flight where they began. */
 gboolean run_is_steady (const Run *self);
 
+/* What the allocator is asked for when BUFFER, number REF, is allocated. */
+static inline HeapRequest
+buffer_request (const ScheduleBuffer *buffer, BufferRef ref)
+{
+  return (HeapRequest){ .buffer = ref,
+                        .stream = buffer->stream,
+                        .bytes = buffer->bytes,
+                        .tensors = buffer->tensors,
+                        .n_tensors = buffer->n_tensors,
+                        .program = buffer->program,
+                        .frame = buffer->frame,
+                        .n_frame = buffer->n_frame };
+}
+
 /* ---- tags of ops: period (0 init, 1 first, 2.. steady), rank, item --------------------------------------------------- */
 
 #define TAG_ITEM_BITS 26

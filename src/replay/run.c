@@ -98,6 +98,17 @@ pool_bytes (const RankHost *self, const ScheduleBuffer *buffer)
              : buffer->bytes * binding_rank (host_binding (self), self->rank)->n_on_node;
 }
 
+static HeapRequest
+heap_request (const RankHost *self, guint32 ref)
+{
+  const ScheduleBuffer *buffer =
+      schedule_buffer_info (host_schedule (self), self->program->role, ref);
+  HeapRequest request = buffer_request (buffer, ref);
+
+  request.bytes = pool_bytes (self, buffer);
+  return request;
+}
+
 static Act
 act_alloc (const RankHost *self, const ScheduleItem *item, HostYield *yield)
 {
@@ -108,7 +119,7 @@ act_alloc (const RankHost *self, const ScheduleItem *item, HostYield *yield)
     .kind = HOST_ALLOC,
     .pool = pool_of (self, buffer),
     .category = buffer->category,
-    .bytes = pool_bytes (self, buffer),
+    .request = heap_request (self, item->ref),
     .tag = host_tag (self),
   };
   return ACT_YIELD;
@@ -119,10 +130,10 @@ act_free (const RankHost *self, Engine *engine, const ScheduleItem *item)
 {
   const ScheduleBuffer *buffer =
       schedule_buffer_info (host_schedule (self), self->program->role, item->ref);
-  OpId after = item->event != SCHEDULE_NONE ? self->events[item->event] : ENGINE_NONE;
+  HeapRequest request = heap_request (self, item->ref);
+  OpId        after = item->event != SCHEDULE_NONE ? self->events[item->event] : ENGINE_NONE;
 
-  engine_pool_release (engine, pool_of (self, buffer), buffer->category, pool_bytes (self, buffer),
-                       after);
+  engine_pool_release (engine, pool_of (self, buffer), buffer->category, &request, after);
 }
 
 /* ---- periods ----------------------------------------------------------------------------------------------------- */
@@ -356,6 +367,7 @@ add_rank (Run *self, guint i)
   const GpuProfile *gpu = cluster_gpu_profile (self->replay->cluster, bound->rank);
   g_autofree char  *name = g_strdup_printf ("rank%u.hbm", bound->rank);
   ReplayRank       *rank = &self->ranks[i];
+  AllocatorKind     allocator = (AllocatorKind) self->replay->scenario->memory.allocator;
 
   rank->rank = bound->rank;
   rank->size = bound->size;
@@ -363,6 +375,8 @@ add_rank (Run *self, guint i)
   rank->first_stream =
       add_streams (self, bound->rank, MAX (self->replay->program_of[i]->max_call, 1));
   rank->hbm = engine_add_pool (self->engine, name, (guint64) gpu->hbm_bytes.value);
+  if (allocator != ALLOCATOR_IDEAL)
+    engine_pool_set_allocator (self->engine, rank->hbm, allocator);
   engine_pool_take (self->engine, rank->hbm, POOL_RUNTIME, (guint64) gpu->runtime_bytes.value, 0);
   add_host (self, i);
 }

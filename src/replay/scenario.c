@@ -8,6 +8,7 @@ const ScenarioSection scenario_sections[SCENARIO_N_SECTIONS] = {
   { "model", model_options, MEMBER (model), G_STRUCT_OFFSET (Scenario, model_mark), "config" },
   { "training", training_options, MEMBER (training), 0, NULL },
   { "mesh", mesh_options, MEMBER (mesh), G_STRUCT_OFFSET (Scenario, mesh_mark), "shard" },
+  { "memory", memory_options, MEMBER (memory), 0, "allocator" },
   { "collective", collective_options, MEMBER (collective), 0, "algorithm" },
 };
 

@@ -6,6 +6,7 @@
  *   model: { config: llama-3-8b }
  *   training: { seq_len: 2048, micro_batch: 1 }
  *   mesh: { shard: all }
+ *   memory: { allocator: caching }
  *   collective: { algorithm: auto }
  *   strategy: { name: fsdp2, prefetch: 1 }
  *
@@ -19,6 +20,7 @@
 #include "base/suggest.h" /* the same: hints about their columns and words */
 #include "cluster/cluster.h"
 #include "collective/config.h"
+#include "replay/memory-config.h"
 #include "schedule/strategy.h"
 #include "strategy/registry.h"
 #include "workload/workload.h"
@@ -39,6 +41,7 @@ typedef struct
   ModelOptions     model;
   TrainingOptions  training;
   MeshOptions      mesh;
+  MemoryConfig     memory;
   CollectiveConfig collective;
   StrategyConfig  *strategy;
   SourceMark cluster_mark, model_mark, mesh_mark, strategy_mark; /* for diagnostics found later */
@@ -69,7 +72,7 @@ GPtrArray *scenario_load (const StrategySet *strategies, const char *file,
 /* All that is used, defaults included, as YAML that scenario_load reads back to the same scenario. Newly allocated. */
 char *scenario_print (const Scenario *self);
 
-/* The option tables by section name ("cluster", "model", "training", "mesh", "collective"); NULL for others. For help, docs and tables. */
+/* The option tables by section name ("cluster", "model", "training", "mesh", "memory", "collective"); NULL for others. For help, docs and tables. */
 const OptionSpec *scenario_section_table (const char *section);
 
 /* Stable hash of everything in scenario_print, hexadecimal. Newly allocated. */

@@ -196,6 +196,10 @@ memory_json (const MemoryUse *use)
   json_object_object_add (memory, "capacity_bytes", json_object_new_uint64 (use->capacity));
   json_object_object_add (memory, "peak_bytes", json_object_new_uint64 (use->device));
   json_object_object_add (memory, "waiting_bytes", json_object_new_uint64 (use->waiting));
+  json_object_object_add (memory, "allocated_bytes", json_object_new_uint64 (use->allocated));
+  json_object_object_add (memory, "reserved_bytes", json_object_new_uint64 (use->reserved));
+  json_object_object_add (memory, "cached_bytes", json_object_new_uint64 (use->cached));
+  json_object_object_add (memory, "allocation_retries", json_object_new_uint64 (use->n_retries));
   json_object_object_add (memory, "excess_bytes", json_object_new_uint64 (use->excess));
   json_object_object_add (memory, "peak_op", json_object_new_string (use->peak_op));
   json_object_object_add (memory, "overflow_op",

@@ -212,6 +212,6 @@ report_comparison_text (const GPtrArray *predictions, GString *out)
       append_reasons (predictions, first, end, out);
     }
   g_string_append (
-      out, "\nMFU counts model FLOPs; peaks are what the driver reports (reserved = allocated: the caching allocator is not "
-           "modelled yet); inter-node bytes are payload sent.\n");
+      out,
+      "\nMFU counts model FLOPs; peaks are what the driver reports; inter-node bytes are payload sent.\n");
 }

@@ -88,6 +88,31 @@ append_time (const Prediction *self, GString *out)
     }
 }
 
+/* The framework's own two peaks, and what keeps them from the device's. */
+static void
+append_allocator (const MemoryUse *use, GString *out)
+{
+  g_autofree char *allocated = bytes ((double) use->allocated);
+  g_autofree char *reserved = bytes ((double) use->reserved);
+
+  line (out, "allocated, reserved", "%s, %s (peaks of the framework's allocator)", allocated,
+        reserved);
+  if (use->cached > 0)
+    {
+      g_autofree char *cached = bytes ((double) use->cached);
+
+      line (out, "cached, in no use", "%s of the peak", cached);
+    }
+  if (use->n_retries > 0)
+    line (out, "allocations tried again", "%u, after cached segments were given back", use->n_retries);
+  if (use->waiting > 0)
+    {
+      g_autofree char *waiting = bytes ((double) use->waiting);
+
+      line (out, "freed, waiting for the device", "%s of the peak", waiting);
+    }
+}
+
 static void
 append_tier (const char *title, const MemoryUse *use, gboolean device, GString *out)
 {
@@ -101,17 +126,7 @@ append_tier (const char *title, const MemoryUse *use, gboolean device, GString *
   line (out, "peak", "%s of %s, %s %s", peak, capacity, room,
         use->fits ? "left" : "TOO MUCH: does not fit");
   if (device)
-    {
-      g_autofree char *allocated = bytes ((double) use->allocated);
-
-      line (out, "allocated = reserved", "%s (the caching allocator is not modelled yet)", allocated);
-      if (use->waiting > 0)
-        {
-          g_autofree char *waiting = bytes ((double) use->waiting);
-
-          line (out, "freed, waiting for the device", "%s of the peak", waiting);
-        }
-    }
+    append_allocator (use, out);
   line (out, "op at the peak", "%s", use->peak_op);
   if (use->overflow_op != NULL)
     line (out, "overflows first at", "%s", use->overflow_op);

@@ -47,6 +47,7 @@ schedule_builder_new (const Workload *workload, GArray *units, guint n_roles, gu
   schedule->streams = g_array_new (FALSE, FALSE, sizeof (ScheduleStream));
   schedule->comms = g_array_new (FALSE, FALSE, sizeof (ScheduleComm));
   schedule->kernels = g_ptr_array_new_with_free_func (g_free);
+  schedule->tensors = g_ptr_array_new_with_free_func (g_free);
   schedule->strings = g_string_chunk_new (1024);
   for (guint r = 0; r < n_roles; r++)
     role_init (&schedule->roles[r], workload);
@@ -372,11 +373,17 @@ schedule_builder_end_step (ScheduleBuilder *self)
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 BufferRef
-schedule_alloc (ScheduleBuilder *b, MemoryTier tier, PoolCategory category, guint64 bytes,
-                const char *label)
+schedule_alloc_on (ScheduleBuilder *b, StreamRef stream, MemoryTier tier, PoolCategory category,
+                   guint64 bytes, const char *label)
 {
   ScheduleItem   item = item_new (b, ITEM_ALLOC);
-  ScheduleBuffer buffer = { tier, category, bytes, intern (b, label), b->unit };
+  ScheduleBuffer buffer = { .tier = tier,
+                            .category = category,
+                            .bytes = bytes,
+                            .label = intern (b, label),
+                            .unit = b->unit,
+                            .stream = stream,
+                            .frame = SCHEDULE_NONE };
 
   g_assert (tier < TIER_N && category < POOL_N_CATEGORIES);
   if (bytes == 0)
@@ -386,6 +393,48 @@ schedule_alloc (ScheduleBuilder *b, MemoryTier tier, PoolCategory category, guin
   g_array_append_val (b->role->buffers, buffer);
   append (b, &item);
   return item.ref;
+}
+
+BufferRef
+schedule_alloc (ScheduleBuilder *b, MemoryTier tier, PoolCategory category, guint64 bytes,
+                const char *label)
+{
+  return schedule_alloc_on (b, SCHEDULE_COMPUTE, tier, category, bytes, label);
+}
+
+static ScheduleBuffer *
+buffer_at (const ScheduleBuilder *b, BufferRef buffer)
+{
+  return &g_array_index (b->role->buffers, ScheduleBuffer, buffer);
+}
+
+void
+schedule_buffer_tensors (ScheduleBuilder *b, BufferRef buffer, const guint64 *bytes, guint n)
+{
+  guint64 *tensors;
+  guint    kept = 0;
+
+  if (buffer == SCHEDULE_NONE)
+    return;
+  tensors = g_new (guint64, MAX (n, 1));
+  for (guint i = 0; i < n; i++)
+    if (bytes[i] > 0)
+      tensors[kept++] = bytes[i];
+  g_ptr_array_add (b->schedule->tensors, tensors);
+  buffer_at (b, buffer)->tensors = tensors;
+  buffer_at (b, buffer)->n_tensors = kept;
+}
+
+void
+schedule_buffer_program (ScheduleBuilder *b, BufferRef buffer, const MemoryProgram *program,
+                         BufferRef frame)
+{
+  if (buffer == SCHEDULE_NONE || frame == SCHEDULE_NONE || program->n_tensors == 0)
+    return;
+  g_assert (frame < buffer);
+  buffer_at (b, buffer)->program = program;
+  buffer_at (b, buffer)->frame = frame;
+  buffer_at (b, frame)->n_frame = program->n_tensors;
 }
 
 void

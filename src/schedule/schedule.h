@@ -137,6 +137,10 @@ typedef struct
   MeshGroup   group;
 } ScheduleComm;
 
+/*
+ * `bytes` is what counts as allocated; the rest says what the framework's allocator is asked for (engine/heap.h). Without TENSORS and
+ * PROGRAM that is one block.
+ */
 typedef struct
 {
   MemoryTier   tier;
@@ -144,6 +148,12 @@ typedef struct
   guint64      bytes;
   const char  *label;
   guint32      unit;
+  guint32      stream; /* StreamRef: the one that is current, from whose pool blocks come */
+  const guint64 *tensors; /* [n_tensors] bytes of the tensors that are allocated one by one; the schedule's */
+  guint                n_tensors;
+  const MemoryProgram *program; /* the workload's; its tensors live in `frame` */
+  guint32              frame;   /* BufferRef or SCHEDULE_NONE */
+  guint                n_frame; /* tensors of the programs whose frame this is; else 0 */
 } ScheduleBuffer;
 
 typedef struct
@@ -220,7 +230,18 @@ void     schedule_host_hooks (ScheduleBuilder *b, guint n);
 /* Memory. A buffer allocated in init may live for ever; any other is freed in its own section. Zero bytes: SCHEDULE_NONE. */
 BufferRef schedule_alloc (ScheduleBuilder *b, MemoryTier tier, PoolCategory category, guint64 bytes,
                           const char *label);
-void      schedule_free (ScheduleBuilder *b, BufferRef buffer);
+/* Allocated while STREAM is current: a caching allocator keeps blocks per stream. schedule_alloc: SCHEDULE_COMPUTE. */
+BufferRef schedule_alloc_on (ScheduleBuilder *b, StreamRef stream, MemoryTier tier,
+                             PoolCategory category, guint64 bytes, const char *label);
+/* BUFFER (SCHEDULE_NONE: nothing happens) is allocated as tensors of these bytes (copied; zeros are left out). */
+void schedule_buffer_tensors (ScheduleBuilder *b, BufferRef buffer, const guint64 *bytes, guint n);
+/*
+ * BUFFER is what PROGRAM (which must outlive the schedule) has alive at its peak beyond FRAME; its tensors live in FRAME, a buffer that
+ * was allocated before and goes after BUFFER. Nothing happens when one of the three is missing.
+ */
+void schedule_buffer_program (ScheduleBuilder *b, BufferRef buffer, const MemoryProgram *program,
+                              BufferRef frame);
+void schedule_free (ScheduleBuilder *b, BufferRef buffer);
 void schedule_free_after (ScheduleBuilder *b, BufferRef buffer, EventRef event); /* record_stream */
 /* Declares that the op emitted last reads or writes BUFFER: the checker holds the lifetime against it. */
 void schedule_uses (ScheduleBuilder *b, BufferRef buffer);

@@ -14,7 +14,7 @@ START_TEST (peaks_and_categories)
   engine_pool_take (e, p, POOL_RUNTIME, 10, 1);
   engine_pool_take (e, p, POOL_PARAMETER, 40, 2);
   engine_pool_take (e, p, POOL_ACTIVATION, 30, 3); /* allocated 70, device 80: the peaks */
-  engine_pool_release (e, p, POOL_ACTIVATION, 30, ENGINE_NONE);
+  engine_pool_release (e, p, POOL_ACTIVATION, &(HeapRequest){ .bytes = 30 }, ENGINE_NONE);
   engine_pool_take (e, p, POOL_GATHERED, 25, 4); /* 65, 75 */
   engine_pool_take (e, p, POOL_RUNTIME, 6, 5);   /* 65, 81: the device's peak */
 
@@ -76,17 +76,22 @@ program_step (Engine *e, HostId host, gpointer user)
   switch (p->phase++)
     {
     case 0:
-      return (HostYield){
-        .kind = HOST_ALLOC, .pool = p->pool, .category = POOL_GATHERED, .bytes = p->first, .tag = 1
-      };
+      return (HostYield){ .kind = HOST_ALLOC,
+                          .pool = p->pool,
+                          .category = POOL_GATHERED,
+                          .request.bytes = p->first,
+                          .tag = 1 };
     case 1:
       p->op = test_submit (e, p->stream, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (4) });
-      engine_pool_release (e, p->pool, POOL_GATHERED, p->first, p->deferred ? p->op : ENGINE_NONE);
+      engine_pool_release (e, p->pool, POOL_GATHERED, &(HeapRequest){ .bytes = p->first },
+                           p->deferred ? p->op : ENGINE_NONE);
       return (HostYield){ .kind = HOST_WORK, .work = SECONDS (1) };
     case 2:
-      return (HostYield){
-        .kind = HOST_ALLOC, .pool = p->pool, .category = POOL_GATHERED, .bytes = p->second, .tag = 2
-      };
+      return (HostYield){ .kind = HOST_ALLOC,
+                          .pool = p->pool,
+                          .category = POOL_GATHERED,
+                          .request.bytes = p->second,
+                          .tag = 2 };
     default:
       p->second_time = engine_now (e);
       test_submit (e, engine_add_stream (e, "t", 0, 0),
@@ -272,8 +277,9 @@ greedy_step (Engine *e, HostId host, gpointer user)
 {
   (void) e;
   (void) host;
-  return (
-      HostYield){ .kind = HOST_ALLOC, .pool = *(PoolId *) user, .category = POOL_CACHE, .bytes = 60 };
+  return (HostYield){
+    .kind = HOST_ALLOC, .pool = *(PoolId *) user, .category = POOL_CACHE, .request.bytes = 60
+  };
 }
 
 START_TEST (a_host_stuck_in_an_allocation_is_named)
@@ -283,7 +289,7 @@ START_TEST (a_host_stuck_in_an_allocation_is_named)
   PoolId             pool = engine_add_pool (e, "hbm", 100);
   OpId               never = test_op_new (e, (TestOp){ .class_ = OP_TRAFFIC });
   engine_pool_take (e, pool, POOL_GATHERED, 50, 0);
-  engine_pool_release (e, pool, POOL_GATHERED, 50, never);
+  engine_pool_release (e, pool, POOL_GATHERED, &(HeapRequest){ .bytes = 50 }, never);
   engine_add_host (e, "greedy", greedy_step, &pool);
 
   ck_assert (!engine_run (e, &error));

@@ -173,11 +173,14 @@ START_TEST (test_memory_by_hand)
 {
   g_autoptr (ProfileSet) profiles = toy_profiles ();
   g_autoptr (Scenario)   scenario = toy_scenario (TAIL_NONE);
-  g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 0);
+  g_autoptr (Replay)     replay = NULL;
   guint                  node = 7;
-  const PoolStats       *host =
-      engine_pool_stats (replay_engine (replay), replay_host_pool (replay, 0, &node));
-  const PoolStats *hbm = engine_pool_stats (replay_engine (replay), replay_rank (replay, 0)->hbm);
+  const PoolStats       *host, *hbm;
+
+  scenario->memory.allocator = ALLOCATOR_IDEAL;
+  replay = fixture_replay (scenario, profiles, FALSE, 0);
+  host = engine_pool_stats (replay_engine (replay), replay_host_pool (replay, 0, &node));
+  hbm = engine_pool_stats (replay_engine (replay), replay_rank (replay, 0)->hbm);
 
   ck_assert_uint_eq (replay_n_host_pools (replay), 1);
   ck_assert_uint_eq (node, 0);

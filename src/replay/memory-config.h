@@ -1,0 +1,12 @@
+/* The `memory` section of a scenario: how a GPU's memory is given out. The same table drives the command line. */
+#pragma once
+
+#include "base/option.h"
+#include "engine/alloc.h"
+
+typedef struct
+{
+  gint allocator; /* AllocatorKind */
+} MemoryConfig;
+
+extern const OptionSpec memory_options[];
