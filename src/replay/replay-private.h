@@ -268,7 +268,8 @@ struct _Replay
 {
   Scenario       *scenario;
   Cluster        *cluster;
-  Workload       *workload;
+  Workload      **stages;   /* of each pipeline stage */
+  const Workload *workload; /* the first of them */
   Schedule       *schedule;
   Binding        *binding;
   GPtrArray      *programs;   /* Program */

@@ -6,6 +6,12 @@
 
 /* ---- the parts --------------------------------------------------------------------------------------------------- */
 
+static guint
+n_stages (const Replay *self)
+{
+  return (guint) MAX (self->scenario->mesh.pp, 1);
+}
+
 static gboolean
 resolve_workload (Replay *self, DiagList *diags)
 {
@@ -15,8 +21,16 @@ resolve_workload (Replay *self, DiagList *diags)
       model_resolve (&scenario->model, scenario->base_dir, &shape, &scenario->model_mark, diags)
       && workload_check (&shape, &scenario->training, &scenario->model_mark, diags);
 
+  ok = ok && self->cluster != NULL
+       && mesh_check (&shape, &scenario->training, &scenario->mesh, cluster_n_gpus (self->cluster),
+                      &scenario->mesh_mark, diags);
   if (ok)
-    self->workload = workload_new (&shape, &scenario->training);
+    {
+      self->stages = g_new0 (Workload *, n_stages (self));
+      for (guint s = 0; s < n_stages (self); s++)
+        self->stages[s] = workload_new_stage (&shape, &scenario->training, &scenario->mesh, s);
+      self->workload = self->stages[0];
+    }
   model_shape_clear (&shape);
   return ok;
 }
@@ -46,13 +60,23 @@ nodes_are_equal (const Cluster *cluster)
   return TRUE;
 }
 
-static Mesh
-make_mesh (const Cluster *cluster)
+/* A strategy spans the data and context ranks of one tensor rank of one stage. */
+static PlanInput
+make_input (const Replay *self)
 {
-  return (Mesh){
-    .n_ranks = cluster_n_gpus (cluster),
-    .world = cluster_n_gpus (cluster),
-    .ranks_per_node = nodes_are_equal (cluster) ? cluster_gpus_of_node (cluster, 0) : 0,
+  const MeshOptions *mesh = workload_mesh (self->workload);
+  const Cluster     *cluster = self->cluster;
+  guint              world = cluster_n_gpus (cluster);
+
+  return (PlanInput){
+    .workload = self->workload,
+    .stages = (const Workload *const *) self->stages,
+    .mesh = { .n_ranks = world / (guint) (mesh->tp * mesh->pp),
+              .world = world,
+              .ranks_per_node = nodes_are_equal (cluster) ? cluster_gpus_of_node (cluster, 0) : 0,
+              .stride = (guint) mesh->tp,
+              .stages = (guint) mesh->pp,
+              .experts = (guint) mesh->ep },
   };
 }
 
@@ -78,16 +102,61 @@ make_chain (const Scenario *scenario)
   return chain;
 }
 
+/* The first two nodes of a group of COMM whose profiles differ; FALSE when there are none. */
+static gboolean
+find_unlike_nodes (const Replay *self, MeshGroup group, guint nodes[2])
+{
+  const Cluster      *cluster = self->cluster;
+  g_autofree guint32 *members = g_new (guint32, group.size);
+
+  for (guint rank = 0; rank < cluster_n_gpus (cluster); rank++)
+    {
+      mesh_group_members (group, rank, members);
+      nodes[0] = cluster_node_of_gpu (cluster, members[0]);
+      nodes[1] = cluster_node_of_gpu (cluster, rank);
+      if (cluster_node_profile (cluster, nodes[0]) != cluster_node_profile (cluster, nodes[1]))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* Ranks that share one copy of something in step with each other want like nodes; replicas and whole meshes may be mixed. */
+static gboolean
+check_nodes (const Replay *self, const Mesh *mesh, DiagList *diags)
+{
+  static const char *const names[] = { "shard", "tensor", "context", "expert", "node", NULL };
+  guint                    nodes[2], n_errors = diag_list_n_errors (diags);
+
+  for (guint c = 0; c < schedule_n_comms (self->schedule); c++)
+    {
+      const ScheduleComm *comm = schedule_comm_info (self->schedule, c);
+      gboolean            whole = comm->group.size == mesh_all (mesh).size
+                       && comm->group.stride == mesh_all (mesh).stride && mesh->stride == 1;
+
+      if (!g_strv_contains (names, comm->name) || whole
+          || !find_unlike_nodes (self, comm->group, nodes))
+        continue;
+      diag_error (diags, NULL, "give each kind of node whole groups",
+                  "%s group of %u ranks spans unlike nodes: node %u is '%s', node %u is '%s'",
+                  comm->name, comm->group.size, nodes[0],
+                  cluster_node_profile (self->cluster, nodes[0])->id, nodes[1],
+                  cluster_node_profile (self->cluster, nodes[1])->id);
+    }
+  return diag_list_n_errors (diags) == n_errors;
+}
+
 static gboolean
 build_schedule (Replay *self, DiagList *diags)
 {
   g_autofree StrategyChoice *chain = make_chain (self->scenario);
-  PlanInput                  in = { .workload = self->workload, .mesh = make_mesh (self->cluster) };
+  PlanInput                  in = make_input (self);
+  gboolean                   ok;
 
   diag_list_set_place (diags, &self->scenario->strategy_mark);
   self->schedule = schedule_build (&in, chain, diags);
+  ok = self->schedule != NULL && check_nodes (self, &in.mesh, diags);
   diag_list_set_place (diags, NULL);
-  if (self->schedule == NULL)
+  if (!ok)
     return FALSE;
   if (schedule_check (self->schedule, &in.mesh, diags))
     return TRUE;
@@ -100,7 +169,7 @@ gboolean
 replay_expect (const Replay *self, PlanTotals *totals)
 {
   g_autofree StrategyChoice *chain = make_chain (self->scenario);
-  PlanInput                  in = { .workload = self->workload, .mesh = make_mesh (self->cluster) };
+  PlanInput                  in = make_input (self);
 
   return strategy_expect (&in, chain, totals);
 }
@@ -208,6 +277,11 @@ replay_run (const Scenario *scenario, ProfileSet *profiles, const ReplayOptions 
 
   if (self == NULL)
     return NULL;
+  if (n_stages (self) > 1)
+    {
+      diag_error (diags, &scenario->mesh_mark, NULL, "pipeline stages are not replayed yet");
+      return NULL;
+    }
   if (options == NULL)
     options = &defaults;
   library = collective_config_options (&self->scenario->collective);
@@ -230,7 +304,9 @@ replay_free (Replay *self)
   g_free (self->markers);
   binding_free (self->binding);
   g_clear_pointer (&self->schedule, schedule_free_all);
-  g_clear_pointer (&self->workload, workload_free);
+  for (guint s = 0; self->stages != NULL && s < n_stages (self); s++)
+    workload_free (self->stages[s]);
+  g_free (self->stages);
   g_clear_pointer (&self->cluster, cluster_free);
   scenario_free (self->scenario);
   g_free (self);
@@ -254,6 +330,19 @@ const Workload *
 replay_workload (const Replay *self)
 {
   return self->workload;
+}
+
+const Workload *
+replay_stage_workload (const Replay *self, guint stage)
+{
+  g_assert (stage < n_stages (self));
+  return self->stages[stage];
+}
+
+guint
+replay_n_stages (const Replay *self)
+{
+  return n_stages (self);
 }
 
 const Schedule *

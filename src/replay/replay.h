@@ -37,7 +37,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Replay, replay_free)
 
 const Scenario *replay_scenario (const Replay *self);
 const Cluster  *replay_cluster (const Replay *self);
-const Workload *replay_workload (const Replay *self);
+const Workload *replay_workload (const Replay *self); /* of a rank of the first stage */
+guint           replay_n_stages (const Replay *self);
+const Workload *replay_stage_workload (const Replay *self, guint stage);
 const Schedule *replay_schedule (const Replay *self);
 const Engine   *replay_engine (const Replay *self);
 

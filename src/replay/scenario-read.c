@@ -121,28 +121,11 @@ draft_mark_seen (ScenarioDraft *draft, const ScenarioSection *section, const Sou
     *(SourceMark *) G_STRUCT_MEMBER_P (draft->scenario, section->mark) = *mark;
 }
 
-/* Axes of the mesh that no schedule knows yet must stay at one rank. */
-static void
-check_axis (const ScenarioDraft *draft, const char *key, const SourceMark *mark, DiagList *diags)
-{
-  const OptionSpec *spec = option_table_find (mesh_options, key);
-  gint64            value;
-
-  if (spec == NULL || spec->type != OPTION_INT)
-    return;
-  value = *(const gint64 *) G_STRUCT_MEMBER_P (&draft->scenario->mesh, spec->offset);
-  if (value != g_ascii_strtoll (spec->fallback, NULL, 10))
-    diag_error (diags, mark, NULL, "not modelled yet: '%s' of %" G_GINT64_FORMAT " (%s)", key,
-                value, spec->help);
-}
-
 void
 draft_check_key (const ScenarioDraft *draft, const ScenarioSection *section, const char *key,
                  const SourceMark *mark, DiagList *diags)
 {
-  if (section->table == mesh_options)
-    check_axis (draft, key, mark, diags);
-  else if (section->table == collective_options && g_str_equal (key, "nccl"))
+  if (section->table == collective_options && g_str_equal (key, "nccl"))
     collective_config_check (&draft->scenario->collective, mark, diags);
 }
 

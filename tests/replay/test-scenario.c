@@ -204,8 +204,8 @@ static const BadScenario bad[] = {
     { { 0 } } },
   { "kinds", "cluster: [a]\nmodel:\ntraining: 3\nstrategy: { name: [x] }\n", { { 0 } } },
   { "axes",
-    BASE "mesh: { tp: 2, sp: 1, pp: 1, ep: 4 }\nstrategy: ddp\n",
-    { { "mesh.cp", "2", "--set" } } },
+    BASE "mesh: { tp: two, pipeline: 2f2b, ep: -4, vpp: 2 }\nstrategy: ddp\n",
+    { { "mesh.cp", "none", "--set" } } },
   { "inner", BASE "strategies: [{ name: ddp, inner: fsdp2 }, local-sgd, { inner: ddp }]\n", { { 0 } } },
   { "shard",
     BASE "mesh: { shard: node }\nstrategies: [ddp, { name: fsdp2, shard: 4 }, fsdp2]\n",
@@ -329,8 +329,6 @@ randomise (GRand *rand, const OptionSpec *table, gpointer structure)
       g_autoptr (DiagList) diags = diag_list_new ();
       g_autofree char     *value = random_value (rand, spec);
 
-      if (table == mesh_options && spec->type == OPTION_INT)
-        continue; /* must stay 1 */
       if (spec->type == OPTION_QUANTITY)
         *(double *) G_STRUCT_MEMBER_P (structure, spec->offset) =
             spec->min + g_rand_double (rand) * (spec->max > spec->min ? spec->max - spec->min : 1e12);
