@@ -277,11 +277,6 @@ replay_run (const Scenario *scenario, ProfileSet *profiles, const ReplayOptions 
 
   if (self == NULL)
     return NULL;
-  if (n_stages (self) > 1)
-    {
-      diag_error (diags, &scenario->mesh_mark, NULL, "pipeline stages are not replayed yet");
-      return NULL;
-    }
   if (options == NULL)
     options = &defaults;
   library = collective_config_options (&self->scenario->collective);

@@ -266,6 +266,58 @@ check_comm (const Schedule *self, CommRef comm, DiagList *diags)
   return sound;
 }
 
+/* ---- messages --------------------------------------------------------------------------------------------------- */
+
+/* Whether the message at INDEX has a partner of its size; a call must not change streams. */
+static gboolean
+check_message (const Schedule *self, const Partners *partners, guint role, ScheduleSection section,
+               guint index, DiagList *diags)
+{
+  const ScheduleItem *item = &schedule_items (self, role, section).items[index];
+  const char         *comm = schedule_comm_info (self, item->ref)->name;
+  const char         *way = schedule_message_name ((ScheduleMessage) item->collective);
+  g_autofree char    *place = schedule_item_place (self, role, section, index);
+  guint               other = partners_role (partners, role, item);
+  guint               partner = partners_item (partners, role, index);
+  const ScheduleItem *met =
+      partner != SCHEDULE_NONE ? &schedule_items (self, other, section).items[partner] : NULL;
+
+  if (item->more && (item[1].kind != ITEM_P2P || item[1].stream != item->stream))
+    diag_error (diags, NULL, NULL, "%s: the next item is not of the same group call", place);
+  else if (met == NULL)
+    diag_error (diags, NULL, NULL, "%s: role %u has no message for this %s on '%s'", place, other,
+                way, comm);
+  else if (met->bytes != item->bytes)
+    diag_error (diags, NULL, NULL,
+                "%s: %s of %" G_GUINT64_FORMAT " bytes on '%s' meets %" G_GUINT64_FORMAT
+                " bytes of role %u",
+                place, way, item->bytes, comm, met->bytes, other);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* The first fault of each role is enough. */
+static gboolean
+check_messages (const Schedule *self, ScheduleSection section, DiagList *diags)
+{
+  Partners *partners = partners_new (self, section);
+  gboolean  sound = TRUE;
+
+  for (guint role = 0; role < self->n_roles; role++)
+    {
+      ScheduleItems items = schedule_items (self, role, section);
+      gboolean      ok = TRUE;
+
+      for (guint i = 0; i < items.n && ok; i++)
+        if (items.items[i].kind == ITEM_P2P)
+          ok = check_message (self, partners, role, section, i, diags);
+      sound &= ok;
+    }
+  partners_free (partners);
+  return sound;
+}
+
 /* ---- entry point ------------------------------------------------------------------------------------------------ */
 
 gboolean
@@ -279,5 +331,7 @@ schedule_check (const Schedule *self, const Mesh *mesh, DiagList *diags)
     return sound;
   for (guint c = 0; c < schedule_n_comms (self); c++)
     sound &= check_comm (self, c, diags);
+  for (guint s = 0; s < SECTION_N; s++)
+    sound &= check_messages (self, (ScheduleSection) s, diags);
   return sound && schedule_check_progress (self, diags);
 }

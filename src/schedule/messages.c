@@ -67,16 +67,23 @@ comm_of (Driver *self, gboolean gradient)
                         mesh_stages (&self->in->mesh));
 }
 
-/* One stream for batched calls, as for a process group of PyTorch; else one for each kind of message. */
+/*
+ * One stream for batched calls, as for a process group of PyTorch; else one for each kind of message and peer, so that none waits for
+ * another of which its peer knows nothing.
+ */
 static StreamRef
 stream_of (Driver *self, const PipelineMessage *message)
 {
-  static const char *const names[MESSAGE_N][2] = { { "send_forward", "send_backward" },
-                                                   { "receive_forward", "receive_backward" } };
+  static const char *const names[2][MESSAGE_N][2] = {
+    { { "send_forward", "send_backward" }, { "receive_forward", "receive_backward" } },
+    { { "send_forward_up", "send_backward_up" }, { "receive_forward_up", "receive_backward_up" } },
+  };
+  PipelineKind kind = self->pipeline.kind;
+  gboolean     up = (kind == PIPELINE_ZBV || kind == PIPELINE_DUALPIPE) && message->chunk == 1;
 
   if (mesh_batches_messages (workload_mesh (self->at->workload)))
     return schedule_stream (self->b, "pipeline", 0);
-  return schedule_stream (self->b, names[message->way][message->gradient], 0);
+  return schedule_stream (self->b, names[up][message->way][message->gradient], 0);
 }
 
 static void

@@ -1,6 +1,6 @@
 /*
  * Deadlock between roles: runs the programs of all roles without time. Streams and hosts go on while they can; a collective goes on
- * when every role that it meets has reached it. Ranks of a role move as one, so a cycle of ranks shows as a cycle of roles.
+ * when every role that it meets has reached it, a message when both its ends have. Ranks of a role move as one, so a cycle of ranks shows as a cycle of roles.
  */
 #include <string.h>
 
@@ -17,6 +17,7 @@ typedef struct
   guint32      *head;     /* of each stream: first item that is not done */
   guint8       *happened; /* events */
   guint32      *joined;   /* of each communicator: collectives that this role has reached */
+  guint8       *begun;    /* messages whose call has started */
 } RoleState;
 
 typedef struct
@@ -28,6 +29,7 @@ typedef struct
   guint32        *arrived; /* likewise: at the collective that is next */
   guint32        *done;    /* likewise: collectives behind them */
   RoleState      *roles;
+  Partners       *partners; /* of the section's messages */
 } Progress;
 
 static guint
@@ -75,6 +77,7 @@ role_state_init (RoleState *self, const Progress *all, guint role, ScheduleSecti
   self->head = g_new (guint32, all->n_streams);
   self->happened = g_new0 (guint8, schedule_n_events (all->schedule, role, section));
   self->joined = g_new0 (guint32, all->n_comms);
+  self->begun = g_new0 (guint8, self->items.n);
   for (guint s = 0; s < all->n_streams; s++)
     self->head[s] = tail[s] = NO_ITEM;
   for (guint i = 0; i < self->items.n; i++)
@@ -102,6 +105,7 @@ role_state_clear (RoleState *self)
   g_free (self->head);
   g_free (self->happened);
   g_free (self->joined);
+  g_free (self->begun);
 }
 
 static void
@@ -159,6 +163,22 @@ run_collective (Progress *self, guint role, guint index)
   return state->sequence[index] < self->done[set];
 }
 
+/* All messages of a call begin when its first is reached; one is behind ROLE when its other end has begun. */
+static gboolean
+run_message (Progress *self, guint role, guint index)
+{
+  RoleState *state = &self->roles[role];
+  guint      other = partners_role (self->partners, role, &state->items.items[index]);
+
+  for (guint i = index; !state->begun[i]; i++)
+    {
+      state->begun[i] = TRUE;
+      if (!state->items.items[i].more)
+        break;
+    }
+  return self->roles[other].begun[partners_item (self->partners, role, index)];
+}
+
 static gboolean
 run_item (Progress *self, guint role, guint index)
 {
@@ -169,6 +189,8 @@ run_item (Progress *self, guint role, guint index)
     {
     case ITEM_COLLECTIVE:
       return run_collective (self, role, index);
+    case ITEM_P2P:
+      return run_message (self, role, index);
     case ITEM_WAIT:
       return state->happened[item->ref];
     case ITEM_RECORD:
@@ -229,8 +251,10 @@ report_stuck (const Progress *self, ScheduleSection section, DiagList *diags)
         if (head == NO_ITEM)
           continue;
         stuck = TRUE;
-        if (head >= state->host || state->items.items[head].kind != ITEM_COLLECTIVE)
-          continue; /* only follows from a collective elsewhere */
+        if (head >= state->host
+            || (state->items.items[head].kind != ITEM_COLLECTIVE
+                && state->items.items[head].kind != ITEM_P2P))
+          continue; /* only follows from what stands elsewhere */
         place = schedule_item_place (self->schedule, role, section, head);
         diag_error (diags, NULL, NULL, "deadlock: %s: the other ranks of '%s' never reach it",
                     place, schedule_comm_info (self->schedule, state->items.items[head].ref)->name);
@@ -247,6 +271,7 @@ check_section (Progress *self, ScheduleSection section, DiagList *diags)
   memset (self->done, 0, (gsize) self->n_comms * self->n_roles * sizeof *self->done);
   for (guint role = 0; role < self->n_roles; role++)
     role_state_init (&self->roles[role], self, role, section);
+  self->partners = partners_new (self->schedule, section);
   while (moved)
     {
       moved = FALSE;
@@ -256,6 +281,7 @@ check_section (Progress *self, ScheduleSection section, DiagList *diags)
   stuck = report_stuck (self, section, diags);
   for (guint role = 0; role < self->n_roles; role++)
     role_state_clear (&self->roles[role]);
+  partners_free (self->partners);
   return !stuck;
 }
 

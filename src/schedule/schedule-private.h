@@ -88,6 +88,15 @@ const char *schedule_item_kind_name (ItemKind kind);
 /* For each role the lowest role that it meets, directly or through others, in the groups of COMM. Newly allocated. */
 guint *schedule_comm_roles (const Schedule *self, CommRef comm);
 
+/* Sends and receives of one section, paired (partners.c). */
+typedef struct _Partners Partners;
+
+Partners *partners_new (const Schedule *schedule, ScheduleSection section);
+void      partners_free (Partners *self);
+/* The role at the other end of message ITEM of ROLE, and the item there: SCHEDULE_NONE when it has too few. */
+guint partners_role (const Partners *self, guint role, const ScheduleItem *item);
+guint partners_item (const Partners *self, guint role, guint item);
+
 /* Deadlock across roles (check.c calls it once the programs themselves are sound). */
 gboolean schedule_check_progress (const Schedule *self, DiagList *diags);
 /* "role 0, steady section, item 12 ('all_gather', block 0)". Newly allocated. */

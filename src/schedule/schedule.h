@@ -254,8 +254,8 @@ guint         schedule_set_unit (ScheduleBuilder *b, guint unit);           /* l
 /*
  * Proves SELF sound: no cycle (an event waited for before it is recorded, an op that waits for itself), events and buffers used in
  * their section only, each buffer freed once and used only while it lives, nothing but init's buffers left over at the end of a section,
- * ranks of a group issue the same collectives (kind, bytes) in the same order on a communicator whatever their roles, steps
- * marked. Adds diagnostics that name the role, section, item and label. TRUE when sound.
+ * ranks of a group issue the same collectives (kind, bytes) in the same order on a communicator whatever their roles, sends and receives
+ * pair up, nobody waits for ever, steps marked. Adds diagnostics that name the role, section, item and label. TRUE when sound.
  */
 gboolean schedule_check (const Schedule *self, const Mesh *mesh, DiagList *diags);
 
@@ -267,8 +267,8 @@ typedef struct
 {
   ScheduleCollective kind;
   MeshGroup          group;
-  double             bytes; /* sum of S over one period, as seen by one rank */
-  double             slack; /* of a closed form: it allows bytes - slack .. bytes; 0 = exact */
+  double bytes; /* sum of S over one period, as seen by one rank; of messages between stages what it sends */
+  double slack; /* of a closed form: it allows bytes - slack .. bytes; 0 = exact */
 } TrafficTotal;
 
 /* What a rank does in a steady period, and its peaks by host order: what a schedule has, or what a closed form expects of it. */

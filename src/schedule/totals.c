@@ -53,6 +53,11 @@ add_steady_item (const Schedule *self, const ScheduleItem *item, PlanTotals *tot
       plan_totals_add (totals, (ScheduleCollective) item->collective,
                        schedule_comm_info (self, item->ref)->group, (double) item->bytes);
       break;
+    case ITEM_P2P:
+      if (item->collective == MESSAGE_SEND)
+        plan_totals_add (totals, SCHEDULE_SEND_RECV, schedule_comm_info (self, item->ref)->group,
+                         (double) item->bytes);
+      break;
     case ITEM_COPY:
       totals->copies[item->collective] += (double) item->bytes;
       break;

@@ -255,6 +255,77 @@ START_TEST (communicators_are_serial)
 }
 END_TEST
 
+/* ---- messages --------------------------------------------------------------------------------------------------- */
+
+typedef enum
+{
+  MESSAGES_SOUND,
+  MESSAGES_NO_RECEIVE,
+  MESSAGES_SIZES,
+  MESSAGES_SEND_FIRST, /* both send, then receive, on one stream: each waits for the other */
+  MESSAGES_ONE_CALL,   /* the same as one call */
+} MessageFault;
+
+/* Two stages of two ranks each: ranks 0 and 1 have role 0, ranks 2 and 3 role 1. */
+static char *
+check_exchange (MessageFault fault)
+{
+  g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
+  guint32             *roles = g_new (guint32, 4);
+  ScheduleBuilder     *b;
+  StreamRef            stream;
+  CommRef              comm;
+
+  for (guint rank = 0; rank < 4; rank++)
+    roles[rank] = rank / 2;
+  b = schedule_builder_new (workload, plan_units (workload, UNIT_LAYER), 2, roles, 4, 1);
+  stream = schedule_stream (b, "x", 0);
+  comm = schedule_comm (b, "stages", (MeshGroup){ 2, 2 });
+  for (guint role = 0; role < 2; role++)
+    {
+      guint64     odd = fault == MESSAGES_SIZES && role == 1 ? 4 : 0;
+      ScheduleP2p both[] = { { MESSAGE_SEND, comm, 1 - role, 8 + odd, "out" },
+                             { MESSAGE_RECEIVE, comm, 1 - role, 8, "in" } };
+      gboolean    apart = fault == MESSAGES_SEND_FIRST;
+
+      schedule_builder_select (b, role, SECTION_INIT);
+      if (fault == MESSAGES_NO_RECEIVE && role == 1)
+        schedule_p2p (b, stream, both, 1);
+      else if (fault == MESSAGES_SOUND) /* as a pair of neighbours: one sends first */
+        {
+          schedule_p2p (b, stream, &both[role], 1);
+          schedule_p2p (b, stream, &both[1 - role], 1);
+        }
+      else
+        schedule_p2p (b, stream, both, apart ? 1 : 2);
+      if (apart)
+        schedule_p2p (b, stream, &both[1], 1);
+    }
+  end_sections (b, 2);
+  return check_built (b, 4);
+}
+
+START_TEST (messages_meet)
+{
+  g_autofree char *sound = check_exchange (MESSAGES_SOUND);
+  g_autofree char *one_call = check_exchange (MESSAGES_ONE_CALL);
+  g_autofree char *alone = check_exchange (MESSAGES_NO_RECEIVE);
+  g_autofree char *sizes = check_exchange (MESSAGES_SIZES);
+  g_autofree char *stuck = check_exchange (MESSAGES_SEND_FIRST);
+
+  ck_assert_msg (sound == NULL, "%s", sound);
+  ck_assert_msg (one_call == NULL, "%s", one_call);
+  ck_assert_str_eq (
+      alone,
+      "role 0, init section, item 0 (p2p 'out'): role 1 has no message for this send on 'stages'");
+  ck_assert_str_eq (sizes, "role 0, init section, item 1 (p2p 'in'): receive of 8 bytes on 'stages' "
+                           "meets 12 bytes of role 1");
+  ck_assert_str_eq (
+      stuck,
+      "deadlock: role 0, init section, item 0 (p2p 'out'): the other ranks of 'stages' never reach it");
+}
+END_TEST
+
 int
 main (void)
 {
@@ -271,6 +342,7 @@ main (void)
   tcase_add_test (tcase, deadlock_through_waits);
   tcase_add_test (tcase, a_later_collective_does_not_overtake);
   tcase_add_test (tcase, communicators_are_serial);
+  tcase_add_test (tcase, messages_meet);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);
