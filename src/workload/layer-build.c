@@ -14,9 +14,10 @@ typedef struct
   Tape                  *tape;
   GArray                *tensors, *modules;
   double                 tokens; /* of a micro-batch on this context rank */
-  double stream_tokens;          /* of them those whose residual stream is on this tensor rank */
-  double width;                  /* of the model */
-  gint64 tp;
+  double   stream_tokens;        /* of them those whose residual stream is on this tensor rank */
+  double   width;                /* of the model */
+  gint64   tp;
+  gboolean dropout;
 } Builder;
 
 /* How a weight is divided over the tensor group. */
@@ -176,7 +177,7 @@ add_norm (Builder *b, const char *name, const char *role, TapeValue in, double r
 static TapeValue
 add_residual (Builder *b, const char *name, TapeValue stream, TapeValue branch)
 {
-  if (b->training->dropout)
+  if (b->dropout)
     return tape_dropped_residual (b->tape, name, stream, branch);
   return tape_add (b->tape, name, stream, branch);
 }
@@ -319,9 +320,9 @@ add_latent_qkv (Builder *b, TapeValue x, TapeValue *qkv)
 static void
 repeat_kv (Builder *b, TapeValue *qkv)
 {
-  double    heads = b->tokens * (double) local_heads (b);
-  double    elements[] = { heads * (double) model_qk_dim (b->shape),
-                           heads * (double) model_value_dim (b->shape) };
+  double    groups = (double) local_heads (b) / (double) local_kv_heads (b);
+  double    elements[] = { groups * tape_tensor (b->tape, qkv[1])->elements,
+                           groups * tape_tensor (b->tape, qkv[2])->elements };
   TapeValue in[] = { qkv[1], qkv[2] };
 
   if (local_kv_heads (b) < local_heads (b))
@@ -339,7 +340,8 @@ add_unfused_attention (Builder *b, TapeValue *qkv)
 {
   const ModelShape *s = b->shape;
   gboolean          eager = b->training->attention == ATTENTION_EAGER && !b->training->compile;
-  guint64           batch = (guint64) (b->training->micro_batch * local_heads (b)),
+  guint64 rows = (guint64) sequence (b); /* queries; the keys are those of the whole sequence */
+  guint64 batch = (guint64) (b->training->micro_batch * local_heads (b)),
           seq = (guint64) b->training->seq_len;
   guint64   qk = (guint64) model_qk_dim (s), vd = (guint64) model_value_dim (s);
   double    elements[3], context;
@@ -356,11 +358,11 @@ add_unfused_attention (Builder *b, TapeValue *qkv)
                 (MapSpec){ .kind = KERNEL_COPY, .forward_launches = n, .backward_launches = n }, qkv);
     }
   b->tape->in_core = TRUE;
-  scores = tape_product (b->tape, "attn.scores", qkv[0], qkv[1], batch, seq, seq, qk);
+  scores = tape_product (b->tape, "attn.scores", qkv[0], qkv[1], batch, rows, seq, qk);
   scores = tape_softmax (b->tape, "attn.softmax", scores, eager);
-  if (b->training->dropout)
+  if (b->dropout)
     scores = tape_dropout (b->tape, "attn.dropout", scores);
-  out = tape_product (b->tape, "attn.context", scores, qkv[2], batch, seq, vd, seq);
+  out = tape_product (b->tape, "attn.context", scores, qkv[2], batch, rows, vd, seq);
   b->tape->in_core = FALSE;
   context = tape_tensor (b->tape, out)->elements;
   tape_map (b->tape, "attn.tokens_first", &out, 1, &context, 1,
@@ -368,29 +370,51 @@ add_unfused_attention (Builder *b, TapeValue *qkv)
   return out;
 }
 
+static CommGroup
+context_group (const Builder *b)
+{
+  return (CommGroup){ .axis = MESH_CONTEXT, .members = (guint) b->mesh->cp };
+}
+
+/* Each context rank has its share of the queries, two chunks of the sequence that balance a causal mask. */
 static TapeValue
 add_flash (Builder *b, TapeValue *qkv)
 {
   const ModelShape *s = b->shape;
   double            seq = (double) b->training->seq_len;
+  double            pairs = model_attention_pairs (s, b->layer.windowed, b->training->causal, seq);
   gboolean          expanded = b->training->attention == ATTENTION_FLASH1;
   AttentionSpec     spec = { .sequences = (double) b->training->micro_batch,
-                             .seq_len = seq,
-                             .pairs =
-                                 model_attention_pairs (s, b->layer.windowed, b->training->causal, seq),
+                             .seq_len = sequence (b),
+                             .pairs = pairs / (double) b->mesh->cp,
                              .heads = (guint64) local_heads (b),
                              .qk_dim = (guint64) model_qk_dim (s),
                              .v_dim = (guint64) model_value_dim (s),
-                             .sinks_module = -1 };
+                             .sinks_module = -1,
+                             .ring = { .axis = MESH_CONTEXT, .members = 1 } };
   TapeValue         out;
 
   spec.kv_heads = (guint64) (expanded ? local_heads (b) : local_kv_heads (b));
+  if (b->mesh->context == CONTEXT_RING)
+    spec.ring = context_group (b);
   if (s->attention_sinks)
     spec.sinks_module = (gint) b->modules->len - 1;
   b->tape->in_core = TRUE;
   out = tape_flash_attention (b->tape, qkv[0], qkv[1], qkv[2], spec);
   b->tape->in_core = FALSE;
   return out;
+}
+
+/* Keys and values of the whole sequence. */
+static void
+gather_context (Builder *b, TapeValue *qkv)
+{
+  if (b->mesh->context != CONTEXT_ALL_GATHER)
+    return;
+  b->tape->in_core = TRUE;
+  qkv[1] = tape_comm_gather (b->tape, "attn.gather_k", qkv[1], context_group (b));
+  qkv[2] = tape_comm_gather (b->tape, "attn.gather_v", qkv[2], context_group (b));
+  b->tape->in_core = FALSE;
 }
 
 static TapeValue
@@ -403,6 +427,7 @@ add_attention (Builder *b, TapeValue x)
     add_latent_qkv (b, x, qkv);
   else
     add_qkv (b, x, qkv);
+  gather_context (b, qkv);
   if (b->training->attention != ATTENTION_FLASH2)
     repeat_kv (b, qkv);
   if (s->attention_sinks)
@@ -720,7 +745,14 @@ build_embedding (Builder *b)
     }
   if (s->embedding_norm)
     x = add_norm (b, b->style->embed_norm, "embed.norm", x, b->stream_tokens, s->d_model);
-  return b->training->dropout ? tape_dropout (b->tape, "embed.dropout", x) : x;
+  return b->dropout ? tape_dropout (b->tape, "embed.dropout", x) : x;
+}
+
+/* Megatron-LM has one cross entropy for any size of the tensor group. */
+static gboolean
+megatron_loss (const Builder *b)
+{
+  return b->tp > 1 || training_is_megatron (b->training);
 }
 
 static TapeValue
@@ -744,7 +776,7 @@ build_head (Builder *b)
   else
     x = add_linear (b, b->style->head != NULL ? b->style->head : "lm_head", "head", x, width,
                     vocab * b->tp, FALSE, COLUMNS);
-  if (b->tp > 1)
+  if (megatron_loss (b))
     return tape_parallel_loss (b->tape, x, b->tokens, (double) vocab, tensor_group (b));
   return tape_loss (b->tape, x, b->tokens, (double) vocab);
 }
@@ -757,7 +789,7 @@ logits_bytes (const Builder *b)
 
   if (b->training->compile)
     return elements * 2 * b->tape->e;
-  return elements * (b->tp > 1 ? 4 + b->tape->e : 12);
+  return elements * (megatron_loss (b) ? 4 + b->tape->e : 12);
 }
 
 LayerBuild
@@ -779,7 +811,8 @@ layer_build (const ModelShape *shape, const TrainingOptions *training, const Mes
                    .tokens = tokens,
                    .stream_tokens = mesh->sp == 1 ? tokens / (double) mesh->tp : tokens,
                    .width = (double) shape->d_model,
-                   .tp = mesh->tp };
+                   .tp = mesh->tp,
+                   .dropout = training_has_dropout (training, shape->family) };
 
   switch (layer.kind)
     {

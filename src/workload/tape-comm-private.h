@@ -23,8 +23,12 @@ void tape_comm_reduce (Tape *tape, const char *name, TapeValue value, CommGroup 
 /* An all-reduce of BYTES of row statistics, forwards only. */
 void tape_comm_row (Tape *tape, const char *name, CommGroup group, double bytes);
 
+/* One asynchronous message of BYTES to the next rank of GROUP. */
+TapeKernel *tape_comm_message (Tape *tape, GArray *list, const char *name, CommGroup group,
+                               double bytes, gboolean joins);
+
 /*
- * Pieces of IN are gathered; its gradient is reduce-scattered. Linears keep the piece and gather again in the backward pass for the
+ * Pieces of IN are gathered; its gradient is reduce-scattered. Linears and attention keep the piece and gather again in the backward pass for the
  * gradient of their weights, beside the product that makes the gradient of their input.
  */
 TapeValue tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group);
@@ -35,11 +39,11 @@ TapeValue tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGro
 /* A rank's piece of IN, which all ranks have; its gradient is gathered. */
 TapeValue tape_comm_split (Tape *tape, const char *name, TapeValue in, CommGroup group);
 
-/* Rows of IN go to other ranks, OUT_ELEMENTS come from them. */
+/* Rows of IN go to other ranks, OUT_ELEMENTS come from them: the bytes are the larger of both, the fullest rank's. */
 TapeValue tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double out_elements,
                               CommGroup group);
 
-/* For linears: backwards gathers VALUE, a gathered one, unless that has been done; cuts the product that was listed last. */
+/* For linears: backwards gathers VALUE unless it is no gathered one or is there; cuts the product that was listed last. */
 void tape_gather_again (Tape *tape, TapeValue value);
 void tape_slice_gathered (Tape *tape, GArray *list, TapeValue value);
 

@@ -149,7 +149,19 @@ tape_comm_reduce (Tape *tape, const char *name, TapeValue value, CommGroup group
 void
 tape_comm_row (Tape *tape, const char *name, CommGroup group, double bytes)
 {
-  tape_push (tape, tape->forward, comm_desc (tape, name, COMM_ALL_REDUCE, group.axis, bytes), FALSE);
+  if (group.members > 1)
+    tape_push (tape, tape->forward, comm_desc (tape, name, COMM_ALL_REDUCE, group.axis, bytes), FALSE);
+}
+
+TapeKernel *
+tape_comm_message (Tape *tape, GArray *list, const char *name, CommGroup group, double bytes,
+                   gboolean joins)
+{
+  KernelDesc desc = comm_desc (tape, name, COMM_SEND_RECV, group.axis, bytes);
+
+  desc.async = TRUE;
+  desc.joins = joins;
+  return tape_push (tape, list, desc, FALSE);
 }
 
 /* ---- gather and scatter ---- */
@@ -193,13 +205,14 @@ void
 tape_gather_again (Tape *tape, TapeValue value)
 {
   TapeTensor   *tensor = tape_tensor (tape, value);
-  const TapeOp *op = &g_array_index (tape->ops, TapeOp, (guint) tensor->producer);
-  KernelDesc    desc =
-      comm_desc (tape, tape_join (op->name, ".again"), COMM_ALL_GATHER, op->axis, tensor->bytes);
-  TapeKernel *kernel;
+  const TapeOp *op;
+  KernelDesc    desc;
+  TapeKernel   *kernel;
 
-  if (tensor->gathered_again)
+  if (tensor->shard < 0 || tensor->gathered_again)
     return;
+  op = &g_array_index (tape->ops, TapeOp, (guint) tensor->producer);
+  desc = comm_desc (tape, tape_join (op->name, ".again"), COMM_ALL_GATHER, op->axis, tensor->bytes);
   desc.async = op->beside;
   kernel = tape_push (tape, tape->backward, desc, FALSE);
   tape_kernel_reads (kernel, (TapeValue) tensor->shard);
@@ -287,7 +300,7 @@ static void
 backward_exchange (Tape *tape, const TapeOp *op)
 {
   KernelDesc desc = comm_desc (tape, tape_backward_name (op), COMM_ALL_TO_ALL, op->axis,
-                               value_bytes (tape, op->out[0]));
+                               MAX (value_bytes (tape, op->in[0]), value_bytes (tape, op->out[0])));
   TapeValue  grad;
 
   tape_push_backward (tape, op, desc, FALSE, 1, &grad);
@@ -304,8 +317,10 @@ tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double out_eleme
     return in;
   op = add_comm (tape, name, in, group, backward_exchange);
   out = tape_add_output (tape, op, out_elements);
-  tape_push_forward (
-      tape, op, comm_desc (tape, name, COMM_ALL_TO_ALL, group.axis, value_bytes (tape, in)), FALSE);
+  tape_push_forward (tape, op,
+                     comm_desc (tape, name, COMM_ALL_TO_ALL, group.axis,
+                                MAX (value_bytes (tape, in), value_bytes (tape, out))),
+                     FALSE);
   return out;
 }
 

@@ -3,6 +3,82 @@
 
 /* ---- attention ---- */
 
+/* Bytes of one rank's keys and values. */
+static double
+block_bytes (const Tape *tape, const TapeOp *op)
+{
+  return tape_tensor (tape, op->in[1])->bytes + tape_tensor (tape, op->in[2])->bytes;
+}
+
+static CommGroup
+ring_of (const TapeOp *op)
+{
+  return (CommGroup){ .axis = op->axis, .members = op->members };
+}
+
+/* A step's result joins those before: element-wise, with the row statistics. */
+static void
+push_merge (Tape *tape, GArray *list, const char *name, double bytes, gboolean joins)
+{
+  KernelDesc desc = tape_stream (tape, KERNEL_ELEMENTWISE, name, 2 * bytes, bytes, 1);
+
+  desc.joins = joins;
+  tape_push (tape, list, desc, FALSE);
+}
+
+/*
+ * Step i works on the block that step i - 1 received, while the next one travels; a message waits for the one before it, so that
+ * its block is there.
+ */
+static void
+ring_forward (Tape *tape, const TapeOp *op, KernelDesc desc)
+{
+  double out = tape_tensor (tape, op->out[0])->bytes + tape_tensor (tape, op->aux)->bytes;
+
+  desc.flops /= op->members;
+  for (guint i = 0; i < op->members; i++)
+    {
+      gboolean last = i + 1 == op->members;
+
+      if (!last)
+        tape_comm_message (tape, tape->forward, "flash_fwd.ring", ring_of (op),
+                           block_bytes (tape, op), i > 0);
+      desc.joins = last;
+      tape_push_forward (tape, op, desc, FALSE);
+      if (i > 0)
+        push_merge (tape, tape->forward, "flash_fwd.merge", out, FALSE);
+    }
+}
+
+static void
+push_flash_backward (Tape *tape, const TapeOp *op, KernelDesc desc)
+{
+  TapeKernel *kernel = tape_push_backward (tape, op, desc, FALSE, 0, NULL);
+
+  for (guint i = 0; i < 3; i++)
+    tape_kernel_reads (kernel, op->in[i]);
+}
+
+/* Keys and values go round once more, the sums of their gradients one step behind. */
+static void
+ring_backward (Tape *tape, const TapeOp *op, KernelDesc desc)
+{
+  double block = block_bytes (tape, op);
+
+  desc.flops /= op->members;
+  for (guint i = 0; i < op->members; i++)
+    {
+      if (i + 1 < op->members)
+        tape_comm_message (tape, tape->backward, "flash_bwd.ring", ring_of (op), block, i == 1);
+      if (i > 0)
+        tape_comm_message (tape, tape->backward, "flash_bwd.ring_grad", ring_of (op), block,
+                           i == 1 && op->members == 2);
+      push_flash_backward (tape, op, desc);
+      if (i > 0)
+        push_merge (tape, tape->backward, "flash_bwd.merge", block, TRUE);
+    }
+}
+
 /*
  * FlashAttention-2's backward: row sums of o * do (which also clears the fp32 accumulator of dq),
  * the main kernel (scores again, dv, dp, dq, dk: 3 products of the query width and 2 of the value
@@ -12,13 +88,14 @@
 static void
 backward_flash (Tape *tape, const TapeOp *op)
 {
-  double q_elements = tape_tensor (tape, op->in[0])->elements,
-         o_bytes = tape_tensor (tape, op->out[0])->bytes;
+  double      q_elements = tape_tensor (tape, op->in[0])->elements;
   double      expanded = op->fixed[0], row_bytes = tape_tensor (tape, op->aux)->bytes;
   KernelDesc  main = op->shape;
   TapeValue   grads[3];
   TapeKernel *kernel;
 
+  tape_gather_again (tape, op->in[1]);
+  tape_gather_again (tape, op->in[2]);
   kernel = tape_push_backward (
       tape, op,
       tape_stream (tape, KERNEL_REDUCTION, "flash_bwd.row_sums", 0, row_bytes + 4 * q_elements, 1),
@@ -29,17 +106,17 @@ backward_flash (Tape *tape, const TapeOp *op)
   main.flops = op->fixed[1];
   main.read_bytes = 2 * row_bytes + 4 * q_elements;
   main.write_bytes = 4 * q_elements + expanded;
-  kernel = tape_push_backward (tape, op, main, FALSE, 0, NULL);
   for (guint i = 0; i < 3; i++)
-    {
-      grads[i] = tape_new_grad (tape, op->in[i]);
-      tape_kernel_reads (kernel, op->in[i]);
-    }
+    grads[i] = tape_new_grad (tape, op->in[i]);
+  if (op->members > 1)
+    ring_backward (tape, op, main);
+  else
+    push_flash_backward (tape, op, main);
   kernel =
       tape_push (tape, tape->backward,
                  tape_stream (tape, KERNEL_COPY, "flash_bwd.cast_dq", 4 * q_elements, 0, 1), FALSE);
   tape_kernel_writes (kernel, grads[0]);
-  if (tape_tensor (tape, op->in[2])->elements < o_bytes / tape->e)
+  if (op->grouped)
     {
       kernel = tape_push (
           tape, tape->backward,
@@ -65,13 +142,14 @@ tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, Attenti
   double rows = spec.sequences * spec.seq_len, heads = (double) spec.heads;
   double qk = (double) spec.qk_dim, vd = (double) spec.v_dim,
          per_dim = 2 * spec.pairs * spec.sequences * heads;
-  double     expanded = tape->e * rows * heads * (qk + vd);
+  double     key_rows = tape_tensor (tape, k)->elements / ((double) spec.kv_heads * qk);
+  double     expanded = tape->e * key_rows * heads * (qk + vd);
   TapeValue  out = tape_add_output (tape, op, rows * heads * vd);
   KernelDesc desc = { .kind = KERNEL_ATTENTION,
                       .name = op->name,
                       .dtype = tape->dtype,
                       .m = (guint64) spec.seq_len,
-                      .n = (guint64) spec.seq_len,
+                      .n = (guint64) (key_rows / spec.sequences),
                       .k = spec.qk_dim,
                       .batch = (guint64) spec.sequences * spec.heads,
                       .flops = per_dim * (qk + vd),
@@ -80,19 +158,30 @@ tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, Attenti
 
   op->backward = backward_flash;
   op->module = spec.sinks_module;
+  op->grouped = spec.kv_heads < spec.heads;
+  op->axis = spec.ring.axis;
+  op->members = spec.ring.members;
   op->shape = desc;
   op->fixed[0] = expanded; /* dk and dv for each query head */
   op->fixed[1] = per_dim * (3 * qk + 2 * vd);
-  op->backward_extra = 4 * rows * heads * qk + (spec.kv_heads < spec.heads ? expanded : 0);
+  op->backward_extra = 4 * rows * heads * qk + (op->grouped ? expanded : 0);
+  if (op->members > 1)
+    { /* the block at work, the one that arrives, and in the backward pass two of their gradients */
+      tape_add_value (tape, "ring.blocks", 0, 2 * block_bytes (tape, op), FALSE);
+      op->backward_extra += 4 * block_bytes (tape, op);
+    }
   op->aux = tape_add_aux (tape, "flash.log_sum_exp", 4 * rows * heads, TRUE);
   tape_save (tape, q);
-  tape_save (tape, k);
-  tape_save (tape, v);
+  tape_save_piece (tape, k);
+  tape_save_piece (tape, v);
   tape_save (tape, out);
   tape_list (tape, out);
   tape_list (tape, op->aux);
   desc.write_bytes = 4 * rows * heads;
-  tape_push_forward (tape, op, desc, FALSE);
+  if (op->members > 1)
+    ring_forward (tape, op, desc);
+  else
+    tape_push_forward (tape, op, desc, FALSE);
   return out;
 }
 

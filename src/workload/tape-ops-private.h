@@ -69,14 +69,16 @@ TapeValue tape_dropout (Tape *tape, const char *name, TapeValue in);
 TapeValue tape_dropped_residual (Tape *tape, const char *name, TapeValue stream, TapeValue branch);
 
 /*
- * Flash attention of SEQUENCES sequences: q (heads), k and v (kv_heads); PAIRS of query and key a
- * sequence and head.
+ * Flash attention of SEQUENCES sequences of SEQ_LEN queries: q (heads), k and v (kv_heads); PAIRS of query and key a sequence and
+ * head. RING: each rank has a block of keys and values; they travel round, each hidden behind the attention over the one before,
+ * and their gradients follow them (arXiv:2310.01889; causal balance arXiv:2311.09431: every block costs the same).
  */
 typedef struct
 {
   double  sequences, seq_len, pairs;
   guint64 heads, kv_heads, qk_dim, v_dim;
   gint    sinks_module; /* -1: none */
+  CommGroup ring;       /* one member: none */
 } AttentionSpec;
 
 TapeValue tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, AttentionSpec spec);

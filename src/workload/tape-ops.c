@@ -72,8 +72,7 @@ backward_linear (Tape *tape, const TapeOp *op)
   TapeKernel *kernel;
   TapeValue   grad;
 
-  if (gathered)
-    tape_gather_again (tape, op->in[0]);
+  tape_gather_again (tape, op->in[0]);
   wants = backward_input (tape, op, &grad);
   if (wants && early)
     tape_give_grads (tape, op, 1, &grad);
@@ -146,6 +145,7 @@ backward_product (Tape *tape, const TapeOp *op)
   TapeValue         grads[2] = { tape_new_grad (tape, op->in[0]), tape_new_grad (tape, op->in[1]) };
   TapeKernel       *kernel;
 
+  tape_gather_again (tape, op->in[1]);
   kernel = tape_push_backward (
       tape, op,
       product_desc (tape, tape_join (op->name, ".grad_a"), s->batch, s->m, s->k, s->n, s->flops),
@@ -173,8 +173,8 @@ tape_product (Tape *tape, const char *name, TapeValue a, TapeValue b, guint64 ba
   op->shape = product_desc (tape, name, batch, m, n, k,
                             2 * (double) batch * (double) m * (double) n * (double) k);
   out = tape_add_output (tape, op, (double) batch * (double) m * (double) n);
-  tape_save (tape, a);
-  tape_save (tape, b);
+  tape_save_piece (tape, a);
+  tape_save_piece (tape, b);
   tape_push_forward (tape, op, op->shape, FALSE);
   return out;
 }

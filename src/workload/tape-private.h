@@ -67,6 +67,7 @@ struct _TapeOp
   MeshAxis    axis;           /* of a collective: its group, */
   guint       members, slices; /* ranks of it, pieces in which it runs beside products (0: none) */
   gboolean    beside;         /* its backward runs beside products of weight gradients */
+  gboolean    grouped;        /* of attention: several query heads a key head */
   void (*backward) (Tape *tape, const TapeOp *op);
 };
 
@@ -136,6 +137,7 @@ TapeValue   tape_add_value (Tape *self, const char *name, double elements, doubl
 TapeOp     *tape_add_op (Tape *self, const char *name, const TapeValue *in, guint n_in);
 TapeValue   tape_add_output (Tape *self, TapeOp *op, double elements);
 void        tape_save (Tape *self, TapeValue value);
+void        tape_save_piece (Tape *self, TapeValue value); /* of a gathered value only the rank's own piece */
 void        tape_list (Tape *self, TapeValue value); /* the per-op policy keeps it */
 TapeValue   tape_add_aux (Tape *self, const char *name, double bytes, gboolean statistic);
 TapeKernel *tape_push (Tape *self, GArray *list, KernelDesc desc, gboolean fusible);

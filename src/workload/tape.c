@@ -99,6 +99,14 @@ tape_save (Tape *self, TapeValue value)
 }
 
 void
+tape_save_piece (Tape *self, TapeValue value)
+{
+  gint shard = tape_tensor (self, value)->shard;
+
+  tape_save (self, shard >= 0 ? (TapeValue) shard : value);
+}
+
+void
 tape_list (Tape *self, TapeValue value)
 {
   tape_tensor (self, value)->listed = TRUE;

@@ -7,6 +7,7 @@
 static const char *const checkpoint_choices[] = {
   "none", "selective", "full", "selective-op", "selective-layer", "layers:K", NULL
 };
+static const char *const dropout_choices[] = { "auto", "true", "false", NULL };
 static const char *const attention_choices[] = { "flash2", "flash1", "fused-softmax", "eager", NULL };
 static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32", NULL };
 static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* order of Dtype */
@@ -55,11 +56,12 @@ const OptionSpec training_options[] = {
     .fallback = "true",
     .help = "flash attention skips the masked half" },
   { .key = "dropout",
-    .type = OPTION_BOOL,
+    .type = OPTION_ENUM,
+    .choices = dropout_choices,
     .offset = FIELD (dropout),
-    .fallback = "false",
-    .help = "dropouts of the classic GPT block: embedding, attention, both branches",
-    .source = "arXiv:2205.05198" },
+    .fallback = "auto",
+    .help = "dropouts of the classic GPT block: embedding, attention, both branches; auto: in a gpt of Megatron-LM",
+    .source = "arXiv:2205.05198; NVIDIA/Megatron-LM, --hidden-dropout and --attention-dropout" },
   { .key = "fused_norm",
     .type = OPTION_BOOL,
     .offset = FIELD (fused_norm),
@@ -160,6 +162,14 @@ gboolean
 training_is_megatron (const TrainingOptions *training)
 {
   return framework_names (training, "megatron");
+}
+
+gboolean
+training_has_dropout (const TrainingOptions *training, const char *family)
+{
+  if (training->dropout != DROPOUT_AUTO)
+    return training->dropout == DROPOUT_ON;
+  return training_is_megatron (training) && g_strcmp0 (family, "gpt") == 0;
 }
 
 gboolean

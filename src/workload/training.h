@@ -50,6 +50,13 @@ typedef enum
   OPTIMIZER_SGD,         /* no state: for tests */
 } OptimizerKind;
 
+typedef enum
+{
+  DROPOUT_AUTO, /* on for the classic GPT of Megatron-LM (both its rates are 0.1 unless told), else off */
+  DROPOUT_ON,
+  DROPOUT_OFF,
+} DropoutKind;
+
 /* How model FLOPs are counted for MFU; see workload/flops.h. */
 typedef enum
 {
@@ -66,7 +73,7 @@ typedef struct
   gint     checkpointing; /* CheckpointMode [+ K]; key activation_checkpointing */
   gint     attention;     /* AttentionKind */
   gboolean causal;
-  gboolean dropout; /* after embedding, attention and both branches of a block */
+  gint     dropout; /* DropoutKind: after embedding, attention and both branches of a block */
   gboolean fused_norm;   /* one kernel a norm instead of the eager chain */
   gboolean compile;      /* compiled: element-wise chains fused, cheaper issue */
   gint     precision;    /* PrecisionKind */
@@ -87,6 +94,9 @@ CheckpointMode training_block_checkpoint (const TrainingOptions *training, gint6
 
 /* Megatron-LM and what is built on it: kernels of its own (docs/models.md). */
 gboolean training_is_megatron (const TrainingOptions *training);
+
+/* FAMILY: of the model's shape. */
+gboolean training_has_dropout (const TrainingOptions *training, const char *family);
 
 /*
  * A recomputed block runs its whole forward again (Megatron-LM, DeepSpeed: reentrant checkpoints); elsewhere it stops when the last
