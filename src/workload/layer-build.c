@@ -798,10 +798,10 @@ layer_build (const ModelShape *shape, const TrainingOptions *training, const Mes
 {
   LayerBuild build = { .tensors = g_array_new (FALSE, FALSE, sizeof (TensorDesc)),
                        .modules = g_array_new (FALSE, FALSE, sizeof (ModuleDesc)),
-                       .tape = tape_new (training) };
+                       .tape = tape_new (training, layer.kind == LAYER_BLOCK) };
   double     tokens = (double) training_tokens (training) / (double) mesh->cp;
   Builder    b = { .shape = shape,
-                   .training = training,
+                   .training = build.tape->training,
                    .mesh = mesh,
                    .style = family_style (shape->family),
                    .layer = layer,

@@ -87,7 +87,8 @@ typedef struct
 
 struct _Tape
 {
-  const TrainingOptions *training;
+  TrainingOptions        options;
+  const TrainingOptions *training; /* these */
   Dtype                  dtype;
   double                 e; /* bytes of the compute type */
   gboolean               join_next; /* the next kernel of the backward pass joins */
@@ -114,8 +115,8 @@ typedef struct
   double  saved, working, backward_bytes;
 } TapeResult;
 
-/* TRAINING must outlive the tape. */
-Tape *tape_new (const TrainingOptions *training);
+/* Strings of TRAINING must outlive the tape. COMPILED: what is recorded is compiled where TRAINING says so. */
+Tape *tape_new (const TrainingOptions *training, gboolean compiled);
 void  tape_free (Tape *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Tape, tape_free)
 

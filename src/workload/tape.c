@@ -3,11 +3,13 @@
 #include "workload/tape-comm-private.h"
 
 Tape *
-tape_new (const TrainingOptions *training)
+tape_new (const TrainingOptions *training, gboolean compiled)
 {
   Tape *self = g_new0 (Tape, 1);
 
-  self->training = training;
+  self->options = *training;
+  self->options.compile &= compiled;
+  self->training = &self->options;
   self->dtype = training->precision == PRECISION_BF16_MIXED   ? DTYPE_BF16
                 : training->precision == PRECISION_FP16_MIXED ? DTYPE_FP16
                                                               : DTYPE_FP32;

@@ -144,10 +144,10 @@ START_TEST (test_head)
   ck_assert_uint_eq (head->logits_bytes, s * (4 + 4 + 4) * v);
   options.compile = TRUE;
   compiled = workload_new (&shape, &options);
-  head = workload_layer (compiled, 2);
-  ck_assert_uint_eq (head->saved_bytes, s * (4 * h + 4 + 2 * v + 8));
-  ck_assert_uint_eq (head->backward_bytes, s * 2 * v + 2);
-  ck_assert_uint_eq (head->logits_bytes, s * (2 + 2) * v);
+  /* blocks are compiled, the head is not */
+  ck_assert_uint_eq (workload_layer (compiled, 2)->saved_bytes, head->saved_bytes);
+  ck_assert_uint_eq (workload_layer (compiled, 2)->backward_bytes, head->backward_bytes);
+  ck_assert_uint_eq (workload_layer (compiled, 2)->n_forward, head->n_forward);
   model_shape_clear (&shape);
 }
 END_TEST
