@@ -559,16 +559,11 @@ driver_build (Driver *self, guint n_ranks, DiagList *diags)
 Schedule *
 schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
 {
-  const Workload    *workload = in->stages != NULL ? in->stages[0] : in->workload;
-  const MeshOptions *mesh = workload_mesh (workload);
-  Driver             driver = {
-                .in = in,
-                .pipeline = { mesh_pipeline (mesh), MAX (in->mesh.stages, 1), workload_n_chunks (workload),
-                              (guint) workload_training (workload)->grad_accum },
-  };
+  Driver    driver = { .in = in,
+                       .pipeline = pipeline_of (in->stages != NULL ? in->stages[0] : in->workload) };
   Schedule *schedule = NULL;
 
-  g_assert (in->stages != NULL || driver.pipeline.stages == 1);
+  g_assert (driver.pipeline.stages == MAX (in->mesh.stages, 1));
   if (resolve_stages (&driver, choice, diags))
     schedule = driver_build (&driver, in->mesh.world, diags);
   driver_clear (&driver);

@@ -1,5 +1,14 @@
 #include "schedule/pipeline.h"
 
+Pipeline
+pipeline_of (const Workload *workload)
+{
+  const MeshOptions *mesh = workload_mesh (workload);
+
+  return (Pipeline){ mesh_pipeline (mesh), (guint) MAX (mesh->pp, 1), workload_n_chunks (workload),
+                     (guint) workload_training (workload)->grad_accum };
+}
+
 /* ---- slots ------------------------------------------------------------------------------------------------------ */
 
 static void

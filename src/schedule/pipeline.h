@@ -20,6 +20,9 @@ typedef struct
   guint        micros; /* micro-batches of a step */
 } Pipeline;
 
+/* The pipeline that WORKLOAD is a stage of. */
+Pipeline pipeline_of (const Workload *workload);
+
 typedef enum
 {
   PASS_FORWARD,

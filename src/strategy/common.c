@@ -69,6 +69,42 @@ shard_groups (const Mesh *mesh, const char *shard, ShardGroups *groups, DiagList
   return TRUE;
 }
 
+/* Whole expert groups to a shard group, or whole shard groups to an expert group, whose experts are then whole. */
+static gboolean
+expert_groups (const Mesh *mesh, const ShardGroups *dense, ShardGroups *experts, DiagList *diags)
+{
+  Mesh  of = mesh_of_experts (mesh);
+  guint n = MAX (mesh->experts, 1), size = dense->shard.size;
+
+  if (size % n != 0 && n % size != 0)
+    {
+      if (diags != NULL)
+        diag_error (diags, NULL, "take a multiple of the expert-parallel ranks",
+                    "shard group of %u ranks does not hold whole expert groups of %u", size, n);
+      return FALSE;
+    }
+  experts->shard = (MeshGroup){ MAX (size / n, 1), mesh_all (&of).stride };
+  experts->replica = mesh_across (&of, experts->shard);
+  return TRUE;
+}
+
+gboolean
+unit_groups (const Mesh *mesh, const char *shard, ShardGroups groups[2], DiagList *diags)
+{
+  if (!shard_groups (mesh, shard, &groups[0], diags))
+    return FALSE;
+  groups[1] = groups[0];
+  return mesh->experts <= 1 || expert_groups (mesh, &groups[0], &groups[1], diags);
+}
+
+CommRef
+unit_comm (ScheduleBuilder *b, const char *name, guint kind, MeshGroup group)
+{
+  g_autofree char *expert = kind == 1 ? g_strdup_printf ("expert %s", name) : NULL;
+
+  return schedule_comm (b, kind == 1 ? expert : name, group);
+}
+
 guint64
 padded_flat (guint64 elements, guint m)
 {
@@ -99,22 +135,41 @@ padded_each (const TensorDesc *tensors, guint n, guint m)
   return sum;
 }
 
+/* Tensors of LAYER in its unit of KIND: experts that are spread stand behind the others. */
+static guint
+unit_tensors (const Workload *workload, const LayerDesc *layer, guint kind, const TensorDesc **tensors)
+{
+  guint n = layer->n_tensors;
+
+  while (workload_mesh (workload)->ep > 1 && n > 0 && layer->tensors[n - 1].expert)
+    n--;
+  *tensors = layer->tensors + (kind == 1 ? n : 0);
+  return kind == 1 ? layer->n_tensors - n : n;
+}
+
 guint64
-model_padded (const Workload *workload, PadTensors pad, guint m)
+model_padded (const Workload *workload, PadTensors pad, guint kind, guint m)
 {
   guint   n = workload_n_layers (workload);
   guint64 sum = 0;
 
   for (guint i = 0; i < n;)
     {
-      const LayerDesc *layer = workload_layer (workload, i);
-      guint            first = i;
+      const LayerDesc  *layer = workload_layer (workload, i);
+      const TensorDesc *tensors;
+      guint             first = i, n_tensors = unit_tensors (workload, layer, kind, &tensors);
 
       while (i < n && workload_layer (workload, i) == layer)
         i++;
-      sum += (guint64) (i - first) * pad (layer->tensors, layer->n_tensors, m);
+      sum += (guint64) (i - first) * pad (tensors, n_tensors, m);
     }
   return sum;
+}
+
+guint64
+model_shard (const Workload *workload, PadTensors pad, const guint m[2])
+{
+  return model_padded (workload, pad, 0, m[0]) / m[0] + model_padded (workload, pad, 1, m[1]) / m[1];
 }
 
 void
@@ -124,6 +179,37 @@ emit_stream_kernel (ScheduleBuilder *b, StreamRef stream, KernelKind kind, const
   KernelDesc kernel = kernel_desc_stream (kind, name, dtype, read, write, 1);
 
   schedule_kernel (b, stream, &kernel);
+}
+
+/* Groups whose ranks hold different parts of the gradient. Experts that nobody shards differ within their group. */
+static guint
+norm_groups (const Mesh *mesh, MeshGroup norm, MeshGroup groups[4])
+{
+  guint n = 0;
+
+  groups[n++] = norm;
+  if (norm.size == 1 && mesh->experts > 1)
+    groups[n++] = mesh_experts (mesh);
+  groups[n++] = mesh_tensor (mesh);
+  groups[n++] = mesh_stages (mesh);
+  return n;
+}
+
+static void
+emit_norm (StrategyRun *run, MeshGroup norm)
+{
+  static const char *const names[] = { "norm", "norm_expert", "norm_tensor", "norm_stages" };
+  MeshGroup                groups[4];
+  guint                    n = norm_groups (&run->in->mesh, norm, groups);
+
+  for (guint i = 0; i < n; i++)
+    {
+      const char *name = i == 0 ? names[0] : names[4 - n + i];
+
+      if (groups[i].size > 1)
+        schedule_all_reduce (run->b, SCHEDULE_COMPUTE, schedule_comm (run->b, name, groups[i]), 4,
+                             "gradient_norm");
+    }
 }
 
 void
@@ -140,17 +226,19 @@ emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradie
     {
       schedule_kernel (run->b, SCHEDULE_COMPUTE, &g_array_index (kernels, KernelDesc, i));
       /* The first kernel of a clipped step is the local norm; its square is summed over the parts. */
-      if (i == 0 && training->clip_gradients && norm.size > 1)
-        schedule_all_reduce (run->b, SCHEDULE_COMPUTE, schedule_comm (run->b, "norm", norm), 4,
-                             "gradient_norm");
+      if (i == 0 && training->clip_gradients)
+        emit_norm (run, norm);
     }
 }
 
 void
 expect_optimizer (const PlanInput *in, MeshGroup norm, PlanTotals *totals)
 {
-  if (workload_training (in->workload)->clip_gradients)
-    plan_totals_add (totals, SCHEDULE_ALL_REDUCE, norm, 4);
+  MeshGroup groups[4];
+  guint     n = norm_groups (&in->mesh, norm, groups);
+
+  for (guint i = 0; i < n && workload_training (in->workload)->clip_gradients; i++)
+    plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups[i], 4);
 }
 
 double
@@ -159,21 +247,57 @@ expected_flops (const PlanInput *in)
   return workload_matrix_flops (in->workload) * (double) workload_training (in->workload)->grad_accum;
 }
 
+static double
+saved_by_chunk (const Workload *workload, guint chunk)
+{
+  double sum = 0;
+  guint  first, end;
+
+  workload_chunk (workload, chunk, &first, &end);
+  for (guint i = first; i < end; i++)
+    sum += (double) workload_layer (workload, i)->saved_bytes;
+  return sum;
+}
+
+/* The most that the micro-batches in flight keep: after some forward pass of the stage. */
+static double
+kept_by_stage (const Workload *workload)
+{
+  Pipeline           pipeline = pipeline_of (workload);
+  g_autoptr (GArray) slots = NULL;
+  g_autofree double *saved = g_new (double, pipeline.chunks);
+  double             now = 0, most = 0;
+
+  for (guint c = 0; c < pipeline.chunks; c++)
+    saved[c] = saved_by_chunk (workload, c);
+  if (pipeline.stages == 1)
+    return saved[0];
+  slots = pipeline_slots (&pipeline, workload_stage (workload));
+  for (guint i = 0; i < slots->len; i++)
+    {
+      const PipelineSlot *slot = &g_array_index (slots, PipelineSlot, i);
+
+      if (slot->pass == PASS_FORWARD)
+        most = MAX (most, now += saved[slot->chunk]);
+      else if (slot->pass != PASS_INPUT)
+        now -= saved[slot->chunk];
+    }
+  return most;
+}
+
 ActivationBounds
 activation_bounds (const Workload *workload)
 {
   guint            n = workload_n_layers (workload);
+  gboolean         pipelined = workload_mesh (workload)->pp > 1;
   const LayerDesc *head = workload_layer (workload, n - 1);
-  ActivationBounds bounds = { .low = (double) head->backward_bytes };
+  ActivationBounds bounds = { .kept = kept_by_stage (workload),
+                              .low = pipelined ? 0 : (double) head->backward_bytes };
 
-  for (guint i = 0; i < n;)
+  for (guint i = 0; i < n; i++)
     {
       const LayerDesc *layer = workload_layer (workload, i);
-      guint            first = i;
 
-      while (i < n && workload_layer (workload, i) == layer)
-        i++;
-      bounds.kept += (double) (i - first) * (double) layer->saved_bytes;
       bounds.high = MAX (bounds.high, (double) MAX (layer->working_bytes, layer->backward_bytes));
     }
   return bounds;

@@ -20,8 +20,9 @@ static const OptionSpec ddp_options[] = {
     .type = OPTION_BOOL,
     .offset = G_STRUCT_OFFSET (ReplicatedOptions, overlap_comm),
     .fallback = "true",
-    .help = "reduce on a stream of its own",
+    .help = "reduce on a stream of its own; false: in line, under a pipeline after the whole backward pass",
     .source = "torch.nn.parallel.DistributedDataParallel" },
+  REPLICATED_GRADIENT_DTYPE (ReplicatedOptions, gradient_dtype),
   { 0 },
 };
 
@@ -41,8 +42,9 @@ const Strategy strategy_ddp = {
   .hooks = REPLICATED_HOOKS (replicated_init, replicated_step_end),
   .expect = ddp_expect,
   .resident = replicated_resident,
+  .gradient = replicated_gradient,
   .states = "parameters: whole, compute precision and fp32 master, HBM\n"
-            "gradients: whole, compute precision, in buckets, HBM\n"
+            "gradients: whole, compute precision or fp32, in buckets, HBM\n"
             "optimizer: whole, HBM",
   .missing = "the smaller first bucket, static graphs, gradient compression hooks",
 };

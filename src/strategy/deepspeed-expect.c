@@ -16,7 +16,29 @@ guint64
 deepspeed_resident (const PlanInput *in, gconstpointer opt)
 {
   (void) opt;
-  return model_padded (in->workload, padded_each, in->mesh.n_ranks) / in->mesh.n_ranks;
+  return model_padded (in->workload, padded_each, 0, in->mesh.n_ranks) / in->mesh.n_ranks;
+}
+
+PlanGradient
+deepspeed_gradient (const PlanInput *in, gconstpointer opt)
+{
+  (void) opt;
+  return (PlanGradient){ training_compute_bytes (workload_training (in->workload)), in->mesh.n_ranks };
+}
+
+gboolean
+deepspeed_check (const PlanInput *in, const char *name, DiagList *diags)
+{
+  guint n_errors = diag_list_n_errors (diags);
+
+  if (in->mesh.stages > 1)
+    diag_error (diags, NULL, "take zero1, ddp, fsdp1 or fsdp2",
+                "%s does not go with pipeline stages: DeepSpeed's pipelines take ZeRO-1 at most",
+                name);
+  if (in->mesh.experts > 1)
+    diag_error (diags, NULL, "take zero1, ddp, fsdp1 or fsdp2",
+                "%s does not go with expert parallelism: it shards all parameters alike", name);
+  return diag_list_n_errors (diags) == n_errors;
 }
 
 /* Sums over the tensors that pass the persistence threshold, by classes of equal layers: of all, or of those recomputed. */
@@ -105,7 +127,7 @@ deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency resi
   double                 steps = (double) training->grad_accum;
   MeshGroup              all = mesh_all (&in->mesh), node = mesh_node (&in->mesh);
   guint                  m = in->mesh.n_ranks;
-  double                 padded = (double) model_padded (in->workload, padded_each, m);
+  double                 padded = (double) model_padded (in->workload, padded_each, 0, m);
   double                 fetched = expect_partitioned (in, o, m, FALSE);
   double                 slack, uses;
 

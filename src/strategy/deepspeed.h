@@ -95,6 +95,10 @@ void deepspeed_step_end (StrategyRun *run);
 guint64 deepspeed_partitioned (const TensorDesc *tensors, guint n, guint m, gint64 threshold);
 
 /* Closed forms for a residency. */
-gboolean deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency residency,
-                           PlanTotals *totals);
-guint64  deepspeed_resident (const PlanInput *in, gconstpointer opt);
+gboolean     deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency residency,
+                               PlanTotals *totals);
+guint64      deepspeed_resident (const PlanInput *in, gconstpointer opt);
+PlanGradient deepspeed_gradient (const PlanInput *in, gconstpointer opt);
+
+/* Diagnoses axes of the mesh that the runtime does not know, for strategy NAME. */
+gboolean deepspeed_check (const PlanInput *in, const char *name, DiagList *diags);

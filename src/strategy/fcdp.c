@@ -20,10 +20,12 @@ static gboolean
 fcdp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
   (void) opt;
+  if (!deepspeed_check (in, "fcdp", diags))
+    return FALSE;
   if (in->mesh.ranks_per_node == 0)
     diag_error (diags, NULL, NULL,
                 "fcdp needs nodes of equal size: its host cache is one copy a node");
-  else if (in->mesh.n_ranks % mesh_node (&in->mesh).size != 0)
+  else if (mesh_node_ranks (&in->mesh) == 0)
     diag_error (diags, NULL, NULL, "fcdp spans %u ranks, which are not whole nodes of %u",
                 in->mesh.n_ranks, in->mesh.ranks_per_node);
   else
@@ -48,6 +50,7 @@ const Strategy strategy_fcdp = {
   .hooks = DEEPSPEED_HOOKS (fcdp_init),
   .expect = fcdp_expect,
   .resident = deepspeed_resident,
+  .gradient = deepspeed_gradient,
   .states =
       "parameters: as zero3, plus one copy a node in pinned host memory, 1/G a rank\n"
       "gathered parameters: as zero3; a gathered buffer lives until its slice has reached the host, HBM\n"

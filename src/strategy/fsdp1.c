@@ -75,8 +75,8 @@ typedef struct
 typedef struct
 {
   StreamRef   pre_unshard, unshard, post_backward;
-  CommRef     shard_comm, replica_comm;
-  ShardGroups groups;
+  CommRef     shard_comm[2], replica_comm[2]; /* of each kind of unit: see unit_groups */
+  ShardGroups groups[2];
   UnitState  *units;
   EventRef freed[MAX_IN_FLIGHT]; /* limiter: when units freed lately had their last use; oldest first */
   guint n_freed;
@@ -88,12 +88,25 @@ bytes_of (const StrategyRun *run)
   return state_bytes (workload_training (run->in->workload));
 }
 
+/* The root's own parameters are those of the embedding and of the head. */
 static gboolean
 stays_gathered (const StrategyRun *run, guint unit)
 {
   const Fsdp1Options *o = run->options;
 
-  return !o->reshard_after_forward || unit == 0 || unit == run->n_units - 1;
+  return !o->reshard_after_forward || run->units[unit].desc->kind != LAYER_BLOCK;
+}
+
+static const ShardGroups *
+groups_of (const StrategyRun *run, guint unit)
+{
+  return &((const Fsdp1State *) run->state)->groups[run->units[unit].expert];
+}
+
+static guint
+n_kinds (const PlanInput *in)
+{
+  return in->mesh.experts > 1 ? 2 : 1;
 }
 
 static void
@@ -104,21 +117,24 @@ fsdp1_init (StrategyRun *run)
   StateBytes          bytes = bytes_of (run);
   guint64             shard = 0;
 
-  shard_groups (&run->in->mesh, o->shard, &s->groups, NULL);
+  unit_groups (&run->in->mesh, o->shard, s->groups, NULL);
   s->pre_unshard = schedule_stream (run->b, "pre_unshard", 0);
   s->unshard = schedule_stream (run->b, "unshard", 1);
   s->post_backward = schedule_stream (run->b, "post_backward", 1);
-  s->shard_comm = schedule_comm (run->b, "shard", s->groups.shard);
-  if (s->groups.replica.size > 1)
-    s->replica_comm = schedule_comm (run->b, "replica", s->groups.replica);
+  for (guint kind = 0; kind < n_kinds (run->in); kind++)
+    {
+      s->shard_comm[kind] = unit_comm (run->b, "shard", kind, s->groups[kind].shard);
+      if (s->groups[kind].replica.size > 1)
+        s->replica_comm[kind] = unit_comm (run->b, "replica", kind, s->groups[kind].replica);
+    }
   s->units = g_new0 (UnitState, run->n_units);
   for (guint i = 0; i < run->n_units; i++)
     {
       UnitState *u = &s->units[i];
 
       u->full = u->grads = u->shard = SCHEDULE_NONE;
-      u->padded = padded_flat (run->units[i].own_elements, s->groups.shard.size);
-      shard += u->padded / s->groups.shard.size;
+      u->padded = padded_flat (run->units[i].own_elements, groups_of (run, i)->shard.size);
+      shard += u->padded / groups_of (run, i)->shard.size;
     }
   schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, shard * bytes.master, "flat parameter shards");
   schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER, shard * bytes.moments, "optimizer state");
@@ -158,7 +174,8 @@ gather (StrategyRun *run, guint unit)
   Fsdp1State *s = run->state;
   UnitState  *u = &s->units[unit];
   StateBytes  bytes = bytes_of (run);
-  guint64     shard = u->padded / s->groups.shard.size;
+  guint       m = groups_of (run, unit)->shard.size;
+  guint64     shard = u->padded / m;
   guint       old = schedule_set_unit (run->b, unit);
   BufferRef   cast = SCHEDULE_NONE;
 
@@ -174,8 +191,9 @@ gather (StrategyRun *run, guint unit)
     }
   u->full =
       schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, u->padded * bytes.compute, "flat parameter");
-  schedule_all_gather (run->b, s->unshard, s->shard_comm, u->padded * bytes.compute, "all_gather");
-  if (s->groups.shard.size > 1)
+  schedule_all_gather (run->b, s->unshard, s->shard_comm[run->units[unit].expert],
+                       u->padded * bytes.compute, "all_gather");
+  if (m > 1)
     schedule_uses (run->b, u->full);
   u->gathered = schedule_record (run->b, s->unshard);
   if (cast != SCHEDULE_NONE)
@@ -209,7 +227,7 @@ fsdp1_forward_begin (StrategyRun *run, const UnitSlot *slot)
   if (!s->units[slot->unit].available)
     gather (run, slot->unit);
   schedule_wait (run->b, SCHEDULE_COMPUTE, s->units[slot->unit].gathered);
-  if (o->forward_prefetch && slot->unit + 1 < slot->n_units && !s->units[slot->unit + 1].available)
+  if (o->forward_prefetch && slot->unit + 1 < slot->end_unit && !s->units[slot->unit + 1].available)
     gather (run, slot->unit + 1);
 }
 
@@ -222,12 +240,12 @@ fsdp1_forward_end (StrategyRun *run, const UnitSlot *slot)
 }
 
 static void
-prefetch_backward (StrategyRun *run, guint unit)
+prefetch_backward (StrategyRun *run, const UnitSlot *slot)
 {
   Fsdp1State *s = run->state;
 
-  if (unit > 0 && !s->units[unit - 1].available)
-    gather (run, unit - 1);
+  if (slot->unit > slot->first_unit && !s->units[slot->unit - 1].available)
+    gather (run, slot->unit - 1);
 }
 
 static void
@@ -238,11 +256,16 @@ fsdp1_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
   const Fsdp1Options *o = run->options;
 
   schedule_host_hooks (run->b, 1);
-  if (!u->available)
-    gather (run, slot->unit);
-  schedule_wait (run->b, SCHEDULE_COMPUTE, u->gathered);
-  if (o->backward_prefetch == PREFETCH_PRE)
-    prefetch_backward (run, slot->unit);
+  if (slot->part != BACKWARD_WEIGHTS)
+    {
+      if (!u->available)
+        gather (run, slot->unit);
+      schedule_wait (run->b, SCHEDULE_COMPUTE, u->gathered);
+      if (o->backward_prefetch == PREFETCH_PRE)
+        prefetch_backward (run, slot);
+    }
+  if (slot->part == BACKWARD_INPUTS)
+    return;
   u->grads = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, u->padded * bytes_of (run).compute,
                              "flat gradient");
 }
@@ -251,13 +274,15 @@ fsdp1_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
 static void
 reduce_gradient (StrategyRun *run, const UnitSlot *slot)
 {
-  Fsdp1State *s = run->state;
-  UnitState  *u = &s->units[slot->unit];
-  StateBytes  bytes = bytes_of (run);
-  guint       reduce = reduce_bytes (workload_training (run->in->workload));
-  guint64     shard = u->padded / s->groups.shard.size;
-  BufferRef   input = u->grads, output;
-  EventRef    done;
+  Fsdp1State        *s = run->state;
+  UnitState         *u = &s->units[slot->unit];
+  const ShardGroups *groups = groups_of (run, slot->unit);
+  guint              kind = slot->plan->expert;
+  StateBytes         bytes = bytes_of (run);
+  guint              reduce = reduce_bytes (workload_training (run->in->workload));
+  guint64            shard = u->padded / groups->shard.size;
+  BufferRef          input = u->grads, output;
+  EventRef           done;
 
   schedule_wait_stream (run->b, s->post_backward, SCHEDULE_COMPUTE);
   if (reduce != bytes.compute)
@@ -271,10 +296,11 @@ reduce_gradient (StrategyRun *run, const UnitSlot *slot)
     }
   output =
       schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, shard * reduce, "reduce-scatter output");
-  schedule_reduce_scatter (run->b, s->post_backward, s->shard_comm, u->padded * reduce,
+  schedule_reduce_scatter (run->b, s->post_backward, s->shard_comm[kind], u->padded * reduce,
                            "reduce_scatter");
-  if (s->groups.replica.size > 1)
-    schedule_all_reduce (run->b, s->post_backward, s->replica_comm, shard * reduce, "all_reduce");
+  if (groups->replica.size > 1)
+    schedule_all_reduce (run->b, s->post_backward, s->replica_comm[kind], shard * reduce,
+                         "all_reduce");
   if (u->shard == SCHEDULE_NONE)
     u->shard =
         schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * bytes.master, "gradient shard");
@@ -297,11 +323,15 @@ fsdp1_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
   const Fsdp1Options *o = run->options;
 
   schedule_host_hooks (run->b, 1);
-  if (s->units[slot->unit].available)
-    reshard (run, slot->unit);
-  if (o->backward_prefetch == PREFETCH_POST)
-    prefetch_backward (run, slot->unit);
-  reduce_gradient (run, slot);
+  if (slot->part != BACKWARD_WEIGHTS)
+    {
+      if (s->units[slot->unit].available)
+        reshard (run, slot->unit);
+      if (o->backward_prefetch == PREFETCH_POST)
+        prefetch_backward (run, slot);
+    }
+  if (slot->part != BACKWARD_INPUTS)
+    reduce_gradient (run, slot);
 }
 
 static void
@@ -317,8 +347,8 @@ fsdp1_step_end (StrategyRun *run)
   guint64     shard = 0;
 
   for (guint i = 0; i < run->n_units; i++)
-    shard += s->units[i].padded / s->groups.shard.size;
-  emit_optimizer (run, s->groups.shard, shard, bytes_of (run).master, 0);
+    shard += s->units[i].padded / groups_of (run, i)->shard.size;
+  emit_optimizer (run, s->groups[0].shard, shard, bytes_of (run).master, 0);
   for (guint i = 0; i < run->n_units; i++)
     {
       schedule_free (run->b, s->units[i].shard);
@@ -329,9 +359,9 @@ fsdp1_step_end (StrategyRun *run)
 static gboolean
 fsdp1_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  ShardGroups groups;
+  ShardGroups groups[2];
 
-  return shard_groups (&in->mesh, ((const Fsdp1Options *) opt)->shard, &groups, diags);
+  return unit_groups (&in->mesh, ((const Fsdp1Options *) opt)->shard, groups, diags);
 }
 
 /* A unit is one flat buffer, padded at its tail. */
@@ -344,10 +374,52 @@ padded_unit (const TensorDesc *tensors, guint n, guint m)
 static guint64
 fsdp1_resident (const PlanInput *in, gconstpointer opt)
 {
-  ShardGroups groups;
+  ShardGroups groups[2];
 
-  shard_groups (&in->mesh, ((const Fsdp1Options *) opt)->shard, &groups, NULL);
-  return model_padded (in->workload, padded_unit, groups.shard.size) / groups.shard.size;
+  unit_groups (&in->mesh, ((const Fsdp1Options *) opt)->shard, groups, NULL);
+  return model_shard (in->workload, padded_unit,
+                      (guint[]){ groups[0].shard.size, groups[1].shard.size });
+}
+
+static PlanGradient
+fsdp1_gradient (const PlanInput *in, gconstpointer opt)
+{
+  ShardGroups groups[2];
+
+  unit_groups (&in->mesh, ((const Fsdp1Options *) opt)->shard, groups, NULL);
+  return (PlanGradient){ state_bytes (workload_training (in->workload)).master, groups[0].shard.size };
+}
+
+/* Padded elements of the root's own parameters. */
+static double
+expect_root (const Workload *workload, guint m)
+{
+  double sum = 0;
+
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    if (workload_layer (workload, i)->kind != LAYER_BLOCK)
+      sum += (double) padded_flat (workload_layer (workload, i)->elements, m);
+  return sum;
+}
+
+/* Bytes of one kind of unit. Returns its padded elements that stay gathered. */
+static double
+expect_traffic (const PlanInput *in, const Fsdp1Options *o, const ShardGroups *groups, guint kind,
+                PlanTotals *totals)
+{
+  const TrainingOptions *training = workload_training (in->workload);
+  Pipeline               pipeline = pipeline_of (in->workload);
+  guint                  m = groups->shard.size;
+  guint                  compute = state_bytes (training).compute, reduce = reduce_bytes (training);
+  double                 steps = pipeline_chunk_micros (&pipeline);
+  double                 padded = (double) model_padded (in->workload, padded_unit, kind, m);
+  double                 root = kind == 0 ? expect_root (in->workload, m) : 0;
+  double                 kept = o->reshard_after_forward ? root : padded;
+
+  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups->shard, steps * compute * (2 * padded - kept));
+  plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups->shard, steps * reduce * padded);
+  plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups->replica, steps * reduce * padded / m);
+  return kept;
 }
 
 /* Zhao et al., arXiv:2304.11277, 3.2.2 (bytes) and 3.2.1 (memory). */
@@ -356,33 +428,21 @@ fsdp1_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 {
   const Fsdp1Options    *o = opt;
   const TrainingOptions *training = workload_training (in->workload);
-  const LayerDesc       *table = workload_layer (in->workload, 0);
-  const LayerDesc       *head = workload_layer (in->workload, workload_n_layers (in->workload) - 1);
   StateBytes             bytes = state_bytes (training);
-  guint                  reduce = reduce_bytes (training);
-  double                 steps = (double) training->grad_accum;
   ActivationBounds       activations = activation_bounds (in->workload);
-  ShardGroups            groups;
-  double                 padded, kept, unit;
-  guint                  m;
+  double                 shard = (double) fsdp1_resident (in, opt), kept = 0, unit;
+  ShardGroups            groups[2];
 
-  shard_groups (&in->mesh, o->shard, &groups, NULL);
-  m = groups.shard.size;
-  padded = (double) model_padded (in->workload, padded_unit, m);
-  kept = o->reshard_after_forward
-             ? (double) (padded_flat (table->elements, m) + padded_flat (head->elements, m))
-             : padded;
-  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups.shard,
-                   steps * bytes.compute * (2 * padded - kept));
-  plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups.shard, steps * reduce * padded);
-  plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups.replica, steps * reduce * padded / m);
-  expect_optimizer (in, groups.shard, totals);
+  unit_groups (&in->mesh, o->shard, groups, NULL);
+  for (guint kind = 0; kind < n_kinds (in); kind++)
+    kept += expect_traffic (in, o, &groups[kind], kind, totals);
+  expect_optimizer (in, groups[0].shard, totals);
   totals->flops += expected_flops (in);
-  unit = (double) padded_flat (largest_unit (in->workload, UNIT_LAYER), m);
-  totals->states += padded / m * (bytes.master + bytes.moments);
-  totals->hbm_low += padded / m * (bytes.master + bytes.moments) + activations.kept + activations.low;
-  totals->hbm_high += padded / m * (2.0 * bytes.master + bytes.moments) + activations.kept
-                      + activations.high + (kept + 4 * unit) * bytes.compute + 3 * unit * reduce;
+  unit = (double) padded_flat (largest_unit (in->workload, UNIT_LAYER), groups[0].shard.size);
+  totals->states += shard * (bytes.master + bytes.moments);
+  totals->hbm_low += shard * (bytes.master + bytes.moments) + activations.kept + activations.low;
+  totals->hbm_high += shard * (2.0 * bytes.master + bytes.moments) + activations.kept + activations.high
+                      + (kept + 4 * unit) * bytes.compute + 3 * unit * reduce_bytes (training);
   return TRUE;
 }
 
@@ -402,6 +462,7 @@ const Strategy strategy_fsdp1 = {
   },
   .expect = fsdp1_expect,
   .resident = fsdp1_resident,
+  .gradient = fsdp1_gradient,
   .states = "parameters: fp32 flat shards, HBM\n"
             "gathered parameters: compute precision, one flat buffer a unit, HBM\n"
             "gradients: a flat unsharded buffer a unit, then fp32 shards until the end of the step, HBM\n"

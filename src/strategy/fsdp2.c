@@ -14,19 +14,45 @@ bytes_of (const StrategyRun *run)
   return state_bytes (workload_training (run->in->workload));
 }
 
+static const ShardGroups *
+groups_of (const StrategyRun *run, guint unit)
+{
+  return &((const Fsdp2State *) run->state)->groups[run->units[unit].expert];
+}
+
+static guint
+n_kinds (const PlanInput *in)
+{
+  return in->mesh.experts > 1 ? 2 : 1;
+}
+
+/* Replicas of some unit: the rest of the gradients is then reduced on their stream. */
 static gboolean
 has_replicas (const Fsdp2State *s)
 {
-  return s->groups.replica.size > 1;
+  return s->groups[0].replica.size > 1 || s->groups[1].replica.size > 1;
 }
 
-/* The root's parameters, the last unit's and a tied table stay gathered between forward and backward. */
+static gboolean
+has_tied_head (const Workload *workload)
+{
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    if (workload_layer (workload, i)->tied_head)
+      return TRUE;
+  return FALSE;
+}
+
+/* The head's parameters and a table that it shares stay gathered between forward and backward. */
+static gboolean
+stays (const Workload *workload, const LayerDesc *layer)
+{
+  return layer->kind == LAYER_HEAD || (layer->kind == LAYER_EMBEDDING && has_tied_head (workload));
+}
+
 static gboolean
 stays_gathered (const StrategyRun *run, guint unit)
 {
-  gboolean tied = run->units[run->n_units - 1].shares != run->n_units - 1;
-
-  return !options_of (run)->reshard_after_forward || unit == run->n_units - 1 || (tied && unit == 0);
+  return !options_of (run)->reshard_after_forward || stays (run->in->workload, run->units[unit].desc);
 }
 
 void
@@ -36,23 +62,25 @@ fsdp2_init (StrategyRun *run)
   StateBytes  bytes = bytes_of (run);
   guint64     shard = 0;
 
-  shard_groups (&run->in->mesh, options_of (run)->shard, &s->groups, NULL);
+  unit_groups (&run->in->mesh, options_of (run)->shard, s->groups, NULL);
   s->copy_in = schedule_stream (run->b, "copy_in", 1);
   s->gather = schedule_stream (run->b, "all_gather", 1);
   s->reduce = schedule_stream (run->b, "reduce_scatter", 1);
-  s->shard_comm = schedule_comm (run->b, "shard", s->groups.shard);
   if (has_replicas (s))
+    s->all_reduce = schedule_stream (run->b, "all_reduce", 0);
+  for (guint kind = 0; kind < n_kinds (run->in); kind++)
     {
-      s->all_reduce = schedule_stream (run->b, "all_reduce", 0);
-      s->replica_comm = schedule_comm (run->b, "replica", s->groups.replica);
+      s->shard_comm[kind] = unit_comm (run->b, "shard", kind, s->groups[kind].shard);
+      if (s->groups[kind].replica.size > 1)
+        s->replica_comm[kind] = unit_comm (run->b, "replica", kind, s->groups[kind].replica);
     }
   s->units = g_new0 (Fsdp2Unit, run->n_units);
   for (guint i = 0; i < run->n_units; i++)
     {
       s->units[i].gather = s->units[i].full = s->units[i].grads = s->units[i].shard = SCHEDULE_NONE;
-      s->units[i].padded =
-          padded_rows (run->units[i].tensors, run->units[i].n_tensors, s->groups.shard.size);
-      shard += s->units[i].padded / s->groups.shard.size;
+      s->units[i].padded = padded_rows (run->units[i].tensors, run->units[i].n_tensors,
+                                        groups_of (run, i)->shard.size);
+      shard += s->units[i].padded / groups_of (run, i)->shard.size;
     }
   s->held = s->reducing = SCHEDULE_NONE;
   schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, shard * bytes.master, "parameter shards");
@@ -81,7 +109,7 @@ unshard (StrategyRun *run, guint unit)
   Fsdp2State *s = run->state;
   Fsdp2Unit  *u = &s->units[unit];
   StateBytes  bytes = bytes_of (run);
-  guint64     elements = u->padded / s->groups.shard.size;
+  guint64     elements = u->padded / groups_of (run, unit)->shard.size;
   double      shard = (double) elements;
   guint       old = schedule_set_unit (run->b, unit);
 
@@ -91,7 +119,8 @@ unshard (StrategyRun *run, guint unit)
   emit_stream_kernel (run->b, s->copy_in, KERNEL_COPY, "copy_in", DTYPE_FP32,
                       shard * (bytes.master + bytes.compute), shard * 2 * bytes.compute);
   schedule_wait_stream (run->b, s->gather, s->copy_in);
-  schedule_all_gather (run->b, s->gather, s->shard_comm, u->padded * bytes.compute, "all_gather");
+  schedule_all_gather (run->b, s->gather, s->shard_comm[run->units[unit].expert],
+                       u->padded * bytes.compute, "all_gather");
   schedule_uses (run->b, u->gather);
   u->gathered = schedule_record (run->b, s->gather);
   u->available = TRUE;
@@ -171,13 +200,13 @@ fsdp2_backward_begin (StrategyRun *run)
   drop_held (run);
 }
 
-void
-fsdp2_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
+/* Gathers the unit where it is not there, and the one before it ahead of its turn. */
+static void
+prepare_backward (StrategyRun *run, const UnitSlot *slot)
 {
   Fsdp2State *s = run->state;
   Fsdp2Unit  *u = &s->units[slot->unit];
 
-  schedule_host_hooks (run->b, 1);
   if (!u->available)
     unshard (run, slot->unit);
   if (u->gather != SCHEDULE_NONE && u->full == SCHEDULE_NONE)
@@ -189,10 +218,23 @@ fsdp2_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
       schedule_free (run->b, u->gather);
       u->gather = SCHEDULE_NONE;
     }
-  if (options_of (run)->backward_prefetch && slot->unit > 0 && !s->units[slot->unit - 1].available)
+  if (options_of (run)->backward_prefetch && slot->unit > slot->first_unit
+      && !s->units[slot->unit - 1].available)
     unshard (run, slot->unit - 1);
-  u->grads = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT,
-                             slot->plan->own_elements * bytes_of (run).compute, "gradients");
+}
+
+void
+fsdp2_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2State *s = run->state;
+
+  schedule_host_hooks (run->b, 1);
+  if (slot->part != BACKWARD_WEIGHTS)
+    prepare_backward (run, slot);
+  if (slot->part != BACKWARD_INPUTS)
+    s->units[slot->unit].grads =
+        schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT,
+                        slot->plan->own_elements * bytes_of (run).compute, "gradients");
 }
 
 /* After the reduce-scatter: all-reduce over the replicas, then cast or add into the sharded gradient. */
@@ -209,7 +251,9 @@ finish_reduce (StrategyRun *run, const UnitSlot *slot, BufferRef output, guint64
     {
       stream = s->all_reduce;
       schedule_wait_stream (run->b, stream, s->reduce);
-      schedule_all_reduce (run->b, stream, s->replica_comm, shard * reduce, "all_reduce");
+      if (groups_of (run, slot->unit)->replica.size > 1)
+        schedule_all_reduce (run->b, stream, s->replica_comm[slot->plan->expert], shard * reduce,
+                             "all_reduce");
       schedule_uses (run->b, output);
     }
   if (u->shard == SCHEDULE_NONE)
@@ -228,12 +272,14 @@ fsdp2_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
   Fsdp2State *s = run->state;
   Fsdp2Unit  *u = &s->units[slot->unit];
   guint       reduce = reduce_bytes (workload_training (run->in->workload));
-  guint64     shard = u->padded / s->groups.shard.size;
+  guint64     shard = u->padded / groups_of (run, slot->unit)->shard.size;
   BufferRef   input, output;
 
   schedule_host_hooks (run->b, 1);
-  if (u->full != SCHEDULE_NONE)
+  if (u->full != SCHEDULE_NONE && slot->part != BACKWARD_WEIGHTS)
     reshard (run, slot->unit);
+  if (slot->part == BACKWARD_INPUTS)
+    return;
   if (s->reducing != SCHEDULE_NONE)
     {
       schedule_wait (run->b, SCHEDULE_COMPUTE, s->reduced);
@@ -250,7 +296,8 @@ fsdp2_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
   schedule_wait_stream (run->b, s->reduce, SCHEDULE_COMPUTE);
   output =
       schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, shard * reduce, "reduce-scatter output");
-  schedule_reduce_scatter (run->b, s->reduce, s->shard_comm, u->padded * reduce, "reduce_scatter");
+  schedule_reduce_scatter (run->b, s->reduce, s->shard_comm[slot->plan->expert], u->padded * reduce,
+                           "reduce_scatter");
   schedule_uses (run->b, input);
   s->reduced = schedule_record (run->b, s->reduce);
   s->reducing = input;
@@ -275,8 +322,8 @@ fsdp2_step_end (StrategyRun *run)
   guint64     shard = 0;
 
   for (guint i = 0; i < run->n_units; i++)
-    shard += s->units[i].padded / s->groups.shard.size;
-  emit_optimizer (run, s->groups.shard, shard, bytes_of (run).master, 0);
+    shard += s->units[i].padded / groups_of (run, i)->shard.size;
+  emit_optimizer (run, s->groups[0].shard, shard, bytes_of (run).master, 0);
   for (guint i = 0; i < run->n_units; i++)
     {
       schedule_free (run->b, s->units[i].shard);
@@ -287,68 +334,103 @@ fsdp2_step_end (StrategyRun *run)
 gboolean
 fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  ShardGroups groups;
+  ShardGroups groups[2];
 
-  return shard_groups (&in->mesh, ((const Fsdp2Options *) opt)->shard, &groups, diags);
+  return unit_groups (&in->mesh, ((const Fsdp2Options *) opt)->shard, groups, diags);
 }
 
 guint64
 fsdp2_resident (const PlanInput *in, gconstpointer opt)
 {
-  ShardGroups groups;
+  ShardGroups groups[2];
 
-  shard_groups (&in->mesh, ((const Fsdp2Options *) opt)->shard, &groups, NULL);
-  return model_padded (in->workload, padded_rows, groups.shard.size) / groups.shard.size;
+  unit_groups (&in->mesh, ((const Fsdp2Options *) opt)->shard, groups, NULL);
+  return model_shard (in->workload, padded_rows,
+                      (guint[]){ groups[0].shard.size, groups[1].shard.size });
+}
+
+PlanGradient
+fsdp2_gradient (const PlanInput *in, gconstpointer opt)
+{
+  ShardGroups groups[2];
+
+  unit_groups (&in->mesh, ((const Fsdp2Options *) opt)->shard, groups, NULL);
+  return (PlanGradient){ state_bytes (workload_training (in->workload)).master, groups[0].shard.size };
 }
 
 /* Padded elements of what stays gathered between forward and backward, so that no backward all-gather is due. */
 static guint64
-expect_kept (const PlanInput *in, const Fsdp2Options *o, guint m, guint64 padded)
+expect_stays (const Workload *workload, guint m)
 {
-  const LayerDesc *table = workload_layer (in->workload, 0);
-  const LayerDesc *head = workload_layer (in->workload, workload_n_layers (in->workload) - 1);
+  guint64 sum = 0;
 
-  if (!o->reshard_after_forward)
-    return padded;
-  return padded_rows (head->tensors, head->n_tensors, m)
-         + (head->tied_head ? padded_rows (table->tensors, table->n_tensors, m) : 0);
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    {
+      const LayerDesc *layer = workload_layer (workload, i);
+
+      if (stays (workload, layer))
+        sum += padded_rows (layer->tensors, layer->n_tensors, m);
+    }
+  return sum;
 }
 
-/* Bytes: Zhao et al., arXiv:2304.11277, 3.2.2, with the padding of each tensor; memory: the lifetimes of the runtime's buffers. */
+/* Bytes of one kind of unit, with the padding of each tensor. Adds its elements to PADDED and KEPT. */
+static void
+expect_traffic (const PlanInput *in, const Fsdp2Options *o, const ShardGroups *groups, guint kind,
+                PlanTotals *totals, double *padded, double *kept)
+{
+  const TrainingOptions *training = workload_training (in->workload);
+  Pipeline               pipeline = pipeline_of (in->workload);
+  guint                  m = groups->shard.size;
+  guint                  compute = state_bytes (training).compute, reduce = reduce_bytes (training);
+  double                 steps = pipeline_chunk_micros (&pipeline);
+  double                 all = (double) model_padded (in->workload, padded_rows, kind, m);
+  double                 root = kind == 0 ? (double) expect_stays (in->workload, m) : 0;
+  double                 stay = o->reshard_after_forward ? root : all;
+
+  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups->shard, steps * compute * (2 * all - stay));
+  plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups->shard, steps * reduce * all);
+  plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups->replica, steps * reduce * all / m);
+  *padded += all;
+  *kept += stay;
+}
+
+/* Room for the padding of rows: a row of each tensor of a unit for each member. */
+static double
+expect_slack (const Workload *workload, guint m)
+{
+  guint most = 0;
+
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    most = MAX (most, workload_layer (workload, i)->n_tensors);
+  return (double) m * most;
+}
+
+/* Bytes: Zhao et al., arXiv:2304.11277, 3.2.2; memory: the lifetimes of the runtime's buffers. */
 gboolean
 fsdp2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 {
   const Fsdp2Options    *o = opt;
   const TrainingOptions *training = workload_training (in->workload);
   StateBytes             bytes = state_bytes (training);
-  guint                  reduce = reduce_bytes (training);
-  double                 steps = (double) training->grad_accum;
   ActivationBounds       activations = activation_bounds (in->workload);
-  ShardGroups            groups;
-  double                 padded, kept, unit;
+  double                 shard = (double) fsdp2_resident (in, opt), padded = 0, kept = 0, unit;
+  ShardGroups            groups[2];
 
-  shard_groups (&in->mesh, o->shard, &groups, NULL);
-  padded = (double) model_padded (in->workload, padded_rows, groups.shard.size);
-  kept = (double) expect_kept (in, o, groups.shard.size, (guint64) padded);
-  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups.shard,
-                   steps * bytes.compute * (2 * padded - kept));
-  plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups.shard, steps * reduce * padded);
-  plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups.replica,
-                   steps * reduce * padded / groups.shard.size);
-  expect_optimizer (in, groups.shard, totals);
+  unit_groups (&in->mesh, o->shard, groups, NULL);
+  for (guint kind = 0; kind < n_kinds (in); kind++)
+    expect_traffic (in, o, &groups[kind], kind, totals, &padded, &kept);
+  expect_optimizer (in, groups[0].shard, totals);
   totals->flops += expected_flops (in);
   /* Shards of parameters and optimizer are always there; gradients and two or three units' buffers come on top. */
-  unit = (double) largest_unit (in->workload, UNIT_LAYER);
-  unit += (double) groups.shard.size
-          * workload_layer (in->workload, 1)->n_tensors; /* slack of padding, rows of 1-D tensors */
-  totals->states += padded / groups.shard.size * (bytes.master + bytes.moments);
-  totals->hbm_low += padded / groups.shard.size * (bytes.master + bytes.moments) + activations.kept
-                     + activations.low;
+  unit = (double) largest_unit (in->workload, UNIT_LAYER)
+         + expect_slack (in->workload, groups[0].shard.size);
+  totals->states += shard * (bytes.master + bytes.moments);
+  totals->hbm_low += shard * (bytes.master + bytes.moments) + activations.kept + activations.low;
   totals->hbm_high +=
-      padded / groups.shard.size * (2.0 * bytes.master + bytes.moments) + activations.kept
-      + activations.high
+      shard * (2.0 * bytes.master + bytes.moments) + activations.kept + activations.high
       + (kept + 4 * (padded - (double) workload_n_parameters (in->workload) + unit)) * bytes.compute
-      + 4 * unit * reduce;
+      + 4 * unit * reduce_bytes (training);
   return TRUE;
 }
 
@@ -363,6 +445,7 @@ const Strategy strategy_fsdp2 = {
   .hooks = FSDP2_HOOKS,
   .expect = fsdp2_expect,
   .resident = fsdp2_resident,
+  .gradient = fsdp2_gradient,
   .states = FSDP2_STATES,
   .missing = FSDP2_MISSING,
 };

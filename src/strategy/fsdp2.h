@@ -45,9 +45,10 @@ typedef struct
     .source = "torch.distributed.fsdp.fully_shard, implicit prefetching",                        \
   }
 
-gboolean fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags);
-gboolean fsdp2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals);
-guint64  fsdp2_resident (const PlanInput *in, gconstpointer opt);
+gboolean     fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags);
+gboolean     fsdp2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals);
+guint64      fsdp2_resident (const PlanInput *in, gconstpointer opt);
+PlanGradient fsdp2_gradient (const PlanInput *in, gconstpointer opt);
 
 /* Private state of the runtime: of a unit, and of a role. */
 typedef struct
@@ -64,8 +65,8 @@ typedef struct
 typedef struct
 {
   StreamRef   copy_in, gather, reduce, all_reduce;
-  CommRef     shard_comm, replica_comm;
-  ShardGroups groups;
+  CommRef     shard_comm[2], replica_comm[2]; /* of each kind of unit: see unit_groups */
+  ShardGroups groups[2];
   Fsdp2Unit  *units;
   /* forward: the previous unit's gathered buffer, and when it has been copied out */
   BufferRef held;
@@ -101,6 +102,7 @@ void fsdp2_step_end (StrategyRun *run);
   "gathered parameters: compute precision, one unit and its prefetch, in HBM\n"              \
   "gradients: sharded, fp32, from the first reduce-scatter to the end of the step, in HBM\n" \
   "optimizer: sharded like the parameters, in HBM"
-#define FSDP2_MISSING                                                  \
-  "CPU offload, float8 all-gather, explicit prefetch lists, no_sync\n" \
+#define FSDP2_MISSING                                                                                             \
+  "under a pipeline: gradients and parameters that stay whole until the last micro-batch (PyTorch's schedules)\n" \
+  "CPU offload, float8 all-gather, explicit prefetch lists, no_sync\n"                                            \
   "the all-reduce's buffers are given back with the unit, not at the end of the backward pass"

@@ -17,6 +17,7 @@ const Strategy strategy_hsdp = {
   .hooks = FSDP2_HOOKS,
   .expect = fsdp2_expect,
   .resident = fsdp2_resident,
+  .gradient = fsdp2_gradient,
   .states = FSDP2_STATES,
   .missing = FSDP2_MISSING,
 };

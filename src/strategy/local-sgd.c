@@ -51,7 +51,13 @@ local_sgd_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
   ShardGroups groups;
 
-  return shard_groups (&in->mesh, ((const LocalSgdOptions *) opt)->worker, &groups, diags);
+  if (!shard_groups (&in->mesh, ((const LocalSgdOptions *) opt)->worker, &groups, diags))
+    return FALSE;
+  if (groups.shard.size % MAX (in->mesh.experts, 1) == 0)
+    return TRUE;
+  diag_error (diags, NULL, NULL, "workers of %u ranks do not hold whole expert groups of %u",
+              groups.shard.size, in->mesh.experts);
+  return FALSE;
 }
 
 static void

@@ -14,18 +14,40 @@ typedef struct
 {
   double   bucket_bytes;
   gboolean overlap_comm;
+  gint     gradient_dtype; /* GradientDtype */
 } ReplicatedOptions;
+
+typedef enum
+{
+  GRADIENT_AUTO, /* as computed */
+  GRADIENT_FP32, /* an fp32 buffer into which every micro-step adds what it computed (Megatron-LM's main gradients) */
+} GradientDtype;
+
+#define REPLICATED_GRADIENT_DTYPE(struct_, member_)                                                       \
+  {                                                                                                       \
+    .key = "gradient_dtype", .type = OPTION_ENUM, .choices = replicated_gradient_choices,                 \
+    .offset = G_STRUCT_OFFSET (struct_, member_), .fallback = "auto",                                     \
+    .help =                                                                                               \
+        "type of the gradients that are kept and (unless reduce_dtype says otherwise) reduced; auto: as " \
+        "computed",                                                                                       \
+    .source = "Megatron-LM, --accumulate-allreduce-grads-in-fp32"                                         \
+  }
+
+extern const char *const replicated_gradient_choices[];
 
 typedef struct
 {
   ReplicatedReduce reduce;
   gboolean         sharded_optimizer;
   StreamRef        stream;
-  CommRef          comm;
-  guint64          bucket; /* elements waiting to be reduced */
+  CommRef          comm[2];   /* of each kind of unit: see unit_groups */
+  guint64          bucket[2]; /* elements waiting to be reduced */
+  BufferRef        computed;  /* the gradient of the unit at hand, where another one is kept */
 } ReplicatedState;
 
 void replicated_init (StrategyRun *run);
+void replicated_step_begin (StrategyRun *run);
+void replicated_backward_begin (StrategyRun *run, const UnitSlot *slot);
 void replicated_backward_end (StrategyRun *run, const UnitSlot *slot);
 void replicated_micro_step_end (StrategyRun *run);
 void replicated_step_end (StrategyRun *run);
@@ -33,10 +55,12 @@ void replicated_step_end (StrategyRun *run);
 #define REPLICATED_HOOKS(init_, step_end_)                                                     \
   {                                                                                            \
     .state_size = sizeof (ReplicatedState), .granularity = UNIT_MODULE, .init = init_,         \
+    .step_begin = replicated_step_begin, .unit_backward_begin = replicated_backward_begin,     \
     .unit_backward_end = replicated_backward_end, .micro_step_end = replicated_micro_step_end, \
     .step_end = step_end_,                                                                     \
   }
 
-gboolean replicated_expect (const PlanInput *in, gconstpointer opt, ReplicatedReduce reduce,
-                            gboolean sharded_optimizer, PlanTotals *totals);
-guint64  replicated_resident (const PlanInput *in, gconstpointer opt);
+gboolean     replicated_expect (const PlanInput *in, gconstpointer opt, ReplicatedReduce reduce,
+                                gboolean sharded_optimizer, PlanTotals *totals);
+guint64      replicated_resident (const PlanInput *in, gconstpointer opt);
+PlanGradient replicated_gradient (const PlanInput *in, gconstpointer opt);

@@ -28,8 +28,9 @@ static const OptionSpec zero1_options[] = {
     .type = OPTION_BOOL,
     .offset = G_STRUCT_OFFSET (Zero1Options, common.overlap_comm),
     .fallback = "false",
-    .help = "reduce on a stream of its own",
+    .help = "reduce on a stream of its own; false: in line, under a pipeline after the whole backward pass",
     .source = "deepspeed/runtime/zero/config.py" },
+  REPLICATED_GRADIENT_DTYPE (Zero1Options, common.gradient_dtype),
   { .key = "reduce",
     .type = OPTION_ENUM,
     .choices = reduce_choices,
@@ -72,8 +73,9 @@ const Strategy strategy_zero1 = {
   .hooks = REPLICATED_HOOKS (zero1_init, replicated_step_end),
   .expect = zero1_expect,
   .resident = replicated_resident,
+  .gradient = replicated_gradient,
   .states = "parameters: whole, compute precision, HBM\n"
-            "gradients: whole, compute precision, HBM\n"
+            "gradients: whole, compute precision or fp32, HBM\n"
             "optimizer: fp32 master and both moments, sharded over all ranks, HBM",
   .missing =
       "bucketed all-gather of the updated parameters (one collective here), the fp16 overflow check",
