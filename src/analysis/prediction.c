@@ -130,12 +130,20 @@ mean_mfu_base (const Cluster *cluster)
   return mean;
 }
 
+/* Ranks that work on the same sequences: tensor, context and pipeline ranks of one data rank. */
+static double
+ranks_of_a_sequence (const MeshOptions *mesh)
+{
+  return (double) (MAX (mesh->tp, 1) * MAX (mesh->cp, 1) * MAX (mesh->pp, 1));
+}
+
 static void
 fill_throughput (Prediction *self, const Replay *replay)
 {
   const Workload        *workload = replay_workload (replay);
   const TrainingOptions *training = workload_training (workload);
-  double tokens = (double) training_tokens (training) * (double) training->grad_accum; /* a rank */
+  double tokens = (double) training_tokens (training) * (double) training->grad_accum
+                  / ranks_of_a_sequence (workload_mesh (workload)); /* a GPU */
   double model_flops =
       tokens * flops_per_token (workload_shape (workload), training->flops, training->seq_len);
 

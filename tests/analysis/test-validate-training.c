@@ -240,6 +240,20 @@ START_TEST (test_mapping)
 }
 END_TEST
 
+/* Two tensor ranks share the 128 tokens of a step. */
+START_TEST (test_tokens)
+{
+  static const char text[] = HEADER RUN ("a-01", "1", "2", "", "step_time_s", "0.01", "test")
+      RUN ("a-01", "1", "2", "", "tokens_per_s_per_gpu", "1", "test");
+  const PredictOptions           options = { 0 };
+  g_autoptr (TrainingValidation) v = validate_training (load_text (text), &options, 1);
+
+  ck_assert_uint_eq (v->n_failed, 0);
+  ck_assert_double_eq_tol (training_row_at (v, 0)->predicted * training_row_at (v, 1)->predicted,
+                           64, 1e-9);
+}
+END_TEST
+
 /* The engine behind it: a run with two figures is simulated once, the same in one thread and in three, and a bad one says why. */
 START_TEST (test_prediction)
 {
@@ -279,6 +293,7 @@ main (void)
   tcase_add_test (tests, test_summary);
   tcase_add_test (tests, test_fits);
   tcase_add_test (tests, test_mapping);
+  tcase_add_test (tests, test_tokens);
   tcase_add_test (tests, test_prediction);
   suite_add_tcase (suite, tests);
   srunner_run_all (runner, CK_ENV);
