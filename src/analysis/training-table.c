@@ -73,6 +73,7 @@ static const struct
   { "training", G_STRUCT_OFFSET (Scenario, training) },
   { "mesh", G_STRUCT_OFFSET (Scenario, mesh) },
   { "collective", G_STRUCT_OFFSET (Scenario, collective) },
+  { "replay", G_STRUCT_OFFSET (Scenario, replay) },
 };
 
 typedef enum

@@ -13,7 +13,8 @@
 #define NOT_GIVEN G_MININT /* an option of whole numbers */
 
 /* Sections whose keys become options, and the short names of the common ones. */
-static const char *const sections[] = { "training", "mesh", "cluster", "model", "collective" };
+static const char *const sections[] = { "training", "mesh",       "cluster",
+                                        "model",    "collective", "replay" };
 static const char *const network_sections[] = { "cluster", "collective" }; /* of COMMON_NETWORK */
 
 static const struct

@@ -81,23 +81,25 @@ typedef struct
 
 typedef struct
 {
-  OpId       id;
-  OpState    state;
-  OpClass    class_;
-  SimTime    latency;
-  Demand    *demands;
-  guint      n_demands;
-  WaveDemand waves;
-  double     share, cap;
-  guint      members, n_submitted, n_arrived;
-  StreamId   one_member; /* when `members` is 1, else `streams` */
-  StreamId  *streams;
-  OrderId    order;
-  OpId       order_prev; /* the op before it in its order */
-  SimTime    last_arrival;
-  NodeList   waiters;  /* WaiterNode */
-  NodeList   segments; /* SegmentNode */
-  EventId    event;
+  OpId            id;
+  OpState         state;
+  OpClass         class_;
+  SimTime         latency;
+  Demand         *demands;
+  guint           n_demands;
+  WaveDemand      waves;
+  const WavePart *wave_parts;
+  guint           n_wave_parts;
+  double          share, cap;
+  guint           members, n_submitted, n_arrived;
+  StreamId        one_member; /* when `members` is 1, else `streams` */
+  StreamId       *streams;
+  OrderId         order;
+  OpId            order_prev; /* the op before it in its order */
+  SimTime         last_arrival;
+  NodeList        waiters;  /* WaiterNode */
+  NodeList        segments; /* SegmentNode */
+  EventId         event;
   /* while it flows */
   FluidOp flow;
   double  progress; /* at `settled` */

@@ -77,18 +77,26 @@ typedef struct
   double     unit_seconds;
 } WaveDemand;
 
+/* Waves of several kernels that run as one op, one after another: `count` of them, each of `units` and `unit_seconds`. */
 typedef struct
 {
-  OpClass       class_;
-  guint64       tag; /* the creator's; kept in the record */
-  SimTime       latency;
-  const Demand *demands; /* copied; at most one entry a resource */
-  guint         n_demands;
-  WaveDemand    waves;   /* kernels only */
-  double        share;   /* > 0 unless there is no demand; see above */
-  double        cap;     /* largest rate x in 1/s; 0 = none */
-  guint         members; /* streams it must be submitted on: 1, or the ranks of a collective (begins when the last arrived) */
-  OrderId       order;   /* communicator, or ENGINE_NONE */
+  double units, unit_seconds, count; /* > 0 */
+} WavePart;
+
+typedef struct
+{
+  OpClass         class_;
+  guint64         tag; /* the creator's; kept in the record */
+  SimTime         latency;
+  const Demand   *demands; /* copied; at most one entry a resource */
+  guint           n_demands;
+  WaveDemand      waves;      /* kernels only */
+  const WavePart *wave_parts; /* instead of the units of `waves`; not copied: they outlive the op */
+  guint           n_wave_parts;
+  double          share;   /* > 0 unless there is no demand; see above */
+  double          cap;     /* largest rate x in 1/s; 0 = none */
+  guint           members; /* streams it must be submitted on: 1, or the ranks of a collective (begins when the last arrived) */
+  OrderId         order;   /* communicator, or ENGINE_NONE */
 } OpSpec;
 
 /* Creates an op. Nothing happens until it has been submitted on all its members' streams. */

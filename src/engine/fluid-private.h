@@ -65,17 +65,20 @@ typedef struct
 
 typedef struct
 {
-  gboolean   live, limit_is_cap;
-  guint32    tier, user;
-  NodeId     limit; /* or NOBODY */
-  double     cap;
-  WaveDemand waves;
-  double     n_waves; /* 0: none */
-  guint      wave_link;
-  guint64    serial; /* of addition */
-  guint64    stamp;  /* of the solve that has moved it; then `before` is its group before */
-  NodeId     before;
-  guint64    reported; /* the solve that has told of it */
+  gboolean        live, limit_is_cap;
+  guint32         tier, user;
+  NodeId          limit; /* or NOBODY */
+  double          cap;
+  WaveDemand      waves;
+  const WavePart *wave_parts;
+  guint           n_wave_parts;
+  double          n_waves;      /* 0: none */
+  double          wave_seconds; /* of all of them */
+  guint           wave_link;
+  guint64         serial; /* of addition */
+  guint64         stamp;  /* of the solve that has moved it; then `before` is its group before */
+  NodeId          before;
+  guint64         reported; /* the solve that has told of it */
 } FluidFlow;
 
 typedef struct

@@ -102,14 +102,38 @@ fluid_set_reserved (Fluid *self, ResourceId id, double reserved)
   g_array_append_val (self->reservation, id);
 }
 
+/* Several parts: the time is exact; a wave's length is the mean over that time, for members that wait for one to end. */
+static void
+count_parts (FluidFlow *flow, double slots)
+{
+  double seconds = 0, weighted = 0;
+
+  for (guint i = 0; i < flow->n_wave_parts; i++)
+    {
+      const WavePart *part = &flow->wave_parts[i];
+      double          time = part->count * ceil (part->units / slots) * part->unit_seconds;
+
+      seconds += time;
+      weighted += time * part->unit_seconds;
+    }
+  flow->wave_seconds = seconds;
+  flow->n_waves = seconds * seconds / weighted;
+}
+
+/* Sets the waves of FLOW on the slots that are left; returns their amount. */
 static double
-count_waves (const FluidResource *resource, const WaveDemand *waves, double *amount)
+count_waves (FluidFlow *flow, const FluidResource *resource)
 {
   double slots = MAX (1.0, floor (fluid_unreserved (resource)));
-  double n = ceil (waves->units / slots);
 
-  *amount = n * slots * waves->unit_seconds;
-  return n;
+  if (flow->n_wave_parts > 0)
+    {
+      count_parts (flow, slots);
+      return flow->wave_seconds * slots;
+    }
+  flow->n_waves = ceil (flow->waves.units / slots);
+  flow->wave_seconds = flow->n_waves * flow->waves.unit_seconds;
+  return flow->n_waves * slots * flow->waves.unit_seconds;
 }
 
 /*
@@ -120,7 +144,7 @@ static double
 op_limit (FluidFlow *flow)
 {
   double cap = flow->cap > 0 ? flow->cap : INFINITY;
-  double wave = flow->n_waves > 0 ? 1 / (flow->n_waves * flow->waves.unit_seconds) : INFINITY;
+  double wave = flow->n_waves > 0 ? 1 / flow->wave_seconds : INFINITY;
 
   flow->limit_is_cap = cap < wave;
   return isfinite (MIN (wave, cap)) ? MIN (wave, cap) : 0;
@@ -142,12 +166,12 @@ update_waves (Fluid *self, FluidOp op)
   NodeId     id = fluid_nodes_of (self, op)[flow->wave_link];
   FluidNode *node = &self->nodes[id];
   double    *kept = &self->routes[op].amounts[flow->wave_link];
-  double amount, n = count_waves (fluid_resource_at (self, node->resource), &flow->waves, &amount);
-  double before = fluid_weight_of (self, op, flow->wave_link);
+  double     n = flow->n_waves;
+  double     amount = count_waves (flow, fluid_resource_at (self, node->resource));
+  double     before = fluid_weight_of (self, op, flow->wave_link);
 
   if (n == flow->n_waves && amount == *kept)
     return;
-  flow->n_waves = n;
   *kept = amount;
   if (node->weights == NULL)
     fluid_keep_weights (self, id);
@@ -270,12 +294,12 @@ add_links (Fluid *self, FluidOp op, const FluidSpec *spec)
 {
   FluidFlow *flow = &self->flows[op];
   gboolean   waves =
-      flow->waves.resource != ENGINE_NONE && flow->waves.units > 0 && flow->waves.unit_seconds > 0;
+      flow->waves.resource != ENGINE_NONE
+      && (flow->n_wave_parts > 0 || (flow->waves.units > 0 && flow->waves.unit_seconds > 0));
   double amount = 0, limit;
 
   if (waves)
-    flow->n_waves =
-        count_waves (fluid_resource_at (self, flow->waves.resource), &flow->waves, &amount);
+    amount = count_waves (flow, fluid_resource_at (self, flow->waves.resource));
   limit = op_limit (flow);
   grow_route (&self->routes[op], spec->n_demands + (waves ? 1 : 0) + (limit > 0 ? 1 : 0),
               waves || !is_plain (spec));
@@ -305,6 +329,8 @@ fluid_add (Fluid *self, const FluidSpec *spec)
                                  .user = spec->user,
                                  .cap = spec->cap,
                                  .waves = spec->waves,
+                                 .wave_parts = spec->wave_parts,
+                                 .n_wave_parts = spec->n_wave_parts,
                                  .serial = self->n_added++ };
   self->owners[op] = NOBODY;
   self->peers[op] = (FluidPeers){ { NOBODY } };

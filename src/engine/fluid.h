@@ -23,13 +23,15 @@ typedef guint32 FluidGroup; /* small; 0 = no group yet. One a resource and tier,
 
 typedef struct
 {
-  OpClass       class_;
-  gint          priority; /* of kernels */
-  const Demand *demands;  /* copied; amounts > 0 */
-  guint         n_demands;
-  WaveDemand    waves;
-  double        share, cap;
-  guint32       user; /* the caller's */
+  OpClass         class_;
+  gint            priority; /* of kernels */
+  const Demand   *demands;  /* copied; amounts > 0 */
+  guint           n_demands;
+  WaveDemand      waves;
+  const WavePart *wave_parts; /* as in OpSpec */
+  guint           n_wave_parts;
+  double          share, cap;
+  guint32         user; /* the caller's */
 } FluidSpec;
 
 /* What holds a rate down: CAUSE_RESOURCE and the resource, or CAUSE_CAP and ENGINE_NONE. */
@@ -89,6 +91,7 @@ guint32   fluid_user (const Fluid *self, FluidOp op);
  * Waves that OP needs on the slots left at present, 0 for an op without; and the amount that they
  * take.
  */
+/* Waves of the op on the slots that are left; of several parts, as many as there are of the mean length of a running wave. */
 double fluid_n_waves (const Fluid *self, FluidOp op);
 double fluid_wave_amount (const Fluid *self, FluidOp op);
 

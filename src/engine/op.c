@@ -177,10 +177,13 @@ copy_demands (Engine *self, LiveOp *op, const OpSpec *spec)
 static void
 copy_waves (LiveOp *op, const OpSpec *spec)
 {
-  gboolean none = spec->waves.resource == ENGINE_NONE || spec->waves.units <= 0
-                  || spec->waves.unit_seconds <= 0;
+  gboolean none =
+      spec->waves.resource == ENGINE_NONE
+      || (spec->n_wave_parts == 0 && (spec->waves.units <= 0 || spec->waves.unit_seconds <= 0));
 
   op->waves = spec->waves;
+  op->wave_parts = spec->wave_parts;
+  op->n_wave_parts = spec->n_wave_parts;
   if (none)
     op->waves = (WaveDemand){ ENGINE_NONE, 0, 0 };
   g_assert (none || spec->class_ == OP_KERNEL);
@@ -284,6 +287,8 @@ start_flow (Engine *self, LiveOp *op)
                                          .demands = op->demands,
                                          .n_demands = op->n_demands,
                                          .waves = op->waves,
+                                         .wave_parts = op->wave_parts,
+                                         .n_wave_parts = op->n_wave_parts,
                                          .share = op->share,
                                          .cap = op->cap,
                                          .user = op->id,

@@ -4,17 +4,27 @@
 ReplayOp
 replay_op (const Replay *self, OpId op)
 {
-  guint64             tag = engine_op_record (self->run->engine, op)->tag;
-  guint               period = tag_period (tag), rank = tag_rank (tag), item = tag_item (tag);
-  ScheduleSection     section = period_section (period);
+  guint64         tag = engine_op_record (self->run->engine, op)->tag;
+  guint           period = tag_period (tag), rank = tag_rank (tag), item = tag_item (tag), place;
+  ScheduleSection section = period_section (period);
   const ScheduleItem *what = &replay_items (self, rank, section).items[item];
+  const Program      *program = self->program_of[rank];
+  const ProgramItem  *compiled = &g_array_index (program->items[section], ProgramItem, item);
 
+  if ((tag & TAG_MARKER) != 0)
+    what = &self->markers[what->stream];
+  else if (tag_fused (tag, &place))
+    {
+      const FusedGroup *group = &g_array_index (program->groups, FusedGroup, compiled->group);
+
+      what = &g_array_index (program->fused, FusedOp, group->first + place).item;
+    }
   return (ReplayOp){
-    .item = (tag & TAG_MARKER) != 0 ? &self->markers[what->stream] : what,
+    .item = what,
     .rank = rank,
     .section = section,
     .period = period > 0 ? period - 1 : 0,
-    .step = g_array_index (self->program_of[rank]->items[section], ProgramItem, item).step,
+    .step = compiled->step,
   };
 }
 

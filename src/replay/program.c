@@ -1,5 +1,5 @@
 /* Issue times and kernel costs of a role's items on one kind of GPU. */
-#include "replay/replay-private.h"
+#include "replay/fuse-private.h"
 
 typedef struct
 {
@@ -86,6 +86,7 @@ compile_section (Compiler *self, ScheduleSection section)
       ProgramItem         entry = {
                 .issue = sim_time_from_seconds (issue_seconds (self, items, i)),
                 .kernel = item->kind == ITEM_KERNEL ? compile_kernel (self, item->kernel) : REPLAY_NONE,
+                .group = REPLAY_NONE,
                 .step = step,
       };
 
@@ -98,8 +99,8 @@ compile_section (Compiler *self, ScheduleSection section)
 }
 
 Program *
-program_new (const Schedule *schedule, const TrainingOptions *training, guint role,
-             const GpuProfile *gpu, const NodeProfile *node, double speed)
+program_new (const Schedule *schedule, const TrainingOptions *training, Granularity granularity,
+             guint role, const GpuProfile *gpu, const NodeProfile *node, double speed)
 {
   Program               *self = g_new0 (Program, 1);
   g_autoptr (GHashTable) known = g_hash_table_new (NULL, NULL);
@@ -110,8 +111,14 @@ program_new (const Schedule *schedule, const TrainingOptions *training, guint ro
   self->node = node;
   self->speed = speed;
   self->kernels = g_array_new (FALSE, FALSE, sizeof (BoundKernel));
+  self->parts = g_array_new (FALSE, FALSE, sizeof (WavePart));
+  self->fused = g_array_new (FALSE, FALSE, sizeof (FusedOp));
+  self->groups = g_array_new (FALSE, FALSE, sizeof (FusedGroup));
+  self->descs = g_ptr_array_new_with_free_func (g_free);
   for (ScheduleSection s = 0; s < SECTION_N; s++)
     self->items[s] = compile_section (&compiler, s);
+  if (granularity != GRANULARITY_KERNEL)
+    fuse_program (self, schedule, granularity);
   return self;
 }
 
@@ -121,5 +128,9 @@ program_free (Program *self)
   for (ScheduleSection s = 0; s < SECTION_N; s++)
     g_array_unref (self->items[s]);
   g_array_unref (self->kernels);
+  g_array_unref (self->parts);
+  g_array_unref (self->fused);
+  g_array_unref (self->groups);
+  g_ptr_array_unref (self->descs);
   g_free (self);
 }

@@ -5,6 +5,7 @@
  *   bind-messages.c  messages between stages in it
  *   bind.c        cluster + schedule -> Binding: the ranks, resources and groups that are simulated, and what each op class demands
  *   program.c     schedule items -> issue times and kernel costs of one kind of rank
+ *   fuse.c        runs of kernels in it as few ops
  *   run.c         Binding + programs -> one engine run of a number of periods
  *   run-ops.c     the ops that it puts on the engine
  *   replay.c      the runs until a period repeats
@@ -147,8 +148,10 @@ binding_group_of (const Binding *self, CommRef comm, guint rank)
 
 typedef struct
 {
-  SimTime issue;  /* host time */
-  guint32 kernel; /* in Program.kernels */
+  SimTime early;  /* host time until `group` is submitted */
+  SimTime issue;  /* then, until the item acts */
+  guint32 kernel; /* in Program.kernels; REPLAY_NONE for those of a group */
+  guint32 group;  /* in Program.groups, or REPLAY_NONE */
   guint32 step;   /* of the period */
 } ProgramItem;
 
@@ -157,7 +160,23 @@ typedef struct
   SimTime latency;
   double  sm_seconds, hbm_bytes, wave_units, wave_seconds;
   double  share; /* 1 / stand-alone duration without latency; 0 when it is all latency */
+  guint   first_part, n_parts; /* in Program.parts: waves of several kernels */
 } BoundKernel;
+
+/* One op for several kernels, and what it is in the schedule's terms. */
+typedef struct
+{
+  ScheduleItem item;
+  guint32      kernel;
+} FusedOp;
+
+/* Ops that are submitted together, one after another on a stream. */
+typedef struct
+{
+  guint     first, n; /* in Program.fused */
+  guint     n_kernels;
+  StreamRef stream;
+} FusedGroup;
 
 /* How ranks of one role run on one kind of GPU. */
 typedef struct
@@ -168,11 +187,16 @@ typedef struct
   double             speed;
   GArray            *items[SECTION_N]; /* ProgramItem */
   GArray            *kernels;          /* BoundKernel */
+  GArray            *parts;            /* WavePart */
+  GArray            *fused;            /* FusedOp */
+  GArray            *groups;           /* FusedGroup */
+  GPtrArray         *descs;            /* KernelDesc, of fused ops */
   guint              max_call;         /* messages of the largest group call */
 } Program;
 
-Program *program_new (const Schedule *schedule, const TrainingOptions *training, guint role,
-                      const GpuProfile *gpu, const NodeProfile *node, double speed);
+Program *program_new (const Schedule *schedule, const TrainingOptions *training,
+                      Granularity granularity, guint role, const GpuProfile *gpu,
+                      const NodeProfile *node, double speed);
 void     program_free (Program *self);
 
 /* ---- runs --------------------------------------------------------------------------------------------------------- */
@@ -227,10 +251,11 @@ buffer_request (const ScheduleBuffer *buffer, BufferRef ref)
 
 /* ---- tags of ops: period (0 init, 1 first, 2.. steady), rank, item --------------------------------------------------- */
 
-#define TAG_ITEM_BITS 26
-#define TAG_RANK_BITS 20
-#define TAG_MARKER \
-  ((guint64) 1 << 63) /* an op of no length that stands for what its stream holds */
+#define TAG_ITEM_BITS   26
+#define TAG_RANK_BITS   20
+#define TAG_PERIOD_BITS 14
+#define TAG_MARKER      ((guint64) 1 << 63) /* of no length, stands for what its stream holds */
+#define TAG_FUSED_SHIFT 60 /* 1 + its place among the ops of a group; 0: no op of a group */
 
 static inline guint64
 tag_new (guint period, guint rank, guint item)
@@ -253,7 +278,15 @@ tag_rank (guint64 tag)
 static inline guint
 tag_period (guint64 tag)
 {
-  return (guint) ((tag & ~TAG_MARKER) >> (TAG_RANK_BITS + TAG_ITEM_BITS));
+  return (tag >> (TAG_RANK_BITS + TAG_ITEM_BITS)) & ((1u << TAG_PERIOD_BITS) - 1);
+}
+
+/* FALSE for what is no op of a group. */
+static inline gboolean
+tag_fused (guint64 tag, guint *place)
+{
+  *place = (guint) (tag >> TAG_FUSED_SHIFT & 7) - 1;
+  return (tag >> TAG_FUSED_SHIFT & 7) != 0;
 }
 
 static inline ScheduleSection

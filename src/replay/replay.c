@@ -206,8 +206,9 @@ compile_programs (Replay *self)
       self->program_of[i] = find_program (self, &like);
       if (self->program_of[i] != NULL)
         continue;
-      self->program_of[i] = program_new (self->schedule, &self->scenario->training, like.role,
-                                         like.gpu, like.node, like.speed);
+      self->program_of[i] = program_new (self->schedule, &self->scenario->training,
+                                         (Granularity) self->scenario->replay.granularity,
+                                         like.role, like.gpu, like.node, like.speed);
       g_ptr_array_add (self->programs, (gpointer) self->program_of[i]);
     }
 }

@@ -1,27 +1,78 @@
 /* The ops of a run: what each item of a schedule puts on the engine. */
 #include "replay/run-private.h"
 
+/* ---- launch queues ------------------------------------------------------------------------------------------------ */
+
+OpId
+host_room (RankHost *self, const Engine *engine, StreamRef stream, guint n)
+{
+  LaunchQueue *queue = &self->queues[stream];
+
+  while (queue->n > 0 && engine_op_done (engine, queue->ops[queue->head]))
+    {
+      queue->done = queue->upto[queue->head];
+      queue->head = (queue->head + 1) % STREAM_DEPTH;
+      queue->n--;
+    }
+  if (queue->launched + n <= queue->done + STREAM_DEPTH)
+    return ENGINE_NONE;
+  for (guint i = queue->head;; i = (i + 1) % STREAM_DEPTH)
+    if (queue->launched + n <= queue->upto[i] + STREAM_DEPTH)
+      return queue->ops[i];
+}
+
+/* OP, of N launches, stands on STREAM now. */
+static void
+note_launches (RankHost *self, StreamRef stream, OpId op, guint n)
+{
+  LaunchQueue *queue = &self->queues[stream];
+  guint        at = (queue->head + queue->n) % STREAM_DEPTH;
+
+  g_assert (queue->n < STREAM_DEPTH);
+  queue->launched += n;
+  queue->ops[at] = op;
+  queue->upto[at] = queue->launched;
+  queue->n++;
+}
+
+/* ---- ops --------------------------------------------------------------------------------------------------------- */
+
 static OpId
-new_kernel (const RankHost *self, Engine *engine)
+new_kernel (const RankHost *self, Engine *engine, guint32 index, guint64 tag)
 {
   const BoundRank   *rank = binding_rank (host_binding (self), self->rank);
-  const BoundKernel *kernel =
-      &g_array_index (self->program->kernels, BoundKernel, self->compiled[self->item].kernel);
+  const BoundKernel *kernel = &g_array_index (self->program->kernels, BoundKernel, index);
+  gboolean           waves = kernel->wave_units > 0 || kernel->n_parts > 0;
   Demand demands[] = { { rank->sm, kernel->sm_seconds }, { rank->hbm, kernel->hbm_bytes } };
   OpSpec spec = {
     .class_ = OP_KERNEL,
-    .tag = host_tag (self),
+    .tag = tag,
     .latency = kernel->latency,
     .demands = demands,
     .n_demands = kernel->share > 0 ? G_N_ELEMENTS (demands) : 0,
-    .waves = { kernel->wave_units > 0 ? rank->sm : ENGINE_NONE, kernel->wave_units,
-               kernel->wave_seconds },
+    .waves = { waves ? rank->sm : ENGINE_NONE, kernel->wave_units, kernel->wave_seconds },
+    .wave_parts = &g_array_index (self->program->parts, WavePart, kernel->first_part),
+    .n_wave_parts = kernel->n_parts,
     .share = kernel->share,
     .members = 1,
     .order = ENGINE_NONE,
   };
 
   return engine_op_new (engine, &spec);
+}
+
+void
+host_submit_group (RankHost *self, Engine *engine, const FusedGroup *group)
+{
+  for (guint i = 0; i < group->n; i++)
+    {
+      const FusedOp *fused = &g_array_index (self->program->fused, FusedOp, group->first + i);
+      guint64        tag = host_tag (self) | (guint64) (i + 1) << TAG_FUSED_SHIFT;
+      OpId           op = new_kernel (self, engine, fused->kernel, tag);
+
+      engine_submit (engine, op, host_stream (self, group->stream), ENGINE_NONE, 0);
+      note_launches (self, group->stream, op, i + 1 < group->n ? 1 : group->n_kernels - i);
+    }
 }
 
 /* An op of PLAN with BYTES, SCALE of them on the wire for each: traffic whose level is bytes a second and channel. */
@@ -156,12 +207,14 @@ host_submit_message (RankHost *self, Engine *engine, const ScheduleItem *item)
   engine_submit (engine, op, lane, sms > 0 ? rank->sm : ENGINE_NONE, sms);
   if (lane != stream)
     engine_stream_wait (engine, stream, op);
+  else
+    note_launches (self, item->stream, op, 1);
 }
 
 /* ---- all ops ----------------------------------------------------------------------------------------------------- */
 
 void
-host_submit_marker (const RankHost *self, Engine *engine, StreamRef stream)
+host_submit_marker (RankHost *self, Engine *engine, StreamRef stream)
 {
   OpSpec spec = {
     .class_ = OP_KERNEL,
@@ -170,36 +223,49 @@ host_submit_marker (const RankHost *self, Engine *engine, StreamRef stream)
     .members = 1,
     .order = ENGINE_NONE,
   };
+  OpId op = engine_op_new (engine, &spec);
 
-  engine_submit (engine, engine_op_new (engine, &spec), host_stream (self, stream), ENGINE_NONE, 0);
+  engine_submit (engine, op, host_stream (self, stream), ENGINE_NONE, 0);
+  note_launches (self, stream, op, 1);
+}
+
+static OpId
+submit_collective (RankHost *self, Engine *engine, const ScheduleItem *item)
+{
+  const BoundRank *rank = binding_rank (host_binding (self), self->rank);
+  const BoundCost *cost;
+  OpId             op = join_collective (self, engine, item, &cost);
+
+  engine_submit (engine, op, host_stream (self, item->stream), rank->sm,
+                 held_sms (engine, rank, cost));
+  return op;
 }
 
 void
 host_submit (RankHost *self, Engine *engine, const ScheduleItem *item)
 {
   const BoundRank *rank = binding_rank (host_binding (self), self->rank);
-  StreamId         stream = host_stream (self, item->stream);
-  const BoundPlan *plan;
-  const BoundCost *cost;
   OpId             op;
 
   switch ((ItemKind) item->kind)
     {
-    case ITEM_KERNEL:
-      engine_submit (engine, new_kernel (self, engine), stream, ENGINE_NONE, 0);
-      break;
     case ITEM_COLLECTIVE:
-      op = join_collective (self, engine, item, &cost);
-      engine_submit (engine, op, stream, rank->sm, held_sms (engine, rank, cost));
+      op = submit_collective (self, engine, item);
+      break;
+    case ITEM_KERNEL:
+      op = new_kernel (self, engine, self->compiled[self->item].kernel, host_tag (self));
+      engine_submit (engine, op, host_stream (self, item->stream), ENGINE_NONE, 0);
       break;
     case ITEM_COPY:
-      plan = binding_plan (host_binding (self), rank->copies[item->collective]);
-      engine_submit (engine, new_copy (self, engine, plan, item->bytes), stream, ENGINE_NONE, 0);
+      op = new_copy (self, engine,
+                     binding_plan (host_binding (self), rank->copies[item->collective]), item->bytes);
+      engine_submit (engine, op, host_stream (self, item->stream), ENGINE_NONE, 0);
       break;
     case ITEM_RECORD:
       host_submit_marker (self, engine, item->stream);
-      break;
+      return;
     default:
       g_assert_not_reached ();
     }
+  note_launches (self, item->stream, op, 1);
 }

@@ -5,6 +5,27 @@
 
 #include "replay/replay-private.h"
 
+/* CUDA's launch queue holds about a thousand launches a stream; then the launching thread blocks. */
+#define STREAM_DEPTH 1024
+
+/* What a stream's launch queue holds: ops, and the launches up to each. */
+typedef struct
+{
+  OpId    ops[STREAM_DEPTH]; /* a ring */
+  guint64 upto[STREAM_DEPTH];
+  guint   head, n;
+  guint64 launched, done;
+} LaunchQueue;
+
+/* What has been done of the item at hand. */
+typedef enum
+{
+  STAGE_NOTHING,
+  STAGE_EARLY, /* the time before its group has passed */
+  STAGE_GROUP, /* its group has been submitted */
+  STAGE_PAID,  /* the issue time has passed */
+} ItemStage;
+
 struct _RankHost
 {
   Run               *run;
@@ -12,7 +33,7 @@ struct _RankHost
   const Program     *program;
   guint              period; /* 0 init, 1 first, 2 .. steady */
   guint              item;
-  gboolean           paid; /* the issue time of the item has passed */
+  ItemStage          stage;
   ScheduleItems      items;
   const ProgramItem *compiled;
   OpId              *events;          /* of the section */
@@ -21,6 +42,7 @@ struct _RankHost
   guint              call;            /* messages of the group call at hand so far */
   guint              ways[MESSAGE_N]; /* of them, by direction */
   OpId               before;          /* what the stream held before the call */
+  LaunchQueue       *queues;          /* [streams] */
   gboolean          *waited;          /* [streams]: waits stand behind the last op */
   guint              n_steps;         /* of the section so far */
   GArray            *boundaries;      /* Boundary */
@@ -65,6 +87,12 @@ host_tag (const RankHost *self)
   return tag_new (self->period, self->rank, self->item);
 }
 
+/* ENGINE_NONE when STREAM takes N more launches, else the op whose end makes room. */
+OpId host_room (RankHost *self, const Engine *engine, StreamRef stream, guint n);
+
+/* Puts GROUP at the end of its stream, which has room. */
+void host_submit_group (RankHost *self, Engine *engine, const FusedGroup *group);
+
 /* Puts the op of ITEM, self->item of the section, at the end of its stream, which has room. A record is an op of no length. */
 void host_submit (RankHost *self, Engine *engine, const ScheduleItem *item);
 
@@ -72,4 +100,4 @@ void host_submit (RankHost *self, Engine *engine, const ScheduleItem *item);
 void host_submit_message (RankHost *self, Engine *engine, const ScheduleItem *item);
 
 /* An op of no length at the end of STREAM. */
-void host_submit_marker (const RankHost *self, Engine *engine, StreamRef stream);
+void host_submit_marker (RankHost *self, Engine *engine, StreamRef stream);

@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-/* CUDA's launch queue holds about a thousand launches a stream; then the launching thread blocks. */
-#define STREAM_DEPTH 1024
-
 /* What an item asks of the host. */
 typedef enum
 {
@@ -16,16 +13,22 @@ typedef enum
 
 /* ---- device ops -------------------------------------------------------------------------------------------------- */
 
+/* FALSE: the host waits for room. */
+static gboolean
+has_room (RankHost *self, const Engine *engine, StreamRef stream, guint n, HostYield *yield)
+{
+  OpId full = host_room (self, engine, stream, n);
+
+  if (full != ENGINE_NONE)
+    *yield = (HostYield){ .kind = HOST_WAIT, .wait = full };
+  return full == ENGINE_NONE;
+}
+
 static Act
 act_submit (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
 {
-  OpId full = engine_stream_room (engine, host_stream (self, item->stream));
-
-  if (full != ENGINE_NONE)
-    {
-      *yield = (HostYield){ .kind = HOST_WAIT, .wait = full };
-      return ACT_RETRY;
-    }
+  if (!has_room (self, engine, item->stream, 1, yield))
+    return ACT_RETRY;
   host_submit (self, engine, item);
   self->waited[item->stream] = FALSE;
   return ACT_GO_ON;
@@ -36,15 +39,11 @@ static Act
 act_message (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
 {
   StreamId stream = host_stream (self, item->stream);
-  OpId     full = engine_stream_room (engine, stream);
 
   if (self->call == 0)
     {
-      if (full != ENGINE_NONE)
-        {
-          *yield = (HostYield){ .kind = HOST_WAIT, .wait = full };
-          return ACT_RETRY;
-        }
+      if (!has_room (self, engine, item->stream, 2, yield))
+        return ACT_RETRY;
       if (item->more && self->waited[item->stream])
         host_submit_marker (self, engine, item->stream);
       self->before = engine_stream_last (engine, stream);
@@ -191,6 +190,9 @@ act (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
   switch ((ItemKind) item->kind)
     {
     case ITEM_KERNEL:
+      if (self->compiled[self->item].kernel == REPLAY_NONE) /* of a group */
+        return ACT_GO_ON;
+      return act_submit (self, engine, item, yield);
     case ITEM_COLLECTIVE:
     case ITEM_COPY:
       return act_submit (self, engine, item, yield);
@@ -220,6 +222,32 @@ act (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
   g_assert_not_reached ();
 }
 
+/* Host time that passes now; FALSE when there is none. */
+static gboolean
+pay (RankHost *self, SimTime work, ItemStage stage, HostYield *yield)
+{
+  self->stage = stage;
+  *yield = (HostYield){ .kind = HOST_WORK, .work = work };
+  return work > 0;
+}
+
+/* The group that is submitted during an item's issue. FALSE: yield first. */
+static gboolean
+do_group (RankHost *self, Engine *engine, HostYield *yield)
+{
+  const ProgramItem *compiled = &self->compiled[self->item];
+  const FusedGroup  *group = &g_array_index (self->program->groups, FusedGroup, compiled->group);
+
+  if (self->stage == STAGE_NOTHING && pay (self, compiled->early, STAGE_EARLY, yield))
+    return FALSE;
+  if (!has_room (self, engine, group->stream, group->n_kernels, yield))
+    return FALSE;
+  host_submit_group (self, engine, group);
+  self->waited[group->stream] = FALSE;
+  self->stage = STAGE_GROUP;
+  return TRUE;
+}
+
 static HostYield
 host_step (Engine *engine, G_GNUC_UNUSED HostId host, gpointer user)
 {
@@ -236,19 +264,17 @@ host_step (Engine *engine, G_GNUC_UNUSED HostId host, gpointer user)
             return yield;
           continue;
         }
-      if (!self->paid && self->compiled[self->item].issue > 0)
-        {
-          self->paid = TRUE;
-          return (HostYield){ .kind = HOST_WORK, .work = self->compiled[self->item].issue };
-        }
+      if (self->stage < STAGE_GROUP && self->compiled[self->item].group != REPLAY_NONE
+          && !do_group (self, engine, &yield))
+        return yield;
+      if (self->stage < STAGE_PAID && pay (self, self->compiled[self->item].issue, STAGE_PAID, &yield))
+        return yield;
       done = act (self, engine, &self->items.items[self->item], &yield);
       if (done != ACT_RETRY)
         {
-          self->paid = FALSE;
+          self->stage = STAGE_NOTHING;
           self->item++;
         }
-      else
-        self->paid = TRUE;
       if (done != ACT_GO_ON)
         return yield;
     }
@@ -310,7 +336,7 @@ add_orders (Run *self)
     }
 }
 
-/* One set of the schedule's streams for each message of a group call; those behind the first take what the first has room for. */
+/* One set of the schedule's streams for each message of a group call. */
 static StreamId
 add_streams (Run *self, guint world_rank, guint n_sets)
 {
@@ -322,8 +348,7 @@ add_streams (Run *self, guint world_rank, guint n_sets)
       {
         const ScheduleStream *info = schedule_stream_info (schedule, s);
         g_autofree char      *name = g_strdup_printf ("rank%u.%s", world_rank, info->name);
-        StreamId              id =
-            engine_add_stream (self->engine, name, info->priority, set == 0 ? STREAM_DEPTH : 0);
+        StreamId              id = engine_add_stream (self->engine, name, info->priority, 0);
 
         if (set == 0 && s == 0)
           first = id;
@@ -354,6 +379,7 @@ add_host (Run *self, guint i)
   host->events = g_new (OpId, max_events (schedule, host->program->role) + 1);
   host->issued = g_new0 (guint, schedule_n_comms (schedule) + 1);
   host->turns = g_new0 (guint, binding_rank (self->replay->binding, i)->n_ends + 1);
+  host->queues = g_new0 (LaunchQueue, schedule_n_streams (schedule));
   host->waited = g_new0 (gboolean, schedule_n_streams (schedule));
   host->boundaries = g_array_new (FALSE, FALSE, sizeof (Boundary));
   open_section (host);
@@ -411,6 +437,7 @@ host_clear (RankHost *self)
   g_free (self->events);
   g_free (self->issued);
   g_free (self->turns);
+  g_free (self->queues);
   g_free (self->waited);
 }
 

@@ -15,7 +15,7 @@ typedef struct
   const char *shorthand; /* the key that a bare scalar sets: 'cluster: 4 x dgx-a100'; NULL: none */
 } ScenarioSection;
 
-#define SCENARIO_N_SECTIONS 6
+#define SCENARIO_N_SECTIONS 7
 extern const ScenarioSection scenario_sections[SCENARIO_N_SECTIONS];
 
 static inline gpointer

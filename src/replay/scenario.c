@@ -10,6 +10,7 @@ const ScenarioSection scenario_sections[SCENARIO_N_SECTIONS] = {
   { "mesh", mesh_options, MEMBER (mesh), G_STRUCT_OFFSET (Scenario, mesh_mark), "shard" },
   { "memory", memory_options, MEMBER (memory), 0, "allocator" },
   { "collective", collective_options, MEMBER (collective), 0, "algorithm" },
+  { "replay", replay_options, MEMBER (replay), 0, "granularity" },
 };
 
 const OptionSpec *

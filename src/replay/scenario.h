@@ -8,6 +8,7 @@
  *   mesh: { shard: all }
  *   memory: { allocator: caching }
  *   collective: { algorithm: auto }
+ *   replay: { granularity: layer }
  *   strategy: { name: fsdp2, prefetch: 1 }
  *
  * `inner:` in the strategy section nests another strategy section. A comparison file holds the same keys and `scenarios:`, a list of maps
@@ -21,6 +22,7 @@
 #include "cluster/cluster.h"
 #include "collective/config.h"
 #include "replay/memory-config.h"
+#include "replay/replay-config.h"
 #include "schedule/strategy.h"
 #include "strategy/registry.h"
 #include "workload/workload.h"
@@ -43,6 +45,7 @@ typedef struct
   MeshOptions      mesh;
   MemoryConfig     memory;
   CollectiveConfig collective;
+  ReplayConfig     replay;
   StrategyConfig  *strategy;
   SourceMark cluster_mark, model_mark, mesh_mark, strategy_mark; /* for diagnostics found later */
   char      *base_dir; /* of the file, for relative paths; NULL */
@@ -72,7 +75,7 @@ GPtrArray *scenario_load (const StrategySet *strategies, const char *file,
 /* All that is used, defaults included, as YAML that scenario_load reads back to the same scenario. Newly allocated. */
 char *scenario_print (const Scenario *self);
 
-/* The option tables by section name ("cluster", "model", "training", "mesh", "memory", "collective"); NULL for others. For help, docs and tables. */
+/* The option tables by section name ("cluster", "model", "training", "mesh", "memory", "collective", "replay"); NULL for others. For help, docs and tables. */
 const OptionSpec *scenario_section_table (const char *section);
 
 /* Stable hash of everything in scenario_print, hexadecimal. Newly allocated. */

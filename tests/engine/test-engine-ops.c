@@ -316,6 +316,35 @@ START_TEST (waves_are_whole)
 }
 END_TEST
 
+/* Two runs of 10 units in waves of 1 s and one of 7 units in waves of 2 s, on the slots that are left of 5. */
+START_TEST (waves_of_several_kernels)
+{
+  static const WavePart parts[] = { { 10, 1, 2 }, { 7, 2, 1 } };
+  static const double   reserved[] = { 0, 1, 4 }, seconds[] = { 8, 10, 34 }, slots[] = { 5, 4, 1 };
+  g_autoptr (Engine)    e = engine_new ();
+  ResourceId            sm = engine_add_resource (e, "sm", 5);
+  OpId   holder = test_op_new (e, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (100) });
+  OpSpec spec = { .class_ = OP_KERNEL,
+                  .latency = 1, /* the kernel comes after the reservation */
+                  .waves = { .resource = sm },
+                  .wave_parts = parts,
+                  .n_wave_parts = G_N_ELEMENTS (parts),
+                  .share = 1,
+                  .members = 1,
+                  .order = ENGINE_NONE };
+  OpId   kernel = engine_op_new (e, &spec);
+
+  if (reserved[_i] > 0)
+    engine_submit (e, holder, engine_add_stream (e, "hold", 0, 0), sm, reserved[_i]);
+  else
+    engine_submit (e, holder, engine_add_stream (e, "hold", 0, 0), ENGINE_NONE, 0);
+  engine_submit (e, kernel, engine_add_stream (e, "k", 0, 0), ENGINE_NONE, 0);
+  test_run (e);
+  ck_assert_uint_eq (test_end (e, kernel) - 1, SECONDS (seconds[_i]));
+  ck_assert (ABS (engine_resource_used (e, sm) - seconds[_i] * slots[_i]) < 1e-9);
+}
+END_TEST
+
 START_TEST (waves_and_bandwidth)
 {
   g_autoptr (Engine) e = engine_new ();
@@ -624,6 +653,7 @@ main (void)
   tcase_add_test (sharing, a_clock_has_an_end);
   tcase_add_test (slots, used_in_mid_run);
   tcase_add_test (slots, waves_are_whole);
+  tcase_add_loop_test (slots, waves_of_several_kernels, 0, 3);
   tcase_add_test (slots, waves_and_bandwidth);
   tcase_add_test (slots, plain_demand_sees_reservation);
   tcase_add_test (slots, reservation_drains_a_wave);
