@@ -181,13 +181,14 @@ walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
 {
   const LayerDesc *desc = workload_layer (self->at->workload, layer);
   guint            first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
-  BufferRef        working;
+  BufferRef        working, saved;
 
   schedule_set_phase (self->b, PHASE_FORWARD);
   schedule_set_unit (self->b, first);
+  saved = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, desc->saved_bytes, "saved");
   working = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, desc->working_bytes, "working");
-  *saved_by (self, walk, layer) =
-      schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, desc->saved_bytes, "saved");
+  schedule_buffer_program (self->b, working, &desc->forward_memory, saved);
+  *saved_by (self, walk, layer) = saved;
   assign_kernels (self, layer, desc->forward, desc->n_forward, first);
   walk_units_forward (self, walk, desc, first, end);
   schedule_free (self->b, working);
@@ -265,6 +266,10 @@ walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
     {
       workspace =
           schedule_alloc (self->b, TIER_HBM, POOL_WORKSPACE, desc->backward_bytes, "backward");
+      if (walk->part == BACKWARD_BOTH
+          && desc->working_bytes > 0) /* else what is saved outlives this pass, or is one block */
+        schedule_buffer_program (self->b, workspace, &desc->backward_memory,
+                                 *saved_by (self, walk, layer));
       if (by_modules (self) && desc->n_recompute > 0)
         walk_layer_recompute (self, walk, layer);
     }

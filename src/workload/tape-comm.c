@@ -177,7 +177,10 @@ backward_gather (Tape *tape, const TapeOp *op)
   tape_kernel_reads (kernel, full);
   tape_kernel_writes (kernel, grad);
   if (tape_tensor (tape, op->out[0])->gathered_again)
-    tape->alive -= value_bytes (tape, op->out[0]);
+    {
+      tape_log_tensor (tape, op->out[0], FALSE);
+      tape->alive -= value_bytes (tape, op->out[0]);
+    }
   tape_tensor (tape, op->out[0])->gathered_again = FALSE;
   tape_give_grad (tape, op->in[0], grad);
 }
@@ -218,6 +221,7 @@ tape_gather_again (Tape *tape, TapeValue value)
   tape_kernel_reads (kernel, (TapeValue) tensor->shard);
   tape_kernel_writes (kernel, value);
   tensor->gathered_again = TRUE;
+  tape_log_tensor (tape, value, TRUE);
   tape->alive += tensor->bytes;
   tape->join_product = op->beside;
 }

@@ -374,6 +374,28 @@ tape_embed (Tape *tape, const char *name, gint module, double count, double widt
   return out;
 }
 
+/* The wide gradients of nll and of log-softmax, one made from the other, then the cast one, which stays. Without a cast the second stays. */
+static TapeValue
+log_loss_gradients (Tape *tape, TapeValue logits, double wide, gboolean half)
+{
+  TapeValue nll = tape_add_value (tape, "loss.nll_grad", wide / 4, wide, FALSE), grad;
+
+  tape_log_tensor (tape, nll, TRUE);
+  if (half)
+    {
+      TapeValue softmax = tape_add_value (tape, "loss.softmax_grad", wide / 4, wide, FALSE);
+
+      tape_log_tensor (tape, softmax, TRUE);
+      tape_log_tensor (tape, nll, FALSE);
+      grad = tape_new_grad (tape, logits);
+      tape_log_tensor (tape, softmax, FALSE);
+      return grad;
+    }
+  grad = tape_new_grad (tape, logits);
+  tape_log_tensor (tape, nll, FALSE);
+  return grad;
+}
+
 /*
  * Eagerly: nll (clear, scatter) | log-softmax | to 16 bit. Compiled: one kernel from the logits and
  * the row statistics.
@@ -383,11 +405,12 @@ backward_loss (Tape *tape, const TapeOp *op)
 {
   double      wide = tape_tensor (tape, op->in[0])->elements * 4;
   gboolean    half = tape->dtype != DTYPE_FP32;
-  TapeValue   grad = tape_new_grad (tape, op->in[0]);
+  TapeValue   grad;
   TapeKernel *kernel;
 
   if (tape->training->compile)
     {
+      grad = tape_new_grad (tape, op->in[0]);
       kernel = tape_push (tape, tape->backward,
                           tape_stream (tape, KERNEL_REDUCTION, "loss.backward", 0, 0, 1), FALSE);
       tape_kernel_reads (kernel, op->in[0]);
@@ -395,6 +418,7 @@ backward_loss (Tape *tape, const TapeOp *op)
       tape_give_grad (tape, op->in[0], grad);
       return;
     }
+  grad = log_loss_gradients (tape, op->in[0], wide, half);
   tape_push (tape, tape->backward,
              tape_stream (tape, KERNEL_ELEMENTWISE, "loss.nll.backward", 0, wide, 2), FALSE);
   kernel = tape_push (
@@ -442,6 +466,7 @@ tape_loss (Tape *tape, TapeValue logits, double tokens, double vocab)
    * counted by the engine of the tape
    */
   op->backward_extra = 2 * wide - tape->e * tokens * vocab;
+  op->logs_extra = TRUE;
   if (half)
     tape_push_forward (tape, op, tape_stream (tape, KERNEL_ELEMENTWISE, "loss.cast", 0, wide, 1),
                        FALSE);

@@ -35,12 +35,12 @@ typedef struct
   gint first_saver; /* first operation (the last in the backward pass) that keeps it, -1 for none */
   gboolean saved;   /* kept by some operation */
   gboolean saved_outside; /* kept by an operation outside of the attention core */
-  gboolean listed;        /* kept by the per-op policy: results of products, flash attention, reduce-scatters */
-  gboolean statistic;     /* row statistics: left out of the published formulas */
+  gboolean listed; /* kept by the per-op policy: results of products, flash attention, reduce-scatters */
+  gboolean statistic; /* row statistics: left out of the published formulas */
   gboolean needs_grad;
   guint    n_holders; /* of a gradient: values whose gradient it is */
   gint     shard;     /* of a gathered value: the value that each rank has a piece of, else -1 */
-  gboolean shared; /* input of products whose weights a group divides by columns */
+  gboolean shared;    /* input of products whose weights a group divides by columns */
   gboolean gathered_again; /* the backward pass has the gathered value at the moment */
   guint    slices; /* of a value whose gathering runs beside its first use: pieces, else 0 */
 } TapeTensor;
@@ -60,14 +60,15 @@ struct _TapeOp
   gboolean    core;  /* part of the attention core */
   KernelDesc  shape; /* m, n, k, batch, flops of its product */
   double      weight_bytes;
-  double      bias_bytes;     /* 0: no bias */
-  double      fixed[2];       /* backward traffic that belongs to no value: read, written */
-  guint       launches;       /* of the backward kernel */
-  double      backward_extra; /* transient bytes of the backward kernels besides gradients */
-  MeshAxis    axis;           /* of a collective: its group, */
+  double      bias_bytes;      /* 0: no bias */
+  double      fixed[2];        /* backward traffic that belongs to no value: read, written */
+  guint       launches;        /* of the backward kernel */
+  double      backward_extra;  /* transient bytes of the backward kernels besides gradients */
+  gboolean    logs_extra;      /* its backward logs them itself */
+  MeshAxis    axis;            /* of a collective: its group, */
   guint       members, slices; /* ranks of it, pieces in which it runs beside products (0: none) */
-  gboolean    beside;         /* its backward runs beside products of weight gradients */
-  gboolean    grouped;        /* of attention: several query heads a key head */
+  gboolean    beside;          /* its backward runs beside products of weight gradients */
+  gboolean    grouped;         /* of attention: several query heads a key head */
   void (*backward) (Tape *tape, const TapeOp *op);
 };
 
@@ -90,28 +91,31 @@ struct _Tape
   TrainingOptions        options;
   const TrainingOptions *training; /* these */
   Dtype                  dtype;
-  double                 e; /* bytes of the compute type */
-  gboolean               join_next; /* the next kernel of the backward pass joins */
+  double                 e;            /* bytes of the compute type */
+  gboolean               join_next;    /* the next kernel of the backward pass joins */
   gboolean               join_forward; /* the same forwards */
   gboolean               join_product; /* the next product of a weight gradient joins */
   guint                  n_products;   /* linears so far: the per-op policy keeps every other one */
-  gboolean               in_core; /* operations recorded now belong to the attention core */
+  gboolean               in_core;      /* operations recorded now belong to the attention core */
   TapeValue              output;
   GArray                *values;             /* TapeTensor */
   GArray                *ops;                /* TapeOp */
   GArray                *forward, *backward; /* TapeKernel */
   GArray                *grads;              /* gint per value: its gradient, -1 while none */
+  GArray                *memory;             /* MemoryStep: tensors that come and go */
   double                 alive;              /* backward pass: bytes at this moment */
   double                 peak;
 };
 
 /*
- * What one layer costs under a checkpointing mode; the arrays are of KernelDesc and owned by the
+ * What one layer costs under a checkpointing mode; the arrays are of KernelDesc (MemoryStep) and owned by the
  * caller.
  */
 typedef struct
 {
   GArray *forward, *recompute, *backward;
+  GArray *forward_memory, *backward_memory; /* in the order of the passes */
+  guint   forward_to_peak, backward_to_peak, n_tensors;
   double  saved, working, backward_bytes;
 } TapeResult;
 
@@ -133,12 +137,12 @@ TapeResult tape_finish (Tape *self, TapeValue output, CheckpointMode mode);
 
 /* ---- for the operations (tape-ops.c) ---- */
 
-TapeValue   tape_add_value (Tape *self, const char *name, double elements, double bytes,
-                            gboolean needs_grad);
-TapeOp     *tape_add_op (Tape *self, const char *name, const TapeValue *in, guint n_in);
-TapeValue   tape_add_output (Tape *self, TapeOp *op, double elements);
-void        tape_save (Tape *self, TapeValue value);
-void        tape_save_piece (Tape *self, TapeValue value); /* of a gathered value only the rank's own piece */
+TapeValue tape_add_value (Tape *self, const char *name, double elements, double bytes,
+                          gboolean needs_grad);
+TapeOp   *tape_add_op (Tape *self, const char *name, const TapeValue *in, guint n_in);
+TapeValue tape_add_output (Tape *self, TapeOp *op, double elements);
+void      tape_save (Tape *self, TapeValue value);
+void tape_save_piece (Tape *self, TapeValue value); /* of a gathered value only the rank's own piece */
 void        tape_list (Tape *self, TapeValue value); /* the per-op policy keeps it */
 TapeValue   tape_add_aux (Tape *self, const char *name, double bytes, gboolean statistic);
 TapeKernel *tape_push (Tape *self, GArray *list, KernelDesc desc, gboolean fusible);
@@ -165,3 +169,14 @@ void tape_push_forward (Tape *self, const TapeOp *op, KernelDesc desc, gboolean 
 TapeKernel *tape_push_backward (Tape *self, const TapeOp *op, KernelDesc desc, gboolean fusible,
                                 guint n, TapeValue *grads);
 const char *tape_backward_name (const TapeOp *op);
+
+/* ---- the order of allocations (tape-memory.c) ---- */
+
+/* VALUE comes or goes now. */
+void tape_log_tensor (Tape *self, TapeValue value, gboolean comes);
+
+/* The forward pass that leaves KEPT behind, one flag for each of the first N_VALUES; those of ALIVE (NULL: none) are there already. */
+void tape_log_forward (Tape *self, const gboolean *kept, const gboolean *alive, guint n_values);
+
+/* The steps logged since the last call, the caller's; *TO_PEAK: how many of them lead to where most is alive. */
+GArray *tape_take_memory (Tape *self, guint *to_peak);

@@ -19,6 +19,7 @@ tape_new (const TrainingOptions *training, gboolean compiled)
   self->forward = g_array_new (FALSE, FALSE, sizeof (TapeKernel));
   self->backward = g_array_new (FALSE, FALSE, sizeof (TapeKernel));
   self->grads = g_array_new (FALSE, FALSE, sizeof (gint));
+  self->memory = g_array_new (FALSE, FALSE, sizeof (MemoryStep));
   return self;
 }
 
@@ -32,6 +33,7 @@ tape_free (Tape *self)
   g_array_unref (self->forward);
   g_array_unref (self->backward);
   g_array_unref (self->grads);
+  g_array_unref (self->memory);
   g_free (self);
 }
 
@@ -192,6 +194,7 @@ tape_new_grad (Tape *self, TapeValue value)
   TapeTensor of = *tape_tensor (self, value);
   TapeValue  grad = tape_add_value (self, of.name, of.elements, of.bytes, FALSE);
 
+  tape_log_tensor (self, grad, TRUE);
   self->alive += of.bytes;
   return grad;
 }
@@ -202,8 +205,10 @@ release_grad (Tape *self, TapeValue grad)
   TapeTensor *tensor = tape_tensor (self, grad);
 
   g_assert (tensor->n_holders > 0);
-  if (--tensor->n_holders == 0)
-    self->alive -= tensor->bytes;
+  if (--tensor->n_holders > 0)
+    return;
+  tape_log_tensor (self, grad, FALSE);
+  self->alive -= tensor->bytes;
 }
 
 /*
@@ -222,6 +227,7 @@ tape_give_grad (Tape *self, TapeValue value, TapeValue grad)
       g_array_index (self->grads, gint, value) = (gint) grad;
       return;
     }
+  release_grad (self, (TapeValue) old);
   sum = tape_new_grad (self, value);
   tape_tensor (self, sum)->n_holders = 1;
   kernel = tape_push (self, self->backward,
@@ -229,7 +235,6 @@ tape_give_grad (Tape *self, TapeValue value, TapeValue grad)
   tape_kernel_reads (kernel, (TapeValue) old);
   tape_kernel_reads (kernel, grad);
   tape_kernel_writes (kernel, sum);
-  release_grad (self, (TapeValue) old);
   release_grad (self, grad);
   g_array_index (self->grads, gint, value) = (gint) sum;
 }
@@ -404,7 +409,42 @@ release_op (Tape *self, gint index, guint n_values)
       release_grad (self, tape_grad (self, op->out[i]));
   for (guint i = 0; i < n_values; i++)
     if (tape_tensor (self, i)->saved && tape_tensor (self, i)->first_saver == index)
-      self->alive -= tape_tensor (self, i)->bytes;
+      {
+        tape_log_tensor (self, i, FALSE);
+        self->alive -= tape_tensor (self, i)->bytes;
+      }
+}
+
+/* What a kernel takes for itself while it runs. */
+static void
+log_workspace (Tape *self, double bytes)
+{
+  TapeValue value;
+
+  if (bytes == 0)
+    return;
+  value = tape_add_value (self, "workspace", bytes, bytes, FALSE);
+  tape_log_tensor (self, value, TRUE);
+  tape_log_tensor (self, value, FALSE);
+}
+
+/* The values that MODE leaves to be made again, of the attention core or of all. */
+static void
+log_recomputed (Tape *self, CheckpointMode mode, guint n_values)
+{
+  g_autofree gboolean *kept = g_new (gboolean, n_values), *wanted = g_new (gboolean, n_values);
+
+  for (guint i = 0; i < n_values; i++)
+    {
+      kept[i] = is_kept (self, i, mode);
+      wanted[i] = kept[i] || tape_tensor (self, i)->saved;
+    }
+  if (mode == CHECKPOINT_FULL || mode == CHECKPOINT_SELECTIVE_OP)
+    tape_log_forward (self, wanted, kept, n_values);
+  else if (mode == CHECKPOINT_SELECTIVE)
+    for (guint i = 0; i < n_values; i++)
+      if (wanted[i] && !kept[i])
+        tape_log_tensor (self, i, TRUE);
 }
 
 /*
@@ -421,6 +461,8 @@ run_backward (Tape *self, CheckpointMode mode)
 
   /* a checkpoint holds its input, and a policy its list, even where no operation does */
   self->alive = mode == CHECKPOINT_SELECTIVE ? kept : restored_bytes (self, mode);
+  if (mode != CHECKPOINT_SELECTIVE)
+    log_recomputed (self, mode, n_values);
   tape_give_grad (self, self->output, tape_new_grad (self, self->output));
   self->peak = self->alive;
   for (gint i = (gint) self->ops->len - 1; i >= 0; i--)
@@ -429,11 +471,14 @@ run_backward (Tape *self, CheckpointMode mode)
 
       if (op->core && !core_recomputed)
         {
+          log_recomputed (self, mode, n_values);
           self->alive += saved - kept;
           core_recomputed = TRUE;
         }
       if (op->backward != NULL)
         op->backward (self, op);
+      if (!op->logs_extra)
+        log_workspace (self, op->backward_extra);
       self->peak = MAX (self->peak, self->alive + op->backward_extra);
       release_op (self, i, n_values);
     }
@@ -562,6 +607,16 @@ kept_values (const Tape *self, CheckpointMode mode)
   return kept;
 }
 
+static void
+log_forward (Tape *self, CheckpointMode mode)
+{
+  g_autofree gboolean *kept = g_new (gboolean, self->values->len);
+
+  for (guint i = 0; i < self->values->len; i++)
+    kept[i] = is_kept (self, i, mode);
+  tape_log_forward (self, kept, NULL, self->values->len);
+}
+
 TapeResult
 tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
 {
@@ -574,6 +629,8 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   all_kept = kept_values (self, CHECKPOINT_NONE);
   result.saved = tape_saved_bytes (self, mode, TRUE);
   result.working = MAX (0, forward_peak (self, mode) - result.saved);
+  log_forward (self, mode);
+  result.forward_memory = tape_take_memory (self, &result.forward_to_peak);
   tape_comm_settle (self);
   result.forward = list_kernels (self, self->forward, NULL, kept);
   rerun = rerun_ops (self, mode);
@@ -583,6 +640,8 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
                               : 0;
   run_backward (self, mode);
   result.backward_bytes = MAX (result.backward_bytes, self->peak) - result.saved;
+  result.backward_memory = tape_take_memory (self, &result.backward_to_peak);
+  result.n_tensors = self->values->len;
 
   tape_comm_settle (self);
   grads_kept = g_new0 (gboolean, self->values->len);

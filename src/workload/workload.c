@@ -11,7 +11,7 @@ typedef struct
 {
   LayerClass key;
   LayerDesc  desc;
-  GArray    *arrays[5]; /* what desc points into */
+  GArray    *arrays[7]; /* what desc points into */
 } ClassRecord;
 
 struct _Workload
@@ -87,6 +87,13 @@ to_bytes (double bytes)
   return (guint64) MIN (bytes, 0x1p62);
 }
 
+static MemoryProgram
+memory_program (const GArray *steps, guint to_peak, guint n_tensors)
+{
+  return (MemoryProgram){ (const MemoryStep *) (gconstpointer) steps->data, steps->len, to_peak,
+                          n_tensors };
+}
+
 static void
 fill_memory (const LayerBuild *build, const TapeResult *result, LayerDesc *desc)
 {
@@ -96,6 +103,10 @@ fill_memory (const LayerBuild *build, const TapeResult *result, LayerDesc *desc)
   desc->output_bytes =
       desc->kind == LAYER_HEAD ? 0 : to_bytes (tape_tensor (build->tape, build->output)->bytes);
   desc->logits_bytes = to_bytes (build->logits_bytes);
+  desc->forward_memory =
+      memory_program (result->forward_memory, result->forward_to_peak, result->n_tensors);
+  desc->backward_memory =
+      memory_program (result->backward_memory, result->backward_to_peak, result->n_tensors);
 }
 
 /* Tied, and both on this rank: there is one table. */
@@ -151,6 +162,8 @@ fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result,
   record->arrays[2] = result->forward;
   record->arrays[3] = result->recompute;
   record->arrays[4] = result->backward;
+  record->arrays[5] = result->forward_memory;
+  record->arrays[6] = result->backward_memory;
 }
 
 static guint

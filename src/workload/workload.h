@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "workload/flops.h"
 #include "workload/kernel-desc.h"
 #include "workload/model.h"
@@ -25,8 +26,8 @@ typedef struct
   guint64     shape[TENSOR_MAX_DIMS]; /* leading dimension first; fused experts have three */
   guint       n_dims;
   guint64     elements;
-  guint       module; /* index into the layer's modules */
-  gboolean    expert; /* belongs to routed experts */
+  guint       module;     /* index into the layer's modules */
+  gboolean    expert;     /* belongs to routed experts */
   gboolean    replicated; /* of a tensor group: whole on each of its ranks; with sp its gradient there is a partial sum, added up once a step */
 } TensorDesc;
 
@@ -67,8 +68,14 @@ typedef struct
   guint64 saved_bytes;    /* kept from this layer's forward until its backward */
   guint64 working_bytes;  /* transient beyond `saved_bytes` while its forward runs */
   guint64 backward_bytes; /* transient beyond `saved_bytes` while its backward runs (recomputed set, gradients of activations) */
-  guint64 logits_bytes; /* head: vocabulary-wide tensors of its backward (inside saved_bytes and backward_bytes): for reports */
-  guint64 output_bytes; /* the activation handed to the next layer */
+  /*
+   * The same tensor by tensor, in the order in which they come and go. Forward leaves what is saved; backward begins with that, made
+   * again what a checkpoint left out, and frees all but the gradient that it hands on. At their peaks saved + working and
+   * saved + backward bytes are alive (up to the rounding of fractions).
+   */
+  MemoryProgram forward_memory, backward_memory;
+  guint64       logits_bytes; /* head: vocabulary-wide tensors of its backward (inside saved_bytes and backward_bytes): for reports */
+  guint64       output_bytes; /* the activation handed to the next layer */
 } LayerDesc;
 
 typedef struct _Workload Workload;
@@ -112,10 +119,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Workload, workload_free)
 
 const ModelShape      *workload_shape (const Workload *self);
 const TrainingOptions *workload_training (const Workload *self);
-guint                  workload_n_layers (const Workload *self); /* those listed: n_layers of the model + 2 in all */
-const LayerDesc       *workload_layer (const Workload *self, guint i);
-const MeshOptions     *workload_mesh (const Workload *self); /* degrees >= 1; all axes 1 for workload_new */
-guint                  workload_stage (const Workload *self);
+guint workload_n_layers (const Workload *self); /* those listed: n_layers of the model + 2 in all */
+const LayerDesc *workload_layer (const Workload *self, guint i);
+const MeshOptions *workload_mesh (const Workload *self); /* degrees >= 1; all axes 1 for workload_new */
+guint              workload_stage (const Workload *self);
 
 /* Layer I's place in the whole model: 0 the embedding, n_layers + 1 the head. */
 guint workload_model_layer (const Workload *self, guint i);
@@ -124,7 +131,7 @@ guint workload_model_layer (const Workload *self, guint i);
 guint workload_n_chunks (const Workload *self);
 void  workload_chunk (const Workload *self, guint chunk, guint *first, guint *end);
 
-guint64 workload_n_parameters (const Workload *self);        /* all, tied counted once (on one rank) */
+guint64 workload_n_parameters (const Workload *self); /* all, tied counted once (on one rank) */
 guint64 workload_n_active_parameters (const Workload *self); /* used by one token */
 
 /*

@@ -59,7 +59,7 @@ assert_outline (const Schedule *schedule, ScheduleSection section, const char *e
 
 #define GATHER "alloc(gathered) record wait collective(gather) record wait kernels"
 #define FORWARD(unit) \
-  "forward " unit ": alloc(working) alloc(saved) " GATHER " free(gathered) free(working)\n"
+  "forward " unit ": alloc(saved) alloc(working) " GATHER " free(gathered) free(working)\n"
 #define BACKWARD(unit)                         \
   "backward " unit ": alloc(backward) " GATHER \
   " record wait collective(reduce) free(gathered) free(backward) free(saved)\n"

@@ -1,0 +1,95 @@
+/*
+ * The order of allocations inside a layer against its totals: every tensor comes once before it goes, forward leaves what is saved,
+ * the peaks are saved + working and saved + backward bytes, and backward leaves no more than the gradient that it hands on.
+ * Shapes, checkpointing modes and tensor groups of several kinds. When a tensor comes exactly is not asserted.
+ */
+#include "fixture.h"
+
+typedef struct
+{
+  guint64 *bytes; /* of each tensor, 0 while it is not there */
+  double   now, peak;
+  guint    peak_at, n_faults;
+} Walk;
+
+static void
+run (Walk *walk, const MemoryProgram *program)
+{
+  walk->peak = walk->peak_at = 0;
+  for (guint i = 0; i < program->n_steps; i++)
+    {
+      const MemoryStep *step = &program->steps[i];
+
+      ck_assert_uint_lt (step->tensor, program->n_tensors);
+      walk->n_faults += (step->bytes > 0) == (walk->bytes[step->tensor] > 0);
+      walk->now += (double) step->bytes - (double) walk->bytes[step->tensor];
+      walk->bytes[step->tensor] = step->bytes;
+      if (walk->now > walk->peak)
+        {
+          walk->peak = walk->now;
+          walk->peak_at = i + 1;
+        }
+    }
+}
+
+static void
+check_layer (const LayerDesc *layer, const char *what)
+{
+  Walk   walk = { .bytes = g_new0 (guint64, layer->forward_memory.n_tensors) };
+  double saved = (double) layer->saved_bytes,
+         slack = layer->forward_memory.n_tensors; /* fractions of bytes */
+
+  run (&walk, &layer->forward_memory);
+  ck_assert_msg (fabs (walk.now - saved) <= slack, "%s: forward leaves %.0f of %.0f", what,
+                 walk.now, saved);
+  ck_assert_msg (fabs (walk.peak - saved - (double) layer->working_bytes) <= slack,
+                 "%s: forward peak %.0f, expected %.0f", what, walk.peak,
+                 saved + (double) layer->working_bytes);
+  ck_assert_uint_eq (walk.peak_at, layer->forward_memory.n_to_peak);
+  run (&walk, &layer->backward_memory);
+  ck_assert_msg (fabs (walk.peak - saved - (double) layer->backward_bytes) <= slack,
+                 "%s: backward peak %.0f, expected %.0f", what, walk.peak,
+                 saved + (double) layer->backward_bytes);
+  ck_assert_uint_eq (walk.peak_at, layer->backward_memory.n_to_peak);
+  ck_assert_uint_eq (walk.n_faults, 0);
+  g_free (walk.bytes);
+}
+
+static const CheckpointMode modes[] = { CHECKPOINT_NONE, CHECKPOINT_SELECTIVE, CHECKPOINT_FULL,
+                                        CHECKPOINT_SELECTIVE_OP };
+
+START_TEST (test_programs_add_up)
+{
+  static const char *const archs[] = { "gpt", "llama", "bloom" };
+
+  for (guint m = 0; m < G_N_ELEMENTS (modes); m++)
+    for (guint a = 0; a < G_N_ELEMENTS (archs); a++)
+      for (guint kind = 0; kind < 8; kind++)
+        {
+          ModelShape      shape = arch (archs[a], 2, 512, 8, 1536, 1024);
+          TrainingOptions options = training (256, 2);
+          MeshOptions     mesh = {
+                .tp = kind & 1 ? 4 : 1, .sp = kind & 1, .pp = 1, .cp = 1, .vp = 1, .ep = 1, .routing_skew = 1
+          };
+          g_autoptr (Workload) workload = NULL;
+          g_autofree char *what = g_strdup_printf ("%s, mode %u, kind %u", archs[a], modes[m], kind);
+
+          options.checkpointing = modes[m];
+          options.attention = kind & 2 ? ATTENTION_EAGER : ATTENTION_FLASH2;
+          options.compile = kind & 4;
+          workload = workload_new_stage (&shape, &options, &mesh, 0);
+          for (guint l = 0; l < workload_n_layers (workload); l++)
+            check_layer (workload_layer (workload, l), what);
+          model_shape_clear (&shape);
+        }
+}
+END_TEST
+
+int
+main (void)
+{
+  TCase *tcase = tcase_create ("programs");
+
+  tcase_add_test (tcase, test_programs_add_up);
+  return run_case ("memory", tcase);
+}
