@@ -9,9 +9,9 @@
 
 typedef struct
 {
-  LayerKind kind;
-  gboolean  moe;      /* blocks: routed experts */
-  gboolean  windowed; /* blocks: attention over the sliding window only */
+  LayerKind      kind;
+  gboolean       moe;      /* blocks: routed experts */
+  gboolean       windowed; /* blocks: attention over the sliding window only */
   CheckpointMode checkpoint;
 } LayerClass;
 

@@ -75,10 +75,10 @@ TapeValue tape_dropped_residual (Tape *tape, const char *name, TapeValue stream,
  */
 typedef struct
 {
-  double  sequences, seq_len, pairs;
-  guint64 heads, kv_heads, qk_dim, v_dim;
-  gint    sinks_module; /* -1: none */
-  CommGroup ring;       /* one member: none */
+  double    sequences, seq_len, pairs;
+  guint64   heads, kv_heads, qk_dim, v_dim;
+  gint      sinks_module; /* -1: none */
+  CommGroup ring;         /* one member: none */
 } AttentionSpec;
 
 TapeValue tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, AttentionSpec spec);

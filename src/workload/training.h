@@ -73,7 +73,7 @@ typedef struct
   gint     checkpointing; /* CheckpointMode [+ K]; key activation_checkpointing */
   gint     attention;     /* AttentionKind */
   gboolean causal;
-  gint     dropout; /* DropoutKind: after embedding, attention and both branches of a block */
+  gint     dropout;      /* DropoutKind: after embedding, attention and both branches of a block */
   gboolean fused_norm;   /* one kernel a norm instead of the eager chain */
   gboolean compile;      /* compiled: element-wise chains fused, cheaper issue */
   gint     precision;    /* PrecisionKind */
@@ -81,7 +81,7 @@ typedef struct
   gint     optimizer;    /* OptimizerKind */
   gboolean clip_gradients;
   gint     flops; /* FlopsConvention; key flops_convention */
-  char    *framework; /* free text, may be NULL: names and releases as tables of measurements write them */
+  char *framework; /* free text, may be NULL: names and releases as tables of measurements write them */
 } TrainingOptions;
 
 extern const OptionSpec training_options[];
