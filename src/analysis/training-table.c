@@ -175,8 +175,6 @@ column_of (const CsvReader *reader, guint i)
       self.kind = COLUMN_SETTING;
       self.key = g_intern_string (key);
     }
-  if (self.kind == COLUMN_UNKNOWN && strcmp (name, "framework") == 0)
-    self.kind = COLUMN_IGNORED;
   self.required = is_required (reader, name);
   self.same_run = !g_strv_contains (figure_columns, name);
   /* of one source, one metric and one use: speeds of different runs are compared */
@@ -194,7 +192,6 @@ report_unknown (const CsvReader *reader, guint i, DiagList *diags)
 
   for (guint c = 0; c < G_N_ELEMENTS (own_columns); c++)
     g_ptr_array_add (names, (gpointer) own_columns[c].name);
-  g_ptr_array_add (names, (gpointer) "framework");
   for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
     for (const OptionSpec *spec = scenario_section_table (sections[s].name); spec->key != NULL; spec++)
       g_ptr_array_add (names, (gpointer) spec->key);
@@ -246,6 +243,7 @@ typedef struct
   SourceMark      shard_mark;
   const char     *options;
   SourceMark      options_mark;
+  const char     *framework;
   Scenario       *scratch; /* where options are tried */
   DiagList       *diags;
 } Draft;
@@ -342,16 +340,6 @@ scratch_of (const Draft *self, guint section)
   return (guint8 *) self->scratch + sections[section].offset;
 }
 
-/* Modes of checkpointing that the column knows and the option not yet. */
-static gboolean
-is_future_checkpointing (const OptionSpec *spec, const char *text)
-{
-  return strcmp (spec->key, "activation_checkpointing") == 0 && spec->type == OPTION_ENUM
-         && !g_strv_contains (spec->choices, text)
-         && (strcmp (text, "selective-op") == 0 || strcmp (text, "selective-layer") == 0
-             || g_str_has_prefix (text, "layers:"));
-}
-
 static void
 read_setting (Draft *self, const Column *column, const char *text, const SourceMark *mark)
 {
@@ -359,8 +347,7 @@ read_setting (Draft *self, const Column *column, const char *text, const SourceM
     return;
   if (strcmp (column->key, "cluster.gpu") == 0)
     self->row.gpu = keep (self, text);
-  if (is_future_checkpointing (column->spec, text)
-      || option_set (column->spec, scratch_of (self, column->section), text, mark, self->diags))
+  if (option_set (column->spec, scratch_of (self, column->section), text, mark, self->diags))
     add_setting (self, column->key, text);
 }
 
@@ -400,10 +387,69 @@ read_cell (Draft *self, const Column *column, const char *name, const char *text
       self->options_mark = *mark;
       break;
     case COLUMN_SETTING:
+      if (strcmp (name, "framework") == 0)
+        self->framework = text;
       read_setting (self, column, text, mark);
       break;
     default:
       break;
+    }
+}
+
+/* ---- what a framework does --------------------------------------------------------------------------------------- */
+
+/*
+ * Settings that a framework's release implies and no column says. A cell or a word of `options` goes before, but for `instead_of`, a word
+ * that the framework uses in its own sense.
+ */
+static const struct
+{
+  const char *framework; /* part of the cell */
+  const char *strategy;  /* NULL: any */
+  const char *key;
+  const char *instead_of; /* NULL: where nothing is set */
+  const char *value;
+} implied[] = {
+  /* its own DDP reduces after the backward pass; activations are scattered to the tensor group before they are sent on */
+  { "megatron-lm 2021", "ddp", "strategy.overlap_comm", NULL, "false" },
+  { "megatron-lm 2021", NULL, "mesh.scatter_gather", NULL, "true" },
+  /* DeepSpeed's pipeline engine: no host wait for messages, one reduction at the end; BF16_Optimizer accumulates in fp32 */
+  { "megatron-deepspeed", NULL, "mesh.p2p", NULL, "batched" },
+  { "megatron-deepspeed", "ddp", "strategy.overlap_comm", NULL, "false" },
+  { "megatron-deepspeed 2021", "zero1", "strategy.gradient_dtype", NULL, "fp32" },
+  /* apply_fsdp_checkpointing: whole blocks, all of them unless a fraction is given */
+  { "fms-fsdp", NULL, "training.activation_checkpointing", "selective", "full" },
+};
+
+static ScenarioOverride *
+find_override (const Draft *self, const char *key)
+{
+  for (guint i = 0; i < self->row.settings->len; i++)
+    {
+      ScenarioOverride *setting = &g_array_index (self->row.settings, ScenarioOverride, i);
+
+      if (strcmp (setting->key, key) == 0)
+        return setting;
+    }
+  return NULL;
+}
+
+static void
+finish_framework (Draft *self)
+{
+  for (guint i = 0; self->framework != NULL && self->strategy != NULL && i < G_N_ELEMENTS (implied);
+       i++)
+    {
+      ScenarioOverride *set = find_override (self, implied[i].key);
+
+      if (strstr (self->framework, implied[i].framework) == NULL
+          || (implied[i].strategy != NULL && strcmp (implied[i].strategy, self->strategy->name) != 0))
+        continue;
+      if (set == NULL && implied[i].instead_of == NULL)
+        add_setting (self, implied[i].key, implied[i].value);
+      else if (set != NULL && implied[i].instead_of != NULL
+               && strcmp (set->value, implied[i].instead_of) == 0)
+        set->value = implied[i].value;
     }
 }
 
@@ -518,6 +564,7 @@ read_row (TrainingTable *table, const CsvReader *reader, const GArray *columns, 
     }
   finish_shard (&self);
   finish_options (&self);
+  finish_framework (&self);
   if (value != NO_COLUMN && diag_list_n_errors (diags) == n_errors)
     {
       SourceMark mark = csv_reader_mark (reader, (guint) value);

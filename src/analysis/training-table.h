@@ -13,7 +13,9 @@
  *   options    further ones, separated by spaces or semicolons: "async_tp=1"
  *   metric, value   what was measured, in the unit that the metric's name says
  *   use        calibrate: constants may have been set with this row, so that it counts in no summary; test where absent
- *   source, unit, remark, framework   for the reader
+ *   source, unit, remark   for the reader
+ *
+ * What a framework's release implies and no column says (when gradients are reduced, how pipeline stages send) comes from `framework`.
  */
 #pragma once
 

@@ -240,6 +240,33 @@ START_TEST (test_mapping)
 }
 END_TEST
 
+/* What frameworks imply, unless a cell says otherwise. */
+START_TEST (test_framework)
+{
+  static const char text[] =
+      "id,node,arch,n_layers,d_model,n_heads,vocab,seq_len,strategy,activation_checkpointing,scatter_gather,framework,metric,value\n"
+      "a-1,x,gpt,2,256,4,1000,128,ddp,selective,,megatron-lm 2021,fits,1\n"
+      "a-2,x,gpt,2,256,4,1000,128,ddp,selective,0,oneflow or megatron-lm 2021,fits,1\n"
+      "a-3,x,gpt,2,256,4,1000,128,zero1,,,megatron-deepspeed 2021-22,fits,1\n"
+      "a-4,x,gpt,2,256,4,1000,128,zero1,,,megatron-deepspeed 2023,fits,1\n"
+      "a-5,x,gpt,2,256,4,1000,128,fsdp1,selective,,\"fms-fsdp, torch 2.2+ nightly\",fits,1\n"
+      "a-6,x,gpt,2,256,4,1000,128,fsdp1,none,,fms-fsdp,fits,1\n"
+      "a-7,x,gpt,2,256,4,1000,128,fsdp1,selective,,torchtitan 2024,fits,1\n";
+  g_autoptr (TrainingTable) table = load_text (text);
+
+  ck_assert_str_eq (setting_of (table, 0, "strategy.overlap_comm"), "false");
+  ck_assert_str_eq (setting_of (table, 0, "mesh.scatter_gather"), "true");
+  ck_assert_str_eq (setting_of (table, 0, "training.activation_checkpointing"), "selective");
+  ck_assert_str_eq (setting_of (table, 1, "mesh.scatter_gather"), "0");
+  ck_assert_str_eq (setting_of (table, 2, "strategy.gradient_dtype"), "fp32");
+  ck_assert_str_eq (setting_of (table, 2, "mesh.p2p"), "batched");
+  ck_assert_ptr_null (setting_of (table, 3, "strategy.gradient_dtype"));
+  ck_assert_str_eq (setting_of (table, 4, "training.activation_checkpointing"), "full");
+  ck_assert_str_eq (setting_of (table, 5, "training.activation_checkpointing"), "none");
+  ck_assert_str_eq (setting_of (table, 6, "training.activation_checkpointing"), "selective");
+}
+END_TEST
+
 /* Two tensor ranks share the 128 tokens of a step. */
 START_TEST (test_tokens)
 {
@@ -293,6 +320,7 @@ main (void)
   tcase_add_test (tests, test_summary);
   tcase_add_test (tests, test_fits);
   tcase_add_test (tests, test_mapping);
+  tcase_add_test (tests, test_framework);
   tcase_add_test (tests, test_tokens);
   tcase_add_test (tests, test_prediction);
   suite_add_tcase (suite, tests);
