@@ -72,7 +72,9 @@ static const struct
   { "model", G_STRUCT_OFFSET (Scenario, model) },
   { "training", G_STRUCT_OFFSET (Scenario, training) },
   { "mesh", G_STRUCT_OFFSET (Scenario, mesh) },
+  { "memory", G_STRUCT_OFFSET (Scenario, memory) },
   { "collective", G_STRUCT_OFFSET (Scenario, collective) },
+  { "replay", G_STRUCT_OFFSET (Scenario, replay) },
   { "replay", G_STRUCT_OFFSET (Scenario, replay) },
 };
 

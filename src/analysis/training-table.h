@@ -4,7 +4,7 @@
  *   id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,...,strategy,shard,tp,...,metric,value,use
  *   mpt-0099,16,8,a100-sxm-40,nvlink3-switch,8,roce-200,mpt,80,...,fsdp1,all,1,...,tokens_per_s_per_gpu,376,test
  *
- * Every key of the sections cluster, model, training, mesh and collective of a scenario may be a column; an empty cell leaves the option
+ * Every key of the sections of a scenario (cluster, model, training, mesh, memory, collective, replay) may be a column; an empty cell leaves the option
  * at its default. Further columns:
  *
  *   id         what the run is called; without its trailing numbers ("-0099", "-0099-r2") the source that errors are summarised by
