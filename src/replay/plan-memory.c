@@ -1,0 +1,110 @@
+#include "replay/plan-memory.h"
+#include "engine/pool-private.h"
+#include "replay/replay-private.h"
+
+typedef struct
+{
+  const Schedule *schedule;
+  guint           role;
+  Heap           *heap; /* NULL: no allocator */
+  guint64         host;
+  PlanMemory      result;
+} Walk;
+
+/* As the engine's hosts do it where nothing is waited for. */
+static void
+take_blocks (Walk *self, const HeapRequest *request)
+{
+  guint64 room = pool_room (&self->result.hbm);
+  guint   done = 0;
+
+  if (!heap_take (self->heap, request, room, &done))
+    {
+      if (heap_trim (self->heap) > 0)
+        self->result.hbm.n_retries++;
+      if (!heap_take (self->heap, request, room, &done))
+        heap_take (self->heap, request, G_MAXUINT64, &done);
+    }
+  self->result.hbm.heap = heap_reserved (self->heap);
+}
+
+static void
+walk_item (Walk *self, const ScheduleItem *item, guint64 tag)
+{
+  const ScheduleBuffer *buffer;
+  HeapRequest           request;
+
+  if (item->kind != ITEM_ALLOC && item->kind != ITEM_FREE)
+    return;
+  buffer = schedule_buffer_info (self->schedule, self->role, item->ref);
+  request = buffer_request (buffer, item->ref);
+  if (buffer->tier != TIER_HBM)
+    {
+      self->host += item->kind == ITEM_ALLOC ? buffer->bytes : -buffer->bytes;
+      self->result.host_bytes = MAX (self->result.host_bytes, self->host);
+    }
+  else if (item->kind == ITEM_ALLOC)
+    {
+      if (self->heap != NULL)
+        take_blocks (self, &request);
+      pool_take (&self->result.hbm, buffer->category, buffer->bytes, 0, tag);
+    }
+  else
+    {
+      if (self->heap != NULL)
+        heap_release (self->heap, &request);
+      pool_release (&self->result.hbm, buffer->category, buffer->bytes);
+    }
+}
+
+static guint32
+rank_of_role (const Replay *self, guint role)
+{
+  guint32 rank = 0;
+
+  while (schedule_role_of_rank (self->schedule, rank) != role)
+    rank++;
+  return rank;
+}
+
+PlanMemory
+replay_plan_memory (const Replay *self, guint role)
+{
+  AllocatorKind     allocator = (AllocatorKind) self->scenario->memory.allocator;
+  Walk              walk = { .schedule = self->schedule, .role = role };
+  const GpuProfile *gpu;
+
+  walk.result.rank = rank_of_role (self, role);
+  walk.result.stage = schedule_role_stage (self->schedule, role);
+  gpu = cluster_gpu_profile (self->cluster, walk.result.rank);
+  walk.result.hbm.capacity = (guint64) gpu->hbm_bytes.value;
+  if (allocator != ALLOCATOR_IDEAL)
+    walk.heap = heap_new (allocator);
+  walk.result.hbm.caching = walk.heap != NULL;
+  pool_take (&walk.result.hbm, POOL_RUNTIME, (guint64) gpu->runtime_bytes.value, 0, 0);
+  for (guint s = 0; s < SECTION_N; s++)
+    {
+      ScheduleItems items = schedule_items (self->schedule, role, s);
+
+      for (guint i = 0; i < items.n; i++)
+        walk_item (&walk, &items.items[i], (guint64) s << 32 | i);
+    }
+  heap_free (walk.heap);
+  return walk.result;
+}
+
+PlanMemory
+replay_plan_fullest (const Replay *self)
+{
+  PlanMemory fullest = replay_plan_memory (self, 0);
+
+  for (guint role = 1; role < schedule_n_roles (self->schedule); role++)
+    {
+      PlanMemory memory = replay_plan_memory (self, role);
+
+      if ((gint64) (memory.hbm.capacity - memory.hbm.device.bytes)
+          < (gint64) (fullest.hbm.capacity - fullest.hbm.device.bytes))
+        fullest = memory;
+    }
+  return fullest;
+}
