@@ -752,7 +752,7 @@ build_embedding (Builder *b)
 static gboolean
 megatron_loss (const Builder *b)
 {
-  return b->tp > 1 || training_is_megatron (b->training);
+  return (b->tp > 1 || training_is_megatron (b->training)) && !training_gathers_logits (b->training);
 }
 
 static TapeValue
@@ -778,7 +778,8 @@ build_head (Builder *b)
                     vocab * b->tp, FALSE, COLUMNS);
   if (megatron_loss (b))
     return tape_parallel_loss (b->tape, x, b->tokens, (double) vocab, tensor_group (b));
-  return tape_loss (b->tape, x, b->tokens, (double) vocab);
+  x = tape_comm_concat (b->tape, "head.concat", x, tensor_group (b));
+  return tape_loss (b->tape, x, b->tokens, (double) vocab * (double) b->tp);
 }
 
 /* Vocabulary-wide memory of the head's backward pass: see tape_loss and tape_parallel_loss. */
@@ -787,6 +788,8 @@ logits_bytes (const Builder *b)
 {
   double elements = b->tokens * (double) local_vocab (b);
 
+  if (training_gathers_logits (b->training))
+    elements *= (double) b->tp;
   if (b->training->compile)
     return elements * 2 * b->tape->e;
   return elements * (megatron_loss (b) ? 4 + b->tape->e : 12);

@@ -33,6 +33,9 @@ TapeKernel *tape_comm_message (Tape *tape, GArray *list, const char *name, CommG
  */
 TapeValue tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group);
 
+/* Pieces of IN's rows are gathered for good; a rank's piece of the gradient is copied out, every rank has all of it. */
+TapeValue tape_comm_concat (Tape *tape, const char *name, TapeValue in, CommGroup group);
+
 /* The partial sum IN is reduce-scattered; its gradient is gathered. */
 TapeValue tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group);
 

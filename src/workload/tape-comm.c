@@ -204,6 +204,31 @@ tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group)
   return out;
 }
 
+static void
+backward_concat (Tape *tape, const TapeOp *op)
+{
+  TapeValue grad;
+
+  tape_push_backward (tape, op, tape_stream (tape, KERNEL_COPY, tape_backward_name (op), 0, 0, 1),
+                      FALSE, 1, &grad);
+  tape_give_grad (tape, op->in[0], grad);
+}
+
+TapeValue
+tape_comm_concat (Tape *tape, const char *name, TapeValue in, CommGroup group)
+{
+  TapeOp   *op;
+  TapeValue out;
+
+  if (group.members == 1)
+    return in;
+  op = add_comm (tape, name, in, group, backward_concat);
+  out = tape_add_output (tape, op, group.members * tape_tensor (tape, in)->elements);
+  tape_push_forward (
+      tape, op, comm_desc (tape, name, COMM_ALL_GATHER, group.axis, value_bytes (tape, out)), FALSE);
+  return out;
+}
+
 void
 tape_gather_again (Tape *tape, TapeValue value)
 {

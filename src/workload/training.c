@@ -177,3 +177,9 @@ training_recomputes_all (const TrainingOptions *training)
 {
   return training_is_megatron (training) || framework_names (training, "deepspeed");
 }
+
+gboolean
+training_gathers_logits (const TrainingOptions *training)
+{
+  return framework_names (training, "aleph-alpha");
+}

@@ -95,6 +95,12 @@ CheckpointMode training_block_checkpoint (const TrainingOptions *training, gint6
 /* Megatron-LM and what is built on it: kernels of its own (docs/models.md). */
 gboolean training_is_megatron (const TrainingOptions *training);
 
+/*
+ * Aleph Alpha's framework: the head's output is gathered over the tensor group and the loss is PyTorch's on the whole vocabulary
+ * (Aleph-Alpha/scaling, core/nn/linear/column_parallel_linear.py, transformer/model/losses/cross_entropy.py).
+ */
+gboolean training_gathers_logits (const TrainingOptions *training);
+
 /* FAMILY: of the model's shape. */
 gboolean training_has_dropout (const TrainingOptions *training, const char *family);
 

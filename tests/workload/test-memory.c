@@ -64,7 +64,7 @@ START_TEST (test_programs_add_up)
 
   for (guint m = 0; m < G_N_ELEMENTS (modes); m++)
     for (guint a = 0; a < G_N_ELEMENTS (archs); a++)
-      for (guint kind = 0; kind < 8; kind++)
+      for (guint kind = 0; kind < 16; kind++)
         {
           ModelShape      shape = arch (archs[a], 2, 512, 8, 1536, 1024);
           TrainingOptions options = training (256, 2);
@@ -77,6 +77,7 @@ START_TEST (test_programs_add_up)
           options.checkpointing = modes[m];
           options.attention = kind & 2 ? ATTENTION_EAGER : ATTENTION_FLASH2;
           options.compile = kind & 4;
+          options.framework = kind & 8 ? (char *) "aleph-alpha-scaling 2023 (megatron-like)" : NULL;
           workload = workload_new_stage (&shape, &options, &mesh, 0);
           for (guint l = 0; l < workload_n_layers (workload); l++)
             check_layer (workload_layer (workload, l), what);
