@@ -5,7 +5,7 @@
 #include "base/suggest.h"
 #include "cli/listing.h"
 
-static const char *const kinds[] = { "gpu", "link", "node", "cluster", NULL };
+static const char *const kinds[] = { "gpu", "link", "node", "framework", "cluster", NULL };
 
 static const ListingColumn list_columns[] = {
   { "kind", LISTING_TEXT },
@@ -51,6 +51,12 @@ title_of (ProfileSet *profiles, const char *kind, const char *id, DiagList *diag
       const LinkProfile *link = profile_set_link (profiles, id, NULL, diags);
 
       title = link != NULL ? link->title : NULL;
+    }
+  else if (g_str_equal (kind, "framework"))
+    {
+      const FrameworkProfile *framework = profile_set_framework (profiles, id, NULL, diags);
+
+      title = framework != NULL ? framework->title : NULL;
     }
   else
     {

@@ -46,7 +46,7 @@ typedef struct
 /* placement.c: lengths and ranges of the lists of a node profile. */
 void placement_check (const NodeProfile *profile, const ConfigNode *root, DiagList *diags);
 
-/* NULL-terminated: gpu, link, node. */
+/* NULL-terminated: gpu, link, node, framework. */
 extern const ProfileKind *const profile_kinds[];
 
 /* By name; NULL when there is none. */

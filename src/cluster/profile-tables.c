@@ -6,10 +6,11 @@
 #include "base/suggest.h"
 
 /* Bounds are there to catch a wrong unit or a slipped zero, not to judge hardware. */
-#define GPU(member)  G_STRUCT_OFFSET (GpuProfile, member)
-#define LINK(member) G_STRUCT_OFFSET (LinkProfile, member)
-#define NODE(member) G_STRUCT_OFFSET (NodeProfile, member)
-#define REQUIRED     NAN
+#define GPU(member)       G_STRUCT_OFFSET (GpuProfile, member)
+#define LINK(member)      G_STRUCT_OFFSET (LinkProfile, member)
+#define NODE(member)      G_STRUCT_OFFSET (NodeProfile, member)
+#define FRAMEWORK(member) G_STRUCT_OFFSET (FrameworkProfile, member)
+#define REQUIRED          NAN
 
 static const char *const architectures[] = { "volta",     "turing", "ampere", "ada",   "hopper",
                                              "blackwell", "cdna2",  "cdna3",  "cdna4", NULL };
@@ -43,12 +44,21 @@ static const FigureSpec gpu_figures[] = {
   { "host_copy_efficiency", QUANTITY_RATIO, GPU (host_copy_efficiency), REQUIRED, 0.05, 1 },
   { "nvlink_limit", QUANTITY_BANDWIDTH, GPU (nvlink_limit), 0, 1e9, 1e13 },
   { "matmul_efficiency", QUANTITY_RATIO, GPU (matmul_efficiency), REQUIRED, 0.05, 1.2 },
+  { "matmul_k_overhead", QUANTITY_COUNT, GPU (matmul_k_overhead), 0, 0, 4096 },
+  { "sustained_clock", QUANTITY_RATIO, GPU (sustained_clock), 1, 0.3, 1 },
   { "stream_efficiency", QUANTITY_RATIO, GPU (stream_efficiency), REQUIRED, 0.05, 1 },
+  { "reduction_efficiency", QUANTITY_RATIO, GPU (reduction_efficiency), 1, 0.05, 1 },
   { "attention_efficiency", QUANTITY_RATIO, GPU (attention_efficiency), REQUIRED, 0.02, 1.2 },
   { "attention_backward_efficiency", QUANTITY_RATIO, GPU (attention_backward_efficiency), REQUIRED,
     0.02, 1.2 },
+  { "flash1_efficiency", QUANTITY_RATIO, GPU (flash1_efficiency), 0, 0.02, 1.2 },
+  { "flash1_backward_efficiency", QUANTITY_RATIO, GPU (flash1_backward_efficiency), 0, 0.02, 1.2 },
+  { "flash3_efficiency", QUANTITY_RATIO, GPU (flash3_efficiency), 0, 0.02, 1.2 },
+  { "flash3_backward_efficiency", QUANTITY_RATIO, GPU (flash3_backward_efficiency), 0, 0.02, 1.2 },
+  { "attention_softmax_dims", QUANTITY_COUNT, GPU (attention_softmax_dims), 0, 0, 256 },
   { "tile_m", QUANTITY_COUNT, GPU (tile_m), REQUIRED, 8, 1024 },
   { "tile_n", QUANTITY_COUNT, GPU (tile_n), REQUIRED, 8, 1024 },
+  { "small_tile_power", QUANTITY_RATIO, GPU (small_tile_power), 1, 0, 1 },
   { "kernel_latency", QUANTITY_TIME, GPU (kernel_latency), REQUIRED, 0, 1e-3 },
   { 0 },
 };
@@ -127,6 +137,41 @@ static const FigureSpec node_figures[] = {
   { "issue_compiled", QUANTITY_TIME, NODE (issue_compiled), REQUIRED, 1e-7, 1e-2 },
   { "issue_collective", QUANTITY_TIME, NODE (issue_collective), REQUIRED, 1e-7, 1e-2 },
   { "issue_hook", QUANTITY_TIME, NODE (issue_hook), REQUIRED, 1e-7, 1e-2 },
+  { 0 },
+};
+
+#define TRAIT(name, text)                                                                            \
+  {                                                                                                  \
+    .key = #name, .type = OPTION_BOOL, .offset = FRAMEWORK (name), .fallback = "false", .help = text \
+  }
+
+static const OptionSpec framework_scalars[] = {
+  { .key = "title", .type = OPTION_STRING, .offset = FRAMEWORK (title), .help = "what it is" },
+  { .key = "names",
+    .type = OPTION_STRING,
+    .offset = FRAMEWORK (names),
+    .optional = TRUE,
+    .help = "what tables call it, separated by ';'" },
+  { .key = "newest_flash",
+    .type = OPTION_INT,
+    .offset = FRAMEWORK (newest_flash),
+    .fallback = "0",
+    .min = 0,
+    .max = 3,
+    .help = "version of FlashAttention that it comes with; 0: any" },
+  TRAIT (fused_loss, "one kernel from the logits to the loss, and one back"),
+  TRAIT (fused_adam, "AdamW is one kernel over all tensors"),
+  TRAIT (loss_scaling, "fp16 gradients are copied to fp32, unscaled and checked"),
+  { 0 },
+};
+
+static const FigureSpec framework_figures[] = {
+  { "issue_eager", QUANTITY_TIME, FRAMEWORK (issue_eager), 0, 1e-7, 1e-2 },
+  { "issue_backward", QUANTITY_TIME, FRAMEWORK (issue_backward), 0, 1e-7, 1e-2 },
+  { "issue_compiled", QUANTITY_TIME, FRAMEWORK (issue_compiled), 0, 1e-7, 1e-2 },
+  { "issue_collective", QUANTITY_TIME, FRAMEWORK (issue_collective), 0, 1e-7, 1e-2 },
+  { "issue_hook", QUANTITY_TIME, FRAMEWORK (issue_hook), 0, 1e-7, 1e-2 },
+  { "issue_step", QUANTITY_TIME, FRAMEWORK (issue_step), 0, 1e-7, 10 },
   { 0 },
 };
 
@@ -250,7 +295,12 @@ static const ProfileKind link_kind = { "link",       sizeof (LinkProfile),
 static const ProfileKind node_kind = { "node",       sizeof (NodeProfile), node_scalars,
                                        node_figures, node_lists,           node_check };
 
-const ProfileKind *const profile_kinds[] = { &gpu_kind, &link_kind, &node_kind, NULL };
+static const ProfileKind framework_kind = {
+  "framework", sizeof (FrameworkProfile), framework_scalars, framework_figures, NULL, NULL
+};
+
+const ProfileKind *const profile_kinds[] = { &gpu_kind, &link_kind, &node_kind, &framework_kind,
+                                             NULL };
 
 const ProfileKind *
 profile_kind_find (const char *name)

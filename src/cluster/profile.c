@@ -624,13 +624,60 @@ profile_set_node (ProfileSet *self, const char *id, const SourceMark *mark, Diag
   return get_profile (self, profile_kind_find ("node"), id, mark, diags);
 }
 
+/* TRUE when one of the framework's names is TEXT or, for FAMILY, has the same first word. */
+static gboolean
+is_called (const FrameworkProfile *framework, const char *text, gboolean family)
+{
+  g_auto (GStrv) names = g_strsplit (framework->names != NULL ? framework->names : "", ";", -1);
+  gsize          word = strcspn (text, " ,");
+
+  for (guint i = 0; names[i] != NULL; i++)
+    {
+      const char *name = g_strstrip (names[i]);
+
+      if (family ? strcspn (name, " ,") == word && g_ascii_strncasecmp (name, text, word) == 0
+                 : g_ascii_strcasecmp (name, text) == 0)
+        return TRUE;
+    }
+  return FALSE;
+}
+
+const FrameworkProfile *
+profile_set_framework (ProfileSet *self, const char *text, const SourceMark *mark, DiagList *diags)
+{
+  const ProfileKind      *kind = profile_kind_find ("framework");
+  g_auto (GStrv)          ids = profile_set_list (self, "framework");
+  const FrameworkProfile *nearest = NULL;
+  g_autofree char        *hint = NULL;
+
+  if (g_strv_contains ((const char *const *) ids, text))
+    return get_profile (self, kind, text, mark, diags);
+  for (guint i = 0; ids[i] != NULL; i++)
+    {
+      const FrameworkProfile *framework = get_profile (self, kind, ids[i], mark, diags);
+
+      if (framework == NULL)
+        return NULL;
+      if (is_called (framework, text, FALSE))
+        return framework;
+      if (is_called (framework, text, TRUE))
+        nearest = framework;
+    }
+  if (nearest != NULL)
+    return nearest;
+  hint = suggest_hint (text, (const char *const *) ids);
+  diag_warning (diags, mark, hint, "no profile of framework '%s': host costs are the node's", text);
+  return NULL;
+}
+
 GArray *
 profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagList *diags)
 {
   const ProfileKind *table = profile_kind_find (kind);
   if (table == NULL)
     {
-      diag_error (diags, NULL, "valid values: gpu, link, node", "no figures are kept for '%s'", kind);
+      diag_error (diags, NULL, "valid values: gpu, link, node, framework",
+                  "no figures are kept for '%s'", kind);
       return NULL;
     }
   gpointer profile = get_profile (self, table, id, NULL, diags);

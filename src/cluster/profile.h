@@ -1,5 +1,5 @@
 /*
- * Hardware profiles: hwprofiles/{gpu,link,node,cluster}/<id>.yaml. Every figure has a value with
+ * Hardware profiles: hwprofiles/{gpu,link,node,framework,cluster}/<id>.yaml. Every figure has a value with
  * its unit, a source and a confidence, optionally a range:
  *
  *   hbm_bandwidth: { value: 696 GB/s, source: "NVIDIA A40 datasheet", confidence: datasheet }
@@ -48,10 +48,19 @@ typedef struct
   Figure   host_copy_efficiency; /* of pinned copies by the copy engine */
   Figure nvlink_limit; /* B/s a direction the GPU itself can drive; 0 = the intra link's own rate */
   /* kernel model */
-  Figure matmul_efficiency; /* of the best large matrix product against matmul_16bit (sustained clock under the power cap) */
-  Figure stream_efficiency; /* of a long streaming kernel against hbm_bandwidth */
-  Figure attention_efficiency, attention_backward_efficiency; /* flash attention against matmul_16bit */
-  Figure tile_m, tile_n; /* output tile of a matrix product's thread block */
+  Figure matmul_efficiency; /* of a large matrix product's main loop against matmul_16bit, in a short measurement */
+  Figure matmul_k_overhead; /* start and end of a tile, in elements of the inner dimension that take as long */
+  Figure sustained_clock; /* of matrix products and attention: speed under hours of load against short measurements */
+  Figure stream_efficiency;    /* of a long streaming kernel against hbm_bandwidth */
+  Figure reduction_efficiency; /* of norms, softmax and losses against streaming kernels */
+  Figure attention_efficiency,
+      attention_backward_efficiency; /* FlashAttention-2, head size 128, masked, against matmul_16bit */
+  Figure flash1_efficiency,
+      flash1_backward_efficiency; /* the same of version 1 and of Triton's of its time; 0: as version 2 */
+  Figure flash3_efficiency, flash3_backward_efficiency; /* the same of version 3; 0: as version 2 */
+  Figure attention_softmax_dims; /* an exponential's cost, in dimensions of a head */
+  Figure tile_m, tile_n;         /* output tile of a matrix product's thread block */
+  Figure small_tile_power; /* of a smaller tile's reuse of operands against the full one's: its rate */
   Figure kernel_latency; /* start-up and tail of one kernel on the device, s */
 } GpuProfile;
 
@@ -135,6 +144,23 @@ typedef struct
   Figure issue_hook;       /* a framework hook (module pre/post hook) */
 } NodeProfile;
 
+/*
+ * A generation of a training framework: what it launches, and what that costs its issuing thread. Figures that are not given are the
+ * node's. Files of hwprofiles/framework/.
+ */
+typedef struct
+{
+  char  *id, *title;
+  char  *names;        /* what tables of measurements call it, separated by ';'; may be NULL */
+  gint64 newest_flash; /* version of FlashAttention that it comes with; 0: whatever is asked for */
+  gboolean fused_loss; /* one kernel from the logits to the loss, and one back */
+  gboolean fused_adam; /* its AdamW is one kernel over all tensors */
+  gboolean loss_scaling; /* fp16: gradients are copied to fp32, unscaled and checked before the update */
+  Figure issue_eager, issue_compiled, issue_collective, issue_hook; /* as a node's; 0: the node's */
+  Figure issue_backward; /* of eager kernels of the backward pass; 0: as issue_eager */
+  Figure issue_step;     /* a step's data, logging and schedules, while the GPU has nothing to do */
+} FrameworkProfile;
+
 const char *link_kind_name (LinkKind kind);     /* "graph" */
 const char *gpu_direct_level_name (gint level); /* "pxb" */
 
@@ -173,7 +199,14 @@ const LinkProfile *profile_set_link (ProfileSet *self, const char *id, const Sou
 const NodeProfile *profile_set_node (ProfileSet *self, const char *id, const SourceMark *mark,
                                      DiagList *diags);
 
-/* Sorted ids of KIND ("gpu", "link", "node", "cluster"); strv owned by the caller. */
+/*
+ * The generation whose id or one of whose names is TEXT; else the last, by id, with a name of the same first word; else NULL
+ * and a warning. NULL with errors where a profile cannot be read.
+ */
+const FrameworkProfile *profile_set_framework (ProfileSet *self, const char *text,
+                                               const SourceMark *mark, DiagList *diags);
+
+/* Sorted ids of KIND ("gpu", "link", "node", "framework", "cluster"); strv owned by the caller. */
 char **profile_set_list (ProfileSet *self, const char *kind);
 
 /*
@@ -198,7 +231,7 @@ typedef struct
 } FigureView;
 
 /*
- * All figures of the profile KIND/ID ("gpu", "link", "node"); NULL after diagnostics. Newly
+ * All figures of the profile KIND/ID ("gpu", "link", "node", "framework"); NULL after diagnostics. Newly
  * allocated array of FigureView.
  */
 GArray *profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagList *diags);

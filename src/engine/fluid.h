@@ -56,6 +56,9 @@ double fluid_capacity (const Fluid *self, ResourceId id);
  */
 void fluid_set_reserved (Fluid *self, ResourceId id, double reserved);
 
+/* What reservations leave of a resource's capacity. */
+double fluid_slots (const Fluid *self, ResourceId id);
+
 /* An op's rate is known after the next solve, and 0 until then. */
 FluidOp fluid_add (Fluid *self, const FluidSpec *spec);
 void    fluid_remove (Fluid *self, FluidOp op);

@@ -225,12 +225,16 @@ engine_stream_finish (Engine *self, StreamId id, OpId op)
 
 /* ---- draining -------------------------------------------------------------------------------- */
 
-/* Notes the running wave of every kernel with waves on a resource. FALSE when there is none. */
+/*
+ * Notes the running wave of every kernel with waves on a resource. FALSE when none is in the way: there is none, or all of them have
+ * one wave that leaves enough slots beside what is reserved already.
+ */
 static gboolean
 collect_targets (Engine *self, Stream *stream, ResourceId resource)
 {
   guint          n;
   const FluidOp *users = fluid_users (self->fluid, resource, OP_KERNEL, &n);
+  double         free = floor (fluid_slots (self->fluid, resource) + 1e-9);
 
   if (stream->drain_targets == NULL)
     stream->drain_targets = g_array_new (FALSE, FALSE, sizeof (DrainTarget));
@@ -246,8 +250,9 @@ collect_targets (Engine *self, Stream *stream, ResourceId resource)
                              (floor (engine_op_progress (self, op) * waves + 1e-9) + 1) / waves };
       target.target = MIN (1.0, target.target);
       g_array_append_val (stream->drain_targets, target);
+      free -= waves > 1 ? free : op->waves.units;
     }
-  return stream->drain_targets->len > 0;
+  return stream->drain_targets->len > 0 && free < fifo_at (&stream->turns, Turn, 0).reserve;
 }
 
 static void

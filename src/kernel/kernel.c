@@ -38,13 +38,26 @@ hbm_seconds (const GpuProfile *gpu, const KernelCost *cost)
 }
 
 /*
- * FLOPs between two reads of an operand's element from the cache, up to a factor: what a tile's
- * shape is good for.
+ * A tile's rate against the profile's full tile: it does m n / (m + n) FLOPs, up to a factor, between
+ * two reads of an operand's element; the power says how much of those reads is not hidden.
  */
 static double
-tile_intensity (double m, double n)
+tile_rate (const GpuProfile *gpu, double m, double n)
 {
-  return m * n / (m + n);
+  double full_m = gpu->tile_m.value, full_n = gpu->tile_n.value;
+  double relative = MIN (m * n / (m + n) * (full_m + full_n) / (full_m * full_n), 1);
+
+  if (gpu->small_tile_power.value == 1)
+    return relative;
+  return gpu->small_tile_power.value == 0.5 ? sqrt (relative) /* exact everywhere */
+                                            : pow (relative, gpu->small_tile_power.value);
+}
+
+/* FLOP/s of the matrix units under hours of load, against DTYPE's peak. */
+static double
+sustained_rate (const GpuProfile *gpu, Dtype dtype)
+{
+  return matmul_rate (gpu, dtype) * gpu->sustained_clock.value;
 }
 
 /* Fills COST for one tile choice; `alone` leaves out the latency. */
@@ -52,15 +65,15 @@ static void
 matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *tile, KernelCost *cost)
 {
   double sms = gpu->sms.value;
-  double rate = matmul_rate (gpu, kernel->dtype) * gpu->matmul_efficiency.value / sms;
-  double relative =
-      tile_intensity (tile->m, tile->n) / tile_intensity (gpu->tile_m.value, gpu->tile_n.value);
+  double rate = sustained_rate (gpu, kernel->dtype) * gpu->matmul_efficiency.value / sms
+                * tile_rate (gpu, tile->m, tile->n);
+  double depth = (double) kernel->k / tile->split + gpu->matmul_k_overhead.value;
   double partials = tile->split > 1 ? 8.0 * tile->split * kernel->m * kernel->n * kernel->batch
                                     : 0; /* fp32, written and read */
 
   cost->wave_units =
       ceil (kernel->m / tile->m) * ceil (kernel->n / tile->n) * kernel->batch * tile->split;
-  cost->wave_seconds = 2 * tile->m * tile->n * kernel->k / tile->split / (rate * MIN (relative, 1));
+  cost->wave_seconds = 2 * tile->m * tile->n * depth / rate;
   cost->hbm_bytes = (cost->bytes + partials) / gpu->stream_efficiency.value;
   cost->alone = MAX (ceil (cost->wave_units / sms) * cost->wave_seconds, hbm_seconds (gpu, cost));
 }
@@ -106,21 +119,84 @@ matmul_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
   *cost = best;
 }
 
+/* ---- fused attention -------------------------------------------------------------------------------------------- */
+
+#define FLASH_BLOCK \
+  128 /* query rows (backward: keys) of a thread block. [FlashAttention-2, section 3.3] */
+
+/* Head sizes that kernels are compiled for: version 1 powers of two, later ones multiples of 32. */
+static double
+compiled_head_dim (const KernelDesc *kernel)
+{
+  double size = 32;
+
+  if (kernel->flash != 1)
+    return ceil ((double) kernel->k / 32) * 32;
+  while (size < kernel->k)
+    size *= 2;
+  return size;
+}
+
+/*
+ * Share of the matrix peak at the kernel's head size. A pair of query and key costs 4 d FLOPs and an
+ * exponential that is worth `attention_softmax_dims` more of d; the profile's figures are for d = 128.
+ */
+static double
+flash_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
+{
+  gboolean      forward = kernel->kind == KERNEL_ATTENTION;
+  const Figure *version2 = forward ? &gpu->attention_efficiency : &gpu->attention_backward_efficiency;
+  const Figure *figure = version2;
+  double        d = compiled_head_dim (kernel), softmax = gpu->attention_softmax_dims.value;
+
+  if (kernel->flash == 1)
+    figure = forward ? &gpu->flash1_efficiency : &gpu->flash1_backward_efficiency;
+  else if (kernel->flash == 3)
+    figure = forward ? &gpu->flash3_efficiency : &gpu->flash3_backward_efficiency;
+  if (figure->value == 0) /* no such kernel on this GPU: the library falls back */
+    figure = version2;
+  return figure->value * d / (d + softmax) * (128 + softmax) / 128 * ((double) kernel->k / d);
+}
+
+/*
+ * Blocks on the diagonal of a causal mask are computed in full: half a block more for every row. A
+ * head's longest block has up to twice its mean's work. Masked blocks of more than one wave are told
+ * out as SMs become free, and lose half a block at the end; else waves are whole.
+ */
 static void
 attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
 {
-  double efficiency = kernel->kind == KERNEL_ATTENTION ? gpu->attention_efficiency.value
-                                                       : gpu->attention_backward_efficiency.value;
+  double   sms = gpu->sms.value, rows = (double) kernel->m;
+  double   products = kernel->kind == KERNEL_ATTENTION ? 4 : 10;
+  double   pairs = cost->flops / (products * (double) kernel->k * (double) kernel->batch);
+  gboolean masked = pairs < 0.75 * rows * rows;
+  double   waste = masked ? 1 + MIN (FLASH_BLOCK, rows) / 2 * rows / pairs : 1;
+  double   column = ceil (rows / FLASH_BLOCK), blocks = column * (double) kernel->batch;
+  double   rate = sustained_rate (gpu, kernel->dtype) * flash_efficiency (gpu, kernel) / sms;
+  double   block_seconds = cost->flops * waste / (rate * blocks);
+  double   longest = masked ? 2 * column / (column + 1) : 1;
+  double   seconds = MAX (blocks / sms + 0.5, longest) * block_seconds;
 
-  cost->sm_seconds = cost->flops * gpu->sms.value / (matmul_rate (gpu, kernel->dtype) * efficiency);
   cost->hbm_bytes = cost->bytes / gpu->stream_efficiency.value;
-  cost->alone = MAX (cost->sm_seconds / gpu->sms.value, hbm_seconds (gpu, cost));
+  if (masked && blocks > sms)
+    cost->sm_seconds = seconds * sms;
+  else
+    {
+      cost->wave_units = blocks;
+      cost->wave_seconds = longest * block_seconds;
+      seconds = ceil (blocks / sms) * cost->wave_seconds;
+    }
+  cost->alone = MAX (seconds, hbm_seconds (gpu, cost));
 }
 
+/* ---- streaming kernels ------------------------------------------------------------------------------------------ */
+
 static void
-stream_cost (const GpuProfile *gpu, KernelCost *cost)
+stream_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
 {
-  cost->hbm_bytes = cost->bytes / gpu->stream_efficiency.value;
+  double rows = kernel->kind == KERNEL_REDUCTION ? gpu->reduction_efficiency.value : 1;
+
+  cost->hbm_bytes = cost->bytes / (gpu->stream_efficiency.value * rows);
   cost->alone = hbm_seconds (gpu, cost);
   cost->sm_seconds = STREAM_SM_SHARE * gpu->sms.value * cost->alone;
 }
@@ -144,7 +220,7 @@ kernel_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
       attention_cost (gpu, kernel, cost);
       break;
     default:
-      stream_cost (gpu, cost);
+      stream_cost (gpu, kernel, cost);
       break;
     }
   cost->alone += cost->latency;

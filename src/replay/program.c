@@ -1,13 +1,42 @@
 /* Issue times and kernel costs of a role's items on one kind of GPU. */
 #include "replay/fuse-private.h"
 
+/* Host time, s: of the framework's generation, or where it does not say, of the node. */
+typedef struct
+{
+  double kernel, backward, collective, hook, step;
+} HostCosts;
+
 typedef struct
 {
   Program        *program;
   const Schedule *schedule;
-  gboolean        compile;
+  HostCosts       host;
   GHashTable     *kernels; /* KernelDesc * -> index + 1 */
 } Compiler;
+
+static double
+first_given (double of_framework, double of_node)
+{
+  return of_framework > 0 ? of_framework : of_node;
+}
+
+static HostCosts
+host_costs (const FrameworkProfile *framework, const NodeProfile *node, gboolean compile)
+{
+  static const FrameworkProfile none = { 0 };
+  HostCosts                     costs;
+
+  if (framework == NULL)
+    framework = &none;
+  costs.kernel = compile ? first_given (framework->issue_compiled.value, node->issue_compiled.value)
+                         : first_given (framework->issue_eager.value, node->issue_eager.value);
+  costs.backward = first_given (compile ? 0 : framework->issue_backward.value, costs.kernel);
+  costs.collective = first_given (framework->issue_collective.value, node->issue_collective.value);
+  costs.hook = first_given (framework->issue_hook.value, node->issue_hook.value);
+  costs.step = framework->issue_step.value;
+  return costs;
+}
 
 /* A GPU of a fraction of its speed takes that much longer for the same work; what is latency stays. */
 static BoundKernel
@@ -53,21 +82,23 @@ static double
 issue_seconds (const Compiler *self, ScheduleItems items, guint i)
 {
   const ScheduleItem *item = &items.items[i];
-  const NodeProfile  *node = self->program->node;
-  double              launch = self->compile ? node->issue_compiled.value : node->issue_eager.value;
+  const HostCosts    *host = &self->host;
+  double              launch = item->phase == PHASE_BACKWARD ? host->backward : host->kernel;
 
   switch ((ItemKind) item->kind)
     {
     case ITEM_KERNEL:
       return item->kernel->launches * launch;
     case ITEM_COLLECTIVE:
-      return node->issue_collective.value;
+      return host->collective;
     case ITEM_P2P:
-      return continues_call (items, i) ? 0 : node->issue_collective.value;
+      return continues_call (items, i) ? 0 : host->collective;
     case ITEM_COPY:
       return launch;
     case ITEM_HOST_HOOK:
-      return item->ref * node->issue_hook.value;
+      return item->ref * host->hook;
+    case ITEM_STEP:
+      return host->step;
     default:
       return 0;
     }
@@ -99,12 +130,13 @@ compile_section (Compiler *self, ScheduleSection section)
 }
 
 Program *
-program_new (const Schedule *schedule, const TrainingOptions *training, Granularity granularity,
-             guint role, const GpuProfile *gpu, const NodeProfile *node, double speed)
+program_new (const Schedule *schedule, const TrainingOptions *training,
+             const FrameworkProfile *framework, Granularity granularity, guint role,
+             const GpuProfile *gpu, const NodeProfile *node, double speed)
 {
   Program               *self = g_new0 (Program, 1);
   g_autoptr (GHashTable) known = g_hash_table_new (NULL, NULL);
-  Compiler               compiler = { self, schedule, training->compile, known };
+  Compiler compiler = { self, schedule, host_costs (framework, node, training->compile), known };
 
   self->role = role;
   self->gpu = gpu;

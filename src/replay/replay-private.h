@@ -194,9 +194,10 @@ typedef struct
   guint              max_call;         /* messages of the largest group call */
 } Program;
 
+/* FRAMEWORK may be NULL: host costs are then the node's. */
 Program *program_new (const Schedule *schedule, const TrainingOptions *training,
-                      Granularity granularity, guint role, const GpuProfile *gpu,
-                      const NodeProfile *node, double speed);
+                      const FrameworkProfile *framework, Granularity granularity, guint role,
+                      const GpuProfile *gpu, const NodeProfile *node, double speed);
 void     program_free (Program *self);
 
 /* ---- runs --------------------------------------------------------------------------------------------------------- */
@@ -299,18 +300,19 @@ period_section (guint period)
 
 struct _Replay
 {
-  Scenario       *scenario;
-  Cluster        *cluster;
-  Workload      **stages;   /* of each pipeline stage */
-  const Workload *workload; /* the first of them */
-  Schedule       *schedule;
-  Binding        *binding;
-  GPtrArray      *programs;   /* Program */
-  const Program **program_of; /* [ranks], owned by `programs` */
-  Run            *run;
-  gboolean        steady;
-  KernelDesc      marker;  /* events that stand behind waits run as kernels of no length */
-  ScheduleItem   *markers; /* [streams]: what replay_op says of them */
+  Scenario               *scenario;
+  const FrameworkProfile *framework; /* NULL: none in particular */
+  Cluster                *cluster;
+  Workload              **stages;   /* of each pipeline stage */
+  const Workload         *workload; /* the first of them */
+  Schedule               *schedule;
+  Binding                *binding;
+  GPtrArray              *programs;   /* Program */
+  const Program         **program_of; /* [ranks], owned by `programs` */
+  Run                    *run;
+  gboolean                steady;
+  KernelDesc              marker;  /* events that stand behind waits run as kernels of no length */
+  ScheduleItem           *markers; /* [streams]: what replay_op says of them */
 };
 
 static inline ScheduleItems

@@ -6,6 +6,27 @@
 
 /* ---- the parts --------------------------------------------------------------------------------------------------- */
 
+/* What the framework's generation launches goes into the training options, before a workload is made of them. */
+static gboolean
+resolve_framework (Replay *self, ProfileSet *profiles, DiagList *diags)
+{
+  TrainingOptions        *training = &self->scenario->training;
+  const FrameworkProfile *framework = NULL;
+  guint                   errors = diag_list_n_errors (diags);
+
+  if (training->framework != NULL)
+    framework =
+        profile_set_framework (profiles, training->framework, &self->scenario->training_mark, diags);
+  self->framework = framework;
+  if (framework == NULL)
+    return diag_list_n_errors (diags) == errors;
+  training->traits = (FrameworkTraits){ .newest_flash = framework->newest_flash,
+                                        .fused_loss = framework->fused_loss,
+                                        .fused_adam = framework->fused_adam,
+                                        .loss_scaling = framework->loss_scaling };
+  return TRUE;
+}
+
 static guint
 n_stages (const Replay *self)
 {
@@ -206,7 +227,7 @@ compile_programs (Replay *self)
       self->program_of[i] = find_program (self, &like);
       if (self->program_of[i] != NULL)
         continue;
-      self->program_of[i] = program_new (self->schedule, &self->scenario->training,
+      self->program_of[i] = program_new (self->schedule, &self->scenario->training, self->framework,
                                          (Granularity) self->scenario->replay.granularity,
                                          like.role, like.gpu, like.node, like.speed);
       g_ptr_array_add (self->programs, (gpointer) self->program_of[i]);
@@ -262,7 +283,8 @@ replay_plan (const Scenario *scenario, ProfileSet *profiles, DiagList *diags)
 
   self->scenario = scenario_copy (scenario);
   self->cluster = cluster_new (&scenario->cluster, profiles, &scenario->cluster_mark, diags);
-  ok = resolve_workload (self, diags) && self->cluster != NULL;
+  ok = resolve_framework (self, profiles, diags);
+  ok = resolve_workload (self, diags) && ok && self->cluster != NULL;
   if (!ok || !check_precision (self, diags) || !build_schedule (self, diags))
     return NULL;
   return g_steal_pointer (&self);

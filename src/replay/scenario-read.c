@@ -117,6 +117,8 @@ draft_mark_seen (ScenarioDraft *draft, const ScenarioSection *section, const Sou
     draft->seen |= SEEN_CLUSTER;
   if (g_str_equal (section->name, "model"))
     draft->seen |= SEEN_MODEL;
+  if (section->table == training_options)
+    draft->scenario->training_mark = *mark;
   if (section->mark != 0)
     *(SourceMark *) G_STRUCT_MEMBER_P (draft->scenario, section->mark) = *mark;
 }

@@ -99,6 +99,7 @@ scenario_copy (const Scenario *source)
   self->strategy = strategy_config_copy (source->strategy);
   self->cluster_mark = source->cluster_mark;
   self->model_mark = source->model_mark;
+  self->training_mark = source->training_mark;
   self->mesh_mark = source->mesh_mark;
   self->strategy_mark = source->strategy_mark;
   self->base_dir = g_strdup (source->base_dir);

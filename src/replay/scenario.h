@@ -47,8 +47,9 @@ typedef struct
   CollectiveConfig collective;
   ReplayConfig     replay;
   StrategyConfig  *strategy;
-  SourceMark cluster_mark, model_mark, mesh_mark, strategy_mark; /* for diagnostics found later */
-  char      *base_dir; /* of the file, for relative paths; NULL */
+  SourceMark       cluster_mark, model_mark, training_mark, mesh_mark,
+      strategy_mark; /* for diagnostics found later */
+  char *base_dir;    /* of the file, for relative paths; NULL */
 } Scenario;
 
 void scenario_free (Scenario *self);

@@ -195,7 +195,7 @@ split (Builder *b, const char *name, TapeValue in, const double *elements, guint
 static gboolean
 is_flash (const Builder *b)
 {
-  return b->training->attention == ATTENTION_FLASH2 || b->training->attention == ATTENTION_FLASH1;
+  return training_flash_version (b->training) > 0;
 }
 
 /*
@@ -383,7 +383,7 @@ add_flash (Builder *b, TapeValue *qkv)
   const ModelShape *s = b->shape;
   double            seq = (double) b->training->seq_len;
   double            pairs = model_attention_pairs (s, b->layer.windowed, b->training->causal, seq);
-  gboolean          expanded = b->training->attention == ATTENTION_FLASH1;
+  gboolean          expanded = training_flash_version (b->training) == 1;
   AttentionSpec     spec = { .sequences = (double) b->training->micro_batch,
                              .seq_len = sequence (b),
                              .pairs = pairs / (double) b->mesh->cp,
@@ -428,7 +428,7 @@ add_attention (Builder *b, TapeValue x)
   else
     add_qkv (b, x, qkv);
   gather_context (b, qkv);
-  if (b->training->attention != ATTENTION_FLASH2)
+  if (training_flash_version (b->training) < 2)
     repeat_kv (b, qkv);
   if (s->attention_sinks)
     {
@@ -790,7 +790,7 @@ logits_bytes (const Builder *b)
 
   if (training_gathers_logits (b->training))
     elements *= (double) b->tp;
-  if (b->training->compile)
+  if (training_fuses_loss (b->training))
     return elements * 2 * b->tape->e;
   return elements * (megatron_loss (b) ? 4 + b->tape->e : 12);
 }

@@ -94,8 +94,7 @@ check_sequence (const Check *c)
 {
   const MeshOptions *m = &c->mesh;
   gint64             seq = c->training->seq_len;
-  gboolean           flash =
-      c->training->attention == ATTENTION_FLASH2 || c->training->attention == ATTENTION_FLASH1;
+  gboolean           flash = training_flash_version (c->training) > 0;
 
   if (m->sp != 0 && m->sp != 1)
     diag_error (c->diags, c->mark, "0: no, 1: yes", "'sp' is a switch, got " D, m->sp);

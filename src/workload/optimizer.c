@@ -7,6 +7,8 @@
  *                    p *= 1-lr*wd | m1.lerp(g) | m2 *= b2 | m2 += g*g | d = sqrt m2 | d /= c | d +=
  *                    eps | p += m1/d reads m, m+g, m, m+g, m, m, m, 3m = 10m + 2g; each writes m
  *   SGD              p -= lr*g: reads m + g, writes m
+ * Loss scaling copies the gradients to the master's type, multiplies them by the inverse scale and looks for overflows, before all
+ * that; what follows reads the copy.
  */
 #include "workload/workload.h"
 
@@ -23,6 +25,16 @@ workload_optimizer_kernels (const TrainingOptions *training, guint64 elements, g
                             guint gradient_bytes, guint parameter_bytes, GArray *kernels)
 {
   double n = (double) elements, m = master_bytes * n, g = gradient_bytes * n, p = parameter_bytes * n;
+  OptimizerKind kind = (OptimizerKind) training->optimizer;
+
+  if (training->traits.loss_scaling && training->precision == PRECISION_FP16_MIXED)
+    {
+      append_stream (kernels, KERNEL_COPY, "optimizer.copy_gradients", g, m, 1);
+      append_stream (kernels, KERNEL_OPTIMIZER, "optimizer.unscale", m, m, 1);
+      g = m;
+    }
+  if (training->traits.fused_adam && kind == OPTIMIZER_ADAMW)
+    kind = OPTIMIZER_ADAMW_FUSED;
 
   if (training->clip_gradients)
     {
@@ -31,7 +43,7 @@ workload_optimizer_kernels (const TrainingOptions *training, guint64 elements, g
       append_stream (kernels, KERNEL_OPTIMIZER, "optimizer.clip", g, g, 1);
     }
 
-  switch ((OptimizerKind) training->optimizer)
+  switch (kind)
     {
     case OPTIMIZER_ADAMW_FUSED:
       append_stream (kernels, KERNEL_OPTIMIZER, "optimizer.adamw", 3 * m + g, 3 * m + p, 1);

@@ -102,7 +102,7 @@ backward_flash (Tape *tape, const TapeOp *op)
       FALSE, 0, NULL);
   tape_kernel_reads (kernel, op->out[0]);
   main.kind = KERNEL_ATTENTION_BACKWARD;
-  main.name = tape->training->attention == ATTENTION_FLASH1 ? "flash1_bwd" : "flash_bwd";
+  main.name = training_flash_version (tape->training) == 1 ? "flash1_bwd" : "flash_bwd";
   main.flops = op->fixed[1];
   main.read_bytes = 2 * row_bytes + 4 * q_elements;
   main.write_bytes = 4 * q_elements + expanded;
@@ -138,7 +138,7 @@ tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, Attenti
 {
   TapeValue in[] = { q, k, v };
   TapeOp   *op = tape_add_op (
-        tape, tape->training->attention == ATTENTION_FLASH1 ? "flash1_fwd" : "flash_fwd", in, 3);
+        tape, training_flash_version (tape->training) == 1 ? "flash1_fwd" : "flash_fwd", in, 3);
   double rows = spec.sequences * spec.seq_len, heads = (double) spec.heads;
   double qk = (double) spec.qk_dim, vd = (double) spec.v_dim,
          per_dim = 2 * spec.pairs * spec.sequences * heads;
@@ -154,6 +154,7 @@ tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, Attenti
                       .batch = (guint64) spec.sequences * spec.heads,
                       .flops = per_dim * (qk + vd),
                       .launches = 1,
+                      .flash = training_flash_version (tape->training),
                       .module = spec.sinks_module };
 
   op->backward = backward_flash;
@@ -408,7 +409,7 @@ backward_loss (Tape *tape, const TapeOp *op)
   TapeValue   grad;
   TapeKernel *kernel;
 
-  if (tape->training->compile)
+  if (training_fuses_loss (tape->training))
     {
       grad = tape_new_grad (tape, op->in[0]);
       kernel = tape_push (tape, tape->backward,
@@ -446,7 +447,7 @@ tape_loss (Tape *tape, TapeValue logits, double tokens, double vocab)
   TapeValue out = tape_add_output (tape, op, 1);
 
   op->backward = backward_loss;
-  if (tape->training->compile)
+  if (training_fuses_loss (tape->training))
     {
       tape_save (tape, logits);
       op->aux = tape_add_aux (tape, "loss.statistics", 8 * tokens, TRUE);

@@ -8,7 +8,8 @@ static const char *const checkpoint_choices[] = {
   "none", "selective", "full", "selective-op", "selective-layer", "layers:K", NULL
 };
 static const char *const dropout_choices[] = { "auto", "true", "false", NULL };
-static const char *const attention_choices[] = { "flash2", "flash1", "fused-softmax", "eager", NULL };
+static const char *const attention_choices[] = { "flash2", "flash1", "fused-softmax",
+                                                 "eager",  "flash3", NULL };
 static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32", NULL };
 static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* order of Dtype */
 static const char *const optimizer_choices[] = { "adamw", "adamw-fused", "sgd", NULL };
@@ -106,8 +107,7 @@ const OptionSpec training_options[] = {
     .type = OPTION_STRING,
     .offset = FIELD (framework),
     .optional = TRUE,
-    .help =
-        "free text; where it names megatron or deepspeed their kernels and checkpoints are meant, else PyTorch's" },
+    .help = "generation of the framework: what it launches, and what that costs the host" },
   { 0 },
 };
 
@@ -129,6 +129,35 @@ guint
 training_compute_bytes (const TrainingOptions *training)
 {
   return training->precision == PRECISION_FP32 ? 4 : 2;
+}
+
+guint
+training_flash_version (const TrainingOptions *training)
+{
+  guint asked;
+
+  switch ((AttentionKind) training->attention)
+    {
+    case ATTENTION_FLASH1:
+      asked = 1;
+      break;
+    case ATTENTION_FLASH2:
+      asked = 2;
+      break;
+    case ATTENTION_FLASH3:
+      asked = 3;
+      break;
+    default:
+      return 0;
+    }
+  return training->traits.newest_flash > 0 ? MIN (asked, (guint) training->traits.newest_flash)
+                                           : asked;
+}
+
+gboolean
+training_fuses_loss (const TrainingOptions *training)
+{
+  return training->compile || training->traits.fused_loss;
 }
 
 guint64

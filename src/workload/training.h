@@ -23,6 +23,7 @@ typedef enum
   ATTENTION_FLASH1,
   ATTENTION_FUSED_SOFTMAX, /* scores materialised, softmax in one kernel */
   ATTENTION_EAGER,
+  ATTENTION_FLASH3,
 } AttentionKind;
 
 typedef enum
@@ -65,6 +66,16 @@ typedef enum
   FLOPS_6N,     /* 6 N with all parameters, attention left out */
 } FlopsConvention;
 
+/*
+ * What a framework's generation launches, beyond what the options say. Set from its profile before a workload is made; all zero
+ * without one.
+ */
+typedef struct
+{
+  gint64 newest_flash; /* version of FlashAttention that it comes with; 0: whatever is asked for */
+  gboolean fused_loss, fused_adam, loss_scaling;
+} FrameworkTraits;
+
 typedef struct
 {
   gint64   seq_len;       /* tokens a sequence */
@@ -81,7 +92,8 @@ typedef struct
   gint     optimizer;    /* OptimizerKind */
   gboolean clip_gradients;
   gint     flops; /* FlopsConvention; key flops_convention */
-  char *framework; /* free text, may be NULL: names and releases as tables of measurements write them */
+  char           *framework; /* id or name of a framework's profile; NULL: none in particular */
+  FrameworkTraits traits;    /* no option: of that profile */
 } TrainingOptions;
 
 extern const OptionSpec training_options[];
@@ -109,6 +121,12 @@ gboolean training_has_dropout (const TrainingOptions *training, const char *fami
  * kept tensor has been made, so that a block's last product is not repeated (PyTorch, non-reentrant checkpoints).
  */
 gboolean training_recomputes_all (const TrainingOptions *training);
+
+/* Version of FlashAttention that runs, 1 to 3: what is asked for, as far as the framework has it; 0 when attention is not fused. */
+guint training_flash_version (const TrainingOptions *training);
+
+/* TRUE when one kernel leads from the logits to the loss. */
+gboolean training_fuses_loss (const TrainingOptions *training);
 
 /* Tokens of one micro-step on one data-parallel rank. */
 guint64 training_tokens (const TrainingOptions *training);

@@ -320,6 +320,7 @@ workload_new_stage (const ModelShape *shape, const TrainingOptions *training,
 
   model_shape_copy (shape, &self->shape);
   option_table_copy (training_options, training, &self->training);
+  self->training.traits = training->traits;
   option_table_copy (mesh_options, mesh, &self->mesh);
   mesh_normalise (&self->mesh);
   self->stage = stage;

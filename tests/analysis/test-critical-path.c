@@ -114,7 +114,7 @@ START_TEST (test_by_hand)
     TimePart part;
     double   ps;
   } want[] = {
-    { TIME_COMPUTE, 23725202 + 41888000 - (31 + 57) * 100000 - 300000 - 120000 },
+    { TIME_COMPUTE, 33804402 + 67086400 - (31 + 57) * 100000 - 300000 - 120000 },
     { TIME_OPTIMIZER, 28 * 600600 },
     { TIME_INTRA_NODE, 100000 + 8400000 + 2 * 3400000 + 1201200 * 20 },
     { TIME_LATENCY, (31 + 57 + 1) * 100000 },

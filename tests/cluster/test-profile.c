@@ -4,7 +4,7 @@
  */
 #include "fixture.h"
 
-static const char *const kinds[] = { "gpu", "link", "node" };
+static const char *const kinds[] = { "gpu", "link", "node", "framework" };
 
 /* Profiles that must load. */
 #define GETTER(Type, kind)                                                         \
@@ -28,8 +28,8 @@ check_figure (const char *id, const FigureView *view)
   const Figure *figure = view->figure;
   ck_assert_msg (figure->low <= figure->value && figure->value <= figure->high, "%s: %s", id,
                  view->key);
-  if (figure->source == NULL) /* a default of the format: absent, or the neutral efficiency of 'none' */
-    ck_assert_msg (figure->value == 0 || strcmp (id, "none") == 0, "%s: %s", id, view->key);
+  if (figure->source == NULL) /* a default of the format: absent, or a neutral factor */
+    ck_assert_msg (figure->value == 0 || figure->value == 1, "%s: %s", id, view->key);
   else
     ck_assert_uint_gt (strlen (figure->source), 5);
 }
@@ -155,7 +155,7 @@ START_TEST (test_catalogue_is_complete)
 {
   const char *const     *wanted[] = { catalogue_gpus, catalogue_links, catalogue_nodes };
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
+  for (guint k = 0; k < G_N_ELEMENTS (wanted); k++)
     {
       g_auto (GStrv) ids = profile_set_list (profiles, kinds[k]);
       for (guint i = 0; wanted[k][i] != NULL; i++)

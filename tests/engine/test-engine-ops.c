@@ -410,6 +410,23 @@ START_TEST (reservation_drains_a_wave)
 }
 END_TEST
 
+/* One wave of 8 leaves the 2 slots that a reservation wants: it need not drain, and is as long as it was. */
+START_TEST (reservation_beside_a_part_of_a_wave)
+{
+  g_autoptr (Engine) e = engine_new ();
+  Late               late = { engine_add_resource (e, "sm", 10), 0 };
+  TestCall           calls[] = { { SECONDS (0.5), hold_now, &late } };
+  TestTimer          timer = { calls, 1, 0 };
+  OpId               kernel = start (e, waves (late.sm, 8, 1));
+
+  test_add_timer (e, "h", &timer);
+  test_run (e);
+  ck_assert_uint_eq (engine_op_record (e, late.op)->begin, SECONDS (0.5));
+  ck_assert_uint_eq (engine_op_record (e, late.op)->drain, 0);
+  ck_assert_uint_eq (test_end (e, kernel), SECONDS (1));
+}
+END_TEST
+
 START_TEST (drain_waits_for_the_longest_wave)
 {
   g_autoptr (Engine) e = engine_new ();
@@ -657,6 +674,7 @@ main (void)
   tcase_add_test (slots, waves_and_bandwidth);
   tcase_add_test (slots, plain_demand_sees_reservation);
   tcase_add_test (slots, reservation_drains_a_wave);
+  tcase_add_test (slots, reservation_beside_a_part_of_a_wave);
   tcase_add_test (slots, drain_waits_for_the_longest_wave);
   tcase_add_test (slots, drain_follows_the_rates);
   tcase_add_test (slots, drain_outlasts_one_of_two_kernels);

@@ -29,6 +29,9 @@ test_gpu (void)
     .tile_m = { .value = 128 },
     .tile_n = { .value = 256 },
     .kernel_latency = { .value = 4e-6 },
+    .sustained_clock = { .value = 1 },
+    .reduction_efficiency = { .value = 1 },
+    .small_tile_power = { .value = 1 },
   };
 }
 
@@ -162,26 +165,127 @@ START_TEST (test_matmul_dtype)
 }
 END_TEST
 
+/* What stands between the best product and a long run: start and end of a tile, small tiles, the clock. */
+START_TEST (test_matmul_sustained)
+{
+  GpuProfile gpu = test_gpu ();
+  KernelDesc kernel = matmul (4096, 4096, 4096, 1);
+  KernelCost cost;
+  double     sm_rate = 312e12 * 0.75 / 108;
+
+  gpu.matmul_k_overhead.value = 1024; /* a quarter more of the inner dimension */
+  gpu.sustained_clock.value = 0.8;    /* a quarter more time */
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone, 5 * 268435456.0 * 1.25 * 1.25 / sm_rate + 4e-6);
+  /* both go for plain fp32 too; a stream does not know the clock */
+  kernel = kernel_desc_stream (KERNEL_ELEMENTWISE, "residual", DTYPE_BF16, 12e6, 4e6, 1);
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone, 14e-6);
+  /* 64 x 128 has half the reuse of 128 x 256: with a power of 1/2 its rate is sqrt (1/2) */
+  gpu = test_gpu ();
+  gpu.small_tile_power.value = 0.5;
+  kernel = matmul (512, 1024, 1024, 1);
+  kernel_cost (&gpu, &kernel, &cost);
+  ck_assert_double_eq (cost.wave_units, 64);
+  assert_near (cost.wave_seconds, 2.0 * 64 * 128 * 1024 / (sm_rate * sqrt (0.5)));
+}
+END_TEST
+
+static KernelDesc
+attention (KernelKind kind, guint64 rows, guint64 dim, guint64 heads, gboolean masked)
+{
+  double products = kind == KERNEL_ATTENTION ? 4 : 10;
+
+  return (KernelDesc){ .kind = kind,
+                       .dtype = DTYPE_BF16,
+                       .m = rows,
+                       .n = rows,
+                       .k = dim,
+                       .batch = heads,
+                       .flash = 2,
+                       .flops = products * rows * rows / (masked ? 2.0 : 1.0) * dim * heads,
+                       .read_bytes = 6e6,
+                       .write_bytes = 2e6,
+                       .launches = 1 };
+}
+
 START_TEST (test_attention)
 {
   GpuProfile gpu = test_gpu ();
-  KernelDesc kernel = { .kind = KERNEL_ATTENTION,
-                        .dtype = DTYPE_BF16,
-                        .flops = 156e9,
-                        .read_bytes = 6e6,
-                        .write_bytes = 2e6,
-                        .launches = 1 };
+  KernelDesc kernel = attention (KERNEL_ATTENTION, 1024, 128, 27, FALSE);
   KernelCost cost;
+  double     block = 4.0 * 128 * 1024 * 128 / (156e12 / 108);
 
   kernel_cost (&gpu, &kernel, &cost);
-  /* 156 GFLOP at half of 312 TFLOP/s: 1 ms on 108 SMs; 8 MB at 1.6 TB/s: 5 us */
-  assert_near (cost.sm_seconds, 0.108);
+  /* 8 x 27 = 216 blocks of 128 rows: two whole waves over 108 SMs at half of 312 TFLOP/s; 8 MB at 1.6 TB/s: 5 us */
+  ck_assert_double_eq (cost.wave_units, 216);
+  assert_near (cost.wave_seconds, block);
   assert_near (cost.hbm_bytes, 1e7);
-  assert_near (cost.alone, 1e-3 + 4e-6);
-  ck_assert_double_eq (cost.wave_units, 0);
-  kernel.kind = KERNEL_ATTENTION_BACKWARD;
+  assert_near (cost.alone, 2 * block + 4e-6);
+  /* one head more is another wave */
+  kernel = attention (KERNEL_ATTENTION, 1024, 128, 28, FALSE);
   kernel_cost (&gpu, &kernel, &cost);
-  assert_near (cost.alone, 1.25e-3 + 4e-6);
+  assert_near (cost.alone, 3 * block + 4e-6);
+  /* backwards: five products instead of two at 0.4 of 312 TFLOP/s */
+  kernel = attention (KERNEL_ATTENTION_BACKWARD, 1024, 128, 27, FALSE);
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone, 2 * block * 2.5 * 0.5 / 0.4 + 4e-6);
+  /* the clock of long runs */
+  gpu.sustained_clock.value = 0.8;
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone, 2 * block * 2.5 * 0.5 / 0.4 / 0.8 + 4e-6);
+}
+END_TEST
+
+/* Half of the pairs, and of the blocks on the diagonal the half that is masked: (1 + 128/1024) of them. */
+START_TEST (test_attention_masked)
+{
+  GpuProfile gpu = test_gpu ();
+  KernelDesc kernel = attention (KERNEL_ATTENTION, 1024, 128, 27, TRUE);
+  KernelCost cost;
+  double     mean = 4.0 * 128 * 1024 * 128 / 2 * 1.125 / (156e12 / 108);
+
+  kernel_cost (&gpu, &kernel, &cost);
+  /* 216 blocks on 108 SMs, half a block lost at the end */
+  ck_assert_double_eq (cost.wave_units, 0);
+  assert_near (cost.sm_seconds, 2.5 * mean * 108);
+  assert_near (cost.alone, 2.5 * mean + 4e-6);
+  /* few blocks: the longest of a head's 8 has 8 / 4.5 times the mean's work */
+  kernel = attention (KERNEL_ATTENTION, 1024, 128, 2, TRUE);
+  kernel_cost (&gpu, &kernel, &cost);
+  ck_assert_double_eq (cost.wave_units, 16);
+  assert_near (cost.alone, 8 / 4.5 * mean + 4e-6);
+}
+END_TEST
+
+/* Head sizes: kernels exist for multiples of 32, in version 1 for powers of two; an exponential costs 32 dimensions here. */
+START_TEST (test_attention_heads)
+{
+  GpuProfile gpu = test_gpu ();
+  KernelDesc wide = attention (KERNEL_ATTENTION, 1024, 128, 27, FALSE),
+             narrow = attention (KERNEL_ATTENTION, 1024, 80, 27, FALSE);
+  KernelCost cost, other;
+
+  gpu.attention_softmax_dims.value = 32;
+  gpu.flash1_efficiency.value = 0.25;
+  gpu.flash3_efficiency.value = 0.75;
+  kernel_cost (&gpu, &wide, &cost);
+  kernel_cost (&gpu, &narrow, &other); /* 96 + 32 against 128 + 32 */
+  assert_near (other.wave_seconds, cost.wave_seconds * 128 / 160);
+  narrow.flash = wide.flash = 1; /* 80 runs as 128; version 1 at half of version 2 */
+  kernel_cost (&gpu, &narrow, &other);
+  assert_near (other.wave_seconds, cost.wave_seconds * 2);
+  kernel_cost (&gpu, &wide, &other);
+  assert_near (other.wave_seconds, cost.wave_seconds * 2);
+  wide.flash = 3;
+  kernel_cost (&gpu, &wide, &other);
+  assert_near (other.wave_seconds, cost.wave_seconds * 0.5 / 0.75);
+  wide.kind = KERNEL_ATTENTION_BACKWARD; /* no figure: as version 2 */
+  wide.flops *= 2.5;
+  kernel_cost (&gpu, &wide, &cost);
+  wide.flash = 2;
+  kernel_cost (&gpu, &wide, &other);
+  ck_assert_double_eq (cost.alone, other.alone);
 }
 END_TEST
 
@@ -202,6 +306,11 @@ START_TEST (test_stream)
    */
   ck_assert_double_gt (cost.sm_seconds, 0);
   ck_assert_double_lt (cost.sm_seconds / (0.8 * 108), cost.hbm_bytes / 2e12);
+  /* a norm at half of that */
+  gpu.reduction_efficiency.value = 0.5;
+  kernel.kind = KERNEL_REDUCTION;
+  kernel_cost (&gpu, &kernel, &cost);
+  assert_near (cost.alone, 32e-6);
 }
 END_TEST
 
@@ -272,7 +381,10 @@ kernel_suite (void)
   tcase_add_test (hand, test_matmul_split);
   tcase_add_test (hand, test_matmul_lying);
   tcase_add_test (hand, test_matmul_dtype);
+  tcase_add_test (hand, test_matmul_sustained);
   tcase_add_test (hand, test_attention);
+  tcase_add_test (hand, test_attention_masked);
+  tcase_add_test (hand, test_attention_heads);
   tcase_add_test (hand, test_stream);
   tcase_add_test (hand, test_small_is_latency);
   tcase_add_loop_test (property, test_property_roofline, 0, 500);

@@ -26,6 +26,15 @@ product (uint64_t k)
   return US / 10 + k * 2 * 50 * 50 * 2; /* one wave of tiles of 50 x 50 at half of 1 FLOP/ps an SM */
 }
 
+/*
+ * One of two heads of 100, in the kernel for 128, is one block on one SM: PRODUCTS of T x T x 100 at 0.5 x 100/128 FLOP/ps.
+ */
+static uint64_t
+attention (uint64_t products)
+{
+  return US / 10 + products * 2 * T * T * 100 * 128 * 2 / 100;
+}
+
 static uint64_t
 head_forward (void)
 {
@@ -36,10 +45,10 @@ static uint64_t
 block_forward (void)
 {
   uint64_t norms = 2 * stream (1, 2 * x + row + norm);
-  uint64_t attention = 4 * product (H) + stream (10, x * 10 * 2) + stream (1, 4 * x + attention_rows);
+  uint64_t core = 4 * product (H) + stream (10, x * 10 * 2) + attention (2);
   uint64_t mlp = 2 * product (H) + stream (2, 5 * g) + product (F);
 
-  return norms + attention + mlp + 2 * stream (1, 3 * x);
+  return norms + core + mlp + 2 * stream (1, 3 * x);
 }
 
 static uint64_t
@@ -60,8 +69,8 @@ block_backward (void)
 {
   uint64_t sums = 5 * stream (1, 3 * x);
   uint64_t mlp = product (H) + 2 * product (F) + 3 * product (T) + stream (3, 9 * g);
-  uint64_t core = stream (1, 4 * x + attention_rows) + stream (1, 10 * x + 2 * attention_rows)
-                  + stream (1, 3 * x) + stream (18, x * 15 * 2);
+  uint64_t core = stream (1, 4 * x + attention_rows) + attention (5) + stream (1, 3 * x)
+                  + stream (18, x * 15 * 2);
 
   return sums + mlp + core + 4 * (product (H) + product (T)) + 2 * norm_backward ();
 }
@@ -186,7 +195,7 @@ worked_fcdp (void)
   d.fcdp_inter_node = 2 * w * 3 / 8;
   d.zero3_allocated = d.fcdp_allocated = zero3_allocated ();
   d.zero3_waiting = zero3_waiting ();
-  d.fcdp_waiting = d.zero3_waiting + (2 * H + 2 * V * H) / 2;
+  d.fcdp_waiting = d.zero3_waiting + (2 * H + 2 * V * H) / 2 + 2 * 2 * H * H;
   d.zero3_device = zero3_states () + d.zero3_waiting + 4 * parameters / 4;
   d.fcdp_device = zero3_states () + d.fcdp_waiting + 4 * parameters / 4;
   d.fcdp_host = w;
