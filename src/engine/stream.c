@@ -225,6 +225,17 @@ engine_stream_finish (Engine *self, StreamId id, OpId op)
 
 /* ---- draining -------------------------------------------------------------------------------- */
 
+/* Slots that a kernel's waves take at most, of SLOTS. */
+static double
+widest_wave (const LiveOp *op, double slots)
+{
+  double units = op->n_wave_parts == 0 ? op->waves.units : 0;
+
+  for (guint i = 0; i < op->n_wave_parts; i++)
+    units = MAX (units, op->wave_parts[i].units);
+  return MIN (units, slots);
+}
+
 /*
  * Notes the running wave of every kernel with waves on a resource. FALSE when none is in the way: there is none, or all of them have
  * one wave that leaves enough slots beside what is reserved already.
@@ -234,7 +245,7 @@ collect_targets (Engine *self, Stream *stream, ResourceId resource)
 {
   guint          n;
   const FluidOp *users = fluid_users (self->fluid, resource, OP_KERNEL, &n);
-  double         free = floor (fluid_slots (self->fluid, resource) + 1e-9);
+  double         slots = floor (fluid_slots (self->fluid, resource) + 1e-9), taken = 0;
 
   if (stream->drain_targets == NULL)
     stream->drain_targets = g_array_new (FALSE, FALSE, sizeof (DrainTarget));
@@ -250,9 +261,10 @@ collect_targets (Engine *self, Stream *stream, ResourceId resource)
                              (floor (engine_op_progress (self, op) * waves + 1e-9) + 1) / waves };
       target.target = MIN (1.0, target.target);
       g_array_append_val (stream->drain_targets, target);
-      free -= waves > 1 ? free : op->waves.units;
+      taken += widest_wave (op, slots);
     }
-  return stream->drain_targets->len > 0 && free < fifo_at (&stream->turns, Turn, 0).reserve;
+  return stream->drain_targets->len > 0
+         && taken + fifo_at (&stream->turns, Turn, 0).reserve > slots;
 }
 
 static void
