@@ -21,7 +21,7 @@
  * them in another order.
  */
 #define MAX_KERNELS 256
-#define MAX_BESIDE  10
+#define MAX_BESIDE 8
 
 typedef enum
 {
