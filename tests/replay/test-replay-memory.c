@@ -6,7 +6,30 @@
  */
 #include "fixture.h"
 
+#include "replay/plan-memory.h"
+
 #define CASES 200
+
+static gint64
+head_room (PlanMemory plan)
+{
+  return (gint64) (plan.hbm.capacity - plan.hbm.device.bytes);
+}
+
+/* A plan without a run: the same bytes in the host's order, and a reserved peak that holds them. */
+static void
+check_plan (const Replay *replay, guint role, guint64 allocated, guint seed)
+{
+  PlanMemory plan = replay_plan_memory (replay, role);
+
+  ck_assert_msg (plan.hbm.allocated.bytes == allocated,
+                 "seed %u, role %u: %" G_GUINT64_FORMAT " B in the plan, %" G_GUINT64_FORMAT
+                 " B in the run",
+                 seed, role, plan.hbm.allocated.bytes, allocated);
+  ck_assert_uint_ge (plan.hbm.reserved.bytes, allocated);
+  ck_assert_uint_eq (schedule_role_of_rank (replay_schedule (replay), plan.rank), role);
+  ck_assert_int_le (head_room (replay_plan_fullest (replay)), head_room (plan));
+}
 
 static void
 check_rank (const Replay *replay, guint i, const PlanTotals *expected, guint seed)
@@ -29,6 +52,7 @@ check_rank (const Replay *replay, guint i, const PlanTotals *expected, guint see
   else
     ck_assert_uint_eq (hbm->reserved.bytes + (guint64) gpu->runtime_bytes.value, hbm->device.bytes);
   ck_assert_uint_ge (hbm->reserved.bytes, allocated);
+  check_plan (replay, rank->role, allocated, seed);
   ck_assert_uint_ge (hbm->device.bytes, allocated + (guint64) gpu->runtime_bytes.value);
   for (guint c = 0; c < POOL_N_CATEGORIES; c++)
     sum += hbm->device.by_category[c];
