@@ -1,7 +1,7 @@
 /*
  * Kernels that run back to back on one stream as few ops.
  *
- * Set: a group is a run of kernels on one stream, of one unit and phase (and module), with nothing between them but hooks, allocations
+ * Set: a group is a run of kernels on one stream, of one phase (and layer, and module), with nothing between them but hooks, allocations
  * and frees, which act on the host alone. Kernel k is issued I_k after the group's start and runs for d_k; P_k is the sum of d before
  * it, D that of all. One by one the group ends at max over k of (I_k + D - P_k), or D after what stood before it on the stream.
  * Computed: one submission at S = max over k of (I_k - P_k) of an op of length D, which ends at the same instants: streams bound by the
@@ -33,13 +33,14 @@ typedef enum
 
 typedef struct
 {
-  Program      *program;
-  ScheduleItems items;
-  ProgramItem  *compiled;
-  Granularity   granularity;
-  guint         max_kernels;
-  GHashTable   *known; /* of FuseMemory */
-  GArray       *key;   /* guint32: unit, phase, stream, kernels of the group at hand */
+  Program        *program;
+  const Schedule *schedule;
+  ScheduleItems   items;
+  ProgramItem    *compiled;
+  Granularity     granularity;
+  guint           max_kernels;
+  GHashTable     *known; /* of FuseMemory */
+  GArray         *key;   /* guint32: unit, phase, stream, kernels of the group at hand */
 } Fuser;
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
@@ -51,16 +52,29 @@ is_between (const ScheduleItem *item)
   return item->kind == ITEM_HOST_HOOK || item->kind == ITEM_ALLOC || item->kind == ITEM_FREE;
 }
 
+static guint
+layer_of (const Fuser *self, const ScheduleItem *item)
+{
+  return item->unit != SCHEDULE_NONE ? schedule_unit_layer (self->schedule, item->unit)
+                                     : SCHEDULE_NONE;
+}
+
+/* What an op stands for is of one phase; unless all of a pass may be one op, of one layer; by modules, of one unit and module. */
 static gboolean
 belongs (const Fuser *self, const ScheduleItem *first, const ScheduleItem *item, gint *module)
 {
-  if (item->stream != first->stream || item->unit != first->unit || item->phase != first->phase)
+  if (item->stream != first->stream || item->phase != first->phase)
     return FALSE;
-  if (self->granularity != GRANULARITY_MODULE || item->kernel->module < 0)
+  if (self->granularity == GRANULARITY_PASS)
     return TRUE;
-  if (*module >= 0 && item->kernel->module != *module)
+  if (item->unit != first->unit && layer_of (self, item) != layer_of (self, first))
     return FALSE;
-  *module = item->kernel->module;
+  if (self->granularity == GRANULARITY_LAYER)
+    return TRUE;
+  if (item->unit != first->unit
+      || (*module >= 0 && item->kernel->module >= 0 && item->kernel->module != *module))
+    return FALSE;
+  *module = MAX (*module, item->kernel->module);
   return TRUE;
 }
 
@@ -374,7 +388,9 @@ fuse_program (Program *program, const Schedule *schedule, Granularity granularit
   g_autoptr (GHashTable) known =
       g_hash_table_new_full (hash_key, equal_keys, (GDestroyNotify) g_array_unref, NULL);
   g_autoptr (GArray) key = g_array_new (FALSE, FALSE, sizeof (guint32));
-  Fuser self = { .program = program, .granularity = granularity, .known = known, .key = key };
+  Fuser              self = {
+                 .program = program, .schedule = schedule, .granularity = granularity, .known = known, .key = key
+  };
 
   self.max_kernels = has_kernels_beside (program, schedule) ? MAX_BESIDE : MAX_KERNELS;
   for (ScheduleSection s = 0; s < SECTION_N; s++)

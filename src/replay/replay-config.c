@@ -1,6 +1,6 @@
 #include "replay/replay-config.h"
 
-static const char *const granularities[] = { "kernel", "module", "layer", NULL };
+static const char *const granularities[] = { "kernel", "module", "layer", "pass", NULL };
 
 #define OPTION(member) G_STRUCT_OFFSET (ReplayConfig, member)
 
@@ -10,6 +10,7 @@ const OptionSpec replay_options[] = {
     .choices = granularities,
     .offset = OPTION (granularity),
     .fallback = "kernel",
-    .help = "kernels that run back to back are simulated one by one, or as one op a module or layer" },
+    .help =
+        "kernels that run back to back are simulated one by one, or as few ops: of a module, a layer, or a whole pass" },
   { 0 },
 };

@@ -11,6 +11,7 @@ typedef enum
   GRANULARITY_KERNEL, /* every kernel by itself */
   GRANULARITY_MODULE, /* those of a module of a layer */
   GRANULARITY_LAYER,  /* those of a layer */
+  GRANULARITY_PASS,   /* those of a forward or backward pass */
 } Granularity;
 
 typedef struct

@@ -1,5 +1,5 @@
 /*
- * Kernels that run back to back as one op: over random clusters, models, training and strategies a replay by modules and by layers has
+ * Kernels that run back to back as one op: over random clusters, models, training and strategies a replay by modules, layers and passes has
  * the step time of one by kernels within 1 %, the same memory peaks and traffic, and fewer ops. Alone on its GPU, and bound
  * by the host however much, a run of kernels ends when its kernels would, to the picoseconds that rounding takes.
  */
@@ -72,7 +72,7 @@ compare (guint seed, ProfileSet *profiles)
   g_autoptr (Replay)   kernels = replay_at (scenario, profiles, GRANULARITY_KERNEL);
   double               exact = replay_step_time (kernels);
 
-  for (Granularity g = GRANULARITY_MODULE; g <= GRANULARITY_LAYER; g++)
+  for (Granularity g = GRANULARITY_MODULE; g <= GRANULARITY_PASS; g++)
     {
       g_autoptr (Replay) fused = replay_at (scenario, profiles, g);
       double             error = replay_step_time (fused) / exact - 1;
@@ -123,7 +123,7 @@ START_TEST (test_alone_it_is_exact)
   kernels = replay_at (scenario, profiles, GRANULARITY_KERNEL);
   exact = replay_step_time (kernels);
   ps = 1e-12 * engine_n_ops (replay_engine (kernels));
-  for (Granularity g = GRANULARITY_MODULE; g <= GRANULARITY_LAYER; g++)
+  for (Granularity g = GRANULARITY_MODULE; g <= GRANULARITY_PASS; g++)
     {
       g_autoptr (Replay) fused = replay_at (scenario, profiles, g);
 
