@@ -74,25 +74,51 @@ takes_part (const Replay *replay, OpId op, guint rank)
   return FALSE;
 }
 
-static gboolean
-is_of (const ScheduleItem *item, guint32 comm, ScheduleCollective kind)
+/* ---- of one rank ------------------------------------------------------------------------------------------------- */
+
+typedef struct
 {
-  if (item->kind == ITEM_P2P)
-    return comm == SCHEDULE_NONE || (item->ref == comm && kind == SCHEDULE_SEND_RECV);
-  return item->kind == ITEM_COLLECTIVE
-         && (comm == SCHEDULE_NONE || (item->ref == comm && item->collective == kind));
+  Interval           interval;
+  guint32            comm;
+  ScheduleCollective kind;
+} Communication;
+
+struct _Exposure
+{
+  GArray *busy; /* Interval: kernels of the compute stream */
+  GArray *all;  /* Communication */
+  double  steps;
+};
+
+static gboolean
+communicates (const ScheduleItem *item)
+{
+  return item->kind == ITEM_COLLECTIVE || item->kind == ITEM_P2P;
 }
 
-/* Kernels of RANK's compute stream, and the collectives of COMM and KIND (comm SCHEDULE_NONE: all) that it takes part in. */
 static void
-collect (const Replay *replay, guint rank, guint32 comm, ScheduleCollective kind, GArray *busy,
-         GArray *collectives)
+note_communication (Exposure *self, const ScheduleItem *item, Interval interval)
 {
+  Communication entry = { interval, item->ref,
+                          item->kind == ITEM_P2P ? SCHEDULE_SEND_RECV
+                                                 : (ScheduleCollective) item->collective };
+
+  if (interval.start < interval.end)
+    g_array_append_val (self->all, entry);
+}
+
+Exposure *
+exposure_new (const Replay *replay, guint rank)
+{
+  Exposure     *self = g_new (Exposure, 1);
   const Engine *engine = replay_engine (replay);
   guint         last = replay_n_boundaries (replay) - 1;
   SimTime  floor = replay_boundary (replay, last - 1), ceiling = replay_boundary (replay, last);
   StreamId compute = replay_rank (replay, rank)->first_stream + SCHEDULE_COMPUTE;
 
+  self->busy = g_array_new (FALSE, FALSE, sizeof (Interval));
+  self->all = g_array_new (FALSE, FALSE, sizeof (Communication));
+  self->steps = schedule_steps_per_period (replay_schedule (replay));
   for (OpId op = 0; op < engine_n_ops (engine); op++)
     {
       const OpRecord     *record = engine_op_record (engine, op);
@@ -102,21 +128,93 @@ collect (const Replay *replay, guint rank, guint32 comm, ScheduleCollective kind
         continue;
       item = replay_op (replay, op).item;
       if (item->kind == ITEM_KERNEL && record->stream == compute)
-        add_interval (busy, record->begin, record->end, floor, ceiling);
-      else if (is_of (item, comm, kind) && takes_part (replay, op, rank))
-        add_interval (collectives, record->begin, record->end, floor, ceiling);
+        add_interval (self->busy, record->begin, record->end, floor, ceiling);
+      else if (communicates (item) && takes_part (replay, op, rank))
+        note_communication (self, item,
+                            (Interval){ MAX (record->begin, floor), MIN (record->end, ceiling) });
     }
-  g_array_sort (busy, compare_intervals);
-  g_array_sort (collectives, compare_intervals);
+  g_array_sort (self->busy, compare_intervals);
+  g_array_sort (self->all, compare_intervals);
+  return self;
+}
+
+void
+exposure_free (Exposure *self)
+{
+  g_array_unref (self->busy);
+  g_array_unref (self->all);
+  g_free (self);
+}
+
+double
+exposure_seconds (const Exposure *self, guint32 comm, ScheduleCollective kind)
+{
+  g_autoptr (GArray) of = g_array_new (FALSE, FALSE, sizeof (Interval));
+
+  for (guint i = 0; i < self->all->len; i++)
+    {
+      const Communication *entry = &g_array_index (self->all, Communication, i);
+
+      if (comm == SCHEDULE_NONE || (entry->comm == comm && entry->kind == kind))
+        g_array_append_val (of, entry->interval);
+    }
+  return sim_time_to_seconds (uncovered (of, self->busy)) / self->steps;
 }
 
 double
 exposed_communication (const Replay *replay, guint rank, guint32 comm, ScheduleCollective kind)
 {
-  g_autoptr (GArray) busy = g_array_new (FALSE, FALSE, sizeof (Interval));
-  g_autoptr (GArray) collectives = g_array_new (FALSE, FALSE, sizeof (Interval));
+  g_autoptr (Exposure) self = exposure_new (replay, rank);
 
-  collect (replay, rank, comm, kind, busy, collectives);
-  return sim_time_to_seconds (uncovered (collectives, busy))
-         / schedule_steps_per_period (replay_schedule (replay));
+  return exposure_seconds (self, comm, kind);
+}
+
+/* ---- of all ranks ------------------------------------------------------------------------------------------------ */
+
+/* When something ran for each simulated rank: arrays of Interval. */
+static GArray **
+collect_work (const Replay *replay, SimTime floor, SimTime ceiling)
+{
+  const Engine *engine = replay_engine (replay);
+  GArray      **work = g_new (GArray *, replay_n_ranks (replay));
+
+  for (guint i = 0; i < replay_n_ranks (replay); i++)
+    work[i] = g_array_new (FALSE, FALSE, sizeof (Interval));
+  for (OpId op = 0; op < engine_n_ops (engine); op++)
+    {
+      const OpRecord    *record = engine_op_record (engine, op);
+      g_autoptr (GArray) members = NULL;
+
+      if (record->end <= floor || record->begin >= ceiling)
+        continue;
+      members = replay_op_members (replay, op);
+      for (guint i = 0; i < members->len; i++)
+        add_interval (work[g_array_index (members, guint, i)], record->begin, record->end, floor,
+                      ceiling);
+    }
+  return work;
+}
+
+double
+idle_seconds (const Replay *replay)
+{
+  guint    last = replay_n_boundaries (replay) - 1;
+  SimTime  floor = replay_boundary (replay, last - 1), ceiling = replay_boundary (replay, last);
+  GArray **work = collect_work (replay, floor, ceiling);
+  Interval whole = { floor, ceiling };
+  g_autoptr (GArray) period = g_array_new (FALSE, FALSE, sizeof (Interval));
+  double             idle = 0, n = 0;
+
+  g_array_append_val (period, whole);
+  for (guint i = 0; i < replay_n_ranks (replay); i++)
+    {
+      double size = replay_rank (replay, i)->size;
+
+      g_array_sort (work[i], compare_intervals);
+      idle += size * sim_time_to_seconds (uncovered (period, work[i]));
+      n += size;
+      g_array_unref (work[i]);
+    }
+  g_free (work);
+  return idle / n / schedule_steps_per_period (replay_schedule (replay));
 }

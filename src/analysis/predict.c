@@ -77,21 +77,50 @@ fill_confidence (Prediction *self, ProfileSet *profiles, const Cluster *cluster)
 
 /* ---- the interval ------------------------------------------------------------------------------------------------ */
 
+static Prediction *
+predict_with (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles,
+              Replay **replay, DiagList *diags, GError **error)
+{
+  Prediction *self = NULL;
+
+  if (replay == NULL && scenario->replay.multiply)
+    self = predict_multiplied (scenario, options, profiles);
+  return self != NULL ? self : predict_replayed (scenario, options, profiles, replay, diags, error);
+}
+
 /* Step time with every figure at END of its range. */
 static gboolean
 step_time_at (const Scenario *scenario, const PredictOptions *options, ProfileEnd end,
               double *seconds, DiagList *diags, GError **error)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new_at (options->profile_dir, end);
-  ReplayOptions          replay_options = options->replay;
-  g_autoptr (Replay)     replay = NULL;
+  PredictOptions         without = *options;
+  g_autoptr (Prediction) at = NULL;
 
-  replay_options.keep_pools = FALSE;
-  replay = replay_run (scenario, profiles, &replay_options, diags, error);
-  if (replay == NULL)
+  without.replay.keep_pools = FALSE;
+  at = predict_with (scenario, &without, profiles, NULL, diags, error);
+  if (at == NULL)
     return FALSE;
-  *seconds = replay_step_time (replay);
+  *seconds = at->step_time_s;
   return TRUE;
+}
+
+/* ---- entry points ------------------------------------------------------------------------------------------------ */
+
+Prediction *
+predict_replayed (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles,
+                  Replay **replay, DiagList *diags, GError **error)
+{
+  g_autoptr (Replay) own = replay_run (scenario, profiles, &options->replay, diags, error);
+  Prediction        *self;
+
+  if (own == NULL)
+    return NULL;
+  self = prediction_from_replay (own);
+  fill_confidence (self, profiles, replay_cluster (own));
+  if (replay != NULL)
+    *replay = g_steal_pointer (&own);
+  return self;
 }
 
 Prediction *
@@ -99,13 +128,12 @@ predict_with_replay (const Scenario *scenario, const PredictOptions *options, Re
                      ProfileSet **profiles, DiagList *diags, GError **error)
 {
   g_autoptr (ProfileSet) own_profiles = profile_set_new (options->profile_dir);
-  g_autoptr (Replay) own_replay = replay_run (scenario, own_profiles, &options->replay, diags, error);
-  g_autoptr (Prediction) self = NULL;
+  g_autoptr (Replay)     own_replay = NULL;
+  g_autoptr (Prediction) self = predict_with (scenario, options, own_profiles,
+                                              replay != NULL ? &own_replay : NULL, diags, error);
 
-  if (own_replay == NULL)
+  if (self == NULL)
     return NULL;
-  self = prediction_from_replay (own_replay);
-  fill_confidence (self, own_profiles, replay_cluster (own_replay));
   if (options->interval
       && !(step_time_at (scenario, options, PROFILE_OPTIMISTIC, &self->step_time_low_s, diags, error)
            && step_time_at (scenario, options, PROFILE_PESSIMISTIC, &self->step_time_high_s, diags,

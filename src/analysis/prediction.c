@@ -144,20 +144,30 @@ fill_throughput (Prediction *self, const Replay *replay)
   const TrainingOptions *training = workload_training (workload);
   double tokens = (double) training_tokens (training) * (double) training->grad_accum
                   / ranks_of_a_sequence (workload_mesh (workload)); /* a GPU */
-  double model_flops =
-      tokens * flops_per_token (workload_shape (workload), training->flops, training->seq_len);
 
   self->n_gpus = cluster_n_gpus (replay_cluster (replay));
   self->steady = replay_is_steady (replay);
   self->step_time_s = replay_step_time (replay);
+  self->run_seconds =
+      sim_time_to_seconds (replay_boundary (replay, replay_n_boundaries (replay) - 1));
   self->tokens_per_step = tokens * self->n_gpus;
-  self->tokens_per_s = self->tokens_per_step / self->step_time_s;
-  self->tokens_per_s_per_gpu = tokens / self->step_time_s;
-  self->samples_per_s = self->tokens_per_s / (double) training->seq_len;
+  self->seq_len = (double) training->seq_len;
   self->mfu_base = mean_mfu_base (replay_cluster (replay));
   self->flops_convention = flops_convention_name (training->flops);
-  self->model_tflops_per_gpu = model_flops / self->step_time_s / 1e12;
-  self->hardware_tflops_per_gpu = replay_executed_flops (replay) / self->step_time_s / 1e12;
+  self->model_flops =
+      tokens * flops_per_token (workload_shape (workload), training->flops, training->seq_len);
+  self->executed_flops = replay_executed_flops (replay);
+  prediction_derive (self);
+}
+
+void
+prediction_derive (Prediction *self)
+{
+  self->tokens_per_s = self->tokens_per_step / self->step_time_s;
+  self->tokens_per_s_per_gpu = self->tokens_per_s / self->n_gpus;
+  self->samples_per_s = self->tokens_per_s / self->seq_len;
+  self->model_tflops_per_gpu = self->model_flops / self->step_time_s / 1e12;
+  self->hardware_tflops_per_gpu = self->executed_flops / self->step_time_s / 1e12;
   self->mfu_percent = 100 * self->model_tflops_per_gpu * 1e12 / self->mfu_base;
   self->hfu_percent = 100 * self->hardware_tflops_per_gpu * 1e12 / self->mfu_base;
 }
@@ -184,6 +194,18 @@ fill_memory (MemoryUse *use, const Replay *replay, const PoolStats *stats, char 
     use->overflow_op = replay_tag_label (replay, stats->overflow.tag);
 }
 
+static char *
+place_of (const Replay *replay, guint rank)
+{
+  const Schedule *schedule = replay_schedule (replay);
+
+  if (schedule_n_stages (schedule) == 1)
+    return g_strdup_printf ("rank %u", rank);
+  return g_strdup_printf ("rank %u (stage %u of %u)", rank,
+                          schedule_role_stage (schedule, schedule_role_of_rank (schedule, rank)),
+                          schedule_n_stages (schedule));
+}
+
 static void
 fill_hbm (Prediction *self, const Replay *replay)
 {
@@ -202,7 +224,7 @@ fill_hbm (Prediction *self, const Replay *replay)
         fullest = stats, rank = replay_rank (replay, i)->rank;
     }
   g_assert (fullest != NULL);
-  fill_memory (&self->hbm, replay, fullest, g_strdup_printf ("rank %u", rank));
+  fill_memory (&self->hbm, replay, fullest, place_of (replay, rank));
 }
 
 static void
@@ -296,7 +318,7 @@ fill_utilisation (GArray *bindings, const Replay *replay)
 }
 
 static void
-fill_time (Prediction *self, const Replay *replay, const GArray *path)
+fill_time (Prediction *self, const Replay *replay, const GArray *path, const Exposure *exposure)
 {
   double steps = schedule_steps_per_period (replay_schedule (replay));
 
@@ -308,9 +330,18 @@ fill_time (Prediction *self, const Replay *replay, const GArray *path)
       self->parts[step->part] += seconds;
       binding_entry (self->bindings, binding_name (replay, step))->seconds += seconds;
     }
-  g_array_sort (self->bindings, compare_bindings);
   fill_utilisation (self->bindings, replay);
-  self->exposed_comm_s = exposed_communication (replay, 0, SCHEDULE_NONE, SCHEDULE_ALL_GATHER);
+  prediction_sort_bindings (self);
+  self->exposed_comm_s = exposure_seconds (exposure, SCHEDULE_NONE, SCHEDULE_ALL_GATHER);
+  if (schedule_n_stages (replay_schedule (replay)) > 1)
+    self->bubble_s = idle_seconds (replay);
+}
+
+void
+prediction_sort_bindings (Prediction *self)
+{
+  g_array_sort (self->bindings, compare_bindings);
+  g_free (self->binding_resource);
   self->binding_resource = g_strdup (
       self->bindings->len > 0 ? g_array_index (self->bindings, BindingUse, 0).resource : "");
 }
@@ -318,7 +349,7 @@ fill_time (Prediction *self, const Replay *replay, const GArray *path)
 /* ---- traffic ----------------------------------------------------------------------------------------------------- */
 
 static void
-fill_traffic (Prediction *self, const Replay *replay)
+fill_traffic (Prediction *self, const Replay *replay, const Exposure *exposure)
 {
   g_autoptr (GArray) traffic = replay_traffic (replay);
   const Schedule    *schedule = replay_schedule (replay);
@@ -335,7 +366,7 @@ fill_traffic (Prediction *self, const Replay *replay)
                   .bytes = t->bytes / steps,
                   .inter_node_per_gpu = t->inter_node_per_gpu / steps,
                   .intra_node_per_gpu = t->intra_node_per_gpu / steps,
-                  .exposed_s = exposed_communication (replay, 0, t->comm, t->kind),
+                  .exposed_s = exposure_seconds (exposure, t->comm, t->kind),
       };
 
       self->inter_node_bytes_per_gpu += use.inter_node_per_gpu;
@@ -375,8 +406,9 @@ fill_host_link (Prediction *self, const Replay *replay)
 Prediction *
 prediction_from_replay (const Replay *replay)
 {
-  Prediction        *self = g_new0 (Prediction, 1);
-  g_autoptr (GArray) path = critical_path (replay);
+  Prediction          *self = g_new0 (Prediction, 1);
+  g_autoptr (GArray)   path = critical_path (replay);
+  g_autoptr (Exposure) exposure = exposure_new (replay, 0);
 
   self->bindings = g_array_new (FALSE, FALSE, sizeof (BindingUse));
   g_array_set_clear_func (self->bindings, binding_use_clear);
@@ -387,8 +419,8 @@ prediction_from_replay (const Replay *replay)
   fill_hbm (self, replay);
   fill_host (self, replay);
   self->fits = self->hbm.fits && self->host.fits;
-  fill_time (self, replay, path);
-  fill_traffic (self, replay);
+  fill_time (self, replay, path, exposure);
+  fill_traffic (self, replay, exposure);
   fill_cards (self, replay_cluster (replay));
   fill_host_link (self, replay);
   return self;

@@ -63,6 +63,8 @@ typedef struct
   guint       n_gpus;
   gboolean    fits, steady;
   double      step_time_s, tokens_per_step, tokens_per_s, tokens_per_s_per_gpu, samples_per_s;
+  double      seq_len;
+  double      model_flops, executed_flops; /* a step and GPU */
   double      model_tflops_per_gpu, hardware_tflops_per_gpu, mfu_percent, hfu_percent;
   double      mfu_base; /* FLOP/s of a GPU that MFU is quoted on, mean over the GPUs */
   const char *flops_convention;
@@ -70,7 +72,10 @@ typedef struct
   double      inter_node_bytes_per_gpu, intra_node_bytes_per_gpu,
       host_link_bytes_per_gpu;     /* a step: sent by collectives; copied */
   double inter_node_bytes_per_nic; /* a step: what a card sends, mean over the cards; 0 without cards */
-  double  exposed_comm_s; /* a step, as seen by rank 0: collectives running while its compute stream is idle */
+  double exposed_comm_s; /* a step, as seen by rank 0: collectives running while its compute stream is idle */
+  double bubble_s; /* a step, mean over the GPUs, with pipeline stages: nothing runs on it; else 0 */
+  double  run_seconds; /* simulated in all: what utilisations are means over */
+  guint   n_replayed;  /* micro-batches that were replayed, from which the rest follows; 0 = all */
   double  parts[TIME_N];                       /* s; sum = step_time_s */
   char   *binding_resource;                    /* that which bound the largest share of the step */
   GArray *bindings;                            /* BindingUse, largest first */
@@ -96,6 +101,22 @@ typedef struct
 
 /* Reads everything off a replay. */
 Prediction *prediction_from_replay (const Replay *replay);
+
+/* Throughput, from the sums and the step time. */
+void prediction_derive (Prediction *self);
+
+/* Orders the bindings, largest first, and names that of the step. */
+void prediction_sort_bindings (Prediction *self);
+
+/* Replays SCENARIO with as many micro-batches as it has and reads it off. NULL as below. */
+Prediction *predict_replayed (const Scenario *scenario, const PredictOptions *options,
+                              ProfileSet *profiles, Replay **replay, DiagList *diags, GError **error);
+
+/*
+ * The same from few micro-batches: multiply.c. NULL, without diagnostics or an error, when it would not pay or they do not repeat.
+ */
+Prediction *predict_multiplied (const Scenario *scenario, const PredictOptions *options,
+                                ProfileSet *profiles);
 
 /* Replays SCENARIO and reads it off. NULL after diagnostics or with ERROR set. Thread-safe: shares nothing. */
 Prediction *predict (const Scenario *scenario, const PredictOptions *options, DiagList *diags,
@@ -129,6 +150,17 @@ GArray *critical_path (const Replay *replay);
  * runs on its compute stream.
  */
 double exposed_communication (const Replay *replay, guint rank, guint32 comm, ScheduleCollective kind);
+
+/* The same for several communicators: what RANK does is collected once. */
+typedef struct _Exposure Exposure;
+
+Exposure *exposure_new (const Replay *replay, guint rank);
+void      exposure_free (Exposure *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Exposure, exposure_free)
+double exposure_seconds (const Exposure *self, guint32 comm, ScheduleCollective kind);
+
+/* Seconds of a step during which nothing runs on a GPU: kernels, collectives, messages or copies; mean over the GPUs. */
+double idle_seconds (const Replay *replay);
 
 /* ---- comparison -------------------------------------------------------------------------------------------------- */
 

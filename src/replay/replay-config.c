@@ -12,5 +12,11 @@ const OptionSpec replay_options[] = {
     .fallback = "kernel",
     .help =
         "kernels that run back to back are simulated one by one, or as few ops: of a module, a layer, or a whole pass" },
+  { .key = "multiply",
+    .type = OPTION_BOOL,
+    .offset = OPTION (multiply),
+    .fallback = "true",
+    .help =
+        "identical micro-batches are replayed until they repeat, then multiplied; a trace shows all of them" },
   { 0 },
 };

@@ -16,7 +16,8 @@ typedef enum
 
 typedef struct
 {
-  gint granularity; /* Granularity */
+  gint     granularity; /* Granularity */
+  gboolean multiply;    /* identical micro-batches: few are replayed, the rest follows */
 } ReplayConfig;
 
 extern const OptionSpec replay_options[];

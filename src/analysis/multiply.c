@@ -1,0 +1,237 @@
+/*
+ * Identical micro-batches: few are replayed, the rest follows.
+ *
+ * Set: f (m) is what is said of a step of m micro-batches: its time, where it goes, traffic, FLOPs. Once a pipeline is full (or, without
+ * one, the first micro-batch over) each further one repeats what the one before did, so f grows by the same amount with each k more,
+ * where k is the pipeline's own period. Computed: f (m), f (m + k), f (m + 2 k) for rising m, until both increments of everything agree
+ * to 1e-9 of what they add to and the peaks of memory have stopped rising; then f (all) by the last increment. Where that does not
+ * happen before it costs as much as all of them, all are replayed.
+ */
+#include "analysis/prediction.h"
+
+#include <math.h>
+
+#define TOLERANCE 1e-9
+#define PAYS      0.5 /* of all micro-batches: more are not tried */
+
+/* Fields that grow with the number of micro-batches, in a fixed order. */
+typedef struct
+{
+  double *values[16 + TIME_N];
+  guint   n;
+} Linear;
+
+static Linear
+linear_fields (Prediction *p)
+{
+  Linear self = { { &p->step_time_s, &p->tokens_per_step, &p->model_flops, &p->executed_flops,
+                    &p->inter_node_bytes_per_gpu, &p->intra_node_bytes_per_gpu,
+                    &p->host_link_bytes_per_gpu, &p->inter_node_bytes_per_nic, &p->exposed_comm_s,
+                    &p->bubble_s, &p->run_seconds },
+                  11 };
+
+  for (guint i = 0; i < TIME_N; i++)
+    self.values[self.n++] = &p->parts[i];
+  return self;
+}
+
+/* ---- whether it repeats ------------------------------------------------------------------------------------------ */
+
+/* SCALE: what the value is a part of. */
+static gboolean
+grows_evenly (double a, double b, double c, double scale)
+{
+  return fabs ((c - b) - (b - a)) <= TOLERANCE * MAX (fabs (c), scale);
+}
+
+static const BindingUse *
+find_binding (const Prediction *p, const char *resource)
+{
+  for (guint i = 0; i < p->bindings->len; i++)
+    {
+      const BindingUse *use = &g_array_index (p->bindings, BindingUse, i);
+
+      if (g_str_equal (use->resource, resource))
+        return use;
+    }
+  return NULL;
+}
+
+static gboolean
+bindings_grow (Prediction *const *p)
+{
+  for (guint i = 0; i < p[2]->bindings->len; i++)
+    {
+      const BindingUse *c = &g_array_index (p[2]->bindings, BindingUse, i);
+      const BindingUse *b = find_binding (p[1], c->resource), *a = find_binding (p[0], c->resource);
+
+      if (a == NULL || b == NULL
+          || !grows_evenly (a->seconds, b->seconds, c->seconds, p[2]->step_time_s)
+          || !grows_evenly (a->utilisation * p[0]->run_seconds, b->utilisation * p[1]->run_seconds,
+                            c->utilisation * p[2]->run_seconds, p[2]->run_seconds))
+        return FALSE;
+    }
+  return p[0]->bindings->len == p[2]->bindings->len && p[1]->bindings->len == p[2]->bindings->len;
+}
+
+static gboolean
+traffic_grows (Prediction *const *p)
+{
+  if (p[0]->traffic->len != p[2]->traffic->len || p[1]->traffic->len != p[2]->traffic->len)
+    return FALSE;
+  for (guint i = 0; i < p[2]->traffic->len; i++)
+    {
+      const TrafficUse *a = &g_array_index (p[0]->traffic, TrafficUse, i);
+      const TrafficUse *b = &g_array_index (p[1]->traffic, TrafficUse, i);
+      const TrafficUse *c = &g_array_index (p[2]->traffic, TrafficUse, i);
+
+      if (!g_str_equal (a->group, c->group) || !g_str_equal (b->group, c->group)
+          || !g_str_equal (a->collective, c->collective) || !g_str_equal (b->collective, c->collective)
+          || !grows_evenly (a->calls, b->calls, c->calls, 0)
+          || !grows_evenly (a->bytes, b->bytes, c->bytes, 0)
+          || !grows_evenly (a->exposed_s, b->exposed_s, c->exposed_s, p[2]->step_time_s))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+same_memory (const MemoryUse *a, const MemoryUse *b)
+{
+  for (guint i = 0; i < POOL_N_CATEGORIES; i++)
+    if (a->by_category[i] != b->by_category[i])
+      return FALSE;
+  return a->allocated == b->allocated && a->reserved == b->reserved && a->device == b->device
+         && a->fits == b->fits && g_str_equal (a->place, b->place);
+}
+
+static gboolean
+repeats (Prediction *const *p)
+{
+  Linear a = linear_fields (p[0]), b = linear_fields (p[1]), c = linear_fields (p[2]);
+
+  for (guint i = 0; i < 3; i++)
+    if (!p[i]->steady || !same_memory (&p[i]->hbm, &p[2]->hbm)
+        || !same_memory (&p[i]->host, &p[2]->host))
+      return FALSE;
+  for (guint i = 0; i < c.n; i++)
+    if (!grows_evenly (*a.values[i], *b.values[i], *c.values[i], 0)
+        && !(c.values[i] >= p[2]->parts && c.values[i] < p[2]->parts + TIME_N
+             && grows_evenly (*a.values[i], *b.values[i], *c.values[i], p[2]->step_time_s)))
+      return FALSE;
+  return bindings_grow (p) && traffic_grows (p);
+}
+
+/* ---- what follows ------------------------------------------------------------------------------------------------ */
+
+static double
+follow (double b, double c, double times)
+{
+  return c + times * (c - b);
+}
+
+/* C, with TIMES the increment from B to C more. */
+static void
+extrapolate (const Prediction *before, Prediction *self, double times)
+{
+  Linear b = linear_fields ((Prediction *) before), c = linear_fields (self);
+  double seconds = self->run_seconds;
+
+  for (guint i = 0; i < c.n; i++)
+    *c.values[i] = follow (*b.values[i], *c.values[i], times);
+  for (guint i = 0; i < self->bindings->len; i++)
+    {
+      BindingUse       *use = &g_array_index (self->bindings, BindingUse, i);
+      const BindingUse *old = find_binding (before, use->resource);
+
+      use->seconds = follow (old->seconds, use->seconds, times);
+      use->utilisation =
+          follow (old->utilisation * before->run_seconds, use->utilisation * seconds, times)
+          / self->run_seconds;
+    }
+  for (guint i = 0; i < self->traffic->len; i++)
+    {
+      TrafficUse       *use = &g_array_index (self->traffic, TrafficUse, i);
+      const TrafficUse *old = &g_array_index (before->traffic, TrafficUse, i);
+
+      use->calls = follow (old->calls, use->calls, times);
+      use->bytes = follow (old->bytes, use->bytes, times);
+      use->inter_node_per_gpu = follow (old->inter_node_per_gpu, use->inter_node_per_gpu, times);
+      use->intra_node_per_gpu = follow (old->intra_node_per_gpu, use->intra_node_per_gpu, times);
+      use->exposed_s = follow (old->exposed_s, use->exposed_s, times);
+    }
+  prediction_sort_bindings (self);
+  prediction_derive (self);
+}
+
+/* ---- which ones are replayed -------------------------------------------------------------------------------------- */
+
+/* Micro-batches after which a pipeline's slots repeat, and how many fill it. */
+static void
+period_of (const MeshOptions *mesh, guint *period, guint *first)
+{
+  guint stages = (guint) MAX (mesh->pp, 1);
+
+  *period = 1;
+  *first = stages > 1 ? stages + 1 : 2;
+  switch (mesh_pipeline (mesh))
+    {
+    case PIPELINE_INTERLEAVED:
+      *period = stages;
+      *first = stages;
+      break;
+    case PIPELINE_ZB_H2:
+    case PIPELINE_ZBV:
+      *first = 2 * stages;
+      break;
+    case PIPELINE_DUALPIPE:
+      *period = 2;
+      *first = 2 * stages;
+      break;
+    default:
+      break;
+    }
+}
+
+static Prediction *
+predict_few (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles, guint n)
+{
+  g_autoptr (Scenario) few = scenario_copy (scenario);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GError)   error = NULL;
+
+  few->training.grad_accum = n;
+  return predict_replayed (few, options, profiles, NULL, diags, &error);
+}
+
+Prediction *
+predict_multiplied (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles)
+{
+  gint64      all = scenario->training.grad_accum, replayed = 0;
+  guint       period, n;
+  Prediction *last[3] = { NULL }, *self = NULL;
+
+  period_of (&scenario->mesh, &period, &n);
+  n += (guint) ((all - n) % period + period) % period;
+  for (guint known = 0; self == NULL; n += period)
+    {
+      replayed += n;
+      if ((double) (replayed + (known < 2 ? (2 - known) * (n + period) : 0)) > PAYS * (double) all)
+        break;
+      g_clear_pointer (&last[0], prediction_free);
+      last[0] = last[1];
+      last[1] = last[2];
+      last[2] = predict_few (scenario, options, profiles, n);
+      if (last[2] == NULL)
+        break;
+      if (++known >= 3 && repeats (last))
+        {
+          self = g_steal_pointer (&last[2]);
+          self->n_replayed = n;
+          extrapolate (last[1], self, (double) (all - n) / period);
+        }
+    }
+  for (guint i = 0; i < 3; i++)
+    prediction_free (last[i]);
+  return self;
+}
