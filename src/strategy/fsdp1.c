@@ -182,15 +182,15 @@ gather (StrategyRun *run, guint unit)
   limit_rate (run);
   if (bytes.compute < bytes.master)
     {
-      cast = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, shard * bytes.compute,
-                             "low-precision shard");
+      cast = schedule_alloc_on (run->b, s->pre_unshard, TIER_HBM, POOL_GATHERED,
+                                shard * bytes.compute, "low-precision shard");
       emit_stream_kernel (run->b, s->pre_unshard, KERNEL_COPY, "shard_cast", DTYPE_FP32,
                           (double) shard * bytes.master, (double) shard * bytes.compute);
       schedule_uses (run->b, cast);
       schedule_wait_stream (run->b, s->unshard, s->pre_unshard);
     }
-  u->full =
-      schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, u->padded * bytes.compute, "flat parameter");
+  u->full = schedule_alloc_on (run->b, s->unshard, TIER_HBM, POOL_GATHERED,
+                               u->padded * bytes.compute, "flat parameter");
   schedule_all_gather (run->b, s->unshard, s->shard_comm[run->units[unit].expert],
                        u->padded * bytes.compute, "all_gather");
   if (m > 1)
@@ -287,15 +287,15 @@ reduce_gradient (StrategyRun *run, const UnitSlot *slot)
   schedule_wait_stream (run->b, s->post_backward, SCHEDULE_COMPUTE);
   if (reduce != bytes.compute)
     {
-      input = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, u->padded * reduce,
-                              "gradient in reduction precision");
+      input = schedule_alloc_on (run->b, s->post_backward, TIER_HBM, POOL_COMMUNICATION,
+                                 u->padded * reduce, "gradient in reduction precision");
       emit_stream_kernel (run->b, s->post_backward, KERNEL_COPY, "gradient_cast", DTYPE_FP32,
                           (double) u->padded * bytes.compute, (double) u->padded * reduce);
       schedule_uses (run->b, u->grads);
       schedule_free_after (run->b, u->grads, schedule_record (run->b, s->post_backward));
     }
-  output =
-      schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, shard * reduce, "reduce-scatter output");
+  output = schedule_alloc_on (run->b, s->post_backward, TIER_HBM, POOL_COMMUNICATION,
+                              shard * reduce, "reduce-scatter output");
   schedule_reduce_scatter (run->b, s->post_backward, s->shard_comm[kind], u->padded * reduce,
                            "reduce_scatter");
   if (groups->replica.size > 1)

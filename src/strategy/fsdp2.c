@@ -113,8 +113,8 @@ unshard (StrategyRun *run, guint unit)
   double      shard = (double) elements;
   guint       old = schedule_set_unit (run->b, unit);
 
-  u->gather = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, u->padded * bytes.compute,
-                              "all-gather output");
+  u->gather = schedule_alloc_on (run->b, s->copy_in, TIER_HBM, POOL_GATHERED,
+                                 u->padded * bytes.compute, "all-gather output");
   /* Read the fp32 shard, write it in compute precision, copy that into the own slot of the output. */
   emit_stream_kernel (run->b, s->copy_in, KERNEL_COPY, "copy_in", DTYPE_FP32,
                       shard * (bytes.master + bytes.compute), shard * 2 * bytes.compute);
@@ -294,8 +294,8 @@ fsdp2_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
   schedule_uses (run->b, u->grads);
   schedule_free (run->b, u->grads);
   schedule_wait_stream (run->b, s->reduce, SCHEDULE_COMPUTE);
-  output =
-      schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, shard * reduce, "reduce-scatter output");
+  output = schedule_alloc_on (run->b, s->reduce, TIER_HBM, POOL_COMMUNICATION, shard * reduce,
+                              "reduce-scatter output");
   schedule_reduce_scatter (run->b, s->reduce, s->shard_comm[slot->plan->expert], u->padded * reduce,
                            "reduce_scatter");
   schedule_uses (run->b, input);
