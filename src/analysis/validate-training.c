@@ -1,5 +1,8 @@
+#include <string.h>
+
 #include "analysis/parallel.h"
 #include "analysis/training-private.h"
+#include "replay/plan-memory.h"
 
 #define GIB              1073741824.0
 #define GB_OF_NVIDIA_SMI (1000 * 1048576.0)
@@ -10,6 +13,7 @@
 typedef struct
 {
   const TrainingRow *first;
+  gboolean           speed; /* a row asks how fast it is */
   char              *reason;
   double             values[METRIC_N];
   double             memory_share;
@@ -38,27 +42,80 @@ read_prediction (Outcome *self, const Prediction *prediction)
   self->memory_share = (double) hbm->device / (double) hbm->capacity;
 }
 
+/* Strategies whose buffers no other stream holds on to: their plan's memory is what the replay finds. */
+static gboolean
+plan_is_enough (const Scenario *scenario)
+{
+  const char *name = scenario->strategy->strategy->name;
+
+  return scenario->strategy->inner == NULL
+         && (strcmp (name, "ddp") == 0 || strcmp (name, "zero1") == 0);
+}
+
+/* The micro-steps until a pipeline's memory repeats, in whole groups of stages. */
+static void
+shorten (Scenario *scenario)
+{
+  gint64 stages = MAX (scenario->mesh.pp, 1), chunks = MAX (scenario->mesh.vp, 1);
+
+  scenario->training.grad_accum = MIN (scenario->training.grad_accum, 2 * stages * (chunks + 1));
+}
+
+/* Memory without time. FALSE after diagnostics. */
+static gboolean
+plan_run (Outcome *self, const PredictOptions *options, Scenario *scenario, DiagList *diags)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (options->profile_dir);
+  g_autoptr (Replay)     replay = NULL;
+  PlanMemory             memory;
+
+  shorten (scenario);
+  replay = replay_plan (scenario, profiles, diags);
+  if (replay == NULL)
+    return FALSE;
+  memory = replay_plan_fullest (replay);
+  self->values[METRIC_FITS] = !memory.hbm.overflowed;
+  self->values[METRIC_PEAK_ALLOCATED_GIB] = (double) memory.hbm.allocated.bytes / GIB;
+  self->values[METRIC_PEAK_RESERVED_GIB] = (double) memory.hbm.reserved.bytes / GIB;
+  self->values[METRIC_PEAK_DEVICE_GB] = (double) memory.hbm.device.bytes / GB_OF_NVIDIA_SMI;
+  self->values[METRIC_PEAK_GIB] = (double) memory.hbm.allocated.bytes / GIB;
+  self->memory_share = (double) memory.hbm.device.bytes / (double) memory.hbm.capacity;
+  return TRUE;
+}
+
+static gboolean
+predict_run (Outcome *self, const PredictOptions *options, Scenario *scenario, DiagList *diags,
+             GError **error)
+{
+  g_autoptr (Prediction) prediction = NULL;
+
+  if (!self->speed && plan_is_enough (scenario))
+    return plan_run (self, options, scenario, diags);
+  prediction = predict (scenario, options, diags, error);
+  if (prediction != NULL)
+    read_prediction (self, prediction);
+  return prediction != NULL;
+}
+
 static void
 simulate_run (guint i, gpointer user)
 {
-  const Runs            *runs = user;
-  Outcome               *self = &runs->outcomes[i];
-  const GArray          *settings = self->first->settings;
-  g_autoptr (DiagList)   diags = diag_list_new ();
-  g_autoptr (GPtrArray)  scenarios = NULL;
-  g_autoptr (GError)     error = NULL;
-  g_autoptr (Prediction) prediction = NULL;
+  const Runs           *runs = user;
+  Outcome              *self = &runs->outcomes[i];
+  const GArray         *settings = self->first->settings;
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (GPtrArray) scenarios = NULL;
+  g_autoptr (GError)    error = NULL;
+  gboolean              good = FALSE;
 
   if (self->first->unmodelled == NULL)
     scenarios =
         scenario_load (NULL, NULL, (const ScenarioOverride *) settings->data, settings->len, diags);
   if (scenarios != NULL)
-    prediction = predict (g_ptr_array_index (scenarios, 0), runs->options, diags, &error);
-  if (prediction != NULL)
-    read_prediction (self, prediction);
-  else if (self->first->unmodelled != NULL)
+    good = predict_run (self, runs->options, g_ptr_array_index (scenarios, 0), diags, &error);
+  if (self->first->unmodelled != NULL)
     self->reason = g_strdup (self->first->unmodelled);
-  else
+  else if (!good)
     self->reason = g_strdup (error != NULL ? error->message : diag_list_first_message (diags));
 }
 
@@ -120,7 +177,12 @@ predict_rows (TrainingValidation *self, const PredictOptions *options, guint n_t
   self->n_simulated = number_runs (self->table, run_of);
   runs.outcomes = g_new0 (Outcome, self->n_simulated);
   for (guint i = n_rows; i-- > 0;)
-    runs.outcomes[run_of[i]].first = &g_array_index (self->table->rows, TrainingRow, i);
+    {
+      Outcome *outcome = &runs.outcomes[run_of[i]];
+
+      outcome->first = &g_array_index (self->table->rows, TrainingRow, i);
+      outcome->speed |= training_metric_is_speed (outcome->first->metric);
+    }
   parallel_run (self->n_simulated, n_threads, simulate_run, &runs);
   for (guint i = 0; i < n_rows; i++)
     add_row (self, &g_array_index (self->table->rows, TrainingRow, i), &runs.outcomes[run_of[i]]);

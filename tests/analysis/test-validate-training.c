@@ -281,6 +281,31 @@ START_TEST (test_tokens)
 }
 END_TEST
 
+/* Rows that ask for memory only are planned, with fewer micro-steps; with a row of speed beside them they are replayed: the same peaks. */
+START_TEST (test_plan)
+{
+  static const char planned[] =
+      "id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads,vocab,seq_len,grad_accum,pp,strategy,metric,value\n"
+      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,peak_reserved_gib,1\n"
+      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,peak_allocated_gib,1\n"
+      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,fits,1\n";
+  static const char last[] =
+      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,step_time_s,1\n";
+  g_autofree char               *replayed = g_strconcat (planned, last, NULL);
+  const PredictOptions           options = { 0 };
+  g_autoptr (TrainingValidation) plan = validate_training (load_text (planned), &options, 1);
+  g_autoptr (TrainingValidation) run = validate_training (load_text (replayed), &options, 1);
+
+  ck_assert_uint_eq (plan->n_failed + run->n_failed, 0);
+  for (guint i = 0; i < plan->rows->len; i++)
+    {
+      ck_assert_double_gt (training_row_at (plan, i)->predicted, 0);
+      ck_assert_double_eq_tol (training_row_at (plan, i)->predicted,
+                               training_row_at (run, i)->predicted, 1e-9);
+    }
+}
+END_TEST
+
 /* The engine behind it: a run with two figures is simulated once, the same in one thread and in three, and a bad one says why. */
 START_TEST (test_prediction)
 {
@@ -322,6 +347,7 @@ main (void)
   tcase_add_test (tests, test_mapping);
   tcase_add_test (tests, test_framework);
   tcase_add_test (tests, test_tokens);
+  tcase_add_test (tests, test_plan);
   tcase_add_test (tests, test_prediction);
   suite_add_tcase (suite, tests);
   srunner_run_all (runner, CK_ENV);
