@@ -419,6 +419,8 @@ static const struct
   { "megatron-deepspeed", NULL, "mesh.p2p", NULL, "batched" },
   { "megatron-deepspeed", "ddp", "strategy.overlap_comm", NULL, "false" },
   { "megatron-deepspeed 2021", "zero1", "strategy.gradient_dtype", NULL, "fp32" },
+  /* its FSDP configuration's own default */
+  { "composer", "fsdp1", "strategy.backward_prefetch", NULL, "post" },
   /* apply_fsdp_checkpointing: whole blocks, all of them unless a fraction is given */
   { "fms-fsdp", NULL, "training.activation_checkpointing", "selective", "full" },
 };
