@@ -297,13 +297,30 @@ check_message (const Schedule *self, const Partners *partners, guint role, Sched
   return FALSE;
 }
 
+static gboolean
+has_messages (const Schedule *self, ScheduleSection section)
+{
+  for (guint role = 0; role < self->n_roles; role++)
+    {
+      ScheduleItems items = schedule_items (self, role, section);
+
+      for (guint i = 0; i < items.n; i++)
+        if (items.items[i].kind == ITEM_P2P)
+          return TRUE;
+    }
+  return FALSE;
+}
+
 /* The first fault of each role is enough. */
 static gboolean
 check_messages (const Schedule *self, ScheduleSection section, DiagList *diags)
 {
-  Partners *partners = partners_new (self, section);
+  Partners *partners;
   gboolean  sound = TRUE;
 
+  if (!has_messages (self, section))
+    return TRUE;
+  partners = partners_new (self, section);
   for (guint role = 0; role < self->n_roles; role++)
     {
       ScheduleItems items = schedule_items (self, role, section);

@@ -1,4 +1,7 @@
-/* Closed forms of nested strategies: an outer one adds to what its inner one states for the outer's period. */
+/*
+ * Closed forms of nested strategies: an outer one adds to what its inner one states for the outer's period. The axes of the mesh add
+ * theirs to the innermost.
+ */
 #include "schedule/schedule-private.h"
 
 guint
@@ -55,5 +58,9 @@ strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *
   else
     totals->resident = strategy->resident != NULL ? (double) strategy->resident (in, choice->options)
                                                   : (double) workload_n_parameters (in->workload);
-  return strategy->expect (in, choice->options, totals);
+  if (!strategy->expect (in, choice->options, totals))
+    return FALSE;
+  if (choice->inner == NULL)
+    plan_expect_mesh (in, strategy_gradient (strategy, in, choice->options), totals);
+  return TRUE;
 }

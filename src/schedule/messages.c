@@ -31,21 +31,13 @@ whole_bytes (const Driver *self, const PipelineMessage *message)
   return output_bytes (self, from);
 }
 
-static gboolean
-scatters (const Driver *self)
-{
-  const MeshOptions *mesh = workload_mesh (self->at->workload);
-
-  return mesh->scatter_gather && mesh->tp > 1 && !mesh->sp;
-}
-
 static guint64
 message_bytes (const Driver *self, const PipelineMessage *message)
 {
   guint64 whole = whole_bytes (self, message);
   guint   tp = mesh_tensor (&self->in->mesh).size;
 
-  return scatters (self) ? (whole + tp - 1) / tp : whole;
+  return plan_scatters (self->at->workload) ? (whole + tp - 1) / tp : whole;
 }
 
 static DriverMail *
@@ -177,7 +169,7 @@ messages_take (Driver *self, const PipelineSlot *slot)
   schedule_set_unit (self->b, SCHEDULE_NONE);
   schedule_set_phase (self->b, message.gradient ? PHASE_BACKWARD : PHASE_FORWARD);
   schedule_wait (self->b, SCHEDULE_COMPUTE, mail->there);
-  if (scatters (self))
+  if (plan_scatters (self->at->workload))
     mail->buffer = gather_parts (self, mail->buffer, whole_bytes (self, &message), message.gradient);
   schedule_free (self->b, mail->buffer);
   *mail = (DriverMail){ SCHEDULE_NONE, SCHEDULE_NONE };
@@ -234,23 +226,6 @@ gradient_bytes (const Driver *self, guint64 elements)
   return (elements + held.ranks - 1) / held.ranks * held.bytes;
 }
 
-/* Elements of the stage's parameters that are whole on every tensor rank, and whose gradients there are partial sums. */
-static guint64
-partial_elements (const Workload *workload)
-{
-  guint64 sum = 0;
-
-  for (guint l = 0; l < workload_n_layers (workload) && workload_mesh (workload)->sp; l++)
-    {
-      const LayerDesc *layer = workload_layer (workload, l);
-
-      for (guint t = 0; t < layer->n_tensors; t++)
-        if (layer->tensors[t].replicated)
-          sum += layer->tensors[t].elements;
-    }
-  return sum;
-}
-
 void
 messages_shared_gradients (Driver *self)
 {
@@ -259,9 +234,9 @@ messages_shared_gradients (Driver *self)
 
   schedule_set_phase (self->b, PHASE_BACKWARD);
   schedule_set_unit (self->b, SCHEDULE_NONE);
-  schedule_all_reduce (self->b, SCHEDULE_COMPUTE,
-                       schedule_comm (self->b, "tensor", mesh_tensor (&self->in->mesh)),
-                       gradient_bytes (self, partial_elements (workload)), "all_reduce_norm_weights");
+  schedule_all_reduce (
+      self->b, SCHEDULE_COMPUTE, schedule_comm (self->b, "tensor", mesh_tensor (&self->in->mesh)),
+      gradient_bytes (self, plan_partial_elements (workload)), "all_reduce_norm_weights");
   for (guint l = 0; l < workload_n_layers (workload) && last > 0; l++)
     {
       const LayerDesc *layer = workload_layer (workload, l);

@@ -108,3 +108,16 @@ guint strategy_own_period (const Strategy *strategy, const PlanInput *in, gconst
 /* What the inner strategy of STRATEGY spans: the same as itself unless it says otherwise. */
 void strategy_narrow_input (const Strategy *strategy, const PlanInput *in, gconstpointer options,
                             PlanInput *inner);
+
+/* What a collective among the kernels is: its group and its kind (mesh-expect.c). */
+MeshGroup          plan_axis_group (const PlanInput *in, MeshAxis axis);
+ScheduleCollective plan_collective (CommKind kind);
+
+/* Whether activations travel in parts, one a tensor rank. */
+gboolean plan_scatters (const Workload *workload);
+
+/* Elements of the stage's parameters that are whole on every tensor rank, and whose gradients there are partial sums. */
+guint64 plan_partial_elements (const Workload *workload);
+
+/* Adds what the axes of the mesh move in a step of a rank of IN's workload; HELD: its gradients as the strategy leaves them. */
+void plan_expect_mesh (const PlanInput *in, PlanGradient held, PlanTotals *totals);

@@ -32,24 +32,6 @@ assign_kernels (Driver *self, guint layer, const KernelDesc *kernels, guint n, g
 static const char *const
     axis_names[MESH_N_AXES] = { [MESH_TENSOR] = "tensor", [MESH_CONTEXT] = "context", [MESH_EXPERT] = "expert" };
 
-static MeshGroup
-axis_group (const Driver *self, MeshAxis axis)
-{
-  const Mesh *mesh = &self->in->mesh;
-
-  switch (axis)
-    {
-    case MESH_CONTEXT:
-      return mesh_context (mesh, (guint) workload_mesh (self->at->workload)->cp);
-    case MESH_EXPERT:
-      return mesh_experts (mesh);
-    case MESH_TENSOR:
-    case MESH_N_AXES:
-      break;
-    }
-  return mesh_tensor (mesh);
-}
-
 static void
 join_collectives (Driver *self)
 {
@@ -63,22 +45,18 @@ join_collectives (Driver *self)
 static void
 walk_collective (Driver *self, const KernelDesc *kernel)
 {
-  static const ScheduleCollective kinds[] = {
-    [COMM_ALL_GATHER] = SCHEDULE_ALL_GATHER, [COMM_REDUCE_SCATTER] = SCHEDULE_REDUCE_SCATTER,
-    [COMM_ALL_REDUCE] = SCHEDULE_ALL_REDUCE, [COMM_ALL_TO_ALL] = SCHEDULE_ALL_TO_ALL,
-    [COMM_SEND_RECV] = SCHEDULE_SEND_RECV,
-  };
   const char *name = axis_names[kernel->axis];
-  CommRef     comm = schedule_comm (self->b, name, axis_group (self, kernel->axis));
-  StreamRef   stream = SCHEDULE_COMPUTE;
+  CommRef     comm =
+      schedule_comm (self->b, name, plan_axis_group (&self->at->levels[0].in, kernel->axis));
+  StreamRef stream = SCHEDULE_COMPUTE;
 
   if (kernel->async)
     {
       stream = schedule_stream (self->b, name, 0);
       schedule_wait_stream (self->b, stream, SCHEDULE_COMPUTE);
     }
-  schedule_collective (self->b, stream, comm, kinds[kernel->comm], (guint64) kernel->read_bytes,
-                       kernel->name);
+  schedule_collective (self->b, stream, comm, plan_collective (kernel->comm),
+                       (guint64) kernel->read_bytes, kernel->name);
   if (kernel->async)
     self->pending[kernel->axis] = schedule_record (self->b, stream);
 }

@@ -278,9 +278,10 @@ kept_by_stage (const Workload *workload)
       const PipelineSlot *slot = &g_array_index (slots, PipelineSlot, i);
 
       if (slot->pass == PASS_FORWARD)
-        most = MAX (most, now += saved[slot->chunk]);
+        now += saved[slot->chunk];
       else if (slot->pass != PASS_INPUT)
         now -= saved[slot->chunk];
+      most = MAX (most, now);
     }
   return most;
 }

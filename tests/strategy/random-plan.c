@@ -9,7 +9,7 @@ pick (GRand *rand, const gint64 *values, guint n)
 }
 
 static void
-draw_model (RandomPlan *self, GRand *rand)
+draw_model (RandomPlan *self, GRand *rand, gboolean experts)
 {
   static const char *const archs[] = { "gpt", "llama", "mpt", "bloom" };
   static const gint64      heads[] = { 1, 2, 4, 6, 8 }, vocabs[] = { 97, 512, 1000, 4096 };
@@ -29,6 +29,12 @@ draw_model (RandomPlan *self, GRand *rand)
   options.vocab = pick (rand, vocabs, G_N_ELEMENTS (vocabs));
   if (g_str_equal (options.arch, "gpt"))
     options.max_positions = 256;
+  if (experts)
+    {
+      options.n_experts = 4;
+      options.n_experts_per_token = g_rand_int_range (rand, 1, 3);
+      options.d_expert = options.d_ff / 2;
+    }
   if (!model_resolve (&options, NULL, &self->shape, NULL, diags))
     g_error ("model: %s", diag_list_first_message (diags));
   option_table_clear (model_options, &options);
@@ -54,14 +60,99 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
                                                      : DTYPE_BF16;
 }
 
-static void
-draw_mesh (RandomPlan *self, GRand *rand)
+typedef enum
 {
-  static const gint64 nodes[] = { 1, 2, 3, 4, 8 }, gpus[] = { 1, 2, 4, 8 };
-  guint               n = (guint) pick (rand, nodes, G_N_ELEMENTS (nodes)),
-        g = (guint) pick (rand, gpus, G_N_ELEMENTS (gpus));
+  AXES_NONE,
+  AXES_OF_LAYERS, /* tensor and context ranks: what every strategy takes */
+  AXES_ALL,
+} Axes;
 
-  self->in.mesh = (Mesh){ .n_ranks = n * g, .ranks_per_node = g, .world = n * g };
+static void
+draw_pipeline (RandomPlan *self, GRand *rand, guint case_)
+{
+  static const gint64 stages[] = { 1, 2, 2, 3, 4 };
+  MeshOptions        *m = &self->mesh;
+
+  m->pp = pick (rand, stages, G_N_ELEMENTS (stages));
+  if (m->pp == 1)
+    return;
+  m->pipeline = (gint) (PIPELINE_GPIPE + case_ % 7);
+  m->vp = m->pipeline == PIPELINE_INTERLEAVED ? (g_rand_int_range (rand, 0, 4) == 0 ? 3 : 2) : 1;
+  m->p2p = g_rand_int_range (rand, 0, 3);
+  m->scatter_gather = g_rand_boolean (rand);
+  /* as many blocks and micro-steps as it needs */
+  self->shape.n_layers = mesh_model_chunks (m) + g_rand_int_range (rand, 0, 2);
+  self->training.grad_accum = m->pipeline == PIPELINE_INTERLEAVED
+                                  ? m->pp * g_rand_int_range (rand, 1, 3)
+                                  : 2 * m->pp + 2 * g_rand_int_range (rand, 0, 2);
+}
+
+static void
+draw_axes (RandomPlan *self, GRand *rand, Axes axes, guint case_)
+{
+  static const gint64 degrees[] = { 1, 2, 4 };
+  MeshOptions        *m = &self->mesh;
+
+  m->tp = pick (rand, degrees, G_N_ELEMENTS (degrees));
+  m->sp = m->tp > 1 && g_rand_boolean (rand);
+  m->async_tp = m->tp > 1 && g_rand_int_range (rand, 0, 4) == 0;
+  m->cp = g_rand_int_range (rand, 0, 3) == 0 ? 2 : 1;
+  m->context = g_rand_int_range (rand, 0, 2);
+  if (axes != AXES_ALL)
+    return;
+  if (self->shape.n_experts > 0)
+    m->ep = pick (rand, degrees, G_N_ELEMENTS (degrees));
+  draw_pipeline (self, rand, case_);
+}
+
+static void
+place_ranks (RandomPlan *self, guint nodes, guint gpus)
+{
+  const MeshOptions *m = &self->mesh;
+
+  self->in.mesh = (Mesh){ .n_ranks = nodes * gpus,
+                          .ranks_per_node = gpus * (guint) m->tp,
+                          .world = nodes * gpus * (guint) (m->tp * m->pp),
+                          .stride = (guint) m->tp,
+                          .stages = (guint) m->pp,
+                          .experts = (guint) m->ep };
+}
+
+static gboolean
+axes_fit (const RandomPlan *self)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  return mesh_check (&self->shape, &self->training, &self->mesh, self->in.mesh.world, NULL, diags);
+}
+
+/* Draws axes until they fit the model. */
+static void
+draw_mesh (RandomPlan *self, GRand *rand, Axes axes, guint case_)
+{
+  static const gint64   nodes[] = { 1, 2, 3, 4, 8 }, gpus[] = { 1, 2, 4, 8 };
+  const ModelShape      shape = self->shape;
+  const TrainingOptions training = self->training;
+  guint                 n = (guint) pick (rand, nodes, G_N_ELEMENTS (nodes));
+  guint                 g = (guint) pick (rand, gpus, G_N_ELEMENTS (gpus));
+
+  for (guint tries = 0;; tries++)
+    {
+      option_table_defaults (mesh_options, &self->mesh);
+      self->shape = shape;
+      self->training = training;
+      if (axes != AXES_NONE && tries < 1000)
+        draw_axes (self, rand, axes, case_);
+      mesh_normalise (&self->mesh);
+      place_ranks (self, n, g);
+      if (axes_fit (self))
+        break;
+    }
+  self->stages = g_ptr_array_new_with_free_func ((GDestroyNotify) workload_free);
+  for (guint s = 0; s < (guint) self->mesh.pp; s++)
+    g_ptr_array_add (self->stages, workload_new_stage (&self->shape, &self->training, &self->mesh, s));
+  self->in.workload = g_ptr_array_index (self->stages, 0);
+  self->in.stages = (const Workload *const *) self->stages->pdata;
 }
 
 /* A value of an option as text. */
@@ -81,12 +172,12 @@ draw_value (const OptionSpec *spec, GRand *rand, guint case_)
       return g_strdup (case_ % 3 == 0 ? "node" : case_ % 3 == 1 ? "all" : "1");
     case OPTION_INT:
     case OPTION_QUANTITY:
+      if (g_str_equal (spec->key, "local_steps"))
+        return g_strdup_printf ("%d", g_rand_int_range (rand, 1, 4));
       if (g_rand_int_range (rand, 0, 3) == 0 && spec->fallback != NULL)
         return g_strdup (spec->fallback);
       value = CLAMP (scales[g_rand_int_range (rand, 0, G_N_ELEMENTS (scales))], spec->min,
                      MIN (spec->max, 1e9));
-      if (g_str_equal (spec->key, "local_steps"))
-        value = g_rand_int_range (rand, 1, 5);
       if (spec->type == OPTION_QUANTITY)
         value = MAX (value, 1);
       return g_strdup_printf ("%.0f%s", value, spec->type == OPTION_QUANTITY ? " B" : "");
@@ -133,29 +224,82 @@ draw_choice (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case
   return choice;
 }
 
+static void
+describe (RandomPlan *self, guint32 seed, guint case_)
+{
+  const MeshOptions *m = &self->mesh;
+
+  g_string_printf (
+      self->description,
+      "seed %u case %u: %s L=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d accum=%d ckpt=%d "
+      "precision=%d tp=%d sp=%d cp=%d ep=%d pp=%d vp=%d pipeline=%d p2p=%d;",
+      seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
+      (int) self->shape.vocab, self->shape.tied_embeddings, (int) self->shape.n_experts,
+      self->in.mesh.n_ranks, self->in.mesh.ranks_per_node, self->in.mesh.world,
+      (int) self->training.micro_batch, (int) self->training.grad_accum,
+      self->training.checkpointing, self->training.precision, (int) m->tp, (int) m->sp, (int) m->cp,
+      (int) m->ep, (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
+}
+
+static gboolean
+is_taken (RandomPlan *self)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  self->schedule = schedule_build (&self->in, self->choice, diags);
+  return self->schedule != NULL;
+}
+
+/* Options (and inner strategies) are drawn afresh until they fit the mesh; FALSE when none of them does. */
+static gboolean
+draw_strategy (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case_)
+{
+  gsize begin = self->description->len;
+
+  for (guint tries = 0; tries < 10; tries++)
+    {
+      g_string_truncate (self->description, begin);
+      self->choice = draw_choice (self, strategy, rand, case_ + tries, self->description);
+      if (is_taken (self))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+static RandomPlan *
+plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
+{
+  RandomPlan       *self = g_new0 (RandomPlan, 1);
+  g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
+
+  self->blocks = g_ptr_array_new ();
+  self->description = g_string_new (NULL);
+  draw_model (self, rand, axes != AXES_NONE && case_ % 3 == 0);
+  draw_training (self, rand, case_);
+  for (;; axes--)
+    {
+      draw_mesh (self, rand, case_ % 4 != 0 ? axes : AXES_NONE, case_ / 4);
+      describe (self, seed, case_);
+      if (axes == AXES_NONE)
+        self->choice = draw_choice (self, strategy, rand, case_, self->description);
+      if (axes == AXES_NONE || draw_strategy (self, strategy, rand, case_))
+        break;
+      g_ptr_array_unref (self->stages);
+    }
+  self->text = self->description->str;
+  return self;
+}
+
 RandomPlan *
 random_plan_new (const Strategy *strategy, guint32 seed, guint case_)
 {
-  RandomPlan         *self = g_new0 (RandomPlan, 1);
-  g_autoptr (GRand)   rand = g_rand_new_with_seed (seed);
-  g_autoptr (GString) text = g_string_new (NULL);
+  return plan_new (strategy, seed, case_, AXES_NONE);
+}
 
-  self->blocks = g_ptr_array_new ();
-  draw_model (self, rand);
-  draw_training (self, rand, case_);
-  draw_mesh (self, rand);
-  self->workload = workload_new (&self->shape, &self->training);
-  self->in.workload = self->workload;
-  g_string_append_printf (
-      text,
-      "seed %u case %u: %s L=%d h=%d V=%d tied=%d ranks=%u/%u micro=%d accum=%d ckpt=%d precision=%d;",
-      seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
-      (int) self->shape.vocab, self->shape.tied_embeddings, self->in.mesh.n_ranks,
-      self->in.mesh.ranks_per_node, (int) self->training.micro_batch,
-      (int) self->training.grad_accum, self->training.checkpointing, self->training.precision);
-  self->choice = draw_choice (self, strategy, rand, case_, text);
-  self->text = g_strdup (text->str);
-  return self;
+RandomPlan *
+random_plan_new_mesh (const Strategy *strategy, guint32 seed, guint case_)
+{
+  return plan_new (strategy, seed, case_, AXES_ALL);
 }
 
 void
@@ -173,9 +317,11 @@ random_plan_free (RandomPlan *self)
       g_free (choice);
     }
   g_ptr_array_unref (self->blocks);
-  workload_free (self->workload);
+  g_clear_pointer (&self->schedule, schedule_free_all);
+  g_ptr_array_unref (self->stages);
+  option_table_clear (mesh_options, &self->mesh);
   option_table_clear (training_options, &self->training);
   model_shape_clear (&self->shape);
-  g_free (self->text);
+  g_string_free (self->description, TRUE);
   g_free (self);
 }

@@ -7,11 +7,14 @@ typedef struct
 {
   ModelShape      shape;
   TrainingOptions training;
-  Workload       *workload;
+  MeshOptions     mesh;
+  GPtrArray      *stages; /* Workload of each pipeline stage */
   PlanInput       in;
   GPtrArray      *blocks; /* option structs and inner choices, freed with the plan */
   StrategyChoice *choice;
-  gchar          *text; /* what was drawn, for messages */
+  Schedule       *schedule; /* built while drawing, or NULL */
+  GString        *description;
+  const gchar    *text; /* what was drawn, for messages: of `description` */
 } RandomPlan;
 
 /*
@@ -19,5 +22,11 @@ typedef struct
  * use each at least once; numbers are drawn from a few sizes between the option's bounds, the default among them.
  */
 RandomPlan *random_plan_new (const Strategy *strategy, guint32 seed, guint case_);
+
+/*
+ * The same on the axes of a mesh, which three cases in four have: tensor, context and expert ranks, pipelines of all kinds. Where STRATEGY
+ * refuses pipelines and experts, without these.
+ */
+RandomPlan *random_plan_new_mesh (const Strategy *strategy, guint32 seed, guint case_);
 void        random_plan_free (RandomPlan *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RandomPlan, random_plan_free)

@@ -11,10 +11,12 @@
 #define CASES 500
 
 static Schedule *
-build_checked (const RandomPlan *plan)
+build_checked (RandomPlan *plan)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
-  g_autoptr (Schedule) schedule = schedule_build (&plan->in, plan->choice, diags);
+  g_autoptr (Schedule) schedule = plan->schedule != NULL
+                                      ? g_steal_pointer (&plan->schedule)
+                                      : schedule_build (&plan->in, plan->choice, diags);
   gboolean             sound = schedule != NULL && schedule_check (schedule, &plan->in.mesh, diags);
 
   if (!sound)
@@ -27,14 +29,25 @@ build_checked (const RandomPlan *plan)
 }
 
 static gboolean
-matches (const RandomPlan *plan, const Schedule *schedule, char **why)
+stage_matches (const RandomPlan *plan, const Schedule *schedule, guint stage, char **why)
 {
   PlanTotals measured = { 0 }, expected = { 0 };
+  PlanInput  in = plan->in;
 
-  ck_assert_msg (strategy_expect (&plan->in, plan->choice, &expected), "%s states no closed form",
+  in.workload = plan->in.stages[stage];
+  ck_assert_msg (strategy_expect (&in, plan->choice, &expected), "%s states no closed form",
                  plan->text);
-  schedule_totals (schedule, 0, &measured);
+  schedule_totals (schedule, stage * schedule_n_roles (schedule) / plan->stages->len, &measured);
   return plan_totals_match (&measured, &expected, why);
+}
+
+static gboolean
+matches (const RandomPlan *plan, const Schedule *schedule, char **why)
+{
+  for (guint stage = 0; stage < plan->stages->len; stage++)
+    if (!stage_matches (plan, schedule, stage, why))
+      return FALSE;
+  return TRUE;
 }
 
 START_TEST (test_expect)
@@ -43,7 +56,7 @@ START_TEST (test_expect)
 
   for (guint i = 0; i < CASES; i++)
     {
-      g_autoptr (RandomPlan) plan = random_plan_new (strategy, 1000 + i, i);
+      g_autoptr (RandomPlan) plan = random_plan_new_mesh (strategy, 1000 + i, i);
       g_autoptr (Schedule)   schedule = build_checked (plan);
       g_autofree char       *why = NULL;
 
@@ -60,6 +73,14 @@ typedef enum
   MUTATION_N,
 } Mutation;
 
+/* Receives are the other end's sends. */
+static gboolean
+counts (const ScheduleItem *item)
+{
+  return item->kind == ITEM_COLLECTIVE || item->kind == ITEM_COPY
+         || (item->kind == ITEM_P2P && item->collective == MESSAGE_SEND);
+}
+
 /*
  * Changes the N-th op that moves bytes over a group of several ranks or to the host; FALSE when there are fewer. A resized op grows by
  * more than what the closed form leaves open.
@@ -73,7 +94,7 @@ mutate (Schedule *schedule, guint n, Mutation mutation, double slack)
     {
       ScheduleItem item = g_array_index (items, ScheduleItem, i);
 
-      if ((item.kind != ITEM_COLLECTIVE && item.kind != ITEM_COPY) || n-- > 0)
+      if (!counts (&item) || n-- > 0)
         continue;
       if (mutation == MUTATION_DROP)
         g_array_remove_index (items, i);
@@ -93,7 +114,7 @@ count_ops (const Schedule *schedule)
   guint         n = 0;
 
   for (guint i = 0; i < items.n; i++)
-    n += items.items[i].kind == ITEM_COLLECTIVE || items.items[i].kind == ITEM_COPY;
+    n += counts (&items.items[i]);
   return n;
 }
 
@@ -119,7 +140,7 @@ START_TEST (test_mutations)
 
   for (guint i = 0; i < 200 && caught < 90; i++)
     {
-      g_autoptr (RandomPlan) plan = random_plan_new (strategy, 7000 + i, i);
+      g_autoptr (RandomPlan) plan = random_plan_new_mesh (strategy, 7000 + i, i);
       g_autoptr (Schedule)   schedule = build_checked (plan);
       g_autofree char       *why = NULL;
       guint                  n = count_ops (schedule);
