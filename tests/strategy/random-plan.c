@@ -70,7 +70,7 @@ typedef enum
 static void
 draw_pipeline (RandomPlan *self, GRand *rand, guint case_)
 {
-  static const gint64 stages[] = { 1, 2, 2, 3, 4 };
+  static const gint64 stages[] = { 1, 1, 2, 2, 2, 3, 4 };
   MeshOptions        *m = &self->mesh;
 
   m->pp = pick (rand, stages, G_N_ELEMENTS (stages));
@@ -82,9 +82,10 @@ draw_pipeline (RandomPlan *self, GRand *rand, guint case_)
   m->scatter_gather = g_rand_boolean (rand);
   /* as many blocks and micro-steps as it needs */
   self->shape.n_layers = mesh_model_chunks (m) + g_rand_int_range (rand, 0, 2);
-  self->training.grad_accum = m->pipeline == PIPELINE_INTERLEAVED
-                                  ? m->pp * g_rand_int_range (rand, 1, 3)
-                                  : 2 * m->pp + 2 * g_rand_int_range (rand, 0, 2);
+  if (m->pipeline == PIPELINE_INTERLEAVED)
+    self->training.grad_accum = m->pp * g_rand_int_range (rand, 1, 3);
+  else if (m->pipeline != PIPELINE_GPIPE && m->pipeline != PIPELINE_1F1B)
+    self->training.grad_accum = 2 * m->pp;
 }
 
 static void
