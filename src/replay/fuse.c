@@ -7,7 +7,7 @@
  * Computed: one submission at S = max over k of (I_k - P_k) of an op of length D, which ends at the same instants: streams bound by the
  * host stay bound by it. The host's own time, allocations and frees stay where they were.
  *
- * Kernels bound by HBM, those bound by SMs, and copies (which reports tell apart) are an op each, one after another: so each keeps its
+ * Kernels bound by HBM, those bound by SMs, wide and narrow, and copies (which reports tell apart) are an op each, one after another: so each keeps its
  * sums of SM time (as a function of the SMs that are left, wave by wave), of bytes and of latency, and slows down beside traffic as its
  * kernels would. What changes is only their order within the group.
  */
@@ -17,15 +17,19 @@
 #include <string.h>
 
 /*
- * Kernels of a group: a part of what a stream's launch queue holds; few where kernels of another stream run beside them, which meet
- * them in another order.
+ * Kernels of a group: a part of what a stream's launch queue holds; few where another stream's kernels or collectives run beside them, which
+ * meet them in another order.
  */
 #define MAX_KERNELS 256
-#define MAX_BESIDE 8
+#define MAX_BESIDE  4
+
+/* SMs that collectives hold at most beside narrow kernels, which then need not wait for one another. */
+#define HELD_SMS 32
 
 typedef enum
 {
   BUCKET_SM,
+  BUCKET_NARROW, /* of a wave that leaves room for a collective */
   BUCKET_HBM,
   BUCKET_COPY,
   BUCKET_N,
@@ -120,6 +124,8 @@ bucket_of (const Fuser *self, const ScheduleItem *item, guint32 kernel)
 
   if (item->kernel->kind == KERNEL_COPY)
     return BUCKET_COPY;
+  if (cost->wave_units > 0 && cost->wave_units + HELD_SMS <= self->program->gpu->sms.value)
+    return BUCKET_NARROW;
   return hbm >= busy_seconds (cost) * (1 - 1e-6) ? BUCKET_HBM : BUCKET_SM;
 }
 
@@ -168,8 +174,10 @@ sum_kernels (const Fuser *self, const guint32 *kernels, guint n)
 static KernelDesc *
 describe (const Fuser *self, Bucket bucket)
 {
-  static const char *const names[BUCKET_N] = { "products", "element-wise", "copies" };
-  static const KernelKind  kinds[BUCKET_N] = { KERNEL_MATMUL, KERNEL_ELEMENTWISE, KERNEL_COPY };
+  static const char *const names[BUCKET_N] = { "products", "small products", "element-wise",
+                                               "copies" };
+  static const KernelKind  kinds[BUCKET_N] = { KERNEL_MATMUL, KERNEL_MATMUL, KERNEL_ELEMENTWISE,
+                                               KERNEL_COPY };
   KernelDesc              *desc = g_new (KernelDesc, 1);
 
   *desc = kernel_desc_stream (kinds[bucket], names[bucket], DTYPE_BF16, 0, 0, 0);
@@ -362,8 +370,9 @@ fuse_section (Fuser *self)
   carry_issues (self);
 }
 
+/* Kernels or collectives on two streams; messages between stages are few. */
 static gboolean
-has_kernels_beside (const Program *program, const Schedule *schedule)
+has_work_beside (const Program *program, const Schedule *schedule)
 {
   guint32 stream = SCHEDULE_NONE;
 
@@ -372,12 +381,15 @@ has_kernels_beside (const Program *program, const Schedule *schedule)
       ScheduleItems items = schedule_items (schedule, program->role, s);
 
       for (guint i = 0; i < items.n; i++)
-        if (items.items[i].kind == ITEM_KERNEL && items.items[i].stream != stream)
-          {
-            if (stream != SCHEDULE_NONE)
-              return TRUE;
-            stream = items.items[i].stream;
-          }
+        {
+          const ScheduleItem *item = &items.items[i];
+
+          if ((item->kind != ITEM_KERNEL && item->kind != ITEM_COLLECTIVE) || item->stream == stream)
+            continue;
+          if (stream != SCHEDULE_NONE)
+            return TRUE;
+          stream = item->stream;
+        }
     }
   return FALSE;
 }
@@ -392,7 +404,7 @@ fuse_program (Program *program, const Schedule *schedule, Granularity granularit
                  .program = program, .schedule = schedule, .granularity = granularity, .known = known, .key = key
   };
 
-  self.max_kernels = has_kernels_beside (program, schedule) ? MAX_BESIDE : MAX_KERNELS;
+  self.max_kernels = has_work_beside (program, schedule) ? MAX_BESIDE : MAX_KERNELS;
   for (ScheduleSection s = 0; s < SECTION_N; s++)
     {
       self.items = schedule_items (schedule, program->role, s);

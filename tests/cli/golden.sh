@@ -201,7 +201,7 @@ hand duplicate-key 2 simulate duplicate-key.yaml
 hand heads 2 simulate heads.yaml
 hand shard 2 simulate shard.yaml
 hand too-many-bytes 2 simulate good.yaml --seq-len 67108864 --micro-batch 1048576
-hand too-many-items 2 simulate good.yaml --grad-accum 1000000
+hand too-many-items 2 simulate good.yaml --grad-accum 1000000 --multiply=off
 hand too-long 1 simulate good.yaml --seq-len 16777216 --micro-batch 1048576
 hand no-nodes 2 simulate no-nodes.yaml
 hand empty-cluster 2 simulate empty-cluster.yaml
