@@ -149,8 +149,15 @@ parse_section (const char *word, ScheduleSection *section)
   return FALSE;
 }
 
+/* Roles are numbered stage by stage. */
+static gint
+roles_of_stage (const Schedule *schedule)
+{
+  return (gint) (schedule_n_roles (schedule) / schedule_n_stages (schedule));
+}
+
 static ExitStatus
-show (Common *common, gint role, ScheduleSection section)
+show (Common *common, gint role, gint stage, ScheduleSection section)
 {
   g_autoptr (GPtrArray)  scenarios = common_load_scenarios (common);
   g_autoptr (DiagList)   diags = diag_list_new ();
@@ -162,6 +169,13 @@ show (Common *common, gint role, ScheduleSection section)
   plan = replay_plan (g_ptr_array_index (scenarios, 0), profiles, diags);
   if (common_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
+  if (stage < 0 || stage >= (gint) schedule_n_stages (replay_schedule (plan)))
+    {
+      fprintf (stderr, "shardsim schedule: there is no stage %d: this schedule has stages 0 to %u\n",
+               stage, schedule_n_stages (replay_schedule (plan)) - 1);
+      return EXIT_USAGE;
+    }
+  role += stage * roles_of_stage (replay_schedule (plan));
   if (role < 0 || (guint) role >= schedule_n_roles (replay_schedule (plan)))
     {
       fprintf (stderr, "shardsim schedule: there is no role %d: this schedule has roles 0 to %u\n",
@@ -176,11 +190,13 @@ cmd_schedule (int argc, char **argv)
 {
   g_auto (Common)    common = { 0 };
   gboolean           done = FALSE;
-  gint               role = 0;
+  gint               role = 0, stage = 0;
   g_autofree char   *word = NULL;
   ScheduleSection    section;
   const GOptionEntry extra[] = {
     { "role", 0, 0, G_OPTION_ARG_INT, &role, "role of the ranks (default: 0)", "N" },
+    { "stage", 0, 0, G_OPTION_ARG_INT, &stage,
+      "pipeline stage, whose roles --role then counts (default: 0)", "N" },
     { "section", 0, 0, G_OPTION_ARG_STRING, &word, "init, first or steady (default)", "SECTION" },
     G_OPTION_ENTRY_NULL,
   };
@@ -194,5 +210,5 @@ cmd_schedule (int argc, char **argv)
           extra, argc, argv, &done)
       || !parse_section (word, &section))
     return EXIT_USAGE;
-  return done ? EXIT_DONE : show (&common, role, section);
+  return done ? EXIT_DONE : show (&common, role, stage, section);
 }
