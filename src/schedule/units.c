@@ -53,25 +53,29 @@ expert_tensors (const LayerDesc *layer, guint *first)
   return n;
 }
 
-/* Experts that are spread over ranks are a unit beside the rest of their layer, which must then lie on one side of them. */
+static void
+append_part (GArray *units, const Workload *workload, guint index, const TensorDesc *tensors,
+             guint n, gboolean expert)
+{
+  PlanUnit unit = unit_new (workload, index, tensors, n, units->len);
+
+  unit.expert = expert;
+  if (n > 0)
+    g_array_append_val (units, unit);
+}
+
+/* Experts that are spread over ranks are a unit between what stands before and behind them in their layer. */
 static void
 append_layer (GArray *units, const Workload *workload, guint index)
 {
-  const LayerDesc *layer = workload_layer (workload, index);
-  guint    first = 0, n = workload_mesh (workload)->ep > 1 ? expert_tensors (layer, &first) : 0;
-  PlanUnit unit = unit_new (workload, index, layer->tensors, layer->n_tensors, units->len);
+  const LayerDesc  *layer = workload_layer (workload, index);
+  const TensorDesc *tensors = layer->tensors;
+  guint             all = layer->n_tensors, first = all;
+  guint             n = workload_mesh (workload)->ep > 1 ? expert_tensors (layer, &first) : 0;
 
-  if (n == 0)
-    {
-      g_array_append_val (units, unit);
-      return;
-    }
-  g_assert (first + n == layer->n_tensors);
-  unit = unit_new (workload, index, layer->tensors, first, units->len);
-  g_array_append_val (units, unit);
-  unit = unit_new (workload, index, layer->tensors + first, n, units->len);
-  unit.expert = TRUE;
-  g_array_append_val (units, unit);
+  append_part (units, workload, index, tensors, first, FALSE);
+  append_part (units, workload, index, tensors + first, n, TRUE);
+  append_part (units, workload, index, tensors + first + n, all - first - n, FALSE);
 }
 
 static void

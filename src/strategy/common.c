@@ -135,16 +135,20 @@ padded_each (const TensorDesc *tensors, guint n, guint m)
   return sum;
 }
 
-/* Tensors of LAYER in its unit of KIND: experts that are spread stand behind the others. */
-static guint
-unit_tensors (const Workload *workload, const LayerDesc *layer, guint kind, const TensorDesc **tensors)
+/* Experts that are spread stand together: what is before and behind them are units of their own. */
+static guint64
+layer_padded (const Workload *workload, const LayerDesc *layer, PadTensors pad, guint kind, guint m)
 {
-  guint n = layer->n_tensors;
+  const TensorDesc *tensors = layer->tensors;
+  guint             all = layer->n_tensors, first = 0, n = 0;
 
-  while (workload_mesh (workload)->ep > 1 && n > 0 && layer->tensors[n - 1].expert)
-    n--;
-  *tensors = layer->tensors + (kind == 1 ? n : 0);
-  return kind == 1 ? layer->n_tensors - n : n;
+  while (first < all && (workload_mesh (workload)->ep == 1 || !tensors[first].expert))
+    first++;
+  while (first + n < all && tensors[first + n].expert)
+    n++;
+  if (kind == 1)
+    return pad (tensors + first, n, m);
+  return pad (tensors, first, m) + pad (tensors + first + n, all - first - n, m);
 }
 
 guint64
@@ -155,13 +159,12 @@ model_padded (const Workload *workload, PadTensors pad, guint kind, guint m)
 
   for (guint i = 0; i < n;)
     {
-      const LayerDesc  *layer = workload_layer (workload, i);
-      const TensorDesc *tensors;
-      guint             first = i, n_tensors = unit_tensors (workload, layer, kind, &tensors);
+      const LayerDesc *layer = workload_layer (workload, i);
+      guint            first = i;
 
       while (i < n && workload_layer (workload, i) == layer)
         i++;
-      sum += (guint64) (i - first) * pad (tensors, n_tensors, m);
+      sum += (guint64) (i - first) * layer_padded (workload, layer, pad, kind, m);
     }
   return sum;
 }
