@@ -103,8 +103,9 @@ boundary_bytes (const PlanInput *in, PipelinePlace place)
 static void
 add_boundary (const PlanInput *in, double bytes, double times, PlanTotals *totals)
 {
-  guint  tp = mesh_tensor (&in->mesh).size;
-  double part = plan_scatters (in->workload) ? (double) (((guint64) bytes + tp - 1) / tp) : bytes;
+  guint   tp = plan_scatters (in->workload) ? mesh_tensor (&in->mesh).size : 1;
+  guint64 share = ((guint64) bytes + tp - 1) / tp;
+  double  part = (double) share;
 
   plan_totals_add (totals, SCHEDULE_SEND_RECV, mesh_stages (&in->mesh), times * part);
   if (plan_scatters (in->workload))
@@ -133,7 +134,9 @@ add_messages (const PlanInput *in, const Pipeline *pipeline, double times, PlanT
 static double
 shared_bytes (guint64 elements, PlanGradient held)
 {
-  return (double) ((elements + held.ranks - 1) / held.ranks * held.bytes);
+  guint64 part = (elements + held.ranks - 1) / held.ranks;
+
+  return (double) (part * held.bytes);
 }
 
 static void

@@ -321,9 +321,10 @@ pipeline_in_flight (const GArray *slots)
       if (held->len <= slot->chunk)
         g_array_set_size (held, slot->chunk + 1);
       if (slot->pass == PASS_FORWARD)
-        most = MAX (most, ++g_array_index (held, guint, slot->chunk));
+        g_array_index (held, guint, slot->chunk)++;
       else if (slot->pass != PASS_INPUT)
         g_array_index (held, guint, slot->chunk)--;
+      most = MAX (most, g_array_index (held, guint, slot->chunk));
     }
   return most;
 }
