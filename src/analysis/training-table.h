@@ -15,7 +15,7 @@
  *   use        calibrate: constants may have been set with this row, so that it counts in no summary; test where absent
  *   source, unit, remark   for the reader
  *
- * What a framework's release implies and no column says (when gradients are reduced, how pipeline stages send) comes from `framework`.
+ * A table without `granularity` is replayed by whole passes, which is fastest. What a framework's release implies and no column says (when gradients are reduced, how pipeline stages send) comes from `framework`.
  */
 #pragma once
 
