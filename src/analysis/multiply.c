@@ -14,12 +14,12 @@
 
 #define TOLERANCE 1e-9
 #define LOOSE     1e-4
-#define PAYS      0.5 /* of all micro-batches: more are not tried */
+#define PAYS      0.6 /* of what all micro-batches take: more is not tried */
 
 /* Fields that grow with the number of micro-batches, in a fixed order. */
 typedef struct
 {
-  double *values[10 + TIME_N];
+  double *values[8 + TIME_N];
   guint   n;
 } Linear;
 
@@ -28,9 +28,8 @@ linear_fields (Prediction *p)
 {
   Linear self = { { &p->step_time_s, &p->tokens_per_step, &p->model_flops, &p->executed_flops,
                     &p->inter_node_bytes_per_gpu, &p->intra_node_bytes_per_gpu,
-                    &p->host_link_bytes_per_gpu, &p->inter_node_bytes_per_nic, &p->exposed_comm_s,
-                    &p->run_seconds },
-                  10 };
+                    &p->host_link_bytes_per_gpu, &p->inter_node_bytes_per_nic },
+                  8 };
 
   for (guint i = 0; i < TIME_N; i++)
     self.values[self.n++] = &p->parts[i];
@@ -75,8 +74,8 @@ bindings_grow (Prediction *const *p)
 
       if (a == NULL || b == NULL
           || !grows_evenly (a->seconds, b->seconds, c->seconds, p[2]->step_time_s)
-          || !grows_evenly (a->utilisation * p[0]->run_seconds, b->utilisation * p[1]->run_seconds,
-                            c->utilisation * p[2]->run_seconds, p[2]->run_seconds))
+          || !grows_evenly (a->utilisation * p[0]->step_time_s, b->utilisation * p[1]->step_time_s,
+                            c->utilisation * p[2]->step_time_s, p[2]->step_time_s))
         return FALSE;
     }
   return p[0]->bindings->len == p[2]->bindings->len && p[1]->bindings->len == p[2]->bindings->len;
@@ -119,9 +118,10 @@ repeats (Prediction *const *p)
 {
   Linear a = linear_fields (p[0]), b = linear_fields (p[1]), c = linear_fields (p[2]);
 
-  for (guint i = 0; i < 3; i++)
-    if (!p[i]->steady || !same_memory (&p[i]->hbm, &p[2]->hbm, i > 0)
-        || !same_memory (&p[i]->host, &p[2]->host, i > 0))
+  if (!p[2]->steady)
+    return FALSE;
+  for (guint i = 0; i < 2; i++)
+    if (!same_memory (&p[i]->hbm, &p[2]->hbm, i > 0) || !same_memory (&p[i]->host, &p[2]->host, i > 0))
       return FALSE;
   for (guint i = 0; i < c.n; i++)
     if (!grows_evenly (*a.values[i], *b.values[i], *c.values[i], 0)
@@ -129,6 +129,8 @@ repeats (Prediction *const *p)
              && grows_evenly (*a.values[i], *b.values[i], *c.values[i], p[2]->step_time_s)))
       return FALSE;
   return grows_within (p[0]->bubble_s, p[1]->bubble_s, p[2]->bubble_s, p[2]->step_time_s, LOOSE)
+         && grows_evenly (p[0]->exposed_comm_s, p[1]->exposed_comm_s, p[2]->exposed_comm_s,
+                          p[2]->step_time_s)
          && bindings_grow (p) && traffic_grows (p);
 }
 
@@ -145,7 +147,7 @@ static void
 extrapolate (const Prediction *before, Prediction *self, double times)
 {
   Linear b = linear_fields ((Prediction *) before), c = linear_fields (self);
-  double seconds = self->run_seconds;
+  double seconds = self->step_time_s; /* of C itself */
 
   for (guint i = 0; i < c.n; i++)
     *c.values[i] = follow (*b.values[i], *c.values[i], times);
@@ -156,8 +158,8 @@ extrapolate (const Prediction *before, Prediction *self, double times)
 
       use->seconds = follow (old->seconds, use->seconds, times);
       use->utilisation =
-          follow (old->utilisation * before->run_seconds, use->utilisation * seconds, times)
-          / self->run_seconds;
+          follow (old->utilisation * before->step_time_s, use->utilisation * seconds, times)
+          / self->step_time_s;
     }
   for (guint i = 0; i < self->traffic->len; i++)
     {
@@ -170,6 +172,7 @@ extrapolate (const Prediction *before, Prediction *self, double times)
       use->intra_node_per_gpu = follow (old->intra_node_per_gpu, use->intra_node_per_gpu, times);
       use->exposed_s = follow (old->exposed_s, use->exposed_s, times);
     }
+  self->exposed_comm_s = follow (before->exposed_comm_s, self->exposed_comm_s, times);
   self->bubble_s = follow (before->bubble_s, self->bubble_s, times);
   prediction_sort_bindings (self);
   prediction_derive (self);
@@ -184,7 +187,7 @@ period_of (const MeshOptions *mesh, guint *period, guint *first)
   guint stages = (guint) MAX (mesh->pp, 1);
 
   *period = 1;
-  *first = stages > 1 ? stages + 1 : 2;
+  *first = stages > 1 ? stages : 2;
   switch (mesh_pipeline (mesh))
     {
     case PIPELINE_INTERLEAVED:
@@ -204,38 +207,57 @@ period_of (const MeshOptions *mesh, guint *period, guint *first)
     }
 }
 
+/* PROVEN: until a period repeats; otherwise the one after the first is taken for steady, which a later proof must bear out. */
 static Prediction *
-predict_few (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles, guint n)
+predict_few (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles, guint n,
+             gboolean proven)
 {
   g_autoptr (Scenario) few = scenario_copy (scenario);
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GError)   error = NULL;
+  PredictOptions       quick = *options;
 
   few->training.grad_accum = n;
-  return predict_replayed (few, options, profiles, NULL, diags, &error);
+  if (!proven)
+    quick.replay.max_periods = quick.replay.min_periods = 1;
+  return predict_replayed (few, &quick, profiles, NULL, diags, &error);
+}
+
+/* Micro-batches, counted once a period, that a replay until a period repeats and a quick one take. */
+#define PERIODS_PROVEN 3
+#define PERIODS_QUICK  2
+
+static gboolean
+pays (guint n, guint period, guint known, double replayed, gint64 all)
+{
+  double more =
+      known >= 2   ? PERIODS_PROVEN * (double) n
+      : known == 1 ? PERIODS_QUICK * (double) n + PERIODS_PROVEN * (double) (n + period)
+                   : PERIODS_QUICK * (2.0 * n + period) + PERIODS_PROVEN * (double) (n + 2 * period);
+
+  return replayed + more <= PAYS * PERIODS_PROVEN * (double) all;
 }
 
 Prediction *
 predict_multiplied (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles)
 {
-  gint64      all = scenario->training.grad_accum, replayed = 0;
+  gint64      all = scenario->training.grad_accum;
+  double      replayed = 0;
   guint       period, n;
   Prediction *last[3] = { NULL }, *self = NULL;
 
   period_of (&scenario->mesh, &period, &n);
   n += (guint) ((all - n) % period + period) % period;
-  for (guint known = 0; self == NULL; n += period)
+  for (guint known = 0; self == NULL && pays (n, period, known, replayed, all); known++, n += period)
     {
-      replayed += n;
-      if ((double) (replayed + (known < 2 ? (2 - known) * (n + period) : 0)) > PAYS * (double) all)
-        break;
       g_clear_pointer (&last[0], prediction_free);
       last[0] = last[1];
       last[1] = last[2];
-      last[2] = predict_few (scenario, options, profiles, n);
+      last[2] = predict_few (scenario, options, profiles, n, known >= 2);
       if (last[2] == NULL)
         break;
-      if (++known >= 3 && repeats (last))
+      replayed += (known >= 2 ? PERIODS_PROVEN : PERIODS_QUICK) * (double) n;
+      if (known >= 2 && repeats (last))
         {
           self = g_steal_pointer (&last[2]);
           self->n_replayed = n;

@@ -148,8 +148,6 @@ fill_throughput (Prediction *self, const Replay *replay)
   self->n_gpus = cluster_n_gpus (replay_cluster (replay));
   self->steady = replay_is_steady (replay);
   self->step_time_s = replay_step_time (replay);
-  self->run_seconds =
-      sim_time_to_seconds (replay_boundary (replay, replay_n_boundaries (replay) - 1));
   self->tokens_per_step = tokens * self->n_gpus;
   self->seq_len = (double) training->seq_len;
   self->mfu_base = mean_mfu_base (replay_cluster (replay));
@@ -293,19 +291,18 @@ binding_entry (GArray *bindings, const char *name)
   return &g_array_index (bindings, BindingUse, bindings->len - 1);
 }
 
-/* The busiest resource of each kind: what it carried over its capacity, over the whole run. */
+/* The busiest resource of each kind: what it carried over its capacity. */
 static void
 fill_utilisation (GArray *bindings, const Replay *replay)
 {
   const Engine *engine = replay_engine (replay);
-  double seconds = sim_time_to_seconds (replay_boundary (replay, replay_n_boundaries (replay) - 1));
 
   for (ResourceId r = 0; r < engine_n_resources (engine); r++)
     {
       guint       alike;
       const char *name = resource_kind_name (
           cluster_resource (replay_cluster (replay), replay_cluster_resource (replay, r, &alike))->kind);
-      double used = engine_resource_used (engine, r) / engine_resource_capacity (engine, r) / seconds;
+      double used = replay_utilisation (replay, r);
 
       for (guint i = 0; i < bindings->len; i++)
         {

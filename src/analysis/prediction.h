@@ -74,8 +74,7 @@ typedef struct
   double inter_node_bytes_per_nic; /* a step: what a card sends, mean over the cards; 0 without cards */
   double exposed_comm_s; /* a step, as seen by rank 0: collectives running while its compute stream is idle */
   double bubble_s; /* a step, mean over the GPUs, with pipeline stages: nothing runs on it; else 0 */
-  double  run_seconds; /* simulated in all: what utilisations are means over */
-  guint   n_replayed;  /* micro-batches that were replayed, from which the rest follows; 0 = all */
+  guint  n_replayed; /* micro-batches that were replayed, from which the rest follows; 0 = all */
   double  parts[TIME_N];                       /* s; sum = step_time_s */
   char   *binding_resource;                    /* that which bound the largest share of the step */
   GArray *bindings;                            /* BindingUse, largest first */

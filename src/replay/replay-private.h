@@ -207,6 +207,7 @@ typedef struct
 {
   SimTime time;
   OpId   *last;
+  double *used; /* [engine resources] by then; of rank 0 only */
 } Boundary;
 
 typedef struct _RankHost RankHost;

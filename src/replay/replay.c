@@ -257,11 +257,11 @@ static gboolean
 run_until_steady (Replay *self, const ReplayOptions *options, GError **error)
 {
   guint most = options->max_periods > 0 ? options->max_periods : DEFAULT_MAX_PERIODS;
-  guint n = MAX (options->min_periods > 0 ? options->min_periods : DEFAULT_MIN_PERIODS, 2);
+  guint n = options->min_periods > 0 ? MAX (options->min_periods, 2) : DEFAULT_MIN_PERIODS;
 
   for (;; n *= 2)
     {
-      n = MIN (n, MAX (most, 2));
+      n = MIN (n, most);
       g_clear_pointer (&self->run, run_free);
       self->run = run_new (self, n, options->keep_pools);
       if (!engine_run (self->run->engine, error))
@@ -441,6 +441,17 @@ replay_period (const Replay *self)
   guint last = replay_n_boundaries (self) - 1;
 
   return replay_boundary (self, last) - replay_boundary (self, last - 1);
+}
+
+double
+replay_utilisation (const Replay *self, ResourceId resource)
+{
+  guint         last = replay_n_boundaries (self) - 1;
+  const double *now = run_boundary (self->run, 0, last)->used;
+  const double *before = run_boundary (self->run, 0, last - 1)->used;
+
+  return (now[resource] - before[resource]) / engine_resource_capacity (self->run->engine, resource)
+         / sim_time_to_seconds (replay_period (self));
 }
 
 double

@@ -11,8 +11,8 @@
 
 typedef struct
 {
-  gboolean unfolded;    /* simulate every rank */
-  guint    max_periods; /* steady periods to try before giving up on a repeat; 0 = 32 */
+  gboolean unfolded; /* simulate every rank */
+  guint max_periods; /* steady periods to try before giving up on a repeat; 0 = 32; 1: none is tried */
   guint    min_periods; /* steady periods to run at least; 0 = 2 */
   gboolean keep_pools;  /* memory timeline, for traces */
 } ReplayOptions;
@@ -106,8 +106,10 @@ guint    replay_n_boundaries (const Replay *self);
 SimTime  replay_boundary (const Replay *self, guint b);
 gboolean replay_is_steady (
     const Replay *self); /* the last period repeated the one before it, relative in-flight state included */
-SimTime replay_period (const Replay *self);    /* length of the last period */
-double  replay_step_time (const Replay *self); /* s: period / steps in it */
+SimTime replay_period (const Replay *self); /* length of the last period */
+double  replay_utilisation (const Replay *self,
+                            ResourceId    resource); /* of a resource, in the last period */
+double  replay_step_time (const Replay *self);    /* s: period / steps in it */
 
 /* ---- traffic, per steady period ----------------------------------------------------------------------------------- */
 

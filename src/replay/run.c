@@ -141,10 +141,16 @@ static void
 mark_boundary (RankHost *self, const Engine *engine)
 {
   guint    n = host_n_streams (self);
-  Boundary boundary = { engine_now (engine), g_new (OpId, n) };
+  Boundary boundary = { engine_now (engine), g_new (OpId, n), NULL };
 
   for (guint s = 0; s < n; s++)
     boundary.last[s] = engine_stream_last (engine, host_stream (self, s));
+  if (self->rank == 0)
+    {
+      boundary.used = g_new (double, engine_n_resources (engine));
+      for (ResourceId r = 0; r < engine_n_resources (engine); r++)
+        boundary.used[r] = engine_resource_used (engine, r);
+    }
   g_array_append_val (self->boundaries, boundary);
 }
 
@@ -432,7 +438,10 @@ static void
 host_clear (RankHost *self)
 {
   for (guint b = 0; b < self->boundaries->len; b++)
-    g_free (g_array_index (self->boundaries, Boundary, b).last);
+    {
+      g_free (g_array_index (self->boundaries, Boundary, b).last);
+      g_free (g_array_index (self->boundaries, Boundary, b).used);
+    }
   g_array_unref (self->boundaries);
   g_free (self->events);
   g_free (self->issued);
