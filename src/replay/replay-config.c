@@ -9,7 +9,7 @@ const OptionSpec replay_options[] = {
     .type = OPTION_ENUM,
     .choices = granularities,
     .offset = OPTION (granularity),
-    .fallback = "kernel",
+    .fallback = "pass",
     .help =
         "kernels that run back to back are simulated one by one, or as few ops: of a module, a layer, or a whole pass" },
   { .key = "multiply",
