@@ -193,14 +193,15 @@ replicated_backward_end (StrategyRun *run, const UnitSlot *slot)
     reduce_bucket (run, kind);
 }
 
-/* All that waits, a bucket at a time. */
+/* All that waits, a bucket at a time; one holds a module at least, as buckets that fill up among the backward passes do. */
 static void
 reduce_all (StrategyRun *run, guint kind)
 {
   ReplicatedState         *s = run->state;
   const ReplicatedOptions *o = run->options;
   guint64                  left = s->bucket[kind];
-  guint64                  most = (guint64) MAX (o->bucket_bytes / gradient_bytes (run->in, o), 1);
+  guint64                  most = MAX ((guint64) (o->bucket_bytes / gradient_bytes (run->in, o)),
+                                       largest_unit (run->in->workload, UNIT_MODULE));
 
   while (left > 0)
     {

@@ -70,7 +70,7 @@ typedef enum
 static void
 draw_pipeline (RandomPlan *self, GRand *rand, guint case_)
 {
-  static const gint64 stages[] = { 1, 1, 2, 2, 2, 3, 4 };
+  static const gint64 stages[] = { 1, 1, 1, 2, 2, 2, 3, 4 };
   MeshOptions        *m = &self->mesh;
 
   m->pp = pick (rand, stages, G_N_ELEMENTS (stages));
@@ -80,10 +80,12 @@ draw_pipeline (RandomPlan *self, GRand *rand, guint case_)
   m->vp = m->pipeline == PIPELINE_INTERLEAVED ? (g_rand_int_range (rand, 0, 4) == 0 ? 3 : 2) : 1;
   m->p2p = g_rand_int_range (rand, 0, 3);
   m->scatter_gather = g_rand_boolean (rand);
-  /* as many blocks and micro-steps as it needs */
+  /* as many blocks and micro-steps as it needs, and hardly more: every stage's schedule is walked */
   self->shape.n_layers = mesh_model_chunks (m) + g_rand_int_range (rand, 0, 2);
   if (m->pipeline == PIPELINE_INTERLEAVED)
-    self->training.grad_accum = m->pp * g_rand_int_range (rand, 1, 3);
+    self->training.grad_accum = m->pp * (m->pp < 3 ? g_rand_int_range (rand, 1, 3) : 1);
+  else if (m->pipeline == PIPELINE_ZB_H1)
+    self->training.grad_accum = m->pp + g_rand_int_range (rand, 0, 2);
   else if (m->pipeline != PIPELINE_GPIPE && m->pipeline != PIPELINE_1F1B)
     self->training.grad_accum = 2 * m->pp;
 }
