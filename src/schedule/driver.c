@@ -193,6 +193,9 @@ walk_actions (Driver *self, const GArray *items, DiagList *diags)
               self, (double) (items->len - before) / (i + 1) * n * steps_of_period (self), diags))
         return FALSE;
     }
+  /* the last gradient of an input leaves before the stage's own are reduced */
+  if (self->pipeline.stages > 1)
+    driver_hook (self, PHASE_BACKWARD, HOOK (micro_step_end));
   return TRUE;
 }
 

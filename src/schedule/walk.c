@@ -292,7 +292,8 @@ walk_backward (Driver *self, const SlotWalk *walk, guint first, guint end)
     return;
   self->backward_done[walk->slot->chunk]++;
   set_place (self, walk->slot);
-  driver_hook (self, PHASE_BACKWARD, HOOK (micro_step_end));
+  if (self->pipeline.stages == 1 || !all_is_done (self))
+    driver_hook (self, PHASE_BACKWARD, HOOK (micro_step_end));
 }
 
 void
