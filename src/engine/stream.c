@@ -263,8 +263,7 @@ collect_targets (Engine *self, Stream *stream, ResourceId resource)
       g_array_append_val (stream->drain_targets, target);
       taken += widest_wave (op, slots);
     }
-  return stream->drain_targets->len > 0
-         && taken + fifo_at (&stream->turns, Turn, 0).reserve > slots;
+  return stream->drain_targets->len > 0 && taken + fifo_at (&stream->turns, Turn, 0).reserve > slots;
 }
 
 static void
