@@ -209,8 +209,9 @@ append_calibrated (const TrainingValidation *self, GString *out)
 
   for (guint i = 0; i < self->calibrated->len; i++)
     n += g_array_index (self->calibrated, CalibratedFigures, i).n;
-  g_string_append_printf (out, "\n%u figures of the GPU, node and framework profiles are calibrated%s\n", n,
-                          n > 0 ? ":" : "");
+  g_string_append_printf (out,
+                          "\n%u figures of the GPU, node and framework profiles are calibrated%s\n",
+                          n, n > 0 ? ":" : "");
   for (guint i = 0; i < self->calibrated->len; i++)
     {
       const CalibratedFigures *group = &g_array_index (self->calibrated, CalibratedFigures, i);
