@@ -15,6 +15,7 @@ static const struct
   [TIME_LATENCY] = { "kernel latency", "latency" },
   [TIME_HOST] = { "host", "host" },
   [TIME_MEMORY] = { "memory", "memory" },
+  [TIME_SKEW] = { "slowest GPU", "skew" },
 };
 
 const char *
@@ -314,6 +315,17 @@ fill_utilisation (GArray *bindings, const Replay *replay)
     }
 }
 
+/* Of the time that kernels run, what they would not take on a GPU of mean speed. */
+static double
+skew_share (const Replay *replay, const PathStep *step)
+{
+  gboolean runs =
+      (step->part == TIME_COMPUTE || step->part == TIME_OPTIMIZER || step->part == TIME_COPY_KERNELS)
+      && step->cause != CAUSE_DRAIN;
+
+  return runs ? 1 - 1 / replay_skew (replay, replay_op (replay, step->op).rank) : 0;
+}
+
 static void
 fill_time (Prediction *self, const Replay *replay, const GArray *path, const Exposure *exposure)
 {
@@ -323,8 +335,11 @@ fill_time (Prediction *self, const Replay *replay, const GArray *path, const Exp
     {
       const PathStep *step = &g_array_index (path, PathStep, i);
       double          seconds = sim_time_to_seconds (step->end - step->start) / steps;
+      double          skew;
 
-      self->parts[step->part] += seconds;
+      skew = skew_share (replay, step);
+      self->parts[step->part] += seconds * (1 - skew);
+      self->parts[TIME_SKEW] += seconds * skew;
       binding_entry (self->bindings, binding_name (replay, step))->seconds += seconds;
     }
   fill_utilisation (self->bindings, replay);

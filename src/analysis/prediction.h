@@ -17,6 +17,7 @@ typedef enum
   TIME_LATENCY,      /* latency of kernels on the path */
   TIME_HOST,         /* the issuing thread: launches, hooks */
   TIME_MEMORY,       /* blocked in an allocation */
+  TIME_SKEW,         /* kernels at the pace of the slowest GPU instead of the mean one */
   TIME_N,
 } TimePart;
 

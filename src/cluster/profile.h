@@ -62,6 +62,7 @@ typedef struct
   Figure tile_m, tile_n;         /* output tile of a matrix product's thread block */
   Figure small_tile_power; /* of a smaller tile's reuse of operands against the full one's: its rate */
   Figure kernel_latency; /* start-up and tail of one kernel on the device, s */
+  Figure jitter; /* coefficient of variation of the speed of GPUs of this kind among each other; 0: none known */
 } GpuProfile;
 
 typedef enum

@@ -14,10 +14,20 @@ typedef enum
   GRANULARITY_PASS,   /* those of a forward or backward pass */
 } Granularity;
 
+/* How many GPUs wait for the slowest of them: see skew.h. */
+typedef enum
+{
+  SKEW_EXPECTED, /* its expected pace */
+  SKEW_SAMPLED,  /* one draw of it */
+  SKEW_OFF,      /* all go at one pace */
+} Skew;
+
 typedef struct
 {
   gint     granularity; /* Granularity */
   gboolean multiply;    /* identical micro-batches: few are replayed, the rest follows */
+  gint     skew;        /* Skew */
+  gint64   seed;        /* of SKEW_SAMPLED */
 } ReplayConfig;
 
 extern const OptionSpec replay_options[];

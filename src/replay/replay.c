@@ -1,5 +1,6 @@
 /* The replay: from a scenario to the engine run whose last period repeats the one before it. */
 #include "replay/replay-private.h"
+#include "replay/skew.h"
 
 #define DEFAULT_MIN_PERIODS 2
 #define DEFAULT_MAX_PERIODS 32
@@ -221,7 +222,9 @@ compile_programs (Replay *self)
                  .role = rank->role,
                  .gpu = cluster_gpu_profile (self->cluster, rank->rank),
                  .node = cluster_node_profile (self->cluster, cluster_node_of_gpu (self->cluster, rank->rank)),
-                 .speed = cluster_gpu_speed (self->cluster, rank->rank),
+                 .speed = cluster_gpu_speed (self->cluster, rank->rank)
+                          / skew_factor (self->cluster, &self->scenario->replay,
+                                         cluster_gpu_profile (self->cluster, rank->rank)),
       };
 
       self->program_of[i] = find_program (self, &like);
@@ -452,6 +455,14 @@ replay_utilisation (const Replay *self, ResourceId resource)
 
   return (now[resource] - before[resource]) / engine_resource_capacity (self->run->engine, resource)
          / sim_time_to_seconds (replay_period (self));
+}
+
+double
+replay_skew (const Replay *self, guint i)
+{
+  guint32 rank = binding_rank (self->binding, i)->rank;
+
+  return cluster_gpu_speed (self->cluster, rank) / self->program_of[i]->speed;
 }
 
 double

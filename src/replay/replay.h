@@ -109,7 +109,9 @@ gboolean replay_is_steady (
 SimTime replay_period (const Replay *self); /* length of the last period */
 double  replay_utilisation (const Replay *self,
                             ResourceId    resource); /* of a resource, in the last period */
-double  replay_step_time (const Replay *self);    /* s: period / steps in it */
+double  replay_skew (const Replay *self,
+                     guint i); /* times as long that kernels of simulated rank I take for the slowest GPU: skew.h */
+double  replay_step_time (const Replay *self); /* s: period / steps in it */
 
 /* ---- traffic, per steady period ----------------------------------------------------------------------------------- */
 

@@ -70,6 +70,8 @@ NUMBER_OF (time_host_copies_s, p->parts[TIME_HOST_COPIES])
 NUMBER_OF (time_latency_s, p->parts[TIME_LATENCY])
 NUMBER_OF (time_host_s, p->parts[TIME_HOST])
 NUMBER_OF (time_memory_s, p->parts[TIME_MEMORY])
+NUMBER_OF (time_skew_s, p->parts[TIME_SKEW])
+NUMBER_OF (bubble_s, p->bubble_s)
 
 #define TEXT(name)                       \
   {                                      \
@@ -128,6 +130,8 @@ static const Field fields[] = {
   NUMBER (time_latency_s),
   NUMBER (time_host_s),
   NUMBER (time_memory_s),
+  NUMBER (time_skew_s),
+  NUMBER (bubble_s),
 };
 
 static char *

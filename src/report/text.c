@@ -74,6 +74,13 @@ append_time (const Prediction *self, GString *out)
         line (out, time_part_name ((TimePart) i), "%10s  %5.1f %%", text,
               100 * self->parts[i] / self->step_time_s);
       }
+  if (self->bubble_s > 0)
+    {
+      g_autofree char *text = seconds (self->bubble_s);
+
+      line (out, "bubble", "%10s  %5.1f %%  (nothing runs on a GPU; mean over all)", text,
+            100 * self->bubble_s / self->step_time_s);
+    }
   g_string_append (out, "\nWhat binds it\n");
   for (guint i = 0; i < self->bindings->len && i < 6; i++)
     {
