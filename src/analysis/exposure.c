@@ -172,14 +172,14 @@ exposed_communication (const Replay *replay, guint rank, guint32 comm, ScheduleC
 /* ---- of all ranks ------------------------------------------------------------------------------------------------ */
 
 /* When something ran for each simulated rank: arrays of Interval. */
-static GArray **
+static GPtrArray *
 collect_work (const Replay *replay, SimTime floor, SimTime ceiling)
 {
   const Engine *engine = replay_engine (replay);
-  GArray      **work = g_new (GArray *, replay_n_ranks (replay));
+  GPtrArray    *work = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
 
   for (guint i = 0; i < replay_n_ranks (replay); i++)
-    work[i] = g_array_new (FALSE, FALSE, sizeof (Interval));
+    g_ptr_array_add (work, g_array_new (FALSE, FALSE, sizeof (Interval)));
   for (OpId op = 0; op < engine_n_ops (engine); op++)
     {
       const OpRecord    *record = engine_op_record (engine, op);
@@ -189,8 +189,8 @@ collect_work (const Replay *replay, SimTime floor, SimTime ceiling)
         continue;
       members = replay_op_members (replay, op);
       for (guint i = 0; i < members->len; i++)
-        add_interval (work[g_array_index (members, guint, i)], record->begin, record->end, floor,
-                      ceiling);
+        add_interval (g_ptr_array_index (work, g_array_index (members, guint, i)), record->begin,
+                      record->end, floor, ceiling);
     }
   return work;
 }
@@ -200,21 +200,20 @@ idle_seconds (const Replay *replay)
 {
   guint    last = replay_n_boundaries (replay) - 1;
   SimTime  floor = replay_boundary (replay, last - 1), ceiling = replay_boundary (replay, last);
-  GArray **work = collect_work (replay, floor, ceiling);
   Interval whole = { floor, ceiling };
-  g_autoptr (GArray) period = g_array_new (FALSE, FALSE, sizeof (Interval));
-  double             idle = 0, n = 0;
+  g_autoptr (GPtrArray) work = collect_work (replay, floor, ceiling);
+  g_autoptr (GArray)    period = g_array_new (FALSE, FALSE, sizeof (Interval));
+  double                idle = 0, n = 0;
 
   g_array_append_val (period, whole);
   for (guint i = 0; i < replay_n_ranks (replay); i++)
     {
-      double size = replay_rank (replay, i)->size;
+      GArray *busy = g_ptr_array_index (work, i);
+      double  size = replay_rank (replay, i)->size;
 
-      g_array_sort (work[i], compare_intervals);
-      idle += size * sim_time_to_seconds (uncovered (period, work[i]));
+      g_array_sort (busy, compare_intervals);
+      idle += size * sim_time_to_seconds (uncovered (period, busy));
       n += size;
-      g_array_unref (work[i]);
     }
-  g_free (work);
   return idle / n / schedule_steps_per_period (replay_schedule (replay));
 }

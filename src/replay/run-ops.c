@@ -43,6 +43,9 @@ new_kernel (const RankHost *self, Engine *engine, guint32 index, guint64 tag)
   const BoundRank   *rank = binding_rank (host_binding (self), self->rank);
   const BoundKernel *kernel = &g_array_index (self->program->kernels, BoundKernel, index);
   gboolean           waves = kernel->wave_units > 0 || kernel->n_parts > 0;
+  const WavePart    *parts = kernel->n_parts > 0
+                                 ? &g_array_index (self->program->parts, WavePart, kernel->first_part)
+                                 : NULL;
   Demand demands[] = { { rank->sm, kernel->sm_seconds }, { rank->hbm, kernel->hbm_bytes } };
   OpSpec spec = {
     .class_ = OP_KERNEL,
@@ -51,7 +54,7 @@ new_kernel (const RankHost *self, Engine *engine, guint32 index, guint64 tag)
     .demands = demands,
     .n_demands = kernel->share > 0 ? G_N_ELEMENTS (demands) : 0,
     .waves = { waves ? rank->sm : ENGINE_NONE, kernel->wave_units, kernel->wave_seconds },
-    .wave_parts = &g_array_index (self->program->parts, WavePart, kernel->first_part),
+    .wave_parts = parts,
     .n_wave_parts = kernel->n_parts,
     .share = kernel->share,
     .members = 1,

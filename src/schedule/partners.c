@@ -44,11 +44,12 @@ list_messages (ScheduleItems items)
   for (guint32 i = 0; i < items.n; i++)
     {
       const ScheduleItem *item = &items.items[i];
-      gint64              key = key_of (item->ref, (ScheduleMessage) item->collective, item->peer);
+      gint64              key;
       GArray             *list;
 
       if (item->kind != ITEM_P2P)
         continue;
+      key = key_of (item->ref, (ScheduleMessage) item->collective, item->peer);
       list = g_hash_table_lookup (lists, &key);
       if (list == NULL)
         {
@@ -84,11 +85,12 @@ match_role (Partners *self, guint role)
   for (guint i = 0; i < items.n; i++)
     {
       const ScheduleItem *item = &items.items[i];
-      gint64              key = key_of (item->ref, (ScheduleMessage) item->collective, item->peer);
+      gint64              key;
       const GArray       *list;
 
       if (item->kind != ITEM_P2P)
         continue;
+      key = key_of (item->ref, (ScheduleMessage) item->collective, item->peer);
       list = g_hash_table_lookup (self->lists[role], &key);
       if (g_array_index (list, guint32, 0) == i) /* the whole list at its first message */
         match_list (self, role, item, list);
