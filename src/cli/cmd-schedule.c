@@ -5,21 +5,6 @@
 #include "base/suggest.h"
 #include "cli/listing.h"
 
-static const char *const section_names[] = { "init", "first", "steady", NULL };
-static const char *const item_names[ITEM_N_KINDS] = {
-  [ITEM_KERNEL] = "kernel",
-  [ITEM_COLLECTIVE] = "collective",
-  [ITEM_COPY] = "copy",
-  [ITEM_RECORD] = "record",
-  [ITEM_WAIT] = "wait",
-  [ITEM_HOST_WAIT] = "host_wait",
-  [ITEM_HOST_HOOK] = "host_hook",
-  [ITEM_ALLOC] = "alloc",
-  [ITEM_FREE] = "free",
-  [ITEM_STEP] = "step",
-  [ITEM_P2P] = "p2p",
-};
-
 static const ListingColumn columns[] = {
   { "item", LISTING_NUMBER },  { "phase", LISTING_TEXT },   { "unit", LISTING_TEXT },
   { "kind", LISTING_TEXT },    { "stream", LISTING_TEXT },  { "label", LISTING_TEXT },
@@ -113,7 +98,7 @@ add_item (Listing *listing, const Schedule *schedule, guint role, guint i, const
 
   listing_add (listing, index,
                item->phase != PHASE_NONE ? schedule_phase_name ((SchedulePhase) item->phase) : "",
-               unit, item_names[item->kind],
+               unit, schedule_item_kind_name ((ItemKind) item->kind),
                has_stream ? schedule_stream_info (schedule, item->stream)->name : "",
                label_of (schedule, role, item), detail, bytes, flops, event);
 }
@@ -136,15 +121,19 @@ print_schedule (const Common *common, const Schedule *schedule, guint role, Sche
 static gboolean
 parse_section (const char *word, ScheduleSection *section)
 {
+  const char      *names[SECTION_N + 1] = { NULL };
   g_autofree char *hint = NULL;
 
-  for (guint i = 0; section_names[i] != NULL; i++)
-    if (word == NULL || g_str_equal (section_names[i], word))
-      {
-        *section = word == NULL ? SECTION_STEADY : (ScheduleSection) i;
-        return TRUE;
-      }
-  hint = suggest_hint (word, section_names);
+  *section = SECTION_STEADY;
+  for (guint i = 0; i < SECTION_N; i++)
+    {
+      names[i] = schedule_section_name ((ScheduleSection) i);
+      if (word != NULL && g_str_equal (names[i], word))
+        *section = (ScheduleSection) i;
+    }
+  if (word == NULL || g_str_equal (names[*section], word))
+    return TRUE;
+  hint = suggest_hint (word, names);
   fprintf (stderr, "shardsim schedule: unknown section '%s': %s\n", word, hint);
   return FALSE;
 }

@@ -3,28 +3,14 @@
 
 #include "base/layout.h"
 #include "cli/subjects.h"
+#include "cli/validation-arguments.h"
 #include "report/validate.h"
 
 typedef struct
 {
-  char    *plot, *max_error, *leave_one_out;
-  gboolean rows;
-  double   limit; /* of the median; negative: none */
+  ValidationArguments shared;
+  char               *leave_one_out;
 } Arguments;
-
-/* FALSE after a message. */
-static gboolean
-read_limit (const Common *common, Arguments *arguments)
-{
-  g_autofree char *why = NULL;
-
-  arguments->limit = -1;
-  if (arguments->max_error == NULL
-      || quantity_parse (QUANTITY_RATIO, arguments->max_error, &arguments->limit, &why))
-    return TRUE;
-  fprintf (stderr, "shardsim %s: --max-error: %s\n", common->command, why);
-  return FALSE;
-}
 
 /* FALSE after a message. */
 static gboolean
@@ -38,46 +24,30 @@ check_left_out (const Common *common, const Arguments *arguments)
 }
 
 static ExitStatus
-print_result (const Common *common, const Arguments *arguments, const CollectiveValidation *result)
+print_result (const Common *common, const ValidationArguments *arguments,
+              const CollectiveValidation *result)
 {
-  g_autoptr (GString) out = g_string_new (NULL), summary = g_string_new (NULL);
+  g_autoptr (GString) rows = g_string_new (NULL), summary = g_string_new (NULL);
 
   report_validation_summary (result, summary);
-  switch (common->format)
-    {
-    case FORMAT_CSV:
-      report_validation_csv (result, out);
-      fputs (summary->str, stderr);
-      break;
-    case FORMAT_JSON:
-      report_validation_json (result, out);
-      break;
-    default:
-      if (arguments->rows)
-        {
-          report_validation_rows (result, out);
-          g_string_append_c (out, '\n');
-        }
-      g_string_append_len (out, summary->str, (gssize) summary->len);
-      break;
-    }
-  return common_print (out);
+  if (common->format == FORMAT_CSV)
+    report_validation_csv (result, rows);
+  else if (common->format == FORMAT_JSON)
+    report_validation_json (result, rows);
+  else if (arguments->rows)
+    report_validation_rows (result, rows);
+  return validation_print (arguments, common, rows, summary);
 }
 
-/* Nothing that could be predicted is no better than a bad prediction. */
 static ExitStatus
-check_limit (const Common *common, const Arguments *arguments, const CollectiveValidation *result)
+check_limit (const Common *common, const ValidationArguments *arguments,
+             const CollectiveValidation *result)
 {
   const ValidationGroup *overall = collective_validation_overall (result, VALIDATION_MAIN);
 
-  if (arguments->limit < 0 || (overall != NULL && overall->errors.median_abs <= arguments->limit))
-    return EXIT_DONE;
-  if (overall == NULL)
-    fprintf (stderr, "shardsim %s: no healthy row could be simulated\n", common->command);
-  else
-    fprintf (stderr, "shardsim %s: the median error of healthy rows is %.1f %%, above %.1f %%\n",
-             common->command, 100 * overall->errors.median_abs, 100 * arguments->limit);
-  return EXIT_NO;
+  return validation_check_limit (arguments, common, "healthy rows",
+                                 overall != NULL ? overall->errors.n : 0,
+                                 overall != NULL ? overall->errors.median_abs : 0);
 }
 
 static ExitStatus
@@ -97,10 +67,11 @@ validate (const Common *common, Arguments *arguments)
       arguments->leave_one_out != NULL
           ? validate_collectives_left_out (measurements, common->hwprofiles, common_n_jobs (common))
           : validate_collectives (measurements, common->hwprofiles);
-  if (arguments->plot != NULL && !report_validation_plot (result, arguments->plot, style, &error))
+  if (arguments->shared.plot != NULL
+      && !report_validation_plot (result, arguments->shared.plot, style, &error))
     return common_report_error (error);
-  status = print_result (common, arguments, result);
-  return status == EXIT_DONE ? check_limit (common, arguments, result) : status;
+  status = print_result (common, &arguments->shared, result);
+  return status == EXIT_DONE ? check_limit (common, &arguments->shared, result) : status;
 }
 
 int
@@ -110,13 +81,13 @@ cmd_validate_collectives (int argc, char **argv)
   gboolean           done = FALSE;
   Arguments          arguments = { 0 };
   const GOptionEntry entries[] = {
-    { "rows", 0, 0, G_OPTION_ARG_NONE, &arguments.rows, "text: print every row as well", NULL },
-    { "max-error", 0, 0, G_OPTION_ARG_STRING, &arguments.max_error,
+    { "rows", 0, 0, G_OPTION_ARG_NONE, &arguments.shared.rows, "text: print every row as well", NULL },
+    { "max-error", 0, 0, G_OPTION_ARG_STRING, &arguments.shared.max_error,
       "exit with 3 when the median |error| of healthy rows is above X: '0.1' or '10 %'", "X" },
     { "leave-one-out", 0, 0, G_OPTION_ARG_STRING, &arguments.leave_one_out,
       "'source': predict each source (ids without their numbers) with link profiles fitted to the others",
       "WHAT" },
-    { "plot", 0, 0, G_OPTION_ARG_FILENAME, &arguments.plot,
+    { "plot", 0, 0, G_OPTION_ARG_FILENAME, &arguments.shared.plot,
       "draw each run and an overview into DIR (gnuplot)", "DIR" },
     G_OPTION_ENTRY_NULL,
   };
@@ -136,15 +107,11 @@ cmd_validate_collectives (int argc, char **argv)
     {
       if (done)
         status = EXIT_DONE;
-      else if (common.files[0] == NULL)
-        fprintf (stderr, "shardsim %s: no table of measurements given\n  see 'shardsim %s --help'\n",
-                 common.command, common.command);
-      else if (common_want_words (&common, 1) && read_limit (&common, &arguments)
+      else if (validation_arguments_check (&arguments.shared, &common)
                && check_left_out (&common, &arguments))
         status = validate (&common, &arguments);
     }
-  g_free (arguments.plot);
-  g_free (arguments.max_error);
+  validation_arguments_clear (&arguments.shared);
   g_free (arguments.leave_one_out);
   return status;
 }

@@ -1,7 +1,8 @@
 #include "report/collective.h"
 
-#include <json-c/json.h>
 #include <string.h>
+
+#include "report/json-private.h"
 
 static const char *const fidelity_names[] = { "analytic", "fluid", "step" };
 
@@ -216,24 +217,16 @@ report_collective_csv (const CollectiveSweep *self, GString *out)
 }
 
 static struct json_object *
-json_number (double value)
-{
-  g_autofree char *text = number_format_exact (value);
-
-  return json_object_new_double_s (value, text);
-}
-
-static struct json_object *
 json_beside (const CollectiveNeighbour *beside)
 {
   struct json_object *o = json_object_new_object ();
 
-  json_object_object_add (o, "collective", json_object_new_string (tests_name (beside->kind)));
-  json_object_object_add (o, "ranks", json_object_new_uint64 (beside->n_ranks));
+  json_add_text (o, "collective", tests_name (beside->kind));
+  json_add_count (o, "ranks", beside->n_ranks);
   json_object_object_add (o, "bytes",
                           beside->bytes > 0 ? json_object_new_uint64 (beside->bytes) : NULL);
-  json_object_object_add (o, "start_us", json_number (1e6 * beside->start));
-  json_object_object_add (o, "size", json_object_new_string (size_convention (beside->kind)));
+  json_add_number (o, "start_us", 1e6 * beside->start);
+  json_add_text (o, "size", size_convention (beside->kind));
   return o;
 }
 
@@ -245,7 +238,7 @@ json_add_shared (struct json_object *o, const CollectiveSample *sample, guint n_
 
   for (guint i = 0; i < n_beside; i++)
     json_object_array_add (times, json_number (1e6 * sample->beside[i]));
-  json_object_object_add (o, "alone_us", json_number (1e6 * sample->alone));
+  json_add_number (o, "alone_us", 1e6 * sample->alone);
   json_object_object_add (o, "beside_us", times);
 }
 
@@ -254,18 +247,16 @@ json_sample (const CollectiveSample *sample, guint n_beside)
 {
   struct json_object *o = json_object_new_object ();
 
-  json_object_object_add (o, "bytes", json_object_new_uint64 (sample->bytes));
-  json_object_object_add (o, "count", json_object_new_uint64 (sample->count));
-  json_object_object_add (o, "type", json_object_new_string ("float"));
-  json_object_object_add (o, "time_us", json_number (1e6 * sample->time));
-  json_object_object_add (o, "algbw_gbps", json_number (1e-9 * sample->algbw));
-  json_object_object_add (o, "busbw_gbps", json_number (1e-9 * sample->busbw));
-  json_object_object_add (o, "algorithm",
-                          json_object_new_string (collective_algorithm_name (sample->algorithm)));
-  json_object_object_add (o, "protocol",
-                          json_object_new_string (collective_protocol_name (sample->protocol)));
-  json_object_object_add (o, "channels", json_object_new_uint64 (sample->channels));
-  json_object_object_add (o, "binding", json_object_new_string (sample->binding));
+  json_add_count (o, "bytes", sample->bytes);
+  json_add_count (o, "count", sample->count);
+  json_add_text (o, "type", "float");
+  json_add_number (o, "time_us", 1e6 * sample->time);
+  json_add_number (o, "algbw_gbps", 1e-9 * sample->algbw);
+  json_add_number (o, "busbw_gbps", 1e-9 * sample->busbw);
+  json_add_text (o, "algorithm", collective_algorithm_name (sample->algorithm));
+  json_add_text (o, "protocol", collective_protocol_name (sample->protocol));
+  json_add_count (o, "channels", sample->channels);
+  json_add_text (o, "binding", sample->binding);
   if (n_beside > 0)
     json_add_shared (o, sample, n_beside);
   return o;
@@ -278,11 +269,11 @@ report_collective_json (const CollectiveSweep *self, GString *out)
   guint               n_beside = self->options.n_beside;
 
   json_object_object_add (o, "schema", json_object_new_int (1));
-  json_object_object_add (o, "collective", json_object_new_string (tests_name (self->kind)));
-  json_object_object_add (o, "size", json_object_new_string (size_convention (self->kind)));
-  json_object_object_add (o, "cluster", json_object_new_string (self->cluster));
-  json_object_object_add (o, "ranks", json_object_new_uint64 (self->n_ranks));
-  json_object_object_add (o, "fidelity", json_object_new_string (fidelity_names[self->fidelity]));
+  json_add_text (o, "collective", tests_name (self->kind));
+  json_add_text (o, "size", size_convention (self->kind));
+  json_add_text (o, "cluster", self->cluster);
+  json_add_count (o, "ranks", self->n_ranks);
+  json_add_text (o, "fidelity", fidelity_names[self->fidelity]);
   if (n_beside > 0)
     {
       besides = json_object_new_array ();
@@ -294,9 +285,6 @@ report_collective_json (const CollectiveSweep *self, GString *out)
     json_object_array_add (
         rows, json_sample (&g_array_index (self->samples, CollectiveSample, i), n_beside));
   json_object_object_add (o, "rows", rows);
-  json_object_object_add (o, "mean_busbw_gbps", json_number (1e-9 * self->mean_busbw));
-  g_string_append (out, json_object_to_json_string_ext (o, JSON_C_TO_STRING_PRETTY
-                                                               | JSON_C_TO_STRING_NOSLASHESCAPE));
-  g_string_append_c (out, '\n');
-  json_object_put (o);
+  json_add_number (o, "mean_busbw_gbps", 1e-9 * self->mean_busbw);
+  json_finish (o, out);
 }

@@ -1,8 +1,8 @@
 #include "report/figures.h"
 
-#include <json-c/json.h>
 #include <math.h>
 
+#include "report/json-private.h"
 #include "report/terminal-private.h"
 
 static const FigureRow *
@@ -130,21 +130,6 @@ report_figures_csv (const Figures *self, GString *out)
     }
 }
 
-static void
-add_number (struct json_object *object, const char *key, double value)
-{
-  g_autofree char *text = number_format_exact (value);
-
-  json_object_object_add (object, key,
-                          isfinite (value) ? json_object_new_double_s (value, text) : NULL);
-}
-
-static void
-add_text (struct json_object *object, const char *key, const char *text)
-{
-  json_object_object_add (object, key, text != NULL ? json_object_new_string (text) : NULL);
-}
-
 static struct json_object *
 cases_json (const FigureRow *row)
 {
@@ -155,10 +140,10 @@ cases_json (const FigureRow *row)
       const FigureCase   *one = &g_array_index (row->cases, FigureCase, i);
       struct json_object *object = json_object_new_object ();
 
-      add_text (object, "scenario", one->scenario);
-      add_number (object, "predicted", one->reason == NULL ? one->predicted : NAN);
+      json_add_text (object, "scenario", one->scenario);
+      json_add_number (object, "predicted", one->reason == NULL ? one->predicted : NAN);
       json_object_object_add (object, "fits", json_object_new_boolean (one->fits));
-      add_text (object, "reason", one->reason);
+      json_add_text (object, "reason", one->reason);
       json_object_array_add (list, object);
     }
   return list;
@@ -171,15 +156,15 @@ row_json (const FigureRow *row)
   gboolean            good = row->n_used > 0;
   g_autofree char    *reason = reason_of (row);
 
-  add_text (object, "figure", row->figure);
-  add_text (object, "row", row->row);
-  add_text (object, "metric", row->metric);
-  add_number (object, "published", row->published);
-  add_number (object, "predicted_low", good ? row->low : NAN);
-  add_number (object, "predicted_high", good ? row->high : NAN);
-  add_number (object, "error", good ? row->error : NAN);
-  add_text (object, "assumptions", row->assumptions);
-  add_text (object, "reason", reason);
+  json_add_text (object, "figure", row->figure);
+  json_add_text (object, "row", row->row);
+  json_add_text (object, "metric", row->metric);
+  json_add_number (object, "published", row->published);
+  json_add_number (object, "predicted_low", good ? row->low : NAN);
+  json_add_number (object, "predicted_high", good ? row->high : NAN);
+  json_add_number (object, "error", good ? row->error : NAN);
+  json_add_text (object, "assumptions", row->assumptions);
+  json_add_text (object, "reason", reason);
   json_object_object_add (object, "scenarios", cases_json (row));
   return object;
 }
@@ -193,8 +178,5 @@ report_figures_json (const Figures *self, GString *out)
   for (guint i = 0; i < self->rows->len; i++)
     json_object_array_add (rows, row_json (row_at (self, i)));
   json_object_object_add (root, "figures", rows);
-  g_string_append (out, json_object_to_json_string_ext (
-                            root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
-  g_string_append_c (out, '\n');
-  json_object_put (root);
+  json_finish (root, out);
 }

@@ -1,9 +1,10 @@
 #include "report/flows.h"
 
-#include <json-c/json.h>
 #include <libsmartcols.h>
 #include <math.h>
 #include <string.h>
+
+#include "report/json-private.h"
 
 #define SHOWN 20 /* rows of a table of the text form */
 
@@ -62,14 +63,6 @@ find_worst (const FlowReport *self, guint *worst, double *error)
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 static struct json_object *
-number_json (double value)
-{
-  g_autofree char *text = number_format_exact (value);
-
-  return json_object_new_double_s (value, text);
-}
-
-static struct json_object *
 seconds_json (SimTime time)
 {
   g_autoptr (GString) text = g_string_new (NULL);
@@ -94,7 +87,7 @@ append_flows_json (const FlowReport *self, GString *out)
     {
       struct json_object *flow = json_object_new_object ();
 
-      json_object_object_add (flow, "flow", json_object_new_string (self->names[i]));
+      json_add_text (flow, "flow", self->names[i]);
       json_object_object_add (flow, "finish_s", seconds_json (self->finish[i]));
       append_json (out, i, flow);
     }
@@ -108,10 +101,10 @@ append_links_json (const FlowReport *self, GString *out)
       const FlowReportLink *from = &self->links[i];
       struct json_object   *link = json_object_new_object ();
 
-      json_object_object_add (link, "link", json_object_new_string (from->name));
-      json_object_object_add (link, "bandwidth_bps", number_json (from->capacity));
-      json_object_object_add (link, "bytes", number_json (from->bytes));
-      json_object_object_add (link, "utilisation", number_json (from->utilisation));
+      json_add_text (link, "link", from->name);
+      json_add_number (link, "bandwidth_bps", from->capacity);
+      json_add_number (link, "bytes", from->bytes);
+      json_add_number (link, "utilisation", from->utilisation);
       append_json (out, i, link);
     }
 }

@@ -1,6 +1,5 @@
 /* CSV and JSON: one table of fields for both. */
-#include <json-c/json.h>
-
+#include "report/json-private.h"
 #include "report/report.h"
 
 #define GIB 1073741824.0
@@ -196,16 +195,16 @@ memory_json (const MemoryUse *use)
   for (guint c = 0; c < POOL_N_CATEGORIES; c++)
     json_object_object_add (categories, pool_category_name ((PoolCategory) c),
                             json_object_new_uint64 (use->by_category[c]));
-  json_object_object_add (memory, "place", json_object_new_string (use->place));
-  json_object_object_add (memory, "capacity_bytes", json_object_new_uint64 (use->capacity));
-  json_object_object_add (memory, "peak_bytes", json_object_new_uint64 (use->device));
-  json_object_object_add (memory, "waiting_bytes", json_object_new_uint64 (use->waiting));
-  json_object_object_add (memory, "allocated_bytes", json_object_new_uint64 (use->allocated));
-  json_object_object_add (memory, "reserved_bytes", json_object_new_uint64 (use->reserved));
-  json_object_object_add (memory, "cached_bytes", json_object_new_uint64 (use->cached));
-  json_object_object_add (memory, "allocation_retries", json_object_new_uint64 (use->n_retries));
-  json_object_object_add (memory, "excess_bytes", json_object_new_uint64 (use->excess));
-  json_object_object_add (memory, "peak_op", json_object_new_string (use->peak_op));
+  json_add_text (memory, "place", use->place);
+  json_add_count (memory, "capacity_bytes", use->capacity);
+  json_add_count (memory, "peak_bytes", use->device);
+  json_add_count (memory, "waiting_bytes", use->waiting);
+  json_add_count (memory, "allocated_bytes", use->allocated);
+  json_add_count (memory, "reserved_bytes", use->reserved);
+  json_add_count (memory, "cached_bytes", use->cached);
+  json_add_count (memory, "allocation_retries", use->n_retries);
+  json_add_count (memory, "excess_bytes", use->excess);
+  json_add_text (memory, "peak_op", use->peak_op);
   json_object_object_add (memory, "overflow_op",
                           use->overflow_op != NULL ? json_object_new_string (use->overflow_op) : NULL);
   json_object_object_add (memory, "by_category_bytes", categories);
@@ -230,8 +229,8 @@ traffic_json (const GArray *traffic)
       const TrafficUse   *use = &g_array_index (traffic, TrafficUse, i);
       struct json_object *entry = json_object_new_object ();
 
-      json_object_object_add (entry, "group", json_object_new_string (use->group));
-      json_object_object_add (entry, "collective", json_object_new_string (use->collective));
+      json_add_text (entry, "group", use->group);
+      json_add_text (entry, "collective", use->collective);
       json_object_object_add (entry, "calls", number_json (use->calls));
       json_object_object_add (entry, "size_bytes", number_json (use->bytes));
       json_object_object_add (entry, "inter_node_bytes_per_gpu",
@@ -254,7 +253,7 @@ bindings_json (const GArray *bindings)
       const BindingUse   *use = &g_array_index (bindings, BindingUse, i);
       struct json_object *entry = json_object_new_object ();
 
-      json_object_object_add (entry, "resource", json_object_new_string (use->resource));
+      json_add_text (entry, "resource", use->resource);
       json_object_object_add (entry, "seconds", number_json (use->seconds));
       json_object_object_add (entry, "utilisation", number_json (use->utilisation));
       json_object_array_add (list, entry);
@@ -273,9 +272,9 @@ prediction_json (const Prediction *p)
   json_object_object_add (result, "host", memory_json (&p->host));
   json_object_object_add (result, "traffic", traffic_json (p->traffic));
   json_object_object_add (result, "bindings", bindings_json (p->bindings));
-  json_object_object_add (confidence, "measured", json_object_new_int64 (p->n_measured));
-  json_object_object_add (confidence, "datasheet", json_object_new_int64 (p->n_datasheet));
-  json_object_object_add (confidence, "estimate", json_object_new_int64 (p->n_estimate));
+  json_add_count (confidence, "measured", p->n_measured);
+  json_add_count (confidence, "datasheet", p->n_datasheet);
+  json_add_count (confidence, "estimate", p->n_estimate);
   json_object_object_add (confidence, "profiles",
                           json_object_new_string (p->profiles != NULL ? p->profiles : ""));
   json_object_object_add (result, "confidence", confidence);
@@ -291,8 +290,5 @@ report_json (const GPtrArray *predictions, GString *out)
   for (guint i = 0; i < predictions->len; i++)
     json_object_array_add (results, prediction_json (g_ptr_array_index (predictions, i)));
   json_object_object_add (root, "results", results);
-  g_string_append (out, json_object_to_json_string_ext (
-                            root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
-  g_string_append_c (out, '\n');
-  json_object_put (root);
+  json_finish (root, out);
 }

@@ -1,30 +1,8 @@
 /* A validation of training runs as JSON. */
-#include <json-c/json.h>
 #include <math.h>
 
+#include "report/json-private.h"
 #include "report/validate-training.h"
-
-/* A number that is not one is null. */
-static void
-add_number (struct json_object *object, const char *key, double value)
-{
-  g_autofree char *text = number_format_exact (value);
-
-  json_object_object_add (object, key,
-                          isfinite (value) ? json_object_new_double_s (value, text) : NULL);
-}
-
-static void
-add_count (struct json_object *object, const char *key, guint value)
-{
-  json_object_object_add (object, key, json_object_new_int64 (value));
-}
-
-static void
-add_text (struct json_object *object, const char *key, const char *text)
-{
-  json_object_object_add (object, key, text != NULL ? json_object_new_string (text) : NULL);
-}
 
 static struct json_object *
 row_json (const ValidatedTraining *row)
@@ -32,15 +10,15 @@ row_json (const ValidatedTraining *row)
   struct json_object *object = json_object_new_object ();
   gboolean            good = row->reason == NULL;
 
-  add_text (object, "id", row->measured->id);
-  add_text (object, "metric", training_metric_name (row->measured->metric));
-  add_number (object, "measured", row->measured->value);
-  add_number (object, "predicted", good ? row->predicted : NAN);
-  add_number (object, "error", good && row->measured->metric != METRIC_FITS ? row->error : NAN);
-  add_text (object, "reason", row->reason);
-  add_text (object, "source", row->measured->source);
-  add_text (object, "use", row->measured->calibrates ? "calibrate" : "test");
-  add_number (object, "memory_share", good ? row->memory_share : NAN);
+  json_add_text (object, "id", row->measured->id);
+  json_add_text (object, "metric", training_metric_name (row->measured->metric));
+  json_add_number (object, "measured", row->measured->value);
+  json_add_number (object, "predicted", good ? row->predicted : NAN);
+  json_add_number (object, "error", good && row->measured->metric != METRIC_FITS ? row->error : NAN);
+  json_add_text (object, "reason", row->reason);
+  json_add_text (object, "source", row->measured->source);
+  json_add_text (object, "use", row->measured->calibrates ? "calibrate" : "test");
+  json_add_number (object, "memory_share", good ? row->memory_share : NAN);
   return object;
 }
 
@@ -49,10 +27,10 @@ add_statistics (struct json_object *object, const ErrorStatistics *errors)
 {
   gboolean any = errors->n > 0;
 
-  add_count (object, "n", errors->n);
-  add_number (object, "median_absolute_error", any ? errors->median_abs : NAN);
-  add_number (object, "p90_absolute_error", any ? errors->p90_abs : NAN);
-  add_number (object, "mean_error", any ? errors->mean : NAN);
+  json_add_count (object, "n", errors->n);
+  json_add_number (object, "median_absolute_error", any ? errors->median_abs : NAN);
+  json_add_number (object, "p90_absolute_error", any ? errors->p90_abs : NAN);
+  json_add_number (object, "mean_error", any ? errors->mean : NAN);
 }
 
 static struct json_object *
@@ -65,10 +43,10 @@ errors_json (const TrainingValidation *self)
       const TrainingErrors *group = &g_array_index (self->errors, TrainingErrors, i);
       struct json_object   *object = json_object_new_object ();
 
-      add_text (object, "source", group->source);
-      add_text (object, "metric", training_metric_name (group->metric));
+      json_add_text (object, "source", group->source);
+      json_add_text (object, "metric", training_metric_name (group->metric));
       add_statistics (object, &group->errors);
-      add_count (object, "not_simulated", group->n_failed);
+      json_add_count (object, "not_simulated", group->n_failed);
       json_object_array_add (list, object);
     }
   return list;
@@ -84,12 +62,12 @@ layouts_json (const TrainingValidation *self)
       const LayoutRanking *group = &g_array_index (self->layouts, LayoutRanking, i);
       struct json_object  *object = json_object_new_object ();
 
-      add_text (object, "source", group->source);
-      add_count (object, "n", group->n);
-      add_number (object, "kendall_tau_b", group->tau);
-      add_number (object, "regret", group->regret);
-      add_text (object, "pick", group->pick);
-      add_text (object, "best", group->best);
+      json_add_text (object, "source", group->source);
+      json_add_count (object, "n", group->n);
+      json_add_number (object, "kendall_tau_b", group->tau);
+      json_add_number (object, "regret", group->regret);
+      json_add_text (object, "pick", group->pick);
+      json_add_text (object, "best", group->best);
       json_object_array_add (list, object);
     }
   return list;
@@ -105,11 +83,11 @@ rankings_json (const TrainingValidation *self)
       const RankingSummary *ranking = &g_array_index (self->rankings, RankingSummary, i);
       struct json_object   *object = json_object_new_object ();
 
-      add_text (object, "source", ranking->source);
-      add_count (object, "groups", ranking->n_groups);
-      add_count (object, "rows", ranking->n_rows);
-      add_number (object, "mean_kendall_tau_b", ranking->tau);
-      add_number (object, "mean_regret", ranking->regret);
+      json_add_text (object, "source", ranking->source);
+      json_add_count (object, "groups", ranking->n_groups);
+      json_add_count (object, "rows", ranking->n_rows);
+      json_add_number (object, "mean_kendall_tau_b", ranking->tau);
+      json_add_number (object, "mean_regret", ranking->regret);
       json_object_array_add (list, object);
     }
   return list;
@@ -121,13 +99,13 @@ fits_json (const TrainingValidation *self)
   const FitsSummary  *fits = &self->fits;
   struct json_object *object = json_object_new_object (), *offenders = json_object_new_array ();
 
-  add_count (object, "ran_predicted_to_fit", fits->n[1][1]);
-  add_count (object, "ran_predicted_not_to_fit", fits->n[1][0]);
-  add_count (object, "out_of_memory_predicted_to_fit", fits->n[0][1]);
-  add_count (object, "out_of_memory_predicted_not_to_fit", fits->n[0][0]);
-  add_count (object, "not_simulated", fits->n_failed);
-  add_count (object, "measured_speed_predicted_not_to_fit", fits->n_wrongly_full);
-  add_number (object, "lowest_memory_share_out_of_memory", fits->lowest_share);
+  json_add_count (object, "ran_predicted_to_fit", fits->n[1][1]);
+  json_add_count (object, "ran_predicted_not_to_fit", fits->n[1][0]);
+  json_add_count (object, "out_of_memory_predicted_to_fit", fits->n[0][1]);
+  json_add_count (object, "out_of_memory_predicted_not_to_fit", fits->n[0][0]);
+  json_add_count (object, "not_simulated", fits->n_failed);
+  json_add_count (object, "measured_speed_predicted_not_to_fit", fits->n_wrongly_full);
+  json_add_number (object, "lowest_memory_share_out_of_memory", fits->lowest_share);
   for (guint i = 0; i < fits->offenders->len; i++)
     {
       guint at = g_array_index (fits->offenders, guint, i);
@@ -160,15 +138,15 @@ goals_json (const TrainingValidation *self)
       struct json_object *object = json_object_new_object (), *wanted = json_object_new_object ();
       const char *first = keys[result->goal->kind].first, *second = keys[result->goal->kind].second;
 
-      add_text (object, "rows", result->goal->title);
-      add_count (object, "n", result->n);
-      add_count (object, "not_simulated", result->n_failed);
-      add_number (object, first, result->first);
-      add_number (wanted, first, result->goal->first);
+      json_add_text (object, "rows", result->goal->title);
+      json_add_count (object, "n", result->n);
+      json_add_count (object, "not_simulated", result->n_failed);
+      json_add_number (object, first, result->first);
+      json_add_number (wanted, first, result->goal->first);
       if (second != NULL)
         {
-          add_number (object, second, result->second);
-          add_number (wanted, second, result->goal->second);
+          json_add_number (object, second, result->second);
+          json_add_number (wanted, second, result->goal->second);
         }
       json_object_object_add (object, "goal", wanted);
       json_object_object_add (object, "met", json_object_new_boolean (result->met));
@@ -187,9 +165,9 @@ calibrated_json (const TrainingValidation *self)
       const CalibratedFigures *group = &g_array_index (self->calibrated, CalibratedFigures, i);
       struct json_object      *object = json_object_new_object ();
 
-      add_text (object, "basis", group->basis);
-      add_count (object, "n", group->n);
-      add_text (object, "figures", group->figures);
+      json_add_text (object, "basis", group->basis);
+      json_add_count (object, "n", group->n);
+      json_add_text (object, "figures", group->figures);
       json_object_array_add (list, object);
     }
   return list;
@@ -208,8 +186,8 @@ summary_json (const TrainingValidation *self)
   json_object_object_add (summary, "layouts", layouts_json (self));
   json_object_object_add (summary, "fits", fits_json (self));
   json_object_object_add (summary, "calibrated", calibrated_json (self));
-  add_count (summary, "calibrating_rows", self->n_calibrating);
-  add_count (summary, "not_simulated", self->n_failed);
+  json_add_count (summary, "calibrating_rows", self->n_calibrating);
+  json_add_count (summary, "not_simulated", self->n_failed);
   return summary;
 }
 
@@ -223,8 +201,5 @@ report_training_json (const TrainingValidation *self, GString *out)
     json_object_array_add (rows, row_json (&g_array_index (self->rows, ValidatedTraining, i)));
   json_object_object_add (root, "rows", rows);
   json_object_object_add (root, "summary", summary_json (self));
-  g_string_append (out, json_object_to_json_string_ext (
-                            root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
-  g_string_append_c (out, '\n');
-  json_object_put (root);
+  json_finish (root, out);
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "report/terminal-private.h"
+#include "report/validation-private.h"
 
 static const ValidatedTraining *
 row_at (const TrainingValidation *self, guint i)
@@ -220,34 +221,14 @@ append_calibrated (const TrainingValidation *self, GString *out)
     }
 }
 
-/* Why rows could not be simulated, each reason once, with the number of rows. */
 static void
 append_reasons (const TrainingValidation *self, GString *out)
 {
   g_autoptr (GPtrArray) reasons = g_ptr_array_new ();
-  g_autoptr (GArray)    counts = g_array_new (FALSE, FALSE, sizeof (guint));
 
   for (guint i = 0; i < self->rows->len; i++)
-    {
-      const char *reason = row_at (self, i)->reason;
-      guint       at, one = 1;
-
-      if (reason == NULL)
-        continue;
-      if (g_ptr_array_find_with_equal_func (reasons, reason, g_str_equal, &at))
-        g_array_index (counts, guint, at)++;
-      else
-        {
-          g_ptr_array_add (reasons, (gpointer) reason);
-          g_array_append_val (counts, one);
-        }
-    }
-  if (reasons->len > 0)
-    g_string_append_printf (out, "\n%u of %u rows could not be simulated\n", self->n_failed,
-                            self->rows->len);
-  for (guint i = 0; i < reasons->len; i++)
-    g_string_append_printf (out, "  %u: %s\n", g_array_index (counts, guint, i),
-                            (const char *) g_ptr_array_index (reasons, i));
+    g_ptr_array_add (reasons, row_at (self, i)->reason);
+  validation_append_reasons (reasons, out);
 }
 
 void

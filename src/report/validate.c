@@ -1,9 +1,10 @@
 #include "report/validate.h"
 
-#include <json-c/json.h>
 #include <string.h>
 
+#include "report/json-private.h"
 #include "report/terminal-private.h"
+#include "report/validation-private.h"
 
 static const char *const part_titles[VALIDATION_N_PARTS] = {
   [VALIDATION_MAIN] = "Healthy rows",
@@ -80,34 +81,14 @@ same_table (const ValidationGroup *a, const ValidationGroup *b)
          && MAX (a->grouping, VALIDATION_BY_SIZE) == MAX (b->grouping, VALIDATION_BY_SIZE);
 }
 
-/* Why rows could not be simulated, each reason once, with the number of rows. */
 static void
 append_reasons (const CollectiveValidation *self, GString *out)
 {
   g_autoptr (GPtrArray) reasons = g_ptr_array_new ();
-  g_autoptr (GArray)    counts = g_array_new (FALSE, FALSE, sizeof (guint));
 
   for (guint i = 0; i < self->rows->len; i++)
-    {
-      const char *reason = row_at (self, i)->reason;
-      guint       at, one = 1;
-
-      if (reason == NULL)
-        continue;
-      if (g_ptr_array_find_with_equal_func (reasons, reason, g_str_equal, &at))
-        g_array_index (counts, guint, at)++;
-      else
-        {
-          g_ptr_array_add (reasons, (gpointer) reason);
-          g_array_append_val (counts, one);
-        }
-    }
-  if (reasons->len > 0)
-    g_string_append_printf (out, "\n%u of %u rows could not be simulated\n", self->n_failed,
-                            self->rows->len);
-  for (guint i = 0; i < reasons->len; i++)
-    g_string_append_printf (out, "  %u: %s\n", g_array_index (counts, guint, i),
-                            (const char *) g_ptr_array_index (reasons, i));
+    g_ptr_array_add (reasons, row_at (self, i)->reason);
+  validation_append_reasons (reasons, out);
 }
 
 void
@@ -201,48 +182,34 @@ report_validation_csv (const CollectiveValidation *self, GString *out)
 
 /* ---- JSON -------------------------------------------------------------------------------------- */
 
-static void
-add_number (struct json_object *object, const char *key, double value)
-{
-  g_autofree char *text = number_format_exact (value);
-
-  json_object_object_add (object, key, json_object_new_double_s (value, text));
-}
-
-static void
-add_text (struct json_object *object, const char *key, const char *text)
-{
-  json_object_object_add (object, key, text != NULL ? json_object_new_string (text) : NULL);
-}
-
 static struct json_object *
 row_json (const ValidatedRow *row)
 {
   struct json_object *object = json_object_new_object ();
   gboolean            good = row->reason == NULL;
 
-  add_text (object, "id", row->measured->id);
-  add_text (object, "collective", row->measured->collective);
-  json_object_object_add (object, "bytes", json_object_new_int64 ((int64_t) row->measured->bytes));
-  add_number (object, "measured_us", row->measured->time_us);
+  json_add_text (object, "id", row->measured->id);
+  json_add_text (object, "collective", row->measured->collective);
+  json_add_count (object, "bytes", row->measured->bytes);
+  json_add_number (object, "measured_us", row->measured->time_us);
   if (good)
     {
-      add_number (object, "predicted_us", 1e6 * row->predicted);
-      add_number (object, "error", row->error);
+      json_add_number (object, "predicted_us", 1e6 * row->predicted);
+      json_add_number (object, "error", row->error);
     }
   else
     {
       json_object_object_add (object, "predicted_us", NULL);
       json_object_object_add (object, "error", NULL);
     }
-  add_text (object, "reason", row->reason);
-  add_text (object, "healthy", measurement_health_name (row->measured->healthy));
-  add_text (object, "part", validation_part_key (row->part));
-  add_text (object, "hardware", row->hardware);
-  add_text (object, "link", row->family);
-  add_text (object, "algorithm", good ? collective_algorithm_name (row->algorithm) : NULL);
-  add_text (object, "protocol", good ? collective_protocol_name (row->protocol) : NULL);
-  add_text (object, "binding_resource", row->binding);
+  json_add_text (object, "reason", row->reason);
+  json_add_text (object, "healthy", measurement_health_name (row->measured->healthy));
+  json_add_text (object, "part", validation_part_key (row->part));
+  json_add_text (object, "hardware", row->hardware);
+  json_add_text (object, "link", row->family);
+  json_add_text (object, "algorithm", good ? collective_algorithm_name (row->algorithm) : NULL);
+  json_add_text (object, "protocol", good ? collective_protocol_name (row->protocol) : NULL);
+  json_add_text (object, "binding_resource", row->binding);
   return object;
 }
 
@@ -251,14 +218,14 @@ group_json (const ValidationGroup *group)
 {
   struct json_object *object = json_object_new_object ();
 
-  add_text (object, "name", group->name);
+  json_add_text (object, "name", group->name);
   if (group->hardware != NULL)
-    add_text (object, "hardware", group->hardware);
-  json_object_object_add (object, "n", json_object_new_int64 (group->errors.n));
-  add_number (object, "median_absolute_error", group->errors.median_abs);
-  add_number (object, "p90_absolute_error", group->errors.p90_abs);
-  add_number (object, "geometric_mean_ratio", group->errors.geometric_mean);
-  add_number (object, "median_error", group->errors.median);
+    json_add_text (object, "hardware", group->hardware);
+  json_add_count (object, "n", group->errors.n);
+  json_add_number (object, "median_absolute_error", group->errors.median_abs);
+  json_add_number (object, "p90_absolute_error", group->errors.p90_abs);
+  json_add_number (object, "geometric_mean_ratio", group->errors.geometric_mean);
+  json_add_number (object, "median_error", group->errors.median);
   return object;
 }
 
@@ -307,7 +274,7 @@ summary_json (const CollectiveValidation *self)
       }
   json_object_object_add (summary, "apart", apart);
   json_object_object_add (summary, "leave_one_out", json_object_new_boolean (self->left_out));
-  json_object_object_add (summary, "not_simulated", json_object_new_int64 (self->n_failed));
+  json_add_count (summary, "not_simulated", self->n_failed);
   return summary;
 }
 
@@ -321,8 +288,5 @@ report_validation_json (const CollectiveValidation *self, GString *out)
     json_object_array_add (rows, row_json (row_at (self, i)));
   json_object_object_add (root, "rows", rows);
   json_object_object_add (root, "summary", summary_json (self));
-  g_string_append (out, json_object_to_json_string_ext (
-                            root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
-  g_string_append_c (out, '\n');
-  json_object_put (root);
+  json_finish (root, out);
 }

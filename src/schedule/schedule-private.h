@@ -82,9 +82,6 @@ schedule_program (const Schedule *self, guint role, ScheduleSection section)
   return &self->roles[role].programs[section];
 }
 
-const char *schedule_section_name (ScheduleSection section);
-const char *schedule_item_kind_name (ItemKind kind);
-
 /* For each role the lowest role that it meets, directly or through others, in the groups of COMM. Newly allocated. */
 guint *schedule_comm_roles (const Schedule *self, CommRef comm);
 

@@ -20,6 +20,8 @@ typedef enum
   SECTION_N,
 } ScheduleSection;
 
+const char *schedule_section_name (ScheduleSection section); /* "init", "first", "steady" */
+
 typedef enum
 {
   SCHEDULE_ALL_GATHER,     /* bytes: total received (members x contribution) */
@@ -108,6 +110,8 @@ typedef enum
   ITEM_P2P,  /* a message of a group call: see ScheduleMessage */
   ITEM_N_KINDS,
 } ItemKind;
+
+const char *schedule_item_kind_name (ItemKind kind); /* "host_wait" */
 
 typedef struct
 {

@@ -1,0 +1,61 @@
+#include "cli/validation-arguments.h"
+
+#include <stdio.h>
+
+gboolean
+validation_arguments_check (ValidationArguments *self, const Common *common)
+{
+  g_autofree char *why = NULL;
+
+  self->limit = -1;
+  if (common->files[0] == NULL)
+    {
+      fprintf (stderr, "shardsim %s: no table of measurements given\n  see 'shardsim %s --help'\n",
+               common->command, common->command);
+      return FALSE;
+    }
+  if (!common_want_words (common, 1))
+    return FALSE;
+  if (self->max_error == NULL || quantity_parse (QUANTITY_RATIO, self->max_error, &self->limit, &why))
+    return TRUE;
+  fprintf (stderr, "shardsim %s: --max-error: %s\n", common->command, why);
+  return FALSE;
+}
+
+void
+validation_arguments_clear (ValidationArguments *self)
+{
+  g_free (self->plot);
+  g_free (self->max_error);
+}
+
+ExitStatus
+validation_print (const ValidationArguments *self, const Common *common, const GString *rows,
+                  const GString *summary)
+{
+  g_autoptr (GString) out = g_string_new (NULL);
+
+  if (common->format != FORMAT_TEXT)
+    g_string_append (out, rows->str);
+  else if (self->rows)
+    g_string_append_printf (out, "%s\n", rows->str);
+  if (common->format == FORMAT_TEXT)
+    g_string_append (out, summary->str);
+  else if (common->format == FORMAT_CSV)
+    fputs (summary->str, stderr);
+  return common_print (out);
+}
+
+ExitStatus
+validation_check_limit (const ValidationArguments *self, const Common *common, const char *kind,
+                        guint n, double median)
+{
+  if (self->limit < 0 || (n > 0 && median <= self->limit))
+    return EXIT_DONE;
+  if (n == 0)
+    fprintf (stderr, "shardsim %s: none of the %s could be simulated\n", common->command, kind);
+  else
+    fprintf (stderr, "shardsim %s: the median error of the %s is %.1f %%, above %.1f %%\n",
+             common->command, kind, 100 * median, 100 * self->limit);
+  return EXIT_NO;
+}

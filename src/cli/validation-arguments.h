@@ -1,0 +1,24 @@
+/* What `shardsim validate SUBJECT` commands share. */
+#pragma once
+
+#include "cli/common.h"
+
+typedef struct
+{
+  char    *plot, *max_error;
+  gboolean rows;
+  double   limit; /* of the median; negative: none */
+} ValidationArguments;
+
+/* Exactly one table was named, and --max-error is a ratio; FALSE after a message. */
+gboolean validation_arguments_check (ValidationArguments *self, const Common *common);
+void     validation_arguments_clear (ValidationArguments *self);
+
+/* Prints ROWS and SUMMARY as the format wants it: text (ROWS with --rows only), CSV (SUMMARY to stderr), JSON (ROWS hold all). */
+ExitStatus validation_print (const ValidationArguments *self, const Common *common,
+                             const GString *rows, const GString *summary);
+
+/* EXIT_NO after a message when MEDIAN, the |error| of N rows of KIND ("healthy rows"), is above the limit. None at all is no
+   better than a bad prediction. */
+ExitStatus validation_check_limit (const ValidationArguments *self, const Common *common,
+                                   const char *kind, guint n, double median);

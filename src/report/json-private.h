@@ -1,0 +1,17 @@
+/* What all JSON output shares, over json-c. */
+#pragma once
+
+#include <json-c/json.h>
+
+#include <glib.h>
+
+/* VALUE with the fewest digits that read back as it is; NULL (null) for one that is not finite. */
+struct json_object *json_number (double value);
+
+void json_add_number (struct json_object *object, const char *key, double value);
+void json_add_count (struct json_object *object, const char *key, guint64 value);
+/* TEXT may be NULL: null. */
+void json_add_text (struct json_object *object, const char *key, const char *text);
+
+/* Appends ROOT and a line end to OUT, and frees it. */
+void json_finish (struct json_object *root, GString *out);

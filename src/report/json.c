@@ -1,0 +1,40 @@
+#include "report/json-private.h"
+
+#include <math.h>
+
+#include "report/report.h"
+
+struct json_object *
+json_number (double value)
+{
+  g_autofree char *text = number_format_exact (value);
+
+  return isfinite (value) ? json_object_new_double_s (value, text) : NULL;
+}
+
+void
+json_add_number (struct json_object *object, const char *key, double value)
+{
+  json_object_object_add (object, key, json_number (value));
+}
+
+void
+json_add_count (struct json_object *object, const char *key, guint64 value)
+{
+  json_object_object_add (object, key, json_object_new_uint64 (value));
+}
+
+void
+json_add_text (struct json_object *object, const char *key, const char *text)
+{
+  json_object_object_add (object, key, text != NULL ? json_object_new_string (text) : NULL);
+}
+
+void
+json_finish (struct json_object *root, GString *out)
+{
+  g_string_append (out, json_object_to_json_string_ext (
+                            root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+  g_string_append_c (out, '\n');
+  json_object_put (root);
+}
