@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#define LIGHT 1e-3 /* of its latency: what the links may take of a collective that loads none */
+
 /* ---- colours and labels ----------------------------------------------------------------------------------------- */
 
 guint64
@@ -286,7 +288,7 @@ bind_graph_add_variant (BindGraph *self, const CollectiveCost *cost, guint first
   if (index != first)
     bind_graph_add_edge (self, bind_graph_op (self, index), bind_graph_op (self, first),
                          RELATION_SAME, 1);
-  for (guint i = 0; cost != NULL && i < cost->n_loads; i++)
+  for (guint i = 0; cost != NULL && cost->weight > 0 && i < cost->n_loads; i++)
     add_load (self, index, cost->loads[i].resource, cost->loads[i].service);
   end_op (self, colour_mix (colour, cost != NULL));
 }
@@ -378,6 +380,33 @@ group_uses (const BindGraph *self, MeshGroup group, guint index, CommRef comm, g
   return self->used[use_index (self, role, comm, kind)];
 }
 
+/* Whether links do not count for ALGORITHM at any size. */
+static gboolean
+is_light (const GraphUse *use, const CollectiveCost *costs, CollectiveAlgorithm algorithm)
+{
+  for (guint i = 0; i < use->sizes->len; i++)
+    if (costs[i].algorithm == algorithm && costs[i].time > (1 + LIGHT) * costs[i].latency)
+      return FALSE;
+  return TRUE;
+}
+
+/*
+ * A few bytes (a norm) take their time alone and load nothing: a tree loads its nodes unalike, which would split all their ranks into
+ * classes of their own.
+ */
+static void
+lighten (const GraphUse *use, CollectiveCost *costs)
+{
+  for (guint a = 0; a < use->n_algorithms; a++)
+    if (is_light (use, costs, use->algorithms[a]))
+      for (guint i = 0; i < use->sizes->len; i++)
+        if (costs[i].algorithm == use->algorithms[a])
+          {
+            costs[i].latency = costs[i].time;
+            costs[i].weight = costs[i].rate_cap = 0;
+          }
+}
+
 /* Two passes, because every group has an op for each algorithm that any of them uses. */
 static void
 add_groups (BindGraph *self, CommRef comm, guint kind)
@@ -397,6 +426,7 @@ add_groups (BindGraph *self, CommRef comm, guint kind)
                                              members, group.size, &self->options);
         plans[i].costs = g_new (CollectiveCost, use->sizes->len);
         bind_graph_collect_costs (use, plans[i].plan, plans[i].costs);
+        lighten (use, plans[i].costs);
       }
   for (guint i = 0; i < n_groups; i++)
     {

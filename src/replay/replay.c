@@ -213,6 +213,9 @@ find_program (const Replay *self, const Program *like)
 static void
 compile_programs (Replay *self)
 {
+  const GpuProfile *gpu = NULL;
+  double            skew = 1;
+
   self->programs = g_ptr_array_new_with_free_func ((GDestroyNotify) program_free);
   self->program_of = g_new (const Program *, self->binding->ranks->len);
   for (guint i = 0; i < self->binding->ranks->len; i++)
@@ -222,11 +225,12 @@ compile_programs (Replay *self)
                  .role = rank->role,
                  .gpu = cluster_gpu_profile (self->cluster, rank->rank),
                  .node = cluster_node_profile (self->cluster, cluster_node_of_gpu (self->cluster, rank->rank)),
-                 .speed = cluster_gpu_speed (self->cluster, rank->rank)
-                          / skew_factor (self->cluster, &self->scenario->replay,
-                                         cluster_gpu_profile (self->cluster, rank->rank)),
       };
 
+      if (like.gpu != gpu)
+        skew = skew_factor (self->cluster, &self->scenario->replay, like.gpu);
+      gpu = like.gpu;
+      like.speed = cluster_gpu_speed (self->cluster, rank->rank) / skew;
       self->program_of[i] = find_program (self, &like);
       if (self->program_of[i] != NULL)
         continue;

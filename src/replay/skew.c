@@ -2,8 +2,9 @@
 
 #include <math.h>
 
-#define RANGE 12.0  /* standard deviations: the tail beyond does not count for any number of GPUs */
-#define STEPS 24000 /* of Simpson's rule, even */
+#define RANGE 12.0 /* standard deviations: the tail beyond does not count for any number of GPUs */
+/* Of the trapezoidal rule, which converges geometrically for what is smooth and dies away; even. */
+#define STEPS 768
 
 static double
 normal_below (double x)
@@ -21,11 +22,10 @@ skew_expected_maximum (guint n)
   for (guint i = 0; i <= STEPS; i++)
     {
       double x = -RANGE + h * i, below = pow (normal_below (x), n);
-      double value = i < STEPS / 2 ? -below : i > STEPS / 2 ? 1 - below : 0.5 - below;
 
-      sum += value * (i == 0 || i == STEPS ? 1 : i % 2 == 1 ? 4 : 2);
+      sum += i < STEPS / 2 ? -below : i > STEPS / 2 ? 1 - below : 0.5 - below;
     }
-  return sum * h / 3;
+  return sum * h;
 }
 
 /* Uniform in (0, 1), by splitmix64. */

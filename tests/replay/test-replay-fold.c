@@ -249,6 +249,26 @@ START_TEST (test_folded_equals_unfolded)
 }
 END_TEST
 
+/* The norm's four bytes go over a tree, which loads nodes unalike: all ranks of a stage stay one class, at the time of all of them. */
+START_TEST (test_few_bytes_split_no_class)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   scenario = fixture_scenario (
+        "cluster.node", "dgx-a100", "cluster.nodes", "8", "model.arch", "gpt", "model.n_layers", "4",
+        "model.d_model", "1024", "model.n_heads", "16", "model.vocab", "4096", "training.seq_len",
+        "512", "training.micro_batch", "1", "training.grad_accum", "4", "mesh.tp", "8", "mesh.pp",
+        "2", "strategy.name", "zero1", NULL);
+  g_autoptr (Replay) folded = fixture_replay (scenario, profiles, FALSE, 0);
+  g_autoptr (Replay) full = fixture_replay (scenario, profiles, TRUE, 0);
+
+  ck_assert_uint_eq (replay_n_ranks (folded), 2);
+  ck_assert_uint_eq (replay_n_ranks (full), 64);
+  assert_close (replay_step_time (folded), replay_step_time (full), 1e-9, 0, "step time");
+  compare_ranks (folded, full, 0);
+  compare_traffic (folded, full, 0);
+}
+END_TEST
+
 static Suite *
 fold_suite (void)
 {
@@ -257,6 +277,7 @@ fold_suite (void)
 
   tcase_set_timeout (tcase, 120);
   tcase_add_loop_test (tcase, test_folded_equals_unfolded, 0, N_CASES / 16);
+  tcase_add_test (tcase, test_few_bytes_split_no_class);
   suite_add_tcase (suite, tcase);
   return suite;
 }
