@@ -1,0 +1,252 @@
+/* Attention: the projections, rotary positions, and flash or unfused kernels. */
+#include "workload/layer-parts-private.h"
+
+static gboolean
+is_flash (const LayerBuilder *b)
+{
+  return training_flash_version (b->training) > 0;
+}
+
+/*
+ * Rotary embedding of q and k. Eagerly for each of them x * cos | -x2 | cat | * sin | +: 5 kernels,
+ * reads 5.5e, writes 4.5e an element; backwards 9, reads and writes 7.5e.
+ */
+static void
+add_rotary (LayerBuilder *b, TapeValue *qkv)
+{
+  gboolean  fused = b->training->compile;
+  double    elements[] = { tape_tensor (b->tape, qkv[0])->elements,
+                           tape_tensor (b->tape, qkv[1])->elements };
+  double    bytes = b->tape->e * (elements[0] + elements[1]);
+  TapeValue in[] = { qkv[0], qkv[1] };
+
+  tape_map (b->tape, "attn.rotary", in, 2, elements, 2,
+            (MapSpec){ .kind = KERNEL_ELEMENTWISE,
+                       .forward_launches = fused ? 1 : 10,
+                       .backward_launches = fused ? 1 : 18,
+                       .forward_read = fused ? 0 : 4.5 * bytes,
+                       .forward_write = fused ? 0 : 3.5 * bytes,
+                       .backward_read = fused ? 0 : 6.5 * bytes,
+                       .backward_write = fused ? 0 : 6.5 * bytes },
+            qkv);
+}
+
+static void
+add_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv)
+{
+  const ModelShape *s = b->shape;
+  gint64 q = layer_local_heads (b) * s->head_dim, kv = layer_local_kv_heads (b) * s->head_dim,
+         tp = b->tp;
+  double elements[] = { b->tokens * (double) q, b->tokens * (double) kv, b->tokens * (double) kv };
+
+  x = layer_enter (b, "attn.gather", x);
+  if (b->style->qkv != NULL)
+    {
+      TapeValue fused = layer_add_linear (b, b->style->qkv, "attn.qkv", x, s->d_model,
+                                          (q + 2 * kv) * tp, s->attention_bias, COLUMNS);
+      layer_split (b, "attn.split", fused, elements, 3, qkv);
+    }
+  else
+    {
+      qkv[0] = layer_add_linear (b, b->style->q, "attn.q", x, s->d_model, q * tp, s->attention_bias,
+                                 COLUMNS);
+      qkv[1] = layer_add_linear (b, b->style->k, "attn.k", x, s->d_model, kv * tp,
+                                 s->attention_bias, COLUMNS);
+      qkv[2] = layer_add_linear (b, b->style->v, "attn.v", x, s->d_model, kv * tp,
+                                 s->attention_bias, COLUMNS);
+    }
+  if (s->qk_norm)
+    {
+      qkv[0] = layer_add_norm (b, "self_attn.q_norm", "attn.q_norm", qkv[0],
+                               b->tokens * (double) layer_local_heads (b), s->head_dim);
+      qkv[1] = layer_add_norm (b, "self_attn.k_norm", "attn.k_norm", qkv[1],
+                               b->tokens * (double) layer_local_kv_heads (b), s->head_dim);
+    }
+  if (s->position == MODEL_POSITION_ROTARY)
+    add_rotary (b, qkv);
+}
+
+/*
+ * Multi-head latent attention: low-rank projections, the rotary part apart (DeepSeek-V2,
+ * arXiv:2405.04434, section 2.1).
+ */
+static void
+add_latent_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv)
+{
+  const ModelShape *s = b->shape;
+  gint64            heads = s->n_heads, qk = model_qk_dim (s);
+  double t = b->tokens, st = b->stream_tokens, e = b->tape->e, h = (double) layer_local_heads (b),
+         rope = (double) s->qk_rope_head_dim;
+  double    latent[] = { st * (double) s->kv_lora_rank, st * rope };
+  double    expanded[] = { t * h * (double) s->qk_nope_head_dim, t * h * (double) s->v_head_dim };
+  double    assembled[] = { t * h * (double) qk, t * h * (double) qk };
+  double    rotated = e * t * rope * (h + 1);
+  gboolean  fused = b->training->compile;
+  CommGroup group = layer_tensor_group (b);
+  TapeValue q = x, kv_a[2], kv_b[2], kv;
+
+  if (s->q_lora_rank > 0)
+    {
+      q = layer_add_linear_on (b, "self_attn.q_a_proj", "attn.q_a", x, st, s->d_model,
+                               s->q_lora_rank, s->attention_bias, WHOLE);
+      q = layer_add_norm (b, "self_attn.q_a_layernorm", "attn.q_a_norm", q, st, s->q_lora_rank);
+      q = layer_add_linear (b, "self_attn.q_b_proj", "attn.q_b", layer_enter (b, "attn.gather_q", q),
+                            s->q_lora_rank, heads * qk, FALSE, COLUMNS);
+    }
+  else
+    q = layer_add_linear (b, "self_attn.q_proj", "attn.q", layer_enter (b, "attn.gather_q", x),
+                          s->d_model, heads * qk, FALSE, COLUMNS);
+  kv = layer_add_linear_on (b, "self_attn.kv_a_proj_with_mqa", "attn.kv_a", x, st, s->d_model,
+                            s->kv_lora_rank + s->qk_rope_head_dim, s->attention_bias, WHOLE);
+  layer_split (b, "attn.split_latent", kv, latent, 2, kv_a);
+  kv = layer_add_norm (b, "self_attn.kv_a_layernorm", "attn.kv_a_norm", kv_a[0], st, s->kv_lora_rank);
+  kv = layer_add_linear (b, "self_attn.kv_b_proj", "attn.kv_b",
+                         layer_enter (b, "attn.gather_kv", kv), s->kv_lora_rank,
+                         heads * (s->qk_nope_head_dim + s->v_head_dim), FALSE, COLUMNS);
+  layer_split (b, "attn.split_kv", kv, expanded, 2, kv_b);
+  group.sliced = FALSE;
+  if (b->mesh->sp == 1)
+    kv_a[1] = tape_comm_gather (b->tape, "attn.gather_rope", kv_a[1], group);
+  else
+    tape_comm_copy (b->tape, "attn.gather_rope", kv_a[1], group);
+
+  /*
+   * rotary on the rotary parts, then q and k are put together: 12 kernels, backwards 21 (the key
+   * part is summed over heads)
+   */
+  TapeValue in[] = { q, kv_b[0], kv_a[1] };
+  tape_map (b->tape, "attn.rotary", in, 3, assembled, 2,
+            (MapSpec){ .kind = KERNEL_ELEMENTWISE,
+                       .forward_launches = fused ? 1 : 12,
+                       .backward_launches = fused ? 1 : 21,
+                       .forward_read = fused ? 0 : 5.5 * rotated,
+                       .forward_write = fused ? 0 : 4.5 * rotated,
+                       .backward_read = fused ? 0 : 7.5 * rotated,
+                       .backward_write = fused ? 0 : 7.5 * rotated },
+            qkv);
+  qkv[2] = kv_b[1];
+}
+
+/* Keys and values repeated for every query head, where attention does not know groups. */
+static void
+repeat_kv (LayerBuilder *b, TapeValue *qkv)
+{
+  double    groups = (double) layer_local_heads (b) / (double) layer_local_kv_heads (b);
+  double    elements[] = { groups * tape_tensor (b->tape, qkv[1])->elements,
+                           groups * tape_tensor (b->tape, qkv[2])->elements };
+  TapeValue in[] = { qkv[1], qkv[2] };
+
+  if (layer_local_kv_heads (b) < layer_local_heads (b))
+    tape_map (b->tape, "attn.repeat_kv", in, 2, elements, 2,
+              (MapSpec){ .kind = KERNEL_COPY, .forward_launches = 2, .backward_launches = 2 },
+              &qkv[1]);
+}
+
+/*
+ * Scores, softmax and context as kernels of their own; all pairs are computed, masked or not. Eager
+ * batched products want the heads before the tokens: with one sequence that is a view.
+ */
+static TapeValue
+add_unfused_attention (LayerBuilder *b, TapeValue *qkv)
+{
+  const ModelShape *s = b->shape;
+  gboolean          eager = b->training->attention == ATTENTION_EAGER && !b->training->compile;
+  guint64 rows = (guint64) layer_sequence (b); /* queries; the keys are those of the whole sequence */
+  guint64 batch = (guint64) (b->training->micro_batch * layer_local_heads (b)),
+          seq = (guint64) b->training->seq_len;
+  guint64   qk = (guint64) model_qk_dim (s), vd = (guint64) model_value_dim (s);
+  double    elements[3], context;
+  TapeValue scores, out;
+
+  for (guint i = 0; i < 3; i++)
+    elements[i] = tape_tensor (b->tape, qkv[i])->elements;
+  if (b->training->attention == ATTENTION_EAGER
+      && b->training->micro_batch > 1) /* what repeat_kv made is so already */
+    {
+      guint n = layer_local_kv_heads (b) < layer_local_heads (b) ? 1 : 3;
+
+      tape_map (b->tape, "attn.heads_first", (TapeValue[]){ qkv[0], qkv[1], qkv[2] }, n, elements, n,
+                (MapSpec){ .kind = KERNEL_COPY, .forward_launches = n, .backward_launches = n }, qkv);
+    }
+  b->tape->in_core = TRUE;
+  scores = tape_product (b->tape, "attn.scores", qkv[0], qkv[1], batch, rows, seq, qk);
+  scores = tape_softmax (b->tape, "attn.softmax", scores, eager);
+  if (b->dropout)
+    scores = tape_dropout (b->tape, "attn.dropout", scores);
+  out = tape_product (b->tape, "attn.context", scores, qkv[2], batch, rows, vd, seq);
+  b->tape->in_core = FALSE;
+  context = tape_tensor (b->tape, out)->elements;
+  tape_map (b->tape, "attn.tokens_first", &out, 1, &context, 1,
+            (MapSpec){ .kind = KERNEL_COPY, .forward_launches = 1, .backward_launches = 1 }, &out);
+  return out;
+}
+
+static CommGroup
+context_group (const LayerBuilder *b)
+{
+  return (CommGroup){ .axis = MESH_CONTEXT, .members = (guint) b->mesh->cp };
+}
+
+/* Each context rank has its share of the queries, two chunks of the sequence that balance a causal mask. */
+static TapeValue
+add_flash (LayerBuilder *b, TapeValue *qkv)
+{
+  const ModelShape *s = b->shape;
+  double            seq = (double) b->training->seq_len;
+  double            pairs = model_attention_pairs (s, b->layer.windowed, b->training->causal, seq);
+  gboolean          expanded = training_flash_version (b->training) == 1;
+  AttentionSpec     spec = { .sequences = (double) b->training->micro_batch,
+                             .seq_len = layer_sequence (b),
+                             .pairs = pairs / (double) b->mesh->cp,
+                             .heads = (guint64) layer_local_heads (b),
+                             .qk_dim = (guint64) model_qk_dim (s),
+                             .v_dim = (guint64) model_value_dim (s),
+                             .sinks_module = -1,
+                             .ring = { .axis = MESH_CONTEXT, .members = 1 } };
+  TapeValue         out;
+
+  spec.kv_heads = (guint64) (expanded ? layer_local_heads (b) : layer_local_kv_heads (b));
+  if (b->mesh->context == CONTEXT_RING)
+    spec.ring = context_group (b);
+  if (s->attention_sinks)
+    spec.sinks_module = (gint) b->modules->len - 1;
+  b->tape->in_core = TRUE;
+  out = tape_flash_attention (b->tape, qkv[0], qkv[1], qkv[2], spec);
+  b->tape->in_core = FALSE;
+  return out;
+}
+
+/* Keys and values of the whole sequence. */
+static void
+gather_context (LayerBuilder *b, TapeValue *qkv)
+{
+  if (b->mesh->context != CONTEXT_ALL_GATHER)
+    return;
+  b->tape->in_core = TRUE;
+  qkv[1] = tape_comm_gather (b->tape, "attn.gather_k", qkv[1], context_group (b));
+  qkv[2] = tape_comm_gather (b->tape, "attn.gather_v", qkv[2], context_group (b));
+  b->tape->in_core = FALSE;
+}
+
+TapeValue
+layer_add_attention (LayerBuilder *b, TapeValue x)
+{
+  const ModelShape *s = b->shape;
+  TapeValue         qkv[3], out;
+
+  if (s->kv_lora_rank > 0)
+    add_latent_qkv (b, x, qkv);
+  else
+    add_qkv (b, x, qkv);
+  gather_context (b, qkv);
+  if (training_flash_version (b->training) < 2)
+    repeat_kv (b, qkv);
+  if (s->attention_sinks)
+    {
+      layer_add_module (b, b->style->attention);
+      layer_add_tensor (b, "sinks", layer_local_heads (b), 0, 0, FALSE);
+    }
+  out = is_flash (b) ? add_flash (b, qkv) : add_unfused_attention (b, qkv);
+  return layer_add_linear (b, b->style->out, "attn.out", out, s->n_heads * model_value_dim (s),
+                           s->d_model, s->output_bias, ROWS);
+}

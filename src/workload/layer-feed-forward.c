@@ -1,0 +1,243 @@
+/* The second half of a block: an MLP, or experts behind a router. */
+#include "workload/layer-parts-private.h"
+
+#include <math.h>
+
+/* ---- MLP ---- */
+
+/* NAMES of the projections: gate, up, down. */
+static TapeValue
+add_mlp (LayerBuilder *b, TapeValue x, const char *const names[3], gint64 width)
+{
+  const ModelShape *s = b->shape;
+  TapeValue         hidden, gate;
+
+  x = layer_enter (b, "mlp.gather", x);
+  if (s->gated_mlp)
+    {
+      gate = layer_add_linear (b, names[0], "mlp.gate", x, s->d_model, width, s->mlp_bias, COLUMNS);
+      hidden = layer_add_linear (b, names[1], "mlp.up", x, s->d_model, width, s->mlp_bias, COLUMNS);
+      hidden = tape_gate (b->tape, "mlp.activation", gate, hidden);
+    }
+  else
+    {
+      hidden = layer_add_linear (b, names[1], "mlp.up", x, s->d_model, width, s->mlp_bias, COLUMNS);
+      hidden = b->style->relu ? tape_relu (b->tape, "mlp.activation", hidden)
+                              : tape_gelu (b->tape, "mlp.activation", hidden);
+    }
+  return layer_add_linear (b, names[2], "mlp.down", hidden, width, s->d_model, s->mlp_bias, ROWS);
+}
+
+/* ---- experts ---- */
+
+/*
+ * Rows that the experts of this rank get, over the balanced share: the fullest rank's, and what a capacity cuts off. A mesh has one
+ * rank's workload stand for all, so it is the fullest one's.
+ */
+static double
+expert_fill (const LayerBuilder *b)
+{
+  double capacity = b->mesh->capacity_factor;
+
+  return capacity > 0 ? MIN (b->mesh->routing_skew, capacity) : b->mesh->routing_skew;
+}
+
+static gint64
+local_experts (const LayerBuilder *b)
+{
+  return b->shape->n_experts / b->mesh->ep;
+}
+
+/*
+ * One weight of the experts here: experts x N x K (experts x K x N where the family stores it so), and its bias. K and N are those
+ * of this tensor rank.
+ */
+static void
+add_expert_tensor (LayerBuilder *b, const char *name, gint64 k, gint64 n, Division division)
+{
+  gboolean transposed = b->style->transposed_experts;
+
+  layer_add_tensor (b, name, local_experts (b), transposed ? k : n, transposed ? n : k, TRUE);
+  if (b->shape->expert_bias)
+    layer_add_tensor (b, tape_join (name, "_bias"), local_experts (b), n, 0, TRUE)->replicated =
+        division == ROWS && b->tp > 1;
+}
+
+/* Rows of the experts through one of their weights, each expert its share. */
+static TapeValue
+expert_linear (LayerBuilder *b, const char *role, TapeValue in, gint module, gint64 k, gint64 n)
+{
+  double rows = tape_tensor (b->tape, in)->elements / (double) k;
+
+  return tape_linear (b->tape, role, in,
+                      (LinearSpec){ .module = module,
+                                    .rows = rows,
+                                    .k = (guint64) k,
+                                    .n = (guint64) n,
+                                    .batch = MIN ((guint64) local_experts (b), (guint64) rows),
+                                    .bias = b->shape->expert_bias });
+}
+
+static TapeValue
+add_expert_mlp (LayerBuilder *b, TapeValue rows)
+{
+  const ModelShape  *s = b->shape;
+  const FamilyStyle *style = b->style;
+  gint               module = layer_add_module (b, style->experts);
+  gint64             inner = s->d_expert / b->tp;
+  TapeValue          hidden, gate;
+
+  if (!s->gated_mlp)
+    {
+      add_expert_tensor (b, style->expert_up, s->d_model, inner, COLUMNS);
+      hidden = expert_linear (b, "experts.up", rows, module, s->d_model, inner);
+      hidden = tape_gelu (b->tape, "experts.activation", hidden);
+    }
+  else if (style->expert_up == NULL)
+    {
+      add_expert_tensor (b, style->expert_gate, s->d_model, 2 * inner, COLUMNS);
+      hidden = expert_linear (b, "experts.gate_up", rows, module, s->d_model, 2 * inner);
+      hidden = tape_clamped_gate (b->tape, "experts.activation", hidden);
+    }
+  else
+    {
+      add_expert_tensor (b, style->expert_gate, s->d_model, inner, COLUMNS);
+      add_expert_tensor (b, style->expert_up, s->d_model, inner, COLUMNS);
+      gate = expert_linear (b, "experts.gate", rows, module, s->d_model, inner);
+      hidden = expert_linear (b, "experts.up", rows, module, s->d_model, inner);
+      hidden = tape_gate (b->tape, "experts.activation", gate, hidden);
+    }
+  add_expert_tensor (b, style->expert_down, inner, s->d_model, ROWS);
+  return expert_linear (b, "experts.down", hidden, module, inner, s->d_model);
+}
+
+/*
+ * Passes over the scores. Softmax: softmax, top-k | sum, divide, cast of the chosen. Grouped:
+ * sigmoid, + bias, top-2 and sum of groups, top-k of groups, mask (2), fill, top-k, gather, sum,
+ * divide, scale. Top-k: top-k, softmax and cast of the chosen.
+ */
+static const RouteSpec routes[] = {
+  [ROUTER_SOFTMAX] = { .score_reads = 1, .score_writes = 1, .forward_launches = 5, .backward_launches = 5 },
+  [ROUTER_GROUPED] = { .score_reads = 5,
+                       .score_writes = 4,
+                       .forward_launches = 13,
+                       .backward_launches = 6 },
+  [ROUTER_TOP_K] = { .score_reads = 0, .score_writes = 0, .forward_launches = 3, .backward_launches = 3 },
+};
+
+/*
+ * Rows of tokens copied to the experts that they visit, and the sort of the token numbers before it
+ * (3 kernels).
+ */
+static TapeValue
+permute (LayerBuilder *b, TapeValue x, double rows)
+{
+  double    elements = rows * b->width;
+  double    again = b->tape->e * MAX (elements - b->stream_tokens * b->width, 0);
+  TapeOp   *op;
+  TapeValue out;
+
+  tape_map (b->tape, "experts.permute", &x, 1, &elements, 1,
+            (MapSpec){ .kind = KERNEL_GATHER, .forward_launches = 4, .backward_launches = 1 }, &out);
+  op = &g_array_index (b->tape->ops, TapeOp, b->tape->ops->len - 1);
+  op->aux = tape_add_aux (b->tape, "experts.row_ids", 8 * rows, FALSE);
+  g_array_index (b->tape->forward, TapeKernel, b->tape->forward->len - 1).desc.read_bytes += again;
+  return out;
+}
+
+/* What came from several ranks, in the order of the ranks, sorted by expert; and back. */
+static TapeValue
+sort_rows (LayerBuilder *b, const char *name, TapeValue rows)
+{
+  double elements = tape_tensor (b->tape, rows)->elements;
+
+  if (b->mesh->ep > 1 && local_experts (b) > 1)
+    tape_map (b->tape, name, &rows, 1, &elements, 1,
+              (MapSpec){ .kind = KERNEL_GATHER, .forward_launches = 1, .backward_launches = 1 },
+              &rows);
+  return rows;
+}
+
+/*
+ * Rows travel to the ranks that have their experts and back (all-to-all). Each tensor rank sends those of its own tokens, and the
+ * tensor group gathers what it received (Megatron-LM's all-to-all dispatcher). The host's wait for the numbers of rows is left out.
+ */
+static TapeValue
+dispatch_rows (LayerBuilder *b, TapeValue x)
+{
+  double routed = b->stream_tokens * (double) b->shape->n_experts_per_token, fill = expert_fill (b);
+  double sent = floor (routed * MIN (fill, 1)), received = floor (routed * fill);
+  CommGroup experts = { .axis = MESH_EXPERT, .members = (guint) b->mesh->ep },
+            tensor = layer_tensor_group (b);
+  TapeValue rows = permute (b, x, sent);
+
+  tensor.sliced = FALSE;
+  rows = tape_comm_exchange (b->tape, "experts.dispatch", rows, received * b->width, experts);
+  rows = sort_rows (b, "experts.sort", rows);
+  if (b->mesh->sp == 1)
+    rows = tape_comm_gather (b->tape, "experts.gather", rows, tensor);
+  rows = add_expert_mlp (b, rows);
+  if (b->mesh->sp == 1)
+    rows = tape_comm_scatter (b->tape, "experts.scatter", rows, tensor);
+  rows = sort_rows (b, "experts.unsort", rows);
+  return tape_comm_exchange (b->tape, "experts.return", rows, sent * b->width, experts);
+}
+
+static TapeValue
+add_shared_experts (LayerBuilder *b, TapeValue x, TapeValue out)
+{
+  const ModelShape *s = b->shape;
+  g_autofree char  *gate = g_strconcat (b->style->shared, ".gate_proj", NULL);
+  g_autofree char  *up = g_strconcat (b->style->shared, ".up_proj", NULL);
+  g_autofree char  *down = g_strconcat (b->style->shared, ".down_proj", NULL);
+  TapeValue         shared =
+      add_mlp (b, x, (const char *const[]){ gate, up, down }, s->n_shared_experts * s->d_expert);
+
+  return tape_add (b->tape, "experts.add_shared", out, shared);
+}
+
+/*
+ * Routed experts as grouped products over tokens sorted by expert; the experts of a rank get even shares. Auxiliary losses are
+ * left out. Without sequence parallelism every tensor rank has all tokens and its part of each expert.
+ */
+static TapeValue
+add_moe (LayerBuilder *b, TapeValue x)
+{
+  const ModelShape *s = b->shape;
+  RouteSpec         route = routes[b->style->routing];
+  gint              module = layer_add_module (b, b->style->router);
+  TapeValue         logits, weights, out;
+
+  layer_add_replicated (b, "weight", s->n_experts, s->d_model);
+  if (s->router_bias)
+    layer_add_replicated (b, b->style->routing == ROUTER_GROUPED ? "e_score_correction_bias" : "bias",
+                          s->n_experts, 0);
+  logits =
+      tape_linear (b->tape, "router", x,
+                   (LinearSpec){ .module = module,
+                                 .rows = b->stream_tokens,
+                                 .k = (guint64) s->d_model,
+                                 .n = (guint64) s->n_experts,
+                                 .batch = 1,
+                                 .bias = s->router_bias && b->style->routing != ROUTER_GROUPED });
+  route.tokens = b->stream_tokens;
+  route.experts = (double) s->n_experts;
+  route.chosen = (double) s->n_experts_per_token;
+  weights = tape_route (b->tape, "router.choose", logits, route);
+  if (b->mesh->sp == 0)
+    tape_comm_copy (b->tape, "experts.copy", x, layer_tensor_group (b));
+  out = dispatch_rows (b, x);
+  out = tape_combine (b->tape, "experts.combine", out, weights, b->stream_tokens * b->width);
+  if (b->mesh->sp == 0)
+    tape_comm_reduce (b->tape, "experts.reduce", out, layer_tensor_group (b));
+  return s->n_shared_experts > 0 ? add_shared_experts (b, x, out) : out;
+}
+
+TapeValue
+layer_add_feed_forward (LayerBuilder *b, TapeValue x)
+{
+  if (b->layer.moe)
+    return add_moe (b, x);
+  return add_mlp (b, x, (const char *const[]){ b->style->gate, b->style->up, b->style->down },
+                  b->shape->d_ff);
+}

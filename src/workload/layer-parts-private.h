@@ -1,0 +1,78 @@
+/*
+ * What the parts of a layer share: the layer being built, its modules and tensors, and how they are divided over the tensor group.
+ * Internal to the layer.
+ */
+#pragma once
+
+#include "workload/layer-build-private.h"
+#include "workload/tape-ops-private.h"
+
+typedef struct
+{
+  const ModelShape      *shape;
+  const TrainingOptions *training;
+  const MeshOptions     *mesh;
+  const FamilyStyle     *style;
+  LayerClass             layer;
+  Tape                  *tape;
+  GArray                *tensors, *modules;
+  double                 tokens; /* of a micro-batch on this context rank */
+  double   stream_tokens;        /* of them those whose residual stream is on this tensor rank */
+  double   width;                /* of the model */
+  gint64   tp;
+  gboolean dropout;
+} LayerBuilder;
+
+/* How a weight is divided over the tensor group. */
+typedef enum
+{
+  WHOLE,
+  COLUMNS, /* outputs: its input has to be complete, see layer_enter */
+  ROWS,    /* inputs: its output is a partial sum, see layer_leave */
+} Division;
+
+/* ---- tensor parallelism ---- */
+
+CommGroup layer_tensor_group (const LayerBuilder *b);
+
+/* From the residual stream to the input of products that are divided by columns. */
+TapeValue layer_enter (LayerBuilder *b, const char *name, TapeValue x);
+/* From the partial sums of a product divided by rows to the residual stream. */
+TapeValue layer_leave (LayerBuilder *b, const char *name, TapeValue x);
+
+/* Tokens of a sequence on this context rank. */
+double layer_sequence (const LayerBuilder *b);
+
+/* Whole heads; a key-value head is held by several ranks where there are fewer heads than ranks. */
+gint64 layer_local_heads (const LayerBuilder *b);
+gint64 layer_local_kv_heads (const LayerBuilder *b);
+
+/* ---- modules and tensors ---- */
+
+gint layer_add_module (LayerBuilder *b, const char *name);
+
+/* Dimensions that are zero are left out; those of this rank. */
+TensorDesc *layer_add_tensor (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1, gint64 d2,
+                              gboolean expert);
+/* One that every tensor rank has whole. */
+void layer_add_replicated (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1);
+
+/* A Linear module from K to N, those of the whole model; ROLE names its kernels. */
+TapeValue layer_add_linear (LayerBuilder *b, const char *name, const char *role, TapeValue in,
+                            gint64 k, gint64 n, gboolean bias, Division division);
+/* The same on TOKENS tokens. */
+TapeValue layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeValue in,
+                               double tokens, gint64 k, gint64 n, gboolean bias, Division division);
+
+TapeValue layer_add_norm (LayerBuilder *b, const char *name, const char *role, TapeValue in,
+                          double rows, gint64 width);
+/* The residual connection; the branch is dropped out first where the block has dropout. */
+TapeValue layer_add_residual (LayerBuilder *b, const char *name, TapeValue stream, TapeValue branch);
+/* Views of IN, whose gradients are concatenated on the way back. */
+void layer_split (LayerBuilder *b, const char *name, TapeValue in, const double *elements, guint n,
+                  TapeValue *out);
+
+/* ---- sublayers (layer-attention.c, layer-feed-forward.c): from the residual stream to the branch ---- */
+
+TapeValue layer_add_attention (LayerBuilder *b, TapeValue x);
+TapeValue layer_add_feed_forward (LayerBuilder *b, TapeValue x);

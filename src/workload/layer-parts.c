@@ -1,0 +1,156 @@
+#include "workload/layer-parts-private.h"
+
+/* ---- tensor parallelism ---- */
+
+/*
+ * With sequence parallelism Megatron-LM's products have always run beside the collectives of the backward pass; without it the
+ * all-reduce of an input's gradient goes beside only when asked for.
+ */
+CommGroup
+layer_tensor_group (const LayerBuilder *b)
+{
+  return (CommGroup){ .axis = MESH_TENSOR,
+                      .members = (guint) b->tp,
+                      .beside = b->mesh->sp == 1 || b->mesh->async_tp,
+                      .sliced = b->mesh->sp == 1 && b->mesh->async_tp };
+}
+
+TapeValue
+layer_enter (LayerBuilder *b, const char *name, TapeValue x)
+{
+  if (b->mesh->sp == 1)
+    return tape_comm_gather (b->tape, name, x, layer_tensor_group (b));
+  tape_comm_copy (b->tape, name, x, layer_tensor_group (b));
+  return x;
+}
+
+TapeValue
+layer_leave (LayerBuilder *b, const char *name, TapeValue x)
+{
+  if (b->mesh->sp == 1)
+    return tape_comm_scatter (b->tape, name, x, layer_tensor_group (b));
+  tape_comm_reduce (b->tape, name, x, layer_tensor_group (b));
+  return x;
+}
+
+double
+layer_sequence (const LayerBuilder *b)
+{
+  return (double) b->training->seq_len / (double) b->mesh->cp;
+}
+
+gint64
+layer_local_heads (const LayerBuilder *b)
+{
+  return b->shape->n_heads / b->tp;
+}
+
+gint64
+layer_local_kv_heads (const LayerBuilder *b)
+{
+  return MAX (b->shape->n_kv_heads / b->tp, 1);
+}
+
+/* ---- modules and tensors ---- */
+
+gint
+layer_add_module (LayerBuilder *b, const char *name)
+{
+  ModuleDesc module = { .name = g_intern_string (name), .first_tensor = b->tensors->len };
+
+  g_array_append_val (b->modules, module);
+  return (gint) b->modules->len - 1;
+}
+
+TensorDesc *
+layer_add_tensor (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1, gint64 d2, gboolean expert)
+{
+  gint64      dims[TENSOR_MAX_DIMS] = { d0, d1, d2 };
+  ModuleDesc *module = &g_array_index (b->modules, ModuleDesc, b->modules->len - 1);
+  TensorDesc  tensor = { .name = tape_join (tape_join (module->name, "."), suffix),
+                         .elements = 1,
+                         .module = b->modules->len - 1,
+                         .expert = expert };
+
+  for (guint i = 0; i < TENSOR_MAX_DIMS; i++)
+    if (dims[i] > 0)
+      {
+        tensor.shape[tensor.n_dims++] = (guint64) dims[i];
+        tensor.elements *= (guint64) dims[i];
+      }
+  module->n_tensors++;
+  module->elements += tensor.elements;
+  g_array_append_val (b->tensors, tensor);
+  return &g_array_index (b->tensors, TensorDesc, b->tensors->len - 1);
+}
+
+void
+layer_add_replicated (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1)
+{
+  layer_add_tensor (b, suffix, d0, d1, 0, FALSE)->replicated = b->tp > 1;
+}
+
+TapeValue
+layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeValue in,
+                     double tokens, gint64 k, gint64 n, gboolean bias, Division division)
+{
+  gint        module = layer_add_module (b, name);
+  gboolean    transposed = b->style->transposed && b->layer.kind == LAYER_BLOCK;
+  gboolean    late = bias && division == ROWS && b->tp > 1;
+  TensorDesc *weight;
+  TapeValue   out;
+
+  k = division == ROWS ? k / b->tp : k;
+  n = division == COLUMNS ? n / b->tp : n;
+  weight = layer_add_tensor (b, "weight", transposed ? k : n, transposed ? n : k, 0, FALSE);
+  weight->replicated = division == WHOLE && b->tp > 1;
+  if (bias)
+    layer_add_tensor (b, "bias", n, 0, 0, FALSE)->replicated = division != COLUMNS && b->tp > 1;
+  out = tape_linear (b->tape, role, in,
+                     (LinearSpec){ .module = module,
+                                   .rows = tokens,
+                                   .k = (guint64) k,
+                                   .n = (guint64) n,
+                                   .batch = 1,
+                                   .bias = bias && !late });
+  if (division == ROWS)
+    out = layer_leave (b, tape_join (role, ".reduce"), out);
+  if (late)
+    tape_late_bias (b->tape, role, out, (double) n);
+  return out;
+}
+
+TapeValue
+layer_add_linear (LayerBuilder *b, const char *name, const char *role, TapeValue in, gint64 k,
+                  gint64 n, gboolean bias, Division division)
+{
+  return layer_add_linear_on (b, name, role, in, b->tokens, k, n, bias, division);
+}
+
+TapeValue
+layer_add_norm (LayerBuilder *b, const char *name, const char *role, TapeValue in, double rows,
+                gint64 width)
+{
+  gint module = layer_add_module (b, name);
+
+  layer_add_replicated (b, "weight", width, 0);
+  if (b->shape->norm == MODEL_NORM_LAYER)
+    layer_add_replicated (b, "bias", width, 0);
+  return tape_norm (b->tape, role, in, module, rows, (double) width, b->shape->norm);
+}
+
+TapeValue
+layer_add_residual (LayerBuilder *b, const char *name, TapeValue stream, TapeValue branch)
+{
+  if (b->dropout)
+    return tape_dropped_residual (b->tape, name, stream, branch);
+  return tape_add (b->tape, name, stream, branch);
+}
+
+void
+layer_split (LayerBuilder *b, const char *name, TapeValue in, const double *elements, guint n,
+             TapeValue *out)
+{
+  tape_map (b->tape, name, &in, 1, elements, n,
+            (MapSpec){ .kind = KERNEL_ELEMENTWISE, .backward_launches = 1 }, out);
+}
