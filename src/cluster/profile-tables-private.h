@@ -51,3 +51,22 @@ extern const ProfileKind *const profile_kinds[];
 
 /* By name; NULL when there is none. */
 const ProfileKind *profile_kind_find (const char *name);
+
+/* ---- one profile that has been read (profile-read.c) ---- */
+
+/* The first member of every profile struct is its id. */
+typedef struct
+{
+  const ProfileKind *kind;
+  gpointer           profile;
+} LoadedProfile;
+
+/* Mistakes of the file at ROOT go to DIAGS. */
+LoadedProfile *loaded_profile_read (const ProfileKind *kind, const char *id, const ConfigNode *root,
+                                    DiagList *diags);
+void           loaded_profile_free (gpointer data); /* a GDestroyNotify */
+
+/* Figures that make hardware better or worse to END of their ranges. */
+void loaded_profile_move (LoadedProfile *self, ProfileEnd end);
+
+Figure *profile_figure (gpointer profile, const FigureSpec *spec);

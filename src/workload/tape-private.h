@@ -125,6 +125,7 @@ void  tape_free (Tape *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Tape, tape_free)
 
 TapeTensor *tape_tensor (const Tape *self, TapeValue value);
+TapeOp     *tape_op (const Tape *self, guint i);
 
 /*
  * Bytes that are kept from forward to backward under MODE, row statistics left out on demand. Valid
@@ -155,6 +156,8 @@ const char *tape_join (const char *name, const char *suffix); /* interned */
 
 TapeValue tape_grad (const Tape *self, TapeValue value); /* gradient of VALUE; it must have one */
 TapeValue tape_new_grad (Tape *self, TapeValue value);   /* to be written by a kernel, then given */
+/* One that held it is done; the last one frees it. */
+void tape_release_grad (Tape *self, TapeValue grad);
 void tape_give_grad (Tape *self, TapeValue value, TapeValue grad); /* adds up where VALUE has one */
 void tape_give_grads (Tape *self, const TapeOp *op, guint n,
                       const TapeValue *grads); /* of the first N inputs */
