@@ -1,21 +1,39 @@
 /* From a scenario to a prediction: the replay, the confidence of its inputs, and the interval that their ranges imply. */
 #include "analysis/prediction.h"
 
-/* What a profile said when it was used: the start of a hash of all its figures, those that it extends included. */
+static void
+add_to_version (GChecksum *sum, const char *key, double value)
+{
+  g_autofree char *text = number_format_exact (value);
+  g_autofree char *line = g_strdup_printf ("%s=%s\n", key, text);
+
+  g_checksum_update (sum, (const guchar *) line, -1);
+}
+
+/*
+ * What a profile said when it was used: the start of a hash of all its figures, those that it extends included, and of CURVE, its
+ * measured products.
+ */
 static char *
-profile_version (const GArray *figures)
+profile_version (const GArray *figures, const GArray *curve)
 {
   g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
 
   for (guint i = 0; i < figures->len; i++)
     {
       const FigureView *view = &g_array_index (figures, FigureView, i);
-      g_autofree char  *value = number_format_exact (view->figure->value);
 
-      g_checksum_update (sum, (const guchar *) view->key, -1);
-      g_checksum_update (sum, (const guchar *) "=", 1);
-      g_checksum_update (sum, (const guchar *) value, -1);
-      g_checksum_update (sum, (const guchar *) "\n", 1);
+      add_to_version (sum, view->key, view->figure->value);
+    }
+  for (guint i = 0; curve != NULL && i < curve->len; i++)
+    {
+      const MatmulPoint *point = &g_array_index (curve, MatmulPoint, i);
+
+      add_to_version (sum, "batch", point->batch);
+      add_to_version (sum, "m", point->m);
+      add_to_version (sum, "n", point->n);
+      add_to_version (sum, "k", point->k);
+      add_to_version (sum, "seconds", point->seconds);
     }
   return g_strndup (g_checksum_get_string (sum), 8);
 }
@@ -26,10 +44,13 @@ count_figures (Prediction *self, ProfileSet *profiles, const char *kind, const c
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GArray)   figures = profile_set_figures (profiles, kind, id, diags);
   g_autofree char     *version = NULL;
+  const GpuProfile    *gpu = NULL;
 
   if (figures == NULL)
     return;
-  version = profile_version (figures);
+  if (g_str_equal (kind, "gpu"))
+    gpu = profile_set_gpu (profiles, id, NULL, diags);
+  version = profile_version (figures, gpu != NULL ? gpu->matmul_curve : NULL);
   g_string_append_printf (names, "%s%s %s (%s)", names->len > 0 ? ", " : "", kind, id, version);
   for (guint i = 0; i < figures->len; i++)
     {

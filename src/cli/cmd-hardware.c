@@ -119,8 +119,13 @@ add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char 
   if (g_str_equal (kind, "gpu"))
     {
       const GpuProfile *gpu = profile_set_gpu (profiles, id, NULL, diags);
+      g_autofree char  *products =
+          gpu->matmul_curve != NULL
+               ? g_strdup_printf ("%u measured products", gpu->matmul_curve->len)
+               : NULL;
 
       add_word (listing, "architecture", gpu->architecture);
+      add_word (listing, "matmul_curve", products);
       add_word (listing, "bf16", gpu->bf16 ? "true" : "false");
       add_word (listing, "c2c", gpu->c2c ? "true" : NULL);
     }

@@ -294,6 +294,12 @@ check_keys (const ProfileKind *kind, const ConfigNode *root, DiagList *diags)
     }
 }
 
+static GArray **
+table_of (LoadedProfile *self)
+{
+  return &G_STRUCT_MEMBER (GArray *, self->profile, self->kind->table->offset);
+}
+
 void
 loaded_profile_free (gpointer data)
 {
@@ -303,6 +309,8 @@ loaded_profile_free (gpointer data)
     g_free (profile_figure (self->profile, spec)->source);
   for (const ListSpec *spec = self->kind->lists; spec != NULL && spec->key != NULL; spec++)
     g_clear_pointer (list_of (self->profile, spec), g_array_unref);
+  if (self->kind->table != NULL)
+    g_clear_pointer (table_of (self), g_array_unref);
   option_table_clear (self->kind->scalars, self->profile);
   g_free (*id);
   g_free (self->profile);
@@ -324,6 +332,23 @@ loaded_profile_read (const ProfileKind *kind, const char *id, const ConfigNode *
   if (kind->check != NULL)
     kind->check (loaded->profile, root, diags);
   return loaded;
+}
+
+gboolean
+loaded_profile_read_table (LoadedProfile *self, const GPtrArray *files, DiagList *diags)
+{
+  for (guint i = 0; self->kind->table != NULL && i < files->len; i++)
+    {
+      const char      *profile = g_ptr_array_index (files, i);
+      g_autofree char *stem = g_strndup (profile, strlen (profile) - strlen (".yaml"));
+      g_autofree char *file = g_strdup_printf ("%s.%s.csv", stem, self->kind->table->name);
+
+      if (!g_file_test (file, G_FILE_TEST_EXISTS))
+        continue;
+      *table_of (self) = self->kind->table->load (file, diags);
+      return *table_of (self) != NULL;
+    }
+  return TRUE;
 }
 
 /* Which way is better: 1 more, -1 less, 0 neither (counts and sizes do not grade hardware). */

@@ -29,6 +29,14 @@ typedef struct
   gsize       offset; /* of a GArray * of gint */
 } ListSpec;
 
+/* A table of measurements that may stand beside a profile: ID.NAME.csv. */
+typedef struct
+{
+  const char *name;
+  gsize       offset; /* of a GArray *, NULL where there is none */
+  GArray *(*load) (const char *file, DiagList *diags);
+} TableSpec;
+
 /*
  * Files of one folder of hwprofiles/. `scalars` are the plain keys, `figures` the measured and
  * quoted quantities.
@@ -41,6 +49,7 @@ typedef struct
   const FigureSpec *figures;
   const ListSpec   *lists; /* may be NULL */
   void (*check) (gpointer profile, const ConfigNode *root, DiagList *diags);
+  const TableSpec *table; /* may be NULL */
 } ProfileKind;
 
 /* placement.c: lengths and ranges of the lists of a node profile. */
@@ -65,6 +74,9 @@ typedef struct
 LoadedProfile *loaded_profile_read (const ProfileKind *kind, const char *id, const ConfigNode *root,
                                     DiagList *diags);
 void           loaded_profile_free (gpointer data); /* a GDestroyNotify */
+
+/* The table beside the first of FILES that has one: those of the profile's own id, from the top. FALSE after diagnostics. */
+gboolean loaded_profile_read_table (LoadedProfile *self, const GPtrArray *files, DiagList *diags);
 
 /* Figures that make hardware better or worse to END of their ranges. */
 void loaded_profile_move (LoadedProfile *self, ProfileEnd end);

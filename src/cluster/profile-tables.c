@@ -288,16 +288,18 @@ node_profile_placement (const NodeProfile *node, guint i, const GArray **list)
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-static const ProfileKind gpu_kind = { "gpu",    sizeof (GpuProfile), gpu_scalars, gpu_figures, NULL,
-                                      gpu_check };
-static const ProfileKind link_kind = { "link",       sizeof (LinkProfile),
-                                       link_scalars, link_figures,
-                                       NULL,         link_check };
-static const ProfileKind node_kind = { "node",       sizeof (NodeProfile), node_scalars,
-                                       node_figures, node_lists,           node_check };
+static const TableSpec gpu_table = { "matmul", offsetof (GpuProfile, matmul_curve),
+                                     matmul_curve_load };
+
+static const ProfileKind gpu_kind = { "gpu", sizeof (GpuProfile), gpu_scalars, gpu_figures,
+                                      NULL,  gpu_check,           &gpu_table };
+static const ProfileKind link_kind = { "link", sizeof (LinkProfile), link_scalars, link_figures,
+                                       NULL,   link_check,           NULL };
+static const ProfileKind node_kind = { "node",     sizeof (NodeProfile), node_scalars, node_figures,
+                                       node_lists, node_check,           NULL };
 
 static const ProfileKind framework_kind = {
-  "framework", sizeof (FrameworkProfile), framework_scalars, framework_figures, NULL, NULL
+  "framework", sizeof (FrameworkProfile), framework_scalars, framework_figures, NULL, NULL, NULL
 };
 
 const ProfileKind *const profile_kinds[] = { &gpu_kind, &link_kind, &node_kind, &framework_kind,

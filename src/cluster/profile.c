@@ -128,6 +128,7 @@ typedef struct
   const ProfileKind *kind;
   const char        *id;    /* that is loaded */
   guint              layer; /* its folder */
+  GPtrArray         *files; /* of this id that it is made of */
 } ResolveContext;
 
 /* A profile that extends its own name is laid over that of a later folder. */
@@ -141,6 +142,8 @@ resolve_extended (const char *name, gpointer user)
       find_file (context->set, context->kind->name, name, own ? context->layer + 1 : 0, &layer);
   if (own && file != NULL)
     context->layer = layer;
+  if (own && file != NULL)
+    g_ptr_array_add (context->files, g_strdup (file));
   return file;
 }
 
@@ -207,10 +210,11 @@ static LoadedProfile *
 load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const SourceMark *mark,
               DiagList *diags)
 {
-  ResolveContext   context = { self, kind, id, 0 };
-  g_autofree char *file = find_file (self, kind->name, id, 0, &context.layer);
-  guint            errors = diag_list_n_errors (diags);
-  const gboolean   wan = file == NULL && is_wan (kind, id);
+  g_autoptr (GPtrArray) files = g_ptr_array_new_with_free_func (g_free);
+  ResolveContext        context = { self, kind, id, 0, files };
+  g_autofree char      *file = find_file (self, kind->name, id, 0, &context.layer);
+  guint                 errors = diag_list_n_errors (diags);
+  const gboolean        wan = file == NULL && is_wan (kind, id);
   if (wan)
     file = profile_set_file (self, kind->name, WAN_BASE);
   if (file == NULL)
@@ -218,11 +222,12 @@ load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const S
       profile_set_unknown (self, kind->name, id, mark, diags);
       return NULL;
     }
+  g_ptr_array_add (files, g_strdup (file));
   g_autoptr (ConfigDoc) doc = config_load_extended (file, resolve_extended, &context, diags);
   if (doc == NULL || !config_node_expect (config_doc_root (doc), CONFIG_MAP, diags))
     return NULL;
   LoadedProfile *loaded = loaded_profile_read (kind, id, config_doc_root (doc), diags);
-  if (diag_list_n_errors (diags) == errors)
+  if (diag_list_n_errors (diags) == errors && loaded_profile_read_table (loaded, files, diags))
     {
       if (wan)
         set_wan (loaded->profile);

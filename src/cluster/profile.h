@@ -13,6 +13,7 @@
 #include "base/config.h"
 #include "base/option.h"
 #include "cluster/link-graph.h"
+#include "cluster/matmul-curve.h"
 #include "engine/engine.h"
 
 typedef enum
@@ -62,6 +63,7 @@ typedef struct
   Figure tile_m, tile_n;         /* output tile of a matrix product's thread block */
   Figure small_tile_power; /* of a smaller tile's reuse of operands against the full one's: its rate */
   Figure kernel_latency; /* start-up and tail of one kernel on the device, s */
+  GArray *matmul_curve; /* MatmulPoint: measured products beside the profile of this id; NULL: none */
   Figure jitter; /* coefficient of variation of the speed of GPUs of this kind among each other; 0: none known */
 } GpuProfile;
 

@@ -9,10 +9,11 @@ typedef struct
 
 typedef struct
 {
-  Program        *program;
-  const Schedule *schedule;
-  HostCosts       host;
-  GHashTable     *kernels; /* KernelDesc * -> index + 1 */
+  Program           *program;
+  const Schedule    *schedule;
+  HostCosts          host;
+  const KernelModel *model;
+  GHashTable        *kernels; /* KernelDesc * -> index + 1 */
 } Compiler;
 
 static double
@@ -64,7 +65,7 @@ compile_kernel (Compiler *self, const KernelDesc *desc)
 
   if (index > 0)
     return index - 1;
-  kernel_cost (self->program->gpu, desc, &cost);
+  kernel_model_cost (self->model, desc, &cost);
   kernel = bind_kernel (&cost, self->program->speed);
   g_array_append_val (kernels, kernel);
   g_hash_table_insert (self->kernels, (gpointer) desc, GUINT_TO_POINTER (kernels->len));
@@ -134,9 +135,11 @@ program_new (const Schedule *schedule, const TrainingOptions *training,
              const FrameworkProfile *framework, Granularity granularity, guint role,
              const GpuProfile *gpu, const NodeProfile *node, double speed)
 {
-  Program               *self = g_new0 (Program, 1);
-  g_autoptr (GHashTable) known = g_hash_table_new (NULL, NULL);
-  Compiler compiler = { self, schedule, host_costs (framework, node, training->compile), known };
+  Program                *self = g_new0 (Program, 1);
+  g_autoptr (GHashTable)  known = g_hash_table_new (NULL, NULL);
+  g_autoptr (KernelModel) model = kernel_model_new (gpu);
+  Compiler compiler = { self, schedule, host_costs (framework, node, training->compile), model,
+                        known };
 
   self->role = role;
   self->gpu = gpu;

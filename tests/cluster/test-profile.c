@@ -265,6 +265,21 @@ START_TEST (test_extends)
 }
 END_TEST
 
+/* Two products: 2 * 1000 * 2000 * 500 FLOPs at 0.5 TFLOP/s are 4 ms; 2 * 2 * 100^3 at 0.1 TFLOP/s are 40 us. They are toy's alone. */
+START_TEST (test_measured_products)
+{
+  g_autoptr (ProfileSet) profiles = test_profiles ();
+  const GArray          *curve = get_gpu (profiles, "toy")->matmul_curve;
+  ck_assert_uint_eq (curve->len, 2);
+  const MatmulPoint *points = (const MatmulPoint *) (gconstpointer) curve->data;
+  ck_assert (points[0].m == 1000 && points[0].n == 2000 && points[0].k == 500 && points[0].batch == 1);
+  ck_assert_double_eq_tol (points[0].seconds, 4e-3, 1e-12);
+  ck_assert_double_eq_tol (points[1].seconds, 40e-6, 1e-12);
+  ck_assert (!points[0].fp32 && points[1].fp32);
+  ck_assert_ptr_null (get_gpu (profiles, "toy-small")->matmul_curve);
+}
+END_TEST
+
 START_TEST (test_same_profile_is_loaded_once)
 {
   g_autoptr (ProfileSet) profiles = test_profiles ();
@@ -305,6 +320,9 @@ START_TEST (test_mistakes)
   append_mistake (all, "gpu", "borrows");
   append_mistake (all, "gpu", "orphan");
   append_mistake (all, "gpu", "tooy");
+  append_mistake (all, "gpu", "mismeasured");
+  append_mistake (all, "gpu", "unmeasured");
+  append_mistake (all, "gpu", "vacant");
   append_mistake (all, "gpu", "../link/none");
   append_mistake (all, "link", "bad");
   append_mistake (all, "node", "bad");
@@ -325,6 +343,7 @@ main (void)
   tcase_add_test (tcase, test_shipped_parts_make_clusters);
   tcase_add_test (tcase, test_a40_by_hand);
   tcase_add_test (tcase, test_extends);
+  tcase_add_test (tcase, test_measured_products);
   tcase_add_test (tcase, test_same_profile_is_loaded_once);
   tcase_add_test (tcase, test_figures);
   tcase_add_test (tcase, test_mistakes);
