@@ -1,10 +1,11 @@
 /*
  * Identical micro-batches: few are replayed, the rest follows.
  *
- * Set: f (m) is what is said of a step of m micro-batches: its time, where it goes, traffic, FLOPs. Once a pipeline is full (or, without
+ * Set: f (m) is what is said of a steady step of m micro-batches: its time, where it goes, traffic, FLOPs. Once a pipeline is full (or, without
  * one, the first micro-batch over) each further one repeats what the one before did, so f grows by the same amount with each k more,
- * where k is the pipeline's own period. Computed: f (m), f (m + k), f (m + 2 k) for rising m, until both increments of everything agree
- * to 1e-9 of what they add to (the bubble to 1e-4) and the peak of allocated memory has stopped rising; then f (all) by the last increment. Where that does not
+ * where k is the pipeline's own period. What it grows by is read off first steps, F (m): where they issue what steady ones do they differ
+ * from those at their ends only, and take a third of the replay. Computed: F (m), F (m + k), F (m + 2 k) for rising m, until both increments of everything agree
+ * to 1e-9 of what they add to (the bubble to 1e-4) and the peak of allocated memory has stopped rising; then f (m), and from it f (all) by the last increment. Where that does not
  * happen before it costs as much as all of them, all are replayed. A stage that is not on the critical path may drift for longer, until it runs
  * into one that is: the time of the step does not move, how long it waits (bubble, exposed communication) may by a hundredth of the step.
  */
@@ -118,8 +119,6 @@ repeats (Prediction *const *p)
 {
   Linear a = linear_fields (p[0]), b = linear_fields (p[1]), c = linear_fields (p[2]);
 
-  if (!p[2]->steady)
-    return FALSE;
   for (guint i = 0; i < 2; i++)
     if (!same_memory (&p[i]->hbm, &p[2]->hbm, i > 0) || !same_memory (&p[i]->host, &p[2]->host, i > 0))
       return FALSE;
@@ -137,45 +136,76 @@ repeats (Prediction *const *p)
 /* ---- what follows ------------------------------------------------------------------------------------------------ */
 
 static double
-follow (double b, double c, double times)
+follow (double value, double b, double c, double times)
 {
-  return c + times * (c - b);
+  return value + times * (c - b);
 }
 
-/* C, with TIMES the increment from B to C more. */
 static void
-extrapolate (const Prediction *before, Prediction *self, double times)
+extrapolate_bindings (Prediction *self, double seconds, const Prediction *b, const Prediction *c,
+                      double times)
 {
-  Linear b = linear_fields ((Prediction *) before), c = linear_fields (self);
-  double seconds = self->step_time_s; /* of C itself */
-
-  for (guint i = 0; i < c.n; i++)
-    *c.values[i] = follow (*b.values[i], *c.values[i], times);
   for (guint i = 0; i < self->bindings->len; i++)
     {
       BindingUse       *use = &g_array_index (self->bindings, BindingUse, i);
-      const BindingUse *old = find_binding (before, use->resource);
+      const BindingUse *x = find_binding (b, use->resource), *y = find_binding (c, use->resource);
+      double            used = use->utilisation * seconds;
 
-      use->seconds = follow (old->seconds, use->seconds, times);
-      use->utilisation =
-          follow (old->utilisation * before->step_time_s, use->utilisation * seconds, times)
-          / self->step_time_s;
+      if (x != NULL && y != NULL)
+        {
+          used =
+              follow (used, x->utilisation * b->step_time_s, y->utilisation * c->step_time_s, times);
+          use->seconds = follow (use->seconds, x->seconds, y->seconds, times);
+        }
+      use->utilisation = used / self->step_time_s;
     }
+}
+
+static void
+extrapolate_traffic (Prediction *self, const Prediction *b, const Prediction *c, double times)
+{
   for (guint i = 0; i < self->traffic->len; i++)
     {
       TrafficUse       *use = &g_array_index (self->traffic, TrafficUse, i);
-      const TrafficUse *old = &g_array_index (before->traffic, TrafficUse, i);
+      const TrafficUse *x = &g_array_index (b->traffic, TrafficUse, i);
+      const TrafficUse *y = &g_array_index (c->traffic, TrafficUse, i);
 
-      use->calls = follow (old->calls, use->calls, times);
-      use->bytes = follow (old->bytes, use->bytes, times);
-      use->inter_node_per_gpu = follow (old->inter_node_per_gpu, use->inter_node_per_gpu, times);
-      use->intra_node_per_gpu = follow (old->intra_node_per_gpu, use->intra_node_per_gpu, times);
-      use->exposed_s = follow (old->exposed_s, use->exposed_s, times);
+      use->calls = follow (use->calls, x->calls, y->calls, times);
+      use->bytes = follow (use->bytes, x->bytes, y->bytes, times);
+      use->inter_node_per_gpu =
+          follow (use->inter_node_per_gpu, x->inter_node_per_gpu, y->inter_node_per_gpu, times);
+      use->intra_node_per_gpu =
+          follow (use->intra_node_per_gpu, x->intra_node_per_gpu, y->intra_node_per_gpu, times);
+      use->exposed_s = follow (use->exposed_s, x->exposed_s, y->exposed_s, times);
     }
-  self->exposed_comm_s = follow (before->exposed_comm_s, self->exposed_comm_s, times);
-  self->bubble_s = follow (before->bubble_s, self->bubble_s, times);
+}
+
+/* SELF, with TIMES the increment from B to C more. */
+static void
+extrapolate (Prediction *self, const Prediction *b, const Prediction *c, double times)
+{
+  Linear to = linear_fields (self);
+  Linear x = linear_fields ((Prediction *) b), y = linear_fields ((Prediction *) c);
+  double seconds = self->step_time_s; /* before */
+
+  for (guint i = 0; i < to.n; i++)
+    *to.values[i] = follow (*to.values[i], *x.values[i], *y.values[i], times);
+  extrapolate_bindings (self, seconds, b, c, times);
+  extrapolate_traffic (self, b, c, times);
+  self->exposed_comm_s = follow (self->exposed_comm_s, b->exposed_comm_s, c->exposed_comm_s, times);
+  self->bubble_s = follow (self->bubble_s, b->bubble_s, c->bubble_s, times);
   prediction_sort_bindings (self);
   prediction_derive (self);
+}
+
+/* Whether SELF is steady, bound by all that C is, and exchanges the same. */
+static gboolean
+matches (const Prediction *self, const Prediction *c)
+{
+  for (guint i = 0; i < c->bindings->len; i++)
+    if (find_binding (self, g_array_index (c->bindings, BindingUse, i).resource) == NULL)
+      return FALSE;
+  return self->steady && self->traffic->len == c->traffic->len;
 }
 
 /* ---- which ones are replayed -------------------------------------------------------------------------------------- */
@@ -207,10 +237,10 @@ period_of (const MeshOptions *mesh, guint *period, guint *first)
     }
 }
 
-/* PROVEN: until a period repeats; otherwise the one after the first is taken for steady, which a later proof must bear out. */
+/* FIRST: its first step. */
 static Prediction *
 predict_few (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles, guint n,
-             gboolean proven)
+             gboolean first)
 {
   g_autoptr (Scenario) few = scenario_copy (scenario);
   g_autoptr (DiagList) diags = diag_list_new ();
@@ -218,24 +248,40 @@ predict_few (const Scenario *scenario, const PredictOptions *options, ProfileSet
   PredictOptions       quick = *options;
 
   few->training.grad_accum = n;
-  if (!proven)
-    quick.replay.max_periods = quick.replay.min_periods = 1;
+  quick.replay.first_only = first;
   return predict_replayed (few, &quick, profiles, NULL, diags, &error);
 }
 
-/* Micro-batches, counted once a period, that a replay until a period repeats and a quick one take. */
-#define PERIODS_PROVEN 3
-#define PERIODS_QUICK  2
+/* Micro-batches, counted once a period, that a replay until a period repeats takes. */
+#define PERIODS 3
 
 static gboolean
 pays (guint n, guint period, guint known, double replayed, gint64 all)
 {
-  double more =
-      known >= 2   ? PERIODS_PROVEN * (double) n
-      : known == 1 ? PERIODS_QUICK * (double) n + PERIODS_PROVEN * (double) (n + period)
-                   : PERIODS_QUICK * (2.0 * n + period) + PERIODS_PROVEN * (double) (n + 2 * period);
+  guint  missing = known < 2 ? 3 - known : 1; /* first steps until three are known */
+  guint  last = n + (missing - 1) * period;
+  double more = missing * (n + last) / 2.0 + PERIODS * (double) (last - 2 * period);
 
-  return replayed + more <= PAYS * PERIODS_PROVEN * (double) all;
+  return replayed + more <= PAYS * PERIODS * (double) all;
+}
+
+/*
+ * From first steps of N - 2 periods, N - 1 period and N: a steady step of the first, or of the second where the allocator still
+ * reserved more, and what follows. NULL when it is not as they are.
+ */
+static Prediction *
+predict_rest (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles,
+              Prediction *const *p, guint n, guint period)
+{
+  gboolean               early = same_memory (&p[0]->hbm, &p[2]->hbm, TRUE);
+  guint                  m = n - (early ? 2 : 1) * period;
+  g_autoptr (Prediction) self = predict_few (scenario, options, profiles, m, FALSE);
+
+  if (self == NULL || !matches (self, p[2]))
+    return NULL;
+  self->n_replayed = n;
+  extrapolate (self, p[1], p[2], (double) (scenario->training.grad_accum - m) / period);
+  return g_steal_pointer (&self);
 }
 
 Prediction *
@@ -253,16 +299,12 @@ predict_multiplied (const Scenario *scenario, const PredictOptions *options, Pro
       g_clear_pointer (&last[0], prediction_free);
       last[0] = last[1];
       last[1] = last[2];
-      last[2] = predict_few (scenario, options, profiles, n, known >= 2);
+      last[2] = predict_few (scenario, options, profiles, n, TRUE);
       if (last[2] == NULL)
         break;
-      replayed += (known >= 2 ? PERIODS_PROVEN : PERIODS_QUICK) * (double) n;
+      replayed += n;
       if (known >= 2 && repeats (last))
-        {
-          self = g_steal_pointer (&last[2]);
-          self->n_replayed = n;
-          extrapolate (last[1], self, (double) (all - n) / period);
-        }
+        self = predict_rest (scenario, options, profiles, last, n, period);
     }
   for (guint i = 0; i < 3; i++)
     prediction_free (last[i]);

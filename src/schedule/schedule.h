@@ -176,6 +176,8 @@ guint                 schedule_role_stage (const Schedule *self, guint role); /*
 guint                 schedule_n_stages (const Schedule *self);
 const Workload       *schedule_role_workload (const Schedule *self, guint role); /* its stage's */
 ScheduleItems         schedule_items (const Schedule *self, guint role, ScheduleSection section);
+/* Whether every role issues in its first period what it issues in steady ones, ops and host work; memory may differ. */
+gboolean              schedule_first_is_steady (const Schedule *self);
 guint                 schedule_n_events (const Schedule *self, guint role, ScheduleSection section);
 guint                 schedule_n_streams (const Schedule *self);
 const ScheduleStream *schedule_stream_info (const Schedule *self, StreamRef stream);
