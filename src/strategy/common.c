@@ -152,21 +152,27 @@ layer_padded (const Workload *workload, const LayerDesc *layer, PadTensors pad, 
 }
 
 guint64
-model_padded (const Workload *workload, PadTensors pad, guint kind, guint m)
+layers_padded (const Workload *workload, guint first, guint end, PadTensors pad, guint kind, guint m)
 {
-  guint   n = workload_n_layers (workload);
   guint64 sum = 0;
 
-  for (guint i = 0; i < n;)
+  while (first < end)
     {
-      const LayerDesc *layer = workload_layer (workload, i);
-      guint            first = i;
+      const LayerDesc *layer = workload_layer (workload, first);
+      guint            n = 0;
 
-      while (i < n && workload_layer (workload, i) == layer)
-        i++;
-      sum += (guint64) (i - first) * layer_padded (workload, layer, pad, kind, m);
+      while (first + n < end && workload_layer (workload, first + n) == layer)
+        n++;
+      sum += (guint64) n * layer_padded (workload, layer, pad, kind, m);
+      first += n;
     }
   return sum;
+}
+
+guint64
+model_padded (const Workload *workload, PadTensors pad, guint kind, guint m)
+{
+  return layers_padded (workload, 0, workload_n_layers (workload), pad, kind, m);
 }
 
 guint64

@@ -53,6 +53,9 @@ guint64 padded_each (const TensorDesc *tensors, guint n, guint m);
  */
 typedef guint64 (*PadTensors) (const TensorDesc *tensors, guint n, guint m);
 guint64 model_padded (const Workload *workload, PadTensors pad, guint kind, guint m);
+/* Of the layers FIRST to END. */
+guint64 layers_padded (const Workload *workload, guint first, guint end, PadTensors pad, guint kind,
+                       guint m);
 
 /* What a rank holds of both kinds. */
 guint64 model_shard (const Workload *workload, PadTensors pad, const guint m[2]);

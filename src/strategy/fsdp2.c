@@ -1,5 +1,7 @@
 #include "strategy/fsdp2.h"
 
+const char *const fsdp2_reshard_choices[] = { "auto", "true", "false", NULL };
+
 static const OptionSpec fsdp2_options[] = { FSDP2_OPTIONS ("all"), { 0 } };
 
 static const Fsdp2Options *
@@ -50,9 +52,16 @@ stays (const Workload *workload, const LayerDesc *layer)
 }
 
 static gboolean
+reshards (const PlanInput *in, const Fsdp2Options *o)
+{
+  return o->reshard_after_forward == RESHARD_ALWAYS
+         || (o->reshard_after_forward == RESHARD_AUTO && in->mesh.stages <= 1);
+}
+
+static gboolean
 stays_gathered (const StrategyRun *run, guint unit)
 {
-  return !options_of (run)->reshard_after_forward || stays (run->in->workload, run->units[unit].desc);
+  return !reshards (run->in, options_of (run)) || stays (run->in->workload, run->units[unit].desc);
 }
 
 void
@@ -77,7 +86,8 @@ fsdp2_init (StrategyRun *run)
   s->units = g_new0 (Fsdp2Unit, run->n_units);
   for (guint i = 0; i < run->n_units; i++)
     {
-      s->units[i].gather = s->units[i].full = s->units[i].grads = s->units[i].shard = SCHEDULE_NONE;
+      s->units[i].gather = s->units[i].full = s->units[i].shard = SCHEDULE_NONE;
+      s->units[i].grads = s->units[i].sum = SCHEDULE_NONE;
       s->units[i].padded = padded_rows (run->units[i].tensors, run->units[i].n_tensors,
                                         groups_of (run, i)->shard.size);
       shard += s->units[i].padded / groups_of (run, i)->shard.size;
@@ -239,10 +249,10 @@ fsdp2_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
 
 /* After the reduce-scatter: all-reduce over the replicas, then cast or add into the sharded gradient. */
 static void
-finish_reduce (StrategyRun *run, const UnitSlot *slot, BufferRef output, guint64 shard)
+finish_reduce (StrategyRun *run, guint unit, gboolean first, BufferRef output, guint64 shard)
 {
   Fsdp2State *s = run->state;
-  Fsdp2Unit  *u = &s->units[slot->unit];
+  Fsdp2Unit  *u = &s->units[unit];
   guint       reduce = reduce_bytes (workload_training (run->in->workload));
   guint       master = bytes_of (run).master;
   StreamRef   stream = s->reduce;
@@ -251,35 +261,30 @@ finish_reduce (StrategyRun *run, const UnitSlot *slot, BufferRef output, guint64
     {
       stream = s->all_reduce;
       schedule_wait_stream (run->b, stream, s->reduce);
-      if (groups_of (run, slot->unit)->replica.size > 1)
-        schedule_all_reduce (run->b, stream, s->replica_comm[slot->plan->expert], shard * reduce,
-                             "all_reduce");
+      if (groups_of (run, unit)->replica.size > 1)
+        schedule_all_reduce (run->b, stream, s->replica_comm[run->units[unit].expert],
+                             shard * reduce, "all_reduce");
       schedule_uses (run->b, output);
     }
   if (u->shard == SCHEDULE_NONE)
     u->shard = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * master, "gradient shard");
-  emit_stream_kernel (run->b, stream, KERNEL_ELEMENTWISE,
-                      slot->first_micro ? "gradient_cast" : "gradient_add", DTYPE_FP32,
-                      (double) shard * (slot->first_micro ? reduce : reduce + master),
+  emit_stream_kernel (run->b, stream, KERNEL_ELEMENTWISE, first ? "gradient_cast" : "gradient_add",
+                      DTYPE_FP32, (double) shard * (first ? reduce : reduce + master),
                       (double) shard * master);
   schedule_uses (run->b, output);
   schedule_free_after (run->b, output, schedule_record (run->b, stream));
 }
 
-void
-fsdp2_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
+/* The unit's whole gradient (*GRADS, ELEMENT_BYTES an element) is copied into the padded input, and goes. */
+static void
+reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, guint element_bytes, gboolean first)
 {
   Fsdp2State *s = run->state;
-  Fsdp2Unit  *u = &s->units[slot->unit];
+  Fsdp2Unit  *u = &s->units[unit];
   guint       reduce = reduce_bytes (workload_training (run->in->workload));
-  guint64     shard = u->padded / groups_of (run, slot->unit)->shard.size;
+  guint64     shard = u->padded / groups_of (run, unit)->shard.size;
   BufferRef   input, output;
 
-  schedule_host_hooks (run->b, 1);
-  if (u->full != SCHEDULE_NONE && slot->part != BACKWARD_WEIGHTS)
-    reshard (run, slot->unit);
-  if (slot->part == BACKWARD_INPUTS)
-    return;
   if (s->reducing != SCHEDULE_NONE)
     {
       schedule_wait (run->b, SCHEDULE_COMPUTE, s->reduced);
@@ -288,24 +293,25 @@ fsdp2_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
   input = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, u->padded * reduce,
                           "reduce-scatter input");
   emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "reduce_copy_in", DTYPE_BF16,
-                      (double) slot->plan->own_elements * bytes_of (run).compute,
+                      (double) run->units[unit].own_elements * element_bytes,
                       (double) u->padded * reduce);
   schedule_uses (run->b, input);
-  schedule_uses (run->b, u->grads);
-  schedule_free (run->b, u->grads);
+  schedule_uses (run->b, *grads);
+  schedule_free (run->b, *grads);
+  *grads = SCHEDULE_NONE;
   schedule_wait_stream (run->b, s->reduce, SCHEDULE_COMPUTE);
   output = schedule_alloc_on (run->b, s->reduce, TIER_HBM, POOL_COMMUNICATION, shard * reduce,
                               "reduce-scatter output");
-  schedule_reduce_scatter (run->b, s->reduce, s->shard_comm[slot->plan->expert], u->padded * reduce,
-                           "reduce_scatter");
+  schedule_reduce_scatter (run->b, s->reduce, s->shard_comm[run->units[unit].expert],
+                           u->padded * reduce, "reduce_scatter");
   schedule_uses (run->b, input);
   s->reduced = schedule_record (run->b, s->reduce);
   s->reducing = input;
-  finish_reduce (run, slot, output, shard);
+  finish_reduce (run, unit, first, output, shard);
 }
 
-void
-fsdp2_micro_step_end (StrategyRun *run)
+static void
+wait_for_reductions (StrategyRun *run)
 {
   Fsdp2State *s = run->state;
 
@@ -313,6 +319,76 @@ fsdp2_micro_step_end (StrategyRun *run)
   if (s->reducing != SCHEDULE_NONE)
     schedule_free (run->b, s->reducing);
   s->reducing = SCHEDULE_NONE;
+}
+
+/* The first gradient of a step is the sum so far, or is cast to it. */
+static void
+accumulate (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2Unit *u = &((Fsdp2State *) run->state)->units[slot->unit];
+  guint      reduce = reduce_bytes (workload_training (run->in->workload));
+  guint      compute = bytes_of (run).compute;
+  guint64    elements = slot->plan->own_elements;
+
+  if (slot->first_micro && reduce == compute)
+    u->sum = u->grads, u->grads = SCHEDULE_NONE;
+  if (u->grads == SCHEDULE_NONE)
+    return;
+  if (slot->first_micro)
+    u->sum = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, elements * reduce, "whole gradients");
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, slot->first_micro ? KERNEL_COPY : KERNEL_ELEMENTWISE,
+                      slot->first_micro ? "gradient_cast" : "gradient_add",
+                      reduce == compute ? DTYPE_BF16 : DTYPE_FP32,
+                      (double) elements * (slot->first_micro ? compute : compute + reduce),
+                      (double) elements * reduce);
+  schedule_uses (run->b, u->grads);
+  schedule_uses (run->b, u->sum);
+  schedule_free (run->b, u->grads);
+  u->grads = SCHEDULE_NONE;
+}
+
+/* Behind the last backward pass of a chunk. */
+static void
+reduce_chunk (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2State *s = run->state;
+  guint       reduce = reduce_bytes (workload_training (run->in->workload));
+
+  for (guint i = slot->first_unit; i < slot->end_unit; i++)
+    {
+      schedule_set_unit (run->b, i);
+      if (s->units[i].full != SCHEDULE_NONE)
+        reshard (run, i);
+      reduce_unit (run, i, &s->units[i].sum, reduce, TRUE);
+    }
+  wait_for_reductions (run);
+}
+
+void
+fsdp2_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2Unit *u = &((Fsdp2State *) run->state)->units[slot->unit];
+
+  schedule_host_hooks (run->b, 1);
+  if (u->full != SCHEDULE_NONE && slot->part != BACKWARD_WEIGHTS && !run->pipelined)
+    reshard (run, slot->unit);
+  if (slot->part == BACKWARD_INPUTS)
+    return;
+  if (!run->pipelined)
+    {
+      reduce_unit (run, slot->unit, &u->grads, bytes_of (run).compute, slot->first_micro);
+      return;
+    }
+  accumulate (run, slot);
+  if (slot->last_micro && slot->unit == slot->first_unit)
+    reduce_chunk (run, slot);
+}
+
+void
+fsdp2_micro_step_end (StrategyRun *run)
+{
+  if (!run->pipelined)
+    wait_for_reductions (run);
 }
 
 void
@@ -358,13 +434,13 @@ fsdp2_gradient (const PlanInput *in, gconstpointer opt)
   return (PlanGradient){ state_bytes (workload_training (in->workload)).master, groups[0].shard.size };
 }
 
-/* Padded elements of what stays gathered between forward and backward, so that no backward all-gather is due. */
+/* Padded elements of what stays gathered between forward and backward in FIRST to END, so that no backward all-gather is due. */
 static guint64
-expect_stays (const Workload *workload, guint m)
+expect_stays (const Workload *workload, guint first, guint end, guint m)
 {
   guint64 sum = 0;
 
-  for (guint i = 0; i < workload_n_layers (workload); i++)
+  for (guint i = first; i < end; i++)
     {
       const LayerDesc *layer = workload_layer (workload, i);
 
@@ -374,25 +450,86 @@ expect_stays (const Workload *workload, guint m)
   return sum;
 }
 
+/*
+ * How often a unit that does not stay is gathered: for each forward and backward pass or, on a pipeline stage, for each that follows
+ * a forward pass of its chunk.
+ */
+static guint
+expect_gathers (const Workload *workload, guint chunk)
+{
+  Pipeline           pipeline = pipeline_of (workload);
+  g_autoptr (GArray) slots = NULL;
+  gboolean           there = FALSE;
+  guint              n = 0;
+
+  if (pipeline.stages == 1)
+    return 2 * pipeline.micros;
+  slots = pipeline_slots (&pipeline, workload_stage (workload));
+  for (guint i = 0; i < slots->len; i++)
+    {
+      const PipelineSlot *slot = &g_array_index (slots, PipelineSlot, i);
+
+      if (slot->chunk != chunk || slot->pass == PASS_WEIGHT)
+        continue;
+      n += !there;
+      there = slot->pass != PASS_FORWARD;
+    }
+  return n;
+}
+
 /* Bytes of one kind of unit, with the padding of each tensor. Adds its elements to PADDED and KEPT. */
 static void
 expect_traffic (const PlanInput *in, const Fsdp2Options *o, const ShardGroups *groups, guint kind,
                 PlanTotals *totals, double *padded, double *kept)
 {
   const TrainingOptions *training = workload_training (in->workload);
-  Pipeline               pipeline = pipeline_of (in->workload);
-  guint                  m = groups->shard.size;
+  guint                  m = groups->shard.size, first, end;
   guint                  compute = state_bytes (training).compute, reduce = reduce_bytes (training);
-  double                 steps = pipeline_chunk_micros (&pipeline);
-  double                 all = (double) model_padded (in->workload, padded_rows, kind, m);
-  double                 root = kind == 0 ? (double) expect_stays (in->workload, m) : 0;
-  double                 stay = o->reshard_after_forward ? root : all;
+  gboolean               pipelined = in->mesh.stages > 1;
+  double                 reductions = pipelined ? 1 : (double) training->grad_accum;
 
-  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups->shard, steps * compute * (2 * all - stay));
-  plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups->shard, steps * reduce * all);
-  plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups->replica, steps * reduce * all / m);
-  *padded += all;
-  *kept += stay;
+  for (guint c = 0; c < workload_n_chunks (in->workload); c++)
+    {
+      double all, stay;
+
+      workload_chunk (in->workload, c, &first, &end);
+      all = (double) layers_padded (in->workload, first, end, padded_rows, kind, m);
+      stay = !reshards (in, o) ? all
+             : kind == 0       ? (double) expect_stays (in->workload, first, end, m)
+                               : 0;
+      plan_totals_add (
+          totals, SCHEDULE_ALL_GATHER, groups->shard,
+          compute * (reductions * stay + expect_gathers (in->workload, c) * (all - stay)));
+      plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups->shard, reductions * reduce * all);
+      plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups->replica, reductions * reduce * all / m);
+      *padded += all;
+      *kept += pipelined ? all : stay;
+    }
+}
+
+/* A stage holds a chunk's gradients whole before they are reduced, and its parameters where they stay. */
+static double
+expect_whole (const PlanInput *in, const Fsdp2Options *o, gboolean largest)
+{
+  const TrainingOptions *training = workload_training (in->workload);
+  guint                  held = reduce_bytes (training), first, end;
+  double                 most = 0;
+
+  if (in->mesh.stages <= 1)
+    return 0;
+  if (largest)
+    return (double) workload_n_parameters (in->workload) * held;
+  held += reshards (in, o) ? 0 : state_bytes (training).compute;
+  for (guint c = 0; c < workload_n_chunks (in->workload); c++)
+    {
+      double sum = 0;
+
+      workload_chunk (in->workload, c, &first, &end);
+      for (guint i = first; i < end; i++)
+        sum += (double) workload_layer (in->workload, i)->elements;
+      most = MAX (most, sum);
+    }
+  return most * held;
 }
 
 /* Room for the padding of rows: a row of each tensor of a unit for each member. */
@@ -426,9 +563,11 @@ fsdp2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
   unit = (double) largest_unit (in->workload, UNIT_LAYER)
          + expect_slack (in->workload, groups[0].shard.size);
   totals->states += shard * (bytes.master + bytes.moments);
-  totals->hbm_low += shard * (bytes.master + bytes.moments) + activations.kept + activations.low;
+  totals->hbm_low += shard * (bytes.master + bytes.moments)
+                     + MAX (activations.kept + activations.low, expect_whole (in, o, FALSE));
   totals->hbm_high +=
       shard * (2.0 * bytes.master + bytes.moments) + activations.kept + activations.high
+      + expect_whole (in, o, TRUE)
       + (kept + 4 * (padded - (double) workload_n_parameters (in->workload) + unit)) * bytes.compute
       + 4 * unit * reduce_bytes (training);
   return TRUE;

@@ -7,15 +7,28 @@
  * copied into the padded reduce-scatter input on the compute stream, which first waits for the previous reduce-scatter; the
  * shard is all-reduced over the replicas on a stream of its own. Source:
  * torch/distributed/fsdp/_fully_shard; Zhao et al., arXiv:2304.11277, 3.2.2 (hybrid sharding).
+ *
+ * A pipeline stage keeps a chunk's gradients whole, in the reduction's precision, and its parameters gathered after a backward pass;
+ * behind the chunk's last backward pass its units are reduced one after another in forward order. Source:
+ * torch/distributed/pipelining/stage.py, backward_maybe_with_nosync.
  */
 #pragma once
 
 #include "strategy/common.h"
 
+typedef enum
+{
+  RESHARD_AUTO, /* unless there are pipeline stages */
+  RESHARD_ALWAYS,
+  RESHARD_NEVER,
+} Fsdp2Reshard;
+
+extern const char *const fsdp2_reshard_choices[];
+
 typedef struct
 {
   char    *shard;
-  gboolean reshard_after_forward;
+  gint     reshard_after_forward; /* Fsdp2Reshard */
   gboolean backward_prefetch;
 } Fsdp2Options;
 
@@ -32,11 +45,13 @@ typedef struct
   },                                                                                             \
       {                                                                                          \
         .key = "reshard_after_forward",                                                          \
-        .type = OPTION_BOOL,                                                                     \
+        .type = OPTION_ENUM,                                                                     \
+        .choices = fsdp2_reshard_choices,                                                        \
         .offset = G_STRUCT_OFFSET (Fsdp2Options, reshard_after_forward),                         \
-        .fallback = "true",                                                                      \
-        .help = "free a unit's gathered parameters after its forward (false: SHARD_GRAD_OP)",    \
-        .source = "torch.distributed.fsdp.fully_shard",                                          \
+        .fallback = "auto",                                                                      \
+        .help = "free a unit's gathered parameters after its forward (false: SHARD_GRAD_OP); "   \
+                "auto: unless there are pipeline stages",                                        \
+        .source = "torch.distributed.fsdp.fully_shard; torchtitan, fsdp_reshard_after_forward",  \
       },                                                                                         \
   {                                                                                              \
     .key = "backward_prefetch", .type = OPTION_BOOL,                                             \
@@ -57,7 +72,8 @@ typedef struct
   BufferRef gather;   /* all-gather output, until copied out */
   EventRef  gathered; /* the all-gather is done */
   BufferRef full;     /* per-parameter storage */
-  BufferRef grads;    /* unsharded */
+  BufferRef grads;    /* unsharded, of the backward pass at hand */
+  BufferRef sum;      /* of a pipeline stage: unsharded, of all micro-batches so far */
   BufferRef shard;    /* sharded gradient */
   gboolean  available;
 } Fsdp2Unit;
@@ -97,12 +113,12 @@ void fsdp2_step_end (StrategyRun *run);
     .step_end = fsdp2_step_end,                                                                 \
   }
 
-#define FSDP2_STATES                                                                         \
-  "parameters: fp32, each tensor cut on its first dimension over the shard group, in HBM\n"  \
-  "gathered parameters: compute precision, one unit and its prefetch, in HBM\n"              \
-  "gradients: sharded, fp32, from the first reduce-scatter to the end of the step, in HBM\n" \
+#define FSDP2_STATES                                                                           \
+  "parameters: fp32, each tensor cut on its first dimension over the shard group, in HBM\n"    \
+  "gathered parameters: compute precision, one unit and its prefetch, in HBM\n"                \
+  "gradients: sharded, fp32, from the first reduce-scatter to the end of the step, in HBM\n"   \
+  "under a pipeline: gradients whole from a chunk's first backward pass to its last, in HBM\n" \
   "optimizer: sharded like the parameters, in HBM"
-#define FSDP2_MISSING                                                                                             \
-  "under a pipeline: gradients and parameters that stay whole until the last micro-batch (PyTorch's schedules)\n" \
-  "CPU offload, float8 all-gather, explicit prefetch lists, no_sync\n"                                            \
+#define FSDP2_MISSING                                                  \
+  "CPU offload, float8 all-gather, explicit prefetch lists, no_sync\n" \
   "the all-reduce's buffers are given back with the unit, not at the end of the backward pass"

@@ -123,7 +123,7 @@ START_TEST (test_scenarios_override)
   ck_assert_str_eq (longer->cluster.name, "4 x dgx-a100");
   ck_assert_int_eq (kept->training.seq_len, 2048);
   ck_assert_ptr_nonnull (strstr (text, "shard: \"node\""));
-  ck_assert_ptr_nonnull (strstr (text, "reshard_after_forward: false"));
+  ck_assert_ptr_nonnull (strstr (text, "reshard_after_forward: \"false\""));
   ck_assert_str_eq (((const Scenario *) g_ptr_array_index (all, 2))->strategy->strategy->name,
                     "zero3");
 }
@@ -197,7 +197,7 @@ static const BadScenario bad[] = {
   { "values",
     "cluster: dgx-a100\nmodel: gpt-10b\n"
     "training: { seq_len: 16, micro_batch: none, grad_accum: 0 }\n"
-    "strategy: { name: fsdp2, reshard_after_forward: perhaps, shrad: all }\n",
+    "strategy: { name: fsdp2, backward_prefetch: perhaps, shrad: all }\n",
     { { 0 } } },
   { "units",
     "cluster: { name: dgx-a100, dram_bytes: 512 }\nmodel: gpt-10b\ntraining: { seq_len: 16 }\nstrategy: ddp\n",

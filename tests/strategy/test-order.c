@@ -40,8 +40,9 @@ set_options (const Strategy *strategy, gpointer options, const char *text)
     }
 }
 
+/* Of BLOCKS blocks. MESH with stages: stage 0, and *LAST the other of two. */
 static Workload *
-small_llama (void)
+llama_of (guint blocks, guint micros, const MeshOptions *mesh, Workload **last)
 {
   ModelOptions         options = { 0 };
   ModelShape           shape = { 0 };
@@ -52,7 +53,7 @@ small_llama (void)
   option_table_defaults (model_options, &options);
   option_table_defaults (training_options, &training);
   options.arch = g_strdup ("llama");
-  options.n_layers = 3;
+  options.n_layers = blocks;
   options.d_model = 64;
   options.n_heads = 4;
   options.n_kv_heads = 4;
@@ -60,13 +61,23 @@ small_llama (void)
   options.vocab = 100;
   training.seq_len = 32;
   training.micro_batch = 1;
+  training.grad_accum = micros;
   training.clip_gradients = FALSE;
   ck_assert (model_resolve (&options, NULL, &shape, NULL, diags));
-  workload = workload_new (&shape, &training);
+  workload = mesh != NULL ? workload_new_stage (&shape, &training, mesh, 0)
+                          : workload_new (&shape, &training);
+  if (last != NULL)
+    *last = workload_new_stage (&shape, &training, mesh, 1);
   model_shape_clear (&shape);
   option_table_clear (model_options, &options);
   option_table_clear (training_options, &training);
   return workload;
+}
+
+static Workload *
+small_llama (void)
+{
+  return llama_of (3, 1, NULL, NULL);
 }
 
 static char *
@@ -110,6 +121,50 @@ START_TEST (test_order)
   order = order_of (schedule);
   ck_assert_str_eq (order, c->order);
   option_table_clear (strategy->options, options);
+}
+END_TEST
+
+/*
+ * The first of two stages under 1F1B: units 0 (embedding), 1, 2; passes F0 F1 B0 F2 B1 B2. PyTorch's stages gather once and reduce
+ * once, in forward order; when they give parameters back after each forward pass, those that a backward pass gathered are there for the next pass.
+ * FSDP1 knows nothing of stages.
+ */
+static const Case stage_cases[] = {
+  { "fsdp2", "", "G0 G1 G2 R0 R1 R2" },
+  { "fsdp2", "reshard_after_forward=true", "G0 G1 G2 G0 G1 G2 G2 G1 G0 G2 G1 G0 R0 R1 R2" },
+  { "hsdp", "shard=2", "G0 G1 G2 R0 A0 R1 A1 R2 A2" },
+  { "fsdp1", "", "G0 G1 G2 G1 G2 G2 G1 R2 R1 R0 G0 G1 G2 G2 G1 R2 R1 R0 G2 G1 R2 G0 R1 R0" },
+};
+
+START_TEST (test_order_of_stages)
+{
+  const Case          *c = &stage_cases[_i];
+  const Strategy      *strategy = strategy_find (c->strategy);
+  g_autofree gpointer  options = g_malloc0 (strategy->options_size);
+  MeshOptions          mesh = { 0 };
+  g_autoptr (Workload) first = NULL, last = NULL;
+  const StrategyChoice choice = { strategy, options, NULL };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Schedule) schedule = NULL;
+  g_autofree char     *order = NULL;
+  const Workload      *stages[2];
+  PlanInput            in;
+
+  option_table_defaults (mesh_options, &mesh);
+  mesh.pp = 2;
+  stages[0] = first = llama_of (4, 3, &mesh, &last);
+  stages[1] = last;
+  in = (PlanInput){ .workload = first,
+                    .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 8, .stages = 2 },
+                    .stages = stages };
+  set_options (strategy, options, c->options);
+  schedule = schedule_build (&in, &choice, diags);
+  ck_assert (schedule != NULL);
+  ck_assert (schedule_check (schedule, &in.mesh, diags));
+  order = order_of (schedule);
+  ck_assert_str_eq (order, c->order);
+  option_table_clear (strategy->options, options);
+  option_table_clear (mesh_options, &mesh);
 }
 END_TEST
 
@@ -169,6 +224,7 @@ main (void)
   int      failed;
 
   tcase_add_loop_test (tcase, test_order, 0, G_N_ELEMENTS (cases));
+  tcase_add_loop_test (tcase, test_order_of_stages, 0, G_N_ELEMENTS (stage_cases));
   tcase_add_loop_test (tcase, test_deepspeed_counts, 0, 2);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
