@@ -45,7 +45,7 @@ resolve_workload (Replay *self, DiagList *diags)
 
   ok = ok && self->cluster != NULL
        && mesh_check (&shape, &scenario->training, &scenario->mesh, cluster_n_gpus (self->cluster),
-                      &scenario->mesh_mark, diags);
+                      &scenario->mesh_mark, scenario->mesh_marks, diags);
   if (ok)
     {
       self->stages = g_new0 (Workload *, n_stages (self));

@@ -365,18 +365,24 @@ base_draft (const StrategySet *strategies, const char *file)
 
 /* Marks outlive the document whose text they show: their lines are interned, endless ones dropped. */
 static void
+keep_mark (SourceMark *mark)
+{
+  gboolean shown = mark->text != NULL && strnlen (mark->text, MAX_KEPT_LINE + 1) <= MAX_KEPT_LINE;
+
+  mark->text = shown ? g_intern_string (mark->text) : NULL;
+}
+
+static void
 keep_marks (Scenario *scenario)
 {
   SourceMark *const marks[] = { &scenario->cluster_mark, &scenario->model_mark,
-                                &scenario->mesh_mark, &scenario->strategy_mark };
+                                &scenario->training_mark, &scenario->mesh_mark,
+                                &scenario->strategy_mark };
 
   for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
-    {
-      gboolean shown =
-          marks[i]->text != NULL && strnlen (marks[i]->text, MAX_KEPT_LINE + 1) <= MAX_KEPT_LINE;
-
-      marks[i]->text = shown ? g_intern_string (marks[i]->text) : NULL;
-    }
+    keep_mark (marks[i]);
+  for (guint i = 0; i < MESH_N_OPTIONS; i++)
+    keep_mark (&scenario->mesh_marks[i]);
 }
 
 GPtrArray *

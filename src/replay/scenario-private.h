@@ -83,7 +83,7 @@ gboolean scenario_replace_strategy (const StrategySet *strategies, StrategyConfi
 
 void draft_mark_seen (ScenarioDraft *draft, const ScenarioSection *section, const SourceMark *mark);
 
-/* What the type of KEY of SECTION, read at MARK, does not say of its value. */
+/* What the type of KEY of SECTION, read at MARK, does not say of its value. Remembers the MARK of a mesh key. */
 void draft_check_key (const ScenarioDraft *draft, const ScenarioSection *section, const char *key,
                       const SourceMark *mark, DiagList *diags);
 void scenario_diagnose_key (const char *key, gboolean top, const SourceMark *mark, DiagList *diags);

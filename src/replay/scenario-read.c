@@ -127,6 +127,10 @@ void
 draft_check_key (const ScenarioDraft *draft, const ScenarioSection *section, const char *key,
                  const SourceMark *mark, DiagList *diags)
 {
+  const OptionSpec *spec = option_table_find (section->table, key);
+
+  if (section->table == mesh_options && spec != NULL)
+    draft->scenario->mesh_marks[spec - mesh_options] = *mark;
   if (section->table == collective_options && g_str_equal (key, "nccl"))
     collective_config_check (&draft->scenario->collective, mark, diags);
 }

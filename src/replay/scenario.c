@@ -101,6 +101,7 @@ scenario_copy (const Scenario *source)
   self->model_mark = source->model_mark;
   self->training_mark = source->training_mark;
   self->mesh_mark = source->mesh_mark;
+  memcpy (self->mesh_marks, source->mesh_marks, sizeof self->mesh_marks);
   self->strategy_mark = source->strategy_mark;
   self->base_dir = g_strdup (source->base_dir);
   return self;

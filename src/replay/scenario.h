@@ -48,8 +48,9 @@ typedef struct
   ReplayConfig     replay;
   StrategyConfig  *strategy;
   SourceMark       cluster_mark, model_mark, training_mark, mesh_mark,
-      strategy_mark; /* for diagnostics found later */
-  char *base_dir;    /* of the file, for relative paths; NULL */
+      strategy_mark;                     /* for diagnostics found later */
+  SourceMark mesh_marks[MESH_N_OPTIONS]; /* the same of the keys of `mesh` */
+  char      *base_dir;                   /* of the file, for relative paths; NULL */
 } Scenario;
 
 void scenario_free (Scenario *self);

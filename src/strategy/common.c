@@ -60,7 +60,7 @@ shard_groups (const Mesh *mesh, const char *shard, ShardGroups *groups, DiagList
   if (!mesh_group_tiles (mesh, groups->shard))
     {
       if (diags != NULL)
-        diag_error (diags, NULL, NULL,
+        diag_error (diags, NULL, "take a divisor of them, or 'all'",
                     "shard group of %u ranks does not divide the %u ranks of the mesh",
                     groups->shard.size, mesh->n_ranks);
       return FALSE;

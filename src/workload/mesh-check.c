@@ -1,25 +1,50 @@
 /* Which meshes a model can be divided over. Everything that is wrong is named in one pass. */
 #include "workload/workload.h"
 
+#include <string.h>
+
 typedef struct
 {
   const ModelShape      *shape;
   const TrainingOptions *training;
-  MeshOptions            mesh; /* degrees >= 1; sp as given */
-  const SourceMark      *mark;
+  MeshOptions            mesh;        /* degrees >= 1; sp as given */
+  const SourceMark      *mark, *keys; /* of the section and (unless NULL) of each option */
   DiagList              *diags;
 } Check;
 
+/* Where KEY was given; where it was not, the section. */
+static const SourceMark *
+mark_of (const Check *c, const char *key)
+{
+  const OptionSpec *spec = option_table_find (mesh_options, key);
+  const SourceMark *mark = c->keys != NULL ? &c->keys[spec - mesh_options] : NULL;
+
+  return mark != NULL && mark->file != NULL ? mark : c->mark;
+}
+
 #define D "%" G_GINT64_FORMAT
 
-/* KEY's degree has to divide VALUE, which is called WHAT. */
+/* KEY's degree, or what is said of it, has to divide VALUE, which is called WHAT. */
 static void
 check_divides (const Check *c, const char *key, gint64 degree, const char *what, gint64 value,
                const char *hint)
 {
+  const char *last = strrchr (key, ' ');
+
   if (degree > 1 && value % degree != 0)
-    diag_error (c->diags, c->mark, hint, "'%s' of " D " does not divide %s of " D, key, degree,
-                what, value);
+    diag_error (c->diags, mark_of (c, last != NULL ? last + 1 : key), hint,
+                "'%s' of " D " does not divide %s of " D, key, degree, what, value);
+}
+
+/* The first that does not divide what those before it leave of N ranks. */
+static const char *
+guilty_degree (const MeshOptions *m, gint64 n)
+{
+  if (m->tp > n || n % m->tp != 0)
+    return "tp";
+  if (m->cp > n || n % (m->tp * m->cp) != 0)
+    return "cp";
+  return m->pp > n || n % (m->tp * m->cp * m->pp) != 0 ? "pp" : "ep";
 }
 
 static void
@@ -30,7 +55,8 @@ check_world (const Check *c, guint world)
 
   if (m->tp > n || m->cp > n || m->pp > n || m->ep > n || model > n || n % model != 0)
     {
-      diag_error (c->diags, c->mark, "ranks are the product of tp, cp, pp and the data ranks",
+      diag_error (c->diags, mark_of (c, guilty_degree (m, n)),
+                  "ranks are the product of tp, cp, pp and the data ranks",
                   "'tp' " D " x 'cp' " D " x 'pp' " D " does not divide %u ranks", m->tp, m->cp,
                   m->pp, world);
       return;
@@ -48,19 +74,21 @@ has_dense_mlp (const ModelShape *s)
 static void
 check_widths (const Check *c)
 {
+  static const char whole_columns[] = "whole columns are divided over the tensor group";
   const ModelShape *s = c->shape;
   gint64            tp = c->mesh.tp;
 
   check_divides (c, "tp", tp, "the heads", s->n_heads,
                  "whole heads are divided over the tensor group");
   if (s->kv_lora_rank == 0 && s->n_kv_heads % tp != 0 && tp % s->n_kv_heads != 0)
-    diag_error (c->diags, c->mark, "key-value heads are divided, or each is held by as many ranks",
-                "'tp' of " D " neither divides the key-value heads of " D " nor is a multiple of them",
-                tp, s->n_kv_heads);
+    diag_error (
+        c->diags, mark_of (c, "tp"), "key-value heads are divided, or each is held by as many ranks",
+        "'tp' of " D " neither divides the key-value heads of " D " nor is a multiple of them", tp,
+        s->n_kv_heads);
   if (has_dense_mlp (s))
-    check_divides (c, "tp", tp, "'d_ff'", s->d_ff, NULL);
+    check_divides (c, "tp", tp, "'d_ff'", s->d_ff, whole_columns);
   if (s->n_experts > 0)
-    check_divides (c, "tp", tp, "'d_expert'", s->d_expert, NULL);
+    check_divides (c, "tp", tp, "'d_expert'", s->d_expert, whole_columns);
 }
 
 static void
@@ -70,21 +98,23 @@ check_experts (const Check *c)
   const ModelShape  *s = c->shape;
 
   if (s->n_experts == 0 && m->ep > 1)
-    diag_error (c->diags, c->mark, "expert parallelism divides experts: leave 'ep' at 1",
+    diag_error (c->diags, mark_of (c, "ep"), "expert parallelism divides experts: leave 'ep' at 1",
                 "'ep' of " D ", but the model is dense", m->ep);
   if (s->n_experts == 0 && (m->capacity_factor > 0 || m->routing_skew > 1))
-    diag_error (c->diags, c->mark, NULL, "'%s' is about experts, but the model is dense",
+    diag_error (c->diags, mark_of (c, m->capacity_factor > 0 ? "capacity_factor" : "routing_skew"),
+                "a model with 'n_experts' above 1 has experts",
+                "'%s' is about experts, but the model is dense",
                 m->capacity_factor > 0 ? "capacity_factor" : "routing_skew");
   if (s->n_experts > 0)
-    check_divides (c, "ep", m->ep, "the experts", s->n_experts, NULL);
+    check_divides (c, "ep", m->ep, "the experts", s->n_experts, "each rank holds as many experts");
   if (s->n_experts > 0 && m->ep == 1 && m->routing_skew > 1)
-    diag_error (c->diags, c->mark, "with one expert rank there is no fuller one",
-                "'routing_skew' needs 'ep' above 1");
+    diag_error (c->diags, mark_of (c, "routing_skew"),
+                "with one expert rank there is no fuller one", "'routing_skew' needs 'ep' above 1");
   if (m->ep > 1 && m->routing_skew > (double) m->ep)
-    diag_error (c->diags, c->mark, "one rank cannot get more than all tokens",
+    diag_error (c->diags, mark_of (c, "routing_skew"), "one rank cannot get more than all tokens",
                 "'routing_skew' of %g is above 'ep' of " D, m->routing_skew, m->ep);
   if (s->n_experts > 0 && m->ep > 1 && m->tp > 1 && m->sp == 0)
-    diag_error (c->diags, c->mark,
+    diag_error (c->diags, mark_of (c, "ep"),
                 "set sp to 1: otherwise each tensor rank would send the same tokens",
                 "'ep' and 'tp' together need sequence parallelism");
 }
@@ -97,23 +127,24 @@ check_sequence (const Check *c)
   gboolean           flash = training_flash_version (c->training) > 0;
 
   if (m->sp != 0 && m->sp != 1)
-    diag_error (c->diags, c->mark, "0: no, 1: yes", "'sp' is a switch, got " D, m->sp);
+    diag_error (c->diags, mark_of (c, "sp"), "0: no, 1: yes", "'sp' is a switch, got " D, m->sp);
   if (m->sp == 1 && m->tp == 1)
-    diag_warning (c->diags, c->mark, NULL, "'sp' has no effect without a tensor group");
+    diag_warning (c->diags, mark_of (c, "sp"), NULL, "'sp' has no effect without a tensor group");
   if (m->async_tp && m->tp == 1)
-    diag_error (c->diags, c->mark, "give 'tp' above 1", "'async_tp' needs a tensor group");
+    diag_error (c->diags, mark_of (c, "async_tp"), "give 'tp' above 1",
+                "'async_tp' needs a tensor group");
   if (m->cp > 1 && c->training->causal)
     check_divides (c, "2 x cp", 2 * m->cp, "'seq_len'", seq,
                    "causal attention is balanced by two chunks of the sequence a rank");
   else
-    check_divides (c, "cp", m->cp, "'seq_len'", seq, NULL);
+    check_divides (c, "cp", m->cp, "'seq_len'", seq, "each rank holds as many tokens");
   if (m->sp == 1 && seq % m->cp == 0)
     check_divides (c, "tp", m->tp, "'seq_len' / 'cp'", seq / m->cp, "sequence parallelism divides it");
   if (m->cp > 1 && m->context == CONTEXT_RING && !flash)
-    diag_error (c->diags, c->mark, "use flash attention, or context: all-gather",
+    diag_error (c->diags, mark_of (c, "cp"), "use flash attention, or context: all-gather",
                 "a ring of keys and values needs flash attention");
   if (m->cp > 1 && c->shape->sliding_window > 0)
-    diag_error (c->diags, c->mark, NULL,
+    diag_error (c->diags, mark_of (c, "cp"), "leave 'cp' at 1",
                 "context parallelism of sliding-window attention is not modelled");
 }
 
@@ -148,12 +179,13 @@ check_chunks (const Check *c, PipelineKind pipeline)
   const MeshOptions *m = &c->mesh;
 
   if (m->vp > 1 && m->pp == 1)
-    diag_error (c->diags, c->mark, "give 'pp' above 1", "'vp' of " D " needs a pipeline", m->vp);
+    diag_error (c->diags, mark_of (c, "vp"), "give 'pp' above 1", "'vp' of " D " needs a pipeline",
+                m->vp);
   else if (m->vp > 1 && pipeline != PIPELINE_INTERLEAVED)
-    diag_error (c->diags, c->mark, "only 'interleaved' has chunks of its own number",
+    diag_error (c->diags, mark_of (c, "vp"), "only 'interleaved' has chunks of its own number",
                 "'vp' of " D " has no meaning for pipeline '%s'", m->vp, pipeline_names[pipeline]);
   if (m->vp == 1 && m->pp > 1 && pipeline == PIPELINE_INTERLEAVED)
-    diag_error (c->diags, c->mark, "give 'vp' above 1, or pipeline: 1f1b",
+    diag_error (c->diags, mark_of (c, "pipeline"), "give 'vp' above 1, or pipeline: 1f1b",
                 "an interleaved pipeline needs at least two chunks a stage");
 }
 
@@ -170,23 +202,23 @@ check_pipeline (const Check *c)
   if (m->pp == 1)
     return;
   if (c->shape->n_layers < chunks)
-    diag_error (c->diags, c->mark, "every chunk needs a block",
+    diag_error (c->diags, mark_of (c, "pp"), "every chunk needs a block",
                 D " blocks are too few for " D " chunks of a pipeline of " D " stages",
                 c->shape->n_layers, chunks, m->pp);
   if (pipeline == PIPELINE_INTERLEAVED)
     check_divides (c, "pp", m->pp, "'grad_accum'", steps,
                    "an interleaved pipeline takes micro-steps in rounds of 'pp'");
   if (pipeline == PIPELINE_DUALPIPE && m->pp % 2 != 0)
-    diag_error (c->diags, c->mark, "two stages share a place from both ends",
+    diag_error (c->diags, mark_of (c, "pp"), "two stages share a place from both ends",
                 "pipeline 'dualpipe' needs an even 'pp', got " D, m->pp);
   if (pipeline == PIPELINE_DUALPIPE && steps % 2 != 0)
-    diag_error (c->diags, c->mark, "half of the micro-steps go each way",
+    diag_error (c->diags, mark_of (c, "pipeline"), "half of the micro-steps go each way",
                 "pipeline 'dualpipe' needs an even 'grad_accum', got " D, steps);
   if (steps < least)
     {
       g_autofree char *hint = g_strdup_printf ("give 'grad_accum' of at least " D, least);
 
-      diag_error (c->diags, c->mark, hint,
+      diag_error (c->diags, mark_of (c, "pipeline"), hint,
                   "pipeline '%s' of " D " stages needs more micro-steps than " D,
                   pipeline_names[pipeline], m->pp, steps);
     }
@@ -194,10 +226,12 @@ check_pipeline (const Check *c)
 
 gboolean
 mesh_check (const ModelShape *shape, const TrainingOptions *training, const MeshOptions *mesh,
-            guint world, const SourceMark *mark, DiagList *diags)
+            guint world, const SourceMark *mark, const SourceMark *keys, DiagList *diags)
 {
   guint before = diag_list_n_errors (diags);
-  Check c = { .shape = shape, .training = training, .mesh = *mesh, .mark = mark, .diags = diags };
+  Check c = {
+    .shape = shape, .training = training, .mesh = *mesh, .mark = mark, .keys = keys, .diags = diags
+  };
 
   mesh_normalise (&c.mesh);
   c.mesh.sp = mesh->sp;

@@ -14,7 +14,7 @@ static const char *const pipeline_choices[] = { "auto",        "gpipe",    "1f1b
 static const char *const p2p_choices[] = { "batched-sync", "batched", "direct", NULL };
 static const char *const context_choices[] = { "ring", "all-gather", NULL };
 
-const OptionSpec mesh_options[] = {
+const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
   { .key = "shard",
     .type = OPTION_STRING,
     .offset = FIELD (shard),

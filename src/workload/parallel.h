@@ -49,7 +49,8 @@ typedef struct
   gboolean async_tp; /* collectives of the tensor group overlap the products beside them, in slices */
 } MeshOptions;
 
-extern const OptionSpec mesh_options[];
+#define MESH_N_OPTIONS 14
+extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /* Resolves PIPELINE_AUTO; a single stage has no pipeline, whatever is asked for: 1F1B with one chunk. */
 PipelineKind mesh_pipeline (const MeshOptions *mesh);

@@ -90,9 +90,10 @@ gboolean workload_check (const ModelShape *shape, const TrainingOptions *trainin
 /*
  * Diagnoses at MARK degrees of MESH that do not divide WORLD ranks, the layers, heads, width, vocabulary-free dimensions, experts or the
  * sequence; expert parallelism of a dense model; a pipeline schedule that needs more micro-steps than TRAINING has; every error in one pass.
+ * KEYS, unless NULL: [MESH_N_OPTIONS] the marks of the options, in the order of their table; one without a file was not given.
  */
-gboolean mesh_check (const ModelShape *shape, const TrainingOptions *training,
-                     const MeshOptions *mesh, guint world, const SourceMark *mark, DiagList *diags);
+gboolean mesh_check (const ModelShape *shape, const TrainingOptions *training, const MeshOptions *mesh,
+                     guint world, const SourceMark *mark, const SourceMark *keys, DiagList *diags);
 
 /* SHAPE and TRAINING are copied. Never fails for a shape that model_resolve accepted. */
 Workload *workload_new (const ModelShape *shape, const TrainingOptions *training);

@@ -200,6 +200,10 @@ hand wrong-library 2 simulate wrong-library.yaml
 hand duplicate-key 2 simulate duplicate-key.yaml
 hand heads 2 simulate heads.yaml
 hand shard 2 simulate shard.yaml
+hand mesh 2 compare mesh.yaml
+hand mesh-values 2 simulate mesh-values.yaml
+check unlike 2 simulate unlike.yaml
+hand mesh-option 2 simulate good.yaml --tp 3 --set mesh.pp=-1 --set mesh.pp=2 --pipeline zvb --set mesh.tp=nan
 hand too-many-bytes 2 simulate good.yaml --seq-len 67108864 --micro-batch 1048576
 hand too-many-items 2 simulate good.yaml --grad-accum 1000000 --multiply=off
 hand too-long 1 simulate good.yaml --seq-len 16777216 --micro-batch 1048576

@@ -126,7 +126,8 @@ axes_fit (const RandomPlan *self)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
 
-  return mesh_check (&self->shape, &self->training, &self->mesh, self->in.mesh.world, NULL, diags);
+  return mesh_check (&self->shape, &self->training, &self->mesh, self->in.mesh.world, NULL, NULL,
+                     diags);
 }
 
 /* Draws axes until they fit the model. */
