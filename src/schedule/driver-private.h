@@ -48,14 +48,15 @@ typedef struct
   /* of the role at hand */
   guint        stage;
   DriverStage *at;
-  GArray      *actions;       /* PipelineAction; NULL for a single stage, which needs none */
-  guint        ring;          /* micro-batches that can be in flight */
-  BufferRef   *saved;         /* [ring][layer]: activations that a layer keeps for its backward */
-  DriverMail  *mail[2];       /* [ring][chunk]: activations and gradients */
-  BufferRef    leaving[2];    /* the activation and the gradient that wait to be sent */
-  guint       *backward_done; /* [chunk]: micro-batches of the step */
-  GArray      *owner;         /* guint: unit that each kernel of the list at hand goes with */
-  EventRef     pending[MESH_N_AXES]; /* asynchronous collectives that nothing has joined */
+  GArray      *actions;    /* PipelineAction; NULL for a single stage, which needs none */
+  guint        ring;       /* micro-batches that can be in flight */
+  BufferRef   *saved;      /* [ring][layer]: activations that a layer keeps for its backward */
+  DriverMail  *mail[2];    /* [ring][chunk]: activations and gradients */
+  BufferRef    leaving[2]; /* the activation and the gradient that wait to be sent */
+  BufferRef held[2]; /* outputs of the last layer that the framework holds on to, by micro-batch */
+  guint    *backward_done;        /* [chunk]: micro-batches of the step */
+  GArray   *owner;                /* guint: unit that each kernel of the list at hand goes with */
+  EventRef  pending[MESH_N_AXES]; /* asynchronous collectives that nothing has joined */
 } Driver;
 
 static inline StrategyRun *
@@ -71,6 +72,9 @@ void driver_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const Unit
 
 /* walk.c */
 void walk_slot (Driver *self, const PipelineSlot *slot);
+
+/* The step is over: outputs that were held are let go. */
+void walk_release_outputs (Driver *self);
 
 /* messages.c */
 void messages_call (Driver *self, const PipelineAction *call);

@@ -213,6 +213,7 @@ walk_step (Driver *self, guint step, const GArray *items, DiagList *diags)
   messages_shared_gradients (self);
   driver_hook (self, PHASE_OPTIMIZER, HOOK (step_end));
   walk_rounds_end (self, step);
+  walk_release_outputs (self);
   schedule_host_wait (self->b, schedule_record (self->b, SCHEDULE_COMPUTE)); /* the loss is read */
   schedule_builder_end_step (self->b);
   return period_fits (self, (double) items->len / (step + 1) * steps_of_period (self), diags);
@@ -267,6 +268,7 @@ open_buffers (Driver *self)
       for (guint i = 0; i < n_mail; i++)
         self->mail[way][i] = (DriverMail){ SCHEDULE_NONE, SCHEDULE_NONE };
       self->leaving[way] = SCHEDULE_NONE;
+      self->held[way] = SCHEDULE_NONE;
     }
   self->backward_done = g_new0 (guint, self->pipeline.chunks);
 }

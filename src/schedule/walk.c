@@ -155,6 +155,34 @@ walk_units_forward (Driver *self, const SlotWalk *walk, const LayerDesc *desc, g
 }
 
 static void
+release_output (Driver *self, BufferRef *held)
+{
+  schedule_free (self->b, *held);
+  *held = SCHEDULE_NONE;
+}
+
+void
+walk_release_outputs (Driver *self)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (self->held); i++)
+    release_output (self, &self->held[i]);
+}
+
+static void
+hold_output (Driver *self, BufferRef *held, guint64 bytes)
+{
+  release_output (self, held);
+  *held = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, bytes, "held logits");
+}
+
+/* The place of a micro-batch's output is that of the one before the last, which goes when there is a new one. */
+static BufferRef *
+held_by (Driver *self, const SlotWalk *walk)
+{
+  return &self->held[walk->slot->micro % G_N_ELEMENTS (self->held)];
+}
+
+static void
 walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
 {
   const LayerDesc *desc = workload_layer (self->at->workload, layer);
@@ -170,6 +198,8 @@ walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
   assign_kernels (self, layer, desc->forward, desc->n_forward, first);
   walk_units_forward (self, walk, desc, first, end);
   schedule_free (self->b, working);
+  if (desc->held_bytes > 0)
+    hold_output (self, held_by (self, walk), desc->held_bytes);
 }
 
 /* ---- backward --------------------------------------------------------------------------------------------------- */

@@ -302,7 +302,9 @@ activation_bounds (const Workload *workload)
   gboolean         pipelined = workload_mesh (workload)->pp > 1;
   const LayerDesc *head = workload_layer (workload, n - 1);
   ActivationBounds bounds = { .kept = kept_by_stage (workload),
-                              .low = pipelined ? 0 : (double) head->backward_bytes };
+                              .low = pipelined ? 0
+                                               : (double) (head->backward_bytes + head->held_bytes) };
+  guint            held = training_held_outputs (workload_training (workload));
 
   for (guint i = 0; i < n; i++)
     {
@@ -310,6 +312,7 @@ activation_bounds (const Workload *workload)
 
       bounds.high = MAX (bounds.high, (double) MAX (layer->working_bytes, layer->backward_bytes));
     }
+  bounds.high += (double) head->held_bytes * held;
   return bounds;
 }
 

@@ -29,6 +29,9 @@ add_rotary (LayerBuilder *b, TapeValue *qkv)
                        .backward_read = fused ? 0 : 6.5 * bytes,
                        .backward_write = fused ? 0 : 6.5 * bytes },
             qkv);
+  if (training_is_aleph_alpha (b->training)) /* sine and cosine of each token's position, for q and for k */
+    tape_add_aux (b->tape, "attn.rotary_tables",
+                  4 * b->tokens * (double) b->shape->head_dim * b->tape->e, FALSE);
 }
 
 static void

@@ -77,8 +77,9 @@ megatron_loss (const LayerBuilder *b)
   return (b->tp > 1 || training_is_megatron (b->training)) && !training_gathers_logits (b->training);
 }
 
+/* *HELD_BYTES: logits that the framework holds on to, if any. */
 static TapeValue
-build_head (LayerBuilder *b)
+build_head (LayerBuilder *b, double *held_bytes)
 {
   const ModelShape *s = b->shape;
   gint64            width = s->embed_dim > 0 ? s->embed_dim : s->d_model, vocab = local_vocab (b);
@@ -101,6 +102,8 @@ build_head (LayerBuilder *b)
   if (megatron_loss (b))
     return tape_parallel_loss (b->tape, x, b->tokens, (double) vocab, layer_tensor_group (b));
   x = tape_comm_concat (b->tape, "head.concat", x, layer_tensor_group (b));
+  if (training_held_outputs (b->training) > 0)
+    *held_bytes = tape_tensor (b->tape, x)->bytes;
   return tape_loss (b->tape, x, b->tokens, (double) vocab * (double) b->tp);
 }
 
@@ -148,7 +151,7 @@ layer_build (const ModelShape *shape, const TrainingOptions *training, const Mes
       build.output = build_block (&b);
       break;
     case LAYER_HEAD:
-      build.output = build_head (&b);
+      build.output = build_head (&b, &build.held_bytes);
       build.logits_bytes = logits_bytes (&b);
       break;
     }

@@ -9,10 +9,13 @@
 CommGroup
 layer_tensor_group (const LayerBuilder *b)
 {
+  gboolean kept = training_is_aleph_alpha (b->training);
+
   return (CommGroup){ .axis = MESH_TENSOR,
                       .members = (guint) b->tp,
-                      .beside = b->mesh->sp == 1 || b->mesh->async_tp,
-                      .sliced = b->mesh->sp == 1 && b->mesh->async_tp };
+                      .beside = (b->mesh->sp == 1 && !kept) || b->mesh->async_tp,
+                      .sliced = b->mesh->sp == 1 && b->mesh->async_tp,
+                      .kept = kept };
 }
 
 TapeValue

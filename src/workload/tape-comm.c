@@ -196,7 +196,7 @@ tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group)
     return in;
   op = add_comm (tape, name, in, group, backward_gather);
   out = tape_add_output (tape, op, group.members * tape_tensor (tape, in)->elements);
-  tape_tensor (tape, out)->shard = (gint) in;
+  tape_tensor (tape, out)->shard = group.kept ? -1 : (gint) in;
   tape_tensor (tape, out)->slices = op->slices;
   desc = comm_desc (tape, name, COMM_ALL_GATHER, group.axis, value_bytes (tape, out));
   desc.async = op->slices > 0;
@@ -214,16 +214,26 @@ backward_concat (Tape *tape, const TapeOp *op)
   tape_give_grad (tape, op->in[0], grad);
 }
 
+/*
+ * PyTorch's all_gather into a list goes through a flat buffer of its own (ProcessGroupNCCL::allgather, newLikeFlat), and the list's
+ * tensors, of which the own piece is one, are concatenated.
+ */
 TapeValue
 tape_comm_concat (Tape *tape, const char *name, TapeValue in, CommGroup group)
 {
   TapeOp   *op;
   TapeValue out;
+  double    piece, elements;
 
   if (group.members == 1)
     return in;
   op = add_comm (tape, name, in, group, backward_concat);
   out = tape_add_output (tape, op, group.members * tape_tensor (tape, in)->elements);
+  piece = tape_tensor (tape, in)->bytes;
+  elements = tape_tensor (tape, in)->elements;
+  tape_add_value (tape, "concat.flat", group.members * elements, group.members * piece, FALSE);
+  tape_add_value (tape, "concat.list", (group.members - 1) * elements, (group.members - 1) * piece,
+                  FALSE);
   tape_push_forward (
       tape, op, comm_desc (tape, name, COMM_ALL_GATHER, group.axis, value_bytes (tape, out)), FALSE);
   return out;

@@ -204,11 +204,24 @@ training_has_dropout (const TrainingOptions *training, const char *family)
 gboolean
 training_recomputes_all (const TrainingOptions *training)
 {
-  return training_is_megatron (training) || framework_names (training, "deepspeed");
+  return training_is_megatron (training) || training_is_aleph_alpha (training)
+         || framework_names (training, "deepspeed");
+}
+
+gboolean
+training_is_aleph_alpha (const TrainingOptions *training)
+{
+  return framework_names (training, "aleph-alpha");
 }
 
 gboolean
 training_gathers_logits (const TrainingOptions *training)
 {
-  return framework_names (training, "aleph-alpha");
+  return training_is_aleph_alpha (training);
+}
+
+guint
+training_held_outputs (const TrainingOptions *training)
+{
+  return training_is_aleph_alpha (training) ? 2 : 0;
 }

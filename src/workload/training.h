@@ -113,6 +113,20 @@ gboolean training_is_megatron (const TrainingOptions *training);
  */
 gboolean training_gathers_logits (const TrainingOptions *training);
 
+/*
+ * What the same framework does differently from Megatron-LM in a block: the sines and cosines of the positions are looked up, and
+ * kept, in every layer; with sequence parallelism the norm gathers its output, which the products after it keep whole
+ * (core/nn/rotary.py, core/nn/norm/rms_norm.py).
+ */
+gboolean training_is_aleph_alpha (const TrainingOptions *training);
+
+/*
+ * Micro-steps whose last output, the 16-bit logits, a framework's pipeline holds on to: the same framework's buffers of a stage's
+ * outputs are two at least and are only overwritten (core/nn/parallel_module/parallel_module.py, _execute_loss_fn;
+ * core/nn/pipeline_schedule/train.py, required_buffer_count). 0: none.
+ */
+guint training_held_outputs (const TrainingOptions *training);
+
 /* FAMILY: of the model's shape. */
 gboolean training_has_dropout (const TrainingOptions *training, const char *family);
 

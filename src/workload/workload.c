@@ -102,6 +102,7 @@ fill_memory (const LayerBuild *build, const TapeResult *result, LayerDesc *desc)
   desc->backward_bytes = to_bytes (result->backward_bytes);
   desc->output_bytes =
       desc->kind == LAYER_HEAD ? 0 : to_bytes (tape_tensor (build->tape, build->output)->bytes);
+  desc->held_bytes = to_bytes (build->held_bytes);
   desc->logits_bytes = to_bytes (build->logits_bytes);
   desc->forward_memory =
       memory_program (result->forward_memory, result->forward_to_peak, result->n_tensors);

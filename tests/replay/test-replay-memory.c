@@ -87,6 +87,41 @@ START_TEST (test_allocated_is_the_schedule_s)
 }
 END_TEST
 
+static guint64
+planned_peak (const char *framework, const char *grad_accum)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (Scenario)   scenario = fixture_scenario (
+        "cluster.node", "dgx-a100", "cluster.nodes", "1", "model.arch", "llama", "model.n_layers",
+        "2", "model.d_model", "64", "model.n_heads", "2", "model.d_ff", "128", "model.vocab", "4096",
+        "training.seq_len", "128", "training.micro_batch", "1", "training.grad_accum", grad_accum,
+        "training.framework", framework, "strategy.name", "zero1", NULL);
+  g_autoptr (Replay) replay = replay_plan (scenario, profiles, diags);
+
+  ck_assert_msg (replay != NULL, "%s", diag_list_first_message (diags));
+  return replay_plan_memory (replay, 0).hbm.allocated.bytes;
+}
+
+/*
+ * At the loss's backward pass a framework that holds the logits of two micro-steps, 128 x 4096 x 2 = 1 MiB each, has those beside the
+ * same tensors as another one, and in each of two layers 4 x 128 x 32 x 2 = 32 KiB of rotary tables. One micro-step leaves one.
+ */
+START_TEST (test_held_logits)
+{
+  guint64 one = 1 << 20, tables = 2 << 15;
+
+  for (guint i = 0; i < 3; i++)
+    {
+      const char *grad_accum = i == 0 ? "1" : i == 1 ? "2" : "5";
+
+      ck_assert_uint_eq (planned_peak ("aleph-alpha-scaling-2023", grad_accum)
+                             - planned_peak ("modalities-2024", grad_accum),
+                         (i == 0 ? 1 : 2) * one + tables);
+    }
+}
+END_TEST
+
 int
 main (void)
 {
@@ -94,6 +129,7 @@ main (void)
   TCase *tcase = tcase_create ("peaks");
 
   tcase_add_test (tcase, test_allocated_is_the_schedule_s);
+  tcase_add_test (tcase, test_held_logits);
   suite_add_tcase (suite, tcase);
   return fixture_main (suite);
 }

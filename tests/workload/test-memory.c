@@ -86,11 +86,35 @@ START_TEST (test_programs_add_up)
 }
 END_TEST
 
+/*
+ * Aleph Alpha's framework, 512 tokens of width 512 on 4 tensor ranks, bf16. Both norms' outputs are kept whole, 512 x 512 x 2 = 524288 B,
+ * not a quarter of it: 2 x 393216 more. Four tables of 64 dimensions a token: 4 x 512 x 64 x 2 = 262144. 1000 columns of logits are
+ * padded to 4 x 256: 512 x 1024 x 2 = 1048576 B are held.
+ */
+START_TEST (test_aleph_alpha_keeps)
+{
+  ModelShape      shape = arch ("llama", 2, 512, 8, 1536, 1000);
+  TrainingOptions plain = training (256, 2), framework = plain;
+  MeshOptions mesh = { .tp = 4, .sp = 1, .pp = 1, .cp = 1, .vp = 1, .ep = 1, .routing_skew = 1 };
+  g_autoptr (Workload) a = NULL, b = NULL;
+
+  framework.framework = (char *) "aleph-alpha-scaling-2023";
+  a = workload_new_stage (&shape, &plain, &mesh, 0);
+  b = workload_new_stage (&shape, &framework, &mesh, 0);
+  ck_assert_uint_eq (workload_layer (b, 1)->saved_bytes - workload_layer (a, 1)->saved_bytes,
+                     2 * 393216 + 262144);
+  ck_assert_uint_eq (workload_layer (a, 3)->held_bytes, 0);
+  ck_assert_uint_eq (workload_layer (b, 3)->held_bytes, 1048576);
+  model_shape_clear (&shape);
+}
+END_TEST
+
 int
 main (void)
 {
   TCase *tcase = tcase_create ("programs");
 
   tcase_add_test (tcase, test_programs_add_up);
+  tcase_add_test (tcase, test_aleph_alpha_keeps);
   return run_case ("memory", tcase);
 }
