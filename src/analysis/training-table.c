@@ -415,10 +415,10 @@ static const struct
   /* its own DDP reduces after the backward pass; activations are scattered to the tensor group before they are sent on */
   { "megatron-lm 2021", "ddp", "strategy.overlap_comm", NULL, "false" },
   { "megatron-lm 2021", NULL, "mesh.scatter_gather", NULL, "true" },
-  /* DeepSpeed's pipeline engine: no host wait for messages, one reduction at the end; BF16_Optimizer accumulates in fp32 */
+  /* DeepSpeed's pipeline engine: no host wait for messages, one reduction at the end; BF16_Optimizer accumulates in fp32 and keeps what was computed */
   { "megatron-deepspeed", NULL, "mesh.p2p", NULL, "batched" },
   { "megatron-deepspeed", "ddp", "strategy.overlap_comm", NULL, "false" },
-  { "megatron-deepspeed 2021", "zero1", "strategy.gradient_dtype", NULL, "fp32" },
+  { "megatron-deepspeed 2021", "zero1", "strategy.gradient_dtype", NULL, "fp32-beside" },
   /* its FSDP configuration's own default */
   { "composer", "fsdp1", "strategy.backward_prefetch", NULL, "post" },
   /* apply_fsdp_checkpointing: whole blocks, all of them unless a fraction is given */

@@ -1,6 +1,6 @@
 #include "strategy/replicated.h"
 
-const char *const replicated_gradient_choices[] = { "auto", "fp32", NULL };
+const char *const replicated_gradient_choices[] = { "auto", "fp32", "fp32-beside", NULL };
 
 static guint64
 parameters_of (const PlanInput *in)
@@ -26,8 +26,17 @@ group_of (const PlanInput *in, guint kind)
 static gboolean
 keeps_fp32 (const PlanInput *in, const ReplicatedOptions *o)
 {
-  return o->gradient_dtype == GRADIENT_FP32
+  return o->gradient_dtype != GRADIENT_AUTO
          && training_compute_bytes (workload_training (in->workload)) < 4;
+}
+
+/* Bytes of the gradients as computed that stay beside the others. */
+static guint64
+computed_bytes (const PlanInput *in, const ReplicatedOptions *o)
+{
+  return keeps_fp32 (in, o) && o->gradient_dtype == GRADIENT_FP32_BESIDE
+             ? parameters_of (in) * training_compute_bytes (workload_training (in->workload))
+             : 0;
 }
 
 static guint
@@ -77,6 +86,8 @@ replicated_init (StrategyRun *run)
   schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, parameters * bytes.compute, "parameters");
   schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, parameters * gradient_bytes (run->in, o),
                   "gradients");
+  s->all_computed = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, computed_bytes (run->in, o),
+                                    "gradients as computed");
   schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER,
                   owned (run->in, s->sharded_optimizer) * (master + bytes.moments),
                   "optimizer state");
@@ -142,7 +153,8 @@ replicated_backward_begin (StrategyRun *run, const UnitSlot *slot)
   ReplicatedState *s = run->state;
   guint            compute = state_bytes (workload_training (run->in->workload)).compute;
 
-  if (slot->part != BACKWARD_INPUTS && keeps_fp32 (run->in, run->options))
+  if (slot->part != BACKWARD_INPUTS && keeps_fp32 (run->in, run->options)
+      && s->all_computed == SCHEDULE_NONE)
     s->computed = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT,
                                   slot->plan->own_elements * compute, "computed gradient");
 }
@@ -158,7 +170,7 @@ add_gradient (StrategyRun *run, const UnitSlot *slot)
     {
       emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_FP32,
                           elements * (4 + compute), elements * 4);
-      schedule_uses (run->b, s->computed);
+      schedule_uses (run->b, s->all_computed == SCHEDULE_NONE ? s->computed : s->all_computed);
       schedule_free (run->b, s->computed);
       s->computed = SCHEDULE_NONE;
     }
@@ -271,7 +283,8 @@ replicated_expect (const PlanInput *in, gconstpointer opt, ReplicatedReduce redu
   ActivationBounds         activations = activation_bounds (in->workload);
   double                   parameters = (double) parameters_of (in);
   double                   part = (double) owned (in, sharded_optimizer);
-  double states = parameters * (bytes.compute + kept) + part * (master + bytes.moments);
+  double                   computed = (double) computed_bytes (in, o);
+  double states = parameters * (bytes.compute + kept) + computed + part * (master + bytes.moments);
   /* A bucket closes with the module that fills it. */
   double unit = (double) largest_unit (in->workload, UNIT_MODULE), bucket = o->bucket_bytes + unit;
 
@@ -290,6 +303,6 @@ replicated_expect (const PlanInput *in, gconstpointer opt, ReplicatedReduce redu
   totals->hbm_low += states + activations.kept + activations.low;
   totals->hbm_high += states + activations.kept + activations.high
                       + (wire == kept ? 0 : 2 * wire * MIN (parameters, bucket))
-                      + (keeps_fp32 (in, o) ? unit * bytes.compute : 0);
+                      + (keeps_fp32 (in, o) && computed == 0 ? unit * bytes.compute : 0);
   return TRUE;
 }

@@ -21,6 +21,11 @@ typedef enum
 {
   GRADIENT_AUTO, /* as computed */
   GRADIENT_FP32, /* an fp32 buffer into which every micro-step adds what it computed (Megatron-LM's main gradients) */
+  /*
+   * The same, and the gradients as computed stay beside it until the next micro-step makes its own (DeepSpeed's BF16_Optimizer under
+   * its pipeline engine: deepspeed/runtime/pipe/engine.py, _exec_backward_pass, update_hp_grads (clear_lp_grads=False)).
+   */
+  GRADIENT_FP32_BESIDE,
 } GradientDtype;
 
 #define REPLICATED_GRADIENT_DTYPE(struct_, member_)                                                       \
@@ -29,8 +34,8 @@ typedef enum
     .offset = G_STRUCT_OFFSET (struct_, member_), .fallback = "auto",                                     \
     .help =                                                                                               \
         "type of the gradients that are kept and (unless reduce_dtype says otherwise) reduced; auto: as " \
-        "computed",                                                                                       \
-    .source = "Megatron-LM, --accumulate-allreduce-grads-in-fp32"                                         \
+        "computed; fp32-beside: those of the last micro-step stay beside them",                           \
+    .source = "Megatron-LM, --accumulate-allreduce-grads-in-fp32; deepspeed/runtime/bf16_optimizer.py"    \
   }
 
 extern const char *const replicated_gradient_choices[];
@@ -40,9 +45,10 @@ typedef struct
   ReplicatedReduce reduce;
   gboolean         sharded_optimizer;
   StreamRef        stream;
-  CommRef          comm[2];   /* of each kind of unit: see unit_groups */
-  guint64          bucket[2]; /* elements waiting to be reduced */
-  BufferRef        computed;  /* the gradient of the unit at hand, where another one is kept */
+  CommRef          comm[2];      /* of each kind of unit: see unit_groups */
+  guint64          bucket[2];    /* elements waiting to be reduced */
+  BufferRef        computed;     /* the gradient of the unit at hand, where another one is kept */
+  BufferRef        all_computed; /* those of all units, where they stay beside the others */
 } ReplicatedState;
 
 void replicated_init (StrategyRun *run);

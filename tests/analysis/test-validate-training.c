@@ -258,7 +258,7 @@ START_TEST (test_framework)
   ck_assert_str_eq (setting_of (table, 0, "mesh.scatter_gather"), "true");
   ck_assert_str_eq (setting_of (table, 0, "training.activation_checkpointing"), "selective");
   ck_assert_str_eq (setting_of (table, 1, "mesh.scatter_gather"), "0");
-  ck_assert_str_eq (setting_of (table, 2, "strategy.gradient_dtype"), "fp32");
+  ck_assert_str_eq (setting_of (table, 2, "strategy.gradient_dtype"), "fp32-beside");
   ck_assert_str_eq (setting_of (table, 2, "mesh.p2p"), "batched");
   ck_assert_ptr_null (setting_of (table, 3, "strategy.gradient_dtype"));
   ck_assert_str_eq (setting_of (table, 4, "training.activation_checkpointing"), "full");

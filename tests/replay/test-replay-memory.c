@@ -87,8 +87,9 @@ START_TEST (test_allocated_is_the_schedule_s)
 }
 END_TEST
 
+/* Of two llama blocks of width 64 with 4096 columns, 128 tokens, under zero1 on 8 GPUs; KEY and VALUE: one setting more. */
 static guint64
-planned_peak (const char *framework, const char *grad_accum)
+planned_peak (const char *framework, const char *grad_accum, const char *key, const char *value)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (DiagList)   diags = diag_list_new ();
@@ -96,7 +97,7 @@ planned_peak (const char *framework, const char *grad_accum)
         "cluster.node", "dgx-a100", "cluster.nodes", "1", "model.arch", "llama", "model.n_layers",
         "2", "model.d_model", "64", "model.n_heads", "2", "model.d_ff", "128", "model.vocab", "4096",
         "training.seq_len", "128", "training.micro_batch", "1", "training.grad_accum", grad_accum,
-        "training.framework", framework, "strategy.name", "zero1", NULL);
+        "training.framework", framework, "strategy.name", "zero1", key, value, NULL);
   g_autoptr (Replay) replay = replay_plan (scenario, profiles, diags);
 
   ck_assert_msg (replay != NULL, "%s", diag_list_first_message (diags));
@@ -115,10 +116,24 @@ START_TEST (test_held_logits)
     {
       const char *grad_accum = i == 0 ? "1" : i == 1 ? "2" : "5";
 
-      ck_assert_uint_eq (planned_peak ("aleph-alpha-scaling-2023", grad_accum)
-                             - planned_peak ("modalities-2024", grad_accum),
+      ck_assert_uint_eq (planned_peak ("aleph-alpha-scaling-2023", grad_accum, NULL, NULL)
+                             - planned_peak ("modalities-2024", grad_accum, NULL, NULL),
                          (i == 0 ? 1 : 2) * one + tables);
     }
+}
+END_TEST
+
+/*
+ * 2 x 4096 x 64 + 2 x (4 x 64 x 64 + 3 x 64 x 128 + 2 x 64) + 64 = 606528 parameters. At the head's backward pass fp32 gradients have the
+ * 4096 x 64 that it computes beside them; with all that was computed they have 2 bytes a parameter.
+ */
+START_TEST (test_computed_gradients)
+{
+  const char *key = "strategy.gradient_dtype", *framework = "megatron-deepspeed-2022";
+
+  ck_assert_uint_eq (planned_peak (framework, "2", key, "fp32-beside")
+                         - planned_peak (framework, "2", key, "fp32"),
+                     2 * 606528 - 2 * 4096 * 64);
 }
 END_TEST
 
@@ -130,6 +145,7 @@ main (void)
 
   tcase_add_test (tcase, test_allocated_is_the_schedule_s);
   tcase_add_test (tcase, test_held_logits);
+  tcase_add_test (tcase, test_computed_gradients);
   suite_add_tcase (suite, tcase);
   return fixture_main (suite);
 }
