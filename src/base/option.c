@@ -192,11 +192,12 @@ parse_enum_value (const OptionSpec *spec, const char *text, OptionValue *value, 
 }
 
 static char *
-parse_int_value (const OptionSpec *spec, const char *text, OptionValue *value)
+parse_int_value (const OptionSpec *spec, const char *text, OptionValue *value, char **hint)
 {
-  if (!parse_int (text, &value->number))
-    return g_strdup_printf ("expected a whole number for '%s', got '%s'", spec->key, text);
-  return check_range (spec, (double) value->number, text);
+  if (parse_int (text, &value->number))
+    return check_range (spec, (double) value->number, text);
+  *hint = g_strdup ("such as 8, 4k or 5e8");
+  return g_strdup_printf ("expected a whole number for '%s', got '%s'", spec->key, text);
 }
 
 static char *
@@ -228,7 +229,7 @@ parse_value (const OptionSpec *spec, const char *text, OptionValue *value, char 
         return NULL;
       return g_strdup_printf ("expected true or false for '%s', got '%s'", spec->key, text);
     case OPTION_INT:
-      return parse_int_value (spec, text, value);
+      return parse_int_value (spec, text, value, hint);
     case OPTION_ENUM:
       return parse_enum_value (spec, text, value, hint);
     case OPTION_QUANTITY:

@@ -181,7 +181,9 @@ START_TEST (test_ints)
     {
       g_autofree char *refused = set (&options, "offset", bad[i]);
       g_autofree char *expected =
-          g_strdup_printf ("--set: error: expected a whole number for 'offset', got '%s'\n", bad[i]);
+          g_strdup_printf ("--set: error: expected a whole number for 'offset', got '%s'\n"
+                           "  hint: such as 8, 4k or 5e8\n",
+                           bad[i]);
 
       ck_assert_msg (refused, "'%s' was accepted", bad[i]);
       ck_assert_str_eq (refused, expected);

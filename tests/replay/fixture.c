@@ -234,6 +234,106 @@ fixture_random (GRand *rand, ProfileSet *profiles)
   return scenario;
 }
 
+/* ---- random meshes ----------------------------------------------------------------------------------------------- */
+
+static void
+random_mesh_cluster (Overrides *o, GRand *rand)
+{
+  static const guint nodes[] = { 1, 2, 4 }, gpus[] = { 2, 4, 8 };
+  guint              n = PICK (rand, nodes), g;
+
+  random_parts (o, rand, &n, &g);
+  g = n == 4 ? 4 : PICK (rand, gpus); /* 16 ranks at most */
+  overrides_add_int (o, "cluster.gpus_per_node", g);
+  random_fabric (o, rand, n);
+  if (g_rand_int_range (rand, 0, 3) == 0)
+    random_slow (o, rand, n * g);
+}
+
+static void
+random_experts (Overrides *o, GRand *rand, guint tp)
+{
+  static const guint       degrees[] = { 1, 2, 4 };
+  static const char *const capacities[] = { "0", "1.25" };
+  guint                    ep = PICK (rand, degrees);
+
+  overrides_add_int (o, "model.n_experts", 4);
+  overrides_add_int (o, "model.n_experts_per_token", g_rand_int_range (rand, 1, 3));
+  overrides_add_int (o, "mesh.ep", ep);
+  overrides_add (o, "mesh.capacity_factor", PICK (rand, capacities));
+  overrides_add (o, "mesh.routing_skew", ep > 1 && g_rand_boolean (rand) ? "1.5" : "1");
+  if (tp > 1)
+    overrides_add_int (o, "mesh.sp", 1);
+}
+
+/* The micro-steps and blocks that it needs. */
+static void
+random_pipeline (Overrides *o, GRand *rand, guint case_)
+{
+  static const char *const kinds[] = { "gpipe", "1f1b", "interleaved", "zb-h1",
+                                       "zb-h2", "zbv",  "dualpipe" };
+  static const char *const p2p[] = { "batched-sync", "batched", "direct" };
+  const char              *kind = kinds[case_ % G_N_ELEMENTS (kinds)];
+  gint64                   pp = g_rand_int_range (rand, 0, 3) == 0 ? 4 : 2;
+
+  overrides_add_int (o, "mesh.pp", pp);
+  overrides_add (o, "mesh.pipeline", kind);
+  overrides_add (o, "mesh.p2p", PICK (rand, p2p));
+  overrides_add (o, "mesh.scatter_gather", g_rand_boolean (rand) ? "true" : "false");
+  overrides_add_int (o, "mesh.vp", g_str_equal (kind, "interleaved") ? 2 : 1);
+  overrides_add_int (o, "training.grad_accum", pp * 2);
+  overrides_add_int (o, "model.n_layers", 2 * pp + g_rand_int_range (rand, 0, 2));
+}
+
+static void
+random_axes (Overrides *o, GRand *rand, guint case_)
+{
+  static const guint       degrees[] = { 1, 2, 4 };
+  static const char *const contexts[] = { "ring", "all-gather" };
+  guint                    tp = PICK (rand, degrees);
+
+  overrides_add_int (o, "mesh.tp", tp);
+  overrides_add_int (o, "mesh.cp", g_rand_int_range (rand, 0, 3) == 0 ? 2 : 1);
+  overrides_add (o, "mesh.context", PICK (rand, contexts));
+  if (tp > 1)
+    {
+      overrides_add_int (o, "mesh.sp", g_rand_boolean (rand));
+      overrides_add (o, "mesh.async_tp", g_rand_int_range (rand, 0, 4) ? "false" : "true");
+    }
+  if (case_ % 4 == 0)
+    random_experts (o, rand, tp);
+  if (case_ % 3 != 0)
+    random_pipeline (o, rand, case_);
+}
+
+Scenario *
+fixture_random_mesh (GRand *rand, guint case_, ProfileSet *profiles)
+{
+  for (guint attempt = 0; attempt < 400; attempt++)
+    {
+      Overrides            o = { .strings = g_string_chunk_new (256) };
+      g_autoptr (DiagList) diags = diag_list_new ();
+      g_autoptr (GError)   error = NULL;
+      g_autoptr (Scenario) scenario = NULL;
+      g_autoptr (Replay)   replay = NULL;
+      ReplayOptions        options = { 0 };
+
+      random_mesh_cluster (&o, rand);
+      random_model (&o, rand);
+      random_training (&o, rand);
+      random_strategy (&o, rand, 2);
+      random_axes (&o, rand, case_);
+      scenario = load (&o, diags);
+      g_string_chunk_free (o.strings);
+      if (scenario == NULL)
+        fail_on (diags, NULL);
+      replay = replay_run (scenario, profiles, &options, diags, &error); /* or the axes do not fit */
+      if (replay != NULL)
+        return g_steal_pointer (&scenario);
+    }
+  ck_abort_msg ("case %u: no mesh fits", case_);
+}
+
 GBytes *
 fixture_record (const Replay *replay)
 {

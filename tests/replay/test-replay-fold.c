@@ -1,6 +1,6 @@
 /*
  * Folded equals unfolded: over random clusters (sizes, links, leaves, oversubscription, rails, slow GPUs), models, training and
- * every strategy and one whose ranks differ, a replay of one rank a class has the same step time within 1e-9 relative, the same peaks, the same
+ * every strategy and one whose ranks differ, and over random meshes (tensor, sequence, context, expert, data ranks, all pipelines), a replay of one rank a class has the same step time within 1e-9 relative, the same peaks, the same
  * traffic. A replay also never deadlocks and finds a steady period. Not asserted: that folding folds much (test-replay does).
  */
 #include "fixture.h"
@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 #define N_CASES 160
+#define N_MESHES \
+  84 /* a multiple of the pipelines, and of how often there are experts and one stage */
 
 static void
 assert_close (double a, double b, double tolerance, guint seed, const char *what)
@@ -215,16 +217,8 @@ force_library (Scenario *scenario, GRand *rand)
 }
 
 static void
-compare (guint seed, ProfileSet *profiles)
+compare_replays (const Scenario *scenario, const char *text, guint seed, ProfileSet *profiles)
 {
-  g_autoptr (GRand)    rand = g_rand_new_with_seed (seed);
-  g_autoptr (Scenario) scenario = fixture_random (rand, profiles);
-  g_autofree char     *text = NULL;
-
-  force_library (scenario, rand);
-  text = scenario_print (scenario);
-  if (seed % 4 == 0)
-    give_roles (scenario, seed / 4 % 4);
   fprintf (stderr, "seed %u:\n", seed);
   g_autoptr (Replay) folded = fixture_replay (scenario, profiles, FALSE, 0);
   g_autoptr (Replay) full = fixture_replay (scenario, profiles, TRUE, 0);
@@ -240,12 +234,43 @@ compare (guint seed, ProfileSet *profiles)
   compare_traffic (folded, full, seed);
 }
 
+static void
+compare (guint seed, ProfileSet *profiles)
+{
+  g_autoptr (GRand)    rand = g_rand_new_with_seed (seed);
+  g_autoptr (Scenario) scenario = fixture_random (rand, profiles);
+  g_autofree char     *text = NULL;
+
+  force_library (scenario, rand);
+  text = scenario_print (scenario);
+  if (seed % 4 == 0)
+    give_roles (scenario, seed / 4 % 4);
+  compare_replays (scenario, text, seed, profiles);
+}
+
 START_TEST (test_folded_equals_unfolded)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
 
   for (guint i = 0; i < 16; i++)
     compare ((guint) _i * 16 + i + 1, profiles);
+}
+END_TEST
+
+/* Every axis of the mesh, each with every strategy that takes it. */
+START_TEST (test_meshes_fold)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+
+  for (guint i = 0; i < 12; i++)
+    {
+      guint                case_ = (guint) _i * 12 + i;
+      g_autoptr (GRand)    rand = g_rand_new_with_seed (7000 + case_);
+      g_autoptr (Scenario) scenario = fixture_random_mesh (rand, case_, profiles);
+      g_autofree char     *text = scenario_print (scenario);
+
+      compare_replays (scenario, text, 7000 + case_, profiles);
+    }
 }
 END_TEST
 
@@ -277,6 +302,7 @@ fold_suite (void)
 
   tcase_set_timeout (tcase, 120);
   tcase_add_loop_test (tcase, test_folded_equals_unfolded, 0, N_CASES / 16);
+  tcase_add_loop_test (tcase, test_meshes_fold, 0, N_MESHES / 12);
   tcase_add_test (tcase, test_few_bytes_split_no_class);
   suite_add_tcase (suite, tcase);
   return suite;

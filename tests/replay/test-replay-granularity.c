@@ -65,12 +65,10 @@ compare_used (const Replay *a, const Replay *b, guint seed)
 }
 
 static void
-compare (guint seed, ProfileSet *profiles)
+compare (const Scenario *scenario, gboolean steady, guint seed, ProfileSet *profiles)
 {
-  g_autoptr (GRand)    rand = g_rand_new_with_seed (seed);
-  g_autoptr (Scenario) scenario = fixture_random (rand, profiles);
-  g_autoptr (Replay)   kernels = replay_at (scenario, profiles, GRANULARITY_KERNEL);
-  double               exact = replay_step_time (kernels);
+  g_autoptr (Replay) kernels = replay_at (scenario, profiles, GRANULARITY_KERNEL);
+  double             exact = replay_step_time (kernels);
 
   for (Granularity g = GRANULARITY_MODULE; g <= GRANULARITY_PASS; g++)
     {
@@ -87,7 +85,7 @@ compare (guint seed, ProfileSet *profiles)
         }
       ck_assert_msg (fabs (error) <= 0.01, "seed %u: granularity %u: off by %.3f %%", seed, g,
                      100 * error);
-      ck_assert (replay_is_steady (fused));
+      ck_assert (!steady || replay_is_steady (fused));
       compare_peaks (kernels, fused, seed);
       compare_traffic (kernels, fused, seed);
       compare_used (kernels, fused, seed);
@@ -99,7 +97,29 @@ START_TEST (test_within_one_per_cent)
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
 
   for (guint i = 0; i < 16; i++)
-    compare ((guint) _i * 16 + i + 1, profiles);
+    {
+      guint                seed = (guint) _i * 16 + i + 1;
+      g_autoptr (GRand)    rand = g_rand_new_with_seed (seed);
+      g_autoptr (Scenario) scenario = fixture_random (rand, profiles);
+
+      compare (scenario, TRUE, seed, profiles);
+    }
+}
+END_TEST
+
+/* Every axis of the mesh. Periods of stages in a circle may go on differing by a picosecond. */
+START_TEST (test_meshes_within_one_per_cent)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+
+  for (guint i = 0; i < 12; i++)
+    {
+      guint                case_ = (guint) _i * 12 + i;
+      g_autoptr (GRand)    rand = g_rand_new_with_seed (9000 + case_);
+      g_autoptr (Scenario) scenario = fixture_random_mesh (rand, case_, profiles);
+
+      compare (scenario, FALSE, 9000 + case_, profiles);
+    }
 }
 END_TEST
 
@@ -143,6 +163,7 @@ granularity_suite (void)
 
   tcase_set_timeout (tcase, 120);
   tcase_add_loop_test (tcase, test_within_one_per_cent, 0, N_CASES / 16);
+  tcase_add_loop_test (tcase, test_meshes_within_one_per_cent, 0, 7);
   tcase_add_loop_test (tcase, test_alone_it_is_exact, 0, 6);
   suite_add_tcase (suite, tcase);
   return suite;
