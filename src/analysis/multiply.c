@@ -15,7 +15,7 @@
 
 #define TOLERANCE 1e-9
 #define LOOSE     1e-4
-#define PAYS      0.6 /* of what all micro-batches take: more is not tried */
+#define PAYS      0.8 /* of what all micro-batches take: more is not tried */
 
 /* Fields that grow with the number of micro-batches, in a fixed order. */
 typedef struct
@@ -222,7 +222,7 @@ period_of (const MeshOptions *mesh, guint *period, guint *first)
     {
     case PIPELINE_INTERLEAVED:
       *period = stages;
-      *first = stages;
+      *first = 2 * stages; /* of as many as stages all forward passes come first */
       break;
     case PIPELINE_ZB_H2:
     case PIPELINE_ZBV:
@@ -249,20 +249,22 @@ predict_few (const Scenario *scenario, const PredictOptions *options, ProfileSet
 
   few->training.grad_accum = n;
   quick.replay.first_only = first;
+  quick.replay.min_periods = 1;
   return predict_replayed (few, &quick, profiles, NULL, diags, &error);
 }
 
-/* Micro-batches, counted once a period, that a replay until a period repeats takes. */
-#define PERIODS 3
+/* Micro-batches, counted once a period, that a replay until a period repeats takes: of few, and of all. */
+#define PERIODS_FEW 2
+#define PERIODS_ALL 3
 
 static gboolean
 pays (guint n, guint period, guint known, double replayed, gint64 all)
 {
   guint  missing = known < 2 ? 3 - known : 1; /* first steps until three are known */
   guint  last = n + (missing - 1) * period;
-  double more = missing * (n + last) / 2.0 + PERIODS * (double) (last - 2 * period);
+  double more = missing * (n + last) / 2.0 + PERIODS_FEW * (double) (last - 2 * period);
 
-  return replayed + more <= PAYS * PERIODS * (double) all;
+  return replayed + more <= PAYS * PERIODS_ALL * (double) all;
 }
 
 /*

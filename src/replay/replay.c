@@ -264,7 +264,7 @@ static gboolean
 run_until_steady (Replay *self, const ReplayOptions *options, GError **error)
 {
   guint most = options->max_periods > 0 ? options->max_periods : DEFAULT_MAX_PERIODS;
-  guint n = options->min_periods > 0 ? MAX (options->min_periods, 2) : DEFAULT_MIN_PERIODS;
+  guint n = options->min_periods > 0 ? options->min_periods : DEFAULT_MIN_PERIODS;
 
   if (options->first_only)
     most = schedule_first_is_steady (self->schedule) ? 0 : 1;

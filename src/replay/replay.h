@@ -13,7 +13,7 @@ typedef struct
 {
   gboolean unfolded; /* simulate every rank */
   guint max_periods; /* steady periods to try before giving up on a repeat; 0 = 32; 1: none is tried */
-  guint    min_periods; /* steady periods to run at least; 0 = 2 */
+  guint    min_periods; /* steady periods to run at least; 0 = 2; 1: see run.c for its proof */
   gboolean keep_pools;  /* memory timeline, for traces */
   gboolean first_only; /* one period and no proof: the first where it issues what steady ones do, else the one after it */
 } ReplayOptions;

@@ -519,16 +519,21 @@ period_length (const Run *self, guint b)
   return run_boundary (self, 0, b)->time - run_boundary (self, 0, b - 1)->time;
 }
 
-/* What was in flight at the very end had no next period beside it: the states compared are those where the last two periods began. */
+/*
+ * What was in flight at the very end had no next period beside it: the states compared are those where the last two periods began. With one
+ * steady period that end must do; where the lack of a next one shows, it differs from the other, and more are needed.
+ */
 gboolean
 run_is_steady (const Run *self)
 {
-  guint last = run_n_boundaries (self) - 1;
+  guint    last = run_n_boundaries (self) - 1;
+  gboolean one = self->n_periods == 1;
 
-  if (self->n_periods < 2 || period_length (self, last) != period_length (self, last - 1))
+  if (self->n_periods < 1 || (!one && period_length (self, last) != period_length (self, last - 1)))
     return FALSE;
   for (guint i = 0; i < self->replay->binding->ranks->len; i++)
-    if (!boundaries_alike (self, i, last, FALSE) || !boundaries_alike (self, i, last - 1, TRUE))
+    if (!boundaries_alike (self, i, last, one)
+        || (!one && !boundaries_alike (self, i, last - 1, TRUE)))
       return FALSE;
   return TRUE;
 }
