@@ -407,6 +407,8 @@ fuse_program (Program *program, const Schedule *schedule, Granularity granularit
   self.max_kernels = has_work_beside (program, schedule) ? MAX_BESIDE : MAX_KERNELS;
   for (ScheduleSection s = 0; s < SECTION_N; s++)
     {
+      if (s == SECTION_STEADY && program->items[s] == program->items[SECTION_FIRST])
+        continue;
       self.items = schedule_items (schedule, program->role, s);
       self.compiled = (ProgramItem *) (gpointer) program->items[s]->data;
       fuse_section (&self);

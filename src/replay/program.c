@@ -151,7 +151,9 @@ program_new (const Schedule *schedule, const TrainingOptions *training,
   self->groups = g_array_new (FALSE, FALSE, sizeof (FusedGroup));
   self->descs = g_ptr_array_new_with_free_func (g_free);
   for (ScheduleSection s = 0; s < SECTION_N; s++)
-    self->items[s] = compile_section (&compiler, s);
+    self->items[s] = s == SECTION_STEADY && schedule_shares_steady (schedule, role)
+                         ? g_array_ref (self->items[SECTION_FIRST])
+                         : compile_section (&compiler, s);
   if (granularity != GRANULARITY_KERNEL)
     fuse_program (self, schedule, granularity);
   return self;

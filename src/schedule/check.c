@@ -167,7 +167,8 @@ check_role (const Schedule *schedule, guint role, DiagList *diags)
   for (guint s = 0; s < SECTION_N; s++)
     {
       self.section = (ScheduleSection) s;
-      check_section (&self);
+      if (s != SECTION_STEADY || !schedule_shares_steady (schedule, role))
+        check_section (&self);
     }
   g_free (self.buffers);
   return self.sound;
@@ -260,7 +261,7 @@ check_comm (const Schedule *self, CommRef comm, DiagList *diags)
   gboolean          sound = TRUE;
 
   for (guint role = 0; role < self->n_roles; role++)
-    for (guint s = 0; s < SECTION_N && meets[role] != role; s++)
+    for (guint s = 0; s < schedule_n_sections (self) && meets[role] != role; s++)
       sound &=
           check_sequences (self, comm, (guint[2]){ meets[role], role }, (ScheduleSection) s, diags);
   return sound;
@@ -348,7 +349,7 @@ schedule_check (const Schedule *self, const Mesh *mesh, DiagList *diags)
     return sound;
   for (guint c = 0; c < schedule_n_comms (self); c++)
     sound &= check_comm (self, c, diags);
-  for (guint s = 0; s < SECTION_N; s++)
+  for (guint s = 0; s < schedule_n_sections (self); s++)
     sound &= check_messages (self, (ScheduleSection) s, diags);
   return sound && schedule_check_progress (self, diags);
 }

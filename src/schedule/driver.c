@@ -310,6 +310,7 @@ static gboolean
 walk_role (Driver *self, guint role, DiagList *diags)
 {
   guint    n_strategy_roles = self->b->schedule->n_roles / self->pipeline.stages;
+  guint    n_init, n_first;
   gboolean ok;
 
   self->stage = role / n_strategy_roles;
@@ -317,9 +318,13 @@ walk_role (Driver *self, guint role, DiagList *diags)
   open_role (self, role, role % n_strategy_roles);
   select_section (self, role, SECTION_INIT);
   driver_hook (self, PHASE_NONE, HOOK (init));
-  ok = walk_period (self, role, SECTION_FIRST, diags)
-       && walk_period (self, role, SECTION_STEADY, diags);
+  n_init = schedule_n_buffers (self->b->schedule, role);
+  ok = walk_period (self, role, SECTION_FIRST, diags);
+  n_first = schedule_n_buffers (self->b->schedule, role);
+  ok = ok && walk_period (self, role, SECTION_STEADY, diags);
   close_role (self);
+  if (ok)
+    schedule_share_steady (self->b->schedule, role, n_init, n_first);
   return ok;
 }
 

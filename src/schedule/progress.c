@@ -292,7 +292,7 @@ schedule_check_progress (const Schedule *self, DiagList *diags)
   gboolean sound = TRUE;
 
   progress_init (&progress, self);
-  for (guint s = 0; s < SECTION_N && sound; s++)
+  for (guint s = 0; s < schedule_n_sections (self) && sound; s++)
     sound = check_section (&progress, (ScheduleSection) s, diags);
   progress_clear (&progress);
   return sound;

@@ -82,6 +82,19 @@ schedule_program (const Schedule *self, guint role, ScheduleSection section)
   return &self->roles[role].programs[section];
 }
 
+/*
+ * Drops ROLE's steady program for its first one where they are the same; N_INIT and N_FIRST: its buffers when init and the first
+ * section had been written.
+ */
+void schedule_share_steady (Schedule *self, guint role, guint n_init, guint n_first);
+
+/* Sections that differ: without the steady one where every role shares it. */
+static inline guint
+schedule_n_sections (const Schedule *self)
+{
+  return schedule_first_is_steady (self) ? SECTION_STEADY : SECTION_N;
+}
+
 /* For each role the lowest role that it meets, directly or through others, in the groups of COMM. Newly allocated. */
 guint *schedule_comm_roles (const Schedule *self, CommRef comm);
 

@@ -145,45 +145,6 @@ schedule_items (const Schedule *self, guint role, ScheduleSection section)
   return (ScheduleItems){ (const ScheduleItem *) (void *) items->data, items->len };
 }
 
-/* All that its cost depends on. */
-static gboolean
-same_kernel (const KernelDesc *a, const KernelDesc *b)
-{
-  return a == b
-         || (a != NULL && b != NULL && a->kind == b->kind && a->dtype == b->dtype && a->m == b->m
-             && a->n == b->n && a->k == b->k && a->batch == b->batch && a->flops == b->flops
-             && a->read_bytes == b->read_bytes && a->write_bytes == b->write_bytes
-             && a->launches == b->launches && a->flash == b->flash);
-}
-
-static gboolean
-same_item (const ScheduleItem *a, const ScheduleItem *b)
-{
-  gboolean memory = a->kind == ITEM_ALLOC || a->kind == ITEM_FREE;
-
-  return a->kind == b->kind && a->phase == b->phase && a->collective == b->collective
-         && a->more == b->more && a->stream == b->stream && a->unit == b->unit
-         && (memory || a->ref == b->ref) && a->event == b->event && a->peer == b->peer
-         && a->bytes == b->bytes && same_kernel (a->kernel, b->kernel);
-}
-
-gboolean
-schedule_first_is_steady (const Schedule *self)
-{
-  for (guint role = 0; role < self->n_roles; role++)
-    {
-      ScheduleItems first = schedule_items (self, role, SECTION_FIRST);
-      ScheduleItems steady = schedule_items (self, role, SECTION_STEADY);
-
-      if (first.n != steady.n)
-        return FALSE;
-      for (guint i = 0; i < first.n; i++)
-        if (!same_item (&first.items[i], &steady.items[i]))
-          return FALSE;
-    }
-  return TRUE;
-}
-
 guint
 schedule_n_events (const Schedule *self, guint role, ScheduleSection section)
 {

@@ -170,13 +170,14 @@ typedef struct _Schedule Schedule;
 
 void schedule_free_all (Schedule *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Schedule, schedule_free_all)
-guint                 schedule_n_roles (const Schedule *self);
-guint                 schedule_role_of_rank (const Schedule *self, guint rank);
-guint                 schedule_role_stage (const Schedule *self, guint role); /* pipeline stage */
-guint                 schedule_n_stages (const Schedule *self);
-const Workload       *schedule_role_workload (const Schedule *self, guint role); /* its stage's */
-ScheduleItems         schedule_items (const Schedule *self, guint role, ScheduleSection section);
-/* Whether every role issues in its first period what it issues in steady ones, ops and host work; memory may differ. */
+guint           schedule_n_roles (const Schedule *self);
+guint           schedule_role_of_rank (const Schedule *self, guint rank);
+guint           schedule_role_stage (const Schedule *self, guint role); /* pipeline stage */
+guint           schedule_n_stages (const Schedule *self);
+const Workload *schedule_role_workload (const Schedule *self, guint role); /* its stage's */
+ScheduleItems   schedule_items (const Schedule *self, guint role, ScheduleSection section);
+/* Whether ROLE's steady program is its first one: the same items and buffers; and every role's. */
+gboolean              schedule_shares_steady (const Schedule *self, guint role);
 gboolean              schedule_first_is_steady (const Schedule *self);
 guint                 schedule_n_events (const Schedule *self, guint role, ScheduleSection section);
 guint                 schedule_n_streams (const Schedule *self);

@@ -1,0 +1,130 @@
+/*
+ * Steady periods that are like the first share its program: what is built, checked and compiled once need not be twice.
+ *
+ * Set: the items and buffers of both sections, where each section numbers buffers of its own. Computed: whether they are the same but
+ * for those numbers; then the steady section is the first one's, and its own buffers go.
+ */
+#include "schedule/schedule-private.h"
+
+#include <string.h>
+
+/* Buffers of init, of the first section, and of the steady one: [0, init), [init, first) and [first, n). */
+typedef struct
+{
+  const ScheduleRole *role;
+  guint               init, first;
+} Sections;
+
+/* All that its cost depends on. */
+static gboolean
+same_kernel (const KernelDesc *a, const KernelDesc *b)
+{
+  return a == b
+         || (a != NULL && b != NULL && a->kind == b->kind && a->name == b->name
+             && a->dtype == b->dtype && a->m == b->m && a->n == b->n && a->k == b->k
+             && a->batch == b->batch && a->flops == b->flops && a->read_bytes == b->read_bytes
+             && a->write_bytes == b->write_bytes && a->launches == b->launches && a->flash == b->flash
+             && a->module == b->module && a->weight_gradient == b->weight_gradient);
+}
+
+/* The buffer of the first section that the steady one's B stands for. */
+static BufferRef
+counterpart (const Sections *self, BufferRef b)
+{
+  return b != SCHEDULE_NONE && b >= self->first ? b - (self->first - self->init) : b;
+}
+
+static gboolean
+same_buffer (const Sections *self, const ScheduleBuffer *a, const ScheduleBuffer *b)
+{
+  return a->tier == b->tier && a->category == b->category && a->bytes == b->bytes
+         && a->label == b->label && a->unit == b->unit && a->stream == b->stream
+         && a->n_tensors == b->n_tensors
+         && (a->n_tensors == 0
+             || memcmp (a->tensors, b->tensors, a->n_tensors * sizeof *a->tensors) == 0)
+         && a->program == b->program && a->frame == counterpart (self, b->frame)
+         && a->n_frame == b->n_frame;
+}
+
+static gboolean
+same_item (const Sections *self, const ScheduleItem *a, const ScheduleItem *b)
+{
+  gboolean memory = b->kind == ITEM_ALLOC || b->kind == ITEM_FREE;
+
+  return a->kind == b->kind && a->phase == b->phase && a->collective == b->collective
+         && a->more == b->more && a->stream == b->stream && a->unit == b->unit
+         && a->ref == (memory ? counterpart (self, b->ref) : b->ref) && a->event == b->event
+         && a->peer == b->peer && a->bytes == b->bytes && same_kernel (a->kernel, b->kernel)
+         && a->label == b->label;
+}
+
+static gboolean
+same_buffers (const Sections *self)
+{
+  const GArray *buffers = self->role->buffers;
+
+  if (buffers->len - self->first != self->first - self->init)
+    return FALSE;
+  for (guint i = self->first; i < buffers->len; i++)
+    if (!same_buffer (self, &g_array_index (buffers, ScheduleBuffer, counterpart (self, i)),
+                      &g_array_index (buffers, ScheduleBuffer, i)))
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+same_programs (const Sections *self, const ScheduleProgram *a, const ScheduleProgram *b)
+{
+  if (a->items->len != b->items->len || a->uses->len != b->uses->len || a->n_events != b->n_events)
+    return FALSE;
+  for (guint i = 0; i < a->items->len; i++)
+    if (!same_item (self, &g_array_index (a->items, ScheduleItem, i),
+                    &g_array_index (b->items, ScheduleItem, i)))
+      return FALSE;
+  for (guint i = 0; i < a->uses->len; i++)
+    {
+      const ScheduleUse *x = &g_array_index (a->uses, ScheduleUse, i);
+      const ScheduleUse *y = &g_array_index (b->uses, ScheduleUse, i);
+
+      if (x->item != y->item || x->buffer != counterpart (self, y->buffer))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static void
+replace (GArray **array, GArray *by)
+{
+  g_array_unref (*array);
+  *array = g_array_ref (by);
+}
+
+void
+schedule_share_steady (Schedule *self, guint role, guint n_init, guint n_first)
+{
+  ScheduleRole    *of = &self->roles[role];
+  ScheduleProgram *first = &of->programs[SECTION_FIRST], *steady = &of->programs[SECTION_STEADY];
+  const Sections   sections = { of, n_init, n_first };
+
+  if (!same_buffers (&sections) || !same_programs (&sections, first, steady))
+    return;
+  replace (&steady->items, first->items);
+  replace (&steady->uses, first->uses);
+  g_array_set_size (of->buffers, n_first);
+}
+
+gboolean
+schedule_shares_steady (const Schedule *self, guint role)
+{
+  return schedule_program (self, role, SECTION_STEADY)->items
+         == schedule_program (self, role, SECTION_FIRST)->items;
+}
+
+gboolean
+schedule_first_is_steady (const Schedule *self)
+{
+  for (guint role = 0; role < self->n_roles; role++)
+    if (!schedule_shares_steady (self, role))
+      return FALSE;
+  return TRUE;
+}
