@@ -18,6 +18,13 @@ typedef struct
   gboolean small, free;
 } Block;
 
+/* A free block among those of its pool. */
+typedef struct
+{
+  guint64 size, address;
+  guint32 stream, block;
+} FreeBlock;
+
 /* The last block of an expandable segment. */
 typedef struct
 {
@@ -28,12 +35,12 @@ typedef struct
 struct _Allocator
 {
   AllocatorKind kind;
-  GArray       *blocks; /* Block; the first is the probe that looks for others */
-  GTree  *free[2]; /* of the large and the small pool: block numbers by stream, size, address */
-  GArray *growing; /* Growing */
-  guint32 unused;  /* entries of `blocks` */
-  guint64 next_address, reserved, in_use, peak;
-  guint   n_segments;
+  GArray       *blocks;  /* Block */
+  GArray       *free[2]; /* FreeBlock, of the large and the small pool: by stream, size, address */
+  GArray       *growing; /* Growing */
+  guint32       unused;  /* entries of `blocks` */
+  guint64       next_address, reserved, in_use, peak;
+  guint         n_segments;
 };
 
 static Block *
@@ -42,32 +49,18 @@ block_at (const Allocator *self, guint32 i)
   return &g_array_index (self->blocks, Block, i);
 }
 
-static gint
-compare_blocks (gconstpointer a, gconstpointer b, gpointer data)
-{
-  const Block *x = block_at (data, GPOINTER_TO_UINT (a)), *y = block_at (data, GPOINTER_TO_UINT (b));
-
-  if (x->stream != y->stream)
-    return x->stream < y->stream ? -1 : 1;
-  if (x->size != y->size)
-    return x->size < y->size ? -1 : 1;
-  return x->address < y->address ? -1 : x->address > y->address;
-}
-
 Allocator *
 allocator_new (AllocatorKind kind)
 {
   Allocator *self = g_new0 (Allocator, 1);
-  Block      probe = { 0 };
 
   g_assert (kind != ALLOCATOR_IDEAL);
   self->kind = kind;
   self->blocks = g_array_new (FALSE, FALSE, sizeof (Block));
   self->growing = g_array_new (FALSE, FALSE, sizeof (Growing));
   self->unused = ALLOC_NONE;
-  g_array_append_val (self->blocks, probe);
   for (guint p = 0; p < 2; p++)
-    self->free[p] = g_tree_new_full (compare_blocks, self, NULL, NULL);
+    self->free[p] = g_array_new (FALSE, FALSE, sizeof (FreeBlock));
   return self;
 }
 
@@ -77,7 +70,7 @@ allocator_free (Allocator *self)
   if (self == NULL)
     return;
   for (guint p = 0; p < 2; p++)
-    g_tree_unref (self->free[p]);
+    g_array_unref (self->free[p]);
   g_array_unref (self->blocks);
   g_array_unref (self->growing);
   g_free (self);
@@ -107,36 +100,72 @@ drop_block (Allocator *self, guint32 i)
   self->unused = i;
 }
 
+static gboolean
+is_before (const FreeBlock *a, const FreeBlock *b)
+{
+  if (a->stream != b->stream)
+    return a->stream < b->stream;
+  return a->size != b->size ? a->size < b->size : a->address < b->address;
+}
+
+/* The first of FREE that is not before WANTED. */
+static guint
+find_place (const GArray *free, const FreeBlock *wanted)
+{
+  guint low = 0, high = free->len;
+
+  while (low < high)
+    {
+      guint middle = (low + high) / 2;
+
+      if (is_before (&g_array_index (free, FreeBlock, middle), wanted))
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  return low;
+}
+
+static FreeBlock
+free_block (const Allocator *self, guint32 i)
+{
+  const Block *block = block_at (self, i);
+
+  return (FreeBlock){ block->size, block->address, block->stream, i };
+}
+
 static void
 list_free (Allocator *self, guint32 i)
 {
-  Block *block = block_at (self, i);
+  GArray   *free = self->free[block_at (self, i)->small];
+  FreeBlock entry = free_block (self, i);
 
-  block->free = TRUE;
-  g_tree_insert (self->free[block->small], GUINT_TO_POINTER (i), NULL);
+  block_at (self, i)->free = TRUE;
+  g_array_insert_val (free, find_place (free, &entry), entry);
 }
 
 static void
 unlist_free (Allocator *self, guint32 i)
 {
-  Block *block = block_at (self, i);
+  GArray   *free = self->free[block_at (self, i)->small];
+  FreeBlock entry = free_block (self, i);
+  guint     place = find_place (free, &entry);
 
-  g_tree_remove (self->free[block->small], GUINT_TO_POINTER (i));
-  block->free = FALSE;
+  g_assert (place < free->len && g_array_index (free, FreeBlock, place).block == i);
+  g_array_remove_index (free, place);
+  block_at (self, i)->free = FALSE;
 }
 
 static guint32
-find_free (Allocator *self, guint64 size, guint32 stream, gboolean small)
+find_free (const Allocator *self, guint64 size, guint32 stream, gboolean small)
 {
-  GTreeNode *node;
-  guint32    i;
+  const GArray   *free = self->free[small];
+  const FreeBlock wanted = { .size = size, .stream = stream };
+  guint           place = find_place (free, &wanted);
 
-  *block_at (self, 0) = (Block){ .size = size, .stream = stream };
-  node = g_tree_lower_bound (self->free[small], GUINT_TO_POINTER (0));
-  if (node == NULL)
+  if (place == free->len || g_array_index (free, FreeBlock, place).stream != stream)
     return ALLOC_NONE;
-  i = GPOINTER_TO_UINT (g_tree_node_key (node));
-  return block_at (self, i)->stream == stream ? i : ALLOC_NONE;
+  return g_array_index (free, FreeBlock, place).block;
 }
 
 /* ---- segments ---------------------------------------------------------------------------------------------------- */
@@ -323,16 +352,6 @@ allocator_give (Allocator *self, AllocBlock i)
 
 /* ---- giving segments back ---------------------------------------------------------------------------------------- */
 
-static gboolean
-collect (gpointer key, gpointer value, gpointer data)
-{
-  guint32 i = GPOINTER_TO_UINT (key);
-
-  (void) value;
-  g_array_append_val (data, i);
-  return FALSE;
-}
-
 /* A whole segment that is free. */
 static guint64
 trim_segment (Allocator *self, guint32 i)
@@ -396,12 +415,11 @@ allocator_trim (Allocator *self)
 
   for (guint p = 0; p < 2; p++)
     {
-      g_autoptr (GArray) blocks = g_array_new (FALSE, FALSE, sizeof (guint32));
+      g_autoptr (GArray) blocks = g_array_copy (self->free[p]);
 
-      g_tree_foreach (self->free[p], collect, blocks);
       for (guint b = 0; b < blocks->len; b++)
         {
-          guint32 i = g_array_index (blocks, guint32, b);
+          guint32 i = g_array_index (blocks, FreeBlock, b).block;
 
           trimmed +=
               self->kind == ALLOCATOR_EXPANDABLE ? trim_pages (self, i) : trim_segment (self, i);

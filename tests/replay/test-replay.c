@@ -221,14 +221,39 @@ START_TEST (test_periods_do_not_matter)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (Scenario) scenario = strategy_scenario (strategy_list ()[_i], "2 x a40x8-nvlink-pairs");
-  g_autoptr (Replay)   two = fixture_replay (scenario, profiles, FALSE, 2);
-  g_autoptr (Replay)   three = fixture_replay (scenario, profiles, FALSE, 3);
-  g_autoptr (Replay)   five = fixture_replay (scenario, profiles, FALSE, 5);
+  g_autoptr (Replay)   one =
+      fixture_replay (scenario, profiles, FALSE, 1); /* proves itself, or runs more */
+  g_autoptr (Replay) two = fixture_replay (scenario, profiles, FALSE, 2);
+  g_autoptr (Replay) three = fixture_replay (scenario, profiles, FALSE, 3);
+  g_autoptr (Replay) five = fixture_replay (scenario, profiles, FALSE, 5);
 
-  ck_assert (replay_is_steady (two));
+  ck_assert (replay_is_steady (one) && replay_is_steady (two));
   ck_assert_uint_ge (replay_n_boundaries (five), 7);
+  ck_assert_uint_eq (replay_period (one), replay_period (two));
   ck_assert_uint_eq (replay_period (two), replay_period (three));
   ck_assert_uint_eq (replay_period (two), replay_period (five));
+}
+END_TEST
+
+/* fcdp's caches are cold in its first period; fsdp2's periods are alike, and hold no buffers of their own. */
+START_TEST (test_like_periods_share_a_program)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   alike =
+      fixture_scenario ("cluster.name", "2 x dgx-a100", SMALL_MODEL, "strategy.name", "fsdp2", NULL);
+  g_autoptr (Scenario) unlike =
+      fixture_scenario ("cluster.name", "2 x dgx-a100", SMALL_MODEL, "strategy.name", "fcdp", NULL);
+  g_autoptr (Replay) a = fixture_replay (alike, profiles, FALSE, 0);
+  g_autoptr (Replay) b = fixture_replay (unlike, profiles, FALSE, 0);
+  const Schedule    *schedule = replay_schedule (a);
+  ScheduleItems      first = schedule_items (schedule, 0, SECTION_FIRST);
+
+  ck_assert (schedule_first_is_steady (schedule));
+  ck_assert_ptr_eq (first.items, schedule_items (schedule, 0, SECTION_STEADY).items);
+  for (guint i = 0; i < first.n; i++)
+    if (first.items[i].kind == ITEM_ALLOC)
+      ck_assert_uint_lt (first.items[i].ref, schedule_n_buffers (schedule, 0));
+  ck_assert (!schedule_first_is_steady (replay_schedule (b)));
 }
 END_TEST
 
@@ -521,6 +546,7 @@ replay_suite (void)
   tcase_add_test (hand, test_memory_by_hand);
   suite_add_tcase (suite, hand);
   tcase_add_loop_test (laws, test_periods_do_not_matter, 0, (int) n_strategies ());
+  tcase_add_test (laws, test_like_periods_share_a_program);
   tcase_add_loop_test (laws, test_one_rank_communicates_nothing, 0, (int) n_strategies ());
   tcase_add_loop_test (laws, test_deterministic, 0, (int) n_strategies ());
   tcase_set_timeout (laws, 300);
