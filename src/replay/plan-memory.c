@@ -1,7 +1,6 @@
 #include "replay/plan-memory.h"
 #include "engine/pool-private.h"
 #include "replay/replay-private.h"
-#include "replay/runtime-memory.h"
 
 typedef struct
 {
@@ -68,8 +67,8 @@ rank_of_role (const Replay *self, guint role)
   return rank;
 }
 
-static PlanMemory
-plan_memory (const Replay *self, guint role, const RuntimeMemory *runtime)
+PlanMemory
+replay_plan_memory (const Replay *self, guint role)
 {
   AllocatorKind     allocator = (AllocatorKind) self->scenario->memory.allocator;
   Walk              walk = { .schedule = self->schedule, .role = role };
@@ -82,7 +81,7 @@ plan_memory (const Replay *self, guint role, const RuntimeMemory *runtime)
   if (allocator != ALLOCATOR_IDEAL)
     walk.heap = heap_new (allocator);
   walk.result.hbm.caching = walk.heap != NULL;
-  pool_take (&walk.result.hbm, POOL_RUNTIME, runtime_memory_bytes (runtime, walk.result.rank), 0, 0);
+  pool_take (&walk.result.hbm, POOL_RUNTIME, (guint64) gpu->runtime_bytes.value, 0, 0);
   for (guint s = 0; s < SECTION_N; s++)
     {
       ScheduleItems items = schedule_items (self->schedule, role, s);
@@ -95,22 +94,13 @@ plan_memory (const Replay *self, guint role, const RuntimeMemory *runtime)
 }
 
 PlanMemory
-replay_plan_memory (const Replay *self, guint role)
-{
-  g_autoptr (RuntimeMemory) runtime = runtime_memory_new (self);
-
-  return plan_memory (self, role, runtime);
-}
-
-PlanMemory
 replay_plan_fullest (const Replay *self)
 {
-  g_autoptr (RuntimeMemory) runtime = runtime_memory_new (self);
-  PlanMemory                fullest = plan_memory (self, 0, runtime);
+  PlanMemory fullest = replay_plan_memory (self, 0);
 
   for (guint role = 1; role < schedule_n_roles (self->schedule); role++)
     {
-      PlanMemory memory = plan_memory (self, role, runtime);
+      PlanMemory memory = replay_plan_memory (self, role);
 
       if ((gint64) (memory.hbm.capacity - memory.hbm.device.bytes)
           < (gint64) (fullest.hbm.capacity - fullest.hbm.device.bytes))

@@ -13,8 +13,34 @@ typedef struct
   const Schedule    *schedule;
   HostCosts          host;
   const KernelModel *model;
-  GHashTable        *kernels; /* KernelDesc * -> index + 1 */
+  GHashTable        *kernels;  /* KernelKey -> index + 1 */
+  gboolean           blocking; /* the host waits for each kernel */
+  double             owed;     /* host time of calls since the last kernel, s */
+  guint              owing;    /* item of the last of them */
 } Compiler;
+
+/* A kernel and the host time that the device waits for it, s. */
+typedef struct
+{
+  const KernelDesc *desc;
+  double            idle;
+} KernelKey;
+
+static guint
+kernel_key_hash (gconstpointer pointer)
+{
+  const KernelKey *key = pointer;
+
+  return g_direct_hash (key->desc) ^ g_double_hash (&key->idle);
+}
+
+static gboolean
+kernel_key_equal (gconstpointer a, gconstpointer b)
+{
+  const KernelKey *left = a, *right = b;
+
+  return left->desc == right->desc && left->idle == right->idle;
+}
 
 static double
 first_given (double of_framework, double of_node)
@@ -55,11 +81,13 @@ bind_kernel (const KernelCost *cost, double speed)
   };
 }
 
+/* IDLE: as KernelKey's; it passes before the kernel as its latency does. */
 static guint32
-compile_kernel (Compiler *self, const KernelDesc *desc)
+compile_kernel (Compiler *self, const KernelDesc *desc, double idle)
 {
   GArray     *kernels = self->program->kernels;
-  guint32     index = GPOINTER_TO_UINT (g_hash_table_lookup (self->kernels, desc));
+  KernelKey   key = { desc, idle };
+  guint32     index = GPOINTER_TO_UINT (g_hash_table_lookup (self->kernels, &key));
   KernelCost  cost;
   BoundKernel kernel;
 
@@ -67,8 +95,9 @@ compile_kernel (Compiler *self, const KernelDesc *desc)
     return index - 1;
   kernel_model_cost (self->model, desc, &cost);
   kernel = bind_kernel (&cost, self->program->speed);
+  kernel.latency += sim_time_from_seconds (idle);
   g_array_append_val (kernels, kernel);
-  g_hash_table_insert (self->kernels, (gpointer) desc, GUINT_TO_POINTER (kernels->len));
+  g_hash_table_insert (self->kernels, g_memdup2 (&key, sizeof key), GUINT_TO_POINTER (kernels->len));
   return kernels->len - 1;
 }
 
@@ -105,6 +134,31 @@ issue_seconds (const Compiler *self, ScheduleItems items, guint i)
     }
 }
 
+/*
+ * Where the host waits for each kernel, nothing runs while it issues: the time of a kernel's issue, and of the collectives and messages
+ * issued since the last one, is the device's, and the host has none of its own.
+ */
+static void
+compile_item (Compiler *self, ScheduleItems items, guint i, ProgramItem *entry)
+{
+  const ScheduleItem *item = &items.items[i];
+  double              seconds = issue_seconds (self, items, i), idle = 0;
+
+  if (self->blocking && item->kind == ITEM_KERNEL)
+    {
+      idle = self->owed + seconds;
+      self->owed = seconds = 0;
+    }
+  else if (self->blocking && (item->kind == ITEM_COLLECTIVE || item->kind == ITEM_P2P))
+    {
+      self->owed += seconds;
+      self->owing = i;
+      seconds = 0;
+    }
+  entry->issue = sim_time_from_seconds (seconds);
+  entry->kernel = item->kind == ITEM_KERNEL ? compile_kernel (self, item->kernel, idle) : REPLAY_NONE;
+}
+
 static GArray *
 compile_section (Compiler *self, ScheduleSection section)
 {
@@ -112,21 +166,19 @@ compile_section (Compiler *self, ScheduleSection section)
   GArray       *compiled = g_array_sized_new (FALSE, FALSE, sizeof (ProgramItem), items.n);
   guint32       step = 0, call = 0;
 
+  self->owed = 0;
   for (guint i = 0; i < items.n; i++)
     {
-      const ScheduleItem *item = &items.items[i];
-      ProgramItem         entry = {
-                .issue = sim_time_from_seconds (issue_seconds (self, items, i)),
-                .kernel = item->kind == ITEM_KERNEL ? compile_kernel (self, item->kernel) : REPLAY_NONE,
-                .group = REPLAY_NONE,
-                .step = step,
-      };
+      ProgramItem entry = { .group = REPLAY_NONE, .step = step };
 
-      step += item->kind == ITEM_STEP;
+      compile_item (self, items, i, &entry);
+      step += items.items[i].kind == ITEM_STEP;
       call = continues_call (items, i) ? call + 1 : 1;
       self->program->max_call = MAX (self->program->max_call, call);
       g_array_append_val (compiled, entry);
     }
+  if (self->owed > 0) /* no kernel came */
+    g_array_index (compiled, ProgramItem, self->owing).issue = sim_time_from_seconds (self->owed);
   return compiled;
 }
 
@@ -135,11 +187,18 @@ program_new (const Schedule *schedule, const TrainingOptions *training,
              const FrameworkProfile *framework, Granularity granularity, guint role,
              const GpuProfile *gpu, const NodeProfile *node, double speed)
 {
-  Program                *self = g_new0 (Program, 1);
-  g_autoptr (GHashTable)  known = g_hash_table_new (NULL, NULL);
+  Program               *self = g_new0 (Program, 1);
+  g_autoptr (GHashTable) known =
+      g_hash_table_new_full (kernel_key_hash, kernel_key_equal, g_free, NULL);
   g_autoptr (KernelModel) model = kernel_model_new (gpu);
-  Compiler compiler = { self, schedule, host_costs (framework, node, training->compile), model,
-                        known };
+  Compiler                compiler = {
+                   .program = self,
+                   .schedule = schedule,
+                   .host = host_costs (framework, node, training->compile),
+                   .model = model,
+                   .kernels = known,
+                   .blocking = training->launch_blocking,
+  };
 
   self->role = role;
   self->gpu = gpu;

@@ -108,6 +108,11 @@ const OptionSpec training_options[] = {
     .offset = FIELD (framework),
     .optional = TRUE,
     .help = "generation of the framework: what it launches, and what that costs the host" },
+  { .key = "launch_blocking",
+    .type = OPTION_BOOL,
+    .offset = FIELD (launch_blocking),
+    .fallback = "false",
+    .help = "the host waits for each kernel before it issues the next (CUDA_LAUNCH_BLOCKING=1)" },
   { 0 },
 };
 

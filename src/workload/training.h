@@ -91,9 +91,10 @@ typedef struct
   gint     reduce_dtype; /* Dtype of the gradient reduction; a choice 'auto' follows the strategy's own default (value DTYPE_N) */
   gint     optimizer;    /* OptimizerKind */
   gboolean clip_gradients;
-  gint     flops;         /* FlopsConvention; key flops_convention */
-  char    *framework;     /* id or name of a framework's profile; NULL: none in particular */
-  FrameworkTraits traits; /* no option: of that profile */
+  gint     flops;           /* FlopsConvention; key flops_convention */
+  char    *framework;       /* id or name of a framework's profile; NULL: none in particular */
+  gboolean launch_blocking; /* the host waits for each kernel before it issues the next */
+  FrameworkTraits traits;   /* no option: of that profile */
 } TrainingOptions;
 
 extern const OptionSpec training_options[];

@@ -143,6 +143,52 @@ START_TEST (test_launch_bound)
 }
 END_TEST
 
+/* The same kernels where the host waits for each: a step is every launch of 10 us and every kernel, one after another. */
+START_TEST (test_launch_blocking)
+{
+  g_autoptr (ProfileSet) profiles = toy_profiles ();
+  g_autoptr (Scenario)   scenario = toy_scenario (TAIL_NONE);
+  g_autoptr (Replay)     replay = NULL;
+  ScheduleItems          items;
+  double                 seconds = 0;
+  guint                  kernels = 0;
+
+  scenario->training.launch_blocking = TRUE;
+  replay = fixture_replay (scenario, profiles, FALSE, 0);
+  items = schedule_items (replay_schedule (replay), 0, SECTION_STEADY);
+  for (guint i = 0; i < items.n; i++)
+    if (items.items[i].kind == ITEM_KERNEL)
+      {
+        KernelCost cost;
+
+        kernel_cost (cluster_gpu_profile (replay_cluster (replay), 0), items.items[i].kernel, &cost);
+        seconds += items.items[i].kernel->launches * 1e-5 + cost.alone;
+        kernels++;
+      }
+  ck_assert_uint_gt (kernels, 20);
+  ck_assert_double_eq_tol ((double) replay_period (replay), seconds * 1e12, 3.0 * kernels);
+}
+END_TEST
+
+/* A collective's issue, 20 us, is waited for as a launch is; the two waits for the stream cost the host nothing. */
+START_TEST (test_launch_blocking_collective)
+{
+  SimTime                without = toy_period (TAIL_ALL_REDUCE, FALSE), with;
+  g_autoptr (ProfileSet) profiles = toy_profiles ();
+  g_autoptr (Scenario)   scenario = toy_scenario (TAIL_ALL_REDUCE);
+  g_autoptr (Scenario)   none = toy_scenario (TAIL_NONE);
+  g_autoptr (Replay)     replay = NULL, bare = NULL;
+
+  scenario->training.launch_blocking = none->training.launch_blocking = TRUE;
+  replay = fixture_replay (scenario, profiles, FALSE, 0);
+  bare = fixture_replay (none, profiles, FALSE, 0);
+  with = replay_period (replay);
+  ck_assert_uint_gt (with, without);
+  /* 20 us of issue, 8.4 us, 2 hops of 3.4 us and 100 MB over 50 GB/s, as in test_by_hand */
+  ck_assert_double_eq_tol ((double) (with - replay_period (bare)), 2035.2 * US, 0.1 * US);
+}
+END_TEST
+
 /*
  * What each tail adds to the step, to the picosecond:
  *   all-reduce   20 us of issue + 8.4 us + 2 hops of 3.4 us + 100 MB over 50 GB/s, once: 2 (n-1)/n = 1       2035.2 us
@@ -542,6 +588,8 @@ replay_suite (void)
         *rest = tcase_create ("accessors");
 
   tcase_add_test (hand, test_launch_bound);
+  tcase_add_test (hand, test_launch_blocking);
+  tcase_add_test (hand, test_launch_blocking_collective);
   tcase_add_test (hand, test_by_hand);
   tcase_add_test (hand, test_memory_by_hand);
   suite_add_tcase (suite, hand);
