@@ -268,15 +268,15 @@ pays (guint n, guint period, guint known, double replayed, gint64 all)
 }
 
 /*
- * From first steps of N - 2 periods, N - 1 period and N: a steady step of the first, or of the second where the allocator still
- * reserved more, and what follows. NULL when it is not as they are.
+ * From first steps of N - 2 periods, N - 1 period and N: a steady step of the first of them, or where the allocator still reserved more, or a period is
+ * one micro-batch and costs little, of a later one, and what follows. NULL when it is not as they are.
  */
 static Prediction *
 predict_rest (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles,
               Prediction *const *p, guint n, guint period)
 {
   gboolean               early = same_memory (&p[0]->hbm, &p[2]->hbm, TRUE);
-  guint                  m = n - (early ? 2 : 1) * period;
+  guint                  m = period == 1 ? n : n - (early ? 2 : 1) * period;
   g_autoptr (Prediction) self = predict_few (scenario, options, profiles, m, FALSE);
 
   if (self == NULL || !matches (self, p[2]))
