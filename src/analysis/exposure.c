@@ -107,6 +107,17 @@ note_communication (Exposure *self, const ScheduleItem *item, Interval interval)
     g_array_append_val (self->all, entry);
 }
 
+/* STREAM of a rank is the compute stream, or that of passes beside. Unsigned: those of lower ranks are beyond all streams. */
+static gboolean
+computes (const Replay *replay, StreamId stream)
+{
+  const Schedule *schedule = replay_schedule (replay);
+
+  return stream == SCHEDULE_COMPUTE
+         || (stream < schedule_n_streams (schedule)
+             && g_str_equal (schedule_stream_info (schedule, stream)->name, SCHEDULE_BESIDE));
+}
+
 Exposure *
 exposure_new (const Replay *replay, guint rank)
 {
@@ -114,7 +125,7 @@ exposure_new (const Replay *replay, guint rank)
   const Engine *engine = replay_engine (replay);
   guint         last = replay_n_boundaries (replay) - 1;
   SimTime  floor = replay_boundary (replay, last - 1), ceiling = replay_boundary (replay, last);
-  StreamId compute = replay_rank (replay, rank)->first_stream + SCHEDULE_COMPUTE;
+  StreamId first = replay_rank (replay, rank)->first_stream;
 
   self->busy = g_array_new (FALSE, FALSE, sizeof (Interval));
   self->all = g_array_new (FALSE, FALSE, sizeof (Communication));
@@ -127,7 +138,7 @@ exposure_new (const Replay *replay, guint rank)
       if (record->end <= floor || record->begin >= ceiling)
         continue;
       item = replay_op (replay, op).item;
-      if (item->kind == ITEM_KERNEL && record->stream == compute)
+      if (item->kind == ITEM_KERNEL && computes (replay, record->stream - first))
         add_interval (self->busy, record->begin, record->end, floor, ceiling);
       else if (communicates (item) && takes_part (replay, op, rank))
         note_communication (self, item,

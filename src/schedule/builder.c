@@ -79,6 +79,19 @@ schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection sect
   self->phase = PHASE_NONE;
   self->unit = SCHEDULE_NONE;
   self->last_op = SCHEDULE_NONE;
+  self->compute = SCHEDULE_COMPUTE;
+}
+
+void
+schedule_builder_set_compute (ScheduleBuilder *self, StreamRef stream)
+{
+  self->compute = stream;
+}
+
+static StreamRef
+actual_stream (const ScheduleBuilder *b, StreamRef stream)
+{
+  return stream == SCHEDULE_COMPUTE ? b->compute : stream;
 }
 
 Schedule *
@@ -207,7 +220,7 @@ schedule_kernel (ScheduleBuilder *b, StreamRef stream, const KernelDesc *kernel)
 {
   ScheduleItem item = item_new (b, ITEM_KERNEL);
 
-  item.stream = stream;
+  item.stream = actual_stream (b, stream);
   item.kernel = own_kernel (b, kernel);
   item.label = item.kernel->name;
   return append_op (b, &item);
@@ -224,7 +237,7 @@ schedule_collective (ScheduleBuilder *b, StreamRef stream, CommRef comm, Schedul
   if (g_array_index (b->schedule->comms, ScheduleComm, comm).group.size == 1 || bytes == 0)
     return SCHEDULE_NONE;
   item.collective = (guint8) kind;
-  item.stream = stream;
+  item.stream = actual_stream (b, stream);
   item.ref = comm;
   item.bytes = bytes;
   item.label = intern (b, label);
@@ -263,7 +276,7 @@ schedule_copy (ScheduleBuilder *b, StreamRef stream, ScheduleCopy kind, guint64 
   if (bytes == 0)
     return SCHEDULE_NONE;
   item.collective = (guint8) kind;
-  item.stream = stream;
+  item.stream = actual_stream (b, stream);
   item.bytes = bytes;
   item.label = intern (b, label);
   return append_op (b, &item);
@@ -287,7 +300,7 @@ schedule_p2p (ScheduleBuilder *b, StreamRef stream, const ScheduleP2p *messages,
       if (b->last_op != SCHEDULE_NONE)
         g_array_index (b->program->items, ScheduleItem, b->last_op).more = TRUE;
       item.collective = (guint8) m->way;
-      item.stream = stream;
+      item.stream = actual_stream (b, stream);
       item.ref = m->comm;
       item.peer = m->peer;
       item.bytes = m->bytes;
@@ -314,7 +327,7 @@ schedule_record (ScheduleBuilder *b, StreamRef stream)
 
   g_assert (stream < b->schedule->streams->len);
   g_assert (b->program->n_events < 1u << SCHEDULE_EVENT_BITS);
-  item.stream = stream;
+  item.stream = actual_stream (b, stream);
   item.ref = b->program->n_events++;
   append (b, &item);
   return (guint32) b->section << SCHEDULE_EVENT_BITS | item.ref;
@@ -328,7 +341,7 @@ schedule_wait (ScheduleBuilder *b, StreamRef stream, EventRef event)
   if (event == SCHEDULE_NONE)
     return;
   g_assert (stream < b->schedule->streams->len);
-  item.stream = stream;
+  item.stream = actual_stream (b, stream);
   item.ref = bare_event (b, event);
   append (b, &item);
 }
@@ -336,7 +349,7 @@ schedule_wait (ScheduleBuilder *b, StreamRef stream, EventRef event)
 void
 schedule_wait_stream (ScheduleBuilder *b, StreamRef waiting, StreamRef for_stream)
 {
-  if (waiting != for_stream)
+  if (actual_stream (b, waiting) != actual_stream (b, for_stream))
     schedule_wait (b, waiting, schedule_record (b, for_stream));
 }
 

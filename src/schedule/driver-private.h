@@ -57,6 +57,8 @@ typedef struct
   guint    *backward_done;        /* [chunk]: micro-batches of the step */
   GArray   *owner;                /* guint: unit that each kernel of the list at hand goes with */
   EventRef  pending[MESH_N_AXES]; /* asynchronous collectives that nothing has joined */
+  EventRef  began;                /* what compute held before the pass at hand */
+  gboolean  beside;               /* it runs beside the one before it */
 } Driver;
 
 static inline StrategyRun *
@@ -71,7 +73,9 @@ void driver_hook (Driver *self, SchedulePhase phase, gsize hook);
 void driver_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const UnitSlot *slot);
 
 /* walk.c */
-void walk_slot (Driver *self, const PipelineSlot *slot);
+/* The communicator of an axis, and its stream where it is asynchronous: of their own for a pass that runs beside another. */
+const char *walk_axis_name (const Driver *self, MeshAxis axis);
+void        walk_slot (Driver *self, const PipelineSlot *slot);
 
 /* The step is over: outputs that were held are let go. */
 void walk_release_outputs (Driver *self);

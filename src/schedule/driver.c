@@ -162,6 +162,21 @@ period_fits (const Driver *self, double n_items, DiagList *diags)
   return FALSE;
 }
 
+/* A pass on a stream of its own, from where the pass before it began; what follows waits for both. */
+static void
+walk_beside (Driver *self, const PipelineSlot *slot)
+{
+  StreamRef stream = schedule_stream (self->b, SCHEDULE_BESIDE, 0);
+
+  schedule_wait (self->b, stream, self->began);
+  schedule_builder_set_compute (self->b, stream);
+  self->beside = TRUE;
+  walk_slot (self, slot);
+  self->beside = FALSE;
+  schedule_builder_set_compute (self->b, SCHEDULE_COMPUTE);
+  schedule_wait_stream (self->b, SCHEDULE_COMPUTE, stream);
+}
+
 static void
 walk_action (Driver *self, guint i)
 {
@@ -173,8 +188,14 @@ walk_action (Driver *self, guint i)
     walk_slot (self, &slot);
   else if (action->n_messages > 0)
     messages_call (self, action);
+  else if (action->beside)
+    walk_beside (self, &action->slot);
   else
-    walk_slot (self, &action->slot);
+    {
+      if (self->pipeline.kind == PIPELINE_DUALPIPE)
+        self->began = schedule_record (self->b, SCHEDULE_COMPUTE);
+      walk_slot (self, &action->slot);
+    }
 }
 
 /* The slots and messages of one step; each time the rest is taken to be like those so far. */

@@ -143,7 +143,8 @@ messages_call (Driver *self, const PipelineAction *call)
 static BufferRef
 gather_parts (Driver *self, BufferRef part, guint64 bytes, gboolean gradient)
 {
-  CommRef tensor = schedule_comm (self->b, "tensor", mesh_tensor (&self->in->mesh));
+  CommRef tensor =
+      schedule_comm (self->b, walk_axis_name (self, MESH_TENSOR), mesh_tensor (&self->in->mesh));
   guint64 padded = (bytes + mesh_tensor (&self->in->mesh).size - 1)
                    / mesh_tensor (&self->in->mesh).size * mesh_tensor (&self->in->mesh).size;
   BufferRef whole = schedule_alloc (self->b, TIER_HBM, POOL_COMMUNICATION, bytes,

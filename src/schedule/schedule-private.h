@@ -59,6 +59,7 @@ struct _ScheduleBuilder
   SchedulePhase    phase;
   guint            unit;        /* among all units */
   guint            unit_offset; /* of the stage's: callers count from it */
+  StreamRef        compute;     /* what SCHEDULE_COMPUTE stands for at present */
   OpRef            last_op;     /* SCHEDULE_NONE when the last call emitted nothing */
 };
 
@@ -70,6 +71,11 @@ void schedule_builder_set_stage (ScheduleBuilder *self, guint role, guint stage,
                                  const Workload *workload, guint offset);
 /* Items that follow go to SECTION of ROLE. */
 void schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection section);
+/*
+ * What is emitted on SCHEDULE_COMPUTE from now on goes to STREAM: a pass that runs beside another one. Memory still comes from the compute
+ * stream's pool. SCHEDULE_COMPUTE itself ends that, and so does schedule_builder_select.
+ */
+void schedule_builder_set_compute (ScheduleBuilder *self, StreamRef stream);
 /* Marks the end of a training step. */
 void schedule_builder_end_step (ScheduleBuilder *self);
 /* Frees the builder; its schedule is the caller's. */

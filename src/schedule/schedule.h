@@ -94,6 +94,8 @@ typedef guint32 OpRef; /* index of the item in its section */
 
 #define SCHEDULE_NONE    G_MAXUINT32
 #define SCHEDULE_COMPUTE 0 /* the default stream: kernels of the model */
+/* Name of the stream of passes that run beside others (dualpipe). */
+#define SCHEDULE_BESIDE "compute beside"
 
 typedef enum
 {

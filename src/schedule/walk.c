@@ -29,8 +29,16 @@ assign_kernels (Driver *self, guint layer, const KernelDesc *kernels, guint n, g
 
 /* ---- collectives among the kernels ------------------------------------------------------------------------------ */
 
-static const char *const
-    axis_names[MESH_N_AXES] = { [MESH_TENSOR] = "tensor", [MESH_CONTEXT] = "context", [MESH_EXPERT] = "expert" };
+const char *
+walk_axis_name (const Driver *self, MeshAxis axis)
+{
+  static const char *const names[2][MESH_N_AXES] = {
+    { [MESH_TENSOR] = "tensor", [MESH_CONTEXT] = "context", [MESH_EXPERT] = "expert" },
+    { [MESH_TENSOR] = "tensor beside", [MESH_CONTEXT] = "context beside", [MESH_EXPERT] = "expert beside" },
+  };
+
+  return names[self->beside][axis];
+}
 
 static void
 join_collectives (Driver *self)
@@ -45,7 +53,7 @@ join_collectives (Driver *self)
 static void
 walk_collective (Driver *self, const KernelDesc *kernel)
 {
-  const char *name = axis_names[kernel->axis];
+  const char *name = walk_axis_name (self, kernel->axis);
   CommRef     comm =
       schedule_comm (self->b, name, plan_axis_group (&self->at->levels[0].in, kernel->axis));
   StreamRef stream = SCHEDULE_COMPUTE;

@@ -262,9 +262,9 @@ START_TEST (test_meshes_fold)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
 
-  for (guint i = 0; i < 12; i++)
+  for (guint i = 0; i < 6; i++)
     {
-      guint                case_ = (guint) _i * 12 + i;
+      guint                case_ = (guint) _i * 6 + i;
       g_autoptr (GRand)    rand = g_rand_new_with_seed (7000 + case_);
       g_autoptr (Scenario) scenario = fixture_random_mesh (rand, case_, profiles);
       g_autofree char     *text = scenario_print (scenario);
@@ -302,7 +302,7 @@ fold_suite (void)
 
   tcase_set_timeout (tcase, 120);
   tcase_add_loop_test (tcase, test_folded_equals_unfolded, 0, N_CASES / 16);
-  tcase_add_loop_test (tcase, test_meshes_fold, 0, N_MESHES / 12);
+  tcase_add_loop_test (tcase, test_meshes_fold, 0, N_MESHES / 6);
   tcase_add_test (tcase, test_few_bytes_split_no_class);
   suite_add_tcase (suite, tcase);
   return suite;

@@ -1,7 +1,8 @@
 /*
  * Messages between halves of the ranks, after the model's kernels: alone one takes what its plan says; the two of one group call
  * move side by side, two calls one after another; a send waits for its receive and holds its SMs meanwhile; all ranks of a half fold
- * into one; what follows on the stream follows the whole call. Not asserted: how a pipeline uses them.
+ * into one; what follows on the stream follows the whole call. And passes of dualpipe run beside each other. Not asserted: how
+ * a pipeline uses messages.
  */
 #include <math.h>
 
@@ -199,6 +200,72 @@ START_TEST (test_traffic)
 }
 END_TEST
 
+/* ---- passes beside each other ------------------------------------------------------------------------------------ */
+
+static gboolean
+has_member (const Replay *replay, OpId op, guint rank)
+{
+  g_autoptr (GArray) members = replay_op_members (replay, op);
+
+  for (guint i = 0; i < members->len; i++)
+    if (g_array_index (members, guint, i) == rank)
+      return TRUE;
+  return FALSE;
+}
+
+/* Of the time that RANK's expert collectives take, the part in which its kernels run, each kernel's stream by itself. */
+static double
+hidden_part (const Replay *replay, guint rank)
+{
+  const Engine *engine = replay_engine (replay);
+  StreamId      first = replay_rank (replay, rank)->first_stream;
+  guint         n_streams = schedule_n_streams (replay_schedule (replay));
+  double        all = 0, hidden = 0;
+
+  for (OpId op = 0; op < engine_n_ops (engine); op++)
+    {
+      const OpRecord     *record = engine_op_record (engine, op);
+      const ScheduleItem *item = replay_op (replay, op).item;
+
+      if (item->kind != ITEM_COLLECTIVE || item->collective != SCHEDULE_ALL_TO_ALL
+          || !has_member (replay, op, rank))
+        continue;
+      all += (double) (record->end - record->begin);
+      for (OpId other = 0; other < engine_n_ops (engine); other++)
+        {
+          const OpRecord *r = engine_op_record (engine, other);
+
+          if (r->stream >= first && r->stream < first + n_streams
+              && replay_op (replay, other).item->kind == ITEM_KERNEL && r->begin < record->end
+              && r->end > record->begin)
+            hidden += (double) (MIN (r->end, record->end) - MAX (r->begin, record->begin));
+        }
+    }
+  ck_assert (all > 0);
+  return hidden / all;
+}
+
+/* Experts on four slow nodes. Only dualpipe computes while it dispatches and combines: a forward pass beside a backward one. */
+START_TEST (test_dualpipe_hides_dispatch)
+{
+  static const char *const pipelines[] = { "1f1b", "zbv", "dualpipe" };
+  g_autoptr (ProfileSet)   profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)     scenario = fixture_scenario (
+          "cluster.node", "dgx-a100", "cluster.nodes", "4", "model.arch", "llama", "model.n_layers",
+          "4", "model.d_model", "1024", "model.n_heads", "8", "model.d_ff", "1024", "model.vocab",
+          "1000", "model.n_experts", "16", "model.n_experts_per_token", "2", "training.seq_len", "2048",
+          "training.micro_batch", "2", "training.grad_accum", "4", "mesh.pp", "2", "mesh.ep", "16",
+          "mesh.pipeline", pipelines[_i], "mesh.p2p", "direct", "strategy.name", "zero1", NULL);
+  g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
+  double             part = hidden_part (replay, 0);
+
+  if (_i < 2)
+    ck_assert_msg (part < 1e-3, "%s hides %.3g", pipelines[_i], part);
+  else
+    ck_assert_msg (part > 0.25, "%s hides %.3g", pipelines[_i], part);
+}
+END_TEST
+
 static Suite *
 messages_suite (void)
 {
@@ -209,6 +276,7 @@ messages_suite (void)
   tcase_add_loop_test (tcase, test_one_call_moves_both_ways_at_once, 0, 2);
   tcase_add_test (tcase, test_a_send_waits_for_its_receive);
   tcase_add_loop_test (tcase, test_traffic, 0, 2);
+  tcase_add_loop_test (tcase, test_dualpipe_hides_dispatch, 0, 3);
   suite_add_tcase (suite, tcase);
   return suite;
 }

@@ -280,6 +280,41 @@ START_TEST (dualpipe)
 }
 END_TEST
 
+/*
+ * Which backward passes run beside the forward pass before them, of the other direction: two of each round of the main phase and one of
+ * each step of the one behind it (DeepSeek's dualpipe.py, steps 4 and 5).
+ */
+START_TEST (dualpipe_beside)
+{
+  for (guint p = 2; p <= 10; p += 2)
+    for (guint m = 2 * p; m <= 4 * p; m += 2)
+      for (guint s = 0; s < p; s++)
+        {
+          const Pipeline     pipeline = { PIPELINE_DUALPIPE, p, 2, m };
+          g_autoptr (GArray) actions = pipeline_actions (&pipeline, s, FALSE);
+          guint              rank = MIN (s, p - 1 - s), n = 0;
+          PipelineSlot       before = { 0 };
+
+          for (guint i = 0; i < actions->len; i++)
+            {
+              const PipelineAction *a = &g_array_index (actions, PipelineAction, i);
+
+              if (a->n_messages > 0)
+                continue;
+              if (a->beside)
+                {
+                  ck_assert_uint_eq (before.pass, PASS_FORWARD);
+                  ck_assert_uint_eq (a->slot.pass, PASS_BACKWARD);
+                  ck_assert_uint_eq (a->slot.chunk, 1 - before.chunk);
+                  n++;
+                }
+              before = a->slot;
+            }
+          ck_assert_uint_eq (n, 2 * (m / 2 + rank + 1 - p) + p / 2 - rank - 1);
+        }
+}
+END_TEST
+
 /* Few micro-batches: no closed form, but all passes run. */
 START_TEST (few_micro_batches)
 {
@@ -396,6 +431,7 @@ main (void)
   tcase_add_test (tcase, zero_bubble);
   tcase_add_test (tcase, zbv);
   tcase_add_test (tcase, dualpipe);
+  tcase_add_test (tcase, dualpipe_beside);
   tcase_add_test (tcase, few_micro_batches);
   tcase_add_loop_test (tcase, receives_follow_sends, 0, G_N_ELEMENTS (message_cases));
   tcase_add_test (tcase, calls_of_1f1b);
