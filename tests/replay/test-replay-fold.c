@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #define N_CASES 160
-/* Of both: a multiple of the pipelines, and of how often there is one stage. */
+/* A multiple of the pipelines, and of how often there is one stage. */
 #define N_MESHES 42
 
 static void
