@@ -4,6 +4,9 @@
 
 #include "cluster/cluster-private.h"
 
+/* GPUs joined all to all whose cards are taken to hang under the sockets, where nothing is said. */
+#define BRIDGED_GPUS 4
+
 /* ---- layout of one node ---------------------------------------------------------------------- */
 
 static gboolean
@@ -167,12 +170,34 @@ efficiency_of (const NodeGroup *group, ResourceKind kind)
     case RESOURCE_NVLINK_IN:
     case RESOURCE_NVLINK_PAIR:
       return group->intra->efficiency.value;
-    case RESOURCE_NIC_TX:
-    case RESOURCE_NIC_RX:
-      return group->nic->efficiency.value;
     default:
       return 1;
     }
+}
+
+/*
+ * Whether CARD hangs under a root complex, so that what it moves to and from GPUs crosses the host bridge. Of clusters by parts
+ * boards of up to 4 GPUs joined all to all are taken to: 4 GPUs and their cards fit the lanes of two sockets, 8 ask for switches.
+ */
+static gboolean
+is_behind_bridge (const NodeGroup *group, guint card)
+{
+  if (group->profile.host_bridge_rate.value == 0 || group->gpu->c2c)
+    return FALSE;
+  if (group->unplaced)
+    return group->intra->kind == LINK_MESH && group->gpus <= BRIDGED_GPUS;
+  return cluster_attach_card (group, card).pcie_switch < 0;
+}
+
+/* A card's own, or what the host bridge lets through of its rate. */
+static double
+card_efficiency (const NodeGroup *group, guint card)
+{
+  double own = group->nic->efficiency.value;
+
+  if (!is_behind_bridge (group, card))
+    return own;
+  return MIN (own, group->profile.host_bridge_rate.value / group->nic->bandwidth.value);
 }
 
 static void
@@ -203,6 +228,8 @@ fill_node (ClusterResource *out, const NodeGroup *group, guint node)
           {
             if (kind == RESOURCE_NVLINK_PAIR && group->intra->kind == LINK_GRAPH)
               resource.capacity = graph_capacity (group, resource.index);
+            if (kind == RESOURCE_NIC_TX || kind == RESOURCE_NIC_RX)
+              resource.efficiency = card_efficiency (group, resource.index);
             *out++ = resource;
           }
       }

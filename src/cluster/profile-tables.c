@@ -127,6 +127,7 @@ static const FigureSpec node_figures[] = {
   { "pcie_upper", QUANTITY_COUNT, NODE (pcie_upper), 0, 0, 256 },
   { "pcie_uplink", QUANTITY_BANDWIDTH, NODE (pcie_uplink), 0, 1e9, 1e13 },
   { "socket_link", QUANTITY_BANDWIDTH, NODE (socket_link), 0, 1e9, 1e13 },
+  { "host_bridge_rate", QUANTITY_BANDWIDTH, NODE (host_bridge_rate), 0, 1e8, 1e13 },
   { "dram_bandwidth", QUANTITY_BANDWIDTH, NODE (dram_bandwidth), REQUIRED, 1e9, 1e13 },
   { "dram_bytes", QUANTITY_BYTES, NODE (dram_bytes), REQUIRED, 1e9, 1e15 },
   { "cores", QUANTITY_COUNT, NODE (cores), REQUIRED, 1, 65536 },

@@ -133,8 +133,9 @@ typedef struct
   Figure  gpus, nics, sockets;
   Figure  pcie_switches; /* a node; GPUs and cards are spread over them in order; 0 = every device under its root complex */
   Figure  pcie_upper; /* switches between those and the sockets, which are spread over them in order; 0 = none */
-  Figure  pcie_uplink;    /* B/s a direction from a PCIe switch towards its socket */
-  Figure  socket_link;    /* B/s a direction between sockets */
+  Figure  pcie_uplink; /* B/s a direction from a PCIe switch towards its socket */
+  Figure  socket_link; /* B/s a direction between sockets */
+  Figure  host_bridge_rate; /* B/s a direction of a card under a root complex, to and from GPUs; 0: not limited */
   Figure  dram_bandwidth; /* B/s a socket */
   Figure  dram_bytes;     /* a node */
   Figure  cores;          /* a node */

@@ -135,6 +135,51 @@ START_TEST (test_capacities)
 }
 END_TEST
 
+/*
+ * A card under a root complex moves at most host_bridge_rate, 16 GB/s of the shipped host of clusters by parts: 16 / 25 of a card of
+ * 200 Gbit/s, while one of 100 has its own 94 %. Boards of 8, with an NVSwitch, and modules with their CPU have no such bridge.
+ */
+START_TEST (test_host_bridge)
+{
+  static const struct
+  {
+    const char *parts;
+    double      efficiency;
+  } cases[] = {
+    { "nodes=2;gpus_per_node=4;gpu=h100-sxm-64;intra=nvlink4-mesh;nics=4;nic=ib-ndr-200", 0.64 },
+    { "nodes=2;gpus_per_node=4;gpu=a100-sxm-64;intra=nvlink3-mesh;nics=4;nic=ib-hdr-100", 0.94 },
+    { "nodes=2;gpus_per_node=8;gpu=h100-sxm-80;intra=nvlink4-switch;nics=8;nic=ib-ndr-200", 0.85 },
+    { "nodes=2;gpus_per_node=8;gpu=mi300x-192;intra=xgmi-mi300-mesh;nics=8;nic=ib-ndr-200", 0.85 },
+    { "nodes=2;gpus_per_node=1;gpu=h200-sxm-141;intra=none;nics=1;nic=ib-ndr-200", 0.85 },
+    { "nodes=2;gpus_per_node=4;gpu=gb200-186;intra=nvlink4-mesh;nics=4;nic=ib-ndr-200", 0.85 },
+    { "name=2 x mn5-acc", 0.85 }, /* its profile says where the cards are */
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    for (guint kind = RESOURCE_NIC_TX; kind <= RESOURCE_NIC_RX; kind++)
+      {
+        g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+        g_autoptr (Cluster)    cluster = make_cluster (profiles, cases[i].parts);
+        const guint            id = cluster_node_resource (cluster, 1, (ResourceKind) kind, 0);
+        ck_assert_double_eq_tol (cluster_resource (cluster, id)->efficiency, cases[i].efficiency,
+                                 1e-12);
+      }
+}
+END_TEST
+
+/* Of a node whose devices are placed, the figure holds back only the cards under no switch: 4 of `bridged`'s 10 GB/s. */
+START_TEST (test_host_bridge_of_placed_cards)
+{
+  g_autoptr (ProfileSet) profiles = test_profiles ();
+  g_autoptr (Cluster)    cluster = make_cluster (profiles, "name=2 x bridged");
+  for (guint card = 0; card < 4; card++)
+    {
+      const guint id = cluster_node_resource (cluster, 1, RESOURCE_NIC_RX, card);
+      ck_assert_double_eq_tol (cluster_resource (cluster, id)->efficiency, card == 3 ? 0.4 : 0.9,
+                               1e-12);
+    }
+}
+END_TEST
+
 static const ClusterResource *
 find_leaf (const Cluster *cluster, ResourceKind kind, guint leaf)
 {
@@ -332,6 +377,8 @@ main (void)
   tcase_add_test (tcase, test_parts);
   tcase_add_test (tcase, test_overrides);
   tcase_add_test (tcase, test_capacities);
+  tcase_add_test (tcase, test_host_bridge);
+  tcase_add_test (tcase, test_host_bridge_of_placed_cards);
   tcase_add_test (tcase, test_leaves);
   tcase_add_test (tcase, test_unlike_nodes);
   tcase_add_test (tcase, test_sum_of_nodes);
