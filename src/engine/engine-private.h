@@ -90,16 +90,18 @@ typedef struct
   WaveDemand      waves;
   const WavePart *wave_parts;
   guint           n_wave_parts;
-  double          share, cap;
-  guint           members, n_submitted, n_arrived;
-  StreamId        one_member; /* when `members` is 1, else `streams` */
-  StreamId       *streams;
-  OrderId         order;
-  OpId            order_prev; /* the op before it in its order */
-  SimTime         last_arrival;
-  NodeList        waiters;  /* WaiterNode */
-  NodeList        segments; /* SegmentNode */
-  EventId         event;
+  ResourceId drain_on; /* reservations of it wait for a part of the op to end; or ENGINE_NONE */
+  double     pieces;   /* of the op; 0: its waves */
+  double     share, cap;
+  guint      members, n_submitted, n_arrived;
+  StreamId   one_member; /* when `members` is 1, else `streams` */
+  StreamId  *streams;
+  OrderId    order;
+  OpId       order_prev; /* the op before it in its order */
+  SimTime    last_arrival;
+  NodeList   waiters;  /* WaiterNode */
+  NodeList   segments; /* SegmentNode */
+  EventId    event;
   /* while it flows */
   FluidOp flow;
   double  progress; /* at `settled` */

@@ -93,10 +93,12 @@ typedef struct
   WaveDemand      waves;      /* kernels only */
   const WavePart *wave_parts; /* instead of the units of `waves`; not copied: they outlive the op */
   guint           n_wave_parts;
-  double          share;   /* > 0 unless there is no demand; see above */
-  double          cap;     /* largest rate x in 1/s; 0 = none */
-  guint           members; /* streams it must be submitted on: 1, or the ranks of a collective (begins when the last arrived) */
-  OrderId         order;   /* communicator, or ENGINE_NONE */
+  ResourceId pieces_on; /* with `pieces`: the resource whose reservations wait for one of them to end */
+  double     pieces;  /* kernels: equal parts that no reservation interrupts; 0 = the waves are */
+  double     share;   /* > 0 unless there is no demand; see above */
+  double     cap;     /* largest rate x in 1/s; 0 = none */
+  guint      members; /* streams it must be submitted on: 1, or the ranks of a collective (begins when the last arrived) */
+  OrderId order;      /* communicator, or ENGINE_NONE */
 } OpSpec;
 
 /* Creates an op. Nothing happens until it has been submitted on all its members' streams. */
@@ -105,7 +107,7 @@ OpId engine_op_new (Engine *self, const OpSpec *spec);
 /*
  * Puts OP at the end of STREAM at the present time. `reserve` units of resource `reserve_on` (ENGINE_NONE: nothing) are held
  * from the time when this member arrives (its stream's turn has come, its waits are over and OP heads its order) until OP
- * ends. Where kernels with waves run on that resource, the member arrives only after the longest of their running waves has ended.
+ * ends. Where kernels with waves or pieces run on that resource, the member arrives only after the longest of their running ones has ended.
  */
 void engine_submit (Engine *self, OpId op, StreamId stream, ResourceId reserve_on, double reserve);
 

@@ -186,7 +186,9 @@ copy_waves (LiveOp *op, const OpSpec *spec)
   op->n_wave_parts = spec->n_wave_parts;
   if (none)
     op->waves = (WaveDemand){ ENGINE_NONE, 0, 0 };
-  g_assert (none || spec->class_ == OP_KERNEL);
+  op->pieces = spec->pieces;
+  op->drain_on = spec->pieces > 0 ? spec->pieces_on : op->waves.resource;
+  g_assert (op->drain_on == ENGINE_NONE || spec->class_ == OP_KERNEL);
 }
 
 static gboolean
@@ -335,8 +337,8 @@ apply_rate (Engine *self, LiveOp *op)
 
   engine_key_after (self, op->event, engine_span (1 - op->progress, op->rate),
                     event_sequence (EVENT_OP, op->id));
-  if (op->waves.resource != ENGINE_NONE)
-    engine_touch_drains (self, op->waves.resource);
+  if (op->drain_on != ENGINE_NONE)
+    engine_touch_drains (self, op->drain_on);
 }
 
 void
@@ -373,8 +375,8 @@ end_flow (Engine *self, LiveOp *op)
   account_demands (self, op);
   account_waves (self, op, 1);
   fluid_remove (self->fluid, op->flow);
-  if (op->waves.resource != ENGINE_NONE)
-    engine_touch_drains (self, op->waves.resource);
+  if (op->drain_on != ENGINE_NONE)
+    engine_touch_drains (self, op->drain_on);
 }
 
 static void

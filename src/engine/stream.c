@@ -225,10 +225,12 @@ engine_stream_finish (Engine *self, StreamId id, OpId op)
 
 /* ---- draining -------------------------------------------------------------------------------- */
 
-/* Slots that a kernel's waves take at most, of SLOTS. */
+/* Slots that a kernel's waves take at most, of SLOTS: all where it does not run in waves. */
 static double
 widest_wave (const LiveOp *op, double slots)
 {
+  if (op->waves.resource == ENGINE_NONE)
+    return slots;
   double units = op->n_wave_parts == 0 ? op->waves.units : 0;
 
   for (guint i = 0; i < op->n_wave_parts; i++)
@@ -237,7 +239,7 @@ widest_wave (const LiveOp *op, double slots)
 }
 
 /*
- * Notes the running wave of every kernel with waves on a resource. FALSE when none is in the way: there is none, or all of them have
+ * Notes the running wave or piece of every kernel with some on a resource. FALSE when none is in the way: there is none, or all of them have
  * one wave that leaves enough slots beside what is reserved already.
  */
 static gboolean
@@ -253,9 +255,9 @@ collect_targets (Engine *self, Stream *stream, ResourceId resource)
   for (guint i = 0; i < n; i++)
     {
       const LiveOp *op = engine_live_op (self, fluid_user (self->fluid, users[i]));
-      double        waves = fluid_n_waves (self->fluid, users[i]);
+      double        waves = op->pieces > 0 ? op->pieces : fluid_n_waves (self->fluid, users[i]);
 
-      if (op->waves.resource != resource)
+      if (op->drain_on != resource)
         continue;
       DrainTarget target = { op->id,
                              (floor (engine_op_progress (self, op) * waves + 1e-9) + 1) / waves };

@@ -17,11 +17,11 @@
 #include <string.h>
 
 /*
- * Kernels of a group: a part of what a stream's launch queue holds; few where another stream's kernels or collectives run beside them, which
- * meet them in another order.
+ * Kernels of a group: a part of what a stream's launch queue holds; one where another stream's kernels or collectives run beside them, which
+ * start where a kernel ends.
  */
 #define MAX_KERNELS 256
-#define MAX_BESIDE  4
+#define MAX_BESIDE  1
 
 /* SMs that collectives hold at most beside narrow kernels, which then need not wait for one another. */
 #define HELD_SMS 32
@@ -153,7 +153,7 @@ sum_kernels (const Fuser *self, const guint32 *kernels, guint n)
 {
   GArray     *parts = self->program->parts;
   BoundKernel sum = { .first_part = parts->len };
-  double      busy = 0;
+  double      busy = 0, squares = 0;
 
   for (guint i = 0; i < n; i++)
     {
@@ -163,11 +163,13 @@ sum_kernels (const Fuser *self, const guint32 *kernels, guint n)
       sum.sm_seconds += one->sm_seconds;
       sum.hbm_bytes += one->hbm_bytes;
       busy += busy_seconds (one);
+      squares += busy_seconds (one) * busy_seconds (one);
       if (one->wave_units > 0 && one->wave_seconds > 0)
         add_part (parts, sum.first_part, one->wave_units, one->wave_seconds);
     }
   sum.n_parts = parts->len - sum.first_part;
   sum.share = busy > 0 ? 1 / busy : 0;
+  sum.pieces = squares > 0 ? busy * busy / squares : 0;
   return sum;
 }
 

@@ -56,6 +56,8 @@ new_kernel (const RankHost *self, Engine *engine, guint32 index, guint64 tag)
     .waves = { waves ? rank->sm : ENGINE_NONE, kernel->wave_units, kernel->wave_seconds },
     .wave_parts = parts,
     .n_wave_parts = kernel->n_parts,
+    .pieces_on = rank->sm,
+    .pieces = MAX (kernel->pieces, 1),
     .share = kernel->share,
     .members = 1,
     .order = ENGINE_NONE,

@@ -427,6 +427,36 @@ START_TEST (reservation_beside_a_part_of_a_wave)
 }
 END_TEST
 
+/*
+ * Thread blocks of a kernel are told out before those of one that comes later: a reservation waits for the whole kernel, of several as one op for
+ * the one that runs, whether it runs in 3 waves of 1 s or takes 10 slots for 2 s.
+ */
+START_TEST (reservation_waits_for_a_piece)
+{
+  static const double pieces[] = { 1, 2, 1, 4 }, begins[] = { 3, 1.5, 2, 1 };
+  g_autoptr (Engine)  e = engine_new ();
+  Late                late = { engine_add_resource (e, "sm", 10), 0 };
+  TestCall            calls[] = { { SECONDS (0.5), hold_now, &late } };
+  TestTimer           timer = { calls, 1, 0 };
+  Demand              stream = { late.sm, 20 };
+  gboolean            in_waves = _i < 2;
+  OpSpec              spec = { .class_ = OP_KERNEL,
+                               .demands = &stream,
+                               .n_demands = in_waves ? 0 : 1,
+                               .waves = { in_waves ? late.sm : ENGINE_NONE, 25, 1 },
+                               .pieces_on = late.sm,
+                               .pieces = pieces[_i],
+                               .share = 1,
+                               .members = 1,
+                               .order = ENGINE_NONE };
+  engine_submit (e, engine_op_new (e, &spec), engine_add_stream (e, "k", 0, 0), ENGINE_NONE, 0);
+  test_add_timer (e, "h", &timer);
+
+  test_run (e);
+  ck_assert_uint_eq (test_begin (e, late.op), SECONDS (begins[_i]));
+}
+END_TEST
+
 START_TEST (drain_waits_for_the_longest_wave)
 {
   g_autoptr (Engine) e = engine_new ();
@@ -675,6 +705,7 @@ main (void)
   tcase_add_test (slots, plain_demand_sees_reservation);
   tcase_add_test (slots, reservation_drains_a_wave);
   tcase_add_test (slots, reservation_beside_a_part_of_a_wave);
+  tcase_add_loop_test (slots, reservation_waits_for_a_piece, 0, 4);
   tcase_add_test (slots, drain_waits_for_the_longest_wave);
   tcase_add_test (slots, drain_follows_the_rates);
   tcase_add_test (slots, drain_outlasts_one_of_two_kernels);
