@@ -146,6 +146,18 @@ repeat_kv (LayerBuilder *b, TapeValue *qkv)
 }
 
 /*
+ * Megatron-LM's fused softmax takes up to 2048 keys, four of them at a time, and blocks of four of the BATCH score matrices; what does not
+ * fit is scaled, masked and normalised by PyTorch's kernels (megatron/model/fused_softmax.py, is_kernel_available).
+ */
+static gboolean
+fuses_softmax (const LayerBuilder *b, guint64 batch)
+{
+  gint64 keys = b->training->seq_len;
+
+  return !training_is_megatron (b->training) || (batch % 4 == 0 && keys % 4 == 0 && keys <= 2048);
+}
+
+/*
  * Scores, softmax and context as kernels of their own; all pairs are computed, masked or not. Eager
  * batched products want the heads before the tokens: with one sequence that is a view.
  */
@@ -153,11 +165,12 @@ static TapeValue
 add_unfused_attention (LayerBuilder *b, TapeValue *qkv)
 {
   const ModelShape *s = b->shape;
-  gboolean          eager = b->training->attention == ATTENTION_EAGER && !b->training->compile;
   guint64 rows = (guint64) layer_sequence (b); /* queries; the keys are those of the whole sequence */
   guint64 batch = (guint64) (b->training->micro_batch * layer_local_heads (b)),
           seq = (guint64) b->training->seq_len;
-  guint64   qk = (guint64) model_qk_dim (s), vd = (guint64) model_value_dim (s);
+  guint64  qk = (guint64) model_qk_dim (s), vd = (guint64) model_value_dim (s);
+  gboolean eager =
+      b->training->attention == ATTENTION_EAGER ? !b->training->compile : !fuses_softmax (b, batch);
   double    elements[3], context;
   TapeValue scores, out;
 

@@ -263,6 +263,39 @@ START_TEST (test_traffic_of_a_modern_block)
 }
 END_TEST
 
+/* Megatron-LM's softmax is one kernel for 2048 keys and a number of score matrices that 4 divides, else PyTorch's four and three. */
+START_TEST (test_softmax_that_does_not_fuse)
+{
+  static const struct
+  {
+    const char *framework;
+    gint64      heads, seq_len, micro_batch;
+    guint       forward, backward;
+  } cases[] = {
+    { "megatron-deepspeed", 2, 128, 2, 1, 1 }, /* 4 matrices */
+    { "megatron-deepspeed", 2, 128, 1, 4, 3 }, /* 2 */
+    { "megatron-deepspeed", 4, 2048, 1, 1, 1 }, { "megatron-deepspeed", 4, 2052, 1, 4, 3 },
+    { "megatron-deepspeed", 4, 126, 1, 4, 3 },  { NULL, 2, 128, 1, 1, 1 },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      ModelShape           shape = arch ("gpt", 1, 64, cases[i].heads, 0, 1000);
+      TrainingOptions      options = training (cases[i].seq_len, cases[i].micro_batch);
+      g_autoptr (Workload) workload = NULL;
+
+      options.attention = ATTENTION_FUSED_SOFTMAX;
+      options.framework = (char *) cases[i].framework;
+      options.dropout = DROPOUT_OFF;
+      workload = workload_new (&shape, &options);
+      ck_assert_uint_eq (forward_kernel (workload, 1, "attn.softmax")->launches, cases[i].forward);
+      ck_assert_uint_eq (backward_kernel (workload, 1, "attn.softmax.backward")->launches,
+                         cases[i].backward);
+      model_shape_clear (&shape);
+    }
+}
+END_TEST
+
 /* A GPT of width 64 with 4 heads, 2 sequences of 128 tokens, unfused attention: z scores. */
 START_TEST (test_traffic_of_a_classic_block)
 {
@@ -473,6 +506,7 @@ main (void)
   tcase_add_test (tcase, test_conventions);
   tcase_add_test (tcase, test_traffic_of_a_modern_block);
   tcase_add_test (tcase, test_traffic_of_a_classic_block);
+  tcase_add_test (tcase, test_softmax_that_does_not_fuse);
   tcase_add_test (tcase, test_experts);
   tcase_add_test (tcase, test_attention_kinds);
   tcase_add_loop_test (tcase, test_compile, 0, G_N_ELEMENTS (models));
