@@ -104,7 +104,7 @@ predict_with (const Scenario *scenario, const PredictOptions *options, ProfileSe
 {
   Prediction *self = NULL;
 
-  if (replay == NULL && scenario->replay.multiply)
+  if (replay == NULL && scenario->replay.multiply && scenario->training.lengths == NULL)
     self = predict_multiplied (scenario, options, profiles);
   return self != NULL ? self : predict_replayed (scenario, options, profiles, replay, diags, error);
 }

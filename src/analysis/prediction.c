@@ -131,30 +131,80 @@ mean_mfu_base (const Cluster *cluster)
   return mean;
 }
 
-/* Ranks that work on the same sequences: tensor, context and pipeline ranks of one data rank. */
-static double
-ranks_of_a_sequence (const MeshOptions *mesh)
+/* Of a step of all ranks. */
+typedef struct
 {
-  return (double) (MAX (mesh->tp, 1) * MAX (mesh->cp, 1) * MAX (mesh->pp, 1));
+  double sequences, tokens, flops;
+} StepWork;
+
+static void
+add_sequences (StepWork *self, const Workload *workload, double n, gint64 length)
+{
+  FlopsConvention convention = (FlopsConvention) workload_training (workload)->flops;
+
+  self->sequences += n;
+  self->tokens += n * (double) length;
+  self->flops +=
+      n * (double) length * flops_per_token (workload_shape (workload), convention, length);
+}
+
+static StepWork
+step_work (const Replay *replay)
+{
+  const Workload        *workload = replay_workload (replay);
+  const TrainingOptions *training = workload_training (workload);
+  const SequenceLengths *lengths = replay_lengths (replay);
+  double   cells = (double) replay_n_data_ranks (replay) * (double) training->grad_accum;
+  StepWork work = { 0 };
+
+  if (lengths == NULL)
+    add_sequences (&work, workload, cells * (double) training->micro_batch, training->seq_len);
+  for (gsize i = 0; lengths != NULL && i < (gsize) cells; i++)
+    {
+      const GArray *batch = sequence_lengths_batch (lengths, sequence_lengths_table (lengths)[i]);
+
+      for (guint j = 0; j < batch->len; j++)
+        add_sequences (&work, workload, 1, g_array_index (batch, gint64, j));
+    }
+  return work;
+}
+
+/* Tokens of the data rank that has the most of them in a step, over the mean. */
+static double
+imbalance_of (const Replay *replay, double tokens)
+{
+  const SequenceLengths *lengths = replay_lengths (replay);
+  guint                  n_ranks = replay_n_data_ranks (replay);
+  guint  n_micros = (guint) workload_training (replay_workload (replay))->grad_accum;
+  gint64 most = 0;
+
+  for (guint rank = 0; rank < n_ranks && lengths != NULL; rank++)
+    {
+      const guint32 *row = sequence_lengths_table (lengths) + (gsize) rank * n_micros;
+      gint64         sum = 0;
+
+      for (guint micro = 0; micro < n_micros; micro++)
+        sum += sequence_lengths_tokens (sequence_lengths_batch (lengths, row[micro]));
+      most = MAX (most, sum);
+    }
+  return (double) most / (tokens / n_ranks);
 }
 
 static void
 fill_throughput (Prediction *self, const Replay *replay)
 {
-  const Workload        *workload = replay_workload (replay);
-  const TrainingOptions *training = workload_training (workload);
-  double tokens = (double) training_tokens (training) * (double) training->grad_accum
-                  / ranks_of_a_sequence (workload_mesh (workload)); /* a GPU */
+  const TrainingOptions *training = workload_training (replay_workload (replay));
+  StepWork               work = step_work (replay);
 
   self->n_gpus = cluster_n_gpus (replay_cluster (replay));
   self->steady = replay_is_steady (replay);
   self->step_time_s = replay_step_time (replay);
-  self->tokens_per_step = tokens * self->n_gpus;
-  self->seq_len = (double) training->seq_len;
+  self->tokens_per_step = work.tokens;
+  self->seq_len = work.tokens / work.sequences;
+  self->imbalance = imbalance_of (replay, work.tokens);
   self->mfu_base = mean_mfu_base (replay_cluster (replay));
   self->flops_convention = flops_convention_name (training->flops);
-  self->model_flops =
-      tokens * flops_per_token (workload_shape (workload), training->flops, training->seq_len);
+  self->model_flops = work.flops / self->n_gpus;
   self->executed_flops = replay_executed_flops (replay);
   prediction_derive (self);
 }

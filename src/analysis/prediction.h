@@ -64,7 +64,8 @@ typedef struct
   guint       n_gpus;
   gboolean    fits, steady;
   double      step_time_s, tokens_per_step, tokens_per_s, tokens_per_s_per_gpu, samples_per_s;
-  double      seq_len;
+  double      seq_len; /* mean of the step's sequences */
+  double      imbalance; /* where sequences differ: tokens of the data rank that has the most, over the mean; else 0 */
   double      model_flops, executed_flops; /* a step and GPU */
   double      model_tflops_per_gpu, hardware_tflops_per_gpu, mfu_percent, hfu_percent;
   double      mfu_base; /* FLOP/s of a GPU that MFU is quoted on, mean over the GPUs */

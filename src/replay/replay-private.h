@@ -4,6 +4,7 @@
  *   bind-graph.c  the graph that folding refines
  *   bind-messages.c  messages between stages in it
  *   bind.c        cluster + schedule -> Binding: the ranks, resources and groups that are simulated, and what each op class demands
+ *   workloads.c   what ranks compute: pipeline stages, and micro-batches that differ in their sequences
  *   program.c     schedule items -> issue times and kernel costs of one kind of rank
  *   fuse.c        runs of kernels in it as few ops
  *   run.c         Binding + programs -> one engine run of a number of periods
@@ -305,8 +306,10 @@ struct _Replay
   Scenario               *scenario;
   const FrameworkProfile *framework; /* NULL: none in particular */
   Cluster                *cluster;
-  Workload              **stages;   /* of each pipeline stage */
-  const Workload         *workload; /* the first of them */
+  SequenceLengths        *lengths;      /* NULL: all micro-batches are alike */
+  Workload             ***batches;      /* [different micro-batches][pipeline stage] */
+  PlanBatches             plan_batches; /* the same for the schedule, where there are lengths */
+  const Workload         *workload;     /* the first of them */
   Schedule               *schedule;
   Binding                *binding;
   GPtrArray              *programs;   /* Program */
@@ -316,6 +319,12 @@ struct _Replay
   KernelDesc              marker;  /* events that stand behind waits run as kernels of no length */
   ScheduleItem           *markers; /* [streams]: what replay_op says of them */
 };
+
+/* ---- workloads ---------------------------------------------------------------------------------------------------- */
+
+/* Of the scenario's model, training and mesh on SELF's cluster (NULL where that failed). FALSE after diagnostics. */
+gboolean workloads_resolve (Replay *self, DiagList *diags);
+void     workloads_free (Replay *self);
 
 static inline ScheduleItems
 replay_items (const Replay *self, guint rank, ScheduleSection section)

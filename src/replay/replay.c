@@ -28,35 +28,6 @@ resolve_framework (Replay *self, ProfileSet *profiles, DiagList *diags)
   return TRUE;
 }
 
-static guint
-n_stages (const Replay *self)
-{
-  return (guint) MAX (self->scenario->mesh.pp, 1);
-}
-
-static gboolean
-resolve_workload (Replay *self, DiagList *diags)
-{
-  const Scenario *scenario = self->scenario;
-  ModelShape      shape = { 0 };
-  gboolean        ok =
-      model_resolve (&scenario->model, scenario->base_dir, &shape, &scenario->model_mark, diags)
-      && workload_check (&shape, &scenario->training, &scenario->model_mark, diags);
-
-  ok = ok && self->cluster != NULL
-       && mesh_check (&shape, &scenario->training, &scenario->mesh, cluster_n_gpus (self->cluster),
-                      &scenario->mesh_mark, scenario->mesh_marks, diags);
-  if (ok)
-    {
-      self->stages = g_new0 (Workload *, n_stages (self));
-      for (guint s = 0; s < n_stages (self); s++)
-        self->stages[s] = workload_new_stage (&shape, &scenario->training, &scenario->mesh, s);
-      self->workload = self->stages[0];
-    }
-  model_shape_clear (&shape);
-  return ok;
-}
-
 static gboolean
 check_precision (const Replay *self, DiagList *diags)
 {
@@ -92,7 +63,8 @@ make_input (const Replay *self)
 
   return (PlanInput){
     .workload = self->workload,
-    .stages = (const Workload *const *) self->stages,
+    .stages = (const Workload *const *) self->batches[0],
+    .batches = self->lengths != NULL ? &self->plan_batches : NULL,
     .mesh = { .n_ranks = world / (guint) (mesh->tp * mesh->pp),
               .world = world,
               .ranks_per_node = nodes_are_equal (cluster) ? cluster_gpus_of_node (cluster, 0) : 0,
@@ -293,7 +265,7 @@ replay_plan (const Scenario *scenario, ProfileSet *profiles, DiagList *diags)
   self->scenario = scenario_copy (scenario);
   self->cluster = cluster_new (&scenario->cluster, profiles, &scenario->cluster_mark, diags);
   ok = resolve_framework (self, profiles, diags);
-  ok = resolve_workload (self, diags) && ok && self->cluster != NULL;
+  ok = workloads_resolve (self, diags) && ok && self->cluster != NULL;
   if (!ok || !check_precision (self, diags) || !build_schedule (self, diags))
     return NULL;
   return g_steal_pointer (&self);
@@ -331,9 +303,7 @@ replay_free (Replay *self)
   g_free (self->markers);
   binding_free (self->binding);
   g_clear_pointer (&self->schedule, schedule_free_all);
-  for (guint s = 0; self->stages != NULL && s < n_stages (self); s++)
-    workload_free (self->stages[s]);
-  g_free (self->stages);
+  workloads_free (self);
   g_clear_pointer (&self->cluster, cluster_free);
   scenario_free (self->scenario);
   g_free (self);
@@ -351,25 +321,6 @@ const Cluster *
 replay_cluster (const Replay *self)
 {
   return self->cluster;
-}
-
-const Workload *
-replay_workload (const Replay *self)
-{
-  return self->workload;
-}
-
-const Workload *
-replay_stage_workload (const Replay *self, guint stage)
-{
-  g_assert (stage < n_stages (self));
-  return self->stages[stage];
-}
-
-guint
-replay_n_stages (const Replay *self)
-{
-  return n_stages (self);
 }
 
 const Schedule *

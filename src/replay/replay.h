@@ -41,8 +41,11 @@ const Cluster  *replay_cluster (const Replay *self);
 const Workload *replay_workload (const Replay *self); /* of a rank of the first stage */
 guint           replay_n_stages (const Replay *self);
 const Workload *replay_stage_workload (const Replay *self, guint stage);
-const Schedule *replay_schedule (const Replay *self);
-const Engine   *replay_engine (const Replay *self);
+guint           replay_n_data_ranks (const Replay *self); /* that work on sequences of their own */
+/* NULL where all micro-batches are alike; else the workloads above are those of the one with the most tokens. */
+const SequenceLengths *replay_lengths (const Replay *self);
+const Schedule        *replay_schedule (const Replay *self);
+const Engine          *replay_engine (const Replay *self);
 
 /* The closed forms of the scenario's strategies for one period; FALSE when one of them states none. */
 gboolean replay_expect (const Replay *self, PlanTotals *totals);

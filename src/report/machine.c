@@ -71,6 +71,7 @@ NUMBER_OF (time_host_s, p->parts[TIME_HOST])
 NUMBER_OF (time_memory_s, p->parts[TIME_MEMORY])
 NUMBER_OF (time_skew_s, p->parts[TIME_SKEW])
 NUMBER_OF (bubble_s, p->bubble_s)
+NUMBER_OF (token_imbalance, p->imbalance)
 
 #define TEXT(name)                       \
   {                                      \
@@ -131,6 +132,7 @@ static const Field fields[] = {
   NUMBER (time_memory_s),
   NUMBER (time_skew_s),
   NUMBER (bubble_s),
+  OPTIONAL (token_imbalance),
 };
 
 static char *

@@ -41,6 +41,9 @@ append_throughput (const Prediction *self, GString *out)
   line (out, "step time", "%s%s", step, self->steady ? "" : " (not steady: periods still differ)");
   line (out, "tokens/s/GPU", "%.1f (%.0f in all, %.2f samples/s)", self->tokens_per_s_per_gpu,
         self->tokens_per_s, self->samples_per_s);
+  if (self->imbalance > 0)
+    line (out, "sequences", "%.1f tokens on average; the fullest data rank has %.2f times the mean",
+          self->seq_len, self->imbalance);
   line (out, "MFU", "%.1f %% of %s a GPU (%.1f TFLOP/s), model FLOPs: %s", self->mfu_percent, base,
         self->model_tflops_per_gpu, self->flops_convention);
   line (out, "HFU",

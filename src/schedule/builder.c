@@ -216,6 +216,17 @@ own_kernel (ScheduleBuilder *b, const KernelDesc *kernel)
 }
 
 OpRef
+schedule_layer_kernel (ScheduleBuilder *b, const KernelDesc *kernel)
+{
+  ScheduleItem item = item_new (b, ITEM_KERNEL);
+
+  item.stream = SCHEDULE_COMPUTE;
+  item.kernel = kernel;
+  item.label = kernel->name;
+  return append_op (b, &item);
+}
+
+OpRef
 schedule_kernel (ScheduleBuilder *b, StreamRef stream, const KernelDesc *kernel)
 {
   ScheduleItem item = item_new (b, ITEM_KERNEL);

@@ -36,6 +36,13 @@ typedef struct
   EventRef  there;
 } DriverMail;
 
+/* What tells the roles of a stage apart. */
+typedef struct
+{
+  guint strategy_role;
+  guint data_rank; /* the first of those that work on the same sequences */
+} DriverVariant;
+
 typedef struct
 {
   const PlanInput *in;
@@ -44,9 +51,11 @@ typedef struct
   guint            n_levels;
   GArray          *units; /* PlanUnit of all stages; the schedule's */
   ScheduleBuilder *b;
+  GArray          *variants; /* DriverVariant: the roles of each stage */
 
   /* of the role at hand */
   guint        stage;
+  guint        data_rank; /* one of those that the role stands for */
   DriverStage *at;
   GArray      *actions;    /* PipelineAction; NULL for a single stage, which needs none */
   guint        ring;       /* micro-batches that can be in flight */
@@ -71,6 +80,9 @@ driver_run (const Driver *self)
 #define HOOK(member) G_STRUCT_OFFSET (StrategyHooks, member)
 void driver_hook (Driver *self, SchedulePhase phase, gsize hook);
 void driver_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const UnitSlot *slot);
+
+/* What STAGE computes for the MICRO-th micro-batch of chunk CHUNK. */
+const Workload *driver_workload (const Driver *self, guint stage, guint chunk, guint micro);
 
 /* walk.c */
 /* The communicator of an axis, and its stream where it is asynchronous: of their own for a pass that runs beside another. */

@@ -295,14 +295,15 @@ open_buffers (Driver *self)
 }
 
 static void
-open_role (Driver *self, guint role, guint strategy_role)
+open_role (Driver *self, guint role, const DriverVariant *variant)
 {
+  self->data_rank = variant->data_rank;
   for (guint i = 0; i < self->n_levels; i++)
     {
       DriverLevel *level = &self->at->levels[i];
 
       level->run.b = self->b;
-      level->run.role = strategy_role;
+      level->run.role = variant->strategy_role;
       level->run.state = g_malloc0 (level->strategy->hooks.state_size);
     }
   schedule_builder_set_stage (self->b, role, self->stage, self->at->workload, self->at->unit_offset);
@@ -330,13 +331,13 @@ close_role (Driver *self)
 static gboolean
 walk_role (Driver *self, guint role, DiagList *diags)
 {
-  guint    n_strategy_roles = self->b->schedule->n_roles / self->pipeline.stages;
+  guint    n_variants = self->variants->len;
   guint    n_init, n_first;
   gboolean ok;
 
-  self->stage = role / n_strategy_roles;
+  self->stage = role / n_variants;
   self->at = &self->stages[self->stage];
-  open_role (self, role, role % n_strategy_roles);
+  open_role (self, role, &g_array_index (self->variants, DriverVariant, role % n_variants));
   select_section (self, role, SECTION_INIT);
   driver_hook (self, PHASE_NONE, HOOK (init));
   n_init = schedule_n_buffers (self->b->schedule, role);
@@ -439,6 +440,22 @@ resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
   return TRUE;
 }
 
+/* ---- micro-batches ---------------------------------------------------------------------------------------------- */
+
+/* The two directions of DualPipe have micro-batches of their own. */
+const Workload *
+driver_workload (const Driver *self, guint stage, guint chunk, guint micro)
+{
+  const PlanBatches *batches = self->in->batches;
+  guint              n = pipeline_chunk_micros (&self->pipeline), index = micro;
+
+  if (batches == NULL)
+    return self->stages[stage].workload;
+  if (n < self->pipeline.micros)
+    index += chunk * n;
+  return batches->workloads[batches->table[(gsize) self->data_rank * self->pipeline.micros + index]][stage];
+}
+
 /* ---- units ------------------------------------------------------------------------------------------------------ */
 
 static void
@@ -516,38 +533,93 @@ strategy_role (const Driver *self, const DriverLevel *level, guint rank)
   return level->strategy->role (&level->in, level->run.options, index);
 }
 
-/* The strategy's roles, on each stage. */
-static void
-spread_roles (const Driver *self, guint32 *roles, guint n_ranks, guint n_roles)
+/* Returns the number of the strategy's roles; 0 after a diagnostic. */
+static guint
+assign_strategy_roles (const Driver *self, guint32 *roles, guint n_ranks, DiagList *diags)
 {
+  const DriverLevel *level = level_of_roles (self);
+  guint              n_roles = 1;
+
+  for (guint rank = 0; rank < n_ranks && level != NULL; rank++)
+    {
+      roles[rank] = strategy_role (self, level, rank);
+      n_roles = MAX (n_roles, MIN (roles[rank], n_ranks) + 1);
+    }
+  if (level == NULL || (n_roles <= n_ranks && roles_are_dense (roles, n_ranks, n_roles)))
+    return n_roles;
+  diag_error (diags, NULL, NULL, "strategy '%s' does not number its roles from 0 without gaps",
+              level->strategy->name);
+  return 0;
+}
+
+/* The first data rank that works on the same sequences as RANK's does, in the same order. */
+static guint
+data_class (const Driver *self, GHashTable *known, guint rank)
+{
+  const PlanBatches *batches = self->in->batches;
+  guint block = self->in->mesh.world / self->pipeline.stages, micros = self->pipeline.micros;
+  guint shared = (guint) workload_mesh (self->stages[0].workload)->cp;
+  guint data_rank = rank % block / (MAX (self->in->mesh.stride, 1) * shared);
+  g_autoptr (GBytes) row = NULL;
+  gpointer           first;
+
+  if (batches == NULL)
+    return 0;
+  row = g_bytes_new_static (&batches->table[(gsize) data_rank * micros],
+                            micros * sizeof *batches->table);
+  if (g_hash_table_lookup_extended (known, row, NULL, &first))
+    return GPOINTER_TO_UINT (first);
+  g_hash_table_insert (known, g_steal_pointer (&row), GUINT_TO_POINTER (data_rank));
+  return data_rank;
+}
+
+static guint
+variant_index (GArray *variants, DriverVariant wanted)
+{
+  for (guint i = 0; i < variants->len; i++)
+    {
+      const DriverVariant *one = &g_array_index (variants, DriverVariant, i);
+
+      if (one->strategy_role == wanted.strategy_role && one->data_rank == wanted.data_rank)
+        return i;
+    }
+  g_array_append_val (variants, wanted);
+  return variants->len - 1;
+}
+
+/*
+ * Ranks of a stage are alike when the strategy gives them one role and their micro-batches hold the same. Where the strategy alone
+ * tells them apart, its own numbers stay.
+ */
+static void
+spread_roles (Driver *self, guint32 *roles, guint n_ranks, guint n_strategy_roles)
+{
+  g_autoptr (GHashTable) known =
+      g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
   guint block = n_ranks / self->pipeline.stages;
 
+  self->variants = g_array_new (FALSE, FALSE, sizeof (DriverVariant));
+  for (guint r = 0; r < n_strategy_roles && self->in->batches == NULL; r++)
+    variant_index (self->variants, (DriverVariant){ r, 0 });
   for (guint rank = 0; rank < n_ranks; rank++)
-    roles[rank] += rank / block * n_roles;
+    roles[rank] = variant_index (self->variants,
+                                 (DriverVariant){ roles[rank], data_class (self, known, rank) });
+  for (guint rank = 0; rank < n_ranks; rank++)
+    roles[rank] += rank / block * self->variants->len;
 }
 
 /* Sets *ROLES to the role of each rank of the world, or to NULL when all are alike. Returns their number; 0 after a diagnostic. */
 static guint
-assign_roles (const Driver *self, guint n_ranks, guint32 **roles, DiagList *diags)
+assign_roles (Driver *self, guint n_ranks, guint32 **roles, DiagList *diags)
 {
-  const DriverLevel  *level = level_of_roles (self);
   g_autofree guint32 *role_of_rank = g_new0 (guint32, n_ranks);
-  guint               n_roles = 1;
+  guint               n_roles = assign_strategy_roles (self, role_of_rank, n_ranks, diags);
 
   *roles = NULL;
-  for (guint rank = 0; rank < n_ranks && level != NULL; rank++)
-    {
-      role_of_rank[rank] = strategy_role (self, level, rank);
-      n_roles = MAX (n_roles, MIN (role_of_rank[rank], n_ranks) + 1);
-    }
-  if (level != NULL && (n_roles > n_ranks || !roles_are_dense (role_of_rank, n_ranks, n_roles)))
-    {
-      diag_error (diags, NULL, NULL, "strategy '%s' does not number its roles from 0 without gaps",
-                  level->strategy->name);
-      return 0;
-    }
+  if (n_roles == 0)
+    return 0;
   spread_roles (self, role_of_rank, n_ranks, n_roles);
-  n_roles *= self->pipeline.stages;
+  n_roles = self->variants->len * self->pipeline.stages;
   if (n_roles > 1)
     *roles = g_steal_pointer (&role_of_rank);
   return n_roles;
@@ -559,6 +631,7 @@ static void
 driver_clear (Driver *self)
 {
   g_clear_pointer (&self->owner, g_array_unref);
+  g_clear_pointer (&self->variants, g_array_unref);
   for (guint s = 0; s < self->pipeline.stages && self->stages != NULL; s++)
     {
       g_free (self->stages[s].first_unit);

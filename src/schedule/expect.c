@@ -33,7 +33,7 @@ strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *
   const Strategy *strategy = choice->strategy;
 
   *totals = (PlanTotals){ 0 };
-  if (strategy->expect == NULL)
+  if (strategy->expect == NULL || in->batches != NULL) /* the forms take one micro-batch for all */
     return FALSE;
   if (choice->inner != NULL)
     {

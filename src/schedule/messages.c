@@ -9,11 +9,11 @@
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------ */
 
-/* Bytes that the chunk at PLACE hands on. */
+/* Bytes that the chunk at PLACE hands on for a micro-batch. */
 static guint64
-output_bytes (const Driver *self, PipelinePlace place)
+output_bytes (const Driver *self, PipelinePlace place, guint micro)
 {
-  const Workload *workload = self->stages[place.stage].workload;
+  const Workload *workload = driver_workload (self, place.stage, place.chunk, micro);
   guint           first, end;
 
   workload_chunk (workload, place.chunk, &first, &end);
@@ -28,7 +28,7 @@ whole_bytes (const Driver *self, const PipelineMessage *message)
 
   if (message->gradient == (message->way == MESSAGE_SEND)) /* our input, or its gradient */
     pipeline_previous (&self->pipeline, at, &from);
-  return output_bytes (self, from);
+  return output_bytes (self, from, message->micro);
 }
 
 static guint64
@@ -189,9 +189,9 @@ messages_leave (Driver *self, const PipelineSlot *slot)
   schedule_set_unit (self->b, SCHEDULE_NONE);
   schedule_set_phase (self->b, gradient ? PHASE_BACKWARD : PHASE_FORWARD);
   g_assert (self->leaving[gradient] == SCHEDULE_NONE);
-  self->leaving[gradient] =
-      schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, output_bytes (self, gradient ? to : at),
-                      gradient ? "gradient of the input" : "output");
+  self->leaving[gradient] = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION,
+                                            output_bytes (self, gradient ? to : at, slot->micro),
+                                            gradient ? "gradient of the input" : "output");
 }
 
 /* ---- gradients that are shared ---------------------------------------------------------------------------------- */

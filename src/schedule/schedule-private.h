@@ -69,6 +69,9 @@ ScheduleBuilder *schedule_builder_new (const Workload *workload, GArray *units, 
 /* ROLE is of pipeline stage STAGE with WORKLOAD, whose units begin at OFFSET; units that are set from now on count from there. */
 void schedule_builder_set_stage (ScheduleBuilder *self, guint role, guint stage,
                                  const Workload *workload, guint offset);
+
+/* A kernel of the model on SCHEDULE_COMPUTE. KERNEL is a layer's: it outlives the schedule. */
+OpRef schedule_layer_kernel (ScheduleBuilder *b, const KernelDesc *kernel);
 /* Items that follow go to SECTION of ROLE. */
 void schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection section);
 /*

@@ -12,11 +12,20 @@
 
 #define STRATEGY_API_VERSION 2
 
+/* Micro-batches that differ in the lengths of their sequences. */
+typedef struct
+{
+  guint                         n_batches;
+  const Workload *const *const *workloads; /* [batch][stage]: alike but for their tokens */
+  const guint32 *table; /* [data rank][micro]: batch; context ranks share a data rank */
+} PlanBatches;
+
 typedef struct
 {
   const Workload        *workload; /* of a rank; with pipeline stages: of the stage at hand */
   Mesh                   mesh;
   const Workload *const *stages; /* [mesh.stages] for schedule_build; NULL where there is one stage */
+  const PlanBatches *batches; /* NULL: all are alike, those of `workload`; else that is the one of most tokens */
 } PlanInput;
 
 /* What is gathered or reduced as a whole. */

@@ -77,7 +77,7 @@ walk_kernel (Driver *self, const KernelDesc *kernel)
   if (kernel->kind == KERNEL_COMMUNICATION)
     walk_collective (self, kernel);
   else
-    schedule_kernel (self->b, SCHEDULE_COMPUTE, kernel);
+    schedule_layer_kernel (self->b, kernel);
 }
 
 /* Of one unit, or (SCHEDULE_NONE) all of them. */
@@ -122,6 +122,14 @@ static gboolean
 by_modules (const Driver *self)
 {
   return self->at->levels[self->n_levels - 1].strategy->hooks.granularity == UNIT_MODULE;
+}
+
+/* LAYER with the tokens of the slot's micro-batch. */
+static const LayerDesc *
+layer_of (const Driver *self, const SlotWalk *walk, guint layer)
+{
+  return workload_layer (driver_workload (self, self->stage, walk->slot->chunk, walk->slot->micro),
+                         layer);
 }
 
 static BufferRef *
@@ -193,7 +201,7 @@ held_by (Driver *self, const SlotWalk *walk)
 static void
 walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
 {
-  const LayerDesc *desc = workload_layer (self->at->workload, layer);
+  const LayerDesc *desc = layer_of (self, walk, layer);
   guint            first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
   BufferRef        working, saved;
 
@@ -216,7 +224,7 @@ walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
 static void
 walk_layer_recompute (Driver *self, const SlotWalk *walk, guint layer)
 {
-  const LayerDesc *desc = workload_layer (self->at->workload, layer);
+  const LayerDesc *desc = layer_of (self, walk, layer);
   guint            first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
 
   assign_kernels (self, layer, desc->recompute, desc->n_recompute, first);
@@ -272,7 +280,7 @@ walk_units_backward (Driver *self, const SlotWalk *walk, const LayerDesc *desc, 
 static void
 walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
 {
-  const LayerDesc *desc = workload_layer (self->at->workload, layer);
+  const LayerDesc *desc = layer_of (self, walk, layer);
   guint            first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
   BufferRef        workspace = SCHEDULE_NONE;
 

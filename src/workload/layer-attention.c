@@ -203,17 +203,31 @@ context_group (const LayerBuilder *b)
   return (CommGroup){ .axis = MESH_CONTEXT, .members = (guint) b->mesh->cp };
 }
 
+/* Pairs of tokens that attend to each other, mean of a micro-batch's training_sequences. */
+static double
+attention_pairs (const LayerBuilder *b)
+{
+  const GArray *batch = b->training->batch;
+  gboolean      windowed = b->layer.windowed, causal = b->training->causal;
+  double        sum = 0;
+
+  if (batch == NULL)
+    return model_attention_pairs (b->shape, windowed, causal, (double) b->training->seq_len);
+  for (guint i = 0; i < batch->len; i++)
+    sum += model_attention_pairs (b->shape, windowed, causal,
+                                  (double) g_array_index (batch, gint64, i));
+  return sum / training_sequences (b->training);
+}
+
 /* Each context rank has its share of the queries, two chunks of the sequence that balance a causal mask. */
 static TapeValue
 add_flash (LayerBuilder *b, TapeValue *qkv)
 {
   const ModelShape *s = b->shape;
-  double            seq = (double) b->training->seq_len;
-  double            pairs = model_attention_pairs (s, b->layer.windowed, b->training->causal, seq);
   gboolean          expanded = training_flash_version (b->training) == 1;
-  AttentionSpec     spec = { .sequences = (double) b->training->micro_batch,
+  AttentionSpec     spec = { .sequences = training_sequences (b->training),
                              .seq_len = layer_sequence (b),
-                             .pairs = pairs / (double) b->mesh->cp,
+                             .pairs = attention_pairs (b) / (double) b->mesh->cp,
                              .heads = (guint64) layer_local_heads (b),
                              .qk_dim = (guint64) model_qk_dim (s),
                              .v_dim = (guint64) model_value_dim (s),

@@ -39,7 +39,7 @@ layer_leave (LayerBuilder *b, const char *name, TapeValue x)
 double
 layer_sequence (const LayerBuilder *b)
 {
-  return (double) b->training->seq_len / (double) b->mesh->cp;
+  return training_mean_length (b->training) / (double) b->mesh->cp;
 }
 
 gint64

@@ -120,6 +120,18 @@ check_experts (const Check *c)
 }
 
 static void
+check_length (const Check *c, gint64 seq)
+{
+  const MeshOptions *m = &c->mesh;
+
+  if (m->cp > 1 && c->training->causal)
+    check_divides (c, "2 x cp", 2 * m->cp, "'seq_len'", seq,
+                   "causal attention is balanced by two chunks of the sequence a rank");
+  else
+    check_divides (c, "cp", m->cp, "'seq_len'", seq, "each rank holds as many tokens");
+}
+
+static void
 check_sequence (const Check *c)
 {
   const MeshOptions *m = &c->mesh;
@@ -133,13 +145,13 @@ check_sequence (const Check *c)
   if (m->async_tp && m->tp == 1)
     diag_error (c->diags, mark_of (c, "async_tp"), "give 'tp' above 1",
                 "'async_tp' needs a tensor group");
-  if (m->cp > 1 && c->training->causal)
-    check_divides (c, "2 x cp", 2 * m->cp, "'seq_len'", seq,
-                   "causal attention is balanced by two chunks of the sequence a rank");
-  else
-    check_divides (c, "cp", m->cp, "'seq_len'", seq, "each rank holds as many tokens");
-  if (m->sp == 1 && seq % m->cp == 0)
+  if (c->training->lengths == NULL)
+    check_length (c, seq);
+  if (c->training->lengths == NULL && m->sp == 1 && seq % m->cp == 0)
     check_divides (c, "tp", m->tp, "'seq_len' / 'cp'", seq / m->cp, "sequence parallelism divides it");
+  if (c->training->lengths != NULL && m->ep > 1)
+    diag_error (c->diags, mark_of (c, "ep"), "leave 'ep' at 1, or take sequences of one length",
+                "exchanges of experts between ranks of different 'lengths' are not modelled");
   if (m->cp > 1 && m->context == CONTEXT_RING && !flash)
     diag_error (c->diags, mark_of (c, "cp"), "use flash attention, or context: all-gather",
                 "a ring of keys and values needs flash attention");
@@ -240,5 +252,20 @@ mesh_check (const ModelShape *shape, const TrainingOptions *training, const Mesh
   check_experts (&c);
   check_sequence (&c);
   check_pipeline (&c);
+  return diag_list_n_errors (diags) == before;
+}
+
+gboolean
+mesh_check_batch (const TrainingOptions *training, const MeshOptions *mesh, const SourceMark *mark,
+                  DiagList *diags)
+{
+  guint before = diag_list_n_errors (diags);
+  Check c = { .training = training, .mesh = *mesh, .mark = mark, .diags = diags };
+
+  mesh_normalise (&c.mesh);
+  if (c.mesh.sp == 1)
+    check_divides (&c, "tp", c.mesh.tp, "a micro-batch's tokens / 'cp'",
+                   (gint64) training_tokens (training) / c.mesh.cp,
+                   "sequence parallelism divides them: pad the last sequence");
   return diag_list_n_errors (diags) == before;
 }

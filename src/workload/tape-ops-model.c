@@ -1,6 +1,8 @@
 /* Attention, experts, embedding and loss; see tape-ops.c for how their costs are written down. */
 #include "workload/tape-ops-private.h"
 
+#include <math.h>
+
 /* ---- attention ---- */
 
 /* Bytes of one rank's keys and values. */
@@ -151,7 +153,7 @@ tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, Attenti
                       .m = (guint64) spec.seq_len,
                       .n = (guint64) (key_rows / spec.sequences),
                       .k = spec.qk_dim,
-                      .batch = (guint64) spec.sequences * spec.heads,
+                      .batch = (guint64) fmax (round (spec.sequences), 1) * spec.heads,
                       .flops = per_dim * (qk + vd),
                       .launches = 1,
                       .flash = training_flash_version (tape->training),

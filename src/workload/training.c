@@ -113,6 +113,11 @@ const OptionSpec training_options[] = {
     .offset = FIELD (launch_blocking),
     .fallback = "false",
     .help = "the host waits for each kernel before it issues the next (CUDA_LAUNCH_BLOCKING=1)" },
+  { .key = "lengths",
+    .type = OPTION_STRING,
+    .offset = FIELD (lengths),
+    .optional = TRUE,
+    .help = "CSV of sequence lengths by data rank and micro-batch; unset: all of seq_len" },
   { 0 },
 };
 
@@ -168,7 +173,37 @@ training_fuses_loss (const TrainingOptions *training)
 guint64
 training_tokens (const TrainingOptions *training)
 {
-  return (guint64) training->seq_len * (guint64) training->micro_batch;
+  guint64 sum = 0;
+
+  if (training->batch == NULL)
+    return (guint64) training->seq_len * (guint64) training->micro_batch;
+  for (guint i = 0; i < training->batch->len; i++)
+    sum += (guint64) g_array_index (training->batch, gint64, i);
+  return sum;
+}
+
+double
+training_mean_length (const TrainingOptions *training)
+{
+  double squares = 0;
+
+  if (training->batch == NULL)
+    return (double) training->seq_len;
+  for (guint i = 0; i < training->batch->len; i++)
+    {
+      double length = (double) g_array_index (training->batch, gint64, i);
+
+      squares += length * length;
+    }
+  return squares / (double) training_tokens (training);
+}
+
+double
+training_sequences (const TrainingOptions *training)
+{
+  if (training->batch == NULL)
+    return (double) training->micro_batch;
+  return (double) training_tokens (training) / training_mean_length (training);
 }
 
 CheckpointMode

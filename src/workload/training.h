@@ -94,7 +94,9 @@ typedef struct
   gint     flops;           /* FlopsConvention; key flops_convention */
   char    *framework;       /* id or name of a framework's profile; NULL: none in particular */
   gboolean launch_blocking; /* the host waits for each kernel before it issues the next */
-  FrameworkTraits traits;   /* no option: of that profile */
+  char    *lengths;       /* file of sequence lengths, see sequence-lengths.h; NULL: all seq_len */
+  FrameworkTraits traits; /* no option: of that profile */
+  const GArray   *batch; /* no option: gint64, the lengths of one micro-batch of that file; NULL: micro_batch of seq_len each */
 } TrainingOptions;
 
 extern const OptionSpec training_options[];
@@ -145,3 +147,10 @@ gboolean training_fuses_loss (const TrainingOptions *training);
 
 /* Tokens of one micro-step on one data-parallel rank. */
 guint64 training_tokens (const TrainingOptions *training);
+
+/*
+ * A micro-batch of sequences that differ, as this many of one length: as many tokens, and as many pairs of tokens of one sequence.
+ * Neither need be whole.
+ */
+double training_mean_length (const TrainingOptions *training); /* sum of l^2 / sum of l */
+double training_sequences (const TrainingOptions *training);

@@ -322,6 +322,7 @@ workload_new_stage (const ModelShape *shape, const TrainingOptions *training,
   model_shape_copy (shape, &self->shape);
   option_table_copy (training_options, training, &self->training);
   self->training.traits = training->traits;
+  self->training.batch = training->batch;
   option_table_copy (mesh_options, mesh, &self->mesh);
   mesh_normalise (&self->mesh);
   self->stage = stage;
@@ -458,9 +459,8 @@ check_activations (const ModelShape *shape, const TrainingOptions *training, con
   if (bytes <= MAX_ACTIVATION_BYTES)
     return TRUE;
   diag_error (diags, mark, "take shorter sequences, or fewer a micro-step",
-              "%" G_GINT64_FORMAT " sequences of %" G_GINT64_FORMAT
-              " tokens in a micro-step need more than 2^60 bytes of activations",
-              training->micro_batch, training->seq_len);
+              "%" G_GUINT64_FORMAT " tokens in a micro-step need more than 2^60 bytes of activations",
+              training_tokens (training));
   return FALSE;
 }
 

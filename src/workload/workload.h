@@ -9,6 +9,7 @@
 #include "workload/kernel-desc.h"
 #include "workload/model.h"
 #include "workload/parallel.h"
+#include "workload/sequence-lengths.h"
 
 typedef enum
 {
@@ -98,6 +99,10 @@ gboolean mesh_check (const ModelShape *shape, const TrainingOptions *training, c
 
 /* SHAPE and TRAINING are copied. Never fails for a shape that model_resolve accepted. */
 Workload *workload_new (const ModelShape *shape, const TrainingOptions *training);
+
+/* Diagnoses at MARK a micro-batch (TRAINING's batch) whose tokens sequence parallelism under MESH does not divide. */
+gboolean mesh_check_batch (const TrainingOptions *training, const MeshOptions *mesh,
+                           const SourceMark *mark, DiagList *diags);
 
 /*
  * Layers over chunks. The model is cut into consecutive model chunks: pp of them; interleaved: pp * vp; ZBV: 2 * pp. Chunk c of stage s is

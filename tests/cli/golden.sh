@@ -197,6 +197,13 @@ check validate-max-error 3 validate collectives --hwprofiles hwprofiles runs.csv
 hand wrong-unit 2 simulate wrong-unit.yaml
 hand unknown-key 2 simulate unknown-key.yaml
 hand wrong-library 2 simulate wrong-library.yaml
+hand lengths 0 simulate good.yaml --seq-len 400 --lengths lengths.csv
+hand lengths-bad 2 simulate good.yaml --seq-len 400 --lengths lengths-bad.csv
+hand lengths-columns 2 simulate good.yaml --seq-len 400 --lengths lengths-columns.csv
+hand lengths-missing 2 simulate good.yaml --seq-len 400 --lengths lengths-missing.csv
+hand lengths-few 2 simulate good.yaml --seq-len 400 --lengths lengths-few.csv
+hand lengths-header 2 simulate good.yaml --seq-len 400 --lengths lengths-header.csv
+hand lengths-nowhere 2 simulate good.yaml --seq-len 400 --lengths nowhere.csv
 hand duplicate-key 2 simulate duplicate-key.yaml
 hand heads 2 simulate heads.yaml
 hand shard 2 simulate shard.yaml

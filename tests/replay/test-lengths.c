@@ -1,0 +1,257 @@
+/*
+ * Sequences of different lengths: a table of equal ones changes nothing, the slowest rank sets the pace, who has which sequences does
+ * not matter where ranks are alike, and over random tables and pipelines every sequence's FLOPs are executed once. Not asserted: how
+ * long a packed micro-batch takes in attention (tests/workload).
+ */
+#include <math.h>
+#include <unistd.h>
+
+#include <glib/gstdio.h>
+
+#include "analysis/prediction.h"
+#include "fixture.h"
+
+/* A scratch table. */
+typedef struct
+{
+  char    *file;
+  GString *rows;
+} Table;
+
+static void
+table_clear (Table *self)
+{
+  g_unlink (self->file);
+  g_free (self->file);
+  g_string_free (self->rows, TRUE);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Table, table_clear)
+
+static Table
+table_new (const char *header)
+{
+  return (Table){ .rows = g_string_new (header) };
+}
+
+static void
+table_write (Table *self)
+{
+  int fd = g_file_open_tmp ("lengths-XXXXXX.csv", &self->file, NULL);
+
+  ck_assert_int_ge (fd, 0);
+  close (fd);
+  ck_assert (g_file_set_contents (self->file, self->rows->str, -1, NULL));
+}
+
+static void
+table_add (Table *self, guint rank, guint micro, guint length)
+{
+  g_string_append_printf (self->rows, "%u,%u,%u\n", rank, micro, length);
+}
+
+typedef struct
+{
+  const char *strategy, *nodes, *tp, *pp, *pipeline, *seq_len, *accum, *lengths;
+} Case;
+
+/* Two GPUs, or four of them a node, under STRATEGY. */
+static Prediction *
+predict_case (const Case *c)
+{
+  ScenarioOverride list[] = {
+    { "cluster.gpu", "a100-sxm-80", "test" },
+    { "cluster.gpus_per_node", c->tp != NULL ? "4" : "2", "test" },
+    { "cluster.intra", "nvlink3-switch", "test" },
+    { "cluster.nodes", c->nodes != NULL ? c->nodes : "1", "test" },
+    { "cluster.nics", "1", "test" },
+    { "cluster.nic", "ib-hdr-200", "test" },
+    { "model.arch", "llama", "test" },
+    { "model.n_layers", "4", "test" },
+    { "model.d_model", "1024", "test" },
+    { "model.n_heads", "8", "test" },
+    { "model.d_ff", "4096", "test" },
+    { "model.vocab", "32000", "test" },
+    { "training.micro_batch", "1", "test" },
+    { "replay.skew", "off", "test" },
+    { "strategy.name", c->strategy, "test" },
+    { "training.seq_len", c->seq_len, "test" },
+    { "training.grad_accum", c->accum != NULL ? c->accum : "1", "test" },
+    { "mesh.tp", c->tp != NULL ? c->tp : "1", "test" },
+    { "mesh.pp", c->pp != NULL ? c->pp : "1", "test" },
+    { "mesh.pipeline", c->pipeline != NULL ? c->pipeline : "auto", "test" },
+    { "mesh.vp", c->pipeline != NULL && g_str_equal (c->pipeline, "interleaved") ? "2" : "1", "test" },
+    { "training.lengths", c->lengths, "test" },
+  };
+  guint                 n = G_N_ELEMENTS (list) - (c->lengths == NULL);
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (GPtrArray) scenarios = scenario_load (NULL, NULL, list, n, diags);
+  PredictOptions        options = { 0 };
+  Prediction           *self =
+      scenarios != NULL ? predict (g_ptr_array_index (scenarios, 0), &options, diags, NULL) : NULL;
+  g_autofree char *text = diag_list_format (diags, FALSE);
+
+  ck_assert_msg (self != NULL, "%s", text);
+  return self;
+}
+
+/* ---- by hand ----------------------------------------------------------------------------------------------------- */
+
+static const char *const pipelines[] = { "gpipe", "1f1b", "interleaved", "zb-h1",
+                                         "zb-h2", "zbv",  "dualpipe" };
+static const char *const strategies[] = { "ddp", "zero1", "zero3", "fsdp1", "fsdp2", "fcdp" };
+
+START_TEST (test_equal_lengths_are_no_lengths)
+{
+  g_auto (Table)         table = table_new ("length\n2048\n2048\n2048\n2048\n");
+  Case                   c = { .strategy = strategies[_i], .seq_len = "2048", .accum = "2" };
+  g_autoptr (Prediction) without = predict_case (&c), with = NULL;
+
+  table_write (&table);
+  c.lengths = table.file;
+  with = predict_case (&c);
+  ck_assert (with->step_time_s == without->step_time_s);
+  ck_assert (with->tokens_per_step == without->tokens_per_step && with->tokens_per_step == 4 * 2048);
+  ck_assert (with->hbm.device == without->hbm.device && with->hbm.reserved == without->hbm.reserved);
+  ck_assert (with->model_flops == without->model_flops);
+  ck_assert (with->executed_flops == without->executed_flops);
+}
+END_TEST
+
+/* The same on meshes: 2 data ranks x tp 2 x pp 2. Exactly. */
+START_TEST (test_equal_lengths_on_a_mesh)
+{
+  g_auto (Table)         table = table_new ("length\n");
+  Case                   c = { .strategy = "zero1",
+                               .nodes = "2",
+                               .tp = "2",
+                               .pp = "2",
+                               .pipeline = pipelines[_i],
+                               .seq_len = "1024",
+                               .accum = "4" };
+  g_autoptr (Prediction) without = predict_case (&c), with = NULL;
+
+  for (guint i = 0; i < 8; i++)
+    g_string_append (table.rows, "1024\n");
+  table_write (&table);
+  c.lengths = table.file;
+  with = predict_case (&c);
+  ck_assert (with->step_time_s == without->step_time_s);
+  ck_assert (with->hbm.device == without->hbm.device && with->hbm.reserved == without->hbm.reserved);
+  ck_assert (with->inter_node_bytes_per_gpu == without->inter_node_bytes_per_gpu);
+}
+END_TEST
+
+/* Rank 0 has 1024 tokens, rank 1 2048: the step takes what it takes when both have 2048, the tokens are 3072. */
+START_TEST (test_the_slowest_rank_sets_the_pace)
+{
+  g_auto (Table)         table = table_new ("rank,micro_batch,length\n0,0,1024\n1,0,2048\n");
+  Case                   c = { .strategy = strategies[_i], .seq_len = "2048" };
+  g_autoptr (Prediction) longest = predict_case (&c), with = NULL;
+
+  table_write (&table);
+  c.lengths = table.file;
+  with = predict_case (&c);
+  ck_assert_msg (fabs (with->step_time_s / longest->step_time_s - 1) < 0.01, "%g, both long %g",
+                 with->step_time_s, longest->step_time_s);
+  ck_assert (with->tokens_per_step == 3072 && with->samples_per_s * with->step_time_s > 1.999999
+             && with->samples_per_s * with->step_time_s < 2.000001);
+  ck_assert (with->hbm.device == longest->hbm.device);
+  ck_assert_str_eq (with->hbm.place, "rank 1");
+}
+END_TEST
+
+/* ---- over random tables ------------------------------------------------------------------------------------------ */
+
+/* Lengths of a table of N_RANKS x N_MICROS cells; a permutation of the ranks is the same step. */
+START_TEST (test_ranks_may_be_exchanged)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed ((guint32) _i);
+  g_auto (Table) one = table_new ("rank,micro_batch,length\n"), other = table_new (one.rows->str);
+  Case           c = { .strategy = strategies[_i], .seq_len = "4096", .accum = "3" };
+  g_autoptr (Prediction) a = NULL, b = NULL;
+
+  for (guint rank = 0; rank < 2; rank++)
+    for (guint micro = 0; micro < 3; micro++)
+      for (gint i = g_rand_int_range (rand, 1, 3); i > 0; i--)
+        {
+          guint length = (guint) g_rand_int_range (rand, 1, 4097);
+
+          table_add (&one, rank, micro, length);
+          table_add (&other, 1 - rank, micro, length);
+        }
+  table_write (&one);
+  table_write (&other);
+  c.lengths = one.file;
+  a = predict_case (&c);
+  c.lengths = other.file;
+  b = predict_case (&c);
+  ck_assert (fabs (a->step_time_s / b->step_time_s - 1) < 1e-9);
+  ck_assert (a->tokens_per_step == b->tokens_per_step && a->model_flops == b->model_flops);
+}
+END_TEST
+
+/*
+ * One sequence of 512, 1024 or 2048 tokens a cell, on 2 data ranks x tp 2 x pp 2: FLOPs of the step over those of runs in
+ * which all sequences are equally long.
+ */
+START_TEST (test_every_sequence_is_computed_once)
+{
+  static const char *const lengths[] = { "512", "1024", "2048" };
+  g_autoptr (GRand)        rand = g_rand_new_with_seed ((guint32) _i);
+  g_auto (Table)           table = table_new ("rank,micro_batch,length\n");
+  Case                     c = {
+                        .strategy = "zero1", .nodes = "2", .tp = "2", .pp = "2", .pipeline = pipelines[_i], .accum = "4"
+  };
+  double                 wanted = 0, tokens = 0, inter = 0, intra = 0;
+  g_autoptr (Prediction) with = NULL;
+
+  for (guint cell = 0; cell < 8; cell++)
+    {
+      guint                  which = (guint) g_rand_int_range (rand, 0, 3);
+      g_autoptr (Prediction) alike = NULL;
+
+      c.seq_len = lengths[which];
+      alike = predict_case (&c);
+      wanted += alike->executed_flops / 8;
+      tokens += alike->tokens_per_step / 8;
+      inter += alike->inter_node_bytes_per_gpu / 8;
+      intra += alike->intra_node_bytes_per_gpu / 8;
+      table_add (&table, cell / 4, cell % 4, (guint) g_ascii_strtoull (lengths[which], NULL, 10));
+    }
+  table_write (&table);
+  c.seq_len = "2048";
+  c.lengths = table.file;
+  with = predict_case (&c);
+  ck_assert_msg (fabs (with->executed_flops / wanted - 1) < 1e-9, "%s: %g, wanted %g",
+                 pipelines[_i], with->executed_flops, wanted);
+  ck_assert (with->tokens_per_step == tokens);
+  /* messages and collectives of the tensor group go by tokens, those of the data group do not */
+  ck_assert_msg (fabs (with->inter_node_bytes_per_gpu / inter - 1) < 1e-9,
+                 "%s: %g between nodes, wanted %g", pipelines[_i], with->inter_node_bytes_per_gpu,
+                 inter);
+  ck_assert_msg (fabs (with->intra_node_bytes_per_gpu / intra - 1) < 1e-9,
+                 "%s: %g inside nodes, wanted %g", pipelines[_i], with->intra_node_bytes_per_gpu,
+                 intra);
+}
+END_TEST
+
+static Suite *
+lengths_suite (void)
+{
+  Suite *suite = suite_create ("lengths");
+  TCase *tcase = tcase_create ("lengths");
+
+  tcase_add_loop_test (tcase, test_equal_lengths_are_no_lengths, 0, G_N_ELEMENTS (strategies));
+  tcase_add_loop_test (tcase, test_equal_lengths_on_a_mesh, 0, G_N_ELEMENTS (pipelines));
+  tcase_add_loop_test (tcase, test_the_slowest_rank_sets_the_pace, 0, G_N_ELEMENTS (strategies));
+  tcase_add_loop_test (tcase, test_ranks_may_be_exchanged, 0, G_N_ELEMENTS (strategies));
+  tcase_add_loop_test (tcase, test_every_sequence_is_computed_once, 0, G_N_ELEMENTS (pipelines));
+  suite_add_tcase (suite, tcase);
+  return suite;
+}
+
+int
+main (void)
+{
+  return fixture_main (lengths_suite ());
+}
