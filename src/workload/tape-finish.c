@@ -93,9 +93,9 @@ tape_saved_bytes (const Tape *self, CheckpointMode mode, gboolean statistics)
   return bytes;
 }
 
-/* Most bytes that are alive at once while the forward pass runs and keeps what MODE says. */
+/* Most bytes that are alive at once while the forward pass runs and keeps what MODE says; or AGAIN, with that, and leaves all that is wanted. */
 static double
-forward_peak (const Tape *self, CheckpointMode mode)
+forward_peak (const Tape *self, CheckpointMode mode, gboolean again)
 {
   double peak = 0;
 
@@ -107,9 +107,12 @@ forward_peak (const Tape *self, CheckpointMode mode)
         {
           const TapeTensor *tensor = tape_tensor (self, i);
 
-          if (tensor->producer <= t
-              && (tensor->producer == t || tensor->last_use >= t || i == self->output
-                  || is_kept (self, i, mode)))
+          gboolean kept = is_kept (self, i, mode);
+
+          if ((again && kept)
+              || (tensor->producer <= t
+                  && (tensor->producer == t || tensor->last_use >= t || i == self->output || kept
+                      || (again && tensor->saved))))
             alive += tensor->bytes;
         }
       peak = MAX (peak, alive);
@@ -349,7 +352,7 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   kept = kept_values (self, mode);
   all_kept = kept_values (self, CHECKPOINT_NONE);
   result.saved = tape_saved_bytes (self, mode, TRUE);
-  result.working = MAX (0, forward_peak (self, mode) - result.saved);
+  result.working = MAX (0, forward_peak (self, mode, FALSE) - result.saved);
   log_forward (self, mode);
   result.forward_memory = tape_take_memory (self, &result.forward_to_peak);
   tape_comm_settle (self);
@@ -357,7 +360,7 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   rerun = rerun_ops (self, mode);
   result.recompute = list_kernels (self, self->forward, rerun, all_kept);
   result.backward_bytes = mode == CHECKPOINT_FULL || mode == CHECKPOINT_SELECTIVE_OP
-                              ? forward_peak (self, CHECKPOINT_NONE)
+                              ? forward_peak (self, mode, TRUE)
                               : 0;
   run_backward (self, mode);
   result.backward_bytes = MAX (result.backward_bytes, self->peak) - result.saved;

@@ -201,6 +201,16 @@ backward_softmax (Tape *tape, const TapeOp *op)
 }
 
 /*
+ * Megatron-LM's unfused softmax and Aleph Alpha's cast the scores to fp32 first (fused_softmax.py, forward_torch_softmax;
+ * masked_softmax.py), so that the gradient of the fp32 scores is fp32 as well; elsewhere one kernel makes fp32 probabilities of 16-bit scores.
+ */
+static gboolean
+casts_first (const Tape *tape)
+{
+  return training_is_megatron (tape->training) || training_is_aleph_alpha (tape->training);
+}
+
+/*
  * Eagerly scale | + mask | softmax to fp32 | to 16 bit: reads 3e + 4, writes 3e + 4; backwards to
  * fp32 | softmax | scale: reads 2e + 8, writes 2e + 4. fp32 has no casts. Fused (one kernel, as
  * compilers and Megatron make it): reads and writes e, backwards reads 2e.
@@ -219,6 +229,10 @@ tape_softmax (Tape *tape, const char *name, TapeValue scores, gboolean eager)
     {
       fixed = (2 * e + 4) * n;
       op->aux = tape_add_aux (tape, "softmax.fp32", 4 * n, FALSE);
+      /* beside the probabilities two wide gradients, or a wide and a narrow one; the tape counts two narrow ones */
+      op->backward_extra = (casts_first (tape) ? 8 - 2 * e : 4 - e) * n;
+      if (casts_first (tape))
+        tape_add_value (tape, "softmax.fp32_scores", n, 4 * n, FALSE);
     }
   else
     {

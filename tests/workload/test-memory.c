@@ -109,6 +109,35 @@ START_TEST (test_aleph_alpha_keeps)
 }
 END_TEST
 
+/*
+ * 8 heads x 512 x 512 = 2097152 scores, much more than all else. Megatron-LM's softmax casts them to fp32 first: 4 bytes a score more forwards,
+ * and 12 (probabilities and two gradients) for 10 (one gradient is 16-bit) backwards.
+ */
+START_TEST (test_unfused_softmax)
+{
+  const double         scores = 2097152;
+  ModelShape           shape = arch ("llama", 2, 64, 8, 128, 1000);
+  TrainingOptions      plain = training (512, 1), megatron;
+  const LayerDesc     *one, *other;
+  g_autoptr (Workload) a = NULL, b = NULL;
+
+  plain.attention = ATTENTION_EAGER;
+  megatron = plain;
+  megatron.framework = (char *) "megatron-lm-2021";
+  a = workload_new (&shape, &plain);
+  b = workload_new (&shape, &megatron);
+  one = workload_layer (a, 1);
+  other = workload_layer (b, 1);
+  ck_assert_uint_eq (other->saved_bytes, one->saved_bytes);
+  ck_assert_uint_eq (other->working_bytes - one->working_bytes, (guint64) (4 * scores));
+  ck_assert_uint_eq (other->backward_bytes - one->backward_bytes, (guint64) (2 * scores));
+  /* 10 of them are alive, beside the 6 that are kept less what is gone by then */
+  ck_assert_uint_gt (one->backward_bytes, (guint64) (3.5 * scores));
+  ck_assert_uint_lt (one->backward_bytes, (guint64) (4 * scores));
+  model_shape_clear (&shape);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -116,5 +145,6 @@ main (void)
 
   tcase_add_test (tcase, test_programs_add_up);
   tcase_add_test (tcase, test_aleph_alpha_keeps);
+  tcase_add_test (tcase, test_unfused_softmax);
   return run_case ("memory", tcase);
 }
