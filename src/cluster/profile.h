@@ -44,7 +44,7 @@ typedef struct
   Figure   sms;         /* streaming multiprocessors or compute units */
   Figure   hbm_bandwidth; /* B/s */
   Figure   hbm_bytes;     /* usable: what the driver reports as total */
-  Figure   runtime_bytes; /* taken outside the framework's allocator: context, libraries, NCCL */
+  Figure   runtime_bytes; /* taken outside the framework's allocator by context and libraries; communicators are counted apart */
   Figure   host_link;     /* B/s a direction, after PCIe encoding: what the link could carry */
   Figure   host_copy_efficiency; /* of pinned copies by the copy engine */
   Figure nvlink_limit; /* B/s a direction the GPU itself can drive; 0 = the intra link's own rate */

@@ -1,6 +1,7 @@
 #include "replay/plan-memory.h"
 #include "engine/pool-private.h"
 #include "replay/replay-private.h"
+#include "replay/runtime-memory.h"
 
 typedef struct
 {
@@ -67,8 +68,8 @@ rank_of_role (const Replay *self, guint role)
   return rank;
 }
 
-PlanMemory
-replay_plan_memory (const Replay *self, guint role)
+static PlanMemory
+plan_memory (const Replay *self, guint role, const RuntimeMemory *runtime)
 {
   AllocatorKind     allocator = (AllocatorKind) self->scenario->memory.allocator;
   Walk              walk = { .schedule = self->schedule, .role = role };
@@ -81,7 +82,7 @@ replay_plan_memory (const Replay *self, guint role)
   if (allocator != ALLOCATOR_IDEAL)
     walk.heap = heap_new (allocator);
   walk.result.hbm.caching = walk.heap != NULL;
-  pool_take (&walk.result.hbm, POOL_RUNTIME, (guint64) gpu->runtime_bytes.value, 0, 0);
+  pool_take (&walk.result.hbm, POOL_RUNTIME, runtime_memory_bytes (runtime, walk.result.rank), 0, 0);
   for (guint s = 0; s < SECTION_N; s++)
     {
       ScheduleItems items = schedule_items (self->schedule, role, s);
@@ -94,13 +95,22 @@ replay_plan_memory (const Replay *self, guint role)
 }
 
 PlanMemory
+replay_plan_memory (const Replay *self, guint role)
+{
+  g_autoptr (RuntimeMemory) runtime = runtime_memory_new (self);
+
+  return plan_memory (self, role, runtime);
+}
+
+PlanMemory
 replay_plan_fullest (const Replay *self)
 {
-  PlanMemory fullest = replay_plan_memory (self, 0);
+  g_autoptr (RuntimeMemory) runtime = runtime_memory_new (self);
+  PlanMemory                fullest = plan_memory (self, 0, runtime);
 
   for (guint role = 1; role < schedule_n_roles (self->schedule); role++)
     {
-      PlanMemory memory = replay_plan_memory (self, role);
+      PlanMemory memory = plan_memory (self, role, runtime);
 
       if ((gint64) (memory.hbm.capacity - memory.hbm.device.bytes)
           < (gint64) (fullest.hbm.capacity - fullest.hbm.device.bytes))

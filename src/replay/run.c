@@ -1,5 +1,6 @@
 /* One engine run: each simulated rank's host interprets its role's items, section after section. */
 #include "replay/run-private.h"
+#include "replay/runtime-memory.h"
 
 #include <string.h>
 
@@ -393,7 +394,7 @@ add_host (Run *self, guint i)
 }
 
 static void
-add_rank (Run *self, guint i)
+add_rank (Run *self, guint i, const RuntimeMemory *runtime)
 {
   const BoundRank  *bound = binding_rank (self->replay->binding, i);
   const GpuProfile *gpu = cluster_gpu_profile (self->replay->cluster, bound->rank);
@@ -409,7 +410,8 @@ add_rank (Run *self, guint i)
   rank->hbm = engine_add_pool (self->engine, name, (guint64) gpu->hbm_bytes.value);
   if (allocator != ALLOCATOR_IDEAL)
     engine_pool_set_allocator (self->engine, rank->hbm, allocator);
-  engine_pool_take (self->engine, rank->hbm, POOL_RUNTIME, (guint64) gpu->runtime_bytes.value, 0);
+  engine_pool_take (self->engine, rank->hbm, POOL_RUNTIME,
+                    runtime_memory_bytes (runtime, bound->rank), 0);
   add_host (self, i);
 }
 
@@ -418,6 +420,8 @@ run_new (const Replay *replay, guint n_periods, gboolean keep_pools)
 {
   Run  *self = g_new0 (Run, 1);
   guint n = replay->binding->ranks->len;
+
+  g_autoptr (RuntimeMemory) runtime = runtime_memory_new (replay);
 
   self->engine = engine_new ();
   self->replay = replay;
@@ -430,7 +434,7 @@ run_new (const Replay *replay, guint n_periods, gboolean keep_pools)
   add_host_pools (self);
   add_orders (self);
   for (guint i = 0; i < n; i++)
-    add_rank (self, i);
+    add_rank (self, i, runtime);
   return self;
 }
 

@@ -7,6 +7,7 @@
 #include "fixture.h"
 
 #include "replay/plan-memory.h"
+#include "replay/runtime-memory.h"
 
 #define CASES 200
 
@@ -34,11 +35,12 @@ check_plan (const Replay *replay, guint role, guint64 allocated, guint seed)
 static void
 check_rank (const Replay *replay, guint i, const PlanTotals *expected, guint seed)
 {
-  const ReplayRank *rank = replay_rank (replay, i);
-  const PoolStats  *hbm = engine_pool_stats (replay_engine (replay), rank->hbm);
-  const GpuProfile *gpu = cluster_gpu_profile (replay_cluster (replay), rank->rank);
-  guint64           allocated = hbm->allocated.bytes, sum = 0;
-  PlanTotals        measured = { 0 };
+  const ReplayRank         *rank = replay_rank (replay, i);
+  const PoolStats          *hbm = engine_pool_stats (replay_engine (replay), rank->hbm);
+  g_autoptr (RuntimeMemory) memory = runtime_memory_new (replay);
+  guint64                   runtime = runtime_memory_bytes (memory, rank->rank);
+  guint64                   allocated = hbm->allocated.bytes, sum = 0;
+  PlanTotals                measured = { 0 };
 
   schedule_totals (replay_schedule (replay), rank->role, &measured);
   ck_assert_msg ((double) allocated == measured.hbm_high,
@@ -50,10 +52,10 @@ check_rank (const Replay *replay, guint i, const PlanTotals *expected, guint see
   if (replay_scenario (replay)->memory.allocator == ALLOCATOR_IDEAL)
     ck_assert_uint_eq (hbm->reserved.bytes, allocated);
   else
-    ck_assert_uint_eq (hbm->reserved.bytes + (guint64) gpu->runtime_bytes.value, hbm->device.bytes);
+    ck_assert_uint_eq (hbm->reserved.bytes + runtime, hbm->device.bytes);
   ck_assert_uint_ge (hbm->reserved.bytes, allocated);
   check_plan (replay, rank->role, allocated, seed);
-  ck_assert_uint_ge (hbm->device.bytes, allocated + (guint64) gpu->runtime_bytes.value);
+  ck_assert_uint_ge (hbm->device.bytes, allocated + runtime);
   for (guint c = 0; c < POOL_N_CATEGORIES; c++)
     sum += hbm->device.by_category[c];
   ck_assert_uint_eq (sum + hbm->device.cached, hbm->device.bytes);

@@ -1,0 +1,90 @@
+#include "replay/runtime-memory.h"
+#include "collective/communicator.h"
+#include "replay/replay-private.h"
+
+struct _RuntimeMemory
+{
+  const Replay *replay;
+  guint         n_comms;
+  guint8       *uses; /* [role * n_comms + comm]: set of COMMUNICATOR_... */
+};
+
+static guint8
+use_of (const ScheduleItem *item)
+{
+  if (item->kind == ITEM_P2P)
+    return COMMUNICATOR_MESSAGES;
+  if (item->kind != ITEM_COLLECTIVE)
+    return 0;
+  switch ((ScheduleCollective) item->collective)
+    {
+    case SCHEDULE_SEND_RECV:
+      return COMMUNICATOR_MESSAGES;
+    case SCHEDULE_ALL_TO_ALL:
+      return COMMUNICATOR_ALL_TO_ALL;
+    default:
+      return COMMUNICATOR_COLLECTIVES;
+    }
+}
+
+static void
+find_uses (RuntimeMemory *self, guint role)
+{
+  for (guint s = 0; s < SECTION_N; s++)
+    {
+      ScheduleItems items = schedule_items (self->replay->schedule, role, s);
+
+      for (guint i = 0; i < items.n; i++)
+        {
+          guint8 use = use_of (&items.items[i]);
+
+          if (use != 0)
+            self->uses[role * self->n_comms + items.items[i].ref] |= use;
+        }
+    }
+}
+
+RuntimeMemory *
+runtime_memory_new (const Replay *replay)
+{
+  RuntimeMemory *self = g_new0 (RuntimeMemory, 1);
+  guint          n_roles = schedule_n_roles (replay->schedule);
+
+  self->replay = replay;
+  self->n_comms = schedule_n_comms (replay->schedule);
+  self->uses = g_new0 (guint8, (gsize) n_roles * self->n_comms);
+  for (guint role = 0; role < n_roles; role++)
+    find_uses (self, role);
+  return self;
+}
+
+void
+runtime_memory_free (RuntimeMemory *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->uses);
+  g_free (self);
+}
+
+guint64
+runtime_memory_bytes (const RuntimeMemory *self, guint32 rank)
+{
+  const Replay     *replay = self->replay;
+  guint             role = schedule_role_of_rank (replay->schedule, rank);
+  CollectiveOptions library = collective_config_options (&replay->scenario->collective);
+  guint64 bytes = (guint64) cluster_gpu_profile (replay->cluster, rank)->runtime_bytes.value;
+
+  for (CommRef comm = 0; comm < self->n_comms; comm++)
+    {
+      MeshGroup           group = schedule_comm_info (replay->schedule, comm)->group;
+      guint8              uses = self->uses[role * self->n_comms + comm];
+      g_autofree guint32 *members = g_new (guint32, group.size);
+
+      if (uses == 0)
+        continue;
+      mesh_group_members (group, rank, members);
+      bytes += communicator_bytes (replay->cluster, members, group.size, uses, &library);
+    }
+  return bytes;
+}

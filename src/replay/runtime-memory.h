@@ -1,0 +1,15 @@
+/*
+ * What a process takes of its GPU's memory outside of the framework's allocator: the context (`runtime_bytes` of the GPU's profile) and
+ * the buffers of each communicator that the rank's schedule uses (collective/communicator.h). Process groups make theirs at the first use.
+ */
+#pragma once
+
+#include "replay/replay.h"
+
+typedef struct _RuntimeMemory RuntimeMemory;
+
+RuntimeMemory *runtime_memory_new (const Replay *replay);
+void           runtime_memory_free (RuntimeMemory *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (RuntimeMemory, runtime_memory_free)
+
+guint64 runtime_memory_bytes (const RuntimeMemory *self, guint32 rank);

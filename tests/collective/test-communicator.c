@@ -1,0 +1,87 @@
+/*
+ * The device memory of communicators, by arithmetic done by hand and against two published measurements (NVIDIA/nccl#964: 544 MiB for two, 688
+ * MiB for four A100s on NVLink). The channels of a group are the plans' own: their tests are elsewhere.
+ */
+#include "collective/communicator.h"
+#include "fixture.h"
+
+#include <stdlib.h>
+
+#define MIB (1024.0 * 1024)
+
+static double
+mib (const Cluster *cluster, guint first, guint n, guint step, guint uses)
+{
+  guint32 ranks[16];
+
+  for (guint i = 0; i < n; i++)
+    ranks[i] = first + i * step;
+  return (double) communicator_bytes (cluster, ranks, n, uses, NULL) / MIB;
+}
+
+/* 24 channels; a receiver's 10 MiB and a sender's 2; one connection of the ring and 2 x 1 / 2 or 2 x 3 / 4 of the tree. */
+START_TEST (test_one_node)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+
+  fixture_init (&fixture, "dgx-a100", 1);
+  cluster = fixture_cluster (&fixture);
+  assert_near (mib (cluster, 0, 2, 1, COMMUNICATOR_COLLECTIVES), 24 * 12 * 2.0);
+  assert_near (mib (cluster, 0, 4, 1, COMMUNICATOR_COLLECTIVES), 24 * 12 * 2.5);
+  ck_assert (fabs (mib (cluster, 0, 2, 1, COMMUNICATOR_COLLECTIVES) / 544 - 1) < 0.06);
+  ck_assert (fabs (mib (cluster, 0, 4, 1, COMMUNICATOR_COLLECTIVES) / 688 - 1) < 0.05);
+  assert_near (mib (cluster, 0, 1, 1, COMMUNICATOR_COLLECTIVES), 0);
+  assert_near (mib (cluster, 0, 4, 1, 0), 0);
+  /* with seven others seven times the connections to one */
+  assert_near (mib (cluster, 0, 8, 1, COMMUNICATOR_ALL_TO_ALL),
+               7 * mib (cluster, 0, 8, 1, COMMUNICATOR_MESSAGES));
+  assert_near (mib (cluster, 0, 4, 1, COMMUNICATOR_COLLECTIVES | COMMUNICATOR_MESSAGES),
+               mib (cluster, 0, 4, 1, COMMUNICATOR_COLLECTIVES)
+                   + mib (cluster, 0, 4, 1, COMMUNICATOR_MESSAGES));
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/* Two nodes: alone in its node a member sends over the network, 20 MiB a connection; of eight one in eight does, 13. */
+START_TEST (test_two_nodes)
+{
+  static const struct
+  {
+    guint  n, step;
+    double connection;
+  } cases[] = { { 2, 8, 20 }, { 16, 1, 13 } };
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+
+  fixture_init (&fixture, "dgx-a100", 2);
+  cluster = fixture_cluster (&fixture);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      double channels = mib (cluster, 0, cases[i].n, cases[i].step, COMMUNICATOR_COLLECTIVES)
+                        / cases[i].connection / (1 + 2.0 * (cases[i].n - 1) / cases[i].n);
+
+      ck_assert (channels >= 1 && channels <= 32);
+      ck_assert (fabs (channels - round (channels)) < 1e-4);
+    }
+  fixture_clear (&fixture);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("communicator");
+  TCase   *tcase = tcase_create ("memory");
+  SRunner *runner;
+  int      failed;
+
+  tcase_add_test (tcase, test_one_node);
+  tcase_add_test (tcase, test_two_nodes);
+  suite_add_tcase (suite, tcase);
+  runner = srunner_create (suite);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
