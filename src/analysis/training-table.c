@@ -400,12 +400,6 @@ read_cell (Draft *self, const Column *column, const char *name, const char *text
 
 /* ---- what a framework does --------------------------------------------------------------------------------------- */
 
-/* BLOOM's runs before 28 February 2022 kept gradients in 16 bits ("Rebalancing layers" in chronicles-prequel.md of its repository). */
-#define FP16_GRADIENTS(from, to)                                                          \
-  {                                                                                       \
-    "megatron-deepspeed 2021", "zero1", "strategy.gradient_dtype", NULL, "auto", from, to \
-  }
-
 /*
  * Settings that a framework's release implies and no column says. A cell or a word of `options` goes before, but for `instead_of`, a word
  * that the framework uses in its own sense.
@@ -417,25 +411,21 @@ static const struct
   const char *key;
   const char *instead_of; /* NULL: where nothing is set */
   const char *value;
-  const char *from, *to; /* ids, in their order; NULL: all */
 } implied[] = {
   /* its own DDP reduces after the backward pass; activations are scattered to the tensor group before they are sent on */
-  { "megatron-lm 2021", "ddp", "strategy.overlap_comm", NULL, "false", NULL, NULL },
-  { "megatron-lm 2021", NULL, "mesh.scatter_gather", NULL, "true", NULL, NULL },
+  { "megatron-lm 2021", "ddp", "strategy.overlap_comm", NULL, "false" },
+  { "megatron-lm 2021", NULL, "mesh.scatter_gather", NULL, "true" },
   /* DeepSpeed's pipeline engine: no host wait for messages, one reduction at the end */
-  { "megatron-deepspeed", NULL, "mesh.p2p", NULL, "batched", NULL, NULL },
-  { "megatron-deepspeed", "ddp", "strategy.overlap_comm", NULL, "false", NULL, NULL },
-  FP16_GRADIENTS ("bloom-0001", "bloom-0053-r9"),
-  FP16_GRADIENTS ("bloom-0054", "bloom-0054"),
-  FP16_GRADIENTS ("bloom-0055", "bloom-0055"),
+  { "megatron-deepspeed", NULL, "mesh.p2p", NULL, "batched" },
+  { "megatron-deepspeed", "ddp", "strategy.overlap_comm", NULL, "false" },
   /* BF16_Optimizer accumulates in fp32 and keeps what was computed */
-  { "megatron-deepspeed 2021", "zero1", "strategy.gradient_dtype", NULL, "fp32-beside", NULL, NULL },
+  { "megatron-deepspeed 2021", "zero1", "strategy.gradient_dtype", NULL, "fp32-beside" },
   /* BLOOM's runs on 40 nodes and more hung without CUDA_LAUNCH_BLOCKING=1 (chronicles-prequel.md of its repository) */
-  { "megatron-deepspeed 2021", NULL, "training.launch_blocking", NULL, "true", NULL, NULL },
+  { "megatron-deepspeed 2021", NULL, "training.launch_blocking", NULL, "true" },
   /* its FSDP configuration's own default */
-  { "composer", "fsdp1", "strategy.backward_prefetch", NULL, "post", NULL, NULL },
+  { "composer", "fsdp1", "strategy.backward_prefetch", NULL, "post" },
   /* apply_fsdp_checkpointing: whole blocks, all of them unless a fraction is given */
-  { "fms-fsdp", NULL, "training.activation_checkpointing", "selective", "full", NULL, NULL },
+  { "fms-fsdp", NULL, "training.activation_checkpointing", "selective", "full" },
 };
 
 static ScenarioOverride *
@@ -460,9 +450,6 @@ finish_framework (Draft *self)
       ScenarioOverride *set = find_override (self, implied[i].key);
 
       if (strstr (self->framework, implied[i].framework) == NULL
-          || (implied[i].from != NULL
-              && (strcmp (self->row.id, implied[i].from) < 0
-                  || strcmp (self->row.id, implied[i].to) > 0))
           || (implied[i].strategy != NULL && strcmp (implied[i].strategy, self->strategy->name) != 0))
         continue;
       if (set == NULL && implied[i].instead_of == NULL)
