@@ -253,8 +253,9 @@ check_draft (Loader *self, const ScenarioDraft *draft, const SourceMark *file)
           section->mark != 0 ? G_STRUCT_MEMBER_P (draft->scenario, section->mark) : file;
       g_autofree char *what = g_strdup_printf ("section '%s'", section->name);
 
-      check_required (self, section->table, scenario_section_options (draft->scenario, section),
-                      what, mark);
+      if (section->table != training_options || !(draft->seen & SEEN_SEQ_LEN))
+        check_required (self, section->table, scenario_section_options (draft->scenario, section),
+                        what, mark);
     }
   check_strategies (self, draft->scenario);
   hand_shard_on (self, draft->scenario);

@@ -44,6 +44,7 @@ typedef enum
   SEEN_CLUSTER = 1 << 0,
   SEEN_MODEL = 1 << 1,
   SEEN_STRATEGY = 1 << 2, /* named, though perhaps an unknown one */
+  SEEN_SEQ_LEN = 1 << 3,  /* the one key without default, though perhaps with a bad value */
 } ScenarioSeen;
 
 /* A scenario on its way, and which of its necessary sections were given. */

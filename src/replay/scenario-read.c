@@ -149,6 +149,8 @@ draft_read_section (ScenarioDraft *draft, const ScenarioSection *section, const 
   else if (config_node_expect (node, CONFIG_MAP, diags))
     {
       option_load_map (section->table, options, node, NULL, diags);
+      if (section->table == training_options && config_node_get (node, "seq_len") != NULL)
+        draft->seen |= SEEN_SEQ_LEN;
       for (guint i = 0; i < config_node_length (node); i++)
         draft_check_key (draft, section, config_node_key (node, i),
                          config_node_mark (config_node_item (node, i)), diags);
