@@ -60,6 +60,7 @@ make_input (const Replay *self)
   const MeshOptions *mesh = workload_mesh (self->workload);
   const Cluster     *cluster = self->cluster;
   guint              world = cluster_n_gpus (cluster);
+  gboolean           inside = mesh->order == MESH_ORDER_PP_DP && mesh->pp > 1;
 
   return (PlanInput){
     .workload = self->workload,
@@ -68,7 +69,8 @@ make_input (const Replay *self)
     .mesh = { .n_ranks = world / (guint) (mesh->tp * mesh->pp),
               .world = world,
               .ranks_per_node = nodes_are_equal (cluster) ? cluster_gpus_of_node (cluster, 0) : 0,
-              .stride = (guint) mesh->tp,
+              .stride = (guint) (inside ? mesh->tp * mesh->pp : mesh->tp),
+              .tensor = inside ? (guint) mesh->tp : 0,
               .stages = (guint) mesh->pp,
               .experts = (guint) mesh->ep },
   };

@@ -527,8 +527,8 @@ roles_are_dense (const guint32 *roles, guint n_ranks, guint n_roles)
 static guint
 strategy_role (const Driver *self, const DriverLevel *level, guint rank)
 {
-  guint block = self->in->mesh.world / self->pipeline.stages;
-  guint index = rank % block / MAX (self->in->mesh.stride, 1) % level->in.mesh.n_ranks;
+  MeshGroup all = mesh_all (&self->in->mesh);
+  guint     index = rank / all.stride % all.size % level->in.mesh.n_ranks;
 
   return level->strategy->role (&level->in, level->run.options, index);
 }
@@ -557,9 +557,10 @@ static guint
 data_class (const Driver *self, GHashTable *known, guint rank)
 {
   const PlanBatches *batches = self->in->batches;
-  guint block = self->in->mesh.world / self->pipeline.stages, micros = self->pipeline.micros;
-  guint shared = (guint) workload_mesh (self->stages[0].workload)->cp;
-  guint data_rank = rank % block / (MAX (self->in->mesh.stride, 1) * shared);
+  MeshGroup          all = mesh_all (&self->in->mesh);
+  guint              micros = self->pipeline.micros;
+  guint              shared = (guint) workload_mesh (self->stages[0].workload)->cp;
+  guint              data_rank = rank / all.stride % all.size / shared;
   g_autoptr (GBytes) row = NULL;
   gpointer           first;
 
@@ -596,7 +597,7 @@ spread_roles (Driver *self, guint32 *roles, guint n_ranks, guint n_strategy_role
 {
   g_autoptr (GHashTable) known =
       g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
-  guint block = n_ranks / self->pipeline.stages;
+  MeshGroup stages = mesh_stages (&self->in->mesh);
 
   self->variants = g_array_new (FALSE, FALSE, sizeof (DriverVariant));
   for (guint r = 0; r < n_strategy_roles && self->in->batches == NULL; r++)
@@ -605,7 +606,7 @@ spread_roles (Driver *self, guint32 *roles, guint n_ranks, guint n_strategy_role
     roles[rank] = variant_index (self->variants,
                                  (DriverVariant){ roles[rank], data_class (self, known, rank) });
   for (guint rank = 0; rank < n_ranks; rank++)
-    roles[rank] += rank / block * self->variants->len;
+    roles[rank] += rank / stages.stride % stages.size * self->variants->len;
 }
 
 /* Sets *ROLES to the role of each rank of the world, or to NULL when all are alike. Returns their number; 0 after a diagnostic. */

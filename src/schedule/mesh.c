@@ -63,7 +63,7 @@ mesh_n_nodes (const Mesh *mesh)
 MeshGroup
 mesh_tensor (const Mesh *mesh)
 {
-  return (MeshGroup){ stride_of (mesh), 1 };
+  return (MeshGroup){ mesh->tensor > 0 ? mesh->tensor : stride_of (mesh), 1 };
 }
 
 MeshGroup
@@ -71,7 +71,7 @@ mesh_stages (const Mesh *mesh)
 {
   guint stages = MAX (mesh->stages, 1);
 
-  return (MeshGroup){ stages, mesh->world / stages };
+  return (MeshGroup){ stages, mesh->tensor > 0 ? mesh->tensor : mesh->world / stages };
 }
 
 MeshGroup

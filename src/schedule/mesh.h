@@ -24,9 +24,10 @@ typedef struct
   guint n_ranks;
   guint ranks_per_node; /* of the world; 0 when the nodes are unequal: node groups do not exist then */
   guint world;          /* all ranks of the scenario */
-  guint stride;         /* tensor-parallel ranks; 0 is 1 */
-  guint stages;         /* pipeline stages; 0 is 1 */
-  guint experts;        /* expert-parallel ranks, neighbours in the mesh; 0 is 1 */
+  guint stride;  /* between its ranks: tensor-parallel ones (times stages, see `tensor`); 0 is 1 */
+  guint stages;  /* pipeline stages; 0 is 1 */
+  guint experts; /* expert-parallel ranks, neighbours in the mesh; 0 is 1 */
+  guint tensor; /* tensor-parallel ranks where stages lie inside the stride (MESH_ORDER_PP_DP); 0: all of the stride */
 } Mesh;
 
 MeshGroup mesh_all (const Mesh *mesh); /* {n_ranks, stride} */
@@ -40,9 +41,9 @@ guint mesh_n_nodes (const Mesh *mesh); /* nodes that the mesh spans; 0 when uneq
 guint mesh_node_ranks (const Mesh *mesh);
 
 /* Groups of the other axes, as ranks of the world. */
-MeshGroup mesh_tensor (const Mesh *mesh);  /* {stride, 1} */
-MeshGroup mesh_stages (const Mesh *mesh);  /* {stages, world / stages}: member i is of stage i */
-MeshGroup mesh_experts (const Mesh *mesh); /* {experts, stride} */
+MeshGroup mesh_tensor (const Mesh *mesh); /* {stride, 1}, or {tensor, 1} */
+MeshGroup mesh_stages (const Mesh *mesh); /* {stages, world / stages}, or {stages, tensor}: member i is of stage i */
+MeshGroup mesh_experts (const Mesh *mesh);           /* {experts, stride} */
 MeshGroup mesh_context (const Mesh *mesh, guint cp); /* {cp, stride} */
 
 /* The ranks that hold the same experts, as a mesh of its own: {n_ranks / experts, stride * experts}. */

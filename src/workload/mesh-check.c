@@ -140,6 +140,9 @@ check_sequence (const Check *c)
 
   if (m->sp != 0 && m->sp != 1)
     diag_error (c->diags, mark_of (c, "sp"), "0: no, 1: yes", "'sp' is a switch, got " D, m->sp);
+  if (m->order == MESH_ORDER_PP_DP && m->cp > 1)
+    diag_error (c->diags, mark_of (c, "order"), "take tp-cp-dp-pp, or leave 'cp' at 1",
+                "'order: tp-pp-dp' with context ranks is not modelled");
   if (m->sp == 1 && m->tp == 1)
     diag_warning (c->diags, mark_of (c, "sp"), NULL, "'sp' has no effect without a tensor group");
   if (m->async_tp && m->tp == 1)

@@ -12,6 +12,7 @@ static const char *const pipeline_choices[] = { "auto",        "gpipe",    "1f1b
                                                 "interleaved", "zb-h1",    "zb-h2",
                                                 "zbv",         "dualpipe", NULL };
 static const char *const p2p_choices[] = { "batched-sync", "batched", "direct", NULL };
+static const char *const order_choices[] = { "tp-cp-dp-pp", "tp-pp-dp", NULL };
 static const char *const context_choices[] = { "ring", "all-gather", NULL };
 
 const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
@@ -69,6 +70,13 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .fallback = "false",
     .help = "each tensor-parallel rank sends its part of an activation to the next stage, which gathers it",
     .source = "arXiv:2104.04473, 4.1" },
+  { .key = "order",
+    .type = OPTION_ENUM,
+    .choices = order_choices,
+    .offset = FIELD (order),
+    .fallback = "tp-cp-dp-pp",
+    .help = "how ranks count the axes, the first fastest: stages far apart, or next to each other",
+    .source = "Megatron-LM, --use-tp-pp-dp-mapping" },
   { .key = "async_tp",
     .type = OPTION_BOOL,
     .offset = FIELD (async_tp),

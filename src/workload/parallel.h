@@ -1,7 +1,7 @@
 /*
  * The `mesh` section of a scenario: how ranks are laid out on the axes of parallel training.
  *
- * World ranks count the axes in the order tensor, context, data, pipeline, tensor fastest (Megatron-LM's default and
+ * Unless `order` says otherwise, world ranks count the axes in the order tensor, context, data, pipeline, tensor fastest (Megatron-LM's default and
  * PyTorch's mesh pp, dp, cp, tp): rank = t + tp * (c + cp * (d + dp * p)), dp = world / (tp * cp * pp). Expert groups
  * lie on consecutive data ranks: ep divides dp * cp. A strategy spans the data and context ranks of one (t, p): it
  * sees neither tensor nor pipeline ranks.
@@ -28,6 +28,13 @@ typedef enum
   CONTEXT_ALL_GATHER, /* keys and values are gathered before attention */
 } ContextKind;
 
+/* How world ranks count the axes, the first fastest. */
+typedef enum
+{
+  MESH_ORDER_DP_PP, /* tensor, context, data, stages: those of a stage are neighbours */
+  MESH_ORDER_PP_DP, /* tensor, stages, data: rank = t + tp * (p + pp * d), without context ranks */
+} MeshOrder;
+
 /* How the messages of gpipe, 1f1b and interleaved are called; other pipelines are always direct. */
 typedef enum
 {
@@ -46,10 +53,11 @@ typedef struct
   double   routing_skew;   /* tokens of the fullest expert rank over the mean; >= 1 */
   gint     p2p;            /* MeshP2p */
   gboolean scatter_gather; /* each tensor rank sends its part of an activation to the next stage, which gathers it; not with sp */
+  gint     order;          /* MeshOrder */
   gboolean async_tp; /* collectives of the tensor group overlap the products beside them, in slices */
 } MeshOptions;
 
-#define MESH_N_OPTIONS 14
+#define MESH_N_OPTIONS 15
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
 /* Resolves PIPELINE_AUTO; a single stage has no pipeline, whatever is asked for: 1F1B with one chunk. */

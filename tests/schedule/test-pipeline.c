@@ -417,6 +417,30 @@ START_TEST (calls_of_1f1b)
 }
 END_TEST
 
+/* Two tensor ranks, three stages, two data ranks: who is with rank 5 in either order. */
+START_TEST (orders_of_ranks)
+{
+  static const Mesh meshes[] = {
+    { .n_ranks = 2, .world = 12, .stride = 2, .stages = 3 },
+    { .n_ranks = 2, .world = 12, .stride = 6, .stages = 3, .tensor = 2 },
+  };
+  static const guint32 tensor[][2] = { { 4, 5 }, { 4, 5 } };
+  static const guint32 stages[][3] = { { 1, 5, 9 }, { 1, 3, 5 } };
+  static const guint32 data[][2] = { { 5, 7 }, { 5, 11 } };
+  guint32              members[3];
+
+  ck_assert_uint_eq (mesh_tensor (&meshes[_i]).size, 2);
+  mesh_group_members (mesh_tensor (&meshes[_i]), 5, members);
+  ck_assert_mem_eq (members, tensor[_i], sizeof tensor[_i]);
+  ck_assert_uint_eq (mesh_stages (&meshes[_i]).size, 3);
+  mesh_group_members (mesh_stages (&meshes[_i]), 5, members);
+  ck_assert_mem_eq (members, stages[_i], sizeof stages[_i]);
+  ck_assert_uint_eq (mesh_all (&meshes[_i]).size, 2);
+  mesh_group_members (mesh_all (&meshes[_i]), 5, members);
+  ck_assert_mem_eq (members, data[_i], sizeof data[_i]);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -435,6 +459,7 @@ main (void)
   tcase_add_test (tcase, few_micro_batches);
   tcase_add_loop_test (tcase, receives_follow_sends, 0, G_N_ELEMENTS (message_cases));
   tcase_add_test (tcase, calls_of_1f1b);
+  tcase_add_loop_test (tcase, orders_of_ranks, 0, 2);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);

@@ -79,6 +79,7 @@ draw_pipeline (RandomPlan *self, GRand *rand, guint case_)
   m->pipeline = (gint) (PIPELINE_GPIPE + case_ % 7);
   m->vp = m->pipeline == PIPELINE_INTERLEAVED ? (g_rand_int_range (rand, 0, 4) == 0 ? 3 : 2) : 1;
   m->p2p = g_rand_int_range (rand, 0, 3);
+  m->order = m->cp == 1 && g_rand_boolean (rand);
   m->scatter_gather = g_rand_boolean (rand);
   /* as many blocks and micro-steps as it needs, and hardly more: every stage's schedule is walked */
   self->shape.n_layers = mesh_model_chunks (m) + g_rand_int_range (rand, 0, 2);
@@ -112,11 +113,13 @@ static void
 place_ranks (RandomPlan *self, guint nodes, guint gpus)
 {
   const MeshOptions *m = &self->mesh;
+  gboolean           inside = m->order == MESH_ORDER_PP_DP && m->pp > 1;
 
   self->in.mesh = (Mesh){ .n_ranks = nodes * gpus,
                           .ranks_per_node = gpus * (guint) m->tp,
                           .world = nodes * gpus * (guint) (m->tp * m->pp),
-                          .stride = (guint) m->tp,
+                          .stride = (guint) (inside ? m->tp * m->pp : m->tp),
+                          .tensor = inside ? (guint) m->tp : 0,
                           .stages = (guint) m->pp,
                           .experts = (guint) m->ep };
 }
