@@ -9,11 +9,12 @@ typedef struct
   const char *name, *title;
   gboolean    of_speed; /* else of memory */
   const char *unit;
+  const char *scale; /* of both axes, in gnuplot's words */
 } Picture;
 
 static const Picture pictures[] = {
-  { "speed", "step time", TRUE, "s" },
-  { "memory", "peak memory", FALSE, "GiB" },
+  { "speed", "step time", TRUE, "s", "set logscale xy" },
+  { "memory", "peak memory", FALSE, "GiB", "set xrange [0:]\nset yrange [0:]" },
 };
 
 static gboolean
@@ -109,15 +110,15 @@ script_text (const Picture *picture, const char *style, const GPtrArray *sources
   append_plot (plot, sources);
   return g_strdup_printf (
       "# Draws %s.png and %s.svg from %s.dat: gnuplot %s.gp\n%s\ndata = '%s.dat'\n"
-      "set logscale xy\nset xlabel 'measured %s, %s'\nset ylabel 'predicted %s, %s'\nset format '%%g'\n"
+      "%s\nset xlabel 'measured %s, %s'\nset ylabel 'predicted %s, %s'\nset format '%%g'\n"
       "set key outside right top\nset grid xtics ytics\n"
       "set terminal pngcairo noenhanced font 'Liberation Sans,12' fontscale 1.2 size 1200,900\n"
       "set output '%s.png'\n%s\n"
       "set terminal svg noenhanced font 'Liberation Sans,12' size 860,650 background '#ffffff'\n"
       "set output '%s.svg'\n%s",
       picture->name, picture->name, picture->name, picture->name, style, picture->name,
-      picture->title, picture->unit, picture->title, picture->unit, picture->name, plot->str,
-      picture->name, plot->str);
+      picture->scale, picture->title, picture->unit, picture->title, picture->unit, picture->name,
+      plot->str, picture->name, plot->str);
 }
 
 gboolean
