@@ -1,7 +1,8 @@
 /*
  * What the files of the driver share.
  *
- *   driver.c    the stack of strategies and its hooks, steps and periods, roles
+ *   driver.c    the stack of strategies and its hooks, steps and periods
+ *   roles.c     which ranks are alike
  *   walk.c      slots: layers, units, kernels and the collectives that stand among them
  *   messages.c  what pipeline stages send each other, and gradients that several of them share
  */
@@ -83,6 +84,12 @@ void driver_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const Unit
 
 /* What STAGE computes for the MICRO-th micro-batch of chunk CHUNK. */
 const Workload *driver_workload (const Driver *self, guint stage, guint chunk, guint micro);
+
+/*
+ * roles.c: fills `variants` and sets *ROLES to the role of each rank of the world, or to NULL when all are alike. Returns their number;
+ * 0 after a diagnostic.
+ */
+guint driver_assign_roles (Driver *self, guint n_ranks, guint32 **roles, DiagList *diags);
 
 /* walk.c */
 /* The communicator of an axis, and its stream where it is asynchronous: of their own for a pass that runs beside another. */
