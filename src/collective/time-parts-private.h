@@ -54,7 +54,6 @@ double   timed_chain_chunk (CollectiveProtocol protocol);
 RingPace timed_ring_pace (const Timed *self, double cap);
 RingPace timed_ring_pace_alone (const Timed *self, double cap);
 double   timed_ring_spread (const Timed *self, const RingPace *pace, double cap);
-double   timed_ring_hidden (const Timed *self, const RingPace *pace, double cap);
 double   timed_ring_hops (const Timed *self, const RingPace *pace, guint channels, double cap);
 void     timed_spread_ring (const Timed *self, CollectiveCost *cost);
 double   timed_ring_bound (const Timed *self, guint channels, double cap);

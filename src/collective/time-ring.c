@@ -144,25 +144,6 @@ chain_hops (const Timed *self, const RingPace *pace, guint net, guint channels)
          + self->bytes / items * (intra * pace->intra + net * pace->net - pace->slowest);
 }
 
-/*
- * What rings over more than two nodes take beyond the longest path through their steps, as if no hop were hidden: NCCL's own model adds every
- * hop of a ring to its bytes (src/graph/tuning.cc), and a rank passes a step's data on before it turns to the next, with room for
- * two of them. Public runs over two nodes, whose rings cross the network twice, show hops hidden.
- */
-double
-timed_ring_hidden (const Timed *self, const RingPace *pace, double cap)
-{
-  const CollectiveGraph *graph = self->graph;
-  double                 each;
-
-  if (graph->n_nodes <= 2 || graph->per_node == 1 || is_chain (self))
-    return 0;
-  each = ((graph->per_node - 1) * timed_hop_intra (self) + timed_hop_net (self)) / graph->per_node;
-  return MAX (collective_ring_steps (self->kind, graph->n_ranks) * each
-                  - closed_ring_hops (self, pace, cap),
-              0);
-}
-
 double
 timed_ring_hops (const Timed *self, const RingPace *pace, guint channels, double cap)
 {

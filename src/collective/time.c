@@ -73,8 +73,7 @@ algorithm_latency (const Timed *self, guint channels, double cap)
       return hierarchical_base (self) + hierarchical_hops (self) + timed_steps_unlike (self, cap);
     default:
       pace = timed_ring_pace (self, cap);
-      return base + timed_net_start (self) + timed_ring_hidden (self, &pace, cap)
-             + timed_ring_hops (self, &pace, channels, cap);
+      return base + timed_net_start (self) + timed_ring_hops (self, &pace, channels, cap);
     }
 }
 

@@ -548,37 +548,6 @@ START_TEST (test_latency_by_hand)
 }
 END_TEST
 
-/*
- * Rings over more than two nodes hide no hop, however large S is: of 8 edges 7 are inside a node, so 31 steps of 4 nodes of 8 (an all-reduce:
- * 62) add 31 (7 a + b) / 8. NCCL's own hops on A100: a = 3.4 us, b = 14 us, 31 (23.8 + 14) / 8 = 146.475 us.
- */
-START_TEST (test_hops_of_many_nodes)
-{
-  static const CollectiveKind kinds[] = { COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER,
-                                          COLLECTIVE_ALL_REDUCE };
-  static const double         us[] = { 146.475, 146.475, 292.95 };
-  Fixture                     fixture;
-  g_autoptr (Cluster)         cluster = NULL;
-
-  fixture_init (&fixture, "dgx-a100", 4);
-  cluster = fixture_cluster (&fixture);
-  const LinkProfile *intra = cluster_intra_profile (cluster, 0),
-                    *nic = cluster_nic_profile (cluster, 0);
-  ck_assert_double_eq_tol (figure_or_stock (&intra->hop_simple, intra, cluster), 3.4e-6, 1e-12);
-  ck_assert_double_eq_tol (figure_or_stock (&nic->hop_simple, nic, cluster), 14e-6, 1e-12);
-  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
-    {
-      g_autoptr (Laid) plan = fixture_plan (cluster, kinds[i], ALGORITHM_RING);
-      double once = cluster_gpu_profile (cluster, 0)->kernel_latency.value + intra->launch.value
-                    + 8.4e-6 + nic->start_simple.value;
-
-      assert_near (plan->latency, once + us[i] * 1e-6);
-    }
-  g_clear_pointer (&cluster, cluster_free);
-  fixture_clear (&fixture);
-}
-END_TEST
-
 START_TEST (test_latency_table)
 {
   ck_assert_ptr_nonnull (nccl_tables (NULL));
@@ -963,7 +932,6 @@ collective_suite (void)
   tcase_add_test (bytes, test_large);
   tcase_add_loop_test (bytes, test_all_to_all_mixed_rails, 0, 2);
   tcase_add_test (other, test_latency_by_hand);
-  tcase_add_test (other, test_hops_of_many_nodes);
   tcase_add_test (other, test_latency_table);
   tcase_add_loop_test (other, test_channels, 0, G_N_ELEMENTS (channel_cases));
   tcase_add_test (other, test_one_rank);
