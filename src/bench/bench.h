@@ -36,6 +36,7 @@ typedef struct
   const char *id;       /* prefix of the ids in collectives.csv */
   const char *file;     /* of the storage benchmark; NULL: a temporary one in the output folder */
   const char *model;    /* step: key=value,...: d_model, n_heads, d_ff, seq_len, micro_batch, n_layers */
+  unsigned    sustained_s; /* matmul: seconds that one large product is repeated for; 0: not measured */
   bool        in_place; /* collectives: time in-place calls as well */
   bool        one_gpu;  /* several ranks on one GPU where NCCL allows it */
   unsigned    timeout_s;
