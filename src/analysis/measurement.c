@@ -28,6 +28,24 @@ measurement_free (gpointer data)
   g_free (self);
 }
 
+GPtrArray *
+measurement_array_new (void)
+{
+  return g_ptr_array_new_with_free_func (measurement_free);
+}
+
+Measurement *
+measurement_new (void)
+{
+  Measurement *self = g_new0 (Measurement, 1);
+
+  option_table_defaults (cluster_options, &self->cluster);
+  self->library = g_strdup ("unknown");
+  self->env = g_strdup ("");
+  self->source = g_strdup ("");
+  return self;
+}
+
 /* ---- cells ------------------------------------------------------------------------------------- */
 
 /* Sets a member of ROW from TEXT; FALSE after a diagnostic. */
@@ -237,12 +255,8 @@ read_cluster_cell (const CsvReader *reader, guint i, Measurement *row, DiagList 
 static Measurement *
 read_row (const CsvReader *reader, DiagList *diags)
 {
-  Measurement *row = g_new0 (Measurement, 1);
+  Measurement *row = measurement_new ();
 
-  option_table_defaults (cluster_options, &row->cluster);
-  row->library = g_strdup ("unknown");
-  row->env = g_strdup ("");
-  row->source = g_strdup ("");
   for (guint i = 0; i < csv_reader_n_columns (reader); i++)
     {
       SourceMark mark = csv_reader_mark (reader, i);
@@ -259,7 +273,7 @@ GPtrArray *
 measurement_table_load (const char *file, DiagList *diags)
 {
   g_autoptr (CsvReader) reader = csv_reader_open (file, diags);
-  g_autoptr (GPtrArray) rows = g_ptr_array_new_with_free_func (measurement_free);
+  g_autoptr (GPtrArray) rows = measurement_array_new ();
   guint                 errors = diag_list_n_errors (diags);
 
   if (reader == NULL)

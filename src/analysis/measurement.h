@@ -35,6 +35,12 @@ typedef struct
   ClusterOptions    cluster;
 } Measurement;
 
+/* An empty array that owns its Measurement *. */
+GPtrArray *measurement_array_new (void);
+
+/* A healthy row of nothing, with the defaults of the cluster and an unknown library. */
+Measurement *measurement_new (void);
+
 /*
  * The rows of FILE, in order: newly allocated array of Measurement *, owned by the array. NULL after diagnostics, which name every bad
  * cell by row and column.
