@@ -25,21 +25,21 @@ typedef struct
   double      step_factor;          /* -f: from one size to the next */
   unsigned    warmup, iterations;   /* -w, -n: untimed calls, and timed calls a repeat */
   unsigned    repeats;              /* -r: measurements that the median is taken over */
-  unsigned    local_ranks;          /* -g: processes that it starts itself, one a GPU; 0: as found */
-  const char *output;               /* -o: folder of the result files; NULL: none */
-  const char *rendezvous;           /* folder that all ranks see, where no MPI is used */
-  const char *collectives;          /* comma-separated; NULL: all */
-  const char *dtypes;               /* comma-separated; NULL: all that the device has */
-  const char *channels;             /* comma-separated numbers of NCCL channels to force */
-  const char *algorithm;            /* MPI collectives: "ring", "pairwise", ...; NULL: the benchmark's own */
+  unsigned    local_ranks; /* -g: processes that it starts itself, one a GPU; 0: as found */
+  const char *output;      /* -o: folder of the result files; NULL: none */
+  const char *rendezvous;  /* folder that all ranks see, where no MPI is used */
+  const char *collectives; /* comma-separated; NULL: all */
+  const char *dtypes;      /* comma-separated; NULL: all that the device has */
+  const char *channels;    /* comma-separated numbers of NCCL channels to force */
+  const char *algorithm;   /* MPI collectives: "ring", "pairwise", ...; NULL: the benchmark's own */
   const char *hardware; /* key=value,...: columns of collectives.csv that the runner cannot know (gpu, intra, nics, nic) */
-  const char *id;       /* prefix of the ids in collectives.csv */
-  const char *file;     /* of the storage benchmark; NULL: a temporary one in the output folder */
-  const char *model;    /* step: key=value,...: d_model, n_heads, d_ff, seq_len, micro_batch, n_layers */
-  unsigned    sustained_s; /* matmul: seconds that one large product is repeated for; 0: not measured */
-  bool        in_place; /* collectives: time in-place calls as well */
-  bool        one_gpu;  /* several ranks on one GPU where NCCL allows it */
-  unsigned    timeout_s;
+  const char *id;   /* prefix of the ids in collectives.csv */
+  const char *file; /* of the storage benchmark; NULL: a temporary one in the output folder */
+  const char *model; /* step: key=value,...: d_model, n_heads, d_ff, seq_len, micro_batch, n_layers */
+  unsigned sustained_s; /* matmul: seconds that one large product is repeated for; 0: not measured */
+  bool     in_place;    /* collectives: time in-place calls as well */
+  bool     one_gpu;     /* several ranks on one GPU where NCCL allows it */
+  unsigned timeout_s;   /* of an exchange between ranks */
 } BenchOptions;
 
 typedef struct
@@ -55,17 +55,21 @@ typedef enum
   NEEDS_NOTHING = 0,
   NEEDS_CUDA = 1 << 0, /* a device; main has selected it with cudaSetDevice */
   NEEDS_MPI = 1 << 1,
-  NEEDS_ALL_RANKS = 1 << 2, /* a collective operation: every rank runs it; the others run on rank 0 of each node's GPUs one after another */
+  NEEDS_ALL_RANKS =
+      1 << 2, /* a collective operation: every rank runs it; all else runs on rank 0 while the others wait */
 } BenchNeeds;
 
 typedef struct
 {
-  const char *name;  /* "host_copy" */
-  const char *title; /* one line for --list */
-  unsigned    needs; /* BenchNeeds */
+  const char *name;   /* "host_copy": the word on the command line */
+  const char *title;  /* one line for --list */
+  unsigned    needs;  /* BenchNeeds */
   bool        in_all; /* `shardsim-bench all` runs it */
   bool (*run) (Bench *bench);
 } Benchmark;
+
+/* All of them, in the order in which `all` runs them (benchmarks.c); ends with NULL. */
+extern const Benchmark *const benchmarks[];
 
 /* One line on stderr: "shardsim-bench: HOST rank R: BENCHMARK: WHAT: why". WHAT is the call that failed ("cudaMalloc"). */
 void bench_error (const Bench *bench, const char *what, const char *format, ...)

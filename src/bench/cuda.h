@@ -13,29 +13,29 @@
 #include "bench/bench.h"
 
 /* In a function that returns bool with a `bench` in reach: false after a message that names the call, the rank and the cause. */
-#define CUDA_TRY(call)                                                  \
-  do                                                                    \
-    {                                                                   \
-      cudaError_t cuda_try_ = (call);                                   \
-      if (cuda_try_ != cudaSuccess)                                     \
-        return cuda_failed (bench, #call, cuda_try_);                   \
-    }                                                                   \
+#define CUDA_TRY(call)                                \
+  do                                                  \
+    {                                                 \
+      cudaError_t cuda_try_ = (call);                 \
+      if (cuda_try_ != cudaSuccess)                   \
+        return cuda_failed (bench, #call, cuda_try_); \
+    }                                                 \
   while (0)
-#define CUBLAS_TRY(call)                                                \
-  do                                                                    \
-    {                                                                   \
-      cublasStatus_t cublas_try_ = (call);                              \
-      if (cublas_try_ != CUBLAS_STATUS_SUCCESS)                         \
-        return cublas_failed (bench, #call, cublas_try_);               \
-    }                                                                   \
+#define CUBLAS_TRY(call)                                  \
+  do                                                      \
+    {                                                     \
+      cublasStatus_t cublas_try_ = (call);                \
+      if (cublas_try_ != CUBLAS_STATUS_SUCCESS)           \
+        return cublas_failed (bench, #call, cublas_try_); \
+    }                                                     \
   while (0)
-#define NCCL_TRY(call)                                                  \
-  do                                                                    \
-    {                                                                   \
-      ncclResult_t nccl_try_ = (call);                                  \
-      if (nccl_try_ != ncclSuccess)                                     \
-        return nccl_failed (bench, #call, nccl_try_);                   \
-    }                                                                   \
+#define NCCL_TRY(call)                                \
+  do                                                  \
+    {                                                 \
+      ncclResult_t nccl_try_ = (call);                \
+      if (nccl_try_ != ncclSuccess)                   \
+        return nccl_failed (bench, #call, nccl_try_); \
+    }                                                 \
   while (0)
 
 /* They return false. CALL is the source text: the message names the function in it. */
@@ -52,16 +52,19 @@ bool cuda_open (const Bench *bench, unsigned local_rank, bool one_gpu, CudaMachi
 
 /* Kernels: SOURCE (CUDA C) compiled for the current device. Release with cuda_module_close. */
 typedef struct CudaModule CudaModule;
-CudaModule   *cuda_module_open (const Bench *bench, const char *source); /* NULL after a message with the compiler's log */
-cudaKernel_t  cuda_module_kernel (const Bench *bench, CudaModule *self, const char *name); /* NULL after a message */
-void          cuda_module_close (CudaModule *self);
+CudaModule               *cuda_module_open (const Bench *bench,
+                                            const char *source); /* NULL after a message with the compiler's log */
+cudaKernel_t              cuda_module_kernel (const Bench *bench, CudaModule *self,
+                                              const char *name); /* NULL after a message */
+void                      cuda_module_close (CudaModule *self);
 
 /* <<<GRID, BLOCK, 0, STREAM>>> with ARGS, pointers to the arguments. */
 bool cuda_launch (const Bench *bench, cudaKernel_t kernel, unsigned grid, unsigned block,
                   void **args, cudaStream_t stream);
 
 /* BYTES of random bits made into normal values of DTYPE ("fp32", "bf16", "fp16", "fp8") in [-1, 1], or raw bits (NULL), at DEVICE. */
-bool cuda_fill_random (const Bench *bench, void *device, size_t bytes, const char *dtype, uint64_t seed);
+bool cuda_fill_random (const Bench *bench, void *device, size_t bytes, const char *dtype,
+                       uint64_t seed);
 
 /*
  * Times what WORK puts on STREAM: options' warm-up calls, then `repeats` times `iterations` calls between two events. RESULT

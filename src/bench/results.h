@@ -43,6 +43,9 @@ Results *results_open (const char *folder, const Machine *machine, bool writes, 
 /* FALSE when the file cannot be written. */
 bool results_add (Results *self, const Result *result);
 
+/* SHOWN false: lines go to the file only, as while a benchmark prints a table of its own on stdout. */
+void results_show (Results *self, bool shown);
+
 /* Median and percentiles of SAMPLES (s; sorted in place) as a Result's value, low, high in us and repeats. */
 void result_set_times (Result *result, double *samples, unsigned n);
 

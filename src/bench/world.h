@@ -29,6 +29,9 @@ typedef struct
 World *world_open (unsigned local_ranks, const char *rendezvous, unsigned timeout_s, int *status,
                    const char **error);
 
+/* Were we started by mpirun, or by a launcher with PMI? */
+bool world_mpi_launched (void);
+
 const WorldPlace *world_place (const World *self);
 
 /* OUT (size x BYTES) is every rank's IN in order of ranks. All ranks call it. FALSE: a rank has ended or the time is up. */
@@ -38,9 +41,12 @@ bool world_gather (World *self, const void *in, void *out, size_t bytes);
 bool world_broadcast (World *self, void *data, size_t bytes);
 bool world_barrier (World *self);
 
-/* The longest, or the sum, of every rank's VALUE. */
+/* The longest, or the mean, of every rank's VALUE. */
 bool world_max (World *self, double *value);
 bool world_mean (World *self, double *value);
+
+/* Has a rank said that it failed? Does not wait: for loops that wait for a GPU. Under MPI a failure ends all processes. */
+bool world_failed (World *self);
 
 /* FAILED: the others are told, so that nobody waits for this rank. */
 void world_close (World *self, bool failed);

@@ -1,0 +1,267 @@
+/* shardsim-bench: measures the machine that it runs on. docs/bench.md says how to build and to run it, and what the numbers mean. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/bench.h"
+#include "bench/options.h"
+
+#ifdef BENCH_CUDA
+#include "bench/cuda.h"
+#endif
+
+#ifndef SHARDSIM_VERSION
+#define SHARDSIM_VERSION "0.1.0"
+#endif
+
+enum
+{
+  STATUS_DONE = 0,
+  STATUS_FAILED = 1,
+  STATUS_USAGE = 2,
+};
+
+/* What was asked for. */
+typedef struct
+{
+  const Benchmark *list[BENCH_MAX_LIST];
+  unsigned         n, needs;
+} Selection;
+
+/* ---- what there is ----------------------------------------------------------------------------- */
+
+static void
+print_version (void)
+{
+  printf ("shardsim-bench %s (results format %d)", SHARDSIM_VERSION, RESULTS_FORMAT);
+#ifdef BENCH_CUDA
+  printf (", CUDA %d.%d, NCCL %d.%d.%d", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10,
+          NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH);
+#else
+  printf (", no CUDA");
+#endif
+#ifdef BENCH_MPI
+  puts (", MPI");
+#else
+  puts (", no MPI");
+#endif
+}
+
+static void
+print_list (void)
+{
+  for (unsigned i = 0; benchmarks[i] != NULL; i++)
+    printf ("%-20s %s%s\n", benchmarks[i]->name, benchmarks[i]->title,
+            benchmarks[i]->in_all ? "" : " (not in 'all')");
+}
+
+static bool
+select_benchmark (Selection *selection, const Benchmark *benchmark)
+{
+  for (unsigned i = 0; i < selection->n; i++)
+    if (selection->list[i] == benchmark)
+      return true;
+  if (selection->n == BENCH_MAX_LIST)
+    return false;
+  selection->list[selection->n++] = benchmark;
+  selection->needs |= benchmark->needs;
+  return true;
+}
+
+static bool
+select_word (Selection *selection, const char *word)
+{
+  bool all = strcmp (word, "all") == 0, known = all;
+
+  for (unsigned i = 0; benchmarks[i] != NULL; i++)
+    if (all ? benchmarks[i]->in_all : strcmp (benchmarks[i]->name, word) == 0)
+      known = select_benchmark (selection, benchmarks[i]);
+  if (!known)
+    fprintf (stderr,
+             "shardsim-bench: no benchmark '%s' is built in\n  see 'shardsim-bench --list', and '--version' for what is "
+             "built in\n",
+             word);
+  return known;
+}
+
+/* ---- ranks ------------------------------------------------------------------------------------- */
+
+#ifdef BENCH_CUDA
+/* GPUs of this machine, counted in a process of its own: ranks are forked before CUDA starts. */
+static unsigned
+count_devices (void)
+{
+  pid_t child = fork ();
+  int   how = 0;
+
+  if (child == 0)
+    {
+      int n = 0;
+
+      _exit (cudaGetDeviceCount (&n) == cudaSuccess && n < 128 ? n : 0);
+    }
+  if (child < 0 || waitpid (child, &how, 0) != child || !WIFEXITED (how))
+    return 0;
+  return (unsigned) WEXITSTATUS (how);
+}
+#endif
+
+static unsigned
+choose_local_ranks (const BenchOptions *options, const Selection *selection)
+{
+#ifdef BENCH_CUDA
+  unsigned both = NEEDS_CUDA | NEEDS_ALL_RANKS;
+
+  if (options->local_ranks == 0 && (selection->needs & both) == both)
+    return count_devices ();
+#endif
+  (void) selection;
+  return options->local_ranks;
+}
+
+/* ---- running ----------------------------------------------------------------------------------- */
+
+/* FALSE: the ranks are out of step, nothing more can be measured. *FAILED: this benchmark measured nothing, or not all. */
+static bool
+run_one (Bench *bench, const Benchmark *benchmark, bool *failed)
+{
+  bool alone = (benchmark->needs & NEEDS_ALL_RANKS) == 0, good = true;
+
+  bench->name = benchmark->name;
+  if (!alone || world_place (bench->world)->rank == 0)
+    good = benchmark->run (bench);
+  bench->name = NULL;
+  *failed = !good;
+  return good || alone;
+}
+
+static int
+run_all (Bench *bench, const Selection *selection)
+{
+  int status = STATUS_DONE;
+
+  for (unsigned i = 0; i < selection->n; i++)
+    {
+      bool failed;
+
+      if (!run_one (bench, selection->list[i], &failed))
+        return STATUS_FAILED;
+      if (failed)
+        status = STATUS_FAILED;
+      if (!world_barrier (bench->world))
+        {
+          bench_error (bench, "barrier", "another rank has ended, or does not answer");
+          return STATUS_FAILED;
+        }
+    }
+  return status;
+}
+
+/* MACHINE's strings lie in TEXT. */
+static bool
+open_device (const Bench *bench, const Selection *selection, Machine *machine, void *text)
+{
+#ifdef BENCH_CUDA
+  CudaMachine *cuda = text;
+
+  if ((selection->needs & NEEDS_CUDA) == 0)
+    return true;
+  if (!cuda_open (bench, world_place (bench->world)->local_rank, bench->options->one_gpu, cuda))
+    return false;
+  machine->device = cuda->device;
+  machine->driver = cuda->driver;
+  machine->cuda = cuda->cuda;
+  machine->nccl = cuda->nccl;
+#else
+  (void) bench, (void) selection, (void) machine, (void) text;
+#endif
+  return true;
+}
+
+static int
+measure (Bench *bench, const Selection *selection)
+{
+  const WorldPlace *place = world_place (bench->world);
+  Machine           machine = { .host = place->host };
+  const char       *error = NULL;
+  int               status;
+#ifdef BENCH_CUDA
+  CudaMachine text;
+#else
+  char text;
+#endif
+
+  if ((selection->needs & NEEDS_MPI) != 0 && !world_mpi_launched ())
+    {
+      bench_error (bench, "MPI", "start it with mpirun, as in 'mpirun -n 2 shardsim-bench ...'");
+      return STATUS_USAGE;
+    }
+  if (!open_device (bench, selection, &machine, &text))
+    return STATUS_FAILED;
+  bench->results = results_open (bench->options->output, &machine, place->rank == 0, &error);
+  if (bench->results == NULL)
+    {
+      bench_error (bench, bench->options->output, "cannot write results there: %s", error);
+      return STATUS_USAGE;
+    }
+  status = run_all (bench, selection);
+  if (!results_close (bench->results))
+    {
+      bench_error (bench, bench->options->output, "results could not be written: %s",
+                   strerror (errno));
+      status = STATUS_FAILED;
+    }
+  return status;
+}
+
+int
+main (int argc, char **argv)
+{
+  BenchOptions options;
+  Selection    selection = { 0 };
+  const char  *words[BENCH_MAX_LIST], *error;
+  unsigned     n = 0;
+  int          status;
+  Bench        bench = { .options = &options };
+
+  switch (options_parse (argc, argv, &options, words, &n))
+    {
+    case OPTIONS_RUN:
+      break;
+    case OPTIONS_LIST:
+      print_list ();
+      return STATUS_DONE;
+    case OPTIONS_VERSION:
+      print_version ();
+      return STATUS_DONE;
+    case OPTIONS_HELP:
+      return STATUS_DONE;
+    default:
+      return STATUS_USAGE;
+    }
+  for (unsigned i = 0; i < n; i++)
+    if (!select_word (&selection, words[i]))
+      return STATUS_USAGE;
+  if (selection.n == 0)
+    {
+      fputs ("shardsim-bench: no benchmark named\n  'shardsim-bench --list' names them, 'shardsim-bench all' runs "
+             "them\n",
+             stderr);
+      return STATUS_USAGE;
+    }
+  bench.world = world_open (choose_local_ranks (&options, &selection), options.rendezvous,
+                            options.timeout_s, &status, &error);
+  if (bench.world == NULL && status >= 0)
+    return status; /* the ranks have ended */
+  if (bench.world == NULL)
+    {
+      fprintf (stderr, "shardsim-bench: %s\n", error);
+      return STATUS_FAILED;
+    }
+  status = measure (&bench, &selection);
+  world_close (bench.world, status != STATUS_DONE);
+  return status;
+}

@@ -1,0 +1,273 @@
+#include "bench/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum
+{
+  KIND_SIZE,
+  KIND_FACTOR,
+  KIND_COUNT,
+  KIND_TEXT,
+  KIND_SWITCH,
+  KIND_VERDICT,
+} OptionKind;
+
+typedef struct
+{
+  const char *name;
+  char        letter; /* 0: none */
+  OptionKind  kind;
+  size_t      offset; /* in BenchOptions; of KIND_VERDICT the verdict */
+  const char *value, *help;
+} OptionLine;
+
+#define AT(field) offsetof (BenchOptions, field)
+
+static const OptionLine lines[] = {
+  { "min-bytes", 'b', KIND_SIZE, AT (min_bytes), "SIZE",
+    "smallest size: 8, 64K, 1M, 8G (default: the benchmark's)" },
+  { "max-bytes", 'e', KIND_SIZE, AT (max_bytes), "SIZE", "largest size" },
+  { "step-factor", 'f', KIND_FACTOR, AT (step_factor), "F",
+    "from one size to the next (default: the benchmark's)" },
+  { "warmup", 'w', KIND_COUNT, AT (warmup), "N", "calls before what is timed (default 5)" },
+  { "iterations", 'n', KIND_COUNT, AT (iterations), "N", "calls a repeat (default 20)" },
+  { "repeats", 'r', KIND_COUNT, AT (repeats), "N",
+    "measurements of each case, for median and spread (default 7)" },
+  { "ranks", 'g', KIND_COUNT, AT (local_ranks), "N",
+    "processes to start here, one a GPU (default: one for each GPU, unless a launcher started several)" },
+  { "output", 'o', KIND_TEXT, AT (output), "DIR", "folder for results.csv and the tables (made)" },
+  { "rendezvous", 0, KIND_TEXT, AT (rendezvous), "DIR",
+    "empty folder that all ranks see, where they find each other without MPI" },
+  { "collectives", 0, KIND_TEXT, AT (collectives), "LIST",
+    "all_reduce,all_gather,reduce_scatter,alltoall,broadcast,sendrecv" },
+  { "dtypes", 'd', KIND_TEXT, AT (dtypes), "LIST", "bf16,fp16,fp32,fp8" },
+  { "channels", 'c', KIND_TEXT, AT (channels), "LIST",
+    "numbers of NCCL channels to force, one after another" },
+  { "algorithm", 'a', KIND_TEXT, AT (algorithm), "NAME",
+    "of collectives over MPI: ring, pairwise, ..." },
+  { "hardware", 0, KIND_TEXT, AT (hardware), "K=V,...",
+    "gpu, intra, nics, nic: ids for collectives.csv" },
+  { "id", 0, KIND_TEXT, AT (id), "TEXT",
+    "prefix of the ids in collectives.csv (default: the host's name)" },
+  { "sustained", 0, KIND_COUNT, AT (sustained_s), "S",
+    "matmul: seconds of one large product, until power and heat have settled (default 0: not measured)" },
+  { "file", 0, KIND_TEXT, AT (file), "FILE", "of the storage benchmark: made, written, read, removed" },
+  { "model", 0, KIND_TEXT, AT (model), "K=V,...",
+    "step: d_model, n_heads, d_ff, seq_len, micro_batch, n_layers" },
+  { "in-place", 0, KIND_SWITCH, AT (in_place), NULL, "collectives: in place as well" },
+  { "one-gpu", 0, KIND_SWITCH, AT (one_gpu), NULL, "several ranks on one GPU, where NCCL allows it" },
+  { "timeout", 0, KIND_COUNT, AT (timeout_s), "S", "seconds to wait for other ranks (default 1800)" },
+  { "list", 0, KIND_VERDICT, OPTIONS_LIST, NULL, "print the benchmarks" },
+  { "version", 0, KIND_VERDICT, OPTIONS_VERSION, NULL, "print the version and what is built in" },
+  { "help", 'h', KIND_VERDICT, OPTIONS_HELP, NULL, "print this" },
+};
+
+#define N_LINES (sizeof lines / sizeof lines[0])
+
+static void
+print_help (void)
+{
+  puts ("Usage: shardsim-bench [OPTION]... [BENCHMARK]...\n\n"
+        "Measures the machine that it runs on: 'all', or benchmarks by name ('--list').\n"
+        "Results are what 'shardsim calibrate' reads. Clocks, power and MIG stay as they are.\n");
+  for (size_t i = 0; i < N_LINES; i++)
+    {
+      char left[40];
+
+      snprintf (left, sizeof left, "%c%c --%s%s%s", lines[i].letter != 0 ? '-' : ' ',
+                lines[i].letter != 0 ? lines[i].letter : ' ', lines[i].name,
+                lines[i].value != NULL ? "=" : "", lines[i].value != NULL ? lines[i].value : "");
+      printf ("  %-26s %s\n", left, lines[i].help);
+    }
+  puts ("\nExamples:\n"
+        "  shardsim-bench all -o results\n"
+        "  shardsim-bench collective -b 8 -e 1G -g 8 -o results\n"
+        "  mpirun -n 4 shardsim-bench mpi_collective --algorithm ring -o results");
+}
+
+/* "64K" in bytes: binary suffixes, as nccl-tests has them. */
+static bool
+parse_size (const char *text, uint64_t *bytes)
+{
+  static const char suffixes[] = "KMGT";
+  char             *end;
+  double            value;
+  const char       *suffix;
+
+  errno = 0;
+  value = strtod (text, &end);
+  if (end == text || errno != 0 || !isfinite (value) || value < 0)
+    return false;
+  suffix = *end != '\0' ? strchr (suffixes, *end & ~0x20) : NULL;
+  if (suffix != NULL)
+    {
+      value = ldexp (value, 10 * (int) (suffix - suffixes + 1));
+      end++;
+    }
+  if (*end != '\0' || value > ldexp (1, 50) || value != floor (value))
+    return false;
+  *bytes = (uint64_t) value;
+  return true;
+}
+
+static bool
+parse_count (const char *text, unsigned *count)
+{
+  char *end;
+  long  value;
+
+  errno = 0;
+  value = strtol (text, &end, 10);
+  if (end == text || *end != '\0' || errno != 0 || value < 0 || value > 1000000)
+    return false;
+  *count = (unsigned) value;
+  return true;
+}
+
+static bool
+parse_factor (const char *text, double *factor)
+{
+  char *end;
+
+  *factor = strtod (text, &end);
+  return end != text && *end == '\0' && isfinite (*factor) && *factor > 1;
+}
+
+static const char *
+expected (OptionKind kind)
+{
+  switch (kind)
+    {
+    case KIND_SIZE:
+      return "a size in bytes such as 8, 64K or 1G";
+    case KIND_FACTOR:
+      return "a factor above 1";
+    default:
+      return "a whole number from 0 to 1000000";
+    }
+}
+
+static bool
+take_value (const OptionLine *line, const char *text, BenchOptions *options)
+{
+  void *field = (char *) options + line->offset;
+  bool  good = true;
+
+  switch (line->kind)
+    {
+    case KIND_SIZE:
+      good = parse_size (text, field);
+      break;
+    case KIND_FACTOR:
+      good = parse_factor (text, field);
+      break;
+    case KIND_COUNT:
+      good = parse_count (text, field);
+      break;
+    case KIND_TEXT:
+      *(const char **) field = text;
+      break;
+    default:
+      *(bool *) field = true;
+    }
+  if (!good)
+    fprintf (stderr, "shardsim-bench: '--%s' takes %s, got '%s'\n", line->name,
+             expected (line->kind), text);
+  return good;
+}
+
+static void
+describe_options (struct option *longs, char *shorts)
+{
+  char *s = shorts;
+
+  *s++ = ':';
+  for (size_t i = 0; i < N_LINES; i++)
+    {
+      bool takes = lines[i].value != NULL;
+
+      longs[i] = (struct option){ lines[i].name, takes ? required_argument : no_argument, NULL,
+                                  (int) (256 + i) };
+      if (lines[i].letter == 0)
+        continue;
+      *s++ = lines[i].letter;
+      if (takes)
+        *s++ = ':';
+    }
+  *s = '\0';
+  longs[N_LINES] = (struct option){ 0 };
+}
+
+/* The line of getopt's CODE; NULL: none. */
+static const OptionLine *
+find_line (int code)
+{
+  if (code >= 256)
+    return &lines[code - 256];
+  for (size_t i = 0; i < N_LINES; i++)
+    if (lines[i].letter != 0 && lines[i].letter == code)
+      return &lines[i];
+  return NULL;
+}
+
+static OptionsVerdict
+complain (int code, char *const *argv)
+{
+  fprintf (stderr, "shardsim-bench: %s '%s'\n  see 'shardsim-bench --help'\n",
+           code == ':' ? "no value for" : "unknown option", argv[optind - 1]);
+  return OPTIONS_BAD;
+}
+
+static OptionsVerdict
+check_options (const BenchOptions *options)
+{
+  const char *bad = NULL;
+
+  if (options->max_bytes > 0 && options->min_bytes > options->max_bytes)
+    bad = "'--min-bytes' is above '--max-bytes'";
+  else if (options->iterations == 0 || options->repeats == 0)
+    bad = "'--iterations' and '--repeats' are at least 1";
+  if (bad == NULL)
+    return OPTIONS_RUN;
+  fprintf (stderr, "shardsim-bench: %s\n", bad);
+  return OPTIONS_BAD;
+}
+
+OptionsVerdict
+options_parse (int argc, char **argv, BenchOptions *options, const char **words, unsigned *n)
+{
+  struct option longs[N_LINES + 1];
+  char          shorts[2 * N_LINES + 2];
+  int           code;
+
+  *options = (BenchOptions){ .warmup = 5, .iterations = 20, .repeats = 7, .timeout_s = 1800 };
+  describe_options (longs, shorts);
+  opterr = 0;
+  while ((code = getopt_long (argc, argv, shorts, longs, NULL)) != -1)
+    {
+      const OptionLine *line = find_line (code);
+
+      if (line == NULL)
+        return complain (code, argv);
+      if (line->kind == KIND_VERDICT)
+        {
+          if (line->offset == OPTIONS_HELP)
+            print_help ();
+          return (OptionsVerdict) line->offset;
+        }
+      if (!take_value (line, optarg, options))
+        return OPTIONS_BAD;
+    }
+  for (*n = 0; optind < argc; optind++)
+    {
+      if (*n == BENCH_MAX_LIST)
+        return complain ('?', argv);
+      words[(*n)++] = argv[optind];
+    }
+  return check_options (options);
+}

@@ -1,0 +1,48 @@
+/* Exchange by MPI. */
+#ifdef BENCH_MPI
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "bench/world-private.h"
+
+static bool
+mpi_gather (World *self, const void *in, void *out, size_t bytes)
+{
+  (void) self;
+  return MPI_Allgather (in, (int) bytes, MPI_BYTE, out, (int) bytes, MPI_BYTE, MPI_COMM_WORLD)
+         == MPI_SUCCESS;
+}
+
+static void
+mpi_close (World *self, bool failed)
+{
+  (void) self;
+  if (failed)
+    MPI_Abort (MPI_COMM_WORLD, 1);
+  MPI_Finalize ();
+}
+
+bool
+world_mpi_open (World *self, const char **error)
+{
+  int rank, size;
+
+  if (MPI_Init (NULL, NULL) != MPI_SUCCESS)
+    {
+      *error = "MPI_Init failed";
+      return false;
+    }
+  MPI_Comm_set_errhandler (MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_rank (MPI_COMM_WORLD, &rank);
+  MPI_Comm_size (MPI_COMM_WORLD, &size);
+  self->place.rank = (unsigned) rank;
+  self->place.size = (unsigned) size;
+  self->gather = mpi_gather;
+  self->close = mpi_close;
+  return true;
+}
+
+#endif

@@ -1,0 +1,262 @@
+#include "bench/world.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/world-private.h"
+
+/* ---- one rank ---------------------------------------------------------------------------------- */
+
+static bool
+alone_gather (World *self, const void *in, void *out, size_t bytes)
+{
+  (void) self;
+  memcpy (out, in, bytes);
+  return true;
+}
+
+static void
+alone_close (World *self, bool failed)
+{
+  (void) self;
+  (void) failed;
+}
+
+/* ---- what launchers say ------------------------------------------------------------------------ */
+
+/* The number in the first of NAMES that is set; -1: none is. */
+static long
+number_of (const char *const *names)
+{
+  for (; *names != NULL; names++)
+    {
+      const char *text = getenv (*names);
+      char       *end;
+      long        value = text != NULL ? strtol (text, &end, 10) : -1;
+
+      if (text != NULL && end != text && *end == '\0' && value >= 0)
+        return value;
+    }
+  return -1;
+}
+
+static bool
+read_environment (WorldPlace *place)
+{
+  static const char *const ranks[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                       "SLURM_PROCID",         "RANK",      NULL };
+  static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS",
+                                       "WORLD_SIZE", NULL };
+  long                     rank = number_of (ranks), size = number_of (sizes);
+
+  if (rank < 0 || size < 2 || rank >= size)
+    return false;
+  place->rank = (unsigned) rank;
+  place->size = (unsigned) size;
+  return true;
+}
+
+bool
+world_mpi_launched (void)
+{
+  static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", NULL };
+
+  return number_of (names) >= 0;
+}
+
+/* ---- opening ----------------------------------------------------------------------------------- */
+
+/* Local ranks and nodes: who else is on which host. */
+static bool
+find_neighbours (World *self)
+{
+  WorldPlace *place = &self->place;
+  char (*hosts)[sizeof place->host] = calloc (place->size, sizeof *hosts);
+  bool good = hosts != NULL && self->gather (self, place->host, hosts, sizeof *hosts);
+
+  for (unsigned i = 0; good && i < place->size; i++)
+    {
+      unsigned first = 0;
+
+      while (strcmp (hosts[first], hosts[i]) != 0)
+        first++;
+      place->nodes += first == i;
+      if (strcmp (hosts[i], place->host) != 0)
+        continue;
+      place->local_size++;
+      place->local_rank += i < place->rank;
+    }
+  free (hosts);
+  return good;
+}
+
+/* FOLDER, which this process has made, and the files of ranks that did not end well. */
+static void
+remove_folder (const char *folder)
+{
+  DIR                 *files = opendir (folder);
+  const struct dirent *file;
+
+  while (files != NULL && (file = readdir (files)) != NULL)
+    unlinkat (dirfd (files), file->d_name, 0);
+  if (files != NULL)
+    closedir (files);
+  rmdir (folder);
+}
+
+/* Forked ranks meet in a temporary folder. FALSE: with *ERROR, or in the parent with *STATUS. */
+static bool
+open_forked (World *self, unsigned n, unsigned timeout_s, int *status, const char **error)
+{
+  const char *base = getenv ("TMPDIR");
+  char        folder[4096];
+
+  snprintf (folder, sizeof folder, "%s/shardsim-bench-XXXXXX", base != NULL ? base : "/tmp");
+  if (mkdtemp (folder) == NULL)
+    {
+      *error = strerror (errno);
+      return false;
+    }
+  self->place.size = n;
+  if (world_fork (n, &self->place.rank, status, error))
+    return world_files_open (self, folder, timeout_s, error);
+  remove_folder (folder);
+  return false;
+}
+
+static bool
+open_way (World *self, unsigned local_ranks, const char *rendezvous, unsigned timeout_s,
+          int *status, const char **error)
+{
+#ifdef BENCH_MPI
+  if (world_mpi_launched ())
+    return world_mpi_open (self, error);
+#endif
+  if (read_environment (&self->place))
+    {
+      if (rendezvous != NULL)
+        return world_files_open (self, rendezvous, timeout_s, error);
+      *error =
+          "a launcher started several ranks, but this program is built without its MPI: name a folder "
+          "that all of them see with --rendezvous";
+      return false;
+    }
+  if (local_ranks > 1)
+    return open_forked (self, local_ranks, timeout_s, status, error);
+  self->gather = alone_gather;
+  self->close = alone_close;
+  return true;
+}
+
+World *
+world_open (unsigned local_ranks, const char *rendezvous, unsigned timeout_s, int *status,
+            const char **error)
+{
+  World *self = calloc (1, sizeof *self);
+
+  *status = -1;
+  *error = NULL;
+  if (self == NULL)
+    {
+      *error = "out of memory";
+      return NULL;
+    }
+  self->place = (WorldPlace){ .size = 1 };
+  gethostname (self->place.host, sizeof self->place.host - 1);
+  if (!open_way (self, local_ranks, rendezvous, timeout_s, status, error))
+    {
+      free (self);
+      return NULL;
+    }
+  if (!find_neighbours (self))
+    {
+      *error = "the other ranks do not answer";
+      world_close (self, true);
+      return NULL;
+    }
+  return self;
+}
+
+const WorldPlace *
+world_place (const World *self)
+{
+  return &self->place;
+}
+
+/* ---- exchanges --------------------------------------------------------------------------------- */
+
+bool
+world_gather (World *self, const void *in, void *out, size_t bytes)
+{
+  return self->gather (self, in, out, bytes);
+}
+
+bool
+world_broadcast (World *self, void *data, size_t bytes)
+{
+  char *all = malloc (bytes * self->place.size);
+  bool  good = all != NULL && self->gather (self, data, all, bytes);
+
+  if (good)
+    memcpy (data, all, bytes);
+  free (all);
+  return good;
+}
+
+bool
+world_barrier (World *self)
+{
+  char nothing = 0;
+
+  return world_broadcast (self, &nothing, sizeof nothing);
+}
+
+/* VALUE becomes the longest, or the sum, of all ranks'. */
+static bool
+combine (World *self, double *value, bool longest)
+{
+  double *all = calloc (self->place.size, sizeof *all);
+  bool    good = all != NULL && self->gather (self, value, all, sizeof *all);
+
+  if (good)
+    *value = all[0];
+  for (unsigned i = 1; good && i < self->place.size; i++)
+    *value = longest ? (all[i] > *value ? all[i] : *value) : *value + all[i];
+  free (all);
+  return good;
+}
+
+bool
+world_max (World *self, double *value)
+{
+  return combine (self, value, true);
+}
+
+bool
+world_mean (World *self, double *value)
+{
+  bool good = combine (self, value, false);
+
+  *value /= self->place.size;
+  return good;
+}
+
+bool
+world_failed (World *self)
+{
+  return self->failed != NULL && self->failed (self);
+}
+
+void
+world_close (World *self, bool failed)
+{
+  if (self == NULL)
+    return;
+  self->close (self, failed);
+  free (self);
+}
