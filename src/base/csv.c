@@ -377,14 +377,15 @@ csv_reader_next (CsvReader *self, DiagList *diags)
 {
   while (read_row (self, diags))
     {
-      SourceMark mark = { self->name, self->row_line, 0, 0, self->raw->str };
+      guint      n = self->row.starts->len;
+      SourceMark mark;
 
       if (!check_utf8 (self, diags))
         return FALSE;
-      if (self->row.starts->len == self->columns->len)
+      if (n == self->columns->len)
         return TRUE;
-      diag_error (diags, &mark, NULL, "expected %u fields, got %u", self->columns->len,
-                  self->row.starts->len);
+      mark = csv_reader_mark (self, MIN (n - 1, self->columns->len)); /* the last, or the first too many */
+      diag_error (diags, &mark, NULL, "expected %u fields, got %u", self->columns->len, n);
     }
   row_clear (&self->row);
   return FALSE;
