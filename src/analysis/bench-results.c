@@ -3,9 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/csv.h"
-#include "base/suggest.h"
-
 #define MAX_WHOLE 9007199254740992.0 /* 2^53: whole numbers up to here are exact */
 
 typedef enum
@@ -465,14 +462,4 @@ bench_results_free (BenchResults *self)
   g_array_unref (self->rows);
   g_string_chunk_free (self->strings);
   g_free (self);
-}
-
-gboolean
-bench_results_is (const char *file)
-{
-  g_autoptr (DiagList)  none = diag_list_new ();
-  g_autoptr (CsvReader) reader = csv_reader_open (file, none);
-
-  return reader != NULL && csv_reader_find (reader, "benchmark") >= 0
-         && csv_reader_find (reader, "variant") >= 0;
 }

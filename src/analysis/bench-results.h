@@ -8,9 +8,7 @@
  */
 #pragma once
 
-#include <gio/gio.h>
-
-#include "base/diag.h"
+#include "replay/replay.h"
 
 #define BENCH_RESULTS_FORMAT 1
 
@@ -49,6 +47,3 @@ typedef struct
 BenchResults *bench_results_load (const char *const *files, DiagList *diags);
 void          bench_results_free (BenchResults *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (BenchResults, bench_results_free)
-
-/* TRUE when the first line of FILE has columns of results.csv, of this or another release; FALSE as well where FILE cannot be read. */
-gboolean bench_results_is (const char *file);
