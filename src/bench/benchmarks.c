@@ -2,7 +2,16 @@
 #include "bench/bench.h"
 
 #ifdef BENCH_CUDA
+extern const Benchmark benchmark_allocation;
+extern const Benchmark benchmark_device_copy;
+extern const Benchmark benchmark_event;
+extern const Benchmark benchmark_host_copy;
+extern const Benchmark benchmark_launch;
 extern const Benchmark benchmark_matmul;
+extern const Benchmark benchmark_property;
+extern const Benchmark benchmark_stream_kernel;
+extern const Benchmark benchmark_strided_copy;
+extern const Benchmark benchmark_triad;
 #endif
 
 #ifdef BENCH_MPI
@@ -10,6 +19,15 @@ extern const Benchmark benchmark_matmul;
 
 const Benchmark *const benchmarks[] = {
 #ifdef BENCH_CUDA
+  &benchmark_property,
+  &benchmark_launch,
+  &benchmark_event,
+  &benchmark_allocation,
+  &benchmark_host_copy,
+  &benchmark_device_copy,
+  &benchmark_triad,
+  &benchmark_stream_kernel,
+  &benchmark_strided_copy,
   &benchmark_matmul,
 #endif
 #ifdef BENCH_MPI

@@ -1,0 +1,242 @@
+/*
+ * Copies between the tensors of a transformer layer and one flat buffer, as FSDP2 does around its collectives.
+ *
+ * The flat buffer holds RANKS chunks one behind the other, and each chunk holds a shard of every tensor: rank r's chunk has the r-th
+ * of RANKS equal slices of each tensor.
+ *
+ *   in    tensors into the buffer (before a reduce-scatter)
+ *   out   the buffer into tensors (after an all-gather)
+ *
+ * BYTES is what is copied: traffic is twice that. One kernel a copy; a block copies one run of at most 32 KiB, as a table made
+ * beforehand says. All types copy alike; the tensors are bf16.
+ */
+#include "bench/bench.h"
+
+#ifdef BENCH_CUDA
+
+#include <stdlib.h>
+
+#include "bench/lanes.h"
+#include "bench/room.h"
+
+#define BLOCK     256
+#define RUN_BYTES (32u << 10)
+#define N_TENSORS 9
+
+static const char source[] = "struct Run\n"
+                             "{\n"
+                             "  uint4 *to;\n"
+                             "  const uint4 *from;\n"
+                             "  unsigned long long n;\n"
+                             "};\n"
+                             "extern \"C\" __global__ void copy_runs (const Run *runs)\n"
+                             "{\n"
+                             "  Run run = runs[blockIdx.x];\n"
+                             "#pragma unroll 4\n"
+                             "  for (unsigned i = threadIdx.x; i < run.n; i += blockDim.x)\n"
+                             "    run.to[i] = run.from[i];\n"
+                             "}\n";
+
+/* As in the kernel's source. N counts 16 bytes. */
+typedef struct
+{
+  void    *to, *from;
+  uint64_t n;
+} Run;
+
+typedef struct
+{
+  void        *tensor[N_TENSORS], *flat;
+  Run         *host_runs;
+  void        *runs[2]; /* in, out; on the device */
+  unsigned     n_runs;
+  CudaModule  *module;
+  cudaKernel_t kernel;
+  const void  *table; /* that is being timed */
+  Lanes        lanes;
+} Layer;
+
+/* Bytes in bf16 of a layer with a gated feed-forward part: four attention matrices, three of d x 8/3 d, two norms. */
+static void
+tensor_bytes (uint64_t d, uint64_t bytes[N_TENSORS])
+{
+  uint64_t wide = (8 * d / 3 + 255) / 256 * 256;
+
+  for (unsigned i = 0; i < N_TENSORS; i++)
+    bytes[i] = 2 * d * (i < 4 ? d : i < 7 ? wide : 1);
+}
+
+static uint64_t
+layer_bytes (uint64_t d)
+{
+  uint64_t bytes[N_TENSORS], sum = 0;
+
+  tensor_bytes (d, bytes);
+  for (unsigned i = 0; i < N_TENSORS; i++)
+    sum += bytes[i];
+  return sum;
+}
+
+/* Fills the table of the copy into the buffer, or the one out of it. Returns how many runs there are. */
+static unsigned
+list_runs (const Layer *self, const uint64_t *bytes, unsigned ranks, bool out, Run *runs)
+{
+  char    *at = self->flat;
+  unsigned n = 0;
+
+  for (unsigned rank = 0; rank < ranks; rank++)
+    for (unsigned i = 0; i < N_TENSORS; i++)
+      {
+        uint64_t shard = bytes[i] / ranks;
+        char    *slice = (char *) self->tensor[i] + rank * shard;
+
+        for (uint64_t done = 0; done < shard; done += RUN_BYTES, n++)
+          if (runs != NULL)
+            {
+              uint64_t size = shard - done < RUN_BYTES ? shard - done : RUN_BYTES;
+
+              runs[n] = (Run){ .to = out ? slice + done : at + done,
+                               .from = out ? at + done : slice + done,
+                               .n = size / 16 };
+            }
+        at += shard;
+      }
+  return n;
+}
+
+static bool
+copy_table (const Bench *bench, Layer *self, const uint64_t *bytes, unsigned ranks)
+{
+  size_t size;
+
+  self->n_runs = list_runs (self, bytes, ranks, false, NULL);
+  size = self->n_runs * sizeof (Run);
+  self->host_runs = malloc (size);
+  if (self->host_runs == NULL)
+    {
+      bench_error (bench, "malloc", "%zu bytes: out of memory", size);
+      return false;
+    }
+  for (unsigned out = 0; out < 2; out++)
+    {
+      list_runs (self, bytes, ranks, out, self->host_runs);
+      CUDA_TRY (cudaMalloc (&self->runs[out], size));
+      CUDA_TRY (cudaMemcpy (self->runs[out], self->host_runs, size, cudaMemcpyHostToDevice));
+    }
+  return true;
+}
+
+static bool
+open_layer (const Bench *bench, Layer *self, uint64_t d, unsigned ranks)
+{
+  uint64_t bytes[N_TENSORS];
+
+  tensor_bytes (d, bytes);
+  if (!lanes_open (bench, &self->lanes))
+    return false;
+  self->module = cuda_module_open (bench, source);
+  if (self->module == NULL)
+    return false;
+  self->kernel = cuda_module_kernel (bench, self->module, "copy_runs");
+  if (self->kernel == NULL)
+    return false;
+  CUDA_TRY (cudaMalloc (&self->flat, layer_bytes (d)));
+  for (unsigned i = 0; i < N_TENSORS; i++)
+    {
+      CUDA_TRY (cudaMalloc (&self->tensor[i], bytes[i]));
+      if (!cuda_fill_random (bench, self->tensor[i], bytes[i], "bf16", i + 1))
+        return false;
+    }
+  return copy_table (bench, self, bytes, ranks);
+}
+
+static void
+close_layer (Layer *self)
+{
+  void *const on_device[] = { self->flat, self->runs[0], self->runs[1] };
+
+  lanes_close (&self->lanes);
+  if (self->module != NULL)
+    cuda_module_close (self->module);
+  for (unsigned i = 0; i < N_TENSORS; i++)
+    if (self->tensor[i] != NULL)
+      cudaFree (self->tensor[i]);
+  for (unsigned i = 0; i < sizeof on_device / sizeof on_device[0]; i++)
+    if (on_device[i] != NULL)
+      cudaFree (on_device[i]);
+  free (self->host_runs);
+}
+
+static bool
+copy (const Bench *bench, cudaStream_t stream, void *user)
+{
+  Layer *self = user;
+  void  *args[] = { &self->table };
+
+  return cuda_launch (bench, self->kernel, self->n_runs, BLOCK, args, stream);
+}
+
+static bool
+measure (const Bench *bench, Layer *self, uint64_t d, unsigned ranks)
+{
+  if (!open_layer (bench, self, d, ranks))
+    return false;
+  /* In first: it fills the buffer with the tensors' data. */
+  for (unsigned out = 0; out < 2; out++)
+    {
+      Result result = { .benchmark = bench->name,
+                        .variant = out ? "out" : "in",
+                        .dtype = "bf16",
+                        .bytes = layer_bytes (d),
+                        .ranks = ranks };
+
+      self->table = self->runs[out];
+      if (!lanes_time (bench, &self->lanes, copy, NULL, self, 1, &result)
+          || !results_add (bench->results, &result))
+        return false;
+    }
+  return true;
+}
+
+static bool
+run (Bench *bench)
+{
+  static const uint64_t widths[] = { 512, 1024, 2048, 4096, 8192 };
+  static const unsigned ranks[] = { 8, 64 };
+  const BenchOptions   *options = bench->options;
+  uint64_t              room;
+
+  if (!room_device (bench, &room))
+    return false;
+  for (unsigned i = 0; i < sizeof widths / sizeof widths[0]; i++)
+    for (unsigned k = 0; k < sizeof ranks / sizeof ranks[0]; k++)
+      {
+        uint64_t bytes = layer_bytes (widths[i]);
+        Layer    self = { .module = NULL };
+        bool     ok;
+
+        if (bytes < options->min_bytes || (options->max_bytes > 0 && bytes > options->max_bytes))
+          continue;
+        if (bytes > room / 3)
+          {
+            bench_note (bench, "layers of width %u are left out: too little memory is free",
+                        (unsigned) widths[i]);
+            continue;
+          }
+        ok = measure (bench, &self, widths[i], ranks[k]);
+        close_layer (&self);
+        if (!ok)
+          return false;
+      }
+  return true;
+}
+
+const Benchmark benchmark_strided_copy = {
+  .name = "strided_copy",
+  .title = "a layer's tensors into one buffer of interleaved shards, and back",
+  .needs = NEEDS_CUDA,
+  .in_all = true,
+  .run = run,
+};
+
+#endif
