@@ -8,8 +8,16 @@ state_bytes (const TrainingOptions *training)
   return (StateBytes){
     .compute = training_compute_bytes (training),
     .master = 4,
-    .moments = training->optimizer == OPTIMIZER_SGD ? 0 : 8,
+    .moments = training->optimizer == OPTIMIZER_SGD || training->optimizer == OPTIMIZER_NONE ? 0 : 8,
   };
+}
+
+guint
+master_copy_bytes (const TrainingOptions *training)
+{
+  StateBytes bytes = state_bytes (training);
+
+  return training->optimizer != OPTIMIZER_NONE && bytes.compute < bytes.master ? bytes.master : 0;
 }
 
 guint
@@ -246,6 +254,8 @@ expect_optimizer (const PlanInput *in, MeshGroup norm, PlanTotals *totals)
   MeshGroup groups[4];
   guint     n = norm_groups (&in->mesh, norm, groups);
 
+  if (workload_training (in->workload)->optimizer == OPTIMIZER_NONE)
+    return;
   for (guint i = 0; i < n && workload_training (in->workload)->clip_gradients; i++)
     plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups[i], 4);
 }

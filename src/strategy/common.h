@@ -14,6 +14,9 @@ typedef struct
 
 StateBytes state_bytes (const TrainingOptions *training);
 
+/* Bytes an element of the optimizer's fp32 copy beside low-precision parameters: 0 where these are fp32, and where there is no optimizer. */
+guint master_copy_bytes (const TrainingOptions *training);
+
 /* Bytes an element of the gradient reduction: `reduce_dtype`, or the compute type when it is 'auto'. */
 guint reduce_bytes (const TrainingOptions *training);
 

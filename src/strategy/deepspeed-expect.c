@@ -100,7 +100,7 @@ expect_memory (const PlanInput *in, const DeepspeedOptions *o, double shard, Pla
   double           partitioned_ = expect_partitioned (in, o, 1, FALSE);
   double unit = (double) largest_unit (in->workload, UNIT_MODULE) * 1.01 + 64.0 * in->mesh.n_ranks;
   double bucket = MIN ((double) o->reduce_bucket_size, parameters);
-  guint  master = bytes.compute < bytes.master ? bytes.master : 0;
+  guint  master = master_copy_bytes (workload_training (in->workload));
   double states = shard * (2.0 * bytes.compute + master + bytes.moments)
                   + (parameters - partitioned_) * bytes.compute + bucket * bytes.compute;
   /* Gathered: the live window, a reuse window on top of it, and the unit at hand, padded; never more than all of it twice over. */

@@ -158,7 +158,7 @@ allocate_states (StrategyRun *run)
                   own_sum (run, persistent_elements_of) * bytes.compute, "persistent parameters");
   schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * bytes.compute, "gradient shards");
   schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER,
-                  shard * (bytes.moments + (bytes.compute < bytes.master ? bytes.master : 0)),
+                  shard * (bytes.moments + master_copy_bytes (workload_training (run->in->workload))),
                   "optimizer state");
   schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, bucket * bytes.compute, "gradient bucket");
   if (s->residency == RESIDENCY_HOST_NODE)
@@ -489,7 +489,7 @@ deepspeed_step_end (StrategyRun *run)
   StateBytes      bytes = bytes_of (run);
   guint64         shard = own_sum (run, shard_elements_of);
   guint64         tile = MIN (shard, (guint64) options_of (run)->sub_group_size);
-  gboolean        mixed = bytes.compute < bytes.master;
+  gboolean        mixed = master_copy_bytes (workload_training (run->in->workload)) > 0;
   BufferRef       wide = SCHEDULE_NONE;
 
   if (s->reduce != SCHEDULE_COMPUTE)

@@ -64,6 +64,13 @@ stays_gathered (const StrategyRun *run, guint unit)
   return !reshards (run->in, options_of (run)) || stays (run->in->workload, run->units[unit].desc);
 }
 
+/* Where the sharded states live. */
+static MemoryTier
+home_of (const StrategyRun *run)
+{
+  return options_of (run)->cpu_offload ? TIER_HOST : TIER_HBM;
+}
+
 void
 fsdp2_init (StrategyRun *run)
 {
@@ -92,9 +99,9 @@ fsdp2_init (StrategyRun *run)
                                         groups_of (run, i)->shard.size);
       shard += s->units[i].padded / groups_of (run, i)->shard.size;
     }
-  s->held = s->reducing = SCHEDULE_NONE;
-  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, shard * bytes.master, "parameter shards");
-  schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER, shard * bytes.moments, "optimizer state");
+  s->held = s->reducing = s->offloaded = SCHEDULE_NONE;
+  schedule_alloc (run->b, home_of (run), POOL_PARAMETER, shard * bytes.master, "parameter shards");
+  schedule_alloc (run->b, home_of (run), POOL_OPTIMIZER, shard * bytes.moments, "optimizer state");
 }
 
 void
@@ -113,6 +120,23 @@ fsdp2_step_begin (StrategyRun *run)
   schedule_wait_stream (run->b, s->gather, SCHEDULE_COMPUTE);
 }
 
+/* CPU offload: the fp32 shard of ELEMENTS comes to the GPU. SCHEDULE_NONE where it is there. */
+static BufferRef
+stage_shard (StrategyRun *run, guint64 elements)
+{
+  Fsdp2State *s = run->state;
+  guint64     bytes = elements * bytes_of (run).master;
+  BufferRef   staged;
+
+  if (!options_of (run)->cpu_offload)
+    return SCHEDULE_NONE;
+  staged =
+      schedule_alloc_on (run->b, s->copy_in, TIER_HBM, POOL_GATHERED, bytes, "shard from the host");
+  schedule_copy (run->b, s->copy_in, COPY_FROM_HOST, bytes, "parameters");
+  schedule_uses (run->b, staged);
+  return staged;
+}
+
 static void
 unshard (StrategyRun *run, guint unit)
 {
@@ -122,12 +146,15 @@ unshard (StrategyRun *run, guint unit)
   guint64     elements = u->padded / groups_of (run, unit)->shard.size;
   double      shard = (double) elements;
   guint       old = schedule_set_unit (run->b, unit);
+  BufferRef   staged = stage_shard (run, elements);
 
   u->gather = schedule_alloc_on (run->b, s->copy_in, TIER_HBM, POOL_GATHERED,
                                  u->padded * bytes.compute, "all-gather output");
   /* Read the fp32 shard, write it in compute precision, copy that into the own slot of the output. */
   emit_stream_kernel (run->b, s->copy_in, KERNEL_COPY, "copy_in", DTYPE_FP32,
                       shard * (bytes.master + bytes.compute), shard * 2 * bytes.compute);
+  schedule_uses (run->b, staged);
+  schedule_free (run->b, staged);
   schedule_wait_stream (run->b, s->gather, s->copy_in);
   schedule_all_gather (run->b, s->gather, s->shard_comm[run->units[unit].expert],
                        u->padded * bytes.compute, "all_gather");
@@ -247,6 +274,41 @@ fsdp2_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
                         slot->plan->own_elements * bytes_of (run).compute, "gradients");
 }
 
+/* The fp32 shard of a unit's gradient goes to the host. The first micro-step's copy stays there, the host adds later ones to it. */
+static void
+offload_gradient (StrategyRun *run, guint unit, StreamRef stream, guint64 bytes, gboolean first)
+{
+  Fsdp2State *s = run->state;
+  Fsdp2Unit  *u = &s->units[unit];
+
+  if (u->shard == SCHEDULE_NONE)
+    u->shard = schedule_alloc (run->b, TIER_HOST, POOL_GRADIENT, bytes, "gradient shard");
+  schedule_copy (run->b, stream, COPY_TO_HOST, bytes, "gradients");
+  s->offloaded = schedule_record (run->b, stream);
+  if (!first)
+    schedule_host_wait (run->b, s->offloaded);
+}
+
+/* The reduced shard, cast to fp32 on STREAM and sent on. */
+static void
+cast_and_offload (StrategyRun *run, guint unit, StreamRef stream, gboolean first, BufferRef output,
+                  guint64 shard)
+{
+  guint     reduce = reduce_bytes (workload_training (run->in->workload));
+  guint     master = bytes_of (run).master;
+  BufferRef cast = schedule_alloc_on (run->b, stream, TIER_HBM, POOL_GRADIENT, shard * master,
+                                      "gradient shard on its way");
+
+  emit_stream_kernel (run->b, stream, KERNEL_ELEMENTWISE, "gradient_cast", DTYPE_FP32,
+                      (double) shard * reduce, (double) shard * master);
+  schedule_uses (run->b, output);
+  schedule_uses (run->b, cast);
+  schedule_free_after (run->b, output, schedule_record (run->b, stream));
+  offload_gradient (run, unit, stream, shard * master, first);
+  schedule_uses (run->b, cast);
+  schedule_free (run->b, cast);
+}
+
 /* After the reduce-scatter: all-reduce over the replicas, then cast or add into the sharded gradient. */
 static void
 finish_reduce (StrategyRun *run, guint unit, gboolean first, BufferRef output, guint64 shard)
@@ -265,6 +327,11 @@ finish_reduce (StrategyRun *run, guint unit, gboolean first, BufferRef output, g
         schedule_all_reduce (run->b, stream, s->replica_comm[run->units[unit].expert],
                              shard * reduce, "all_reduce");
       schedule_uses (run->b, output);
+    }
+  if (options_of (run)->cpu_offload)
+    {
+      cast_and_offload (run, unit, stream, first, output, shard);
+      return;
     }
   if (u->shard == SCHEDULE_NONE)
     u->shard = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * master, "gradient shard");
@@ -319,6 +386,9 @@ wait_for_reductions (StrategyRun *run)
   if (s->reducing != SCHEDULE_NONE)
     schedule_free (run->b, s->reducing);
   s->reducing = SCHEDULE_NONE;
+  if (s->offloaded != SCHEDULE_NONE) /* the host's optimizer reads what was copied */
+    schedule_host_wait (run->b, s->offloaded);
+  s->offloaded = SCHEDULE_NONE;
 }
 
 /* The first gradient of a step is the sum so far, or is cast to it. */
@@ -399,7 +469,8 @@ fsdp2_step_end (StrategyRun *run)
 
   for (guint i = 0; i < run->n_units; i++)
     shard += s->units[i].padded / groups_of (run, i)->shard.size;
-  emit_optimizer (run, s->groups[0].shard, shard, bytes_of (run).master, 0);
+  if (!options_of (run)->cpu_offload)
+    emit_optimizer (run, s->groups[0].shard, shard, bytes_of (run).master, 0);
   for (guint i = 0; i < run->n_units; i++)
     {
       schedule_free (run->b, s->units[i].shard);
@@ -487,21 +558,24 @@ expect_traffic (const PlanInput *in, const Fsdp2Options *o, const ShardGroups *g
   guint                  compute = state_bytes (training).compute, reduce = reduce_bytes (training);
   gboolean               pipelined = in->mesh.stages > 1;
   double                 reductions = pipelined ? 1 : (double) training->grad_accum;
+  double                 master = o->cpu_offload ? (double) state_bytes (training).master / m : 0;
 
   for (guint c = 0; c < workload_n_chunks (in->workload); c++)
     {
-      double all, stay;
+      double all, stay, gathered;
 
       workload_chunk (in->workload, c, &first, &end);
       all = (double) layers_padded (in->workload, first, end, padded_rows, kind, m);
       stay = !reshards (in, o) ? all
              : kind == 0       ? (double) expect_stays (in->workload, first, end, m)
                                : 0;
-      plan_totals_add (
-          totals, SCHEDULE_ALL_GATHER, groups->shard,
-          compute * (reductions * stay + expect_gathers (in->workload, c) * (all - stay)));
+      gathered = reductions * stay + expect_gathers (in->workload, c) * (all - stay);
+      plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups->shard, compute * gathered);
       plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups->shard, reductions * reduce * all);
       plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups->replica, reductions * reduce * all / m);
+      /* A shard comes from the host before it is gathered, and goes there when it is reduced. */
+      totals->copies[COPY_FROM_HOST] += master * gathered;
+      totals->copies[COPY_TO_HOST] += master * reductions * all;
       *padded += all;
       *kept += pipelined ? all : stay;
     }
@@ -552,22 +626,29 @@ fsdp2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
   StateBytes             bytes = state_bytes (training);
   ActivationBounds       activations = activation_bounds (in->workload);
   double                 shard = (double) fsdp2_resident (in, opt), padded = 0, kept = 0, unit;
-  ShardGroups            groups[2];
+  double      states = shard * (bytes.master + bytes.moments), gradients = shard * bytes.master;
+  ShardGroups groups[2];
 
   unit_groups (&in->mesh, o->shard, groups, NULL);
   for (guint kind = 0; kind < n_kinds (in); kind++)
     expect_traffic (in, o, &groups[kind], kind, totals, &padded, &kept);
-  expect_optimizer (in, groups[0].shard, totals);
+  if (!o->cpu_offload)
+    expect_optimizer (in, groups[0].shard, totals);
   totals->flops += expected_flops (in);
   /* Shards of parameters and optimizer are always there; gradients and two or three units' buffers come on top. */
   unit = (double) largest_unit (in->workload, UNIT_LAYER)
          + expect_slack (in->workload, groups[0].shard.size);
-  totals->states += shard * (bytes.master + bytes.moments);
-  totals->hbm_low += shard * (bytes.master + bytes.moments)
-                     + MAX (activations.kept + activations.low, expect_whole (in, o, FALSE));
+  if (o->cpu_offload)
+    {
+      totals->host_low += states + gradients;
+      totals->host_high += states + gradients;
+      states = 0;
+      gradients = 3 * unit * bytes.master; /* on their way: two shards that come, one that goes */
+    }
+  totals->states += states;
+  totals->hbm_low += states + MAX (activations.kept + activations.low, expect_whole (in, o, FALSE));
   totals->hbm_high +=
-      shard * (2.0 * bytes.master + bytes.moments) + activations.kept + activations.high
-      + expect_whole (in, o, TRUE)
+      states + gradients + activations.kept + activations.high + expect_whole (in, o, TRUE)
       + (kept + 4 * (padded - (double) workload_n_parameters (in->workload) + unit)) * bytes.compute
       + 4 * unit * reduce_bytes (training);
   return TRUE;

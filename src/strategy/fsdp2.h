@@ -8,6 +8,11 @@
  * shard is all-reduced over the replicas on a stream of its own. Source:
  * torch/distributed/fsdp/_fully_shard; Zhao et al., arXiv:2304.11277, 3.2.2 (hybrid sharding).
  *
+ * With CPU offload the fp32 shards are in pinned host memory: copy-in begins with their copy to the GPU, on its stream; a reduced shard is
+ * cast to fp32 and copied to the host on the stream of its reduction, behind which the host waits at the end of the backward pass, and at once
+ * where the copy is added to an earlier micro-step's. Source: _fsdp_param.py (all_gather_inputs), _fsdp_collectives.py (foreach_reduce),
+ * _fsdp_param_group.py (finalize_backward).
+ *
  * A pipeline stage keeps a chunk's gradients whole, in the reduction's precision, and its parameters gathered after a backward pass;
  * behind the chunk's last backward pass its units are reduced one after another in forward order. Source:
  * torch/distributed/pipelining/stage.py, backward_maybe_with_nosync.
@@ -30,34 +35,43 @@ typedef struct
   char    *shard;
   gint     reshard_after_forward; /* Fsdp2Reshard */
   gboolean backward_prefetch;
+  gboolean cpu_offload;
 } Fsdp2Options;
 
 /* The option table, with the default of `shard`. */
-#define FSDP2_OPTIONS(shard_)                                                                    \
-  {                                                                                              \
-    .key = "shard",                                                                              \
-    .type = OPTION_STRING,                                                                       \
-    .offset = G_STRUCT_OFFSET (Fsdp2Options, shard),                                             \
-    .fallback = shard_,                                                                          \
-    .help = "ranks that share one copy of the parameters: all, node, or a number; the rest are " \
-            "replicas",                                                                          \
-    .source = "torch.distributed.fsdp.fully_shard, mesh",                                        \
-  },                                                                                             \
-      {                                                                                          \
-        .key = "reshard_after_forward",                                                          \
-        .type = OPTION_ENUM,                                                                     \
-        .choices = fsdp2_reshard_choices,                                                        \
-        .offset = G_STRUCT_OFFSET (Fsdp2Options, reshard_after_forward),                         \
-        .fallback = "auto",                                                                      \
-        .help = "free a unit's gathered parameters after its forward (false: SHARD_GRAD_OP); "   \
-                "auto: unless there are pipeline stages",                                        \
-        .source = "torch.distributed.fsdp.fully_shard; torchtitan, fsdp_reshard_after_forward",  \
-      },                                                                                         \
-  {                                                                                              \
-    .key = "backward_prefetch", .type = OPTION_BOOL,                                             \
-    .offset = G_STRUCT_OFFSET (Fsdp2Options, backward_prefetch), .fallback = "true",             \
-    .help = "gather the unit before during a unit's backward",                                   \
-    .source = "torch.distributed.fsdp.fully_shard, implicit prefetching",                        \
+#define FSDP2_OPTIONS(shard_)                                                                        \
+  {                                                                                                  \
+    .key = "shard",                                                                                  \
+    .type = OPTION_STRING,                                                                           \
+    .offset = G_STRUCT_OFFSET (Fsdp2Options, shard),                                                 \
+    .fallback = shard_,                                                                              \
+    .help = "ranks that share one copy of the parameters: all, node, or a number; the rest are "     \
+            "replicas",                                                                              \
+    .source = "torch.distributed.fsdp.fully_shard, mesh",                                            \
+  },                                                                                                 \
+      {                                                                                              \
+        .key = "reshard_after_forward",                                                              \
+        .type = OPTION_ENUM,                                                                         \
+        .choices = fsdp2_reshard_choices,                                                            \
+        .offset = G_STRUCT_OFFSET (Fsdp2Options, reshard_after_forward),                             \
+        .fallback = "auto",                                                                          \
+        .help = "free a unit's gathered parameters after its forward (false: SHARD_GRAD_OP); "       \
+                "auto: unless there are pipeline stages",                                            \
+        .source = "torch.distributed.fsdp.fully_shard; torchtitan, fsdp_reshard_after_forward",      \
+      },                                                                                             \
+      {                                                                                              \
+        .key = "backward_prefetch",                                                                  \
+        .type = OPTION_BOOL,                                                                         \
+        .offset = G_STRUCT_OFFSET (Fsdp2Options, backward_prefetch),                                 \
+        .fallback = "true",                                                                          \
+        .help = "gather the unit before during a unit's backward",                                   \
+        .source = "torch.distributed.fsdp.fully_shard, implicit prefetching",                        \
+      },                                                                                             \
+  {                                                                                                  \
+    .key = "cpu_offload", .type = OPTION_BOOL,                                                       \
+    .offset = G_STRUCT_OFFSET (Fsdp2Options, cpu_offload), .fallback = "false",                      \
+    .help = "shards, gradients and optimizer state in pinned host memory; the optimizer runs there", \
+    .source = "torch.distributed.fsdp.CPUOffloadPolicy",                                             \
   }
 
 gboolean     fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags);
@@ -87,6 +101,7 @@ typedef struct
   /* forward: the previous unit's gathered buffer, and when it has been copied out */
   BufferRef held;
   EventRef  held_copied;
+  EventRef  offloaded; /* CPU offload: the last copy of a gradient to the host */
   /* backward: the previous unit's reduce-scatter input, and when it is done */
   BufferRef reducing;
   EventRef  reduced;
@@ -118,7 +133,9 @@ void fsdp2_step_end (StrategyRun *run);
   "gathered parameters: compute precision, one unit and its prefetch, in HBM\n"                \
   "gradients: sharded, fp32, from the first reduce-scatter to the end of the step, in HBM\n"   \
   "under a pipeline: gradients whole from a chunk's first backward pass to its last, in HBM\n" \
-  "optimizer: sharded like the parameters, in HBM"
-#define FSDP2_MISSING                                                  \
-  "CPU offload, float8 all-gather, explicit prefetch lists, no_sync\n" \
+  "optimizer: sharded like the parameters, in HBM\n"                                           \
+  "with cpu_offload: sharded parameters, gradients and optimizer state in pinned host memory"
+#define FSDP2_MISSING                                                                                          \
+  "float8 all-gather, explicit prefetch lists, no_sync\n"                                                      \
+  "with cpu_offload: what the host computes (clipping, the optimizer, sums of micro-steps), pageable copies\n" \
   "the all-reduce's buffers are given back with the unit, not at the end of the backward pass"

@@ -77,7 +77,7 @@ replicated_init (StrategyRun *run)
   const ReplicatedOptions *o = run->options;
   StateBytes               bytes = state_bytes (workload_training (run->in->workload));
   guint64                  parameters = parameters_of (run->in);
-  guint                    master = bytes.compute < bytes.master ? bytes.master : 0;
+  guint                    master = master_copy_bytes (workload_training (run->in->workload));
 
   s->stream = o->overlap_comm ? schedule_stream (run->b, "reduce", 0) : SCHEDULE_COMPUTE;
   s->computed = SCHEDULE_NONE;
@@ -279,7 +279,7 @@ replicated_expect (const PlanInput *in, gconstpointer opt, ReplicatedReduce redu
   const ReplicatedOptions *o = opt;
   StateBytes               bytes = state_bytes (workload_training (in->workload));
   guint                    wire = wire_bytes (in, o), kept = gradient_bytes (in, o);
-  guint                    master = bytes.compute < bytes.master ? bytes.master : 0;
+  guint                    master = master_copy_bytes (workload_training (in->workload));
   ActivationBounds         activations = activation_bounds (in->workload);
   double                   parameters = (double) parameters_of (in);
   double                   part = (double) owned (in, sharded_optimizer);

@@ -8,7 +8,7 @@
  *                    eps | p += m1/d reads m, m+g, m, m+g, m, m, m, 3m = 10m + 2g; each writes m
  *   SGD              p -= lr*g: reads m + g, writes m
  * Loss scaling copies the gradients to the master's type, multiplies them by the inverse scale and looks for overflows, before all
- * that; what follows reads the copy.
+ * that; what follows reads the copy. Without an optimizer there is nothing at all.
  */
 #include "workload/workload.h"
 
@@ -27,6 +27,8 @@ workload_optimizer_kernels (const TrainingOptions *training, guint64 elements, g
   double n = (double) elements, m = master_bytes * n, g = gradient_bytes * n, p = parameter_bytes * n;
   OptimizerKind kind = (OptimizerKind) training->optimizer;
 
+  if (kind == OPTIMIZER_NONE)
+    return;
   if (training->traits.loss_scaling && training->precision == PRECISION_FP16_MIXED)
     {
       append_stream (kernels, KERNEL_COPY, "optimizer.copy_gradients", g, m, 1);
@@ -53,6 +55,8 @@ workload_optimizer_kernels (const TrainingOptions *training, guint64 elements, g
       break;
     case OPTIMIZER_SGD:
       append_stream (kernels, KERNEL_OPTIMIZER, "optimizer.sgd", m + g, m, 1);
+      break;
+    case OPTIMIZER_NONE:
       break;
     }
   if (parameter_bytes > 0)

@@ -12,7 +12,7 @@ static const char *const attention_choices[] = { "flash2", "flash1", "fused-soft
                                                  "eager",  "flash3", NULL };
 static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32", NULL };
 static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* order of Dtype */
-static const char *const optimizer_choices[] = { "adamw", "adamw-fused", "sgd", NULL };
+static const char *const optimizer_choices[] = { "adamw", "adamw-fused", "sgd", "none", NULL };
 static const char *const flops_choices[] = { "palm", "causal", "6n", NULL };
 
 const OptionSpec training_options[] = {
@@ -90,7 +90,7 @@ const OptionSpec training_options[] = {
     .choices = optimizer_choices,
     .offset = FIELD (optimizer),
     .fallback = "adamw",
-    .help = "optimizer and how its update is launched" },
+    .help = "optimizer and how its update is launched; none: no update, no clipping" },
   { .key = "clip_gradients",
     .type = OPTION_BOOL,
     .offset = FIELD (clip_gradients),

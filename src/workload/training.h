@@ -49,6 +49,7 @@ typedef enum
   OPTIMIZER_ADAMW,       /* one kernel group over all tensors (multi-tensor) */
   OPTIMIZER_ADAMW_FUSED, /* one pass over parameter, gradient and both moments */
   OPTIMIZER_SGD,         /* no state: for tests */
+  OPTIMIZER_NONE, /* nothing is updated, and nothing kept for it: forward and backward passes alone */
 } OptimizerKind;
 
 typedef enum

@@ -51,7 +51,7 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   t->grad_accum = g_rand_int_range (rand, 1, 4);
   t->checkpointing = (gint) (case_ % 3);
   t->precision = (gint) (case_ / 3 % 3);
-  t->optimizer = (gint) (case_ / 9 % 3);
+  t->optimizer = (gint) (case_ / 9 % 4);
   t->clip_gradients = g_rand_boolean (rand);
   t->compile = g_rand_boolean (rand);
   t->attention = g_rand_int_range (rand, 0, 4);
