@@ -255,14 +255,21 @@ gather_from_host (StrategyRun *run, const guint *units, guint n)
 
   for (guint i = 0; i < n; i++)
     padded += s->units[units[i]].node_padded;
+  if (s->node_size == 1) /* a slice is the whole: nothing to gather */
+    {
+      schedule_copy (run->b, s->host_copy, COPY_FROM_HOST, padded * compute, "fetch");
+      for (guint i = 0; i < n; i++)
+        schedule_uses (run->b, s->units[units[i]].full);
+      schedule_wait_stream (run->b, s->gather, s->host_copy);
+      return;
+    }
   slices = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, padded / s->node_size * compute,
                            "slices of the node copy");
   schedule_copy (run->b, s->host_copy, COPY_FROM_HOST, padded / s->node_size * compute, "fetch");
   schedule_uses (run->b, slices);
   schedule_wait_stream (run->b, s->gather, s->host_copy);
   schedule_all_gather (run->b, s->gather, s->node, padded * compute, "all_gather_node");
-  if (s->node_size > 1)
-    schedule_uses (run->b, slices);
+  schedule_uses (run->b, slices);
   schedule_free_after (run->b, slices, schedule_record (run->b, s->gather));
 }
 
@@ -293,8 +300,11 @@ gather_units (StrategyRun *run, const guint *units, guint n)
       DeepspeedUnit *u = &s->units[units[i]];
 
       schedule_set_unit (run->b, units[i]);
-      u->full = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED,
-                                MAX (u->padded, u->node_padded) * compute, "gathered parameters");
+      /* One rank's shard is the whole, and used where it is (partition_parameters.py, NoGatherHandle). */
+      if (s->m > 1 || u->cached)
+        u->full =
+            schedule_alloc (run->b, TIER_HBM, POOL_GATHERED,
+                            MAX (u->padded, u->node_padded) * compute, "gathered parameters");
       u->available = TRUE;
       s->live += (gint64) u->fetched;
       if (u->cached)
