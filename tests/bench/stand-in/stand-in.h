@@ -4,7 +4,7 @@
  *
  * Copies and collectives move real bytes; kernels and matrix products compute nothing. Time on the device is virtual: a
  * stream is a clock that each operation advances by what the figures below give, engines (one for each direction of the host link, one for
- * kernels) take one operation at a time, and events read the clock. So calibration of what the program writes must find
+ * kernels, one for collectives) take one operation at a time, and events read the clock. So calibration of what the program writes must find
  * these figures again.
  *
  * STAND_IN_GPUS=N       how many there are (default 1)
@@ -35,6 +35,7 @@ typedef enum
   ENGINE_KERNEL,
   ENGINE_H2D,
   ENGINE_D2H,
+  ENGINE_NCCL,
   ENGINE_N,
 } StandInEngine;
 
