@@ -3,6 +3,7 @@
 
 #ifdef BENCH_CUDA
 extern const Benchmark benchmark_allocation;
+extern const Benchmark benchmark_attention;
 extern const Benchmark benchmark_device_copy;
 extern const Benchmark benchmark_event;
 extern const Benchmark benchmark_host_copy;
@@ -29,6 +30,7 @@ const Benchmark *const benchmarks[] = {
   &benchmark_stream_kernel,
   &benchmark_strided_copy,
   &benchmark_matmul,
+  &benchmark_attention,
 #endif
 #ifdef BENCH_MPI
 #endif
