@@ -128,11 +128,15 @@ choose_local_ranks (const BenchOptions *options, const Selection *selection)
 static bool
 run_one (Bench *bench, const Benchmark *benchmark, bool *failed)
 {
-  bool alone = (benchmark->needs & NEEDS_ALL_RANKS) == 0, good = true;
+  bool     alone = (benchmark->needs & NEEDS_ALL_RANKS) == 0, good = true;
+  unsigned before = results_count (bench->results);
 
   bench->name = benchmark->name;
   if (!alone || world_place (bench->world)->rank == 0)
     good = benchmark->run (bench);
+  if (good && results_count (bench->results) == before)
+    bench_note (bench,
+                "nothing measured: no case lies within the sizes, types and memory that there are");
   bench->name = NULL;
   *failed = !good;
   return good || alone;

@@ -13,7 +13,7 @@ struct Results
   const Machine *machine;
   char          *folder;
   FILE          *files[MAX_FILES]; /* [0]: results.csv */
-  unsigned       n_files;
+  unsigned       n_files, n_lines;
   bool           writes, hidden, headed, failed;
   char           date[16];
 };
@@ -185,6 +185,7 @@ show_line (Results *self, const Result *r)
 bool
 results_add (Results *self, const Result *result)
 {
+  self->n_lines++;
   if (!self->writes)
     return true;
   if (!self->hidden)
@@ -195,6 +196,12 @@ results_add (Results *self, const Result *result)
       self->failed |= fflush (self->files[0]) != 0 || ferror (self->files[0]);
     }
   return !self->failed;
+}
+
+unsigned
+results_count (const Results *self)
+{
+  return self->n_lines;
 }
 
 void

@@ -43,6 +43,9 @@ Results *results_open (const char *folder, const Machine *machine, bool writes, 
 /* FALSE when the file cannot be written. */
 bool results_add (Results *self, const Result *result);
 
+/* Lines added so far. */
+unsigned results_count (const Results *self);
+
 /* SHOWN false: lines go to the file only, as while a benchmark prints a table of its own on stdout. */
 void results_show (Results *self, bool shown);
 

@@ -1,0 +1,94 @@
+#!/bin/sh
+# shardsim-bench as a user runs it. Usage: runner.sh PROGRAM STAND-IN-FOLDER (empty: no CUDA in this build).
+# Asserts the command line, the files that it writes, its messages and that it releases what it takes, against a stand-in for a
+# GPU. Says nothing about a real one.
+set -u
+program=$(realpath "$1")
+stand_in=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+number=0
+failed=0
+
+verdict() { # 0|1 NAME
+  number=$((number + 1))
+  if [ "$1" -eq 0 ]; then echo "ok $number - $2"; else
+    echo "not ok $number - $2"
+    sed 's/^/# /' log >&2
+    failed=1
+  fi
+}
+
+# run STATUS ARGUMENT...: output and messages in `log`; true when the exit status is STATUS.
+run() {
+  want=$1
+  shift
+  "$program" "$@" >out 2>err
+  status=$?
+  cat out err >log
+  [ "$status" -eq "$want" ] || { echo "exit status $status, not $want, of: $*" >>log && return 1; }
+}
+
+# says PATTERN...: each is found in the log.
+says() {
+  for pattern; do
+    grep -q -e "$pattern" log || { echo "not found: $pattern" >>log && return 1; }
+  done
+}
+
+# silent PATTERN: it is not in the log.
+silent() {
+  ! grep -e "$1" log >>err || { echo "found: $1" >>log && return 1; }
+}
+
+run 0 --version && says 'results format 1'; verdict $? version
+run 0 --help && says '--min-bytes=SIZE' '--rendezvous=DIR'; verdict $? help
+run 0 --list && says "$([ -n "$stand_in" ] && echo matmul || echo mpi_collective)"; verdict $? list
+run 2 && says 'no benchmark named'; verdict $? 'no benchmark'
+run 2 nonsense && says "no benchmark 'nonsense'"; verdict $? 'unknown benchmark'
+run 2 --nonsense && says "unknown option '--nonsense'"; verdict $? 'unknown option'
+run 2 -b 1x all && says "'--min-bytes' takes a size in bytes.*got '1x'"; verdict $? 'bad size'
+run 2 -b 8 -e 4 all && says "'--min-bytes' is above"; verdict $? 'sizes in the wrong order'
+run 2 -n 0 all && says 'at least 1'; verdict $? 'no iterations'
+run 2 -n; says "no value for '-n'"; verdict $? 'no value'
+
+if [ -z "$stand_in" ]; then
+  echo "1..$number"
+  exit $failed
+fi
+
+export LD_LIBRARY_PATH="$stand_in" STAND_IN_LEAKS=1
+quick='-w 1 -n 2 -r 3'
+
+# cells FILE: every line has as many cells as the header, its values are positive and in order, and its machine is the stand-in.
+cells() {
+  awk -F, 'NR == 1 { n = NF; next }
+    NF != n { print FILENAME ":" NR ": " NF " cells, not " n; bad = 1 }
+    $1 != 1 || $4 != "Stand-in GPU" || $6 == "" { print FILENAME ":" NR ": machine"; bad = 1 }
+    !($19 > 0 && $20 <= $19 && $19 <= $21) { print FILENAME ":" NR ": values"; bad = 1 }
+    END { exit bad || NR < 2 }' "$1" >>log
+}
+
+for name in $("$program" --list | awk '!/mpi_/ { print $1 }'); do
+  largest=$([ "$name" = matmul ] && echo 16M || echo 64M)
+  # shellcheck disable=SC2086
+  run 0 "$name" -e "$largest" $quick -o "results-$name" && silent 'not released' && cells "results-$name/results.csv"
+  verdict $? "$name"
+done
+
+# shellcheck disable=SC2086
+run 2 matmul -e 4M $quick -o no/such/folder && says 'cannot write results'; verdict $? 'no output folder'
+
+for fault in cudaMalloc cublasGemmEx cudaEventRecord; do
+  STAND_IN_FAIL=$fault:2 run 1 matmul -e 16M -d bf16 $quick && says "rank 0: matmul: $fault" && silent 'not released'
+  verdict $? "$fault fails"
+done
+
+# shellcheck disable=SC2086
+run 0 triad -e 1M $quick && says 'nothing measured'; verdict $? 'nothing to measure'
+
+STAND_IN_GPUS=0 run 1 matmul && says 'cudaGetDeviceCount'; verdict $? 'no GPU'
+
+echo "1..$number"
+exit $failed
