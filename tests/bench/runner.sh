@@ -85,6 +85,13 @@ for fault in cudaMalloc cublasGemmEx cudaEventRecord; do
   verdict $? "$fault fails"
 done
 
+for fault in cudnnBackendFinalize cudnnBackendExecute; do
+  STAND_IN_FAIL=$fault:3 run 1 attention -e 16M $quick && says "rank 0: attention: $fault" && silent 'not released'
+  verdict $? "$fault fails"
+done
+STAND_IN_FAIL=cudnnCreate:1 run 0 attention $quick && says 'cudnnCreate: .*left out' && silent 'not released'
+verdict $? 'cuDNN does not work here'
+
 # shellcheck disable=SC2086
 run 0 triad -e 1M $quick && says 'nothing measured'; verdict $? 'nothing to measure'
 

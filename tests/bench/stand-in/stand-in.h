@@ -1,5 +1,5 @@
 /*
- * A stand-in for a GPU: libcudart, libcublas, libcublasLt and libnccl with just what shardsim-bench calls, on the CPU. It lets tests
+ * A stand-in for a GPU: libcudart, libcublas, libcublasLt, libnccl and libcudnn with just what shardsim-bench calls, on the CPU. It lets tests
  * run the whole program where there is no GPU. Nothing that it "measures" says anything about a real one.
  *
  * Copies and collectives move real bytes; kernels and matrix products compute nothing. Time on the device is virtual: a
