@@ -440,7 +440,7 @@ static bool
 is_pinned (const void *memory)
 {
   for (unsigned i = 0; i < MAX_PINNED; i++)
-    if ((const char *) memory >= pinned[i].memory
+    if (pinned[i].memory != NULL && (const char *) memory >= pinned[i].memory
         && (const char *) memory < pinned[i].memory + pinned[i].bytes)
       return true;
   return false;
