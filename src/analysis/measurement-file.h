@@ -27,9 +27,9 @@ typedef struct
 } MeasurementContext;
 
 /*
- * The rows of FILE, in order: newly allocated array of Measurement *, owned by the array. Of a log each size makes two rows, out of place
- * and in place (`env` says which), and each run has an id of its own: the file's name with a number, which makes the file the source. Ranks,
- * hosts, names of GPUs and the version of the library are the log's, and are held against the hardware.
+ * The rows of FILE, in order: newly allocated array of Measurement *, owned by the array. A run of a log makes two runs of rows, out of
+ * place and in place (`env` says which), with an id each: the file's name with a number, which makes the file the source. Ranks, hosts,
+ * names of GPUs and the version of the library are the log's, and are held against the hardware.
  *
  * NULL after diagnostics, which name everything that is wrong by line and column; so is a file of the runner's results.
  */

@@ -1,9 +1,10 @@
-/* shardsim calibrate collectives: link profiles fitted to a table of nccl-tests' runs. */
+/* shardsim calibrate collectives: link profiles fitted to nccl-tests' runs, from tables and logs. */
 #include <stdio.h>
 #include <string.h>
 
 #include "analysis/calibrate-collectives.h"
 #include "cli/listing.h"
+#include "cli/measurement-arguments.h"
 #include "cli/subjects.h"
 
 static const ListingColumn columns[] = {
@@ -95,10 +96,10 @@ check_folder (const Common *common, const char *dir)
 }
 
 static ExitStatus
-calibrate (const Common *common, const char *dir)
+calibrate (const Common *common, const char *dir, const char *collective)
 {
   g_autoptr (DiagList)              diags = diag_list_new ();
-  g_autoptr (GPtrArray)             rows = measurement_table_load (common->files[0], diags);
+  g_autoptr (GPtrArray)             rows = measurement_arguments_load (common, collective, diags);
   g_autoptr (ProfileSet)            profiles = profile_set_new (common->hwprofiles);
   g_autoptr (CollectiveCalibration) result = NULL;
   g_autoptr (Listing)               listing = listing_new ("figures", columns);
@@ -133,20 +134,22 @@ cmd_calibrate_collectives (int argc, char **argv)
 {
   g_auto (Common)    common = { 0 };
   gboolean           done = FALSE;
-  g_autofree char   *dir = NULL;
+  g_autofree char   *dir = NULL, *collective = NULL;
   const GOptionEntry entries[] = {
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &dir, "folder for the fitted profiles (required)",
       "DIR" },
+    MEASUREMENT_COLLECTIVE_ENTRY (&collective),
     G_OPTION_ENTRY_NULL,
   };
 
   if (!common_parse (
-          &common, COMMON_FORMAT, "FILE.csv",
-          "Fits the figures of link profiles to the healthy rows of a table of measured collectives, a family of links at a "
-          "time, and writes profiles that extend the present ones. The table is that of 'shardsim validate collectives'. "
-          "Families with too little or contradictory data are left out; exit status 3 when none could be fitted.",
+          &common, COMMON_FORMAT | COMMON_CLUSTER, "FILE...",
+          "Fits the figures of link profiles to the healthy rows of measured collectives, a family of links at a time, and "
+          "writes profiles that extend the present ones. Families with too little or contradictory data are left out; exit "
+          "status 3 when none could be fitted.\n" MEASUREMENT_FILES_HELP,
           "Examples:\n"
           "  shardsim calibrate collectives runs.csv -o fitted\n"
+          "  shardsim calibrate collectives node.log two-nodes.log --node dgx-h100 -o fitted\n"
           "  shardsim validate collectives runs.csv --hwprofiles fitted\n",
           entries, argc, argv, &done))
     return EXIT_USAGE;
@@ -155,10 +158,10 @@ cmd_calibrate_collectives (int argc, char **argv)
   if (common.files[0] == NULL || dir == NULL)
     {
       fprintf (stderr, "shardsim %s: no %s given\n  see 'shardsim %s --help'\n", common.command,
-               dir == NULL ? "folder (-o)" : "table of measurements", common.command);
+               dir == NULL ? "folder (-o)" : "file of measurements", common.command);
       return EXIT_USAGE;
     }
-  if (!common_want_words (&common, 1) || !check_folder (&common, dir))
+  if (!check_folder (&common, dir))
     return EXIT_USAGE;
-  return calibrate (&common, dir);
+  return calibrate (&common, dir, collective);
 }

@@ -92,25 +92,6 @@ read_options (const Arguments *arguments, CollectiveSweepOptions *options, DiagL
   options->fidelity = read_fidelity (arguments, diags);
 }
 
-/* What the options of the tables set. */
-static void
-apply_overrides (const Common *common, ClusterOptions *cluster, CollectiveConfig *library,
-                 DiagList *diags)
-{
-  for (guint i = 0; i < common->overrides->len; i++)
-    {
-      const ScenarioOverride *override = &g_array_index (common->overrides, ScenarioOverride, i);
-      SourceMark              mark = argument_mark (override->origin, override->value);
-      const char             *key = strchr (override->key, '.') + 1;
-
-      if (g_str_has_prefix (override->key, "cluster."))
-        option_set_key (cluster_options, cluster, key, override->value, &mark, diags);
-      else if (option_set_key (collective_options, library, key, override->value, &mark, diags)
-               && g_str_equal (key, "nccl"))
-        collective_config_check (library, &mark, diags);
-    }
-}
-
 /* nccl-tests has no such options, NCCL's variables do: NCCL_ALGO, NCCL_PROTO. */
 static void
 apply_short_names (const Arguments *arguments, CollectiveConfig *library, DiagList *diags)
@@ -255,7 +236,7 @@ run (const Common *common, const Arguments *arguments, ClusterOptions *cluster_w
   CollectiveOptions      library;
 
   read_options (arguments, &options, diags);
-  apply_overrides (common, cluster_wanted, config, diags);
+  apply_network_options (common, cluster_wanted, config, diags);
   apply_short_names (arguments, config, diags);
   library = collective_config_options (config);
   cluster = cluster_new (cluster_wanted, profiles, NULL, diags);

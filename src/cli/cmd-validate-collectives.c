@@ -1,7 +1,8 @@
-/* shardsim validate collectives: a table of nccl-tests' runs against predictions. */
+/* shardsim validate collectives: nccl-tests' runs, from tables and logs, against predictions. */
 #include <stdio.h>
 
 #include "base/layout.h"
+#include "cli/measurement-arguments.h"
 #include "cli/subjects.h"
 #include "cli/validation-arguments.h"
 #include "report/validate.h"
@@ -9,7 +10,7 @@
 typedef struct
 {
   ValidationArguments shared;
-  char               *leave_one_out;
+  char               *leave_one_out, *collective;
 } Arguments;
 
 /* FALSE after a message. */
@@ -57,8 +58,8 @@ validate (const Common *common, Arguments *arguments)
   g_autoptr (CollectiveValidation) result = NULL;
   g_autoptr (GError)               error = NULL;
   g_autofree char                 *style = layout_data_file ("plots/style.gp");
-  GPtrArray                       *measurements = measurement_table_load (common->files[0], diags);
-  ExitStatus                       status;
+  GPtrArray *measurements = measurement_arguments_load (common, arguments->collective, diags);
+  ExitStatus status;
 
   common_report_diags (diags);
   if (measurements == NULL)
@@ -89,29 +90,30 @@ cmd_validate_collectives (int argc, char **argv)
       "WHAT" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME, &arguments.shared.plot,
       "draw each run and an overview into DIR (gnuplot)", "DIR" },
+    MEASUREMENT_COLLECTIVE_ENTRY (&arguments.collective),
     G_OPTION_ENTRY_NULL,
   };
   ExitStatus status = EXIT_USAGE;
 
   if (common_parse (
-          &common, COMMON_FORMAT | COMMON_JOBS, "FILE.csv",
-          "Predicts each row of a table of measured collectives and summarises the errors by size, collective, link and "
-          "run. Columns: id, nodes, gpus_per_node, gpu, intra, nics, nic, collective, bytes, time_us; optional: source, "
-          "healthy, nccl, env and every key of the section 'cluster'.",
+          &common, COMMON_FORMAT | COMMON_JOBS | COMMON_CLUSTER, "FILE...",
+          "Predicts each row of measured collectives and summarises the errors by size, collective, link and run.\n" MEASUREMENT_FILES_HELP,
           "Examples:\n"
           "  shardsim validate collectives runs.csv\n"
           "  shardsim validate collectives runs.csv --format csv >errors.csv\n"
           "  shardsim validate collectives runs.csv --plot pictures --max-error '10 %'\n"
-          "  shardsim validate collectives runs.csv --leave-one-out source\n",
+          "  shardsim validate collectives runs.csv --leave-one-out source\n"
+          "  shardsim validate collectives all_reduce.log --cluster '2 x dgx-h100' --rows\n",
           entries, argc, argv, &done))
     {
       if (done)
         status = EXIT_DONE;
-      else if (validation_arguments_check (&arguments.shared, &common)
+      else if (validation_arguments_check (&arguments.shared, &common, G_MAXUINT)
                && check_left_out (&common, &arguments))
         status = validate (&common, &arguments);
     }
   validation_arguments_clear (&arguments.shared);
   g_free (arguments.leave_one_out);
+  g_free (arguments.collective);
   return status;
 }

@@ -82,7 +82,7 @@ cmd_validate_training (int argc, char **argv)
     {
       if (done)
         status = EXIT_DONE;
-      else if (validation_arguments_check (&arguments, &common))
+      else if (validation_arguments_check (&arguments, &common, 1))
         status = validate (&common, &arguments);
     }
   validation_arguments_clear (&arguments);

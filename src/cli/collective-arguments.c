@@ -241,3 +241,23 @@ beside_clear (gpointer data)
 {
   g_clear_pointer (&((Beside *) data)->ranks, g_array_unref);
 }
+
+/* ---- options of the tables ----------------------------------------------------------------------- */
+
+void
+apply_network_options (const Common *common, ClusterOptions *cluster, CollectiveConfig *library,
+                       DiagList *diags)
+{
+  for (guint i = 0; i < common->overrides->len; i++)
+    {
+      const ScenarioOverride *override = &g_array_index (common->overrides, ScenarioOverride, i);
+      SourceMark              mark = argument_mark (override->origin, override->value);
+      const char             *key = strchr (override->key, '.') + 1;
+
+      if (g_str_has_prefix (override->key, "cluster."))
+        option_set_key (cluster_options, cluster, key, override->value, &mark, diags);
+      else if (option_set_key (collective_options, library, key, override->value, &mark, diags)
+               && g_str_equal (key, "nccl"))
+        collective_config_check (library, &mark, diags);
+    }
+}

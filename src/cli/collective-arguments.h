@@ -2,6 +2,11 @@
 #pragma once
 
 #include "analysis/collective-sweep.h"
+#include "cli/common.h"
+
+/* What the options of COMMON_NETWORK set; of COMMON_CLUSTER where LIBRARY is NULL. */
+void apply_network_options (const Common *common, ClusterOptions *cluster,
+                            CollectiveConfig *library, DiagList *diags);
 
 /* Where VALUE of OPTION stands, for diagnostics. */
 SourceMark argument_mark (const char *option, const char *value);

@@ -16,6 +16,7 @@
 static const char *const sections[] = { "training", "mesh",       "cluster",
                                         "model",    "collective", "replay" };
 static const char *const network_sections[] = { "cluster", "collective" }; /* of COMMON_NETWORK */
+#define N_CLUSTER_SECTIONS 1 /* the first: of COMMON_CLUSTER */
 
 static const struct
 {
@@ -166,15 +167,22 @@ add_sections (Common *self, GArray *entries, const char *const *names, guint n)
 }
 
 /* Cluster and collective library only. */
+static guint
+n_network_sections (CommonFlags flags)
+{
+  return flags & COMMON_NETWORK ? G_N_ELEMENTS (network_sections) : N_CLUSTER_SECTIONS;
+}
+
 static GOptionGroup *
-network_group (Common *self)
+network_group (Common *self, CommonFlags flags)
 {
   GOptionGroup *group = g_option_group_new (
-      "network", "Cluster and collective library:", "Show the cluster's options", self, NULL);
+      "network", flags & COMMON_NETWORK ? "Cluster and collective library:" : "Cluster:",
+      "Show the cluster's options", self, NULL);
   g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
 
   add_table_entry (self, entries, shorthands[0].option, shorthands[0].help, FALSE);
-  add_sections (self, entries, network_sections, G_N_ELEMENTS (network_sections));
+  add_sections (self, entries, network_sections, n_network_sections (flags));
   g_option_group_add_entries (group, (const GOptionEntry *) (void *) entries->data);
   return group;
 }
@@ -379,8 +387,8 @@ name_options (CommonFlags flags, GPtrArray *names)
       name_keys (sections, G_N_ELEMENTS (sections), names);
       g_ptr_array_add (names, g_strdup ("set"));
     }
-  if (flags & COMMON_NETWORK)
-    name_keys (network_sections, G_N_ELEMENTS (network_sections), names);
+  if (flags & (COMMON_NETWORK | COMMON_CLUSTER))
+    name_keys (network_sections, n_network_sections (flags), names);
 }
 
 /* GOption says "Unknown option --foo"; a hint with the nearest of NAMES is added. */
@@ -439,8 +447,8 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
     add_entries (context, extra, names);
   if (flags & COMMON_SCENARIO)
     g_option_context_add_group (context, scenario_group (self));
-  if (flags & COMMON_NETWORK)
-    g_option_context_add_group (context, network_group (self));
+  if (flags & (COMMON_NETWORK | COMMON_CLUSTER))
+    g_option_context_add_group (context, network_group (self, flags));
   name_options (flags, names);
   if (flags & (COMMON_RUN | COMMON_JOBS))
     spell_out_jobs (words);

@@ -45,6 +45,7 @@ typedef enum
   COMMON_RUN = 1 << 2,     /* --unfolded --interval --trace --plot, and those of COMMON_JOBS */
   COMMON_NETWORK = 1 << 3, /* the options of the cluster and of the collective library */
   COMMON_JOBS = 1 << 4,    /* --jobs */
+  COMMON_CLUSTER = 1 << 5, /* the options of the cluster */
 } CommonFlags;
 
 /*

@@ -3,18 +3,18 @@
 #include <stdio.h>
 
 gboolean
-validation_arguments_check (ValidationArguments *self, const Common *common)
+validation_arguments_check (ValidationArguments *self, const Common *common, guint n_files)
 {
   g_autofree char *why = NULL;
 
   self->limit = -1;
   if (common->files[0] == NULL)
     {
-      fprintf (stderr, "shardsim %s: no table of measurements given\n  see 'shardsim %s --help'\n",
+      fprintf (stderr, "shardsim %s: no file of measurements given\n  see 'shardsim %s --help'\n",
                common->command, common->command);
       return FALSE;
     }
-  if (!common_want_words (common, 1))
+  if (!common_want_words (common, n_files))
     return FALSE;
   if (self->max_error == NULL || quantity_parse (QUANTITY_RATIO, self->max_error, &self->limit, &why))
     return TRUE;

@@ -10,8 +10,8 @@ typedef struct
   double   limit; /* of the median; negative: none */
 } ValidationArguments;
 
-/* Exactly one table was named, and --max-error is a ratio; FALSE after a message. */
-gboolean validation_arguments_check (ValidationArguments *self, const Common *common);
+/* A file was named, at most N_FILES of them, and --max-error is a ratio; FALSE after a message. */
+gboolean validation_arguments_check (ValidationArguments *self, const Common *common, guint n_files);
 void     validation_arguments_clear (ValidationArguments *self);
 
 /* Prints ROWS and SUMMARY as the format wants it: text (ROWS with --rows only), CSV (SUMMARY to stderr), JSON (ROWS hold all). */

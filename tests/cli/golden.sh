@@ -120,6 +120,9 @@ hand collective-beside-json 0 collective --collective all_reduce --cluster '2 x 
 check validate-text 0 validate collectives --hwprofiles hwprofiles runs.csv --rows
 check validate-csv 0 validate collectives --hwprofiles hwprofiles runs.csv --format csv
 check validate-json 0 validate collectives --hwprofiles hwprofiles runs.csv --format json --max-error 10
+check nccl-text 0 validate collectives --hwprofiles hwprofiles nccl.log runs.csv --cluster '2 x hand-pair' --rows
+check nccl-csv 0 validate collectives --hwprofiles hwprofiles nccl.log --node hand-pair --format csv
+check help-validate-collectives 0 validate collectives --help
 check training-text 0 validate training --hwprofiles hwprofiles training.csv --rows
 check training-csv 0 validate training --hwprofiles hwprofiles training.csv --format csv -j 1
 check training-json 0 validate training --hwprofiles hwprofiles training.csv --format json -j 4 --max-error 10000000
@@ -176,6 +179,12 @@ check unknown-strategy 2 strategies fsdp3
 check unknown-hardware 2 hardware dgx-h10
 check unknown-model 2 models llama-3-9b
 check no-plugin 2 strategies --plugin absent.so
+check nccl-bad 2 validate collectives --hwprofiles hwprofiles nccl-bad.log --cluster '2 x hand-pair'
+check nccl-nodes 2 calibrate collectives --hwprofiles hwprofiles nccl.log --cluster '4 x hand-pair' -o fitted
+check nccl-no-hardware 2 validate collectives --hwprofiles hwprofiles nccl.log nccl-bad.log
+check nccl-no-log 2 validate collectives --hwprofiles hwprofiles runs.csv --nodes 2
+check nccl-no-collective 2 validate collectives --hwprofiles hwprofiles nccl.log --node hand-pair --collective all_reduc
+check nccl-results 2 calibrate collectives results.csv -o fitted
 check bad-left-out 2 validate collectives runs.csv --leave-one-out row
 check no-output 2 calibrate collectives runs.csv
 check calibrate-onto-itself 2 calibrate collectives --hwprofiles hwprofiles runs.csv -o ./hwprofiles

@@ -1,0 +1,56 @@
+#include "cli/measurement-arguments.h"
+
+#include "cli/collective-arguments.h"
+
+static gboolean
+has_log (char *const *files)
+{
+  for (guint i = 0; files[i] != NULL; i++)
+    {
+      MeasurementFileKind kind = measurement_file_kind (files[i]);
+
+      if (kind == MEASUREMENT_FILE_LOG || kind == MEASUREMENT_FILE_JSON)
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* Tables have columns for what the command line says of logs. */
+static void
+check_use (const Common *common, const char *collective, DiagList *diags)
+{
+  const char *option = common->overrides->len > 0
+                           ? g_array_index (common->overrides, ScenarioOverride, 0).origin
+                           : "--collective";
+
+  if ((common->overrides->len > 0 || collective != NULL) && !has_log (common->files))
+    diag_error (diags, NULL, NULL,
+                "'%s' is about logs of nccl-tests, but there is none: tables have columns for it",
+                option);
+}
+
+GPtrArray *
+measurement_arguments_load (const Common *common, const char *collective, DiagList *diags)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (common->hwprofiles);
+  ClusterOptions         cluster = { 0 };
+  MeasurementContext     context = { .profiles = profiles, .kind = COLLECTIVE_N_KINDS };
+  const guint            errors = diag_list_n_errors (diags);
+  GPtrArray             *rows = NULL;
+
+  option_table_defaults (cluster_options, &cluster);
+  check_use (common, collective, diags);
+  apply_network_options (common, &cluster, NULL, diags);
+  if (common->overrides->len > 0)
+    context.cluster = &cluster;
+  if (collective != NULL)
+    {
+      SourceMark mark = argument_mark ("--collective", collective);
+
+      context.kind = parse_kind (&mark, collective, diags);
+    }
+  if (diag_list_n_errors (diags) == errors)
+    rows = measurement_files_load (common->files, &context, diags);
+  option_table_clear (cluster_options, &cluster);
+  return rows;
+}
