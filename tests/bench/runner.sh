@@ -77,6 +77,12 @@ for name in $("$program" --list | awk '!/mpi_/ { print $1 }'); do
   verdict $? "$name"
 done
 
+for capability in 75 80 89 100 120; do # 90 was the one above
+  # shellcheck disable=SC2086
+  STAND_IN_CAPABILITY=$capability run 0 launch triad stream_kernel strided_copy -e 64M $quick && silent 'not released'
+  verdict $? "kernels for $capability"
+done
+
 # shellcheck disable=SC2086
 run 2 matmul -e 4M $quick -o no/such/folder && says 'cannot write results'; verdict $? 'no output folder'
 

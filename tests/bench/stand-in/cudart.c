@@ -192,6 +192,15 @@ cudaDeviceReset (void)
   return cudaSuccess;
 }
 
+/* 90 = 9.0 */
+static int
+capability (void)
+{
+  const char *text = getenv ("STAND_IN_CAPABILITY");
+
+  return text != NULL ? atoi (text) : 90;
+}
+
 cudaError_t
 cudaGetDeviceProperties (struct cudaDeviceProp *properties, int index)
 {
@@ -200,7 +209,8 @@ cudaGetDeviceProperties (struct cudaDeviceProp *properties, int index)
   snprintf (properties->name, sizeof properties->name, "Stand-in GPU");
   properties->totalGlobalMem = STAND_IN_MEMORY;
   properties->multiProcessorCount = STAND_IN_SMS;
-  properties->major = 9;
+  properties->major = capability () / 10;
+  properties->minor = capability () % 10;
   properties->l2CacheSize = 8 << 20;
   properties->maxThreadsPerBlock = 1024;
   properties->maxThreadsPerMultiProcessor = 2048;
@@ -219,7 +229,10 @@ cudaDeviceGetAttribute (int *value, enum cudaDeviceAttr attribute, int index)
   switch (attribute)
     {
     case cudaDevAttrComputeCapabilityMajor:
-      *value = 9;
+      *value = capability () / 10;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = capability () % 10;
       break;
     case cudaDevAttrMultiProcessorCount:
       *value = STAND_IN_SMS;

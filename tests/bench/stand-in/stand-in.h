@@ -8,6 +8,7 @@
  * these figures again.
  *
  * STAND_IN_GPUS=N       how many there are (default 1)
+ * STAND_IN_CAPABILITY=80  what they can (default 90): kernels are compiled for it
  * STAND_IN_FAIL=NAME:I  call number I (from 1) of function NAME fails; with :R after it only on rank R
  * STAND_IN_LEAKS=1      what is not released at the end is told on stderr
  */
