@@ -242,29 +242,46 @@ use_stream (const Bench *bench, Gemm *self, cudaStream_t stream)
  * first and a row-major matrix that is not to be transposed is passed as it lies.
  */
 bool
-gemm_run (const Bench *bench, Gemm *self, cudaStream_t stream, const GemmShape *shape,
-          const void *a, const void *b, void *c, float beta)
+gemm_run_strided (const Bench *bench, Gemm *self, cudaStream_t stream, const GemmShape *shape,
+                  const GemmStrides *strides, const void *a, const void *b, void *c, float beta)
 {
   const float       one = 1;
   cudaDataType      type = data_type (shape->dtype);
   int               m = (int) shape->m, n = (int) shape->n, k = (int) shape->k;
+  int               lead_a = (int) strides->lead_a, lead_b = (int) strides->lead_b;
+  int               lead_c = (int) strides->lead_c;
   cublasOperation_t op_a = shape->layout == GEMM_TN ? CUBLAS_OP_T : CUBLAS_OP_N;
   cublasOperation_t op_b = shape->layout == GEMM_NT ? CUBLAS_OP_T : CUBLAS_OP_N;
-  int               lead_a = op_a == CUBLAS_OP_T ? m : k, lead_b = op_b == CUBLAS_OP_T ? k : n;
 
-  if (type == CUDA_R_8F_E4M3)
-    return run_fp8 (bench, self, stream, shape, a, b, c);
   if (!use_stream (bench, self, stream))
     return false;
   if (shape->batch == 1)
-    CUBLAS_TRY (cublasGemmEx (self->handle, op_b, op_a, n, m, k, &one, b, type, lead_b, a, type,
-                              lead_a, &beta, c, type, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    CUBLAS_TRY (cublasGemmEx (self->handle, op_b, op_a, n, m, k, &one, b, type, lead_b, a, type, lead_a,
+                              &beta, c, type, lead_c, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
   else
     CUBLAS_TRY (cublasGemmStridedBatchedEx (
-        self->handle, op_b, op_a, n, m, k, &one, b, type, lead_b, (long long) shape->k * n, a, type,
-        lead_a, (long long) shape->m * k, &beta, c, type, n, (long long) shape->m * n,
-        (int) shape->batch, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+        self->handle, op_b, op_a, n, m, k, &one, b, type, lead_b, (long long) strides->stride_b, a,
+        type, lead_a, (long long) strides->stride_a, &beta, c, type, lead_c,
+        (long long) strides->stride_c, (int) shape->batch, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
   return true;
+}
+
+bool
+gemm_run (const Bench *bench, Gemm *self, cudaStream_t stream, const GemmShape *shape,
+          const void *a, const void *b, void *c, float beta)
+{
+  GemmStrides dense = {
+    .lead_a = shape->layout == GEMM_TN ? shape->m : shape->k,
+    .lead_b = shape->layout == GEMM_NT ? shape->k : shape->n,
+    .lead_c = shape->n,
+    .stride_a = shape->m * shape->k,
+    .stride_b = shape->k * shape->n,
+    .stride_c = shape->m * shape->n,
+  };
+
+  if (data_type (shape->dtype) == CUDA_R_8F_E4M3)
+    return run_fp8 (bench, self, stream, shape, a, b, c);
+  return gemm_run_strided (bench, self, stream, shape, &dense, a, b, c, beta);
 }
 
 #endif

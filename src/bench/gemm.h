@@ -45,8 +45,21 @@ void                gemm_close (Gemm *self);
 /* Does the device multiply DTYPE with tensor cores, or at all where it is fp32? */
 bool gemm_has_dtype (const Gemm *self, const char *dtype);
 
-/* C = op (A) op (B) + BETA C, put on STREAM. BETA is 0 or 1 (gradients that add up); 0 for fp8. */
+/*
+ * How the matrices of a batch lie where they are not dense: elements from row to row (LEAD) and from matrix to matrix (STRIDE).
+ */
+typedef struct
+{
+  uint64_t lead_a, lead_b, lead_c, stride_a, stride_b, stride_c;
+} GemmStrides;
+
+/*
+ * C = op (A) op (B) + BETA C, put on STREAM. BETA is 0 or 1 (gradients that add up). STRIDES NULL: dense. fp8: neither BETA nor
+ * STRIDES.
+ */
 bool gemm_run (const Bench *bench, Gemm *self, cudaStream_t stream, const GemmShape *shape,
                const void *a, const void *b, void *c, float beta);
+bool gemm_run_strided (const Bench *bench, Gemm *self, cudaStream_t stream, const GemmShape *shape,
+                       const GemmStrides *strides, const void *a, const void *b, void *c, float beta);
 
 #endif
