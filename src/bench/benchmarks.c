@@ -16,6 +16,9 @@ extern const Benchmark benchmark_triad;
 #endif
 
 #ifdef BENCH_MPI
+extern const Benchmark benchmark_mpi_cache;
+extern const Benchmark benchmark_mpi_collective;
+extern const Benchmark benchmark_mpi_pair;
 #endif
 
 const Benchmark *const benchmarks[] = {
@@ -33,6 +36,9 @@ const Benchmark *const benchmarks[] = {
   &benchmark_attention,
 #endif
 #ifdef BENCH_MPI
+  &benchmark_mpi_collective,
+  &benchmark_mpi_pair,
+  &benchmark_mpi_cache,
 #endif
   NULL,
 };

@@ -12,6 +12,9 @@
 #ifdef BENCH_CUDA
 #include "bench/cuda.h"
 #endif
+#ifdef BENCH_MPI
+#include "bench/mpi-call.h"
+#endif
 
 #ifndef SHARDSIM_VERSION
 #define SHARDSIM_VERSION "0.1.0"
@@ -256,6 +259,10 @@ main (int argc, char **argv)
              stderr);
       return STATUS_USAGE;
     }
+#ifdef BENCH_MPI
+  if ((selection.needs & NEEDS_MPI) != 0 && !mpi_force_algorithm (options.algorithm))
+    return STATUS_USAGE;
+#endif
   bench.world = world_open (choose_local_ranks (&options, &selection), options.rendezvous,
                             options.timeout_s, &status, &error);
   if (bench.world == NULL && status >= 0)

@@ -1,0 +1,152 @@
+/*
+ * mpi_cache: what a strategy that keeps gathered parameters in host memory saves on plain hosts: an all-gather over the
+ * network against fetching the same bytes from a buffer of this host, and both inside a step of three passes over the
+ * parameters (forward, backward, gradients).
+ *
+ *   gather        all-gather of the bytes
+ *   fetch         copy of the bytes from the cache
+ *   step.gather   all-gather, all-gather, reduce-scatter: parameters are gathered again for the backward pass
+ *   step.fetch    all-gather, fetch, reduce-scatter
+ */
+#ifdef BENCH_MPI
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/mpi-call.h"
+
+#define MAX_SIZES 64
+
+typedef struct
+{
+  MpiCall gather, scatter;
+  size_t  bytes;
+  char   *cache;
+} Fetch;
+
+static bool
+gather (const Bench *bench, void *user)
+{
+  const Fetch *self = user;
+
+  return mpi_call_run (&self->gather, bench);
+}
+
+static bool
+fetch (const Bench *bench, void *user)
+{
+  const Fetch *self = user;
+
+  (void) bench;
+  memcpy (self->gather.recv, self->cache, self->bytes);
+  /* The copy is wanted, though nothing here reads it. */
+  __asm__ volatile("" : : "r"(self->gather.recv) : "memory");
+  return true;
+}
+
+static bool
+step_gather (const Bench *bench, void *user)
+{
+  const Fetch *self = user;
+
+  return gather (bench, user) && gather (bench, user) && mpi_call_run (&self->scatter, bench);
+}
+
+static bool
+step_fetch (const Bench *bench, void *user)
+{
+  const Fetch *self = user;
+
+  return gather (bench, user) && fetch (bench, user) && mpi_call_run (&self->scatter, bench);
+}
+
+static const struct
+{
+  const char *name;
+  MpiWork     work;
+} variants[] = {
+  { "gather", gather },
+  { "fetch", fetch },
+  { "step.gather", step_gather },
+  { "step.fetch", step_fetch },
+};
+
+static bool
+measure_variants (Bench *bench, Fetch *self, uint64_t seed)
+{
+  int64_t wrong;
+
+  for (unsigned i = 0; i < sizeof variants / sizeof variants[0]; i++)
+    {
+      Result result = { 0 };
+
+      if (!mpi_time (bench, variants[i].work, self, &result))
+        return false;
+      /* What the all-gather left is what the cache keeps. */
+      if (i == 0)
+        memcpy (self->cache, self->gather.recv, self->bytes);
+      result.benchmark = "cache_fetch";
+      result.variant = variants[i].name;
+      result.dtype = "fp32";
+      result.bytes = self->bytes;
+      result.ranks = self->gather.ranks;
+      result.remark = variants[i].work == fetch ? "memory" : "mpi ring";
+      if (!results_add (bench->results, &result))
+        return false;
+    }
+  if (!mpi_call_check (&self->gather, bench, seed, &wrong))
+    return false;
+  if (wrong > 0)
+    bench_error (bench, "fetch", "%lld wrong elements", (long long) wrong);
+  return wrong == 0;
+}
+
+static void
+close_fetch (Fetch *self)
+{
+  mpi_call_close (&self->gather);
+  mpi_call_close (&self->scatter);
+  free (self->cache);
+}
+
+static bool
+measure_size (Bench *bench, uint64_t bytes)
+{
+  const unsigned ranks = world_place (bench->world)->size;
+  const uint64_t count = test_collective_count (TEST_ALL_GATHER, bytes, sizeof (float), ranks);
+  Fetch          self = { .bytes = count * ranks * sizeof (float) };
+  bool           good;
+
+  self.cache = malloc (self.bytes);
+  if (self.cache == NULL)
+    bench_error (bench, "malloc", "no memory for the cache");
+  good =
+      self.cache != NULL
+      && mpi_call_open (&self.gather, bench, TEST_ALL_GATHER, MPI_COMM_WORLD, count, bytes)
+      && mpi_call_open (&self.scatter, bench, TEST_REDUCE_SCATTER, MPI_COMM_WORLD, count, bytes + 1)
+      && measure_variants (bench, &self, bytes);
+  close_fetch (&self);
+  return good;
+}
+
+static bool
+run (Bench *bench)
+{
+  uint64_t       sizes[MAX_SIZES];
+  const unsigned n = bench_sizes (bench->options, 8 << 20, 8 << 20, 4, sizes, MAX_SIZES);
+  bool           good = true;
+
+  for (unsigned i = 0; good && i < n; i++)
+    good = measure_size (bench, sizes[i]);
+  return good;
+}
+
+const Benchmark benchmark_mpi_cache = {
+  .name = "mpi_cache",
+  .title = "all-gather over the network against a copy from a cache in the host's memory",
+  .needs = NEEDS_MPI | NEEDS_ALL_RANKS,
+  .run = run,
+};
+
+#endif
