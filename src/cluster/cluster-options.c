@@ -212,6 +212,9 @@ check_shape (Reader *reader, const NodeGroup *group, const char *node, gboolean 
     diag_error (reader->diags, reader->mark, "give the parts without 'node' to make up a node",
                 "gpus_per_node %u is more than the %" G_GINT64_FORMAT " GPUs of node '%s'",
                 group->gpus, own, node);
+  else if (gpu_profile_is_host (group->gpu) && group->gpus > 1)
+    diag_error (reader->diags, reader->mark, "give one rank a node: 'gpus_per_node' 1",
+                "a plain host ('%s') is one rank, but a node has %u", group->gpu->id, group->gpus);
   else if (group->intra->kind == LINK_NONE && group->gpus > 1)
     diag_error (reader->diags, reader->mark, "name the link between them, such as 'pcie4'",
                 "intra 'none' joins no GPUs, but a node has %u", group->gpus);
@@ -313,6 +316,19 @@ node_group_clear (gpointer data)
   g_free (self->override_source);
 }
 
+/* MPI between plain hosts, NCCL between GPUs: nothing joins the two. */
+static gboolean
+is_of_one_sort (Reader *reader, const NodeGroup *group)
+{
+  const GArray *groups = reader->cluster->groups;
+  if (groups->len == 0
+      || gpu_profile_is_host (g_array_index (groups, NodeGroup, 0).gpu)
+             == gpu_profile_is_host (group->gpu))
+    return TRUE;
+  diag_error (reader->diags, reader->mark, NULL, "plain hosts and GPUs in one cluster");
+  return FALSE;
+}
+
 static void
 add_group (Reader *reader, const GroupRequest *request)
 {
@@ -326,7 +342,10 @@ add_group (Reader *reader, const GroupRequest *request)
     {
       guint64 gpus = cluster->n_gpus + (guint64) request->nodes * group.gpus;
       group.n_nodes = (guint) request->nodes;
-      if (gpus <= CLUSTER_MAX_GPUS)
+      if (gpus > CLUSTER_MAX_GPUS)
+        diag_error (reader->diags, reader->mark, NULL,
+                    "the cluster has %" G_GUINT64_FORMAT " GPUs, at most %u", gpus, CLUSTER_MAX_GPUS);
+      else if (is_of_one_sort (reader, &group))
         {
           g_array_append_val (cluster->groups, group);
           cluster->n_nodes += group.n_nodes;
@@ -334,8 +353,6 @@ add_group (Reader *reader, const GroupRequest *request)
           cluster->n_cards += group.n_nodes * group.nics;
           return;
         }
-      diag_error (reader->diags, reader->mark, NULL,
-                  "the cluster has %" G_GUINT64_FORMAT " GPUs, at most %u", gpus, CLUSTER_MAX_GPUS);
     }
   node_group_clear (&group);
 }

@@ -12,8 +12,9 @@
 #define FRAMEWORK(member) G_STRUCT_OFFSET (FrameworkProfile, member)
 #define REQUIRED          NAN
 
-static const char *const architectures[] = { "volta",     "turing", "ampere", "ada",   "hopper",
-                                             "blackwell", "cdna2",  "cdna3",  "cdna4", NULL };
+static const char *const architectures[] = { "volta",  "turing",    "ampere", "ada",
+                                             "hopper", "blackwell", "cdna2",  "cdna3",
+                                             "cdna4",  "host",      NULL };
 
 static const char *const link_kinds[] = { "none", "switch", "mesh",    "pairs", "graph",
                                           "pcie", "host",   "network", NULL };
@@ -78,6 +79,11 @@ static const OptionSpec link_scalars[] = {
     .offset = LINK (gpu_direct),
     .fallback = "false",
     .help = "the card reads GPU memory" },
+  { .key = "serial_exchange",
+    .type = OPTION_BOOL,
+    .offset = LINK (serial_exchange),
+    .fallback = "false",
+    .help = "two plain hosts that send each other messages do so one after the other" },
   { 0 },
 };
 
@@ -97,6 +103,7 @@ static const FigureSpec link_figures[] = {
   { "staged_rate", QUANTITY_BANDWIDTH, LINK (staged_rate), 0, 1e6, 1e13 },
   { "sockets", QUANTITY_COUNT, LINK (sockets), 0, 1, 64 },
   { "duplex_efficiency", QUANTITY_RATIO, LINK (duplex_efficiency), 0, 0.1, 1 },
+  { "queue", QUANTITY_BYTES, LINK (queue), 0, 0, 1e9 },
   { "unaligned_slowdown", QUANTITY_RATIO, LINK (unaligned_slowdown), 0, 1, 100 },
   { "nvls_latency", QUANTITY_TIME, LINK (nvls_latency), 0, 0, 1 },
   { "nvls_efficiency", QUANTITY_RATIO, LINK (nvls_efficiency), 0, 0.01, 2 },

@@ -147,33 +147,57 @@ resolve_extended (const char *name, gpointer user)
   return file;
 }
 
-/* ---- wide-area links --------------------------------------------------------------------------- */
+/* ---- links by their names ----------------------------------------------------------------------- */
 
 #define WAN_BASE "wan-1g-30ms"
+#define LAN_BASE "lan-100m"
+
+typedef struct
+{
+  const char *base;    /* the profile whose rate, and time, the name replaces */
+  double      rate;    /* B/s */
+  double      latency; /* s one way; < 0: the base's */
+} NamedLink;
+
+/* "10g", "200m" at TEXT: Gbit/s or Mbit/s. Where it ends; NULL: no such thing. */
+static const char *
+parse_rate (const char *text, double *rate)
+{
+  char *end;
+  if (!g_ascii_isdigit (text[0]) || text[0] == '0')
+    return NULL;
+  const double number = (double) g_ascii_strtoull (text, &end, 10);
+  if (*end != 'g' && *end != 'm')
+    return NULL;
+  *rate = number * (*end == 'g' ? 1e9 : 1e6) / 8;
+  return *rate <= 1e12 ? end + 1 : NULL;
+}
 
 /*
- * "wan-10g-50ms", "wan-200m-5ms": rate in Gbit/s or Mbit/s and one-way time. Whole numbers only: an
+ * "wan-10g-50ms", "wan-200m-5ms": rate and one-way time; "lan-50m": rate. Whole numbers only: an
  * id has to name one link in one way.
  */
 static gboolean
-parse_wan (const char *id, double *rate, double *latency)
+parse_named_link (const char *id, NamedLink *link)
 {
-  char *end;
-  if (!g_str_has_prefix (id, "wan-") || !g_ascii_isdigit (id[4]) || id[4] == '0')
+  const gboolean wan = g_str_has_prefix (id, "wan-");
+  if (!wan && !g_str_has_prefix (id, "lan-"))
     return FALSE;
-  const double number = (double) g_ascii_strtoull (id + 4, &end, 10);
-  if ((*end != 'g' && *end != 'm') || end[1] != '-' || !g_ascii_isdigit (end[2]))
+  *link = (NamedLink){ wan ? WAN_BASE : LAN_BASE, 0, -1 };
+  const char *end = parse_rate (id + 4, &link->rate);
+  if (end == NULL || !wan)
+    return end != NULL && *end == '\0';
+  if (*end != '-' || !g_ascii_isdigit (end[1]))
     return FALSE;
-  *rate = number * (*end == 'g' ? 1e9 : 1e6) / 8;
-  *latency = (double) g_ascii_strtoull (end + 2, &end, 10) / 1e3;
-  return strcmp (end, "ms") == 0 && *rate <= 1e12 && *latency <= 10;
+  char *unit;
+  link->latency = (double) g_ascii_strtoull (end + 1, &unit, 10) / 1e3;
+  return strcmp (unit, "ms") == 0 && link->latency <= 10;
 }
 
 static gboolean
-is_wan (const ProfileKind *kind, const char *id)
+is_named_link (const ProfileKind *kind, const char *id, NamedLink *link)
 {
-  double rate, latency;
-  return strcmp (kind->name, "link") == 0 && parse_wan (id, &rate, &latency);
+  return strcmp (kind->name, "link") == 0 && parse_named_link (id, link);
 }
 
 static void
@@ -184,15 +208,18 @@ set_by_id (Figure *figure, double value)
 }
 
 static void
-set_wan (LinkProfile *link)
+set_named_link (LinkProfile *link, const NamedLink *named)
 {
-  double rate, latency;
-  if (!parse_wan (link->id, &rate, &latency))
-    return;
-  set_by_id (&link->bandwidth, rate);
-  set_by_id (&link->latency, latency);
+  set_by_id (&link->bandwidth, named->rate);
   g_free (link->title);
-  link->title = g_strdup_printf ("wide-area link, %g Gbit/s and %g ms", rate * 8e-9, latency * 1e3);
+  if (named->latency < 0)
+    {
+      link->title = g_strdup_printf ("Ethernet %g Mbit/s between plain hosts", named->rate * 8e-6);
+      return;
+    }
+  set_by_id (&link->latency, named->latency);
+  link->title = g_strdup_printf ("wide-area link, %g Gbit/s and %g ms", named->rate * 8e-9,
+                                 named->latency * 1e3);
 }
 
 gboolean
@@ -200,8 +227,11 @@ profile_set_has (ProfileSet *self, const char *kind, const char *id)
 {
   const ProfileKind *table = profile_kind_find (kind);
   g_autofree char   *file = profile_set_file (self, kind, id);
-  g_autofree char   *base = profile_set_file (self, kind, WAN_BASE);
-  return file != NULL || (table != NULL && base != NULL && is_wan (table, id));
+  NamedLink          named;
+  if (file != NULL || table == NULL || !is_named_link (table, id, &named))
+    return file != NULL;
+  g_autofree char *base = profile_set_file (self, kind, named.base);
+  return base != NULL;
 }
 
 /* ---- loading ----------------------------------------------------------------------------------- */
@@ -214,9 +244,10 @@ load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const S
   ResolveContext        context = { self, kind, id, 0, files };
   g_autofree char      *file = find_file (self, kind->name, id, 0, &context.layer);
   guint                 errors = diag_list_n_errors (diags);
-  const gboolean        wan = file == NULL && is_wan (kind, id);
-  if (wan)
-    file = profile_set_file (self, kind->name, WAN_BASE);
+  NamedLink             named;
+  const gboolean        by_name = file == NULL && is_named_link (kind, id, &named);
+  if (by_name)
+    file = profile_set_file (self, kind->name, named.base);
   if (file == NULL)
     {
       profile_set_unknown (self, kind->name, id, mark, diags);
@@ -229,8 +260,8 @@ load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const S
   LoadedProfile *loaded = loaded_profile_read (kind, id, config_doc_root (doc), diags);
   if (diag_list_n_errors (diags) == errors && loaded_profile_read_table (loaded, files, diags))
     {
-      if (wan)
-        set_wan (loaded->profile);
+      if (by_name)
+        set_named_link (loaded->profile, &named);
       loaded_profile_move (loaded, self->end);
       return loaded;
     }
@@ -252,6 +283,12 @@ get_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const So
       g_hash_table_insert (self->loaded, g_steal_pointer (&key), loaded);
     }
   return loaded->profile;
+}
+
+gboolean
+gpu_profile_is_host (const GpuProfile *gpu)
+{
+  return strcmp (gpu->architecture, "host") == 0;
 }
 
 const GpuProfile *

@@ -35,7 +35,8 @@ typedef struct
 
 typedef struct
 {
-  char *id, *title, *architecture; /* "volta", "ampere", "ada", "hopper", "blackwell", "cdna2", ... */
+  char *id, *title,
+      *architecture; /* "volta", "ampere", "ada", "hopper", "blackwell", "cdna2", ...; "host": no GPU, see gpu_profile_is_host */
   Figure matmul_16bit; /* dense FLOP/s of bf16/fp16 matrix products at the boost clock (the datasheet's) */
   Figure   matmul_fp32; /* FLOP/s of fp32 matrix products as frameworks run them (TF32 where that is the default it is not: plain fp32) */
   gboolean bf16;        /* has bf16 matrix units */
@@ -66,6 +67,12 @@ typedef struct
   GArray *matmul_curve; /* MatmulPoint: measured products beside the profile of this id; NULL: none */
   Figure jitter; /* coefficient of variation of the speed of GPUs of this kind among each other; 0: none known */
 } GpuProfile;
+
+/*
+ * A plain host: its one rank is a process, `hbm` is the memory that the process works in, `host_link` what a core copies,
+ * `sms` are cores. Its cards read that memory; its collectives are MPI's (collective/collective.h).
+ */
+gboolean gpu_profile_is_host (const GpuProfile *gpu);
 
 typedef enum
 {
@@ -99,7 +106,8 @@ typedef struct
   Figure p2p_rate;     /* the same of a send/receive channel */
   Figure staged_rate;  /* networks: the same where data is staged in host memory */
   Figure sockets;      /* networks of sockets: connections that share a channel's data */
-  Figure duplex_efficiency;  /* networks: of each direction while both are in use */
+  Figure duplex_efficiency; /* networks: of each direction while both are in use */
+  Figure queue; /* networks of sockets: bytes of data that a card which is sending sends before what comes next: a handshake waits for them */
   Figure unaligned_slowdown; /* where a rank's part is no multiple of 16 bytes, but under LL: times as long (NVIDIA/nccl issue 413) */
   Figure nvls_latency;       /* in the switch; networks: of a tree's level between NVLS nodes, s */
   Figure nvls_efficiency;    /* of NVLS traffic on the GPUs' ports, against bandwidth */
@@ -107,6 +115,7 @@ typedef struct
   char  *links;  /* of a graph, as written */
   LinkGraph graph;
   gboolean  gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
+  gboolean  serial_exchange; /* networks of sockets: two hosts that send each other messages do so one after the other */
 } LinkProfile;
 
 #define PLACEMENT_NONE (-1)
@@ -214,8 +223,9 @@ const FrameworkProfile *profile_set_framework (ProfileSet *self, const char *tex
 char **profile_set_list (ProfileSet *self, const char *kind);
 
 /*
- * TRUE when the profile KIND/ID can be loaded: a file, or a link "wan-RATE-TIME" such as
- * "wan-10g-50ms" (Gbit/s or, with m, Mbit/s; one way), which is wan-1g-30ms at another rate and time.
+ * TRUE when the profile KIND/ID can be loaded: a file, a link "wan-RATE-TIME" such as
+ * "wan-10g-50ms" (Gbit/s or, with m, Mbit/s; one way), which is wan-1g-30ms at another rate and time, or a
+ * link "lan-RATE" such as "lan-50m", which is lan-100m at another rate.
  */
 gboolean profile_set_has (ProfileSet *self, const char *kind, const char *id);
 

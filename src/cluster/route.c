@@ -194,12 +194,20 @@ is_direct (const Cluster *self, const NodeGroup *group, guint local, guint card)
 
 /* ---- between nodes --------------------------------------------------------------------------- */
 
-/* A card that does not read GPU memory sends from and receives into that of the GPU's socket. */
+/*
+ * A card that does not read GPU memory sends from and receives into that of the GPU's socket. A plain host's
+ * memory is what its rank works in.
+ */
 static void
 route_to_card (Walk *walk, guint local, guint card)
 {
   const Attachment gpu = cluster_attach_gpu (walk->group, local);
   const Attachment nic = cluster_attach_card (walk->group, card);
+  if (gpu_profile_is_host (walk->group->gpu))
+    {
+      walk_over (walk, RESOURCE_NIC_TX, card);
+      return;
+    }
   walk_over (walk, RESOURCE_PCIE_UP, local);
   if (is_direct (walk->cluster, walk->group, local, card))
     cross_pcie (walk, gpu, nic);
@@ -214,6 +222,8 @@ route_from_card (Walk *walk, guint local, guint card)
   const Attachment gpu = cluster_attach_gpu (walk->group, local);
   const Attachment nic = cluster_attach_card (walk->group, card);
   walk_over (walk, RESOURCE_NIC_RX, card);
+  if (gpu_profile_is_host (walk->group->gpu))
+    return;
   if (is_direct (walk->cluster, walk->group, local, card))
     cross_pcie (walk, nic, gpu);
   else

@@ -26,6 +26,9 @@ collective_has_algorithm (const CollectiveGraph *graph, CollectiveKind kind,
   gboolean pairwise = kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_SEND_RECV;
   gboolean rooted = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
 
+  if (graph->hosts)
+    return algorithm == (pairwise ? ALGORITHM_PAIRWISE : ALGORITHM_RING)
+           || (algorithm == ALGORITHM_LINEAR && kind == COLLECTIVE_ALL_TO_ALL);
   switch (algorithm)
     {
     case ALGORITHM_PAIRWISE:
@@ -60,6 +63,8 @@ gboolean
 collective_has_protocol (const CollectiveGraph *graph, CollectiveAlgorithm algorithm,
                          CollectiveProtocol protocol)
 {
+  if (graph->hosts)
+    return protocol == PROTOCOL_SIMPLE;
   switch (algorithm)
     {
     case ALGORITHM_RING:
@@ -307,12 +312,26 @@ choose_protocol (const CollectiveGraph *graph, CollectiveKind kind, double bytes
   return best;
 }
 
+/* Between plain hosts: what Open MPI is told to run (docs/collectives.md), as whole messages. */
+static CollectiveChoice
+choose_messages (const CollectiveGraph *graph, CollectiveKind kind, CollectiveAlgorithm asked)
+{
+  gboolean         pairwise = kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_SEND_RECV;
+  CollectiveChoice choice = { pairwise ? ALGORITHM_PAIRWISE : ALGORITHM_RING, PROTOCOL_SIMPLE, 0 };
+
+  if (collective_has_algorithm (graph, kind, asked, TRUE))
+    choice.algorithm = asked;
+  return choice;
+}
+
 CollectiveChoice
 collective_choose (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
                    const CollectiveOptions *asked, gboolean even)
 {
   CollectiveChoice best = { ALGORITHM_RING, PROTOCOL_SIMPLE, INFINITY };
 
+  if (graph->hosts)
+    return choose_messages (graph, kind, asked->algorithm);
   if (kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_SEND_RECV)
     return choose_pairwise (graph, kind, bytes, asked->protocol);
   if (asked->algorithm != ALGORITHM_N

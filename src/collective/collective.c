@@ -40,6 +40,7 @@ static const char *const algorithm_names[ALGORITHM_N] = {
   [ALGORITHM_PAIRWISE] = "pairwise",
   [ALGORITHM_HIERARCHICAL] = "hierarchical",
   [ALGORITHM_ALL_PAIRS] = "all_pairs",
+  [ALGORITHM_LINEAR] = "linear",
 };
 
 static const char *const protocol_names[PROTOCOL_N] = {
@@ -243,12 +244,15 @@ collective_plan_steps (CollectivePlan *self, double bytes)
   g_autoptr (LayEdges) edges = NULL;
   CollectiveCost       cost;
   StepParameters       parameters;
+  gboolean             rendezvous;
 
   collective_plan_cost (self, bytes, &cost);
   collective_plan_step_parameters (self, bytes, &cost, &parameters);
   if (self->members.n_gpus > 1)
     edges = collective_layout_edges (self->cluster, self->kind, cost.algorithm, &self->members,
                                      self->ranks);
+  rendezvous = self->graph.hosts && cost.algorithm == ALGORITHM_PAIRWISE
+               && self->kind == COLLECTIVE_ALL_TO_ALL;
   return step_build (&(StepSource){ .cluster = self->cluster,
                                     .kind = self->kind,
                                     .payload = collective_plan_payload (self),
@@ -256,6 +260,8 @@ collective_plan_steps (CollectivePlan *self, double bytes)
                                     .bytes = bytes,
                                     .cost = &cost,
                                     .parameters = &parameters,
+                                    .rounds = rendezvous || cost.algorithm == ALGORITHM_PAT,
+                                    .rendezvous = rendezvous,
                                     .edges = edges });
 }
 

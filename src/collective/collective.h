@@ -36,9 +36,10 @@ typedef enum
   ALGORITHM_PAT,            /* parallel aggregated trees: one rank a node */
   ALGORITHM_COLLNET_DIRECT, /* reduction in the network's switches */
   ALGORITHM_COLLNET_CHAIN,
-  ALGORITHM_PAIRWISE, /* all-to-all, send/receive */
+  ALGORITHM_PAIRWISE, /* all-to-all, send/receive; between plain hosts round after round */
   ALGORITHM_HIERARCHICAL, /* three collectives: inside the node, one ring per local rank across nodes, inside the node */
   ALGORITHM_ALL_PAIRS, /* every member with every other of its node at once: two hops */
+  ALGORITHM_LINEAR,    /* plain hosts: all-to-all with all messages at once */
   ALGORITHM_N,
 } CollectiveAlgorithm;
 

@@ -35,5 +35,7 @@ communicator_bytes (const Cluster *cluster, const guint32 *ranks, guint n_ranks,
   if (uses & COMMUNICATOR_ALL_TO_ALL)
     connections += pair * (graph.per_node - 1);
   members_clear (&members);
+  if (graph.hosts) /* MPI has no buffers on a device */
+    return 0;
   return (guint64) (connections * connection_bytes (&graph));
 }

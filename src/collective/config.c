@@ -1,9 +1,9 @@
 #include "collective/config.h"
 
-static const char *const algorithms[] = { "auto",           "ring",          "tree",
-                                          "nvls",           "nvls_tree",     "pat",
-                                          "collnet_direct", "collnet_chain", "pairwise",
-                                          "hierarchical",   "all_pairs",     NULL };
+static const char *const algorithms[] = {
+  "auto",          "ring",     "tree",         "nvls",      "nvls_tree", "pat", "collnet_direct",
+  "collnet_chain", "pairwise", "hierarchical", "all_pairs", "linear",    NULL
+};
 G_STATIC_ASSERT (G_N_ELEMENTS (algorithms) == ALGORITHM_N + 2);
 
 static const char *const protocols[] = { "auto", "ll", "ll128", "simple", NULL };
@@ -17,7 +17,8 @@ const OptionSpec collective_options[] = {
     .choices = algorithms,
     .offset = OPTION (algorithm),
     .fallback = "auto",
-    .help = "auto = NCCL's choice; one that a collective does not have leaves that one to NCCL" },
+    .help = "auto = NCCL's choice; one that a collective does not have leaves that one to NCCL; between plain hosts "
+            "ring, and for all-to-all pairwise or linear" },
   { .key = "protocol",
     .type = OPTION_ENUM,
     .choices = protocols,

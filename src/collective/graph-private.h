@@ -21,6 +21,7 @@ typedef struct
   HopClass              hop;      /* inside a node */
   gboolean              nvls;     /* a switch that multicasts */
   gboolean              staged;   /* network traffic goes through host memory */
+  gboolean              hosts;    /* plain hosts: MPI's messages instead of NCCL's channels */
   gboolean              ll128;    /* the protocol is on by default */
   guint                 searched; /* channels of the search ... */
   double                speed;    /* ... and B/s of each */

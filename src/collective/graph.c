@@ -231,7 +231,8 @@ collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Memb
   self->hop = self->per_node == 1 || is_nvlink (self) ? HOP_NVLINK : HOP_PCIE;
   self->nvls =
       self->intra->kind == LINK_SWITCH && self->generation->nvls_channels > 0 && self->per_node > 2;
-  self->staged = self->nic != NULL && is_staged (cluster, members);
+  self->hosts = members_are_hosts (members, cluster);
+  self->staged = self->nic != NULL && !self->hosts && is_staged (cluster, members);
   self->ll128 = self->hop == HOP_NVLINK && self->capability >= 70 && !self->staged
                 && (self->nic == NULL || is_near (self, cluster, members));
   if (self->nic == NULL)

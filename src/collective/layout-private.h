@@ -18,17 +18,13 @@ typedef struct
   gboolean uneven; /* rings share links unevenly: they fall out of step with each other */
 } RingHops;
 
-/*
- * Steps of PAT (at most one a bit of the number of nodes) or phases of a hierarchical collective: each waits
- * for the one before.
- */
+/* A step of PAT, a phase of a hierarchical collective, or a round of messages: it waits for the one before. */
 typedef struct
 {
-  guint  n;
-  double seconds[32]; /* per byte of S: the slowest resource of a step, beside the rest of it */
-  double alone[32];   /* the fastest edge, with every link to itself */
-  double share[32];   /* of what a rank sends in all */
-} StepHops;
+  double seconds; /* per byte of S: the slowest resource of the step, beside the rest of it */
+  double alone;   /* the fastest edge, with every link to itself */
+  double share;   /* of what a rank sends in all */
+} StepHop;
 
 typedef struct
 {
@@ -40,7 +36,8 @@ typedef struct
   double              intra_seconds_per_byte,
       net_seconds_per_byte; /* the same inside nodes, and on cards and leaves */
   RingHops ring;
-  StepHops steps;   /* PAT, hierarchical */
+  StepHop *steps; /* PAT, hierarchical, all-to-all between plain hosts; else NULL */
+  guint    n_steps;
   guint32  binding; /* the resource of the first maximum */
 } CollectiveLayout;
 

@@ -5,6 +5,7 @@
 #include "collective/nvls-private.h"
 #include "collective/pairwise-private.h"
 #include "collective/pat-private.h"
+#include "collective/rounds-private.h"
 #include "collective/tree-private.h"
 
 /* Bytes on one edge of a ring over N ranks, per byte of S. */
@@ -107,13 +108,23 @@ plan_hierarchical (CollectiveLayout *plan, const LayContext *context, const Memb
     }
 }
 
+/* Made of steps that all ranks make one after another. */
+static gboolean
+is_stepwise (const CollectiveLayout *plan, gboolean hosts)
+{
+  return plan->algorithm == ALGORITHM_PAT || plan->algorithm == ALGORITHM_HIERARCHICAL
+         || (hosts && plan->algorithm == ALGORITHM_PAIRWISE && plan->kind == COLLECTIVE_ALL_TO_ALL);
+}
+
 static void
 plan_pairwise (const CollectiveLayout *plan, const LayContext *context, const Members *members,
                const guint32 *ranks)
 {
   guint n = members->n_gpus;
 
-  if (plan->kind == COLLECTIVE_ALL_TO_ALL)
+  if (is_stepwise (plan, members_are_hosts (members, context->sum->cluster)))
+    rounds_lay (context, members, 1.0 / n);
+  else if (plan->kind == COLLECTIVE_ALL_TO_ALL)
     pairwise_lay_all_to_all (context, members, 1.0 / n);
   else
     pairwise_lay_send_recv (context, ranks, n, 1);
@@ -135,6 +146,7 @@ plan_algorithm (CollectiveLayout *plan, const LayContext *context, const Members
   switch (plan->algorithm)
     {
     case ALGORITHM_PAIRWISE:
+    case ALGORITHM_LINEAR:
       plan_pairwise (plan, context, members, ranks);
       return;
     case ALGORITHM_HIERARCHICAL:
@@ -252,17 +264,15 @@ is_same_step (const LayEdge *a, const LayEdge *b)
   return a->join.phase == b->join.phase && (a->join.phase > 0 || a->lane == b->lane);
 }
 
-/* Adds the edges from FIRST on to STEPS: one step of them. Where the next one begins. */
+/* The edges from FIRST on: one step of them. Where the next one begins. BUSY: [resource] scratch. */
 static guint
-describe_step (const Cluster *cluster, const LayEdges *edges, guint first, const double *alone,
-               StepHops *steps)
+describe_step (const LayEdges *edges, guint first, const double *alone, double *busy, StepHop *step)
 {
-  g_autofree double *busy = g_new0 (double, cluster_n_resources (cluster));
-  const LayEdge     *all = (const LayEdge *) (gpointer) edges->edges->data;
-  double             fastest = G_MAXDOUBLE, slowest = 0;
-  guint              end = first;
+  const LayEdge *all = (const LayEdge *) (gpointer) edges->edges->data;
+  double         fastest = G_MAXDOUBLE, slowest = 0;
+  guint          end = first;
 
-  g_assert (steps->n < G_N_ELEMENTS (steps->seconds));
+  *step = (StepHop){ 0 };
   for (; end < edges->edges->len && is_same_step (&all[end], &all[first]); end++)
     {
       for (guint i = all[end].first; i < all[end].first + all[end].n; i++)
@@ -273,35 +283,44 @@ describe_step (const Cluster *cluster, const LayEdges *edges, guint first, const
           slowest = MAX (slowest, busy[resource]);
         }
       fastest = MIN (fastest, all[end].bytes * slowest_of (edges, &all[end], alone));
-      steps->share[steps->n] += all[end].bytes;
+      step->share += all[end].bytes;
     }
-  steps->seconds[steps->n] = slowest;
-  steps->alone[steps->n++] = fastest;
+  step->seconds = slowest;
+  step->alone = fastest;
+  for (guint i = all[first].first; i < all[end - 1].first + all[end - 1].n; i++)
+    busy[g_array_index (edges->resources, guint32, i)] = 0;
   return end;
 }
 
-static StepHops
-describe_steps (const CollectiveLayout *plan, const Cluster *cluster, const LayEdges *edges)
+static void
+describe_steps (CollectiveLayout *plan, const Cluster *cluster, const LayEdges *edges)
 {
   g_autofree double *alone = resource_seconds (plan, cluster, TRUE);
-  StepHops           steps = { 0 };
+  g_autofree double *busy = g_new0 (double, cluster_n_resources (cluster));
+  g_autoptr (GArray) steps = g_array_new (FALSE, FALSE, sizeof (StepHop));
   double             sent = 0;
 
   for (guint first = 0; first < edges->edges->len;)
-    first = describe_step (cluster, edges, first, alone, &steps);
-  for (guint i = 0; i < steps.n; i++)
-    sent += steps.share[i];
-  for (guint i = 0; i < steps.n; i++)
-    steps.share[i] /= sent;
-  return steps;
+    {
+      StepHop step;
+
+      first = describe_step (edges, first, alone, busy, &step);
+      g_array_append_val (steps, step);
+      sent += step.share;
+    }
+  plan->n_steps = steps->len;
+  plan->steps = (StepHop *) (gpointer) g_array_free (g_steal_pointer (&steps), FALSE);
+  for (guint i = 0; i < plan->n_steps; i++)
+    plan->steps[i].share /= sent;
 }
 
 /* Whether what the edges are like counts beside the sums of their loads. */
 static gboolean
-needs_edges (CollectiveAlgorithm algorithm)
+needs_edges (const CollectiveLayout *plan, gboolean hosts)
 {
-  return algorithm != ALGORITHM_PAIRWISE && algorithm != ALGORITHM_NVLS
-         && algorithm != ALGORITHM_ALL_PAIRS;
+  return is_stepwise (plan, hosts)
+         || (plan->algorithm != ALGORITHM_PAIRWISE && plan->algorithm != ALGORITHM_LINEAR
+             && plan->algorithm != ALGORITHM_NVLS && plan->algorithm != ALGORITHM_ALL_PAIRS);
 }
 
 static void
@@ -311,9 +330,10 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
   LoadSum              sum;
   ProximityCache       proximity;
   LayContext           context = { &sum, &proximity, edges };
+  gboolean             hosts = members_are_hosts (members, cluster);
   g_autoptr (LayEdges) own = NULL;
 
-  if (needs_edges (plan->algorithm) && edges == NULL)
+  if (needs_edges (plan, hosts) && edges == NULL)
     own = lay_edges_new ();
   if (own != NULL)
     context.edges = own;
@@ -321,9 +341,9 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
   proximity_cache_init (&proximity, cluster);
   plan_algorithm (plan, &context, members, ranks);
   load_sum_store (&sum, plan);
-  if (plan->algorithm == ALGORITHM_PAT || plan->algorithm == ALGORITHM_HIERARCHICAL)
-    plan->steps = describe_steps (plan, cluster, context.edges);
-  else if (needs_edges (plan->algorithm))
+  if (is_stepwise (plan, hosts))
+    describe_steps (plan, cluster, context.edges);
+  else if (needs_edges (plan, hosts))
     {
       plan->ring = describe_ring (plan, cluster, context.edges);
       plan->ring.uneven = shares_unevenly (plan, sum.hops[plan->binding]);
@@ -382,5 +402,6 @@ collective_layout_free (CollectiveLayout *self)
   if (self == NULL)
     return;
   g_free (self->loads);
+  g_free (self->steps);
   g_free (self);
 }

@@ -24,6 +24,9 @@ void members_clear (Members *self);
 /* TRUE when every node has equally many members. */
 gboolean members_are_even (const Members *self);
 
+/* Plain hosts (cluster/profile.h), one rank each. */
+gboolean members_are_hosts (const Members *self, const Cluster *cluster);
+
 /*
  * How near the GPUs of a node are to its cards, read off routes: the resources that a transfer
  * crosses between GPU and card. A card serves the GPUs whose nearest card it is; one that is

@@ -57,6 +57,12 @@ members_clear (Members *self)
 }
 
 gboolean
+members_are_hosts (const Members *self, const Cluster *cluster)
+{
+  return gpu_profile_is_host (cluster_gpu_profile (cluster, self->gpus[0]));
+}
+
+gboolean
 members_are_even (const Members *self)
 {
   for (guint i = 1; i < self->n_nodes; i++)

@@ -13,7 +13,9 @@ typedef struct
   double                bytes;   /* S */
   const CollectiveCost *cost;
   const StepParameters *parameters;
-  const LayEdges       *edges; /* NULL: one rank */
+  gboolean              rounds;     /* every lane waits for the one before */
+  gboolean              rendezvous; /* and a message for its receiver as well */
+  const LayEdges       *edges;      /* NULL: one rank */
 } StepSource;
 
 /*

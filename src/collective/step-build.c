@@ -172,20 +172,26 @@ build_pairwise (Build *self)
     add_edge (self, &g_array_index (edges, LayEdge, i), 1, 1);
 }
 
-/* Edges of [FIRST, END) begin when what their sender got and sent in [BEFORE, FIRST) has arrived. */
+static guint32
+edge_end (const LayEdge *edge, gboolean receiver)
+{
+  return receiver ? edge->to : edge->from;
+}
+
+/* Edges of [FIRST, END) begin when what their sender (or RECEIVER) got and sent in [BEFORE, FIRST) has arrived. */
 static void
-add_step_waits (Build *self, guint before, guint first, guint end)
+add_step_waits (Build *self, guint before, guint first, guint end, gboolean receiver)
 {
   const GArray     *edges = self->source->edges->edges;
   guint             n_gpus = cluster_n_gpus (self->source->cluster);
   g_autofree guint *start = g_new0 (guint, n_gpus + 1), *order = g_new (guint, end - first);
 
   for (guint i = first; i < end; i++)
-    start[g_array_index (edges, LayEdge, i).from + 1]++;
+    start[edge_end (&g_array_index (edges, LayEdge, i), receiver) + 1]++;
   for (guint gpu = 0; gpu < n_gpus; gpu++)
     start[gpu + 1] += start[gpu];
   for (guint i = end; i-- > first;) /* leaves each count at the beginning of its GPU's */
-    order[--start[g_array_index (edges, LayEdge, i).from + 1]] = i;
+    order[--start[edge_end (&g_array_index (edges, LayEdge, i), receiver) + 1]] = i;
   for (guint i = before; i < first; i++)
     for (guint way = 0; way < 2; way++)
       {
@@ -198,24 +204,33 @@ add_step_waits (Build *self, guint before, guint first, guint end)
       }
 }
 
-/* A rank's channels make one step after another. */
+/* A rank's channels make one step after another. Those that send in a step send equally much; their edges stand together. */
 static void
-build_pat (Build *self)
+build_rounds (Build *self)
 {
   const GArray *edges = self->source->edges->edges;
   guint         before = 0;
 
   for (guint first = 0, end; first < edges->len; first = end)
     {
-      guint32 lane = g_array_index (edges, LayEdge, first).lane;
+      guint32 lane = g_array_index (edges, LayEdge, first).lane, sender = G_MAXUINT32;
+      guint   n_senders = 0;
       double  bytes = 0;
 
       for (end = first; end < edges->len && g_array_index (edges, LayEdge, end).lane == lane; end++)
-        bytes += g_array_index (edges, LayEdge, end).bytes;
+        {
+          const LayEdge *edge = &g_array_index (edges, LayEdge, end);
+
+          n_senders += edge->from != sender;
+          sender = edge->from;
+          bytes += edge->bytes;
+        }
       for (guint i = first; i < end; i++)
         add_edge (self, &g_array_index (edges, LayEdge, i), 1,
-                  bytes / self->source->n_ranks / self->source->payload);
-      add_step_waits (self, before, first, end);
+                  bytes / n_senders / self->source->payload);
+      add_step_waits (self, before, first, end, FALSE);
+      if (self->source->rendezvous)
+        add_step_waits (self, before, first, end, TRUE);
       before = first;
     }
 }
@@ -350,12 +365,13 @@ step_build (const StepSource *source)
       self.loads = g_array_new (FALSE, FALSE, sizeof (StepLoad));
       if (!source->edges->names_memory)
         sum_touched (&self);
-      if (source->cost->algorithm == ALGORITHM_RING)
+      if (source->rounds)
+        build_rounds (&self);
+      else if (source->cost->algorithm == ALGORITHM_RING)
         build_ring (&self);
-      else if (source->cost->algorithm == ALGORITHM_PAIRWISE)
+      else if (source->cost->algorithm == ALGORITHM_PAIRWISE
+               || source->cost->algorithm == ALGORITHM_LINEAR)
         build_pairwise (&self);
-      else if (source->cost->algorithm == ALGORITHM_PAT)
-        build_pat (&self);
       else if (source->cost->algorithm == ALGORITHM_HIERARCHICAL)
         build_hierarchical (&self);
       else if (source->cost->algorithm == ALGORITHM_ALL_PAIRS)

@@ -7,15 +7,19 @@
 #define LEAST_LINES 256
 #define MOST_LINES  4096
 
-/* One step after another, SECONDS each per byte of S, or what the channels let through. */
+/* One step after another, with all that runs in it or each edge ALONE, or what the channels let through. */
 static double
-sum_steps (const Timed *self, const double *seconds, double cap)
+sum_steps (const Timed *self, gboolean alone, double cap)
 {
-  const StepHops *steps = &self->layout->steps;
-  double          sum = 0;
+  double sum = 0;
 
-  for (guint i = 0; i < steps->n; i++)
-    sum += MAX (seconds[i] * timed_wire_scale (self->protocol), cap > 0 ? steps->share[i] / cap : 0);
+  for (guint i = 0; i < self->layout->n_steps; i++)
+    {
+      const StepHop *step = &self->layout->steps[i];
+
+      sum += MAX ((alone ? step->alone : step->seconds) * timed_wire_scale (self->protocol),
+                  cap > 0 ? step->share / cap : 0);
+    }
   return self->bytes * sum;
 }
 
@@ -28,9 +32,7 @@ timed_steps_unlike (const Timed *self, double cap)
 {
   double links = self->layout->link_seconds_per_byte * timed_wire_scale (self->protocol);
 
-  return MAX (sum_steps (self, self->layout->steps.seconds, cap)
-                  - self->bytes * MAX (links, cap > 0 ? 1 / cap : 0),
-              0);
+  return MAX (sum_steps (self, FALSE, cap) - self->bytes * MAX (links, cap > 0 ? 1 / cap : 0), 0);
 }
 
 double
@@ -38,8 +40,14 @@ timed_pat_bound (const Timed *self, double cap)
 {
   return MAX (self->bytes * self->layout->link_seconds_per_byte * timed_wire_scale (self->protocol)
                   + timed_pat_hop (self),
-              sum_steps (self, self->layout->steps.alone, cap)
-                  + self->layout->steps.n * timed_pat_hop (self));
+              sum_steps (self, TRUE, cap) + self->layout->n_steps * timed_pat_hop (self));
+}
+
+double
+timed_round_bound (const Timed *self, double cap)
+{
+  return MAX (self->bytes * self->layout->link_seconds_per_byte + timed_round_hop (self),
+              sum_steps (self, TRUE, cap) + self->layout->n_steps * timed_round_hop (self));
 }
 
 /* Levels of the trees between nodes. */
@@ -222,5 +230,5 @@ timed_hierarchical_bound (const Timed *self, double cap)
 {
   double links = self->layout->link_seconds_per_byte * timed_wire_scale (self->protocol);
 
-  return MAX (self->bytes * links, sum_steps (self, self->layout->steps.alone, cap));
+  return MAX (self->bytes * links, sum_steps (self, TRUE, cap));
 }

@@ -47,6 +47,8 @@ timed_hop_net (const Timed *self)
 
   if (self->graph->nic == NULL)
     return 0;
+  if (self->graph->hosts)
+    return timed_message_hop (self);
   return link_hop (self->graph->nic, self->protocol,
                    self->graph->tables->hop[HOP_NET][row][self->protocol]);
 }
@@ -99,7 +101,7 @@ timed_pair_hop (const Timed *self)
 {
   const CollectiveGraph *graph = self->graph;
 
-  if (self->protocol == PROTOCOL_LL)
+  if (self->protocol == PROTOCOL_LL || graph->hosts)
     return timed_hop_net (self);
   return graph->tables->hop[HOP_NET][ALGORITHM_RING][PROTOCOL_SIMPLE] + 2 * graph->nic->latency.value;
 }
@@ -107,5 +109,5 @@ timed_pair_hop (const Timed *self)
 double
 timed_pat_hop (const Timed *self)
 {
-  return log2 (self->graph->n_nodes) * timed_hop_net (self) / 3.5 / MAX (self->layout->steps.n, 1);
+  return log2 (self->graph->n_nodes) * timed_hop_net (self) / 3.5 / MAX (self->layout->n_steps, 1);
 }

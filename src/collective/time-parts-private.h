@@ -4,6 +4,7 @@
  *   time-hops.c   what one hop takes, and what is paid once
  *   time-rates.c  channels, and what they let through
  *   time-ring.c   rings and chains
+ *   time-messages.c  the same of messages between plain hosts
  *   time-fill.c   what passes stages or steps one after another
  *   time.c        all together, its steps, its bound
  */
@@ -33,6 +34,23 @@ double timed_nvls_latency (const Timed *self, const LinkProfile *link, HopClass 
 double timed_hierarchical_hop_net (const Timed *self);
 double timed_pair_hop (const Timed *self);
 double timed_pat_hop (const Timed *self);
+
+/* ---- messages ------------------------------------------------------------------------------------ */
+
+/*
+ * What a message takes beyond its bytes: one way; three times that and the wait for the answer where it is announced;
+ * and the reduction of what it brings.
+ */
+double timed_message_hop (const Timed *self);
+double timed_round_hop (const Timed *self); /* the same of a step of an all-to-all's rounds */
+
+/*
+ * B/s of S: messages of an exchange follow each other, because the answer to the one waits behind the other
+ * on their connection. 0: no exchange.
+ */
+double timed_message_cap (const Timed *self);
+double timed_message_latency (const Timed *self, double cap); /* of all steps */
+double timed_round_bound (const Timed *self, double cap);
 
 /* ---- rates; 0 is no limit ------------------------------------------------------------------------ */
 

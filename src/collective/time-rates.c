@@ -25,6 +25,8 @@ timed_count_channels (const Timed *self)
   double                 floor_bytes = graph->tables->thread_bytes[self->protocol];
   guint                  most = graph->channels;
 
+  if (graph->hosts)
+    return 1;
   switch (self->algorithm)
     {
     case ALGORITHM_PAIRWISE:
@@ -127,6 +129,8 @@ timed_rate_cap (const Timed *self, guint channels)
   const CollectiveGraph *graph = self->graph;
   double                 bytes = timed_carried (self), rate = channel_rate (self), cap;
 
+  if (graph->hosts)
+    return timed_message_cap (self);
   if (graph->staged)
     rate = MIN (rate > 0 ? rate : G_MAXDOUBLE,
                 timed_figure_or (&graph->nic->sockets, 1)

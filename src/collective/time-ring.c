@@ -130,6 +130,8 @@ timed_ring_spread (const Timed *self, const RingPace *pace, double cap)
 static double
 pipeline_chunk (const Timed *self, guint channels)
 {
+  if (self->graph->hosts)
+    return self->bytes;
   return MIN (self->bytes, channels * chain_chunk[self->protocol]);
 }
 

@@ -44,6 +44,8 @@ algorithm_latency (const Timed *self, guint channels, double cap)
   double                 levels = log2 (graph->n_nodes), peers = graph->per_node - 1.0;
   RingPace               pace;
 
+  if (graph->hosts)
+    return timed_message_latency (self, cap);
   switch (self->algorithm)
     {
     case ALGORITHM_TREE:
@@ -105,7 +107,7 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
   cost->rate_cap = timed_unaligned_cap (&self, timed_rate_cap (&self, cost->channels));
   cost->latency = graph->gpu->kernel_latency.value + graph->intra->launch.value
                   + algorithm_latency (&self, cost->channels, cost->rate_cap)
-                  + timed_fill (&self, cost->channels, cost->rate_cap);
+                  + (graph->hosts ? 0 : timed_fill (&self, cost->channels, cost->rate_cap));
   if (options->single_process)
     cost->latency += cost->channels * graph->tables->process_channel;
   links = bytes * layout->link_seconds_per_byte * cost->service_scale;
@@ -125,6 +127,8 @@ stepped_latency (const Timed *self, guint channels, double cap)
   const CollectiveGraph *graph = self->graph;
   RingPace               pace = timed_ring_pace (self, cap);
 
+  if (graph->hosts)
+    return timed_message_latency (self, cap);
   switch (self->algorithm)
     {
     case ALGORITHM_RING:
@@ -132,7 +136,7 @@ stepped_latency (const Timed *self, guint channels, double cap)
     case ALGORITHM_PAIRWISE:
       return graph->n_nodes > 1 ? timed_pair_hop (self) : 0;
     case ALGORITHM_PAT:
-      return self->layout->steps.n * timed_pat_hop (self) + timed_steps_unlike (self, cap);
+      return self->layout->n_steps * timed_pat_hop (self) + timed_steps_unlike (self, cap);
     case ALGORITHM_TREE:
       return timed_tree_hops (self) + timed_pipeline_fill (self, channels, cap);
     case ALGORITHM_COLLNET_CHAIN:
@@ -153,6 +157,9 @@ stepped_latency (const Timed *self, guint channels, double cap)
 static StepParameters
 step_hops (const Timed *self)
 {
+  if (self->graph->hosts)
+    return (StepParameters){ .hop_net = self->layout->n_steps > 0 ? timed_round_hop (self)
+                                                                  : timed_message_hop (self) };
   switch (self->algorithm)
     {
     case ALGORITHM_PAIRWISE:
@@ -174,6 +181,8 @@ step_hops (const Timed *self)
 static double
 step_chunk (const Timed *self, guint channels)
 {
+  if (self->graph->hosts)
+    return self->bytes;
   switch (self->algorithm)
     {
     case ALGORITHM_RING:
@@ -208,6 +217,8 @@ collective_time_bound (const CollectiveGraph *graph, CollectiveKind kind, double
   double cap = timed_unaligned_cap (&self, timed_rate_cap (&self, cost->channels));
   double launch = MAX (cost->latency - stepped_latency (&self, cost->channels, cap), 0);
 
+  if (graph->hosts && layout->n_steps > 0)
+    return launch + timed_round_bound (&self, cap);
   switch (cost->algorithm)
     {
     case ALGORITHM_RING:

@@ -67,6 +67,8 @@ START_TEST (test_shipped_gpus_are_plausible)
       const GpuProfile *gpu = get_gpu (profiles, ids[i]);
       const double      intensity = gpu->matmul_16bit.value / gpu->hbm_bandwidth.value;
       const double      gib = gpu->hbm_bytes.value / (1 << 30);
+      if (gpu_profile_is_host (gpu))
+        continue;
       const double label = strrchr (ids[i], '-') != NULL ? atof (strrchr (ids[i], '-') + 1) : 0;
       ck_assert_str_eq (gpu->id, ids[i]);
       ck_assert_msg (intensity > 30 && intensity < 700, "%s: %g FLOP a byte", ids[i], intensity);
@@ -160,6 +162,27 @@ START_TEST (test_catalogue_is_complete)
       g_auto (GStrv) ids = profile_set_list (profiles, kinds[k]);
       for (guint i = 0; wanted[k][i] != NULL; i++)
         ck_assert_msg (g_strv_contains ((const char *const *) ids, wanted[k][i]), "%s", wanted[k][i]);
+    }
+}
+END_TEST
+
+/* A link between plain hosts by its name: the shipped one at another rate. */
+START_TEST (test_lan)
+{
+  static const char *const bad[] = { "lan-50", "lan-0m", "lan-50m-1ms", "lan-m", "lan-50k" };
+  g_autoptr (ProfileSet)   profiles = profile_set_new (NULL);
+  const LinkProfile       *slow = get_link (profiles, "lan-50m");
+  const LinkProfile       *base = get_link (profiles, "lan-100m");
+  ck_assert_double_eq (slow->bandwidth.value, 6.25e6);
+  ck_assert_double_eq (base->bandwidth.value, 12.5e6);
+  ck_assert_double_eq (slow->latency.value, base->latency.value);
+  ck_assert_double_eq (slow->queue.value, 163840);
+  ck_assert (slow->serial_exchange && base->serial_exchange);
+  ck_assert_str_eq (slow->title, "Ethernet 50 Mbit/s between plain hosts");
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
+    {
+      g_autoptr (DiagList) diags = diag_list_new ();
+      ck_assert_ptr_null (profile_set_link (profiles, bad[i], NULL, diags));
     }
 }
 END_TEST
@@ -293,7 +316,7 @@ START_TEST (test_figures)
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (GArray)     figures = profile_set_figures (profiles, "link", "direct", diags);
   const FigureView      *first = &g_array_index (figures, FigureView, 0);
-  ck_assert_uint_eq (figures->len, 19);
+  ck_assert_uint_eq (figures->len, 20);
   ck_assert_str_eq (first->key, "bandwidth");
   ck_assert_int_eq (first->kind, QUANTITY_BANDWIDTH);
   ck_assert_double_eq (first->figure->value, 1e10);
@@ -339,6 +362,7 @@ main (void)
   tcase_add_test (tcase, test_shipped_profiles_load);
   tcase_add_test (tcase, test_shipped_gpus_are_plausible);
   tcase_add_test (tcase, test_wan);
+  tcase_add_test (tcase, test_lan);
   tcase_add_test (tcase, test_catalogue_is_complete);
   tcase_add_test (tcase, test_shipped_parts_make_clusters);
   tcase_add_test (tcase, test_a40_by_hand);
