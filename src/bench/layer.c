@@ -183,7 +183,10 @@ layer_open (const Bench *bench, const LayerShape *shape, cudaStream_t stream)
   self->head = shape->d_model / shape->n_heads;
   self->stream = stream;
   self->gemm = gemm_open (bench);
-  self->kernels = self->gemm != NULL ? layer_kernels_open (bench, &rows, stream) : NULL;
+  if (self->gemm != NULL && !gemm_has_dtype (self->gemm, "bf16"))
+    bench_error (bench, "model", "bf16 needs compute capability 8.0");
+  else if (self->gemm != NULL)
+    self->kernels = layer_kernels_open (bench, &rows, stream);
   if (self->kernels == NULL)
     {
       layer_close (self);

@@ -181,9 +181,8 @@ free_buffers (Matmul *self)
 }
 
 static bool
-run_dtype (Bench *bench, Matmul *self, const char *dtype)
+run_dtype (Bench *bench, Matmul *self, const char *dtype, bool thin)
 {
-  bool         thin = bench->options->dtypes == NULL && strcmp (dtype, dtypes[0]) != 0;
   bool         ran = true;
   size_t       operands, results;
   MatmulShapes shapes;
@@ -301,19 +300,23 @@ open_device (const Bench *bench, Matmul *self)
   return true;
 }
 
+/* All shapes in the first type that the device has and in those that are asked for by name, a few in the others. */
 static bool
 run_all (Bench *bench, Matmul *self)
 {
-  bool ran = open_device (bench, self);
+  bool ran = open_device (bench, self), first = true;
 
   for (unsigned i = 0; ran && i < N_DTYPES; i++)
     {
       if (!bench_list_has (bench->options->dtypes, dtypes[i]))
         continue;
-      if (gemm_has_dtype (self->gemm, dtypes[i]))
-        ran = run_dtype (bench, self, dtypes[i]);
-      else
-        bench_note (bench, "this device has no %s products", dtypes[i]);
+      if (!gemm_has_dtype (self->gemm, dtypes[i]))
+        {
+          bench_note (bench, "this device has no %s products", dtypes[i]);
+          continue;
+        }
+      ran = run_dtype (bench, self, dtypes[i], !first && bench->options->dtypes == NULL);
+      first = false;
     }
   if (ran && bench->options->sustained_s > 0)
     ran = run_sustained (bench, self);

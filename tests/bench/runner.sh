@@ -83,6 +83,19 @@ for capability in 75 80 89 100 120; do # 90 was the one above
   verdict $? "kernels for $capability"
 done
 
+# A type that the device lacks is said and left out; the first that it has comes in all shapes.
+for case in 75,bf16,fp16 80,fp8,bf16; do
+  capability=${case%%,*}
+  rest=${case#*,}
+  # shellcheck disable=SC2086
+  STAND_IN_CAPABILITY=$capability run 0 matmul -e 16M $quick -o "results-$capability" && says "no ${rest%,*} products" &&
+    silent 'not released' && ! grep -q ",${rest%,*}," "results-$capability/results.csv" &&
+    [ "$(grep -c ",${rest#*,}," "results-$capability/results.csv")" -gt 50 ]
+  verdict $? "matmul on $capability"
+done
+# shellcheck disable=SC2086
+run 0 matmul -e 4M -d bf16 --sustained 1 $quick && says 'nn.sustained.*8192 x 8192 x 8192'; verdict $? 'matmul sustained'
+
 # shellcheck disable=SC2086
 run 2 matmul -e 4M $quick -o no/such/folder && says 'cannot write results'; verdict $? 'no output folder'
 
