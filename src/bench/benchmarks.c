@@ -1,6 +1,8 @@
 /* Every benchmark that is built in, in the order in which `all` runs them. */
 #include "bench/bench.h"
 
+extern const Benchmark benchmark_storage;
+
 #ifdef BENCH_CUDA
 extern const Benchmark benchmark_allocation;
 extern const Benchmark benchmark_attention;
@@ -9,6 +11,7 @@ extern const Benchmark benchmark_event;
 extern const Benchmark benchmark_host_copy;
 extern const Benchmark benchmark_launch;
 extern const Benchmark benchmark_matmul;
+extern const Benchmark benchmark_overlap;
 extern const Benchmark benchmark_property;
 extern const Benchmark benchmark_stream_kernel;
 extern const Benchmark benchmark_strided_copy;
@@ -34,7 +37,9 @@ const Benchmark *const benchmarks[] = {
   &benchmark_strided_copy,
   &benchmark_matmul,
   &benchmark_attention,
+  &benchmark_overlap,
 #endif
+  &benchmark_storage,
 #ifdef BENCH_MPI
   &benchmark_mpi_collective,
   &benchmark_mpi_pair,

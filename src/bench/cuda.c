@@ -199,7 +199,8 @@ cuda_fill_random (const Bench *bench, void *device, size_t bytes, const char *dt
   for (size_t done = first; done < bytes && error == cudaSuccess; done *= 2)
     error = cudaMemcpy ((char *) device + done, device, done < bytes - done ? done : bytes - done,
                         cudaMemcpyDeviceToDevice);
-  CUDA_TRY (error);
+  if (error != cudaSuccess)
+    return cuda_failed (bench, "cudaMemcpy", error);
   CUDA_TRY (cudaDeviceSynchronize ());
   return true;
 }

@@ -102,6 +102,9 @@ typedef struct
   unsigned     way, calls;
   int          device;
   bool         ok;
+
+  pthread_barrier_t *barrier; /* of both threads, once they are ready; NULL: one thread */
+  double             start;   /* when it got through */
 } Copier;
 
 static bool
@@ -109,7 +112,6 @@ copy_repeatedly (const Bench *bench, Copier *self)
 {
   cudaStream_t stream = self->buffers->lanes.stream[self->way];
 
-  CUDA_TRY (cudaSetDevice (self->device)); /* each thread starts at device 0 */
   for (unsigned i = 0; i < self->calls; i++)
     if (!copy_works[self->way](bench, stream, self->buffers))
       return false;
@@ -117,43 +119,69 @@ copy_repeatedly (const Bench *bench, Copier *self)
   return true;
 }
 
+static void
+copier_run (Copier *self)
+{
+  const Bench *bench = self->bench;
+  cudaError_t  error = cudaSetDevice (self->device); /* each thread starts at device 0 */
+
+  if (self->barrier != NULL)
+    pthread_barrier_wait (self->barrier); /* the other waits, whatever has failed here */
+  self->start = bench_now ();
+  self->ok = error == cudaSuccess ? copy_repeatedly (bench, self)
+                                  : cuda_failed (bench, "cudaSetDevice", error);
+}
+
 static void *
 copier_thread (void *user)
 {
-  Copier *self = user;
-
-  self->ok = copy_repeatedly (self->bench, self);
+  copier_run (user);
   return NULL;
 }
 
-/* Seconds until CALLS calls in every one of the WAYS (bits) are done; a second way runs on a thread of its own. */
+/* MINE on this thread and OTHER on one of its own, at once. */
+static bool
+run_both (const Bench *bench, Copier *mine, Copier *other)
+{
+  pthread_barrier_t barrier;
+  pthread_t         thread;
+  int               error;
+
+  pthread_barrier_init (&barrier, NULL, 2);
+  mine->barrier = other->barrier = &barrier;
+  error = pthread_create (&thread, NULL, copier_thread, other);
+  if (error == 0)
+    {
+      copier_run (mine);
+      pthread_join (thread, NULL);
+    }
+  else
+    bench_error (bench, "pthread_create", "%s", strerror (error));
+  pthread_barrier_destroy (&barrier);
+  return error == 0 && mine->ok && other->ok;
+}
+
+/* Seconds until CALLS calls in every one of the WAYS (bits) are done. */
 static bool
 time_copiers (const Bench *bench, Buffers *buffers, unsigned ways, unsigned calls, double *seconds)
 {
-  unsigned  first = ways & (1u << TO_DEVICE) ? TO_DEVICE : TO_HOST;
-  bool      both = ways == (1u << TO_DEVICE | 1u << TO_HOST);
-  Copier    mine = { .bench = bench, .buffers = buffers, .way = first, .calls = calls };
-  Copier    other = { .bench = bench, .buffers = buffers, .way = TO_HOST, .calls = calls };
-  pthread_t thread;
-  double    start;
-  int       error;
+  unsigned first = ways & (1u << TO_DEVICE) ? TO_DEVICE : TO_HOST;
+  bool     both = ways == (1u << TO_DEVICE | 1u << TO_HOST);
+  Copier   mine = { .bench = bench, .buffers = buffers, .way = first, .calls = calls };
+  Copier   other = mine;
 
   CUDA_TRY (cudaGetDevice (&mine.device));
   other.device = mine.device;
-  start = bench_now ();
-  if (both && (error = pthread_create (&thread, NULL, copier_thread, &other)) != 0)
-    {
-      bench_error (bench, "pthread_create", "%s", strerror (error));
-      return false;
-    }
-  mine.ok = copy_repeatedly (bench, &mine);
-  if (both)
-    pthread_join (thread, NULL);
-  *seconds = bench_now () - start;
-  return mine.ok && (!both || other.ok);
+  other.way = TO_HOST;
+  if (both && !run_both (bench, &mine, &other))
+    return false;
+  if (!both)
+    copier_run (&mine);
+  *seconds = bench_now () - mine.start;
+  return mine.ok;
 }
 
-/* Calls of one measurement: enough that the start of a thread is small against them, and at most 0.2 s. */
+/* Calls of one measurement: enough for the clock, and at most 0.2 s. */
 static unsigned
 pageable_calls (const Bench *bench, double call_s)
 {

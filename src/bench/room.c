@@ -84,7 +84,7 @@ room_sizes (const Bench *bench, uint64_t from, uint64_t to, double factor, uint6
         size = unit;
       if (size > room)
         {
-          bench_note (bench, "sizes from %.0f MiB on are left out: too little memory is free",
+          bench_note (bench, "sizes from %.0f MiB on are left out: too little is free",
                       (double) size / 1048576.0);
           break;
         }

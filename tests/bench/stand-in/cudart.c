@@ -247,6 +247,12 @@ cudaDeviceGetAttribute (int *value, enum cudaDeviceAttr attribute, int index)
     case cudaDevAttrAsyncEngineCount:
       *value = 2;
       break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      *value = 228 << 10;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = 227 << 10;
+      break;
     case cudaDevAttrMaxThreadsPerMultiProcessor:
       *value = 2048;
       break;
@@ -500,6 +506,38 @@ cudaFreeHost (void *memory)
         return cudaSuccess;
       }
   return memory == NULL ? cudaSuccess : fail (cudaErrorInvalidValue);
+}
+
+cudaError_t
+cudaHostRegister (void *memory, size_t bytes, unsigned flags)
+{
+  (void) flags;
+  ENTER ("cudaHostRegister");
+  for (unsigned i = 0; i < MAX_PINNED; i++)
+    {
+      if (pinned[i].memory != NULL)
+        continue;
+      pinned[i].memory = memory;
+      pinned[i].bytes = bytes;
+      stand_in_count ("registered memory", 1);
+      return cudaSuccess;
+    }
+  return fail (cudaErrorMemoryAllocation);
+}
+
+cudaError_t
+cudaHostUnregister (void *memory)
+{
+  ENTER ("cudaHostUnregister");
+  for (unsigned i = 0; i < MAX_PINNED; i++)
+    if (pinned[i].memory == memory)
+      {
+        pinned[i].memory = NULL;
+        pinned[i].bytes = 0;
+        stand_in_count ("registered memory", -1);
+        return cudaSuccess;
+      }
+  return fail (cudaErrorInvalidValue);
 }
 
 cudaError_t
@@ -822,6 +860,14 @@ cudaLibraryGetKernel (cudaKernel_t *kernel, cudaLibrary_t library, const char *n
     return fail (cudaErrorSymbolNotFound);
   *kernel = (cudaKernel_t) library;
   return cudaSuccess;
+}
+
+cudaError_t
+cudaFuncSetAttribute (const void *function, enum cudaFuncAttribute attribute, int value)
+{
+  (void) attribute, (void) value;
+  ENTER ("cudaFuncSetAttribute");
+  return function != NULL ? cudaSuccess : fail (cudaErrorInvalidValue);
 }
 
 cudaError_t
