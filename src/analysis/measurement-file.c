@@ -53,6 +53,8 @@ measurement_file_kind (const char *file)
     return MEASUREMENT_FILE_JSON;
   if (g_str_has_prefix (start, "format,") && has_column (start, "benchmark"))
     return MEASUREMENT_FILE_RESULTS;
+  if (has_column (start, "numCycle"))
+    return MEASUREMENT_FILE_UNKNOWN;
   if (has_column (start, "collective") || has_column (start, "time_us") || has_column (start, "id"))
     return MEASUREMENT_FILE_TABLE;
   return nccl_log_recognise (file) ? MEASUREMENT_FILE_LOG : MEASUREMENT_FILE_UNKNOWN;
@@ -68,6 +70,24 @@ refuse_results (const char *file, DiagList *diags)
   return NULL;
 }
 
+/* What is neither a table nor a log, and can be read. FALSE: a table's reader says what is wrong. */
+static gboolean
+refuse_unknown (const char *file, DiagList *diags)
+{
+  const SourceMark mark = { .file = g_intern_string (file), .line = 1 };
+  g_autofree char *head = read_head (file);
+  const gboolean   rccl = *head == '[' || has_column (head, "numCycle");
+
+  if (*head == '\0' || (!rccl && memchr (head, ',', strcspn (head, "\r\n")) != NULL))
+    return FALSE;
+  if (rccl)
+    diag_error (diags, &mark, "its text has what is needed",
+                "output of rccl-tests -Z, which is not read");
+  else
+    diag_error (diags, &mark, NULL, "neither a table of measured collectives nor a log of nccl-tests");
+  return TRUE;
+}
+
 GPtrArray *
 measurement_file_load (const char *file, const MeasurementContext *context, DiagList *diags)
 {
@@ -79,8 +99,10 @@ measurement_file_load (const char *file, const MeasurementContext *context, Diag
       return nccl_json_load (file, context, diags);
     case MEASUREMENT_FILE_RESULTS:
       return refuse_results (file, diags);
+    case MEASUREMENT_FILE_UNKNOWN:
+      return refuse_unknown (file, diags) ? NULL : measurement_table_load (file, diags);
     default:
-      return measurement_table_load (file, diags); /* which says what is wrong with it */
+      return measurement_table_load (file, diags);
     }
 }
 

@@ -567,6 +567,12 @@ log_add_run (LogTarget *target, const LogRun *run)
   check_times (target, run, kind);
   if (run->predicted)
     diag_warning (target->diags, &run->mark, NULL, "predicted by shardsim, not measured");
+  if (good && layout.n_ranks == 1)
+    {
+      diag_warning (target->diags, ranks_mark (run), NULL,
+                    "a run of one rank measures launches and copies, no link: it is left out");
+      return;
+    }
   good = good && settle_hardware (target, run, &layout, &cluster);
   if (good && kind != COLLECTIVE_N_KINDS)
     {

@@ -6,7 +6,9 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
+#include "analysis/collective-sweep.h"
 #include "analysis/measurement-file.h"
+#include "report/collective.h"
 
 typedef struct
 {
@@ -223,6 +225,64 @@ START_TEST (test_json)
 }
 END_TEST
 
+/* What `shardsim collective` prints comes back, with a word that nobody measured it: times as exactly as they are printed. */
+static void
+check_round_trip (CollectiveKind kind, const Cluster *cluster, const char *file)
+{
+  const CollectiveSweepOptions options = {
+    .kind = kind, .min_bytes = 1024, .max_bytes = 64 << 20, .step_factor = 16, .fidelity = FIDELITY_FLUID
+  };
+  static const guint32        ranks[] = { 0, 1, 2, 3 };
+  g_autoptr (CollectiveSweep) sweep =
+      collective_sweep (cluster, ranks, 4, &collective_default_options, &options, NULL);
+  g_autoptr (GString)   text = g_string_new (NULL);
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (GPtrArray) rows = NULL;
+
+  ck_assert_ptr_nonnull (sweep);
+  report_collective_text (sweep, text);
+  ck_assert (g_file_set_contents (file, text->str, -1, NULL));
+  rows = load (file, hand, COLLECTIVE_N_KINDS, diags);
+  ck_assert_msg (rows != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_str_eq (diag_list_first_message (diags), "predicted by shardsim, not measured");
+  ck_assert_uint_eq (rows->len, 2 * sweep->samples->len);
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const CollectiveSample *sample =
+          &g_array_index (sweep->samples, CollectiveSample, i % sweep->samples->len);
+
+      ck_assert_int_eq (row_at (rows, i)->kind, kind);
+      ck_assert_uint_eq (row_at (rows, i)->bytes, sample->bytes);
+      /* Seven characters hold four digits at least. */
+      ck_assert_double_eq_tol (row_at (rows, i)->time_us, 1e6 * sample->time,
+                               1e-3 * 1e6 * sample->time);
+    }
+}
+
+START_TEST (test_predicted)
+{
+  g_autofree char *worked =
+      g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "docs", "worked", "hwprofiles", NULL);
+  g_autofree char       *file = NULL;
+  gint                   fd = g_file_open_tmp ("shardsim-predicted-XXXXXX.log", &file, NULL);
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (ProfileSet) profiles = profile_set_new (worked);
+  g_autoptr (Cluster)    cluster = NULL;
+  ClusterOptions         options = { 0 };
+
+  ck_assert_int_ge (fd, 0);
+  g_close (fd, NULL);
+  option_table_defaults (cluster_options, &options);
+  options.name = g_strdup ("2 x hand-pair");
+  cluster = cluster_new (&options, profiles, NULL, diags);
+  option_table_clear (cluster_options, &options);
+  ck_assert_ptr_nonnull (cluster);
+  for (guint kind = 0; kind < COLLECTIVE_N_KINDS; kind++)
+    check_round_trip ((CollectiveKind) kind, cluster, file);
+  g_unlink (file);
+}
+END_TEST
+
 /* ---- what is refused --------------------------------------------------------------------------- */
 
 /* NAME is refused with N errors, and what is said has the words of SAID in this order. */
@@ -338,6 +398,32 @@ START_TEST (test_name)
 }
 END_TEST
 
+/* A rank alone crosses no link: its rows are not taken, which leaves nothing here. */
+START_TEST (test_one_rank)
+{
+  static const char     text[] = "# Collective test starting: all_reduce_perf\n"
+                                 "#  Rank  0 Group  0 Pid 1 on node1 device  0 [0x0f] Hand\n"
+                                 "# size count type redop root time algbw busbw #wrong\n"
+                                 "  1048576 262144 float sum -1 5.00 209.72 0.00 0\n"
+                                 "# Avg bus bandwidth    : 0\n";
+  g_autofree char      *file = NULL, *said = NULL;
+  gint                  fd = g_file_open_tmp ("shardsim-alone-XXXXXX.log", &file, NULL);
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (GPtrArray) rows = NULL;
+
+  ck_assert_int_ge (fd, 0);
+  g_close (fd, NULL);
+  ck_assert (g_file_set_contents (file, text, -1, NULL));
+  rows = load (file, hand, COLLECTIVE_N_KINDS, diags);
+  said = diag_list_format (diags, FALSE);
+  g_unlink (file);
+  ck_assert_ptr_null (rows);
+  ck_assert_msg (strstr (said, ":2:1: warning: a run of one rank measures launches") != NULL, "%s",
+                 said);
+  ck_assert_msg (strstr (said, "error: a log without a row that can be taken") != NULL, "%s", said);
+}
+END_TEST
+
 /* ---- kinds of files ---------------------------------------------------------------------------- */
 
 static MeasurementFileKind
@@ -364,6 +450,7 @@ START_TEST (test_kinds)
   ck_assert_int_eq (kind_of ("a launcher\n[1,0]<stdout>:# nThread 1 nGpus 8\n"), MEASUREMENT_FILE_LOG);
   ck_assert_int_eq (kind_of (" {\"version\":1}"), MEASUREMENT_FILE_JSON);
   ck_assert_int_eq (kind_of ("once upon a time\n"), MEASUREMENT_FILE_UNKNOWN);
+  ck_assert_int_eq (kind_of ("numCycle,collective,gpus,size\n"), MEASUREMENT_FILE_UNKNOWN);
   ck_assert_int_eq (kind_of (""), MEASUREMENT_FILE_UNKNOWN);
   ck_assert_int_eq (measurement_file_kind ("/no/such/file"), MEASUREMENT_FILE_UNKNOWN);
 }
@@ -391,10 +478,10 @@ int
 main (void)
 {
   const TTest *const tests[] = {
-    test_milliseconds, test_no_root,     test_several,       test_unchecked, test_debug,
-    test_launchers,    test_time_stamps, test_in_place_only, test_json,      test_cut,
-    test_bad_cells,    test_bad_headers, test_bad_ranks,     test_hardware,  test_name,
-    test_kinds,        test_results,
+    test_milliseconds, test_no_root,     test_several,       test_unchecked,   test_debug,
+    test_launchers,    test_time_stamps, test_in_place_only, test_json,        test_predicted,
+    test_one_rank,     test_cut,         test_bad_cells,     test_bad_headers, test_bad_ranks,
+    test_hardware,     test_name,        test_kinds,         test_results,
   };
   Suite   *suite = suite_create ("nccl-log");
   TCase   *tcase = tcase_create ("logs");
