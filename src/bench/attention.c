@@ -8,12 +8,14 @@
 #include <string.h>
 
 #include "bench/fused-attention.h"
+#include "bench/lanes.h"
 #include "bench/room.h"
 
 #define MIN_CAPABILITY 80
 #define MIN_SEQ        1024u
 #define MAX_SEQ        32768u
 #define L2_TIMES       4
+#define COMMANDS       8 /* of one pass at most */
 
 /* Heads of a device: a 7B's, half of them (a 13B's under tensor parallelism 2, and so on), a 70B's under 8, and small ones. */
 static const struct
@@ -27,10 +29,10 @@ static const unsigned batches[] = { 1, 4 };
 
 typedef struct
 {
-  Cudnn       *cudnn;
-  cudaStream_t stream;
-  uint64_t     l2_bytes, room;
-  char         remark[48];
+  Cudnn   *cudnn;
+  Lanes    lanes;
+  uint64_t l2_bytes, room;
+  char     remark[48];
 } Attention;
 
 /* One shape's buffers and passes. */
@@ -83,7 +85,7 @@ run_pass (const Bench *bench, cudaStream_t stream, void *user)
 }
 
 static bool
-time_pass (Bench *bench, const Attention *attention, const AttentionShape *shape, Case *self,
+time_pass (Bench *bench, Attention *attention, const AttentionShape *shape, Case *self,
            const char *variant, FusedAttention *pass)
 {
   Result result = {
@@ -99,7 +101,7 @@ time_pass (Bench *bench, const Attention *attention, const AttentionShape *shape
 
   self->timed = pass;
   self->next = 0;
-  return cuda_time (bench, attention->stream, run_pass, self, &result)
+  return lanes_time (bench, &attention->lanes, run_pass, NULL, self, COMMANDS, &result)
          && results_add (bench->results, &result);
 }
 
@@ -116,10 +118,10 @@ prepare_sets (const Bench *bench, const Attention *attention, const AttentionSha
 
       if (!fused_attention_bind (self->forward, &buffers)
           || !fused_attention_bind (self->backward, &buffers)
-          || !fused_attention_run (self->forward, i, attention->stream))
+          || !fused_attention_run (self->forward, i, attention->lanes.stream[0]))
         return false;
     }
-  CUDA_TRY (cudaStreamSynchronize (attention->stream));
+  CUDA_TRY (cudaStreamSynchronize (attention->lanes.stream[0]));
   return true;
 }
 
@@ -132,7 +134,7 @@ count_sets (const Attention *attention, const AttentionShape *shape)
 }
 
 static bool
-measure (Bench *bench, const Attention *attention, const AttentionShape *shape)
+measure (Bench *bench, Attention *attention, const AttentionShape *shape)
 {
   Case self = { .sets = count_sets (attention, shape) };
   bool ran;
@@ -160,7 +162,7 @@ fits (const Bench *bench, const Attention *attention, const AttentionShape *shap
 }
 
 static bool
-run_dtype (Bench *bench, const Attention *attention, const char *dtype)
+run_dtype (Bench *bench, Attention *attention, const char *dtype)
 {
   for (unsigned i = 0; i < N_HEAD_SHAPES; i++)
     for (unsigned seq = MIN_SEQ; seq <= MAX_SEQ; seq *= 2)
@@ -183,10 +185,9 @@ open_device (const Bench *bench, Attention *self, bool *has_tensor_cores)
   CUDA_TRY (cudaGetDevice (&device));
   CUDA_TRY (cudaDeviceGetAttribute (&major, cudaDevAttrComputeCapabilityMajor, device));
   CUDA_TRY (cudaDeviceGetAttribute (&l2_bytes, cudaDevAttrL2CacheSize, device));
-  CUDA_TRY (cudaStreamCreateWithFlags (&self->stream, cudaStreamNonBlocking));
   self->l2_bytes = (uint64_t) l2_bytes;
   *has_tensor_cores = 10 * major >= MIN_CAPABILITY;
-  return room_device (bench, &self->room);
+  return room_device (bench, &self->room) && lanes_open (bench, &self->lanes);
 }
 
 static bool
@@ -218,8 +219,7 @@ run (Bench *bench)
       ran = self.cudnn == NULL || run_with_cudnn (bench, &self);
     }
   cudnn_close (self.cudnn);
-  if (self.stream != NULL)
-    cudaStreamDestroy (self.stream);
+  lanes_close (&self.lanes);
   return ran;
 }
 

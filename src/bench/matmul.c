@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/lanes.h"
 #include "bench/matmul-shapes.h"
 
 #define MAX_SETS          256
@@ -16,6 +17,7 @@
 #define MEMORY_SHARE      0.8
 #define SUSTAINED_SIZE    8192
 #define SUSTAINED_BATCH_S 0.1
+#define COMMANDS          3 /* of one product at most: clearing, the kernel, a reduction of its parts */
 #define MAX_SUSTAINED     65536
 
 static const char *const dtypes[] = { "bf16", "fp16", "fp32", "fp8" };
@@ -24,10 +26,10 @@ static const char *const dtypes[] = { "bf16", "fp16", "fp32", "fp8" };
 /* Operands and results lie apart, so that no result, of larger numbers, is an operand of the next shape. */
 typedef struct
 {
-  Gemm        *gemm;
-  cudaStream_t stream;
-  char        *operands, *results;
-  size_t       l2_bytes, budget;
+  Gemm  *gemm;
+  Lanes  lanes;
+  char  *operands, *results;
+  size_t l2_bytes, budget;
 } Matmul;
 
 typedef struct
@@ -92,13 +94,13 @@ result_of (const Bench *bench, const char *variant, const GemmShape *shape, cons
 }
 
 static bool
-measure (Bench *bench, const Matmul *self, const MatmulShape *shape)
+measure (Bench *bench, Matmul *self, const MatmulShape *shape)
 {
   Product product = { self, shape->gemm, count_sets (self, &shape->gemm), 0 };
   Result  result =
       result_of (bench, gemm_layout_name (shape->gemm.layout), &shape->gemm, shape->remark);
 
-  return cuda_time (bench, self->stream, run_product, &product, &result)
+  return lanes_time (bench, &self->lanes, run_product, NULL, &product, COMMANDS, &result)
          && results_add (bench->results, &result);
 }
 
@@ -206,11 +208,11 @@ time_batch (const Bench *bench, Product *product, cudaEvent_t *events, unsigned 
 {
   float milliseconds;
 
-  CUDA_TRY (cudaEventRecord (events[0], product->matmul->stream));
+  CUDA_TRY (cudaEventRecord (events[0], product->matmul->lanes.stream[0]));
   for (unsigned i = 0; i < calls; i++)
-    if (!run_product (bench, product->matmul->stream, product))
+    if (!run_product (bench, product->matmul->lanes.stream[0], product))
       return false;
-  CUDA_TRY (cudaEventRecord (events[1], product->matmul->stream));
+  CUDA_TRY (cudaEventRecord (events[1], product->matmul->lanes.stream[0]));
   CUDA_TRY (cudaEventSynchronize (events[1]));
   CUDA_TRY (cudaEventElapsedTime (&milliseconds, events[0], events[1]));
   *seconds = milliseconds * 1e-3 / calls;
@@ -290,9 +292,8 @@ open_device (const Bench *bench, Matmul *self)
 
   CUDA_TRY (cudaGetDevice (&device));
   CUDA_TRY (cudaDeviceGetAttribute (&l2_bytes, cudaDevAttrL2CacheSize, device));
-  CUDA_TRY (cudaStreamCreateWithFlags (&self->stream, cudaStreamNonBlocking));
   self->gemm = gemm_open (bench);
-  if (self->gemm == NULL)
+  if (self->gemm == NULL || !lanes_open (bench, &self->lanes))
     return false;
   CUDA_TRY (cudaMemGetInfo (&free_bytes, &total_bytes));
   self->l2_bytes = (size_t) l2_bytes;
@@ -330,9 +331,8 @@ run (Bench *bench)
   bool   ran = run_all (bench, &self);
 
   free_buffers (&self);
+  lanes_close (&self.lanes);
   gemm_close (self.gemm);
-  if (self.stream != NULL)
-    cudaStreamDestroy (self.stream);
   return ran;
 }
 
