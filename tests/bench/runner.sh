@@ -115,6 +115,23 @@ done
 STAND_IN_FAIL=cudnnCreate:1 run 0 attention $quick && says 'cudnnCreate: .*left out' && silent 'not released'
 verdict $? 'cuDNN does not work here'
 
+# at NAME VARIANT BYTES MICROSECONDS: the one line of these says so, to a thousandth.
+at() {
+  awk -F, -v v="$2" -v b="$3" -v want="$4" '$9 == v && $11 == b { n++; if ($19 < 0.999 * want || $19 > 1.001 * want) bad = 1 }
+    END { exit bad || n != 1 }' "results-$1/results.csv" || { echo "$1 $2 $3 is not $4" >>log && return 1; }
+}
+
+# What stand-in.h gives: 4 us and 64 MiB at 50 and at 40 GB/s; both at once end with the slower one.
+at host_copy h2d.pinned 67108864 1346.18 && at host_copy d2h.pinned 67108864 1681.72 && at host_copy both.pinned 67108864 1681.72
+verdict $? 'host copies as fast as the stand-in is'
+# 2.5 us and 2 x 64 MiB at 2 TB/s; 2.5 us of any kernel, in a graph, too.
+at device_copy d2d 67108864 69.609 && at launch device '' 2.5 && at launch graph '' 2.5 && at stream_kernel adam 503316480 2.5
+verdict $? 'kernels as fast as the stand-in is'
+# Copies over the host link take nothing from a product, and the time of one is that of one call.
+awk -F, '$9 == "matmul.alone" { alone = $19 } $9 == "matmul.beside.h2d" { beside = $19 }
+  END { exit !(alone > 0 && beside > 0.999 * alone && beside < 1.001 * alone) }' results-overlap/results.csv
+verdict $? 'a product beside a copy'
+
 # The first call of each that fails is named, and what was taken before is given back.
 for fault in launch:cudaStreamEndCapture launch:cudaGraphUpload launch:cudaLibraryGetKernel event:cudaStreamWaitEvent \
   event:cudaEventSynchronize allocation:cudaMemPoolCreate allocation:cudaMallocHost host_copy:cudaMallocHost \
