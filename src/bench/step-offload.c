@@ -62,6 +62,7 @@ no_options (const StepModel *model, char *text, size_t size)
 const StepSchedule step_resident = {
   .name = "resident",
   .strategy = "ddp",
+  .all_in_use = true,
   .state_size = sizeof (Resident),
   .open = resident_open,
   .run = resident_run,

@@ -19,6 +19,8 @@
 #include "bench/room.h"
 #include "bench/step.h"
 
+#define WORKSPACE (64u << 20) /* of cuBLAS, more or less */
+
 static const StepSchedule *const schedules[] = { &step_resident, &step_offload, &step_host_cache };
 
 /* ---- the model --------------------------------------------------------------------------------- */
@@ -98,8 +100,7 @@ device_need (const StepModel *model)
   uint64_t n = layer_elements (&model->shape);
 
   return model->n_layers * (4 * n + layer_saved_bytes (&model->shape)) + 22 * n
-         + layer_work_bytes (&model->shape) + 3 * layer_stream_bytes (&model->shape)
-         + (64u << 20); /* cuBLAS's workspace */
+         + layer_work_bytes (&model->shape) + 3 * layer_stream_bytes (&model->shape);
 }
 
 static uint64_t
@@ -145,6 +146,7 @@ choose_model (const Bench *bench, StepModel *model)
   if (!parse_model (bench, options->model, model) || !check_model (bench, model)
       || !room_device (bench, &device))
     return false;
+  device -= device < WORKSPACE ? device : WORKSPACE;
   if (options->max_bytes > 0)
     {
       device = options->max_bytes < device ? options->max_bytes : device;
@@ -258,30 +260,42 @@ open_table (const Bench *bench)
 
 /* ---- running ----------------------------------------------------------------------------------- */
 
+/* A line of bytes: NAME.WHAT. */
+static bool
+report_bytes (const Bench *bench, const char *name, const char *what, uint64_t bytes,
+              const char *remark)
+{
+  char   variant[48];
+  Result result = { .benchmark = "step", .variant = variant, .unit = "B", .remark = remark };
+
+  snprintf (variant, sizeof variant, "%s.%s", name, what);
+  result.value = result.low = result.high = (double) bytes;
+  return bytes == 0 || results_add (bench->results, &result);
+}
+
 static bool
 report (const Bench *bench, const Run *run, Result *result, FILE *table)
 {
-  const StepModel *model = &run->step.model;
-  char             remark[128];
+  const Step       *step = &run->step;
+  const LayerShape *s = &step->model.shape;
+  const char       *name = run->schedule->name;
+  char              remark[160];
 
-  snprintf (remark, sizeof remark, "n_layers=%u n_heads=%u host=%llu", model->n_layers,
-            model->shape.n_heads, (unsigned long long) run->step.host_bytes);
+  snprintf (remark, sizeof remark,
+            "n_layers=%u d_model=%u n_heads=%u d_ff=%u seq_len=%u micro_batch=%u",
+            step->model.n_layers, s->d_model, s->n_heads, s->d_ff, s->seq_len, s->micro_batch);
   result->benchmark = "step";
-  result->variant = run->schedule->name;
+  result->variant = name;
   result->dtype = "bf16";
-  result->bytes = run->step.device_bytes;
-  result->m = model->shape.seq_len;
-  result->n = model->shape.d_model;
-  result->k = model->shape.d_ff;
-  result->batch = model->shape.micro_batch;
   result->remark = remark;
   if (table != NULL)
-    {
-      put_row (table, bench, run, 1, "step_time_s", 1e-6 * result->value, "s");
-      put_row (table, bench, run, 2, "peak_allocated_gib",
-               (double) run->step.device_bytes / 1073741824.0, "GiB");
-    }
-  return results_add (bench->results, result);
+    put_row (table, bench, run, 1, "step_time_s", 1e-6 * result->value, "s");
+  if (table != NULL && run->schedule->all_in_use)
+    put_row (table, bench, run, 2, "peak_allocated_gib", (double) step->device_bytes / 1073741824.0,
+             "GiB");
+  return results_add (bench->results, result)
+         && report_bytes (bench, name, "device", step->device_bytes, remark)
+         && report_bytes (bench, name, "host", step->host_bytes, remark);
 }
 
 static bool

@@ -52,6 +52,7 @@ typedef struct
 {
   const char *name;     /* "offload" */
   const char *strategy; /* the simulator's: "fsdp2" */
+  bool        all_in_use; /* at the peak: what it allocates, once and for all, is then what the simulator counts */
   size_t      state_size;
   bool (*open) (const Bench *bench, Step *step, void *state); /* STATE is zeroed */
   bool (*run) (const Bench *bench, Step *step, void *state); /* one step, until the device is idle */
