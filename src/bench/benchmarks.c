@@ -13,6 +13,7 @@ extern const Benchmark benchmark_launch;
 extern const Benchmark benchmark_matmul;
 extern const Benchmark benchmark_overlap;
 extern const Benchmark benchmark_property;
+extern const Benchmark benchmark_step;
 extern const Benchmark benchmark_stream_kernel;
 extern const Benchmark benchmark_strided_copy;
 extern const Benchmark benchmark_triad;
@@ -38,6 +39,7 @@ const Benchmark *const benchmarks[] = {
   &benchmark_matmul,
   &benchmark_attention,
   &benchmark_overlap,
+  &benchmark_step,
 #endif
   &benchmark_storage,
 #ifdef BENCH_MPI
