@@ -1,5 +1,7 @@
 #include "analysis/collective-predictor.h"
 
+#include "replay/collective-run.h"
+
 /* One cluster of the table. */
 typedef struct
 {
@@ -13,11 +15,13 @@ typedef struct
 /* One communicator of the table: a collective on a cluster, in an environment. */
 typedef struct
 {
-  guint             cluster; /* index of a ClusterSlot; meaningless with a reason */
-  CollectiveKind    kind;
-  CollectiveOptions options; /* its strings are the first row's */
-  CollectivePlan   *plan;    /* NULL: not made yet, or dropped */
-  char             *reason;
+  guint              cluster; /* index of a ClusterSlot; meaningless with a reason */
+  CollectiveKind     kind;
+  CollectiveOptions  options; /* its strings are the first row's */
+  const Measurement *row;     /* the first */
+  CollectivePlan    *plan;    /* NULL: not made yet, or dropped */
+  CollectivePlan    *beside;  /* the same at the same time; NULL: none */
+  char              *reason;
 } PlanSlot;
 
 struct _CollectivePredictor
@@ -46,6 +50,7 @@ plan_slot_free (gpointer data)
   PlanSlot *self = data;
 
   collective_plan_free (self->plan);
+  collective_plan_free (self->beside);
   g_free (self->reason);
   g_free (self);
 }
@@ -105,6 +110,7 @@ add_plan (CollectivePredictor *self, GHashTable *seen, const Measurement *row)
   ClusterOptions options = { 0 };
 
   option_table_copy (cluster_options, &row->cluster, &options);
+  slot->row = row;
   slot->kind = row->kind;
   slot->reason = measurement_environment (row, &slot->options, &options);
   slot->cluster = add_cluster (self, seen, &options);
@@ -192,15 +198,38 @@ row_cluster (CollectivePredictor *self, guint row)
   return g_ptr_array_index (self->clusters, row_plan (self, row)->cluster);
 }
 
+/* Over the ranks that WORD names; without them over all GPUs, or (BESIDE) NULL. */
 static CollectivePlan *
-plan_all_gpus (const PlanSlot *slot, const Cluster *cluster)
+plan_ranks (PlanSlot *slot, const Cluster *cluster, const char *word, gboolean beside)
 {
   guint               n = cluster_n_gpus (cluster);
-  g_autofree guint32 *ranks = g_new (guint32, n);
+  g_autoptr (GArray)  named = measurement_group (slot->row, word, n, &slot->reason);
+  g_autofree guint32 *all = NULL;
 
+  if (named != NULL)
+    return collective_plan_new (cluster, slot->kind, (const guint32 *) (gconstpointer) named->data,
+                                named->len, &slot->options);
+  if (beside || slot->reason != NULL)
+    return NULL;
+  all = g_new (guint32, n);
   for (guint i = 0; i < n; i++)
-    ranks[i] = i;
-  return collective_plan_new (cluster, slot->kind, ranks, n, &slot->options);
+    all[i] = i;
+  return collective_plan_new (cluster, slot->kind, all, n, &slot->options);
+}
+
+/* The later end of both, where another runs beside. NULL, or why there is none. */
+static const char *
+time_beside (PlanSlot *slot, const Cluster *cluster, double bytes, CollectiveCost *cost)
+{
+  const CollectiveRunItem items[] = { { slot->plan, bytes, 0 }, { slot->beside, bytes, 0 } };
+  SimTime                 finish[2];
+
+  if (slot->beside == NULL)
+    return NULL;
+  if (!collective_run_fluid (cluster, items, G_N_ELEMENTS (items), finish, NULL))
+    return "it takes too long for the clock";
+  cost->time = (double) MAX (finish[0], finish[1]) / SIM_TIME_PER_SECOND;
+  return NULL;
 }
 
 const char *
@@ -216,11 +245,22 @@ collective_predictor_cost (CollectivePredictor *self, guint row, CollectiveCost 
   if (cluster == NULL)
     return row_cluster (self, row)->reason;
   if (slot->plan == NULL)
-    slot->plan = plan_all_gpus (slot, cluster);
+    {
+      slot->plan = plan_ranks (slot, cluster, "ranks", FALSE);
+      slot->beside = plan_ranks (slot, cluster, "beside", TRUE);
+    }
+  if (slot->reason != NULL)
+    return slot->reason;
   if (collective_plan_n_ranks (slot->plan) == 1)
     return "one GPU: nothing is sent";
   collective_plan_cost (slot->plan, (double) measurement->bytes, cost);
-  return NULL;
+  return time_beside (slot, cluster, (double) measurement->bytes, cost);
+}
+
+guint
+collective_predictor_n_ranks (CollectivePredictor *self, guint row)
+{
+  return collective_plan_n_ranks (row_plan (self, row)->plan);
 }
 
 const Cluster *
@@ -253,7 +293,10 @@ collective_predictor_forget (CollectivePredictor *self, const char *link)
 
       if ((slot->intra != NULL && g_str_equal (slot->intra->id, link))
           || (slot->nic != NULL && g_str_equal (slot->nic->id, link)))
-        g_clear_pointer (&plan->plan, collective_plan_free);
+        {
+          g_clear_pointer (&plan->plan, collective_plan_free);
+          g_clear_pointer (&plan->beside, collective_plan_free);
+        }
     }
   for (guint i = 0; i < self->clusters->len; i++)
     {

@@ -16,6 +16,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (CollectivePredictor, collective_predictor_free)
 /* What row ROW costs. NULL, or why it cannot be simulated: owned by the predictor. */
 const char *collective_predictor_cost (CollectivePredictor *self, guint row, CollectiveCost *cost);
 
+/* Ranks of row ROW, which has been predicted. */
+guint collective_predictor_n_ranks (CollectivePredictor *self, guint row);
+
 /* Cluster of row ROW; NULL where it cannot be simulated. */
 const Cluster *collective_predictor_cluster (CollectivePredictor *self, guint row);
 

@@ -322,7 +322,8 @@ apply_word (const char *word, CollectiveOptions *options, ClusterOptions *cluste
   else if (strcmp (word, "no-gpudirect") == 0)
     known = turn_off_gpu_direct (cluster);
   else
-    known = strcmp (word, "in-place") == 0 || strcmp (word, "out-of-place") == 0;
+    known = strcmp (word, "in-place") == 0 || strcmp (word, "out-of-place") == 0
+            || g_str_has_prefix (word, "ranks=") || g_str_has_prefix (word, "beside=");
   return known ? NULL : g_strdup_printf ("unknown word '%s' in 'env'", word);
 }
 
@@ -338,6 +339,53 @@ measurement_environment (const Measurement *self, CollectiveOptions *options, Cl
     if (*words[i] != '\0')
       reason = apply_word (words[i], options, cluster);
   return reason;
+}
+
+/* Appends "3" or "4-7"; FALSE where TEXT is neither, or names a rank that is none or is taken. */
+static gboolean
+add_ranks (const char *text, gboolean *taken, guint n_gpus, GArray *ranks)
+{
+  g_auto (GStrv) ends = g_strsplit (text, "-", 2);
+  guint64        first, last;
+
+  if (ends[0] == NULL || !g_ascii_string_to_unsigned (ends[0], 10, 0, G_MAXUINT32, &first, NULL)
+      || !g_ascii_string_to_unsigned (ends[1] != NULL ? ends[1] : ends[0], 10, first, G_MAXUINT32,
+                                      &last, NULL)
+      || last >= n_gpus)
+    return FALSE;
+  for (guint32 rank = (guint32) first; rank <= last; rank++)
+    {
+      if (taken[rank])
+        return FALSE;
+      taken[rank] = TRUE;
+      g_array_append_val (ranks, rank);
+    }
+  return TRUE;
+}
+
+GArray *
+measurement_group (const Measurement *self, const char *word, guint n_gpus, char **reason)
+{
+  g_auto (GStrv)       words = g_strsplit_set (self->env, " ;\t", -1);
+  g_autofree char     *prefix = g_strdup_printf ("%s=", word);
+  g_autofree gboolean *taken = g_new0 (gboolean, n_gpus);
+  g_autoptr (GArray)   ranks = g_array_new (FALSE, FALSE, sizeof (guint32));
+
+  for (guint i = 0; words[i] != NULL; i++)
+    if (g_str_has_prefix (words[i], prefix))
+      {
+        g_auto (GStrv) parts = g_strsplit (words[i] + strlen (prefix), ",", -1);
+        gboolean       good = parts[0] != NULL;
+
+        for (guint p = 0; good && parts[p] != NULL; p++)
+          good = add_ranks (parts[p], taken, n_gpus, ranks);
+        if (!good)
+          {
+            *reason = g_strdup_printf ("'%s' in 'env' are no ranks of %u", words[i], n_gpus);
+            return NULL;
+          }
+      }
+  return ranks->len > 0 ? g_steal_pointer (&ranks) : NULL;
 }
 
 char *

@@ -54,11 +54,19 @@ GPtrArray *measurement_table_load (const char *file, DiagList *diags);
  *   single-process           one process drives all GPUs of a node
  *   no-gpudirect             cards do not read GPU memory
  *   in-place, out-of-place   nothing: the same traffic
+ *   ranks=0,4-6              these ranks only, in group order
+ *   beside=0-3               a second communicator of these ranks runs the same at the same time
  *
  * OPTIONS is filled (its strings are SELF's) and CLUSTER changed. NULL, or why the row cannot be simulated (newly allocated).
  */
 char *measurement_environment (const Measurement *self, CollectiveOptions *options,
                                ClusterOptions *cluster);
+
+/*
+ * The ranks that WORD ("ranks" or "beside") of SELF's `env` names, of N_GPUS: newly allocated array of guint32. NULL where there is no
+ * such word, or with *REASON set (newly allocated) where it cannot be followed.
+ */
+GArray *measurement_group (const Measurement *self, const char *word, guint n_gpus, char **reason);
 
 /* The id without its trailing number: "deepops" of "deepops-01", the source that a refit leaves out. Newly allocated. */
 char *measurement_source_prefix (const Measurement *self);

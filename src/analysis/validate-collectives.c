@@ -89,7 +89,7 @@ validate_row (CollectivePredictor *predictor, const GPtrArray *measurements, gui
     link = collective_predictor_intra (predictor, i);
   self.predicted = cost.time;
   self.error = cost.time / (1e-6 * measured->time_us) - 1;
-  self.n_ranks = cluster_n_gpus (cluster);
+  self.n_ranks = collective_predictor_n_ranks (predictor, i);
   self.hardware = g_strdup (cluster_title (cluster));
   self.family = measurement_link_family (link);
   self.algorithm = cost.algorithm;

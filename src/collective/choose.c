@@ -28,7 +28,8 @@ collective_has_algorithm (const CollectiveGraph *graph, CollectiveKind kind,
 
   if (graph->hosts)
     return algorithm == (pairwise ? ALGORITHM_PAIRWISE : ALGORITHM_RING)
-           || (algorithm == ALGORITHM_LINEAR && kind == COLLECTIVE_ALL_TO_ALL);
+           || (algorithm == ALGORITHM_LINEAR && kind == COLLECTIVE_ALL_TO_ALL)
+           || (algorithm == ALGORITHM_PIPELINE && rooted);
   switch (algorithm)
     {
     case ALGORITHM_PAIRWISE:
@@ -316,9 +317,12 @@ choose_protocol (const CollectiveGraph *graph, CollectiveKind kind, double bytes
 static CollectiveChoice
 choose_messages (const CollectiveGraph *graph, CollectiveKind kind, CollectiveAlgorithm asked)
 {
-  gboolean         pairwise = kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_SEND_RECV;
-  CollectiveChoice choice = { pairwise ? ALGORITHM_PAIRWISE : ALGORITHM_RING, PROTOCOL_SIMPLE, 0 };
+  CollectiveChoice choice = { ALGORITHM_RING, PROTOCOL_SIMPLE, 0 };
 
+  if (kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_SEND_RECV)
+    choice.algorithm = ALGORITHM_PAIRWISE;
+  if (kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE)
+    choice.algorithm = ALGORITHM_PIPELINE;
   if (collective_has_algorithm (graph, kind, asked, TRUE))
     choice.algorithm = asked;
   return choice;

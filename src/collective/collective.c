@@ -41,6 +41,7 @@ static const char *const algorithm_names[ALGORITHM_N] = {
   [ALGORITHM_HIERARCHICAL] = "hierarchical",
   [ALGORITHM_ALL_PAIRS] = "all_pairs",
   [ALGORITHM_LINEAR] = "linear",
+  [ALGORITHM_PIPELINE] = "pipeline",
 };
 
 static const char *const protocol_names[PROTOCOL_N] = {

@@ -40,6 +40,7 @@ typedef enum
   ALGORITHM_HIERARCHICAL, /* three collectives: inside the node, one ring per local rank across nodes, inside the node */
   ALGORITHM_ALL_PAIRS, /* every member with every other of its node at once: two hops */
   ALGORITHM_LINEAR,    /* plain hosts: all-to-all with all messages at once */
+  ALGORITHM_PIPELINE,  /* plain hosts: a chain of segments; their `ring` passes whole messages on */
   ALGORITHM_N,
 } CollectiveAlgorithm;
 

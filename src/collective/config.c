@@ -1,8 +1,9 @@
 #include "collective/config.h"
 
 static const char *const algorithms[] = {
-  "auto",          "ring",     "tree",         "nvls",      "nvls_tree", "pat", "collnet_direct",
-  "collnet_chain", "pairwise", "hierarchical", "all_pairs", "linear",    NULL
+  "auto",      "ring",           "tree",          "nvls",     "nvls_tree",
+  "pat",       "collnet_direct", "collnet_chain", "pairwise", "hierarchical",
+  "all_pairs", "linear",         "pipeline",      NULL
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (algorithms) == ALGORITHM_N + 2);
 
@@ -18,7 +19,7 @@ const OptionSpec collective_options[] = {
     .offset = OPTION (algorithm),
     .fallback = "auto",
     .help = "auto = NCCL's choice; one that a collective does not have leaves that one to NCCL; between plain hosts "
-            "ring, and for all-to-all pairwise or linear" },
+            "ring, for all-to-all pairwise or linear, for broadcast and reduce pipeline or ring" },
   { .key = "protocol",
     .type = OPTION_ENUM,
     .choices = protocols,

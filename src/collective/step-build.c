@@ -367,7 +367,8 @@ step_build (const StepSource *source)
         sum_touched (&self);
       if (source->rounds)
         build_rounds (&self);
-      else if (source->cost->algorithm == ALGORITHM_RING)
+      else if (source->cost->algorithm == ALGORITHM_RING
+               || source->cost->algorithm == ALGORITHM_PIPELINE)
         build_ring (&self);
       else if (source->cost->algorithm == ALGORITHM_PAIRWISE
                || source->cost->algorithm == ALGORITHM_LINEAR)

@@ -6,16 +6,26 @@
  */
 #define EAGER ((double) (64 << 10))
 
+#define SEGMENT ((double) (64 << 10)) /* of a pipeline; what the library is told to take */
+
 static gboolean
 is_chain (const Timed *self)
 {
   return self->kind == COLLECTIVE_BROADCAST || self->kind == COLLECTIVE_REDUCE;
 }
 
+double
+timed_message_chunk (const Timed *self)
+{
+  return self->algorithm == ALGORITHM_PIPELINE ? SEGMENT : MAX (self->bytes, 1);
+}
+
 /* Bytes that a rank sends at once. */
 static double
 message_bytes (const Timed *self)
 {
+  if (self->algorithm == ALGORITHM_PIPELINE)
+    return MIN (self->bytes, SEGMENT);
   return is_chain (self) || self->kind == COLLECTIVE_SEND_RECV ? self->bytes
                                                                : self->bytes / self->graph->n_ranks;
 }

@@ -42,7 +42,8 @@ double timed_pat_hop (const Timed *self);
  * and the reduction of what it brings.
  */
 double timed_message_hop (const Timed *self);
-double timed_round_hop (const Timed *self); /* the same of a step of an all-to-all's rounds */
+double timed_message_chunk (const Timed *self); /* bytes of S that are passed on at once */
+double timed_round_hop (const Timed *self);     /* the same of a step of an all-to-all's rounds */
 
 /*
  * B/s of S: messages of an exchange follow each other, because the answer to the one waits behind the other

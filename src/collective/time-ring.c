@@ -131,7 +131,7 @@ static double
 pipeline_chunk (const Timed *self, guint channels)
 {
   if (self->graph->hosts)
-    return self->bytes;
+    return MIN (self->bytes, timed_message_chunk (self));
   return MIN (self->bytes, channels * chain_chunk[self->protocol]);
 }
 

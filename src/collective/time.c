@@ -182,7 +182,7 @@ static double
 step_chunk (const Timed *self, guint channels)
 {
   if (self->graph->hosts)
-    return self->bytes;
+    return timed_message_chunk (self);
   switch (self->algorithm)
     {
     case ALGORITHM_RING:
@@ -222,6 +222,7 @@ collective_time_bound (const CollectiveGraph *graph, CollectiveKind kind, double
   switch (cost->algorithm)
     {
     case ALGORITHM_RING:
+    case ALGORITHM_PIPELINE:
       return launch + timed_ring_bound (&self, cost->channels, cap);
     case ALGORITHM_PAT:
       return launch + timed_pat_bound (&self, cap);

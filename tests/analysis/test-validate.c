@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "analysis/collective-predictor.h"
 #include "analysis/validate-collectives.h"
 #include "report/validate.h"
 
@@ -174,6 +175,48 @@ START_TEST (test_environment)
 }
 END_TEST
 
+static double
+predicted (const char *env, char **reason)
+{
+  g_autofree char *text =
+      g_strdup_printf ("id,nodes,gpus_per_node,gpu,intra,nics,nic,collective,bytes,time_us,env\n"
+                       "a-01,5,1,cpu-host,none,1,lan-100m,all_gather,3145728,1,\"%s\"\n",
+                       env);
+  g_autofree char                *file = write_table (text);
+  g_autoptr (DiagList)            diags = diag_list_new ();
+  g_autoptr (ProfileSet)          profiles = profile_set_new (NULL);
+  g_autoptr (GPtrArray)           rows = measurement_table_load (file, diags);
+  g_autoptr (CollectivePredictor) predictor = NULL;
+  CollectiveCost                  cost;
+
+  g_unlink (file);
+  ck_assert_ptr_nonnull (rows);
+  predictor = collective_predictor_new (rows, profiles);
+  *reason = g_strdup (collective_predictor_cost (predictor, 0, &cost));
+  return *reason == NULL ? cost.time : 0;
+}
+
+/* Three of five hosts, and two groups that share one: 2 steps of 1 MiB at 12.5 MB/s x 0.9564, 160 KiB of others' and 3 latencies each, a call. */
+START_TEST (test_groups)
+{
+  static const char *const bad[] = { "ranks=0-5", "ranks=1,1", "beside=2-1", "ranks=" };
+  double           part = 1048576 / (12.5e6 * 0.9564), wait = 163840 / (12.5e6 * 0.9564) + 180e-6;
+  g_autofree char *none = NULL, *also = NULL;
+
+  ck_assert_double_eq_tol (predicted ("ranks=0-2", &none), 2 * (part + wait) + 1e-6, 1e-9);
+  ck_assert_double_eq_tol (predicted ("ranks=0-2 beside=0,3,4", &also),
+                           2 * (2 * part + wait) + 1e-6, 1e-9);
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
+    {
+      g_autofree char *reason = NULL;
+
+      predicted (bad[i], &reason);
+      ck_assert_msg (reason != NULL && strstr (reason, "are no ranks of 5") != NULL, "%s: %s",
+                     bad[i], reason);
+    }
+}
+END_TEST
+
 /* One pass names every bad cell; what CSV writes, the reader takes for what it is. */
 START_TEST (test_bad_input)
 {
@@ -234,6 +277,7 @@ main (void)
   tcase_add_test (tests, test_rows);
   tcase_add_test (tests, test_sizes);
   tcase_add_test (tests, test_environment);
+  tcase_add_test (tests, test_groups);
   tcase_add_test (tests, test_bad_input);
   tcase_add_test (tests, test_csv);
   suite_add_tcase (suite, tests);

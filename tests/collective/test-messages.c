@@ -107,15 +107,19 @@ START_TEST (test_eager)
 }
 END_TEST
 
-/* Whole messages from host to host; a message each to the next. */
+/* Whole messages from host to host; 64 segments of 64 KiB, of which the first takes two more cards; a message each to the next. */
 START_TEST (test_chain_and_shift)
 {
   Hosts  hosts;
   double message = 4 * MIB / RATE + RTT;
+  double pipeline = 4 * MIB / RATE + 2 * 65536 / RATE + 3 * 60e-6 + CALL;
 
   hosts_init (&hosts, 4, "lan-100m");
-  assert_times (&hosts, COLLECTIVE_BROADCAST, ALGORITHM_N, 4 * MIB, 3 * message + CALL,
+  assert_times (&hosts, COLLECTIVE_BROADCAST, ALGORITHM_RING, 4 * MIB, 3 * message + CALL,
                 3 * message + CALL);
+  assert_times (&hosts, COLLECTIVE_BROADCAST, ALGORITHM_N, 4 * MIB, pipeline, pipeline);
+  assert_times (&hosts, COLLECTIVE_BROADCAST, ALGORITHM_N, 1000, 3 * (1000 / RATE + 60e-6) + CALL,
+                3 * (1000 / RATE + 60e-6) + CALL);
   assert_times (&hosts, COLLECTIVE_SEND_RECV, ALGORITHM_N, 4 * MIB, message + CALL, message + CALL);
   hosts_clear (&hosts);
 }
@@ -222,7 +226,7 @@ END_TEST
 /* One rank a host; hosts and GPUs are not mixed; only what MPI runs. */
 START_TEST (test_what_exists)
 {
-  static const char *const   names[] = { "ring", "pairwise" };
+  static const char *const   names[] = { "ring", "pairwise", "pipeline" };
   Hosts                      hosts;
   g_autoptr (DiagList)       diags = diag_list_new ();
   g_autoptr (CollectivePlan) plan = NULL;
@@ -233,11 +237,14 @@ START_TEST (test_what_exists)
     for (guint algorithm = 0; algorithm <= ALGORITHM_N; algorithm++)
       {
         gboolean pairwise = kind == COLLECTIVE_ALL_TO_ALL || kind == COLLECTIVE_SEND_RECV;
+        gboolean rooted = kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE;
+        guint    own = pairwise ? 1 : rooted ? 2 : 0;
 
         plan = hosts_plan (&hosts, (CollectiveKind) kind, (CollectiveAlgorithm) algorithm);
         collective_plan_cost (plan, MIB, &cost);
-        if (algorithm != ALGORITHM_LINEAR || kind != COLLECTIVE_ALL_TO_ALL)
-          ck_assert_str_eq (collective_algorithm_name (cost.algorithm), names[pairwise]);
+        if (!(algorithm == ALGORITHM_LINEAR && kind == COLLECTIVE_ALL_TO_ALL)
+            && !(algorithm == ALGORITHM_RING && rooted))
+          ck_assert_str_eq (collective_algorithm_name (cost.algorithm), names[own]);
         ck_assert_int_eq (cost.protocol, PROTOCOL_SIMPLE);
         g_clear_pointer (&plan, collective_plan_free);
       }
