@@ -6,12 +6,15 @@ extern const Benchmark benchmark_storage;
 #ifdef BENCH_CUDA
 extern const Benchmark benchmark_allocation;
 extern const Benchmark benchmark_attention;
+extern const Benchmark benchmark_collective;
+extern const Benchmark benchmark_collective_overlap;
 extern const Benchmark benchmark_device_copy;
 extern const Benchmark benchmark_event;
 extern const Benchmark benchmark_host_copy;
 extern const Benchmark benchmark_launch;
 extern const Benchmark benchmark_matmul;
 extern const Benchmark benchmark_overlap;
+extern const Benchmark benchmark_pair;
 extern const Benchmark benchmark_property;
 extern const Benchmark benchmark_step;
 extern const Benchmark benchmark_stream_kernel;
@@ -40,6 +43,9 @@ const Benchmark *const benchmarks[] = {
   &benchmark_attention,
   &benchmark_overlap,
   &benchmark_step,
+  &benchmark_collective,
+  &benchmark_pair,
+  &benchmark_collective_overlap,
 #endif
   &benchmark_storage,
 #ifdef BENCH_MPI

@@ -13,6 +13,7 @@ struct Results
   const Machine *machine;
   char          *folder;
   FILE          *files[MAX_FILES]; /* [0]: results.csv */
+  char           names[MAX_FILES][32];
   unsigned       n_files, n_lines;
   bool           writes, hidden, headed, failed;
   char           date[16];
@@ -73,7 +74,10 @@ results_file (Results *self, const char *name, const char **error)
   *error = NULL;
   if (self->folder == NULL)
     return NULL;
-  if (self->n_files == MAX_FILES
+  for (unsigned i = 0; i < self->n_files; i++)
+    if (strcmp (self->names[i], name) == 0)
+      return self->files[i];
+  if (self->n_files == MAX_FILES || strlen (name) >= sizeof self->names[0]
       || (size_t) snprintf (path, sizeof path, "%s/%s", self->folder, name) >= sizeof path)
     {
       *error = "too long a path, or too many files";
@@ -83,7 +87,10 @@ results_file (Results *self, const char *name, const char **error)
   if (file == NULL)
     *error = strerror (errno);
   else
-    self->files[self->n_files++] = file;
+    {
+      strcpy (self->names[self->n_files], name);
+      self->files[self->n_files++] = file;
+    }
   return file;
 }
 

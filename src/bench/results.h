@@ -52,7 +52,7 @@ void results_show (Results *self, bool shown);
 /* Median and percentiles of SAMPLES (s; sorted in place) as a Result's value, low, high in us and repeats. */
 void result_set_times (Result *result, double *samples, unsigned n);
 
-/* A further file FOLDER/NAME; NULL where there is no folder (stays with no error) or it cannot be opened (*ERROR set). Closed with the results. */
+/* A further file FOLDER/NAME, the same one when it is asked for again; NULL where there is no folder (stays with no error) or it cannot be opened (*ERROR set). Closed with the results. */
 FILE *results_file (Results *self, const char *name, const char **error);
 
 const Machine *results_machine (const Results *self);
