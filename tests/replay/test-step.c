@@ -414,14 +414,44 @@ START_TEST (test_alone)
 }
 END_TEST
 
+/* Plain hosts: every kind, by any algorithm that it has there, one card slow at times, leaves of two at times. */
+START_TEST (test_hosts)
+{
+  static const char *const nics[] = { "lan-50m", "lan-100m", "lan-1g" };
+  g_autoptr (GRand)        rand = g_rand_new_with_seed ((guint32) _i);
+  CollectiveKind           kind = (CollectiveKind) g_rand_int_range (rand, 0, COLLECTIVE_N_KINDS);
+  CollectiveAlgorithm      algorithm = (CollectiveAlgorithm) (_i % (ALGORITHM_N + 1));
+  double                   bytes = floor (exp2 (g_rand_double_range (rand, 3, 30)));
+  Fixture                  fixture;
+
+  fixture_init (&fixture, NULL, (guint) g_rand_int_range (rand, 2, 10));
+  fixture.options.gpus_per_node = fixture.options.nics = 1;
+  fixture.options.gpu = g_strdup ("cpu-host");
+  fixture.options.intra = g_strdup ("none");
+  fixture.options.nic = g_strdup (nics[g_rand_int_range (rand, 0, G_N_ELEMENTS (nics))]);
+  if (g_rand_boolean (rand))
+    {
+      fixture.options.leaf_nodes = 2;
+      fixture.options.oversubscription = g_rand_double_range (rand, 1, 4);
+    }
+  if (g_rand_int_range (rand, 0, 4) == 0)
+    fixture.options.slow_nics = g_strdup ("1.0:0.5");
+  fixture_build (&fixture);
+  check_one (&fixture, (guint) _i, fixture_plan (&fixture, 0, kind, algorithm, PROTOCOL_N, NULL, 0),
+             kind, bytes);
+  fixture_clear (&fixture);
+}
+END_TEST
+
 /* What NCCL chooses (where the number stands for none), or any algorithm that is asked for and exists. */
 START_TEST (test_every_algorithm)
 {
   g_autoptr (GRand)   rand = g_rand_new_with_seed ((guint32) _i);
-  CollectiveAlgorithm algorithm = (CollectiveAlgorithm) (_i % (ALGORITHM_LINEAR + 1)); /* which is of plain hosts only: none */
-  CollectiveKind      kind = (CollectiveKind) g_rand_int_range (rand, 0, COLLECTIVE_N_KINDS);
-  double              bytes = floor (exp2 (g_rand_double_range (rand, 3, 33)));
-  Fixture             fixture;
+  CollectiveAlgorithm algorithm =
+      (CollectiveAlgorithm) (_i % (ALGORITHM_LINEAR + 1)); /* which is of plain hosts only: none */
+  CollectiveKind kind = (CollectiveKind) g_rand_int_range (rand, 0, COLLECTIVE_N_KINDS);
+  double         bytes = floor (exp2 (g_rand_double_range (rand, 3, 33)));
+  Fixture        fixture;
 
   random_cluster (rand, &fixture, FALSE);
   check_one (&fixture, (guint) _i, fixture_plan (&fixture, 0, kind, algorithm, PROTOCOL_N, NULL, 0),
@@ -563,6 +593,7 @@ main (void)
   tcase_add_test (hand, test_nvls_steps);
   tcase_add_test (hand, test_hierarchical_steps);
   tcase_add_loop_test (random, test_alone, 0, N_CASES);
+  tcase_add_loop_test (random, test_hosts, 0, N_CASES);
   tcase_add_loop_test (random, test_every_algorithm, 0, N_CASES);
   tcase_add_loop_test (random, test_all_reduce, 0, N_CASES);
   tcase_add_loop_test (random, test_pat, 0, N_CASES);
