@@ -225,6 +225,7 @@ offload_options (const StepModel *model, char *text, size_t size)
 const StepSchedule step_offload = {
   .name = "offload",
   .strategy = "fsdp2",
+  .urgent = true,
   .state_size = sizeof (Offload),
   .open = offload_open,
   .run = offload_run,

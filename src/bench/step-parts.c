@@ -273,15 +273,16 @@ step_finish (const Bench *bench, Step *step)
 /* ---- opening ----------------------------------------------------------------------------------- */
 
 static bool
-open_streams (const Bench *bench, Step *step)
+open_streams (const Bench *bench, Step *step, bool urgent)
 {
-  int lowest, highest;
+  int lowest, highest, side;
 
   CUDA_TRY (cudaDeviceGetStreamPriorityRange (&lowest, &highest));
+  side = urgent ? highest : lowest;
   CUDA_TRY (cudaStreamCreateWithPriority (&step->compute, cudaStreamNonBlocking, lowest));
-  CUDA_TRY (cudaStreamCreateWithPriority (&step->copies, cudaStreamNonBlocking, highest));
-  CUDA_TRY (cudaStreamCreateWithPriority (&step->gather, cudaStreamNonBlocking, highest));
-  CUDA_TRY (cudaStreamCreateWithPriority (&step->reduce, cudaStreamNonBlocking, highest));
+  CUDA_TRY (cudaStreamCreateWithPriority (&step->copies, cudaStreamNonBlocking, side));
+  CUDA_TRY (cudaStreamCreateWithPriority (&step->gather, cudaStreamNonBlocking, side));
+  CUDA_TRY (cudaStreamCreateWithPriority (&step->reduce, cudaStreamNonBlocking, side));
   return true;
 }
 
@@ -313,10 +314,10 @@ open_activations (const Bench *bench, Step *step)
 }
 
 bool
-step_open (const Bench *bench, Step *step, const StepModel *model)
+step_open (const Bench *bench, Step *step, const StepSchedule *schedule, const StepModel *model)
 {
   *step = (Step){ .model = *model, .elements = layer_elements (&model->shape) };
-  if (!open_streams (bench, step) || !open_kernels (bench, step)
+  if (!open_streams (bench, step, schedule->urgent) || !open_kernels (bench, step)
       || !step_event (bench, step, &step->done) || !open_activations (bench, step))
     return false;
   step->layer = layer_open (bench, &model->shape, step->compute);

@@ -189,7 +189,8 @@ run_once (const Bench *bench, cudaStream_t stream, void *user)
 static bool
 measure (const Bench *bench, Run *run, const StepModel *model, Result *result)
 {
-  return step_open (bench, &run->step, model) && run->schedule->open (bench, &run->step, run->state)
+  return step_open (bench, &run->step, run->schedule, model)
+         && run->schedule->open (bench, &run->step, run->state)
          && cuda_time (bench, run->step.compute, run_once, run, result);
 }
 

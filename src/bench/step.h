@@ -52,6 +52,7 @@ typedef struct
 {
   const char *name;     /* "offload" */
   const char *strategy; /* the simulator's: "fsdp2" */
+  bool        urgent;   /* the side streams go before the compute stream where both have work */
   bool        all_in_use; /* at the peak: what it allocates, once and for all, is then what the simulator counts */
   size_t      state_size;
   bool (*open) (const Bench *bench, Step *step, void *state); /* STATE is zeroed */
@@ -64,7 +65,7 @@ extern const StepSchedule step_resident, step_offload, step_host_cache;
 
 /* ---- what schedules are made of (step-parts.c) ---- */
 
-bool step_open (const Bench *bench, Step *step, const StepModel *model);
+bool step_open (const Bench *bench, Step *step, const StepSchedule *schedule, const StepModel *model);
 void step_close (Step *step);
 
 /* New buffers, counted; false after a message that says how much was asked for. */

@@ -1,7 +1,7 @@
 /*
  * The schedules of `shardsim-bench step` against the simulator's: with the CUDA calls replaced by ones that write down what was asked
  * for, a step of the runner and a step of the strategy that its table names issue the same copies, kernels and host waits, of the same bytes, on
- * the same streams, in the same order; and no op of the runner touches memory that another one may be using. Not asserted: which kernels a
+ * the same streams, of the same priority, in the same order; and no op of the runner touches memory that another one may be using. Not asserted: which kernels a
  * layer launches (they are behind layer.h), times, and the strategy's waits one by one.
  */
 #include <check.h>
@@ -497,6 +497,8 @@ simulated_step (const StepSchedule *runner, guint n_layers)
     ScheduleItems        items;
 
     ck_assert_msg (schedule != NULL, "%s", diag_list_first_message (diags));
+    for (guint i = 1; i < schedule_n_streams (schedule); i++)
+      ck_assert_int_eq (schedule_stream_info (schedule, i)->priority > 0, runner->urgent);
     items = schedule_items (schedule, 0, SECTION_STEADY);
     for (guint i = 0; i < items.n; i++)
       add_item (tokens, schedule, &items.items[i], n_layers,
