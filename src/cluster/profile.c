@@ -247,7 +247,10 @@ load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const S
   NamedLink             named;
   const gboolean        by_name = file == NULL && is_named_link (kind, id, &named);
   if (by_name)
-    file = profile_set_file (self, kind->name, named.base);
+    {
+      context.id = named.base;
+      file = find_file (self, kind->name, named.base, 0, &context.layer);
+    }
   if (file == NULL)
     {
       profile_set_unknown (self, kind->name, id, mark, diags);

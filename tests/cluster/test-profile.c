@@ -2,6 +2,8 @@
  * Profiles: every shipped one loads and is plausible, a few figures by hand, `extends`, and every
  * mistake with its message.
  */
+#include <glib/gstdio.h>
+
 #include "fixture.h"
 
 static const char *const kinds[] = { "gpu", "link", "node", "framework" };
@@ -187,6 +189,33 @@ START_TEST (test_lan)
 }
 END_TEST
 
+/* What is laid over the pattern of a family of names holds for all of the family. */
+START_TEST (test_lan_laid_over)
+{
+  g_autofree char *folder = g_dir_make_tmp ("shardsim-profiles-XXXXXX", NULL);
+  g_autofree char *links = g_build_filename (folder, "link", NULL);
+  g_autofree char *file = g_build_filename (links, "lan-100m.yaml", NULL);
+  g_autofree char *shipped = source_file ("hwprofiles");
+  g_autofree char *path = g_strjoin (G_SEARCHPATH_SEPARATOR_S, folder, shipped, NULL);
+  ck_assert_int_eq (g_mkdir (links, 0700), 0);
+  ck_assert (
+      g_file_set_contents (file,
+                           "extends: lan-100m\nserial_exchange: false\n"
+                           "latency: { value: 40 us, source: \"a test\", confidence: measured }\n",
+                           -1, NULL));
+  g_autoptr (ProfileSet) profiles = profile_set_new (path);
+  const LinkProfile     *link = get_link (profiles, "lan-200m");
+  ck_assert_double_eq (link->bandwidth.value, 25e6);
+  ck_assert_double_eq (link->latency.value, 40e-6);
+  ck_assert_double_eq (link->queue.value, 163840);
+  ck_assert (!link->serial_exchange);
+  ck_assert (!get_link (profiles, "lan-100m")->serial_exchange);
+  g_unlink (file);
+  g_rmdir (links);
+  g_rmdir (folder);
+}
+END_TEST
+
 /* A wide-area link by its name: the shipped one at another rate and time. */
 START_TEST (test_wan)
 {
@@ -363,6 +392,7 @@ main (void)
   tcase_add_test (tcase, test_shipped_gpus_are_plausible);
   tcase_add_test (tcase, test_wan);
   tcase_add_test (tcase, test_lan);
+  tcase_add_test (tcase, test_lan_laid_over);
   tcase_add_test (tcase, test_catalogue_is_complete);
   tcase_add_test (tcase, test_shipped_parts_make_clusters);
   tcase_add_test (tcase, test_a40_by_hand);
