@@ -65,6 +65,7 @@ typedef struct
   const char *title;  /* one line for --list */
   unsigned    needs;  /* BenchNeeds */
   bool        in_all; /* `shardsim-bench all` runs it */
+  bool        checks; /* it measures nothing: it fails, or all is well */
   bool (*run) (Bench *bench);
 } Benchmark;
 

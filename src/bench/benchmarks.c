@@ -6,6 +6,7 @@ extern const Benchmark benchmark_storage;
 #ifdef BENCH_CUDA
 extern const Benchmark benchmark_allocation;
 extern const Benchmark benchmark_attention;
+extern const Benchmark benchmark_check;
 extern const Benchmark benchmark_collective;
 extern const Benchmark benchmark_collective_overlap;
 extern const Benchmark benchmark_device_copy;
@@ -30,6 +31,7 @@ extern const Benchmark benchmark_mpi_pair;
 
 const Benchmark *const benchmarks[] = {
 #ifdef BENCH_CUDA
+  &benchmark_check,
   &benchmark_property,
   &benchmark_launch,
   &benchmark_event,

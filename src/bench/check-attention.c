@@ -1,0 +1,191 @@
+#ifdef BENCH_CUDA
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "bench/check.h"
+#include "bench/fused-attention.h"
+
+#define SEQUENCES 2
+#define TOKENS    192
+#define HEADS     3
+#define HEAD      64
+#define VALUES    (SEQUENCES * TOKENS * HEADS * HEAD)
+#define BOUND     2e-2 /* bf16's rounding of the probabilities, of their gradients and of the result */
+
+typedef struct
+{
+  double q[VALUES], k[VALUES], v[VALUES], d_o[VALUES];
+  double o[VALUES], d_q[VALUES], d_k[VALUES], d_v[VALUES]; /* as they should be */
+  double got[VALUES];
+} Values;
+
+/* Of token and head's first value, in memory (sequence, token, head, value). */
+static size_t
+place (size_t sequence, size_t token, size_t head)
+{
+  return ((sequence * TOKENS + token) * HEADS + head) * HEAD;
+}
+
+static double
+dot (const double *a, const double *b)
+{
+  double sum = 0;
+
+  for (size_t i = 0; i < HEAD; i++)
+    sum += a[i] * b[i];
+  return sum;
+}
+
+static void
+add_scaled (double *to, const double *from, double factor)
+{
+  for (size_t i = 0; i < HEAD; i++)
+    to[i] += factor * from[i];
+}
+
+/* Probabilities of the tokens up to QUERY. */
+static void
+softmax (const Values *x, size_t sequence, size_t query, size_t head, double *p)
+{
+  double max = -INFINITY, sum = 0;
+
+  for (size_t key = 0; key <= query; key++)
+    {
+      p[key] = dot (x->q + place (sequence, query, head), x->k + place (sequence, key, head))
+               / sqrt (HEAD);
+      max = fmax (max, p[key]);
+    }
+  for (size_t key = 0; key <= query; key++)
+    sum += p[key] = exp (p[key] - max);
+  for (size_t key = 0; key <= query; key++)
+    p[key] /= sum;
+}
+
+static void
+attend (Values *x, size_t sequence, size_t query, size_t head)
+{
+  size_t here = place (sequence, query, head);
+  double p[TOKENS], mean;
+
+  softmax (x, sequence, query, head, p);
+  for (size_t key = 0; key <= query; key++)
+    add_scaled (x->o + here, x->v + place (sequence, key, head), p[key]);
+  mean = dot (x->d_o + here, x->o + here);
+  for (size_t key = 0; key <= query; key++)
+    {
+      size_t there = place (sequence, key, head);
+      double d_s = p[key] * (dot (x->d_o + here, x->v + there) - mean) / sqrt (HEAD);
+
+      add_scaled (x->d_v + there, x->d_o + here, p[key]);
+      add_scaled (x->d_q + here, x->k + there, d_s);
+      add_scaled (x->d_k + there, x->q + here, d_s);
+    }
+}
+
+static bool
+compare (const Bench *bench, const char *what, const void *device, const double *want, Values *values)
+{
+  return check_read (bench, device, "bf16", VALUES, values->got)
+         && check_close (bench, what, want, values->got, VALUES, BOUND);
+}
+
+static bool
+compare_all (const Bench *bench, const AttentionBuffers *at, Values *x)
+{
+  bool good;
+
+  if (!check_read (bench, at->q, "bf16", VALUES, x->q)
+      || !check_read (bench, at->k, "bf16", VALUES, x->k)
+      || !check_read (bench, at->v, "bf16", VALUES, x->v)
+      || !check_read (bench, at->d_o, "bf16", VALUES, x->d_o))
+    return false;
+  for (size_t sequence = 0; sequence < SEQUENCES; sequence++)
+    for (size_t head = 0; head < HEADS; head++)
+      for (size_t query = 0; query < TOKENS; query++)
+        attend (x, sequence, query, head);
+  good = compare (bench, "attention, result", at->o, x->o, x);
+  good = compare (bench, "attention, gradient of the queries", at->d_q, x->d_q, x) && good;
+  good = compare (bench, "attention, gradient of the keys", at->d_k, x->d_k, x) && good;
+  return compare (bench, "attention, gradient of the values", at->d_v, x->d_v, x) && good;
+}
+
+static bool
+run_passes (const Bench *bench, Cudnn *library, const AttentionShape *shape,
+            const AttentionBuffers *buffers)
+{
+  FusedAttention *forward = fused_attention_new (bench, library, shape, false);
+  FusedAttention *backward =
+      forward != NULL ? fused_attention_new (bench, library, shape, true) : NULL;
+  bool ran = backward != NULL && fused_attention_bind (forward, buffers)
+             && fused_attention_bind (backward, buffers) && fused_attention_run (forward, 0, NULL)
+             && fused_attention_run (backward, 0, NULL);
+
+  if (ran)
+    CUDA_TRY (cudaDeviceSynchronize ());
+  fused_attention_free (forward);
+  fused_attention_free (backward);
+  return ran;
+}
+
+static bool
+check_with (const Bench *bench, Cudnn *library, char *memory, Values *values)
+{
+  const AttentionShape shape = { "bf16", SEQUENCES, TOKENS, HEADS, HEAD };
+  size_t               step = attention_bytes (&shape);
+  AttentionBuffers     at = {
+        .q = memory,
+        .k = memory + step,
+        .v = memory + 2 * step,
+        .d_o = memory + 3 * step,
+        .o = memory + 4 * step,
+        .d_q = memory + 5 * step,
+        .d_k = memory + 6 * step,
+        .d_v = memory + 7 * step,
+        .stats = memory + 8 * step,
+  };
+
+  return cuda_fill_random (bench, memory, 4 * step, "bf16", 11)
+         && run_passes (bench, library, &shape, &at) && compare_all (bench, &at, values);
+}
+
+/* Sums start from zeros: of VALUES, and on the device. */
+static bool
+check_in_memory (const Bench *bench, Cudnn *library)
+{
+  size_t  bytes = (8 * 2 + sizeof (float)) * VALUES;
+  Values *values = calloc (1, sizeof *values);
+  char   *memory = NULL;
+  bool    good;
+
+  if (values == NULL)
+    {
+      bench_error (bench, "calloc", "out of memory");
+      return false;
+    }
+  good = cudaMalloc ((void **) &memory, bytes) == cudaSuccess
+         && cudaMemset (memory, 0, bytes) == cudaSuccess;
+  if (!good)
+    cuda_failed (bench, "cudaMalloc", cudaGetLastError ());
+  good = good && check_with (bench, library, memory, values);
+  cudaFree (memory);
+  free (values);
+  return good;
+}
+
+bool
+check_attention (const Bench *bench)
+{
+  int    device, major;
+  Cudnn *library;
+  bool   good;
+
+  CUDA_TRY (cudaGetDevice (&device));
+  CUDA_TRY (cudaDeviceGetAttribute (&major, cudaDevAttrComputeCapabilityMajor, device));
+  library = major >= 8 ? cudnn_open (bench) : NULL;
+  good = library == NULL || check_in_memory (bench, library);
+  cudnn_close (library);
+  return good;
+}
+
+#endif
