@@ -112,7 +112,7 @@ round_of (const Bench *bench, const Kind *kind, Blocks *self, uint64_t bytes, un
 static bool
 measure (const Bench *bench, const Kind *kind, Blocks *self, uint64_t bytes, unsigned blocks)
 {
-  double   gets[LANES_MAX_REPEATS], puts[LANES_MAX_REPEATS], get, put;
+  double   gets[LANES_MAX_REPEATS], puts[LANES_MAX_REPEATS], get = 0, put = 0;
   unsigned repeats = lanes_repeats (bench), n = 0;
   double   start = bench_now ();
   Result   result = { .benchmark = bench->name, .bytes = bytes };

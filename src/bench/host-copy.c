@@ -200,7 +200,7 @@ pageable_calls (const Bench *bench, double call_s)
 static bool
 time_pageable (const Bench *bench, Buffers *buffers, unsigned ways, Result *result)
 {
-  double   samples[LANES_MAX_REPEATS], seconds;
+  double   samples[LANES_MAX_REPEATS], seconds = 0;
   unsigned repeats = lanes_repeats (bench), calls;
 
   if (!time_copiers (bench, buffers, ways, 1, &seconds)

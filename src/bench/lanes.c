@@ -155,8 +155,8 @@ lanes_repeats (const Bench *bench)
 unsigned
 lanes_calls (const Bench *bench, double call_us, unsigned commands)
 {
-  double calls = bench->options->iterations;
-  double most = LANES_MAX_COMMANDS / 2 / commands;
+  double   calls = bench->options->iterations;
+  unsigned most = LANES_MAX_COMMANDS / 2 / commands;
 
   if (call_us > 0)
     {

@@ -261,9 +261,9 @@ covered (const Lane *subject, const Lane *other)
 static unsigned
 clamp_calls (double calls)
 {
-  const double most = LANES_MAX_COMMANDS / 2;
+  const unsigned most = LANES_MAX_COMMANDS / 2;
 
-  return calls < 1 ? 1 : calls < most ? (unsigned) calls : (unsigned) most;
+  return calls < 1 ? 1 : calls < most ? (unsigned) calls : most;
 }
 
 /* Chooses how often each runs, so that the other lasts longer. Lane SUBJECT is the subject's; us are those of one call alone. */

@@ -199,7 +199,7 @@ move_block (const Bench *bench, const Storage *self, Transfer transfer, uint64_t
         return failed (bench, transfer == write_part ? "pwrite" : "pread", "file");
       if (n == 0)
         {
-          bench_error (bench, "pread", "the file ends at byte %llu", (unsigned long long) (at + done));
+          bench_error (bench, "pread", "the file ends at byte %llu", (unsigned long long) at + done);
           return false;
         }
       done += (uint64_t) n;

@@ -111,10 +111,10 @@ copy_table (const Bench *bench, Layer *self, const uint64_t *bytes, unsigned ran
 
   self->n_runs = list_runs (self, bytes, ranks, false, NULL);
   size = self->n_runs * sizeof (Run);
-  self->host_runs = malloc (size);
+  self->host_runs = calloc (self->n_runs + 1, sizeof (Run)); /* never of nothing */
   if (self->host_runs == NULL)
     {
-      bench_error (bench, "malloc", "%zu bytes: out of memory", size);
+      bench_error (bench, "calloc", "%zu bytes: out of memory", size);
       return false;
     }
   for (unsigned out = 0; out < 2; out++)
