@@ -1,8 +1,6 @@
 /*
- * Copies between the tensors of a transformer layer and one flat buffer, as FSDP2 does around its collectives.
- *
- * The flat buffer holds RANKS chunks one behind the other, and each chunk holds a shard of every tensor: rank r's chunk has the r-th
- * of RANKS equal slices of each tensor.
+ * Copies between the tensors of a transformer layer and one flat buffer of interleaved shards (shard-runs.h), as FSDP2 does around its
+ * collectives.
  *
  *   in    tensors into the buffer (before a reduce-scatter)
  *   out   the buffer into tensors (after an all-gather)
@@ -18,11 +16,12 @@
 
 #include "bench/lanes.h"
 #include "bench/room.h"
+#include "bench/shard-runs.h"
 
 #define BLOCK     256
-#define RUN_BYTES (32u << 10)
 #define N_TENSORS 9
 
+/* Run is a ShardRun. */
 static const char source[] = "struct Run\n"
                              "{\n"
                              "  uint4 *to;\n"
@@ -32,22 +31,17 @@ static const char source[] = "struct Run\n"
                              "extern \"C\" __global__ void copy_runs (const Run *runs)\n"
                              "{\n"
                              "  Run run = runs[blockIdx.x];\n"
+                             "  uint4 *__restrict__ to = run.to;\n"
+                             "  const uint4 *__restrict__ from = run.from;\n"
                              "#pragma unroll 4\n"
                              "  for (unsigned i = threadIdx.x; i < run.n; i += blockDim.x)\n"
-                             "    run.to[i] = run.from[i];\n"
+                             "    to[i] = from[i];\n"
                              "}\n";
-
-/* As in the kernel's source. N counts 16 bytes. */
-typedef struct
-{
-  void    *to, *from;
-  uint64_t n;
-} Run;
 
 typedef struct
 {
   void        *tensor[N_TENSORS], *flat;
-  Run         *host_runs;
+  ShardRun    *host_runs;
   void        *runs[2]; /* in, out; on the device */
   unsigned     n_runs;
   CudaModule  *module;
@@ -77,41 +71,14 @@ layer_bytes (uint64_t d)
   return sum;
 }
 
-/* Fills the table of the copy into the buffer, or the one out of it. Returns how many runs there are. */
-static unsigned
-list_runs (const Layer *self, const uint64_t *bytes, unsigned ranks, bool out, Run *runs)
-{
-  char    *at = self->flat;
-  unsigned n = 0;
-
-  for (unsigned rank = 0; rank < ranks; rank++)
-    for (unsigned i = 0; i < N_TENSORS; i++)
-      {
-        uint64_t shard = bytes[i] / ranks;
-        char    *slice = (char *) self->tensor[i] + rank * shard;
-
-        for (uint64_t done = 0; done < shard; done += RUN_BYTES, n++)
-          if (runs != NULL)
-            {
-              uint64_t size = shard - done < RUN_BYTES ? shard - done : RUN_BYTES;
-
-              runs[n] = (Run){ .to = out ? slice + done : at + done,
-                               .from = out ? at + done : slice + done,
-                               .n = size / 16 };
-            }
-        at += shard;
-      }
-  return n;
-}
-
 static bool
 copy_table (const Bench *bench, Layer *self, const uint64_t *bytes, unsigned ranks)
 {
   size_t size;
 
-  self->n_runs = list_runs (self, bytes, ranks, false, NULL);
-  size = self->n_runs * sizeof (Run);
-  self->host_runs = calloc (self->n_runs + 1, sizeof (Run)); /* never of nothing */
+  self->n_runs = shard_runs_list (self->flat, self->tensor, bytes, N_TENSORS, ranks, false, NULL);
+  size = self->n_runs * sizeof (ShardRun);
+  self->host_runs = calloc (self->n_runs + 1, sizeof (ShardRun)); /* never of nothing */
   if (self->host_runs == NULL)
     {
       bench_error (bench, "calloc", "%zu bytes: out of memory", size);
@@ -119,7 +86,7 @@ copy_table (const Bench *bench, Layer *self, const uint64_t *bytes, unsigned ran
     }
   for (unsigned out = 0; out < 2; out++)
     {
-      list_runs (self, bytes, ranks, out, self->host_runs);
+      shard_runs_list (self->flat, self->tensor, bytes, N_TENSORS, ranks, out, self->host_runs);
       CUDA_TRY (cudaMalloc (&self->runs[out], size));
       CUDA_TRY (cudaMemcpy (self->runs[out], self->host_runs, size, cudaMemcpyHostToDevice));
     }
