@@ -2,7 +2,7 @@
 
 #define US UINT64_C (1000000)
 
-/* The model of both pages: tokens, width, feed-forward width, vocabulary. */
+/* The model of all pages: tokens, width, feed-forward width, vocabulary. */
 #define T UINT64_C (100)
 #define H UINT64_C (200)
 #define F UINT64_C (400)
@@ -199,5 +199,70 @@ worked_fcdp (void)
   d.zero3_device = zero3_states () + d.zero3_waiting + 4 * parameters / 4;
   d.fcdp_device = zero3_states () + d.fcdp_waiting + 4 * parameters / 4;
   d.fcdp_host = w;
+  return d;
+}
+
+/* ---- page 3 ------------------------------------------------------------------------------------------------------ */
+
+static const uint64_t embedding = V * H, block = 4 * H * H + 3 * H * F + 2 * H, head = V * H + H;
+
+/* Beside a copy over the host link: 999 of 1000 bytes of the GPU's memory a ns, and the last picosecond is a whole one. */
+static uint64_t
+beside (uint64_t launches, uint64_t bytes)
+{
+  return launches * US / 10 + (bytes * 1000 + 998) / 999;
+}
+
+/* N elements in fp32 over the host link: 1 ns a byte. */
+static uint64_t
+over_link (uint64_t n)
+{
+  return 4 * n * 1000;
+}
+
+static uint64_t
+copy_in (uint64_t n)
+{
+  return stream (1, 10 * n);
+}
+
+static uint64_t
+copy_out (uint64_t n)
+{
+  return stream (1, 4 * n);
+}
+
+/* The block's backward kernels, those that stream beside a copy. */
+static uint64_t
+block_backward_beside (void)
+{
+  uint64_t norms = 2 * (beside (1, 3 * x + row + norm) + beside (1, 2 * x + row + norm));
+  uint64_t products =
+      4 * (product (H) + product (T)) + product (H) + 2 * product (F) + 3 * product (T);
+  uint64_t core = beside (1, 4 * x + attention_rows) + attention (5) + beside (1, 3 * x)
+                  + beside (18, x * 15 * 2);
+
+  return norms + products + core + beside (3, 9 * g) + 5 * beside (1, 3 * x);
+}
+
+WorkedOffload
+worked_offload (void)
+{
+  WorkedOffload d = { 0 };
+  uint64_t      workspace = 2 * g + x;
+
+  d.forward = over_link (embedding) + copy_in (embedding) + over_link (block) + copy_in (block)
+              + over_link (head) + copy_in (head) + copy_out (head);
+  d.fetch = over_link (block) + copy_in (block) + copy_out (block);
+  d.block_backward = block_backward_beside ();
+  d.gradients = beside (1, 4 * block) + beside (1, 6 * block) + over_link (block)
+                + stream (1, 6 * embedding) + over_link (embedding);
+  d.step = 2 * US / 10 + d.forward + d.fetch + d.block_backward + d.gradients;
+  d.host_link = 4 * (2 * parameters - head) + 4 * parameters;
+  d.host = 8 * parameters;
+  d.allocated = ids + 8 * x + 4 * g + 2 * row + attention_rows + workspace + 2 * embedding
+                + 2 * 2 * block + 4 * block;
+  d.waiting = 2 * head;
+  d.device = d.allocated + d.waiting;
   return d;
 }

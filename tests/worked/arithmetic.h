@@ -20,5 +20,13 @@ typedef struct
   uint64_t zero3_waiting, fcdp_waiting; /* of the device peaks */
 } WorkedFcdp;
 
-WorkedDdp  worked_ddp (void);
-WorkedFcdp worked_fcdp (void);
+typedef struct
+{
+  uint64_t forward, fetch, block_backward, gradients, step;
+  uint64_t host_link; /* bytes, both ways */
+  uint64_t host, allocated, waiting, device;
+} WorkedOffload;
+
+WorkedDdp     worked_ddp (void);
+WorkedFcdp    worked_fcdp (void);
+WorkedOffload worked_offload (void);

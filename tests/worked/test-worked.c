@@ -209,6 +209,17 @@ is_node_all_gather (const Replay *replay, const ScheduleItem *item)
          && schedule_comm_info (replay_schedule (replay), item->ref)->group.size == 2;
 }
 
+/* The model's own kernels of the one block, which is the unit between embedding and head. */
+static gboolean
+is_block_backward (const Replay *replay, const ScheduleItem *item)
+{
+  return is_backward_kernel (replay, item) && item->unit == 1
+         && !g_str_equal (item->kernel->name, "copy_in")
+         && !g_str_equal (item->kernel->name, "copy_out")
+         && !g_str_equal (item->kernel->name, "reduce_copy_in")
+         && !g_str_equal (item->kernel->name, "gradient_cast");
+}
+
 /* The head's own module is the last unit. */
 static gboolean
 is_head (const Replay *replay, const ScheduleItem *item)
@@ -342,6 +353,44 @@ START_TEST (test_fcdp_page)
 }
 END_TEST
 
+START_TEST (test_offload)
+{
+  WorkedOffload d = worked_offload ();
+  Simulated     s = simulate ("3-offload-one-gpu.yaml", 0, _i == 1);
+
+  ck_assert_uint_eq (replay_period (s.replay), d.step);
+  ck_assert_uint_eq (sum_ops (s.replay, is_block_backward), d.block_backward);
+  ck_assert_uint_eq (s.prediction->hbm.allocated, d.allocated);
+  ck_assert_uint_eq (s.prediction->hbm.device - s.prediction->hbm.by_category[POOL_RUNTIME], d.device);
+  ck_assert_uint_eq (s.prediction->hbm.waiting, d.waiting);
+  ck_assert_uint_eq (s.prediction->host.device, d.host);
+  ck_assert_double_eq (s.prediction->host_link_bytes_per_gpu, (double) d.host_link);
+  simulated_clear (&s);
+}
+END_TEST
+
+START_TEST (test_offload_page)
+{
+  WorkedOffload    d = worked_offload ();
+  const PageFigure figures[] = { { "offload.forward", d.forward },
+                                 { "offload.fetch", d.fetch },
+                                 { "offload.block_backward", d.block_backward },
+                                 { "offload.gradients", d.gradients },
+                                 { "offload.step", d.step },
+                                 { "offload.host_link", d.host_link },
+                                 { "offload.host", d.host },
+                                 { "offload.allocated", d.allocated },
+                                 { "offload.waiting", d.waiting },
+                                 { "offload.device", d.device } };
+  const char      *page = "3-offload-one-gpu.md";
+
+  check_figures (page, figures, G_N_ELEMENTS (figures));
+  check_quoted (page, "step_time_s", 1e-12, &d.step, 1);
+  check_quoted (page, "host_link_bytes_per_gpu", 1, &d.host_link, 1);
+  check_quoted (page, "peak_bytes", 1, (const guint64[]){ d.device, d.host }, 2);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -355,6 +404,8 @@ main (void)
   tcase_add_loop_test (tcase, test_zero3, 0, 2);
   tcase_add_loop_test (tcase, test_fcdp, 0, 2);
   tcase_add_test (tcase, test_fcdp_page);
+  tcase_add_loop_test (tcase, test_offload, 0, 2);
+  tcase_add_test (tcase, test_offload_page);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);
