@@ -1,4 +1,4 @@
-/* shardsim calibrate: hardware profiles from measurements. One file a subject. */
+/* shardsim calibrate: hardware profiles from measurements: of the runner's results, or of a subject with a file of its own. */
 #include "cli/subjects.h"
 
 int
@@ -8,6 +8,8 @@ cmd_calibrate (int argc, char **argv)
     { "collectives", cmd_calibrate_collectives, "link profiles from runs of nccl-tests or rccl-tests" },
   };
 
+  if (argc < 2 || !g_str_equal (argv[1], subjects[0].name))
+    return cmd_calibrate_results (argc, argv);
   return subjects_run (
       subjects, G_N_ELEMENTS (subjects),
       "Fits hardware profiles to a table of measurements and writes them to a folder.", argc, argv);

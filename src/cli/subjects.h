@@ -16,4 +16,5 @@ int subjects_run (const Subject *subjects, guint n, const char *summary, int arg
 int cmd_validate_collectives (int argc, char **argv);
 int cmd_validate_training (int argc, char **argv);
 int cmd_calibrate_collectives (int argc, char **argv);
+int cmd_calibrate_results (int argc, char **argv);
 int cmd_import_topology (int argc, char **argv);

@@ -101,6 +101,7 @@ void cluster_read_slow_nics (Cluster *cluster, const char *text, const SourceMar
 
 /* cluster.c */
 const NodeGroup *cluster_group_of_node (const Cluster *self, guint node);
+gboolean cluster_has_copy_limit (const GpuProfile *gpu); /* whether it has a RESOURCE_PCIE_BOTH */
 
 /* placement.c */
 Attachment cluster_attach_gpu (const NodeGroup *group, guint local);

@@ -26,6 +26,12 @@ count_pairs (const NodeGroup *group)
   return group->intra->kind == LINK_PAIRS ? group->gpus & ~1u : 0;
 }
 
+gboolean
+cluster_has_copy_limit (const GpuProfile *gpu)
+{
+  return gpu->host_duplex_efficiency.value > 0 && gpu->host_duplex_efficiency.value < 1;
+}
+
 /* How many resources of KIND a node has. */
 static guint
 count_kind (const NodeGroup *group, ResourceKind kind)
@@ -38,6 +44,8 @@ count_kind (const NodeGroup *group, ResourceKind kind)
     case RESOURCE_PCIE_UP:
     case RESOURCE_PCIE_DOWN:
       return g;
+    case RESOURCE_PCIE_BOTH:
+      return cluster_has_copy_limit (group->gpu) ? g : 0;
     case RESOURCE_SWITCH_UP:
     case RESOURCE_SWITCH_DOWN:
       return group->switches + group->upper;
@@ -117,6 +125,8 @@ capacity_of (const NodeGroup *group, ResourceKind kind)
     case RESOURCE_PCIE_UP:
     case RESOURCE_PCIE_DOWN:
       return host_link_capacity (group);
+    case RESOURCE_PCIE_BOTH:
+      return 2 * group->gpu->host_duplex_efficiency.value * host_link_capacity (group);
     case RESOURCE_SWITCH_UP:
     case RESOURCE_SWITCH_DOWN:
       return group->profile.pcie_uplink.value;
@@ -161,6 +171,7 @@ efficiency_of (const NodeGroup *group, ResourceKind kind)
       return group->gpu->stream_efficiency.value;
     case RESOURCE_PCIE_UP:
     case RESOURCE_PCIE_DOWN:
+    case RESOURCE_PCIE_BOTH:
     case RESOURCE_SWITCH_UP:
     case RESOURCE_SWITCH_DOWN:
       if (group->intra->kind == LINK_PCIE || group->intra->kind == LINK_HOST)
@@ -448,7 +459,8 @@ static gboolean
 kind_is_of_gpu (ResourceKind kind)
 {
   return kind == RESOURCE_SM || kind == RESOURCE_HBM || kind == RESOURCE_PCIE_UP
-         || kind == RESOURCE_PCIE_DOWN || kind == RESOURCE_NVLINK_OUT || kind == RESOURCE_NVLINK_IN;
+         || kind == RESOURCE_PCIE_DOWN || kind == RESOURCE_PCIE_BOTH || kind == RESOURCE_NVLINK_OUT
+         || kind == RESOURCE_NVLINK_IN;
 }
 
 guint
@@ -490,6 +502,7 @@ static const KindName kind_names[RESOURCE_N_KINDS] = {
   [RESOURCE_GROUP_UP] = { "group.up", "group", "up" },
   [RESOURCE_GROUP_DOWN] = { "group.down", "group", "down" },
   [RESOURCE_GLOBAL_LINK] = { "global.link", "group", "to" },
+  [RESOURCE_PCIE_BOTH] = { "pcie.both", "gpu", "pcie.both" },
 };
 
 const char *

@@ -83,6 +83,7 @@ typedef enum
   RESOURCE_GROUP_UP, /* pod to core, or group to other groups, sprayed */
   RESOURCE_GROUP_DOWN,
   RESOURCE_GLOBAL_LINK, /* from one group of a dragonfly to another */
+  RESOURCE_PCIE_BOTH, /* copies of both directions of a GPU's host link, where they hold each other up */
   RESOURCE_N_KINDS,
 } ResourceKind;
 

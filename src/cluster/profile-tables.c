@@ -43,6 +43,8 @@ static const FigureSpec gpu_figures[] = {
   { "runtime_bytes", QUANTITY_BYTES, GPU (runtime_bytes), REQUIRED, 0, 2e10 },
   { "host_link", QUANTITY_BANDWIDTH, GPU (host_link), REQUIRED, 1e8, 1e13 },
   { "host_copy_efficiency", QUANTITY_RATIO, GPU (host_copy_efficiency), REQUIRED, 0.05, 1 },
+  { "host_copy_latency", QUANTITY_TIME, GPU (host_copy_latency), 0, 0, 1e-3 },
+  { "host_duplex_efficiency", QUANTITY_RATIO, GPU (host_duplex_efficiency), 0, 0.5, 1 },
   { "nvlink_limit", QUANTITY_BANDWIDTH, GPU (nvlink_limit), 0, 1e9, 1e13 },
   { "matmul_efficiency", QUANTITY_RATIO, GPU (matmul_efficiency), REQUIRED, 0.05, 1.2 },
   { "matmul_k_overhead", QUANTITY_COUNT, GPU (matmul_k_overhead), 0, 0, 4096 },

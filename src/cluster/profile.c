@@ -374,7 +374,8 @@ profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagLis
   GArray *views = g_array_new (FALSE, FALSE, sizeof (FigureView));
   for (const FigureSpec *spec = table->figures; spec->key != NULL; spec++)
     {
-      FigureView view = { spec->key, spec->kind, profile_figure (profile, spec) };
+      FigureView view = { spec->key, spec->kind, spec->min, spec->max,
+                          profile_figure (profile, spec) };
       g_array_append_val (views, view);
     }
   return views;

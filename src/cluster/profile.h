@@ -48,6 +48,8 @@ typedef struct
   Figure   runtime_bytes; /* taken outside the framework's allocator by context and libraries; communicators are counted apart */
   Figure   host_link;     /* B/s a direction, after PCIe encoding: what the link could carry */
   Figure   host_copy_efficiency; /* of pinned copies by the copy engine */
+  Figure   host_copy_latency;    /* start-up of one such copy, s */
+  Figure   host_duplex_efficiency; /* of each direction's copies while both run; 0: they do not hold each other up */
   Figure nvlink_limit; /* B/s a direction the GPU itself can drive; 0 = the intra link's own rate */
   /* kernel model */
   Figure matmul_efficiency; /* of a large matrix product's main loop against matmul_16bit, in a short measurement */
@@ -241,6 +243,7 @@ typedef struct
 {
   const char   *key;
   QuantityKind  kind;
+  double        min, max; /* of plausible values: others are taken for mistakes */
   const Figure *figure;
 } FigureView;
 

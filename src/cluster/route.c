@@ -293,6 +293,15 @@ cluster_route_gpus (const Cluster *self, guint from, guint to, gint card, Route 
 
 /* ---- host memory, cards ---------------------------------------------------------------------- */
 
+/* What copies between a GPU and its host cross in either direction. */
+static void
+walk_both (Walk *walk, guint local)
+{
+  if (cluster_has_copy_limit (walk->group->gpu))
+    walk_over (walk, RESOURCE_PCIE_BOTH, local);
+  walk->route->latency = walk->group->gpu->host_copy_latency.value;
+}
+
 void
 cluster_route_to_host (const Cluster *self, guint gpu, Route *route)
 {
@@ -302,6 +311,7 @@ cluster_route_to_host (const Cluster *self, guint gpu, Route *route)
   walk_over (&walk, RESOURCE_PCIE_UP, local);
   leave_switch (&walk, at);
   walk_over (&walk, RESOURCE_DRAM, at.socket);
+  walk_both (&walk, local);
   widen (&walk, PATH_PHB);
 }
 
@@ -314,6 +324,7 @@ cluster_route_from_host (const Cluster *self, guint gpu, Route *route)
   walk_over (&walk, RESOURCE_DRAM, at.socket);
   enter_switch (&walk, at);
   walk_over (&walk, RESOURCE_PCIE_DOWN, local);
+  walk_both (&walk, local);
   widen (&walk, PATH_PHB);
 }
 

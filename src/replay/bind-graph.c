@@ -476,8 +476,8 @@ add_copy (BindGraph *self, ScheduleCopy kind, guint rank)
   for (guint i = 0; i < route.n; i++)
     {
       ResourceKind on = cluster_resource (self->cluster, route.resources[i])->kind;
-      gboolean pcie = on == RESOURCE_PCIE_UP || on == RESOURCE_PCIE_DOWN || on == RESOURCE_SWITCH_UP
-                      || on == RESOURCE_SWITCH_DOWN;
+      gboolean pcie = on == RESOURCE_PCIE_UP || on == RESOURCE_PCIE_DOWN || on == RESOURCE_PCIE_BOTH
+                      || on == RESOURCE_SWITCH_UP || on == RESOURCE_SWITCH_DOWN;
 
       add_load (self, index, route.resources[i], pcie ? 1 / efficiency : 1);
     }

@@ -142,6 +142,17 @@ check help-validate 0 validate --help
 check help-import 0 import topology --help
 check help-simulate 0 models --help
 
+example() { # NAME STATUS ARGUMENT...: calibrates onto the hand-made GPU, into a folder that is no part of the scratch copy
+  example_name=$1 example_status=$2
+  shift 2
+  check "$example_name" "$example_status" calibrate --hwprofiles hwprofiles --extends hand "$@"
+}
+example calibrate-text 0 results-synthetic.csv -o ../fitted/gpu/example.yaml
+check calibrate-written 0 hardware gpu/example --hwprofiles ../fitted:hwprofiles
+check calibrate-used 0 simulate good.yaml --gpu example --hwprofiles ../fitted:hwprofiles --format csv
+example calibrate-csv 0 results-synthetic.csv -o ../fitted/gpu/example.yaml --format csv
+example calibrate-json 0 results-few.csv -o ../fitted/gpu/few.yaml --format json
+
 # Usage
 check no-command 2
 check unknown-command 2 simulat
@@ -187,6 +198,9 @@ check nccl-no-collective 2 validate collectives --hwprofiles hwprofiles nccl.log
 check nccl-results 2 calibrate collectives results.csv -o fitted
 check bad-left-out 2 validate collectives runs.csv --leave-one-out row
 check no-output 2 calibrate collectives runs.csv
+check calibrate-nothing 2 calibrate
+check calibrate-no-output 2 calibrate results-synthetic.csv
+check help-calibrate 0 calibrate --help
 check calibrate-onto-itself 2 calibrate collectives --hwprofiles hwprofiles runs.csv -o ./hwprofiles
 check no-subject 2 validate
 check unknown-subject 2 validate colectives
@@ -198,6 +212,8 @@ check import-no-id 2 import topology nccl.xml -o out --name 'a box'
 check import-two 2 import topology nccl.xml lstopo.xml
 
 # Answers that are no
+example calibrate-little 3 results-little.csv -o ../fitted/gpu/none.yaml
+example calibrate-contradictory 3 results-synthetic.csv results-again.csv -o ../fitted/gpu/none.yaml
 check calibrate-too-little 3 calibrate collectives --hwprofiles hwprofiles runs.csv -o fitted
 check training-max-error 3 validate training --hwprofiles hwprofiles training.csv --format csv --max-error '0.0001 %'
 check validate-max-error 3 validate collectives --hwprofiles hwprofiles runs.csv --format csv --max-error '0.0001 %'
@@ -236,6 +252,19 @@ hand huge 2 simulate huge.yaml
 hand deep 2 simulate deep.yaml
 hand many 2 compare many.yaml
 check bad-runs 2 validate collectives bad-runs.csv
+example calibrate-absent 2 results-absent.csv -o ../fitted/gpu/none.yaml
+example calibrate-cut 2 results-cut.csv -o ../fitted/gpu/none.yaml
+example calibrate-bad-cells 2 results-bad.csv -o ../fitted/gpu/none.yaml
+example calibrate-mixed 2 results-few.csv results-other.csv -o ../fitted/gpu/none.yaml
+example calibrate-twice 2 results-few.csv ./results-few.csv -o ../fitted/gpu/none.yaml
+example calibrate-release 2 results-next.csv results-header.csv -o ../fitted/gpu/none.yaml
+example calibrate-unwritable 2 results-few.csv -o good.yaml/gpu/none.yaml
+example calibrate-folder 2 results-few.csv -o folder.yaml
+example calibrate-no-id 2 results-few.csv -o ../fitted/gpu/none.txt
+example calibrate-over-base 2 results-few.csv -o hwprofiles/gpu/hand.yaml
+example calibrate-stale 2 results-few.csv -o ../fitted/gpu/example.yaml
+check calibrate-no-base 2 calibrate results-few.csv -o ../fitted/gpu/none.yaml
+check calibrate-bad-base 2 calibrate results-few.csv -o ../fitted/gpu/none.yaml --hwprofiles hwprofiles --extends hnd
 check calibrate-bad-runs 2 calibrate collectives nothing.csv -o fitted
 check bad-training 2 validate training bad-training.csv
 check training-header 2 validate training runs.csv

@@ -20,6 +20,7 @@ typedef enum
   TAIL_TO_HOST,
   TAIL_HOOKS,
   TAIL_BOTH,
+  TAIL_THERE_AND_BACK,
 } Tail;
 
 typedef struct
@@ -38,7 +39,7 @@ static const OptionSpec toy_options[] = {
 
 typedef struct
 {
-  StreamRef side;
+  StreamRef side, other;
   CommRef   all;
 } ToyState;
 
@@ -48,6 +49,7 @@ toy_init (StrategyRun *run)
   ToyState *s = run->state;
 
   s->side = schedule_stream (run->b, "side", 0);
+  s->other = schedule_stream (run->b, "other", 0);
   s->all = schedule_comm (run->b, "all", mesh_all (&run->in->mesh));
   schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, G_GUINT64_CONSTANT (2) << 30, "parameters");
   schedule_alloc (run->b, TIER_HOST, POOL_CACHE, G_GUINT64_CONSTANT (3) << 30, "cache");
@@ -66,8 +68,13 @@ toy_step_end (StrategyRun *run)
     schedule_all_reduce (run->b, SCHEDULE_COMPUTE, s->all, 100000000, "all_reduce");
   if (tail == TAIL_COPY_KERNEL)
     schedule_kernel (run->b, SCHEDULE_COMPUTE, &kernel);
-  if (tail == TAIL_TO_HOST || tail == TAIL_BOTH)
+  if (tail == TAIL_TO_HOST || tail == TAIL_BOTH || tail == TAIL_THERE_AND_BACK)
     schedule_copy (run->b, s->side, COPY_TO_HOST, 1000000000, "offload");
+  if (tail == TAIL_THERE_AND_BACK)
+    {
+      schedule_copy (run->b, s->other, COPY_FROM_HOST, 1000000000, "fetch");
+      schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->other);
+    }
   if (tail == TAIL_HOOKS)
     schedule_host_hooks (run->b, 3);
   /* An event behind nothing but a wait: it stands for the side stream's work all the same. */
@@ -211,6 +218,52 @@ START_TEST (test_by_hand)
   for (Tail tail = TAIL_ALL_REDUCE; tail <= TAIL_BOTH; tail++)
     for (guint unfolded = 0; unfolded < 2; unfolded++)
       ck_assert_uint_eq (toy_period (tail, unfolded) - base, want[tail]);
+}
+END_TEST
+
+/* What TAIL adds to the step where the host's memory is no limit, with these figures of the GPU. */
+static SimTime
+copy_period (Tail tail, double latency, double duplex, gboolean unfolded)
+{
+  SimTime period[2];
+
+  for (guint with = 0; with < 2; with++)
+    {
+      g_autoptr (ProfileSet) profiles = toy_profiles ();
+      g_autoptr (Scenario)   scenario = toy_scenario (with ? tail : TAIL_NONE);
+      g_autoptr (Replay)     replay = NULL;
+
+      ck_assert (profile_set_override (profiles, "node", "toy-pair", "dram_bandwidth", 1e12));
+      ck_assert (profile_set_override (profiles, "gpu", "toy", "host_copy_latency", latency));
+      ck_assert (profile_set_override (profiles, "gpu", "toy", "host_duplex_efficiency", duplex));
+      replay = fixture_replay (scenario, profiles, unfolded, 0);
+      period[with] = replay_period (replay);
+    }
+  return period[1] - period[0];
+}
+
+/*
+ * Copies of 1 GB take 50 ms each over a link of 25 GB/s at 0.8; issuing one takes 10 us.
+ *
+ *   start-up of 7 us                 10 + 7 + 50000 us
+ *   there and back, not in the way   20 + 50000 us
+ *   at 0.75 of each                  the first starts at 10 us, alone at 20 GB/s for 10 us (200 kB); then each has 15 GB/s: it has 999.8 MB
+ *                                    to go, for 66653.333333 us; the second's last 200 kB take 10 us alone again: 66683.333333 us
+ *   with both                        all of it 7 us later
+ */
+START_TEST (test_copies_by_hand)
+{
+  for (guint unfolded = 0; unfolded < 2; unfolded++)
+    {
+      ck_assert_uint_eq (copy_period (TAIL_TO_HOST, 0, 0, unfolded), 50010 * US);
+      ck_assert_uint_eq (copy_period (TAIL_TO_HOST, 7e-6, 1, unfolded), 50017 * US);
+      ck_assert_uint_eq (copy_period (TAIL_TO_HOST, 7e-6, 0.75, unfolded), 50017 * US);
+      ck_assert_uint_eq (copy_period (TAIL_THERE_AND_BACK, 0, 1, unfolded), 50020 * US);
+      ck_assert_double_eq_tol ((double) copy_period (TAIL_THERE_AND_BACK, 0, 0.75, unfolded),
+                               66683333333, 2);
+      ck_assert_double_eq_tol ((double) copy_period (TAIL_THERE_AND_BACK, 7e-6, 0.75, unfolded),
+                               66690333333, 2);
+    }
 }
 END_TEST
 
@@ -591,6 +644,7 @@ replay_suite (void)
   tcase_add_test (hand, test_launch_blocking);
   tcase_add_test (hand, test_launch_blocking_collective);
   tcase_add_test (hand, test_by_hand);
+  tcase_add_test (hand, test_copies_by_hand);
   tcase_add_test (hand, test_memory_by_hand);
   suite_add_tcase (suite, hand);
   tcase_add_loop_test (laws, test_periods_do_not_matter, 0, (int) n_strategies ());
