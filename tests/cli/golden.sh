@@ -263,7 +263,9 @@ example calibrate-folder 2 results-few.csv -o folder.yaml
 example calibrate-no-id 2 results-few.csv -o ../fitted/gpu/none.txt
 example calibrate-over-base 2 results-few.csv -o hwprofiles/gpu/hand.yaml
 example calibrate-stale 2 results-few.csv -o ../fitted/gpu/example.yaml
+SHARDSIM_DATADIR=$folder/work # where the hand-made hardware is all there is
 check calibrate-no-base 2 calibrate results-few.csv -o ../fitted/gpu/none.yaml
+SHARDSIM_DATADIR=$source
 check calibrate-bad-base 2 calibrate results-few.csv -o ../fitted/gpu/none.yaml --hwprofiles hwprofiles --extends hnd
 check calibrate-bad-runs 2 calibrate collectives nothing.csv -o fitted
 check bad-training 2 validate training bad-training.csv
