@@ -52,8 +52,7 @@ end_run (Reader *self, const LogLine *line)
 
   if (self->pending->len > 0)
     {
-      SourceMark mark =
-          log_mark (&self->pending_line, self->pending_line.text, strlen (self->pending_line.text));
+      SourceMark mark = log_mark (&self->pending_line, self->pending_line.text, self->pending->len);
 
       diag_error (self->target->diags, &mark, NULL, "a row that does not go on");
       g_string_truncate (self->pending, 0);
