@@ -82,11 +82,12 @@ read_environment (const Reader *self, const ConfigNode *list)
 static void
 read_device (const Reader *self, const ConfigNode *device)
 {
-  LogRank rank = { .pid = -1,
-                   .n_ranks = 1,
-                   .mark = *config_node_mark (device),
-                   .gpu_mark = *config_node_mark (device) };
-  double  number, group, pid;
+  LogRank          rank = { .pid = -1,
+                            .n_ranks = 1,
+                            .mark = *config_node_mark (device),
+                            .gpu_mark = *config_node_mark (device) };
+  double           number, group, pid;
+  g_autofree char *slot = NULL, *bus = NULL;
 
   if (!config_node_expect (device, CONFIG_MAP, self->target->diags))
     return;
@@ -99,6 +100,9 @@ read_device (const Reader *self, const ConfigNode *device)
   rank.pid = (gint64) pid;
   rank.host = need_text (self, device, "hostname");
   rank.gpu = need_text (self, device, "device_info");
+  slot = need_text (self, device, "device");
+  bus = need_text (self, device, "device_hex");
+  rank.slot = g_strdup_printf ("%s %s", slot, bus);
   if (config_node_get (device, "device_info") != NULL)
     rank.gpu_mark = *config_node_mark (config_node_get (device, "device_info"));
   g_array_append_val (self->run->ranks, rank);

@@ -31,9 +31,9 @@ typedef struct
 /* A line of "Using devices". */
 typedef struct
 {
-  gint64     rank, group, pid; /* pid -1: not said */
-  guint      n_ranks;          /* that the line stands for: the JSON has one a process */
-  char      *host, *gpu;
+  gint64     rank, group, pid;  /* pid -1: not said */
+  guint      n_ranks;           /* that the line stands for: the JSON has one a process */
+  char      *host, *gpu, *slot; /* slot: number and bus address of the GPU; NULL: not known */
   SourceMark mark, gpu_mark;
 } LogRank;
 
@@ -43,6 +43,7 @@ typedef struct
   char      *test;                 /* "all_reduce"; NULL: nothing says it */
   char      *library;              /* "2.18.5", "RCCL"; NULL: nothing says it */
   char      *algorithm, *protocol; /* that NCCL_ALGO and NCCL_PROTO ask for; NULL: nothing */
+  GString   *words;                /* further words for `env`, each with a space before it */
   GArray    *ranks;                /* LogRank */
   GArray    *rows;                 /* LogRow */
   guint      n_ranks;              /* that the head says; 0: it does not */
@@ -74,6 +75,9 @@ void log_run_set_library_code (LogRun *self, guint64 code, const SourceMark *mar
 /* Notes what NAME=VALUE of the environment asks for, if anything. A choice that no simulation follows is diagnosed at MARK. */
 void log_run_set_variable (LogRun *self, const char *name, const char *value,
                            const SourceMark *mark, DiagList *diags);
+
+/* Adds a word for `env`, once. */
+void log_run_add_word (LogRun *self, const char *word);
 
 /* Bytes of an element of nccl-tests' type NAME; 0: not known. */
 guint log_element_size (const char *name, gsize length);

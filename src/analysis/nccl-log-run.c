@@ -10,6 +10,7 @@ log_rank_clear (gpointer data)
 
   g_free (self->host);
   g_free (self->gpu);
+  g_free (self->slot);
 }
 
 LogRun *
@@ -18,6 +19,7 @@ log_run_new (const SourceMark *mark)
   LogRun *self = g_new0 (LogRun, 1);
 
   self->mark = *mark;
+  self->words = g_string_new (NULL);
   self->ranks = g_array_new (FALSE, TRUE, sizeof (LogRank));
   self->rows = g_array_new (FALSE, TRUE, sizeof (LogRow));
   g_array_set_clear_func (self->ranks, log_rank_clear);
@@ -33,6 +35,7 @@ log_run_free (LogRun *self)
   g_free (self->library);
   g_free (self->algorithm);
   g_free (self->protocol);
+  g_string_free (self->words, TRUE);
   g_array_unref (self->ranks);
   g_array_unref (self->rows);
   g_free (self);
@@ -64,26 +67,51 @@ log_run_set_library_code (LogRun *self, guint64 code, const SourceMark *mark, Di
 }
 
 void
+log_run_add_word (LogRun *self, const char *word)
+{
+  g_autofree char *spaced = g_strdup_printf (" %s", word);
+  const char      *found = strstr (self->words->str, spaced);
+
+  if (found == NULL || (found[strlen (spaced)] != ' ' && found[strlen (spaced)] != '\0'))
+    g_string_append (self->words, spaced);
+}
+
+/* Sets *CHOICE from VALUE of the variable NAME; said once where VALUE is no single CHOICE. */
+static void
+set_choice (char **choice, gboolean known, const char *name, const char *value,
+            const SourceMark *mark, DiagList *diags)
+{
+  if (*choice != NULL)
+    return;
+  if (!known)
+    diag_error (diags, mark,
+                "a run with one algorithm and one protocol, or with the library's own choice",
+                "%s is '%s': a choice among some cannot be followed", name, value);
+  *choice = g_strdup (value);
+}
+
+void
 log_run_set_variable (LogRun *self, const char *name, const char *value, const SourceMark *mark,
                       DiagList *diags)
 {
-  g_autofree char *word = g_ascii_strdown (value, -1);
-  const gboolean   algorithm = strcmp (name, "NCCL_ALGO") == 0;
-  char           **choice = algorithm ? &self->algorithm : &self->protocol;
+  g_autofree char *lower = g_ascii_strdown (value, -1);
+  const char      *word = g_strstrip (lower);
+  g_autofree char *channels = g_strdup_printf ("channels=%s", word);
 
-  if ((!algorithm && strcmp (name, "NCCL_PROTO") != 0) || *g_strstrip (word) == '\0')
+  if (*word == '\0')
     return;
-  if (algorithm ? collective_algorithm_parse (word) == ALGORITHM_N
-                : collective_protocol_parse (word) == PROTOCOL_N)
-    {
-      if (*choice == NULL)
-        diag_error (diags, mark,
-                    "a run with one algorithm and one protocol, or with the library's own choice",
-                    "%s is '%s': a choice among some cannot be followed", name, value);
-      word[0] = '?'; /* said once */
-    }
-  if (*choice == NULL)
-    *choice = g_steal_pointer (&word);
+  if (strcmp (name, "NCCL_ALGO") == 0)
+    set_choice (&self->algorithm, collective_algorithm_parse (word) != ALGORITHM_N, name, word,
+                mark, diags);
+  else if (strcmp (name, "NCCL_PROTO") == 0)
+    set_choice (&self->protocol, collective_protocol_parse (word) != PROTOCOL_N, name, word, mark,
+                diags);
+  else if (strcmp (name, "NCCL_NET_GDR_LEVEL") == 0 && (strcmp (word, "loc") == 0 || *word == '0'))
+    log_run_add_word (self, "no-gpudirect");
+  else if (strcmp (name, "NCCL_P2P_DISABLE") == 0 && *word != '0')
+    log_run_add_word (self, "no-p2p");
+  else if (strcmp (name, "NCCL_MAX_NCHANNELS") == 0 || strcmp (name, "NCCL_MAX_CTAS") == 0)
+    log_run_add_word (self, channels);
 }
 
 guint
@@ -130,6 +158,7 @@ typedef struct
 {
   guint       n_ranks, n_hosts, per_host; /* 0: no lines */
   guint       n_processes;
+  gboolean    shared; /* ranks share a GPU */
   const char *gpu;
 } Layout;
 
@@ -172,54 +201,78 @@ check_rank (const LogRun *run, guint i, gint64 next, DiagList *diags)
   return FALSE;
 }
 
-/* Ranks of the host of RANK, and whether RANK is the first of its host or its process. */
-static guint
-ranks_of_host (const LogRun *run, guint i, gboolean *first_of_host, gboolean *first_of_process)
+/* Sets of what ranks name. */
+typedef struct
 {
-  const LogRank *rank = rank_at (run, i);
-  guint          n = 0;
+  GHashTable *hosts; /* its ranks by name */
+  GHashTable *processes, *slots;
+} Places;
 
-  *first_of_host = *first_of_process = TRUE;
-  for (guint k = 0; k < run->ranks->len; k++)
+/* Notes KEY, which is taken; FALSE where SET has it. NULL is never there. */
+static gboolean
+note_key (GHashTable *set, char *key)
+{
+  return key == NULL || g_hash_table_add (set, key);
+}
+
+static void
+place_rank (const LogRank *rank, Places *places, Layout *layout)
+{
+  const guint here = GPOINTER_TO_UINT (g_hash_table_lookup (places->hosts, rank->host));
+
+  g_hash_table_insert (places->hosts, rank->host, GUINT_TO_POINTER (here + rank->n_ranks));
+  layout->n_ranks += rank->n_ranks;
+  layout->n_hosts += here == 0;
+  layout->n_processes += note_key (
+      places->processes, g_strdup_printf ("%" G_GINT64_FORMAT " %s", rank->pid, rank->host));
+  if (!note_key (places->slots,
+                 rank->slot != NULL ? g_strdup_printf ("%s %s", rank->slot, rank->host) : NULL))
+    layout->shared = TRUE;
+}
+
+/* Every host has as many ranks as the first; FALSE after a diagnostic of one that has not. */
+static gboolean
+check_hosts (const LogRun *run, const Places *places, Layout *layout, DiagList *diags)
+{
+  for (guint i = 0; i < run->ranks->len; i++)
     {
-      const LogRank *other = rank_at (run, k);
+      const LogRank *rank = rank_at (run, i);
+      const guint    here = GPOINTER_TO_UINT (g_hash_table_lookup (places->hosts, rank->host));
 
-      if (strcmp (other->host, rank->host) != 0)
+      if (i == 0)
+        layout->per_host = here;
+      if (here == layout->per_host)
         continue;
-      n += other->n_ranks;
-      *first_of_host = *first_of_host && k >= i;
-      *first_of_process = *first_of_process && (k >= i || other->pid != rank->pid);
+      diag_error (diags, &rank->mark, NULL, "%u ranks on '%s', %u on '%s': hosts must have the same",
+                  here, rank->host, layout->per_host, rank_at (run, 0)->host);
+      return FALSE;
     }
-  return n;
+  return TRUE;
 }
 
 /* FALSE after a diagnostic. */
 static gboolean
 read_layout (const LogRun *run, Layout *layout, DiagList *diags)
 {
-  const guint errors = diag_list_n_errors (diags);
+  g_autoptr (GHashTable) hosts = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GHashTable) processes = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GHashTable) slots = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  Places                 places = { hosts, processes, slots };
 
   *layout = (Layout){ .n_ranks = 0 };
-  for (guint i = 0; i < run->ranks->len && check_rank (run, i, layout->n_ranks, diags); i++)
+  for (guint i = 0; i < run->ranks->len; i++)
     {
-      gboolean    first_of_host, first_of_process;
-      const guint here = ranks_of_host (run, i, &first_of_host, &first_of_process);
-
-      layout->n_ranks += rank_at (run, i)->n_ranks;
-      layout->n_hosts += first_of_host;
-      layout->n_processes += first_of_process;
-      if (i == 0)
-        layout->per_host = here;
-      else if (first_of_host && here != layout->per_host && diag_list_n_errors (diags) == errors)
-        diag_error (diags, &rank_at (run, i)->mark, NULL,
-                    "%u ranks on '%s', %u on '%s': hosts must have the same", here,
-                    rank_at (run, i)->host, layout->per_host, rank_at (run, 0)->host);
+      if (!check_rank (run, i, layout->n_ranks, diags))
+        return FALSE;
+      place_rank (rank_at (run, i), &places, layout);
     }
+  if (!check_hosts (run, &places, layout, diags))
+    return FALSE;
   if (layout->n_ranks > 0)
     layout->gpu = rank_at (run, 0)->gpu;
   else
     layout->n_ranks = run->n_ranks;
-  return diag_list_n_errors (diags) == errors;
+  return TRUE;
 }
 
 /* ---- names of GPUs ----------------------------------------------------------------------------- */
@@ -464,7 +517,7 @@ check_counts (const LogTarget *target, const LogRun *run, CollectiveKind kind, g
 
 /* ---- rows -------------------------------------------------------------------------------------- */
 
-/* Words for `env`. */
+/* Words for `env`; some that no simulation follows, which keeps the rows out of the statistics. */
 static char *
 environment_of (const LogRun *run, const Layout *layout, guint half)
 {
@@ -478,6 +531,9 @@ environment_of (const LogRun *run, const Layout *layout, guint half)
     g_string_append_printf (words, " algo=%s", run->algorithm);
   if (run->protocol != NULL)
     g_string_append_printf (words, " proto=%s", run->protocol);
+  if (layout->shared)
+    g_string_append (words, " ranks-share-gpu");
+  g_string_append (words, run->words->str);
   return g_string_free (words, FALSE);
 }
 
@@ -494,8 +550,8 @@ run_id (const LogTarget *target)
 }
 
 static void
-add_row (LogTarget *target, const LogRun *run, const Layout *layout, CollectiveKind kind,
-         const ClusterOptions *cluster, const LogRow *row, guint half)
+add_row (LogTarget *target, const LogRun *run, CollectiveKind kind, const ClusterOptions *cluster,
+         const char *env, guint64 bytes, double time_us)
 {
   Measurement *measured = measurement_new ();
 
@@ -504,15 +560,15 @@ add_row (LogTarget *target, const LogRun *run, const Layout *layout, CollectiveK
   measured->source = g_strdup (target->file);
   measured->kind = kind;
   measured->collective = g_strdup (run->test != NULL ? run->test : collective_kind_name (kind));
-  measured->bytes = row->bytes;
-  measured->time_us = row->halves[half].time_us;
+  measured->bytes = bytes;
+  measured->time_us = time_us;
   if (run->library != NULL)
     {
       g_free (measured->library);
       measured->library = g_strdup (run->library);
     }
   g_free (measured->env);
-  measured->env = environment_of (run, layout, half);
+  measured->env = g_strdup (env);
   option_table_clear (cluster_options, &measured->cluster);
   option_table_copy (cluster_options, cluster, &measured->cluster);
   g_ptr_array_add (target->rows, measured);
@@ -525,7 +581,8 @@ add_rows (LogTarget *target, const LogRun *run, const Layout *layout, Collective
 {
   for (guint half = 0; half < LOG_N_HALVES; half++)
     {
-      guint n = 0;
+      g_autofree char *env = environment_of (run, layout, half);
+      guint            n = 0;
 
       for (guint i = 0; i < run->rows->len; i++)
         {
@@ -535,7 +592,7 @@ add_rows (LogTarget *target, const LogRun *run, const Layout *layout, Collective
           if (timed->time_us > 0 && row->bytes > 0)
             {
               target->n_ids += n++ == 0;
-              add_row (target, run, layout, kind, cluster, row, half);
+              add_row (target, run, kind, cluster, env, row->bytes, timed->time_us);
             }
         }
     }

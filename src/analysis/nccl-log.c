@@ -193,6 +193,27 @@ on_predicted (Reader *self, const LogLine *line, const char *content)
   run->n_ranks = ranks != NULL ? (guint) g_ascii_strtoull (ranks, NULL, 10) : 0;
 }
 
+/* "mpi;algo=ring": what the runner forced between plain hosts. There is one way to shift. */
+static void
+on_words (Reader *self, const LogLine *line, const char *content)
+{
+  g_auto (GStrv) words = g_strsplit (content, ";", -1);
+
+  for (guint i = 0; words[i] != NULL; i++)
+    if (*words[i] != '\0' && strcmp (words[i], "algo=shift") != 0)
+      log_run_add_word (head_of_run (self, line), words[i]);
+}
+
+/* "4": the runner's number of channels. */
+static void
+on_channels (Reader *self, const LogLine *line, const char *content)
+{
+  g_autofree char *word =
+      g_strdup_printf ("channels=%" G_GUINT64_FORMAT, g_ascii_strtoull (content, NULL, 10));
+
+  log_run_add_word (head_of_run (self, line), word);
+}
+
 /* ---- ranks ------------------------------------------------------------------------------------- */
 
 static void
@@ -214,6 +235,17 @@ take_value (const LogWords *words, guint *at, const char *name, gint64 *value)
   *value = g_ascii_strtoll (words->words[*at + 1], NULL, 10);
   *at += 2;
   return TRUE;
+}
+
+/* "3 [0000:0f:00" from a whole address: short ones are alike for unlike GPUs of virtual machines, and hosts have none. */
+static char *
+slot_of (gint64 device, const char *bus, const char *gpu)
+{
+  const gsize length = bus != NULL ? strcspn (bus, "]") : 0;
+
+  if (bus == NULL || memchr (bus, ':', length) == NULL || strcmp (gpu, "CPU") == 0)
+    return NULL;
+  return g_strdup_printf ("%" G_GINT64_FORMAT " %.*s", device, (int) length, bus);
 }
 
 /* " 3 Group  0 Pid  1234 on  host1 device  3 [0000:0f:00] NVIDIA H100" behind "Rank"; the oldest have no group and no process. */
@@ -244,6 +276,7 @@ on_rank (Reader *self, const LogLine *line, const char *content)
     }
   rank.host = g_strndup (words.words[host], words.lengths[host]);
   rank.gpu = g_strstrip (g_strdup (name + 1));
+  rank.slot = slot_of (device, strchr (content, '['), rank.gpu);
   name += 1 + strspn (name + 1, " ");
   rank.gpu_mark = log_mark (line, name, strlen (name));
   g_array_append_val (run->ranks, rank);
@@ -493,6 +526,8 @@ static const struct
   { "nThread ", on_config },
   { "minBytes ", on_config },
   { "shardsim: ", on_predicted },
+  { "mpi;", on_words },
+  { "minCTAs = maxCTAs = ", on_channels },
   { "Rank ", on_rank },
   { "Out of bounds values", on_verdict },
   { "Avg bus bandwidth", on_average },

@@ -398,6 +398,56 @@ START_TEST (test_name)
 }
 END_TEST
 
+/* TEXT as a log that loads without a word. */
+static GPtrArray *
+load_text (const char *text, const Setting *hardware)
+{
+  g_autofree char     *file = NULL, *said = NULL;
+  gint                 fd = g_file_open_tmp ("shardsim-text-XXXXXX.log", &file, NULL);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  GPtrArray           *rows;
+
+  ck_assert_int_ge (fd, 0);
+  g_close (fd, NULL);
+  ck_assert (g_file_set_contents (file, text, -1, NULL));
+  rows = load (file, hardware, COLLECTIVE_N_KINDS, diags);
+  said = diag_list_format (diags, FALSE);
+  g_unlink (file);
+  ck_assert_msg (rows != NULL && *said == '\0', "%s", said);
+  return rows;
+}
+
+#define TABLE                                              \
+  "# size count type redop root time algbw busbw #wrong\n" \
+  "  1048576 262144 float sum -1 50.00 20.97 20.97 0\n"    \
+  "# Avg bus bandwidth    : 20.97\n"
+
+/* What the runner forced, and ranks that share a GPU, stand in the rows' words. */
+START_TEST (test_words)
+{
+  static const Setting hosts[] = { { "gpu", "cpu-host" }, { "nic", "lan-100m" }, { "nics", "1" }, END };
+  static const char mpi[] =
+      "# shardsim-bench Open MPI 4.1.4\n# Collective test starting: all_reduce_perf\n"
+      "# mpi;algo=ring\n"
+      "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:00:00] CPU\n"
+      "#  Rank  1 Group  0 Pid 1 on h2 device  0 [0000:00:00] CPU\n" TABLE;
+  static const char     shared[] = "# shardsim-bench nccl-headers=22809 nccl-library=22809\n"
+                                   "# Collective test starting: all_reduce_perf\n"
+                                   "# minCTAs = maxCTAs = 4\n"
+                                   "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:0f:00] Hand\n"
+                                   "#  Rank  1 Group  0 Pid 2 on h1 device  0 [0000:0f:00] Hand\n" TABLE;
+  static const Setting  pair[] = { { "node", "hand-pair" }, END };
+  g_autoptr (GPtrArray) between_hosts = load_text (mpi, hosts);
+  g_autoptr (GPtrArray) on_one = load_text (shared, pair);
+
+  ck_assert_uint_eq (between_hosts->len, 1);
+  check_row (between_hosts, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place algo=ring");
+  ck_assert_uint_eq (on_one->len, 1);
+  check_row (on_one, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place ranks-share-gpu channels=4");
+  check_all (on_one, 1, 2, "2.28.9");
+}
+END_TEST
+
 /* A rank alone crosses no link: its rows are not taken, which leaves nothing here. */
 START_TEST (test_one_rank)
 {
@@ -478,10 +528,10 @@ int
 main (void)
 {
   const TTest *const tests[] = {
-    test_milliseconds, test_no_root,     test_several,       test_unchecked,   test_debug,
-    test_launchers,    test_time_stamps, test_in_place_only, test_json,        test_predicted,
-    test_one_rank,     test_cut,         test_bad_cells,     test_bad_headers, test_bad_ranks,
-    test_hardware,     test_name,        test_kinds,         test_results,
+    test_milliseconds, test_no_root,     test_several,       test_unchecked, test_debug,
+    test_launchers,    test_time_stamps, test_in_place_only, test_json,      test_predicted,
+    test_one_rank,     test_words,       test_cut,           test_bad_cells, test_bad_headers,
+    test_bad_ranks,    test_hardware,    test_name,          test_kinds,     test_results,
   };
   Suite   *suite = suite_create ("nccl-log");
   TCase   *tcase = tcase_create ("logs");
