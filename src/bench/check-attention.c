@@ -6,10 +6,10 @@
 #include "bench/check.h"
 #include "bench/fused-attention.h"
 
-#define SEQUENCES 2
-#define TOKENS    192
-#define HEADS     3
-#define HEAD      64
+#define SEQUENCES 2ul
+#define TOKENS    192ul
+#define HEADS     3ul
+#define HEAD      64ul
 #define VALUES    (SEQUENCES * TOKENS * HEADS * HEAD)
 #define BOUND     2e-2 /* bf16's rounding of the probabilities, of their gradients and of the result */
 
@@ -153,7 +153,7 @@ check_with (const Bench *bench, Cudnn *library, char *memory, Values *values)
 static bool
 check_in_memory (const Bench *bench, Cudnn *library)
 {
-  size_t  bytes = (8 * 2 + sizeof (float)) * VALUES;
+  size_t  bytes = (8 * sizeof (uint16_t) + sizeof (float)) * VALUES;
   Values *values = calloc (1, sizeof *values);
   char   *memory = NULL;
   bool    good;

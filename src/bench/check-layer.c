@@ -11,12 +11,12 @@
 #include "bench/check.h"
 #include "bench/layer.h"
 
-#define D       64
-#define HEADS   2
-#define HEAD    (D / HEADS)
-#define FF      96
-#define TOKENS  24
-#define SEQS    2
+#define D       64ul
+#define HEADS   2ul
+#define HEAD    32ul /* D / HEADS */
+#define FF      96ul
+#define TOKENS  24ul
+#define SEQS    2ul
 #define ROWS    (TOKENS * SEQS)
 #define WEIGHTS (2 * D + 4 * D * D + 3 * D * FF)
 #define SAMPLES 24
@@ -80,7 +80,8 @@ rotate (double *x)
     for (size_t head = 0; head < HEADS; head++)
       for (size_t i = 0; i < HEAD / 2; i++)
         {
-          double  angle = (double) (row / SEQS) * pow (10000, -2.0 * (double) i / HEAD);
+          size_t  token = row / SEQS;
+          double  angle = (double) token * pow (10000, -2.0 * (double) i / HEAD);
           double *first = x + row * D + head * HEAD + i, *second = first + HEAD / 2;
           double  a = *first, b = *second;
 

@@ -9,7 +9,7 @@
 #include "bench/gemm.h"
 
 /* A product's shape: no two alike, multiples of 16 as fp8 needs. */
-#define ROWS    48
+#define ROWS    48ul
 #define COLUMNS 80
 #define DEPTH   112
 #define BATCH   2
@@ -179,7 +179,7 @@ check_products (const Bench *bench)
     const char *dtype;
     double      bound;
   } cases[] = { { "fp32", 1e-5 }, { "bf16", 5e-3 }, { "fp16", 1e-3 }, { "fp8", 5e-3 } };
-  ProductValues *values = malloc (sizeof *values);
+  ProductValues *values = calloc (1, sizeof *values);
   Gemm          *gemm = gemm_open (bench);
   bool           good = values != NULL && gemm != NULL;
 

@@ -223,7 +223,7 @@ time_batch (const Bench *bench, Product *product, cudaEvent_t *events, unsigned 
 static bool
 sustain (Bench *bench, Product *product, cudaEvent_t *events, double *samples)
 {
-  double   once, began = bench_now (), span = bench->options->sustained_s;
+  double   once = 0, began = bench_now (), span = bench->options->sustained_s;
   Result   result = result_of (bench, "nn.sustained", &product->shape, "second half of the run");
   unsigned n = 0, calls;
 
@@ -232,7 +232,7 @@ sustain (Bench *bench, Product *product, cudaEvent_t *events, double *samples)
   calls = once > 0 && once < SUSTAINED_BATCH_S ? (unsigned) (SUSTAINED_BATCH_S / once) + 1 : 1;
   while (bench_now () - began < span && n < MAX_SUSTAINED)
     {
-      double seconds;
+      double seconds = 0;
 
       if (!time_batch (bench, product, events, calls, &seconds))
         return false;
