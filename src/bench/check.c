@@ -195,13 +195,15 @@ static bool
 run (Bench *bench)
 {
   bool products = check_products (bench), attention = check_attention (bench);
+  bool streams = check_streams (bench), copies = check_strided_copy (bench);
 
-  return check_layer (bench) && products && attention;
+  return check_layer (bench) && products && attention && streams && copies;
 }
 
 const Benchmark benchmark_check = {
   .name = "check",
-  .title = "products, attention and a layer on small data against arithmetic on the host",
+  .title =
+      "products, attention, a layer and streaming kernels on small data against arithmetic on the host",
   .needs = NEEDS_CUDA,
   .checks = true,
   .run = run,

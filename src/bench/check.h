@@ -1,5 +1,6 @@
 /*
- * Does the device compute what it should? What the runner times (products, fused attention, a layer's passes) on small data against
+ * Does the device compute what it should? What the runner times (products, fused attention, a layer's passes, streaming
+ * and strided kernels) on small data against
  * arithmetic in double on the host. A kernel that does something else would be timed all the same.
  */
 #pragma once
@@ -12,6 +13,8 @@
 bool check_products (const Bench *bench);
 bool check_attention (const Bench *bench);
 bool check_layer (const Bench *bench);
+bool check_streams (const Bench *bench);
+bool check_strided_copy (const Bench *bench);
 
 /* N values of DTYPE ("fp32", "bf16", "fp16", "fp8") at DEVICE. */
 bool check_read (const Bench *bench, const void *device, const char *dtype, size_t n, double *values);

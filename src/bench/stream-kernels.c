@@ -14,6 +14,12 @@
 
 #ifdef BENCH_CUDA
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/check.h"
 #include "bench/lanes.h"
 #include "bench/room.h"
 
@@ -250,6 +256,113 @@ run (Bench *bench)
   ok = n == 0 || measure_all (bench, &self, sizes, n);
   close_stream (&self);
   return ok;
+}
+
+/* ---- check ------------------------------------------------------------------------------------- */
+
+#define N_CHECKED ((size_t) 4012) /* no multiple of what a block handles */
+
+typedef struct
+{
+  double parameter[N_CHECKED], gradient[N_CHECKED], want[N_CHECKED], got[N_CHECKED];
+} Values;
+
+/* Runs case INDEX and compares array OUT, of DTYPE, with what is wanted. */
+static bool
+check_case (const Bench *bench, Stream *self, unsigned index, unsigned out, const char *dtype,
+            double bound, Values *values)
+{
+  cudaStream_t stream = self->lanes.stream[0];
+  char         what[64];
+
+  snprintf (what, sizeof what, "kernel %s", cases[index].name);
+  self->kernel = cuda_module_kernel (bench, self->module, cases[index].name);
+  if (self->kernel == NULL || !cases[index].work (bench, stream, self))
+    return false;
+  CUDA_TRY (cudaStreamSynchronize (stream));
+  return check_read (bench, self->array[out], dtype, N_CHECKED, values->got)
+         && check_close (bench, what, values->want, values->got, N_CHECKED, bound);
+}
+
+/* The first step, from moments of zero: corrected for their start they are the gradient and its square. */
+static bool
+check_adam (const Bench *bench, Stream *self, Values *v)
+{
+  static const struct
+  {
+    const char *what, *dtype;
+    unsigned    array;
+    double      bound;
+  } results[] = {
+    { "kernel adam, first moment", "fp32", MOMENT1, 1e-6 },
+    { "kernel adam, second moment", "fp32", MOMENT2, 1e-6 },
+    { "kernel adam, bf16 copy", "bf16", COPY, 5e-3 },
+  };
+  bool good;
+
+  CUDA_TRY (cudaMemset (self->array[MOMENT1], 0, 4 * N_CHECKED));
+  CUDA_TRY (cudaMemset (self->array[MOMENT2], 0, 4 * N_CHECKED));
+  CUDA_TRY (cudaMemset (self->array[COPY], 0, 2 * N_CHECKED));
+  CUDA_TRY (cudaDeviceSynchronize ());
+  for (size_t i = 0; i < N_CHECKED; i++)
+    v->want[i] =
+        v->parameter[i] * (1 - 1e-4 * 0.1) - 1e-4 * v->gradient[i] / (fabs (v->gradient[i]) + 1e-8);
+  good = check_case (bench, self, 3, PARAMETER, "fp32", 1e-6, v);
+  for (unsigned k = 0; k < sizeof results / sizeof results[0]; k++)
+    {
+      for (size_t i = 0; i < N_CHECKED && k < 2; i++)
+        v->want[i] = k == 0 ? 0.1 * v->gradient[i] : 0.05 * v->gradient[i] * v->gradient[i];
+      /* The copy is one of the parameters as the device has them now. */
+      if (k == 2 && !check_read (bench, self->array[PARAMETER], "fp32", N_CHECKED, v->want))
+        return false;
+      if (!check_read (bench, self->array[results[k].array], results[k].dtype, N_CHECKED, v->got))
+        return false;
+      good = check_close (bench, results[k].what, v->want, v->got, N_CHECKED, results[k].bound)
+             && good;
+    }
+  return good;
+}
+
+static bool
+check_all (const Bench *bench, Stream *self, Values *v)
+{
+  bool good = true;
+
+  if (!open_stream (bench, self, N_CHECKED)
+      || !check_read (bench, self->array[PARAMETER], "fp32", N_CHECKED, v->parameter)
+      || !check_read (bench, self->array[GRADIENT], "fp32", N_CHECKED, v->gradient))
+    return false;
+  CUDA_TRY (cudaMemset (self->array[MOMENT1], 0, 4 * N_CHECKED));
+  CUDA_TRY (cudaMemset (self->array[COPY], 0, 2 * N_CHECKED));
+  CUDA_TRY (cudaDeviceSynchronize ());
+  self->quads = N_CHECKED / 4;
+  for (size_t i = 0; i < N_CHECKED; i++)
+    v->want[i] = v->parameter[i] + v->gradient[i];
+  good = check_case (bench, self, 0, MOMENT1, "fp32", 1e-6, v) && good;
+  for (size_t i = 0; i < N_CHECKED; i++)
+    v->want[i] = 0.5 * v->gradient[i];
+  good = check_case (bench, self, 1, MOMENT1, "fp32", 1e-6, v) && good;
+  memcpy (v->want, v->parameter, sizeof v->want);
+  good = check_case (bench, self, 2, COPY, "bf16", 5e-3, v) && good;
+  return check_adam (bench, self, v) && good;
+}
+
+bool
+check_streams (const Bench *bench)
+{
+  Values *values = malloc (sizeof *values);
+  Stream  self = { .module = NULL };
+  bool    good;
+
+  if (values == NULL)
+    {
+      bench_error (bench, "malloc", "out of memory");
+      return false;
+    }
+  good = check_all (bench, &self, values);
+  close_stream (&self);
+  free (values);
+  return good;
 }
 
 const Benchmark benchmark_stream_kernel = {

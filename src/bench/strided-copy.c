@@ -13,7 +13,9 @@
 #ifdef BENCH_CUDA
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "bench/check.h"
 #include "bench/lanes.h"
 #include "bench/room.h"
 #include "bench/shard-runs.h"
@@ -196,6 +198,102 @@ run (Bench *bench)
           return false;
       }
   return true;
+}
+
+/* ---- check ------------------------------------------------------------------------------------- */
+
+#define CHECKED_WIDTH 512u
+#define CHECKED_RANKS 8u
+
+/* Where each tensor's bytes belong in the buffer, by its definition. FIRST: the tensors, one behind the other. */
+static bool
+same_bytes (const char *first, const char *flat, const uint64_t *bytes)
+{
+  const char *at = flat;
+
+  for (unsigned rank = 0; rank < CHECKED_RANKS; rank++)
+    {
+      const char *tensor = first;
+
+      for (unsigned i = 0; i < N_TENSORS; tensor += bytes[i++])
+        {
+          uint64_t shard = bytes[i] / CHECKED_RANKS;
+
+          if (memcmp (at, tensor + rank * shard, shard) != 0)
+            return false;
+          at += shard;
+        }
+    }
+  return true;
+}
+
+/* All tensors, one behind the other. */
+static bool
+read_tensors (const Bench *bench, const Layer *self, const uint64_t *bytes, char *all)
+{
+  for (unsigned i = 0; i < N_TENSORS; all += bytes[i++])
+    CUDA_TRY (cudaMemcpy (all, self->tensor[i], bytes[i], cudaMemcpyDeviceToHost));
+  return true;
+}
+
+static bool
+copy_once (const Bench *bench, Layer *self, bool out)
+{
+  self->table = self->runs[out];
+  if (!copy (bench, self->lanes.stream[0], self))
+    return false;
+  CUDA_TRY (cudaStreamSynchronize (self->lanes.stream[0]));
+  return true;
+}
+
+static bool
+verdict (const Bench *bench, const char *what, bool good)
+{
+  if (good)
+    bench_note (bench, "%s: every byte in its place", what);
+  else
+    bench_error (bench, what, "bytes are not where they belong");
+  return good;
+}
+
+/* MEMORY: three times the layer. */
+static bool
+check_layer_copies (const Bench *bench, Layer *self, char *memory)
+{
+  uint64_t bytes[N_TENSORS], all = layer_bytes (CHECKED_WIDTH);
+  char    *before = memory, *flat = memory + all, *after = memory + 2 * all;
+  bool     good;
+
+  tensor_bytes (CHECKED_WIDTH, bytes);
+  if (!open_layer (bench, self, CHECKED_WIDTH, CHECKED_RANKS)
+      || !read_tensors (bench, self, bytes, before) || !copy_once (bench, self, false))
+    return false;
+  CUDA_TRY (cudaMemcpy (flat, self->flat, all, cudaMemcpyDeviceToHost));
+  for (unsigned i = 0; i < N_TENSORS; i++)
+    CUDA_TRY (cudaMemset (self->tensor[i], 0, bytes[i]));
+  CUDA_TRY (cudaDeviceSynchronize ());
+  if (!copy_once (bench, self, true) || !read_tensors (bench, self, bytes, after))
+    return false;
+  good = verdict (bench, "strided copy in", same_bytes (before, flat, bytes));
+  return verdict (bench, "strided copy out", memcmp (before, after, all) == 0) && good;
+}
+
+bool
+check_strided_copy (const Bench *bench)
+{
+  char *memory = malloc (3 * layer_bytes (CHECKED_WIDTH));
+  Layer self = { .module = NULL };
+  bool  good;
+
+  if (memory == NULL)
+    {
+      bench_error (bench, "malloc", "out of memory");
+      return false;
+    }
+  good = check_layer_copies (bench, &self, memory);
+  close_layer (&self);
+  free (memory);
+  return good;
 }
 
 const Benchmark benchmark_strided_copy = {
