@@ -105,6 +105,7 @@ static const FigureSpec link_figures[] = {
   { "staged_rate", QUANTITY_BANDWIDTH, LINK (staged_rate), 0, 1e6, 1e13 },
   { "sockets", QUANTITY_COUNT, LINK (sockets), 0, 1, 64 },
   { "duplex_efficiency", QUANTITY_RATIO, LINK (duplex_efficiency), 0, 0.1, 1 },
+  { "eager_limit", QUANTITY_BYTES, LINK (eager_limit), 0, 0, 1e12 },
   { "queue", QUANTITY_BYTES, LINK (queue), 0, 0, 1e9 },
   { "unaligned_slowdown", QUANTITY_RATIO, LINK (unaligned_slowdown), 0, 1, 100 },
   { "nvls_latency", QUANTITY_TIME, LINK (nvls_latency), 0, 0, 1 },

@@ -109,7 +109,8 @@ typedef struct
   Figure staged_rate;  /* networks: the same where data is staged in host memory */
   Figure sockets;      /* networks of sockets: connections that share a channel's data */
   Figure duplex_efficiency; /* networks: of each direction while both are in use */
-  Figure queue; /* networks of sockets: bytes of data that a card which is sending sends before what comes next: a handshake waits for them */
+  Figure eager_limit; /* networks of sockets: bytes of the longest message that plain hosts send without announcing it (btl_tcp_eager_limit); 0: its default */
+  Figure queue; /* networks of sockets: bytes of data that a card which is sending sends before what comes next: the answer to an announced message waits for them */
   Figure unaligned_slowdown; /* where a rank's part is no multiple of 16 bytes, but under LL: times as long (NVIDIA/nccl issue 413) */
   Figure nvls_latency;       /* in the switch; networks: of a tree's level between NVLS nodes, s */
   Figure nvls_efficiency;    /* of NVLS traffic on the GPUs' ports, against bandwidth */
@@ -117,7 +118,7 @@ typedef struct
   char  *links;  /* of a graph, as written */
   LinkGraph graph;
   gboolean  gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
-  gboolean  serial_exchange; /* networks of sockets: two hosts that send each other messages do so one after the other */
+  gboolean  serial_exchange; /* networks of sockets: two hosts that send each other announced messages do so one after the other */
 } LinkProfile;
 
 #define PLACEMENT_NONE (-1)

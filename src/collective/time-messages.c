@@ -1,12 +1,7 @@
 #include "collective/time-parts-private.h"
 
-/*
- * Open MPI over sockets (btl_tcp_eager_limit): longer messages are announced, and flow when the receiver
- * has answered.
- */
-#define EAGER ((double) (64 << 10))
-
-#define SEGMENT ((double) (64 << 10)) /* of a pipeline; what the library is told to take */
+#define EAGER_LIMIT ((double) (64 << 10)) /* Open MPI over sockets */
+#define SEGMENT     ((double) (64 << 10)) /* of a pipeline; what the library is told to take */
 
 static gboolean
 is_chain (const Timed *self)
@@ -30,11 +25,19 @@ message_bytes (const Timed *self)
                                                                : self->bytes / self->graph->n_ranks;
 }
 
+/* A longer message is announced, and flows when the receiver has answered. */
+static gboolean
+is_announced (const Timed *self)
+{
+  return message_bytes (self) > timed_figure_or (&self->graph->nic->eager_limit, EAGER_LIMIT);
+}
+
 /* The two ends of a connection send to each other all the time, and one message has to wait for the other. */
 static gboolean
 is_serial (const Timed *self)
 {
-  return self->graph->nic->serial_exchange && self->graph->n_ranks == 2 && !is_chain (self);
+  return self->graph->nic->serial_exchange && is_announced (self) && self->graph->n_ranks == 2
+         && !is_chain (self);
 }
 
 /*
@@ -80,7 +83,7 @@ timed_message_hop (const Timed *self)
 {
   double latency = self->graph->nic->latency.value;
 
-  if (message_bytes (self) > EAGER)
+  if (is_announced (self))
     latency = 3 * latency + queue_seconds (self);
   return latency + reduce_seconds (self);
 }
