@@ -68,6 +68,15 @@ value_text (QuantityKind kind, double value)
       kind, kind == QUANTITY_BYTES || kind == QUANTITY_COUNT ? value : round_value (value));
 }
 
+/* A plain key has no source but a comment. */
+static void
+append_plain (GString *text, const BenchResults *results, const FittedValue *value)
+{
+  g_autofree char *source = source_text (results, value);
+
+  g_string_append_printf (text, "%s: %s # %s\n", value->figure, value->text, source);
+}
+
 static void
 append_figure (GString *text, const BenchResults *results, const FittedValue *value)
 {
@@ -101,7 +110,11 @@ profile_text (const ProfileCalibration *self)
     {
       const FittedValue *value = g_ptr_array_index (self->fits, i);
 
-      if (value->figure != NULL && value->verdict == FIT_GOOD)
+      if (value->figure == NULL || value->verdict != FIT_GOOD)
+        continue;
+      if (value->text != NULL)
+        append_plain (text, results, value);
+      else
         append_figure (text, results, value);
     }
   return text;

@@ -16,6 +16,7 @@ typedef struct
   QuantityKind kind;
   FitVerdict   verdict;
   char        *why;    /* of a verdict that is not good, else NULL */
+  const char  *text;   /* of a plain key of the profile instead of a value; NULL: it is a figure */
   double       before; /* base unit; NAN: there is none */
   double       after;  /* unless the verdict is not good */
   double low, high;    /* spread of the measurements, low <= after <= high; both NAN: one value */

@@ -51,7 +51,8 @@ add_value (Listing *listing, const FittedValue *value)
   g_autofree char *median = residual_text (value->residual_median);
   g_autofree char *p90 = residual_text (value->residual_p90);
 
-  listing_add (listing, value->figure, value->what, before, after, low, high, rows, median, p90,
+  listing_add (listing, value->figure, value->what, before,
+               good && value->text != NULL ? value->text : after, low, high, rows, median, p90,
                value->why);
 }
 

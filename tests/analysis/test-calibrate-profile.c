@@ -345,26 +345,79 @@ START_TEST (test_not_written)
 }
 END_TEST
 
-/* One way between two hosts: 50 us and 0.95 of the link's rate. Other numbers of hosts are not looked at. */
+/*
+ * Two hosts on a link of BANDWIDTH: one way at 0.95 of it, an exchange SLOWER times that, after 50 us. Broadcasts start at once. More hosts are
+ * not looked at.
+ */
+static Sheet
+network_sheet (double bandwidth, double slower)
+{
+  Sheet  self = sheet_new ("");
+  double rate = 0.95 * bandwidth * 1e-6; /* B/us */
+
+  for (double x = 1024; x < 1e8; x *= 8)
+    {
+      put_bytes (&self, "collective,broadcast", x, 2, x / rate);
+      put_bytes (&self, "collective,sendrecv", x, 2, 50 + slower * x / rate);
+      put_bytes (&self, "collective,sendrecv", x, 4, 500 + x / rate);
+    }
+  return self;
+}
+
 START_TEST (test_network)
 {
-  Sheet                  sheet = sheet_new ("");
+  const struct
+  {
+    double      slower;
+    const char *serial, *why;
+    guint       n;
+  } cases[] = {
+    { 1, "false", NULL, 6 },
+    { 2, "true", "not told apart while answers are waited for", 6 },
+    { 1.4, NULL, "not told apart while answers are waited for", 6 },
+  };
   g_autoptr (ProfileSet) profiles = profiles_over (NULL);
   g_autoptr (DiagList)   diags = diag_list_new ();
   const LinkProfile     *link = profile_set_link (profiles, "hand-net", NULL, diags);
-  double                 rate;
-  Fit                    self;
 
-  rate = 0.95 * link->bandwidth.value * 1e-6; /* B/us */
-  for (double x = 1024; x < 1e8; x *= 8)
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
-      put_bytes (&sheet, "collective,broadcast", x, 2, 50 + x / rate);
-      put_bytes (&sheet, "collective,broadcast", x, 4, 500 + x / rate);
+      Fit self = fit_sheet (network_sheet (link->bandwidth.value, cases[i].slower), "hand-net");
+      const FittedValue *queue = find_value (&self, "queue");
+
+      ck_assert_str_eq (self.calibration->kind, "link");
+      ck_assert (profile_calibration_is_good (self.calibration));
+      expect (&self, "efficiency", i == 2 ? 0.95 / 1.4 : 0.95, 6);
+      expect (&self, "latency", 50e-6, 6);
+      ck_assert_pstr_eq (find_value (&self, "serial_exchange")->text, cases[i].serial);
+      ck_assert_pstr_eq (queue->why, cases[i].why);
+      fit_clear (&self);
     }
-  self = fit_sheet (sheet, "hand-net");
-  ck_assert_str_eq (self.calibration->kind, "link");
-  expect (&self, "efficiency", 0.95, 6);
-  expect (&self, "latency", 50e-6, 6);
+}
+END_TEST
+
+/* The words beside the figures load as well. */
+START_TEST (test_network_written)
+{
+  Fit                    self = fit_sheet (network_sheet (1e9, 1), "hand-net");
+  g_autofree char       *file = g_build_filename (self.folder, "link", "hand-net.yaml", NULL);
+  g_autofree char       *folder = g_path_get_dirname (file);
+  g_autoptr (GError)     error = NULL;
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (ProfileSet) profiles = NULL;
+  const LinkProfile     *link;
+
+  ck_assert_msg (profile_calibration_write (self.calibration, file, &error), "%s",
+                 error != NULL ? error->message : "");
+  profiles = profiles_over (self.folder);
+  link = profile_set_link (profiles, "hand-net", NULL, diags);
+  ck_assert_msg (link != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_double_eq_tol (link->efficiency.value, 0.95, 1e-6);
+  ck_assert_double_eq_tol (link->latency.value, 50e-6, 1e-10);
+  ck_assert (!link->serial_exchange);
+  ck_assert_double_eq (link->queue.value, 0);
+  ck_assert_ptr_nonnull (link->queue.source);
+  ck_assert_int_eq (g_unlink (file) + g_rmdir (folder), 0);
   fit_clear (&self);
 }
 END_TEST
@@ -419,6 +472,7 @@ main (void)
   tcase_add_test (tcase, test_written);
   tcase_add_test (tcase, test_not_written);
   tcase_add_test (tcase, test_network);
+  tcase_add_test (tcase, test_network_written);
   tcase_add_test (tcase, test_guess);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);
