@@ -135,6 +135,9 @@ print_columns (void)
           "(GB/s)", "");
 }
 
+static const char columns[] =
+    "id,source,nodes,gpus_per_node,gpu,intra,nics,nic,collective,bytes,time_us,healthy,nccl,env\n";
+
 /* collectives.csv, with its header; NULL without an error where no files are written. */
 static bool
 open_table (TestText *self)
@@ -151,15 +154,12 @@ open_table (TestText *self)
                   place->size, place->nodes);
       return true;
     }
-  self->table = results_file (self->bench->results, "collectives.csv", &error);
+  self->table = results_file (self->bench->results, "collectives.csv", columns, &error);
   if (self->table == NULL && error != NULL)
     {
       bench_error (self->bench, "collectives.csv", "%s", error);
       return false;
     }
-  if (self->table != NULL && ftell (self->table) == 0)
-    fputs ("id,source,nodes,gpus_per_node,gpu,intra,nics,nic,collective,bytes,time_us,healthy,nccl,env\n",
-           self->table);
   return true;
 }
 

@@ -19,7 +19,7 @@ struct Results
   char           date[16];
 };
 
-static const char header[] =
+static const char columns[] =
     "format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,"
     "channels,repeats,value,low,high,unit,remark\n";
 
@@ -56,17 +56,38 @@ results_open (const char *folder, const Machine *machine, bool writes, const cha
     *error = "out of memory";
   else if (make_folder (folder, error))
     {
-      FILE *file = results_file (self, "results.csv", error);
-
-      if (file != NULL && fputs (header, file) >= 0)
+      if (results_file (self, "results.csv", columns, error) != NULL)
         return self;
     }
   results_close (self);
   return NULL;
 }
 
+/* FILE is new, and gets HEADER, or begins with it and ends with a whole line. */
+static bool
+check_table (FILE *file, const char *header, const char **error)
+{
+  char line[1024];
+
+  if (fgets (line, sizeof line, file) == NULL)
+    {
+      rewind (file); /* ends reading */
+      if (fputs (header, file) >= 0 && fflush (file) == 0)
+        return true;
+      *error = strerror (errno);
+      return false;
+    }
+  if (strcmp (line, header) != 0)
+    *error = "the file is there and has another header: take another folder";
+  else if (fseek (file, -1, SEEK_END) != 0 || getc (file) != '\n')
+    *error =
+        "the file is there and was cut in the middle of its last line: remove that line, or take another folder";
+  fseek (file, 0, SEEK_END);
+  return *error == NULL;
+}
+
 FILE *
-results_file (Results *self, const char *name, const char **error)
+results_file (Results *self, const char *name, const char *header, const char **error)
 {
   char  path[4096];
   FILE *file;
@@ -83,14 +104,19 @@ results_file (Results *self, const char *name, const char **error)
       *error = "too long a path, or too many files";
       return NULL;
     }
-  file = fopen (path, "w");
+  file = fopen (path, "a+");
   if (file == NULL)
-    *error = strerror (errno);
-  else
     {
-      strcpy (self->names[self->n_files], name);
-      self->files[self->n_files++] = file;
+      *error = strerror (errno);
+      return NULL;
     }
+  if (!check_table (file, header, error))
+    {
+      fclose (file);
+      return NULL;
+    }
+  strcpy (self->names[self->n_files], name);
+  self->files[self->n_files++] = file;
   return file;
 }
 

@@ -35,7 +35,7 @@ typedef struct
 typedef struct Results Results;
 
 /*
- * Opens FOLDER/results.csv (made anew; FOLDER is made) and keeps a table on stdout beside it. FOLDER NULL: stdout
+ * Opens FOLDER/results.csv (FOLDER is made; an earlier run's lines stay) and keeps a table on stdout beside it. FOLDER NULL: stdout
  * only. WRITES false: a rank that writes nothing. NULL with *ERROR set to a static or errno text.
  */
 Results *results_open (const char *folder, const Machine *machine, bool writes, const char **error);
@@ -52,8 +52,12 @@ void results_show (Results *self, bool shown);
 /* Median and percentiles of SAMPLES (s; sorted in place) as a Result's value, low, high in us and repeats. */
 void result_set_times (Result *result, double *samples, unsigned n);
 
-/* A further file FOLDER/NAME, the same one when it is asked for again; NULL where there is no folder (stays with no error) or it cannot be opened (*ERROR set). Closed with the results. */
-FILE *results_file (Results *self, const char *name, const char **error);
+/*
+ * The table FOLDER/NAME, which begins with the line HEADER: what an earlier run has written stays and is added to. The same one when it is
+ * asked for again; NULL where there is no folder (stays with no error), or when it cannot be opened or holds something else (*ERROR set). Closed
+ * with the results.
+ */
+FILE *results_file (Results *self, const char *name, const char *header, const char **error);
 
 const Machine *results_machine (const Results *self);
 bool           results_close (Results *self);

@@ -246,14 +246,13 @@ static FILE *
 open_table (const Bench *bench)
 {
   const char *error;
-  FILE       *file = results_file (bench->results, "step.csv", &error);
+  FILE       *file = results_file (bench->results, "step.csv", columns, &error);
   char        gpu[64];
 
   if (error != NULL)
     bench_error (bench, "step.csv", "%s", error);
   if (file == NULL)
     return NULL;
-  fputs (columns, file);
   if (*value_of (bench->options->hardware, "gpu", "", gpu, sizeof gpu) == '\0')
     bench_note (bench, "step.csv has no GPU: give its id, as in --hardware gpu=h200-sxm-141");
   return file;

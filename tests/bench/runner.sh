@@ -162,6 +162,14 @@ verdict $? 'storage: a file that is there'
 # shellcheck disable=SC2086
 run 1 storage -e 64K $quick --file no/such/disk && says 'storage: open: .no/such/disk'; verdict $? 'storage: no such folder'
 
+run 0 property -o twice && lines=$(wc -l <twice/results.csv) && run 0 property -o twice \
+  && [ "$(wc -l <twice/results.csv)" -eq $((2 * lines - 1)) ] && cells twice/results.csv
+verdict $? 'a second run is added'
+printf 1,cut >>twice/results.csv
+run 2 property -o twice && says 'cut in the middle of its last line'; verdict $? 'results that were cut'
+echo other >twice/results.csv
+run 2 property -o twice && says 'another header'; verdict $? 'results of something else'
+
 # shellcheck disable=SC2086
 run 0 triad -e 1M $quick && says 'nothing measured'; verdict $? 'nothing to measure'
 
