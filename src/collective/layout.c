@@ -341,6 +341,7 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
   proximity_cache_init (&proximity, cluster);
   plan_algorithm (plan, &context, members, ranks);
   load_sum_store (&sum, plan);
+  g_assert (context.edges != NULL || !needs_edges (plan, hosts));
   if (is_stepwise (plan, hosts))
     describe_steps (plan, cluster, context.edges);
   else if (needs_edges (plan, hosts))
