@@ -211,7 +211,7 @@ read_date (const Loader *self, guint column)
     self->set->last_date = g_string_chunk_insert_const (self->set->strings, day);
 }
 
-/* One machine a set: what names it is the same in all lines. */
+/* One machine a set: what names it is the same in all lines that say it. A benchmark of the host alone names no device. */
 static void
 read_machine (Loader *self, guint column)
 {
@@ -220,6 +220,8 @@ read_machine (Loader *self, guint column)
   const char  *text = cell (self, column);
   SourceMark   mark = mark_of (self, column);
 
+  if (*text == '\0')
+    return;
   if (self->seen[kind].file == NULL)
     {
       self->seen[kind] = mark;

@@ -4,7 +4,7 @@
  *   format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,channels,repeats,value,low,high,unit,remark
  *
  * The order of the columns is free, each must be there. A file, and all files of one set, are of one machine: host, device, driver, CUDA and NCCL
- * are the same in every line. A last line without its end was cut, and is an error even where its cells look whole.
+ * are the same in every line that has them. A last line without its end was cut, and is an error even where its cells look whole.
  */
 #pragma once
 

@@ -121,15 +121,17 @@ kind_of (BenchUnit unit)
                                     : QUANTITY_COUNT;
 }
 
-/* Three quantities of one line. */
+/* Three quantities of one line, or one reason why there is none. */
 static void
 report_line (Calibration *self, const Group *group)
 {
-  FittedValue *rate = add_value (self, group->first, "bandwidth", QUANTITY_BANDWIDTH);
-  FittedValue *start = add_value (self, group->first, "start-up", QUANTITY_TIME);
-  FittedValue *half = add_value (self, group->first, "size of half the bandwidth", QUANTITY_BYTES);
+  FittedValue *rate = add_value (self, group->first, "bandwidth", QUANTITY_BANDWIDTH), *start, *half;
   LineFit      line = calibration_line (group->rows, 1, rate);
 
+  if (rate->verdict != FIT_GOOD)
+    return;
+  start = add_value (self, group->first, "start-up", QUANTITY_TIME);
+  half = add_value (self, group->first, "half-bandwidth size", QUANTITY_BYTES);
   calibration_line (group->rows, 1, start);
   calibration_line (group->rows, 1, half);
   rate->after = line.rate;

@@ -61,6 +61,21 @@ START_TEST (test_good)
 }
 END_TEST
 
+/* A benchmark that uses no device names none. */
+START_TEST (test_host_alone)
+{
+  g_autofree char *name =
+      write_text (HEADER "1,example,2026-01-31,,,,,storage,read,,4096,,,,,,,9,5,4,6,us,\n" COPY);
+  const char              *files[] = { name, NULL };
+  g_autoptr (DiagList)     diags = diag_list_new ();
+  g_autoptr (BenchResults) self = bench_results_load (files, diags);
+
+  g_unlink (name);
+  ck_assert_msg (self != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_str_eq (self->device, "Example GPU");
+}
+END_TEST
+
 /* A difference of two times may be 0 or below. */
 START_TEST (test_difference)
 {
@@ -169,6 +184,7 @@ main (void)
 
   suite_add_tcase (suite, tcase);
   tcase_add_test (tcase, test_good);
+  tcase_add_test (tcase, test_host_alone);
   tcase_add_test (tcase, test_difference);
   tcase_add_test (tcase, test_cells);
   tcase_add_test (tcase, test_cut);
