@@ -80,6 +80,14 @@ check_folder (const Common *common, const char *dir)
                                        G_SEARCHPATH_SEPARATOR_S, -1);
   g_autofree char *target = g_canonicalize_filename (dir, NULL);
 
+  if (g_str_has_suffix (dir, ".yaml"))
+    {
+      fprintf (
+          stderr,
+          "shardsim %s: '%s' names a file, but every link has a profile of its own\n  hint: name a folder\n",
+          common->command, dir);
+      return FALSE;
+    }
   for (guint i = 0; folders[i] != NULL; i++)
     {
       g_autofree char *folder = g_canonicalize_filename (folders[i], NULL);

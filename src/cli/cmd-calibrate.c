@@ -1,5 +1,29 @@
-/* shardsim calibrate: hardware profiles from measurements: of the runner's results, or of a subject with a file of its own. */
+/*
+ * shardsim calibrate: hardware profiles from measurements: of the runner's results, or of measured collectives, which have a subject of
+ * their own. Without the subject, what is in the files tells.
+ */
+#include <string.h>
+
+#include "analysis/measurement-file.h"
 #include "cli/subjects.h"
+
+/* A word is a file of measured collectives: a log of nccl-tests, or a table. */
+static gboolean
+names_collectives (char *const *words)
+{
+  for (guint i = 1; words[i] != NULL; i++)
+    {
+      const MeasurementFileKind kind =
+          *words[i] != '-' ? measurement_file_kind (words[i]) : MEASUREMENT_FILE_UNKNOWN;
+
+      if (kind == MEASUREMENT_FILE_LOG || kind == MEASUREMENT_FILE_JSON
+          || kind == MEASUREMENT_FILE_TABLE)
+        return TRUE;
+      if (strcmp (words[i], "-o") == 0 || strcmp (words[i], "--output") == 0)
+        i += words[i + 1] != NULL;
+    }
+  return FALSE;
+}
 
 int
 cmd_calibrate (int argc, char **argv)
@@ -7,10 +31,17 @@ cmd_calibrate (int argc, char **argv)
   static const Subject subjects[] = {
     { "collectives", cmd_calibrate_collectives, "link profiles from runs of nccl-tests or rccl-tests" },
   };
+  const gboolean    named = argc > 1 && g_str_equal (argv[1], subjects[0].name);
+  g_autofree char **words = g_new0 (char *, (gsize) argc + 2);
+  g_autofree char  *subject = g_strdup (subjects[0].name);
 
-  if (argc < 2 || !g_str_equal (argv[1], subjects[0].name))
+  if (!named && !names_collectives (argv))
     return cmd_calibrate_results (argc, argv);
-  return subjects_run (
-      subjects, G_N_ELEMENTS (subjects),
-      "Fits hardware profiles to a table of measurements and writes them to a folder.", argc, argv);
+  words[0] = argv[0];
+  words[1] = subject;
+  for (int i = 1 + named; i < argc; i++)
+    words[i + !named] = argv[i];
+  return subjects_run (subjects, G_N_ELEMENTS (subjects),
+                       "Fits hardware profiles to a table of measurements and writes them to a folder.",
+                       argc + !named, words);
 }

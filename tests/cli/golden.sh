@@ -122,6 +122,7 @@ check validate-csv 0 validate collectives --hwprofiles hwprofiles runs.csv --for
 check validate-json 0 validate collectives --hwprofiles hwprofiles runs.csv --format json --max-error 10
 check nccl-text 0 validate collectives --hwprofiles hwprofiles nccl.log runs.csv --cluster '2 x hand-pair' --rows
 check nccl-csv 0 validate collectives --hwprofiles hwprofiles nccl.log --node hand-pair --format csv
+check nccl-calibrate-taken 0 calibrate --hwprofiles hwprofiles nccl.log --node hand-pair -o ../fitted-links
 check help-validate-collectives 0 validate collectives --help
 check training-text 0 validate training --hwprofiles hwprofiles training.csv --rows
 check training-csv 0 validate training --hwprofiles hwprofiles training.csv --format csv -j 1
@@ -192,6 +193,8 @@ check unknown-model 2 models llama-3-9b
 check no-plugin 2 strategies --plugin absent.so
 check nccl-bad 2 validate collectives --hwprofiles hwprofiles nccl-bad.log --cluster '2 x hand-pair'
 check nccl-nodes 2 calibrate collectives --hwprofiles hwprofiles nccl.log --cluster '4 x hand-pair' -o fitted
+check nccl-calibrate 2 calibrate nccl.log -o ../fitted-links
+check nccl-calibrate-file 2 calibrate --hwprofiles hwprofiles nccl.log --node hand-pair -o links.yaml
 check nccl-no-hardware 2 validate collectives --hwprofiles hwprofiles nccl.log nccl-bad.log
 check nccl-no-log 2 validate collectives --hwprofiles hwprofiles runs.csv --nodes 2
 check nccl-no-collective 2 validate collectives --hwprofiles hwprofiles nccl.log --node hand-pair --collective all_reduc
