@@ -598,16 +598,28 @@ add_rows (LogTarget *target, const LogRun *run, const Layout *layout, Collective
     }
 }
 
-/* Only tests that cannot run in place may say that they did not. */
+/* No row of RUN has a time of HALF. */
+static gboolean
+lacks_half (const LogRun *run, guint half)
+{
+  for (guint i = 0; i < run->rows->len; i++)
+    if (g_array_index (run->rows, LogRow, i).halves[half].missing.line == 0)
+      return FALSE;
+  return TRUE;
+}
+
+/* Only tests that cannot run in place, or did not at any size, may say that they did not. */
 static void
 check_times (const LogTarget *target, const LogRun *run, CollectiveKind kind)
 {
+  const gboolean in_place = has_in_place (kind) && !lacks_half (run, LOG_IN_PLACE);
+
   for (guint i = 0; i < run->rows->len; i++)
     for (guint half = 0; half < LOG_N_HALVES; half++)
       {
         const SourceMark *missing = &g_array_index (run->rows, LogRow, i).halves[half].missing;
 
-        if (missing->line > 0 && (half == LOG_OUT_OF_PLACE || has_in_place (kind)))
+        if (missing->line > 0 && (half == LOG_OUT_OF_PLACE || in_place))
           diag_error (target->diags, missing, "is it the log of a run that was stopped?",
                       "expected a time, got 'N/A'");
       }

@@ -37,9 +37,9 @@ typedef struct
   const char *file; /* of the storage benchmark; NULL: a temporary one in the output folder */
   const char *model; /* step: key=value,...: d_model, n_heads, d_ff, seq_len, micro_batch, n_layers */
   unsigned sustained_s; /* matmul: seconds that one large product is repeated for; 0: not measured */
-  bool     in_place;    /* collectives: time in-place calls as well */
-  bool     one_gpu;     /* several ranks on one GPU where NCCL allows it */
-  unsigned timeout_s;   /* of an exchange between ranks */
+  bool     out_of_place; /* NCCL collectives: leave calls in place out */
+  bool     one_gpu;      /* several ranks on one GPU where NCCL allows it */
+  unsigned timeout_s;    /* of an exchange between ranks */
 } BenchOptions;
 
 typedef struct

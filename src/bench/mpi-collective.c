@@ -99,8 +99,6 @@ run (Bench *bench)
       bench_error (bench, "ranks", "nothing crosses a network with one rank");
       return false;
     }
-  if (bench->options->in_place)
-    bench_note (bench, "in place is not timed over MPI");
   results_show (bench->results, false);
   for (TestKind kind = 0; good && kind < TEST_N_KINDS; kind++)
     if (bench_list_has (bench->options->collectives, test_collectives[kind].name))

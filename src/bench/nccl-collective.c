@@ -83,7 +83,7 @@ measure_row (Run *run, NcclOp *op, uint64_t bytes, TestText *text)
   if (!measure (run, op, bytes, &out_of_place))
     return false;
   op->in_place = true;
-  if (run->bench->options->in_place && !measure (run, op, bytes, &in_place))
+  if (!run->bench->options->out_of_place && !measure (run, op, bytes, &in_place))
     return false;
   return test_text_row (text, op->count, &out_of_place, &in_place);
 }

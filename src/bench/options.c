@@ -59,7 +59,7 @@ static const OptionLine lines[] = {
   { "file", 0, KIND_TEXT, AT (file), "FILE", "of the storage benchmark: made, written, read, removed" },
   { "model", 0, KIND_TEXT, AT (model), "K=V,...",
     "step: d_model, n_heads, d_ff, seq_len, micro_batch, n_layers" },
-  { "in-place", 0, KIND_SWITCH, AT (in_place), NULL, "collectives: in place as well" },
+  { "out-of-place", 0, KIND_SWITCH, AT (out_of_place), NULL, "NCCL collectives: not in place as well" },
   { "one-gpu", 0, KIND_SWITCH, AT (one_gpu), NULL, "several ranks on one GPU, where NCCL allows it" },
   { "timeout", 0, KIND_COUNT, AT (timeout_s), "S", "seconds to wait for other ranks (default 1800)" },
   { "list", 0, KIND_VERDICT, OPTIONS_LIST, NULL, "print the benchmarks" },

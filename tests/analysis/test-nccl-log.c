@@ -259,6 +259,18 @@ check_round_trip (CollectiveKind kind, const Cluster *cluster, const char *file)
     }
 }
 
+/* Our own runner's, not in place at any size. */
+START_TEST (test_runner)
+{
+  g_autoptr (GPtrArray) rows = sample ("shardsim-bench.log", h200);
+
+  ck_assert_uint_eq (rows->len, 6);
+  check_row (rows, 0, COLLECTIVE_ALL_GATHER, 65536, 10.33, "out-of-place channels=4");
+  check_row (rows, 5, COLLECTIVE_REDUCE_SCATTER, 4194304, 30.97, "out-of-place channels=4");
+  check_all (rows, 1, 2, "2.28.9");
+}
+END_TEST
+
 START_TEST (test_predicted)
 {
   g_autofree char *worked =
@@ -529,9 +541,10 @@ main (void)
 {
   const TTest *const tests[] = {
     test_milliseconds, test_no_root,     test_several,       test_unchecked, test_debug,
-    test_launchers,    test_time_stamps, test_in_place_only, test_json,      test_predicted,
-    test_one_rank,     test_words,       test_cut,           test_bad_cells, test_bad_headers,
-    test_bad_ranks,    test_hardware,    test_name,          test_kinds,     test_results,
+    test_launchers,    test_time_stamps, test_in_place_only, test_runner,    test_json,
+    test_predicted,    test_one_rank,    test_words,         test_cut,       test_bad_cells,
+    test_bad_headers,  test_bad_ranks,   test_hardware,      test_name,      test_kinds,
+    test_results,
   };
   Suite   *suite = suite_create ("nccl-log");
   TCase   *tcase = tcase_create ("logs");

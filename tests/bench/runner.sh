@@ -73,7 +73,7 @@ cells() {
 for name in $("$program" --list | awk '!/mpi_/ && $1 != "check" { print $1 }'); do
   case $name in # what the stand-in computes on the CPU is kept small
     attention | matmul) sizes='-e 16M' ;;
-    collective) sizes='-e 2M -f 8' ;;
+    collective) sizes='-e 2M -f 64' ;;
     collective_overlap) sizes='-b 1M -e 1M -c 4' ;;
     pair) sizes='-e 4M' ;;
     overlap | storage) sizes='-e 1M' ;;
@@ -174,9 +174,9 @@ run 2 property -o twice && says 'another header'; verdict $? 'results of somethi
 run 0 triad -e 1M $quick && says 'nothing measured'; verdict $? 'nothing to measure'
 
 # Two ranks. Times are the figures of stand-in.h: an all-reduce of 2 MiB takes 10 us + 2 MiB / 100 GB/s.
-small="-e 2M -f 8 $quick"
+small="-e 2M -f 64 $quick"
 # shellcheck disable=SC2086
-STAND_IN_GPUS=2 run 0 collective $small --in-place -d fp32,bf16,fp16 -o two --id hand --hardware gpu=a,intra=b \
+STAND_IN_GPUS=2 run 0 collective $small -d fp32,bf16 -o two --id hand --hardware gpu=a,intra=b \
   && silent 'not released' && silent FAILED && cells two/results.csv \
   && says '^# Collective test starting: reduce_scatter_perf$' '^#  Rank  1 Group  0 .* device  1 \[0000:11:00\] Stand-in GPU$' \
     '^     2097152        524288     float     sum      -1    30.97   67.71   67.71       0    30.97   67.71   67.71       0$' \
@@ -184,10 +184,10 @@ STAND_IN_GPUS=2 run 0 collective $small --in-place -d fp32,bf16,fp16 -o two --id
   && grep -q '^hand-01,shardsim-bench on .*,1,2,a,b,0,none,all_reduce,2097152,30.9715,yes,[0-9.]*,in-place$' two/collectives.csv
 verdict $? 'two ranks'
 # shellcheck disable=SC2086
-STAND_IN_GPUS=2 run 0 pair -e 4M -c 2 $quick -o pair && silent 'not released' && says 'all_gather.beside.reduce_scatter'
+STAND_IN_GPUS=2 run 0 pair -b 256K -e 256K -c 2 --collectives all_gather,reduce_scatter $quick -o pair && silent 'not released' && says 'all_gather.beside.reduce_scatter'
 verdict $? 'two communicators of two ranks'
 # shellcheck disable=SC2086
-run 0 --one-gpu -g 2 collective --collectives sendrecv $small -o shared && silent 'not released' \
+run 0 --one-gpu -g 2 collective --collectives sendrecv --out-of-place $small -o shared && silent 'not released' \
   && says 'sets NCCL_HOSTID=' 'sets NCCL_NET=Socket' \
   && grep -q 'several ranks on one GPU' shared/results.csv && ! grep -q 'out-of-place$' shared/collectives.csv
 verdict $? 'two ranks on one GPU'
@@ -197,7 +197,7 @@ verdict $? 'one rank says what it is'
 
 for fault in cudaMalloc:3:1 ncclCommInitRankConfig:1:1 ncclGetUniqueId:1:0 ncclAllReduce:9:1 ncclSend:3:0; do
   # shellcheck disable=SC2086
-  STAND_IN_GPUS=2 STAND_IN_FAIL=$fault run 1 collective $small \
+  STAND_IN_GPUS=2 STAND_IN_FAIL=$fault run 1 collective --collectives all_reduce,sendrecv --out-of-place $small \
     && says "rank ${fault##*:}: collective: ${fault%%:*}" && silent 'not released'
   verdict $? "$fault: both ranks end"
 done
