@@ -79,6 +79,10 @@ gboolean     fsdp2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *t
 guint64      fsdp2_resident (const PlanInput *in, gconstpointer opt);
 PlanGradient fsdp2_gradient (const PlanInput *in, gconstpointer opt);
 
+/* The head's parameters and a table that it shares stay gathered between forward and backward; all do unless units are resharded. */
+gboolean fsdp2_stays (const Workload *workload, const LayerDesc *layer);
+gboolean fsdp2_reshards (const PlanInput *in, const Fsdp2Options *o);
+
 /* Private state of the runtime: of a unit, and of a role. */
 typedef struct
 {
