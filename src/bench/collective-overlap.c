@@ -84,32 +84,33 @@ launch_product (NcclSession *session, void *user, unsigned i)
 
 /* A row of SUBJECT: the collective, or the product. The remark names the collective, and what ran beside. */
 static bool
-write_result (Run *run, const NcclLoad *subject, const char *variant, Result *result)
+write_result (Run *run, const NcclLoad *subject, const char *variant, const Result *times)
 {
   const GemmShape   *shape = &run->product.shape;
   const NcclSession *session = &run->session;
   const bool         product = subject == &run->matmul;
   char               remark[384];
+  Result             result = *times;
 
   snprintf (remark, sizeof remark, "%s%s%s of %llu B; %s %llu x %llu x %llu", session->remark,
             *session->remark != '\0' ? "; " : "", nccl_op_name (&run->op),
             (unsigned long long) run->bytes, shape->dtype, (unsigned long long) shape->m,
             (unsigned long long) shape->n, (unsigned long long) shape->k);
-  result->benchmark = "overlap";
-  result->variant = variant;
-  result->remark = remark;
-  result->ranks = session->place->size;
-  result->channels = session->channels;
-  result->dtype = product ? shape->dtype : run->op.type->name;
+  result.benchmark = "overlap";
+  result.variant = variant;
+  result.remark = remark;
+  result.ranks = session->place->size;
+  result.channels = session->channels;
+  result.dtype = product ? shape->dtype : run->op.type->name;
   if (product)
     {
-      result->m = shape->m;
-      result->n = shape->n;
-      result->k = shape->k;
+      result.m = shape->m;
+      result.n = shape->n;
+      result.k = shape->k;
     }
   else
-    result->bytes = run->bytes;
-  if (results_add (run->bench->results, result))
+    result.bytes = run->bytes;
+  if (results_add (run->bench->results, &result))
     return true;
   bench_error (run->bench, "results.csv", "cannot be written");
   return false;

@@ -190,10 +190,10 @@ compare (NcclSession *self, const NcclOp *op, uint64_t elements, int64_t *wrong)
 static bool
 prepare (NcclSession *self, const NcclOp *op, uint64_t send, uint64_t recv)
 {
-  const Bench       *bench = self->bench;
-  const size_t       size = op->type->size;
-  const cudaStream_t stream = self->streams[op->slot];
-  char              *in = self->recv[op->slot];
+  const Bench *bench = self->bench;
+  const size_t size = op->type->size;
+  cudaStream_t stream = self->streams[op->slot];
+  char        *in = self->recv[op->slot];
 
   CUDA_TRY (cudaMemsetAsync (in, 0xff, (send > recv ? send : recv) * size, stream));
   if (!op->in_place)

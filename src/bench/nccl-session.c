@@ -71,7 +71,7 @@ set_variable (const Bench *bench, const char *name, const char *value)
   if (getenv (name) != NULL)
     return;
   setenv (name, value, 1);
-  bench_note (bench, "sets %s=%s, so that ranks may share a GPU", name, value);
+  bench_note (bench, "sets %s=%s (here on rank 0), so that ranks may share a GPU", name, value);
 }
 
 static bool

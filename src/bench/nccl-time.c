@@ -107,6 +107,7 @@ repeat (NcclSession *self, const NcclLoad *subject, const NcclLoad *other, const
   const Bench *bench = self->bench;
   double       bare;
 
+  *covered = false;
   if (!world_barrier (bench->world))
     {
       bench_error (bench, "world_barrier", "another rank has ended, or does not answer");
