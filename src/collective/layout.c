@@ -394,6 +394,7 @@ collective_layout_edges (const Cluster *cluster, CollectiveKind kind, Collective
 
   plan_lay (&layout, cluster, members, ranks, edges);
   g_free (layout.loads);
+  g_free (layout.steps);
   return edges;
 }
 
