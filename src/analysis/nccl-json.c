@@ -122,6 +122,20 @@ spread_processes (const Reader *self)
     g_array_index (ranks, LogRank, i).n_ranks = own;
 }
 
+/* Ways to run that are no plain sequence of calls. */
+static void
+read_mode (const Reader *self, const ConfigNode *config)
+{
+  const ConfigNode *blocking = config_node_get (config, "blocking_collectives");
+  const ConfigNode *aggregated = config_node_get (config, "aggregated_iterations");
+  double            n;
+
+  if (blocking != NULL && g_strcmp0 (config_node_text (blocking), "true") == 0)
+    log_run_add_word (self->run, "blocking");
+  if (aggregated != NULL && read_number (self, aggregated, "aggregated_iterations", 0, &n) && n > 1)
+    log_run_add_word (self->run, "aggregated");
+}
+
 static void
 read_config (const Reader *self, const ConfigNode *config)
 {
@@ -134,6 +148,7 @@ read_config (const Reader *self, const ConfigNode *config)
       self->run->n_threads = (guint) threads;
       self->run->n_gpus = (guint) gpus;
     }
+  read_mode (self, config);
   for (guint i = 0; devices != NULL && i < config_node_length (devices); i++)
     read_device (self, config_node_item (devices, i));
   spread_processes (self);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#define HALF_CELLS 4 /* time, algbw, busbw, error */
+#define LEAST_CELLS 4 /* of a half: time, algbw, busbw, error */
 
 static const char known_columns[] =
     "size count type, redop and root where it has them, then time algbw busbw error (or #wrong), "
@@ -82,8 +82,8 @@ static const char *const size_names[] = { "size", "bytes", NULL };
 static const char *const count_names[] = { "count", "N", NULL };
 static const char *const redop_names[] = { "redop", "op", NULL };
 static const char *const error_names[] = { "error", "#wrong", "res", NULL };
-static const char *const tail_names[] = { "timestamp", "algorithm", "proto", "channels", "alone",
-                                          "beside",    "bound",     "by",    NULL };
+static const char *const tail_names[] = { "timestamp", "#iters", "algorithm", "proto", "channels",
+                                          "alone",     "beside", "bound",     "by",    NULL };
 
 gboolean
 log_is_header (const LogWords *words)
@@ -113,7 +113,7 @@ refuse_column (const LogLine *line, const LogWords *words, guint i, DiagList *di
   return FALSE;
 }
 
-/* time algbw busbw error, from word *AT on. */
+/* time algbw busbw error, and #bitdiff in both halves or in none, from word *AT on. */
 static gboolean
 read_half (LogHeader *self, const LogLine *line, const LogWords *words, guint *at, DiagList *diags)
 {
@@ -127,7 +127,7 @@ read_half (LogHeader *self, const LogLine *line, const LogWords *words, guint *a
                   "times of the CPU, not of the collective");
       return FALSE;
     }
-  for (guint i = first; i < first + HALF_CELLS; i++)
+  for (guint i = first; i < first + LEAST_CELLS; i++)
     {
       static const char *const names[] = { "time", "algbw", "busbw" };
 
@@ -136,8 +136,11 @@ read_half (LogHeader *self, const LogLine *line, const LogWords *words, guint *a
         return refuse_column (line, words, i, diags);
     }
   self->ends[self->n_halves++] = (guint) (words->words[first] + words->lengths[first] - line->whole);
-  *at = first + HALF_CELLS;
-  return TRUE;
+  if (self->n_halves == 1)
+    self->cells = LEAST_CELLS + log_word_is (words, first + LEAST_CELLS, "#bitdiff");
+  *at = first + self->cells;
+  return self->cells == LEAST_CELLS || log_word_is (words, *at - 1, "#bitdiff")
+         || refuse_column (line, words, *at - 1, diags);
 }
 
 gboolean
@@ -216,7 +219,7 @@ is_operation (const LogWords *words, guint i)
 static guint
 first_time (const LogHeader *header, const LogWords *words)
 {
-  guint at = 3, all = HALF_CELLS * header->n_halves;
+  guint at = 3, all = header->cells * header->n_halves;
 
   if (header->redop && is_operation (words, at))
     at++;
@@ -230,7 +233,7 @@ log_row_is_complete (const LogHeader *header, const LogWords *words)
 {
   guint at = first_time (header, words);
 
-  return words->n >= at + HALF_CELLS * header->n_halves || words->n == at + HALF_CELLS;
+  return words->n >= at + header->cells * header->n_halves || words->n == at + header->cells;
 }
 
 /* Index of the half whose column of time ends nearest to where word I does. */
@@ -320,7 +323,7 @@ static gboolean
 refuse_row (const LogHeader *header, const LogLine *line, const LogWords *words, DiagList *diags)
 {
   SourceMark  mark = log_word_mark (line, words, words->n - 1);
-  const guint wanted = 3 + header->redop + header->root + HALF_CELLS * header->n_halves;
+  const guint wanted = 3 + header->redop + header->root + header->cells * header->n_halves;
 
   diag_error (diags, &mark, "is the log cut, or another program's line mixed in?",
               "a row of %u cells, where the header has %u columns", words->n, wanted);
@@ -331,7 +334,7 @@ gboolean
 log_read_row (const LogHeader *header, const LogLine *line, const LogWords *words, LogRow *row,
               DiagList *diags)
 {
-  const guint at = first_time (header, words), full = at + HALF_CELLS * header->n_halves;
+  const guint at = first_time (header, words), full = at + header->cells * header->n_halves;
   gboolean    good;
 
   *row = (LogRow){ .mark = log_word_mark (line, words, 0) };
@@ -340,12 +343,12 @@ log_read_row (const LogHeader *header, const LogLine *line, const LogWords *word
   good = read_size (line, words, 0, &row->bytes, diags);
   good = read_size (line, words, 1, &row->count, diags) && good;
   row->element = log_element_size (words->words[2], words->lengths[2]);
-  if (words->n == at + HALF_CELLS)
+  if (words->n == at + header->cells)
     return read_half_cells (header, line, words, at,
                             &row->halves[header->order[half_at (header, line, words, at)]], diags)
            && good;
   for (guint i = 0; i < header->n_halves; i++)
-    good = read_half_cells (header, line, words, at + HALF_CELLS * i,
+    good = read_half_cells (header, line, words, at + header->cells * i,
                             &row->halves[header->order[i]], diags)
            && good;
   return good;

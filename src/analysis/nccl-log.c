@@ -135,6 +135,8 @@ on_config (Reader *self, const LogLine *line, const char *content)
   self->configured = TRUE;
   run->n_threads = (guint) number_after (line->text, "nThread ");
   run->n_gpus = (guint) number_after (content, "nGpus ");
+  if (number_after (content, "agg iters: ") > 1)
+    log_run_add_word (run, "aggregated");
 }
 
 /* "nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809" */
@@ -202,6 +204,14 @@ on_words (Reader *self, const LogLine *line, const char *content)
   for (guint i = 0; words[i] != NULL; i++)
     if (*words[i] != '\0' && strcmp (words[i], "algo=shift") != 0)
       log_run_add_word (head_of_run (self, line), words[i]);
+}
+
+/* Each call waits for the one before it on every rank. */
+static void
+on_blocking (Reader *self, const LogLine *line, const char *content)
+{
+  (void) content;
+  log_run_add_word (head_of_run (self, line), "blocking");
 }
 
 /* "4": the runner's number of channels. */
@@ -526,6 +536,7 @@ static const struct
   { "nThread ", on_config },
   { "minBytes ", on_config },
   { "shardsim: ", on_predicted },
+  { "Blocking Enabled", on_blocking },
   { "mpi;", on_words },
   { "minCTAs = maxCTAs = ", on_channels },
   { "Rank ", on_rank },

@@ -443,20 +443,47 @@ START_TEST (test_words)
       "# mpi;algo=ring\n"
       "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:00:00] CPU\n"
       "#  Rank  1 Group  0 Pid 1 on h2 device  0 [0000:00:00] CPU\n" TABLE;
-  static const char     shared[] = "# shardsim-bench nccl-headers=22809 nccl-library=22809\n"
-                                   "# Collective test starting: all_reduce_perf\n"
-                                   "# minCTAs = maxCTAs = 4\n"
-                                   "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:0f:00] Hand\n"
-                                   "#  Rank  1 Group  0 Pid 2 on h1 device  0 [0000:0f:00] Hand\n" TABLE;
+  static const char shared[] = "# shardsim-bench nccl-headers=22809 nccl-library=22809\n"
+                               "# Collective test starting: all_reduce_perf\n"
+                               "# minCTAs = maxCTAs = 4\n"
+                               "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:0f:00] Hand\n"
+                               "#  Rank  1 Group  0 Pid 2 on h1 device  0 [0000:0f:00] Hand\n" TABLE;
+  static const char blocking[] =
+      "# Collective test starting: all_reduce_perf\n"
+      "# nThread 1 nGpus 2 minBytes 8 maxBytes 8 step: 2(factor) agg iters: 4\n"
+      "# Blocking Enabled: wait for completion and barrier after each collective \n"
+      "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:0f:00] Hand\n"
+      "#  Rank  1 Group  0 Pid 2 on h1 device  1 [0000:1f:00] Hand\n" TABLE;
   static const Setting  pair[] = { { "node", "hand-pair" }, END };
   g_autoptr (GPtrArray) between_hosts = load_text (mpi, hosts);
   g_autoptr (GPtrArray) on_one = load_text (shared, pair);
+  g_autoptr (GPtrArray) in_step = load_text (blocking, pair);
 
   ck_assert_uint_eq (between_hosts->len, 1);
   check_row (between_hosts, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place algo=ring");
   ck_assert_uint_eq (on_one->len, 1);
   check_row (on_one, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place ranks-share-gpu channels=4");
   check_all (on_one, 1, 2, "2.28.9");
+  check_row (in_step, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place aggregated blocking");
+}
+END_TEST
+
+/* Columns of options: bits that differ, in both halves, and the number of iterations. */
+START_TEST (test_more_columns)
+{
+  static const char text[] =
+      "# Collective test starting: all_reduce_perf\n"
+      "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:0f:00] Hand\n"
+      "#  Rank  1 Group  0 Pid 2 on h1 device  1 [0000:1f:00] Hand\n"
+      "# size count type redop root time algbw busbw #wrong #bitdiff time algbw busbw #wrong #bitdiff #iters\n"
+      "  1048576 262144 float sum -1 50.00 20.97 20.97 0 7 40.00 26.21 26.21 0 0 20\n"
+      "# Avg bus bandwidth    : 23.59\n";
+  static const Setting  pair[] = { { "node", "hand-pair" }, END };
+  g_autoptr (GPtrArray) rows = load_text (text, pair);
+
+  ck_assert_uint_eq (rows->len, 2);
+  check_row (rows, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place");
+  check_row (rows, 1, COLLECTIVE_ALL_REDUCE, 1048576, 40, "in-place");
 }
 END_TEST
 
@@ -542,9 +569,9 @@ main (void)
   const TTest *const tests[] = {
     test_milliseconds, test_no_root,     test_several,       test_unchecked, test_debug,
     test_launchers,    test_time_stamps, test_in_place_only, test_runner,    test_json,
-    test_predicted,    test_one_rank,    test_words,         test_cut,       test_bad_cells,
-    test_bad_headers,  test_bad_ranks,   test_hardware,      test_name,      test_kinds,
-    test_results,
+    test_predicted,    test_one_rank,    test_more_columns,  test_words,     test_cut,
+    test_bad_cells,    test_bad_headers, test_bad_ranks,     test_hardware,  test_name,
+    test_kinds,        test_results,
   };
   Suite   *suite = suite_create ("nccl-log");
   TCase   *tcase = tcase_create ("logs");
