@@ -44,6 +44,13 @@ START_TEST (test_stock)
 }
 END_TEST
 
+/* Messages sent at once, by the link that is fitted to two hosts. */
+START_TEST (test_eager)
+{
+  check_table ("eager.csv", "measured/netns");
+}
+END_TEST
+
 int
 main (void)
 {
@@ -53,6 +60,7 @@ main (void)
   int      failed;
 
   tcase_add_test (tests, test_stock);
+  tcase_add_test (tests, test_eager);
   suite_add_tcase (suite, tests);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);
