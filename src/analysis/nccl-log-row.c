@@ -1,4 +1,4 @@
-#include "analysis/nccl-log-row.h"
+#include "analysis/nccl-log-row-private.h"
 
 #include <math.h>
 #include <string.h>

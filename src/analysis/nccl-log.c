@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/nccl-log-row.h"
+#include "analysis/nccl-log-row-private.h"
 
 #define MAX_HEAD \
   (1u << 20) /* bytes in which a log shows itself as one, behind what its launcher printed */
