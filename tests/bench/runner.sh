@@ -186,6 +186,15 @@ verdict $? 'two ranks'
 # shellcheck disable=SC2086
 STAND_IN_GPUS=2 run 0 pair -b 256K -e 256K -c 2 --collectives all_gather,reduce_scatter $quick -o pair && silent 'not released' && says 'all_gather.beside.reduce_scatter'
 verdict $? 'two communicators of two ranks'
+# Parts of 1000 B / 3 are cut to 320 B: S is 960 B of all-gather and 1000 B of all-reduce; 10 us + 640 B / 100 GB/s.
+STAND_IN_GPUS=3 run 0 collective -b 1000 -e 1000 -w 1 -n 2 -r 3 --collectives all_reduce,all_gather --out-of-place \
+  && says '^        1000           250     float     sum      -1    10.01    0.10    0.13       0      N/A' \
+    '^         960            80     float    none      -1    10.01    0.10    0.06       0      N/A'
+verdict $? 'three ranks: parts of 16 bytes'
+# shellcheck disable=SC2086
+STAND_IN_GPUS=2 run 0 collective_overlap -b 1M -e 1M -c 8 $quick -o beside && silent 'not released' && cells beside/results.csv \
+  && [ "$(grep -c ',overlap,matmul.beside.collective,bf16,,4096,4096,4096,,2,8,3,.*,all_gather of 1048576 B; bf16 4096 x 4096 x 4096$' beside/results.csv)" = 1 ]
+verdict $? 'two ranks: a collective beside a product'
 # shellcheck disable=SC2086
 run 0 --one-gpu -g 2 collective --collectives sendrecv --out-of-place $small -o shared && silent 'not released' \
   && says 'sets NCCL_HOSTID=' 'sets NCCL_NET=Socket' \
