@@ -216,6 +216,22 @@ run 1 collective --collectives nonsense $small && says 'names none of all_reduce
 # shellcheck disable=SC2086
 run 1 collective -c 4,x $small && says 'expected numbers from 1 to 64'; verdict $? 'bad channels'
 
+
+# A step's table is what `shardsim validate training` reads; a model that is none is refused; failing calls leave nothing behind.
+# shellcheck disable=SC2086
+run 0 step -e 16M $quick --model n_layers=2,d_model=128,n_heads=2,d_ff=256,seq_len=64 --hardware gpu=h200-sxm-141,intra=none -o step &&
+  grep -q '^step-offload-0001,.*,h200-sxm-141,none,.*,llama,2,128,2,2,256,1,64,1,1,fsdp2,.*cpu_offload=true,shardsim-bench,step_time_s,' step/step.csv &&
+  [ "$(wc -l <step/step.csv)" -eq 5 ]
+verdict $? 'step: a table for validation'
+run 1 step --model d_modl=4 && says "'d_modl=4' is none of d_model"; verdict $? 'step: unknown key'
+run 1 step --model d_model=4x && says 'expected a whole number'; verdict $? 'step: bad number'
+# shellcheck disable=SC2086
+run 1 step -e 1K --model n_layers=1 $quick && says 'one layer needs'; verdict $? 'step: no room'
+for fault in cudaMallocHost:1 cudaMalloc:20 cudaMemcpyAsync:40 cudaStreamWaitEvent:5; do
+  # shellcheck disable=SC2086
+  STAND_IN_FAIL=$fault run 1 step -e 64M $quick && says "step: ${fault%:*}" && silent 'not released'; verdict $? "step: $fault fails"
+done
+
 STAND_IN_GPUS=0 run 1 matmul && says 'cudaGetDeviceCount'; verdict $? 'no GPU'
 
 echo "1..$number"
