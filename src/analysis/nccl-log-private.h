@@ -85,5 +85,24 @@ guint log_element_size (const char *name, gsize length);
 /* TEST of "/opt/all_reduce_perf" or "all_reduce_perf_mpi" somewhere in TEXT: newly allocated "all_reduce", or NULL. */
 char *log_test_name (const char *text);
 
+/* What the ranks' lines add up to. */
+typedef struct
+{
+  guint       n_ranks, n_hosts, per_host; /* 0: no lines */
+  guint       n_processes;
+  gboolean    shared; /* ranks share a GPU */
+  const char *gpu;
+} LogLayout;
+
+/* What RUN's ranks add up to. FALSE after a diagnostic: ranks that are not each there once, in one group, on one kind of GPU. */
+gboolean log_read_layout (const LogRun *run, LogLayout *layout, DiagList *diags);
+
+/* Fills OPTIONS (zeroed) with the run's hardware: the caller's, and the log's where that is open. FALSE after a diagnostic. */
+gboolean log_settle_hardware (LogTarget *target, const LogRun *run, const LogLayout *layout,
+                              ClusterOptions *options);
+
+/* The place to name for what concerns all ranks. */
+const SourceMark *log_ranks_mark (const LogRun *run);
+
 /* Takes RUN's rows, or says why not. */
 void log_add_run (LogTarget *target, const LogRun *run);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/nccl-log-row-private.h"
+#include "analysis/nccl-log-line-private.h"
 
 #define MAX_HEAD \
   (1u << 20) /* bytes in which a log shows itself as one, behind what its launcher printed */
@@ -224,72 +224,14 @@ on_channels (Reader *self, const LogLine *line, const char *content)
   log_run_add_word (head_of_run (self, line), word);
 }
 
-/* ---- ranks ------------------------------------------------------------------------------------- */
-
-static void
-refuse_rank (Reader *self, const LogLine *line)
-{
-  SourceMark mark = log_mark (line, line->text, strlen (line->text));
-
-  diag_error (self->target->diags, &mark,
-              "such as 'Rank  0 Group  0 Pid  1234 on  host1 device  0 [0000:0f:00] NVIDIA H100'",
-              "a rank's line that is not complete");
-}
-
-/* The value behind NAME at word *AT, which moves on; FALSE, and nothing moves, where it does not stand there. */
-static gboolean
-take_value (const LogWords *words, guint *at, const char *name, gint64 *value)
-{
-  if (!log_word_is (words, *at, name) || *at + 1 >= words->n)
-    return FALSE;
-  *value = g_ascii_strtoll (words->words[*at + 1], NULL, 10);
-  *at += 2;
-  return TRUE;
-}
-
-/* "3 [0000:0f:00" from a whole address: short ones are alike for unlike GPUs of virtual machines, and hosts have none. */
-static char *
-slot_of (gint64 device, const char *bus, const char *gpu)
-{
-  const gsize length = bus != NULL ? strcspn (bus, "]") : 0;
-
-  if (bus == NULL || memchr (bus, ':', length) == NULL || strcmp (gpu, "CPU") == 0)
-    return NULL;
-  return g_strdup_printf ("%" G_GINT64_FORMAT " %.*s", device, (int) length, bus);
-}
-
-/* " 3 Group  0 Pid  1234 on  host1 device  3 [0000:0f:00] NVIDIA H100" behind "Rank"; the oldest have no group and no process. */
 static void
 on_rank (Reader *self, const LogLine *line, const char *content)
 {
   LogRun *run = head_of_run (self, line);
-  LogRank rank = { .pid = -1, .n_ranks = 1, .mark = log_mark (line, line->text, strlen (line->text)) };
-  LogWords    words;
-  gint64      device;
-  guint       at = 1, host;
-  const char *name;
+  LogRank rank;
 
-  log_split (content, &words);
-  if (words.n == 0 || !g_ascii_isdigit (words.words[0][0]))
-    return;
-  rank.rank = g_ascii_strtoll (words.words[0], NULL, 10);
-  take_value (&words, &at, "Group", &rank.group);
-  take_value (&words, &at, "Pid", &rank.pid);
-  host = at + 1;
-  at += 2;
-  name = strchr (content, ']');
-  if (!log_word_is (&words, host - 1, "on") || !take_value (&words, &at, "device", &device)
-      || name == NULL || name[1 + strspn (name + 1, " ")] == '\0')
-    {
-      refuse_rank (self, line);
-      return;
-    }
-  rank.host = g_strndup (words.words[host], words.lengths[host]);
-  rank.gpu = g_strstrip (g_strdup (name + 1));
-  rank.slot = slot_of (device, strchr (content, '['), rank.gpu);
-  name += 1 + strspn (name + 1, " ");
-  rank.gpu_mark = log_mark (line, name, strlen (name));
-  g_array_append_val (run->ranks, rank);
+  if (log_read_rank (line, content, &rank, self->target->diags))
+    g_array_append_val (run->ranks, rank);
 }
 
 /* ---- the closing lines ------------------------------------------------------------------------- */
@@ -337,33 +279,6 @@ on_average (Reader *self, const LogLine *line, const char *content)
 
 /* ---- the library's own lines ------------------------------------------------------------------- */
 
-/* NCCL_DEBUG's text in TEXT, behind "host:pid:tid [gpu] "; *START is where all of it begins. NULL where there is none. */
-static const char *
-find_debug (const char *text, const char **start)
-{
-  static const char *const levels[] = { "NCCL INFO ", "NCCL WARN ", "NCCL TRACE ", "NCCL ABORT " };
-
-  for (guint i = 0; i < G_N_ELEMENTS (levels); i++)
-    {
-      const char *found = strstr (text, levels[i]), *from = found;
-
-      if (found == NULL)
-        continue;
-      while (from > text && from[-1] == ' ')
-        from--;
-      if (from > text && from[-1] == ']')
-        while (from > text && *from != '[')
-          from--;
-      while (from > text && from[-1] == ' ')
-        from--;
-      while (from > text && from[-1] != ' ' && from[-1] != '\t')
-        from--;
-      *start = from;
-      return found + strlen (levels[i]);
-    }
-  return NULL;
-}
-
 /* "NCCL_ALGO set by environment to Ring" */
 static void
 read_setting (Reader *self, const LogLine *line, const char *message)
@@ -397,28 +312,11 @@ read_debug (Reader *self, const LogLine *line, const char *message)
     read_setting (self, line, message);
 }
 
-/* Length of what precedes GLUED, a word that is a cell and the beginning of a host's name: "-1node7:12:34". */
-static gsize
-cell_of (const char *glued)
-{
-  static const char *const operations[] = { "none", "sum", "prod", "min", "max", "avg", "mulsum" };
-  gsize                    n = glued[0] == '-';
-
-  while (g_ascii_isdigit (glued[n]))
-    n++;
-  if (n > 0 && !g_ascii_isdigit (glued[n]) && glued[n] != ':' && glued[n] != '.')
-    return n;
-  for (guint i = 0; i < G_N_ELEMENTS (operations); i++)
-    if (g_str_has_prefix (glued, operations[i]))
-      return strlen (operations[i]);
-  return 0;
-}
-
 /* Keeps what stands before START of LINE where it is the first part of a row. */
 static void
 keep_part (Reader *self, const LogLine *line, const char *start)
 {
-  gsize            length = (gsize) (start - line->text) + cell_of (start);
+  gsize            length = (gsize) (start - line->text) + log_cell_length (start);
   g_autofree char *part = g_strndup (line->text, length);
   LogWords         words;
 
@@ -547,22 +445,6 @@ static const struct
   { "rccl-tests", on_rccl },
 };
 
-/* Behind the prefix of a launcher that names its ranks: "[1,0]<stdout>:" (also with words before it), "0: ". */
-static const char *
-skip_prefix (const char *text)
-{
-  const char *tag = strstr (text, "<stdout>:"), *number = text + strspn (text, " ");
-  const gsize digits = strspn (number, "0123456789");
-
-  if (tag == NULL)
-    tag = strstr (text, "<stderr>:");
-  if (tag != NULL)
-    return tag + strlen ("<stdout>:");
-  if (digits > 0 && number[digits] == ':' && (number[digits + 1] == ' ' || number[digits + 1] == '\0'))
-    return number + digits + 1;
-  return text;
-}
-
 /* A word of the log names the test that was started, in a line that is nobody's. */
 static void
 note_command (Reader *self, const char *text)
@@ -580,7 +462,7 @@ note_command (Reader *self, const char *text)
 static void
 read_line (Reader *self, const LogLine *line)
 {
-  const char *start, *debug = find_debug (line->text, &start);
+  const char *start, *debug = log_find_debug (line->text, &start);
   const char *content = line->text + strspn (line->text, "# \t");
   LogWords    words;
 
@@ -642,7 +524,7 @@ read_lines (Reader *self, char *text)
       g_strchomp (text);
       line.line++;
       line.whole = text;
-      line.text = skip_prefix (text);
+      line.text = log_skip_prefix (text);
       read_line (self, &line);
       text = end != NULL ? end + 1 : NULL;
     }
