@@ -106,7 +106,7 @@ device_need (const StepModel *model)
 static uint64_t
 host_need (const StepModel *model)
 {
-  return 8 * model->n_layers * layer_elements (&model->shape);
+  return (uint64_t) 8 * model->n_layers * layer_elements (&model->shape);
 }
 
 static bool
@@ -274,7 +274,7 @@ report_bytes (const Bench *bench, const char *name, const char *what, uint64_t b
 }
 
 static bool
-report (const Bench *bench, const Run *run, Result *result, FILE *table)
+report (const Bench *bench, const Run *run, Result result, FILE *table)
 {
   const Step       *step = &run->step;
   const LayerShape *s = &step->model.shape;
@@ -284,16 +284,16 @@ report (const Bench *bench, const Run *run, Result *result, FILE *table)
   snprintf (remark, sizeof remark,
             "n_layers=%u d_model=%u n_heads=%u d_ff=%u seq_len=%u micro_batch=%u",
             step->model.n_layers, s->d_model, s->n_heads, s->d_ff, s->seq_len, s->micro_batch);
-  result->benchmark = "step";
-  result->variant = name;
-  result->dtype = "bf16";
-  result->remark = remark;
+  result.benchmark = "step";
+  result.variant = name;
+  result.dtype = "bf16";
+  result.remark = remark;
   if (table != NULL)
-    put_row (table, bench, run, 1, "step_time_s", 1e-6 * result->value, "s");
+    put_row (table, bench, run, 1, "step_time_s", 1e-6 * result.value, "s");
   if (table != NULL && run->schedule->all_in_use)
     put_row (table, bench, run, 2, "peak_allocated_gib", (double) step->device_bytes / 1073741824.0,
              "GiB");
-  return results_add (bench->results, result)
+  return results_add (bench->results, &result)
          && report_bytes (bench, name, "device", step->device_bytes, remark)
          && report_bytes (bench, name, "host", step->host_bytes, remark);
 }
@@ -310,7 +310,7 @@ run_schedule (const Bench *bench, const StepSchedule *schedule, const StepModel 
   else
     step_close (&run.step);
   free (run.state);
-  return good && report (bench, &run, &result, table);
+  return good && report (bench, &run, result, table);
 }
 
 static bool

@@ -16,7 +16,7 @@ static const LayerShape shape = { .d_model = 256,
                                   .seq_len = 64,
                                   .micro_batch = 2 };
 
-#define T  (shape.seq_len * shape.micro_batch)
+#define T  ((guint64) shape.seq_len * shape.micro_batch)
 #define TD ((double) T * shape.d_model)
 #define P  ((double) shape.micro_batch * shape.n_heads * shape.seq_len * shape.seq_len)
 
