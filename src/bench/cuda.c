@@ -2,6 +2,7 @@
 
 #include "bench/cuda.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,29 @@ read_driver (char *driver, size_t size)
   fclose (file);
 }
 
+/* The same as the management library says it, where /proc is not the host's; it comes with the driver. */
+static void
+ask_driver (char *driver, size_t size)
+{
+  void *library = dlopen ("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  int (*start) (void);
+  int (*version) (char *text, unsigned length);
+  int (*stop) (void);
+
+  if (library == NULL)
+    return;
+  *(void **) &start = dlsym (library, "nvmlInit_v2");
+  *(void **) &version = dlsym (library, "nvmlSystemGetDriverVersion");
+  *(void **) &stop = dlsym (library, "nvmlShutdown");
+  if (start != NULL && version != NULL && stop != NULL && start () == 0)
+    {
+      if (version (driver, (unsigned) size) != 0)
+        *driver = '\0';
+      stop ();
+    }
+  dlclose (library);
+}
+
 static bool
 read_versions (const Bench *bench, CudaMachine *machine)
 {
@@ -86,6 +110,8 @@ read_versions (const Bench *bench, CudaMachine *machine)
   snprintf (machine->nccl, sizeof machine->nccl, "%d.%d.%d", nccl / 10000, nccl / 100 % 100,
             nccl % 100);
   read_driver (machine->driver, sizeof machine->driver);
+  if (*machine->driver == '\0')
+    ask_driver (machine->driver, sizeof machine->driver);
   return true;
 }
 
@@ -101,6 +127,8 @@ check_shared (const Bench *bench, int device)
   CUDA_TRY (cudaDeviceGetPCIBusId (bus, sizeof bus, device));
   snprintf (own, sizeof own, "%s %s", place->host, bus);
   good = good && world_gather (bench->world, own, all, sizeof own);
+  if (!good)
+    bench_error (bench, "world_gather", "another rank has ended, or does not answer");
   for (unsigned i = 0; good && i < place->size; i++)
     if (i != place->rank && strcmp (all + i * sizeof own, own) == 0)
       {
@@ -113,16 +141,27 @@ check_shared (const Bench *bench, int device)
   return good;
 }
 
+/* One device a process. */
+static size_t first_free;
+
+size_t
+cuda_first_free (void)
+{
+  return first_free;
+}
+
 bool
 cuda_open (const Bench *bench, unsigned local_rank, bool one_gpu, CudaMachine *machine)
 {
   struct cudaDeviceProp properties;
   int                   n = 0, device;
+  size_t                total;
 
   CUDA_TRY (cudaGetDeviceCount (&n));
   device = one_gpu ? 0 : (int) local_rank % n;
   CUDA_TRY (cudaSetDevice (device));
   CUDA_TRY (cudaFree (NULL)); /* makes the context */
+  CUDA_TRY (cudaMemGetInfo (&first_free, &total));
   CUDA_TRY (cudaGetDeviceProperties (&properties, device));
   snprintf (machine->device, sizeof machine->device, "%s", properties.name);
   return read_versions (bench, machine) && (one_gpu || check_shared (bench, device));

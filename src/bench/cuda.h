@@ -50,6 +50,9 @@ typedef struct
 } CudaMachine;
 bool cuda_open (const Bench *bench, unsigned local_rank, bool one_gpu, CudaMachine *machine);
 
+/* Free bytes of device memory right after the context was made, before anything else was loaded. */
+size_t cuda_first_free (void);
+
 /* Kernels: SOURCE (CUDA C) compiled for the current device. Release with cuda_module_close. */
 typedef struct CudaModule CudaModule;
 CudaModule               *cuda_module_open (const Bench *bench,

@@ -220,8 +220,7 @@ cudnn_close (Cudnn *self)
     return;
   if (self->handle != NULL)
     self->destroy (self->handle);
-  if (self->library != NULL)
-    dlclose (self->library);
+  /* The library stays loaded: it has threads and handlers of its own, and is not made to be unloaded. */
   free (self);
 }
 

@@ -100,6 +100,7 @@ open_device (const Bench *bench, Gemm *self)
   CUDA_TRY (cudaMalloc (&self->workspace, self->workspace_bytes));
   CUDA_TRY (cudaMalloc ((void **) &self->one, sizeof one));
   CUDA_TRY (cudaMemcpy (self->one, &one, sizeof one, cudaMemcpyHostToDevice));
+  CUDA_TRY (cudaDeviceSynchronize ()); /* it may return before the value has arrived */
   CUBLAS_TRY (cublasCreate (&self->handle));
   CUBLAS_TRY (cublasSetMathMode (self->handle, CUBLAS_DEFAULT_MATH));
   return true;

@@ -27,6 +27,7 @@ typedef struct
   cudaStream_t stream[2]; /* the second has the highest priority, as frameworks give it to communication */
   cudaEvent_t open, start[2], stop[2];
   double      gate_us; /* of the next gate */
+  double      used;    /* when the device last had work; 0: not yet */
   bool        late; /* in some measurement the gate opened too early: its time includes issuing */
 } Lanes;
 
@@ -51,7 +52,7 @@ unsigned lanes_repeats (const Bench *bench);
 
 /*
  * How many calls a measurement has, each of COMMANDS commands on its busier lane and about CALL_US long: the options' iterations or more, so that they
- * take a millisecond; fewer where they would take longer than 0.2 s or not fit behind the gate.
+ * take a millisecond; fewer where they would take longer than 0.05 s or not fit behind the gate.
  */
 unsigned lanes_calls (const Bench *bench, double call_us, unsigned commands);
 

@@ -381,6 +381,7 @@ load_angles (const Bench *bench, LayerKernels *self)
   copied = cudaMemcpy (self->angles, angles, bytes, cudaMemcpyHostToDevice);
   free (angles);
   CUDA_TRY (copied);
+  CUDA_TRY (cudaDeviceSynchronize ()); /* it may return before the data has arrived */
   return true;
 }
 

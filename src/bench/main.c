@@ -219,7 +219,7 @@ measure (Bench *bench, const Selection *selection)
     {
       bench_error (bench, bench->options->output, "results could not be written: %s",
                    strerror (errno));
-      status = STATUS_FAILED;
+      status = STATUS_USAGE;
     }
   return status;
 }

@@ -89,7 +89,11 @@ nccl_data_upload (NcclSession *self, const NcclType *type)
     encode (type, nccl_data_value (type, self->place->rank, i), block + i * type->size);
   error = cudaMemcpy (self->pattern, block, bytes, cudaMemcpyHostToDevice);
   free (block);
-  return error == cudaSuccess || cuda_failed (bench, "cudaMemcpy", error);
+  if (error != cudaSuccess)
+    return cuda_failed (bench, "cudaMemcpy", error);
+  /* From ordinary memory it may return before the data has arrived, and the session's streams do not wait for it. */
+  CUDA_TRY (cudaDeviceSynchronize ());
+  return true;
 }
 
 bool

@@ -6,6 +6,7 @@
 #include "bench/nccl-session.h"
 
 #define REPEAT_SECONDS 0.2
+#define WARM_SECONDS   1.0
 #define BESIDE_SECONDS 0.1
 #define LEAST_SECONDS  1e-6 /* less is no time that an event can tell */
 #define MOST_SUBJECTS  64   /* with the others' calls less than what a GPU's queue holds: */
@@ -138,8 +139,12 @@ plan_alone (NcclSession *self, const NcclLoad *subject, Plan *plan)
   double              seconds;
   bool                covered;
 
-  if (!repeat (self, subject, NULL, &one, &seconds, &covered)
-      || !repeat (self, subject, NULL, &warm, &seconds, &covered))
+  if (!repeat (self, subject, NULL, &one, &seconds, &covered))
+    return false;
+  /* On a slow network five calls of GiBs would take longer than what is watched for. */
+  if (seconds * warm.n > WARM_SECONDS)
+    warm.n = seconds < WARM_SECONDS ? (unsigned) (WARM_SECONDS / seconds) : 1;
+  if (!repeat (self, subject, NULL, &warm, &seconds, &covered))
     return false;
   *plan = (Plan){ .n = options->iterations };
   if (seconds * plan->n > REPEAT_SECONDS)

@@ -70,6 +70,7 @@ typedef struct
   void        *from, *to;              /* within the device */
   size_t       host_bytes, device_bytes, block_bytes;
   unsigned     blocks;     /* of the kernel that is measured now */
+  unsigned     turn;       /* of its calls */
   int          held_bytes; /* of shared memory that each of them holds */
   CudaModule  *module;
   cudaKernel_t copy, spin;
@@ -131,7 +132,11 @@ run_copy_kernel (const Bench *bench, cudaStream_t stream, void *user)
 {
   Overlap *self = user;
   unsigned n = (unsigned) (self->block_bytes / 16);
-  void    *args[] = { &self->to, &self->from, &n };
+  /* From call to call through all of the buffers: what few blocks copy would stay in the L2 cache. */
+  size_t call_bytes = self->blocks * self->block_bytes;
+  size_t shift = self->turn++ % (MAX_BLOCKS / self->blocks) * call_bytes;
+  char  *to = (char *) self->to + shift, *from = (char *) self->from + shift;
+  void  *args[] = { &to, &from, &n };
 
   return launch (bench, self, self->copy, args, stream);
 }

@@ -32,17 +32,15 @@ add_attribute (const Bench *bench, int device, const char *variant, enum cudaDev
 static bool
 run (Bench *bench)
 {
-  size_t free_bytes, total;
+  size_t now, total;
   int    device, major, minor;
 
   CUDA_TRY (cudaGetDevice (&device));
-  /* The first call that needs the context makes it: what it takes is no longer free. */
-  CUDA_TRY (cudaFree (NULL));
-  CUDA_TRY (cudaMemGetInfo (&free_bytes, &total));
+  CUDA_TRY (cudaMemGetInfo (&now, &total));
   CUDA_TRY (cudaDeviceGetAttribute (&major, cudaDevAttrComputeCapabilityMajor, device));
   CUDA_TRY (cudaDeviceGetAttribute (&minor, cudaDevAttrComputeCapabilityMinor, device));
   return add (bench, "total_memory", (double) total, "B")
-         && add (bench, "free_memory", (double) free_bytes, "B")
+         && add (bench, "free_memory", (double) cuda_first_free (), "B")
          && add_attribute (bench, device, "sms", cudaDevAttrMultiProcessorCount, "count")
          && add (bench, "capability", 10 * major + minor, "count")
          && add_attribute (bench, device, "l2_bytes", cudaDevAttrL2CacheSize, "B")

@@ -92,6 +92,8 @@ copy_table (const Bench *bench, Layer *self, const uint64_t *bytes, unsigned ran
       CUDA_TRY (cudaMalloc (&self->runs[out], size));
       CUDA_TRY (cudaMemcpy (self->runs[out], self->host_runs, size, cudaMemcpyHostToDevice));
     }
+  /* From ordinary memory it may return before the data has arrived, and the lanes wait for nothing of the default stream's. */
+  CUDA_TRY (cudaDeviceSynchronize ());
   return true;
 }
 

@@ -73,6 +73,21 @@ someone_failed (const Files *files)
   return access (path, F_OK) == 0;
 }
 
+/* Whatever lies in FOLDER beside the parts of the first exchange, which other ranks may have begun, was left by another run. */
+static bool
+has_old_files (const char *folder)
+{
+  DIR                 *files = opendir (folder);
+  const struct dirent *file;
+  bool                 found = false;
+
+  while (files != NULL && !found && (file = readdir (files)) != NULL)
+    found = *file->d_name != '.' && strncmp (file->d_name, "0.", 2) != 0;
+  if (files != NULL)
+    closedir (files);
+  return found;
+}
+
 /* Waits for RANK's part of this exchange. */
 static bool
 read_part (const Files *files, unsigned rank, void *out, size_t bytes)
@@ -93,7 +108,8 @@ read_part (const Files *files, unsigned rank, void *out, size_t bytes)
           fclose (file);
           return good;
         }
-      if (errno != ENOENT || someone_failed (files))
+      /* ESTALE: network file systems, of a name that has just become another file. */
+      if ((errno != ENOENT && errno != ESTALE) || someone_failed (files))
         return false;
       nanosleep (&pause, NULL);
       waited += 1e-9 * (double) pause.tv_nsec;
@@ -192,7 +208,7 @@ world_files_open (World *self, const char *folder, unsigned timeout_s, const cha
   strcpy (files->folder, folder);
   files->timeout_s = timeout_s;
   name_of (files, 0, self->place.rank, "", path);
-  if (someone_failed (files) || access (path, F_OK) == 0)
+  if (has_old_files (folder) || access (path, F_OK) == 0)
     *error = "the rendezvous folder holds files of another run: name an empty one";
   else if (access (folder, W_OK | X_OK) != 0)
     *error = "the rendezvous folder cannot be written";

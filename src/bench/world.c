@@ -10,6 +10,9 @@
 
 #include "bench/world-private.h"
 
+/* Steps that Slurm makes itself (batch, extern, interactive) have numbers from here on. */
+#define SLURM_FIRST_OWN_STEP 0xfffffff0l
+
 /* ---- one rank ---------------------------------------------------------------------------------- */
 
 static bool
@@ -45,14 +48,50 @@ number_of (const char *const *names)
   return -1;
 }
 
+/*
+ * Does Slurm's environment describe this process? A batch script sees the number of its job's tasks, too, and has started none: its step has
+ * one of Slurm's own numbers, or none.
+ */
+static bool
+is_slurm_task (void)
+{
+  static const char *const steps[] = { "SLURM_STEP_ID", "SLURM_STEPID", NULL };
+  long                     step = number_of (steps);
+
+  return getenv ("SLURM_JOB_ID") == NULL || (step >= 0 && step < SLURM_FIRST_OWN_STEP);
+}
+
+/* How many processes the launcher has started, and which this is; -1: there is none. */
+static long
+launched_size (void)
+{
+  static const char *const mpi[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL };
+  static const char *const slurm[] = { "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", NULL };
+  static const char *const others[] = { "WORLD_SIZE", NULL };
+  long                     size = number_of (mpi);
+
+  if (size < 0 && is_slurm_task ())
+    size = number_of (slurm);
+  return size < 0 ? number_of (others) : size;
+}
+
+static long
+launched_rank (void)
+{
+  static const char *const mpi[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", NULL };
+  static const char *const slurm[] = { "SLURM_PROCID", NULL };
+  static const char *const others[] = { "RANK", NULL };
+  long                     rank = number_of (mpi);
+
+  if (rank < 0 && is_slurm_task ())
+    rank = number_of (slurm);
+  return rank < 0 ? number_of (others) : rank;
+}
+
 static bool
 read_environment (WorldPlace *place)
 {
-  static const char *const ranks[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                       "SLURM_PROCID",         "RANK",      NULL };
-  static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS",
-                                       "WORLD_SIZE", NULL };
-  long                     rank = number_of (ranks), size = number_of (sizes);
+  long rank = launched_rank (), size = launched_size ();
 
   if (rank < 0 || size < 2 || rank >= size)
     return false;
@@ -135,7 +174,20 @@ open_way (World *self, unsigned local_ranks, const char *rendezvous, unsigned ti
 {
 #ifdef BENCH_MPI
   if (world_mpi_launched ())
-    return world_mpi_open (self, error);
+    {
+      long size = launched_size ();
+
+      if (!world_mpi_open (self, error))
+        return false;
+      if (self->place.size > 1 || size < 2)
+        return true;
+      self->close (self, false);
+      /* All of them would measure as rank 0, and write to the same files. */
+      *error =
+          "the launcher started several processes, but each finds itself alone in MPI: take the mpirun of the MPI "
+          "that this program is built with, or with srun --mpi=pmix (or what 'srun --mpi=list' names)";
+      return false;
+    }
 #endif
   if (read_environment (&self->place))
     {
