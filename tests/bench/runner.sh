@@ -232,6 +232,23 @@ for fault in cudaMallocHost:1 cudaMalloc:20 cudaMemcpyAsync:40 cudaStreamWaitEve
   STAND_IN_FAIL=$fault run 1 step -e 64M $quick && says "step: ${fault%:*}" && silent 'not released'; verdict $? "step: $fault fails"
 done
 
+# Slurm: a batch script is no task, though it sees how many its job may have; tasks of a step meet in an empty folder.
+one="collective --collectives all_reduce -e 8K $quick"
+# shellcheck disable=SC2086
+SLURM_JOB_ID=5 SLURM_STEPID=4294967291 SLURM_PROCID=0 SLURM_NTASKS=16 STAND_IN_GPUS=2 run 0 $one && says 'Rank  1 '
+verdict $? 'in a batch script'
+export SLURM_JOB_ID=5 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=16 STAND_IN_GPUS=2
+mkdir meet
+# shellcheck disable=SC2086
+SLURM_PROCID=1 "$program" $one --rendezvous meet >task 2>&1 &
+# shellcheck disable=SC2086
+SLURM_PROCID=0 run 0 $one --rendezvous meet && says 'Rank  1 ' && wait $! && [ ! -s task ] && [ -z "$(ls meet)" ]
+verdict $? 'two tasks of a step'
+touch meet/57.1
+# shellcheck disable=SC2086
+SLURM_PROCID=0 run 1 $one --rendezvous meet && says 'files of another run'; verdict $? 'a folder that a run has left'
+unset SLURM_JOB_ID SLURM_STEP_ID SLURM_STEP_NUM_TASKS SLURM_NTASKS STAND_IN_GPUS
+
 STAND_IN_GPUS=0 run 1 matmul && says 'cudaGetDeviceCount'; verdict $? 'no GPU'
 
 echo "1..$number"
