@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#define MAX_UNLIKE 0.1 /* of a GPU's multiprocessors against its profile's, without a warning */
 #define LARGE_TIMES \
   8 /* sizes of this many times a line's half-bandwidth size tell the spread of its rate */
 
@@ -203,6 +204,23 @@ apply_rule (Calibration *self, const FitRule *rule, const GArray *views, Profile
   g_ptr_array_add (self->result->fits, value);
 }
 
+/* Part of a GPU, or another one, has figures all the same: they would be read against the wrong datasheet. */
+static void
+warn_of_size (const ProfileCalibration *self, DiagList *diags)
+{
+  for (guint i = 0; i < self->fits->len; i++)
+    {
+      const FittedValue *value = g_ptr_array_index (self->fits, i);
+
+      if (g_strcmp0 (value->figure, "sms") == 0 && value->verdict == FIT_GOOD
+          && fabs (value->after / value->before - 1) > MAX_UNLIKE)
+        diag_warning (diags, NULL, "rates are read against that profile's datasheet",
+                      "the device has %.0f multiprocessors and '%s' %.0f: is it part of a GPU, or "
+                      "another one",
+                      value->after, self->base, value->before);
+    }
+}
+
 static ProfileCalibration *
 calibration_new (const BenchResults *results, const char *base)
 {
@@ -242,6 +260,7 @@ calibrate_profile (const BenchResults *results, ProfileSet *profiles, const char
     apply_rule (&self, rules, views, profiles);
   if (device)
     result->products = calibration_products (&self);
+  warn_of_size (result, diags);
   calibration_report_others (&self);
   return g_steal_pointer (&result);
 }

@@ -44,7 +44,7 @@ typedef struct
 
 /*
  * Fits the figures of the profile BASE ("gpu" where RESULTS has a device, else "link") to RESULTS, which outlive the result, and leaves
- * the values in PROFILES. NULL after diagnostics where there is no such profile.
+ * the values in PROFILES. NULL after diagnostics where there is no such profile; a device of another size than BASE is a warning.
  */
 ProfileCalibration *calibrate_profile (const BenchResults *results, ProfileSet *profiles,
                                        const char *base, DiagList *diags);

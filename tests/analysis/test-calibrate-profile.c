@@ -224,6 +224,38 @@ expect_refused (Fit *self, const char *figure, FitVerdict verdict, const char *w
   ck_assert_str_eq (value->why, why);
 }
 
+/* A slice of a GPU is named, whatever else its figures say. */
+START_TEST (test_slice)
+{
+  const struct
+  {
+    double      sms;
+    const char *warning;
+  } cases[] = {
+    { 91, "" },
+    { 14, "warning: the device has 14 multiprocessors and 'hand' 100: is it part of a GPU, or another one\n"
+          "  hint: rates are read against that profile's datasheet\n" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      Sheet                          sheet = sheet_new ("Example GPU");
+      Fit                            self;
+      g_autoptr (ProfileCalibration) again = NULL;
+      g_autoptr (ProfileSet)         profiles = profiles_over (NULL);
+      g_autoptr (DiagList)           diags = diag_list_new ();
+      g_autofree char               *text = NULL;
+
+      put (&sheet, "property,sms,,,,,,,,,1", cases[i].sms, "count");
+      self = fit_sheet (sheet, "hand");
+      again = calibrate_profile (self.results, profiles, "hand", diags);
+      text = diag_list_format (diags, FALSE);
+      ck_assert_str_eq (text, cases[i].warning);
+      fit_clear (&self);
+    }
+}
+END_TEST
+
 /* What is there is fitted, and the rest says why not. */
 START_TEST (test_too_little)
 {
@@ -496,6 +528,7 @@ main (void)
   suite_add_tcase (suite, tcase);
   tcase_add_test (tcase, test_device);
   tcase_add_test (tcase, test_hiccups);
+  tcase_add_test (tcase, test_slice);
   tcase_add_test (tcase, test_too_little);
   tcase_add_test (tcase, test_contradictions);
   tcase_add_test (tcase, test_written);
