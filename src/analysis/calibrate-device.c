@@ -163,16 +163,16 @@ fit_copy_duplex (const Calibration *self, const FitRule *rule, FittedValue *out)
 
 /* ---- streaming kernels ------------------------------------------------------------------------- */
 
+/* A share of the memory's rate on paper, and its spread. */
 typedef struct
 {
-  GArray *shares;    /* of the memory's rate on paper */
-  double  low, high; /* their spread */
-} Streams;
+  double share, low, high;
+} Stream;
 
 /* The share of the memory's rate that rows with traffic of FACTOR times their bytes reach, their start-up aside. */
 static void
 add_streams (const Calibration *self, const char *benchmark, const char *variant, double factor,
-             double least, Streams *streams)
+             double least, GArray *streams)
 {
   g_autoptr (GPtrArray) rows = calibration_rows (self, benchmark, variant, 0);
   double start = self->gpu->kernel_latency.value, peak = self->gpu->hbm_bandwidth.value;
@@ -180,14 +180,14 @@ add_streams (const Calibration *self, const char *benchmark, const char *variant
   for (guint i = 0; i < rows->len; i++)
     {
       const BenchRow *row = g_ptr_array_index (rows, i);
-      double          bytes = factor * (double) row->bytes, share;
+      double          most = factor * (double) row->bytes / peak; /* s at the rate on paper */
+      Stream          stream;
 
-      if (bytes < least || row->low <= start)
+      if (factor * (double) row->bytes < least || row->low <= start)
         continue;
-      share = bytes / (row->value - start) / peak;
-      g_array_append_val (streams->shares, share);
-      streams->low = MIN (streams->low, bytes / (row->high - start) / peak);
-      streams->high = MAX (streams->high, bytes / (row->low - start) / peak);
+      stream = (Stream){ most / (row->value - start), most / (row->high - start),
+                         most / (row->low - start) };
+      g_array_append_val (streams, stream);
     }
 }
 
@@ -202,15 +202,18 @@ cache_bytes (const Calibration *self)
 static void
 fit_stream_efficiency (const Calibration *self, const FitRule *rule, FittedValue *out)
 {
-  g_autoptr (GArray) shares = g_array_new (FALSE, FALSE, sizeof (double));
-  Streams            streams = { .shares = shares, .low = INFINITY };
+  g_autoptr (GArray) streams = g_array_new (FALSE, FALSE, sizeof (Stream));
   double             least = CACHE_TIMES * cache_bytes (self);
+  g_autofree double *shares = NULL;
   MedianFit          fit;
 
   (void) rule;
-  add_streams (self, "triad", "triad", 1, least, &streams);
-  add_streams (self, "device_copy", "d2d", 2, least, &streams);
-  fit = median_fit ((const double *) shares->data, shares->len);
+  add_streams (self, "triad", "triad", 1, least, streams);
+  add_streams (self, "device_copy", "d2d", 2, least, streams);
+  shares = g_new (double, streams->len + 1);
+  for (guint i = 0; i < streams->len; i++)
+    shares[i] = g_array_index (streams, Stream, i).share;
+  fit = median_fit (shares, streams->len);
   out->n = fit.n;
   if (fit.verdict != FIT_GOOD)
     {
@@ -218,8 +221,13 @@ fit_stream_efficiency (const Calibration *self, const FitRule *rule, FittedValue
       return;
     }
   out->after = fit.median;
-  out->low = streams.low;
-  out->high = streams.high;
+  out->low = out->high = fit.median;
+  for (guint i = 0; i < streams->len; i++)
+    if (!robust_is_outlier (fit.median, shares[i]))
+      {
+        out->low = MIN (out->low, g_array_index (streams, Stream, i).low);
+        out->high = MAX (out->high, g_array_index (streams, Stream, i).high);
+      }
   out->residual_median = fit.residual_median;
   out->residual_p90 = fit.residual_p90;
 }
@@ -332,7 +340,19 @@ compare_rows (gconstpointer a, gconstpointer b)
   return order;
 }
 
-/* Times of one product in one layout, which have to agree. */
+/* How far the rows from FIRST on agree that are of the same product in the same layout; *END is behind them. */
+static double
+repeats_agree (const GPtrArray *rows, guint first, guint *end)
+{
+  g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (double));
+
+  for (*end = first;
+       *end < rows->len && compare_rows (&rows->pdata[first], &rows->pdata[*end]) == 0; ++*end)
+    g_array_append_val (times, ((const BenchRow *) rows->pdata[*end])->value);
+  g_array_sort (times, compare_numbers);
+  return robust_agreement ((const double *) times->data, times->len);
+}
+
 static void
 check_repeats (const Calibration *self, FittedValue *out)
 {
@@ -341,23 +361,28 @@ check_repeats (const Calibration *self, FittedValue *out)
   g_ptr_array_sort (rows, compare_rows);
   for (guint first = 0, end; first < rows->len; first = end)
     {
-      gconstpointer *p = (gconstpointer *) rows->pdata;
-      double         low = INFINITY, high = 0;
+      double ratio = repeats_agree (rows, first, &end);
 
-      for (end = first; end < rows->len && compare_rows (&p[first], &p[end]) == 0; end++)
-        {
-          low = MIN (low, ((const BenchRow *) p[end])->value);
-          high = MAX (high, ((const BenchRow *) p[end])->value);
-        }
-      if (high / low <= ROBUST_MAX_REPEAT)
+      if (ratio <= ROBUST_MAX_REPEAT)
         continue;
       calibration_refuse (
           out, FIT_CONTRADICTORY,
           g_strdup_printf (
               "measurements of the product in line %u differ by a factor of %.2f (at most %g)",
-              ((const BenchRow *) p[first])->line, high / low, ROBUST_MAX_REPEAT));
+              ((const BenchRow *) rows->pdata[first])->line, ratio, ROBUST_MAX_REPEAT));
       return;
     }
+}
+
+/* The largest of N sorted values that is no outlier. */
+static double
+best_of (const double *sorted, guint n)
+{
+  double median = statistics_quantile (sorted, n, 0.5);
+
+  while (robust_is_outlier (median, sorted[n - 1]))
+    n--;
+  return sorted[n - 1];
 }
 
 /* The best of the large products. */
@@ -387,7 +412,7 @@ fit_matmul_efficiency (const Calibration *self, const FitRule *rule, FittedValue
   if (out->verdict != FIT_GOOD)
     return;
   g_array_sort (large, compare_numbers);
-  out->after = out->high = g_array_index (large, double, large->len - 1);
+  out->after = out->high = best_of ((const double *) large->data, large->len);
   out->low = statistics_quantile ((const double *) large->data, large->len, 0.5);
   fill_product_residuals (self->gpu, products, out);
 }

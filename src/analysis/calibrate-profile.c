@@ -82,19 +82,22 @@ calibration_median (const GPtrArray *rows, FittedValue *out)
   double             low = INFINITY, high = 0;
 
   for (guint i = 0; i < rows->len; i++)
-    {
-      const BenchRow *row = g_ptr_array_index (rows, i);
-
-      values[i] = row->value;
-      low = MIN (low, row->low);
-      high = MAX (high, row->high);
-    }
+    values[i] = ((const BenchRow *) g_ptr_array_index (rows, i))->value;
   fit = median_fit (values, rows->len);
   out->n = fit.n;
   if (fit.verdict != FIT_GOOD)
     {
       calibration_refuse (out, fit.verdict, fit.why);
       return;
+    }
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const BenchRow *row = g_ptr_array_index (rows, i);
+
+      if (robust_is_outlier (fit.median, row->value))
+        continue;
+      low = MIN (low, row->low);
+      high = MAX (high, row->high);
     }
   out->after = fit.median;
   out->low = low;
@@ -103,14 +106,6 @@ calibration_median (const GPtrArray *rows, FittedValue *out)
     return;
   out->residual_median = fit.residual_median;
   out->residual_p90 = fit.residual_p90;
-}
-
-static gboolean
-is_outlier (const LineFit *line, double bytes, double seconds)
-{
-  double ratio = (line->latency + bytes / line->rate) / seconds;
-
-  return ratio > ROBUST_MAX_REPEAT || ratio < 1 / ROBUST_MAX_REPEAT;
 }
 
 gboolean
@@ -126,7 +121,8 @@ calibration_rate_spread (const GPtrArray *rows, double factor, const LineFit *li
       const BenchRow *row = g_ptr_array_index (rows, i);
       double          bytes = factor * (double) row->bytes;
 
-      if (bytes < from || row->low <= line->latency || is_outlier (line, bytes, row->value))
+      if (bytes < from || row->low <= line->latency
+          || robust_is_outlier (line->latency + bytes / line->rate, row->value))
         continue;
       *low = MIN (*low, bytes / (row->high - line->latency));
       *high = MAX (*high, bytes / (row->low - line->latency));

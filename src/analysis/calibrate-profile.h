@@ -103,7 +103,7 @@ GPtrArray *calibration_rows (const Calibration *self, const char *benchmark, con
 /* A line through ROWS, bytes times FACTOR. OUT gets verdict, rows and residuals; the caller the line. */
 LineFit calibration_line (const GPtrArray *rows, double factor, FittedValue *out);
 
-/* The median of ROWS' values and their spread. */
+/* The median of ROWS' values and their spread, without outliers. */
 void calibration_median (const GPtrArray *rows, FittedValue *out);
 
 /*

@@ -32,11 +32,27 @@ summarise (double *numbers, guint n, double *median, double *p90)
   *p90 = statistics_quantile (numbers, n, 0.9);
 }
 
+/* One outlier of three, and three of ten, leave it alone; of two that differ nobody knows which is right. */
+double
+robust_agreement (const double *sorted, guint n)
+{
+  guint  most = (2 * n + 2) / 3;
+  double ratio = INFINITY;
+
+  for (guint i = 0; i + most <= n; i++)
+    ratio = MIN (ratio, sorted[i + most - 1] / sorted[i]);
+  return ratio;
+}
+
+gboolean
+robust_is_outlier (double fitted, double measured)
+{
+  return fitted > ROBUST_MAX_REPEAT * measured || measured > ROBUST_MAX_REPEAT * fitted;
+}
+
 /* ---- lines ------------------------------------------------------------------------------------- */
 
-/*
- * One point a size, its median, from sorted ones. *WORST: the size whose measurements differ most, *RATIO: by how much.
- */
+/* One point a size, its median, from sorted ones. *WORST: the size whose measurements agree least, *RATIO: how far they do. */
 static GArray *
 merge_sizes (const FitPoint *sorted, guint n, double *worst, double *ratio)
 {
@@ -56,9 +72,9 @@ merge_sizes (const FitPoint *sorted, guint n, double *worst, double *ratio)
         times[i - first] = sorted[i].y;
       point.y = statistics_quantile (times, end - first, 0.5);
       g_array_append_val (merged, point);
-      if (times[end - first - 1] / times[0] <= *ratio)
+      if (robust_agreement (times, end - first) <= *ratio)
         continue;
-      *ratio = times[end - first - 1] / times[0];
+      *ratio = robust_agreement (times, end - first);
       *worst = point.x;
     }
   return merged;
@@ -78,7 +94,7 @@ thin_out (GArray *points)
   g_array_set_size (points, MAX_SIZES);
 }
 
-/* Sum of |(A + B x) / y - 1|. */
+/* Sum of |log ((A + B x) / y)|, each at most that of an outlier. */
 static double
 deviation (const GArray *points, double a, double b)
 {
@@ -88,7 +104,7 @@ deviation (const GArray *points, double a, double b)
     {
       const FitPoint *p = &g_array_index (points, FitPoint, i);
 
-      sum += fabs ((a + b * p->x) / p->y - 1);
+      sum += MIN (fabs (log ((a + b * p->x) / p->y)), log (ROBUST_MAX_REPEAT));
     }
   return sum;
 }
@@ -139,10 +155,10 @@ fill_residuals (LineFit *self, const Line *line, const FitPoint *points, guint n
 
   for (guint i = 0; i < n; i++)
     {
-      double fitted = line->a + line->b * points[i].x, ratio = fitted / points[i].y;
+      double fitted = line->a + line->b * points[i].x;
 
-      errors[i] = fabs (ratio - 1);
-      self->n_outliers += ratio > ROBUST_MAX_REPEAT || ratio < 1 / ROBUST_MAX_REPEAT;
+      errors[i] = fabs (fitted / points[i].y - 1);
+      self->n_outliers += robust_is_outlier (fitted, points[i].y);
     }
   summarise (errors, n, &self->residual_median, &self->residual_p90);
 }
@@ -215,7 +231,7 @@ median_fit (const double *values, guint n)
 {
   MedianFit          self = { .n = n };
   g_autofree double *sorted = g_memdup2 (values, n * sizeof *values);
-  double             low, high;
+  double             ratio;
 
   if (n == 0)
     {
@@ -223,15 +239,14 @@ median_fit (const double *values, guint n)
       return self;
     }
   qsort (sorted, n, sizeof *sorted, compare_numbers);
-  low = n < 10 ? sorted[0] : statistics_quantile (sorted, n, 0.1);
-  high = n < 10 ? sorted[n - 1] : statistics_quantile (sorted, n, 0.9);
+  ratio = robust_agreement (sorted, n);
   self.median = statistics_quantile (sorted, n, 0.5);
   for (guint i = 0; i < n; i++)
     sorted[i] = fabs (self.median / sorted[i] - 1);
   summarise (sorted, n, &self.residual_median, &self.residual_p90);
-  if (high / low > ROBUST_MAX_REPEAT)
+  if (ratio > ROBUST_MAX_REPEAT)
     refuse (&self.verdict, &self.why, FIT_CONTRADICTORY,
             g_strdup_printf ("measurements of the same thing differ by a factor of %.2f (at most %g)",
-                             high / low, ROBUST_MAX_REPEAT));
+                             ratio, ROBUST_MAX_REPEAT));
   return self;
 }

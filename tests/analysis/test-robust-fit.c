@@ -46,6 +46,24 @@ START_TEST (test_decades)
 }
 END_TEST
 
+/* t = 3 + x at ten sizes, but for two that take a third of it: too short weighs no more than too long. */
+START_TEST (test_too_short)
+{
+  FitPoint points[10];
+  LineFit  fit;
+
+  for (guint i = 0; i < 10; i++)
+    points[i] = (FitPoint){ 1 << i, 3 + (1 << i) };
+  points[1].y /= 3;
+  points[2].y /= 3;
+  fit = line_fit (points, 10, "bytes");
+  ck_assert_int_eq (fit.verdict, FIT_GOOD);
+  ck_assert_double_eq_tol (fit.latency, 3, 1e-12);
+  ck_assert_double_eq_tol (fit.rate, 1, 1e-12);
+  ck_assert_uint_eq (fit.n_outliers, 2);
+}
+END_TEST
+
 /* Fitted times never fall with the size, nor start below 0, where the data would have it. */
 START_TEST (test_signs)
 {
@@ -126,7 +144,7 @@ END_TEST
 /* Of 4, 5 and 8 the median is 5: off by 1/4, 0 and 3/8; p90 is 0.8 of the way from 1/4 to 3/8. */
 START_TEST (test_median)
 {
-  const double values[] = { 8, 4, 5 }, unlike[] = { 4, 9, 5 };
+  const double values[] = { 8, 4, 5 }, unlike[] = { 4, 9, 20 };
   MedianFit fit = median_fit (values, 3), none = median_fit (NULL, 0), bad = median_fit (unlike, 3);
 
   ck_assert_int_eq (fit.verdict, FIT_GOOD);
@@ -136,16 +154,30 @@ START_TEST (test_median)
   ck_assert_int_eq (none.verdict, FIT_TOO_LITTLE);
   ck_assert_str_eq (none.why, "not measured");
   ck_assert_int_eq (bad.verdict, FIT_CONTRADICTORY);
-  ck_assert_str_eq (bad.why, "measurements of the same thing differ by a factor of 2.25 (at most 2)");
+  ck_assert_str_eq (bad.why, "measurements of the same thing differ by a factor of 2.22 (at most 2)");
   g_free (none.why);
   g_free (bad.why);
 }
 END_TEST
 
-/* Of eleven values one at each end may be anything: places 1 and 9 count. */
+/* Two thirds of three are two, of four three: 8 / 4, 12 / 5. */
+START_TEST (test_agreement)
+{
+  const double values[] = { 4, 5, 8, 12 };
+
+  ck_assert_double_eq (robust_agreement (values, 1), 1);
+  ck_assert_double_eq (robust_agreement (values, 2), 1.25);
+  ck_assert_double_eq (robust_agreement (values, 3), 1.25);
+  ck_assert_double_eq (robust_agreement (values, 4), 2);
+  ck_assert (robust_is_outlier (1, 2.1) && robust_is_outlier (2.1, 1));
+  ck_assert (!robust_is_outlier (1, 2) && !robust_is_outlier (2, 1));
+}
+END_TEST
+
+/* Of eleven values a third may be anything. */
 START_TEST (test_median_outliers)
 {
-  const double values[] = { 0.01, 10, 10, 10, 11, 11, 11, 12, 12, 12, 900 };
+  const double values[] = { 0.01, 10, 10, 10, 11, 11, 11, 12, 12, 50, 900 };
   MedianFit    fit = median_fit (values, 11);
 
   ck_assert_int_eq (fit.verdict, FIT_GOOD);
@@ -164,11 +196,13 @@ main (void)
   suite_add_tcase (suite, tcase);
   tcase_add_test (tcase, test_outlier);
   tcase_add_test (tcase, test_decades);
+  tcase_add_test (tcase, test_too_short);
   tcase_add_test (tcase, test_signs);
   tcase_add_test (tcase, test_lines_refused);
   tcase_add_test (tcase, test_repeats);
   tcase_add_test (tcase, test_many_sizes);
   tcase_add_test (tcase, test_median);
+  tcase_add_test (tcase, test_agreement);
   tcase_add_test (tcase, test_median_outliers);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);
