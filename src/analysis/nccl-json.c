@@ -195,7 +195,7 @@ read_half (const Reader *self, const ConfigNode *half, LogHalf *result)
     diag_error (self->target->diags, config_node_mark (config_node_get (half, "time")), NULL,
                 "expected a time above 0, got '%s'",
                 config_node_text (config_node_get (half, "time")));
-  need_number (self, half, "alg_bw", 0, &number);
+  need_number (self, half, "alg_bw", 0, &result->rate);
   need_number (self, half, "bus_bw", 0, &number);
   wrong = config_node_get (half, "nwrong");
   if (wrong != NULL && !config_node_is_null (wrong)

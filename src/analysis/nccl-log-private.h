@@ -17,6 +17,7 @@ enum
 typedef struct
 {
   double     time_us; /* 0: was not timed */
+  double     rate;    /* its algbw, GB/s */
   SourceMark missing; /* where the log says so instead of a time; line 0: nowhere */
 } LogHalf;
 

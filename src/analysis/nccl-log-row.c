@@ -250,12 +250,11 @@ half_at (const LogHeader *header, const LogLine *line, const LogWords *words, gu
 
 /* A rate is a number or, with the time, N/A. */
 static gboolean
-check_rate (const LogLine *line, const LogWords *words, guint i, DiagList *diags)
+read_rate (const LogLine *line, const LogWords *words, guint i, double *value, DiagList *diags)
 {
   SourceMark mark = log_word_mark (line, words, i);
-  double     value;
 
-  if (word_number (words, i, &value) && value >= 0)
+  if (word_number (words, i, value) && *value >= 0)
     return TRUE;
   diag_error (diags, &mark, NULL, "expected a bandwidth in GB/s, got '%.*s'",
               (int) words->lengths[i], words->words[i]);
@@ -286,7 +285,7 @@ read_half_cells (const LogHeader *header, const LogLine *line, const LogWords *w
                  LogHalf *half, DiagList *diags)
 {
   SourceMark mark = log_word_mark (line, words, at);
-  double     time;
+  double     time, bus;
 
   *half = (LogHalf){ .time_us = 0 };
   if (log_word_is (words, at, "N/A") && log_word_is (words, at + 1, "N/A")
@@ -302,8 +301,8 @@ read_half_cells (const LogHeader *header, const LogLine *line, const LogWords *w
       return FALSE;
     }
   half->time_us = time * header->us;
-  return check_rate (line, words, at + 1, diags) && check_rate (line, words, at + 2, diags)
-         && check_result (line, words, at + 3, diags);
+  return read_rate (line, words, at + 1, &half->rate, diags)
+         && read_rate (line, words, at + 2, &bus, diags) && check_result (line, words, at + 3, diags);
 }
 
 static gboolean

@@ -3,6 +3,8 @@
 
 #include "analysis/nccl-log-private.h"
 
+#define MAX_MISMATCH 2.0 /* of a bandwidth and size over time: rounding makes less */
+
 static void
 log_rank_clear (gpointer data)
 {
@@ -322,6 +324,27 @@ check_times (const LogTarget *target, const LogRun *run, CollectiveKind kind)
       }
 }
 
+/* Said once of a run whose bandwidths are not size over time: its times may be in another unit. */
+static void
+check_rates (const LogTarget *target, const LogRun *run)
+{
+  for (guint i = 0; i < run->rows->len; i++)
+    for (guint half = 0; half < LOG_N_HALVES; half++)
+      {
+        const LogRow  *row = &g_array_index (run->rows, LogRow, i);
+        const LogHalf *timed = &row->halves[half];
+        const double   rate = timed->time_us > 0 ? 1e-3 * (double) row->bytes / timed->time_us : 0;
+
+        if (timed->rate < 1
+            || (rate < MAX_MISMATCH * timed->rate && timed->rate < MAX_MISMATCH * rate))
+          continue;
+        diag_warning (target->diags, &row->mark, "is the time in another unit than the header says?",
+                      "%" G_GUINT64_FORMAT " bytes in %g us are not the row's %g GB/s", row->bytes,
+                      timed->time_us, timed->rate);
+        return;
+      }
+}
+
 void
 log_add_run (LogTarget *target, const LogRun *run)
 {
@@ -331,6 +354,7 @@ log_add_run (LogTarget *target, const LogRun *run)
   gboolean       good = log_read_layout (run, &layout, target->diags);
 
   check_times (target, run, kind);
+  check_rates (target, run);
   if (run->predicted)
     diag_warning (target->diags, &run->mark, NULL, "predicted by shardsim, not measured");
   if (good && layout.n_ranks == 1)

@@ -487,6 +487,36 @@ START_TEST (test_more_columns)
 }
 END_TEST
 
+/* 50 ms that claim to be 50 us: 1048576 bytes in 50 us are 20.97 GB/s, not 0.02; below 1 GB/s digits are too few to tell. */
+START_TEST (test_units)
+{
+  static const char     text[] = "# Collective test starting: all_reduce_perf\n"
+                                 "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:0f:00] Hand\n"
+                                 "#  Rank  1 Group  0 Pid 2 on h1 device  1 [0000:1f:00] Hand\n"
+                                 "# size count type redop root time algbw busbw #wrong\n"
+                                 "  1024 256 float sum -1 0.05 0.02 0.02 0\n"
+                                 "  1048576 262144 float sum -1 0.05 20.97 20.97 0\n"
+                                 "# Avg bus bandwidth    : 10.5\n";
+  static const Setting  pair[] = { { "node", "hand-pair" }, END };
+  g_autofree char      *file = NULL, *said = NULL;
+  gint                  fd = g_file_open_tmp ("shardsim-units-XXXXXX.log", &file, NULL);
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (GPtrArray) rows = NULL;
+
+  ck_assert_int_ge (fd, 0);
+  g_close (fd, NULL);
+  ck_assert (g_file_set_contents (file, text, -1, NULL));
+  rows = load (file, pair, COLLECTIVE_N_KINDS, diags);
+  said = diag_list_format (diags, FALSE);
+  g_unlink (file);
+  ck_assert_ptr_nonnull (rows);
+  ck_assert_msg (
+      strstr (said, ":6:3: warning: 1048576 bytes in 0.05 us are not the row's 20.97 GB/s") != NULL,
+      "%s", said);
+  ck_assert_ptr_null (strstr (said, ":5:"));
+}
+END_TEST
+
 /* A rank alone crosses no link: its rows are not taken, which leaves nothing here. */
 START_TEST (test_one_rank)
 {
@@ -567,11 +597,11 @@ int
 main (void)
 {
   const TTest *const tests[] = {
-    test_milliseconds, test_no_root,     test_several,       test_unchecked, test_debug,
-    test_launchers,    test_time_stamps, test_in_place_only, test_runner,    test_json,
-    test_predicted,    test_one_rank,    test_more_columns,  test_words,     test_cut,
-    test_bad_cells,    test_bad_headers, test_bad_ranks,     test_hardware,  test_name,
-    test_kinds,        test_results,
+    test_milliseconds, test_no_root,     test_several,       test_unchecked,    test_debug,
+    test_launchers,    test_time_stamps, test_in_place_only, test_runner,       test_json,
+    test_predicted,    test_one_rank,    test_units,         test_more_columns, test_words,
+    test_cut,          test_bad_cells,   test_bad_headers,   test_bad_ranks,    test_hardware,
+    test_name,         test_kinds,       test_results,
   };
   Suite   *suite = suite_create ("nccl-log");
   TCase   *tcase = tcase_create ("logs");
