@@ -1,5 +1,6 @@
 #include "analysis/bench-results.h"
 
+#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
 
@@ -193,7 +194,7 @@ is_date (const char *text)
 }
 
 static void
-read_date (const Loader *self, guint column)
+read_date (const Loader *self, guint column, BenchRow *row)
 {
   SourceMark       mark = mark_of (self, column);
   const char      *text = cell (self, column);
@@ -204,6 +205,7 @@ read_date (const Loader *self, guint column)
       diag_error (self->diags, &mark, NULL, "expected a date such as '2026-01-31', got '%s'", text);
       return;
     }
+  row->date = g_string_chunk_insert_const (self->set->strings, text);
   day = g_strndup (text, 10);
   if (*self->set->first_date == '\0' || strcmp (day, self->set->first_date) < 0)
     self->set->first_date = g_string_chunk_insert_const (self->set->strings, day);
@@ -266,7 +268,7 @@ read_cell (Loader *self, guint column, BenchRow *row)
       read_machine (self, column);
       break;
     case CELL_DATE:
-      read_date (self, column);
+      read_date (self, column, row);
       break;
     case CELL_TEXT:
     case CELL_NEEDED:
@@ -334,8 +336,12 @@ check_format (const Loader *self)
 
   if (strcmp (cell (self, column), want) == 0)
     return TRUE;
-  diag_error (self->diags, &mark, "calibrate with the release that measured, or measure again",
-              "format '%s' is of another release: this one reads %s", cell (self, column), want);
+  if (strcmp (cell (self, column), columns[CELL_FORMAT].name) == 0)
+    diag_error (self->diags, &mark, "delete it, or name the files one by one",
+                "a second header: were files joined?");
+  else
+    diag_error (self->diags, &mark, "calibrate with the release that measured, or measure again",
+                "format '%s' is of another release: this one reads %s", cell (self, column), want);
   return FALSE;
 }
 
@@ -371,6 +377,13 @@ find_columns (Loader *self)
   SourceMark  head = csv_reader_mark (self->reader, 0);
   guint       n_errors = diag_list_n_errors (self->diags);
 
+  if (csv_reader_n_columns (self->reader) == 1)
+    {
+      diag_error (self->diags, &head,
+                  "results.csv begins with 'format,host,date', and has commas between its columns",
+                  "no results of shardsim-bench");
+      return FALSE;
+    }
   head.column = head.length = 0;
   for (guint c = 0; c < N_COLUMNS; c++)
     {
@@ -415,17 +428,77 @@ read_file (Loader *self, const char *file)
     }
 }
 
+/* ---- the same measurement again ---------------------------------------------------------------- */
+
+/* Texts are of one chunk, which holds each once. */
+static gboolean
+is_same_row (gconstpointer a, gconstpointer b)
+{
+  const BenchRow *p = a, *q = b;
+
+  return p->value == q->value && p->low == q->low && p->high == q->high && p->date == q->date
+         && p->benchmark == q->benchmark && p->variant == q->variant && p->dtype == q->dtype
+         && p->remark == q->remark && p->bytes == q->bytes && p->m == q->m && p->n == q->n
+         && p->k == q->k && p->batch == q->batch && p->ranks == q->ranks
+         && p->channels == q->channels && p->repeats == q->repeats;
+}
+
+static guint
+hash_row (gconstpointer data)
+{
+  const BenchRow *row = data;
+
+  return g_double_hash (&row->value) ^ g_double_hash (&row->high) * 31
+         ^ g_direct_hash (row->variant) ^ (guint) (row->bytes >> 6);
+}
+
+/* Leaves the first of times that are there more than once; what the driver says is the same in every run. */
+static void
+drop_repeated_rows (BenchResults *self, DiagList *diags)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (hash_row, is_same_row);
+  g_autoptr (GArray)     kept = g_array_new (FALSE, FALSE, sizeof (BenchRow));
+  const BenchRow        *first = NULL;
+
+  for (guint i = 0; i < self->rows->len; i++)
+    {
+      BenchRow *row = &g_array_index (self->rows, BenchRow, i);
+
+      if (row->unit == BENCH_UNIT_TIME && g_hash_table_contains (seen, row))
+        {
+          first = first != NULL ? first : row;
+          continue;
+        }
+      g_hash_table_add (seen, row);
+      g_array_append_vals (kept, row, 1);
+    }
+  if (first != NULL)
+    {
+      const SourceMark mark = { .file = first->file, .line = first->line };
+      const BenchRow  *before = g_hash_table_lookup (seen, first);
+
+      diag_warning (diags, &mark, "each counts once",
+                    "%u measurements are there already, this one in line %u of '%s'",
+                    self->rows->len - kept->len, before->line, before->file);
+    }
+  g_array_unref (self->rows);
+  self->rows = g_steal_pointer (&kept);
+}
+
+/* ---- sets -------------------------------------------------------------------------------------- */
+
 /* Twice the same rows would look like twice the evidence. */
 static gboolean
 is_repeated (const char *const *files, guint i)
 {
-  g_autofree char *file = g_canonicalize_filename (files[i], NULL);
+  GStatBuf file, other;
 
+  if (g_stat (files[i], &file) != 0)
+    return FALSE;
   for (guint before = 0; before < i; before++)
     {
-      g_autofree char *other = g_canonicalize_filename (files[before], NULL);
-
-      if (strcmp (file, other) == 0)
+      if (g_stat (files[before], &other) == 0 && other.st_dev == file.st_dev
+          && other.st_ino == file.st_ino)
         return TRUE;
     }
   return FALSE;
@@ -455,7 +528,10 @@ bench_results_load (const char *const *files, DiagList *diags)
       diag_error (diags, NULL, NULL, "'%s' is given twice", files[i]);
     else
       read_file (&loader, files[i]);
-  return diag_list_n_errors (diags) == n_errors ? g_steal_pointer (&self) : NULL;
+  if (diag_list_n_errors (diags) > n_errors)
+    return NULL;
+  drop_repeated_rows (self, diags);
+  return g_steal_pointer (&self);
 }
 
 void

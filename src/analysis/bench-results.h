@@ -4,7 +4,7 @@
  *   format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,channels,repeats,value,low,high,unit,remark
  *
  * The order of the columns is free, each must be there. A file, and all files of one set, are of one machine: host, device, driver, CUDA and NCCL
- * are the same in every line that has them. A last line without its end was cut, and is an error even where its cells look whole.
+ * are the same in every line that has them. A time whose line is there again in every cell (files that were copied, or joined) counts once, with a warning. A last line without its end was cut, and is an error even where its cells look whole.
  */
 #pragma once
 
@@ -23,6 +23,7 @@ typedef enum
 /* One line. Texts are the set's; "" and 0 are empty cells. */
 typedef struct
 {
+  const char *date; /* "2026-01-31", maybe with a time behind it */
   const char *benchmark, *variant, *dtype, *remark;
   guint64     bytes, m, n, k, batch;
   guint       ranks, channels, repeats;

@@ -1,4 +1,5 @@
 /* shardsim calibrate RESULTS... -o profile.yaml: a profile from what the microbenchmark runner measured. */
+#include <glib/gstdio.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,6 +75,29 @@ id_of (const char *file)
   return g_str_has_suffix (name, ".yaml") ? g_strndup (name, strlen (name) - strlen (".yaml")) : NULL;
 }
 
+static gboolean
+is_file (const char *file, const char *other)
+{
+  GStatBuf a, b;
+
+  return g_stat (file, &a) == 0 && g_stat (other, &b) == 0 && a.st_dev == b.st_dev
+         && a.st_ino == b.st_ino;
+}
+
+/* FALSE after a message: what was measured would be lost. */
+static gboolean
+check_inputs (const Common *common, const char *file)
+{
+  g_autofree char *stem = g_strndup (file, strlen (file) - strlen (".yaml"));
+  g_autofree char *table = g_strconcat (stem, ".matmul.csv", NULL);
+
+  for (guint i = 0; common->files[i] != NULL; i++)
+    if (is_file (common->files[i], file) || is_file (common->files[i], table))
+      return refuse_output (common, common->files[i], "would be overwritten with the profile",
+                            "write to a folder of its own");
+  return TRUE;
+}
+
 /* FALSE after a message: a name that gives no id, or a profile that what is written may extend. */
 static gboolean
 check_output (const Common *common, const char *file, const char *kind, ProfileSet *profiles)
@@ -92,7 +116,7 @@ check_output (const Common *common, const char *file, const char *kind, ProfileS
   if (old != NULL && strcmp (old, target) == 0)
     return refuse_output (common, file, "is one of the profiles that it could extend",
                           "write to a folder of its own");
-  return TRUE;
+  return check_inputs (common, file);
 }
 
 /* The folder that --hwprofiles takes, or where the file has to go for that. */
@@ -119,6 +143,28 @@ typedef struct
   char  *output, *extends;
 } Arguments;
 
+/* Why there is no profile: the figures that contradict their data, or else that there is nothing to fit. */
+static void
+print_refusal (const Common *common, const ProfileCalibration *result)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < result->fits->len; i++)
+    {
+      const FittedValue *value = g_ptr_array_index (result->fits, i);
+
+      if (value->figure == NULL || value->verdict != FIT_CONTRADICTORY)
+        continue;
+      if (n++ == 0)
+        fprintf (stderr, "shardsim %s: nothing is written: the data contradict each other\n",
+                 common->command);
+      fprintf (stderr, "  %s: %s\n", value->figure, value->why);
+    }
+  if (n == 0)
+    fprintf (stderr, "shardsim %s: nothing is written: there is too little data for any figure\n",
+             common->command);
+}
+
 static ExitStatus
 write_and_print (const Arguments *arguments, const ProfileCalibration *result)
 {
@@ -138,9 +184,7 @@ write_and_print (const Arguments *arguments, const ProfileCalibration *result)
   if (good)
     print_use (result, arguments->output);
   else
-    fprintf (stderr,
-             "shardsim %s: nothing is written: there is too little data, or it contradicts itself\n",
-             arguments->common.command);
+    print_refusal (&arguments->common, result);
   return status == EXIT_DONE && !good ? EXIT_NO : status;
 }
 

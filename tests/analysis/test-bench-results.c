@@ -1,6 +1,8 @@
 /* results.csv of the runner: what is read, and every mistake with its line and column. */
 #include <check.h>
 #include <glib/gstdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "analysis/bench-results.h"
 #include "bench/results.h"
@@ -159,17 +161,52 @@ START_TEST (test_mixed)
 }
 END_TEST
 
+/* A time counts once, what the driver says and another day's time as often as it is there. */
+START_TEST (test_repeated)
+{
+  const char *memory = WHO "property,total_memory,,,,,,,,,1,1000,1000,1000,B,\n";
+  const char *later =
+      "1,example,2026-02-01,Example GPU,1.2,13.0,2.28.9,host_copy,h2d.pinned,,4096,,,,,,,20,2.5,2.25,3,us,\n";
+  g_autofree char     *text = g_strconcat (HEADER, COPY, memory, COPY, memory, later, COPY, NULL);
+  g_autofree char     *name = write_text (text);
+  const char          *files[] = { name, NULL };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (BenchResults) self = bench_results_load (files, diags);
+  g_autofree char         *all = diag_list_format (diags, FALSE);
+
+  g_unlink (name);
+  ck_assert_msg (self != NULL, "%s", all);
+  ck_assert_uint_eq (self->rows->len, 4);
+  ck_assert_uint_eq (g_array_index (self->rows, BenchRow, 3).line, 6);
+  ck_assert_msg (
+      strstr (all, ":4: warning: 2 measurements are there already, this one in line 2 of") != NULL,
+      "%s", all);
+}
+END_TEST
+
+/* Files that were joined, or are none of the runner's. */
+START_TEST (test_joined)
+{
+  expect (HEADER COPY HEADER COPY, 1, "3:1: error: a second header: were files joined?");
+  expect ("format;host;date\n1;a;b\n", 1, "1:1: error: no results of shardsim-bench");
+}
+END_TEST
+
 START_TEST (test_files)
 {
   g_autofree char     *name = write_text (HEADER COPY);
-  const char          *twice[] = { name, name, NULL }, *absent[] = { "absent.csv", NULL };
+  g_autofree char     *alias = g_strconcat (name, ".link", NULL);
+  const char          *twice[] = { name, alias, NULL }, *absent[] = { "absent.csv", NULL };
   g_autoptr (DiagList) diags = diag_list_new (), other = diag_list_new ();
+
+  ck_assert_int_eq (symlink (name, alias), 0);
 
   ck_assert_ptr_null (bench_results_load (twice, diags));
   ck_assert (g_str_has_suffix (diag_list_first_message (diags), "is given twice"));
   ck_assert_ptr_null (bench_results_load (absent, other));
   ck_assert_str_eq (diag_list_first_message (other),
                     "cannot read 'absent.csv': No such file or directory");
+  g_unlink (alias);
   g_unlink (name);
 }
 END_TEST
@@ -190,6 +227,8 @@ main (void)
   tcase_add_test (tcase, test_cut);
   tcase_add_test (tcase, test_release);
   tcase_add_test (tcase, test_mixed);
+  tcase_add_test (tcase, test_repeated);
+  tcase_add_test (tcase, test_joined);
   tcase_add_test (tcase, test_files);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);

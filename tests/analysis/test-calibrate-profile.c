@@ -222,7 +222,7 @@ START_TEST (test_outliers)
   const FittedValue *streams, *starts, *products;
   Fit                self;
 
-  put (&sheet, "launch,graph,,,,,,,,,20", 1.5, "us");
+  put (&sheet, "launch,graph,,,,,,,,,20", 1.4, "us");
   put (&sheet, "launch,graph,,,,,,,,,20", 4.5, "us");
   put_bytes (&sheet, "triad,triad", 3e9, 0, 3 * 3e9 / 0.9e6);
   put_bytes (&sheet, "device_copy,d2d", 3e9, 0, 6e9 / 0.8e6 / 3);

@@ -20,6 +20,7 @@ for name in hand bad; do
 done
 head -c 104857600 /dev/zero | tr '\0' 'a' >huge.yaml
 head -c 200 /dev/zero | tr '\0' '[' >deep.yaml
+cp results-few.csv results-few.yaml
 unset NO_COLOR SHARDSIM_DATADIR
 SHARDSIM_DATADIR=$source
 export SHARDSIM_DATADIR
@@ -265,6 +266,7 @@ example calibrate-unwritable 2 results-few.csv -o good.yaml/gpu/none.yaml
 example calibrate-folder 2 results-few.csv -o folder.yaml
 example calibrate-no-id 2 results-few.csv -o ../fitted/gpu/none.txt
 example calibrate-over-base 2 results-few.csv -o hwprofiles/gpu/hand.yaml
+example calibrate-over-input 2 results-few.yaml -o ./results-few.yaml
 example calibrate-stale 2 results-few.csv -o ../fitted/gpu/example.yaml
 SHARDSIM_DATADIR=$folder/work # where the hand-made hardware is all there is
 check calibrate-no-base 2 calibrate results-few.csv -o ../fitted/gpu/none.yaml
