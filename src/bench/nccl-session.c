@@ -9,8 +9,9 @@
 #include "bench/nccl-data.h"
 
 #define ALIGNMENT     512
-#define CACHES        4     /* buffers are as large as so many L2 caches at least */
-#define MEMORY_SHARE  0.8   /* of a GPU's free memory */
+#define CACHES        4   /* buffers are as large as so many L2 caches at least */
+#define MEMORY_SHARE  0.8 /* of a GPU's free memory */
+#define WAKE_SECONDS  0.2
 #define FIRST_SHARING 23000 /* NCCL_MULTI_RANK_GPU_ENABLE: since 2.30 */
 
 const NcclType nccl_types[NCCL_N_TYPES] = {
@@ -228,13 +229,11 @@ allocate (NcclSession *self, uint64_t *bytes)
   return true;
 }
 
-bool
-nccl_session_fill (NcclSession *self, const NcclType *type)
+static bool
+fill_buffers (NcclSession *self, const NcclType *type)
 {
   const Bench *bench = self->bench;
 
-  if (!nccl_data_upload (self, type))
-    return false;
   for (unsigned i = 0; i < self->n; i++)
     {
       const uint64_t elements = self->bytes / type->size;
@@ -244,6 +243,21 @@ nccl_session_fill (NcclSession *self, const NcclType *type)
         return false;
       CUDA_TRY (cudaStreamSynchronize (self->streams[i]));
     }
+  return true;
+}
+
+bool
+nccl_session_fill (NcclSession *self, const NcclType *type)
+{
+  double begun;
+
+  if (!nccl_data_upload (self, type))
+    return false;
+  begun = bench_now ();
+  do /* again and again, until the clock is up that making a communicator has let sink: the first sizes are small */
+    if (!fill_buffers (self, type))
+      return false;
+  while (bench_now () - begun < WAKE_SECONDS);
   return true;
 }
 
