@@ -7,8 +7,10 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR="$folder"
-command -v mpirun > /dev/null && mpirun -n 1 true 2> err ||
-  { echo "1..0 # SKIP mpirun does not start a process here: $(tail -n 1 err)"; exit 0; }
+if ! mpirun -n 1 true 2> err; then
+  echo "1..0 # SKIP mpirun does not start a process here: $(tail -n 1 err)"
+  exit 0
+fi
 number=0
 failed=0
 

@@ -205,6 +205,9 @@ shift $(( OPTIND - 1 ))
 case $hosts:$rate in
   *[!0-9:]* | :* | *:) wrong "-n and -r take whole numbers" ;;
 esac
-[ "$hosts" -ge 2 ] && [ "$hosts" -le 8 ] || wrong "-n takes 2 to 8 hosts"
+case $hosts in
+  [2-8]) ;;
+  *) wrong "-n takes 2 to 8 hosts" ;;
+esac
 [ -n "$ranks" ] || ranks=$(seq -s , "$hosts")
 run_outside "$@"

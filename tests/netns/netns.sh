@@ -106,7 +106,7 @@ predict ()
   [ "$3" != 'mpi linear' ] || algorithm=linear
   shift 3
   line=$("$simulator" collective --hwprofiles "$out" --gpu cpu-host --intra none --gpus-per-node 1 --nics 1 \
-    --collective "$collective" -b "$bytes" -e "$bytes" --algo $algorithm --format csv "$@" | tail -n 1)
+    --collective "$collective" -b "$bytes" -e "$bytes" --algo "$algorithm" --format csv "$@" | tail -n 1)
   beside=$(echo "$line" | cut -d, -f5)
   alone=$(echo "$line" | cut -d, -f12)
 }
@@ -124,7 +124,7 @@ judge ()
         pair:*.alone) predicted=$alone ;;
       esac
       awk -v case="$case" -v variant="$variant" -v bytes="$bytes" -v m="$measured" -v low="$low" -v high="$high" \
-        -v p="$predicted" -v limit="$limit" -v worst=$worst 'BEGIN {
+        -v p="$predicted" -v limit="$limit" -v worst="$worst" 'BEGIN {
           error = 100 * (p - m) / m; spread = 100 * (high - low) / m; size = error < 0 ? -error : error
           verdict = !(p > 0) ? "FAIL" : spread > limit ? "SKIP" : size > worst ? "FAIL" : "OK"
           printf "%s,%s,%s,%.0f,%.0f,%.0f,%.0f,%.1f,%.1f,%s\n", case, variant, bytes, m, low, high, p, error, spread, verdict
@@ -145,7 +145,9 @@ compare ()
     fi
     # shellcheck disable=SC2086 # options
     judge "$case" "$limit" $options > "$out/$case/judged"
-    [ $try -lt $tries ] && grep -q ',SKIP$' "$out/$case/judged" || break
+    if [ $try -ge $tries ] || ! grep -q ',SKIP$' "$out/$case/judged"; then
+      break
+    fi
     try=$(( try + 1 ))
   done
   cat "$out/$case/judged" >> "$out/compared.csv"
@@ -198,11 +200,13 @@ compare_cache ()
       return
     fi
     noise=$(( $(spread "$case" step.gather) + $(spread "$case" step.fetch) ))
-    [ $try -lt $tries ] && [ $noise -gt $limit ] || break
+    if [ $try -ge $tries ] || [ $noise -le $limit ]; then
+      break
+    fi
     try=$(( try + 1 ))
   done
   line=$(awk -v gather="$(value "$case" step.gather 19)" -v fetch="$(value "$case" step.fetch 19)" \
-    -v zero="$(step_time zero3 "$1")" -v fcdp="$(step_time fcdp "$1")" -v noise=$noise -v limit=$limit 'BEGIN {
+    -v zero="$(step_time zero3 "$1")" -v fcdp="$(step_time fcdp "$1")" -v noise="$noise" -v limit="$limit" 'BEGIN {
       if (!(gather * fetch * zero * fcdp)) { print "FAIL 0 0 -100"; exit }
       m = gather / fetch; p = zero / fcdp; error = 100 * (p - m) / m; size = error < 0 ? -error : error
       verdict = p <= 1 ? "FAIL" : noise > limit ? "SKIP" : (m > 1 && size <= limit) ? "OK" : "FAIL"
@@ -246,7 +250,7 @@ shared_cards ()
 two_bridges ()
 { # HOSTS MBIT UPLINK COLLECTIVES
   compare "$1-hosts-$2-uplink-$3" 10 "-n $1 -r $2 -u $3" \
-    "--nodes $1 --nic lan-$2m --leaf-nodes $(( $1 / 2 )) --oversubscription $(( $1 / 2 * $2 / $3 ))" \
+    "--nodes $1 --nic lan-$2m --leaf-nodes $(( $1 / 2 )) --oversubscription $(( $1 * $2 / (2 * $3) ))" \
     mpi_collective --collectives "$4" -b 4M -e 4M
 }
 
@@ -280,7 +284,10 @@ full_cases ()
 
 echo 'case,collective,bytes,measured_us,low_us,high_us,predicted_us,error_percent,spread_percent,verdict' > "$out/compared.csv"
 fit_link
-"${extent}_cases"
+case $extent in
+  full) full_cases ;;
+  *) quick_cases ;;
+esac
 summarise . 10
 summarise slow 5
 echo "1..$number"

@@ -78,7 +78,7 @@ ends_with ()
   name=$1
   shift
   links > "$folder/links"
-  cat /proc/self/mounts > "$folder/mounts"
+  mounts=$(cat /proc/self/mounts)
   # What runs in the background of a script ignores an interrupt, unless told.
   setsid env --default-signal=INT sh "$here/hosts.sh" -n 2 sleep "$mark" > "$folder/log" 2>&1 &
   child=$!
@@ -94,7 +94,7 @@ ends_with ()
   verdict $? "$name: no process and no network namespace is left"
   links | cmp -s - "$folder/links"
   verdict $? "$name: no link is left"
-  cat /proc/self/mounts | cmp -s - "$folder/mounts"
+  [ "$(cat /proc/self/mounts)" = "$mounts" ]
   verdict $? "$name: no mount is left"
   wait "$child" 2> /dev/null
 }
