@@ -1,8 +1,9 @@
 #include "analysis/bench-results.h"
 
-#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
+
+#include "base/same-file.h"
 
 #define MAX_WHOLE 9007199254740992.0 /* 2^53: whole numbers up to here are exact */
 
@@ -377,7 +378,7 @@ find_columns (Loader *self)
   SourceMark  head = csv_reader_mark (self->reader, 0);
   guint       n_errors = diag_list_n_errors (self->diags);
 
-  if (csv_reader_n_columns (self->reader) == 1)
+  if (csv_reader_find (self->reader, "format") < 0 && csv_reader_find (self->reader, "benchmark") < 0)
     {
       diag_error (self->diags, &head,
                   "results.csv begins with 'format,host,date', and has commas between its columns",
@@ -487,23 +488,6 @@ drop_repeated_rows (BenchResults *self, DiagList *diags)
 
 /* ---- sets -------------------------------------------------------------------------------------- */
 
-/* Twice the same rows would look like twice the evidence. */
-static gboolean
-is_repeated (const char *const *files, guint i)
-{
-  GStatBuf file, other;
-
-  if (g_stat (files[i], &file) != 0)
-    return FALSE;
-  for (guint before = 0; before < i; before++)
-    {
-      if (g_stat (files[before], &other) == 0 && other.st_dev == file.st_dev
-          && other.st_ino == file.st_ino)
-        return TRUE;
-    }
-  return FALSE;
-}
-
 static BenchResults *
 results_new (void)
 {
@@ -524,7 +508,7 @@ bench_results_load (const char *const *files, DiagList *diags)
   guint                    n_errors = diag_list_n_errors (diags);
 
   for (guint i = 0; files[i] != NULL; i++)
-    if (is_repeated (files, i))
+    if (file_is_repeated (files, i))
       diag_error (diags, NULL, NULL, "'%s' is given twice", files[i]);
     else
       read_file (&loader, files[i]);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/nccl-log.h"
+#include "base/same-file.h"
 
 #define HEAD_BYTES 4096 /* enough to see what a file is */
 
@@ -78,7 +79,7 @@ refuse_unknown (const char *file, DiagList *diags)
   g_autofree char *head = read_head (file);
   const gboolean   rccl = *head == '[' || has_column (head, "numCycle");
 
-  if (*head == '\0' || (!rccl && memchr (head, ',', strcspn (head, "\r\n")) != NULL))
+  if (*head == '\0' || (!rccl && (has_column (head, "bytes") || has_column (head, "nodes"))))
     return FALSE;
   if (rccl)
     diag_error (diags, &mark, "its text has what is needed",
@@ -114,7 +115,12 @@ measurement_files_load (char *const *files, const MeasurementContext *context, D
 
   for (guint i = 0; files[i] != NULL; i++)
     {
-      g_autoptr (GPtrArray) rows = measurement_file_load (files[i], context, diags);
+      g_autoptr (GPtrArray) rows = NULL;
+
+      if (file_is_repeated ((const char *const *) files, i))
+        diag_error (diags, NULL, NULL, "'%s' is given twice", files[i]);
+      else
+        rows = measurement_file_load (files[i], context, diags);
 
       if (rows != NULL)
         g_ptr_array_extend_and_steal (all, g_steal_pointer (&rows));

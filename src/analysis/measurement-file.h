@@ -24,6 +24,7 @@ typedef struct
   const ClusterOptions *cluster; /* NULL: none given. Without `name`, nodes and gpus_per_node may be 0: then a log's own are taken */
   ProfileSet           *profiles; /* of the hardware; not NULL */
   CollectiveKind        kind; /* of logs that do not name theirs; COLLECTIVE_N_KINDS: none given */
+  gboolean              measured; /* a log of `shardsim collective` is an error: figures are not fitted to predictions. Else a warning */
 } MeasurementContext;
 
 /*
@@ -36,6 +37,9 @@ typedef struct
 GPtrArray *measurement_file_load (const char *file, const MeasurementContext *context,
                                   DiagList *diags);
 
-/* The rows of all FILES (NULL-terminated), in order; every file is looked at before NULL is returned. */
+/*
+ * The rows of all FILES (NULL-terminated), in order; every file is looked at before NULL is returned. A file that is given twice is an error: its rows would
+ * look like twice the evidence.
+ */
 GPtrArray *measurement_files_load (char *const *files, const MeasurementContext *context,
                                    DiagList *diags);

@@ -355,7 +355,11 @@ log_add_run (LogTarget *target, const LogRun *run)
 
   check_times (target, run, kind);
   check_rates (target, run);
-  if (run->predicted)
+  if (run->predicted && target->context->measured)
+    diag_error (target->diags, &run->mark,
+                "give runs of nccl-tests: figures are fitted to measurements",
+                "predicted by shardsim, not measured");
+  else if (run->predicted)
     diag_warning (target->diags, &run->mark, NULL, "predicted by shardsim, not measured");
   if (good && layout.n_ranks == 1)
     {

@@ -494,7 +494,7 @@ read_line (Reader *self, const LogLine *line)
 static char *
 read_text (const char *file, DiagList *diags)
 {
-  const SourceMark       mark = { .file = g_intern_string (file) };
+  SourceMark             mark = { .file = g_intern_string (file) };
   int                    error;
   g_autoptr (GByteArray) bytes = config_read_file (file, &error);
 
@@ -503,7 +503,12 @@ read_text (const char *file, DiagList *diags)
   else if (bytes->len > CONFIG_MAX_BYTES)
     diag_error (diags, &mark, "grep -v 'NCCL INFO' leaves what is needed", "larger than 16 MiB");
   else if (bytes->len > 0 && memchr (bytes->data, '\0', bytes->len) != NULL)
-    diag_error (diags, &mark, NULL, "a NUL byte: not a text file");
+    {
+      mark.line = 1;
+      for (const guint8 *c = bytes->data; *c != '\0'; c++)
+        mark.line += *c == '\n';
+      diag_error (diags, &mark, NULL, "a NUL byte: not a text file");
+    }
   else
     return g_utf8_make_valid (bytes->data != NULL ? (const char *) bytes->data : "", bytes->len);
   return NULL;

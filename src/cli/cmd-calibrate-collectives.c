@@ -106,9 +106,9 @@ check_folder (const Common *common, const char *dir)
 static ExitStatus
 calibrate (const Common *common, const char *dir, const char *collective)
 {
-  g_autoptr (DiagList)              diags = diag_list_new ();
-  g_autoptr (GPtrArray)             rows = measurement_arguments_load (common, collective, diags);
-  g_autoptr (ProfileSet)            profiles = profile_set_new (common->hwprofiles);
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (GPtrArray)  rows = measurement_arguments_load (common, collective, TRUE, diags);
+  g_autoptr (ProfileSet) profiles = profile_set_new (common->hwprofiles);
   g_autoptr (CollectiveCalibration) result = NULL;
   g_autoptr (Listing)               listing = listing_new ("figures", columns);
   g_autoptr (GError)                error = NULL;
@@ -127,7 +127,10 @@ calibrate (const Common *common, const char *dir, const char *collective)
       n_fitted += family->refusal == NULL;
     }
   if (n_fitted > 0 && !collective_calibration_write (result, dir, &n_files, &error))
-    return common_report_error (error);
+    {
+      common_report_error (error);
+      return EXIT_USAGE;
+    }
   status = listing_print (listing, common->format, NULL);
   if (n_files > 0)
     fprintf (stderr, "%u profiles in '%s': use them with --hwprofiles '%s'\n", n_files, dir, dir);

@@ -1,10 +1,10 @@
 /* shardsim calibrate RESULTS... -o profile.yaml: a profile from what the microbenchmark runner measured. */
-#include <glib/gstdio.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analysis/calibrate-profile.h"
+#include "base/same-file.h"
 #include "cli/listing.h"
 #include "cli/subjects.h"
 
@@ -75,15 +75,6 @@ id_of (const char *file)
   return g_str_has_suffix (name, ".yaml") ? g_strndup (name, strlen (name) - strlen (".yaml")) : NULL;
 }
 
-static gboolean
-is_file (const char *file, const char *other)
-{
-  GStatBuf a, b;
-
-  return g_stat (file, &a) == 0 && g_stat (other, &b) == 0 && a.st_dev == b.st_dev
-         && a.st_ino == b.st_ino;
-}
-
 /* FALSE after a message: what was measured would be lost. */
 static gboolean
 check_inputs (const Common *common, const char *file)
@@ -92,7 +83,7 @@ check_inputs (const Common *common, const char *file)
   g_autofree char *table = g_strconcat (stem, ".matmul.csv", NULL);
 
   for (guint i = 0; common->files[i] != NULL; i++)
-    if (is_file (common->files[i], file) || is_file (common->files[i], table))
+    if (file_is_same (common->files[i], file) || file_is_same (common->files[i], table))
       return refuse_output (common, common->files[i], "would be overwritten with the profile",
                             "write to a folder of its own");
   return TRUE;

@@ -7,22 +7,29 @@
 #include "analysis/measurement-file.h"
 #include "cli/subjects.h"
 
-/* A word is a file of measured collectives: a log of nccl-tests, or a table. */
+/*
+ * A word is a file of measured collectives: a log of nccl-tests, or a table. Where none shows what it is, and none is the runner's, an output
+ * that is no profile's file tells: only collectives have a folder.
+ */
 static gboolean
 names_collectives (char *const *words)
 {
+  const char *output = NULL;
+  gboolean    unknown = FALSE, shown = FALSE;
+
   for (guint i = 1; words[i] != NULL; i++)
     {
       const MeasurementFileKind kind =
           *words[i] != '-' ? measurement_file_kind (words[i]) : MEASUREMENT_FILE_UNKNOWN;
 
-      if (kind == MEASUREMENT_FILE_LOG || kind == MEASUREMENT_FILE_JSON
-          || kind == MEASUREMENT_FILE_TABLE)
-        return TRUE;
+      if (kind == MEASUREMENT_FILE_RESULTS)
+        return FALSE;
+      shown |= kind != MEASUREMENT_FILE_UNKNOWN;
+      unknown |= *words[i] != '-';
       if (strcmp (words[i], "-o") == 0 || strcmp (words[i], "--output") == 0)
-        i += words[i + 1] != NULL;
+        output = words[i + 1] != NULL ? words[++i] : NULL;
     }
-  return FALSE;
+  return shown || (unknown && output != NULL && !g_str_has_suffix (output, ".yaml"));
 }
 
 int

@@ -58,7 +58,7 @@ validate (const Common *common, Arguments *arguments)
   g_autoptr (CollectiveValidation) result = NULL;
   g_autoptr (GError)               error = NULL;
   g_autofree char                 *style = layout_data_file ("plots/style.gp");
-  GPtrArray *measurements = measurement_arguments_load (common, arguments->collective, diags);
+  GPtrArray *measurements = measurement_arguments_load (common, arguments->collective, FALSE, diags);
   ExitStatus status;
 
   common_report_diags (diags);

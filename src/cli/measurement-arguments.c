@@ -2,6 +2,7 @@
 
 #include "cli/collective-arguments.h"
 
+/* What is unknown may be one: its reader says what it is not. */
 static gboolean
 has_log (char *const *files)
 {
@@ -9,7 +10,7 @@ has_log (char *const *files)
     {
       MeasurementFileKind kind = measurement_file_kind (files[i]);
 
-      if (kind == MEASUREMENT_FILE_LOG || kind == MEASUREMENT_FILE_JSON)
+      if (kind != MEASUREMENT_FILE_TABLE && kind != MEASUREMENT_FILE_RESULTS)
         return TRUE;
     }
   return FALSE;
@@ -30,11 +31,14 @@ check_use (const Common *common, const char *collective, DiagList *diags)
 }
 
 GPtrArray *
-measurement_arguments_load (const Common *common, const char *collective, DiagList *diags)
+measurement_arguments_load (const Common *common, const char *collective, gboolean measured,
+                            DiagList *diags)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (common->hwprofiles);
   ClusterOptions         cluster = { 0 };
-  MeasurementContext     context = { .profiles = profiles, .kind = COLLECTIVE_N_KINDS };
+  MeasurementContext     context = { .profiles = profiles,
+                                     .kind = COLLECTIVE_N_KINDS,
+                                     .measured = measured };
   const guint            errors = diag_list_n_errors (diags);
   GPtrArray             *rows = NULL;
 

@@ -38,7 +38,9 @@ load (const char *file, const Setting *hardware, CollectiveKind kind, DiagList *
   g_autofree char       *path = g_strjoin (G_SEARCHPATH_SEPARATOR_S, worked, shipped, NULL);
   g_autoptr (ProfileSet) profiles = profile_set_new (path);
   ClusterOptions         cluster = { 0 };
-  MeasurementContext     context = { hardware != NULL ? &cluster : NULL, profiles, kind };
+  MeasurementContext     context = { .cluster = hardware != NULL ? &cluster : NULL,
+                                     .profiles = profiles,
+                                     .kind = kind };
   GPtrArray             *rows;
 
   option_table_defaults (cluster_options, &cluster);

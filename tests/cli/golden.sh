@@ -21,11 +21,13 @@ done
 head -c 104857600 /dev/zero | tr '\0' 'a' >huge.yaml
 head -c 200 /dev/zero | tr '\0' '[' >deep.yaml
 cp results-few.csv results-few.yaml
+cp "$source/tests/data/nccl-tests/mpirun-tags.log" two-nodes.log
 unset NO_COLOR SHARDSIM_DATADIR
 SHARDSIM_DATADIR=$source
 export SHARDSIM_DATADIR
 number=0
 failed=0
+"$program" collective --node dgx-h100 --nodes 2 --collective all_reduce -b 1M -e 16M >predicted.log
 find . | sort >../list-before
 
 verdict() { # 0|1 NAME
@@ -272,6 +274,11 @@ SHARDSIM_DATADIR=$folder/work # where the hand-made hardware is all there is
 check calibrate-no-base 2 calibrate results-few.csv -o ../fitted/gpu/none.yaml
 SHARDSIM_DATADIR=$source
 check calibrate-bad-base 2 calibrate results-few.csv -o ../fitted/gpu/none.yaml --hwprofiles hwprofiles --extends hnd
+check calibrate-unwritable-folder 2 calibrate two-nodes.log --node dgx-h100 -o good.yaml/fitted
+check calibrate-same-log 2 calibrate two-nodes.log ./two-nodes.log --node dgx-h100 -o fitted
+check calibrate-predicted 2 calibrate predicted.log --node dgx-h100 --nodes 2 --gpus-per-node 8 -o fitted
+check calibrate-neither 2 calibrate good.yaml -o fitted --node dgx-h100
+check calibrate-both 2 calibrate two-nodes.log results-few.csv -o fitted.yaml
 check calibrate-bad-runs 2 calibrate collectives nothing.csv -o fitted
 check bad-training 2 validate training bad-training.csv
 check training-header 2 validate training runs.csv

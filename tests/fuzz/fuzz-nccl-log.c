@@ -32,7 +32,7 @@ check_load (Load load, const char *file, ProfileSet *profiles, const char *name)
   g_autoptr (GPtrArray)    rows = NULL;
   g_autofree char         *said = NULL;
   ClusterOptions           cluster = { 0 };
-  const MeasurementContext context = { &cluster, profiles, COLLECTIVE_ALL_REDUCE };
+  const MeasurementContext context = { &cluster, profiles, COLLECTIVE_ALL_REDUCE, FALSE };
 
   option_table_defaults (cluster_options, &cluster);
   cluster.name = g_strdup (name);
