@@ -50,7 +50,9 @@ step_gather (const Bench *bench, void *user)
 {
   const Fetch *self = user;
 
-  return gather (bench, user) && gather (bench, user) && mpi_call_run (&self->scatter, bench);
+  bool again = gather (bench, user) && gather (bench, user); /* forward pass, backward pass */
+
+  return again && mpi_call_run (&self->scatter, bench);
 }
 
 static bool

@@ -222,7 +222,7 @@ allocate (MpiCall *self, const Bench *bench)
   self->counts = calloc (self->ranks, sizeof (int));
   if (self->send != NULL && self->recv != NULL && self->counts != NULL)
     return true;
-  bench_error (bench, "malloc", "no memory for %llu elements", (unsigned long long) (n_send + n_recv));
+  bench_error (bench, "malloc", "no memory for %llu elements", (unsigned long long) n_send + n_recv);
   return false;
 }
 

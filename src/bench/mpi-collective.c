@@ -21,6 +21,7 @@ static bool
 add_result (Bench *bench, const MpiCall *call, Result *result)
 {
   char remark[64];
+  bool good;
 
   snprintf (remark, sizeof remark, "mpi %s", mpi_call_algorithm (call->kind));
   result->benchmark = "collective";
@@ -29,7 +30,9 @@ add_result (Bench *bench, const MpiCall *call, Result *result)
   result->bytes = test_collective_bytes (call->kind, call->count, sizeof (float), call->ranks);
   result->ranks = call->ranks;
   result->remark = remark;
-  return results_add (bench->results, result);
+  good = results_add (bench->results, result);
+  result->remark = NULL; /* it ends with this function */
+  return good;
 }
 
 static bool

@@ -115,7 +115,7 @@ results_file (Results *self, const char *name, const char *header, const char **
       fclose (file);
       return NULL;
     }
-  strcpy (self->names[self->n_files], name);
+  snprintf (self->names[self->n_files], sizeof self->names[0], "%s", name);
   self->files[self->n_files++] = file;
   return file;
 }

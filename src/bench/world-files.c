@@ -60,7 +60,7 @@ look_again (const Files *files)
 
   if (folder == NULL)
     return;
-  readdir (folder);
+  (void) readdir (folder);
   closedir (folder);
 }
 
@@ -205,7 +205,7 @@ world_files_open (World *self, const char *folder, unsigned timeout_s, const cha
       free (files);
       return false;
     }
-  strcpy (files->folder, folder);
+  snprintf (files->folder, sizeof files->folder, "%s", folder);
   files->timeout_s = timeout_s;
   name_of (files, 0, self->place.rank, "", path);
   if (has_old_files (folder) || access (path, F_OK) == 0)

@@ -337,8 +337,8 @@ build_hierarchical (Build *self)
   const GArray *edges = self->source->edges->edges;
   double        shares[4] = { 0 };
 
-  for (guint8 phase = 1; phase < G_N_ELEMENTS (shares); phase++)
-    shares[phase] = phase_share (self->source, phase);
+  for (guint phase = 1; phase < G_N_ELEMENTS (shares); phase++)
+    shares[phase] = phase_share (self->source, (guint8) phase);
   for (guint first = 0, end; first < edges->len; first = end)
     {
       const LayEdge *ring = &g_array_index (edges, LayEdge, first);
