@@ -50,9 +50,10 @@ step_gather (const Bench *bench, void *user)
 {
   const Fetch *self = user;
 
-  bool again = gather (bench, user) && gather (bench, user); /* forward pass, backward pass */
-
-  return again && mpi_call_run (&self->scatter, bench);
+  for (unsigned pass = 0; pass < 2; pass++) /* forward, backward */
+    if (!gather (bench, user))
+      return false;
+  return mpi_call_run (&self->scatter, bench);
 }
 
 static bool
