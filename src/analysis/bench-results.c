@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/same-file.h"
+#include "analysis/same-file.h"
 
 #define MAX_WHOLE 9007199254740992.0 /* 2^53: whole numbers up to here are exact */
 

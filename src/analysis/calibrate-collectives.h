@@ -62,7 +62,7 @@ void collective_calibration_apply (const CollectiveCalibration *self, ProfileSet
 
 /*
  * Writes DIR/link/ID.yaml for every link of every fitted family that has a figure that moved: a profile that extends the stock one of
- * its name. Folders are made; each file is complete or untouched. *N_FILES: how many. FALSE with ERROR set.
+ * its name. Folders are made; none is touched before all are complete beside their places. *N_FILES: how many. FALSE with ERROR set.
  */
 gboolean collective_calibration_write (const CollectiveCalibration *self, const char *dir,
                                        guint *n_files, GError **error);

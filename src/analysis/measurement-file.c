@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/nccl-log.h"
-#include "base/same-file.h"
+#include "analysis/same-file.h"
 
 #define HEAD_BYTES 4096 /* enough to see what a file is */
 

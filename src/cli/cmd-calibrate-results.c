@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/calibrate-profile.h"
-#include "base/same-file.h"
+#include "analysis/same-file.h"
 #include "cli/listing.h"
 #include "cli/subjects.h"
 
@@ -95,8 +95,7 @@ check_output (const Common *common, const char *file, const char *kind, ProfileS
 {
   g_autofree char *id = id_of (file);
   g_autofree char *there = id != NULL ? profile_set_file (profiles, kind, id) : NULL;
-  g_autofree char *old = there != NULL ? g_canonicalize_filename (there, NULL) : NULL;
-  g_autofree char *target = g_canonicalize_filename (file, NULL);
+  g_autofree char *folder = g_path_get_dirname (file), *name = g_path_get_basename (folder);
 
   if (id == NULL || !g_ascii_isalnum (id[0]))
     return refuse_output (common, file, "gives the profile no id",
@@ -104,7 +103,11 @@ check_output (const Common *common, const char *file, const char *kind, ProfileS
   for (const char *c = id; *c != '\0'; c++)
     if (!g_ascii_isalnum (*c) && strchr ("-_.", *c) == NULL)
       return refuse_output (common, file, "gives no plain id", "letters, digits, '-', '_' and '.'");
-  if (old != NULL && strcmp (old, target) == 0)
+  if (strcmp (name, strcmp (kind, "gpu") == 0 ? "link" : "gpu") == 0)
+    return refuse_output (common, file, "is in the folder of another kind of profile",
+                          strcmp (kind, "gpu") == 0 ? "a GPU's goes to a folder 'gpu'"
+                                                    : "a link's goes to a folder 'link'");
+  if (there != NULL && file_is_same (there, file))
     return refuse_output (common, file, "is one of the profiles that it could extend",
                           "write to a folder of its own");
   return check_inputs (common, file);

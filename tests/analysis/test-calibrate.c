@@ -246,6 +246,22 @@ remove_link (const char *dir, const char *id)
   g_unlink (name);
 }
 
+/* A profile that cannot be written leaves nothing of itself, nor of others. */
+static void
+check_none (const CollectiveCalibration *fit, const char *dir, const char *folder)
+{
+  g_autofree char   *blocked = g_strdup_printf ("%s/ib-hdr-200.yaml", folder);
+  g_autoptr (GError) error = NULL;
+  guint              n_files = 1;
+
+  ck_assert_int_eq (g_mkdir_with_parents (blocked, 0777), 0);
+  ck_assert (!collective_calibration_write (fit, dir, &n_files, &error));
+  ck_assert (g_str_has_suffix (error->message, "ib-hdr-200.yaml': Is a directory"));
+  ck_assert_uint_eq (n_files, 0);
+  ck_assert_int_eq (g_rmdir (blocked), 0);
+  ck_assert_int_eq (g_rmdir (folder), 0); /* empty */
+}
+
 /* What is written, laid over the shipped profiles, predicts as the fit in memory does. */
 START_TEST (test_written_profiles)
 {
@@ -262,6 +278,7 @@ START_TEST (test_written_profiles)
   g_autoptr (DiagList)              diags = diag_list_new ();
   guint                             n_files;
 
+  check_none (fit, dir, folder);
   ck_assert (collective_calibration_write (fit, dir, &n_files, &error));
   ck_assert_uint_ge (n_files, 1);
   fitted = collective_predictor_new (rows, profiles);

@@ -268,6 +268,7 @@ example calibrate-unwritable 2 results-few.csv -o good.yaml/gpu/none.yaml
 example calibrate-folder 2 results-few.csv -o folder.yaml
 example calibrate-no-id 2 results-few.csv -o ../fitted/gpu/none.txt
 example calibrate-over-base 2 results-few.csv -o hwprofiles/gpu/hand.yaml
+example calibrate-kind 2 results-few.csv -o ../fitted/link/none.yaml
 example calibrate-over-input 2 results-few.yaml -o ./results-few.yaml
 example calibrate-stale 2 results-few.csv -o ../fitted/gpu/example.yaml
 SHARDSIM_DATADIR=$folder/work # where the hand-made hardware is all there is

@@ -1,4 +1,4 @@
-#include "base/same-file.h"
+#include "analysis/same-file.h"
 
 #include <glib/gstdio.h>
 
