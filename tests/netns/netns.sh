@@ -10,7 +10,7 @@
 #
 # LIBRARY is yield.c's. FOLDER (new) keeps the measurements, the profile and compared.csv; without it they are deleted.
 # A shared machine may disturb a measurement. One whose own spread (tenth to ninetieth percentile) is wider than the
-# tolerance is made again, three times in all, and then skipped with its spread; what was predicted plays no part in that.
+# tolerance is made again, three times in all (quick: twice), and then skipped with its spread; what was predicted plays no part in that.
 set -u
 here=$(dirname "$(realpath "$0")")
 bench=$(realpath "$1") simulator=$(realpath "$2") library=$(realpath "$3") extent=$4
@@ -23,6 +23,7 @@ else
 fi
 trap 'exit 130' INT TERM HUP
 tries=3
+[ "$extent" = full ] || tries=2
 worst=25
 number=0
 failed=0
