@@ -1,6 +1,7 @@
 /* Ranks that the program starts itself on this machine: one process each, forked before CUDA is touched. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -39,6 +40,9 @@ wait_for_all (pid_t *ranks, unsigned n)
           {
             ranks[i] = 0;
             left--;
+            if (WIFSIGNALED (how) && status == 0 && WTERMSIG (how) != SIGINT)
+              fprintf (stderr, "shardsim-bench: rank %u was ended by signal %d (%s)\n", i,
+                       WTERMSIG (how), strsignal (WTERMSIG (how)));
           }
       if (code != 0 && status == 0)
         {
