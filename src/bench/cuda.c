@@ -167,6 +167,15 @@ cuda_open (const Bench *bench, unsigned local_rank, bool one_gpu, CudaMachine *m
   return read_versions (bench, machine) && (one_gpu || check_shared (bench, device));
 }
 
+bool
+cuda_recovers (void)
+{
+  cudaError_t waited = cudaDeviceSynchronize ();
+
+  cudaGetLastError (); /* forgets errors of single calls */
+  return waited == cudaSuccess;
+}
+
 /* ---- buffers ----------------------------------------------------------------------------------- */
 
 /* One random value of DTYPE in [-1, 1] at OUT; its bytes. */

@@ -53,6 +53,12 @@ bool cuda_open (const Bench *bench, unsigned local_rank, bool one_gpu, CudaMachi
 /* Free bytes of device memory right after the context was made, before anything else was loaded. */
 size_t cuda_first_free (void);
 
+/* After a case that failed: waits for what is queued. FALSE: the device's context is lost, and no other case can be measured. */
+bool cuda_recovers (void);
+
+/* Cases of one benchmark that may fail before it gives up; each has said why. */
+#define CUDA_MAX_FAILURES 8
+
 /* Kernels: SOURCE (CUDA C) compiled for the current device. Release with cuda_module_close. */
 typedef struct CudaModule CudaModule;
 CudaModule               *cuda_module_open (const Bench *bench,

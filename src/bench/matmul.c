@@ -30,6 +30,7 @@ typedef struct
   Lanes  lanes;
   char  *operands, *results;
   size_t l2_bytes, budget;
+  bool   failed; /* a product; the others were measured */
 } Matmul;
 
 typedef struct
@@ -163,15 +164,18 @@ static bool
 run_shapes (Bench *bench, Matmul *self, const char *dtype, const MatmulShapes *shapes,
             size_t operands, size_t results)
 {
-  bool ran = true;
+  unsigned n_failed = 0;
 
   CUDA_TRY (cudaMalloc ((void **) &self->operands, operands));
   CUDA_TRY (cudaMalloc ((void **) &self->results, results));
   if (!cuda_fill_random (bench, self->operands, operands, dtype, 1))
     return false;
-  for (unsigned i = 0; ran && i < shapes->n; i++)
-    ran = measure (bench, self, &shapes->items[i]);
-  return ran;
+  for (unsigned i = 0; i < shapes->n; i++)
+    if (!measure (bench, self, &shapes->items[i])
+        && (++n_failed == CUDA_MAX_FAILURES || !cuda_recovers ()))
+      return false;
+  self->failed |= n_failed > 0;
+  return true;
 }
 
 static void
@@ -333,7 +337,7 @@ run (Bench *bench)
   free_buffers (&self);
   lanes_close (&self.lanes);
   gemm_close (self.gemm);
-  return ran;
+  return ran && !self.failed;
 }
 
 const Benchmark benchmark_matmul = {

@@ -141,6 +141,13 @@ awk -F, '$9 == "matmul.alone" { alone = $19 } $9 == "matmul.beside.h2d" { beside
   END { exit !(alone > 0 && beside > 0.999 * alone && beside < 1.001 * alone) }' results-overlap/results.csv
 verdict $? 'a product beside a copy'
 
+# One product that fails does not take the others along.
+# shellcheck disable=SC2086
+run 0 matmul -e 16M -d bf16 $quick -o whole && lines=$(wc -l <whole/results.csv) \
+  && STAND_IN_FAIL=cublasGemmEx:5 run 1 matmul -e 16M -d bf16 $quick -o lacking && says 'matmul: cublasGemmEx' && silent 'not released' \
+  && [ "$(wc -l <lacking/results.csv)" -eq $((lines - 1)) ]
+verdict $? 'one product fails'
+
 # The first call of each that fails is named, and what was taken before is given back.
 for fault in launch:cudaStreamEndCapture launch:cudaGraphUpload launch:cudaLibraryGetKernel event:cudaStreamWaitEvent \
   event:cudaEventSynchronize allocation:cudaMemPoolCreate allocation:cudaMallocHost host_copy:cudaMallocHost \
