@@ -302,9 +302,8 @@ gather_units (StrategyRun *run, const guint *units, guint n)
       schedule_set_unit (run->b, units[i]);
       /* One rank's shard is the whole, and used where it is (partition_parameters.py, NoGatherHandle). */
       if (s->m > 1 || u->cached)
-        u->full =
-            schedule_alloc (run->b, TIER_HBM, POOL_GATHERED,
-                            MAX (u->padded, u->node_padded) * compute, "gathered parameters");
+        u->full = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED,
+                                  MAX (u->padded, u->node_padded) * compute, "gathered parameters");
       u->available = TRUE;
       s->live += (gint64) u->fetched;
       if (u->cached)
