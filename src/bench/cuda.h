@@ -67,6 +67,20 @@ cudaKernel_t              cuda_module_kernel (const Bench *bench, CudaModule *se
                                               const char *name); /* NULL after a message */
 void                      cuda_module_close (CudaModule *self);
 
+/* Source for the head of a kernel's: u64, INDEX of the thread, fp32 to bf16 (to nearest even; finite values), one and four at once. */
+#define CUDA_BF16_SOURCE                                                                  \
+  "typedef unsigned long long u64;\n"                                                     \
+  "#define INDEX ((u64) blockIdx.x * blockDim.x + threadIdx.x)\n"                         \
+  "__device__ unsigned bf16 (float x)\n"                                                  \
+  "{\n"                                                                                   \
+  "  unsigned bits = __float_as_uint (x);\n"                                              \
+  "  return (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;\n"                                \
+  "}\n"                                                                                   \
+  "__device__ uint2 bf16_4 (float4 x)\n"                                                  \
+  "{\n"                                                                                   \
+  "  return make_uint2 (bf16 (x.x) | bf16 (x.y) << 16, bf16 (x.z) | bf16 (x.w) << 16);\n" \
+  "}\n"
+
 /* <<<GRID, BLOCK, 0, STREAM>>> with ARGS, pointers to the arguments. */
 bool cuda_launch (const Bench *bench, cudaKernel_t kernel, unsigned grid, unsigned block,
                   void **args, cudaStream_t stream);

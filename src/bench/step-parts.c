@@ -9,19 +9,7 @@
 
 #define BLOCK 256
 
-static const char source[] =
-    "typedef unsigned long long u64;\n"
-    "#define INDEX ((u64) blockIdx.x * blockDim.x + threadIdx.x)\n"
-    /* Round to nearest even; values are finite. */
-    "__device__ unsigned bf16 (float x)\n"
-    "{\n"
-    "  unsigned bits = __float_as_uint (x);\n"
-    "  return (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;\n"
-    "}\n"
-    "__device__ uint2 bf16_4 (float4 x)\n"
-    "{\n"
-    "  return make_uint2 (bf16 (x.x) | bf16 (x.y) << 16, bf16 (x.z) | bf16 (x.w) << 16);\n"
-    "}\n"
+static const char source[] = CUDA_BF16_SOURCE
     "__device__ float4 fp32_4 (uint2 x)\n"
     "{\n"
     "  return make_float4 (__uint_as_float (x.x << 16), __uint_as_float (x.x & 0xffff0000u),\n"

@@ -25,19 +25,7 @@
 
 #define BLOCK 256
 
-static const char source[] =
-    "typedef unsigned long long u64;\n"
-    "#define INDEX ((u64) blockIdx.x * blockDim.x + threadIdx.x)\n"
-    /* Round to nearest even; values are finite. */
-    "__device__ unsigned bf16 (float x)\n"
-    "{\n"
-    "  unsigned bits = __float_as_uint (x);\n"
-    "  return (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;\n"
-    "}\n"
-    "__device__ uint2 bf16_4 (float4 x)\n"
-    "{\n"
-    "  return make_uint2 (bf16 (x.x) | bf16 (x.y) << 16, bf16 (x.z) | bf16 (x.w) << 16);\n"
-    "}\n"
+static const char source[] = CUDA_BF16_SOURCE
     "extern \"C\" __global__ void add (float4 *c, const float4 *a, const float4 *b, u64 n)\n"
     "{\n"
     "  u64 i = INDEX;\n"
