@@ -92,6 +92,9 @@ static const OptionSpec link_scalars[] = {
 static const FigureSpec link_figures[] = {
   { "bandwidth", QUANTITY_BANDWIDTH, LINK (bandwidth), 0, 1e5, 1e13 }, /* required but for 'none' */
   { "efficiency", QUANTITY_RATIO, LINK (efficiency), 1, 0.01, 1 },
+  { "packet_payload", QUANTITY_BYTES, LINK (packet_payload), 0, 1, 1e6 },
+  { "packet_overhead", QUANTITY_BYTES, LINK (packet_overhead), 0, 1, 1e6 },
+  { "library_share", QUANTITY_RATIO, LINK (library_share), 1, 0.01, 1 },
   { "latency", QUANTITY_TIME, LINK (latency), 0, 0, 10 },
   { "hop_ll", QUANTITY_TIME, LINK (hop_ll), 0, 0, 1 },
   { "hop_ll128", QUANTITY_TIME, LINK (hop_ll128), 0, 0, 1 },
@@ -250,6 +253,33 @@ graph_check (LinkProfile *link, const ConfigNode *root, DiagList *diags)
     link_graph_parse (&link->graph, link->links, mark_of (root, "links"), diags);
 }
 
+/* A measured efficiency stands; without one it follows from the packets. */
+static void
+derive_efficiency (LinkProfile *link, const ConfigNode *root, DiagList *diags)
+{
+  const double payload = link->packet_payload.value, overhead = link->packet_overhead.value;
+  const double share = payload / (payload + overhead);
+  Figure      *figure = &link->efficiency;
+
+  if (config_node_get (root, "efficiency") != NULL)
+    return;
+  if (payload <= 0 || overhead <= 0)
+    {
+      diag_error (diags, config_node_mark (root),
+                  "write what was measured, or 'packet_payload' and 'packet_overhead' of a network, "
+                  "from which it follows",
+                  "missing 'efficiency'");
+      return;
+    }
+  figure->value = share * link->library_share.value;
+  figure->low = share * link->library_share.low;
+  figure->high = share * link->library_share.high;
+  figure->confidence = CONFIDENCE_ESTIMATE;
+  figure->source = g_strdup_printf ("not measured: library_share of %g x %g bytes of data in %g on "
+                                    "the line, by the packet figures",
+                                    link->library_share.value, payload, payload + overhead);
+}
+
 static void
 link_check (gpointer profile, const ConfigNode *root, DiagList *diags)
 {
@@ -257,12 +287,9 @@ link_check (gpointer profile, const ConfigNode *root, DiagList *diags)
   graph_check (profile, root, diags);
   if (kind != NULL && g_strcmp0 (config_node_text (kind), link_kinds[LINK_NONE]) == 0)
     return;
-  for (guint i = 0; i < 2; i++)
-    {
-      const char *key = i == 0 ? "bandwidth" : "efficiency";
-      if (config_node_get (root, key) == NULL)
-        diag_error (diags, config_node_mark (root), NULL, "missing '%s'", key);
-    }
+  if (config_node_get (root, "bandwidth") == NULL)
+    diag_error (diags, config_node_mark (root), NULL, "missing 'bandwidth'");
+  derive_efficiency (profile, root, diags);
 }
 
 static void

@@ -94,8 +94,15 @@ typedef struct
   LinkKind kind;
   char    *technology; /* "nvlink4", "pcie4", "infiniband", "roce", "efa", "tcp", ...: keys the collective tables */
   Figure   bandwidth; /* B/s a direction: per GPU (switch), pair (mesh, pairs), link (graph), or card (network) */
-  Figure   efficiency; /* of collectives' large messages against bandwidth */
-  Figure   latency; /* one way, of the wire and its cards or switches, s: beyond the collective library's own hop cost */
+  /*
+   * Of collectives' large messages against bandwidth: measured, or where a profile gives the two
+   * bytes below instead, library_share x packet_payload / (packet_payload + packet_overhead).
+   */
+  Figure efficiency;
+  Figure packet_payload;  /* networks: bytes of data in a full packet */
+  Figure packet_overhead; /* networks: bytes that the line carries around them */
+  Figure library_share;   /* networks: what the collective library reaches of the payload's rate */
+  Figure latency; /* one way, of the wire and its cards or switches, s: beyond the collective library's own hop cost */
   /*
    * What the collective library reaches over this link; calibrated a link family and generation at
    * a time (docs/collectives.md). 0: the library's own table for the GPU's generation.
