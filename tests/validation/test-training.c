@@ -1,21 +1,23 @@
 /*
- * Predictions against training runs of others (tests/data/validation/training.csv). The tables of errors go to stderr.
+ * Predictions against training runs of others (tests/data/validation/training.csv). The tables of
+ * errors go to stderr. Given `cheapest`, only the runs that medians-training-cheapest.csv names: a few
+ * of each source, GPU and network that take a tenth of a second, for the default suite.
  */
 #include <check.h>
+#include <glib/gstdio.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "medians.h"
 #include "report/validate-training.h"
 
 #define N_ROWS 1268
 
 static TrainingValidation *
-validate_file (void)
+validate_file (const char *file)
 {
-  g_autofree char     *file = g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"),
-                                                "tests/data/validation/training.csv", NULL);
   g_autoptr (DiagList) diags = diag_list_new ();
   TrainingTable       *table = training_table_load (file, diags);
   const PredictOptions options = { 0 };
@@ -90,9 +92,43 @@ check_reached (const TrainingValidation *v)
     }
 }
 
+/* What a row counts as: its metric; of runs that fit or do not, how much of the memory they need. */
+static char *
+class_of (const ValidatedTraining *row)
+{
+  const TrainingRow *measured = row->measured;
+
+  if (measured->metric == METRIC_FITS)
+    return g_strdup_printf ("share of memory beyond 1: %s",
+                            measured->value > 0 ? "ran" : "ran out of memory");
+  return g_strdup_printf ("%s%s", training_metric_name (measured->metric),
+                          measured->calibrates ? ": calibrated" : "");
+}
+
+/* Each source by itself, or each row where BY_ROW. */
+static void
+check_medians (const TrainingValidation *v, gboolean by_row, const char *file)
+{
+  g_autoptr (Medians) medians = medians_new ();
+
+  for (guint i = 0; i < v->rows->len; i++)
+    {
+      const ValidatedTraining *row = &g_array_index (v->rows, ValidatedTraining, i);
+      g_autofree char         *class_ = class_of (row);
+      g_autofree char         *source =
+          by_row ? g_strdup (row->measured->id) : medians_source_of (row->measured->id);
+
+      if (row->reason == NULL)
+        medians_note (medians, source, class_,
+                      row->measured->metric == METRIC_FITS ? row->memory_share - 1 : row->error);
+    }
+  medians_check (medians, file);
+}
+
 START_TEST (test_training)
 {
-  g_autoptr (TrainingValidation) v = validate_file ();
+  g_autofree char               *file = medians_path ("training.csv");
+  g_autoptr (TrainingValidation) v = validate_file (file);
   g_autoptr (GString)            text = g_string_new (NULL);
 
   report_training_summary (v, text);
@@ -100,19 +136,78 @@ START_TEST (test_training)
   check_rows (v);
   ck_assert_uint_eq (v->goals->len, 6);
   check_reached (v);
+  check_medians (v, FALSE, "medians-training.csv");
+}
+END_TEST
+
+/* ---- the cheapest ----------------------------------------------------------------------------- */
+
+#define CHEAPEST "medians-training-cheapest.csv"
+
+static char **
+read_lines (const char *name)
+{
+  g_autofree char *file = medians_path (name), *text = NULL;
+
+  ck_assert_msg (g_file_get_contents (file, &text, NULL, NULL), "cannot read %s", file);
+  return g_strsplit (g_strchomp (text), "\n", -1);
+}
+
+static char *
+first_cell (const char *line)
+{
+  return g_strndup (line, strcspn (line, ","));
+}
+
+/* The header and rows of training.csv whose ids CHEAPEST names, in a new file; its path. */
+static char *
+write_chosen (const char *folder)
+{
+  g_auto (GStrv)         table = read_lines (CHEAPEST), rows = read_lines ("training.csv");
+  g_autoptr (GHashTable) chosen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GString)    out = g_string_new (rows[0]);
+  char                  *file = g_build_filename (folder, "training.csv", NULL);
+
+  for (guint i = 1; table[i] != NULL; i++)
+    g_hash_table_add (chosen, first_cell (table[i]));
+  g_string_append_c (out, '\n');
+  for (guint i = 1; rows[i] != NULL; i++)
+    {
+      g_autofree char *id = first_cell (rows[i]);
+
+      if (g_hash_table_contains (chosen, id))
+        g_string_append_printf (out, "%s\n", rows[i]);
+    }
+  ck_assert (g_file_set_contents (file, out->str, -1, NULL));
+  return file;
+}
+
+START_TEST (test_cheapest)
+{
+  g_autofree char               *folder = g_dir_make_tmp ("shardsim-training-XXXXXX", NULL);
+  g_autofree char               *file = write_chosen (folder);
+  g_autoptr (TrainingValidation) v = validate_file (file);
+
+  g_unlink (file);
+  g_rmdir (folder);
+  check_medians (v, TRUE, CHEAPEST);
 }
 END_TEST
 
 int
-main (void)
+main (int argc, char **argv)
 {
+  gboolean cheapest = argc > 1 && strcmp (argv[1], "cheapest") == 0;
   Suite   *suite = suite_create ("training");
   TCase   *tests = tcase_create ("training");
   SRunner *runner = srunner_create (suite);
   int      failed;
 
   tcase_set_timeout (tests, 280);
-  tcase_add_test (tests, test_training);
+  if (cheapest)
+    tcase_add_test (tests, test_cheapest);
+  else
+    tcase_add_test (tests, test_training);
   suite_add_tcase (suite, tests);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);
