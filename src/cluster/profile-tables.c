@@ -266,8 +266,8 @@ derive_efficiency (LinkProfile *link, const ConfigNode *root, DiagList *diags)
   if (payload <= 0 || overhead <= 0)
     {
       diag_error (diags, config_node_mark (root),
-                  "write what was measured, or 'packet_payload' and 'packet_overhead' of a network, "
-                  "from which it follows",
+                  "write what was measured, or 'packet_payload' and 'packet_overhead' of a "
+                  "network, from which it follows",
                   "missing 'efficiency'");
       return;
     }

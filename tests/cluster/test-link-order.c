@@ -169,6 +169,86 @@ START_TEST (test_library_share)
 }
 END_TEST
 
+/* ---- what is carried over -------------------------------------------------------------------- */
+
+/* Of the figures of link ID, KEY's; NULL where there is none. */
+static const Figure *
+find_figure (ProfileSet *profiles, const char *id, const char *key)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GArray)   views = profile_set_figures (profiles, "link", id, diags);
+
+  for (guint i = 0; views != NULL && i < views->len; i++)
+    {
+      const FigureView *view = &g_array_index (views, FigureView, i);
+
+      if (strcmp (view->key, key) == 0)
+        return view->figure;
+    }
+  return NULL;
+}
+
+/* "as ib-ndr-400, which public runs calibrate" is true: a measured figure of that value. */
+static guint
+check_carried_over (ProfileSet *profiles, const char *id, const FigureView *view)
+{
+  const char      *end = view->figure->source != NULL
+                             ? strstr (view->figure->source, ", which public runs calibrate")
+                             : NULL;
+  g_autofree char *other = NULL;
+  const Figure    *figure;
+
+  if (end == NULL || !g_str_has_prefix (view->figure->source, "as "))
+    return 0;
+  other = g_strndup (view->figure->source + 3, (gsize) (end - view->figure->source) - 3);
+  figure = find_figure (profiles, other, view->key);
+  ck_assert_msg (figure != NULL && figure->value == view->figure->value,
+                 "%s: '%s' is not that of '%s'", id, view->key, other);
+  return 1;
+}
+
+/* One key in the same words about no one product is one number: a copy that was forgotten shows. */
+static void
+check_same_words (GHashTable *seen, const char *id, const FigureView *view)
+{
+  const Figure    *figure = view->figure;
+  g_autofree char *key = NULL;
+  const Figure    *other;
+
+  if (figure->source == NULL || figure->confidence == CONFIDENCE_DATASHEET
+      || strlen (figure->source) < 40 || strstr (figure->source, "by the packet figures") != NULL)
+    return;
+  key = g_strdup_printf ("%s: %s", view->key, figure->source);
+  other = g_hash_table_lookup (seen, key);
+  if (other == NULL)
+    g_hash_table_insert (seen, g_steal_pointer (&key), (gpointer) figure);
+  else
+    ck_assert_msg (figure->value == other->value, "%s: '%s' differs where its words do not", id,
+                   view->key);
+}
+
+START_TEST (test_carried_over)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_auto (GStrv)         ids = profile_set_list (profiles, "link");
+  guint                  n = 0;
+
+  for (guint i = 0; ids[i] != NULL; i++)
+    {
+      g_autoptr (DiagList) diags = diag_list_new ();
+      g_autoptr (GArray)   views = profile_set_figures (profiles, "link", ids[i], diags);
+
+      for (guint f = 0; f < views->len; f++)
+        {
+          n += check_carried_over (profiles, ids[i], &g_array_index (views, FigureView, f));
+          check_same_words (seen, ids[i], &g_array_index (views, FigureView, f));
+        }
+    }
+  ck_assert_uint_gt (n, 50);
+}
+END_TEST
+
 /* ---- the rule -------------------------------------------------------------------------------- */
 
 #define TOY                                            \
@@ -283,6 +363,7 @@ main (void)
   tcase_add_test (tcase, test_every_link_has_a_place);
   tcase_add_loop_test (tcase, test_packets, 0, G_N_ELEMENTS (packets));
   tcase_add_test (tcase, test_library_share);
+  tcase_add_test (tcase, test_carried_over);
   tcase_add_test (tcase, test_rule);
   tcase_add_test (tcase, test_neither_measured_nor_packets);
   return run_case ("link-order", tcase);

@@ -223,7 +223,7 @@ medians_check (const Medians *self, const char *file)
 
       n_bad += !check_line (line, g_hash_table_lookup (table, key));
     }
-  ck_assert_msg (n_bad == 0, "%u of %u medians are not as %s says; docs/validation.md: Medians held",
-                 n_bad, self->lines->len, file);
+  ck_assert_msg (n_bad == 0, "%u of %u medians are not as %s says (docs/validation.md)", n_bad,
+                 self->lines->len, file);
   ck_assert_uint_eq (g_hash_table_size (table), self->lines->len); /* no line without rows */
 }

@@ -95,9 +95,9 @@ size_class (guint64 bytes)
 }
 
 /*
- * Each source by itself, by the family of links that binds it and by size: a figure of a profile that
- * moves what was measured with it is seen, where pooled medians would swallow it. Sources whose
- * clusters are not known to be healthy are held to what they are, and bound nothing.
+ * Each source by itself, by the family of links that binds it and by size: a figure of a profile
+ * that moves what was measured with it is seen, where pooled medians would swallow it. Sources
+ * whose clusters are not known to be healthy are held to what they are, and bound nothing.
  */
 START_TEST (test_medians)
 {
@@ -107,9 +107,9 @@ START_TEST (test_medians)
     {
       const ValidatedRow *row = &g_array_index (validation->rows, ValidatedRow, i);
       g_autofree char    *source = medians_source_of (row->measured->id);
+      const char         *state = row->part == VALIDATION_MAIN ? "" : "not sound: ";
       g_autofree char    *class_ =
-          g_strdup_printf ("%s%s: %s", row->part == VALIDATION_MAIN ? "" : "not sound: ", row->family,
-                           size_class (row->measured->bytes));
+          g_strdup_printf ("%s%s: %s", state, row->family, size_class (row->measured->bytes));
 
       medians_note (medians, source, class_, row->error);
     }

@@ -1,7 +1,7 @@
 /*
  * Predictions against training runs of others (tests/data/validation/training.csv). The tables of
- * errors go to stderr. Given `cheapest`, only the runs that medians-training-cheapest.csv names: a few
- * of each source, GPU and network that take a tenth of a second, for the default suite.
+ * errors go to stderr. Given `cheapest`, only the runs that medians-training-cheapest.csv names: a
+ * few of each source, GPU and network that take a tenth of a second, for the default suite.
  */
 #include <check.h>
 #include <glib/gstdio.h>
@@ -92,7 +92,7 @@ check_reached (const TrainingValidation *v)
     }
 }
 
-/* What a row counts as: its metric; of runs that fit or do not, how much of the memory they need. */
+/* What a row counts as: its metric; of runs that fit or do not, the memory that they need. */
 static char *
 class_of (const ValidatedTraining *row)
 {
@@ -140,7 +140,7 @@ START_TEST (test_training)
 }
 END_TEST
 
-/* ---- the cheapest ----------------------------------------------------------------------------- */
+/* ---- the cheapest ---------------------------------------------------------------------------- */
 
 #define CHEAPEST "medians-training-cheapest.csv"
 
