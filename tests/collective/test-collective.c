@@ -590,6 +590,45 @@ START_TEST (test_channels)
 END_TEST
 
 /*
+ * GPUs joined all to all: what NCCL's search finds has the links to each of the others, none to
+ * itself. Two A100 with four links run 8 thread blocks in a public log (NVIDIA/nccl-tests issue 331);
+ * the others by hand, rates in GB/s: links to the others at what the search takes a link for, in
+ * rings of its list, split in two from 25 (many rings of newer GPUs: from 50), and doubled.
+ */
+static const struct
+{
+  const char *gpu, *intra;
+  int         gpus;
+  double      channels;
+} mesh_cases[] = {
+  { "a100-sxm-64", "nvlink3-mesh", 2, 8 },    /* 80: 2 of 40, 4 of 20 */
+  { "a100-sxm-64", "nvlink3-mesh", 4, 24 },   /* 240: 6 of 40, 12 of 20 */
+  { "h100-sxm-64", "nvlink4-mesh", 4, 24 },   /* 371: 6 of 60, 12 of 30 */
+  { "mi300x-192", "xgmi-mi300-mesh", 8, 32 }, /* 336: 8 of 40, 16 of 20 */
+  { "mi300x-192", "xgmi-mi300-mesh", 4, 14 }, /* 144: 7 of 20 */
+};
+
+START_TEST (test_mesh_channels)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  g_autoptr (Laid)    plan = NULL;
+
+  fixture_init (&fixture, "generic", 1);
+  fixture.options.gpus_per_node = mesh_cases[_i].gpus;
+  fixture.options.gpu = g_strdup (mesh_cases[_i].gpu);
+  fixture.options.intra = g_strdup (mesh_cases[_i].intra);
+  fixture.options.nic = g_strdup ("none");
+  fixture.options.nics = 0;
+  cluster = fixture_cluster (&fixture);
+  plan = fixture_plan (cluster, COLLECTIVE_ALL_GATHER, ALGORITHM_N);
+  ck_assert_double_eq (plan->channels, mesh_cases[_i].channels);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
+/*
  * ---- groups -------------------------------------------------------------------------------------
  * -------------------
  */
@@ -934,6 +973,7 @@ collective_suite (void)
   tcase_add_test (other, test_latency_by_hand);
   tcase_add_test (other, test_latency_table);
   tcase_add_loop_test (other, test_channels, 0, G_N_ELEMENTS (channel_cases));
+  tcase_add_loop_test (other, test_mesh_channels, 0, G_N_ELEMENTS (mesh_cases));
   tcase_add_test (other, test_one_rank);
   tcase_add_test (other, test_names);
   tcase_add_test (other, test_uneven_is_flat);

@@ -43,6 +43,18 @@ peak_tflops (const GpuProfile *gpu)
 }
 
 static double
+fp32_tflops (const GpuProfile *gpu)
+{
+  return gpu->matmul_fp32.value / 1e12;
+}
+
+static double
+host_link_gb (const GpuProfile *gpu)
+{
+  return gpu->host_link.value / 1e9;
+}
+
+static double
 units (const GpuProfile *gpu)
 {
   return gpu->sms.value;
@@ -148,6 +160,8 @@ static const struct
   { "memory GiB", memory_gib },
   { "bandwidth GB/s", bandwidth_gb },
   { "peak TFLOP/s", peak_tflops },
+  { "fp32 TFLOP/s", fp32_tflops },
+  { "host link GB/s", host_link_gb },
   { "units", units },
   { "product TFLOP/s", product_tflops },
   { "copy GB/s", copy_gb },
