@@ -1,4 +1,5 @@
 #include "engine/alloc.h"
+#include "engine/free-blocks.h"
 
 #define MIN_BLOCK     512u
 #define SMALL_SIZE    ((guint64) 1 << 20)
@@ -15,15 +16,9 @@ typedef struct
   guint64 size, address;
   guint32 stream;
   guint32 prev, next; /* neighbours in the segment; `next` of an unused entry links the free ones */
+  guint32 idle_prev, idle_next; /* of a free block that can be trimmed: among those of its pool */
   gboolean small, free;
 } Block;
-
-/* A free block among those of its pool. */
-typedef struct
-{
-  guint64 size, address;
-  guint32 stream, block;
-} FreeBlock;
 
 /* The last block of an expandable segment. */
 typedef struct
@@ -36,10 +31,12 @@ struct _Allocator
 {
   AllocatorKind kind;
   GArray       *blocks;  /* Block */
-  GArray       *free[2]; /* FreeBlock, of the large and the small pool: by stream, size, address */
+  FreeBlocks   *free[2]; /* of the large and the small pool */
+  guint32       idle[2]; /* the first of its free blocks that can be trimmed */
   GArray       *growing; /* Growing */
   guint32       unused;  /* entries of `blocks` */
   guint64       next_address, reserved, in_use, peak;
+  guint64       visited; /* blocks, by trimming */
   guint         n_segments;
 };
 
@@ -60,7 +57,10 @@ allocator_new (AllocatorKind kind)
   self->growing = g_array_new (FALSE, FALSE, sizeof (Growing));
   self->unused = ALLOC_NONE;
   for (guint p = 0; p < 2; p++)
-    self->free[p] = g_array_new (FALSE, FALSE, sizeof (FreeBlock));
+    {
+      self->free[p] = free_blocks_new ();
+      self->idle[p] = ALLOC_NONE;
+    }
   return self;
 }
 
@@ -70,7 +70,7 @@ allocator_free (Allocator *self)
   if (self == NULL)
     return;
   for (guint p = 0; p < 2; p++)
-    g_array_unref (self->free[p]);
+    free_blocks_free (self->free[p]);
   g_array_unref (self->blocks);
   g_array_unref (self->growing);
   g_free (self);
@@ -100,30 +100,20 @@ drop_block (Allocator *self, guint32 i)
   self->unused = i;
 }
 
-static gboolean
-is_before (const FreeBlock *a, const FreeBlock *b)
+/* The whole pages of an expandable segment that BLOCK spans: where they begin, and their bytes. */
+typedef struct
 {
-  if (a->stream != b->stream)
-    return a->stream < b->stream;
-  return a->size != b->size ? a->size < b->size : a->address < b->address;
-}
+  guint64 first, size;
+} Pages;
 
-/* The first of FREE that is not before WANTED. */
-static guint
-find_place (const GArray *free, const FreeBlock *wanted)
+static Pages
+whole_pages (const Block *block)
 {
-  guint low = 0, high = free->len;
+  guint64 page = block->small ? SMALL_SEGMENT : LARGE_SEGMENT;
+  guint64 first = (block->address + page - 1) / page * page;
+  guint64 end = (block->address + block->size) / page * page;
 
-  while (low < high)
-    {
-      guint middle = (low + high) / 2;
-
-      if (is_before (&g_array_index (free, FreeBlock, middle), wanted))
-        low = middle + 1;
-      else
-        high = middle;
-    }
-  return low;
+  return (Pages){ first, end > first ? end - first : 0 };
 }
 
 static FreeBlock
@@ -134,38 +124,73 @@ free_block (const Allocator *self, guint32 i)
   return (FreeBlock){ block->size, block->address, block->stream, i };
 }
 
+/* What trimming gives back of block I when it is free: all of a segment, or whole pages. */
+static gboolean
+is_trimmable (const Allocator *self, guint32 i)
+{
+  const Block *block = block_at (self, i);
+
+  if (block->prev == ALLOC_NONE && block->next == ALLOC_NONE)
+    return TRUE;
+  return self->kind == ALLOCATOR_EXPANDABLE && whole_pages (block).size > 0;
+}
+
+/* The neighbours of a free block are taken, so whether it can be trimmed stays as it is. */
+static void
+enter_idle (Allocator *self, guint32 i)
+{
+  Block   *block = block_at (self, i);
+  guint32 *first = &self->idle[block->small];
+
+  block->idle_prev = ALLOC_NONE;
+  block->idle_next = *first;
+  if (*first != ALLOC_NONE)
+    block_at (self, *first)->idle_prev = i;
+  *first = i;
+}
+
+static void
+leave_idle (Allocator *self, guint32 i)
+{
+  const Block *block = block_at (self, i);
+
+  if (block->idle_prev != ALLOC_NONE)
+    block_at (self, block->idle_prev)->idle_next = block->idle_next;
+  else
+    self->idle[block->small] = block->idle_next;
+  if (block->idle_next != ALLOC_NONE)
+    block_at (self, block->idle_next)->idle_prev = block->idle_prev;
+}
+
 static void
 list_free (Allocator *self, guint32 i)
 {
-  GArray   *free = self->free[block_at (self, i)->small];
   FreeBlock entry = free_block (self, i);
 
   block_at (self, i)->free = TRUE;
-  g_array_insert_val (free, find_place (free, &entry), entry);
+  free_blocks_add (self->free[block_at (self, i)->small], &entry);
+  if (is_trimmable (self, i))
+    enter_idle (self, i);
 }
 
 static void
 unlist_free (Allocator *self, guint32 i)
 {
-  GArray   *free = self->free[block_at (self, i)->small];
   FreeBlock entry = free_block (self, i);
-  guint     place = find_place (free, &entry);
 
-  g_assert (place < free->len && g_array_index (free, FreeBlock, place).block == i);
-  g_array_remove_index (free, place);
+  if (is_trimmable (self, i))
+    leave_idle (self, i);
+  free_blocks_remove (self->free[block_at (self, i)->small], &entry);
   block_at (self, i)->free = FALSE;
 }
 
 static guint32
 find_free (const Allocator *self, guint64 size, guint32 stream, gboolean small)
 {
-  const GArray   *free = self->free[small];
-  const FreeBlock wanted = { .size = size, .stream = stream };
-  guint           place = find_place (free, &wanted);
+  const FreeBlock  wanted = { .size = size, .stream = stream };
+  const FreeBlock *found = free_blocks_find (self->free[small], &wanted);
 
-  if (place == free->len || g_array_index (free, FreeBlock, place).stream != stream)
-    return ALLOC_NONE;
-  return g_array_index (free, FreeBlock, place).block;
+  return found != NULL && found->stream == stream ? found->block : ALLOC_NONE;
 }
 
 /* ---- segments ---------------------------------------------------------------------------------------------------- */
@@ -358,8 +383,6 @@ trim_segment (Allocator *self, guint32 i)
 {
   guint64 size = block_at (self, i)->size;
 
-  if (block_at (self, i)->prev != ALLOC_NONE || block_at (self, i)->next != ALLOC_NONE)
-    return 0;
   unlist_free (self, i);
   move_tail (self, i, ALLOC_NONE);
   drop_block (self, i);
@@ -375,15 +398,12 @@ static guint64
 trim_pages (Allocator *self, guint32 i)
 {
   Block   block = *block_at (self, i), rest = block;
-  guint64 page = block.small ? SMALL_SEGMENT : LARGE_SEGMENT;
-  guint64 first = (block.address + page - 1) / page * page;
-  guint64 end = (block.address + block.size) / page * page;
+  Pages   pages = whole_pages (&block);
+  guint64 first = pages.first, end = first + pages.size;
   guint32 r = ALLOC_NONE;
 
   if (block.prev == ALLOC_NONE && block.next == ALLOC_NONE)
     return trim_segment (self, i);
-  if (first >= end)
-    return 0;
   unlist_free (self, i);
   rest.address = end;
   rest.size = block.address + block.size - end;
@@ -414,17 +434,13 @@ allocator_trim (Allocator *self)
   guint64 trimmed = 0;
 
   for (guint p = 0; p < 2; p++)
-    {
-      g_autoptr (GArray) blocks = g_array_copy (self->free[p]);
+    while (self->idle[p] != ALLOC_NONE)
+      {
+        guint32 i = self->idle[p];
 
-      for (guint b = 0; b < blocks->len; b++)
-        {
-          guint32 i = g_array_index (blocks, FreeBlock, b).block;
-
-          trimmed +=
-              self->kind == ALLOCATOR_EXPANDABLE ? trim_pages (self, i) : trim_segment (self, i);
-        }
-    }
+        self->visited++;
+        trimmed += self->kind == ALLOCATOR_EXPANDABLE ? trim_pages (self, i) : trim_segment (self, i);
+      }
   self->reserved -= trimmed;
   return trimmed;
 }
@@ -465,4 +481,10 @@ guint64
 allocator_size (const Allocator *self, AllocBlock block)
 {
   return block_at (self, block)->size;
+}
+
+guint64
+allocator_work (const Allocator *self)
+{
+  return free_blocks_moved (self->free[0]) + free_blocks_moved (self->free[1]) + self->visited;
 }

@@ -10,7 +10,8 @@
  * Expandable segments (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True): each stream's pool is one segment that grows at its end
  * by pages of 2 MiB (small) and 20 MiB (large), every rest of 512 B is split off, and trimming gives back whole free pages.
  * It knows addresses within segments and no time: who frees a block that another stream still uses gives it back later.
- * Every call searches the free blocks, which are sorted, in O(log of them), and may move those behind; allocator_trim looks at all.
+ * Every call searches the free blocks, which are sorted, in O(log of them) and moves a few; allocator_trim looks at those that it can
+ * give back, not at the others.
  */
 #pragma once
 
@@ -43,6 +44,9 @@ guint64 allocator_reserved (const Allocator *self); /* bytes that the device has
 guint64 allocator_in_use (const Allocator *self); /* bytes of blocks that are taken, rounding included */
 guint64 allocator_peak (const Allocator *self); /* of allocator_reserved */
 guint   allocator_n_segments (const Allocator *self);
+
+/* For benchmarks: free blocks that were moved in their list or looked at to be trimmed, so far. */
+guint64 allocator_work (const Allocator *self);
 
 /* For tests: where BLOCK lies. Addresses of segments never overlap. */
 guint64 allocator_address (const Allocator *self, AllocBlock block);

@@ -284,6 +284,53 @@ START_TEST (a_detached_buffer_keeps_its_blocks)
 }
 END_TEST
 
+/*
+ * The work of N layers that each leave a fragment behind, on a device that is full: every request
+ * misses the cache and trims. Then the fragments come back in an order of their own.
+ */
+static guint64
+work_of_fragments (AllocatorKind kind, guint n)
+{
+  g_autoptr (Allocator)  a = allocator_new (kind);
+  g_autofree AllocBlock *kept = g_new (AllocBlock, n), *gone = g_new (AllocBlock, n);
+
+  for (guint i = 0; i < n; i++)
+    {
+      guint64 size = MIB (2) + 512 * ((guint64) i * 7919 % n);
+
+      allocator_trim (a);
+      gone[i] = allocator_take (a, size, 0, ROOM);
+      kept[i] = allocator_take (a, MIB (12), 0, ROOM);
+      if (i % 2 == 0)
+        allocator_give (a, gone[i]);
+    }
+  for (guint i = 0; i < n; i++)
+    {
+      guint at = (guint) ((guint64) i * 7919 % n);
+
+      allocator_trim (a);
+      allocator_give (a, kept[at]);
+      if (at % 2 == 1)
+        allocator_give (a, gone[at]);
+    }
+  ck_assert_uint_eq (allocator_in_use (a), 0);
+  return allocator_work (a);
+}
+
+START_TEST (work_is_nearly_linear)
+{
+  const AllocatorKind kinds[] = { ALLOCATOR_CACHING, ALLOCATOR_EXPANDABLE };
+
+  for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
+    {
+      guint64 few = work_of_fragments (kinds[k], 2000), many = work_of_fragments (kinds[k], 32000);
+
+      ck_assert_uint_gt (few, 2000);      /* something is counted */
+      ck_assert_uint_lt (many, 32 * few); /* of 16 times as many; a list in one piece: 256 times */
+    }
+}
+END_TEST
+
 int
 main (void)
 {
@@ -299,6 +346,7 @@ main (void)
     random_sequences_are_sound,
     a_program_stops_at_its_peak,
     a_detached_buffer_keeps_its_blocks,
+    work_is_nearly_linear,
   };
   Suite *suite = suite_create ("alloc");
   TCase *all = tcase_create ("alloc");
