@@ -182,38 +182,43 @@ plan_algorithm (CollectiveLayout *plan, const LayContext *context, const Members
   add_hbm (context->sum, members, plan->kind, members->n_gpus, 1);
 }
 
-/* [resource] s per byte of S: of all loads, or (ALONE) of a byte of payload. */
+/* By number in SUM, s per byte of S: of all loads, or (ALONE) of a byte of payload. */
 static double *
-resource_seconds (const CollectiveLayout *plan, const Cluster *cluster, gboolean alone)
+resource_seconds (const CollectiveLayout *plan, LoadSum *sum, gboolean alone)
 {
-  double *seconds = g_new0 (double, cluster_n_resources (cluster));
+  double *seconds = g_new0 (double, sum->entries->len);
 
   for (guint i = 0; i < plan->n_loads; i++)
     {
       const CollectiveLoad *load = &plan->loads[i];
 
-      seconds[load->resource] = load->service / (alone ? load->payload : 1)
-                                / cluster_resource (cluster, load->resource)->capacity;
+      seconds[numbering_find (&sum->numbers, load->resource)] =
+          load->service / (alone ? load->payload : 1)
+          / cluster_resource (sum->cluster, load->resource)->capacity;
     }
   return seconds;
 }
 
 static double
-slowest_of (const LayEdges *edges, const LayEdge *edge, const double *seconds)
+slowest_of (LoadSum *sum, const LayEdges *edges, const LayEdge *edge, const double *seconds)
 {
   double slowest = 0;
 
   for (guint i = edge->first; i < edge->first + edge->n; i++)
-    slowest = MAX (slowest, seconds[g_array_index (edges->resources, guint32, i)]
-                                * g_array_index (edges->shares, double, i));
+    {
+      guint32 number = numbering_find (&sum->numbers, g_array_index (edges->resources, guint32, i));
+
+      if (number != NUMBERING_NONE)
+        slowest = MAX (slowest, seconds[number] * g_array_index (edges->shares, double, i));
+    }
   return slowest;
 }
 
 static RingHops
-describe_ring (const CollectiveLayout *plan, const Cluster *cluster, const LayEdges *edges)
+describe_ring (const CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges)
 {
-  g_autofree double *all = resource_seconds (plan, cluster, FALSE);
-  g_autofree double *alone = resource_seconds (plan, cluster, TRUE);
+  g_autofree double *all = resource_seconds (plan, sum, FALSE);
+  g_autofree double *alone = resource_seconds (plan, sum, TRUE);
   RingHops           hops = { .n_net_least = G_MAXUINT };
   guint              n[2] = { 0 }, of_lane = 0;
   double             least[2] = { G_MAXDOUBLE, G_MAXDOUBLE };
@@ -221,6 +226,7 @@ describe_ring (const CollectiveLayout *plan, const Cluster *cluster, const LayEd
   for (guint i = 0; i < edges->edges->len; i++)
     {
       const LayEdge *edge = &g_array_index (edges->edges, LayEdge, i);
+      double         by_itself = edge->bytes * slowest_of (sum, edges, edge, alone);
 
       if (i == 0 || edge[-1].lane != edge->lane)
         {
@@ -232,10 +238,9 @@ describe_ring (const CollectiveLayout *plan, const Cluster *cluster, const LayEd
       if (i + 1 == edges->edges->len || edge[1].lane != edge->lane)
         hops.n_net_least = MIN (hops.n_net_least, of_lane);
       n[edge->net]++;
-      *(edge->net ? &hops.net : &hops.intra) += slowest_of (edges, edge, all);
-      *(edge->net ? &hops.net_alone : &hops.intra_alone) +=
-          edge->bytes * slowest_of (edges, edge, alone);
-      least[edge->net] = MIN (least[edge->net], edge->bytes * slowest_of (edges, edge, alone));
+      *(edge->net ? &hops.net : &hops.intra) += slowest_of (sum, edges, edge, all);
+      *(edge->net ? &hops.net_alone : &hops.intra_alone) += by_itself;
+      least[edge->net] = MIN (least[edge->net], by_itself);
     }
   for (guint net = 0; net < 2; net++)
     hops.least = n[net] > 0 ? MAX (hops.least, least[net]) : hops.least;
@@ -264,9 +269,13 @@ is_same_step (const LayEdge *a, const LayEdge *b)
   return a->join.phase == b->join.phase && (a->join.phase > 0 || a->lane == b->lane);
 }
 
-/* The edges from FIRST on: one step of them. Where the next one begins. BUSY: [resource] scratch. */
+/*
+ * The edges from FIRST on: one step of them. Where the next one begins. ALONE and BUSY (scratch, all
+ * zero): by number in SUM.
+ */
 static guint
-describe_step (const LayEdges *edges, guint first, const double *alone, double *busy, StepHop *step)
+describe_step (LoadSum *sum, const LayEdges *edges, guint first, const double *alone, double *busy,
+               StepHop *step)
 {
   const LayEdge *all = (const LayEdge *) (gpointer) edges->edges->data;
   double         fastest = G_MAXDOUBLE, slowest = 0;
@@ -277,26 +286,34 @@ describe_step (const LayEdges *edges, guint first, const double *alone, double *
     {
       for (guint i = all[end].first; i < all[end].first + all[end].n; i++)
         {
-          guint32 resource = g_array_index (edges->resources, guint32, i);
+          guint32 number =
+              numbering_find (&sum->numbers, g_array_index (edges->resources, guint32, i));
 
-          busy[resource] += all[end].bytes * alone[resource];
-          slowest = MAX (slowest, busy[resource]);
+          if (number == NUMBERING_NONE)
+            continue;
+          busy[number] += all[end].bytes * alone[number];
+          slowest = MAX (slowest, busy[number]);
         }
-      fastest = MIN (fastest, all[end].bytes * slowest_of (edges, &all[end], alone));
+      fastest = MIN (fastest, all[end].bytes * slowest_of (sum, edges, &all[end], alone));
       step->share += all[end].bytes;
     }
   step->seconds = slowest;
   step->alone = fastest;
   for (guint i = all[first].first; i < all[end - 1].first + all[end - 1].n; i++)
-    busy[g_array_index (edges->resources, guint32, i)] = 0;
+    {
+      guint32 number = numbering_find (&sum->numbers, g_array_index (edges->resources, guint32, i));
+
+      if (number != NUMBERING_NONE)
+        busy[number] = 0;
+    }
   return end;
 }
 
 static void
-describe_steps (CollectiveLayout *plan, const Cluster *cluster, const LayEdges *edges)
+describe_steps (CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges)
 {
-  g_autofree double *alone = resource_seconds (plan, cluster, TRUE);
-  g_autofree double *busy = g_new0 (double, cluster_n_resources (cluster));
+  g_autofree double *alone = resource_seconds (plan, sum, TRUE);
+  g_autofree double *busy = g_new0 (double, sum->entries->len);
   g_autoptr (GArray) steps = g_array_new (FALSE, FALSE, sizeof (StepHop));
   double             sent = 0;
 
@@ -304,7 +321,7 @@ describe_steps (CollectiveLayout *plan, const Cluster *cluster, const LayEdges *
     {
       StepHop step;
 
-      first = describe_step (edges, first, alone, busy, &step);
+      first = describe_step (sum, edges, first, alone, busy, &step);
       g_array_append_val (steps, step);
       sent += step.share;
     }
@@ -343,11 +360,11 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
   load_sum_store (&sum, plan);
   g_assert (context.edges != NULL || !needs_edges (plan, hosts));
   if (is_stepwise (plan, hosts))
-    describe_steps (plan, cluster, context.edges);
+    describe_steps (plan, &sum, context.edges);
   else if (needs_edges (plan, hosts))
     {
-      plan->ring = describe_ring (plan, cluster, context.edges);
-      plan->ring.uneven = shares_unevenly (plan, sum.hops[plan->binding]);
+      plan->ring = describe_ring (plan, &sum, context.edges);
+      plan->ring.uneven = shares_unevenly (plan, load_sum_get (&sum, plan->binding).hops);
     }
   proximity_cache_clear (&proximity);
   load_sum_clear (&sum);

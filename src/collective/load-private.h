@@ -1,9 +1,8 @@
-/*
- * Sums of bytes on resources, over many routes: a dense array that is only touched where routes go.
- */
+/* Sums of bytes on resources, over many routes: of those that routes cross, however many there are. */
 #pragma once
 
 #include "collective/layout-private.h"
+#include "collective/numbering-private.h"
 
 typedef enum
 {
@@ -13,10 +12,16 @@ typedef enum
 
 typedef struct
 {
+  guint32 resource;
+  double  bytes;
+  guint8  hops; /* whose routes cross it: LoadHop */
+} LoadEntry;
+
+typedef struct
+{
   const Cluster *cluster;
-  double        *bytes;   /* [cluster_n_resources] */
-  guint8        *hops;    /* [cluster_n_resources] whose routes cross it: LoadHop */
-  GArray        *touched; /* guint32: resources with bytes, in the order of their first */
+  Numbering      numbers; /* of resources with bytes */
+  GArray        *entries; /* LoadEntry, by number */
   double port_efficiency; /* of switched NVLink ports, where it is not the link's own; 0 = that */
 } LoadSum;
 
@@ -25,6 +30,9 @@ void load_sum_clear (LoadSum *self);
 
 void load_sum_add (LoadSum *self, guint32 resource, double bytes);
 void load_sum_add_route (LoadSum *self, const Route *route, double bytes);
+
+/* What lies on RESOURCE, all zero where nothing does. */
+LoadEntry load_sum_get (LoadSum *self, guint32 resource);
 
 /*
  * Writes the sums to PLAN's loads, sorted by resource, with their service, and the stand-alone time

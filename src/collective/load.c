@@ -1,89 +1,75 @@
 #include "collective/load-private.h"
 
-#include <stdlib.h>
-
 void
 load_sum_init (LoadSum *self, const Cluster *cluster)
 {
   self->cluster = cluster;
   self->port_efficiency = 0;
-  self->bytes = g_new0 (
-      double, cluster_n_resources (cluster)); /* calloc: pages that no route touches cost nothing */
-  self->hops = g_new0 (guint8, cluster_n_resources (cluster));
-  self->touched = g_array_new (FALSE, FALSE, sizeof (guint32));
+  numbering_init (&self->numbers);
+  self->entries = g_array_new (FALSE, FALSE, sizeof (LoadEntry));
 }
 
 void
 load_sum_clear (LoadSum *self)
 {
-  g_clear_pointer (&self->bytes, g_free);
-  g_clear_pointer (&self->hops, g_free);
-  g_clear_pointer (&self->touched, g_array_unref);
+  numbering_clear (&self->numbers);
+  g_clear_pointer (&self->entries, g_array_unref);
+}
+
+static void
+add (LoadSum *self, guint32 resource, double bytes, guint8 hops)
+{
+  guint32    number = numbering_get (&self->numbers, resource);
+  LoadEntry *entry;
+
+  if (number == self->entries->len)
+    {
+      LoadEntry none = { .resource = resource };
+
+      g_array_append_val (self->entries, none);
+    }
+  entry = &g_array_index (self->entries, LoadEntry, number);
+  entry->bytes += bytes;
+  entry->hops |= hops;
 }
 
 void
 load_sum_add (LoadSum *self, guint32 resource, double bytes)
 {
-  if (bytes <= 0 || resource == G_MAXUINT32)
-    return;
-  if (self->bytes[resource] == 0)
-    g_array_append_val (self->touched, resource);
-  self->bytes[resource] += bytes;
+  if (bytes > 0 && resource != G_MAXUINT32)
+    add (self, resource, bytes, 0);
 }
 
 void
 load_sum_add_route (LoadSum *self, const Route *route, double bytes)
 {
-  for (guint i = 0; i < route->n; i++)
-    {
-      load_sum_add (self, route->resources[i], bytes);
-      if (bytes > 0)
-        self->hops[route->resources[i]] |= route->class_ == PATH_NET ? LOAD_HOP_NET : LOAD_HOP_INTRA;
-    }
+  for (guint i = 0; bytes > 0 && i < route->n; i++)
+    add (self, route->resources[i], bytes, route->class_ == PATH_NET ? LOAD_HOP_NET : LOAD_HOP_INTRA);
 }
 
-static int
-compare_ids (const void *a, const void *b)
+LoadEntry
+load_sum_get (LoadSum *self, guint32 resource)
 {
-  guint32 x = *(const guint32 *) a, y = *(const guint32 *) b;
+  guint32 number = numbering_find (&self->numbers, resource);
 
-  return x < y ? -1 : x > y;
-}
-
-/*
- * Brings the touched resources into order: by sorting when they are few, by a pass over all
- * otherwise.
- */
-static void
-sort_touched (LoadSum *self)
-{
-  guint n = cluster_n_resources (self->cluster);
-
-  if (self->touched->len < n / 16)
-    {
-      qsort (self->touched->data, self->touched->len, sizeof (guint32), compare_ids);
-      return;
-    }
-  g_array_set_size (self->touched, 0);
-  for (guint32 id = 0; id < n; id++)
-    if (self->bytes[id] > 0)
-      g_array_append_val (self->touched, id);
+  return number != NUMBERING_NONE ? g_array_index (self->entries, LoadEntry, number)
+                                  : (LoadEntry){ .resource = resource };
 }
 
 /* What a card keeps of each direction when both carry something, as they do in all but chains. */
 static double
-duplex_of (const LoadSum *self, const ClusterResource *card)
+duplex_of (LoadSum *self, const ClusterResource *card)
 {
   ResourceKind other = card->kind == RESOURCE_NIC_TX ? RESOURCE_NIC_RX : RESOURCE_NIC_TX;
   guint        id = cluster_node_resource (self->cluster, card->node, other, card->index);
 
   double kept = cluster_nic_profile (self->cluster, card->node)->duplex_efficiency.value;
 
-  return kept > 0 && id != G_MAXUINT32 && self->bytes[id] > 0 ? kept : 1;
+  return kept > 0 && id != G_MAXUINT32 && load_sum_get (self, id).bytes > 0 ? kept : 1;
 }
 
 static double
-efficiency_of (const LoadSum *self, const ClusterResource *resource)
+efficiency_of (LoadSum *self, const ClusterResource *resource)
 {
   gboolean port = resource->kind == RESOURCE_NVLINK_OUT || resource->kind == RESOURCE_NVLINK_IN;
 
@@ -131,18 +117,21 @@ note_seconds (CollectiveLayout *plan, guint32 id, ResourceKind kind, guint8 hops
 void
 load_sum_store (LoadSum *self, CollectiveLayout *plan)
 {
-  sort_touched (self);
-  plan->n_loads = self->touched->len;
-  plan->loads = g_new (CollectiveLoad, plan->n_loads);
+  guint               n = self->entries->len;
+  g_autofree guint32 *order = g_new (guint32, n);
+
+  numbering_sort (&self->numbers, order);
+  plan->n_loads = n;
+  plan->loads = g_new (CollectiveLoad, n);
   plan->link_seconds_per_byte = plan->intra_seconds_per_byte = plan->net_seconds_per_byte = 0;
-  for (guint i = 0; i < plan->n_loads; i++)
+  for (guint i = 0; i < n; i++)
     {
-      guint32                id = g_array_index (self->touched, guint32, i);
+      const LoadEntry       *entry = &g_array_index (self->entries, LoadEntry, order[i]);
+      guint32                id = entry->resource;
       const ClusterResource *resource = cluster_resource (self->cluster, id);
-      double                 efficiency = efficiency_of (self, resource);
-      CollectiveLoad         load = { id, self->bytes[id], self->bytes[id] / efficiency };
+      CollectiveLoad load = { id, entry->bytes, entry->bytes / efficiency_of (self, resource) };
 
       plan->loads[i] = load;
-      note_seconds (plan, id, resource->kind, self->hops[id], load.service / resource->capacity);
+      note_seconds (plan, id, resource->kind, entry->hops, load.service / resource->capacity);
     }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collective/collective.h"
+#include "collective/numbering-private.h"
 
 typedef struct
 {
@@ -48,12 +49,12 @@ void       proximity_free (Proximity *self);
 /* Cards that serve local GPU, written to CARDS [n_cards]; their number. */
 guint proximity_cards (const Proximity *self, guint local, guint *cards);
 
-/* The table of every node; a uniform cluster shares one. */
+/* The tables of the nodes that are asked for; a uniform cluster shares one. */
 typedef struct
 {
   const Cluster *cluster;
-  Proximity    **tables; /* by node; one entry when uniform */
-  guint          n_tables;
+  Numbering      nodes;
+  GPtrArray     *tables; /* Proximity by number; NULL: no cards */
 } ProximityCache;
 
 void             proximity_cache_init (ProximityCache *self, const Cluster *cluster);

@@ -14,25 +14,22 @@ compare_gpus (const void *a, const void *b)
 void
 members_init (Members *self, const Cluster *cluster, const guint32 *ranks, guint n_ranks)
 {
-  g_autofree guint32 *slot_of =
-      g_new0 (guint32, cluster_n_nodes (cluster)); /* slot + 1; 0 = node without members */
-  guint first = 0;
+  Numbering slots;
+  guint     first = 0;
 
+  numbering_init (&slots);
   self->n_gpus = n_ranks;
   self->gpus = g_new (guint32, n_ranks);
   self->nodes = g_new0 (MemberNode, n_ranks);
-  self->n_nodes = 0;
   for (guint i = 0; i < n_ranks; i++)
     {
-      guint node = cluster_node_of_gpu (cluster, ranks[i]);
+      guint       node = cluster_node_of_gpu (cluster, ranks[i]);
+      MemberNode *slot = &self->nodes[numbering_get (&slots, node)];
 
-      if (slot_of[node] == 0)
-        {
-          self->nodes[self->n_nodes].node = node;
-          slot_of[node] = ++self->n_nodes;
-        }
-      self->nodes[slot_of[node] - 1].n++;
+      slot->node = node;
+      slot->n++;
     }
+  self->n_nodes = slots.n;
   for (guint i = 0; i < self->n_nodes; i++)
     {
       self->nodes[i].first = first;
@@ -41,12 +38,14 @@ members_init (Members *self, const Cluster *cluster, const guint32 *ranks, guint
     }
   for (guint i = 0; i < n_ranks; i++)
     {
-      MemberNode *node = &self->nodes[slot_of[cluster_node_of_gpu (cluster, ranks[i])] - 1];
+      guint32     slot = numbering_find (&slots, cluster_node_of_gpu (cluster, ranks[i]));
+      MemberNode *node = &self->nodes[slot];
 
       self->gpus[node->first + node->n++] = ranks[i];
     }
   for (guint i = 0; i < self->n_nodes; i++)
     qsort (self->gpus + self->nodes[i].first, self->nodes[i].n, sizeof (guint32), compare_gpus);
+  numbering_clear (&slots);
 }
 
 void
@@ -275,26 +274,26 @@ void
 proximity_cache_init (ProximityCache *self, const Cluster *cluster)
 {
   self->cluster = cluster;
-  self->n_tables = cluster_is_uniform (cluster) ? 1 : cluster_n_nodes (cluster);
-  self->tables = g_new0 (Proximity *, self->n_tables);
+  numbering_init (&self->nodes);
+  self->tables = g_ptr_array_new_with_free_func ((GDestroyNotify) proximity_free);
 }
 
 void
 proximity_cache_clear (ProximityCache *self)
 {
-  for (guint i = 0; i < self->n_tables; i++)
-    proximity_free (self->tables[i]);
-  g_clear_pointer (&self->tables, g_free);
+  numbering_clear (&self->nodes);
+  g_clear_pointer (&self->tables, g_ptr_array_unref);
 }
 
 const Proximity *
 proximity_cache_get (ProximityCache *self, guint node)
 {
-  guint i = self->n_tables == 1 ? 0 : node;
+  guint   of = cluster_is_uniform (self->cluster) ? 0 : node;
+  guint32 number = numbering_get (&self->nodes, of);
 
-  if (self->tables[i] == NULL)
-    self->tables[i] = proximity_new (self->cluster, i);
-  return self->tables[i];
+  if (number == self->tables->len)
+    g_ptr_array_add (self->tables, proximity_new (self->cluster, of));
+  return g_ptr_array_index (self->tables, number);
 }
 
 /* ---- cards in use ------------------------------------------------------------------------------ */

@@ -151,12 +151,12 @@ lanes_clear (Lanes *self)
 
 /*
  * Members of other nodes than NODE that member I, behind uplinks UP, reaches without them. UNDER
- * counts members by their uplinks.
+ * members are behind the same uplink.
  */
 static guint
-count_near (const guint32 *up, const guint *under, const MemberNode *node, guint i)
+count_near (const guint32 *up, guint under, const MemberNode *node, guint i)
 {
-  guint n = under[up[i]];
+  guint n = under;
 
   for (guint j = node->first; j < node->first + node->n; j++)
     n -= up[j] == up[i];
@@ -167,11 +167,13 @@ count_near (const guint32 *up, const guint *under, const MemberNode *node, guint
 static void
 add_level (LoadSum *sum, const Members *members, const guint32 *up, const guint32 *down, double bytes)
 {
-  g_autofree guint *under = g_new0 (guint, cluster_n_resources (sum->cluster));
+  g_autofree guint *under = g_new0 (guint, members->n_gpus);
+  Numbering         uplinks;
 
+  numbering_init (&uplinks);
   for (guint i = 0; i < members->n_gpus; i++)
     if (up[i] != G_MAXUINT32)
-      under[up[i]]++;
+      under[numbering_get (&uplinks, up[i])]++;
   for (guint slot = 0; slot < members->n_nodes; slot++)
     {
       const MemberNode *node = &members->nodes[slot];
@@ -179,12 +181,14 @@ add_level (LoadSum *sum, const Members *members, const guint32 *up, const guint3
       for (guint i = node->first; i < node->first + node->n; i++)
         if (up[i] != G_MAXUINT32)
           {
-            double peers = members->n_gpus - node->n - count_near (up, under, node, i);
+            guint  same = under[numbering_find (&uplinks, up[i])];
+            double peers = members->n_gpus - node->n - count_near (up, same, node, i);
 
             load_sum_add (sum, up[i], bytes * peers);
             load_sum_add (sum, down[i], bytes * peers);
           }
     }
+  numbering_clear (&uplinks);
 }
 
 static void
