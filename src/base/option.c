@@ -123,16 +123,19 @@ static char *
 check_range (const OptionSpec *spec, double number, const char *text)
 {
   const double     unbounded = 9007199254740992.0;
+  const char      *zero = spec->or_zero ? "0 or " : "";
   g_autofree char *min = NULL;
   g_autofree char *max = NULL;
 
-  if (!has_range (spec) || (number >= spec->min && (number <= spec->max || spec->max < spec->min)))
+  if (!has_range (spec) || (number >= spec->min && (number <= spec->max || spec->max < spec->min))
+      || (spec->or_zero && number == 0))
     return NULL;
   min = format_bound (spec, spec->min);
   if (spec->max < spec->min || spec->max >= (spec->type == OPTION_INT ? unbounded : G_MAXDOUBLE))
-    return g_strdup_printf ("'%s' must be at least %s, got '%s'", spec->key, min, text);
+    return g_strdup_printf ("'%s' must be %sat least %s, got '%s'", spec->key, zero, min, text);
   max = format_bound (spec, spec->max);
-  return g_strdup_printf ("'%s' must be between %s and %s, got '%s'", spec->key, min, max, text);
+  return g_strdup_printf ("'%s' must be %sbetween %s and %s, got '%s'", spec->key, zero, min, max,
+                          text);
 }
 
 #define NUMBERED_MAX (1 << 20)

@@ -32,8 +32,9 @@ typedef struct
   const char        *fallback; /* default as text, or NULL: required unless `optional` */
   gboolean           optional; /* unset stays zero / NULL without error */
   double min, max; /* inclusive range of INT and QUANTITY; both 0 = no range, max < min = no maximum */
-  const char *help;   /* one line */
-  const char *source; /* where default or meaning comes from: a paper, a code base, or NULL */
+  gboolean    or_zero; /* 0 may stand beside the range: it says "none" */
+  const char *help;    /* one line */
+  const char *source;  /* where default or meaning comes from: a paper, a code base, or NULL */
 } OptionSpec;
 
 /* Fills STRUCTURE (zeroed by the caller) with the defaults of TABLE. */

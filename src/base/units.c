@@ -329,13 +329,30 @@ quantity_format_exact (QuantityKind kind, double value)
   return g_steal_pointer (&best);
 }
 
+/* 2^64: the first double that no SimTime holds. */
+#define TOO_LONG 18446744073709551616.0
+
 SimTime
 sim_time_from_seconds (double seconds)
 {
   double ps = round (seconds * (double) SIM_TIME_PER_SECOND);
 
   g_assert (seconds >= 0);
-  return ps >= 18446744073709551616.0 ? SIM_TIME_MAX : (SimTime) ps;
+  return ps < TOO_LONG ? (SimTime) ps : SIM_TIME_MAX;
+}
+
+SimTime
+sim_time_span (double amount, double rate)
+{
+  double ps, nearest;
+
+  if (!(amount > 0))
+    return 0;
+  ps = amount / rate * (double) SIM_TIME_PER_SECOND;
+  nearest = floor (ps + 0.5);
+  if (!(fabs (ps - nearest) <= 1e-9 + 1e-14 * ps))
+    nearest = ceil (ps);
+  return nearest < TOO_LONG ? (SimTime) nearest : SIM_TIME_MAX;
 }
 
 char *

@@ -10,7 +10,11 @@
 
 #include <glib.h>
 
-/* Simulated time, in picoseconds. 2^64 ps are 213 days. */
+/*
+ * Simulated time, in picoseconds. 2^64 ps are 213 days: what would be later is SIM_TIME_MAX, in every
+ * function here, and a run that comes to it fails (engine_set_too_long in engine/engine.h). Times are
+ * never added with `+` where both may be long, nor subtracted where the result may be negative.
+ */
 typedef guint64 SimTime;
 
 #define SIM_TIME_PER_SECOND G_GUINT64_CONSTANT (1000000000000)
@@ -59,6 +63,18 @@ char *quantity_format_exact (QuantityKind kind, double value);
 
 /* Seconds to picoseconds, rounded to nearest; saturates at SIM_TIME_MAX; SECONDS must not be negative or NaN. */
 SimTime sim_time_from_seconds (double seconds);
+
+/*
+ * When AMOUNT has passed at RATE (1/s, not negative), in ps after now: rounded up, but for rounding
+ * residues; 0 without an amount, SIM_TIME_MAX when it does not end.
+ */
+SimTime sim_time_span (double amount, double rate);
+
+static inline SimTime
+sim_time_add (SimTime a, SimTime b)
+{
+  return a < SIM_TIME_MAX - b ? a + b : SIM_TIME_MAX;
+}
 
 static inline double
 sim_time_to_seconds (SimTime t)

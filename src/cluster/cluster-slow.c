@@ -1,6 +1,22 @@
 /* GPUs and cards that run below their rate: the words of a scenario. */
 #include "cluster/cluster-private.h"
 
+/*
+ * What is left of the rate of a part that still works. One that is slower is broken: it would set
+ * the pace of the whole job, for years.
+ */
+#define LEAST_FRACTION 0.001
+
+/* The fraction of TEXT; FALSE when it is malformed or out of range. */
+static gboolean
+read_fraction (const char *text, double *fraction)
+{
+  char *end;
+
+  *fraction = g_ascii_strtod (text, &end);
+  return end != text && *end == '\0' && *fraction >= LEAST_FRACTION && *fraction <= 1;
+}
+
 /* One "3:0.8"; FALSE when it is malformed or names no GPU of the cluster. */
 static gboolean
 read_slow_gpu (Cluster *cluster, const char *text)
@@ -9,12 +25,7 @@ read_slow_gpu (Cluster *cluster, const char *text)
   guint64 gpu = g_ascii_strtoull (text, &end, 10);
   if (!g_ascii_isdigit (text[0]) || *end != ':' || gpu >= cluster->n_gpus)
     return FALSE;
-  const char *number = end + 1;
-  double      speed = g_ascii_strtod (number, &end);
-  if (end == number || *end != '\0' || !(speed > 0) || speed > 1)
-    return FALSE;
-  cluster->speeds[gpu] = speed;
-  return TRUE;
+  return read_fraction (end + 1, &cluster->speeds[gpu]);
 }
 
 void
@@ -28,7 +39,7 @@ cluster_read_slow_gpus (Cluster *cluster, const char *text, const SourceMark *ma
     if (!read_slow_gpu (cluster, g_strstrip (items[i])))
       diag_error (
           diags, mark,
-          "write GPU:fraction with a GPU of the cluster and a fraction above 0 up to 1, as in '3:0.8'",
+          "write GPU:fraction with a GPU of the cluster and a fraction from 0.001 to 1, as in '3:0.8'",
           "bad entry '%s' in 'slow_gpus'", items[i]);
 }
 
@@ -38,19 +49,13 @@ read_slow_nic (Cluster *cluster, const char *text, const SourceMark *mark, DiagL
 {
   char         *end = NULL, *dot = NULL;
   const guint64 node = g_ascii_strtoull (text, &dot, 10);
-  const char   *hint = "write node.card:fraction with a fraction above 0 up to 1, as in '3.0:0.5'";
+  const char   *hint = "write node.card:fraction with a fraction from 0.001 to 1, as in '3.0:0.5'";
   guint64       card = 0;
   double        fraction = 0;
   gboolean      form = g_ascii_isdigit (text[0]) && *dot == '.' && g_ascii_isdigit (dot[1]);
   if (form)
     card = g_ascii_strtoull (dot + 1, &end, 10);
-  form = form && *end == ':';
-  if (form)
-    {
-      const char *number = end + 1;
-      fraction = g_ascii_strtod (number, &end);
-      form = end != number && *end == '\0' && fraction > 0 && fraction <= 1;
-    }
+  form = form && *end == ':' && read_fraction (end + 1, &fraction);
   if (!form)
     diag_error (diags, mark, hint, "bad entry '%s' in 'slow_nics'", text);
   else if (node >= cluster->n_nodes)

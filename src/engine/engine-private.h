@@ -287,12 +287,6 @@ engine_record_at (const Engine *self, OpId id)
 }
 
 /*
- * LEFT (1 = a whole op) at RATE (1/s) in ps, rounded up; SIM_TIME_MAX when it does not end.
- * Rounding residues do not count as a picosecond.
- */
-SimTime engine_span (double left, double rate);
-
-/*
  * Keys EVENT SPAN from now. What would happen at SIM_TIME_MAX or later is not keyed: the run ends before
  * it, with ENGINE_ERROR_TOO_LONG.
  */

@@ -138,8 +138,10 @@ engine_now (const Engine *self)
 void
 engine_key_after (Engine *self, EventId event, SimTime span, guint64 sequence)
 {
-  if (span < SIM_TIME_MAX - self->now)
-    event_heap_set (self->heap, event, self->now + span, sequence);
+  SimTime time = sim_time_add (self->now, span);
+
+  if (time < SIM_TIME_MAX)
+    event_heap_set (self->heap, event, time, sequence);
   else
     event_heap_remove (self->heap, event);
 }
@@ -185,6 +187,15 @@ run_instant (Engine *self)
       return;
 }
 
+void
+engine_set_too_long (GError **error, const char *where)
+{
+  g_set_error (error, ENGINE_ERROR, ENGINE_ERROR_TOO_LONG,
+               "the simulated time passes %" G_GUINT64_FORMAT
+               " days at %s: the scenario is too large or a rate too small",
+               SIM_TIME_MAX / SIM_TIME_PER_SECOND / 86400, where);
+}
+
 /* FALSE when nothing that is left has begun: a deadlock. */
 static gboolean
 set_too_long (const Engine *self, GError **error)
@@ -196,10 +207,7 @@ set_too_long (const Engine *self, GError **error)
     found = engine_describe_late_host (self, id, text);
   if (!found)
     return FALSE;
-  g_set_error (error, ENGINE_ERROR, ENGINE_ERROR_TOO_LONG,
-               "the simulated time passes %" G_GUINT64_FORMAT
-               " days at %s: the scenario is too large or a rate too small",
-               SIM_TIME_MAX / SIM_TIME_PER_SECOND / 86400, text->str);
+  engine_set_too_long (error, text->str);
   return TRUE;
 }
 

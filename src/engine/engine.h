@@ -195,6 +195,9 @@ typedef enum
   ENGINE_ERROR_TOO_LONG, /* an op or a host's work would end after SIM_TIME_MAX; the message names the first */
 } EngineError;
 
+/* Sets ENGINE_ERROR_TOO_LONG: the one message of everything whose time passes SIM_TIME_MAX. */
+void engine_set_too_long (GError **error, const char *where);
+
 /* ---- trace ----------------------------------------------------------------------------------------------------- */
 
 typedef enum

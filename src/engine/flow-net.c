@@ -303,33 +303,16 @@ leave (FlowNet *self, guint32 flow, FluidGroup id)
     settle_in_heap (self, group, hole, last);
 }
 
-/* LEFT at LEVEL in ps, rounded up but for rounding residues; SIM_TIME_MAX when it does not end. */
-static SimTime
-span (double left, double level)
-{
-  double ps = left / level * (double) SIM_TIME_PER_SECOND;
-
-  if (!(left > 0))
-    return 0;
-  if (!(ps < 9e18))
-    return SIM_TIME_MAX;
-  double nearest = floor (ps + 0.5);
-  return (SimTime) (fabs (ps - nearest) <= 1e-9 + 1e-14 * ps ? nearest : ceil (ps));
-}
-
 /* Finds the end of a group's first flow again. */
 static void
 key_group (FlowNet *self, FluidGroup id)
 {
   const Group *group = &self->groups[id];
-  SimTime      left;
 
-  self->ends[id] = SIM_TIME_MAX;
-  if (group->n == 0)
-    return;
-  left = span (group->first - group->clock, group->level);
-  if (left < SIM_TIME_MAX - group->settled)
-    self->ends[id] = group->settled + left;
+  self->ends[id] =
+      group->n == 0
+          ? SIM_TIME_MAX
+          : sim_time_add (group->settled, sim_time_span (group->first - group->clock, group->level));
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -388,7 +371,7 @@ end_flows (FlowNet *self, FluidGroup id)
       fluid_remove (self->fluid, flow_at (self, flow)->op);
       end_flow (self, flow);
     }
-  while (group->n > 0 && span (group->first - group->clock, group->level) == 0);
+  while (group->n > 0 && sim_time_span (group->first - group->clock, group->level) == 0);
   key_group (self, id);
   touch (self, id);
 }
@@ -474,7 +457,7 @@ sort_starts (FlowNet *self)
     {
       Flow   *flow = flow_at (self, i);
       SimTime latency = g_array_index (self->terms, Terms, flow->terms).latency;
-      flow->time = latency < SIM_TIME_MAX - flow->time ? flow->time + latency : SIM_TIME_MAX;
+      flow->time = sim_time_add (flow->time, latency);
       self->starts[i] = i;
       sorted = sorted && (i == 0 || flow_at (self, i - 1)->time <= flow->time);
     }
@@ -495,11 +478,10 @@ flow_net_run (FlowNet *self, GError **error)
         self->now = MIN (self->now, flow_at (self, self->starts[next])->time);
       if (self->now == SIM_TIME_MAX)
         {
-          g_set_error (error, ENGINE_ERROR, ENGINE_ERROR_TOO_LONG,
-                       "the simulated time passes %" G_GUINT64_FORMAT " days: %" G_GUINT64_FORMAT
-                       " of %u flows have not ended",
-                       SIM_TIME_MAX / SIM_TIME_PER_SECOND / 86400, n_left - self->events,
-                       self->flows->len);
+          g_autofree char *where = g_strdup_printf ("%" G_GUINT64_FORMAT " of %u flows",
+                                                    n_left - self->events, self->flows->len);
+
+          engine_set_too_long (error, where);
           return FALSE;
         }
       g_array_set_size (self->touched, 0);

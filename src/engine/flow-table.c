@@ -303,8 +303,8 @@ add_to_route (FlowTable *self, const Sheet *sheet, Route *route, const char *nam
       return FALSE;
     }
   route->links[route->n_links++] = number - 1;
-  route->latency +=
-      MIN (g_array_index (self->latencies, SimTime, number - 1), SIM_TIME_MAX - route->latency);
+  route->latency =
+      sim_time_add (route->latency, g_array_index (self->latencies, SimTime, number - 1));
   return TRUE;
 }
 
@@ -397,8 +397,7 @@ read_flow (FlowTable *self, const Sheet *sheet, GHashTable *numbers, Route *rout
   spec.n_links = route->n_links;
   spec.loads = route->n_loads > 0 ? route->loads : NULL;
   spec.start = sim_time_from_seconds (start);
-  spec.latency = sim_time_from_seconds (latency);
-  spec.latency += MIN (route->latency, SIM_TIME_MAX - spec.latency);
+  spec.latency = sim_time_add (sim_time_from_seconds (latency), route->latency);
   flow_net_add_flow (self->net, &spec);
 }
 

@@ -253,19 +253,6 @@ engine_op_done (const Engine *self, OpId op)
 
 /* ---- flow ------------------------------------------------------------------------------------ */
 
-SimTime
-engine_span (double left, double rate)
-{
-  if (!(left > 0))
-    return 0;
-
-  double ps = left / rate * (double) SIM_TIME_PER_SECOND;
-  if (!(ps < 9e18))
-    return SIM_TIME_MAX;
-  double nearest = floor (ps + 0.5);
-  return (SimTime) (fabs (ps - nearest) <= 1e-9 + 1e-14 * ps ? nearest : ceil (ps));
-}
-
 double
 engine_op_progress (const Engine *self, const LiveOp *op)
 {
@@ -335,7 +322,7 @@ apply_rate (Engine *self, LiveOp *op)
   op->settled = self->now;
   op->rate = next.rate;
 
-  engine_key_after (self, op->event, engine_span (1 - op->progress, op->rate),
+  engine_key_after (self, op->event, sim_time_span (1 - op->progress, op->rate),
                     event_sequence (EVENT_OP, op->id));
   if (op->drain_on != ENGINE_NONE)
     engine_touch_drains (self, op->drain_on);

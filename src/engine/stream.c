@@ -351,8 +351,8 @@ target_time (const Engine *self, const DrainTarget *target)
 
   if (op == NULL)
     return self->now;
-  SimTime span = engine_span (target->target - op->progress, op->rate);
-  return span < SIM_TIME_MAX - op->settled ? MAX (self->now, op->settled + span) : SIM_TIME_MAX;
+  SimTime span = sim_time_span (target->target - op->progress, op->rate);
+  return MAX (self->now, sim_time_add (op->settled, span));
 }
 
 static void

@@ -159,7 +159,7 @@ sum_kernels (const Fuser *self, const guint32 *kernels, guint n)
     {
       const BoundKernel *one = kernel_at (self, kernels[i]);
 
-      sum.latency += one->latency;
+      sum.latency = sim_time_add (sum.latency, one->latency);
       sum.sm_seconds += one->sm_seconds;
       sum.hbm_bytes += one->hbm_bytes;
       busy += busy_seconds (one);
@@ -288,20 +288,22 @@ find_group (Fuser *self, guint first, guint last)
 static SimTime
 submission (const Fuser *self, guint first, guint last)
 {
-  gint64 issued = 0, before = 0, at = 0;
+  SimTime issued = 0, before = 0, at = 0;
 
   for (guint i = first; i <= last; i++)
     {
-      issued += (gint64) self->compiled[i].issue;
+      issued = sim_time_add (issued, self->compiled[i].issue);
       if (self->items.items[i].kind == ITEM_KERNEL)
         {
           const BoundKernel *kernel = kernel_at (self, self->compiled[i].kernel);
 
-          at = MAX (at, issued - before);
-          before += (gint64) (kernel->latency + sim_time_from_seconds (busy_seconds (kernel)));
+          if (issued > before)
+            at = MAX (at, issued - before);
+          before = sim_time_add (before, kernel->latency);
+          before = sim_time_add (before, sim_time_from_seconds (busy_seconds (kernel)));
         }
     }
-  return (SimTime) at;
+  return at;
 }
 
 /* Notes where the group is submitted: during the issue of the item that the host is at then. */
@@ -318,7 +320,7 @@ place_group (Fuser *self, guint first, guint last)
     {
       ProgramItem *item = &self->compiled[i];
 
-      if (passed + item->issue >= at)
+      if (sim_time_add (passed, item->issue) >= at)
         {
           item->group = group;
           item->early = at - passed;
@@ -344,10 +346,10 @@ carry_issues (Fuser *self)
 
       if (item->group != REPLAY_NONE)
         {
-          item->early += carried;
+          item->early = sim_time_add (item->early, carried);
           carried = 0;
         }
-      item->issue += carried;
+      item->issue = sim_time_add (item->issue, carried);
       carried = 0;
       if (quiet && i + 1 < self->items.n)
         {

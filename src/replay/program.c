@@ -95,7 +95,7 @@ compile_kernel (Compiler *self, const KernelDesc *desc, double idle)
     return index - 1;
   kernel_model_cost (self->model, desc, &cost);
   kernel = bind_kernel (&cost, self->program->speed);
-  kernel.latency += sim_time_from_seconds (idle);
+  kernel.latency = sim_time_add (kernel.latency, sim_time_from_seconds (idle));
   g_array_append_val (kernels, kernel);
   g_hash_table_insert (self->kernels, g_memdup2 (&key, sizeof key), GUINT_TO_POINTER (kernels->len));
   return kernels->len - 1;

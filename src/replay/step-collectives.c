@@ -31,9 +31,12 @@ collective_run_step (const Cluster *cluster, const CollectiveRunItem *items, gui
     {
       finish[i] = sim_time_from_seconds (seconds[i]);
       if (finish[i] == SIM_TIME_MAX && fits)
-        g_set_error (error, ENGINE_ERROR, ENGINE_ERROR_TOO_LONG,
-                     "collective %u takes longer than the clock can tell", i);
-      fits = fits && finish[i] < SIM_TIME_MAX;
+        {
+          g_autofree char *where = g_strdup_printf ("collective %u", i);
+
+          engine_set_too_long (error, where);
+          fits = FALSE;
+        }
       step_program_free (owned[i]);
     }
   g_free (owned);

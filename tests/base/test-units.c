@@ -295,6 +295,34 @@ START_TEST (test_sim_time)
 }
 END_TEST
 
+/* Sums and spans end at SIM_TIME_MAX, and never come round to small times again. */
+START_TEST (test_sim_time_saturates)
+{
+  const SimTime half = SIM_TIME_MAX / 2;
+
+  ck_assert_uint_eq (sim_time_add (1, 2), 3);
+  ck_assert_uint_eq (sim_time_add (half, half), SIM_TIME_MAX - 1);
+  ck_assert_uint_eq (sim_time_add (half + 1, half), SIM_TIME_MAX);
+  ck_assert_uint_eq (sim_time_add (half + 1, half + 1), SIM_TIME_MAX);
+  ck_assert_uint_eq (sim_time_add (SIM_TIME_MAX, 0), SIM_TIME_MAX);
+  ck_assert_uint_eq (sim_time_add (1, SIM_TIME_MAX), SIM_TIME_MAX);
+  ck_assert_uint_eq (sim_time_add (SIM_TIME_MAX, SIM_TIME_MAX), SIM_TIME_MAX);
+
+  ck_assert_uint_lt (sim_time_from_seconds (1.8446744073709e7), SIM_TIME_MAX);
+  ck_assert_uint_eq (sim_time_from_seconds (1.8446744073710e7), SIM_TIME_MAX);
+
+  ck_assert_uint_eq (sim_time_span (0, 0), 0);
+  ck_assert_uint_eq (sim_time_span (-1, 1), 0);
+  ck_assert_uint_eq (sim_time_span (1, 0), SIM_TIME_MAX);
+  ck_assert_uint_eq (sim_time_span (1, 1), 1000000000000);
+  ck_assert_uint_eq (sim_time_span (1, 3e12), 1);                     /* a third of a picosecond */
+  ck_assert_uint_eq (sim_time_span (1 + 1e-15, 1), 1000000000000);    /* a residue of rounding */
+  ck_assert_uint_eq (sim_time_span (1, 1e-7), 10000000000000000000u); /* 115 days, above 2^63 ps */
+  ck_assert_uint_eq (sim_time_span (1, 5e-8), SIM_TIME_MAX);
+  ck_assert_uint_eq (sim_time_span (INFINITY, INFINITY), SIM_TIME_MAX);
+}
+END_TEST
+
 START_TEST (test_kinds)
 {
   for (QuantityKind kind = QUANTITY_TIME; kind <= QUANTITY_POWER; kind++)
@@ -372,6 +400,7 @@ main (void)
   tcase_add_test (tcase, test_round_trips);
   tcase_add_test (tcase, test_number_format_exact);
   tcase_add_test (tcase, test_sim_time);
+  tcase_add_test (tcase, test_sim_time_saturates);
   tcase_add_test (tcase, test_kinds);
   tcase_add_test (tcase, test_locale);
   return run_case (suite_create ("units"), tcase);

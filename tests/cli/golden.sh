@@ -245,6 +245,9 @@ hand mesh-option 2 simulate good.yaml --tp 3 --set mesh.pp=-1 --set mesh.pp=2 --
 hand too-many-bytes 2 simulate good.yaml --seq-len 67108864 --micro-batch 1048576
 hand too-many-items 2 simulate good.yaml --grad-accum 1000000 --multiply=off
 hand too-long 1 simulate good.yaml --seq-len 16777216 --micro-batch 1048576
+check too-long-fused 1 simulate --model llama-3-8b --strategy ddp --nodes 1 --gpus-per-node 1 --gpu t4-16 --intra none --nic none --nics 0 --precision fp32 --seq-len 67108864
+check too-slow 2 simulate --model llama-3-8b --strategy zero1 --cluster '2 x dgx-h100' --seq-len 2048 --slow-gpus 1:3e-9,0:1e-299,0:4e-324 --slow-nics 0.0:1e-300 --set cluster.dram_bytes=1e-300B
+check too-small-ratios 2 simulate --model mixtral-8x7b --strategy zero1 --cluster '2 x dgx-h100' --seq-len 2048 --capacity-factor 1e-300 --taper 1e-9
 hand no-nodes 2 simulate no-nodes.yaml
 hand empty-cluster 2 simulate empty-cluster.yaml
 hand no-cluster 2 simulate no-cluster.yaml
