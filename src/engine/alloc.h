@@ -10,8 +10,8 @@
  * Expandable segments (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True): each stream's pool is one segment that grows at its end
  * by pages of 2 MiB (small) and 20 MiB (large), every rest of 512 B is split off, and trimming gives back whole free pages.
  * It knows addresses within segments and no time: who frees a block that another stream still uses gives it back later.
- * Every call searches the free blocks, which are sorted, in O(log of them) and moves a few; allocator_trim looks at those that it can
- * give back, not at the others.
+ * Every call searches the free blocks, which are sorted, in O(log of them) and moves a few;
+ * allocator_trim looks at those that it can give back, not at the others.
  */
 #pragma once
 
