@@ -265,10 +265,12 @@ derive_efficiency (LinkProfile *link, const ConfigNode *root, DiagList *diags)
     return;
   if (payload <= 0 || overhead <= 0)
     {
-      diag_error (diags, config_node_mark (root),
-                  "write what was measured, or 'packet_payload' and 'packet_overhead' of a "
-                  "network, from which it follows",
-                  "missing 'efficiency'");
+      if (config_node_get (root, "packet_payload") == NULL
+          || config_node_get (root, "packet_overhead") == NULL) /* else they are the mistake */
+        diag_error (diags, config_node_mark (root),
+                    "write what was measured, or 'packet_payload' and 'packet_overhead' of a "
+                    "network, from which it follows",
+                    "missing 'efficiency'");
       return;
     }
   figure->value = share * link->library_share.value;
