@@ -31,10 +31,10 @@ typedef struct
   gsize              offset;   /* G_STRUCT_OFFSET (Struct, member) */
   const char        *fallback; /* default as text, or NULL: required unless `optional` */
   gboolean           optional; /* unset stays zero / NULL without error */
+  gboolean           or_zero;  /* 0 may stand beside the range: it says "none" */
   double min, max; /* inclusive range of INT and QUANTITY; both 0 = no range, max < min = no maximum */
-  gboolean    or_zero; /* 0 may stand beside the range: it says "none" */
-  const char *help;    /* one line */
-  const char *source;  /* where default or meaning comes from: a paper, a code base, or NULL */
+  const char *help;   /* one line */
+  const char *source; /* where default or meaning comes from: a paper, a code base, or NULL */
 } OptionSpec;
 
 /* Fills STRUCTURE (zeroed by the caller) with the defaults of TABLE. */
