@@ -7,6 +7,7 @@ typedef struct
 {
   StreamRef reduce; /* gradients are reduced beside the backward pass */
   CommRef   data;   /* all ranks */
+  BufferRef parameters, shards, gradients;
 } Zero2State;
 
 static guint64
@@ -22,8 +23,14 @@ zero2_init (StrategyRun *run)
 
   s->reduce = schedule_stream (run->b, "reduce", 0);
   s->data = schedule_comm (run->b, "data", mesh_all (&run->in->mesh));
-  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, 2 * workload_n_parameters (run->in->workload), "parameters");
-  schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER, 14 * shard_of (run->in), "gradient and optimizer shards");
+  s->parameters = schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, 2 * workload_n_parameters (run->in->workload), "parameters");
+  s->shards = schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER, 14 * shard_of (run->in), "gradient and optimizer shards");
+  s->gradients = schedule_data (run->b, "gradients"); /* whole ones have no memory in this example */
+
+  /* Where the driver finds the data of a unit: its part of what holds those of all. */
+  strategy_data (run, SCHEDULE_NONE, UNIT_PARAMETERS, SCHEDULE_NONE, s->parameters);
+  strategy_data (run, SCHEDULE_NONE, UNIT_GRADIENT, SCHEDULE_NONE, s->gradients);
+  strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, s->shards);
 }
 
 static void
@@ -31,8 +38,19 @@ zero2_backward_end (StrategyRun *run, const UnitSlot *slot)
 {
   Zero2State *s = run->state;
 
+  if (slot->plan->own_elements == 0) /* a tied head's second use of the table */
+    return;
   schedule_wait_stream (run->b, s->reduce, SCHEDULE_COMPUTE);
   schedule_reduce_scatter (run->b, s->reduce, s->data, 2 * slot->plan->own_elements, "reduce_scatter");
+  strategy_uses (run, slot->unit, UNIT_GRADIENT, ACCESS_READ);
+  strategy_uses (run, slot->unit, UNIT_REDUCED, ACCESS_READ_WRITE);
+}
+
+/* The gradients of the next micro-step overwrite those that are being reduced. */
+static void
+zero2_micro_step_end (StrategyRun *run)
+{
+  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, ((Zero2State *) run->state)->reduce);
 }
 
 static void
@@ -40,9 +58,9 @@ zero2_step_end (StrategyRun *run)
 {
   Zero2State *s = run->state;
 
-  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->reduce);
   emit_optimizer (run, mesh_all (&run->in->mesh), shard_of (run->in), 2, 2);
   schedule_all_gather (run->b, SCHEDULE_COMPUTE, s->data, 2 * shard_of (run->in) * run->in->mesh.n_ranks, "all_gather");
+  schedule_uses (run->b, s->parameters, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
 }
 
 static gboolean
@@ -68,7 +86,8 @@ const Strategy shardsim_strategy = {
   .title = "ZeRO-2: gradients and optimizer sharded over all ranks",
   .source = "Rajbhandari et al., arXiv:1910.02054",
   .hooks = { .state_size = sizeof (Zero2State), .granularity = UNIT_MODULE, .init = zero2_init,
-             .unit_backward_end = zero2_backward_end, .step_end = zero2_step_end },
+             .unit_backward_end = zero2_backward_end, .micro_step_end = zero2_micro_step_end,
+             .step_end = zero2_step_end },
   .expect = zero2_expect,
   .states = "parameters: whole, 2 bytes an element; gradients and optimizer: sharded over all ranks; all in HBM",
   .missing = "gradient buckets and the unsharded gradient of the module at hand; full-precision training",

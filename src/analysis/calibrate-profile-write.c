@@ -1,10 +1,8 @@
 /* A calibration as a profile, and the products beside it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analysis/calibrate-profile.h"
 
@@ -146,127 +144,55 @@ products_text (const ProfileCalibration *self)
 /* ---- files ------------------------------------------------------------------------------------- */
 
 static gboolean
-fail (GError **error, const char *file, int code)
-{
-  g_set_error (error, G_IO_ERROR, (gint) g_io_error_from_errno (code), "cannot write '%s': %s",
-               file, g_strerror (code));
-  return FALSE;
-}
-
-/* TEXT, safe on the disk, in a file beside FILE whose newly allocated name is *NAME. */
-static gboolean
-write_beside (const char *file, const GString *text, char **name, GError **error)
-{
-  gint     fd;
-  gsize    done = 0;
-  gboolean good = TRUE;
-  int      code;
-
-  *name = g_strconcat (file, ".XXXXXX", NULL);
-  fd = g_mkstemp_full (*name, O_WRONLY | O_CLOEXEC, 0666);
-  if (fd < 0)
-    {
-      code = errno;
-      g_clear_pointer (name, g_free);
-      return fail (error, file, code);
-    }
-  while (good && done < text->len)
-    {
-      gssize n = write (fd, text->str + done, text->len - done);
-
-      good = n >= 0 || errno == EINTR;
-      done += n > 0 ? (gsize) n : 0;
-    }
-  good = good && fsync (fd) == 0;
-  code = errno;
-  good = g_close (fd, NULL) && good;
-  return good || fail (error, file, code);
-}
-
-/* A finished file, and what it replaces. */
-typedef struct
-{
-  char    *file, *fresh;
-  gboolean given; /* to be written at all */
-} Output;
-
-static void
-output_clear (Output *self)
-{
-  if (self->fresh != NULL)
-    g_unlink (self->fresh); /* nothing where it was renamed */
-  g_free (self->fresh);
-  g_free (self->file);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Output, output_clear)
-
-/*
- * Both or neither. The table goes first, with its old self kept aside until the profile is in place.
- */
-static gboolean
-put_in_place (const Output *table, const Output *profile, GError **error)
-{
-  g_autofree char *old = table->given ? g_strconcat (table->fresh, ".old", NULL) : NULL;
-  gboolean         kept = old != NULL && link (table->file, old) == 0;
-  gboolean         good = TRUE;
-  int              code;
-
-  if (table->given && g_rename (table->fresh, table->file) != 0)
-    {
-      code = errno;
-      good = fail (error, table->file, code);
-    }
-  else if (g_rename (profile->fresh, profile->file) != 0)
-    {
-      code = errno;
-      good = fail (error, profile->file, code);
-      if (kept)
-        g_rename (old, table->file);
-      else if (table->given)
-        g_unlink (table->file);
-    }
-  if (kept)
-    g_unlink (old);
-  return good;
-}
-
-static gboolean
 make_folder (const char *file, GError **error)
 {
   g_autofree char *folder = g_path_get_dirname (file);
-  int              code;
 
   if (g_mkdir_with_parents (folder, 0777) == 0)
     return TRUE;
-  code = errno;
-  return fail (error, file, code);
+  g_set_error (error, G_IO_ERROR, (gint) g_io_error_from_errno (errno), "cannot write '%s': %s",
+               file, g_strerror (errno));
+  return FALSE;
 }
 
 /* A table from another run beside FILE would be taken for this one's. */
 static gboolean
-check_stale (const Output *table, GError **error)
+check_stale (const char *table, GError **error)
 {
-  if (table->given || !g_file_test (table->file, G_FILE_TEST_EXISTS))
+  if (!g_file_test (table, G_FILE_TEST_EXISTS))
     return TRUE;
   g_set_error (error, G_IO_ERROR, G_IO_ERROR_EXISTS,
                "cannot write the profile: '%s' is there, and the results hold no products: remove it",
-               table->file);
+               table);
   return FALSE;
+}
+
+/* TEXT in a file to be published, added to FILES. */
+static gboolean
+add_file (GPtrArray *files, const char *path, const GString *text, GError **error)
+{
+  OutputFile *file = output_file_open (path, error);
+
+  if (file == NULL)
+    return FALSE;
+  g_ptr_array_add (files, file);
+  fwrite (text->str, 1, text->len, output_file_stream (file));
+  return TRUE;
 }
 
 gboolean
 profile_calibration_write (const ProfileCalibration *self, const char *file, GError **error)
 {
-  g_autoptr (GString) text = profile_text (self), products = products_text (self);
-  g_auto (Output)     profile = { .file = g_strdup (file), .given = TRUE };
-  g_auto (Output)     table = { .given = products != NULL };
-  gsize               stem = strlen (file) - strlen (".yaml");
+  g_autoptr (GString)   text = profile_text (self), products = products_text (self);
+  g_autoptr (GPtrArray) files = g_ptr_array_new_with_free_func ((GDestroyNotify) output_file_free);
+  gsize                 stem = strlen (file) - strlen (".yaml");
+  g_autofree char      *table = g_strdup_printf ("%.*s.matmul.csv", (int) stem, file);
+  gboolean              is_gpu = strcmp (self->kind, "gpu") == 0;
 
   g_assert (g_str_has_suffix (file, ".yaml"));
-  table.file = g_strdup_printf ("%.*s.matmul.csv", (int) stem, file);
-  if (!make_folder (file, error) || (strcmp (self->kind, "gpu") == 0 && !check_stale (&table, error)))
+  if (!make_folder (file, error) || (is_gpu && products == NULL && !check_stale (table, error)))
     return FALSE;
-  return (!table.given || write_beside (table.file, products, &table.fresh, error))
-         && write_beside (file, text, &profile.fresh, error)
-         && put_in_place (&table, &profile, error);
+  return (products == NULL || add_file (files, table, products, error))
+         && add_file (files, file, text, error)
+         && output_files_publish ((OutputFile *const *) files->pdata, files->len, error);
 }

@@ -51,70 +51,33 @@ profile_text (const FittedFamily *family, const char *link)
   return g_string_free (text, !moved);
 }
 
-/* A profile on its way: complete in `fresh` before any of them takes its place. */
-typedef struct
+static gboolean
+make_folder (const char *folder, GError **error)
 {
-  char *file, *fresh, *text;
-} Output;
-
-static void
-output_free (gpointer data)
-{
-  Output *self = data;
-
-  g_unlink (self->fresh); /* nothing where it was renamed */
-  g_free (self->file);
-  g_free (self->fresh);
-  g_free (self->text);
-  g_free (self);
+  if (g_mkdir_with_parents (folder, 0777) == 0)
+    return TRUE;
+  g_set_error (error, G_IO_ERROR, (gint) g_io_error_from_errno (errno),
+               "cannot make the folder '%s': %s", folder, g_strerror (errno));
+  return FALSE;
 }
 
-static void
-add_family (const FittedFamily *family, const char *folder, GPtrArray *outputs)
+/* Writes the profiles of FAMILY and adds them to FILES, still to be published. */
+static gboolean
+add_family (const FittedFamily *family, const char *folder, GPtrArray *files, GError **error)
 {
   for (guint l = 0; l < family->links->len; l++)
     {
       const char      *link = g_ptr_array_index (family->links, l);
-      char            *text = profile_text (family, link);
-      g_autofree char *name = g_strconcat (link, ".yaml", NULL);
-      Output          *output = text != NULL ? g_new (Output, 1) : NULL;
+      g_autofree char *text = profile_text (family, link), *name = g_strconcat (link, ".yaml", NULL);
+      g_autofree char *path = g_build_filename (folder, name, NULL);
+      OutputFile      *file = NULL;
 
-      if (output == NULL)
+      if (text == NULL)
         continue;
-      output->file = g_build_filename (folder, name, NULL);
-      output->fresh = g_strconcat (output->file, ".new", NULL);
-      output->text = text;
-      g_ptr_array_add (outputs, output);
-    }
-}
-
-static gboolean
-fail (GError **error, const char *what, const char *file, int code)
-{
-  g_set_error (error, G_IO_ERROR, (gint) g_io_error_from_errno (code), "cannot %s '%s': %s", what,
-               file, g_strerror (code));
-  return FALSE;
-}
-
-static gboolean
-write_outputs (const GPtrArray *outputs, GError **error)
-{
-  for (guint i = 0; i < outputs->len; i++)
-    {
-      const Output *output = g_ptr_array_index (outputs, i);
-
-      if (g_file_test (output->file, G_FILE_TEST_IS_DIR))
-        return fail (error, "write", output->file, EISDIR);
-      if (!g_file_set_contents_full (output->fresh, output->text, -1,
-                                     G_FILE_SET_CONTENTS_CONSISTENT, 0666, error))
+      if (!make_folder (folder, error) || (file = output_file_open (path, error)) == NULL)
         return FALSE;
-    }
-  for (guint i = 0; i < outputs->len; i++)
-    {
-      const Output *output = g_ptr_array_index (outputs, i);
-
-      if (g_rename (output->fresh, output->file) != 0)
-        return fail (error, "write", output->file, errno);
+      g_ptr_array_add (files, file);
+      fputs (text, output_file_stream (file));
     }
   return TRUE;
 }
@@ -124,20 +87,18 @@ collective_calibration_write (const CollectiveCalibration *self, const char *dir
                               GError **error)
 {
   g_autofree char      *folder = g_build_filename (dir, "link", NULL);
-  g_autoptr (GPtrArray) outputs = g_ptr_array_new_with_free_func (output_free);
+  g_autoptr (GPtrArray) files = g_ptr_array_new_with_free_func ((GDestroyNotify) output_file_free);
 
   *n_files = 0;
   for (guint i = 0; i < self->families->len; i++)
     {
       const FittedFamily *family = g_ptr_array_index (self->families, i);
 
-      if (family->refusal == NULL)
-        add_family (family, folder, outputs);
+      if (family->refusal == NULL && !add_family (family, folder, files, error))
+        return FALSE;
     }
-  if (outputs->len > 0 && g_mkdir_with_parents (folder, 0777) != 0)
-    return fail (error, "make the folder", folder, errno);
-  if (!write_outputs (outputs, error))
+  if (!output_files_publish ((OutputFile *const *) files->pdata, files->len, error))
     return FALSE;
-  *n_files = outputs->len;
+  *n_files = files->len;
   return TRUE;
 }

@@ -1,4 +1,5 @@
 #include "analysis/collective-predictor.h"
+#include "analysis/profiles-used.h"
 
 #include "replay/collective-run.h"
 
@@ -8,6 +9,7 @@ typedef struct
   ClusterOptions     options;
   Cluster           *cluster;     /* NULL: not made yet, dropped, or impossible */
   char              *reason;      /* why it is impossible */
+  char              *profiles;    /* of the cluster; NULL: not asked for yet */
   const LinkProfile *intra, *nic; /* that collectives cross; the set's own, which stay */
   gboolean           made;        /* once: intra and nic are known */
 } ClusterSlot;
@@ -41,6 +43,7 @@ cluster_slot_free (gpointer data)
   option_table_clear (cluster_options, &self->options);
   g_clear_pointer (&self->cluster, cluster_free);
   g_free (self->reason);
+  g_free (self->profiles);
   g_free (self);
 }
 
@@ -239,6 +242,8 @@ collective_predictor_cost (CollectivePredictor *self, guint row, CollectiveCost 
   PlanSlot          *slot = row_plan (self, row);
   const Cluster     *cluster;
 
+  if (measurement->reason != NULL)
+    return measurement->reason;
   if (slot->reason != NULL)
     return slot->reason;
   cluster = slot_cluster (self, row_cluster (self, row));
@@ -267,6 +272,17 @@ const Cluster *
 collective_predictor_cluster (CollectivePredictor *self, guint row)
 {
   return slot_cluster (self, row_cluster (self, row));
+}
+
+const char *
+collective_predictor_profiles (CollectivePredictor *self, guint row)
+{
+  ClusterSlot   *slot = row_cluster (self, row);
+  const Cluster *cluster = slot_cluster (self, slot);
+
+  if (slot->profiles == NULL && cluster != NULL)
+    slot->profiles = profiles_used (self->profiles, cluster, NULL);
+  return slot->profiles;
 }
 
 const LinkProfile *
@@ -304,6 +320,9 @@ collective_predictor_forget (CollectivePredictor *self, const char *link)
 
       if ((slot->intra != NULL && g_str_equal (slot->intra->id, link))
           || (slot->nic != NULL && g_str_equal (slot->nic->id, link)))
-        g_clear_pointer (&slot->cluster, cluster_free);
+        {
+          g_clear_pointer (&slot->cluster, cluster_free);
+          g_clear_pointer (&slot->profiles, g_free);
+        }
     }
 }

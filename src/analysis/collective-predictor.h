@@ -22,6 +22,9 @@ guint collective_predictor_n_ranks (CollectivePredictor *self, guint row);
 /* Cluster of row ROW; NULL where it cannot be simulated. */
 const Cluster *collective_predictor_cluster (CollectivePredictor *self, guint row);
 
+/* What profiles_used says of row ROW's cluster; NULL where it cannot be simulated. */
+const char *collective_predictor_profiles (CollectivePredictor *self, guint row);
+
 /* Links that row ROW crosses; NULL where it has several nodes of one GPU, or one node. */
 const LinkProfile *collective_predictor_intra (CollectivePredictor *self, guint row);
 const LinkProfile *collective_predictor_nic (CollectivePredictor *self, guint row);

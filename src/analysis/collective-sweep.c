@@ -251,8 +251,12 @@ collective_sweep (const Cluster *cluster, const guint32 *ranks, guint n_ranks,
 
   g_assert (options->n_beside == 0 || options->fidelity != FIDELITY_ANALYTIC);
   sweeper_init (&sweeper, cluster, ranks, n_ranks, library, options);
+  work_count_add (options->count, collective_sweep_n_sizes (options));
   for (guint64 bytes = options->min_bytes; bytes > 0 && ok; bytes = next_size (options, bytes))
-    ok = add_sample (self, &sweeper, bytes, error);
+    {
+      ok = add_sample (self, &sweeper, bytes, error);
+      work_count_done (options->count);
+    }
   sweeper_clear (&sweeper, 1 + options->n_beside);
   if (self->samples->len > 0)
     self->mean_busbw /= self->samples->len;
@@ -267,5 +271,6 @@ collective_sweep_free (CollectiveSweep *self)
   g_clear_pointer (&self->samples, g_array_unref);
   g_free (self->beside);
   g_free (self->cluster);
+  g_free (self->profiles);
   g_free (self);
 }

@@ -37,6 +37,7 @@ typedef struct
   Fidelity       fidelity;             /* analytic only without neighbours */
   const CollectiveNeighbour *beside;   /* [n_beside] */
   guint                      n_beside;
+  WorkCount                 *count; /* is told of the sizes; may be NULL */
 } CollectiveSweepOptions;
 
 typedef struct
@@ -55,7 +56,8 @@ typedef struct
 typedef struct
 {
   CollectiveKind         kind;
-  char                  *cluster; /* title */
+  char                  *cluster;  /* title */
+  char                  *profiles; /* what profiles_used says of it; the caller's to fill */
   guint                  n_ranks;
   Fidelity               fidelity;
   GArray                *samples; /* CollectiveSample */

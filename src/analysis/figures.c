@@ -45,6 +45,7 @@ figure_case_clear (gpointer data)
   FigureCase *self = data;
 
   g_free (self->reason);
+  g_free (self->profiles);
 }
 
 static void
@@ -183,6 +184,7 @@ fill_case (FigureCase *self, const char *metric, const Runs *runs)
         {
           self->predicted = metric_of (runs->predictions[i], metric);
           self->fits = runs->predictions[i]->fits;
+          self->profiles = g_strdup (runs->predictions[i]->profiles);
         }
       return;
     }
@@ -216,7 +218,7 @@ predict_all (Figures *self, const GPtrArray *scenarios, const PredictOptions *op
   g_autofree char       **reasons = g_new0 (char *, scenarios->len);
   Runs                    runs = { scenarios, options, predictions, reasons };
 
-  parallel_run (scenarios->len, n_threads, predict_one, &runs);
+  parallel_run (scenarios->len, n_threads, predict_one, &runs, options->count);
   for (guint i = 0; i < self->rows->len; i++)
     fill_row (&g_array_index (self->rows, FigureRow, i), &runs);
   for (guint i = 0; i < scenarios->len; i++)
@@ -265,14 +267,16 @@ Figures *
 figures_predict (const char *folder, const char *name, const PredictOptions *options,
                  guint n_threads, DiagList *diags)
 {
-  g_autofree char      *base = g_build_filename (folder, name, NULL);
+  g_auto (GStrv)        known = figures_list (folder);
+  gint                  index = name_index (name, (const char *const *) known);
+  const char           *meant = index >= 0 ? known[index] : name;
+  g_autofree char      *base = g_build_filename (folder, meant, NULL);
   g_autofree char      *yaml = g_strconcat (base, ".yaml", NULL);
   g_autofree char      *csv = g_strconcat (base, ".csv", NULL);
-  g_autoptr (Figures)   self = figures_new (name);
-  g_auto (GStrv)        known = figures_list (folder);
+  g_autoptr (Figures)   self = figures_new (meant);
   g_autoptr (GPtrArray) scenarios = NULL;
 
-  if (!g_strv_contains ((const char *const *) known, name))
+  if (index < 0)
     {
       g_autofree char *hint = suggest_hint (name, (const char *const *) known);
 

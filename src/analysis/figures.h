@@ -19,6 +19,7 @@ typedef struct
   char       *reason; /* NULL, or why there is no prediction; then the rest is unset */
   double      predicted;
   gboolean    fits;
+  char       *profiles; /* what profiles_used says of its cluster */
 } FigureCase;
 
 typedef struct

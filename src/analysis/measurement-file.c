@@ -92,6 +92,8 @@ refuse_unknown (const char *file, DiagList *diags)
 GPtrArray *
 measurement_file_load (const char *file, const MeasurementContext *context, DiagList *diags)
 {
+  const BadRows bad_rows = context->measured ? BAD_ROWS_FAIL : BAD_ROWS_EXPLAIN;
+
   switch (measurement_file_kind (file))
     {
     case MEASUREMENT_FILE_LOG:
@@ -101,9 +103,9 @@ measurement_file_load (const char *file, const MeasurementContext *context, Diag
     case MEASUREMENT_FILE_RESULTS:
       return refuse_results (file, diags);
     case MEASUREMENT_FILE_UNKNOWN:
-      return refuse_unknown (file, diags) ? NULL : measurement_table_load (file, diags);
+      return refuse_unknown (file, diags) ? NULL : measurement_table_load (file, bad_rows, diags);
     default:
-      return measurement_table_load (file, diags);
+      return measurement_table_load (file, bad_rows, diags);
     }
 }
 

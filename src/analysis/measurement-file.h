@@ -24,7 +24,11 @@ typedef struct
   const ClusterOptions *cluster; /* NULL: none given. Without `name`, nodes and gpus_per_node may be 0: then a log's own are taken */
   ProfileSet           *profiles; /* of the hardware; not NULL */
   CollectiveKind        kind; /* of logs that do not name theirs; COLLECTIVE_N_KINDS: none given */
-  gboolean              measured; /* a log of `shardsim collective` is an error: figures are not fitted to predictions. Else a warning */
+  /*
+   * Figures are fitted: a log of `shardsim collective` is an error, not a warning, and so is a row
+   * with an unknown word, which else says why it counts nowhere.
+   */
+  gboolean measured;
 } MeasurementContext;
 
 /*

@@ -21,6 +21,7 @@ measurement_free (gpointer data)
 
   g_free (self->id);
   g_free (self->source);
+  g_free (self->reason);
   g_free (self->collective);
   g_free (self->library);
   g_free (self->env);
@@ -94,8 +95,10 @@ read_collective (Measurement *row, const char *text, const SourceMark *mark, Dia
   g_autofree char *hint = NULL;
 
   row->kind = collective_kind_parse (text);
+  if (!read_text (&row->collective, "collective", text, mark, diags))
+    return FALSE;
   if (row->kind != COLLECTIVE_N_KINDS)
-    return read_text (&row->collective, "collective", text, mark, diags);
+    return TRUE;
   for (guint i = 0; i < COLLECTIVE_N_KINDS; i++)
     names[i] = collective_kind_name ((CollectiveKind) i);
   hint = suggest_hint (text, names);
@@ -147,12 +150,11 @@ read_healthy (Measurement *row, const char *text, const SourceMark *mark, DiagLi
 {
   g_autofree char *hint = NULL;
 
-  for (guint i = 0; i < HEALTHY_N; i++)
-    if (strcmp (health_names[i], text) == 0)
-      {
-        row->healthy = (MeasurementHealth) i;
-        return TRUE;
-      }
+  if (name_index (text, health_names) >= 0)
+    {
+      row->healthy = (MeasurementHealth) name_index (text, health_names);
+      return TRUE;
+    }
   hint = suggest_hint (text, health_names);
   diag_error (diags, mark, hint, "unknown value '%s' for 'healthy'", text);
   return FALSE;
@@ -269,8 +271,19 @@ read_row (const CsvReader *reader, DiagList *diags)
   return row;
 }
 
+/* A row whose first bad word is its reason. */
+static Measurement *
+read_any_row (const CsvReader *reader)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  Measurement         *row = read_row (reader, diags);
+
+  row->reason = diag_list_first_reason (diags);
+  return row;
+}
+
 GPtrArray *
-measurement_table_load (const char *file, DiagList *diags)
+measurement_table_load (const char *file, BadRows bad_rows, DiagList *diags)
 {
   g_autoptr (CsvReader) reader = csv_reader_open (file, diags);
   g_autoptr (GPtrArray) rows = measurement_array_new ();
@@ -280,7 +293,8 @@ measurement_table_load (const char *file, DiagList *diags)
     return NULL;
   check_header (reader, diags);
   while (csv_reader_next (reader, diags))
-    g_ptr_array_add (rows, read_row (reader, diags));
+    g_ptr_array_add (rows, bad_rows == BAD_ROWS_EXPLAIN ? read_any_row (reader)
+                                                        : read_row (reader, diags));
   if (rows->len == 0 && diag_list_n_errors (diags) == errors)
     {
       const SourceMark mark = { .file = g_intern_string (file) };

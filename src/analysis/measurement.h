@@ -22,12 +22,23 @@ typedef enum
 
 const char *measurement_health_name (MeasurementHealth health); /* "yes" */
 
+/*
+ * What becomes of a row with a word that is not known. What is wrong with a table itself is an
+ * error either way.
+ */
+typedef enum
+{
+  BAD_ROWS_FAIL,    /* the table is refused: every bad cell is diagnosed by row and column */
+  BAD_ROWS_EXPLAIN, /* the row is kept, with `reason` */
+} BadRows;
+
 typedef struct
 {
-  char             *id, *source;
-  char             *collective; /* as the table spells it */
-  char             *library;    /* version of NCCL; "unknown" */
-  char             *env;        /* words, see measurement_environment */
+  char *id, *source;
+  char *reason;     /* NULL, or what is wrong with its words; then nothing is predicted of it */
+  char *collective; /* as the table spells it */
+  char *library;    /* version of NCCL; "unknown" */
+  char *env;        /* words, see measurement_environment */
   CollectiveKind    kind;
   guint64           bytes; /* S of collective/collective.h, as nccl-tests counts it */
   double            time_us;
@@ -42,10 +53,11 @@ GPtrArray *measurement_array_new (void);
 Measurement *measurement_new (void);
 
 /*
- * The rows of FILE, in order: newly allocated array of Measurement *, owned by the array. NULL after diagnostics, which name every bad
- * cell by row and column.
+ * The rows of FILE, in order: newly allocated array of Measurement *, owned by the array. NULL
+ * after diagnostics about unknown, missing or
+ * doubled columns, rows of another length, no rows, and whatever BAD_ROWS adds.
  */
-GPtrArray *measurement_table_load (const char *file, DiagList *diags);
+GPtrArray *measurement_table_load (const char *file, BadRows bad_rows, DiagList *diags);
 
 /*
  * What the words of SELF's `env` (separated by spaces or semicolons) ask for:

@@ -282,6 +282,7 @@ predict_rest (const Scenario *scenario, const PredictOptions *options, ProfileSe
   if (self == NULL || !matches (self, p[2]))
     return NULL;
   self->n_replayed = n;
+  prediction_set_settings (self, scenario);
   extrapolate (self, p[1], p[2], (double) (scenario->training.grad_accum - m) / period);
   return g_steal_pointer (&self);
 }

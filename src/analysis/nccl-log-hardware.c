@@ -273,6 +273,7 @@ log_settle_hardware (LogTarget *target, const LogRun *run, const LogLayout *layo
                      ClusterOptions *options)
 {
   const MeasurementContext *context = target->context;
+  const OptionMarks         marks = { .table = cluster_options, .section = *log_ranks_mark (run) };
   g_autoptr (Cluster)       cluster = NULL;
 
   if (context->cluster == NULL)
@@ -288,7 +289,7 @@ log_settle_hardware (LogTarget *target, const LogRun *run, const LogLayout *layo
                   "no line says which ranks ran on which hosts");
       return FALSE;
     }
-  cluster = cluster_new (options, context->profiles, log_ranks_mark (run), target->diags);
+  cluster = cluster_new (options, context->profiles, &marks, target->diags);
   if (cluster == NULL || !check_shape (target, run, layout, cluster))
     return FALSE;
   if (layout->gpu != NULL)

@@ -9,6 +9,7 @@ typedef struct
   guint           next, n;
   ParallelJob     job;
   gpointer        user;
+  WorkCount      *count;
 } Queue;
 
 static void *
@@ -26,16 +27,18 @@ work (void *data)
       if (i == self->n)
         return NULL;
       self->job (i, self->user);
+      work_count_done (self->count);
     }
 }
 
 void
-parallel_run (guint n, guint n_threads, ParallelJob job, gpointer user)
+parallel_run (guint n, guint n_threads, ParallelJob job, gpointer user, WorkCount *count)
 {
-  Queue                 self = { .n = n, .job = job, .user = user };
+  Queue                 self = { .n = n, .job = job, .user = user, .count = count };
   guint                 started = 0, wanted = MIN (n, n_threads);
   g_autofree pthread_t *threads = g_new (pthread_t, MAX (wanted, 1));
 
+  work_count_add (count, n);
   pthread_mutex_init (&self.lock, NULL);
   while (started + 1 < wanted && pthread_create (&threads[started], NULL, work, &self) == 0)
     started++;

@@ -86,12 +86,14 @@ prediction_free (Prediction *self)
   g_free (self->strategy);
   g_free (self->model);
   g_free (self->cluster);
+  g_clear_pointer (&self->settings, g_array_unref);
   memory_use_clear (&self->hbm);
   memory_use_clear (&self->host);
   g_free (self->binding_resource);
   g_array_unref (self->bindings);
   g_array_unref (self->traffic);
   g_free (self->profiles);
+  remedies_free (self->remedies);
   g_free (self);
 }
 
@@ -107,6 +109,26 @@ strategy_label (const StrategyConfig *config)
   return g_string_free (text, FALSE);
 }
 
+void
+prediction_set_settings (Prediction *self, const Scenario *scenario)
+{
+  g_clear_pointer (&self->settings, g_array_unref);
+  self->settings = scenario_settings (scenario);
+}
+
+const ScenarioSetting *
+prediction_setting (const Prediction *self, const char *section, const char *key)
+{
+  for (guint i = 0; i < self->settings->len; i++)
+    {
+      const ScenarioSetting *setting = &g_array_index (self->settings, ScenarioSetting, i);
+
+      if (g_str_equal (setting->section, section) && g_str_equal (setting->spec->key, key))
+        return setting;
+    }
+  return NULL;
+}
+
 static void
 fill_names (Prediction *self, const Replay *replay)
 {
@@ -116,6 +138,7 @@ fill_names (Prediction *self, const Replay *replay)
   self->model = g_strdup (workload_shape (replay_workload (replay))->name);
   self->cluster = g_strdup (cluster_title (replay_cluster (replay)));
   self->scenario = g_strdup (scenario->name != NULL ? scenario->name : self->strategy);
+  prediction_set_settings (self, scenario);
 }
 
 /* ---- throughput -------------------------------------------------------------------------------------------------- */
@@ -197,6 +220,7 @@ fill_throughput (Prediction *self, const Replay *replay)
   StepWork               work = step_work (replay);
 
   self->n_gpus = cluster_n_gpus (replay_cluster (replay));
+  self->n_data_ranks = replay_n_data_ranks (replay);
   self->steady = replay_is_steady (replay);
   self->step_time_s = replay_step_time (replay);
   self->tokens_per_step = work.tokens;

@@ -58,10 +58,14 @@ typedef struct
   double utilisation; /* mean over the step, of the busiest resource of the kind; 0 where it means nothing */
 } BindingUse;
 
+typedef struct _Remedies Remedies; /* remedies.h */
+void                     remedies_free (Remedies *self);
+
 typedef struct
 {
   char       *scenario, *strategy, *model, *cluster;
-  guint       n_gpus;
+  GArray     *settings;             /* ScenarioSetting: all that the scenario used */
+  guint       n_gpus, n_data_ranks; /* data ranks work on sequences of their own */
   gboolean    fits, steady;
   double      step_time_s, tokens_per_step, tokens_per_s, tokens_per_s_per_gpu, samples_per_s;
   double      seq_len; /* mean of the step's sequences */
@@ -85,6 +89,7 @@ typedef struct
   double  step_time_low_s,
       step_time_high_s; /* with all figures at the good / the bad end of their ranges; 0 = not asked for */
   char *profiles; /* "gpu a40-48 (1f2e3d4c), ...": with a hash of the figures, the profile's version */
+  Remedies *remedies; /* what would fit, owned; NULL: it fits, or nobody asked */
 } Prediction;
 
 void prediction_free (Prediction *self);
@@ -98,10 +103,18 @@ typedef struct
   ReplayOptions replay;
   gboolean      interval;    /* also simulate at both ends of the figures' ranges */
   const char   *profile_dir; /* of profile_set_new; NULL = shipped */
+  WorkCount    *count; /* where who predicts many scenarios says how many are done; may be NULL */
 } PredictOptions;
 
 /* Reads everything off a replay. */
 Prediction *prediction_from_replay (const Replay *replay);
+
+/* What SELF is of: SCENARIO's settings in the place of those that it has. */
+void prediction_set_settings (Prediction *self, const Scenario *scenario);
+
+/* The value of the setting KEY of SECTION, or NULL where it is unset. */
+const ScenarioSetting *prediction_setting (const Prediction *self, const char *section,
+                                           const char *key);
 
 /* Throughput, from the sums and the step time. */
 void prediction_derive (Prediction *self);

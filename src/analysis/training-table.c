@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#define NO_COLUMN (-1)
+#define NO_COLUMN      (-1)
+#define NETWORK_SUFFIX "_bus_gbs"
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
@@ -88,6 +89,7 @@ typedef enum
   COLUMN_SHARD,
   COLUMN_OPTIONS,
   COLUMN_IGNORED,
+  COLUMN_NETWORK,
   COLUMN_SETTING,
   COLUMN_UNKNOWN,
 } ColumnKind;
@@ -102,6 +104,14 @@ static const struct
   { "unit", COLUMN_IGNORED },   { "use", COLUMN_USE },         { "strategy", COLUMN_STRATEGY },
   { "shard", COLUMN_SHARD },    { "options", COLUMN_OPTIONS }, { "source", COLUMN_IGNORED },
   { "remark", COLUMN_IGNORED },
+};
+
+/* Further names of options: the section's own, which is short for one of its keys. */
+static const struct
+{
+  const char *name, *key;
+} other_names[] = {
+  { "cluster", "name" },
 };
 
 typedef struct
@@ -134,13 +144,37 @@ has (const CsvReader *reader, const char *name)
   return csv_reader_find (reader, name) != NO_COLUMN;
 }
 
+/* A column of what the network of a run was measured to do: "all_reduce_bus_gbs". */
+static gboolean
+is_network (const char *name)
+{
+  g_autofree char *collective = NULL;
+
+  if (!g_str_has_suffix (name, NETWORK_SUFFIX))
+    return FALSE;
+  collective = g_strndup (name, strlen (name) - strlen (NETWORK_SUFFIX));
+  return collective_kind_parse (collective) != COLLECTIVE_N_KINDS;
+}
+
+/* A table of measured networks: ids of runs and bandwidths, no figure of training. */
+static gboolean
+is_network_table (const CsvReader *reader)
+{
+  for (guint i = 0; i < csv_reader_n_columns (reader); i++)
+    if (is_network (csv_reader_column (reader, i)))
+      return !has (reader, "metric");
+  return FALSE;
+}
+
 static gboolean
 is_required (const CsvReader *reader, const char *name)
 {
+  if (is_network_table (reader))
+    return strcmp (name, "id") == 0;
   if (g_strv_contains (always_required, name))
     return TRUE;
   if (g_strv_contains (hardware_parts, name))
-    return !has (reader, "node") && !has (reader, "name");
+    return !has (reader, "node") && !has (reader, "name") && !has (reader, "cluster");
   return g_strv_contains (model_parts, name) && !has (reader, "config");
 }
 
@@ -148,6 +182,9 @@ is_required (const CsvReader *reader, const char *name)
 static const OptionSpec *
 find_setting (const char *name, guint *section)
 {
+  for (guint i = 0; i < G_N_ELEMENTS (other_names); i++)
+    if (strcmp (other_names[i].name, name) == 0)
+      name = other_names[i].key;
   for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
     {
       const OptionSpec *spec = option_table_find (scenario_section_table (sections[s].name), name);
@@ -170,9 +207,11 @@ column_of (const CsvReader *reader, guint i)
   for (guint c = 0; c < G_N_ELEMENTS (own_columns); c++)
     if (strcmp (own_columns[c].name, name) == 0)
       self.kind = own_columns[c].kind;
+  if (self.kind == COLUMN_UNKNOWN && is_network (name))
+    self.kind = COLUMN_NETWORK;
   if (self.kind == COLUMN_UNKNOWN && (self.spec = find_setting (name, &self.section)) != NULL)
     {
-      g_autofree char *key = g_strdup_printf ("%s.%s", sections[self.section].name, name);
+      g_autofree char *key = g_strdup_printf ("%s.%s", sections[self.section].name, self.spec->key);
 
       self.kind = COLUMN_SETTING;
       self.key = g_intern_string (key);
@@ -194,6 +233,8 @@ report_unknown (const CsvReader *reader, guint i, DiagList *diags)
 
   for (guint c = 0; c < G_N_ELEMENTS (own_columns); c++)
     g_ptr_array_add (names, (gpointer) own_columns[c].name);
+  for (guint c = 0; c < G_N_ELEMENTS (other_names); c++)
+    g_ptr_array_add (names, (gpointer) other_names[c].name);
   for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
     for (const OptionSpec *spec = scenario_section_table (sections[s].name); spec->key != NULL; spec++)
       g_ptr_array_add (names, (gpointer) spec->key);
@@ -235,7 +276,9 @@ read_header (const CsvReader *reader, DiagList *diags)
 
 /* ---- cells ------------------------------------------------------------------------------------------------------- */
 
-/* A row on its way. */
+/*
+ * A row on its way. What is wrong with it is its own matter: DIAGS holds this row's findings only.
+ */
 typedef struct
 {
   TrainingTable  *table;
@@ -269,12 +312,13 @@ read_metric (Draft *self, const char *text, const SourceMark *mark)
 {
   g_autofree char *hint = NULL;
 
-  for (guint m = 0; m < METRIC_N; m++)
-    if (strcmp (metric_names[m], text) == 0)
-      {
-        self->row.metric = (TrainingMetric) m;
-        return;
-      }
+  self->row.metric_name = keep (self, text);
+  if (name_index (text, metric_names) >= 0)
+    {
+      self->row.metric = (TrainingMetric) name_index (text, metric_names);
+      self->row.metric_name = metric_names[self->row.metric];
+      return;
+    }
   hint = suggest_hint (text, metric_names);
   diag_error (self->diags, mark, hint, "unknown value '%s' for 'metric'", text);
 }
@@ -285,8 +329,8 @@ read_use (Draft *self, const char *text, const SourceMark *mark)
   static const char *const uses[] = { "test", "calibrate", NULL };
   g_autofree char         *hint = NULL;
 
-  self->row.calibrates = strcmp (text, "calibrate") == 0;
-  if (*text == '\0' || g_strv_contains (uses, text))
+  self->row.calibrates = name_index (text, uses) == 1;
+  if (*text == '\0' || name_index (text, uses) >= 0)
     return;
   hint = suggest_hint (text, uses);
   diag_error (self->diags, mark, hint, "unknown value '%s' for 'use'", text);
@@ -319,14 +363,7 @@ read_strategy (Draft *self, const char *text, const SourceMark *mark)
   self->strategy = strategy_find (name);
   if (self->strategy != NULL)
     {
-      add_setting (self, "strategy.name", name);
-      return;
-    }
-  if (strcmp (name, "zeropp") == 0)
-    {
-      g_autofree char *reason = g_strdup_printf ("not modelled yet: strategy '%s'", text);
-
-      self->row.unmodelled = keep (self, reason);
+      add_setting (self, "strategy.name", self->strategy->name);
       return;
     }
   for (; *list != NULL; list++)
@@ -545,18 +582,34 @@ append_cell (GString *key, const char *text)
   g_string_append_c (key, '\x1f');
 }
 
+/* The first thing that is wrong with the row is why it counts nowhere. */
 static void
-read_row (TrainingTable *table, const CsvReader *reader, const GArray *columns, Scenario *scratch,
-          DiagList *diags)
+finish_reason (Draft *self, const Column *columns, guint n)
 {
-  Draft               self = { .table = table, .scratch = scratch, .diags = diags };
-  guint               n_errors = diag_list_n_errors (diags);
-  gint                value = csv_reader_find (reader, "value");
-  g_autoptr (GString) run = g_string_new (NULL), group = g_string_new (NULL);
-  g_autofree char    *source = NULL;
+  g_autofree char *reason = diag_list_first_reason (self->diags);
+  gboolean         network = FALSE;
+
+  for (guint i = 0; i < n; i++)
+    network = network || columns[i].kind == COLUMN_NETWORK;
+  if (reason != NULL)
+    self->row.unmodelled = keep (self, reason);
+  else if (network)
+    self->row.unmodelled = "a measured network, not a run: 'validate collectives' takes its figures";
+}
+
+static void
+read_row (TrainingTable *table, const CsvReader *reader, const GArray *columns, Scenario *scratch)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  Draft                self = { .table = table, .scratch = scratch, .diags = diags };
+  gint                 value = csv_reader_find (reader, "value");
+  g_autoptr (GString)  run = g_string_new (NULL), group = g_string_new (NULL);
+  g_autofree char     *source = NULL;
 
   self.row.settings = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
-  self.row.id = "";
+  self.row.id = self.row.metric_name = "";
+  self.row.metric = METRIC_N;
+  self.row.value = NAN;
   for (guint i = 0; i < columns->len; i++)
     {
       const Column *column = &g_array_index (columns, Column, i);
@@ -574,12 +627,13 @@ read_row (TrainingTable *table, const CsvReader *reader, const GArray *columns, 
   finish_framework (&self);
   if (find_override (&self, "replay.granularity") == NULL)
     add_setting (&self, "replay.granularity", "pass"); /* the fastest; kernels agree within 1 % */
-  if (value != NO_COLUMN && diag_list_n_errors (diags) == n_errors)
+  if (value != NO_COLUMN && !diag_list_has_errors (diags))
     {
       SourceMark mark = csv_reader_mark (reader, (guint) value);
 
       check_value (&self, &mark);
     }
+  finish_reason (&self, (const Column *) (const void *) columns->data, columns->len);
   source = training_source_of_id (self.row.id);
   self.row.source = keep (&self, source);
   self.row.configuration = keep (&self, run->str);
@@ -632,7 +686,7 @@ training_table_load (const char *file, DiagList *diags)
     return NULL;
   columns = read_header (reader, diags);
   while (csv_reader_next (reader, diags))
-    read_row (self, reader, columns, scratch, diags);
+    read_row (self, reader, columns, scratch);
   for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
     option_table_clear (scenario_section_table (sections[s].name),
                         (guint8 *) scratch + sections[s].offset);

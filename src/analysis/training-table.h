@@ -8,12 +8,16 @@
  * at its default. Further columns:
  *
  *   id         what the run is called; without its trailing numbers ("-0099", "-0099-r2") the source that errors are summarised by
+ *   cluster    another name of `name`: a profile or "4 x dgx-a100"
  *   strategy   its name; zero++ is another name of zeropp
  *   shard      mesh.shard, or grad-op: all ranks, parameters stay gathered after the forward pass (SHARD_GRAD_OP)
  *   options    further ones, separated by spaces or semicolons: "async_tp=1"
  *   metric, value   what was measured, in the unit that the metric's name says
  *   use        calibrate: constants may have been set with this row, so that it counts in no summary; test where absent
  *   source, unit, remark   for the reader
+ *
+ * A table with `id` and columns such as all_reduce_bus_gbs, and no `metric`, holds measured
+ * networks of runs. Its rows are not predicted.
  *
  * A table without `granularity` is replayed by whole passes, which is fastest. What a framework's release implies and no column says (when gradients are reduced, how pipeline stages send) comes from `framework`.
  */
@@ -47,10 +51,11 @@ gboolean training_metric_is_time (TrainingMetric metric);
 typedef struct
 {
   const char    *id, *source; /* source: of the id */
-  TrainingMetric metric;
-  double         value;
+  TrainingMetric metric;      /* METRIC_N: a word that is none */
+  const char    *metric_name; /* as the table has it */
+  double         value;       /* NAN: no number */
   gboolean       calibrates;
-  const char    *unmodelled;    /* NULL, or why its words cannot be a scenario */
+  const char    *unmodelled;    /* NULL, or what is wrong with its words: it is not predicted */
   GArray        *settings;      /* ScenarioOverride: the scenario */
   const char    *configuration; /* interned: rows with the same run the same scenario */
   const char    *layout_group; /* interned: rows with the same differ in how the model is laid out on the ranks only */
@@ -63,7 +68,11 @@ typedef struct
   GStringChunk *strings;
 } TrainingTable;
 
-/* The rows of FILE. NULL after diagnostics, which name every bad cell by row and column. */
+/*
+ * The rows of FILE. A word that is not known (a metric, a precision, a strategy) is why its row is
+ * not predicted. NULL after diagnostics
+ * about the table itself: unknown, missing or doubled columns, rows of another length, no rows.
+ */
 TrainingTable *training_table_load (const char *file, DiagList *diags);
 void           training_table_free (TrainingTable *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TrainingTable, training_table_free)

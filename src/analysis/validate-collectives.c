@@ -49,6 +49,7 @@ validated_row_clear (gpointer data)
   ValidatedRow *self = data;
 
   g_free (self->reason);
+  g_free (self->profiles);
   g_free (self->hardware);
   g_free (self->family);
   g_free (self->binding);
@@ -90,6 +91,7 @@ validate_row (CollectivePredictor *predictor, const GPtrArray *measurements, gui
   self.predicted = cost.time;
   self.error = cost.time / (1e-6 * measured->time_us) - 1;
   self.n_ranks = collective_predictor_n_ranks (predictor, i);
+  self.profiles = g_strdup (collective_predictor_profiles (predictor, i));
   self.hardware = g_strdup (cluster_title (cluster));
   self.family = measurement_link_family (link);
   self.algorithm = cost.algorithm;
@@ -302,7 +304,7 @@ healthy_sources (const Folds *self)
 
 static void
 leave_sources_out (CollectiveValidation *self, const char *profile_dir,
-                   const CollectiveCalibration *all, guint n_threads)
+                   const CollectiveCalibration *all, guint n_threads, WorkCount *count)
 {
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GPtrArray) sources = NULL;
@@ -315,7 +317,7 @@ leave_sources_out (CollectiveValidation *self, const char *profile_dir,
     g_ptr_array_add (names, measurement_source_prefix (g_ptr_array_index (self->measurements, i)));
   folds.source_of_row = (char **) names->pdata;
   folds.sources = sources = healthy_sources (&folds);
-  parallel_run (sources->len, n_threads, run_fold, &folds);
+  parallel_run (sources->len, n_threads, run_fold, &folds, count);
 }
 
 /* ---- all --------------------------------------------------------------------------------------- */
@@ -353,13 +355,14 @@ validate_collectives (GPtrArray *measurements, const char *profile_dir)
 }
 
 CollectiveValidation *
-validate_collectives_left_out (GPtrArray *measurements, const char *profile_dir, guint n_threads)
+validate_collectives_left_out (GPtrArray *measurements, const char *profile_dir, guint n_threads,
+                               WorkCount *count)
 {
   g_autoptr (ProfileSet)            profiles = profile_set_new (profile_dir);
   g_autoptr (CollectiveCalibration) all = calibrate_collectives (measurements, profiles, NULL, NULL);
   CollectiveValidation             *self = validation_new (measurements, profiles);
 
-  leave_sources_out (self, profile_dir, all, n_threads);
+  leave_sources_out (self, profile_dir, all, n_threads, count);
   self->left_out = TRUE;
   summarise (self);
   return self;

@@ -40,6 +40,7 @@ typedef struct
   double              predicted; /* s */
   double              error;
   guint               n_ranks;
+  char               *profiles; /* what profiles_used says of it */
   char               *hardware; /* "2 nodes x 8 a100-sxm-40, nvlink3-switch, 8 ib-hdr-200" */
   char               *family;   /* see measurement_link_family */
   CollectiveAlgorithm algorithm;
@@ -72,10 +73,11 @@ CollectiveValidation *validate_collectives (GPtrArray *measurements, const char 
 /*
  * The same, but every source (the ids without their trailing numbers) is predicted with link profiles that are fitted to the others, as
  * calibrate_collectives does. Rows that cross a family of links which the other sources cannot fit, and those of sources without a
- * healthy row, are predicted with the fit to all rows. Uses N_THREADS threads; the result does not depend on their number.
+ * healthy row, are predicted with the fit to all rows. Uses N_THREADS threads; the result does not depend on their number. COUNT, which may be
+ * NULL, is told of the sources.
  */
-CollectiveValidation *validate_collectives_left_out (GPtrArray  *measurements,
-                                                     const char *profile_dir, guint n_threads);
+CollectiveValidation *validate_collectives_left_out (GPtrArray *measurements, const char *profile_dir,
+                                                     guint n_threads, WorkCount *count);
 void                  collective_validation_free (CollectiveValidation *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (CollectiveValidation, collective_validation_free)
 

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "analysis/parallel.h"
+#include "analysis/profiles-used.h"
 #include "analysis/training-private.h"
 #include "replay/plan-memory.h"
 
@@ -12,11 +13,12 @@
 /* What was predicted of one distinct run. */
 typedef struct
 {
-  const TrainingRow *first;
+  const TrainingRow *first; /* of those that are a scenario; NULL: none is */
   gboolean           speed; /* a row asks how fast it is */
   char              *reason;
   double             values[METRIC_N];
   double             memory_share;
+  char              *profiles;
 } Outcome;
 
 typedef struct
@@ -40,6 +42,7 @@ read_prediction (Outcome *self, const Prediction *prediction)
   self->values[METRIC_PEAK_DEVICE_GB] = (double) hbm->device / GB_OF_NVIDIA_SMI;
   self->values[METRIC_PEAK_GIB] = (double) hbm->allocated / GIB;
   self->memory_share = (double) hbm->device / (double) hbm->capacity;
+  self->profiles = g_strdup (prediction->profiles);
 }
 
 /* Strategies whose buffers no other stream holds on to: their plan's memory is what the replay finds. */
@@ -52,15 +55,6 @@ plan_is_enough (const Scenario *scenario)
          && (strcmp (name, "ddp") == 0 || strcmp (name, "zero1") == 0);
 }
 
-/* The micro-steps until a pipeline's memory repeats, in whole groups of stages. */
-static void
-shorten (Scenario *scenario)
-{
-  gint64 stages = MAX (scenario->mesh.pp, 1), chunks = MAX (scenario->mesh.vp, 1);
-
-  scenario->training.grad_accum = MIN (scenario->training.grad_accum, 2 * stages * (chunks + 1));
-}
-
 /* Memory without time. FALSE after diagnostics. */
 static gboolean
 plan_run (Outcome *self, const PredictOptions *options, Scenario *scenario, DiagList *diags)
@@ -69,7 +63,7 @@ plan_run (Outcome *self, const PredictOptions *options, Scenario *scenario, Diag
   g_autoptr (Replay)     replay = NULL;
   PlanMemory             memory;
 
-  shorten (scenario);
+  plan_memory_shorten (scenario);
   replay = replay_plan (scenario, profiles, diags);
   if (replay == NULL)
     return FALSE;
@@ -80,6 +74,7 @@ plan_run (Outcome *self, const PredictOptions *options, Scenario *scenario, Diag
   self->values[METRIC_PEAK_DEVICE_GB] = (double) memory.hbm.device.bytes / GB_OF_NVIDIA_SMI;
   self->values[METRIC_PEAK_GIB] = (double) memory.hbm.allocated.bytes / GIB;
   self->memory_share = (double) memory.hbm.device.bytes / (double) memory.hbm.capacity;
+  self->profiles = profiles_used (profiles, replay_cluster (replay), NULL);
   return TRUE;
 }
 
@@ -102,20 +97,20 @@ simulate_run (guint i, gpointer user)
 {
   const Runs           *runs = user;
   Outcome              *self = &runs->outcomes[i];
-  const GArray         *settings = self->first->settings;
+  const GArray         *settings;
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (GPtrArray) scenarios = NULL;
   g_autoptr (GError)    error = NULL;
   gboolean              good = FALSE;
 
-  if (self->first->unmodelled == NULL)
-    scenarios =
-        scenario_load (NULL, NULL, (const ScenarioOverride *) settings->data, settings->len, diags);
+  if (self->first == NULL)
+    return;
+  settings = self->first->settings;
+  scenarios =
+      scenario_load (NULL, NULL, (const ScenarioOverride *) settings->data, settings->len, diags);
   if (scenarios != NULL)
     good = predict_run (self, runs->options, g_ptr_array_index (scenarios, 0), diags, &error);
-  if (self->first->unmodelled != NULL)
-    self->reason = g_strdup (self->first->unmodelled);
-  else if (!good)
+  if (!good)
     self->reason = g_strdup (error != NULL ? error->message : diag_list_first_message (diags));
 }
 
@@ -148,12 +143,14 @@ validated_training_clear (gpointer data)
   ValidatedTraining *self = data;
 
   g_free (self->reason);
+  g_free (self->profiles);
 }
 
 static void
 add_row (TrainingValidation *self, const TrainingRow *measured, const Outcome *outcome)
 {
-  ValidatedTraining row = { .measured = measured, .reason = g_strdup (outcome->reason) };
+  const char       *reason = measured->unmodelled != NULL ? measured->unmodelled : outcome->reason;
+  ValidatedTraining row = { .measured = measured, .reason = g_strdup (reason) };
 
   if (row.reason == NULL)
     {
@@ -161,6 +158,7 @@ add_row (TrainingValidation *self, const TrainingRow *measured, const Outcome *o
       row.error = measured->metric != METRIC_FITS ? row.predicted / measured->value - 1 : 0;
       row.step_time_s = outcome->values[METRIC_STEP_TIME_S];
       row.memory_share = outcome->memory_share;
+      row.profiles = g_strdup (outcome->profiles);
     }
   self->n_failed += row.reason != NULL;
   self->n_calibrating += measured->calibrates;
@@ -178,16 +176,22 @@ predict_rows (TrainingValidation *self, const PredictOptions *options, guint n_t
   runs.outcomes = g_new0 (Outcome, self->n_simulated);
   for (guint i = n_rows; i-- > 0;)
     {
-      Outcome *outcome = &runs.outcomes[run_of[i]];
+      Outcome           *outcome = &runs.outcomes[run_of[i]];
+      const TrainingRow *row = &g_array_index (self->table->rows, TrainingRow, i);
 
-      outcome->first = &g_array_index (self->table->rows, TrainingRow, i);
-      outcome->speed |= training_metric_is_speed (outcome->first->metric);
+      if (row->unmodelled != NULL)
+        continue;
+      outcome->first = row;
+      outcome->speed |= training_metric_is_speed (row->metric);
     }
-  parallel_run (self->n_simulated, n_threads, simulate_run, &runs);
+  parallel_run (self->n_simulated, n_threads, simulate_run, &runs, options->count);
   for (guint i = 0; i < n_rows; i++)
     add_row (self, &g_array_index (self->table->rows, TrainingRow, i), &runs.outcomes[run_of[i]]);
   for (guint i = 0; i < self->n_simulated; i++)
-    g_free (runs.outcomes[i].reason);
+    {
+      g_free (runs.outcomes[i].reason);
+      g_free (runs.outcomes[i].profiles);
+    }
   g_free (runs.outcomes);
 }
 

@@ -13,6 +13,7 @@ typedef struct
 {
   const TrainingRow *measured;
   char              *reason;      /* NULL, or why there is no prediction; then the rest is unset */
+  char              *profiles;    /* what profiles_used says of its cluster */
   double             predicted;   /* in the unit of the metric; of `fits` 1 or 0 */
   double             error;       /* 0 of `fits` */
   double             step_time_s; /* predicted, whatever the metric */

@@ -20,6 +20,18 @@ typedef struct
   gboolean      stopped; /* reading cannot go on */
 } Loader;
 
+/* A node of its own; beyond the limit reading stops. */
+static ConfigNode *
+new_node (Loader *loader, ConfigKind kind, const SourceMark *mark)
+{
+  if (loader->doc->nodes->len == CONFIG_MAX_NODES && !loader->stopped)
+    {
+      diag_error (loader->diags, mark, NULL, "more than %u values", CONFIG_MAX_NODES);
+      loader->stopped = TRUE;
+    }
+  return config_doc_add_node (loader->doc, kind, mark);
+}
+
 /* The mark of a scalar underlines it; that of a list or map shows where it starts. */
 static SourceMark
 event_mark (const ConfigDoc *doc, const yaml_event_t *event)
@@ -200,7 +212,7 @@ parse_map (Loader *loader, ConfigNode *map, guint depth)
 static ConfigNode *
 parse_scalar (Loader *loader, const yaml_event_t *event, const SourceMark *mark)
 {
-  ConfigNode *node = config_doc_add_node (loader->doc, CONFIG_SCALAR, mark);
+  ConfigNode *node = new_node (loader, CONFIG_SCALAR, mark);
 
   if (event->type == YAML_ALIAS_EVENT)
     {
@@ -234,7 +246,7 @@ parse_node (Loader *loader, yaml_event_t *event, guint depth)
     }
 
   yaml_event_delete (event);
-  node = config_doc_add_node (loader->doc, is_map ? CONFIG_MAP : CONFIG_LIST, &mark);
+  node = new_node (loader, is_map ? CONFIG_MAP : CONFIG_LIST, &mark);
   if (depth > CONFIG_MAX_DEPTH)
     {
       diag_error (loader->diags, &mark, NULL, "nested deeper than %d levels", CONFIG_MAX_DEPTH);

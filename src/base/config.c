@@ -288,6 +288,25 @@ real_name (const char *file)
   return name;
 }
 
+/* "a.yaml -> b.yaml -> a.yaml": the files of the chain SEEN from REAL on. */
+static char *
+describe_circle (const GPtrArray *seen, const char *real)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_autofree char    *end = g_path_get_basename (real);
+  guint               i = 0;
+
+  g_ptr_array_find_with_equal_func ((GPtrArray *) seen, real, g_str_equal, &i);
+  for (; i < seen->len; i++)
+    {
+      g_autofree char *name = g_path_get_basename (g_ptr_array_index (seen, i));
+
+      g_string_append_printf (text, "%s -> ", name);
+    }
+  g_string_append (text, end);
+  return g_string_free (g_steal_pointer (&text), FALSE);
+}
+
 /*
  * Path of the file that DOC extends; NULL when it extends none or, after a diagnostic, when that is not to be had.
  * SEEN holds the real names of the files of the chain so far.
@@ -311,7 +330,10 @@ next_in_chain (const ConfigDoc *doc, ConfigResolve resolve, gpointer user, GPtrA
   real = real_name (path);
   if (g_ptr_array_find_with_equal_func (seen, real, g_str_equal, NULL))
     {
-      diag_error (diags, &extends->mark, NULL, "'%s' extends itself", extends->text);
+      g_autofree char *circle = describe_circle (seen, real);
+
+      diag_error (diags, &extends->mark, "one of them has to do without", "'%s' extends itself: %s",
+                  extends->text, circle);
       return NULL;
     }
   g_ptr_array_add (seen, g_steal_pointer (&real));

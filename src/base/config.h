@@ -1,16 +1,14 @@
 /*
  * A configuration document: the tree of a YAML or JSON file, every node with its place.
  *
- * The loader sits on libyaml (JSON inputs go through it as well). Files over 16 MiB, nesting deeper than 64, and
+ * The loader sits on libyaml (JSON inputs go through it as well). Files above the limits of base/limits.h, and
  * binary, truncated or malformed text are diagnosed. Keys of a mapping are scalars; duplicate keys are errors.
  * Anchors and aliases are refused ("use 'extends:'").
  */
 #pragma once
 
 #include "base/diag.h"
-
-#define CONFIG_MAX_BYTES (16u << 20)
-#define CONFIG_MAX_DEPTH 64
+#include "base/limits.h"
 
 typedef enum
 {

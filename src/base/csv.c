@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Longest row: bounds the memory that one unclosed quote can take. */
-#define MAX_ROW_BYTES (1u << 20)
-#define CHUNK_BYTES   (1u << 16)
-#define MAX_COLUMNS   4096
+#include "base/limits.h"
+
+#define CHUNK_BYTES (1u << 16)
+#define SPLIT_HINT  "split the table, or leave out what is not needed"
 
 /* The fields of one row: NUL-terminated texts one after another. */
 typedef struct
@@ -33,10 +33,12 @@ struct _CsvReader
   Inflater         *inflater; /* NULL for plain text */
   struct csv_parser parser;
   char              chunk[CHUNK_BYTES];
-  gsize             used;   /* bytes of the chunk that were read */
-  gsize             next;   /* first byte that was not yet parsed */
-  gboolean          at_end; /* of the file, or stopped by an error */
-  guint             line;   /* of the next byte, from 1 */
+  guint64           n_bytes;  /* of text so far */
+  guint64           n_stored; /* as in the file: fewer where it is gzipped */
+  gsize             used;     /* bytes of the chunk that were read */
+  gsize             next;     /* first byte that was not yet parsed */
+  gboolean          at_end;   /* of the file, or stopped by an error */
+  guint             line;     /* of the next byte, from 1 */
   guint             row_line;
   GString          *raw; /* the row as it stands in the file, without its end */
   Row               row;
@@ -112,6 +114,57 @@ inflate (CsvReader *self, gsize *n, GError **error)
   return result != G_CONVERTER_ERROR;
 }
 
+/* Reads stored bytes of the file. */
+static gsize
+read_stored (CsvReader *self, char *bytes, gsize n)
+{
+  gsize got = fread (bytes, 1, n, self->file);
+
+  self->n_stored += got;
+  return got;
+}
+
+/* FALSE after a diagnostic: there are more bytes than a table may have. */
+static gboolean
+check_bytes (CsvReader *self, DiagList *diags)
+{
+  g_autofree char *message = NULL;
+
+  if (self->n_bytes <= CSV_MAX_BYTES && self->n_stored <= CSV_MAX_BYTES)
+    return TRUE;
+  message = g_strdup_printf ("a table larger than %u MiB%s", CSV_MAX_BYTES >> 20,
+                             self->n_stored <= CSV_MAX_BYTES ? " when inflated" : "");
+  fail (self, 0, SPLIT_HINT, message, diags);
+  return FALSE;
+}
+
+/* FALSE after a diagnostic: the next line is one too many. */
+static gboolean
+check_lines (CsvReader *self, DiagList *diags)
+{
+  g_autofree char *message = NULL;
+
+  if (self->line <= CSV_MAX_LINES)
+    return TRUE;
+  message = g_strdup_printf ("a table of more than %u lines", CSV_MAX_LINES);
+  fail (self, 0, SPLIT_HINT, message, diags);
+  return FALSE;
+}
+
+/* Reads on when little is left: a move for each of many small members would be quadratic. */
+static void
+refill (CsvReader *self)
+{
+  Inflater *in = self->inflater;
+  gsize     left = in->used - in->next;
+
+  if (left > sizeof in->bytes / 2)
+    return;
+  memmove (in->bytes, in->bytes + in->next, left);
+  in->next = 0;
+  in->used = left + read_stored (self, in->bytes + left, sizeof in->bytes - left);
+}
+
 /* Fills the chunk from a gzipped file; 0 bytes at its end, or after a diagnostic. */
 static gsize
 read_inflated (CsvReader *self, DiagList *diags)
@@ -123,11 +176,10 @@ read_inflated (CsvReader *self, DiagList *diags)
       g_autoptr (GError) error = NULL;
       gsize              n = 0;
 
-      memmove (in->bytes, in->bytes + in->next, in->used - in->next);
-      in->used -= in->next;
-      in->next = 0;
-      in->used += fread (in->bytes + in->used, 1, sizeof in->bytes - in->used, self->file);
-      gboolean at_end = in->used == 0 && feof (self->file);
+      refill (self);
+      if (!check_bytes (self, diags)) /* members without a byte of text never end the loop */
+        return 0;
+      gboolean at_end = in->used == in->next && feof (self->file);
       if (ferror (self->file) || (at_end && !in->open))
         return 0;
       if (at_end || !inflate (self, &n, &error))
@@ -148,9 +200,12 @@ next_piece (CsvReader *self, DiagList *diags)
     {
       self->next = 0;
       self->used = self->inflater != NULL ? read_inflated (self, diags)
-                                          : fread (self->chunk, 1, sizeof self->chunk, self->file);
+                                          : read_stored (self, self->chunk, sizeof self->chunk);
+      self->n_bytes += self->used;
       if (ferror (self->file))
         fail (self, 0, NULL, g_strerror (errno), diags);
+      if (!self->at_end && !check_bytes (self, diags))
+        return 0;
     }
   for (gsize i = self->next; i < self->used; i++)
     if (self->chunk[i] == '\n' || self->chunk[i] == '\r')
@@ -176,6 +231,8 @@ parse_piece (CsvReader *self, gsize length, DiagList *diags)
   const char *piece = self->chunk + self->next;
 
   self->next += length;
+  if (!check_lines (self, diags))
+    return FALSE;
   if (memchr (piece, '\0', length))
     {
       fail (self, self->line, NULL, "a NUL byte: not a text file", diags);
@@ -190,9 +247,11 @@ parse_piece (CsvReader *self, gsize length, DiagList *diags)
             "misplaced quote", diags);
       return FALSE;
     }
-  if (self->raw->len > MAX_ROW_BYTES)
+  if (self->raw->len > CSV_MAX_ROW_BYTES)
     {
-      fail (self, self->row_line, "is a quote left open?", "row longer than 1 MiB", diags);
+      g_autofree char *message = g_strdup_printf ("row longer than %u MiB", CSV_MAX_ROW_BYTES >> 20);
+
+      fail (self, self->row_line, "is a quote left open?", message, diags);
       return FALSE;
     }
   return TRUE;
@@ -266,8 +325,12 @@ read_header (CsvReader *self, DiagList *diags)
 
   if (!read_row (self, diags) || !check_utf8 (self, diags))
     row_clear (&self->row);
-  if (self->row.starts->len > MAX_COLUMNS)
-    fail (self, self->row_line, NULL, "more than 4096 columns", diags);
+  if (self->row.starts->len > CSV_MAX_COLUMNS)
+    {
+      g_autofree char *message = g_strdup_printf ("more than %u columns", CSV_MAX_COLUMNS);
+
+      fail (self, self->row_line, NULL, message, diags);
+    }
   else
     for (guint i = 0; i < self->row.starts->len; i++)
       add_column (self, i, diags);
@@ -286,7 +349,7 @@ starts_with (const CsvReader *self, const char *magic, gsize length)
 static void
 begin (CsvReader *self, DiagList *diags)
 {
-  self->used = fread (self->chunk, 1, 3, self->file);
+  self->used = read_stored (self, self->chunk, 3);
   if (starts_with (self, "\x1F\x8B", 2))
     {
       self->inflater = g_new0 (Inflater, 1);
@@ -295,6 +358,7 @@ begin (CsvReader *self, DiagList *diags)
       memcpy (self->inflater->bytes, self->chunk, self->used);
       self->inflater->used = self->used;
       self->used = read_inflated (self, diags);
+      self->n_bytes = self->used;
     }
   self->next = starts_with (self, "\xEF\xBB\xBF", 3) ? 3 : 0;
 }

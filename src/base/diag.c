@@ -6,6 +6,8 @@
 #define MAX_MESSAGE 600
 #define MAX_EXCERPT 96
 
+#define MAX_KEPT_LINE 4096 /* longest source line that a mark keeps */
+
 typedef struct
 {
   DiagSeverity severity;
@@ -21,11 +23,25 @@ typedef struct
 
 struct _DiagList
 {
-  GPtrArray *diags;
-  guint      n_errors;
-  guint      n_dropped;
-  SourceMark place; /* of diagnostics without one */
+  GPtrArray    *diags;
+  guint         n_errors;
+  guint         n_dropped;
+  SourceMark    place; /* of diagnostics without one */
+  const char   *key;   /* what they are about; NULL: no option in particular */
+  DiagFindKey   find;
+  gconstpointer user;
+  GHashTable   *seen; /* places and messages, while repeats are dropped; else NULL */
 };
+
+SourceMark
+source_mark_keep (const SourceMark *mark)
+{
+  SourceMark kept = *mark;
+  gboolean   shown = mark->text != NULL && strnlen (mark->text, MAX_KEPT_LINE + 1) <= MAX_KEPT_LINE;
+
+  kept.text = shown ? g_intern_string (mark->text) : NULL;
+  return kept;
+}
 
 static void
 diag_free (Diag *diag)
@@ -51,6 +67,7 @@ diag_list_free (DiagList *self)
   if (!self)
     return;
   g_ptr_array_unref (self->diags);
+  g_clear_pointer (&self->seen, g_hash_table_unref);
   g_free (self);
 }
 
@@ -157,12 +174,44 @@ set_excerpt (Diag *diag, const SourceMark *mark)
   diag->excerpt = g_strchomp (g_string_free (out, FALSE));
 }
 
+/* Notes MESSAGE at a place in SEEN; FALSE when it is there. */
+static gboolean
+note_seen (GHashTable *seen, const char *file, guint line, guint column, const char *message)
+{
+  return g_hash_table_add (
+      seen, g_strdup_printf ("%s:%u:%u:%s", file != NULL ? file : "", line, column, message));
+}
+
+/* Whether MESSAGE at MARK is new, where repeats are dropped. */
+static gboolean
+is_new (DiagList *self, const SourceMark *mark, const char *message)
+{
+  static const SourceMark nowhere = { 0 };
+  const SourceMark       *at = mark != NULL ? mark : &nowhere;
+
+  return self->seen == NULL || note_seen (self->seen, at->file, at->line, at->column, message);
+}
+
+/* NULL: none. */
+static const SourceMark *
+default_place (const DiagList *self)
+{
+  const SourceMark *mark =
+      self->key != NULL && self->find != NULL ? self->find (self->key, self->user) : NULL;
+
+  return mark == NULL && self->place.file != NULL ? &self->place : mark;
+}
+
 static void G_GNUC_PRINTF (5, 0)
     diag_add (DiagList *self, DiagSeverity severity, const SourceMark *mark, const char *hint,
               const char *format, va_list args)
 {
-  if (mark == NULL && self->place.file != NULL)
-    mark = &self->place;
+  g_autofree char *message = g_strdup_vprintf (format, args);
+
+  if (mark == NULL)
+    mark = default_place (self);
+  if (!is_new (self, mark, message))
+    return;
   if (severity == DIAG_ERROR)
     self->n_errors += 1;
   if (self->diags->len >= DIAG_LIST_MAX)
@@ -171,8 +220,7 @@ static void G_GNUC_PRINTF (5, 0)
       return;
     }
 
-  Diag            *diag = g_new0 (Diag, 1);
-  g_autofree char *message = g_strdup_vprintf (format, args);
+  Diag *diag = g_new0 (Diag, 1);
 
   diag->severity = severity;
   diag->message = printable_line (message, MAX_MESSAGE);
@@ -186,6 +234,17 @@ static void G_GNUC_PRINTF (5, 0)
         set_excerpt (diag, mark);
     }
   g_ptr_array_add (self->diags, diag);
+}
+
+/* Repeats are told from others by their text. */
+gboolean
+diag_list_count_unread (DiagList *self)
+{
+  if (self->diags->len < DIAG_LIST_MAX || self->seen != NULL)
+    return FALSE;
+  self->n_errors += 1;
+  self->n_dropped += 1;
+  return TRUE;
 }
 
 void
@@ -212,6 +271,43 @@ void
 diag_list_set_place (DiagList *self, const SourceMark *mark)
 {
   self->place = mark != NULL ? *mark : (SourceMark){ 0 };
+}
+
+void
+diag_list_drop_repeats (DiagList *self, gboolean drop)
+{
+  g_clear_pointer (&self->seen, g_hash_table_unref);
+  if (drop)
+    self->seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+}
+
+void
+diag_list_drop_said (DiagList *self, GHashTable *said)
+{
+  guint kept = 0;
+
+  while (kept < self->diags->len)
+    {
+      const Diag *diag = g_ptr_array_index (self->diags, kept);
+
+      if (note_seen (said, diag->file, diag->line, diag->column, diag->message))
+        kept++;
+      else
+        g_ptr_array_remove_index (self->diags, kept);
+    }
+}
+
+void
+diag_list_set_finder (DiagList *self, DiagFindKey find, gconstpointer user)
+{
+  self->find = find;
+  self->user = user;
+}
+
+void
+diag_list_set_key (DiagList *self, const char *key)
+{
+  self->key = key;
 }
 
 guint
@@ -286,4 +382,14 @@ diag_list_first_message (const DiagList *self)
   if (self->diags->len == 0)
     return NULL;
   return ((const Diag *) g_ptr_array_index (self->diags, 0))->message;
+}
+
+char *
+diag_list_first_reason (const DiagList *self)
+{
+  const Diag *first = self->diags->len > 0 ? g_ptr_array_index (self->diags, 0) : NULL;
+
+  if (first == NULL || first->hint == NULL)
+    return first != NULL ? g_strdup (first->message) : NULL;
+  return g_strdup_printf ("%s (%s)", first->message, first->hint);
 }

@@ -28,6 +28,9 @@ typedef struct
   const char *text;   /* the source line without its newline, interned or NULL */
 } SourceMark;
 
+/* MARK with a text that outlives the input: its line is interned, an endless one dropped. */
+SourceMark source_mark_keep (const SourceMark *mark);
+
 typedef struct _DiagList DiagList;
 
 DiagList *diag_list_new (void);
@@ -39,6 +42,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (DiagList, diag_list_free)
  * no full stop, the subject in single quotes. At most DIAG_LIST_MAX are kept; the rest is counted.
  */
 #define DIAG_LIST_MAX 100
+
+/*
+ * Where the list is full: counts one more error and returns TRUE. For those whose text or place
+ * takes long to make, as nobody would read it. To be asked before diag_error; FALSE: that is still
+ * to be called.
+ */
+gboolean diag_list_count_unread (DiagList *self);
+
 void diag_error (DiagList *self, const SourceMark *mark, const char *hint, const char *format, ...)
     G_GNUC_PRINTF (4, 5);
 void diag_warning (DiagList *self, const SourceMark *mark, const char *hint, const char *format, ...)
@@ -50,6 +61,28 @@ void diag_warning (DiagList *self, const SourceMark *mark, const char *hint, con
  */
 void diag_list_set_place (DiagList *self, const SourceMark *mark);
 
+/*
+ * From now on (DROP), a diagnostic with the place and the message of one that was added since is
+ * dropped: for inputs that are read many times.
+ */
+void diag_list_drop_repeats (DiagList *self, gboolean drop);
+
+/*
+ * Drops the diagnostics whose place and message stand in SAID, a set of strings that it owns, and
+ * adds those of the others to it: for several lists that are printed one after the other. What was
+ * counted as an error stays so.
+ */
+void diag_list_drop_said (DiagList *self, GHashTable *said);
+
+/*
+ * The same for an option: diagnostics that are added without a place between diag_list_set_key
+ * (KEY) and diag_list_set_key (NULL) are about
+ * option KEY, and get the place that FIND says it was set at, where it says one. KEY is not copied.
+ */
+typedef const SourceMark *(*DiagFindKey) (const char *key, gconstpointer user);
+void diag_list_set_finder (DiagList *self, DiagFindKey find, gconstpointer user);
+void diag_list_set_key (DiagList *self, const char *key);
+
 guint    diag_list_n_errors (const DiagList *self);
 gboolean diag_list_has_errors (const DiagList *self);
 
@@ -58,3 +91,9 @@ char *diag_list_format (const DiagList *self, gboolean colour);
 
 /* First message only (no place), for tests and nested reports; NULL when empty. Owned by the list. */
 const char *diag_list_first_message (const DiagList *self);
+
+/*
+ * The same with its hint: "unknown value 'bf61' for 'precision' (did you mean 'bf16'?)". NULL when
+ * empty. Newly allocated.
+ */
+char *diag_list_first_reason (const DiagList *self);

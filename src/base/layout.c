@@ -22,3 +22,9 @@ layout_data_file (const char *relative)
 
   return g_build_filename (dir, relative, NULL);
 }
+
+const char *
+layout_program_version (void)
+{
+  return SHARDSIM_VERSION;
+}

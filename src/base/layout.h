@@ -1,4 +1,4 @@
-/* Where the program's data files live. */
+/* Where the program's data files live, and which version it is. */
 #pragma once
 
 #include <glib.h>
@@ -11,3 +11,6 @@ char *layout_data_dir (void);
 
 /* Path of RELATIVE ("hwprofiles/gpu/a40-48.yaml") in it. Newly allocated; need not exist. */
 char *layout_data_file (const char *relative);
+
+/* The program's version, "0.1.0". */
+const char *layout_program_version (void);

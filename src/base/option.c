@@ -147,6 +147,7 @@ numbered_prefix (const char *choice)
   return g_str_has_suffix (choice, ":K") ? strlen (choice) - 1 : 0;
 }
 
+/* "layers:8" of "layers:K". */
 static gboolean
 parse_choice (const char *choice, const char *text, gint *number)
 {
@@ -154,10 +155,8 @@ parse_choice (const char *choice, const char *text, gint *number)
   gint64 value;
 
   *number = 0;
-  if (prefix == 0)
-    return strcmp (choice, text) == 0;
-  if (strncmp (choice, text, prefix) != 0 || !parse_int (text + prefix, &value) || value < 1
-      || value > NUMBERED_MAX)
+  if (prefix == 0 || g_ascii_strncasecmp (choice, text, prefix) != 0
+      || !parse_int (text + prefix, &value) || value < 1 || value > NUMBERED_MAX)
     return FALSE;
   *number = (gint) value;
   return TRUE;
@@ -184,6 +183,9 @@ parse_enum_value (const OptionSpec *spec, const char *text, OptionValue *value, 
 {
   gint number;
 
+  value->choice = name_index (text, spec->choices);
+  if (value->choice >= 0 && numbered_prefix (spec->choices[value->choice]) == 0)
+    return NULL;
   for (gint i = 0; spec->choices[i]; i++)
     if (parse_choice (spec->choices[i], text, &number))
       {
@@ -220,7 +222,12 @@ static char *
 parse_value (const OptionSpec *spec, const char *text, OptionValue *value, char **hint)
 {
   memset (value, 0, sizeof *value);
-  if (!*text && (spec->optional || spec->type == OPTION_STRING))
+  if (!*text && spec->type == OPTION_STRING)
+    {
+      value->text = g_strdup (spec->fallback); /* unset: its default */
+      return NULL;
+    }
+  if (!*text && spec->optional)
     return NULL; /* unset */
   switch (spec->type)
     {
@@ -377,6 +384,85 @@ option_set (const OptionSpec *spec, gpointer structure, const char *text, const 
   return FALSE;
 }
 
+/* ---- origins --------------------------------------------------------------------------------- */
+
+static guint
+table_length (const OptionSpec *table)
+{
+  guint n = 0;
+
+  while (table[n].key != NULL)
+    n++;
+  return n;
+}
+
+void
+option_marks_clear (OptionMarks *self)
+{
+  g_clear_pointer (&self->keys, g_free);
+  self->section = (SourceMark){ 0 };
+}
+
+void
+option_marks_copy (const OptionMarks *source, OptionMarks *target)
+{
+  option_marks_clear (target);
+  *target = *source;
+  if (source->keys != NULL)
+    target->keys = g_memdup2 (source->keys, table_length (source->table) * sizeof *source->keys);
+}
+
+void
+option_marks_set (OptionMarks *self, const char *key, const SourceMark *mark)
+{
+  const OptionSpec *spec = option_table_find (self->table, key);
+
+  if (spec == NULL)
+    return;
+  if (self->keys == NULL)
+    self->keys = g_new0 (SourceMark, table_length (self->table));
+  self->keys[spec - self->table] = source_mark_keep (mark);
+}
+
+void
+option_marks_set_section (OptionMarks *self, const SourceMark *mark)
+{
+  self->section = source_mark_keep (mark);
+}
+
+void
+option_marks_load (OptionMarks *self, const ConfigNode *node)
+{
+  option_marks_set_section (self, config_node_mark (node));
+  for (guint i = 0; config_node_kind (node) == CONFIG_MAP && i < config_node_length (node); i++)
+    option_marks_set (self, config_node_key (node, i), config_node_mark (config_node_item (node, i)));
+}
+
+const SourceMark *
+option_mark (const OptionMarks *self, ...)
+{
+  const SourceMark *found = NULL;
+  const char       *key;
+  va_list           keys;
+
+  if (self == NULL)
+    return NULL;
+  va_start (keys, self);
+  while (found == NULL && (key = va_arg (keys, const char *)) != NULL)
+    {
+      const OptionSpec *spec = self->keys != NULL ? option_table_find (self->table, key) : NULL;
+
+      if (spec != NULL && self->keys[spec - self->table].file != NULL)
+        found = &self->keys[spec - self->table];
+    }
+  va_end (keys);
+  if (found == NULL && self->section.file != NULL)
+    found = &self->section;
+  return found;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
 static void
 diagnose_unknown (const OptionSpec *table, const char *key, const char *const *more,
                   const SourceMark *mark, DiagList *diags)
@@ -387,7 +473,8 @@ diagnose_unknown (const OptionSpec *table, const char *key, const char *const *m
   for (const OptionSpec *spec = table; spec->key; spec++)
     g_ptr_array_add (names, (gpointer) spec->key);
   for (; more && *more; more++)
-    g_ptr_array_add (names, (gpointer) *more);
+    if (option_table_find (table, *more) == NULL)
+      g_ptr_array_add (names, (gpointer) *more);
   g_ptr_array_add (names, NULL);
 
   if (suggest_nearest (key, (const char *const *) names->pdata))
@@ -421,8 +508,12 @@ load_entry (const OptionSpec *spec, gpointer structure, const ConfigNode *value,
 
   if (config_node_kind (value) != CONFIG_SCALAR)
     {
-      diag_error (diags, config_node_mark (value), NULL, "expected a single value for '%s', got a %s",
-                  spec->key, config_node_kind (value) == CONFIG_LIST ? "list" : "map");
+      const gboolean list = config_node_kind (value) == CONFIG_LIST;
+      if (list && config_node_length (value) == 0)
+        diag_error (diags, config_node_mark (value), NULL, "the list of '%s' is empty", spec->key);
+      else
+        diag_error (diags, config_node_mark (value), NULL,
+                    "expected a single value for '%s', got a %s", spec->key, list ? "list" : "map");
       return FALSE;
     }
   if (is_null && !spec->optional && !(spec->type == OPTION_STRING && spec->fallback))
@@ -450,9 +541,11 @@ option_load_map (const OptionSpec *table, gpointer structure, const ConfigNode *
       const SourceMark *mark = config_node_key_mark (node, i);
       const OptionSpec *spec = option_table_find (table, key);
 
+      if (ignore && g_strv_contains (ignore, key))
+        continue;
       if (spec)
         ok = load_entry (spec, structure, config_node_item (node, i), mark, diags) && ok;
-      else if (!ignore || !g_strv_contains (ignore, key))
+      else
         {
           diagnose_unknown (table, key, ignore, mark, diags);
           ok = FALSE;

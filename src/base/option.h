@@ -37,6 +37,32 @@ typedef struct
   const char *source; /* where default or meaning comes from: a paper, a code base, or NULL */
 } OptionSpec;
 
+/*
+ * Where the values of a table's options were set: each option keeps its own origin, so that a
+ * finding about one points at it. The texts
+ * of the marks outlive the input.
+ */
+typedef struct
+{
+  const OptionSpec *table;   /* NULL: of no table, SECTION only */
+  SourceMark        section; /* where the map of options stands; without a file: nowhere */
+  SourceMark *keys; /* by the table's order; without a file: nobody set it. NULL: no key was */
+} OptionMarks;
+
+void option_marks_clear (OptionMarks *self);
+/* TARGET is cleared first. */
+void option_marks_copy (const OptionMarks *source, OptionMarks *target);
+void option_marks_set (OptionMarks *self, const char *key, const SourceMark *mark);
+void option_marks_set_section (OptionMarks *self, const SourceMark *mark);
+void option_marks_load (OptionMarks      *self,
+                        const ConfigNode *node); /* NODE, and every value if it is a map */
+
+/*
+ * Place of the first of the keys (NULL-terminated) that was set, else of the section; NULL where
+ * there is neither, or no SELF.
+ */
+const SourceMark *option_mark (const OptionMarks *self, ...) G_GNUC_NULL_TERMINATED;
+
 /* Fills STRUCTURE (zeroed by the caller) with the defaults of TABLE. */
 void option_table_defaults (const OptionSpec *table, gpointer structure);
 
@@ -53,7 +79,7 @@ const char **option_table_keys (const OptionSpec *table);
 
 /*
  * Sets one option from TEXT. On a bad value (type, unit, range, choice) adds a diagnostic at MARK with a hint and
- * returns FALSE, leaving the old value. "" unsets a string and any optional option.
+ * returns FALSE, leaving the old value. "" unsets a string, which then has its default, and any optional option.
  */
 gboolean option_set (const OptionSpec *spec, gpointer structure, const char *text,
                      const SourceMark *mark, DiagList *diags);

@@ -92,3 +92,15 @@ suggest_hint (const char *word, const char *const *names)
     }
   return g_string_free (hint, FALSE);
 }
+
+gint
+name_index (const char *word, const char *const *names)
+{
+  for (gint i = 0; names[i] != NULL; i++)
+    if (strcmp (names[i], word) == 0)
+      return i;
+  for (gint i = 0; names[i] != NULL; i++)
+    if (g_ascii_strcasecmp (names[i], word) == 0)
+      return i;
+  return -1;
+}

@@ -1,4 +1,4 @@
-/* Nearest-name hints for misspelt keys, names and values. */
+/* Names: which one a word means, and the nearest for a misspelt one. */
 #pragma once
 
 #include <glib.h>
@@ -8,6 +8,13 @@
  * is near enough to be meant (distance over max (1, a third of the length)). Owned by NAMES.
  */
 const char *suggest_nearest (const char *word, const char *const *names);
+
+/*
+ * How names are matched everywhere (profiles, strategies, models, values of options): as they are
+ * written first, then letters of either
+ * case. Index of WORD in NAMES (NULL-terminated), -1 when it is none of them.
+ */
+gint name_index (const char *word, const char *const *names);
 
 /* "did you mean 'x'?" or, when nothing is near, "valid values: a, b, c" (at most 12 names). Newly allocated. */
 char *suggest_hint (const char *word, const char *const *names);

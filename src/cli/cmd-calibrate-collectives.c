@@ -5,6 +5,7 @@
 #include "analysis/calibrate-collectives.h"
 #include "cli/listing.h"
 #include "cli/measurement-arguments.h"
+#include "cli/progress.h"
 #include "cli/subjects.h"
 
 static const ListingColumn columns[] = {
@@ -82,8 +83,7 @@ check_folder (const Common *common, const char *dir)
 
   if (g_str_has_suffix (dir, ".yaml"))
     {
-      fprintf (
-          stderr,
+      common_say (
           "shardsim %s: '%s' names a file, but every link has a profile of its own\n  hint: name a folder\n",
           common->command, dir);
       return FALSE;
@@ -94,8 +94,7 @@ check_folder (const Common *common, const char *dir)
 
       if (*folders[i] == '\0' || strcmp (folder, target) != 0)
         continue;
-      fprintf (
-          stderr,
+      common_say (
           "shardsim %s: '%s' is also where profiles are taken from\n  hint: write to a folder of its own\n",
           common->command, dir);
       return FALSE;
@@ -106,19 +105,26 @@ check_folder (const Common *common, const char *dir)
 static ExitStatus
 calibrate (const Common *common, const char *dir, const char *collective)
 {
-  g_autoptr (DiagList)   diags = diag_list_new ();
-  g_autoptr (GPtrArray)  rows = measurement_arguments_load (common, collective, TRUE, diags);
-  g_autoptr (ProfileSet) profiles = profile_set_new (common->hwprofiles);
+  g_autoptr (DiagList)              diags = diag_list_new ();
+  g_autoptr (GPtrArray)             rows = NULL;
+  g_autoptr (ProfileSet)            profiles = profile_set_new (common->hwprofiles);
   g_autoptr (CollectiveCalibration) result = NULL;
   g_autoptr (Listing)               listing = listing_new ("figures", columns);
   g_autoptr (GError)                error = NULL;
   guint                             n_fitted = 0, n_files = 0;
-  ExitStatus                        status;
+  gboolean                          written;
+  Progress                         *progress;
+  ExitStatus                        status = common_check_output ("--output", dir, OUTPUT_FOLDER);
 
+  if (status != EXIT_DONE)
+    return status;
+  rows = measurement_arguments_load (common, collective, TRUE, diags);
   common_report_diags (diags);
   if (rows == NULL)
     return EXIT_USAGE;
+  progress = progress_start ("fitting", "rows");
   result = calibrate_collectives (rows, profiles, NULL, NULL);
+  progress_end (progress);
   for (guint i = 0; i < result->families->len; i++)
     {
       const FittedFamily *family = g_ptr_array_index (result->families, i);
@@ -126,17 +132,15 @@ calibrate (const Common *common, const char *dir, const char *collective)
       add_family (listing, family);
       n_fitted += family->refusal == NULL;
     }
-  if (n_fitted > 0 && !collective_calibration_write (result, dir, &n_files, &error))
-    {
-      common_report_error (error);
-      return EXIT_USAGE;
-    }
   status = listing_print (listing, common->format, NULL);
+  written = n_fitted == 0 || collective_calibration_write (result, dir, &n_files, &error);
+  if (!written)
+    return common_note_output (status, written, error);
   if (n_files > 0)
-    fprintf (stderr, "%u profiles in '%s': use them with --hwprofiles '%s'\n", n_files, dir, dir);
+    common_say ("%u profiles in '%s': use them with --hwprofiles '%s'\n", n_files, dir, dir);
   else
-    fprintf (stderr, "shardsim %s: nothing is written: %s\n", common->command,
-             n_fitted > 0 ? "no figure moved" : "no link family could be fitted");
+    common_say ("shardsim %s: nothing is written: %s\n", common->command,
+                n_fitted > 0 ? "no figure moved" : "no link family could be fitted");
   return status == EXIT_DONE && n_fitted == 0 ? EXIT_NO : status;
 }
 
@@ -160,7 +164,8 @@ cmd_calibrate_collectives (int argc, char **argv)
           "status 3 when none could be fitted.\n" MEASUREMENT_FILES_HELP,
           "Examples:\n"
           "  shardsim calibrate collectives runs.csv -o fitted\n"
-          "  shardsim calibrate collectives node.log two-nodes.log --node dgx-h100 -o fitted\n"
+          "  shardsim calibrate collectives node.log two-nodes.log --node dgx-h100 \\\n"
+          "    -o fitted\n"
           "  shardsim validate collectives runs.csv --hwprofiles fitted\n",
           entries, argc, argv, &done))
     return EXIT_USAGE;
@@ -168,8 +173,8 @@ cmd_calibrate_collectives (int argc, char **argv)
     return EXIT_DONE;
   if (common.files[0] == NULL || dir == NULL)
     {
-      fprintf (stderr, "shardsim %s: no %s given\n  see 'shardsim %s --help'\n", common.command,
-               dir == NULL ? "folder (-o)" : "file of measurements", common.command);
+      common_say ("shardsim %s: no %s given\n  see 'shardsim %s --help'\n", common.command,
+                  dir == NULL ? "folder (-o)" : "file of measurements", common.command);
       return EXIT_USAGE;
     }
   if (!check_folder (&common, dir))

@@ -6,6 +6,8 @@
 #include "analysis/calibrate-profile.h"
 #include "analysis/same-file.h"
 #include "cli/listing.h"
+#include "cli/profile-output.h"
+#include "cli/progress.h"
 #include "cli/subjects.h"
 
 static const ListingColumn columns[] = {
@@ -62,7 +64,7 @@ add_value (Listing *listing, const FittedValue *value)
 static gboolean
 refuse_output (const Common *common, const char *file, const char *why, const char *hint)
 {
-  fprintf (stderr, "shardsim %s: '%s' %s\n  hint: %s\n", common->command, file, why, hint);
+  common_say ("shardsim %s: '%s' %s\n  hint: %s\n", common->command, file, why, hint);
   return FALSE;
 }
 
@@ -89,7 +91,7 @@ check_inputs (const Common *common, const char *file)
   return TRUE;
 }
 
-/* FALSE after a message: a name that gives no id, or a profile that what is written may extend. */
+/* FALSE after a message: a folder of another kind, or a profile that what is written may extend. */
 static gboolean
 check_output (const Common *common, const char *file, const char *kind, ProfileSet *profiles)
 {
@@ -97,12 +99,6 @@ check_output (const Common *common, const char *file, const char *kind, ProfileS
   g_autofree char *there = id != NULL ? profile_set_file (profiles, kind, id) : NULL;
   g_autofree char *folder = g_path_get_dirname (file), *name = g_path_get_basename (folder);
 
-  if (id == NULL || !g_ascii_isalnum (id[0]))
-    return refuse_output (common, file, "gives the profile no id",
-                          "name it ID.yaml, as in 'mine/gpu/h200-here.yaml'");
-  for (const char *c = id; *c != '\0'; c++)
-    if (!g_ascii_isalnum (*c) && strchr ("-_.", *c) == NULL)
-      return refuse_output (common, file, "gives no plain id", "letters, digits, '-', '_' and '.'");
   if (strcmp (name, strcmp (kind, "gpu") == 0 ? "link" : "gpu") == 0)
     return refuse_output (common, file, "is in the folder of another kind of profile",
                           strcmp (kind, "gpu") == 0 ? "a GPU's goes to a folder 'gpu'"
@@ -113,20 +109,15 @@ check_output (const Common *common, const char *file, const char *kind, ProfileS
   return check_inputs (common, file);
 }
 
-/* The folder that --hwprofiles takes, or where the file has to go for that. */
 static void
 print_use (const ProfileCalibration *result, const char *file)
 {
-  g_autofree char *folder = g_path_get_dirname (file), *name = g_path_get_basename (folder);
-  g_autofree char *above = g_path_get_dirname (folder), *id = id_of (file);
+  g_autofree char *use = profile_output_use (file, result->kind);
 
-  fprintf (stderr, "'%s' extends '%s'", file, result->base);
+  common_say ("'%s' extends '%s'", file, result->base);
   if (result->products != NULL && result->products->len > 0)
-    fprintf (stderr, "; %u products beside it", result->products->len);
-  if (strcmp (name, result->kind) == 0)
-    fprintf (stderr, ": use it as '%s' with --hwprofiles '%s'\n", id, above);
-  else
-    fprintf (stderr, ": use it as '%s' from a folder '%s' with --hwprofiles\n", id, result->kind);
+    common_say ("; %u products beside it", result->products->len);
+  common_say (": %s\n", use);
 }
 
 /* ---- the command ------------------------------------------------------------------------------- */
@@ -150,13 +141,13 @@ print_refusal (const Common *common, const ProfileCalibration *result)
       if (value->figure == NULL || value->verdict != FIT_CONTRADICTORY)
         continue;
       if (n++ == 0)
-        fprintf (stderr, "shardsim %s: nothing is written: the data contradict each other\n",
-                 common->command);
-      fprintf (stderr, "  %s: %s\n", value->figure, value->why);
+        common_say ("shardsim %s: nothing is written: the data contradict each other\n",
+                    common->command);
+      common_say ("  %s: %s\n", value->figure, value->why);
     }
   if (n == 0)
-    fprintf (stderr, "shardsim %s: nothing is written: there is too little data for any figure\n",
-             common->command);
+    common_say ("shardsim %s: nothing is written: there is too little data for any figure\n",
+                common->command);
 }
 
 static ExitStatus
@@ -164,17 +155,15 @@ write_and_print (const Arguments *arguments, const ProfileCalibration *result)
 {
   g_autoptr (Listing) listing = listing_new ("figures", columns);
   g_autoptr (GError)  error = NULL;
-  gboolean            good = profile_calibration_is_good (result);
+  gboolean            good = profile_calibration_is_good (result), written;
   ExitStatus          status;
 
   for (guint i = 0; i < result->fits->len; i++)
     add_value (listing, g_ptr_array_index (result->fits, i));
-  if (good && !profile_calibration_write (result, arguments->output, &error))
-    {
-      common_report_error (error);
-      return EXIT_USAGE;
-    }
   status = listing_print (listing, arguments->common.format, NULL);
+  written = !good || profile_calibration_write (result, arguments->output, &error);
+  if (!written)
+    return common_note_output (status, written, error);
   if (good)
     print_use (result, arguments->output);
   else
@@ -205,21 +194,32 @@ find_base (const Arguments *arguments, const BenchResults *results, ProfileSet *
 }
 
 static ExitStatus
-calibrate (const Arguments *arguments)
+calibrate (Arguments *arguments)
 {
   g_autoptr (DiagList)           diags = diag_list_new ();
   g_autoptr (ProfileSet)         profiles = profile_set_new (arguments->common.hwprofiles);
   g_autoptr (BenchResults)       results = NULL;
   g_autoptr (ProfileCalibration) result = NULL;
-  g_autofree char               *base = NULL;
+  g_autofree char               *base = NULL, *asked = NULL;
+  ExitStatus                     status = profile_output_check (arguments->output);
+  Progress                      *progress;
 
+  if (status != EXIT_DONE)
+    return status;
   results = bench_results_load ((const char *const *) arguments->common.files, diags);
   if (results != NULL)
     base = find_base (arguments, results, profiles, diags);
+  progress = progress_start ("fitting", "rows");
   if (base != NULL)
     result = calibrate_profile (results, profiles, base, diags);
+  progress_end (progress);
   common_report_diags (diags);
-  if (result == NULL || !check_output (&arguments->common, arguments->output, result->kind, profiles))
+  if (result == NULL)
+    return EXIT_USAGE;
+  asked = g_steal_pointer (&arguments->output);
+  arguments->output = profile_output_file (&arguments->common, asked, result->kind, result->base);
+  if (arguments->output == NULL
+      || !check_output (&arguments->common, arguments->output, result->kind, profiles))
     return EXIT_USAGE;
   return write_and_print (arguments, result);
 }
@@ -239,7 +239,9 @@ cmd_calibrate_results (int argc, char **argv)
   g_auto (Arguments) arguments = { 0 };
   gboolean           done = FALSE;
   const GOptionEntry entries[] = {
-    { "output", 'o', 0, G_OPTION_ARG_FILENAME, &arguments.output, "the profile to write (required)",
+    { "output", 'o', 0, G_OPTION_ARG_FILENAME, &arguments.output,
+      "the profile to write, ID.yaml, or a folder of profiles (one that is there, or FOLDER/), "
+      "where it is laid over what it extends (required)",
       "FILE.yaml" },
     { "extends", 0, 0, G_OPTION_ARG_STRING, &arguments.extends,
       "profile to extend (default: the one that the device's name means)", "ID" },
@@ -261,9 +263,9 @@ cmd_calibrate_results (int argc, char **argv)
     return EXIT_DONE;
   if (arguments.common.files[0] == NULL || arguments.output == NULL)
     {
-      fprintf (
-          stderr, "shardsim %s: no %s given\n  see 'shardsim %s --help'\n", arguments.common.command,
-          arguments.output == NULL ? "profile to write (-o)" : "results", arguments.common.command);
+      common_say ("shardsim %s: no %s given\n  see 'shardsim %s --help'\n", arguments.common.command,
+                  arguments.output == NULL ? "profile to write (-o)" : "results",
+                  arguments.common.command);
       return EXIT_USAGE;
     }
   return calibrate (&arguments);

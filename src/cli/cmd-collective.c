@@ -1,8 +1,10 @@
 /* shardsim collective: one collective over a range of sizes, in nccl-tests' format. */
 #include <string.h>
 
+#include "analysis/profiles-used.h"
 #include "cli/collective-arguments.h"
 #include "cli/common.h"
+#include "cli/progress.h"
 #include "report/collective.h"
 
 #define MAX_STEP_PAIR_RANKS 1024 /* about a million transfers, 1 GB */
@@ -196,7 +198,7 @@ print_sweep (const Common *common, const CollectiveSweep *sweep)
 
 /* CLUSTER may be NULL, after a diagnostic: then what names its GPUs is looked at as far as it goes. */
 static ExitStatus
-run_on (const Common *common, const Arguments *arguments, const Cluster *cluster,
+run_on (const Common *common, const Arguments *arguments, ProfileSet *profiles, const Cluster *cluster,
         const CollectiveOptions *library, CollectiveSweepOptions *options, DiagList *diags)
 {
   const char                     *text = arguments->ranks;
@@ -207,6 +209,7 @@ run_on (const Common *common, const Arguments *arguments, const Cluster *cluster
   g_autofree CollectiveNeighbour *neighbours = g_new (CollectiveNeighbour, besides->len + 1);
   g_autoptr (CollectiveSweep)     sweep = NULL;
   g_autoptr (GError)              error = NULL;
+  Progress                       *progress;
   CollectiveNeighbour             first = { .kind = options->kind,
                                             .ranks = (const guint32 *) (gconstpointer) ranks->data,
                                             .n_ranks = ranks->len,
@@ -221,8 +224,14 @@ run_on (const Common *common, const Arguments *arguments, const Cluster *cluster
     check_all (cluster, &first, besides, arguments->beside, options->fidelity, diags);
   if (common_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
+  progress = progress_start ("simulating", "sizes");
+  options->count = progress_count (progress);
   sweep = collective_sweep (cluster, first.ranks, first.n_ranks, library, options, &error);
-  return sweep != NULL ? print_sweep (common, sweep) : common_report_error (error);
+  progress_end (progress);
+  if (sweep == NULL)
+    return common_report_error (error);
+  sweep->profiles = profiles_used (profiles, cluster, NULL);
+  return print_sweep (common, sweep);
 }
 
 static ExitStatus
@@ -234,13 +243,15 @@ run (const Common *common, const Arguments *arguments, ClusterOptions *cluster_w
   g_autoptr (Cluster)    cluster = NULL;
   CollectiveSweepOptions options = { 0 };
   CollectiveOptions      library;
+  OptionMarks            marks = { .table = cluster_options };
 
   read_options (arguments, &options, diags);
-  apply_network_options (common, cluster_wanted, config, diags);
+  apply_network_options (common, cluster_wanted, config, &marks, diags);
   apply_short_names (arguments, config, diags);
   library = collective_config_options (config);
-  cluster = cluster_new (cluster_wanted, profiles, NULL, diags);
-  return run_on (common, arguments, cluster, &library, &options, diags);
+  cluster = cluster_new (cluster_wanted, profiles, &marks, diags);
+  option_marks_clear (&marks);
+  return run_on (common, arguments, profiles, cluster, &library, &options, diags);
 }
 
 int
@@ -275,17 +286,18 @@ cmd_collective (int argc, char **argv)
 
   option_table_defaults (cluster_options, &cluster);
   option_table_defaults (collective_options, &config);
-  if (common_parse (
-          &common, COMMON_FORMAT | COMMON_NETWORK, "",
-          "Predicts one collective over a range of sizes, in nccl-tests' own format. S is counted as\n"
-          "nccl-tests does: of an all-gather all that a rank receives. Bandwidths are decimal GB/s.",
-          "Examples:\n"
-          "  shardsim collective --collective all_reduce --cluster '2 x dgx-h100'\n"
-          "  shardsim collective --collective all_gather --nodes 2 --gpus-per-node 8 --gpu h100-sxm-80\n"
-          "    --intra nvlink4-switch --nics 8 --nic ib-ndr-400 -b 1M -e 1G --algo ring --proto simple\n"
-          "  shardsim collective --collective all_reduce --cluster '2 x dgx-h100' --ranks 0,8\n"
-          "    --beside all_reduce:same:ranks=1,9\n",
-          extra, argc, argv, &done))
+  if (common_parse (&common, COMMON_FORMAT | COMMON_NETWORK, "",
+                    "Predicts one collective over a range of sizes, in nccl-tests' own format. "
+                    "S is counted as nccl-tests does: of an all-gather all that a rank receives. "
+                    "Bandwidths are decimal GB/s.",
+                    "Examples:\n"
+                    "  shardsim collective --collective all_reduce --cluster '2 x dgx-h100'\n"
+                    "  shardsim collective --collective all_gather --nodes 2 --gpus-per-node 8 \\\n"
+                    "    --gpu h100-sxm-80 --intra nvlink4-switch --nics 8 --nic ib-ndr-400 \\\n"
+                    "    -b 1M -e 1G --algo ring --proto simple\n"
+                    "  shardsim collective --collective all_reduce --cluster '2 x dgx-h100' \\\n"
+                    "    --ranks 0,8 --beside all_reduce:same:ranks=1,9\n",
+                    extra, argc, argv, &done))
     status = done                             ? EXIT_DONE
              : common_want_words (&common, 0) ? run (&common, &arguments, &cluster, &config)
                                               : EXIT_USAGE;

@@ -1,8 +1,9 @@
 /* shardsim compare: several scenarios side by side, simulated in threads, reported in their order. */
 #include <pthread.h>
-#include <stdio.h>
 
+#include "base/suggest.h"
 #include "cli/common.h"
+#include "cli/progress.h"
 #include "report/report.h"
 
 /* Threads take the next scenario under the lock; everything else of a slot is its thread's alone. */
@@ -16,17 +17,8 @@ typedef struct
   DiagList            **diags;
   GError              **errors;
   pthread_mutex_t       lock;
-  guint                 next, done;
-  gboolean              progress;
+  guint                 next;
 } Jobs;
-
-static void
-show_progress (const Jobs *jobs)
-{
-  if (jobs->progress)
-    fprintf (stderr, "\r%u of %u scenarios%s", jobs->done, jobs->scenarios->len,
-             jobs->done == jobs->scenarios->len ? "\r\033[K" : "");
-}
 
 static void *
 work (void *data)
@@ -46,10 +38,7 @@ work (void *data)
           g_ptr_array_index (jobs->scenarios, i), jobs->options,
           jobs->replays != NULL ? &jobs->replays[i] : NULL,
           jobs->replays != NULL ? &jobs->profiles[i] : NULL, jobs->diags[i], &jobs->errors[i]);
-      pthread_mutex_lock (&jobs->lock);
-      jobs->done++;
-      show_progress (jobs);
-      pthread_mutex_unlock (&jobs->lock);
+      work_count_done (jobs->options->count);
     }
 }
 
@@ -68,52 +57,151 @@ run_jobs (Jobs *jobs, guint n_threads)
   pthread_mutex_destroy (&jobs->lock);
 }
 
-/* Diagnostics and errors of all scenarios, in their order. */
+/* A function, as MAX would print twice what is printed once. */
+static ExitStatus
+worse (ExitStatus a, ExitStatus b)
+{
+  return a > b ? a : b;
+}
+
+static gboolean
+has_failed (const Jobs *jobs, guint i)
+{
+  return jobs->predictions[i] == NULL || diag_list_has_errors (jobs->diags[i]);
+}
+
+static ExitStatus
+status_of (const Jobs *jobs, guint i)
+{
+  if (diag_list_has_errors (jobs->diags[i]))
+    return EXIT_USAGE;
+  return jobs->predictions[i] == NULL ? EXIT_RUNTIME : EXIT_DONE;
+}
+
+/* Everything there is to say about scenario I. Newly allocated. */
+static char *
+words_of (const Jobs *jobs, guint i)
+{
+  g_autofree char *diags = diag_list_format (jobs->diags[i], FALSE);
+
+  return g_strconcat (diags, jobs->errors[i] != NULL ? jobs->errors[i]->message : NULL, NULL);
+}
+
+/*
+ * That scenario I, and N_MORE for the same reasons, are left out. AGAIN: all of them were said
+ * before.
+ */
+static void
+say_left_out (const Jobs *jobs, guint i, guint n_more, gboolean again)
+{
+  const Scenario  *scenario = g_ptr_array_index (jobs->scenarios, i);
+  g_autofree char *more = n_more > 0 ? g_strdup_printf (" and %u more are", n_more) : NULL;
+
+  common_say ("shardsim compare: '%s'%s left out%s\n", scenario->name, more != NULL ? more : " is",
+              again ? " for errors above" : ":");
+}
+
+/*
+ * Says what is new about scenario I, and N_MORE of the same words; BESIDE others that did not
+ * fail.
+ */
+static void
+report_one (const Jobs *jobs, guint i, guint n_more, gboolean beside, GHashTable *said)
+{
+  const GError *error = jobs->errors[i];
+  gboolean      again;
+
+  diag_list_drop_said (jobs->diags[i], said);
+  if (error != NULL && !g_hash_table_add (said, g_strdup (error->message)))
+    error = NULL;
+  again = error == NULL && diag_list_first_message (jobs->diags[i]) == NULL;
+  if (has_failed (jobs, i) && beside)
+    say_left_out (jobs, i, n_more, again);
+  common_report_diags (jobs->diags[i]);
+  if (error != NULL)
+    common_report_error (error);
+}
+
+/*
+ * Diagnostics and errors of all scenarios, in their order, each once: those of a grid share most.
+ * What fails beside others is left out, and said to be.
+ */
 static ExitStatus
 report_failures (const Jobs *jobs)
 {
-  ExitStatus status = EXIT_DONE;
+  g_autoptr (GHashTable) said = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GHashTable) alike = g_hash_table_new (g_str_hash, g_str_equal); /* words: how many */
+  g_autoptr (GPtrArray)  words = g_ptr_array_new_with_free_func (g_free);
+  ExitStatus             status = EXIT_DONE;
+  guint                  n_failed = 0, n;
 
   for (guint i = 0; i < jobs->scenarios->len; i++)
     {
-      if (common_report_diags (jobs->diags[i]) != EXIT_DONE)
-        status = EXIT_USAGE;
-      else if (jobs->predictions[i] == NULL)
-        status = MAX (status, common_report_error (jobs->errors[i]));
+      g_ptr_array_add (words, words_of (jobs, i));
+      n = GPOINTER_TO_UINT (g_hash_table_lookup (alike, words->pdata[i]));
+      g_hash_table_insert (alike, words->pdata[i], GUINT_TO_POINTER (n + 1));
+      n_failed += has_failed (jobs, i);
+      status = worse (status, status_of (jobs, i));
+    }
+  for (guint i = 0; i < jobs->scenarios->len; i++)
+    {
+      n = GPOINTER_TO_UINT (g_hash_table_lookup (alike, words->pdata[i]));
+      if (n > 0)
+        report_one (jobs, i, n - 1, n_failed < jobs->scenarios->len, said);
+      g_hash_table_remove (alike, words->pdata[i]);
     }
   return status;
 }
 
 static ExitStatus
-compare_all (Common *common, const GPtrArray *scenarios, GPtrArray *predictions)
+compare_all (Common *common, const GPtrArray *scenarios, const char *sort, gboolean explain,
+             GPtrArray *predictions)
 {
-  PredictOptions          options = common_predict_options (common);
-  g_autofree Prediction **slots = g_new0 (Prediction *, scenarios->len);
-  g_autofree DiagList   **diags = g_new0 (DiagList *, scenarios->len);
-  g_autofree GError     **errors = g_new0 (GError *, scenarios->len);
-  g_autofree Replay     **replays = g_new0 (Replay *, scenarios->len);
-  g_autofree ProfileSet **profiles = g_new0 (ProfileSet *, scenarios->len);
-  Jobs                    jobs = { .scenarios = scenarios,
-                                   .options = &options,
-                                   .predictions = slots,
-                                   .diags = diags,
-                                   .errors = errors,
-                                   .replays = common->trace != NULL ? replays : NULL,
-                                   .profiles = profiles,
-                                   .progress = common_stderr_is_terminal () };
-  g_autoptr (GError)      error = NULL;
-  ExitStatus              status;
+  PredictOptions            options = common_predict_options (common);
+  g_autofree Prediction   **slots = g_new0 (Prediction *, scenarios->len);
+  g_autofree DiagList     **diags = g_new0 (DiagList *, scenarios->len);
+  g_autofree GError       **errors = g_new0 (GError *, scenarios->len);
+  g_autofree Replay       **replays = g_new0 (Replay *, scenarios->len);
+  g_autofree const Replay **kept = g_new0 (const Replay *, scenarios->len); /* of the predictions */
+  g_autofree ProfileSet   **profiles = g_new0 (ProfileSet *, scenarios->len);
+  Jobs                      jobs = { .scenarios = scenarios,
+                                     .options = &options,
+                                     .predictions = slots,
+                                     .diags = diags,
+                                     .errors = errors,
+                                     .replays = common->trace != NULL ? replays : NULL,
+                                     .profiles = profiles };
+  Progress                 *progress;
+  ExitStatus                status = common_check_files (common);
 
+  if (status != EXIT_DONE)
+    return status;
   for (guint i = 0; i < scenarios->len; i++)
     diags[i] = diag_list_new ();
+  progress = progress_start ("predicting", "scenarios");
+  options.count = progress_count (progress);
+  work_count_add (options.count, scenarios->len);
   run_jobs (&jobs, MIN (scenarios->len, common_n_jobs (common)));
+  progress_end (progress);
   status = report_failures (&jobs);
   for (guint i = 0; i < scenarios->len; i++)
-    if (slots[i] != NULL)
-      g_ptr_array_add (predictions, slots[i]);
-  if (status == EXIT_DONE
-      && !common_write_files (common, predictions, (const Replay *const *) replays, &error))
-    status = common_report_error (error);
+    if (!has_failed (&jobs, i))
+      {
+        kept[predictions->len] = replays[i];
+        g_ptr_array_add (predictions, slots[i]);
+      }
+    else
+      prediction_free (slots[i]);
+  if (sort != NULL)
+    report_sort (predictions, sort);
+  if (predictions->len > 0)
+    {
+      void (*text) (const GPtrArray *, GString *) =
+          explain ? report_comparison_explained : report_comparison_text;
+
+      status = worse (status, common_print_report (common, predictions, text));
+      status = common_write_files (common, predictions, kept, status);
+    }
   for (guint i = 0; i < scenarios->len; i++)
     {
       g_clear_pointer (&replays[i], replay_free);
@@ -124,31 +212,54 @@ compare_all (Common *common, const GPtrArray *scenarios, GPtrArray *predictions)
   return status;
 }
 
+/* FALSE after a message. */
+static gboolean
+is_column (const char *key)
+{
+  g_autofree const char **names = report_column_names ();
+  g_autofree char        *hint = NULL;
+
+  if (name_index (key, names) >= 0)
+    return TRUE;
+  hint = suggest_hint (key, names);
+  common_say ("shardsim compare: --sort: there is no result '%s'\n  hint: %s\n", key, hint);
+  return FALSE;
+}
+
 int
 cmd_compare (int argc, char **argv)
 {
   g_auto (Common)       common = { 0 };
-  gboolean              done = FALSE;
+  gboolean              done = FALSE, explain = FALSE;
+  g_autofree char      *sort = NULL;
   g_autoptr (GPtrArray) scenarios = NULL;
+  const GOptionEntry    extra[] = {
+       { "sort", 0, 0, G_OPTION_ARG_STRING, &sort,
+         "order by a result, the best first (such as tokens_per_s_per_gpu); what fits comes first",
+         "KEY" },
+       { "explain", 0, 0, G_OPTION_ARG_NONE, &explain,
+         "also say by how much rows do not fit, and why each differs from the first of its model", NULL },
+       G_OPTION_ENTRY_NULL,
+  };
   g_autoptr (GPtrArray) predictions =
       g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
-  ExitStatus status;
 
-  if (!common_parse (&common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN, "SCENARIOS.yaml",
-                     "Predicts every scenario of the file and explains how each differs from the first.",
-                     "Examples:\n  shardsim compare workloads/quickstart.yaml\n"
-                     "  shardsim compare workloads/quickstart.yaml --micro-batch 4 --format csv\n",
-                     NULL, argc, argv, &done))
+  if (!common_parse (
+          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN, "SCENARIOS.yaml",
+          "Predicts every scenario of the file, one line each. Lists of values in it make a grid.",
+          "Examples:\n  shardsim compare workloads/quickstart.yaml --explain\n"
+          "  shardsim compare workloads/quickstart.yaml --sort tokens_per_s_per_gpu\n"
+          "  shardsim compare workloads/quickstart.yaml --micro-batch 4 --format csv\n",
+          extra, argc, argv, &done))
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
+  if (sort != NULL && !is_column (sort))
+    return EXIT_USAGE;
   scenarios = common_load_scenarios (&common);
   if (scenarios == NULL)
     return EXIT_USAGE;
   if (common.print_scenario)
     return common_print_scenarios (scenarios);
-  status = compare_all (&common, scenarios, predictions);
-  if (status != EXIT_DONE)
-    return status;
-  return common_print_report (&common, predictions, report_comparison_text);
+  return compare_all (&common, scenarios, sort, explain, predictions);
 }

@@ -2,29 +2,39 @@
 #include <stdio.h>
 
 #include "base/layout.h"
-#include "cli/common.h"
+#include "cli/listing.h"
+#include "cli/progress.h"
 #include "report/figures.h"
 
+static const ListingColumn columns[] = { { "name", LISTING_TEXT }, { NULL, LISTING_TEXT } };
+
 static int
-list_figures (const char *folder)
+list_figures (const Common *common, const char *folder)
 {
   g_auto (GStrv)      names = figures_list (folder);
-  g_autoptr (GString) out = g_string_new (NULL);
+  g_autoptr (Listing) listing = listing_new ("figures", columns);
+  g_autoptr (GString) text = g_string_new (NULL);
 
   for (guint i = 0; names[i] != NULL; i++)
-    g_string_append_printf (out, "%s\n", names[i]);
-  return common_print (out);
+    {
+      listing_add (listing, names[i]);
+      g_string_append_printf (text, "%s\n", names[i]);
+    }
+  return listing_print (listing, common->format, text);
 }
 
 static int
 print_figures (const Common *common, const char *folder)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
-  const PredictOptions options = { .profile_dir = common->hwprofiles };
+  g_autoptr (GString)  out = g_string_new (NULL);
+  Progress            *progress = progress_start ("predicting", "scenarios");
+  const PredictOptions options = { .profile_dir = common->hwprofiles,
+                                   .count = progress_count (progress) };
   g_autoptr (Figures)  figures =
       figures_predict (folder, common->files[0], &options, common_n_jobs (common), diags);
-  g_autoptr (GString) out = g_string_new (NULL);
 
+  progress_end (progress);
   common_report_diags (diags);
   if (figures == NULL)
     return EXIT_USAGE;
@@ -63,6 +73,6 @@ cmd_figures (int argc, char **argv)
   if (done)
     return EXIT_DONE;
   if (common.files[0] == NULL)
-    return list_figures (folder);
+    return list_figures (&common, folder);
   return common_want_words (&common, 1) ? print_figures (&common, folder) : EXIT_USAGE;
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/common.h"
+#include "cli/progress.h"
 #include "engine/flow-table.h"
 #include "report/flows.h"
 
@@ -54,10 +55,16 @@ run (const Common *common, const char *links, const char *flows)
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (FlowTable) table = flow_table_load (links, flows, diags);
   g_autoptr (GError)    error = NULL;
+  Progress             *progress;
+  gboolean              good;
 
   if (common_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
-  if (!flow_net_run (flow_table_net (table), &error))
+  progress = progress_start ("simulating", "flows");
+  flow_net_set_count (flow_table_net (table), progress_count (progress));
+  good = flow_net_run (flow_table_net (table), &error);
+  progress_end (progress);
+  if (!good)
     return common_report_error (error);
   return print_flows (common, table);
 }
@@ -69,20 +76,22 @@ cmd_flows (int argc, char **argv)
   g_autofree char   *links = NULL, *flows = NULL;
   gboolean           done = FALSE;
   const GOptionEntry extra[] = {
-    { "links", 0, 0, G_OPTION_ARG_FILENAME, &links, "the links: link,bandwidth[,latency]", "FILE" },
+    { "links", 0, 0, G_OPTION_ARG_FILENAME, &links, "the links: link,bandwidth and perhaps latency",
+      "FILE" },
     { "flows", 0, 0, G_OPTION_ARG_FILENAME, &flows,
-      "the flows: flow,links,bytes,start_s[,latency,rate_cap,weight,loads,finish_s]", "FILE" },
+      "the flows: flow,links,bytes,start_s and any of latency, rate_cap, weight, loads, finish_s",
+      "FILE" },
     G_OPTION_ENTRY_NULL,
   };
 
-  if (!common_parse (
-          &common, COMMON_FORMAT, "--links FILE --flows FILE",
-          "Shares links among flows, weighted max-min fair, and says when each flow is over.\n"
-          "Files are CSV, also gzipped; a flow's 'links' are the names of its route, with spaces between.",
-          "Examples:\n"
-          "  shardsim flows --links links.csv --flows flows.csv\n"
-          "  shardsim flows --links links.csv --flows flows.csv.gz --format csv\n",
-          extra, argc, argv, &done))
+  if (!common_parse (&common, COMMON_FORMAT, "--links FILE --flows FILE",
+                     "Shares links among flows, weighted max-min fair, and says when each flow is "
+                     "over. Files are CSV, also gzipped; a flow's 'links' are the names of its "
+                     "route, with spaces between.",
+                     "Examples:\n"
+                     "  shardsim flows --links links.csv --flows flows.csv\n"
+                     "  shardsim flows --links links.csv --flows flows.csv.gz --format csv\n",
+                     extra, argc, argv, &done))
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
@@ -90,10 +99,10 @@ cmd_flows (int argc, char **argv)
     return EXIT_USAGE;
   if (links == NULL || flows == NULL)
     {
-      fprintf (stderr, "shardsim flows: expected %s\n  see 'shardsim flows --help'\n",
-               links == NULL && flows == NULL ? "--links FILE and --flows FILE"
-               : links == NULL                ? "--links FILE"
-                                              : "--flows FILE");
+      common_say ("shardsim flows: expected %s\n  see 'shardsim flows --help'\n",
+                  links == NULL && flows == NULL ? "--links FILE and --flows FILE"
+                  : links == NULL                ? "--links FILE"
+                                                 : "--flows FILE");
       return EXIT_USAGE;
     }
   return run (&common, links, flows);

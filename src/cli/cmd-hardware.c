@@ -112,6 +112,19 @@ add_placement (Listing *listing, const NodeProfile *node)
     }
 }
 
+/* What a GPU's profile says in words, with the source. */
+static void
+add_facts (Listing *listing, const GpuProfile *gpu)
+{
+  const Fact *fact;
+  const char *key;
+
+  for (guint i = 0; (key = gpu_profile_fact (gpu, i, &fact)) != NULL; i++)
+    if (fact->value != NULL)
+      listing_add (listing, key, fact->value, NULL, NULL, confidence_name (fact->confidence),
+                   fact->source);
+}
+
 /* What a profile says beside its figures. */
 static void
 add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char *id, DiagList *diags)
@@ -128,6 +141,7 @@ add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char 
       add_word (listing, "matmul_curve", products);
       add_word (listing, "bf16", gpu->bf16 ? "true" : "false");
       add_word (listing, "c2c", gpu->c2c ? "true" : NULL);
+      add_facts (listing, gpu);
     }
   else if (g_str_equal (kind, "link"))
     {
@@ -240,11 +254,11 @@ unknown_profile (ProfileSet *profiles, const char *word)
     }
   g_ptr_array_add (all, NULL);
   nearest = suggest_nearest (word, (const char *const *) all->pdata);
-  fprintf (stderr, "shardsim: unknown hardware '%s'\n", word);
+  common_say ("shardsim: unknown hardware '%s'\n", word);
   if (nearest != NULL)
-    fprintf (stderr, "  hint: did you mean '%s'?\n", nearest);
+    common_say ("  hint: did you mean '%s'?\n", nearest);
   else
-    fputs ("  hint: 'shardsim hardware' lists all\n", stderr);
+    common_say ("  hint: 'shardsim hardware' lists all\n");
   return EXIT_USAGE;
 }
 
@@ -257,14 +271,14 @@ show (const Common *common, ProfileSet *profiles, const char *word)
 
   for (guint k = 0; kinds[k] != NULL; k++)
     {
-      if (wanted != NULL && !g_str_equal (wanted, kinds[k]))
+      if (wanted != NULL && name_index (wanted, kinds) != (gint) k)
         continue;
       if (!profile_set_has (profiles, kinds[k], id))
         continue;
       if (found != NULL)
         {
-          fprintf (stderr, "shardsim: '%s' is a %s and a %s\n  hint: write '%s/%s' or '%s/%s'\n",
-                   id, found, kinds[k], found, id, kinds[k], id);
+          common_say ("shardsim: '%s' is a %s and a %s\n  hint: write '%s/%s' or '%s/%s'\n", id,
+                      found, kinds[k], found, id, kinds[k], id);
           return EXIT_USAGE;
         }
       found = kinds[k];

@@ -1,8 +1,10 @@
-/* shardsim import topology: a node profile from NCCL's topology dump or lstopo's XML. */
+/* shardsim import topology: a node profile from NCCL's dump, lstopo's XML or nvidia-smi's matrix. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/output.h"
+#include "cli/profile-output.h"
 #include "cli/subjects.h"
 #include "cluster/import.h"
 
@@ -23,47 +25,35 @@ clear (Arguments *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Arguments, clear)
 
-/* The id is the file's name. */
+/* What the file is called, less its ending. */
 static char *
-id_of (const char *file, const char *suffix)
+name_of (const char *file)
 {
-  g_autofree char *base = g_path_get_basename (file);
+  static const char *const endings[] = { ".xml", ".txt", ".yaml" };
+  g_autofree char         *base = g_path_get_basename (file);
 
-  if (g_str_has_suffix (base, suffix))
-    base[strlen (base) - strlen (suffix)] = '\0';
+  for (guint i = 0; i < G_N_ELEMENTS (endings); i++)
+    if (g_str_has_suffix (base, endings[i]))
+      {
+        base[strlen (base) - strlen (endings[i])] = '\0';
+        break;
+      }
   return g_filename_display_name (base);
 }
 
-/* As profiles are found by their ids. */
-static gboolean
-is_id (const char *word)
-{
-  static const char all[] = G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "-_.";
-
-  return g_ascii_isalnum (word[0]) && strspn (word, all) == strlen (word);
-}
-
-/* A folder stands for the profile's place in it. FALSE after a message where there is no id. */
+/* The profile is called as --name says, or as its file. FALSE after a message. */
 static gboolean
 find_output (const Common *common, Arguments *self)
 {
-  g_autofree char *id = NULL, *base = NULL;
+  g_autofree char *asked = g_steal_pointer (&self->output), *id = NULL;
 
-  if (self->output == NULL || !g_file_test (self->output, G_FILE_TEST_IS_DIR))
+  if (asked == NULL)
     return TRUE;
-  id = self->parts.name != NULL ? g_strdup (self->parts.name) : id_of (common->files[0], ".xml");
-  if (!is_id (id))
-    {
-      fprintf (
-          stderr,
-          "shardsim %s: no profile can be called '%s'\n  hint: give --name, of letters, digits, '-', '_' and '.'\n",
-          common->command, id);
-      return FALSE;
-    }
-  base = g_strconcat (id, ".yaml", NULL);
-  g_autofree char *folder = self->output;
-  self->output = g_build_filename (folder, "node", base, NULL);
-  return TRUE;
+  id = self->parts.name != NULL ? g_strdup (self->parts.name) : name_of (common->files[0]);
+  self->output = profile_output_file (common, asked, "node", id);
+  if (self->output != NULL && self->parts.name == NULL)
+    self->parts.name = name_of (self->output);
+  return self->output != NULL;
 }
 
 static ExitStatus
@@ -80,14 +70,13 @@ write_profile (const char *file, const char *text)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char   *folder = g_path_get_dirname (file);
+  g_autofree char   *use = profile_output_use (file, "node");
 
   if (g_mkdir_with_parents (folder, 0777) != 0)
     return cannot_write (file, g_strerror (errno));
-  if (!g_file_set_contents_full (file, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0666, &error))
-    return cannot_write (file, error->message);
-  fprintf (stderr,
-           "'%s' is written: put it into a folder FOLDER/node and use it with --hwprofiles FOLDER\n",
-           file);
+  if (!output_file_write (file, text, &error))
+    return common_report_error (error);
+  common_say ("'%s' is written: %s\n", file, use);
   return EXIT_DONE;
 }
 
@@ -98,9 +87,10 @@ import (const Common *common, Arguments *arguments)
   g_autoptr (ProfileSet) profiles = profile_set_new (common->hwprofiles);
   g_autofree char       *text = NULL;
   g_autoptr (GString)    out = NULL;
+  ExitStatus             status = profile_output_check (arguments->output);
 
-  if (arguments->parts.name == NULL && arguments->output != NULL)
-    arguments->parts.name = id_of (arguments->output, ".yaml");
+  if (status != EXIT_DONE)
+    return status;
   text = import_topology (common->files[0], &arguments->parts, profiles, diags);
   common_report_diags (diags);
   if (text == NULL)
@@ -119,12 +109,13 @@ cmd_import_topology (int argc, char **argv)
   gboolean           done = FALSE;
   const GOptionEntry entries[] = {
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &arguments.output,
-      "the profile's file, named ID.yaml, or a folder of profiles for node/NAME.yaml in it; default: stdout",
+      "the profile's file, named ID.yaml, or a folder of profiles (one that is there, or "
+      "FOLDER/) for node/NAME.yaml in it; default: stdout",
       "FILE" },
     { "name", 0, 0, G_OPTION_ARG_STRING, &arguments.parts.name,
       "what the profile calls itself; default: the file's name", "NAME" },
     { "gpu", 0, 0, G_OPTION_ARG_STRING, &arguments.parts.gpu,
-      "the GPUs' profile; default: by PCI id", "ID" },
+      "the GPUs' profile; default: by PCI id, which a matrix does not have", "ID" },
     { "intra", 0, 0, G_OPTION_ARG_STRING, &arguments.parts.intra,
       "the link between GPUs; default: by the links that the file lists", "ID" },
     { "nic", 0, 0, G_OPTION_ARG_STRING, &arguments.parts.nic,
@@ -133,21 +124,25 @@ cmd_import_topology (int argc, char **argv)
   };
 
   if (!common_parse (
-          &common, 0, "FILE.xml",
-          "Makes a node profile of the XML that NCCL or RCCL writes with NCCL_TOPO_DUMP_FILE, or of lstopo's: where "
-          "GPUs and network cards hang, and how the GPUs are linked.",
+          &common, 0, "FILE",
+          "Makes a node profile of the XML that NCCL or RCCL writes with NCCL_TOPO_DUMP_FILE, of "
+          "lstopo's, or of the matrix that 'nvidia-smi topo -m' prints: where GPUs and network cards "
+          "hang, and how the GPUs are linked.",
           "Examples:\n"
           "  NCCL_TOPO_DUMP_FILE=box.xml all_reduce_perf -g 8\n"
           "  shardsim import topology box.xml -o mine/node/box.yaml\n"
-          "  lstopo box.xml && shardsim import topology box.xml --intra nvlink4-switch --nic ib-ndr-400\n",
+          "  lstopo box.xml\n"
+          "  shardsim import topology box.xml --intra nvlink4-switch --nic ib-ndr-400\n"
+          "  nvidia-smi topo -m >box.txt\n"
+          "  shardsim import topology box.txt --gpu a100-sxm-80 --nic ib-hdr-200 -o mine/\n",
           entries, argc, argv, &done))
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
   if (common.files[0] == NULL)
     {
-      fprintf (stderr, "shardsim %s: no file given\n  see 'shardsim %s --help'\n", common.command,
-               common.command);
+      common_say ("shardsim %s: no file given\n  see 'shardsim %s --help'\n", common.command,
+                  common.command);
       return EXIT_USAGE;
     }
   if (!common_want_words (&common, 1))

@@ -5,7 +5,8 @@ int
 cmd_import (int argc, char **argv)
 {
   static const Subject subjects[] = {
-    { "topology", cmd_import_topology, "a node, from NCCL's topology dump or lstopo's XML" },
+    { "topology", cmd_import_topology,
+      "a node, from NCCL's topology dump, lstopo's XML or nvidia-smi topo -m" },
   };
 
   return subjects_run (subjects, G_N_ELEMENTS (subjects),

@@ -178,7 +178,8 @@ cmd_models (int argc, char **argv)
 {
   g_auto (Common)    common = { 0 };
   gboolean           done = FALSE;
-  gint               seq_len = 0;
+  gint               tokens = 0;
+  gint               seq_len = NOT_GIVEN;
   const GOptionEntry extra[] = {
     { "seq-len", 0, 0, G_OPTION_ARG_INT, &seq_len,
       "sequence length that FLOPs are counted for (default: 2048)", "TOKENS" },
@@ -197,10 +198,7 @@ cmd_models (int argc, char **argv)
     return EXIT_DONE;
   if (!common_want_words (&common, 1))
     return EXIT_USAGE;
-  if (seq_len < 0)
-    {
-      fputs ("shardsim models: --seq-len wants a positive number\n", stderr);
-      return EXIT_USAGE;
-    }
-  return common.files[0] != NULL ? show (&common, common.files[0], seq_len) : list_all (&common);
+  if (!common_take_count (&common, "--seq-len", seq_len, &tokens))
+    return EXIT_USAGE;
+  return common.files[0] != NULL ? show (&common, common.files[0], tokens) : list_all (&common);
 }

@@ -124,17 +124,18 @@ parse_section (const char *word, ScheduleSection *section)
   const char      *names[SECTION_N + 1] = { NULL };
   g_autofree char *hint = NULL;
 
-  *section = SECTION_STEADY;
+  gint index;
+
   for (guint i = 0; i < SECTION_N; i++)
+    names[i] = schedule_section_name ((ScheduleSection) i);
+  index = word != NULL ? name_index (word, names) : SECTION_STEADY;
+  if (index >= 0)
     {
-      names[i] = schedule_section_name ((ScheduleSection) i);
-      if (word != NULL && g_str_equal (names[i], word))
-        *section = (ScheduleSection) i;
+      *section = (ScheduleSection) index;
+      return TRUE;
     }
-  if (word == NULL || g_str_equal (names[*section], word))
-    return TRUE;
   hint = suggest_hint (word, names);
-  fprintf (stderr, "shardsim schedule: unknown section '%s': %s\n", word, hint);
+  common_say ("shardsim schedule: unknown section '%s': %s\n", word, hint);
   return FALSE;
 }
 
@@ -160,15 +161,15 @@ show (Common *common, gint role, gint stage, ScheduleSection section)
     return EXIT_USAGE;
   if (stage < 0 || stage >= (gint) schedule_n_stages (replay_schedule (plan)))
     {
-      fprintf (stderr, "shardsim schedule: there is no stage %d: this schedule has stages 0 to %u\n",
-               stage, schedule_n_stages (replay_schedule (plan)) - 1);
+      common_say ("shardsim schedule: there is no stage %d: this schedule has stages 0 to %u\n",
+                  stage, schedule_n_stages (replay_schedule (plan)) - 1);
       return EXIT_USAGE;
     }
   role += stage * roles_of_stage (replay_schedule (plan));
   if (role < 0 || (guint) role >= schedule_n_roles (replay_schedule (plan)))
     {
-      fprintf (stderr, "shardsim schedule: there is no role %d: this schedule has roles 0 to %u\n",
-               role, schedule_n_roles (replay_schedule (plan)) - 1);
+      common_say ("shardsim schedule: there is no role %d: this schedule has roles 0 to %u\n", role,
+                  schedule_n_roles (replay_schedule (plan)) - 1);
       return EXIT_USAGE;
     }
   return print_schedule (common, replay_schedule (plan), (guint) role, section);
@@ -194,8 +195,10 @@ cmd_schedule (int argc, char **argv)
           &common, COMMON_SCENARIO | COMMON_FORMAT, "[SCENARIO.yaml]",
           "Prints what the ranks of one role issue: host actions and device ops in the order of issue.",
           "Examples:\n"
-          "  shardsim schedule --cluster '4 x a40x8-nvlink-pairs' --model gpt2-xl --strategy fcdp --seq-len 512\n"
-          "  shardsim schedule workloads/llama-3.1-405b-h100.yaml --section first --format csv\n",
+          "  shardsim schedule --cluster '4 x a40x8-nvlink-pairs' --model gpt2-xl \\\n"
+          "    --strategy fcdp --seq-len 512\n"
+          "  shardsim schedule workloads/llama-3.1-405b-h100.yaml --section first \\\n"
+          "    --format csv\n",
           extra, argc, argv, &done)
       || !parse_section (word, &section))
     return EXIT_USAGE;

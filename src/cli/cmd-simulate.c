@@ -1,5 +1,7 @@
 /* shardsim simulate: one scenario. */
+#include "analysis/remedies.h"
 #include "cli/common.h"
+#include "cli/progress.h"
 #include "report/report.h"
 
 static void
@@ -8,8 +10,22 @@ text_of_first (const GPtrArray *predictions, GString *out)
   report_prediction_text (g_ptr_array_index (predictions, 0), out);
 }
 
+static void
+find_remedies (const Common *common, const Scenario *scenario, Prediction *prediction,
+               const PredictOptions *options)
+{
+  RemedyBudget   budget = remedy_default_budget;
+  PredictOptions counted = *options;
+  Progress      *progress = progress_start ("looking for what fits", "changes");
+
+  budget.n_threads = common_n_jobs (common);
+  counted.count = progress_count (progress);
+  prediction->remedies = remedies_find (scenario, common->strategies, prediction, &counted, &budget);
+  progress_end (progress);
+}
+
 static ExitStatus
-simulate (Common *common, const GPtrArray *scenarios)
+simulate (Common *common, const GPtrArray *scenarios, gboolean remedies)
 {
   g_autoptr (GPtrArray) predictions =
       g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
@@ -19,12 +35,17 @@ simulate (Common *common, const GPtrArray *scenarios)
   g_autoptr (ProfileSet) profiles = NULL;
   g_autoptr (Replay)     replay = NULL;
   Prediction            *prediction;
-  ExitStatus             status;
+  Progress              *progress = NULL;
+  ExitStatus             status = common_check_files (common);
 
+  if (status != EXIT_DONE)
+    return status;
+  progress = progress_start ("simulating", "scenarios");
   prediction = common->trace != NULL
                    ? predict_with_replay (g_ptr_array_index (scenarios, 0), &options, &replay,
                                           &profiles, diags, &error)
                    : predict (g_ptr_array_index (scenarios, 0), &options, diags, &error);
+  progress_end (progress);
   if (common_report_diags (diags) != EXIT_DONE)
     {
       prediction_free (prediction);
@@ -33,9 +54,10 @@ simulate (Common *common, const GPtrArray *scenarios)
   if (prediction == NULL)
     return common_report_error (error);
   g_ptr_array_add (predictions, prediction);
-  if (!common_write_files (common, predictions, (const Replay *const *) &replay, &error))
-    return common_report_error (error);
+  if (remedies && !prediction->fits && common->format != FORMAT_CSV)
+    find_remedies (common, g_ptr_array_index (scenarios, 0), prediction, &options);
   status = common_print_report (common, predictions, text_of_first);
+  status = common_write_files (common, predictions, (const Replay *const *) &replay, status);
   return status != EXIT_DONE ? status : prediction->fits ? EXIT_DONE : EXIT_NO;
 }
 
@@ -43,17 +65,23 @@ int
 cmd_simulate (int argc, char **argv)
 {
   g_auto (Common)       common = { 0 };
-  gboolean              done = FALSE;
+  gboolean              done = FALSE, no_remedies = FALSE;
   g_autoptr (GPtrArray) scenarios = NULL;
+  const GOptionEntry    extra[] = {
+       { "no-remedies", 0, 0, G_OPTION_ARG_NONE, &no_remedies,
+         "do not look for what would fit when the scenario does not", NULL },
+       G_OPTION_ENTRY_NULL,
+  };
 
-  if (!common_parse (
-          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN, "[SCENARIO.yaml]",
-          "Predicts throughput, memory and bottlenecks of one training scenario.\n"
-          "Exit status: 0 it fits, 3 it does not fit, 2 bad input, 1 runtime failure.",
-          "Examples:\n"
-          "  shardsim simulate --cluster '2 x dgx-h100' --model llama-3-8b --strategy fsdp2 --seq-len 8192\n"
-          "  shardsim simulate workloads/llama-3.1-405b-h100.yaml --set strategy.name=hsdp\n",
-          NULL, argc, argv, &done))
+  if (!common_parse (&common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN, "[SCENARIO.yaml]",
+                     "Predicts throughput, memory and bottlenecks of one training scenario.\n"
+                     "Exit status: 0 it fits, 3 it does not fit, 2 bad input, 1 runtime failure.",
+                     "Examples:\n"
+                     "  shardsim simulate --cluster '2 x dgx-h100' --model llama-3-8b \\\n"
+                     "    --strategy fsdp2 --seq-len 8192\n"
+                     "  shardsim simulate workloads/llama-3.1-405b-h100.yaml \\\n"
+                     "    --set strategy.name=hsdp\n",
+                     extra, argc, argv, &done))
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
@@ -64,5 +92,5 @@ cmd_simulate (int argc, char **argv)
     return EXIT_USAGE;
   if (common.print_scenario)
     return common_print_scenarios (scenarios);
-  return simulate (&common, scenarios);
+  return simulate (&common, scenarios, !no_remedies);
 }

@@ -220,7 +220,7 @@ unknown_strategy (const Common *common, const char *name)
     g_ptr_array_add (names, (gpointer) all[i]->name);
   g_ptr_array_add (names, NULL);
   hint = suggest_hint (name, (const char *const *) names->pdata);
-  fprintf (stderr, "shardsim: unknown strategy '%s'\n  hint: %s\n", name, hint);
+  common_say ("shardsim: unknown strategy '%s'\n  hint: %s\n", name, hint);
   return EXIT_USAGE;
 }
 
@@ -254,11 +254,13 @@ cmd_strategies (int argc, char **argv)
 
   if (!common_parse (
           &common, COMMON_SCENARIO | COMMON_FORMAT, "[NAME]",
-          "Lists the strategies, or explains one: its options, where each state lives, what is not modelled and, for\n"
-          "a scenario given by options, the closed forms that its schedule is tested against.",
+          "Lists the strategies, or explains one: its options, where each state lives, what is not "
+          "modelled and, for a scenario given by options, the closed forms that its "
+          "schedule is tested against.",
           "Examples:\n"
           "  shardsim strategies fcdp\n"
-          "  shardsim strategies fsdp2 --cluster '4 x dgx-a100' --model llama-3-8b --seq-len 2048\n",
+          "  shardsim strategies fsdp2 --cluster '4 x dgx-a100' --model llama-3-8b \\\n"
+          "    --seq-len 2048\n",
           NULL, argc, argv, &done))
     return EXIT_USAGE;
   if (done)

@@ -3,6 +3,7 @@
 
 #include "base/layout.h"
 #include "cli/measurement-arguments.h"
+#include "cli/progress.h"
 #include "cli/subjects.h"
 #include "cli/validation-arguments.h"
 #include "report/validate.h"
@@ -19,8 +20,8 @@ check_left_out (const Common *common, const Arguments *arguments)
 {
   if (arguments->leave_one_out == NULL || g_str_equal (arguments->leave_one_out, "source"))
     return TRUE;
-  fprintf (stderr, "shardsim %s: --leave-one-out: expected 'source', got '%s'\n", common->command,
-           arguments->leave_one_out);
+  common_say ("shardsim %s: --leave-one-out: expected 'source', got '%s'\n", common->command,
+              arguments->leave_one_out);
   return FALSE;
 }
 
@@ -58,20 +59,30 @@ validate (const Common *common, Arguments *arguments)
   g_autoptr (CollectiveValidation) result = NULL;
   g_autoptr (GError)               error = NULL;
   g_autofree char                 *style = layout_data_file ("plots/style.gp");
-  GPtrArray *measurements = measurement_arguments_load (common, arguments->collective, FALSE, diags);
-  ExitStatus status;
+  GPtrArray                       *measurements = NULL;
+  gboolean                         drawn;
+  Progress                        *progress;
+  ExitStatus status = common_check_pictures ("--plot", arguments->shared.plot);
 
+  if (status != EXIT_DONE)
+    return status;
+  measurements = measurement_arguments_load (common, arguments->collective, FALSE, diags);
   common_report_diags (diags);
   if (measurements == NULL)
     return EXIT_USAGE;
-  result =
-      arguments->leave_one_out != NULL
-          ? validate_collectives_left_out (measurements, common->hwprofiles, common_n_jobs (common))
-          : validate_collectives (measurements, common->hwprofiles);
-  if (arguments->shared.plot != NULL
-      && !report_validation_plot (result, arguments->shared.plot, style, &error))
-    return common_report_error (error);
-  status = print_result (common, &arguments->shared, result);
+  progress = progress_start ("predicting", "sources");
+  result = arguments->leave_one_out != NULL
+               ? validate_collectives_left_out (measurements, common->hwprofiles,
+                                                common_n_jobs (common), progress_count (progress))
+               : validate_collectives (measurements, common->hwprofiles);
+  progress_end (progress);
+  status = validation_check_any (common, result->rows->len, result->n_failed,
+                                 print_result (common, &arguments->shared, result));
+  progress = progress_start ("drawing", "pictures");
+  drawn = arguments->shared.plot == NULL
+          || report_validation_plot (result, arguments->shared.plot, style, &error);
+  progress_end (progress);
+  status = common_note_output (status, drawn, error);
   return status == EXIT_DONE ? check_limit (common, &arguments->shared, result) : status;
 }
 
@@ -89,7 +100,7 @@ cmd_validate_collectives (int argc, char **argv)
       "'source': predict each source (ids without their numbers) with link profiles fitted to the others",
       "WHAT" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME, &arguments.shared.plot,
-      "draw each run and an overview into DIR (gnuplot)", "DIR" },
+      "draw each run and an overview into the folder DIR (gnuplot)", "DIR" },
     MEASUREMENT_COLLECTIVE_ENTRY (&arguments.collective),
     G_OPTION_ENTRY_NULL,
   };

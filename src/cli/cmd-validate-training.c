@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/layout.h"
+#include "cli/progress.h"
 #include "cli/subjects.h"
 #include "cli/validation-arguments.h"
 #include "report/validate-training.h"
@@ -37,17 +38,28 @@ validate (const Common *common, const ValidationArguments *arguments)
   g_autoptr (TrainingValidation) result = NULL;
   g_autoptr (GError)             error = NULL;
   g_autofree char               *style = layout_data_file ("plots/style.gp");
-  const PredictOptions           options = { .profile_dir = common->hwprofiles };
-  TrainingTable                 *table = training_table_load (common->files[0], diags);
-  ExitStatus                     status;
+  PredictOptions                 options = { .profile_dir = common->hwprofiles };
+  Progress                      *progress;
+  TrainingTable                 *table = NULL;
+  gboolean                       drawn;
+  ExitStatus                     status = common_check_pictures ("--plot", arguments->plot);
 
+  if (status != EXIT_DONE)
+    return status;
+  table = training_table_load (common->files[0], diags);
   common_report_diags (diags);
   if (table == NULL)
     return EXIT_USAGE;
+  progress = progress_start ("predicting", "runs");
+  options.count = progress_count (progress);
   result = validate_training (table, &options, common_n_jobs (common));
-  if (arguments->plot != NULL && !report_training_plot (result, arguments->plot, style, &error))
-    return common_report_error (error);
-  status = print_result (common, arguments, result);
+  progress_end (progress);
+  status = validation_check_any (common, result->rows->len, result->n_failed,
+                                 print_result (common, arguments, result));
+  progress = progress_start ("drawing", "pictures");
+  drawn = arguments->plot == NULL || report_training_plot (result, arguments->plot, style, &error);
+  progress_end (progress);
+  status = common_note_output (status, drawn, error);
   return status == EXIT_DONE ? check_limit (common, arguments, result) : status;
 }
 
@@ -62,7 +74,7 @@ cmd_validate_training (int argc, char **argv)
      { "max-error", 0, 0, G_OPTION_ARG_STRING, &arguments.max_error,
        "exit with 3 when the median |error| of the rows of speed is above X: '0.1' or '10 %'", "X" },
      { "plot", 0, 0, G_OPTION_ARG_FILENAME, &arguments.plot,
-       "draw measured against predicted step times and memory into DIR (gnuplot)", "DIR" },
+       "draw measured against predicted step times and memory into the folder DIR (gnuplot)", "DIR" },
      G_OPTION_ENTRY_NULL,
   };
   ExitStatus status = EXIT_USAGE;
@@ -70,8 +82,10 @@ cmd_validate_training (int argc, char **argv)
   if (common_parse (
           &common, COMMON_FORMAT | COMMON_JOBS, "FILE.csv",
           "Predicts each row of a table of measured training runs and summarises the errors by source and metric. Columns: "
-          "id, strategy, metric, value, the keys of a scenario's sections (nodes, gpus_per_node, gpu, intra, nics, nic, arch, "
-          "n_layers, d_model, n_heads, vocab, seq_len are needed); optional: use, shard, options. Metrics: "
+          "id, strategy, metric, value, seq_len, the hardware (cluster, such as '4 x dgx-a100', or nodes, gpus_per_node, gpu, "
+          "intra, nics, nic), the model (config, a model's name, or arch, n_layers, d_model, n_heads, vocab), and any other key "
+          "of a scenario's sections; optional: use, shard, options. A row with an unknown word counts nowhere and says why; exit "
+          "status 1 when no row could be predicted. Metrics: "
           "tokens_per_s_per_gpu, step_time_s, mfu_percent, hardware_tflops_per_gpu, fits, peak_allocated_gib, "
           "peak_reserved_gib, peak_device_gb, peak_gib.",
           "Examples:\n"

@@ -88,9 +88,8 @@ parse_word (const SourceMark *mark, const char *what, const char *text, const ch
 {
   g_autofree char *hint = NULL;
 
-  for (guint i = 0; names[i] != NULL; i++)
-    if (g_str_equal (names[i], text))
-      return i;
+  if (name_index (text, names) >= 0)
+    return (guint) name_index (text, names);
   hint = suggest_hint (text, names);
   diag_error (diags, mark, hint, "unknown %s '%s'", what, text);
   return 0;
@@ -246,7 +245,7 @@ beside_clear (gpointer data)
 
 void
 apply_network_options (const Common *common, ClusterOptions *cluster, CollectiveConfig *library,
-                       DiagList *diags)
+                       OptionMarks *marks, DiagList *diags)
 {
   for (guint i = 0; i < common->overrides->len; i++)
     {
@@ -255,7 +254,11 @@ apply_network_options (const Common *common, ClusterOptions *cluster, Collective
       const char             *key = strchr (override->key, '.') + 1;
 
       if (g_str_has_prefix (override->key, "cluster."))
-        option_set_key (cluster_options, cluster, key, override->value, &mark, diags);
+        {
+          option_set_key (cluster_options, cluster, key, override->value, &mark, diags);
+          if (marks != NULL)
+            option_marks_set (marks, key, &mark);
+        }
       else if (option_set_key (collective_options, library, key, override->value, &mark, diags)
                && g_str_equal (key, "nccl"))
         collective_config_check (library, &mark, diags);

@@ -4,9 +4,12 @@
 #include "analysis/collective-sweep.h"
 #include "cli/common.h"
 
-/* What the options of COMMON_NETWORK set; of COMMON_CLUSTER where LIBRARY is NULL. */
+/*
+ * What the options of COMMON_NETWORK set; of COMMON_CLUSTER where LIBRARY is NULL. MARKS (may be
+ * NULL) gets where those of the cluster stand.
+ */
 void apply_network_options (const Common *common, ClusterOptions *cluster,
-                            CollectiveConfig *library, DiagList *diags);
+                            CollectiveConfig *library, OptionMarks *marks, DiagList *diags);
 
 /* Where VALUE of OPTION stands, for diagnostics. */
 SourceMark argument_mark (const char *option, const char *value);

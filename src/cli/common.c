@@ -1,22 +1,47 @@
 #include "cli/common.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/layout.h"
+#include "base/printable.h"
 #include "base/suggest.h"
+#include "cli/help.h"
+#include "cli/progress.h"
 #include "report/plot.h"
 #include "report/report.h"
 #include "report/trace.h"
 
-#define NOT_GIVEN G_MININT /* an option of whole numbers */
-
 /* Sections whose keys become options, and the short names of the common ones. */
-static const char *const sections[] = { "training", "mesh",       "cluster",
-                                        "model",    "collective", "replay" };
-static const char *const network_sections[] = { "cluster", "collective" }; /* of COMMON_NETWORK */
-#define N_CLUSTER_SECTIONS 1 /* the first: of COMMON_CLUSTER */
+static const struct
+{
+  const char *name, *title;
+  CommonFlags flags; /* of commands that have them */
+} sections[] = {
+  { "model", "Model", COMMON_SCENARIO },
+  { "cluster", "Cluster", COMMON_SCENARIO | COMMON_NETWORK | COMMON_CLUSTER },
+  { "training", "Training", COMMON_SCENARIO },
+  { "mesh", "Mesh", COMMON_SCENARIO },
+  { "collective", "Collective library", COMMON_SCENARIO | COMMON_NETWORK },
+  { "replay", "Replay", COMMON_SCENARIO },
+};
+
+/* What --help begins with where there are too many options for one screen. */
+static const char *const most_used[] = { "cluster",
+                                         "model",
+                                         "strategy",
+                                         "seq-len",
+                                         "micro-batch",
+                                         "grad-accum",
+                                         "activation-checkpointing",
+                                         "tp",
+                                         "pp",
+                                         "set",
+                                         NULL };
 
 static const struct
 {
@@ -28,18 +53,31 @@ static const struct
 };
 
 static gboolean
-stderr_has_colour (void)
+has_colour (int fd)
 {
   const char *no_color = g_getenv ("NO_COLOR");
 
-  return (no_color == NULL || *no_color == '\0') && isatty (STDERR_FILENO)
+  return (no_color == NULL || *no_color == '\0') && isatty (fd)
          && g_strcmp0 (g_getenv ("TERM"), "dumb") != 0;
+}
+
+void
+common_say (const char *format, ...)
+{
+  g_autofree char *text = NULL, *printable = NULL;
+  va_list          arguments;
+
+  va_start (arguments, format);
+  text = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  printable = printable_text (text, strlen (text), has_colour (STDERR_FILENO));
+  fputs (printable, stderr);
 }
 
 ExitStatus
 common_report_diags (const DiagList *diags)
 {
-  g_autofree char *text = diag_list_format (diags, stderr_has_colour ());
+  g_autofree char *text = diag_list_format (diags, has_colour (STDERR_FILENO));
 
   fputs (text, stderr);
   return diag_list_has_errors (diags) ? EXIT_USAGE : EXIT_DONE;
@@ -48,7 +86,7 @@ common_report_diags (const DiagList *diags)
 ExitStatus
 common_report_error (const GError *error)
 {
-  fprintf (stderr, "shardsim: %s\n", error->message);
+  common_say ("shardsim: %s\n", error->message);
   return EXIT_RUNTIME;
 }
 
@@ -92,8 +130,8 @@ key_of_option (const char *option)
     if (g_str_equal (shorthands[i].option, option))
       return g_strdup (shorthands[i].key);
   for (guint i = 0; i < G_N_ELEMENTS (sections); i++)
-    if (option_table_find (scenario_section_table (sections[i]), key) != NULL)
-      return g_strdup_printf ("%s.%s", sections[i], key);
+    if (option_table_find (scenario_section_table (sections[i].name), key) != NULL)
+      return g_strdup_printf ("%s.%s", sections[i].name, key);
   return NULL;
 }
 
@@ -108,15 +146,6 @@ on_table_option (const char *option, const char *value, gpointer data, GError **
   (void) error;
   add_override (data, key, value != NULL ? value : "true", option);
   return TRUE;
-}
-
-static gboolean
-is_taken (const GArray *entries, const char *name)
-{
-  for (guint i = 0; i < entries->len; i++)
-    if (g_str_equal (g_array_index (entries, GOptionEntry, i).long_name, name))
-      return TRUE;
-  return FALSE;
 }
 
 /* "tokens a sequence (default 2048)", with the words of an enumeration. */
@@ -137,75 +166,99 @@ describe_option (const OptionSpec *spec)
 }
 
 static void
-add_table_entry (Common *self, GArray *entries, const char *name, const char *help, gboolean is_switch)
+add_table_entry (Common *self, HelpGroup *group, const char *name, const char *help, gboolean is_switch)
 {
   GOptionEntry entry = {
     .long_name = g_string_chunk_insert_const (self->strings, name),
-    .flags = is_switch ? G_OPTION_FLAG_OPTIONAL_ARG : 0,
+    .flags = G_OPTION_FLAG_FILENAME | (is_switch ? G_OPTION_FLAG_OPTIONAL_ARG : 0), /* as_bytes */
     .arg = G_OPTION_ARG_CALLBACK,
     .arg_data = GSIZE_TO_POINTER ((gsize) on_table_option),
     .description = g_string_chunk_insert_const (self->strings, help),
-    .arg_description = is_switch ? "[on|off]" : "VALUE",
+    .arg_description = is_switch ? "[=on|off]" : "VALUE",
   };
 
-  if (!is_taken (entries, name))
-    g_array_append_val (entries, entry);
+  g_array_append_val (group->entries, entry);
 }
 
 static void
-add_sections (Common *self, GArray *entries, const char *const *names, guint n)
+add_shorthand (Common *self, HelpGroup *group)
 {
-  for (guint s = 0; s < n; s++)
-    for (const OptionSpec *spec = scenario_section_table (names[s]); spec->key != NULL; spec++)
-      {
-        g_autofree char *name = g_strdelimit (g_strdup (spec->key), "_", '-');
-        g_autofree char *help = describe_option (spec);
-
-        if (!g_str_equal (name, "name"))
-          add_table_entry (self, entries, name, help, spec->type == OPTION_BOOL);
-      }
+  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
+    if (g_str_equal (shorthands[i].option, group->name))
+      add_table_entry (self, group, shorthands[i].option, shorthands[i].help, FALSE);
 }
 
-/* Cluster and collective library only. */
-static guint
-n_network_sections (CommonFlags flags)
+/* The keys of a section, and the option that is short for one of them. */
+static void
+add_section (Common *self, GPtrArray *groups, guint section)
 {
-  return flags & COMMON_NETWORK ? G_N_ELEMENTS (network_sections) : N_CLUSTER_SECTIONS;
+  HelpGroup *group = help_groups_add (groups, sections[section].name, sections[section].title);
+
+  add_shorthand (self, group);
+  for (const OptionSpec *spec = scenario_section_table (sections[section].name); spec->key != NULL;
+       spec++)
+    {
+      g_autofree char *name = g_strdelimit (g_strdup (spec->key), "_", '-');
+      g_autofree char *help = describe_option (spec);
+
+      if (!g_str_equal (name, "name"))
+        add_table_entry (self, group, name, help, spec->type == OPTION_BOOL);
+    }
 }
 
-static GOptionGroup *
-network_group (Common *self, CommonFlags flags)
+static void
+add_strategy_options (Common *self, GPtrArray *groups)
 {
-  GOptionGroup *group = g_option_group_new (
-      "network", flags & COMMON_NETWORK ? "Cluster and collective library:" : "Cluster:",
-      "Show the cluster's options", self, NULL);
-  g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
-
-  add_table_entry (self, entries, shorthands[0].option, shorthands[0].help, FALSE);
-  add_sections (self, entries, network_sections, n_network_sections (flags));
-  g_option_group_add_entries (group, (const GOptionEntry *) (void *) entries->data);
-  return group;
-}
-
-static GOptionGroup *
-scenario_group (Common *self)
-{
-  GOptionGroup *group = g_option_group_new (
-      "scenario", "Scenario options (every key of a scenario file):", "Show the scenario's options",
-      self, NULL);
-  g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
-  GOptionEntry       set = { .long_name = "set",
+  HelpGroup *group = help_groups_add (groups, "strategy", "Strategy, and any key by its name");
+  const GOptionEntry set = { .long_name = "set",
+                             .flags = G_OPTION_FLAG_FILENAME, /* as_bytes */
                              .arg = G_OPTION_ARG_CALLBACK,
                              .arg_data = GSIZE_TO_POINTER ((gsize) on_set),
-                             .description = "set any key of the scenario; may be repeated",
+                             .description =
+                                 "set any key of the scenario, one of the strategy's own such as "
+                                 "strategy.shard among them; may be repeated",
                              .arg_description = "SECTION.KEY=VALUE" };
 
-  g_array_append_val (entries, set);
-  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
-    add_table_entry (self, entries, shorthands[i].option, shorthands[i].help, FALSE);
-  add_sections (self, entries, sections, G_N_ELEMENTS (sections));
-  g_option_group_add_entries (group, (const GOptionEntry *) (void *) entries->data);
-  return group;
+  add_shorthand (self, group);
+  g_array_append_val (group->entries, set);
+}
+
+/* The options of the sections that FLAGS ask for, as groups of the help and for GOption. */
+static void
+add_section_options (Common *self, CommonFlags flags, GPtrArray *groups, GOptionContext *context)
+{
+  GOptionGroup *options = g_option_group_new ("scenario", "", "", self, NULL);
+  guint         first = groups->len;
+
+  for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
+    if (sections[s].flags & flags)
+      add_section (self, groups, s);
+  if (flags & COMMON_SCENARIO)
+    add_strategy_options (self, groups);
+  for (guint g = first; g < groups->len; g++)
+    g_option_group_add_entries (
+        options, (const GOptionEntry *) (void *) ((HelpGroup *) groups->pdata[g])->entries->data);
+  g_option_context_add_group (context, options);
+}
+
+/* Every strategy's own options: known once plug-ins are loaded, and given with --set. */
+static void
+add_strategies (Common *self, GPtrArray *groups)
+{
+  for (const Strategy *const *list = strategy_set_list (self->strategies); *list != NULL; list++)
+    {
+      g_autofree char *title = g_strdup_printf ("%s (%s)", (*list)->name, (*list)->title);
+      HelpGroup       *group =
+          help_groups_add (groups, "strategy", g_string_chunk_insert_const (self->strings, title));
+
+      for (const OptionSpec *spec = (*list)->options; spec != NULL && spec->key != NULL; spec++)
+        {
+          g_autofree char *name = g_strdup_printf ("set strategy.%s", spec->key);
+          g_autofree char *help = describe_option (spec);
+
+          add_table_entry (self, group, name, help, FALSE);
+        }
+    }
 }
 
 /* ---- parsing ----------------------------------------------------------------------------------------------------- */
@@ -217,16 +270,15 @@ parse_format (Common *self, const char *format)
 
   if (format == NULL)
     return TRUE;
-  for (guint i = 0; names[i] != NULL; i++)
-    if (g_str_equal (names[i], format))
-      {
-        self->format = (OutputFormat) i;
-        return TRUE;
-      }
+  if (name_index (format, names) >= 0)
+    {
+      self->format = (OutputFormat) name_index (format, names);
+      return TRUE;
+    }
   {
     g_autofree char *hint = suggest_hint (format, names);
 
-    fprintf (stderr, "shardsim %s: unknown format '%s': %s\n", self->command, format, hint);
+    common_say ("shardsim %s: unknown format '%s': %s\n", self->command, format, hint);
   }
   return FALSE;
 }
@@ -245,9 +297,8 @@ spell_out_jobs (char **words)
       }
 }
 
-/* Sets *TARGET to VALUE when it was given; FALSE after a message when it is less than 1. */
-static gboolean
-take_count (const Common *self, const char *option, gint value, gint *target)
+gboolean
+common_take_count (const Common *self, const char *option, gint value, gint *target)
 {
   if (value == NOT_GIVEN)
     return TRUE;
@@ -256,8 +307,7 @@ take_count (const Common *self, const char *option, gint value, gint *target)
       *target = value;
       return TRUE;
     }
-  fprintf (stderr, "shardsim %s: expected at least 1 for '%s', got %d\n", self->command, option,
-           value);
+  common_say ("shardsim %s: expected at least 1 for '%s', got %d\n", self->command, option, value);
   return FALSE;
 }
 
@@ -273,7 +323,7 @@ complete_profile_path (Common *self)
   for (guint i = 0; dirs[i] != NULL; i++)
     if (!g_file_test (dirs[i], G_FILE_TEST_IS_DIR))
       {
-        fprintf (stderr, "shardsim %s: --hwprofiles: '%s' is not a folder\n", self->command, dirs[i]);
+        common_say ("shardsim %s: --hwprofiles: '%s' is not a folder\n", self->command, dirs[i]);
         return FALSE;
       }
   {
@@ -304,26 +354,73 @@ load_plugins (Common *self)
 /* What the options that all commands share fill, beside Common itself. */
 typedef struct
 {
-  gboolean help;
+  gboolean help, help_all;
+  gboolean help_group[G_N_ELEMENTS (sections) + 1]; /* of the sections and the strategy */
   char    *format;
   gint     steps, jobs;
 } SharedWords;
 
-static void
-add_entries (GOptionContext *context, const GOptionEntry *entries, GPtrArray *names)
+/* The types that are taken as they are: GLib would convert the others from the locale's characters, or refuse them. */
+static GOptionArg
+as_bytes (GOptionArg type)
 {
-  g_option_context_add_main_entries (context, entries, NULL);
+  return type == G_OPTION_ARG_STRING         ? G_OPTION_ARG_FILENAME
+         : type == G_OPTION_ARG_STRING_ARRAY ? G_OPTION_ARG_FILENAME_ARRAY
+                                             : type;
+}
+
+/* GROUP: of the help; NULL: told of otherwise. */
+static void
+add_entries (GOptionContext *context, const GOptionEntry *entries, HelpGroup *group, GPtrArray *names)
+{
+  g_autoptr (GArray) own = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
+
   for (const GOptionEntry *entry = entries; entry->long_name != NULL; entry++)
-    g_ptr_array_add (names, g_strdup (entry->long_name));
+    {
+      GOptionEntry copy = *entry;
+
+      copy.arg = as_bytes (entry->arg);
+      g_array_append_val (own, copy);
+    }
+  g_option_context_add_main_entries (context, (const GOptionEntry *) (void *) own->data, NULL);
+  for (const GOptionEntry *entry = entries; entry->long_name != NULL; entry++)
+    {
+      g_ptr_array_add (names, g_strdup (entry->long_name));
+      if (group != NULL)
+        g_array_append_val (group->entries, *entry);
+    }
+}
+
+/* --help-model and its like, of the groups that FLAGS ask for. */
+static void
+add_help_entries (Common *self, CommonFlags flags, SharedWords *words, GOptionContext *context,
+                  GPtrArray *names)
+{
+  g_autoptr (GArray) entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
+  GOptionEntry       entry = { .long_name = "help-all", .arg_data = &words->help_all };
+
+  g_array_append_val (entries, entry);
+  for (guint s = 0; s <= G_N_ELEMENTS (sections); s++)
+    {
+      gboolean         is_section = s < G_N_ELEMENTS (sections);
+      g_autofree char *name = g_strdup_printf ("help-%s", is_section ? sections[s].name : "strategy");
+
+      entry.long_name = g_string_chunk_insert_const (self->strings, name);
+      entry.arg_data = &words->help_group[s];
+      if ((is_section ? sections[s].flags : COMMON_SCENARIO) & flags)
+        g_array_append_val (entries, entry);
+    }
+  add_entries (context, (const GOptionEntry *) (void *) entries->data, NULL, names);
 }
 
 static void
-add_run_entries (Common *self, SharedWords *words, GOptionContext *context, GPtrArray *names)
+add_run_entries (Common *self, SharedWords *words, GOptionContext *context, HelpGroup *group,
+                 GPtrArray *names)
 {
   const GOptionEntry entries[] = {
     { "trace", 0, 0, G_OPTION_ARG_FILENAME, &self->trace, "write a Chrome/Perfetto trace", "FILE" },
-    { "plot", 0, 0, G_OPTION_ARG_FILENAME, &self->plot, "draw the time split into DIR (gnuplot)",
-      "DIR" },
+    { "plot", 0, 0, G_OPTION_ARG_FILENAME, &self->plot,
+      "draw the time split into the folder DIR (gnuplot)", "DIR" },
     { "print-scenario", 0, 0, G_OPTION_ARG_NONE, &self->print_scenario,
       "print all that would be used, as YAML, and stop", NULL },
     { "unfolded", 0, 0, G_OPTION_ARG_NONE, &self->unfolded,
@@ -335,17 +432,17 @@ add_run_entries (Common *self, SharedWords *words, GOptionContext *context, GPtr
     G_OPTION_ENTRY_NULL,
   };
 
-  add_entries (context, entries, names);
+  add_entries (context, entries, group, names);
 }
 
 static void
 add_shared_entries (Common *self, CommonFlags flags, SharedWords *words, GOptionContext *context,
-                    GPtrArray *names)
+                    HelpGroup *group, GPtrArray *names)
 {
   const GOptionEntry always[] = {
     { "help", 'h', 0, G_OPTION_ARG_NONE, &words->help, "show this help", NULL },
     { "plugin", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &self->plugins,
-      "load a strategy from a shared object", "FILE" },
+      "load a strategy from a shared object: trusted code, which runs with your rights", "FILE" },
     { "hwprofiles", 0, 0, G_OPTION_ARG_FILENAME, &self->hwprofiles,
       "folder of hardware profiles laid over the shipped ones", "DIR" },
     G_OPTION_ENTRY_NULL,
@@ -360,35 +457,14 @@ add_shared_entries (Common *self, CommonFlags flags, SharedWords *words, GOption
     G_OPTION_ENTRY_NULL,
   };
 
-  add_entries (context, always, names);
+  add_entries (context, always, group, names);
   if (flags & COMMON_FORMAT)
-    add_entries (context, formats, names);
+    add_entries (context, formats, group, names);
   if (flags & COMMON_RUN)
-    add_run_entries (self, words, context, names);
+    add_run_entries (self, words, context, group, names);
   if (flags & (COMMON_RUN | COMMON_JOBS))
-    add_entries (context, jobs, names);
-}
-
-static void
-name_keys (const char *const *tables, guint n, GPtrArray *names)
-{
-  for (guint s = 0; s < n; s++)
-    for (const OptionSpec *spec = scenario_section_table (tables[s]); spec->key != NULL; spec++)
-      g_ptr_array_add (names, g_strdelimit (g_strdup (spec->key), "_", '-'));
-  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
-    g_ptr_array_add (names, g_strdup (shorthands[i].option));
-}
-
-static void
-name_options (CommonFlags flags, GPtrArray *names)
-{
-  if (flags & COMMON_SCENARIO)
-    {
-      name_keys (sections, G_N_ELEMENTS (sections), names);
-      g_ptr_array_add (names, g_strdup ("set"));
-    }
-  if (flags & (COMMON_NETWORK | COMMON_CLUSTER))
-    name_keys (network_sections, n_network_sections (flags), names);
+    add_entries (context, jobs, group, names);
+  add_help_entries (self, flags, words, context, names);
 }
 
 /* GOption says "Unknown option --foo"; a hint with the nearest of NAMES is added. */
@@ -401,55 +477,93 @@ print_usage_error (const Common *self, GPtrArray *names, const GError *error)
   g_ptr_array_add (names, NULL);
   if (error->code == G_OPTION_ERROR_UNKNOWN_OPTION && dashes != NULL)
     nearest = suggest_nearest (dashes + 2, (const char *const *) names->pdata);
-  fprintf (stderr, "shardsim %s: %s\n", self->command, error->message);
+  common_say ("shardsim %s: %s\n", self->command, error->message);
   if (nearest != NULL)
-    fprintf (stderr, "  hint: did you mean '--%s'?\n", nearest);
-  fprintf (stderr, "  see 'shardsim %s --help'\n", self->command);
+    common_say ("  hint: did you mean '--%s'?\n", nearest);
+  common_say ("  see 'shardsim %s --help'\n", self->command);
 }
 
 static GOptionContext *
-new_context (const char *arguments, const char *summary, const char *examples)
+new_context (void)
 {
-  GOptionContext *context = g_option_context_new (arguments);
+  GOptionContext *context = g_option_context_new (NULL);
 
   g_option_context_set_help_enabled (context, FALSE);
   g_option_context_set_strict_posix (context, FALSE);
-  g_option_context_set_summary (context, summary);
-  g_option_context_set_description (context, examples);
   return context;
 }
 
-static void
-print_help (GOptionContext *context)
+/* What part of the help is asked for; *ANY: any at all. */
+static const char *
+wanted_help (const SharedWords *words, gboolean *any)
 {
-  g_autofree char *text = g_option_context_get_help (context, FALSE, NULL);
+  *any = words->help || words->help_all;
+  if (words->help_all)
+    return "all";
+  for (guint s = 0; s <= G_N_ELEMENTS (sections); s++)
+    if (words->help_group[s])
+      {
+        *any = TRUE;
+        return s < G_N_ELEMENTS (sections) ? sections[s].name : "strategy";
+      }
+  return NULL;
+}
 
+/* FALSE after a message. */
+static gboolean
+print_help (Common *self, Help *help, GPtrArray *groups, const char *wanted)
+{
+  g_autofree char *text = NULL;
+
+  if (wanted != NULL && !load_plugins (self))
+    return FALSE;
+  if (wanted != NULL && help->common != NULL
+      && (g_str_equal (wanted, "all") || g_str_equal (wanted, "strategy")))
+    add_strategies (self, groups);
+  help->width = help_terminal_width ();
+  text = help_format (help, wanted);
   fputs (text, stdout);
+  return TRUE;
+}
+
+static void
+name_options (const GPtrArray *groups, GPtrArray *names)
+{
+  for (guint g = 1; g < groups->len; g++)
+    {
+      const HelpGroup *group = g_ptr_array_index (groups, g);
+
+      for (guint i = 0; i < group->entries->len; i++)
+        g_ptr_array_add (names, g_strdup (g_array_index (group->entries, GOptionEntry, i).long_name));
+    }
 }
 
 gboolean
 common_parse (Common *self, CommonFlags flags, const char *arguments, const char *summary,
               const char *examples, const GOptionEntry *extra, int argc, char **argv, gboolean *done)
 {
-  g_autoptr (GOptionContext) context = new_context (arguments, summary, examples);
+  g_autoptr (GOptionContext) context = new_context ();
   g_autoptr (GPtrArray)      names = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray)      groups = help_groups_new ();
+  HelpGroup                 *own = help_groups_add (groups, NULL, "Options");
   g_autoptr (GError)         error = NULL;
   g_auto (GStrv)             words = g_strdupv (argv);
   SharedWords                shared = { .steps = NOT_GIVEN, .jobs = NOT_GIVEN };
   g_autofree char           *format = NULL;
+  Help                       help = { argv[0],  arguments, summary,
+                                      examples, groups,    flags & COMMON_SCENARIO ? most_used : NULL,
+                                      0 };
+  const char                *wanted;
 
   (void) argc;
   self->command = argv[0];
   self->strings = g_string_chunk_new (1024);
   self->overrides = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
-  add_shared_entries (self, flags, &shared, context, names);
+  add_shared_entries (self, flags, &shared, context, own, names);
   if (extra != NULL)
-    add_entries (context, extra, names);
-  if (flags & COMMON_SCENARIO)
-    g_option_context_add_group (context, scenario_group (self));
-  if (flags & (COMMON_NETWORK | COMMON_CLUSTER))
-    g_option_context_add_group (context, network_group (self, flags));
-  name_options (flags, names);
+    add_entries (context, extra, own, names);
+  add_section_options (self, flags, groups, context);
+  name_options (groups, names);
   if (flags & (COMMON_RUN | COMMON_JOBS))
     spell_out_jobs (words);
   if (!g_option_context_parse_strv (context, &words, &error))
@@ -459,16 +573,13 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
       return FALSE;
     }
   format = shared.format;
-  if (shared.help)
-    {
-      print_help (context);
-      *done = TRUE;
-      return TRUE;
-    }
+  wanted = wanted_help (&shared, done);
+  if (*done)
+    return print_help (self, &help, groups, wanted);
   self->files = g_strdupv (words + 1);
-  return take_count (self, "--steps", shared.steps, &self->steps)
-         && take_count (self, "--jobs", shared.jobs, &self->jobs) && parse_format (self, format)
-         && complete_profile_path (self) && load_plugins (self);
+  return common_take_count (self, "--steps", shared.steps, &self->steps)
+         && common_take_count (self, "--jobs", shared.jobs, &self->jobs)
+         && parse_format (self, format) && complete_profile_path (self) && load_plugins (self);
 }
 
 void
@@ -521,20 +632,60 @@ common_n_jobs (const Common *self)
   return self->jobs > 0 ? (guint) self->jobs : g_get_num_processors ();
 }
 
-gboolean
-common_stderr_is_terminal (void)
+/* Writes N bytes to stdout; 0 or an errno. */
+static int
+write_result (const char *bytes, gsize n)
 {
-  return isatty (STDERR_FILENO) != 0;
+  while (n > 0)
+    {
+      gssize written = write (STDOUT_FILENO, bytes, n);
+
+      if (written < 0 && errno != EINTR)
+        return errno;
+      bytes += MAX (written, 0);
+      n -= (gsize) MAX (written, 0);
+    }
+  return 0;
 }
 
-/* A full disk or a closed pipe shows at the flush. */
+/* Who closes the pipe, as `head` does, has seen enough: that is no news. */
+static ExitStatus
+report_stdout (int code)
+{
+  if (code != 0 && code != EPIPE)
+    common_say ("shardsim: cannot write the result: %s\n", g_strerror (code));
+  return code == 0 ? EXIT_DONE : EXIT_RUNTIME;
+}
+
 ExitStatus
 common_print (const GString *out)
 {
-  if (fwrite (out->str, 1, out->len, stdout) == out->len && fflush (stdout) == 0)
-    return EXIT_DONE;
-  perror ("shardsim: cannot write the result");
-  return EXIT_RUNTIME;
+  g_autofree char *text = printable_text (out->str, out->len, has_colour (STDOUT_FILENO));
+
+  return report_stdout (write_result (text, strlen (text)));
+}
+
+ExitStatus
+common_close_stdout (ExitStatus status)
+{
+  ExitStatus flushed;
+
+  errno = 0;
+  flushed = report_stdout (fflush (stdout) == 0 && !ferror (stdout) ? 0 : errno != 0 ? errno : EIO);
+  return flushed != EXIT_DONE ? flushed : status;
+}
+
+/*
+ * A file that is opened later must not become standard output. Each is opened the wrong way round, so that whoever
+ * writes the result to nowhere hears of it.
+ */
+void
+common_open_streams (void)
+{
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    if (fcntl (fd, F_GETFD) < 0 && errno == EBADF
+        && open ("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+      abort ();
 }
 
 ExitStatus
@@ -572,14 +723,61 @@ common_print_report (const Common *self, const GPtrArray *predictions,
   return common_print (out);
 }
 
-gboolean
-common_write_files (const Common *self, const GPtrArray *predictions, const Replay *const *replays,
-                    GError **error)
-{
-  g_autofree char *style = layout_data_file ("plots/style.gp");
+/* ---- files beside the result --------------------------------------------------------------------------------------- */
 
-  return (self->trace == NULL || report_trace_write (replays, predictions->len, self->trace, error))
-         && (self->plot == NULL || report_plot_write (predictions, self->plot, style, error));
+ExitStatus
+common_note_output (ExitStatus status, gboolean written, const GError *error)
+{
+  return written ? status : common_report_error (error);
+}
+
+static ExitStatus
+report_check (const char *option, gboolean good, GError **error)
+{
+  if (!good)
+    g_prefix_error (error, "%s: ", option);
+  return common_note_output (EXIT_DONE, good, *error);
+}
+
+ExitStatus
+common_check_output (const char *option, const char *path, OutputKind kind)
+{
+  g_autoptr (GError) error = NULL;
+
+  return report_check (option, path == NULL || output_check (path, kind, &error), &error);
+}
+
+ExitStatus
+common_check_pictures (const char *option, const char *path)
+{
+  g_autoptr (GError) error = NULL;
+
+  return report_check (option, path == NULL || report_plot_check (path, &error), &error);
+}
+
+ExitStatus
+common_check_files (const Common *self)
+{
+  ExitStatus trace = common_check_output ("--trace", self->trace, OUTPUT_FILE);
+  ExitStatus plot = common_check_pictures ("--plot", self->plot);
+
+  return trace != EXIT_DONE ? trace : plot;
+}
+
+ExitStatus
+common_write_files (const Common *self, const GPtrArray *predictions, const Replay *const *replays,
+                    ExitStatus status)
+{
+  g_autofree char   *style = layout_data_file ("plots/style.gp");
+  g_autoptr (GError) no_trace = NULL, no_plot = NULL;
+  Progress          *progress = progress_start ("writing", "files");
+  gboolean           traced =
+      self->trace == NULL || report_trace_write (replays, predictions->len, self->trace, &no_trace);
+  gboolean drawn = self->plot == NULL || report_plot_write (predictions, self->plot, style, &no_plot);
+
+  progress_end (progress);
+  status = common_note_output (status, traced, no_trace);
+  return common_note_output (status, drawn, no_plot);
 }
 
 gboolean
@@ -587,8 +785,8 @@ common_want_words (const Common *self, guint n)
 {
   if (g_strv_length (self->files) <= n)
     return TRUE;
-  fprintf (stderr, "shardsim %s: unexpected argument '%s'\n  see 'shardsim %s --help'\n",
-           self->command, self->files[n], self->command);
+  common_say ("shardsim %s: unexpected argument '%s'\n  see 'shardsim %s --help'\n", self->command,
+              self->files[n], self->command);
   return FALSE;
 }
 
@@ -597,7 +795,7 @@ common_want_one (const Common *self, const GPtrArray *scenarios)
 {
   if (scenarios->len == 1)
     return TRUE;
-  fprintf (stderr, "shardsim %s: the file holds %u scenarios: 'shardsim compare' takes them\n",
-           self->command, scenarios->len);
+  common_say ("shardsim %s: the file holds %u scenarios: 'shardsim compare' takes them\n",
+              self->command, scenarios->len);
   return FALSE;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "analysis/prediction.h"
+#include "base/output.h"
 
 /* Exit status, the same for every command. */
 typedef enum
@@ -58,6 +59,9 @@ gboolean common_parse (Common *self, CommonFlags flags, const char *arguments, c
 void     common_clear (Common *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Common, common_clear)
 
+/* The one way to stderr: printable, whatever the names in it hold. */
+void common_say (const char *format, ...) G_GNUC_PRINTF (1, 2);
+
 /* Prints DIAGS to stderr. Returns EXIT_USAGE when there are errors, else EXIT_DONE. */
 ExitStatus common_report_diags (const DiagList *diags);
 
@@ -70,8 +74,7 @@ GPtrArray *common_load_scenarios (Common *self);
 PredictOptions common_predict_options (const Common *self);
 
 /* Threads to use: --jobs, or one a core. */
-guint    common_n_jobs (const Common *self);
-gboolean common_stderr_is_terminal (void);
+guint common_n_jobs (const Common *self);
 
 /* --print-scenario: everything that would be used, as YAML documents. */
 ExitStatus common_print_scenarios (const GPtrArray *scenarios);
@@ -80,33 +83,63 @@ ExitStatus common_print_scenarios (const GPtrArray *scenarios);
 ExitStatus common_print_report (const Common *self, const GPtrArray *predictions,
                                 void (*text) (const GPtrArray *predictions, GString *out));
 
+/* An option of whole numbers before the command line is read. */
+#define NOT_GIVEN G_MININT
+
+/* Sets *TARGET to VALUE when it was given; FALSE after a message when it is less than 1. */
+gboolean common_take_count (const Common *self, const char *option, gint value, gint *target);
+
 /* FALSE after a message on stderr when there are more than N positional words. */
 gboolean common_want_words (const Common *self, guint n);
 
 /* FALSE after a message on stderr when the file holds several scenarios. */
 gboolean common_want_one (const Common *self, const GPtrArray *scenarios);
 
-/* Prints OUT to stdout. */
+/* Prints to stdout, made printable (base/printable.h); EXIT_RUNTIME after a message where that cannot be done. */
 ExitStatus common_print (const GString *out);
 
+/* STATUS, or EXIT_RUNTIME after a message where what stands in stdout's buffer cannot be written. */
+ExitStatus common_close_stdout (ExitStatus status);
+
+/* Makes sure that the descriptors 0 to 2 are open: the first thing that a program does. */
+void common_open_streams (void);
+
 /*
- * Writes what --trace and --plot ask for. REPLAYS: one a prediction, needed for --trace only. FALSE with ERROR set; then no partial
- * file is left over.
+ * What a command writes apart from its result. Before its work it asks whether that could be written; the
+ * result is printed first, and only then files are written, so that they never cost it.
+ *
+ * Each returns EXIT_RUNTIME after a message, else STATUS (EXIT_DONE of the checks). PATH: NULL where OPTION is not given.
  */
-gboolean common_write_files (const Common *self, const GPtrArray *predictions,
-                             const Replay *const *replays, GError **error);
+ExitStatus common_check_output (const char *option, const char *path, OutputKind kind);
+ExitStatus common_check_pictures (const char *option, const char *path);
+ExitStatus common_note_output (ExitStatus status, gboolean written, const GError *error);
+
+/* --trace and --plot; REPLAYS: one a prediction, needed for --trace only. */
+ExitStatus common_check_files (const Common *self);
+ExitStatus common_write_files (const Common *self, const GPtrArray *predictions,
+                               const Replay *const *replays, ExitStatus status);
 
 /* One file a command. */
 typedef int (*CommandMain) (int argc, char **argv);
-int cmd_simulate (int argc, char **argv);
-int cmd_compare (int argc, char **argv);
-int cmd_collective (int argc, char **argv);
-int cmd_figures (int argc, char **argv);
-int cmd_flows (int argc, char **argv);
-int cmd_schedule (int argc, char **argv);
-int cmd_strategies (int argc, char **argv);
-int cmd_hardware (int argc, char **argv);
-int cmd_import (int argc, char **argv);
-int cmd_models (int argc, char **argv);
-int cmd_calibrate (int argc, char **argv);
-int cmd_validate (int argc, char **argv);
+
+typedef struct
+{
+  const char *name;
+  CommandMain main;
+  const char *help;
+} Command;
+
+extern const Command commands[]; /* ends with a NULL name */
+int                  cmd_simulate (int argc, char **argv);
+int                  cmd_compare (int argc, char **argv);
+int                  cmd_collective (int argc, char **argv);
+int                  cmd_figures (int argc, char **argv);
+int                  cmd_flows (int argc, char **argv);
+int                  cmd_schedule (int argc, char **argv);
+int                  cmd_strategies (int argc, char **argv);
+int                  cmd_hardware (int argc, char **argv);
+int                  cmd_import (int argc, char **argv);
+int                  cmd_models (int argc, char **argv);
+int                  cmd_calibrate (int argc, char **argv);
+int                  cmd_validate (int argc, char **argv);
+int                  cmd_help (int argc, char **argv);

@@ -1,18 +1,17 @@
 /* shardsim: the program. A table of commands; each has a file of its own. */
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/layout.h"
 #include "base/suggest.h"
+#include "base/temporary.h"
 #include "cli/common.h"
-#include "shardsim-config.h"
+#include "cli/help.h"
 
-static const struct
-{
-  const char *name;
-  CommandMain main;
-  const char *help;
-} commands[] = {
+/* Those of common.h, in the order of the help. */
+const Command commands[] = {
   { "simulate", cmd_simulate, "one scenario: throughput, memory, where the time goes, what binds" },
   { "compare", cmd_compare,
     "several strategies or scenarios side by side, with the difference explained" },
@@ -26,63 +25,96 @@ static const struct
   { "figures", cmd_figures, "published figures beside predictions of the same runs" },
   { "calibrate", cmd_calibrate, "fits hardware profiles to measurements" },
   { "validate", cmd_validate, "predictions against measurements: errors and their statistics" },
+  { "help", cmd_help, "what a command does, or what has to do with a word" },
+  { NULL, NULL, NULL },
 };
 
-static void
-print_usage (FILE *out)
+/* Newly allocated. */
+static char *
+usage_text (void)
 {
-  fputs ("Usage: shardsim COMMAND [OPTIONS] [FILE]\n\n"
-         "Predicts how fast a model trains on a GPU cluster with a strategy, how much memory it takes, and what\n"
-         "holds it back.\n\nCommands:\n",
-         out);
-  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
-    fprintf (out, "  %-12s%s\n", commands[i].name, commands[i].help);
-  fputs ("\n'shardsim COMMAND --help' explains one. 'shardsim --version' prints the version.\n\n"
-         "Examples:\n"
-         "  shardsim compare workloads/quickstart.yaml\n"
-         "  shardsim simulate --cluster '2 x dgx-h100' --model llama-3-8b --strategy fsdp2 --seq-len 8192\n",
-         out);
+  GString    *text = g_string_new (NULL);
+  const guint width = help_terminal_width ();
+
+  help_append_text (text,
+                    "Usage: shardsim COMMAND [OPTIONS] [FILE]\n\n"
+                    "Predicts how fast a model trains on a GPU cluster with a strategy, how much "
+                    "memory it takes, and what holds it back.\n\nCommands:\n",
+                    width);
+  for (guint i = 0; commands[i].name != NULL; i++)
+    help_append_item (text, commands[i].name, commands[i].help, width);
+  help_append_text (text,
+                    "\n'shardsim help COMMAND' explains one, 'shardsim help WORD' searches.\n"
+                    "'shardsim --version' prints the version.\n\n"
+                    "Examples:\n"
+                    "  shardsim compare workloads/quickstart.yaml\n"
+                    "  shardsim simulate --cluster '2 x dgx-h100' --model llama-3-8b \\\n"
+                    "    --strategy fsdp2 --seq-len 8192\n",
+                    width);
+  return g_string_free (text, FALSE);
 }
 
 static int
 unknown_command (const char *word)
 {
-  const char      *names[G_N_ELEMENTS (commands) + 1] = { NULL };
-  g_autofree char *hint = NULL;
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  g_autofree char      *hint = NULL;
 
-  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
-    names[i] = commands[i].name;
-  hint = suggest_hint (word, names);
-  fprintf (stderr, "shardsim: unknown command '%s'\n  hint: %s\n", word, hint);
+  for (guint i = 0; commands[i].name != NULL; i++)
+    g_ptr_array_add (names, (gpointer) commands[i].name);
+  g_ptr_array_add (names, NULL);
+  hint = suggest_hint (word, (const char *const *) names->pdata);
+  common_say ("shardsim: unknown command '%s'\n  hint: %s\n", word, hint);
   return EXIT_USAGE;
+}
+
+/* Names are bytes and texts are UTF-8, whatever the locale: where it has other characters, the plain one with UTF-8. */
+static void
+set_locale (void)
+{
+  const char *charset;
+
+  setlocale (LC_CTYPE, "");
+  if (!g_get_charset (&charset))
+    setlocale (LC_CTYPE, "C.UTF-8");
+}
+
+static int
+run (int argc, char **argv)
+{
+  g_autofree char *usage = usage_text ();
+
+  if (argc < 2)
+    {
+      common_say ("%s", usage);
+      return EXIT_USAGE;
+    }
+  if (g_str_equal (argv[1], "--help") || g_str_equal (argv[1], "-h")
+      || (g_str_equal (argv[1], "help") && argc == 2))
+    {
+      fputs (usage, stdout);
+      return EXIT_DONE;
+    }
+  if (g_str_equal (argv[1], "--version"))
+    {
+      printf ("shardsim %s\n", layout_program_version ());
+      return EXIT_DONE;
+    }
+  for (guint i = 0; commands[i].name != NULL; i++)
+    if (g_str_equal (argv[1], commands[i].name))
+      return commands[i].main (argc - 1, argv + 1);
+  return unknown_command (argv[1]);
 }
 
 int
 main (int argc, char **argv)
 {
-  setlocale (LC_CTYPE, "");
-  if (argc < 2)
-    {
-      print_usage (stderr);
-      return EXIT_USAGE;
-    }
-  if (g_str_equal (argv[1], "--help") || g_str_equal (argv[1], "-h") || g_str_equal (argv[1], "help"))
-    {
-      print_usage (stdout);
-      return EXIT_DONE;
-    }
-  if (g_str_equal (argv[1], "--version"))
-    {
-      puts ("shardsim " SHARDSIM_VERSION);
-      return EXIT_DONE;
-    }
-  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
-    if (g_str_equal (argv[1], commands[i].name))
-      {
-        g_autofree char *name = g_strdup_printf ("shardsim %s", commands[i].name);
+  static char help[1 << 16]; /* a page whole, so that only its flush at the end can fail */
 
-        g_set_prgname (name); /* for the usage line of --help */
-        return commands[i].main (argc - 1, argv + 1);
-      }
-  return unknown_command (argv[1]);
+  common_open_streams ();
+  setvbuf (stdout, help, _IOFBF, sizeof help);
+  signal (SIGPIPE, SIG_IGN); /* who writes hears of it */
+  temporary_watch_signals ();
+  set_locale ();
+  return (int) common_close_stdout ((ExitStatus) run (argc, argv));
 }

@@ -3,14 +3,23 @@
 #include <stdio.h>
 
 #include "base/suggest.h"
+#include "cli/help.h"
 
-static void
-print_usage (const Subject *subjects, guint n, const char *command, const char *summary, FILE *out)
+/* Newly allocated. */
+static char *
+usage_text (const Subject *subjects, guint n, const char *command, const char *summary)
 {
-  fprintf (out, "Usage: shardsim %s SUBJECT [OPTIONS] FILE\n\n%s\n\nSubjects:\n", command, summary);
+  GString         *text = g_string_new (NULL);
+  g_autofree char *head = g_strdup_printf (
+      "Usage: shardsim %s SUBJECT [OPTIONS] FILE\n\n%s\n\nSubjects:\n", command, summary);
+  g_autofree char *end = g_strdup_printf ("\n'shardsim %s SUBJECT --help' explains one.\n", command);
+  const guint      width = help_terminal_width ();
+
+  help_append_text (text, head, width);
   for (guint i = 0; i < n; i++)
-    fprintf (out, "  %-12s%s\n", subjects[i].name, subjects[i].help);
-  fprintf (out, "\n'shardsim %s SUBJECT --help' explains one.\n", command);
+    help_append_item (text, subjects[i].name, subjects[i].help, width);
+  help_append_text (text, end, width);
+  return g_string_free (text, FALSE);
 }
 
 static int
@@ -23,7 +32,7 @@ unknown_subject (const Subject *subjects, guint n, const char *command, const ch
     g_ptr_array_add (names, (gpointer) subjects[i].name);
   g_ptr_array_add (names, NULL);
   hint = suggest_hint (word, (const char *const *) names->pdata);
-  fprintf (stderr, "shardsim %s: unknown subject '%s'\n  hint: %s\n", command, word, hint);
+  common_say ("shardsim %s: unknown subject '%s'\n  hint: %s\n", command, word, hint);
   return EXIT_USAGE;
 }
 
@@ -31,25 +40,25 @@ static int
 run (const Subject *subject, int argc, char **argv)
 {
   g_autofree char  *command = g_strdup_printf ("%s %s", argv[0], subject->name);
-  g_autofree char  *program = g_strdup_printf ("shardsim %s", command);
   g_autofree char **words = g_memdup2 (argv + 1, (gsize) argc * sizeof *argv); /* with its NULL */
 
   words[0] = command;
-  g_set_prgname (program);
   return subject->main (argc - 1, words);
 }
 
 int
 subjects_run (const Subject *subjects, guint n, const char *summary, int argc, char **argv)
 {
+  g_autofree char *usage = usage_text (subjects, n, argv[0], summary);
+
   if (argc < 2)
     {
-      print_usage (subjects, n, argv[0], summary, stderr);
+      common_say ("%s", usage);
       return EXIT_USAGE;
     }
   if (g_str_equal (argv[1], "--help") || g_str_equal (argv[1], "-h"))
     {
-      print_usage (subjects, n, argv[0], summary, stdout);
+      fputs (usage, stdout);
       return EXIT_DONE;
     }
   for (guint i = 0; i < n; i++)

@@ -1,7 +1,5 @@
 #include "cli/validation-arguments.h"
 
-#include <stdio.h>
-
 gboolean
 validation_arguments_check (ValidationArguments *self, const Common *common, guint n_files)
 {
@@ -10,15 +8,15 @@ validation_arguments_check (ValidationArguments *self, const Common *common, gui
   self->limit = -1;
   if (common->files[0] == NULL)
     {
-      fprintf (stderr, "shardsim %s: no file of measurements given\n  see 'shardsim %s --help'\n",
-               common->command, common->command);
+      common_say ("shardsim %s: no file of measurements given\n  see 'shardsim %s --help'\n",
+                  common->command, common->command);
       return FALSE;
     }
   if (!common_want_words (common, n_files))
     return FALSE;
   if (self->max_error == NULL || quantity_parse (QUANTITY_RATIO, self->max_error, &self->limit, &why))
     return TRUE;
-  fprintf (stderr, "shardsim %s: --max-error: %s\n", common->command, why);
+  common_say ("shardsim %s: --max-error: %s\n", common->command, why);
   return FALSE;
 }
 
@@ -42,8 +40,17 @@ validation_print (const ValidationArguments *self, const Common *common, const G
   if (common->format == FORMAT_TEXT)
     g_string_append (out, summary->str);
   else if (common->format == FORMAT_CSV)
-    fputs (summary->str, stderr);
+    common_say ("%s", summary->str);
   return common_print (out);
+}
+
+ExitStatus
+validation_check_any (const Common *common, guint n_rows, guint n_failed, ExitStatus status)
+{
+  if (status != EXIT_DONE || n_failed < n_rows)
+    return status;
+  common_say ("shardsim %s: none of the %u rows could be predicted\n", common->command, n_rows);
+  return EXIT_RUNTIME;
 }
 
 ExitStatus
@@ -53,9 +60,9 @@ validation_check_limit (const ValidationArguments *self, const Common *common, c
   if (self->limit < 0 || (n > 0 && median <= self->limit))
     return EXIT_DONE;
   if (n == 0)
-    fprintf (stderr, "shardsim %s: none of the %s could be simulated\n", common->command, kind);
+    common_say ("shardsim %s: none of the %s could be simulated\n", common->command, kind);
   else
-    fprintf (stderr, "shardsim %s: the median error of the %s is %.1f %%, above %.1f %%\n",
-             common->command, kind, 100 * median, 100 * self->limit);
+    common_say ("shardsim %s: the median error of the %s is %.1f %%, above %.1f %%\n",
+                common->command, kind, 100 * median, 100 * self->limit);
   return EXIT_NO;
 }

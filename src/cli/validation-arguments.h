@@ -18,6 +18,13 @@ void     validation_arguments_clear (ValidationArguments *self);
 ExitStatus validation_print (const ValidationArguments *self, const Common *common,
                              const GString *rows, const GString *summary);
 
+/*
+ * STATUS, unless it is EXIT_DONE and none of N_ROWS could be predicted (N_FAILED): then
+ * EXIT_RUNTIME after a message.
+ */
+ExitStatus validation_check_any (const Common *common, guint n_rows, guint n_failed,
+                                 ExitStatus status);
+
 /* EXIT_NO after a message when MEDIAN, the |error| of N rows of KIND ("healthy rows"), is above the limit. None at all is no
    better than a bad prediction. */
 ExitStatus validation_check_limit (const ValidationArguments *self, const Common *common,

@@ -8,6 +8,7 @@
 
 #include "base/suggest.h"
 #include "cluster/cluster-private.h"
+#include "cluster/intra-fit.h"
 
 #define GENERIC_NODE   "generic"
 #define OPTION(member) G_STRUCT_OFFSET (ClusterOptions, member)
@@ -179,11 +180,14 @@ static const OptionSpec group_options[] = {
 /* Everything that one reading shares. */
 typedef struct
 {
-  Cluster          *cluster;
-  ProfileSet       *profiles;
-  const SourceMark *mark;
-  DiagList         *diags;
+  Cluster           *cluster;
+  ProfileSet        *profiles;
+  const OptionMarks *marks; /* NULL: from nowhere */
+  DiagList          *diags;
 } Reader;
+
+/* The place of the first of these options that was set. */
+#define AT(reader, ...) option_mark ((reader)->marks, __VA_ARGS__, NULL)
 
 /* ---- one group of nodes ---------------------------------------------------------------------- */
 
@@ -204,7 +208,7 @@ pick_id (Reader *reader, const char *asked, const char *own, const char *key)
 {
   const char *id = asked != NULL ? asked : own;
   if (id == NULL)
-    diag_error (reader->diags, reader->mark, NULL, "the cluster has no '%s'", key);
+    diag_error (reader->diags, AT (reader, "node", "name"), NULL, "the cluster has no '%s'", key);
   return g_strdup (id);
 }
 
@@ -213,24 +217,31 @@ check_shape (Reader *reader, const NodeGroup *group, const char *node, gboolean 
 {
   gint64 own = (gint64) group->profile.gpus.value;
   if (group->gpus > own && !generic)
-    diag_error (reader->diags, reader->mark, "give the parts without 'node' to make up a node",
+    diag_error (reader->diags, AT (reader, "gpus_per_node", "node"),
+                "give the parts without 'node' to make up a node",
                 "gpus_per_node %u is more than the %" G_GINT64_FORMAT " GPUs of node '%s'",
                 group->gpus, own, node);
   else if (gpu_profile_is_host (group->gpu) && group->gpus > 1)
-    diag_error (reader->diags, reader->mark, "give one rank a node: 'gpus_per_node' 1",
+    diag_error (reader->diags, AT (reader, "gpus_per_node", "gpu"),
+                "give one rank a node: 'gpus_per_node' 1",
                 "a plain host ('%s') is one rank, but a node has %u", group->gpu->id, group->gpus);
   else if (group->intra->kind == LINK_NONE && group->gpus > 1)
-    diag_error (reader->diags, reader->mark, "name the link between them, such as 'pcie4'",
+    diag_error (reader->diags, AT (reader, "intra", "gpus_per_node"),
+                "name the link between them, such as 'pcie4'",
                 "intra 'none' joins no GPUs, but a node has %u", group->gpus);
   else if (group->intra->kind == LINK_NETWORK)
-    diag_error (reader->diags, reader->mark, NULL, "intra '%s' is a network card", group->intra->id);
+    diag_error (reader->diags, AT (reader, "intra"), NULL, "intra '%s' is a network card",
+                group->intra->id);
   else if (group->intra->kind == LINK_GRAPH && group->gpus > group->intra->graph.n)
-    diag_error (reader->diags, reader->mark, NULL, "intra '%s' joins %u GPUs, but a node has %u",
-                group->intra->id, group->intra->graph.n, group->gpus);
+    diag_error (reader->diags, AT (reader, "intra"), NULL,
+                "intra '%s' joins %u GPUs, but a node has %u", group->intra->id,
+                group->intra->graph.n, group->gpus);
   else if (group->nic != NULL && group->nic->kind != LINK_NETWORK)
-    diag_error (reader->diags, reader->mark, NULL, "nic '%s' is not a network card", group->nic->id);
+    diag_error (reader->diags, AT (reader, "nic"), NULL, "nic '%s' is not a network card",
+                group->nic->id);
   else
-    return TRUE;
+    return intra_check (group->gpu, group->intra, group->gpus, reader->profiles,
+                        AT (reader, "intra", "gpu"), reader->diags);
   return FALSE;
 }
 
@@ -240,12 +251,12 @@ set_cards (Reader *reader, NodeGroup *group, const GroupRequest *request)
 {
   const char *id = request->nic != NULL ? request->nic : group->profile.nic;
   gint64      nics = request->nics >= 0 ? request->nics : (gint64) group->profile.nics.value;
-  gboolean    none = id == NULL || strcmp (id, "none") == 0;
+  gboolean    none = id == NULL || g_ascii_strcasecmp (id, "none") == 0;
   if (none && request->nics > 0)
-    diag_error (reader->diags, reader->mark, "name the card with 'nic'", "%u cards of no kind",
-                (guint) request->nics);
+    diag_error (reader->diags, AT (reader, "nics"), "name the card with 'nic'",
+                "%u cards of no kind", (guint) request->nics);
   else if (request->nic != NULL && !none && nics == 0)
-    diag_error (reader->diags, reader->mark, "give their number with 'nics'",
+    diag_error (reader->diags, AT (reader, "nic"), "give their number with 'nics'",
                 "nic '%s' without any cards", id);
   else
     {
@@ -267,11 +278,14 @@ load_parts (Reader *reader, NodeGroup *group, const GroupRequest *request)
     group->intra_id = pick_id (reader, request->intra, group->profile.intra, "intra");
   set_cards (reader, group, request);
   if (group->gpu_id != NULL)
-    group->gpu = profile_set_gpu (reader->profiles, group->gpu_id, reader->mark, reader->diags);
+    group->gpu = profile_set_gpu (reader->profiles, group->gpu_id,
+                                  AT (reader, "gpu", "node", "name"), reader->diags);
   if (group->intra_id != NULL)
-    group->intra = profile_set_link (reader->profiles, group->intra_id, reader->mark, reader->diags);
+    group->intra = profile_set_link (reader->profiles, group->intra_id,
+                                     AT (reader, "intra", "node", "name"), reader->diags);
   if (group->nic_id != NULL)
-    group->nic = profile_set_link (reader->profiles, group->nic_id, reader->mark, reader->diags);
+    group->nic = profile_set_link (reader->profiles, group->nic_id,
+                                   AT (reader, "nic", "node", "name"), reader->diags);
   group->profile.gpu = group->gpu_id;
   group->profile.intra = group->intra_id;
   return diag_list_n_errors (reader->diags) == errors && group->gpu != NULL && group->intra != NULL;
@@ -282,12 +296,13 @@ fill_group (Reader *reader, NodeGroup *group, const GroupRequest *request)
 {
   gboolean           generic = request->node == NULL;
   const char        *node = generic ? GENERIC_NODE : request->node;
-  const NodeProfile *profile = profile_set_node (reader->profiles, node, reader->mark, reader->diags);
+  const NodeProfile *profile =
+      profile_set_node (reader->profiles, node, AT (reader, "node", "name"), reader->diags);
   if (profile == NULL)
     return FALSE;
   if (generic && request->gpus_per_node == 0)
     {
-      diag_error (reader->diags, reader->mark,
+      diag_error (reader->diags, AT (reader, "name"),
                   "give 'gpus_per_node', or name a node profile with 'node'",
                   "the cluster has no 'gpus_per_node'");
       return FALSE;
@@ -329,7 +344,7 @@ is_of_one_sort (Reader *reader, const NodeGroup *group)
       || gpu_profile_is_host (g_array_index (groups, NodeGroup, 0).gpu)
              == gpu_profile_is_host (group->gpu))
     return TRUE;
-  diag_error (reader->diags, reader->mark, NULL, "plain hosts and GPUs in one cluster");
+  diag_error (reader->diags, AT (reader, "name"), NULL, "plain hosts and GPUs in one cluster");
   return FALSE;
 }
 
@@ -341,13 +356,14 @@ add_group (Reader *reader, const GroupRequest *request)
                       .first_gpu = cluster->n_gpus,
                       .first_card = cluster->n_cards };
   if (request->nodes <= 0)
-    diag_error (reader->diags, reader->mark, "give 'nodes', at least 1", "the cluster has no nodes");
+    diag_error (reader->diags, AT (reader, "nodes", "name"), "give 'nodes', at least 1",
+                "the cluster has no nodes");
   else if (fill_group (reader, &group, request))
     {
       guint64 gpus = cluster->n_gpus + (guint64) request->nodes * group.gpus;
       group.n_nodes = (guint) request->nodes;
       if (gpus > CLUSTER_MAX_GPUS)
-        diag_error (reader->diags, reader->mark, NULL,
+        diag_error (reader->diags, AT (reader, "nodes", "name"), NULL,
                     "the cluster has %" G_GUINT64_FORMAT " GPUs, at most %u", gpus, CLUSTER_MAX_GPUS);
       else if (is_of_one_sort (reader, &group))
         {
@@ -397,7 +413,7 @@ check_alone (Reader *reader, const ClusterOptions *options, const char *what)
                       : options->dram_bytes > 0    ? "dram_bytes"
                                                    : NULL;
   if (extra != NULL)
-    diag_error (reader->diags, reader->mark, "a cluster by name says what its nodes are",
+    diag_error (reader->diags, AT (reader, extra), "a cluster by name says what its nodes are",
                 "'%s' cannot be combined with the %s '%s'", extra, what, options->name);
   return extra == NULL;
 }
@@ -453,14 +469,16 @@ read_groups (Reader *reader, const ConfigNode *root, gint64 nodes)
       return;
     }
   if (nodes > 0 && config_node_length (groups) > 1)
-    diag_error (reader->diags, reader->mark, NULL,
+    diag_error (reader->diags, AT (reader, "nodes"), NULL,
                 "'nodes' cannot be combined with a cluster profile of unlike nodes");
   for (guint i = 0; i < config_node_length (groups); i++)
     {
       const ConfigNode *item = config_node_item (groups, i);
       GroupRequest      request = { 0 };
+      OptionMarks       marks = { .table = group_options };
       Reader            inner = *reader;
-      inner.mark = config_node_mark (item);
+      option_marks_load (&marks, item);
+      inner.marks = &marks;
       option_table_defaults (group_options, &request);
       if (config_node_expect (item, CONFIG_MAP, reader->diags)
           && option_load_map (group_options, &request, item, NULL, reader->diags))
@@ -469,6 +487,7 @@ read_groups (Reader *reader, const ConfigNode *root, gint64 nodes)
           add_group (&inner, &request);
         }
       option_table_clear (group_options, &request);
+      option_marks_clear (&marks);
     }
 }
 
@@ -489,10 +508,16 @@ read_profile (Reader *reader, const char *file, ClusterOptions *options)
   read_groups (reader, config_doc_root (doc), options->nodes);
 }
 
-/* Neither a node nor a cluster profile: names of both kinds are worth suggesting. */
+/* No node: a cluster where one was wanted, or neither, when names of both are worth suggesting. */
 static void
 unknown_name (Reader *reader, const char *name)
 {
+  if (profile_set_has (reader->profiles, "cluster", name))
+    {
+      diag_error (reader->diags, AT (reader, "name"), "name it alone, or nodes: '4 x dgx-a100'",
+                  "'%s' is a cluster, not a node", name);
+      return;
+    }
   g_auto (GStrv)        nodes = profile_set_list (reader->profiles, "node");
   g_auto (GStrv)        clusters = profile_set_list (reader->profiles, "cluster");
   g_autoptr (GPtrArray) all = g_ptr_array_new ();
@@ -502,7 +527,7 @@ unknown_name (Reader *reader, const char *name)
     g_ptr_array_add (all, clusters[i]);
   g_ptr_array_add (all, NULL);
   g_autofree char *hint = suggest_hint (name, (const char *const *) all->pdata);
-  diag_error (reader->diags, reader->mark, hint, "unknown cluster or node '%s'", name);
+  diag_error (reader->diags, AT (reader, "name"), hint, "unknown cluster or node '%s'", name);
 }
 
 static void
@@ -530,7 +555,8 @@ read_sum (Reader *reader, const ClusterOptions *options)
   if (!check_alone (reader, options, "sum of nodes"))
     return;
   if (options->nodes > 0)
-    diag_error (reader->diags, reader->mark, NULL, "both 'name' and 'nodes' give the number of nodes");
+    diag_error (reader->diags, AT (reader, "nodes"), NULL,
+                "both 'name' and 'nodes' give the number of nodes");
   for (guint i = 0; terms[i] != NULL; i++)
     {
       gint64           nodes = 1;
@@ -567,9 +593,10 @@ read_name (Reader *reader, ClusterOptions *options)
   if (node_file == NULL)
     unknown_name (reader, node);
   else if (options->node != NULL)
-    diag_error (reader->diags, reader->mark, NULL, "both 'name' and 'node' name a node");
+    diag_error (reader->diags, AT (reader, "node"), NULL, "both 'name' and 'node' name a node");
   else if (shorthand && options->nodes > 0)
-    diag_error (reader->diags, reader->mark, NULL, "both 'name' and 'nodes' give the number of nodes");
+    diag_error (reader->diags, AT (reader, "nodes"), NULL,
+                "both 'name' and 'nodes' give the number of nodes");
   else
     read_nodes (reader, options, shorthand ? nodes : MAX (options->nodes, 1), node);
 }
@@ -583,14 +610,14 @@ check_network (Reader *reader, const ClusterOptions *options)
   for (guint i = 0; cluster->n_nodes > 1 && i < cluster->groups->len; i++)
     if (g_array_index (cluster->groups, NodeGroup, i).nics == 0)
       {
-        diag_error (reader->diags, reader->mark, "give 'nics' and 'nic'",
-                    "%u nodes without a network card", cluster->n_nodes);
+        diag_error (reader->diags, AT (reader, "nics", "nic", "nodes", "name"),
+                    "give 'nics' and 'nic'", "%u nodes without a network card", cluster->n_nodes);
         break;
       }
   if (options->oversubscription > 1 && options->leaf_nodes == 0 && options->fabric != FABRIC_RAILS
       && options->fabric != FABRIC_FAT_TREE)
-    diag_error (reader->diags, reader->mark, "give 'leaf_nodes', the nodes under one leaf",
-                "oversubscription without leaves");
+    diag_error (reader->diags, AT (reader, "oversubscription"),
+                "give 'leaf_nodes', the nodes under one leaf", "oversubscription without leaves");
 }
 
 static void
@@ -612,9 +639,9 @@ set_fabric (Cluster *self, const ClusterOptions *options)
 
 gboolean
 cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *profiles,
-                      const SourceMark *mark, DiagList *diags)
+                      const OptionMarks *marks, DiagList *diags)
 {
-  Reader         reader = { self, profiles, mark, diags };
+  Reader         reader = { self, profiles, marks, diags };
   guint          errors = diag_list_n_errors (diags);
   ClusterOptions effective = { 0 };
   option_table_copy (cluster_options, options, &effective);
@@ -627,11 +654,11 @@ cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *
   if (diag_list_n_errors (diags) == errors)
     {
       check_network (&reader, &effective);
-      fabric_check_options (&effective, mark, diags);
+      fabric_check_options (&effective, marks, diags);
       if (effective.slow_nics != NULL)
-        cluster_read_slow_nics (self, effective.slow_nics, mark, diags);
+        cluster_read_slow_nics (self, effective.slow_nics, AT (&reader, "slow_nics"), diags);
       if (effective.slow_gpus != NULL)
-        cluster_read_slow_gpus (self, effective.slow_gpus, mark, diags);
+        cluster_read_slow_gpus (self, effective.slow_gpus, AT (&reader, "slow_gpus"), diags);
     }
   set_fabric (self, &effective);
   option_table_clear (cluster_options, &effective);

@@ -91,7 +91,7 @@ struct _Cluster
 
 /* cluster-options.c: fills the groups, the fabric and the speeds; FALSE after diagnostics. */
 gboolean cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *profiles,
-                               const SourceMark *mark, DiagList *diags);
+                               const OptionMarks *marks, DiagList *diags);
 
 /* cluster-slow.c: fill `speeds` and `slow_nics` from TEXT; diagnostics at MARK. */
 void cluster_read_slow_gpus (Cluster *cluster, const char *text, const SourceMark *mark,
@@ -108,7 +108,7 @@ Attachment cluster_attach_gpu (const NodeGroup *group, guint local);
 Attachment cluster_attach_card (const NodeGroup *group, guint card);
 
 /* fabric.c: whether the options fit the fabric that they name. */
-void fabric_check_options (const ClusterOptions *options, const SourceMark *mark, DiagList *diags);
+void fabric_check_options (const ClusterOptions *options, const OptionMarks *marks, DiagList *diags);
 
 /* fabric.c: the number of resources from id FIRST on; their capacities; the name of one. */
 guint64 fabric_lay_out (Cluster *self, guint64 first);

@@ -295,19 +295,19 @@ build (Cluster *self, guint64 n_resources)
 }
 
 Cluster *
-cluster_new (const ClusterOptions *options, ProfileSet *profiles, const SourceMark *mark,
+cluster_new (const ClusterOptions *options, ProfileSet *profiles, const OptionMarks *marks,
              DiagList *diags)
 {
   g_autoptr (Cluster) self = g_new0 (Cluster, 1);
   guint64             n_resources = 0;
-  if (!cluster_read_options (self, options, profiles, mark, diags))
+  if (!cluster_read_options (self, options, profiles, marks, diags))
     return NULL;
   for (guint i = 0; i < self->groups->len; i++)
     lay_out_group (&g_array_index (self->groups, NodeGroup, i), &n_resources);
   n_resources += fabric_lay_out (self, n_resources);
   if (n_resources > CLUSTER_MAX_RESOURCES)
     {
-      diag_error (diags, mark, NULL,
+      diag_error (diags, option_mark (marks, "nodes", "name", NULL), NULL,
                   "the cluster has %" G_GUINT64_FORMAT " links and devices, at most %u",
                   n_resources, CLUSTER_MAX_RESOURCES);
       return NULL;

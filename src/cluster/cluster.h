@@ -103,10 +103,11 @@ typedef struct _Cluster Cluster;
 /*
  * OPTIONS come from option_table_defaults (cluster_options, ...) plus what is set: a zeroed
  * struct means a node without cards. Without `name` and `node` the parts hang on the node profile
- * 'generic'. NULL after diagnostics at MARK. The profiles are taken from PROFILES, which must
+ * 'generic'. NULL after diagnostics at the MARKS (may be NULL) of the options. The profiles are
+ * taken from PROFILES, which must
  * outlive the cluster.
  */
-Cluster *cluster_new (const ClusterOptions *options, ProfileSet *profiles, const SourceMark *mark,
+Cluster *cluster_new (const ClusterOptions *options, ProfileSet *profiles, const OptionMarks *marks,
                       DiagList *diags);
 void     cluster_free (Cluster *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Cluster, cluster_free)

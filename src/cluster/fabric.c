@@ -386,38 +386,46 @@ fabric_resource_name (const Cluster *self, const ClusterResource *resource)
 
 /* Options of one fabric under another would do nothing: say so. */
 void
-fabric_check_options (const ClusterOptions *options, const SourceMark *mark, DiagList *diags)
+fabric_check_options (const ClusterOptions *options, const OptionMarks *marks, DiagList *diags)
 {
   const gint     fabric = options->fabric;
   const gboolean chosen = options->routing != ROUTING_SPRAY;
   const gint64   leaf = options->leaf_nodes, group = options->group_nodes;
   if (group > 0 && fabric == FABRIC_LEAF_SPINE)
-    diag_error (diags, mark, "pods are of 'fat-tree' and 'rails', groups of 'dragonfly'",
+    diag_error (diags, option_mark (marks, "group_nodes", NULL),
+                "pods are of 'fat-tree' and 'rails', groups of 'dragonfly'",
                 "'group_nodes' means nothing to the fabric 'leaf-spine'");
   if (fabric == FABRIC_FAT_TREE && leaf == 0)
-    diag_error (diags, mark, "give 'leaf_nodes', the nodes under one leaf",
-                "a fat tree without leaves");
+    diag_error (diags, option_mark (marks, "fabric", NULL),
+                "give 'leaf_nodes', the nodes under one leaf", "a fat tree without leaves");
   if (fabric == FABRIC_RAILS && group > 0 && leaf == 0)
-    diag_error (diags, mark, "give 'leaf_nodes', the nodes of a rail under one leaf",
+    diag_error (diags, option_mark (marks, "group_nodes", "fabric", NULL),
+                "give 'leaf_nodes', the nodes of a rail under one leaf",
                 "pods of rails without leaves");
   if (fabric == FABRIC_DRAGONFLY && group == 0)
-    diag_error (diags, mark, "give 'group_nodes', the nodes of one group",
-                "a dragonfly without groups");
+    diag_error (diags, option_mark (marks, "fabric", NULL),
+                "give 'group_nodes', the nodes of one group", "a dragonfly without groups");
   if (group > 0 && leaf > 0 && group % leaf != 0)
-    diag_error (diags, mark, "a group holds whole leaves",
+    diag_error (diags, option_mark (marks, "group_nodes", "leaf_nodes", NULL),
+                "a group holds whole leaves",
                 "'group_nodes' %" G_GINT64_FORMAT " is no multiple of 'leaf_nodes' %" G_GINT64_FORMAT,
                 group, leaf);
   if (options->spine_oversubscription > 1 && (group == 0 || fabric == FABRIC_DRAGONFLY))
-    diag_error (diags, mark, "give 'group_nodes', the nodes of one pod, of a 'fat-tree' or 'rails'",
+    diag_error (diags, option_mark (marks, "spine_oversubscription", NULL),
+                "give 'group_nodes', the nodes of one pod, of a 'fat-tree' or 'rails'",
                 "'spine_oversubscription' without pods");
   if (options->taper > 0 && options->taper != 1 && fabric != FABRIC_DRAGONFLY)
-    diag_error (diags, mark, "it is of the fabric 'dragonfly'", "'taper' without a dragonfly");
+    diag_error (diags, option_mark (marks, "taper", NULL), "it is of the fabric 'dragonfly'",
+                "'taper' without a dragonfly");
   if (options->uplinks > 0 && (!chosen || fabric == FABRIC_DRAGONFLY))
-    diag_error (diags, mark, "the routings 'd-mod-k' and 'ecmp' choose among a leaf's uplinks",
+    diag_error (diags, option_mark (marks, "uplinks", NULL),
+                "the routings 'd-mod-k' and 'ecmp' choose among a leaf's uplinks",
                 "'uplinks' has no use here");
   if (options->routing_seed != 0 && options->routing != ROUTING_ECMP)
-    diag_error (diags, mark, "only the routing 'ecmp' draws", "'routing_seed' has no use here");
+    diag_error (diags, option_mark (marks, "routing_seed", NULL), "only the routing 'ecmp' draws",
+                "'routing_seed' has no use here");
   if (chosen && leaf == 0 && fabric == FABRIC_LEAF_SPINE)
-    diag_error (diags, mark, "give 'leaf_nodes', the nodes under one leaf",
+    diag_error (diags, option_mark (marks, "routing", NULL),
+                "give 'leaf_nodes', the nodes under one leaf",
                 "one switch over all nodes leaves 'routing' nothing to choose");
 }

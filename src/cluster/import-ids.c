@@ -1,6 +1,6 @@
 /*
- * Which profiles an imported machine is made of. Only what is unambiguous is named; otherwise the option that settles it is asked
- * for.
+ * Which GPUs and cards an imported machine is made of. Only what is unambiguous is named; otherwise
+ * the option that settles it is asked for.
  */
 #include <math.h>
 #include <string.h>
@@ -54,7 +54,7 @@ machine_gpu_id (const Machine *self, const ImportOptions *options, ProfileSet *p
       const MachineDevice *gpu = machine_gpu (self, i);
       if (gpu->vendor == first->vendor && gpu->device == first->device)
         continue;
-      xml_doc_error (self->doc, gpu->node, NULL, self->diags, "a node profile has GPUs of one kind",
+      machine_error (self, &gpu->mark, "a node profile has GPUs of one kind",
                      "GPU %u is %04x:%04x, but GPU 0 is %04x:%04x", i, gpu->vendor, gpu->device,
                      first->vendor, first->device);
       return NULL;
@@ -65,11 +65,10 @@ machine_gpu_id (const Machine *self, const ImportOptions *options, ProfileSet *p
     return g_strdup (id);
   const char *hint = "name it with --gpu ID; 'shardsim hardware' lists the ids";
   if (first->device == 0)
-    xml_doc_error (self->doc, first->node, NULL, self->diags, hint,
-                   "the file does not say which model the GPUs are");
+    machine_error (self, &first->mark, hint, "the file does not say which model the GPUs are");
   else
-    xml_doc_error (self->doc, first->node, NULL, self->diags, hint,
-                   "the GPU %04x:%04x is no known model", first->vendor, first->device);
+    machine_error (self, &first->mark, hint, "the GPU %04x:%04x is no known model", first->vendor,
+                   first->device);
   return NULL;
 }
 
@@ -104,9 +103,8 @@ leave_out_others (Machine *self)
       const MachineDevice *card = machine_card (self, i);
       if (is_used (card, rate, verbs))
         continue;
-      const SourceMark mark = xml_doc_mark (self->doc, card->node, NULL);
       if (n++ < 8)
-        diag_warning (self->diags, &mark, NULL,
+        diag_warning (self->diags, &card->mark, NULL,
                       "the card '%s' is left out: others are faster or have verbs",
                       card->name != NULL ? card->name : "unnamed");
       g_array_remove_index (self->cards, i);
@@ -176,21 +174,18 @@ guess_nic (const Machine *self, ProfileSet *profiles)
                                                 : g_strdup ("an unknown rate");
   if (id != NULL)
     return g_steal_pointer (&id);
-  if (card->device == 0 && card->name == NULL)
-    xml_doc_error (self->doc, card->node, NULL, self->diags,
-                   "name it with --nic ID, or leave the cards out with --nic none",
+  if (card->device == 0 && (card->name == NULL || card->network <= 0))
+    machine_error (self, &card->mark, "name it with --nic ID, or leave the cards out with --nic none",
                    "the file does not say which model the cards are");
   else
-    xml_doc_error (self->doc, card->node, NULL, self->diags,
-                   "name it with --nic ID, or leave the cards out with --nic none",
+    machine_error (self, &card->mark, "name it with --nic ID, or leave the cards out with --nic none",
                    "the card '%s' (%04x:%04x, %s) is no known model",
                    card->name != NULL ? card->name : "unnamed", card->vendor, card->device, rate);
   return NULL;
 }
 
-/* TRUE when ID is a link of the sort that is WANTED; errors otherwise. */
-static gboolean
-check_link (ProfileSet *profiles, const char *id, gboolean network, DiagList *diags)
+gboolean
+machine_check_link (ProfileSet *profiles, const char *id, gboolean network, DiagList *diags)
 {
   const LinkProfile *link = profile_set_link (profiles, id, NULL, diags);
   if (link == NULL)
@@ -218,19 +213,18 @@ static void
 check_rate (Machine *self, const LinkProfile *link)
 {
   const MachineDevice *card = machine_card (self, 0);
-  const SourceMark     mark = xml_doc_mark (self->doc, card->node, NULL);
   const double         ratio = card->network / 8 / link->bandwidth.value;
   const double         n = floor (ratio + 0.5);
   if (card->network <= 0 || (n == 1 && fabs (ratio - n) <= 0.05))
     return;
   if (n >= 2 && n <= MACHINE_MAX_OTHER && fabs (ratio - n) <= 0.05 * n)
     {
-      diag_warning (self->diags, &mark, NULL, "a card of %g Gbit/s is taken for %g '%s'",
+      diag_warning (self->diags, &card->mark, NULL, "a card of %g Gbit/s is taken for %g '%s'",
                     card->network / 1e9, n, link->id);
       repeat_cards (self, (guint) n);
     }
   else
-    diag_warning (self->diags, &mark, "figures of the profile stand",
+    diag_warning (self->diags, &card->mark, "figures of the profile stand",
                   "a card of %g Gbit/s, but '%s' has %g", card->network / 1e9, link->id,
                   link->bandwidth.value * 8e-9);
 }
@@ -241,8 +235,7 @@ warn_no_gpu_direct (const Machine *self)
   for (guint i = 0; i < self->cards->len; i++)
     if (machine_card (self, i)->gpu_direct)
       return;
-  const SourceMark mark = xml_doc_mark (self->doc, machine_card (self, 0)->node, NULL);
-  diag_warning (self->diags, &mark, "set 'gpu_direct: off' of the cluster",
+  diag_warning (self->diags, &machine_card (self, 0)->mark, "set 'gpu_direct: off' of the cluster",
                 "no card reads GPU memory ('gdr'), which a node profile cannot say");
 }
 
@@ -254,258 +247,18 @@ machine_nic_id (Machine *self, const ImportOptions *options, ProfileSet *profile
   if (self->cards->len == 0)
     {
       if (options->nic != NULL && strcmp (options->nic, "none") != 0)
-        xml_doc_error (self->doc, self->root, NULL, self->diags, NULL,
-                       "nic '%s', but the file has no network cards", options->nic);
+        machine_error (self, &self->mark, NULL, "nic '%s', but the file has no network cards",
+                       options->nic);
       return g_strdup ("none");
     }
   leave_out_others (self);
   char *id = options->nic != NULL ? g_strdup (options->nic) : guess_nic (self, profiles);
-  if (id != NULL && check_link (profiles, id, TRUE, self->diags))
+  if (id != NULL && machine_check_link (profiles, id, TRUE, self->diags))
     {
       const LinkProfile *link = profile_set_link (profiles, id, NULL, self->diags);
       check_rate (self, link);
       if (link->gpu_direct)
         warn_no_gpu_direct (self);
     }
-  return id;
-}
-
-/* ---- links between GPUs ---------------------------------------------------------------------- */
-
-/* How a generation's links are called; n and width: of its mesh; rate: of a link into the switch, B/s a direction. */
-typedef struct
-{
-  const char *architecture, *fabric, *mesh;
-  guint       n, width;
-  double      rate;
-} Generation;
-
-static const Generation generations[] = {
-  { "volta", "nvlink2-switch", NULL, 0, 0, 25e9 },
-  { "ampere", "nvlink3-switch", "nvlink3-mesh", 4, 4, 25e9 },
-  { "hopper", "nvlink4-switch", "nvlink4-mesh", 4, 6, 25e9 },
-  { "blackwell", "nvlink5-switch", NULL, 0, 0, 50e9 },
-  { "cdna3", NULL, "xgmi-mi300-mesh", 8, 1, 0 },
-  { "cdna4", NULL, "xgmi-mi350-mesh", 8, 1, 0 },
-};
-
-/* Links of a pair; rates are counted in units of the least. */
-static guint
-width_of (const Machine *self, guint a, guint b)
-{
-  const guint n = self->gpus->len;
-  const guint own = MAX (self->links[a * n + b], self->links[b * n + a]);
-  guint       least = G_MAXUINT;
-  if (!self->link_rates || own == 0)
-    return own;
-  for (guint i = 0; i < n * n; i++)
-    if (self->links[i] > 0)
-      least = MIN (least, self->links[i]);
-  return (guint) ((own + (guint64) least / 2) / least);
-}
-
-static LinkGraph *
-graph_of (const Machine *self)
-{
-  LinkGraph *graph = g_new0 (LinkGraph, 1);
-  graph->n = self->gpus->len;
-  for (guint a = 0; a < graph->n; a++)
-    for (guint b = 0; b < graph->n; b++)
-      graph->links[a][b] = (guint8) MIN (a == b ? 0 : width_of (self, a, b), G_MAXUINT8);
-  return graph;
-}
-
-/* Width of every pair where all are alike, else 0. */
-static guint
-mesh_width (const LinkGraph *graph)
-{
-  for (guint a = 0; a < graph->n; a++)
-    for (guint b = 0; b < graph->n; b++)
-      if (a != b && graph->links[a][b] != graph->links[0][1])
-        return 0;
-  return graph->links[0][1];
-}
-
-static gboolean
-is_pairs (const LinkGraph *graph)
-{
-  for (guint a = 0; a < graph->n; a++)
-    for (guint b = 0; b < graph->n; b++)
-      if ((graph->links[a][b] > 0) != ((a ^ 1) == b))
-        return FALSE;
-  return TRUE;
-}
-
-static gboolean
-same_graph (const LinkGraph *a, const LinkGraph *b)
-{
-  return a->n == b->n && memcmp (a->links, b->links, sizeof a->links) == 0;
-}
-
-/* A profile of the kind 'graph' that joins the same pairs. */
-static char *
-find_graph (const LinkGraph *graph, ProfileSet *profiles)
-{
-  g_auto (GStrv)       ids = profile_set_list (profiles, "link");
-  g_autoptr (DiagList) diags = diag_list_new ();
-  for (guint i = 0; ids[i] != NULL; i++)
-    {
-      const LinkProfile *link = profile_set_link (profiles, ids[i], NULL, diags);
-      if (link != NULL && link->kind == LINK_GRAPH && same_graph (graph, &link->graph))
-        return g_strdup (ids[i]);
-    }
-  return NULL;
-}
-
-static char *
-links_text (const LinkGraph *graph)
-{
-  GString *text = g_string_new (NULL);
-  for (guint a = 0; a < graph->n; a++)
-    for (guint b = a + 1; b < graph->n; b++)
-      if (graph->links[a][b] > 0)
-        {
-          g_string_append_printf (text, "%s%u-%u", text->len > 0 ? " " : "", a, b);
-          if (graph->links[a][b] > 1)
-            g_string_append_printf (text, ":%u", graph->links[a][b]);
-        }
-  return g_string_free (text, FALSE);
-}
-
-static void
-ask_intra (const Machine *self, const char *hint, const char *what)
-{
-  xml_doc_error (self->doc, machine_gpu (self, 0)->node, NULL, self->diags, hint, "%s", what);
-}
-
-static char *
-guess_graph (const Machine *self, ProfileSet *profiles, const Generation *own)
-{
-  if (self->gpus->len > LINK_GRAPH_MAX)
-    {
-      ask_intra (self, "name it with --intra ID", "links between more than 16 GPUs without a switch");
-      return NULL;
-    }
-  g_autofree LinkGraph *graph = graph_of (self);
-  const guint           all = mesh_width (graph);
-  if (own->mesh != NULL && all > 0 && graph->n == own->n && (all == own->width || self->link_rates))
-    return g_strdup (own->mesh);
-  if (is_pairs (graph))
-    return g_strdup ("nvlink-pairs");
-  char *id = find_graph (graph, profiles);
-  if (id == NULL)
-    {
-      g_autofree char *links = links_text (graph);
-      g_autofree char *hint = g_strdup_printf (
-          "name one with --intra ID; a link profile of the kind 'graph' would say links: \"%s\"",
-          links);
-      ask_intra (self, hint, "no link profile joins GPUs as these are");
-    }
-  return id;
-}
-
-/* By the slowest slot. */
-static char *
-guess_pcie (const Machine *self)
-{
-  double rate = G_MAXDOUBLE;
-  for (guint i = 0; i < self->gpus->len; i++)
-    rate = MIN (rate, machine_gpu (self, i)->rate);
-  for (guint generation = 3; generation <= 5; generation++)
-    if (rate > 15e9 * (1 << (generation - 3)) && rate < 16e9 * (1 << (generation - 3)))
-      return g_strdup_printf ("pcie%u", generation);
-  ask_intra (self, "name it with --intra ID, such as 'pcie4' or 'pcie4-host'",
-             "no links between the GPUs, and their slots are not 16 lanes of PCIe 3, 4 or 5");
-  return NULL;
-}
-
-static gboolean
-is_linked (const Machine *self)
-{
-  for (guint i = 0; i < self->gpus->len * self->gpus->len; i++)
-    if (self->links[i] > 0)
-      return TRUE;
-  return FALSE;
-}
-
-static guint
-count_switched (const Machine *self)
-{
-  guint n = 0;
-  for (guint i = 0; i < self->gpus->len; i++)
-    n += machine_gpu (self, i)->switch_links > 0;
-  return n;
-}
-
-static const Generation *
-generation_of_gpu (const GpuProfile *gpu)
-{
-  static const Generation none = { 0 };
-  for (guint i = 0; i < G_N_ELEMENTS (generations); i++)
-    if (strcmp (generations[i].architecture, gpu->architecture) == 0)
-      return &generations[i];
-  return &none;
-}
-
-/* Links that are missing, or a GPU that has fewer than its kind's. */
-static void
-check_switch_links (const Machine *self, const LinkProfile *link, const GpuProfile *gpu,
-                    double per_link)
-{
-  const double limit = gpu->nvlink_limit.value;
-  const double rate = limit > 0 ? MIN (limit, link->bandwidth.value) : link->bandwidth.value;
-  for (guint i = 0; i < self->gpus->len; i++)
-    {
-      const MachineDevice *device = machine_gpu (self, i);
-      const double         own = device->switch_links * (self->link_rates ? 1e6 : per_link);
-      if (own <= 0 || fabs (own / rate - 1) <= 0.05)
-        continue;
-      const SourceMark mark = xml_doc_mark (self->doc, device->node, NULL);
-      diag_warning (self->diags, &mark, "figures of the profiles stand",
-                    "GPU %u has %g GB/s of links into the switch, but '%s' with '%s' %g GB/s", i,
-                    own * 1e-9, link->id, gpu->id, rate * 1e-9);
-      return;
-    }
-}
-
-static char *
-guess_intra (const Machine *self, ProfileSet *profiles, const GpuProfile *gpu)
-{
-  const Generation *own = generation_of_gpu (gpu);
-  const guint       switched = count_switched (self);
-  if (self->gpus->len == 1)
-    return g_strdup ("none");
-  if (!self->links_said)
-    ask_intra (self, "name it with --intra ID, such as 'nvlink4-switch' or 'pcie4'",
-               "the file does not say how the GPUs are linked");
-  else if (switched > 0 && switched < self->gpus->len)
-    ask_intra (self, "name it with --intra ID", "some GPUs are linked to a switch and some are not");
-  else if (switched > 0 && own->fabric != NULL)
-    return g_strdup (own->fabric);
-  else if (switched > 0)
-    ask_intra (self, "name it with --intra ID", "a switch between GPUs of a generation that has none");
-  else if (is_linked (self))
-    return guess_graph (self, profiles, own);
-  else
-    return guess_pcie (self);
-  return NULL;
-}
-
-char *
-machine_intra_id (const Machine *self, const ImportOptions *options, ProfileSet *profiles,
-                  const GpuProfile *gpu)
-{
-  char *id = options->intra != NULL ? g_strdup (options->intra) : guess_intra (self, profiles, gpu);
-  const LinkProfile *link = NULL;
-  if (id != NULL && check_link (profiles, id, FALSE, self->diags))
-    link = profile_set_link (profiles, id, NULL, self->diags);
-  if (link != NULL && link->kind == LINK_SWITCH)
-    check_switch_links (self, link, gpu, generation_of_gpu (gpu)->rate);
-  if (link != NULL && link->kind == LINK_NONE && self->gpus->len > 1)
-    diag_error (self->diags, NULL, "name the link between them, such as 'pcie4'",
-                "intra '%s' joins no GPUs, but the file has %u", id, self->gpus->len);
-  else if (link != NULL && link->kind == LINK_GRAPH && self->gpus->len > link->graph.n)
-    diag_error (self->diags, NULL, NULL, "intra '%s' joins %u GPUs, but the file has %u", id,
-                link->graph.n, self->gpus->len);
   return id;
 }

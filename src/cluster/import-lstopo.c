@@ -1,7 +1,8 @@
 /*
- * lstopo's XML: nested <object>s. Of version 2 NUMA nodes are memory children of what they serve; of version 1, which the root
- * does not name, they enclose it. Bridges lead to PCI devices, whose OS devices ("cuda0", "mlx5_0") say what they are. Rates of NVLink
- * and xGMI stand in a matrix of their own.
+ * lstopo's XML: nested <object>s. Of version 2 NUMA nodes are memory children of what they serve;
+ * of version 1, which the root does not name, they enclose it. Bridges lead to PCI devices, whose
+ * OS devices ("cuda0", "mlx5_0") say what they are. Rates of NVLink and xGMI stand in a matrix of
+ * their own.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 typedef struct
 {
   Machine    *machine;
-  GHashTable *gpus; /* gp_index of a GPU and its OS devices -> GPU + 1; looked up only */
+  GHashTable *gpus; /* of links: gp_index of a GPU and its OS devices -> GPU + 1; looked up only */
   gboolean    one;  /* version 1 */
 } Reader;
 
@@ -115,17 +116,6 @@ find_os_device (const XmlNode *node, guint64 wanted)
 #define OS_NETWORK     2
 #define OS_OPENFABRICS 3
 
-static void
-note_gpu (Reader *self, const XmlNode *node, guint gpu)
-{
-  guint64 id;
-  if (xml_node_number (node, "gp_index", &id) && id <= G_MAXUINT)
-    g_hash_table_insert (self->gpus, GUINT_TO_POINTER ((guint) id), GUINT_TO_POINTER (gpu + 1));
-  for (guint i = 0; i < xml_node_length (node); i++)
-    if (is_type (xml_node_child (node, i), "OSDev"))
-      note_gpu (self, xml_node_child (node, i), gpu);
-}
-
 /* A port without a link is no card. */
 static gboolean
 is_up (const XmlNode *os_device)
@@ -143,7 +133,8 @@ static gboolean
 add_device (Reader *self, const XmlNode *node, const Place *place)
 {
   Machine       *machine = self->machine;
-  MachineDevice  device = { .node = node,
+  MachineDevice  device = { .mark = xml_doc_mark (machine->doc, node, NULL),
+                            .node = node,
                             .bus = xml_node_get (node, "pci_busid"),
                             .pcie_switch = place->pcie_switch,
                             .socket = place->socket,
@@ -151,7 +142,7 @@ add_device (Reader *self, const XmlNode *node, const Place *place)
   const XmlNode *verbs = find_os_device (node, OS_OPENFABRICS);
   const XmlNode *network = verbs != NULL ? verbs : find_os_device (node, OS_NETWORK);
   const char    *speed = xml_node_get (node, "pci_link_speed");
-  device.rate = speed != NULL ? g_ascii_strtod (speed, NULL) * 1e9 : 0;
+  device.rate = speed != NULL ? machine_rate (g_ascii_strtod (speed, NULL) * 1e9) : 0;
   device.name = network != NULL ? xml_node_get (network, "name") : NULL;
   device.verbs = verbs != NULL;
   if (xml_node_require (machine->doc, node, "pci_busid", machine->diags) == NULL
@@ -167,7 +158,6 @@ add_device (Reader *self, const XmlNode *node, const Place *place)
   if (is_gpu (&device))
     {
       device.order = machine->gpus->len;
-      note_gpu (self, node, machine->gpus->len);
       return machine_add_gpu (machine, &device);
     }
   device.order = machine->cards->len;
@@ -197,7 +187,9 @@ same_slot (const char *a, const char *b)
   return dot != NULL && strncmp (a, b, (gsize) (dot - a) + 1) == 0;
 }
 
-/* A port has one device behind it; several ports or devices make a switch. A host bridge is none. */
+/*
+ * A port has one device behind it; several ports or devices make a switch. A host bridge is none.
+ */
 static gboolean
 is_switch (const XmlNode *bridge)
 {
@@ -229,12 +221,12 @@ static gboolean
 walk_bridge (Reader *self, const XmlNode *bridge, Place place)
 {
   const char  *speed = xml_node_get (bridge, "pci_link_speed");
-  const double rate = speed != NULL ? g_ascii_strtod (speed, NULL) * 1e9 : 0;
+  const double rate = speed != NULL ? machine_rate (g_ascii_strtod (speed, NULL) * 1e9) : 0;
   if (!leads_to_device (bridge))
     return TRUE;
   if (is_switch (bridge))
     {
-      const MachineSwitch add = { bridge, place.pcie_switch, place.socket, rate };
+      const MachineSwitch add = { place.pcie_switch, place.socket, rate };
       place.pcie_switch = machine_add_switch (self->machine, &add);
     }
   return walk (self, bridge, place);
@@ -311,7 +303,53 @@ walk (Reader *self, const XmlNode *node, Place place)
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/* The numbers in the children called NAME, one after another; "Type:3" counts as 3. NULL when one is malformed. */
+/* A GPU and its OS devices may stand in a matrix. FALSE after a diagnostic. */
+static gboolean
+note_gpu (Reader *self, const XmlNode *node, guint gpu)
+{
+  guint64 id;
+  if (xml_node_number (node, "gp_index", &id) && id <= G_MAXUINT)
+    {
+      gpointer key = GUINT_TO_POINTER ((guint) id), value = GUINT_TO_POINTER (gpu + 1);
+      gpointer other = g_hash_table_lookup (self->gpus, key);
+      if (other != NULL && other != value)
+        {
+          xml_doc_error (self->machine->doc, node, "gp_index", self->machine->diags,
+                         "lstopo gives each object a number of its own",
+                         "GPUs %u and %u share the 'gp_index' %" G_GUINT64_FORMAT,
+                         GPOINTER_TO_UINT (other) - 1, gpu, id);
+          return FALSE;
+        }
+      g_hash_table_insert (self->gpus, key, value);
+    }
+  for (guint i = 0; i < xml_node_length (node); i++)
+    if (is_type (xml_node_child (node, i), "OSDev") && !note_gpu (self, xml_node_child (node, i), gpu))
+      return FALSE;
+  return TRUE;
+}
+
+#define BLANKS " \t\r\n"
+
+/* "Type:3" counts as 3. FALSE when one is malformed. */
+static gboolean
+append_numbers (GArray *numbers, const char *text)
+{
+  for (text += strspn (text, BLANKS); *text != '\0'; text += strspn (text, BLANKS))
+    {
+      const gsize length = strcspn (text, BLANKS);
+      const char *colon = memchr (text, ':', length);
+      const char *digits = colon != NULL ? colon + 1 : text;
+      char       *end;
+      guint64     number = g_ascii_strtoull (digits, &end, 10);
+      if (!g_ascii_isdigit (*digits) || end != text + length || number == G_MAXUINT64)
+        return FALSE;
+      g_array_append_val (numbers, number);
+      text += length;
+    }
+  return TRUE;
+}
+
+/* The numbers in the children called NAME, one after another. NULL when one is malformed. */
 static GArray *
 numbers_of (const XmlNode *node, const char *name)
 {
@@ -319,20 +357,8 @@ numbers_of (const XmlNode *node, const char *name)
   for (guint i = 0; i < xml_node_length (node); i++)
     {
       const XmlNode *child = xml_node_child (node, i);
-      if (!xml_node_is (child, name) || child->text == NULL)
-        continue;
-      g_auto (GStrv) words = g_strsplit_set (child->text, " \t\r\n", -1);
-      for (guint k = 0; words[k] != NULL; k++)
-        {
-          const char *colon = strchr (words[k], ':');
-          guint64     number;
-          if (*words[k] == '\0')
-            continue;
-          if (!g_ascii_string_to_unsigned (colon != NULL ? colon + 1 : words[k], 10, 0, G_MAXUINT64,
-                                           &number, NULL))
-            return NULL;
-          g_array_append_val (numbers, number);
-        }
+      if (xml_node_is (child, name) && child->text != NULL && !append_numbers (numbers, child->text))
+        return NULL;
     }
   return g_steal_pointer (&numbers);
 }
@@ -370,12 +396,12 @@ read_matrix (Reader *self, const GArray *ids, const GArray *values)
         if (b == MACHINE_NONE)
           add_switch_rate (machine_gpu (machine, (guint) a), rate);
         else
-          machine->links[(guint) a * machine->gpus->len + (guint) b] = rate;
+          *machine_link (machine, (guint) a, (guint) b) = rate;
       }
 }
 
 static void
-read_links (Reader *self, const XmlNode *node)
+read_distances (Reader *self, const XmlNode *node)
 {
   Machine           *machine = self->machine;
   const char        *name = xml_node_get (node, "name");
@@ -411,26 +437,33 @@ check_astray (Reader *self)
       machine_switch (machine, i)->socket = 0;
   if (n > 0 && machine->sockets > 1)
     {
-      const SourceMark mark = xml_doc_mark (machine->doc, machine->root, NULL);
-      diag_warning (machine->diags, &mark, NULL,
+      diag_warning (machine->diags, &machine->mark, NULL,
                     "GPUs or cards outside of all NUMA nodes (%u) are taken to be at the first", n);
     }
   machine->sockets = MAX (machine->sockets, 1);
 }
 
-gboolean
-machine_read_lstopo (Machine *self)
+static void
+read_devices (Machine *self)
 {
-  const guint            errors = diag_list_n_errors (self->diags);
-  g_autoptr (GHashTable) gpus = g_hash_table_new (NULL, NULL);
-  Reader reader = { .machine = self, .gpus = gpus, .one = xml_node_get (self->root, "version") == NULL };
+  Reader      reader = { .machine = self, .one = xml_node_get (self->root, "version") == NULL };
   const Place place = { MACHINE_NONE, ASTRAY };
   if (!walk (&reader, self->root, place))
-    return FALSE;
+    return;
   check_astray (&reader);
   note_cpu (self);
-  machine_number (self);
-  for (guint i = 0; i < xml_node_length (self->root); i++)
-    read_links (&reader, xml_node_child (self->root, i));
-  return diag_list_n_errors (self->diags) == errors;
 }
+
+static void
+read_links (Machine *self)
+{
+  g_autoptr (GHashTable) gpus = g_hash_table_new (NULL, NULL);
+  Reader                 reader = { .machine = self, .gpus = gpus };
+  for (guint i = 0; i < self->gpus->len; i++)
+    if (!note_gpu (&reader, machine_gpu (self, i)->node, i))
+      return;
+  for (guint i = 0; i < xml_node_length (self->root); i++)
+    read_distances (&reader, xml_node_child (self->root, i));
+}
+
+const MachineFormat machine_format_lstopo = { "topology", read_devices, read_links };

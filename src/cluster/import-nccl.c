@@ -37,13 +37,14 @@ rate_of (const XmlNode *node)
     return 0;
   if (width == 0)
     width = 16;
-  return speed * 1e9 * (double) width / 8 * (speed < 8 ? 0.8 : 128.0 / 130);
+  return machine_rate (speed * 1e9 * (double) width / 8 * (speed < 8 ? 0.8 : 128.0 / 130));
 }
 
 static MachineDevice
-device_of (const XmlNode *node, const Place *place)
+device_of (const Machine *self, const XmlNode *node, const Place *place)
 {
   return (MachineDevice){
+    .mark = xml_doc_mark (self->doc, node, NULL),
     .node = node,
     .bus = xml_node_get (node, "busid"),
     .vendor = hex_of (node, "vendor"),
@@ -58,7 +59,7 @@ device_of (const XmlNode *node, const Place *place)
 static gboolean
 add_gpu (Machine *self, const XmlNode *pci, const XmlNode *gpu, const Place *place)
 {
-  MachineDevice device = device_of (pci, place);
+  MachineDevice device = device_of (self, pci, place);
   if (!xml_node_number (gpu, "dev", &device.order))
     device.order = self->gpus->len;
   return machine_add_gpu (self, &device);
@@ -96,11 +97,12 @@ add_cards (Machine *self, const XmlNode *pci, const XmlNode *nic, const Place *p
   for (guint i = 0; i < xml_node_length (nic); i++)
     {
       const XmlNode *net = xml_node_child (nic, i);
-      MachineDevice  device = device_of (pci, place);
+      MachineDevice  device = device_of (self, pci, place);
       guint64        speed = 0, direct = 0;
       if (!xml_node_is (net, "net") || g_strcmp0 (xml_node_get (net, "net"), "0") == 0)
         continue;
       device.node = net;
+      device.mark = xml_doc_mark (self->doc, net, NULL);
       device.name = xml_node_get (net, "name");
       device.verbs = is_verbs (device.name);
       device.gpu_direct = !xml_node_number (net, "gdr", &direct) || direct > 0;
@@ -138,7 +140,7 @@ has_element (const XmlNode *node, const char *name)
 static gboolean
 add_by_class (Machine *self, const XmlNode *pci, const Place *place)
 {
-  MachineDevice device = device_of (pci, place);
+  MachineDevice device = device_of (self, pci, place);
   device.gpu_direct = TRUE;
   if (is_gpu_class (device.class_) && self->gpus_by_class)
     {
@@ -174,7 +176,7 @@ walk_pci (Machine *self, const XmlNode *pci, Place place)
     return TRUE;
   if (is_switch)
     {
-      const MachineSwitch add = { pci, place.pcie_switch, place.socket, rate_of (pci) };
+      const MachineSwitch add = { place.pcie_switch, place.socket, rate_of (pci) };
       place.pcie_switch = machine_add_switch (self, &add);
     }
   else if (xml_node_find (pci, "gpu") == NULL && xml_node_find (pci, "nic") == NULL)
@@ -227,7 +229,7 @@ add_link (Machine *self, guint gpu, const XmlNode *link)
   if (other == (gint) gpu)
     xml_doc_error (self->doc, link, "target", self->diags, NULL, "a GPU linked to itself");
   else if (other != MACHINE_NONE)
-    self->links[gpu * self->gpus->len + (guint) other] += (guint) count;
+    *machine_link (self, gpu, (guint) other) += (guint) count;
   else if (class_ == 0x068000)
     machine_gpu (self, gpu)->switch_links += (guint) count;
   else if (class_ == 0 && !self->links_left_out)
@@ -253,8 +255,7 @@ read_links (Machine *self)
       for (guint k = 0; gpu != NULL && k < xml_node_length (gpu); k++)
         {
           const XmlNode *link = xml_node_child (gpu, k);
-          if ((xml_node_is (link, "nvlink") || xml_node_is (link, "xgmi"))
-              && diag_list_n_errors (self->diags) < DIAG_LIST_MAX)
+          if (xml_node_is (link, "nvlink") || xml_node_is (link, "xgmi"))
             add_link (self, i, link);
         }
     }
@@ -286,10 +287,9 @@ note_cpu (Machine *self, const XmlNode *node)
   machine_note_cpu (self, &cpu);
 }
 
-gboolean
-machine_read_nccl (Machine *self)
+static void
+read_devices (Machine *self)
 {
-  const guint errors = diag_list_n_errors (self->diags);
   const char *host = NULL;
   self->gpus_by_class = !has_element (self->root, "gpu");
   self->cards_by_class = self->gpus_by_class && !has_element (self->root, "nic");
@@ -302,11 +302,8 @@ machine_read_nccl (Machine *self)
       self->sockets++;
       note_cpu (self, cpu);
       if (!check_host (self, cpu, &host) || !walk (self, cpu, place))
-        return FALSE;
+        return;
     }
-  self->links_left_out =
-      diag_list_n_errors (self->diags) > errors; /* so are GPUs: no word of links to them */
-  machine_number (self);
-  read_links (self);
-  return diag_list_n_errors (self->diags) == errors;
 }
+
+const MachineFormat machine_format_nccl = { "system", read_devices, read_links };

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "cluster/import-smi.h"
 #include "cluster/import-xml.h"
 #include "cluster/import.h"
 
@@ -11,7 +12,6 @@
 /* A PCIe switch that leads to GPUs or cards. */
 typedef struct
 {
-  const XmlNode *node;
   gint   parent; /* the switch above, before this one in the array; MACHINE_NONE = a root port */
   guint  socket;
   double rate; /* B/s a direction towards the socket; 0 = not said */
@@ -20,7 +20,8 @@ typedef struct
 /* A GPU or a network card. */
 typedef struct
 {
-  const XmlNode *node;
+  SourceMark     mark;
+  const XmlNode *node;                   /* of a file that is XML */
   const char    *bus;                    /* "0000:10:00.0"; NULL: a card that has none */
   const char    *name;                   /* of a card: "mlx5_0"; may be NULL */
   guint64        order;                  /* the library's number, or the file's order */
@@ -36,14 +37,17 @@ typedef struct
 
 typedef struct
 {
-  const XmlDoc  *doc;
-  DiagList      *diags;
-  const XmlNode *root;
-  GArray        *switches;     /* MachineSwitch, outer before inner */
-  GArray        *gpus, *cards; /* MachineDevice */
+  const XmlDoc   *doc; /* where the file is XML */
+  const XmlNode  *root;
+  const SmiTable *table; /* where it is a matrix */
+  DiagList       *diags;
+  SourceMark      mark;         /* of the whole */
+  GArray         *switches;     /* MachineSwitch, outer before inner */
+  GArray         *gpus, *cards; /* MachineDevice */
   guint *links; /* [gpus x gpus] a pair's links or, where only rates are known, what is proportional */
   gboolean links_said;                    /* the file would list links if there were any */
   gboolean link_rates;                    /* `links` are rates */
+  gboolean pairs_share_links;             /* a pair's links may be those into switches */
   gboolean links_left_out;                /* a warning says so already */
   gboolean gpus_by_class, cards_by_class; /* no element says so: PCI classes do */
   guint    sockets;
@@ -61,7 +65,8 @@ typedef struct
 #define MACHINE_MAX_GPUS  1024u /* as the bounds of a node profile's figures */
 #define MACHINE_MAX_OTHER 256u
 
-void machine_init (Machine *self, const XmlDoc *doc, DiagList *diags);
+/* Of a file that is XML, or a matrix: the other is NULL. */
+void machine_init (Machine *self, const XmlDoc *doc, const SmiTable *table, DiagList *diags);
 void machine_clear (Machine *self);
 
 /* Adds "0000:10:00.0" and so on; diagnosed where there are too many. */
@@ -76,22 +81,56 @@ MachineDevice *machine_card (const Machine *self, guint i);
 /* Sorts GPUs and cards by `order` and makes room for the links. */
 void machine_number (Machine *self);
 
+/*
+ * What `links` has for the GPUs A and B, whose numbers come from the machine: machine_gpu_on and
+ * the like.
+ */
+guint *machine_link (const Machine *self, guint a, guint b);
+
+/* B/s as a file gives them; 0 = not said: nonsense, too. */
+double machine_rate (double rate);
+
+/*
+ * An error at MARK with HINT (may be NULL). Beyond DIAG_LIST_MAX they are counted, and not even
+ * formatted.
+ */
+void machine_error (const Machine *self, const SourceMark *mark, const char *hint,
+                    const char *format, ...) G_GNUC_PRINTF (4, 5);
+
 /* The GPU on BUS; MACHINE_NONE when there is none. */
 gint machine_gpu_on (const Machine *self, const char *bus);
 
 /* import-cpu.c: the link between sockets, by the first CPU that is known. */
 void machine_note_cpu (Machine *self, const MachineCpu *cpu);
 
-/* import-nccl.c, import-lstopo.c: FALSE after errors. */
-gboolean machine_read_nccl (Machine *self);
-gboolean machine_read_lstopo (Machine *self);
+/*
+ * How one kind of file is read. Links come second, and only where devices came without an error:
+ * their ends are GPUs of a machine that is whole.
+ */
+typedef struct
+{
+  const char *root; /* the element that shows the kind; NULL: no XML */
+  void (*read_devices) (Machine *self);
+  void (*read_links) (Machine *self);
+} MachineFormat;
+
+extern const MachineFormat machine_format_nccl, machine_format_lstopo, machine_format_matrix;
 
 /*
- * import-ids.c: the ids of the parts, newly allocated; NULL after a diagnostic. `nic` may take cards away.
+ * import-ids.c: the ids of the parts, newly allocated; NULL after a diagnostic. `nic` may take
+ * cards away.
  */
 char *machine_gpu_id (const Machine *self, const ImportOptions *options, ProfileSet *profiles);
 char *machine_nic_id (Machine *self, const ImportOptions *options, ProfileSet *profiles);
-char *machine_intra_id (const Machine *self, const ImportOptions *options, ProfileSet *profiles,
+
+/* TRUE when ID is a network's link, or one inside nodes; errors otherwise. */
+gboolean machine_check_link (ProfileSet *profiles, const char *id, gboolean network, DiagList *diags);
+
+/*
+ * import-intra.c: the same of the link between the GPUs; counts of links may become those into
+ * switches.
+ */
+char *machine_intra_id (Machine *self, const ImportOptions *options, ProfileSet *profiles,
                         const GpuProfile *gpu);
 
 /* import-write.c: the text of the profile. */

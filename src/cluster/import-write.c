@@ -91,8 +91,9 @@ layout_clear (Layout *layout)
 static char *
 quote (const char *text)
 {
-  GString *out = g_string_new ("\"");
-  for (const char *p = text; *p != '\0'; p = g_utf8_next_char (p))
+  GString         *out = g_string_new ("\"");
+  g_autofree char *valid = g_utf8_make_valid (text, -1);
+  for (const char *p = valid; *p != '\0'; p = g_utf8_next_char (p))
     {
       const gunichar c = g_utf8_get_char (p);
       if (c == '"' || c == '\\')
@@ -196,8 +197,7 @@ write_uplink (Writer *self, const Machine *machine, const Layout *layout, const 
     return;
   if (layout->unlike)
     {
-      const SourceMark mark = xml_doc_mark (machine->doc, machine->root, NULL);
-      diag_warning (machine->diags, &mark, "see 'pcie_uplink'",
+      diag_warning (machine->diags, &machine->mark, "see 'pcie_uplink'",
                     "PCIe switches with unlike links: all get the slowest, %s", value);
     }
   if (layout->rate > 0)
@@ -220,9 +220,8 @@ write_socket_link (Writer *self, const Machine *machine)
 static void
 warn_sockets (const Machine *self)
 {
-  const SourceMark mark = xml_doc_mark (self->doc, self->root, NULL);
   if (self->sockets > 2)
-    diag_warning (self->diags, &mark, "give 'dram_bandwidth' and 'socket_link' of your machine",
+    diag_warning (self->diags, &self->mark, "give 'dram_bandwidth' and 'socket_link' of your machine",
                   "%u NUMA nodes, each with the memory bandwidth of a socket of 'generic'",
                   self->sockets);
 }
@@ -259,8 +258,7 @@ machine_write (const Machine *self, const char *title, const char *source, const
   Writer writer = { g_string_new (NULL), source };
   layout_init (&layout, self);
   if (layout.n_lower > MACHINE_MAX_OTHER)
-    xml_doc_error (self->doc, self->root, NULL, self->diags, NULL, "more than %u PCIe switches",
-                   MACHINE_MAX_OTHER);
+    machine_error (self, &self->mark, NULL, "more than %u PCIe switches", MACHINE_MAX_OTHER);
   write_words (&writer, title, gpu, intra, nic);
   write_count (&writer, "gpus", self->gpus->len, NULL);
   write_count (&writer, "nics", self->cards->len, NULL);

@@ -97,9 +97,8 @@ SourceMark
 xml_doc_mark (const XmlDoc *self, const XmlNode *node, const char *key)
 {
   const char *start = line_start (self, node->line);
-  const char *element = g_utf8_offset_to_pointer (start, node->column - 1);
   const char *value =
-      key != NULL && xml_node_get (node, key) != NULL ? find_attribute (element, key) : NULL;
+      key != NULL && xml_node_get (node, key) != NULL ? find_attribute (node->at, key) : NULL;
   if (value == NULL)
     return mark_at (self, node->line, node->column, (guint) g_utf8_strlen (node->name, -1) + 1);
   const char *end = strchr (value, '"');
@@ -183,6 +182,7 @@ find_start (Loader *self, XmlNode *node)
           self->column = 1;
         }
     }
+  node->at = self->at;
   node->line = self->line;
   node->column = self->column;
 }
@@ -283,29 +283,45 @@ parse (XmlDoc *doc, DiagList *diags)
   return ok;
 }
 
-XmlDoc *
-xml_doc_load_text (const char *name, const char *text, gsize length, DiagList *diags)
+gboolean
+xml_check_text (const char *name, const char **text, gsize *length, DiagList *diags)
 {
   const SourceMark mark = { g_intern_string (name), 0, 0, 0, NULL };
   const char      *bad;
-  if (length > XML_MAX_BYTES)
+  if (*length > XML_MAX_BYTES)
     {
       diag_error (diags, &mark, NULL, "larger than %u MiB", XML_MAX_BYTES >> 20);
-      return NULL;
+      return FALSE;
     }
-  if (!g_utf8_validate_len (text, length, &bad))
+  if (!g_utf8_validate_len (*text, *length, &bad))
     {
       diag_error (diags, &mark, NULL, "not a text file: byte 0x%02x at offset %zu", (guchar) *bad,
-                  (gsize) (bad - text));
+                  (gsize) (bad - *text));
+      return FALSE;
+    }
+  if (*length >= 3 && memcmp (*text, "\xEF\xBB\xBF", 3) == 0)
+    {
+      *text += 3;
+      *length -= 3;
+    }
+  return TRUE;
+}
+
+XmlDoc *
+xml_doc_load_text (const char *name, const char *text, gsize length, DiagList *diags)
+{
+  if (!xml_check_text (name, &text, &length, diags))
+    return NULL;
+  g_autoptr (XmlDoc) doc = doc_new (name, text, length);
+  if (!parse (doc, diags))
+    return NULL;
+  if (doc->root == NULL) /* comments and processing instructions alone are well formed to GMarkup */
+    {
+      const SourceMark mark = { doc->name, 0, 0, 0, NULL };
+      diag_error (diags, &mark, NULL, "the file has no XML element");
       return NULL;
     }
-  if (length >= 3 && memcmp (text, "\xEF\xBB\xBF", 3) == 0)
-    {
-      text += 3; /* a byte order mark */
-      length -= 3;
-    }
-  g_autoptr (XmlDoc) doc = doc_new (name, text, length);
-  return parse (doc, diags) ? g_steal_pointer (&doc) : NULL;
+  return g_steal_pointer (&doc);
 }
 
 XmlDoc *
@@ -376,7 +392,7 @@ xml_doc_error (const XmlDoc *self, const XmlNode *node, const char *key, DiagLis
                const char *hint, const char *format, ...)
 {
   va_list arguments;
-  if (diag_list_n_errors (diags) >= DIAG_LIST_MAX)
+  if (diag_list_count_unread (diags))
     return;
   const SourceMark mark = xml_doc_mark (self, node, key);
   va_start (arguments, format);

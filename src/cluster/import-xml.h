@@ -15,12 +15,19 @@ typedef struct _XmlDoc XmlDoc;
 
 typedef struct
 {
-  char      *name;
-  char     **attributes; /* name, value, name, value, ..., NULL */
-  GPtrArray *children;   /* of XmlNode, in order; NULL without any */
-  char      *text;       /* the first of its own before any child; NULL without */
-  guint      line, column;
-} XmlNode; /* owned by its document */
+  char       *name;
+  char      **attributes; /* name, value, name, value, ..., NULL */
+  GPtrArray  *children;   /* of XmlNode, in order; NULL without any */
+  char       *text;       /* the first of its own before any child; NULL without */
+  guint       line, column;
+  const char *at; /* where it starts in the document's text */
+} XmlNode;        /* owned by its document */
+
+/*
+ * FALSE after adding to DIAGS when TEXT is too long or no text; a byte order mark is passed over. For
+ * other files of these tools, too.
+ */
+gboolean xml_check_text (const char *name, const char **text, gsize *length, DiagList *diags);
 
 /* NULL after adding to DIAGS when FILE cannot be read or is not well formed. */
 XmlDoc *xml_doc_load (const char *file, DiagList *diags);
@@ -49,7 +56,8 @@ const XmlNode *xml_node_find (const XmlNode *self, const char *name);
 gboolean xml_node_number (const XmlNode *self, const char *key, guint64 *number);
 
 /*
- * Adds an error at NODE, or at its attribute KEY, with HINT (both may be NULL). Beyond DIAG_LIST_MAX they are not even formatted.
+ * Adds an error at NODE, or at its attribute KEY, with HINT (both may be NULL). Beyond
+ * DIAG_LIST_MAX they are counted, and not even formatted.
  */
 void xml_doc_error (const XmlDoc *self, const XmlNode *node, const char *key, DiagList *diags,
                     const char *hint, const char *format, ...) G_GNUC_PRINTF (6, 7);

@@ -1,10 +1,11 @@
 /*
- * Node profiles from what a machine says of itself: the XML that NCCL (or RCCL) writes with NCCL_TOPO_DUMP_FILE, and
- * lstopo's. GPUs, cards, PCIe switches and their sockets come from the file, and so does how the GPUs are linked; what a
- * file does not say comes from the node profile 'generic'.
+ * Node profiles from what a machine says of itself: the XML that NCCL (or RCCL) writes with
+ * NCCL_TOPO_DUMP_FILE, lstopo's, and the matrix of `nvidia-smi topo -m`. GPUs, cards, PCIe
+ * switches and their sockets come from the file, and so does how the GPUs are linked; what a file
+ * does not say comes from the node profile 'generic'.
  *
- * A NUMA node is a socket of the profile, as NCCL's distances have it. GPUs and cards are numbered as the library does:
- * by 'dev', or in the file's order.
+ * A NUMA node is a socket of the profile, as NCCL's distances have it. GPUs and cards are numbered
+ * as the library does: by 'dev', or in the file's order.
  */
 #pragma once
 
@@ -18,8 +19,8 @@ typedef struct
 } ImportOptions;
 
 /*
- * The profile's YAML text, newly allocated, or NULL after diagnostics. What the profile leaves out of the file is a
- * warning.
+ * The profile's YAML text, newly allocated, or NULL after diagnostics. What the profile leaves out
+ * of the file is a warning.
  */
 char *import_topology (const char *file, const ImportOptions *options, ProfileSet *profiles,
                        DiagList *diags);

@@ -53,14 +53,14 @@ read_quantity (const FigureSpec *spec, const ConfigNode *node, double *value, Di
 }
 
 static void
-read_confidence (const ConfigNode *node, Figure *figure, DiagList *diags)
+read_confidence (const ConfigNode *node, Confidence *confidence, DiagList *diags)
 {
   if (!config_node_expect (node, CONFIG_SCALAR, diags))
     return;
   for (guint i = 0; confidence_names[i] != NULL; i++)
     if (strcmp (confidence_names[i], config_node_text (node)) == 0)
       {
-        figure->confidence = (Confidence) i;
+        *confidence = (Confidence) i;
         return;
       }
   g_autofree char *hint = suggest_hint (config_node_text (node), confidence_names);
@@ -69,14 +69,14 @@ read_confidence (const ConfigNode *node, Figure *figure, DiagList *diags)
 }
 
 static void
-read_source (const ConfigNode *node, Figure *figure, DiagList *diags)
+read_words (const ConfigNode *node, const char *key, char **words, DiagList *diags)
 {
   if (!config_node_expect (node, CONFIG_SCALAR, diags))
     return;
   if (config_node_is_null (node))
-    diag_error (diags, config_node_mark (node), NULL, "'source' is empty");
+    diag_error (diags, config_node_mark (node), NULL, "'%s' is empty", key);
   else
-    figure->source = g_strdup (config_node_text (node));
+    *words = g_strdup (config_node_text (node));
 }
 
 static void
@@ -122,17 +122,17 @@ same_file (const ConfigNode *value, const ConfigNode *other)
 }
 
 static const ConfigNode *
-figure_part (const FigureSpec *spec, const ConfigNode *node, const char *key, DiagList *diags)
+figure_part (const char *figure, const ConfigNode *node, const char *key, DiagList *diags)
 {
   const ConfigNode *value = config_node_get (node, "value");
   const ConfigNode *part = config_node_get (node, key);
   const SourceMark *mark = config_node_mark (value != NULL ? value : node);
   if (part == NULL)
-    diag_error (diags, mark, NULL, "the figure '%s' has no '%s'", spec->key, key);
+    diag_error (diags, mark, NULL, "the figure '%s' has no '%s'", figure, key);
   else if (value != NULL && !same_file (value, part))
     {
       diag_error (diags, mark, "the extended profile's words are about its own value",
-                  "the figure '%s' has a new value without its own '%s'", spec->key, key);
+                  "the figure '%s' has a new value without its own '%s'", figure, key);
       return NULL;
     }
   return part;
@@ -152,19 +152,64 @@ read_figure (const FigureSpec *spec, const ConfigNode *node, Figure *figure, Dia
       return;
     }
   check_figure_keys (node, diags);
-  const ConfigNode *value = figure_part (spec, node, "value", diags);
-  const ConfigNode *source = figure_part (spec, node, "source", diags);
-  const ConfigNode *confidence = figure_part (spec, node, "confidence", diags);
+  const ConfigNode *value = figure_part (spec->key, node, "value", diags);
+  const ConfigNode *source = figure_part (spec->key, node, "source", diags);
+  const ConfigNode *confidence = figure_part (spec->key, node, "confidence", diags);
   const ConfigNode *range = config_node_get (node, "range");
   if (source != NULL)
-    read_source (source, figure, diags);
+    read_words (source, "source", &figure->source, diags);
   if (confidence != NULL)
-    read_confidence (confidence, figure, diags);
+    read_confidence (confidence, &figure->confidence, diags);
   if (value == NULL || !read_quantity (spec, value, &figure->value, diags))
     return;
   figure->low = figure->high = figure->value;
   if (range != NULL && same_file (value, range))
     read_range (spec, range, figure, diags);
+}
+
+/* A figure without a number: what it has no use for is an error. */
+static void
+read_fact (const FactSpec *spec, const ConfigNode *node, Fact *fact, DiagList *diags)
+{
+  if (config_node_kind (node) != CONFIG_MAP)
+    {
+      const char      *text = config_node_text (node);
+      g_autofree char *hint =
+          g_strdup_printf ("write " FIGURE_FORM, text != NULL && *text != '\0' ? text : "none");
+      diag_error (diags, config_node_mark (node), hint, "'%s' needs a source and a confidence",
+                  spec->key);
+      return;
+    }
+  check_figure_keys (node, diags);
+  if (config_node_get (node, "range") != NULL)
+    diag_error (diags, config_node_mark (config_node_get (node, "range")), NULL,
+                "'%s' is no number: it has no range", spec->key);
+  const ConfigNode *value = figure_part (spec->key, node, "value", diags);
+  const ConfigNode *source = figure_part (spec->key, node, "source", diags);
+  const ConfigNode *confidence = figure_part (spec->key, node, "confidence", diags);
+  if (value != NULL)
+    read_words (value, "value", &fact->value, diags);
+  if (source != NULL)
+    read_words (source, "source", &fact->source, diags);
+  if (confidence != NULL)
+    read_confidence (confidence, &fact->confidence, diags);
+}
+
+static Fact *
+fact_of (gpointer profile, const FactSpec *spec)
+{
+  return G_STRUCT_MEMBER_P (profile, spec->offset);
+}
+
+static void
+read_facts (const ProfileKind *kind, gpointer profile, const ConfigNode *root, DiagList *diags)
+{
+  for (const FactSpec *spec = kind->facts; spec != NULL && spec->key != NULL; spec++)
+    {
+      const ConfigNode *node = config_node_get (root, spec->key);
+      if (node != NULL)
+        read_fact (spec, node, fact_of (profile, spec), diags);
+    }
 }
 
 /* ---- one file -------------------------------------------------------------------------------- */
@@ -274,6 +319,8 @@ known_keys (const ProfileKind *kind)
     g_ptr_array_add (keys, (gpointer) spec->key);
   for (const ListSpec *spec = kind->lists; spec != NULL && spec->key != NULL; spec++)
     g_ptr_array_add (keys, (gpointer) spec->key);
+  for (const FactSpec *spec = kind->facts; spec != NULL && spec->key != NULL; spec++)
+    g_ptr_array_add (keys, (gpointer) spec->key);
   g_ptr_array_add (keys, NULL);
   return keys;
 }
@@ -309,6 +356,11 @@ loaded_profile_free (gpointer data)
     g_free (profile_figure (self->profile, spec)->source);
   for (const ListSpec *spec = self->kind->lists; spec != NULL && spec->key != NULL; spec++)
     g_clear_pointer (list_of (self->profile, spec), g_array_unref);
+  for (const FactSpec *spec = self->kind->facts; spec != NULL && spec->key != NULL; spec++)
+    {
+      g_free (fact_of (self->profile, spec)->value);
+      g_free (fact_of (self->profile, spec)->source);
+    }
   if (self->kind->table != NULL)
     g_clear_pointer (table_of (self), g_array_unref);
   option_table_clear (self->kind->scalars, self->profile);
@@ -328,6 +380,7 @@ loaded_profile_read (const ProfileKind *kind, const char *id, const ConfigNode *
   read_scalars (kind, loaded->profile, root, diags);
   read_figures (kind, loaded->profile, root, diags);
   read_lists (kind, loaded->profile, root, diags);
+  read_facts (kind, loaded->profile, root, diags);
   check_keys (kind, root, diags);
   if (kind->check != NULL)
     kind->check (loaded->profile, root, diags);

@@ -20,6 +20,16 @@ typedef struct
 } FigureSpec;
 
 /*
+ * A fact: a map with value, source and confidence, which may be missing. The table ends with a NULL
+ * key.
+ */
+typedef struct
+{
+  const char *key;
+  gsize       offset; /* of a Fact */
+} FactSpec;
+
+/*
  * A list of numbers from 0 on or 'none': where each of some things hangs. The table ends with a NULL
  * key.
  */
@@ -50,6 +60,7 @@ typedef struct
   const ListSpec   *lists; /* may be NULL */
   void (*check) (gpointer profile, const ConfigNode *root, DiagList *diags);
   const TableSpec *table; /* may be NULL */
+  const FactSpec  *facts; /* may be NULL */
 } ProfileKind;
 
 /* placement.c: lengths and ranges of the lists of a node profile. */

@@ -67,6 +67,12 @@ static const FigureSpec gpu_figures[] = {
   { 0 },
 };
 
+static const FactSpec gpu_facts[] = {
+  { "links", GPU (links) },
+  { "peer_access", GPU (peer_access) },
+  { 0 },
+};
+
 static const OptionSpec link_scalars[] = {
   { .key = "title", .type = OPTION_STRING, .offset = LINK (title), .help = "what it is" },
   { .key = "kind", .type = OPTION_ENUM, .choices = link_kinds, .offset = LINK (kind), .help = "shape" },
@@ -222,6 +228,18 @@ mark_of (const ConfigNode *root, const char *key)
 }
 
 static void
+peer_check (GpuProfile *gpu, const ConfigNode *root, DiagList *diags)
+{
+  const char *text = gpu->peer_access.value;
+  if (text == NULL)
+    return;
+  gpu->peer = strcmp (text, "true") == 0 ? PEER_YES : PEER_NO;
+  if (gpu->peer == PEER_NO && strcmp (text, "false") != 0)
+    diag_error (diags, mark_of (root, "peer_access"), "valid values: true, false",
+                "'%s' does not say whether there is peer access", text);
+}
+
+static void
 gpu_check (gpointer profile, const ConfigNode *root, DiagList *diags)
 {
   GpuProfile *gpu = profile;
@@ -231,6 +249,9 @@ gpu_check (gpointer profile, const ConfigNode *root, DiagList *diags)
       diag_error (diags, mark_of (root, "architecture"), hint, "unknown architecture '%s'",
                   gpu->architecture);
     }
+  peer_check (gpu, root, diags);
+  if (gpu->links.value != NULL)
+    gpu_links_parse (&gpu->own_links, gpu->links.value, mark_of (root, "links"), diags);
   if (gpu->mfu_base.value == 0) /* not given: MFU is quoted on the datasheet's rate */
     {
       g_free (gpu->mfu_base.source);
@@ -326,20 +347,30 @@ node_profile_placement (const NodeProfile *node, guint i, const GArray **list)
   return spec->key;
 }
 
+const char *
+gpu_profile_fact (const GpuProfile *gpu, guint i, const Fact **fact)
+{
+  const FactSpec *spec = &gpu_facts[i];
+  if (spec->key != NULL)
+    *fact = G_STRUCT_MEMBER_P (gpu, spec->offset);
+  return spec->key;
+}
+
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
 static const TableSpec gpu_table = { "matmul", offsetof (GpuProfile, matmul_curve),
                                      matmul_curve_load };
 
 static const ProfileKind gpu_kind = { "gpu", sizeof (GpuProfile), gpu_scalars, gpu_figures,
-                                      NULL,  gpu_check,           &gpu_table };
+                                      NULL,  gpu_check,           &gpu_table,  gpu_facts };
 static const ProfileKind link_kind = { "link", sizeof (LinkProfile), link_scalars, link_figures,
-                                       NULL,   link_check,           NULL };
+                                       NULL,   link_check,           NULL,         NULL };
 static const ProfileKind node_kind = { "node",     sizeof (NodeProfile), node_scalars, node_figures,
-                                       node_lists, node_check,           NULL };
+                                       node_lists, node_check,           NULL,         NULL };
 
 static const ProfileKind framework_kind = {
-  "framework", sizeof (FrameworkProfile), framework_scalars, framework_figures, NULL, NULL, NULL
+  "framework", sizeof (FrameworkProfile), framework_scalars, framework_figures, NULL, NULL, NULL,
+  NULL
 };
 
 const ProfileKind *const profile_kinds[] = { &gpu_kind, &link_kind, &node_kind, &framework_kind,

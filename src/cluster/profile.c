@@ -71,13 +71,6 @@ find_file (ProfileSet *self, const char *kind, const char *id, guint first, guin
   return NULL;
 }
 
-char *
-profile_set_file (ProfileSet *self, const char *kind, const char *id)
-{
-  guint layer;
-  return find_file (self, kind, id, 0, &layer);
-}
-
 static int
 compare_names (gconstpointer a, gconstpointer b)
 {
@@ -109,6 +102,43 @@ profile_set_list (ProfileSet *self, const char *kind)
   return (char **) g_ptr_array_free (ids, FALSE);
 }
 
+typedef struct
+{
+  const char *base;    /* the profile whose rate, and time, the name replaces */
+  double      rate;    /* B/s */
+  double      latency; /* s one way; < 0: the base's */
+} NamedLink;
+
+static gboolean parse_named_link (const char *id, NamedLink *link);
+
+/*
+ * The id that ID means: itself where there is such a profile, else one that differs in the case of
+ * letters only, else itself.
+ */
+static char *
+meant_id (ProfileSet *self, const char *kind, const char *id)
+{
+  guint            layer;
+  g_autofree char *file = find_file (self, kind, id, 0, &layer);
+  g_auto (GStrv)   ids = file == NULL ? profile_set_list (self, kind) : NULL;
+  gint             index = ids != NULL ? name_index (id, (const char *const *) ids) : -1;
+  g_autofree char *lower = g_ascii_strdown (id, -1);
+  NamedLink        named;
+
+  if (index >= 0)
+    return g_strdup (ids[index]);
+  return g_strdup (file == NULL && parse_named_link (lower, &named) ? lower : id);
+}
+
+char *
+profile_set_file (ProfileSet *self, const char *kind, const char *id)
+{
+  guint            layer;
+  g_autofree char *meant = meant_id (self, kind, id);
+
+  return find_file (self, kind, meant, 0, &layer);
+}
+
 void
 profile_set_unknown (ProfileSet *self, const char *kind, const char *id, const SourceMark *mark,
                      DiagList *diags)
@@ -131,19 +161,24 @@ typedef struct
   GPtrArray         *files; /* of this id that it is made of */
 } ResolveContext;
 
-/* A profile that extends its own name is laid over that of a later folder. */
+/*
+ * A profile that extends its own name, at once or by way of others, is laid over that of a later
+ * folder. Where there is none it is a
+ * circle: the caller sees that the file has been read.
+ */
 static char *
 resolve_extended (const char *name, gpointer user)
 {
-  ResolveContext *context = user;
-  gboolean        own = strcmp (name, context->id) == 0;
-  guint           layer;
-  char           *file =
-      find_file (context->set, context->kind->name, name, own ? context->layer + 1 : 0, &layer);
-  if (own && file != NULL)
-    context->layer = layer;
-  if (own && file != NULL)
-    g_ptr_array_add (context->files, g_strdup (file));
+  ResolveContext  *context = user;
+  g_autofree char *meant = meant_id (context->set, context->kind->name, name);
+  guint            layer;
+  char            *file = NULL;
+  if (strcmp (meant, context->id) == 0)
+    file = find_file (context->set, context->kind->name, meant, context->layer + 1, &layer);
+  if (file == NULL)
+    return find_file (context->set, context->kind->name, meant, 0, &layer);
+  context->layer = layer;
+  g_ptr_array_add (context->files, g_strdup (file));
   return file;
 }
 
@@ -151,13 +186,6 @@ resolve_extended (const char *name, gpointer user)
 
 #define WAN_BASE "wan-1g-30ms"
 #define LAN_BASE "lan-100m"
-
-typedef struct
-{
-  const char *base;    /* the profile whose rate, and time, the name replaces */
-  double      rate;    /* B/s */
-  double      latency; /* s one way; < 0: the base's */
-} NamedLink;
 
 /* "10g", "200m" at TEXT: Gbit/s or Mbit/s. Where it ends; NULL: no such thing. */
 static const char *
@@ -227,8 +255,9 @@ profile_set_has (ProfileSet *self, const char *kind, const char *id)
 {
   const ProfileKind *table = profile_kind_find (kind);
   g_autofree char   *file = profile_set_file (self, kind, id);
+  g_autofree char   *meant = meant_id (self, kind, id);
   NamedLink          named;
-  if (file != NULL || table == NULL || !is_named_link (table, id, &named))
+  if (file != NULL || table == NULL || !is_named_link (table, meant, &named))
     return file != NULL;
   g_autofree char *base = profile_set_file (self, kind, named.base);
   return base != NULL;
@@ -280,6 +309,9 @@ get_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const So
   LoadedProfile   *loaded = g_hash_table_lookup (self->loaded, key);
   if (loaded == NULL)
     {
+      g_autofree char *meant = meant_id (self, kind->name, id);
+      if (strcmp (meant, id) != 0)
+        return get_profile (self, kind, meant, mark, diags);
       loaded = load_profile (self, kind, id, mark, diags);
       if (loaded == NULL)
         return NULL;
@@ -338,7 +370,7 @@ profile_set_framework (ProfileSet *self, const char *text, const SourceMark *mar
   const FrameworkProfile *nearest = NULL;
   g_autofree char        *hint = NULL;
 
-  if (g_strv_contains ((const char *const *) ids, text))
+  if (name_index (text, (const char *const *) ids) >= 0)
     return get_profile (self, kind, text, mark, diags);
   for (guint i = 0; ids[i] != NULL; i++)
     {

@@ -12,6 +12,7 @@
 
 #include "base/config.h"
 #include "base/option.h"
+#include "cluster/gpu-links.h"
 #include "cluster/link-graph.h"
 #include "cluster/matmul-curve.h"
 #include "engine/engine.h"
@@ -32,6 +33,21 @@ typedef struct
   Confidence confidence;
   char      *source; /* owned by the profile; NULL where the figure is a default of the format */
 } Figure;
+
+/* What a profile says in words instead of a number. All NULL: it does not say. */
+typedef struct
+{
+  char      *value, *source; /* owned by the profile */
+  Confidence confidence;
+} Fact;
+
+/* Whether GPUs read each other's memory over PCIe. */
+typedef enum
+{
+  PEER_UNKNOWN,
+  PEER_NO,
+  PEER_YES,
+} PeerAccess;
 
 typedef struct
 {
@@ -68,6 +84,10 @@ typedef struct
   Figure kernel_latency; /* start-up and tail of one kernel on the device, s */
   GArray *matmul_curve; /* MatmulPoint: measured products beside the profile of this id; NULL: none */
   Figure jitter; /* coefficient of variation of the speed of GPUs of this kind among each other; 0: none known */
+  /* how it may be joined to others; no prediction is made of it (intra-fit.h) */
+  Fact       links, peer_access;
+  GpuLinks   own_links; /* `links`, read */
+  PeerAccess peer;      /* `peer_access`, read */
 } GpuProfile;
 
 /*
@@ -260,6 +280,9 @@ typedef struct
  * allocated array of FigureView.
  */
 GArray *profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagList *diags);
+
+/* What a GPU's profile says in words, for printing: the fact and its key; NULL at the end. */
+const char *gpu_profile_fact (const GpuProfile *gpu, guint i, const Fact **fact);
 
 /* The placement lists of a node profile for printing; TEXT "0 0 1 none", newly allocated. */
 char       *placement_format (const GArray *list);

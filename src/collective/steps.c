@@ -105,8 +105,7 @@ step_program_finish (StepProgram *self)
     }
   g_array_set_size (self->froms, 0);
   g_array_set_size (self->nexts, 0);
-  if (n > 0)
-    g_array_append_vals (self->nexts, sorted, n);
+  g_array_append_vals (self->nexts, sorted, n);
   g_free (sorted);
 }
 

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "engine/array-cut.h"
 #include "engine/engine.h"
 #include "engine/event-heap.h"
 #include "engine/fluid.h"
@@ -64,6 +65,10 @@ typedef struct
   double      reserved;
   guint       n_reserved;
   StreamId    first_drain; /* streams whose head drains here, linked by `next_drain` */
+  gboolean    kept;        /* changes of `use` are logged */
+  double      use;         /* per second, while it is kept */
+  guint       n_users;     /* ops behind it: none, and it is 0 whatever the sums' last digits say */
+  guint32     last_change; /* in `use_log`, or ENGINE_NONE */
 } EngineResource;
 
 typedef enum
@@ -240,11 +245,12 @@ struct _Engine
   guint32       free_waiter, free_pending;
   GArray       *segments; /* TraceSegment, of ops that have ended */
   GArray       *pool_log; /* PoolChange */
+  GArray       *use_log;  /* UseChange */
   GArray       *arrivals; /* StreamId: heads that are ready and reserve, settled last */
   GArray       *drains;   /* StreamId: drains to be keyed again after the next solve */
   guint         n_live, n_hosts_left;
   HostId        issuing; /* the host whose step runs, or ENGINE_NONE */
-  gboolean      log_pools;
+  gboolean      log_pools, log_use;
   guint64       events;
 };
 

@@ -31,6 +31,7 @@ engine_new (void)
   self->free_waiter = self->free_pending = ENGINE_NONE;
   self->segments = array_of (sizeof (TraceSegment));
   self->pool_log = array_of (sizeof (PoolChange));
+  self->use_log = array_of (sizeof (UseChange));
   self->arrivals = array_of (sizeof (StreamId));
   self->drains = array_of (sizeof (StreamId));
   self->issuing = ENGINE_NONE;
@@ -63,10 +64,10 @@ engine_free (Engine *self)
       heap_free (engine_pool_at (self, i)->heap);
     }
 
-  GArray *arrays[] = { self->resources, self->streams,  self->orders,  self->hosts,
-                       self->pools,     self->records,  self->slots,   self->live,
-                       self->unused,    self->waiters,  self->pending, self->segments,
-                       self->pool_log,  self->arrivals, self->drains };
+  GArray *arrays[] = { self->resources, self->streams, self->orders,   self->hosts,
+                       self->pools,     self->records, self->slots,    self->live,
+                       self->unused,    self->waiters, self->pending,  self->segments,
+                       self->pool_log,  self->use_log, self->arrivals, self->drains };
   for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
     g_array_unref (arrays[i]);
   fluid_free (self->fluid);
@@ -81,7 +82,8 @@ ResourceId
 engine_add_resource (Engine *self, const char *name, double capacity)
 {
   EngineResource resource = { .name = g_string_chunk_insert (self->names, name),
-                              .first_drain = ENGINE_NONE };
+                              .first_drain = ENGINE_NONE,
+                              .last_change = ENGINE_NONE };
 
   fluid_add_resource (self->fluid, capacity);
   g_array_append_val (self->resources, resource);
@@ -98,6 +100,20 @@ double
 engine_resource_capacity (const Engine *self, ResourceId id)
 {
   return fluid_capacity (self->fluid, id);
+}
+
+void
+engine_keep_use (Engine *self, ResourceId id)
+{
+  engine_resource_at (self, id)->kept = TRUE;
+  self->log_use = TRUE;
+}
+
+const UseChange *
+engine_use_log (const Engine *self, guint *n)
+{
+  *n = self->use_log->len;
+  return (const UseChange *) (gconstpointer) self->use_log->data;
 }
 
 guint

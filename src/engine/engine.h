@@ -176,6 +176,18 @@ const char      *engine_pool_name (const Engine *self, PoolId pool);
 void              engine_keep_pool_log (Engine *self, gboolean keep);
 const PoolChange *engine_pool_log (const Engine *self, guint *n);
 
+/* What ops take of RESOURCE, per second, from TIME on. */
+typedef struct
+{
+  SimTime    time;
+  ResourceId resource;
+  double     use;
+} UseChange;
+
+/* Keeps every change of what is taken of RESOURCE from now on: before anything runs. One change a time and resource, in order of time. */
+void             engine_keep_use (Engine *self, ResourceId resource);
+const UseChange *engine_use_log (const Engine *self, guint *n);
+
 /* ---- running --------------------------------------------------------------------------------------------------- */
 
 SimTime engine_now (const Engine *self);

@@ -1,5 +1,7 @@
 #include "engine/event-heap.h"
 
+#include "engine/array-cut.h"
+
 #define ARITY  4
 #define ABSENT G_MAXUINT32
 
@@ -139,7 +141,7 @@ event_heap_remove (EventHeap *self, EventId event)
   *position (self, event) = ABSENT;
 
   Entry last = entries (self)[self->entries->len - 1];
-  g_array_set_size (self->entries, self->entries->len - 1);
+  array_cut (self->entries, self->entries->len - 1);
   if (i < self->entries->len)
     settle (self, i, last);
 }

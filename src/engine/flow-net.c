@@ -35,21 +35,22 @@ typedef struct
 
 struct _FlowNet
 {
-  Fluid   *fluid;
-  GArray  *links;  /* guint32: the routes one after another */
-  GArray  *loads;  /* double, beside them; empty while all are 1 */
-  GArray  *terms;  /* Terms */
-  GArray  *flows;  /* Flow */
-  GArray  *moved;  /* double a link */
-  guint32 *starts; /* flows by time of start */
-  Group   *groups; /* by FluidGroup */
-  SimTime *ends;   /* by FluidGroup: when its first flow ends, or SIM_TIME_MAX */
-  guint    n_groups;
-  guint32 *tree; /* a tournament of groups: the winner of nodes 2 i and 2 i + 1 at i; leaves from `n_leaves` on */
-  guint    n_leaves;
-  GArray  *touched; /* FluidGroup whose end is to be found again */
-  SimTime  now, makespan;
-  guint64  events;
+  Fluid     *fluid;
+  GArray    *links;  /* guint32: the routes one after another */
+  GArray    *loads;  /* double, beside them; empty while all are 1 */
+  GArray    *terms;  /* Terms */
+  GArray    *flows;  /* Flow */
+  GArray    *moved;  /* double a link */
+  guint32   *starts; /* flows by time of start */
+  Group     *groups; /* by FluidGroup */
+  SimTime   *ends;   /* by FluidGroup: when its first flow ends, or SIM_TIME_MAX */
+  guint      n_groups;
+  guint32   *tree; /* a tournament of groups: the winner of nodes 2 i and 2 i + 1 at i; leaves from `n_leaves` on */
+  guint      n_leaves;
+  GArray    *touched; /* FluidGroup whose end is to be found again */
+  SimTime    now, makespan;
+  guint64    events;
+  WorkCount *count;
 };
 
 FlowNet *
@@ -349,6 +350,7 @@ end_flow (FlowNet *self, guint32 id)
   flow_at (self, id)->time = self->now;
   self->makespan = MAX (self->makespan, self->now);
   self->events++;
+  work_count_done (self->count);
 }
 
 static inline void
@@ -465,11 +467,18 @@ sort_starts (FlowNet *self)
     g_qsort_with_data (self->starts, (gint) n, sizeof *self->starts, compare_starts, self);
 }
 
+void
+flow_net_set_count (FlowNet *self, WorkCount *count)
+{
+  self->count = count;
+}
+
 gboolean
 flow_net_run (FlowNet *self, GError **error)
 {
   guint64 n_left = self->flows->len;
 
+  work_count_add (self->count, self->flows->len);
   sort_starts (self);
   for (guint next = 0; n_left > self->events;)
     {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/units.h"
+#include "base/work-count.h"
 #include <gio/gio.h>
 
 typedef struct _FlowNet FlowNet;
@@ -39,6 +40,9 @@ guint flow_net_add_flow (FlowNet *self, const FlowSpec *spec);
 guint  flow_net_n_links (const FlowNet *self);
 guint  flow_net_n_flows (const FlowNet *self);
 double flow_net_capacity (const FlowNet *self, guint link);
+
+/* COUNT is told of the flows that end. */
+void flow_net_set_count (FlowNet *self, WorkCount *count);
 
 /* Runs all flows to their ends. FALSE with ERROR set when one ends after SIM_TIME_MAX. May be called once. */
 gboolean flow_net_run (FlowNet *self, GError **error);

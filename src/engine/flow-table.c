@@ -191,21 +191,18 @@ read_number (const Sheet *sheet, guint column, const char *what, gboolean positi
 }
 
 /* A field with a quantity and its unit; an empty one leaves *VALUE. FALSE after a diagnostic. */
-static gboolean
+static void
 read_quantity (const Sheet *sheet, guint column, QuantityKind kind, gboolean positive, double *value)
 {
   const char      *text = field (sheet, column);
   g_autofree char *why = NULL;
 
   if (*text == '\0')
-    return TRUE;
+    return;
   if (!quantity_parse (kind, text, value, &why))
     refuse (sheet, column, quantity_kind_units (kind), "%s", why);
   else if (positive && !(*value > 0))
     refuse (sheet, column, NULL, "expected %s above zero, got '%s'", quantity_kind_name (kind), text);
-  else
-    return TRUE;
-  return FALSE;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

@@ -53,7 +53,7 @@ fluid_new_node (Fluid *self, guint32 tier, ResourceId resource)
   if (resource == ENGINE_NONE && self->free_nodes->len > 0)
     {
       id = g_array_index (self->free_nodes, NodeId, self->free_nodes->len - 1);
-      g_array_set_size (self->free_nodes, self->free_nodes->len - 1);
+      array_cut (self->free_nodes, self->free_nodes->len - 1);
       self->nodes[id].tier = tier;
       self->flags[id] = 0;
       return id;

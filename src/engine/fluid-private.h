@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "engine/array-cut.h"
 #include "engine/fluid.h"
 
 #include <math.h>

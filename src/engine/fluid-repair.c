@@ -113,7 +113,7 @@ queue_start (Fluid *self, guint32 tier)
       if (self->flags[id] & FLUID_LISTED && self->nodes[id].tier == tier)
         queue_push (self, id, likely_level (self, id));
     }
-  g_array_set_size (dirty, 0);
+  array_cut (dirty, 0);
 }
 
 /* ---- the sums of a node ---------------------------------------------------------------------- */
@@ -271,7 +271,7 @@ choose_candidates (Fluid *self, NodeId id, Sums *sums)
 {
   guint n;
 
-  g_array_set_size (self->candidates, 0);
+  array_cut (self->candidates, 0);
   if (isinf (sums->top))
     collect_new (self, id, sums);
   n = self->candidates->len;

@@ -225,7 +225,7 @@ take_op (Fluid *self)
   if (self->free_ops->len > 0)
     {
       FluidOp id = g_array_index (self->free_ops, FluidOp, self->free_ops->len - 1);
-      g_array_set_size (self->free_ops, self->free_ops->len - 1);
+      array_cut (self->free_ops, self->free_ops->len - 1);
       return id;
     }
   if (self->n_ops == self->ops_size)
@@ -447,7 +447,7 @@ fluid_users (Fluid *self, ResourceId id, OpClass class_, guint *n)
 {
   guint n_nodes = 0;
 
-  g_array_set_size (self->users, 0);
+  array_cut (self->users, 0);
   for (NodeId node = fluid_resource_at (self, id)->first; node != NOBODY;
        node = self->nodes[node].below)
     {
@@ -502,7 +502,7 @@ solve_tier (Fluid *self, guint32 tier)
   if (!self->full && fluid_tier_at (self, tier)->dirty->len == 0)
     return;
   self->solves++;
-  g_array_set_size (self->watched, 0);
+  array_cut (self->watched, 0);
   if (self->full || !fluid_repair_tier (self, tier))
     fluid_fill_tier (self, tier);
   for (guint i = 0; i < self->watched->len; i++)
@@ -521,7 +521,7 @@ drop_unchanged (Fluid *self)
       if (self->levels[id] != self->nodes[id].before)
         g_array_index (self->groups, NodeId, n++) = id;
     }
-  g_array_set_size (self->groups, n);
+  array_cut (self->groups, n);
   n = 0;
   for (guint i = 0; i < self->moved->len; i++)
     {
@@ -529,19 +529,19 @@ drop_unchanged (Fluid *self)
       if (self->owners[op] != self->flows[op].before)
         g_array_index (self->moved, FluidOp, n++) = op;
     }
-  g_array_set_size (self->moved, n);
+  array_cut (self->moved, n);
 }
 
 FluidChange
 fluid_solve_groups (Fluid *self)
 {
   self->stamp++;
-  g_array_set_size (self->groups, 0);
-  g_array_set_size (self->moved, 0);
-  g_array_set_size (self->changed, 0);
+  array_cut (self->groups, 0);
+  array_cut (self->moved, 0);
+  array_cut (self->changed, 0);
   for (guint i = 0; i < self->reservation->len; i++)
     apply_reservation (self, g_array_index (self->reservation, ResourceId, i));
-  g_array_set_size (self->reservation, 0);
+  array_cut (self->reservation, 0);
   for (guint i = 0; i < self->tier_order->len; i++)
     solve_tier (self, g_array_index (self->tier_order, guint32, i));
   drop_unchanged (self);

@@ -145,7 +145,7 @@ take_slot (Engine *self)
   if (self->unused->len > 0)
     {
       slot = g_array_index (self->unused, guint32, self->unused->len - 1);
-      g_array_set_size (self->unused, self->unused->len - 1);
+      array_cut (self->unused, self->unused->len - 1);
       return slot;
     }
   slot = self->live->len;
@@ -304,11 +304,51 @@ account_demands (Engine *self, const LiveOp *op)
     engine_resource_at (self, op->demands[i].resource)->used += op->demands[i].amount;
 }
 
+/* AMOUNT of resource ID is taken at rate TO instead of FROM, 0 = not at all. */
+static void
+change_use (Engine *self, ResourceId id, double amount_from, double from, double amount_to, double to)
+{
+  EngineResource *resource = engine_resource_at (self, id);
+  UseChange      *last = NULL;
+
+  if (!resource->kept)
+    return;
+  resource->n_users += (from == 0 && to > 0);
+  resource->n_users -= (from > 0 && to == 0);
+  resource->use += amount_to * to - amount_from * from;
+  if (resource->n_users == 0 || resource->use < 0)
+    resource->use = 0;
+  if (resource->last_change != ENGINE_NONE)
+    last = &g_array_index (self->use_log, UseChange, resource->last_change);
+  if (last != NULL && last->time == self->now)
+    last->use = resource->use;
+  else if (last == NULL || last->use != resource->use)
+    {
+      UseChange change = { self->now, id, resource->use };
+
+      resource->last_change = self->use_log->len;
+      g_array_append_val (self->use_log, change);
+    }
+}
+
+/* OP goes on at rate TO with waves of AMOUNT_TO. */
+static void
+log_use (Engine *self, const LiveOp *op, double amount_from, double from, double amount_to, double to)
+{
+  if (!self->log_use)
+    return;
+  for (guint i = 0; i < op->n_demands; i++)
+    change_use (self, op->demands[i].resource, op->demands[i].amount, from, op->demands[i].amount, to);
+  if (op->waves.resource != ENGINE_NONE)
+    change_use (self, op->waves.resource, amount_from, from, amount_to, to);
+}
+
 /* Takes over a new rate: what was done at the old one is settled, and the end is keyed again. */
 static void
 apply_rate (Engine *self, LiveOp *op)
 {
   FluidRate next = fluid_rate (self->fluid, op->flow);
+  double    waves = op->wave_amount;
 
   set_cause (self, op, next.cause, next.resource);
   if (op->waves.resource != ENGINE_NONE)
@@ -316,6 +356,7 @@ apply_rate (Engine *self, LiveOp *op)
       account_waves (self, op, engine_op_progress (self, op));
       op->wave_amount = fluid_wave_amount (self->fluid, op->flow);
     }
+  log_use (self, op, waves, op->rate, op->wave_amount, next.rate);
   if (next.rate == op->rate)
     return;
   op->progress = engine_op_progress (self, op);
@@ -361,6 +402,7 @@ end_flow (Engine *self, LiveOp *op)
 {
   account_demands (self, op);
   account_waves (self, op, 1);
+  log_use (self, op, op->wave_amount, op->rate, 0, 0);
   fluid_remove (self->fluid, op->flow);
   if (op->drain_on != ENGINE_NONE)
     engine_touch_drains (self, op->drain_on);

@@ -25,6 +25,7 @@ replay_op (const Replay *self, OpId op)
     .section = section,
     .period = period > 0 ? period - 1 : 0,
     .step = compiled->step,
+    .index = item,
   };
 }
 

@@ -118,3 +118,47 @@ replay_plan_fullest (const Replay *self)
     }
   return fullest;
 }
+
+/* Of the node's memory that is over by most. PLANS: of the roles. */
+static gint64
+host_excess (const Replay *self, const PlanMemory *plans)
+{
+  const Cluster      *cluster = self->cluster;
+  g_autofree guint64 *used = g_new0 (guint64, cluster_n_nodes (cluster));
+  gint64              excess = G_MININT64;
+
+  for (guint32 rank = 0; rank < cluster_n_gpus (cluster); rank++)
+    used[cluster_node_of_gpu (cluster, rank)] +=
+        plans[schedule_role_of_rank (self->schedule, rank)].host_bytes;
+  for (guint node = 0; node < cluster_n_nodes (cluster); node++)
+    {
+      guint64 capacity = (guint64) cluster_node_profile (cluster, node)->dram_bytes.value;
+
+      excess = MAX (excess, (gint64) (used[node] - capacity));
+    }
+  return excess;
+}
+
+gint64
+replay_plan_excess (const Replay *self)
+{
+  g_autoptr (RuntimeMemory) runtime = runtime_memory_new (self);
+  guint                     n_roles = schedule_n_roles (self->schedule);
+  g_autofree PlanMemory    *plans = g_new (PlanMemory, n_roles);
+  gint64                    excess = G_MININT64;
+
+  for (guint role = 0; role < n_roles; role++)
+    {
+      plans[role] = plan_memory (self, role, runtime);
+      excess = MAX (excess, (gint64) (plans[role].hbm.device.bytes - plans[role].hbm.capacity));
+    }
+  return MAX (excess, host_excess (self, plans));
+}
+
+void
+plan_memory_shorten (Scenario *scenario)
+{
+  gint64 stages = MAX (scenario->mesh.pp, 1), chunks = MAX (scenario->mesh.vp, 1);
+
+  scenario->training.grad_accum = MIN (scenario->training.grad_accum, 2 * stages * (chunks + 1));
+}

@@ -16,8 +16,21 @@ typedef struct
   guint     stage;
 } PlanMemory;
 
+/*
+ * Leaves SCENARIO as few micro-steps as a pipeline takes until its memory repeats, in whole groups
+ * of stages.
+ */
+void plan_memory_shorten (Scenario *scenario);
+
 /* REPLAY may come from replay_plan. */
 PlanMemory replay_plan_memory (const Replay *self, guint role);
 
 /* The role with the least room, by device peak against capacity. */
 PlanMemory replay_plan_fullest (const Replay *self);
+
+/*
+ * Bytes over capacity of the tier that is over by most, a GPU's memory or a node's host memory; up
+ * to 0: planned to fit. The peaks of a node's ranks are added up: an upper bound for host memory
+ * where ranks of several roles peak at different times.
+ */
+gint64 replay_plan_excess (const Replay *self);

@@ -16,8 +16,9 @@ resolve_framework (Replay *self, ProfileSet *profiles, DiagList *diags)
   guint                   errors = diag_list_n_errors (diags);
 
   if (training->framework != NULL)
-    framework =
-        profile_set_framework (profiles, training->framework, &self->scenario->training_mark, diags);
+    framework = profile_set_framework (
+        profiles, training->framework,
+        option_mark (scenario_marks (self->scenario, training_options), "framework", NULL), diags);
   self->framework = framework;
   if (framework == NULL)
     return diag_list_n_errors (diags) == errors;
@@ -28,6 +29,18 @@ resolve_framework (Replay *self, ProfileSet *profiles, DiagList *diags)
   return TRUE;
 }
 
+/* Where the precision was set; where it is the default, the GPU. */
+static const SourceMark *
+precision_mark (const Scenario *scenario)
+{
+  const OptionMarks *training = scenario_marks (scenario, training_options);
+  const SourceMark  *mark = option_mark (training, "precision", NULL);
+
+  if (mark != NULL && mark != &training->section)
+    return mark;
+  return option_mark (scenario_marks (scenario, cluster_options), "gpu", "node", "name", NULL);
+}
+
 static gboolean
 check_precision (const Replay *self, DiagList *diags)
 {
@@ -36,7 +49,7 @@ check_precision (const Replay *self, DiagList *diags)
   for (guint r = 0; r < cluster_n_gpus (self->cluster); r++)
     if (!cluster_gpu_profile (self->cluster, r)->bf16)
       {
-        diag_error (diags, &self->scenario->cluster_mark,
+        diag_error (diags, precision_mark (self->scenario),
                     "set 'training.precision' to fp16-mixed or fp32",
                     "GPU '%s' has no bf16 matrix units", cluster_gpu_profile (self->cluster, r)->id);
         return FALSE;
@@ -141,6 +154,22 @@ check_nodes (const Replay *self, const Mesh *mesh, DiagList *diags)
   return diag_list_n_errors (diags) == n_errors;
 }
 
+/* Where KEY of one of the strategies was set, an outer one's before an inner one's. */
+static const SourceMark *
+find_strategy_mark (const char *key, gconstpointer user)
+{
+  const Scenario *scenario = user;
+
+  for (const StrategyConfig *c = scenario->strategy; c != NULL; c = c->inner)
+    {
+      const SourceMark *mark = option_mark (&c->marks, key, NULL);
+
+      if (mark != NULL && mark != &c->marks.section)
+        return mark;
+    }
+  return NULL;
+}
+
 static gboolean
 build_schedule (Replay *self, DiagList *diags)
 {
@@ -149,9 +178,11 @@ build_schedule (Replay *self, DiagList *diags)
   gboolean                   ok;
 
   diag_list_set_place (diags, &self->scenario->strategy_mark);
+  diag_list_set_finder (diags, find_strategy_mark, self->scenario);
   self->schedule = schedule_build (&in, chain, diags);
   ok = self->schedule != NULL && check_nodes (self, &in.mesh, diags);
   diag_list_set_place (diags, NULL);
+  diag_list_set_finder (diags, NULL, NULL);
   if (!ok)
     return FALSE;
   if (schedule_check (self->schedule, &in.mesh, diags))
@@ -265,7 +296,8 @@ replay_plan (const Scenario *scenario, ProfileSet *profiles, DiagList *diags)
   gboolean           ok;
 
   self->scenario = scenario_copy (scenario);
-  self->cluster = cluster_new (&scenario->cluster, profiles, &scenario->cluster_mark, diags);
+  self->cluster =
+      cluster_new (&scenario->cluster, profiles, scenario_marks (scenario, cluster_options), diags);
   ok = resolve_framework (self, profiles, diags);
   ok = workloads_resolve (self, diags) && ok && self->cluster != NULL;
   if (!ok || !check_precision (self, diags) || !build_schedule (self, diags))

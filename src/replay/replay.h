@@ -13,8 +13,8 @@ typedef struct
 {
   gboolean unfolded; /* simulate every rank */
   guint max_periods; /* steady periods to try before giving up on a repeat; 0 = 32; 1: none is tried */
-  guint    min_periods; /* steady periods to run at least; 0 = 2; 1: see run.c for its proof */
-  gboolean keep_pools;  /* memory timeline, for traces */
+  guint min_periods; /* steady periods to run at least; 0 = 2; 1: see run.c for its proof */
+  gboolean keep_pools; /* timelines for traces: memory, and what is taken of SMs, HBM, NVLink and cards */
   gboolean first_only; /* one period and no proof: the first where it issues what steady ones do, else the one after it */
 } ReplayOptions;
 
@@ -80,6 +80,7 @@ typedef struct
   ScheduleSection     section;
   guint               period; /* 0: init and first; 1 .. n steady */
   guint               step;   /* step of the period */
+  guint index; /* of the item, or of the first one of the group that it stands for, in its section */
 } ReplayOp;
 
 ReplayOp replay_op (const Replay *self, OpId op);

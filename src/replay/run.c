@@ -289,8 +289,17 @@ host_step (Engine *engine, G_GNUC_UNUSED HostId host, gpointer user)
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
+/* Resources whose use a trace shows. */
+static gboolean
+is_kept (ResourceKind kind)
+{
+  return kind == RESOURCE_SM || kind == RESOURCE_HBM || kind == RESOURCE_NVLINK_OUT
+         || kind == RESOURCE_NVLINK_IN || kind == RESOURCE_NVLINK_PAIR || kind == RESOURCE_NIC_TX
+         || kind == RESOURCE_NIC_RX;
+}
+
 static void
-add_resources (Run *self)
+add_resources (Run *self, gboolean keep)
 {
   const Cluster *cluster = self->replay->cluster;
   const GArray  *resources = self->replay->binding->resources;
@@ -303,6 +312,8 @@ add_resources (Run *self)
           engine_add_resource (self->engine, name, cluster_resource (cluster, id)->capacity);
 
       g_assert (added == i);
+      if (keep && is_kept (cluster_resource (cluster, id)->kind))
+        engine_keep_use (self->engine, added);
     }
 }
 
@@ -430,7 +441,7 @@ run_new (const Replay *replay, guint n_periods, gboolean keep_pools)
   self->hosts = g_new0 (RankHost, n);
   self->ranks = g_new0 (ReplayRank, n);
   engine_keep_pool_log (self->engine, keep_pools);
-  add_resources (self);
+  add_resources (self, keep_pools);
   add_host_pools (self);
   add_orders (self);
   for (guint i = 0; i < n; i++)

@@ -66,6 +66,7 @@ override_strategy (ScenarioDraft *draft, const char *key, const char *value, con
     scenario_replace_strategy (draft->strategies, slot, value, mark, diags);
   else if (*slot != NULL)
     {
+      option_marks_set (&(*slot)->marks, key, mark);
       (*slot)->shard_set |= g_str_equal (key, "shard");
       option_set_key (scenario_strategy_table ((*slot)->strategy), (*slot)->options, key, value,
                       mark, diags);
@@ -104,7 +105,8 @@ override_section (ScenarioDraft *draft, const ScenarioOverride *override, const 
         scenario_diagnose_key (name, FALSE, mark, diags);
       return;
     }
-  draft_mark_seen (draft, section, mark);
+  draft_mark_seen (draft, section);
+  option_marks_set (draft_marks (draft, section), dot + 1, mark);
   if (section->table == training_options && g_str_equal (dot + 1, "seq_len"))
     draft->seen |= SEEN_SEQ_LEN;
   if (option_set_key (section->table, scenario_section_options (draft->scenario, section), dot + 1,

@@ -5,8 +5,10 @@
 static void
 append_quoted (GString *out, const char *text)
 {
+  g_autofree char *valid = g_utf8_make_valid (text, -1); /* a file's name may be other bytes */
+
   g_string_append_c (out, '"');
-  for (const char *c = text; *c != '\0'; c = g_utf8_next_char (c))
+  for (const char *c = valid; *c != '\0'; c = g_utf8_next_char (c))
     {
       gunichar u = g_utf8_get_char (c);
 
@@ -69,9 +71,9 @@ scenario_print (const Scenario *self)
       const ScenarioSection *section = &scenario_sections[i];
       gconstpointer          options = scenario_section_options (self, section);
 
-      if (table_is_unset (section->table, options))
-        continue;
-      g_string_append_printf (out, "%s:\n", section->name);
+      /* Without its name, a model that says nothing yet would read back as none. */
+      g_string_append_printf (out, "%s:%s\n", section->name,
+                              table_is_unset (section->table, options) ? " {}" : "");
       append_table (out, 2, section->table, options);
     }
   for (const StrategyConfig *c = self->strategy; c != NULL; c = c->inner, indent += 2)
@@ -91,4 +93,48 @@ scenario_digest (const Scenario *self)
   g_autofree char *text = scenario_print (self);
 
   return g_compute_checksum_for_string (G_CHECKSUM_SHA256, text, -1);
+}
+
+/* ---- one by one ----------------------------------------------------------------------------------------------------- */
+
+const OptionSpec scenario_strategy_name = { .key = "name", .type = OPTION_STRING };
+
+static void
+setting_clear (gpointer data)
+{
+  g_free (((ScenarioSetting *) data)->value);
+}
+
+static void
+add_settings (GArray *all, const char *section, const OptionSpec *table, gconstpointer structure)
+{
+  for (const OptionSpec *spec = table; spec->key != NULL; spec++)
+    if (!scenario_option_is_unset (spec, structure))
+      {
+        ScenarioSetting setting = { g_intern_string (section), spec, option_format (spec, structure) };
+
+        g_array_append_val (all, setting);
+      }
+}
+
+GArray *
+scenario_settings (const Scenario *self)
+{
+  GArray             *all = g_array_new (FALSE, FALSE, sizeof (ScenarioSetting));
+  g_autoptr (GString) section = g_string_new ("strategy");
+
+  g_array_set_clear_func (all, setting_clear);
+  for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
+    add_settings (all, scenario_sections[i].name, scenario_sections[i].table,
+                  scenario_section_options (self, &scenario_sections[i]));
+  for (const StrategyConfig *c = self->strategy; c != NULL; c = c->inner)
+    {
+      ScenarioSetting name = { g_intern_string (section->str), &scenario_strategy_name,
+                               g_strdup (c->strategy->name) };
+
+      g_array_append_val (all, name);
+      add_settings (all, section->str, scenario_strategy_table (c->strategy), c->options);
+      g_string_append (section, ".inner");
+    }
+  return all;
 }

@@ -11,11 +11,10 @@ typedef struct
   const char       *name;
   const OptionSpec *table;
   gsize             offset, size; /* of the struct in Scenario */
-  gsize             mark;         /* offset of its SourceMark in Scenario; 0: none */
   const char *shorthand; /* the key that a bare scalar sets: 'cluster: 4 x dgx-a100'; NULL: none */
+  gboolean    is_named;  /* and that key names what the section is */
 } ScenarioSection;
 
-#define SCENARIO_N_SECTIONS 7
 extern const ScenarioSection scenario_sections[SCENARIO_N_SECTIONS];
 
 static inline gpointer
@@ -53,6 +52,7 @@ typedef struct
   Scenario          *scenario;
   guint              seen; /* ScenarioSeen */
   const StrategySet *strategies;
+  GHashTable *picks; /* lists of values (ConfigNode) to the one of each that this scenario has */
 } ScenarioDraft;
 
 /* Lists of a comparison file, each a dimension of the product. */
@@ -68,6 +68,35 @@ extern const char *const scenario_axis_names[AXIS_N + 1];
 ScenarioAxis             scenario_find_axis (const char *key); /* AXIS_N: no list */
 const ScenarioSection   *scenario_find_section (const char *name);
 
+/* ---- grids: scenario-grid.c ---------------------------------------------------------------------------------------- */
+
+/*
+ * What a comparison file multiplies: its entries of `scenarios`, `models` and `strategies`, and the lists of values that keys have
+ * (`micro_batch: [1, 2]`) in these entries or in the file itself. The last list of the file changes fastest.
+ */
+typedef struct _ScenarioGrid ScenarioGrid;
+
+/*
+ * Of the file with the map ROOT (NULL: none). A list under a key that one of OVERRIDES sets stands for one value: the command line
+ * wins. Lists that are empty or make more than SCENARIO_MAX scenarios are diagnosed and left out.
+ */
+#define SCENARIO_MAX 10000u
+ScenarioGrid *scenario_grid_new (const ConfigNode *root, const ScenarioOverride *overrides,
+                                 guint n_overrides, DiagList *diags);
+void          scenario_grid_free (ScenarioGrid *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (ScenarioGrid, scenario_grid_free)
+
+guint scenario_grid_length (const ScenarioGrid *self);
+
+/* The entry of AXIS that scenario I has; NULL where the file has no such list. */
+const ConfigNode *scenario_grid_entry (const ScenarioGrid *self, guint i, ScenarioAxis axis);
+
+/* "micro_batch=2, tp=4": what I has of the lists of values in its entry of AXIS (AXIS_N: in the file itself). NULL: nothing. */
+char *scenario_grid_label (const ScenarioGrid *self, guint i, ScenarioAxis axis);
+
+/* All that I has of lists of values, for ScenarioDraft. */
+GHashTable *scenario_grid_picks (const ScenarioGrid *self, guint i);
+
 /* The keys of one scenario or, with TOP, of a file: then its lists are passed over. */
 void draft_read_keys (ScenarioDraft *draft, const ConfigNode *node, gboolean top, DiagList *diags);
 void draft_read_section (ScenarioDraft *draft, const ScenarioSection *section,
@@ -82,9 +111,12 @@ guint scenario_override_depth (const ScenarioOverride *override);
 gboolean scenario_replace_strategy (const StrategySet *strategies, StrategyConfig **slot,
                                     const char *name, const SourceMark *mark, DiagList *diags);
 
-void draft_mark_seen (ScenarioDraft *draft, const ScenarioSection *section, const SourceMark *mark);
+void draft_mark_seen (ScenarioDraft *draft, const ScenarioSection *section);
 
-/* What the type of KEY of SECTION, read at MARK, does not say of its value. Remembers the MARK of a mesh key. */
+/* Where the options of SECTION were set. */
+OptionMarks *draft_marks (const ScenarioDraft *draft, const ScenarioSection *section);
+
+/* What the type of KEY of SECTION, read at MARK, does not say of its value. */
 void draft_check_key (const ScenarioDraft *draft, const ScenarioSection *section, const char *key,
                       const SourceMark *mark, DiagList *diags);
 void scenario_diagnose_key (const char *key, gboolean top, const SourceMark *mark, DiagList *diags);

@@ -4,6 +4,43 @@
 
 const char *const scenario_axis_names[AXIS_N + 1] = { "scenarios", "models", "strategies", NULL };
 
+/* ---- lists of values --------------------------------------------------------------------------------------------- */
+
+/* NODE, or of a list of values the one that the draft has. */
+static const ConfigNode *
+pick (const ScenarioDraft *draft, const ConfigNode *node)
+{
+  const ConfigNode *value = NULL;
+
+  if (draft->picks != NULL && node != NULL)
+    value = g_hash_table_lookup (draft->picks, node);
+  return value != NULL ? value : node;
+}
+
+/* option_load_map over the draft's picks. */
+static void
+load_options (const ScenarioDraft *draft, const OptionSpec *table, gpointer options,
+              const ConfigNode *node, const char *const *ignore, DiagList *diags)
+{
+  g_autoptr (GPtrArray) skipped = g_ptr_array_new ();
+
+  for (guint i = 0; ignore != NULL && ignore[i] != NULL; i++)
+    g_ptr_array_add (skipped, (gpointer) ignore[i]);
+  for (guint i = 0; i < config_node_length (node); i++)
+    {
+      const char       *key = config_node_key (node, i);
+      const ConfigNode *item = config_node_item (node, i), *value = pick (draft, item);
+
+      if (value == item || option_table_find (table, key) == NULL
+          || (ignore != NULL && g_strv_contains (ignore, key)))
+        continue;
+      g_ptr_array_add (skipped, (gpointer) key);
+      option_set_key (table, options, key, config_node_text (value), config_node_mark (value), diags);
+    }
+  g_ptr_array_add (skipped, NULL);
+  option_load_map (table, options, node, (const char *const *) skipped->pdata, diags);
+}
+
 /* ---- strategies ------------------------------------------------------------------------------------------------- */
 
 static const Strategy *
@@ -44,37 +81,39 @@ scenario_replace_strategy (const StrategySet *strategies, StrategyConfig **slot,
   if (strategy == NULL)
     diagnose_strategy (strategies, name, mark, diags);
   else
-    *slot = strategy_config_new (strategy);
+    {
+      *slot = strategy_config_new (strategy);
+      option_marks_set_section (&(*slot)->marks, mark);
+    }
   return strategy != NULL;
 }
 
-static void load_strategy (const StrategySet *strategies, StrategyConfig **slot,
+static void load_strategy (const ScenarioDraft *draft, StrategyConfig **slot,
                            const ConfigNode *node, DiagList *diags);
 
 static void
-load_inner (const StrategySet *strategies, StrategyConfig *outer, const ConfigNode *node,
-            DiagList *diags)
+load_inner (const ScenarioDraft *draft, StrategyConfig *outer, const ConfigNode *node, DiagList *diags)
 {
   if (!outer->strategy->outer)
     diag_error (diags, config_node_mark (node), NULL, "strategy '%s' takes no inner strategy",
                 outer->strategy->name);
   else
-    load_strategy (strategies, &outer->inner, node, diags);
+    load_strategy (draft, &outer->inner, node, diags);
 }
 
 /* 'label' names the scenario of an entry of `strategies`; it is read elsewhere. */
 static void
-load_strategy_map (const StrategySet *strategies, StrategyConfig **slot, const ConfigNode *node,
+load_strategy_map (const ScenarioDraft *draft, StrategyConfig **slot, const ConfigNode *node,
                    DiagList *diags)
 {
   static const char *const ignore[] = { "name", "inner", "label", NULL };
-  const ConfigNode        *name = config_node_get (node, "name");
+  const ConfigNode        *name = pick (draft, config_node_get (node, "name"));
   const ConfigNode        *inner = config_node_get (node, "inner");
 
   if (name != NULL)
     {
       if (!config_node_expect (name, CONFIG_SCALAR, diags)
-          || !scenario_replace_strategy (strategies, slot, config_node_text (name),
+          || !scenario_replace_strategy (draft->strategies, slot, config_node_text (name),
                                          config_node_mark (name), diags))
         return;
     }
@@ -84,53 +123,54 @@ load_strategy_map (const StrategySet *strategies, StrategyConfig **slot, const C
       return;
     }
   (*slot)->shard_set |= config_node_get (node, "shard") != NULL;
-  option_load_map (scenario_strategy_table ((*slot)->strategy), (*slot)->options, node, ignore, diags);
+  option_marks_load (&(*slot)->marks, node);
+  load_options (draft, scenario_strategy_table ((*slot)->strategy), (*slot)->options, node, ignore,
+                diags);
   if (inner != NULL)
-    load_inner (strategies, *slot, inner, diags);
+    load_inner (draft, *slot, inner, diags);
 }
 
 static void
-load_strategy (const StrategySet *strategies, StrategyConfig **slot, const ConfigNode *node,
+load_strategy (const ScenarioDraft *draft, StrategyConfig **slot, const ConfigNode *node,
                DiagList *diags)
 {
+  node = pick (draft, node);
   if (config_node_kind (node) == CONFIG_SCALAR && !config_node_is_null (node))
-    scenario_replace_strategy (strategies, slot, config_node_text (node), config_node_mark (node),
-                               diags);
+    scenario_replace_strategy (draft->strategies, slot, config_node_text (node),
+                               config_node_mark (node), diags);
   else if (config_node_expect (node, CONFIG_MAP, diags))
-    load_strategy_map (strategies, slot, node, diags);
+    load_strategy_map (draft, slot, node, diags);
 }
 
 void
 draft_read_strategy (ScenarioDraft *draft, const ConfigNode *node, DiagList *diags)
 {
   draft->seen |= SEEN_STRATEGY;
-  draft->scenario->strategy_mark = *config_node_mark (node);
-  load_strategy (draft->strategies, &draft->scenario->strategy, node, diags);
+  draft->scenario->strategy_mark = source_mark_keep (config_node_mark (node));
+  load_strategy (draft, &draft->scenario->strategy, node, diags);
 }
 
 /* ---- sections --------------------------------------------------------------------------------------------------- */
 
 void
-draft_mark_seen (ScenarioDraft *draft, const ScenarioSection *section, const SourceMark *mark)
+draft_mark_seen (ScenarioDraft *draft, const ScenarioSection *section)
 {
   if (g_str_equal (section->name, "cluster"))
     draft->seen |= SEEN_CLUSTER;
   if (g_str_equal (section->name, "model"))
     draft->seen |= SEEN_MODEL;
-  if (section->table == training_options)
-    draft->scenario->training_mark = *mark;
-  if (section->mark != 0)
-    *(SourceMark *) G_STRUCT_MEMBER_P (draft->scenario, section->mark) = *mark;
+}
+
+OptionMarks *
+draft_marks (const ScenarioDraft *draft, const ScenarioSection *section)
+{
+  return &draft->scenario->marks[section - scenario_sections];
 }
 
 void
 draft_check_key (const ScenarioDraft *draft, const ScenarioSection *section, const char *key,
                  const SourceMark *mark, DiagList *diags)
 {
-  const OptionSpec *spec = option_table_find (section->table, key);
-
-  if (section->table == mesh_options && spec != NULL)
-    draft->scenario->mesh_marks[spec - mesh_options] = *mark;
   if (section->table == collective_options && g_str_equal (key, "nccl"))
     collective_config_check (&draft->scenario->collective, mark, diags);
 }
@@ -141,19 +181,24 @@ draft_read_section (ScenarioDraft *draft, const ScenarioSection *section, const 
 {
   gpointer options = scenario_section_options (draft->scenario, section);
 
-  draft_mark_seen (draft, section, config_node_mark (node));
+  node = pick (draft, node);
+  draft_mark_seen (draft, section);
+  option_marks_load (draft_marks (draft, section), node);
   if (section->shorthand != NULL && config_node_kind (node) == CONFIG_SCALAR
       && !config_node_is_null (node))
-    option_set_key (section->table, options, section->shorthand, config_node_text (node),
-                    config_node_mark (node), diags);
+    {
+      option_marks_set (draft_marks (draft, section), section->shorthand, config_node_mark (node));
+      option_set_key (section->table, options, section->shorthand, config_node_text (node),
+                      config_node_mark (node), diags);
+    }
   else if (config_node_expect (node, CONFIG_MAP, diags))
     {
-      option_load_map (section->table, options, node, NULL, diags);
+      load_options (draft, section->table, options, node, NULL, diags);
       if (section->table == training_options && config_node_get (node, "seq_len") != NULL)
         draft->seen |= SEEN_SEQ_LEN;
       for (guint i = 0; i < config_node_length (node); i++)
         draft_check_key (draft, section, config_node_key (node, i),
-                         config_node_mark (config_node_item (node, i)), diags);
+                         config_node_mark (pick (draft, config_node_item (node, i))), diags);
     }
 }
 

@@ -4,13 +4,13 @@
 #define MEMBER(name) G_STRUCT_OFFSET (Scenario, name), sizeof (((Scenario *) NULL)->name)
 
 const ScenarioSection scenario_sections[SCENARIO_N_SECTIONS] = {
-  { "cluster", cluster_options, MEMBER (cluster), G_STRUCT_OFFSET (Scenario, cluster_mark), "name" },
-  { "model", model_options, MEMBER (model), G_STRUCT_OFFSET (Scenario, model_mark), "config" },
-  { "training", training_options, MEMBER (training), 0, NULL },
-  { "mesh", mesh_options, MEMBER (mesh), G_STRUCT_OFFSET (Scenario, mesh_mark), "shard" },
-  { "memory", memory_options, MEMBER (memory), 0, "allocator" },
-  { "collective", collective_options, MEMBER (collective), 0, "algorithm" },
-  { "replay", replay_options, MEMBER (replay), 0, "granularity" },
+  { "cluster", cluster_options, MEMBER (cluster), "name", TRUE },
+  { "model", model_options, MEMBER (model), "config", TRUE },
+  { "training", training_options, MEMBER (training), NULL, FALSE },
+  { "mesh", mesh_options, MEMBER (mesh), "shard", FALSE },
+  { "memory", memory_options, MEMBER (memory), "allocator", FALSE },
+  { "collective", collective_options, MEMBER (collective), "algorithm", FALSE },
+  { "replay", replay_options, MEMBER (replay), "granularity", FALSE },
 };
 
 const OptionSpec *
@@ -30,6 +30,15 @@ scenario_strategy_table (const Strategy *strategy)
   return strategy->options != NULL ? strategy->options : none;
 }
 
+const OptionMarks *
+scenario_marks (const Scenario *self, const OptionSpec *table)
+{
+  for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
+    if (scenario_sections[i].table == table)
+      return &self->marks[i];
+  return NULL;
+}
+
 /* ---- strategy settings ------------------------------------------------------------------------------------------ */
 
 StrategyConfig *
@@ -38,6 +47,7 @@ strategy_config_new (const Strategy *strategy)
   StrategyConfig *self = g_new0 (StrategyConfig, 1);
 
   self->strategy = strategy;
+  self->marks.table = scenario_strategy_table (strategy);
   self->options = g_malloc0 (MAX (strategy->options_size, 1));
   option_table_defaults (scenario_strategy_table (strategy), self->options);
   return self;
@@ -53,6 +63,7 @@ strategy_config_copy (const StrategyConfig *source)
   self = g_new0 (StrategyConfig, 1);
   self->strategy = source->strategy;
   self->shard_set = source->shard_set;
+  option_marks_copy (&source->marks, &self->marks);
   self->options = g_malloc0 (MAX (source->strategy->options_size, 1));
   option_table_copy (scenario_strategy_table (source->strategy), source->options, self->options);
   self->inner = strategy_config_copy (source->inner);
@@ -67,6 +78,7 @@ strategy_config_free (StrategyConfig *self)
       StrategyConfig *inner = self->inner;
 
       option_table_clear (scenario_strategy_table (self->strategy), self->options);
+      option_marks_clear (&self->marks);
       g_free (self->options);
       g_free (self);
       self = inner;
@@ -81,8 +93,11 @@ scenario_new (void)
   Scenario *self = g_new0 (Scenario, 1);
 
   for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
-    option_table_defaults (scenario_sections[i].table,
-                           scenario_section_options (self, &scenario_sections[i]));
+    {
+      self->marks[i].table = scenario_sections[i].table;
+      option_table_defaults (scenario_sections[i].table,
+                             scenario_section_options (self, &scenario_sections[i]));
+    }
   return self;
 }
 
@@ -92,16 +107,14 @@ scenario_copy (const Scenario *source)
   Scenario *self = g_new0 (Scenario, 1);
 
   for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
-    option_table_copy (scenario_sections[i].table,
-                       scenario_section_options (source, &scenario_sections[i]),
-                       scenario_section_options (self, &scenario_sections[i]));
+    {
+      option_table_copy (scenario_sections[i].table,
+                         scenario_section_options (source, &scenario_sections[i]),
+                         scenario_section_options (self, &scenario_sections[i]));
+      option_marks_copy (&source->marks[i], &self->marks[i]);
+    }
   self->name = g_strdup (source->name);
   self->strategy = strategy_config_copy (source->strategy);
-  self->cluster_mark = source->cluster_mark;
-  self->model_mark = source->model_mark;
-  self->training_mark = source->training_mark;
-  self->mesh_mark = source->mesh_mark;
-  memcpy (self->mesh_marks, source->mesh_marks, sizeof self->mesh_marks);
   self->strategy_mark = source->strategy_mark;
   self->base_dir = g_strdup (source->base_dir);
   return self;
@@ -113,8 +126,11 @@ scenario_free (Scenario *self)
   if (self == NULL)
     return;
   for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
-    option_table_clear (scenario_sections[i].table,
-                        scenario_section_options (self, &scenario_sections[i]));
+    {
+      option_table_clear (scenario_sections[i].table,
+                          scenario_section_options (self, &scenario_sections[i]));
+      option_marks_clear (&self->marks[i]);
+    }
   strategy_config_free (self->strategy);
   g_free (self->name);
   g_free (self->base_dir);

@@ -18,11 +18,13 @@ check_options (const Replay *self, ModelShape *shape, DiagList *diags)
 {
   const Scenario *scenario = self->scenario;
 
-  return model_resolve (&scenario->model, scenario->base_dir, shape, &scenario->model_mark, diags)
-         && workload_check (shape, &scenario->training, &scenario->model_mark, diags)
+  return model_resolve (&scenario->model, scenario->base_dir, shape,
+                        scenario_marks (scenario, model_options), diags)
+         && workload_check (shape, &scenario->training, scenario_marks (scenario, training_options),
+                            diags)
          && self->cluster != NULL
          && mesh_check (shape, &scenario->training, &scenario->mesh, cluster_n_gpus (self->cluster),
-                        &scenario->mesh_mark, scenario->mesh_marks, diags);
+                        scenario_marks (scenario, mesh_options), diags);
 }
 
 /* ---- lengths ----------------------------------------------------------------------------------------------------- */
@@ -44,6 +46,7 @@ load_lengths (Replay *self, const ModelShape *shape, DiagList *diags)
   const Scenario        *scenario = self->scenario;
   const TrainingOptions *training = &scenario->training;
   const MeshOptions     *mesh = &scenario->mesh;
+  const OptionMarks     *marks = scenario_marks (scenario, training_options);
   gint64                 unit = MAX (mesh->cp, 1) * (mesh->cp > 1 && training->causal ? 2 : 1);
   gint64                 replica = MAX (mesh->tp, 1) * MAX (mesh->cp, 1) * MAX (mesh->pp, 1);
   g_autofree char       *file = NULL;
@@ -53,7 +56,7 @@ load_lengths (Replay *self, const ModelShape *shape, DiagList *diags)
   if (training_flash_version (training) == 0)
     {
       diag_error (
-          diags, &scenario->training_mark, "set 'attention' to flash2",
+          diags, option_mark (marks, "attention", "lengths", NULL), "set 'attention' to flash2",
           "sequences of different lengths need flash attention: other kernels take one length");
       return FALSE;
     }
@@ -67,8 +70,8 @@ load_lengths (Replay *self, const ModelShape *shape, DiagList *diags)
     {
       TrainingOptions options = options_of_batch (self, b);
 
-      if (!mesh_check_batch (&options, mesh, &scenario->training_mark, diags)
-          || (b == 0 && !workload_check (shape, &options, &scenario->training_mark, diags)))
+      if (!mesh_check_batch (&options, mesh, scenario_marks (scenario, mesh_options), diags)
+          || (b == 0 && !workload_check (shape, &options, marks, diags)))
         return FALSE;
     }
   return self->lengths != NULL;

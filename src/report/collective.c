@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report/json-private.h"
+#include "report/report.h"
 
 static const char *const fidelity_names[] = { "analytic", "fluid", "step" };
 
@@ -189,11 +190,19 @@ append_number (GString *out, double value)
 void
 report_collective_csv (const CollectiveSweep *self, GString *out)
 {
-  gboolean beside = self->options.n_beside > 0;
+  gboolean          beside = self->options.n_beside > 0;
+  g_autofree char  *ranks = g_strdup_printf ("%u", self->n_ranks);
+  const char *const of[] = { self->cluster,
+                             ranks,
+                             fidelity_names[self->fidelity],
+                             self->profiles,
+                             layout_program_version (),
+                             RESULTS_SCHEMA_TEXT };
 
   g_string_append_printf (out,
                           "collective,bytes,count,type,time_us,algbw_gbps,busbw_gbps,algorithm,"
-                          "protocol,channels,binding%s\n",
+                          "protocol,channels,binding%s,cluster,ranks,fidelity,profiles,"
+                          "program_version,schema\n",
                           beside ? ",alone_us,beside_us" : "");
   for (guint i = 0; i < self->samples->len; i++)
     {
@@ -212,7 +221,8 @@ report_collective_csv (const CollectiveSweep *self, GString *out)
           append_number (out, 1e6 * sample->alone);
           append_number (out, 1e6 * longest_beside (self, sample));
         }
-      g_string_append_c (out, '\n');
+      g_string_append_c (out, ',');
+      csv_append_row (out, of, G_N_ELEMENTS (of));
     }
 }
 
@@ -265,15 +275,15 @@ json_sample (const CollectiveSample *sample, guint n_beside)
 void
 report_collective_json (const CollectiveSweep *self, GString *out)
 {
-  struct json_object *o = json_object_new_object (), *rows = json_object_new_array (), *besides;
+  struct json_object *o = json_document_new (), *rows = json_object_new_array (), *besides;
   guint               n_beside = self->options.n_beside;
 
-  json_object_object_add (o, "schema", json_object_new_int (1));
   json_add_text (o, "collective", tests_name (self->kind));
   json_add_text (o, "size", size_convention (self->kind));
   json_add_text (o, "cluster", self->cluster);
   json_add_count (o, "ranks", self->n_ranks);
   json_add_text (o, "fidelity", fidelity_names[self->fidelity]);
+  json_add_text (o, "profiles", self->profiles);
   if (n_beside > 0)
     {
       besides = json_object_new_array ();

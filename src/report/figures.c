@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "report/json-private.h"
+#include "report/report.h"
 #include "report/terminal-private.h"
 
 static const FigureRow *
@@ -20,6 +21,16 @@ reason_of (const FigureRow *row)
   if (row->n_used > 0)
     return NULL;
   return g_strdup (first->reason != NULL ? first->reason : "no layout fits");
+}
+
+/* Of its first scenario that was predicted: those of a row differ in how the cluster is used, not in what it is. */
+static const char *
+profiles_of (const FigureRow *row)
+{
+  for (guint i = 0; i < row->cases->len; i++)
+    if (g_array_index (row->cases, FigureCase, i).profiles != NULL)
+      return g_array_index (row->cases, FigureCase, i).profiles;
+  return NULL;
 }
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
@@ -109,9 +120,10 @@ report_figures_text (const Figures *self, GString *out)
 void
 report_figures_csv (const Figures *self, GString *out)
 {
-  static const char *const header[] = { "figure",    "row",           "metric",
-                                        "published", "predicted_low", "predicted_high",
-                                        "error",     "assumptions",   "reason" };
+  static const char *const header[] = {
+    "figure", "row",         "metric", "published", "predicted_low",   "predicted_high",
+    "error",  "assumptions", "reason", "profiles",  "program_version", "schema"
+  };
 
   csv_append_row (out, header, G_N_ELEMENTS (header));
   for (guint i = 0; i < self->rows->len; i++)
@@ -123,8 +135,18 @@ report_figures_csv (const Figures *self, GString *out)
       g_autofree char  *high = good ? number_format_exact (row->high) : NULL;
       g_autofree char  *error = good ? number_format_exact (row->error) : NULL;
       g_autofree char  *reason = reason_of (row);
-      const char *const cells[] = { row->figure, row->row, row->metric,      published, low,
-                                    high,        error,    row->assumptions, reason };
+      const char *const cells[] = { row->figure,
+                                    row->row,
+                                    row->metric,
+                                    published,
+                                    low,
+                                    high,
+                                    error,
+                                    row->assumptions,
+                                    reason,
+                                    profiles_of (row),
+                                    layout_program_version (),
+                                    RESULTS_SCHEMA_TEXT };
 
       csv_append_row (out, cells, G_N_ELEMENTS (cells));
     }
@@ -144,6 +166,7 @@ cases_json (const FigureRow *row)
       json_add_number (object, "predicted", one->reason == NULL ? one->predicted : NAN);
       json_object_object_add (object, "fits", json_object_new_boolean (one->fits));
       json_add_text (object, "reason", one->reason);
+      json_add_text (object, "profiles", one->profiles);
       json_object_array_add (list, object);
     }
   return list;
@@ -172,9 +195,8 @@ row_json (const FigureRow *row)
 void
 report_figures_json (const Figures *self, GString *out)
 {
-  struct json_object *root = json_object_new_object (), *rows = json_object_new_array ();
+  struct json_object *root = json_document_new (), *rows = json_object_new_array ();
 
-  json_object_object_add (root, "schema", json_object_new_int (1));
   for (guint i = 0; i < self->rows->len; i++)
     json_object_array_add (rows, row_json (row_at (self, i)));
   json_object_object_add (root, "figures", rows);

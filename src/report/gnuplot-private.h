@@ -6,11 +6,16 @@
 
 #include <gio/gio.h>
 
+#include "analysis/prediction.h"
+
 typedef struct
 {
   char *name;
   char *data, *script; /* texts of NAME.dat and NAME.gp */
 } GnuplotPicture;
+
+/* Whether gnuplot_draw could begin: gnuplot is there, and DIR could be written. FALSE with ERROR set. */
+gboolean gnuplot_check (const char *dir, GError **error);
 
 /*
  * Draws N pictures of different names into DIR, which is made when it is missing. FALSE with ERROR set when gnuplot is missing or
@@ -18,7 +23,10 @@ typedef struct
  */
 gboolean gnuplot_draw (const GnuplotPicture *pictures, guint n, const char *dir, GError **error);
 
-/* TEXT, cut after MOST characters, without what ends a line or a string in gnuplot's files. Newly allocated. */
+/*
+ * TEXT without what ends a line or a string in gnuplot's files. Of more than MOST (at least 5)
+ * characters the middle is left out: names are told apart by their ends. Newly allocated.
+ */
 char *gnuplot_plain_text (const char *text, glong most);
 
 /* Appends TEXT in single quotes, where gnuplot expands nothing. */

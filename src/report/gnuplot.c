@@ -2,21 +2,25 @@
 
 #include <errno.h>
 #include <glib/gstdio.h>
+#include <string.h>
 
 #define MAX_TITLE 100
+#define OMISSION  "..."
 
 static const char *const endings[] = { "dat", "gp", "svg", "png" };
 
 /* ---- texts ------------------------------------------------------------------------------------------------------------- */
 
 char *
-gnuplot_plain_text (const char *text, glong most)
+gnuplot_plain_text (const char *given, glong most)
 {
-  glong length = g_utf8_strlen (text, -1);
-  char *plain =
-      length > most
-          ? g_strdup_printf ("%.*s...", (int) (g_utf8_offset_to_pointer (text, most) - text), text)
-          : g_strdup (text);
+  g_autofree char *text = g_utf8_make_valid (given, -1);
+  glong            length = g_utf8_strlen (text, -1), kept = most - (glong) strlen (OMISSION);
+  const char      *head_end = g_utf8_offset_to_pointer (text, kept / 2);
+  const char      *tail = g_utf8_offset_to_pointer (text, MAX (length - (kept - kept / 2), 0));
+  char            *plain = length > most
+                               ? g_strdup_printf ("%.*s" OMISSION "%s", (int) (head_end - text), text, tail)
+                               : g_strdup (text);
 
   for (char *c = plain; *c != '\0'; c++)
     if (g_ascii_iscntrl (*c) || *c == '"' || *c == '\\')
@@ -37,28 +41,29 @@ gnuplot_append_quoted (GString *out, const char *text)
 /* ---- the child process ------------------------------------------------------------------------------------------------- */
 
 static gboolean
+refuse_absent (GError **error)
+{
+  g_set_error (error, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT,
+               "cannot draw: 'gnuplot' is not installed (Debian's package is gnuplot-nox)");
+  return FALSE;
+}
+
+static gboolean
 run_gnuplot (const char *dir, const char *script, GError **error)
 {
-  g_autoptr (GSubprocessLauncher) launcher =
-      g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_STDOUT_SILENCE | G_SUBPROCESS_FLAGS_STDERR_PIPE);
-  g_autoptr (GError)      own = NULL;
-  g_autoptr (GSubprocess) child = NULL;
-  g_autofree char        *message = NULL;
+  const char *const  words[] = { "gnuplot", "-d", script, NULL };
+  g_autoptr (GError) own = NULL;
+  g_autofree char   *message = NULL;
+  gboolean           good;
 
-  g_subprocess_launcher_set_cwd (launcher, dir);
-  child = g_subprocess_launcher_spawn (launcher, &own, "gnuplot", "-d", script, NULL);
-  if (g_error_matches (own, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT))
+  if (!temporary_run (dir, words, &good, &message, &own))
     {
-      g_set_error (error, own->domain, own->code,
-                   "cannot draw: 'gnuplot' is not installed (Debian's package is gnuplot-nox)");
-      return FALSE;
-    }
-  if (child == NULL || !g_subprocess_communicate_utf8 (child, NULL, NULL, NULL, &message, &own))
-    {
+      if (g_error_matches (own, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT))
+        return refuse_absent (error);
       g_propagate_prefixed_error (error, g_steal_pointer (&own), "cannot run gnuplot: ");
       return FALSE;
     }
-  if (g_subprocess_get_successful (child))
+  if (good)
     return TRUE;
   g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, "gnuplot failed: %s",
                *g_strstrip (message) != '\0' ? message : "it ended without a message");
@@ -85,9 +90,10 @@ make_folders (const char *dir, GPtrArray *made, GError **error)
     return TRUE;
   if (!g_str_equal (parent, dir) && !make_folders (parent, made, error))
     return FALSE;
-  if (g_mkdir (dir, 0777) != 0 && !(errno == EEXIST && g_file_test (dir, G_FILE_TEST_IS_DIR)))
+  if (temporary_new_folder (dir))
+    g_ptr_array_insert (made, 0, g_strdup (dir));
+  else if (errno != EEXIST || !g_file_test (dir, G_FILE_TEST_IS_DIR))
     return fail (error, errno, "make the folder", dir);
-  g_ptr_array_insert (made, 0, g_strdup (dir));
   return TRUE;
 }
 
@@ -100,17 +106,6 @@ file_of (const char *dir, const char *name, const char *ending)
   return g_build_filename (dir, file, NULL);
 }
 
-static void
-remove_files (const char *dir, const char *name)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (endings); i++)
-    {
-      g_autofree char *path = file_of (dir, name, endings[i]);
-
-      g_unlink (path);
-    }
-}
-
 static gboolean
 move_files (const char *name, const char *from, const char *to, GError **error)
 {
@@ -119,8 +114,10 @@ move_files (const char *name, const char *from, const char *to, GError **error)
       g_autofree char *source = file_of (from, name, endings[i]);
       g_autofree char *target = file_of (to, name, endings[i]);
 
-      if (g_rename (source, target) != 0)
-        return fail (error, errno, "write", target);
+      int code = output_keep_mode (source, target);
+
+      if (code != 0 || g_rename (source, target) != 0)
+        return fail (error, code != 0 ? code : errno, "write", target);
     }
   return TRUE;
 }
@@ -151,6 +148,39 @@ draw_in (const GnuplotPicture *pictures, guint n, const char *work, const char *
   return TRUE;
 }
 
+/* The ending of a picture in the name DIR, which is no folder yet; NULL without one. */
+static const char *
+picture_ending (const char *dir)
+{
+  static const char *const pictures[] = { ".png", ".svg", ".pdf" };
+  gsize                    length = strlen (dir);
+
+  for (guint i = 0; i < G_N_ELEMENTS (pictures) && !g_file_test (dir, G_FILE_TEST_IS_DIR); i++)
+    if (length >= strlen (pictures[i])
+        && g_ascii_strcasecmp (dir + length - strlen (pictures[i]), pictures[i]) == 0)
+      return dir + length - strlen (pictures[i]);
+  return NULL;
+}
+
+gboolean
+gnuplot_check (const char *dir, GError **error)
+{
+  g_autofree char *program = g_find_program_in_path ("gnuplot");
+  const char      *ending = picture_ending (dir);
+
+  if (ending != NULL)
+    {
+      g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_DIRECTORY,
+                   "cannot draw into '%s': a folder is wanted, into which .png and .svg files are"
+                   " drawn: leave out '%s'",
+                   dir, ending);
+      return FALSE;
+    }
+  if (program == NULL)
+    return refuse_absent (error);
+  return output_check (dir, OUTPUT_FOLDER, error);
+}
+
 gboolean
 gnuplot_draw (const GnuplotPicture *pictures, guint n, const char *dir, GError **error)
 {
@@ -160,17 +190,18 @@ gnuplot_draw (const GnuplotPicture *pictures, guint n, const char *dir, GError *
 
   if (make_folders (dir, made, error))
     {
-      if (g_mkdtemp (work) == NULL)
+      if (!temporary_folder (work))
         fail (error, errno, "write in the folder", dir);
       else
         {
           drawn = draw_in (pictures, n, work, dir, error);
-          for (guint i = 0; i < n; i++)
-            remove_files (work, pictures[i].name);
-          g_rmdir (work);
+          temporary_remove (work);
         }
     }
-  for (guint i = 0; !drawn && i < made->len; i++)
-    g_rmdir (g_ptr_array_index (made, i));
+  for (guint i = 0; i < made->len; i++)
+    if (drawn)
+      temporary_keep (g_ptr_array_index (made, i));
+    else
+      temporary_remove (g_ptr_array_index (made, i));
   return drawn;
 }

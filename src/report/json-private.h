@@ -13,5 +13,8 @@ void json_add_count (struct json_object *object, const char *key, guint64 value)
 /* TEXT may be NULL: null. */
 void json_add_text (struct json_object *object, const char *key, const char *text);
 
+/* What every document of results begins with: the schema's number and the program's version. */
+struct json_object *json_document_new (void);
+
 /* Appends ROOT and a line end to OUT, and frees it. */
 void json_finish (struct json_object *root, GString *out);

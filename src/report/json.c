@@ -30,6 +30,16 @@ json_add_text (struct json_object *object, const char *key, const char *text)
   json_object_object_add (object, key, text != NULL ? json_object_new_string (text) : NULL);
 }
 
+struct json_object *
+json_document_new (void)
+{
+  struct json_object *root = json_object_new_object ();
+
+  json_object_object_add (root, "schema", json_object_new_int (RESULTS_SCHEMA));
+  json_add_text (root, "program_version", layout_program_version ());
+  return root;
+}
+
 void
 json_finish (struct json_object *root, GString *out)
 {

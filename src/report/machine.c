@@ -1,5 +1,8 @@
 /* CSV and JSON: one table of fields for both. */
+#include <string.h>
+
 #include "report/json-private.h"
+#include "report/remedies-private.h"
 #include "report/report.h"
 
 #define GIB 1073741824.0
@@ -9,7 +12,9 @@ typedef enum
   FIELD_TEXT,
   FIELD_BOOL,
   FIELD_NUMBER,
+  FIELD_RATE,     /* a number of which more is better */
   FIELD_OPTIONAL, /* a number; 0 = not asked for: empty in CSV, null in JSON */
+  FIELD_SETTING,  /* an option of the scenario; empty and null where it is unset */
 } FieldType;
 
 typedef struct
@@ -18,6 +23,7 @@ typedef struct
   FieldType   type;
   const char *(*text) (const Prediction *p);
   double (*number) (const Prediction *p);
+  const char *section; /* of a setting */
 } Field;
 
 #define TEXT_OF(name, expression)                      \
@@ -72,22 +78,26 @@ NUMBER_OF (time_memory_s, p->parts[TIME_MEMORY])
 NUMBER_OF (time_skew_s, p->parts[TIME_SKEW])
 NUMBER_OF (bubble_s, p->bubble_s)
 NUMBER_OF (token_imbalance, p->imbalance)
+NUMBER_OF (data_ranks, p->n_data_ranks)
+TEXT_OF (profiles, p->profiles)
+TEXT_OF (program_version, ((void) p, layout_program_version ()))
+NUMBER_OF (schema, ((void) p, RESULTS_SCHEMA))
 
-#define TEXT(name)                       \
-  {                                      \
-#name, FIELD_TEXT, text_##name, NULL \
+#define TEXT(field)                                          \
+  {                                                          \
+    .name = #field, .type = FIELD_TEXT, .text = text_##field \
   }
-#define BOOL(name)                         \
-  {                                        \
-#name, FIELD_BOOL, NULL, number_##name \
+#define NUMBER_AS(field, type_)                             \
+  {                                                         \
+    .name = #field, .type = type_, .number = number_##field \
   }
-#define OPTIONAL(name)                         \
-  {                                            \
-#name, FIELD_OPTIONAL, NULL, number_##name \
-  }
-#define NUMBER(name)                         \
-  {                                          \
-#name, FIELD_NUMBER, NULL, number_##name \
+#define BOOL(field)     NUMBER_AS (field, FIELD_BOOL)
+#define NUMBER(field)   NUMBER_AS (field, FIELD_NUMBER)
+#define RATE(field)     NUMBER_AS (field, FIELD_RATE)
+#define OPTIONAL(field) NUMBER_AS (field, FIELD_OPTIONAL)
+#define SETTING(section_, key)                               \
+  {                                                          \
+    .name = #key, .type = FIELD_SETTING, .section = section_ \
   }
 
 /* The names of prediction_result_names () first and in their order; new ones are appended, none is renamed. */
@@ -96,9 +106,9 @@ static const Field fields[] = {
   TEXT (strategy),
   BOOL (fits),
   NUMBER (step_time_s),
-  NUMBER (tokens_per_s_per_gpu),
-  NUMBER (mfu_percent),
-  NUMBER (hardware_tflops_per_gpu),
+  RATE (tokens_per_s_per_gpu),
+  RATE (mfu_percent),
+  RATE (hardware_tflops_per_gpu),
   NUMBER (peak_allocated_gib),
   NUMBER (peak_reserved_gib),
   NUMBER (peak_device_gib),
@@ -109,10 +119,10 @@ static const Field fields[] = {
   TEXT (model),
   TEXT (cluster),
   NUMBER (n_gpus),
-  NUMBER (tokens_per_s),
-  NUMBER (samples_per_s),
-  NUMBER (model_tflops_per_gpu),
-  NUMBER (hfu_percent),
+  RATE (tokens_per_s),
+  RATE (samples_per_s),
+  RATE (model_tflops_per_gpu),
+  RATE (hfu_percent),
   TEXT (flops_convention),
   NUMBER (intra_node_bytes_per_gpu),
   NUMBER (host_link_bytes_per_gpu),
@@ -133,6 +143,26 @@ static const Field fields[] = {
   NUMBER (time_skew_s),
   NUMBER (bubble_s),
   OPTIONAL (token_imbalance),
+  /* what it is of */
+  SETTING ("training", seq_len),
+  SETTING ("training", micro_batch),
+  SETTING ("training", grad_accum),
+  SETTING ("mesh", shard),
+  NUMBER (data_ranks),
+  SETTING ("mesh", tp),
+  SETTING ("mesh", sp),
+  SETTING ("mesh", cp),
+  SETTING ("mesh", ep),
+  SETTING ("mesh", pp),
+  SETTING ("mesh", vp),
+  SETTING ("training", precision),
+  SETTING ("training", activation_checkpointing),
+  SETTING ("training", attention),
+  SETTING ("training", compile),
+  SETTING ("training", optimizer),
+  TEXT (profiles),
+  TEXT (program_version),
+  NUMBER (schema),
 };
 
 static char *
@@ -146,10 +176,100 @@ field_text (const Field *field, const Prediction *p)
       return g_strdup (field->number (p) != 0 ? "1" : "0");
     case FIELD_OPTIONAL:
       return field->number (p) != 0 ? number_format_exact (field->number (p)) : g_strdup ("");
+    case FIELD_SETTING:
+      {
+        const ScenarioSetting *setting = prediction_setting (p, field->section, field->name);
+
+        if (setting != NULL && setting->spec->type == OPTION_BOOL)
+          return g_strdup (g_str_equal (setting->value, "true") ? "1" : "0");
+        return g_strdup (setting != NULL ? setting->value : "");
+      }
     default:
       return number_format_exact (field->number (p));
     }
 }
+
+/* ---- order -------------------------------------------------------------------------------------------------------- */
+
+const char **
+report_column_names (void)
+{
+  const char **names = g_new0 (const char *, G_N_ELEMENTS (fields) + 1);
+
+  for (guint f = 0; f < G_N_ELEMENTS (fields); f++)
+    names[f] = fields[f].name;
+  return names;
+}
+
+/* Settings that are whole numbers count as numbers; what is unset comes last. */
+static gint
+compare_settings (const ScenarioSetting *a, const ScenarioSetting *b)
+{
+  if (a == NULL || b == NULL)
+    return (a == NULL) - (b == NULL);
+  if (a->spec->type == OPTION_INT)
+    {
+      gint64 x = g_ascii_strtoll (a->value, NULL, 10), y = g_ascii_strtoll (b->value, NULL, 10);
+
+      return (x > y) - (x < y);
+    }
+  return strcmp (a->value, b->value);
+}
+
+static gint
+compare_field (const Field *field, const Prediction *a, const Prediction *b)
+{
+  double x, y;
+
+  if (field->type == FIELD_TEXT)
+    return g_strcmp0 (field->text (a), field->text (b));
+  if (field->type == FIELD_SETTING)
+    return compare_settings (prediction_setting (a, field->section, field->name),
+                             prediction_setting (b, field->section, field->name));
+  x = field->number (a);
+  y = field->number (b);
+  return field->type == FIELD_RATE || field->type == FIELD_BOOL ? (x < y) - (x > y)
+                                                                : (x > y) - (x < y);
+}
+
+/* What stands where before. */
+typedef struct
+{
+  Prediction *prediction;
+  guint       order;
+} Place;
+
+static gint
+compare_places (gconstpointer a, gconstpointer b, gpointer user)
+{
+  const Place *x = a, *y = b;
+  gint         order;
+
+  if (x->prediction->fits != y->prediction->fits)
+    return x->prediction->fits ? -1 : 1;
+  order = compare_field (user, x->prediction, y->prediction);
+  return order != 0 ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+gboolean
+report_sort (GPtrArray *predictions, const char *key)
+{
+  g_autofree Place       *places = g_new (Place, MAX (predictions->len, 1));
+  g_autofree const char **names = report_column_names ();
+  const gint              index = name_index (key, names);
+
+  if (index < 0)
+    return FALSE;
+  for (guint i = 0; i < predictions->len; i++)
+    places[i] = (Place){ g_ptr_array_index (predictions, i), i };
+  g_qsort_with_data (places, (gint) predictions->len, sizeof (Place), compare_places,
+                     (gpointer) &fields[index]);
+  for (guint i = 0; i < predictions->len; i++)
+    g_ptr_array_index (predictions, i) = places[i].prediction;
+  return TRUE;
+}
+
+/* ---- CSV ---------------------------------------------------------------------------------------------------------- */
 
 void
 report_csv (const GPtrArray *predictions, GString *out)
@@ -171,6 +291,23 @@ report_csv (const GPtrArray *predictions, GString *out)
     }
 }
 
+/* A whole number, true or false, or a text: quantities keep their units. */
+static struct json_object *
+setting_json (const ScenarioSetting *setting)
+{
+  if (setting == NULL)
+    return NULL;
+  switch (setting->spec->type)
+    {
+    case OPTION_INT:
+      return json_object_new_int64 (g_ascii_strtoll (setting->value, NULL, 10));
+    case OPTION_BOOL:
+      return json_object_new_boolean (g_str_equal (setting->value, "true"));
+    default:
+      return json_object_new_string (setting->value);
+    }
+}
+
 static struct json_object *
 field_json (const Field *field, const Prediction *p)
 {
@@ -184,6 +321,8 @@ field_json (const Field *field, const Prediction *p)
       return json_object_new_boolean (field->number (p) != 0);
     case FIELD_OPTIONAL:
       return *text != '\0' ? json_object_new_double_s (field->number (p), text) : NULL;
+    case FIELD_SETTING:
+      return setting_json (prediction_setting (p, field->section, field->name));
     default:
       return json_object_new_double_s (field->number (p), text);
     }
@@ -263,6 +402,42 @@ bindings_json (const GArray *bindings)
   return list;
 }
 
+/* The object of SECTION in SETTINGS, made when it is not there: those of "strategy.inner" lie in "inner" of "strategy". */
+static struct json_object *
+section_json (struct json_object *settings, const char *section)
+{
+  g_auto (GStrv)      words = g_strsplit (section, ".", -1);
+  struct json_object *at = settings;
+
+  for (guint i = 0; words[i] != NULL; i++)
+    {
+      struct json_object *next = NULL;
+
+      if (!json_object_object_get_ex (at, words[i], &next))
+        {
+          next = json_object_new_object ();
+          json_object_object_add (at, words[i], next);
+        }
+      at = next;
+    }
+  return at;
+}
+
+static struct json_object *
+settings_json (const GArray *settings)
+{
+  struct json_object *all = json_object_new_object ();
+
+  for (guint i = 0; i < settings->len; i++)
+    {
+      const ScenarioSetting *setting = &g_array_index (settings, ScenarioSetting, i);
+
+      json_object_object_add (section_json (all, setting->section), setting->spec->key,
+                              setting_json (setting));
+    }
+  return all;
+}
+
 static struct json_object *
 prediction_json (const Prediction *p)
 {
@@ -280,15 +455,17 @@ prediction_json (const Prediction *p)
   json_object_object_add (confidence, "profiles",
                           json_object_new_string (p->profiles != NULL ? p->profiles : ""));
   json_object_object_add (result, "confidence", confidence);
+  json_object_object_add (result, "settings", settings_json (p->settings));
+  if (p->remedies != NULL)
+    remedies_json_add (p->remedies, result);
   return result;
 }
 
 void
 report_json (const GPtrArray *predictions, GString *out)
 {
-  struct json_object *root = json_object_new_object (), *results = json_object_new_array ();
+  struct json_object *root = json_document_new (), *results = json_object_new_array ();
 
-  json_object_object_add (root, "schema", json_object_new_int (1));
   for (guint i = 0; i < predictions->len; i++)
     json_object_array_add (results, prediction_json (g_ptr_array_index (predictions, i)));
   json_object_object_add (root, "results", results);

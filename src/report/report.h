@@ -5,11 +5,32 @@
 
 #include "analysis/prediction.h"
 
-/* `simulate`: one prediction as text for a terminal. */
+/*
+ * The number of the form of all results in CSV and JSON (docs/results.md). It grows when a column or a key goes, is renamed, or
+ * means something else; new ones do not change it.
+ */
+#define RESULTS_SCHEMA      1
+#define RESULTS_SCHEMA_TEXT G_STRINGIFY (RESULTS_SCHEMA)
+
+/* `simulate`: one prediction as text for a terminal. What does not fit says so first, with its remedies. */
 void report_prediction_text (const Prediction *self, GString *out);
 
-/* `compare`: tables grouped by model, and why each row differs from the first one of its group. */
+/*
+ * `compare`: one table, a line a prediction, with what tells them apart; of each model the best that fits is marked. Explained: also what
+ * does not fit by how much, and why each row differs from the first one of its model.
+ */
 void report_comparison_text (const GPtrArray *predictions, GString *out);
+void report_comparison_explained (const GPtrArray *predictions, GString *out);
+
+/*
+ * Puts PREDICTIONS in the order of the result KEY, a column of report_csv: those that fit first, then the best first: the most of a rate,
+ * the least of any other number, texts in alphabetical order; equal ones stay in their order.
+ * KEY matches as names do everywhere (name_index). FALSE when there is no such column.
+ */
+gboolean report_sort (GPtrArray *predictions, const char *key);
+
+/* The columns of report_csv: strv, newly allocated, of static strings. */
+const char **report_column_names (void);
 
 /*
  * The results as CSV (a header and a row each) and JSON ({"schema": 1, "results": [...]}), under the names of

@@ -1,24 +1,13 @@
-/* `compare`: one table a model, and why each row differs from the first. */
-#include <libsmartcols.h>
-
+/* `compare`: one table, and why its rows differ. */
+#include "base/printable.h"
+#include "report/differences-private.h"
 #include "report/report.h"
+#include "report/terminal-private.h"
 
 static char *
 gib (double bytes)
 {
   return g_strdup_printf ("%.1f GiB", bytes / 1073741824.0);
-}
-
-static char *
-cell_strategy (const Prediction *p)
-{
-  return g_strdup (p->strategy);
-}
-
-static char *
-cell_scenario (const Prediction *p)
-{
-  return g_strdup (p->scenario);
 }
 
 static char *
@@ -73,67 +62,173 @@ cell_binding (const Prediction *p)
   return g_strdup (p->binding_resource);
 }
 
+static char *
+cell_low (const Prediction *p)
+{
+  return quantity_format (QUANTITY_TIME, p->step_time_low_s, 4);
+}
+
+static char *
+cell_high (const Prediction *p)
+{
+  return quantity_format (QUANTITY_TIME, p->step_time_high_s, 4);
+}
+
+static gboolean
+has_interval (const Prediction *p)
+{
+  return p->step_time_high_s > 0;
+}
+
+static gboolean
+uses_host_memory (const Prediction *p)
+{
+  return p->host.device > 0;
+}
+
 static const struct
 {
   const char *title;
   char *(*cell) (const Prediction *p);
   gboolean right;
+  gboolean (*has) (const Prediction *p); /* left out where no row has it; NULL: never */
 } columns[] = {
-  { "STRATEGY", cell_strategy, FALSE },   { "STEP", cell_step, TRUE },
-  { "TOKENS/S/GPU", cell_tokens, TRUE },  { "MFU", cell_mfu, TRUE },
-  { "PEAK HBM", cell_hbm, TRUE },         { "PEAK HOST", cell_host, TRUE },
-  { "INTER-NODE/GPU", cell_inter, TRUE }, { "EXPOSED COMM", cell_exposed, TRUE },
-  { "BINDS", cell_binding, FALSE },
+  { "STEP", cell_step, TRUE, NULL },
+  { "LOW", cell_low, TRUE, has_interval },
+  { "HIGH", cell_high, TRUE, has_interval },
+  { "TOKENS/S/GPU", cell_tokens, TRUE, NULL },
+  { "MFU", cell_mfu, TRUE, NULL },
+  { "PEAK HBM", cell_hbm, TRUE, NULL },
+  { "PEAK HOST", cell_host, TRUE, uses_host_memory },
+  { "INTER-NODE/GPU", cell_inter, TRUE, NULL },
+  { "EXPOSED COMM", cell_exposed, TRUE, NULL },
+  { "BINDS", cell_binding, FALSE, NULL },
 };
 
-/* Rows are told apart by their strategies where these differ, otherwise by the scenarios' names. */
 static gboolean
-strategies_differ (const GPtrArray *predictions, guint first, guint end)
+any_has (const GPtrArray *predictions, gboolean (*has) (const Prediction *p))
 {
-  for (guint i = first; i < end; i++)
-    for (guint j = first; j < i; j++)
-      if (g_str_equal (((const Prediction *) g_ptr_array_index (predictions, i))->strategy,
-                       ((const Prediction *) g_ptr_array_index (predictions, j))->strategy))
-        return FALSE;
-  return TRUE;
+  for (guint i = 0; i < predictions->len; i++)
+    if (has (g_ptr_array_index (predictions, i)))
+      return TRUE;
+  return FALSE;
 }
 
-static void
-append_table (const GPtrArray *predictions, guint first, guint end, GString *out)
+/* Of the predictions of each model that has several, the one that fits with the most tokens/s/GPU, the first of equals: a flag each. */
+static gboolean *
+find_best (const GPtrArray *predictions)
 {
-  struct libscols_table *table = scols_new_table ();
-  gboolean               by_strategy = strategies_differ (predictions, first, end);
-  char                  *text = NULL;
+  gboolean              *best = g_new0 (gboolean, predictions->len);
+  g_autoptr (GHashTable) counts = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GHashTable) winners = g_hash_table_new (g_str_hash, g_str_equal); /* index + 1 */
 
-  g_assert (table != NULL);
-  scols_table_enable_noencoding (table, TRUE);
-  for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
-    scols_table_new_column (table, c == 0 && !by_strategy ? "SCENARIO" : columns[c].title, 0,
-                            columns[c].right ? SCOLS_FL_RIGHT : 0);
-  for (guint i = first; i < end; i++)
+  for (guint i = 0; i < predictions->len; i++)
     {
-      struct libscols_line *line = scols_table_new_line (table, NULL);
+      const Prediction *p = g_ptr_array_index (predictions, i);
+      guint             winner = GPOINTER_TO_UINT (g_hash_table_lookup (winners, p->model));
+      guint             count = GPOINTER_TO_UINT (g_hash_table_lookup (counts, p->model));
 
-      for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
-        {
-          const Prediction *p = g_ptr_array_index (predictions, i);
-          g_autofree char  *cell = c == 0 && !by_strategy ? cell_scenario (p) : columns[c].cell (p);
-
-          scols_line_set_data (line, c, cell);
-        }
+      g_hash_table_insert (counts, p->model, GUINT_TO_POINTER (count + 1));
+      if (p->fits
+          && (winner == 0
+              || ((const Prediction *) g_ptr_array_index (predictions, winner - 1))->tokens_per_s_per_gpu
+                     < p->tokens_per_s_per_gpu))
+        g_hash_table_insert (winners, p->model, GUINT_TO_POINTER (i + 1));
     }
-  if (scols_print_table_to_string (table, &text) == 0)
-    g_string_append (out, text);
-  if (out->len > 0 && out->str[out->len - 1] != '\n')
-    g_string_append_c (out, '\n');
-  free (text);
-  scols_unref_table (table);
+  for (guint i = 0; i < predictions->len; i++)
+    {
+      const char *model = ((const Prediction *) g_ptr_array_index (predictions, i))->model;
+
+      best[i] = GPOINTER_TO_UINT (g_hash_table_lookup (counts, model)) > 1
+                && GPOINTER_TO_UINT (g_hash_table_lookup (winners, model)) == i + 1;
+    }
+  return best;
+}
+
+/* The columns of results that any row has: indices of `columns`. */
+static GArray *
+result_columns (const GPtrArray *predictions)
+{
+  GArray *shown = g_array_new (FALSE, FALSE, sizeof (guint));
+
+  for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
+    if (columns[c].has == NULL || any_has (predictions, columns[c].has))
+      g_array_append_val (shown, c);
+  return shown;
+}
+
+static const DifferenceColumn *
+difference_at (const GPtrArray *differences, guint i)
+{
+  return g_ptr_array_index (differences, i);
 }
 
 static void
-append_misfits (const GPtrArray *predictions, guint first, guint end, GString *out)
+append_table (const GPtrArray *predictions, const gboolean *best, GString *out)
 {
-  for (guint i = first; i < end; i++)
+  g_autoptr (GPtrArray)      differences = differences_find (predictions);
+  g_autoptr (GArray)         results = result_columns (predictions);
+  guint                      n = 2 + differences->len + results->len, at = 0;
+  g_autofree TerminalColumn *titles = g_new0 (TerminalColumn, n);
+  struct libscols_table     *table;
+
+  titles[at++].title = ""; /* marks the best */
+  titles[at++].title = "SCENARIO";
+  for (guint d = 0; d < differences->len; d++)
+    titles[at++] = (TerminalColumn){ difference_at (differences, d)->title,
+                                     difference_at (differences, d)->right };
+  for (guint r = 0; r < results->len; r++)
+    titles[at++] = (TerminalColumn){ columns[g_array_index (results, guint, r)].title,
+                                     columns[g_array_index (results, guint, r)].right };
+  table = terminal_table_new (titles, n);
+  for (guint i = 0; i < predictions->len; i++)
+    {
+      const Prediction *p = g_ptr_array_index (predictions, i);
+      g_autofree char **cells = g_new0 (char *, n + 1);
+
+      at = 0;
+      cells[at++] = g_strdup (best[i] ? "*" : "");
+      cells[at++] = g_strdup (p->scenario);
+      for (guint d = 0; d < differences->len; d++)
+        cells[at++] = g_strdup (difference_at (differences, d)->cells[i]);
+      for (guint r = 0; r < results->len; r++)
+        cells[at++] = columns[g_array_index (results, guint, r)].cell (p);
+      terminal_table_take (table, cells);
+    }
+  terminal_table_finish (table, out);
+}
+
+/* What the marks of the table mean, each where it is there. */
+static void
+append_legend (const GPtrArray *predictions, const gboolean *best, gboolean explained, GString *out)
+{
+  gboolean any = FALSE, misfit = FALSE, several_models = FALSE;
+
+  for (guint i = 0; i < predictions->len; i++)
+    {
+      const Prediction *p = g_ptr_array_index (predictions, i);
+
+      any |= best[i];
+      misfit |= !p->fits;
+      several_models |=
+          !g_str_equal (p->model, ((const Prediction *) g_ptr_array_index (predictions, 0))->model);
+    }
+  if (any || misfit || (predictions->len > 1 && !explained))
+    g_string_append_c (out, '\n');
+  if (any)
+    g_string_append_printf (out, "* the most tokens/s/GPU of what fits%s\n",
+                            several_models ? ", of each model" : "");
+  if (misfit && !explained)
+    g_string_append (out, "! does not fit\n");
+  if (predictions->len > 1 && !explained)
+    g_string_append_printf (out, "--explain says %swhy each row differs from the first%s\n",
+                            misfit ? "by how much, and " : "", several_models ? " of its model" : "");
+}
+
+static void
+append_misfits (const GPtrArray *predictions, GString *out)
+{
+  for (guint i = 0; i < predictions->len; i++)
     {
       const Prediction *p = g_ptr_array_index (predictions, i);
       const struct
@@ -147,71 +242,74 @@ append_misfits (const GPtrArray *predictions, guint first, guint end, GString *o
           {
             g_autofree char *excess =
                 quantity_format (QUANTITY_BYTES, (double) tiers[t].use->excess, 3);
+            g_autofree char *name = printable_name (p->scenario);
 
             g_string_append_printf (out, "! %s does not fit: %s too much in the %s of %s at '%s'\n",
-                                    p->scenario, excess, tiers[t].tier, tiers[t].use->place,
+                                    name, excess, tiers[t].tier, tiers[t].use->place,
                                     tiers[t].use->peak_op);
           }
     }
 }
 
-/* --interval: what the ranges of the hardware figures imply for each row. */
-static void
-append_intervals (const GPtrArray *predictions, guint first, guint end, GString *out)
+/* The first prediction of the model of number I. */
+static const Prediction *
+reference_of (const GPtrArray *predictions, guint i)
 {
-  for (guint i = first; i < end; i++)
-    {
-      const Prediction *p = g_ptr_array_index (predictions, i);
-      g_autofree char  *low = quantity_format (QUANTITY_TIME, p->step_time_low_s, 4);
-      g_autofree char  *high = quantity_format (QUANTITY_TIME, p->step_time_high_s, 4);
+  const Prediction *p = g_ptr_array_index (predictions, i), *first;
+  guint             at = 0;
 
-      if (p->step_time_high_s > 0)
-        g_string_append_printf (out, "~ %s: %s to %s over the ranges of the hardware figures\n",
-                                p->scenario, low, high);
-    }
+  do
+    first = g_ptr_array_index (predictions, at++);
+  while (!g_str_equal (first->model, p->model));
+  return first;
 }
 
 static void
-append_reasons (const GPtrArray *predictions, guint first, guint end, GString *out)
+append_reasons (const GPtrArray *predictions, GString *out)
 {
-  const Prediction *reference = g_ptr_array_index (predictions, first);
-
-  for (guint i = first + 1; i < end; i++)
+  for (guint i = 0; i < predictions->len; i++)
     {
       const Prediction *p = g_ptr_array_index (predictions, i);
-      g_auto (GStrv)    reasons = compare_explain (reference, p);
+      const Prediction *reference = reference_of (predictions, i);
+      g_autofree char  *name = printable_name (p->scenario);
+      g_autofree char  *first = printable_name (reference->scenario);
+      g_auto (GStrv)    reasons = NULL;
 
-      g_string_append_printf (out, "\n%s against %s\n", p->scenario, reference->scenario);
+      if (p == reference)
+        continue;
+      reasons = compare_explain (reference, p);
+      g_string_append_printf (out, "\n%s against %s\n", name, first);
       for (guint r = 0; reasons[r] != NULL; r++)
         g_string_append_printf (out, "  - %s\n", reasons[r]);
     }
 }
 
-static gboolean
-same_group (const Prediction *a, const Prediction *b)
+static void
+append_comparison (const GPtrArray *predictions, gboolean explained, GString *out)
 {
-  return g_str_equal (a->model, b->model) && g_str_equal (a->cluster, b->cluster);
+  g_autofree gboolean *best = find_best (predictions);
+
+  differences_append_common (predictions, out);
+  append_table (predictions, best, out);
+  append_legend (predictions, best, explained, out);
+  if (explained)
+    {
+      append_misfits (predictions, out);
+      append_reasons (predictions, out);
+    }
+  g_string_append (
+      out,
+      "\nMFU counts model FLOPs; peaks are what the driver reports; inter-node bytes are payload sent.\n");
 }
 
 void
 report_comparison_text (const GPtrArray *predictions, GString *out)
 {
-  guint end;
+  append_comparison (predictions, FALSE, out);
+}
 
-  for (guint first = 0; first < predictions->len; first = end)
-    {
-      const Prediction *p = g_ptr_array_index (predictions, first);
-
-      for (end = first + 1; end < predictions->len; end++)
-        if (!same_group (p, g_ptr_array_index (predictions, end)))
-          break;
-      g_string_append_printf (out, "%s%s on %s\n\n", first > 0 ? "\n\n" : "", p->model, p->cluster);
-      append_table (predictions, first, end, out);
-      append_misfits (predictions, first, end, out);
-      append_intervals (predictions, first, end, out);
-      append_reasons (predictions, first, end, out);
-    }
-  g_string_append (
-      out,
-      "\nMFU counts model FLOPs; peaks are what the driver reports; inter-node bytes are payload sent.\n");
+void
+report_comparison_explained (const GPtrArray *predictions, GString *out)
+{
+  append_comparison (predictions, TRUE, out);
 }

@@ -1,5 +1,7 @@
 #include "report/terminal-private.h"
 
+#include "base/printable.h"
+
 struct libscols_table *
 terminal_table_new (const TerminalColumn *columns, guint n)
 {
@@ -19,7 +21,9 @@ terminal_table_take (struct libscols_table *table, char **cells)
 
   for (guint i = 0; cells[i] != NULL; i++)
     {
-      scols_line_set_data (line, i, cells[i]);
+      g_autofree char *cell = printable_name (cells[i]);
+
+      scols_line_set_data (line, i, cell);
       g_clear_pointer (&cells[i], g_free);
     }
 }

@@ -1,6 +1,8 @@
 /* Text for a terminal: `simulate`. */
 #include "report/report.h"
 
+#include "report/remedies-private.h"
+
 #include <math.h>
 
 #define GIB 1073741824.0
@@ -134,7 +136,7 @@ append_tier (const char *title, const MemoryUse *use, gboolean device, GString *
     return;
   g_string_append_printf (out, "\n%s, fullest at %s\n", title, use->place);
   line (out, "peak", "%s of %s, %s %s", peak, capacity, room,
-        use->fits ? "left" : "TOO MUCH: does not fit");
+        use->fits ? "left" : PRINTABLE_ALERT "TOO MUCH: does not fit" PRINTABLE_PLAIN);
   if (device)
     append_allocator (use, out);
   line (out, "op at the peak", "%s", use->peak_op);
@@ -186,6 +188,8 @@ append_traffic (const Prediction *self, GString *out)
 void
 report_prediction_text (const Prediction *self, GString *out)
 {
+  if (!self->fits)
+    remedies_append_text (self, out);
   g_string_append_printf (out, "%s: %s on %s\n", self->strategy, self->model, self->cluster);
   append_throughput (self, out);
   append_time (self, out);

@@ -3,42 +3,25 @@
 
 #include <json-c/json.h>
 
-#define TID_HOST         1
-#define TID_FIRST_STREAM 2
-#define NO_COUNTER       G_MAXUINT64
-
-/* What is written of one replay. */
-typedef struct
-{
-  FILE         *out;
-  const Replay *replay;
-  const Engine *engine;
-  const char   *name;      /* of the scenario */
-  guint         first_pid; /* of simulated rank 0; nodes follow the ranks */
-  guint         n_ranks;   /* that are shown */
-  guint         budget;    /* events of rank 0 */
-  SimTime       start, end;
-  gboolean     *comma;
-  guint64      *next_flow;
-} Track;
+#define NO_COUNTER G_MAXUINT64
 
 /* ---- one event ------------------------------------------------------------------------------------------------------ */
 
-static void
-add_text (struct json_object *object, const char *key, const char *text)
+void
+trace_add_text (struct json_object *object, const char *key, const char *text)
 {
   json_object_object_add (object, key, json_object_new_string (text));
 }
 
-static void
-add_int (struct json_object *object, const char *key, guint64 value)
+void
+trace_add_int (struct json_object *object, const char *key, guint64 value)
 {
   json_object_object_add (object, key, json_object_new_uint64 (value));
 }
 
 /* Picoseconds as microseconds with six decimals: exact. */
-static void
-add_time (struct json_object *object, const char *key, SimTime time)
+void
+trace_add_time (struct json_object *object, const char *key, SimTime time)
 {
   char text[40];
 
@@ -47,21 +30,21 @@ add_time (struct json_object *object, const char *key, SimTime time)
   json_object_object_add (object, key, json_object_new_double_s ((double) time / 1e6, text));
 }
 
-static struct json_object *
-event_new (const char *phase, const char *name, guint pid, guint tid)
+struct json_object *
+trace_event_new (const char *phase, const char *name, guint pid, guint tid)
 {
   struct json_object *event = json_object_new_object ();
 
-  add_text (event, "ph", phase);
-  add_text (event, "name", name);
-  add_int (event, "pid", pid);
-  add_int (event, "tid", tid);
+  trace_add_text (event, "ph", phase);
+  trace_add_text (event, "name", name);
+  trace_add_int (event, "pid", pid);
+  trace_add_int (event, "tid", tid);
   return event;
 }
 
 /* Takes EVENT. Errors of the stream are found when it is closed. */
-static void
-event_write (const Track *track, struct json_object *event)
+void
+trace_event_write (const Track *track, struct json_object *event)
 {
   fputs (*track->comma ? ",\n" : "\n", track->out);
   fputs (json_object_to_json_string_ext (event,
@@ -77,44 +60,78 @@ static void
 write_metadata (const Track *track, const char *what, guint pid, guint tid, const char *name,
                 guint64 sort)
 {
-  struct json_object *event = event_new ("M", what, pid, tid), *args = json_object_new_object ();
+  struct json_object *event = trace_event_new ("M", what, pid, tid),
+                     *args = json_object_new_object ();
 
   if (name != NULL)
-    add_text (args, "name", name);
+    trace_add_text (args, "name", name);
   else
-    add_int (args, "sort_index", sort);
+    trace_add_int (args, "sort_index", sort);
   json_object_object_add (event, "args", args);
-  event_write (track, event);
+  trace_event_write (track, event);
 }
 
-static void
-write_process (const Track *track, guint pid, const char *name)
+void
+trace_write_process (const Track *track, guint pid, const char *name)
 {
   write_metadata (track, "process_name", pid, 0, name, 0);
   write_metadata (track, "process_sort_index", pid, 0, NULL, pid);
 }
 
+/* PLACE: where it stands among the threads of its process. */
 static void
-write_thread (const Track *track, guint pid, guint tid, const char *name)
+write_thread (const Track *track, guint pid, guint tid, const char *name, guint place)
 {
   write_metadata (track, "thread_name", pid, tid, name, 0);
-  write_metadata (track, "thread_sort_index", pid, tid, NULL, tid);
+  write_metadata (track, "thread_sort_index", pid, tid, NULL, place);
 }
 
-static guint
-rank_pid (const Track *track, guint rank)
+/* Steps, host, and the streams, the lanes of each below each other. */
+static void
+write_threads (const Track *track, guint rank, const guint *n_lanes)
+{
+  const Schedule *schedule = replay_schedule (track->replay);
+  guint           pid = trace_rank_pid (track, rank), place = TID_FIRST_STREAM;
+
+  write_thread (track, pid, TID_STEPS, "steps", TID_STEPS);
+  write_thread (track, pid, TID_HOST, "host (blocked)", TID_HOST);
+  for (StreamRef s = 0; s < schedule_n_streams (schedule); s++)
+    for (guint lane = 0; lane < n_lanes[rank * schedule_n_streams (schedule) + s]; lane++)
+      {
+        const char      *stream = schedule_stream_info (schedule, s)->name;
+        g_autofree char *name =
+            lane > 0 ? g_strdup_printf ("%s (%u)", stream, lane + 1) : g_strdup (stream);
+
+        write_thread (track, pid, trace_lane_tid (track, s, lane), name, place++);
+      }
+}
+
+guint
+trace_rank_pid (const Track *track, guint rank)
 {
   return track->first_pid + rank;
 }
 
-static guint
-node_pid (const Track *track, guint node)
+guint
+trace_node_pid (const Track *track, guint node)
 {
   return track->first_pid + replay_n_ranks (track->replay) + node;
 }
 
+/* ", stage 1 of 4", or "" without a pipeline. */
+static char *
+stage_text (const Schedule *schedule, guint rank)
+{
+  guint n = schedule_n_stages (schedule);
+
+  return n > 1 ? g_strdup_printf (
+             ", stage %u of %u",
+             schedule_role_stage (schedule, schedule_role_of_rank (schedule, rank)), n)
+               : g_strdup ("");
+}
+
 static void
-write_names (const Track *track)
+write_names (const Track *track, const guint *n_lanes)
 {
   const Schedule *schedule = replay_schedule (track->replay);
 
@@ -123,22 +140,33 @@ write_names (const Track *track)
       const ReplayRank *rank = replay_rank (track->replay, i);
       g_autofree char  *alike =
           rank->size > 1 ? g_strdup_printf (" (stands for %u)", rank->size) : g_strdup ("");
-      g_autofree char *name = g_strdup_printf ("%s: rank %u%s", track->name, rank->rank, alike);
+      g_autofree char *stage = stage_text (schedule, rank->rank);
+      g_autofree char *name =
+          g_strdup_printf ("%s: rank %u%s%s", track->name, rank->rank, stage, alike);
 
-      write_process (track, rank_pid (track, i), name);
-      write_thread (track, rank_pid (track, i), TID_HOST, "host (blocked)");
-      for (StreamRef s = 0; s < schedule_n_streams (schedule); s++)
-        write_thread (track, rank_pid (track, i), TID_FIRST_STREAM + s,
-                      schedule_stream_info (schedule, s)->name);
+      trace_write_process (track, trace_rank_pid (track, i), name);
+      write_threads (track, i, n_lanes);
     }
 }
 
 /* ---- ops ------------------------------------------------------------------------------------------------------------ */
 
-static gboolean
-is_shown (const Track *track, const OpRecord *record)
+gboolean
+trace_shows (const Track *track, const OpRecord *record)
 {
-  return record->begin >= track->start && record->begin < track->end;
+  return record->begin >= track->start && record->begin < track->end && record->end > record->begin;
+}
+
+GArray *
+trace_members (const Track *track, OpId id)
+{
+  g_autoptr (GArray) all = replay_op_members (track->replay, id);
+  GArray            *members = g_array_sized_new (FALSE, FALSE, sizeof (guint), all->len);
+
+  for (guint i = 0; i < all->len; i++)
+    if (g_array_index (all, guint, i) < track->n_ranks)
+      g_array_append_val (members, g_array_index (all, guint, i));
+  return members;
 }
 
 static const char *
@@ -177,7 +205,7 @@ causes_of (const Track *track, const OpRecord *record)
       g_array_index (sums, SimTime, at) += segments[i].duration;
     }
   for (guint i = 0; i < names->len; i++)
-    add_time (causes, g_ptr_array_index (names, i), g_array_index (sums, SimTime, i));
+    trace_add_time (causes, g_ptr_array_index (names, i), g_array_index (sums, SimTime, i));
   return causes;
 }
 
@@ -189,12 +217,12 @@ add_collective (const Track *track, struct json_object *args, OpId id, CommRef c
   CollectiveProtocol  protocol;
   guint               channels;
 
-  add_text (args, "group", schedule_comm_info (replay_schedule (track->replay), comm)->name);
+  trace_add_text (args, "group", schedule_comm_info (replay_schedule (track->replay), comm)->name);
   if (!replay_op_choice (track->replay, id, &algorithm, &protocol, &channels))
     return;
-  add_text (args, "algorithm", collective_algorithm_name (algorithm));
-  add_text (args, "protocol", collective_protocol_name (protocol));
-  add_int (args, "channels", channels);
+  trace_add_text (args, "algorithm", collective_algorithm_name (algorithm));
+  trace_add_text (args, "protocol", collective_protocol_name (protocol));
+  trace_add_int (args, "channels", channels);
 }
 
 static struct json_object *
@@ -203,20 +231,20 @@ args_of (const Track *track, OpId id, const ScheduleItem *item, const OpRecord *
   struct json_object *args = json_object_new_object ();
 
   if (item->phase != PHASE_NONE)
-    add_text (args, "phase", schedule_phase_name ((SchedulePhase) item->phase));
+    trace_add_text (args, "phase", schedule_phase_name ((SchedulePhase) item->phase));
   if (item->kind == ITEM_COLLECTIVE || item->kind == ITEM_P2P)
     add_collective (track, args, id, item->ref);
   if (item->kind == ITEM_KERNEL)
     {
-      add_int (args, "bytes", (guint64) (item->kernel->read_bytes + item->kernel->write_bytes));
+      trace_add_int (args, "bytes", (guint64) (item->kernel->read_bytes + item->kernel->write_bytes));
       if (item->kernel->flops > 0)
-        add_int (args, "flops", (guint64) item->kernel->flops);
+        trace_add_int (args, "flops", (guint64) item->kernel->flops);
     }
   else
-    add_int (args, "bytes", item->bytes);
-  add_text (args, "started after", cause_name (record->gate));
+    trace_add_int (args, "bytes", item->bytes);
+  trace_add_text (args, "started after", cause_name (record->gate));
   if (record->begin > record->first_arrival)
-    add_time (args, "waited for peers (us)", record->begin - record->first_arrival);
+    trace_add_time (args, "waited for peers (us)", record->begin - record->first_arrival);
   json_object_object_add (args, "held back by (us)", causes_of (track, record));
   return args;
 }
@@ -241,46 +269,52 @@ write_op (const Track *track, OpId id, guint rank)
   ReplayOp            op = replay_op (track->replay, id);
   g_autofree char    *label = replay_op_label (track->replay, id);
   struct json_object *event =
-      event_new ("X", label, rank_pid (track, rank), TID_FIRST_STREAM + op.item->stream);
+      trace_event_new ("X", label, trace_rank_pid (track, rank), trace_op_tid (track, id));
 
-  add_text (event, "cat", category_of (op.item));
-  add_time (event, "ts", record->begin - track->start);
-  add_time (event, "dur", record->end - record->begin);
+  trace_add_text (event, "cat", category_of (op.item));
+  trace_add_time (event, "ts", record->begin - track->start);
+  trace_add_time (event, "dur", record->end - record->begin);
   json_object_object_add (event, "args", args_of (track, id, op.item, record));
-  event_write (track, event);
+  trace_event_write (track, event);
 }
 
 static void
 write_flow_end (const Track *track, const char *phase, guint64 flow, OpId id, guint rank)
 {
-  ReplayOp            op = replay_op (track->replay, id);
   struct json_object *event =
-      event_new (phase, "waits for", rank_pid (track, rank), TID_FIRST_STREAM + op.item->stream);
+      trace_event_new (phase, "waits for", trace_rank_pid (track, rank), trace_op_tid (track, id));
 
-  add_text (event, "cat", "wait");
-  add_int (event, "id", flow);
+  trace_add_text (event, "cat", "wait");
+  trace_add_int (event, "id", flow);
   if (*phase == 'f')
-    add_text (event, "bp", "e");
+    trace_add_text (event, "bp", "e");
   /* Inside the slice that it belongs to, at its start: the viewer draws from the end of one slice to the start of the other. */
-  add_time (event, "ts", engine_op_record (track->engine, id)->begin - track->start);
-  event_write (track, event);
+  trace_add_time (event, "ts", engine_op_record (track->engine, id)->begin - track->start);
+  trace_event_write (track, event);
 }
 
 /* An arrow from the op that ID waited for, when that ran on another stream and is shown. */
 static void
 write_flow (const Track *track, OpId id)
 {
-  const OpRecord *record = engine_op_record (track->engine, id), *gate;
+  const OpRecord *record = engine_op_record (track->engine, id), *gate = NULL;
+  OpId            gate_op;
   guint           from, to = replay_op (track->replay, id).rank;
 
-  if (record->gate_op == ENGINE_NONE)
+  /* What has no length is not shown: it waited for something itself. */
+  for (gate_op = record->gate_op; gate_op != ENGINE_NONE; gate_op = gate->gate_op)
+    {
+      gate = engine_op_record (track->engine, gate_op);
+      if (gate->end > gate->begin)
+        break;
+    }
+  if (gate_op == ENGINE_NONE)
     return;
-  gate = engine_op_record (track->engine, record->gate_op);
-  from = replay_op (track->replay, record->gate_op).rank;
-  if (gate->stream == record->stream || !is_shown (track, gate) || from >= track->n_ranks
+  from = replay_op (track->replay, gate_op).rank;
+  if (gate->stream == record->stream || !trace_shows (track, gate) || from >= track->n_ranks
       || to >= track->n_ranks)
     return;
-  write_flow_end (track, "s", *track->next_flow, record->gate_op, from);
+  write_flow_end (track, "s", *track->next_flow, gate_op, from);
   write_flow_end (track, "f", *track->next_flow, id, to);
   (*track->next_flow)++;
 }
@@ -294,15 +328,16 @@ write_ops (Track *track)
     {
       g_autoptr (GArray) members = NULL;
 
-      if (!is_shown (track, engine_op_record (track->engine, id)) || written >= track->budget)
+      if (!trace_shows (track, engine_op_record (track->engine, id)) || written >= track->budget)
         continue;
-      members = replay_op_members (track->replay, id);
+      members = trace_members (track, id);
       for (guint i = 0; i < members->len; i++)
-        if (g_array_index (members, guint, i) < track->n_ranks)
-          {
-            write_op (track, id, g_array_index (members, guint, i));
-            written++;
-          }
+        {
+          write_op (track, id, g_array_index (members, guint, i));
+          written++;
+          if (written >= track->budget)
+            track->cut = engine_op_record (track->engine, id)->begin;
+        }
       write_flow (track, id);
     }
 }
@@ -316,13 +351,13 @@ write_block (const Track *track, guint rank, const HostBlock *block)
       block->op != ENGINE_NONE ? replay_op_label (track->replay, block->op) : NULL;
   g_autofree char    *name = label != NULL ? g_strdup_printf ("waits for %s", label)
                                            : g_strdup ("waits for memory to be freed");
-  struct json_object *event = event_new ("X", name, rank_pid (track, rank), TID_HOST);
+  struct json_object *event = trace_event_new ("X", name, trace_rank_pid (track, rank), TID_HOST);
   SimTime             start = MAX (block->start, track->start), end = MIN (block->end, track->end);
 
-  add_text (event, "cat", "host");
-  add_time (event, "ts", start - track->start);
-  add_time (event, "dur", end - start);
-  event_write (track, event);
+  trace_add_text (event, "cat", "host");
+  trace_add_time (event, "ts", start - track->start);
+  trace_add_time (event, "dur", end - start);
+  trace_event_write (track, event);
 }
 
 static void
@@ -348,12 +383,12 @@ write_counter (const Track *track, guint pid, const char *tier, PoolCategory cat
                guint64 bytes)
 {
   g_autofree char    *name = g_strdup_printf ("%s: %s", tier, pool_category_name (category));
-  struct json_object *event = event_new ("C", name, pid, 0), *args = json_object_new_object ();
+  struct json_object *event = trace_event_new ("C", name, pid, 0), *args = json_object_new_object ();
 
-  add_int (args, "bytes", bytes);
+  trace_add_int (args, "bytes", bytes);
   json_object_object_add (event, "args", args);
-  add_time (event, "ts", time - track->start);
-  event_write (track, event);
+  trace_add_time (event, "ts", time - track->start);
+  trace_event_write (track, event);
 }
 
 /* The counters of one pool: the level at the start, then each change; of changes at one time the last. */
@@ -386,23 +421,20 @@ static void
 write_memory (const Track *track)
 {
   for (guint i = 0; i < track->n_ranks; i++)
-    write_pool (track, replay_rank (track->replay, i)->hbm, rank_pid (track, i), "GPU memory");
+    write_pool (track, replay_rank (track->replay, i)->hbm, trace_rank_pid (track, i), "GPU memory");
   for (guint i = 0; i < replay_n_host_pools (track->replay) && i < track->n_ranks; i++)
     {
-      guint            node;
-      PoolId           pool = replay_host_pool (track->replay, i, &node);
-      g_autofree char *name = g_strdup_printf ("%s: node %u", track->name, node);
+      guint  node;
+      PoolId pool = replay_host_pool (track->replay, i, &node);
 
-      if (engine_pool_stats (track->engine, pool)->device.bytes == 0)
-        continue;
-      write_process (track, node_pid (track, i), name);
-      write_pool (track, pool, node_pid (track, i), "host memory");
+      if (engine_pool_stats (track->engine, pool)->device.bytes > 0)
+        write_pool (track, pool, trace_node_pid (track, i), "host memory");
     }
 }
 
 /* ---- what is shown -------------------------------------------------------------------------------------------------- */
 
-/* Events of each simulated rank: ops, arrows and blocks; counters go with the first ones. */
+/* Events of each simulated rank: ops, arrows and blocks, and counters; those of nodes count with the first one. */
 static guint64 *
 count_events (const Track *track)
 {
@@ -412,12 +444,13 @@ count_events (const Track *track)
     {
       g_autoptr (GArray) members = NULL;
 
-      if (!is_shown (track, engine_op_record (track->engine, id)))
+      if (!trace_shows (track, engine_op_record (track->engine, id)))
         continue;
       members = replay_op_members (track->replay, id);
       for (guint i = 0; i < members->len; i++)
         counts[g_array_index (members, guint, i)] += 3;
     }
+  trace_use_count (track, counts);
   return counts;
 }
 
@@ -452,28 +485,34 @@ write_omission (const Track *track)
 
   if (missing == 0 && track->budget == G_MAXUINT)
     return;
-  event = event_new ("i", name, track->first_pid, TID_HOST);
-  add_text (event, "s", "p");
-  add_time (event, "ts", 0);
-  event_write (track, event);
+  event = trace_event_new ("i", name, track->first_pid, TID_HOST);
+  trace_add_text (event, "s", "p");
+  trace_add_time (event, "ts", 0);
+  trace_event_write (track, event);
 }
 
 static void
 write_replay (Track *track, guint budget)
 {
-  guint           last = replay_n_boundaries (track->replay) - 1;
-  const Scenario *scenario = replay_scenario (track->replay);
+  guint             last = replay_n_boundaries (track->replay) - 1;
+  const Scenario   *scenario = replay_scenario (track->replay);
+  g_autofree guint *n_lanes = NULL;
 
   track->engine = replay_engine (track->replay);
   track->name = scenario->name != NULL ? scenario->name : scenario->strategy->strategy->name;
   track->start = replay_boundary (track->replay, last >= 2 ? last - 2 : 0);
   track->end = replay_boundary (track->replay, last);
+  track->cut = track->end;
   choose_ranks (track, budget);
-  write_names (track);
+  n_lanes = trace_find_lanes (track);
+  write_names (track, n_lanes);
   write_omission (track);
   write_ops (track);
   write_blocks (track);
   write_memory (track);
+  trace_write_steps (track);
+  trace_write_use (track);
+  g_clear_pointer (&track->lanes, g_free);
 }
 
 void

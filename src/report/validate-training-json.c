@@ -11,7 +11,7 @@ row_json (const ValidatedTraining *row)
   gboolean            good = row->reason == NULL;
 
   json_add_text (object, "id", row->measured->id);
-  json_add_text (object, "metric", training_metric_name (row->measured->metric));
+  json_add_text (object, "metric", row->measured->metric_name);
   json_add_number (object, "measured", row->measured->value);
   json_add_number (object, "predicted", good ? row->predicted : NAN);
   json_add_number (object, "error", good && row->measured->metric != METRIC_FITS ? row->error : NAN);
@@ -19,6 +19,7 @@ row_json (const ValidatedTraining *row)
   json_add_text (object, "source", row->measured->source);
   json_add_text (object, "use", row->measured->calibrates ? "calibrate" : "test");
   json_add_number (object, "memory_share", good ? row->memory_share : NAN);
+  json_add_text (object, "profiles", row->profiles);
   return object;
 }
 
@@ -194,9 +195,8 @@ summary_json (const TrainingValidation *self)
 void
 report_training_json (const TrainingValidation *self, GString *out)
 {
-  struct json_object *root = json_object_new_object (), *rows = json_object_new_array ();
+  struct json_object *root = json_document_new (), *rows = json_object_new_array ();
 
-  json_object_object_add (root, "schema", json_object_new_int (1));
   for (guint i = 0; i < self->rows->len; i++)
     json_object_array_add (rows, row_json (&g_array_index (self->rows, ValidatedTraining, i)));
   json_object_object_add (root, "rows", rows);

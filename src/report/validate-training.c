@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "report/report.h"
 #include "report/terminal-private.h"
 #include "report/validation-private.h"
 
@@ -264,8 +265,9 @@ report_training_rows (const TrainingValidation *self, GString *out)
       char                    *cells[7] = { NULL };
 
       cells[0] = g_strdup (row->measured->id);
-      cells[1] = g_strdup (training_metric_name (row->measured->metric));
-      cells[2] = g_strdup_printf ("%.5g", row->measured->value);
+      cells[1] = g_strdup (row->measured->metric_name);
+      cells[2] = isnan (row->measured->value) ? g_strdup ("")
+                                              : g_strdup_printf ("%.5g", row->measured->value);
       cells[3] = good ? g_strdup_printf ("%.5g", row->predicted) : g_strdup ("");
       cells[4] = good && row->measured->metric != METRIC_FITS ? terminal_percent (row->error, TRUE)
                                                               : g_strdup ("");
@@ -278,21 +280,29 @@ report_training_rows (const TrainingValidation *self, GString *out)
 void
 report_training_csv (const TrainingValidation *self, GString *out)
 {
-  static const char *const header[] = { "id", "metric", "measured", "predicted", "error", "reason" };
+  static const char *const header[] = { "id",        "metric",          "measured",
+                                        "predicted", "error",           "reason",
+                                        "profiles",  "program_version", "schema" };
 
   csv_append_row (out, header, G_N_ELEMENTS (header));
   for (guint i = 0; i < self->rows->len; i++)
     {
       const ValidatedTraining *row = row_at (self, i);
       gboolean                 good = row->reason == NULL;
-      g_autofree char         *measured = number_format_exact (row->measured->value);
-      g_autofree char         *predicted = good ? number_format_exact (row->predicted) : NULL;
-      g_autofree char         *error =
+      g_autofree char         *measured =
+          isnan (row->measured->value) ? NULL : number_format_exact (row->measured->value);
+      g_autofree char *predicted = good ? number_format_exact (row->predicted) : NULL;
+      g_autofree char *error =
           good && row->measured->metric != METRIC_FITS ? number_format_exact (row->error) : NULL;
-      const char *const cells[] = {
-        row->measured->id, training_metric_name (row->measured->metric), measured, predicted, error,
-        row->reason
-      };
+      const char *const cells[] = { row->measured->id,
+                                    row->measured->metric_name,
+                                    measured,
+                                    predicted,
+                                    error,
+                                    row->reason,
+                                    row->profiles,
+                                    layout_program_version (),
+                                    RESULTS_SCHEMA_TEXT };
 
       csv_append_row (out, cells, G_N_ELEMENTS (cells));
     }

@@ -1,8 +1,10 @@
 #include "report/validate.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "report/json-private.h"
+#include "report/report.h"
 #include "report/terminal-private.h"
 #include "report/validation-private.h"
 
@@ -117,6 +119,14 @@ report_validation_summary (const CollectiveValidation *self, GString *out)
 
 /* ---- rows -------------------------------------------------------------------------------------- */
 
+/* "" for a row whose size could not be read. */
+static char *
+bytes_text (const ValidatedRow *row)
+{
+  return row->measured->bytes > 0 ? g_strdup_printf ("%" G_GUINT64_FORMAT, row->measured->bytes)
+                                  : g_strdup ("");
+}
+
 static void
 add_row_line (struct libscols_table *table, const ValidatedRow *row)
 {
@@ -124,8 +134,9 @@ add_row_line (struct libscols_table *table, const ValidatedRow *row)
 
   cells[0] = g_strdup (row->measured->id);
   cells[1] = g_strdup (row->measured->collective);
-  cells[2] = g_strdup_printf ("%" G_GUINT64_FORMAT, row->measured->bytes);
-  cells[3] = g_strdup_printf ("%.2f", row->measured->time_us);
+  cells[2] = bytes_text (row);
+  cells[3] =
+      row->measured->time_us > 0 ? g_strdup_printf ("%.2f", row->measured->time_us) : g_strdup ("");
   cells[4] = row->reason == NULL ? g_strdup_printf ("%.2f", 1e6 * row->predicted) : g_strdup ("");
   cells[5] = row->reason == NULL ? terminal_percent (row->error, TRUE) : g_strdup ("");
   cells[6] = g_strdup (row->reason == NULL ? collective_algorithm_name (row->algorithm) : "");
@@ -154,20 +165,30 @@ report_validation_rows (const CollectiveValidation *self, GString *out)
 /* ---- CSV --------------------------------------------------------------------------------------- */
 
 static const char *const csv_columns[] = {
-  "id", "collective", "bytes", "measured_us", "predicted_us", "error", "reason",
+  "id",     "collective", "bytes",    "measured_us",     "predicted_us", "error",
+  "reason", "hardware",   "profiles", "program_version", "schema",
 };
 
 static void
 append_csv_row (const ValidatedRow *row, GString *out)
 {
-  g_autofree char *bytes = g_strdup_printf ("%" G_GUINT64_FORMAT, row->measured->bytes);
-  g_autofree char *measured = number_format_exact (row->measured->time_us);
+  g_autofree char *bytes = bytes_text (row);
+  g_autofree char *measured =
+      row->measured->time_us > 0 ? number_format_exact (row->measured->time_us) : NULL;
   g_autofree char *predicted =
       row->reason == NULL ? number_format_exact (1e6 * row->predicted) : NULL;
   g_autofree char  *error = row->reason == NULL ? number_format_exact (row->error) : NULL;
-  const char *const cells[] = {
-    row->measured->id, row->measured->collective, bytes, measured, predicted, error, row->reason
-  };
+  const char *const cells[] = { row->measured->id,
+                                row->measured->collective,
+                                bytes,
+                                measured,
+                                predicted,
+                                error,
+                                row->reason,
+                                row->hardware,
+                                row->profiles,
+                                layout_program_version (),
+                                RESULTS_SCHEMA_TEXT };
 
   csv_append_row (out, cells, G_N_ELEMENTS (cells));
 }
@@ -191,7 +212,7 @@ row_json (const ValidatedRow *row)
   json_add_text (object, "id", row->measured->id);
   json_add_text (object, "collective", row->measured->collective);
   json_add_count (object, "bytes", row->measured->bytes);
-  json_add_number (object, "measured_us", row->measured->time_us);
+  json_add_number (object, "measured_us", row->measured->time_us > 0 ? row->measured->time_us : NAN);
   if (good)
     {
       json_add_number (object, "predicted_us", 1e6 * row->predicted);
@@ -210,6 +231,7 @@ row_json (const ValidatedRow *row)
   json_add_text (object, "algorithm", good ? collective_algorithm_name (row->algorithm) : NULL);
   json_add_text (object, "protocol", good ? collective_protocol_name (row->protocol) : NULL);
   json_add_text (object, "binding_resource", row->binding);
+  json_add_text (object, "profiles", row->profiles);
   return object;
 }
 
@@ -281,9 +303,8 @@ summary_json (const CollectiveValidation *self)
 void
 report_validation_json (const CollectiveValidation *self, GString *out)
 {
-  struct json_object *root = json_object_new_object (), *rows = json_object_new_array ();
+  struct json_object *root = json_document_new (), *rows = json_object_new_array ();
 
-  json_object_object_add (root, "schema", json_object_new_int (1));
   for (guint i = 0; i < self->rows->len; i++)
     json_object_array_add (rows, row_json (row_at (self, i)));
   json_object_object_add (root, "rows", rows);

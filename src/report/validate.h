@@ -11,7 +11,7 @@ void report_validation_summary (const CollectiveValidation *self, GString *out);
 /* One line a row, for a terminal. */
 void report_validation_rows (const CollectiveValidation *self, GString *out);
 
-/* "id,collective,bytes,measured_us,predicted_us,error,reason": a header and a line a row. */
+/* "id,collective,bytes,measured_us,predicted_us,error,reason,hardware,profiles,program_version,schema": a header and a line a row. */
 void report_validation_csv (const CollectiveValidation *self, GString *out);
 
 /*

@@ -25,8 +25,10 @@ role_init (ScheduleRole *role, const Workload *workload)
     {
       role->programs[s].items = g_array_new (FALSE, FALSE, sizeof (ScheduleItem));
       role->programs[s].uses = g_array_new (FALSE, FALSE, sizeof (ScheduleUse));
+      role->programs[s].micros = g_array_new (FALSE, FALSE, sizeof (ScheduleMicro));
     }
   role->buffers = g_array_new (FALSE, FALSE, sizeof (ScheduleBuffer));
+  role->data = g_ptr_array_new ();
 }
 
 ScheduleBuilder *
@@ -65,7 +67,7 @@ schedule_builder_set_stage (ScheduleBuilder *self, guint role, guint stage,
 {
   self->schedule->roles[role].stage = stage;
   self->schedule->roles[role].workload = workload;
-  self->unit_offset = offset;
+  self->schedule->roles[role].unit_offset = self->unit_offset = offset;
   g_ptr_array_unref (self->layers);
   self->layers = distinct_layers (workload);
 }
@@ -78,7 +80,7 @@ schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection sect
   self->section = section;
   self->phase = PHASE_NONE;
   self->unit = SCHEDULE_NONE;
-  self->last_op = SCHEDULE_NONE;
+  self->last_op = self->last_stream = SCHEDULE_NONE;
   self->compute = SCHEDULE_COMPUTE;
 }
 
@@ -86,6 +88,8 @@ void
 schedule_builder_set_compute (ScheduleBuilder *self, StreamRef stream)
 {
   self->compute = stream;
+  if (stream != SCHEDULE_COMPUTE)
+    self->beside = stream;
 }
 
 static StreamRef
@@ -100,6 +104,7 @@ schedule_builder_finish (ScheduleBuilder *self)
   Schedule *schedule = self->schedule;
 
   g_ptr_array_unref (self->layers);
+  g_free (self->undeclared);
   g_free (self);
   return schedule;
 }
@@ -180,6 +185,16 @@ append_op (ScheduleBuilder *b, const ScheduleItem *item)
   return b->last_op;
 }
 
+/* An op that would have stood on STREAM is left out. */
+static OpRef
+leave_out (ScheduleBuilder *b, StreamRef stream)
+{
+  b->last_op = SCHEDULE_NONE;
+  b->last_at = b->program->items->len;
+  b->last_stream = actual_stream (b, stream);
+  return SCHEDULE_NONE;
+}
+
 static gboolean
 range_holds (const KernelDesc *kernels, guint n, const KernelDesc *kernel)
 {
@@ -220,7 +235,7 @@ schedule_layer_kernel (ScheduleBuilder *b, const KernelDesc *kernel)
 {
   ScheduleItem item = item_new (b, ITEM_KERNEL);
 
-  item.stream = SCHEDULE_COMPUTE;
+  item.stream = b->compute;
   item.kernel = kernel;
   item.label = kernel->name;
   return append_op (b, &item);
@@ -244,9 +259,8 @@ schedule_collective (ScheduleBuilder *b, StreamRef stream, CommRef comm, Schedul
   ScheduleItem item = item_new (b, ITEM_COLLECTIVE);
 
   g_assert (comm < b->schedule->comms->len && kind < SCHEDULE_COLLECTIVE_N);
-  b->last_op = SCHEDULE_NONE;
   if (g_array_index (b->schedule->comms, ScheduleComm, comm).group.size == 1 || bytes == 0)
-    return SCHEDULE_NONE;
+    return leave_out (b, stream);
   item.collective = (guint8) kind;
   item.stream = actual_stream (b, stream);
   item.ref = comm;
@@ -283,9 +297,8 @@ schedule_copy (ScheduleBuilder *b, StreamRef stream, ScheduleCopy kind, guint64 
   ScheduleItem item = item_new (b, ITEM_COPY);
 
   g_assert (kind < COPY_N);
-  b->last_op = SCHEDULE_NONE;
   if (bytes == 0)
-    return SCHEDULE_NONE;
+    return leave_out (b, stream);
   item.collective = (guint8) kind;
   item.stream = actual_stream (b, stream);
   item.bytes = bytes;
@@ -296,7 +309,7 @@ schedule_copy (ScheduleBuilder *b, StreamRef stream, ScheduleCopy kind, guint64 
 OpRef
 schedule_p2p (ScheduleBuilder *b, StreamRef stream, const ScheduleP2p *messages, guint n)
 {
-  b->last_op = SCHEDULE_NONE;
+  leave_out (b, stream);
   for (guint i = 0; i < n; i++)
     {
       const ScheduleP2p *m = &messages[i];
@@ -317,6 +330,8 @@ schedule_p2p (ScheduleBuilder *b, StreamRef stream, const ScheduleP2p *messages,
       item.bytes = m->bytes;
       item.label = intern (b, m->label);
       append_op (b, &item);
+      schedule_uses (b, m->buffer, SCHEDULE_WHOLE,
+                     m->way == MESSAGE_SEND ? ACCESS_READ : ACCESS_WRITE);
     }
   return b->last_op;
 }
@@ -344,17 +359,46 @@ schedule_record (ScheduleBuilder *b, StreamRef stream)
   return (guint32) b->section << SCHEDULE_EVENT_BITS | item.ref;
 }
 
-void
-schedule_wait (ScheduleBuilder *b, StreamRef stream, EventRef event)
+/* STREAM is SCHEDULE_NONE for the host. */
+static void
+append_wait (ScheduleBuilder *b, ItemKind kind, StreamRef stream, EventRef event, ScheduleWait what)
 {
-  ScheduleItem item = item_new (b, ITEM_WAIT);
+  ScheduleItem item = item_new (b, kind);
 
   if (event == SCHEDULE_NONE)
     return;
-  g_assert (stream < b->schedule->streams->len);
-  item.stream = actual_stream (b, stream);
+  item.stream = stream;
+  item.collective = (guint8) what;
   item.ref = bare_event (b, event);
   append (b, &item);
+}
+
+void
+schedule_wait (ScheduleBuilder *b, StreamRef stream, EventRef event)
+{
+  g_assert (stream < b->schedule->streams->len);
+  append_wait (b, ITEM_WAIT, actual_stream (b, stream), event, WAIT_FOR_DATA);
+}
+
+void
+schedule_pace (ScheduleBuilder *b, StreamRef stream, EventRef event)
+{
+  g_assert (stream < b->schedule->streams->len);
+  append_wait (b, ITEM_WAIT, actual_stream (b, stream), event, WAIT_FOR_PACE);
+}
+
+/* A stream without ops: waiting there holds nothing up. */
+EventRef
+schedule_join (ScheduleBuilder *b, EventRef one, EventRef other)
+{
+  StreamRef stream;
+
+  if (one == SCHEDULE_NONE || other == SCHEDULE_NONE)
+    return one != SCHEDULE_NONE ? one : other;
+  stream = schedule_stream (b, "joined", 0);
+  schedule_wait (b, stream, one);
+  schedule_wait (b, stream, other);
+  return schedule_record (b, stream);
 }
 
 void
@@ -367,12 +411,13 @@ schedule_wait_stream (ScheduleBuilder *b, StreamRef waiting, StreamRef for_strea
 void
 schedule_host_wait (ScheduleBuilder *b, EventRef event)
 {
-  ScheduleItem item = item_new (b, ITEM_HOST_WAIT);
+  append_wait (b, ITEM_HOST_WAIT, SCHEDULE_NONE, event, WAIT_FOR_DATA);
+}
 
-  if (event == SCHEDULE_NONE)
-    return;
-  item.ref = bare_event (b, event);
-  append (b, &item);
+void
+schedule_host_pace (ScheduleBuilder *b, EventRef event)
+{
+  append_wait (b, ITEM_HOST_WAIT, SCHEDULE_NONE, event, WAIT_FOR_PACE);
 }
 
 void
@@ -384,6 +429,14 @@ schedule_host_hooks (ScheduleBuilder *b, guint n)
     return;
   item.ref = n;
   append (b, &item);
+}
+
+void
+schedule_builder_begin_micro (ScheduleBuilder *self, guint micro)
+{
+  ScheduleMicro begin = { self->program->items->len, micro };
+
+  g_array_append_val (self->program->micros, begin);
 }
 
 void
@@ -406,7 +459,7 @@ schedule_alloc_on (ScheduleBuilder *b, StreamRef stream, MemoryTier tier, PoolCa
                             .bytes = bytes,
                             .label = intern (b, label),
                             .unit = b->unit,
-                            .stream = stream,
+                            .stream = actual_stream (b, stream),
                             .frame = SCHEDULE_NONE };
 
   g_assert (tier < TIER_N && category < POOL_N_CATEGORIES);
@@ -464,7 +517,16 @@ schedule_buffer_program (ScheduleBuilder *b, BufferRef buffer, const MemoryProgr
 void
 schedule_free (ScheduleBuilder *b, BufferRef buffer)
 {
-  schedule_free_after (b, buffer, SCHEDULE_NONE);
+  EventRef event = SCHEDULE_NONE;
+
+  if (buffer < b->role->buffers->len)
+    {
+      StreamRef home = buffer_at (b, buffer)->stream;
+
+      if (home != b->compute && (home == SCHEDULE_COMPUTE || home == b->beside))
+        event = schedule_record (b, SCHEDULE_COMPUTE);
+    }
+  schedule_free_after (b, buffer, event);
 }
 
 void
@@ -481,13 +543,79 @@ schedule_free_after (ScheduleBuilder *b, BufferRef buffer, EventRef event)
   append (b, &item);
 }
 
-void
-schedule_uses (ScheduleBuilder *b, BufferRef buffer)
-{
-  ScheduleUse use = { b->last_op, buffer };
+/* ---- data ------------------------------------------------------------------------------------ */
 
-  if (buffer != SCHEDULE_NONE && b->last_op != SCHEDULE_NONE)
-    g_array_append_val (b->program->uses, use);
+/* What is before an item comes before what the item does. */
+static guint64
+place_of (const ScheduleUse *use)
+{
+  return 2 * (guint64) use->item + (use->stream == USE_BY_ITEM);
+}
+
+/* Mostly at the end: uses are declared as ops are emitted. */
+static void
+add_use (ScheduleBuilder *b, ScheduleUse use)
+{
+  GArray *uses = b->program->uses;
+  guint   at = uses->len;
+
+  if (use.buffer == SCHEDULE_NONE)
+    return;
+  while (at > 0 && place_of (&g_array_index (uses, ScheduleUse, at - 1)) > place_of (&use))
+    at--;
+  g_array_insert_val (uses, at, use);
+}
+
+void
+schedule_builder_use (ScheduleBuilder *self, OpRef op, BufferRef buffer, guint part,
+                      ScheduleAccess access)
+{
+  add_use (self, (ScheduleUse){ op, buffer, part, USE_BY_ITEM, (guint8) access });
+}
+
+void
+schedule_uses (ScheduleBuilder *b, BufferRef buffer, guint part, ScheduleAccess access)
+{
+  if (b->last_op != SCHEDULE_NONE)
+    schedule_builder_use (b, b->last_op, buffer, part, access);
+  else if (b->last_stream != SCHEDULE_NONE)
+    add_use (b, (ScheduleUse){ b->last_at, buffer, part, (guint16) b->last_stream, (guint8) access });
+}
+
+void
+schedule_touches (ScheduleBuilder *b, StreamRef stream, BufferRef buffer, guint part,
+                  ScheduleAccess access)
+{
+  g_assert (stream < b->schedule->streams->len);
+  add_use (b, (ScheduleUse){ b->program->items->len, buffer, part,
+                             (guint16) actual_stream (b, stream), (guint8) access });
+}
+
+void
+schedule_host_touches (ScheduleBuilder *b, BufferRef buffer, guint part, ScheduleAccess access)
+{
+  add_use (b, (ScheduleUse){ b->program->items->len, buffer, part, USE_BY_HOST, (guint8) access });
+}
+
+void
+schedule_uses_kept (ScheduleBuilder *b, PoolCategory category, ScheduleAccess access)
+{
+  const GArray *items = b->role->programs[SECTION_INIT].items;
+
+  for (guint i = 0; i < items->len; i++)
+    {
+      const ScheduleItem *item = &g_array_index (items, ScheduleItem, i);
+
+      if (item->kind == ITEM_ALLOC && buffer_at (b, item->ref)->category == category)
+        schedule_uses (b, item->ref, SCHEDULE_WHOLE, access);
+    }
+}
+
+BufferRef
+schedule_data (ScheduleBuilder *b, const char *label)
+{
+  g_ptr_array_add (b->role->data, (gpointer) intern (b, label));
+  return SCHEDULE_FIRST_DATA + b->role->data->len - 1;
 }
 
 SchedulePhase

@@ -48,6 +48,9 @@ check_use (Checker *self, guint item, BufferRef buffer)
 {
   guint8 state;
 
+  if (buffer >= SCHEDULE_FIRST_DATA
+      && buffer - SCHEDULE_FIRST_DATA < self->schedule->roles[self->role].data->len)
+    return;
   if (buffer >= schedule_n_buffers (self->schedule, self->role))
     {
       complain (self, item, "uses a buffer that does not exist");
@@ -139,6 +142,21 @@ check_steps (Checker *self, ScheduleItems items)
     complain (self, items.n, "%u steps are marked instead of %u", n_steps, expected);
 }
 
+/* The uses from FROM on that are before ITEM or (OWN) its own. Returns the next one. */
+static guint
+check_uses (Checker *self, const GArray *uses, guint from, guint item, gboolean own)
+{
+  for (; from < uses->len; from++)
+    {
+      const ScheduleUse *use = &g_array_index (uses, ScheduleUse, from);
+
+      if (use->item != item || (use->stream == USE_BY_ITEM) != own)
+        break;
+      check_use (self, item, use->buffer);
+    }
+  return from;
+}
+
 static void
 check_section (Checker *self)
 {
@@ -147,11 +165,12 @@ check_section (Checker *self)
   guint         u = 0;
 
   self->recorded = g_new0 (guint8, schedule_n_events (self->schedule, self->role, self->section));
-  for (guint i = 0; i < items.n; i++)
+  for (guint i = 0; i <= items.n; i++)
     {
-      check_item (self, i, &items.items[i]);
-      for (; u < uses->len && g_array_index (uses, ScheduleUse, u).item == i; u++)
-        check_use (self, i, g_array_index (uses, ScheduleUse, u).buffer);
+      u = check_uses (self, uses, u, i, FALSE);
+      if (i < items.n)
+        check_item (self, i, &items.items[i]);
+      u = check_uses (self, uses, u, i, TRUE);
     }
   check_leaks (self, items);
   check_steps (self, items);
@@ -171,7 +190,7 @@ check_role (const Schedule *schedule, guint role, DiagList *diags)
         check_section (&self);
     }
   g_free (self.buffers);
-  return self.sound;
+  return self.sound && schedule_check_data (schedule, role, diags);
 }
 
 /* ---- communicators ---------------------------------------------------------------------------------------------- */

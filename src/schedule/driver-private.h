@@ -5,6 +5,7 @@
  *   roles.c     which ranks are alike
  *   walk.c      slots: layers, units, kernels and the collectives that stand among them
  *   messages.c  what pipeline stages send each other, and gradients that several of them share
+ *   data.c      what the ops that these emit read and write
  */
 #pragma once
 
@@ -21,10 +22,17 @@ typedef struct
   guint           steps;  /* the same in training steps */
 } DriverLevel;
 
+/* Where the data of a unit lives. */
+struct _UnitPlaces
+{
+  BufferRef own[UNIT_DATA_N], shared[UNIT_DATA_N];
+};
+
 typedef struct
 {
   const Workload *workload;
   DriverLevel    *levels;
+  UnitPlaces     *places;      /* [n_units] */
   guint           unit_offset; /* of the stage's units among all */
   guint           n_units;
   guint          *first_unit; /* of each layer; [n_layers] = n_units */
@@ -64,11 +72,15 @@ typedef struct
   DriverMail  *mail[2];    /* [ring][chunk]: activations and gradients */
   BufferRef    leaving[2]; /* the activation and the gradient that wait to be sent */
   BufferRef held[2]; /* outputs of the last layer that the framework holds on to, by micro-batch */
-  guint    *backward_done;        /* [chunk]: micro-batches of the step */
-  GArray   *owner;                /* guint: unit that each kernel of the list at hand goes with */
-  EventRef  pending[MESH_N_AXES]; /* asynchronous collectives that nothing has joined */
-  EventRef  began;                /* what compute held before the pass at hand */
-  gboolean  beside;               /* it runs beside the one before it */
+  guint    *backward_done;         /* [chunk]: micro-batches of the step */
+  GArray   *owner;                 /* guint: unit that each kernel of the list at hand goes with */
+  EventRef  pending[MESH_N_AXES];  /* asynchronous collectives that nothing has joined */
+  BufferRef moved[2][MESH_N_AXES]; /* [beside]: what they move, a part each */
+  guint     n_moved[MESH_N_AXES];
+  BufferRef result; /* what the host reads at the end of a step */
+  BufferRef turn;   /* of two passes that run at the same time: the next one begins after both */
+  EventRef  began;  /* what compute held before the pass at hand */
+  gboolean  beside; /* it runs beside the one before it */
 } Driver;
 
 static inline StrategyRun *
@@ -82,6 +94,8 @@ driver_run (const Driver *self)
 void driver_hook (Driver *self, SchedulePhase phase, gsize hook);
 void driver_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const UnitSlot *slot);
 
+/* Which micro-step of the step the forward pass of the MICRO-th micro-batch of chunk CHUNK begins; FALSE where an earlier chunk's does. */
+gboolean driver_micro_step (const Driver *self, guint chunk, guint micro, guint *step);
 /* What STAGE computes for the MICRO-th micro-batch of chunk CHUNK. */
 const Workload *driver_workload (const Driver *self, guint stage, guint chunk, guint micro);
 
@@ -95,6 +109,33 @@ guint driver_assign_roles (Driver *self, guint n_ranks, guint32 **roles, DiagLis
 /* The communicator of an axis, and its stream where it is asynchronous: of their own for a pass that runs beside another. */
 const char *walk_axis_name (const Driver *self, MeshAxis axis);
 void        walk_slot (Driver *self, const PipelineSlot *slot);
+
+/* data.c */
+/* Kernels that follow each other on the compute stream: the units and the buffers that they use. */
+typedef struct
+{
+  guint          first, end; /* units */
+  gboolean       parameters; /* they read the parameters of the units */
+  gboolean       gradient;   /* they write the gradients of the units */
+  BufferRef      saved, working;
+  ScheduleAccess saves; /* what they do to `saved`; they write `working` */
+} DataBracket;
+
+void data_open (Driver *self);
+/* OP is the first or the last kernel of BRACKET. */
+void data_kernel (Driver *self, OpRef op, const DataBracket *bracket);
+/* BRACKET has no kernel: what it should make is made by others of its stream. */
+void data_no_kernel (Driver *self, const DataBracket *bracket);
+/* An asynchronous collective over AXIS is about to be issued: the part of `moved` that it moves. */
+guint data_move (Driver *self, MeshAxis axis);
+/* The compute stream has waited for all of them. */
+void data_join (Driver *self, MeshAxis axis);
+/* The op emitted last adds to the reduced gradients of the units [FIRST, END). */
+void data_reduced (Driver *self, guint first, guint end);
+/* The host waits for the loss and reads it. */
+void data_end_step (Driver *self);
+/* FALSE after a diagnostic when the strategy did not say where something is that was used. */
+gboolean data_check_declared (const Driver *self, DiagList *diags);
 
 /* The step is over: outputs that were held are let go. */
 void walk_release_outputs (Driver *self);

@@ -172,9 +172,11 @@ walk_beside (Driver *self, const PipelineSlot *slot)
   schedule_builder_set_compute (self->b, stream);
   self->beside = TRUE;
   walk_slot (self, slot);
+  schedule_touches (self->b, stream, self->turn, SCHEDULE_WHOLE, ACCESS_WRITE);
   self->beside = FALSE;
   schedule_builder_set_compute (self->b, SCHEDULE_COMPUTE);
   schedule_wait_stream (self->b, SCHEDULE_COMPUTE, stream);
+  schedule_touches (self->b, SCHEDULE_COMPUTE, self->turn, SCHEDULE_WHOLE, ACCESS_READ);
 }
 
 static void
@@ -235,7 +237,7 @@ walk_step (Driver *self, guint step, const GArray *items, DiagList *diags)
   driver_hook (self, PHASE_OPTIMIZER, HOOK (step_end));
   walk_rounds_end (self, step);
   walk_release_outputs (self);
-  schedule_host_wait (self->b, schedule_record (self->b, SCHEDULE_COMPUTE)); /* the loss is read */
+  data_end_step (self);
   schedule_builder_end_step (self->b);
   return period_fits (self, (double) items->len / (step + 1) * steps_of_period (self), diags);
 }
@@ -245,7 +247,10 @@ select_section (Driver *self, guint role, ScheduleSection section)
 {
   schedule_builder_select (self->b, role, section);
   for (guint axis = 0; axis < MESH_N_AXES; axis++)
-    self->pending[axis] = SCHEDULE_NONE;
+    {
+      self->pending[axis] = SCHEDULE_NONE;
+      self->n_moved[axis] = 0;
+    }
   for (guint i = 0; i < self->n_levels; i++)
     {
       self->at->levels[i].run.section = section;
@@ -339,11 +344,12 @@ walk_role (Driver *self, guint role, DiagList *diags)
   self->at = &self->stages[self->stage];
   open_role (self, role, &g_array_index (self->variants, DriverVariant, role % n_variants));
   select_section (self, role, SECTION_INIT);
+  data_open (self);
   driver_hook (self, PHASE_NONE, HOOK (init));
   n_init = schedule_n_buffers (self->b->schedule, role);
   ok = walk_period (self, role, SECTION_FIRST, diags);
   n_first = schedule_n_buffers (self->b->schedule, role);
-  ok = ok && walk_period (self, role, SECTION_STEADY, diags);
+  ok = ok && data_check_declared (self, diags) && walk_period (self, role, SECTION_STEADY, diags);
   close_role (self);
   if (ok)
     schedule_share_steady (self->b->schedule, role, n_init, n_first);
@@ -443,16 +449,29 @@ resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
 /* ---- micro-batches ---------------------------------------------------------------------------------------------- */
 
 /* The two directions of DualPipe have micro-batches of their own. */
+static guint
+micro_index (const Driver *self, guint chunk, guint micro)
+{
+  guint n = pipeline_chunk_micros (&self->pipeline);
+
+  return n < self->pipeline.micros ? chunk * n + micro : micro;
+}
+
+gboolean
+driver_micro_step (const Driver *self, guint chunk, guint micro, guint *step)
+{
+  *step = micro_index (self, chunk, micro);
+  return chunk == 0 || pipeline_chunk_micros (&self->pipeline) < self->pipeline.micros;
+}
+
 const Workload *
 driver_workload (const Driver *self, guint stage, guint chunk, guint micro)
 {
   const PlanBatches *batches = self->in->batches;
-  guint              n = pipeline_chunk_micros (&self->pipeline), index = micro;
+  guint              index = micro_index (self, chunk, micro);
 
   if (batches == NULL)
     return self->stages[stage].workload;
-  if (n < self->pipeline.micros)
-    index += chunk * n;
   return batches->workloads[batches->table[(gsize) self->data_rank * self->pipeline.micros + index]][stage];
 }
 
@@ -468,6 +487,7 @@ plan_stage (Driver *self, DriverStage *stage)
 
   stage->unit_offset = self->units->len;
   stage->n_units = units->len;
+  stage->places = g_new (UnitPlaces, units->len);
   stage->first_unit = g_new (guint, n_layers + 1);
   for (guint l = 0; l <= n_layers; l++)
     {
@@ -493,6 +513,7 @@ plan_stages (Driver *self)
 
         run->units = &g_array_index (self->units, PlanUnit, self->stages[s].unit_offset);
         run->n_units = self->stages[s].n_units;
+        run->places = self->stages[s].places;
         run->pipelined = self->pipeline.stages > 1;
       }
   self->owner = g_array_new (FALSE, FALSE, sizeof (guint));
@@ -508,6 +529,7 @@ driver_clear (Driver *self)
   for (guint s = 0; s < self->pipeline.stages && self->stages != NULL; s++)
     {
       g_free (self->stages[s].first_unit);
+      g_free (self->stages[s].places);
       g_free (self->stages[s].levels);
     }
   g_free (self->stages);

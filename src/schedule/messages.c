@@ -122,18 +122,24 @@ messages_call (Driver *self, const PipelineAction *call)
       const PipelineMessage *m = &call->messages[i];
       guint64                bytes = message_bytes (self, m);
 
-      messages[i] = (ScheduleP2p){ m->way, comm_of (self, m->gradient), m->peer, bytes,
-                                   labels[m->way][m->gradient] };
       if (m->way == MESSAGE_RECEIVE)
         prepare_receive (self, m, bytes);
+      messages[i] = (ScheduleP2p){ m->way,
+                                   comm_of (self, m->gradient),
+                                   m->peer,
+                                   m->way == MESSAGE_SEND
+                                       ? self->leaving[m->gradient]
+                                       : mail_of (self, m->gradient, m->chunk, m->micro)->buffer,
+                                   bytes,
+                                   labels[m->way][m->gradient] };
     }
   schedule_wait_stream (self->b, stream, SCHEDULE_COMPUTE);
   schedule_p2p (self->b, stream, messages, call->n_messages);
   event = schedule_record (self->b, stream);
   if (batched)
     schedule_wait (self->b, SCHEDULE_COMPUTE, event);
-  if (batched && mesh->p2p == MESH_P2P_BATCHED_SYNC)
-    schedule_host_wait (self->b, schedule_record (self->b, SCHEDULE_COMPUTE));
+  if (batched && mesh->p2p == MESH_P2P_BATCHED_SYNC) /* the framework's habit: no data needs it */
+    schedule_host_pace (self->b, schedule_record (self->b, SCHEDULE_COMPUTE));
   finish_call (self, call, event, batched);
 }
 
@@ -152,8 +158,8 @@ gather_parts (Driver *self, BufferRef part, guint64 bytes, gboolean gradient)
 
   schedule_all_gather (self->b, SCHEDULE_COMPUTE, tensor, padded,
                        gradient ? "gather_gradient" : "gather_activation");
-  schedule_uses (self->b, part);
-  schedule_uses (self->b, whole);
+  schedule_uses (self->b, part, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (self->b, whole, SCHEDULE_WHOLE, ACCESS_WRITE);
   schedule_free (self->b, part);
   return whole;
 }
@@ -172,6 +178,7 @@ messages_take (Driver *self, const PipelineSlot *slot)
   schedule_wait (self->b, SCHEDULE_COMPUTE, mail->there);
   if (plan_scatters (self->at->workload))
     mail->buffer = gather_parts (self, mail->buffer, whole_bytes (self, &message), message.gradient);
+  schedule_touches (self->b, SCHEDULE_COMPUTE, mail->buffer, SCHEDULE_WHOLE, ACCESS_READ);
   schedule_free (self->b, mail->buffer);
   *mail = (DriverMail){ SCHEDULE_NONE, SCHEDULE_NONE };
 }
@@ -192,28 +199,33 @@ messages_leave (Driver *self, const PipelineSlot *slot)
   self->leaving[gradient] = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION,
                                             output_bytes (self, gradient ? to : at, slot->micro),
                                             gradient ? "gradient of the input" : "output");
+  schedule_touches (self->b, SCHEDULE_COMPUTE, self->leaving[gradient], SCHEDULE_WHOLE, ACCESS_WRITE);
 }
 
 /* ---- gradients that are shared ---------------------------------------------------------------------------------- */
 
-/* Two stages add up what each has: as much goes either way as in a ring of two. */
+/*
+ * Two stages add up what each has of the units [FIRST, END): as much goes either way as in a ring
+ * of two.
+ */
 static void
-exchange (Driver *self, guint peer, guint64 bytes, const char *label)
+exchange (Driver *self, guint peer, guint64 bytes, const char *label, guint first, guint end)
 {
   CommRef     comm = schedule_comm (self->b, "pipeline_shared", mesh_stages (&self->in->mesh));
-  ScheduleP2p messages[] = { { MESSAGE_SEND, comm, peer, bytes, label },
-                             { MESSAGE_RECEIVE, comm, peer, bytes, label } };
+  ScheduleP2p messages[] = { { MESSAGE_SEND, comm, peer, SCHEDULE_NONE, bytes, label },
+                             { MESSAGE_RECEIVE, comm, peer, SCHEDULE_NONE, bytes, label } };
   KernelDesc  sum = kernel_desc_stream (KERNEL_ELEMENTWISE, "shared_gradient_add", DTYPE_FP32,
                                         2.0 * (double) bytes, (double) bytes, 1);
   BufferRef   other;
 
   if (bytes == 0)
     return;
-  other = schedule_alloc (self->b, TIER_HBM, POOL_COMMUNICATION, bytes, label);
+  messages[1].buffer = other = schedule_alloc (self->b, TIER_HBM, POOL_COMMUNICATION, bytes, label);
   schedule_p2p (self->b, SCHEDULE_COMPUTE, messages, G_N_ELEMENTS (messages));
-  schedule_uses (self->b, other);
+  data_reduced (self, first, end); /* sent */
   schedule_kernel (self->b, SCHEDULE_COMPUTE, &sum);
-  schedule_uses (self->b, other);
+  schedule_uses (self->b, other, SCHEDULE_WHOLE, ACCESS_READ);
+  data_reduced (self, first, end);
   schedule_free (self->b, other);
 }
 
@@ -235,18 +247,20 @@ messages_shared_gradients (Driver *self)
 
   schedule_set_phase (self->b, PHASE_BACKWARD);
   schedule_set_unit (self->b, SCHEDULE_NONE);
-  schedule_all_reduce (
-      self->b, SCHEDULE_COMPUTE, schedule_comm (self->b, "tensor", mesh_tensor (&self->in->mesh)),
-      gradient_bytes (self, plan_partial_elements (workload)), "all_reduce_norm_weights");
+  if (schedule_all_reduce (
+          self->b, SCHEDULE_COMPUTE, schedule_comm (self->b, "tensor", mesh_tensor (&self->in->mesh)),
+          gradient_bytes (self, plan_partial_elements (workload)), "all_reduce_norm_weights")
+      != SCHEDULE_NONE)
+    data_reduced (self, 0, self->at->n_units);
   for (guint l = 0; l < workload_n_layers (workload) && last > 0; l++)
     {
       const LayerDesc *layer = workload_layer (workload, l);
 
       if (layer->tied_copy || layer->tied_peer)
         exchange (self, layer->tied_copy ? 0 : last, gradient_bytes (self, layer->tied_elements),
-                  "tied_gradient");
+                  "tied_gradient", self->at->first_unit[l], self->at->first_unit[l + 1]);
     }
   if (self->pipeline.kind == PIPELINE_DUALPIPE && last > 0)
     exchange (self, last - self->stage, gradient_bytes (self, workload_n_parameters (workload)),
-              "copy_gradient");
+              "copy_gradient", 0, self->at->n_units);
 }

@@ -5,16 +5,28 @@
 
 #include "schedule/strategy.h"
 
-/* `buffer` is read or written by the op at `item`. Sorted by item. */
+/*
+ * `part` of `buffer` is touched by the op at `item`, or (what is not modelled) by STREAM or the
+ * host just before `item`. In that order: what is before an item, then what the item does.
+ */
 typedef struct
 {
-  guint32 item, buffer;
+  guint32 item, buffer, part;
+  guint16 stream; /* StreamRef, USE_BY_ITEM or USE_BY_HOST */
+  guint8  access; /* ScheduleAccess */
 } ScheduleUse;
+
+#define USE_BY_ITEM G_MAXUINT16
+#define USE_BY_HOST (G_MAXUINT16 - 1)
+
+/* Numbers from here on are of data without memory: schedule_data. */
+#define SCHEDULE_FIRST_DATA 0x80000000u
 
 typedef struct
 {
-  GArray *items; /* ScheduleItem */
-  GArray *uses;  /* ScheduleUse */
+  GArray *items;  /* ScheduleItem */
+  GArray *uses;   /* ScheduleUse */
+  GArray *micros; /* ScheduleMicro */
   guint   n_events;
 } ScheduleProgram;
 
@@ -22,7 +34,9 @@ typedef struct
 {
   ScheduleProgram programs[SECTION_N];
   GArray         *buffers; /* ScheduleBuffer */
+  GPtrArray      *data;    /* interned labels of what schedule_data returned */
   guint           stage;
+  guint           unit_offset; /* parts of buffers are units of the stage, counted from this one */
   const Workload *workload;
 } ScheduleRole;
 
@@ -60,7 +74,11 @@ struct _ScheduleBuilder
   guint            unit;        /* among all units */
   guint            unit_offset; /* of the stage's: callers count from it */
   StreamRef        compute;     /* what SCHEDULE_COMPUTE stands for at present */
+  StreamRef        beside;      /* what else it stood for, or SCHEDULE_COMPUTE */
   OpRef            last_op;     /* SCHEDULE_NONE when the last call emitted nothing */
+  guint32          last_at;     /* then: the item that it would have been, */
+  StreamRef        last_stream; /* and its stream; SCHEDULE_NONE before the first op */
+  char            *undeclared; /* what a strategy did not say where it is (data.c); NULL: nothing */
 };
 
 /* An empty schedule of N_ROLES roles. Takes UNITS and ROLE_OF_RANK (N_RANKS ids, or NULL). The workload must outlive it. */
@@ -75,10 +93,13 @@ OpRef schedule_layer_kernel (ScheduleBuilder *b, const KernelDesc *kernel);
 /* Items that follow go to SECTION of ROLE. */
 void schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection section);
 /*
- * What is emitted on SCHEDULE_COMPUTE from now on goes to STREAM: a pass that runs beside another one. Memory still comes from the compute
- * stream's pool. SCHEDULE_COMPUTE itself ends that, and so does schedule_builder_select.
+ * What is emitted on SCHEDULE_COMPUTE from now on goes to STREAM, and its memory comes from that stream's pool: a pass that runs
+ * beside another one. What one of the two frees of the other's pool goes back when its own stream has come so far.
+ * SCHEDULE_COMPUTE itself ends that, and so does schedule_builder_select.
  */
 void schedule_builder_set_compute (ScheduleBuilder *self, StreamRef stream);
+/* The forward pass of micro-step MICRO begins with the next item. */
+void schedule_builder_begin_micro (ScheduleBuilder *self, guint micro);
 /* Marks the end of a training step. */
 void schedule_builder_end_step (ScheduleBuilder *self);
 /* Frees the builder; its schedule is the caller's. */
@@ -115,6 +136,16 @@ void      partners_free (Partners *self);
 /* The role at the other end of message ITEM of ROLE, and the item there: SCHEDULE_NONE when it has too few. */
 guint partners_role (const Partners *self, guint role, const ScheduleItem *item);
 guint partners_item (const Partners *self, guint role, guint item);
+
+/*
+ * Whether events order what touches the same data, for a role whose programs are sound otherwise
+ * (data-check.c).
+ */
+gboolean schedule_check_data (const Schedule *self, guint role, DiagList *diags);
+
+/* The op OP of the section uses BUFFER. */
+void schedule_builder_use (ScheduleBuilder *self, OpRef op, BufferRef buffer, guint part,
+                           ScheduleAccess access);
 
 /* Deadlock across roles (check.c calls it once the programs themselves are sound). */
 gboolean schedule_check_progress (const Schedule *self, DiagList *diags);

@@ -82,8 +82,10 @@ role_clear (ScheduleRole *role)
     {
       g_array_unref (role->programs[s].items);
       g_array_unref (role->programs[s].uses);
+      g_array_unref (role->programs[s].micros);
     }
   g_array_unref (role->buffers);
+  g_ptr_array_unref (role->data);
 }
 
 void
@@ -143,6 +145,15 @@ schedule_items (const Schedule *self, guint role, ScheduleSection section)
   const GArray *items = schedule_program (self, role, section)->items;
 
   return (ScheduleItems){ (const ScheduleItem *) (void *) items->data, items->len };
+}
+
+const ScheduleMicro *
+schedule_micros (const Schedule *self, guint role, ScheduleSection section, guint *n)
+{
+  const GArray *micros = schedule_program (self, role, section)->micros;
+
+  *n = micros->len;
+  return (const ScheduleMicro *) (void *) micros->data;
 }
 
 guint

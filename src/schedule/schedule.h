@@ -93,7 +93,8 @@ typedef guint32 BufferRef;
 typedef guint32 OpRef; /* index of the item in its section */
 
 #define SCHEDULE_NONE    G_MAXUINT32
-#define SCHEDULE_COMPUTE 0 /* the default stream: kernels of the model */
+#define SCHEDULE_WHOLE   G_MAXUINT32 /* every part of a buffer */
+#define SCHEDULE_COMPUTE 0           /* the default stream: kernels of the model */
 /* Name of the stream of passes that run beside others (dualpipe). */
 #define SCHEDULE_BESIDE "compute beside"
 
@@ -115,11 +116,26 @@ typedef enum
 
 const char *schedule_item_kind_name (ItemKind kind); /* "host_wait" */
 
+/* What a wait is for. */
+typedef enum
+{
+  WAIT_FOR_DATA,
+  WAIT_FOR_PACE, /* no data needs it: a framework bounds what is in flight, memory most of all */
+} ScheduleWait;
+
+/* How an op touches data. */
+typedef enum
+{
+  ACCESS_READ = 1,
+  ACCESS_WRITE = 2,
+  ACCESS_READ_WRITE = ACCESS_READ | ACCESS_WRITE,
+} ScheduleAccess;
+
 typedef struct
 {
   guint8            kind;       /* ItemKind */
   guint8            phase;      /* SchedulePhase */
-  guint8            collective; /* ScheduleCollective, ScheduleCopy or ScheduleMessage */
+  guint8            collective; /* ScheduleCollective, Copy or Message; of waits ScheduleWait */
   guint8            more;       /* P2P: the next item is of the same group call */
   guint32           stream;     /* StreamRef of device items, RECORD and WAIT */
   guint32           unit;       /* unit of the plan it belongs to, or SCHEDULE_NONE */
@@ -168,6 +184,12 @@ typedef struct
   guint               n;
 } ScheduleItems;
 
+/* The forward pass of micro-step `micro` of a step begins at `item`; where a stage has several chunks, that of its first one. */
+typedef struct
+{
+  guint32 item, micro;
+} ScheduleMicro;
+
 typedef struct _Schedule Schedule;
 
 void schedule_free_all (Schedule *self);
@@ -178,6 +200,9 @@ guint           schedule_role_stage (const Schedule *self, guint role); /* pipel
 guint           schedule_n_stages (const Schedule *self);
 const Workload *schedule_role_workload (const Schedule *self, guint role); /* its stage's */
 ScheduleItems   schedule_items (const Schedule *self, guint role, ScheduleSection section);
+/* Where its micro-steps begin, in order of the items. */
+const ScheduleMicro *schedule_micros (const Schedule *self, guint role, ScheduleSection section,
+                                      guint *n);
 /* Whether ROLE's steady program is its first one: the same items and buffers; and every role's. */
 gboolean              schedule_shares_steady (const Schedule *self, guint role);
 gboolean              schedule_first_is_steady (const Schedule *self);
@@ -220,7 +245,8 @@ typedef struct
 {
   ScheduleMessage way;
   CommRef         comm;
-  guint           peer; /* index in the group */
+  guint           peer;   /* index in the group */
+  BufferRef       buffer; /* what a send reads and a receive writes */
   guint64         bytes;
   const char     *label;
 } ScheduleP2p;
@@ -233,8 +259,13 @@ EventRef schedule_record (ScheduleBuilder *b, StreamRef stream);
 void     schedule_wait (ScheduleBuilder *b, StreamRef stream, EventRef event);
 void     schedule_wait_stream (ScheduleBuilder *b, StreamRef waiting,
                                StreamRef for_stream); /* record + wait */
+/* An event that has happened when both have. Either may be SCHEDULE_NONE: the other one. */
+EventRef schedule_join (ScheduleBuilder *b, EventRef one, EventRef other);
 void     schedule_host_wait (ScheduleBuilder *b, EventRef event);
-void     schedule_host_hooks (ScheduleBuilder *b, guint n);
+/* The same waits where no data needs them: a WAIT_FOR_PACE. */
+void schedule_pace (ScheduleBuilder *b, StreamRef stream, EventRef event);
+void schedule_host_pace (ScheduleBuilder *b, EventRef event);
+void schedule_host_hooks (ScheduleBuilder *b, guint n);
 
 /* Memory. A buffer allocated in init may live for ever; any other is freed in its own section. Zero bytes: SCHEDULE_NONE. */
 BufferRef schedule_alloc (ScheduleBuilder *b, MemoryTier tier, PoolCategory category, guint64 bytes,
@@ -252,8 +283,25 @@ void schedule_buffer_program (ScheduleBuilder *b, BufferRef buffer, const Memory
                               BufferRef frame);
 void schedule_free (ScheduleBuilder *b, BufferRef buffer);
 void schedule_free_after (ScheduleBuilder *b, BufferRef buffer, EventRef event); /* record_stream */
-/* Declares that the op emitted last reads or writes BUFFER: the checker holds the lifetime against it. */
-void schedule_uses (ScheduleBuilder *b, BufferRef buffer);
+
+/*
+ * Data. A strategy says which op reads and writes what, and the checker proves that events order
+ * them and that memory is not given back too early. PART divides a buffer that holds data of
+ * several units: the unit's number, or SCHEDULE_WHOLE. Buffers of init that hold parameters or
+ * optimizer states are filled when training begins; any other part is written before it is read.
+ *
+ * schedule_uses is about the op emitted last. One that was left out (a group of one member, no
+ * bytes) stands for an op of no time at its place on its stream: its input is its output.
+ */
+void schedule_uses (ScheduleBuilder *b, BufferRef buffer, guint part, ScheduleAccess access);
+/* An op that is not modelled touches BUFFER, here on STREAM; the host does, here in its program. */
+void schedule_touches (ScheduleBuilder *b, StreamRef stream, BufferRef buffer, guint part,
+                       ScheduleAccess access);
+void schedule_host_touches (ScheduleBuilder *b, BufferRef buffer, guint part, ScheduleAccess access);
+/* The op emitted last uses all buffers of CATEGORY that init allocated. */
+void schedule_uses_kept (ScheduleBuilder *b, PoolCategory category, ScheduleAccess access);
+/* Data without memory of its own in the model, for the functions above. It lives for ever. */
+BufferRef schedule_data (ScheduleBuilder *b, const char *label);
 
 SchedulePhase schedule_set_phase (ScheduleBuilder *b, SchedulePhase phase); /* returns the old one */
 guint         schedule_set_unit (ScheduleBuilder *b, guint unit);           /* likewise */
@@ -261,10 +309,13 @@ guint         schedule_set_unit (ScheduleBuilder *b, guint unit);           /* l
 /* ---- checker ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Proves SELF sound: no cycle (an event waited for before it is recorded, an op that waits for itself), events and buffers used in
- * their section only, each buffer freed once and used only while it lives, nothing but init's buffers left over at the end of a section,
- * ranks of a group issue the same collectives (kind, bytes) in the same order on a communicator whatever their roles, sends and receives
- * pair up, nobody waits for ever, steps marked. Adds diagnostics that name the role, section, item and label. TRUE when sound.
+ * Proves SELF sound: no cycle (an event waited for before it is recorded, an op that waits for
+ * itself), events and buffers used in their section only, each buffer freed once and used only
+ * while it lives, nothing but init's buffers left over at the end of a section, every op runs after
+ * those that wrote what it reads, writes nothing that another may still use, and has memory that
+ * nobody else still uses; ranks of a group issue the same collectives (kind, bytes) in the same
+ * order on a communicator whatever their roles, sends and receives pair up, nobody waits for ever,
+ * steps marked. Adds diagnostics that name the role, section, item and label. TRUE when sound.
  */
 gboolean schedule_check (const Schedule *self, const Mesh *mesh, DiagList *diags);
 

@@ -31,7 +31,7 @@ same_kernel (const KernelDesc *a, const KernelDesc *b)
 static BufferRef
 counterpart (const Sections *self, BufferRef b)
 {
-  return b != SCHEDULE_NONE && b >= self->first ? b - (self->first - self->init) : b;
+  return b < SCHEDULE_FIRST_DATA && b >= self->first ? b - (self->first - self->init) : b;
 }
 
 static gboolean
@@ -86,7 +86,8 @@ same_programs (const Sections *self, const ScheduleProgram *a, const SchedulePro
       const ScheduleUse *x = &g_array_index (a->uses, ScheduleUse, i);
       const ScheduleUse *y = &g_array_index (b->uses, ScheduleUse, i);
 
-      if (x->item != y->item || x->buffer != counterpart (self, y->buffer))
+      if (x->item != y->item || x->buffer != counterpart (self, y->buffer) || x->part != y->part
+          || x->stream != y->stream || x->access != y->access)
         return FALSE;
     }
   return TRUE;
@@ -110,6 +111,7 @@ schedule_share_steady (Schedule *self, guint role, guint n_init, guint n_first)
     return;
   replace (&steady->items, first->items);
   replace (&steady->uses, first->uses);
+  replace (&steady->micros, first->micros);
   g_array_set_size (of->buffers, n_first);
 }
 

@@ -8,9 +8,10 @@
  */
 #pragma once
 
+#include "base/suggest.h" /* for the layers above: how names are matched */
 #include "schedule/schedule.h"
 
-#define STRATEGY_API_VERSION 2
+#define STRATEGY_API_VERSION 3
 
 /* Micro-batches that differ in the lengths of their sequences. */
 typedef struct
@@ -60,6 +61,17 @@ gboolean plan_unit_recomputes (const Workload *workload, const PlanUnit *unit);
 
 typedef struct _StrategyRun StrategyRun;
 typedef struct _Strategy    Strategy;
+
+/* Data of a unit that others than the strategy use too. */
+typedef enum
+{
+  UNIT_PARAMETERS, /* as its kernels read them */
+  UNIT_GRADIENT,   /* as its backward kernels write it; not of a unit that owns nothing */
+  UNIT_REDUCED,    /* as the optimizer reads it */
+  UNIT_DATA_N,
+} UnitData;
+
+typedef struct _UnitPlaces UnitPlaces; /* the driver's */
 
 /*
  * What a backward bracket computes. Zero-bubble pipelines split it: a bracket for the gradients of inputs reads parameters and has no
@@ -124,8 +136,19 @@ struct _StrategyRun
   gboolean last_backward; /* in micro_step_end: no backward pass of the step follows on this stage */
   ScheduleSection section;
   StrategyRun    *inner;  /* NULL for the innermost */
+  UnitPlaces     *places; /* [n_units]: see strategy_data */
   gpointer        driver; /* private to the driver */
 };
+
+/*
+ * Says where WHAT of UNIT (SCHEDULE_NONE: of every unit) lives from now on: in OWN, a buffer of the
+ * unit alone, in its part of SHARED, which holds those of many, or in both; SCHEDULE_NONE where
+ * there is none. The driver declares what its kernels do there: a unit has its parameters before
+ * any of its kernels, its gradient before those that make gradients of weights, what is reduced
+ * before the step ends. strategy_uses declares that the op emitted last does something there.
+ */
+void strategy_data (StrategyRun *run, guint unit, UnitData what, BufferRef own, BufferRef shared);
+void strategy_uses (StrategyRun *run, guint unit, UnitData what, ScheduleAccess access);
 
 /* The gradient of a parameter as a rank holds it at the end of a step. */
 typedef struct

@@ -47,47 +47,66 @@ join_collectives (Driver *self)
     {
       schedule_wait (self->b, SCHEDULE_COMPUTE, self->pending[axis]);
       self->pending[axis] = SCHEDULE_NONE;
+      data_join (self, (MeshAxis) axis);
     }
 }
 
-static void
+/* Returns the op if it is on the compute stream. */
+static OpRef
 walk_collective (Driver *self, const KernelDesc *kernel)
 {
   const char *name = walk_axis_name (self, kernel->axis);
   CommRef     comm =
       schedule_comm (self->b, name, plan_axis_group (&self->at->levels[0].in, kernel->axis));
-  StreamRef stream = SCHEDULE_COMPUTE;
+  ScheduleCollective kind = plan_collective (kernel->comm);
+  guint64            bytes = (guint64) kernel->read_bytes;
+  StreamRef          stream;
+  guint              part;
 
-  if (kernel->async)
-    {
-      stream = schedule_stream (self->b, name, 0);
-      schedule_wait_stream (self->b, stream, SCHEDULE_COMPUTE);
-    }
-  schedule_collective (self->b, stream, comm, plan_collective (kernel->comm),
-                       (guint64) kernel->read_bytes, kernel->name);
-  if (kernel->async)
-    self->pending[kernel->axis] = schedule_record (self->b, stream);
+  if (!kernel->async)
+    return schedule_collective (self->b, SCHEDULE_COMPUTE, comm, kind, bytes, kernel->name);
+  stream = schedule_stream (self->b, name, 0);
+  part = data_move (self, kernel->axis);
+  schedule_wait_stream (self->b, stream, SCHEDULE_COMPUTE);
+  schedule_collective (self->b, stream, comm, kind, bytes, kernel->name);
+  schedule_uses (self->b, self->moved[self->beside][kernel->axis], part, ACCESS_READ_WRITE);
+  self->pending[kernel->axis] = schedule_record (self->b, stream);
+  return SCHEDULE_NONE;
 }
 
-static void
+/* Returns the op if it is on the compute stream. */
+static OpRef
 walk_kernel (Driver *self, const KernelDesc *kernel)
 {
   if (kernel->joins)
     join_collectives (self);
-  if (kernel->kind == KERNEL_COMMUNICATION)
-    walk_collective (self, kernel);
-  else
-    schedule_layer_kernel (self->b, kernel);
+  return kernel->kind == KERNEL_COMMUNICATION ? walk_collective (self, kernel)
+                                              : schedule_layer_kernel (self->b, kernel);
 }
 
 /* Of one unit, or (SCHEDULE_NONE) all of them. */
 static void
-walk_kernels (Driver *self, const KernelDesc *kernels, guint n, guint unit, BackwardPart part)
+walk_kernels (Driver *self, const KernelDesc *kernels, guint n, guint unit, BackwardPart part,
+              const DataBracket *bracket)
 {
+  OpRef first = SCHEDULE_NONE, last = SCHEDULE_NONE;
+
   for (guint k = 0; k < n; k++)
     if ((unit == SCHEDULE_NONE || g_array_index (self->owner, guint, k) == unit)
         && (part == BACKWARD_BOTH || kernels[k].weight_gradient == (part == BACKWARD_WEIGHTS)))
-      walk_kernel (self, &kernels[k]);
+      {
+        OpRef op = walk_kernel (self, &kernels[k]);
+
+        if (op == SCHEDULE_NONE)
+          continue;
+        if (first == SCHEDULE_NONE)
+          data_kernel (self, first = op, bracket);
+        last = op;
+      }
+  if (last == SCHEDULE_NONE)
+    data_no_kernel (self, bracket);
+  else if (last != first)
+    data_kernel (self, last, bracket);
 }
 
 /* ---- where the walk stands -------------------------------------------------------------------------------------- */
@@ -140,6 +159,29 @@ saved_by (const Driver *self, const SlotWalk *walk, guint layer)
   return &self->saved[(gsize) (walk->slot->micro % self->ring) * n_layers + layer];
 }
 
+/* What the kernels of LAYER use. */
+static DataBracket
+layer_bracket (const Driver *self, guint layer, BufferRef saved, ScheduleAccess saves,
+               BufferRef working)
+{
+  return (DataBracket){ .first = self->at->first_unit[layer],
+                        .end = self->at->first_unit[layer + 1],
+                        .parameters = TRUE,
+                        .saved = saved,
+                        .saves = saves,
+                        .working = working };
+}
+
+static DataBracket
+of_unit (const DataBracket *layer, guint unit)
+{
+  DataBracket bracket = *layer;
+
+  bracket.first = unit;
+  bracket.end = unit + 1;
+  return bracket;
+}
+
 /* ---- forward ---------------------------------------------------------------------------------------------------- */
 
 static void
@@ -152,21 +194,23 @@ forward_hook (Driver *self, const SlotWalk *walk, guint unit, gsize hook)
 
 /* Units of a layer are gathered one by one as modules run, or (layers whose experts are a unit of their own) all around the layer. */
 static void
-walk_units_forward (Driver *self, const SlotWalk *walk, const LayerDesc *desc, guint first, guint end)
+walk_units_forward (Driver *self, const SlotWalk *walk, const LayerDesc *desc, const DataBracket *layer)
 {
-  for (guint u = first; u < end; u++)
+  for (guint u = layer->first; u < layer->end; u++)
     {
+      const DataBracket unit = of_unit (layer, u);
+
       forward_hook (self, walk, u, HOOK (unit_forward_begin));
       if (by_modules (self))
         {
-          walk_kernels (self, desc->forward, desc->n_forward, u, BACKWARD_BOTH);
+          walk_kernels (self, desc->forward, desc->n_forward, u, BACKWARD_BOTH, &unit);
           forward_hook (self, walk, u, HOOK (unit_forward_end));
         }
     }
   if (by_modules (self))
     return;
-  walk_kernels (self, desc->forward, desc->n_forward, SCHEDULE_NONE, BACKWARD_BOTH);
-  for (guint u = first; u < end; u++)
+  walk_kernels (self, desc->forward, desc->n_forward, SCHEDULE_NONE, BACKWARD_BOTH, layer);
+  for (guint u = layer->first; u < layer->end; u++)
     forward_hook (self, walk, u, HOOK (unit_forward_end));
 }
 
@@ -189,6 +233,7 @@ hold_output (Driver *self, BufferRef *held, guint64 bytes)
 {
   release_output (self, held);
   *held = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, bytes, "held logits");
+  schedule_touches (self->b, SCHEDULE_COMPUTE, *held, SCHEDULE_WHOLE, ACCESS_WRITE);
 }
 
 /* The place of a micro-batch's output is that of the one before the last, which goes when there is a new one. */
@@ -202,8 +247,9 @@ static void
 walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
 {
   const LayerDesc *desc = layer_of (self, walk, layer);
-  guint            first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
+  guint            first = self->at->first_unit[layer];
   BufferRef        working, saved;
+  DataBracket      bracket;
 
   schedule_set_phase (self->b, PHASE_FORWARD);
   schedule_set_unit (self->b, first);
@@ -212,7 +258,8 @@ walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
   schedule_buffer_program (self->b, working, &desc->forward_memory, saved);
   *saved_by (self, walk, layer) = saved;
   assign_kernels (self, layer, desc->forward, desc->n_forward, first);
-  walk_units_forward (self, walk, desc, first, end);
+  bracket = layer_bracket (self, layer, saved, ACCESS_WRITE, working);
+  walk_units_forward (self, walk, desc, &bracket);
   schedule_free (self->b, working);
   if (desc->held_bytes > 0)
     hold_output (self, held_by (self, walk), desc->held_bytes);
@@ -222,22 +269,25 @@ walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
 
 /* Module granularity: the modules of a checkpointed layer run their forward again, with its hooks. */
 static void
-walk_layer_recompute (Driver *self, const SlotWalk *walk, guint layer)
+walk_layer_recompute (Driver *self, const SlotWalk *walk, guint layer, const DataBracket *bracket)
 {
   const LayerDesc *desc = layer_of (self, walk, layer);
-  guint            first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
 
-  assign_kernels (self, layer, desc->recompute, desc->n_recompute, first);
-  for (guint u = first; u < end; u++)
+  assign_kernels (self, layer, desc->recompute, desc->n_recompute, bracket->first);
+  for (guint u = bracket->first; u < bracket->end; u++)
     {
-      UnitSlot slot = unit_slot (self, walk, u, TRUE);
-      gboolean hooks = plan_unit_recomputes (self->at->workload, slot.plan);
+      UnitSlot    slot = unit_slot (self, walk, u, TRUE);
+      gboolean    hooks = plan_unit_recomputes (self->at->workload, slot.plan);
+      DataBracket unit = of_unit (bracket, u);
+
+      if (!hooks) /* its kernels read no parameters */
+        unit.end = unit.first;
 
       schedule_set_phase (self->b, PHASE_RECOMPUTE);
       schedule_set_unit (self->b, u);
       if (hooks)
         driver_unit_hook (self, PHASE_RECOMPUTE, HOOK (unit_forward_begin), &slot);
-      walk_kernels (self, desc->recompute, desc->n_recompute, u, BACKWARD_BOTH);
+      walk_kernels (self, desc->recompute, desc->n_recompute, u, BACKWARD_BOTH, &unit);
       if (hooks)
         driver_unit_hook (self, PHASE_RECOMPUTE, HOOK (unit_forward_end), &slot);
     }
@@ -252,27 +302,33 @@ backward_hook (Driver *self, const SlotWalk *walk, guint unit, gsize hook)
 }
 
 static void
-walk_units_backward (Driver *self, const SlotWalk *walk, const LayerDesc *desc, guint first, guint end)
+walk_units_backward (Driver *self, const SlotWalk *walk, const LayerDesc *desc,
+                     const DataBracket *layer)
 {
-  for (guint u = end; u-- > first;)
+  DataBracket again = *layer;
+
+  for (guint u = layer->end; u-- > layer->first;)
     {
+      const DataBracket unit = of_unit (layer, u);
+
       backward_hook (self, walk, u, HOOK (unit_backward_begin));
       if (by_modules (self))
         {
-          walk_kernels (self, desc->backward, desc->n_backward, u, walk->part);
+          walk_kernels (self, desc->backward, desc->n_backward, u, walk->part, &unit);
           backward_hook (self, walk, u, HOOK (unit_backward_end));
         }
     }
   if (by_modules (self))
     return;
+  again.gradient = FALSE;
   if (walk->part != BACKWARD_WEIGHTS)
     {
       schedule_set_phase (self->b, PHASE_RECOMPUTE);
-      walk_kernels (self, desc->recompute, desc->n_recompute, SCHEDULE_NONE, BACKWARD_BOTH);
+      walk_kernels (self, desc->recompute, desc->n_recompute, SCHEDULE_NONE, BACKWARD_BOTH, &again);
       schedule_set_phase (self->b, PHASE_BACKWARD);
     }
-  walk_kernels (self, desc->backward, desc->n_backward, SCHEDULE_NONE, walk->part);
-  for (guint u = end; u-- > first;)
+  walk_kernels (self, desc->backward, desc->n_backward, SCHEDULE_NONE, walk->part, layer);
+  for (guint u = layer->end; u-- > layer->first;)
     backward_hook (self, walk, u, HOOK (unit_backward_end));
 }
 
@@ -282,7 +338,8 @@ walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
 {
   const LayerDesc *desc = layer_of (self, walk, layer);
   guint            first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
-  BufferRef        workspace = SCHEDULE_NONE;
+  BufferRef        workspace = SCHEDULE_NONE, saved = *saved_by (self, walk, layer);
+  DataBracket      bracket;
 
   schedule_set_phase (self->b, PHASE_BACKWARD);
   schedule_set_unit (self->b, first);
@@ -292,18 +349,20 @@ walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
           schedule_alloc (self->b, TIER_HBM, POOL_WORKSPACE, desc->backward_bytes, "backward");
       if (walk->part == BACKWARD_BOTH
           && desc->working_bytes > 0) /* else what is saved outlives this pass, or is one block */
-        schedule_buffer_program (self->b, workspace, &desc->backward_memory,
-                                 *saved_by (self, walk, layer));
-      if (by_modules (self) && desc->n_recompute > 0)
-        walk_layer_recompute (self, walk, layer);
+        schedule_buffer_program (self->b, workspace, &desc->backward_memory, saved);
     }
+  bracket = layer_bracket (self, layer, saved, ACCESS_READ, workspace);
+  if (walk->part != BACKWARD_WEIGHTS && by_modules (self) && desc->n_recompute > 0)
+    walk_layer_recompute (self, walk, layer, &bracket);
   assign_kernels (self, layer, desc->backward, desc->n_backward, end - 1);
-  walk_units_backward (self, walk, desc, first, end);
+  bracket.parameters = walk->part != BACKWARD_WEIGHTS;
+  bracket.gradient = walk->part != BACKWARD_INPUTS;
+  walk_units_backward (self, walk, desc, &bracket);
 
   schedule_set_unit (self->b, first);
   schedule_free (self->b, workspace);
   if (walk->part != BACKWARD_INPUTS)
-    schedule_free (self->b, *saved_by (self, walk, layer));
+    schedule_free (self->b, saved);
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------ */
@@ -349,13 +408,15 @@ walk_slot (Driver *self, const PipelineSlot *slot)
     [PASS_FORWARD] = BACKWARD_BOTH, [PASS_BACKWARD] = BACKWARD_BOTH, [PASS_INPUT] = BACKWARD_INPUTS, [PASS_WEIGHT] = BACKWARD_WEIGHTS
   };
   SlotWalk walk = { .slot = slot, .part = parts[slot->pass] };
-  guint    first, end;
+  guint    first, end, micro;
 
   workload_chunk (self->at->workload, slot->chunk, &first, &end);
   walk.first_unit = self->at->first_unit[first];
   walk.end_unit = self->at->first_unit[end];
   set_place (self, slot);
   messages_take (self, slot);
+  if (slot->pass == PASS_FORWARD && driver_micro_step (self, slot->chunk, slot->micro, &micro))
+    schedule_builder_begin_micro (self->b, micro);
   if (slot->pass == PASS_FORWARD)
     {
       for (guint l = first; l < end; l++)

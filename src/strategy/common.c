@@ -32,9 +32,9 @@ parse_group (const Mesh *mesh, const char *shard, MeshGroup *group, DiagList *di
 {
   double n;
 
-  if (shard == NULL || g_str_equal (shard, "all"))
+  if (shard == NULL || g_ascii_strcasecmp (shard, "all") == 0)
     *group = mesh_all (mesh);
-  else if (g_str_equal (shard, "node"))
+  else if (g_ascii_strcasecmp (shard, "node") == 0)
     {
       if (mesh_node_ranks (mesh) == 0)
         {
@@ -103,6 +103,18 @@ unit_groups (const Mesh *mesh, const char *shard, ShardGroups groups[2], DiagLis
     return FALSE;
   groups[1] = groups[0];
   return mesh->experts <= 1 || expert_groups (mesh, &groups[0], &groups[1], diags);
+}
+
+gboolean
+check_unit_groups (const Mesh *mesh, const char *shard, DiagList *diags)
+{
+  ShardGroups groups[2];
+  gboolean    good;
+
+  diag_list_set_key (diags, "shard");
+  good = unit_groups (mesh, shard, groups, diags);
+  diag_list_set_key (diags, NULL);
+  return good;
 }
 
 CommRef
@@ -229,6 +241,14 @@ emit_norm (StrategyRun *run, MeshGroup norm)
     }
 }
 
+static void
+use_reduced (StrategyRun *run, ScheduleAccess access)
+{
+  for (guint u = 0; u < run->n_units; u++)
+    if (run->units[u].own_elements > 0)
+      strategy_uses (run, u, UNIT_REDUCED, access);
+}
+
 void
 emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradient_bytes,
                 guint parameter_bytes)
@@ -239,9 +259,20 @@ emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradie
 
   workload_optimizer_kernels (training, elements, bytes.master, gradient_bytes, parameter_bytes,
                               kernels);
+  if (kernels->len == 0) /* who trains without an optimizer has the gradients: a copy of nothing */
+    {
+      schedule_copy (run->b, SCHEDULE_COMPUTE, COPY_TO_HOST, 0, NULL);
+      use_reduced (run, ACCESS_READ);
+    }
   for (guint i = 0; i < kernels->len; i++)
     {
       schedule_kernel (run->b, SCHEDULE_COMPUTE, &g_array_index (kernels, KernelDesc, i));
+      use_reduced (run, ACCESS_READ_WRITE);
+      if (i + 1 == kernels->len)
+        {
+          schedule_uses_kept (run->b, POOL_PARAMETER, ACCESS_READ_WRITE);
+          schedule_uses_kept (run->b, POOL_OPTIMIZER, ACCESS_READ_WRITE);
+        }
       /* The first kernel of a clipped step is the local norm; its square is summed over the parts. */
       if (i == 0 && training->clip_gradients)
         emit_norm (run, norm);

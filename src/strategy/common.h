@@ -38,6 +38,9 @@ gboolean shard_groups (const Mesh *mesh, const char *shard, ShardGroups *groups,
  */
 gboolean unit_groups (const Mesh *mesh, const char *shard, ShardGroups groups[2], DiagList *diags);
 
+/* Whether the strategy's option 'shard' makes such groups: diagnoses at that option. */
+gboolean check_unit_groups (const Mesh *mesh, const char *shard, DiagList *diags);
+
 /* Communicator NAME of units of KIND, or "expert NAME". */
 CommRef unit_comm (ScheduleBuilder *b, const char *name, guint kind, MeshGroup group);
 
@@ -68,9 +71,12 @@ void emit_stream_kernel (ScheduleBuilder *b, StreamRef stream, KernelKind kind, 
                          Dtype dtype, double read, double write);
 
 /*
- * Clipping and the optimizer over ELEMENTS on the compute stream. The squared norm is all-reduced over NORM, the ranks of the mesh that
- * hold different parts of the gradient (one rank: everyone has all of it), and over the tensor ranks and stages. GRADIENT_BYTES an element; PARAMETER_BYTES of the low-precision copy
- * written beside the master (0: none).
+ * Clipping and the optimizer over ELEMENTS on the compute stream. The squared norm is all-reduced
+ * over NORM, the ranks of the mesh that hold different parts of the gradient (one rank: everyone
+ * has all of it), and over the tensor ranks and stages. GRADIENT_BYTES an element; PARAMETER_BYTES
+ * of the low-precision copy written beside the master (0: none). Reads the reduced gradients where
+ * they are on the GPU (strategy_data), and updates what init allocated for parameters and optimizer
+ * states.
  */
 void emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradient_bytes,
                      guint parameter_bytes);

@@ -8,8 +8,10 @@ struct _DeepspeedUnit
   guint64   node_padded; /* and for the node group */
   guint64   grad_padded; /* padded gradient of what it owns, persistent tensors included */
   gboolean  available;
-  gboolean  cached; /* the node's host copy is valid */
-  gint      passed; /* latest visit that the prefetcher passed over; -1 = none */
+  gboolean  cached;  /* the node's host copy is valid */
+  gint      passed;  /* latest visit that the prefetcher passed over; -1 = none */
+  StreamRef home;    /* the stream that writes `full`, whose pool it is of */
+  EventRef  stashed; /* the copy to the host reads `full` until then; SCHEDULE_NONE: none does */
   BufferRef full, grads;
 };
 
@@ -87,7 +89,7 @@ init_unit (StrategyRun *run, guint i)
   DeepspeedUnit  *u = &s->units[i];
   gint64          threshold = options_of (run)->param_persistence_threshold;
 
-  u->full = u->grads = SCHEDULE_NONE;
+  u->full = u->grads = u->stashed = SCHEDULE_NONE;
   u->passed = -1;
   u->numel = padded_each (plan->tensors, plan->n_tensors, 1);
   u->fetched = deepspeed_partitioned (plan->tensors, plan->n_tensors, 1, threshold);
@@ -145,6 +147,19 @@ numel_of (const StrategyRun *run, guint i)
   return ((const DeepspeedState *) run->state)->units[i].numel;
 }
 
+/* Kernels read what is gathered, or the shard of a lone rank, and what is persistent. */
+static void
+place_parameters (StrategyRun *run, guint unit)
+{
+  const DeepspeedState *s = run->state;
+  const DeepspeedUnit  *u = &s->units[unit];
+  BufferRef             shared = u->fetched < u->numel ? s->persistent : SCHEDULE_NONE;
+
+  if (s->m == 1 && u->full == SCHEDULE_NONE)
+    shared = s->shards;
+  strategy_data (run, unit, UNIT_PARAMETERS, u->full, shared);
+}
+
 static void
 allocate_states (StrategyRun *run)
 {
@@ -153,17 +168,24 @@ allocate_states (StrategyRun *run)
   guint64         shard = own_sum (run, shard_elements_of);
   guint64 bucket = MIN ((guint64) options_of (run)->reduce_bucket_size, own_sum (run, numel_of));
 
-  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, shard * bytes.compute, "parameter shards");
-  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER,
-                  own_sum (run, persistent_elements_of) * bytes.compute, "persistent parameters");
-  schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * bytes.compute, "gradient shards");
+  s->shards =
+      schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, shard * bytes.compute, "parameter shards");
+  s->persistent = schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER,
+                                  own_sum (run, persistent_elements_of) * bytes.compute,
+                                  "persistent parameters");
+  s->gradients =
+      schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * bytes.compute, "gradient shards");
   schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER,
                   shard * (bytes.moments + master_copy_bytes (workload_training (run->in->workload))),
                   "optimizer state");
-  schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, bucket * bytes.compute, "gradient bucket");
+  s->bucket = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, bucket * bytes.compute,
+                              "gradient bucket");
   if (s->residency == RESIDENCY_HOST_NODE)
-    schedule_alloc (run->b, TIER_HOST, POOL_CACHE, own_sum (run, cache_elements_of) * bytes.compute,
-                    "parameter cache");
+    s->cache = schedule_alloc (run->b, TIER_HOST, POOL_CACHE,
+                               own_sum (run, cache_elements_of) * bytes.compute, "parameter cache");
+  strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, s->gradients);
+  for (guint i = 0; i < run->n_units; i++)
+    place_parameters (run, i);
 }
 
 void
@@ -186,6 +208,7 @@ deepspeed_init (StrategyRun *run)
   s->units = g_new0 (DeepspeedUnit, run->n_units);
   for (guint i = 0; i < run->n_units; i++)
     init_unit (run, i);
+  s->waiting = g_array_new (FALSE, FALSE, sizeof (guint));
   record_visits (run);
   mark_reuse (run);
   allocate_states (run);
@@ -198,6 +221,7 @@ deepspeed_clear (StrategyRun *run)
 
   g_free (s->units);
   g_free (s->visits);
+  g_array_unref (s->waiting);
 }
 
 static void
@@ -239,9 +263,27 @@ free_after_use (StrategyRun *run, BufferRef buffer, StreamRef stream)
 static void
 throttle (StrategyRun *run, EventRef outstanding[2], EventRef event)
 {
-  schedule_host_wait (run->b, outstanding[0]);
+  schedule_host_pace (run->b, outstanding[0]);
   outstanding[0] = outstanding[1];
   outstanding[1] = event;
+}
+
+/* The op emitted last writes the gathered parameters of UNITS. */
+static void
+uses_gathered (StrategyRun *run, const guint *units, guint n)
+{
+  const DeepspeedState *s = run->state;
+
+  for (guint i = 0; i < n; i++)
+    schedule_uses (run->b, s->units[units[i]].full, SCHEDULE_WHOLE, ACCESS_WRITE);
+}
+
+static void
+uses_part_of_each (StrategyRun *run, BufferRef buffer, const guint *units, guint n,
+                   ScheduleAccess access)
+{
+  for (guint i = 0; i < n; i++)
+    schedule_uses (run->b, buffer, units[i], access);
 }
 
 /* The node's slices come from its host copy; the GPUs of the node then gather them over their own links. */
@@ -258,18 +300,20 @@ gather_from_host (StrategyRun *run, const guint *units, guint n)
   if (s->node_size == 1) /* a slice is the whole: nothing to gather */
     {
       schedule_copy (run->b, s->host_copy, COPY_FROM_HOST, padded * compute, "fetch");
-      for (guint i = 0; i < n; i++)
-        schedule_uses (run->b, s->units[units[i]].full);
+      uses_part_of_each (run, s->cache, units, n, ACCESS_READ);
+      uses_gathered (run, units, n);
       schedule_wait_stream (run->b, s->gather, s->host_copy);
       return;
     }
-  slices = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, padded / s->node_size * compute,
-                           "slices of the node copy");
+  slices = schedule_alloc_on (run->b, s->host_copy, TIER_HBM, POOL_GATHERED,
+                              padded / s->node_size * compute, "slices of the node copy");
   schedule_copy (run->b, s->host_copy, COPY_FROM_HOST, padded / s->node_size * compute, "fetch");
-  schedule_uses (run->b, slices);
+  uses_part_of_each (run, s->cache, units, n, ACCESS_READ);
+  schedule_uses (run->b, slices, SCHEDULE_WHOLE, ACCESS_WRITE);
   schedule_wait_stream (run->b, s->gather, s->host_copy);
   schedule_all_gather (run->b, s->gather, s->node, padded * compute, "all_gather_node");
-  schedule_uses (run->b, slices);
+  schedule_uses (run->b, slices, SCHEDULE_WHOLE, ACCESS_READ);
+  uses_gathered (run, units, n);
   schedule_free_after (run->b, slices, schedule_record (run->b, s->gather));
 }
 
@@ -283,6 +327,8 @@ gather_from_shards (StrategyRun *run, const guint *units, guint n)
   for (guint i = 0; i < n; i++)
     padded += s->units[units[i]].padded;
   schedule_all_gather (run->b, s->gather, s->all, padded * compute, "all_gather");
+  uses_part_of_each (run, s->shards, units, n, ACCESS_READ);
+  uses_gathered (run, units, n);
 }
 
 /* Gathers UNITS (owners) as one collective a source, named after the first of them. */
@@ -301,9 +347,12 @@ gather_units (StrategyRun *run, const guint *units, guint n)
 
       schedule_set_unit (run->b, units[i]);
       /* One rank's shard is the whole, and used where it is (partition_parameters.py, NoGatherHandle). */
+      u->home = u->cached && s->node_size == 1 ? s->host_copy : s->gather;
       if (s->m > 1 || u->cached)
-        u->full = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED,
-                                  MAX (u->padded, u->node_padded) * compute, "gathered parameters");
+        u->full =
+            schedule_alloc_on (run->b, u->home, TIER_HBM, POOL_GATHERED,
+                               MAX (u->padded, u->node_padded) * compute, "gathered parameters");
+      place_parameters (run, units[i]);
       u->available = TRUE;
       s->live += (gint64) u->fetched;
       if (u->cached)
@@ -362,6 +411,7 @@ deepspeed_fetch (StrategyRun *run, const UnitSlot *slot)
     gather_units (run, &owner, 1);
   if (u->fetched > 0)
     {
+      /* The whole gathering stream, whatever of it the unit needs. */
       EventRef fetched = schedule_record (run->b, s->gather);
 
       schedule_wait (run->b, SCHEDULE_COMPUTE, fetched);
@@ -371,20 +421,50 @@ deepspeed_fetch (StrategyRun *run, const UnitSlot *slot)
     prefetch (run);
 }
 
-/* The first use of a step leaves the own slice of the node copy in host memory. Returns the stream of the gathered buffer's last use. */
-static StreamRef
-stash (StrategyRun *run, DeepspeedUnit *u)
+/*
+ * The first use of a step leaves the own slice of the node copy in host memory. The copy waits for
+ * the module.
+ */
+static void
+stash (StrategyRun *run, guint unit)
 {
   DeepspeedState *s = run->state;
+  DeepspeedUnit  *u = &s->units[unit];
 
   if (s->residency != RESIDENCY_HOST_NODE || u->cached || u->fetched == 0)
-    return SCHEDULE_COMPUTE;
+    return;
   schedule_wait_stream (run->b, s->host_copy, SCHEDULE_COMPUTE);
   schedule_copy (run->b, s->host_copy, COPY_TO_HOST,
                  u->node_padded / s->node_size * bytes_of (run).compute, "stash");
-  schedule_uses (run->b, u->full);
+  schedule_uses (run->b, u->full, SCHEDULE_WHOLE, ACCESS_READ);
+  if (u->full == SCHEDULE_NONE)
+    schedule_uses (run->b, s->shards, unit, ACCESS_READ);
+  schedule_uses (run->b, s->cache, unit, ACCESS_WRITE);
   u->cached = TRUE;
-  return s->host_copy;
+  u->stashed = schedule_record (run->b, s->host_copy);
+}
+
+/*
+ * When the gathered parameters of U have had their last use, by compute and by the copy to the host, which waited for compute. They
+ * may have stayed gathered since that copy.
+ */
+static EventRef
+last_use (StrategyRun *run, const DeepspeedUnit *u, gboolean copied_now)
+{
+  if (copied_now)
+    return u->stashed;
+  return schedule_join (run->b, schedule_record (run->b, SCHEDULE_COMPUTE), u->stashed);
+}
+
+static void
+free_gathered (StrategyRun *run, DeepspeedUnit *u, gboolean copied_now)
+{
+  if (u->stashed == SCHEDULE_NONE && u->home == SCHEDULE_COMPUTE)
+    schedule_free (run->b, u->full);
+  else
+    schedule_free_after (run->b, u->full, last_use (run, u, copied_now));
+  u->full = SCHEDULE_NONE;
+  u->stashed = SCHEDULE_NONE;
 }
 
 void
@@ -393,13 +473,15 @@ deepspeed_release (StrategyRun *run, const UnitSlot *slot)
   DeepspeedState       *s = run->state;
   DeepspeedUnit        *u = &s->units[slot->plan->shares];
   const DeepspeedVisit *visit = &s->visits[s->position];
-  StreamRef             last_use = stash (run, u);
+  gboolean              cached = u->cached;
+  gboolean              goes = u->fetched > 0 && !visit->reused && u->passed <= (gint) s->position;
 
+  stash (run, slot->plan->shares);
   schedule_host_hooks (run->b, 1);
-  if (u->fetched > 0 && !visit->reused && u->passed <= (gint) s->position)
+  if (goes)
     {
-      free_after_use (run, u->full, last_use);
-      u->full = SCHEDULE_NONE;
+      free_gathered (run, u, u->cached && !cached);
+      place_parameters (run, slot->plan->shares);
       u->available = FALSE;
       s->live -= (gint64) u->fetched;
     }
@@ -415,6 +497,7 @@ deepspeed_backward_begin (StrategyRun *run, const UnitSlot *slot)
   s->units[slot->unit].grads =
       schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT,
                       slot->plan->own_elements * bytes_of (run).compute, "gradients");
+  strategy_data (run, slot->unit, UNIT_GRADIENT, s->units[slot->unit].grads, SCHEDULE_NONE);
 }
 
 /* Reduce-scatters what the bucket holds, or the gradient that is too large for it, in the reduction's precision. */
@@ -429,20 +512,26 @@ flush_bucket (StrategyRun *run)
 
   if (s->bucket_elements == 0)
     return;
-  input = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, s->bucket_padded * reduce,
-                          "reduce-scatter input");
+  input = schedule_alloc_on (run->b, s->reduce, TIER_HBM, POOL_COMMUNICATION,
+                             s->bucket_padded * reduce, "reduce-scatter input");
   emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, "interleave", DTYPE_FP16,
                       (double) s->bucket_elements * compute, (double) s->bucket_padded * reduce);
-  schedule_uses (run->b, s->oversized);
+  schedule_uses (run->b, s->oversized != SCHEDULE_NONE ? s->oversized : s->bucket, SCHEDULE_WHOLE,
+                 ACCESS_READ);
+  schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_WRITE);
   schedule_reduce_scatter (run->b, s->reduce, s->all, s->bucket_padded * reduce, "reduce_scatter");
+  schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
   emit_stream_kernel (run->b, s->reduce, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_FP16,
                       shard * (reduce + compute), shard * compute);
-  schedule_uses (run->b, input);
+  schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_READ);
+  uses_part_of_each (run, s->gradients, (const guint *) (void *) s->waiting->data, s->waiting->len,
+                     run->micro == 0 ? ACCESS_WRITE : ACCESS_READ_WRITE);
   free_after_use (run, input, s->reduce);
   if (s->oversized != SCHEDULE_NONE)
     free_after_use (run, s->oversized, s->reduce);
   throttle (run, s->reduces, schedule_record (run->b, s->reduce));
   s->bucket_elements = s->bucket_padded = 0;
+  g_array_set_size (s->waiting, 0);
   s->oversized = SCHEDULE_NONE;
 }
 
@@ -467,9 +556,11 @@ add_to_bucket (StrategyRun *run, const UnitSlot *slot)
   else
     {
       emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, "bucket_copy", DTYPE_FP16, bytes, bytes);
-      schedule_uses (run->b, u->grads);
+      schedule_uses (run->b, u->grads, SCHEDULE_WHOLE, ACCESS_READ);
+      schedule_uses (run->b, s->bucket, SCHEDULE_WHOLE, ACCESS_WRITE);
       free_after_use (run, u->grads, s->reduce);
     }
+  g_array_append_val (s->waiting, slot->unit);
   s->bucket_elements += elements;
   s->bucket_padded += u->grad_padded;
 }
@@ -487,6 +578,8 @@ deepspeed_micro_step_end (StrategyRun *run)
   DeepspeedState *s = run->state;
 
   flush_bucket (run);
+  if (run->last_backward && s->reduce != SCHEDULE_COMPUTE)
+    schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->reduce);
   s->traced = TRUE;
   restart_walk (s, run->n_units);
 }
@@ -501,21 +594,27 @@ deepspeed_step_end (StrategyRun *run)
   gboolean        mixed = master_copy_bytes (workload_training (run->in->workload)) > 0;
   BufferRef       wide = SCHEDULE_NONE;
 
-  if (s->reduce != SCHEDULE_COMPUTE)
-    schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->reduce);
-  if (s->residency == RESIDENCY_HOST_NODE) /* the next step overwrites the node copy */
+  /* Copies to the host end with the step. Those of a lone rank read the shard that is updated now. */
+  if (s->residency == RESIDENCY_HOST_NODE && s->m == 1)
     schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->host_copy);
+  else if (s->residency == RESIDENCY_HOST_NODE)
+    schedule_pace (run->b, SCHEDULE_COMPUTE, schedule_record (run->b, s->host_copy));
   if (mixed)
     {
       wide = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, tile * bytes.master,
                              "fp32 gradient of a sub-group");
       emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "gradient_cast", DTYPE_FP32,
                           (double) shard * bytes.compute, (double) shard * bytes.master);
+      schedule_uses (run->b, s->gradients, SCHEDULE_WHOLE, ACCESS_READ);
+      schedule_uses (run->b, wide, SCHEDULE_WHOLE, ACCESS_WRITE);
     }
   emit_optimizer (run, mesh_all (&run->in->mesh), shard, bytes.master, mixed ? bytes.compute : 0);
+  schedule_uses (run->b, wide, SCHEDULE_WHOLE, ACCESS_READ);
   schedule_free (run->b, wide);
   schedule_all_gather (run->b, SCHEDULE_COMPUTE, s->all,
                        own_sum (run, persistent_padded_of) * bytes.compute, "all_gather_persistent");
+  schedule_uses (run->b, s->shards, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, s->persistent, SCHEDULE_WHOLE, ACCESS_WRITE);
   for (guint i = 0; i < run->n_units; i++)
     s->units[i].cached = FALSE;
 }

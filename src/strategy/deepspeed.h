@@ -28,24 +28,25 @@ typedef struct
 } DeepspeedOptions;
 
 /* The rows of DeepSpeed's own options for an options struct that starts with DeepspeedOptions. */
-#define DEEPSPEED_OPTION(name, default_, help_)                                                    \
-  {                                                                                                \
-    .key = #name, .type = OPTION_INT, .offset = G_STRUCT_OFFSET (DeepspeedOptions, name),          \
-    .fallback = default_, .max = 1e15, .help = help_, .source = "deepspeed/runtime/zero/config.py" \
+#define DEEPSPEED_OPTION(name, default_, min_, help_)                                     \
+  {                                                                                       \
+    .key = #name, .type = OPTION_INT, .offset = G_STRUCT_OFFSET (DeepspeedOptions, name), \
+    .fallback = default_, .min = min_, .max = 1e15, .help = help_,                        \
+    .source = "deepspeed/runtime/zero/config.py"                                          \
   }
 #define DEEPSPEED_OPTIONS                                                                                                                     \
-  DEEPSPEED_OPTION (prefetch_bucket_size, "5e7",                                                                                              \
+  DEEPSPEED_OPTION (prefetch_bucket_size, "5e7", 0,                                                                                           \
                     "elements that are gathered ahead of use as one collective"),                                                             \
-      DEEPSPEED_OPTION (max_live_parameters, "1e9",                                                                                           \
+      DEEPSPEED_OPTION (max_live_parameters, "1e9", 0,                                                                                        \
                         "gathered elements beyond which nothing is gathered ahead"),                                                          \
       DEEPSPEED_OPTION (                                                                                                                      \
-          max_reuse_distance, "1e9",                                                                                                          \
+          max_reuse_distance, "1e9", 0,                                                                                                       \
           "parameters used again within so many elements stay gathered; 0: nothing is kept, which DeepSpeed's prefetcher does not quite do"), \
-      DEEPSPEED_OPTION (param_persistence_threshold, "1e5",                                                                                   \
+      DEEPSPEED_OPTION (param_persistence_threshold, "1e5", 0,                                                                                \
                         "tensors of at most so many elements are never partitioned"),                                                         \
-      DEEPSPEED_OPTION (reduce_bucket_size, "5e8",                                                                                            \
+      DEEPSPEED_OPTION (reduce_bucket_size, "5e8", 1,                                                                                         \
                         "elements of gradients that are reduced as one collective"),                                                          \
-      DEEPSPEED_OPTION (sub_group_size, "1e9", "elements that the optimizer handles at a time"),                                              \
+      DEEPSPEED_OPTION (sub_group_size, "1e9", 1, "elements that the optimizer handles at a time"),                                           \
   {                                                                                                                                           \
     .key = "overlap_comm", .type = OPTION_BOOL,                                                                                               \
     .offset = G_STRUCT_OFFSET (DeepspeedOptions, overlap_comm), .fallback = "true",                                                           \
@@ -61,7 +62,9 @@ typedef struct
   Residency       residency;
   StreamRef       gather, reduce, host_copy;
   CommRef         all, node;
-  guint           m, node_size;              /* ranks of the two groups */
+  guint           m, node_size;                                 /* ranks of the two groups */
+  BufferRef       shards, persistent, gradients, bucket, cache; /* of all units */
+  GArray         *waiting;                   /* guint: units whose gradients the bucket holds */
   DeepspeedUnit  *units;                     /* by unit; a tied second use refers to its owner's */
   DeepspeedVisit *visits;                    /* the uses of one micro-step in order */
   guint           n_visits, position, queue; /* where the walk and the prefetcher stand */

@@ -69,7 +69,8 @@ typedef struct
   guint64   padded;
   BufferRef full, grads, shard;
   EventRef  gathered;
-  gboolean  available;
+  EventRef table_used; /* a tied head read it then, maybe in a pass beside; SCHEDULE_NONE: none did */
+  gboolean available;
 } UnitState;
 
 typedef struct
@@ -77,6 +78,7 @@ typedef struct
   StreamRef   pre_unshard, unshard, post_backward;
   CommRef     shard_comm[2], replica_comm[2]; /* of each kind of unit: see unit_groups */
   ShardGroups groups[2];
+  BufferRef   shards; /* of the parameters: all units */
   UnitState  *units;
   EventRef freed[MAX_IN_FLIGHT]; /* limiter: when units freed lately had their last use; oldest first */
   guint n_freed;
@@ -132,11 +134,12 @@ fsdp1_init (StrategyRun *run)
     {
       UnitState *u = &s->units[i];
 
-      u->full = u->grads = u->shard = SCHEDULE_NONE;
+      u->full = u->grads = u->shard = u->table_used = SCHEDULE_NONE;
       u->padded = padded_flat (run->units[i].own_elements, groups_of (run, i)->shard.size);
       shard += u->padded / groups_of (run, i)->shard.size;
     }
-  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, shard * bytes.master, "flat parameter shards");
+  s->shards = schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, shard * bytes.master,
+                              "flat parameter shards");
   schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER, shard * bytes.moments, "optimizer state");
 }
 
@@ -152,6 +155,8 @@ fsdp1_step_begin (StrategyRun *run)
   Fsdp1State *s = run->state;
 
   s->n_freed = 0; /* the step before has ended: its events are over */
+  for (guint i = 0; i < run->n_units; i++)
+    s->units[i].table_used = SCHEDULE_NONE;
   schedule_wait_stream (run->b, s->pre_unshard, SCHEDULE_COMPUTE);
   schedule_wait_stream (run->b, s->unshard, SCHEDULE_COMPUTE);
 }
@@ -163,7 +168,7 @@ limit_rate (StrategyRun *run)
 
   if (!((const Fsdp1Options *) run->options)->limit_all_gathers || s->n_freed < MAX_IN_FLIGHT)
     return;
-  schedule_host_wait (run->b, s->freed[0]);
+  schedule_host_pace (run->b, s->freed[0]);
   s->freed[0] = s->freed[1];
   s->n_freed--;
 }
@@ -186,15 +191,20 @@ gather (StrategyRun *run, guint unit)
                                 shard * bytes.compute, "low-precision shard");
       emit_stream_kernel (run->b, s->pre_unshard, KERNEL_COPY, "shard_cast", DTYPE_FP32,
                           (double) shard * bytes.master, (double) shard * bytes.compute);
-      schedule_uses (run->b, cast);
+      schedule_uses (run->b, s->shards, unit, ACCESS_READ);
+      schedule_uses (run->b, cast, SCHEDULE_WHOLE, ACCESS_WRITE);
       schedule_wait_stream (run->b, s->unshard, s->pre_unshard);
     }
   u->full = schedule_alloc_on (run->b, s->unshard, TIER_HBM, POOL_GATHERED,
                                u->padded * bytes.compute, "flat parameter");
   schedule_all_gather (run->b, s->unshard, s->shard_comm[run->units[unit].expert],
                        u->padded * bytes.compute, "all_gather");
-  if (m > 1)
-    schedule_uses (run->b, u->full);
+  if (cast != SCHEDULE_NONE)
+    schedule_uses (run->b, cast, SCHEDULE_WHOLE, ACCESS_READ);
+  else
+    schedule_uses (run->b, s->shards, unit, ACCESS_READ);
+  schedule_uses (run->b, u->full, SCHEDULE_WHOLE, ACCESS_WRITE);
+  strategy_data (run, unit, UNIT_PARAMETERS, u->full, SCHEDULE_NONE);
   u->gathered = schedule_record (run->b, s->unshard);
   if (cast != SCHEDULE_NONE)
     schedule_free_after (run->b, cast, u->gathered);
@@ -207,14 +217,41 @@ reshard (StrategyRun *run, guint unit)
 {
   Fsdp1State *s = run->state;
   UnitState  *u = &s->units[unit];
-  EventRef    last_use = schedule_record (run->b, SCHEDULE_COMPUTE);
+  EventRef    last_use =
+      schedule_join (run->b, schedule_record (run->b, SCHEDULE_COMPUTE), u->table_used);
 
   schedule_free_after (run->b, u->full, last_use);
-  u->full = SCHEDULE_NONE;
+  u->full = u->table_used = SCHEDULE_NONE;
   u->available = FALSE;
   if (s->n_freed == MAX_IN_FLIGHT) /* nobody has asked for the oldest: only the newest two matter */
     s->freed[0] = s->freed[1], s->n_freed--;
   s->freed[s->n_freed++] = last_use;
+}
+
+/*
+ * A tied head reads the embedding's table. Where both lie on one stage (zbv, dualpipe), another
+ * micro-batch may have given it back, or a pass beside this one may have gathered it.
+ */
+static void
+need_table (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp1State *s = run->state;
+  guint       table = slot->plan->shares;
+
+  if (table == slot->unit)
+    return;
+  if (!s->units[table].available)
+    gather (run, table);
+  schedule_wait (run->b, SCHEDULE_COMPUTE, s->units[table].gathered);
+}
+
+static void
+note_table (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp1State *s = run->state;
+
+  if (run->pipelined && slot->plan->shares != slot->unit)
+    s->units[slot->plan->shares].table_used = schedule_record (run->b, SCHEDULE_COMPUTE);
 }
 
 static void
@@ -227,6 +264,7 @@ fsdp1_forward_begin (StrategyRun *run, const UnitSlot *slot)
   if (!s->units[slot->unit].available)
     gather (run, slot->unit);
   schedule_wait (run->b, SCHEDULE_COMPUTE, s->units[slot->unit].gathered);
+  need_table (run, slot);
   if (o->forward_prefetch && slot->unit + 1 < slot->end_unit && !s->units[slot->unit + 1].available)
     gather (run, slot->unit + 1);
 }
@@ -235,6 +273,7 @@ static void
 fsdp1_forward_end (StrategyRun *run, const UnitSlot *slot)
 {
   schedule_host_hooks (run->b, 1);
+  note_table (run, slot);
   if (!stays_gathered (run, slot->unit))
     reshard (run, slot->unit);
 }
@@ -261,6 +300,7 @@ fsdp1_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
       if (!u->available)
         gather (run, slot->unit);
       schedule_wait (run->b, SCHEDULE_COMPUTE, u->gathered);
+      need_table (run, slot);
       if (o->backward_prefetch == PREFETCH_PRE)
         prefetch_backward (run, slot);
     }
@@ -268,6 +308,7 @@ fsdp1_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
     return;
   u->grads = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, u->padded * bytes_of (run).compute,
                              "flat gradient");
+  strategy_data (run, slot->unit, UNIT_GRADIENT, u->grads, SCHEDULE_NONE);
 }
 
 /* Cast where the reduction is wider, reduce-scatter, all-reduce over the replicas, cast or add into the shard's gradient. */
@@ -291,26 +332,33 @@ reduce_gradient (StrategyRun *run, const UnitSlot *slot)
                                  u->padded * reduce, "gradient in reduction precision");
       emit_stream_kernel (run->b, s->post_backward, KERNEL_COPY, "gradient_cast", DTYPE_FP32,
                           (double) u->padded * bytes.compute, (double) u->padded * reduce);
-      schedule_uses (run->b, u->grads);
+      schedule_uses (run->b, u->grads, SCHEDULE_WHOLE, ACCESS_READ);
+      schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_WRITE);
       schedule_free_after (run->b, u->grads, schedule_record (run->b, s->post_backward));
     }
   output = schedule_alloc_on (run->b, s->post_backward, TIER_HBM, POOL_COMMUNICATION,
                               shard * reduce, "reduce-scatter output");
   schedule_reduce_scatter (run->b, s->post_backward, s->shard_comm[kind], u->padded * reduce,
                            "reduce_scatter");
+  schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, output, SCHEDULE_WHOLE, ACCESS_WRITE);
   if (groups->replica.size > 1)
-    schedule_all_reduce (run->b, s->post_backward, s->replica_comm[kind], shard * reduce,
-                         "all_reduce");
+    {
+      schedule_all_reduce (run->b, s->post_backward, s->replica_comm[kind], shard * reduce,
+                           "all_reduce");
+      schedule_uses (run->b, output, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
+    }
   if (u->shard == SCHEDULE_NONE)
     u->shard =
         schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * bytes.master, "gradient shard");
+  strategy_data (run, slot->unit, UNIT_REDUCED, u->shard, SCHEDULE_NONE);
   emit_stream_kernel (run->b, s->post_backward, KERNEL_ELEMENTWISE,
                       slot->first_micro ? "shard_gradient_cast" : "shard_gradient_add", DTYPE_FP32,
                       (double) shard * (slot->first_micro ? reduce : reduce + bytes.master),
                       (double) shard * bytes.master);
-  schedule_uses (run->b, input);
-  schedule_uses (run->b, output);
-  schedule_uses (run->b, u->shard);
+  schedule_uses (run->b, output, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, u->shard, SCHEDULE_WHOLE,
+                 slot->first_micro ? ACCESS_WRITE : ACCESS_READ_WRITE);
   done = schedule_record (run->b, s->post_backward);
   schedule_free_after (run->b, input, done);
   schedule_free_after (run->b, output, done);
@@ -325,6 +373,7 @@ fsdp1_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
   schedule_host_hooks (run->b, 1);
   if (slot->part != BACKWARD_WEIGHTS)
     {
+      note_table (run, slot);
       if (s->units[slot->unit].available)
         reshard (run, slot->unit);
       if (o->backward_prefetch == PREFETCH_POST)
@@ -359,9 +408,7 @@ fsdp1_step_end (StrategyRun *run)
 static gboolean
 fsdp1_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  ShardGroups groups[2];
-
-  return unit_groups (&in->mesh, ((const Fsdp1Options *) opt)->shard, groups, diags);
+  return check_unit_groups (&in->mesh, ((const Fsdp1Options *) opt)->shard, diags);
 }
 
 /* A unit is one flat buffer, padded at its tail. */

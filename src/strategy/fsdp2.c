@@ -100,7 +100,8 @@ fsdp2_init (StrategyRun *run)
       shard += s->units[i].padded / groups_of (run, i)->shard.size;
     }
   s->held = s->reducing = s->offloaded = SCHEDULE_NONE;
-  schedule_alloc (run->b, home_of (run), POOL_PARAMETER, shard * bytes.master, "parameter shards");
+  s->shards = schedule_alloc (run->b, home_of (run), POOL_PARAMETER, shard * bytes.master,
+                              "parameter shards");
   schedule_alloc (run->b, home_of (run), POOL_OPTIMIZER, shard * bytes.moments, "optimizer state");
 }
 
@@ -120,9 +121,12 @@ fsdp2_step_begin (StrategyRun *run)
   schedule_wait_stream (run->b, s->gather, SCHEDULE_COMPUTE);
 }
 
-/* CPU offload: the fp32 shard of ELEMENTS comes to the GPU. SCHEDULE_NONE where it is there. */
+/*
+ * CPU offload: the fp32 shard of UNIT, of ELEMENTS, comes to the GPU. SCHEDULE_NONE where it is
+ * there.
+ */
 static BufferRef
-stage_shard (StrategyRun *run, guint64 elements)
+stage_shard (StrategyRun *run, guint unit, guint64 elements)
 {
   Fsdp2State *s = run->state;
   guint64     bytes = elements * bytes_of (run).master;
@@ -133,7 +137,8 @@ stage_shard (StrategyRun *run, guint64 elements)
   staged =
       schedule_alloc_on (run->b, s->copy_in, TIER_HBM, POOL_GATHERED, bytes, "shard from the host");
   schedule_copy (run->b, s->copy_in, COPY_FROM_HOST, bytes, "parameters");
-  schedule_uses (run->b, staged);
+  schedule_uses (run->b, s->shards, unit, ACCESS_READ);
+  schedule_uses (run->b, staged, SCHEDULE_WHOLE, ACCESS_WRITE);
   return staged;
 }
 
@@ -146,19 +151,23 @@ unshard (StrategyRun *run, guint unit)
   guint64     elements = u->padded / groups_of (run, unit)->shard.size;
   double      shard = (double) elements;
   guint       old = schedule_set_unit (run->b, unit);
-  BufferRef   staged = stage_shard (run, elements);
+  BufferRef   staged = stage_shard (run, unit, elements);
 
   u->gather = schedule_alloc_on (run->b, s->copy_in, TIER_HBM, POOL_GATHERED,
                                  u->padded * bytes.compute, "all-gather output");
   /* Read the fp32 shard, write it in compute precision, copy that into the own slot of the output. */
   emit_stream_kernel (run->b, s->copy_in, KERNEL_COPY, "copy_in", DTYPE_FP32,
                       shard * (bytes.master + bytes.compute), shard * 2 * bytes.compute);
-  schedule_uses (run->b, staged);
+  if (staged != SCHEDULE_NONE)
+    schedule_uses (run->b, staged, SCHEDULE_WHOLE, ACCESS_READ);
+  else
+    schedule_uses (run->b, s->shards, unit, ACCESS_READ);
+  schedule_uses (run->b, u->gather, SCHEDULE_WHOLE, ACCESS_WRITE);
   schedule_free (run->b, staged);
   schedule_wait_stream (run->b, s->gather, s->copy_in);
   schedule_all_gather (run->b, s->gather, s->shard_comm[run->units[unit].expert],
                        u->padded * bytes.compute, "all_gather");
-  schedule_uses (run->b, u->gather);
+  schedule_uses (run->b, u->gather, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
   u->gathered = schedule_record (run->b, s->gather);
   u->available = TRUE;
   schedule_set_unit (run->b, old);
@@ -191,7 +200,9 @@ copy_out (StrategyRun *run, const UnitSlot *slot)
                             slot->plan->own_elements * bytes.compute, "parameters");
   emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "copy_out", DTYPE_BF16,
                       (double) u->padded * bytes.compute, elements * bytes.compute);
-  schedule_uses (run->b, u->gather);
+  schedule_uses (run->b, u->gather, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, u->full, SCHEDULE_WHOLE, ACCESS_WRITE);
+  strategy_data (run, slot->unit, UNIT_PARAMETERS, u->full, SCHEDULE_NONE);
   return schedule_record (run->b, SCHEDULE_COMPUTE);
 }
 
@@ -268,25 +279,36 @@ fsdp2_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
   schedule_host_hooks (run->b, 1);
   if (slot->part != BACKWARD_WEIGHTS)
     prepare_backward (run, slot);
-  if (slot->part != BACKWARD_INPUTS)
-    s->units[slot->unit].grads =
-        schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT,
-                        slot->plan->own_elements * bytes_of (run).compute, "gradients");
+  if (slot->part == BACKWARD_INPUTS)
+    return;
+  s->units[slot->unit].grads =
+      schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT,
+                      slot->plan->own_elements * bytes_of (run).compute, "gradients");
+  strategy_data (run, slot->unit, UNIT_GRADIENT, s->units[slot->unit].grads, SCHEDULE_NONE);
 }
 
-/* The fp32 shard of a unit's gradient goes to the host. The first micro-step's copy stays there, the host adds later ones to it. */
+/*
+ * The fp32 shard CAST of a unit's gradient goes to the host. The first micro-step's copy stays
+ * there, the host adds later ones to it.
+ */
 static void
-offload_gradient (StrategyRun *run, guint unit, StreamRef stream, guint64 bytes, gboolean first)
+offload_gradient (StrategyRun *run, guint unit, StreamRef stream, guint64 bytes, gboolean first,
+                  BufferRef cast)
 {
   Fsdp2State *s = run->state;
   Fsdp2Unit  *u = &s->units[unit];
 
   if (u->shard == SCHEDULE_NONE)
     u->shard = schedule_alloc (run->b, TIER_HOST, POOL_GRADIENT, bytes, "gradient shard");
+  strategy_data (run, unit, UNIT_REDUCED, u->shard, SCHEDULE_NONE);
   schedule_copy (run->b, stream, COPY_TO_HOST, bytes, "gradients");
+  schedule_uses (run->b, cast, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, u->shard, SCHEDULE_WHOLE, ACCESS_WRITE);
   s->offloaded = schedule_record (run->b, stream);
-  if (!first)
-    schedule_host_wait (run->b, s->offloaded);
+  if (first)
+    return;
+  schedule_host_wait (run->b, s->offloaded);
+  schedule_host_touches (run->b, u->shard, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
 }
 
 /* The reduced shard, cast to fp32 on STREAM and sent on. */
@@ -301,11 +323,10 @@ cast_and_offload (StrategyRun *run, guint unit, StreamRef stream, gboolean first
 
   emit_stream_kernel (run->b, stream, KERNEL_ELEMENTWISE, "gradient_cast", DTYPE_FP32,
                       (double) shard * reduce, (double) shard * master);
-  schedule_uses (run->b, output);
-  schedule_uses (run->b, cast);
+  schedule_uses (run->b, output, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, cast, SCHEDULE_WHOLE, ACCESS_WRITE);
   schedule_free_after (run->b, output, schedule_record (run->b, stream));
-  offload_gradient (run, unit, stream, shard * master, first);
-  schedule_uses (run->b, cast);
+  offload_gradient (run, unit, stream, shard * master, first, cast);
   schedule_free (run->b, cast);
 }
 
@@ -324,9 +345,11 @@ finish_reduce (StrategyRun *run, guint unit, gboolean first, BufferRef output, g
       stream = s->all_reduce;
       schedule_wait_stream (run->b, stream, s->reduce);
       if (groups_of (run, unit)->replica.size > 1)
-        schedule_all_reduce (run->b, stream, s->replica_comm[run->units[unit].expert],
-                             shard * reduce, "all_reduce");
-      schedule_uses (run->b, output);
+        {
+          schedule_all_reduce (run->b, stream, s->replica_comm[run->units[unit].expert],
+                               shard * reduce, "all_reduce");
+          schedule_uses (run->b, output, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
+        }
     }
   if (options_of (run)->cpu_offload)
     {
@@ -335,10 +358,12 @@ finish_reduce (StrategyRun *run, guint unit, gboolean first, BufferRef output, g
     }
   if (u->shard == SCHEDULE_NONE)
     u->shard = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * master, "gradient shard");
+  strategy_data (run, unit, UNIT_REDUCED, u->shard, SCHEDULE_NONE);
   emit_stream_kernel (run->b, stream, KERNEL_ELEMENTWISE, first ? "gradient_cast" : "gradient_add",
                       DTYPE_FP32, (double) shard * (first ? reduce : reduce + master),
                       (double) shard * master);
-  schedule_uses (run->b, output);
+  schedule_uses (run->b, output, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, u->shard, SCHEDULE_WHOLE, first ? ACCESS_WRITE : ACCESS_READ_WRITE);
   schedule_free_after (run->b, output, schedule_record (run->b, stream));
 }
 
@@ -362,8 +387,8 @@ reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, guint element_bytes
   emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "reduce_copy_in", DTYPE_BF16,
                       (double) run->units[unit].own_elements * element_bytes,
                       (double) u->padded * reduce);
-  schedule_uses (run->b, input);
-  schedule_uses (run->b, *grads);
+  schedule_uses (run->b, *grads, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_WRITE);
   schedule_free (run->b, *grads);
   *grads = SCHEDULE_NONE;
   schedule_wait_stream (run->b, s->reduce, SCHEDULE_COMPUTE);
@@ -371,7 +396,8 @@ reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, guint element_bytes
                               "reduce-scatter output");
   schedule_reduce_scatter (run->b, s->reduce, s->shard_comm[run->units[unit].expert],
                            u->padded * reduce, "reduce_scatter");
-  schedule_uses (run->b, input);
+  schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, output, SCHEDULE_WHOLE, ACCESS_WRITE);
   s->reduced = schedule_record (run->b, s->reduce);
   s->reducing = input;
   finish_reduce (run, unit, first, output, shard);
@@ -386,9 +412,22 @@ wait_for_reductions (StrategyRun *run)
   if (s->reducing != SCHEDULE_NONE)
     schedule_free (run->b, s->reducing);
   s->reducing = SCHEDULE_NONE;
-  if (s->offloaded != SCHEDULE_NONE) /* the host's optimizer reads what was copied */
-    schedule_host_wait (run->b, s->offloaded);
+  schedule_host_wait (run->b, s->offloaded);
   s->offloaded = SCHEDULE_NONE;
+}
+
+/* The optimizer of CPU offload, which is not modelled. */
+static void
+update_on_host (StrategyRun *run)
+{
+  const Fsdp2State *s = run->state;
+
+  /* Gradients that tensor ranks or stages share have been added up since they were copied. */
+  if (mesh_tensor (&run->in->mesh).size > 1 || mesh_stages (&run->in->mesh).size > 1)
+    schedule_host_wait (run->b, schedule_record (run->b, SCHEDULE_COMPUTE));
+  for (guint i = 0; i < run->n_units; i++)
+    schedule_host_touches (run->b, s->units[i].shard, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_host_touches (run->b, s->shards, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
 }
 
 /* The first gradient of a step is the sum so far, or is cast to it. */
@@ -411,8 +450,8 @@ accumulate (StrategyRun *run, const UnitSlot *slot)
                       reduce == compute ? DTYPE_BF16 : DTYPE_FP32,
                       (double) elements * (slot->first_micro ? compute : compute + reduce),
                       (double) elements * reduce);
-  schedule_uses (run->b, u->grads);
-  schedule_uses (run->b, u->sum);
+  schedule_uses (run->b, u->grads, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, u->sum, SCHEDULE_WHOLE, slot->first_micro ? ACCESS_WRITE : ACCESS_READ_WRITE);
   schedule_free (run->b, u->grads);
   u->grads = SCHEDULE_NONE;
 }
@@ -469,7 +508,9 @@ fsdp2_step_end (StrategyRun *run)
 
   for (guint i = 0; i < run->n_units; i++)
     shard += s->units[i].padded / groups_of (run, i)->shard.size;
-  if (!options_of (run)->cpu_offload)
+  if (options_of (run)->cpu_offload)
+    update_on_host (run);
+  else
     emit_optimizer (run, s->groups[0].shard, shard, bytes_of (run).master, 0);
   for (guint i = 0; i < run->n_units; i++)
     {
@@ -481,9 +522,7 @@ fsdp2_step_end (StrategyRun *run)
 gboolean
 fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  ShardGroups groups[2];
-
-  return unit_groups (&in->mesh, ((const Fsdp2Options *) opt)->shard, groups, diags);
+  return check_unit_groups (&in->mesh, ((const Fsdp2Options *) opt)->shard, diags);
 }
 
 guint64

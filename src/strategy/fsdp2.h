@@ -101,6 +101,7 @@ typedef struct
   StreamRef   copy_in, gather, reduce, all_reduce;
   CommRef     shard_comm[2], replica_comm[2]; /* of each kind of unit: see unit_groups */
   ShardGroups groups[2];
+  BufferRef   shards; /* of the parameters: all units */
   Fsdp2Unit  *units;
   /* forward: the previous unit's gathered buffer, and when it has been copied out */
   BufferRef held;

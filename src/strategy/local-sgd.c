@@ -50,8 +50,12 @@ static gboolean
 local_sgd_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
   ShardGroups groups;
+  gboolean    good;
 
-  if (!shard_groups (&in->mesh, ((const LocalSgdOptions *) opt)->worker, &groups, diags))
+  diag_list_set_key (diags, "worker");
+  good = shard_groups (&in->mesh, ((const LocalSgdOptions *) opt)->worker, &groups, diags);
+  diag_list_set_key (diags, NULL);
+  if (!good)
     return FALSE;
   if (groups.shard.size % MAX (in->mesh.experts, 1) == 0)
     return TRUE;
@@ -93,6 +97,14 @@ local_sgd_init (StrategyRun *run)
   s->comm = schedule_comm (run->b, "workers", groups_of (run->in, run->options).replica);
 }
 
+/* Parameters, and the fp32 copy of them that is the optimizer's. */
+static void
+use_held (StrategyRun *run)
+{
+  schedule_uses_kept (run->b, POOL_PARAMETER, ACCESS_READ_WRITE);
+  schedule_uses_kept (run->b, POOL_OPTIMIZER, ACCESS_READ_WRITE);
+}
+
 static void
 local_sgd_round_end (StrategyRun *run)
 {
@@ -101,8 +113,10 @@ local_sgd_round_end (StrategyRun *run)
 
   schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
   schedule_all_reduce (run->b, s->stream, s->comm, 4 * elements, "average");
+  use_held (run);
   emit_stream_kernel (run->b, s->stream, KERNEL_ELEMENTWISE, "scale", DTYPE_FP32,
                       4.0 * (double) elements, 4.0 * (double) elements);
+  use_held (run);
   schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->stream);
 }
 

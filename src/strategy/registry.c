@@ -92,10 +92,14 @@ strategy_set_load (StrategySet *self, const char *file, GError **error)
 static const Strategy *
 find_in (const Strategy *const *list, const char *name)
 {
-  for (; *list != NULL; list++)
-    if (g_str_equal ((*list)->name, name))
-      return *list;
-  return NULL;
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  gint                  index;
+
+  for (guint i = 0; list[i] != NULL; i++)
+    g_ptr_array_add (names, (gpointer) list[i]->name);
+  g_ptr_array_add (names, NULL);
+  index = name_index (name, (const char *const *) names->pdata);
+  return index >= 0 ? list[index] : NULL;
 }
 
 const Strategy *

@@ -83,34 +83,66 @@ replicated_init (StrategyRun *run)
   s->computed = SCHEDULE_NONE;
   for (guint kind = 0; kind < (run->in->mesh.experts > 1 ? 2 : 1); kind++)
     s->comm[kind] = unit_comm (run->b, "data", kind, group_of (run->in, kind));
-  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, parameters * bytes.compute, "parameters");
-  schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, parameters * gradient_bytes (run->in, o),
-                  "gradients");
+  for (guint kind = 0; kind < G_N_ELEMENTS (s->waiting); kind++)
+    s->waiting[kind] = g_array_new (FALSE, FALSE, sizeof (guint));
+  s->parameters =
+      schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, parameters * bytes.compute, "parameters");
+  s->gradients = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT,
+                                 parameters * gradient_bytes (run->in, o), "gradients");
   s->all_computed = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, computed_bytes (run->in, o),
                                     "gradients as computed");
   schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER,
                   owned (run->in, s->sharded_optimizer) * (master + bytes.moments),
                   "optimizer state");
+  strategy_data (run, SCHEDULE_NONE, UNIT_PARAMETERS, SCHEDULE_NONE, s->parameters);
+  strategy_data (run, SCHEDULE_NONE, UNIT_GRADIENT, SCHEDULE_NONE,
+                 s->all_computed != SCHEDULE_NONE ? s->all_computed : s->gradients);
+  strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, s->gradients);
+}
+
+void
+replicated_clear (StrategyRun *run)
+{
+  ReplicatedState *s = run->state;
+
+  for (guint kind = 0; kind < G_N_ELEMENTS (s->waiting); kind++)
+    g_clear_pointer (&s->waiting[kind], g_array_unref);
 }
 
 /* Main gradients are set to zero; others are overwritten by the first micro-step. */
 void
 replicated_step_begin (StrategyRun *run)
 {
-  if (keeps_fp32 (run->in, run->options))
-    emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "gradient_zero", DTYPE_FP32, 0,
-                        4.0 * (double) parameters_of (run->in));
+  const ReplicatedState *s = run->state;
+
+  if (!keeps_fp32 (run->in, run->options))
+    return;
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "gradient_zero", DTYPE_FP32, 0,
+                      4.0 * (double) parameters_of (run->in));
+  schedule_uses (run->b, s->gradients, SCHEDULE_WHOLE, ACCESS_WRITE);
+}
+
+/* The op emitted last touches the gradients that wait to be reduced. */
+static void
+use_waiting (StrategyRun *run, guint kind, ScheduleAccess access)
+{
+  const ReplicatedState *s = run->state;
+
+  for (guint i = 0; i < s->waiting[kind]->len; i++)
+    schedule_uses (run->b, s->gradients, g_array_index (s->waiting[kind], guint, i), access);
 }
 
 /* A cast of a bucket between the gradients' precision and the reduction's. */
 static void
-cast_bucket (StrategyRun *run, const char *name, guint kind, guint from, guint to, BufferRef wide)
+cast_bucket (StrategyRun *run, const char *name, guint kind, guint from, guint to, BufferRef cast,
+             gboolean back)
 {
   const ReplicatedState *s = run->state;
 
   emit_stream_kernel (run->b, s->stream, KERNEL_COPY, name, DTYPE_FP32,
                       (double) s->bucket[kind] * from, (double) s->bucket[kind] * to);
-  schedule_uses (run->b, wide);
+  use_waiting (run, kind, back ? ACCESS_WRITE : ACCESS_READ);
+  schedule_uses (run->b, cast, SCHEDULE_WHOLE, back ? ACCESS_READ : ACCESS_WRITE);
 }
 
 static void
@@ -129,7 +161,7 @@ reduce_bucket (StrategyRun *run, guint kind)
     {
       cast = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, s->bucket[kind] * wire,
                              "bucket in the reduction's precision");
-      cast_bucket (run, "gradient_cast", kind, kept, wire, cast);
+      cast_bucket (run, "gradient_cast", kind, kept, wire, cast, FALSE);
     }
   if (s->reduce == REDUCE_ALL)
     schedule_all_reduce (run->b, s->stream, s->comm[kind], s->bucket[kind] * wire, "all_reduce");
@@ -137,8 +169,12 @@ reduce_bucket (StrategyRun *run, guint kind)
     schedule_reduce_scatter (run->b, s->stream, s->comm[kind], s->bucket[kind] * wire,
                              "reduce_scatter");
   if (cast != SCHEDULE_NONE)
+    schedule_uses (run->b, cast, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
+  else
+    use_waiting (run, kind, ACCESS_READ_WRITE);
+  if (cast != SCHEDULE_NONE)
     {
-      cast_bucket (run, "gradient_cast_back", kind, wire, kept, cast);
+      cast_bucket (run, "gradient_cast_back", kind, wire, kept, cast, TRUE);
       if (s->stream == SCHEDULE_COMPUTE)
         schedule_free (run->b, cast);
       else
@@ -153,10 +189,12 @@ replicated_backward_begin (StrategyRun *run, const UnitSlot *slot)
   ReplicatedState *s = run->state;
   guint            compute = state_bytes (workload_training (run->in->workload)).compute;
 
-  if (slot->part != BACKWARD_INPUTS && keeps_fp32 (run->in, run->options)
-      && s->all_computed == SCHEDULE_NONE)
-    s->computed = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT,
-                                  slot->plan->own_elements * compute, "computed gradient");
+  if (slot->part == BACKWARD_INPUTS || !keeps_fp32 (run->in, run->options)
+      || s->all_computed != SCHEDULE_NONE)
+    return;
+  s->computed = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, slot->plan->own_elements * compute,
+                                "computed gradient");
+  strategy_data (run, slot->unit, UNIT_GRADIENT, s->computed, SCHEDULE_NONE);
 }
 
 static void
@@ -170,13 +208,17 @@ add_gradient (StrategyRun *run, const UnitSlot *slot)
     {
       emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_FP32,
                           elements * (4 + compute), elements * 4);
-      schedule_uses (run->b, s->all_computed == SCHEDULE_NONE ? s->computed : s->all_computed);
+      strategy_uses (run, slot->unit, UNIT_GRADIENT, ACCESS_READ);
+      schedule_uses (run->b, s->gradients, slot->unit, ACCESS_READ_WRITE);
       schedule_free (run->b, s->computed);
       s->computed = SCHEDULE_NONE;
     }
   else if (!slot->first_micro)
-    emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_BF16,
-                        2 * elements * compute, elements * compute);
+    {
+      emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_BF16,
+                          2 * elements * compute, elements * compute);
+      schedule_uses (run->b, s->gradients, slot->unit, ACCESS_READ_WRITE);
+    }
 }
 
 /* Beside other stages nothing is reduced among the backward passes unless it overlaps them (DeepSpeed's and Megatron-LM's pipelines). */
@@ -199,10 +241,15 @@ replicated_backward_end (StrategyRun *run, const UnitSlot *slot)
     add_gradient (run, slot);
   if (!slot->last_micro)
     return;
+  if (slot->plan->own_elements > 0)
+    g_array_append_val (s->waiting[kind], slot->unit);
   s->bucket[kind] += slot->plan->own_elements;
   if ((double) s->bucket[kind] * gradient_bytes (run->in, o) >= o->bucket_bytes
       && !waits_for_the_end (run))
-    reduce_bucket (run, kind);
+    {
+      reduce_bucket (run, kind);
+      g_array_set_size (s->waiting[kind], 0);
+    }
 }
 
 /* All that waits, a bucket at a time; one holds a module at least, as buckets that fill up among the backward passes do. */
@@ -221,6 +268,7 @@ reduce_all (StrategyRun *run, guint kind)
       left -= s->bucket[kind];
       reduce_bucket (run, kind);
     }
+  g_array_set_size (s->waiting[kind], 0);
 }
 
 void
@@ -248,10 +296,13 @@ replicated_step_end (StrategyRun *run)
                   owned (run->in, sharded), gradient_bytes (run->in, run->options),
                   bytes.compute < bytes.master ? bytes.compute : 0);
   for (guint kind = 0; sharded && kind < (run->in->mesh.experts > 1 ? 2 : 1); kind++)
-    schedule_all_gather (
-        run->b, SCHEDULE_COMPUTE, s->comm[kind],
-        owned_of_kind (run->in, TRUE, kind) * group_of (run->in, kind).size * bytes.compute,
-        "all_gather_updated");
+    {
+      schedule_all_gather (
+          run->b, SCHEDULE_COMPUTE, s->comm[kind],
+          owned_of_kind (run->in, TRUE, kind) * group_of (run->in, kind).size * bytes.compute,
+          "all_gather_updated");
+      schedule_uses (run->b, s->parameters, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
+    }
 }
 
 guint64

@@ -45,25 +45,28 @@ typedef struct
   ReplicatedReduce reduce;
   gboolean         sharded_optimizer;
   StreamRef        stream;
-  CommRef          comm[2];      /* of each kind of unit: see unit_groups */
-  guint64          bucket[2];    /* elements waiting to be reduced */
+  CommRef          comm[2];    /* of each kind of unit: see unit_groups */
+  guint64          bucket[2];  /* elements waiting to be reduced */
+  GArray          *waiting[2]; /* guint: the units whose they are */
+  BufferRef        parameters, gradients;
   BufferRef        computed;     /* the gradient of the unit at hand, where another one is kept */
   BufferRef        all_computed; /* those of all units, where they stay beside the others */
 } ReplicatedState;
 
 void replicated_init (StrategyRun *run);
+void replicated_clear (StrategyRun *run);
 void replicated_step_begin (StrategyRun *run);
 void replicated_backward_begin (StrategyRun *run, const UnitSlot *slot);
 void replicated_backward_end (StrategyRun *run, const UnitSlot *slot);
 void replicated_micro_step_end (StrategyRun *run);
 void replicated_step_end (StrategyRun *run);
 
-#define REPLICATED_HOOKS(init_, step_end_)                                                     \
-  {                                                                                            \
-    .state_size = sizeof (ReplicatedState), .granularity = UNIT_MODULE, .init = init_,         \
-    .step_begin = replicated_step_begin, .unit_backward_begin = replicated_backward_begin,     \
-    .unit_backward_end = replicated_backward_end, .micro_step_end = replicated_micro_step_end, \
-    .step_end = step_end_,                                                                     \
+#define REPLICATED_HOOKS(init_, step_end_)                                                          \
+  {                                                                                                 \
+    .state_size = sizeof (ReplicatedState), .granularity = UNIT_MODULE, .init = init_,              \
+    .clear = replicated_clear, .step_begin = replicated_step_begin,                                 \
+    .unit_backward_begin = replicated_backward_begin, .unit_backward_end = replicated_backward_end, \
+    .micro_step_end = replicated_micro_step_end, .step_end = step_end_,                             \
   }
 
 gboolean     replicated_expect (const PlanInput *in, gconstpointer opt, ReplicatedReduce reduce,

@@ -52,4 +52,4 @@ double model_attention_pairs (const ModelShape *shape, gboolean windowed, gboole
                               double seq_len);
 
 /* Checks a filled shape; every inconsistency is diagnosed at MARK. */
-gboolean model_shape_check (const ModelShape *shape, const SourceMark *mark, DiagList *diags);
+gboolean model_shape_check (const ModelShape *shape, const OptionMarks *marks, DiagList *diags);

@@ -158,6 +158,13 @@ sort_rows (LayerBuilder *b, const char *name, TapeValue rows)
   return rows;
 }
 
+/* Of a rank's rows, none in part; and one at least, however low the capacity of its experts is. */
+static double
+whole_rows (double rows)
+{
+  return MAX (floor (rows), 1);
+}
+
 /*
  * Rows travel to the ranks that have their experts and back (all-to-all). Each tensor rank sends those of its own tokens, and the
  * tensor group gathers what it received (Megatron-LM's all-to-all dispatcher). The host's wait for the numbers of rows is left out.
@@ -166,7 +173,7 @@ static TapeValue
 dispatch_rows (LayerBuilder *b, TapeValue x)
 {
   double routed = b->stream_tokens * (double) b->shape->n_experts_per_token, fill = expert_fill (b);
-  double sent = floor (routed * MIN (fill, 1)), received = floor (routed * fill);
+  double sent = whole_rows (routed * MIN (fill, 1)), received = whole_rows (routed * fill);
   CommGroup experts = { .axis = MESH_EXPERT, .members = (guint) b->mesh->ep },
             tensor = layer_tensor_group (b);
   TapeValue rows = permute (b, x, sent);

@@ -7,19 +7,15 @@ typedef struct
 {
   const ModelShape      *shape;
   const TrainingOptions *training;
-  MeshOptions            mesh;        /* degrees >= 1; sp as given */
-  const SourceMark      *mark, *keys; /* of the section and (unless NULL) of each option */
+  MeshOptions            mesh; /* degrees >= 1; sp as given */
+  const OptionMarks     *marks;
   DiagList              *diags;
 } Check;
 
-/* Where KEY was given; where it was not, the section. */
 static const SourceMark *
 mark_of (const Check *c, const char *key)
 {
-  const OptionSpec *spec = option_table_find (mesh_options, key);
-  const SourceMark *mark = c->keys != NULL ? &c->keys[spec - mesh_options] : NULL;
-
-  return mark != NULL && mark->file != NULL ? mark : c->mark;
+  return option_mark (c->marks, key, NULL);
 }
 
 #define D "%" G_GINT64_FORMAT
@@ -241,12 +237,10 @@ check_pipeline (const Check *c)
 
 gboolean
 mesh_check (const ModelShape *shape, const TrainingOptions *training, const MeshOptions *mesh,
-            guint world, const SourceMark *mark, const SourceMark *keys, DiagList *diags)
+            guint world, const OptionMarks *marks, DiagList *diags)
 {
   guint before = diag_list_n_errors (diags);
-  Check c = {
-    .shape = shape, .training = training, .mesh = *mesh, .mark = mark, .keys = keys, .diags = diags
-  };
+  Check c = { .shape = shape, .training = training, .mesh = *mesh, .marks = marks, .diags = diags };
 
   mesh_normalise (&c.mesh);
   c.mesh.sp = mesh->sp;
@@ -259,11 +253,11 @@ mesh_check (const ModelShape *shape, const TrainingOptions *training, const Mesh
 }
 
 gboolean
-mesh_check_batch (const TrainingOptions *training, const MeshOptions *mesh, const SourceMark *mark,
-                  DiagList *diags)
+mesh_check_batch (const TrainingOptions *training, const MeshOptions *mesh,
+                  const OptionMarks *marks, DiagList *diags)
 {
   guint before = diag_list_n_errors (diags);
-  Check c = { .training = training, .mesh = *mesh, .mark = mark, .diags = diags };
+  Check c = { .training = training, .mesh = *mesh, .marks = marks, .diags = diags };
 
   mesh_normalise (&c.mesh);
   if (c.mesh.sp == 1)

@@ -536,7 +536,7 @@ find_family (const ConfigNode *map, DiagList *diags)
   return family;
 }
 
-/* A name for reports: the file's, or its folder's when the file is called config.json. */
+/* A name for reports, as text: the file's, or its folder's when the file is called config.json. */
 static char *
 name_of_file (const char *file)
 {
@@ -547,11 +547,13 @@ name_of_file (const char *file)
   if (strcmp (base, "config.json") == 0)
     {
       g_autofree char *folder = g_path_get_dirname (path);
-      return g_path_get_basename (folder);
+      g_autofree char *name = g_path_get_basename (folder);
+
+      return g_utf8_make_valid (name, -1);
     }
   if (g_str_has_suffix (base, ".json"))
     base[strlen (base) - strlen (".json")] = '\0';
-  return g_steal_pointer (&base);
+  return g_utf8_make_valid (base, -1);
 }
 
 static gboolean
@@ -559,6 +561,7 @@ import_map (const ConfigNode *map, ModelShape *shape, DiagList *diags)
 {
   guint               before = diag_list_n_errors (diags);
   const ImportFamily *family = find_family (map, diags);
+  const OptionMarks   marks = { .section = *config_node_mark (map) };
 
   if (family == NULL)
     return FALSE;
@@ -568,8 +571,7 @@ import_map (const ConfigNode *map, ModelShape *shape, DiagList *diags)
     load_key (map, key, shape, diags);
   if (diag_list_n_errors (diags) == before)
     finish_shape (map, family, shape, diags);
-  return diag_list_n_errors (diags) == before
-         && model_shape_check (shape, config_node_mark (map), diags);
+  return diag_list_n_errors (diags) == before && model_shape_check (shape, &marks, diags);
 }
 
 gboolean

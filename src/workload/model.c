@@ -112,14 +112,14 @@ static const Bound not_negative[] = {
 
 static void
 check_bounds (const ModelShape *shape, const Bound *bounds, gsize n, gint64 min,
-              const SourceMark *mark, DiagList *diags)
+              const OptionMarks *marks, DiagList *diags)
 {
   for (gsize i = 0; i < n; i++)
     {
       gint64 value = G_STRUCT_MEMBER (gint64, shape, bounds[i].offset);
 
       if (value < min || value > bounds[i].max)
-        diag_error (diags, mark, NULL,
+        diag_error (diags, option_mark (marks, bounds[i].name, NULL), NULL,
                     "'%s' is %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
                     bounds[i].name, value, min, bounds[i].max);
     }
@@ -144,50 +144,53 @@ estimate_parameters (const ModelShape *shape)
 }
 
 static void
-check_relations (const ModelShape *shape, const SourceMark *mark, DiagList *diags)
+check_relations (const ModelShape *shape, const OptionMarks *marks, DiagList *diags)
 {
   if (shape->n_heads % shape->n_kv_heads != 0)
-    diag_error (diags, mark, "every key head serves the same number of query heads",
+    diag_error (diags, option_mark (marks, "n_kv_heads", NULL),
+                "every key head serves the same number of query heads",
                 "%" G_GINT64_FORMAT " heads do not divide into %" G_GINT64_FORMAT " key-value heads",
                 shape->n_heads, shape->n_kv_heads);
   if (shape->n_experts_per_token > shape->n_experts)
-    diag_error (diags, mark, NULL,
+    diag_error (diags, option_mark (marks, "n_experts_per_token", NULL), NULL,
                 "%" G_GINT64_FORMAT " experts a token, but there are %" G_GINT64_FORMAT,
                 shape->n_experts_per_token, shape->n_experts);
   if (shape->d_ff == 0
       && (shape->n_experts == 0 || shape->first_dense_layers > 0 || shape->moe_period > 1))
-    diag_error (diags, mark, NULL, "'d_ff' is needed for the dense layers");
+    diag_error (diags, option_mark (marks, "n_experts", NULL), NULL,
+                "'d_ff' is needed for the dense layers");
   if (estimate_parameters (shape) > MAX_PARAMETERS)
-    diag_error (diags, mark, NULL, "the model has more than 1e15 parameters");
+    diag_error (diags, option_mark (marks, "d_model", NULL), NULL,
+                "the model has more than 1e15 parameters");
 }
 
 gboolean
-model_shape_check (const ModelShape *shape, const SourceMark *mark, DiagList *diags)
+model_shape_check (const ModelShape *shape, const OptionMarks *marks, DiagList *diags)
 {
   guint before = diag_list_n_errors (diags);
 
-  check_bounds (shape, positive, G_N_ELEMENTS (positive), 1, mark, diags);
-  check_bounds (shape, not_negative, G_N_ELEMENTS (not_negative), 0, mark, diags);
+  check_bounds (shape, positive, G_N_ELEMENTS (positive), 1, marks, diags);
+  check_bounds (shape, not_negative, G_N_ELEMENTS (not_negative), 0, marks, diags);
   if (shape->n_experts > 0)
-    check_bounds (shape, positive_moe, G_N_ELEMENTS (positive_moe), 1, mark, diags);
+    check_bounds (shape, positive_moe, G_N_ELEMENTS (positive_moe), 1, marks, diags);
   if (shape->kv_lora_rank > 0)
-    check_bounds (shape, positive_mla, G_N_ELEMENTS (positive_mla), 1, mark, diags);
+    check_bounds (shape, positive_mla, G_N_ELEMENTS (positive_mla), 1, marks, diags);
   if (diag_list_n_errors (diags) == before)
-    check_relations (shape, mark, diags);
+    check_relations (shape, marks, diags);
   return diag_list_n_errors (diags) == before;
 }
 
 /* ---- resolving options ---- */
 
 static const ArchSpec *
-find_arch (const char *name, const SourceMark *mark, DiagList *diags)
+find_arch (const char *name, const OptionMarks *marks, DiagList *diags)
 {
-  for (gsize i = 0; i < G_N_ELEMENTS (archs); i++)
-    if (strcmp (archs[i].arch, name) == 0)
-      return &archs[i];
+  gint index = name_index (name, arch_names);
+  if (index >= 0)
+    return &archs[index];
 
   g_autofree char *hint = suggest_hint (name, arch_names);
-  diag_error (diags, mark, hint, "unknown architecture '%s'", name);
+  diag_error (diags, option_mark (marks, "arch", NULL), hint, "unknown architecture '%s'", name);
   return NULL;
 }
 
@@ -202,10 +205,11 @@ find_shape_option (const ModelOptions *options)
 }
 
 static void
-require_option (gint64 value, const char *key, const SourceMark *mark, DiagList *diags)
+require_option (gint64 value, const char *key, const OptionMarks *marks, DiagList *diags)
 {
   if (value == 0)
-    diag_error (diags, mark, NULL, "'%s' is missing: a model given by 'arch' needs it", key);
+    diag_error (diags, option_mark (marks, "arch", NULL), NULL,
+                "'%s' is missing: a model given by 'arch' needs it", key);
 }
 
 static void
@@ -217,7 +221,7 @@ fill_arch (const ModelOptions *options, const ArchSpec *arch, ModelShape *shape)
 
   *shape = (ModelShape){
     .name = g_strdup (options->name != NULL ? options->name : options->arch),
-    .family = g_strdup (options->arch),
+    .family = g_strdup (arch->arch),
     .n_layers = options->n_layers,
     .d_model = options->d_model,
     .n_heads = options->n_heads,
@@ -243,47 +247,51 @@ fill_arch (const ModelOptions *options, const ArchSpec *arch, ModelShape *shape)
 }
 
 static gboolean
-resolve_arch (const ModelOptions *options, ModelShape *shape, const SourceMark *mark, DiagList *diags)
+resolve_arch (const ModelOptions *options, ModelShape *shape, const OptionMarks *marks, DiagList *diags)
 {
   guint           before = diag_list_n_errors (diags);
-  const ArchSpec *arch = find_arch (options->arch, mark, diags);
+  const ArchSpec *arch = find_arch (options->arch, marks, diags);
 
-  require_option (options->n_layers, "n_layers", mark, diags);
-  require_option (options->d_model, "d_model", mark, diags);
-  require_option (options->n_heads, "n_heads", mark, diags);
-  require_option (options->vocab, "vocab", mark, diags);
+  require_option (options->n_layers, "n_layers", marks, diags);
+  require_option (options->d_model, "d_model", marks, diags);
+  require_option (options->n_heads, "n_heads", marks, diags);
+  require_option (options->vocab, "vocab", marks, diags);
   if (arch != NULL && arch->gated)
-    require_option (options->d_ff, "d_ff", mark, diags);
+    require_option (options->d_ff, "d_ff", marks, diags);
   if (options->n_experts > 0)
-    require_option (options->n_experts_per_token, "n_experts_per_token", mark, diags);
+    require_option (options->n_experts_per_token, "n_experts_per_token", marks, diags);
   else if (options->n_experts_per_token > 0 || options->d_expert > 0)
-    diag_error (diags, mark, NULL, "a model with experts needs 'n_experts'");
+    diag_error (diags, option_mark (marks, "n_experts_per_token", "d_expert", NULL), NULL,
+                "a model with experts needs 'n_experts'");
   if (options->head_dim == 0 && options->n_heads > 0 && options->d_model % options->n_heads != 0)
-    diag_error (diags, mark, "give 'head_dim' when heads are not a share of the width",
+    diag_error (diags, option_mark (marks, "n_heads", NULL),
+                "give 'head_dim' when heads are not a share of the width",
                 "%" G_GINT64_FORMAT " heads do not divide the width %" G_GINT64_FORMAT,
                 options->n_heads, options->d_model);
   if (options->max_positions > 0 && arch != NULL
       && (arch->position == MODEL_POSITION_ROTARY || arch->embedding_norm))
-    diag_error (diags, mark, NULL,
+    diag_error (diags, option_mark (marks, "max_positions", NULL), NULL,
                 "'max_positions' has no meaning for '%s', which has no position table", arch->arch);
   if (diag_list_n_errors (diags) != before)
     return FALSE;
   fill_arch (options, arch, shape);
-  return model_shape_check (shape, mark, diags);
+  return model_shape_check (shape, marks, diags);
 }
 
 static char *
 shipped_file (const char *name)
 {
-  g_autofree char *lower = g_ascii_strdown (name, -1);
-  g_autofree char *relative = g_strdup_printf ("workloads/models/%s.json", lower);
+  g_auto (GStrv)   names = model_list_shipped ();
+  gint             index = name_index (name, (const char *const *) names);
+  g_autofree char *relative =
+      g_strdup_printf ("workloads/models/%s.json", index >= 0 ? names[index] : name);
 
   return layout_data_file (relative);
 }
 
 /* Path of the file that CONFIG means, or NULL after a diagnostic. */
 static char *
-find_config (const char *config, const char *base_dir, const SourceMark *mark, DiagList *diags)
+find_config (const char *config, const char *base_dir, const OptionMarks *marks, DiagList *diags)
 {
   g_autofree char *beside = base_dir != NULL && !g_path_is_absolute (config)
                                 ? g_build_filename (base_dir, config, NULL)
@@ -301,24 +309,25 @@ find_config (const char *config, const char *base_dir, const SourceMark *mark, D
   g_auto (GStrv)   names = model_list_shipped ();
   g_autofree char *lower = g_ascii_strdown (config, -1);
   g_autofree char *hint = suggest_hint (lower, (const char *const *) names);
-  diag_error (diags, mark, hint, "no model '%s': neither a file nor a shipped model", config);
+  diag_error (diags, option_mark (marks, "config", NULL), hint,
+              "no model '%s': neither a file nor a shipped model", config);
   return NULL;
 }
 
 static gboolean
 resolve_config (const ModelOptions *options, const char *base_dir, ModelShape *shape,
-                const SourceMark *mark, DiagList *diags)
+                const OptionMarks *marks, DiagList *diags)
 {
   const char *extra = find_shape_option (options);
 
   if (extra != NULL)
     {
-      diag_error (diags, mark, "the shape comes from the file",
+      diag_error (diags, option_mark (marks, extra, NULL), "the shape comes from the file",
                   "'%s' cannot be given beside 'config'", extra);
       return FALSE;
     }
 
-  g_autofree char *file = find_config (options->config, base_dir, mark, diags);
+  g_autofree char *file = find_config (options->config, base_dir, marks, diags);
   if (file == NULL || !model_import (file, shape, diags))
     return FALSE;
   if (options->name != NULL)
@@ -331,20 +340,20 @@ resolve_config (const ModelOptions *options, const char *base_dir, ModelShape *s
 
 gboolean
 model_resolve (const ModelOptions *options, const char *base_dir, ModelShape *shape,
-               const SourceMark *mark, DiagList *diags)
+               const OptionMarks *marks, DiagList *diags)
 {
   gboolean ok;
 
   *shape = (ModelShape){ 0 };
   if ((options->config != NULL) == (options->arch != NULL))
     {
-      diag_error (diags, mark, NULL,
+      diag_error (diags, option_mark (marks, "arch", NULL), NULL,
                   options->arch != NULL ? "a model has either 'config' or 'arch', not both"
                                         : "a model needs 'config' or 'arch'");
       return FALSE;
     }
-  ok = options->config != NULL ? resolve_config (options, base_dir, shape, mark, diags)
-                               : resolve_arch (options, shape, mark, diags);
+  ok = options->config != NULL ? resolve_config (options, base_dir, shape, marks, diags)
+                               : resolve_arch (options, shape, marks, diags);
   if (!ok)
     model_shape_clear (shape);
   return ok;

@@ -73,10 +73,10 @@ extern const OptionSpec model_options[];
 /*
  * Resolves OPTIONS to a shape. A relative `config` is looked up beside BASE_DIR (may be NULL), then among the shipped models
  * (workloads/models/<name>.json). Inconsistent shapes (heads that do not divide the width or the KV heads, zero layers, ...)
- * are diagnosed at MARK.
+ * are diagnosed at the MARKS (may be NULL) of the options.
  */
 gboolean model_resolve (const ModelOptions *options, const char *base_dir, ModelShape *shape,
-                        const SourceMark *mark, DiagList *diags);
+                        const OptionMarks *marks, DiagList *diags);
 
 /* Reads a Hugging Face config.json. Families: gpt2 opt llama mistral qwen2 qwen3 mixtral qwen3_moe deepseek_v3 gpt_oss. */
 gboolean model_import (const char *file, ModelShape *shape, DiagList *diags);

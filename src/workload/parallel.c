@@ -2,10 +2,10 @@
 
 #define FIELD(member) G_STRUCT_OFFSET (MeshOptions, member)
 
-#define MESH_AXIS(axis, neutral, text)                                                       \
-  {                                                                                          \
-    .key = #axis, .type = OPTION_INT, .offset = FIELD (axis), .fallback = neutral, .min = 0, \
-    .max = 1 << 20, .help = text                                                             \
+#define MESH_AXIS(axis, text)                                                            \
+  {                                                                                      \
+    .key = #axis, .type = OPTION_INT, .offset = FIELD (axis), .fallback = "1", .min = 1, \
+    .max = 1 << 20, .help = text                                                         \
   }
 
 static const char *const pipeline_choices[] = { "auto",        "gpipe",    "1f1b",
@@ -22,12 +22,18 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .optional = TRUE,
     .help =
         "group that parameters are sharded over: all, node, or a number of ranks; unset: the strategy's own" },
-  MESH_AXIS (tp, "1", "tensor-parallel ranks"),
-  MESH_AXIS (sp, "0", "sequence parallelism of the tensor group: 0 or 1"),
-  MESH_AXIS (pp, "1", "pipeline stages"),
-  MESH_AXIS (cp, "1", "context-parallel ranks"),
-  MESH_AXIS (vp, "1", "virtual pipeline chunks a stage"),
-  MESH_AXIS (ep, "1", "expert-parallel ranks"),
+  MESH_AXIS (tp, "tensor-parallel ranks"),
+  { .key = "sp",
+    .type = OPTION_INT,
+    .offset = FIELD (sp),
+    .fallback = "0",
+    .min = 0,
+    .max = 1,
+    .help = "sequence parallelism of the tensor group: 0 or 1" },
+  MESH_AXIS (pp, "pipeline stages"),
+  MESH_AXIS (cp, "context-parallel ranks"),
+  MESH_AXIS (vp, "virtual pipeline chunks a stage"),
+  MESH_AXIS (ep, "expert-parallel ranks"),
   { .key = "pipeline",
     .type = OPTION_ENUM,
     .choices = pipeline_choices,

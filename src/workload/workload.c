@@ -56,13 +56,14 @@ count_elements (const GArray *tensors)
 }
 
 static gboolean
-check_positions (const ModelShape *shape, const TrainingOptions *training, const SourceMark *mark,
+check_positions (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
                  DiagList *diags)
 {
   if (shape->position != MODEL_POSITION_LEARNED || shape->max_positions == 0
       || training->seq_len <= shape->max_positions)
     return TRUE;
-  diag_error (diags, mark, "the model has a learned row for each position",
+  diag_error (diags, option_mark (marks, "seq_len", NULL),
+              "the model has a learned row for each position",
               "sequences of %" G_GINT64_FORMAT " tokens, but '%s' has %" G_GINT64_FORMAT " positions",
               training->seq_len, shape->name, shape->max_positions);
   return FALSE;
@@ -450,24 +451,25 @@ activation_bytes (const Workload *self)
 }
 
 static gboolean
-check_activations (const ModelShape *shape, const TrainingOptions *training, const SourceMark *mark,
-                   DiagList *diags)
+check_activations (const ModelShape *shape, const TrainingOptions *training,
+                   const OptionMarks *marks, DiagList *diags)
 {
   g_autoptr (Workload) workload = workload_new (shape, training);
   double               bytes = activation_bytes (workload);
 
   if (bytes <= MAX_ACTIVATION_BYTES)
     return TRUE;
-  diag_error (diags, mark, "take shorter sequences, or fewer a micro-step",
+  diag_error (diags, option_mark (marks, "lengths", "micro_batch", "seq_len", NULL),
+              "take shorter sequences, or fewer a micro-step",
               "%" G_GUINT64_FORMAT " tokens in a micro-step need more than 2^60 bytes of activations",
               training_tokens (training));
   return FALSE;
 }
 
 gboolean
-workload_check (const ModelShape *shape, const TrainingOptions *training, const SourceMark *mark,
+workload_check (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
                 DiagList *diags)
 {
-  return check_positions (shape, training, mark, diags)
-         && check_activations (shape, training, mark, diags);
+  return check_positions (shape, training, marks, diags)
+         && check_activations (shape, training, marks, diags);
 }

@@ -83,26 +83,30 @@ typedef struct
 typedef struct _Workload Workload;
 
 /*
- * Diagnoses at MARK a sequence that is longer than the model's table of learned positions, and a micro-step whose activations
+ * Diagnoses at the MARKS (may be NULL) of TRAINING a sequence that is longer than the model's
+ * table of learned positions, and a micro-step whose activations
  * are too many to be counted: more than 2^60 bytes. SHAPE is one that model_resolve accepted.
  */
 gboolean workload_check (const ModelShape *shape, const TrainingOptions *training,
-                         const SourceMark *mark, DiagList *diags);
+                         const OptionMarks *marks, DiagList *diags);
 
 /*
- * Diagnoses at MARK degrees of MESH that do not divide WORLD ranks, the layers, heads, width, vocabulary-free dimensions, experts or the
+ * Diagnoses at the MARKS (may be NULL) of MESH degrees of MESH that do not divide WORLD ranks, the
+ * layers, heads, width, vocabulary-free dimensions, experts or the
  * sequence; expert parallelism of a dense model; a pipeline schedule that needs more micro-steps than TRAINING has; every error in one pass.
- * KEYS, unless NULL: [MESH_N_OPTIONS] the marks of the options, in the order of their table; one without a file was not given.
  */
-gboolean mesh_check (const ModelShape *shape, const TrainingOptions *training, const MeshOptions *mesh,
-                     guint world, const SourceMark *mark, const SourceMark *keys, DiagList *diags);
+gboolean mesh_check (const ModelShape *shape, const TrainingOptions *training,
+                     const MeshOptions *mesh, guint world, const OptionMarks *marks, DiagList *diags);
 
 /* SHAPE and TRAINING are copied. Never fails for a shape that model_resolve accepted. */
 Workload *workload_new (const ModelShape *shape, const TrainingOptions *training);
 
-/* Diagnoses at MARK a micro-batch (TRAINING's batch) whose tokens sequence parallelism under MESH does not divide. */
+/*
+ * Diagnoses at the MARKS of MESH a micro-batch (TRAINING's batch) whose tokens sequence parallelism
+ * under MESH does not divide.
+ */
 gboolean mesh_check_batch (const TrainingOptions *training, const MeshOptions *mesh,
-                           const SourceMark *mark, DiagList *diags);
+                           const OptionMarks *marks, DiagList *diags);
 
 /*
  * Layers over chunks. The model is cut into consecutive model chunks: pp of them; interleaved: pp * vp; ZBV: 2 * pp. Chunk c of stage s is

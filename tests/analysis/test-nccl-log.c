@@ -372,7 +372,9 @@ START_TEST (test_hardware)
 {
   static const Setting four[] = { { "name", "4 x hand-pair" }, END };
   static const Setting one[] = { { "node", "hand-pair" }, { "nodes", "1" }, END };
-  static const Setting other[] = { { "node", "dgx-h100" }, { "gpu", "a100-sxm-80" }, END };
+  static const Setting other[] = {
+    { "node", "dgx-h100" }, { "gpu", "a100-sxm-80" }, { "intra", "nvlink3-switch" }, END
+  };
   static const Setting board[] = { { "gpu", "a100-pcie-40" }, { "intra", "pcie4" }, END };
 
   check_refused (

@@ -30,7 +30,7 @@ validate_text (const char *text)
 {
   g_autofree char     *name = write_table (text);
   g_autoptr (DiagList) diags = diag_list_new ();
-  GPtrArray           *measurements = measurement_table_load (name, diags);
+  GPtrArray           *measurements = measurement_table_load (name, BAD_ROWS_FAIL, diags);
 
   ck_assert_msg (measurements != NULL, "%s", diag_list_first_message (diags));
   g_unlink (name);
@@ -42,7 +42,7 @@ errors_of (const char *text)
 {
   g_autofree char      *name = write_table (text);
   g_autoptr (DiagList)  diags = diag_list_new ();
-  g_autoptr (GPtrArray) measurements = measurement_table_load (name, diags);
+  g_autoptr (GPtrArray) measurements = measurement_table_load (name, BAD_ROWS_FAIL, diags);
 
   ck_assert (measurements == NULL);
   g_unlink (name);
@@ -185,7 +185,7 @@ predicted (const char *env, char **reason)
   g_autofree char                *file = write_table (text);
   g_autoptr (DiagList)            diags = diag_list_new ();
   g_autoptr (ProfileSet)          profiles = profile_set_new (NULL);
-  g_autoptr (GPtrArray)           rows = measurement_table_load (file, diags);
+  g_autoptr (GPtrArray)           rows = measurement_table_load (file, BAD_ROWS_FAIL, diags);
   g_autoptr (CollectivePredictor) predictor = NULL;
   CollectiveCost                  cost;
 
@@ -244,8 +244,8 @@ START_TEST (test_csv)
   const ValidatedRow   *rows = (const ValidatedRow *) (void *) v->rows->data;
 
   report_validation_csv (v, out);
-  ck_assert (
-      g_str_has_prefix (out->str, "id,collective,bytes,measured_us,predicted_us,error,reason\n"));
+  ck_assert (g_str_has_prefix (out->str, "id,collective,bytes,measured_us,predicted_us,error,reason,"
+                                         "hardware,profiles,program_version,schema\n"));
   name = write_table (out->str);
   reader = csv_reader_open (name, diags);
   ck_assert (csv_reader_next (reader, diags));
@@ -256,6 +256,7 @@ START_TEST (test_csv)
                            1e6 * rows[0].predicted, 1e-9);
   ck_assert_double_eq (g_ascii_strtod (csv_reader_field (reader, 5), NULL), rows[0].error);
   ck_assert_str_eq (csv_reader_field (reader, 6), "");
+  ck_assert (g_str_has_prefix (csv_reader_field (reader, 8), "gpu "));
   ck_assert (csv_reader_next (reader, diags));
   ck_assert_str_eq (csv_reader_field (reader, 4), "");
   ck_assert_str_eq (csv_reader_field (reader, 6), "unknown word 'what' in 'env'");

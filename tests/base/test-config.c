@@ -215,6 +215,30 @@ START_TEST (test_nesting)
 }
 END_TEST
 
+/* Each value takes a hundred times its bytes: 16 MiB of them would take more than a gigabyte. */
+START_TEST (test_values)
+{
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  const guint           n = CONFIG_MAX_NODES; /* the list itself is one more */
+  g_autofree char      *text = g_strnfill (2 * n + 1, ',');
+  g_autoptr (ConfigDoc) doc = NULL;
+
+  text[0] = '[';
+  for (guint i = 1; i < 2 * n; i += 2)
+    text[i] = '1';
+  text[2 * n] = ']';
+  ck_assert_ptr_null (load (text, diags));
+  ck_assert_str_eq (diag_list_first_message (diags), "more than 1048576 values");
+  ck_assert_uint_eq (diag_list_n_errors (diags), 1);
+  text[2 * n - 2] = ']';
+  text[2 * n - 1] = text[2 * n] = ' ';
+  doc = load (text, diags);
+  ck_assert_ptr_nonnull (doc);
+  ck_assert_uint_eq (config_node_length (config_doc_root (doc)), n - 1);
+  ck_assert_uint_eq (diag_list_n_errors (diags), 1);
+}
+END_TEST
+
 START_TEST (test_truncated)
 {
   assert_refused (
@@ -453,9 +477,9 @@ START_TEST (test_extends_refused)
   g_autofree char *missing =
       g_strdup_printf ("cannot read '%s/d.yaml': No such file or directory", folder);
 
-  assert_extends_refused (folder, "extends: a\n", "'a' extends itself");
+  assert_extends_refused (folder, "extends: a\n", "'a' extends itself: a.yaml -> a.yaml");
   assert_extends_refused (folder, "extends: c\n",
-                          "'./a' extends itself"); /* the same file by another name */
+                          "'./a' extends itself: a.yaml -> c.yaml -> a.yaml"); /* by another name */
   assert_extends_refused (folder, "x: 1\nextends: nowhere\n", "cannot find 'nowhere' to extend");
   assert_extends_refused (folder, "extends: d\n", missing);
   assert_extends_refused (folder, "extends: [a, b]\n", "expected a value, got a list");
@@ -498,6 +522,7 @@ main (void)
   tcase_add_test (tcase, test_duplicate_keys);
   tcase_add_test (tcase, test_many_keys);
   tcase_add_test (tcase, test_nesting);
+  tcase_add_test (tcase, test_values);
   tcase_add_test (tcase, test_truncated);
   tcase_add_test (tcase, test_malformed);
   tcase_add_test (tcase, test_long_key);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/csv.h"
+#include "base/limits.h"
 #include "fixture.h"
 
 /* Reads DATA, as a file in memory; the rows as "a|b;c|d" after the header, the diagnostics of "t.csv" in *TEXT. */
@@ -187,6 +188,114 @@ START_TEST (test_limits)
 }
 END_TEST
 
+/* Gzipped, as `gzip -c` writes it: N times PIECE behind HEAD. */
+static GBytes *
+deflate (const char *head, const char *piece, gsize n)
+{
+  g_autoptr (GConverter) gzip =
+      G_CONVERTER (g_zlib_compressor_new (G_ZLIB_COMPRESSOR_FORMAT_GZIP, 1));
+  g_autoptr (GOutputStream) memory = g_memory_output_stream_new_resizable ();
+  g_autoptr (GOutputStream) stream = g_converter_output_stream_new (memory, gzip);
+
+  ck_assert (g_output_stream_write_all (stream, head, strlen (head), NULL, NULL, NULL));
+  for (gsize i = 0; i < n; i++)
+    ck_assert (g_output_stream_write_all (stream, piece, strlen (piece), NULL, NULL, NULL));
+  ck_assert (g_output_stream_close (stream, NULL, NULL));
+  return g_memory_output_stream_steal_as_bytes (G_MEMORY_OUTPUT_STREAM (memory));
+}
+
+/* Reads FILE to its end; rows read. */
+static guint
+count_rows (const char *file, DiagList *diags)
+{
+  g_autoptr (CsvReader) reader = csv_reader_open (file, diags);
+  guint                 n = 0;
+
+  while (reader != NULL && csv_reader_next (reader, diags))
+    n++;
+  return n;
+}
+
+/*
+ * A table of more than the limit in 2 MiB: refused where the limit is passed, not when all of it is
+ * inflated. The table of exactly the limit passes.
+ */
+START_TEST (test_inflated)
+{
+  const gsize          block = 1 << 16, n = CSV_MAX_BYTES / block;
+  char                *folder = make_folder ();
+  g_autofree char     *row = g_strnfill (block, 'x');
+  g_autoptr (DiagList) none = diag_list_new (), diags = diag_list_new ();
+  g_autoptr (GBytes)   most = NULL, bomb = NULL;
+  g_autofree char     *file = NULL, *expected = NULL;
+
+  row[block - 1] = '\n';
+  most = deflate ("", row, n); /* its header is the first row */
+  bomb = deflate ("a\n", row, n + n / 8);
+  file = write_temporary (folder, "most.csv.gz", g_bytes_get_data (most, NULL),
+                          (gssize) g_bytes_get_size (most));
+  ck_assert_uint_eq (count_rows (file, none), n - 1);
+  assert_diags (none, "");
+  g_free (file);
+  file = write_temporary (folder, "bomb.csv.gz", g_bytes_get_data (bomb, NULL),
+                          (gssize) g_bytes_get_size (bomb));
+  ck_assert_uint_eq (count_rows (file, diags), n - 1);
+  expected = g_strdup_printf ("%s: error: a table larger than 256 MiB when inflated\n"
+                              "  hint: split the table, or leave out what is not needed\n",
+                              file);
+  assert_diags (diags, expected);
+  remove_folder (folder);
+}
+END_TEST
+
+/* Members without text never end: what is stored counts as well. */
+START_TEST (test_empty_members)
+{
+  char                *folder = make_folder ();
+  g_autoptr (DiagList) diags = diag_list_new ();
+  static const guchar start[] = { 0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0, 0xff, 0xff }; /* an extra field */
+  static const guchar end[] = { 3, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+  g_autofree char    *extra = g_strnfill (0xffff, 'x');
+  const gsize         n = CSV_MAX_BYTES >> 16;
+  g_autofree char    *file = g_build_filename (folder, "t.csv.gz", NULL), *expected = NULL;
+  FILE               *out = fopen (file, "wb");
+
+  for (gsize i = 0; i < n; i++)
+    ck_assert (fwrite (start, sizeof start, 1, out) == 1 && fwrite (extra, 0xffff, 1, out) == 1
+               && fwrite (end, sizeof end, 1, out) == 1);
+  ck_assert_int_eq (fclose (out), 0);
+  ck_assert_ptr_null (csv_reader_open (file, diags));
+  expected = g_strdup_printf ("%s: error: a table larger than 256 MiB\n"
+                              "  hint: split the table, or leave out what is not needed\n",
+                              file);
+  assert_diags (diags, expected);
+  remove_folder (folder);
+}
+END_TEST
+
+/* Blank lines count: they cost time as rows do. */
+START_TEST (test_lines)
+{
+  char                *folder = make_folder ();
+  g_autoptr (DiagList) none = diag_list_new (), diags = diag_list_new ();
+  g_autofree char *text = g_strnfill (2 * CSV_MAX_LINES + 2, '\n'), *file = NULL, *expected = NULL;
+
+  for (guint i = 0; i < CSV_MAX_LINES; i += 2) /* every other line is blank */
+    text[3 * i / 2] = 'a';
+  file = write_temporary (folder, "t.csv", text, 3 * CSV_MAX_LINES / 2);
+  ck_assert_uint_eq (count_rows (file, none), CSV_MAX_LINES / 2 - 1);
+  assert_diags (none, "");
+  g_free (file);
+  file = write_temporary (folder, "t.csv", text, 3 * CSV_MAX_LINES / 2 + 1);
+  ck_assert_uint_eq (count_rows (file, diags), CSV_MAX_LINES / 2 - 1);
+  expected = g_strdup_printf ("%s: error: a table of more than 1048576 lines\n"
+                              "  hint: split the table, or leave out what is not needed\n",
+                              file);
+  assert_diags (diags, expected);
+  remove_folder (folder);
+}
+END_TEST
+
 START_TEST (test_append_row)
 {
   static const char *const fields[] = { "a",          "b c", "d,e", "say \"hi\"",
@@ -241,6 +350,9 @@ main (void)
   tcase_add_test (tcase, test_marks);
   tcase_add_test (tcase, test_long_tables);
   tcase_add_test (tcase, test_limits);
+  tcase_add_test (tcase, test_inflated);
+  tcase_add_test (tcase, test_empty_members);
+  tcase_add_test (tcase, test_lines);
   tcase_add_test (tcase, test_append_row);
   tcase_add_test (tcase, test_round_trips);
   return run_case (suite_create ("csv"), tcase);

@@ -151,6 +151,29 @@ START_TEST (test_outlives_its_input)
 }
 END_TEST
 
+/* What one list has said, the next need not: but it has as many errors as before. */
+START_TEST (test_said)
+{
+  g_autoptr (GHashTable) said = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (DiagList)   first = diag_list_new (), second = diag_list_new ();
+  SourceMark             mark = { "x.yaml", 3, 0, 0, NULL };
+
+  diag_error (first, &mark, NULL, "bad");
+  diag_error (first, NULL, NULL, "worse");
+  diag_list_drop_said (first, said);
+  assert_diags (first, "x.yaml:3: error: bad\nerror: worse\n");
+  diag_error (second, NULL, NULL, "bad"); /* elsewhere */
+  diag_error (second, &mark, NULL, "bad");
+  diag_error (second, NULL, NULL, "worse");
+  diag_error (second, NULL, NULL, "new");
+  diag_list_drop_said (second, said);
+  assert_diags (second, "error: bad\nerror: new\n");
+  ck_assert_uint_eq (diag_list_n_errors (second), 4);
+  diag_list_drop_said (second, said);
+  assert_diags (second, "");
+}
+END_TEST
+
 START_TEST (test_limit)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
@@ -231,6 +254,7 @@ main (void)
   tcase_add_test (tcase, test_long_line);
   tcase_add_test (tcase, test_hostile_text);
   tcase_add_test (tcase, test_outlives_its_input);
+  tcase_add_test (tcase, test_said);
   tcase_add_test (tcase, test_limit);
   tcase_add_test (tcase, test_nearest);
   tcase_add_test (tcase, test_hints);

@@ -19,6 +19,7 @@ typedef struct
   double   delay;
   char    *note;
   gint64   offset;
+  char    *group;
 } Options;
 
 static const char *const checkpointing_names[] = { "none", "selective", "full", NULL };
@@ -66,6 +67,7 @@ static const OptionSpec table[] = {
     .optional = TRUE },
   { .key = "note", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (Options, note), .optional = TRUE },
   { .key = "offset", .type = OPTION_INT, .offset = G_STRUCT_OFFSET (Options, offset), .fallback = "-1" },
+  { .key = "group", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (Options, group), .fallback = "all" },
   { 0 },
 };
 
@@ -211,8 +213,8 @@ static const struct
     "  hint: units of a time: ps, ns, us, ms, s, min, h\n" },
   { "activation_checkpointing", "ful",
     "--set: error: unknown value 'ful' for 'activation_checkpointing'\n  hint: did you mean 'full'?\n" },
-  { "activation_checkpointing", "Full",
-    "--set: error: unknown value 'Full' for 'activation_checkpointing'\n  hint: did you mean 'full'?\n" },
+  { "activation_checkpointing", "Fulll",
+    "--set: error: unknown value 'Fulll' for 'activation_checkpointing'\n  hint: did you mean 'full'?\n" },
   { "activation_checkpointing", "sometimes",
     "--set: error: unknown value 'sometimes' for 'activation_checkpointing'\n"
     "  hint: valid values: none, selective, full\n" },
@@ -220,7 +222,7 @@ static const struct
     "--set: error: unknown key 'micro_bacth'\n  hint: did you mean 'micro_batch'?\n" },
   { "volume", "1",
     "--set: error: unknown key 'volume'\n  hint: valid keys: name, compile, micro_batch, activation_checkpointing, "
-    "bandwidth, efficiency, limit, delay, note, offset\n" },
+    "bandwidth, efficiency, limit, delay, note, offset, group\n" },
 };
 
 START_TEST (test_bad_values)
@@ -235,6 +237,7 @@ START_TEST (test_bad_values)
   ck_assert_int_eq (options.micro_batch, 3);
   ck_assert_int_eq (options.checkpointing, 1);
   ck_assert (options.bandwidth == 25e9 && options.efficiency == 0.85 && options.delay == 0);
+  option_table_clear (table, &options);
 }
 END_TEST
 
@@ -259,6 +262,18 @@ START_TEST (test_strings)
   ck_assert_str_eq (options.name, " b ");
   ck_assert_ptr_null (set (&options, "name", ""));
   ck_assert_ptr_null (options.name);
+}
+END_TEST
+
+/* What is unset prints as nothing, and reads back as the default: it must be the default. */
+START_TEST (test_string_unset_is_default)
+{
+  Options options = { 0 };
+
+  ck_assert_ptr_null (set (&options, "group", "node"));
+  ck_assert_ptr_null (set (&options, "group", ""));
+  ck_assert_str_eq (options.group, "all");
+  option_table_clear (table, &options);
 }
 END_TEST
 
@@ -306,6 +321,18 @@ START_TEST (test_load_map)
   ck_assert_str_eq (options.name, "x");
   option_table_clear (table, &options);
   ck_assert_ptr_null (options.name);
+}
+END_TEST
+
+/* Nothing between the brackets is another mistake than too much. */
+START_TEST (test_empty_list)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  Options              options = { 0 };
+  ck_assert (!load_map ("micro_batch: []\n", &options, diags));
+  assert_diags (diags, "x.yaml:1:14: error: the list of 'micro_batch' is empty\n"
+                       "  micro_batch: []\n"
+                       "               ^\n");
 }
 END_TEST
 
@@ -395,7 +422,8 @@ START_TEST (test_keys)
 
   ck_assert_str_eq (keys[0], "name");
   ck_assert_str_eq (keys[9], "offset");
-  ck_assert_ptr_null (keys[10]);
+  ck_assert_str_eq (keys[10], "group");
+  ck_assert_ptr_null (keys[11]);
   ck_assert_ptr_eq (option_table_find (table, "bandwidth"), &table[4]);
   ck_assert_ptr_null (option_table_find (table, "band"));
 }
@@ -473,8 +501,10 @@ main (void)
   tcase_add_loop_test (tcase, test_bad_values, 0, G_N_ELEMENTS (bad_values));
   tcase_add_test (tcase, test_range_is_inclusive);
   tcase_add_test (tcase, test_strings);
+  tcase_add_test (tcase, test_string_unset_is_default);
   tcase_add_test (tcase, test_optional_unset);
   tcase_add_test (tcase, test_load_map);
+  tcase_add_test (tcase, test_empty_list);
   tcase_add_test (tcase, test_all_errors_in_one_pass);
   tcase_add_test (tcase, test_load_map_of_another_kind);
   tcase_add_test (tcase, test_required);

@@ -22,7 +22,7 @@ head -c 104857600 /dev/zero | tr '\0' 'a' >huge.yaml
 head -c 200 /dev/zero | tr '\0' '[' >deep.yaml
 cp results-few.csv results-few.yaml
 cp "$source/tests/data/nccl-tests/mpirun-tags.log" two-nodes.log
-unset NO_COLOR SHARDSIM_DATADIR
+unset NO_COLOR SHARDSIM_DATADIR COLUMNS
 SHARDSIM_DATADIR=$source
 export SHARDSIM_DATADIR
 number=0
@@ -38,6 +38,9 @@ verdict() { # 0|1 NAME
   fi
 }
 
+# The version stands as a word: a release changes no golden file.
+version=$("$program" --version | sed 's/^shardsim //; s/[.]/[.]/g')
+
 # check NAME STATUS ARGUMENT...
 check() {
   name=$1 want=$2
@@ -48,7 +51,7 @@ check() {
     printf '$ shardsim'
     for word; do case $word in *[!a-zA-Z0-9./=,_-]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac done
     printf '\n[status %s]\n' "$status"
-    cat ../out
+    sed "s/$version/VERSION/g" ../out
     [ -s ../err ] && echo '[stderr]' && sed "s,$folder/work,.,g" ../err
   } >../got
   good=0
@@ -85,6 +88,14 @@ hand simulate-options 0 simulate --node hand-pair --nodes 1 --arch gpt --n-layer
 hand simulate-print 0 simulate good.yaml --micro-batch 4 --print-scenario
 hand simulate-does-not-fit 3 simulate too-big.yaml
 hand compare-text 0 compare compare.yaml
+hand compare-explain 0 compare compare.yaml --explain
+hand compare-grid 0 compare grid.yaml --sort tokens_per_s_per_gpu --explain
+hand compare-left-out 2 compare left-out.yaml
+hand compare-left-out-grid 2 compare left-out-grid.yaml
+[ "$(grep -c 'error: ' ../err)" -eq 4 ] && [ -z "$(grep 'error: ' ../err | sort | uniq -d)" ] &&
+  grep -q "'micro_batch=1, tp=3' and 3 more are left out:" ../err
+verdict $? 'what the scenarios of a grid share is said once'
+hand compare-sort 2 compare grid.yaml --sort mfu
 hand compare-csv 0 compare compare.yaml --format csv
 hand compare-does-not-fit 0 compare too-big.yaml --format csv
 hand schedule-init 0 schedule good.yaml --section init
@@ -97,6 +108,7 @@ check strategies-csv 0 strategies zero1 --format csv
 SHARDSIM_DATADIR=$folder/work # where the hand-made hardware is all there is
 check hardware 0 hardware
 check figures 0 figures
+check figures-list-json 0 figures --format json
 hand figures-text 0 figures hand
 hand figures-csv 0 figures hand --format csv -j 1
 hand figures-json 0 figures hand --format json -j 4
@@ -130,6 +142,12 @@ check help-validate-collectives 0 validate collectives --help
 check training-text 0 validate training --hwprofiles hwprofiles training.csv --rows
 check training-csv 0 validate training --hwprofiles hwprofiles training.csv --format csv -j 1
 check training-json 0 validate training --hwprofiles hwprofiles training.csv --format json -j 4 --max-error 10000000
+check training-words 0 validate training --hwprofiles hwprofiles training-words.csv --rows
+check training-unknown 1 validate training --hwprofiles hwprofiles training-unknown.csv --format csv
+check training-network 1 validate training --hwprofiles hwprofiles training-network.csv
+check runs-words 0 validate collectives --hwprofiles hwprofiles runs-words.csv --rows
+check runs-unknown 1 validate collectives --hwprofiles hwprofiles runs-unknown.csv --format csv
+check calibrate-words 2 calibrate collectives --hwprofiles hwprofiles runs-words.csv -o fitted
 net() { # NAME STATUS LINKS FLOWS ARGUMENT...
   net_name=$1 net_status=$2 net_links=$3 net_flows=$4
   shift 4
@@ -140,11 +158,18 @@ net flows-csv 0 net-links.csv net-flows.csv --format csv
 net flows-json 0 net-links.csv net-flows.csv --format json
 check help-flows 0 flows --help
 check import-nccl 0 import topology nccl.xml
-check import-lstopo 0 import topology lstopo.xml --nic ib-hdr-200 --intra nvlink3-switch --name box
+check import-lstopo 0 import topology lstopo.xml --nic ib-hdr-200 --intra nvlink2-switch --name box
 check help 0 --help
 check help-validate 0 validate --help
 check help-import 0 import topology --help
-check help-simulate 0 models --help
+check help-models 0 models --help
+check help-simulate 0 simulate --help
+check help-simulate-mesh 0 simulate --help-mesh
+check help-simulate-strategy 0 simulate --help-strategy
+check help-command 0 help models
+check help-subject 0 help validate training
+check help-word 0 help checkpointing
+check help-nothing 2 help sharrd
 
 example() { # NAME STATUS ARGUMENT...: calibrates onto the hand-made GPU, into a folder that is no part of the scratch copy
   example_name=$1 example_status=$2
@@ -164,6 +189,7 @@ check unknown-option 2 simulate --micro-batsh 3
 check unknown-format 2 simulate good.yaml --format xml
 check bad-set 2 simulate --set training
 hand unknown-set 2 simulate good.yaml --set training.micro_bach=2
+hand bad-degree 2 simulate good.yaml --tp 0
 hand bad-value 2 simulate good.yaml --micro-batch many
 hand bad-library 2 simulate good.yaml --set collective.nccl=banana
 hand two-files 2 simulate good.yaml compare.yaml
@@ -180,6 +206,8 @@ hand collective-words 2 collective --collective all_reduc --cluster '2 x hand-pa
 hand collective-library 2 collective --collective all_reduce --cluster '2 x hand-pair' --nccl 2..28
 hand collective-range 2 collective --collective broadcast --cluster '2 x hand-pair' -b 2M -e 1M
 hand collective-no-cluster 2 collective --collective all_reduce --cluster hand-pear --ranks 0,x --beside all_gathr:1M:ranks=0-9
+hand collective-intra 2 collective --collective all_reduce --cluster '2 x hand-pair' \
+  --intra xgmi-mi300-mesh --gpu h100-sxm-80
 hand collective-misspelt 2 collective --besid x
 hand collective-step-pairs 2 collective --collective alltoall --cluster '600 x hand-pair' --fidelity step \
   --beside alltoall:1G:ranks=0-1024
@@ -215,6 +243,7 @@ check bad-max-error 2 validate collectives runs.csv --max-error little
 
 check import-nothing 2 import topology
 check import-no-id 2 import topology nccl.xml -o out --name 'a box'
+check import-no-folder-yet 2 import topology nccl.xml -o mine
 check import-two 2 import topology nccl.xml lstopo.xml
 
 # Answers that are no
@@ -267,18 +296,18 @@ example calibrate-bad-cells 2 results-bad.csv -o ../fitted/gpu/none.yaml
 example calibrate-mixed 2 results-few.csv results-other.csv -o ../fitted/gpu/none.yaml
 example calibrate-twice 2 results-few.csv ./results-few.csv -o ../fitted/gpu/none.yaml
 example calibrate-release 2 results-next.csv results-header.csv -o ../fitted/gpu/none.yaml
-example calibrate-unwritable 2 results-few.csv -o good.yaml/gpu/none.yaml
-example calibrate-folder 2 results-few.csv -o folder.yaml
+example calibrate-unwritable 1 results-few.csv -o good.yaml/gpu/none.yaml
+example calibrate-folder 0 results-few.csv -o ../fitted-here/
 example calibrate-no-id 2 results-few.csv -o ../fitted/gpu/none.txt
 example calibrate-over-base 2 results-few.csv -o hwprofiles/gpu/hand.yaml
 example calibrate-kind 2 results-few.csv -o ../fitted/link/none.yaml
 example calibrate-over-input 2 results-few.yaml -o ./results-few.yaml
-example calibrate-stale 2 results-few.csv -o ../fitted/gpu/example.yaml
+example calibrate-stale 1 results-few.csv -o ../fitted/gpu/example.yaml
 SHARDSIM_DATADIR=$folder/work # where the hand-made hardware is all there is
 check calibrate-no-base 2 calibrate results-few.csv -o ../fitted/gpu/none.yaml
 SHARDSIM_DATADIR=$source
 check calibrate-bad-base 2 calibrate results-few.csv -o ../fitted/gpu/none.yaml --hwprofiles hwprofiles --extends hnd
-check calibrate-unwritable-folder 2 calibrate two-nodes.log --node dgx-h100 -o good.yaml/fitted
+check calibrate-unwritable-folder 1 calibrate two-nodes.log --node dgx-h100 -o good.yaml/fitted
 check calibrate-same-log 2 calibrate two-nodes.log ./two-nodes.log --node dgx-h100 -o fitted
 check calibrate-predicted 2 calibrate predicted.log --node dgx-h100 --nodes 2 --gpus-per-node 8 -o fitted
 check calibrate-neither 2 calibrate good.yaml -o fitted --node dgx-h100
@@ -337,8 +366,8 @@ verdict $good 'one and four threads give the same bytes'
 [ $? -eq 0 ] && grep -q "'imported/node/box.yaml' is written" ../err && grep -q '^title: "box, imported from nccl.xml"' imported/node/box.yaml &&
   "$program" collective --hwprofiles imported --cluster '2 x box' --collective all_reduce -b 1M -e 1M >/dev/null
 verdict $? 'an imported profile makes a cluster'
-"$program" import topology nccl.xml -o imported 2>../err
-[ $? -eq 0 ] && grep -q "'imported/node/nccl.yaml' is written" ../err && grep -q '^title: "nccl, imported from nccl.xml"' imported/node/nccl.yaml
+"$program" import topology nccl.xml -o imported/new/ 2>../err
+[ $? -eq 0 ] && grep -q "'imported/new/node/nccl.yaml' is written: use it as 'nccl' with --hwprofiles 'imported/new'" ../err && grep -q '^title: "nccl, imported from nccl.xml"' imported/new/node/nccl.yaml
 verdict $? 'a folder of profiles takes an imported one'
 rm -r imported
 

@@ -441,6 +441,16 @@ static const Reading readings[] = {
   { SYSTEM (GPU ("1", "") "<pci busid=\"t\">" GPU ("2", "") "</pci>"),
     "gpu_switch: [none, 0]\ngpu_socket: [0, none]\nswitch_socket: [0]\n",
     { 0 } },
+  /* no rates */
+  { "<topology version=\"2.0\">" OBJECT (
+        "Bridge", "pci_link_speed=\"inf\"",
+        OBJECT ("PCIDev",
+                "pci_busid=\"1\" pci_link_speed=\"nan\" pci_type=\"0302 [10de:2330] [0:0] 0\"", "")
+            OBJECT ("PCIDev",
+                    "pci_busid=\"2\" pci_link_speed=\"-1\" pci_type=\"0302 [10de:2330] [0:0] 0\"",
+                    "")) "</topology>",
+    "pcie_uplink: { value: 63.00 GB/s, source: \"a\\\"b.xml: does not say; as the GPU's own slot\"",
+    { .intra = "pcie5" } },
   /* the switches' own links are not said */
   { SYSTEM ("<pci busid=\"t\" link_speed=\"Unknown speed\" link_width=\"0\">" GPU ("2", "") "</pci>"),
     "pcie_uplink: { value: 63.00 GB/s, source: \"a\\\"b.xml: does not say; as the GPU's own slot\", confidence: estimate }\n",
@@ -477,6 +487,8 @@ static const Mistake mistakes[] = {
   { "two roots", "<system/>\n<system/>\n", { 0 } },
   { "unknown root", "<?xml version=\"1.0\"?>\n<machine/>\n", { 0 } },
   { "a graph dump", "<graphs version=\"1\"></graphs>", { 0 } },
+  { "a comment alone", "<!-- x -->", { 0 } },
+  { "an instruction alone", "<?>", { 0 } },
   { "no GPU", "<system version=\"1\">\n  <cpu numaid=\"0\"/>\n</system>\n", { 0 } },
   { "no GPU of lstopo", "<topology version=\"2.0\">\n" OBJECT ("Machine", "", "") "</topology>", { 0 } },
   { "made for NCCL_TOPO_FILE",
@@ -556,6 +568,18 @@ static const Mistake mistakes[] = {
   { "lstopo with half a matrix",
     "<topology version=\"2.0\">" TWO_LSTOPO "\n<distances2 name=\"NVLinkBandwidth\"><indexes>1 2</indexes>"
     "<u64values>9 x 5 9</u64values></distances2></topology>",
+    { 0 } },
+  /* a GPU that is refused has no number, so that nothing may read its links */
+  { "lstopo with a matrix of a GPU that is there twice",
+    "<topology version=\"2.0\">" TWO_LSTOPO
+    "\n" OBJECT ("PCIDev", "gp_index=\"3\" pci_busid=\"1\" pci_type=\"0302 [10de:2330] [0:0] 0\"",
+                 "") "<distances2 name=\"NVLinkBandwidth\"><indexes>1 2 3</indexes>"
+                     "<u64values>9 9 9 9 9 9 9 9 9</u64values></distances2></topology>",
+    { 0 } },
+  { "lstopo with one number for two GPUs",
+    "<topology version=\"2.0\">" TWO_LSTOPO
+    "\n" OBJECT ("PCIDev", "gp_index=\"4\" pci_busid=\"3\" pci_type=\"0302 [10de:2330] [0:0] 0\"",
+                 "\n<object type=\"OSDev\" gp_index=\"2\"/>") "</topology>",
     { 0 } },
   { "lstopo outside of NUMA nodes",
     "<topology version=\"2.0\">\n" OBJECT (
@@ -655,7 +679,88 @@ START_TEST (test_long_line)
   ck_assert_ptr_null (
       import_topology_text ("long.xml", xml->str, xml->len, &options, profiles, diags));
   ck_assert_str_eq (diag_list_first_message (diags), "<pci> without 'busid'");
-  ck_assert_uint_eq (diag_list_n_errors (diags), DIAG_LIST_MAX);
+  ck_assert_uint_eq (diag_list_n_errors (diags), 50000);
+}
+END_TEST
+
+/* Whether a file is good does not depend on what was said about others before. */
+START_TEST (test_full_list)
+{
+  static const char *const files[] = {
+    SYSTEM (GPU ("1", "") GPU ("1", "")), /* twice on one bus */
+    SYSTEM (GPU ("1", "<nvlink target=\"2\" count=\"-1\"/>") GPU ("2", "")),
+    SYSTEM (""), /* without GPUs */
+  };
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
+    {
+      const ImportOptions  options = { .gpu = "h100-sxm-80", .intra = "pcie5", .nic = "none" };
+      g_autoptr (DiagList) diags = diag_list_new ();
+      for (guint n = 0; n < DIAG_LIST_MAX; n++)
+        diag_error (diags, NULL, NULL, "another file's");
+      g_autofree char *text =
+          import_topology_text ("bad.xml", files[i], strlen (files[i]), &options, profiles, diags);
+      ck_assert_msg (text == NULL, "file %u", i);
+      ck_assert_uint_gt (diag_list_n_errors (diags), DIAG_LIST_MAX);
+    }
+}
+END_TEST
+
+/* Pieces of TEXT taken out, put elsewhere or doubled, and digits changed. */
+static GString *
+mutate (const char *text, GRand *rand)
+{
+  GString *out = g_string_new (text);
+  for (gint32 n = g_rand_int_range (rand, 1, 6); n > 0 && out->len > 1; n--)
+    {
+      const gint32     at = g_rand_int_range (rand, 0, (gint32) out->len);
+      const gint32     rest = (gint32) out->len - at;
+      const gint32     length = g_rand_int_range (rand, 1, MIN (rest, 400) + 1);
+      g_autofree char *piece = g_strndup (out->str + at, (gsize) length);
+      const gint32     action = g_rand_int_range (rand, 0, 4);
+      if (action < 2)
+        g_string_erase (out, at, length);
+      if (action > 0 && action < 3)
+        g_string_insert (out, g_rand_int_range (rand, 0, (gint32) out->len + 1), piece);
+      for (gint32 i = at; action == 3 && i < at + length; i++)
+        if (g_ascii_isdigit (out->str[i]))
+          out->str[i] = (char) ('0' + g_rand_int_range (rand, 0, 10));
+    }
+  return out;
+}
+
+/*
+ * Nonsense is a profile or errors, and (under a sanitizer) nothing else; whether it is a good
+ * profile is the fuzzer's.
+ */
+START_TEST (test_mutations)
+{
+  g_autoptr (GDir)       folder = NULL;
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autofree char       *path = source_file ("tests/data/topology");
+  const ImportOptions    options[] = {
+       { 0 }, { .gpu = "h100-sxm-80", .intra = "nvlink4-switch", .nic = "none" }
+  };
+  const char *name;
+  guint       n_profiles = 0, n_refused = 0;
+  folder = g_dir_open (path, 0, NULL);
+  while ((name = g_dir_read_name (folder)) != NULL)
+    {
+      g_autofree char *file = g_build_filename (path, name, NULL), *text = NULL;
+      ck_assert (g_file_get_contents (file, &text, NULL, NULL));
+      for (guint32 seed = 0; seed < 200; seed++)
+        {
+          g_autoptr (GRand)    rand = g_rand_new_with_seed (seed);
+          g_autoptr (GString)  bad = mutate (text, rand);
+          g_autoptr (DiagList) diags = diag_list_new ();
+          g_autofree char     *profile =
+              import_topology_text (name, bad->str, bad->len, &options[seed % 2], profiles, diags);
+          ck_assert_msg ((profile == NULL) == diag_list_has_errors (diags), "%s, seed %u", name, seed);
+          n_profiles += profile != NULL;
+          n_refused += profile == NULL;
+        }
+    }
+  ck_assert (n_profiles > 50 && n_refused > 50); /* both ways are taken */
 }
 END_TEST
 
@@ -681,6 +786,8 @@ main (void)
   tcase_add_test (tcase, test_mistakes);
   tcase_add_test (tcase, test_limits);
   tcase_add_test (tcase, test_long_line);
+  tcase_add_test (tcase, test_full_list);
+  tcase_add_test (tcase, test_mutations);
   tcase_add_test (tcase, test_no_file);
   return run_case ("import", tcase);
 }

@@ -38,6 +38,7 @@ static const char *const orders[][7] = {
   { "nvlink2-switch", "nvlink3-switch", "nvlink4-switch", "nvlink5-switch" },
   { "nvlink3-mesh", "nvlink4-mesh" },
   { "pcie3", "pcie4", "pcie5" },
+  { "pcie3-host", "pcie4-host", "pcie5-host" },
   { "pcie4-host", "pcie4" },
   { "xgmi-mi250", "xgmi-mi300-mesh", "xgmi-mi350-mesh" },
 };

@@ -4,6 +4,7 @@
  */
 #include <glib/gstdio.h>
 
+#include "cluster/intra-fit.h"
 #include "fixture.h"
 
 static const char *const kinds[] = { "gpu", "link", "node", "framework" };
@@ -189,6 +190,27 @@ START_TEST (test_lan)
 }
 END_TEST
 
+/* Two profiles that extend each other: the message names the circle. */
+START_TEST (test_circle)
+{
+  g_autofree char     *folder = g_dir_make_tmp ("shardsim-profiles-XXXXXX", NULL);
+  g_autofree char     *links = g_build_filename (folder, "link", NULL);
+  g_autofree char     *a = g_build_filename (links, "a.yaml", NULL);
+  g_autofree char     *b = g_build_filename (links, "b.yaml", NULL);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  ck_assert_int_eq (g_mkdir (links, 0700), 0);
+  ck_assert (g_file_set_contents (a, "extends: b\n", -1, NULL));
+  ck_assert (g_file_set_contents (b, "extends: a\n", -1, NULL));
+  g_autoptr (ProfileSet) profiles = profile_set_new (folder);
+  ck_assert_ptr_null (profile_set_link (profiles, "a", NULL, diags));
+  ck_assert_str_eq (diag_list_first_message (diags), "'a' extends itself: a.yaml -> b.yaml -> a.yaml");
+  g_unlink (a);
+  g_unlink (b);
+  g_rmdir (links);
+  g_rmdir (folder);
+}
+END_TEST
+
 /* What is laid over the pattern of a family of names holds for all of the family. */
 START_TEST (test_lan_laid_over)
 {
@@ -241,6 +263,26 @@ START_TEST (test_wan)
 }
 END_TEST
 
+static guint
+n_joined (const LinkProfile *link)
+{
+  return link->kind == LINK_NONE ? 1 : link->kind == LINK_PAIRS ? 2 : 4;
+}
+
+/* The first shipped GPU that LINK joins. */
+static const char *
+gpu_for (ProfileSet *profiles, const LinkProfile *link)
+{
+  g_auto (GStrv) ids = profile_set_list (profiles, "gpu");
+  for (guint i = 0; ids[i] != NULL; i++)
+    {
+      const GpuProfile *gpu = get_gpu (profiles, ids[i]);
+      if (!gpu_profile_is_host (gpu) && intra_fit (gpu, link, n_joined (link)) == INTRA_FITS)
+        return gpu->id;
+    }
+  ck_abort_msg ("'%s' joins no GPU that is shipped", link->id);
+}
+
 /*
  * Every node and cluster that is shipped makes a cluster; every link works inside a node or
  * between two.
@@ -265,11 +307,11 @@ START_TEST (test_shipped_parts_make_clusters)
   for (guint i = 0; links[i] != NULL; i++)
     {
       const LinkProfile *link = get_link (profiles, links[i]);
-      const char        *form = link->kind == LINK_NETWORK ? "name=2 x dgx-a100;nic=%s"
-                                : link->kind == LINK_NONE ? "nodes=1;gpus_per_node=1;gpu=t4-16;intra=%s"
-                                                          : "name=dgx-a100;intra=%s";
-      g_auto (GStrv)     around = g_strsplit (form, "%s", 2);
-      g_autofree char   *settings = g_strjoinv (links[i], around);
+      const char        *gpu = link->kind != LINK_NETWORK ? gpu_for (profiles, link) : NULL;
+      g_autofree char   *settings = link->kind == LINK_NETWORK
+                                        ? g_strdup_printf ("name=2 x dgx-a100;nic=%s", links[i])
+                                        : g_strdup_printf ("nodes=1;gpus_per_node=%u;gpu=%s;intra=%s",
+                                                           n_joined (link), gpu, links[i]);
       cluster_free (make_cluster (profiles, settings));
     }
 }
@@ -393,6 +435,7 @@ main (void)
   tcase_add_test (tcase, test_wan);
   tcase_add_test (tcase, test_lan);
   tcase_add_test (tcase, test_lan_laid_over);
+  tcase_add_test (tcase, test_circle);
   tcase_add_test (tcase, test_catalogue_is_complete);
   tcase_add_test (tcase, test_shipped_parts_make_clusters);
   tcase_add_test (tcase, test_a40_by_hand);

@@ -461,6 +461,25 @@ START_TEST (test_pairs_use_bridges)
 }
 END_TEST
 
+/* A ring enters and leaves a node between two pairs, whichever GPU is nearest to the card: no bridge is lost. */
+START_TEST (test_rings_keep_bridges)
+{
+  Fixture             fixture;
+  g_autoptr (Cluster) cluster = NULL;
+  g_autoptr (Laid)    plan = NULL;
+  double              low, high;
+
+  fixture_init (&fixture, "a40x8-nvlink-pairs", 2);
+  cluster = fixture_cluster (&fixture);
+  plan = fixture_plan (cluster, COLLECTIVE_ALL_GATHER, ALGORITHM_RING);
+  ck_assert_uint_eq (plan_range (plan, cluster, RESOURCE_NVLINK_PAIR, &low, &high), 8);
+  assert_near (low, 15.0 / 16);
+  assert_near (high, 15.0 / 16);
+  g_clear_pointer (&cluster, cluster_free);
+  fixture_clear (&fixture);
+}
+END_TEST
+
 /* HBM: twice what arrives for all-gather; (n-1)/n arrives. */
 START_TEST (test_hbm)
 {
@@ -967,6 +986,7 @@ collective_suite (void)
   tcase_add_test (bytes, test_mesh_is_even);
   tcase_add_loop_test (bytes, test_mesh_cycles, 2, 17);
   tcase_add_test (bytes, test_pairs_use_bridges);
+  tcase_add_test (bytes, test_rings_keep_bridges);
   tcase_add_test (bytes, test_hbm);
   tcase_add_test (bytes, test_large);
   tcase_add_loop_test (bytes, test_all_to_all_mixed_rails, 0, 2);

@@ -38,6 +38,36 @@ check_segment (const Engine *e, OpId op, guint i, SimTime duration, Cause cause,
   ck_assert_uint_eq (segment->resource, resource);
 }
 
+/* Two kernels that share a resource: what is taken changes when one begins or ends, adds up to their amounts, and ends at 0. */
+START_TEST (use_log)
+{
+  g_autoptr (Engine) e = engine_new ();
+  ResourceId hbm = engine_add_resource (e, "hbm", 100), sm = engine_add_resource (e, "sm", 10);
+  const UseChange *log;
+  double           sum = 0;
+  guint            n;
+
+  engine_keep_use (e, hbm);
+  start (e, (TestOp){ .class_ = OP_KERNEL, .demands = { { sm, 1 }, { hbm, 300 } }, .share = 1 / 3.0 });
+  start (e, (TestOp){ .class_ = OP_KERNEL, .demands = { { hbm, 100 } }, .share = 1 });
+  test_run (e);
+  log = engine_use_log (e, &n);
+  ck_assert_uint_ge (n, 2);
+  for (guint i = 0; i < n; i++)
+    {
+      ck_assert_uint_eq (log[i].resource, hbm);
+      ck_assert (log[i].use >= 0 && log[i].use <= 100 * (1 + 1e-12));
+      if (i + 1 < n)
+        {
+          ck_assert_uint_lt (log[i].time, log[i + 1].time);
+          sum += log[i].use * sim_time_to_seconds (log[i + 1].time - log[i].time);
+        }
+    }
+  ck_assert (log[n - 1].use == 0);
+  ck_assert (ABS (sum - 400) < 1e-9);
+}
+END_TEST
+
 START_TEST (roofline)
 {
   g_autoptr (Engine) e = engine_new ();
@@ -685,6 +715,7 @@ main (void)
   TCase *sharing = tcase_create ("sharing"), *slots = tcase_create ("waves");
 
   tcase_add_test (sharing, roofline);
+  tcase_add_test (sharing, use_log);
   tcase_add_test (sharing, roofline_does_not_depend_on_share);
   tcase_add_test (sharing, two_flows_share_a_link);
   tcase_add_test (sharing, weights);

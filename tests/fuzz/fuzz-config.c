@@ -1,10 +1,12 @@
 /*
- * config_load_text: a document or at least one error; every place lies in the input; every key of a map finds its own
- * value; nesting is bounded. The tree then goes through an option table, whose errors are printed.
+ * config_load_text: a document or at least one error; every place lies in the input; every key of
+ * a map finds its own value; nesting is bounded. The tree then goes through an option table, whose
+ * errors are printed.
  */
 #include <string.h>
 
 #include "base/option.h"
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 
@@ -75,10 +77,11 @@ int
 LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
   g_autoptr (DiagList)  diags = diag_list_new ();
-  g_autoptr (ConfigDoc) doc =
-      config_load_text ("fuzz", size ? (const char *) data : "", (gssize) size, diags);
-  g_autofree char *printed = NULL;
+  g_autoptr (ConfigDoc) doc = NULL;
+  g_autofree char      *printed = NULL;
 
+  fuzz_begin ();
+  doc = config_load_text ("fuzz", size ? (const char *) data : "", (gssize) size, diags);
   g_assert (doc != NULL || diag_list_has_errors (diags));
   if (doc != NULL)
     {

@@ -1,24 +1,13 @@
 /*
- * The CSV reader over a file of arbitrary bytes: no header or at least one column; each row has all fields, and what
- * csv_append_row writes of the rows reads back the same.
+ * The CSV reader over a file of arbitrary bytes: no header or at least one column; each row has
+ * all fields, and what csv_append_row writes of the rows reads back the same.
  */
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/csv.h"
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
-
-/* Path of an unnamed file of these bytes that lives in memory; *FD to be closed. */
-static char *
-memory_file (const void *data, gsize size, int *fd)
-{
-  *fd = memfd_create ("fuzz", 0);
-  g_assert (*fd >= 0);
-  g_assert (write (*fd, data, size) == (gssize) size);
-  return g_strdup_printf ("/proc/self/fd/%d", *fd);
-}
 
 /* Reads all rows of FILE and returns them as csv_append_row writes them; NULL without a header. */
 static GString *
@@ -58,18 +47,20 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (DiagList) none = diag_list_new ();
-  int                  fd;
-  g_autofree char     *file = memory_file (data, size, &fd);
-  g_autoptr (GString)  first = rewrite (file, diags);
+  g_autofree char     *file = fuzz_file ("first.csv", data, size);
+  g_autoptr (GString)  first = NULL;
 
-  close (fd);
-  /* A byte order mark that blank lines precede is part of a name, and would be none at the start of a file. */
+  fuzz_begin ();
+  first = rewrite (file, diags);
+  /*
+   * A byte order mark that blank lines precede is part of a name, and would be none at the start
+   * of a file.
+   */
   if (first != NULL && !g_str_has_prefix (first->str, "\357\273\277"))
     {
-      g_autofree char    *again = memory_file (first->str, first->len, &fd);
+      g_autofree char    *again = fuzz_file ("second.csv", first->str, first->len);
       g_autoptr (GString) second = rewrite (again, none);
 
-      close (fd);
       g_assert (!diag_list_has_errors (none));
       g_assert (second != NULL && g_string_equal (first, second));
     }

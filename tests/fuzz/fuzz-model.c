@@ -2,10 +2,7 @@
  * model_import over arbitrary bytes: a diagnostic, or a shape whose workload can be built, with
  * layers that add up. Models of more than 200 layers are only imported: building them is slow.
  */
-#include <glib/gstdio.h>
-#include <unistd.h>
-
-#include "workload/workload.h"
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 
@@ -23,28 +20,15 @@ check_workload (const ModelShape *shape)
   g_assert (flops_per_token (shape, FLOPS_CAUSAL, 16) > 0);
 }
 
-/* The importer reads files: an unlinked one stands for the bytes. */
-static gboolean
-import_bytes (const guint8 *data, gsize size, ModelShape *shape, DiagList *diags)
-{
-  g_autofree char *path = NULL;
-  int              fd = g_file_open_tmp ("shardsim-fuzz-XXXXXX", &path, NULL);
-  gboolean         ok;
-
-  g_assert (fd >= 0 && write (fd, data, size) == (gssize) size);
-  close (fd);
-  ok = model_import (path, shape, diags);
-  g_unlink (path);
-  return ok;
-}
-
 int
 LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
+  g_autofree char     *file = fuzz_file ("config.json", data, size);
   ModelShape           shape;
 
-  if (!import_bytes (data, size, &shape, diags))
+  fuzz_begin ();
+  if (!model_import (file, &shape, diags))
     {
       g_assert (diag_list_has_errors (diags));
       g_assert (shape.name == NULL && shape.family == NULL);

@@ -1,12 +1,11 @@
 /*
- * Logs of nccl-tests out of arbitrary bytes, as text and as JSON, whatever they look like: rows that are whole, or diagnostics, never both
- * and never neither.
+ * Logs of nccl-tests out of arbitrary bytes, as text and as JSON, whatever they look like: rows
+ * that are whole, or diagnostics, never both and never neither.
  */
-#include <glib/gstdio.h>
 #include <math.h>
-#include <unistd.h>
 
 #include "analysis/nccl-log.h"
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 
@@ -30,7 +29,6 @@ check_load (Load load, const char *file, ProfileSet *profiles, const char *name)
 {
   g_autoptr (DiagList)     diags = diag_list_new ();
   g_autoptr (GPtrArray)    rows = NULL;
-  g_autofree char         *said = NULL;
   ClusterOptions           cluster = { 0 };
   const MeasurementContext context = { &cluster, profiles, COLLECTIVE_ALL_REDUCE, FALSE };
 
@@ -39,10 +37,8 @@ check_load (Load load, const char *file, ProfileSet *profiles, const char *name)
   if (name == NULL)
     cluster.node = g_strdup ("dgx-h100");
   rows = load (file, &context, diags);
-  said = diag_list_format (diags, FALSE);
   option_table_clear (cluster_options, &cluster);
-  g_assert ((rows == NULL) == diag_list_has_errors (diags));
-  g_assert (g_utf8_validate (said, -1, NULL));
+  fuzz_check_diags (diags, rows == NULL);
   if (rows != NULL)
     check_rows (rows);
 }
@@ -50,16 +46,12 @@ check_load (Load load, const char *file, ProfileSet *profiles, const char *name)
 int
 LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
-  /* Names in messages are kept for good: one name. */
-  g_autofree char       *name = g_strdup_printf ("shardsim-fuzz-log-%d", (int) getpid ());
-  g_autofree char       *file = g_build_filename (g_get_tmp_dir (), name, NULL);
-  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autofree char *file = fuzz_file ("run.log", data, size);
 
-  g_assert (g_file_set_contents (file, (const char *) data, (gssize) size, NULL));
+  fuzz_begin ();
   measurement_file_kind (file);
-  check_load (nccl_log_load, file, profiles, "2 x dgx-h100");
-  check_load (nccl_log_load, file, profiles, NULL);
-  check_load (nccl_json_load, file, profiles, NULL);
-  g_unlink (file);
+  check_load (nccl_log_load, file, fuzz_profiles (), "2 x dgx-h100");
+  check_load (nccl_log_load, file, fuzz_profiles (), NULL);
+  check_load (nccl_json_load, file, fuzz_profiles (), NULL);
   return 0;
 }

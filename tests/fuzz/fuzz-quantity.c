@@ -1,7 +1,8 @@
 /*
- * quantity_parse over every kind: either a finite value that is not negative, or a message; the value reads back bit by bit
- * from quantity_format_exact, and within 1e-12 from quantity_format with 17 digits where an input's value could lie (at the
- * ends of the range of a double the printed number may be past it: percent are a hundred times the value).
+ * quantity_parse over every kind: either a finite value that is not negative, or a message; the
+ * value reads back bit by bit from quantity_format_exact, and within 1e-12 from quantity_format
+ * with 17 digits where an input's value could lie (at the ends of the range of a double the
+ * printed number may be past it: percent are a hundred times the value).
  */
 #include <math.h>
 

@@ -1,6 +1,7 @@
 /*
- * Replays a corpus through a fuzz target, without libFuzzer: each file of the folder given is one TAP case. A case fails
- * only by a crash, an assertion of the target or a sanitizer's report, which all end the program.
+ * Replays a corpus through a fuzz target, without libFuzzer: each file of the folder given is one
+ * TAP case. A case fails only by a crash, an assertion of the target or a sanitizer's report,
+ * which all end the program.
  */
 #include <gio/gio.h>
 #include <stdio.h>

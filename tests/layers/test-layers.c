@@ -1,7 +1,8 @@
 /*
  * Holds the source tree to the include table of docs/decisions/001-layer-includes.md: reads every
  * `#include "layer/..."` of src/ and fails on a pair that the table does not name. It sees text only: what arrives
- * through a permitted header is not followed, and #if is not evaluated.
+ * through a permitted header is not followed, and #if is not evaluated. And holds src/cli to its
+ * one way to stderr.
  */
 #include <check.h>
 #include <gio/gio.h>
@@ -26,7 +27,7 @@ static const LayerRule rules[] = {
   { "strategy", "schedule workload" },
   { "replay", "base engine cluster workload kernel collective schedule strategy" },
   { "analysis", "replay" },
-  { "report", "analysis" },
+  { "report", "base analysis" },
   { "bench", "" },
   { "cli", "base engine cluster workload kernel collective schedule strategy replay analysis report" },
 };
@@ -223,6 +224,84 @@ START_TEST (test_bad_file_is_caught)
 }
 END_TEST
 
+/* ---- what reaches a terminal ----------------------------------------------------------------- */
+
+/*
+ * Text for stderr holds names out of files, so it leaves through common_say, which makes it
+ * printable. These files may write there: the functions of common.c print printable texts alone,
+ * and the progress line holds words of the program's own.
+ */
+static const struct
+{
+  const char *file;
+  guint       n; /* times */
+} writers[] = {
+  { "common.c", 2 },   /* common_say and common_report_diags */
+  { "progress.c", 3 }, /* draw, its flush, and the line's end */
+};
+
+/* How often TEXT writes to stderr apart from common_say. Comments do not look like that. */
+static guint
+count_writes (const char *text)
+{
+  g_autoptr (GRegex) regex = g_regex_new (
+      "[(,?:=]\\s*stderr\\b|\\b(g_printerr|g_message|g_warning|g_critical|perror|psignal)\\s*\\("
+      "|\\b(write|dprintf|vdprintf)\\s*\\(\\s*(STDERR_FILENO|2)\\b",
+      0, 0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
+  guint                  n = 0;
+
+  for (g_regex_match (regex, text, 0, &match); g_match_info_matches (match);
+       g_match_info_next (match, NULL))
+    n++;
+  return n;
+}
+
+START_TEST (test_stderr)
+{
+  g_autofree char *cli = g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "src", "cli", NULL);
+  g_autoptr (GDir) dir = g_dir_open (cli, 0, NULL);
+  const char      *name;
+  guint            n_found = 0;
+
+  ck_assert_ptr_nonnull (dir);
+  while ((name = g_dir_read_name (dir)) != NULL)
+    {
+      g_autofree char *path = g_build_filename (cli, name, NULL), *text = NULL;
+      guint            allowed = 0, n;
+
+      if (!g_str_has_suffix (name, ".c") && !g_str_has_suffix (name, ".h"))
+        continue;
+      ck_assert (g_file_get_contents (path, &text, NULL, NULL));
+      for (guint i = 0; i < G_N_ELEMENTS (writers); i++)
+        if (g_str_equal (writers[i].file, name))
+          allowed = writers[i].n;
+      n = count_writes (text);
+      n_found += allowed > 0;
+      ck_assert_msg (n == allowed, "src/cli/%s writes to stderr %u times, not %u: use common_say",
+                     name, n, allowed);
+    }
+  ck_assert_uint_eq (n_found, G_N_ELEMENTS (writers));
+}
+END_TEST
+
+START_TEST (test_writes_are_caught)
+{
+  static const char *const bad[] = {
+    "fprintf (stderr, \"%s\", name);",  "fputs (name,\n       stderr);", "g_printerr (\"x\");",
+    "print (asked ? stdout : stderr);", "FILE *out = stderr;",           "perror (name);",
+    "write (STDERR_FILENO, name, 1);",  "dprintf (2, \"%s\", name);",
+  };
+  static const char *const good[] = { "/* prints to stderr */", "common_say (\"%s\", name);",
+                                      "isatty (STDERR_FILENO)", "write (STDOUT_FILENO, a, n);" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
+    ck_assert_msg (count_writes (bad[i]) == 1, "%s", bad[i]);
+  for (guint i = 0; i < G_N_ELEMENTS (good); i++)
+    ck_assert_msg (count_writes (good[i]) == 0, "%s", good[i]);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -235,6 +314,8 @@ main (void)
   tcase_add_test (tcase, test_faults_are_caught);
   tcase_add_test (tcase, test_permitted_lines_pass);
   tcase_add_test (tcase, test_bad_file_is_caught);
+  tcase_add_test (tcase, test_stderr);
+  tcase_add_test (tcase, test_writes_are_caught);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);

@@ -88,18 +88,22 @@ fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolde
 static void
 random_parts (Overrides *o, GRand *rand, guint *nodes, guint *gpus)
 {
-  static const char *const gpu[] = { "a40-48", "a100-sxm-80", "h100-sxm-80" };
-  static const char *const intra[] = { "nvlink-pairs", "pcie4", "nvlink3-switch", "nvlink3-mesh",
-                                       "pcie4-host" };
+  static const struct
+  {
+    const char *gpu, *intra;
+  } joined[] = { { "a40-48", "nvlink-pairs" },        { "a40-48", "pcie4" },
+                 { "a100-sxm-80", "nvlink3-switch" }, { "a100-sxm-80", "nvlink3-mesh" },
+                 { "h100-sxm-80", "nvlink4-switch" }, { "h100-sxm-80", "pcie4-host" } };
   static const char *const nic[] = { "ib-edr-100", "ib-hdr-200", "tcp-100" };
   static const guint       per_node[] = { 1, 2, 4, 8, 3 };
   static const guint       nics[] = { 1, 2, 4 };
+  const gint32             part = g_rand_int_range (rand, 0, G_N_ELEMENTS (joined));
 
   *gpus = PICK (rand, per_node);
   overrides_add_int (o, "cluster.nodes", *nodes);
   overrides_add_int (o, "cluster.gpus_per_node", *gpus);
-  overrides_add (o, "cluster.gpu", PICK (rand, gpu));
-  overrides_add (o, "cluster.intra", PICK (rand, intra));
+  overrides_add (o, "cluster.gpu", joined[part].gpu);
+  overrides_add (o, "cluster.intra", joined[part].intra);
   overrides_add (o, "cluster.nic", PICK (rand, nic));
   overrides_add_int (o, "cluster.nics", PICK (rand, nics));
 }

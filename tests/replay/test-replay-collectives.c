@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "../schedule/anywhere.h"
 #include "fixture.h"
 
 typedef struct
@@ -38,6 +39,7 @@ pair_init (StrategyRun *run)
 {
   PairState *s = run->state;
 
+  data_anywhere (run);
   s->side = schedule_stream (run->b, "side", 0);
   s->one = schedule_comm (run->b, "one", mesh_all (&run->in->mesh));
   s->other = schedule_comm (run->b, "other", mesh_all (&run->in->mesh));

@@ -3,6 +3,7 @@
  * every strategy and one whose ranks differ, and over random meshes (tensor, sequence, context, expert, data ranks, all pipelines), a replay of one rank a class has the same step time within 1e-9 relative, the same peaks, the same
  * traffic. A replay also never deadlocks and finds a steady period. Not asserted: that folding folds much (test-replay does).
  */
+#include "../schedule/anywhere.h"
 #include "fixture.h"
 
 #include <math.h>
@@ -119,6 +120,7 @@ roles_init (StrategyRun *run)
   RolesState         *s = run->state;
   const RolesOptions *options = run->options;
 
+  data_anywhere (run);
   s->side = schedule_stream (run->b, "side", 1);
   s->all = schedule_comm (run->b, "all", mesh_all (&run->in->mesh));
   s->has_pairs = options->pattern == 2 && run->in->mesh.n_ranks % 4 == 0 && run->role == 0;
@@ -146,7 +148,7 @@ roles_unit_forward_end (StrategyRun *run, const UnitSlot *slot)
   if (s->has_messages)
     schedule_p2p (run->b, s->side,
                   &(ScheduleP2p){ run->role == 0 ? MESSAGE_SEND : MESSAGE_RECEIVE, s->halves,
-                                  1 - run->role, bytes, "forward" },
+                                  1 - run->role, SCHEDULE_NONE, bytes, "forward" },
                   1);
   if (run->role == 1)
     schedule_copy (run->b, s->side, COPY_TO_HOST, bytes / 4, "offload");
@@ -161,8 +163,8 @@ roles_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
   if (s->has_messages)
     {
       const ScheduleP2p both[] = {
-        { MESSAGE_SEND, s->halves, 1 - run->role, slot->plan->elements, "backward" },
-        { MESSAGE_RECEIVE, s->halves, 1 - run->role, slot->plan->elements, "backward" },
+        { MESSAGE_SEND, s->halves, 1 - run->role, SCHEDULE_NONE, slot->plan->elements, "backward" },
+        { MESSAGE_RECEIVE, s->halves, 1 - run->role, SCHEDULE_NONE, slot->plan->elements, "backward" },
       };
 
       schedule_p2p (run->b, s->side, both, G_N_ELEMENTS (both));

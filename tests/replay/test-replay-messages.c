@@ -6,6 +6,7 @@
  */
 #include <math.h>
 
+#include "../schedule/anywhere.h"
 #include "fixture.h"
 
 #define BYTES ((guint64) 64 << 20)
@@ -41,8 +42,12 @@ mail_role (const PlanInput *in, G_GNUC_UNUSED gconstpointer opt, guint rank)
 static void
 send_or_receive (const StrategyRun *run, CommRef comm, guint sender)
 {
-  ScheduleP2p message = { run->role == sender ? MESSAGE_SEND : MESSAGE_RECEIVE, comm, 1 - run->role,
-                          BYTES, sender == 0 ? "there" : "back" };
+  ScheduleP2p message = { run->role == sender ? MESSAGE_SEND : MESSAGE_RECEIVE,
+                          comm,
+                          1 - run->role,
+                          SCHEDULE_NONE,
+                          BYTES,
+                          sender == 0 ? "there" : "back" };
 
   schedule_p2p (run->b, SCHEDULE_COMPUTE, &message, 1);
 }
@@ -51,8 +56,8 @@ static void
 exchange (const StrategyRun *run, CommRef comm)
 {
   const ScheduleP2p messages[] = {
-    { MESSAGE_SEND, comm, 1 - run->role, BYTES, run->role == 0 ? "there" : "back" },
-    { MESSAGE_RECEIVE, comm, 1 - run->role, BYTES, run->role == 0 ? "back" : "there" },
+    { MESSAGE_SEND, comm, 1 - run->role, SCHEDULE_NONE, BYTES, run->role == 0 ? "there" : "back" },
+    { MESSAGE_RECEIVE, comm, 1 - run->role, SCHEDULE_NONE, BYTES, run->role == 0 ? "back" : "there" },
   };
 
   schedule_p2p (run->b, SCHEDULE_COMPUTE, messages, G_N_ELEMENTS (messages));
@@ -86,7 +91,7 @@ static const Strategy mail = {
   .options_size = sizeof (MailOptions),
   .options = mail_options,
   .role = mail_role,
-  .hooks = { .step_end = mail_step_end },
+  .hooks = { .init = data_anywhere, .step_end = mail_step_end },
 };
 
 static Replay *

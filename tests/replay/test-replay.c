@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "../schedule/anywhere.h"
 #include "fixture.h"
 
 #define US G_GUINT64_CONSTANT (1000000) /* in ps */
@@ -48,6 +49,7 @@ toy_init (StrategyRun *run)
 {
   ToyState *s = run->state;
 
+  data_anywhere (run);
   s->side = schedule_stream (run->b, "side", 0);
   s->other = schedule_stream (run->b, "other", 0);
   s->all = schedule_comm (run->b, "all", mesh_all (&run->in->mesh));

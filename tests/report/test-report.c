@@ -3,17 +3,23 @@
  * arrows have two ends and which has counters; files are complete or absent.
  */
 #include "../replay/fixture.h"
+#include "analysis/remedies.h"
 
 #include <glib/gstdio.h>
 #include <json-c/json.h>
+#include <locale.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/layout.h"
+#include "report/collective.h"
+#include "report/figures.h"
 #include "report/plot.h"
 #include "report/report.h"
 #include "report/trace.h"
+#include "report/validate-training.h"
+#include "report/validate.h"
 
 /* The published order: new ones go to the end, none is renamed. Written out here on purpose. */
 static const char published[] =
@@ -92,6 +98,12 @@ one_prediction (void)
   return all;
 }
 
+static const Prediction *
+prediction_at (const GPtrArray *all, guint i)
+{
+  return g_ptr_array_index (all, i);
+}
+
 START_TEST (test_names)
 {
   g_autoptr (GPtrArray)       all = one_prediction ();
@@ -126,6 +138,323 @@ START_TEST (test_names)
     ck_assert_str_eq (json_object_iter_peek_name (&at), header[n++]);
   ck_assert_uint_eq (n, g_strv_length (header));
   json_object_put (root);
+}
+END_TEST
+
+/* ---- documentation -------------------------------------------------------------------------------------------------- */
+
+/* First cells of the table N (from 0) of the section HEADING of docs/results.md. */
+static GPtrArray *
+documented (const char *heading, guint n)
+{
+  g_autofree char *path =
+      g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "docs", "results.md", NULL);
+  g_autofree char *text = NULL;
+  g_auto (GStrv)   lines = NULL;
+  GPtrArray       *names = g_ptr_array_new_with_free_func (g_free);
+  gboolean         inside = FALSE, in_table = FALSE;
+
+  ck_assert (g_file_get_contents (path, &text, NULL, NULL));
+  lines = g_strsplit (text, "\n", -1);
+  for (guint i = 0; lines[i] != NULL; i++)
+    {
+      if (g_str_has_prefix (lines[i], "## "))
+        inside = g_str_equal (lines[i] + 3, heading);
+      if (!inside)
+        continue;
+      if (in_table && *lines[i] == '\0' && n-- == 0)
+        break;
+      in_table = *lines[i] == '|';
+      if (n == 0 && g_str_has_prefix (lines[i], "| `"))
+        {
+          g_auto (GStrv) cells = g_strsplit (lines[i], "`", 3);
+
+          g_ptr_array_add (names, g_strdup (cells[1]));
+        }
+    }
+  ck_assert_msg (names->len > 0, "no table under '%s'", heading);
+  return names;
+}
+
+static void
+check_columns (const char *heading, const GString *csv)
+{
+  g_autoptr (GPtrArray) names = documented (heading, 0);
+  g_auto (GStrv)        lines = g_strsplit (csv->str, "\n", 2);
+  g_auto (GStrv)        columns = g_strsplit (g_strchomp (lines[0]), ",", -1);
+
+  ck_assert_uint_eq (g_strv_length (columns), names->len);
+  for (guint i = 0; i < names->len; i++)
+    ck_assert_str_eq (columns[i], g_ptr_array_index (names, i));
+}
+
+/* Adds "PREFIX.KEY" of every value below OBJECT; not of what is in an object that is documented as a whole. */
+static void
+add_keys (GPtrArray *keys, struct json_object *object, const char *prefix)
+{
+  struct json_object_iterator at = json_object_iter_begin (object),
+                              end = json_object_iter_end (object);
+
+  for (; !json_object_iter_equal (&at, &end); json_object_iter_next (&at))
+    {
+      const char         *key = json_object_iter_peek_name (&at);
+      struct json_object *value = json_object_iter_peek_value (&at), *inner = value;
+      g_autofree char *path = g_strdup_printf ("%s%s%s", prefix, *prefix != '\0' ? "." : "", key);
+
+      if (json_object_is_type (value, json_type_array))
+        {
+          char *list = g_strconcat (path, "[]", NULL);
+
+          g_free (path);
+          path = list;
+          ck_assert_uint_gt (json_object_array_length (value), 0);
+          inner = json_object_array_get_idx (value, 0);
+        }
+      if (json_object_is_type (inner, json_type_object) && !g_str_equal (key, "settings")
+          && !g_str_equal (key, "by_category_bytes"))
+        add_keys (keys, inner, path);
+      else
+        g_ptr_array_add (keys, g_steal_pointer (&path));
+    }
+}
+
+/* The columns and keys of docs/results.md are the ones that are printed, in their order. */
+START_TEST (test_documented)
+{
+  g_autoptr (GPtrArray)      all = one_prediction ();
+  g_autoptr (GPtrArray)      keys = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray)      columns = documented ("`simulate` and `compare`", 0);
+  g_autoptr (GPtrArray)      nested = documented ("`simulate` and `compare`", 1);
+  g_autoptr (GPtrArray)      fitting = documented ("`simulate` and `compare`", 2);
+  Remedy                     remedy = { (char *) "--tp 2", g_ptr_array_index (all, 0) };
+  g_autoptr (GPtrArray)      found = g_ptr_array_new ();
+  Remedies                   remedies = { .found = found, .nearest = (char *) "" };
+  g_autoptr (GString)        csv = g_string_new (NULL), json = g_string_new (NULL);
+  g_autoptr (GArray)         none = g_array_new (FALSE, FALSE, 1);
+  const CollectiveValidation collectives = { .rows = none };
+  const TrainingValidation   training = { .rows = none };
+  const Figures              figures = { .rows = none };
+  const CollectiveSweep      sweep = { .samples = none, .options.n_beside = 1 };
+  struct json_object        *root, *results;
+
+  report_csv (all, csv);
+  check_columns ("`simulate` and `compare`", csv);
+  report_validation_csv (&collectives, g_string_truncate (csv, 0));
+  check_columns ("`validate collectives`", csv);
+  report_training_csv (&training, g_string_truncate (csv, 0));
+  check_columns ("`validate training`", csv);
+  report_figures_csv (&figures, g_string_truncate (csv, 0));
+  check_columns ("`figures`", csv);
+  report_collective_csv (&sweep, g_string_truncate (csv, 0));
+  check_columns ("`collective`", csv);
+
+  g_ptr_array_add (found, &remedy);
+  remedy.prediction->remedies = &remedies;
+  report_json (all, json);
+  remedy.prediction->remedies = NULL;
+  root = json_tokener_parse (json->str);
+  ck_assert (json_object_object_get_ex (root, "results", &results));
+  add_keys (keys, json_object_array_get_idx (results, 0), "");
+  g_ptr_array_extend_and_steal (columns, g_steal_pointer (&nested));
+  g_ptr_array_extend_and_steal (columns, g_steal_pointer (&fitting));
+  ck_assert_uint_eq (keys->len, columns->len);
+  for (guint i = 0; i < keys->len; i++)
+    ck_assert_str_eq (g_ptr_array_index (keys, i), g_ptr_array_index (columns, i));
+  json_object_put (root);
+}
+END_TEST
+
+/* What a result is of: the scenario's own values, not those of the few micro-batches that were replayed. */
+START_TEST (test_provenance)
+{
+  g_autoptr (Scenario) scenario =
+      fixture_scenario ("cluster.name", "2 x a40x8-nvlink-pairs", "model.config", "llama-3-8b",
+                        "training.seq_len", "256", "training.micro_batch", "2",
+                        "training.grad_accum", "64", "mesh.tp", "2", "strategy.name", "zero1", NULL);
+  PredictOptions        options = { 0 };
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
+  g_autoptr (GString)   json = g_string_new (NULL);
+  struct json_object   *root, *result, *value, *settings;
+  const struct
+  {
+    const char *key;
+    gint        value;
+  } wanted[] = { { "seq_len", 256 }, { "micro_batch", 2 }, { "grad_accum", 64 }, { "tp", 2 },
+                 { "pp", 1 },        { "data_ranks", 8 },  { "n_gpus", 16 },     { "schema", 1 } };
+
+  g_ptr_array_add (all, predict (scenario, &options, diags, NULL));
+  ck_assert_msg (prediction_at (all, 0) != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_uint_gt (prediction_at (all, 0)->n_replayed, 0);
+  report_json (all, json);
+  root = json_tokener_parse (json->str);
+  ck_assert (json_object_object_get_ex (root, "program_version", &value));
+  ck_assert_str_eq (json_object_get_string (value), layout_program_version ());
+  ck_assert (json_object_object_get_ex (root, "results", &result));
+  result = json_object_array_get_idx (result, 0);
+  for (guint i = 0; i < G_N_ELEMENTS (wanted); i++)
+    {
+      ck_assert (json_object_object_get_ex (result, wanted[i].key, &value));
+      ck_assert_int_eq (json_object_get_int (value), wanted[i].value);
+    }
+  ck_assert (json_object_object_get_ex (result, "profiles", &value));
+  ck_assert_ptr_nonnull (strstr (json_object_get_string (value), "gpu a40-48 ("));
+  ck_assert (json_object_object_get_ex (result, "settings", &settings));
+  ck_assert (json_object_object_get_ex (settings, "training", &settings));
+  ck_assert (json_object_object_get_ex (settings, "grad_accum", &value));
+  ck_assert_int_eq (json_object_get_int (value), 64);
+  json_object_put (root);
+}
+END_TEST
+
+/* ---- comparison ------------------------------------------------------------------------------------------------------ */
+
+/* 40 scenarios, of which some do not fit: two clusters, two strategies, ten micro-batches. */
+static GPtrArray *
+predict_grid (void)
+{
+  static const char text[] =
+      "cluster: [a40x8-nvlink-pairs, 2 x a40x8-nvlink-pairs]\n"
+      "model: { arch: llama, n_layers: 1, d_model: 256, n_heads: 4, d_ff: 512, vocab: 512 }\n"
+      "training: { seq_len: 128, micro_batch: [1, 2, 4, 8, 16, 32, 64, 128, 65536, 131072] }\n"
+      "strategy: [zero1, fsdp2]\n";
+  g_autofree char      *file = g_build_filename (scratch, "grid.yaml", NULL);
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  GPtrArray            *all = g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
+  g_autoptr (GPtrArray) scenarios = NULL;
+  PredictOptions        options = { 0 };
+
+  ck_assert (g_file_set_contents (file, text, -1, NULL));
+  scenarios = scenario_load (NULL, file, NULL, 0, diags);
+  ck_assert_ptr_nonnull (scenarios);
+  ck_assert_uint_eq (scenarios->len, 40);
+  for (guint i = 0; i < scenarios->len; i++)
+    {
+      g_ptr_array_add (all, predict (g_ptr_array_index (scenarios, i), &options, diags, NULL));
+      ck_assert_msg (g_ptr_array_index (all, i) != NULL, "%s", diag_list_first_message (diags));
+    }
+  return all;
+}
+
+/* One table, a line a scenario with its name, the best that fits marked, and nothing a scenario beside it. */
+START_TEST (test_comparison)
+{
+  g_autoptr (GPtrArray) all = predict_grid ();
+  g_autoptr (GString)   text = g_string_new (NULL), explained = g_string_new (NULL);
+  g_auto (GStrv)        lines = NULL;
+  guint                 at = 0, n_marked = 0, n_misfits = 0, best = 0;
+
+  report_comparison_text (all, text);
+  report_comparison_explained (all, explained);
+  lines = g_strsplit (text->str, "\n", -1);
+  ck_assert_str_eq (lines[0], "40 scenarios: llama");
+  ck_assert (g_str_has_prefix (lines[1], "seq_len 128, grad_accum 1"));
+  while (!g_str_has_prefix (lines[at], "  SCENARIO"))
+    at++;
+  ck_assert_ptr_nonnull (strstr (lines[at], " CLUSTER "));
+  ck_assert_ptr_nonnull (strstr (lines[at], " MICRO-BATCH "));
+  ck_assert_ptr_null (strstr (lines[at], " SEQ-LEN "));
+  ck_assert_ptr_null (strstr (lines[at], "HOST"));
+  for (guint i = 0; i < all->len; i++)
+    if (prediction_at (all, i)->fits
+        && (!prediction_at (all, best)->fits
+            || prediction_at (all, i)->tokens_per_s_per_gpu
+                   > prediction_at (all, best)->tokens_per_s_per_gpu))
+      best = i;
+  for (guint i = 0; i < all->len; i++)
+    {
+      const char *line = lines[at + 1 + i];
+
+      ck_assert (g_str_has_prefix (line + 2, prediction_at (all, i)->scenario));
+      ck_assert_ptr_nonnull (strstr (line, prediction_at (all, i)->cluster));
+      ck_assert_int_eq (*line == '*', i == best);
+      ck_assert_int_eq (strstr (line, " ! ") == NULL, prediction_at (all, i)->fits);
+      n_marked += *line == '*';
+      n_misfits += !prediction_at (all, i)->fits;
+    }
+  ck_assert_uint_eq (n_marked, 1);
+  ck_assert_uint_gt (n_misfits, 0);
+  ck_assert_str_eq (lines[at + 41], "");
+  ck_assert_uint_lt (g_strv_length (lines), 52);
+  /* The explained form says why, of each but the first. */
+  {
+    g_auto (GStrv) pieces = g_strsplit (explained->str, " against ", -1);
+
+    ck_assert_uint_eq (g_strv_length (pieces), 40);
+  }
+}
+END_TEST
+
+/* One row has no legend: blank lines stand alone. Ends of lines and tabulators in a name break no line. */
+START_TEST (test_comparison_layout)
+{
+  g_autoptr (GPtrArray) one = one_prediction (), all = one_prediction ();
+  g_autoptr (GString)   text = g_string_new (NULL);
+  g_autoptr (GPtrArray) second = one_prediction ();
+  g_auto (GStrv)        lines = NULL;
+  static const char     hostile[] = "a\n\tb", shown[] = "a\xEF\xBF\xBD\xEF\xBF\xBD"
+                                                        "b";
+  guint                 n = 0;
+
+  setlocale (LC_CTYPE, "C.UTF-8"); /* as the program: the table's widths are those of characters */
+  for (guint explained = 0; explained < 2; explained++)
+    for (guint fits = 0; fits < 2; fits++)
+      {
+        ((Prediction *) g_ptr_array_index (one, 0))->fits = fits;
+        ((Prediction *) g_ptr_array_index (one, 0))->hbm.fits = fits;
+        ((Prediction *) g_ptr_array_index (one, 0))->hbm.excess = 1024;
+        g_string_truncate (text, 0);
+        (explained ? report_comparison_explained : report_comparison_text) (one, text);
+        ck_assert_ptr_null (strstr (text->str, "\n\n\n"));
+        ck_assert_ptr_nonnull (strstr (text->str, "\n\nMFU counts"));
+      }
+  g_ptr_array_extend_and_steal (all, g_steal_pointer (&second));
+  for (guint i = 0; i < all->len; i++)
+    {
+      Prediction *p = g_ptr_array_index (all, i);
+
+      g_free (p->scenario);
+      p->scenario = g_strdup (i == 0 ? hostile : "c");
+      p->hbm.fits = FALSE;
+      p->hbm.excess = 1024;
+    }
+  report_comparison_explained (all, g_string_truncate (text, 0));
+  ck_assert_ptr_null (strchr (text->str, '\t'));
+  lines = g_strsplit (text->str, "\n", -1);
+  for (guint i = 0; lines[i] != NULL; i++)
+    n += strstr (lines[i], shown) != NULL;
+  /* its row, that it does not fit, and what the other one is compared with */
+  ck_assert_uint_eq (n, 3);
+}
+END_TEST
+
+/* By every column: what fits comes first, and rates fall where others rise. */
+START_TEST (test_sort)
+{
+  g_autoptr (GPtrArray)   all = predict_grid ();
+  g_autofree const char **names = report_column_names ();
+
+  ck_assert (!report_sort (all, "mfu"));
+  ck_assert (report_sort (all, "MFU_Percent")); /* names match in either case */
+  for (guint n = 0; names[n] != NULL; n++)
+    {
+      ck_assert (report_sort (all, names[n]));
+      for (guint i = 1; i < all->len; i++)
+        ck_assert (prediction_at (all, i - 1)->fits || !prediction_at (all, i)->fits);
+    }
+  for (guint i = 1; report_sort (all, "mfu_percent") && i < all->len; i++)
+    if (prediction_at (all, i)->fits == prediction_at (all, i - 1)->fits)
+      ck_assert_double_le (prediction_at (all, i)->mfu_percent,
+                           prediction_at (all, i - 1)->mfu_percent);
+  for (guint i = 1; report_sort (all, "peak_device_gib") && i < all->len; i++)
+    if (prediction_at (all, i)->fits == prediction_at (all, i - 1)->fits)
+      ck_assert_uint_ge (prediction_at (all, i)->hbm.device, prediction_at (all, i - 1)->hbm.device);
+  /* Whole numbers are no words: 2 comes before 128. */
+  for (guint i = 1; report_sort (all, "micro_batch") && i < all->len; i++)
+    if (prediction_at (all, i)->fits == prediction_at (all, i - 1)->fits)
+      ck_assert_double_ge (
+          prediction_at (all, i)->tokens_per_step / prediction_at (all, i)->n_data_ranks,
+          prediction_at (all, i - 1)->tokens_per_step / prediction_at (all, i - 1)->n_data_ranks);
 }
 END_TEST
 
@@ -169,7 +498,9 @@ compare_slices (gconstpointer a, gconstpointer b)
 
   if (x->track != y->track)
     return x->track < y->track ? -1 : 1;
-  return x->start < y->start ? -1 : x->start > y->start;
+  if (x->start != y->start)
+    return x->start < y->start ? -1 : 1;
+  return x->end > y->end ? -1 : x->end < y->end; /* the outer one first */
 }
 
 static gint64
@@ -237,6 +568,30 @@ see_event (Seen *seen, struct json_object *event)
     seen->n_processes += g_str_equal (text_of (event, "name"), "process_name");
 }
 
+/* On every thread slices lie inside each other or follow each other, as viewers assume. */
+static void
+check_nesting (GArray *slices)
+{
+  g_autoptr (GArray) open = g_array_new (FALSE, FALSE, sizeof (Slice));
+
+  g_array_sort (slices, compare_slices);
+  for (guint i = 0; i < slices->len; i++)
+    {
+      const Slice *slice = &g_array_index (slices, Slice, i), *outer;
+
+      for (; open->len > 0; g_array_set_size (open, open->len - 1))
+        {
+          outer = &g_array_index (open, Slice, open->len - 1);
+          if (outer->track == slice->track && slice->start < outer->end)
+            break;
+        }
+      if (open->len > 0)
+        ck_assert_msg (slice->end <= outer->end, "two slices of track %" G_GINT64_FORMAT " overlap",
+                       slice->track);
+      g_array_append_val (open, *slice);
+    }
+}
+
 START_TEST (test_trace)
 {
   g_autofree char       *file = g_build_filename (scratch, "trace.json", NULL);
@@ -258,15 +613,7 @@ START_TEST (test_trace)
   seen.starts = g_hash_table_new (NULL, NULL);
   for (gsize i = 0; i < json_object_array_length (events); i++)
     see_event (&seen, json_object_array_get_idx (events, i));
-  g_array_sort (seen.slices, compare_slices);
-  for (guint i = 1; i < seen.slices->len; i++)
-    {
-      const Slice *a = &g_array_index (seen.slices, Slice, i - 1),
-                  *b = &g_array_index (seen.slices, Slice, i);
-
-      ck_assert_msg (a->track != b->track || a->end <= b->start,
-                     "two slices of track %" G_GINT64_FORMAT " overlap", b->track);
-    }
+  check_nesting (seen.slices);
   /* The window is the last two periods: no slice begins outside. */
   for (guint i = 0; i < seen.slices->len; i++)
     ck_assert_uint_lt (g_array_index (seen.slices, Slice, i).start,
@@ -278,6 +625,258 @@ START_TEST (test_trace)
   ck_assert_uint_eq (seen.n_processes, 2ul * (replay_n_ranks (replay) + replay_n_host_pools (replay)));
   g_array_unref (seen.slices);
   g_hash_table_unref (seen.starts);
+  json_object_put (root);
+}
+END_TEST
+
+/*
+ * Four stages of two chunks send and receive at once: messages of one rank overlap. Each is on a
+ * thread that has a name, none on one where another runs, and there are no more threads than
+ * messages at one time. The compute stream stays one thread.
+ */
+START_TEST (test_trace_lanes)
+{
+  g_autofree char     *file = g_build_filename (scratch, "trace.json", NULL);
+  g_autoptr (Scenario) scenario =
+      fixture_scenario ("cluster.name", "2 x dgx-h100", "model.config", "llama-3-8b",
+                        "training.seq_len", "256", "training.grad_accum", "8", "mesh.pp", "4",
+                        "mesh.vp", "2", "mesh.tp", "2", "strategy.name", "zero1", NULL);
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 0);
+  const Replay          *replays[] = { replay };
+  g_autoptr (GHashTable) names = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
+  g_autoptr (GHashTable) lanes = g_hash_table_new (g_str_hash, g_str_equal);
+  struct json_object    *root, *events, *args;
+  Seen                   seen = { .slices = g_array_new (FALSE, FALSE, sizeof (Slice)),
+                                  .starts = g_hash_table_new (NULL, NULL) };
+
+  ck_assert (report_trace_write (replays, 1, file, NULL));
+  root = json_object_from_file (file);
+  ck_assert (json_object_object_get_ex (root, "traceEvents", &events));
+  for (gsize i = 0; i < json_object_array_length (events); i++)
+    {
+      struct json_object *event = json_object_array_get_idx (events, i);
+      gint64              track = int_of (event, "pid") * 100000 + int_of (event, "tid");
+
+      see_event (&seen, event);
+      if (g_str_equal (text_of (event, "name"), "thread_name")
+          && json_object_object_get_ex (event, "args", &args))
+        {
+          ck_assert (g_hash_table_insert (names, g_memdup2 (&track, sizeof track), event));
+          g_hash_table_add (lanes, (gpointer) text_of (args, "name"));
+        }
+    }
+  check_nesting (seen.slices);
+  for (guint i = 0; i < seen.slices->len; i++)
+    ck_assert (g_hash_table_contains (names, &g_array_index (seen.slices, Slice, i).track));
+  ck_assert_uint_gt (seen.n_arrows, 100);
+  ck_assert (g_hash_table_contains (lanes, "pipeline (2)"));
+  /* Forward and backward, to and from: four at one time. */
+  ck_assert (!g_hash_table_contains (lanes, "pipeline (5)"));
+  ck_assert (!g_hash_table_contains (lanes, "compute (2)"));
+  g_array_unref (seen.slices);
+  g_hash_table_unref (seen.starts);
+  json_object_put (root);
+}
+END_TEST
+
+/* ---- steps and counters ---- */
+
+/* A counter of a trace: its integral and where it ends. */
+typedef struct
+{
+  double integral, value, since;
+  guint  n;
+} CounterSeen;
+
+static double
+double_of (struct json_object *object, const char *key)
+{
+  struct json_object *value;
+
+  ck_assert (json_object_object_get_ex (object, key, &value));
+  return json_object_get_double (value);
+}
+
+static void
+see_counter (GHashTable *counters, struct json_object *event)
+{
+  char *key =
+      g_strdup_printf ("%" G_GINT64_FORMAT " %s", int_of (event, "pid"), text_of (event, "name"));
+  CounterSeen        *counter = g_hash_table_lookup (counters, key);
+  double              time = double_of (event, "ts");
+  struct json_object *args;
+
+  ck_assert (json_object_object_get_ex (event, "args", &args));
+  if (counter == NULL)
+    {
+      counter = g_new0 (CounterSeen, 1);
+      g_hash_table_insert (counters, key, counter);
+    }
+  else
+    {
+      ck_assert_double_gt (time, counter->since);
+      ck_assert_double_ne (double_of (args, "value"), counter->value);
+      counter->integral += 1e-6 * counter->value * (time - counter->since);
+      g_free (key);
+    }
+  counter->value = double_of (args, "value");
+  ck_assert_double_ge (counter->value, 0);
+  counter->since = time;
+  counter->n++;
+}
+
+/* The events of REPLAY's trace; no slice is of no length. */
+static struct json_object *
+write_trace (const Replay *replay, struct json_object **events)
+{
+  g_autofree char    *file = g_build_filename (scratch, "trace.json", NULL);
+  struct json_object *root;
+
+  ck_assert (report_trace_write (&replay, 1, file, NULL));
+  root = json_object_from_file (file);
+  ck_assert_ptr_nonnull (root);
+  ck_assert (json_object_object_get_ex (root, "traceEvents", events));
+  for (gsize i = 0; i < json_object_array_length (*events); i++)
+    {
+      struct json_object *event = json_object_array_get_idx (*events, i);
+
+      if (g_str_equal (text_of (event, "ph"), "X"))
+        ck_assert_double_gt (double_of (event, "dur"), 0);
+    }
+  return root;
+}
+
+/* Two steady steps of four micro-steps on two stages: eight marks a rank, steps that follow each other, stages in the names. */
+START_TEST (test_trace_steps)
+{
+  static const struct
+  {
+    const char *pp, *vp, *pipeline;
+  } cases[] = {
+    { "1", "1", "auto" }, { "2", "1", "1f1b" }, { "2", "2", "auto" }, { "2", "1", "dualpipe" }
+  };
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   scenario = fixture_scenario (
+        "cluster.name", "1 x dgx-h100", "model.config", "llama-3-8b", "training.seq_len", "256",
+        "training.grad_accum", "4", "mesh.tp", "4", "mesh.pp", cases[_i].pp, "mesh.vp", cases[_i].vp,
+        "mesh.pipeline", cases[_i].pipeline, "strategy.name", "zero1", NULL);
+  g_autoptr (Replay)  replay = fixture_replay (scenario, profiles, FALSE, 0);
+  guint               n_ranks = replay_n_ranks (replay), n_names = 0;
+  guint               last = replay_n_boundaries (replay) - 1;
+  SimTime             window = replay_boundary (replay, last) - replay_boundary (replay, last - 2);
+  g_autofree guint   *n_marks = g_new0 (guint, n_ranks + 1);
+  g_autofree double  *ends = g_new0 (double, n_ranks + 1);
+  struct json_object *events, *root = write_trace (replay, &events), *args;
+
+  for (gsize i = 0; i < json_object_array_length (events); i++)
+    {
+      struct json_object *event = json_object_array_get_idx (events, i), *cat;
+      gint64              pid = int_of (event, "pid");
+
+      if (g_str_equal (text_of (event, "name"), "process_name") && pid <= n_ranks)
+        {
+          g_autofree char *stage = g_strdup_printf (", stage %u of 2", pid == 1 ? 0 : 1);
+
+          ck_assert (json_object_object_get_ex (event, "args", &args));
+          ck_assert_int_eq (strstr (text_of (args, "name"), stage) != NULL, *cases[_i].pp == '2');
+          n_names++;
+        }
+      if (!json_object_object_get_ex (event, "cat", &cat))
+        continue;
+      if (g_str_equal (json_object_get_string (cat), "micro-step"))
+        {
+          g_autofree char *name = g_strdup_printf ("micro-step %u", n_marks[pid] % 4);
+
+          /* The two directions of DualPipe have micro-batches of their own. */
+          if (!g_str_equal (cases[_i].pipeline, "dualpipe"))
+            ck_assert_str_eq (text_of (event, "name"), name);
+          n_marks[pid]++;
+        }
+      else if (g_str_equal (json_object_get_string (cat), "step"))
+        {
+          ck_assert_double_eq_tol (double_of (event, "ts"), ends[pid], 1e-6);
+          ends[pid] = double_of (event, "ts") + double_of (event, "dur");
+        }
+    }
+  ck_assert_uint_eq (n_names, n_ranks);
+  for (guint pid = 1; pid <= n_ranks; pid++)
+    {
+      ck_assert_uint_eq (n_marks[pid], 8);
+      ck_assert_double_eq_tol (ends[pid], 1e6 * sim_time_to_seconds (window), 1e-5);
+    }
+  json_object_put (root);
+}
+END_TEST
+
+/*
+ * What counters add up to is what the results say: the cards' bytes, and the use of SMs and HBM, of which every step has the same. All
+ * end at 0. On the hand-made hardware, where LL's doubled bytes play no part, the cards' bytes are the payload.
+ */
+START_TEST (test_trace_counters)
+{
+  g_autofree char *dir =
+      g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "docs", "worked", "hwprofiles", NULL);
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.name", "2 x hand-pair", "model.arch", "gpt", "model.n_layers", "2", "model.d_model",
+      "1024", "model.n_heads", "8", "model.vocab", "1000", "training.seq_len", "512",
+      "strategy.name", "zero3", "collective.protocol", "simple", NULL);
+  g_autoptr (ProfileSet) profiles = NULL;
+  g_autoptr (Replay)     replay = NULL;
+  PredictOptions         options = { .replay = { .keep_pools = TRUE }, .profile_dir = dir };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (Prediction) p =
+      predict_with_replay (scenario, &options, &replay, &profiles, diags, NULL);
+  g_autoptr (GHashTable) counters = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  struct json_object    *events, *root;
+  GHashTableIter         iter;
+  gpointer               key, value;
+  double                 seconds;
+  guint                  n_cards = 0, n_kernels = 0;
+
+  ck_assert_msg (p != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_uint_eq (schedule_steps_per_period (replay_schedule (replay)), 1);
+  seconds = 2 * replay_step_time (replay);
+  root = write_trace (replay, &events);
+  for (gsize i = 0; i < json_object_array_length (events); i++)
+    {
+      struct json_object *event = json_object_array_get_idx (events, i);
+
+      if (g_str_equal (text_of (event, "ph"), "C")
+          && strstr (text_of (event, "name"), "memory") == NULL)
+        see_counter (counters, event);
+    }
+  g_hash_table_iter_init (&iter, counters);
+  while (g_hash_table_iter_next (&iter, &key, &value))
+    {
+      const CounterSeen *counter = value;
+
+      ck_assert (counter->value == 0);
+      if (strstr (key, "nic0.tx (GB/s)") != NULL)
+        {
+          n_cards++;
+          ck_assert_double_eq_tol (1e9 * counter->integral / 2 / p->inter_node_bytes_per_nic, 1, 1e-5);
+        }
+    }
+  ck_assert_uint_gt (n_cards, 0);
+  for (ResourceId r = 0; r < engine_n_resources (replay_engine (replay)); r++)
+    {
+      const ClusterResource *resource =
+          cluster_resource (replay_cluster (replay), replay_cluster_resource (replay, r, NULL));
+      const char      *what = resource->kind == RESOURCE_SM    ? "SM in use (%)"
+                              : resource->kind == RESOURCE_HBM ? "HBM in use (%)"
+                                                               : NULL;
+      g_autofree char *name = g_strdup_printf ("1 %s", what);
+      CounterSeen     *counter = g_hash_table_lookup (counters, name);
+
+      if (what == NULL || resource->node != 0 || resource->index != 0)
+        continue;
+      ck_assert_ptr_nonnull (counter);
+      ck_assert_double_eq_tol (counter->integral / seconds / (100 * replay_utilisation (replay, r)),
+                               1, 1e-5);
+      n_kernels++;
+    }
+  ck_assert_uint_eq (n_kernels, 2);
   json_object_put (root);
 }
 END_TEST
@@ -445,6 +1044,167 @@ START_TEST (test_plot_hostile_name)
 }
 END_TEST
 
+/* A text of an SVG: where it lies, at 7.5 of 12 points a character. */
+typedef struct
+{
+  double left, right, y;
+  char  *text;
+} DrawnText;
+
+static void
+drawn_text_clear (gpointer data)
+{
+  g_free (((DrawnText *) data)->text);
+}
+
+/* The texts of DIR's picture that lie level, and the picture's WIDTH. */
+static GArray *
+drawn_texts (const char *dir, double *width)
+{
+  g_autofree char   *file = g_build_filename (dir, "time-split.svg", NULL), *svg = NULL;
+  g_autoptr (GRegex) regex = g_regex_new (
+      "translate\\(([0-9.]+),([0-9.]+)\\)\" stroke[^>]*font-size=\"([0-9.]+)\"[^>]*text-anchor=\"(\\w+)\">"
+      "\\s*<text>([^\\n]*)</text>",
+      0, 0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
+  GArray                *all = g_array_new (FALSE, FALSE, sizeof (DrawnText));
+
+  ck_assert_ptr_nonnull (regex);
+  g_array_set_clear_func (all, drawn_text_clear);
+  ck_assert (g_file_get_contents (file, &svg, NULL, NULL));
+  ck_assert_ptr_nonnull (strstr (svg, "viewBox=\"0 0 "));
+  *width = g_ascii_strtod (strstr (svg, "viewBox=\"0 0 ") + strlen ("viewBox=\"0 0 "), NULL);
+  g_regex_match (regex, svg, 0, &match);
+  for (; g_match_info_matches (match); g_match_info_next (match, NULL))
+    {
+      g_auto (GStrv) part = g_match_info_fetch_all (match);
+      double         x = g_ascii_strtod (part[1], NULL);
+      double         size = g_ascii_strtod (part[3], NULL) / 12;
+      DrawnText      text = { .y = g_ascii_strtod (part[2], NULL),
+                              .text = g_strdup (g_strstrip (part[5])) };
+      double         length = 7.5 * size * (double) g_utf8_strlen (text.text, -1);
+
+      text.left = x - length * (g_str_equal (part[4], "middle") ? 0.5 : g_str_equal (part[4], "end"));
+      text.right = text.left + length;
+      g_array_append_val (all, text);
+    }
+  return all;
+}
+
+static guint
+n_drawn (const GArray *texts, const char *text)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < texts->len; i++)
+    n += g_str_equal (g_array_index (texts, DrawnText, i).text, text);
+  return n;
+}
+
+/* Draws ALL: every name of LABELS stands there once, no text lies over another, and none leaves the picture. */
+static GArray *
+check_picture (const GPtrArray *all, const char *const *labels)
+{
+  g_autofree char   *style = layout_data_file ("plots/style.gp");
+  g_autofree char   *dir = g_build_filename (scratch, "plot", NULL);
+  g_autoptr (GError) error = NULL;
+  double             width;
+  GArray            *texts;
+
+  ck_assert_msg (report_plot_write (all, dir, style, &error), "%s",
+                 error != NULL ? error->message : "");
+  texts = drawn_texts (dir, &width);
+  for (guint i = 0; i < all->len; i++)
+    ck_assert_msg (n_drawn (texts, labels[i]) == 1, "'%s' stands there %u times", labels[i],
+                   n_drawn (texts, labels[i]));
+  for (guint i = 0; i < texts->len; i++)
+    {
+      const DrawnText *a = &g_array_index (texts, DrawnText, i);
+
+      ck_assert_msg (a->left >= 0 && a->right <= width, "'%s' leaves the picture", a->text);
+      for (guint j = 0; j < i; j++)
+        {
+          const DrawnText *b = &g_array_index (texts, DrawnText, j);
+
+          ck_assert_msg (fabs (a->y - b->y) >= 8 || a->right <= b->left || b->right <= a->left,
+                         "'%s' lies over '%s'", a->text, b->text);
+        }
+    }
+  return texts;
+}
+
+/* Names ALL's scenarios PREFIX + name of NAMES + SUFFIX. */
+static void
+name_scenarios (GPtrArray *all, const char *prefix, const char *const *names, const char *suffix)
+{
+  for (guint i = 0; i < all->len; i++)
+    {
+      Prediction *p = g_ptr_array_index (all, i);
+
+      g_free (p->scenario);
+      p->scenario = g_strconcat (prefix, names[i], suffix, NULL);
+    }
+}
+
+static const char **
+scenario_names (const GPtrArray *all)
+{
+  const char **names = g_new0 (const char *, all->len + 1);
+
+  for (guint i = 0; i < all->len; i++)
+    names[i] = prediction_at (all, i)->scenario;
+  return names;
+}
+
+/* Bars have the names of the table, however many there are and however long: legible, no two alike. */
+START_TEST (test_plot_names)
+{
+  static const char *const micro_batches[] = { "micro_batch=1", "micro_batch=2", "micro_batch=4" };
+  static const char *const greek[] = { "alpha", "beta", "gamma" };
+  static const char *const letters[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l" };
+  static const char *const cut[] = { "long-long-...icro_batch=1-too-too-t...too-too-too",
+                                     "long-long-...icro_batch=2-too-too-t...too-too-too",
+                                     "long-long-...icro_batch=4-too-too-t...too-too-too" };
+  g_autoptr (GPtrArray)    all = NULL;
+  g_autofree char         *gnuplot = g_find_program_in_path ("gnuplot");
+  g_autofree const char  **grid = NULL;
+  GArray                  *texts;
+
+  if (gnuplot == NULL)
+    return;
+  all = predict_grid ();
+  grid = scenario_names (all);
+  g_array_unref (check_picture (all, grid));
+  g_ptr_array_set_size (all, 12);
+  name_scenarios (all, "", letters, "");
+  g_array_unref (check_picture (all, letters));
+  g_ptr_array_set_size (all, 3);
+  name_scenarios (all, "", micro_batches, "");
+  g_array_unref (check_picture (all, micro_batches));
+  name_scenarios (all, "long-long-long-long-long-long-long-", micro_batches,
+                  "-too-too-too-too-too-too-too-too-too");
+  g_array_unref (check_picture (all, cut));
+  /* One model on three clusters: each is headed by its cluster, and the model is said once. */
+  name_scenarios (all, "", greek, "");
+  for (guint i = 0; i < all->len; i++)
+    {
+      Prediction *p = g_ptr_array_index (all, i);
+
+      g_free (p->cluster);
+      p->cluster = g_strdup_printf ("%u nodes x 8 h100-sxm-80, nvlink4-switch, 8 ib-ndr-400", i + 2);
+      g_free (p->strategy);
+      p->strategy = g_strdup ("fsdp2");
+    }
+  texts = check_picture (all, greek);
+  for (guint i = 0; i < all->len; i++)
+    ck_assert_uint_eq (n_drawn (texts, prediction_at (all, i)->cluster), 1);
+  ck_assert_uint_eq (n_drawn (texts, "llama, fsdp2"), 1);
+  ck_assert_uint_eq (n_drawn (texts, "llama"), 0);
+  ck_assert_uint_eq (n_drawn (texts, "fsdp2"), 0);
+  g_array_unref (texts);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -453,13 +1213,22 @@ main (void)
 
   tcase_add_checked_fixture (tests, set_up, tear_down);
   tcase_add_test (tests, test_names);
+  tcase_add_test (tests, test_documented);
+  tcase_add_test (tests, test_provenance);
+  tcase_add_test (tests, test_comparison);
+  tcase_add_test (tests, test_comparison_layout);
+  tcase_add_test (tests, test_sort);
   tcase_add_test (tests, test_rare_calls);
   tcase_add_test (tests, test_trace);
+  tcase_add_test (tests, test_trace_lanes);
+  tcase_add_loop_test (tests, test_trace_steps, 0, 4);
+  tcase_add_test (tests, test_trace_counters);
   tcase_add_test (tests, test_trace_choice);
   tcase_add_test (tests, test_trace_errors);
   tcase_add_test (tests, test_trace_special_files);
   tcase_add_test (tests, test_plot_errors);
   tcase_add_test (tests, test_plot_hostile_name);
+  tcase_add_test (tests, test_plot_names);
   suite_add_tcase (suite, tests);
   return fixture_main (suite);
 }

@@ -255,6 +255,164 @@ START_TEST (communicators_are_serial)
 }
 END_TEST
 
+/* ---- data ------------------------------------------------------------------------------------ */
+
+typedef enum
+{
+  DATA_SOUND,
+  DATA_READ_EARLY,  /* compute does not wait for the gather */
+  DATA_WRITE_EARLY, /* the gather does not wait for the kernel that reads what it overwrites */
+  DATA_UNWRITTEN,   /* nothing writes what the kernel reads */
+  DATA_OTHER_PART,  /* only another part is written */
+  DATA_PACE,        /* a wait for pace is all that orders gather and kernel */
+  DATA_FREE_EARLY,  /* memory goes back to the gather's pool while compute still reads it */
+  DATA_FREE_AFTER,  /* the same behind an event of compute */
+  DATA_POOL,        /* the gather uses memory of compute's pool without waiting for compute */
+  DATA_NEXT_PERIOD, /* only the next period's gather meets this one's kernel */
+  DATA_LEFT_OUT,    /* a collective of one rank: no op, but its place on the stream counts */
+} DataFault;
+
+static void
+gather_and_read (ScheduleBuilder *b, StreamRef side, CommRef comm, BufferRef shard, BufferRef whole,
+                 DataFault fault)
+{
+  KernelDesc kernel = kernel_desc_stream (KERNEL_COPY, "read", DTYPE_BF16, 8, 8, 1);
+  EventRef   gathered;
+
+  schedule_all_gather (b, side, comm, 64, "gather");
+  schedule_uses (b, shard, 1, ACCESS_READ);
+  if (fault != DATA_UNWRITTEN)
+    schedule_uses (b, whole, fault == DATA_OTHER_PART ? 2 : 1, ACCESS_WRITE);
+  gathered = schedule_record (b, side);
+  if (fault == DATA_PACE)
+    schedule_pace (b, SCHEDULE_COMPUTE, gathered);
+  else if (fault != DATA_READ_EARLY && fault != DATA_LEFT_OUT)
+    schedule_wait (b, SCHEDULE_COMPUTE, gathered);
+  schedule_kernel (b, SCHEDULE_COMPUTE, &kernel);
+  schedule_uses (b, whole, 1, ACCESS_READ);
+}
+
+static void
+emit_data_step (ScheduleBuilder *b, StreamRef side, CommRef comm, BufferRef shard, DataFault fault)
+{
+  StreamRef home = fault == DATA_POOL ? SCHEDULE_COMPUTE : side;
+  BufferRef whole = schedule_alloc_on (b, home, TIER_HBM, POOL_GATHERED, 64, "whole");
+  EventRef  read;
+
+  gather_and_read (b, side, comm, shard, whole, fault);
+  if (fault == DATA_POOL) /* what compute still reads goes back to its pool; the gather takes it from there */
+    {
+      schedule_free (b, whole);
+      whole = schedule_alloc_on (b, home, TIER_HBM, POOL_GATHERED, 64, "whole");
+      gather_and_read (b, side, comm, shard, whole, fault);
+    }
+  read = schedule_record (b, SCHEDULE_COMPUTE);
+  if (fault == DATA_WRITE_EARLY)
+    gather_and_read (b, side, comm, shard, whole, fault);
+  schedule_free_after (b, whole, fault == DATA_FREE_EARLY ? SCHEDULE_NONE : read);
+  if (fault != DATA_NEXT_PERIOD)
+    schedule_host_wait (b, schedule_record (b, SCHEDULE_COMPUTE));
+  schedule_builder_end_step (b);
+}
+
+static char *
+check_data (DataFault fault)
+{
+  g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
+  ScheduleBuilder     *b = builder_new (workload, 1, 4);
+  StreamRef            side = schedule_stream (b, "side", 0);
+  CommRef   comm = schedule_comm (b, "all", (MeshGroup){ fault == DATA_LEFT_OUT ? 1 : 4, 1 });
+  BufferRef shard = schedule_alloc (b, TIER_HBM, POOL_PARAMETER, 16, "shard");
+  BufferRef kept = schedule_alloc (b, TIER_HBM, POOL_CACHE, 64, "kept");
+
+  for (guint s = SECTION_FIRST; s < SECTION_N; s++)
+    {
+      schedule_builder_select (b, 0, (ScheduleSection) s);
+      if (fault == DATA_NEXT_PERIOD)
+        {
+          gather_and_read (b, side, comm, shard, kept, fault);
+          schedule_builder_end_step (b);
+        }
+      else
+        emit_data_step (b, side, comm, shard, fault);
+    }
+  return check_built (b, 4);
+}
+
+static const struct
+{
+  DataFault   fault;
+  const char *message; /* NULL: sound */
+} data_cases[] = {
+  { DATA_SOUND, NULL },
+  { DATA_FREE_AFTER, NULL },
+  { DATA_READ_EARLY,
+    "role 0, first section, item 3 (kernel 'read'): may run before role 0, first section, item 1 "
+    "(collective 'gather'), which writes what it reads ('whole', block 0): no event orders them" },
+  { DATA_PACE,
+    "role 0, first section, item 4 (kernel 'read'): may run before role 0, first section, item 1 "
+    "(collective 'gather'), which writes what it reads ('whole', block 0): no event orders them" },
+  { DATA_WRITE_EARLY,
+    "role 0, first section, item 6 (collective 'gather'): may run before role 0, first section, item 4 "
+    "(kernel 'read'), which reads what it writes ('whole', block 0): no event orders them" },
+  { DATA_UNWRITTEN, "role 0, first section, item 4 (kernel 'read'): reads 'whole', block 0, which nothing "
+                    "wrote" },
+  { DATA_OTHER_PART, "role 0, first section, item 4 (kernel 'read'): reads 'whole', block 0, which "
+                     "nothing wrote" },
+  { DATA_FREE_EARLY,
+    "role 0, first section, item 6 (free 'whole'): 'whole' goes back to the pool of 'side', but role 0, "
+    "first section, item 4 (kernel 'read') may still use it: no event orders them" },
+  { DATA_POOL,
+    "role 0, first section, item 7 (collective 'gather'): the memory of 'whole', block 0 comes from the "
+    "pool of 'compute', whose ops may still use it: no event orders them" },
+  { DATA_NEXT_PERIOD,
+    "role 0, steady section, item 0 (collective 'gather'): may run before role 0, first section, item 3 "
+    "(kernel 'read'), which reads what it writes ('kept', block 0): no event orders them" },
+  { DATA_LEFT_OUT,
+    "role 0, first section, item 2 (kernel 'read'): may run before what 'side' does before role 0, first "
+    "section, item 1 (record), which writes what it reads ('whole', block 0): no event orders them" },
+};
+
+START_TEST (data_is_ordered)
+{
+  g_autofree char *message = check_data (data_cases[_i].fault);
+
+  if (data_cases[_i].message == NULL)
+    ck_assert_msg (message == NULL, "%s", message);
+  else
+    ck_assert_str_eq (message, data_cases[_i].message);
+}
+END_TEST
+
+/* What the host reads it has waited for. */
+START_TEST (the_host_touches_data)
+{
+  for (guint waits = 0; waits < 2; waits++)
+    {
+      g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
+      ScheduleBuilder     *b = builder_new (workload, 1, 4);
+      BufferRef            data = schedule_data (b, "loss");
+      KernelDesc           kernel = kernel_desc_stream (KERNEL_COPY, "loss", DTYPE_BF16, 8, 8, 1);
+      g_autofree char     *message = NULL;
+
+      schedule_kernel (b, SCHEDULE_COMPUTE, &kernel);
+      schedule_uses (b, data, SCHEDULE_WHOLE, ACCESS_WRITE);
+      if (waits)
+        schedule_host_wait (b, schedule_record (b, SCHEDULE_COMPUTE));
+      schedule_host_touches (b, data, SCHEDULE_WHOLE, ACCESS_READ);
+      end_sections (b, 1);
+      message = check_built (b, 4);
+      if (waits)
+        ck_assert_msg (message == NULL, "%s", message);
+      else
+        ck_assert_str_eq (
+            message, "what 'the host' does before role 0, init section, item 1: may run before role "
+                     "0, init section, item 0 (kernel 'loss'), which writes what it reads ('loss'): "
+                     "no event orders them");
+    }
+}
+END_TEST
+
 /* ---- messages --------------------------------------------------------------------------------------------------- */
 
 typedef enum
@@ -284,8 +442,8 @@ check_exchange (MessageFault fault)
   for (guint role = 0; role < 2; role++)
     {
       guint64     odd = fault == MESSAGES_SIZES && role == 1 ? 4 : 0;
-      ScheduleP2p both[] = { { MESSAGE_SEND, comm, 1 - role, 8 + odd, "out" },
-                             { MESSAGE_RECEIVE, comm, 1 - role, 8, "in" } };
+      ScheduleP2p both[] = { { MESSAGE_SEND, comm, 1 - role, SCHEDULE_NONE, 8 + odd, "out" },
+                             { MESSAGE_RECEIVE, comm, 1 - role, SCHEDULE_NONE, 8, "in" } };
       gboolean    apart = fault == MESSAGES_SEND_FIRST;
 
       schedule_builder_select (b, role, SECTION_INIT);
@@ -342,6 +500,8 @@ main (void)
   tcase_add_test (tcase, deadlock_through_waits);
   tcase_add_test (tcase, a_later_collective_does_not_overtake);
   tcase_add_test (tcase, communicators_are_serial);
+  tcase_add_loop_test (tcase, data_is_ordered, 0, G_N_ELEMENTS (data_cases));
+  tcase_add_test (tcase, the_host_touches_data);
   tcase_add_test (tcase, messages_meet);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);

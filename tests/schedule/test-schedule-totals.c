@@ -288,11 +288,11 @@ emit_everything (ScheduleBuilder *b)
   schedule_wait_stream (b, side, SCHEDULE_COMPUTE);
   schedule_wait_stream (b, side, side); /* nothing */
   ck_assert_uint_eq (schedule_all_reduce (b, side, self, 100, "alone"), SCHEDULE_NONE);
-  schedule_uses (b, 12345); /* of the op that was not emitted: nothing */
+  schedule_uses (b, SCHEDULE_NONE, SCHEDULE_WHOLE, ACCESS_READ); /* of no buffer: nothing */
   ck_assert_uint_eq (schedule_all_gather (b, side, all, 0, "empty"), SCHEDULE_NONE);
   schedule_reduce_scatter (b, side, all, 100, "reduce");
   schedule_copy (b, side, COPY_FROM_HOST, 32, "fetch");
-  schedule_uses (b, buffer);
+  schedule_uses (b, buffer, SCHEDULE_WHOLE, ACCESS_WRITE);
   ck_assert_uint_eq (schedule_alloc (b, TIER_HBM, POOL_CACHE, 0, "empty"), SCHEDULE_NONE);
   schedule_free (b, SCHEDULE_NONE);
   schedule_wait (b, side, SCHEDULE_NONE);

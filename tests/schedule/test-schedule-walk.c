@@ -5,6 +5,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "anywhere.h"
 #include "toy.h"
 
 static const ToyOptions sound = { 0 };
@@ -145,6 +146,7 @@ witness_period (const PlanInput *in, gconstpointer opt)
 static void
 witness_init (StrategyRun *run)
 {
+  data_anywhere (run);
   *(guint *) run->state = 40 + run->n_units;
   g_string_append_printf (witness_text (run), "init of section %d\n", run->section);
 }

@@ -31,7 +31,7 @@ typedef struct
 {
   StreamRef stream;
   CommRef   comm, other;
-  BufferRef gathered, shard, first;
+  BufferRef gathered, shard, first, gradients, reduced; /* gradients have no memory here */
   EventRef  init_event;
 } ToyState;
 
@@ -70,6 +70,10 @@ toy_init (StrategyRun *run)
   state->shard =
       schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER,
                       2 * workload_n_parameters (run->in->workload) / mesh->n_ranks, "shard");
+  state->gradients = schedule_data (run->b, "gradients");
+  state->reduced = schedule_data (run->b, "reduced gradients");
+  strategy_data (run, SCHEDULE_NONE, UNIT_GRADIENT, SCHEDULE_NONE, state->gradients);
+  strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, state->reduced);
   state->init_event = schedule_record (run->b, state->stream);
 }
 
@@ -119,11 +123,18 @@ toy_gather (StrategyRun *run, const UnitSlot *slot)
       kind = has_fault (run, TOY_KIND_DIFFERS) ? SCHEDULE_BROADCAST : kind;
     }
   state->gathered = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, bytes, "gathered");
+  strategy_data (run, slot->unit, UNIT_PARAMETERS, state->gathered, SCHEDULE_NONE);
+  if (slot->plan->shares != slot->unit) /* the table of a tied head comes with it */
+    strategy_data (run, slot->plan->shares, UNIT_PARAMETERS, state->gathered, SCHEDULE_NONE);
   if (slot->unit == 1 && run->role == 1 && has_fault (run, TOY_COUNT_DIFFERS))
-    return;
+    {
+      schedule_touches (run->b, SCHEDULE_COMPUTE, state->gathered, SCHEDULE_WHOLE, ACCESS_WRITE);
+      return;
+    }
   schedule_wait_stream (run->b, state->stream, SCHEDULE_COMPUTE);
   schedule_collective (run->b, state->stream, state->comm, kind, bytes, "gather");
-  schedule_uses (run->b, state->gathered);
+  schedule_uses (run->b, state->shard, slot->plan->shares, ACCESS_READ);
+  schedule_uses (run->b, state->gathered, SCHEDULE_WHOLE, ACCESS_WRITE);
   schedule_wait_stream (run->b, SCHEDULE_COMPUTE, state->stream);
 }
 
@@ -144,7 +155,8 @@ toy_release (StrategyRun *run, const UnitSlot *slot)
   if (here && (has_fault (run, TOY_USE_AFTER_FREE) || has_fault (run, TOY_OLD_BUFFER)))
     {
       schedule_copy (run->b, state->stream, COPY_TO_HOST, 64, "fault");
-      schedule_uses (run->b, has_fault (run, TOY_OLD_BUFFER) ? state->first : state->gathered);
+      schedule_uses (run->b, has_fault (run, TOY_OLD_BUFFER) ? state->first : state->gathered,
+                     SCHEDULE_WHOLE, ACCESS_READ);
     }
 }
 
@@ -155,6 +167,11 @@ toy_reduce (StrategyRun *run, const UnitSlot *slot)
 
   schedule_wait_stream (run->b, state->stream, SCHEDULE_COMPUTE);
   schedule_reduce_scatter (run->b, state->stream, state->comm, 2 * slot->plan->own_elements, "reduce");
+  if (slot->plan->own_elements > 0)
+    {
+      strategy_uses (run, slot->unit, UNIT_GRADIENT, ACCESS_READ);
+      strategy_uses (run, slot->unit, UNIT_REDUCED, ACCESS_WRITE);
+    }
   schedule_free (run->b, state->gathered);
 }
 
@@ -168,6 +185,8 @@ toy_update (StrategyRun *run)
     schedule_all_gather (run->b, state->stream, state->comm, 16, "tail");
   schedule_wait_stream (run->b, SCHEDULE_COMPUTE, state->stream);
   schedule_kernel (run->b, SCHEDULE_COMPUTE, &kernel);
+  schedule_uses (run->b, state->reduced, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses_kept (run->b, POOL_PARAMETER, ACCESS_READ_WRITE);
 }
 
 #define TOY_HOOKS                                                                  \

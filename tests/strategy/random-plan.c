@@ -88,7 +88,7 @@ draw_pipeline (RandomPlan *self, GRand *rand, guint case_)
   else if (m->pipeline == PIPELINE_ZB_H1)
     self->training.grad_accum = m->pp + g_rand_int_range (rand, 0, 2);
   else if (m->pipeline != PIPELINE_GPIPE && m->pipeline != PIPELINE_1F1B)
-    self->training.grad_accum = 2 * m->pp;
+    self->training.grad_accum = 2 * (m->pp + g_rand_int_range (rand, 0, 1 + (gint) m->pp));
 }
 
 static void
@@ -129,8 +129,7 @@ axes_fit (const RandomPlan *self)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
 
-  return mesh_check (&self->shape, &self->training, &self->mesh, self->in.mesh.world, NULL, NULL,
-                     diags);
+  return mesh_check (&self->shape, &self->training, &self->mesh, self->in.mesh.world, NULL, diags);
 }
 
 /* Draws axes until they fit the model. */
@@ -183,8 +182,8 @@ draw_value (const OptionSpec *spec, GRand *rand, guint case_)
         return g_strdup_printf ("%d", g_rand_int_range (rand, 1, 4));
       if (g_rand_int_range (rand, 0, 3) == 0 && spec->fallback != NULL)
         return g_strdup (spec->fallback);
-      value = CLAMP (scales[g_rand_int_range (rand, 0, G_N_ELEMENTS (scales))], spec->min,
-                     MIN (spec->max, 1e9));
+      value = scales[g_rand_int_range (rand, 0, G_N_ELEMENTS (scales))]; /* CLAMP would draw thrice */
+      value = CLAMP (value, spec->min, MIN (spec->max, 1e9));
       if (spec->type == OPTION_QUANTITY)
         value = MAX (value, 1);
       return g_strdup_printf ("%.0f%s", value, spec->type == OPTION_QUANTITY ? " B" : "");
@@ -211,7 +210,8 @@ draw_choice (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case
         {
           g_autofree char *value = draw_value (spec, rand, case_ / MIN (shift, 64));
 
-          g_assert_true (option_set (spec, options, value, NULL, diags));
+          if (!option_set (spec, options, value, NULL, diags))
+            g_error ("%s", diag_list_first_message (diags));
           g_string_append_printf (text, " %s=%s", spec->key, value);
         }
     }

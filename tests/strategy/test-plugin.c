@@ -35,7 +35,8 @@ START_TEST (test_example)
       g_autofree char       *why = NULL;
       PlanTotals             measured = { 0 }, expected = { 0 };
 
-      ck_assert (schedule != NULL && schedule_check (schedule, &plan->in.mesh, diags));
+      ck_assert_msg (schedule != NULL && schedule_check (schedule, &plan->in.mesh, diags), "%s\n%s",
+                     plan->text, diag_list_first_message (diags));
       schedule_totals (schedule, 0, &measured);
       ck_assert (strategy_expect (&plan->in, plan->choice, &expected));
       ck_assert_msg (plan_totals_match (&measured, &expected, &why), "%s\n%s", plan->text, why);
@@ -47,7 +48,7 @@ static const struct
 {
   const char *module, *message;
 } refused[] = {
-  { "plugin-old", "was built for strategy API 3, this program has 2: build it again" },
+  { "plugin-old", "was built for strategy API 4, this program has 3: build it again" },
   { "plugin-taken", "a strategy 'fsdp2' exists already" },
   { "plugin-empty", "does not export 'shardsim_strategy'" },
   { "no-such-plugin", "cannot load plugin" },

@@ -19,7 +19,7 @@ validate_file (void)
 {
   g_autofree char     *file = medians_path ("collectives.csv");
   g_autoptr (DiagList) diags = diag_list_new ();
-  GPtrArray           *measurements = measurement_table_load (file, diags);
+  GPtrArray           *measurements = measurement_table_load (file, BAD_ROWS_FAIL, diags);
 
   ck_assert_msg (measurements != NULL, "%s", diag_list_first_message (diags));
   validation = validate_collectives (measurements, NULL);

@@ -17,7 +17,7 @@ check_table (const char *name, const char *overlay)
   g_autofree char     *measured = g_build_filename (root, "hwprofiles", overlay, NULL);
   g_autofree char     *path = g_strjoin (G_SEARCHPATH_SEPARATOR_S, measured, shipped, NULL);
   g_autoptr (DiagList) diags = diag_list_new ();
-  GPtrArray           *rows = measurement_table_load (file, diags);
+  GPtrArray           *rows = measurement_table_load (file, BAD_ROWS_FAIL, diags);
   g_autoptr (CollectiveValidation) v = NULL;
   g_autoptr (GString)              text = g_string_new (NULL);
 

@@ -135,22 +135,22 @@ assert_close (double got, double want, double relative)
 
 typedef struct
 {
-  const char *nodes, *gpus, *intra, *layers, *width, *heads, *ff, *vocab;
+  const char *nodes, *gpus, *gpu, *intra, *layers, *width, *heads, *ff, *vocab;
 } Shape;
 
 /* Untied models whose tensors divide by the ranks: no padding. */
 static const Shape shapes[] = {
-  { "2", "2", "nvlink-pairs", "1", "256", "4", "512", "1024" },
-  { "4", "8", "nvlink-pairs", "8", "1024", "16", "4096", "32000" },
-  { "3", "4", "nvlink3-mesh", "5", "1536", "12", "6144", "12000" },
-  { "16", "8", "nvlink3-switch", "4", "2048", "16", "8192", "32000" },
+  { "2", "2", "a40-48", "nvlink-pairs", "1", "256", "4", "512", "1024" },
+  { "4", "8", "a40-48", "nvlink-pairs", "8", "1024", "16", "4096", "32000" },
+  { "3", "4", "a100-sxm-40", "nvlink3-mesh", "5", "1536", "12", "6144", "12000" },
+  { "16", "8", "a100-sxm-40", "nvlink3-switch", "4", "2048", "16", "8192", "32000" },
 };
 
 static Simulated
 simulate_shape (const char *strategy, const Shape *shape)
 {
   return simulate (strategy, BARE, "strategy.prefetch_bucket_size", "0", "cluster.nodes",
-                   shape->nodes, "cluster.gpus_per_node", shape->gpus, "cluster.gpu", "a40-48",
+                   shape->nodes, "cluster.gpus_per_node", shape->gpus, "cluster.gpu", shape->gpu,
                    "cluster.intra", shape->intra, "cluster.nics", "1", "cluster.nic", "ib-edr-100",
                    "model.arch", "llama", "model.n_layers", shape->layers, "model.d_model",
                    shape->width, "model.n_heads", shape->heads, "model.d_ff", shape->ff,

@@ -208,6 +208,25 @@ START_TEST (test_all_to_all)
 }
 END_TEST
 
+/* A capacity is one row at least. */
+START_TEST (test_capacity_of_no_row)
+{
+  ModelShape           shape = shipped ("mixtral-8x7b");
+  TrainingOptions      options = training (512, 2);
+  MeshOptions          mesh = { .ep = 4, .capacity_factor = 1e-9, .routing_skew = 1 };
+  g_autoptr (Workload) part = workload_new_stage (&shape, &options, &mesh, 0);
+  const LayerDesc     *layer = workload_layer (part, 1);
+
+  ck_assert_double_eq (rows_of (layer, "experts.gate"), 1);
+  ck_assert_double_eq (rows_of (layer, "experts.down"), 1);
+  ck_assert_uint_eq (find_kernel (layer->forward, layer->n_forward, "experts.gate")->batch, 1);
+  ck_assert_double_eq (
+      traffic_of (layer->forward, layer->n_forward, MESH_EXPERT).bytes[COMM_ALL_TO_ALL],
+      2. * 4096 * 2);
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* Experts once a group of ep, all else on every rank; balanced, a rank computes what it would alone. */
 START_TEST (test_expert_ranks)
 {
@@ -251,6 +270,7 @@ main (void)
   tcase_add_test (tcase, test_gathered_context);
   tcase_add_test (tcase, test_all_axes);
   tcase_add_test (tcase, test_all_to_all);
+  tcase_add_test (tcase, test_capacity_of_no_row);
   tcase_add_loop_test (tcase, test_expert_ranks, 0, 4);
   return run_case ("context", tcase);
 }

@@ -112,7 +112,7 @@ check (const ModelShape *shape, TrainingOptions options, MeshOptions mesh, guint
 {
   g_autoptr (DiagList) diags = diag_list_new ();
 
-  ck_assert_int_eq (mesh_check (shape, &options, &mesh, world, NULL, NULL, diags),
+  ck_assert_int_eq (mesh_check (shape, &options, &mesh, world, NULL, diags),
                     !diag_list_has_errors (diags));
   return diag_list_format (diags, FALSE);
 }
@@ -228,7 +228,7 @@ START_TEST (test_all_at_once)
   MeshOptions mesh = { .tp = 3, .cp = 2, .pp = 4, .ep = 2, .routing_skew = 1, .pipeline = PIPELINE_ZBV };
   g_autoptr (DiagList) diags = diag_list_new ();
 
-  ck_assert (!mesh_check (&shape, &options, &mesh, 100, NULL, NULL, diags));
+  ck_assert (!mesh_check (&shape, &options, &mesh, 100, NULL, diags));
   /* ranks; heads, kv heads, d_ff; ep; seq_len by 2 cp; blocks; micro-steps */
   ck_assert_uint_eq (diag_list_n_errors (diags), 8);
   model_shape_clear (&shape);

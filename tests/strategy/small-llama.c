@@ -1,0 +1,51 @@
+#include "small-llama.h"
+
+#include <check.h>
+
+void
+set_options (const Strategy *strategy, gpointer options, const char *text)
+{
+  g_auto (GStrv)       pairs = g_strsplit (text, ",", -1);
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  option_table_defaults (strategy->options, options);
+  for (char **pair = pairs; *pair != NULL; pair++)
+    {
+      g_auto (GStrv) words = g_strsplit (*pair, "=", 2);
+
+      ck_assert (option_set_key (strategy->options, options, words[0], words[1], NULL, diags));
+    }
+}
+
+Workload *
+llama_of (guint blocks, guint micros, const MeshOptions *mesh, Workload **last)
+{
+  ModelOptions         options = { 0 };
+  ModelShape           shape = { 0 };
+  TrainingOptions      training = { 0 };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  Workload            *workload;
+
+  option_table_defaults (model_options, &options);
+  option_table_defaults (training_options, &training);
+  options.arch = g_strdup ("llama");
+  options.n_layers = blocks;
+  options.d_model = 64;
+  options.n_heads = 4;
+  options.n_kv_heads = 4;
+  options.d_ff = 128;
+  options.vocab = 100;
+  training.seq_len = 32;
+  training.micro_batch = 1;
+  training.grad_accum = micros;
+  training.clip_gradients = FALSE;
+  ck_assert (model_resolve (&options, NULL, &shape, NULL, diags));
+  workload = mesh != NULL ? workload_new_stage (&shape, &training, mesh, 0)
+                          : workload_new (&shape, &training);
+  if (last != NULL)
+    *last = workload_new_stage (&shape, &training, mesh, 1);
+  model_shape_clear (&shape);
+  option_table_clear (model_options, &options);
+  option_table_clear (training_options, &training);
+  return workload;
+}

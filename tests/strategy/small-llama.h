@@ -1,0 +1,13 @@
+/* A model whose units can be counted by hand, and a strategy's options as text. */
+#pragma once
+
+#include "strategy/registry.h"
+
+/*
+ * A llama of BLOCKS blocks, without clipping. MESH (NULL: none) with stages: stage 0, and *LAST the
+ * other of two.
+ */
+Workload *llama_of (guint blocks, guint micros, const MeshOptions *mesh, Workload **last);
+
+/* Fills OPTIONS of STRATEGY: "key=value,key=value", the others at their defaults. */
+void set_options (const Strategy *strategy, gpointer options, const char *text);
