@@ -5,15 +5,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST_MS 500 /* shorter work shows nothing */
-#define EVERY_MS 200
-#define WIPE     "\r\033[K"
+#define DELAY_VARIABLE "SHARDSIM_PROGRESS_DELAY" /* seconds; shorter work shows nothing */
+#define DELAY_MS       500
+#define LONGEST_MS     (3600 * 1000)
+#define EVERY_MS       200
+#define WIPE           "\r\033[K"
 
 struct _Progress
 {
   const char     *work, *unit;
   WorkCount       count;
   gint64          begin; /* us */
+  guint           delay_ms;
   gboolean        running, ended;
   pthread_t       thread;
   pthread_mutex_t lock; /* of `ended` */
@@ -92,15 +95,29 @@ show (void *data)
   Progress *self = data;
 
   pthread_mutex_lock (&self->lock);
-  if (!wait_for_end (self, FIRST_MS))
+  if (self->delay_ms == 0 || !wait_for_end (self, self->delay_ms))
     {
       do
         draw (self);
       while (!wait_for_end (self, EVERY_MS));
+      draw (self);
       fputs (WIPE, stderr);
     }
   pthread_mutex_unlock (&self->lock);
   return NULL;
+}
+
+/* What is no number of seconds counts as unset. */
+static guint
+wanted_delay (void)
+{
+  const char *text = g_getenv (DELAY_VARIABLE);
+  char       *end = NULL;
+  double      ms = text == NULL ? -1 : g_ascii_strtod (text, &end) * 1000;
+
+  if (text == NULL || end == text || *end != '\0' || !(ms >= 0))
+    return DELAY_MS;
+  return (guint) MIN (ms, LONGEST_MS);
 }
 
 Progress *
@@ -112,6 +129,7 @@ progress_start (const char *work, const char *unit)
   self->work = work;
   self->unit = unit;
   self->begin = g_get_monotonic_time ();
+  self->delay_ms = wanted_delay ();
   pthread_mutex_init (&self->lock, NULL);
   pthread_condattr_init (&clock);
   pthread_condattr_setclock (&clock, CLOCK_MONOTONIC);

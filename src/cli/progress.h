@@ -1,5 +1,6 @@
 /*
- * The progress line of long work: on a terminal, from half a second on, and nothing anywhere else.
+ * The progress line of long work: on a terminal, from half a second (SHARDSIM_PROGRESS_DELAY) on,
+ * and nothing anywhere else.
  *
  *   predicting: 12 of 40 scenarios, 3.2/s, 9 s left
  */

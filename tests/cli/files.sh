@@ -273,11 +273,11 @@ fi
 # ---- progress
 if command -v script >/dev/null; then
   mkdir -p shown
-  terminal() { # WORDS ARGUMENT...: the line shows on a terminal, and is wiped
+  terminal() { # WORDS ARGUMENT...: the line shows on a terminal, however fast the work, and is wiped
     name=$1
     words=$1
     shift
-    TERM=xterm script -qec "'$program' $* >out" /dev/null </dev/null >screen 2>/dev/null
+    SHARDSIM_PROGRESS_DELAY=0 TERM=xterm script -qec "'$program' $* >out" /dev/null </dev/null >screen 2>/dev/null
     good=0
     grep -q "$words" screen || good=1
     [ "$(tail -c 3 screen)" = "${escape}[K" ] || good=1
@@ -294,7 +294,10 @@ scenarios:'
   { echo figure,row,scenario,metric,published,assumptions
     for i in $(seq 40); do echo "f,r$i,s$i,step_time_s,1,none"; done; } >data/workloads/figures/slow.csv
   terminal 'predicting: [0-4] of 4 scenarios' compare --hwprofiles hwprofiles several.yaml --unfolded -j 1
-  "$program" compare --hwprofiles hwprofiles several.yaml --unfolded -j 1 2>err >out
+  SHARDSIM_PROGRESS_DELAY=60 TERM=xterm script -qec "'$program' compare --hwprofiles hwprofiles several.yaml >out" /dev/null </dev/null >screen 2>/dev/null
+  [ -s out ] && [ ! -s screen ]
+  verdict $? 'progress: short work shows nothing'
+  SHARDSIM_PROGRESS_DELAY=0 "$program" compare --hwprofiles hwprofiles several.yaml --unfolded -j 1 2>err >out
   [ -s out ] && [ ! -s err ]
   verdict $? 'progress: nothing in a pipe'
   # shellcheck disable=SC2086
@@ -306,7 +309,7 @@ scenarios:'
   head -400 "$source/tests/data/validation/collectives.csv" >many.csv
   terminal 'predicting: [0-9]* of [0-9]* sources' validate collectives many.csv --leave-one-out source --format json -j 1
 else
-  for name in compare pipe simulate collective figures validate; do skip "progress: $name" 'no script(1)'; done
+  for name in compare short pipe simulate collective figures validate; do skip "progress: $name" 'no script(1)'; done
 fi
 
 echo "1..$number"
