@@ -1,8 +1,7 @@
 /* The columns of a table of training runs: what each of them sets, and which must be there. */
 #pragma once
 
-#include "base/csv.h"
-#include "replay/scenario.h"
+#include "analysis/prediction.h"
 
 #define NO_COLUMN (-1) /* csv_reader_find */
 
