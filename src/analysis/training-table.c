@@ -39,8 +39,8 @@ training_metric_is_time (TrainingMetric metric)
 }
 
 /*
- * Bytes of TEXT before a last "-" and digits, with or without PREFIX before the digits; TEXT's length
- * where it does not end so.
+ * Bytes of TEXT before a last "-" and digits, with or without PREFIX before the digits; TEXT's
+ * length where it does not end so.
  */
 static gsize
 length_without_number (const char *text, gsize length, const char *prefix)
@@ -227,8 +227,8 @@ read_cell (Draft *self, const TrainingColumn *column, const char *name, const ch
 /* ---- what a framework does ------------------------------------------------------------------- */
 
 /*
- * Settings that a framework's release implies and no column says. A cell or a word of `options` goes
- * before, but for `instead_of`, a word that the framework uses in its own sense.
+ * Settings that a framework's release implies and no column says. A cell or a word of `options`
+ * goes before, but for `instead_of`, a word that the framework uses in its own sense.
  */
 static const struct
 {
@@ -321,8 +321,8 @@ finish_shard (Draft *self)
 }
 
 /*
- * An option of the strategy cannot be tried here without its struct: the scenario says what is wrong
- * with it.
+ * An option of the strategy cannot be tried here without its struct: the scenario says what is
+ * wrong with it.
  */
 static void
 finish_option (Draft *self, const char *word)
@@ -388,7 +388,8 @@ finish_reason (Draft *self, const TrainingColumn *columns, guint n)
   if (reason != NULL)
     self->row.unmodelled = keep (self, reason);
   else if (network)
-    self->row.unmodelled = "a measured network, not a run: 'validate collectives' takes its figures";
+    self->row.unmodelled =
+        "a measured network, not a run: 'validate collectives' takes its figures";
 }
 
 static void

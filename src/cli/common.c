@@ -25,7 +25,7 @@ static const char *const most_used[] = { "cluster",
                                          "set",
                                          NULL };
 
-/* ---- parsing ----------------------------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 static gboolean
 parse_format (Common *self, const char *format)
