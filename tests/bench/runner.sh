@@ -1,6 +1,6 @@
 #!/bin/sh
-# shardsim-bench as a user runs it. Usage: runner.sh PROGRAM STAND-IN-FOLDER (empty: no CUDA in this
-# build).
+# shardsim-bench as a user runs it.
+# Usage: runner.sh PROGRAM STAND-IN-FOLDER (empty: no CUDA in this build).
 # Asserts the command line, the files that it writes, its messages and that it releases what it
 # takes, against a stand-in for a GPU. Says nothing about a real one.
 set -u
@@ -162,10 +162,10 @@ verdict $? 'a product beside a copy'
 
 # One product that fails does not take the others along.
 # shellcheck disable=SC2086
-run 0 matmul -e 16M -d bf16 $quick -o whole && lines=$(wc -l <whole/results.csv) \
-  && STAND_IN_FAIL=cublasGemmEx:5 run 1 matmul -e 16M -d bf16 $quick -o lacking &&
-  says 'matmul: cublasGemmEx' && silent 'not released' \
-  && [ "$(wc -l <lacking/results.csv)" -eq $((lines - 1)) ]
+run 0 matmul -e 16M -d bf16 $quick -o whole && lines=$(wc -l <whole/results.csv) &&
+  STAND_IN_FAIL=cublasGemmEx:5 run 1 matmul -e 16M -d bf16 $quick -o lacking &&
+  says 'matmul: cublasGemmEx' && silent 'not released' &&
+  [ "$(wc -l <lacking/results.csv)" -eq $((lines - 1)) ]
 verdict $? 'one product fails'
 
 # The first call of each that fails is named, and what was taken before is given back.
@@ -193,8 +193,8 @@ verdict $? 'storage: a file that is there'
 run 1 storage -e 64K $quick --file no/such/disk && says 'storage: open: .no/such/disk'
 verdict $? 'storage: no such folder'
 
-run 0 property -o twice && lines=$(wc -l <twice/results.csv) && run 0 property -o twice \
-  && [ "$(wc -l <twice/results.csv)" -eq $((2 * lines - 1)) ] && cells twice/results.csv
+run 0 property -o twice && lines=$(wc -l <twice/results.csv) && run 0 property -o twice &&
+  [ "$(wc -l <twice/results.csv)" -eq $((2 * lines - 1)) ] && cells twice/results.csv
 verdict $? 'a second run is added'
 printf 1,cut >>twice/results.csv
 run 2 property -o twice && says 'cut in the middle of its last line'
@@ -211,13 +211,13 @@ times='   30.97   67.71   67.71       0'
 bf16='   20.49  102.37   51.19'
 small="-e 2M -f 64 $quick"
 # shellcheck disable=SC2086
-STAND_IN_GPUS=2 run 0 collective $small -d fp32,bf16 -o two --id hand --hardware gpu=a,intra=b \
-  && silent 'not released' && silent FAILED && cells two/results.csv \
-  && says '^# Collective test starting: reduce_scatter_perf$' \
+STAND_IN_GPUS=2 run 0 collective $small -d fp32,bf16 -o two --id hand --hardware gpu=a,intra=b &&
+  silent 'not released' && silent FAILED && cells two/results.csv &&
+  says '^# Collective test starting: reduce_scatter_perf$' \
     '^#  Rank  1 Group  0 .* device  1 \[0000:11:00\] Stand-in GPU$' \
     "^     2097152        524288     float     sum      -1 $times $times\$" \
-    "^     2097152        524288  bfloat16    none      -1 $bf16       0 $bf16     N/A\$" \
-  && grep '^hand-01,shardsim-bench on .*,1,2,a,b,0,none,all_reduce,' two/collectives.csv |
+    "^     2097152        524288  bfloat16    none      -1 $bf16       0 $bf16     N/A\$" &&
+  grep '^hand-01,shardsim-bench on .*,1,2,a,b,0,none,all_reduce,' two/collectives.csv |
   grep -q ',2097152,30.9715,yes,[0-9.]*,in-place$'
 verdict $? 'two ranks'
 # shellcheck disable=SC2086
@@ -228,21 +228,21 @@ verdict $? 'two communicators of two ranks'
 # 640 B / 100 GB/s.
 times='   10.01    0.10'
 STAND_IN_GPUS=3 run 0 collective -b 1000 -e 1000 -w 1 -n 2 -r 3 \
-  --collectives all_reduce,all_gather --out-of-place \
-  && says "^        1000           250     float     sum      -1 $times    0.13       0      N/A" \
+  --collectives all_reduce,all_gather --out-of-place &&
+  says "^        1000           250     float     sum      -1 $times    0.13       0      N/A" \
     "^         960            80     float    none      -1 $times    0.06       0      N/A"
 verdict $? 'three ranks: parts of 16 bytes'
 row=',overlap,matmul.beside.collective,bf16,,4096,4096,4096,,2,8,3,.*,all_gather of 1048576 B; '
 # shellcheck disable=SC2086
 STAND_IN_GPUS=2 run 0 collective_overlap -b 1M -e 1M -c 8 $quick -o beside &&
-  silent 'not released' && cells beside/results.csv \
-  && [ "$(grep -c "${row}bf16 4096 x 4096 x 4096\$" beside/results.csv)" = 1 ]
+  silent 'not released' && cells beside/results.csv &&
+  [ "$(grep -c "${row}bf16 4096 x 4096 x 4096\$" beside/results.csv)" = 1 ]
 verdict $? 'two ranks: a collective beside a product'
 # shellcheck disable=SC2086
 run 0 --one-gpu -g 2 collective --collectives sendrecv --out-of-place $small -o shared &&
-  silent 'not released' \
-  && says 'sets NCCL_HOSTID=' 'sets NCCL_NET=Socket' \
-  && grep -q 'several ranks on one GPU' shared/results.csv &&
+  silent 'not released' &&
+  says 'sets NCCL_HOSTID=' 'sets NCCL_NET=Socket' &&
+  grep -q 'several ranks on one GPU' shared/results.csv &&
   ! grep -q 'out-of-place$' shared/collectives.csv
 verdict $? 'two ranks on one GPU'
 # shellcheck disable=SC2086
@@ -254,8 +254,8 @@ for fault in cudaMalloc:3:1 ncclCommInitRankConfig:1:1 ncclGetUniqueId:1:0 ncclA
   ncclSend:3:0; do
   # shellcheck disable=SC2086
   STAND_IN_GPUS=2 STAND_IN_FAIL=$fault run 1 collective --collectives all_reduce,sendrecv \
-    --out-of-place $small \
-    && says "rank ${fault##*:}: collective: ${fault%%:*}" && silent 'not released'
+    --out-of-place $small &&
+    says "rank ${fault##*:}: collective: ${fault%%:*}" && silent 'not released'
   verdict $? "$fault: both ranks end"
 done
 
