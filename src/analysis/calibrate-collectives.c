@@ -6,7 +6,7 @@
 #include "analysis/collective-predictor.h"
 #include "analysis/minimise.h"
 
-/* ---- what is fitted ---------------------------------------------------------------------------- */
+/* ---- what is fitted -------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -16,9 +16,10 @@ typedef enum
 } FitLinks;
 
 /*
- * Where both a hop's time and the link's `latency` add up to a step, they cannot be told apart: `latency` stays. So do the rates of
- * channels under Simple and of pairs: few runs are bound by them, and those stand in the library's tables. A figure whose 0 stands
- * for the library's own table keeps it unless a value fits better.
+ * Where both a hop's time and the link's `latency` add up to a step, they cannot be told apart:
+ * `latency` stays. So do the rates of channels under Simple and of pairs: few runs are bound by
+ * them, and those stand in the library's tables. A figure whose 0 stands for the library's own
+ * table keeps it unless a value fits better.
  */
 static const struct
 {
@@ -48,7 +49,7 @@ static const MinimiseEffort effort = { .grid = 13, .sections = 6, .rounds = 4, .
 #define PRIOR_STATED 0.02  /* misfit that leaving a stated figure by a factor of e is worth ... */
 #define PRIOR_TABLE  0.002 /* ... and one that only the library's tables have */
 
-/* ---- families ---------------------------------------------------------------------------------- */
+/* ---- families -------------------------------------------------------------------------------- */
 
 /* A family while it is fitted. The variables are the result's figures. */
 typedef struct
@@ -189,7 +190,7 @@ collect_families (Fit *fit, const char *left_out, const GPtrArray *only)
     g_ptr_array_sort (((Family *) g_ptr_array_index (fit->families, i))->result->links, compare_names);
 }
 
-/* ---- figures ----------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 static const FigureView *
 find_figure (const GArray *figures, const char *key)
@@ -225,9 +226,9 @@ figure_at (const Family *family, guint i)
 }
 
 /*
- * A fit that leaves a source out must not start from what that source has taught: figures go back to the
- * library's tables, efficiencies to what its search takes links to carry (20 of an NVLink's 25 GB/s, 24 of a
- * card's 25).
+ * A fit that leaves a source out must not start from what that source has taught: figures go back
+ * to the library's tables, efficiencies to what its search takes links to carry (20 of an NVLink's
+ * 25 GB/s, 24 of a card's 25).
  */
 static void
 forget_fits (Fit *fit, const Family *family)
@@ -318,7 +319,9 @@ rounded (double value)
   return g_ascii_strtod (g_ascii_formatd (text, sizeof text, "%.3g", value), NULL);
 }
 
-/* Gives the links of FAMILY the figures X; a value that is where it began leaves each link its own. */
+/*
+ * Gives the links of FAMILY the figures X; a value that is where it began leaves each link its own.
+ */
 static void
 apply_values (Fit *fit, const Family *family, const double *x)
 {
@@ -339,7 +342,7 @@ apply_values (Fit *fit, const Family *family, const double *x)
     }
 }
 
-/* ---- the fit ----------------------------------------------------------------------------------- */
+/* ---- the fit --------------------------------------------------------------------------------- */
 
 static double
 misfit (Fit *fit, const Family *family)
@@ -359,8 +362,8 @@ misfit (Fit *fit, const Family *family)
 }
 
 /*
- * What is known without the fit is worth something: a figure that few rows depend on must not wander far
- * for a small gain. A profile's statement counts for more than the library's table.
+ * What is known without the fit is worth something: a figure that few rows depend on must not
+ * wander far for a small gain. A profile's statement counts for more than the library's table.
  */
 static double
 distance (const Family *family, const double *x)

@@ -1,11 +1,13 @@
 /*
- * The rules of a network link's profile: messages between two plain hosts over MPI, alone on the network. Everything with more hosts is left
- * for validation.
+ * The rules of a network link's profile: messages between two plain hosts over MPI, alone on the
+ * network. Everything with more hosts is left for validation.
  *
- * `sendrecv` of two hosts sends a message each way at once: S bytes a direction take S / rate and a latency, or twice that where the library
- * sends messages between two hosts one after the other. `broadcast` is one way, so it tells the two apart; its small messages return
- * before they have arrived, so its start-up is no latency. Between small and large a network is neither: buckets and windows let bursts
- * through. So the rate is that of large messages and the latency that of small ones, and no line is drawn through all of them.
+ * `sendrecv` of two hosts sends a message each way at once: S bytes a direction take S / rate and a
+ * latency, or twice that where the library sends messages between two hosts one after the other.
+ * `broadcast` is one way, so it tells the two apart; its small messages return before they have
+ * arrived, so its start-up is no latency. Between small and large a network is neither: buckets and
+ * windows let bursts through. So the rate is that of large messages and the latency that of small
+ * ones, and no line is drawn through all of them.
  */
 #include <math.h>
 
@@ -16,7 +18,10 @@
 #define SMALL_MOST  1024.0
 #define LARGE_LEAST 1048576.0
 
-/* Exchanges are serial, or not, where a byte takes this many times as long; in between the data tell neither. */
+/*
+ * Exchanges are serial, or not, where a byte takes this many times as long; in between the data
+ * tell neither.
+ */
 #define SERIAL_LEAST 1.5
 #define FREELY_MOST  1.25
 
@@ -61,7 +66,10 @@ find_start (const Calibration *self, const char *variant)
   return start;
 }
 
-/* Bytes/s a direction of large messages of VARIANT, from what they take longer than small ones. OUT has it, or is refused. */
+/*
+ * Bytes/s a direction of large messages of VARIANT, from what they take longer than small ones. OUT
+ * has it, or is refused.
+ */
 static double
 fit_rate (const Calibration *self, const char *variant, FittedValue *out)
 {

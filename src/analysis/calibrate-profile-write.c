@@ -8,7 +8,7 @@
 
 #define DIGITS "%.6g" /* of fitted values: no measurement knows more */
 
-/* ---- text -------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* For double quotes in YAML. */
 static void
@@ -141,7 +141,7 @@ products_text (const ProfileCalibration *self)
   return NULL;
 }
 
-/* ---- files ------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static gboolean
 make_folder (const char *file, GError **error)

@@ -5,7 +5,7 @@
 
 #include "analysis/parallel.h"
 
-/* ---- metrics ----------------------------------------------------------------------------------------------------- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 static const struct
 {
@@ -37,7 +37,7 @@ metric_of (const Prediction *prediction, const char *name)
   g_assert_not_reached ();
 }
 
-/* ---- the table --------------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void
 figure_case_clear (gpointer data)
@@ -146,7 +146,7 @@ read_table (Figures *self, const char *file, DiagList *diags)
   return diag_list_n_errors (diags) == n_errors;
 }
 
-/* ---- predictions ------------------------------------------------------------------------------------------------- */
+/* ---- predictions ----------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -228,7 +228,7 @@ predict_all (Figures *self, const GPtrArray *scenarios, const PredictOptions *op
     }
 }
 
-/* ---- figures ----------------------------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 static gint
 compare_names (gconstpointer a, gconstpointer b)

@@ -47,7 +47,7 @@ measurement_new (void)
   return self;
 }
 
-/* ---- cells ------------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 /* Sets a member of ROW from TEXT; FALSE after a diagnostic. */
 typedef gboolean (*ReadCell) (Measurement *row, const char *text, const SourceMark *mark,
@@ -180,7 +180,7 @@ static const struct
 /* The hardware by parts: all of them, unless the table names nodes or clusters. */
 static const char *const parts[] = { "nodes", "gpus_per_node", "gpu", "intra", "nics", "nic", NULL };
 
-/* ---- header ------------------------------------------------------------------------------------ */
+/* ---- header ---------------------------------------------------------------------------------- */
 
 static gboolean
 is_known (const char *name)
@@ -237,7 +237,7 @@ check_header (const CsvReader *reader, DiagList *diags)
     report_missing (reader, parts[p], diags);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void
 read_cluster_cell (const CsvReader *reader, guint i, Measurement *row, DiagList *diags)
@@ -304,7 +304,7 @@ measurement_table_load (const char *file, BadRows bad_rows, DiagList *diags)
   return diag_list_n_errors (diags) == errors ? g_steal_pointer (&rows) : NULL;
 }
 
-/* ---- words of the environment ------------------------------------------------------------------ */
+/* ---- words of the environment ---------------------------------------------------------------- */
 
 static gboolean
 turn_off_gpu_direct (ClusterOptions *cluster)

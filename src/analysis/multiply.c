@@ -1,13 +1,17 @@
 /*
  * Identical micro-batches: few are replayed, the rest follows.
  *
- * Set: f (m) is what is said of a steady step of m micro-batches: its time, where it goes, traffic, FLOPs. Once a pipeline is full (or, without
- * one, the first micro-batch over) each further one repeats what the one before did, so f grows by the same amount with each k more,
- * where k is the pipeline's own period. What it grows by is read off first steps, F (m): where they issue what steady ones do they differ
- * from those at their ends only, and take a third of the replay. Computed: F (m), F (m + k), F (m + 2 k) for rising m, until both increments of everything agree
- * to 1e-9 of what they add to (the bubble to 1e-4) and the peak of allocated memory has stopped rising; then f (m), and from it f (all) by the last increment. Where that does not
- * happen before it costs as much as all of them, all are replayed. A stage that is not on the critical path may drift for longer, until it runs
- * into one that is: the time of the step does not move, how long it waits (bubble, exposed communication) may by a hundredth of the step.
+ * Set: f (m) is what is said of a steady step of m micro-batches: its time, where it goes, traffic,
+ * FLOPs. Once a pipeline is full (or, without one, the first micro-batch over) each further one
+ * repeats what the one before did, so f grows by the same amount with each k more, where k is the
+ * pipeline's own period. What it grows by is read off first steps, F (m): where they issue what
+ * steady ones do they differ from those at their ends only, and take a third of the replay.
+ * Computed: F (m), F (m + k), F (m + 2 k) for rising m, until both increments of everything agree
+ * to 1e-9 of what they add to (the bubble to 1e-4) and the peak of allocated memory has stopped
+ * rising; then f (m), and from it f (all) by the last increment. Where that does not happen before
+ * it costs as much as all of them, all are replayed. A stage that is not on the critical path may
+ * drift for longer, until it runs into one that is: the time of the step does not move, how long it
+ * waits (bubble, exposed communication) may by a hundredth of the step.
  */
 #include "analysis/prediction.h"
 
@@ -37,7 +41,7 @@ linear_fields (Prediction *p)
   return self;
 }
 
-/* ---- whether it repeats ------------------------------------------------------------------------------------------ */
+/* ---- whether it repeats ---------------------------------------------------------------------- */
 
 /* SCALE: what the value is a part of. */
 static gboolean
@@ -104,8 +108,8 @@ traffic_grows (Prediction *const *p)
 }
 
 /*
- * The peak must stand. What an allocator's cuts leave over creeps on for many micro-batches, by a segment now and then: it must
- * stand for the LAST two only.
+ * The peak must stand. What an allocator's cuts leave over creeps on for many micro-batches, by a
+ * segment now and then: it must stand for the LAST two only.
  */
 static gboolean
 same_memory (const MemoryUse *a, const MemoryUse *b, gboolean last)
@@ -133,7 +137,7 @@ repeats (Prediction *const *p)
          && bindings_grow (p) && traffic_grows (p);
 }
 
-/* ---- what follows ------------------------------------------------------------------------------------------------ */
+/* ---- what follows ---------------------------------------------------------------------------- */
 
 static double
 follow (double value, double b, double c, double times)
@@ -208,7 +212,7 @@ matches (const Prediction *self, const Prediction *c)
   return self->steady && self->traffic->len == c->traffic->len;
 }
 
-/* ---- which ones are replayed -------------------------------------------------------------------------------------- */
+/* ---- which ones are replayed ----------------------------------------------------------------- */
 
 /* Micro-batches after which a pipeline's slots repeat, and how many fill it. */
 static void
@@ -253,7 +257,10 @@ predict_few (const Scenario *scenario, const PredictOptions *options, ProfileSet
   return predict_replayed (few, &quick, profiles, NULL, diags, &error);
 }
 
-/* Micro-batches, counted once a period, that a replay until a period repeats takes: of few, and of all. */
+/*
+ * Micro-batches, counted once a period, that a replay until a period repeats takes: of few, and of
+ * all.
+ */
 #define PERIODS_FEW 2
 #define PERIODS_ALL 3
 
@@ -268,8 +275,9 @@ pays (guint n, guint period, guint known, double replayed, gint64 all)
 }
 
 /*
- * From first steps of N - 2 periods, N - 1 period and N: a steady step of the first of them, or where the allocator still reserved more, or a period is
- * one micro-batch and costs little, of a later one, and what follows. NULL when it is not as they are.
+ * From first steps of N - 2 periods, N - 1 period and N: a steady step of the first of them, or
+ * where the allocator still reserved more, or a period is one micro-batch and costs little, of a
+ * later one, and what follows. NULL when it is not as they are.
  */
 static Prediction *
 predict_rest (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles,

@@ -12,7 +12,7 @@ typedef struct
   LogRun    *run;
 } Reader;
 
-/* ---- values ------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* MAP's KEY, of KIND; NULL after a diagnostic. */
 static const ConfigNode *
@@ -60,7 +60,7 @@ need_text (const Reader *self, const ConfigNode *map, const char *key)
   return g_strdup (node != NULL ? config_node_text (node) : "");
 }
 
-/* ---- head -------------------------------------------------------------------------------------- */
+/* ---- head ------------------------------------------------------------------------------------ */
 
 /* "NCCL_ALGO=Ring" */
 static void
@@ -175,7 +175,7 @@ read_head (const Reader *self, const ConfigNode *root)
     read_config (self, config);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void
 read_half (const Reader *self, const ConfigNode *half, LogHalf *result)

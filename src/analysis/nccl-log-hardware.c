@@ -3,7 +3,7 @@
 
 #include "analysis/nccl-log-private.h"
 
-/* ---- ranks ------------------------------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 static const LogRank *
 rank_at (const LogRun *run, guint i)
@@ -17,7 +17,10 @@ log_ranks_mark (const LogRun *run)
   return run->ranks->len > 0 ? &rank_at (run, run->ranks->len - 1)->mark : &run->mark;
 }
 
-/* Each rank once, in one group, on one kind of GPU: FALSE after a diagnostic of the first that is not. */
+/*
+ * Each rank once, in one group, on one kind of GPU: FALSE after a diagnostic of the first that is
+ * not.
+ */
 static gboolean
 check_rank (const LogRun *run, guint i, gint64 next, DiagList *diags)
 {
@@ -116,7 +119,7 @@ log_read_layout (const LogRun *run, LogLayout *layout, DiagList *diags)
   return TRUE;
 }
 
-/* ---- names of GPUs ----------------------------------------------------------------------------- */
+/* ---- names of GPUs --------------------------------------------------------------------------- */
 
 /* TEXT in lower case, everything but letters and digits a space. */
 static char *
@@ -130,7 +133,10 @@ plain_words (const char *text)
   return words;
 }
 
-/* The first part of a profile's id is a word of WORDS, or two: "rtx4090" of "nvidia geforce rtx 4090". */
+/*
+ * The first part of a profile's id is a word of WORDS, or two: "rtx4090" of "nvidia geforce rtx
+ * 4090".
+ */
 static gboolean
 names_model (const char *words, const char *id)
 {
@@ -213,7 +219,7 @@ check_gpu (const LogTarget *target, const LogRun *run, const LogLayout *layout, 
                   "the log's GPUs are '%s', which is not known to be '%s'", layout->gpu, id);
 }
 
-/* ---- hardware ---------------------------------------------------------------------------------- */
+/* ---- hardware -------------------------------------------------------------------------------- */
 
 static void
 say_no_hardware (LogTarget *target, const LogRun *run)

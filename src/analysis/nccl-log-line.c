@@ -18,7 +18,7 @@ log_skip_prefix (const char *text)
   return text;
 }
 
-/* ---- the library's own lines ------------------------------------------------------------------- */
+/* ---- the library's own lines ----------------------------------------------------------------- */
 
 const char *
 log_find_debug (const char *text, const char **start)
@@ -62,7 +62,7 @@ log_cell_length (const char *glued)
   return 0;
 }
 
-/* ---- ranks ------------------------------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 static void
 refuse_rank (const LogLine *line, DiagList *diags)
@@ -74,7 +74,10 @@ refuse_rank (const LogLine *line, DiagList *diags)
               "a rank's line that is not complete");
 }
 
-/* The value behind NAME at word *AT, which moves on; FALSE, and nothing moves, where it does not stand there. */
+/*
+ * The value behind NAME at word *AT, which moves on; FALSE, and nothing moves, where it does not
+ * stand there.
+ */
 static gboolean
 take_value (const LogWords *words, guint *at, const char *name, gint64 *value)
 {
@@ -85,7 +88,10 @@ take_value (const LogWords *words, guint *at, const char *name, gint64 *value)
   return TRUE;
 }
 
-/* "3 [0000:0f:00" from a whole address: short ones are alike for unlike GPUs of virtual machines, and hosts have none. */
+/*
+ * "3 [0000:0f:00" from a whole address: short ones are alike for unlike GPUs of virtual machines,
+ * and hosts have none.
+ */
 static char *
 slot_of (gint64 device, const char *bus, const char *gpu)
 {

@@ -1,9 +1,15 @@
-/* Lines of nccl-tests' table: its header, which differs from release to release, and its rows. Private to the reader of logs. */
+/*
+ * Lines of nccl-tests' table: its header, which differs from release to release, and its rows.
+ * Private to the reader of logs.
+ */
 #pragma once
 
 #include "analysis/nccl-log-private.h"
 
-/* A line of a log. TEXT starts where the launcher's prefix ends, and lives as long as the reader; LINE counts from 1. */
+/*
+ * A line of a log. TEXT starts where the launcher's prefix ends, and lives as long as the reader;
+ * LINE counts from 1.
+ */
 typedef struct
 {
   const char *file;  /* interned */

@@ -9,7 +9,7 @@ static const char known_columns[] =
     "size count type, redop and root where it has them, then time algbw busbw error (or #wrong), "
     "once or twice";
 
-/* ---- words ------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 void
 log_split (const char *text, LogWords *words)
@@ -76,7 +76,7 @@ word_is_digits (const LogWords *words, guint i)
   return i < words->n && n == words->lengths[i];
 }
 
-/* ---- header ------------------------------------------------------------------------------------ */
+/* ---- header ---------------------------------------------------------------------------------- */
 
 static const char *const size_names[] = { "size", "bytes", NULL };
 static const char *const count_names[] = { "count", "N", NULL };
@@ -201,7 +201,7 @@ log_read_units (LogHeader *self, const LogLine *line, const LogWords *words, Dia
       }
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 gboolean
 log_is_row (const LogWords *words)
@@ -261,7 +261,10 @@ read_rate (const LogLine *line, const LogWords *words, guint i, double *value, D
   return FALSE;
 }
 
-/* N/A where results were not looked at. Older releases print the largest deviation, with an asterisk where it is too large. */
+/*
+ * N/A where results were not looked at. Older releases print the largest deviation, with an
+ * asterisk where it is too large.
+ */
 static gboolean
 check_result (const LogLine *line, const LogWords *words, guint i, DiagList *diags)
 {

@@ -43,7 +43,7 @@ log_run_free (LogRun *self)
   g_free (self);
 }
 
-/* ---- what the head says ------------------------------------------------------------------------ */
+/* ---- what the head says ---------------------------------------------------------------------- */
 
 void
 log_run_set_library (LogRun *self, const char *version, const SourceMark *mark, DiagList *diags)
@@ -153,7 +153,7 @@ log_test_name (const char *text)
   return NULL;
 }
 
-/* ---- the collective ---------------------------------------------------------------------------- */
+/* ---- the collective -------------------------------------------------------------------------- */
 
 /* Tests that the simulator has no model of. */
 static const char *const unmodelled[] = { "gather",    "scatter",     "hypercube", "bisection",
@@ -194,7 +194,10 @@ parts_of (CollectiveKind kind, guint n_ranks)
              : 1;
 }
 
-/* Where the log does not name the collective, its counts may tell that the caller's is wrong. FALSE after a diagnostic. */
+/*
+ * Where the log does not name the collective, its counts may tell that the caller's is wrong. FALSE
+ * after a diagnostic.
+ */
 static gboolean
 check_counts (const LogTarget *target, const LogRun *run, CollectiveKind kind, guint n_ranks)
 {
@@ -214,7 +217,7 @@ check_counts (const LogTarget *target, const LogRun *run, CollectiveKind kind, g
   return TRUE;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Words for `env`; some that no simulation follows, which keeps the rows out of the statistics. */
 static char *
@@ -273,7 +276,10 @@ add_row (LogTarget *target, const LogRun *run, CollectiveKind kind, const Cluste
   g_ptr_array_add (target->rows, measured);
 }
 
-/* Both halves of every row that says what was moved in which time: sizes that rounding leaves nothing of have no traffic. */
+/*
+ * Both halves of every row that says what was moved in which time: sizes that rounding leaves
+ * nothing of have no traffic.
+ */
 static void
 add_rows (LogTarget *target, const LogRun *run, const LogLayout *layout, CollectiveKind kind,
           const ClusterOptions *cluster)

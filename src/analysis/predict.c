@@ -1,8 +1,11 @@
-/* From a scenario to a prediction: the replay, and the interval that the ranges of its inputs imply. */
+/*
+ * From a scenario to a prediction: the replay, and the interval that the ranges of its inputs
+ * imply.
+ */
 #include "analysis/prediction.h"
 #include "analysis/profiles-used.h"
 
-/* ---- the interval ------------------------------------------------------------------------------------------------ */
+/* ---- the interval ---------------------------------------------------------------------------- */
 
 static Prediction *
 predict_with (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles,
@@ -32,7 +35,7 @@ step_time_at (const Scenario *scenario, const PredictOptions *options, ProfileEn
   return TRUE;
 }
 
-/* ---- entry points ------------------------------------------------------------------------------------------------ */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 Prediction *
 predict_replayed (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles,

@@ -1,5 +1,6 @@
 /*
- * A prediction: everything that is said about one scenario, computed once from its replay. Reports only print it.
+ * A prediction: everything that is said about one scenario, computed once from its replay. Reports
+ * only print it.
  */
 #pragma once
 
@@ -127,24 +128,29 @@ Prediction *predict_replayed (const Scenario *scenario, const PredictOptions *op
                               ProfileSet *profiles, Replay **replay, DiagList *diags, GError **error);
 
 /*
- * The same from few micro-batches: multiply.c. NULL, without diagnostics or an error, when it would not pay or they do not repeat.
+ * The same from few micro-batches: multiply.c. NULL, without diagnostics or an error, when it would
+ * not pay or they do not repeat.
  */
 Prediction *predict_multiplied (const Scenario *scenario, const PredictOptions *options,
                                 ProfileSet *profiles);
 
-/* Replays SCENARIO and reads it off. NULL after diagnostics or with ERROR set. Thread-safe: shares nothing. */
+/*
+ * Replays SCENARIO and reads it off. NULL after diagnostics or with ERROR set. Thread-safe: shares
+ * nothing.
+ */
 Prediction *predict (const Scenario *scenario, const PredictOptions *options, DiagList *diags,
                      GError **error);
 
 /*
- * The same, and hands out the replay (for a trace) and the profiles that it points into; both NULL: neither. The caller frees the
- * replay, then the profiles. They are set only when a prediction is returned.
+ * The same, and hands out the replay (for a trace) and the profiles that it points into; both NULL:
+ * neither. The caller frees the replay, then the profiles. They are set only when a prediction is
+ * returned.
  */
 Prediction *predict_with_replay (const Scenario *scenario, const PredictOptions *options,
                                  Replay **replay, ProfileSet **profiles, DiagList *diags,
                                  GError **error);
 
-/* ---- critical path ----------------------------------------------------------------------------------------------- */
+/* ---- critical path --------------------------------------------------------------------------- */
 
 /* A stretch of the last period on the critical path, from its end to its start without gaps. */
 typedef struct
@@ -156,12 +162,15 @@ typedef struct
   ResourceId resource; /* of CAUSE_RESOURCE, else ENGINE_NONE */
 } PathStep;
 
-/* The path of the last (steady) period; newly allocated array of PathStep, latest first. Durations sum exactly to the period. */
+/*
+ * The path of the last (steady) period; newly allocated array of PathStep, latest first. Durations
+ * sum exactly to the period.
+ */
 GArray *critical_path (const Replay *replay);
 
 /*
- * Seconds of a step during which collectives of simulated rank RANK run (COMM and KIND only, or all when COMM is SCHEDULE_NONE) and nothing
- * runs on its compute stream.
+ * Seconds of a step during which collectives of simulated rank RANK run (COMM and KIND only, or all
+ * when COMM is SCHEDULE_NONE) and nothing runs on its compute stream.
  */
 double exposed_communication (const Replay *replay, guint rank, guint32 comm, ScheduleCollective kind);
 
@@ -173,10 +182,16 @@ void      exposure_free (Exposure *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Exposure, exposure_free)
 double exposure_seconds (const Exposure *self, guint32 comm, ScheduleCollective kind);
 
-/* Seconds of a step during which nothing runs on a GPU: kernels, collectives, messages or copies; mean over the GPUs. */
+/*
+ * Seconds of a step during which nothing runs on a GPU: kernels, collectives, messages or copies;
+ * mean over the GPUs.
+ */
 double idle_seconds (const Replay *replay);
 
-/* ---- comparison -------------------------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
-/* Why OTHER differs from FIRST: sentences, biggest effect first ("moves 2.01 GB less between nodes a GPU (-33 %): ..."). strv. */
+/*
+ * Why OTHER differs from FIRST: sentences, biggest effect first ("moves 2.01 GB less between nodes
+ * a GPU (-33 %): ..."). strv.
+ */
 char **compare_explain (const Prediction *first, const Prediction *other);

@@ -32,7 +32,10 @@ summarise (double *numbers, guint n, double *median, double *p90)
   *p90 = statistics_quantile (numbers, n, 0.9);
 }
 
-/* One outlier of three, and three of ten, leave it alone; of two that differ nobody knows which is right. */
+/*
+ * One outlier of three, and three of ten, leave it alone; of two that differ nobody knows which is
+ * right.
+ */
 double
 robust_agreement (const double *sorted, guint n)
 {
@@ -50,9 +53,12 @@ robust_is_outlier (double fitted, double measured)
   return fitted > ROBUST_MAX_REPEAT * measured || measured > ROBUST_MAX_REPEAT * fitted;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
-/* One point a size, its median, from sorted ones. *WORST: the size whose measurements agree least, *RATIO: how far they do. */
+/*
+ * One point a size, its median, from sorted ones. *WORST: the size whose measurements agree least,
+ * *RATIO: how far they do.
+ */
 static GArray *
 merge_sizes (const FitPoint *sorted, guint n, double *worst, double *ratio)
 {
@@ -224,7 +230,7 @@ line_fit (const FitPoint *points, guint n, const char *unit)
   return self;
 }
 
-/* ---- medians ----------------------------------------------------------------------------------- */
+/* ---- medians --------------------------------------------------------------------------------- */
 
 MedianFit
 median_fit (const double *values, guint n)

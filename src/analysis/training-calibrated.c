@@ -1,4 +1,7 @@
-/* Which figures of the profiles were fitted to training runs or kernel measurements: their source says so in its first word. */
+/*
+ * Which figures of the profiles were fitted to training runs or kernel measurements: their source
+ * says so in its first word.
+ */
 #include <string.h>
 
 #include "analysis/training-private.h"

@@ -4,7 +4,7 @@
 
 #include "analysis/training-private.h"
 
-/* ---- errors ------------------------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* Which rows a summary is of. */
 typedef gboolean (*RowFilter) (const ValidatedTraining *row, gconstpointer user);
@@ -77,7 +77,7 @@ is_speed (const ValidatedTraining *row, gconstpointer user)
   return training_metric_is_speed (row->measured->metric);
 }
 
-/* ---- layouts ----------------------------------------------------------------------------------------------------- */
+/* ---- layouts --------------------------------------------------------------------------------- */
 
 guint
 training_regret (const double *measured, const double *predicted, guint n, gboolean less_is_better,
@@ -192,7 +192,7 @@ add_ranking (TrainingValidation *self, const char *source)
     g_array_append_val (self->rankings, ranking);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void
 count_fits (TrainingValidation *self)
@@ -220,7 +220,7 @@ count_fits (TrainingValidation *self)
     }
 }
 
-/* ---- goals ------------------------------------------------------------------------------------------------------- */
+/* ---- goals ----------------------------------------------------------------------------------- */
 
 /* Of the sources in tests/data/validation/training.csv. */
 static const TrainingGoal goals[] = {

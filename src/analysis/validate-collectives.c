@@ -41,7 +41,7 @@ validation_grouping_key (ValidationGrouping grouping)
   return grouping_keys[grouping];
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void
 validated_row_clear (gpointer data)
@@ -101,7 +101,7 @@ validate_row (CollectivePredictor *predictor, const GPtrArray *measurements, gui
   return self;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------ */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static void
 validation_group_clear (gpointer data)
@@ -204,7 +204,7 @@ summarise (CollectiveValidation *self)
       }
 }
 
-/* ---- leaving sources out ----------------------------------------------------------------------- */
+/* ---- leaving sources out --------------------------------------------------------------------- */
 
 /* What the folds share; each writes the rows of its own source only. */
 typedef struct
@@ -250,7 +250,10 @@ is_fitted (const CollectiveCalibration *fit, const LinkProfile *link)
   return link == NULL || (family != NULL && family->refusal == NULL);
 }
 
-/* Replaces row I by what FIT, which has not seen its source, predicts; where it cannot, the row stays as fitted. */
+/*
+ * Replaces row I by what FIT, which has not seen its source, predicts; where it cannot, the row
+ * stays as fitted.
+ */
 static void
 replace_row (Folds *self, guint i, CollectivePredictor *predictor, const CollectiveCalibration *fit)
 {
@@ -320,7 +323,7 @@ leave_sources_out (CollectiveValidation *self, const char *profile_dir,
   parallel_run (sources->len, n_threads, run_fold, &folds, count);
 }
 
-/* ---- all --------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* The rows as PROFILES predict them, without groups. Takes MEASUREMENTS. */
 static CollectiveValidation *

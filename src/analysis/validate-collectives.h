@@ -1,8 +1,9 @@
 /*
  * Measured collectives against predictions: the error of every row, and statistics of the errors.
  *
- * error = predicted / measured - 1, signed. A row counts in one part of the summary; in each part there are groups over all its rows,
- * by size, by collective, by the family of the link that binds them, and by run.
+ * error = predicted / measured - 1, signed. A row counts in one part of the summary; in each part
+ * there are groups over all its rows, by size, by collective, by the family of the link that binds
+ * them, and by run.
  */
 #pragma once
 
@@ -67,14 +68,18 @@ typedef struct
   gboolean   left_out; /* leave-one-out */
 } CollectiveValidation;
 
-/* Predicts MEASUREMENTS (which it takes) with the profiles of PROFILE_DIR (of profile_set_new). Never fails. */
+/*
+ * Predicts MEASUREMENTS (which it takes) with the profiles of PROFILE_DIR (of profile_set_new).
+ * Never fails.
+ */
 CollectiveValidation *validate_collectives (GPtrArray *measurements, const char *profile_dir);
 
 /*
- * The same, but every source (the ids without their trailing numbers) is predicted with link profiles that are fitted to the others, as
- * calibrate_collectives does. Rows that cross a family of links which the other sources cannot fit, and those of sources without a
- * healthy row, are predicted with the fit to all rows. Uses N_THREADS threads; the result does not depend on their number. COUNT, which may be
- * NULL, is told of the sources.
+ * The same, but every source (the ids without their trailing numbers) is predicted with link
+ * profiles that are fitted to the others, as calibrate_collectives does. Rows that cross a family
+ * of links which the other sources cannot fit, and those of sources without a healthy row, are
+ * predicted with the fit to all rows. Uses N_THREADS threads; the result does not depend on their
+ * number. COUNT, which may be NULL, is told of the sources.
  */
 CollectiveValidation *validate_collectives_left_out (GPtrArray *measurements, const char *profile_dir,
                                                      guint n_threads, WorkCount *count);

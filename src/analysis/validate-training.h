@@ -1,8 +1,9 @@
 /*
  * Measured training runs against predictions: the error of every row, and what the errors come to.
  *
- * error = predicted / measured - 1, signed. Rows that may have been calibrated with (use = calibrate) are predicted too, and count in no
- * summary; neither do rows that cannot be simulated, which have a reason instead of a prediction.
+ * error = predicted / measured - 1, signed. Rows that may have been calibrated with (use =
+ * calibrate) are predicted too, and count in no summary; neither do rows that cannot be simulated,
+ * which have a reason instead of a prediction.
  */
 #pragma once
 
@@ -108,8 +109,8 @@ typedef struct
 } TrainingValidation;
 
 /*
- * Predicts the rows of TABLE (which it takes) with the profiles of OPTIONS, each distinct run once, in N_THREADS threads; the result does
- * not depend on their number. Never fails.
+ * Predicts the rows of TABLE (which it takes) with the profiles of OPTIONS, each distinct run once,
+ * in N_THREADS threads; the result does not depend on their number. Never fails.
  */
 TrainingValidation *validate_training (TrainingTable *table, const PredictOptions *options,
                                        guint n_threads);
@@ -117,8 +118,8 @@ void                training_validation_free (TrainingValidation *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TrainingValidation, training_validation_free)
 
 /*
- * Index of the run that PREDICTED ranks first (of equals the first), and in *REGRET how much longer it takes than the fastest. N > 0;
- * LESS_IS_BETTER: the figures are times, else rates.
+ * Index of the run that PREDICTED ranks first (of equals the first), and in *REGRET how much longer
+ * it takes than the fastest. N > 0; LESS_IS_BETTER: the figures are times, else rates.
  */
 guint training_regret (const double *measured, const double *predicted, guint n,
                        gboolean less_is_better, double *regret);

@@ -229,7 +229,9 @@ parse_scalar (Loader *loader, const yaml_event_t *event, const SourceMark *mark)
   return node;
 }
 
-/* The node that starts with EVENT, which is deleted; the events up to the node's end are consumed. */
+/*
+ * The node that starts with EVENT, which is deleted; the events up to the node's end are consumed.
+ */
 static ConfigNode *
 parse_node (Loader *loader, yaml_event_t *event, guint depth)
 {
@@ -259,7 +261,10 @@ parse_node (Loader *loader, yaml_event_t *event, guint depth)
   return node;
 }
 
-/* Sets the root from the first document and diagnoses a second. An input without a document is an empty map. */
+/*
+ * Sets the root from the first document and diagnoses a second. An input without a document is an
+ * empty map.
+ */
 static void
 parse_stream (Loader *loader)
 {
@@ -342,7 +347,10 @@ config_load_text (const char *name, const char *text, gssize length, DiagList *d
   return loader.stopped || loader.refused ? NULL : g_steal_pointer (&doc);
 }
 
-/* Reads up to one byte more than the limit, so that what grows or never ends (a pipe) is refused, not read. */
+/*
+ * Reads up to one byte more than the limit, so that what grows or never ends (a pipe) is refused,
+ * not read.
+ */
 GByteArray *
 config_read_file (const char *file, int *error)
 {

@@ -89,7 +89,10 @@ fail (CsvReader *self, guint line, const char *hint, const char *message, DiagLi
   self->at_end = TRUE;
 }
 
-/* Inflates once. FALSE with ERROR set: no gzip data, or cut short. 0 bytes: the end, or more input is wanted. */
+/*
+ * Inflates once. FALSE with ERROR set: no gzip data, or cut short. 0 bytes: the end, or more input
+ * is wanted.
+ */
 static gboolean
 inflate (CsvReader *self, gsize *n, GError **error)
 {
@@ -192,7 +195,10 @@ read_inflated (CsvReader *self, DiagList *diags)
     }
 }
 
-/* The unparsed bytes up to the end of their line or of the chunk; reads on when there are none. 0 at the end. */
+/*
+ * The unparsed bytes up to the end of their line or of the chunk; reads on when there are none. 0
+ * at the end.
+ */
 static gsize
 next_piece (CsvReader *self, DiagList *diags)
 {

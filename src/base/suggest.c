@@ -11,7 +11,10 @@ min3 (guint a, guint b, guint c)
   return MIN (MIN (a, b), c);
 }
 
-/* Edit distance with adjacent transpositions (optimal string alignment), letter case ignored; at most MAX_WORD each. */
+/*
+ * Edit distance with adjacent transpositions (optimal string alignment), letter case ignored; at
+ * most MAX_WORD each.
+ */
 static guint
 edit_distance (const char *a, const char *b)
 {

@@ -3,7 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-/* One spelling of a unit: base value = number * multiply / divide. Two factors keep "1.3 us" correctly rounded. */
+/*
+ * One spelling of a unit: base value = number * multiply / divide. Two factors keep "1.3 us"
+ * correctly rounded.
+ */
 typedef struct
 {
   const char *symbol;
@@ -149,8 +152,9 @@ skip_digits (const char *text, guint *n_digits)
 }
 
 /*
- * End of the decimal number at the start of TEXT, or NULL. Scanned here because strtod also takes hexadecimal
- * numbers, "inf" and "nan". An 'e' counts as an exponent only before digits, so "1EFLOP/s" is a number and a unit.
+ * End of the decimal number at the start of TEXT, or NULL. Scanned here because strtod also takes
+ * hexadecimal numbers, "inf" and "nan". An 'e' counts as an exponent only before digits, so
+ * "1EFLOP/s" is a number and a unit.
  */
 static const char *
 scan_number (const char *text)
@@ -183,7 +187,10 @@ is_not_finite (const char *text)
          || g_ascii_strncasecmp (text, ".nan", 4) == 0 || g_ascii_strncasecmp (text, ".inf", 4) == 0;
 }
 
-/* Sets *WHY to "expected <kind> such as '<example>', got '<TEXT>'<REASON>"; always FALSE. Takes REASON. */
+/*
+ * Sets *WHY to "expected <kind> such as '<example>', got '<TEXT>'<REASON>"; always FALSE. Takes
+ * REASON.
+ */
 static gboolean
 refuse (QuantityKind kind, const char *text, char *reason, char **why)
 {
@@ -252,7 +259,10 @@ format_digits (double magnitude, guint digits)
   return g_strdup (buffer);
 }
 
-/* MAGNITUDE rounded to DIGITS significant digits, so that 999.9 GB/s becomes 1.00 TB/s and not 1000 GB/s. */
+/*
+ * MAGNITUDE rounded to DIGITS significant digits, so that 999.9 GB/s becomes 1.00 TB/s and not 1000
+ * GB/s.
+ */
 static double
 round_digits (double magnitude, guint digits)
 {
@@ -360,7 +370,10 @@ number_format_exact (double value)
 {
   char buffer[G_ASCII_DTOSTR_BUF_SIZE];
   char format[8];
-  /* "%g" drops trailing zeros, so 15 digits cover all shorter texts; subnormal numbers have fewer digits. */
+  /*
+   * "%g" drops trailing zeros, so 15 digits cover all shorter texts; subnormal numbers have fewer
+   * digits.
+   */
   guint first = fabs (value) < 1e-300 ? 1 : 15;
 
   for (guint digits = first; digits <= 17; digits++)

@@ -1,6 +1,7 @@
 /*
- * Causal attention, forward and backward, by the kernels that cuDNN has for it, where there is cuDNN. Operands are random;
- * the sets of them rotate where one would stay in the L2 cache, as with matrix products.
+ * Causal attention, forward and backward, by the kernels that cuDNN has for it, where there is
+ * cuDNN. Operands are random; the sets of them rotate where one would stay in the L2 cache, as with
+ * matrix products.
  */
 #ifdef BENCH_CUDA
 
@@ -17,7 +18,10 @@
 #define L2_TIMES       4
 #define COMMANDS       8 /* of one pass at most */
 
-/* Heads of a device: a 7B's, half of them (a 13B's under tensor parallelism 2, and so on), a 70B's under 8, and small ones. */
+/*
+ * Heads of a device: a 7B's, half of them (a 13B's under tensor parallelism 2, and so on), a 70B's
+ * under 8, and small ones.
+ */
 static const struct
 {
   unsigned heads, head_size;

@@ -1,9 +1,9 @@
 /*
  * shardsim-bench: what every benchmark of the runner is given, and what it hands back.
  *
- * Plain C (gnu11, POSIX): cluster nodes have a compiler and little else. A file that needs CUDA and NCCL
- * is wrapped in `#ifdef BENCH_CUDA`, one that needs MPI in `#ifdef BENCH_MPI`, so that one compiler call
- * over src/bench/ builds whatever is there (docs/bench.md).
+ * Plain C (gnu11, POSIX): cluster nodes have a compiler and little else. A file that needs CUDA and
+ * NCCL is wrapped in `#ifdef BENCH_CUDA`, one that needs MPI in `#ifdef BENCH_MPI`, so that one
+ * compiler call over src/bench/ builds whatever is there (docs/bench.md).
  *
  * Every function that can fail returns false after it has said what failed with bench_error.
  */
@@ -72,7 +72,10 @@ typedef struct
 /* All of them, in the order in which `all` runs them (benchmarks.c); ends with NULL. */
 extern const Benchmark *const benchmarks[];
 
-/* One line on stderr: "shardsim-bench: HOST rank R: BENCHMARK: WHAT: why". WHAT is the call that failed ("cudaMalloc"). */
+/*
+ * One line on stderr: "shardsim-bench: HOST rank R: BENCHMARK: WHAT: why". WHAT is the call that
+ * failed ("cudaMalloc").
+ */
 void bench_error (const Bench *bench, const char *what, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
 
@@ -89,5 +92,8 @@ bool bench_list_has (const char *list, const char *word);
 /* Seconds of CLOCK_MONOTONIC. */
 double bench_now (void);
 
-/* SEED's next 64 random bits (splitmix64): data is random, since zeros and constants cost less power and run faster. */
+/*
+ * SEED's next 64 random bits (splitmix64): data is random, since zeros and constants cost less
+ * power and run faster.
+ */
 uint64_t bench_random (uint64_t *seed);

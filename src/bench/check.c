@@ -100,7 +100,7 @@ check_close (const Bench *bench, const char *what, const double *want, const dou
   return false;
 }
 
-/* ---- products ---------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 typedef struct
 {

@@ -220,7 +220,10 @@ cudnn_close (Cudnn *self)
     return;
   if (self->handle != NULL)
     self->destroy (self->handle);
-  /* The library stays loaded: it has threads and handlers of its own, and is not made to be unloaded. */
+  /*
+   * The library stays loaded: it has threads and handlers of its own, and is not made to be
+   * unloaded.
+   */
   free (self);
 }
 

@@ -78,7 +78,8 @@ gemm_has_dtype (const Gemm *self, const char *dtype)
 }
 
 /*
- * PyTorch's default workspaces (CUBLAS_WORKSPACE_CONFIG): :4096:8 since Hopper, :4096:2:16:8 before, in KiB.
+ * PyTorch's default workspaces (CUBLAS_WORKSPACE_CONFIG): :4096:8 since Hopper, :4096:2:16:8
+ * before, in KiB.
  */
 static size_t
 workspace_size (int capability)
@@ -239,8 +240,9 @@ use_stream (const Bench *bench, Gemm *self, cudaStream_t stream)
 }
 
 /*
- * cuBLAS is column-major, where a row-major matrix is its own transpose: the transpose of C is op (B)' op (A)', so B goes
- * first and a row-major matrix that is not to be transposed is passed as it lies.
+ * cuBLAS is column-major, where a row-major matrix is its own transpose: the transpose of C is op
+ * (B)' op (A)', so B goes first and a row-major matrix that is not to be transposed is passed as it
+ * lies.
  */
 bool
 gemm_run_strided (const Bench *bench, Gemm *self, cudaStream_t stream, const GemmShape *shape,

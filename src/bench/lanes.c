@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-/* globaltimer counts ns, though on some devices in steps of about 1 us: good enough for a gate of milliseconds. */
+/*
+ * globaltimer counts ns, though on some devices in steps of about 1 us: good enough for a gate of
+ * milliseconds.
+ */
 static const char spin_source[] = "extern \"C\" __global__ void spin (unsigned long long ns)\n"
                                   "{\n"
                                   "  unsigned long long start, now;\n"
@@ -17,7 +20,10 @@ static const char spin_source[] = "extern \"C\" __global__ void spin (unsigned l
 #define GATE_FIRST_US 1000.0
 #define GATE_LAST_US  400000.0
 
-/* A device that has been idle for so long has lowered its clock, and raises it again while a kernel runs. */
+/*
+ * A device that has been idle for so long has lowered its clock, and raises it again while a kernel
+ * runs.
+ */
 #define IDLE_S  0.5
 #define WAKE_US 200000.0
 
@@ -150,7 +156,10 @@ lanes_run (const Bench *bench, Lanes *self, Lane lanes[2])
     {
       if (!attempt (bench, self, lanes, &late))
         return false;
-      /* Once a gate cannot be long enough, waiting for longer ones in every further case gains nothing. */
+      /*
+       * Once a gate cannot be long enough, waiting for longer ones in every further case gains
+       * nothing.
+       */
       if (!late || self->late || self->gate_us >= GATE_LAST_US)
         break;
       self->gate_us *= 3;

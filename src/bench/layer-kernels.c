@@ -12,8 +12,9 @@
 #define WEIGHT_COLUMNS 32
 
 /*
- * Eight values of a matrix are one 16-byte access. A row belongs to one block; its second reading comes from the caches. NVRTC has no
- * cuda_bf16.h at hand without a path to the toolkit, so the two conversions are written out.
+ * Eight values of a matrix are one 16-byte access. A row belongs to one block; its second reading
+ * comes from the caches. NVRTC has no cuda_bf16.h at hand without a path to the toolkit, so the two
+ * conversions are written out.
  */
 static const char basics[] =
     "typedef unsigned long long u64;\n"
@@ -149,7 +150,10 @@ static const char norms[] =
     "      put (dx, row + i, e);\n"
     "    }\n"
     "}\n"
-    /* A block has 32 columns, two a thread, over all rows: 16 rows at a time, then the threads' sums. */
+    /*
+     * A block has 32 columns, two a thread, over all rows: 16 rows at a time, then the threads'
+     * sums.
+     */
     "extern \"C\" __global__ void norm_weight (const unsigned *dy, const unsigned *x, const float *rms,\n"
     "                                        unsigned *gradient, unsigned rows, unsigned pairs)\n"
     "{\n"
@@ -215,8 +219,9 @@ static const char elements[] =
     "  put (d_up, i, d);\n"
     "}\n"
     /*
-     * TABLE: (position, pair) cosine and sine. A thread turns eight pairs of one head, an element of its first half with one of the
-     * second. EIGHTHS: d / 8; HALF: of a head, in eights; the second half of the grid's threads has K.
+     * TABLE: (position, pair) cosine and sine. A thread turns eight pairs of one head, an element
+     * of its first half with one of the second. EIGHTHS: d / 8; HALF: of a head, in eights; the
+     * second half of the grid's threads has K.
      */
     "extern \"C\" __global__ void rotary (uint4 *q, uint4 *k, const float2 *table, u64 n,\n"
     "                                   unsigned eighths, unsigned half, unsigned micro_batch,\n"

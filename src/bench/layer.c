@@ -257,7 +257,10 @@ typedef struct
   HeadLayout layout;
 } Heads;
 
-/* The product of every head of every sequence; C is of scores (N and K: the tokens and a head) or of heads. */
+/*
+ * The product of every head of every sequence; C is of scores (N and K: the tokens and a head) or
+ * of heads.
+ */
 static bool
 product_of_heads (Layer *self, const Bench *bench, GemmLayout layout, Heads a, Heads b, Heads c)
 {
@@ -353,7 +356,9 @@ layer_forward (Layer *self, const Bench *bench, LayerModule module, const void *
     }
 }
 
-/* Gradients of a norm's result lie in d[0] and d[1]; what was normed joins the stream's gradient. */
+/*
+ * Gradients of a norm's result lie in d[0] and d[1]; what was normed joins the stream's gradient.
+ */
 static bool
 norm_backward (Layer *self, const Bench *bench, const void *x, const void *weight, const float *rms,
                const Work *work, void *stream, void *gradient)

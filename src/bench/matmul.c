@@ -1,8 +1,9 @@
 /*
  * Matrix products of transformer layers through cuBLAS, alone on the device.
  *
- * Operands are random. A product whose operands would stay in the L2 cache runs on as many sets of them in turn as fill
- * the cache four times over: in training every layer has its own weights and activations.
+ * Operands are random. A product whose operands would stay in the L2 cache runs on as many sets of
+ * them in turn as fill the cache four times over: in training every layer has its own weights and
+ * activations.
  */
 #ifdef BENCH_CUDA
 
@@ -23,7 +24,10 @@
 static const char *const dtypes[] = { "bf16", "fp16", "fp32", "fp8" };
 #define N_DTYPES (sizeof dtypes / sizeof *dtypes)
 
-/* Operands and results lie apart, so that no result, of larger numbers, is an operand of the next shape. */
+/*
+ * Operands and results lie apart, so that no result, of larger numbers, is an operand of the next
+ * shape.
+ */
 typedef struct
 {
   Gemm  *gemm;
@@ -305,7 +309,10 @@ open_device (const Bench *bench, Matmul *self)
   return true;
 }
 
-/* All shapes in the first type that the device has and in those that are asked for by name, a few in the others. */
+/*
+ * All shapes in the first type that the device has and in those that are asked for by name, a few
+ * in the others.
+ */
 static bool
 run_all (Bench *bench, Matmul *self)
 {

@@ -11,7 +11,7 @@
 #define REPEAT_SECONDS 1.0
 #define MAX_CHECKED    (1u << 20)
 
-/* ---- errors ------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 bool
 mpi_failed (const Bench *bench, const char *call, int code)
@@ -39,11 +39,12 @@ mpi_library (char *text, size_t size)
   return text;
 }
 
-/* ---- algorithms -------------------------------------------------------------------------------- */
+/* ---- algorithms ------------------------------------------------------------------------------ */
 
 /*
- * Open MPI 4's parameter of a collective, the names of its values from 1 on, and the value that is this program's own: the
- * one that does what NCCL does over several hosts, rings, and for alltoall every pair at once.
+ * Open MPI 4's parameter of a collective, the names of its values from 1 on, and the value that is
+ * this program's own: the one that does what NCCL does over several hosts, rings, and for alltoall
+ * every pair at once.
  */
 typedef struct
 {
@@ -67,7 +68,10 @@ static const Algorithms algorithms[TEST_N_KINDS] = {
                        3 },
 };
 
-/* Number in `algorithms` of what is forced; 0: nothing. The process has one MPI library, and this is a parameter of it. */
+/*
+ * Number in `algorithms` of what is forced; 0: nothing. The process has one MPI library, and this
+ * is a parameter of it.
+ */
 static unsigned forced[TEST_N_KINDS];
 
 #ifdef OPEN_MPI
@@ -160,9 +164,12 @@ mpi_call_algorithm (TestKind kind)
   return forced[kind] > 0 ? algorithms[kind].names[forced[kind] - 1] : "library";
 }
 
-/* ---- data -------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
-/* Element AT of RANK's send buffer: multiples of 2^-10 in [-1, 1), so that sums over up to 2^13 ranks are exact in fp32. */
+/*
+ * Element AT of RANK's send buffer: multiples of 2^-10 in [-1, 1), so that sums over up to 2^13
+ * ranks are exact in fp32.
+ */
 static float
 value_of (uint64_t seed, unsigned rank, uint64_t at)
 {
@@ -204,7 +211,7 @@ expected_of (const MpiCall *self, uint64_t seed, uint64_t at)
     }
 }
 
-/* ---- one collective ---------------------------------------------------------------------------- */
+/* ---- one collective -------------------------------------------------------------------------- */
 
 static bool
 allocate (MpiCall *self, const Bench *bench)
@@ -303,7 +310,7 @@ mpi_call_close (MpiCall *self)
   *self = (MpiCall){ 0 };
 }
 
-/* ---- timing ------------------------------------------------------------------------------------ */
+/* ---- timing ---------------------------------------------------------------------------------- */
 
 /* *SECONDS: of CALLS of WORK on the slowest rank. */
 static bool
@@ -321,7 +328,10 @@ time_calls (const Bench *bench, MpiWork work, void *user, unsigned calls, double
   return false;
 }
 
-/* The first call makes the connections; WARMUP more, as many as there is time for. *SECONDS: of one call. */
+/*
+ * The first call makes the connections; WARMUP more, as many as there is time for. *SECONDS: of one
+ * call.
+ */
 static bool
 warm_up (const Bench *bench, MpiWork work, void *user, unsigned warmup, double *seconds)
 {

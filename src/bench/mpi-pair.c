@@ -1,6 +1,7 @@
 /*
- * mpi_pair: two groups of ranks that each run the same collective at the same time, the first and the second half of the
- * ranks: where both have a rank on one host they share its card. Against one group alone while the other is silent.
+ * mpi_pair: two groups of ranks that each run the same collective at the same time, the first and
+ * the second half of the ranks: where both have a rank on one host they share its card. Against one
+ * group alone while the other is silent.
  */
 #ifdef BENCH_MPI
 

@@ -1,6 +1,7 @@
 /*
- * `collective`: what a collective costs over all ranks, as nccl-tests measures it. `self_sendrecv`: every rank sends to
- * itself, which runs NCCL's point-to-point kernel on one GPU: what NCCL's thread blocks copy, by their number.
+ * `collective`: what a collective costs over all ranks, as nccl-tests measures it. `self_sendrecv`:
+ * every rank sends to itself, which runs NCCL's point-to-point kernel on one GPU: what NCCL's
+ * thread blocks copy, by their number.
  */
 #ifdef BENCH_CUDA
 
@@ -27,7 +28,7 @@ typedef struct
   bool        right; /* no wrong value so far */
 } Run;
 
-/* ---- one size ---------------------------------------------------------------------------------- */
+/* ---- one size -------------------------------------------------------------------------------- */
 
 static Result
 describe (const Run *run, const NcclOp *op, uint64_t bytes)
@@ -72,7 +73,7 @@ measure (Run *run, NcclOp *op, uint64_t bytes, TestSample *sample)
   return false;
 }
 
-/* ---- collectives ------------------------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 static bool
 measure_row (Run *run, NcclOp *op, uint64_t bytes, TestText *text)
@@ -121,7 +122,10 @@ head_remark (const Run *run, char *text, size_t size)
   return text;
 }
 
-/* Words of `env`: what `shardsim validate` does not know keeps a row out of its tables, as it must be with what was forced. */
+/*
+ * Words of `env`: what `shardsim validate` does not know keeps a row out of its tables, as it must
+ * be with what was forced.
+ */
 static const char *
 environment (const Run *run, char *text, size_t size)
 {
@@ -179,7 +183,7 @@ measure_collectives (Run *run, const NcclType *type)
   return true;
 }
 
-/* ---- sending to oneself ------------------------------------------------------------------------ */
+/* ---- sending to oneself ---------------------------------------------------------------------- */
 
 static bool
 measure_self (Run *run, const NcclType *type)
@@ -205,7 +209,7 @@ measure_self (Run *run, const NcclType *type)
   return true;
 }
 
-/* ---- sweeps ------------------------------------------------------------------------------------ */
+/* ---- sweeps ---------------------------------------------------------------------------------- */
 
 typedef bool (*Measure) (Run *run, const NcclType *type);
 

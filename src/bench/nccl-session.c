@@ -20,7 +20,7 @@ const NcclType nccl_types[NCCL_N_TYPES] = {
   { "fp16", "half", ncclFloat16, 2, 11 },
 };
 
-/* ---- who shares a GPU -------------------------------------------------------------------------- */
+/* ---- who shares a GPU ------------------------------------------------------------------------ */
 
 static bool
 find_device (NcclSession *self)
@@ -128,7 +128,7 @@ nccl_version_text (char *text, size_t size)
   return text;
 }
 
-/* ---- communicators ----------------------------------------------------------------------------- */
+/* ---- communicators --------------------------------------------------------------------------- */
 
 static bool
 open_communicator (NcclSession *self, unsigned slot)
@@ -175,7 +175,7 @@ open_communicators (NcclSession *self)
   return true;
 }
 
-/* ---- buffers ----------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 /* What the GPU with the least free memory can give to each of this session's buffers. */
 static bool
@@ -261,7 +261,7 @@ nccl_session_fill (NcclSession *self, const NcclType *type)
   return true;
 }
 
-/* ---- opening and closing ----------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 bool
 nccl_session_open (NcclSession *self, Bench *bench, unsigned n, unsigned channels, uint64_t *bytes)
@@ -344,7 +344,7 @@ nccl_session_wait (NcclSession *self, const char *call)
   return true;
 }
 
-/* ---- channels ---------------------------------------------------------------------------------- */
+/* ---- channels -------------------------------------------------------------------------------- */
 
 unsigned
 nccl_parse_channels (const Bench *bench, const char *list, const char *otherwise, unsigned *out,

@@ -14,7 +14,7 @@ const TestCollective test_collectives[TEST_N_KINDS] = {
   [TEST_SENDRECV] = { "sendrecv", "sum", -1, false, false },
 };
 
-/* ---- sizes ------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 uint64_t
 test_collective_count (TestKind kind, uint64_t bytes, size_t element, unsigned ranks)
@@ -54,7 +54,7 @@ test_collective_recv_elements (TestKind kind, uint64_t count, unsigned ranks)
   return kind == TEST_ALL_GATHER || kind == TEST_ALLTOALL ? count * ranks : count;
 }
 
-/* ---- words ------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 const char *
 test_list_value (const char *list, const char *key, const char *otherwise, char *text, size_t size)
@@ -86,7 +86,7 @@ test_text_figure (char *text, size_t size, int width, double value)
   snprintf (text, size, "%*.*e", width, width >= 7 ? 1 : 0, value);
 }
 
-/* ---- head -------------------------------------------------------------------------------------- */
+/* ---- head ------------------------------------------------------------------------------------ */
 
 typedef struct
 {
@@ -192,7 +192,7 @@ test_text_begin (TestText *self, Bench *bench, const TestRun *run, const TestDev
   return open_table (self);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void
 print_half (TestText *self, uint64_t bytes, const TestSample *sample)

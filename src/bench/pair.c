@@ -1,6 +1,7 @@
 /*
- * `pair`: two communicators over the same ranks, each with a stream, a collective on each: what one takes alone, and
- * while the other's run all the time. FSDP's all-gather of the next layer beside the reduce-scatter of the last is such a pair.
+ * `pair`: two communicators over the same ranks, each with a stream, a collective on each: what one
+ * takes alone, and while the other's run all the time. FSDP's all-gather of the next layer beside
+ * the reduce-scatter of the last is such a pair.
  */
 #ifdef BENCH_CUDA
 

@@ -265,7 +265,7 @@ results_close (Results *self)
   return good;
 }
 
-/* ---- statistics -------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 static int
 compare_doubles (const void *a, const void *b)

@@ -38,7 +38,7 @@ static const char source[] = CUDA_BF16_SOURCE
     "  sum[i] = bf16_4 (make_float4 (a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w));\n"
     "}\n";
 
-/* ---- buffers and events ------------------------------------------------------------------------ */
+/* ---- buffers and events ---------------------------------------------------------------------- */
 
 bool
 step_device (const Bench *bench, Step *step, uint64_t bytes, void **buffer)
@@ -105,7 +105,7 @@ step_order (const Bench *bench, cudaStream_t stream, cudaStream_t other, cudaEve
   return true;
 }
 
-/* ---- casts ------------------------------------------------------------------------------------- */
+/* ---- casts ----------------------------------------------------------------------------------- */
 
 static bool
 launch (const Bench *bench, cudaKernel_t kernel, uint64_t n, void **args, cudaStream_t stream)
@@ -143,7 +143,7 @@ step_add (const Bench *bench, const Step *step, void *sum, const void *in, uint6
   return launch (bench, step->add, fours, args, stream);
 }
 
-/* ---- data -------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 /* WIDE and NARROW: buffers of a layer's elements in fp32 and bf16. */
 static bool
@@ -190,7 +190,7 @@ step_random_weights (const Bench *bench, const Step *step, uint64_t seed, void *
   return good;
 }
 
-/* ---- passes ------------------------------------------------------------------------------------ */
+/* ---- passes ---------------------------------------------------------------------------------- */
 
 uint64_t
 step_module_at (const Step *step, LayerModule module)
@@ -258,7 +258,7 @@ step_finish (const Bench *bench, Step *step)
   return true;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static bool
 open_streams (const Bench *bench, Step *step, bool urgent)

@@ -1,7 +1,8 @@
 /*
- * A training step on one GPU: a transformer layer's real kernels (layer.h) as often as the model has layers, forward and
- * backward, under one of three schedules that shardsim simulates as well. There is no optimizer, no embedding and no head: a copy
- * of random data stands for the loss's gradient.
+ * A training step on one GPU: a transformer layer's real kernels (layer.h) as often as the model
+ * has layers, forward and backward, under one of three schedules that shardsim simulates as well.
+ * There is no optimizer, no embedding and no head: a copy of random data stands for the loss's
+ * gradient.
  *
  *   resident     everything in GPU memory                                    ddp, one rank
  *   offload      fp32 parameters in pinned host memory: a layer's come over
@@ -9,8 +10,8 @@
  *   host_cache   bf16 parameters in GPU memory; a module's go to pinned host
  *                memory after its forward pass and come back for the other   fcdp, one rank
  *
- * Each schedule issues what the simulator's strategy issues, stream by stream and wait by wait, and the host waits for the device at the end
- * of each step as it does there.
+ * Each schedule issues what the simulator's strategy issues, stream by stream and wait by wait, and
+ * the host waits for the device at the end of each step as it does there.
  */
 #pragma once
 
@@ -28,7 +29,10 @@ typedef struct
   unsigned   n_layers;
 } StepModel;
 
-/* What a schedule has to work with. Buffers and events go with it: step_device and the like never release one alone. */
+/*
+ * What a schedule has to work with. Buffers and events go with it: step_device and the like never
+ * release one alone.
+ */
 typedef struct
 {
   StepModel    model;
@@ -73,10 +77,16 @@ bool step_device (const Bench *bench, Step *step, uint64_t bytes, void **buffer)
 bool step_host (const Bench *bench, Step *step, uint64_t bytes, void **buffer); /* pinned */
 bool step_event (const Bench *bench, Step *step, cudaEvent_t *event);
 
-/* STREAM waits for all that was put on OTHER until now. EVENT may be used again as soon as this returns. */
+/*
+ * STREAM waits for all that was put on OTHER until now. EVENT may be used again as soon as this
+ * returns.
+ */
 bool step_order (const Bench *bench, cudaStream_t stream, cudaStream_t other, cudaEvent_t event);
 
-/* N elements, a multiple of 4: OUT (bf16) = SCALE IN (fp32); OUT (fp32) = IN (bf16); SUM += IN (bf16). */
+/*
+ * N elements, a multiple of 4: OUT (bf16) = SCALE IN (fp32); OUT (fp32) = IN (bf16); SUM += IN
+ * (bf16).
+ */
 bool step_narrow (const Bench *bench, const Step *step, void *out, const void *in, float scale,
                   uint64_t n, cudaStream_t stream);
 bool step_widen (const Bench *bench, const Step *step, void *out, const void *in, uint64_t n,
@@ -84,7 +94,10 @@ bool step_widen (const Bench *bench, const Step *step, void *out, const void *in
 bool step_add (const Bench *bench, const Step *step, void *sum, const void *in, uint64_t n,
                cudaStream_t stream);
 
-/* Random weights of one layer, of a size that keeps activations near 1, in bf16 at DEVICE, fp32 at HOST; either may be NULL. */
+/*
+ * Random weights of one layer, of a size that keeps activations near 1, in bf16 at DEVICE, fp32 at
+ * HOST; either may be NULL.
+ */
 bool step_random_weights (const Bench *bench, const Step *step, uint64_t seed, void *device,
                           void *host);
 

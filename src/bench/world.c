@@ -13,7 +13,7 @@
 /* Steps that Slurm makes itself (batch, extern, interactive) have numbers from here on. */
 #define SLURM_FIRST_OWN_STEP 0xfffffff0l
 
-/* ---- one rank ---------------------------------------------------------------------------------- */
+/* ---- one rank -------------------------------------------------------------------------------- */
 
 static bool
 alone_gather (World *self, const void *in, void *out, size_t bytes)
@@ -30,7 +30,7 @@ alone_close (World *self, bool failed)
   (void) failed;
 }
 
-/* ---- what launchers say ------------------------------------------------------------------------ */
+/* ---- what launchers say ---------------------------------------------------------------------- */
 
 /* The number in the first of NAMES that is set; -1: none is. */
 static long
@@ -49,8 +49,8 @@ number_of (const char *const *names)
 }
 
 /*
- * Does Slurm's environment describe this process? A batch script sees the number of its job's tasks, too, and has started none: its step has
- * one of Slurm's own numbers, or none.
+ * Does Slurm's environment describe this process? A batch script sees the number of its job's
+ * tasks, too, and has started none: its step has one of Slurm's own numbers, or none.
  */
 static bool
 is_slurm_task (void)
@@ -108,7 +108,7 @@ world_mpi_launched (void)
   return number_of (names) >= 0;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* Local ranks and nodes: who else is on which host. */
 static bool
@@ -240,7 +240,7 @@ world_place (const World *self)
   return &self->place;
 }
 
-/* ---- exchanges --------------------------------------------------------------------------------- */
+/* ---- exchanges ------------------------------------------------------------------------------- */
 
 bool
 world_gather (World *self, const void *in, void *out, size_t bytes)

@@ -1,4 +1,6 @@
-/* shardsim calibrate collectives: link profiles fitted to nccl-tests' runs, from tables and logs. */
+/*
+ * shardsim calibrate collectives: link profiles fitted to nccl-tests' runs, from tables and logs.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,7 @@
-/* shardsim calibrate RESULTS... -o profile.yaml: a profile from what the microbenchmark runner measured. */
+/*
+ * shardsim calibrate RESULTS... -o profile.yaml: a profile from what the microbenchmark runner
+ * measured.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +27,7 @@ static const ListingColumn columns[] = {
   { NULL, LISTING_TEXT },
 };
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static char *
 value_text (const FittedValue *value, double number)
@@ -59,7 +62,7 @@ add_value (Listing *listing, const FittedValue *value)
                value->why);
 }
 
-/* ---- where it goes ----------------------------------------------------------------------------- */
+/* ---- where it goes --------------------------------------------------------------------------- */
 
 static gboolean
 refuse_output (const Common *common, const char *file, const char *why, const char *hint)
@@ -120,7 +123,7 @@ print_use (const ProfileCalibration *result, const char *file)
   common_say (": %s\n", use);
 }
 
-/* ---- the command ------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -128,7 +131,10 @@ typedef struct
   char  *output, *extends;
 } Arguments;
 
-/* Why there is no profile: the figures that contradict their data, or else that there is nothing to fit. */
+/*
+ * Why there is no profile: the figures that contradict their data, or else that there is nothing to
+ * fit.
+ */
 static void
 print_refusal (const Common *common, const ProfileCalibration *result)
 {
@@ -171,7 +177,9 @@ write_and_print (const Arguments *arguments, const ProfileCalibration *result)
   return status == EXIT_DONE && !good ? EXIT_NO : status;
 }
 
-/* Newly allocated; NULL after diagnostics. A profile that only its name makes cannot be extended. */
+/*
+ * Newly allocated; NULL after diagnostics. A profile that only its name makes cannot be extended.
+ */
 static char *
 find_base (const Arguments *arguments, const BenchResults *results, ProfileSet *profiles,
            DiagList *diags)

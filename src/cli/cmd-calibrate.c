@@ -1,6 +1,6 @@
 /*
- * shardsim calibrate: hardware profiles from measurements: of the runner's results, or of measured collectives, which have a subject of
- * their own. Without the subject, what is in the files tells.
+ * shardsim calibrate: hardware profiles from measurements: of the runner's results, or of measured
+ * collectives, which have a subject of their own. Without the subject, what is in the files tells.
  */
 #include <string.h>
 
@@ -8,8 +8,9 @@
 #include "cli/subjects.h"
 
 /*
- * A word is a file of measured collectives: a log of nccl-tests, or a table. Where none shows what it is, and none is the runner's, an output
- * that is no profile's file tells: only collectives have a folder.
+ * A word is a file of measured collectives: a log of nccl-tests, or a table. Where none shows what
+ * it is, and none is the runner's, an output that is no profile's file tells: only collectives have
+ * a folder.
  */
 static gboolean
 names_collectives (char *const *words)

@@ -54,7 +54,7 @@ size_of (const char *option, const char *text, const char *fallback, DiagList *d
   return parse_size (&mark, given, diags);
 }
 
-/* ---- all together -------------------------------------------------------------------------------- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 /* How exact; `fluid` unless asked otherwise. */
 static Fidelity
@@ -133,7 +133,9 @@ check_forced (const Cluster *cluster, const CollectiveNeighbour *asked, gboolean
                 collective_protocol_name (asked->library.protocol), cluster_title (cluster));
 }
 
-/* Step by step an all-to-all is a transfer a pair: beyond some millions it does not fit in memory. */
+/*
+ * Step by step an all-to-all is a transfer a pair: beyond some millions it does not fit in memory.
+ */
 static void
 check_steps (Fidelity fidelity, const CollectiveNeighbour *asked, const SourceMark *mark,
              DiagList *diags)
@@ -196,7 +198,9 @@ print_sweep (const Common *common, const CollectiveSweep *sweep)
   return common_print (out);
 }
 
-/* CLUSTER may be NULL, after a diagnostic: then what names its GPUs is looked at as far as it goes. */
+/*
+ * CLUSTER may be NULL, after a diagnostic: then what names its GPUs is looked at as far as it goes.
+ */
 static ExitStatus
 run_on (const Common *common, const Arguments *arguments, ProfileSet *profiles, const Cluster *cluster,
         const CollectiveOptions *library, CollectiveSweepOptions *options, DiagList *diags)

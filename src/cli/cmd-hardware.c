@@ -20,7 +20,7 @@ static const ListingColumn columns[] = {
   { NULL, LISTING_TEXT },
 };
 
-/* ---- the list ------------------------------------------------------------------------------------------------------ */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static char *
 cluster_profile_title (ProfileSet *profiles, const char *id, DiagList *diags)
@@ -89,7 +89,7 @@ list_all (const Common *common, ProfileSet *profiles)
   return listing_print (listing, common->format, NULL);
 }
 
-/* ---- one profile ----------------------------------------------------------------------------------------------------- */
+/* ---- one profile ----------------------------------------------------------------------------- */
 
 static void
 add_word (Listing *listing, const char *key, const char *word)
@@ -237,7 +237,7 @@ show_cluster (const Common *common, ProfileSet *profiles, const char *id)
   return listing_print (listing, common->format, text);
 }
 
-/* ---- which one ------------------------------------------------------------------------------------------------------- */
+/* ---- which one ------------------------------------------------------------------------------- */
 
 static ExitStatus
 unknown_profile (ProfileSet *profiles, const char *word)

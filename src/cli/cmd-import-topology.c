@@ -1,4 +1,6 @@
-/* shardsim import topology: a node profile from NCCL's dump, lstopo's XML or nvidia-smi's matrix. */
+/*
+ * shardsim import topology: a node profile from NCCL's dump, lstopo's XML or nvidia-smi's matrix.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

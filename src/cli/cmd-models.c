@@ -19,7 +19,10 @@ static const ListingColumn columns[] = {
   { NULL, LISTING_TEXT },
 };
 
-/* Resolves the model WORD with SEQ_LEN (0: 2048, or as long as its table of positions). NULL after diagnostics. */
+/*
+ * Resolves the model WORD with SEQ_LEN (0: 2048, or as long as its table of positions). NULL after
+ * diagnostics.
+ */
 static Workload *
 load_model (const char *word, gint64 seq_len, DiagList *diags)
 {
@@ -76,7 +79,7 @@ list_all (const Common *common)
   return listing_print (listing, common->format, NULL);
 }
 
-/* ---- one model ----------------------------------------------------------------------------------------------------- */
+/* ---- one model ------------------------------------------------------------------------------- */
 
 static void
 add_value (Listing *listing, const char *part, const char *name, double value)

@@ -30,7 +30,7 @@ list_all (const Common *common)
   return listing_print (listing, common->format, NULL);
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static char *
 range_text (const OptionSpec *spec)
@@ -99,7 +99,7 @@ add_lines (Listing *listing, const char *part, const char *lines)
     }
 }
 
-/* ---- closed forms -------------------------------------------------------------------------------------------------- */
+/* ---- closed forms ---------------------------------------------------------------------------- */
 
 static void
 add_amount (Listing *listing, const char *name, QuantityKind kind, double low, double high,
@@ -174,7 +174,7 @@ add_scenario (Common *common, const char *name, Listing *listing)
   return EXIT_DONE;
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void
 append_section (const Listing *listing, const char *part, const char *title, GString *text)

@@ -14,7 +14,10 @@ typedef struct
 gboolean validation_arguments_check (ValidationArguments *self, const Common *common, guint n_files);
 void     validation_arguments_clear (ValidationArguments *self);
 
-/* Prints ROWS and SUMMARY as the format wants it: text (ROWS with --rows only), CSV (SUMMARY to stderr), JSON (ROWS hold all). */
+/*
+ * Prints ROWS and SUMMARY as the format wants it: text (ROWS with --rows only), CSV (SUMMARY to
+ * stderr), JSON (ROWS hold all).
+ */
 ExitStatus validation_print (const ValidationArguments *self, const Common *common,
                              const GString *rows, const GString *summary);
 

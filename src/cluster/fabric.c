@@ -2,14 +2,14 @@
  * The network beyond the cards: leaves, pods under a core, groups of a dragonfly.
  *
  * Set: C, what the cards under a leaf inject. A leaf carries C / oversubscription up and as much
- * down; a pod its leaves' sum / spine_oversubscription; a group of a dragonfly what its cards inject
- * times the taper. Sprayed, each of these is one resource a direction.
+ * down; a pod its leaves' sum / spine_oversubscription; a group of a dragonfly what its cards
+ * inject times the taper. Sprayed, each of these is one resource a direction.
  *
  * Otherwise a leaf has u uplinks, one to each spine of its pod; a spine has c links to the core,
- * where switch (s, c) joins spine s of all pods. Destination d goes over spine d mod u and core link
- * (d / u) mod c (d-mod-k: Zahavi, Johnson, Kerbyson, Lang, "Optimized InfiniBand fat-tree routing
- * for shift all-to-all communication patterns", 2010), or over those that a hash names (ECMP). A
- * dragonfly routes minimally: over one of the links between the two groups.
+ * where switch (s, c) joins spine s of all pods. Destination d goes over spine d mod u and core
+ * link (d / u) mod c (d-mod-k: Zahavi, Johnson, Kerbyson, Lang, "Optimized InfiniBand fat-tree
+ * routing for shift all-to-all communication patterns", 2010), or over those that a hash names
+ * (ECMP). A dragonfly routes minimally: over one of the links between the two groups.
  */
 #include <math.h>
 
@@ -382,7 +382,7 @@ fabric_resource_name (const Cluster *self, const ClusterResource *resource)
   return g_strdup_printf ("%s%u.%s%u", leaf ? "leaf" : "group", i / n, up ? "up" : "down", i % n);
 }
 
-/* ---- options ------------------------------------------------------------------------------------ */
+/* ---- options --------------------------------------------------------------------------------- */
 
 /* Options of one fabric under another would do nothing: say so. */
 void

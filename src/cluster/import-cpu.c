@@ -1,6 +1,6 @@
 /*
- * What NCCL takes the link between two NUMA nodes for, by the CPU: ncclTopoGetInterCpuBw and ncclTopoAddCpu of its
- * src/graph/topo.cc.
+ * What NCCL takes the link between two NUMA nodes for, by the CPU: ncclTopoGetInterCpuBw and
+ * ncclTopoAddCpu of its src/graph/topo.cc.
  */
 #include <string.h>
 

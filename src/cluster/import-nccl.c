@@ -1,7 +1,8 @@
 /*
- * NCCL's and RCCL's topology: <system> of <cpu> (a NUMA node) of <pci>, which hold one another where they are switches, and
- * <gpu> or <nic> where they are devices. A <nic> holds the <net> of the network plug-in. Files made for NCCL_TOPO_FILE have
- * neither <gpu> nor <nic>, which NCCL adds: there a device is what its PCI class says.
+ * NCCL's and RCCL's topology: <system> of <cpu> (a NUMA node) of <pci>, which hold one another
+ * where they are switches, and <gpu> or <nic> where they are devices. A <nic> holds the <net> of
+ * the network plug-in. Files made for NCCL_TOPO_FILE have neither <gpu> nor <nic>, which NCCL adds:
+ * there a device is what its PCI class says.
  */
 #include <string.h>
 
@@ -26,7 +27,10 @@ hex_of (const XmlNode *node, const char *key)
              : 0;
 }
 
-/* "16.0 GT/s PCIe" of 16 lanes, after line encoding; 0 when the file does not say. NCCL takes 0 lanes for 16. */
+/*
+ * "16.0 GT/s PCIe" of 16 lanes, after line encoding; 0 when the file does not say. NCCL takes 0
+ * lanes for 16.
+ */
 static double
 rate_of (const XmlNode *node)
 {
@@ -90,7 +94,10 @@ is_listed (const Machine *self, const MachineDevice *card)
   return FALSE;
 }
 
-/* PCI is the card's function, or NIC itself where it has none. `net="0"`: fused with others into another card. */
+/*
+ * PCI is the card's function, or NIC itself where it has none. `net="0"`: fused with others into
+ * another card.
+ */
 static gboolean
 add_cards (Machine *self, const XmlNode *pci, const XmlNode *nic, const Place *place)
 {

@@ -1,6 +1,6 @@
 /*
- * An imported machine as the text of a node profile. Of a chain of switches the nearest and the outermost count: the distances
- * between devices are those of the whole chain.
+ * An imported machine as the text of a node profile. Of a chain of switches the nearest and the
+ * outermost count: the distances between devices are those of the whole chain.
  */
 #include <string.h>
 

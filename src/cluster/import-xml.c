@@ -109,7 +109,8 @@ xml_doc_mark (const XmlDoc *self, const XmlNode *node, const char *key)
 /* ---- parsing --------------------------------------------------------------------------------- */
 
 /*
- * GMarkup says where it stands but not where a tag started, so AT follows through the text from element to element.
+ * GMarkup says where it stands but not where a tag started, so AT follows through the text from
+ * element to element.
  */
 typedef struct
 {
@@ -148,7 +149,10 @@ skip_tag (const char *p)
   return p;
 }
 
-/* The next "<name" from P on, or the text's end. Steps by hand: the text is long, and the library may measure it. */
+/*
+ * The next "<name" from P on, or the text's end. Steps by hand: the text is long, and the library
+ * may measure it.
+ */
 static const char *
 next_element (const char *p)
 {

@@ -1,6 +1,6 @@
 /*
- * Where the GPUs and cards of a node hang: spread in order over switches and sockets, or as the lists of the
- * profile have it.
+ * Where the GPUs and cards of a node hang: spread in order over switches and sockets, or as the
+ * lists of the profile have it.
  */
 #include "cluster/cluster-private.h"
 #include "cluster/profile-tables-private.h"

@@ -182,7 +182,7 @@ resolve_extended (const char *name, gpointer user)
   return file;
 }
 
-/* ---- links by their names ----------------------------------------------------------------------- */
+/* ---- links by their names -------------------------------------------------------------------- */
 
 #define WAN_BASE "wan-1g-30ms"
 #define LAN_BASE "lan-100m"
@@ -263,7 +263,7 @@ profile_set_has (ProfileSet *self, const char *kind, const char *id)
   return base != NULL;
 }
 
-/* ---- loading ----------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static LoadedProfile *
 load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const SourceMark *mark,

@@ -91,8 +91,9 @@ typedef struct
 } GpuProfile;
 
 /*
- * A plain host: its one rank is a process, `hbm` is the memory that the process works in, `host_link` what a core copies,
- * `sms` are cores. Its cards read that memory; its collectives are MPI's (collective/collective.h).
+ * A plain host: its one rank is a process, `hbm` is the memory that the process works in,
+ * `host_link` what a core copies, `sms` are cores. Its cards read that memory; its collectives are
+ * MPI's (collective/collective.h).
  */
 gboolean gpu_profile_is_host (const GpuProfile *gpu);
 
@@ -164,8 +165,8 @@ typedef struct
   char *gpu, *intra, *nic; /* ids */
   gint  gpu_direct_level;  /* GpuDirectLevel: the farthest cards that read GPU memory */
   /*
-   * Where things hang, one gint a thing, PLACEMENT_NONE = under none; NULL: spread in order. A GPU or card
-   * under no switch has a socket.
+   * Where things hang, one gint a thing, PLACEMENT_NONE = under none; NULL: spread in order. A GPU
+   * or card under no switch has a socket.
    */
   GArray *gpu_switch, *nic_switch, *gpu_socket, *nic_socket;
   GArray *switch_socket, *switch_upper;
@@ -188,8 +189,8 @@ typedef struct
 } NodeProfile;
 
 /*
- * A generation of a training framework: what it launches, and what that costs its issuing thread. Figures that are not given are the
- * node's. Files of hwprofiles/framework/.
+ * A generation of a training framework: what it launches, and what that costs its issuing thread.
+ * Figures that are not given are the node's. Files of hwprofiles/framework/.
  */
 typedef struct
 {
@@ -210,15 +211,16 @@ const char *gpu_direct_level_name (gint level); /* "pxb" */
 typedef struct _ProfileSet ProfileSet;
 
 /*
- * Loads profiles on demand from DIR (NULL: the shipped hwprofiles/). DIR may be several folders, separated as in PATH: an id is
- * taken from the first that has it, and a profile that extends its own id is laid over that of a later folder. Not shared between
- * threads.
+ * Loads profiles on demand from DIR (NULL: the shipped hwprofiles/). DIR may be several folders,
+ * separated as in PATH: an id is taken from the first that has it, and a profile that extends its
+ * own id is laid over that of a later folder. Not shared between threads.
  */
 ProfileSet *profile_set_new (const char *dir);
 
 /*
- * The same with every rate and efficiency, and every time, at one end of its range: pessimistic takes low rates and long
- * times, optimistic the contrary. Figures without a range, sizes and counts keep their values.
+ * The same with every rate and efficiency, and every time, at one end of its range: pessimistic
+ * takes low rates and long times, optimistic the contrary. Figures without a range, sizes and
+ * counts keep their values.
  */
 typedef enum
 {
@@ -243,8 +245,8 @@ const NodeProfile *profile_set_node (ProfileSet *self, const char *id, const Sou
                                      DiagList *diags);
 
 /*
- * The generation whose id or one of whose names is TEXT; else the last, by id, with a name of the same first word; else NULL
- * and a warning. NULL with errors where a profile cannot be read.
+ * The generation whose id or one of whose names is TEXT; else the last, by id, with a name of the
+ * same first word; else NULL and a warning. NULL with errors where a profile cannot be read.
  */
 const FrameworkProfile *profile_set_framework (ProfileSet *self, const char *text,
                                                const SourceMark *mark, DiagList *diags);
@@ -254,8 +256,8 @@ char **profile_set_list (ProfileSet *self, const char *kind);
 
 /*
  * TRUE when the profile KIND/ID can be loaded: a file, a link "wan-RATE-TIME" such as
- * "wan-10g-50ms" (Gbit/s or, with m, Mbit/s; one way), which is wan-1g-30ms at another rate and time, or a
- * link "lan-RATE" such as "lan-50m", which is lan-100m at another rate.
+ * "wan-10g-50ms" (Gbit/s or, with m, Mbit/s; one way), which is wan-1g-30ms at another rate and
+ * time, or a link "lan-RATE" such as "lan-50m", which is lan-100m at another rate.
  */
 gboolean profile_set_has (ProfileSet *self, const char *kind, const char *id);
 
@@ -276,8 +278,8 @@ typedef struct
 } FigureView;
 
 /*
- * All figures of the profile KIND/ID ("gpu", "link", "node", "framework"); NULL after diagnostics. Newly
- * allocated array of FigureView.
+ * All figures of the profile KIND/ID ("gpu", "link", "node", "framework"); NULL after diagnostics.
+ * Newly allocated array of FigureView.
  */
 GArray *profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagList *diags);
 
@@ -290,8 +292,8 @@ const char *node_profile_placement (const NodeProfile *node, guint i,
                                     const GArray **list); /* key; NULL at the end */
 
 /*
- * Changes the figure KEY of the profile KIND/ID in memory, for this set only: calibration tries values. Clusters made before keep what they
- * derived from it. FALSE when there is no such figure.
+ * Changes the figure KEY of the profile KIND/ID in memory, for this set only: calibration tries
+ * values. Clusters made before keep what they derived from it. FALSE when there is no such figure.
  */
 gboolean profile_set_override (ProfileSet *self, const char *kind, const char *id, const char *key,
                                double value);

@@ -5,7 +5,7 @@
 #define ALL_PAIRS_MAX \
   ((double) (256 << 10)) /* RCCL on a mesh: an 8 MI300X table turns at 256 KiB */
 
-/* ---- what exists ------------------------------------------------------------------------------- */
+/* ---- what exists ----------------------------------------------------------------------------- */
 
 static gboolean
 has_tree (const CollectiveGraph *graph, CollectiveKind kind)
@@ -80,7 +80,7 @@ collective_has_protocol (const CollectiveGraph *graph, CollectiveAlgorithm algor
     }
 }
 
-/* ---- bandwidth ---------------------------------------------------------------------------------- */
+/* ---- bandwidth ------------------------------------------------------------------------------- */
 
 static guint
 node_case (const CollectiveGraph *graph)
@@ -168,7 +168,10 @@ nvls_bandwidth (const CollectiveGraph *graph, CollectiveKind kind)
   return bus * per_bus (graph, kind);
 }
 
-/* All-reduce; half of bus bandwidth as for trees. At full speed only where every GPU has a card of its own. */
+/*
+ * All-reduce; half of bus bandwidth as for trees. At full speed only where every GPU has a card of
+ * its own.
+ */
 static double
 collnet_direct_bandwidth (const CollectiveGraph *graph)
 {
@@ -201,7 +204,7 @@ bandwidth (const CollectiveGraph *graph, CollectiveKind kind, CollectiveAlgorith
     }
 }
 
-/* ---- latency ------------------------------------------------------------------------------------ */
+/* ---- latency --------------------------------------------------------------------------------- */
 
 static double
 ring_latency (const CollectiveGraph *graph, CollectiveKind kind, CollectiveProtocol protocol,
@@ -267,7 +270,7 @@ latency (const CollectiveGraph *graph, CollectiveKind kind, CollectiveAlgorithm 
     }
 }
 
-/* ---- the choice --------------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 /* What NCCL has to be asked for, or cannot do by itself. */
 static gboolean

@@ -20,7 +20,7 @@ struct _CollectivePlan
 
 const CollectiveOptions collective_default_options = { ALGORITHM_N, PROTOCOL_N, NULL, FALSE, FALSE };
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static const char *const kind_names[COLLECTIVE_N_KINDS] = {
   [COLLECTIVE_ALL_GATHER] = "all_gather", [COLLECTIVE_REDUCE_SCATTER] = "reduce_scatter",
@@ -107,7 +107,7 @@ collective_protocol_parse (const char *name)
   return (CollectiveProtocol) find_name (protocol_names, PROTOCOL_N, name);
 }
 
-/* ---- factors ---------------------------------------------------------------------------------- */
+/* ---- factors --------------------------------------------------------------------------------- */
 
 double
 collective_wire_factor (CollectiveKind kind, guint n_ranks)
@@ -133,7 +133,7 @@ collective_bus_factor (CollectiveKind kind, guint n_ranks)
     }
 }
 
-/* ---- plans ------------------------------------------------------------------------------------ */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 static CollectiveLayout *
 plan_layout (CollectivePlan *self, CollectiveAlgorithm algorithm)

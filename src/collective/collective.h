@@ -24,7 +24,10 @@ typedef enum
 
 const char *collective_kind_name (CollectiveKind kind); /* "all_gather" */
 
-/* COLLECTIVE_N_KINDS when there is none. Takes nccl-tests' spellings "alltoall" and "sendrecv" as well. */
+/*
+ * COLLECTIVE_N_KINDS when there is none. Takes nccl-tests' spellings "alltoall" and "sendrecv" as
+ * well.
+ */
 CollectiveKind collective_kind_parse (const char *name);
 
 typedef enum
@@ -109,8 +112,8 @@ CollectivePlan *collective_plan_new (const Cluster *cluster, CollectiveKind kind
                                      guint n_ranks, const CollectiveOptions *options);
 
 /*
- * Plans one message from FROM to TO, another rank: what send/receive of the two is without the way back. Channels and
- * protocol are the same, its time alone no longer. Not for steps.
+ * Plans one message from FROM to TO, another rank: what send/receive of the two is without the way
+ * back. Channels and protocol are the same, its time alone no longer. Not for steps.
  */
 CollectivePlan *collective_plan_new_message (const Cluster *cluster, guint32 from, guint32 to,
                                              const CollectiveOptions *options);
@@ -146,7 +149,7 @@ double collective_wire_factor (CollectiveKind kind, guint n_ranks);
 double collective_bus_factor (CollectiveKind kind, guint n_ranks);
 
 /*
- * What stands in for the figure KEY ("hop_ll", "ll_rate", ...) of LINK where its profile has none (0),
- * between GPUs like GPU: NCCL's newest tables. 0 where they say nothing.
+ * What stands in for the figure KEY ("hop_ll", "ll_rate", ...) of LINK where its profile has none
+ * (0), between GPUs like GPU: NCCL's newest tables. 0 where they say nothing.
  */
 double collective_stock_figure (const LinkProfile *link, const GpuProfile *gpu, const char *key);

@@ -57,9 +57,9 @@ sort_slots (const Members *members)
 }
 
 /*
- * What a node sends up is taken to come down at the next one. Summed over nodes every card carries S
- * up and S down, and because neighbours share a leaf, every leaf S up and S down: it has reduced what
- * its nodes sent.
+ * What a node sends up is taken to come down at the next one. Summed over nodes every card carries
+ * S up and S down, and because neighbours share a leaf, every leaf S up and S down: it has reduced
+ * what its nodes sent.
  */
 void
 collnet_lay (const LayContext *context, const Members *members, gboolean chain)

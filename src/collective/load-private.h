@@ -1,4 +1,6 @@
-/* Sums of bytes on resources, over many routes: of those that routes cross, however many there are. */
+/*
+ * Sums of bytes on resources, over many routes: of those that routes cross, however many there are.
+ */
 #pragma once
 
 #include "collective/layout-private.h"

@@ -3,7 +3,7 @@
 #define US 1e-6
 #define G  1e9
 
-/* ---- speeds that the search tries (src/graph/search.cc), B/s a channel ------------------------- */
+/* ---- speeds that the search tries (src/graph/search.cc), B/s a channel ----------------------- */
 
 static const double intra_old[] = { 40 * G, 30 * G, 20 * G, 18 * G, 15 * G, 12 * G, 10 * G,
                                     9 * G,  7 * G,  6 * G,  5 * G,  4 * G,  3 * G,  0 };
@@ -21,7 +21,7 @@ static const double inter_100[] = { 96 * G, 86 * G, 80 * G,  48 * G,  45.1 * G, 
                                     30 * G, 24 * G, 22 * G,  20 * G,  17.5 * G, 15 * G,  12 * G,
                                     6 * G,  3 * G,  2.4 * G, 1.2 * G, .24 * G,  .12 * G, 0 };
 
-/* ---- generations (src/graph/tuning.cc, topo.h) ------------------------------------------------- */
+/* ---- generations (src/graph/tuning.cc, topo.h) ----------------------------------------------- */
 
 static const NcclGeneration generations[] = {
   { .capability = 100,
@@ -62,7 +62,10 @@ static const NcclGeneration generations[] = {
     .link_factor = 20.0 / 25,
     .intra_speeds = intra_old,
     .inter_speeds = inter_old },
-  /* AMD's libraries share the tables of the first generation; their links count 3/4 (RCCL's topo.h: 48 of 64) */
+  /*
+   * AMD's libraries share the tables of the first generation; their links count 3/4 (RCCL's topo.h:
+   * 48 of 64)
+   */
   { .capability = 0,
     .ll = 39 * G,
     .ring_ll128 = { 20 * G, 20 * G, 20 * G },
@@ -74,7 +77,7 @@ static const NcclGeneration generations[] = {
     .inter_speeds = inter_old },
 };
 
-/* ---- versions ---------------------------------------------------------------------------------- */
+/* ---- versions -------------------------------------------------------------------------------- */
 
 #define SAME(x)   \
   {               \
@@ -195,7 +198,10 @@ nccl_generation (const NcclTables *tables, const GpuProfile *gpu)
   g_assert_not_reached ();
 }
 
-/* [memory, estimate]: write what arrives and read it to forward; a reduction reads the local part as well. */
+/*
+ * [memory, estimate]: write what arrives and read it to forward; a reduction reads the local part
+ * as well.
+ */
 double
 nccl_hbm_factor (CollectiveKind kind)
 {

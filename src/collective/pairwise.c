@@ -105,7 +105,7 @@ pairwise_lay_inside (const LayContext *context, const Members *members, double b
     add_inside (context, members->gpus + members->nodes[slot].first, members->nodes[slot].n, bytes);
 }
 
-/* ---- between cards ----------------------------------------------------------------------------- */
+/* ---- between cards --------------------------------------------------------------------------- */
 
 /*
  * The cards of all members: member i takes card [i * lanes + l] on lane l, where each pair's bytes

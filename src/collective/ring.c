@@ -52,7 +52,7 @@ ring_mesh_cycle (guint n, guint j, guint *order)
   order[m] = m;
 }
 
-/* ---- through a node --------------------------------------------------------------------------- */
+/* ---- through a node -------------------------------------------------------------------------- */
 
 /* Where no cycle takes all members over their links, one ring takes them in ascending order. */
 static void
@@ -109,7 +109,7 @@ node_cycles_write (NodeCycles *self, const Cluster *cluster, const Members *memb
     order[i] = kind == LINK_GRAPH ? self->cycles[cycle][i] : i;
 }
 
-/* ---- hops --------------------------------------------------------------------------------------- */
+/* ---- hops ------------------------------------------------------------------------------------ */
 
 void
 ring_route (const Cluster *cluster, guint32 from, guint32 to, gint a, gint b, Route *route)

@@ -124,8 +124,8 @@ better_run (StepRun a, StepRun b, double intra, double net)
 }
 
 /*
- * Network edges gain. Runs begin and end with one; between two of them lie PER_NODE - 1 others. When
- * these gain as well, the run takes what is left of the steps.
+ * Network edges gain. Runs begin and end with one; between two of them lie PER_NODE - 1 others.
+ * When these gain as well, the run takes what is left of the steps.
  */
 static StepRun
 run_from_net (guint per_node, guint steps, double intra, double net)

@@ -79,7 +79,10 @@ algorithm_latency (const Timed *self, guint channels, double cap)
     }
 }
 
-/* Issue of one process that drives every GPU of a node: a floor of the whole, because launches of one operation and the next overlap. */
+/*
+ * Issue of one process that drives every GPU of a node: a floor of the whole, because launches of
+ * one operation and the next overlap.
+ */
 static double
 process_floor (const Timed *self)
 {
@@ -120,7 +123,10 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
     timed_spread_ring (&self, cost);
 }
 
-/* The part of the latency that the steps of the algorithm spend one by one; nothing where it is one step (step-build.c). */
+/*
+ * The part of the latency that the steps of the algorithm spend one by one; nothing where it is one
+ * step (step-build.c).
+ */
 static double
 stepped_latency (const Timed *self, guint channels, double cap)
 {

@@ -22,7 +22,10 @@ typedef struct
   FluidOp op;
 } Flow;
 
-/* The flows with one bottleneck: a heap by their marks, and a clock that counts bytes per unit of weight. */
+/*
+ * The flows with one bottleneck: a heap by their marks, and a clock that counts bytes per unit of
+ * weight.
+ */
 typedef struct
 {
   guint32 *flows;

@@ -157,7 +157,10 @@ static void G_GNUC_PRINTF (4, 5)
   diag_error (sheet->diags, &mark, hint, "%s", text);
 }
 
-/* A number without a unit, finite; the C library would take "inf", "nan" and hexadecimal ones as well. */
+/*
+ * A number without a unit, finite; the C library would take "inf", "nan" and hexadecimal ones as
+ * well.
+ */
 static gboolean
 parse_number (const char *text, double *value)
 {
@@ -207,7 +210,10 @@ read_quantity (const Sheet *sheet, guint column, QuantityKind kind, gboolean pos
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Takes the name in a field; NULL after a diagnostic. NUMBERS tells the names that were there before. */
+/*
+ * Takes the name in a field; NULL after a diagnostic. NUMBERS tells the names that were there
+ * before.
+ */
 static const char *
 take_name (FlowTable *self, const Sheet *sheet, GHashTable *numbers, GPtrArray *names)
 {

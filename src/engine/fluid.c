@@ -108,7 +108,10 @@ fluid_slots (const Fluid *self, ResourceId id)
   return fluid_unreserved (fluid_resource_at (self, id));
 }
 
-/* Several parts: the time is exact; a wave's length is the mean over that time, for members that wait for one to end. */
+/*
+ * Several parts: the time is exact; a wave's length is the mean over that time, for members that
+ * wait for one to end.
+ */
 static void
 count_parts (FluidFlow *flow, double slots)
 {

@@ -1,4 +1,7 @@
-/* Memory pools: a tier's capacity, what fills it, and its peaks. Plain data; the engine owns and updates it. */
+/*
+ * Memory pools: a tier's capacity, what fills it, and its peaks. Plain data; the engine owns and
+ * updates it.
+ */
 #pragma once
 
 #include "base/memory.h"
@@ -18,13 +21,14 @@ typedef struct
 } PoolPeak;
 
 /*
- * Bytes are live (`now`) from their allocation to the host's release, and then wait (`waiting`) while an op still uses them: an
- * allocator that is told of other streams (PyTorch's record_stream) counts a block as allocated until free() and hands it out
- * again only after that stream's event.
+ * Bytes are live (`now`) from their allocation to the host's release, and then wait (`waiting`)
+ * while an op still uses them: an allocator that is told of other streams (PyTorch's record_stream)
+ * counts a block as allocated until free() and hands it out again only after that stream's event.
  *   allocated = sum of `now` without POOL_RUNTIME
- *   reserved  = what the allocator holds from the device: the segments of a caching one (engine/alloc.h), which keep what is given
- *               back; without one, the same as allocated
- *   device    = what is taken of `capacity`: reserved and POOL_RUNTIME of a caching one, else the sum of `now` + `waiting`
+ *   reserved  = what the allocator holds from the device: the segments of a caching one
+ *               (engine/alloc.h), which keep what is given back; without one, the same as allocated
+ *   device    = what is taken of `capacity`: reserved and POOL_RUNTIME of a caching one, else the
+ *               sum of `now` + `waiting`
  * `allocated` thus follows the host's order alone, whatever the times.
  */
 typedef struct

@@ -239,8 +239,9 @@ widest_wave (const LiveOp *op, double slots)
 }
 
 /*
- * Notes the running wave or piece of every kernel with some on a resource. FALSE when none is in the way: there is none, or all of them have
- * one wave that leaves enough slots beside what is reserved already.
+ * Notes the running wave or piece of every kernel with some on a resource. FALSE when none is in
+ * the way: there is none, or all of them have one wave that leaves enough slots beside what is
+ * reserved already.
  */
 static gboolean
 collect_targets (Engine *self, Stream *stream, ResourceId resource)

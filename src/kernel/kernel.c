@@ -38,8 +38,8 @@ hbm_seconds (const GpuProfile *gpu, const KernelCost *cost)
 }
 
 /*
- * A tile's rate against the profile's full tile: it does m n / (m + n) FLOPs, up to a factor, between
- * two reads of an operand's element; the power says how much of those reads is not hidden.
+ * A tile's rate against the profile's full tile: it does m n / (m + n) FLOPs, up to a factor,
+ * between two reads of an operand's element; the power says how much of those reads is not hidden.
  */
 static double
 tile_rate (const GpuProfile *gpu, double m, double n)
@@ -119,7 +119,7 @@ matmul_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
   *cost = best;
 }
 
-/* ---- fused attention -------------------------------------------------------------------------------------------- */
+/* ---- fused attention ------------------------------------------------------------------------- */
 
 #define FLASH_BLOCK \
   128 /* query rows (backward: keys) of a thread block. [FlashAttention-2, section 3.3] */
@@ -138,8 +138,9 @@ compiled_head_dim (const KernelDesc *kernel)
 }
 
 /*
- * Share of the matrix peak at the kernel's head size. A pair of query and key costs 4 d FLOPs and an
- * exponential that is worth `attention_softmax_dims` more of d; the profile's figures are for d = 128.
+ * Share of the matrix peak at the kernel's head size. A pair of query and key costs 4 d FLOPs and
+ * an exponential that is worth `attention_softmax_dims` more of d; the profile's figures are for d
+ * = 128.
  */
 static double
 flash_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
@@ -160,8 +161,8 @@ flash_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
 
 /*
  * Blocks on the diagonal of a causal mask are computed in full: half a block more for every row. A
- * head's longest block has up to twice its mean's work. Masked blocks of more than one wave are told
- * out as SMs become free, and lose half a block at the end; else waves are whole.
+ * head's longest block has up to twice its mean's work. Masked blocks of more than one wave are
+ * told out as SMs become free, and lose half a block at the end; else waves are whole.
  */
 static void
 attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
@@ -189,7 +190,7 @@ attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cos
   cost->alone = MAX (seconds, hbm_seconds (gpu, cost));
 }
 
-/* ---- streaming kernels ------------------------------------------------------------------------------------------ */
+/* ---- streaming kernels ----------------------------------------------------------------------- */
 
 static void
 stream_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)

@@ -6,7 +6,7 @@
 
 #define LIGHT 1e-3 /* of its latency: what the links may take of a collective that loads none */
 
-/* ---- colours and labels ----------------------------------------------------------------------------------------- */
+/* ---- colours and labels ---------------------------------------------------------------------- */
 
 guint64
 colour_mix (guint64 colour, guint64 value)
@@ -39,7 +39,10 @@ colour_mix_profile (BindGraph *self, guint64 colour, gconstpointer profile)
   return colour_mix (colour, index);
 }
 
-/* 12 significant digits (40 bits): the order in which a planner adds loads up must not split a class. */
+/*
+ * 12 significant digits (40 bits): the order in which a planner adds loads up must not split a
+ * class.
+ */
 static double
 round_label (double value)
 {
@@ -49,7 +52,7 @@ round_label (double value)
   return ldexp (nearbyint (mantissa * 0x1p40), exponent - 40);
 }
 
-/* ---- nodes of the graph ----------------------------------------------------------------------------------------- */
+/* ---- nodes of the graph ---------------------------------------------------------------------- */
 
 void
 bind_graph_add_edge (BindGraph *self, guint32 a, guint32 b, Relation relation, double label)
@@ -106,7 +109,7 @@ add_resources (BindGraph *self)
     }
 }
 
-/* ---- what the schedule uses -------------------------------------------------------------------------------------- */
+/* ---- what the schedule uses ------------------------------------------------------------------ */
 
 static guint
 use_index (const BindGraph *self, guint role, CommRef comm, guint kind)
@@ -178,7 +181,7 @@ bind_graph_uses (const BindGraph *self, guint role, CommRef comm, guint kind)
   return self->used[use_index (self, role, comm, kind)];
 }
 
-/* ---- ops --------------------------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 static void
 add_load (BindGraph *self, guint op, guint32 resource, double service)
@@ -210,7 +213,10 @@ end_op (BindGraph *self, guint64 colour)
   add_colour (self, colour_mix_double (colour, round_label (op->latency)));
 }
 
-/* What a plan moves between nodes, and between GPUs of a node: cards are reached over PCIe as well, which is not counted twice. */
+/*
+ * What a plan moves between nodes, and between GPUs of a node: cards are reached over PCIe as well,
+ * which is not counted twice.
+ */
 static void
 sum_payloads (const Cluster *cluster, const CollectiveCost *plan, double *inter, double *intra)
 {
@@ -391,8 +397,8 @@ is_light (const GraphUse *use, const CollectiveCost *costs, CollectiveAlgorithm 
 }
 
 /*
- * A few bytes (a norm) take their time alone and load nothing: a tree loads its nodes unalike, which would split all their ranks into
- * classes of their own.
+ * A few bytes (a norm) take their time alone and load nothing: a tree loads its nodes unalike,
+ * which would split all their ranks into classes of their own.
  */
 static void
 lighten (const GraphUse *use, CollectiveCost *costs)

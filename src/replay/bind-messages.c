@@ -1,4 +1,6 @@
-/* Messages between pipeline stages in the graph that folding refines: one op a sender and receiver. */
+/*
+ * Messages between pipeline stages in the graph that folding refines: one op a sender and receiver.
+ */
 #include "replay/bind-private.h"
 
 guint
@@ -19,7 +21,7 @@ comm_group (const BindGraph *self, CommRef comm)
   return schedule_comm_info (self->schedule, comm)->group;
 }
 
-/* ---- what roles send --------------------------------------------------------------------------------------------- */
+/* ---- what roles send ------------------------------------------------------------------------- */
 
 static GraphSend *
 find_send (GArray *sends, CommRef comm, guint peer)
@@ -69,9 +71,12 @@ bind_graph_note_messages (BindGraph *self)
     }
 }
 
-/* ---- ops --------------------------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
-/* Messages to members at the same distance are of one colour: a rank's messages to two peers are never of one class. */
+/*
+ * Messages to members at the same distance are of one colour: a rank's messages to two peers are
+ * never of one class.
+ */
 static void
 add_message (BindGraph *self, GraphSend *send, guint32 from)
 {

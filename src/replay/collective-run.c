@@ -1,8 +1,8 @@
 #include "replay/collective-run.h"
 
 /*
- * Of the resources that nobody else uses only an item's slowest can bind it, so the others stay out:
- * a ring over thousands of ranks is one demand, and as many as it shares with others.
+ * Of the resources that nobody else uses only an item's slowest can bind it, so the others stay
+ * out: a ring over thousands of ranks is one demand, and as many as it shares with others.
  */
 typedef struct
 {

@@ -65,7 +65,9 @@ host_costs (const FrameworkProfile *framework, const NodeProfile *node, gboolean
   return costs;
 }
 
-/* A GPU of a fraction of its speed takes that much longer for the same work; what is latency stays. */
+/*
+ * A GPU of a fraction of its speed takes that much longer for the same work; what is latency stays.
+ */
 static BoundKernel
 bind_kernel (const KernelCost *cost, double speed)
 {
@@ -135,8 +137,9 @@ issue_seconds (const Compiler *self, ScheduleItems items, guint i)
 }
 
 /*
- * Where the host waits for each kernel, nothing runs while it issues: the time of a kernel's issue, and of the collectives and messages
- * issued since the last one, is the device's, and the host has none of its own.
+ * Where the host waits for each kernel, nothing runs while it issues: the time of a kernel's issue,
+ * and of the collectives and messages issued since the last one, is the device's, and the host has
+ * none of its own.
  */
 static void
 compile_item (Compiler *self, ScheduleItems items, guint i, ProgramItem *entry)

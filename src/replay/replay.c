@@ -5,9 +5,12 @@
 #define DEFAULT_MIN_PERIODS 2
 #define DEFAULT_MAX_PERIODS 32
 
-/* ---- the parts --------------------------------------------------------------------------------------------------- */
+/* ---- the parts ------------------------------------------------------------------------------- */
 
-/* What the framework's generation launches goes into the training options, before a workload is made of them. */
+/*
+ * What the framework's generation launches goes into the training options, before a workload is
+ * made of them.
+ */
 static gboolean
 resolve_framework (Replay *self, ProfileSet *profiles, DiagList *diags)
 {
@@ -129,7 +132,10 @@ find_unlike_nodes (const Replay *self, MeshGroup group, guint nodes[2])
   return FALSE;
 }
 
-/* Ranks that share one copy of something in step with each other want like nodes; replicas and whole meshes may be mixed. */
+/*
+ * Ranks that share one copy of something in step with each other want like nodes; replicas and
+ * whole meshes may be mixed.
+ */
 static gboolean
 check_nodes (const Replay *self, const Mesh *mesh, DiagList *diags)
 {
@@ -262,9 +268,12 @@ make_markers (Replay *self)
                                        .kernel = &self->marker };
 }
 
-/* ---- running ----------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
-/* Runs afresh with twice the periods until the last two are alike: a host cannot know, while others lag, whether it may stop. */
+/*
+ * Runs afresh with twice the periods until the last two are alike: a host cannot know, while others
+ * lag, whether it may stop.
+ */
 static gboolean
 run_until_steady (Replay *self, const ReplayOptions *options, GError **error)
 {
@@ -343,7 +352,7 @@ replay_free (Replay *self)
   g_free (self);
 }
 
-/* ---- what it holds ----------------------------------------------------------------------------------------------- */
+/* ---- what it holds --------------------------------------------------------------------------- */
 
 const Scenario *
 replay_scenario (const Replay *self)
@@ -408,7 +417,7 @@ replay_cluster_resource (const Replay *self, ResourceId resource, guint *n_alike
   return thing->id;
 }
 
-/* ---- periods ----------------------------------------------------------------------------------------------------- */
+/* ---- periods --------------------------------------------------------------------------------- */
 
 guint
 replay_n_boundaries (const Replay *self)

@@ -1,12 +1,16 @@
 /*
- * Scenarios from a file and from overrides: all errors in one pass, each once although a section may serve many scenarios.
+ * Scenarios from a file and from overrides: all errors in one pass, each once although a section
+ * may serve many scenarios.
  */
 #include "base/suggest.h"
 #include "replay/scenario-private.h"
 
 #include <string.h>
 
-/* What one file and the command line say; its diagnostics drop repeats, as an entry may serve many scenarios. */
+/*
+ * What one file and the command line say; its diagnostics drop repeats, as an entry may serve many
+ * scenarios.
+ */
 typedef struct
 {
   const StrategySet      *strategies;
@@ -17,7 +21,7 @@ typedef struct
   DiagList               *diags;
 } Loader;
 
-/* ---- entries of the lists --------------------------------------------------------------------------------------- */
+/* ---- entries of the lists -------------------------------------------------------------------- */
 
 static void
 apply_scenario (ScenarioDraft *draft, const ConfigNode *entry, DiagList *diags)
@@ -81,7 +85,9 @@ entry_label (const ScenarioDraft *draft, ScenarioAxis axis, const ConfigNode *en
   return axis == AXIS_STRATEGIES ? strategy_label (draft->scenario->strategy) : NULL;
 }
 
-/* Names of strategies first, the outermost before the inner ones: they put fresh options in place. */
+/*
+ * Names of strategies first, the outermost before the inner ones: they put fresh options in place.
+ */
 static void
 apply_overrides (const Loader *self, ScenarioDraft *draft)
 {
@@ -95,7 +101,7 @@ apply_overrides (const Loader *self, ScenarioDraft *draft)
         draft_override (draft, &self->overrides[i], self->diags);
 }
 
-/* ---- whole scenarios -------------------------------------------------------------------------------------------- */
+/* ---- whole scenarios ------------------------------------------------------------------------- */
 
 static void
 check_required (const Loader *self, const OptionSpec *table, gconstpointer options,
@@ -250,7 +256,9 @@ take_label (GPtrArray *labels, char *label, char *values)
     g_ptr_array_add (labels, label != NULL ? label : values);
 }
 
-/* The file's scenario I: its own keys, the entries of its lists laid over them, then the overrides. */
+/*
+ * The file's scenario I: its own keys, the entries of its lists laid over them, then the overrides.
+ */
 static ScenarioDraft
 make_scenario (const Loader *self, const ScenarioGrid *grid, guint i)
 {

@@ -4,7 +4,7 @@
 
 const char *const scenario_axis_names[AXIS_N + 1] = { "scenarios", "models", "strategies", NULL };
 
-/* ---- lists of values --------------------------------------------------------------------------------------------- */
+/* ---- lists of values ------------------------------------------------------------------------- */
 
 /* NODE, or of a list of values the one that the draft has. */
 static const ConfigNode *
@@ -41,7 +41,7 @@ load_options (const ScenarioDraft *draft, const OptionSpec *table, gpointer opti
   option_load_map (table, options, node, (const char *const *) skipped->pdata, diags);
 }
 
-/* ---- strategies ------------------------------------------------------------------------------------------------- */
+/* ---- strategies ------------------------------------------------------------------------------ */
 
 static const Strategy *
 find_strategy (const StrategySet *strategies, const char *name)
@@ -70,7 +70,10 @@ diagnose_strategy (const StrategySet *strategies, const char *name, const Source
   diag_error (diags, mark, hint, "unknown strategy '%s'", name);
 }
 
-/* Puts the strategy NAME with its defaults in the place of *SLOT; NULL when there is none of that name. */
+/*
+ * Puts the strategy NAME with its defaults in the place of *SLOT; NULL when there is none of that
+ * name.
+ */
 gboolean
 scenario_replace_strategy (const StrategySet *strategies, StrategyConfig **slot, const char *name,
                            const SourceMark *mark, DiagList *diags)
@@ -150,7 +153,7 @@ draft_read_strategy (ScenarioDraft *draft, const ConfigNode *node, DiagList *dia
   load_strategy (draft, &draft->scenario->strategy, node, diags);
 }
 
-/* ---- sections --------------------------------------------------------------------------------------------------- */
+/* ---- sections -------------------------------------------------------------------------------- */
 
 void
 draft_mark_seen (ScenarioDraft *draft, const ScenarioSection *section)

@@ -27,7 +27,7 @@ check_options (const Replay *self, ModelShape *shape, DiagList *diags)
                         scenario_marks (scenario, mesh_options), diags);
 }
 
-/* ---- lengths ----------------------------------------------------------------------------------------------------- */
+/* ---- lengths --------------------------------------------------------------------------------- */
 
 /* The training options of one of the different micro-batches: SELF's lengths must outlive them. */
 static TrainingOptions
@@ -77,7 +77,7 @@ load_lengths (Replay *self, const ModelShape *shape, DiagList *diags)
   return self->lengths != NULL;
 }
 
-/* ---- entry points ------------------------------------------------------------------------------------------------ */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 static Workload **
 build_stages (const Replay *self, const ModelShape *shape, guint batch)

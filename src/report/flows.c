@@ -39,7 +39,10 @@ report_flows_csv (const FlowReport *self, GString *out)
 
 /* ---- agreement ------------------------------------------------------------------------------- */
 
-/* The flow whose finish is relatively farthest from what was expected, and by how much; FALSE without any. */
+/*
+ * The flow whose finish is relatively farthest from what was expected, and by how much; FALSE
+ * without any.
+ */
 static gboolean
 find_worst (const FlowReport *self, guint *worst, double *error)
 {

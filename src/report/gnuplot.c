@@ -9,7 +9,7 @@
 
 static const char *const endings[] = { "dat", "gp", "svg", "png" };
 
-/* ---- texts ------------------------------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 char *
 gnuplot_plain_text (const char *given, glong most)
@@ -38,7 +38,7 @@ gnuplot_append_quoted (GString *out, const char *text)
   g_string_append_printf (out, "'%s'", doubled);
 }
 
-/* ---- the child process ------------------------------------------------------------------------------------------------- */
+/* ---- the child process ----------------------------------------------------------------------- */
 
 static gboolean
 refuse_absent (GError **error)
@@ -70,7 +70,7 @@ run_gnuplot (const char *dir, const char *script, GError **error)
   return FALSE;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static gboolean
 fail (GError **error, int code, const char *what, const char *path)

@@ -19,7 +19,7 @@
 #define LEGEND_PIXELS 300
 #define COLUMN_PIXELS 8 /* of text, at most */
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Columns that TEXT takes: East Asian characters take two. */
 static guint
@@ -132,7 +132,7 @@ bar_names (const GPtrArray *predictions, guint n)
   return names;
 }
 
-/* ---- what is drawn --------------------------------------------------------------------------------------------------- */
+/* ---- what is drawn --------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -270,7 +270,9 @@ begins_group (const Picture *self, guint i)
          && (i == 0 || !same_group (prediction_at (self, i - 1), prediction_at (self, i)));
 }
 
-/* Places of the bars: one apart, and a gap before each group, in which the title of lines stands. */
+/*
+ * Places of the bars: one apart, and a gap before each group, in which the title of lines stands.
+ */
 static double *
 bar_places (const Picture *self)
 {
@@ -293,7 +295,7 @@ append_number (GString *out, double value)
   g_string_append (out, text);
 }
 
-/* ---- data -------------------------------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 static void
 append_data_row (const Picture *self, guint i, double place, GString *out)
@@ -325,7 +327,7 @@ data_text (const Picture *self, const double *places)
   return g_string_free (out, FALSE);
 }
 
-/* ---- script -------------------------------------------------------------------------------------------------------------- */
+/* ---- script ---------------------------------------------------------------------------------- */
 
 #define FIRST_PART_COLUMN 3
 #define STEP_COLUMN       (FIRST_PART_COLUMN + TIME_N)
@@ -369,13 +371,16 @@ append_axes (const Picture *self, const double *places, GString *out)
   g_string_append (out, "]\nset yrange [0:");
   append_number (out, 1.12 * self->highest);
   g_string_append (out, "]\nset boxwidth 0.78\n");
-  /* Names are labels, not tics, for which gnuplot looks for room by itself and may find none; so the margin is set here. */
+  /*
+   * Names are labels, not tics, for which gnuplot looks for room by itself and may find none; so
+   * the margin is set here.
+   */
   g_string_append (out, "unset xtics\nset bmargin 3\n");
   if (self->grouped)
     append_group_titles (self, places, out);
 }
 
-/* ---- lines ---------------------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 /* Above the first line of each group, at the left edge of the bars. */
 static void
@@ -412,7 +417,9 @@ append_line_axes (const Picture *self, const double *places, GString *out)
     append_line_titles (self, places, out);
 }
 
-/* Each part from the sum of those before it; the name to the left and the step's time to the right. */
+/*
+ * Each part from the sum of those before it; the name to the left and the step's time to the right.
+ */
 static void
 append_lines (const Picture *self, GString *out)
 {
@@ -439,9 +446,11 @@ append_lines (const Picture *self, GString *out)
       STEP_COLUMN, FITS_COLUMN, STEP_COLUMN, STEP_COLUMN, FITS_COLUMN, STEP_COLUMN);
 }
 
-/* ---- bars ----------------------------------------------------------------------------------------------------------- */
+/* ---- bars ------------------------------------------------------------------------------------ */
 
-/* Boxes from the highest sum down, so that each leaves its own part visible; the step's time above. */
+/*
+ * Boxes from the highest sum down, so that each leaves its own part visible; the step's time above.
+ */
 static void
 append_plot (const Picture *self, GString *out)
 {

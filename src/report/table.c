@@ -114,7 +114,10 @@ any_has (const GPtrArray *predictions, gboolean (*has) (const Prediction *p))
   return FALSE;
 }
 
-/* Of the predictions of each model that has several, the one that fits with the most tokens/s/GPU, the first of equals: a flag each. */
+/*
+ * Of the predictions of each model that has several, the one that fits with the most tokens/s/GPU,
+ * the first of equals: a flag each.
+ */
 static gboolean *
 find_best (const GPtrArray *predictions)
 {

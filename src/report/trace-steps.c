@@ -1,8 +1,9 @@
 /*
  * Steps and micro-steps of the ranks in a trace.
  *
- * A step of a rank begins with its first kernel, and ends where the next one begins. A micro-step begins with the first kernel of its
- * forward pass; micro-steps overlap in a pipeline, so they are marks, not slices.
+ * A step of a rank begins with its first kernel, and ends where the next one begins. A micro-step
+ * begins with the first kernel of its forward pass; micro-steps overlap in a pipeline, so they are
+ * marks, not slices.
  */
 #include "report/trace-private.h"
 

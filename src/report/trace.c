@@ -5,7 +5,7 @@
 
 #define NO_COUNTER G_MAXUINT64
 
-/* ---- one event ------------------------------------------------------------------------------------------------------ */
+/* ---- one event ------------------------------------------------------------------------------- */
 
 void
 trace_add_text (struct json_object *object, const char *key, const char *text)
@@ -54,7 +54,7 @@ trace_event_write (const Track *track, struct json_object *event)
   json_object_put (event);
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void
 write_metadata (const Track *track, const char *what, guint pid, guint tid, const char *name,
@@ -149,7 +149,7 @@ write_names (const Track *track, const guint *n_lanes)
     }
 }
 
-/* ---- ops ------------------------------------------------------------------------------------------------------------ */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 gboolean
 trace_shows (const Track *track, const OpRecord *record)
@@ -288,7 +288,10 @@ write_flow_end (const Track *track, const char *phase, guint64 flow, OpId id, gu
   trace_add_int (event, "id", flow);
   if (*phase == 'f')
     trace_add_text (event, "bp", "e");
-  /* Inside the slice that it belongs to, at its start: the viewer draws from the end of one slice to the start of the other. */
+  /*
+   * Inside the slice that it belongs to, at its start: the viewer draws from the end of one slice
+   * to the start of the other.
+   */
   trace_add_time (event, "ts", engine_op_record (track->engine, id)->begin - track->start);
   trace_event_write (track, event);
 }
@@ -342,7 +345,7 @@ write_ops (Track *track)
     }
 }
 
-/* ---- hosts ---------------------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
 static void
 write_block (const Track *track, guint rank, const HostBlock *block)
@@ -376,7 +379,7 @@ write_blocks (const Track *track)
     }
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void
 write_counter (const Track *track, guint pid, const char *tier, PoolCategory category, SimTime time,
@@ -391,7 +394,10 @@ write_counter (const Track *track, guint pid, const char *tier, PoolCategory cat
   trace_event_write (track, event);
 }
 
-/* The counters of one pool: the level at the start, then each change; of changes at one time the last. */
+/*
+ * The counters of one pool: the level at the start, then each change; of changes at one time the
+ * last.
+ */
 static void
 write_pool (const Track *track, PoolId pool, guint pid, const char *tier)
 {
@@ -432,9 +438,12 @@ write_memory (const Track *track)
     }
 }
 
-/* ---- what is shown -------------------------------------------------------------------------------------------------- */
+/* ---- what is shown --------------------------------------------------------------------------- */
 
-/* Events of each simulated rank: ops, arrows and blocks, and counters; those of nodes count with the first one. */
+/*
+ * Events of each simulated rank: ops, arrows and blocks, and counters; those of nodes count with
+ * the first one.
+ */
 static guint64 *
 count_events (const Track *track)
 {

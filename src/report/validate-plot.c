@@ -86,7 +86,7 @@ runs_of (const CollectiveValidation *self)
   return runs;
 }
 
-/* ---- data -------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 static void
 append_numbers (GString *out, const double *numbers, guint n)
@@ -143,7 +143,7 @@ overview_data (const CollectiveValidation *self)
   return g_string_free (out, FALSE);
 }
 
-/* ---- scripts ----------------------------------------------------------------------------------- */
+/* ---- scripts --------------------------------------------------------------------------------- */
 
 static const char run_plot[] =
     "set multiplot layout 2,1\n"

@@ -12,7 +12,7 @@ row_at (const TrainingValidation *self, guint i)
   return &g_array_index (self->rows, ValidatedTraining, i);
 }
 
-/* ---- goals ------------------------------------------------------------------------------------------------------- */
+/* ---- goals ----------------------------------------------------------------------------------- */
 
 static char *
 verdict (const GoalResult *result)
@@ -78,7 +78,7 @@ append_goals (const TrainingValidation *self, GString *out)
   g_string_append_c (out, '\n');
 }
 
-/* ---- errors and rankings ----------------------------------------------------------------------------------------- */
+/* ---- errors and rankings --------------------------------------------------------------------- */
 
 static void
 add_errors_line (struct libscols_table *table, const TrainingErrors *group)
@@ -143,7 +143,7 @@ append_rankings (const TrainingValidation *self, GString *out)
   terminal_table_finish (table, out);
 }
 
-/* ---- memory, calibration, failures ------------------------------------------------------------------------------- */
+/* ---- memory, calibration, failures ----------------------------------------------------------- */
 
 static void
 append_offenders (const TrainingValidation *self, GString *out)
@@ -247,7 +247,7 @@ report_training_summary (const TrainingValidation *self, GString *out)
   g_string_append (out, "\nerror = predicted / measured - 1\n");
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 void
 report_training_rows (const TrainingValidation *self, GString *out)

@@ -35,7 +35,7 @@ group_at (const CollectiveValidation *self, guint i)
   return &g_array_index (self->groups, ValidationGroup, i);
 }
 
-/* ---- summary ----------------------------------------------------------------------------------- */
+/* ---- summary --------------------------------------------------------------------------------- */
 
 static void
 add_group_line (struct libscols_table *table, const ValidationGroup *group)
@@ -117,7 +117,7 @@ report_validation_summary (const CollectiveValidation *self, GString *out)
         out, "\nerror = predicted / measured - 1; ratio = geometric mean of predicted / measured\n");
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* "" for a row whose size could not be read. */
 static char *
@@ -162,7 +162,7 @@ report_validation_rows (const CollectiveValidation *self, GString *out)
   terminal_table_finish (table, out);
 }
 
-/* ---- CSV --------------------------------------------------------------------------------------- */
+/* ---- CSV ------------------------------------------------------------------------------------- */
 
 static const char *const csv_columns[] = {
   "id",     "collective", "bytes",    "measured_us",     "predicted_us", "error",
@@ -201,7 +201,7 @@ report_validation_csv (const CollectiveValidation *self, GString *out)
     append_csv_row (row_at (self, i), out);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static struct json_object *
 row_json (const ValidatedRow *row)

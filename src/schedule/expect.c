@@ -1,6 +1,6 @@
 /*
- * Closed forms of nested strategies: an outer one adds to what its inner one states for the outer's period. The axes of the mesh add
- * theirs to the innermost.
+ * Closed forms of nested strategies: an outer one adds to what its inner one states for the outer's
+ * period. The axes of the mesh add theirs to the innermost.
  */
 #include "schedule/schedule-private.h"
 

@@ -1,13 +1,15 @@
 /*
- * The device mesh as strategies see it: how many ranks, how many a node, and strided groups of ranks.
+ * The device mesh as strategies see it: how many ranks, how many a node, and strided groups of
+ * ranks.
  */
 #pragma once
 
 #include "base/option.h"
 
 /*
- * A family of equal groups that tile the ranks of the mesh: rank r has index (r / stride) % size in its group, whose members are
- * spaced `stride` apart. {n, 1}: everyone; {G, 1}: the ranks of a node; {N, G}: the same local rank of every node.
+ * A family of equal groups that tile the ranks of the mesh: rank r has index (r / stride) % size in
+ * its group, whose members are spaced `stride` apart. {n, 1}: everyone; {G, 1}: the ranks of a
+ * node; {N, G}: the same local rank of every node.
  */
 typedef struct
 {
@@ -15,9 +17,10 @@ typedef struct
 } MeshGroup;
 
 /*
- * Ranks are numbered node by node; tensor-parallel ranks are neighbours, pipeline stages the blocks of the world. `n_ranks` is what
- * this strategy spans: the data and context ranks of one tensor rank of one stage, `stride` apart; for an inner strategy the outer
- * one's group, so that strategies nest.
+ * Ranks are numbered node by node; tensor-parallel ranks are neighbours, pipeline stages the blocks
+ * of the world. `n_ranks` is what this strategy spans: the data and context ranks of one tensor
+ * rank of one stage, `stride` apart; for an inner strategy the outer one's group, so that
+ * strategies nest.
  */
 typedef struct
 {
@@ -37,7 +40,10 @@ MeshGroup mesh_across (const Mesh *mesh,
 gboolean mesh_group_tiles (const Mesh *mesh, MeshGroup g); /* its groups tile the mesh, and so the world */
 guint mesh_n_nodes (const Mesh *mesh); /* nodes that the mesh spans; 0 when unequal */
 
-/* Ranks of the mesh on each node that it touches: 0 when nodes are unequal, or hold different numbers of them. */
+/*
+ * Ranks of the mesh on each node that it touches: 0 when nodes are unequal, or hold different
+ * numbers of them.
+ */
 guint mesh_node_ranks (const Mesh *mesh);
 
 /* Groups of the other axes, as ranks of the world. */
@@ -46,7 +52,10 @@ MeshGroup mesh_stages (const Mesh *mesh); /* {stages, world / stages}, or {stage
 MeshGroup mesh_experts (const Mesh *mesh);           /* {experts, stride} */
 MeshGroup mesh_context (const Mesh *mesh, guint cp); /* {cp, stride} */
 
-/* The ranks that hold the same experts, as a mesh of its own: {n_ranks / experts, stride * experts}. */
+/*
+ * The ranks that hold the same experts, as a mesh of its own: {n_ranks / experts, stride *
+ * experts}.
+ */
 Mesh mesh_of_experts (const Mesh *mesh);
 
 /* Members of the group of world rank RANK, ascending: group.size ids into MEMBERS. */

@@ -1,14 +1,19 @@
 /*
- * Steady periods that are like the first share its program: what is built, checked and compiled once need not be twice.
+ * Steady periods that are like the first share its program: what is built, checked and compiled
+ * once need not be twice.
  *
- * Set: the items and buffers of both sections, where each section numbers buffers of its own. Computed: whether they are the same but
- * for those numbers; then the steady section is the first one's, and its own buffers go.
+ * Set: the items and buffers of both sections, where each section numbers buffers of its own.
+ * Computed: whether they are the same but for those numbers; then the steady section is the first
+ * one's, and its own buffers go.
  */
 #include "schedule/schedule-private.h"
 
 #include <string.h>
 
-/* Buffers of init, of the first section, and of the steady one: [0, init), [init, first) and [first, n). */
+/*
+ * Buffers of init, of the first section, and of the steady one: [0, init), [init, first) and
+ * [first, n).
+ */
 typedef struct
 {
   const ScheduleRole *role;

@@ -1,10 +1,13 @@
 /*
- * What a strategy is: a const struct with typed options, hooks on the one walk that the driver makes, and closed forms.
+ * What a strategy is: a const struct with typed options, hooks on the one walk that the driver
+ * makes, and closed forms.
  *
- * The driver walks outer round > step > slot (a forward or backward pass of a micro-batch through a chunk of layers) > unit > layer >
- * kernel. It emits the model's kernels on SCHEDULE_COMPUTE, the collectives of tensor, context and expert parallelism among them, the
- * messages between pipeline stages; it allocates and frees activations, and ends each step with the host waiting for the device (the loss is read). Everything else is the strategy's:
- * gathering, reducing, freeing, copies, the optimizer, waits. Hooks see mesh groups and tensors, never links or GPUs.
+ * The driver walks outer round > step > slot (a forward or backward pass of a micro-batch through a
+ * chunk of layers) > unit > layer > kernel. It emits the model's kernels on SCHEDULE_COMPUTE, the
+ * collectives of tensor, context and expert parallelism among them, the messages between pipeline
+ * stages; it allocates and frees activations, and ends each step with the host waiting for the
+ * device (the loss is read). Everything else is the strategy's: gathering, reducing, freeing,
+ * copies, the optimizer, waits. Hooks see mesh groups and tensors, never links or GPUs.
  */
 #pragma once
 
@@ -50,12 +53,16 @@ typedef struct
   gboolean expert; /* expert-parallel: the same only on the ranks of mesh_of_experts; a unit of its own beside its layer's */
 } PlanUnit;
 
-/* The list of units in forward order for a granularity. Owned by the caller: g_array_unref. A property of the workload alone. */
+/*
+ * The list of units in forward order for a granularity. Owned by the caller: g_array_unref. A
+ * property of the workload alone.
+ */
 GArray *plan_units (const Workload *workload, UnitGranularity granularity);
 
 /*
- * Whether the recomputation of UNIT's layer runs UNIT's modules, so that its forward hooks are called again (module granularity): always
- * when whole blocks are repeated; the attention core alone runs no module.
+ * Whether the recomputation of UNIT's layer runs UNIT's modules, so that its forward hooks are
+ * called again (module granularity): always when whole blocks are repeated; the attention core
+ * alone runs no module.
  */
 gboolean plan_unit_recomputes (const Workload *workload, const PlanUnit *unit);
 
@@ -74,8 +81,9 @@ typedef enum
 typedef struct _UnitPlaces UnitPlaces; /* the driver's */
 
 /*
- * What a backward bracket computes. Zero-bubble pipelines split it: a bracket for the gradients of inputs reads parameters and has no
- * gradient to reduce yet; one for those of weights, later, reads no parameters.
+ * What a backward bracket computes. Zero-bubble pipelines split it: a bracket for the gradients of
+ * inputs reads parameters and has no gradient to reduce yet; one for those of weights, later, reads
+ * no parameters.
  */
 typedef enum
 {
@@ -98,9 +106,10 @@ typedef struct
 } UnitSlot;
 
 /*
- * All optional. An absent hook of an outer strategy falls through to the inner one; a present one decides itself whether to call
- * strategy_inner_*(). Forward begin/end bracket the kernels of a unit's forward, backward likewise (with layer granularity the
- * recomputation runs inside the backward bracket).
+ * All optional. An absent hook of an outer strategy falls through to the inner one; a present one
+ * decides itself whether to call strategy_inner_*(). Forward begin/end bracket the kernels of a
+ * unit's forward, backward likewise (with layer granularity the recomputation runs inside the
+ * backward bracket).
  */
 typedef struct
 {
@@ -191,7 +200,10 @@ struct _StrategyChoice
   const StrategyChoice *inner;
 };
 
-/* Calls the inner strategy's hook, for outer hooks that extend it. round_end has none: the driver calls every strategy's own. */
+/*
+ * Calls the inner strategy's hook, for outer hooks that extend it. round_end has none: the driver
+ * calls every strategy's own.
+ */
 void strategy_inner_init (StrategyRun *run);
 void strategy_inner_step_begin (StrategyRun *run);
 void strategy_inner_unit_forward_begin (StrategyRun *run, const UnitSlot *slot);
@@ -203,13 +215,14 @@ void strategy_inner_micro_step_end (StrategyRun *run);
 void strategy_inner_step_end (StrategyRun *run);
 
 /*
- * Checks CHOICE and builds its schedule. NULL after diagnostics (options that do not fit the mesh or the model). The result
- * refers to the workload, which must outlive it.
+ * Checks CHOICE and builds its schedule. NULL after diagnostics (options that do not fit the mesh
+ * or the model). The result refers to the workload, which must outlive it.
  */
 Schedule *schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
 
 /*
- * Closed forms of CHOICE with its inner strategies. FALSE when one of them states none. An outer strategy's `expect` finds its inner's
- * closed forms in TOTALS (traffic, copies and FLOPs of one outer period, peaks unchanged) and adds its own.
+ * Closed forms of CHOICE with its inner strategies. FALSE when one of them states none. An outer
+ * strategy's `expect` finds its inner's closed forms in TOTALS (traffic, copies and FLOPs of one
+ * outer period, peaks unchanged) and adds its own.
  */
 gboolean strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals);

@@ -1,11 +1,12 @@
 /* The slots of a stage: what each layer allocates and runs, and the hooks around its units. */
 #include "schedule/driver-private.h"
 
-/* ---- kernels of units ------------------------------------------------------------------------------------------- */
+/* ---- kernels of units ------------------------------------------------------------------------ */
 
 /*
- * Sets the owner of each kernel: the unit whose module it reads; kernels that read none go with the one before them, at the start
- * with unit START. A tied head's product names no module of its layer, but reads the table that its last unit gathers.
+ * Sets the owner of each kernel: the unit whose module it reads; kernels that read none go with the
+ * one before them, at the start with unit START. A tied head's product names no module of its
+ * layer, but reads the table that its last unit gathers.
  */
 static void
 assign_kernels (Driver *self, guint layer, const KernelDesc *kernels, guint n, guint start)
@@ -27,7 +28,7 @@ assign_kernels (Driver *self, guint layer, const KernelDesc *kernels, guint n, g
     }
 }
 
-/* ---- collectives among the kernels ------------------------------------------------------------------------------ */
+/* ---- collectives among the kernels ----------------------------------------------------------- */
 
 const char *
 walk_axis_name (const Driver *self, MeshAxis axis)
@@ -109,7 +110,7 @@ walk_kernels (Driver *self, const KernelDesc *kernels, guint n, guint unit, Back
     data_kernel (self, last, bracket);
 }
 
-/* ---- where the walk stands -------------------------------------------------------------------------------------- */
+/* ---- where the walk stands ------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -182,7 +183,7 @@ of_unit (const DataBracket *layer, guint unit)
   return bracket;
 }
 
-/* ---- forward ---------------------------------------------------------------------------------------------------- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
 static void
 forward_hook (Driver *self, const SlotWalk *walk, guint unit, gsize hook)
@@ -192,7 +193,10 @@ forward_hook (Driver *self, const SlotWalk *walk, guint unit, gsize hook)
   driver_unit_hook (self, PHASE_FORWARD, hook, &slot);
 }
 
-/* Units of a layer are gathered one by one as modules run, or (layers whose experts are a unit of their own) all around the layer. */
+/*
+ * Units of a layer are gathered one by one as modules run, or (layers whose experts are a unit of
+ * their own) all around the layer.
+ */
 static void
 walk_units_forward (Driver *self, const SlotWalk *walk, const LayerDesc *desc, const DataBracket *layer)
 {
@@ -236,7 +240,10 @@ hold_output (Driver *self, BufferRef *held, guint64 bytes)
   schedule_touches (self->b, SCHEDULE_COMPUTE, *held, SCHEDULE_WHOLE, ACCESS_WRITE);
 }
 
-/* The place of a micro-batch's output is that of the one before the last, which goes when there is a new one. */
+/*
+ * The place of a micro-batch's output is that of the one before the last, which goes when there is
+ * a new one.
+ */
 static BufferRef *
 held_by (Driver *self, const SlotWalk *walk)
 {
@@ -265,9 +272,11 @@ walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
     hold_output (self, held_by (self, walk), desc->held_bytes);
 }
 
-/* ---- backward --------------------------------------------------------------------------------------------------- */
+/* ---- backward -------------------------------------------------------------------------------- */
 
-/* Module granularity: the modules of a checkpointed layer run their forward again, with its hooks. */
+/*
+ * Module granularity: the modules of a checkpointed layer run their forward again, with its hooks.
+ */
 static void
 walk_layer_recompute (Driver *self, const SlotWalk *walk, guint layer, const DataBracket *bracket)
 {
@@ -332,7 +341,10 @@ walk_units_backward (Driver *self, const SlotWalk *walk, const LayerDesc *desc,
     backward_hook (self, walk, u, HOOK (unit_backward_end));
 }
 
-/* What a layer saved lives until its weights have their gradients: a pass that is put off needs inputs and output gradients. */
+/*
+ * What a layer saved lives until its weights have their gradients: a pass that is put off needs
+ * inputs and output gradients.
+ */
 static void
 walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
 {
@@ -365,7 +377,7 @@ walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
     schedule_free (self->b, saved);
 }
 
-/* ---- slots ------------------------------------------------------------------------------------------------------ */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static gboolean
 all_is_done (const Driver *self)

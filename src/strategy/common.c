@@ -77,7 +77,10 @@ shard_groups (const Mesh *mesh, const char *shard, ShardGroups *groups, DiagList
   return TRUE;
 }
 
-/* Whole expert groups to a shard group, or whole shard groups to an expert group, whose experts are then whole. */
+/*
+ * Whole expert groups to a shard group, or whole shard groups to an expert group, whose experts are
+ * then whole.
+ */
 static gboolean
 expert_groups (const Mesh *mesh, const ShardGroups *dense, ShardGroups *experts, DiagList *diags)
 {
@@ -210,7 +213,10 @@ emit_stream_kernel (ScheduleBuilder *b, StreamRef stream, KernelKind kind, const
   schedule_kernel (b, stream, &kernel);
 }
 
-/* Groups whose ranks hold different parts of the gradient. Experts that nobody shards differ within their group. */
+/*
+ * Groups whose ranks hold different parts of the gradient. Experts that nobody shards differ within
+ * their group.
+ */
 static guint
 norm_groups (const Mesh *mesh, MeshGroup norm, MeshGroup groups[4])
 {
@@ -273,7 +279,9 @@ emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradie
           schedule_uses_kept (run->b, POOL_PARAMETER, ACCESS_READ_WRITE);
           schedule_uses_kept (run->b, POOL_OPTIMIZER, ACCESS_READ_WRITE);
         }
-      /* The first kernel of a clipped step is the local norm; its square is summed over the parts. */
+      /*
+       * The first kernel of a clipped step is the local norm; its square is summed over the parts.
+       */
       if (i == 0 && training->clip_gradients)
         emit_norm (run, norm);
     }

@@ -1,8 +1,8 @@
 /*
- * Replicated data parallelism with bucketed gradient all-reduce (PyTorch DistributedDataParallel). Every rank holds 16 bytes a
- * parameter in mixed precision. Gradients are gathered into buckets in backward order; a full bucket is all-reduced on a
- * stream of its own while backward goes on; only the last micro-step reduces (no_sync). Source: Li et al.,
- * arXiv:2006.15704.
+ * Replicated data parallelism with bucketed gradient all-reduce (PyTorch DistributedDataParallel).
+ * Every rank holds 16 bytes a parameter in mixed precision. Gradients are gathered into buckets in
+ * backward order; a full bucket is all-reduced on a stream of its own while backward goes on; only
+ * the last micro-step reduces (no_sync). Source: Li et al., arXiv:2006.15704.
  */
 #include "strategy/replicated.h"
 

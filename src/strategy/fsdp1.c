@@ -1,12 +1,15 @@
 /*
- * PyTorch FullyShardedDataParallel (FSDP1): one flat parameter a unit, all-gathered and reduce-scattered in place.
+ * PyTorch FullyShardedDataParallel (FSDP1): one flat parameter a unit, all-gathered and
+ * reduce-scattered in place.
  *
- * One communicator serves both directions, so collectives run in the order in which the host issues them. Forward: the
- * all-gather of unit i is issued after the kernels of unit i - 1 (overlap by run-ahead). Backward: the next unit is gathered
- * before the gradient kernels (backward_prefetch: pre), after them (post), or not ahead at all. The rate limiter lets the host issue a
- * third all-gather only when the oldest freed unit's last use is over. Freed storage comes back when the compute stream has
- * passed its last use (record_stream). The root's parameters (embedding and head) stay gathered after forward.
- * Source: Zhao et al., arXiv:2304.11277, 3.3 and 3.4; torch/distributed/fsdp.
+ * One communicator serves both directions, so collectives run in the order in which the host issues
+ * them. Forward: the all-gather of unit i is issued after the kernels of unit i - 1 (overlap by
+ * run-ahead). Backward: the next unit is gathered before the gradient kernels (backward_prefetch:
+ * pre), after them (post), or not ahead at all. The rate limiter lets the host issue a third
+ * all-gather only when the oldest freed unit's last use is over. Freed storage comes back when the
+ * compute stream has passed its last use (record_stream). The root's parameters (embedding and
+ * head) stay gathered after forward. Source: Zhao et al., arXiv:2304.11277, 3.3 and 3.4;
+ * torch/distributed/fsdp.
  */
 #include "strategy/common.h"
 
@@ -311,7 +314,10 @@ fsdp1_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
   strategy_data (run, slot->unit, UNIT_GRADIENT, u->grads, SCHEDULE_NONE);
 }
 
-/* Cast where the reduction is wider, reduce-scatter, all-reduce over the replicas, cast or add into the shard's gradient. */
+/*
+ * Cast where the reduction is wider, reduce-scatter, all-reduce over the replicas, cast or add into
+ * the shard's gradient.
+ */
 static void
 reduce_gradient (StrategyRun *run, const UnitSlot *slot)
 {

@@ -155,7 +155,9 @@ unshard (StrategyRun *run, guint unit)
 
   u->gather = schedule_alloc_on (run->b, s->copy_in, TIER_HBM, POOL_GATHERED,
                                  u->padded * bytes.compute, "all-gather output");
-  /* Read the fp32 shard, write it in compute precision, copy that into the own slot of the output. */
+  /*
+   * Read the fp32 shard, write it in compute precision, copy that into the own slot of the output.
+   */
   emit_stream_kernel (run->b, s->copy_in, KERNEL_COPY, "copy_in", DTYPE_FP32,
                       shard * (bytes.master + bytes.compute), shard * 2 * bytes.compute);
   if (staged != SCHEDULE_NONE)
@@ -186,7 +188,10 @@ drop_held (StrategyRun *run)
   s->held = SCHEDULE_NONE;
 }
 
-/* The compute stream waits for the gathered parameters and copies them out; returns the event of the copy. */
+/*
+ * The compute stream waits for the gathered parameters and copies them out; returns the event of
+ * the copy.
+ */
 static EventRef
 copy_out (StrategyRun *run, const UnitSlot *slot)
 {
@@ -330,7 +335,10 @@ cast_and_offload (StrategyRun *run, guint unit, StreamRef stream, gboolean first
   schedule_free (run->b, cast);
 }
 
-/* After the reduce-scatter: all-reduce over the replicas, then cast or add into the sharded gradient. */
+/*
+ * After the reduce-scatter: all-reduce over the replicas, then cast or add into the sharded
+ * gradient.
+ */
 static void
 finish_reduce (StrategyRun *run, guint unit, gboolean first, BufferRef output, guint64 shard)
 {
@@ -367,7 +375,10 @@ finish_reduce (StrategyRun *run, guint unit, gboolean first, BufferRef output, g
   schedule_free_after (run->b, output, schedule_record (run->b, stream));
 }
 
-/* The unit's whole gradient (*GRADS, ELEMENT_BYTES an element) is copied into the padded input, and goes. */
+/*
+ * The unit's whole gradient (*GRADS, ELEMENT_BYTES an element) is copied into the padded input, and
+ * goes.
+ */
 static void
 reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, guint element_bytes, gboolean first)
 {

@@ -1,4 +1,7 @@
-/* The runtime of strategies that keep whole parameters on every rank and reduce gradients in buckets. */
+/*
+ * The runtime of strategies that keep whole parameters on every rank and reduce gradients in
+ * buckets.
+ */
 #pragma once
 
 #include "strategy/common.h"
@@ -22,8 +25,9 @@ typedef enum
   GRADIENT_AUTO, /* as computed */
   GRADIENT_FP32, /* an fp32 buffer into which every micro-step adds what it computed (Megatron-LM's main gradients) */
   /*
-   * The same, and the gradients as computed stay beside it until the next micro-step makes its own (DeepSpeed's BF16_Optimizer under
-   * its pipeline engine: deepspeed/runtime/pipe/engine.py, _exec_backward_pass, update_hp_grads (clear_lp_grads=False)).
+   * The same, and the gradients as computed stay beside it until the next micro-step makes its own
+   * (DeepSpeed's BF16_Optimizer under its pipeline engine: deepspeed/runtime/pipe/engine.py,
+   * _exec_backward_pass, update_hp_grads (clear_lp_grads=False)).
    */
   GRADIENT_FP32_BESIDE,
 } GradientDtype;

@@ -1,8 +1,8 @@
 /*
- * ZeRO stage 1: replicated parameters and gradients, sharded optimizer. At the accumulation boundary gradients are reduced in
- * buckets (DeepSpeed's default all-reduces them; the paper reduce-scatters), each rank updates its part, and an all-gather
- * brings the updated parameters to everyone. Sources: Rajbhandari et al., arXiv:1910.02054;
- * deepspeed/runtime/zero/stage_1_and_2.py.
+ * ZeRO stage 1: replicated parameters and gradients, sharded optimizer. At the accumulation
+ * boundary gradients are reduced in buckets (DeepSpeed's default all-reduces them; the paper
+ * reduce-scatters), each rank updates its part, and an all-gather brings the updated parameters to
+ * everyone. Sources: Rajbhandari et al., arXiv:1910.02054; deepspeed/runtime/zero/stage_1_and_2.py.
  */
 #include "strategy/replicated.h"
 

@@ -1,4 +1,7 @@
-/* ZeRO stage 3 as DeepSpeed runs it: parameters, gradients and optimizer state sharded over all ranks. */
+/*
+ * ZeRO stage 3 as DeepSpeed runs it: parameters, gradients and optimizer state sharded over all
+ * ranks.
+ */
 #include "strategy/deepspeed.h"
 
 static const OptionSpec zero3_options[] = { DEEPSPEED_OPTIONS, { 0 } };

@@ -1,4 +1,7 @@
-/* One GPU kernel as the framework launches it: its shape, its nominal FLOPs and bytes. Its time is the kernel layer's business. */
+/*
+ * One GPU kernel as the framework launches it: its shape, its nominal FLOPs and bytes. Its time is
+ * the kernel layer's business.
+ */
 #pragma once
 
 #include "workload/training.h"
@@ -57,6 +60,9 @@ typedef struct
   gboolean joins; /* waits for asynchronous communication issued before it */
 } KernelDesc;
 
-/* Fills a streaming kernel: FLOPs are counted as one per element moved and play no role in its time. */
+/*
+ * Fills a streaming kernel: FLOPs are counted as one per element moved and play no role in its
+ * time.
+ */
 KernelDesc kernel_desc_stream (KernelKind kind, const char *name, Dtype dtype, double read_bytes,
                                double write_bytes, guint launches);

@@ -146,8 +146,9 @@ repeat_kv (LayerBuilder *b, TapeValue *qkv)
 }
 
 /*
- * Megatron-LM's fused softmax takes up to 2048 keys, four of them at a time, and blocks of four of the BATCH score matrices; what does not
- * fit is scaled, masked and normalised by PyTorch's kernels (megatron/model/fused_softmax.py, is_kernel_available).
+ * Megatron-LM's fused softmax takes up to 2048 keys, four of them at a time, and blocks of four of
+ * the BATCH score matrices; what does not fit is scaled, masked and normalised by PyTorch's kernels
+ * (megatron/model/fused_softmax.py, is_kernel_available).
  */
 static gboolean
 fuses_softmax (const LayerBuilder *b, guint64 batch)
@@ -219,7 +220,10 @@ attention_pairs (const LayerBuilder *b)
   return sum / training_sequences (b->training);
 }
 
-/* Each context rank has its share of the queries, two chunks of the sequence that balance a causal mask. */
+/*
+ * Each context rank has its share of the queries, two chunks of the sequence that balance a causal
+ * mask.
+ */
 static TapeValue
 add_flash (LayerBuilder *b, TapeValue *qkv)
 {

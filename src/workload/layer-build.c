@@ -23,7 +23,8 @@ build_block (LayerBuilder *b)
 }
 
 /*
- * Rows of the vocabulary on this rank. Megatron-LM pads it so that each tensor rank gets a multiple of 128; undivided it is as it is.
+ * Rows of the vocabulary on this rank. Megatron-LM pads it so that each tensor rank gets a multiple
+ * of 128; undivided it is as it is.
  */
 static gint64
 local_vocab (const LayerBuilder *b)
@@ -33,7 +34,10 @@ local_vocab (const LayerBuilder *b)
   return b->tp == 1 ? b->shape->vocab : (b->shape->vocab + unit - 1) / unit * 128;
 }
 
-/* The token table is divided by rows: each rank looks up what it has, the sum over the group is the embedding. */
+/*
+ * The token table is divided by rows: each rank looks up what it has, the sum over the group is the
+ * embedding.
+ */
 static TapeValue
 build_embedding (LayerBuilder *b)
 {

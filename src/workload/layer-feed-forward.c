@@ -31,8 +31,8 @@ add_mlp (LayerBuilder *b, TapeValue x, const char *const names[3], gint64 width)
 /* ---- experts ---- */
 
 /*
- * Rows that the experts of this rank get, over the balanced share: the fullest rank's, and what a capacity cuts off. A mesh has one
- * rank's workload stand for all, so it is the fullest one's.
+ * Rows that the experts of this rank get, over the balanced share: the fullest rank's, and what a
+ * capacity cuts off. A mesh has one rank's workload stand for all, so it is the fullest one's.
  */
 static double
 expert_fill (const LayerBuilder *b)
@@ -49,8 +49,8 @@ local_experts (const LayerBuilder *b)
 }
 
 /*
- * One weight of the experts here: experts x N x K (experts x K x N where the family stores it so), and its bias. K and N are those
- * of this tensor rank.
+ * One weight of the experts here: experts x N x K (experts x K x N where the family stores it so),
+ * and its bias. K and N are those of this tensor rank.
  */
 static void
 add_expert_tensor (LayerBuilder *b, const char *name, gint64 k, gint64 n, Division division)
@@ -166,8 +166,9 @@ whole_rows (double rows)
 }
 
 /*
- * Rows travel to the ranks that have their experts and back (all-to-all). Each tensor rank sends those of its own tokens, and the
- * tensor group gathers what it received (Megatron-LM's all-to-all dispatcher). The host's wait for the numbers of rows is left out.
+ * Rows travel to the ranks that have their experts and back (all-to-all). Each tensor rank sends
+ * those of its own tokens, and the tensor group gathers what it received (Megatron-LM's all-to-all
+ * dispatcher). The host's wait for the numbers of rows is left out.
  */
 static TapeValue
 dispatch_rows (LayerBuilder *b, TapeValue x)
@@ -204,8 +205,9 @@ add_shared_experts (LayerBuilder *b, TapeValue x, TapeValue out)
 }
 
 /*
- * Routed experts as grouped products over tokens sorted by expert; the experts of a rank get even shares. Auxiliary losses are
- * left out. Without sequence parallelism every tensor rank has all tokens and its part of each expert.
+ * Routed experts as grouped products over tokens sorted by expert; the experts of a rank get even
+ * shares. Auxiliary losses are left out. Without sequence parallelism every tensor rank has all
+ * tokens and its part of each expert.
  */
 static TapeValue
 add_moe (LayerBuilder *b, TapeValue x)

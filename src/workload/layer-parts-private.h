@@ -1,6 +1,6 @@
 /*
- * What the parts of a layer share: the layer being built, its modules and tensors, and how they are divided over the tensor group.
- * Internal to the layer.
+ * What the parts of a layer share: the layer being built, its modules and tensors, and how they are
+ * divided over the tensor group. Internal to the layer.
  */
 #pragma once
 

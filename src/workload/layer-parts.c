@@ -3,8 +3,8 @@
 /* ---- tensor parallelism ---- */
 
 /*
- * With sequence parallelism Megatron-LM's products have always run beside the collectives of the backward pass; without it the
- * all-reduce of an input's gradient goes beside only when asked for.
+ * With sequence parallelism Megatron-LM's products have always run beside the collectives of the
+ * backward pass; without it the all-reduce of an input's gradient goes beside only when asked for.
  */
 CommGroup
 layer_tensor_group (const LayerBuilder *b)

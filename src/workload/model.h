@@ -1,5 +1,6 @@
 /*
- * A transformer's shape: read from a Hugging Face config.json, or given as typed options. Knows no hardware.
+ * A transformer's shape: read from a Hugging Face config.json, or given as typed options. Knows no
+ * hardware.
  */
 #pragma once
 
@@ -21,7 +22,8 @@ typedef enum
 } ModelPosition;
 
 /*
- * Plain data. Widths are in elements. Filled by model_import or from the `model:` section of a scenario.
+ * Plain data. Widths are in elements. Filled by model_import or from the `model:` section of a
+ * scenario.
  */
 typedef struct
 {
@@ -58,8 +60,9 @@ void model_shape_clear (ModelShape *self);
 void model_shape_copy (const ModelShape *source, ModelShape *target);
 
 /*
- * The `model` section of a scenario and of tables: `config` (path of a config.json, or the name of a shipped model) or
- * `arch` (gpt, llama, mpt, bloom: docs/models.md) with n_layers d_model n_heads n_kv_heads d_ff vocab and the MoE fields.
+ * The `model` section of a scenario and of tables: `config` (path of a config.json, or the name of
+ * a shipped model) or `arch` (gpt, llama, mpt, bloom: docs/models.md) with n_layers d_model n_heads
+ * n_kv_heads d_ff vocab and the MoE fields.
  */
 typedef struct
 {
@@ -71,14 +74,18 @@ typedef struct
 extern const OptionSpec model_options[];
 
 /*
- * Resolves OPTIONS to a shape. A relative `config` is looked up beside BASE_DIR (may be NULL), then among the shipped models
- * (workloads/models/<name>.json). Inconsistent shapes (heads that do not divide the width or the KV heads, zero layers, ...)
- * are diagnosed at the MARKS (may be NULL) of the options.
+ * Resolves OPTIONS to a shape. A relative `config` is looked up beside BASE_DIR (may be NULL), then
+ * among the shipped models (workloads/models/<name>.json). Inconsistent shapes (heads that do not
+ * divide the width or the KV heads, zero layers, ...) are diagnosed at the MARKS (may be NULL) of
+ * the options.
  */
 gboolean model_resolve (const ModelOptions *options, const char *base_dir, ModelShape *shape,
                         const OptionMarks *marks, DiagList *diags);
 
-/* Reads a Hugging Face config.json. Families: gpt2 opt llama mistral qwen2 qwen3 mixtral qwen3_moe deepseek_v3 gpt_oss. */
+/*
+ * Reads a Hugging Face config.json. Families: gpt2 opt llama mistral qwen2 qwen3 mixtral qwen3_moe
+ * deepseek_v3 gpt_oss.
+ */
 gboolean model_import (const char *file, ModelShape *shape, DiagList *diags);
 
 /* NULL-terminated names of the shipped models, sorted; strv owned by the caller (g_strfreev). */

@@ -7,8 +7,9 @@
  *                    p *= 1-lr*wd | m1.lerp(g) | m2 *= b2 | m2 += g*g | d = sqrt m2 | d /= c | d +=
  *                    eps | p += m1/d reads m, m+g, m, m+g, m, m, m, 3m = 10m + 2g; each writes m
  *   SGD              p -= lr*g: reads m + g, writes m
- * Loss scaling copies the gradients to the master's type, multiplies them by the inverse scale and looks for overflows, before all
- * that; what follows reads the copy. Without an optimizer there is nothing at all.
+ * Loss scaling copies the gradients to the master's type, multiplies them by the inverse scale and
+ * looks for overflows, before all that; what follows reads the copy. Without an optimizer there is
+ * nothing at all.
  */
 #include "workload/workload.h"
 

@@ -1,10 +1,11 @@
 /*
  * The `mesh` section of a scenario: how ranks are laid out on the axes of parallel training.
  *
- * Unless `order` says otherwise, world ranks count the axes in the order tensor, context, data, pipeline, tensor fastest (Megatron-LM's default and
- * PyTorch's mesh pp, dp, cp, tp): rank = t + tp * (c + cp * (d + dp * p)), dp = world / (tp * cp * pp). Expert groups
- * lie on consecutive data ranks: ep divides dp * cp. A strategy spans the data and context ranks of one (t, p): it
- * sees neither tensor nor pipeline ranks.
+ * Unless `order` says otherwise, world ranks count the axes in the order tensor, context, data,
+ * pipeline, tensor fastest (Megatron-LM's default and PyTorch's mesh pp, dp, cp, tp): rank = t + tp
+ * * (c + cp * (d + dp * p)), dp = world / (tp * cp * pp). Expert groups lie on consecutive data
+ * ranks: ep divides dp * cp. A strategy spans the data and context ranks of one (t, p): it sees
+ * neither tensor nor pipeline ranks.
  */
 #pragma once
 
@@ -60,7 +61,10 @@ typedef struct
 #define MESH_N_OPTIONS 15
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
-/* Resolves PIPELINE_AUTO; a single stage has no pipeline, whatever is asked for: 1F1B with one chunk. */
+/*
+ * Resolves PIPELINE_AUTO; a single stage has no pipeline, whatever is asked for: 1F1B with one
+ * chunk.
+ */
 PipelineKind mesh_pipeline (const MeshOptions *mesh);
 
 /* Chunks of layers of one stage, and of the whole model (DualPipe: pp, each on two stages). */
@@ -73,5 +77,8 @@ gboolean mesh_ends_meet (const MeshOptions *mesh);
 /* Degrees of 0 become 1; sp without a tensor group becomes 0. */
 void mesh_normalise (MeshOptions *mesh);
 
-/* Whether messages go in group calls between slots: a matter of `p2p`, for the pipelines that have such calls. */
+/*
+ * Whether messages go in group calls between slots: a matter of `p2p`, for the pipelines that have
+ * such calls.
+ */
 gboolean mesh_batches_messages (const MeshOptions *mesh);

@@ -47,7 +47,7 @@ sequence_lengths_tokens (const GArray *batch)
   return sum;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static SourceMark
 mark_of_line (const Reading *self)
@@ -181,7 +181,7 @@ check_size (const Reading *self)
   return FALSE;
 }
 
-/* ---- different micro-batches --------------------------------------------------------------------------------------- */
+/* ---- different micro-batches ----------------------------------------------------------------- */
 
 static gint
 longer_first (gconstpointer a, gconstpointer b)

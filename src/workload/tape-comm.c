@@ -1,6 +1,7 @@
 /*
- * Collectives among a layer's operations. The conjugates are those of Megatron-LM (arXiv:1909.08053, section 3: f and g;
- * arXiv:2205.05198, section 4.2.2: g and g-bar): what is an all-gather forwards is a reduce-scatter backwards.
+ * Collectives among a layer's operations. The conjugates are those of Megatron-LM
+ * (arXiv:1909.08053, section 3: f and g; arXiv:2205.05198, section 4.2.2: g and g-bar): what is an
+ * all-gather forwards is a reduce-scatter backwards.
  */
 #include "workload/tape-comm-private.h"
 
@@ -48,8 +49,9 @@ kernel_writes (const TapeKernel *kernel, TapeValue value)
 }
 
 /*
- * A collective of the backward pass that needs GRAD: before the products of weight gradients that stand last, which then run
- * beside it. What they would have joined is joined before the collective: they have nothing to do with it.
+ * A collective of the backward pass that needs GRAD: before the products of weight gradients that
+ * stand last, which then run beside it. What they would have joined is joined before the
+ * collective: they have nothing to do with it.
  */
 static TapeKernel *
 push_beside (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue grad)
@@ -79,7 +81,9 @@ push_beside (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue grad)
   return tape_insert (tape, list, place, desc);
 }
 
-/* Cuts the product that stands last in LIST into N along its rows; *FIRST: place of the first one. */
+/*
+ * Cuts the product that stands last in LIST into N along its rows; *FIRST: place of the first one.
+ */
 static void
 slice_last (GArray *list, guint n, guint *first)
 {
@@ -215,8 +219,9 @@ backward_concat (Tape *tape, const TapeOp *op)
 }
 
 /*
- * PyTorch's all_gather into a list goes through a flat buffer of its own (ProcessGroupNCCL::allgather, newLikeFlat), and the list's
- * tensors, of which the own piece is one, are concatenated.
+ * PyTorch's all_gather into a list goes through a flat buffer of its own
+ * (ProcessGroupNCCL::allgather, newLikeFlat), and the list's tensors, of which the own piece is
+ * one, are concatenated.
  */
 TapeValue
 tape_comm_concat (Tape *tape, const char *name, TapeValue in, CommGroup group)

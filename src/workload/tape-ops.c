@@ -58,8 +58,8 @@ push_bias_grad (Tape *tape, const TapeOp *op, TapeValue out)
 }
 
 /*
- * With y = x w: dx = dy w', dw = x' dy, db = the column sums of dy. Where a group divides w by columns, dx is complete before dw is
- * made, so that its sum over the group can go beside.
+ * With y = x w: dx = dy w', dw = x' dy, db = the column sums of dy. Where a group divides w by
+ * columns, dx is complete before dw is made, so that its sum over the group can go beside.
  */
 static void
 backward_linear (Tape *tape, const TapeOp *op)

@@ -108,8 +108,8 @@ struct _Tape
 };
 
 /*
- * What one layer costs under a checkpointing mode; the arrays are of KernelDesc (MemoryStep) and owned by the
- * caller.
+ * What one layer costs under a checkpointing mode; the arrays are of KernelDesc (MemoryStep) and
+ * owned by the caller.
  */
 typedef struct
 {
@@ -119,7 +119,10 @@ typedef struct
   double  saved, working, backward_bytes;
 } TapeResult;
 
-/* Strings of TRAINING must outlive the tape. COMPILED: what is recorded is compiled where TRAINING says so. */
+/*
+ * Strings of TRAINING must outlive the tape. COMPILED: what is recorded is compiled where TRAINING
+ * says so.
+ */
 Tape *tape_new (const TrainingOptions *training, gboolean compiled);
 void  tape_free (Tape *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Tape, tape_free)
@@ -178,8 +181,14 @@ const char *tape_backward_name (const TapeOp *op);
 /* VALUE comes or goes now. */
 void tape_log_tensor (Tape *self, TapeValue value, gboolean comes);
 
-/* The forward pass that leaves KEPT behind, one flag for each of the first N_VALUES; those of ALIVE (NULL: none) are there already. */
+/*
+ * The forward pass that leaves KEPT behind, one flag for each of the first N_VALUES; those of ALIVE
+ * (NULL: none) are there already.
+ */
 void tape_log_forward (Tape *self, const gboolean *kept, const gboolean *alive, guint n_values);
 
-/* The steps logged since the last call, the caller's; *TO_PEAK: how many of them lead to where most is alive. */
+/*
+ * The steps logged since the last call, the caller's; *TO_PEAK: how many of them lead to where most
+ * is alive.
+ */
 GArray *tape_take_memory (Tape *self, guint *to_peak);

@@ -81,7 +81,10 @@ append_tied_sum (const TensorDesc *table, Dtype dtype, GArray *backward)
   g_array_append_val (backward, desc);
 }
 
-/* Saturates: absurd lengths do not wrap around. workload_check refuses them: so many bytes are only ever compared. */
+/*
+ * Saturates: absurd lengths do not wrap around. workload_check refuses them: so many bytes are only
+ * ever compared.
+ */
 static guint64
 to_bytes (double bytes)
 {
@@ -432,7 +435,7 @@ workload_matrix_flops (const Workload *self)
   return self->matrix_flops;
 }
 
-/* ---- limits ------------------------------------------------------------------------------------------------------ */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 /* In doubles: an upper bound of what is held at once. */
 static double

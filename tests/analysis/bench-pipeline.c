@@ -1,6 +1,7 @@
 /*
- * What a long pipeline costs: 64 stages with 1 600 micro-batches, which are multiplied: seconds of CPU, how many micro-batches were
- * replayed, and how much longer it takes than half as many micro-batches. Fails where that ratio says that the cost grows with them.
+ * What a long pipeline costs: 64 stages with 1 600 micro-batches, which are multiplied: seconds of
+ * CPU, how many micro-batches were replayed, and how much longer it takes than half as many
+ * micro-batches. Fails where that ratio says that the cost grows with them.
  */
 #include "analysis/prediction.h"
 

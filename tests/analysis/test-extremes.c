@@ -1,8 +1,8 @@
 /*
- * Scenarios whose every value is allowed and whose whole is beyond reason (sequences of 64 Mi tokens,
- * thousands of layers, GPUs at a thousandth of their speed, fp32) end in a prediction or in a message,
- * never in an assertion or a wrapped number: what is predicted is finite and not negative. Not
- * asserted: which of them are too much.
+ * Scenarios whose every value is allowed and whose whole is beyond reason (sequences of 64 Mi
+ * tokens, thousands of layers, GPUs at a thousandth of their speed, fp32) end in a prediction or in
+ * a message, never in an assertion or a wrapped number: what is predicted is finite and not
+ * negative. Not asserted: which of them are too much.
  */
 #include <check.h>
 #include <math.h>

@@ -1,7 +1,9 @@
 /*
- * A prediction from few micro-batches equals the one from all of them: over random models, meshes, pipelines and strategies every time,
- * byte and FLOP within 1e-9 of the step's (waits within a hundredth of it), the same peak of allocated memory, and reserved memory within 10 %, in all
- * cases but one of twelve within 5 % (an allocator's cuts creep on); half of the cases are multiplied at all. Not asserted: speed.
+ * A prediction from few micro-batches equals the one from all of them: over random models, meshes,
+ * pipelines and strategies every time, byte and FLOP within 1e-9 of the step's (waits within a
+ * hundredth of it), the same peak of allocated memory, and reserved memory within 10 %, in all
+ * cases but one of twelve within 5 % (an allocator's cuts creep on); half of the cases are
+ * multiplied at all. Not asserted: speed.
  */
 #include <check.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 /*
- * Logs of nccl-tests as rows: one sample a format (tests/data/nccl-tests), every figure as it stands in the file; and what must be refused,
- * with the line and the words. That predictions follow is not looked at here.
+ * Logs of nccl-tests as rows: one sample a format (tests/data/nccl-tests), every figure as it
+ * stands in the file; and what must be refused, with the line and the words. That predictions
+ * follow is not looked at here.
  */
 #include <check.h>
 #include <glib/gstdio.h>
@@ -106,7 +107,10 @@ static const Setting h200[] = { { "node", "dgx-h200" }, END };
 static const Setting mi300x[] = { { "gpu", "mi300x-192" }, { "intra", "xgmi-mi300-mesh" }, END };
 static const Setting hand[] = { { "name", "2 x hand-pair" }, END };
 
-/* Five sizes, each out of place and in place; 0.056 ms are 56 us. The ranks have no processes, so nothing says that one drives all. */
+/*
+ * Five sizes, each out of place and in place; 0.056 ms are 56 us. The ranks have no processes, so
+ * nothing says that one drives all.
+ */
 START_TEST (test_milliseconds)
 {
   g_autoptr (GPtrArray) rows = sample ("2017-milliseconds.log", v100);
@@ -133,7 +137,10 @@ START_TEST (test_no_root)
 }
 END_TEST
 
-/* Tables with a root alone, with neither, with an operation, with an empty one: five sizes twice in each. */
+/*
+ * Tables with a root alone, with neither, with an operation, with an empty one: five sizes twice in
+ * each.
+ */
 START_TEST (test_several)
 {
   static const CollectiveKind kinds[] = { COLLECTIVE_BROADCAST, COLLECTIVE_ALL_GATHER,
@@ -227,7 +234,10 @@ START_TEST (test_json)
 }
 END_TEST
 
-/* What `shardsim collective` prints comes back, with a word that nobody measured it: times as exactly as they are printed. */
+/*
+ * What `shardsim collective` prints comes back, with a word that nobody measured it: times as
+ * exactly as they are printed.
+ */
 static void
 check_round_trip (CollectiveKind kind, const Cluster *cluster, const char *file)
 {
@@ -297,7 +307,7 @@ START_TEST (test_predicted)
 }
 END_TEST
 
-/* ---- what is refused --------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 /* NAME is refused with N errors, and what is said has the words of SAID in this order. */
 static void
@@ -367,7 +377,9 @@ START_TEST (test_bad_ranks)
 }
 END_TEST
 
-/* Four ranks on two hosts: other shapes, other GPUs and no hardware at all are errors at the ranks. */
+/*
+ * Four ranks on two hosts: other shapes, other GPUs and no hardware at all are errors at the ranks.
+ */
 START_TEST (test_hardware)
 {
   static const Setting four[] = { { "name", "4 x hand-pair" }, END };
@@ -491,7 +503,10 @@ START_TEST (test_more_columns)
 }
 END_TEST
 
-/* 50 ms that claim to be 50 us: 1048576 bytes in 50 us are 20.97 GB/s, not 0.02; below 1 GB/s digits are too few to tell. */
+/*
+ * 50 ms that claim to be 50 us: 1048576 bytes in 50 us are 20.97 GB/s, not 0.02; below 1 GB/s
+ * digits are too few to tell.
+ */
 START_TEST (test_units)
 {
   static const char     text[] = "# Collective test starting: all_reduce_perf\n"
@@ -547,7 +562,7 @@ START_TEST (test_one_rank)
 }
 END_TEST
 
-/* ---- kinds of files ---------------------------------------------------------------------------- */
+/* ---- kinds of files -------------------------------------------------------------------------- */
 
 static MeasurementFileKind
 kind_of (const char *text)

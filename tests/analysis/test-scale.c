@@ -1,6 +1,6 @@
 /*
- * What a prediction costs grows with the model and the cluster, not with their squares: four times the
- * layers, or GPUs, take less than eight times the processor time (four times is linear, sixteen
+ * What a prediction costs grows with the model and the cluster, not with their squares: four times
+ * the layers, or GPUs, take less than eight times the processor time (four times is linear, sixteen
  * quadratic). Both are timed in one run, of this thread alone, and the least of some repetitions
  * counts, so that what else the machine does plays no part. Not asserted: any time by itself.
  */

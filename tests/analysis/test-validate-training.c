@@ -40,7 +40,10 @@ load_text (const char *text)
   return table;
 }
 
-/* The summary of TEXT's rows, had they been predicted as PREDICTED with SHARES of memory (NAN: not simulated). */
+/*
+ * The summary of TEXT's rows, had they been predicted as PREDICTED with SHARES of memory (NAN: not
+ * simulated).
+ */
 static TrainingValidation *
 summary_of (const char *text, const double *predicted, const double *shares)
 {
@@ -66,8 +69,8 @@ summary_of (const char *text, const double *predicted, const double *shares)
 }
 
 /*
- * x 1 2 3 4, y 1 3 2 4: five pairs agree, one does not: 4 / 6. With y 1 2 2 4 five agree, one is tied in y: 5 / sqrt (6 * 5). Both
- * tied in the same pair: 5 / sqrt (5 * 5) = 1.
+ * x 1 2 3 4, y 1 3 2 4: five pairs agree, one does not: 4 / 6. With y 1 2 2 4 five agree, one is
+ * tied in y: 5 / sqrt (6 * 5). Both tied in the same pair: 5 / sqrt (5 * 5) = 1.
  */
 START_TEST (test_tau)
 {
@@ -133,9 +136,11 @@ END_TEST
   id NODE MODEL micro ",1,ddp,all," tp ",none,," metric "," value ",," use "," remark_source "\n"
 
 /*
- * Group a: times 10 8 12 (one differs in tp, one in the remark) predicted 11 8 9: order swapped between first and third: tau 1/3, picks the
- * fastest. The rate of a group of its own has no partner; a row to calibrate with and one that is not simulated count nowhere.
- * Errors of a's times: +0.1, 0, -0.25: median of the absolute ones 0.1, 90 % at place 1.8: 0.1 + 0.8 * 0.15, mean -0.05.
+ * Group a: times 10 8 12 (one differs in tp, one in the remark) predicted 11 8 9: order swapped
+ * between first and third: tau 1/3, picks the fastest. The rate of a group of its own has no
+ * partner; a row to calibrate with and one that is not simulated count nowhere. Errors of a's
+ * times: +0.1, 0, -0.25: median of the absolute ones 0.1, 90 % at place 1.8: 0.1 + 0.8 * 0.15, mean
+ * -0.05.
  */
 START_TEST (test_summary)
 {
@@ -173,7 +178,9 @@ START_TEST (test_summary)
 }
 END_TEST
 
-/* Two ran, one of them predicted not to; two ran out of memory, one predicted at 80 % of capacity. */
+/*
+ * Two ran, one of them predicted not to; two ran out of memory, one predicted at 80 % of capacity.
+ */
 START_TEST (test_fits)
 {
   static const char text[] = HEADER RUN ("layouts-1", "1", "1", "", "fits", "1", "test")
@@ -213,7 +220,10 @@ setting_of (const TrainingTable *table, guint row, const char *key)
   return NULL;
 }
 
-/* How cells become options: grad-op, `all` of a strategy without groups, further options, another name of a strategy. */
+/*
+ * How cells become options: grad-op, `all` of a strategy without groups, further options, another
+ * name of a strategy.
+ */
 START_TEST (test_mapping)
 {
   static const char text[] = HEADER
@@ -283,7 +293,10 @@ START_TEST (test_tokens)
 }
 END_TEST
 
-/* Rows that ask for memory only are planned, with fewer micro-steps; with a row of speed beside them they are replayed: the same peaks. */
+/*
+ * Rows that ask for memory only are planned, with fewer micro-steps; with a row of speed beside
+ * them they are replayed: the same peaks.
+ */
 START_TEST (test_plan)
 {
   static const char planned[] =
@@ -308,7 +321,10 @@ START_TEST (test_plan)
 }
 END_TEST
 
-/* The engine behind it: a run with two figures is simulated once, the same in one thread and in three, and a bad one says why. */
+/*
+ * The engine behind it: a run with two figures is simulated once, the same in one thread and in
+ * three, and a bad one says why.
+ */
 START_TEST (test_prediction)
 {
   static const char text[] = HEADER RUN ("a-01", "1", "1", "", "step_time_s", "0.01", "test")

@@ -1,6 +1,7 @@
 /*
- * Documents: values with their places, what is refused and with which words, limits, and merging by 'extends'. The
- * grammar itself is libyaml's and is tested only where this loader adds to it or takes from it.
+ * Documents: values with their places, what is refused and with which words, limits, and merging by
+ * 'extends'. The grammar itself is libyaml's and is tested only where this loader adds to it or
+ * takes from it.
  */
 #include "base/config.h"
 #include "fixture.h"
@@ -78,7 +79,10 @@ START_TEST (test_nulls)
 }
 END_TEST
 
-/* The form of a published model configuration: JSON with tabs, null, booleans and an exponent without a point. */
+/*
+ * The form of a published model configuration: JSON with tabs, null, booleans and an exponent
+ * without a point.
+ */
 START_TEST (test_json)
 {
   static const char text[] =
@@ -164,7 +168,10 @@ START_TEST (test_duplicate_keys)
 }
 END_TEST
 
-/* Maps above and below the size from which they are indexed: every key is found, in the order of the file. */
+/*
+ * Maps above and below the size from which they are indexed: every key is found, in the order of
+ * the file.
+ */
 START_TEST (test_many_keys)
 {
   for (guint n = 1; n < 40; n++)
@@ -487,7 +494,10 @@ START_TEST (test_extends_refused)
 }
 END_TEST
 
-/* Every cut of a file and every single byte put in its place gives a document or at least one error, and no crash. */
+/*
+ * Every cut of a file and every single byte put in its place gives a document or at least one
+ * error, and no crash.
+ */
 START_TEST (test_mutants)
 {
   static const char text[] = "a: 1\nb: [x, {y: 'z'}]\nc: \"q\\n\" # c\nd: |\n  block\n? k\n: v\n";

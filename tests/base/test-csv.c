@@ -6,7 +6,10 @@
 #include "base/limits.h"
 #include "fixture.h"
 
-/* Reads DATA, as a file in memory; the rows as "a|b;c|d" after the header, the diagnostics of "t.csv" in *TEXT. */
+/*
+ * Reads DATA, as a file in memory; the rows as "a|b;c|d" after the header, the diagnostics of
+ * "t.csv" in *TEXT.
+ */
 static char *
 read_all (const char *data, gssize length, char **text)
 {

@@ -15,7 +15,10 @@ START_TEST (test_environment_wins)
 }
 END_TEST
 
-/* The source tree while it holds profiles, else the folder of an installation, which ends in the program's name. */
+/*
+ * The source tree while it holds profiles, else the folder of an installation, which ends in the
+ * program's name.
+ */
 START_TEST (test_without_environment)
 {
   const char      *source = g_getenv ("SHARDSIM_SOURCE_ROOT");

@@ -1,6 +1,7 @@
 /*
- * Option tables: every type with its good and bad values, all errors of a map in one pass, and a property over random
- * values: what option_format prints, option_set reads back, in a copy that shares nothing with its source.
+ * Option tables: every type with its good and bad values, all errors of a map in one pass, and a
+ * property over random values: what option_format prints, option_set reads back, in a copy that
+ * shares nothing with its source.
  */
 #include <math.h>
 

@@ -1,6 +1,7 @@
 /*
- * Quantities: every unit against a factor written out here, what is refused and with which words, printing, and that
- * printing reads back. It does not test which locales exist: where none has a decimal comma, that test says so.
+ * Quantities: every unit against a factor written out here, what is refused and with which words,
+ * printing, and that printing reads back. It does not test which locales exist: where none has a
+ * decimal comma, that test says so.
  */
 #include <locale.h>
 #include <math.h>
@@ -226,7 +227,10 @@ START_TEST (test_format_exact)
 }
 END_TEST
 
-/* Random doubles over many magnitudes: exact text reads back as the same double, printed text within its digits. */
+/*
+ * Random doubles over many magnitudes: exact text reads back as the same double, printed text
+ * within its digits.
+ */
 START_TEST (test_round_trips)
 {
   const guint32     seed = 20;
@@ -344,7 +348,10 @@ set_comma_locale (const char *name)
   return setlocale (LC_ALL, name) && strcmp (localeconv ()->decimal_point, ",") == 0;
 }
 
-/* Sets a locale that writes 1,5 for 1.5: an installed one, or one compiled to FOLDER. FALSE where none is to be had. */
+/*
+ * Sets a locale that writes 1,5 for 1.5: an installed one, or one compiled to FOLDER. FALSE where
+ * none is to be had.
+ */
 static gboolean
 use_comma_locale (const char *folder)
 {

@@ -1,6 +1,6 @@
 /*
- * A thousand simulations in threads give the bytes that one gives alone: no state is shared. Scenarios are random, of every strategy;
- * what is compared is the whole JSON report.
+ * A thousand simulations in threads give the bytes that one gives alone: no state is shared.
+ * Scenarios are random, of every strategy; what is compared is the whole JSON report.
  */
 #include "../replay/fixture.h"
 

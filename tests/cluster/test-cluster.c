@@ -31,7 +31,10 @@ START_TEST (test_a40)
   ck_assert_uint_eq (cluster_n_nodes (cluster), 4);
   ck_assert_uint_eq (cluster_n_gpus (cluster), 32);
   ck_assert (cluster_is_uniform (cluster));
-  /* a node: 8 x (sm, hbm, up, down), 2 socket links, 2 dram, cores, 8 bridges' directions, tx, rx = 47 */
+  /*
+   * a node: 8 x (sm, hbm, up, down), 2 socket links, 2 dram, cores, 8 bridges' directions, tx, rx =
+   * 47
+   */
   ck_assert_uint_eq (cluster_n_resources (cluster), 188); /* 4 x 47 */
   ck_assert_double_eq (capacity (cluster, 3, RESOURCE_NVLINK_PAIR, 7), 56e9);
   ck_assert_double_eq (capacity (cluster, 3, RESOURCE_NIC_TX, 0), 12.5e9);
@@ -136,8 +139,9 @@ START_TEST (test_capacities)
 END_TEST
 
 /*
- * A card under a root complex moves at most host_bridge_rate, 16 GB/s of the shipped host of clusters by parts: 16 / 25 of a card of
- * 200 Gbit/s, while one of 100 has its own efficiency. Boards of 8, with an NVSwitch, and modules with their CPU have no such bridge.
+ * A card under a root complex moves at most host_bridge_rate, 16 GB/s of the shipped host of
+ * clusters by parts: 16 / 25 of a card of 200 Gbit/s, while one of 100 has its own efficiency.
+ * Boards of 8, with an NVSwitch, and modules with their CPU have no such bridge.
  */
 START_TEST (test_host_bridge)
 {
@@ -170,7 +174,10 @@ START_TEST (test_host_bridge)
 }
 END_TEST
 
-/* Of a node whose devices are placed, the figure holds back only the cards under no switch: 4 of `bridged`'s 10 GB/s. */
+/*
+ * Of a node whose devices are placed, the figure holds back only the cards under no switch: 4 of
+ * `bridged`'s 10 GB/s.
+ */
 START_TEST (test_host_bridge_of_placed_cards)
 {
   g_autoptr (ProfileSet) profiles = test_profiles ();
@@ -296,7 +303,9 @@ START_TEST (test_hundred_thousand)
   g_autoptr (Cluster) cluster = make_cluster (profiles, "name=dgx-h100;nodes=12500;leaf_nodes=32");
   g_printerr ("# 100 000 GPUs: %.0f ms\n", (double) (g_get_monotonic_time () - start) / 1e3);
   ck_assert_uint_eq (cluster_n_gpus (cluster), 100000);
-  /* 8 x (sm hbm up down out in) + 4 x 2 switches + 2 + 2 dram + cores + 8 x 2 cards + 2 nvme = 79 */
+  /*
+   * 8 x (sm hbm up down out in) + 4 x 2 switches + 2 + 2 dram + cores + 8 x 2 cards + 2 nvme = 79
+   */
   ck_assert_uint_eq (cluster_n_resources (cluster), 12500 * 79 + 2 * 391);
   ck_assert_uint_eq (cluster_node_of_gpu (cluster, 99999), 12499);
 }

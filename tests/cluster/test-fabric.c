@@ -41,7 +41,7 @@ path_names (const Cluster *cluster, guint from, guint out, guint to, guint in)
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
-/* ---- capacities, a node being 4 cards of 10 GB/s ----------------------------------------------- */
+/* ---- capacities, a node being 4 cards of 10 GB/s --------------------------------------------- */
 
 typedef struct
 {
@@ -127,7 +127,7 @@ START_TEST (test_titles)
 }
 END_TEST
 
-/* ---- paths ------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -143,7 +143,10 @@ static const PathCase paths[] = {
   { TREE, 0, 0, 6, 0, "leaf0.up group0.up group1.down leaf3.down" },
   { "name=12 x switched;fabric=dragonfly;group_nodes=4", 0, 0, 3, 0, "" },
   { "name=12 x switched;fabric=dragonfly;group_nodes=4", 0, 0, 9, 0, "group0.up group2.down" },
-  /* d-mod-k over 8 uplinks: card 2 of node 6 is number 26: spine 26 mod 8 = 2, core link 26/8 mod 2 = 1 */
+  /*
+   * d-mod-k over 8 uplinks: card 2 of node 6 is number 26: spine 26 mod 8 = 2, core link 26/8 mod 2
+   * = 1
+   */
   { TREE ";routing=d-mod-k", 0, 3, 6, 2, "leaf0.up2 group0.up5 group1.down5 leaf3.down2" },
   { TREE ";routing=d-mod-k", 7, 1, 6, 2, "" },
   /* number 11 = card 3 of node 2 */
@@ -299,7 +302,7 @@ START_TEST (test_ecmp_spreads)
 }
 END_TEST
 
-/* ---- one slow card ------------------------------------------------------------------------------ */
+/* ---- one slow card --------------------------------------------------------------------------- */
 
 START_TEST (test_slow_nics)
 {

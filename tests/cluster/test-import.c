@@ -1,6 +1,7 @@
 /*
- * Imported topologies: the profiles of tests/data/topology by their text, by their distances against those of the XML tree, which
- * are found here in another way, and every mistake with its message. Whether real files look like these is not tested.
+ * Imported topologies: the profiles of tests/data/topology by their text, by their distances
+ * against those of the XML tree, which are found here in another way, and every mistake with its
+ * message. Whether real files look like these is not tested.
  */
 #include <glib/gstdio.h>
 #include <stdlib.h>
@@ -24,7 +25,10 @@ static const Fixture fixtures[] = {
   { "nccl-p4d", { 0 }, 8, 4, "0 0 1 1 2 2 3 3", "0 0 0 0 1 1 1 1" },
   /* each pair of GPUs has its cards the other way round */
   { "nccl-h100", { .name = "box" }, 8, 8, "1 0 3 2 5 4 7 6", "0 0 0 0 1 1 1 1" },
-  /* GPUs 0 to 3 stand in the file backwards, and cards under GPUs 3, 1, 4 and 6: the rest share their socket's */
+  /*
+   * GPUs 0 to 3 stand in the file backwards, and cards under GPUs 3, 1, 4 and 6: the rest share
+   * their socket's
+   */
   { "nccl-mi300x", { 0 }, 8, 4, "0 1 1 0 2 2 3 3", "0 0 0 0 1 1 1 1" },
   { "nccl-dgx1", { 0 }, 8, 1, "0 0 0 0 0 0 0 0", "0 0 0 0 1 1 1 1" },
   { "lstopo-a100", { .nic = "ib-hdr-200" }, 8, 5, "0 0 1 1 2 2 3 4", "0 0 0 0 1 1 1 1" },

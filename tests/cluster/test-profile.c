@@ -359,7 +359,10 @@ START_TEST (test_extends)
 }
 END_TEST
 
-/* Two products: 2 * 1000 * 2000 * 500 FLOPs at 0.5 TFLOP/s are 4 ms; 2 * 2 * 100^3 at 0.1 TFLOP/s are 40 us. They are toy's alone. */
+/*
+ * Two products: 2 * 1000 * 2000 * 500 FLOPs at 0.5 TFLOP/s are 4 ms; 2 * 2 * 100^3 at 0.1 TFLOP/s
+ * are 40 us. They are toy's alone.
+ */
 START_TEST (test_measured_products)
 {
   g_autoptr (ProfileSet) profiles = test_profiles ();

@@ -69,7 +69,10 @@ static const RouteCase made_up[] = {
   { "name=2 x tiered", 1, 8, 1, PATH_NET, 3e-6,
     "node0.gpu1.pcie.up node0.switch0.up node0.switch1.down node0.nic1.tx node1.nic1.rx "
     "node1.switch1.up node1.switch0.down node1.gpu0.pcie.down" },
-  /* placed by lists: 0 and 1 under the fifth at socket 0, 2 and 3 at socket 1, GPU 7 under root complex 0 */
+  /*
+   * placed by lists: 0 and 1 under the fifth at socket 0, 2 and 3 at socket 1, GPU 7 under root
+   * complex 0
+   */
   { "name=placed", 2, 3, -1, PATH_PXB, 2e-6,
     "node0.gpu2.pcie.up node0.switch1.up node0.switch0.down node0.gpu3.pcie.down" },
   { "name=placed", 2, 1, -1, PATH_SYS, 2e-6,

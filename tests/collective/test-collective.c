@@ -339,8 +339,8 @@ link_seconds (const char *node, guint gpus, guint cards, CollectiveKind kind)
 }
 
 /*
- * Another card in each node never slows a ring down. Not so where a cube mesh is cut to 5 or 6 GPUs:
- * its links are no longer alike, and the ring of another card may take a busy one.
+ * Another card in each node never slows a ring down. Not so where a cube mesh is cut to 5 or 6
+ * GPUs: its links are no longer alike, and the ring of another card may take a busy one.
  */
 START_TEST (test_property_more_cards)
 {
@@ -461,7 +461,10 @@ START_TEST (test_pairs_use_bridges)
 }
 END_TEST
 
-/* A ring enters and leaves a node between two pairs, whichever GPU is nearest to the card: no bridge is lost. */
+/*
+ * A ring enters and leaves a node between two pairs, whichever GPU is nearest to the card: no
+ * bridge is lost.
+ */
 START_TEST (test_rings_keep_bridges)
 {
   Fixture             fixture;
@@ -610,9 +613,9 @@ END_TEST
 
 /*
  * GPUs joined all to all: what NCCL's search finds has the links to each of the others, none to
- * itself. Two A100 with four links run 8 thread blocks in a public log (NVIDIA/nccl-tests issue 331);
- * the others by hand, rates in GB/s: links to the others at what the search takes a link for, in
- * rings of its list, split in two from 25 (many rings of newer GPUs: from 50), and doubled.
+ * itself. Two A100 with four links run 8 thread blocks in a public log (NVIDIA/nccl-tests issue
+ * 331); the others by hand, rates in GB/s: links to the others at what the search takes a link for,
+ * in rings of its list, split in two from 25 (many rings of newer GPUs: from 50), and doubled.
  */
 static const struct
 {

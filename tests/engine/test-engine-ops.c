@@ -38,7 +38,10 @@ check_segment (const Engine *e, OpId op, guint i, SimTime duration, Cause cause,
   ck_assert_uint_eq (segment->resource, resource);
 }
 
-/* Two kernels that share a resource: what is taken changes when one begins or ends, adds up to their amounts, and ends at 0. */
+/*
+ * Two kernels that share a resource: what is taken changes when one begins or ends, adds up to
+ * their amounts, and ends at 0.
+ */
 START_TEST (use_log)
 {
   g_autoptr (Engine) e = engine_new ();
@@ -346,7 +349,10 @@ START_TEST (waves_are_whole)
 }
 END_TEST
 
-/* Two runs of 10 units in waves of 1 s and one of 7 units in waves of 2 s, on the slots that are left of 5. */
+/*
+ * Two runs of 10 units in waves of 1 s and one of 7 units in waves of 2 s, on the slots that are
+ * left of 5.
+ */
 START_TEST (waves_of_several_kernels)
 {
   static const WavePart parts[] = { { 10, 1, 2 }, { 7, 2, 1 } };
@@ -440,7 +446,10 @@ START_TEST (reservation_drains_a_wave)
 }
 END_TEST
 
-/* One wave of 8 leaves the 2 slots that a reservation wants: it need not drain, and is as long as it was. */
+/*
+ * One wave of 8 leaves the 2 slots that a reservation wants: it need not drain, and is as long as
+ * it was.
+ */
 START_TEST (reservation_beside_a_part_of_a_wave)
 {
   g_autoptr (Engine) e = engine_new ();
@@ -458,8 +467,9 @@ START_TEST (reservation_beside_a_part_of_a_wave)
 END_TEST
 
 /*
- * Thread blocks of a kernel are told out before those of one that comes later: a reservation waits for the whole kernel, of several as one op for
- * the one that runs, whether it runs in 3 waves of 1 s or takes 10 slots for 2 s.
+ * Thread blocks of a kernel are told out before those of one that comes later: a reservation waits
+ * for the whole kernel, of several as one op for the one that runs, whether it runs in 3 waves of 1
+ * s or takes 10 slots for 2 s.
  */
 START_TEST (reservation_waits_for_a_piece)
 {
@@ -674,7 +684,10 @@ assert_too_long (Engine *e, const char *where)
   ck_assert_str_eq (error->message, text);
 }
 
-/* 2^64 ps are 213.5 days: an op that ends before is an answer, one that ends later no deadlock. What waits for it is not blamed. */
+/*
+ * 2^64 ps are 213.5 days: an op that ends before is an answer, one that ends later no deadlock.
+ * What waits for it is not blamed.
+ */
 START_TEST (a_clock_has_an_end)
 {
   g_autoptr (Engine) latency = engine_new (), flow = engine_new (), sum = engine_new (),

@@ -1,8 +1,8 @@
 /*
  * Holds the source tree to the include table of docs/decisions/001-layer-includes.md: reads every
- * `#include "layer/..."` of src/ and fails on a pair that the table does not name. It sees text only: what arrives
- * through a permitted header is not followed, and #if is not evaluated. And holds src/cli to its
- * one way to stderr.
+ * `#include "layer/..."` of src/ and fails on a pair that the table does not name. It sees text
+ * only: what arrives through a permitted header is not followed, and #if is not evaluated. And
+ * holds src/cli to its one way to stderr.
  */
 #include <check.h>
 #include <gio/gio.h>
@@ -49,7 +49,10 @@ rule_allows (const LayerRule *rule, const char *target)
   return g_str_equal (rule->layer, target) || g_strv_contains ((const char *const *) words, target);
 }
 
-/* Text between the quotes of an #include line, or NULL for any other line (system headers among them). */
+/*
+ * Text between the quotes of an #include line, or NULL for any other line (system headers among
+ * them).
+ */
 static char *
 include_of_line (const char *line)
 {

@@ -81,7 +81,7 @@ fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolde
   return replay;
 }
 
-/* ---- random scenarios -------------------------------------------------------------------------------------------- */
+/* ---- random scenarios ------------------------------------------------------------------------ */
 
 #define PICK(rand, list) ((list)[g_rand_int_range (rand, 0, G_N_ELEMENTS (list))])
 
@@ -238,7 +238,7 @@ fixture_random (GRand *rand, ProfileSet *profiles)
   return scenario;
 }
 
-/* ---- random meshes ----------------------------------------------------------------------------------------------- */
+/* ---- random meshes --------------------------------------------------------------------------- */
 
 static void
 random_mesh_cluster (Overrides *o, GRand *rand)

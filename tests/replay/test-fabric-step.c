@@ -1,7 +1,7 @@
 /*
- * Rings over fabrics against their steps: where the plan's closed form says that a leaf's uplinks, a
- * slow card or two rings on one uplink bind, every step of the ring executed over the links says so
- * as well. Within 3 %, at 4 GiB.
+ * Rings over fabrics against their steps: where the plan's closed form says that a leaf's uplinks,
+ * a slow card or two rings on one uplink bind, every step of the ring executed over the links says
+ * so as well. Within 3 %, at 4 GiB.
  */
 #include "replay/collective-run.h"
 

@@ -1,7 +1,8 @@
 /*
- * Sequences of different lengths: a table of equal ones changes nothing, the slowest rank sets the pace, who has which sequences does
- * not matter where ranks are alike, and over random tables and pipelines every sequence's FLOPs are executed once. Not asserted: how
- * long a packed micro-batch takes in attention (tests/workload).
+ * Sequences of different lengths: a table of equal ones changes nothing, the slowest rank sets the
+ * pace, who has which sequences does not matter where ranks are alike, and over random tables and
+ * pipelines every sequence's FLOPs are executed once. Not asserted: how long a packed micro-batch
+ * takes in attention (tests/workload).
  */
 #include <math.h>
 #include <unistd.h>
@@ -94,7 +95,7 @@ predict_case (const Case *c)
   return self;
 }
 
-/* ---- by hand ----------------------------------------------------------------------------------------------------- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 static const char *const pipelines[] = { "gpipe", "1f1b", "interleaved", "zb-h1",
                                          "zb-h2", "zbv",  "dualpipe" };
@@ -141,7 +142,10 @@ START_TEST (test_equal_lengths_on_a_mesh)
 }
 END_TEST
 
-/* Rank 0 has 1024 tokens, rank 1 2048: the step takes what it takes when both have 2048, the tokens are 3072. */
+/*
+ * Rank 0 has 1024 tokens, rank 1 2048: the step takes what it takes when both have 2048, the tokens
+ * are 3072.
+ */
 START_TEST (test_the_slowest_rank_sets_the_pace)
 {
   g_auto (Table)         table = table_new ("rank,micro_batch,length\n0,0,1024\n1,0,2048\n");
@@ -160,7 +164,7 @@ START_TEST (test_the_slowest_rank_sets_the_pace)
 }
 END_TEST
 
-/* ---- over random tables ------------------------------------------------------------------------------------------ */
+/* ---- over random tables ---------------------------------------------------------------------- */
 
 /* Lengths of a table of N_RANKS x N_MICROS cells; a permutation of the ranks is the same step. */
 START_TEST (test_ranks_may_be_exchanged)
@@ -191,8 +195,8 @@ START_TEST (test_ranks_may_be_exchanged)
 END_TEST
 
 /*
- * One sequence of 512, 1024 or 2048 tokens a cell, on 2 data ranks x tp 2 x pp 2: FLOPs of the step over those of runs in
- * which all sequences are equally long.
+ * One sequence of 512, 1024 or 2048 tokens a cell, on 2 data ranks x tp 2 x pp 2: FLOPs of the step
+ * over those of runs in which all sequences are equally long.
  */
 START_TEST (test_every_sequence_is_computed_once)
 {

@@ -1,7 +1,9 @@
 /*
- * Folded equals unfolded: over random clusters (sizes, links, leaves, oversubscription, rails, slow GPUs), models, training and
- * every strategy and one whose ranks differ, and over random meshes (tensor, sequence, context, expert, data ranks, all pipelines), a replay of one rank a class has the same step time within 1e-9 relative, the same peaks, the same
- * traffic. A replay also never deadlocks and finds a steady period. Not asserted: that folding folds much (test-replay does).
+ * Folded equals unfolded: over random clusters (sizes, links, leaves, oversubscription, rails, slow
+ * GPUs), models, training and every strategy and one whose ranks differ, and over random meshes
+ * (tensor, sequence, context, expert, data ranks, all pipelines), a replay of one rank a class has
+ * the same step time within 1e-9 relative, the same peaks, the same traffic. A replay also never
+ * deadlocks and finds a steady period. Not asserted: that folding folds much (test-replay does).
  */
 #include "../schedule/anywhere.h"
 #include "fixture.h"
@@ -79,9 +81,12 @@ compare_traffic (const Replay *folded, const Replay *full, guint seed)
     }
 }
 
-/* ---- a strategy whose ranks play different parts ----------------------------------------------------------------- */
+/* ---- a strategy whose ranks play different parts --------------------------------------------- */
 
-/* What no shipped strategy does yet: roles that differ in kernels, copies, memory, and in the groups that they use. */
+/*
+ * What no shipped strategy does yet: roles that differ in kernels, copies, memory, and in the
+ * groups that they use.
+ */
 typedef struct
 {
   gint64 pattern;
@@ -207,9 +212,12 @@ give_roles (Scenario *scenario, guint pattern)
   ((RolesOptions *) config->options)->pattern = pattern;
 }
 
-/* ---- the property ------------------------------------------------------------------------------------------------- */
+/* ---- the property ---------------------------------------------------------------------------- */
 
-/* An algorithm and protocol by name, or the library's choice; what a collective does not have is left to the library. */
+/*
+ * An algorithm and protocol by name, or the library's choice; what a collective does not have is
+ * left to the library.
+ */
 static void
 force_library (Scenario *scenario, GRand *rand)
 {
@@ -276,7 +284,10 @@ START_TEST (test_meshes_fold)
 }
 END_TEST
 
-/* The norm's four bytes go over a tree, which loads nodes unalike: all ranks of a stage stay one class, at the time of all of them. */
+/*
+ * The norm's four bytes go over a tree, which loads nodes unalike: all ranks of a stage stay one
+ * class, at the time of all of them.
+ */
 START_TEST (test_few_bytes_split_no_class)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);

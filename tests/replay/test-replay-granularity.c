@@ -1,7 +1,8 @@
 /*
- * Kernels that run back to back as one op: over random clusters, models, training and strategies a replay by modules, layers and passes has
- * the step time of one by kernels within 1 %, the same memory peaks and traffic, and fewer ops. Alone on its GPU, and bound
- * by the host however much, a run of kernels ends when its kernels would, to the picoseconds that rounding takes.
+ * Kernels that run back to back as one op: over random clusters, models, training and strategies a
+ * replay by modules, layers and passes has the step time of one by kernels within 1 %, the same
+ * memory peaks and traffic, and fewer ops. Alone on its GPU, and bound by the host however much, a
+ * run of kernels ends when its kernels would, to the picoseconds that rounding takes.
  */
 #include <math.h>
 #include <stdio.h>

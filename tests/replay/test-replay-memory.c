@@ -1,8 +1,9 @@
 /*
- * The peak of allocated memory in a replay is that of the schedule in host order, to the byte, and lies inside the closed form's
- * bounds, with every allocator; the device holds at least as much, runtime included; what an allocator reserves is no less, and without
- * one it is the same. Random scenarios. Not asserted here: when memory is released on the
- * device (the engine's tests work that out by hand), and host memory, whose pools are shared.
+ * The peak of allocated memory in a replay is that of the schedule in host order, to the byte, and
+ * lies inside the closed form's bounds, with every allocator; the device holds at least as much,
+ * runtime included; what an allocator reserves is no less, and without one it is the same. Random
+ * scenarios. Not asserted here: when memory is released on the device (the engine's tests work that
+ * out by hand), and host memory, whose pools are shared.
  */
 #include "fixture.h"
 
@@ -89,7 +90,10 @@ START_TEST (test_allocated_is_the_schedule_s)
 }
 END_TEST
 
-/* Of two llama blocks of width 64 with 4096 columns, 128 tokens, under zero1 on 8 GPUs; KEY and VALUE: one setting more. */
+/*
+ * Of two llama blocks of width 64 with 4096 columns, 128 tokens, under zero1 on 8 GPUs; KEY and
+ * VALUE: one setting more.
+ */
 static guint64
 planned_peak (const char *framework, const char *grad_accum, const char *key, const char *value)
 {
@@ -107,8 +111,9 @@ planned_peak (const char *framework, const char *grad_accum, const char *key, co
 }
 
 /*
- * At the loss's backward pass a framework that holds the logits of two micro-steps, 128 x 4096 x 2 = 1 MiB each, has those beside the
- * same tensors as another one, and in each of two layers 4 x 128 x 32 x 2 = 32 KiB of rotary tables. One micro-step leaves one.
+ * At the loss's backward pass a framework that holds the logits of two micro-steps, 128 x 4096 x 2
+ * = 1 MiB each, has those beside the same tensors as another one, and in each of two layers 4 x 128
+ * x 32 x 2 = 32 KiB of rotary tables. One micro-step leaves one.
  */
 START_TEST (test_held_logits)
 {
@@ -126,8 +131,9 @@ START_TEST (test_held_logits)
 END_TEST
 
 /*
- * 2 x 4096 x 64 + 2 x (4 x 64 x 64 + 3 x 64 x 128 + 2 x 64) + 64 = 606528 parameters. At the head's backward pass fp32 gradients have the
- * 4096 x 64 that it computes beside them; with all that was computed they have 2 bytes a parameter.
+ * 2 x 4096 x 64 + 2 x (4 x 64 x 64 + 3 x 64 x 128 + 2 x 64) + 64 = 606528 parameters. At the head's
+ * backward pass fp32 gradients have the 4096 x 64 that it computes beside them; with all that was
+ * computed they have 2 bytes a parameter.
  */
 START_TEST (test_computed_gradients)
 {

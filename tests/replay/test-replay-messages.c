@@ -1,8 +1,9 @@
 /*
- * Messages between halves of the ranks, after the model's kernels: alone one takes what its plan says; the two of one group call
- * move side by side, two calls one after another; a send waits for its receive and holds its SMs meanwhile; all ranks of a half fold
- * into one; what follows on the stream follows the whole call. And passes of dualpipe run beside each other. Not asserted: how
- * a pipeline uses messages.
+ * Messages between halves of the ranks, after the model's kernels: alone one takes what its plan
+ * says; the two of one group call move side by side, two calls one after another; a send waits for
+ * its receive and holds its SMs meanwhile; all ranks of a half fold into one; what follows on the
+ * stream follows the whole call. And passes of dualpipe run beside each other. Not asserted: how a
+ * pipeline uses messages.
  */
 #include <math.h>
 
@@ -205,7 +206,7 @@ START_TEST (test_traffic)
 }
 END_TEST
 
-/* ---- passes beside each other ------------------------------------------------------------------------------------ */
+/* ---- passes beside each other ---------------------------------------------------------------- */
 
 static gboolean
 has_member (const Replay *replay, OpId op, guint rank)
@@ -218,7 +219,10 @@ has_member (const Replay *replay, OpId op, guint rank)
   return FALSE;
 }
 
-/* Of the time that RANK's expert collectives take, the part in which its kernels run, each kernel's stream by itself. */
+/*
+ * Of the time that RANK's expert collectives take, the part in which its kernels run, each kernel's
+ * stream by itself.
+ */
 static double
 hidden_part (const Replay *replay, guint rank)
 {
@@ -251,8 +255,9 @@ hidden_part (const Replay *replay, guint rank)
 }
 
 /*
- * Experts on four nodes. Only dualpipe computes while it dispatches and combines: a forward pass beside a backward one. The share that is
- * hidden is not asserted beyond a tenth: it is up to the sizes, and to which kernel an exchange has to wait for when it starts.
+ * Experts on four nodes. Only dualpipe computes while it dispatches and combines: a forward pass
+ * beside a backward one. The share that is hidden is not asserted beyond a tenth: it is up to the
+ * sizes, and to which kernel an exchange has to wait for when it starts.
  */
 START_TEST (test_dualpipe_hides_dispatch)
 {

@@ -1,6 +1,7 @@
 /*
- * Replays by hand and their laws: exact times on a node of round numbers, determinism alone and among threads, the steady period,
- * stragglers, memory that does not fit, and what the accessors say. Folding has a test of its own (test-replay-fold).
+ * Replays by hand and their laws: exact times on a node of round numbers, determinism alone and
+ * among threads, the steady period, stragglers, memory that does not fit, and what the accessors
+ * say. Folding has a test of its own (test-replay-fold).
  */
 #include <math.h>
 #include <pthread.h>
@@ -11,7 +12,7 @@
 
 #define US G_GUINT64_CONSTANT (1000000) /* in ps */
 
-/* ---- by hand ------------------------------------------------------------------------------------------------------ */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -129,7 +130,10 @@ toy_period (Tail tail, gboolean unfolded)
   return replay_period (replay);
 }
 
-/* Every kernel of the toy model is shorter than the 10 us that its launch takes: the step is launches, and the last kernel. */
+/*
+ * Every kernel of the toy model is shorter than the 10 us that its launch takes: the step is
+ * launches, and the last kernel.
+ */
 START_TEST (test_launch_bound)
 {
   g_autoptr (ProfileSet) profiles = toy_profiles ();
@@ -152,7 +156,10 @@ START_TEST (test_launch_bound)
 }
 END_TEST
 
-/* The same kernels where the host waits for each: a step is every launch of 10 us and every kernel, one after another. */
+/*
+ * The same kernels where the host waits for each: a step is every launch of 10 us and every kernel,
+ * one after another.
+ */
 START_TEST (test_launch_blocking)
 {
   g_autoptr (ProfileSet) profiles = toy_profiles ();
@@ -179,7 +186,10 @@ START_TEST (test_launch_blocking)
 }
 END_TEST
 
-/* A collective's issue, 20 us, is waited for as a launch is; the two waits for the stream cost the host nothing. */
+/*
+ * A collective's issue, 20 us, is waited for as a launch is; the two waits for the stream cost the
+ * host nothing.
+ */
 START_TEST (test_launch_blocking_collective)
 {
   SimTime                without = toy_period (TAIL_ALL_REDUCE, FALSE), with;
@@ -249,8 +259,10 @@ copy_period (Tail tail, double latency, double duplex, gboolean unfolded)
  *
  *   start-up of 7 us                 10 + 7 + 50000 us
  *   there and back, not in the way   20 + 50000 us
- *   at 0.75 of each                  the first starts at 10 us, alone at 20 GB/s for 10 us (200 kB); then each has 15 GB/s: it has 999.8 MB
- *                                    to go, for 66653.333333 us; the second's last 200 kB take 10 us alone again: 66683.333333 us
+ *   at 0.75 of each                  the first starts at 10 us, alone at 20 GB/s for 10 us (200
+ *                                    kB); then each has 15 GB/s: it has 999.8 MB to go, for
+ *                                    66653.333333 us; the second's last 200 kB take 10 us alone
+ *                                    again: 66683.333333 us
  *   with both                        all of it 7 us later
  */
 START_TEST (test_copies_by_hand)
@@ -269,7 +281,10 @@ START_TEST (test_copies_by_hand)
 }
 END_TEST
 
-/* Of two ranks in one class, the node's memory holds both shares: 2 x 3 GiB; each GPU 2 GiB, activations, and 1 GiB of runtime. */
+/*
+ * Of two ranks in one class, the node's memory holds both shares: 2 x 3 GiB; each GPU 2 GiB,
+ * activations, and 1 GiB of runtime.
+ */
 START_TEST (test_memory_by_hand)
 {
   g_autoptr (ProfileSet) profiles = toy_profiles ();
@@ -294,7 +309,7 @@ START_TEST (test_memory_by_hand)
 }
 END_TEST
 
-/* ---- laws --------------------------------------------------------------------------------------------------------- */
+/* ---- laws ------------------------------------------------------------------------------------ */
 
 #define SMALL_MODEL                                                                             \
   "model.arch", "llama", "model.n_layers", "4", "model.d_model", "2048", "model.n_heads", "16", \
@@ -336,7 +351,10 @@ START_TEST (test_periods_do_not_matter)
 }
 END_TEST
 
-/* fcdp's caches are cold in its first period; fsdp2's periods are alike, and hold no buffers of their own. */
+/*
+ * fcdp's caches are cold in its first period; fsdp2's periods are alike, and hold no buffers of
+ * their own.
+ */
 START_TEST (test_like_periods_share_a_program)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
@@ -404,7 +422,7 @@ START_TEST (test_deterministic)
 }
 END_TEST
 
-/* ---- a thousand side by side ------------------------------------------------------------------------------------- */
+/* ---- a thousand side by side ----------------------------------------------------------------- */
 
 #define N_THREADS 8
 #define N_RUNS    1000
@@ -495,7 +513,10 @@ START_TEST (test_straggler)
 }
 END_TEST
 
-/* A straggler makes three classes of a node of 8: itself and the 7 others, and of two nodes those of the other one. */
+/*
+ * A straggler makes three classes of a node of 8: itself and the 7 others, and of two nodes those
+ * of the other one.
+ */
 START_TEST (test_straggler_splits_classes)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
@@ -536,7 +557,7 @@ START_TEST (test_does_not_fit)
 }
 END_TEST
 
-/* ---- accessors ---------------------------------------------------------------------------------------------------- */
+/* ---- accessors ------------------------------------------------------------------------------- */
 
 START_TEST (test_ops)
 {
@@ -569,7 +590,10 @@ START_TEST (test_ops)
 }
 END_TEST
 
-/* Ring all-gather over 2 nodes of 8 with one card each: S (n-1)/n leaves each node, so 15/16 S / 8 a GPU. */
+/*
+ * Ring all-gather over 2 nodes of 8 with one card each: S (n-1)/n leaves each node, so 15/16 S / 8
+ * a GPU.
+ */
 START_TEST (test_traffic)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);

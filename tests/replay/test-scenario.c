@@ -1,6 +1,6 @@
 /*
- * Scenario files: what they may say, every error with its place in one pass (golden files, rewritten with UPDATE_GOLDEN=1), and that
- * what is printed reads back to the same.
+ * Scenario files: what they may say, every error with its place in one pass (golden files,
+ * rewritten with UPDATE_GOLDEN=1), and that what is printed reads back to the same.
  */
 #include <glib/gstdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ name_of (const GPtrArray *all, guint i)
   "model: { config: llama-3-8b }\n"   \
   "training: { seq_len: 2048 }\n"
 
-/* ---- what a file may say ------------------------------------------------------------------------------------------ */
+/* ---- what a file may say --------------------------------------------------------------------- */
 
 START_TEST (test_one)
 {
@@ -251,7 +251,7 @@ START_TEST (test_digest)
 }
 END_TEST
 
-/* ---- errors ------------------------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -366,7 +366,9 @@ START_TEST (test_too_many)
 }
 END_TEST
 
-/* The same of lists of values: each dimension that is too much is named, with what it would make. */
+/*
+ * The same of lists of values: each dimension that is too much is named, with what it would make.
+ */
 START_TEST (test_too_many_values)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
@@ -385,7 +387,7 @@ START_TEST (test_too_many_values)
 }
 END_TEST
 
-/* ---- printing ----------------------------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static char *
 random_value (GRand *rand, const OptionSpec *spec)
@@ -453,7 +455,10 @@ random_scenario (GRand *rand)
   return s;
 }
 
-/* Not more: beyond 2048 interned lines in a process GLib drops its table for a larger one, which is a leak to a sanitizer. */
+/*
+ * Not more: beyond 2048 interned lines in a process GLib drops its table for a larger one, which is
+ * a leak to a sanitizer.
+ */
 START_TEST (test_round_trip)
 {
   for (guint seed = 1; seed <= 40; seed++)

@@ -1,6 +1,7 @@
 /*
- * Reports: the names of results are those that users' scripts rely on; a trace is JSON whose slices do not overlap on a track, whose
- * arrows have two ends and which has counters; files are complete or absent.
+ * Reports: the names of results are those that users' scripts rely on; a trace is JSON whose slices
+ * do not overlap on a track, whose arrows have two ends and which has counters; files are complete
+ * or absent.
  */
 #include "../replay/fixture.h"
 #include "analysis/remedies.h"
@@ -141,7 +142,7 @@ START_TEST (test_names)
 }
 END_TEST
 
-/* ---- documentation -------------------------------------------------------------------------------------------------- */
+/* ---- documentation --------------------------------------------------------------------------- */
 
 /* First cells of the table N (from 0) of the section HEADING of docs/results.md. */
 static GPtrArray *
@@ -188,7 +189,10 @@ check_columns (const char *heading, const GString *csv)
     ck_assert_str_eq (columns[i], g_ptr_array_index (names, i));
 }
 
-/* Adds "PREFIX.KEY" of every value below OBJECT; not of what is in an object that is documented as a whole. */
+/*
+ * Adds "PREFIX.KEY" of every value below OBJECT; not of what is in an object that is documented as
+ * a whole.
+ */
 static void
 add_keys (GPtrArray *keys, struct json_object *object, const char *prefix)
 {
@@ -264,7 +268,10 @@ START_TEST (test_documented)
 }
 END_TEST
 
-/* What a result is of: the scenario's own values, not those of the few micro-batches that were replayed. */
+/*
+ * What a result is of: the scenario's own values, not those of the few micro-batches that were
+ * replayed.
+ */
 START_TEST (test_provenance)
 {
   g_autoptr (Scenario) scenario =
@@ -307,7 +314,7 @@ START_TEST (test_provenance)
 }
 END_TEST
 
-/* ---- comparison ------------------------------------------------------------------------------------------------------ */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 /* 40 scenarios, of which some do not fit: two clusters, two strategies, ten micro-batches. */
 static GPtrArray *
@@ -336,7 +343,10 @@ predict_grid (void)
   return all;
 }
 
-/* One table, a line a scenario with its name, the best that fits marked, and nothing a scenario beside it. */
+/*
+ * One table, a line a scenario with its name, the best that fits marked, and nothing a scenario
+ * beside it.
+ */
 START_TEST (test_comparison)
 {
   g_autoptr (GPtrArray) all = predict_grid ();
@@ -385,7 +395,10 @@ START_TEST (test_comparison)
 }
 END_TEST
 
-/* One row has no legend: blank lines stand alone. Ends of lines and tabulators in a name break no line. */
+/*
+ * One row has no legend: blank lines stand alone. Ends of lines and tabulators in a name break no
+ * line.
+ */
 START_TEST (test_comparison_layout)
 {
   g_autoptr (GPtrArray) one = one_prediction (), all = one_prediction ();
@@ -458,7 +471,7 @@ START_TEST (test_sort)
 }
 END_TEST
 
-/* ---- text ---------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* Local SGD averages once in 4 steps: that is neither 0 calls a step nor 1. */
 START_TEST (test_rare_calls)
@@ -483,7 +496,7 @@ START_TEST (test_rare_calls)
 }
 END_TEST
 
-/* ---- trace --------------------------------------------------------------------------------------------------------- */
+/* ---- trace ----------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -747,7 +760,10 @@ write_trace (const Replay *replay, struct json_object **events)
   return root;
 }
 
-/* Two steady steps of four micro-steps on two stages: eight marks a rank, steps that follow each other, stages in the names. */
+/*
+ * Two steady steps of four micro-steps on two stages: eight marks a rank, steps that follow each
+ * other, stages in the names.
+ */
 START_TEST (test_trace_steps)
 {
   static const struct
@@ -810,8 +826,9 @@ START_TEST (test_trace_steps)
 END_TEST
 
 /*
- * What counters add up to is what the results say: the cards' bytes, and the use of SMs and HBM, of which every step has the same. All
- * end at 0. On the hand-made hardware, where LL's doubled bytes play no part, the cards' bytes are the payload.
+ * What counters add up to is what the results say: the cards' bytes, and the use of SMs and HBM, of
+ * which every step has the same. All end at 0. On the hand-made hardware, where LL's doubled bytes
+ * play no part, the cards' bytes are the payload.
  */
 START_TEST (test_trace_counters)
 {
@@ -996,7 +1013,7 @@ START_TEST (test_trace_special_files)
 }
 END_TEST
 
-/* ---- picture ------------------------------------------------------------------------------------------------------- */
+/* ---- picture --------------------------------------------------------------------------------- */
 
 START_TEST (test_plot_errors)
 {
@@ -1101,7 +1118,10 @@ n_drawn (const GArray *texts, const char *text)
   return n;
 }
 
-/* Draws ALL: every name of LABELS stands there once, no text lies over another, and none leaves the picture. */
+/*
+ * Draws ALL: every name of LABELS stands there once, no text lies over another, and none leaves the
+ * picture.
+ */
 static GArray *
 check_picture (const GPtrArray *all, const char *const *labels)
 {
@@ -1156,7 +1176,9 @@ scenario_names (const GPtrArray *all)
   return names;
 }
 
-/* Bars have the names of the table, however many there are and however long: legible, no two alike. */
+/*
+ * Bars have the names of the table, however many there are and however long: legible, no two alike.
+ */
 START_TEST (test_plot_names)
 {
   static const char *const micro_batches[] = { "micro_batch=1", "micro_batch=2", "micro_batch=4" };

@@ -1,6 +1,6 @@
 /*
- * The checker: a sound schedule passes, and each fault is found and placed. Faults are put into the steady section by the toy
- * strategy; what a fault would do to a replay is not tested here.
+ * The checker: a sound schedule passes, and each fault is found and placed. Faults are put into the
+ * steady section by the toy strategy; what a fault would do to a replay is not tested here.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -82,7 +82,10 @@ START_TEST (passes_sound_schedules)
 }
 END_TEST
 
-/* Ranks 0 and 2 have role 0, ranks 1 and 3 role 1: groups {0, 2} and {1, 3} hold one role each, so their sequences may differ. */
+/*
+ * Ranks 0 and 2 have role 0, ranks 1 and 3 role 1: groups {0, 2} and {1, 3} hold one role each, so
+ * their sequences may differ.
+ */
 START_TEST (roles_that_never_meet_may_differ)
 {
   static const ToyFault faults[] = { TOY_BYTES_DIFFER, TOY_KIND_DIFFERS, TOY_COUNT_DIFFERS,
@@ -98,7 +101,7 @@ START_TEST (roles_that_never_meet_may_differ)
 }
 END_TEST
 
-/* ---- schedules written by hand ---------------------------------------------------------------------------------- */
+/* ---- schedules written by hand --------------------------------------------------------------- */
 
 static ScheduleBuilder *
 builder_new (const Workload *workload, guint n_roles, guint n_ranks)
@@ -166,7 +169,10 @@ typedef enum
   WAIT_ON_STREAM,
 } WaitPlace;
 
-/* Role 0 issues X, then Y, role 1 the other way round, each on its own stream: a deadlock only where the second waits for the first. */
+/*
+ * Role 0 issues X, then Y, role 1 the other way round, each on its own stream: a deadlock only
+ * where the second waits for the first.
+ */
 static char *
 check_waits (WaitPlace place)
 {
@@ -205,8 +211,8 @@ START_TEST (deadlock_through_waits)
 END_TEST
 
 /*
- * Role 0: B then A on one stream, a second A on another; role 1: A, then B, then the second A. The second A of role 0 is ready at
- * once, but cannot stand in for its first, which is stuck behind B.
+ * Role 0: B then A on one stream, a second A on another; role 1: A, then B, then the second A. The
+ * second A of role 0 is ready at once, but cannot stand in for its first, which is stuck behind B.
  */
 START_TEST (a_later_collective_does_not_overtake)
 {
@@ -233,7 +239,10 @@ START_TEST (a_later_collective_does_not_overtake)
 }
 END_TEST
 
-/* On one communicator the order of issue counts, not the stream: both roles issue the same bytes, from streams in any order. */
+/*
+ * On one communicator the order of issue counts, not the stream: both roles issue the same bytes,
+ * from streams in any order.
+ */
 START_TEST (communicators_are_serial)
 {
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
@@ -413,7 +422,7 @@ START_TEST (the_host_touches_data)
 }
 END_TEST
 
-/* ---- messages --------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 typedef enum
 {

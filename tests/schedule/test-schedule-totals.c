@@ -1,12 +1,15 @@
-/* Totals of a schedule against arithmetic done by hand, their comparison, closed forms of nested strategies, and the dump. */
+/*
+ * Totals of a schedule against arithmetic done by hand, their comparison, closed forms of nested
+ * strategies, and the dump.
+ */
 #include <check.h>
 #include <stdlib.h>
 
 #include "toy.h"
 
 /*
- * Parameters of toy_shape: embedding 512 x 64 = 32768; block 4 x 64 x 64 + 3 x 64 x 256 + 2 x 64 = 65664, twice;
- * head 64 + 512 x 64 = 32832. Together 196928.
+ * Parameters of toy_shape: embedding 512 x 64 = 32768; block 4 x 64 x 64 + 3 x 64 x 256 + 2 x 64 =
+ * 65664, twice; head 64 + 512 x 64 = 32832. Together 196928.
  */
 #define PARAMETERS 196928.0
 
@@ -31,7 +34,10 @@ START_TEST (traffic_is_counted_by_kind_and_group)
   workload = workload_new (&toy_shape, &training);
   toy_totals (workload, &totals);
   ck_assert_uint_eq (totals.n_traffic, 2);
-  /* two bytes an element, gathered for forward and backward of three micro-steps; reduced once in each */
+  /*
+   * two bytes an element, gathered for forward and backward of three micro-steps; reduced once in
+   * each
+   */
   ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 4, 1 }),
                        3 * 2 * 2 * PARAMETERS);
   ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_REDUCE_SCATTER, (MeshGroup){ 4, 1 }),
@@ -70,8 +76,9 @@ START_TEST (traffic_of_every_communicator_counts)
 END_TEST
 
 /*
- * 32 tokens a micro-step; products: 2 blocks of 65536 weights and the head's 32768, 6 FLOPs a weight and token:
- * 6 x 163840 x 32 = 31457280. Flash attention comes on top, as the workload lists it.
+ * 32 tokens a micro-step; products: 2 blocks of 65536 weights and the head's 32768, 6 FLOPs a
+ * weight and token: 6 x 163840 x 32 = 31457280. Flash attention comes on top, as the workload lists
+ * it.
  */
 START_TEST (flops_are_those_of_products_and_attention)
 {
@@ -88,7 +95,10 @@ START_TEST (flops_are_those_of_products_and_attention)
 }
 END_TEST
 
-/* Peak of a strategy that holds one gathered layer: over all places of the walk, what host order has allocated there. */
+/*
+ * Peak of a strategy that holds one gathered layer: over all places of the walk, what host order
+ * has allocated there.
+ */
 START_TEST (peak_is_the_largest_sum_in_host_order)
 {
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
@@ -126,7 +136,7 @@ START_TEST (copies_are_those_of_the_steady_period)
 }
 END_TEST
 
-/* ---- comparison ------------------------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 static PlanTotals
 some_totals (void)
@@ -215,7 +225,7 @@ START_TEST (slack_allows_less_not_more)
 }
 END_TEST
 
-/* ---- nested closed forms ---------------------------------------------------------------------------------------- */
+/* ---- nested closed forms --------------------------------------------------------------------- */
 
 static gboolean
 inner_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
@@ -261,7 +271,7 @@ START_TEST (closed_forms_nest)
 }
 END_TEST
 
-/* ---- builder and dump ------------------------------------------------------------------------------------------- */
+/* ---- builder and dump ------------------------------------------------------------------------ */
 
 static void
 emit_everything (ScheduleBuilder *b)

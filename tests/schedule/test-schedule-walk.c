@@ -1,6 +1,6 @@
 /*
- * The driver's walk: the exact sequence of a small model, and properties over random shapes (every kernel once, in its unit's
- * bracket). Does not judge the workload's numbers.
+ * The driver's walk: the exact sequence of a small model, and properties over random shapes (every
+ * kernel once, in its unit's bracket). Does not judge the workload's numbers.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 static const ToyOptions sound = { 0 };
 
-/* ---- exact sequence --------------------------------------------------------------------------------------------- */
+/* ---- exact sequence -------------------------------------------------------------------------- */
 
 static const char *
 short_name (const ScheduleItem *item)
@@ -21,8 +21,8 @@ short_name (const ScheduleItem *item)
 }
 
 /*
- * "phase unit: kind(label) ..." with a line for each run of one phase and unit; the model's kernels that follow each other
- * are one word.
+ * "phase unit: kind(label) ..." with a line for each run of one phase and unit; the model's kernels
+ * that follow each other are one word.
  */
 static char *
 outline (const Schedule *schedule, guint role, ScheduleSection section)
@@ -86,7 +86,7 @@ START_TEST (walks_two_layers)
 }
 END_TEST
 
-/* ---- what the driver allocates ---------------------------------------------------------------------------------- */
+/* ---- what the driver allocates --------------------------------------------------------------- */
 
 static void
 assert_buffer (const Schedule *schedule, guint layer, const char *label, PoolCategory category,
@@ -126,7 +126,7 @@ START_TEST (allocates_activations_of_each_layer)
 }
 END_TEST
 
-/* ---- what hooks see --------------------------------------------------------------------------------------------- */
+/* ---- what hooks see -------------------------------------------------------------------------- */
 
 /* A strategy whose options are the text that its hooks append to, and whose period is 2 steps. */
 static GString *
@@ -234,7 +234,10 @@ static const Strategy witness = {
 #define MICRO_WALK " (0 0 (1 1 (2 2 turn [2 2 [1 1 [0 0 end of "
 #define STEP_WALK  " micro 0 first" MICRO_WALK "0 micro 1 last" MICRO_WALK "1 update\n"
 
-/* One block, two micro-steps; under an outer strategy of two periods, so that the inner step starts again. */
+/*
+ * One block, two micro-steps; under an outer strategy of two periods, so that the inner step starts
+ * again.
+ */
 START_TEST (hooks_see_where_the_walk_stands)
 {
   ModelShape            shape = toy_shape;
@@ -262,7 +265,7 @@ START_TEST (hooks_see_where_the_walk_stands)
 }
 END_TEST
 
-/* ---- every kernel once, in order, in its unit ------------------------------------------------------------------- */
+/* ---- every kernel once, in order, in its unit ------------------------------------------------ */
 
 typedef struct
 {
@@ -284,7 +287,10 @@ kernel_list (const LayerDesc *layer, SchedulePhase phase)
     }
 }
 
-/* The kernels of one layer's pass start at items[at]: all of the list, each once, as listed. Returns where they end. */
+/*
+ * The kernels of one layer's pass start at items[at]: all of the list, each once, as listed.
+ * Returns where they end.
+ */
 static guint
 assert_pass (const Schedule *schedule, const GArray *items, guint at, guint layer, SchedulePhase phase)
 {
@@ -405,7 +411,7 @@ START_TEST (emits_every_kernel_once)
 }
 END_TEST
 
-/* ---- units ------------------------------------------------------------------------------------------------------ */
+/* ---- units ----------------------------------------------------------------------------------- */
 
 static void
 assert_units_cover (const Workload *workload, UnitGranularity granularity)
@@ -467,7 +473,10 @@ START_TEST (tied_heads_share_the_embedding)
 }
 END_TEST
 
-/* The head's product runs inside the bracket of the unit that gathers the table, forward and backward. */
+/*
+ * The head's product runs inside the bracket of the unit that gathers the table, forward and
+ * backward.
+ */
 START_TEST (tied_product_runs_in_the_tables_unit)
 {
   ModelShape           shape = toy_shape;
@@ -492,7 +501,7 @@ START_TEST (tied_product_runs_in_the_tables_unit)
 }
 END_TEST
 
-/* ---- recomputation ---------------------------------------------------------------------------------------------- */
+/* ---- recomputation --------------------------------------------------------------------------- */
 
 static guint
 count_items (const Schedule *schedule, ScheduleSection section, ItemKind kind, const char *label,
@@ -516,7 +525,10 @@ build_checkpointed (const Workload *workload, const Strategy *strategy)
   return toy_build (workload, 4, &choice);
 }
 
-/* Modules of a block run their forward hooks again; a block that is one unit is gathered once for both. */
+/*
+ * Modules of a block run their forward hooks again; a block that is one unit is gathered once for
+ * both.
+ */
 START_TEST (recomputation_calls_module_hooks)
 {
   TrainingOptions      training = toy_training;
@@ -557,7 +569,7 @@ START_TEST (selective_recomputation_gathers_nothing)
 }
 END_TEST
 
-/* ---- nesting ---------------------------------------------------------------------------------------------------- */
+/* ---- nesting --------------------------------------------------------------------------------- */
 
 START_TEST (inner_hooks_run_under_an_outer_strategy)
 {
@@ -619,7 +631,7 @@ START_TEST (outer_hooks_extend_inner_ones)
 }
 END_TEST
 
-/* ---- what schedule_build refuses -------------------------------------------------------------------------------- */
+/* ---- what schedule_build refuses ------------------------------------------------------------- */
 
 static void
 assert_refused (const StrategyChoice *choice, const char *message) /* as it begins */
@@ -667,7 +679,10 @@ items_of_period (gint64 grad_accum)
   return schedule_items (schedule, 0, SECTION_STEADY).n;
 }
 
-/* Refused after the first micro-step: the number is what that one takes, 2^20 times, in two periods; nothing of the step's end. */
+/*
+ * Refused after the first micro-step: the number is what that one takes, 2^20 times, in two
+ * periods; nothing of the step's end.
+ */
 START_TEST (refuses_a_million_micro_steps_at_the_first)
 {
   TrainingOptions      training = toy_training;
@@ -689,7 +704,7 @@ START_TEST (refuses_a_million_micro_steps_at_the_first)
 }
 END_TEST
 
-/* ---- mesh ------------------------------------------------------------------------------------------------------- */
+/* ---- mesh ------------------------------------------------------------------------------------ */
 
 START_TEST (mesh_groups)
 {
@@ -719,7 +734,10 @@ START_TEST (mesh_groups)
 }
 END_TEST
 
-/* 64 ranks on nodes of 8: tensor groups of 2, two stages of 32 ranks, so 16 data ranks, 4 on each of a stage's 4 nodes. */
+/*
+ * 64 ranks on nodes of 8: tensor groups of 2, two stages of 32 ranks, so 16 data ranks, 4 on each
+ * of a stage's 4 nodes.
+ */
 START_TEST (mesh_axes)
 {
   const Mesh mesh = {

@@ -209,7 +209,7 @@ const Strategy toy_module = {
   .hooks = { .granularity = UNIT_MODULE, TOY_HOOKS },
 };
 
-/* ---- outer ------------------------------------------------------------------------------------------------------ */
+/* ---- outer ----------------------------------------------------------------------------------- */
 
 static guint
 outer_period (const PlanInput *in, gconstpointer opt)

@@ -1,6 +1,7 @@
 /*
- * Small strategies for the tests of the schedule layer: parameters sharded over the mesh, gathered and freed unit by unit, gradients
- * reduced unit by unit; with faults to order. And an outer one that averages over halves of the mesh.
+ * Small strategies for the tests of the schedule layer: parameters sharded over the mesh, gathered
+ * and freed unit by unit, gradients reduced unit by unit; with faults to order. And an outer one
+ * that averages over halves of the mesh.
  */
 #pragma once
 

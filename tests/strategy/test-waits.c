@@ -1,8 +1,8 @@
 /*
  * Every wait of every strategy is held by something: without it the data check finds a fault, or
  * nothing changes, because the same order follows from what is left, or it is one that only bounds
- * what is in flight (ScheduleWait), which has a test here of its own. A framework waits by rule,
- * so a wait may also be spare: no data needs it here, but its like, of the same strategy's stream for
+ * what is in flight (ScheduleWait), which has a test here of its own. A framework waits by rule, so
+ * a wait may also be spare: no data needs it here, but its like, of the same strategy's stream for
  * the same other stream, is missed elsewhere.
  *
  * Asserted: for each wait of a schedule one of the four. What order follows is computed here anew
@@ -130,7 +130,9 @@ like_free (gpointer data)
   g_free (self);
 }
 
-/* A pass that runs beside another one has a compute stream of its own, which no strategy knows of. */
+/*
+ * A pass that runs beside another one has a compute stream of its own, which no strategy knows of.
+ */
 static const char *
 stream_name (const Schedule *schedule, StreamRef stream)
 {

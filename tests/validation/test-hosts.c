@@ -1,6 +1,7 @@
 /*
- * Predictions against collectives that were measured between plain hosts (hwprofiles/measured/netns). Asserted of messages of
- * 4 MiB and more: a median |error| of 10 %, and 5 % for each row with one slow host. Nothing is fitted to these rows.
+ * Predictions against collectives that were measured between plain hosts
+ * (hwprofiles/measured/netns). Asserted of messages of 4 MiB and more: a median |error| of 10 %,
+ * and 5 % for each row with one slow host. Nothing is fitted to these rows.
  */
 #include <check.h>
 #include <math.h>

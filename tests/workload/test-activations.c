@@ -237,8 +237,8 @@ names_of (const KernelDesc *kernels, guint n)
 }
 
 /*
- * What is run again. PyTorch stops when the last kept tensor is there: the last product and its residual are left out. Megatron-LM
- * and DeepSpeed run the whole block.
+ * What is run again. PyTorch stops when the last kept tensor is there: the last product and its
+ * residual are left out. Megatron-LM and DeepSpeed run the whole block.
  */
 START_TEST (test_recomputed_kernels)
 {
@@ -281,8 +281,8 @@ START_TEST (test_recomputed_kernels)
 END_TEST
 
 /*
- * Per-op policy, a token of Llama-3-8B: the block's input 8192; results of q 8192, v 2048, attention 8192 + 4 * 32, gate 28672,
- * down 8192. Of a fused block (qkv out up down): qkv and up.
+ * Per-op policy, a token of Llama-3-8B: the block's input 8192; results of q 8192, v 2048,
+ * attention 8192 + 4 * 32, gate 28672, down 8192. Of a fused block (qkv out up down): qkv and up.
  */
 START_TEST (test_per_op_policy)
 {

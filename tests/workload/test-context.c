@@ -1,6 +1,6 @@
 /*
- * Layers divided over context and expert groups: bytes of their collectives, FLOPs and kept bytes by closed forms. It does not
- * test how messages overlap with attention in time.
+ * Layers divided over context and expert groups: bytes of their collectives, FLOPs and kept bytes
+ * by closed forms. It does not test how messages overlap with attention in time.
  */
 #include "fixture.h"
 
@@ -25,7 +25,10 @@ traffic_of (const KernelDesc *kernels, guint n, MeshAxis axis)
   return traffic;
 }
 
-/* Forward: cp - 1 blocks of keys and values; backward: as many again, and as many of their gradients. */
+/*
+ * Forward: cp - 1 blocks of keys and values; backward: as many again, and as many of their
+ * gradients.
+ */
 START_TEST (test_ring)
 {
   ModelShape      shape = shipped ("llama-3-8b");
@@ -87,7 +90,10 @@ START_TEST (test_order_of_the_ring)
 }
 END_TEST
 
-/* Keys and values of the whole sequence: gathered twice, their gradients scattered; kept are the rank's own. */
+/*
+ * Keys and values of the whole sequence: gathered twice, their gradients scattered; kept are the
+ * rank's own.
+ */
 START_TEST (test_gathered_context)
 {
   ModelShape           shape = shipped ("llama-3-8b");
@@ -227,7 +233,10 @@ START_TEST (test_capacity_of_no_row)
 }
 END_TEST
 
-/* Experts once a group of ep, all else on every rank; balanced, a rank computes what it would alone. */
+/*
+ * Experts once a group of ep, all else on every rank; balanced, a rank computes what it would
+ * alone.
+ */
 START_TEST (test_expert_ranks)
 {
   static const char *const models[] = { "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3",

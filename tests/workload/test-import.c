@@ -1,6 +1,7 @@
 /*
- * config.json files and model options: what each family takes from them, what is refused, with which words and where. Whole
- * messages are compared; how diagnostics are printed is tested in base.
+ * config.json files and model options: what each family takes from them, what is refused, with
+ * which words and where. Whole messages are compared; how diagnostics are printed is tested in
+ * base.
  */
 #include <glib/gstdio.h>
 
@@ -125,7 +126,10 @@ START_TEST (test_keys_of_families)
   ck_assert_int_eq (shape.d_expert, 16);
   model_shape_clear (&shape);
 
-  /* the published shape of OPT-350m: 331 196 416 parameters, narrow embedding, norms after the blocks */
+  /*
+   * the published shape of OPT-350m: 331 196 416 parameters, narrow embedding, norms after the
+   * blocks
+   */
   shape = import (
       "{\"model_type\": \"opt\", \"num_hidden_layers\": 24, \"hidden_size\": 1024, \"num_attention_heads\": 16,"
       " \"ffn_dim\": 4096, \"vocab_size\": 50272, \"max_position_embeddings\": 2048,"

@@ -263,7 +263,10 @@ START_TEST (test_traffic_of_a_modern_block)
 }
 END_TEST
 
-/* Megatron-LM's softmax is one kernel for 2048 keys and a number of score matrices that 4 divides, else PyTorch's four and three. */
+/*
+ * Megatron-LM's softmax is one kernel for 2048 keys and a number of score matrices that 4 divides,
+ * else PyTorch's four and three.
+ */
 START_TEST (test_softmax_that_does_not_fuse)
 {
   static const struct

@@ -1,6 +1,6 @@
 /*
- * How a model is cut over pipeline stages and chunks, and which meshes are refused. It does not test the schedules that walk
- * the chunks.
+ * How a model is cut over pipeline stages and chunks, and which meshes are refused. It does not
+ * test the schedules that walk the chunks.
  */
 #include "fixture.h"
 

@@ -1,7 +1,8 @@
 /*
- * Layers divided over a tensor group: Korthikanti et al. (arXiv:2205.05198), equations 2 to 6, figure 1 and table 2 to the printed
- * digit; parameters, FLOPs and collectives against the undivided model. It does not test how collectives overlap in time, nor that
- * the sums are right numerically.
+ * Layers divided over a tensor group: Korthikanti et al. (arXiv:2205.05198), equations 2 to 6,
+ * figure 1 and table 2 to the printed digit; parameters, FLOPs and collectives against the
+ * undivided model. It does not test how collectives overlap in time, nor that the sums are right
+ * numerically.
  */
 #include "fixture.h"
 
@@ -53,8 +54,9 @@ assert_printed (double bytes, double gib)
 }
 
 /*
- * The first stage holds p micro-batches of L / p blocks, interleaved (1 + (p - 1) / (p v)) times that. Parameters: 18 bytes for each
- * element of the blocks' matrices (the printed figures leave embeddings, norms and biases out).
+ * The first stage holds p micro-batches of L / p blocks, interleaved (1 + (p - 1) / (p v)) times
+ * that. Parameters: 18 bytes for each element of the blocks' matrices (the printed figures leave
+ * embeddings, norms and biases out).
  */
 START_TEST (test_published_figures)
 {
@@ -171,7 +173,10 @@ START_TEST (test_all_reduces)
 }
 END_TEST
 
-/* The same volume as gather and scatter; backwards two inputs are gathered once more, beside products. */
+/*
+ * The same volume as gather and scatter; backwards two inputs are gathered once more, beside
+ * products.
+ */
 START_TEST (test_sequence_parallel)
 {
   ModelShape           shape = shipped ("llama-3-8b");

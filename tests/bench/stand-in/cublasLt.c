@@ -3,7 +3,10 @@
 
 #include "stand-in.h"
 
-/* Layouts and descriptions are plain data of the caller's memory in neither library: here they hold what a product's time needs. */
+/*
+ * Layouts and descriptions are plain data of the caller's memory in neither library: here they hold
+ * what a product's time needs.
+ */
 typedef struct
 {
   uint64_t rows, columns;

@@ -50,7 +50,7 @@ fail (cudaError_t error)
   return error;
 }
 
-/* ---- faults and leaks -------------------------------------------------------------------------- */
+/* ---- faults and leaks ------------------------------------------------------------------------ */
 
 #define MAX_KINDS 16
 
@@ -100,7 +100,7 @@ stand_in_fails (const char *name)
   return ++n_calls == number;
 }
 
-/* ---- clocks ------------------------------------------------------------------------------------ */
+/* ---- clocks ---------------------------------------------------------------------------------- */
 
 static struct CUstream_st *
 stream_of (cudaStream_t stream)
@@ -142,7 +142,7 @@ stand_in_wait_until (cudaStream_t stream, double seconds)
   stream_of (stream)->clock = larger (stream_of (stream)->clock, seconds);
 }
 
-/* ---- device ------------------------------------------------------------------------------------ */
+/* ---- device ---------------------------------------------------------------------------------- */
 
 static int
 n_devices (void)
@@ -318,7 +318,7 @@ cudaGetErrorName (cudaError_t error)
   return error == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation" : "cudaErrorStandIn";
 }
 
-/* ---- memory ------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Sizes lie before the memory, so that free can give them back. */
 #define HEAD 256
@@ -610,7 +610,7 @@ cudaMemset (void *memory, int value, size_t bytes)
   return cudaMemsetAsync (memory, value, bytes, NULL);
 }
 
-/* ---- streams and events ------------------------------------------------------------------------ */
+/* ---- streams and events ---------------------------------------------------------------------- */
 
 cudaError_t
 cudaStreamCreateWithPriority (cudaStream_t *stream, unsigned flags, int priority)
@@ -730,7 +730,7 @@ cudaEventElapsedTime (float *milliseconds, cudaEvent_t begin, cudaEvent_t end)
   return cudaSuccess;
 }
 
-/* ---- graphs ------------------------------------------------------------------------------------ */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 cudaError_t
 cudaStreamBeginCapture (cudaStream_t stream, enum cudaStreamCaptureMode mode)
@@ -802,7 +802,7 @@ cudaGraphExecDestroy (cudaGraphExec_t exec)
   return cudaSuccess;
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 /* NVRTC's real code is not run, but a kernel must be in it. */
 struct library

@@ -1,6 +1,7 @@
 /*
- * libcudnn.so.9's calls for graphs. What is kept of a graph are the dimensions of its tensors and which of them its products multiply: half of
- * their operations, as under a causal mask, is the time of a run. Kinds and attributes have the numbers of the C interface.
+ * libcudnn.so.9's calls for graphs. What is kept of a graph are the dimensions of its tensors and
+ * which of them its products multiply: half of their operations, as under a causal mask, is the
+ * time of a run. Kinds and attributes have the numbers of the C interface.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* Ranks are processes that meet in a file under $TMPDIR. A call returns when all ranks have made it and the data has moved. */
+/*
+ * Ranks are processes that meet in a file under $TMPDIR. A call returns when all ranks have made it
+ * and the data has moved.
+ */
 #include <fcntl.h>
 #include <math.h>
 #include <nccl.h>
@@ -50,7 +53,7 @@ typedef struct
 static Message  sends[MAX_PAIRS], recvs[MAX_PAIRS];
 static unsigned n_sends, n_recvs, depth;
 
-/* ---- meeting ----------------------------------------------------------------------------------- */
+/* ---- meeting --------------------------------------------------------------------------------- */
 
 static void
 barrier (struct ncclComm *comm)
@@ -91,7 +94,7 @@ time_of (double bytes_sent, double bytes_copied, int n)
                : STAND_IN_KERNEL + 2 * bytes_copied / STAND_IN_HBM;
 }
 
-/* ---- values ------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static size_t
 size_of (ncclDataType_t type)
@@ -167,7 +170,7 @@ set_value (char *data, size_t i, ncclDataType_t type, float value)
     memcpy (data + 2 * i, &half, 2);
 }
 
-/* ---- moving ------------------------------------------------------------------------------------ */
+/* ---- moving ---------------------------------------------------------------------------------- */
 
 /* OUT is the sum over the ranks of BYTES at IN; OUT NULL: this rank wants none. */
 static void
@@ -193,7 +196,10 @@ reduce (struct ncclComm *comm, const char *in, char *out, size_t bytes, ncclData
     }
 }
 
-/* Rank FROM's BYTES at IN come to OUT (NULL: not here). FROM -1: every rank's, one behind the other. */
+/*
+ * Rank FROM's BYTES at IN come to OUT (NULL: not here). FROM -1: every rank's, one behind the
+ * other.
+ */
 static void
 spread (struct ncclComm *comm, const char *in, char *out, size_t bytes, int from)
 {
@@ -213,7 +219,7 @@ spread (struct ncclComm *comm, const char *in, char *out, size_t bytes, int from
     }
 }
 
-/* ---- communicators ----------------------------------------------------------------------------- */
+/* ---- communicators --------------------------------------------------------------------------- */
 
 ncclResult_t
 ncclGetVersion (int *version)
@@ -297,7 +303,7 @@ ncclCommDestroy (ncclComm_t comm)
   return ncclCommAbort (comm);
 }
 
-/* ---- collectives ------------------------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 ncclResult_t
 ncclAllReduce (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
@@ -353,7 +359,7 @@ ncclBroadcast (const void *send, void *recv, size_t count, ncclDataType_t type, 
   return ncclSuccess;
 }
 
-/* ---- messages ---------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 ncclResult_t
 ncclGroupStart (void)
