@@ -24,7 +24,7 @@ typedef struct
   const char  *link; /* id; NULL: all of the family's */
   QuantityKind kind;
   double       before,
-      after; /* before: where LINK is NULL, of the family's first link; 0 = the library's own table */
+      after; /* where LINK is NULL, before: of the family's first; 0 = the library's own table */
   gboolean moved;
 } FittedFigure;
 

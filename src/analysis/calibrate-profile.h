@@ -39,7 +39,7 @@ typedef struct
   const char         *kind;  /* "gpu", "link" */
   char               *base;  /* id of the profile that is extended */
   char               *title; /* of that profile */
-  GPtrArray *fits; /* FittedValue *: the figures in the order of the rules, then what is reported only */
+  GPtrArray *fits; /* FittedValue *: figures in the rules' order, then what is only reported */
   GArray *products; /* MeasuredProduct, sorted: what stands beside a GPU's profile */
 } ProfileCalibration;
 
@@ -100,7 +100,7 @@ struct _Calibration
   ProfileCalibration *result;
 };
 
-extern const FitRule calibrate_device_rules[], calibrate_network_rules[]; /* `what` NULL at the end */
+extern const FitRule calibrate_device_rules[], calibrate_network_rules[]; /* end: `what` is NULL */
 
 /*
  * Rows of a benchmark and variant ("nn|nt": either); RANKS 0: of any. Newly allocated array of

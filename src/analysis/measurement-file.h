@@ -22,7 +22,8 @@ MeasurementFileKind measurement_file_kind (const char *file);
 /* What logs cannot know. Tables have columns for it and take nothing from here. */
 typedef struct
 {
-  const ClusterOptions *cluster; /* NULL: none given. Without `name`, nodes and gpus_per_node may be 0: then a log's own are taken */
+  const ClusterOptions *cluster; /* NULL: none given. Without `name`, nodes and gpus_per_node may be
+                                    0: then a log's own are taken */
   ProfileSet           *profiles; /* of the hardware; not NULL */
   CollectiveKind        kind; /* of logs that do not name theirs; COLLECTIVE_N_KINDS: none given */
   /*

@@ -32,8 +32,8 @@ typedef struct
       device; /* bytes: the three peaks, see engine/pool.h; each has its own time */
   guint64 by_category[POOL_N_CATEGORIES]; /* at the device peak */
   guint64 waiting; /* of the device peak: released by the host, still used on the device */
-  guint64 cached; /* of the device peak: held by the caching allocator for nobody, rounding included */
-  guint n_retries; /* allocations that went through only after cached segments had been given back */
+  guint64 cached; /* of the device peak: what the allocator caches for nobody, rounding included */
+  guint n_retries; /* allocations that went through only after cached segments went back */
   char *place;     /* "rank 0", "node 0" */
   char *peak_op;   /* label of the allocation that made the device peak: "logits, head, backward" */
   gboolean fits;
@@ -56,7 +56,7 @@ typedef struct
 {
   char  *resource; /* kind: "nic.tx", "sm", "hbm", "pcie.up", or "host", "latency" */
   double seconds;  /* of the step on the critical path that it bound */
-  double utilisation; /* mean over the step, of the busiest resource of the kind; 0 where it means nothing */
+  double utilisation; /* of the kind's busiest resource, mean over the step; 0: means nothing */
 } BindingUse;
 
 typedef struct _Remedies Remedies; /* remedies.h */
@@ -70,7 +70,7 @@ typedef struct
   gboolean    fits, steady;
   double      step_time_s, tokens_per_step, tokens_per_s, tokens_per_s_per_gpu, samples_per_s;
   double      seq_len; /* mean of the step's sequences */
-  double      imbalance; /* where sequences differ: tokens of the data rank that has the most, over the mean; else 0 */
+  double      imbalance; /* sequences differ: most tokens of a data rank over the mean; else 0 */
   double      model_flops, executed_flops; /* a step and GPU */
   double      model_tflops_per_gpu, hardware_tflops_per_gpu, mfu_percent, hfu_percent;
   double      mfu_base; /* FLOP/s of a GPU that MFU is quoted on, mean over the GPUs */
@@ -78,9 +78,9 @@ typedef struct
   MemoryUse   hbm, host;
   double      inter_node_bytes_per_gpu, intra_node_bytes_per_gpu,
       host_link_bytes_per_gpu;     /* a step: sent by collectives; copied */
-  double inter_node_bytes_per_nic; /* a step: what a card sends, mean over the cards; 0 without cards */
-  double exposed_comm_s; /* a step, as seen by rank 0: collectives running while its compute stream is idle */
-  double bubble_s; /* a step, mean over the GPUs, with pipeline stages: nothing runs on it; else 0 */
+  double inter_node_bytes_per_nic; /* a step: what a card sends, mean over cards; 0: no cards */
+  double exposed_comm_s; /* a step, on rank 0: collectives run while its compute stream is idle */
+  double bubble_s; /* a step, mean over GPUs, with pipeline stages: nothing runs; else 0 */
   guint  n_replayed; /* micro-batches that were replayed, from which the rest follows; 0 = all */
   double  parts[TIME_N];                       /* s; sum = step_time_s */
   char   *binding_resource;                    /* that which bound the largest share of the step */
@@ -88,8 +88,8 @@ typedef struct
   GArray *traffic;                             /* TrafficUse */
   guint   n_measured, n_datasheet, n_estimate; /* figures of the profiles used, by confidence */
   double  step_time_low_s,
-      step_time_high_s; /* with all figures at the good / the bad end of their ranges; 0 = not asked for */
-  char *profiles; /* "gpu a40-48 (1f2e3d4c), ...": with a hash of the figures, the profile's version */
+      step_time_high_s; /* all figures at the good / bad end of their ranges; 0 = not asked for */
+  char *profiles; /* "gpu a40-48 (1f2e3d4c), ...": the version is a hash of the figures */
   Remedies *remedies; /* what would fit, owned; NULL: it fits, or nobody asked */
 } Prediction;
 

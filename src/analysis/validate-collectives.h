@@ -13,7 +13,7 @@
 /* What a row counts as. */
 typedef enum
 {
-  VALIDATION_MAIN, /* healthy; with leave-one-out: predicted by a fit that has not seen its source */
+  VALIDATION_MAIN, /* healthy; with leave-one-out: predicted by a fit without its source */
   VALIDATION_AS_FITTED, /* healthy; leave-one-out only: no other source has its link's family */
   VALIDATION_UNCLEAR,   /* not marked healthy */
   VALIDATION_UNHEALTHY,
@@ -63,7 +63,8 @@ typedef struct
 {
   GPtrArray *measurements; /* owned: what the rows point to */
   GArray    *rows;         /* ValidatedRow, in the table's order */
-  GArray    *groups; /* ValidationGroup that are not empty: by part, grouping, then first row (sizes: large first) */
+  GArray    *groups; /* ValidationGroup that are not empty: by part, grouping, then first row
+                        (sizes: large first) */
   guint      n_failed; /* rows that could not be simulated */
   gboolean   left_out; /* leave-one-out */
 } CollectiveValidation;

@@ -18,7 +18,7 @@ typedef struct
   double             predicted;   /* in the unit of the metric; of `fits` 1 or 0 */
   double             error;       /* 0 of `fits` */
   double             step_time_s; /* predicted, whatever the metric */
-  double memory_share; /* most that a GPU needs at one time, of what it has; above 1: does not fit */
+  double memory_share; /* most that a GPU needs at a time, of what it has; above 1: does not fit */
 } ValidatedTraining;
 
 /* Errors of the rows of one source and metric. */
@@ -36,7 +36,8 @@ typedef struct
   const char *source;
   guint       n;
   double      tau; /* Kendall's tau-b of measured and predicted speed */
-  double      regret; /* how much longer the run that is predicted to be the fastest takes than the fastest one: 0.1 */
+  double      regret; /* how much longer the run that is predicted to be the fastest takes than the
+                         fastest one: 0.1 */
   const char *pick, *best; /* ids of the two */
 } LayoutRanking;
 
@@ -55,7 +56,8 @@ typedef struct
   guint   n_failed;
   guint   n_wrongly_full; /* rows of speed, which ran, that are predicted not to fit */
   double  lowest_share;   /* least memory_share of a run that ran out of memory; NAN without one */
-  GArray *offenders; /* guint: rows that ran out of memory and are predicted below TRAINING_FULL_SHARE of capacity */
+  GArray *offenders; /* guint: rows that ran out of memory and are predicted below
+                        TRAINING_FULL_SHARE of capacity */
 } FitsSummary;
 
 #define TRAINING_FULL_SHARE 0.9
@@ -98,7 +100,8 @@ typedef struct
 {
   TrainingTable  *table; /* owned: what the rows point to */
   GArray         *rows;  /* ValidatedTraining, in the table's order */
-  GArray         *errors; /* TrainingErrors: by source in order of appearance and metric, then all sources by metric */
+  GArray         *errors; /* TrainingErrors: by source in order of appearance and metric, then all
+                             sources by metric */
   ErrorStatistics speed;    /* of all rows of speed */
   GArray         *layouts;  /* LayoutRanking, in order of their first rows */
   GArray         *rankings; /* RankingSummary: by source, then all */

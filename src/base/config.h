@@ -56,7 +56,7 @@ const SourceMark *config_node_mark (const ConfigNode *self);
 const char *config_node_text (const ConfigNode *self);    /* scalar text; NULL for lists and maps */
 gboolean    config_node_is_null (const ConfigNode *self); /* plain null, ~ or empty */
 guint       config_node_length (const ConfigNode *self);  /* entries of a list or map */
-const ConfigNode *config_node_item (const ConfigNode *self, guint i); /* i-th element / i-th value */
+const ConfigNode *config_node_item (const ConfigNode *self, guint i); /* i-th element / value */
 const char       *config_node_key (const ConfigNode *self, guint i);  /* i-th key of a map */
 const SourceMark *config_node_key_mark (const ConfigNode *self, guint i);
 const ConfigNode *config_node_get (const ConfigNode *self,

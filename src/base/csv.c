@@ -292,7 +292,7 @@ read_row (CsvReader *self, DiagList *diags)
         return FALSE;
       if (!self->row_done && self->row.starts->len == 0
           && strspn (self->raw->str, " \t\r\n") == self->raw->len)
-        g_string_truncate (self->raw, 0); /* a blank line or the rest of "\r\n" is no part of a row */
+        g_string_truncate (self->raw, 0); /* no part of a row: a blank line, the rest of "\r\n" */
     }
   return self->row_done;
 }
@@ -454,7 +454,7 @@ csv_reader_next (CsvReader *self, DiagList *diags)
         return FALSE;
       if (n == self->columns->len)
         return TRUE;
-      mark = csv_reader_mark (self, MIN (n - 1, self->columns->len)); /* the last, or the first too many */
+      mark = csv_reader_mark (self, MIN (n - 1, self->columns->len)); /* last, or first too many */
       diag_error (diags, &mark, NULL, "expected %u fields, got %u", self->columns->len, n);
     }
   row_clear (&self->row);

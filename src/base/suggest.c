@@ -65,7 +65,7 @@ suggest_nearest (const char *word, const char *const *names)
           best = *names;
           if (distance == 0)
             break;
-          limit = distance - 1; /* only a strictly nearer name replaces it: the first of equals stays */
+          limit = distance - 1; /* only a nearer name replaces it: the first of equals stays */
         }
     }
   return best;

@@ -25,7 +25,7 @@ typedef enum
 {
   QUANTITY_TIME,      /* s:       ps ns us ms s min h */
   QUANTITY_BYTES,     /* B:       B kB MB GB TB PB, KiB MiB GiB TiB PiB */
-  QUANTITY_BANDWIDTH, /* B/s:     B/s kB/s .. TB/s, KiB/s .. TiB/s, bit/s kbit/s Mbit/s Gbit/s Tbit/s */
+  QUANTITY_BANDWIDTH, /* B/s:     B/s kB/s .. TB/s, KiB/s .. TiB/s, bit/s kbit/s .. Tbit/s */
   QUANTITY_COMPUTE,   /* FLOP/s:  FLOP/s kFLOP/s .. PFLOP/s EFLOP/s */
   QUANTITY_COUNT,     /* 1:       no unit; suffixes k M G T (decimal) allowed: "10k", "5e8" */
   QUANTITY_RATIO,     /* 1:       a plain number, or "85 %" */

@@ -32,11 +32,12 @@ typedef struct
   const char *dtypes;      /* comma-separated; NULL: all that the device has */
   const char *channels;    /* comma-separated numbers of NCCL channels to force */
   const char *algorithm;   /* MPI collectives: "ring", "pairwise", ...; NULL: the benchmark's own */
-  const char *hardware; /* key=value,...: columns of collectives.csv that the runner cannot know (gpu, intra, nics, nic) */
+  const char *hardware; /* key=value,...: columns of collectives.csv that the runner cannot know
+                           (gpu, intra, nics, nic) */
   const char *id;   /* prefix of the ids in collectives.csv */
   const char *file; /* of the storage benchmark; NULL: a temporary one in the output folder */
-  const char *model; /* step: key=value,...: d_model, n_heads, d_ff, seq_len, micro_batch, n_layers */
-  unsigned sustained_s; /* matmul: seconds that one large product is repeated for; 0: not measured */
+  const char *model; /* step: key=value,... of d_model n_heads d_ff seq_len micro_batch n_layers */
+  unsigned sustained_s; /* matmul: s that one large product is repeated for; 0: not measured */
   bool     out_of_place; /* NCCL collectives: leave calls in place out */
   bool     one_gpu;      /* several ranks on one GPU where NCCL allows it */
   unsigned timeout_s;    /* of an exchange between ranks */
@@ -56,7 +57,7 @@ typedef enum
   NEEDS_CUDA = 1 << 0, /* a device; main has selected it with cudaSetDevice */
   NEEDS_MPI = 1 << 1,
   NEEDS_ALL_RANKS =
-      1 << 2, /* a collective operation: every rank runs it; all else runs on rank 0 while the others wait */
+      1 << 2, /* a collective operation, run by every rank; all else runs on rank 0, others wait */
 } BenchNeeds;
 
 typedef struct

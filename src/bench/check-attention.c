@@ -11,7 +11,7 @@
 #define HEADS     3ul
 #define HEAD      64ul
 #define VALUES    (SEQUENCES * TOKENS * HEADS * HEAD)
-#define BOUND     2e-2 /* bf16's rounding of the probabilities, of their gradients and of the result */
+#define BOUND     2e-2 /* bf16's rounding of probabilities, their gradients and the result */
 
 typedef struct
 {

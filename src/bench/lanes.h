@@ -28,7 +28,7 @@ typedef struct
   CudaModule  *module;
   cudaKernel_t spin;
   cudaStream_t gate;
-  cudaStream_t stream[2]; /* the second has the highest priority, as frameworks give it to communication */
+  cudaStream_t stream[2]; /* the second: highest priority, as frameworks give to communication */
   cudaEvent_t open, start[2], stop[2];
   double      gate_us; /* of the next gate */
   double      used;    /* when the device last had work; 0: not yet */

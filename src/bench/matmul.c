@@ -18,7 +18,7 @@
 #define MEMORY_SHARE      0.8
 #define SUSTAINED_SIZE    8192
 #define SUSTAINED_BATCH_S 0.1
-#define COMMANDS          3 /* of one product at most: clearing, the kernel, a reduction of its parts */
+#define COMMANDS          3 /* of a product at most: clearing, kernel, reduction of its parts */
 #define MAX_SUSTAINED     65536
 
 static const char *const dtypes[] = { "bf16", "fp16", "fp32", "fp8" };

@@ -254,7 +254,11 @@ nccl_session_fill (NcclSession *self, const NcclType *type)
   if (!nccl_data_upload (self, type))
     return false;
   begun = bench_now ();
-  do /* again and again, until the clock is up that making a communicator has let sink: the first sizes are small */
+  /*
+   * again and again, until the clock is up that making a communicator has let sink: the first sizes
+   * are small
+   */
+  do
     if (!fill_buffers (self, type))
       return false;
   while (bench_now () - begun < WAKE_SECONDS);

@@ -37,7 +37,7 @@ typedef struct
 {
   StepModel    model;
   uint64_t     elements;        /* parameters of a layer */
-  cudaStream_t compute, copies; /* copies: the side stream of all host copies but those of gradients */
+  cudaStream_t compute, copies; /* copies: side stream of all host copies but gradients' */
   cudaStream_t gather, reduce;
   Layer       *layer;
   CudaModule  *module;
@@ -57,10 +57,10 @@ typedef struct
   const char *name;     /* "offload" */
   const char *strategy; /* the simulator's: "fsdp2" */
   bool        urgent;   /* the side streams go before the compute stream where both have work */
-  bool        all_in_use; /* at the peak: what it allocates, once and for all, is then what the simulator counts */
+  bool        all_in_use; /* at the peak: all that it has allocated is what the simulator counts */
   size_t      state_size;
   bool (*open) (const Bench *bench, Step *step, void *state); /* STATE is zeroed */
-  bool (*run) (const Bench *bench, Step *step, void *state); /* one step, until the device is idle */
+  bool (*run) (const Bench *bench, Step *step, void *state); /* a step, until the device idles */
   /* The strategy's options, as words "key=value" separated by spaces. */
   void (*options) (const StepModel *model, char *text, size_t size);
 } StepSchedule;

@@ -15,7 +15,8 @@
 typedef struct
 {
   guint32 a, b;  /* nodes */
-  double  label; /* e.g. bytes per payload byte that op a puts on resource b; kinds of relation need distinct `relation`s */
+  double  label; /* e.g. bytes per payload byte that op a puts on resource b; kinds of relation need
+                    distinct `relation`s */
   guint32 relation;
 } FoldEdge;
 

@@ -44,7 +44,7 @@ typedef struct
   SourceMark      mark;         /* of the whole */
   GArray         *switches;     /* MachineSwitch, outer before inner */
   GArray         *gpus, *cards; /* MachineDevice */
-  guint *links; /* [gpus x gpus] a pair's links or, where only rates are known, what is proportional */
+  guint *links; /* [gpus x gpus] a pair's links or, where only rates are known, their proportion */
   gboolean links_said;                    /* the file would list links if there were any */
   gboolean link_rates;                    /* `links` are rates */
   gboolean pairs_share_links;             /* a pair's links may be those into switches */

@@ -52,38 +52,45 @@ typedef enum
 typedef struct
 {
   char *id, *title,
-      *architecture; /* "volta", "ampere", "ada", "hopper", "blackwell", "cdna2", ...; "host": no GPU, see gpu_profile_is_host */
-  Figure matmul_16bit; /* dense FLOP/s of bf16/fp16 matrix products at the boost clock (the datasheet's) */
-  Figure   matmul_fp32; /* FLOP/s of fp32 matrix products as frameworks run them (TF32 where that is the default it is not: plain fp32) */
+      *architecture; /* "volta", "ampere", "ada", "hopper", "blackwell", "cdna2", ...; "host": no
+                        GPU, see gpu_profile_is_host */
+  Figure matmul_16bit; /* dense FLOP/s of bf16/fp16 products at the boost clock (the datasheet's) */
+  Figure   matmul_fp32; /* FLOP/s of fp32 matrix products as frameworks run them (TF32 where that is
+                           the default, else plain fp32) */
   gboolean bf16;        /* has bf16 matrix units */
   gboolean c2c;         /* shares a module with its CPU: host_link is no PCIe */
   Figure   mfu_base;    /* FLOP/s that MFU is quoted on */
   Figure   sms;         /* streaming multiprocessors or compute units */
   Figure   hbm_bandwidth; /* B/s */
   Figure   hbm_bytes;     /* usable: what the driver reports as total */
-  Figure   runtime_bytes; /* taken outside the framework's allocator by context and libraries; communicators are counted apart */
+  Figure   runtime_bytes; /* taken outside the framework's allocator by context and libraries;
+                             communicators are counted apart */
   Figure   host_link;     /* B/s a direction, after PCIe encoding: what the link could carry */
   Figure   host_copy_efficiency; /* of pinned copies by the copy engine */
   Figure   host_copy_latency;    /* start-up of one such copy, s */
-  Figure   host_duplex_efficiency; /* of each direction's copies while both run; 0: they do not hold each other up */
+  Figure   host_duplex_efficiency; /* of each direction's copies while both run; 0: they do not hold
+                                      each other up */
   Figure nvlink_limit; /* B/s a direction the GPU itself can drive; 0 = the intra link's own rate */
   /* kernel model */
-  Figure matmul_efficiency; /* of a large matrix product's main loop against matmul_16bit, in a short measurement */
-  Figure matmul_k_overhead; /* start and end of a tile, in elements of the inner dimension that take as long */
-  Figure sustained_clock; /* of matrix products and attention: speed under hours of load against short measurements */
+  Figure matmul_efficiency; /* a large product's main loop against matmul_16bit, measured briefly */
+  Figure matmul_k_overhead; /* start and end of a tile, in inner-dimension elements that take as
+                               long */
+  Figure sustained_clock; /* of matrix products and attention: speed under hours of load against
+                             short measurements */
   Figure stream_efficiency;    /* of a long streaming kernel against hbm_bandwidth */
   Figure reduction_efficiency; /* of norms, softmax and losses against streaming kernels */
   Figure attention_efficiency,
-      attention_backward_efficiency; /* FlashAttention-2, head size 128, masked, against matmul_16bit */
+      attention_backward_efficiency; /* FlashAttention-2, head size 128, masked; of matmul_16bit */
   Figure flash1_efficiency,
-      flash1_backward_efficiency; /* the same of version 1 and of Triton's of its time; 0: as version 2 */
+      flash1_backward_efficiency; /* of version 1 and Triton's of its time; 0: as version 2 */
   Figure flash3_efficiency, flash3_backward_efficiency; /* the same of version 3; 0: as version 2 */
   Figure attention_softmax_dims; /* an exponential's cost, in dimensions of a head */
   Figure tile_m, tile_n;         /* output tile of a matrix product's thread block */
-  Figure small_tile_power; /* of a smaller tile's reuse of operands against the full one's: its rate */
+  Figure small_tile_power; /* of a smaller tile's operand reuse against the full one's: its rate */
   Figure kernel_latency; /* start-up and tail of one kernel on the device, s */
-  GArray *matmul_curve; /* MatmulPoint: measured products beside the profile of this id; NULL: none */
-  Figure jitter; /* coefficient of variation of the speed of GPUs of this kind among each other; 0: none known */
+  GArray *matmul_curve; /* MatmulPoint: products measured beside the profile of this id; or NULL */
+  Figure jitter; /* coefficient of variation of the speed of GPUs of this kind among each other; 0:
+                    none known */
   /* how it may be joined to others; no prediction is made of it (intra-fit.h) */
   Fact       links, peer_access;
   GpuLinks   own_links; /* `links`, read */
@@ -103,7 +110,7 @@ typedef enum
   LINK_SWITCH, /* every GPU has `bandwidth` into a non-blocking switch */
   LINK_MESH,   /* `bandwidth` a pair of GPUs and direction */
   LINK_PAIRS,  /* GPUs 2i and 2i+1 are bridged with `bandwidth`; the rest go over PCIe */
-  LINK_GRAPH, /* the pairs of `links`, `bandwidth` a link and direction; the rest over one GPU or PCIe */
+  LINK_GRAPH, /* pairs of `links`, `bandwidth` a link and direction; the rest over a GPU or PCIe */
   LINK_PCIE, /* peer-to-peer over PCIe: the GPUs' own host links */
   LINK_HOST, /* no peer access: staged through host memory */
   LINK_NETWORK,
@@ -113,8 +120,10 @@ typedef struct
 {
   char    *id, *title;
   LinkKind kind;
-  char    *technology; /* "nvlink4", "pcie4", "infiniband", "roce", "efa", "tcp", ...: keys the collective tables */
-  Figure   bandwidth; /* B/s a direction: per GPU (switch), pair (mesh, pairs), link (graph), or card (network) */
+  char    *technology; /* "nvlink4", "pcie4", "infiniband", "roce", "efa", "tcp", ...: keys the
+                          collective tables */
+  Figure   bandwidth; /* B/s a direction: per GPU (switch), pair (mesh, pairs), link (graph), or
+                         card (network) */
   /*
    * Of collectives' large messages against bandwidth: measured, or where a profile gives the two
    * bytes below instead, library_share x packet_payload / (packet_payload + packet_overhead).
@@ -123,12 +132,13 @@ typedef struct
   Figure packet_payload;  /* networks: bytes of data in a full packet */
   Figure packet_overhead; /* networks: bytes that the line carries around them */
   Figure library_share;   /* networks: what the collective library reaches of the payload's rate */
-  Figure latency; /* one way, of the wire and its cards or switches, s: beyond the collective library's own hop cost */
+  Figure latency; /* one way, of the wire and its cards or switches, s: beyond the collective
+                     library's own hop cost */
   /*
    * What the collective library reaches over this link; calibrated a link family and generation at
    * a time (docs/collectives.md). 0: the library's own table for the GPU's generation.
    */
-  Figure hop_ll, hop_ll128, hop_simple; /* a step of a ring or tree over one such hop, by protocol, s */
+  Figure hop_ll, hop_ll128, hop_simple; /* s a step of a ring or tree over the hop, by protocol */
   Figure start_ll128, start_simple;     /* networks: of a ring or tree between nodes, once, s */
   Figure ll_rate;      /* B/s of data under LL: of one channel; networks: of a node's proxies */
   Figure ll128_rate;   /* B/s of data of one channel under LL128 */
@@ -137,16 +147,20 @@ typedef struct
   Figure staged_rate;  /* networks: the same where data is staged in host memory */
   Figure sockets;      /* networks of sockets: connections that share a channel's data */
   Figure duplex_efficiency; /* networks: of each direction while both are in use */
-  Figure eager_limit; /* networks of sockets: bytes of the longest message that plain hosts send without announcing it (btl_tcp_eager_limit); 0: its default */
-  Figure queue; /* networks of sockets: bytes of data that a card which is sending sends before what comes next: the answer to an announced message waits for them */
-  Figure unaligned_slowdown; /* where a rank's part is no multiple of 16 bytes, but under LL: times as long (NVIDIA/nccl issue 413) */
+  Figure eager_limit; /* networks of sockets: bytes of the longest message that plain hosts send
+                         without announcing it (btl_tcp_eager_limit); 0: its default */
+  Figure queue; /* networks of sockets: bytes of data that a card which is sending sends before what
+                   comes next: the answer to an announced message waits for them */
+  Figure unaligned_slowdown; /* where a rank's part is no multiple of 16 bytes, but under LL: times
+                                as long (NVIDIA/nccl issue 413) */
   Figure nvls_latency;       /* in the switch; networks: of a tree's level between NVLS nodes, s */
   Figure nvls_efficiency;    /* of NVLS traffic on the GPUs' ports, against bandwidth */
   Figure launch; /* of a collective between GPUs that this link joins, beyond kernel_latency, s */
   char  *links;  /* of a graph, as written */
   LinkGraph graph;
   gboolean  gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
-  gboolean  serial_exchange; /* networks of sockets: two hosts that send each other announced messages do so one after the other */
+  gboolean  serial_exchange; /* networks of sockets: two hosts that send each other announced
+                                messages do so one after the other */
 } LinkProfile;
 
 #define PLACEMENT_NONE (-1)
@@ -171,18 +185,19 @@ typedef struct
   GArray *gpu_switch, *nic_switch, *gpu_socket, *nic_socket;
   GArray *switch_socket, *switch_upper;
   Figure  gpus, nics, sockets;
-  Figure  pcie_switches; /* a node; GPUs and cards are spread over them in order; 0 = every device under its root complex */
-  Figure  pcie_upper; /* switches between those and the sockets, which are spread over them in order; 0 = none */
+  Figure  pcie_switches; /* a node; GPUs and cards are spread over them in order; 0 = every device
+                            under its root complex */
+  Figure  pcie_upper; /* between those and the sockets, spread over these in order; 0 = none */
   Figure  pcie_uplink; /* B/s a direction from a PCIe switch towards its socket */
   Figure  socket_link; /* B/s a direction between sockets */
-  Figure  host_bridge_rate; /* B/s a direction of a card under a root complex, to and from GPUs; 0: not limited */
+  Figure  host_bridge_rate; /* B/s each way, card under a root complex and GPUs; 0: not limited */
   Figure  dram_bandwidth; /* B/s a socket */
   Figure  dram_bytes;     /* a node */
   Figure  cores;          /* a node */
   Figure  cpu_adam_rate;  /* parameters/s a node that CPU Adam updates; 0 = unknown */
   Figure  nvme_read, nvme_write, nvme_bytes; /* a node; 0 = none */
   /* the issuing thread, s */
-  Figure issue_eager; /* host time a kernel launch of an eager framework, its Python and dispatcher included */
+  Figure issue_eager; /* host time a launch of an eager framework, Python and dispatcher included */
   Figure issue_compiled;   /* of compiled code or graphs' replays */
   Figure issue_collective; /* host time to enqueue one collective */
   Figure issue_hook;       /* a framework hook (module pre/post hook) */
@@ -199,7 +214,7 @@ typedef struct
   gint64 newest_flash; /* version of FlashAttention that it comes with; 0: whatever is asked for */
   gboolean fused_loss; /* one kernel from the logits to the loss, and one back */
   gboolean fused_adam; /* its AdamW is one kernel over all tensors */
-  gboolean loss_scaling; /* fp16: gradients are copied to fp32, unscaled and checked before the update */
+  gboolean loss_scaling; /* fp16: before the update gradients go to fp32, unscaled and checked */
   Figure issue_eager, issue_compiled, issue_collective, issue_hook; /* as a node's; 0: the node's */
   Figure issue_backward; /* of eager kernels of the backward pass; 0: as issue_eager */
   Figure issue_step;     /* a step's data, logging and schedules, while the GPU has nothing to do */

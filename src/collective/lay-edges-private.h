@@ -37,7 +37,7 @@ typedef struct
   GArray *shares;    /* double, beside `resources`: of the edge's bytes */
   guint32 section;   /* of the edges to come */
   guint8  phase;     /* likewise, where they say nothing themselves */
-  gboolean names_memory; /* edges name all memory traffic; otherwise it goes by what a GPU sends and gets */
+  gboolean names_memory; /* edges name all memory traffic; else it is what a GPU sends and gets */
 } LayEdges;
 
 LayEdges *lay_edges_new (void);

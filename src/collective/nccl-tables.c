@@ -89,7 +89,7 @@ static const NcclTables tables_list[] = {
     .base = { [ALGORITHM_RING] = { 6.6 * US, 14 * US, 8.4 * US },
               [ALGORITHM_TREE] = { 6.8 * US, 14 * US, 8.4 * US },
               [ALGORITHM_ALL_PAIRS] = { 6.6 * US, 14 * US, 8.4 * US },
-              [ALGORITHM_PAIRWISE] = SAME (5 * US), /* send/receive of some bytes takes 9.5 to 10 us */
+              [ALGORITHM_PAIRWISE] = SAME (5 * US), /* send/receive of some bytes: 9.5 to 10 us */
               [ALGORITHM_HIERARCHICAL] = { 6.6 * US, 14 * US, 8.4 * US },
               [ALGORITHM_PAT] = SAME (8 * US) },
     .hop = {
@@ -128,15 +128,17 @@ static const NcclTables tables_list[] = {
     .chunk_nvls_wide = 64 << 10,
     .chunk_p2p = 512 << 10,
     .chunk_p2p_net = 128 << 10,
-    .staged_channel = 2 * G, /* estimate: a proxy's copies and sockets, 1.5 to 2.5 GB/s in public reports */
+    .staged_channel = 2 * G, /* estimate: a proxy's copies, sockets; 1.5-2.5 GB/s in public
+                                reports */
     .p2p_batch = 8, /* NCCL_MAX_DEV_WORK_P2P_PER_BATCH */
-    .p2p_part = 256 << 10, /* 1 channel to 512 KiB, 4 to 64 MiB, then one a 16 MiB: two public send/receive tables (A100, B200) */
+    .p2p_part = 256 << 10, /* 1 channel to 512 KiB, 4 to 64 MiB, then one a 16 MiB: two public
+                              send/receive tables (A100, B200) */
     .p2p_ll = 16 << 10, /* NCCL_P2P_LL_THRESHOLD */
     .p2p_part_big = 16 << 20,
     .p2p_small = 4,
-    .process_launch = 4.1 * US, /* 2, 4 and 8 A100 driven by one process: 8.6, 16 and 31 to 35 us for a few bytes */
+    .process_launch = 4.1 * US, /* 2, 4, 8 A100 of one process: 8.6, 16, 31-35 us for a few bytes */
     .process_peer = 1 * US,     /* the same, all-to-all: 87 us */
-    .process_channel = 1.5 * US, /* the same, between 8 KiB and 1 MiB, where channels are added with size */
+    .process_channel = 1.5 * US, /* the same, 8 KiB to 1 MiB, where channels are added with size */
     .generations = generations,
     .n_generations = G_N_ELEMENTS (generations) },
 };

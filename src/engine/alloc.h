@@ -50,7 +50,7 @@ void       allocator_give (Allocator *self, AllocBlock block);
 guint64 allocator_trim (Allocator *self);
 
 guint64 allocator_reserved (const Allocator *self); /* bytes that the device has given */
-guint64 allocator_in_use (const Allocator *self); /* bytes of blocks that are taken, rounding included */
+guint64 allocator_in_use (const Allocator *self); /* bytes of taken blocks, rounding included */
 guint64 allocator_peak (const Allocator *self); /* of allocator_reserved */
 guint   allocator_n_segments (const Allocator *self);
 

@@ -104,11 +104,12 @@ typedef struct
   WaveDemand      waves;      /* kernels only */
   const WavePart *wave_parts; /* instead of the units of `waves`; not copied: they outlive the op */
   guint           n_wave_parts;
-  ResourceId pieces_on; /* with `pieces`: the resource whose reservations wait for one of them to end */
+  ResourceId pieces_on; /* with `pieces`: its reservations wait for one of them to end */
   double     pieces;  /* kernels: equal parts that no reservation interrupts; 0 = the waves are */
   double     share;   /* > 0 unless there is no demand; see above */
   double     cap;     /* largest rate x in 1/s; 0 = none */
-  guint      members; /* streams it must be submitted on: 1, or the ranks of a collective (begins when the last arrived) */
+  guint      members; /* streams it must be submitted on: 1, or the ranks of a collective (begins
+                         when the last arrived) */
   OrderId order;      /* communicator, or ENGINE_NONE */
 } OpSpec;
 
@@ -147,7 +148,8 @@ typedef enum
 {
   HOST_WORK,  /* busy for `work`, then called again */
   HOST_WAIT,  /* blocked until op `wait` has ended */
-  HOST_ALLOC, /* takes `request` of `pool`; blocked while the device overflows with it and released bytes still wait */
+  HOST_ALLOC, /* takes `request` of `pool`; blocked while the device overflows with it and released
+                 bytes still wait */
   HOST_END,   /* the program is over */
 } HostYieldKind;
 
@@ -238,7 +240,7 @@ GQuark engine_error_quark (void);
 typedef enum
 {
   ENGINE_ERROR_DEADLOCK,
-  ENGINE_ERROR_TOO_LONG, /* an op or a host's work would end after SIM_TIME_MAX; the message names the first */
+  ENGINE_ERROR_TOO_LONG, /* an op or host's work would end after SIM_TIME_MAX; names the first */
 } EngineError;
 
 /* Sets ENGINE_ERROR_TOO_LONG: the one message of everything whose time passes SIM_TIME_MAX. */
@@ -284,7 +286,7 @@ typedef struct
 {
   guint64 tag;
   SimTime issue, begin, end;
-  SimTime first_arrival; /* of its first member: begin - first_arrival is time spent waiting for peers */
+  SimTime first_arrival; /* of its first member: begin - first_arrival is the wait for peers */
   SimTime  drain;        /* part of the wait that was for running waves to drain */
   Cause    gate;
   OpId     gate_op;
@@ -308,7 +310,7 @@ typedef struct
   OpId    op;
 } HostBlock;
 
-const HostBlock *engine_host_blocks (const Engine *self, HostId host, guint *n); /* in order of time */
+const HostBlock *engine_host_blocks (const Engine *self, HostId host, guint *n); /* by time */
 
 /* Amount that ops have moved over a resource so far (units of the resource). */
 double engine_resource_used (const Engine *self, ResourceId id);

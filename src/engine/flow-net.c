@@ -48,7 +48,8 @@ struct _FlowNet
   Group     *groups; /* by FluidGroup */
   SimTime   *ends;   /* by FluidGroup: when its first flow ends, or SIM_TIME_MAX */
   guint      n_groups;
-  guint32   *tree; /* a tournament of groups: the winner of nodes 2 i and 2 i + 1 at i; leaves from `n_leaves` on */
+  guint32   *tree; /* a tournament of groups: the winner of nodes 2 i and 2 i + 1 at i; leaves from
+                      `n_leaves` on */
   guint      n_leaves;
   GArray    *touched; /* FluidGroup whose end is to be found again */
   SimTime    now, makespan;
@@ -272,7 +273,7 @@ settle_clock (FlowNet *self, Group *group)
 {
   if (group->n == 0)
     group->clock = 0;
-  else if (self->now > group->settled) /* the level of one that flows have just come to is not known yet */
+  else if (self->now > group->settled) /* one that flows have just come to: level not known yet */
     group->clock += group->level * sim_time_to_seconds (self->now - group->settled);
   group->settled = self->now;
 }

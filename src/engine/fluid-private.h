@@ -26,7 +26,7 @@ enum
   FLUID_LISTED = 1 << 0, /* waits for its tier to be solved */
   FLUID_QUEUED = 1 << 1, /* is in the queue */
   FLUID_OPEN =
-      1 << 2, /* has no group, only weights of 1 and nothing below: `rooms` says what it can still take */
+      1 << 2, /* no group, only weights of 1, nothing below: `rooms` says what it can still take */
 };
 
 typedef struct

@@ -20,7 +20,7 @@
 
 typedef struct _Fluid Fluid;
 typedef guint32       FluidOp; /* recycled after removal */
-typedef guint32 FluidGroup; /* small; 0 = no group yet. One a resource and tier, one an op with a limit */
+typedef guint32 FluidGroup; /* small; 0 = none yet. One a resource and tier, or op with a limit */
 
 typedef struct
 {

@@ -12,10 +12,11 @@
 typedef struct
 {
   gboolean unfolded; /* simulate every rank */
-  guint max_periods; /* steady periods to try before giving up on a repeat; 0 = 32; 1: none is tried */
+  guint max_periods; /* steady periods to try before giving up on a repeat; 0 = 32; 1: none */
   guint min_periods; /* steady periods to run at least; 0 = 2; 1: see run.c for its proof */
-  gboolean keep_pools; /* timelines for traces: memory, and what is taken of SMs, HBM, NVLink and cards */
-  gboolean first_only; /* one period and no proof: the first where it issues what steady ones do, else the one after it */
+  gboolean keep_pools; /* timelines for traces: memory, use of SMs, HBM, NVLink and cards */
+  gboolean first_only; /* one period and no proof: the first where it issues what steady ones do,
+                          else the one after it */
 } ReplayOptions;
 
 typedef struct _Replay Replay;
@@ -81,12 +82,13 @@ guint replay_cluster_resource (const Replay *self, ResourceId resource, guint *n
 
 typedef struct
 {
-  const ScheduleItem *item; /* of the representative that issued it first; an event that stands behind waits is a kernel "event" of no length */
+  const ScheduleItem *item; /* of the representative that issued it first; an event that stands
+                               behind waits is a kernel "event" of no length */
   guint               rank; /* index for replay_rank */
   ScheduleSection     section;
   guint               period; /* 0: init and first; 1 .. n steady */
   guint               step;   /* step of the period */
-  guint index; /* of the item, or of the first one of the group that it stands for, in its section */
+  guint index; /* in its section: of the item, or the first of the group it stands for */
 } ReplayOp;
 
 ReplayOp replay_op (const Replay *self, OpId op);
@@ -123,12 +125,13 @@ char *replay_tag_label (const Replay *self, guint64 tag);
 guint    replay_n_boundaries (const Replay *self);
 SimTime  replay_boundary (const Replay *self, guint b);
 gboolean replay_is_steady (
-    const Replay *self); /* the last period repeated the one before it, relative in-flight state included */
+    const Replay *self); /* the last period repeated the one before, relative in-flight state too */
 SimTime replay_period (const Replay *self); /* length of the last period */
 double  replay_utilisation (const Replay *self,
                             ResourceId    resource); /* of a resource, in the last period */
+/* times as long that kernels of simulated rank I take for the slowest GPU: skew.h */
 double  replay_skew (const Replay *self,
-                     guint i); /* times as long that kernels of simulated rank I take for the slowest GPU: skew.h */
+                     guint i);
 double  replay_step_time (const Replay *self); /* s: period / steps in it */
 
 /* ---- traffic, per steady period -------------------------------------------------------------- */

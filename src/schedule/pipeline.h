@@ -38,7 +38,7 @@ typedef enum
 typedef struct
 {
   PipelinePass pass;
-  guint chunk, micro; /* micro-batches are counted by chunk: dualpipe's chunks have half of them each */
+  guint chunk, micro; /* micro-batches are counted by chunk: dualpipe's have half of them each */
 } PipelineSlot;
 
 /* Slots in the order in which STAGE runs them: a new array of PipelineSlot. */
@@ -46,7 +46,7 @@ GArray *pipeline_slots (const Pipeline *self, guint stage);
 
 guint pipeline_chunk_micros (const Pipeline *self); /* micro-batches that a chunk sees in a step */
 guint pipeline_in_flight (
-    const GArray *slots); /* most micro-batches of one chunk between forward and last backward pass */
+    const GArray *slots); /* most micro-batches of a chunk between forward and last backward */
 
 typedef struct
 {

@@ -240,7 +240,7 @@ layer_name (const PlanUnit *unit)
       break;
     }
   return g_strdup_printf ("block %u",
-                          unit->model_layer - 1); /* layer 0 is the embedding; blocks count from 0 */
+                          unit->model_layer - 1); /* layer 0: embedding; blocks count from 0 */
 }
 
 char *

@@ -177,7 +177,8 @@ typedef struct
   const char  *label;
   guint32      unit;
   guint32      stream; /* StreamRef: the one that is current, from whose pool blocks come */
-  const guint64 *tensors; /* [n_tensors] bytes of the tensors that are allocated one by one; the schedule's */
+  const guint64 *tensors; /* [n_tensors] bytes of the tensors that are allocated one by one; the
+                             schedule's */
   guint                n_tensors;
   const MemoryProgram *program; /* the workload's; its tensors live in `frame` */
   guint32              frame;   /* BufferRef or SCHEDULE_NONE */
@@ -224,9 +225,10 @@ guint                 schedule_n_buffers (const Schedule *self, guint role);
 const ScheduleBuffer *schedule_buffer_info (const Schedule *self, guint role, BufferRef buffer);
 guint                 schedule_steps_per_period (const Schedule *self);
 guint                 schedule_n_units (const Schedule *self);
+/* "embedding", "block 3", "block 3 mlp.up", "head" */
 char                 *schedule_unit_name (const Schedule *self,
-                                          guint unit); /* "embedding", "block 3", "block 3 mlp.up", "head" */
-guint schedule_unit_layer (const Schedule *self, guint unit); /* in the whole model: 0 the embedding */
+                                          guint unit);
+guint schedule_unit_layer (const Schedule *self, guint unit); /* whole model's: 0 the embedding */
 
 /* ---- builder --------------------------------------------------------------------------------- */
 
@@ -325,7 +327,7 @@ void schedule_uses_kept (ScheduleBuilder *b, PoolCategory category, ScheduleAcce
 /* Data without memory of its own in the model, for the functions above. It lives for ever. */
 BufferRef schedule_data (ScheduleBuilder *b, const char *label);
 
-SchedulePhase schedule_set_phase (ScheduleBuilder *b, SchedulePhase phase); /* returns the old one */
+SchedulePhase schedule_set_phase (ScheduleBuilder *b, SchedulePhase phase); /* the old one */
 guint         schedule_set_unit (ScheduleBuilder *b, guint unit);           /* likewise */
 
 /* ---- checker --------------------------------------------------------------------------------- */
@@ -349,7 +351,8 @@ typedef struct
 {
   ScheduleCollective kind;
   MeshGroup          group;
-  double bytes; /* sum of S over one period, as seen by one rank; of messages between stages what it sends */
+  double bytes; /* sum of S a period, as one rank sees it; of messages between stages what it
+                   sends */
   double slack; /* of a closed form: it allows bytes - slack .. bytes; 0 = exact */
 } TrafficTotal;
 
@@ -368,7 +371,8 @@ typedef struct
   double states; /* bytes of HBM that live for ever: exact */
   double hbm_low, hbm_high;
   double host_low, host_high; /* per rank: its share of the node's host memory */
-  double resident; /* of a closed form: elements of parameters that a rank holds persistently (for outer strategies) */
+  double resident; /* of a closed form: elements of parameters that a rank holds persistently (for
+                      outer strategies) */
 } PlanTotals;
 
 /*

@@ -28,8 +28,9 @@ typedef struct
 {
   const Workload        *workload; /* of a rank; with pipeline stages: of the stage at hand */
   Mesh                   mesh;
-  const Workload *const *stages; /* [mesh.stages] for schedule_build; NULL where there is one stage */
-  const PlanBatches *batches; /* NULL: all are alike, those of `workload`; else that is the one of most tokens */
+  const Workload *const *stages; /* [mesh.stages] for schedule_build; NULL: one stage */
+  const PlanBatches *batches; /* NULL: all are alike, those of `workload`; else that is the one of
+                                 most tokens */
 } PlanInput;
 
 /* What is gathered or reduced as a whole. */
@@ -44,13 +45,16 @@ typedef struct
   guint             layer;       /* index in the workload */
   guint             model_layer; /* in the whole model: 0 the embedding */
   const LayerDesc  *desc;
-  gint              module; /* UNIT_MODULE: module of the layer; -1 for UNIT_LAYER and for a tied head's second use of the embedding */
+  gint              module; /* UNIT_MODULE: module of the layer; -1 for UNIT_LAYER and for a tied
+                               head's second use of the embedding */
   guint64           elements; /* parameters that must be gathered for it */
-  guint64           own_elements; /* of them owned (0 for a tied head's second use): gradients are reduced where owned */
+  guint64           own_elements; /* of them owned (0 for a tied head's second use): gradients are
+                                     reduced where owned */
   const TensorDesc *tensors; /* the gathered tensors */
   guint             n_tensors;
   guint    shares; /* unit that owns the tensors (itself, or the embedding's for a tied head) */
-  gboolean expert; /* expert-parallel: the same only on the ranks of mesh_of_experts; a unit of its own beside its layer's */
+  gboolean expert; /* expert-parallel: the same only on the ranks of mesh_of_experts; a unit of its
+                      own beside its layer's */
 } PlanUnit;
 
 /*
@@ -100,9 +104,10 @@ typedef struct
   guint           n_units;
   guint           micro; /* micro-step of the step; first and last are those of the unit's chunk */
   gboolean        first_micro, last_micro;
-  gboolean        recompute; /* a forward hook called while a checkpointed block is recomputed (module granularity only) */
+  gboolean        recompute; /* a forward hook called while a checkpointed block is recomputed
+                                (module granularity only) */
   BackwardPart    part;
-  guint first_unit, end_unit; /* of the chunk that is walked: all units where there is no pipeline */
+  guint first_unit, end_unit; /* of the chunk that is walked: all units without pipeline */
 } UnitSlot;
 
 /*
@@ -123,9 +128,11 @@ typedef struct
   void (*backward_begin) (StrategyRun *run); /* between forward and backward of a micro-step */
   void (*unit_backward_begin) (StrategyRun *run, const UnitSlot *slot);
   void (*unit_backward_end) (StrategyRun *run, const UnitSlot *slot);
-  void (*micro_step_end) (StrategyRun *run); /* gradients of a micro-batch (of one chunk) are there */
+  void (*micro_step_end) (StrategyRun *run); /* gradients of a micro-batch (of one chunk) are
+                                                there */
   void (*step_end) (StrategyRun *run);       /* the optimizer */
-  void (*round_end) (StrategyRun *run); /* after the last step of this strategy's own period, the innermost first */
+  void (*round_end) (StrategyRun *run); /* after the last step of this strategy's own period, the
+                                           innermost first */
 } StrategyHooks;
 
 /* The view that a hook has of its run. */
@@ -142,7 +149,7 @@ struct _StrategyRun
   guint            step;      /* step of the period, 0-based */
   guint            micro;     /* micro-step of the step */
   gboolean         pipelined; /* there are other stages */
-  gboolean last_backward; /* in micro_step_end: no backward pass of the step follows on this stage */
+  gboolean last_backward; /* in micro_step_end: no backward pass of the step follows here */
   ScheduleSection section;
   StrategyRun    *inner;  /* NULL for the innermost */
   UnitPlaces     *places; /* [n_units]: see strategy_data */
@@ -172,7 +179,7 @@ struct _Strategy
   const char       *name;           /* "fcdp": the word used in scenario files */
   const char       *title, *source; /* one line; "arXiv:2602.06499" */
   gsize             options_size;
-  const OptionSpec *options; /* fills a zeroed block of options_size; { 0 } terminated; may be NULL */
+  const OptionSpec *options; /* fills a zeroed block of options_size; { 0 } ends it; or NULL */
   gboolean (*check) (const PlanInput *in, gconstpointer opt, DiagList *diags);
   guint (*role) (const PlanInput *in, gconstpointer opt, guint rank); /* NULL: all ranks alike */
   StrategyHooks hooks;
@@ -185,8 +192,9 @@ struct _Strategy
   const char *states;  /* where each state lives, a line each, for `shardsim strategies NAME` */
   const char *missing; /* what is NOT modelled, likewise */
   guint64 (*resident) (const PlanInput *in,
-                       gconstpointer opt); /* elements of parameters that one rank holds persistently */
-  PlanGradient (*gradient) (const PlanInput *in, gconstpointer opt); /* NULL: whole, compute precision */
+                       gconstpointer opt); /* parameter elements that one rank always holds */
+  /* NULL: whole, compute precision */
+  PlanGradient (*gradient) (const PlanInput *in, gconstpointer opt);
 };
 
 PlanGradient strategy_gradient (const Strategy *strategy, const PlanInput *in, gconstpointer options);

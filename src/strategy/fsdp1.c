@@ -72,7 +72,7 @@ typedef struct
   guint64   padded;
   BufferRef full, grads, shard;
   EventRef  gathered;
-  EventRef table_used; /* a tied head read it then, maybe in a pass beside; SCHEDULE_NONE: none did */
+  EventRef table_used; /* a tied head read it, maybe in a pass beside; or SCHEDULE_NONE */
   gboolean available;
 } UnitState;
 
@@ -83,7 +83,7 @@ typedef struct
   ShardGroups groups[2];
   BufferRef   shards; /* of the parameters: all units */
   UnitState  *units;
-  EventRef freed[MAX_IN_FLIGHT]; /* limiter: when units freed lately had their last use; oldest first */
+  EventRef freed[MAX_IN_FLIGHT]; /* limiter: last uses of units freed lately; oldest first */
   guint n_freed;
 } Fsdp1State;
 

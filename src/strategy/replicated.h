@@ -23,7 +23,8 @@ typedef struct
 typedef enum
 {
   GRADIENT_AUTO, /* as computed */
-  GRADIENT_FP32, /* an fp32 buffer into which every micro-step adds what it computed (Megatron-LM's main gradients) */
+  GRADIENT_FP32, /* an fp32 buffer into which every micro-step adds what it computed (Megatron-LM's
+                    main gradients) */
   /*
    * The same, and the gradients as computed stay beside it until the next micro-step makes its own
    * (DeepSpeed's BF16_Optimizer under its pipeline engine: deepspeed/runtime/pipe/engine.py,

@@ -29,7 +29,7 @@ add_rotary (LayerBuilder *b, TapeValue *qkv)
                        .backward_read = fused ? 0 : 6.5 * bytes,
                        .backward_write = fused ? 0 : 6.5 * bytes },
             qkv);
-  if (training_is_aleph_alpha (b->training)) /* sine and cosine of each token's position, for q and for k */
+  if (training_is_aleph_alpha (b->training)) /* sine and cosine of each position, for q and k */
     tape_add_aux (b->tape, "attn.rotary_tables",
                   4 * b->tokens * (double) b->shape->head_dim * b->tape->e, FALSE);
 }
@@ -166,7 +166,7 @@ static TapeValue
 add_unfused_attention (LayerBuilder *b, TapeValue *qkv)
 {
   const ModelShape *s = b->shape;
-  guint64 rows = (guint64) layer_sequence (b); /* queries; the keys are those of the whole sequence */
+  guint64 rows = (guint64) layer_sequence (b); /* queries; keys: of the whole sequence */
   guint64 batch = (guint64) (b->training->micro_batch * layer_local_heads (b)),
           seq = (guint64) b->training->seq_len;
   guint64  qk = (guint64) model_qk_dim (s), vd = (guint64) model_value_dim (s);

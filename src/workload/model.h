@@ -30,8 +30,9 @@ typedef struct
   char  *name;   /* "Llama-3-8B": file or catalogue name, for reports */
   char  *family; /* "llama", "gpt2", "mixtral", ... */
   gint64 n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab;
-  gint64 max_positions; /* rows of a learned position table (its offset rows included: OPT has 2); 0 = as many as the sequence */
-  gint64 embed_dim; /* width of the token embedding where it differs from d_model (OPT-350m), else 0 */
+  gint64 max_positions; /* rows of a learned position table (its offset rows included: OPT has 2); 0
+                           = as many as the sequence */
+  gint64 embed_dim; /* width of the token embedding where not d_model (OPT-350m), else 0 */
   ModelNorm     norm;
   ModelPosition position;
   gboolean      gated_mlp;      /* three matrices (gate, up, down) instead of two */
@@ -44,7 +45,7 @@ typedef struct
   gboolean      embedding_norm;  /* LayerNorm after the embedding (BLOOM) */
   gboolean      post_norm; /* norms after the residual adds, and none before the head (OPT-350m) */
   gint64        sliding_window; /* tokens; 0 = full attention */
-  gint64 sliding_period; /* every sliding_period-th layer attends fully; 0 = all layers use the window */
+  gint64 sliding_period; /* every sliding_period-th layer attends fully; 0 = all use the window */
   /* mixture of experts; n_experts = 0: dense */
   gint64   n_experts, n_experts_per_token, d_expert, n_shared_experts;
   gint64   first_dense_layers; /* leading layers with a dense MLP of width d_ff */

@@ -39,23 +39,27 @@ typedef enum
 /* How the messages of gpipe, 1f1b and interleaved are called; other pipelines are always direct. */
 typedef enum
 {
-  MESH_P2P_BATCHED_SYNC, /* Megatron-LM: all messages between two slots in one group call, the host waits for it */
+  MESH_P2P_BATCHED_SYNC, /* Megatron-LM: messages between two slots in one call that the host waits
+                            for */
   MESH_P2P_BATCHED, /* the same, only the device waits */
   MESH_P2P_DIRECT,  /* each on a stream of its own, beside the kernels */
 } MeshP2p;
 
 typedef struct
 {
-  char    *shard; /* all, node, or a number of ranks: the group that parameters are sharded over (strategies that shard) */
+  char    *shard; /* all, node, or a number of ranks: the group that parameters are sharded over
+                     (strategies that shard) */
   gint64   tp, sp, pp, cp, vp, ep; /* sp: 0 or 1; vp: chunks of layers a stage; 0 and 1 mean none */
   gint     pipeline;               /* PipelineKind */
   gint     context;                /* ContextKind */
-  double   capacity_factor; /* tokens that an expert takes, over the balanced share; 0: as many as are routed to it */
+  double   capacity_factor; /* tokens that an expert takes, over the balanced share; 0: as many as
+                               are routed to it */
   double   routing_skew;   /* tokens of the fullest expert rank over the mean; >= 1 */
   gint     p2p;            /* MeshP2p */
-  gboolean scatter_gather; /* each tensor rank sends its part of an activation to the next stage, which gathers it; not with sp */
+  gboolean scatter_gather; /* each tensor rank sends its part of an activation to the next stage,
+                              which gathers it; not with sp */
   gint     order;          /* MeshOrder */
-  gboolean async_tp; /* collectives of the tensor group overlap the products beside them, in slices */
+  gboolean async_tp; /* the tensor group's collectives overlap products beside them, in slices */
 } MeshOptions;
 
 #define MESH_N_OPTIONS 15

@@ -127,7 +127,7 @@ tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec)
   desc.read_bytes = op->weight_bytes + op->bias_bytes;
   tape_push_forward (tape, op, desc, FALSE);
   tape_slice_gathered (tape, tape->forward, in);
-  if (spec.bias && spec.batch > 1) /* grouped products have no bias: it is added after them, in place */
+  if (spec.bias && spec.batch > 1) /* grouped products have no bias: added after, in place */
     {
       double      bytes = tape_tensor (tape, out)->bytes;
       TapeKernel *kernel = tape_push (

@@ -35,7 +35,8 @@ typedef struct
   gint first_saver; /* first operation (the last in the backward pass) that keeps it, -1 for none */
   gboolean saved;   /* kept by some operation */
   gboolean saved_outside; /* kept by an operation outside of the attention core */
-  gboolean listed; /* kept by the per-op policy: results of products, flash attention, reduce-scatters */
+  gboolean listed; /* the per-op policy keeps it: a product's, flash attention's, reduce-scatter's
+                      result */
   gboolean statistic; /* row statistics: left out of the published formulas */
   gboolean needs_grad;
   guint    n_holders; /* of a gradient: values whose gradient it is */
@@ -146,7 +147,7 @@ TapeValue tape_add_value (Tape *self, const char *name, double elements, double 
 TapeOp   *tape_add_op (Tape *self, const char *name, const TapeValue *in, guint n_in);
 TapeValue tape_add_output (Tape *self, TapeOp *op, double elements);
 void      tape_save (Tape *self, TapeValue value);
-void tape_save_piece (Tape *self, TapeValue value); /* of a gathered value only the rank's own piece */
+void tape_save_piece (Tape *self, TapeValue value); /* of a gathered value the rank's piece */
 void        tape_list (Tape *self, TapeValue value); /* the per-op policy keeps it */
 TapeValue   tape_add_aux (Tape *self, const char *name, double bytes, gboolean statistic);
 TapeKernel *tape_push (Tape *self, GArray *list, KernelDesc desc, gboolean fusible);

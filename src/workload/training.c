@@ -11,7 +11,7 @@ static const char *const dropout_choices[] = { "auto", "true", "false", NULL };
 static const char *const attention_choices[] = { "flash2", "flash1", "fused-softmax",
                                                  "eager",  "flash3", NULL };
 static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32", NULL };
-static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* order of Dtype */
+static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* as Dtype */
 static const char *const optimizer_choices[] = { "adamw", "adamw-fused", "sgd", "none", NULL };
 static const char *const flops_choices[] = { "palm", "causal", "6n", NULL };
 

@@ -49,12 +49,12 @@ typedef enum
   OPTIMIZER_ADAMW,       /* one kernel group over all tensors (multi-tensor) */
   OPTIMIZER_ADAMW_FUSED, /* one pass over parameter, gradient and both moments */
   OPTIMIZER_SGD,         /* no state: for tests */
-  OPTIMIZER_NONE, /* nothing is updated, and nothing kept for it: forward and backward passes alone */
+  OPTIMIZER_NONE, /* nothing is updated or kept for it: forward and backward passes alone */
 } OptimizerKind;
 
 typedef enum
 {
-  DROPOUT_AUTO, /* on for the classic GPT of Megatron-LM (both its rates are 0.1 unless told), else off */
+  DROPOUT_AUTO, /* on for Megatron-LM's classic GPT (both rates are 0.1 unless told), else off */
   DROPOUT_ON,
   DROPOUT_OFF,
 } DropoutKind;
@@ -62,7 +62,7 @@ typedef enum
 /* How model FLOPs are counted for MFU; see workload/flops.h. */
 typedef enum
 {
-  FLOPS_PALM, /* 6 N + 12 L H s per token, N without embeddings but with the head: attention counted in full */
+  FLOPS_PALM, /* 6 N + 12 L H s per token, N without embeddings, with the head: full attention */
   FLOPS_CAUSAL, /* the same with the masked half of attention left out */
   FLOPS_6N,     /* 6 N with all parameters, attention left out */
 } FlopsConvention;
@@ -89,7 +89,8 @@ typedef struct
   gboolean fused_norm;   /* one kernel a norm instead of the eager chain */
   gboolean compile;      /* compiled: element-wise chains fused, cheaper issue */
   gint     precision;    /* PrecisionKind */
-  gint     reduce_dtype; /* Dtype of the gradient reduction; a choice 'auto' follows the strategy's own default (value DTYPE_N) */
+  gint     reduce_dtype; /* Dtype of the gradient reduction; a choice 'auto' follows the strategy's
+                            own default (value DTYPE_N) */
   gint     optimizer;    /* OptimizerKind */
   gboolean clip_gradients;
   gint     flops;           /* FlopsConvention; key flops_convention */
@@ -97,7 +98,8 @@ typedef struct
   gboolean launch_blocking; /* the host waits for each kernel before it issues the next */
   char    *lengths;       /* file of sequence lengths, see sequence-lengths.h; NULL: all seq_len */
   FrameworkTraits traits; /* no option: of that profile */
-  const GArray   *batch; /* no option: gint64, the lengths of one micro-batch of that file; NULL: micro_batch of seq_len each */
+  const GArray   *batch; /* no option: gint64, the lengths of one micro-batch of that file; NULL:
+                            micro_batch of seq_len each */
 } TrainingOptions;
 
 extern const OptionSpec training_options[];

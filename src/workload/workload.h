@@ -33,7 +33,8 @@ typedef struct
   guint64     elements;
   guint       module;     /* index into the layer's modules */
   gboolean    expert;     /* belongs to routed experts */
-  gboolean    replicated; /* of a tensor group: whole on each of its ranks; with sp its gradient there is a partial sum, added up once a step */
+  gboolean    replicated; /* of a tensor group: whole on each of its ranks; with sp its gradient
+                             there is a partial sum, added up once a step */
 } TensorDesc;
 
 /*
@@ -65,7 +66,8 @@ typedef struct
   guint             n_modules;
   const KernelDesc *forward, *recompute, *backward;
   guint             n_forward, n_recompute, n_backward;
-  gboolean          tied_head; /* head that also reads layer 0's token embedding: its unit must be gathered, its gradient adds up */
+  gboolean          tied_head; /* head that also reads layer 0's token embedding: its unit must be
+                                  gathered, its gradient adds up */
   /*
    * A tied head on another rank than the embedding owns a copy of the table (its last tensor). The
    * gradients of both are summed once a step over the embedding group, which holds the first and
@@ -77,7 +79,8 @@ typedef struct
   /* activation bytes of one micro-batch on this rank, with the checkpointing mode applied */
   guint64 saved_bytes;    /* kept from this layer's forward until its backward */
   guint64 working_bytes;  /* transient beyond `saved_bytes` while its forward runs */
-  guint64 backward_bytes; /* transient beyond `saved_bytes` while its backward runs (recomputed set, gradients of activations) */
+  guint64 backward_bytes; /* transient beyond `saved_bytes` while its backward runs (recomputed set,
+                             gradients of activations) */
   /*
    * The same tensor by tensor, in the order in which they come and go. Forward leaves what is
    * saved; backward begins with that, made again what a checkpoint left out, and frees all but the
@@ -85,8 +88,10 @@ typedef struct
    * (up to the rounding of fractions).
    */
   MemoryProgram forward_memory, backward_memory;
-  guint64       held_bytes; /* head: of its output, held beyond its forward pass for training_held_outputs micro-steps; else 0 */
-  guint64       logits_bytes; /* head: vocabulary-wide tensors of its backward (inside saved_bytes and backward_bytes): for reports */
+  guint64       held_bytes; /* head: of its output, held beyond its forward pass for
+                               training_held_outputs micro-steps; else 0 */
+  guint64       logits_bytes; /* head: vocabulary-wide tensors of its backward (inside saved_bytes
+                                 and backward_bytes): for reports */
   guint64       output_bytes; /* the activation handed to the next layer */
 } LayerDesc;
 
@@ -147,7 +152,7 @@ const ModelShape      *workload_shape (const Workload *self);
 const TrainingOptions *workload_training (const Workload *self);
 guint workload_n_layers (const Workload *self); /* those listed: n_layers of the model + 2 in all */
 const LayerDesc *workload_layer (const Workload *self, guint i);
-const MeshOptions *workload_mesh (const Workload *self); /* degrees >= 1; all axes 1 for workload_new */
+const MeshOptions *workload_mesh (const Workload *self); /* degrees >= 1; workload_new: all 1 */
 guint              workload_stage (const Workload *self);
 
 /* Layer I's place in the whole model: 0 the embedding, n_layers + 1 the head. */

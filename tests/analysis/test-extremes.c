@@ -80,7 +80,7 @@ random_scenario (guint seed, DiagList *diags)
   set (&o, "cluster.node", "a40x8-nvlink-pairs");
   for (guint i = 0; i < G_N_ELEMENTS (choices); i++)
     set (&o, choices[i].key, pick (rand, &choices[i], g_rand_int_range (rand, 0, 3) == 0));
-  if (seed % 2 == 0) /* what takes longest on a GPU: its kernels pass the clock, one or all of them */
+  if (seed % 2 == 0) /* a GPU's longest: its kernels pass the clock, one or all */
     {
       set (&o, "training.seq_len", "67108864");
       set (&o, "training.micro_batch", "1");

@@ -256,7 +256,8 @@ START_TEST (test_empty_members)
 {
   char                *folder = make_folder ();
   g_autoptr (DiagList) diags = diag_list_new ();
-  static const guchar start[] = { 0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0, 0xff, 0xff }; /* an extra field */
+  /* an extra field */
+  static const guchar start[] = { 0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
   static const guchar end[] = { 3, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
   g_autofree char    *extra = g_strnfill (0xffff, 'x');
   const gsize         n = CSV_MAX_BYTES >> 16;

@@ -181,7 +181,7 @@ static const Printing printings[] = {
   { QUANTITY_TIME, 3, NAN, "nan" },
   { QUANTITY_BYTES, 3, 1023, "1023 B" },
   { QUANTITY_BYTES, 3, 1024, "1.00 KiB" },
-  { QUANTITY_BYTES, 3, 1023.0 * 1073741824, "1020 GiB" }, /* rounded to three digits, yet below 1 TiB */
+  { QUANTITY_BYTES, 3, 1023.0 * 1073741824, "1020 GiB" }, /* three digits, yet below 1 TiB */
   { QUANTITY_BYTES, 3, 39.4 * 1073741824, "39.4 GiB" },
   { QUANTITY_BYTES, 3, 1.5, "1.50 B" },
   { QUANTITY_BANDWIDTH, 3, 12.5e9, "12.5 GB/s" },

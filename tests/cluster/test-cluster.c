@@ -224,7 +224,7 @@ START_TEST (test_leaves)
                        10e9); /* one node is left for it */
   ck_assert_double_eq (find_leaf (three, RESOURCE_LEAF_UP, 2)->efficiency, 0.9);
   ck_assert_uint_eq (count_kind (rails, RESOURCE_LEAF_UP), 12); /* 4 rails x 3 runs */
-  ck_assert_double_eq (find_leaf (rails, RESOURCE_LEAF_UP, 9)->capacity, 20e9); /* rail 3, first run */
+  ck_assert_double_eq (find_leaf (rails, RESOURCE_LEAF_UP, 9)->capacity, 20e9); /* rail 3, run 1 */
   ck_assert_double_eq (find_leaf (rails, RESOURCE_LEAF_UP, 11)->capacity, 10e9);
 }
 END_TEST
@@ -266,7 +266,7 @@ START_TEST (test_slow_gpus)
   ck_assert_double_eq (cluster_gpu_speed (cluster, 0), 1);
   ck_assert_double_eq (cluster_gpu_speed (cluster, 3), 0.5);
   ck_assert_double_eq (cluster_gpu_speed (cluster, 15), 0.25);
-  ck_assert_double_eq (capacity (cluster, 0, RESOURCE_SM, 3), 10); /* speed is not in the capacities */
+  ck_assert_double_eq (capacity (cluster, 0, RESOURCE_SM, 3), 10); /* speed is not in it */
 }
 END_TEST
 

@@ -835,7 +835,7 @@ check_conservation (const Laid *plan, const Cluster *cluster)
     return;
   sent = plan_sum (plan, cluster, RESOURCE_NIC_TX, G_MAXUINT32);
   if (plan->kind == COLLECTIVE_BROADCAST
-      || plan->kind == COLLECTIVE_REDUCE) /* rings that enter the root's node elsewhere come back to it */
+      || plan->kind == COLLECTIVE_REDUCE) /* rings entering the root's node elsewhere come back */
     ck_assert (sent > plan->n_nodes - 1 - 1e-9 && sent < plan->n_nodes + 1e-9);
   else
     assert_near (sent, plan->n_nodes * collective_wire_factor (plan->kind, plan->n_ranks));

@@ -98,7 +98,7 @@ START_TEST (test_tree_totals)
       double out = plan_sum (plan, cluster, RESOURCE_NIC_TX, node);
 
       ck_assert_msg (out <= 2 + 1e-9, "node %u of %u sends %g S", node, nodes, out);
-      assert_near (out, plan_sum (plan, cluster, RESOURCE_NIC_RX, node)); /* what goes up comes down */
+      assert_near (out, plan_sum (plan, cluster, RESOURCE_NIC_RX, node)); /* up is down */
       sent += out;
     }
   assert_near (sent, 2 * (nodes - 1.0));

@@ -86,7 +86,7 @@ line_fault (const char *layer, const char *line)
   if (rule == NULL)
     return g_strdup_printf ("folder '%s' is no layer", layer);
   slash = strchr (include, '/');
-  if (slash == NULL) /* only what the build generates at the root of the include path has no folder */
+  if (slash == NULL) /* no folder: only what is generated at the include path's root */
     return g_str_equal (include, "shardsim-config.h")
                ? NULL
                : g_strdup_printf ("'%s' names no layer", include);

@@ -332,7 +332,7 @@ fixture_random_mesh (GRand *rand, guint case_, ProfileSet *profiles)
       g_string_chunk_free (o.strings);
       if (scenario == NULL)
         fail_on (diags, NULL);
-      replay = replay_run (scenario, profiles, &options, diags, &error); /* or the axes do not fit */
+      replay = replay_run (scenario, profiles, &options, diags, &error); /* or axes do not fit */
       if (replay != NULL)
         return g_steal_pointer (&scenario);
     }

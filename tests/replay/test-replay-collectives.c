@@ -11,7 +11,8 @@
 typedef struct
 {
   gint64 first,
-      second; /* S of two all-reduces one after another; first = 0: an all-reduce beside an all-gather of `second` */
+      second; /* S of two all-reduces one after another; first = 0: an all-reduce beside an
+                 all-gather of `second` */
 } PairOptions;
 
 static const OptionSpec pair_options[] = {

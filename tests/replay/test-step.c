@@ -314,7 +314,7 @@ START_TEST (test_nvls_steps)
         all = MAX (all, bytes * cost.loads[i].service
                             / cluster_resource (fixture.cluster, cost.loads[i].resource)->capacity);
       ck_assert (port->capacity > 0);
-      chunk = bytes / ceil (bytes / parameters.chunk) / bytes * all * 8 / 9; /* a stage of one chunk */
+      chunk = bytes / ceil (bytes / parameters.chunk) / bytes * all * 8 / 9; /* one chunk's stage */
       assert_near (run_step (&fixture, plan, bytes),
                    parameters.launch + (many ? all - 2 * chunk / 8 - chunk + 2 * chunk : 2 * chunk),
                    many ? 1e-2 : 1e-6, "NVLS");

@@ -26,7 +26,7 @@ time_of (const Pipeline *p, const Times *t, const PipelineSlot *slot)
   };
   guint sum = parts[slot->pass][0] * t->forward + parts[slot->pass][1] * t->input
               + parts[slot->pass][2] * t->weight;
-  guint share = p->kind == PIPELINE_DUALPIPE ? 1 : p->chunks; /* times are multiples of the chunks */
+  guint share = p->kind == PIPELINE_DUALPIPE ? 1 : p->chunks; /* multiples of the chunks */
 
   ck_assert_uint_eq (sum % share, 0);
   return sum / share;

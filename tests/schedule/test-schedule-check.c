@@ -309,7 +309,7 @@ emit_data_step (ScheduleBuilder *b, StreamRef side, CommRef comm, BufferRef shar
   EventRef  read;
 
   gather_and_read (b, side, comm, shard, whole, fault);
-  if (fault == DATA_POOL) /* what compute still reads goes back to its pool; the gather takes it from there */
+  if (fault == DATA_POOL) /* what compute still reads goes to its pool; the gather takes it */
     {
       schedule_free (b, whole);
       whole = schedule_alloc_on (b, home, TIER_HBM, POOL_GATHERED, 64, "whole");

@@ -184,7 +184,7 @@ draw_value (const OptionSpec *spec, GRand *rand, guint case_)
         return g_strdup_printf ("%d", g_rand_int_range (rand, 1, 4));
       if (g_rand_int_range (rand, 0, 3) == 0 && spec->fallback != NULL)
         return g_strdup (spec->fallback);
-      value = scales[g_rand_int_range (rand, 0, G_N_ELEMENTS (scales))]; /* CLAMP would draw thrice */
+      value = scales[g_rand_int_range (rand, 0, G_N_ELEMENTS (scales))]; /* CLAMP: three draws */
       value = CLAMP (value, spec->min, MIN (spec->max, 1e9));
       if (spec->type == OPTION_QUANTITY)
         value = MAX (value, 1);

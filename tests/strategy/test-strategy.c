@@ -266,7 +266,7 @@ main (int argc, char **argv)
   SRunner *runner = srunner_create (strategy_suite (argc > 1 ? argv[1] : "expect"));
   int      failed;
 
-  mallopt (M_MMAP_THRESHOLD, 1 << 28); /* thousands of schedules, one after another: keep their pages */
+  mallopt (M_MMAP_THRESHOLD, 1 << 28); /* thousands of schedules in turn: keep their pages */
   mallopt (M_TRIM_THRESHOLD, 1 << 28);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);

@@ -23,7 +23,8 @@
 typedef struct
 {
   guint    n; /* streams */
-  guint32 *clocks; /* [stream][stream]: ops of a stream that are over before the next one here; last the host's */
+  guint32 *clocks; /* [stream][stream]: ops of a stream that are over before the next one here; last
+                      the host's */
   guint32 *events;
   guint32  hash; /* of the clocks of all ops so far */
 } Closure;
@@ -333,7 +334,7 @@ END_TEST
 typedef struct
 {
   const char *strategy, *options;
-  ItemKind    kind; /* ITEM_ALLOC: buffers of blocks that are not free again; ITEM_COLLECTIVE: ops that are not over */
+  ItemKind    kind; /* ITEM_ALLOC: its blocks' buffers not freed; ITEM_COLLECTIVE: ops not over */
   const char *label;   /* of them */
   guint       most;    /* at any time, as far as the host knows, the one that it issues included */
   guint       without; /* if the host waited for no pace */
@@ -363,7 +364,8 @@ typedef struct
   const Schedule *schedule;
   const Bound    *bound;
   Closure         closure;
-  guint32 *until; /* [item][stream]: clock at which what the item began is over; G_MAXUINT32: not yet said */
+  guint32 *until; /* [item][stream]: clock at which what the item began ends; G_MAXUINT32: not yet
+                     said */
   GArray *begun; /* guint: items */
 } Counter;
 

@@ -23,7 +23,7 @@ stream (uint64_t launches, uint64_t bytes)
 static uint64_t
 product (uint64_t k)
 {
-  return US / 10 + k * 2 * 50 * 50 * 2; /* one wave of tiles of 50 x 50 at half of 1 FLOP/ps an SM */
+  return US / 10 + k * 2 * 50 * 50 * 2; /* a wave of 50 x 50 tiles at 1/2 FLOP/ps an SM */
 }
 
 /*

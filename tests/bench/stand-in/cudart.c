@@ -38,7 +38,8 @@ struct CUgraphExec_st
 
 static struct CUstream_st legacy;
 static double             engines[ENGINE_N];
-static double             host; /* the device time that the host has last waited for: nothing that it issues now starts before */
+/* the device time that the host has last waited for: nothing that it issues now starts before */
+static double             host;
 static cudaError_t        last;
 static size_t             used = STAND_IN_RESERVED;
 static int                device;

@@ -132,7 +132,7 @@ half_of (float value)
   if (fabsf (value) < 0x1p-14f)
     return (uint16_t) (sign | lrintf (ldexpf (fabsf (value), 24)));
   fraction = lrintf (ldexpf (frexpf (fabsf (value), &exponent), 11));
-  return (uint16_t) (sign + ((exponent + 14) << 10) + fraction - 1024); /* a carry raises the exponent */
+  return (uint16_t) (sign + ((exponent + 14) << 10) + fraction - 1024); /* a carry: exponent + 1 */
 }
 
 static float
