@@ -381,7 +381,8 @@ find_columns (Loader *self)
   SourceMark  head = csv_reader_mark (self->reader, 0);
   guint       n_errors = diag_list_n_errors (self->diags);
 
-  if (csv_reader_find (self->reader, "format") < 0 && csv_reader_find (self->reader, "benchmark") < 0)
+  if (csv_reader_find (self->reader, "format") < 0
+      && csv_reader_find (self->reader, "benchmark") < 0)
     {
       diag_error (self->diags, &head,
                   "results.csv begins with 'format,host,date', and has commas between its columns",

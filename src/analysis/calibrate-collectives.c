@@ -187,7 +187,8 @@ collect_families (Fit *fit, const char *left_out, const GPtrArray *only)
     }
   g_ptr_array_sort (fit->families, compare_families);
   for (guint i = 0; i < fit->families->len; i++)
-    g_ptr_array_sort (((Family *) g_ptr_array_index (fit->families, i))->result->links, compare_names);
+    g_ptr_array_sort (((Family *) g_ptr_array_index (fit->families, i))->result->links,
+                      compare_names);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -398,7 +399,8 @@ same_thing (const Measurement *a, const Measurement *b)
     return FALSE;
   for (const OptionSpec *spec = cluster_options; spec->key != NULL; spec++)
     {
-      g_autofree char *x = option_format (spec, &a->cluster), *y = option_format (spec, &b->cluster);
+      g_autofree char *x = option_format (spec, &a->cluster),
+                      *y = option_format (spec, &b->cluster);
 
       if (strcmp (x, y) != 0)
         return FALSE;
@@ -515,9 +517,9 @@ check_fit (Fit *fit, Family *family)
   result->after = misfit (fit, family);
   if (result->refusal != NULL || result->after <= log (CALIBRATION_MAX_RATIO))
     return;
-  result->refusal =
-      g_strdup_printf ("contradictory: the best fit is off by a factor of %.3g, at most %g is taken",
-                       exp (result->after), CALIBRATION_MAX_RATIO);
+  result->refusal = g_strdup_printf (
+      "contradictory: the best fit is off by a factor of %.3g, at most %g is taken",
+      exp (result->after), CALIBRATION_MAX_RATIO);
   for (guint i = 0; i < family->values->len; i++)
     {
       FittedFigure *figure = &g_array_index (result->figures, FittedFigure, i);

@@ -42,7 +42,8 @@ rows_between (const Calibration *self, const char *variant, double least, double
     {
       const BenchRow *row = g_ptr_array_index (rows, i);
 
-      if (row->unit == BENCH_UNIT_TIME && (double) row->bytes >= least && (double) row->bytes <= most)
+      if (row->unit == BENCH_UNIT_TIME && (double) row->bytes >= least
+          && (double) row->bytes <= most)
         g_ptr_array_add (part, g_memdup2 (row, sizeof *row));
     }
   return part;
@@ -139,10 +140,11 @@ fit_serial (const Calibration *self, const FitRule *rule, FittedValue *out)
   if (out->verdict != FIT_GOOD)
     return;
   if (ratio > FREELY_MOST && ratio < SERIAL_LEAST)
-    calibration_refuse (out, FIT_TOO_LITTLE,
-                        g_strdup_printf ("a byte takes %.2f times as long while one comes back: neither "
-                                         "at once nor one after the other",
-                                         ratio));
+    calibration_refuse (
+        out, FIT_TOO_LITTLE,
+        g_strdup_printf ("a byte takes %.2f times as long while one comes back: neither "
+                         "at once nor one after the other",
+                         ratio));
   else
     out->text = ratio >= SERIAL_LEAST ? "true" : "false";
 }
@@ -155,7 +157,8 @@ fit_queue (const Calibration *self, const FitRule *rule, FittedValue *out)
 
   (void) rule;
   if (out->verdict == FIT_GOOD && ratio > FREELY_MOST)
-    calibration_refuse (out, FIT_TOO_LITTLE, g_strdup ("not told apart while answers are waited for"));
+    calibration_refuse (out, FIT_TOO_LITTLE,
+                        g_strdup ("not told apart while answers are waited for"));
   else
     out->after = 0;
 }

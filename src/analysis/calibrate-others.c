@@ -128,8 +128,9 @@ kind_of (BenchUnit unit)
 static void
 report_line (Calibration *self, const Group *group)
 {
-  FittedValue *rate = add_value (self, group->first, "bandwidth", QUANTITY_BANDWIDTH), *start, *half;
-  LineFit      line = calibration_line (group->rows, 1, rate);
+  FittedValue *rate = add_value (self, group->first, "bandwidth", QUANTITY_BANDWIDTH), *start,
+              *half;
+  LineFit line = calibration_line (group->rows, 1, rate);
 
   if (rate->verdict != FIT_GOOD)
     return;

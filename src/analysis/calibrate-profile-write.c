@@ -161,9 +161,10 @@ check_stale (const char *table, GError **error)
 {
   if (!g_file_test (table, G_FILE_TEST_EXISTS))
     return TRUE;
-  g_set_error (error, G_IO_ERROR, G_IO_ERROR_EXISTS,
-               "cannot write the profile: '%s' is there, and the results hold no products: remove it",
-               table);
+  g_set_error (
+      error, G_IO_ERROR, G_IO_ERROR_EXISTS,
+      "cannot write the profile: '%s' is there, and the results hold no products: remove it",
+      table);
   return FALSE;
 }
 

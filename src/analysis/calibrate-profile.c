@@ -163,9 +163,10 @@ check_value (FittedValue *value, const FigureView *view, const char *base)
       low = quantity_format (view->kind, view->min, 4);
       high = quantity_format (view->kind, view->max, 4);
       got = quantity_format (view->kind, value->after, 4);
-      calibration_refuse (value, FIT_CONTRADICTORY,
-                          g_strdup_printf ("%s is not between %s and %s: is '%s' the right profile?",
-                                           got, low, high, base));
+      calibration_refuse (
+          value, FIT_CONTRADICTORY,
+          g_strdup_printf ("%s is not between %s and %s: is '%s' the right profile?", got, low,
+                           high, base));
       return;
     }
   if (isnan (value->low) || isnan (value->high))
@@ -239,7 +240,8 @@ calibrate_profile_kind (const BenchResults *results)
 }
 
 ProfileCalibration *
-calibrate_profile (const BenchResults *results, ProfileSet *profiles, const char *base, DiagList *diags)
+calibrate_profile (const BenchResults *results, ProfileSet *profiles, const char *base,
+                   DiagList *diags)
 {
   g_autoptr (GHashTable)         used = g_hash_table_new (NULL, NULL);
   g_autoptr (ProfileCalibration) result = calibration_new (results, base);

@@ -39,8 +39,8 @@ typedef struct
   const char         *kind;  /* "gpu", "link" */
   char               *base;  /* id of the profile that is extended */
   char               *title; /* of that profile */
-  GPtrArray *fits; /* FittedValue *: figures in the rules' order, then what is only reported */
-  GArray *products; /* MeasuredProduct, sorted: what stands beside a GPU's profile */
+  GPtrArray *fits;     /* FittedValue *: figures in the rules' order, then what is only reported */
+  GArray    *products; /* MeasuredProduct, sorted: what stands beside a GPU's profile */
 } ProfileCalibration;
 
 /*
@@ -70,7 +70,8 @@ gboolean profile_calibration_is_good (const ProfileCalibration *self);
  * Writes the figures to FILE (".../ID.yaml"), and a GPU's products to ID.matmul.csv beside it: each
  * complete or untouched, and neither without the other. Folders are made. FALSE with ERROR set.
  */
-gboolean profile_calibration_write (const ProfileCalibration *self, const char *file, GError **error);
+gboolean profile_calibration_write (const ProfileCalibration *self, const char *file,
+                                    GError **error);
 
 /* ---- for the rules ---- */
 

@@ -212,7 +212,8 @@ fill_row (FigureRow *self, const Runs *runs)
 }
 
 static void
-predict_all (Figures *self, const GPtrArray *scenarios, const PredictOptions *options, guint n_threads)
+predict_all (Figures *self, const GPtrArray *scenarios, const PredictOptions *options,
+             guint n_threads)
 {
   g_autofree Prediction **predictions = g_new0 (Prediction *, scenarios->len);
   g_autofree char       **reasons = g_new0 (char *, scenarios->len);

@@ -90,7 +90,8 @@ refuse_unknown (const char *file, DiagList *diags)
     diag_error (diags, &mark, "its text has what is needed",
                 "output of rccl-tests -Z, which is not read");
   else
-    diag_error (diags, &mark, NULL, "neither a table of measured collectives nor a log of nccl-tests");
+    diag_error (diags, &mark, NULL,
+                "neither a table of measured collectives nor a log of nccl-tests");
   return TRUE;
 }
 

@@ -54,7 +54,8 @@ typedef gboolean (*ReadCell) (Measurement *row, const char *text, const SourceMa
                               DiagList *diags);
 
 static gboolean
-read_text (char **member, const char *column, const char *text, const SourceMark *mark, DiagList *diags)
+read_text (char **member, const char *column, const char *text, const SourceMark *mark,
+           DiagList *diags)
 {
   g_free (*member);
   *member = g_strdup (text);
@@ -178,7 +179,9 @@ static const struct
 };
 
 /* The hardware by parts: all of them, unless the table names nodes or clusters. */
-static const char *const parts[] = { "nodes", "gpus_per_node", "gpu", "intra", "nics", "nic", NULL };
+static const char *const parts[] = {
+  "nodes", "gpus_per_node", "gpu", "intra", "nics", "nic", NULL
+};
 
 /* ---- header ---------------------------------------------------------------------------------- */
 
@@ -342,7 +345,8 @@ apply_word (const char *word, CollectiveOptions *options, ClusterOptions *cluste
 }
 
 char *
-measurement_environment (const Measurement *self, CollectiveOptions *options, ClusterOptions *cluster)
+measurement_environment (const Measurement *self, CollectiveOptions *options,
+                         ClusterOptions *cluster)
 {
   g_auto (GStrv) words = g_strsplit_set (self->env, " ;\t", -1);
   char          *reason = NULL;
@@ -409,7 +413,8 @@ measurement_source_prefix (const Measurement *self)
 
   while (end > 0 && g_ascii_isdigit (self->id[end - 1]))
     end--;
-  return g_strndup (self->id, end > 1 && end < length && self->id[end - 1] == '-' ? end - 1 : length);
+  return g_strndup (self->id,
+                    end > 1 && end < length && self->id[end - 1] == '-' ? end - 1 : length);
 }
 
 char *

@@ -98,7 +98,8 @@ traffic_grows (Prediction *const *p)
       const TrafficUse *c = &g_array_index (p[2]->traffic, TrafficUse, i);
 
       if (!g_str_equal (a->group, c->group) || !g_str_equal (b->group, c->group)
-          || !g_str_equal (a->collective, c->collective) || !g_str_equal (b->collective, c->collective)
+          || !g_str_equal (a->collective, c->collective)
+          || !g_str_equal (b->collective, c->collective)
           || !grows_evenly (a->calls, b->calls, c->calls, 0)
           || !grows_evenly (a->bytes, b->bytes, c->bytes, 0)
           || !grows_evenly (a->exposed_s, b->exposed_s, c->exposed_s, p[2]->step_time_s))
@@ -124,7 +125,8 @@ repeats (Prediction *const *p)
   Linear a = linear_fields (p[0]), b = linear_fields (p[1]), c = linear_fields (p[2]);
 
   for (guint i = 0; i < 2; i++)
-    if (!same_memory (&p[i]->hbm, &p[2]->hbm, i > 0) || !same_memory (&p[i]->host, &p[2]->host, i > 0))
+    if (!same_memory (&p[i]->hbm, &p[2]->hbm, i > 0)
+        || !same_memory (&p[i]->host, &p[2]->host, i > 0))
       return FALSE;
   for (guint i = 0; i < c.n; i++)
     if (!grows_evenly (*a.values[i], *b.values[i], *c.values[i], 0)
@@ -157,8 +159,8 @@ extrapolate_bindings (Prediction *self, double seconds, const Prediction *b, con
 
       if (x != NULL && y != NULL)
         {
-          used =
-              follow (used, x->utilisation * b->step_time_s, y->utilisation * c->step_time_s, times);
+          used = follow (used, x->utilisation * b->step_time_s, y->utilisation * c->step_time_s,
+                         times);
           use->seconds = follow (use->seconds, x->seconds, y->seconds, times);
         }
       use->utilisation = used / self->step_time_s;
@@ -305,7 +307,8 @@ predict_multiplied (const Scenario *scenario, const PredictOptions *options, Pro
 
   period_of (&scenario->mesh, &period, &n);
   n += (guint) ((all - n) % period + period) % period;
-  for (guint known = 0; self == NULL && pays (n, period, known, replayed, all); known++, n += period)
+  for (guint known = 0; self == NULL && pays (n, period, known, replayed, all);
+       known++, n += period)
     {
       g_clear_pointer (&last[0], prediction_free);
       last[0] = last[1];

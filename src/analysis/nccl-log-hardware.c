@@ -27,7 +27,8 @@ check_rank (const LogRun *run, guint i, gint64 next, DiagList *diags)
   const LogRank *rank = rank_at (run, i), *first = rank_at (run, 0);
 
   if (rank->rank < next)
-    diag_error (diags, &rank->mark, "was nccl-tests built without MPI=1? Then each process runs alone",
+    diag_error (diags, &rank->mark,
+                "was nccl-tests built without MPI=1? Then each process runs alone",
                 "rank %" G_GINT64_FORMAT " a second time", rank->rank);
   else if (rank->rank > next)
     diag_error (diags, &rank->mark, NULL,
@@ -88,8 +89,9 @@ check_hosts (const LogRun *run, const Places *places, LogLayout *layout, DiagLis
         layout->per_host = here;
       if (here == layout->per_host)
         continue;
-      diag_error (diags, &rank->mark, NULL, "%u ranks on '%s', %u on '%s': hosts must have the same",
-                  here, rank->host, layout->per_host, rank_at (run, 0)->host);
+      diag_error (diags, &rank->mark, NULL,
+                  "%u ranks on '%s', %u on '%s': hosts must have the same", here, rank->host,
+                  layout->per_host, rank_at (run, 0)->host);
       return FALSE;
     }
   return TRUE;
@@ -198,7 +200,8 @@ ids_of_name (ProfileSet *profiles, const char *words)
 }
 
 static void
-check_gpu (const LogTarget *target, const LogRun *run, const LogLayout *layout, const Cluster *cluster)
+check_gpu (const LogTarget *target, const LogRun *run, const LogLayout *layout,
+           const Cluster *cluster)
 {
   ProfileSet      *profiles = target->context->profiles;
   const char      *id = cluster_gpu_profile (cluster, 0)->id;

@@ -13,7 +13,8 @@ log_skip_prefix (const char *text)
     tag = strstr (text, "<stderr>:");
   if (tag != NULL)
     return tag + strlen ("<stdout>:");
-  if (digits > 0 && number[digits] == ':' && (number[digits + 1] == ' ' || number[digits + 1] == '\0'))
+  if (digits > 0 && number[digits] == ':'
+      && (number[digits + 1] == ' ' || number[digits + 1] == '\0'))
     return number + digits + 1;
   return text;
 }
@@ -110,8 +111,9 @@ log_read_rank (const LogLine *line, const char *content, LogRank *rank, DiagList
   guint       at = 1, host;
   const char *name = strchr (content, ']');
 
-  *rank =
-      (LogRank){ .pid = -1, .n_ranks = 1, .mark = log_mark (line, line->text, strlen (line->text)) };
+  *rank = (LogRank){ .pid = -1,
+                     .n_ranks = 1,
+                     .mark = log_mark (line, line->text, strlen (line->text)) };
   log_split (content, &words);
   if (words.n == 0 || !g_ascii_isdigit (words.words[0][0]))
     return FALSE;

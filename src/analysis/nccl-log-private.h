@@ -69,7 +69,8 @@ void    log_run_free (LogRun *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LogRun, log_run_free)
 
 /* Sets the library's version; one that differs from what stands is diagnosed at MARK. */
-void log_run_set_library (LogRun *self, const char *version, const SourceMark *mark, DiagList *diags);
+void log_run_set_library (LogRun *self, const char *version, const SourceMark *mark,
+                          DiagList *diags);
 
 /* The same from NCCL's number for it: 22809, 2708. */
 void log_run_set_library_code (LogRun *self, guint64 code, const SourceMark *mark, DiagList *diags);

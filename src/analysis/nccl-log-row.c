@@ -135,7 +135,8 @@ read_half (LogHeader *self, const LogLine *line, const LogWords *words, guint *a
                                            : !word_is_one_of (words, i, error_names))
         return refuse_column (line, words, i, diags);
     }
-  self->ends[self->n_halves++] = (guint) (words->words[first] + words->lengths[first] - line->whole);
+  self->ends[self->n_halves++] =
+      (guint) (words->words[first] + words->lengths[first] - line->whole);
   if (self->n_halves == 1)
     self->cells = LEAST_CELLS + log_word_is (words, first + LEAST_CELLS, "#bitdiff");
   *at = first + self->cells;
@@ -305,7 +306,8 @@ read_half_cells (const LogHeader *header, const LogLine *line, const LogWords *w
     }
   half->time_us = time * header->us;
   return read_rate (line, words, at + 1, &half->rate, diags)
-         && read_rate (line, words, at + 2, &bus, diags) && check_result (line, words, at + 3, diags);
+         && read_rate (line, words, at + 2, &bus, diags)
+         && check_result (line, words, at + 3, diags);
 }
 
 static gboolean

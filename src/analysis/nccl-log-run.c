@@ -163,7 +163,8 @@ static const char *const unmodelled[] = { "gather",    "scatter",     "hypercube
 static CollectiveKind
 settle_kind (const LogTarget *target, const LogRun *run)
 {
-  CollectiveKind kind = run->test != NULL ? collective_kind_parse (run->test) : target->context->kind;
+  CollectiveKind kind =
+      run->test != NULL ? collective_kind_parse (run->test) : target->context->kind;
 
   if (kind != COLLECTIVE_N_KINDS)
     return kind;
@@ -209,7 +210,8 @@ check_counts (const LogTarget *target, const LogRun *run, CollectiveKind kind, g
       if (row->element == 0 || row->count == 0 || elements == (double) row->bytes)
         continue;
       diag_error (target->diags, &row->mark, NULL,
-                  "%" G_GUINT64_FORMAT " bytes are not what %s over %u ranks makes of %" G_GUINT64_FORMAT
+                  "%" G_GUINT64_FORMAT
+                  " bytes are not what %s over %u ranks makes of %" G_GUINT64_FORMAT
                   " elements: another collective?",
                   row->bytes, collective_kind_name (kind), n_ranks, row->count);
       return FALSE;
@@ -344,7 +346,8 @@ check_rates (const LogTarget *target, const LogRun *run)
         if (timed->rate < 1
             || (rate < MAX_MISMATCH * timed->rate && timed->rate < MAX_MISMATCH * rate))
           continue;
-        diag_warning (target->diags, &row->mark, "is the time in another unit than the header says?",
+        diag_warning (target->diags, &row->mark,
+                      "is the time in another unit than the header says?",
                       "%" G_GUINT64_FORMAT " bytes in %g us are not the row's %g GB/s", row->bytes,
                       timed->time_us, timed->rate);
         return;

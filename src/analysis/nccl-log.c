@@ -65,8 +65,9 @@ end_run (Reader *self, const LogLine *line)
       const char       *before = line != NULL ? "another run begins" : "the file ends";
 
       diag_error (self->target->diags, mark, "a complete log, or cut off this run",
-                  self->phase == PHASE_ROWS ? "the run is cut: %s before its line 'Avg bus bandwidth'"
-                                            : "the run is cut: %s before its table",
+                  self->phase == PHASE_ROWS
+                      ? "the run is cut: %s before its line 'Avg bus bandwidth'"
+                      : "the run is cut: %s before its table",
                   before);
     }
   else if (run != NULL && self->phase == PHASE_CLOSED)
@@ -259,7 +260,8 @@ on_average (Reader *self, const LogLine *line, const char *content)
     {
       SourceMark mark = log_mark (line, failed, strlen ("FAILED"));
 
-      diag_warning (self->target->diags, &mark, NULL, "the run fell short of the bandwidth asked for");
+      diag_warning (self->target->diags, &mark, NULL,
+                    "the run fell short of the bandwidth asked for");
     }
   if (self->phase == PHASE_ROWS)
     self->phase = PHASE_CLOSED;

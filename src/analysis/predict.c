@@ -69,9 +69,10 @@ predict_with_replay (const Scenario *scenario, const PredictOptions *options, Re
   if (self == NULL)
     return NULL;
   if (options->interval
-      && !(step_time_at (scenario, options, PROFILE_OPTIMISTIC, &self->step_time_low_s, diags, error)
-           && step_time_at (scenario, options, PROFILE_PESSIMISTIC, &self->step_time_high_s, diags,
-                            error)))
+      && !(
+          step_time_at (scenario, options, PROFILE_OPTIMISTIC, &self->step_time_low_s, diags, error)
+          && step_time_at (scenario, options, PROFILE_PESSIMISTIC, &self->step_time_high_s, diags,
+                           error)))
     return NULL;
   if (replay != NULL)
     {

@@ -379,7 +379,8 @@ fill_utilisation (GArray *bindings, const Replay *replay)
     {
       guint       alike;
       const char *name = resource_kind_name (
-          cluster_resource (replay_cluster (replay), replay_cluster_resource (replay, r, &alike))->kind);
+          cluster_resource (replay_cluster (replay), replay_cluster_resource (replay, r, &alike))
+              ->kind);
       double used = replay_utilisation (replay, r);
 
       for (guint i = 0; i < bindings->len; i++)
@@ -396,9 +397,9 @@ fill_utilisation (GArray *bindings, const Replay *replay)
 static double
 skew_share (const Replay *replay, const PathStep *step)
 {
-  gboolean runs =
-      (step->part == TIME_COMPUTE || step->part == TIME_OPTIMIZER || step->part == TIME_COPY_KERNELS)
-      && step->cause != CAUSE_DRAIN;
+  gboolean runs = (step->part == TIME_COMPUTE || step->part == TIME_OPTIMIZER
+                   || step->part == TIME_COPY_KERNELS)
+                  && step->cause != CAUSE_DRAIN;
 
   return runs ? 1 - 1 / replay_skew (replay, replay_op (replay, step->op).rank) : 0;
 }

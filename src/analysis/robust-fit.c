@@ -180,10 +180,11 @@ static void
 judge_line (LineFit *self, double largest, const char *unit)
 {
   if (self->residual_median > ROBUST_MAX_RESIDUAL)
-    refuse (&self->verdict, &self->why, FIT_CONTRADICTORY,
-            g_strdup_printf (
-                "no line: half of the measurements are off it by more than %.0f %% (at most %.0f %%)",
-                self->residual_median * 100, ROBUST_MAX_RESIDUAL * 100));
+    refuse (
+        &self->verdict, &self->why, FIT_CONTRADICTORY,
+        g_strdup_printf (
+            "no line: half of the measurements are off it by more than %.0f %% (at most %.0f %%)",
+            self->residual_median * 100, ROBUST_MAX_RESIDUAL * 100));
   else if (self->n_outliers * 4 > self->n)
     refuse (&self->verdict, &self->why, FIT_CONTRADICTORY,
             g_strdup_printf ("%u of %u measurements are off the line by more than a factor of %g",
@@ -251,8 +252,9 @@ median_fit (const double *values, guint n)
     sorted[i] = fabs (self.median / sorted[i] - 1);
   summarise (sorted, n, &self.residual_median, &self.residual_p90);
   if (ratio > ROBUST_MAX_REPEAT)
-    refuse (&self.verdict, &self.why, FIT_CONTRADICTORY,
-            g_strdup_printf ("measurements of the same thing differ by a factor of %.2f (at most %g)",
-                             ratio, ROBUST_MAX_REPEAT));
+    refuse (
+        &self.verdict, &self.why, FIT_CONTRADICTORY,
+        g_strdup_printf ("measurements of the same thing differ by a factor of %.2f (at most %g)",
+                         ratio, ROBUST_MAX_REPEAT));
   return self;
 }

@@ -225,11 +225,19 @@ count_fits (TrainingValidation *self)
 /* Of the sources in tests/data/validation/training.csv. */
 static const TrainingGoal goals[] = {
   { "fsdp1, fsdp2: time", GOAL_TIME, { "mpt", "modalities-mn5", "fms", "torchtitan" }, 0.06, 0.15 },
-  { "megatron-sc21, bloom, layouts: time", GOAL_TIME, { "megatron-sc21", "bloom", "layouts" }, 0.08, 0.20 },
+  { "megatron-sc21, bloom, layouts: time",
+    GOAL_TIME,
+    { "megatron-sc21", "bloom", "layouts" },
+    0.08,
+    0.20 },
   { "vtrain-single: time", GOAL_TIME, { "vtrain-single" }, 0.12, 0.30 },
   { "torchtitan: peak reserved memory", GOAL_MEMORY, { "torchtitan" }, 0.06, 0.15 },
   { "layouts: fits", GOAL_FITS, { "layouts" }, 0.95, 0 },
-  { "layouts, bloom, vtrain-single: tau", GOAL_RANKING, { "layouts", "bloom", "vtrain-single" }, 0.8, 0 },
+  { "layouts, bloom, vtrain-single: tau",
+    GOAL_RANKING,
+    { "layouts", "bloom", "vtrain-single" },
+    0.8,
+    0 },
 };
 
 static gboolean

@@ -140,7 +140,8 @@ group_name (const ValidatedRow *row, ValidationGrouping grouping)
 }
 
 static gboolean
-belongs (const ValidatedRow *row, ValidationPart part, ValidationGrouping grouping, const char *name)
+belongs (const ValidatedRow *row, ValidationPart part, ValidationGrouping grouping,
+         const char *name)
 {
   return row->part == part && row->reason == NULL && strcmp (group_name (row, grouping), name) == 0;
 }
@@ -184,7 +185,8 @@ names_of (const CollectiveValidation *self, ValidationGrouping grouping)
       const ValidatedRow *row = &g_array_index (self->rows, ValidatedRow, i);
 
       if (row->reason == NULL
-          && !g_ptr_array_find_with_equal_func (names, group_name (row, grouping), g_str_equal, NULL))
+          && !g_ptr_array_find_with_equal_func (names, group_name (row, grouping), g_str_equal,
+                                                NULL))
         g_ptr_array_add (names, (gpointer) group_name (row, grouping));
     }
   return names;
@@ -362,8 +364,9 @@ validate_collectives_left_out (GPtrArray *measurements, const char *profile_dir,
                                WorkCount *count)
 {
   g_autoptr (ProfileSet)            profiles = profile_set_new (profile_dir);
-  g_autoptr (CollectiveCalibration) all = calibrate_collectives (measurements, profiles, NULL, NULL);
-  CollectiveValidation             *self = validation_new (measurements, profiles);
+  g_autoptr (CollectiveCalibration) all =
+      calibrate_collectives (measurements, profiles, NULL, NULL);
+  CollectiveValidation *self = validation_new (measurements, profiles);
 
   leave_sources_out (self, profile_dir, all, n_threads, count);
   self->left_out = TRUE;

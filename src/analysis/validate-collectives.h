@@ -13,7 +13,7 @@
 /* What a row counts as. */
 typedef enum
 {
-  VALIDATION_MAIN, /* healthy; with leave-one-out: predicted by a fit without its source */
+  VALIDATION_MAIN,      /* healthy; with leave-one-out: predicted by a fit without its source */
   VALIDATION_AS_FITTED, /* healthy; leave-one-out only: no other source has its link's family */
   VALIDATION_UNCLEAR,   /* not marked healthy */
   VALIDATION_UNHEALTHY,
@@ -63,10 +63,10 @@ typedef struct
 {
   GPtrArray *measurements; /* owned: what the rows point to */
   GArray    *rows;         /* ValidatedRow, in the table's order */
-  GArray    *groups; /* ValidationGroup that are not empty: by part, grouping, then first row
+  GArray    *groups;       /* ValidationGroup that are not empty: by part, grouping, then first row
                         (sizes: large first) */
-  guint      n_failed; /* rows that could not be simulated */
-  gboolean   left_out; /* leave-one-out */
+  guint      n_failed;     /* rows that could not be simulated */
+  gboolean   left_out;     /* leave-one-out */
 } CollectiveValidation;
 
 /*
@@ -82,8 +82,9 @@ CollectiveValidation *validate_collectives (GPtrArray *measurements, const char 
  * predicted with the fit to all rows. Uses N_THREADS threads; the result does not depend on their
  * number. COUNT, which may be NULL, is told of the sources.
  */
-CollectiveValidation *validate_collectives_left_out (GPtrArray *measurements, const char *profile_dir,
-                                                     guint n_threads, WorkCount *count);
+CollectiveValidation *validate_collectives_left_out (GPtrArray  *measurements,
+                                                     const char *profile_dir, guint n_threads,
+                                                     WorkCount *count);
 void                  collective_validation_free (CollectiveValidation *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (CollectiveValidation, collective_validation_free)
 

@@ -35,7 +35,7 @@ typedef struct
 {
   const char *source;
   guint       n;
-  double      tau; /* Kendall's tau-b of measured and predicted speed */
+  double      tau;    /* Kendall's tau-b of measured and predicted speed */
   double      regret; /* how much longer the run that is predicted to be the fastest takes than the
                          fastest one: 0.1 */
   const char *pick, *best; /* ids of the two */
@@ -56,7 +56,7 @@ typedef struct
   guint   n_failed;
   guint   n_wrongly_full; /* rows of speed, which ran, that are predicted not to fit */
   double  lowest_share;   /* least memory_share of a run that ran out of memory; NAN without one */
-  GArray *offenders; /* guint: rows that ran out of memory and are predicted below
+  GArray *offenders;      /* guint: rows that ran out of memory and are predicted below
                         TRAINING_FULL_SHARE of capacity */
 } FitsSummary;
 
@@ -98,9 +98,9 @@ typedef struct
 
 typedef struct
 {
-  TrainingTable  *table; /* owned: what the rows point to */
-  GArray         *rows;  /* ValidatedTraining, in the table's order */
-  GArray         *errors; /* TrainingErrors: by source in order of appearance and metric, then all
+  TrainingTable  *table;    /* owned: what the rows point to */
+  GArray         *rows;     /* ValidatedTraining, in the table's order */
+  GArray         *errors;   /* TrainingErrors: by source in order of appearance and metric, then all
                              sources by metric */
   ErrorStatistics speed;    /* of all rows of speed */
   GArray         *layouts;  /* LayoutRanking, in order of their first rows */

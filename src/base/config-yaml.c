@@ -70,7 +70,8 @@ report_syntax (Loader *loader)
 {
   const yaml_parser_t *yaml = &loader->yaml;
   const char          *problem = yaml->problem ? yaml->problem : "malformed input";
-  SourceMark mark = config_doc_mark (loader->doc, yaml->problem_mark.line, yaml->problem_mark.column);
+  SourceMark           mark =
+      config_doc_mark (loader->doc, yaml->problem_mark.line, yaml->problem_mark.column);
   g_autofree char *context = NULL;
 
   loader->stopped = TRUE;
@@ -107,7 +108,8 @@ next_event (Loader *loader, yaml_event_t *event)
 }
 
 static void
-refuse (Loader *loader, const SourceMark *mark, const char *what, const char *name, const char *hint)
+refuse (Loader *loader, const SourceMark *mark, const char *what, const char *name,
+        const char *hint)
 {
   diag_error (loader->diags, mark, hint, "%s such as '%s' are not supported", what, name);
   loader->refused = TRUE;

@@ -46,7 +46,8 @@ config_node_find (const ConfigNode *self, const char *key)
 }
 
 void
-config_node_append (ConfigNode *self, const char *key, const SourceMark *mark, const ConfigNode *value)
+config_node_append (ConfigNode *self, const char *key, const SourceMark *mark,
+                    const ConfigNode *value)
 {
   ConfigEntry entry = { g_strdup (key), *mark, value };
   guint       first;
@@ -253,7 +254,8 @@ merge_nodes (ConfigDoc *doc, const ConfigNode *base, const ConfigNode *over)
       const ConfigEntry *new = config_node_find (over, old->key);
 
       if (new)
-        config_node_append (merged, new->key, &new->mark, merge_nodes (doc, old->value, new->value));
+        config_node_append (merged, new->key, &new->mark,
+                            merge_nodes (doc, old->value, new->value));
       else
         config_node_append (merged, old->key, &old->mark, old->value);
     }

@@ -255,7 +255,8 @@ parse_piece (CsvReader *self, gsize length, DiagList *diags)
     }
   if (self->raw->len > CSV_MAX_ROW_BYTES)
     {
-      g_autofree char *message = g_strdup_printf ("row longer than %u MiB", CSV_MAX_ROW_BYTES >> 20);
+      g_autofree char *message =
+          g_strdup_printf ("row longer than %u MiB", CSV_MAX_ROW_BYTES >> 20);
 
       fail (self, self->row_line, "is a quote left open?", message, diags);
       return FALSE;

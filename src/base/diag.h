@@ -56,8 +56,8 @@ gboolean diag_list_count_unread (DiagList *self);
 
 void diag_error (DiagList *self, const SourceMark *mark, const char *hint, const char *format, ...)
     G_GNUC_PRINTF (4, 5);
-void diag_warning (DiagList *self, const SourceMark *mark, const char *hint, const char *format, ...)
-    G_GNUC_PRINTF (4, 5);
+void diag_warning (DiagList *self, const SourceMark *mark, const char *hint, const char *format,
+                   ...) G_GNUC_PRINTF (4, 5);
 
 /*
  * Diagnostics that are added without a place get MARK's from now on (NULL: none again). For checks

@@ -293,7 +293,8 @@ finish (OutputFile *self)
   int   code = 0;
 
   errno = 0;
-  if (fflush (stream) != 0 || ferror (stream) || (self->draft != NULL && fsync (fileno (stream)) != 0))
+  if (fflush (stream) != 0 || ferror (stream)
+      || (self->draft != NULL && fsync (fileno (stream)) != 0))
     code = errno != 0 ? errno : EIO;
   if (fclose (stream) != 0 && code == 0)
     code = errno;

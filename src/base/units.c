@@ -82,7 +82,8 @@ static const Unit power_units[] = {
 };
 
 static const Kind kinds[] = {
-  [QUANTITY_TIME] = { "a time", "1.3 us", "units of a time: ps, ns, us, ms, s, min, h", time_units },
+  [QUANTITY_TIME] = { "a time", "1.3 us", "units of a time: ps, ns, us, ms, s, min, h",
+                      time_units },
   [QUANTITY_BYTES] = { "a size", "80 GiB",
                        "units of a size: B, kB, MB, GB, TB, PB (powers of 1000), KiB, MiB, GiB, TiB, PiB "
                        "(powers of 1024)",
@@ -184,7 +185,8 @@ is_not_finite (const char *text)
   if (*text == '-' || *text == '+')
     text++;
   return g_ascii_strncasecmp (text, "nan", 3) == 0 || g_ascii_strncasecmp (text, "inf", 3) == 0
-         || g_ascii_strncasecmp (text, ".nan", 4) == 0 || g_ascii_strncasecmp (text, ".inf", 4) == 0;
+         || g_ascii_strncasecmp (text, ".nan", 4) == 0
+         || g_ascii_strncasecmp (text, ".inf", 4) == 0;
 }
 
 /*
@@ -303,7 +305,8 @@ quantity_format (QuantityKind kind, double value, guint digits)
 
   gboolean discrete = kind == QUANTITY_COUNT || kind == QUANTITY_BYTES;
   /* Bytes and counts below the first prefix are whole numbers and stay it: "1023 B", "7". */
-  gboolean whole = scaled == 0 || (discrete && unit == kinds[kind].units && scaled == floor (scaled));
+  gboolean whole =
+      scaled == 0 || (discrete && unit == kinds[kind].units && scaled == floor (scaled));
 
   if (!whole)
     scaled = round_digits (scaled, digits);

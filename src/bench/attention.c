@@ -112,7 +112,8 @@ time_pass (Bench *bench, Attention *attention, const AttentionShape *shape, Case
 
 /* The forward pass of every set leaves the statistics that the backward pass needs. */
 static bool
-prepare_sets (const Bench *bench, const Attention *attention, const AttentionShape *shape, Case *self)
+prepare_sets (const Bench *bench, const Attention *attention, const AttentionShape *shape,
+              Case *self)
 {
   CUDA_TRY (cudaMalloc ((void **) &self->memory, self->sets * set_bytes (shape)));
   if (!cuda_fill_random (bench, self->memory, self->sets * set_bytes (shape), shape->dtype, 1))

@@ -32,15 +32,15 @@ typedef struct
   const char *dtypes;      /* comma-separated; NULL: all that the device has */
   const char *channels;    /* comma-separated numbers of NCCL channels to force */
   const char *algorithm;   /* MPI collectives: "ring", "pairwise", ...; NULL: the benchmark's own */
-  const char *hardware; /* key=value,...: columns of collectives.csv that the runner cannot know
+  const char *hardware;    /* key=value,...: columns of collectives.csv that the runner cannot know
                            (gpu, intra, nics, nic) */
-  const char *id;   /* prefix of the ids in collectives.csv */
-  const char *file; /* of the storage benchmark; NULL: a temporary one in the output folder */
+  const char *id;          /* prefix of the ids in collectives.csv */
+  const char *file;  /* of the storage benchmark; NULL: a temporary one in the output folder */
   const char *model; /* step: key=value,... of d_model n_heads d_ff seq_len micro_batch n_layers */
-  unsigned sustained_s; /* matmul: s that one large product is repeated for; 0: not measured */
-  bool     out_of_place; /* NCCL collectives: leave calls in place out */
-  bool     one_gpu;      /* several ranks on one GPU where NCCL allows it */
-  unsigned timeout_s;    /* of an exchange between ranks */
+  unsigned    sustained_s;  /* matmul: s that one large product is repeated for; 0: not measured */
+  bool        out_of_place; /* NCCL collectives: leave calls in place out */
+  bool        one_gpu;      /* several ranks on one GPU where NCCL allows it */
+  unsigned    timeout_s;    /* of an exchange between ranks */
 } BenchOptions;
 
 typedef struct
@@ -81,7 +81,8 @@ void bench_error (const Bench *bench, const char *what, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
 
 /* One line on stderr, from rank 0 only: what a number does not mean, what is left out and why. */
-void bench_note (const Bench *bench, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+void bench_note (const Bench *bench, const char *format, ...)
+    __attribute__ ((format (printf, 2, 3)));
 
 /* Sizes from options (or FROM..TO), each FACTOR times the last; *N of them, at most MAX. */
 unsigned bench_sizes (const BenchOptions *options, uint64_t from, uint64_t to, double factor,

@@ -84,7 +84,8 @@ attend (Values *x, size_t sequence, size_t query, size_t head)
 }
 
 static bool
-compare (const Bench *bench, const char *what, const void *device, const double *want, Values *values)
+compare (const Bench *bench, const char *what, const void *device, const double *want,
+         Values *values)
 {
   return check_read (bench, device, "bf16", VALUES, values->got)
          && check_close (bench, what, want, values->got, VALUES, BOUND);

@@ -286,9 +286,9 @@ compare_all (const Bench *bench, Values *x)
     {
       uint64_t n = layer_module_elements (&shape, module);
 
-      good =
-          compare_some (bench, names[module], x, x->weights + offset, x->gradient + offset, n, &seed)
-          && good;
+      good = compare_some (bench, names[module], x, x->weights + offset, x->gradient + offset, n,
+                           &seed)
+             && good;
       offset += n;
     }
   return compare_some (bench, "layer, gradient of the input", x, x->input, x->input_gradient,

@@ -161,8 +161,9 @@ check_dtype (const Bench *bench, Gemm *gemm, const char *dtype, double bound, Pr
         if (run_product (bench, gemm, &shape, memory, values))
           {
             multiply (&shape, values);
-            good = check_close (bench, what, values->want, values->got, ROWS * COLUMNS * batch, bound)
-                   && good;
+            good =
+                check_close (bench, what, values->want, values->got, ROWS * COLUMNS * batch, bound)
+                && good;
           }
         else
           good = false;

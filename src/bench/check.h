@@ -17,7 +17,8 @@ bool check_streams (const Bench *bench);
 bool check_strided_copy (const Bench *bench);
 
 /* N values of DTYPE ("fp32", "bf16", "fp16", "fp8") at DEVICE. */
-bool check_read (const Bench *bench, const void *device, const char *dtype, size_t n, double *values);
+bool check_read (const Bench *bench, const void *device, const char *dtype, size_t n,
+                 double *values);
 
 /*
  * Root mean square of what GOT is off, over that of WANT, against BOUND: a note or an error about

@@ -56,7 +56,8 @@ open_product (Run *run)
   CUDA_TRY (cudaMalloc (&product->a, gemm_a_bytes (&product->shape)));
   CUDA_TRY (cudaMalloc (&product->b, gemm_b_bytes (&product->shape)));
   CUDA_TRY (cudaMalloc (&product->c, gemm_c_bytes (&product->shape)));
-  return cuda_fill_random (bench, product->a, gemm_a_bytes (&product->shape), product->shape.dtype, 1)
+  return cuda_fill_random (bench, product->a, gemm_a_bytes (&product->shape), product->shape.dtype,
+                           1)
          && cuda_fill_random (bench, product->b, gemm_b_bytes (&product->shape),
                               product->shape.dtype, 2);
 }

@@ -71,11 +71,10 @@ bool cuda_recovers (void);
 /* Kernels: SOURCE (CUDA C) compiled for the current device. Release with cuda_module_close. */
 typedef struct CudaModule CudaModule;
 /* NULL after a message with the compiler's log */
-CudaModule               *cuda_module_open (const Bench *bench,
-                                            const char *source);
-cudaKernel_t              cuda_module_kernel (const Bench *bench, CudaModule *self,
-                                              const char *name); /* NULL after a message */
-void                      cuda_module_close (CudaModule *self);
+CudaModule  *cuda_module_open (const Bench *bench, const char *source);
+cudaKernel_t cuda_module_kernel (const Bench *bench, CudaModule *self,
+                                 const char *name); /* NULL after a message */
+void         cuda_module_close (CudaModule *self);
 
 /*
  * Source for the head of a kernel's: u64, INDEX of the thread, fp32 to bf16 (to nearest even;

@@ -220,9 +220,10 @@ run_fp8 (const Bench *bench, Gemm *self, cudaStream_t stream, const GemmShape *s
     return cublas_failed (bench, "cublasLtMatmul", CUBLAS_STATUS_NOT_SUPPORTED);
   if (!same_shape (&self->planned, shape) && !plan_fp8 (bench, self, shape))
     return false;
-  CUBLAS_TRY (cublasLtMatmul ((cublasLtHandle_t) self->handle, self->matmul, &one, b, self->layout_a,
-                              a, self->layout_b, &zero, c, self->layout_c, c, self->layout_c,
-                              &self->algorithm, self->workspace, self->workspace_bytes, stream));
+  CUBLAS_TRY (cublasLtMatmul ((cublasLtHandle_t) self->handle, self->matmul, &one, b,
+                              self->layout_a, a, self->layout_b, &zero, c, self->layout_c, c,
+                              self->layout_c, &self->algorithm, self->workspace,
+                              self->workspace_bytes, stream));
   return true;
 }
 
@@ -259,13 +260,15 @@ gemm_run_strided (const Bench *bench, Gemm *self, cudaStream_t stream, const Gem
   if (!use_stream (bench, self, stream))
     return false;
   if (shape->batch == 1)
-    CUBLAS_TRY (cublasGemmEx (self->handle, op_b, op_a, n, m, k, &one, b, type, lead_b, a, type, lead_a,
-                              &beta, c, type, lead_c, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    CUBLAS_TRY (cublasGemmEx (self->handle, op_b, op_a, n, m, k, &one, b, type, lead_b, a, type,
+                              lead_a, &beta, c, type, lead_c, CUBLAS_COMPUTE_32F,
+                              CUBLAS_GEMM_DEFAULT));
   else
-    CUBLAS_TRY (cublasGemmStridedBatchedEx (
-        self->handle, op_b, op_a, n, m, k, &one, b, type, lead_b, (long long) strides->stride_b, a,
-        type, lead_a, (long long) strides->stride_a, &beta, c, type, lead_c,
-        (long long) strides->stride_c, (int) shape->batch, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    CUBLAS_TRY (cublasGemmStridedBatchedEx (self->handle, op_b, op_a, n, m, k, &one, b, type,
+                                            lead_b, (long long) strides->stride_b, a, type, lead_a,
+                                            (long long) strides->stride_a, &beta, c, type, lead_c,
+                                            (long long) strides->stride_c, (int) shape->batch,
+                                            CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
   return true;
 }
 

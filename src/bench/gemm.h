@@ -65,6 +65,7 @@ typedef struct
 bool gemm_run (const Bench *bench, Gemm *self, cudaStream_t stream, const GemmShape *shape,
                const void *a, const void *b, void *c, float beta);
 bool gemm_run_strided (const Bench *bench, Gemm *self, cudaStream_t stream, const GemmShape *shape,
-                       const GemmStrides *strides, const void *a, const void *b, void *c, float beta);
+                       const GemmStrides *strides, const void *a, const void *b, void *c,
+                       float beta);
 
 #endif

@@ -29,10 +29,10 @@ typedef struct
   cudaKernel_t spin;
   cudaStream_t gate;
   cudaStream_t stream[2]; /* the second: highest priority, as frameworks give to communication */
-  cudaEvent_t open, start[2], stop[2];
-  double      gate_us; /* of the next gate */
-  double      used;    /* when the device last had work; 0: not yet */
-  bool        late; /* in some measurement the gate opened too early: its time includes issuing */
+  cudaEvent_t  open, start[2], stop[2];
+  double       gate_us; /* of the next gate */
+  double       used;    /* when the device last had work; 0: not yet */
+  bool         late; /* in some measurement the gate opened too early: its time includes issuing */
 } Lanes;
 
 /*

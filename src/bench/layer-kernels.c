@@ -336,10 +336,10 @@ typedef enum
   N_KERNELS,
 } KernelId;
 
-static const char *const names[N_KERNELS] = { "norm_forward",     "add_norm",      "norm_backward",
-                                              "norm_weight",      "add",           "silu",
-                                              "silu_backward",    "rotary",        "softmax",
-                                              "softmax_backward", "heads_to_rows", "rows_to_heads" };
+static const char *const names[N_KERNELS] = {
+  "norm_forward",  "add_norm", "norm_backward", "norm_weight",      "add",           "silu",
+  "silu_backward", "rotary",   "softmax",       "softmax_backward", "heads_to_rows", "rows_to_heads"
+};
 
 struct LayerKernels
 {

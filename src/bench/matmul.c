@@ -212,7 +212,8 @@ run_dtype (Bench *bench, Matmul *self, const char *dtype, bool thin)
 
 /* Seconds of one product, over as many as take about SUSTAINED_BATCH_S. */
 static bool
-time_batch (const Bench *bench, Product *product, cudaEvent_t *events, unsigned calls, double *seconds)
+time_batch (const Bench *bench, Product *product, cudaEvent_t *events, unsigned calls,
+            double *seconds)
 {
   float milliseconds;
 

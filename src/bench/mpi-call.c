@@ -55,9 +55,12 @@ typedef struct
 
 static const Algorithms algorithms[TEST_N_KINDS] = {
   [TEST_ALL_REDUCE] = { "allreduce",
-                        { "linear", "nonoverlapping", "recursive_doubling", "ring", "segmented_ring" },
+                        { "linear", "nonoverlapping", "recursive_doubling", "ring",
+                          "segmented_ring" },
                         4 },
-  [TEST_ALL_GATHER] = { "allgather", { "linear", "bruck", "recursive_doubling", "ring", "neighbor" }, 4 },
+  [TEST_ALL_GATHER] = { "allgather",
+                        { "linear", "bruck", "recursive_doubling", "ring", "neighbor" },
+                        4 },
   [TEST_REDUCE_SCATTER] = { "reduce_scatter",
                             { "nonoverlapping", "recursive_halving", "ring", "butterfly" },
                             3 },
@@ -79,7 +82,8 @@ static unsigned forced[TEST_N_KINDS];
 static unsigned
 find_algorithm (const Algorithms *list, const char *name)
 {
-  for (unsigned i = 0; i < sizeof list->names / sizeof list->names[0] && list->names[i] != NULL; i++)
+  for (unsigned i = 0; i < sizeof list->names / sizeof list->names[0] && list->names[i] != NULL;
+       i++)
     if (strcmp (list->names[i], name) == 0)
       return i + 1;
   return 0;
@@ -229,7 +233,8 @@ allocate (MpiCall *self, const Bench *bench)
   self->counts = calloc (self->ranks, sizeof (int));
   if (self->send != NULL && self->recv != NULL && self->counts != NULL)
     return true;
-  bench_error (bench, "malloc", "no memory for %llu elements", (unsigned long long) n_send + n_recv);
+  bench_error (bench, "malloc", "no memory for %llu elements",
+               (unsigned long long) n_send + n_recv);
   return false;
 }
 
@@ -281,7 +286,8 @@ mpi_call_run (const MpiCall *self, const Bench *bench)
       break;
     case TEST_SENDRECV:
       MPI_TRY (MPI_Sendrecv (self->send, n, MPI_FLOAT, (rank + 1) % size, 0, self->recv, n,
-                             MPI_FLOAT, (rank + size - 1) % size, 0, self->comm, MPI_STATUS_IGNORE));
+                             MPI_FLOAT, (rank + size - 1) % size, 0, self->comm,
+                             MPI_STATUS_IGNORE));
       break;
     default:
       MPI_TRY (MPI_Bcast (self->recv, n, MPI_FLOAT, 0, self->comm));

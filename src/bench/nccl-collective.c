@@ -118,7 +118,8 @@ head_remark (const Run *run, char *text, size_t size)
     return NULL;
   snprintf (text, size, "%s%s", session->remark, *session->remark != '\0' ? "; " : "");
   if (session->channels > 0)
-    snprintf (text + strlen (text), size - strlen (text), "minCTAs = maxCTAs = %u", session->channels);
+    snprintf (text + strlen (text), size - strlen (text), "minCTAs = maxCTAs = %u",
+              session->channels);
   return text;
 }
 

@@ -68,7 +68,8 @@ decode (const NcclType *type, const unsigned char *in)
   exponent = half >> 10 & 31;
   if (exponent == 31)
     return NAN; /* or infinite: wrong in any case */
-  magnitude = exponent == 0 ? ldexp (half & 1023, -24) : ldexp (1024 + (half & 1023), exponent - 25);
+  magnitude =
+      exponent == 0 ? ldexp (half & 1023, -24) : ldexp (1024 + (half & 1023), exponent - 25);
   return half & 0x8000 ? -magnitude : magnitude;
 }
 

@@ -97,9 +97,10 @@ allow_sharing (NcclSession *self)
       snprintf (self->remark, sizeof self->remark,
                 "several ranks on one GPU; a NCCL_HOSTID each; NCCL_NET=Socket");
     }
-  bench_note (bench,
-              "several ranks share one GPU: its kernels and, up to NCCL 2.29, its time slices are measured, "
-              "no link between GPUs");
+  bench_note (
+      bench,
+      "several ranks share one GPU: its kernels and, up to NCCL 2.29, its time slices are measured, "
+      "no link between GPUs");
   return true;
 }
 
@@ -145,7 +146,8 @@ open_communicator (NcclSession *self, unsigned slot)
     NCCL_TRY (ncclGetUniqueId (&id));
   if (!world_broadcast (bench->world, &id, sizeof id))
     {
-      bench_error (bench, "world_broadcast", "NCCL's id: another rank has ended, or does not answer");
+      bench_error (bench, "world_broadcast",
+                   "NCCL's id: another rank has ended, or does not answer");
       return false;
     }
   nccl_watch_begin (self->watch, "ncclCommInitRankConfig");

@@ -111,7 +111,8 @@ NcclLoad nccl_load_of_op (NcclSession *self, NcclOp *op);
  * s a repeat. *COVERED (may be NULL where OTHER is): OTHER could be kept running until SUBJECT's
  * last call had ended; where not, RESULT is not set.
  */
-bool nccl_time (NcclSession *self, NcclLoad *subject, NcclLoad *other, bool *covered, Result *result);
+bool nccl_time (NcclSession *self, NcclLoad *subject, NcclLoad *other, bool *covered,
+                Result *result);
 
 /* Waits for the streams; FALSE after a message that names CALL. */
 bool nccl_session_wait (NcclSession *self, const char *call);

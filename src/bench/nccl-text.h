@@ -26,7 +26,7 @@ typedef enum
 
 typedef struct
 {
-  const char *name; /* in results.csv, collectives.csv, the text (before "_perf"): "all_reduce" */
+  const char *name;  /* in results.csv, collectives.csv, the text (before "_perf"): "all_reduce" */
   const char *redop; /* "sum", "none" */
   int         root;  /* -1: none */
   bool        parts; /* S is n parts, and the count of a call is of one part */
@@ -68,7 +68,7 @@ typedef struct
   size_t      element; /* bytes of one */
   uint64_t    min_bytes, max_bytes;
   const char *remark; /* a further line of the head; NULL: none */
-  const char *env; /* words for `env` of collectives.csv: "algo=ring"; NULL: none. A word that
+  const char *env;    /* words for `env` of collectives.csv: "algo=ring"; NULL: none. A word that
                       `shardsim validate` does not know keeps the row out of its tables */
   bool table; /* write rows of collectives.csv: not for one rank, where nothing crosses a link */
 } TestRun;

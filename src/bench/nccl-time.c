@@ -83,7 +83,8 @@ launch (NcclSession *self, const NcclLoad *subject, const NcclLoad *other, const
 }
 
 static bool
-read_clock (NcclSession *self, const NcclLoad *other, const Plan *plan, double *seconds, bool *covered)
+read_clock (NcclSession *self, const NcclLoad *other, const Plan *plan, double *seconds,
+            bool *covered)
 {
   const Bench *bench = self->bench;
   float        own, others = 0;

@@ -123,7 +123,8 @@ run_device_copy (const Bench *bench, cudaStream_t stream, void *user)
 }
 
 static bool
-launch (const Bench *bench, const Overlap *self, cudaKernel_t kernel, void **args, cudaStream_t stream)
+launch (const Bench *bench, const Overlap *self, cudaKernel_t kernel, void **args,
+        cudaStream_t stream)
 {
   dim3 grid = { self->blocks, 1, 1 }, block = { BLOCK, 1, 1 };
 
@@ -459,7 +460,8 @@ list_blocks (const Bench *bench, unsigned *blocks, unsigned max)
       if (count > 0 && count <= MAX_BLOCKS)
         blocks[n++] = (unsigned) count;
       else
-        bench_note (bench, "%lu channels are left out: 1 to %d are measured here", count, MAX_BLOCKS);
+        bench_note (bench, "%lu channels are left out: 1 to %d are measured here", count,
+                    MAX_BLOCKS);
       text = *end == ',' ? end + 1 : end;
     }
   return n;

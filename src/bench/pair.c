@@ -150,8 +150,9 @@ run_pair (Bench *bench)
 {
   Run            run = { .bench = bench };
   unsigned       list[BENCH_MAX_LIST];
-  const unsigned n = nccl_parse_channels (bench, bench->options->channels, "0", list, BENCH_MAX_LIST);
-  bool           good = n > 0;
+  const unsigned n =
+      nccl_parse_channels (bench, bench->options->channels, "0", list, BENCH_MAX_LIST);
+  bool good = n > 0;
 
   if (world_place (bench->world)->size == 1)
     bench_note (

@@ -116,7 +116,8 @@ weight_of (const Step *step, const Cache *self, unsigned unit, bool forward)
 static bool
 open_events (const Bench *bench, Step *step, Cache *self)
 {
-  cudaEvent_t *all[] = { self->used[0], self->reduced[0], self->fetches, self->reduces, &self->order };
+  cudaEvent_t *all[] = { self->used[0], self->reduced[0], self->fetches, self->reduces,
+                         &self->order };
   unsigned     n[] = { SLOTS * LAYER_N_MODULES, 2 * LAYER_N_MODULES, 3, 3, 1 };
 
   for (unsigned a = 0; a < sizeof n / sizeof n[0]; a++)
@@ -388,7 +389,8 @@ cache_run (const Bench *bench, Step *step, void *state)
         return false;
     }
   return flush (bench, step, self) && step_order (bench, step->compute, step->reduce, self->order)
-         && step_order (bench, step->compute, step->copies, self->order) && step_finish (bench, step);
+         && step_order (bench, step->compute, step->copies, self->order)
+         && step_finish (bench, step);
 }
 
 static void

@@ -174,7 +174,8 @@ reduce (const Bench *bench, Step *step, Offload *self, unsigned i, bool top)
 
   if (!top)
     CUDA_TRY (cudaStreamWaitEvent (step->compute, self->reduced, 0));
-  CUDA_TRY (cudaMemcpyAsync (buffer, self->gradients, 2 * n, cudaMemcpyDeviceToDevice, step->compute));
+  CUDA_TRY (
+      cudaMemcpyAsync (buffer, self->gradients, 2 * n, cudaMemcpyDeviceToDevice, step->compute));
   if (!step_order (bench, step->reduce, step->compute, self->computed))
     return false;
   CUDA_TRY (cudaEventRecord (self->reduced, step->reduce));

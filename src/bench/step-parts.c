@@ -75,8 +75,9 @@ step_host (const Bench *bench, Step *step, uint64_t bytes, void **buffer)
   error = cudaMallocHost (buffer, bytes);
   if (error != cudaSuccess)
     {
-      bench_error (bench, "cudaMallocHost", "%.1f MiB beside %.1f MiB: %s", (double) bytes / 1048576,
-                   (double) step->host_bytes / 1048576, cudaGetErrorString (error));
+      bench_error (bench, "cudaMallocHost", "%.1f MiB beside %.1f MiB: %s",
+                   (double) bytes / 1048576, (double) step->host_bytes / 1048576,
+                   cudaGetErrorString (error));
       return false;
     }
   step->host[step->n_host++] = *buffer;
@@ -147,7 +148,8 @@ step_add (const Bench *bench, const Step *step, void *sum, const void *in, uint6
 
 /* WIDE and NARROW: buffers of a layer's elements in fp32 and bf16. */
 static bool
-make_weights (const Bench *bench, const Step *step, uint64_t seed, void *wide, void *narrow, void *host)
+make_weights (const Bench *bench, const Step *step, uint64_t seed, void *wide, void *narrow,
+              void *host)
 {
   /* values in [-1, 1] have a variance of 1/3: rows of d_model products then keep the variance */
   float scale = (float) sqrt (3.0 / step->model.shape.d_model);
@@ -228,7 +230,8 @@ step_forward_layer (const Bench *bench, Step *step, unsigned i, const void *weig
 }
 
 bool
-step_backward_layer (const Bench *bench, Step *step, unsigned i, const void *weights, void *gradients)
+step_backward_layer (const Bench *bench, Step *step, unsigned i, const void *weights,
+                     void *gradients)
 {
   for (unsigned left = LAYER_N_MODULES; left > 0; left--)
     {

@@ -158,11 +158,12 @@ choose_model (const Bench *bench, StepModel *model)
   for (; !fits (model, device, host); shrunk = true)
     if (!shrink (model, options->model != NULL))
       {
-        bench_error (bench, "--model",
-                     "one layer needs %.0f MiB of GPU memory and %.0f MiB of host memory; there are "
-                     "%.0f and %.0f",
-                     (double) device_need (model) / 1048576, (double) host_need (model) / 1048576,
-                     (double) device / 1048576, (double) host / 1048576);
+        bench_error (
+            bench, "--model",
+            "one layer needs %.0f MiB of GPU memory and %.0f MiB of host memory; there are "
+            "%.0f and %.0f",
+            (double) device_need (model) / 1048576, (double) host_need (model) / 1048576,
+            (double) device / 1048576, (double) host / 1048576);
         return false;
       }
   if (shrunk)
@@ -236,7 +237,8 @@ put_row (FILE *file, const Bench *bench, const Run *run, unsigned index, const c
   run->schedule->options (model, options, sizeof options);
   fprintf (file, "step-%s-%04u,shardsim-bench on %s: %s; CUDA %s; driver %s,1,1,%s,%s,0,none,",
            run->schedule->name, index, machine->host != NULL ? machine->host : "",
-           machine->device != NULL ? machine->device : "", machine->cuda != NULL ? machine->cuda : "",
+           machine->device != NULL ? machine->device : "",
+           machine->cuda != NULL ? machine->cuda : "",
            machine->driver != NULL ? machine->driver : "", gpu, intra);
   fprintf (file, "llama,%u,%u,%u,%u,%u,1,%u,%u,1,%s,none,fused-softmax,1,bf16-mixed,1,none,0,%s,",
            model->n_layers, s->d_model, s->n_heads, s->n_heads, s->d_ff, s->seq_len, s->micro_batch,

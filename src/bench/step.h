@@ -54,13 +54,13 @@ typedef struct
 
 typedef struct
 {
-  const char *name;     /* "offload" */
-  const char *strategy; /* the simulator's: "fsdp2" */
-  bool        urgent;   /* the side streams go before the compute stream where both have work */
+  const char *name;       /* "offload" */
+  const char *strategy;   /* the simulator's: "fsdp2" */
+  bool        urgent;     /* the side streams go before the compute stream where both have work */
   bool        all_in_use; /* at the peak: all that it has allocated is what the simulator counts */
   size_t      state_size;
   bool (*open) (const Bench *bench, Step *step, void *state); /* STATE is zeroed */
-  bool (*run) (const Bench *bench, Step *step, void *state); /* a step, until the device idles */
+  bool (*run) (const Bench *bench, Step *step, void *state);  /* a step, until the device idles */
   /* The strategy's options, as words "key=value" separated by spaces. */
   void (*options) (const StepModel *model, char *text, size_t size);
 } StepSchedule;
@@ -69,7 +69,8 @@ extern const StepSchedule step_resident, step_offload, step_host_cache;
 
 /* ---- what schedules are made of (step-parts.c) ---- */
 
-bool step_open (const Bench *bench, Step *step, const StepSchedule *schedule, const StepModel *model);
+bool step_open (const Bench *bench, Step *step, const StepSchedule *schedule,
+                const StepModel *model);
 void step_close (Step *step);
 
 /* New buffers, counted; false after a message that says how much was asked for. */
@@ -105,7 +106,8 @@ bool step_random_weights (const Bench *bench, const Step *step, uint64_t seed, v
 uint64_t step_module_at (const Step *step, LayerModule module);
 
 /* A module's part of layer I's pass on the compute stream. */
-bool step_forward (const Bench *bench, Step *step, unsigned i, LayerModule module, const void *weight);
+bool step_forward (const Bench *bench, Step *step, unsigned i, LayerModule module,
+                   const void *weight);
 bool step_backward (const Bench *bench, Step *step, unsigned i, LayerModule module,
                     const void *weight, void *gradient);
 

@@ -116,7 +116,8 @@ choose_size (const Bench *bench, Storage *self)
     self->file_bytes = 4 * bench->options->max_bytes / ALIGNMENT * ALIGNMENT;
   if (fstatfs (self->fd, &kind) == 0
       && ((unsigned long) kind.f_type == TMPFS_KIND || (unsigned long) kind.f_type == RAMFS_KIND))
-    bench_note (bench, "the file lies in memory, not on a disk (tmpfs): choose another with --file");
+    bench_note (bench,
+                "the file lies in memory, not on a disk (tmpfs): choose another with --file");
   if (room >= SMALLEST_FILE)
     return true;
   bench_error (bench, "space",
@@ -207,7 +208,8 @@ move_block (const Bench *bench, const Storage *self, Transfer transfer, uint64_t
         return failed (bench, transfer == write_part ? "pwrite" : "pread", "file");
       if (n == 0)
         {
-          bench_error (bench, "pread", "the file ends at byte %llu", (unsigned long long) at + done);
+          bench_error (bench, "pread", "the file ends at byte %llu",
+                       (unsigned long long) at + done);
           return false;
         }
       done += (uint64_t) n;
@@ -225,7 +227,8 @@ pass (const Bench *bench, const Storage *self, Transfer transfer, uint64_t bytes
   int    error;
 
   /* What was written has to be on the disk before the cache can let it go. */
-  if (!writes && !self->direct && (error = posix_fadvise (self->fd, 0, 0, POSIX_FADV_DONTNEED)) != 0)
+  if (!writes && !self->direct
+      && (error = posix_fadvise (self->fd, 0, 0, POSIX_FADV_DONTNEED)) != 0)
     {
       errno = error;
       return failed (bench, "posix_fadvise", "file");

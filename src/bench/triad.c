@@ -43,7 +43,8 @@ triad (const Bench *bench, cudaStream_t stream, void *user)
   unsigned long long n = self->bytes / 16;
   void              *args[] = { &self->array[0], &self->array[1], &self->array[2], &s, &n };
 
-  return cuda_launch (bench, self->kernel, (unsigned) ((n + BLOCK - 1) / BLOCK), BLOCK, args, stream);
+  return cuda_launch (bench, self->kernel, (unsigned) ((n + BLOCK - 1) / BLOCK), BLOCK, args,
+                      stream);
 }
 
 static bool

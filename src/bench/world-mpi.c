@@ -28,7 +28,8 @@ mpi_close (World *self, bool failed)
    */
   if (failed)
     {
-      usleep (1000u * ABORT_GAP_MS * (self->place.rank < ABORT_GAPS ? self->place.rank : ABORT_GAPS));
+      usleep (1000u * ABORT_GAP_MS
+              * (self->place.rank < ABORT_GAPS ? self->place.rank : ABORT_GAPS));
       MPI_Abort (MPI_COMM_WORLD, 1);
     }
   MPI_Finalize ();

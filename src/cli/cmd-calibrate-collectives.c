@@ -34,7 +34,8 @@ value_text (const FittedFigure *figure, double value)
 }
 
 static void
-add_line (Listing *listing, const FittedFamily *family, const FittedFigure *figure, const char *reason)
+add_line (Listing *listing, const FittedFamily *family, const FittedFigure *figure,
+          const char *reason)
 {
   g_autofree char *rows = g_strdup_printf ("%u", family->n_rows);
   g_autofree char *sources = g_strdup_printf ("%u", family->sources->len);

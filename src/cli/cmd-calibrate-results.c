@@ -77,7 +77,8 @@ id_of (const char *file)
 {
   g_autofree char *name = g_path_get_basename (file);
 
-  return g_str_has_suffix (name, ".yaml") ? g_strndup (name, strlen (name) - strlen (".yaml")) : NULL;
+  return g_str_has_suffix (name, ".yaml") ? g_strndup (name, strlen (name) - strlen (".yaml"))
+                                          : NULL;
 }
 
 /* FALSE after a message: what was measured would be lost. */
@@ -271,9 +272,9 @@ cmd_calibrate_results (int argc, char **argv)
     return EXIT_DONE;
   if (arguments.common.files[0] == NULL || arguments.output == NULL)
     {
-      common_say ("shardsim %s: no %s given\n  see 'shardsim %s --help'\n", arguments.common.command,
-                  arguments.output == NULL ? "profile to write (-o)" : "results",
-                  arguments.common.command);
+      common_say (
+          "shardsim %s: no %s given\n  see 'shardsim %s --help'\n", arguments.common.command,
+          arguments.output == NULL ? "profile to write (-o)" : "results", arguments.common.command);
       return EXIT_USAGE;
     }
   return calibrate (&arguments);

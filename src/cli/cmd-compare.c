@@ -242,7 +242,8 @@ cmd_compare (int argc, char **argv)
          "order by a result, the best first (such as tokens_per_s_per_gpu); what fits comes first",
          "KEY" },
        { "explain", 0, 0, G_OPTION_ARG_NONE, &explain,
-         "also say by how much rows do not fit, and why each differs from the first of its model", NULL },
+         "also say by how much rows do not fit, and why each differs from the first of its model",
+         NULL },
        G_OPTION_ENTRY_NULL,
   };
   g_autoptr (GPtrArray) predictions =

@@ -127,7 +127,8 @@ add_facts (Listing *listing, const GpuProfile *gpu)
 
 /* What a profile says beside its figures. */
 static void
-add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char *id, DiagList *diags)
+add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char *id,
+           DiagList *diags)
 {
   if (g_str_equal (kind, "gpu"))
     {

@@ -165,7 +165,8 @@ show (const Common *common, const char *word, gint64 seq_len)
   if (common_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   add_value (listing, "model", "parameters", (double) workload_n_parameters (workload));
-  add_value (listing, "model", "active_parameters", (double) workload_n_active_parameters (workload));
+  add_value (listing, "model", "active_parameters",
+             (double) workload_n_active_parameters (workload));
   add_value (listing, "model", "seq_len", (double) workload_training (workload)->seq_len);
   for (guint i = 0; i < G_N_ELEMENTS (conventions); i++)
     add_value (listing, "flops_per_token", flops_convention_name (conventions[i]),

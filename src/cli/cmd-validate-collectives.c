@@ -93,7 +93,8 @@ cmd_validate_collectives (int argc, char **argv)
   gboolean           done = FALSE;
   Arguments          arguments = { 0 };
   const GOptionEntry entries[] = {
-    { "rows", 0, 0, G_OPTION_ARG_NONE, &arguments.shared.rows, "text: print every row as well", NULL },
+    { "rows", 0, 0, G_OPTION_ARG_NONE, &arguments.shared.rows, "text: print every row as well",
+      NULL },
     { "max-error", 0, 0, G_OPTION_ARG_STRING, &arguments.shared.max_error,
       "exit with 3 when the median |error| of healthy rows is above X: '0.1' or '10 %'", "X" },
     { "leave-one-out", 0, 0, G_OPTION_ARG_STRING, &arguments.leave_one_out,

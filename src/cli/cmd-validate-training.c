@@ -74,7 +74,8 @@ cmd_validate_training (int argc, char **argv)
      { "max-error", 0, 0, G_OPTION_ARG_STRING, &arguments.max_error,
        "exit with 3 when the median |error| of the rows of speed is above X: '0.1' or '10 %'", "X" },
      { "plot", 0, 0, G_OPTION_ARG_FILENAME, &arguments.plot,
-       "draw measured against predicted step times and memory into the folder DIR (gnuplot)", "DIR" },
+       "draw measured against predicted step times and memory into the folder DIR (gnuplot)",
+       "DIR" },
      G_OPTION_ENTRY_NULL,
   };
   ExitStatus status = EXIT_USAGE;

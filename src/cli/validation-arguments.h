@@ -11,7 +11,8 @@ typedef struct
 } ValidationArguments;
 
 /* A file was named, at most N_FILES of them, and --max-error is a ratio; FALSE after a message. */
-gboolean validation_arguments_check (ValidationArguments *self, const Common *common, guint n_files);
+gboolean validation_arguments_check (ValidationArguments *self, const Common *common,
+                                     guint n_files);
 void     validation_arguments_clear (ValidationArguments *self);
 
 /*

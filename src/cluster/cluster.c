@@ -524,7 +524,8 @@ pair_second (guint index, guint n)
 }
 
 static char *
-name_pair (const ClusterResource *resource, const char *part, const char *what, guint from, guint to)
+name_pair (const ClusterResource *resource, const char *part, const char *what, guint from,
+           guint to)
 {
   return g_strdup_printf ("node%u.%s%u.%s%u", resource->node, part, from, what, to);
 }

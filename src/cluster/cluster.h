@@ -83,7 +83,7 @@ typedef enum
   RESOURCE_GROUP_UP, /* pod to core, or group to other groups, sprayed */
   RESOURCE_GROUP_DOWN,
   RESOURCE_GLOBAL_LINK, /* from one group of a dragonfly to another */
-  RESOURCE_PCIE_BOTH, /* both directions of a GPU's host link, where they hold each other up */
+  RESOURCE_PCIE_BOTH,   /* both directions of a GPU's host link, where they hold each other up */
   RESOURCE_N_KINDS,
 } ResourceKind;
 
@@ -125,7 +125,7 @@ const NodeProfile *cluster_node_profile (const Cluster *self,
 const LinkProfile *cluster_intra_profile (const Cluster *self, guint node);
 const LinkProfile *cluster_nic_profile (const Cluster *self, guint node); /* NULL without cards */
 double             cluster_gpu_speed (const Cluster *self,
-                                      guint gpu); /* 1, or what slow_gpus left: not in capacities */
+                                      guint          gpu); /* 1, or what slow_gpus left: not in capacities */
 /* "4 nodes x 8 a40-48, nvlink-pairs, 1 ib-edr-100" */
 const char *cluster_title (const Cluster *self);
 
@@ -186,7 +186,8 @@ void cluster_route_gpus (const Cluster *self, guint from, guint to, gint card, R
  * The same between nodes with OUT at the sender and IN at the receiver, each modulo the node's
  * cards or -1.
  */
-void cluster_route_cards (const Cluster *self, guint from, gint out, guint to, gint in, Route *route);
+void cluster_route_cards (const Cluster *self, guint from, gint out, guint to, gint in,
+                          Route *route);
 
 /*
  * What lies between the leaf of card OUT of node FROM and that of card IN of node TO: ids in order,

@@ -94,7 +94,8 @@ count_links (Cluster *self, guint uplinks)
     }
   fabric->uplinks =
       uplinks > 0 ? uplinks : whole_links (most_cards (self) / fabric->oversubscription);
-  fabric->core_links = whole_links (leaves_of_group * fabric->rails / fabric->spine_oversubscription);
+  fabric->core_links =
+      whole_links (leaves_of_group * fabric->rails / fabric->spine_oversubscription);
 }
 
 /*
@@ -195,7 +196,8 @@ fill_global (Cluster *self, const Injection *groups)
         const guint b = k + (k >= a);
         Injection   links = groups[a].rate <= groups[b].rate ? groups[a] : groups[b];
         links.rate /= others;
-        fill_links (self, fabric->first_global, RESOURCE_GLOBAL_LINK, (a * others + k) * n, n, links);
+        fill_links (self, fabric->first_global, RESOURCE_GLOBAL_LINK, (a * others + k) * n, n,
+                    links);
       }
 }
 
@@ -406,10 +408,10 @@ fabric_check_options (const ClusterOptions *options, const OptionMarks *marks, D
     diag_error (diags, option_mark (marks, "fabric", NULL),
                 "give 'group_nodes', the nodes of one group", "a dragonfly without groups");
   if (group > 0 && leaf > 0 && group % leaf != 0)
-    diag_error (diags, option_mark (marks, "group_nodes", "leaf_nodes", NULL),
-                "a group holds whole leaves",
-                "'group_nodes' %" G_GINT64_FORMAT " is no multiple of 'leaf_nodes' %" G_GINT64_FORMAT,
-                group, leaf);
+    diag_error (
+        diags, option_mark (marks, "group_nodes", "leaf_nodes", NULL), "a group holds whole leaves",
+        "'group_nodes' %" G_GINT64_FORMAT " is no multiple of 'leaf_nodes' %" G_GINT64_FORMAT,
+        group, leaf);
   if (options->spine_oversubscription > 1 && (group == 0 || fabric == FABRIC_DRAGONFLY))
     diag_error (diags, option_mark (marks, "spine_oversubscription", NULL),
                 "give 'group_nodes', the nodes of one pod, of a 'fat-tree' or 'rails'",

@@ -138,7 +138,8 @@ static gboolean
 has_element (const XmlNode *node, const char *name)
 {
   for (guint i = 0; i < xml_node_length (node); i++)
-    if (xml_node_is (xml_node_child (node, i), name) || has_element (xml_node_child (node, i), name))
+    if (xml_node_is (xml_node_child (node, i), name)
+        || has_element (xml_node_child (node, i), name))
       return TRUE;
   return FALSE;
 }
@@ -162,7 +163,8 @@ static gboolean
 has_devices (const Machine *self, const XmlNode *node)
 {
   const guint class_ = hex_of (node, "class") >> 8;
-  if ((is_gpu_class (class_) && self->gpus_by_class) || (class_ >> 8 == 0x02 && self->cards_by_class))
+  if ((is_gpu_class (class_) && self->gpus_by_class)
+      || (class_ >> 8 == 0x02 && self->cards_by_class))
     return TRUE;
   for (guint i = 0; i < xml_node_length (node); i++)
     {
@@ -240,7 +242,8 @@ add_link (Machine *self, guint gpu, const XmlNode *link)
   else if (class_ == 0x068000)
     machine_gpu (self, gpu)->switch_links += (guint) count;
   else if (class_ == 0 && !self->links_left_out)
-    xml_doc_error (self->doc, link, NULL, self->diags, "0x068000 is an NVSwitch, 0x030200 another GPU",
+    xml_doc_error (self->doc, link, NULL, self->diags,
+                   "0x068000 is an NVSwitch, 0x030200 another GPU",
                    "a link to '%s', no GPU of the file, without 'tclass'", target);
   else if ((class_ >> 16 == 0x03 || class_ >> 16 == 0x12) && !self->links_left_out)
     {

@@ -124,7 +124,8 @@ char *machine_gpu_id (const Machine *self, const ImportOptions *options, Profile
 char *machine_nic_id (Machine *self, const ImportOptions *options, ProfileSet *profiles);
 
 /* TRUE when ID is a network's link, or one inside nodes; errors otherwise. */
-gboolean machine_check_link (ProfileSet *profiles, const char *id, gboolean network, DiagList *diags);
+gboolean machine_check_link (ProfileSet *profiles, const char *id, gboolean network,
+                             DiagList *diags);
 
 /*
  * import-intra.c: the same of the link between the GPUs; counts of links may become those into

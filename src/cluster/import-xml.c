@@ -211,7 +211,8 @@ start_element (G_GNUC_UNUSED GMarkupParseContext *context, const char *name, con
   node->attributes = (char **) g_ptr_array_free (attributes, FALSE);
   find_start (loader, node);
   if (parent == NULL && loader->doc->root != NULL)
-    g_set_error (error, G_MARKUP_ERROR, G_MARKUP_ERROR_INVALID_CONTENT, "more than one root element");
+    g_set_error (error, G_MARKUP_ERROR, G_MARKUP_ERROR_INVALID_CONTENT,
+                 "more than one root element");
   else if (parent == NULL)
     loader->doc->root = node;
   else
@@ -278,8 +279,9 @@ parse (XmlDoc *doc, DiagList *diags)
   g_autoptr (GError)         error = NULL;
   GMarkupParseContext       *context =
       g_markup_parse_context_new (&parser, G_MARKUP_TREAT_CDATA_AS_TEXT, &loader, NULL);
-  const gboolean ok = g_markup_parse_context_parse (context, doc->text, (gssize) doc->length, &error)
-                      && g_markup_parse_context_end_parse (context, &error);
+  const gboolean ok =
+      g_markup_parse_context_parse (context, doc->text, (gssize) doc->length, &error)
+      && g_markup_parse_context_end_parse (context, &error);
   end_lines (doc);
   if (!ok)
     report (&loader, context, error, diags);

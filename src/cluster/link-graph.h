@@ -17,7 +17,8 @@ typedef struct
 } LinkGraph;
 
 /* FALSE after diagnostics at MARK. */
-gboolean link_graph_parse (LinkGraph *self, const char *text, const SourceMark *mark, DiagList *diags);
+gboolean link_graph_parse (LinkGraph *self, const char *text, const SourceMark *mark,
+                           DiagList *diags);
 
 /* Links of GPU to the others among the first N. */
 guint link_graph_degree (const LinkGraph *self, guint n, guint gpu);

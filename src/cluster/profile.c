@@ -414,7 +414,8 @@ profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagLis
 }
 
 gboolean
-profile_set_override (ProfileSet *self, const char *kind, const char *id, const char *key, double value)
+profile_set_override (ProfileSet *self, const char *kind, const char *id, const char *key,
+                      double value)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   const ProfileKind   *table = profile_kind_find (kind);

@@ -52,22 +52,22 @@ typedef enum
 typedef struct
 {
   char *id, *title,
-      *architecture; /* "volta", "ampere", "ada", "hopper", "blackwell", "cdna2", ...; "host": no
+      *architecture;   /* "volta", "ampere", "ada", "hopper", "blackwell", "cdna2", ...; "host": no
                         GPU, see gpu_profile_is_host */
   Figure matmul_16bit; /* dense FLOP/s of bf16/fp16 products at the boost clock (the datasheet's) */
-  Figure   matmul_fp32; /* FLOP/s of fp32 matrix products as frameworks run them (TF32 where that is
+  Figure matmul_fp32;  /* FLOP/s of fp32 matrix products as frameworks run them (TF32 where that is
                            the default, else plain fp32) */
-  gboolean bf16;        /* has bf16 matrix units */
-  gboolean c2c;         /* shares a module with its CPU: host_link is no PCIe */
-  Figure   mfu_base;    /* FLOP/s that MFU is quoted on */
-  Figure   sms;         /* streaming multiprocessors or compute units */
+  gboolean bf16;       /* has bf16 matrix units */
+  gboolean c2c;        /* shares a module with its CPU: host_link is no PCIe */
+  Figure   mfu_base;   /* FLOP/s that MFU is quoted on */
+  Figure   sms;        /* streaming multiprocessors or compute units */
   Figure   hbm_bandwidth; /* B/s */
   Figure   hbm_bytes;     /* usable: what the driver reports as total */
   Figure   runtime_bytes; /* taken outside the framework's allocator by context and libraries;
                              communicators are counted apart */
   Figure   host_link;     /* B/s a direction, after PCIe encoding: what the link could carry */
-  Figure   host_copy_efficiency; /* of pinned copies by the copy engine */
-  Figure   host_copy_latency;    /* start-up of one such copy, s */
+  Figure   host_copy_efficiency;   /* of pinned copies by the copy engine */
+  Figure   host_copy_latency;      /* start-up of one such copy, s */
   Figure   host_duplex_efficiency; /* of each direction's copies while both run; 0: they do not hold
                                       each other up */
   Figure nvlink_limit; /* B/s a direction the GPU itself can drive; 0 = the intra link's own rate */
@@ -75,9 +75,9 @@ typedef struct
   Figure matmul_efficiency; /* a large product's main loop against matmul_16bit, measured briefly */
   Figure matmul_k_overhead; /* start and end of a tile, in inner-dimension elements that take as
                                long */
-  Figure sustained_clock; /* of matrix products and attention: speed under hours of load against
+  Figure sustained_clock;   /* of matrix products and attention: speed under hours of load against
                              short measurements */
-  Figure stream_efficiency;    /* of a long streaming kernel against hbm_bandwidth */
+  Figure stream_efficiency; /* of a long streaming kernel against hbm_bandwidth */
   Figure reduction_efficiency; /* of norms, softmax and losses against streaming kernels */
   Figure attention_efficiency,
       attention_backward_efficiency; /* FlashAttention-2, head size 128, masked; of matmul_16bit */
@@ -87,9 +87,9 @@ typedef struct
   Figure attention_softmax_dims; /* an exponential's cost, in dimensions of a head */
   Figure tile_m, tile_n;         /* output tile of a matrix product's thread block */
   Figure small_tile_power; /* of a smaller tile's operand reuse against the full one's: its rate */
-  Figure kernel_latency; /* start-up and tail of one kernel on the device, s */
+  Figure kernel_latency;   /* start-up and tail of one kernel on the device, s */
   GArray *matmul_curve; /* MatmulPoint: products measured beside the profile of this id; or NULL */
-  Figure jitter; /* coefficient of variation of the speed of GPUs of this kind among each other; 0:
+  Figure  jitter; /* coefficient of variation of the speed of GPUs of this kind among each other; 0:
                     none known */
   /* how it may be joined to others; no prediction is made of it (intra-fit.h) */
   Fact       links, peer_access;
@@ -110,9 +110,9 @@ typedef enum
   LINK_SWITCH, /* every GPU has `bandwidth` into a non-blocking switch */
   LINK_MESH,   /* `bandwidth` a pair of GPUs and direction */
   LINK_PAIRS,  /* GPUs 2i and 2i+1 are bridged with `bandwidth`; the rest go over PCIe */
-  LINK_GRAPH, /* pairs of `links`, `bandwidth` a link and direction; the rest over a GPU or PCIe */
-  LINK_PCIE, /* peer-to-peer over PCIe: the GPUs' own host links */
-  LINK_HOST, /* no peer access: staged through host memory */
+  LINK_GRAPH,  /* pairs of `links`, `bandwidth` a link and direction; the rest over a GPU or PCIe */
+  LINK_PCIE,   /* peer-to-peer over PCIe: the GPUs' own host links */
+  LINK_HOST,   /* no peer access: staged through host memory */
   LINK_NETWORK,
 } LinkKind;
 
@@ -122,7 +122,7 @@ typedef struct
   LinkKind kind;
   char    *technology; /* "nvlink4", "pcie4", "infiniband", "roce", "efa", "tcp", ...: keys the
                           collective tables */
-  Figure   bandwidth; /* B/s a direction: per GPU (switch), pair (mesh, pairs), link (graph), or
+  Figure   bandwidth;  /* B/s a direction: per GPU (switch), pair (mesh, pairs), link (graph), or
                          card (network) */
   /*
    * Of collectives' large messages against bandwidth: measured, or where a profile gives the two
@@ -187,14 +187,14 @@ typedef struct
   Figure  gpus, nics, sockets;
   Figure  pcie_switches; /* a node; GPUs and cards are spread over them in order; 0 = every device
                             under its root complex */
-  Figure  pcie_upper; /* between those and the sockets, spread over these in order; 0 = none */
-  Figure  pcie_uplink; /* B/s a direction from a PCIe switch towards its socket */
-  Figure  socket_link; /* B/s a direction between sockets */
+  Figure  pcie_upper;    /* between those and the sockets, spread over these in order; 0 = none */
+  Figure  pcie_uplink;   /* B/s a direction from a PCIe switch towards its socket */
+  Figure  socket_link;   /* B/s a direction between sockets */
   Figure  host_bridge_rate; /* B/s each way, card under a root complex and GPUs; 0: not limited */
-  Figure  dram_bandwidth; /* B/s a socket */
-  Figure  dram_bytes;     /* a node */
-  Figure  cores;          /* a node */
-  Figure  cpu_adam_rate;  /* parameters/s a node that CPU Adam updates; 0 = unknown */
+  Figure  dram_bandwidth;   /* B/s a socket */
+  Figure  dram_bytes;       /* a node */
+  Figure  cores;            /* a node */
+  Figure  cpu_adam_rate;    /* parameters/s a node that CPU Adam updates; 0 = unknown */
   Figure  nvme_read, nvme_write, nvme_bytes; /* a node; 0 = none */
   /* the issuing thread, s */
   Figure issue_eager; /* host time a launch of an eager framework, Python and dispatcher included */

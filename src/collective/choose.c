@@ -177,7 +177,8 @@ collnet_direct_bandwidth (const CollectiveGraph *graph)
 {
   double each = (double) graph->per_node / count_heads (graph); /* GPUs a card */
 
-  return graph->searched * graph->speed / ((each + 1) / 2) * (graph->capability >= 90 ? 0.85 : 1) / 2;
+  return graph->searched * graph->speed / ((each + 1) / 2) * (graph->capability >= 90 ? 0.85 : 1)
+         / 2;
 }
 
 static double
@@ -260,7 +261,8 @@ latency (const CollectiveGraph *graph, CollectiveKind kind, CollectiveAlgorithm 
     case ALGORITHM_NVLS_TREE:
       return intra + 2 * levels * inter;
     case ALGORITHM_PAT:
-      return graph->tables->base[algorithm][protocol] + levels * inter / 3.5 + 2.8e-6 * graph->n_ranks;
+      return graph->tables->base[algorithm][protocol] + levels * inter / 3.5
+             + 2.8e-6 * graph->n_ranks;
     case ALGORITHM_COLLNET_DIRECT:
       return 2 * (MIN (1, graph->per_node - 1) * intra + (graph->per_node - 1) * 0.4e-6) + inter;
     case ALGORITHM_COLLNET_CHAIN:

@@ -18,7 +18,8 @@ struct _CollectivePlan
   CollectiveLayout *layouts[ALGORITHM_N]; /* NULL until needed */
 };
 
-const CollectiveOptions collective_default_options = { ALGORITHM_N, PROTOCOL_N, NULL, FALSE, FALSE };
+const CollectiveOptions collective_default_options = { ALGORITHM_N, PROTOCOL_N, NULL, FALSE,
+                                                       FALSE };
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -161,7 +162,8 @@ collective_plan_new (const Cluster *cluster, CollectiveKind kind, const guint32 
   self->ranks = g_memdup2 (ranks, n_ranks * sizeof *ranks);
   members_init (&self->members, cluster, ranks, n_ranks);
   self->even = members_are_even (&self->members);
-  collective_graph_init (&self->graph, cluster, &self->members, nccl_tables (self->options.library));
+  collective_graph_init (&self->graph, cluster, &self->members,
+                         nccl_tables (self->options.library));
   return self;
 }
 

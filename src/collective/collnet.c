@@ -52,7 +52,8 @@ sort_slots (const Members *members)
 
   for (guint i = 0; i < members->n_nodes; i++)
     slots[i] = i;
-  g_qsort_with_data (slots, (gint) members->n_nodes, sizeof *slots, compare_slots, (gpointer) members);
+  g_qsort_with_data (slots, (gint) members->n_nodes, sizeof *slots, compare_slots,
+                     (gpointer) members);
   return slots;
 }
 

@@ -255,7 +255,8 @@ collective_graph_pair_channels (const CollectiveGraph *self)
   guint n = 1;
 
   if (self->nic != NULL)
-    n = MAX ((guint) ceil (self->nic->bandwidth.value * self->n_cards / P2P_NET_RATE), self->n_cards);
+    n = MAX ((guint) ceil (self->nic->bandwidth.value * self->n_cards / P2P_NET_RATE),
+             self->n_cards);
   else if (self->hop == HOP_PCIE)
     n = 2;
   else if (self->intra->kind == LINK_SWITCH)

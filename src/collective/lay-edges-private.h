@@ -32,11 +32,11 @@ typedef struct
 /* Edges of a lane stand in the order in which a ring visits them. */
 typedef struct
 {
-  GArray *edges;     /* LayEdge */
-  GArray *resources; /* guint32 */
-  GArray *shares;    /* double, beside `resources`: of the edge's bytes */
-  guint32 section;   /* of the edges to come */
-  guint8  phase;     /* likewise, where they say nothing themselves */
+  GArray  *edges;        /* LayEdge */
+  GArray  *resources;    /* guint32 */
+  GArray  *shares;       /* double, beside `resources`: of the edge's bytes */
+  guint32  section;      /* of the edges to come */
+  guint8   phase;        /* likewise, where they say nothing themselves */
   gboolean names_memory; /* edges name all memory traffic; else it is what a GPU sends and gets */
 } LayEdges;
 

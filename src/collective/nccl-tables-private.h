@@ -55,8 +55,8 @@ typedef struct
   double chunk_tree, chunk_nvls, chunk_nvls_wide; /* bytes; wide: from 4 nodes */
   double chunk_p2p, chunk_p2p_net;                /* bytes; over NVLink, otherwise */
   double staged_channel;                          /* B/s that a channel moves through host memory */
-  guint  p2p_batch; /* point-to-point operations that one launch runs side by side */
-  double p2p_part; /* least bytes of a point-to-point channel, up to p2p_small channels */
+  guint  p2p_batch;    /* point-to-point operations that one launch runs side by side */
+  double p2p_part;     /* least bytes of a point-to-point channel, up to p2p_small channels */
   double p2p_ll;       /* bytes that a pair exchanges under LL at most */
   double p2p_part_big; /* the same beyond p2p_small channels */
   guint  p2p_small;

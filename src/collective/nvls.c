@@ -53,10 +53,12 @@ note_stage (const LayContext *context, const Members *members, guint slot, Colle
     {
       guint32 gpu = members->gpus[members->nodes[slot].first + i];
 
-      lay_edges_add_resource (
-          context->edges, cluster_gpu_resource (cluster, gpu, RESOURCE_NVLINK_OUT), before ? 1 : own);
-      lay_edges_add_resource (
-          context->edges, cluster_gpu_resource (cluster, gpu, RESOURCE_NVLINK_IN), before ? own : 1);
+      lay_edges_add_resource (context->edges,
+                              cluster_gpu_resource (cluster, gpu, RESOURCE_NVLINK_OUT),
+                              before ? 1 : own);
+      lay_edges_add_resource (context->edges,
+                              cluster_gpu_resource (cluster, gpu, RESOURCE_NVLINK_IN),
+                              before ? own : 1);
       lay_edges_add_resource (context->edges, cluster_gpu_resource (cluster, gpu, RESOURCE_HBM),
                               memory_bytes (kind, own, members->n_nodes) / stages);
     }

@@ -56,7 +56,8 @@ ring_mesh_cycle (guint n, guint j, guint *order)
 
 /* Where no cycle takes all members over their links, one ring takes them in ascending order. */
 static void
-find_cycles (NodeCycles *self, const Cluster *cluster, const Members *members, const MemberNode *node)
+find_cycles (NodeCycles *self, const Cluster *cluster, const Members *members,
+             const MemberNode *node)
 {
   const LinkGraph *graph = &cluster_intra_profile (cluster, node->node)->graph;
   guint            first = cluster_first_gpu (cluster, node->node), locals[LINK_GRAPH_MAX];
@@ -253,11 +254,12 @@ static NodePath
 choose_path (Layout *self, guint slot, guint ring)
 {
   const MemberNode *node = &self->members->nodes[slot];
-  const Proximity  *near =
-      self->members->n_nodes > 1 ? proximity_cache_get (self->context->proximity, node->node) : NULL;
-  LinkKind kind = intra_kind (self, node);
-  guint    card = near != NULL ? cards_in_use_get (&self->cards, slot, ring) : 0;
-  NodePath path = { .card = near != NULL ? (gint) card : -1 };
+  const Proximity  *near = self->members->n_nodes > 1
+                               ? proximity_cache_get (self->context->proximity, node->node)
+                               : NULL;
+  LinkKind          kind = intra_kind (self, node);
+  guint             card = near != NULL ? cards_in_use_get (&self->cards, slot, ring) : 0;
+  NodePath          path = { .card = near != NULL ? (gint) card : -1 };
 
   node_cycles_write (&self->cycles, self->context->sum->cluster, self->members, node,
                      ring / self->cards.n_lanes, self->cycle);

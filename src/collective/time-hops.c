@@ -103,7 +103,8 @@ timed_pair_hop (const Timed *self)
 
   if (self->protocol == PROTOCOL_LL || graph->hosts)
     return timed_hop_net (self);
-  return graph->tables->hop[HOP_NET][ALGORITHM_RING][PROTOCOL_SIMPLE] + 2 * graph->nic->latency.value;
+  return graph->tables->hop[HOP_NET][ALGORITHM_RING][PROTOCOL_SIMPLE]
+         + 2 * graph->nic->latency.value;
 }
 
 double

@@ -183,9 +183,10 @@ timed_ring_bound (const Timed *self, guint channels, double cap)
                  : graph->per_node == 1 ? timed_hop_net (self)
                                         : MIN (timed_hop_intra (self), timed_hop_net (self));
 
-  return MAX (self->bytes * shared.slowest + hop,
-              is_chain (self)
-                  ? self->bytes * alone.slowest
-                        + MAX (chain_hops (self, &alone, self->layout->ring.n_net_least, channels), 0)
-                  : alone_seconds (self, cap));
+  return MAX (
+      self->bytes * shared.slowest + hop,
+      is_chain (self)
+          ? self->bytes * alone.slowest
+                + MAX (chain_hops (self, &alone, self->layout->ring.n_net_least, channels), 0)
+          : alone_seconds (self, cap));
 }

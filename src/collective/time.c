@@ -61,7 +61,8 @@ algorithm_latency (const Timed *self, guint channels, double cap)
     case ALGORITHM_COLLNET_DIRECT:
       return base
              + 2
-                   * (MIN (peers, 1) * graph->tables->hop[graph->hop][self->algorithm][self->protocol]
+                   * (MIN (peers, 1)
+                          * graph->tables->hop[graph->hop][self->algorithm][self->protocol]
                       + peers * PORT_DIRECT)
              + graph->tables->hop[HOP_NET][self->algorithm][self->protocol];
     case ALGORITHM_COLLNET_CHAIN:
@@ -105,7 +106,8 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
   cost->algorithm = choice.algorithm;
   cost->protocol = choice.protocol;
   cost->channels = timed_count_channels (&self);
-  cost->weight = MAX (cost->channels, choice.algorithm == ALGORITHM_RING ? layout->ring.n_rings : 1);
+  cost->weight =
+      MAX (cost->channels, choice.algorithm == ALGORITHM_RING ? layout->ring.n_rings : 1);
   cost->service_scale = timed_wire_scale (choice.protocol);
   cost->rate_cap = timed_unaligned_cap (&self, timed_rate_cap (&self, cost->channels));
   cost->latency = graph->gpu->kernel_latency.value + graph->intra->launch.value
@@ -178,7 +180,8 @@ step_hops (const Timed *self)
     case ALGORITHM_RING:
     case ALGORITHM_TREE:
     case ALGORITHM_ALL_PAIRS:
-      return (StepParameters){ .hop_intra = timed_hop_intra (self), .hop_net = timed_hop_net (self) };
+      return (StepParameters){ .hop_intra = timed_hop_intra (self),
+                               .hop_net = timed_hop_net (self) };
     default: /* their hops are a part of the launch */
       return (StepParameters){ 0 };
     }

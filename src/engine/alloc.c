@@ -442,7 +442,8 @@ allocator_trim (Allocator *self)
         guint32 i = self->idle[p];
 
         self->visited++;
-        trimmed += self->kind == ALLOCATOR_EXPANDABLE ? trim_pages (self, i) : trim_segment (self, i);
+        trimmed +=
+            self->kind == ALLOCATOR_EXPANDABLE ? trim_pages (self, i) : trim_segment (self, i);
       }
   self->reserved -= trimmed;
   return trimmed;

@@ -50,8 +50,8 @@ void       allocator_give (Allocator *self, AllocBlock block);
 guint64 allocator_trim (Allocator *self);
 
 guint64 allocator_reserved (const Allocator *self); /* bytes that the device has given */
-guint64 allocator_in_use (const Allocator *self); /* bytes of taken blocks, rounding included */
-guint64 allocator_peak (const Allocator *self); /* of allocator_reserved */
+guint64 allocator_in_use (const Allocator *self);   /* bytes of taken blocks, rounding included */
+guint64 allocator_peak (const Allocator *self);     /* of allocator_reserved */
 guint   allocator_n_segments (const Allocator *self);
 
 /* For benchmarks: free blocks that were moved in their list or looked at to be trimmed, so far. */

@@ -104,13 +104,13 @@ typedef struct
   WaveDemand      waves;      /* kernels only */
   const WavePart *wave_parts; /* instead of the units of `waves`; not copied: they outlive the op */
   guint           n_wave_parts;
-  ResourceId pieces_on; /* with `pieces`: its reservations wait for one of them to end */
-  double     pieces;  /* kernels: equal parts that no reservation interrupts; 0 = the waves are */
-  double     share;   /* > 0 unless there is no demand; see above */
-  double     cap;     /* largest rate x in 1/s; 0 = none */
-  guint      members; /* streams it must be submitted on: 1, or the ranks of a collective (begins
+  ResourceId      pieces_on; /* with `pieces`: its reservations wait for one of them to end */
+  double  pieces;  /* kernels: equal parts that no reservation interrupts; 0 = the waves are */
+  double  share;   /* > 0 unless there is no demand; see above */
+  double  cap;     /* largest rate x in 1/s; 0 = none */
+  guint   members; /* streams it must be submitted on: 1, or the ranks of a collective (begins
                          when the last arrived) */
-  OrderId order;      /* communicator, or ENGINE_NONE */
+  OrderId order;   /* communicator, or ENGINE_NONE */
 } OpSpec;
 
 /* Creates an op. Nothing happens until it has been submitted on all its members' streams. */
@@ -195,7 +195,8 @@ void engine_pool_release (Engine *self, PoolId pool, PoolCategory category,
  * Takes BYTES at the present time outside a host program and the allocator (what a process holds
  * before it runs).
  */
-void engine_pool_take (Engine *self, PoolId pool, PoolCategory category, guint64 bytes, guint64 tag);
+void engine_pool_take (Engine *self, PoolId pool, PoolCategory category, guint64 bytes,
+                       guint64 tag);
 
 const PoolStats *engine_pool_stats (const Engine *self, PoolId pool);
 guint            engine_n_pools (const Engine *self);
@@ -284,10 +285,10 @@ typedef struct
  */
 typedef struct
 {
-  guint64 tag;
-  SimTime issue, begin, end;
-  SimTime first_arrival; /* of its first member: begin - first_arrival is the wait for peers */
-  SimTime  drain;        /* part of the wait that was for running waves to drain */
+  guint64  tag;
+  SimTime  issue, begin, end;
+  SimTime  first_arrival; /* of its first member: begin - first_arrival is the wait for peers */
+  SimTime  drain;         /* part of the wait that was for running waves to drain */
   Cause    gate;
   OpId     gate_op;
   HostId   gate_host;

@@ -117,7 +117,8 @@ find_terms (FlowNet *self, const FlowSpec *spec)
   for (guint i = self->terms->len; i-- > 0 && i + 8 >= self->terms->len;)
     {
       const Terms *other = &g_array_index (self->terms, Terms, i);
-      if (other->latency == terms.latency && other->weight == terms.weight && other->cap == terms.cap)
+      if (other->latency == terms.latency && other->weight == terms.weight
+          && other->cap == terms.cap)
         return i;
     }
   g_array_append_val (self->terms, terms);
@@ -314,10 +315,10 @@ key_group (FlowNet *self, FluidGroup id)
 {
   const Group *group = &self->groups[id];
 
-  self->ends[id] =
-      group->n == 0
-          ? SIM_TIME_MAX
-          : sim_time_add (group->settled, sim_time_span (group->first - group->clock, group->level));
+  self->ends[id] = group->n == 0
+                       ? SIM_TIME_MAX
+                       : sim_time_add (group->settled,
+                                       sim_time_span (group->first - group->clock, group->level));
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */

@@ -215,7 +215,8 @@ collect_others (Fluid *self, NodeId id, const Sums *sums)
   for (guint i = 0; i < node->n_uses; i++)
     {
       NodeId         owner = self->owners[node->ops[i]];
-      FluidCandidate candidate = { self->levels[owner], fluid_use_weight (node, i), node->ops[i], i };
+      FluidCandidate candidate = { self->levels[owner], fluid_use_weight (node, i), node->ops[i],
+                                   i };
       if (owner != id && owner != NOBODY && must_take (node, sums, candidate.level))
         g_array_append_val (self->candidates, candidate);
     }

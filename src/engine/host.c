@@ -256,9 +256,11 @@ engine_pool_release (Engine *self, PoolId id, PoolCategory category, const HeapR
                      OpId after)
 {
   Pool      *pool = engine_pool_at (self, id);
-  WaiterNode waiter = {
-    .kind = WAITER_RELEASE, .id = id, .category = category, .bytes = request->bytes, .detached = HEAP_NONE
-  };
+  WaiterNode waiter = { .kind = WAITER_RELEASE,
+                        .id = id,
+                        .category = category,
+                        .bytes = request->bytes,
+                        .detached = HEAP_NONE };
 
   if (after == ENGINE_NONE || engine_op_done (self, after))
     {

@@ -15,7 +15,7 @@ typedef struct
   guint64 bytes;                          /* the peak */
   guint64 by_category[POOL_N_CATEGORIES]; /* at the peak: `now`; device, overflow: + `waiting` */
   guint64 waiting; /* of device and overflow: bytes of it that waited; else 0 */
-  guint64 cached; /* of reserved, device and overflow: bytes of it that the allocator held for
+  guint64 cached;  /* of reserved, device and overflow: bytes of it that the allocator held for
                      nobody, rounding included */
   SimTime time;
   guint64 tag; /* of the allocation that made it */
@@ -36,8 +36,8 @@ typedef struct
 {
   guint64  capacity;
   gboolean caching;
-  guint64  heap;   /* caching: what the allocator holds now */
-  guint n_retries; /* allocations that went through only after what was cached went back */
+  guint64  heap;      /* caching: what the allocator holds now */
+  guint    n_retries; /* allocations that went through only after what was cached went back */
   guint64  now[POOL_N_CATEGORIES];
   guint64  waiting[POOL_N_CATEGORIES];
   PoolPeak allocated, reserved, device;

@@ -62,7 +62,8 @@ sustained_rate (const GpuProfile *gpu, Dtype dtype)
 
 /* Fills COST for one tile choice; `alone` leaves out the latency. */
 static void
-matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *tile, KernelCost *cost)
+matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *tile,
+            KernelCost *cost)
 {
   double sms = gpu->sms.value;
   double rate = sustained_rate (gpu, kernel->dtype) * gpu->matmul_efficiency.value / sms
@@ -146,7 +147,8 @@ static double
 flash_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
 {
   gboolean      forward = kernel->kind == KERNEL_ATTENTION;
-  const Figure *version2 = forward ? &gpu->attention_efficiency : &gpu->attention_backward_efficiency;
+  const Figure *version2 =
+      forward ? &gpu->attention_efficiency : &gpu->attention_backward_efficiency;
   const Figure *figure = version2;
   double        d = compiled_head_dim (kernel), softmax = gpu->attention_softmax_dims.value;
 

@@ -84,7 +84,8 @@ add_ranks (BindGraph *self)
           self, r, bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_SM)),
           RELATION_SM, 1);
       bind_graph_add_edge (
-          self, r, bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_HBM)),
+          self, r,
+          bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_HBM)),
           RELATION_HBM, 1);
     }
 }
@@ -93,7 +94,8 @@ static void
 add_nodes (BindGraph *self)
 {
   for (guint n = 0; n < self->n_nodes; n++)
-    add_colour (self, colour_mix_profile (self, COLOUR_NODE, cluster_node_profile (self->cluster, n)));
+    add_colour (self,
+                colour_mix_profile (self, COLOUR_NODE, cluster_node_profile (self->cluster, n)));
 }
 
 static void
@@ -300,7 +302,8 @@ bind_graph_add_variant (BindGraph *self, const CollectiveCost *cost, guint first
 }
 
 void
-bind_graph_add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs, double payload)
+bind_graph_add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs,
+                      double payload)
 {
   GraphOp *op = &g_array_index (self->ops, GraphOp, self->ops->len - use->n_algorithms);
 
@@ -428,8 +431,9 @@ add_groups (BindGraph *self, CommRef comm, guint kind)
     if (group_uses (self, group, i, comm, kind))
       {
         mesh_group_members (group, first_rank_of_group (group, i), members);
-        plans[i].plan = collective_plan_new (self->cluster, collective_of ((ScheduleCollective) kind),
-                                             members, group.size, &self->options);
+        plans[i].plan =
+            collective_plan_new (self->cluster, collective_of ((ScheduleCollective) kind), members,
+                                 group.size, &self->options);
         plans[i].costs = g_new (CollectiveCost, use->sizes->len);
         bind_graph_collect_costs (use, plans[i].plan, plans[i].costs);
         lighten (use, plans[i].costs);

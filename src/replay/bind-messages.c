@@ -120,7 +120,8 @@ bind_graph_message (const BindGraph *self, CommRef comm, guint32 from, guint32 t
   GraphSend *send = find_send (sends, comm, bind_group_index (comm_group (self, comm), to));
 
   g_assert (send != NULL);
-  return self->first_message[from] + (guint) (send - (const GraphSend *) (gconstpointer) sends->data);
+  return self->first_message[from]
+         + (guint) (send - (const GraphSend *) (gconstpointer) sends->data);
 }
 
 void

@@ -120,7 +120,8 @@ void bind_graph_collect_costs (GraphUse *use, CollectivePlan *plan, CollectiveCo
  * The op of one algorithm; COST: any of its, or NULL where the group never uses it. FIRST: op of
  * its collective's first.
  */
-void bind_graph_add_variant (BindGraph *self, const CollectiveCost *cost, guint first, guint64 colour);
+void bind_graph_add_variant (BindGraph *self, const CollectiveCost *cost, guint first,
+                             guint64 colour);
 
 /* Costs of the collective whose variants were added last. */
 void bind_graph_add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs,

@@ -291,7 +291,8 @@ fold_pair (Folder *self, CommRef comm, guint32 from, guint32 to)
 
   if (*slot == REPLAY_NONE)
     {
-      BoundPair pair = { comm, find_rank (self, from), find_rank (self, to), fold_costs (self, op) };
+      BoundPair pair = { comm, find_rank (self, from), find_rank (self, to),
+                         fold_costs (self, op) };
 
       *slot = self->binding->pairs->len;
       g_array_append_val (self->binding->pairs, pair);
@@ -338,7 +339,8 @@ fold_messages (Folder *self)
           ScheduleItems items = schedule_items (self->graph->schedule, rank->role, s);
 
           for (guint k = 0; k < items.n; k++)
-            if (items.items[k].kind == ITEM_P2P && !knows_end (self->binding, rank, &items.items[k]))
+            if (items.items[k].kind == ITEM_P2P
+                && !knows_end (self->binding, rank, &items.items[k]))
               fold_end (self, rank, &items.items[k]);
         }
       rank->n_ends = self->binding->ends->len - rank->first_end;

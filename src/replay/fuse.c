@@ -229,7 +229,8 @@ append_op (const Fuser *self, Bucket bucket, const guint *items, const guint32 *
 static guint32
 make_group (const Fuser *self, guint first, guint last)
 {
-  FusedGroup group = { .first = self->program->fused->len, .stream = self->items.items[first].stream };
+  FusedGroup group = { .first = self->program->fused->len,
+                       .stream = self->items.items[first].stream };
   guint      items[BUCKET_N][MAX_KERNELS], n[BUCKET_N] = { 0 };
   guint32    kernels[BUCKET_N][MAX_KERNELS];
 
@@ -351,7 +352,8 @@ carry_issues (Fuser *self)
     {
       ProgramItem *item = &self->compiled[i];
       ItemKind     kind = (ItemKind) self->items.items[i].kind;
-      gboolean quiet = kind == ITEM_HOST_HOOK || (kind == ITEM_KERNEL && item->kernel == REPLAY_NONE);
+      gboolean     quiet =
+          kind == ITEM_HOST_HOOK || (kind == ITEM_KERNEL && item->kernel == REPLAY_NONE);
 
       if (item->group != REPLAY_NONE)
         {
@@ -397,7 +399,8 @@ has_work_beside (const Program *program, const Schedule *schedule)
         {
           const ScheduleItem *item = &items.items[i];
 
-          if ((item->kind != ITEM_KERNEL && item->kind != ITEM_COLLECTIVE) || item->stream == stream)
+          if ((item->kind != ITEM_KERNEL && item->kind != ITEM_COLLECTIVE)
+              || item->stream == stream)
             continue;
           if (stream != SCHEDULE_NONE)
             return TRUE;

@@ -99,7 +99,8 @@ compile_kernel (Compiler *self, const KernelDesc *desc, double idle)
   kernel = bind_kernel (&cost, self->program->speed);
   kernel.latency = sim_time_add (kernel.latency, sim_time_from_seconds (idle));
   g_array_append_val (kernels, kernel);
-  g_hash_table_insert (self->kernels, g_memdup2 (&key, sizeof key), GUINT_TO_POINTER (kernels->len));
+  g_hash_table_insert (self->kernels, g_memdup2 (&key, sizeof key),
+                       GUINT_TO_POINTER (kernels->len));
   return kernels->len - 1;
 }
 
@@ -159,7 +160,8 @@ compile_item (Compiler *self, ScheduleItems items, guint i, ProgramItem *entry)
       seconds = 0;
     }
   entry->issue = sim_time_from_seconds (seconds);
-  entry->kernel = item->kind == ITEM_KERNEL ? compile_kernel (self, item->kernel, idle) : REPLAY_NONE;
+  entry->kernel =
+      item->kind == ITEM_KERNEL ? compile_kernel (self, item->kernel, idle) : REPLAY_NONE;
 }
 
 static GArray *

@@ -25,7 +25,8 @@ const OptionSpec replay_options[] = {
     .choices = skews,
     .offset = OPTION (skew),
     .fallback = "expected",
-    .help = "many GPUs go at the pace of the slowest: as expected of that many, drawn once, or not at all",
+    .help =
+        "many GPUs go at the pace of the slowest: as expected of that many, drawn once, or not at all",
     .source = "arXiv:2208.11035" },
   { .key = "seed",
     .type = OPTION_INT,

@@ -54,7 +54,8 @@ check_precision (const Replay *self, DiagList *diags)
       {
         diag_error (diags, precision_mark (self->scenario),
                     "set 'training.precision' to fp16-mixed or fp32",
-                    "GPU '%s' has no bf16 matrix units", cluster_gpu_profile (self->cluster, r)->id);
+                    "GPU '%s' has no bf16 matrix units",
+                    cluster_gpu_profile (self->cluster, r)->id);
         return FALSE;
       }
   return TRUE;
@@ -235,7 +236,8 @@ compile_programs (Replay *self)
       Program          like = {
                  .role = rank->role,
                  .gpu = cluster_gpu_profile (self->cluster, rank->rank),
-                 .node = cluster_node_profile (self->cluster, cluster_node_of_gpu (self->cluster, rank->rank)),
+                 .node =
+                     cluster_node_profile (self->cluster, cluster_node_of_gpu (self->cluster, rank->rank)),
       };
 
       if (like.gpu != gpu)

@@ -11,11 +11,11 @@
 
 typedef struct
 {
-  gboolean unfolded; /* simulate every rank */
-  guint max_periods; /* steady periods to try before giving up on a repeat; 0 = 32; 1: none */
-  guint min_periods; /* steady periods to run at least; 0 = 2; 1: see run.c for its proof */
-  gboolean keep_pools; /* timelines for traces: memory, use of SMs, HBM, NVLink and cards */
-  gboolean first_only; /* one period and no proof: the first where it issues what steady ones do,
+  gboolean unfolded;    /* simulate every rank */
+  guint    max_periods; /* steady periods to try before giving up on a repeat; 0 = 32; 1: none */
+  guint    min_periods; /* steady periods to run at least; 0 = 2; 1: see run.c for its proof */
+  gboolean keep_pools;  /* timelines for traces: memory, use of SMs, HBM, NVLink and cards */
+  gboolean first_only;  /* one period and no proof: the first where it issues what steady ones do,
                           else the one after it */
 } ReplayOptions;
 
@@ -130,9 +130,8 @@ SimTime replay_period (const Replay *self); /* length of the last period */
 double  replay_utilisation (const Replay *self,
                             ResourceId    resource); /* of a resource, in the last period */
 /* times as long that kernels of simulated rank I take for the slowest GPU: skew.h */
-double  replay_skew (const Replay *self,
-                     guint i);
-double  replay_step_time (const Replay *self); /* s: period / steps in it */
+double replay_skew (const Replay *self, guint i);
+double replay_step_time (const Replay *self); /* s: period / steps in it */
 
 /* ---- traffic, per steady period -------------------------------------------------------------- */
 

@@ -272,7 +272,8 @@ host_submit (RankHost *self, Engine *engine, const ScheduleItem *item)
       break;
     case ITEM_COPY:
       op = new_copy (self, engine,
-                     binding_plan (host_binding (self), rank->copies[item->collective]), item->bytes);
+                     binding_plan (host_binding (self), rank->copies[item->collective]),
+                     item->bytes);
       engine_submit (engine, op, host_stream (self, item->stream), ENGINE_NONE, 0);
       break;
     case ITEM_RECORD:

@@ -280,7 +280,8 @@ host_step (Engine *engine, G_GNUC_UNUSED HostId host, gpointer user)
       if (self->stage < STAGE_GROUP && self->compiled[self->item].group != REPLAY_NONE
           && !do_group (self, engine, &yield))
         return yield;
-      if (self->stage < STAGE_PAID && pay (self, self->compiled[self->item].issue, STAGE_PAID, &yield))
+      if (self->stage < STAGE_PAID
+          && pay (self, self->compiled[self->item].issue, STAGE_PAID, &yield))
         return yield;
       done = act (self, engine, &self->items.items[self->item], &yield);
       if (done != ACT_RETRY)
@@ -529,7 +530,8 @@ boundaries_alike (const Run *self, guint rank, guint b, gboolean state)
 {
   const Boundary *now = run_boundary (self, rank, b), *before = run_boundary (self, rank, b - 1);
 
-  if (now->time - run_boundary (self, 0, b)->time != before->time - run_boundary (self, 0, b - 1)->time)
+  if (now->time - run_boundary (self, 0, b)->time
+      != before->time - run_boundary (self, 0, b - 1)->time)
     return FALSE;
   for (guint s = 0; state && s < host_n_streams (&self->hosts[rank]); s++)
     if (in_flight (self, now, s) != in_flight (self, before, s))

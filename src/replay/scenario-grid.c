@@ -86,7 +86,8 @@ find_in_section (GArray *lists, const ConfigNode *node, const char *prefix, cons
     {
       const char *key = config_node_key (node, i);
 
-      add_list (lists, config_node_item (node, i), prefix, key, names && g_strcmp0 (key, name) == 0);
+      add_list (lists, config_node_item (node, i), prefix, key,
+                names && g_strcmp0 (key, name) == 0);
     }
 }
 

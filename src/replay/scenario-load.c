@@ -152,7 +152,8 @@ hand_shard_on (const Loader *self, const Scenario *scenario)
     return;
   if (config == NULL)
     {
-      diag_error (self->diags, mark, "leave it out, or set it for the scenarios whose strategy shards",
+      diag_error (self->diags, mark,
+                  "leave it out, or set it for the scenarios whose strategy shards",
                   "strategy '%s' has no shard group to choose: leave out 'shard' of the mesh",
                   scenario->strategy->strategy->name);
       return;
@@ -180,7 +181,8 @@ check_draft (const Loader *self, const ScenarioDraft *draft, const SourceMark *f
     diag_error (self->diags, file, "add 'model: { config: llama-3-8b }'",
                 "a scenario needs a 'model'");
   if (!(draft->seen & SEEN_STRATEGY))
-    diag_error (self->diags, file, "add 'strategy: { name: fsdp2 }'", "a scenario needs a 'strategy'");
+    diag_error (self->diags, file, "add 'strategy: { name: fsdp2 }'",
+                "a scenario needs a 'strategy'");
   for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
     {
       const ScenarioSection *section = &scenario_sections[i];
@@ -339,7 +341,8 @@ scenario_with (const Scenario *source, const StrategySet *strategies,
   const Loader     self = { strategies, NULL, NULL, overrides, n_overrides, diags };
   const SourceMark mark = { 0 };
   ScenarioDraft    draft = { scenario_copy (source),
-                             SEEN_CLUSTER | SEEN_MODEL | SEEN_STRATEGY | SEEN_SEQ_LEN, strategies, NULL };
+                             SEEN_CLUSTER | SEEN_MODEL | SEEN_STRATEGY | SEEN_SEQ_LEN, strategies,
+                             NULL };
 
   /* what the mesh handed to the strategy is the mesh's, which may now say otherwise */
   for (StrategyConfig *c = draft.scenario->strategy; source->mesh.shard != NULL && c != NULL;

@@ -114,7 +114,8 @@ add_settings (GArray *all, const char *section, const OptionSpec *table, gconstp
   for (const OptionSpec *spec = table; spec->key != NULL; spec++)
     if (!scenario_option_is_unset (spec, structure))
       {
-        ScenarioSetting setting = { g_intern_string (section), spec, option_format (spec, structure) };
+        ScenarioSetting setting = { g_intern_string (section), spec,
+                                    option_format (spec, structure) };
 
         g_array_append_val (all, setting);
       }

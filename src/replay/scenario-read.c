@@ -35,7 +35,8 @@ load_options (const ScenarioDraft *draft, const OptionSpec *table, gpointer opti
           || (ignore != NULL && g_strv_contains (ignore, key)))
         continue;
       g_ptr_array_add (skipped, (gpointer) key);
-      option_set_key (table, options, key, config_node_text (value), config_node_mark (value), diags);
+      option_set_key (table, options, key, config_node_text (value), config_node_mark (value),
+                      diags);
     }
   g_ptr_array_add (skipped, NULL);
   option_load_map (table, options, node, (const char *const *) skipped->pdata, diags);
@@ -95,7 +96,8 @@ static void load_strategy (const ScenarioDraft *draft, StrategyConfig **slot,
                            const ConfigNode *node, DiagList *diags);
 
 static void
-load_inner (const ScenarioDraft *draft, StrategyConfig *outer, const ConfigNode *node, DiagList *diags)
+load_inner (const ScenarioDraft *draft, StrategyConfig *outer, const ConfigNode *node,
+            DiagList *diags)
 {
   if (!outer->strategy->outer)
     diag_error (diags, config_node_mark (node), NULL, "strategy '%s' takes no inner strategy",

@@ -523,7 +523,8 @@ store_finish (const Run *self, const StepRunItem *items, guint n, double *finish
 }
 
 void
-step_run (const double *capacity, guint n_resources, const StepRunItem *items, guint n, double *finish)
+step_run (const double *capacity, guint n_resources, const StepRunItem *items, guint n,
+          double *finish)
 {
   g_autofree gboolean *open = step_screen (capacity, n_resources, items, n);
   g_autofree guint32  *known = g_new (guint32, MAX (n_resources, 1));

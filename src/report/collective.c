@@ -115,7 +115,8 @@ append_row (GString *out, const CollectiveSweep *self, const CollectiveSample *s
 static void
 append_beside (GString *out, const CollectiveNeighbour *beside)
 {
-  g_string_append_printf (out, "# beside: %s, %u ranks, ", tests_name (beside->kind), beside->n_ranks);
+  g_string_append_printf (out, "# beside: %s, %u ranks, ", tests_name (beside->kind),
+                          beside->n_ranks);
   if (beside->bytes > 0)
     g_string_append_printf (out, "%" G_GUINT64_FORMAT " bytes", beside->bytes);
   else

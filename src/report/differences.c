@@ -292,7 +292,8 @@ is_worth_saying (const ScenarioSetting *setting)
     return FALSE;
   if (setting->spec == &scenario_strategy_name)
     return FALSE;
-  return (g_str_equal (setting->section, "training") && g_strv_contains (always, setting->spec->key))
+  return (g_str_equal (setting->section, "training")
+          && g_strv_contains (always, setting->spec->key))
          || g_strcmp0 (setting->value, setting->spec->fallback) != 0;
 }
 
@@ -319,7 +320,8 @@ differences_append_common (const GPtrArray *predictions, GString *out)
   const char       *cluster = common_title (predictions, cluster_of);
   const char       *comma = "";
 
-  g_string_append_printf (out, "%u scenario%s%s", predictions->len, predictions->len == 1 ? "" : "s",
+  g_string_append_printf (out, "%u scenario%s%s", predictions->len,
+                          predictions->len == 1 ? "" : "s",
                           model != NULL || strategy != NULL ? ": " : "");
   g_string_append_printf (out, "%s%s%s", model != NULL ? model : "",
                           model != NULL && strategy != NULL ? ", " : "",

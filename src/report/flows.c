@@ -52,7 +52,8 @@ find_worst (const FlowReport *self, guint *worst, double *error)
   *error = 0;
   for (guint i = 0; self->expected != NULL && i < self->n_flows; i++)
     {
-      double e = fabs (sim_time_to_seconds (self->finish[i]) - self->expected[i]) / self->expected[i];
+      double e =
+          fabs (sim_time_to_seconds (self->finish[i]) - self->expected[i]) / self->expected[i];
 
       if (isnan (e) || (found && e <= *error))
         continue;

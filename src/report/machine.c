@@ -350,7 +350,8 @@ memory_json (const MemoryUse *use)
   json_add_count (memory, "excess_bytes", use->excess);
   json_add_text (memory, "peak_op", use->peak_op);
   json_object_object_add (memory, "overflow_op",
-                          use->overflow_op != NULL ? json_object_new_string (use->overflow_op) : NULL);
+                          use->overflow_op != NULL ? json_object_new_string (use->overflow_op)
+                                                   : NULL);
   json_object_object_add (memory, "by_category_bytes", categories);
   return memory;
 }

@@ -177,9 +177,9 @@ groups_follow (const Picture *self)
 static char *
 title_of (const Prediction *p, gboolean model, gboolean strategy, gboolean cluster)
 {
-  g_autofree char *whole =
-      g_strconcat (model ? p->model : "", model && strategy ? ", " : "", strategy ? p->strategy : "",
-                   (model || strategy) && cluster ? " on " : "", cluster ? p->cluster : "", NULL);
+  g_autofree char *whole = g_strconcat (
+      model ? p->model : "", model && strategy ? ", " : "", strategy ? p->strategy : "",
+      (model || strategy) && cluster ? " on " : "", cluster ? p->cluster : "", NULL);
 
   return gnuplot_plain_text (whole, MAX_TITLE);
 }
@@ -212,7 +212,8 @@ picture_title (const Picture *self)
 
   if (self->n == self->predictions->len)
     return g_strdup (title);
-  return g_strdup_printf ("%s: the first %u of %u scenarios", title, self->n, self->predictions->len);
+  return g_strdup_printf ("%s: the first %u of %u scenarios", title, self->n,
+                          self->predictions->len);
 }
 
 /* Whether names and the titles of groups have room when the bars stand side by side. */
@@ -364,8 +365,9 @@ static void
 append_axes (const Picture *self, const double *places, GString *out)
 {
   append_title (self, out);
-  g_string_append_printf (
-      out, "set tmargin 5\nset ylabel 'time of a step on the critical path (%s)'\n", self->unit_name);
+  g_string_append_printf (out,
+                          "set tmargin 5\nset ylabel 'time of a step on the critical path (%s)'\n",
+                          self->unit_name);
   g_string_append (out, "set xrange [0.4:");
   append_number (out, places[self->n - 1] + 0.6);
   g_string_append (out, "]\nset yrange [0:");
@@ -525,7 +527,8 @@ script_text (const Picture *self, const double *places, const char *style)
   else
     append_axes (self, places, out);
   g_string_append_printf (
-      out, "\nset terminal pngcairo noenhanced font 'Liberation Sans,12' fontscale 1.6 size %u,%u\n",
+      out,
+      "\nset terminal pngcairo noenhanced font 'Liberation Sans,12' fontscale 1.6 size %u,%u\n",
       8 * width / 5, 8 * height / 5);
   g_string_append (out, "set output '" NAME ".png'\n");
   if (self->lying)

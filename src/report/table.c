@@ -134,7 +134,8 @@ find_best (const GPtrArray *predictions)
       g_hash_table_insert (counts, p->model, GUINT_TO_POINTER (count + 1));
       if (p->fits
           && (winner == 0
-              || ((const Prediction *) g_ptr_array_index (predictions, winner - 1))->tokens_per_s_per_gpu
+              || ((const Prediction *) g_ptr_array_index (predictions, winner - 1))
+                         ->tokens_per_s_per_gpu
                      < p->tokens_per_s_per_gpu))
         g_hash_table_insert (winners, p->model, GUINT_TO_POINTER (i + 1));
     }
@@ -225,7 +226,8 @@ append_legend (const GPtrArray *predictions, const gboolean *best, gboolean expl
     g_string_append (out, "! does not fit\n");
   if (predictions->len > 1 && !explained)
     g_string_append_printf (out, "--explain says %swhy each row differs from the first%s\n",
-                            misfit ? "by how much, and " : "", several_models ? " of its model" : "");
+                            misfit ? "by how much, and " : "",
+                            several_models ? " of its model" : "");
 }
 
 static void

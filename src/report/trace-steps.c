@@ -54,8 +54,9 @@ static void
 pass_kernel (const Track *track, Place *place, const ReplayOp *op, SimTime time)
 {
   guint                n;
-  const ScheduleMicro *micros = schedule_micros (
-      replay_schedule (track->replay), replay_rank (track->replay, op->rank)->role, op->section, &n);
+  const ScheduleMicro *micros =
+      schedule_micros (replay_schedule (track->replay), replay_rank (track->replay, op->rank)->role,
+                       op->section, &n);
 
   if (!place->begun || op->period != place->period || op->step != place->step)
     {

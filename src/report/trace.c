@@ -179,7 +179,8 @@ segment_name (const Track *track, const TraceSegment *segment)
   if (segment->cause != CAUSE_RESOURCE)
     return cause_name (segment->cause);
   return resource_kind_name (
-      cluster_resource (cluster, replay_cluster_resource (track->replay, segment->resource, NULL))->kind);
+      cluster_resource (cluster, replay_cluster_resource (track->replay, segment->resource, NULL))
+          ->kind);
 }
 
 /* What held the op back while it ran: microseconds by cause, in order of their first occurrence. */
@@ -236,7 +237,8 @@ args_of (const Track *track, OpId id, const ScheduleItem *item, const OpRecord *
     add_collective (track, args, id, item->ref);
   if (item->kind == ITEM_KERNEL)
     {
-      trace_add_int (args, "bytes", (guint64) (item->kernel->read_bytes + item->kernel->write_bytes));
+      trace_add_int (args, "bytes",
+                     (guint64) (item->kernel->read_bytes + item->kernel->write_bytes));
       if (item->kernel->flops > 0)
         trace_add_int (args, "flops", (guint64) item->kernel->flops);
     }
@@ -386,7 +388,8 @@ write_counter (const Track *track, guint pid, const char *tier, PoolCategory cat
                guint64 bytes)
 {
   g_autofree char    *name = g_strdup_printf ("%s: %s", tier, pool_category_name (category));
-  struct json_object *event = trace_event_new ("C", name, pid, 0), *args = json_object_new_object ();
+  struct json_object *event = trace_event_new ("C", name, pid, 0),
+                     *args = json_object_new_object ();
 
   trace_add_int (args, "bytes", bytes);
   json_object_object_add (event, "args", args);
@@ -427,7 +430,8 @@ static void
 write_memory (const Track *track)
 {
   for (guint i = 0; i < track->n_ranks; i++)
-    write_pool (track, replay_rank (track->replay, i)->hbm, trace_rank_pid (track, i), "GPU memory");
+    write_pool (track, replay_rank (track->replay, i)->hbm, trace_rank_pid (track, i),
+                "GPU memory");
   for (guint i = 0; i < replay_n_host_pools (track->replay) && i < track->n_ranks; i++)
     {
       guint  node;

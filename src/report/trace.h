@@ -29,4 +29,5 @@
  * ERROR set when it cannot be written. Memory appears when the replays kept their pools
  * (ReplayOptions.keep_pools).
  */
-gboolean report_trace_write (const Replay *const *replays, guint n, const char *file, GError **error);
+gboolean report_trace_write (const Replay *const *replays, guint n, const char *file,
+                             GError **error);

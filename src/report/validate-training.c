@@ -88,7 +88,8 @@ add_errors_line (struct libscols_table *table, const TrainingErrors *group)
   cells[0] = g_strdup (group->source != NULL ? group->source : "all");
   cells[1] = g_strdup (training_metric_name (group->metric));
   cells[2] = g_strdup_printf ("%u", group->errors.n);
-  cells[3] = group->errors.n > 0 ? terminal_percent (group->errors.median_abs, FALSE) : g_strdup ("");
+  cells[3] =
+      group->errors.n > 0 ? terminal_percent (group->errors.median_abs, FALSE) : g_strdup ("");
   cells[4] = group->errors.n > 0 ? terminal_percent (group->errors.p90_abs, FALSE) : g_strdup ("");
   cells[5] = group->errors.n > 0 ? terminal_percent (group->errors.mean, TRUE) : g_strdup ("");
   cells[6] = group->n_failed > 0 ? g_strdup_printf ("%u", group->n_failed) : g_strdup ("");

@@ -102,7 +102,8 @@ report_validation_summary (const CollectiveValidation *self, GString *out)
     {
       const ValidationGroup *group = group_at (self, first);
 
-      for (end = first + 1; end < self->groups->len && same_table (group, group_at (self, end)); end++)
+      for (end = first + 1; end < self->groups->len && same_table (group, group_at (self, end));
+           end++)
         ;
       if (group->grouping == VALIDATION_ALL)
         g_string_append_printf (out, "%s%s%s\n", out->len > 0 ? "\n" : "", part_titles[group->part],
@@ -114,7 +115,8 @@ report_validation_summary (const CollectiveValidation *self, GString *out)
   append_reasons (self, out);
   if (self->groups->len > 0)
     g_string_append (
-        out, "\nerror = predicted / measured - 1; ratio = geometric mean of predicted / measured\n");
+        out,
+        "\nerror = predicted / measured - 1; ratio = geometric mean of predicted / measured\n");
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -212,7 +214,8 @@ row_json (const ValidatedRow *row)
   json_add_text (object, "id", row->measured->id);
   json_add_text (object, "collective", row->measured->collective);
   json_add_count (object, "bytes", row->measured->bytes);
-  json_add_number (object, "measured_us", row->measured->time_us > 0 ? row->measured->time_us : NAN);
+  json_add_number (object, "measured_us",
+                   row->measured->time_us > 0 ? row->measured->time_us : NAN);
   if (good)
     {
       json_add_number (object, "predicted_us", 1e6 * row->predicted);
@@ -276,7 +279,8 @@ add_part (const CollectiveValidation *self, ValidationPart part, struct json_obj
         }
       if (list == NULL && grouping != VALIDATION_ALL)
         list = json_object_new_array ();
-      json_object_object_add (summary, validation_grouping_key ((ValidationGrouping) grouping), list);
+      json_object_object_add (summary, validation_grouping_key ((ValidationGrouping) grouping),
+                              list);
     }
 }
 

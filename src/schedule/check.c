@@ -246,7 +246,8 @@ complain_mismatch (const Schedule *self, CommRef comm, const guint role[2], Sche
             schedule_collective_name ((ScheduleCollective) items.items[item[side]].collective),
             items.items[item[side]].bytes);
     }
-  diag_error (diags, NULL, NULL, "communicator '%s': its ranks do not issue the same collectives: %s",
+  diag_error (diags, NULL, NULL,
+              "communicator '%s': its ranks do not issue the same collectives: %s",
               schedule_comm_info (self, comm)->name, text->str);
 }
 

@@ -320,7 +320,8 @@ open_role (Driver *self, guint role, const DriverVariant *variant)
       level->run.role = variant->strategy_role;
       level->run.state = g_malloc0 (level->strategy->hooks.state_size);
     }
-  schedule_builder_set_stage (self->b, role, self->stage, self->at->workload, self->at->unit_offset);
+  schedule_builder_set_stage (self->b, role, self->stage, self->at->workload,
+                              self->at->unit_offset);
   open_buffers (self);
 }
 
@@ -380,7 +381,8 @@ check_level (const DriverLevel *level, const StrategyChoice *choice, DiagList *d
                 strategy->name, choice->inner->strategy->name);
   if (strategy->check != NULL && !strategy->check (&level->in, choice->options, diags)
       && diag_list_n_errors (diags) == n_errors)
-    diag_error (diags, NULL, NULL, "strategy '%s' does not fit the model or the mesh", strategy->name);
+    diag_error (diags, NULL, NULL, "strategy '%s' does not fit the model or the mesh",
+                strategy->name);
   return diag_list_n_errors (diags) == n_errors;
 }
 
@@ -481,7 +483,8 @@ driver_workload (const Driver *self, guint stage, guint chunk, guint micro)
 
   if (batches == NULL)
     return self->stages[stage].workload;
-  return batches->workloads[batches->table[(gsize) self->data_rank * self->pipeline.micros + index]][stage];
+  return batches
+      ->workloads[batches->table[(gsize) self->data_rank * self->pipeline.micros + index]][stage];
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */

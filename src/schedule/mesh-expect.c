@@ -61,7 +61,8 @@ plan_partial_elements (const Workload *workload)
 /* ---- collectives of layers ------------------------------------------------------------------- */
 
 static void
-add_kernels (const PlanInput *in, const KernelDesc *kernels, guint n, double times, PlanTotals *totals)
+add_kernels (const PlanInput *in, const KernelDesc *kernels, guint n, double times,
+             PlanTotals *totals)
 {
   for (guint k = 0; k < n; k++)
     if (kernels[k].kind == KERNEL_COMMUNICATION)

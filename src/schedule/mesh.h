@@ -30,7 +30,7 @@ typedef struct
   guint stride;  /* between its ranks: tensor-parallel ones (times stages, see `tensor`); 0 is 1 */
   guint stages;  /* pipeline stages; 0 is 1 */
   guint experts; /* expert-parallel ranks, neighbours in the mesh; 0 is 1 */
-  guint tensor; /* tensor-parallel ranks where stages lie inside the stride (MESH_ORDER_PP_DP); 0:
+  guint tensor;  /* tensor-parallel ranks where stages lie inside the stride (MESH_ORDER_PP_DP); 0:
                    all of the stride */
 } Mesh;
 
@@ -38,10 +38,9 @@ MeshGroup mesh_all (const Mesh *mesh); /* {n_ranks, stride} */
 /* ranks of a node inside the mesh; one rank when mesh_node_ranks has none */
 MeshGroup mesh_node (const Mesh *mesh);
 /* {n_ranks / g.size, g.size * g.stride}: replicas of a group of neighbours */
-MeshGroup mesh_across (const Mesh *mesh,
-                       MeshGroup g);
-gboolean mesh_group_tiles (const Mesh *mesh, MeshGroup g); /* its groups tile mesh, so world */
-guint mesh_n_nodes (const Mesh *mesh); /* nodes that the mesh spans; 0 when unequal */
+MeshGroup mesh_across (const Mesh *mesh, MeshGroup g);
+gboolean  mesh_group_tiles (const Mesh *mesh, MeshGroup g); /* its groups tile mesh, so world */
+guint     mesh_n_nodes (const Mesh *mesh); /* nodes that the mesh spans; 0 when unequal */
 
 /*
  * Ranks of the mesh on each node that it touches: 0 when nodes are unequal, or hold different

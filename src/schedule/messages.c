@@ -184,7 +184,8 @@ messages_take (Driver *self, const PipelineSlot *slot)
   schedule_set_phase (self->b, message.gradient ? PHASE_BACKWARD : PHASE_FORWARD);
   schedule_wait (self->b, SCHEDULE_COMPUTE, mail->there);
   if (plan_scatters (self->at->workload))
-    mail->buffer = gather_parts (self, mail->buffer, whole_bytes (self, &message), message.gradient);
+    mail->buffer =
+        gather_parts (self, mail->buffer, whole_bytes (self, &message), message.gradient);
   schedule_touches (self->b, SCHEDULE_COMPUTE, mail->buffer, SCHEDULE_WHOLE, ACCESS_READ);
   schedule_free (self->b, mail->buffer);
   *mail = (DriverMail){ SCHEDULE_NONE, SCHEDULE_NONE };
@@ -206,7 +207,8 @@ messages_leave (Driver *self, const PipelineSlot *slot)
   self->leaving[gradient] = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION,
                                             output_bytes (self, gradient ? to : at, slot->micro),
                                             gradient ? "gradient of the input" : "output");
-  schedule_touches (self->b, SCHEDULE_COMPUTE, self->leaving[gradient], SCHEDULE_WHOLE, ACCESS_WRITE);
+  schedule_touches (self->b, SCHEDULE_COMPUTE, self->leaving[gradient], SCHEDULE_WHOLE,
+                    ACCESS_WRITE);
 }
 
 /* ---- gradients that are shared --------------------------------------------------------------- */
@@ -254,9 +256,10 @@ messages_shared_gradients (Driver *self)
 
   schedule_set_phase (self->b, PHASE_BACKWARD);
   schedule_set_unit (self->b, SCHEDULE_NONE);
-  if (schedule_all_reduce (
-          self->b, SCHEDULE_COMPUTE, schedule_comm (self->b, "tensor", mesh_tensor (&self->in->mesh)),
-          gradient_bytes (self, plan_partial_elements (workload)), "all_reduce_norm_weights")
+  if (schedule_all_reduce (self->b, SCHEDULE_COMPUTE,
+                           schedule_comm (self->b, "tensor", mesh_tensor (&self->in->mesh)),
+                           gradient_bytes (self, plan_partial_elements (workload)),
+                           "all_reduce_norm_weights")
       != SCHEDULE_NONE)
     data_reduced (self, 0, self->at->n_units);
   for (guint l = 0; l < workload_n_layers (workload) && last > 0; l++)

@@ -351,7 +351,8 @@ step_from (const Pipeline *self, PipelinePlace at, gboolean back, PipelinePlace 
     to->stage = down ? at.stage + 1 : at.stage - 1;
   else if (self->kind == PIPELINE_ZBV && at.chunk == (back ? 1 : 0) && at.stage + 1 == self->stages)
     to->chunk = back ? 0 : 1;
-  else if (self->kind == PIPELINE_INTERLEAVED && (back ? at.chunk > 0 : at.chunk + 1 < self->chunks))
+  else if (self->kind == PIPELINE_INTERLEAVED
+           && (back ? at.chunk > 0 : at.chunk + 1 < self->chunks))
     *to = (PipelinePlace){ back ? self->stages - 1 : 0, back ? at.chunk - 1 : at.chunk + 1 };
   else
     return FALSE;

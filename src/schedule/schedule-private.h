@@ -87,7 +87,8 @@ struct _ScheduleBuilder
  * workload must outlive it.
  */
 ScheduleBuilder *schedule_builder_new (const Workload *workload, GArray *units, guint n_roles,
-                                       guint32 *role_of_rank, guint n_ranks, guint steps_per_period);
+                                       guint32 *role_of_rank, guint n_ranks,
+                                       guint steps_per_period);
 /*
  * ROLE is of pipeline stage STAGE with WORKLOAD, whose units begin at OFFSET; units that are set
  * from now on count from there.

@@ -171,15 +171,15 @@ typedef struct
  */
 typedef struct
 {
-  MemoryTier   tier;
-  PoolCategory category;
-  guint64      bytes;
-  const char  *label;
-  guint32      unit;
-  guint32      stream; /* StreamRef: the one that is current, from whose pool blocks come */
+  MemoryTier     tier;
+  PoolCategory   category;
+  guint64        bytes;
+  const char    *label;
+  guint32        unit;
+  guint32        stream;  /* StreamRef: the one that is current, from whose pool blocks come */
   const guint64 *tensors; /* [n_tensors] bytes of the tensors that are allocated one by one; the
                              schedule's */
-  guint                n_tensors;
+  guint          n_tensors;
   const MemoryProgram *program; /* the workload's; its tensors live in `frame` */
   guint32              frame;   /* BufferRef or SCHEDULE_NONE */
   guint                n_frame; /* tensors of the programs whose frame this is; else 0 */
@@ -226,8 +226,7 @@ const ScheduleBuffer *schedule_buffer_info (const Schedule *self, guint role, Bu
 guint                 schedule_steps_per_period (const Schedule *self);
 guint                 schedule_n_units (const Schedule *self);
 /* "embedding", "block 3", "block 3 mlp.up", "head" */
-char                 *schedule_unit_name (const Schedule *self,
-                                          guint unit);
+char *schedule_unit_name (const Schedule *self, guint unit);
 guint schedule_unit_layer (const Schedule *self, guint unit); /* whole model's: 0 the embedding */
 
 /* ---- builder --------------------------------------------------------------------------------- */
@@ -321,7 +320,8 @@ void schedule_uses (ScheduleBuilder *b, BufferRef buffer, guint part, ScheduleAc
 /* An op that is not modelled touches BUFFER, here on STREAM; the host does, here in its program. */
 void schedule_touches (ScheduleBuilder *b, StreamRef stream, BufferRef buffer, guint part,
                        ScheduleAccess access);
-void schedule_host_touches (ScheduleBuilder *b, BufferRef buffer, guint part, ScheduleAccess access);
+void schedule_host_touches (ScheduleBuilder *b, BufferRef buffer, guint part,
+                            ScheduleAccess access);
 /* The op emitted last uses all buffers of CATEGORY that init allocated. */
 void schedule_uses_kept (ScheduleBuilder *b, PoolCategory category, ScheduleAccess access);
 /* Data without memory of its own in the model, for the functions above. It lives for ever. */

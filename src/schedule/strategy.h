@@ -45,12 +45,12 @@ typedef struct
   guint             layer;       /* index in the workload */
   guint             model_layer; /* in the whole model: 0 the embedding */
   const LayerDesc  *desc;
-  gint              module; /* UNIT_MODULE: module of the layer; -1 for UNIT_LAYER and for a tied
+  gint              module;   /* UNIT_MODULE: module of the layer; -1 for UNIT_LAYER and for a tied
                                head's second use of the embedding */
   guint64           elements; /* parameters that must be gathered for it */
   guint64           own_elements; /* of them owned (0 for a tied head's second use): gradients are
                                      reduced where owned */
-  const TensorDesc *tensors; /* the gathered tensors */
+  const TensorDesc *tensors;      /* the gathered tensors */
   guint             n_tensors;
   guint    shares; /* unit that owns the tensors (itself, or the embedding's for a tied head) */
   gboolean expert; /* expert-parallel: the same only on the ranks of mesh_of_experts; a unit of its
@@ -146,14 +146,14 @@ struct _StrategyRun
   guint            role;
   const PlanUnit  *units; /* all units in forward order */
   guint            n_units;
-  guint            step;      /* step of the period, 0-based */
-  guint            micro;     /* micro-step of the step */
-  gboolean         pipelined; /* there are other stages */
-  gboolean last_backward; /* in micro_step_end: no backward pass of the step follows here */
-  ScheduleSection section;
-  StrategyRun    *inner;  /* NULL for the innermost */
-  UnitPlaces     *places; /* [n_units]: see strategy_data */
-  gpointer        driver; /* private to the driver */
+  guint            step;          /* step of the period, 0-based */
+  guint            micro;         /* micro-step of the step */
+  gboolean         pipelined;     /* there are other stages */
+  gboolean         last_backward; /* in micro_step_end: no backward pass of the step follows here */
+  ScheduleSection  section;
+  StrategyRun     *inner;  /* NULL for the innermost */
+  UnitPlaces      *places; /* [n_units]: see strategy_data */
+  gpointer         driver; /* private to the driver */
 };
 
 /*
@@ -192,12 +192,13 @@ struct _Strategy
   const char *states;  /* where each state lives, a line each, for `shardsim strategies NAME` */
   const char *missing; /* what is NOT modelled, likewise */
   guint64 (*resident) (const PlanInput *in,
-                       gconstpointer opt); /* parameter elements that one rank always holds */
+                       gconstpointer    opt); /* parameter elements that one rank always holds */
   /* NULL: whole, compute precision */
   PlanGradient (*gradient) (const PlanInput *in, gconstpointer opt);
 };
 
-PlanGradient strategy_gradient (const Strategy *strategy, const PlanInput *in, gconstpointer options);
+PlanGradient strategy_gradient (const Strategy *strategy, const PlanInput *in,
+                                gconstpointer options);
 
 /* A strategy with its options and, for an outer one, what it runs around. */
 typedef struct _StrategyChoice StrategyChoice;

@@ -12,7 +12,8 @@ find_traffic (const PlanTotals *totals, ScheduleCollective kind, MeshGroup group
     {
       const TrafficTotal *entry = &totals->traffic[i];
 
-      if (entry->kind == kind && entry->group.size == group.size && entry->group.stride == group.stride)
+      if (entry->kind == kind && entry->group.size == group.size
+          && entry->group.stride == group.stride)
         return (TrafficTotal *) entry;
     }
   return NULL;

@@ -22,7 +22,8 @@ assign_kernels (Driver *self, guint layer, const KernelDesc *kernels, guint n, g
                             && units[end - 1].own_elements == 0;
 
       for (guint u = first; u < end; u++)
-        if (kernels[k].module >= 0 ? units[u].module == kernels[k].module : reads_tied && u == end - 1)
+        if (kernels[k].module >= 0 ? units[u].module == kernels[k].module
+                                   : reads_tied && u == end - 1)
           owner = u;
       g_array_index (self->owner, guint, k) = owner;
     }
@@ -35,7 +36,9 @@ walk_axis_name (const Driver *self, MeshAxis axis)
 {
   static const char *const names[2][MESH_N_AXES] = {
     { [MESH_TENSOR] = "tensor", [MESH_CONTEXT] = "context", [MESH_EXPERT] = "expert" },
-    { [MESH_TENSOR] = "tensor beside", [MESH_CONTEXT] = "context beside", [MESH_EXPERT] = "expert beside" },
+    { [MESH_TENSOR] = "tensor beside",
+      [MESH_CONTEXT] = "context beside",
+      [MESH_EXPERT] = "expert beside" },
   };
 
   return names[self->beside][axis];
@@ -198,7 +201,8 @@ forward_hook (Driver *self, const SlotWalk *walk, guint unit, gsize hook)
  * their own) all around the layer.
  */
 static void
-walk_units_forward (Driver *self, const SlotWalk *walk, const LayerDesc *desc, const DataBracket *layer)
+walk_units_forward (Driver *self, const SlotWalk *walk, const LayerDesc *desc,
+                    const DataBracket *layer)
 {
   for (guint u = layer->first; u < layer->end; u++)
     {
@@ -416,11 +420,12 @@ walk_backward (Driver *self, const SlotWalk *walk, guint first, guint end)
 void
 walk_slot (Driver *self, const PipelineSlot *slot)
 {
-  static const BackwardPart parts[] = {
-    [PASS_FORWARD] = BACKWARD_BOTH, [PASS_BACKWARD] = BACKWARD_BOTH, [PASS_INPUT] = BACKWARD_INPUTS, [PASS_WEIGHT] = BACKWARD_WEIGHTS
-  };
-  SlotWalk walk = { .slot = slot, .part = parts[slot->pass] };
-  guint    first, end, micro;
+  static const BackwardPart parts[] = { [PASS_FORWARD] = BACKWARD_BOTH,
+                                        [PASS_BACKWARD] = BACKWARD_BOTH,
+                                        [PASS_INPUT] = BACKWARD_INPUTS,
+                                        [PASS_WEIGHT] = BACKWARD_WEIGHTS };
+  SlotWalk                  walk = { .slot = slot, .part = parts[slot->pass] };
+  guint                     first, end, micro;
 
   workload_chunk (self->at->workload, slot->chunk, &first, &end);
   walk.first_unit = self->at->first_unit[first];

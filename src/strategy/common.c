@@ -8,7 +8,8 @@ state_bytes (const TrainingOptions *training)
   return (StateBytes){
     .compute = training_compute_bytes (training),
     .master = 4,
-    .moments = training->optimizer == OPTIMIZER_SGD || training->optimizer == OPTIMIZER_NONE ? 0 : 8,
+    .moments =
+        training->optimizer == OPTIMIZER_SGD || training->optimizer == OPTIMIZER_NONE ? 0 : 8,
   };
 }
 
@@ -175,7 +176,8 @@ layer_padded (const Workload *workload, const LayerDesc *layer, PadTensors pad, 
 }
 
 guint64
-layers_padded (const Workload *workload, guint first, guint end, PadTensors pad, guint kind, guint m)
+layers_padded (const Workload *workload, guint first, guint end, PadTensors pad, guint kind,
+               guint m)
 {
   guint64 sum = 0;
 
@@ -201,7 +203,8 @@ model_padded (const Workload *workload, PadTensors pad, guint kind, guint m)
 guint64
 model_shard (const Workload *workload, PadTensors pad, const guint m[2])
 {
-  return model_padded (workload, pad, 0, m[0]) / m[0] + model_padded (workload, pad, 1, m[1]) / m[1];
+  return model_padded (workload, pad, 0, m[0]) / m[0]
+         + model_padded (workload, pad, 1, m[1]) / m[1];
 }
 
 void
@@ -302,7 +305,8 @@ expect_optimizer (const PlanInput *in, MeshGroup norm, PlanTotals *totals)
 double
 expected_flops (const PlanInput *in)
 {
-  return workload_matrix_flops (in->workload) * (double) workload_training (in->workload)->grad_accum;
+  return workload_matrix_flops (in->workload)
+         * (double) workload_training (in->workload)->grad_accum;
 }
 
 static double
@@ -351,8 +355,9 @@ activation_bounds (const Workload *workload)
   gboolean         pipelined = workload_mesh (workload)->pp > 1;
   const LayerDesc *head = workload_layer (workload, n - 1);
   ActivationBounds bounds = { .kept = kept_by_stage (workload),
-                              .low = pipelined ? 0
-                                               : (double) (head->backward_bytes + head->held_bytes) };
+                              .low = pipelined
+                                         ? 0
+                                         : (double) (head->backward_bytes + head->held_bytes) };
   guint            held = training_held_outputs (workload_training (workload));
 
   for (guint i = 0; i < n; i++)

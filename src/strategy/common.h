@@ -98,7 +98,7 @@ void emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint g
 /* Closed forms. */
 void   expect_optimizer (const PlanInput *in, MeshGroup norm,
                          PlanTotals *totals); /* the norm's all-reduce */
-double expected_flops (const PlanInput *in); /* a step's products and attention, recomputed too */
+double expected_flops (const PlanInput *in);  /* a step's products and attention, recomputed too */
 
 /*
  * Activations: `kept` is the most that lives between forward and backward passes (of all

@@ -23,7 +23,8 @@ PlanGradient
 deepspeed_gradient (const PlanInput *in, gconstpointer opt)
 {
   (void) opt;
-  return (PlanGradient){ training_compute_bytes (workload_training (in->workload)), in->mesh.n_ranks };
+  return (PlanGradient){ training_compute_bytes (workload_training (in->workload)),
+                         in->mesh.n_ranks };
 }
 
 gboolean
@@ -144,7 +145,8 @@ deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency resi
   if (residency == RESIDENCY_NONE)
     {
       uses = expect_uses (in, o, m, &slack);
-      plan_totals_add (totals, SCHEDULE_ALL_GATHER, all, compute * (steps * uses + padded - fetched));
+      plan_totals_add (totals, SCHEDULE_ALL_GATHER, all,
+                       compute * (steps * uses + padded - fetched));
     }
   else
     {

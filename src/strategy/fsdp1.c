@@ -47,7 +47,8 @@ static const OptionSpec fsdp1_options[] = {
     .choices = prefetch_choices,
     .offset = G_STRUCT_OFFSET (Fsdp1Options, backward_prefetch),
     .fallback = "pre",
-    .help = "when the next unit is gathered in backward: before or after the gradient kernels, or not ahead",
+    .help =
+        "when the next unit is gathered in backward: before or after the gradient kernels, or not ahead",
     .source = "Zhao et al., arXiv:2304.11277, 3.3.2" },
   { .key = "forward_prefetch",
     .type = OPTION_BOOL,
@@ -72,8 +73,8 @@ typedef struct
   guint64   padded;
   BufferRef full, grads, shard;
   EventRef  gathered;
-  EventRef table_used; /* a tied head read it, maybe in a pass beside; or SCHEDULE_NONE */
-  gboolean available;
+  EventRef  table_used; /* a tied head read it, maybe in a pass beside; or SCHEDULE_NONE */
+  gboolean  available;
 } UnitState;
 
 typedef struct
@@ -83,8 +84,8 @@ typedef struct
   ShardGroups groups[2];
   BufferRef   shards; /* of the parameters: all units */
   UnitState  *units;
-  EventRef freed[MAX_IN_FLIGHT]; /* limiter: last uses of units freed lately; oldest first */
-  guint n_freed;
+  EventRef    freed[MAX_IN_FLIGHT]; /* limiter: last uses of units freed lately; oldest first */
+  guint       n_freed;
 } Fsdp1State;
 
 static StateBytes
@@ -440,7 +441,8 @@ fsdp1_gradient (const PlanInput *in, gconstpointer opt)
   ShardGroups groups[2];
 
   unit_groups (&in->mesh, ((const Fsdp1Options *) opt)->shard, groups, NULL);
-  return (PlanGradient){ state_bytes (workload_training (in->workload)).master, groups[0].shard.size };
+  return (PlanGradient){ state_bytes (workload_training (in->workload)).master,
+                         groups[0].shard.size };
 }
 
 /* Padded elements of the root's own parameters. */
@@ -469,7 +471,8 @@ expect_traffic (const PlanInput *in, const Fsdp1Options *o, const ShardGroups *g
   double                 root = kind == 0 ? expect_root (in->workload, m) : 0;
   double                 kept = o->reshard_after_forward ? root : padded;
 
-  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups->shard, steps * compute * (2 * padded - kept));
+  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups->shard,
+                   steps * compute * (2 * padded - kept));
   plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups->shard, steps * reduce * padded);
   plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups->replica, steps * reduce * padded / m);
   return kept;
@@ -494,8 +497,9 @@ fsdp1_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
   unit = (double) padded_flat (largest_unit (in->workload, UNIT_LAYER), groups[0].shard.size);
   totals->states += shard * (bytes.master + bytes.moments);
   totals->hbm_low += shard * (bytes.master + bytes.moments) + activations.kept + activations.low;
-  totals->hbm_high += shard * (2.0 * bytes.master + bytes.moments) + activations.kept + activations.high
-                      + (kept + 4 * unit) * bytes.compute + 3 * unit * reduce_bytes (training);
+  totals->hbm_high += shard * (2.0 * bytes.master + bytes.moments) + activations.kept
+                      + activations.high + (kept + 4 * unit) * bytes.compute
+                      + 3 * unit * reduce_bytes (training);
   return TRUE;
 }
 

@@ -456,13 +456,15 @@ accumulate (StrategyRun *run, const UnitSlot *slot)
     return;
   if (slot->first_micro)
     u->sum = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, elements * reduce, "whole gradients");
-  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, slot->first_micro ? KERNEL_COPY : KERNEL_ELEMENTWISE,
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE,
+                      slot->first_micro ? KERNEL_COPY : KERNEL_ELEMENTWISE,
                       slot->first_micro ? "gradient_cast" : "gradient_add",
                       reduce == compute ? DTYPE_BF16 : DTYPE_FP32,
                       (double) elements * (slot->first_micro ? compute : compute + reduce),
                       (double) elements * reduce);
   schedule_uses (run->b, u->grads, SCHEDULE_WHOLE, ACCESS_READ);
-  schedule_uses (run->b, u->sum, SCHEDULE_WHOLE, slot->first_micro ? ACCESS_WRITE : ACCESS_READ_WRITE);
+  schedule_uses (run->b, u->sum, SCHEDULE_WHOLE,
+                 slot->first_micro ? ACCESS_WRITE : ACCESS_READ_WRITE);
   schedule_free (run->b, u->grads);
   u->grads = SCHEDULE_NONE;
 }
@@ -552,7 +554,8 @@ fsdp2_gradient (const PlanInput *in, gconstpointer opt)
   ShardGroups groups[2];
 
   unit_groups (&in->mesh, ((const Fsdp2Options *) opt)->shard, groups, NULL);
-  return (PlanGradient){ state_bytes (workload_training (in->workload)).master, groups[0].shard.size };
+  return (PlanGradient){ state_bytes (workload_training (in->workload)).master,
+                         groups[0].shard.size };
 }
 
 const Strategy strategy_fsdp2 = {

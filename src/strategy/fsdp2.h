@@ -42,39 +42,40 @@ typedef struct
 } Fsdp2Options;
 
 /* The option table, with the default of `shard`. */
-#define FSDP2_OPTIONS(shard_)                                                                        \
-  {                                                                                                  \
-    .key = "shard",                                                                                  \
-    .type = OPTION_STRING,                                                                           \
-    .offset = G_STRUCT_OFFSET (Fsdp2Options, shard),                                                 \
-    .fallback = shard_,                                                                              \
-    .help = "ranks that share one copy of the parameters: all, node, or a number; the rest are "     \
-            "replicas",                                                                              \
-    .source = "torch.distributed.fsdp.fully_shard, mesh",                                            \
-  },                                                                                                 \
-      {                                                                                              \
-        .key = "reshard_after_forward",                                                              \
-        .type = OPTION_ENUM,                                                                         \
-        .choices = fsdp2_reshard_choices,                                                            \
-        .offset = G_STRUCT_OFFSET (Fsdp2Options, reshard_after_forward),                             \
-        .fallback = "auto",                                                                          \
-        .help = "free a unit's gathered parameters after its forward (false: SHARD_GRAD_OP); "       \
-                "auto: unless there are pipeline stages",                                            \
-        .source = "torch.distributed.fsdp.fully_shard; torchtitan, fsdp_reshard_after_forward",      \
-      },                                                                                             \
-      {                                                                                              \
-        .key = "backward_prefetch",                                                                  \
-        .type = OPTION_BOOL,                                                                         \
-        .offset = G_STRUCT_OFFSET (Fsdp2Options, backward_prefetch),                                 \
-        .fallback = "true",                                                                          \
-        .help = "gather the unit before during a unit's backward",                                   \
-        .source = "torch.distributed.fsdp.fully_shard, implicit prefetching",                        \
-      },                                                                                             \
-  {                                                                                                  \
-    .key = "cpu_offload", .type = OPTION_BOOL,                                                       \
-    .offset = G_STRUCT_OFFSET (Fsdp2Options, cpu_offload), .fallback = "false",                      \
-    .help = "shards, gradients and optimizer state in pinned host memory; the optimizer runs there", \
-    .source = "torch.distributed.fsdp.CPUOffloadPolicy",                                             \
+#define FSDP2_OPTIONS(shard_)                                                                    \
+  {                                                                                              \
+    .key = "shard",                                                                              \
+    .type = OPTION_STRING,                                                                       \
+    .offset = G_STRUCT_OFFSET (Fsdp2Options, shard),                                             \
+    .fallback = shard_,                                                                          \
+    .help = "ranks that share one copy of the parameters: all, node, or a number; the rest are " \
+            "replicas",                                                                          \
+    .source = "torch.distributed.fsdp.fully_shard, mesh",                                        \
+  },                                                                                             \
+      {                                                                                          \
+        .key = "reshard_after_forward",                                                          \
+        .type = OPTION_ENUM,                                                                     \
+        .choices = fsdp2_reshard_choices,                                                        \
+        .offset = G_STRUCT_OFFSET (Fsdp2Options, reshard_after_forward),                         \
+        .fallback = "auto",                                                                      \
+        .help = "free a unit's gathered parameters after its forward (false: SHARD_GRAD_OP); "   \
+                "auto: unless there are pipeline stages",                                        \
+        .source = "torch.distributed.fsdp.fully_shard; torchtitan, fsdp_reshard_after_forward",  \
+      },                                                                                         \
+      {                                                                                          \
+        .key = "backward_prefetch",                                                              \
+        .type = OPTION_BOOL,                                                                     \
+        .offset = G_STRUCT_OFFSET (Fsdp2Options, backward_prefetch),                             \
+        .fallback = "true",                                                                      \
+        .help = "gather the unit before during a unit's backward",                               \
+        .source = "torch.distributed.fsdp.fully_shard, implicit prefetching",                    \
+      },                                                                                         \
+  {                                                                                              \
+    .key = "cpu_offload", .type = OPTION_BOOL,                                                   \
+    .offset = G_STRUCT_OFFSET (Fsdp2Options, cpu_offload), .fallback = "false",                  \
+    .help =                                                                                      \
+        "shards, gradients and optimizer state in pinned host memory; the optimizer runs there", \
+    .source = "torch.distributed.fsdp.CPUOffloadPolicy",                                         \
   }
 
 gboolean     fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags);

@@ -150,6 +150,7 @@ const Strategy strategy_local_sgd = {
   .outer = TRUE,
   .states = "as the inner strategy, on every worker\n"
             "the average is taken in place on what each rank holds, in fp32",
-  .missing = "outer momentum (DiLoCo), overlap of the average with the next steps, compression\n"
-             "over ddp and zero1: the kernel that refreshes the low-precision copy after the average",
+  .missing =
+      "outer momentum (DiLoCo), overlap of the average with the next steps, compression\n"
+      "over ddp and zero1: the kernel that refreshes the low-precision copy after the average",
 };

@@ -68,7 +68,8 @@ owned_of_kind (const PlanInput *in, gboolean sharded, guint kind)
 static guint64
 owned (const PlanInput *in, gboolean sharded)
 {
-  return owned_of_kind (in, sharded, 0) + (in->mesh.experts > 1 ? owned_of_kind (in, sharded, 1) : 0);
+  return owned_of_kind (in, sharded, 0)
+         + (in->mesh.experts > 1 ? owned_of_kind (in, sharded, 1) : 0);
 }
 
 void

@@ -40,7 +40,8 @@ typedef enum
     .help =                                                                                               \
         "type of the gradients that are kept and (unless reduce_dtype says otherwise) reduced; auto: as " \
         "computed; fp32-beside: those of the last micro-step stay beside them",                           \
-    .source = "Megatron-LM, --accumulate-allreduce-grads-in-fp32; deepspeed/runtime/bf16_optimizer.py"    \
+    .source =                                                                                             \
+        "Megatron-LM, --accumulate-allreduce-grads-in-fp32; deepspeed/runtime/bf16_optimizer.py"          \
   }
 
 extern const char *const replicated_gradient_choices[];
@@ -66,12 +67,13 @@ void replicated_backward_end (StrategyRun *run, const UnitSlot *slot);
 void replicated_micro_step_end (StrategyRun *run);
 void replicated_step_end (StrategyRun *run);
 
-#define REPLICATED_HOOKS(init_, step_end_)                                                          \
-  {                                                                                                 \
-    .state_size = sizeof (ReplicatedState), .granularity = UNIT_MODULE, .init = init_,              \
-    .clear = replicated_clear, .step_begin = replicated_step_begin,                                 \
-    .unit_backward_begin = replicated_backward_begin, .unit_backward_end = replicated_backward_end, \
-    .micro_step_end = replicated_micro_step_end, .step_end = step_end_,                             \
+#define REPLICATED_HOOKS(init_, step_end_)                                                     \
+  {                                                                                            \
+    .state_size = sizeof (ReplicatedState), .granularity = UNIT_MODULE, .init = init_,         \
+    .clear = replicated_clear, .step_begin = replicated_step_begin,                            \
+    .unit_backward_begin = replicated_backward_begin,                                          \
+    .unit_backward_end = replicated_backward_end, .micro_step_end = replicated_micro_step_end, \
+    .step_end = step_end_,                                                                     \
   }
 
 gboolean     replicated_expect (const PlanInput *in, gconstpointer opt, ReplicatedReduce reduce,

@@ -28,7 +28,8 @@ static const OptionSpec zero1_options[] = {
     .type = OPTION_BOOL,
     .offset = G_STRUCT_OFFSET (Zero1Options, common.overlap_comm),
     .fallback = "false",
-    .help = "reduce on a stream of its own; false: in line, under a pipeline after the whole backward pass",
+    .help =
+        "reduce on a stream of its own; false: in line, under a pipeline after the whole backward pass",
     .source = "deepspeed/runtime/zero/config.py" },
   REPLICATED_GRADIENT_DTYPE (Zero1Options, common.gradient_dtype),
   { .key = "reduce",
@@ -36,8 +37,10 @@ static const OptionSpec zero1_options[] = {
     .choices = reduce_choices,
     .offset = G_STRUCT_OFFSET (Zero1Options, reduce),
     .fallback = "all_reduce",
-    .help = "how gradient buckets are reduced: DeepSpeed's all-reduce or the paper's reduce-scatter",
-    .source = "deepspeed/runtime/zero/stage_1_and_2.py; Rajbhandari et al., arXiv:1910.02054, 7.2.1" },
+    .help =
+        "how gradient buckets are reduced: DeepSpeed's all-reduce or the paper's reduce-scatter",
+    .source =
+        "deepspeed/runtime/zero/stage_1_and_2.py; Rajbhandari et al., arXiv:1910.02054, 7.2.1" },
   { 0 },
 };
 

@@ -22,7 +22,8 @@ zero3_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 const Strategy strategy_zero3 = {
   .api = STRATEGY_API_VERSION,
   .name = "zero3",
-  .title = "DeepSpeed ZeRO-3: everything sharded over all ranks, module by module, with a prefetcher",
+  .title =
+      "DeepSpeed ZeRO-3: everything sharded over all ranks, module by module, with a prefetcher",
   .source = "Rajbhandari et al., arXiv:1910.02054; deepspeed/runtime/zero",
   .options_size = sizeof (DeepspeedOptions),
   .options = zero3_options,

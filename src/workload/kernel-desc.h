@@ -50,15 +50,15 @@ typedef struct
   guint64     batch;   /* independent products of that shape (experts); 1 otherwise */
   double      flops;   /* nominal: multiply-add = 2 */
   double      read_bytes, write_bytes; /* nominal HBM traffic */
-  guint       launches; /* kernels that the host issues for it (eager chains count each) */
-  guint       flash;    /* of KERNEL_ATTENTION*: version of FlashAttention, 1 to 3 */
-  gint        module;   /* module of the layer whose parameters it reads, or -1 */
+  guint       launches;        /* kernels that the host issues for it (eager chains count each) */
+  guint       flash;           /* of KERNEL_ATTENTION*: version of FlashAttention, 1 to 3 */
+  gint        module;          /* module of the layer whose parameters it reads, or -1 */
   gboolean    weight_gradient; /* of the backward pass: makes gradients of parameters only, so a
                                   pipeline may put it off */
-  MeshAxis    axis; /* of KERNEL_COMMUNICATION; its S stands in read_bytes */
+  MeshAxis    axis;            /* of KERNEL_COMMUNICATION; its S stands in read_bytes */
   CommKind    comm;
-  gboolean async; /* of KERNEL_COMMUNICATION: kernels run beside it until one that `joins` */
-  gboolean joins; /* waits for asynchronous communication issued before it */
+  gboolean    async; /* of KERNEL_COMMUNICATION: kernels run beside it until one that `joins` */
+  gboolean    joins; /* waits for asynchronous communication issued before it */
 } KernelDesc;
 
 /*

@@ -117,12 +117,18 @@ add_expert_mlp (LayerBuilder *b, TapeValue rows)
  * divide, scale. Top-k: top-k, softmax and cast of the chosen.
  */
 static const RouteSpec routes[] = {
-  [ROUTER_SOFTMAX] = { .score_reads = 1, .score_writes = 1, .forward_launches = 5, .backward_launches = 5 },
+  [ROUTER_SOFTMAX] = { .score_reads = 1,
+                       .score_writes = 1,
+                       .forward_launches = 5,
+                       .backward_launches = 5 },
   [ROUTER_GROUPED] = { .score_reads = 5,
                        .score_writes = 4,
                        .forward_launches = 13,
                        .backward_launches = 6 },
-  [ROUTER_TOP_K] = { .score_reads = 0, .score_writes = 0, .forward_launches = 3, .backward_launches = 3 },
+  [ROUTER_TOP_K] = { .score_reads = 0,
+                     .score_writes = 0,
+                     .forward_launches = 3,
+                     .backward_launches = 3 },
 };
 
 /*
@@ -138,7 +144,8 @@ permute (LayerBuilder *b, TapeValue x, double rows)
   TapeValue out;
 
   tape_map (b->tape, "experts.permute", &x, 1, &elements, 1,
-            (MapSpec){ .kind = KERNEL_GATHER, .forward_launches = 4, .backward_launches = 1 }, &out);
+            (MapSpec){ .kind = KERNEL_GATHER, .forward_launches = 4, .backward_launches = 1 },
+            &out);
   op = &g_array_index (b->tape->ops, TapeOp, b->tape->ops->len - 1);
   op->aux = tape_add_aux (b->tape, "experts.row_ids", 8 * rows, FALSE);
   g_array_index (b->tape->forward, TapeKernel, b->tape->forward->len - 1).desc.read_bytes += again;
@@ -219,7 +226,8 @@ add_moe (LayerBuilder *b, TapeValue x)
 
   layer_add_replicated (b, "weight", s->n_experts, s->d_model);
   if (s->router_bias)
-    layer_add_replicated (b, b->style->routing == ROUTER_GROUPED ? "e_score_correction_bias" : "bias",
+    layer_add_replicated (b,
+                          b->style->routing == ROUTER_GROUPED ? "e_score_correction_bias" : "bias",
                           s->n_experts, 0);
   logits =
       tape_linear (b->tape, "router", x,

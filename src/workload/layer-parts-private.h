@@ -67,7 +67,8 @@ TapeValue layer_add_linear_on (LayerBuilder *b, const char *name, const char *ro
 TapeValue layer_add_norm (LayerBuilder *b, const char *name, const char *role, TapeValue in,
                           double rows, gint64 width);
 /* The residual connection; the branch is dropped out first where the block has dropout. */
-TapeValue layer_add_residual (LayerBuilder *b, const char *name, TapeValue stream, TapeValue branch);
+TapeValue layer_add_residual (LayerBuilder *b, const char *name, TapeValue stream,
+                              TapeValue branch);
 /* Views of IN, whose gradients are concatenated on the way back. */
 void layer_split (LayerBuilder *b, const char *name, TapeValue in, const double *elements, guint n,
                   TapeValue *out);

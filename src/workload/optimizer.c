@@ -25,7 +25,8 @@ void
 workload_optimizer_kernels (const TrainingOptions *training, guint64 elements, guint master_bytes,
                             guint gradient_bytes, guint parameter_bytes, GArray *kernels)
 {
-  double n = (double) elements, m = master_bytes * n, g = gradient_bytes * n, p = parameter_bytes * n;
+  double n = (double) elements, m = master_bytes * n, g = gradient_bytes * n,
+         p = parameter_bytes * n;
   OptimizerKind kind = (OptimizerKind) training->optimizer;
 
   if (kind == OPTIMIZER_NONE)

@@ -69,13 +69,15 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .choices = p2p_choices,
     .offset = FIELD (p2p),
     .fallback = "batched-sync",
-    .help = "messages between pipeline stages: group calls that the host waits for, or only the device, or each on a stream of its own",
+    .help =
+        "messages between pipeline stages: group calls that the host waits for, or only the device, or each on a stream of its own",
     .source = "Megatron-LM, core/pipeline_parallel/p2p_communication.py (batch_p2p_sync)" },
   { .key = "scatter_gather",
     .type = OPTION_BOOL,
     .offset = FIELD (scatter_gather),
     .fallback = "false",
-    .help = "each tensor-parallel rank sends its part of an activation to the next stage, which gathers it",
+    .help =
+        "each tensor-parallel rank sends its part of an activation to the next stage, which gathers it",
     .source = "arXiv:2104.04473, 4.1" },
   { .key = "order",
     .type = OPTION_ENUM,

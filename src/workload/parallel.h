@@ -41,8 +41,8 @@ typedef enum
 {
   MESH_P2P_BATCHED_SYNC, /* Megatron-LM: messages between two slots in one call that the host waits
                             for */
-  MESH_P2P_BATCHED, /* the same, only the device waits */
-  MESH_P2P_DIRECT,  /* each on a stream of its own, beside the kernels */
+  MESH_P2P_BATCHED,      /* the same, only the device waits */
+  MESH_P2P_DIRECT,       /* each on a stream of its own, beside the kernels */
 } MeshP2p;
 
 typedef struct
@@ -54,11 +54,11 @@ typedef struct
   gint     context;                /* ContextKind */
   double   capacity_factor; /* tokens that an expert takes, over the balanced share; 0: as many as
                                are routed to it */
-  double   routing_skew;   /* tokens of the fullest expert rank over the mean; >= 1 */
-  gint     p2p;            /* MeshP2p */
-  gboolean scatter_gather; /* each tensor rank sends its part of an activation to the next stage,
+  double   routing_skew;    /* tokens of the fullest expert rank over the mean; >= 1 */
+  gint     p2p;             /* MeshP2p */
+  gboolean scatter_gather;  /* each tensor rank sends its part of an activation to the next stage,
                               which gathers it; not with sp */
-  gint     order;          /* MeshOrder */
+  gint     order;           /* MeshOrder */
   gboolean async_tp; /* the tensor group's collectives overlap products beside them, in slices */
 } MeshOptions;
 

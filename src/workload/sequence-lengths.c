@@ -91,7 +91,8 @@ read_whole (const Reading *self, LengthColumn column, gint64 least, gint64 most,
   guint      place = (guint) self->places[column];
   SourceMark mark = csv_reader_mark (self->reader, place);
 
-  if (g_ascii_string_to_signed (csv_reader_field (self->reader, place), 10, least, most, value, NULL))
+  if (g_ascii_string_to_signed (csv_reader_field (self->reader, place), 10, least, most, value,
+                                NULL))
     return TRUE;
   diag_error (self->diags, &mark,
               column == COLUMN_LENGTH ? "'training.seq_len' is the longest sequence"

@@ -13,7 +13,7 @@ typedef struct
   guint    members;
   gboolean beside; /* backwards beside products of weight gradients (asynchronous) */
   gboolean sliced; /* products that wait for it or that it waits for run in slices beside it */
-  gboolean kept; /* what is gathered is kept whole for the backward pass: no second gather */
+  gboolean kept;   /* what is gathered is kept whole for the backward pass: no second gather */
 } CommGroup;
 
 /*

@@ -143,9 +143,9 @@ tape_comm_reduce (Tape *tape, const char *name, TapeValue value, CommGroup group
   if (group.members == 1)
     return;
   add_comm (tape, name, value, group, NULL);
-  kernel = tape_push (tape, tape->forward,
-                      comm_desc (tape, name, COMM_ALL_REDUCE, group.axis, value_bytes (tape, value)),
-                      FALSE);
+  kernel = tape_push (
+      tape, tape->forward,
+      comm_desc (tape, name, COMM_ALL_REDUCE, group.axis, value_bytes (tape, value)), FALSE);
   tape_kernel_reads (kernel, value);
   tape_kernel_writes (kernel, value);
 }
@@ -154,7 +154,8 @@ void
 tape_comm_row (Tape *tape, const char *name, CommGroup group, double bytes)
 {
   if (group.members > 1)
-    tape_push (tape, tape->forward, comm_desc (tape, name, COMM_ALL_REDUCE, group.axis, bytes), FALSE);
+    tape_push (tape, tape->forward, comm_desc (tape, name, COMM_ALL_REDUCE, group.axis, bytes),
+               FALSE);
 }
 
 TapeKernel *
@@ -239,8 +240,9 @@ tape_comm_concat (Tape *tape, const char *name, TapeValue in, CommGroup group)
   tape_add_value (tape, "concat.flat", group.members * elements, group.members * piece, FALSE);
   tape_add_value (tape, "concat.list", (group.members - 1) * elements, (group.members - 1) * piece,
                   FALSE);
-  tape_push_forward (
-      tape, op, comm_desc (tape, name, COMM_ALL_GATHER, group.axis, value_bytes (tape, out)), FALSE);
+  tape_push_forward (tape, op,
+                     comm_desc (tape, name, COMM_ALL_GATHER, group.axis, value_bytes (tape, out)),
+                     FALSE);
   return out;
 }
 
@@ -352,7 +354,8 @@ backward_exchange (Tape *tape, const TapeOp *op)
 }
 
 TapeValue
-tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double out_elements, CommGroup group)
+tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double out_elements,
+                    CommGroup group)
 {
   TapeOp   *op;
   TapeValue out;

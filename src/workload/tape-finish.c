@@ -254,7 +254,8 @@ is_written (const GArray *kernels, guint first, guint end, TapeValue value)
  * needs are not written.
  */
 static KernelDesc
-merge_kernels (const Tape *self, const GArray *kernels, guint first, guint end, const gboolean *kept)
+merge_kernels (const Tape *self, const GArray *kernels, guint first, guint end,
+               const gboolean *kept)
 {
   KernelDesc merged = g_array_index (kernels, TapeKernel, first).desc;
 

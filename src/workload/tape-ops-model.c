@@ -128,7 +128,8 @@ backward_flash (Tape *tape, const TapeOp *op)
     }
   if (op->module >= 0)
     {
-      KernelDesc desc = tape_stream (tape, KERNEL_REDUCTION, "flash_bwd.sinks", 2 * row_bytes, 0, 1);
+      KernelDesc desc =
+          tape_stream (tape, KERNEL_REDUCTION, "flash_bwd.sinks", 2 * row_bytes, 0, 1);
       desc.module = op->module;
       tape_push (tape, tape->backward, desc, FALSE);
     }
@@ -260,7 +261,8 @@ tape_softmax (Tape *tape, const char *name, TapeValue scores, gboolean eager)
 static void
 backward_route (Tape *tape, const TapeOp *op)
 {
-  KernelDesc desc = tape_stream (tape, KERNEL_REDUCTION, tape_backward_name (op), 0, 0, op->launches);
+  KernelDesc desc =
+      tape_stream (tape, KERNEL_REDUCTION, tape_backward_name (op), 0, 0, op->launches);
   TapeValue   grad;
   TapeKernel *kernel = tape_push_backward (tape, op, desc, FALSE, 1, &grad);
 
@@ -498,7 +500,8 @@ tape_loss (Tape *tape, TapeValue logits, double tokens, double vocab)
   tape_push (tape, tape->forward,
              tape_stream (tape, KERNEL_REDUCTION, "loss.log_softmax", wide, wide, 1), FALSE);
   tape_push (tape, tape->forward,
-             tape_stream (tape, KERNEL_REDUCTION, "loss.nll", 4 * tokens + 8 * tokens, 0, 2), FALSE);
+             tape_stream (tape, KERNEL_REDUCTION, "loss.nll", 4 * tokens + 8 * tokens, 0, 2),
+             FALSE);
   return out;
 }
 
@@ -531,8 +534,9 @@ backward_parallel_loss (Tape *tape, const TapeOp *op)
           tape_stream (tape, KERNEL_ELEMENTWISE, "loss.scale.backward", wide, half ? wide : 0, 1),
           FALSE);
       if (half)
-        kernel = tape_push (tape, tape->backward,
-                            tape_stream (tape, KERNEL_COPY, "loss.cast.backward", wide, 0, 1), FALSE);
+        kernel =
+            tape_push (tape, tape->backward,
+                       tape_stream (tape, KERNEL_COPY, "loss.cast.backward", wide, 0, 1), FALSE);
     }
   tape_kernel_writes (kernel, grad);
   tape_give_grad (tape, op->in[0], grad);

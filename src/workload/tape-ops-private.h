@@ -83,7 +83,8 @@ typedef struct
   CommGroup ring;         /* one member: none */
 } AttentionSpec;
 
-TapeValue tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, AttentionSpec spec);
+TapeValue tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v,
+                                AttentionSpec spec);
 
 /* Scale, mask and softmax of materialised scores. */
 TapeValue tape_softmax (Tape *tape, const char *name, TapeValue scores, gboolean eager);

@@ -50,8 +50,8 @@ backward_input (Tape *tape, const TapeOp *op, TapeValue *grad)
 static void
 push_bias_grad (Tape *tape, const TapeOp *op, TapeValue out)
 {
-  KernelDesc desc =
-      tape_stream (tape, KERNEL_REDUCTION, tape_join (op->name, ".bias_grad"), 0, op->bias_bytes, 1);
+  KernelDesc desc = tape_stream (tape, KERNEL_REDUCTION, tape_join (op->name, ".bias_grad"), 0,
+                                 op->bias_bytes, 1);
 
   desc.weight_gradient = TRUE;
   tape_kernel_reads (tape_push (tape, tape->backward, desc, FALSE), tape_grad (tape, out));
@@ -373,9 +373,9 @@ activation (Tape *tape, const char *name, const TapeValue *in, guint n_in, doubl
   TapeValue out = tape_add_output (tape, op, elements);
 
   op->backward = backward_activation;
-  tape_push_forward (tape, op,
-                     tape_stream (tape, KERNEL_ELEMENTWISE, name, fixed_read, fixed_write, launches),
-                     TRUE);
+  tape_push_forward (
+      tape, op, tape_stream (tape, KERNEL_ELEMENTWISE, name, fixed_read, fixed_write, launches),
+      TRUE);
   *made = op;
   return out;
 }

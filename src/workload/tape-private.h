@@ -147,9 +147,9 @@ TapeValue tape_add_value (Tape *self, const char *name, double elements, double 
 TapeOp   *tape_add_op (Tape *self, const char *name, const TapeValue *in, guint n_in);
 TapeValue tape_add_output (Tape *self, TapeOp *op, double elements);
 void      tape_save (Tape *self, TapeValue value);
-void tape_save_piece (Tape *self, TapeValue value); /* of a gathered value the rank's piece */
-void        tape_list (Tape *self, TapeValue value); /* the per-op policy keeps it */
-TapeValue   tape_add_aux (Tape *self, const char *name, double bytes, gboolean statistic);
+void      tape_save_piece (Tape *self, TapeValue value); /* of a gathered value the rank's piece */
+void      tape_list (Tape *self, TapeValue value);       /* the per-op policy keeps it */
+TapeValue tape_add_aux (Tape *self, const char *name, double bytes, gboolean statistic);
 TapeKernel *tape_push (Tape *self, GArray *list, KernelDesc desc, gboolean fusible);
 TapeKernel *tape_insert (Tape *self, GArray *list, guint place, KernelDesc desc);
 void        tape_kernel_reads (TapeKernel *kernel, TapeValue value);

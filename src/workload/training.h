@@ -49,7 +49,7 @@ typedef enum
   OPTIMIZER_ADAMW,       /* one kernel group over all tensors (multi-tensor) */
   OPTIMIZER_ADAMW_FUSED, /* one pass over parameter, gradient and both moments */
   OPTIMIZER_SGD,         /* no state: for tests */
-  OPTIMIZER_NONE, /* nothing is updated or kept for it: forward and backward passes alone */
+  OPTIMIZER_NONE,        /* nothing is updated or kept for it: forward and backward passes alone */
 } OptimizerKind;
 
 typedef enum
@@ -62,7 +62,7 @@ typedef enum
 /* How model FLOPs are counted for MFU; see workload/flops.h. */
 typedef enum
 {
-  FLOPS_PALM, /* 6 N + 12 L H s per token, N without embeddings, with the head: full attention */
+  FLOPS_PALM,   /* 6 N + 12 L H s per token, N without embeddings, with the head: full attention */
   FLOPS_CAUSAL, /* the same with the masked half of attention left out */
   FLOPS_6N,     /* 6 N with all parameters, attention left out */
 } FlopsConvention;
@@ -98,7 +98,7 @@ typedef struct
   gboolean launch_blocking; /* the host waits for each kernel before it issues the next */
   char    *lengths;       /* file of sequence lengths, see sequence-lengths.h; NULL: all seq_len */
   FrameworkTraits traits; /* no option: of that profile */
-  const GArray   *batch; /* no option: gint64, the lengths of one micro-batch of that file; NULL:
+  const GArray   *batch;  /* no option: gint64, the lengths of one micro-batch of that file; NULL:
                             micro_batch of seq_len each */
 } TrainingOptions;
 

@@ -88,7 +88,7 @@ typedef struct
    * (up to the rounding of fractions).
    */
   MemoryProgram forward_memory, backward_memory;
-  guint64       held_bytes; /* head: of its output, held beyond its forward pass for
+  guint64       held_bytes;   /* head: of its output, held beyond its forward pass for
                                training_held_outputs micro-steps; else 0 */
   guint64       logits_bytes; /* head: vocabulary-wide tensors of its backward (inside saved_bytes
                                  and backward_bytes): for reports */
@@ -112,7 +112,8 @@ gboolean workload_check (const ModelShape *shape, const TrainingOptions *trainin
  * one pass.
  */
 gboolean mesh_check (const ModelShape *shape, const TrainingOptions *training,
-                     const MeshOptions *mesh, guint world, const OptionMarks *marks, DiagList *diags);
+                     const MeshOptions *mesh, guint world, const OptionMarks *marks,
+                     DiagList *diags);
 
 /* SHAPE and TRAINING are copied. Never fails for a shape that model_resolve accepted. */
 Workload *workload_new (const ModelShape *shape, const TrainingOptions *training);
@@ -151,7 +152,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Workload, workload_free)
 const ModelShape      *workload_shape (const Workload *self);
 const TrainingOptions *workload_training (const Workload *self);
 guint workload_n_layers (const Workload *self); /* those listed: n_layers of the model + 2 in all */
-const LayerDesc *workload_layer (const Workload *self, guint i);
+const LayerDesc   *workload_layer (const Workload *self, guint i);
 const MeshOptions *workload_mesh (const Workload *self); /* degrees >= 1; workload_new: all 1 */
 guint              workload_stage (const Workload *self);
 
@@ -182,5 +183,6 @@ double workload_matrix_flops (const Workload *self);
  * and gradient bytes an element are the strategy's: MASTER_BYTES, GRADIENT_BYTES; PARAMETER_BYTES
  * is the low-precision copy that the update also writes (0: none). Appends to KERNELS (KernelDesc).
  */
-void workload_optimizer_kernels (const TrainingOptions *training, guint64 elements, guint master_bytes,
-                                 guint gradient_bytes, guint parameter_bytes, GArray *kernels);
+void workload_optimizer_kernels (const TrainingOptions *training, guint64 elements,
+                                 guint master_bytes, guint gradient_bytes, guint parameter_bytes,
+                                 GArray *kernels);

@@ -44,10 +44,11 @@ run_case (guint i, const char *micro_batches, double *seconds)
   };
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (GError)    error = NULL;
-  g_autoptr (GPtrArray) all = scenario_load (NULL, NULL, overrides, G_N_ELEMENTS (overrides), diags);
-  const PredictOptions  options = { 0 };
-  clock_t               start = clock ();
-  Prediction           *self =
+  g_autoptr (GPtrArray) all =
+      scenario_load (NULL, NULL, overrides, G_N_ELEMENTS (overrides), diags);
+  const PredictOptions options = { 0 };
+  clock_t              start = clock ();
+  Prediction          *self =
       all != NULL ? predict (g_ptr_array_index (all, 0), &options, diags, &error) : NULL;
   g_autofree char *messages = diag_list_format (diags, FALSE);
 

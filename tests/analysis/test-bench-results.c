@@ -31,9 +31,10 @@ START_TEST (test_good)
 {
   g_autofree char *a =
       write_text (HEADER COPY WHO "matmul,nn,bf16,,128,256,512,4,,,30,10,9,11,us,\"a, b\"\n");
-  g_autofree char *b = write_text (HEADER "1,example,2026-02-01T10:11:12Z,Example GPU,1.2,13.0,2.28.9,"
-                                          "property,total_memory,,,,,,,,,1,1000,1000,1000,B,\n");
-  const char      *files[] = { a, b, NULL };
+  g_autofree char *b =
+      write_text (HEADER "1,example,2026-02-01T10:11:12Z,Example GPU,1.2,13.0,2.28.9,"
+                         "property,total_memory,,,,,,,,,1,1000,1000,1000,B,\n");
+  const char              *files[] = { a, b, NULL };
   g_autoptr (DiagList)     diags = diag_list_new ();
   g_autoptr (BenchResults) self = bench_results_load (files, diags);
   const BenchRow          *rows;
@@ -145,9 +146,10 @@ START_TEST (test_release)
   expect (HEADER
           "2,example,2026-01-31,Example GPU,1.2,13.0,2.28.9,host_copy,d2h,,1,,,,,,,1,1,1,1,ns,\n",
           1, "2:1: error: format '2' is of another release: this one reads 1");
-  expect ("format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,channels,"
-          "repeats,value,low,high,unit,remarks\n",
-          2, "1: error: missing column 'remark'");
+  expect (
+      "format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,channels,"
+      "repeats,value,low,high,unit,remarks\n",
+      2, "1: error: missing column 'remark'");
 }
 END_TEST
 

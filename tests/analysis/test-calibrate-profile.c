@@ -272,8 +272,9 @@ START_TEST (test_slice)
     const char *warning;
   } cases[] = {
     { 91, "" },
-    { 14, "warning: the device has 14 multiprocessors and 'hand' 100: is it part of a GPU, or another one\n"
-          "  hint: rates are read against that profile's datasheet\n" },
+    { 14,
+      "warning: the device has 14 multiprocessors and 'hand' 100: is it part of a GPU, or another one\n"
+      "  hint: rates are read against that profile's datasheet\n" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
@@ -326,7 +327,8 @@ START_TEST (test_contradictions)
     double      us;
   } cases[] = {
     { "host_copy_latency", "host_copy,h2d.pinned,,4096,,,,,,,20",
-      "measurements of 4096 bytes differ by a factor of 2.20 (at most 2)", 2.2 * (2 + 4096 / 90e3) },
+      "measurements of 4096 bytes differ by a factor of 2.20 (at most 2)",
+      2.2 * (2 + 4096 / 90e3) },
     { "kernel_latency", "launch,device,,,,,,,,,20",
       "measurements of the same thing differ by a factor of 2.50 (at most 2)", 5 },
     { "matmul_efficiency", "matmul,nn,bf16,,9800,4900,2500,1,,,20",
@@ -447,7 +449,8 @@ network_sheet (double bandwidth, double slower)
 static void
 expect_network (const Fit *self, double efficiency)
 {
-  const FittedValue *rate = find_value (self, "efficiency"), *latency = find_value (self, "latency");
+  const FittedValue *rate = find_value (self, "efficiency"),
+                    *latency = find_value (self, "latency");
 
   ck_assert_double_eq_tol (rate->after, efficiency, 1e-9);
   ck_assert_double_eq_tol (latency->after, 50e-6, 1e-12);

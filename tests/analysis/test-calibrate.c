@@ -242,7 +242,8 @@ START_TEST (test_refusals)
 
   ck_assert_str_eq (little, "too little data: 2 healthy rows, at least 5 are needed");
   ck_assert_str_eq (
-      both, "contradictory: 'a-01' and 'b-01' differ by a factor of 2.03 at 1024 bytes of all_reduce");
+      both,
+      "contradictory: 'a-01' and 'b-01' differ by a factor of 2.03 at 1024 bytes of all_reduce");
   ck_assert (g_str_has_prefix (slow, "contradictory: the best fit is off by a factor of "));
 }
 END_TEST
@@ -278,7 +279,8 @@ START_TEST (test_written_profiles)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char   *dir = g_dir_make_tmp ("shardsim-fitted-XXXXXX", &error);
-  g_autofree char *shipped = g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "hwprofiles", NULL);
+  g_autofree char   *shipped =
+      g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "hwprofiles", NULL);
   g_autofree char                  *path = g_strdup_printf ("%s:%s", dir, shipped);
   g_autofree char                  *folder = g_build_filename (dir, "link", NULL);
   g_autoptr (GPtrArray)             rows = synthetic_rows ();
@@ -321,7 +323,8 @@ END_TEST
 START_TEST (test_layers)
 {
   g_autofree char *dir = g_dir_make_tmp ("shardsim-layer-XXXXXX", NULL);
-  g_autofree char *shipped = g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "hwprofiles", NULL);
+  g_autofree char *shipped =
+      g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "hwprofiles", NULL);
   g_autofree char       *path = g_strdup_printf ("%s:%s", dir, shipped);
   g_autofree char       *folder = g_build_filename (dir, "link", NULL);
   g_autofree char       *file = g_build_filename (folder, "pcie4.yaml", NULL);
@@ -334,8 +337,9 @@ START_TEST (test_layers)
 
   ck_assert_int_eq (g_mkdir (folder, 0777), 0);
   ck_assert (g_file_set_contents (
-      file, "extends: pcie4\nefficiency: { value: 0.5, source: \"a guess\", confidence: estimate }\n",
-      -1, NULL));
+      file,
+      "extends: pcie4\nefficiency: { value: 0.5, source: \"a guess\", confidence: estimate }\n", -1,
+      NULL));
   ck_assert_double_eq (profile_set_link (layered, "pcie4", NULL, diags)->efficiency.value, 0.5);
   ck_assert_double_eq (profile_set_link (layered, "pcie4", NULL, diags)->bandwidth.value,
                        profile_set_link (stock, "pcie4", NULL, diags)->bandwidth.value);

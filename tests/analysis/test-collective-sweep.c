@@ -361,10 +361,11 @@ END_TEST
 /* A neighbour of the row's size that would be left nothing does not run. */
 START_TEST (test_neighbour_without_size)
 {
-  const guint32       four[] = { 0, 1, 2, 3 };
-  CollectiveNeighbour beside = {
-    .kind = COLLECTIVE_ALL_GATHER, .ranks = four, .n_ranks = 4, .library = collective_default_options
-  };
+  const guint32               four[] = { 0, 1, 2, 3 };
+  CollectiveNeighbour         beside = { .kind = COLLECTIVE_ALL_GATHER,
+                                         .ranks = four,
+                                         .n_ranks = 4,
+                                         .library = collective_default_options };
   CollectiveSweepOptions      options = { .kind = COLLECTIVE_ALL_REDUCE,
                                           .min_bytes = 32,
                                           .max_bytes = 64,

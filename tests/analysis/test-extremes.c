@@ -104,7 +104,8 @@ check_prediction (const Prediction *p, guint seed)
   ck_assert_msg (is_sound (p->step_time_s) && p->step_time_s > 0, "case %u: a step of %g s", seed,
                  p->step_time_s);
   for (guint part = 0; part < TIME_N; part++)
-    ck_assert_msg (is_sound (p->parts[part]), "case %u: part %u of %g s", seed, part, p->parts[part]);
+    ck_assert_msg (is_sound (p->parts[part]), "case %u: part %u of %g s", seed, part,
+                   p->parts[part]);
   ck_assert_msg (is_sound (p->tokens_per_s), "case %u: %g tokens/s", seed, p->tokens_per_s);
   ck_assert_msg (is_sound (p->mfu_percent), "case %u: MFU %g", seed, p->mfu_percent);
 }
@@ -126,7 +127,8 @@ START_TEST (test_extremes)
       if (prediction != NULL)
         check_prediction (prediction, seed);
       else
-        ck_assert_msg (error != NULL || diag_list_n_errors (diags) > 0, "case %u says nothing", seed);
+        ck_assert_msg (error != NULL || diag_list_n_errors (diags) > 0, "case %u says nothing",
+                       seed);
       predicted += prediction != NULL;
       failed += error != NULL;
       refused += prediction == NULL && error == NULL;

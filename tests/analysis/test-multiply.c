@@ -153,7 +153,8 @@ compare (const Prediction *few, const Prediction *all, guint seed)
   assert_waits (few->bubble_s, all->bubble_s, all, seed, "bubble");
   assert_near (few->host_link_bytes_per_gpu, all->host_link_bytes_per_gpu, 0, seed, "host link");
   for (guint i = 0; i < TIME_N; i++)
-    assert_near (few->parts[i], all->parts[i], all->step_time_s, seed, time_part_name ((TimePart) i));
+    assert_near (few->parts[i], all->parts[i], all->step_time_s, seed,
+                 time_part_name ((TimePart) i));
   ck_assert_uint_eq (few->bindings->len, all->bindings->len);
   for (guint i = 0; i < all->bindings->len; i++)
     assert_near (g_array_index (few->bindings, BindingUse, i).seconds,

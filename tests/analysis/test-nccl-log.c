@@ -46,7 +46,8 @@ load (const char *file, const Setting *hardware, CollectiveKind kind, DiagList *
 
   option_table_defaults (cluster_options, &cluster);
   for (const Setting *setting = hardware; setting != NULL && setting->key != NULL; setting++)
-    ck_assert (option_set_key (cluster_options, &cluster, setting->key, setting->value, NULL, diags));
+    ck_assert (
+        option_set_key (cluster_options, &cluster, setting->key, setting->value, NULL, diags));
   rows = measurement_file_load (file, &context, diags);
   option_table_clear (cluster_options, &cluster);
   return rows;
@@ -241,11 +242,13 @@ END_TEST
 static void
 check_round_trip (CollectiveKind kind, const Cluster *cluster, const char *file)
 {
-  const CollectiveSweepOptions options = {
-    .kind = kind, .min_bytes = 1024, .max_bytes = 64 << 20, .step_factor = 16, .fidelity = FIDELITY_FLUID
-  };
-  static const guint32        ranks[] = { 0, 1, 2, 3 };
-  g_autoptr (CollectiveSweep) sweep =
+  const CollectiveSweepOptions options = { .kind = kind,
+                                           .min_bytes = 1024,
+                                           .max_bytes = 64 << 20,
+                                           .step_factor = 16,
+                                           .fidelity = FIDELITY_FLUID };
+  static const guint32         ranks[] = { 0, 1, 2, 3 };
+  g_autoptr (CollectiveSweep)  sweep =
       collective_sweep (cluster, ranks, 4, &collective_default_options, &options, NULL);
   g_autoptr (GString)   text = g_string_new (NULL);
   g_autoptr (DiagList)  diags = diag_list_new ();
@@ -453,17 +456,20 @@ load_text (const char *text, const Setting *hardware)
 /* What the runner forced, and ranks that share a GPU, stand in the rows' words. */
 START_TEST (test_words)
 {
-  static const Setting hosts[] = { { "gpu", "cpu-host" }, { "nic", "lan-100m" }, { "nics", "1" }, END };
+  static const Setting hosts[] = {
+    { "gpu", "cpu-host" }, { "nic", "lan-100m" }, { "nics", "1" }, END
+  };
   static const char mpi[] =
       "# shardsim-bench Open MPI 4.1.4\n# Collective test starting: all_reduce_perf\n"
       "# mpi;algo=ring\n"
       "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:00:00] CPU\n"
       "#  Rank  1 Group  0 Pid 1 on h2 device  0 [0000:00:00] CPU\n" TABLE;
-  static const char shared[] = "# shardsim-bench nccl-headers=22809 nccl-library=22809\n"
-                               "# Collective test starting: all_reduce_perf\n"
-                               "# minCTAs = maxCTAs = 4\n"
-                               "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:0f:00] Hand\n"
-                               "#  Rank  1 Group  0 Pid 2 on h1 device  0 [0000:0f:00] Hand\n" TABLE;
+  static const char shared[] =
+      "# shardsim-bench nccl-headers=22809 nccl-library=22809\n"
+      "# Collective test starting: all_reduce_perf\n"
+      "# minCTAs = maxCTAs = 4\n"
+      "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:0f:00] Hand\n"
+      "#  Rank  1 Group  0 Pid 2 on h1 device  0 [0000:0f:00] Hand\n" TABLE;
   static const char blocking[] =
       "# Collective test starting: all_reduce_perf\n"
       "# nThread 1 nGpus 2 minBytes 8 maxBytes 8 step: 2(factor) agg iters: 4\n"
@@ -478,7 +484,8 @@ START_TEST (test_words)
   ck_assert_uint_eq (between_hosts->len, 1);
   check_row (between_hosts, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place algo=ring");
   ck_assert_uint_eq (on_one->len, 1);
-  check_row (on_one, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place ranks-share-gpu channels=4");
+  check_row (on_one, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50,
+             "out-of-place ranks-share-gpu channels=4");
   check_all (on_one, 1, 2, "2.28.9");
   check_row (in_step, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place aggregated blocking");
 }
@@ -585,7 +592,8 @@ START_TEST (test_kinds)
   ck_assert_int_eq (kind_of ("\xEF\xBB\xBF\"collective\",bytes\n"), MEASUREMENT_FILE_TABLE);
   ck_assert_int_eq (kind_of ("format,host,date,device,driver,cuda,nccl,benchmark,variant\n1,h\n"),
                     MEASUREMENT_FILE_RESULTS);
-  ck_assert_int_eq (kind_of ("a launcher\n[1,0]<stdout>:# nThread 1 nGpus 8\n"), MEASUREMENT_FILE_LOG);
+  ck_assert_int_eq (kind_of ("a launcher\n[1,0]<stdout>:# nThread 1 nGpus 8\n"),
+                    MEASUREMENT_FILE_LOG);
   ck_assert_int_eq (kind_of (" {\"version\":1}"), MEASUREMENT_FILE_JSON);
   ck_assert_int_eq (kind_of ("once upon a time\n"), MEASUREMENT_FILE_UNKNOWN);
   ck_assert_int_eq (kind_of ("numCycle,collective,gpus,size\n"), MEASUREMENT_FILE_UNKNOWN);

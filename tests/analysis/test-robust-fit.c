@@ -166,7 +166,8 @@ START_TEST (test_median)
   ck_assert_int_eq (none.verdict, FIT_TOO_LITTLE);
   ck_assert_str_eq (none.why, "not measured");
   ck_assert_int_eq (bad.verdict, FIT_CONTRADICTORY);
-  ck_assert_str_eq (bad.why, "measurements of the same thing differ by a factor of 2.22 (at most 2)");
+  ck_assert_str_eq (bad.why,
+                    "measurements of the same thing differ by a factor of 2.22 (at most 2)");
   g_free (none.why);
   g_free (bad.why);
 }

@@ -47,10 +47,11 @@ time_once (const Case *of, guint size)
   };
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (GError)    error = NULL;
-  g_autoptr (GPtrArray) all = scenario_load (NULL, NULL, overrides, G_N_ELEMENTS (overrides), diags);
-  PredictOptions        options = { 0 };
-  Prediction           *prediction;
-  double                start = processor_seconds (), seconds;
+  g_autoptr (GPtrArray) all =
+      scenario_load (NULL, NULL, overrides, G_N_ELEMENTS (overrides), diags);
+  PredictOptions options = { 0 };
+  Prediction    *prediction;
+  double         start = processor_seconds (), seconds;
 
   ck_assert_ptr_nonnull (all);
   prediction = predict (g_ptr_array_index (all, 0), &options, diags, &error);

@@ -230,7 +230,8 @@ START_TEST (test_mapping)
       "a-1" NODE    MODEL "1,1,fsdp2,grad-op,1,none,,step_time_s,1,s,test,\n"
       "a-2" NODE MODEL "1,1,zero1,all,1,,,step_time_s,1,s,test,\n"
       "a-3" NODE MODEL "1,1,fsdp1,2,1,full,async_tp=1; backward_prefetch=post,fits,1,,test,\n"
-      "a-4" NODE MODEL "1,1,fsdp1,2,1,full,async_tp=1; backward_prefetch=post,step_time_s,1,,test,\n"
+      "a-4" NODE MODEL
+      "1,1,fsdp1,2,1,full,async_tp=1; backward_prefetch=post,step_time_s,1,,test,\n"
       "a-5" NODE            MODEL "1,1,zero++,all,1,full,,fits,0,,calibrate,\n";
   g_autoptr (TrainingTable) table = load_text (text);
   const TrainingRow        *rows = (const TrainingRow *) table->rows->data;
@@ -341,7 +342,8 @@ START_TEST (test_prediction)
   ck_assert_ptr_null (training_row_at (one, 0)->reason);
   ck_assert_double_gt (training_row_at (one, 0)->predicted, 0);
   ck_assert_double_eq (training_row_at (one, 1)->predicted, 1);
-  ck_assert_double_eq (training_row_at (one, 0)->memory_share, training_row_at (one, 1)->memory_share);
+  ck_assert_double_eq (training_row_at (one, 0)->memory_share,
+                       training_row_at (one, 1)->memory_share);
   ck_assert_ptr_nonnull (training_row_at (one, 3)->reason);
   report_training_json (one, first);
   report_training_json (three, second);

@@ -125,7 +125,8 @@ END_TEST
 START_TEST (test_sizes)
 {
   g_autoptr (CollectiveValidation) v = validate_text (
-      HEADER "a-01," NODE "all_reduce,268435456,1,yes,,\na-01," NODE "all_reduce,268435455,1,yes,,\n"
+      HEADER "a-01," NODE "all_reduce,268435456,1,yes,,\na-01," NODE
+             "all_reduce,268435455,1,yes,,\n"
              "a-01," NODE "all_reduce,1048576,1,yes,,\na-01," NODE "all_reduce,1048575,1,yes,,\n"
              "a-01," NODE "all_reduce,1024,1,yes,,\na-01," NODE "all_reduce,1023,1,yes,,\n");
   static const struct
@@ -254,8 +255,9 @@ START_TEST (test_csv)
   const ValidatedRow   *rows = (const ValidatedRow *) (void *) v->rows->data;
 
   report_validation_csv (v, out);
-  ck_assert (g_str_has_prefix (out->str, "id,collective,bytes,measured_us,predicted_us,error,reason,"
-                                         "hardware,profiles,program_version,schema\n"));
+  ck_assert (g_str_has_prefix (out->str,
+                               "id,collective,bytes,measured_us,predicted_us,error,reason,"
+                               "hardware,profiles,program_version,schema\n"));
   name = write_table (out->str);
   reader = csv_reader_open (name, diags);
   ck_assert (csv_reader_next (reader, diags));

@@ -96,8 +96,9 @@ START_TEST (test_json)
   assert_diags (diags, "");
   root = config_doc_root (doc);
   quant = config_node_get (root, "quant");
-  ck_assert_str_eq (config_node_text (config_node_item (config_node_get (root, "architectures"), 0)),
-                    "LlamaForCausalLM");
+  ck_assert_str_eq (
+      config_node_text (config_node_item (config_node_get (root, "architectures"), 0)),
+      "LlamaForCausalLM");
   ck_assert_str_eq (config_node_text (config_node_get (root, "rms_norm_eps")), "1e-05");
   ck_assert (config_node_is_null (config_node_get (root, "rope_scaling")));
   ck_assert_str_eq (config_node_text (config_node_get (quant, "bits")), "8");
@@ -190,7 +191,8 @@ START_TEST (test_many_keys)
                             config_node_item (config_doc_root (doc), i));
         }
       ck_assert_ptr_null (config_node_get (config_doc_root (doc), "k99"));
-      ck_assert_uint_eq (config_node_length (config_doc_root (doc)) + diag_list_n_errors (diags), n);
+      ck_assert_uint_eq (config_node_length (config_doc_root (doc)) + diag_list_n_errors (diags),
+                         n);
       ck_assert_uint_eq (diag_list_n_errors (diags), n % 7 ? 0 : n - n / 7);
     }
 }
@@ -339,11 +341,11 @@ START_TEST (test_binary)
                                         "a\0:\0",
                                         6, diags));
   ck_assert_ptr_null (config_load_text ("control", "a: \x01\n", 5, diags));
-  assert_diags (diags,
-                "nul: error: not a text file: byte 0x00 at offset 3\n"
-                "latin1: error: not a text file: byte 0xe4 at offset 3\n"
-                "utf16: error: not a text file: byte 0xff at offset 0\n"
-                "control: error: not a text file: control characters are not allowed (at byte 3)\n");
+  assert_diags (
+      diags, "nul: error: not a text file: byte 0x00 at offset 3\n"
+             "latin1: error: not a text file: byte 0xe4 at offset 3\n"
+             "utf16: error: not a text file: byte 0xff at offset 0\n"
+             "control: error: not a text file: control characters are not allowed (at byte 3)\n");
 }
 END_TEST
 
@@ -431,8 +433,9 @@ START_TEST (test_extends_merges)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   char                *folder = make_folder ();
-  g_autofree char     *a = write_temporary (
-          folder, "a.yaml", "extends: b\nx: top\nmap: {k: over, new: 1}\nlist: [9]\nnode: {t: u}\n", -1);
+  g_autofree char     *a =
+      write_temporary (folder, "a.yaml",
+                       "extends: b\nx: top\nmap: {k: over, new: 1}\nlist: [9]\nnode: {t: u}\n", -1);
   g_free (write_temporary (folder, "b.yaml",
                            "y: mid\nextends: c\nmap:\n  deep: {q: 2}\nnode: plain\n", -1));
   g_autofree char *c = write_temporary (
@@ -459,7 +462,8 @@ START_TEST (test_extends_nothing)
   g_autoptr (ConfigDoc) doc = config_load_extended (a, resolve_in_folder, folder, diags);
 
   ck_assert_str_eq (config_node_text (config_node_get (config_doc_root (doc), "x")), "1");
-  ck_assert_ptr_null (config_load_extended ("/nonexistent/x.yaml", resolve_in_folder, folder, diags));
+  ck_assert_ptr_null (
+      config_load_extended ("/nonexistent/x.yaml", resolve_in_folder, folder, diags));
   ck_assert_uint_eq (diag_list_n_errors (diags), 1);
   remove_folder (folder);
 }

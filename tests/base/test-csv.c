@@ -121,7 +121,8 @@ START_TEST (test_marks)
   g_autoptr (DiagList) diags = diag_list_new ();
   char                *folder = make_folder ();
   g_autofree char     *file = write_temporary (
-          folder, "t.csv", "a,b,c\r\n\r\n\"x,\"\"y\"\"\",\303\244\303\266,z\r\n\"p\nq\",r,s\nt,u,v", -1);
+          folder, "t.csv", "a,b,c\r\n\r\n\"x,\"\"y\"\"\",\303\244\303\266,z\r\n\"p\nq\",r,s\nt,u,v",
+          -1);
   g_autoptr (CsvReader) reader = csv_reader_open (file, diags);
   SourceMark            mark;
   g_autofree char      *expected = g_strdup_printf (
@@ -185,7 +186,8 @@ START_TEST (test_limits)
   g_autofree char *columns = read_all (commas, -1, &column_diags);
 
   ck_assert_str_eq (rows, "a|b");
-  ck_assert_str_eq (diags, "t.csv:2: error: row longer than 1 MiB\n  hint: is a quote left open?\n");
+  ck_assert_str_eq (diags,
+                    "t.csv:2: error: row longer than 1 MiB\n  hint: is a quote left open?\n");
   ck_assert_str_eq (columns, "");
   ck_assert_str_eq (column_diags, "t.csv:1: error: more than 4096 columns\n");
 }

@@ -38,7 +38,8 @@ START_TEST (test_category_names)
 {
   for (guint i = 0; i < POOL_N_CATEGORIES; i++)
     for (guint j = 0; j < i; j++)
-      ck_assert_str_ne (pool_category_name ((PoolCategory) i), pool_category_name ((PoolCategory) j));
+      ck_assert_str_ne (pool_category_name ((PoolCategory) i),
+                        pool_category_name ((PoolCategory) j));
   ck_assert_str_eq (pool_category_name (POOL_PARAMETER), "parameter");
   ck_assert_str_eq (pool_category_name (POOL_RUNTIME), "runtime");
 }

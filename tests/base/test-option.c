@@ -30,7 +30,10 @@ static const OptionSpec table[] = {
     .type = OPTION_STRING,
     .offset = G_STRUCT_OFFSET (Options, name),
     .help = "what it is called" },
-  { .key = "compile", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (Options, compile), .fallback = "yes" },
+  { .key = "compile",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Options, compile),
+    .fallback = "yes" },
   { .key = "micro_batch",
     .type = OPTION_INT,
     .offset = G_STRUCT_OFFSET (Options, micro_batch),
@@ -66,9 +69,18 @@ static const OptionSpec table[] = {
     .kind = QUANTITY_TIME,
     .offset = G_STRUCT_OFFSET (Options, delay),
     .optional = TRUE },
-  { .key = "note", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (Options, note), .optional = TRUE },
-  { .key = "offset", .type = OPTION_INT, .offset = G_STRUCT_OFFSET (Options, offset), .fallback = "-1" },
-  { .key = "group", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (Options, group), .fallback = "all" },
+  { .key = "note",
+    .type = OPTION_STRING,
+    .offset = G_STRUCT_OFFSET (Options, note),
+    .optional = TRUE },
+  { .key = "offset",
+    .type = OPTION_INT,
+    .offset = G_STRUCT_OFFSET (Options, offset),
+    .fallback = "-1" },
+  { .key = "group",
+    .type = OPTION_STRING,
+    .offset = G_STRUCT_OFFSET (Options, group),
+    .fallback = "all" },
   { 0 },
 };
 
@@ -407,8 +419,9 @@ START_TEST (test_required)
   option_table_defaults (table, &options);
   ck_assert (
       !option_check_required (table, &options, &(SourceMark){ "x.yaml", 0, 0, 0, NULL }, diags));
-  assert_diags (diags, "x.yaml: error: missing 'name'\n  hint: what it is called\n"
-                       "x.yaml: error: missing 'micro_batch'\n  hint: sequences per step and GPU\n");
+  assert_diags (diags,
+                "x.yaml: error: missing 'name'\n  hint: what it is called\n"
+                "x.yaml: error: missing 'micro_batch'\n  hint: sequences per step and GPU\n");
   options.micro_batch = 1;
   options.name = g_strdup ("x");
   ck_assert (option_check_required (table, &options, NULL, diags));

@@ -134,7 +134,8 @@ bool
 layer_norm_backward (LayerKernels *self, const Bench *bench, void *dy, const void *other,
                      const void *x, const void *weight, const float *rms, void *dx)
 {
-  (void) self, (void) bench, (void) dy, (void) other, (void) x, (void) weight, (void) rms, (void) dx;
+  (void) self, (void) bench, (void) dy, (void) other, (void) x, (void) weight, (void) rms,
+      (void) dx;
   return add_stream (10 * TD);
 }
 

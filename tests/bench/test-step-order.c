@@ -313,7 +313,8 @@ step_random_weights (const Bench *bench, const Step *step, uint64_t seed, void *
 }
 
 static bool
-pass (TokenKind kind, const Step *step, guint unit, const void *weights, void *gradients, guint64 bytes)
+pass (TokenKind kind, const Step *step, guint unit, const void *weights, void *gradients,
+      guint64 bytes)
 {
   begin_op (step->compute);
   touch (step->compute, weights, bytes, FALSE);
@@ -348,7 +349,8 @@ step_forward_layer (const Bench *bench, Step *step, unsigned i, const void *weig
 }
 
 bool
-step_backward_layer (const Bench *bench, Step *step, unsigned i, const void *weights, void *gradients)
+step_backward_layer (const Bench *bench, Step *step, unsigned i, const void *weights,
+                     void *gradients)
 {
   (void) bench;
   return pass (TOKEN_BACKWARD, step, i, weights, gradients, 2 * step->elements);
@@ -426,7 +428,8 @@ set_options (const StepSchedule *runner, const StepModel *model, const Strategy 
       g_auto (GStrv)    pair = g_strsplit (words[i], "=", 2);
       const OptionSpec *spec = option_table_find (strategy->options, pair[0]);
 
-      ck_assert_msg (spec != NULL && option_set (spec, options, pair[1], NULL, diags), "%s", words[i]);
+      ck_assert_msg (spec != NULL && option_set (spec, options, pair[1], NULL, diags), "%s",
+                     words[i]);
     }
 }
 
@@ -502,7 +505,8 @@ simulated_step (const StepSchedule *runner, guint n_layers)
   set_options (runner, &model, strategy, options);
   {
     g_autoptr (Workload) workload = workload_new (&shape, &training);
-    PlanInput in = { .workload = workload, .mesh = { .n_ranks = 1, .ranks_per_node = 1, .world = 1 } };
+    PlanInput            in = { .workload = workload,
+                                .mesh = { .n_ranks = 1, .ranks_per_node = 1, .world = 1 } };
     g_autoptr (Schedule) schedule = schedule_build (&in, &choice, diags);
     ScheduleItems        items;
 
@@ -568,7 +572,8 @@ START_TEST (test_no_race)
       g_autoptr (GArray) tokens = run_steps (schedules[_i], n, 3, -1);
 
       ck_assert_uint_gt (tokens->len, n);
-      ck_assert_msg (rec.n_races == 0, "%s, %u layers: %u races", schedules[_i]->name, n, rec.n_races);
+      ck_assert_msg (rec.n_races == 0, "%s, %u layers: %u races", schedules[_i]->name, n,
+                     rec.n_races);
     }
 }
 END_TEST

@@ -86,7 +86,8 @@ START_TEST (test_overrides)
 {
   g_autoptr (ProfileSet) profiles = test_profiles ();
   g_autoptr (Cluster)    cluster = make_cluster (
-         profiles, "name=2 x switched;gpus_per_node=3;gpu=toy-small;nics=2;nic=staged;dram_bytes=64 GB");
+         profiles,
+         "name=2 x switched;gpus_per_node=3;gpu=toy-small;nics=2;nic=staged;dram_bytes=64 GB");
   const NodeProfile *node = cluster_node_profile (cluster, 1);
   ck_assert_str_eq (cluster_title (cluster), "2 nodes x 3 toy-small, pcie, 2 staged");
   ck_assert_double_eq (node->dram_bytes.value, 64e9);
@@ -116,7 +117,8 @@ START_TEST (test_capacities)
       cluster_resource (pcie, cluster_gpu_resource (pcie, 3, RESOURCE_PCIE_UP));
   const ClusterResource *out =
       cluster_resource (nvswitch, cluster_gpu_resource (nvswitch, 3, RESOURCE_PCIE_UP));
-  const ClusterResource *hbm = cluster_resource (pcie, cluster_gpu_resource (pcie, 3, RESOURCE_HBM));
+  const ClusterResource *hbm =
+      cluster_resource (pcie, cluster_gpu_resource (pcie, 3, RESOURCE_HBM));
   ck_assert_double_eq (up->capacity, 16e9);
   ck_assert_double_eq (up->efficiency, 0.7);
   ck_assert_double_eq (out->capacity, 20e9);
@@ -195,7 +197,8 @@ static const ClusterResource *
 find_leaf (const Cluster *cluster, ResourceKind kind, guint leaf)
 {
   for (guint id = 0; id < cluster_n_resources (cluster); id++)
-    if (cluster_resource (cluster, id)->kind == kind && cluster_resource (cluster, id)->index == leaf)
+    if (cluster_resource (cluster, id)->kind == kind
+        && cluster_resource (cluster, id)->index == leaf)
       return cluster_resource (cluster, id);
   return NULL;
 }
@@ -211,7 +214,8 @@ START_TEST (test_leaves)
   g_autoptr (Cluster)    unlike = make_cluster (profiles, "name=two-kinds");
   g_autoptr (Cluster)    three =
       make_cluster (profiles, "name=5 x switched;leaf_nodes=2;oversubscription=4");
-  g_autoptr (Cluster) rails = make_cluster (profiles, "name=5 x switched;leaf_nodes=2;fabric=rails");
+  g_autoptr (Cluster) rails =
+      make_cluster (profiles, "name=5 x switched;leaf_nodes=2;fabric=rails");
   g_autoptr (Cluster) asked = make_cluster (profiles, "name=two-kinds;oversubscription=5");
   ck_assert_uint_eq (count_kind (flat, RESOURCE_LEAF_UP), 0);
   ck_assert_uint_eq (count_kind (unlike, RESOURCE_LEAF_UP), 2);
@@ -262,7 +266,8 @@ END_TEST
 START_TEST (test_slow_gpus)
 {
   g_autoptr (ProfileSet) profiles = test_profiles ();
-  g_autoptr (Cluster) cluster = make_cluster (profiles, "name=2 x switched;slow_gpus=3:0.5, 15:0.25");
+  g_autoptr (Cluster)    cluster =
+      make_cluster (profiles, "name=2 x switched;slow_gpus=3:0.5, 15:0.25");
   ck_assert_double_eq (cluster_gpu_speed (cluster, 0), 1);
   ck_assert_double_eq (cluster_gpu_speed (cluster, 3), 0.5);
   ck_assert_double_eq (cluster_gpu_speed (cluster, 15), 0.25);
@@ -285,7 +290,8 @@ START_TEST (test_numbering)
         {
           const ClusterResource *resource = cluster_resource (cluster, id);
           ck_assert (g_hash_table_add (names, cluster_resource_name (cluster, id)));
-          ck_assert (resource->capacity > 0 && resource->efficiency > 0 && resource->efficiency <= 1);
+          ck_assert (resource->capacity > 0 && resource->efficiency > 0
+                     && resource->efficiency <= 1);
           if (resource->node == G_MAXUINT32)
             continue;
           ck_assert_uint_eq (

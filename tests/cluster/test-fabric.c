@@ -72,7 +72,8 @@ static const CapacityCase capacities[] = {
   { "name=4 x switched;leaf_nodes=2;routing=d-mod-k", "leaf1.up7", 10e9 },
   { "name=4 x switched;leaf_nodes=2;routing=ecmp;uplinks=2", "leaf0.down1", 40e9 },
   /* 8 spines with a link to the core for each of 2 leaves */
-  { "name=8 x switched;fabric=fat-tree;leaf_nodes=2;group_nodes=4;routing=ecmp", "group1.up15", 10e9 },
+  { "name=8 x switched;fabric=fat-tree;leaf_nodes=2;group_nodes=4;routing=ecmp", "group1.up15",
+    10e9 },
 };
 
 START_TEST (test_capacities)

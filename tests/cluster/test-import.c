@@ -104,7 +104,8 @@ typedef struct
 static void
 collect (const XmlNode *node, Chain above, guint *number, Chains *out)
 {
-  if (xml_node_is (node, "cpu") || (xml_node_is (node, "pci") && xml_node_find (node, "pci") != NULL))
+  if (xml_node_is (node, "cpu")
+      || (xml_node_is (node, "pci") && xml_node_find (node, "pci") != NULL))
     above.chain[above.depth++] = ++*number;
   if (xml_node_is (node, "gpu") || xml_node_is (node, "net"))
     {
@@ -260,7 +261,9 @@ count (const char *text, const char *word)
 
 START_TEST (test_random_trees)
 {
-  const ImportOptions options = { .gpu = "h100-sxm-80", .intra = "nvlink4-switch", .nic = "ib-ndr-400" };
+  const ImportOptions options = { .gpu = "h100-sxm-80",
+                                  .intra = "nvlink4-switch",
+                                  .nic = "ib-ndr-400" };
   const ImportOptions no_cards = { .gpu = "h100-sxm-80", .intra = "nvlink4-switch" };
   g_autofree char    *shipped = source_file ("hwprofiles");
   for (guint32 seed = 0; seed < 500; seed++)
@@ -299,12 +302,12 @@ END_TEST
 #define CPU(words, inside) "<cpu " words ">" inside "</cpu>"
 #define CPUS(words) \
   "<system>" CPU ("arch=\"x86_64\" " words, GPU ("1", "")) CPU ("", GPU ("2", "")) "</system>"
-#define PACKAGE(bus)                                                                \
-  OBJECT ("Package", "",                                                            \
-          "<info name=\"CPUVendor\" value=\"AuthenticAMD\"/>"                       \
-          "<info name=\"CPUFamilyNumber\" value=\"26\"/>"                           \
-          "<info name=\"CPUModelNumber\" value=\"2\"/>" OBJECT ("NUMANode", "", "") \
-              OBJECT ("PCIDev", "pci_busid=\"" bus "\" pci_type=\"0302 [10de:2330] [0:0] 0\"", ""))
+#define PACKAGE(bus)                                                                         \
+  OBJECT ("Package", "",                                                                     \
+          "<info name=\"CPUVendor\" value=\"AuthenticAMD\"/>"                                \
+          "<info name=\"CPUFamilyNumber\" value=\"26\"/>"                                    \
+          "<info name=\"CPUModelNumber\" value=\"2\"/>" OBJECT ("NUMANode", "", "") OBJECT ( \
+              "PCIDev", "pci_busid=\"" bus "\" pci_type=\"0302 [10de:2330] [0:0] 0\"", ""))
 #define SYSTEM(inside) "<system version=\"1\"><cpu numaid=\"0\">" inside "</cpu></system>"
 #define OBJECT(type, attributes, inside) \
   "<object type=\"" type "\" " attributes ">" inside "</object>"
@@ -358,7 +361,8 @@ static const Reading readings[] = {
                 NIC ("class=\"0x020000\" vendor=\"0x15b3\" device=\"0x1017\"", "mlx5_0", "100000")),
     "nic: roce-100\n",
     { 0 } },
-  { SYSTEM (GPU ("1", "") NIC ("class=\"0x020000\" vendor=\"0x8086\" device=\"0x1\"", "ens1", "25000")),
+  { SYSTEM (GPU ("1", "")
+                NIC ("class=\"0x020000\" vendor=\"0x8086\" device=\"0x1\"", "ens1", "25000")),
     "nic: tcp-25\n",
     { 0 } },
   { SYSTEM (GPU ("1", "")
@@ -435,7 +439,8 @@ static const Reading readings[] = {
                  "<pci busid=\"v\">" GPU ("2", "") "</pci></pci>"),
     "pcie_upper: { value: 1,",
     { 0 } },
-  { SYSTEM ("<pci busid=\"s\"><pci busid=\"t\"><pci busid=\"u\">" GPU ("1", "") "</pci></pci></pci>"),
+  { SYSTEM (
+        "<pci busid=\"s\"><pci busid=\"t\"><pci busid=\"u\">" GPU ("1", "") "</pci></pci></pci>"),
     "switch_socket: [0]\n",
     { 0 } },
   /* a device at the upper switch itself: that one is both */
@@ -456,7 +461,8 @@ static const Reading readings[] = {
     "pcie_uplink: { value: 63.00 GB/s, source: \"a\\\"b.xml: does not say; as the GPU's own slot\"",
     { .intra = "pcie5" } },
   /* the switches' own links are not said */
-  { SYSTEM ("<pci busid=\"t\" link_speed=\"Unknown speed\" link_width=\"0\">" GPU ("2", "") "</pci>"),
+  { SYSTEM (
+        "<pci busid=\"t\" link_speed=\"Unknown speed\" link_width=\"0\">" GPU ("2", "") "</pci>"),
     "pcie_uplink: { value: 63.00 GB/s, source: \"a\\\"b.xml: does not say; as the GPU's own slot\", confidence: estimate }\n",
     { 0 } },
 };
@@ -494,7 +500,9 @@ static const Mistake mistakes[] = {
   { "a comment alone", "<!-- x -->", { 0 } },
   { "an instruction alone", "<?>", { 0 } },
   { "no GPU", "<system version=\"1\">\n  <cpu numaid=\"0\"/>\n</system>\n", { 0 } },
-  { "no GPU of lstopo", "<topology version=\"2.0\">\n" OBJECT ("Machine", "", "") "</topology>", { 0 } },
+  { "no GPU of lstopo",
+    "<topology version=\"2.0\">\n" OBJECT ("Machine", "", "") "</topology>",
+    { 0 } },
   { "made for NCCL_TOPO_FILE",
     "<system>\n<cpu>" BARE ("1", "0x030200") "\n" BARE ("2", "0x030200") "\n" BARE (
         "3", "0x020000") "\n</cpu></system>",
@@ -503,7 +511,8 @@ static const Mistake mistakes[] = {
     "<system>\n<cpu>" BARE ("1", "0x030200") "\n" BARE ("2", "0x030200") "\n</cpu></system>",
     { .gpu = "a100-sxm-40" } },
   { "missing NVLinks",
-    SYSTEM (GPU ("1", NVLINK ("9", "18", "0x068000")) "\n" GPU ("2", NVLINK ("9", "17", "0x068000"))),
+    SYSTEM (
+        GPU ("1", NVLINK ("9", "18", "0x068000")) "\n" GPU ("2", NVLINK ("9", "17", "0x068000"))),
     { 0 } },
   { "a card of another rate",
     SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "100000")),
@@ -521,11 +530,14 @@ static const Mistake mistakes[] = {
   { "links",
     SYSTEM (GPU (
         "1",
-        "\n<nvlink/>\n<nvlink target=\"2\"/>\n" NVLINK ("2", "many", "0x030200") "\n" NVLINK ("2", "0", "0x030200") "\n" NVLINK (
-            "1", "1", "0x030200") "\n" NVLINK ("3", "1",
-                                               "") "\n" NVLINK ("4", "1",
-                                                                "0x030200") "\n" NVLINK ("5", "1",
-                                                                                         "0x030200"))
+        "\n<nvlink/>\n<nvlink target=\"2\"/>\n" NVLINK ("2", "many", "0x030200") "\n" NVLINK (
+            "2", "0",
+            "0x030200") "\n" NVLINK ("1", "1",
+                                     "0x030200") "\n" NVLINK ("3", "1",
+                                                              "") "\n" NVLINK ("4", "1",
+                                                                               "0x030200") "\n" NVLINK ("5",
+                                                                                                        "1",
+                                                                                                        "0x030200"))
                 GPU ("2", "")),
     { 0 } },
   { "unlike GPUs",
@@ -534,12 +546,16 @@ static const Mistake mistakes[] = {
   { "unknown GPU",
     SYSTEM ("<pci busid=\"2\" vendor=\"0x10de\" device=\"0xffff\">\n<gpu/></pci>"),
     { 0 } },
-  { "wrong ids", SYSTEM (GPU ("1", "") GPU ("2", "")), { .gpu = "h100-sxm-8", .nic = "ib-ndr-400" } },
+  { "wrong ids",
+    SYSTEM (GPU ("1", "") GPU ("2", "")),
+    { .gpu = "h100-sxm-8", .nic = "ib-ndr-400" } },
   { "wrong links",
     SYSTEM (GPU ("1", "") GPU ("2", "") NIC ("class=\"0x020700\"", "mlx5_0", "400000")),
     { .intra = "ib-ndr-400", .nic = "nvlink4-switch" } },
   { "no link", SYSTEM (GPU ("1", "") GPU ("2", "")), { .intra = "none" } },
-  { "unknown card", SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "400000")), { 0 } },
+  { "unknown card",
+    SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "400000")),
+    { 0 } },
   { "bad speed", SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "fast")), { 0 } },
   { "unlike cards",
     SYSTEM (GPU (
@@ -547,7 +563,9 @@ static const Mistake mistakes[] = {
         "") "<pci busid=\"20\" vendor=\"0x15b3\" device=\"0x1021\" class=\"0x020700\"><nic>\n"
             "<net name=\"mlx5_0\" speed=\"400000\" gdr=\"0\"/>\n<net name=\"mlx5_1\" speed=\"100000\"/>\n<net/></nic></pci>"),
     { 0 } },
-  { "half of them at a switch", SYSTEM (GPU ("1", NVLINK ("9", "18", "0x068000")) GPU ("2", "")), { 0 } },
+  { "half of them at a switch",
+    SYSTEM (GPU ("1", NVLINK ("9", "18", "0x068000")) GPU ("2", "")),
+    { 0 } },
   { "an unknown graph",
     SYSTEM (GPU ("1", NVLINK ("2", "2", "0x030200")) GPU ("2", NVLINK ("3", "1", "0x030200"))
                 GPU ("3", "")),
@@ -570,7 +588,8 @@ static const Mistake mistakes[] = {
     { 0 } },
   { "lstopo without links", "<topology version=\"2.0\">\n" TWO_LSTOPO "</topology>", { 0 } },
   { "lstopo with half a matrix",
-    "<topology version=\"2.0\">" TWO_LSTOPO "\n<distances2 name=\"NVLinkBandwidth\"><indexes>1 2</indexes>"
+    "<topology version=\"2.0\">" TWO_LSTOPO
+    "\n<distances2 name=\"NVLinkBandwidth\"><indexes>1 2</indexes>"
     "<u64values>9 x 5 9</u64values></distances2></topology>",
     { 0 } },
   /* a GPU that is refused has no number, so that nothing may read its links */
@@ -589,8 +608,9 @@ static const Mistake mistakes[] = {
     "<topology version=\"2.0\">\n" OBJECT (
         "Machine", "",
         OBJECT ("Package", "", OBJECT ("NUMANode", "", ""))
-            OBJECT ("Package", "", OBJECT ("NUMANode", "", "")) OBJECT (
-                "PCIDev", "pci_busid=\"1\" pci_type=\"0302 [10de:2330] [0:0] 0\"", "")) "</topology>",
+            OBJECT ("Package", "", OBJECT ("NUMANode", "", ""))
+                OBJECT ("PCIDev", "pci_busid=\"1\" pci_type=\"0302 [10de:2330] [0:0] 0\"",
+                        "")) "</topology>",
     { 0 } },
 };
 
@@ -759,7 +779,8 @@ START_TEST (test_mutations)
           g_autoptr (DiagList) diags = diag_list_new ();
           g_autofree char     *profile =
               import_topology_text (name, bad->str, bad->len, &options[seed % 2], profiles, diags);
-          ck_assert_msg ((profile == NULL) == diag_list_has_errors (diags), "%s, seed %u", name, seed);
+          ck_assert_msg ((profile == NULL) == diag_list_has_errors (diags), "%s, seed %u", name,
+                         seed);
           n_profiles += profile != NULL;
           n_refused += profile == NULL;
         }

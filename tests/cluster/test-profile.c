@@ -164,7 +164,8 @@ START_TEST (test_catalogue_is_complete)
     {
       g_auto (GStrv) ids = profile_set_list (profiles, kinds[k]);
       for (guint i = 0; wanted[k][i] != NULL; i++)
-        ck_assert_msg (g_strv_contains ((const char *const *) ids, wanted[k][i]), "%s", wanted[k][i]);
+        ck_assert_msg (g_strv_contains ((const char *const *) ids, wanted[k][i]), "%s",
+                       wanted[k][i]);
     }
 }
 END_TEST
@@ -203,7 +204,8 @@ START_TEST (test_circle)
   ck_assert (g_file_set_contents (b, "extends: a\n", -1, NULL));
   g_autoptr (ProfileSet) profiles = profile_set_new (folder);
   ck_assert_ptr_null (profile_set_link (profiles, "a", NULL, diags));
-  ck_assert_str_eq (diag_list_first_message (diags), "'a' extends itself: a.yaml -> b.yaml -> a.yaml");
+  ck_assert_str_eq (diag_list_first_message (diags),
+                    "'a' extends itself: a.yaml -> b.yaml -> a.yaml");
   g_unlink (a);
   g_unlink (b);
   g_rmdir (links);
@@ -369,7 +371,8 @@ START_TEST (test_measured_products)
   const GArray          *curve = get_gpu (profiles, "toy")->matmul_curve;
   ck_assert_uint_eq (curve->len, 2);
   const MatmulPoint *points = (const MatmulPoint *) (gconstpointer) curve->data;
-  ck_assert (points[0].m == 1000 && points[0].n == 2000 && points[0].k == 500 && points[0].batch == 1);
+  ck_assert (points[0].m == 1000 && points[0].n == 2000 && points[0].k == 500
+             && points[0].batch == 1);
   ck_assert_double_eq_tol (points[0].seconds, 4e-3, 1e-12);
   ck_assert_double_eq_tol (points[1].seconds, 40e-6, 1e-12);
   ck_assert (!points[0].fp32 && points[1].fp32);

@@ -106,8 +106,10 @@ static const RouteCase made_up[] = {
     "node0.gpu2.nvlink.to1" },
   { "name=rooted", 3, 2, -1, PATH_NVLINK, 0, "node0.gpu3.nvlink.to2" },
   { "name=rooted", 1, 2, -1, PATH_PHB, 0, "node0.gpu1.pcie.up node0.gpu2.pcie.down" },
-  { "name=rooted", 3, 4, -1, PATH_SYS, 0, "node0.gpu3.pcie.up node0.socket0.to1 node0.gpu4.pcie.down" },
-  { "name=rooted;gpus_per_node=3", 2, 0, -1, PATH_PHB, 0, "node0.gpu2.pcie.up node0.gpu0.pcie.down" },
+  { "name=rooted", 3, 4, -1, PATH_SYS, 0,
+    "node0.gpu3.pcie.up node0.socket0.to1 node0.gpu4.pcie.down" },
+  { "name=rooted;gpus_per_node=3", 2, 0, -1, PATH_PHB, 0,
+    "node0.gpu2.pcie.up node0.gpu0.pcie.down" },
   /* between nodes: the nearest card, a named one, and its number modulo the cards */
   { "name=2 x switched", 1, 8, -1, PATH_NET, 3e-6,
     "node0.gpu1.pcie.up node0.nic0.tx node1.nic0.rx node1.gpu0.pcie.down" },
@@ -164,7 +166,8 @@ END_TEST
 
 static const RouteCase shipped[] = {
   { "name=4 x a40x8-nvlink-pairs", 6, 7, -1, PATH_NVLINK, 0, "node0.gpu6.nvlink.to7" },
-  { "name=4 x a40x8-nvlink-pairs", 1, 2, -1, PATH_PHB, 0, "node0.gpu1.pcie.up node0.gpu2.pcie.down" },
+  { "name=4 x a40x8-nvlink-pairs", 1, 2, -1, PATH_PHB, 0,
+    "node0.gpu1.pcie.up node0.gpu2.pcie.down" },
   { "name=4 x a40x8-nvlink-pairs", 3, 4, -1, PATH_SYS, 0,
     "node0.gpu3.pcie.up node0.socket0.to1 node0.gpu4.pcie.down" },
   { "name=4 x a40x8-nvlink-pairs", 7, 8, -1, PATH_NET, 0,

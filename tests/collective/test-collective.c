@@ -110,8 +110,10 @@ END_TEST
  */
 START_TEST (test_switch_is_crossed_once)
 {
-  static const double per_gpu[COLLECTIVE_N_KINDS] = { 7.0 / 8, 7.0 / 8, 14.0 / 8, 1, 1, 7.0 / 8, 1 };
-  Fixture             fixture;
+  static const double per_gpu[COLLECTIVE_N_KINDS] = {
+    7.0 / 8, 7.0 / 8, 14.0 / 8, 1, 1, 7.0 / 8, 1
+  };
+  Fixture                fixture;
   g_autoptr (Cluster)    cluster = NULL;
   g_autoptr (Laid)       plan = NULL;
   const ClusterResource *port;
@@ -538,8 +540,8 @@ START_TEST (test_latency_by_hand)
            + cluster_intra_profile (one, 0)->launch.value;
   hop = figure_or_stock (&cluster_intra_profile (one, 0)->hop_simple,
                          cluster_intra_profile (one, 0), one);
-  net =
-      figure_or_stock (&cluster_nic_profile (two, 0)->hop_simple, cluster_nic_profile (two, 0), two);
+  net = figure_or_stock (&cluster_nic_profile (two, 0)->hop_simple, cluster_nic_profile (two, 0),
+                         two);
   start = cluster_nic_profile (two, 0)->start_simple.value;
   ck_assert (hop > 0 && net > 0 && start > 0);
   cluster_route_gpus (one, 0, 1, -1, &route);
@@ -559,11 +561,11 @@ START_TEST (test_latency_by_hand)
   assert_near (plan_reduce->latency, launch + 8.4e-6 + start + net + 2 * wire);
   /* 1 byte: 15 steps of which two cross the network, or 30 and four */
   collective_plan_cost (plan_two->plan, 1, &small);
-  ck_assert_double_eq_tol (small.latency,
-                           launch + 8.4e-6 + start + 13 * (hop + link) + 2 * (net + 2 * wire), 1e-9);
+  ck_assert_double_eq_tol (
+      small.latency, launch + 8.4e-6 + start + 13 * (hop + link) + 2 * (net + 2 * wire), 1e-9);
   collective_plan_cost (plan_reduce->plan, 1, &small);
-  ck_assert_double_eq_tol (small.latency,
-                           launch + 8.4e-6 + start + 26 * (hop + link) + 4 * (net + 2 * wire), 1e-9);
+  ck_assert_double_eq_tol (
+      small.latency, launch + 8.4e-6 + start + 26 * (hop + link) + 4 * (net + 2 * wire), 1e-9);
   g_clear_pointer (&one, cluster_free);
   g_clear_pointer (&two, cluster_free);
   fixture_clear (&fixture);
@@ -804,7 +806,8 @@ check_plan (const Laid *plan, const Cluster *cluster, guint seed)
       const ClusterResource *resource = cluster_resource (cluster, load->resource);
 
       ck_assert_msg (i == 0 || plan->loads[i - 1].resource < load->resource, "seed %u", seed);
-      ck_assert_msg (isfinite (load->payload) && load->payload > 0 && load->service >= load->payload,
+      ck_assert_msg (isfinite (load->payload) && load->payload > 0
+                         && load->service >= load->payload,
                      "seed %u", seed);
       worst = MAX (worst, load->service / resource->capacity);
     }
@@ -977,7 +980,8 @@ collective_suite (void)
   tcase_add_loop_test (bytes, test_convention, 0, G_N_ELEMENTS (trap_cases));
   tcase_add_test (bytes, test_hierarchical_kinds);
   tcase_add_loop_test (bytes, test_switch_is_crossed_once, 0, COLLECTIVE_BROADCAST);
-  tcase_add_loop_test (bytes, test_switch_is_crossed_once, COLLECTIVE_ALL_TO_ALL, COLLECTIVE_N_KINDS);
+  tcase_add_loop_test (bytes, test_switch_is_crossed_once, COLLECTIVE_ALL_TO_ALL,
+                       COLLECTIVE_N_KINDS);
   tcase_add_test (bytes, test_broadcast);
   tcase_add_test (bytes, test_leaf_crossings);
   tcase_add_test (bytes, test_rails);

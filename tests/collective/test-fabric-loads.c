@@ -153,8 +153,8 @@ END_TEST
  */
 START_TEST (test_ring_ecmp)
 {
-  g_autofree char *settings =
-      g_strdup_printf ("leaf_nodes=2;oversubscription=2;routing=ecmp;uplinks=4;routing_seed=%d", _i);
+  g_autofree char *settings = g_strdup_printf (
+      "leaf_nodes=2;oversubscription=2;routing=ecmp;uplinks=4;routing_seed=%d", _i);
   Case  self;
   guint most = 0;
 

@@ -185,7 +185,8 @@ START_TEST (test_nvls_efficiency)
   efficiency = intra->nvls_efficiency.value > 0
                    ? intra->nvls_efficiency.value
                    : generation->nvls_efficiency * generation->link_factor;
-  card = cluster_resource (self.cluster, cluster_node_resource (self.cluster, 0, RESOURCE_NIC_TX, 0));
+  card =
+      cluster_resource (self.cluster, cluster_node_resource (self.cluster, 0, RESOURCE_NIC_TX, 0));
   for (guint i = 0; i < self.plan->n_loads; i++)
     {
       const CollectiveLoad *load = &self.plan->loads[i];
@@ -214,10 +215,10 @@ END_TEST
  */
 START_TEST (test_nvls_memory)
 {
-  static const double expected[] = {
-    [COLLECTIVE_ALL_GATHER] = 3 + 1.0 / 8, [COLLECTIVE_REDUCE_SCATTER] = 3 + 1.0 / 8, [COLLECTIVE_ALL_REDUCE] = 6
-  };
-  Case self;
+  static const double expected[] = { [COLLECTIVE_ALL_GATHER] = 3 + 1.0 / 8,
+                                     [COLLECTIVE_REDUCE_SCATTER] = 3 + 1.0 / 8,
+                                     [COLLECTIVE_ALL_REDUCE] = 6 };
+  Case                self;
 
   case_init (&self, "dgx-h100", 1, 0, (CollectiveKind) _i, ALGORITHM_NVLS);
   assert_each (&self, RESOURCE_HBM, 8, expected[_i]);
@@ -394,8 +395,10 @@ START_TEST (test_reduce_ends_before_a_relay)
   fixture.options.nics = 1;
   cluster = fixture_cluster (&fixture);
   plan = laid_new (cluster, COLLECTIVE_REDUCE, ranks, 8, ALGORITHM_RING);
-  ck_assert_double_eq (plan_payload (plan, cluster_gpu_resource (cluster, 6, RESOURCE_NVLINK_OUT)), 0);
-  ck_assert_double_eq (plan_payload (plan, cluster_gpu_resource (cluster, 0, RESOURCE_NVLINK_IN)), 0);
+  ck_assert_double_eq (plan_payload (plan, cluster_gpu_resource (cluster, 6, RESOURCE_NVLINK_OUT)),
+                       0);
+  ck_assert_double_eq (plan_payload (plan, cluster_gpu_resource (cluster, 0, RESOURCE_NVLINK_IN)),
+                       0);
   ck_assert_double_eq (plan_sum (plan, cluster, RESOURCE_NIC_TX, 0), 0);
   assert_near (plan_payload (plan, cluster_gpu_resource (cluster, 6, RESOURCE_NVLINK_IN)), 1);
   assert_near (plan_sum (plan, cluster, RESOURCE_NIC_TX, 1), 1);
@@ -612,7 +615,8 @@ check_seed (guint32 seed, guint laid[ALGORITHM_N])
       for (guint kind = 0; kind < COLLECTIVE_N_KINDS; kind++)
         for (guint algorithm = 0; algorithm < ALGORITHM_N; algorithm++)
           if (collective_has_algorithm (&graph, (CollectiveKind) kind,
-                                        (CollectiveAlgorithm) algorithm, members_are_even (&members)))
+                                        (CollectiveAlgorithm) algorithm,
+                                        members_are_even (&members)))
             {
               check_layout (cluster, &members, ranks, (CollectiveKind) kind,
                             (CollectiveAlgorithm) algorithm);

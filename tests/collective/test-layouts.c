@@ -200,7 +200,8 @@ END_TEST
 /* ---- the choice ------------------------------------------------------------------------------ */
 
 static CollectiveCost
-cost_of (const Cluster *cluster, CollectiveKind kind, double bytes, const CollectiveOptions *options)
+cost_of (const Cluster *cluster, CollectiveKind kind, double bytes,
+         const CollectiveOptions *options)
 {
   g_autofree guint32        *ranks = fixture_all (cluster);
   g_autoptr (CollectivePlan) plan =
@@ -317,11 +318,15 @@ START_TEST (test_estimate)
     { "dgx-a100", 1, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 1 << 30, 7885 },
     { "dgx-a100", 1, 8, COLLECTIVE_ALL_GATHER, ALGORITHM_N, PROTOCOL_SIMPLE, 1 << 30, 3947 },
     { "dgx-h100", 1, 2, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 1 << 30, 2998 },
-    { "dgx-b200", 1, 8, COLLECTIVE_ALL_GATHER, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30), 10471 },
+    { "dgx-b200", 1, 8, COLLECTIVE_ALL_GATHER, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30),
+      10471 },
     { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 16 << 20, 134.9 },
-    { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30), 34959 },
-    { "dgx-b200", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30), 21038 },
-    { "dgx-b200", 2, 8, COLLECTIVE_ALL_GATHER, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30), 21042 },
+    { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30),
+      34959 },
+    { "dgx-b200", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30),
+      21038 },
+    { "dgx-b200", 2, 8, COLLECTIVE_ALL_GATHER, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30),
+      21042 },
     { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_COLLNET_DIRECT, PROTOCOL_SIMPLE, 1 << 30,
       7062 },
     { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_COLLNET_CHAIN, PROTOCOL_SIMPLE, 1 << 30,
@@ -378,7 +383,8 @@ START_TEST (test_forced)
   options.algorithm = ALGORITHM_N;
   options.collnet = TRUE;
   cost = cost_of (cluster, COLLECTIVE_ALL_REDUCE, 4 << 20, &options);
-  ck_assert (cost.algorithm == ALGORITHM_COLLNET_DIRECT || cost.algorithm == ALGORITHM_COLLNET_CHAIN);
+  ck_assert (cost.algorithm == ALGORITHM_COLLNET_DIRECT
+             || cost.algorithm == ALGORITHM_COLLNET_CHAIN);
   g_clear_pointer (&cluster, cluster_free);
   fixture_clear (&fixture);
 }

@@ -89,7 +89,8 @@ START_TEST (test_rings)
 
   hosts_init (&hosts, 4, "lan-100m");
   assert_times (&hosts, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, 4 * MIB, reduce, reduce);
-  assert_times (&hosts, COLLECTIVE_ALL_GATHER, ALGORITHM_N, 4 * MIB, 3 * part + CALL, 3 * part + CALL);
+  assert_times (&hosts, COLLECTIVE_ALL_GATHER, ALGORITHM_N, 4 * MIB, 3 * part + CALL,
+                3 * part + CALL);
   reduce = 3 * (part + ADD (MIB)) + CALL;
   assert_times (&hosts, COLLECTIVE_REDUCE_SCATTER, ALGORITHM_N, 4 * MIB, reduce, reduce);
   hosts_clear (&hosts);
@@ -197,7 +198,8 @@ START_TEST (test_uplinks)
   hosts_init (&hosts, 4, "lan-100m");
   hosts.fixture.options.leaf_nodes = 2;
   hosts.fixture.options.oversubscription = 2;
-  assert_times (&hosts, COLLECTIVE_ALL_GATHER, ALGORITHM_N, 4 * MIB, 3 * part + CALL, 3 * part + CALL);
+  assert_times (&hosts, COLLECTIVE_ALL_GATHER, ALGORITHM_N, 4 * MIB, 3 * part + CALL,
+                3 * part + CALL);
   assert_times (&hosts, COLLECTIVE_ALL_TO_ALL, ALGORITHM_N, 4 * MIB, rounds, rounds);
   hosts_clear (&hosts);
 }

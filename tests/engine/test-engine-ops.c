@@ -27,7 +27,8 @@ start_with_priority (Engine *e, gint priority, TestOp op)
 }
 
 static void
-check_segment (const Engine *e, OpId op, guint i, SimTime duration, Cause cause, ResourceId resource)
+check_segment (const Engine *e, OpId op, guint i, SimTime duration, Cause cause,
+               ResourceId resource)
 {
   const OpRecord *record = engine_op_record (e, op);
 
@@ -51,7 +52,8 @@ START_TEST (use_log)
   guint            n;
 
   engine_keep_use (e, hbm);
-  start (e, (TestOp){ .class_ = OP_KERNEL, .demands = { { sm, 1 }, { hbm, 300 } }, .share = 1 / 3.0 });
+  start (e,
+         (TestOp){ .class_ = OP_KERNEL, .demands = { { sm, 1 }, { hbm, 300 } }, .share = 1 / 3.0 });
   start (e, (TestOp){ .class_ = OP_KERNEL, .demands = { { hbm, 100 } }, .share = 1 });
   test_run (e);
   log = engine_use_log (e, &n);
@@ -249,9 +251,11 @@ END_TEST
 START_TEST (a_cause_of_no_duration_leaves_no_trace)
 {
   g_autoptr (Engine) e = engine_new ();
-  ResourceId link = engine_add_resource (e, "link", 10), other = engine_add_resource (e, "other", 10);
-  OpId       op = start (
-            e, (TestOp){ .class_ = OP_TRAFFIC, .demands = { { link, 20 }, { other, 16 } }, .share = 0.1 });
+  ResourceId         link = engine_add_resource (e, "link", 10),
+             other = engine_add_resource (e, "other", 10);
+  OpId op = start (
+      e,
+      (TestOp){ .class_ = OP_TRAFFIC, .demands = { { link, 20 }, { other, 16 } }, .share = 0.1 });
   /* at 1 s a flow so small that it ends as it begins moves the bottleneck to `other` */
   StreamId s = engine_add_stream (e, "s", 0, 0);
   test_submit (e, s, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (1) });
@@ -334,9 +338,9 @@ START_TEST (waves_are_whole)
           OpId op = test_op_new (e, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (100) });
           engine_submit (e, op, engine_add_stream (e, "hold", 0, 0), sm, cases[i].reserved);
         }
-      OpId     later = test_op_new (e, waves (sm, cases[i].units, 1));
-      OpId     first = start (e, (TestOp){ .class_ = OP_TRAFFIC,
-                                           .latency = 1 }); /* the kernel comes later */
+      OpId later = test_op_new (e, waves (sm, cases[i].units, 1));
+      OpId first =
+          start (e, (TestOp){ .class_ = OP_TRAFFIC, .latency = 1 }); /* the kernel comes later */
       StreamId s = engine_add_stream (e, "k", 0, 0);
       engine_stream_wait (e, s, first);
       engine_submit (e, later, s, ENGINE_NONE, 0);
@@ -562,9 +566,10 @@ START_TEST (drains_stand_still_with_their_kernel)
   g_autoptr (Engine) e = engine_new ();
   ResourceId hbm = engine_add_resource (e, "hbm", 10), sm = engine_add_resource (e, "sm", 10);
   Late       first = { sm, 0 }, second = { sm, 0 };
-  TestCall calls[] = { { SECONDS (0.25), hold_now, &first }, { SECONDS (0.75), hold_now, &second } };
-  TestTimer timer = { calls, 2, 0 };
-  TestOp    op = waves (sm, 12, 1);
+  TestCall   calls[] = { { SECONDS (0.25), hold_now, &first },
+                         { SECONDS (0.75), hold_now, &second } };
+  TestTimer  timer = { calls, 2, 0 };
+  TestOp     op = waves (sm, 12, 1);
   op.demands[0] = (Demand){ hbm, 1 };
   OpId     kernel = start (e, op);
   StreamId s = engine_add_stream (e, "c", 0, 0);
@@ -675,9 +680,10 @@ static void
 assert_too_long (Engine *e, const char *where)
 {
   g_autoptr (GError) error = NULL;
-  g_autofree char *text = g_strdup_printf ("the simulated time passes 213 days at %s: the scenario is "
-                                           "too large or a rate too small",
-                                           where);
+  g_autofree char   *text =
+      g_strdup_printf ("the simulated time passes 213 days at %s: the scenario is "
+                       "too large or a rate too small",
+                       where);
 
   ck_assert (!engine_run (e, &error));
   ck_assert (g_error_matches (error, ENGINE_ERROR, ENGINE_ERROR_TOO_LONG));

@@ -137,7 +137,9 @@ START_TEST (a_communicator_runs_in_order_of_creation)
   OrderId            comm = engine_add_order (e, "comm"), other = engine_add_order (e, "other");
   StreamId           a = engine_add_stream (e, "a", 0, 0), b = engine_add_stream (e, "b", 0, 0);
   StreamId           c = engine_add_stream (e, "c", 0, 0), d = engine_add_stream (e, "d", 0, 0);
-  TestOp two = { .class_ = OP_TRAFFIC, .latency = SECONDS (1), .members = 2, .order = ORDER_OF (comm) };
+  TestOp             two = {
+                .class_ = OP_TRAFFIC, .latency = SECONDS (1), .members = 2, .order = ORDER_OF (comm)
+  };
   OpId   first = test_op_new (e, two);
   TestOp one = two;
   one.members = 1;
@@ -433,7 +435,8 @@ START_TEST (a_stuck_host_is_named)
 
   engine_add_host (e, "rank7", wait_step, &never);
   ck_assert (!engine_run (e, &error));
-  ck_assert_msg (strstr (error->message, "host 'rank7' waits for op 0") != NULL, "%s", error->message);
+  ck_assert_msg (strstr (error->message, "host 'rank7' waits for op 0") != NULL, "%s",
+                 error->message);
 }
 END_TEST
 

@@ -357,10 +357,12 @@ START_TEST (weights_and_caps_by_hand)
   flow_net_add_flow (net, &(FlowSpec){ .links = &link, .n_links = 1, .bytes = 10, .weight = 1 });
   flow_net_add_flow (net, &(FlowSpec){ .links = &link, .n_links = 1, .bytes = 15, .weight = 3 });
   /* capped to 2 B/s, after 1 s of latency: 1 + 4 / 2 */
-  flow_net_add_flow (
-      net,
-      &(FlowSpec){
-          .links = &other, .n_links = 1, .bytes = 4, .latency = SECONDS (1), .weight = 1, .cap = 2 });
+  flow_net_add_flow (net, &(FlowSpec){ .links = &other,
+                                       .n_links = 1,
+                                       .bytes = 4,
+                                       .latency = SECONDS (1),
+                                       .weight = 1,
+                                       .cap = 2 });
   ck_assert (flow_net_run (net, NULL));
   ck_assert_uint_eq (flow_net_finish (net, 0), SECONDS (2.5));
   ck_assert_uint_eq (flow_net_finish (net, 1), SECONDS (2));

@@ -50,7 +50,8 @@ shared_counters (void)
 
   if (shared == NULL && n_counters () > 0)
     {
-      shared = mmap (NULL, n_counters (), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      shared =
+          mmap (NULL, n_counters (), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
       g_assert (shared != MAP_FAILED);
     }
   return shared;

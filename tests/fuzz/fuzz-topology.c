@@ -48,8 +48,12 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
   const ImportOptions none = { 0 };
   const ImportOptions by_gpu = { .gpu = "a100-sxm-80", .nic = "none" };
-  const ImportOptions cards = { .gpu = "h100-sxm-80", .intra = "nvlink4-switch", .nic = "ib-ndr-400" };
-  const ImportOptions no_cards = { .gpu = "a40-48", .intra = "pcie4", .nic = "none", .name = "\"\\\n" };
+  const ImportOptions cards = { .gpu = "h100-sxm-80",
+                                .intra = "nvlink4-switch",
+                                .nic = "ib-ndr-400" };
+  const ImportOptions no_cards = {
+    .gpu = "a40-48", .intra = "pcie4", .nic = "none", .name = "\"\\\n"
+  };
 
   fuzz_begin ();
   check_import (data, size, &none);

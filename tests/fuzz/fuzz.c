@@ -336,7 +336,8 @@ check_routes (const Cluster *cluster)
         g_assert (cluster_gpu_card_pcie (cluster, from, card) <= PATH_SYS);
       for (guint to = 0; to < n; to++)
         if (from != to
-            && (node == cluster_node_of_gpu (cluster, to) || cluster_nics_of_node (cluster, node) > 0))
+            && (node == cluster_node_of_gpu (cluster, to)
+                || cluster_nics_of_node (cluster, node) > 0))
           {
             cluster_route_gpus (cluster, from, to, -1, &route);
             g_assert (route.n <= ROUTE_MAX && isfinite (route.latency));

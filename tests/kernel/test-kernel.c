@@ -486,7 +486,8 @@ START_TEST (test_property_roofline)
   waves = ceil (cost.wave_units / 108);
   ck_assert_msg (cost.alone >= MAX (kernel.flops / 312e12, cost.bytes / 2e12) + cost.latency,
                  "seed %u", seed);
-  ck_assert_msg (cost.alone == cost.latency + MAX (waves * cost.wave_seconds, cost.hbm_bytes / 2e12),
+  ck_assert_msg (cost.alone
+                     == cost.latency + MAX (waves * cost.wave_seconds, cost.hbm_bytes / 2e12),
                  "seed %u", seed);
   ck_assert_msg (cost.wave_units * cost.wave_seconds * 312e12 / 108 >= kernel.flops * (1 - EPSILON),
                  "seed %u", seed);

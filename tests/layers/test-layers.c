@@ -29,7 +29,8 @@ static const LayerRule rules[] = {
   { "analysis", "replay" },
   { "report", "base analysis" },
   { "bench", "" },
-  { "cli", "base engine cluster workload kernel collective schedule strategy replay analysis report" },
+  { "cli",
+    "base engine cluster workload kernel collective schedule strategy replay analysis report" },
 };
 
 static const LayerRule *

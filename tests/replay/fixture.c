@@ -16,8 +16,9 @@ static void
 overrides_add (Overrides *self, const char *key, const char *value)
 {
   g_assert (self->n < MAX_OVERRIDES);
-  self->list[self->n++] = (ScenarioOverride){ g_string_chunk_insert (self->strings, key),
-                                              g_string_chunk_insert (self->strings, value), "test" };
+  self->list[self->n++] =
+      (ScenarioOverride){ g_string_chunk_insert (self->strings, key),
+                          g_string_chunk_insert (self->strings, value), "test" };
 }
 
 static void
@@ -68,7 +69,8 @@ fixture_scenario (const char *key, ...)
 }
 
 Replay *
-fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolded, guint min_periods)
+fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolded,
+                guint min_periods)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GError)   error = NULL;
@@ -356,7 +358,8 @@ fixture_record (const Replay *replay)
       g_byte_array_append (bytes, (const guint8 *) words, sizeof words);
       for (guint i = 0; i < r->n_segments; i++)
         {
-          const guint64 segment[] = { segments[i].duration, segments[i].cause, segments[i].resource };
+          const guint64 segment[] = { segments[i].duration, segments[i].cause,
+                                      segments[i].resource };
 
           g_byte_array_append (bytes, (const guint8 *) segment, sizeof segment);
         }

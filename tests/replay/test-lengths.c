@@ -80,7 +80,8 @@ predict_case (const Case *c)
     { "mesh.tp", c->tp != NULL ? c->tp : "1", "test" },
     { "mesh.pp", c->pp != NULL ? c->pp : "1", "test" },
     { "mesh.pipeline", c->pipeline != NULL ? c->pipeline : "auto", "test" },
-    { "mesh.vp", c->pipeline != NULL && g_str_equal (c->pipeline, "interleaved") ? "2" : "1", "test" },
+    { "mesh.vp", c->pipeline != NULL && g_str_equal (c->pipeline, "interleaved") ? "2" : "1",
+      "test" },
     { "training.lengths", c->lengths, "test" },
   };
   guint                 n = G_N_ELEMENTS (list) - (c->lengths == NULL);
@@ -111,8 +112,10 @@ START_TEST (test_equal_lengths_are_no_lengths)
   c.lengths = table.file;
   with = predict_case (&c);
   ck_assert (with->step_time_s == without->step_time_s);
-  ck_assert (with->tokens_per_step == without->tokens_per_step && with->tokens_per_step == 4 * 2048);
-  ck_assert (with->hbm.device == without->hbm.device && with->hbm.reserved == without->hbm.reserved);
+  ck_assert (with->tokens_per_step == without->tokens_per_step
+             && with->tokens_per_step == 4 * 2048);
+  ck_assert (with->hbm.device == without->hbm.device
+             && with->hbm.reserved == without->hbm.reserved);
   ck_assert (with->model_flops == without->model_flops);
   ck_assert (with->executed_flops == without->executed_flops);
 }
@@ -137,7 +140,8 @@ START_TEST (test_equal_lengths_on_a_mesh)
   c.lengths = table.file;
   with = predict_case (&c);
   ck_assert (with->step_time_s == without->step_time_s);
-  ck_assert (with->hbm.device == without->hbm.device && with->hbm.reserved == without->hbm.reserved);
+  ck_assert (with->hbm.device == without->hbm.device
+             && with->hbm.reserved == without->hbm.reserved);
   ck_assert (with->inter_node_bytes_per_gpu == without->inter_node_bytes_per_gpu);
 }
 END_TEST

@@ -60,7 +60,8 @@ pair_step_end (StrategyRun *run)
     }
   else
     {
-      schedule_all_reduce (run->b, SCHEDULE_COMPUTE, s->one, (guint64) options->second / 2, "first");
+      schedule_all_reduce (run->b, SCHEDULE_COMPUTE, s->one, (guint64) options->second / 2,
+                           "first");
       schedule_all_gather (run->b, s->side, s->other, (guint64) options->second, "second");
       schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->side);
     }
@@ -135,7 +136,8 @@ check_alone (const Replay *replay, OpId op, double bytes)
   ck_assert_int_eq (algorithm, cost.algorithm);
   ck_assert_int_eq (protocol, cost.protocol);
   ck_assert_uint_eq (channels, cost.channels);
-  ck_assert_double_eq_tol ((double) (record->end - record->begin), (cost.latency + seconds) * 1e12, 2);
+  ck_assert_double_eq_tol ((double) (record->end - record->begin), (cost.latency + seconds) * 1e12,
+                           2);
   return cost;
 }
 

@@ -135,7 +135,8 @@ roles_init (StrategyRun *run)
   if (s->has_messages)
     s->halves = schedule_comm (run->b, "halves", (MeshGroup){ 2, run->in->mesh.n_ranks / 2 });
   schedule_alloc (run->b, TIER_HOST, POOL_CACHE, (guint64) 1000000 * (run->role + 1), "cache");
-  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, (guint64) 1000000 * (run->role + 2), "parameters");
+  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, (guint64) 1000000 * (run->role + 2),
+                  "parameters");
 }
 
 static void
@@ -169,7 +170,8 @@ roles_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
     {
       const ScheduleP2p both[] = {
         { MESSAGE_SEND, s->halves, 1 - run->role, SCHEDULE_NONE, slot->plan->elements, "backward" },
-        { MESSAGE_RECEIVE, s->halves, 1 - run->role, SCHEDULE_NONE, slot->plan->elements, "backward" },
+        { MESSAGE_RECEIVE, s->halves, 1 - run->role, SCHEDULE_NONE, slot->plan->elements,
+          "backward" },
       };
 
       schedule_p2p (run->b, s->side, both, G_N_ELEMENTS (both));

@@ -47,7 +47,8 @@ check_rank (const Replay *replay, guint i, const PlanTotals *expected, guint see
   ck_assert_msg ((double) allocated == measured.hbm_high,
                  "seed %u, rank %u: %" G_GUINT64_FORMAT " B allocated, the schedule has %.17g",
                  seed, rank->rank, allocated, measured.hbm_high);
-  ck_assert_msg ((double) allocated >= expected->hbm_low && (double) allocated <= expected->hbm_high,
+  ck_assert_msg ((double) allocated >= expected->hbm_low
+                     && (double) allocated <= expected->hbm_high,
                  "seed %u, rank %u: %" G_GUINT64_FORMAT " B allocated, expected %.17g to %.17g",
                  seed, rank->rank, allocated, expected->hbm_low, expected->hbm_high);
   if (replay_scenario (replay)->memory.allocator == ALLOCATOR_IDEAL)
@@ -81,9 +82,9 @@ START_TEST (test_allocated_is_the_schedule_s)
       for (guint i = 0; i < replay_n_ranks (replay); i++)
         {
           check_rank (replay, i, &expected, 4200 + seed);
-          waited +=
-              engine_pool_stats (replay_engine (replay), replay_rank (replay, i)->hbm)->device.waiting
-              > 0;
+          waited += engine_pool_stats (replay_engine (replay), replay_rank (replay, i)->hbm)
+                        ->device.waiting
+                    > 0;
         }
     }
   ck_assert_uint_ge (waited, CASES / 4); /* else the two peaks are hardly told apart */

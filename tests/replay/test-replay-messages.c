@@ -58,7 +58,8 @@ exchange (const StrategyRun *run, CommRef comm)
 {
   const ScheduleP2p messages[] = {
     { MESSAGE_SEND, comm, 1 - run->role, SCHEDULE_NONE, BYTES, run->role == 0 ? "there" : "back" },
-    { MESSAGE_RECEIVE, comm, 1 - run->role, SCHEDULE_NONE, BYTES, run->role == 0 ? "back" : "there" },
+    { MESSAGE_RECEIVE, comm, 1 - run->role, SCHEDULE_NONE, BYTES,
+      run->role == 0 ? "back" : "there" },
   };
 
   schedule_p2p (run->b, SCHEDULE_COMPUTE, messages, G_N_ELEMENTS (messages));

@@ -147,7 +147,8 @@ START_TEST (test_launch_bound)
     if (items.items[i].kind == ITEM_KERNEL)
       {
         launches += items.items[i].kernel->launches;
-        kernel_cost (cluster_gpu_profile (replay_cluster (replay), 0), items.items[i].kernel, &last);
+        kernel_cost (cluster_gpu_profile (replay_cluster (replay), 0), items.items[i].kernel,
+                     &last);
         ck_assert (last.alone < 1e-5);
       }
   ck_assert_uint_gt (launches, 20);
@@ -177,7 +178,8 @@ START_TEST (test_launch_blocking)
       {
         KernelCost cost;
 
-        kernel_cost (cluster_gpu_profile (replay_cluster (replay), 0), items.items[i].kernel, &cost);
+        kernel_cost (cluster_gpu_profile (replay_cluster (replay), 0), items.items[i].kernel,
+                     &cost);
         seconds += items.items[i].kernel->launches * 1e-5 + cost.alone;
         kernels++;
       }
@@ -336,8 +338,9 @@ strategy_scenario (const Strategy *strategy, const char *cluster)
 START_TEST (test_periods_do_not_matter)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Scenario) scenario = strategy_scenario (strategy_list ()[_i], "2 x a40x8-nvlink-pairs");
-  g_autoptr (Replay)   one =
+  g_autoptr (Scenario)   scenario =
+      strategy_scenario (strategy_list ()[_i], "2 x a40x8-nvlink-pairs");
+  g_autoptr (Replay) one =
       fixture_replay (scenario, profiles, FALSE, 1); /* proves itself, or runs more */
   g_autoptr (Replay) two = fixture_replay (scenario, profiles, FALSE, 2);
   g_autoptr (Replay) three = fixture_replay (scenario, profiles, FALSE, 3);
@@ -358,9 +361,9 @@ END_TEST
 START_TEST (test_like_periods_share_a_program)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Scenario)   alike =
-      fixture_scenario ("cluster.name", "2 x dgx-a100", SMALL_MODEL, "strategy.name", "fsdp2", NULL);
-  g_autoptr (Scenario) unlike =
+  g_autoptr (Scenario)   alike = fixture_scenario ("cluster.name", "2 x dgx-a100", SMALL_MODEL,
+                                                   "strategy.name", "fsdp2", NULL);
+  g_autoptr (Scenario)   unlike =
       fixture_scenario ("cluster.name", "2 x dgx-a100", SMALL_MODEL, "strategy.name", "fcdp", NULL);
   g_autoptr (Replay) a = fixture_replay (alike, profiles, FALSE, 0);
   g_autoptr (Replay) b = fixture_replay (unlike, profiles, FALSE, 0);
@@ -403,9 +406,10 @@ record_alone (gpointer data)
 
 START_TEST (test_deterministic)
 {
-  g_autoptr (Scenario) scenario = strategy_scenario (strategy_list ()[_i], "2 x a40x8-nvlink-pairs");
-  g_autoptr (GBytes)   alone = record_alone (scenario);
-  pthread_t            threads[4]; /* ThreadSanitizer knows these, not GLib's */
+  g_autoptr (Scenario) scenario =
+      strategy_scenario (strategy_list ()[_i], "2 x a40x8-nvlink-pairs");
+  g_autoptr (GBytes) alone = record_alone (scenario);
+  pthread_t          threads[4]; /* ThreadSanitizer knows these, not GLib's */
 
   ck_assert_uint_gt (g_bytes_get_size (alone), 1000);
   for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
@@ -520,9 +524,9 @@ END_TEST
 START_TEST (test_straggler_splits_classes)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Scenario)   even =
-      fixture_scenario ("cluster.name", "4 x dgx-h100", SMALL_MODEL, "strategy.name", "fsdp2", NULL);
-  g_autoptr (Scenario) slow =
+  g_autoptr (Scenario)   even = fixture_scenario ("cluster.name", "4 x dgx-h100", SMALL_MODEL,
+                                                  "strategy.name", "fsdp2", NULL);
+  g_autoptr (Scenario)   slow =
       fixture_scenario ("cluster.name", "4 x dgx-h100", SMALL_MODEL, "strategy.name", "fsdp2",
                         "cluster.slow_gpus", "9:0.5", NULL);
   g_autoptr (Replay) a = fixture_replay (even, profiles, FALSE, 0);
@@ -637,8 +641,9 @@ START_TEST (test_shard_must_divide)
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (GError)     error = NULL;
-  g_autoptr (Scenario)   scenario = fixture_scenario (
-        "cluster.name", "1 x dgx-h100", SMALL_MODEL, "strategy.name", "fsdp2", "mesh.shard", "3", NULL);
+  g_autoptr (Scenario)   scenario =
+      fixture_scenario ("cluster.name", "1 x dgx-h100", SMALL_MODEL, "strategy.name", "fsdp2",
+                        "mesh.shard", "3", NULL);
 
   ck_assert_ptr_null (replay_run (scenario, profiles, NULL, diags, &error));
   ck_assert_ptr_null (error);

@@ -10,7 +10,8 @@
 static char *
 golden_path (const char *name)
 {
-  return g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "tests", "replay", "golden", name, NULL);
+  return g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "tests", "replay", "golden", name,
+                           NULL);
 }
 
 /* Loads TEXT as x.yaml in a folder of its own, so that messages do not depend on where that is. */
@@ -281,7 +282,9 @@ static const BadScenario bad[] = {
   { "axes",
     BASE "mesh: { tp: two, pipeline: 2f2b, ep: -4, vpp: 2 }\nstrategy: ddp\n",
     { { "mesh.cp", "none", "--set" } } },
-  { "inner", BASE "strategies: [{ name: ddp, inner: fsdp2 }, local-sgd, { inner: ddp }]\n", { { 0 } } },
+  { "inner",
+    BASE "strategies: [{ name: ddp, inner: fsdp2 }, local-sgd, { inner: ddp }]\n",
+    { { 0 } } },
   { "shard",
     BASE "mesh: { shard: node }\nstrategies: [ddp, { name: fsdp2, shard: 4 }, fsdp2]\n",
     { { 0 } } },
@@ -297,7 +300,9 @@ static const BadScenario bad[] = {
   { "override-strategy",
     BASE "strategy: fsdp2\n",
     { { "strategy.shard", "all", "--set" }, { "strategy.name", "fsdp22", "--strategy" } } },
-  { "lists", BASE "strategies: fsdp2\nmodels: []\nscenarios: [3, { strategies: [] }]\n", { { 0 } } },
+  { "lists",
+    BASE "strategies: fsdp2\nmodels: []\nscenarios: [3, { strategies: [] }]\n",
+    { { 0 } } },
   { "truncated", BASE "strategy: { name: fsdp2\n", { { 0 } } },
   { "empty", "", { { 0 } } },
 };
@@ -427,8 +432,10 @@ randomise (GRand *rand, const OptionSpec *table, gpointer structure)
 
       if (spec->type == OPTION_QUANTITY)
         *(double *) G_STRUCT_MEMBER_P (structure, spec->offset) =
-            spec->min + g_rand_double (rand) * (spec->max > spec->min ? spec->max - spec->min : 1e12);
-      else if (g_rand_int_range (rand, 0, 3) != 0 && !option_set (spec, structure, value, NULL, diags))
+            spec->min
+            + g_rand_double (rand) * (spec->max > spec->min ? spec->max - spec->min : 1e12);
+      else if (g_rand_int_range (rand, 0, 3) != 0
+               && !option_set (spec, structure, value, NULL, diags))
         ck_abort_msg ("'%s' = '%s': %s", spec->key, value, diag_list_first_message (diags));
     }
 }

@@ -92,7 +92,8 @@ run_fluid (const Fixture *self, CollectivePlan *plan, double bytes)
 static void
 assert_near (double a, double b, double tolerance, const char *what)
 {
-  ck_assert_msg (fabs (a - b) <= tolerance * fabs (b) + PS, "%s: %.12g, expected %.12g", what, a, b);
+  ck_assert_msg (fabs (a - b) <= tolerance * fabs (b) + PS, "%s: %.12g, expected %.12g", what, a,
+                 b);
 }
 
 /* ---- by hand --------------------------------------------------------------------------------- */
@@ -109,7 +110,8 @@ START_TEST (test_one_ring)
 
   fixture_init (&fixture, "dgx-a100", 1);
   fixture_build (&fixture);
-  plan = fixture_plan (&fixture, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_RING, PROTOCOL_SIMPLE, NULL, 0);
+  plan =
+      fixture_plan (&fixture, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_RING, PROTOCOL_SIMPLE, NULL, 0);
   collective_plan_cost (plan, bytes, &cost);
   collective_plan_step_parameters (plan, bytes, &cost, &parameters);
   port = cluster_resource (fixture.cluster,
@@ -269,7 +271,8 @@ START_TEST (test_tree_steps)
   fixture.options.gpus_per_node = 1;
   fixture.options.nics = 1;
   fixture_build (&fixture);
-  plan = fixture_plan (&fixture, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_TREE, PROTOCOL_SIMPLE, NULL, 0);
+  plan =
+      fixture_plan (&fixture, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_TREE, PROTOCOL_SIMPLE, NULL, 0);
   collective_plan_cost (plan, bytes, &cost);
   collective_plan_step_parameters (plan, bytes, &cost, &parameters);
   half = seconds_on (&fixture, cluster_node_resource (fixture.cluster, 0, RESOURCE_NIC_TX, 0),
@@ -297,7 +300,8 @@ START_TEST (test_nvls_steps)
 
   fixture_init (&fixture, "dgx-h100", 1);
   fixture_build (&fixture);
-  plan = fixture_plan (&fixture, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_NVLS, PROTOCOL_SIMPLE, NULL, 0);
+  plan =
+      fixture_plan (&fixture, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_NVLS, PROTOCOL_SIMPLE, NULL, 0);
   for (guint many = 0; many < 2; many++)
     {
       CollectiveCost         cost;
@@ -380,7 +384,8 @@ random_cluster (GRand *rand, Fixture *fixture, gboolean regular)
 }
 
 static void
-check_one (const Fixture *fixture, guint seed, CollectivePlan *plan, CollectiveKind kind, double bytes)
+check_one (const Fixture *fixture, guint seed, CollectivePlan *plan, CollectiveKind kind,
+           double bytes)
 {
   CollectiveCost cost;
   double         step = run_step (fixture, plan, bytes), fluid = run_fluid (fixture, plan, bytes);

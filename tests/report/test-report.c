@@ -121,7 +121,8 @@ START_TEST (test_names)
   header = g_strsplit (lines[0], ",", -1);
   root = json_tokener_parse (json->str);
   ck_assert_ptr_nonnull (root);
-  ck_assert (json_object_object_get_ex (root, "schema", &value) && json_object_get_int (value) == 1);
+  ck_assert (json_object_object_get_ex (root, "schema", &value)
+             && json_object_get_int (value) == 1);
   ck_assert (json_object_object_get_ex (root, "results", &results));
   ck_assert_uint_eq (json_object_array_length (results), 1);
   result = json_object_array_get_idx (results, 0);
@@ -274,10 +275,10 @@ END_TEST
  */
 START_TEST (test_provenance)
 {
-  g_autoptr (Scenario) scenario =
-      fixture_scenario ("cluster.name", "2 x a40x8-nvlink-pairs", "model.config", "llama-3-8b",
-                        "training.seq_len", "256", "training.micro_batch", "2",
-                        "training.grad_accum", "64", "mesh.tp", "2", "strategy.name", "zero1", NULL);
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.name", "2 x a40x8-nvlink-pairs", "model.config", "llama-3-8b", "training.seq_len",
+      "256", "training.micro_batch", "2", "training.grad_accum", "64", "mesh.tp", "2",
+      "strategy.name", "zero1", NULL);
   PredictOptions        options = { 0 };
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
@@ -461,7 +462,8 @@ START_TEST (test_sort)
                            prediction_at (all, i - 1)->mfu_percent);
   for (guint i = 1; report_sort (all, "peak_device_gib") && i < all->len; i++)
     if (prediction_at (all, i)->fits == prediction_at (all, i - 1)->fits)
-      ck_assert_uint_ge (prediction_at (all, i)->hbm.device, prediction_at (all, i - 1)->hbm.device);
+      ck_assert_uint_ge (prediction_at (all, i)->hbm.device,
+                         prediction_at (all, i - 1)->hbm.device);
   /* Whole numbers are no words: 2 comes before 128. */
   for (guint i = 1; report_sort (all, "micro_batch") && i < all->len; i++)
     if (prediction_at (all, i)->fits == prediction_at (all, i - 1)->fits)
@@ -635,7 +637,8 @@ START_TEST (test_trace)
   ck_assert_uint_gt (seen.n_arrows, 100);
   ck_assert_uint_gt (seen.n_counters, 100);
   /* Each of the two replays: its ranks and its nodes with host memory. */
-  ck_assert_uint_eq (seen.n_processes, 2ul * (replay_n_ranks (replay) + replay_n_host_pools (replay)));
+  ck_assert_uint_eq (seen.n_processes,
+                     2ul * (replay_n_ranks (replay) + replay_n_host_pools (replay)));
   g_array_unref (seen.slices);
   g_hash_table_unref (seen.starts);
   json_object_put (root);
@@ -872,7 +875,8 @@ START_TEST (test_trace_counters)
       if (strstr (key, "nic0.tx (GB/s)") != NULL)
         {
           n_cards++;
-          ck_assert_double_eq_tol (1e9 * counter->integral / 2 / p->inter_node_bytes_per_nic, 1, 1e-5);
+          ck_assert_double_eq_tol (1e9 * counter->integral / 2 / p->inter_node_bytes_per_nic, 1,
+                                   1e-5);
         }
     }
   ck_assert_uint_gt (n_cards, 0);
@@ -1041,8 +1045,8 @@ START_TEST (test_plot_hostile_name)
   g_autofree char      *dir = g_build_filename (scratch, "plot", NULL);
   g_autofree char      *canary = g_build_filename (scratch, "canary", NULL);
   g_autofree char      *gnuplot = g_find_program_in_path ("gnuplot");
-  g_autofree char      *name =
-      g_strdup_printf ("x\" `touch %s` '.system('touch %s').'\n!touch %s\n", canary, canary, canary);
+  g_autofree char   *name = g_strdup_printf ("x\" `touch %s` '.system('touch %s').'\n!touch %s\n",
+                                             canary, canary, canary);
   Prediction        *p = g_ptr_array_index (all, 0);
   g_autoptr (GError) error = NULL;
 
@@ -1101,7 +1105,8 @@ drawn_texts (const char *dir, double *width)
                               .text = g_strdup (g_strstrip (part[5])) };
       double         length = 7.5 * size * (double) g_utf8_strlen (text.text, -1);
 
-      text.left = x - length * (g_str_equal (part[4], "middle") ? 0.5 : g_str_equal (part[4], "end"));
+      text.left =
+          x - length * (g_str_equal (part[4], "middle") ? 0.5 : g_str_equal (part[4], "end"));
       text.right = text.left + length;
       g_array_append_val (all, text);
     }
@@ -1183,7 +1188,9 @@ START_TEST (test_plot_names)
 {
   static const char *const micro_batches[] = { "micro_batch=1", "micro_batch=2", "micro_batch=4" };
   static const char *const greek[] = { "alpha", "beta", "gamma" };
-  static const char *const letters[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l" };
+  static const char *const letters[] = {
+    "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"
+  };
   static const char *const cut[] = { "long-long-...icro_batch=1-too-too-t...too-too-too",
                                      "long-long-...icro_batch=2-too-too-t...too-too-too",
                                      "long-long-...icro_batch=4-too-too-t...too-too-too" };
@@ -1213,7 +1220,8 @@ START_TEST (test_plot_names)
       Prediction *p = g_ptr_array_index (all, i);
 
       g_free (p->cluster);
-      p->cluster = g_strdup_printf ("%u nodes x 8 h100-sxm-80, nvlink4-switch, 8 ib-ndr-400", i + 2);
+      p->cluster =
+          g_strdup_printf ("%u nodes x 8 h100-sxm-80, nvlink4-switch, 8 ib-ndr-400", i + 2);
       g_free (p->strategy);
       p->strategy = g_strdup ("fsdp2");
     }

@@ -36,7 +36,8 @@ static const FaultCase fault_cases[] = {
     "role 0, steady section, item 0 (wait): ", "waits for an event of another section" },
   { TOY_FREE_AFTER_NOTHING, 1, "role 0, steady section, item ",
     "(free 'gathered', block 0): waits for event e999, which is not recorded before it" },
-  { TOY_DOUBLE_FREE, 1, "role 0, steady section, item ", "(free 'gathered', block 0): frees buffer b" },
+  { TOY_DOUBLE_FREE, 1, "role 0, steady section, item ",
+    "(free 'gathered', block 0): frees buffer b" },
   { TOY_USE_AFTER_FREE, 1, "role 0, steady section, item ", " ('gathered') after it is freed" },
   { TOY_LEAK, 1, "role 0, steady section, item ", " is never freed" },
   { TOY_OLD_BUFFER, 1, "role 0, steady section, item ", "(copy 'fault', block 0): uses buffer b" },
@@ -364,8 +365,9 @@ static const struct
   { DATA_WRITE_EARLY,
     "role 0, first section, item 6 (collective 'gather'): may run before role 0, first section, item 4 "
     "(kernel 'read'), which reads what it writes ('whole', block 0): no event orders them" },
-  { DATA_UNWRITTEN, "role 0, first section, item 4 (kernel 'read'): reads 'whole', block 0, which nothing "
-                    "wrote" },
+  { DATA_UNWRITTEN,
+    "role 0, first section, item 4 (kernel 'read'): reads 'whole', block 0, which nothing "
+    "wrote" },
   { DATA_OTHER_PART, "role 0, first section, item 4 (kernel 'read'): reads 'whole', block 0, which "
                      "nothing wrote" },
   { DATA_FREE_EARLY,
@@ -415,9 +417,10 @@ START_TEST (the_host_touches_data)
         ck_assert_msg (message == NULL, "%s", message);
       else
         ck_assert_str_eq (
-            message, "what 'the host' does before role 0, init section, item 1: may run before role "
-                     "0, init section, item 0 (kernel 'loss'), which writes what it reads ('loss'): "
-                     "no event orders them");
+            message,
+            "what 'the host' does before role 0, init section, item 1: may run before role "
+            "0, init section, item 0 (kernel 'loss'), which writes what it reads ('loss'): "
+            "no event orders them");
     }
 }
 END_TEST
@@ -485,8 +488,9 @@ START_TEST (messages_meet)
   ck_assert_str_eq (
       alone,
       "role 0, init section, item 0 (p2p 'out'): role 1 has no message for this send on 'stages'");
-  ck_assert_str_eq (sizes, "role 0, init section, item 1 (p2p 'in'): receive of 8 bytes on 'stages' "
-                           "meets 12 bytes of role 1");
+  ck_assert_str_eq (sizes,
+                    "role 0, init section, item 1 (p2p 'in'): receive of 8 bytes on 'stages' "
+                    "meets 12 bytes of role 1");
   ck_assert_str_eq (
       stuck,
       "deadlock: role 0, init section, item 0 (p2p 'out'): the other ranks of 'stages' never reach it");

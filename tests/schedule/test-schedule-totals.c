@@ -53,8 +53,9 @@ listed_flops (const KernelDesc *kernels, guint n, gboolean matmul)
   double flops = 0;
 
   for (guint k = 0; k < n; k++)
-    if (matmul ? kernels[k].kind == KERNEL_MATMUL
-               : kernels[k].kind == KERNEL_ATTENTION || kernels[k].kind == KERNEL_ATTENTION_BACKWARD)
+    if (matmul
+            ? kernels[k].kind == KERNEL_MATMUL
+            : kernels[k].kind == KERNEL_ATTENTION || kernels[k].kind == KERNEL_ATTENTION_BACKWARD)
       flops += kernels[k].flops;
   return flops;
 }
@@ -69,7 +70,8 @@ START_TEST (traffic_of_every_communicator_counts)
   PlanTotals            totals;
 
   schedule_totals (schedule, 0, &totals);
-  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_REDUCE, (MeshGroup){ 2, 4 }), 1000);
+  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_REDUCE, (MeshGroup){ 2, 4 }),
+                       1000);
   ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_REDUCE_SCATTER, (MeshGroup){ 4, 1 }),
                        5 * 2 * PARAMETERS);
 }
@@ -110,7 +112,8 @@ START_TEST (peak_is_the_largest_sum_in_host_order)
       const LayerDesc *layer = workload_layer (workload, l);
 
       saved += (double) layer->saved_bytes;
-      peak = MAX (peak, shard + saved + (double) layer->working_bytes + 2 * (double) layer->elements);
+      peak =
+          MAX (peak, shard + saved + (double) layer->working_bytes + 2 * (double) layer->elements);
       peak =
           MAX (peak, shard + saved + (double) layer->backward_bytes + 2 * (double) layer->elements);
     }
@@ -141,9 +144,12 @@ END_TEST
 static PlanTotals
 some_totals (void)
 {
-  PlanTotals totals = {
-    .copies = { 10, 20 }, .flops = 1e15, .hbm_low = 100, .hbm_high = 100, .host_low = 7, .host_high = 7
-  };
+  PlanTotals totals = { .copies = { 10, 20 },
+                        .flops = 1e15,
+                        .hbm_low = 100,
+                        .hbm_high = 100,
+                        .host_low = 7,
+                        .host_high = 7 };
 
   plan_totals_add (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 8, 1 }, 1e9);
   plan_totals_add (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 1, 1 }, 1e9); /* nobody to talk to */
@@ -262,7 +268,8 @@ START_TEST (closed_forms_nest)
   ck_assert (!strategy_expect (&in, &outer, &totals)); /* the outer one states none */
   outer_strategy.expect = outer_expect;
   ck_assert (strategy_expect (&in, &outer, &totals));
-  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 4, 1 }), 600);
+  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 4, 1 }),
+                       600);
   ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_REDUCE, (MeshGroup){ 2, 4 }), 11);
   ck_assert_double_eq (totals.copies[COPY_TO_HOST], 18);
   ck_assert_double_eq (totals.flops, 42);

@@ -292,7 +292,8 @@ kernel_list (const LayerDesc *layer, SchedulePhase phase)
  * Returns where they end.
  */
 static guint
-assert_pass (const Schedule *schedule, const GArray *items, guint at, guint layer, SchedulePhase phase)
+assert_pass (const Schedule *schedule, const GArray *items, guint at, guint layer,
+             SchedulePhase phase)
 {
   KernelList list = kernel_list (workload_layer (schedule->workload, layer), phase);
 
@@ -406,7 +407,8 @@ START_TEST (emits_every_kernel_once)
       g_printerr ("# seed %u case %u\n", seed, n);
       assert_partition (schedule, SECTION_FIRST, (guint) training.grad_accum);
       assert_partition (schedule, SECTION_STEADY, (guint) training.grad_accum);
-      ck_assert_msg (schedule_check (schedule, &mesh, diags), "%s", diag_list_first_message (diags));
+      ck_assert_msg (schedule_check (schedule, &mesh, diags), "%s",
+                     diag_list_first_message (diags));
     }
 }
 END_TEST
@@ -543,8 +545,9 @@ START_TEST (recomputation_calls_module_hooks)
   n_modules = workload_layer (workload, 1)->n_modules;
 
   ck_assert_uint_gt (workload_layer (workload, 1)->n_recompute, 0);
-  ck_assert_uint_eq (count_items (modules, SECTION_STEADY, ITEM_COLLECTIVE, "gather", PHASE_RECOMPUTE),
-                     2UL * n_modules);
+  ck_assert_uint_eq (
+      count_items (modules, SECTION_STEADY, ITEM_COLLECTIVE, "gather", PHASE_RECOMPUTE),
+      2UL * n_modules);
   ck_assert_uint_eq (
       count_items (layers, SECTION_STEADY, ITEM_COLLECTIVE, "gather", PHASE_RECOMPUTE), 0);
   ck_assert_uint_gt (count_items (layers, SECTION_STEADY, ITEM_KERNEL, NULL, PHASE_RECOMPUTE), 0);
@@ -586,8 +589,8 @@ START_TEST (inner_hooks_run_under_an_outer_strategy)
   ck_assert_uint_eq (count_items (schedule, SECTION_STEADY, ITEM_STEP, NULL, PHASE_N), 3);
   ck_assert_uint_eq (
       count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "reduce", PHASE_BACKWARD), 12);
-  ck_assert_uint_eq (count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "average", PHASE_OUTER),
-                     1);
+  ck_assert_uint_eq (
+      count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "average", PHASE_OUTER), 1);
   ck_assert_uint_eq (count_items (schedule, SECTION_FIRST, ITEM_COLLECTIVE, "average", PHASE_OUTER),
                      1);
 }
@@ -605,8 +608,8 @@ START_TEST (rounds_nest)
 
   ck_assert_uint_eq (schedule_steps_per_period (schedule), 6);
   ck_assert_uint_eq (schedule_comm_info (schedule, 0)->group.size, 2);
-  ck_assert_uint_eq (count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "average", PHASE_OUTER),
-                     2 + 1);
+  ck_assert_uint_eq (
+      count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "average", PHASE_OUTER), 2 + 1);
   /* both close their round after the last optimizer and before the last host wait */
   ck_assert (g_str_has_suffix (text, "optimizer -: record wait kernel(sgd)\n"
                                      "outer -: collective(average) collective(average)\n"
@@ -624,10 +627,12 @@ START_TEST (outer_hooks_extend_inner_ones)
   g_autofree char      *text = outline (schedule, 0, SECTION_STEADY);
 
   assert_outline (schedule, SECTION_INIT, "none -: alloc(outer state) alloc(shard) record");
-  ck_assert_uint_eq (count_items (schedule, SECTION_STEADY, ITEM_HOST_HOOK, NULL, PHASE_FORWARD), 4);
+  ck_assert_uint_eq (count_items (schedule, SECTION_STEADY, ITEM_HOST_HOOK, NULL, PHASE_FORWARD),
+                     4);
   ck_assert_uint_eq (
       count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "gather", PHASE_FORWARD), 4);
-  ck_assert (g_str_has_suffix (text, "kernel(sgd) copy(outer copy)\nnone -: record host_wait step"));
+  ck_assert (
+      g_str_has_suffix (text, "kernel(sgd) copy(outer copy)\nnone -: record host_wait step"));
 }
 END_TEST
 
@@ -658,8 +663,9 @@ START_TEST (refuses_stacks_that_do_not_fit)
                   "strategy 'toy-layer' takes no inner strategy ('toy-layer' given)");
   assert_refused (&(StrategyChoice){ &toy_layer, &gaps, NULL },
                   "strategy 'toy-layer' does not number its roles from 0 without gaps");
-  assert_refused (&(StrategyChoice){ &toy_outer, &huge, &inner },
-                  "strategy 'toy-outer': a period of 1073741824 steps is too long (at most 33554432)");
+  assert_refused (
+      &(StrategyChoice){ &toy_outer, &huge, &inner },
+      "strategy 'toy-outer': a period of 1073741824 steps is too long (at most 33554432)");
   assert_refused (&(StrategyChoice){ &toy_outer, &big, &inner },
                   "strategy 'toy-outer': a period of 1048576 steps would take ");
 }

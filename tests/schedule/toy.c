@@ -147,7 +147,8 @@ toy_release (StrategyRun *run, const UnitSlot *slot)
   if (here && has_fault (run, TOY_LEAK))
     return;
   if (here && has_fault (run, TOY_FREE_AFTER_NOTHING))
-    schedule_free_after (run->b, state->gathered, (guint32) run->section << SCHEDULE_EVENT_BITS | 999);
+    schedule_free_after (run->b, state->gathered,
+                         (guint32) run->section << SCHEDULE_EVENT_BITS | 999);
   else
     schedule_free (run->b, state->gathered);
   if (here && has_fault (run, TOY_DOUBLE_FREE))
@@ -166,7 +167,8 @@ toy_reduce (StrategyRun *run, const UnitSlot *slot)
   ToyState *state = run->state;
 
   schedule_wait_stream (run->b, state->stream, SCHEDULE_COMPUTE);
-  schedule_reduce_scatter (run->b, state->stream, state->comm, 2 * slot->plan->own_elements, "reduce");
+  schedule_reduce_scatter (run->b, state->stream, state->comm, 2 * slot->plan->own_elements,
+                           "reduce");
   if (slot->plan->own_elements > 0)
     {
       strategy_uses (run, slot->unit, UNIT_GRADIENT, ACCESS_READ);

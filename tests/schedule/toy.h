@@ -30,7 +30,7 @@ typedef struct
 {
   ToyFault fault;
   guint    n_roles; /* role = rank % n_roles; 0 = 1 */
-  gboolean apart; /* gather over {2, 2}: of a mesh of 4, ranks of unlike roles never meet */
+  gboolean apart;   /* gather over {2, 2}: of a mesh of 4, ranks of unlike roles never meet */
 } ToyOptions;
 
 typedef struct
@@ -43,7 +43,7 @@ extern const Strategy toy_outer;             /* round_end only: everything else 
 extern const Strategy toy_extending; /* also extends init, step_end and unit_forward_begin */
 
 /* Gated MLP, RMSNorm, rotary: 2 blocks of d_model 64 with 4 heads, d_ff 256, vocabulary 512. */
-extern const ModelShape toy_shape;
+extern const ModelShape      toy_shape;
 extern const TrainingOptions toy_training; /* 2 x 16 tokens, no accumulation or checkpointing */
 
 /* Asserts that building gives no diagnostic. */

@@ -158,7 +158,8 @@ draw_mesh (RandomPlan *self, GRand *rand, Axes axes, guint case_)
     }
   self->stages = g_ptr_array_new_with_free_func ((GDestroyNotify) workload_free);
   for (guint s = 0; s < (guint) self->mesh.pp; s++)
-    g_ptr_array_add (self->stages, workload_new_stage (&self->shape, &self->training, &self->mesh, s));
+    g_ptr_array_add (self->stages,
+                     workload_new_stage (&self->shape, &self->training, &self->mesh, s));
   self->in.workload = g_ptr_array_index (self->stages, 0);
   self->in.stages = (const Workload *const *) self->stages->pdata;
 }

@@ -27,7 +27,8 @@ static const Case cases[] = {
   { "fsdp1", "backward_prefetch=pre", "G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 R1 R0" },
   { "fsdp1", "backward_prefetch=post", "G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 R1 R0" },
   { "fsdp1", "backward_prefetch=none", "G0 G1 G2 G3 G4 R4 G3 R3 G2 R2 G1 R1 R0" },
-  { "fsdp1", "forward_prefetch=true,backward_prefetch=none", "G0 G1 G2 G3 G4 R4 G3 R3 G2 R2 G1 R1 R0" },
+  { "fsdp1", "forward_prefetch=true,backward_prefetch=none",
+    "G0 G1 G2 G3 G4 R4 G3 R3 G2 R2 G1 R1 R0" },
 };
 
 static Workload *

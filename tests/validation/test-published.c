@@ -28,7 +28,8 @@ typedef struct
  * V100-32GB in DGX-2 with one IB card.
  */
 static const Row rows[] = {
-  { "DeepSpeed, ZeRO++ tutorial: ZeRO-3, 64 GPUs, step", "4", "1", "1e7", STEP_SECONDS, 9.9559, 0.10 },
+  { "DeepSpeed, ZeRO++ tutorial: ZeRO-3, 64 GPUs, step", "4", "1", "1e7", STEP_SECONDS, 9.9559,
+    0.10 },
   { "DeepSpeed, ZeRO++ tutorial: ZeRO-3, 64 GPUs, peak allocated", "4", "1", "1e7", ALLOCATED_GIB,
     8284.7 / 1024, 0.15 },
   { "DeepSpeed, ZeRO++ blog: ZeRO-3, 384 GPUs, 1K tokens a GPU", "24", "2", "5e8", HARDWARE_TFLOPS,

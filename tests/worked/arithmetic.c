@@ -8,7 +8,8 @@
 #define F UINT64_C (400)
 #define V UINT64_C (500)
 
-static const uint64_t x = 2 * T * H, g = 2 * T * F, logits = 2 * T * V, wide = 4 * T * V, ids = 8 * T;
+static const uint64_t x = 2 * T * H, g = 2 * T * F, logits = 2 * T * V, wide = 4 * T * V,
+                      ids = 8 * T;
 static const uint64_t row = 4 * T, norm = 2 * H, attention_rows = 4 * T * 2;
 static const uint64_t parameters = 2 * V * H + 4 * H * H + 3 * H * F + 3 * H;
 

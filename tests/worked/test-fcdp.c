@@ -39,7 +39,8 @@ simulate (const char *strategy, ...)
   va_list               args;
 
   va_start (args, strategy);
-  for (const char *key = va_arg (args, const char *); key != NULL; key = va_arg (args, const char *))
+  for (const char *key = va_arg (args, const char *); key != NULL;
+       key = va_arg (args, const char *))
     {
       ck_assert_uint_lt (n, MAX_OVERRIDES);
       list[n++] = (ScenarioOverride){ key, va_arg (args, const char *), "test" };
@@ -178,8 +179,9 @@ START_TEST (test_volumes)
   assert_close (inter_node (&fcdp, SCHEDULE_ALL_GATHER), each, 1e-12);
   assert_close (inter_node (&zero3, SCHEDULE_REDUCE_SCATTER), each, 1e-12);
   assert_close (inter_node (&fcdp, SCHEDULE_REDUCE_SCATTER), each, 1e-12);
-  assert_close (fcdp.prediction->inter_node_bytes_per_gpu / zero3.prediction->inter_node_bytes_per_gpu,
-                2.0 / 3, 1e-12);
+  assert_close (
+      fcdp.prediction->inter_node_bytes_per_gpu / zero3.prediction->inter_node_bytes_per_gpu,
+      2.0 / 3, 1e-12);
 
   ck_assert_uint_eq (model_states (&zero3), (guint64) (16 * p / r));
   ck_assert_uint_eq (model_states (&fcdp), model_states (&zero3));
@@ -245,13 +247,15 @@ card_seconds_of_30b (const Simulated *s)
  */
 START_TEST (test_network_bound)
 {
-  Simulated zero3 = simulate_30b ("zero3", "ib-edr-100"), fcdp = simulate_30b ("fcdp", "ib-edr-100");
-  Simulated slow_zero3 = simulate_30b ("zero3", "tcp-1"), slow_fcdp = simulate_30b ("fcdp", "tcp-1");
-  double    efficiency = cluster_nic_profile (replay_cluster (zero3.replay), 0)->efficiency.value;
-  double    scale = parameters (&zero3) / 30e9 / efficiency;
-  double    gain = zero3.prediction->step_time_s / fcdp.prediction->step_time_s;
-  double    slow_gain = slow_zero3.prediction->step_time_s / slow_fcdp.prediction->step_time_s;
-  guint64   a = gathered_peak (&zero3), b = gathered_peak (&fcdp);
+  Simulated zero3 = simulate_30b ("zero3", "ib-edr-100"),
+            fcdp = simulate_30b ("fcdp", "ib-edr-100");
+  Simulated slow_zero3 = simulate_30b ("zero3", "tcp-1"),
+            slow_fcdp = simulate_30b ("fcdp", "tcp-1");
+  double  efficiency = cluster_nic_profile (replay_cluster (zero3.replay), 0)->efficiency.value;
+  double  scale = parameters (&zero3) / 30e9 / efficiency;
+  double  gain = zero3.prediction->step_time_s / fcdp.prediction->step_time_s;
+  double  slow_gain = slow_zero3.prediction->step_time_s / slow_fcdp.prediction->step_time_s;
+  guint64 a = gathered_peak (&zero3), b = gathered_peak (&fcdp);
 
   ck_assert_uint_lt (a > b ? a - b : b - a, largest_layer (&zero3));
   assert_close (card_seconds_of_30b (&zero3), 13.95, 1e-9);

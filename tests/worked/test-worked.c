@@ -361,7 +361,8 @@ START_TEST (test_offload)
   ck_assert_uint_eq (replay_period (s.replay), d.step);
   ck_assert_uint_eq (sum_ops (s.replay, is_block_backward), d.block_backward);
   ck_assert_uint_eq (s.prediction->hbm.allocated, d.allocated);
-  ck_assert_uint_eq (s.prediction->hbm.device - s.prediction->hbm.by_category[POOL_RUNTIME], d.device);
+  ck_assert_uint_eq (s.prediction->hbm.device - s.prediction->hbm.by_category[POOL_RUNTIME],
+                     d.device);
   ck_assert_uint_eq (s.prediction->hbm.waiting, d.waiting);
   ck_assert_uint_eq (s.prediction->host.device, d.host);
   ck_assert_double_eq (s.prediction->host_link_bytes_per_gpu, (double) d.host_link);

@@ -48,9 +48,11 @@ START_TEST (test_classic_block)
                        34 * sbh + 5 * a * s * s * b);
   ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FUSED_SOFTMAX, CHECKPOINT_SELECTIVE),
                        34 * sbh);
-  ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FUSED_SOFTMAX, CHECKPOINT_FULL), 2 * sbh);
+  ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FUSED_SOFTMAX, CHECKPOINT_FULL),
+                       2 * sbh);
   ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FLASH2, CHECKPOINT_NONE), 34 * sbh);
-  ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FLASH2, CHECKPOINT_SELECTIVE), 34 * sbh);
+  ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FLASH2, CHECKPOINT_SELECTIVE),
+                       34 * sbh);
   ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FLASH2, CHECKPOINT_FULL), 2 * sbh);
 }
 END_TEST
@@ -212,10 +214,13 @@ START_TEST (test_modes_are_ordered)
           workload = workload_new (&shape, &options);
           layer[mode] = *workload_layer (workload, 1);
         }
-      ck_assert_uint_le (layer[CHECKPOINT_FULL].saved_bytes, layer[CHECKPOINT_SELECTIVE].saved_bytes);
-      ck_assert_uint_le (layer[CHECKPOINT_SELECTIVE].saved_bytes, layer[CHECKPOINT_NONE].saved_bytes);
-      ck_assert_uint_ge (layer[CHECKPOINT_FULL].saved_bytes + layer[CHECKPOINT_FULL].backward_bytes,
-                         layer[CHECKPOINT_NONE].saved_bytes + layer[CHECKPOINT_NONE].backward_bytes);
+      ck_assert_uint_le (layer[CHECKPOINT_FULL].saved_bytes,
+                         layer[CHECKPOINT_SELECTIVE].saved_bytes);
+      ck_assert_uint_le (layer[CHECKPOINT_SELECTIVE].saved_bytes,
+                         layer[CHECKPOINT_NONE].saved_bytes);
+      ck_assert_uint_ge (
+          layer[CHECKPOINT_FULL].saved_bytes + layer[CHECKPOINT_FULL].backward_bytes,
+          layer[CHECKPOINT_NONE].saved_bytes + layer[CHECKPOINT_NONE].backward_bytes);
       ck_assert_uint_lt (layer[CHECKPOINT_FULL].n_recompute, layer[CHECKPOINT_NONE].n_forward);
       ck_assert_uint_eq (layer[CHECKPOINT_NONE].n_recompute, 0);
       ck_assert_uint_ge (layer[CHECKPOINT_SELECTIVE].n_recompute, 1);

@@ -80,12 +80,13 @@ START_TEST (test_order_of_the_ring)
   g_autofree char     *forward = order_of (block->forward, block->n_forward, "flash"),
                   *backward = order_of (block->backward, block->n_backward, "flash");
 
-  ck_assert_str_eq (forward, " flash_fwd.ring* flash_fwd flash_fwd.ring*& flash_fwd flash_fwd.merge "
-                             "flash_fwd& flash_fwd.merge");
-  ck_assert_str_eq (backward,
-                    " flash_bwd.row_sums flash_bwd.ring* flash_bwd flash_bwd.ring*& "
-                    "flash_bwd.ring_grad* flash_bwd flash_bwd.merge& flash_bwd.ring_grad* flash_bwd "
-                    "flash_bwd.merge& flash_bwd.cast_dq");
+  ck_assert_str_eq (forward,
+                    " flash_fwd.ring* flash_fwd flash_fwd.ring*& flash_fwd flash_fwd.merge "
+                    "flash_fwd& flash_fwd.merge");
+  ck_assert_str_eq (
+      backward, " flash_bwd.row_sums flash_bwd.ring* flash_bwd flash_bwd.ring*& "
+                "flash_bwd.ring_grad* flash_bwd flash_bwd.merge& flash_bwd.ring_grad* flash_bwd "
+                "flash_bwd.merge& flash_bwd.cast_dq");
   model_shape_clear (&shape);
 }
 END_TEST

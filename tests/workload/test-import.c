@@ -161,12 +161,14 @@ START_TEST (test_windows)
                   " \"use_sliding_window\": false, \"max_window_layers\": 1, " LLAMA_BODY "}");
   ck_assert_int_eq (shape.sliding_window, 0);
   model_shape_clear (&shape);
-  shape = import ("{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32,"
-                  " \"layer_types\": [\"sliding_attention\", \"full_attention\"], " LLAMA_BODY "}");
+  shape =
+      import ("{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32,"
+              " \"layer_types\": [\"sliding_attention\", \"full_attention\"], " LLAMA_BODY "}");
   ck_assert_int_eq (shape.sliding_period, 2);
   model_shape_clear (&shape);
-  shape = import ("{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32,"
-                  " \"layer_types\": [\"full_attention\", \"full_attention\"], " LLAMA_BODY "}");
+  shape =
+      import ("{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32,"
+              " \"layer_types\": [\"full_attention\", \"full_attention\"], " LLAMA_BODY "}");
   ck_assert_int_eq (shape.sliding_window, 0);
   model_shape_clear (&shape);
   shape = shipped ("gpt-oss-120b");
@@ -291,24 +293,34 @@ START_TEST (test_bad_options)
   assert_unresolved (&(ModelOptions){ .config = (char *) "llama-9" },
                      "no model 'llama-9': neither a file nor a shipped model");
   assert_unresolved (
-      &(ModelOptions){ .arch = (char *) "lama", .n_layers = 1, .d_model = 8, .n_heads = 1, .vocab = 9 },
+      &(ModelOptions){
+          .arch = (char *) "lama", .n_layers = 1, .d_model = 8, .n_heads = 1, .vocab = 9 },
       "unknown architecture 'lama'");
-  assert_unresolved (&(ModelOptions){ .arch = (char *) "gpt", .d_model = 8, .n_heads = 1, .vocab = 9 },
-                     "'n_layers' is missing: a model given by 'arch' needs it");
   assert_unresolved (
-      &(ModelOptions){ .arch = (char *) "llama", .n_layers = 1, .d_model = 8, .n_heads = 1, .vocab = 9 },
+      &(ModelOptions){ .arch = (char *) "gpt", .d_model = 8, .n_heads = 1, .vocab = 9 },
+      "'n_layers' is missing: a model given by 'arch' needs it");
+  assert_unresolved (
+      &(ModelOptions){
+          .arch = (char *) "llama", .n_layers = 1, .d_model = 8, .n_heads = 1, .vocab = 9 },
       "'d_ff' is missing: a model given by 'arch' needs it");
   assert_unresolved (
-      &(ModelOptions){ .arch = (char *) "gpt", .n_layers = 1, .d_model = 8, .n_heads = 3, .vocab = 9 },
+      &(ModelOptions){
+          .arch = (char *) "gpt", .n_layers = 1, .d_model = 8, .n_heads = 3, .vocab = 9 },
       "3 heads do not divide the width 8");
-  assert_unresolved (
-      &(ModelOptions){
-          .arch = (char *) "gpt", .n_layers = 1, .d_model = 8, .n_heads = 4, .n_kv_heads = 3, .vocab = 9 },
-      "4 heads do not divide into 3 key-value heads");
-  assert_unresolved (
-      &(ModelOptions){
-          .arch = (char *) "gpt", .n_layers = 1, .d_model = 8, .n_heads = 4, .vocab = 9, .d_expert = 3 },
-      "a model with experts needs 'n_experts'");
+  assert_unresolved (&(ModelOptions){ .arch = (char *) "gpt",
+                                      .n_layers = 1,
+                                      .d_model = 8,
+                                      .n_heads = 4,
+                                      .n_kv_heads = 3,
+                                      .vocab = 9 },
+                     "4 heads do not divide into 3 key-value heads");
+  assert_unresolved (&(ModelOptions){ .arch = (char *) "gpt",
+                                      .n_layers = 1,
+                                      .d_model = 8,
+                                      .n_heads = 4,
+                                      .vocab = 9,
+                                      .d_expert = 3 },
+                     "a model with experts needs 'n_experts'");
   assert_unresolved (&(ModelOptions){ .arch = (char *) "bloom",
                                       .n_layers = 1,
                                       .d_model = 8,
@@ -445,7 +457,8 @@ START_TEST (test_training_options)
   ck_assert (option_set_key (training_options, &options, "seq_len", "4k", NULL, diags));
   ck_assert (option_set_key (training_options, &options, "activation_checkpointing", "selective",
                              NULL, diags));
-  ck_assert (option_set_key (training_options, &options, "attention", "fused-softmax", NULL, diags));
+  ck_assert (
+      option_set_key (training_options, &options, "attention", "fused-softmax", NULL, diags));
   ck_assert (option_set_key (training_options, &options, "flops_convention", "6n", NULL, diags));
   ck_assert_int_eq (options.seq_len, 4000);
   ck_assert_int_eq (options.micro_batch, 1);

@@ -67,13 +67,18 @@ START_TEST (test_programs_add_up)
     for (guint a = 0; a < G_N_ELEMENTS (archs); a++)
       for (guint kind = 0; kind < 16; kind++)
         {
-          ModelShape      shape = arch (archs[a], 2, 512, 8, 1536, 1024);
-          TrainingOptions options = training (256, 2);
-          MeshOptions     mesh = {
-                .tp = kind & 1 ? 4 : 1, .sp = kind & 1, .pp = 1, .cp = 1, .vp = 1, .ep = 1, .routing_skew = 1
-          };
+          ModelShape           shape = arch (archs[a], 2, 512, 8, 1536, 1024);
+          TrainingOptions      options = training (256, 2);
+          MeshOptions          mesh = { .tp = kind & 1 ? 4 : 1,
+                                        .sp = kind & 1,
+                                        .pp = 1,
+                                        .cp = 1,
+                                        .vp = 1,
+                                        .ep = 1,
+                                        .routing_skew = 1 };
           g_autoptr (Workload) workload = NULL;
-          g_autofree char *what = g_strdup_printf ("%s, mode %u, kind %u", archs[a], modes[m], kind);
+          g_autofree char     *what =
+              g_strdup_printf ("%s, mode %u, kind %u", archs[a], modes[m], kind);
 
           options.checkpointing = modes[m];
           options.attention = kind & 2 ? ATTENTION_EAGER : ATTENTION_FLASH2;

@@ -100,7 +100,8 @@ START_TEST (test_formulas)
                     1e-12);
       assert_close (block_bytes (&shape, &unfused, t, 0, CHECKPOINT_SELECTIVE),
                     sbh * (10 + 24. / t), 1e-12);
-      assert_close (block_bytes (&shape, &unfused, t, 1, CHECKPOINT_SELECTIVE), 34 * sbh / t, 1e-12);
+      assert_close (block_bytes (&shape, &unfused, t, 1, CHECKPOINT_SELECTIVE), 34 * sbh / t,
+                    1e-12);
       assert_close (block_bytes (&shape, &flash, t, 1, CHECKPOINT_NONE), 34 * sbh / t, 1e-12);
       assert_close (block_bytes (&shape, &unfused, t, 0, CHECKPOINT_FULL), 2 * sbh, 1e-12);
       assert_close (block_bytes (&shape, &unfused, t, 1, CHECKPOINT_FULL), 2 * sbh / t, 1e-12);
@@ -238,16 +239,17 @@ START_TEST (test_order)
   assert_order (0, TRUE, " norm2 mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
                 "mlp.down.dgrad mlp.down.wgrad mlp.activation.backward mlp.up.dgrad "
                 "mlp.gather.backward* mlp.up.wgrad norm2.backward& ");
-  assert_order (1, FALSE,
-                " norm2 mlp.gather mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
-                "mlp.down.reduce.backward mlp.down.dgrad mlp.down.wgrad mlp.activation.backward "
-                "mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& mlp.up.wgrad norm2.backward& ");
-  assert_order (1, TRUE,
-                " norm2 mlp.gather* mlp.up mlp.up& mlp.activation mlp.down mlp.down.reduce* mlp.down "
-                "mlp.residual&",
-                "mlp.down.reduce.backward* mlp.down.dgrad mlp.down.dgrad& mlp.down.wgrad "
-                "mlp.activation.backward mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& "
-                "mlp.up.wgrad norm2.backward& ");
+  assert_order (
+      1, FALSE, " norm2 mlp.gather mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
+      "mlp.down.reduce.backward mlp.down.dgrad mlp.down.wgrad mlp.activation.backward "
+      "mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& mlp.up.wgrad norm2.backward& ");
+  assert_order (
+      1, TRUE,
+      " norm2 mlp.gather* mlp.up mlp.up& mlp.activation mlp.down mlp.down.reduce* mlp.down "
+      "mlp.residual&",
+      "mlp.down.reduce.backward* mlp.down.dgrad mlp.down.dgrad& mlp.down.wgrad "
+      "mlp.activation.backward mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& "
+      "mlp.up.wgrad norm2.backward& ");
 }
 END_TEST
 
@@ -270,7 +272,8 @@ START_TEST (test_weight_gradients)
           const char *name = layer->backward[j].name;
 
           ck_assert_int_eq (layer->backward[j].weight_gradient,
-                            g_str_has_suffix (name, ".wgrad") || g_str_has_suffix (name, ".bias_grad")
+                            g_str_has_suffix (name, ".wgrad")
+                                || g_str_has_suffix (name, ".bias_grad")
                                 || g_str_has_suffix (name, ".weight_grad"));
         }
     }
@@ -350,7 +353,8 @@ assert_same_kernels (const KernelDesc *a, guint n_a, const KernelDesc *b, guint 
   for (guint i = 0; i < n_a; i++)
     {
       ck_assert_str_eq (a[i].name, b[i].name);
-      ck_assert (a[i].kind == b[i].kind && a[i].m == b[i].m && a[i].n == b[i].n && a[i].k == b[i].k);
+      ck_assert (a[i].kind == b[i].kind && a[i].m == b[i].m && a[i].n == b[i].n
+                 && a[i].k == b[i].k);
       ck_assert (a[i].batch == b[i].batch && a[i].launches == b[i].launches);
       ck_assert (a[i].flops == b[i].flops && a[i].read_bytes == b[i].read_bytes);
       ck_assert (a[i].write_bytes == b[i].write_bytes && a[i].module == b[i].module);
@@ -373,7 +377,8 @@ START_TEST (test_one_rank)
 
       assert_same_kernels (la->forward, la->n_forward, lb->forward, lb->n_forward);
       assert_same_kernels (la->backward, la->n_backward, lb->backward, lb->n_backward);
-      ck_assert_uint_eq (traffic_of (la->forward, la->n_forward, MESH_TENSOR).n[COMM_ALL_REDUCE], 0);
+      ck_assert_uint_eq (traffic_of (la->forward, la->n_forward, MESH_TENSOR).n[COMM_ALL_REDUCE],
+                         0);
       ck_assert_uint_eq (la->elements, lb->elements);
       ck_assert_uint_eq (la->saved_bytes, lb->saved_bytes);
       ck_assert_uint_eq (la->working_bytes, lb->working_bytes);

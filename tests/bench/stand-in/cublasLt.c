@@ -32,7 +32,8 @@ cublasLtDestroy (cublasLtHandle_t handle)
 }
 
 cublasStatus_t
-cublasLtMatmulDescCreate (cublasLtMatmulDesc_t *self, cublasComputeType_t compute, cudaDataType_t scale)
+cublasLtMatmulDescCreate (cublasLtMatmulDesc_t *self, cublasComputeType_t compute,
+                          cudaDataType_t scale)
 {
   (void) compute, (void) scale;
   *self = calloc (1, sizeof (Description));

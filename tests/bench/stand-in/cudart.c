@@ -39,10 +39,10 @@ struct CUgraphExec_st
 static struct CUstream_st legacy;
 static double             engines[ENGINE_N];
 /* the device time that the host has last waited for: nothing that it issues now starts before */
-static double             host;
-static cudaError_t        last;
-static size_t             used = STAND_IN_RESERVED;
-static int                device;
+static double      host;
+static cudaError_t last;
+static size_t      used = STAND_IN_RESERVED;
+static int         device;
 
 static cudaError_t
 fail (cudaError_t error)
@@ -551,7 +551,8 @@ cudaMemGetInfo (size_t *available, size_t *total)
 }
 
 static void
-run_copy (cudaStream_t stream, const void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+run_copy (cudaStream_t stream, const void *to, const void *from, size_t bytes,
+          enum cudaMemcpyKind kind)
 {
   bool   h2d = kind == cudaMemcpyHostToDevice;
   double rate = h2d ? STAND_IN_H2D : STAND_IN_D2H;

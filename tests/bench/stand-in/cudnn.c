@@ -111,7 +111,8 @@ cudnnBackendFinalize (Descriptor *self)
     return BAD_PARAM;
   if (self->a != NULL && self->b != NULL)
     self->flops = 2.0 * (double) self->a->dims[0] * (double) self->a->dims[1]
-                  * (double) self->a->dims[2] * (double) self->a->dims[3] * (double) self->b->dims[3];
+                  * (double) self->a->dims[2] * (double) self->a->dims[3]
+                  * (double) self->b->dims[3];
   self->final = 1;
   return SUCCESS;
 }
@@ -156,6 +157,7 @@ cudnnBackendExecute (Handle *handle, Descriptor *plan, Descriptor *pack)
 {
   if (!pack->final || stand_in_fails ("cudnnBackendExecute"))
     return EXECUTION_FAILED;
-  stand_in_run (handle->stream, ENGINE_KERNEL, STAND_IN_KERNEL + plan->flops / 2 / STAND_IN_PRODUCT);
+  stand_in_run (handle->stream, ENGINE_KERNEL,
+                STAND_IN_KERNEL + plan->flops / 2 / STAND_IN_PRODUCT);
   return SUCCESS;
 }

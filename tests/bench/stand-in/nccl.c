@@ -249,7 +249,8 @@ ncclGetUniqueId (ncclUniqueId *id)
 
   ENTER ("ncclGetUniqueId");
   memset (id, 0, sizeof *id);
-  snprintf (id->internal, sizeof id->internal, "%s/stand-in-XXXXXX", folder != NULL ? folder : "/tmp");
+  snprintf (id->internal, sizeof id->internal, "%s/stand-in-XXXXXX",
+            folder != NULL ? folder : "/tmp");
   file = mkstemp (id->internal);
   if (file < 0 || ftruncate (file, sizeof (Meeting)) != 0)
     return ncclSystemError;
@@ -328,7 +329,8 @@ ncclReduceScatter (const void *send, void *recv, size_t count, ncclDataType_t ty
   (void) op;
   ENTER ("ncclReduceScatter");
   for (int r = 0; r < comm->n; r++)
-    reduce (comm, (const char *) send + (size_t) r * bytes, r == comm->rank ? own : NULL, bytes, type);
+    reduce (comm, (const char *) send + (size_t) r * bytes, r == comm->rank ? own : NULL, bytes,
+            type);
   memcpy (recv, own, bytes);
   free (own);
   advance (comm, stream, time_of ((double) bytes * (comm->n - 1), (double) bytes, comm->n));
@@ -375,12 +377,14 @@ ncclSend (const void *send, size_t count, ncclDataType_t type, int peer, ncclCom
   ENTER ("ncclSend");
   if (depth == 0 || n_sends == MAX_PAIRS)
     return ncclInvalidUsage;
-  sends[n_sends++] = (Message){ comm, stream, (char *) (size_t) send, count * size_of (type), peer };
+  sends[n_sends++] =
+      (Message){ comm, stream, (char *) (size_t) send, count * size_of (type), peer };
   return ncclSuccess;
 }
 
 ncclResult_t
-ncclRecv (void *recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
+ncclRecv (void *recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+          cudaStream_t stream)
 {
   ENTER ("ncclRecv");
   if (depth == 0 || n_recvs == MAX_PAIRS)
@@ -419,7 +423,8 @@ pass_round (struct ncclComm *comm, int shift)
                 send->bytes - at < PIECE ? send->bytes - at : PIECE);
       barrier (comm);
       if (recv != NULL && at < recv->bytes)
-        memcpy (recv->buffer + at, m->data[from], recv->bytes - at < PIECE ? recv->bytes - at : PIECE);
+        memcpy (recv->buffer + at, m->data[from],
+                recv->bytes - at < PIECE ? recv->bytes - at : PIECE);
       barrier (comm);
     }
   barrier (comm);

@@ -29,7 +29,7 @@
 #define STAND_IN_PAGEABLE   0.25   /* of those, from pageable memory */
 #define STAND_IN_HBM        2e12   /* B/s, reads and writes together */
 #define STAND_IN_KERNEL     2.5e-6 /* s of any kernel */
-#define STAND_IN_WAIT       1e-6 /* s until a stream goes on after an event it waited for */
+#define STAND_IN_WAIT       1e-6   /* s until a stream goes on after an event it waited for */
 #define STAND_IN_PRODUCT    400e12 /* FLOP/s of matrix products */
 #define STAND_IN_NCCL_START 10e-6  /* s of a collective */
 #define STAND_IN_NCCL_LINK  100e9  /* B/s that a rank sends */
