@@ -269,7 +269,8 @@ check_shape (const LogTarget *target, const LogRun *run, const LogLayout *layout
 
       diag_error (
           target->diags, log_ranks_mark (run),
-          "every GPU of the hardware must be a rank: give the run's nodes and GPUs a node, or leave them to the log",
+          "every GPU of the hardware must be a rank: give the run's nodes and GPUs a node, or "
+          "leave them to the log",
           "a run of %u ranks%s, but the hardware has %u GPUs on %u node%s", layout->n_ranks, hosts,
           gpus, nodes, nodes > 1 ? "s" : "");
       return FALSE;

@@ -50,7 +50,8 @@ static const char *
 syntax_hint (const SourceMark *mark, const char *problem)
 {
   if (strstr (problem, "Unicode character escape"))
-    return "surrogate pairs such as '\\ud83d\\ude00' are not supported: write the character itself, in UTF-8";
+    return "surrogate pairs such as '\\ud83d\\ude00' are not supported: write the character "
+           "itself, in UTF-8";
   if (mark->column > LONGEST_KEY
       && (strstr (problem, "expected ','") || strstr (problem, "expected ':'")))
     return "a key is limited to 1024 bytes";

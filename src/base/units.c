@@ -85,15 +85,17 @@ static const Kind kinds[] = {
   [QUANTITY_TIME] = { "a time", "1.3 us", "units of a time: ps, ns, us, ms, s, min, h",
                       time_units },
   [QUANTITY_BYTES] = { "a size", "80 GiB",
-                       "units of a size: B, kB, MB, GB, TB, PB (powers of 1000), KiB, MiB, GiB, TiB, PiB "
-                       "(powers of 1024)",
+                       "units of a size: B, kB, MB, GB, TB, PB (powers of 1000), KiB, MiB, GiB, "
+                       "TiB, PiB (powers of 1024)",
                        byte_units },
   [QUANTITY_BANDWIDTH] = { "a bandwidth", "900 GB/s",
-                           "units of a bandwidth: bytes as B/s, kB/s, MB/s, GB/s, TB/s, PB/s or KiB/s, MiB/s, "
-                           "GiB/s, TiB/s; bits as bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s",
+                           "units of a bandwidth: bytes as B/s, kB/s, MB/s, GB/s, TB/s, PB/s or "
+                           "KiB/s, MiB/s, GiB/s, TiB/s; bits as bit/s, kbit/s, Mbit/s, Gbit/s, "
+                           "Tbit/s",
                            bandwidth_units },
   [QUANTITY_COMPUTE] = { "a compute rate", "989 TFLOP/s",
-                         "units of a compute rate: FLOP/s, kFLOP/s, MFLOP/s, GFLOP/s, TFLOP/s, PFLOP/s, EFLOP/s",
+                         "units of a compute rate: FLOP/s, kFLOP/s, MFLOP/s, GFLOP/s, TFLOP/s, "
+                         "PFLOP/s, EFLOP/s",
                          compute_units },
   [QUANTITY_COUNT] = { "a count", "10k", "a count has no unit; the suffixes k, M, G, T are decimal",
                        count_units },

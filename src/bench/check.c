@@ -204,7 +204,8 @@ run (Bench *bench)
 const Benchmark benchmark_check = {
   .name = "check",
   .title =
-      "products, attention, a layer and streaming kernels on small data against arithmetic on the host",
+      "products, attention, a layer and streaming kernels on small data against arithmetic on the "
+      "host",
   .needs = NEEDS_CUDA,
   .checks = true,
   .run = run,

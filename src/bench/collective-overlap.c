@@ -133,7 +133,8 @@ measure_one (Run *run, NcclLoad *subject, NcclLoad *other, const char *variant)
     return write_result (run, subject, variant, &result);
   bench_note (
       run->bench,
-      "%s left out (collective of %llu bytes, product of %llu): the other side could not be kept running",
+      "%s left out (collective of %llu bytes, product of %llu): the other side could not be kept "
+      "running",
       variant, (unsigned long long) run->bytes, (unsigned long long) run->product.shape.m);
   return true;
 }

@@ -86,11 +86,10 @@ select_word (Selection *selection, const char *word)
     if (all ? benchmarks[i]->in_all : strcmp (benchmarks[i]->name, word) == 0)
       known = select_benchmark (selection, benchmarks[i]);
   if (!known)
-    fprintf (
-        stderr,
-        "shardsim-bench: no benchmark '%s' is built in\n  see 'shardsim-bench --list', and '--version' for what is "
-        "built in\n",
-        word);
+    fprintf (stderr,
+             "shardsim-bench: no benchmark '%s' is built in\n"
+             "  see 'shardsim-bench --list', and '--version' for what is built in\n",
+             word);
   return known;
 }
 
@@ -261,10 +260,9 @@ main (int argc, char **argv)
       return STATUS_USAGE;
   if (selection.n == 0)
     {
-      fputs (
-          "shardsim-bench: no benchmark named\n  'shardsim-bench --list' names them, 'shardsim-bench all' runs "
-          "them\n",
-          stderr);
+      fputs ("shardsim-bench: no benchmark named\n"
+             "  'shardsim-bench --list' names them, 'shardsim-bench all' runs them\n",
+             stderr);
       return STATUS_USAGE;
     }
 #ifdef BENCH_MPI

@@ -152,9 +152,9 @@ mpi_force_algorithm (const char *name)
 {
   if (name == NULL || strcmp (name, "library") == 0)
     return true;
-  fprintf (
-      stderr,
-      "shardsim-bench: '--algorithm' needs Open MPI: this program was built with another MPI library\n");
+  fprintf (stderr,
+           "shardsim-bench: '--algorithm' needs Open MPI: this program was built with another MPI "
+           "library\n");
   return false;
 }
 

@@ -113,7 +113,8 @@ head_remark (const Run *run, char *text, size_t size)
   const NcclSession *session = &run->session;
 
   if (session->place->size == 1)
-    return "one rank: out of place is a copy on the device, in place is nothing. No bandwidth of NCCL or of any link";
+    return "one rank: out of place is a copy on the device, in place is nothing. No bandwidth of "
+           "NCCL or of any link";
   if (*session->remark == '\0' && session->channels == 0)
     return NULL;
   snprintf (text, size, "%s%s", session->remark, *session->remark != '\0' ? "; " : "");
@@ -283,8 +284,8 @@ run_collective (Bench *bench)
     {
       bench_error (
           bench, "--collectives",
-          "'%s' names none of all_reduce, all_gather, reduce_scatter, alltoall, broadcast, sendrecv, "
-          "self_sendrecv",
+          "'%s' names none of all_reduce, all_gather, reduce_scatter, alltoall, broadcast, "
+          "sendrecv, self_sendrecv",
           bench->options->collectives);
       return false;
     }
@@ -304,7 +305,8 @@ run_collective (Bench *bench)
 const Benchmark benchmark_collective = {
   .name = "collective",
   .title =
-      "NCCL: all_reduce, all_gather, reduce_scatter, alltoall, broadcast, sendrecv; sending to oneself",
+      "NCCL: all_reduce, all_gather, reduce_scatter, alltoall, broadcast, sendrecv; sending to "
+      "oneself",
   .needs = NEEDS_CUDA | NEEDS_ALL_RANKS,
   .in_all = true,
   .run = run_collective,

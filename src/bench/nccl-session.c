@@ -97,10 +97,9 @@ allow_sharing (NcclSession *self)
       snprintf (self->remark, sizeof self->remark,
                 "several ranks on one GPU; a NCCL_HOSTID each; NCCL_NET=Socket");
     }
-  bench_note (
-      bench,
-      "several ranks share one GPU: its kernels and, up to NCCL 2.29, its time slices are measured, "
-      "no link between GPUs");
+  bench_note (bench,
+              "several ranks share one GPU: its kernels and, up to NCCL 2.29, its time slices are "
+              "measured, no link between GPUs");
   return true;
 }
 

@@ -104,7 +104,8 @@ print_options (const TestRun *run, const BenchOptions *options)
   printf ("# shardsim-bench %s\n# Collective test starting: %s_perf\n", run->library, name);
   printf (
       "# nThread 1 nGpus 1 minBytes %" PRIu64 " maxBytes %" PRIu64
-      " step: %g(factor) warmup iters: %u iters: %u agg iters: 1 validation: 1 graph: 0 unalign: 0\n",
+      " step: %g(factor) warmup iters: %u iters: %u agg iters: 1 validation: 1 graph: 0 unalign: "
+      "0\n",
       run->min_bytes, run->max_bytes, options->step_factor > 1 ? options->step_factor : 2.0,
       options->warmup, options->iterations);
   printf ("# repeats: %u; times are medians over them\n", options->repeats);
@@ -128,9 +129,9 @@ print_columns (void)
   static const char *const format =
       "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s \n";
 
-  printf (
-      "#\n# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place          \n",
-      "", "", "", "", "");
+  printf ("#\n# %10s  %12s  %8s  %6s  %6s           out-of-place                       "
+          "in-place          \n",
+          "", "", "", "", "");
   printf (format, "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong",
           "time", "algbw", "busbw", "#wrong");
   printf (format, "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",

@@ -39,7 +39,8 @@ static const OptionLine lines[] = {
   { "repeats", 'r', KIND_COUNT, AT (repeats), "N",
     "measurements of each case, for median and spread (default 7)" },
   { "ranks", 'g', KIND_COUNT, AT (local_ranks), "N",
-    "processes to start here, one a GPU (default: one for each GPU, unless a launcher started several)" },
+    "processes to start here, one a GPU (default: one for each GPU, unless a launcher started "
+    "several)" },
   { "output", 'o', KIND_TEXT, AT (output), "DIR", "folder for results.csv and the tables (made)" },
   { "rendezvous", 0, KIND_TEXT, AT (rendezvous), "DIR",
     "empty folder that all ranks see, where they find each other without MPI" },
@@ -55,7 +56,8 @@ static const OptionLine lines[] = {
   { "id", 0, KIND_TEXT, AT (id), "TEXT",
     "prefix of the ids in collectives.csv (default: the host's name)" },
   { "sustained", 0, KIND_COUNT, AT (sustained_s), "S",
-    "matmul: seconds of one large product, until power and heat have settled (default 0: not measured)" },
+    "matmul: seconds of one large product, until power and heat have settled (default 0: not "
+    "measured)" },
   { "file", 0, KIND_TEXT, AT (file), "FILE",
     "of the storage benchmark: made, written, read, removed" },
   { "model", 0, KIND_TEXT, AT (model), "K=V,...",

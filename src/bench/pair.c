@@ -157,7 +157,8 @@ run_pair (Bench *bench)
   if (world_place (bench->world)->size == 1)
     bench_note (
         bench,
-        "one rank: it sends to itself on both communicators. NCCL's copies share the GPU, and no link");
+        "one rank: it sends to itself on both communicators. NCCL's copies share the GPU, and no "
+        "link");
   for (unsigned i = 0; i < n && good; i++)
     good = with_channels (&run, list[i]);
   return good;

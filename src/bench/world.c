@@ -184,8 +184,9 @@ open_way (World *self, unsigned local_ranks, const char *rendezvous, unsigned ti
       self->close (self, false);
       /* All of them would measure as rank 0, and write to the same files. */
       *error =
-          "the launcher started several processes, but each finds itself alone in MPI: take the mpirun of the MPI "
-          "that this program is built with, or with srun --mpi=pmix (or what 'srun --mpi=list' names)";
+          "the launcher started several processes, but each finds itself alone in MPI: take the "
+          "mpirun of the MPI that this program is built with, or with srun --mpi=pmix (or what "
+          "'srun --mpi=list' names)";
       return false;
     }
 #endif
@@ -194,8 +195,8 @@ open_way (World *self, unsigned local_ranks, const char *rendezvous, unsigned ti
       if (rendezvous != NULL)
         return world_files_open (self, rendezvous, timeout_s, error);
       *error =
-          "a launcher started several ranks, but this program is built without its MPI: name a folder "
-          "that all of them see with --rendezvous";
+          "a launcher started several ranks, but this program is built without its MPI: name a "
+          "folder that all of them see with --rendezvous";
       return false;
     }
   if (local_ranks > 1)

@@ -259,11 +259,12 @@ cmd_calibrate_results (int argc, char **argv)
 
   if (!common_parse (
           &arguments.common, COMMON_FORMAT, "RESULTS.csv...",
-          "Fits the figures of a GPU's profile to what shardsim-bench measured on it, or those of a link's to what it measured between "
-          "plain hosts, and writes a profile that extends the datasheet's. Exit status 3, and nothing is written, where there is too "
-          "little data for any figure, or where it contradicts itself.",
-          "Logs of nccl-tests and tables of measured collectives are calibrated as by 'shardsim calibrate collectives', whose "
-          "--help explains link profiles.\n\nExamples:\n"
+          "Fits the figures of a GPU's profile to what shardsim-bench measured on it, or those of "
+          "a link's to what it measured between plain hosts, and writes a profile that extends the "
+          "datasheet's. Exit status 3, and nothing is written, where there is too little data for "
+          "any figure, or where it contradicts itself.",
+          "Logs of nccl-tests and tables of measured collectives are calibrated as by 'shardsim "
+          "calibrate collectives', whose --help explains link profiles.\n\nExamples:\n"
           "  shardsim calibrate results.csv -o mine/gpu/h200-here.yaml\n"
           "  shardsim simulate scenario.yaml --gpu h200-here --hwprofiles mine\n",
           entries, argc, argv, &done))

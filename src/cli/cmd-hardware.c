@@ -299,7 +299,8 @@ cmd_hardware (int argc, char **argv)
 
   if (!common_parse (
           &common, COMMON_FORMAT, "[ID | KIND/ID]",
-          "Lists the hardware profiles, or prints the figures of one with their sources and confidence.",
+          "Lists the hardware profiles, or prints the figures of one with their sources and "
+          "confidence.",
           "Examples:\n"
           "  shardsim hardware a40-48\n"
           "  shardsim hardware node/dgx-h100 --format csv\n",

@@ -82,13 +82,14 @@ cmd_validate_training (int argc, char **argv)
 
   if (common_parse (
           &common, COMMON_FORMAT | COMMON_JOBS, "FILE.csv",
-          "Predicts each row of a table of measured training runs and summarises the errors by source and metric. Columns: "
-          "id, strategy, metric, value, seq_len, the hardware (cluster, such as '4 x dgx-a100', or nodes, gpus_per_node, gpu, "
-          "intra, nics, nic), the model (config, a model's name, or arch, n_layers, d_model, n_heads, vocab), and any other key "
-          "of a scenario's sections; optional: use, shard, options. A row with an unknown word counts nowhere and says why; exit "
-          "status 1 when no row could be predicted. Metrics: "
-          "tokens_per_s_per_gpu, step_time_s, mfu_percent, hardware_tflops_per_gpu, fits, peak_allocated_gib, "
-          "peak_reserved_gib, peak_device_gb, peak_gib.",
+          "Predicts each row of a table of measured training runs and summarises the errors by "
+          "source and metric. Columns: id, strategy, metric, value, seq_len, the hardware "
+          "(cluster, such as '4 x dgx-a100', or nodes, gpus_per_node, gpu, intra, nics, nic), the "
+          "model (config, a model's name, or arch, n_layers, d_model, n_heads, vocab), and any "
+          "other key of a scenario's sections; optional: use, shard, options. A row with an "
+          "unknown word counts nowhere and says why; exit status 1 when no row could be predicted. "
+          "Metrics: tokens_per_s_per_gpu, step_time_s, mfu_percent, hardware_tflops_per_gpu, fits, "
+          "peak_allocated_gib, peak_reserved_gib, peak_device_gb, peak_gib.",
           "Examples:\n"
           "  shardsim validate training runs.csv\n"
           "  shardsim validate training runs.csv --format csv >errors.csv\n"

@@ -247,9 +247,9 @@ write_words (Writer *self, const char *title, const GpuProfile *gpu, const char 
       "# What the file does not say is that of 'generic': see each figure's source.\n"
       "extends: generic\ntitle: %s\ngpu: %s\nintra: %s\nnic: %s\n",
       quoted, gpu->id, intra, nic);
-  g_string_append (
-      self->out,
-      "gpu_direct_level: pxb # NCCL's default; phb or sys where the site sets NCCL_NET_GDR_LEVEL\n");
+  g_string_append (self->out,
+                   "gpu_direct_level: pxb # NCCL's default; phb or sys where the site sets "
+                   "NCCL_NET_GDR_LEVEL\n");
 }
 
 char *

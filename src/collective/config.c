@@ -18,9 +18,9 @@ const OptionSpec collective_options[] = {
     .choices = algorithms,
     .offset = OPTION (algorithm),
     .fallback = "auto",
-    .help =
-        "auto = NCCL's choice; one that a collective does not have leaves that one to NCCL; between plain hosts "
-        "ring, for all-to-all pairwise or linear, for broadcast and reduce pipeline or ring" },
+    .help = "auto = NCCL's choice; one that a collective does not have leaves that one to NCCL; "
+            "between plain hosts ring, for all-to-all pairwise or linear, for broadcast and reduce "
+            "pipeline or ring" },
   { .key = "protocol",
     .type = OPTION_ENUM,
     .choices = protocols,
@@ -32,7 +32,8 @@ const OptionSpec collective_options[] = {
     .offset = OPTION (nccl),
     .optional = TRUE,
     .help =
-        "version whose tuning tables choose, such as 2.28.9; unset, unknown or RCCL = the newest known",
+        "version whose tuning tables choose, such as 2.28.9; unset, unknown or RCCL = the newest "
+        "known",
     .source = "NVIDIA/nccl src/graph/tuning.cc" },
   { .key = "collnet",
     .type = OPTION_BOOL,

@@ -154,8 +154,8 @@ append_columns (GString *out, gboolean beside)
       out,
       "#\n"
       "# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place\n"
-      "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %-14s  %-6s  %8s%s  bound "
-      "by\n"
+      "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %-14s  %-6s  %8s%s  "
+      "bound by\n"
       "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s%s\n",
       "", "", "", "", "", "size", "count", "type", "redop", "root", "time", "algbw", "busbw",
       "#wrong", "time", "algbw", "busbw", "#wrong", "algorithm", "proto", "channels",

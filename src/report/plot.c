@@ -431,8 +431,8 @@ append_lines (const Picture *self, GString *out)
       {
         g_string_append_printf (
             out,
-            "  data using (0):1:((sum [i=%u:%u] column(i)) / unit):((sum [i=%u:%u] column(i)) / unit):"
-            "($1 - 0.39):($1 + 0.39) with boxxyerror ls %u title ",
+            "  data using (0):1:((sum [i=%u:%u] column(i)) / unit):((sum [i=%u:%u] column(i)) / "
+            "unit):($1 - 0.39):($1 + 0.39) with boxxyerror ls %u title ",
             FIRST_PART_COLUMN, FIRST_PART_COLUMN + part - 1, FIRST_PART_COLUMN,
             FIRST_PART_COLUMN + part, part + 1);
         gnuplot_append_quoted (out, time_part_name ((TimePart) part));
@@ -441,10 +441,11 @@ append_lines (const Picture *self, GString *out)
   g_string_append_printf (
       out,
       "  data using (0):1:2 with labels right offset -0.6,0 font ',11' notitle, \\\n"
-      "  data using (column(%u) / unit):1:(column(%u) > 0 ? sprintf('%%.2f', column(%u) / unit) : '') "
-      "with labels left offset 0.5,0 font ',11' notitle, \\\n"
+      "  data using (column(%u) / unit):1:(column(%u) > 0 ? sprintf('%%.2f', column(%u) / unit) : "
+      "'') with labels left offset 0.5,0 font ',11' notitle, \\\n"
       "  data using (column(%u) / unit):1:(column(%u) > 0 ? '' : sprintf('%%.2f  does not fit', "
-      "column(%u) / unit)) with labels left offset 0.5,0 font ',11' textcolor rgb '#882255' notitle\n",
+      "column(%u) / unit)) with labels left offset 0.5,0 font ',11' textcolor rgb '#882255' "
+      "notitle\n",
       STEP_COLUMN, FITS_COLUMN, STEP_COLUMN, STEP_COLUMN, FITS_COLUMN, STEP_COLUMN);
 }
 

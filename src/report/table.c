@@ -304,7 +304,8 @@ append_comparison (const GPtrArray *predictions, gboolean explained, GString *ou
     }
   g_string_append (
       out,
-      "\nMFU counts model FLOPs; peaks are what the driver reports; inter-node bytes are payload sent.\n");
+      "\nMFU counts model FLOPs; peaks are what the driver reports; inter-node bytes are payload "
+      "sent.\n");
 }
 
 void

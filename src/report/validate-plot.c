@@ -148,12 +148,14 @@ overview_data (const CollectiveValidation *self)
 static const char run_plot[] =
     "set multiplot layout 2,1\n"
     "set title heading font ',12'\n"
-    "set ylabel 'bus bandwidth, GB/s'\nset yrange [0:*]\nset format y '%g'\nset key inside left top\n"
+    "set ylabel 'bus bandwidth, GB/s'\nset yrange [0:*]\nset format y '%g'\n"
+    "set key inside left top\n"
     "plot data using 1:2 with points ls 1 pt 7 ps 0.8 title 'measured', \\\n"
     "  data using 1:3 with lines ls 4 lw 2 title 'predicted'\n"
     "unset title\nset key off\nset ylabel 'error of the time, %'\nset yrange [*:*]\n"
     "set xlabel 'size S, as nccl-tests counts it'\n"
-    "plot 0 with lines ls 20 notitle, data using 1:(100 * column(4)) with linespoints ls 4 pt 7 ps 0.6 notitle\n"
+    "plot 0 with lines ls 20 notitle, data using 1:(100 * column(4)) with linespoints ls 4 pt 7 ps "
+    "0.6 notitle\n"
     "unset multiplot\nunset xlabel\n";
 
 static const char overview_plot[] =

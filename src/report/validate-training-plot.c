@@ -92,7 +92,8 @@ append_plot (GString *out, const GPtrArray *sources)
 {
   g_string_append (
       out,
-      "plot x with lines ls 20 notitle, 1.2 * x with lines ls 21 title '20 %', x / 1.2 with lines ls 21 notitle");
+      "plot x with lines ls 20 notitle, 1.2 * x with lines ls 21 title '20 %', x / 1.2 with lines "
+      "ls 21 notitle");
   for (guint s = 0; s < sources->len; s++)
     {
       g_autofree char *title = gnuplot_plain_text (sources->pdata[s], 40);

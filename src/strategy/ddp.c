@@ -21,7 +21,8 @@ static const OptionSpec ddp_options[] = {
     .offset = G_STRUCT_OFFSET (ReplicatedOptions, overlap_comm),
     .fallback = "true",
     .help =
-        "reduce on a stream of its own; false: in line, under a pipeline after the whole backward pass",
+        "reduce on a stream of its own; false: in line, under a pipeline after the whole backward "
+        "pass",
     .source = "torch.nn.parallel.DistributedDataParallel" },
   REPLICATED_GRADIENT_DTYPE (ReplicatedOptions, gradient_dtype),
   { 0 },

@@ -54,7 +54,8 @@ const Strategy strategy_fcdp = {
   .gradient = deepspeed_gradient,
   .states =
       "parameters: as zero3, plus one copy a node in pinned host memory, 1/G a rank\n"
-      "gathered parameters: as zero3; a gathered buffer lives until its slice has reached the host, HBM\n"
+      "gathered parameters: as zero3; a gathered buffer lives until its slice has reached the "
+      "host, HBM\n"
       "gradients: as zero3\n"
       "optimizer: as zero3",
   .missing =

@@ -48,7 +48,8 @@ static const OptionSpec fsdp1_options[] = {
     .offset = G_STRUCT_OFFSET (Fsdp1Options, backward_prefetch),
     .fallback = "pre",
     .help =
-        "when the next unit is gathered in backward: before or after the gradient kernels, or not ahead",
+        "when the next unit is gathered in backward: before or after the gradient kernels, or not "
+        "ahead",
     .source = "Zhao et al., arXiv:2304.11277, 3.3.2" },
   { .key = "forward_prefetch",
     .type = OPTION_BOOL,
@@ -522,7 +523,8 @@ const Strategy strategy_fsdp1 = {
   .gradient = fsdp1_gradient,
   .states = "parameters: fp32 flat shards, HBM\n"
             "gathered parameters: compute precision, one flat buffer a unit, HBM\n"
-            "gradients: a flat unsharded buffer a unit, then fp32 shards until the end of the step, HBM\n"
+            "gradients: a flat unsharded buffer a unit, then fp32 shards until the end of the "
+            "step, HBM\n"
             "optimizer: sharded like the parameters, HBM",
   .missing = "no_sync, CPU offload, the caching allocator's retries\n"
              "embedding and head are gathered as two units, where one root unit holds both",

@@ -147,7 +147,8 @@ void fsdp2_step_end (StrategyRun *run);
   "under a pipeline: gradients whole from a chunk's first backward pass to its last, in HBM\n" \
   "optimizer: sharded like the parameters, in HBM\n"                                           \
   "with cpu_offload: sharded parameters, gradients and optimizer state in pinned host memory"
-#define FSDP2_MISSING                                                                                          \
-  "float8 all-gather, explicit prefetch lists, no_sync\n"                                                      \
-  "with cpu_offload: what the host computes (clipping, the optimizer, sums of micro-steps), pageable copies\n" \
+#define FSDP2_MISSING                                                                         \
+  "float8 all-gather, explicit prefetch lists, no_sync\n"                                     \
+  "with cpu_offload: what the host computes (clipping, the optimizer, sums of micro-steps), " \
+  "pageable copies\n"                                                                         \
   "the all-reduce's buffers are given back with the unit, not at the end of the backward pass"

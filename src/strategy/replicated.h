@@ -33,15 +33,15 @@ typedef enum
   GRADIENT_FP32_BESIDE,
 } GradientDtype;
 
-#define REPLICATED_GRADIENT_DTYPE(struct_, member_)                                                       \
-  {                                                                                                       \
-    .key = "gradient_dtype", .type = OPTION_ENUM, .choices = replicated_gradient_choices,                 \
-    .offset = G_STRUCT_OFFSET (struct_, member_), .fallback = "auto",                                     \
-    .help =                                                                                               \
-        "type of the gradients that are kept and (unless reduce_dtype says otherwise) reduced; auto: as " \
-        "computed; fp32-beside: those of the last micro-step stay beside them",                           \
-    .source =                                                                                             \
-        "Megatron-LM, --accumulate-allreduce-grads-in-fp32; deepspeed/runtime/bf16_optimizer.py"          \
+#define REPLICATED_GRADIENT_DTYPE(struct_, member_)                                              \
+  {                                                                                              \
+    .key = "gradient_dtype", .type = OPTION_ENUM, .choices = replicated_gradient_choices,        \
+    .offset = G_STRUCT_OFFSET (struct_, member_), .fallback = "auto",                            \
+    .help =                                                                                      \
+        "type of the gradients that are kept and (unless reduce_dtype says otherwise) reduced; " \
+        "auto: as computed; fp32-beside: those of the last micro-step stay beside them",         \
+    .source =                                                                                    \
+        "Megatron-LM, --accumulate-allreduce-grads-in-fp32; deepspeed/runtime/bf16_optimizer.py" \
   }
 
 extern const char *const replicated_gradient_choices[];

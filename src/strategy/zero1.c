@@ -29,7 +29,8 @@ static const OptionSpec zero1_options[] = {
     .offset = G_STRUCT_OFFSET (Zero1Options, common.overlap_comm),
     .fallback = "false",
     .help =
-        "reduce on a stream of its own; false: in line, under a pipeline after the whole backward pass",
+        "reduce on a stream of its own; false: in line, under a pipeline after the whole backward "
+        "pass",
     .source = "deepspeed/runtime/zero/config.py" },
   REPLICATED_GRADIENT_DTYPE (Zero1Options, common.gradient_dtype),
   { .key = "reduce",
@@ -81,5 +82,6 @@ const Strategy strategy_zero1 = {
             "gradients: whole, compute precision or fp32, HBM\n"
             "optimizer: fp32 master and both moments, sharded over all ranks, HBM",
   .missing =
-      "bucketed all-gather of the updated parameters (one collective here), the fp16 overflow check",
+      "bucketed all-gather of the updated parameters (one collective here), the fp16 overflow "
+      "check",
 };

@@ -33,10 +33,11 @@ const Strategy strategy_zero3 = {
   .resident = deepspeed_resident,
   .gradient = deepspeed_gradient,
   .states =
-      "parameters: compute precision, each tensor cut over all ranks, HBM; small ones whole on every rank\n"
+      "parameters: compute precision, each tensor cut over all ranks, HBM; small ones whole on "
+      "every rank\n"
       "gathered parameters: the modules at hand, the prefetch window and the reuse window, HBM\n"
       "gradients: compute precision, a bucket and the own shard, HBM\n"
       "optimizer: fp32 master and both moments, sharded, HBM",
-  .missing =
-      "parameter and optimizer offload, leaf modules, changes of the module order, the fp16 overflow check's all-reduce",
+  .missing = "parameter and optimizer offload, leaf modules, changes of the module order, the fp16 "
+             "overflow check's all-reduce",
 };

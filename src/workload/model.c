@@ -35,7 +35,8 @@ const OptionSpec model_options[] = {
   COUNT (vocab, "rows of the token embedding"),
   COUNT (
       max_positions,
-      "rows of a learned position table; the sequence length when not given (gpt); ALiBi when not given (mpt)"),
+      "rows of a learned position table; the sequence length when not given (gpt); ALiBi when not "
+      "given (mpt)"),
   COUNT (n_experts, "routed experts a layer; dense when not given"),
   COUNT (n_experts_per_token, "experts that a token visits"),
   COUNT (d_expert, "width of an expert; d_ff when not given"),

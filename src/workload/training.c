@@ -42,8 +42,8 @@ const OptionSpec training_options[] = {
     .offset = FIELD (checkpointing),
     .fallback = "none",
     .help =
-        "what is recomputed in the backward pass: nothing, the attention core, whole blocks, every second "
-        "product, or every K-th block (selective-layer: K = 2)",
+        "what is recomputed in the backward pass: nothing, the attention core, whole blocks, every "
+        "second product, or every K-th block (selective-layer: K = 2)",
     .source = "arXiv:2205.05198; pytorch/torchtitan" },
   { .key = "attention",
     .type = OPTION_ENUM,
@@ -63,7 +63,8 @@ const OptionSpec training_options[] = {
     .offset = FIELD (dropout),
     .fallback = "auto",
     .help =
-        "dropouts of the classic GPT block: embedding, attention, both branches; auto: in a gpt of Megatron-LM",
+        "dropouts of the classic GPT block: embedding, attention, both branches; auto: in a gpt of "
+        "Megatron-LM",
     .source = "arXiv:2205.05198; NVIDIA/Megatron-LM, --hidden-dropout and --attention-dropout" },
   { .key = "fused_norm",
     .type = OPTION_BOOL,

@@ -10,9 +10,9 @@
 
 #include "analysis/calibrate-profile.h"
 
-#define HEADER                                                                                         \
-  "format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,channels," \
-  "repeats,value,low,high,unit,remark\n"
+#define HEADER                                                                                \
+  "format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks," \
+  "channels,repeats,value,low,high,unit,remark\n"
 
 typedef struct
 {
@@ -273,7 +273,8 @@ START_TEST (test_slice)
   } cases[] = {
     { 91, "" },
     { 14,
-      "warning: the device has 14 multiprocessors and 'hand' 100: is it part of a GPU, or another one\n"
+      "warning: the device has 14 multiprocessors and 'hand' 100: is it part of a GPU, or another "
+      "one\n"
       "  hint: rates are read against that profile's datasheet\n" },
   };
 
@@ -383,8 +384,9 @@ START_TEST (test_written)
   ck_assert_int_eq (gpu->host_copy_efficiency.confidence, CONFIDENCE_MEASURED);
   ck_assert_str_eq (
       gpu->host_copy_efficiency.source,
-      "shardsim-bench on Example GPU, driver 550.1, CUDA 12.8, NCCL 2.27.3, 2026-01-31: pinned copies, both "
-      "directions, against host_link; 20 measurements, off by 0.0 % (median), 0.0 % (90th percentile)");
+      "shardsim-bench on Example GPU, driver 550.1, CUDA 12.8, NCCL 2.27.3, 2026-01-31: pinned "
+      "copies, both directions, against host_link; 20 measurements, off by 0.0 % (median), 0.0 % "
+      "(90th percentile)");
   ck_assert_uint_eq (gpu->matmul_curve->len, 3);
   ck_assert_double_eq_tol (g_array_index (gpu->matmul_curve, MatmulPoint, 1).seconds,
                            1.5e-6 + 2 * 9800.0 * 9800 * 5000 / 100e12 / 0.72, 1e-8);

@@ -395,7 +395,8 @@ START_TEST (test_hardware)
   check_refused (
       "2022-debug.log", four, COLLECTIVE_N_KINDS, 1,
       (const char *const[]){
-          "2022-debug.log:21:1: error: a run of 16 ranks on 2 hosts, but the hardware has 8 GPUs on 4 nodes",
+          "2022-debug.log:21:1: error: a run of 16 ranks on 2 hosts, but the hardware has 8 GPUs "
+          "on 4 nodes",
           NULL });
   check_refused ("mpirun-tags.log", one, COLLECTIVE_N_KINDS, 1,
                  (const char *const[]){
@@ -498,7 +499,8 @@ START_TEST (test_more_columns)
       "# Collective test starting: all_reduce_perf\n"
       "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:0f:00] Hand\n"
       "#  Rank  1 Group  0 Pid 2 on h1 device  1 [0000:1f:00] Hand\n"
-      "# size count type redop root time algbw busbw #wrong #bitdiff time algbw busbw #wrong #bitdiff #iters\n"
+      "# size count type redop root time algbw busbw #wrong #bitdiff time algbw busbw #wrong "
+      "#bitdiff #iters\n"
       "  1048576 262144 float sum -1 50.00 20.97 20.97 0 7 40.00 26.21 26.21 0 0 20\n"
       "# Avg bus bandwidth    : 23.59\n";
   static const Setting  pair[] = { { "node", "hand-pair" }, END };

@@ -8,10 +8,10 @@
 #include "analysis/training-private.h"
 #include "report/validate-training.h"
 
-#define HEADER                                                                                       \
-  "id,source,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads,vocab,seq_len,"    \
-  "micro_batch,grad_accum,strategy,shard,tp,activation_checkpointing,options,metric,value,unit,use," \
-  "remark\n"
+#define HEADER                                                                                    \
+  "id,source,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads,vocab,seq_len," \
+  "micro_batch,grad_accum,strategy,shard,tp,activation_checkpointing,options,metric,value,unit,"  \
+  "use,remark\n"
 #define NODE  ",x,1,2,a100-sxm-40,nvlink3-switch,0,none,"
 #define MODEL "gpt,2,256,4,1000,128,"
 
@@ -255,7 +255,8 @@ END_TEST
 START_TEST (test_framework)
 {
   static const char text[] =
-      "id,node,arch,n_layers,d_model,n_heads,vocab,seq_len,strategy,activation_checkpointing,scatter_gather,framework,metric,value\n"
+      "id,node,arch,n_layers,d_model,n_heads,vocab,seq_len,strategy,activation_checkpointing,"
+      "scatter_gather,framework,metric,value\n"
       "a-1,x,gpt,2,256,4,1000,128,ddp,selective,,megatron-lm 2021,fits,1\n"
       "a-2,x,gpt,2,256,4,1000,128,ddp,selective,0,oneflow or megatron-lm 2021,fits,1\n"
       "a-3,x,gpt,2,256,4,1000,128,zero1,,,megatron-deepspeed 2021-22,fits,1\n"
@@ -301,9 +302,12 @@ END_TEST
 START_TEST (test_plan)
 {
   static const char planned[] =
-      "id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads,vocab,seq_len,grad_accum,pp,strategy,metric,value\n"
-      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,peak_reserved_gib,1\n"
-      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,peak_allocated_gib,1\n"
+      "id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads,vocab,seq_len,"
+      "grad_accum,pp,strategy,metric,value\n"
+      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,peak_reserved_gib,"
+      "1\n"
+      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,"
+      "peak_allocated_gib,1\n"
       "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,fits,1\n";
   static const char last[] =
       "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,step_time_s,1\n";

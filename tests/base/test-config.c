@@ -252,17 +252,20 @@ START_TEST (test_truncated)
 {
   assert_refused (
       "a: 1\nb: \"open\nc: 2\n",
-      "x.yaml:2:4: error: found unexpected end of stream while scanning a quoted scalar that starts here\n"
+      "x.yaml:2:4: error: found unexpected end of stream while scanning a quoted scalar that "
+      "starts here\n"
       "  b: \"open\n"
       "     ^\n");
   assert_refused (
       "a: [1, 2\n",
-      "x.yaml:1:4: error: did not find expected ',' or ']' while parsing a flow sequence that starts here\n"
+      "x.yaml:1:4: error: did not find expected ',' or ']' while parsing a flow sequence that "
+      "starts here\n"
       "  a: [1, 2\n"
       "     ^\n");
   assert_refused (
       "{\"a\": {\"b\": 1}",
-      "x.yaml:1:1: error: did not find expected ',' or '}' while parsing a flow mapping that starts here\n"
+      "x.yaml:1:1: error: did not find expected ',' or '}' while parsing a flow mapping that "
+      "starts here\n"
       "  {\"a\": {\"b\": 1}\n"
       "  ^\n");
 }
@@ -282,11 +285,12 @@ START_TEST (test_malformed)
       "  hint: indent with spaces, and quote values that start with a special character\n");
   assert_refused (
       "a: \"\\ud83d\\ude00\"\n",
-      "x.yaml:1:7: error: found invalid Unicode character escape code while parsing a quoted scalar that starts "
-      "in line 1\n"
+      "x.yaml:1:7: error: found invalid Unicode character escape code while parsing a quoted "
+      "scalar that starts in line 1\n"
       "  a: \"\\ud83d\\ude00\"\n"
       "        ^\n"
-      "  hint: surrogate pairs such as '\\ud83d\\ude00' are not supported: write the character itself, in UTF-8\n");
+      "  hint: surrogate pairs such as '\\ud83d\\ude00' are not supported: write the character "
+      "itself, in UTF-8\n");
 }
 END_TEST
 

@@ -58,14 +58,17 @@ static const struct
   { "", "", "t.csv: error: an empty file: expected a row of column names\n" },
   { "\n\n", "", "t.csv: error: an empty file: expected a row of column names\n" },
   { "a,b\n1\n3,4\n5,6,7\n", "a|b;3|4",
-    "t.csv:2:1: error: expected 2 fields, got 1\n  1\n  ^\nt.csv:4:5: error: expected 2 fields, got 3\n  5,6,7\n      ^\n" },
+    "t.csv:2:1: error: expected 2 fields, got 1\n  1\n  ^\n"
+    "t.csv:4:5: error: expected 2 fields, got 3\n  5,6,7\n      ^\n" },
   { "a,b,a,\n", "",
     "t.csv:1:5: error: duplicate column 'a' (columns 1 and 3)\n  a,b,a,\n      ^\n"
     "t.csv:1:7: error: column 4 has no name\n  a,b,a,\n        ^\n" },
   { "a,b\n1,x\"y\n2,3\n", "a|b",
-    "t.csv:2: error: misplaced quote\n  hint: quote the whole field, and double the quotes inside\n" },
+    "t.csv:2: error: misplaced quote\n"
+    "  hint: quote the whole field, and double the quotes inside\n" },
   { "a,b\n1,\"x\"y\n", "a|b",
-    "t.csv:2: error: misplaced quote\n  hint: quote the whole field, and double the quotes inside\n" },
+    "t.csv:2: error: misplaced quote\n"
+    "  hint: quote the whole field, and double the quotes inside\n" },
   { "a,b\n\n1,\"open\n2,3\n", "a|b", "t.csv:3: error: the file ends inside a quoted field\n" },
   { "a,\"b", "", "t.csv:1: error: the file ends inside a quoted field\n" },
   { "a,b\n1,2\n\xff,3\n4,5\n", "a|b;1|2", "t.csv:3: error: not UTF-8 text\n" },

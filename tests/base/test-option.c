@@ -219,23 +219,26 @@ static const struct
     "--set: error: 'bandwidth' must be between 1 MB/s and 10 TB/s, got '1 B/s'\n" },
   { "bandwidth", "fast",
     "--set: error: 'bandwidth': expected a bandwidth such as '900 GB/s', got 'fast'\n"
-    "  hint: units of a bandwidth: bytes as B/s, kB/s, MB/s, GB/s, TB/s, PB/s or KiB/s, MiB/s, GiB/s, TiB/s; bits as "
-    "bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s\n" },
+    "  hint: units of a bandwidth: bytes as B/s, kB/s, MB/s, GB/s, TB/s, PB/s or KiB/s, MiB/s, "
+    "GiB/s, TiB/s; bits as bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s\n" },
   { "delay", "-1 s",
     "--set: error: 'delay': expected a time such as '1.3 us', got '-1 s', which is negative\n"
     "  hint: units of a time: ps, ns, us, ms, s, min, h\n" },
   { "activation_checkpointing", "ful",
-    "--set: error: unknown value 'ful' for 'activation_checkpointing'\n  hint: did you mean 'full'?\n" },
+    "--set: error: unknown value 'ful' for 'activation_checkpointing'\n"
+    "  hint: did you mean 'full'?\n" },
   { "activation_checkpointing", "Fulll",
-    "--set: error: unknown value 'Fulll' for 'activation_checkpointing'\n  hint: did you mean 'full'?\n" },
+    "--set: error: unknown value 'Fulll' for 'activation_checkpointing'\n"
+    "  hint: did you mean 'full'?\n" },
   { "activation_checkpointing", "sometimes",
     "--set: error: unknown value 'sometimes' for 'activation_checkpointing'\n"
     "  hint: valid values: none, selective, full\n" },
   { "micro_bacth", "1",
     "--set: error: unknown key 'micro_bacth'\n  hint: did you mean 'micro_batch'?\n" },
   { "volume", "1",
-    "--set: error: unknown key 'volume'\n  hint: valid keys: name, compile, micro_batch, activation_checkpointing, "
-    "bandwidth, efficiency, limit, delay, note, offset, group\n" },
+    "--set: error: unknown key 'volume'\n"
+    "  hint: valid keys: name, compile, micro_batch, activation_checkpointing, bandwidth, "
+    "efficiency, limit, delay, note, offset, group\n" },
 };
 
 START_TEST (test_bad_values)

@@ -344,8 +344,8 @@ static const Reading readings[] = {
     { 0 } },
   { "<topology version=\"2.0\">" OBJECT (
         "Machine", "",
-        TWO_LSTOPO) "<distances2 name=\"NVLinkBandwidth\"><indexes>1 2</indexes><u64values>9 5</u64values><u64values>5 9</u64values>"
-                    "</distances2></topology>",
+        TWO_LSTOPO) "<distances2 name=\"NVLinkBandwidth\"><indexes>1 2</indexes><u64values>"
+                    "9 5</u64values><u64values>5 9</u64values></distances2></topology>",
     "intra: nvlink-pairs\n",
     { 0 } },
   /* cards */
@@ -463,7 +463,8 @@ static const Reading readings[] = {
   /* the switches' own links are not said */
   { SYSTEM (
         "<pci busid=\"t\" link_speed=\"Unknown speed\" link_width=\"0\">" GPU ("2", "") "</pci>"),
-    "pcie_uplink: { value: 63.00 GB/s, source: \"a\\\"b.xml: does not say; as the GPU's own slot\", confidence: estimate }\n",
+    "pcie_uplink: { value: 63.00 GB/s, source: \"a\\\"b.xml: does not say; as the GPU's own "
+    "slot\", confidence: estimate }\n",
     { 0 } },
 };
 
@@ -521,7 +522,8 @@ static const Mistake mistakes[] = {
     SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "400000")),
     { .nic = "efa-100" } },
   { "no bus ids",
-    "<system>\n <cpu>\n  <pci class=\"0x030200\">\n   <gpu/>\n  </pci>\n  <gpu/>\n  <pci busid=\"\"><gpu/></pci>\n </cpu>\n</system>",
+    "<system>\n <cpu>\n  <pci class=\"0x030200\">\n   <gpu/>\n  </pci>\n  <gpu/>\n"
+    "  <pci busid=\"\"><gpu/></pci>\n </cpu>\n</system>",
     { 0 } },
   { "one bus id twice", SYSTEM (GPU ("1", "") "\n" GPU ("1", "")), { 0 } },
   { "two hosts",
@@ -559,9 +561,9 @@ static const Mistake mistakes[] = {
   { "bad speed", SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "fast")), { 0 } },
   { "unlike cards",
     SYSTEM (GPU (
-        "1",
-        "") "<pci busid=\"20\" vendor=\"0x15b3\" device=\"0x1021\" class=\"0x020700\"><nic>\n"
-            "<net name=\"mlx5_0\" speed=\"400000\" gdr=\"0\"/>\n<net name=\"mlx5_1\" speed=\"100000\"/>\n<net/></nic></pci>"),
+        "1", "") "<pci busid=\"20\" vendor=\"0x15b3\" device=\"0x1021\" class=\"0x020700\"><nic>\n"
+                 "<net name=\"mlx5_0\" speed=\"400000\" gdr=\"0\"/>\n"
+                 "<net name=\"mlx5_1\" speed=\"100000\"/>\n<net/></nic></pci>"),
     { 0 } },
   { "half of them at a switch",
     SYSTEM (GPU ("1", NVLINK ("9", "18", "0x068000")) GPU ("2", "")),

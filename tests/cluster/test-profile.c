@@ -312,7 +312,8 @@ START_TEST (test_shipped_parts_make_clusters)
       const char        *gpu = link->kind != LINK_NETWORK ? gpu_for (profiles, link) : NULL;
       g_autofree char   *settings = link->kind == LINK_NETWORK
                                         ? g_strdup_printf ("name=2 x dgx-a100;nic=%s", links[i])
-                                        : g_strdup_printf ("nodes=1;gpus_per_node=%u;gpu=%s;intra=%s",
+                                        : g_strdup_printf ("nodes=1;gpus_per_node=%u;gpu=%s;"
+                                                             "intra=%s",
                                                            n_joined (link), gpu, links[i]);
       cluster_free (make_cluster (profiles, settings));
     }

@@ -59,7 +59,8 @@ static const RouteCase made_up[] = {
   { "name=switched", 0, 2, -1, PATH_PHB, 2e-6,
     "node0.gpu0.pcie.up node0.switch0.up node0.switch1.down node0.gpu2.pcie.down" },
   { "name=switched", 7, 0, -1, PATH_SYS, 2e-6,
-    "node0.gpu7.pcie.up node0.switch3.up node0.socket1.to0 node0.switch0.down node0.gpu0.pcie.down" },
+    "node0.gpu7.pcie.up node0.switch3.up node0.socket1.to0 node0.switch0.down "
+    "node0.gpu0.pcie.down" },
   /* two levels of switches: 0 and 1 under the fifth, 2 and 3 under the sixth */
   { "name=tiered", 0, 2, -1, PATH_PXB, 2e-6,
     "node0.gpu0.pcie.up node0.switch0.up node0.switch1.down node0.gpu2.pcie.down" },

@@ -133,7 +133,8 @@ bench_list (const List *list)
 
   remove (head);
   printf (
-      "%-20s %6u flows %8.3f s %5ld MiB   %6.0f x a plain re-solve of %u flows (%.3f s, %.0f x the ops)\n",
+      "%-20s %6u flows %8.3f s %5ld MiB   %6.0f x a plain re-solve of %u flows (%.3f s, %.0f x the "
+      "ops)\n",
       list->name, n_flows, whole, peak, ratio, list->n_plain, full,
       (double) visited_full / (double) visited);
   if (ratio < list->least_ratio)

@@ -90,9 +90,9 @@ END_TEST
 START_TEST (test_product)
 {
   g_autoptr (GPtrArray) all = load_good (
-      BASE
-      "models: [{ config: gpt-10b }, llama-3-8b]\n"
-      "strategies: [zero3, { name: fsdp2, label: sharded }, { name: local-sgd, inner: ddp }, zero3]\n",
+      BASE "models: [{ config: gpt-10b }, llama-3-8b]\n"
+           "strategies: [zero3, { name: fsdp2, label: sharded }, { name: local-sgd, inner: ddp }, "
+           "zero3]\n",
       NULL, 0);
 
   ck_assert_uint_eq (all->len, 8);
@@ -263,7 +263,8 @@ typedef struct
 
 static const BadScenario bad[] = {
   { "sections",
-    "clutser: { name: x }\nmodel: { confg: llama-3-8b }\ntraining: { seq_len: 2k, seq_len: 4k }\nstrategy: fsdp3\n",
+    "clutser: { name: x }\nmodel: { confg: llama-3-8b }\ntraining: { seq_len: 2k, seq_len: 4k }\n"
+    "strategy: fsdp3\n",
     { { 0 } } },
   { "missing", "training: { seq_len: 2048 }\n", { { 0 } } },
   { "values",
@@ -272,12 +273,14 @@ static const BadScenario bad[] = {
     "strategy: { name: fsdp2, backward_prefetch: perhaps, shrad: all }\n",
     { { 0 } } },
   { "units",
-    "cluster: { name: dgx-a100, dram_bytes: 512 }\nmodel: gpt-10b\ntraining: { seq_len: 16 }\nstrategy: ddp\n",
+    "cluster: { name: dgx-a100, dram_bytes: 512 }\nmodel: gpt-10b\ntraining: { seq_len: 16 }\n"
+    "strategy: ddp\n",
     { { 0 } } },
   { "kinds", "cluster: [[a]]\nmodel:\ntraining: 3\nstrategy: { name: [] }\n", { { 0 } } },
   { "grid",
     "cluster: [dgx-a100, dgx-h100]\nmodel: llama-3-8b\nstrategy: [fsdp2, fsdp3]\n"
-    "training: { seq_len: [512, x], micro_batch: [1, [2]], foo: [1, 2], grad_accum: [0, 1, null] }\n",
+    "training: { seq_len: [512, x], micro_batch: [1, [2]], foo: [1, 2], grad_accum: [0, 1, null] "
+    "}\n",
     { { 0 } } },
   { "axes",
     BASE "mesh: { tp: two, pipeline: 2f2b, ep: -4, vpp: 2 }\nstrategy: ddp\n",

@@ -1084,8 +1084,8 @@ drawn_texts (const char *dir, double *width)
 {
   g_autofree char   *file = g_build_filename (dir, "time-split.svg", NULL), *svg = NULL;
   g_autoptr (GRegex) regex = g_regex_new (
-      "translate\\(([0-9.]+),([0-9.]+)\\)\" stroke[^>]*font-size=\"([0-9.]+)\"[^>]*text-anchor=\"(\\w+)\">"
-      "\\s*<text>([^\\n]*)</text>",
+      "translate\\(([0-9.]+),([0-9.]+)\\)\" "
+      "stroke[^>]*font-size=\"([0-9.]+)\"[^>]*text-anchor=\"(\\w+)\">\\s*<text>([^\\n]*)</text>",
       0, 0, NULL);
   g_autoptr (GMatchInfo) match = NULL;
   GArray                *all = g_array_new (FALSE, FALSE, sizeof (DrawnText));

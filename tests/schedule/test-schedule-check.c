@@ -200,7 +200,8 @@ check_waits (WaitPlace place)
 START_TEST (deadlock_through_waits)
 {
   const char *expected =
-      "deadlock: role 0, init section, item 0 (collective 'first'): the other ranks of 'x' never reach it";
+      "deadlock: role 0, init section, item 0 (collective 'first'): the other ranks of 'x' never "
+      "reach it";
   g_autofree char *without = check_waits (WAIT_NOWHERE);
   g_autofree char *on_host = check_waits (WAIT_ON_HOST);
   g_autofree char *on_stream = check_waits (WAIT_ON_STREAM);
@@ -236,7 +237,8 @@ START_TEST (a_later_collective_does_not_overtake)
   message = check_built (b, 2);
   ck_assert_str_eq (
       message,
-      "deadlock: role 0, init section, item 0 (collective 'b'): the other ranks of 'b' never reach it");
+      "deadlock: role 0, init section, item 0 (collective 'b'): the other ranks of 'b' never reach "
+      "it");
 }
 END_TEST
 
@@ -363,25 +365,26 @@ static const struct
     "role 0, first section, item 4 (kernel 'read'): may run before role 0, first section, item 1 "
     "(collective 'gather'), which writes what it reads ('whole', block 0): no event orders them" },
   { DATA_WRITE_EARLY,
-    "role 0, first section, item 6 (collective 'gather'): may run before role 0, first section, item 4 "
-    "(kernel 'read'), which reads what it writes ('whole', block 0): no event orders them" },
+    "role 0, first section, item 6 (collective 'gather'): may run before role 0, first section, "
+    "item 4 (kernel 'read'), which reads what it writes ('whole', block 0): no event orders them" },
   { DATA_UNWRITTEN,
     "role 0, first section, item 4 (kernel 'read'): reads 'whole', block 0, which nothing "
     "wrote" },
   { DATA_OTHER_PART, "role 0, first section, item 4 (kernel 'read'): reads 'whole', block 0, which "
                      "nothing wrote" },
   { DATA_FREE_EARLY,
-    "role 0, first section, item 6 (free 'whole'): 'whole' goes back to the pool of 'side', but role 0, "
-    "first section, item 4 (kernel 'read') may still use it: no event orders them" },
+    "role 0, first section, item 6 (free 'whole'): 'whole' goes back to the pool of 'side', but "
+    "role 0, first section, item 4 (kernel 'read') may still use it: no event orders them" },
   { DATA_POOL,
-    "role 0, first section, item 7 (collective 'gather'): the memory of 'whole', block 0 comes from the "
-    "pool of 'compute', whose ops may still use it: no event orders them" },
+    "role 0, first section, item 7 (collective 'gather'): the memory of 'whole', block 0 comes "
+    "from the pool of 'compute', whose ops may still use it: no event orders them" },
   { DATA_NEXT_PERIOD,
-    "role 0, steady section, item 0 (collective 'gather'): may run before role 0, first section, item 3 "
-    "(kernel 'read'), which reads what it writes ('kept', block 0): no event orders them" },
+    "role 0, steady section, item 0 (collective 'gather'): may run before role 0, first section, "
+    "item 3 (kernel 'read'), which reads what it writes ('kept', block 0): no event orders them" },
   { DATA_LEFT_OUT,
-    "role 0, first section, item 2 (kernel 'read'): may run before what 'side' does before role 0, first "
-    "section, item 1 (record), which writes what it reads ('whole', block 0): no event orders them" },
+    "role 0, first section, item 2 (kernel 'read'): may run before what 'side' does before role 0, "
+    "first section, item 1 (record), which writes what it reads ('whole', block 0): no event "
+    "orders them" },
 };
 
 START_TEST (data_is_ordered)
@@ -493,7 +496,8 @@ START_TEST (messages_meet)
                     "meets 12 bytes of role 1");
   ck_assert_str_eq (
       stuck,
-      "deadlock: role 0, init section, item 0 (p2p 'out'): the other ranks of 'stages' never reach it");
+      "deadlock: role 0, init section, item 0 (p2p 'out'): the other ranks of 'stages' never reach "
+      "it");
 }
 END_TEST
 

@@ -187,7 +187,8 @@ START_TEST (each_difference_is_named)
   expected.traffic[0].bytes = 2e9;
   assert_differs (
       &measured, &expected,
-      "all_gather bytes in groups of 8, stride 1: the schedule has 1000000000, expected 2000000000");
+      "all_gather bytes in groups of 8, stride 1: the schedule has 1000000000, expected "
+      "2000000000");
   expected = some_totals ();
   plan_totals_add (&measured, SCHEDULE_REDUCE_SCATTER, (MeshGroup){ 2, 4 }, 5);
   assert_differs (&measured, &expected,
@@ -227,7 +228,8 @@ START_TEST (slack_allows_less_not_more)
   expected.traffic[0].bytes = 1e9 - 10;
   assert_differs (
       &measured, &expected,
-      "all_gather bytes in groups of 8, stride 1: the schedule has 1000000000, expected 999999950 to 999999990");
+      "all_gather bytes in groups of 8, stride 1: the schedule has 1000000000, expected 999999950 "
+      "to 999999990");
 }
 END_TEST
 
@@ -334,10 +336,12 @@ START_TEST (dump_has_a_line_an_item)
   ck_assert_str_eq (
       text->str,
       "     0  -          -                   alloc       cache b0 host cache 64 B\n"
-      "     1  backward   block 0             kernel      [compute] product matmul 2x3x4 batch 5 240 FLOP 260 B\n"
+      "     1  backward   block 0             kernel      [compute] product matmul 2x3x4 batch 5 "
+      "240 FLOP 260 B\n"
       "     2  backward   block 0             record      [compute] e0\n"
       "     3  backward   block 0             wait        [side] e0\n"
-      "     4  backward   block 0             collective  [side] reduce reduce_scatter over all 100 B\n"
+      "     4  backward   block 0             collective  [side] reduce reduce_scatter over all "
+      "100 B\n"
       "     5  backward   block 0             copy        [side] fetch h2d 32 B\n"
       "     6  backward   block 0             host_hook   x3\n"
       "     7  backward   block 0             record      [side] e1\n"

@@ -256,11 +256,11 @@ START_TEST (test_recomputed_kernels)
     const char *names;
   } cases[] = {
     { NULL, CHECKPOINT_FULL,
-      "norm1 attn.q attn.k attn.v attn.rotary flash_fwd attn.out attn.residual norm2 mlp.gate mlp.up "
-      "mlp.activation" },
+      "norm1 attn.q attn.k attn.v attn.rotary flash_fwd attn.out attn.residual norm2 mlp.gate "
+      "mlp.up mlp.activation" },
     { "DeepSpeed 0.9", CHECKPOINT_FULL,
-      "norm1 attn.q attn.k attn.v attn.rotary flash_fwd attn.out attn.residual norm2 mlp.gate mlp.up "
-      "mlp.activation mlp.down mlp.residual" },
+      "norm1 attn.q attn.k attn.v attn.rotary flash_fwd attn.out attn.residual norm2 mlp.gate "
+      "mlp.up mlp.activation mlp.down mlp.residual" },
     { NULL, CHECKPOINT_SELECTIVE, "flash_fwd" },
     /* of q k v out gate up down every second one */
     { NULL, CHECKPOINT_SELECTIVE_OP,
