@@ -2,7 +2,8 @@
  * results.csv of the microbenchmark runner (format 1; docs/bench.md lists benchmarks and variants):
  * one measurement a line, self-contained.
  *
- *   format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,channels,repeats,value,low,high,unit,remark
+ *   format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,
+ *   channels,repeats,value,low,high,unit,remark
  *
  * The order of the columns is free, each must be there. A file, and all files of one set, are of
  * one machine: host, device, driver, CUDA and NCCL are the same in every line that has them. A time

@@ -1,8 +1,10 @@
 /*
- * Measured collectives: a table of runs of nccl-tests or rccl-tests, one size a row.
+ * Measured collectives: a table of runs of nccl-tests or rccl-tests, one size a row (the second
+ * line here is one line there).
  *
  *   id,source,nodes,gpus_per_node,gpu,intra,nics,nic,collective,bytes,time_us,healthy,nccl,env
- *   deepops-01,https://...,2,8,a100-sxm-40,nvlink3-switch,8,ib-hdr-200,all_reduce,1048576,93.1,yes,2.9.9,algo=ring
+ *   deepops-01,https://...,2,8,a100-sxm-40,nvlink3-switch,8,ib-hdr-200,all_reduce,1048576,93.1,
+ *     yes,2.9.9,algo=ring
  *
  * `id`, `collective`, `bytes`, `time_us` and the hardware are needed; the hardware is nodes,
  * gpus_per_node, gpu, intra, nics and nic, or `node` or `name` instead; every key of the `cluster`

@@ -2,8 +2,8 @@
  * One block of a Llama-like transformer in bf16, its real forward and backward pass: cuBLAS
  * products and streaming kernels, exactly those that shardsim lists for
  *
- *   arch=llama n_kv_heads=n_heads precision=bf16-mixed attention=fused-softmax fused_norm=1
- *   compile=1
+ *   arch=llama n_kv_heads=n_heads precision=bf16-mixed
+ *   attention=fused-softmax fused_norm=1 compile=1
  *
  * in that order (`shardsim schedule` prints them), so that what is timed is what is simulated. T =
  * seq_len x micro_batch rows, d = d_model, f = d_ff, P = micro_batch n_heads seq_len^2 scores;
@@ -11,25 +11,28 @@
  * sequence r % micro_batch, so that one stride leads from head to head over all sequences (batch =
  * micro_batch n_heads, leading dimension micro_batch d, stride d / n_heads):
  *
- *   module   forward                                              backward (dgrad: of the input; wgrad: of the weight)
- *   NORM1    norm1 4Td                                            gradients of q and k,v inputs added, norm backward 10Td | weight
- *                                                                 gradient 4Td | residual's
- *                                                                 gradient added 6Td
- *   Q        T x d x d                                            dgrad, wgrad
- *   K        T x d x d                                            dgrad, wgrad | k's and v's input gradients added 6Td
- *   V        T x d x d | rotary of q, k 8Td | scores: batch of    dgrad, wgrad
- *            s x s x h | causal softmax with scale 4P | context:
+ *   module   forward                                  backward (dgrad: of the input; wgrad: of the
+ *                                                     weight)
+ *   NORM1    norm1 4Td                                gradients of q and k,v inputs added, norm
+ *                                                     backward 10Td | weight gradient 4Td |
+ *                                                     residual's gradient added 6Td
+ *   Q        T x d x d                                dgrad, wgrad
+ *   K        T x d x d                                dgrad, wgrad | k's and v's input gradients
+ *                                                     added 6Td
+ *   V        T x d x d | rotary of q, k 8Td |         dgrad, wgrad
+ *            scores: batch of s x s x h | causal
+ *            softmax with scale 4P | context:
  *            batch of s x h x s | heads to rows 4Td
- *   OUT      T x d x d                                            dgrad, wgrad | rows to heads 4Td | context: gradients of the
- *                                                                 probabilities and of v | softmax
- *                                                                 6P | scores: gradients of q and
- *                                                                 of k | rotary 8Td
- *   NORM2    residual added and norm2, one kernel 8Td             gate's and up's input gradients added, norm backward 10Td |
- *                                                                 weight gradient 4Td | residual's
- *                                                                 gradient added 6Td
- *   GATE     T x f x d                                            dgrad, wgrad
- *   UP       T x f x d | silu (gate) up 6Tf                       dgrad, wgrad
- *   DOWN     T x d x f | residual added 6Td                       dgrad, wgrad | silu (gate) up 10Tf
+ *   OUT      T x d x d                                dgrad, wgrad | rows to heads 4Td | context:
+ *                                                     gradients of the probabilities and of v |
+ *                                                     softmax 6P | scores: gradients of q and of
+ *                                                     k | rotary 8Td
+ *   NORM2    residual added and norm2, one kernel     gate's and up's input gradients added, norm
+ *            8Td                                      backward 10Td | weight gradient 4Td |
+ *                                                     residual's gradient added 6Td
+ *   GATE     T x f x d                                dgrad, wgrad
+ *   UP       T x f x d | silu (gate) up 6Tf           dgrad, wgrad
+ *   DOWN     T x d x f | residual added 6Td           dgrad, wgrad | silu (gate) up 10Tf
  *
  * A backward pass takes the modules in the opposite order. Weights are out x in, row-major, as
  * PyTorch has them; all pairs of scores are computed, masked or not. Nothing is allocated or

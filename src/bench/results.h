@@ -2,7 +2,8 @@
  * What the runner writes: results.csv, one measurement a line, self-contained (host, device and
  * versions in each).
  *
- *   format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,channels,repeats,value,low,high,unit,remark
+ *   format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,
+ *   channels,repeats,value,low,high,unit,remark
  *
  * `value` is the median over `repeats` measurements, `low` and `high` the tenth and ninetieth
  * percentile, in `unit`: us (of one call) for times, B or count for properties. A cell that does

@@ -4,11 +4,13 @@
  * There is no optimizer, no embedding and no head: a copy of random data stands for the loss's
  * gradient.
  *
- *   resident     everything in GPU memory                                    ddp, one rank
- *   offload      fp32 parameters in pinned host memory: a layer's come over
- *                before its passes, its gradients go when they are there     fsdp2 with cpu_offload, one rank
- *   host_cache   bf16 parameters in GPU memory; a module's go to pinned host
- *                memory after its forward pass and come back for the other   fcdp, one rank
+ *   resident     everything in GPU memory                          ddp, one rank
+ *   offload      fp32 parameters in pinned host memory: a layer's
+ *                come over before its passes, its gradients go     fsdp2 with cpu_offload,
+ *                when they are there                               one rank
+ *   host_cache   bf16 parameters in GPU memory; a module's go to
+ *                pinned host memory after its forward pass and
+ *                come back for the other                           fcdp, one rank
  *
  * Each schedule issues what the simulator's strategy issues, stream by stream and wait by wait, and
  * the host waits for the device at the end of each step as it does there.

@@ -164,7 +164,8 @@ cmd_calibrate_collectives (int argc, char **argv)
           &common, COMMON_FORMAT | COMMON_CLUSTER, "FILE...",
           "Fits the figures of link profiles to the healthy rows of measured collectives, a family "
           "of links at a time, and writes profiles that extend the present ones. Families with too "
-          "little or contradictory data are left out; exit status 3 when none could be fitted.\n" MEASUREMENT_FILES_HELP,
+          "little or contradictory data are left out; exit status 3 when "
+          "none could be fitted.\n" MEASUREMENT_FILES_HELP,
           "Examples:\n"
           "  shardsim calibrate collectives runs.csv -o fitted\n"
           "  shardsim calibrate collectives node.log two-nodes.log --node dgx-h100 \\\n"

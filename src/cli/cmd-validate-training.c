@@ -69,15 +69,17 @@ cmd_validate_training (int argc, char **argv)
   g_auto (Common)     common = { 0 };
   gboolean            done = FALSE;
   ValidationArguments arguments = { 0 };
-  const GOptionEntry  entries[] = {
-     { "rows", 0, 0, G_OPTION_ARG_NONE, &arguments.rows, "text: print every row as well", NULL },
-     { "max-error", 0, 0, G_OPTION_ARG_STRING, &arguments.max_error,
-       "exit with 3 when the median |error| of the rows of speed is above X: '0.1' or '10 %'", "X" },
-     { "plot", 0, 0, G_OPTION_ARG_FILENAME, &arguments.plot,
-       "draw measured against predicted step times and memory into the folder DIR (gnuplot)",
-       "DIR" },
-     G_OPTION_ENTRY_NULL,
+
+  const GOptionEntry entries[] = {
+    { "rows", 0, 0, G_OPTION_ARG_NONE, &arguments.rows, "text: print every row as well", NULL },
+    { "max-error", 0, 0, G_OPTION_ARG_STRING, &arguments.max_error,
+      "exit with 3 when the median |error| of the rows of speed is above X: '0.1' or '10 %'", "X" },
+    { "plot", 0, 0, G_OPTION_ARG_FILENAME, &arguments.plot,
+      "draw measured against predicted step times and memory into the folder DIR (gnuplot)",
+      "DIR" },
+    G_OPTION_ENTRY_NULL,
   };
+
   ExitStatus status = EXIT_USAGE;
 
   if (common_parse (

@@ -29,7 +29,9 @@ ExitStatus validation_print (const ValidationArguments *self, const Common *comm
 ExitStatus validation_check_any (const Common *common, guint n_rows, guint n_failed,
                                  ExitStatus status);
 
-/* EXIT_NO after a message when MEDIAN, the |error| of N rows of KIND ("healthy rows"), is above the limit. None at all is no
-   better than a bad prediction. */
+/*
+ * EXIT_NO after a message when MEDIAN, the |error| of N rows of KIND ("healthy rows"), is above the
+ * limit. None at all is no better than a bad prediction.
+ */
 ExitStatus validation_check_limit (const ValidationArguments *self, const Common *common,
                                    const char *kind, guint n, double median);

@@ -124,8 +124,8 @@ const NodeProfile *cluster_node_profile (const Cluster *self,
                                          guint node); /* with the scenario's overrides applied */
 const LinkProfile *cluster_intra_profile (const Cluster *self, guint node);
 const LinkProfile *cluster_nic_profile (const Cluster *self, guint node); /* NULL without cards */
-double             cluster_gpu_speed (const Cluster *self,
-                                      guint          gpu); /* 1, or what slow_gpus left: not in capacities */
+/* 1, or what slow_gpus left: not in the capacities */
+double cluster_gpu_speed (const Cluster *self, guint gpu);
 /* "4 nodes x 8 a40-48, nvlink-pairs, 1 ib-edr-100" */
 const char *cluster_title (const Cluster *self);
 

@@ -1,6 +1,6 @@
 /*
- * Hardware profiles: hwprofiles/{gpu,link,node,framework,cluster}/<id>.yaml. Every figure has a value with
- * its unit, a source and a confidence, optionally a range:
+ * Hardware profiles: hwprofiles/{gpu,link,node,framework,cluster}/<id>.yaml. Every figure has a
+ * value with its unit, a source and a confidence, optionally a range:
  *
  *   hbm_bandwidth: { value: 696 GB/s, source: "NVIDIA A40 datasheet", confidence: datasheet }
  *

@@ -88,9 +88,10 @@ static double
 process_floor (const Timed *self)
 {
   const CollectiveGraph *graph = self->graph;
-  guint                  peers = self->algorithm == ALGORITHM_PAIRWISE
-                                     ? (self->kind == COLLECTIVE_ALL_TO_ALL ? graph->n_ranks - 1 : 1)
-                                     : 0;
+
+  guint peers = self->algorithm == ALGORITHM_PAIRWISE
+                    ? (self->kind == COLLECTIVE_ALL_TO_ALL ? graph->n_ranks - 1 : 1)
+                    : 0;
 
   return graph->per_node * (graph->tables->process_launch + peers * graph->tables->process_peer);
 }

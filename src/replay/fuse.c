@@ -416,8 +416,9 @@ fuse_program (Program *program, const Schedule *schedule, Granularity granularit
   g_autoptr (GHashTable) known =
       g_hash_table_new_full (hash_key, equal_keys, (GDestroyNotify) g_array_unref, NULL);
   g_autoptr (GArray) key = g_array_new (FALSE, FALSE, sizeof (guint32));
-  Fuser              self = {
-                 .program = program, .schedule = schedule, .granularity = granularity, .known = known, .key = key
+
+  Fuser self = {
+    .program = program, .schedule = schedule, .granularity = granularity, .known = known, .key = key
   };
 
   self.max_kernels = has_work_beside (program, schedule) ? MAX_BESIDE : MAX_KERNELS;

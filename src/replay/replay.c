@@ -233,11 +233,12 @@ compile_programs (Replay *self)
   for (guint i = 0; i < self->binding->ranks->len; i++)
     {
       const BoundRank *rank = binding_rank (self->binding, i);
-      Program          like = {
-                 .role = rank->role,
-                 .gpu = cluster_gpu_profile (self->cluster, rank->rank),
-                 .node =
-                     cluster_node_profile (self->cluster, cluster_node_of_gpu (self->cluster, rank->rank)),
+
+      Program like = {
+        .role = rank->role,
+        .gpu = cluster_gpu_profile (self->cluster, rank->rank),
+        .node =
+            cluster_node_profile (self->cluster, cluster_node_of_gpu (self->cluster, rank->rank)),
       };
 
       if (like.gpu != gpu)

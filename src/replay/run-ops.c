@@ -43,9 +43,11 @@ new_kernel (const RankHost *self, Engine *engine, guint32 index, guint64 tag)
   const BoundRank   *rank = binding_rank (host_binding (self), self->rank);
   const BoundKernel *kernel = &g_array_index (self->program->kernels, BoundKernel, index);
   gboolean           waves = kernel->wave_units > 0 || kernel->n_parts > 0;
-  const WavePart    *parts = kernel->n_parts > 0
-                                 ? &g_array_index (self->program->parts, WavePart, kernel->first_part)
-                                 : NULL;
+
+  const WavePart *parts = kernel->n_parts > 0
+                              ? &g_array_index (self->program->parts, WavePart, kernel->first_part)
+                              : NULL;
+
   Demand demands[] = { { rank->sm, kernel->sm_seconds }, { rank->hbm, kernel->hbm_bytes } };
   OpSpec spec = {
     .class_ = OP_KERNEL,

@@ -10,8 +10,8 @@
 void report_figures_text (const Figures *self, GString *out);
 
 /*
- * "figure,row,metric,published,predicted_low,predicted_high,error,assumptions,reason,profiles,program_version,schema":
- * low and high are equal where there is no band.
+ * "figure,row,metric,published,predicted_low,predicted_high,error,assumptions,reason,profiles,
+ * program_version,schema": low and high are equal where there is no band.
  */
 void report_figures_csv (const Figures *self, GString *out);
 

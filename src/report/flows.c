@@ -215,10 +215,12 @@ append_links (const FlowReport *self, GString *out)
   for (guint i = 0; i < MIN (SHOWN, self->n_links); i++)
     {
       const FlowReportLink *link = &self->links[order[i]];
-      char                 *cells[] = { g_strdup (link->name),
-                                        quantity_format (QUANTITY_BANDWIDTH, link->capacity, 4),
-                                        quantity_format (QUANTITY_BYTES, link->bytes, 4),
-                                        g_strdup_printf ("%.1f %%", 100 * link->utilisation), NULL };
+
+      char *cells[] = { g_strdup (link->name),
+                        quantity_format (QUANTITY_BANDWIDTH, link->capacity, 4),
+                        quantity_format (QUANTITY_BYTES, link->bytes, 4),
+                        g_strdup_printf ("%.1f %%", 100 * link->utilisation), NULL };
+
       add_line (table, cells);
     }
   append_table (out, table, self->n_links, "links");

@@ -18,9 +18,10 @@ gnuplot_plain_text (const char *given, glong most)
   glong            length = g_utf8_strlen (text, -1), kept = most - (glong) strlen (OMISSION);
   const char      *head_end = g_utf8_offset_to_pointer (text, kept / 2);
   const char      *tail = g_utf8_offset_to_pointer (text, MAX (length - (kept - kept / 2), 0));
-  char            *plain = length > most
-                               ? g_strdup_printf ("%.*s" OMISSION "%s", (int) (head_end - text), text, tail)
-                               : g_strdup (text);
+
+  char *plain = length > most
+                    ? g_strdup_printf ("%.*s" OMISSION "%s", (int) (head_end - text), text, tail)
+                    : g_strdup (text);
 
   for (char *c = plain; *c != '\0'; c++)
     if (g_ascii_iscntrl (*c) || *c == '"' || *c == '\\')

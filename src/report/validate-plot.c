@@ -107,9 +107,10 @@ run_data (const Run *run)
   for (guint i = 0; i < run->rows->len; i++)
     {
       const ValidatedRow *row = g_ptr_array_index (run->rows, i);
-      const double        numbers[] = { (double) row->measured->bytes,
-                                        validation_bus_bandwidth (row, 1e-6 * row->measured->time_us) / GB,
-                                        validation_bus_bandwidth (row, row->predicted) / GB, row->error };
+
+      const double numbers[] = { (double) row->measured->bytes,
+                                 validation_bus_bandwidth (row, 1e-6 * row->measured->time_us) / GB,
+                                 validation_bus_bandwidth (row, row->predicted) / GB, row->error };
 
       append_numbers (out, numbers, G_N_ELEMENTS (numbers));
     }
@@ -200,8 +201,9 @@ run_picture (const Run *run, const char *style)
 {
   const ValidatedRow *row = g_ptr_array_index (run->rows, 0);
   g_autoptr (GString) head = g_string_new ("heading = ");
-  g_autofree char    *title = g_strdup_printf (
-         "%s: %s on %s", row->measured->id, collective_kind_name (row->measured->kind), row->hardware);
+
+  g_autofree char *title = g_strdup_printf (
+      "%s: %s on %s", row->measured->id, collective_kind_name (row->measured->kind), row->hardware);
 
   gnuplot_append_quoted (head, title);
   g_string_append (head, "\nset logscale x 2\n");

@@ -12,8 +12,8 @@ void report_validation_summary (const CollectiveValidation *self, GString *out);
 void report_validation_rows (const CollectiveValidation *self, GString *out);
 
 /*
- * "id,collective,bytes,measured_us,predicted_us,error,reason,hardware,profiles,program_version,schema":
- * a header and a line a row.
+ * "id,collective,bytes,measured_us,predicted_us,error,reason,hardware,profiles,program_version,
+ * schema": a header and a line a row.
  */
 void report_validation_csv (const CollectiveValidation *self, GString *out);
 

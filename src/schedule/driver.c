@@ -570,8 +570,9 @@ driver_build (Driver *self, guint n_ranks, DiagList *diags)
 Schedule *
 schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
 {
-  Driver    driver = { .in = in,
-                       .pipeline = pipeline_of (in->stages != NULL ? in->stages[0] : in->workload) };
+  Driver driver = { .in = in,
+                    .pipeline = pipeline_of (in->stages != NULL ? in->stages[0] : in->workload) };
+
   Schedule *schedule = NULL;
 
   g_assert (driver.pipeline.stages == MAX (in->mesh.stages, 1));

@@ -513,8 +513,10 @@ const Strategy strategy_fsdp1 = {
   .options = fsdp1_options,
   .check = fsdp1_check,
   .hooks = {
-    .state_size = sizeof (Fsdp1State), .granularity = UNIT_LAYER, .init = fsdp1_init, .clear = fsdp1_clear,
-    .step_begin = fsdp1_step_begin, .unit_forward_begin = fsdp1_forward_begin, .unit_forward_end = fsdp1_forward_end,
+    .state_size = sizeof (Fsdp1State), .granularity = UNIT_LAYER,
+    .init = fsdp1_init, .clear = fsdp1_clear,
+    .step_begin = fsdp1_step_begin,
+    .unit_forward_begin = fsdp1_forward_begin, .unit_forward_end = fsdp1_forward_end,
     .unit_backward_begin = fsdp1_unit_backward_begin, .unit_backward_end = fsdp1_unit_backward_end,
     .micro_step_end = fsdp1_micro_step_end, .step_end = fsdp1_step_end,
   },

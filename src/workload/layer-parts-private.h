@@ -73,7 +73,7 @@ TapeValue layer_add_residual (LayerBuilder *b, const char *name, TapeValue strea
 void layer_split (LayerBuilder *b, const char *name, TapeValue in, const double *elements, guint n,
                   TapeValue *out);
 
-/* ---- sublayers (layer-attention.c, layer-feed-forward.c): from the residual stream to the branch ---- */
+/* ---- sublayers (layer-attention.c, layer-feed-forward.c): from residual stream to branch ---- */
 
 TapeValue layer_add_attention (LayerBuilder *b, TapeValue x);
 TapeValue layer_add_feed_forward (LayerBuilder *b, TapeValue x);

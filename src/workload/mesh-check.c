@@ -208,8 +208,9 @@ check_pipeline (const Check *c)
   const MeshOptions *m = &c->mesh;
   PipelineKind       pipeline = mesh_pipeline (m);
   gint64             steps = c->training->grad_accum, least = min_micro_steps (pipeline, m->pp);
-  gint64             chunks = m->pp > 1 && pipeline == PIPELINE_INTERLEAVED ? m->pp * m->vp
-                                                                            : (gint64) mesh_model_chunks (m);
+
+  gint64 chunks = m->pp > 1 && pipeline == PIPELINE_INTERLEAVED ? m->pp * m->vp
+                                                                : (gint64) mesh_model_chunks (m);
 
   check_chunks (c, pipeline);
   if (m->pp == 1)

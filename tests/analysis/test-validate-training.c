@@ -87,8 +87,10 @@ START_TEST (test_tau)
 }
 END_TEST
 
-/* Times 10 8 12 s: the fastest is the second. Picking the third costs 12 / 8 - 1. As rates the third is the fastest: picking the second
- * costs 12 / 8 - 1 again. Of equals the first is picked. */
+/*
+ * Times 10 8 12 s: the fastest is the second. Picking the third costs 12 / 8 - 1. As rates the
+ * third is the fastest: picking the second costs 12 / 8 - 1 again. Of equals the first is picked.
+ */
 START_TEST (test_regret)
 {
   const double measured[] = { 10, 8, 12 }, third[] = { 3, 2, 1 }, second[] = { 1, 5, 2 },

@@ -530,17 +530,13 @@ static const Mistake mistakes[] = {
     "<system>\n<cpu host_hash=\"0x1\">" GPU ("1", "") "</cpu>\n<cpu host_hash=\"0x2\"/></system>",
     { 0 } },
   { "links",
-    SYSTEM (GPU (
-        "1",
-        "\n<nvlink/>\n<nvlink target=\"2\"/>\n" NVLINK ("2", "many", "0x030200") "\n" NVLINK (
-            "2", "0",
-            "0x030200") "\n" NVLINK ("1", "1",
-                                     "0x030200") "\n" NVLINK ("3", "1",
-                                                              "") "\n" NVLINK ("4", "1",
-                                                                               "0x030200") "\n" NVLINK ("5",
-                                                                                                        "1",
-                                                                                                        "0x030200"))
-                GPU ("2", "")),
+    SYSTEM (GPU ("1", "\n<nvlink/>\n<nvlink target=\"2\"/>\n" NVLINK ("2", "many",
+                                                                      "0x030200") /* no number */
+                 "\n" NVLINK ("2", "0", "0x030200")                               /* no link */
+                 "\n" NVLINK ("1", "1", "0x030200")                               /* itself */
+                 "\n" NVLINK ("3", "1", "")                                       /* no class */
+                 "\n" NVLINK ("4", "1", "0x030200")                               /* no such GPU */
+                 "\n" NVLINK ("5", "1", "0x030200")) GPU ("2", "")),
     { 0 } },
   { "unlike GPUs",
     SYSTEM (GPU ("1", "") "\n<pci busid=\"2\" vendor=\"0x10de\" device=\"0x2331\"><gpu/></pci>"),

@@ -106,7 +106,8 @@ START_TEST (roofline_does_not_depend_on_share)
       g_autoptr (Engine) e = engine_new ();
       ResourceId         link = engine_add_resource (e, "link", 3e9);
       OpId               op = start (
-                        e, (TestOp){ .class_ = OP_TRAFFIC, .demands = { { link, 1e9 } }, .share = shares[i] });
+
+          e, (TestOp){ .class_ = OP_TRAFFIC, .demands = { { link, 1e9 } }, .share = shares[i] });
 
       test_run (e);
       ck_assert_uint_eq (test_end (e, op), 333333333334); /* 1/3 s, rounded up */

@@ -212,8 +212,9 @@ issue_step (Engine *e, HostId host, gpointer user)
 START_TEST (short_ops_are_launch_bound)
 {
   g_autoptr (Engine) e = engine_new ();
-  Issuer             issuer = {
-                .stream = engine_add_stream (e, "s", 0, 0), .op = latency (3), .n = 5, .cost = SECONDS (10)
+
+  Issuer issuer = {
+    .stream = engine_add_stream (e, "s", 0, 0), .op = latency (3), .n = 5, .cost = SECONDS (10)
   };
   HostId  host = engine_add_host (e, "h", issue_step, &issuer);
   SimTime parts[CAUSE_N] = { 0 };
@@ -234,9 +235,11 @@ END_TEST
 START_TEST (long_ops_hide_the_launch)
 {
   g_autoptr (Engine) e = engine_new ();
-  Issuer             issuer = {
-                .stream = engine_add_stream (e, "s", 0, 0), .op = latency (30), .n = 5, .cost = SECONDS (10)
+
+  Issuer issuer = {
+    .stream = engine_add_stream (e, "s", 0, 0), .op = latency (30), .n = 5, .cost = SECONDS (10)
   };
+
   SimTime parts[CAUSE_N] = { 0 };
   engine_add_host (e, "h", issue_step, &issuer);
 
@@ -456,7 +459,8 @@ START_TEST (walking_over_every_kind_of_gate)
   SimTime parts[CAUSE_N] = { 0 };
   engine_add_host (e, "h", issue_step, &issuer);
   /* kernel: issued at 2 s, latency until 3 s, waves end at 4, 5, ... s.
-     first: cap 1/2.5 -> ends at 3.5 s. second (behind it in order, reserves): drains until 4 s, moves 5 at 10: 4.5 s.
+     first: cap 1/2.5 -> ends at 3.5 s.
+     second (behind it in order, reserves): drains until 4 s, moves 5 at 10: 4.5 s.
      third waits for it: latency 1 s. */
   OpId first = test_submit (e, d,
                             (TestOp){ .class_ = OP_TRAFFIC,

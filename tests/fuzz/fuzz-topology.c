@@ -35,8 +35,9 @@ static void
 check_import (const guint8 *data, gsize size, const ImportOptions *options)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
-  g_autofree char     *text = import_topology_text ("fuzz.xml", size > 0 ? (const char *) data : "",
-                                                    (gssize) size, options, fuzz_profiles (), diags);
+
+  g_autofree char *text = import_topology_text ("fuzz.xml", size > 0 ? (const char *) data : "",
+                                                (gssize) size, options, fuzz_profiles (), diags);
 
   fuzz_check_diags (diags, text == NULL);
   if (text != NULL)

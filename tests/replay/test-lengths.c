@@ -207,9 +207,11 @@ START_TEST (test_every_sequence_is_computed_once)
   static const char *const lengths[] = { "512", "1024", "2048" };
   g_autoptr (GRand)        rand = g_rand_new_with_seed ((guint32) _i);
   g_auto (Table)           table = table_new ("rank,micro_batch,length\n");
-  Case                     c = {
-                        .strategy = "zero1", .nodes = "2", .tp = "2", .pp = "2", .pipeline = pipelines[_i], .accum = "4"
+
+  Case c = {
+    .strategy = "zero1", .nodes = "2", .tp = "2", .pp = "2", .pipeline = pipelines[_i], .accum = "4"
   };
+
   double                 wanted = 0, tokens = 0, inter = 0, intra = 0;
   g_autoptr (Prediction) with = NULL;
 

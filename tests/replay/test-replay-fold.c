@@ -293,11 +293,13 @@ END_TEST
 START_TEST (test_few_bytes_split_no_class)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Scenario)   scenario = fixture_scenario (
-        "cluster.node", "dgx-a100", "cluster.nodes", "8", "model.arch", "gpt", "model.n_layers", "4",
-        "model.d_model", "1024", "model.n_heads", "16", "model.vocab", "4096", "training.seq_len",
-        "512", "training.micro_batch", "1", "training.grad_accum", "4", "mesh.tp", "8", "mesh.pp",
-        "2", "strategy.name", "zero1", NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.node", "dgx-a100", "cluster.nodes", "8", "model.arch", "gpt", "model.n_layers", "4",
+      "model.d_model", "1024", "model.n_heads", "16", "model.vocab", "4096", "training.seq_len",
+      "512", "training.micro_batch", "1", "training.grad_accum", "4", "mesh.tp", "8", "mesh.pp",
+      "2", "strategy.name", "zero1", NULL);
+
   g_autoptr (Replay) folded = fixture_replay (scenario, profiles, FALSE, 0);
   g_autoptr (Replay) full = fixture_replay (scenario, profiles, TRUE, 0);
 

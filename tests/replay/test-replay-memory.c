@@ -100,11 +100,13 @@ planned_peak (const char *framework, const char *grad_accum, const char *key, co
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (DiagList)   diags = diag_list_new ();
-  g_autoptr (Scenario)   scenario = fixture_scenario (
-        "cluster.node", "dgx-a100", "cluster.nodes", "1", "model.arch", "llama", "model.n_layers",
-        "2", "model.d_model", "64", "model.n_heads", "2", "model.d_ff", "128", "model.vocab", "4096",
-        "training.seq_len", "128", "training.micro_batch", "1", "training.grad_accum", grad_accum,
-        "training.framework", framework, "strategy.name", "zero1", key, value, NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.node", "dgx-a100", "cluster.nodes", "1", "model.arch", "llama", "model.n_layers",
+      "2", "model.d_model", "64", "model.n_heads", "2", "model.d_ff", "128", "model.vocab", "4096",
+      "training.seq_len", "128", "training.micro_batch", "1", "training.grad_accum", grad_accum,
+      "training.framework", framework, "strategy.name", "zero1", key, value, NULL);
+
   g_autoptr (Replay) replay = replay_plan (scenario, profiles, diags);
 
   ck_assert_msg (replay != NULL, "%s", diag_list_first_message (diags));

@@ -264,12 +264,14 @@ START_TEST (test_dualpipe_hides_dispatch)
 {
   static const char *const pipelines[] = { "1f1b", "zbv", "dualpipe" };
   g_autoptr (ProfileSet)   profiles = profile_set_new (NULL);
-  g_autoptr (Scenario)     scenario = fixture_scenario (
-          "cluster.node", "dgx-a100", "cluster.nodes", "4", "model.arch", "llama", "model.n_layers",
-          "4", "model.d_model", "1024", "model.n_heads", "8", "model.d_ff", "1024", "model.vocab",
-          "1000", "model.n_experts", "16", "model.n_experts_per_token", "2", "training.seq_len", "2048",
-          "training.micro_batch", "2", "training.grad_accum", "4", "mesh.pp", "2", "mesh.ep", "16",
-          "mesh.pipeline", pipelines[_i], "mesh.p2p", "direct", "strategy.name", "zero1", NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.node", "dgx-a100", "cluster.nodes", "4", "model.arch", "llama", "model.n_layers",
+      "4", "model.d_model", "1024", "model.n_heads", "8", "model.d_ff", "1024", "model.vocab",
+      "1000", "model.n_experts", "16", "model.n_experts_per_token", "2", "training.seq_len", "2048",
+      "training.micro_batch", "2", "training.grad_accum", "4", "mesh.pp", "2", "mesh.ep", "16",
+      "mesh.pipeline", pipelines[_i], "mesh.p2p", "direct", "strategy.name", "zero1", NULL);
+
   g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
   double             part = hidden_part (replay, 0);
 

@@ -212,11 +212,13 @@ END_TEST
 
 /*
  * What each tail adds to the step, to the picosecond:
- *   all-reduce   20 us of issue + 8.4 us + 2 hops of 3.4 us + 100 MB over 50 GB/s, once: 2 (n-1)/n = 1       2035.2 us
- *   copy kernel  10 us + 1 GB / 0.8 / 1 TB/s                                                                1260 us
- *   to host      10 us + 2 GPUs x 1 GB over the socket's 30 GB/s (the links would do 20 GB/s each)          66676.666667 us
- *   hooks        3 x 50 us                                                                                  150 us
- *   both         20 us + the copy: the all-reduce ends under it                                             66696.666667 us
+ *   all-reduce   2035.2 us: 20 us of issue + 8.4 us + 2 hops of 3.4 us + 100 MB over 50 GB/s,
+ *                once: 2 (n-1)/n = 1
+ *   copy kernel  1260 us: 10 us + 1 GB / 0.8 / 1 TB/s
+ *   to host      66676.666667 us: 10 us + 2 GPUs x 1 GB over the socket's 30 GB/s (the links would
+ *                do 20 GB/s each)
+ *   hooks        150 us: 3 x 50 us
+ *   both         66696.666667 us: 20 us + the copy: the all-reduce ends under it
  */
 START_TEST (test_by_hand)
 {
@@ -383,9 +385,11 @@ START_TEST (test_one_rank_communicates_nothing)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   const Strategy        *strategy = strategy_list ()[_i];
-  g_autoptr (Scenario)   scenario = fixture_scenario (
-        "cluster.gpu", "h100-sxm-80", "cluster.nodes", "1", "cluster.gpus_per_node", "1", SMALL_MODEL,
-        "strategy.name", strategy->name, strategy->outer ? "strategy.inner.name" : NULL, "ddp", NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.gpu", "h100-sxm-80", "cluster.nodes", "1", "cluster.gpus_per_node", "1", SMALL_MODEL,
+      "strategy.name", strategy->name, strategy->outer ? "strategy.inner.name" : NULL, "ddp", NULL);
+
   g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
   g_autoptr (GArray) traffic = replay_traffic (replay);
 

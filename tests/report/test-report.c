@@ -776,10 +776,12 @@ START_TEST (test_trace_steps)
     { "1", "1", "auto" }, { "2", "1", "1f1b" }, { "2", "2", "auto" }, { "2", "1", "dualpipe" }
   };
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Scenario)   scenario = fixture_scenario (
-        "cluster.name", "1 x dgx-h100", "model.config", "llama-3-8b", "training.seq_len", "256",
-        "training.grad_accum", "4", "mesh.tp", "4", "mesh.pp", cases[_i].pp, "mesh.vp", cases[_i].vp,
-        "mesh.pipeline", cases[_i].pipeline, "strategy.name", "zero1", NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.name", "1 x dgx-h100", "model.config", "llama-3-8b", "training.seq_len", "256",
+      "training.grad_accum", "4", "mesh.tp", "4", "mesh.pp", cases[_i].pp, "mesh.vp", cases[_i].vp,
+      "mesh.pipeline", cases[_i].pipeline, "strategy.name", "zero1", NULL);
+
   g_autoptr (Replay)  replay = fixture_replay (scenario, profiles, FALSE, 0);
   guint               n_ranks = replay_n_ranks (replay), n_names = 0;
   guint               last = replay_n_boundaries (replay) - 1;
@@ -907,9 +909,11 @@ START_TEST (test_trace_choice)
 {
   g_autofree char       *file = g_build_filename (scratch, "trace.json", NULL);
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Scenario)   scenario = fixture_scenario (
-        "cluster.name", "2 x dgx-h100", "model.config", "gpt2-xl", "training.seq_len", "256",
-        "strategy.name", "ddp", "collective.algorithm", "tree", "collective.protocol", "ll128", NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.name", "2 x dgx-h100", "model.config", "gpt2-xl", "training.seq_len", "256",
+      "strategy.name", "ddp", "collective.algorithm", "tree", "collective.protocol", "ll128", NULL);
+
   g_autoptr (Replay)  replay = fixture_replay (scenario, profiles, FALSE, 0);
   const Replay       *replays[] = { replay };
   struct json_object *root, *events, *args, *value;

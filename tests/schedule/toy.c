@@ -282,9 +282,10 @@ const Strategy toy_extending = {
 Schedule *
 toy_build (const Workload *workload, guint n_ranks, const StrategyChoice *choice)
 {
-  PlanInput            in = { .workload = workload,
-                              .mesh = {
-                                  .n_ranks = n_ranks, .ranks_per_node = MIN (n_ranks, 2), .world = n_ranks } };
+  PlanInput in = { .workload = workload,
+                   .mesh = {
+                       .n_ranks = n_ranks, .ranks_per_node = MIN (n_ranks, 2), .world = n_ranks } };
+
   g_autoptr (DiagList) diags = diag_list_new ();
   Schedule            *schedule = schedule_build (&in, choice, diags);
 

@@ -301,8 +301,10 @@ START_TEST (test_per_op_policy)
   workload = workload_new (&shape, &options);
   block = workload_layer (workload, 1);
   ck_assert_uint_eq (block->saved_bytes, 1024UL * (4 * 8192 + 2048 + 128 + 28672));
-  /* when the backward pass begins there is all that none keeps, and the results that only the policy keeps: q, v is kept by
-     both, down */
+  /*
+   * when the backward pass begins there is all that none keeps, and the results that only the
+   * policy keeps: q, v is kept by both, down
+   */
   ck_assert_uint_ge (block->saved_bytes + block->backward_bytes,
                      1024UL * (6 * 8192 + 2 * 2048 + 4 * 28672 + 128 + 8 + 2 * 8192));
   classic = workload_new (&gpt, &options);

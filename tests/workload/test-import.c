@@ -144,16 +144,14 @@ END_TEST
 
 START_TEST (test_windows)
 {
-  ModelShape shape = import (
-      "{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32, " LLAMA_BODY
-      "}");
+  ModelShape shape = import ("{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, "
+                             "\"sliding_window\": 32, " LLAMA_BODY "}");
 
   ck_assert_int_eq (shape.sliding_window, 32);
   ck_assert_int_eq (shape.sliding_period, 0);
   model_shape_clear (&shape);
-  shape = import (
-      "{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": null, " LLAMA_BODY
-      "}");
+  shape = import ("{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, "
+                  "\"sliding_window\": null, " LLAMA_BODY "}");
   ck_assert_int_eq (shape.sliding_window, 0);
   model_shape_clear (&shape);
   shape = import ("{\"model_type\": \"qwen2\", \"num_key_value_heads\": 2, \"sliding_window\": 32,"
@@ -234,8 +232,8 @@ static const Refused refused[] = {
     "\"num_local_experts\": 2, \"num_experts_per_tok\": 3, " LLAMA_BODY "}",
     "1:1: 3 experts a token, but there are 2" },
   { "{\"model_type\": \"qwen3_moe\", \"num_key_value_heads\": 2, \"num_experts\": 8, "
-    "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 16, \"mlp_only_layers\": [1], " LLAMA_BODY
-    "}",
+    "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 16, "
+    "\"mlp_only_layers\": [1], " LLAMA_BODY "}",
     "1:148: unsupported dense layer 1 in 'mlp_only_layers'" },
   { "{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32, "
     "\"layer_types\": [\"full_attention\", \"sliding_attention\"], " LLAMA_BODY "}",
