@@ -320,9 +320,7 @@ rounded (double value)
   return g_ascii_strtod (g_ascii_formatd (text, sizeof text, "%.3g", value), NULL);
 }
 
-/*
- * Gives the links of FAMILY the figures X; a value that is where it began leaves each link its own.
- */
+/* Gives the links of FAMILY the figures X; a value that has not moved leaves each link its own. */
 static void
 apply_values (Fit *fit, const Family *family, const double *x)
 {

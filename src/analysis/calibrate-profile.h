@@ -78,10 +78,7 @@ gboolean profile_calibration_write (const ProfileCalibration *self, const char *
 typedef struct _Calibration Calibration;
 typedef struct _FitRule     FitRule;
 
-/*
- * Fills OUT, whose texts, kind and `before` are set, and may leave it good with nothing but
- * `after`.
- */
+/* Fills OUT, whose texts, kind and `before` are set; may leave it good with `after` alone. */
 typedef void (*FitFunc) (const Calibration *calibration, const FitRule *rule, FittedValue *out);
 
 struct _FitRule

@@ -74,9 +74,7 @@ refuse_results (const char *file, DiagList *diags)
   return NULL;
 }
 
-/*
- * What is neither a table nor a log, and can be read. FALSE: a table's reader says what is wrong.
- */
+/* What is neither table nor log, and can be read. FALSE: a table's reader says what is wrong. */
 static gboolean
 refuse_unknown (const char *file, DiagList *diags)
 {

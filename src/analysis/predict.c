@@ -1,7 +1,4 @@
-/*
- * From a scenario to a prediction: the replay, and the interval that the ranges of its inputs
- * imply.
- */
+/* From a scenario to a prediction: the replay, and the interval that its inputs' ranges imply. */
 #include "analysis/prediction.h"
 #include "analysis/profiles-used.h"
 

@@ -64,7 +64,7 @@ typedef struct
   GPtrArray *measurements; /* owned: what the rows point to */
   GArray    *rows;         /* ValidatedRow, in the table's order */
   GArray    *groups;       /* ValidationGroup that are not empty: by part, grouping, then first row
-                        (sizes: large first) */
+                              (sizes: large first) */
   guint      n_failed;     /* rows that could not be simulated */
   gboolean   left_out;     /* leave-one-out */
 } CollectiveValidation;

@@ -57,7 +57,7 @@ typedef struct
   guint   n_wrongly_full; /* rows of speed, which ran, that are predicted not to fit */
   double  lowest_share;   /* least memory_share of a run that ran out of memory; NAN without one */
   GArray *offenders;      /* guint: rows that ran out of memory and are predicted below
-                        TRAINING_FULL_SHARE of capacity */
+                             TRAINING_FULL_SHARE of capacity */
 } FitsSummary;
 
 #define TRAINING_FULL_SHARE 0.9
@@ -101,7 +101,7 @@ typedef struct
   TrainingTable  *table;    /* owned: what the rows point to */
   GArray         *rows;     /* ValidatedTraining, in the table's order */
   GArray         *errors;   /* TrainingErrors: by source in order of appearance and metric, then all
-                             sources by metric */
+                               sources by metric */
   ErrorStatistics speed;    /* of all rows of speed */
   GArray         *layouts;  /* LayoutRanking, in order of their first rows */
   GArray         *rankings; /* RankingSummary: by source, then all */

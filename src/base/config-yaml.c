@@ -232,9 +232,7 @@ parse_scalar (Loader *loader, const yaml_event_t *event, const SourceMark *mark)
   return node;
 }
 
-/*
- * The node that starts with EVENT, which is deleted; the events up to the node's end are consumed.
- */
+/* The node that starts with EVENT, which is deleted; consumes the events up to the node's end. */
 static ConfigNode *
 parse_node (Loader *loader, yaml_event_t *event, guint depth)
 {

@@ -97,9 +97,7 @@ gboolean diag_list_has_errors (const DiagList *self);
  */
 char *diag_list_format (const DiagList *self, gboolean colour);
 
-/*
- * First message only (no place), for tests and nested reports; NULL when empty. Owned by the list.
- */
+/* First message only (no place), for tests and nested reports; NULL: empty. Owned by the list. */
 const char *diag_list_first_message (const DiagList *self);
 
 /*

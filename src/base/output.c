@@ -115,9 +115,7 @@ nearest_above (const char *path)
   return folder;
 }
 
-/*
- * Makes a file in the folder of TARGET, and removes it: only that shows that there is room for one.
- */
+/* Makes a file in the folder of TARGET, and removes it: only that shows that one has room. */
 static gboolean
 try_draft (const char *path, const char *target, GError **error)
 {

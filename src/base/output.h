@@ -40,9 +40,7 @@ FILE       *output_file_stream (OutputFile *self);
 void output_file_free (OutputFile *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OutputFile, output_file_free)
 
-/*
- * N files get their names, all of them or none. FALSE with ERROR set. They are still to be freed.
- */
+/* N files get their names, all or none. FALSE with ERROR set. They are still to be freed. */
 gboolean output_files_publish (OutputFile *const *files, guint n, GError **error);
 
 /* TEXT as the whole of PATH. */

@@ -33,7 +33,7 @@ typedef struct
   const char *channels;    /* comma-separated numbers of NCCL channels to force */
   const char *algorithm;   /* MPI collectives: "ring", "pairwise", ...; NULL: the benchmark's own */
   const char *hardware;    /* key=value,...: columns of collectives.csv that the runner cannot know
-                           (gpu, intra, nics, nic) */
+                              (gpu, intra, nics, nic) */
   const char *id;          /* prefix of the ids in collectives.csv */
   const char *file;  /* of the storage benchmark; NULL: a temporary one in the output folder */
   const char *model; /* step: key=value,... of d_model n_heads d_ff seq_len micro_batch n_layers */

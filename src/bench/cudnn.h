@@ -81,10 +81,7 @@ void        cudnn_graph_matmul (CudnnGraph *self, CudnnTensor a, CudnnTensor b, 
 void cudnn_graph_reduce (CudnnGraph *self, CudnnReduction mode, CudnnTensor x, CudnnTensor y);
 void cudnn_graph_reshape (CudnnGraph *self, CudnnTensor x, CudnnTensor y);
 
-/*
- * Finds a kernel for all of it. False after a message: nothing in this cuDNN runs it on this
- * device.
- */
+/* Finds a kernel for all of it. False after a message: this cuDNN cannot run it on this device. */
 bool   cudnn_graph_plan (CudnnGraph *self);
 size_t cudnn_graph_workspace (const CudnnGraph *self);
 

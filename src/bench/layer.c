@@ -357,9 +357,7 @@ layer_forward (Layer *self, const Bench *bench, LayerModule module, const void *
     }
 }
 
-/*
- * Gradients of a norm's result lie in d[0] and d[1]; what was normed joins the stream's gradient.
- */
+/* Gradients of a norm's result lie in d[0], d[1]; what was normed joins the stream's gradient. */
 static bool
 norm_backward (Layer *self, const Bench *bench, const void *x, const void *weight, const float *rms,
                const Work *work, void *stream, void *gradient)

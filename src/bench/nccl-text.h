@@ -69,7 +69,7 @@ typedef struct
   uint64_t    min_bytes, max_bytes;
   const char *remark; /* a further line of the head; NULL: none */
   const char *env;    /* words for `env` of collectives.csv: "algo=ring"; NULL: none. A word that
-                      `shardsim validate` does not know keeps the row out of its tables */
+                         `shardsim validate` does not know keeps the row out of its tables */
   bool table; /* write rows of collectives.csv: not for one rank, where nothing crosses a link */
 } TestRun;
 

@@ -138,9 +138,7 @@ run_copy_kernel (const Bench *bench, cudaStream_t stream, void *user)
 {
   Overlap *self = user;
   unsigned n = (unsigned) (self->block_bytes / 16);
-  /*
-   * From call to call through all of the buffers: what few blocks copy would stay in the L2 cache.
-   */
+  /* From call to call through all buffers: what few blocks copy would stay in the L2 cache. */
   size_t call_bytes = self->blocks * self->block_bytes;
   size_t shift = self->turn++ % (MAX_BLOCKS / self->blocks) * call_bytes;
   char  *to = (char *) self->to + shift, *from = (char *) self->from + shift;
@@ -223,9 +221,7 @@ allocate (const Bench *bench, Overlap *self)
   return cuda_fill_random (bench, self->from, self->device_bytes, NULL, 6);
 }
 
-/*
- * More than half of an SM's shared memory, of which a kernel has to ask for what is above 48 KiB.
- */
+/* More than half of an SM's shared memory; a kernel has to ask for what is above 48 KiB. */
 static bool
 hold_shared_memory (const Bench *bench, Overlap *self)
 {

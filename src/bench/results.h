@@ -50,9 +50,7 @@ bool results_add (Results *self, const Result *result);
 /* Lines added so far. */
 unsigned results_count (const Results *self);
 
-/*
- * SHOWN false: lines go to the file only, as while a benchmark prints a table of its own on stdout.
- */
+/* SHOWN false: lines go to the file only, while a benchmark prints its own table on stdout. */
 void results_show (Results *self, bool shown);
 
 /*

@@ -337,10 +337,7 @@ visit_forward (const Bench *bench, Step *step, Cache *self, unsigned unit)
                           weight_of (step, self, unit, true));
 }
 
-/*
- * The gradient's buffer is written again two layers on: what is in it must be in the bucket by
- * then.
- */
+/* The gradient's buffer is written again two layers on: it must be in the bucket by then. */
 static bool
 visit_backward (const Bench *bench, Step *step, Cache *self, unsigned unit)
 {

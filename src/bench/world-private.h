@@ -12,9 +12,7 @@ struct World
   void (*close) (World *self, bool failed); /* frees state */
 };
 
-/*
- * MPI (world-mpi.c): fills gather, close, state and place's rank, size and host. FALSE with *ERROR.
- */
+/* MPI (world-mpi.c): fills gather, close, state, place's rank, size and host. FALSE with *ERROR. */
 bool world_mpi_open (World *self, const char **error);
 
 /*

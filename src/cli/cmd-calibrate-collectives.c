@@ -1,6 +1,4 @@
-/*
- * shardsim calibrate collectives: link profiles fitted to nccl-tests' runs, from tables and logs.
- */
+/* shardsim calibrate collectives: link profiles fitted to nccl-tests' tables and logs. */
 #include <stdio.h>
 #include <string.h>
 

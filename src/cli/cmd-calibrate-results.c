@@ -178,9 +178,7 @@ write_and_print (const Arguments *arguments, const ProfileCalibration *result)
   return status == EXIT_DONE && !good ? EXIT_NO : status;
 }
 
-/*
- * Newly allocated; NULL after diagnostics. A profile that only its name makes cannot be extended.
- */
+/* Newly allocated; NULL after diagnostics. A profile made by its name alone cannot be extended. */
 static char *
 find_base (const Arguments *arguments, const BenchResults *results, ProfileSet *profiles,
            DiagList *diags)

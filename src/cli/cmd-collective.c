@@ -134,9 +134,7 @@ check_forced (const Cluster *cluster, const CollectiveNeighbour *asked, gboolean
                 collective_protocol_name (asked->library.protocol), cluster_title (cluster));
 }
 
-/*
- * Step by step an all-to-all is a transfer a pair: beyond some millions it does not fit in memory.
- */
+/* Step by step an all-to-all is a transfer a pair: some millions do not fit in memory. */
 static void
 check_steps (Fidelity fidelity, const CollectiveNeighbour *asked, const SourceMark *mark,
              DiagList *diags)

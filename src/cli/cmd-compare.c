@@ -1,6 +1,4 @@
-/*
- * shardsim compare: several scenarios side by side, simulated in threads, reported in their order.
- */
+/* shardsim compare: scenarios side by side, simulated in threads, reported in their order. */
 #include <pthread.h>
 
 #include "base/suggest.h"
@@ -8,9 +6,7 @@
 #include "cli/progress.h"
 #include "report/report.h"
 
-/*
- * Threads take the next scenario under the lock; everything else of a slot is its thread's alone.
- */
+/* Threads take the next scenario under the lock; all else of a slot is its thread's alone. */
 typedef struct
 {
   const GPtrArray      *scenarios;

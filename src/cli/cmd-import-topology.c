@@ -1,6 +1,4 @@
-/*
- * shardsim import topology: a node profile from NCCL's dump, lstopo's XML or nvidia-smi's matrix.
- */
+/* shardsim import topology: a node profile from NCCL's dump, lstopo's XML, nvidia-smi's matrix. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

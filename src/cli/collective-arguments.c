@@ -38,9 +38,7 @@ parse_size (const SourceMark *mark, const char *text, DiagList *diags)
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-/*
- * "3" or "0-7" of PART, appended to RANKS; each GPU once. N_GPUS 0: not known, nothing is appended.
- */
+/* Appends "3" or "0-7" of PART to RANKS; each GPU once. N_GPUS 0: not known, appends nothing. */
 static void
 add_ranks (const char *part, guint n_gpus, gboolean *taken, GArray *ranks, const SourceMark *mark,
            DiagList *diags)

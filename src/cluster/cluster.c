@@ -15,9 +15,7 @@ has_mesh (const NodeGroup *group)
   return group->intra->kind == LINK_MESH;
 }
 
-/*
- * Mesh: one an ordered pair; pairs: one a GPU that has a partner; graph: one a linked ordered pair.
- */
+/* Mesh: one an ordered pair; pairs: one a GPU with a partner; graph: one a linked ordered pair. */
 static guint
 count_pairs (const NodeGroup *group)
 {

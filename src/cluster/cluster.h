@@ -222,9 +222,7 @@ FabricPort cluster_fabric_port (const Cluster *self, guint node, guint card);
 PathClass cluster_gpu_card_path (const Cluster *self, guint gpu, guint card);
 PathClass cluster_gpu_card_pcie (const Cluster *self, guint gpu, guint card);
 
-/*
- * TRUE when CARD reads and writes GPU's memory itself; otherwise routes are staged in host memory.
- */
+/* TRUE when CARD reads and writes GPU's memory itself; else routes are staged in host memory. */
 gboolean cluster_gpu_card_is_direct (const Cluster *self, guint gpu, guint card);
 
 /* Whether NODE is given by parts: nothing says which cards its GPUs are near to. */

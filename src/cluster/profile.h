@@ -53,10 +53,10 @@ typedef struct
 {
   char *id, *title,
       *architecture;   /* "volta", "ampere", "ada", "hopper", "blackwell", "cdna2", ...; "host": no
-                        GPU, see gpu_profile_is_host */
+                          GPU, see gpu_profile_is_host */
   Figure matmul_16bit; /* dense FLOP/s of bf16/fp16 products at the boost clock (the datasheet's) */
   Figure matmul_fp32;  /* FLOP/s of fp32 matrix products as frameworks run them (TF32 where that is
-                           the default, else plain fp32) */
+                          the default, else plain fp32) */
   gboolean bf16;       /* has bf16 matrix units */
   gboolean c2c;        /* shares a module with its CPU: host_link is no PCIe */
   Figure   mfu_base;   /* FLOP/s that MFU is quoted on */
@@ -76,7 +76,7 @@ typedef struct
   Figure matmul_k_overhead; /* start and end of a tile, in inner-dimension elements that take as
                                long */
   Figure sustained_clock;   /* of matrix products and attention: speed under hours of load against
-                             short measurements */
+                               short measurements */
   Figure stream_efficiency; /* of a long streaming kernel against hbm_bandwidth */
   Figure reduction_efficiency; /* of norms, softmax and losses against streaming kernels */
   Figure attention_efficiency,
@@ -90,7 +90,7 @@ typedef struct
   Figure kernel_latency;   /* start-up and tail of one kernel on the device, s */
   GArray *matmul_curve; /* MatmulPoint: products measured beside the profile of this id; or NULL */
   Figure  jitter; /* coefficient of variation of the speed of GPUs of this kind among each other; 0:
-                    none known */
+                     none known */
   /* how it may be joined to others; no prediction is made of it (intra-fit.h) */
   Fact       links, peer_access;
   GpuLinks   own_links; /* `links`, read */
@@ -123,7 +123,7 @@ typedef struct
   char    *technology; /* "nvlink4", "pcie4", "infiniband", "roce", "efa", "tcp", ...: keys the
                           collective tables */
   Figure   bandwidth;  /* B/s a direction: per GPU (switch), pair (mesh, pairs), link (graph), or
-                         card (network) */
+                          card (network) */
   /*
    * Of collectives' large messages against bandwidth: measured, or where a profile gives the two
    * bytes below instead, library_share x packet_payload / (packet_payload + packet_overhead).

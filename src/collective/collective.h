@@ -68,7 +68,7 @@ typedef struct
   CollectiveAlgorithm algorithm; /* ALGORITHM_N: the library's own choice */
   CollectiveProtocol  protocol;  /* PROTOCOL_N: the library's own choice */
   const char         *library;   /* NCCL's version, "2.28.9"; NULL or "unknown": the newest whose
-                                  tables are known. Not copied */
+                                    tables are known. Not copied */
   gboolean single_process; /* one process drives a node's GPUs: launches come one after another */
   gboolean collnet;        /* the network's switches reduce (SHARP), and the library may use them */
 } CollectiveOptions;
@@ -93,7 +93,7 @@ typedef struct
   CollectiveProtocol  protocol;
   guint  channels; /* thread blocks held on every rank while it runs: the SM reservation */
   double weight;   /* connections that a rank sends over when sharing: one a channel, at least one a
-                    ring */
+                      ring */
   double latency;  /* s that no bandwidth buys: launch, hops, pipeline fill */
   double rate_cap; /* B/s of S that the protocol's channels can carry at most; 0 = no such limit */
   double service_scale;        /* of all loads: bytes that the protocol sends per byte of payload */

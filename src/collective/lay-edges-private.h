@@ -44,9 +44,7 @@ LayEdges *lay_edges_new (void);
 void      lay_edges_free (LayEdges *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LayEdges, lay_edges_free)
 
-/*
- * ROUTE and, where not NULL, what the sender's payload crosses before it. No effect without bytes.
- */
+/* ROUTE and, if not NULL, what the sender's payload crosses before it. No effect without bytes. */
 void lay_edges_add (LayEdges *self, guint32 from, guint32 to, guint32 lane, const Route *before,
                     const Route *route, double bytes);
 

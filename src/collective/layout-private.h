@@ -1,6 +1,4 @@
-/*
- * An algorithm of a collective, laid over a cluster: what it puts on every resource, per byte of S.
- */
+/* A collective's algorithm, laid over a cluster: what it puts on every resource, per byte of S. */
 #pragma once
 
 #include "collective/lay-edges-private.h"

@@ -9,9 +9,7 @@
 
 #include "collective/ring-private.h"
 
-/*
- * Parts of N that a rank sends over DISTANCE, a power of two below N: odd multiples of it below N.
- */
+/* Parts of N that a rank sends over DISTANCE, a power of two below N: its odd multiples below N. */
 guint pat_parts (guint distance, guint n);
 
 void pat_lay (const LayContext *context, const Members *members, CollectiveKind kind);

@@ -4,10 +4,7 @@
 
 #define MAX_P2P 32
 
-/*
- * Channels of a pair that exchanges BYTES: few while that gives each little, all for large
- * messages.
- */
+/* Channels of a pair that exchanges BYTES: few while each gets little, all for large messages. */
 static guint
 pair_channels (const CollectiveGraph *graph, double bytes)
 {

@@ -138,9 +138,7 @@ pipeline_chunk (const Timed *self, guint channels)
   return MIN (self->bytes, channels * chain_chunk[self->protocol]);
 }
 
-/*
- * The first chunk takes every hop and every edge one after another; the others follow the slowest.
- */
+/* The first chunk takes every hop and edge one after another; the others follow the slowest. */
 static double
 chain_hops (const Timed *self, const RingPace *pace, guint net, guint channels)
 {

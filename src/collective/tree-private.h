@@ -26,10 +26,7 @@ void tree_lay (const LayContext *context, const Members *members, double bytes);
 /* The part between nodes: each tree's edge goes between the members at the cards. */
 void tree_lay_nodes (const LayContext *context, const Members *members, double bytes);
 
-/*
- * The part inside nodes: for each card TREES chains from the member there, both ways. Several
- * nodes.
- */
+/* The part inside nodes, of several: for each card TREES chains from its member, both ways. */
 void tree_lay_chains (const LayContext *context, const Members *members, guint trees, double bytes);
 
 /* What arrives at GPU in tree TREE: of its edges' joins. Trees are numbered 2 x lane + (0 or 1). */

@@ -109,7 +109,7 @@ typedef struct
   double  share;   /* > 0 unless there is no demand; see above */
   double  cap;     /* largest rate x in 1/s; 0 = none */
   guint   members; /* streams it must be submitted on: 1, or the ranks of a collective (begins
-                         when the last arrived) */
+                      when the last arrived) */
   OrderId order;   /* communicator, or ENGINE_NONE */
 } OpSpec;
 

@@ -112,9 +112,7 @@ saturate (Filling *self, NodeId id, double level)
       freeze (self, node->ops[i], id, level);
 }
 
-/*
- * Handles the lowest level: saturates its node, drops it, or moves it up where it has risen since.
- */
+/* Handles the lowest level: saturates its node, drops it, or moves it up if risen since. */
 static void
 handle_first (Filling *self)
 {

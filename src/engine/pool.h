@@ -16,7 +16,7 @@ typedef struct
   guint64 by_category[POOL_N_CATEGORIES]; /* at the peak: `now`; device, overflow: + `waiting` */
   guint64 waiting; /* of device and overflow: bytes of it that waited; else 0 */
   guint64 cached;  /* of reserved, device and overflow: bytes of it that the allocator held for
-                     nobody, rounding included */
+                      nobody, rounding included */
   SimTime time;
   guint64 tag; /* of the allocation that made it */
 } PoolPeak;

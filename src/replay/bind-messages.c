@@ -1,6 +1,4 @@
-/*
- * Messages between pipeline stages in the graph that folding refines: one op a sender and receiver.
- */
+/* Pipeline stages' messages in the graph that folding refines: one op a sender and receiver. */
 #include "replay/bind-private.h"
 
 guint

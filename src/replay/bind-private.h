@@ -22,9 +22,7 @@ typedef struct
   double latency, inter, intra; /* as in BoundPlan */
 } GraphOp;
 
-/*
- * Sizes at which a communicator's collective is issued, and the ops that stand for it in the graph.
- */
+/* Sizes at which a communicator's collective is issued, and the ops that are it in the graph. */
 typedef struct
 {
   GArray *sizes;    /* guint64, rising; NULL: never issued */

@@ -65,9 +65,7 @@ host_costs (const FrameworkProfile *framework, const NodeProfile *node, gboolean
   return costs;
 }
 
-/*
- * A GPU of a fraction of its speed takes that much longer for the same work; what is latency stays.
- */
+/* A GPU of a fraction of its speed takes that much longer for the same work; latency stays. */
 static BoundKernel
 bind_kernel (const KernelCost *cost, double speed)
 {

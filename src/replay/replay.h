@@ -16,7 +16,7 @@ typedef struct
   guint    min_periods; /* steady periods to run at least; 0 = 2; 1: see run.c for its proof */
   gboolean keep_pools;  /* timelines for traces: memory, use of SMs, HBM, NVLink and cards */
   gboolean first_only;  /* one period and no proof: the first where it issues what steady ones do,
-                          else the one after it */
+                           else the one after it */
 } ReplayOptions;
 
 typedef struct _Replay Replay;
@@ -52,9 +52,7 @@ const SequenceLengths *replay_lengths (const Replay *self);
 const Schedule        *replay_schedule (const Replay *self);
 const Engine          *replay_engine (const Replay *self);
 
-/*
- * The closed forms of the scenario's strategies for one period; FALSE when one of them states none.
- */
+/* The closed forms of the scenario's strategies for a period; FALSE when one of them has none. */
 gboolean replay_expect (const Replay *self, PlanTotals *totals);
 
 /* ---- ranks: only representatives are simulated ----------------------------------------------- */

@@ -6,9 +6,7 @@
 
 #include "replay/replay-private.h"
 
-/*
- * CUDA's launch queue holds about a thousand launches a stream; then the launching thread blocks.
- */
+/* CUDA's queue holds about a thousand launches a stream; then the launching thread blocks. */
 #define STREAM_DEPTH 1024
 
 /* What a stream's launch queue holds: ops, and the launches up to each. */
@@ -69,9 +67,7 @@ host_stream (const RankHost *self, StreamRef stream)
   return self->run->ranks[self->rank].first_stream + stream;
 }
 
-/*
- * Streams of a rank: the schedule's, and lanes for the messages of a group call behind its first.
- */
+/* Streams of a rank: the schedule's, and lanes for a group call's messages behind its first. */
 static inline guint
 host_n_streams (const RankHost *self)
 {

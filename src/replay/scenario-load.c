@@ -85,9 +85,7 @@ entry_label (const ScenarioDraft *draft, ScenarioAxis axis, const ConfigNode *en
   return axis == AXIS_STRATEGIES ? strategy_label (draft->scenario->strategy) : NULL;
 }
 
-/*
- * Names of strategies first, the outermost before the inner ones: they put fresh options in place.
- */
+/* Names of strategies first, the outermost before inner ones: they put fresh options in place. */
 static void
 apply_overrides (const Loader *self, ScenarioDraft *draft)
 {
@@ -258,9 +256,7 @@ take_label (GPtrArray *labels, char *label, char *values)
     g_ptr_array_add (labels, label != NULL ? label : values);
 }
 
-/*
- * The file's scenario I: its own keys, the entries of its lists laid over them, then the overrides.
- */
+/* The file's scenario I: its own keys, its lists' entries laid over them, then the overrides. */
 static ScenarioDraft
 make_scenario (const Loader *self, const ScenarioGrid *grid, guint i)
 {

@@ -169,9 +169,7 @@ finish_item (Run *self, Lane *lane, double end)
 
 /* ---- sharing --------------------------------------------------------------------------------- */
 
-/*
- * Times as keys of the agenda: the bits of doubles that are not negative are ordered as they are.
- */
+/* Times as keys of the agenda: the bits of non-negative doubles are ordered as they are. */
 static SimTime
 key_of (double time)
 {

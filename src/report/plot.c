@@ -271,9 +271,7 @@ begins_group (const Picture *self, guint i)
          && (i == 0 || !same_group (prediction_at (self, i - 1), prediction_at (self, i)));
 }
 
-/*
- * Places of the bars: one apart, and a gap before each group, in which the title of lines stands.
- */
+/* Places of the bars: one apart, and a gap before each group, where the title of lines stands. */
 static double *
 bar_places (const Picture *self)
 {
@@ -419,9 +417,7 @@ append_line_axes (const Picture *self, const double *places, GString *out)
     append_line_titles (self, places, out);
 }
 
-/*
- * Each part from the sum of those before it; the name to the left and the step's time to the right.
- */
+/* Each part from the sum of those before it; the name on the left, the step's time on the right. */
 static void
 append_lines (const Picture *self, GString *out)
 {
@@ -451,9 +447,7 @@ append_lines (const Picture *self, GString *out)
 
 /* ---- bars ------------------------------------------------------------------------------------ */
 
-/*
- * Boxes from the highest sum down, so that each leaves its own part visible; the step's time above.
- */
+/* Boxes from the highest sum down, so that each leaves its part visible; the step's time above. */
 static void
 append_plot (const Picture *self, GString *out)
 {

@@ -26,10 +26,7 @@ is_shown (const ValidatedTraining *row, const Picture *picture)
          && training_metric_is_speed (metric) == picture->of_speed;
 }
 
-/*
- * Step time that was measured, whatever the metric: the predicted one, corrected by the row's
- * error.
- */
+/* The measured step time, whatever the metric: the predicted one, corrected by the row's error. */
 static double
 measured_of (const ValidatedTraining *row)
 {

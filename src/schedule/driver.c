@@ -169,9 +169,7 @@ period_fits (const Driver *self, double n_items, DiagList *diags)
   return FALSE;
 }
 
-/*
- * A pass on a stream of its own, from where the pass before it began; what follows waits for both.
- */
+/* A pass on its own stream, from where the pass before it began; what follows waits for both. */
 static void
 walk_beside (Driver *self, const PipelineSlot *slot)
 {

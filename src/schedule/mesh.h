@@ -31,7 +31,7 @@ typedef struct
   guint stages;  /* pipeline stages; 0 is 1 */
   guint experts; /* expert-parallel ranks, neighbours in the mesh; 0 is 1 */
   guint tensor;  /* tensor-parallel ranks where stages lie inside the stride (MESH_ORDER_PP_DP); 0:
-                   all of the stride */
+                    all of the stride */
 } Mesh;
 
 MeshGroup mesh_all (const Mesh *mesh); /* {n_ranks, stride} */
@@ -55,10 +55,7 @@ MeshGroup mesh_stages (const Mesh *mesh);
 MeshGroup mesh_experts (const Mesh *mesh);           /* {experts, stride} */
 MeshGroup mesh_context (const Mesh *mesh, guint cp); /* {cp, stride} */
 
-/*
- * The ranks that hold the same experts, as a mesh of its own: {n_ranks / experts, stride *
- * experts}.
- */
+/* The ranks with the same experts, as a mesh of its own: {n_ranks / experts, stride * experts}. */
 Mesh mesh_of_experts (const Mesh *mesh);
 
 /* Members of the group of world rank RANK, ascending: group.size ids into MEMBERS. */

@@ -1,6 +1,4 @@
-/*
- * Which ranks are alike: of one stage, with one role of their strategy and the same micro-batches.
- */
+/* Which ranks are alike: of one stage, one role of their strategy and the same micro-batches. */
 #include "schedule/driver-private.h"
 
 static const DriverLevel *

@@ -46,7 +46,7 @@ typedef struct
   guint             model_layer; /* in the whole model: 0 the embedding */
   const LayerDesc  *desc;
   gint              module;   /* UNIT_MODULE: module of the layer; -1 for UNIT_LAYER and for a tied
-                               head's second use of the embedding */
+                                 head's second use of the embedding */
   guint64           elements; /* parameters that must be gathered for it */
   guint64           own_elements; /* of them owned (0 for a tied head's second use): gradients are
                                      reduced where owned */

@@ -278,9 +278,7 @@ walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/*
- * Module granularity: the modules of a checkpointed layer run their forward again, with its hooks.
- */
+/* Module granularity: a checkpointed layer's modules run their forward again, with its hooks. */
 static void
 walk_layer_recompute (Driver *self, const SlotWalk *walk, guint layer, const DataBracket *bracket)
 {

@@ -282,9 +282,7 @@ emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradie
           schedule_uses_kept (run->b, POOL_PARAMETER, ACCESS_READ_WRITE);
           schedule_uses_kept (run->b, POOL_OPTIMIZER, ACCESS_READ_WRITE);
         }
-      /*
-       * The first kernel of a clipped step is the local norm; its square is summed over the parts.
-       */
+      /* A clipped step's first kernel is the local norm; its square is summed over the parts. */
       if (i == 0 && training->clip_gradients)
         emit_norm (run, norm);
     }

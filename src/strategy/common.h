@@ -26,10 +26,7 @@ StateBytes state_bytes (const TrainingOptions *training);
  */
 guint master_copy_bytes (const TrainingOptions *training);
 
-/*
- * Bytes an element of the gradient reduction: `reduce_dtype`, or the compute type when it is
- * 'auto'.
- */
+/* Bytes an element of the gradient reduction: `reduce_dtype`, or if 'auto' the compute type. */
 guint reduce_bytes (const TrainingOptions *training);
 
 /* The shard group and the group of its replicas. */

@@ -47,9 +47,7 @@ expect_gathers (const Workload *workload, guint chunk)
   return n;
 }
 
-/*
- * Bytes of one kind of unit, with the padding of each tensor. Adds its elements to PADDED and KEPT.
- */
+/* Bytes of one kind of unit, each tensor padded. Adds its elements to PADDED and KEPT. */
 static void
 expect_traffic (const PlanInput *in, const Fsdp2Options *o, const ShardGroups *groups, guint kind,
                 PlanTotals *totals, double *padded, double *kept)

@@ -155,9 +155,7 @@ unshard (StrategyRun *run, guint unit)
 
   u->gather = schedule_alloc_on (run->b, s->copy_in, TIER_HBM, POOL_GATHERED,
                                  u->padded * bytes.compute, "all-gather output");
-  /*
-   * Read the fp32 shard, write it in compute precision, copy that into the own slot of the output.
-   */
+  /* Read the fp32 shard, write it in compute precision, copy that to its slot of the output. */
   emit_stream_kernel (run->b, s->copy_in, KERNEL_COPY, "copy_in", DTYPE_FP32,
                       shard * (bytes.master + bytes.compute), shard * 2 * bytes.compute);
   if (staged != SCHEDULE_NONE)

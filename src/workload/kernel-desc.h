@@ -61,9 +61,6 @@ typedef struct
   gboolean    joins; /* waits for asynchronous communication issued before it */
 } KernelDesc;
 
-/*
- * Fills a streaming kernel: FLOPs are counted as one per element moved and play no role in its
- * time.
- */
+/* Fills a streaming kernel: FLOPs are one per element moved and play no role in its time. */
 KernelDesc kernel_desc_stream (KernelKind kind, const char *name, Dtype dtype, double read_bytes,
                                double write_bytes, guint launches);

@@ -57,7 +57,7 @@ typedef struct
   double   routing_skew;    /* tokens of the fullest expert rank over the mean; >= 1 */
   gint     p2p;             /* MeshP2p */
   gboolean scatter_gather;  /* each tensor rank sends its part of an activation to the next stage,
-                              which gathers it; not with sp */
+                               which gathers it; not with sp */
   gint     order;           /* MeshOrder */
   gboolean async_tp; /* the tensor group's collectives overlap products beside them, in slices */
 } MeshOptions;

@@ -81,9 +81,7 @@ push_beside (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue grad)
   return tape_insert (tape, list, place, desc);
 }
 
-/*
- * Cuts the product that stands last in LIST into N along its rows; *FIRST: place of the first one.
- */
+/* Cuts the product that is last in LIST into N along its rows; *FIRST: place of the first one. */
 static void
 slice_last (GArray *list, guint n, guint *first)
 {

@@ -99,7 +99,7 @@ typedef struct
   char    *lengths;       /* file of sequence lengths, see sequence-lengths.h; NULL: all seq_len */
   FrameworkTraits traits; /* no option: of that profile */
   const GArray   *batch;  /* no option: gint64, the lengths of one micro-batch of that file; NULL:
-                            micro_batch of seq_len each */
+                             micro_batch of seq_len each */
 } TrainingOptions;
 
 extern const OptionSpec training_options[];

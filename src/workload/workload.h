@@ -89,7 +89,7 @@ typedef struct
    */
   MemoryProgram forward_memory, backward_memory;
   guint64       held_bytes;   /* head: of its output, held beyond its forward pass for
-                               training_held_outputs micro-steps; else 0 */
+                                 training_held_outputs micro-steps; else 0 */
   guint64       logits_bytes; /* head: vocabulary-wide tensors of its backward (inside saved_bytes
                                  and backward_bytes): for reports */
   guint64       output_bytes; /* the activation handed to the next layer */

@@ -195,9 +195,7 @@ START_TEST (test_device)
   copies = find_value (&self, "host_copy_efficiency");
   ck_assert_double_eq (copies->before, 1);
   ck_assert_double_eq_tol (copies->residual_p90, 0, 1e-9);
-  /*
-   * a direction's slowest and fastest large copy: 2 % slower than 72 GB/s, 1 % faster than 90 GB/s
-   */
+  /* a direction's slowest, fastest large copy: 2 % slower than 72 GB/s, 1 % faster than 90 GB/s */
   ck_assert_double_eq_tol (copies->low, 0.72 / 1.02, 2e-3);
   ck_assert_double_eq_tol (copies->high, 0.9 / 0.99, 2e-3);
   /* the model has the small one at 0.72 as well: off by 0.6 / 0.72 - 1 */

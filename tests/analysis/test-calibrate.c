@@ -316,10 +316,7 @@ START_TEST (test_written_profiles)
 }
 END_TEST
 
-/*
- * The first folder wins, an id is listed once, and without a later folder nothing can extend
- * itself.
- */
+/* The first folder wins, an id is listed once, without a later folder nothing extends itself. */
 START_TEST (test_layers)
 {
   g_autofree char *dir = g_dir_make_tmp ("shardsim-layer-XXXXXX", NULL);

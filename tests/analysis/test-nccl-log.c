@@ -380,9 +380,7 @@ START_TEST (test_bad_ranks)
 }
 END_TEST
 
-/*
- * Four ranks on two hosts: other shapes, other GPUs and no hardware at all are errors at the ranks.
- */
+/* Four ranks on two hosts: other shapes, other GPUs and no hardware are errors at the ranks. */
 START_TEST (test_hardware)
 {
   static const Setting four[] = { { "name", "4 x hand-pair" }, END };

@@ -180,9 +180,7 @@ START_TEST (test_summary)
 }
 END_TEST
 
-/*
- * Two ran, one of them predicted not to; two ran out of memory, one predicted at 80 % of capacity.
- */
+/* Two ran, one predicted not to; two ran out of memory, one predicted at 80 % of capacity. */
 START_TEST (test_fits)
 {
   static const char text[] = HEADER RUN ("layouts-1", "1", "1", "", "fits", "1", "test")

@@ -62,10 +62,7 @@ START_TEST (test_colour)
 }
 END_TEST
 
-/*
- * Columns count characters; a wide character takes two places on the terminal, a combining one
- * none.
- */
+/* Columns count characters; a wide one takes two places on the terminal, a combining one none. */
 START_TEST (test_caret_below_unicode)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
@@ -102,9 +99,7 @@ START_TEST (test_caret_at_the_end_of_a_line)
 }
 END_TEST
 
-/*
- * Of a line of 4000 characters only a window is shown, with the caret still below the marked place.
- */
+/* Of a line of 4000 characters only a window is shown, the caret still below the marked place. */
 START_TEST (test_long_line)
 {
   g_autoptr (DiagList) diags = diag_list_new ();

@@ -11,10 +11,7 @@
 #define N_TENSORS 3
 #define MAX_RUNS  64
 
-/*
- * Two tensors of several runs a shard, the last of them short, and one of 16 bytes a shard; 4
- * ranks.
- */
+/* Two tensors of several runs a shard, the last short, and one of 16 bytes a shard; 4 ranks. */
 static const uint64_t bytes[N_TENSORS] = { 4 * 3 * SHARD_RUN_BYTES, 4 * 16,
                                            4 * (SHARD_RUN_BYTES + 48) };
 

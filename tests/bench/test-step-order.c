@@ -35,9 +35,7 @@ typedef struct
   guint64   bytes;
 } Token;
 
-/*
- * What follows on what it belongs to is one token: a collective of several units is several copies.
- */
+/* What follows what it belongs to is one token: a collective of several units is several copies. */
 static void
 add_token (GArray *tokens, TokenKind kind, char stream, guint unit, guint64 bytes)
 {

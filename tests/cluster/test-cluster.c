@@ -309,9 +309,7 @@ START_TEST (test_hundred_thousand)
   g_autoptr (Cluster) cluster = make_cluster (profiles, "name=dgx-h100;nodes=12500;leaf_nodes=32");
   g_printerr ("# 100 000 GPUs: %.0f ms\n", (double) (g_get_monotonic_time () - start) / 1e3);
   ck_assert_uint_eq (cluster_n_gpus (cluster), 100000);
-  /*
-   * 8 x (sm hbm up down out in) + 4 x 2 switches + 2 + 2 dram + cores + 8 x 2 cards + 2 nvme = 79
-   */
+  /* 8 x (sm hbm up down out in) + 4 x 2 switches + 2 + 2 dram + cores + 8 x 2 cards + 2 nvme: 79 */
   ck_assert_uint_eq (cluster_n_resources (cluster), 12500 * 79 + 2 * 391);
   ck_assert_uint_eq (cluster_node_of_gpu (cluster, 99999), 12499);
 }

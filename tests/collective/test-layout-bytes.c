@@ -225,10 +225,7 @@ START_TEST (test_nvls_memory)
   case_clear (&self);
   if (_i != COLLECTIVE_ALL_REDUCE)
     return;
-  /*
-   * 4 nodes: the cards of a node send and receive 2 * 3/4 S each, through buffers: 4 * 1.5 / 8 a
-   * GPU
-   */
+  /* 4 nodes: a node's cards send and receive 2 * 3/4 S each, through buffers: 4 * 1.5 / 8 a GPU */
   case_init (&self, "dgx-h100", 4, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_NVLS_TREE);
   assert_each (&self, RESOURCE_HBM, 32, 6 + 0.75);
   case_clear (&self);
@@ -322,9 +319,7 @@ START_TEST (test_collnet)
 }
 END_TEST
 
-/*
- * A leaf has reduced what its nodes sent: S up and S down, in whatever order the group names them.
- */
+/* A leaf has reduced what its nodes sent: S up and S down, in any order of the group's names. */
 START_TEST (test_collnet_leaves)
 {
   static const guint32 order[] = { 0, 4, 1, 5, 2, 6, 3, 7 };

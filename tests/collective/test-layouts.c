@@ -78,10 +78,7 @@ START_TEST (test_tree_two_nodes)
 }
 END_TEST
 
-/*
- * N nodes: N - 1 edges a tree and direction carry S/2 each: 2 (N-1) S in all, whoever is the
- * parent.
- */
+/* N nodes: N - 1 edges a tree and direction carry S/2 each: 2 (N-1) S, whoever is the parent. */
 START_TEST (test_tree_totals)
 {
   Fixture             fixture;

@@ -263,8 +263,8 @@ copy_period (Tail tail, double latency, double duplex, gboolean unfolded)
  *
  *   start-up of 7 us                 10 + 7 + 50000 us
  *   there and back, not in the way   20 + 50000 us
- *   at 0.75 of each                  the first starts at 10 us, alone at 20 GB/s for 10 us (200
- *                                    kB); then each has 15 GB/s: it has 999.8 MB to go, for
+ *   at 0.75 of each                  the first starts at 10 us, alone at 20 GB/s for 10 us
+ *                                    (200 kB); then each has 15 GB/s: it has 999.8 MB to go, for
  *                                    66653.333333 us; the second's last 200 kB take 10 us alone
  *                                    again: 66683.333333 us
  *   with both                        all of it 7 us later

@@ -374,9 +374,7 @@ START_TEST (test_too_many)
 }
 END_TEST
 
-/*
- * The same of lists of values: each dimension that is too much is named, with what it would make.
- */
+/* The same of lists of values: each dimension too large is named, with what it would make. */
 START_TEST (test_too_many_values)
 {
   g_autoptr (DiagList) diags = diag_list_new ();

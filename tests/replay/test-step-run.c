@@ -80,9 +80,7 @@ START_TEST (test_long_hop)
 }
 END_TEST
 
-/*
- * A chain of 3 edges, 10 chunks of 1 s: the last leaves after 10 + 2 s, each hop 0.5 s on the way.
- */
+/* A chain of 3 edges, 10 chunks of 1 s: the last leaves after 10 + 2 s, with 0.5 s a hop. */
 START_TEST (test_chain)
 {
   double                  capacity[3] = { 100, 100, 100 };

@@ -1185,9 +1185,7 @@ scenario_names (const GPtrArray *all)
   return names;
 }
 
-/*
- * Bars have the names of the table, however many there are and however long: legible, no two alike.
- */
+/* Bars have the names of the table, however many and however long: legible, no two alike. */
 START_TEST (test_plot_names)
 {
   static const char *const micro_batches[] = { "micro_batch=1", "micro_batch=2", "micro_batch=4" };

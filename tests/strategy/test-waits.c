@@ -131,9 +131,7 @@ like_free (gpointer data)
   g_free (self);
 }
 
-/*
- * A pass that runs beside another one has a compute stream of its own, which no strategy knows of.
- */
+/* A pass that runs beside another has its own compute stream, which no strategy knows of. */
 static const char *
 stream_name (const Schedule *schedule, StreamRef stream)
 {

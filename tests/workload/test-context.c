@@ -234,10 +234,7 @@ START_TEST (test_capacity_of_no_row)
 }
 END_TEST
 
-/*
- * Experts once a group of ep, all else on every rank; balanced, a rank computes what it would
- * alone.
- */
+/* Experts once a group of ep, all else on every rank; balanced, a rank computes as if alone. */
 START_TEST (test_expert_ranks)
 {
   static const char *const models[] = { "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3",

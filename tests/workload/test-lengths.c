@@ -39,9 +39,7 @@ assert_batch (const SequenceLengths *self, guint cell, const char *lengths)
   ck_assert_str_eq (text->str, lengths);
 }
 
-/*
- * Rows in any order; 7 + 3 and 3 + 7 are the same micro-batch. The one of most tokens is the first.
- */
+/* Rows in any order; 7 + 3 and 3 + 7 are the same micro-batch. That of most tokens is first. */
 START_TEST (test_placed)
 {
   g_autoptr (SequenceLengths) self =

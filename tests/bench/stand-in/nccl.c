@@ -196,10 +196,7 @@ reduce (struct ncclComm *comm, const char *in, char *out, size_t bytes, ncclData
     }
 }
 
-/*
- * Rank FROM's BYTES at IN come to OUT (NULL: not here). FROM -1: every rank's, one behind the
- * other.
- */
+/* Rank FROM's BYTES at IN come to OUT (NULL: not here). FROM -1: all ranks', concatenated. */
 static void
 spread (struct ncclComm *comm, const char *in, char *out, size_t bytes, int from)
 {
