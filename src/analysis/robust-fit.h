@@ -47,11 +47,11 @@ typedef struct
  * The line through N points. UNIT is the unit of x in messages ("bytes"). Repeated measurements of
  * one size count as their median. A line is refused for
  *
- *   too little data: fewer than ROBUST_MIN_SIZES unlike sizes, or none beyond `half`, so that the
- *   rate is not seen;
- *   contradiction: no two thirds of the measurements of one size are within a factor of
- *   ROBUST_MAX_REPEAT of each other (of two, they are not), the median residual is above
- *   ROBUST_MAX_RESIDUAL, or more than a quarter of the points are outliers.
+ *   - too little data: fewer than ROBUST_MIN_SIZES unlike sizes, or none beyond `half`, so that the
+ *     rate is not seen;
+ *   - contradiction: no two thirds of the measurements of one size are within a factor of
+ *     ROBUST_MAX_REPEAT of each other (of two, they are not), the median residual is above
+ *     ROBUST_MAX_RESIDUAL, or more than a quarter of the points are outliers.
  */
 LineFit line_fit (const FitPoint *points, guint n, const char *unit);
 

@@ -2,16 +2,16 @@
  * A caching allocator: which blocks of which segments a device's memory is cut into, decided in
  * host order. The rules are those of PyTorch's native allocator (c10/cuda/CUDACachingAllocator.cpp,
  * 2.x with its default settings):
- *   a request is rounded up to 512 B; up to 1 MiB it comes from the small pool, else from the large
- *   one; pools are kept per stream;
- *   the smallest free block of the stream that holds it is taken, the one at the lowest address
- *   among equal ones;
- *   where there is none the device gives a segment: 2 MiB for the small pool, 20 MiB for requests
- *   below 10 MiB, else the request rounded up to 2 MiB;
- *   what is left of a block is split off when it is at least 512 B (small) or more than 1 MiB
- *   (large);
- *   a block that comes back merges with free neighbours; segments go back to the device by
- *   allocator_trim only.
+ *   - a request is rounded up to 512 B; up to 1 MiB it comes from the small pool, else from the
+ *     large one; pools are kept per stream;
+ *   - the smallest free block of the stream that holds it is taken, the one at the lowest address
+ *     among equal ones;
+ *   - where there is none the device gives a segment: 2 MiB for the small pool, 20 MiB for requests
+ *     below 10 MiB, else the request rounded up to 2 MiB;
+ *   - what is left of a block is split off when it is at least 512 B (small) or more than 1 MiB
+ *     (large);
+ *   - a block that comes back merges with free neighbours; segments go back to the device by
+ *     allocator_trim only.
  * Expandable segments (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True): each stream's pool is one
  * segment that grows at its end by pages of 2 MiB (small) and 20 MiB (large), every rest of 512 B
  * is split off, and trimming gives back whole free pages. It knows addresses within segments and no
