@@ -205,7 +205,7 @@ START_TEST (test_fits)
   ck_assert_double_eq_tol (goal->first, 0.5, 1e-12);
   ck_assert_double_eq (goal->second, 1);
   ck_assert (!goal->met);
-  ck_assert_uint_eq (g_array_index (v->errors, TrainingErrors, 0).errors.n, 1); /* fits: none */
+  ck_assert_uint_eq (g_array_index (v->errors, TrainingErrors, 0).errors.n, 1); /* fits: no error */
 }
 END_TEST
 

@@ -340,8 +340,8 @@ START_TEST (waves_are_whole)
           engine_submit (e, op, engine_add_stream (e, "hold", 0, 0), sm, cases[i].reserved);
         }
       OpId later = test_op_new (e, waves (sm, cases[i].units, 1));
-      OpId first =
-          start (e, (TestOp){ .class_ = OP_TRAFFIC, .latency = 1 }); /* the kernel comes later */
+      /* the kernel comes after the reservation */
+      OpId     first = start (e, (TestOp){ .class_ = OP_TRAFFIC, .latency = 1 });
       StreamId s = engine_add_stream (e, "k", 0, 0);
       engine_stream_wait (e, s, first);
       engine_submit (e, later, s, ENGINE_NONE, 0);
