@@ -1,5 +1,6 @@
-# The look of every picture. Colours: Paul Tol's 'muted' scheme, told apart with the common colour vision deficiencies and in
-# grey print by their order of lightness; style lines 1 to 9 are the parts of a step in the order of the reports.
+# The look of every picture. Colours: Paul Tol's 'muted' scheme, told apart with the common colour
+# vision deficiencies and in grey print by their order of lightness; style lines 1 to 9 are the
+# parts of a step in the order of the reports.
 set style line 1 lc rgb '#332288' # model kernels
 set style line 2 lc rgb '#88ccee' # optimizer
 set style line 3 lc rgb '#44aa99' # copies on the GPU

@@ -82,7 +82,7 @@ typedef struct
   DiagList     *diags;
 } Loader;
 
-/* ---- cells ------------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 static const char *
 cell (const Loader *self, guint column)
@@ -214,7 +214,10 @@ read_date (const Loader *self, guint column, BenchRow *row)
     self->set->last_date = g_string_chunk_insert_const (self->set->strings, day);
 }
 
-/* One machine a set: what names it is the same in all lines that say it. A benchmark of the host alone names no device. */
+/*
+ * One machine a set: what names it is the same in all lines that say it. A benchmark of the host
+ * alone names no device.
+ */
 static void
 read_machine (Loader *self, guint column)
 {
@@ -290,7 +293,7 @@ read_cell (Loader *self, guint column, BenchRow *row)
     }
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Signs and order of what was measured, which has been read as numbers. */
 static void
@@ -369,7 +372,7 @@ read_row (Loader *self)
   return TRUE;
 }
 
-/* ---- header ------------------------------------------------------------------------------------ */
+/* ---- header ---------------------------------------------------------------------------------- */
 
 static gboolean
 find_columns (Loader *self)
@@ -378,7 +381,8 @@ find_columns (Loader *self)
   SourceMark  head = csv_reader_mark (self->reader, 0);
   guint       n_errors = diag_list_n_errors (self->diags);
 
-  if (csv_reader_find (self->reader, "format") < 0 && csv_reader_find (self->reader, "benchmark") < 0)
+  if (csv_reader_find (self->reader, "format") < 0
+      && csv_reader_find (self->reader, "benchmark") < 0)
     {
       diag_error (self->diags, &head,
                   "results.csv begins with 'format,host,date', and has commas between its columns",
@@ -408,7 +412,7 @@ find_columns (Loader *self)
   return diag_list_n_errors (self->diags) == n_errors;
 }
 
-/* ---- files ------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void
 read_file (Loader *self, const char *file)
@@ -429,7 +433,7 @@ read_file (Loader *self, const char *file)
     }
 }
 
-/* ---- the same measurement again ---------------------------------------------------------------- */
+/* ---- the same measurement again -------------------------------------------------------------- */
 
 /* Texts are of one chunk, which holds each once. */
 static gboolean
@@ -453,7 +457,10 @@ hash_row (gconstpointer data)
          ^ g_direct_hash (row->variant) ^ (guint) (row->bytes >> 6);
 }
 
-/* Leaves the first of times that are there more than once; what the driver says is the same in every run. */
+/*
+ * Leaves the first of times that are there more than once; what the driver says is the same in
+ * every run.
+ */
 static void
 drop_repeated_rows (BenchResults *self, DiagList *diags)
 {
@@ -486,7 +493,7 @@ drop_repeated_rows (BenchResults *self, DiagList *diags)
   self->rows = g_steal_pointer (&kept);
 }
 
-/* ---- sets -------------------------------------------------------------------------------------- */
+/* ---- sets ------------------------------------------------------------------------------------ */
 
 static BenchResults *
 results_new (void)

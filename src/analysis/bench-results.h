@@ -1,10 +1,14 @@
 /*
- * results.csv of the microbenchmark runner (format 1; docs/bench.md lists benchmarks and variants): one measurement a line, self-contained.
+ * results.csv of the microbenchmark runner (format 1; docs/bench.md lists benchmarks and variants):
+ * one measurement a line, self-contained.
  *
- *   format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,channels,repeats,value,low,high,unit,remark
+ *   format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,
+ *   channels,repeats,value,low,high,unit,remark
  *
- * The order of the columns is free, each must be there. A file, and all files of one set, are of one machine: host, device, driver, CUDA and NCCL
- * are the same in every line that has them. A time whose line is there again in every cell (files that were copied, or joined) counts once, with a warning. A last line without its end was cut, and is an error even where its cells look whole.
+ * The order of the columns is free, each must be there. A file, and all files of one set, are of
+ * one machine: host, device, driver, CUDA and NCCL are the same in every line that has them. A time
+ * whose line is there again in every cell (files that were copied, or joined) counts once, with a
+ * warning. A last line without its end was cut, and is an error even where its cells look whole.
  */
 #pragma once
 
@@ -43,7 +47,8 @@ typedef struct
 } BenchResults;
 
 /*
- * The rows of FILES (a strv of at least one). NULL after diagnostics, which name every bad cell by line and column.
+ * The rows of FILES (a strv of at least one). NULL after diagnostics, which name every bad cell by
+ * line and column.
  */
 BenchResults *bench_results_load (const char *const *files, DiagList *diags);
 void          bench_results_free (BenchResults *self);

@@ -6,7 +6,7 @@
 #include "analysis/collective-predictor.h"
 #include "analysis/minimise.h"
 
-/* ---- what is fitted ---------------------------------------------------------------------------- */
+/* ---- what is fitted -------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -16,9 +16,10 @@ typedef enum
 } FitLinks;
 
 /*
- * Where both a hop's time and the link's `latency` add up to a step, they cannot be told apart: `latency` stays. So do the rates of
- * channels under Simple and of pairs: few runs are bound by them, and those stand in the library's tables. A figure whose 0 stands
- * for the library's own table keeps it unless a value fits better.
+ * Where both a hop's time and the link's `latency` add up to a step, they cannot be told apart:
+ * `latency` stays. So do the rates of channels under Simple and of pairs: few runs are bound by
+ * them, and those stand in the library's tables. A figure whose 0 stands for the library's own
+ * table keeps it unless a value fits better.
  */
 static const struct
 {
@@ -48,7 +49,7 @@ static const MinimiseEffort effort = { .grid = 13, .sections = 6, .rounds = 4, .
 #define PRIOR_STATED 0.02  /* misfit that leaving a stated figure by a factor of e is worth ... */
 #define PRIOR_TABLE  0.002 /* ... and one that only the library's tables have */
 
-/* ---- families ---------------------------------------------------------------------------------- */
+/* ---- families -------------------------------------------------------------------------------- */
 
 /* A family while it is fitted. The variables are the result's figures. */
 typedef struct
@@ -186,10 +187,11 @@ collect_families (Fit *fit, const char *left_out, const GPtrArray *only)
     }
   g_ptr_array_sort (fit->families, compare_families);
   for (guint i = 0; i < fit->families->len; i++)
-    g_ptr_array_sort (((Family *) g_ptr_array_index (fit->families, i))->result->links, compare_names);
+    g_ptr_array_sort (((Family *) g_ptr_array_index (fit->families, i))->result->links,
+                      compare_names);
 }
 
-/* ---- figures ----------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 static const FigureView *
 find_figure (const GArray *figures, const char *key)
@@ -225,9 +227,9 @@ figure_at (const Family *family, guint i)
 }
 
 /*
- * A fit that leaves a source out must not start from what that source has taught: figures go back to the
- * library's tables, efficiencies to what its search takes links to carry (20 of an NVLink's 25 GB/s, 24 of a
- * card's 25).
+ * A fit that leaves a source out must not start from what that source has taught: figures go back
+ * to the library's tables, efficiencies to what its search takes links to carry (20 of an NVLink's
+ * 25 GB/s, 24 of a card's 25).
  */
 static void
 forget_fits (Fit *fit, const Family *family)
@@ -318,7 +320,7 @@ rounded (double value)
   return g_ascii_strtod (g_ascii_formatd (text, sizeof text, "%.3g", value), NULL);
 }
 
-/* Gives the links of FAMILY the figures X; a value that is where it began leaves each link its own. */
+/* Gives the links of FAMILY the figures X; a value that has not moved leaves each link its own. */
 static void
 apply_values (Fit *fit, const Family *family, const double *x)
 {
@@ -339,7 +341,7 @@ apply_values (Fit *fit, const Family *family, const double *x)
     }
 }
 
-/* ---- the fit ----------------------------------------------------------------------------------- */
+/* ---- the fit --------------------------------------------------------------------------------- */
 
 static double
 misfit (Fit *fit, const Family *family)
@@ -359,8 +361,8 @@ misfit (Fit *fit, const Family *family)
 }
 
 /*
- * What is known without the fit is worth something: a figure that few rows depend on must not wander far
- * for a small gain. A profile's statement counts for more than the library's table.
+ * What is known without the fit is worth something: a figure that few rows depend on must not
+ * wander far for a small gain. A profile's statement counts for more than the library's table.
  */
 static double
 distance (const Family *family, const double *x)
@@ -395,7 +397,8 @@ same_thing (const Measurement *a, const Measurement *b)
     return FALSE;
   for (const OptionSpec *spec = cluster_options; spec->key != NULL; spec++)
     {
-      g_autofree char *x = option_format (spec, &a->cluster), *y = option_format (spec, &b->cluster);
+      g_autofree char *x = option_format (spec, &a->cluster),
+                      *y = option_format (spec, &b->cluster);
 
       if (strcmp (x, y) != 0)
         return FALSE;
@@ -512,9 +515,9 @@ check_fit (Fit *fit, Family *family)
   result->after = misfit (fit, family);
   if (result->refusal != NULL || result->after <= log (CALIBRATION_MAX_RATIO))
     return;
-  result->refusal =
-      g_strdup_printf ("contradictory: the best fit is off by a factor of %.3g, at most %g is taken",
-                       exp (result->after), CALIBRATION_MAX_RATIO);
+  result->refusal = g_strdup_printf (
+      "contradictory: the best fit is off by a factor of %.3g, at most %g is taken",
+      exp (result->after), CALIBRATION_MAX_RATIO);
   for (guint i = 0; i < family->values->len; i++)
     {
       FittedFigure *figure = &g_array_index (result->figures, FittedFigure, i);

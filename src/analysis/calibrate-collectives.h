@@ -1,10 +1,11 @@
 /*
- * Fits the figures of link profiles to measured collectives: one value a family of links, or one a generation (a link profile) where the
- * figure is relative to its bandwidth. No row, source, cluster or size has a parameter of its own.
+ * Fits the figures of link profiles to measured collectives: one value a family of links, or one a
+ * generation (a link profile) where the figure is relative to its bandwidth. No row, source,
+ * cluster or size has a parameter of its own.
  *
- * A family's figures minimise the mean of |log (predicted / measured)| over the healthy rows in which one of its links takes part. Families
- * that meet in rows are fitted in turn until nothing is gained. The figures that are fitted, and their bounds, are the table in
- * calibrate-collectives.c.
+ * A family's figures minimise the mean of |log (predicted / measured)| over the healthy rows in
+ * which one of its links takes part. Families that meet in rows are fitted in turn until nothing is
+ * gained. The figures that are fitted, and their bounds, are the table in calibrate-collectives.c.
  */
 #pragma once
 
@@ -23,7 +24,7 @@ typedef struct
   const char  *link; /* id; NULL: all of the family's */
   QuantityKind kind;
   double       before,
-      after; /* before: where LINK is NULL, of the family's first link; 0 = the library's own table */
+      after; /* where LINK is NULL, before: of the family's first; 0 = the library's own table */
   gboolean moved;
 } FittedFigure;
 
@@ -44,9 +45,10 @@ typedef struct
 } CollectiveCalibration;
 
 /*
- * Fits to ROWS (Measurement *) and leaves the fitted values in PROFILES. With LEFT_OUT, rows whose source prefix it is are not looked at, and
- * the fit starts from the library's tables where a figure has such a start. ONLY (NULL: all) names the families to fit. Never fails:
- * families say why they were not fitted.
+ * Fits to ROWS (Measurement *) and leaves the fitted values in PROFILES. With LEFT_OUT, rows whose
+ * source prefix it is are not looked at, and the fit starts from the library's tables where a
+ * figure has such a start. ONLY (NULL: all) names the families to fit. Never fails: families say
+ * why they were not fitted.
  */
 CollectiveCalibration *calibrate_collectives (const GPtrArray *rows, ProfileSet *profiles,
                                               const char *left_out, const GPtrArray *only);
@@ -61,8 +63,9 @@ void collective_calibration_apply (const CollectiveCalibration *self, ProfileSet
                                    const GPtrArray *except);
 
 /*
- * Writes DIR/link/ID.yaml for every link of every fitted family that has a figure that moved: a profile that extends the stock one of
- * its name. Folders are made; none is touched before all are complete beside their places. *N_FILES: how many. FALSE with ERROR set.
+ * Writes DIR/link/ID.yaml for every link of every fitted family that has a figure that moved: a
+ * profile that extends the stock one of its name. Folders are made; none is touched before all are
+ * complete beside their places. *N_FILES: how many. FALSE with ERROR set.
  */
 gboolean collective_calibration_write (const CollectiveCalibration *self, const char *dir,
                                        guint *n_files, GError **error);

@@ -15,7 +15,7 @@
 
 #define LAYOUTS "nn|nt|tn"
 
-/* ---- memory ------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void
 fit_median (const Calibration *self, const FitRule *rule, FittedValue *out)
@@ -50,7 +50,7 @@ fit_runtime_bytes (const Calibration *self, const FitRule *rule, FittedValue *ou
   g_free (whole.why);
 }
 
-/* ---- start of kernels -------------------------------------------------------------------------- */
+/* ---- start of kernels ------------------------------------------------------------------------ */
 
 /* Both ways of queueing kernels bound from above what the device itself needs between two. */
 static void
@@ -79,7 +79,7 @@ fit_kernel_latency (const Calibration *self, const FitRule *rule, FittedValue *o
     out->n += other.n;
 }
 
-/* ---- copies between host and device ------------------------------------------------------------ */
+/* ---- copies between host and device ---------------------------------------------------------- */
 
 enum
 {
@@ -94,7 +94,10 @@ typedef struct
   double latency, rate, low, high; /* of both directions: means, and the spread of the rate */
 } PinnedCopies;
 
-/* A line a direction; what one copy there and one back take is their mean. FALSE where OUT is refused. */
+/*
+ * A line a direction; what one copy there and one back take is their mean. FALSE where OUT is
+ * refused.
+ */
 static gboolean
 fit_pinned (const Calibration *self, FittedValue *out, PinnedCopies *copies)
 {
@@ -161,7 +164,7 @@ fit_copy_duplex (const Calibration *self, const FitRule *rule, FittedValue *out)
     }
 }
 
-/* ---- streaming kernels ------------------------------------------------------------------------- */
+/* ---- streaming kernels ----------------------------------------------------------------------- */
 
 /* A share of the memory's rate on paper, and its spread. */
 typedef struct
@@ -169,7 +172,10 @@ typedef struct
   double share, low, high;
 } Stream;
 
-/* The share of the memory's rate that rows with traffic of FACTOR times their bytes reach, their start-up aside. */
+/*
+ * The share of the memory's rate that rows with traffic of FACTOR times their bytes reach, their
+ * start-up aside.
+ */
 static void
 add_streams (const Calibration *self, const char *benchmark, const char *variant, double factor,
              double least, GArray *streams)
@@ -232,7 +238,7 @@ fit_stream_efficiency (const Calibration *self, const FitRule *rule, FittedValue
   out->residual_p90 = fit.residual_p90;
 }
 
-/* ---- matrix products --------------------------------------------------------------------------- */
+/* ---- matrix products ------------------------------------------------------------------------- */
 
 static gboolean
 is_16bit (const char *dtype)
@@ -285,7 +291,10 @@ is_large (const GpuProfile *gpu, const MeasuredProduct *p)
   return is_16bit (p->dtype) && p->k >= LARGE_DEPTH && blocks >= LARGE_WAVES * gpu->sms.value;
 }
 
-/* What matmul_efficiency makes the model's time that of PRODUCT, whose main loop is bound by the matrix units. */
+/*
+ * What matmul_efficiency makes the model's time that of PRODUCT, whose main loop is bound by the
+ * matrix units.
+ */
 static double
 implied_efficiency (const GpuProfile *gpu, const MeasuredProduct *product)
 {
@@ -340,7 +349,10 @@ compare_rows (gconstpointer a, gconstpointer b)
   return order;
 }
 
-/* How far the rows from FIRST on agree that are of the same product in the same layout; *END is behind them. */
+/*
+ * How far the rows from FIRST on agree that are of the same product in the same layout; *END is
+ * behind them.
+ */
 static double
 repeats_agree (const GPtrArray *rows, guint first, guint *end)
 {
@@ -481,7 +493,7 @@ calibration_products (const Calibration *self)
   return products;
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 /* In an order in which later rules use what earlier ones fitted. */
 const FitRule calibrate_device_rules[] = {

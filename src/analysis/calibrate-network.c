@@ -1,11 +1,13 @@
 /*
- * The rules of a network link's profile: messages between two plain hosts over MPI, alone on the network. Everything with more hosts is left
- * for validation.
+ * The rules of a network link's profile: messages between two plain hosts over MPI, alone on the
+ * network. Everything with more hosts is left for validation.
  *
- * `sendrecv` of two hosts sends a message each way at once: S bytes a direction take S / rate and a latency, or twice that where the library
- * sends messages between two hosts one after the other. `broadcast` is one way, so it tells the two apart; its small messages return
- * before they have arrived, so its start-up is no latency. Between small and large a network is neither: buckets and windows let bursts
- * through. So the rate is that of large messages and the latency that of small ones, and no line is drawn through all of them.
+ * `sendrecv` of two hosts sends a message each way at once: S bytes a direction take S / rate and a
+ * latency, or twice that where the library sends messages between two hosts one after the other.
+ * `broadcast` is one way, so it tells the two apart; its small messages return before they have
+ * arrived, so its start-up is no latency. Between small and large a network is neither: buckets and
+ * windows let bursts through. So the rate is that of large messages and the latency that of small
+ * ones, and no line is drawn through all of them.
  */
 #include <math.h>
 
@@ -16,7 +18,10 @@
 #define SMALL_MOST  1024.0
 #define LARGE_LEAST 1048576.0
 
-/* Exchanges are serial, or not, where a byte takes this many times as long; in between the data tell neither. */
+/*
+ * Exchanges are serial, or not, where a byte takes this many times as long; in between the data
+ * tell neither.
+ */
 #define SERIAL_LEAST 1.5
 #define FREELY_MOST  1.25
 
@@ -37,7 +42,8 @@ rows_between (const Calibration *self, const char *variant, double least, double
     {
       const BenchRow *row = g_ptr_array_index (rows, i);
 
-      if (row->unit == BENCH_UNIT_TIME && (double) row->bytes >= least && (double) row->bytes <= most)
+      if (row->unit == BENCH_UNIT_TIME && (double) row->bytes >= least
+          && (double) row->bytes <= most)
         g_ptr_array_add (part, g_memdup2 (row, sizeof *row));
     }
   return part;
@@ -61,7 +67,10 @@ find_start (const Calibration *self, const char *variant)
   return start;
 }
 
-/* Bytes/s a direction of large messages of VARIANT, from what they take longer than small ones. OUT has it, or is refused. */
+/*
+ * Bytes/s a direction of large messages of VARIANT, from what they take longer than small ones. OUT
+ * has it, or is refused.
+ */
 static double
 fit_rate (const Calibration *self, const char *variant, FittedValue *out)
 {
@@ -131,10 +140,11 @@ fit_serial (const Calibration *self, const FitRule *rule, FittedValue *out)
   if (out->verdict != FIT_GOOD)
     return;
   if (ratio > FREELY_MOST && ratio < SERIAL_LEAST)
-    calibration_refuse (out, FIT_TOO_LITTLE,
-                        g_strdup_printf ("a byte takes %.2f times as long while one comes back: neither "
-                                         "at once nor one after the other",
-                                         ratio));
+    calibration_refuse (
+        out, FIT_TOO_LITTLE,
+        g_strdup_printf ("a byte takes %.2f times as long while one comes back: neither "
+                         "at once nor one after the other",
+                         ratio));
   else
     out->text = ratio >= SERIAL_LEAST ? "true" : "false";
 }
@@ -147,7 +157,8 @@ fit_queue (const Calibration *self, const FitRule *rule, FittedValue *out)
 
   (void) rule;
   if (out->verdict == FIT_GOOD && ratio > FREELY_MOST)
-    calibration_refuse (out, FIT_TOO_LITTLE, g_strdup ("not told apart while answers are waited for"));
+    calibration_refuse (out, FIT_TOO_LITTLE,
+                        g_strdup ("not told apart while answers are waited for"));
   else
     out->after = 0;
 }

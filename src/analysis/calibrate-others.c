@@ -1,4 +1,7 @@
-/* What was measured and no figure takes: fitted a benchmark, variant and type of data at a time, for the report. */
+/*
+ * What was measured and no figure takes: fitted a benchmark, variant and type of data at a time,
+ * for the report.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -125,8 +128,9 @@ kind_of (BenchUnit unit)
 static void
 report_line (Calibration *self, const Group *group)
 {
-  FittedValue *rate = add_value (self, group->first, "bandwidth", QUANTITY_BANDWIDTH), *start, *half;
-  LineFit      line = calibration_line (group->rows, 1, rate);
+  FittedValue *rate = add_value (self, group->first, "bandwidth", QUANTITY_BANDWIDTH), *start,
+              *half;
+  LineFit line = calibration_line (group->rows, 1, rate);
 
   if (rate->verdict != FIT_GOOD)
     return;
@@ -169,7 +173,7 @@ report_group (Calibration *self, const Group *group)
   calibration_median (group->rows, value);
 }
 
-/* ---- what one thing costs another -------------------------------------------------------------- */
+/* ---- what one thing costs another ------------------------------------------------------------ */
 
 #define BESIDE ".beside."
 
@@ -217,7 +221,10 @@ report_beside (Calibration *self)
     }
 }
 
-/* FLOPs of a row of a matrix product or of causal attention (m queries and keys, n heads of size k); 0: of neither. */
+/*
+ * FLOPs of a row of a matrix product or of causal attention (m queries and keys, n heads of size
+ * k); 0: of neither.
+ */
 static double
 flops_of (const BenchRow *row)
 {

@@ -8,7 +8,7 @@
 
 #define DIGITS "%.6g" /* of fitted values: no measurement knows more */
 
-/* ---- text -------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* For double quotes in YAML. */
 static void
@@ -141,7 +141,7 @@ products_text (const ProfileCalibration *self)
   return NULL;
 }
 
-/* ---- files ------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static gboolean
 make_folder (const char *file, GError **error)
@@ -161,9 +161,10 @@ check_stale (const char *table, GError **error)
 {
   if (!g_file_test (table, G_FILE_TEST_EXISTS))
     return TRUE;
-  g_set_error (error, G_IO_ERROR, G_IO_ERROR_EXISTS,
-               "cannot write the profile: '%s' is there, and the results hold no products: remove it",
-               table);
+  g_set_error (
+      error, G_IO_ERROR, G_IO_ERROR_EXISTS,
+      "cannot write the profile: '%s' is there, and the results hold no products: remove it",
+      table);
   return FALSE;
 }
 

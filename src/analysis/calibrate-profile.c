@@ -7,7 +7,7 @@
 #define LARGE_TIMES \
   8 /* sizes of this many times a line's half-bandwidth size tell the spread of its rate */
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* TRUE when TEXT is one of the words of LIST, which are separated by '|'. */
 static gboolean
@@ -36,7 +36,7 @@ calibration_rows (const Calibration *self, const char *benchmark, const char *va
   return rows;
 }
 
-/* ---- fits -------------------------------------------------------------------------------------- */
+/* ---- fits ------------------------------------------------------------------------------------ */
 
 void
 calibration_refuse (FittedValue *out, FitVerdict verdict, char *why)
@@ -130,7 +130,7 @@ calibration_rate_spread (const GPtrArray *rows, double factor, const LineFit *li
   return *high > 0;
 }
 
-/* ---- rules ------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static void
 fitted_value_free (gpointer data)
@@ -163,9 +163,10 @@ check_value (FittedValue *value, const FigureView *view, const char *base)
       low = quantity_format (view->kind, view->min, 4);
       high = quantity_format (view->kind, view->max, 4);
       got = quantity_format (view->kind, value->after, 4);
-      calibration_refuse (value, FIT_CONTRADICTORY,
-                          g_strdup_printf ("%s is not between %s and %s: is '%s' the right profile?",
-                                           got, low, high, base));
+      calibration_refuse (
+          value, FIT_CONTRADICTORY,
+          g_strdup_printf ("%s is not between %s and %s: is '%s' the right profile?", got, low,
+                           high, base));
       return;
     }
   if (isnan (value->low) || isnan (value->high))
@@ -200,7 +201,10 @@ apply_rule (Calibration *self, const FitRule *rule, const GArray *views, Profile
   g_ptr_array_add (self->result->fits, value);
 }
 
-/* Part of a GPU, or another one, has figures all the same: they would be read against the wrong datasheet. */
+/*
+ * Part of a GPU, or another one, has figures all the same: they would be read against the wrong
+ * datasheet.
+ */
 static void
 warn_of_size (const ProfileCalibration *self, DiagList *diags)
 {
@@ -236,7 +240,8 @@ calibrate_profile_kind (const BenchResults *results)
 }
 
 ProfileCalibration *
-calibrate_profile (const BenchResults *results, ProfileSet *profiles, const char *base, DiagList *diags)
+calibrate_profile (const BenchResults *results, ProfileSet *profiles, const char *base,
+                   DiagList *diags)
 {
   g_autoptr (GHashTable)         used = g_hash_table_new (NULL, NULL);
   g_autoptr (ProfileCalibration) result = calibration_new (results, base);
@@ -289,7 +294,7 @@ profile_calibration_is_good (const ProfileCalibration *self)
   return n > 0;
 }
 
-/* ---- the profile that a device's name means ---------------------------------------------------- */
+/* ---- the profile that a device's name means -------------------------------------------------- */
 
 /* Words of TEXT in lower case: runs of letters and digits, "80GB" as "80" and "gb". */
 static GPtrArray *

@@ -1,7 +1,8 @@
 /*
- * A profile from what the microbenchmark runner measured: results.csv with a device makes a GPU's, without one (MPI on plain hosts) a network
- * link's. Every figure is a robust fit (robust-fit.h) of named rows by a rule; the tables of rules are in calibrate-device.c and
- * calibrate-network.c. What no figure takes is fitted for the report alone.
+ * A profile from what the microbenchmark runner measured: results.csv with a device makes a GPU's,
+ * without one (MPI on plain hosts) a network link's. Every figure is a robust fit (robust-fit.h) of
+ * named rows by a rule; the tables of rules are in calibrate-device.c and calibrate-network.c. What
+ * no figure takes is fitted for the report alone.
  */
 #pragma once
 
@@ -38,13 +39,14 @@ typedef struct
   const char         *kind;  /* "gpu", "link" */
   char               *base;  /* id of the profile that is extended */
   char               *title; /* of that profile */
-  GPtrArray *fits; /* FittedValue *: the figures in the order of the rules, then what is reported only */
-  GArray *products; /* MeasuredProduct, sorted: what stands beside a GPU's profile */
+  GPtrArray *fits;     /* FittedValue *: figures in the rules' order, then what is only reported */
+  GArray    *products; /* MeasuredProduct, sorted: what stands beside a GPU's profile */
 } ProfileCalibration;
 
 /*
- * Fits the figures of the profile BASE ("gpu" where RESULTS has a device, else "link") to RESULTS, which outlive the result, and leaves
- * the values in PROFILES. NULL after diagnostics where there is no such profile; a device of another size than BASE is a warning.
+ * Fits the figures of the profile BASE ("gpu" where RESULTS has a device, else "link") to RESULTS,
+ * which outlive the result, and leaves the values in PROFILES. NULL after diagnostics where there
+ * is no such profile; a device of another size than BASE is a warning.
  */
 ProfileCalibration *calibrate_profile (const BenchResults *results, ProfileSet *profiles,
                                        const char *base, DiagList *diags);
@@ -55,8 +57,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (ProfileCalibration, profile_calibration_free)
 const char *calibrate_profile_kind (const BenchResults *results);
 
 /*
- * The id of the one profile of RESULTS' kind whose title and id hold every word of the device's name ("NVIDIA H200": vendor and
- * form left aside). NULL after a diagnostic that lists the candidates. Newly allocated.
+ * The id of the one profile of RESULTS' kind whose title and id hold every word of the device's
+ * name ("NVIDIA H200": vendor and form left aside). NULL after a diagnostic that lists the
+ * candidates. Newly allocated.
  */
 char *calibrate_profile_guess (const BenchResults *results, ProfileSet *profiles, DiagList *diags);
 
@@ -64,17 +67,18 @@ char *calibrate_profile_guess (const BenchResults *results, ProfileSet *profiles
 gboolean profile_calibration_is_good (const ProfileCalibration *self);
 
 /*
- * Writes the figures to FILE (".../ID.yaml"), and a GPU's products to ID.matmul.csv beside it: each complete or untouched, and
- * neither without the other. Folders are made. FALSE with ERROR set.
+ * Writes the figures to FILE (".../ID.yaml"), and a GPU's products to ID.matmul.csv beside it: each
+ * complete or untouched, and neither without the other. Folders are made. FALSE with ERROR set.
  */
-gboolean profile_calibration_write (const ProfileCalibration *self, const char *file, GError **error);
+gboolean profile_calibration_write (const ProfileCalibration *self, const char *file,
+                                    GError **error);
 
 /* ---- for the rules ---- */
 
 typedef struct _Calibration Calibration;
 typedef struct _FitRule     FitRule;
 
-/* Fills OUT, whose texts, kind and `before` are set, and may leave it good with nothing but `after`. */
+/* Fills OUT, whose texts, kind and `before` are set; may leave it good with `after` alone. */
 typedef void (*FitFunc) (const Calibration *calibration, const FitRule *rule, FittedValue *out);
 
 struct _FitRule
@@ -94,21 +98,27 @@ struct _Calibration
   ProfileCalibration *result;
 };
 
-extern const FitRule calibrate_device_rules[], calibrate_network_rules[]; /* `what` NULL at the end */
+extern const FitRule calibrate_device_rules[], calibrate_network_rules[]; /* end: `what` is NULL */
 
-/* Rows of a benchmark and variant ("nn|nt": either); RANKS 0: of any. Newly allocated array of const BenchRow *; the rows count as used. */
+/*
+ * Rows of a benchmark and variant ("nn|nt": either); RANKS 0: of any. Newly allocated array of
+ * const BenchRow *; the rows count as used.
+ */
 GPtrArray *calibration_rows (const Calibration *self, const char *benchmark, const char *variant,
                              guint ranks);
 
-/* A line through ROWS, bytes times FACTOR. OUT gets verdict, rows and residuals; the caller the line. */
+/*
+ * A line through ROWS, bytes times FACTOR. OUT gets verdict, rows and residuals; the caller the
+ * line.
+ */
 LineFit calibration_line (const GPtrArray *rows, double factor, FittedValue *out);
 
 /* The median of ROWS' values and their spread, without outliers. */
 void calibration_median (const GPtrArray *rows, FittedValue *out);
 
 /*
- * The spread of the rate of ROWS (units of bytes times FACTOR per s) that LINE's latency leaves, over sizes well beyond its half-bandwidth
- * size and without outliers. FALSE where there are none.
+ * The spread of the rate of ROWS (units of bytes times FACTOR per s) that LINE's latency leaves,
+ * over sizes well beyond its half-bandwidth size and without outliers. FALSE where there are none.
  */
 gboolean calibration_rate_spread (const GPtrArray *rows, double factor, const LineFit *line,
                                   double *low, double *high);

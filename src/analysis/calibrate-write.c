@@ -68,7 +68,8 @@ add_family (const FittedFamily *family, const char *folder, GPtrArray *files, GE
   for (guint l = 0; l < family->links->len; l++)
     {
       const char      *link = g_ptr_array_index (family->links, l);
-      g_autofree char *text = profile_text (family, link), *name = g_strconcat (link, ".yaml", NULL);
+      g_autofree char *text = profile_text (family, link),
+                      *name = g_strconcat (link, ".yaml", NULL);
       g_autofree char *path = g_build_filename (folder, name, NULL);
       OutputFile      *file = NULL;
 

@@ -58,7 +58,7 @@ plan_slot_free (gpointer data)
   g_free (self);
 }
 
-/* ---- what rows share --------------------------------------------------------------------------- */
+/* ---- what rows share ------------------------------------------------------------------------- */
 
 /* Index of KEY in SEEN, or that of a new entry, which *IS_NEW says. */
 static guint
@@ -157,7 +157,7 @@ collective_predictor_free (CollectivePredictor *self)
   g_free (self);
 }
 
-/* ---- predictions ------------------------------------------------------------------------------- */
+/* ---- predictions ----------------------------------------------------------------------------- */
 
 static void
 note_links (ClusterSlot *slot)

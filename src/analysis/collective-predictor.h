@@ -1,6 +1,6 @@
 /*
- * Predicts the rows of a table of measured collectives. Clusters and plans are made once for all rows that share them, when a row
- * first needs them. Not shared between threads.
+ * Predicts the rows of a table of measured collectives. Clusters and plans are made once for all
+ * rows that share them, when a row first needs them. Not shared between threads.
  */
 #pragma once
 

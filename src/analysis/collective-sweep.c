@@ -87,7 +87,7 @@ time_alone (const CollectiveSweep *self, const Sweeper *sweeper, CollectiveSampl
   return TRUE;
 }
 
-/* Neighbours that have something to do in this row become items; returns how many items there are. */
+/* Neighbours that have something to do in this row become items; returns their number. */
 static guint
 add_neighbours (const CollectiveSweep *self, const Sweeper *sweeper, guint64 row_bytes)
 {

@@ -43,12 +43,14 @@ typedef struct
 typedef struct
 {
   guint64             bytes; /* S */
-  guint64             count; /* elements of 4 bytes as nccl-tests prints them: of a rank's part for all-gather, reduce-scatter and all-to-all, else of S */
+  guint64             count; /* elements of 4 bytes as nccl-tests prints them: of a rank's part for
+                                all-gather, reduce-scatter and all-to-all, else of S */
   double              time, algbw, busbw; /* s, B/s; beside the neighbours, where there are any */
   CollectiveAlgorithm algorithm;
   CollectiveProtocol  protocol;
   guint               channels;
-  char               *binding; /* what binds it: a resource, "channels" (their rate) or "latency"; beside the neighbours in `fluid`, else alone */
+  char               *binding; /* what binds it: a resource, "channels" (their rate) or "latency";
+                                  beside the neighbours in `fluid`, else alone */
   double              alone;   /* s, without the neighbours */
   double *beside; /* [n_beside] s that each neighbour took, from its own start; NULL without any */
 } CollectiveSample;

@@ -104,7 +104,8 @@ add_traffic (GArray *reasons, const Prediction *first, const Prediction *other)
 static void
 add_memory (GArray *reasons, const Prediction *first, const Prediction *other)
 {
-  add_bytes (reasons, "peak of GPU memory", (double) first->hbm.device, (double) other->hbm.device, 0);
+  add_bytes (reasons, "peak of GPU memory", (double) first->hbm.device, (double) other->hbm.device,
+             0);
   add_bytes (reasons, "peak of host memory a node", (double) first->host.device,
              (double) other->host.device, 0);
   if (first->fits != other->fits)

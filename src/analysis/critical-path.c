@@ -1,6 +1,7 @@
 /*
- * The critical path of a period, walked from its end to its start: an op leads to what gated its beginning, a host to the op that
- * released it. Every instant of the period is on it once, so parts add up exactly.
+ * The critical path of a period, walked from its end to its start: an op leads to what gated its
+ * beginning, a host to the op that released it. Every instant of the period is on it once, so parts
+ * add up exactly.
  */
 #include "analysis/prediction.h"
 
@@ -70,7 +71,10 @@ walk_op (Walk *walk, OpId op)
     add_step (walk, record->begin - record->drain, part, CAUSE_DRAIN, op, ENGINE_NONE);
 }
 
-/* The last time at or before the walk's present when HOST was released from a wait; NULL when there was none. */
+/*
+ * The last time at or before the walk's present when HOST was released from a wait; NULL when there
+ * was none.
+ */
 static const HostBlock *
 last_block (const Walk *walk, HostId host)
 {

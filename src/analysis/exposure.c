@@ -1,6 +1,7 @@
 /*
- * Exposed communication: the time of the last period during which a rank's collectives run, from the arrival of the last rank to the
- * end, and no kernel runs on its compute stream. Kernels of one stream never overlap, so intervals are subtracted in one sweep.
+ * Exposed communication: the time of the last period during which a rank's collectives run, from
+ * the arrival of the last rank to the end, and no kernel runs on its compute stream. Kernels of one
+ * stream never overlap, so intervals are subtracted in one sweep.
  */
 #include "analysis/prediction.h"
 
@@ -74,7 +75,7 @@ takes_part (const Replay *replay, OpId op, guint rank)
   return FALSE;
 }
 
-/* ---- of one rank ------------------------------------------------------------------------------------------------- */
+/* ---- of one rank ----------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -107,7 +108,10 @@ note_communication (Exposure *self, const ScheduleItem *item, Interval interval)
     g_array_append_val (self->all, entry);
 }
 
-/* STREAM of a rank is the compute stream, or that of passes beside. Unsigned: those of lower ranks are beyond all streams. */
+/*
+ * STREAM of a rank is the compute stream, or that of passes beside. Unsigned: those of lower ranks
+ * are beyond all streams.
+ */
 static gboolean
 computes (const Replay *replay, StreamId stream)
 {
@@ -180,7 +184,7 @@ exposed_communication (const Replay *replay, guint rank, guint32 comm, ScheduleC
   return exposure_seconds (self, comm, kind);
 }
 
-/* ---- of all ranks ------------------------------------------------------------------------------------------------ */
+/* ---- of all ranks ---------------------------------------------------------------------------- */
 
 /* When something ran for each simulated rank: arrays of Interval. */
 static GPtrArray *

@@ -5,7 +5,7 @@
 
 #include "analysis/parallel.h"
 
-/* ---- metrics ----------------------------------------------------------------------------------------------------- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 static const struct
 {
@@ -37,7 +37,7 @@ metric_of (const Prediction *prediction, const char *name)
   g_assert_not_reached ();
 }
 
-/* ---- the table --------------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void
 figure_case_clear (gpointer data)
@@ -146,7 +146,7 @@ read_table (Figures *self, const char *file, DiagList *diags)
   return diag_list_n_errors (diags) == n_errors;
 }
 
-/* ---- predictions ------------------------------------------------------------------------------------------------- */
+/* ---- predictions ----------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -212,7 +212,8 @@ fill_row (FigureRow *self, const Runs *runs)
 }
 
 static void
-predict_all (Figures *self, const GPtrArray *scenarios, const PredictOptions *options, guint n_threads)
+predict_all (Figures *self, const GPtrArray *scenarios, const PredictOptions *options,
+             guint n_threads)
 {
   g_autofree Prediction **predictions = g_new0 (Prediction *, scenarios->len);
   g_autofree char       **reasons = g_new0 (char *, scenarios->len);
@@ -228,7 +229,7 @@ predict_all (Figures *self, const GPtrArray *scenarios, const PredictOptions *op
     }
 }
 
-/* ---- figures ----------------------------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 static gint
 compare_names (gconstpointer a, gconstpointer b)

@@ -1,12 +1,14 @@
 /*
- * Published figures beside what the simulator makes of the same runs: NAME.yaml has the scenarios, NAME.csv beside it the
- * figures:
+ * Published figures beside what the simulator makes of the same runs: NAME.yaml has the scenarios,
+ * NAME.csv beside it the figures (the second line here is one line there):
  *
  *   figure,row,scenario,metric,published,assumptions
- *   arXiv:2205.05198 table 5,"22B, full recomputation","22B, full recomputation",step_time_s,1.42,unfused attention
+ *   arXiv:2205.05198 table 5,"22B, full recomputation","22B, full recomputation",
+ *     step_time_s,1.42,unfused attention
  *
- * Where a run's settings are not known, several scenarios have the same row one after another: their predictions make a band. Of those
- * the ones that do not fit memory are left out, as nobody could have run them.
+ * Where a run's settings are not known, several scenarios have the same row one after another:
+ * their predictions make a band. Of those the ones that do not fit memory are left out, as nobody
+ * could have run them.
  */
 #pragma once
 
@@ -44,8 +46,8 @@ typedef struct
 char **figures_list (const char *folder);
 
 /*
- * Predicts the scenarios of the figures NAME in FOLDER in N_THREADS threads. NULL after diagnostics. The numbers do not depend on the
- * threads.
+ * Predicts the scenarios of the figures NAME in FOLDER in N_THREADS threads. NULL after
+ * diagnostics. The numbers do not depend on the threads.
  */
 Figures *figures_predict (const char *folder, const char *name, const PredictOptions *options,
                           guint n_threads, DiagList *diags);

@@ -8,7 +8,10 @@
 
 #define HEAD_BYTES 4096 /* enough to see what a file is */
 
-/* The first bytes of FILE, NUL-terminated; "" where it cannot be read. Gzipped tables are inflated by their reader alone. */
+/*
+ * The first bytes of FILE, NUL-terminated; "" where it cannot be read. Gzipped tables are inflated
+ * by their reader alone.
+ */
 static char *
 read_head (const char *file)
 {
@@ -71,7 +74,7 @@ refuse_results (const char *file, DiagList *diags)
   return NULL;
 }
 
-/* What is neither a table nor a log, and can be read. FALSE: a table's reader says what is wrong. */
+/* What is neither table nor log, and can be read. FALSE: a table's reader says what is wrong. */
 static gboolean
 refuse_unknown (const char *file, DiagList *diags)
 {
@@ -85,7 +88,8 @@ refuse_unknown (const char *file, DiagList *diags)
     diag_error (diags, &mark, "its text has what is needed",
                 "output of rccl-tests -Z, which is not read");
   else
-    diag_error (diags, &mark, NULL, "neither a table of measured collectives nor a log of nccl-tests");
+    diag_error (diags, &mark, NULL,
+                "neither a table of measured collectives nor a log of nccl-tests");
   return TRUE;
 }
 

@@ -47,14 +47,15 @@ measurement_new (void)
   return self;
 }
 
-/* ---- cells ------------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 /* Sets a member of ROW from TEXT; FALSE after a diagnostic. */
 typedef gboolean (*ReadCell) (Measurement *row, const char *text, const SourceMark *mark,
                               DiagList *diags);
 
 static gboolean
-read_text (char **member, const char *column, const char *text, const SourceMark *mark, DiagList *diags)
+read_text (char **member, const char *column, const char *text, const SourceMark *mark,
+           DiagList *diags)
 {
   g_free (*member);
   *member = g_strdup (text);
@@ -178,9 +179,11 @@ static const struct
 };
 
 /* The hardware by parts: all of them, unless the table names nodes or clusters. */
-static const char *const parts[] = { "nodes", "gpus_per_node", "gpu", "intra", "nics", "nic", NULL };
+static const char *const parts[] = {
+  "nodes", "gpus_per_node", "gpu", "intra", "nics", "nic", NULL
+};
 
-/* ---- header ------------------------------------------------------------------------------------ */
+/* ---- header ---------------------------------------------------------------------------------- */
 
 static gboolean
 is_known (const char *name)
@@ -237,7 +240,7 @@ check_header (const CsvReader *reader, DiagList *diags)
     report_missing (reader, parts[p], diags);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void
 read_cluster_cell (const CsvReader *reader, guint i, Measurement *row, DiagList *diags)
@@ -304,7 +307,7 @@ measurement_table_load (const char *file, BadRows bad_rows, DiagList *diags)
   return diag_list_n_errors (diags) == errors ? g_steal_pointer (&rows) : NULL;
 }
 
-/* ---- words of the environment ------------------------------------------------------------------ */
+/* ---- words of the environment ---------------------------------------------------------------- */
 
 static gboolean
 turn_off_gpu_direct (ClusterOptions *cluster)
@@ -342,7 +345,8 @@ apply_word (const char *word, CollectiveOptions *options, ClusterOptions *cluste
 }
 
 char *
-measurement_environment (const Measurement *self, CollectiveOptions *options, ClusterOptions *cluster)
+measurement_environment (const Measurement *self, CollectiveOptions *options,
+                         ClusterOptions *cluster)
 {
   g_auto (GStrv) words = g_strsplit_set (self->env, " ;\t", -1);
   char          *reason = NULL;
@@ -409,7 +413,8 @@ measurement_source_prefix (const Measurement *self)
 
   while (end > 0 && g_ascii_isdigit (self->id[end - 1]))
     end--;
-  return g_strndup (self->id, end > 1 && end < length && self->id[end - 1] == '-' ? end - 1 : length);
+  return g_strndup (self->id,
+                    end > 1 && end < length && self->id[end - 1] == '-' ? end - 1 : length);
 }
 
 char *

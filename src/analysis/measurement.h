@@ -1,8 +1,10 @@
 /*
- * Measured collectives: a table of runs of nccl-tests or rccl-tests, one size a row.
+ * Measured collectives: a table of runs of nccl-tests or rccl-tests, one size a row (the second
+ * line here is one line there).
  *
  *   id,source,nodes,gpus_per_node,gpu,intra,nics,nic,collective,bytes,time_us,healthy,nccl,env
- *   deepops-01,https://...,2,8,a100-sxm-40,nvlink3-switch,8,ib-hdr-200,all_reduce,1048576,93.1,yes,2.9.9,algo=ring
+ *   deepops-01,https://...,2,8,a100-sxm-40,nvlink3-switch,8,ib-hdr-200,all_reduce,1048576,93.1,
+ *     yes,2.9.9,algo=ring
  *
  * `id`, `collective`, `bytes`, `time_us` and the hardware are needed; the hardware is nodes,
  * gpus_per_node, gpu, intra, nics and nic, or `node` or `name` instead; every key of the `cluster`
@@ -69,19 +71,27 @@ GPtrArray *measurement_table_load (const char *file, BadRows bad_rows, DiagList 
  *   ranks=0,4-6              these ranks only, in group order
  *   beside=0-3               a second communicator of these ranks runs the same at the same time
  *
- * OPTIONS is filled (its strings are SELF's) and CLUSTER changed. NULL, or why the row cannot be simulated (newly allocated).
+ * OPTIONS is filled (its strings are SELF's) and CLUSTER changed. NULL, or why the row cannot be
+ * simulated (newly allocated).
  */
 char *measurement_environment (const Measurement *self, CollectiveOptions *options,
                                ClusterOptions *cluster);
 
 /*
- * The ranks that WORD ("ranks" or "beside") of SELF's `env` names, of N_GPUS: newly allocated array of guint32. NULL where there is no
- * such word, or with *REASON set (newly allocated) where it cannot be followed.
+ * The ranks that WORD ("ranks" or "beside") of SELF's `env` names, of N_GPUS: newly allocated array
+ * of guint32. NULL where there is no such word, or with *REASON set (newly allocated) where it
+ * cannot be followed.
  */
 GArray *measurement_group (const Measurement *self, const char *word, guint n_gpus, char **reason);
 
-/* The id without its trailing number: "deepops" of "deepops-01", the source that a refit leaves out. Newly allocated. */
+/*
+ * The id without its trailing number: "deepops" of "deepops-01", the source that a refit leaves
+ * out. Newly allocated.
+ */
 char *measurement_source_prefix (const Measurement *self);
 
-/* Family and generation of a link: its technology, and for links inside nodes their kind: "infiniband", "nvlink3 mesh". Newly allocated. */
+/*
+ * Family and generation of a link: its technology, and for links inside nodes their kind:
+ * "infiniband", "nvlink3 mesh". Newly allocated.
+ */
 char *measurement_link_family (const LinkProfile *link);

@@ -55,7 +55,7 @@ keep_better (double place, double cost, double *best_place, double *best)
     }
 }
 
-/* Golden section of variable I from LOW to HIGH; *PLACE and *BEST are replaced by what is better. */
+/* Golden section of variable I from LOW to HIGH; replaces *PLACE and *BEST by what is better. */
 static void
 golden_section (Search *self, guint i, double low, double high, double *place, double *best)
 {

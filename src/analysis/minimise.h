@@ -1,9 +1,11 @@
 /*
- * Derivative-free minimisation of a few bounded variables, one after another, over and over. Deterministic.
+ * Derivative-free minimisation of a few bounded variables, one after another, over and over.
+ * Deterministic.
  *
- * A variable is first looked for on a grid over its whole range, then by golden section between the neighbours of the best point; later
- * rounds search around its value, the width halved each time. It moves only where the cost falls by more than `tolerance`, so a
- * variable that the cost does not depend on stays where it is. Costs may jump: the best point seen is kept, never a model of it.
+ * A variable is first looked for on a grid over its whole range, then by golden section between the
+ * neighbours of the best point; later rounds search around its value, the width halved each time.
+ * It moves only where the cost falls by more than `tolerance`, so a variable that the cost does not
+ * depend on stays where it is. Costs may jump: the best point seen is kept, never a model of it.
  */
 #pragma once
 
@@ -26,8 +28,8 @@ typedef struct
 typedef double (*MinimiseCost) (const double *x, gpointer user);
 
 /*
- * Changes X (N values; what lies outside its range counts as a start only) to the best point found. Returns its cost, which is never above
- * that of the start.
+ * Changes X (N values; what lies outside its range counts as a start only) to the best point found.
+ * Returns its cost, which is never above that of the start.
  */
 double minimise_coordinates (double *x, const MinimiseRange *ranges, guint n,
                              const MinimiseEffort *effort, MinimiseCost cost, gpointer user);

@@ -1,13 +1,17 @@
 /*
  * Identical micro-batches: few are replayed, the rest follows.
  *
- * Set: f (m) is what is said of a steady step of m micro-batches: its time, where it goes, traffic, FLOPs. Once a pipeline is full (or, without
- * one, the first micro-batch over) each further one repeats what the one before did, so f grows by the same amount with each k more,
- * where k is the pipeline's own period. What it grows by is read off first steps, F (m): where they issue what steady ones do they differ
- * from those at their ends only, and take a third of the replay. Computed: F (m), F (m + k), F (m + 2 k) for rising m, until both increments of everything agree
- * to 1e-9 of what they add to (the bubble to 1e-4) and the peak of allocated memory has stopped rising; then f (m), and from it f (all) by the last increment. Where that does not
- * happen before it costs as much as all of them, all are replayed. A stage that is not on the critical path may drift for longer, until it runs
- * into one that is: the time of the step does not move, how long it waits (bubble, exposed communication) may by a hundredth of the step.
+ * Set: f (m) is what is said of a steady step of m micro-batches: its time, where it goes, traffic,
+ * FLOPs. Once a pipeline is full (or, without one, the first micro-batch over) each further one
+ * repeats what the one before did, so f grows by the same amount with each k more, where k is the
+ * pipeline's own period. What it grows by is read off first steps, F (m): where they issue what
+ * steady ones do they differ from those at their ends only, and take a third of the replay.
+ * Computed: F (m), F (m + k), F (m + 2 k) for rising m, until both increments of everything agree
+ * to 1e-9 of what they add to (the bubble to 1e-4) and the peak of allocated memory has stopped
+ * rising; then f (m), and from it f (all) by the last increment. Where that does not happen before
+ * it costs as much as all of them, all are replayed. A stage that is not on the critical path may
+ * drift for longer, until it runs into one that is: the time of the step does not move, how long it
+ * waits (bubble, exposed communication) may by a hundredth of the step.
  */
 #include "analysis/prediction.h"
 
@@ -37,7 +41,7 @@ linear_fields (Prediction *p)
   return self;
 }
 
-/* ---- whether it repeats ------------------------------------------------------------------------------------------ */
+/* ---- whether it repeats ---------------------------------------------------------------------- */
 
 /* SCALE: what the value is a part of. */
 static gboolean
@@ -94,7 +98,8 @@ traffic_grows (Prediction *const *p)
       const TrafficUse *c = &g_array_index (p[2]->traffic, TrafficUse, i);
 
       if (!g_str_equal (a->group, c->group) || !g_str_equal (b->group, c->group)
-          || !g_str_equal (a->collective, c->collective) || !g_str_equal (b->collective, c->collective)
+          || !g_str_equal (a->collective, c->collective)
+          || !g_str_equal (b->collective, c->collective)
           || !grows_evenly (a->calls, b->calls, c->calls, 0)
           || !grows_evenly (a->bytes, b->bytes, c->bytes, 0)
           || !grows_evenly (a->exposed_s, b->exposed_s, c->exposed_s, p[2]->step_time_s))
@@ -104,8 +109,8 @@ traffic_grows (Prediction *const *p)
 }
 
 /*
- * The peak must stand. What an allocator's cuts leave over creeps on for many micro-batches, by a segment now and then: it must
- * stand for the LAST two only.
+ * The peak must stand. What an allocator's cuts leave over creeps on for many micro-batches, by a
+ * segment now and then: it must stand for the LAST two only.
  */
 static gboolean
 same_memory (const MemoryUse *a, const MemoryUse *b, gboolean last)
@@ -120,7 +125,8 @@ repeats (Prediction *const *p)
   Linear a = linear_fields (p[0]), b = linear_fields (p[1]), c = linear_fields (p[2]);
 
   for (guint i = 0; i < 2; i++)
-    if (!same_memory (&p[i]->hbm, &p[2]->hbm, i > 0) || !same_memory (&p[i]->host, &p[2]->host, i > 0))
+    if (!same_memory (&p[i]->hbm, &p[2]->hbm, i > 0)
+        || !same_memory (&p[i]->host, &p[2]->host, i > 0))
       return FALSE;
   for (guint i = 0; i < c.n; i++)
     if (!grows_evenly (*a.values[i], *b.values[i], *c.values[i], 0)
@@ -133,7 +139,7 @@ repeats (Prediction *const *p)
          && bindings_grow (p) && traffic_grows (p);
 }
 
-/* ---- what follows ------------------------------------------------------------------------------------------------ */
+/* ---- what follows ---------------------------------------------------------------------------- */
 
 static double
 follow (double value, double b, double c, double times)
@@ -153,8 +159,8 @@ extrapolate_bindings (Prediction *self, double seconds, const Prediction *b, con
 
       if (x != NULL && y != NULL)
         {
-          used =
-              follow (used, x->utilisation * b->step_time_s, y->utilisation * c->step_time_s, times);
+          used = follow (used, x->utilisation * b->step_time_s, y->utilisation * c->step_time_s,
+                         times);
           use->seconds = follow (use->seconds, x->seconds, y->seconds, times);
         }
       use->utilisation = used / self->step_time_s;
@@ -208,7 +214,7 @@ matches (const Prediction *self, const Prediction *c)
   return self->steady && self->traffic->len == c->traffic->len;
 }
 
-/* ---- which ones are replayed -------------------------------------------------------------------------------------- */
+/* ---- which ones are replayed ----------------------------------------------------------------- */
 
 /* Micro-batches after which a pipeline's slots repeat, and how many fill it. */
 static void
@@ -253,7 +259,10 @@ predict_few (const Scenario *scenario, const PredictOptions *options, ProfileSet
   return predict_replayed (few, &quick, profiles, NULL, diags, &error);
 }
 
-/* Micro-batches, counted once a period, that a replay until a period repeats takes: of few, and of all. */
+/*
+ * Micro-batches, counted once a period, that a replay until a period repeats takes: of few, and of
+ * all.
+ */
 #define PERIODS_FEW 2
 #define PERIODS_ALL 3
 
@@ -268,8 +277,9 @@ pays (guint n, guint period, guint known, double replayed, gint64 all)
 }
 
 /*
- * From first steps of N - 2 periods, N - 1 period and N: a steady step of the first of them, or where the allocator still reserved more, or a period is
- * one micro-batch and costs little, of a later one, and what follows. NULL when it is not as they are.
+ * From first steps of N - 2 periods, N - 1 period and N: a steady step of the first of them, or
+ * where the allocator still reserved more, or a period is one micro-batch and costs little, of a
+ * later one, and what follows. NULL when it is not as they are.
  */
 static Prediction *
 predict_rest (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles,
@@ -297,7 +307,8 @@ predict_multiplied (const Scenario *scenario, const PredictOptions *options, Pro
 
   period_of (&scenario->mesh, &period, &n);
   n += (guint) ((all - n) % period + period) % period;
-  for (guint known = 0; self == NULL && pays (n, period, known, replayed, all); known++, n += period)
+  for (guint known = 0; self == NULL && pays (n, period, known, replayed, all);
+       known++, n += period)
     {
       g_clear_pointer (&last[0], prediction_free);
       last[0] = last[1];

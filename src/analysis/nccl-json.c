@@ -12,7 +12,7 @@ typedef struct
   LogRun    *run;
 } Reader;
 
-/* ---- values ------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* MAP's KEY, of KIND; NULL after a diagnostic. */
 static const ConfigNode *
@@ -30,7 +30,8 @@ need (const Reader *self, const ConfigNode *map, const char *key, ConfigKind kin
 
 /* The number of NODE, at least LEAST; FALSE after a diagnostic. */
 static gboolean
-read_number (const Reader *self, const ConfigNode *node, const char *key, double least, double *value)
+read_number (const Reader *self, const ConfigNode *node, const char *key, double least,
+             double *value)
 {
   const char *text = config_node_text (node);
   char       *end;
@@ -45,7 +46,8 @@ read_number (const Reader *self, const ConfigNode *node, const char *key, double
 }
 
 static gboolean
-need_number (const Reader *self, const ConfigNode *map, const char *key, double least, double *value)
+need_number (const Reader *self, const ConfigNode *map, const char *key, double least,
+             double *value)
 {
   const ConfigNode *node = need (self, map, key, CONFIG_SCALAR);
 
@@ -60,7 +62,7 @@ need_text (const Reader *self, const ConfigNode *map, const char *key)
   return g_strdup (node != NULL ? config_node_text (node) : "");
 }
 
-/* ---- head -------------------------------------------------------------------------------------- */
+/* ---- head ------------------------------------------------------------------------------------ */
 
 /* "NCCL_ALGO=Ring" */
 static void
@@ -175,7 +177,7 @@ read_head (const Reader *self, const ConfigNode *root)
     read_config (self, config);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void
 read_half (const Reader *self, const ConfigNode *half, LogHalf *result)
@@ -227,7 +229,8 @@ read_result (const Reader *self, const ConfigNode *result)
       const ConfigNode *half = config_node_get (result, halves[i]);
 
       if (half == NULL)
-        diag_error (self->target->diags, config_node_mark (result), NULL, "missing '%s'", halves[i]);
+        diag_error (self->target->diags, config_node_mark (result), NULL, "missing '%s'",
+                    halves[i]);
       else if (!config_node_is_null (half)
                && config_node_expect (half, CONFIG_MAP, self->target->diags))
         read_half (self, half, &row.halves[i]);
@@ -245,7 +248,8 @@ check_closing (const Reader *self, const ConfigNode *root)
   need (self, root, "average_bus_bandwidth", CONFIG_MAP);
   if (okay != NULL && g_strcmp0 (config_node_text (okay), "false") == 0)
     diag_error (self->target->diags, config_node_mark (okay),
-                "a run that computes wrong results measures nothing", "the run's results are wrong");
+                "a run that computes wrong results measures nothing",
+                "the run's results are wrong");
 }
 
 static void
@@ -276,7 +280,9 @@ nccl_json_load (const char *file, const MeasurementContext *context, DiagList *d
   const guint           errors = diag_list_n_errors (diags);
   g_autoptr (ConfigDoc) doc = config_load (file, diags);
   g_autoptr (GPtrArray) rows = measurement_array_new ();
-  LogTarget target = { .file = g_intern_string (file), .context = context, .rows = rows, .diags = diags };
+  LogTarget             target = {
+                .file = g_intern_string (file), .context = context, .rows = rows, .diags = diags
+  };
   Reader reader = { .target = &target };
 
   if (doc == NULL || !config_node_expect (config_doc_root (doc), CONFIG_MAP, diags))

@@ -3,7 +3,7 @@
 
 #include "analysis/nccl-log-private.h"
 
-/* ---- ranks ------------------------------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 static const LogRank *
 rank_at (const LogRun *run, guint i)
@@ -17,14 +17,18 @@ log_ranks_mark (const LogRun *run)
   return run->ranks->len > 0 ? &rank_at (run, run->ranks->len - 1)->mark : &run->mark;
 }
 
-/* Each rank once, in one group, on one kind of GPU: FALSE after a diagnostic of the first that is not. */
+/*
+ * Each rank once, in one group, on one kind of GPU: FALSE after a diagnostic of the first that is
+ * not.
+ */
 static gboolean
 check_rank (const LogRun *run, guint i, gint64 next, DiagList *diags)
 {
   const LogRank *rank = rank_at (run, i), *first = rank_at (run, 0);
 
   if (rank->rank < next)
-    diag_error (diags, &rank->mark, "was nccl-tests built without MPI=1? Then each process runs alone",
+    diag_error (diags, &rank->mark,
+                "was nccl-tests built without MPI=1? Then each process runs alone",
                 "rank %" G_GINT64_FORMAT " a second time", rank->rank);
   else if (rank->rank > next)
     diag_error (diags, &rank->mark, NULL,
@@ -85,8 +89,9 @@ check_hosts (const LogRun *run, const Places *places, LogLayout *layout, DiagLis
         layout->per_host = here;
       if (here == layout->per_host)
         continue;
-      diag_error (diags, &rank->mark, NULL, "%u ranks on '%s', %u on '%s': hosts must have the same",
-                  here, rank->host, layout->per_host, rank_at (run, 0)->host);
+      diag_error (diags, &rank->mark, NULL,
+                  "%u ranks on '%s', %u on '%s': hosts must have the same", here, rank->host,
+                  layout->per_host, rank_at (run, 0)->host);
       return FALSE;
     }
   return TRUE;
@@ -116,7 +121,7 @@ log_read_layout (const LogRun *run, LogLayout *layout, DiagList *diags)
   return TRUE;
 }
 
-/* ---- names of GPUs ----------------------------------------------------------------------------- */
+/* ---- names of GPUs --------------------------------------------------------------------------- */
 
 /* TEXT in lower case, everything but letters and digits a space. */
 static char *
@@ -130,7 +135,10 @@ plain_words (const char *text)
   return words;
 }
 
-/* The first part of a profile's id is a word of WORDS, or two: "rtx4090" of "nvidia geforce rtx 4090". */
+/*
+ * The first part of a profile's id is a word of WORDS, or two: "rtx4090" of "nvidia geforce rtx
+ * 4090".
+ */
 static gboolean
 names_model (const char *words, const char *id)
 {
@@ -192,7 +200,8 @@ ids_of_name (ProfileSet *profiles, const char *words)
 }
 
 static void
-check_gpu (const LogTarget *target, const LogRun *run, const LogLayout *layout, const Cluster *cluster)
+check_gpu (const LogTarget *target, const LogRun *run, const LogLayout *layout,
+           const Cluster *cluster)
 {
   ProfileSet      *profiles = target->context->profiles;
   const char      *id = cluster_gpu_profile (cluster, 0)->id;
@@ -213,7 +222,7 @@ check_gpu (const LogTarget *target, const LogRun *run, const LogLayout *layout, 
                   "the log's GPUs are '%s', which is not known to be '%s'", layout->gpu, id);
 }
 
-/* ---- hardware ---------------------------------------------------------------------------------- */
+/* ---- hardware -------------------------------------------------------------------------------- */
 
 static void
 say_no_hardware (LogTarget *target, const LogRun *run)
@@ -260,7 +269,8 @@ check_shape (const LogTarget *target, const LogRun *run, const LogLayout *layout
 
       diag_error (
           target->diags, log_ranks_mark (run),
-          "every GPU of the hardware must be a rank: give the run's nodes and GPUs a node, or leave them to the log",
+          "every GPU of the hardware must be a rank: give the run's nodes and GPUs a node, or "
+          "leave them to the log",
           "a run of %u ranks%s, but the hardware has %u GPUs on %u node%s", layout->n_ranks, hosts,
           gpus, nodes, nodes > 1 ? "s" : "");
       return FALSE;

@@ -13,12 +13,13 @@ log_skip_prefix (const char *text)
     tag = strstr (text, "<stderr>:");
   if (tag != NULL)
     return tag + strlen ("<stdout>:");
-  if (digits > 0 && number[digits] == ':' && (number[digits + 1] == ' ' || number[digits + 1] == '\0'))
+  if (digits > 0 && number[digits] == ':'
+      && (number[digits + 1] == ' ' || number[digits + 1] == '\0'))
     return number + digits + 1;
   return text;
 }
 
-/* ---- the library's own lines ------------------------------------------------------------------- */
+/* ---- the library's own lines ----------------------------------------------------------------- */
 
 const char *
 log_find_debug (const char *text, const char **start)
@@ -62,7 +63,7 @@ log_cell_length (const char *glued)
   return 0;
 }
 
-/* ---- ranks ------------------------------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 static void
 refuse_rank (const LogLine *line, DiagList *diags)
@@ -74,7 +75,10 @@ refuse_rank (const LogLine *line, DiagList *diags)
               "a rank's line that is not complete");
 }
 
-/* The value behind NAME at word *AT, which moves on; FALSE, and nothing moves, where it does not stand there. */
+/*
+ * The value behind NAME at word *AT, which moves on; FALSE, and nothing moves, where it does not
+ * stand there.
+ */
 static gboolean
 take_value (const LogWords *words, guint *at, const char *name, gint64 *value)
 {
@@ -85,7 +89,10 @@ take_value (const LogWords *words, guint *at, const char *name, gint64 *value)
   return TRUE;
 }
 
-/* "3 [0000:0f:00" from a whole address: short ones are alike for unlike GPUs of virtual machines, and hosts have none. */
+/*
+ * "3 [0000:0f:00" from a whole address: short ones are alike for unlike GPUs of virtual machines,
+ * and hosts have none.
+ */
 static char *
 slot_of (gint64 device, const char *bus, const char *gpu)
 {
@@ -104,8 +111,9 @@ log_read_rank (const LogLine *line, const char *content, LogRank *rank, DiagList
   guint       at = 1, host;
   const char *name = strchr (content, ']');
 
-  *rank =
-      (LogRank){ .pid = -1, .n_ranks = 1, .mark = log_mark (line, line->text, strlen (line->text)) };
+  *rank = (LogRank){ .pid = -1,
+                     .n_ranks = 1,
+                     .mark = log_mark (line, line->text, strlen (line->text)) };
   log_split (content, &words);
   if (words.n == 0 || !g_ascii_isdigit (words.words[0][0]))
     return FALSE;

@@ -1,6 +1,7 @@
 /*
- * What the readers of text and JSON make of a log: runs, one after another. A run goes to log_add_run when it is complete, which holds it
- * against itself and against the hardware, and makes rows of it.
+ * What the readers of text and JSON make of a log: runs, one after another. A run goes to
+ * log_add_run when it is complete, which holds it against itself and against the hardware, and
+ * makes rows of it.
  */
 #pragma once
 
@@ -68,12 +69,16 @@ void    log_run_free (LogRun *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LogRun, log_run_free)
 
 /* Sets the library's version; one that differs from what stands is diagnosed at MARK. */
-void log_run_set_library (LogRun *self, const char *version, const SourceMark *mark, DiagList *diags);
+void log_run_set_library (LogRun *self, const char *version, const SourceMark *mark,
+                          DiagList *diags);
 
 /* The same from NCCL's number for it: 22809, 2708. */
 void log_run_set_library_code (LogRun *self, guint64 code, const SourceMark *mark, DiagList *diags);
 
-/* Notes what NAME=VALUE of the environment asks for, if anything. A choice that no simulation follows is diagnosed at MARK. */
+/*
+ * Notes what NAME=VALUE of the environment asks for, if anything. A choice that no simulation
+ * follows is diagnosed at MARK.
+ */
 void log_run_set_variable (LogRun *self, const char *name, const char *value,
                            const SourceMark *mark, DiagList *diags);
 
@@ -83,7 +88,10 @@ void log_run_add_word (LogRun *self, const char *word);
 /* Bytes of an element of nccl-tests' type NAME; 0: not known. */
 guint log_element_size (const char *name, gsize length);
 
-/* TEST of "/opt/all_reduce_perf" or "all_reduce_perf_mpi" somewhere in TEXT: newly allocated "all_reduce", or NULL. */
+/*
+ * TEST of "/opt/all_reduce_perf" or "all_reduce_perf_mpi" somewhere in TEXT: newly allocated
+ * "all_reduce", or NULL.
+ */
 char *log_test_name (const char *text);
 
 /* What the ranks' lines add up to. */
@@ -95,10 +103,16 @@ typedef struct
   const char *gpu;
 } LogLayout;
 
-/* What RUN's ranks add up to. FALSE after a diagnostic: ranks that are not each there once, in one group, on one kind of GPU. */
+/*
+ * What RUN's ranks add up to. FALSE after a diagnostic: ranks that are not each there once, in one
+ * group, on one kind of GPU.
+ */
 gboolean log_read_layout (const LogRun *run, LogLayout *layout, DiagList *diags);
 
-/* Fills OPTIONS (zeroed) with the run's hardware: the caller's, and the log's where that is open. FALSE after a diagnostic. */
+/*
+ * Fills OPTIONS (zeroed) with the run's hardware: the caller's, and the log's where that is open.
+ * FALSE after a diagnostic.
+ */
 gboolean log_settle_hardware (LogTarget *target, const LogRun *run, const LogLayout *layout,
                               ClusterOptions *options);
 

@@ -1,9 +1,15 @@
-/* Lines of nccl-tests' table: its header, which differs from release to release, and its rows. Private to the reader of logs. */
+/*
+ * Lines of nccl-tests' table: its header, which differs from release to release, and its rows.
+ * Private to the reader of logs.
+ */
 #pragma once
 
 #include "analysis/nccl-log-private.h"
 
-/* A line of a log. TEXT starts where the launcher's prefix ends, and lives as long as the reader; LINE counts from 1. */
+/*
+ * A line of a log. TEXT starts where the launcher's prefix ends, and lives as long as the reader;
+ * LINE counts from 1.
+ */
 typedef struct
 {
   const char *file;  /* interned */
@@ -32,7 +38,7 @@ typedef struct
 {
   gboolean redop, root; /* columns that it has */
   guint    n_halves;
-  guint    cells; /* of a half: time, algbw, busbw, error, and #bitdiff where results are compared bit by bit */
+  guint    cells; /* of a half: time, algbw, busbw, error; #bitdiff where compared bit by bit */
   guint    order[LOG_N_HALVES]; /* LOG_OUT_OF_PLACE first, but where the heading says otherwise */
   guint    ends[LOG_N_HALVES];  /* where the columns of time end, in bytes */
   gboolean tail; /* columns after the last half: a time stamp, or what shardsim adds */

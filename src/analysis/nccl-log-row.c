@@ -9,7 +9,7 @@ static const char known_columns[] =
     "size count type, redop and root where it has them, then time algbw busbw error (or #wrong), "
     "once or twice";
 
-/* ---- words ------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 void
 log_split (const char *text, LogWords *words)
@@ -76,7 +76,7 @@ word_is_digits (const LogWords *words, guint i)
   return i < words->n && n == words->lengths[i];
 }
 
-/* ---- header ------------------------------------------------------------------------------------ */
+/* ---- header ---------------------------------------------------------------------------------- */
 
 static const char *const size_names[] = { "size", "bytes", NULL };
 static const char *const count_names[] = { "count", "N", NULL };
@@ -135,7 +135,8 @@ read_half (LogHeader *self, const LogLine *line, const LogWords *words, guint *a
                                            : !word_is_one_of (words, i, error_names))
         return refuse_column (line, words, i, diags);
     }
-  self->ends[self->n_halves++] = (guint) (words->words[first] + words->lengths[first] - line->whole);
+  self->ends[self->n_halves++] =
+      (guint) (words->words[first] + words->lengths[first] - line->whole);
   if (self->n_halves == 1)
     self->cells = LEAST_CELLS + log_word_is (words, first + LEAST_CELLS, "#bitdiff");
   *at = first + self->cells;
@@ -201,7 +202,7 @@ log_read_units (LogHeader *self, const LogLine *line, const LogWords *words, Dia
       }
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 gboolean
 log_is_row (const LogWords *words)
@@ -261,7 +262,10 @@ read_rate (const LogLine *line, const LogWords *words, guint i, double *value, D
   return FALSE;
 }
 
-/* N/A where results were not looked at. Older releases print the largest deviation, with an asterisk where it is too large. */
+/*
+ * N/A where results were not looked at. Older releases print the largest deviation, with an
+ * asterisk where it is too large.
+ */
 static gboolean
 check_result (const LogLine *line, const LogWords *words, guint i, DiagList *diags)
 {
@@ -302,7 +306,8 @@ read_half_cells (const LogHeader *header, const LogLine *line, const LogWords *w
     }
   half->time_us = time * header->us;
   return read_rate (line, words, at + 1, &half->rate, diags)
-         && read_rate (line, words, at + 2, &bus, diags) && check_result (line, words, at + 3, diags);
+         && read_rate (line, words, at + 2, &bus, diags)
+         && check_result (line, words, at + 3, diags);
 }
 
 static gboolean

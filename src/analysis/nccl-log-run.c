@@ -43,7 +43,7 @@ log_run_free (LogRun *self)
   g_free (self);
 }
 
-/* ---- what the head says ------------------------------------------------------------------------ */
+/* ---- what the head says ---------------------------------------------------------------------- */
 
 void
 log_run_set_library (LogRun *self, const char *version, const SourceMark *mark, DiagList *diags)
@@ -153,7 +153,7 @@ log_test_name (const char *text)
   return NULL;
 }
 
-/* ---- the collective ---------------------------------------------------------------------------- */
+/* ---- the collective -------------------------------------------------------------------------- */
 
 /* Tests that the simulator has no model of. */
 static const char *const unmodelled[] = { "gather",    "scatter",     "hypercube", "bisection",
@@ -163,7 +163,8 @@ static const char *const unmodelled[] = { "gather",    "scatter",     "hypercube
 static CollectiveKind
 settle_kind (const LogTarget *target, const LogRun *run)
 {
-  CollectiveKind kind = run->test != NULL ? collective_kind_parse (run->test) : target->context->kind;
+  CollectiveKind kind =
+      run->test != NULL ? collective_kind_parse (run->test) : target->context->kind;
 
   if (kind != COLLECTIVE_N_KINDS)
     return kind;
@@ -194,7 +195,10 @@ parts_of (CollectiveKind kind, guint n_ranks)
              : 1;
 }
 
-/* Where the log does not name the collective, its counts may tell that the caller's is wrong. FALSE after a diagnostic. */
+/*
+ * Where the log does not name the collective, its counts may tell that the caller's is wrong. FALSE
+ * after a diagnostic.
+ */
 static gboolean
 check_counts (const LogTarget *target, const LogRun *run, CollectiveKind kind, guint n_ranks)
 {
@@ -206,7 +210,8 @@ check_counts (const LogTarget *target, const LogRun *run, CollectiveKind kind, g
       if (row->element == 0 || row->count == 0 || elements == (double) row->bytes)
         continue;
       diag_error (target->diags, &row->mark, NULL,
-                  "%" G_GUINT64_FORMAT " bytes are not what %s over %u ranks makes of %" G_GUINT64_FORMAT
+                  "%" G_GUINT64_FORMAT
+                  " bytes are not what %s over %u ranks makes of %" G_GUINT64_FORMAT
                   " elements: another collective?",
                   row->bytes, collective_kind_name (kind), n_ranks, row->count);
       return FALSE;
@@ -214,7 +219,7 @@ check_counts (const LogTarget *target, const LogRun *run, CollectiveKind kind, g
   return TRUE;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Words for `env`; some that no simulation follows, which keeps the rows out of the statistics. */
 static char *
@@ -273,7 +278,10 @@ add_row (LogTarget *target, const LogRun *run, CollectiveKind kind, const Cluste
   g_ptr_array_add (target->rows, measured);
 }
 
-/* Both halves of every row that says what was moved in which time: sizes that rounding leaves nothing of have no traffic. */
+/*
+ * Both halves of every row that says what was moved in which time: sizes that rounding leaves
+ * nothing of have no traffic.
+ */
 static void
 add_rows (LogTarget *target, const LogRun *run, const LogLayout *layout, CollectiveKind kind,
           const ClusterOptions *cluster)
@@ -338,7 +346,8 @@ check_rates (const LogTarget *target, const LogRun *run)
         if (timed->rate < 1
             || (rate < MAX_MISMATCH * timed->rate && timed->rate < MAX_MISMATCH * rate))
           continue;
-        diag_warning (target->diags, &row->mark, "is the time in another unit than the header says?",
+        diag_warning (target->diags, &row->mark,
+                      "is the time in another unit than the header says?",
                       "%" G_GUINT64_FORMAT " bytes in %g us are not the row's %g GB/s", row->bytes,
                       timed->time_us, timed->rate);
         return;

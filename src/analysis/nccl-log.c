@@ -31,7 +31,7 @@ typedef struct
   GStringChunk *joined; /* rows put together again, for places */
 } Reader;
 
-/* ---- runs -------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 static LogRun *
 current_run (Reader *self, const LogLine *line)
@@ -65,8 +65,9 @@ end_run (Reader *self, const LogLine *line)
       const char       *before = line != NULL ? "another run begins" : "the file ends";
 
       diag_error (self->target->diags, mark, "a complete log, or cut off this run",
-                  self->phase == PHASE_ROWS ? "the run is cut: %s before its line 'Avg bus bandwidth'"
-                                            : "the run is cut: %s before its table",
+                  self->phase == PHASE_ROWS
+                      ? "the run is cut: %s before its line 'Avg bus bandwidth'"
+                      : "the run is cut: %s before its table",
                   before);
     }
   else if (run != NULL && self->phase == PHASE_CLOSED)
@@ -91,7 +92,7 @@ head_of_run (Reader *self, const LogLine *line)
   return current_run (self, line);
 }
 
-/* ---- lines of a head --------------------------------------------------------------------------- */
+/* ---- lines of a head ------------------------------------------------------------------------- */
 
 /* CONTENT is what follows the words that tell the line. */
 typedef void (*ReadLine) (Reader *self, const LogLine *line, const char *content);
@@ -234,7 +235,7 @@ on_rank (Reader *self, const LogLine *line, const char *content)
     g_array_append_val (run->ranks, rank);
 }
 
-/* ---- the closing lines ------------------------------------------------------------------------- */
+/* ---- the closing lines ----------------------------------------------------------------------- */
 
 static void
 on_verdict (Reader *self, const LogLine *line, const char *content)
@@ -259,7 +260,8 @@ on_average (Reader *self, const LogLine *line, const char *content)
     {
       SourceMark mark = log_mark (line, failed, strlen ("FAILED"));
 
-      diag_warning (self->target->diags, &mark, NULL, "the run fell short of the bandwidth asked for");
+      diag_warning (self->target->diags, &mark, NULL,
+                    "the run fell short of the bandwidth asked for");
     }
   if (self->phase == PHASE_ROWS)
     self->phase = PHASE_CLOSED;
@@ -277,7 +279,7 @@ on_average (Reader *self, const LogLine *line, const char *content)
   self->phase = PHASE_HEAD;
 }
 
-/* ---- the library's own lines ------------------------------------------------------------------- */
+/* ---- the library's own lines ----------------------------------------------------------------- */
 
 /* "NCCL_ALGO set by environment to Ring" */
 static void
@@ -327,7 +329,7 @@ keep_part (Reader *self, const LogLine *line, const char *start)
   self->pending_line = *line;
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void
 read_heading (Reader *self, const char *out, const char *in)
@@ -420,7 +422,7 @@ read_table_line (Reader *self, const LogLine *line, const char *content)
     }
 }
 
-/* ---- lines ------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static const struct
 {
@@ -488,7 +490,7 @@ read_line (Reader *self, const LogLine *line)
     read_table_line (self, line, content);
 }
 
-/* ---- files ------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* The text of FILE as UTF-8; NULL after a diagnostic. */
 static char *

@@ -1,6 +1,6 @@
 /*
- * Logs of nccl-tests and rccl-tests, of any release, as they are: text (also with lines of NCCL_DEBUG or of mpirun in between) and the
- * JSON of newer releases.
+ * Logs of nccl-tests and rccl-tests, of any release, as they are: text (also with lines of
+ * NCCL_DEBUG or of mpirun in between) and the JSON of newer releases.
  */
 #pragma once
 

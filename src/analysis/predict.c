@@ -1,8 +1,8 @@
-/* From a scenario to a prediction: the replay, and the interval that the ranges of its inputs imply. */
+/* From a scenario to a prediction: the replay, and the interval that its inputs' ranges imply. */
 #include "analysis/prediction.h"
 #include "analysis/profiles-used.h"
 
-/* ---- the interval ------------------------------------------------------------------------------------------------ */
+/* ---- the interval ---------------------------------------------------------------------------- */
 
 static Prediction *
 predict_with (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles,
@@ -32,7 +32,7 @@ step_time_at (const Scenario *scenario, const PredictOptions *options, ProfileEn
   return TRUE;
 }
 
-/* ---- entry points ------------------------------------------------------------------------------------------------ */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 Prediction *
 predict_replayed (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles,
@@ -66,9 +66,10 @@ predict_with_replay (const Scenario *scenario, const PredictOptions *options, Re
   if (self == NULL)
     return NULL;
   if (options->interval
-      && !(step_time_at (scenario, options, PROFILE_OPTIMISTIC, &self->step_time_low_s, diags, error)
-           && step_time_at (scenario, options, PROFILE_PESSIMISTIC, &self->step_time_high_s, diags,
-                            error)))
+      && !(
+          step_time_at (scenario, options, PROFILE_OPTIMISTIC, &self->step_time_low_s, diags, error)
+          && step_time_at (scenario, options, PROFILE_PESSIMISTIC, &self->step_time_high_s, diags,
+                           error)))
     return NULL;
   if (replay != NULL)
     {

@@ -97,7 +97,7 @@ prediction_free (Prediction *self)
   g_free (self);
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static char *
 strategy_label (const StrategyConfig *config)
@@ -141,7 +141,7 @@ fill_names (Prediction *self, const Replay *replay)
   prediction_set_settings (self, scenario);
 }
 
-/* ---- throughput -------------------------------------------------------------------------------------------------- */
+/* ---- throughput ------------------------------------------------------------------------------ */
 
 /* Over all GPUs: clusters may be mixed. Exact where they are alike. */
 static double
@@ -245,7 +245,7 @@ prediction_derive (Prediction *self)
   self->hfu_percent = 100 * self->hardware_tflops_per_gpu * 1e12 / self->mfu_base;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void
 fill_memory (MemoryUse *use, const Replay *replay, const PoolStats *stats, char *place)
@@ -319,7 +319,7 @@ fill_host (Prediction *self, const Replay *replay)
   fill_memory (&self->host, replay, fullest, g_strdup_printf ("node %u", node));
 }
 
-/* ---- time -------------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static gint
 compare_bindings (gconstpointer a, gconstpointer b)
@@ -331,7 +331,10 @@ compare_bindings (gconstpointer a, gconstpointer b)
   return strcmp (x->resource, y->resource);
 }
 
-/* What bound a stretch: "host", "latency", "channels" (of a collective, at their own rate), "sm" for a drain, or the kind of the saturated resource. */
+/*
+ * What bound a stretch: "host", "latency", "channels" (of a collective, at their own rate), "sm"
+ * for a drain, or the kind of the saturated resource.
+ */
 static const char *
 binding_name (const Replay *replay, const PathStep *step)
 {
@@ -376,7 +379,8 @@ fill_utilisation (GArray *bindings, const Replay *replay)
     {
       guint       alike;
       const char *name = resource_kind_name (
-          cluster_resource (replay_cluster (replay), replay_cluster_resource (replay, r, &alike))->kind);
+          cluster_resource (replay_cluster (replay), replay_cluster_resource (replay, r, &alike))
+              ->kind);
       double used = replay_utilisation (replay, r);
 
       for (guint i = 0; i < bindings->len; i++)
@@ -393,9 +397,9 @@ fill_utilisation (GArray *bindings, const Replay *replay)
 static double
 skew_share (const Replay *replay, const PathStep *step)
 {
-  gboolean runs =
-      (step->part == TIME_COMPUTE || step->part == TIME_OPTIMIZER || step->part == TIME_COPY_KERNELS)
-      && step->cause != CAUSE_DRAIN;
+  gboolean runs = (step->part == TIME_COMPUTE || step->part == TIME_OPTIMIZER
+                   || step->part == TIME_COPY_KERNELS)
+                  && step->cause != CAUSE_DRAIN;
 
   return runs ? 1 - 1 / replay_skew (replay, replay_op (replay, step->op).rank) : 0;
 }
@@ -432,7 +436,7 @@ prediction_sort_bindings (Prediction *self)
       self->bindings->len > 0 ? g_array_index (self->bindings, BindingUse, 0).resource : "");
 }
 
-/* ---- traffic ----------------------------------------------------------------------------------------------------- */
+/* ---- traffic --------------------------------------------------------------------------------- */
 
 static void
 fill_traffic (Prediction *self, const Replay *replay, const Exposure *exposure)

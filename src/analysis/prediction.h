@@ -1,5 +1,6 @@
 /*
- * A prediction: everything that is said about one scenario, computed once from its replay. Reports only print it.
+ * A prediction: everything that is said about one scenario, computed once from its replay. Reports
+ * only print it.
  */
 #pragma once
 
@@ -31,10 +32,10 @@ typedef struct
       device; /* bytes: the three peaks, see engine/pool.h; each has its own time */
   guint64 by_category[POOL_N_CATEGORIES]; /* at the device peak */
   guint64 waiting; /* of the device peak: released by the host, still used on the device */
-  guint64 cached; /* of the device peak: held by the caching allocator for nobody, rounding included */
-  guint n_retries; /* allocations that went through only after cached segments had been given back */
-  char *place;     /* "rank 0", "node 0" */
-  char *peak_op;   /* label of the allocation that made the device peak: "logits, head, backward" */
+  guint64 cached;  /* of the device peak: what the allocator caches for nobody, rounding included */
+  guint   n_retries; /* allocations that went through only after cached segments went back */
+  char   *place;     /* "rank 0", "node 0" */
+  char   *peak_op; /* label of the allocation that made the device peak: "logits, head, backward" */
   gboolean fits;
   guint64  excess;      /* bytes over capacity at the peak; 0 when it fits */
   char    *overflow_op; /* first allocation over capacity, with its place in the step */
@@ -53,9 +54,9 @@ typedef struct
 
 typedef struct
 {
-  char  *resource; /* kind: "nic.tx", "sm", "hbm", "pcie.up", or "host", "latency" */
-  double seconds;  /* of the step on the critical path that it bound */
-  double utilisation; /* mean over the step, of the busiest resource of the kind; 0 where it means nothing */
+  char  *resource;    /* kind: "nic.tx", "sm", "hbm", "pcie.up", or "host", "latency" */
+  double seconds;     /* of the step on the critical path that it bound */
+  double utilisation; /* of the kind's busiest resource, mean over the step; 0: means nothing */
 } BindingUse;
 
 typedef struct _Remedies Remedies; /* remedies.h */
@@ -68,28 +69,28 @@ typedef struct
   guint       n_gpus, n_data_ranks; /* data ranks work on sequences of their own */
   gboolean    fits, steady;
   double      step_time_s, tokens_per_step, tokens_per_s, tokens_per_s_per_gpu, samples_per_s;
-  double      seq_len; /* mean of the step's sequences */
-  double      imbalance; /* where sequences differ: tokens of the data rank that has the most, over the mean; else 0 */
+  double      seq_len;   /* mean of the step's sequences */
+  double      imbalance; /* sequences differ: most tokens of a data rank over the mean; else 0 */
   double      model_flops, executed_flops; /* a step and GPU */
   double      model_tflops_per_gpu, hardware_tflops_per_gpu, mfu_percent, hfu_percent;
   double      mfu_base; /* FLOP/s of a GPU that MFU is quoted on, mean over the GPUs */
   const char *flops_convention;
   MemoryUse   hbm, host;
   double      inter_node_bytes_per_gpu, intra_node_bytes_per_gpu,
-      host_link_bytes_per_gpu;     /* a step: sent by collectives; copied */
-  double inter_node_bytes_per_nic; /* a step: what a card sends, mean over the cards; 0 without cards */
-  double exposed_comm_s; /* a step, as seen by rank 0: collectives running while its compute stream is idle */
-  double bubble_s; /* a step, mean over the GPUs, with pipeline stages: nothing runs on it; else 0 */
-  guint  n_replayed; /* micro-batches that were replayed, from which the rest follows; 0 = all */
+      host_link_bytes_per_gpu;      /* a step: sent by collectives; copied */
+  double  inter_node_bytes_per_nic; /* a step: what a card sends, mean over cards; 0: no cards */
+  double  exposed_comm_s; /* a step, on rank 0: collectives run while its compute stream is idle */
+  double  bubble_s;       /* a step, mean over GPUs, with pipeline stages: nothing runs; else 0 */
+  guint   n_replayed; /* micro-batches that were replayed, from which the rest follows; 0 = all */
   double  parts[TIME_N];                       /* s; sum = step_time_s */
   char   *binding_resource;                    /* that which bound the largest share of the step */
   GArray *bindings;                            /* BindingUse, largest first */
   GArray *traffic;                             /* TrafficUse */
   guint   n_measured, n_datasheet, n_estimate; /* figures of the profiles used, by confidence */
   double  step_time_low_s,
-      step_time_high_s; /* with all figures at the good / the bad end of their ranges; 0 = not asked for */
-  char *profiles; /* "gpu a40-48 (1f2e3d4c), ...": with a hash of the figures, the profile's version */
-  Remedies *remedies; /* what would fit, owned; NULL: it fits, or nobody asked */
+      step_time_high_s; /* all figures at the good / bad end of their ranges; 0 = not asked for */
+  char     *profiles;   /* "gpu a40-48 (1f2e3d4c), ...": the version is a hash of the figures */
+  Remedies *remedies;   /* what would fit, owned; NULL: it fits, or nobody asked */
 } Prediction;
 
 void prediction_free (Prediction *self);
@@ -124,27 +125,33 @@ void prediction_sort_bindings (Prediction *self);
 
 /* Replays SCENARIO with as many micro-batches as it has and reads it off. NULL as below. */
 Prediction *predict_replayed (const Scenario *scenario, const PredictOptions *options,
-                              ProfileSet *profiles, Replay **replay, DiagList *diags, GError **error);
+                              ProfileSet *profiles, Replay **replay, DiagList *diags,
+                              GError **error);
 
 /*
- * The same from few micro-batches: multiply.c. NULL, without diagnostics or an error, when it would not pay or they do not repeat.
+ * The same from few micro-batches: multiply.c. NULL, without diagnostics or an error, when it would
+ * not pay or they do not repeat.
  */
 Prediction *predict_multiplied (const Scenario *scenario, const PredictOptions *options,
                                 ProfileSet *profiles);
 
-/* Replays SCENARIO and reads it off. NULL after diagnostics or with ERROR set. Thread-safe: shares nothing. */
+/*
+ * Replays SCENARIO and reads it off. NULL after diagnostics or with ERROR set. Thread-safe: shares
+ * nothing.
+ */
 Prediction *predict (const Scenario *scenario, const PredictOptions *options, DiagList *diags,
                      GError **error);
 
 /*
- * The same, and hands out the replay (for a trace) and the profiles that it points into; both NULL: neither. The caller frees the
- * replay, then the profiles. They are set only when a prediction is returned.
+ * The same, and hands out the replay (for a trace) and the profiles that it points into; both NULL:
+ * neither. The caller frees the replay, then the profiles. They are set only when a prediction is
+ * returned.
  */
 Prediction *predict_with_replay (const Scenario *scenario, const PredictOptions *options,
                                  Replay **replay, ProfileSet **profiles, DiagList *diags,
                                  GError **error);
 
-/* ---- critical path ----------------------------------------------------------------------------------------------- */
+/* ---- critical path --------------------------------------------------------------------------- */
 
 /* A stretch of the last period on the critical path, from its end to its start without gaps. */
 typedef struct
@@ -156,14 +163,18 @@ typedef struct
   ResourceId resource; /* of CAUSE_RESOURCE, else ENGINE_NONE */
 } PathStep;
 
-/* The path of the last (steady) period; newly allocated array of PathStep, latest first. Durations sum exactly to the period. */
+/*
+ * The path of the last (steady) period; newly allocated array of PathStep, latest first. Durations
+ * sum exactly to the period.
+ */
 GArray *critical_path (const Replay *replay);
 
 /*
- * Seconds of a step during which collectives of simulated rank RANK run (COMM and KIND only, or all when COMM is SCHEDULE_NONE) and nothing
- * runs on its compute stream.
+ * Seconds of a step during which collectives of simulated rank RANK run (COMM and KIND only, or all
+ * when COMM is SCHEDULE_NONE) and nothing runs on its compute stream.
  */
-double exposed_communication (const Replay *replay, guint rank, guint32 comm, ScheduleCollective kind);
+double exposed_communication (const Replay *replay, guint rank, guint32 comm,
+                              ScheduleCollective kind);
 
 /* The same for several communicators: what RANK does is collected once. */
 typedef struct _Exposure Exposure;
@@ -173,10 +184,16 @@ void      exposure_free (Exposure *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Exposure, exposure_free)
 double exposure_seconds (const Exposure *self, guint32 comm, ScheduleCollective kind);
 
-/* Seconds of a step during which nothing runs on a GPU: kernels, collectives, messages or copies; mean over the GPUs. */
+/*
+ * Seconds of a step during which nothing runs on a GPU: kernels, collectives, messages or copies;
+ * mean over the GPUs.
+ */
 double idle_seconds (const Replay *replay);
 
-/* ---- comparison -------------------------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
-/* Why OTHER differs from FIRST: sentences, biggest effect first ("moves 2.01 GB less between nodes a GPU (-33 %): ..."). strv. */
+/*
+ * Why OTHER differs from FIRST: sentences, biggest effect first ("moves 2.01 GB less between nodes
+ * a GPU (-33 %): ..."). strv.
+ */
 char **compare_explain (const Prediction *first, const Prediction *other);

@@ -11,8 +11,8 @@ add_to_version (GChecksum *sum, const char *key, double value)
 }
 
 /*
- * What a profile said when it was used: the start of a hash of all its figures, those that it extends included, and of CURVE, its
- * measured products.
+ * What a profile said when it was used: the start of a hash of all its figures, those that it
+ * extends included, and of CURVE, its measured products.
  */
 static char *
 profile_version (const GArray *figures, const GArray *curve)

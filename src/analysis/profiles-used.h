@@ -1,6 +1,6 @@
 /*
- * Which hardware profiles a prediction rests on: part of every result, so that it can be told apart from one that was made with
- * other figures.
+ * Which hardware profiles a prediction rests on: part of every result, so that it can be told apart
+ * from one that was made with other figures.
  */
 #pragma once
 
@@ -9,7 +9,8 @@
 #define N_CONFIDENCES (CONFIDENCE_ESTIMATE + 1)
 
 /*
- * "gpu a40-48 (1f2e3d4c), link ...": each distinct profile of CLUSTER, in the order of its nodes, with the start of a hash of its
- * figures. COUNTS (may be NULL) gets the numbers of figures with a source added, by confidence. Newly allocated.
+ * "gpu a40-48 (1f2e3d4c), link ...": each distinct profile of CLUSTER, in the order of its nodes,
+ * with the start of a hash of its figures. COUNTS (may be NULL) gets the numbers of figures with a
+ * source added, by confidence. Newly allocated.
  */
 char *profiles_used (ProfileSet *profiles, const Cluster *cluster, guint counts[N_CONFIDENCES]);

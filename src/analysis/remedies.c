@@ -464,7 +464,8 @@ simulate_round (Search *self, guint n)
         ;
     }
   batch.indices = (guint *) (gpointer) indices->data;
-  parallel_run (indices->len, self->budget.n_threads, simulate_change, &batch, self->options->count);
+  parallel_run (indices->len, self->budget.n_threads, simulate_change, &batch,
+                self->options->count);
   self->result->n_simulated += indices->len;
   return indices->len;
 }
@@ -593,8 +594,9 @@ search_changes (Search *self)
 }
 
 Remedies *
-remedies_find (const Scenario *scenario, const StrategySet *strategies, const Prediction *prediction,
-               const PredictOptions *options, const RemedyBudget *budget)
+remedies_find (const Scenario *scenario, const StrategySet *strategies,
+               const Prediction *prediction, const PredictOptions *options,
+               const RemedyBudget *budget)
 {
   Remedies          *result = g_new0 (Remedies, 1);
   g_autoptr (GArray) moves = remedy_moves (scenario, strategies, prediction->n_gpus);

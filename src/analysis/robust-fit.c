@@ -32,7 +32,10 @@ summarise (double *numbers, guint n, double *median, double *p90)
   *p90 = statistics_quantile (numbers, n, 0.9);
 }
 
-/* One outlier of three, and three of ten, leave it alone; of two that differ nobody knows which is right. */
+/*
+ * One outlier of three, and three of ten, leave it alone; of two that differ nobody knows which is
+ * right.
+ */
 double
 robust_agreement (const double *sorted, guint n)
 {
@@ -50,9 +53,12 @@ robust_is_outlier (double fitted, double measured)
   return fitted > ROBUST_MAX_REPEAT * measured || measured > ROBUST_MAX_REPEAT * fitted;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
-/* One point a size, its median, from sorted ones. *WORST: the size whose measurements agree least, *RATIO: how far they do. */
+/*
+ * One point a size, its median, from sorted ones. *WORST: the size whose measurements agree least,
+ * *RATIO: how far they do.
+ */
 static GArray *
 merge_sizes (const FitPoint *sorted, guint n, double *worst, double *ratio)
 {
@@ -174,10 +180,11 @@ static void
 judge_line (LineFit *self, double largest, const char *unit)
 {
   if (self->residual_median > ROBUST_MAX_RESIDUAL)
-    refuse (&self->verdict, &self->why, FIT_CONTRADICTORY,
-            g_strdup_printf (
-                "no line: half of the measurements are off it by more than %.0f %% (at most %.0f %%)",
-                self->residual_median * 100, ROBUST_MAX_RESIDUAL * 100));
+    refuse (
+        &self->verdict, &self->why, FIT_CONTRADICTORY,
+        g_strdup_printf (
+            "no line: half of the measurements are off it by more than %.0f %% (at most %.0f %%)",
+            self->residual_median * 100, ROBUST_MAX_RESIDUAL * 100));
   else if (self->n_outliers * 4 > self->n)
     refuse (&self->verdict, &self->why, FIT_CONTRADICTORY,
             g_strdup_printf ("%u of %u measurements are off the line by more than a factor of %g",
@@ -224,7 +231,7 @@ line_fit (const FitPoint *points, guint n, const char *unit)
   return self;
 }
 
-/* ---- medians ----------------------------------------------------------------------------------- */
+/* ---- medians --------------------------------------------------------------------------------- */
 
 MedianFit
 median_fit (const double *values, guint n)
@@ -245,8 +252,9 @@ median_fit (const double *values, guint n)
     sorted[i] = fabs (self.median / sorted[i] - 1);
   summarise (sorted, n, &self.residual_median, &self.residual_p90);
   if (ratio > ROBUST_MAX_REPEAT)
-    refuse (&self.verdict, &self.why, FIT_CONTRADICTORY,
-            g_strdup_printf ("measurements of the same thing differ by a factor of %.2f (at most %g)",
-                             ratio, ROBUST_MAX_REPEAT));
+    refuse (
+        &self.verdict, &self.why, FIT_CONTRADICTORY,
+        g_strdup_printf ("measurements of the same thing differ by a factor of %.2f (at most %g)",
+                         ratio, ROBUST_MAX_REPEAT));
   return self;
 }

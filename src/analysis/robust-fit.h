@@ -1,10 +1,12 @@
 /*
- * Robust fits of measured times, which hold where up to a quarter of the measurements are off, and refuse where more are.
+ * Robust fits of measured times, which hold where up to a quarter of the measurements are off, and
+ * refuse where more are.
  *
- * A transfer of x bytes takes t = latency + x / bandwidth. Of all lines through two of the measurements, or one and an axis, the one is taken that has
- * the least sum of |log ((latency + x / bandwidth) / t)|: relative errors, because sizes span decades and the small ones know the latency, logarithms,
- * because a time that is too short must weigh no more than one that is too long, and each at most log ROBUST_MAX_REPEAT, because how far a
- * hiccup is off says nothing.
+ * A transfer of x bytes takes t = latency + x / bandwidth. Of all lines through two of the
+ * measurements, or one and an axis, the one is taken that has the least sum of |log ((latency + x /
+ * bandwidth) / t)|: relative errors, because sizes span decades and the small ones know the
+ * latency, logarithms, because a time that is too short must weigh no more than one that is too
+ * long, and each at most log ROBUST_MAX_REPEAT, because how far a hiccup is off says nothing.
  */
 #pragma once
 
@@ -42,12 +44,14 @@ typedef struct
 } LineFit;
 
 /*
- * The line through N points. UNIT is the unit of x in messages ("bytes"). Repeated measurements of one size count as their median. A line is
- * refused for
+ * The line through N points. UNIT is the unit of x in messages ("bytes"). Repeated measurements of
+ * one size count as their median. A line is refused for
  *
- *   too little data: fewer than ROBUST_MIN_SIZES unlike sizes, or none beyond `half`, so that the rate is not seen;
- *   contradiction: no two thirds of the measurements of one size are within a factor of ROBUST_MAX_REPEAT of each other (of two, they are not),
- *   the median residual is above ROBUST_MAX_RESIDUAL, or more than a quarter of the points are outliers.
+ *   - too little data: fewer than ROBUST_MIN_SIZES unlike sizes, or none beyond `half`, so that the
+ *     rate is not seen;
+ *   - contradiction: no two thirds of the measurements of one size are within a factor of
+ *     ROBUST_MAX_REPEAT of each other (of two, they are not), the median residual is above
+ *     ROBUST_MAX_RESIDUAL, or more than a quarter of the points are outliers.
  */
 LineFit line_fit (const FitPoint *points, guint n, const char *unit);
 
@@ -61,11 +65,15 @@ typedef struct
 } MedianFit;
 
 /*
- * The median of N values (above 0) of one thing; contradictory where no two thirds of them are within a factor of ROBUST_MAX_REPEAT of each other.
+ * The median of N values (above 0) of one thing; contradictory where no two thirds of them are
+ * within a factor of ROBUST_MAX_REPEAT of each other.
  */
 MedianFit median_fit (const double *values, guint n);
 
-/* The least ratio of largest to smallest among any two thirds of N > 0 values above 0, in ascending order. */
+/*
+ * The least ratio of largest to smallest among any two thirds of N > 0 values above 0, in ascending
+ * order.
+ */
 double robust_agreement (const double *sorted, guint n);
 
 /* TRUE where FITTED and MEASURED, both above 0, differ by more than ROBUST_MAX_REPEAT. */

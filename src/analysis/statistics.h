@@ -4,8 +4,9 @@
 #include <glib.h>
 
 /*
- * Quantile Q (0 to 1) of N > 0 values in ascending order: linear interpolation between the two neighbours of place (N - 1) Q, counted
- * from 0 (Hyndman and Fan's type 7). The median of an even number is the mean of the middle two.
+ * Quantile Q (0 to 1) of N > 0 values in ascending order: linear interpolation between the two
+ * neighbours of place (N - 1) Q, counted from 0 (Hyndman and Fan's type 7). The median of an even
+ * number is the mean of the middle two.
  */
 double statistics_quantile (const double *sorted, guint n, double q);
 
@@ -22,7 +23,7 @@ typedef struct
 ErrorStatistics statistics_of_errors (const double *errors, guint n);
 
 /*
- * Kendall's tau-b of N pairs: (concordant - discordant) / sqrt ((pairs - ties in X) (pairs - ties in Y)). NAN where all X or all Y are
- * equal, or N < 2.
+ * Kendall's tau-b of N pairs: (concordant - discordant) / sqrt ((pairs - ties in X) (pairs - ties
+ * in Y)). NAN where all X or all Y are equal, or N < 2.
  */
 double statistics_kendall_tau_b (const double *x, const double *y, guint n);

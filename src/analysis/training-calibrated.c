@@ -1,4 +1,7 @@
-/* Which figures of the profiles were fitted to training runs or kernel measurements: their source says so in its first word. */
+/*
+ * Which figures of the profiles were fitted to training runs or kernel measurements: their source
+ * says so in its first word.
+ */
 #include <string.h>
 
 #include "analysis/training-private.h"
@@ -64,7 +67,8 @@ training_count_calibrated (TrainingValidation *self, const char *profile_dir)
             {
               const FigureView *view = &g_array_index (figures, FigureView, f);
 
-              if (view->figure->source != NULL && g_str_has_prefix (view->figure->source, FIRST_WORD))
+              if (view->figure->source != NULL
+                  && g_str_has_prefix (view->figure->source, FIRST_WORD))
                 add_figure (self, seen, kinds[k], ids[i], view);
             }
         }

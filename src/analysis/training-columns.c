@@ -42,10 +42,14 @@ static const char *const layout_columns[] = {
 static const char *const figure_columns[] = { "id",   "source", "metric", "value",
                                               "unit", "use",    "remark", NULL };
 
-static const char *const always_required[] = { "id", "strategy", "seq_len", "metric", "value", NULL };
+static const char *const always_required[] = {
+  "id", "strategy", "seq_len", "metric", "value", NULL
+};
 static const char *const hardware_parts[] = { "nodes", "gpus_per_node", "gpu", "intra",
                                               "nics",  "nic",           NULL };
-static const char *const model_parts[] = { "arch", "n_layers", "d_model", "n_heads", "vocab", NULL };
+static const char *const model_parts[] = {
+  "arch", "n_layers", "d_model", "n_heads", "vocab", NULL
+};
 
 static gboolean
 has (const CsvReader *reader, const char *name)
@@ -118,7 +122,8 @@ column_of (const CsvReader *reader, guint i)
       self.kind = own_columns[c].kind;
   if (self.kind == COLUMN_UNKNOWN && is_network (name))
     self.kind = COLUMN_NETWORK;
-  if (self.kind == COLUMN_UNKNOWN && (self.spec = training_find_setting (name, &self.section)) != NULL)
+  if (self.kind == COLUMN_UNKNOWN
+      && (self.spec = training_find_setting (name, &self.section)) != NULL)
     {
       g_autofree char *key =
           g_strdup_printf ("%s.%s", training_sections[self.section].name, self.spec->key);

@@ -4,7 +4,7 @@
 
 #include "analysis/training-private.h"
 
-/* ---- errors ------------------------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* Which rows a summary is of. */
 typedef gboolean (*RowFilter) (const ValidatedTraining *row, gconstpointer user);
@@ -77,7 +77,7 @@ is_speed (const ValidatedTraining *row, gconstpointer user)
   return training_metric_is_speed (row->measured->metric);
 }
 
-/* ---- layouts ----------------------------------------------------------------------------------------------------- */
+/* ---- layouts --------------------------------------------------------------------------------- */
 
 guint
 training_regret (const double *measured, const double *predicted, guint n, gboolean less_is_better,
@@ -192,7 +192,7 @@ add_ranking (TrainingValidation *self, const char *source)
     g_array_append_val (self->rankings, ranking);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void
 count_fits (TrainingValidation *self)
@@ -220,16 +220,24 @@ count_fits (TrainingValidation *self)
     }
 }
 
-/* ---- goals ------------------------------------------------------------------------------------------------------- */
+/* ---- goals ----------------------------------------------------------------------------------- */
 
 /* Of the sources in tests/data/validation/training.csv. */
 static const TrainingGoal goals[] = {
   { "fsdp1, fsdp2: time", GOAL_TIME, { "mpt", "modalities-mn5", "fms", "torchtitan" }, 0.06, 0.15 },
-  { "megatron-sc21, bloom, layouts: time", GOAL_TIME, { "megatron-sc21", "bloom", "layouts" }, 0.08, 0.20 },
+  { "megatron-sc21, bloom, layouts: time",
+    GOAL_TIME,
+    { "megatron-sc21", "bloom", "layouts" },
+    0.08,
+    0.20 },
   { "vtrain-single: time", GOAL_TIME, { "vtrain-single" }, 0.12, 0.30 },
   { "torchtitan: peak reserved memory", GOAL_MEMORY, { "torchtitan" }, 0.06, 0.15 },
   { "layouts: fits", GOAL_FITS, { "layouts" }, 0.95, 0 },
-  { "layouts, bloom, vtrain-single: tau", GOAL_RANKING, { "layouts", "bloom", "vtrain-single" }, 0.8, 0 },
+  { "layouts, bloom, vtrain-single: tau",
+    GOAL_RANKING,
+    { "layouts", "bloom", "vtrain-single" },
+    0.8,
+    0 },
 };
 
 static gboolean

@@ -278,7 +278,8 @@ finish_framework (Draft *self)
       ScenarioOverride *set = find_override (self, implied[i].key);
 
       if (strstr (self->framework, implied[i].framework) == NULL
-          || (implied[i].strategy != NULL && strcmp (implied[i].strategy, self->strategy->name) != 0))
+          || (implied[i].strategy != NULL
+              && strcmp (implied[i].strategy, self->strategy->name) != 0))
         continue;
       if (set == NULL && implied[i].instead_of == NULL)
         add_setting (self, implied[i].key, implied[i].value);
@@ -342,7 +343,8 @@ finish_option (Draft *self, const char *word)
     }
   else if (spec == NULL)
     diag_error (self->diags, &self->options_mark, NULL, "unknown option '%s'", name);
-  else if (option_set (spec, scratch_of (self, section), equals + 1, &self->options_mark, self->diags))
+  else if (option_set (spec, scratch_of (self, section), equals + 1, &self->options_mark,
+                       self->diags))
     {
       key = g_strdup_printf ("%s.%s", training_sections[section].name, name);
       add_setting (self, key, equals + 1);

@@ -1,8 +1,8 @@
 /*
  * Measured training runs: a table with one figure of one run a row.
  *
- *   id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,...,strategy,shard,tp,...,metric,value,use
- *   mpt-0099,16,8,a100-sxm-40,nvlink3-switch,8,roce-200,mpt,...,fsdp1,all,1,...,mfu_percent,37.6,test
+ *   id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,...,strategy,shard,tp,...,metric,value
+ *   mpt-0099,16,8,a100-sxm-40,nvlink3-switch,8,roce-200,mpt,...,fsdp1,all,1,...,mfu_percent,37.6
  *
  * Every key of the sections of a scenario (cluster, model, training, mesh, memory, collective,
  * replay) may be a column; an empty cell leaves the option at its default. Further columns:
@@ -63,8 +63,8 @@ typedef struct
   const char    *unmodelled;    /* NULL, or what is wrong with its words: it is not predicted */
   GArray        *settings;      /* ScenarioOverride: the scenario */
   const char    *configuration; /* interned: rows with the same run the same scenario */
-  const char    *layout_group; /* interned: rows with the same differ in the model's layout only */
-  const char    *gpu; /* NULL: its cluster goes by a name */
+  const char    *layout_group;  /* interned: rows with the same differ in the model's layout only */
+  const char    *gpu;           /* NULL: its cluster goes by a name */
 } TrainingRow;
 
 typedef struct

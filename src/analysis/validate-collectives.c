@@ -41,7 +41,7 @@ validation_grouping_key (ValidationGrouping grouping)
   return grouping_keys[grouping];
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void
 validated_row_clear (gpointer data)
@@ -101,7 +101,7 @@ validate_row (CollectivePredictor *predictor, const GPtrArray *measurements, gui
   return self;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------ */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static void
 validation_group_clear (gpointer data)
@@ -140,7 +140,8 @@ group_name (const ValidatedRow *row, ValidationGrouping grouping)
 }
 
 static gboolean
-belongs (const ValidatedRow *row, ValidationPart part, ValidationGrouping grouping, const char *name)
+belongs (const ValidatedRow *row, ValidationPart part, ValidationGrouping grouping,
+         const char *name)
 {
   return row->part == part && row->reason == NULL && strcmp (group_name (row, grouping), name) == 0;
 }
@@ -184,7 +185,8 @@ names_of (const CollectiveValidation *self, ValidationGrouping grouping)
       const ValidatedRow *row = &g_array_index (self->rows, ValidatedRow, i);
 
       if (row->reason == NULL
-          && !g_ptr_array_find_with_equal_func (names, group_name (row, grouping), g_str_equal, NULL))
+          && !g_ptr_array_find_with_equal_func (names, group_name (row, grouping), g_str_equal,
+                                                NULL))
         g_ptr_array_add (names, (gpointer) group_name (row, grouping));
     }
   return names;
@@ -204,7 +206,7 @@ summarise (CollectiveValidation *self)
       }
 }
 
-/* ---- leaving sources out ----------------------------------------------------------------------- */
+/* ---- leaving sources out --------------------------------------------------------------------- */
 
 /* What the folds share; each writes the rows of its own source only. */
 typedef struct
@@ -250,7 +252,10 @@ is_fitted (const CollectiveCalibration *fit, const LinkProfile *link)
   return link == NULL || (family != NULL && family->refusal == NULL);
 }
 
-/* Replaces row I by what FIT, which has not seen its source, predicts; where it cannot, the row stays as fitted. */
+/*
+ * Replaces row I by what FIT, which has not seen its source, predicts; where it cannot, the row
+ * stays as fitted.
+ */
 static void
 replace_row (Folds *self, guint i, CollectivePredictor *predictor, const CollectiveCalibration *fit)
 {
@@ -320,7 +325,7 @@ leave_sources_out (CollectiveValidation *self, const char *profile_dir,
   parallel_run (sources->len, n_threads, run_fold, &folds, count);
 }
 
-/* ---- all --------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* The rows as PROFILES predict them, without groups. Takes MEASUREMENTS. */
 static CollectiveValidation *
@@ -359,8 +364,9 @@ validate_collectives_left_out (GPtrArray *measurements, const char *profile_dir,
                                WorkCount *count)
 {
   g_autoptr (ProfileSet)            profiles = profile_set_new (profile_dir);
-  g_autoptr (CollectiveCalibration) all = calibrate_collectives (measurements, profiles, NULL, NULL);
-  CollectiveValidation             *self = validation_new (measurements, profiles);
+  g_autoptr (CollectiveCalibration) all =
+      calibrate_collectives (measurements, profiles, NULL, NULL);
+  CollectiveValidation *self = validation_new (measurements, profiles);
 
   leave_sources_out (self, profile_dir, all, n_threads, count);
   self->left_out = TRUE;

@@ -1,8 +1,9 @@
 /*
  * Measured collectives against predictions: the error of every row, and statistics of the errors.
  *
- * error = predicted / measured - 1, signed. A row counts in one part of the summary; in each part there are groups over all its rows,
- * by size, by collective, by the family of the link that binds them, and by run.
+ * error = predicted / measured - 1, signed. A row counts in one part of the summary; in each part
+ * there are groups over all its rows, by size, by collective, by the family of the link that binds
+ * them, and by run.
  */
 #pragma once
 
@@ -12,7 +13,7 @@
 /* What a row counts as. */
 typedef enum
 {
-  VALIDATION_MAIN, /* healthy; with leave-one-out: predicted by a fit that has not seen its source */
+  VALIDATION_MAIN,      /* healthy; with leave-one-out: predicted by a fit without its source */
   VALIDATION_AS_FITTED, /* healthy; leave-one-out only: no other source has its link's family */
   VALIDATION_UNCLEAR,   /* not marked healthy */
   VALIDATION_UNHEALTHY,
@@ -62,22 +63,28 @@ typedef struct
 {
   GPtrArray *measurements; /* owned: what the rows point to */
   GArray    *rows;         /* ValidatedRow, in the table's order */
-  GArray    *groups; /* ValidationGroup that are not empty: by part, grouping, then first row (sizes: large first) */
-  guint      n_failed; /* rows that could not be simulated */
-  gboolean   left_out; /* leave-one-out */
+  GArray    *groups;       /* ValidationGroup that are not empty: by part, grouping, then first row
+                              (sizes: large first) */
+  guint      n_failed;     /* rows that could not be simulated */
+  gboolean   left_out;     /* leave-one-out */
 } CollectiveValidation;
 
-/* Predicts MEASUREMENTS (which it takes) with the profiles of PROFILE_DIR (of profile_set_new). Never fails. */
+/*
+ * Predicts MEASUREMENTS (which it takes) with the profiles of PROFILE_DIR (of profile_set_new).
+ * Never fails.
+ */
 CollectiveValidation *validate_collectives (GPtrArray *measurements, const char *profile_dir);
 
 /*
- * The same, but every source (the ids without their trailing numbers) is predicted with link profiles that are fitted to the others, as
- * calibrate_collectives does. Rows that cross a family of links which the other sources cannot fit, and those of sources without a
- * healthy row, are predicted with the fit to all rows. Uses N_THREADS threads; the result does not depend on their number. COUNT, which may be
- * NULL, is told of the sources.
+ * The same, but every source (the ids without their trailing numbers) is predicted with link
+ * profiles that are fitted to the others, as calibrate_collectives does. Rows that cross a family
+ * of links which the other sources cannot fit, and those of sources without a healthy row, are
+ * predicted with the fit to all rows. Uses N_THREADS threads; the result does not depend on their
+ * number. COUNT, which may be NULL, is told of the sources.
  */
-CollectiveValidation *validate_collectives_left_out (GPtrArray *measurements, const char *profile_dir,
-                                                     guint n_threads, WorkCount *count);
+CollectiveValidation *validate_collectives_left_out (GPtrArray  *measurements,
+                                                     const char *profile_dir, guint n_threads,
+                                                     WorkCount *count);
 void                  collective_validation_free (CollectiveValidation *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (CollectiveValidation, collective_validation_free)
 

@@ -8,7 +8,7 @@
 #define GIB              1073741824.0
 #define GB_OF_NVIDIA_SMI (1000 * 1048576.0)
 
-/* ---- runs -------------------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 /* What was predicted of one distinct run. */
 typedef struct
@@ -45,7 +45,10 @@ read_prediction (Outcome *self, const Prediction *prediction)
   self->profiles = g_strdup (prediction->profiles);
 }
 
-/* Strategies whose buffers no other stream holds on to: their plan's memory is what the replay finds. */
+/*
+ * Strategies whose buffers no other stream holds on to: their plan's memory is what the replay
+ * finds.
+ */
 static gboolean
 plan_is_enough (const Scenario *scenario)
 {
@@ -135,7 +138,7 @@ number_runs (const TrainingTable *table, guint *run_of)
   return g_hash_table_size (seen);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void
 validated_training_clear (gpointer data)

@@ -1,8 +1,9 @@
 /*
  * Measured training runs against predictions: the error of every row, and what the errors come to.
  *
- * error = predicted / measured - 1, signed. Rows that may have been calibrated with (use = calibrate) are predicted too, and count in no
- * summary; neither do rows that cannot be simulated, which have a reason instead of a prediction.
+ * error = predicted / measured - 1, signed. Rows that may have been calibrated with (use =
+ * calibrate) are predicted too, and count in no summary; neither do rows that cannot be simulated,
+ * which have a reason instead of a prediction.
  */
 #pragma once
 
@@ -17,7 +18,7 @@ typedef struct
   double             predicted;   /* in the unit of the metric; of `fits` 1 or 0 */
   double             error;       /* 0 of `fits` */
   double             step_time_s; /* predicted, whatever the metric */
-  double memory_share; /* most that a GPU needs at one time, of what it has; above 1: does not fit */
+  double memory_share; /* most that a GPU needs at a time, of what it has; above 1: does not fit */
 } ValidatedTraining;
 
 /* Errors of the rows of one source and metric. */
@@ -34,8 +35,9 @@ typedef struct
 {
   const char *source;
   guint       n;
-  double      tau; /* Kendall's tau-b of measured and predicted speed */
-  double      regret; /* how much longer the run that is predicted to be the fastest takes than the fastest one: 0.1 */
+  double      tau;    /* Kendall's tau-b of measured and predicted speed */
+  double      regret; /* how much longer the run that is predicted to be the fastest takes than the
+                         fastest one: 0.1 */
   const char *pick, *best; /* ids of the two */
 } LayoutRanking;
 
@@ -54,7 +56,8 @@ typedef struct
   guint   n_failed;
   guint   n_wrongly_full; /* rows of speed, which ran, that are predicted not to fit */
   double  lowest_share;   /* least memory_share of a run that ran out of memory; NAN without one */
-  GArray *offenders; /* guint: rows that ran out of memory and are predicted below TRAINING_FULL_SHARE of capacity */
+  GArray *offenders;      /* guint: rows that ran out of memory and are predicted below
+                             TRAINING_FULL_SHARE of capacity */
 } FitsSummary;
 
 #define TRAINING_FULL_SHARE 0.9
@@ -95,9 +98,10 @@ typedef struct
 
 typedef struct
 {
-  TrainingTable  *table; /* owned: what the rows point to */
-  GArray         *rows;  /* ValidatedTraining, in the table's order */
-  GArray         *errors; /* TrainingErrors: by source in order of appearance and metric, then all sources by metric */
+  TrainingTable  *table;    /* owned: what the rows point to */
+  GArray         *rows;     /* ValidatedTraining, in the table's order */
+  GArray         *errors;   /* TrainingErrors: by source in order of appearance and metric, then all
+                               sources by metric */
   ErrorStatistics speed;    /* of all rows of speed */
   GArray         *layouts;  /* LayoutRanking, in order of their first rows */
   GArray         *rankings; /* RankingSummary: by source, then all */
@@ -108,8 +112,8 @@ typedef struct
 } TrainingValidation;
 
 /*
- * Predicts the rows of TABLE (which it takes) with the profiles of OPTIONS, each distinct run once, in N_THREADS threads; the result does
- * not depend on their number. Never fails.
+ * Predicts the rows of TABLE (which it takes) with the profiles of OPTIONS, each distinct run once,
+ * in N_THREADS threads; the result does not depend on their number. Never fails.
  */
 TrainingValidation *validate_training (TrainingTable *table, const PredictOptions *options,
                                        guint n_threads);
@@ -117,8 +121,8 @@ void                training_validation_free (TrainingValidation *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TrainingValidation, training_validation_free)
 
 /*
- * Index of the run that PREDICTED ranks first (of equals the first), and in *REGRET how much longer it takes than the fastest. N > 0;
- * LESS_IS_BETTER: the figures are times, else rates.
+ * Index of the run that PREDICTED ranks first (of equals the first), and in *REGRET how much longer
+ * it takes than the fastest. N > 0; LESS_IS_BETTER: the figures are times, else rates.
  */
 guint training_regret (const double *measured, const double *predicted, guint n,
                        gboolean less_is_better, double *regret);

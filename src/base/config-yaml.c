@@ -50,7 +50,8 @@ static const char *
 syntax_hint (const SourceMark *mark, const char *problem)
 {
   if (strstr (problem, "Unicode character escape"))
-    return "surrogate pairs such as '\\ud83d\\ude00' are not supported: write the character itself, in UTF-8";
+    return "surrogate pairs such as '\\ud83d\\ude00' are not supported: write the character "
+           "itself, in UTF-8";
   if (mark->column > LONGEST_KEY
       && (strstr (problem, "expected ','") || strstr (problem, "expected ':'")))
     return "a key is limited to 1024 bytes";
@@ -70,7 +71,8 @@ report_syntax (Loader *loader)
 {
   const yaml_parser_t *yaml = &loader->yaml;
   const char          *problem = yaml->problem ? yaml->problem : "malformed input";
-  SourceMark mark = config_doc_mark (loader->doc, yaml->problem_mark.line, yaml->problem_mark.column);
+  SourceMark           mark =
+      config_doc_mark (loader->doc, yaml->problem_mark.line, yaml->problem_mark.column);
   g_autofree char *context = NULL;
 
   loader->stopped = TRUE;
@@ -107,7 +109,8 @@ next_event (Loader *loader, yaml_event_t *event)
 }
 
 static void
-refuse (Loader *loader, const SourceMark *mark, const char *what, const char *name, const char *hint)
+refuse (Loader *loader, const SourceMark *mark, const char *what, const char *name,
+        const char *hint)
 {
   diag_error (loader->diags, mark, hint, "%s such as '%s' are not supported", what, name);
   loader->refused = TRUE;
@@ -229,7 +232,7 @@ parse_scalar (Loader *loader, const yaml_event_t *event, const SourceMark *mark)
   return node;
 }
 
-/* The node that starts with EVENT, which is deleted; the events up to the node's end are consumed. */
+/* The node that starts with EVENT, which is deleted; consumes the events up to the node's end. */
 static ConfigNode *
 parse_node (Loader *loader, yaml_event_t *event, guint depth)
 {
@@ -259,7 +262,10 @@ parse_node (Loader *loader, yaml_event_t *event, guint depth)
   return node;
 }
 
-/* Sets the root from the first document and diagnoses a second. An input without a document is an empty map. */
+/*
+ * Sets the root from the first document and diagnoses a second. An input without a document is an
+ * empty map.
+ */
 static void
 parse_stream (Loader *loader)
 {
@@ -342,7 +348,10 @@ config_load_text (const char *name, const char *text, gssize length, DiagList *d
   return loader.stopped || loader.refused ? NULL : g_steal_pointer (&doc);
 }
 
-/* Reads up to one byte more than the limit, so that what grows or never ends (a pipe) is refused, not read. */
+/*
+ * Reads up to one byte more than the limit, so that what grows or never ends (a pipe) is refused,
+ * not read.
+ */
 GByteArray *
 config_read_file (const char *file, int *error)
 {

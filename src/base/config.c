@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maps of more entries have an index: keeps a hostile map of a million keys from taking quadratic time. */
+/*
+ * Maps of more entries have an index: keeps a hostile map of a million keys from taking quadratic
+ * time.
+ */
 #define INDEX_FROM 16
 
 static void
@@ -43,7 +46,8 @@ config_node_find (const ConfigNode *self, const char *key)
 }
 
 void
-config_node_append (ConfigNode *self, const char *key, const SourceMark *mark, const ConfigNode *value)
+config_node_append (ConfigNode *self, const char *key, const SourceMark *mark,
+                    const ConfigNode *value)
 {
   ConfigEntry entry = { g_strdup (key), *mark, value };
   guint       first;
@@ -231,7 +235,10 @@ config_node_expect (const ConfigNode *self, ConfigKind kind, DiagList *diags)
   return FALSE;
 }
 
-/* The merge of OVER into BASE: a new map of DOC where both are maps, else OVER. The depth is bounded by the loader. */
+/*
+ * The merge of OVER into BASE: a new map of DOC where both are maps, else OVER. The depth is
+ * bounded by the loader.
+ */
 static const ConfigNode *
 merge_nodes (ConfigDoc *doc, const ConfigNode *base, const ConfigNode *over)
 {
@@ -247,7 +254,8 @@ merge_nodes (ConfigDoc *doc, const ConfigNode *base, const ConfigNode *over)
       const ConfigEntry *new = config_node_find (over, old->key);
 
       if (new)
-        config_node_append (merged, new->key, &new->mark, merge_nodes (doc, old->value, new->value));
+        config_node_append (merged, new->key, &new->mark,
+                            merge_nodes (doc, old->value, new->value));
       else
         config_node_append (merged, old->key, &old->mark, old->value);
     }
@@ -308,8 +316,8 @@ describe_circle (const GPtrArray *seen, const char *real)
 }
 
 /*
- * Path of the file that DOC extends; NULL when it extends none or, after a diagnostic, when that is not to be had.
- * SEEN holds the real names of the files of the chain so far.
+ * Path of the file that DOC extends; NULL when it extends none or, after a diagnostic, when that is
+ * not to be had. SEEN holds the real names of the files of the chain so far.
  */
 static char *
 next_in_chain (const ConfigDoc *doc, ConfigResolve resolve, gpointer user, GPtrArray *seen,

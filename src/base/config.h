@@ -1,9 +1,9 @@
 /*
  * A configuration document: the tree of a YAML or JSON file, every node with its place.
  *
- * The loader sits on libyaml (JSON inputs go through it as well). Files above the limits of base/limits.h, and
- * binary, truncated or malformed text are diagnosed. Keys of a mapping are scalars; duplicate keys are errors.
- * Anchors and aliases are refused ("use 'extends:'").
+ * The loader sits on libyaml (JSON inputs go through it as well). Files above the limits of
+ * base/limits.h, and binary, truncated or malformed text are diagnosed. Keys of a mapping are
+ * scalars; duplicate keys are errors. Anchors and aliases are refused ("use 'extends:'").
  */
 #pragma once
 
@@ -21,15 +21,15 @@ typedef struct _ConfigNode ConfigNode; /* owned by its document */
 typedef struct _ConfigDoc  ConfigDoc;
 
 /*
- * Reads FILE. Returns NULL after adding to DIAGS when it cannot be read (missing, a directory, too big, binary) or
- * is not well formed; duplicate keys add a diagnostic each and keep the first. An empty file is an empty map.
- * The document must outlive its nodes.
+ * Reads FILE. Returns NULL after adding to DIAGS when it cannot be read (missing, a directory, too
+ * big, binary) or is not well formed; duplicate keys add a diagnostic each and keep the first. An
+ * empty file is an empty map. The document must outlive its nodes.
  */
 ConfigDoc *config_load (const char *file, DiagList *diags);
 
 /*
- * The bytes of FILE, at most one more than CONFIG_MAX_BYTES; NULL with *ERROR an errno. For loaders of other formats under the same
- * bound.
+ * The bytes of FILE, at most one more than CONFIG_MAX_BYTES; NULL with *ERROR an errno. For loaders
+ * of other formats under the same bound.
  */
 GByteArray *config_read_file (const char *file, int *error);
 
@@ -37,9 +37,10 @@ GByteArray *config_read_file (const char *file, int *error);
 ConfigDoc *config_load_text (const char *name, const char *text, gssize length, DiagList *diags);
 
 /*
- * Reads FILE and, while its top-level map has a key 'extends: NAME', the files that it extends, found by RESOLVE
- * (newly allocated path, or NULL: diagnosed with the key's place), deepest first, and merges: maps merge key by key
- * (the extending file wins), lists and scalars are replaced. Cycles are diagnosed. The 'extends' key itself is dropped.
+ * Reads FILE and, while its top-level map has a key 'extends: NAME', the files that it extends,
+ * found by RESOLVE (newly allocated path, or NULL: diagnosed with the key's place), deepest first,
+ * and merges: maps merge key by key (the extending file wins), lists and scalars are replaced.
+ * Cycles are diagnosed. The 'extends' key itself is dropped.
  */
 typedef char *(*ConfigResolve) (const char *name, gpointer user);
 ConfigDoc *config_load_extended (const char *file, ConfigResolve resolve, gpointer user,
@@ -55,7 +56,7 @@ const SourceMark *config_node_mark (const ConfigNode *self);
 const char *config_node_text (const ConfigNode *self);    /* scalar text; NULL for lists and maps */
 gboolean    config_node_is_null (const ConfigNode *self); /* plain null, ~ or empty */
 guint       config_node_length (const ConfigNode *self);  /* entries of a list or map */
-const ConfigNode *config_node_item (const ConfigNode *self, guint i); /* i-th element / i-th value */
+const ConfigNode *config_node_item (const ConfigNode *self, guint i); /* i-th element / value */
 const char       *config_node_key (const ConfigNode *self, guint i);  /* i-th key of a map */
 const SourceMark *config_node_key_mark (const ConfigNode *self, guint i);
 const ConfigNode *config_node_get (const ConfigNode *self,

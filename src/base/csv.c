@@ -89,7 +89,10 @@ fail (CsvReader *self, guint line, const char *hint, const char *message, DiagLi
   self->at_end = TRUE;
 }
 
-/* Inflates once. FALSE with ERROR set: no gzip data, or cut short. 0 bytes: the end, or more input is wanted. */
+/*
+ * Inflates once. FALSE with ERROR set: no gzip data, or cut short. 0 bytes: the end, or more input
+ * is wanted.
+ */
 static gboolean
 inflate (CsvReader *self, gsize *n, GError **error)
 {
@@ -192,7 +195,10 @@ read_inflated (CsvReader *self, DiagList *diags)
     }
 }
 
-/* The unparsed bytes up to the end of their line or of the chunk; reads on when there are none. 0 at the end. */
+/*
+ * The unparsed bytes up to the end of their line or of the chunk; reads on when there are none. 0
+ * at the end.
+ */
 static gsize
 next_piece (CsvReader *self, DiagList *diags)
 {
@@ -249,7 +255,8 @@ parse_piece (CsvReader *self, gsize length, DiagList *diags)
     }
   if (self->raw->len > CSV_MAX_ROW_BYTES)
     {
-      g_autofree char *message = g_strdup_printf ("row longer than %u MiB", CSV_MAX_ROW_BYTES >> 20);
+      g_autofree char *message =
+          g_strdup_printf ("row longer than %u MiB", CSV_MAX_ROW_BYTES >> 20);
 
       fail (self, self->row_line, "is a quote left open?", message, diags);
       return FALSE;
@@ -286,7 +293,7 @@ read_row (CsvReader *self, DiagList *diags)
         return FALSE;
       if (!self->row_done && self->row.starts->len == 0
           && strspn (self->raw->str, " \t\r\n") == self->raw->len)
-        g_string_truncate (self->raw, 0); /* a blank line or the rest of "\r\n" is no part of a row */
+        g_string_truncate (self->raw, 0); /* no part of a row: a blank line, the rest of "\r\n" */
     }
   return self->row_done;
 }
@@ -448,7 +455,7 @@ csv_reader_next (CsvReader *self, DiagList *diags)
         return FALSE;
       if (n == self->columns->len)
         return TRUE;
-      mark = csv_reader_mark (self, MIN (n - 1, self->columns->len)); /* the last, or the first too many */
+      mark = csv_reader_mark (self, MIN (n - 1, self->columns->len)); /* last, or first too many */
       diag_error (diags, &mark, NULL, "expected %u fields, got %u", self->columns->len, n);
     }
   row_clear (&self->row);

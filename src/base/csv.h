@@ -1,7 +1,8 @@
 /*
- * CSV input over libcsv, also gzipped (told by its first bytes): a header row names the columns, rows are streamed.
- * Quoting per RFC 4180; ragged rows, bad quoting, a missing header, duplicate column names, NUL bytes and tables above
- * the limits of base/limits.h are diagnosed with line numbers.
+ * CSV input over libcsv, also gzipped (told by its first bytes): a header row names the columns,
+ * rows are streamed. Quoting per RFC 4180; ragged rows, bad quoting, a missing header, duplicate
+ * column names, NUL bytes and tables above the limits of base/limits.h are diagnosed with line
+ * numbers.
  */
 #pragma once
 

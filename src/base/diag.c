@@ -2,7 +2,10 @@
 
 #include <string.h>
 
-/* Longest message and longest piece of a source line that is shown: inputs may be one line of megabytes. */
+/*
+ * Longest message and longest piece of a source line that is shown: inputs may be one line of
+ * megabytes.
+ */
 #define MAX_MESSAGE 600
 #define MAX_EXCERPT 96
 
@@ -126,8 +129,8 @@ char_width (gunichar c)
 }
 
 /*
- * Cuts the part of the source line that is shown: without its indentation, and of a long line only a window around
- * the marked column.
+ * Cuts the part of the source line that is shown: without its indentation, and of a long line only
+ * a window around the marked column.
  */
 static void
 set_excerpt (Diag *diag, const SourceMark *mark)

@@ -9,7 +9,10 @@ layout_data_dir (void)
 
   if (set && *set)
     return g_strdup (set);
-  /* The build system writes the first: a program that runs from its build folder finds the data of its sources. */
+  /*
+   * The build system writes the first: a program that runs from its build folder finds the data of
+   * its sources.
+   */
   if (g_file_test (SHARDSIM_DATADIR_SOURCE "/hwprofiles", G_FILE_TEST_IS_DIR))
     return g_strdup (SHARDSIM_DATADIR_SOURCE);
   return g_strdup (SHARDSIM_DATADIR_INSTALLED);

@@ -4,8 +4,9 @@
 #include <glib.h>
 
 /*
- * The folder that holds hwprofiles/ and workloads/: the environment variable SHARDSIM_DATADIR, else the source tree
- * that the program was built from while it exists, else the installed data folder. Newly allocated.
+ * The folder that holds hwprofiles/ and workloads/: the environment variable SHARDSIM_DATADIR, else
+ * the source tree that the program was built from while it exists, else the installed data folder.
+ * Newly allocated.
  */
 char *layout_data_dir (void);
 

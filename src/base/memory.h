@@ -1,4 +1,7 @@
-/* Categories of memory: the words that schedules, pools and reports share, and the order of allocations inside a buffer. */
+/*
+ * Categories of memory: the words that schedules, pools and reports share, and the order of
+ * allocations inside a buffer.
+ */
 #pragma once
 
 #include <glib.h>
@@ -28,8 +31,9 @@ typedef struct
 } MemoryStep;
 
 /*
- * The allocations and frees of one pass over a layer, in the order in which the host makes them. The first `n_to_peak` lead to the
- * moment when most is alive. Passes that hand tensors on (forward to backward) number them alike.
+ * The allocations and frees of one pass over a layer, in the order in which the host makes them.
+ * The first `n_to_peak` lead to the moment when most is alive. Passes that hand tensors on (forward
+ * to backward) number them alike.
  */
 typedef struct
 {

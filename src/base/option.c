@@ -442,7 +442,8 @@ option_marks_load (OptionMarks *self, const ConfigNode *node)
 {
   option_marks_set_section (self, config_node_mark (node));
   for (guint i = 0; config_node_kind (node) == CONFIG_MAP && i < config_node_length (node); i++)
-    option_marks_set (self, config_node_key (node, i), config_node_mark (config_node_item (node, i)));
+    option_marks_set (self, config_node_key (node, i),
+                      config_node_mark (config_node_item (node, i)));
 }
 
 const SourceMark *

@@ -27,7 +27,7 @@ fail (GError **error, const char *path, int code)
   return FALSE;
 }
 
-/* ---- where a name leads ------------------------------------------------------------------------ */
+/* ---- where a name leads ---------------------------------------------------------------------- */
 
 /* The descriptor of this process's output that INFO describes, or -1. */
 static int
@@ -70,7 +70,7 @@ is_in_place (const char *path, GStatBuf *info)
   return g_stat (path, info) == 0 && (!S_ISREG (info->st_mode) || own_output (info) >= 0);
 }
 
-/* ---- before the work --------------------------------------------------------------------------- */
+/* ---- before the work ------------------------------------------------------------------------- */
 
 static gboolean G_GNUC_PRINTF (3, 4)
     refuse (GError **error, const char *path, const char *format, ...)
@@ -115,7 +115,7 @@ nearest_above (const char *path)
   return folder;
 }
 
-/* Makes a file in the folder of TARGET, and removes it: only that shows that there is room for one. */
+/* Makes a file in the folder of TARGET, and removes it: only that shows that one has room. */
 static gboolean
 try_draft (const char *path, const char *target, GError **error)
 {
@@ -183,7 +183,7 @@ output_check (const char *path, OutputKind kind, GError **error)
   return check_folder (path, above, error) && try_folder (path, above, error);
 }
 
-/* ---- writing ----------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* An output's own descriptor knows how far it is written. */
 static int
@@ -291,7 +291,8 @@ finish (OutputFile *self)
   int   code = 0;
 
   errno = 0;
-  if (fflush (stream) != 0 || ferror (stream) || (self->draft != NULL && fsync (fileno (stream)) != 0))
+  if (fflush (stream) != 0 || ferror (stream)
+      || (self->draft != NULL && fsync (fileno (stream)) != 0))
     code = errno != 0 ? errno : EIO;
   if (fclose (stream) != 0 && code == 0)
     code = errno;

@@ -1,10 +1,10 @@
 /*
  * Output files: whole or not there at all.
  *
- * What is written goes into a temporary file beside the target, which takes the target's name at the end; an interrupt
- * removes it (base/temporary.h). Links at the end of a name are followed. A device, a pipe or an output of this process
- * is written as it is, not replaced. A file that is replaced keeps its mode, and one that is not to
- * be written stays.
+ * What is written goes into a temporary file beside the target, which takes the target's name at
+ * the end; an interrupt removes it (base/temporary.h). Links at the end of a name are followed. A
+ * device, a pipe or an output of this process is written as it is, not replaced. A file that is
+ * replaced keeps its mode, and one that is not to be written stays.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ typedef enum
 } OutputKind;
 
 /*
- * Whether PATH could be written now, so that no work is done for nothing; leaves nothing behind. FALSE with ERROR set, which says what to
- * do about it.
+ * Whether PATH could be written now, so that no work is done for nothing; leaves nothing behind.
+ * FALSE with ERROR set, which says what to do about it.
  */
 gboolean output_check (const char *path, OutputKind kind, GError **error);
 
@@ -40,7 +40,7 @@ FILE       *output_file_stream (OutputFile *self);
 void output_file_free (OutputFile *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OutputFile, output_file_free)
 
-/* N files get their names, all of them or none. FALSE with ERROR set. They are still to be freed. */
+/* N files get their names, all or none. FALSE with ERROR set. They are still to be freed. */
 gboolean output_files_publish (OutputFile *const *files, guint n, GError **error);
 
 /* TEXT as the whole of PATH. */

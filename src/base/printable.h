@@ -1,21 +1,22 @@
 /*
- * Text that may go to a terminal. Names come from files, from command lines and from file systems: none of them may
- * steer the terminal. Where text leaves the program it passes through here, and only our own marks become colours.
+ * Text that may go to a terminal. Names come from files, from command lines and from file systems:
+ * none of them may steer the terminal. Where text leaves the program it passes through here, and
+ * only our own marks become colours.
  */
 #pragma once
 
 #include <glib.h>
 
 /*
- * Marks around what a report stresses: characters that Unicode keeps for a program's own use. They become a colour on a
- * terminal and nothing elsewhere.
+ * Marks around what a report stresses: characters that Unicode keeps for a program's own use. They
+ * become a colour on a terminal and nothing elsewhere.
  */
 #define PRINTABLE_ALERT "\xEF\xB7\x90" /* U+FDD0 */
 #define PRINTABLE_PLAIN "\xEF\xB7\x91" /* U+FDD1 */
 
 /*
- * TEXT with U+FFFD for every control character but the end of a line and the tabulator, and for bytes that are not
- * UTF-8. COLOUR: marks become ANSI colours, else they go. Newly allocated.
+ * TEXT with U+FFFD for every control character but the end of a line and the tabulator, and for
+ * bytes that are not UTF-8. COLOUR: marks become ANSI colours, else they go. Newly allocated.
  */
 char *printable_text (const char *text, gsize length, gboolean colour);
 

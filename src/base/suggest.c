@@ -11,7 +11,10 @@ min3 (guint a, guint b, guint c)
   return MIN (MIN (a, b), c);
 }
 
-/* Edit distance with adjacent transpositions (optimal string alignment), letter case ignored; at most MAX_WORD each. */
+/*
+ * Edit distance with adjacent transpositions (optimal string alignment), letter case ignored; at
+ * most MAX_WORD each.
+ */
 static guint
 edit_distance (const char *a, const char *b)
 {
@@ -62,7 +65,7 @@ suggest_nearest (const char *word, const char *const *names)
           best = *names;
           if (distance == 0)
             break;
-          limit = distance - 1; /* only a strictly nearer name replaces it: the first of equals stays */
+          limit = distance - 1; /* only a nearer name replaces it: the first of equals stays */
         }
     }
   return best;

@@ -4,8 +4,9 @@
 #include <glib.h>
 
 /*
- * The entry of NAMES (NULL-terminated) that is nearest to WORD by edit distance with transpositions, or NULL when none
- * is near enough to be meant (distance over max (1, a third of the length)). Owned by NAMES.
+ * The entry of NAMES (NULL-terminated) that is nearest to WORD by edit distance with
+ * transpositions, or NULL when none is near enough to be meant (distance over max (1, a third of
+ * the length)). Owned by NAMES.
  */
 const char *suggest_nearest (const char *word, const char *const *names);
 
@@ -16,5 +17,8 @@ const char *suggest_nearest (const char *word, const char *const *names);
  */
 gint name_index (const char *word, const char *const *names);
 
-/* "did you mean 'x'?" or, when nothing is near, "valid values: a, b, c" (at most 12 names). Newly allocated. */
+/*
+ * "did you mean 'x'?" or, when nothing is near, "valid values: a, b, c" (at most 12 names). Newly
+ * allocated.
+ */
 char *suggest_hint (const char *word, const char *const *names);

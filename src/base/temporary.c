@@ -32,7 +32,7 @@ static struct
   sigset_t        watched;
 } process = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* ---- the list: under the lock ------------------------------------------------------------------ */
+/* ---- the list: under the lock ---------------------------------------------------------------- */
 
 static void
 add (const char *name, Kind kind)
@@ -106,7 +106,7 @@ forget_name (const char *name, gboolean remove)
   pthread_mutex_unlock (&process.lock);
 }
 
-/* ---- making and removing ----------------------------------------------------------------------- */
+/* ---- making and removing --------------------------------------------------------------------- */
 
 int
 temporary_file (char *name)
@@ -161,7 +161,7 @@ temporary_keep (const char *name)
   forget_name (name, FALSE);
 }
 
-/* ---- renaming ---------------------------------------------------------------------------------- */
+/* ---- renaming -------------------------------------------------------------------------------- */
 
 /*
  * A second name for the file TO, as long as others may fail; *ASIDE stays NULL when there is none.
@@ -233,7 +233,7 @@ temporary_rename (const char *const *from, const char *const *to, guint n, guint
   return code;
 }
 
-/* ---- signals ----------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 /*
  * It writes nothing any more then. Nobody else has its number: it is waited for under the lock, too

@@ -1,11 +1,12 @@
 /*
- * Files and folders that this process makes on the way to others, and that go when it is interrupted.
+ * Files and folders that this process makes on the way to others, and that go when it is
+ * interrupted.
  *
- * A signal comes to a process, not to a simulation, so the list of them is the process's: the only state of its kind,
- * behind a lock. Where `temporary_watch_signals` was called, SIGINT, SIGTERM and SIGHUP are taken by a thread of
- * their own, in which nothing has to be async-signal-safe: it ends the child process, removes what is listed, and lets
- * the process die by the signal. Without that call, as in other programs that use the library, nothing is changed
- * about signals.
+ * A signal comes to a process, not to a simulation, so the list of them is the process's: the only
+ * state of its kind, behind a lock. Where `temporary_watch_signals` was called, SIGINT, SIGTERM and
+ * SIGHUP are taken by a thread of their own, in which nothing has to be async-signal-safe: it ends
+ * the child process, removes what is listed, and lets the process die by the signal. Without that
+ * call, as in other programs that use the library, nothing is changed about signals.
  */
 #pragma once
 
@@ -15,7 +16,10 @@
 /* To be called once, before there are threads. What was ignored (nohup) stays so. */
 void temporary_watch_signals (void);
 
-/* Makes a file and opens it for writing. NAME ends in "XXXXXX", which is filled in. -1 with errno set. */
+/*
+ * Makes a file and opens it for writing. NAME ends in "XXXXXX", which is filled in. -1 with errno
+ * set.
+ */
 int temporary_file (char *name);
 
 /* Makes a folder, which goes with the files in it. FALSE with errno set. */
@@ -31,8 +35,8 @@ void temporary_remove (const char *name);
 void temporary_keep (const char *name);
 
 /*
- * The temporary files FROM take the names TO, all N of them or none. A signal waits until it is done.
- * Returns 0 or an errno; then *FAILED is the one that could not. Of several, what stood there
+ * The temporary files FROM take the names TO, all N of them or none. A signal waits until it is
+ * done. Returns 0 or an errno; then *FAILED is the one that could not. Of several, what stood there
  * before has the name FROM.old meanwhile, which is what a power failure can leave.
  */
 int temporary_rename (const char *const *from, const char *const *to, guint n, guint *failed);

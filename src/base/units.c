@@ -3,7 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-/* One spelling of a unit: base value = number * multiply / divide. Two factors keep "1.3 us" correctly rounded. */
+/*
+ * One spelling of a unit: base value = number * multiply / divide. Two factors keep "1.3 us"
+ * correctly rounded.
+ */
 typedef struct
 {
   const char *symbol;
@@ -79,17 +82,20 @@ static const Unit power_units[] = {
 };
 
 static const Kind kinds[] = {
-  [QUANTITY_TIME] = { "a time", "1.3 us", "units of a time: ps, ns, us, ms, s, min, h", time_units },
+  [QUANTITY_TIME] = { "a time", "1.3 us", "units of a time: ps, ns, us, ms, s, min, h",
+                      time_units },
   [QUANTITY_BYTES] = { "a size", "80 GiB",
-                       "units of a size: B, kB, MB, GB, TB, PB (powers of 1000), KiB, MiB, GiB, TiB, PiB "
-                       "(powers of 1024)",
+                       "units of a size: B, kB, MB, GB, TB, PB (powers of 1000), KiB, MiB, GiB, "
+                       "TiB, PiB (powers of 1024)",
                        byte_units },
   [QUANTITY_BANDWIDTH] = { "a bandwidth", "900 GB/s",
-                           "units of a bandwidth: bytes as B/s, kB/s, MB/s, GB/s, TB/s, PB/s or KiB/s, MiB/s, "
-                           "GiB/s, TiB/s; bits as bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s",
+                           "units of a bandwidth: bytes as B/s, kB/s, MB/s, GB/s, TB/s, PB/s or "
+                           "KiB/s, MiB/s, GiB/s, TiB/s; bits as bit/s, kbit/s, Mbit/s, Gbit/s, "
+                           "Tbit/s",
                            bandwidth_units },
   [QUANTITY_COMPUTE] = { "a compute rate", "989 TFLOP/s",
-                         "units of a compute rate: FLOP/s, kFLOP/s, MFLOP/s, GFLOP/s, TFLOP/s, PFLOP/s, EFLOP/s",
+                         "units of a compute rate: FLOP/s, kFLOP/s, MFLOP/s, GFLOP/s, TFLOP/s, "
+                         "PFLOP/s, EFLOP/s",
                          compute_units },
   [QUANTITY_COUNT] = { "a count", "10k", "a count has no unit; the suffixes k, M, G, T are decimal",
                        count_units },
@@ -149,8 +155,9 @@ skip_digits (const char *text, guint *n_digits)
 }
 
 /*
- * End of the decimal number at the start of TEXT, or NULL. Scanned here because strtod also takes hexadecimal
- * numbers, "inf" and "nan". An 'e' counts as an exponent only before digits, so "1EFLOP/s" is a number and a unit.
+ * End of the decimal number at the start of TEXT, or NULL. Scanned here because strtod also takes
+ * hexadecimal numbers, "inf" and "nan". An 'e' counts as an exponent only before digits, so
+ * "1EFLOP/s" is a number and a unit.
  */
 static const char *
 scan_number (const char *text)
@@ -180,10 +187,14 @@ is_not_finite (const char *text)
   if (*text == '-' || *text == '+')
     text++;
   return g_ascii_strncasecmp (text, "nan", 3) == 0 || g_ascii_strncasecmp (text, "inf", 3) == 0
-         || g_ascii_strncasecmp (text, ".nan", 4) == 0 || g_ascii_strncasecmp (text, ".inf", 4) == 0;
+         || g_ascii_strncasecmp (text, ".nan", 4) == 0
+         || g_ascii_strncasecmp (text, ".inf", 4) == 0;
 }
 
-/* Sets *WHY to "expected <kind> such as '<example>', got '<TEXT>'<REASON>"; always FALSE. Takes REASON. */
+/*
+ * Sets *WHY to "expected <kind> such as '<example>', got '<TEXT>'<REASON>"; always FALSE. Takes
+ * REASON.
+ */
 static gboolean
 refuse (QuantityKind kind, const char *text, char *reason, char **why)
 {
@@ -252,7 +263,10 @@ format_digits (double magnitude, guint digits)
   return g_strdup (buffer);
 }
 
-/* MAGNITUDE rounded to DIGITS significant digits, so that 999.9 GB/s becomes 1.00 TB/s and not 1000 GB/s. */
+/*
+ * MAGNITUDE rounded to DIGITS significant digits, so that 999.9 GB/s becomes 1.00 TB/s and not 1000
+ * GB/s.
+ */
 static double
 round_digits (double magnitude, guint digits)
 {
@@ -293,7 +307,8 @@ quantity_format (QuantityKind kind, double value, guint digits)
 
   gboolean discrete = kind == QUANTITY_COUNT || kind == QUANTITY_BYTES;
   /* Bytes and counts below the first prefix are whole numbers and stay it: "1023 B", "7". */
-  gboolean whole = scaled == 0 || (discrete && unit == kinds[kind].units && scaled == floor (scaled));
+  gboolean whole =
+      scaled == 0 || (discrete && unit == kinds[kind].units && scaled == floor (scaled));
 
   if (!whole)
     scaled = round_digits (scaled, digits);
@@ -360,7 +375,10 @@ number_format_exact (double value)
 {
   char buffer[G_ASCII_DTOSTR_BUF_SIZE];
   char format[8];
-  /* "%g" drops trailing zeros, so 15 digits cover all shorter texts; subnormal numbers have fewer digits. */
+  /*
+   * "%g" drops trailing zeros, so 15 digits cover all shorter texts; subnormal numbers have fewer
+   * digits.
+   */
   guint first = fabs (value) < 1e-300 ? 1 : 15;
 
   for (guint digits = first; digits <= 17; digits++)

@@ -1,6 +1,6 @@
 /*
- * How far work has come: whoever does it counts, whoever shows it reads, each in a thread of its own. A NULL count
- * counts nothing.
+ * How far work has come: whoever does it counts, whoever shows it reads, each in a thread of its
+ * own. A NULL count counts nothing.
  */
 #pragma once
 

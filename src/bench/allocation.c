@@ -2,8 +2,9 @@
  * Host time of one allocation and of one release, of blocks of one size.
  *
  *   malloc, free              cudaMalloc, cudaFree on an idle device
- *   malloc_async, free_async  cudaMallocFromPoolAsync, cudaFreeAsync: from a pool that keeps what is released and has
- *                             served these sizes before, so no call reaches the driver's mapping of memory
+ *   malloc_async, free_async  cudaMallocFromPoolAsync, cudaFreeAsync: from a pool that keeps what
+ *                             is released and has served these sizes before, so no call reaches the
+ *                             driver's mapping of memory
  *   malloc_host, free_host    cudaMallocHost, cudaFreeHost: page-locked memory
  *
  * A measurement allocates several blocks, then releases them all.

@@ -1,6 +1,7 @@
 /*
- * Causal attention, forward and backward, by the kernels that cuDNN has for it, where there is cuDNN. Operands are random;
- * the sets of them rotate where one would stay in the L2 cache, as with matrix products.
+ * Causal attention, forward and backward, by the kernels that cuDNN has for it, where there is
+ * cuDNN. Operands are random; the sets of them rotate where one would stay in the L2 cache, as with
+ * matrix products.
  */
 #ifdef BENCH_CUDA
 
@@ -17,7 +18,10 @@
 #define L2_TIMES       4
 #define COMMANDS       8 /* of one pass at most */
 
-/* Heads of a device: a 7B's, half of them (a 13B's under tensor parallelism 2, and so on), a 70B's under 8, and small ones. */
+/*
+ * Heads of a device: a 7B's, half of them (a 13B's under tensor parallelism 2, and so on), a 70B's
+ * under 8, and small ones.
+ */
 static const struct
 {
   unsigned heads, head_size;
@@ -108,7 +112,8 @@ time_pass (Bench *bench, Attention *attention, const AttentionShape *shape, Case
 
 /* The forward pass of every set leaves the statistics that the backward pass needs. */
 static bool
-prepare_sets (const Bench *bench, const Attention *attention, const AttentionShape *shape, Case *self)
+prepare_sets (const Bench *bench, const Attention *attention, const AttentionShape *shape,
+              Case *self)
 {
   CUDA_TRY (cudaMalloc ((void **) &self->memory, self->sets * set_bytes (shape)));
   if (!cuda_fill_random (bench, self->memory, self->sets * set_bytes (shape), shape->dtype, 1))

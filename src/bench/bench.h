@@ -1,9 +1,9 @@
 /*
  * shardsim-bench: what every benchmark of the runner is given, and what it hands back.
  *
- * Plain C (gnu11, POSIX): cluster nodes have a compiler and little else. A file that needs CUDA and NCCL
- * is wrapped in `#ifdef BENCH_CUDA`, one that needs MPI in `#ifdef BENCH_MPI`, so that one compiler call
- * over src/bench/ builds whatever is there (docs/bench.md).
+ * Plain C (gnu11, POSIX): cluster nodes have a compiler and little else. A file that needs CUDA and
+ * NCCL is wrapped in `#ifdef BENCH_CUDA`, one that needs MPI in `#ifdef BENCH_MPI`, so that one
+ * compiler call over src/bench/ builds whatever is there (docs/bench.md).
  *
  * Every function that can fail returns false after it has said what failed with bench_error.
  */
@@ -32,14 +32,15 @@ typedef struct
   const char *dtypes;      /* comma-separated; NULL: all that the device has */
   const char *channels;    /* comma-separated numbers of NCCL channels to force */
   const char *algorithm;   /* MPI collectives: "ring", "pairwise", ...; NULL: the benchmark's own */
-  const char *hardware; /* key=value,...: columns of collectives.csv that the runner cannot know (gpu, intra, nics, nic) */
-  const char *id;   /* prefix of the ids in collectives.csv */
-  const char *file; /* of the storage benchmark; NULL: a temporary one in the output folder */
-  const char *model; /* step: key=value,...: d_model, n_heads, d_ff, seq_len, micro_batch, n_layers */
-  unsigned sustained_s; /* matmul: seconds that one large product is repeated for; 0: not measured */
-  bool     out_of_place; /* NCCL collectives: leave calls in place out */
-  bool     one_gpu;      /* several ranks on one GPU where NCCL allows it */
-  unsigned timeout_s;    /* of an exchange between ranks */
+  const char *hardware;    /* key=value,...: columns of collectives.csv that the runner cannot know
+                              (gpu, intra, nics, nic) */
+  const char *id;          /* prefix of the ids in collectives.csv */
+  const char *file;  /* of the storage benchmark; NULL: a temporary one in the output folder */
+  const char *model; /* step: key=value,... of d_model n_heads d_ff seq_len micro_batch n_layers */
+  unsigned    sustained_s;  /* matmul: s that one large product is repeated for; 0: not measured */
+  bool        out_of_place; /* NCCL collectives: leave calls in place out */
+  bool        one_gpu;      /* several ranks on one GPU where NCCL allows it */
+  unsigned    timeout_s;    /* of an exchange between ranks */
 } BenchOptions;
 
 typedef struct
@@ -56,7 +57,7 @@ typedef enum
   NEEDS_CUDA = 1 << 0, /* a device; main has selected it with cudaSetDevice */
   NEEDS_MPI = 1 << 1,
   NEEDS_ALL_RANKS =
-      1 << 2, /* a collective operation: every rank runs it; all else runs on rank 0 while the others wait */
+      1 << 2, /* a collective operation, run by every rank; all else runs on rank 0, others wait */
 } BenchNeeds;
 
 typedef struct
@@ -72,12 +73,16 @@ typedef struct
 /* All of them, in the order in which `all` runs them (benchmarks.c); ends with NULL. */
 extern const Benchmark *const benchmarks[];
 
-/* One line on stderr: "shardsim-bench: HOST rank R: BENCHMARK: WHAT: why". WHAT is the call that failed ("cudaMalloc"). */
+/*
+ * One line on stderr: "shardsim-bench: HOST rank R: BENCHMARK: WHAT: why". WHAT is the call that
+ * failed ("cudaMalloc").
+ */
 void bench_error (const Bench *bench, const char *what, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
 
 /* One line on stderr, from rank 0 only: what a number does not mean, what is left out and why. */
-void bench_note (const Bench *bench, const char *format, ...) __attribute__ ((format (printf, 2, 3)));
+void bench_note (const Bench *bench, const char *format, ...)
+    __attribute__ ((format (printf, 2, 3)));
 
 /* Sizes from options (or FROM..TO), each FACTOR times the last; *N of them, at most MAX. */
 unsigned bench_sizes (const BenchOptions *options, uint64_t from, uint64_t to, double factor,
@@ -89,5 +94,8 @@ bool bench_list_has (const char *list, const char *word);
 /* Seconds of CLOCK_MONOTONIC. */
 double bench_now (void);
 
-/* SEED's next 64 random bits (splitmix64): data is random, since zeros and constants cost less power and run faster. */
+/*
+ * SEED's next 64 random bits (splitmix64): data is random, since zeros and constants cost less
+ * power and run faster.
+ */
 uint64_t bench_random (uint64_t *seed);

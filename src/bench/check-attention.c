@@ -11,7 +11,7 @@
 #define HEADS     3ul
 #define HEAD      64ul
 #define VALUES    (SEQUENCES * TOKENS * HEADS * HEAD)
-#define BOUND     2e-2 /* bf16's rounding of the probabilities, of their gradients and of the result */
+#define BOUND     2e-2 /* bf16's rounding of probabilities, their gradients and the result */
 
 typedef struct
 {
@@ -84,7 +84,8 @@ attend (Values *x, size_t sequence, size_t query, size_t head)
 }
 
 static bool
-compare (const Bench *bench, const char *what, const void *device, const double *want, Values *values)
+compare (const Bench *bench, const char *what, const void *device, const double *want,
+         Values *values)
 {
   return check_read (bench, device, "bf16", VALUES, values->got)
          && check_close (bench, what, want, values->got, VALUES, BOUND);

@@ -1,6 +1,6 @@
 /*
- * A layer against a forward pass in double; its gradients against differences of that: derivatives of the sum of the outputs times
- * random factors, for some weights of every module and some inputs.
+ * A layer against a forward pass in double; its gradients against differences of that: derivatives
+ * of the sum of the outputs times random factors, for some weights of every module and some inputs.
  */
 #ifdef BENCH_CUDA
 
@@ -43,7 +43,7 @@ typedef struct
   char *weights, *saved, *work, *stream, *output, *gradient;
 } Buffers;
 
-/* ---- in double --------------------------------------------------------------------------------- */
+/* ---- in double ------------------------------------------------------------------------------- */
 
 static void
 linear (const double *x, const double *weight, size_t in, size_t out, double *y)
@@ -167,7 +167,7 @@ derivative (Values *x, double *variable)
   return (high - low) / (2 * STEP);
 }
 
-/* ---- on the device ----------------------------------------------------------------------------- */
+/* ---- on the device --------------------------------------------------------------------------- */
 
 static bool
 run_layer (const Bench *bench, Layer *layer, const Buffers *at)
@@ -193,8 +193,8 @@ run_layer (const Bench *bench, Layer *layer, const Buffers *at)
 }
 
 /*
- * Weights: of norms around 1, of products small enough that no row of the softmax is all in one place. Rounded by cutting off, so that
- * the device and the host have the same.
+ * Weights: of norms around 1, of products small enough that no row of the softmax is all in one
+ * place. Rounded by cutting off, so that the device and the host have the same.
  */
 static bool
 put_weights (const Bench *bench, void *device, double *weights)
@@ -286,9 +286,9 @@ compare_all (const Bench *bench, Values *x)
     {
       uint64_t n = layer_module_elements (&shape, module);
 
-      good =
-          compare_some (bench, names[module], x, x->weights + offset, x->gradient + offset, n, &seed)
-          && good;
+      good = compare_some (bench, names[module], x, x->weights + offset, x->gradient + offset, n,
+                           &seed)
+             && good;
       offset += n;
     }
   return compare_some (bench, "layer, gradient of the input", x, x->input, x->input_gradient,

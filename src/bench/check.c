@@ -100,7 +100,7 @@ check_close (const Bench *bench, const char *what, const double *want, const dou
   return false;
 }
 
-/* ---- products ---------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -161,8 +161,9 @@ check_dtype (const Bench *bench, Gemm *gemm, const char *dtype, double bound, Pr
         if (run_product (bench, gemm, &shape, memory, values))
           {
             multiply (&shape, values);
-            good = check_close (bench, what, values->want, values->got, ROWS * COLUMNS * batch, bound)
-                   && good;
+            good =
+                check_close (bench, what, values->want, values->got, ROWS * COLUMNS * batch, bound)
+                && good;
           }
         else
           good = false;
@@ -203,7 +204,8 @@ run (Bench *bench)
 const Benchmark benchmark_check = {
   .name = "check",
   .title =
-      "products, attention, a layer and streaming kernels on small data against arithmetic on the host",
+      "products, attention, a layer and streaming kernels on small data against arithmetic on the "
+      "host",
   .needs = NEEDS_CUDA,
   .checks = true,
   .run = run,

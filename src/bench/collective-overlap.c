@@ -1,6 +1,7 @@
 /*
- * `collective_overlap`: a collective beside a matrix product: what each takes alone, and while the other runs all the
- * time, by the number of channels, each a thread block that holds an SM. The rows are those of `overlap`.
+ * `collective_overlap`: a collective beside a matrix product: what each takes alone, and while the
+ * other runs all the time, by the number of channels, each a thread block that holds an SM. The
+ * rows are those of `overlap`.
  */
 #ifdef BENCH_CUDA
 
@@ -38,7 +39,7 @@ typedef struct
   NcclLoad    collective, matmul;
 } Run;
 
-/* ---- the matrix product ------------------------------------------------------------------------ */
+/* ---- the matrix product ---------------------------------------------------------------------- */
 
 static bool
 open_product (Run *run)
@@ -55,7 +56,8 @@ open_product (Run *run)
   CUDA_TRY (cudaMalloc (&product->a, gemm_a_bytes (&product->shape)));
   CUDA_TRY (cudaMalloc (&product->b, gemm_b_bytes (&product->shape)));
   CUDA_TRY (cudaMalloc (&product->c, gemm_c_bytes (&product->shape)));
-  return cuda_fill_random (bench, product->a, gemm_a_bytes (&product->shape), product->shape.dtype, 1)
+  return cuda_fill_random (bench, product->a, gemm_a_bytes (&product->shape), product->shape.dtype,
+                           1)
          && cuda_fill_random (bench, product->b, gemm_b_bytes (&product->shape),
                               product->shape.dtype, 2);
 }
@@ -80,9 +82,12 @@ launch_product (NcclSession *session, void *user, unsigned i)
                    product->b, product->c, 0);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-/* A row of SUBJECT: the collective, or the product. The remark names the collective, and what ran beside. */
+/*
+ * A row of SUBJECT: the collective, or the product. The remark names the collective, and what ran
+ * beside.
+ */
 static bool
 write_result (Run *run, const NcclLoad *subject, const char *variant, const Result *times)
 {
@@ -128,7 +133,8 @@ measure_one (Run *run, NcclLoad *subject, NcclLoad *other, const char *variant)
     return write_result (run, subject, variant, &result);
   bench_note (
       run->bench,
-      "%s left out (collective of %llu bytes, product of %llu): the other side could not be kept running",
+      "%s left out (collective of %llu bytes, product of %llu): the other side could not be kept "
+      "running",
       variant, (unsigned long long) run->bytes, (unsigned long long) run->product.shape.m);
   return true;
 }
@@ -142,7 +148,7 @@ measure_both (Run *run)
          && measure_one (run, &run->collective, &run->matmul, "collective.beside.matmul");
 }
 
-/* ---- sweeps ------------------------------------------------------------------------------------ */
+/* ---- sweeps ---------------------------------------------------------------------------------- */
 
 static bool
 measure_edges (Run *run)
@@ -193,7 +199,10 @@ measure_ops (Run *run, const uint64_t *sizes, unsigned n)
   return true;
 }
 
-/* Sizes that the command line asks for, without the small ones; DEFAULT_BYTES, or as much of it as is allowed. */
+/*
+ * Sizes that the command line asks for, without the small ones; DEFAULT_BYTES, or as much of it as
+ * is allowed.
+ */
 static unsigned
 choose_sizes (const Bench *bench, uint64_t *sizes)
 {

@@ -12,7 +12,7 @@
 #define REPEAT_SECONDS 0.2         /* a repeat takes about so long at most */
 #define RANDOM_BYTES   (16u << 20) /* generated; longer buffers repeat them */
 
-/* ---- errors ------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* The function's name in the source text of a call. */
 static const char *
@@ -54,9 +54,12 @@ nccl_failed (const Bench *bench, const char *call, ncclResult_t result)
   return false;
 }
 
-/* ---- the device -------------------------------------------------------------------------------- */
+/* ---- the device ------------------------------------------------------------------------------ */
 
-/* The driver's release, "580.95.05", of the line "NVRM version: NVIDIA ... Module  580.95.05  ..."; empty where it is not said. */
+/*
+ * The driver's release, "580.95.05", of the line "NVRM version: NVIDIA ... Module  580.95.05  ...";
+ * empty where it is not said.
+ */
 static void
 read_driver (char *driver, size_t size)
 {
@@ -76,7 +79,10 @@ read_driver (char *driver, size_t size)
   fclose (file);
 }
 
-/* The same as the management library says it, where /proc is not the host's; it comes with the driver. */
+/*
+ * The same as the management library says it, where /proc is not the host's; it comes with the
+ * driver.
+ */
 static void
 ask_driver (char *driver, size_t size)
 {
@@ -176,7 +182,7 @@ cuda_recovers (void)
   return waited == cudaSuccess;
 }
 
-/* ---- buffers ----------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 /* One random value of DTYPE in [-1, 1] at OUT; its bytes. */
 static size_t
@@ -253,7 +259,7 @@ cuda_fill_random (const Bench *bench, void *device, size_t bytes, const char *dt
   return true;
 }
 
-/* ---- timing ------------------------------------------------------------------------------------ */
+/* ---- timing ---------------------------------------------------------------------------------- */
 
 typedef struct
 {

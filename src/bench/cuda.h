@@ -1,6 +1,6 @@
 /*
- * CUDA as the benchmarks use it: checked calls, device buffers, timing by events, kernels from C strings compiled by
- * NVRTC. Plain allocations only; clocks, power and MIG stay as they are.
+ * CUDA as the benchmarks use it: checked calls, device buffers, timing by events, kernels from C
+ * strings compiled by NVRTC. Plain allocations only; clocks, power and MIG stay as they are.
  */
 #pragma once
 
@@ -12,7 +12,10 @@
 
 #include "bench/bench.h"
 
-/* In a function that returns bool with a `bench` in reach: false after a message that names the call, the rank and the cause. */
+/*
+ * In a function that returns bool with a `bench` in reach: false after a message that names the
+ * call, the rank and the cause.
+ */
 #define CUDA_TRY(call)                                \
   do                                                  \
     {                                                 \
@@ -43,7 +46,10 @@ bool cuda_failed (const Bench *bench, const char *call, cudaError_t error);
 bool cublas_failed (const Bench *bench, const char *call, cublasStatus_t status);
 bool nccl_failed (const Bench *bench, const char *call, ncclResult_t result);
 
-/* Selects device (local rank modulo the devices here) and reads MACHINE's strings (owned by this module's static storage is not allowed: they lie in TEXT). */
+/*
+ * Selects device (local rank modulo the devices here) and reads MACHINE's strings (owned by this
+ * module's static storage is not allowed: they lie in TEXT).
+ */
 typedef struct
 {
   char device[256], driver[64], cuda[32], nccl[32];
@@ -53,7 +59,10 @@ bool cuda_open (const Bench *bench, unsigned local_rank, bool one_gpu, CudaMachi
 /* Free bytes of device memory right after the context was made, before anything else was loaded. */
 size_t cuda_first_free (void);
 
-/* After a case that failed: waits for what is queued. FALSE: the device's context is lost, and no other case can be measured. */
+/*
+ * After a case that failed: waits for what is queued. FALSE: the device's context is lost, and no
+ * other case can be measured.
+ */
 bool cuda_recovers (void);
 
 /* Cases of one benchmark that may fail before it gives up; each has said why. */
@@ -61,13 +70,16 @@ bool cuda_recovers (void);
 
 /* Kernels: SOURCE (CUDA C) compiled for the current device. Release with cuda_module_close. */
 typedef struct CudaModule CudaModule;
-CudaModule               *cuda_module_open (const Bench *bench,
-                                            const char *source); /* NULL after a message with the compiler's log */
-cudaKernel_t              cuda_module_kernel (const Bench *bench, CudaModule *self,
-                                              const char *name); /* NULL after a message */
-void                      cuda_module_close (CudaModule *self);
+/* NULL after a message with the compiler's log */
+CudaModule  *cuda_module_open (const Bench *bench, const char *source);
+cudaKernel_t cuda_module_kernel (const Bench *bench, CudaModule *self,
+                                 const char *name); /* NULL after a message */
+void         cuda_module_close (CudaModule *self);
 
-/* Source for the head of a kernel's: u64, INDEX of the thread, fp32 to bf16 (to nearest even; finite values), one and four at once. */
+/*
+ * Source for the head of a kernel's: u64, INDEX of the thread, fp32 to bf16 (to nearest even;
+ * finite values), one and four at once.
+ */
 #define CUDA_BF16_SOURCE                                                                  \
   "typedef unsigned long long u64;\n"                                                     \
   "#define INDEX ((u64) blockIdx.x * blockDim.x + threadIdx.x)\n"                         \
@@ -85,13 +97,17 @@ void                      cuda_module_close (CudaModule *self);
 bool cuda_launch (const Bench *bench, cudaKernel_t kernel, unsigned grid, unsigned block,
                   void **args, cudaStream_t stream);
 
-/* BYTES of random bits made into normal values of DTYPE ("fp32", "bf16", "fp16", "fp8") in [-1, 1], or raw bits (NULL), at DEVICE. */
+/*
+ * BYTES of random bits made into normal values of DTYPE ("fp32", "bf16", "fp16", "fp8") in [-1, 1],
+ * or raw bits (NULL), at DEVICE.
+ */
 bool cuda_fill_random (const Bench *bench, void *device, size_t bytes, const char *dtype,
                        uint64_t seed);
 
 /*
- * Times what WORK puts on STREAM: options' warm-up calls, then `repeats` times `iterations` calls between two events. RESULT
- * gets the median and spread of one call's time. ITERATIONS and REPEATS 0: the options' (at most so many that a repeat takes about 0.2 s).
+ * Times what WORK puts on STREAM: options' warm-up calls, then `repeats` times `iterations` calls
+ * between two events. RESULT gets the median and spread of one call's time. ITERATIONS and REPEATS
+ * 0: the options' (at most so many that a repeat takes about 0.2 s).
  */
 typedef bool (*CudaWork) (const Bench *bench, cudaStream_t stream, void *user);
 bool cuda_time (const Bench *bench, cudaStream_t stream, CudaWork work, void *user, Result *result);

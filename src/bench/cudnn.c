@@ -136,7 +136,8 @@ check (const Bench *bench, const Cudnn *library, const char *what, int status)
   if (status == 0)
     return true;
   library->last_error (text, sizeof text);
-  bench_error (bench, what, "%s%s%s", library->error_string (status), *text != '\0' ? ": " : "", text);
+  bench_error (bench, what, "%s%s%s", library->error_string (status), *text != '\0' ? ": " : "",
+               text);
   return false;
 }
 
@@ -194,7 +195,8 @@ open_library (const Bench *bench, Cudnn *self)
     }
   status = self->create (&self->handle);
   if (status != 0)
-    bench_note (bench, "cudnnCreate: %s: what it measures is left out", self->error_string (status));
+    bench_note (bench, "cudnnCreate: %s: what it measures is left out",
+                self->error_string (status));
   return status == 0;
 }
 
@@ -220,7 +222,10 @@ cudnn_close (Cudnn *self)
     return;
   if (self->handle != NULL)
     self->destroy (self->handle);
-  /* The library stays loaded: it has threads and handlers of its own, and is not made to be unloaded. */
+  /*
+   * The library stays loaded: it has threads and handlers of its own, and is not made to be
+   * unloaded.
+   */
   free (self);
 }
 
@@ -438,7 +443,8 @@ choose_plan (CudnnGraph *self, const Descriptor *configs, int64_t n)
       return;
     }
   if (!self->failed)
-    bench_error (self->bench, "cudnnBackendFinalize", "none of %d engines runs this graph", (int) n);
+    bench_error (self->bench, "cudnnBackendFinalize", "none of %d engines runs this graph",
+                 (int) n);
   self->failed = true;
 }
 

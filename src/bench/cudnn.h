@@ -1,10 +1,11 @@
 /*
- * cuDNN's graph interface, as far as fused attention needs it: tensors and operations are put together into a graph, and
- * the library finds a kernel for the whole. The library is opened at run time (libcudnn.so.9); neither its headers nor
- * the library are needed to build the runner. The numbers below are those of its C interface, version 9.
+ * cuDNN's graph interface, as far as fused attention needs it: tensors and operations are put
+ * together into a graph, and the library finds a kernel for the whole. The library is opened at run
+ * time (libcudnn.so.9); neither its headers nor the library are needed to build the runner. The
+ * numbers below are those of its C interface, version 9.
  *
- * A graph remembers that something failed: what is put into it later does nothing, and cudnn_graph_plan says so. All tensors
- * have four dimensions.
+ * A graph remembers that something failed: what is put into it later does nothing, and
+ * cudnn_graph_plan says so. All tensors have four dimensions.
  */
 #pragma once
 
@@ -54,7 +55,10 @@ typedef struct CudnnGraph CudnnGraph;
 /* A tensor of a graph, from 1 on: its unique id there. 0: none. */
 typedef unsigned CudnnTensor;
 
-/* NULL after a note where there is no cuDNN 9 or it does not work on this device: what it measures is left out. */
+/*
+ * NULL after a note where there is no cuDNN 9 or it does not work on this device: what it measures
+ * is left out.
+ */
 Cudnn   *cudnn_open (const Bench *bench);
 void     cudnn_close (Cudnn *self);         /* NULL: nothing */
 unsigned cudnn_version (const Cudnn *self); /* 91900 = 9.19.0 */
@@ -67,8 +71,8 @@ CudnnTensor cudnn_graph_tensor (CudnnGraph *self, CudnnType type, const int64_t 
                                 const int64_t *strides, CudnnKind kind);
 
 /*
- * Operations. Y 0: a new virtual tensor like X, of type TYPE, which is also what is computed in. They return Y. B and T may be 0
- * where MODE takes fewer; AXIS is CUDNN_INDEX's alone.
+ * Operations. Y 0: a new virtual tensor like X, of type TYPE, which is also what is computed in.
+ * They return Y. B and T may be 0 where MODE takes fewer; AXIS is CUDNN_INDEX's alone.
  */
 CudnnTensor cudnn_graph_pointwise (CudnnGraph *self, CudnnPointwise mode, CudnnType type,
                                    CudnnTensor x, CudnnTensor b, CudnnTensor t, int64_t axis,
@@ -77,13 +81,13 @@ void        cudnn_graph_matmul (CudnnGraph *self, CudnnTensor a, CudnnTensor b, 
 void cudnn_graph_reduce (CudnnGraph *self, CudnnReduction mode, CudnnTensor x, CudnnTensor y);
 void cudnn_graph_reshape (CudnnGraph *self, CudnnTensor x, CudnnTensor y);
 
-/* Finds a kernel for all of it. False after a message: nothing in this cuDNN runs it on this device. */
+/* Finds a kernel for all of it. False after a message: this cuDNN cannot run it on this device. */
 bool   cudnn_graph_plan (CudnnGraph *self);
 size_t cudnn_graph_workspace (const CudnnGraph *self);
 
 /*
- * A set of memory to run on: N times TENSORS[i] lies at POINTERS[i], of values on the host. Sets are numbered from 0 on, at most
- * CUDNN_MAX_SETS of them.
+ * A set of memory to run on: N times TENSORS[i] lies at POINTERS[i], of values on the host. Sets
+ * are numbered from 0 on, at most CUDNN_MAX_SETS of them.
  */
 #define CUDNN_MAX_SETS 32
 bool cudnn_graph_bind (CudnnGraph *self, unsigned n, const CudnnTensor *tensors,

@@ -1,4 +1,7 @@
-/* Copies within the device's memory by cudaMemcpyAsync: bytes copied; reading and writing move twice that. */
+/*
+ * Copies within the device's memory by cudaMemcpyAsync: bytes copied; reading and writing move
+ * twice that.
+ */
 #include "bench/bench.h"
 
 #ifdef BENCH_CUDA

@@ -3,9 +3,11 @@
  *
  *   record        host time of cudaEventRecord on an idle stream
  *   wait          host time of cudaStreamWaitEvent for an event of another stream that has happened
- *   synchronize   host time of cudaEventRecord and cudaEventSynchronize on an idle device: the shortest wait of the host
- *   cross_stream  device time that a step from one stream to another adds (record there, wait here): a chain of empty
- *                 kernels that changes the stream with each kernel, less the same chain on one stream
+ *   synchronize   host time of cudaEventRecord and cudaEventSynchronize on an idle device: the
+ *                 shortest wait of the host
+ *   cross_stream  device time that a step from one stream to another adds (record there, wait
+ *                 here): a chain of empty kernels that changes the stream with each kernel, less
+ *                 the same chain on one stream
  */
 #include "bench/bench.h"
 
@@ -54,7 +56,10 @@ record_and_synchronize (const Bench *bench, cudaStream_t stream, void *user)
   return true;
 }
 
-/* Two kernels: both on this stream, or the second on the other one, with a step there and a step back. */
+/*
+ * Two kernels: both on this stream, or the second on the other one, with a step there and a step
+ * back.
+ */
 static bool
 two_kernels (const Bench *bench, cudaStream_t stream, void *user)
 {

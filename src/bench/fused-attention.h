@@ -1,9 +1,10 @@
 /*
- * Fused causal attention (the FlashAttention family) through cuDNN, as PyTorch's cuDNN back-end and Transformer Engine
- * run it: softmax (scale Q K') V with a causal mask, no dropout; forward writes the result and one log-sum-exp a row,
- * backward recomputes the scores from them.
+ * Fused causal attention (the FlashAttention family) through cuDNN, as PyTorch's cuDNN back-end and
+ * Transformer Engine run it: softmax (scale Q K') V with a causal mask, no dropout; forward writes
+ * the result and one log-sum-exp a row, backward recomputes the scores from them.
  *
- * Q, K, V, their gradients, O and dO are bf16 or fp16, (batch, sequence, heads, head size), dense; as many key-value heads as heads.
+ * Q, K, V, their gradients, O and dO are bf16 or fp16, (batch, sequence, heads, head size), dense;
+ * as many key-value heads as heads.
  */
 #pragma once
 
@@ -29,7 +30,10 @@ typedef struct
 /* One pass of one shape. */
 typedef struct FusedAttention FusedAttention;
 
-/* NULL after a message: no kernel for that shape, or no memory for its workspace. LIBRARY and BENCH outlive it. */
+/*
+ * NULL after a message: no kernel for that shape, or no memory for its workspace. LIBRARY and BENCH
+ * outlive it.
+ */
 FusedAttention *fused_attention_new (const Bench *bench, Cudnn *library,
                                      const AttentionShape *shape, bool backward);
 void            fused_attention_free (FusedAttention *self);

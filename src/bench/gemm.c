@@ -78,7 +78,8 @@ gemm_has_dtype (const Gemm *self, const char *dtype)
 }
 
 /*
- * PyTorch's default workspaces (CUBLAS_WORKSPACE_CONFIG): :4096:8 since Hopper, :4096:2:16:8 before, in KiB.
+ * PyTorch's default workspaces (CUBLAS_WORKSPACE_CONFIG): :4096:8 since Hopper, :4096:2:16:8
+ * before, in KiB.
  */
 static size_t
 workspace_size (int capability)
@@ -219,9 +220,10 @@ run_fp8 (const Bench *bench, Gemm *self, cudaStream_t stream, const GemmShape *s
     return cublas_failed (bench, "cublasLtMatmul", CUBLAS_STATUS_NOT_SUPPORTED);
   if (!same_shape (&self->planned, shape) && !plan_fp8 (bench, self, shape))
     return false;
-  CUBLAS_TRY (cublasLtMatmul ((cublasLtHandle_t) self->handle, self->matmul, &one, b, self->layout_a,
-                              a, self->layout_b, &zero, c, self->layout_c, c, self->layout_c,
-                              &self->algorithm, self->workspace, self->workspace_bytes, stream));
+  CUBLAS_TRY (cublasLtMatmul ((cublasLtHandle_t) self->handle, self->matmul, &one, b,
+                              self->layout_a, a, self->layout_b, &zero, c, self->layout_c, c,
+                              self->layout_c, &self->algorithm, self->workspace,
+                              self->workspace_bytes, stream));
   return true;
 }
 
@@ -239,8 +241,9 @@ use_stream (const Bench *bench, Gemm *self, cudaStream_t stream)
 }
 
 /*
- * cuBLAS is column-major, where a row-major matrix is its own transpose: the transpose of C is op (B)' op (A)', so B goes
- * first and a row-major matrix that is not to be transposed is passed as it lies.
+ * cuBLAS is column-major, where a row-major matrix is its own transpose: the transpose of C is op
+ * (B)' op (A)', so B goes first and a row-major matrix that is not to be transposed is passed as it
+ * lies.
  */
 bool
 gemm_run_strided (const Bench *bench, Gemm *self, cudaStream_t stream, const GemmShape *shape,
@@ -257,13 +260,15 @@ gemm_run_strided (const Bench *bench, Gemm *self, cudaStream_t stream, const Gem
   if (!use_stream (bench, self, stream))
     return false;
   if (shape->batch == 1)
-    CUBLAS_TRY (cublasGemmEx (self->handle, op_b, op_a, n, m, k, &one, b, type, lead_b, a, type, lead_a,
-                              &beta, c, type, lead_c, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    CUBLAS_TRY (cublasGemmEx (self->handle, op_b, op_a, n, m, k, &one, b, type, lead_b, a, type,
+                              lead_a, &beta, c, type, lead_c, CUBLAS_COMPUTE_32F,
+                              CUBLAS_GEMM_DEFAULT));
   else
-    CUBLAS_TRY (cublasGemmStridedBatchedEx (
-        self->handle, op_b, op_a, n, m, k, &one, b, type, lead_b, (long long) strides->stride_b, a,
-        type, lead_a, (long long) strides->stride_a, &beta, c, type, lead_c,
-        (long long) strides->stride_c, (int) shape->batch, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    CUBLAS_TRY (cublasGemmStridedBatchedEx (self->handle, op_b, op_a, n, m, k, &one, b, type,
+                                            lead_b, (long long) strides->stride_b, a, type, lead_a,
+                                            (long long) strides->stride_a, &beta, c, type, lead_c,
+                                            (long long) strides->stride_c, (int) shape->batch,
+                                            CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
   return true;
 }
 

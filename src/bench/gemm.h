@@ -1,14 +1,18 @@
 /*
- * Matrix products as frameworks run them: cuBLAS with the workspace that PyTorch gives it, fp32 accumulation, no TF32.
+ * Matrix products as frameworks run them: cuBLAS with the workspace that PyTorch gives it, fp32
+ * accumulation, no TF32.
  *
- * All matrices are row-major and dense; C (m x n) = op (A) (m x k) times op (B) (k x n), BATCH times one behind the other.
+ * All matrices are row-major and dense; C (m x n) = op (A) (m x k) times op (B) (k x n), BATCH
+ * times one behind the other.
  *
- *   nt   A is m x k, B is n x k: forward of a linear layer, x times the transpose of weights stored out x in
+ *   nt   A is m x k, B is n x k: forward of a linear layer, x times the transpose of weights stored
+ *        out x in
  *   nn   A is m x k, B is k x n: gradient of its input, dy times weights
  *   tn   A is k x m, B is k x n: gradient of its weights, the transpose of dy times x
  *
- * Types: "bf16", "fp16", "fp32" (operands and result), and "fp8": e4m3 operands, unit scales, fast accumulation, bf16
- * result, through cublasLt, nt with batch 1 only: up to compute capability 9.0 the hardware multiplies no other layout.
+ * Types: "bf16", "fp16", "fp32" (operands and result), and "fp8": e4m3 operands, unit scales, fast
+ * accumulation, bf16 result, through cublasLt, nt with batch 1 only: up to compute capability 9.0
+ * the hardware multiplies no other layout.
  */
 #pragma once
 
@@ -46,7 +50,8 @@ void                gemm_close (Gemm *self);
 bool gemm_has_dtype (const Gemm *self, const char *dtype);
 
 /*
- * How the matrices of a batch lie where they are not dense: elements from row to row (LEAD) and from matrix to matrix (STRIDE).
+ * How the matrices of a batch lie where they are not dense: elements from row to row (LEAD) and
+ * from matrix to matrix (STRIDE).
  */
 typedef struct
 {
@@ -54,12 +59,13 @@ typedef struct
 } GemmStrides;
 
 /*
- * C = op (A) op (B) + BETA C, put on STREAM. BETA is 0 or 1 (gradients that add up). STRIDES NULL: dense. fp8: neither BETA nor
- * STRIDES.
+ * C = op (A) op (B) + BETA C, put on STREAM. BETA is 0 or 1 (gradients that add up). STRIDES NULL:
+ * dense. fp8: neither BETA nor STRIDES.
  */
 bool gemm_run (const Bench *bench, Gemm *self, cudaStream_t stream, const GemmShape *shape,
                const void *a, const void *b, void *c, float beta);
 bool gemm_run_strided (const Bench *bench, Gemm *self, cudaStream_t stream, const GemmShape *shape,
-                       const GemmStrides *strides, const void *a, const void *b, void *c, float beta);
+                       const GemmStrides *strides, const void *a, const void *b, void *c,
+                       float beta);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * Copies between host and device: each way alone and both at once, with page-locked and with ordinary host memory.
+ * Copies between host and device: each way alone and both at once, with page-locked and with
+ * ordinary host memory.
  *
- * Page-locked: two streams behind a gate (lanes.h), so the time is that of the copy engines and the link. Ordinary memory: the driver
- * copies through buffers of its own and the call does not return before that is done, so the host's clock times the calls, and
- * "both" takes two threads.
+ * Page-locked: two streams behind a gate (lanes.h), so the time is that of the copy engines and the
+ * link. Ordinary memory: the driver copies through buffers of its own and the call does not return
+ * before that is done, so the host's clock times the calls, and "both" takes two threads.
  */
 #include "bench/bench.h"
 

@@ -4,20 +4,27 @@
 
 #include <string.h>
 
-/* globaltimer counts ns, though on some devices in steps of about 1 us: good enough for a gate of milliseconds. */
-static const char spin_source[] = "extern \"C\" __global__ void spin (unsigned long long ns)\n"
-                                  "{\n"
-                                  "  unsigned long long start, now;\n"
-                                  "  asm volatile (\"mov.u64 %0, %globaltimer;\" : \"=l\"(start));\n"
-                                  "  do\n"
-                                  "    asm volatile (\"mov.u64 %0, %globaltimer;\" : \"=l\"(now));\n"
-                                  "  while (now - start < ns);\n"
-                                  "}\n";
+/*
+ * globaltimer counts ns, though on some devices in steps of about 1 us: good enough for a gate of
+ * milliseconds.
+ */
+static const char spin_source[] =
+    "extern \"C\" __global__ void spin (unsigned long long ns)\n"
+    "{\n"
+    "  unsigned long long start, now;\n"
+    "  asm volatile (\"mov.u64 %0, %globaltimer;\" : \"=l\"(start));\n"
+    "  do\n"
+    "    asm volatile (\"mov.u64 %0, %globaltimer;\" : \"=l\"(now));\n"
+    "  while (now - start < ns);\n"
+    "}\n";
 
 #define GATE_FIRST_US 1000.0
 #define GATE_LAST_US  400000.0
 
-/* A device that has been idle for so long has lowered its clock, and raises it again while a kernel runs. */
+/*
+ * A device that has been idle for so long has lowered its clock, and raises it again while a kernel
+ * runs.
+ */
 #define IDLE_S  0.5
 #define WAKE_US 200000.0
 
@@ -57,7 +64,8 @@ lanes_open (const Bench *bench, Lanes *self)
 void
 lanes_close (Lanes *self)
 {
-  cudaEvent_t events[] = { self->open, self->start[0], self->start[1], self->stop[0], self->stop[1] };
+  cudaEvent_t  events[] = { self->open, self->start[0], self->start[1], self->stop[0],
+                            self->stop[1] };
   cudaStream_t streams[] = { self->gate, self->stream[0], self->stream[1] };
 
   for (unsigned i = 0; i < sizeof streams / sizeof streams[0]; i++)
@@ -150,7 +158,10 @@ lanes_run (const Bench *bench, Lanes *self, Lane lanes[2])
     {
       if (!attempt (bench, self, lanes, &late))
         return false;
-      /* Once a gate cannot be long enough, waiting for longer ones in every further case gains nothing. */
+      /*
+       * Once a gate cannot be long enough, waiting for longer ones in every further case gains
+       * nothing.
+       */
       if (!late || self->late || self->gate_us >= GATE_LAST_US)
         break;
       self->gate_us *= 3;
@@ -158,8 +169,9 @@ lanes_run (const Bench *bench, Lanes *self, Lane lanes[2])
   if (late && !self->late)
     {
       self->late = true;
-      bench_note (bench, "the host is too slow to queue the work before the device starts it: short "
-                         "times include issuing");
+      bench_note (bench,
+                  "the host is too slow to queue the work before the device starts it: short "
+                  "times include issuing");
     }
   self->used = bench_now ();
   for (unsigned i = 0; i < 2; i++)

@@ -4,7 +4,8 @@
  *   host        host time of one launch, many back to back into a queue with room
  *   device      device time from one kernel to the next, all of them queued before the first starts
  *   round_trip  host time of one launch and the wait for its end on an idle device
- *   graph       device time of one kernel of a chain inside a graph, captured from a stream and uploaded before
+ *   graph       device time of one kernel of a chain inside a graph, captured from a stream and
+ *               uploaded before
  */
 #include "bench/bench.h"
 
@@ -12,7 +13,10 @@
 
 #include "bench/lanes.h"
 
-/* Launches of one host measurement, and kernels of the graph: well below what the driver queues (about 1024). */
+/*
+ * Launches of one host measurement, and kernels of the graph: well below what the driver queues
+ * (about 1024).
+ */
 #define MANY        512
 #define ROUND_TRIPS 200
 

@@ -12,8 +12,9 @@
 #define WEIGHT_COLUMNS 32
 
 /*
- * Eight values of a matrix are one 16-byte access. A row belongs to one block; its second reading comes from the caches. NVRTC has no
- * cuda_bf16.h at hand without a path to the toolkit, so the two conversions are written out.
+ * Eight values of a matrix are one 16-byte access. A row belongs to one block; its second reading
+ * comes from the caches. NVRTC has no cuda_bf16.h at hand without a path to the toolkit, so the two
+ * conversions are written out.
  */
 static const char basics[] =
     "typedef unsigned long long u64;\n"
@@ -74,7 +75,8 @@ static const char basics[] =
 
 /* N: columns / 8. */
 static const char norms[] =
-    "extern \"C\" __global__ void norm_forward (const uint4 *x, const uint4 *weight, uint4 *y, float *rms,\n"
+    "extern \"C\" __global__ void norm_forward (const uint4 *x, const uint4 *weight, uint4 *y, "
+    "float *rms,\n"
     "                                 unsigned n)\n"
     "{\n"
     "  u64 row = (u64) blockIdx.x * n;\n"
@@ -149,8 +151,12 @@ static const char norms[] =
     "      put (dx, row + i, e);\n"
     "    }\n"
     "}\n"
-    /* A block has 32 columns, two a thread, over all rows: 16 rows at a time, then the threads' sums. */
-    "extern \"C\" __global__ void norm_weight (const unsigned *dy, const unsigned *x, const float *rms,\n"
+    /*
+     * A block has 32 columns, two a thread, over all rows: 16 rows at a time, then the threads'
+     * sums.
+     */
+    "extern \"C\" __global__ void norm_weight (const unsigned *dy, const unsigned *x, "
+    "const float *rms,\n"
     "                                        unsigned *gradient, unsigned rows, unsigned pairs)\n"
     "{\n"
     "  __shared__ float2 parts[threads];\n"
@@ -198,7 +204,8 @@ static const char elements[] =
     "    u.v[j] *= g.v[j] * sigmoid (g.v[j]);\n"
     "  put (hidden, i, u);\n"
     "}\n"
-    "extern \"C\" __global__ void silu_backward (const uint4 *gate, const uint4 *up, uint4 *d_hidden,\n"
+    "extern \"C\" __global__ void silu_backward (const uint4 *gate, const uint4 *up, "
+    "uint4 *d_hidden,\n"
     "                                          uint4 *d_up, u64 n)\n"
     "{\n"
     "  u64 i = (u64) blockIdx.x * threads + threadIdx.x;\n"
@@ -215,8 +222,9 @@ static const char elements[] =
     "  put (d_up, i, d);\n"
     "}\n"
     /*
-     * TABLE: (position, pair) cosine and sine. A thread turns eight pairs of one head, an element of its first half with one of the
-     * second. EIGHTHS: d / 8; HALF: of a head, in eights; the second half of the grid's threads has K.
+     * TABLE: (position, pair) cosine and sine. A thread turns eight pairs of one head, an element
+     * of its first half with one of the second. EIGHTHS: d / 8; HALF: of a head, in eights; the
+     * second half of the grid's threads has K.
      */
     "extern \"C\" __global__ void rotary (uint4 *q, uint4 *k, const float2 *table, u64 n,\n"
     "                                   unsigned eighths, unsigned half, unsigned micro_batch,\n"
@@ -272,7 +280,8 @@ static const char attention[] =
     "      put (scores, row + i, e);\n"
     "    }\n"
     "}\n"
-    "extern \"C\" __global__ void softmax_backward (const uint4 *p, uint4 *dp, float scale, unsigned n)\n"
+    "extern \"C\" __global__ void softmax_backward (const uint4 *p, uint4 *dp, float scale, "
+    "unsigned n)\n"
     "{\n"
     "  u64 row = (u64) blockIdx.x * n;\n"
     "  float sum = 0;\n"
@@ -299,15 +308,19 @@ static const char attention[] =
     "  unsigned sequence = which / n_heads;\n"
     "  return (((u64) token * micro_batch + sequence) * n_heads + which % n_heads) * head + at;\n"
     "}\n"
-    "extern \"C\" __global__ void heads_to_rows (const uint4 *heads, uint4 *rows, u64 n, unsigned seq_len,\n"
-    "                                          unsigned micro_batch, unsigned n_heads, unsigned head)\n"
+    "extern \"C\" __global__ void heads_to_rows (const uint4 *heads, uint4 *rows, u64 n, "
+    "unsigned seq_len,\n"
+    "                                          unsigned micro_batch, unsigned n_heads, unsigned "
+    "head)\n"
     "{\n"
     "  u64 i = (u64) blockIdx.x * threads + threadIdx.x;\n"
     "  if (i < n)\n"
     "    rows[in_rows (i, seq_len, micro_batch, n_heads, head)] = heads[i];\n"
     "}\n"
-    "extern \"C\" __global__ void rows_to_heads (const uint4 *rows, uint4 *heads, u64 n, unsigned seq_len,\n"
-    "                                          unsigned micro_batch, unsigned n_heads, unsigned head)\n"
+    "extern \"C\" __global__ void rows_to_heads (const uint4 *rows, uint4 *heads, u64 n, "
+    "unsigned seq_len,\n"
+    "                                          unsigned micro_batch, unsigned n_heads, unsigned "
+    "head)\n"
     "{\n"
     "  u64 i = (u64) blockIdx.x * threads + threadIdx.x;\n"
     "  if (i < n)\n"
@@ -331,10 +344,10 @@ typedef enum
   N_KERNELS,
 } KernelId;
 
-static const char *const names[N_KERNELS] = { "norm_forward",     "add_norm",      "norm_backward",
-                                              "norm_weight",      "add",           "silu",
-                                              "silu_backward",    "rotary",        "softmax",
-                                              "softmax_backward", "heads_to_rows", "rows_to_heads" };
+static const char *const names[N_KERNELS] = {
+  "norm_forward",  "add_norm", "norm_backward", "norm_weight",      "add",           "silu",
+  "silu_backward", "rotary",   "softmax",       "softmax_backward", "heads_to_rows", "rows_to_heads"
+};
 
 struct LayerKernels
 {

@@ -1,7 +1,7 @@
 /*
- * The streaming kernels of a transformer layer, bf16 with fp32 arithmetic, one launch each. Bytes in comments are what a kernel
- * reads and writes of matrices; weights of a norm, 1 / rms and the table of rotary angles stay in caches. T rows of d
- * columns; matrices lie on 16 bytes.
+ * The streaming kernels of a transformer layer, bf16 with fp32 arithmetic, one launch each. Bytes
+ * in comments are what a kernel reads and writes of matrices; weights of a norm, 1 / rms and the
+ * table of rotary angles stay in caches. T rows of d columns; matrices lie on 16 bytes.
  */
 #pragma once
 
@@ -29,7 +29,10 @@ bool layer_norm (LayerKernels *self, const Bench *bench, const void *x, const vo
 bool layer_add_norm (LayerKernels *self, const Bench *bench, const void *a, const void *b,
                      const void *weight, void *sum, void *y, float *inverse_rms);
 
-/* DY += OTHER, the gradient of the norm's result, and DX from it; X is what was normed: 10Td. OTHER and DX may be the same. */
+/*
+ * DY += OTHER, the gradient of the norm's result, and DX from it; X is what was normed: 10Td. OTHER
+ * and DX may be the same.
+ */
 bool layer_norm_backward (LayerKernels *self, const Bench *bench, void *dy, const void *other,
                           const void *x, const void *weight, const float *inverse_rms, void *dx);
 

@@ -257,7 +257,10 @@ typedef struct
   HeadLayout layout;
 } Heads;
 
-/* The product of every head of every sequence; C is of scores (N and K: the tokens and a head) or of heads. */
+/*
+ * The product of every head of every sequence; C is of scores (N and K: the tokens and a head) or
+ * of heads.
+ */
 static bool
 product_of_heads (Layer *self, const Bench *bench, GemmLayout layout, Heads a, Heads b, Heads c)
 {
@@ -344,7 +347,8 @@ layer_forward (Layer *self, const Bench *bench, LayerModule module, const void *
       return linear (self, bench, d, f, saved.norm2, weight, saved.gate);
     case LAYER_UP:
       return linear (self, bench, d, f, saved.norm2, weight, saved.up)
-             && layer_silu (self->kernels, bench, self->rows * f, saved.gate, saved.up, saved.hidden);
+             && layer_silu (self->kernels, bench, self->rows * f, saved.gate, saved.up,
+                            saved.hidden);
     case LAYER_DOWN:
       return linear (self, bench, f, d, saved.hidden, weight, work.d[0])
              && layer_add (self->kernels, bench, self->rows * d, saved.residual, work.d[0], output);
@@ -353,12 +357,13 @@ layer_forward (Layer *self, const Bench *bench, LayerModule module, const void *
     }
 }
 
-/* Gradients of a norm's result lie in d[0] and d[1]; what was normed joins the stream's gradient. */
+/* Gradients of a norm's result lie in d[0], d[1]; what was normed joins the stream's gradient. */
 static bool
 norm_backward (Layer *self, const Bench *bench, const void *x, const void *weight, const float *rms,
                const Work *work, void *stream, void *gradient)
 {
-  return layer_norm_backward (self->kernels, bench, work->d[0], work->d[1], x, weight, rms, work->d[1])
+  return layer_norm_backward (self->kernels, bench, work->d[0], work->d[1], x, weight, rms,
+                              work->d[1])
          && layer_norm_weight (self->kernels, bench, work->d[0], x, rms, gradient)
          && layer_add (self->kernels, bench, self->rows * self->shape.d_model, stream, work->d[1],
                        stream);
@@ -379,21 +384,27 @@ layer_backward (Layer *self, const Bench *bench, LayerModule module, const void 
              && layer_silu_backward (self->kernels, bench, self->rows * f, saved.gate, saved.up,
                                      work.f[0], work.f[1]);
     case LAYER_UP:
-      return linear_backward (self, bench, d, f, work.f[1], saved.norm2, weight, work.d[0], gradient);
+      return linear_backward (self, bench, d, f, work.f[1], saved.norm2, weight, work.d[0],
+                              gradient);
     case LAYER_GATE:
-      return linear_backward (self, bench, d, f, work.f[0], saved.norm2, weight, work.d[1], gradient);
+      return linear_backward (self, bench, d, f, work.f[0], saved.norm2, weight, work.d[1],
+                              gradient);
     case LAYER_NORM2:
-      return norm_backward (self, bench, saved.residual, weight, saved.rms2, &work, stream, gradient);
+      return norm_backward (self, bench, saved.residual, weight, saved.rms2, &work, stream,
+                            gradient);
     case LAYER_OUT:
       return linear_backward (self, bench, d, d, stream, saved.context, weight, work.d[0], gradient)
              && attend_backward (self, bench, &saved, &work);
     case LAYER_V:
-      return linear_backward (self, bench, d, d, work.d[2], saved.norm1, weight, work.d[0], gradient);
+      return linear_backward (self, bench, d, d, work.d[2], saved.norm1, weight, work.d[0],
+                              gradient);
     case LAYER_K:
-      return linear_backward (self, bench, d, d, work.d[4], saved.norm1, weight, work.d[1], gradient)
+      return linear_backward (self, bench, d, d, work.d[4], saved.norm1, weight, work.d[1],
+                              gradient)
              && layer_add (self->kernels, bench, self->rows * d, work.d[0], work.d[1], work.d[0]);
     case LAYER_Q:
-      return linear_backward (self, bench, d, d, work.d[3], saved.norm1, weight, work.d[1], gradient);
+      return linear_backward (self, bench, d, d, work.d[3], saved.norm1, weight, work.d[1],
+                              gradient);
     case LAYER_NORM1:
       return norm_backward (self, bench, saved.input, weight, saved.rms1, &work, stream, gradient);
     default:

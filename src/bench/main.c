@@ -1,4 +1,7 @@
-/* shardsim-bench: measures the machine that it runs on. docs/bench.md says how to build and to run it, and what the numbers mean. */
+/*
+ * shardsim-bench: measures the machine that it runs on. docs/bench.md says how to build and to run
+ * it, and what the numbers mean.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +37,7 @@ typedef struct
   unsigned         n, needs;
 } Selection;
 
-/* ---- what there is ----------------------------------------------------------------------------- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 static void
 print_version (void)
@@ -84,13 +87,13 @@ select_word (Selection *selection, const char *word)
       known = select_benchmark (selection, benchmarks[i]);
   if (!known)
     fprintf (stderr,
-             "shardsim-bench: no benchmark '%s' is built in\n  see 'shardsim-bench --list', and '--version' for what is "
-             "built in\n",
+             "shardsim-bench: no benchmark '%s' is built in\n"
+             "  see 'shardsim-bench --list', and '--version' for what is built in\n",
              word);
   return known;
 }
 
-/* ---- ranks ------------------------------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 #ifdef BENCH_CUDA
 /* GPUs of this machine, counted in a process of its own: ranks are forked before CUDA starts. */
@@ -125,9 +128,12 @@ choose_local_ranks (const BenchOptions *options, const Selection *selection)
   return options->local_ranks;
 }
 
-/* ---- running ----------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
-/* FALSE: the ranks are out of step, nothing more can be measured. *FAILED: this benchmark measured nothing, or not all. */
+/*
+ * FALSE: the ranks are out of step, nothing more can be measured. *FAILED: this benchmark measured
+ * nothing, or not all.
+ */
 static bool
 run_one (Bench *bench, const Benchmark *benchmark, bool *failed)
 {
@@ -254,8 +260,8 @@ main (int argc, char **argv)
       return STATUS_USAGE;
   if (selection.n == 0)
     {
-      fputs ("shardsim-bench: no benchmark named\n  'shardsim-bench --list' names them, 'shardsim-bench all' runs "
-             "them\n",
+      fputs ("shardsim-bench: no benchmark named\n"
+             "  'shardsim-bench --list' names them, 'shardsim-bench all' runs them\n",
              stderr);
       return STATUS_USAGE;
     }

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* After Llama 3 (8B, 1B, 70B: gated, 8 key-value heads) and GPT-3 (2.7B, 13B), vocabularies padded to 64. */
+/*
+ * After Llama 3 (8B, 1B, 70B: gated, 8 key-value heads) and GPT-3 (2.7B, 13B), vocabularies padded
+ * to 64.
+ */
 typedef struct
 {
   const char *name;
@@ -87,7 +90,10 @@ add_linear (List *list, const char *model, const char *what, unsigned tp, uint64
   list_add (list, GEMM_TN, out, in, tokens, 1, model, what, tp);
 }
 
-/* Tensor parallelism divides the columns of the first linear layer of a pair, the rows of the second. */
+/*
+ * Tensor parallelism divides the columns of the first linear layer of a pair, the rows of the
+ * second.
+ */
 static void
 add_layer (List *list, const ModelShape *m, uint64_t tokens, unsigned tp)
 {

@@ -1,6 +1,6 @@
 /*
- * The matrix products that are measured: those of transformer layers from 1B to 70B parameters, made from the models'
- * shapes.
+ * The matrix products that are measured: those of transformer layers from 1B to 70B parameters,
+ * made from the models' shapes.
  */
 #pragma once
 
@@ -21,11 +21,12 @@ typedef struct
 } MatmulShapes;
 
 /*
- * Products of DTYPE, each shape once. Of every model the linear layers (query, key and value together; attention output; feed-forward up,
- * gate and up together, down; vocabulary) by number of tokens and by tensor parallelism (1 to 8): forward, gradient of
- * the input and of the weights; the products of unfused attention, a batch of one for each head; and squares.
- * THIN: one model and fewer sizes. fp8 has the forward layout (nt) only, which frameworks bring its other operands into.
- * False when out of memory.
+ * Products of DTYPE, each shape once. Of every model the linear layers (query, key and value
+ * together; attention output; feed-forward up, gate and up together, down; vocabulary) by number of
+ * tokens and by tensor parallelism (1 to 8): forward, gradient of the input and of the weights; the
+ * products of unfused attention, a batch of one for each head; and squares. THIN: one model and
+ * fewer sizes. fp8 has the forward layout (nt) only, which frameworks bring its other operands
+ * into. False when out of memory.
  */
 bool matmul_shapes_make (const char *dtype, bool thin, MatmulShapes *shapes);
 

@@ -1,8 +1,9 @@
 /*
  * Matrix products of transformer layers through cuBLAS, alone on the device.
  *
- * Operands are random. A product whose operands would stay in the L2 cache runs on as many sets of them in turn as fill
- * the cache four times over: in training every layer has its own weights and activations.
+ * Operands are random. A product whose operands would stay in the L2 cache runs on as many sets of
+ * them in turn as fill the cache four times over: in training every layer has its own weights and
+ * activations.
  */
 #ifdef BENCH_CUDA
 
@@ -17,13 +18,16 @@
 #define MEMORY_SHARE      0.8
 #define SUSTAINED_SIZE    8192
 #define SUSTAINED_BATCH_S 0.1
-#define COMMANDS          3 /* of one product at most: clearing, the kernel, a reduction of its parts */
+#define COMMANDS          3 /* of a product at most: clearing, kernel, reduction of its parts */
 #define MAX_SUSTAINED     65536
 
 static const char *const dtypes[] = { "bf16", "fp16", "fp32", "fp8" };
 #define N_DTYPES (sizeof dtypes / sizeof *dtypes)
 
-/* Operands and results lie apart, so that no result, of larger numbers, is an operand of the next shape. */
+/*
+ * Operands and results lie apart, so that no result, of larger numbers, is an operand of the next
+ * shape.
+ */
 typedef struct
 {
   Gemm  *gemm;
@@ -208,7 +212,8 @@ run_dtype (Bench *bench, Matmul *self, const char *dtype, bool thin)
 
 /* Seconds of one product, over as many as take about SUSTAINED_BATCH_S. */
 static bool
-time_batch (const Bench *bench, Product *product, cudaEvent_t *events, unsigned calls, double *seconds)
+time_batch (const Bench *bench, Product *product, cudaEvent_t *events, unsigned calls,
+            double *seconds)
 {
   float milliseconds;
 
@@ -305,7 +310,10 @@ open_device (const Bench *bench, Matmul *self)
   return true;
 }
 
-/* All shapes in the first type that the device has and in those that are asked for by name, a few in the others. */
+/*
+ * All shapes in the first type that the device has and in those that are asked for by name, a few
+ * in the others.
+ */
 static bool
 run_all (Bench *bench, Matmul *self)
 {

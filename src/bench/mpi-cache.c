@@ -1,11 +1,12 @@
 /*
- * mpi_cache: what a strategy that keeps gathered parameters in host memory saves on plain hosts: an all-gather over the
- * network against fetching the same bytes from a buffer of this host, and both inside a step of three passes over the
- * parameters (forward, backward, gradients).
+ * mpi_cache: what a strategy that keeps gathered parameters in host memory saves on plain hosts: an
+ * all-gather over the network against fetching the same bytes from a buffer of this host, and both
+ * inside a step of three passes over the parameters (forward, backward, gradients).
  *
  *   gather        all-gather of the bytes
  *   fetch         copy of the bytes from the cache
- *   step.gather   all-gather, all-gather, reduce-scatter: parameters are gathered again for the backward pass
+ *   step.gather   all-gather, all-gather, reduce-scatter: parameters are gathered again for the
+ *                 backward pass
  *   step.fetch    all-gather, fetch, reduce-scatter
  */
 #ifdef BENCH_MPI

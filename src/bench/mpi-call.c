@@ -11,7 +11,7 @@
 #define REPEAT_SECONDS 1.0
 #define MAX_CHECKED    (1u << 20)
 
-/* ---- errors ------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 bool
 mpi_failed (const Bench *bench, const char *call, int code)
@@ -39,11 +39,12 @@ mpi_library (char *text, size_t size)
   return text;
 }
 
-/* ---- algorithms -------------------------------------------------------------------------------- */
+/* ---- algorithms ------------------------------------------------------------------------------ */
 
 /*
- * Open MPI 4's parameter of a collective, the names of its values from 1 on, and the value that is this program's own: the
- * one that does what NCCL does over several hosts, rings, and for alltoall every pair at once.
+ * Open MPI 4's parameter of a collective, the names of its values from 1 on, and the value that is
+ * this program's own: the one that does what NCCL does over several hosts, rings, and for alltoall
+ * every pair at once.
  */
 typedef struct
 {
@@ -54,9 +55,12 @@ typedef struct
 
 static const Algorithms algorithms[TEST_N_KINDS] = {
   [TEST_ALL_REDUCE] = { "allreduce",
-                        { "linear", "nonoverlapping", "recursive_doubling", "ring", "segmented_ring" },
+                        { "linear", "nonoverlapping", "recursive_doubling", "ring",
+                          "segmented_ring" },
                         4 },
-  [TEST_ALL_GATHER] = { "allgather", { "linear", "bruck", "recursive_doubling", "ring", "neighbor" }, 4 },
+  [TEST_ALL_GATHER] = { "allgather",
+                        { "linear", "bruck", "recursive_doubling", "ring", "neighbor" },
+                        4 },
   [TEST_REDUCE_SCATTER] = { "reduce_scatter",
                             { "nonoverlapping", "recursive_halving", "ring", "butterfly" },
                             3 },
@@ -67,7 +71,10 @@ static const Algorithms algorithms[TEST_N_KINDS] = {
                        3 },
 };
 
-/* Number in `algorithms` of what is forced; 0: nothing. The process has one MPI library, and this is a parameter of it. */
+/*
+ * Number in `algorithms` of what is forced; 0: nothing. The process has one MPI library, and this
+ * is a parameter of it.
+ */
 static unsigned forced[TEST_N_KINDS];
 
 #ifdef OPEN_MPI
@@ -75,7 +82,8 @@ static unsigned forced[TEST_N_KINDS];
 static unsigned
 find_algorithm (const Algorithms *list, const char *name)
 {
-  for (unsigned i = 0; i < sizeof list->names / sizeof list->names[0] && list->names[i] != NULL; i++)
+  for (unsigned i = 0; i < sizeof list->names / sizeof list->names[0] && list->names[i] != NULL;
+       i++)
     if (strcmp (list->names[i], name) == 0)
       return i + 1;
   return 0;
@@ -144,9 +152,9 @@ mpi_force_algorithm (const char *name)
 {
   if (name == NULL || strcmp (name, "library") == 0)
     return true;
-  fprintf (
-      stderr,
-      "shardsim-bench: '--algorithm' needs Open MPI: this program was built with another MPI library\n");
+  fprintf (stderr,
+           "shardsim-bench: '--algorithm' needs Open MPI: this program was built with another MPI "
+           "library\n");
   return false;
 }
 
@@ -160,9 +168,12 @@ mpi_call_algorithm (TestKind kind)
   return forced[kind] > 0 ? algorithms[kind].names[forced[kind] - 1] : "library";
 }
 
-/* ---- data -------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
-/* Element AT of RANK's send buffer: multiples of 2^-10 in [-1, 1), so that sums over up to 2^13 ranks are exact in fp32. */
+/*
+ * Element AT of RANK's send buffer: multiples of 2^-10 in [-1, 1), so that sums over up to 2^13
+ * ranks are exact in fp32.
+ */
 static float
 value_of (uint64_t seed, unsigned rank, uint64_t at)
 {
@@ -204,7 +215,7 @@ expected_of (const MpiCall *self, uint64_t seed, uint64_t at)
     }
 }
 
-/* ---- one collective ---------------------------------------------------------------------------- */
+/* ---- one collective -------------------------------------------------------------------------- */
 
 static bool
 allocate (MpiCall *self, const Bench *bench)
@@ -222,7 +233,8 @@ allocate (MpiCall *self, const Bench *bench)
   self->counts = calloc (self->ranks, sizeof (int));
   if (self->send != NULL && self->recv != NULL && self->counts != NULL)
     return true;
-  bench_error (bench, "malloc", "no memory for %llu elements", (unsigned long long) n_send + n_recv);
+  bench_error (bench, "malloc", "no memory for %llu elements",
+               (unsigned long long) n_send + n_recv);
   return false;
 }
 
@@ -274,7 +286,8 @@ mpi_call_run (const MpiCall *self, const Bench *bench)
       break;
     case TEST_SENDRECV:
       MPI_TRY (MPI_Sendrecv (self->send, n, MPI_FLOAT, (rank + 1) % size, 0, self->recv, n,
-                             MPI_FLOAT, (rank + size - 1) % size, 0, self->comm, MPI_STATUS_IGNORE));
+                             MPI_FLOAT, (rank + size - 1) % size, 0, self->comm,
+                             MPI_STATUS_IGNORE));
       break;
     default:
       MPI_TRY (MPI_Bcast (self->recv, n, MPI_FLOAT, 0, self->comm));
@@ -303,7 +316,7 @@ mpi_call_close (MpiCall *self)
   *self = (MpiCall){ 0 };
 }
 
-/* ---- timing ------------------------------------------------------------------------------------ */
+/* ---- timing ---------------------------------------------------------------------------------- */
 
 /* *SECONDS: of CALLS of WORK on the slowest rank. */
 static bool
@@ -321,7 +334,10 @@ time_calls (const Bench *bench, MpiWork work, void *user, unsigned calls, double
   return false;
 }
 
-/* The first call makes the connections; WARMUP more, as many as there is time for. *SECONDS: of one call. */
+/*
+ * The first call makes the connections; WARMUP more, as many as there is time for. *SECONDS: of one
+ * call.
+ */
 static bool
 warm_up (const Bench *bench, MpiWork work, void *user, unsigned warmup, double *seconds)
 {

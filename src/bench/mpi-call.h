@@ -1,8 +1,9 @@
 /*
  * Collectives over MPI: checked calls, the algorithm that is forced, data and their check, timing.
  *
- * The algorithm is forced by Open MPI's parameters of its component coll/tuned (`ompi_info --param coll tuned
- * --level 9`), which it reads when it starts: another MPI library chooses for itself, and the results say so.
+ * The algorithm is forced by Open MPI's parameters of its component coll/tuned (`ompi_info --param
+ * coll tuned --level 9`), which it reads when it starts: another MPI library chooses for itself,
+ * and the results say so.
  */
 #pragma once
 
@@ -13,7 +14,10 @@
 #include "bench/bench.h"
 #include "bench/nccl-text.h"
 
-/* In a function that returns bool with a `bench` in reach: false after a message that names the call, the rank and the cause. */
+/*
+ * In a function that returns bool with a `bench` in reach: false after a message that names the
+ * call, the rank and the cause.
+ */
 #define MPI_TRY(call)                               \
   do                                                \
     {                                               \
@@ -27,8 +31,9 @@
 bool mpi_failed (const Bench *bench, const char *call, int code);
 
 /*
- * Before MPI_Init: forces the algorithm NAME in all collectives that have it and each one's own (mpi_call_algorithm) in the
- * others; "library" forces none. NULL: each one's own. FALSE, with a line on stderr that names what there is, when none has it.
+ * Before MPI_Init: forces the algorithm NAME in all collectives that have it and each one's own
+ * (mpi_call_algorithm) in the others; "library" forces none. NULL: each one's own. FALSE, with a
+ * line on stderr that names what there is, when none has it.
  */
 bool mpi_force_algorithm (const char *name);
 
@@ -54,14 +59,18 @@ bool mpi_call_open (MpiCall *self, const Bench *bench, TestKind kind, MPI_Comm c
                     uint64_t seed);
 bool mpi_call_run (const MpiCall *self, const Bench *bench);
 
-/* *WRONG: elements of the result that are not what the ranks' data give, among at most 2^20 of this rank's. After mpi_call_run. */
+/*
+ * *WRONG: elements of the result that are not what the ranks' data give, among at most 2^20 of this
+ * rank's. After mpi_call_run.
+ */
 bool mpi_call_check (const MpiCall *self, const Bench *bench, uint64_t seed, int64_t *wrong);
 void mpi_call_close (MpiCall *self);
 
 /*
- * Times WORK, a collective operation of all ranks: warm-up calls (about half a second of them at most), then
- * `repeats` times `iterations` calls back to back without a barrier, as nccl-tests does, as many of them as take about a
- * second. A repeat's time is the mean of a call on the slowest rank. Every rank gets the same RESULT.
+ * Times WORK, a collective operation of all ranks: warm-up calls (about half a second of them at
+ * most), then `repeats` times `iterations` calls back to back without a barrier, as nccl-tests
+ * does, as many of them as take about a second. A repeat's time is the mean of a call on the
+ * slowest rank. Every rank gets the same RESULT.
  */
 typedef bool (*MpiWork) (const Bench *bench, void *user);
 bool mpi_time (const Bench *bench, MpiWork work, void *user, Result *result);

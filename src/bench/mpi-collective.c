@@ -1,6 +1,7 @@
 /*
- * mpi_collective: the collectives between plain hosts over MPI, with the algorithm forced (mpi-call.h), in nccl-tests' text
- * format. It measures a network and its protocol stack, no GPU: what `shardsim` says of TCP is held against it.
+ * mpi_collective: the collectives between plain hosts over MPI, with the algorithm forced
+ * (mpi-call.h), in nccl-tests' text format. It measures a network and its protocol stack, no GPU:
+ * what `shardsim` says of TCP is held against it.
  */
 #ifdef BENCH_MPI
 

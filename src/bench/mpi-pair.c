@@ -1,6 +1,7 @@
 /*
- * mpi_pair: two groups of ranks that each run the same collective at the same time, the first and the second half of the
- * ranks: where both have a rank on one host they share its card. Against one group alone while the other is silent.
+ * mpi_pair: two groups of ranks that each run the same collective at the same time, the first and
+ * the second half of the ranks: where both have a rank on one host they share its card. Against one
+ * group alone while the other is silent.
  */
 #ifdef BENCH_MPI
 
@@ -86,7 +87,8 @@ run (Bench *bench)
       bench_note (bench, "two groups need an even number of ranks, at least 4: not measured");
       return true;
     }
-  MPI_TRY (MPI_Comm_split (MPI_COMM_WORLD, place->rank >= place->size / 2, (int) place->rank, &comm));
+  MPI_TRY (
+      MPI_Comm_split (MPI_COMM_WORLD, place->rank >= place->size / 2, (int) place->rank, &comm));
   for (TestKind kind = 0; good && kind < TEST_N_KINDS; kind++)
     if (bench_list_has (bench->options->collectives, test_collectives[kind].name))
       for (unsigned i = 0; good && i < n; i++)

@@ -1,6 +1,7 @@
 /*
- * `collective`: what a collective costs over all ranks, as nccl-tests measures it. `self_sendrecv`: every rank sends to
- * itself, which runs NCCL's point-to-point kernel on one GPU: what NCCL's thread blocks copy, by their number.
+ * `collective`: what a collective costs over all ranks, as nccl-tests measures it. `self_sendrecv`:
+ * every rank sends to itself, which runs NCCL's point-to-point kernel on one GPU: what NCCL's
+ * thread blocks copy, by their number.
  */
 #ifdef BENCH_CUDA
 
@@ -27,7 +28,7 @@ typedef struct
   bool        right; /* no wrong value so far */
 } Run;
 
-/* ---- one size ---------------------------------------------------------------------------------- */
+/* ---- one size -------------------------------------------------------------------------------- */
 
 static Result
 describe (const Run *run, const NcclOp *op, uint64_t bytes)
@@ -72,7 +73,7 @@ measure (Run *run, NcclOp *op, uint64_t bytes, TestSample *sample)
   return false;
 }
 
-/* ---- collectives ------------------------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 static bool
 measure_row (Run *run, NcclOp *op, uint64_t bytes, TestText *text)
@@ -112,16 +113,21 @@ head_remark (const Run *run, char *text, size_t size)
   const NcclSession *session = &run->session;
 
   if (session->place->size == 1)
-    return "one rank: out of place is a copy on the device, in place is nothing. No bandwidth of NCCL or of any link";
+    return "one rank: out of place is a copy on the device, in place is nothing. No bandwidth of "
+           "NCCL or of any link";
   if (*session->remark == '\0' && session->channels == 0)
     return NULL;
   snprintf (text, size, "%s%s", session->remark, *session->remark != '\0' ? "; " : "");
   if (session->channels > 0)
-    snprintf (text + strlen (text), size - strlen (text), "minCTAs = maxCTAs = %u", session->channels);
+    snprintf (text + strlen (text), size - strlen (text), "minCTAs = maxCTAs = %u",
+              session->channels);
   return text;
 }
 
-/* Words of `env`: what `shardsim validate` does not know keeps a row out of its tables, as it must be with what was forced. */
+/*
+ * Words of `env`: what `shardsim validate` does not know keeps a row out of its tables, as it must
+ * be with what was forced.
+ */
 static const char *
 environment (const Run *run, char *text, size_t size)
 {
@@ -179,7 +185,7 @@ measure_collectives (Run *run, const NcclType *type)
   return true;
 }
 
-/* ---- sending to oneself ------------------------------------------------------------------------ */
+/* ---- sending to oneself ---------------------------------------------------------------------- */
 
 static bool
 measure_self (Run *run, const NcclType *type)
@@ -205,7 +211,7 @@ measure_self (Run *run, const NcclType *type)
   return true;
 }
 
-/* ---- sweeps ------------------------------------------------------------------------------------ */
+/* ---- sweeps ---------------------------------------------------------------------------------- */
 
 typedef bool (*Measure) (Run *run, const NcclType *type);
 
@@ -278,8 +284,8 @@ run_collective (Bench *bench)
     {
       bench_error (
           bench, "--collectives",
-          "'%s' names none of all_reduce, all_gather, reduce_scatter, alltoall, broadcast, sendrecv, "
-          "self_sendrecv",
+          "'%s' names none of all_reduce, all_gather, reduce_scatter, alltoall, broadcast, "
+          "sendrecv, self_sendrecv",
           bench->options->collectives);
       return false;
     }
@@ -299,7 +305,8 @@ run_collective (Bench *bench)
 const Benchmark benchmark_collective = {
   .name = "collective",
   .title =
-      "NCCL: all_reduce, all_gather, reduce_scatter, alltoall, broadcast, sendrecv; sending to oneself",
+      "NCCL: all_reduce, all_gather, reduce_scatter, alltoall, broadcast, sendrecv; sending to "
+      "oneself",
   .needs = NEEDS_CUDA | NEEDS_ALL_RANKS,
   .in_all = true,
   .run = run_collective,

@@ -9,7 +9,7 @@
 #define WINDOWS 16
 #define WINDOW  32 /* elements */
 
-/* ---- values ------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 double
 nccl_data_value (const NcclType *type, unsigned rank, uint64_t index)
@@ -68,7 +68,8 @@ decode (const NcclType *type, const unsigned char *in)
   exponent = half >> 10 & 31;
   if (exponent == 31)
     return NAN; /* or infinite: wrong in any case */
-  magnitude = exponent == 0 ? ldexp (half & 1023, -24) : ldexp (1024 + (half & 1023), exponent - 25);
+  magnitude =
+      exponent == 0 ? ldexp (half & 1023, -24) : ldexp (1024 + (half & 1023), exponent - 25);
   return half & 0x8000 ? -magnitude : magnitude;
 }
 
@@ -91,7 +92,10 @@ nccl_data_upload (NcclSession *self, const NcclType *type)
   free (block);
   if (error != cudaSuccess)
     return cuda_failed (bench, "cudaMemcpy", error);
-  /* From ordinary memory it may return before the data has arrived, and the session's streams do not wait for it. */
+  /*
+   * From ordinary memory it may return before the data has arrived, and the session's streams do
+   * not wait for it.
+   */
   CUDA_TRY (cudaDeviceSynchronize ());
   return true;
 }
@@ -113,7 +117,7 @@ nccl_data_fill (NcclSession *self, const NcclType *type, void *device, uint64_t 
   return true;
 }
 
-/* ---- reference --------------------------------------------------------------------------------- */
+/* ---- reference ------------------------------------------------------------------------------- */
 
 /* What element AT of this rank's result must be, and how far off it may be. */
 static double

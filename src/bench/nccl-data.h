@@ -1,6 +1,7 @@
 /*
- * Data of the NCCL benchmarks: element i of rank r is a hash of r and i modulo a prime, made into a value of [-1, 1)
- * that its type holds exactly, so that any rank can compute what a collective must give without asking another.
+ * Data of the NCCL benchmarks: element i of rank r is a hash of r and i modulo a prime, made into a
+ * value of [-1, 1) that its type holds exactly, so that any rank can compute what a collective must
+ * give without asking another.
  */
 #pragma once
 
@@ -22,9 +23,10 @@ bool nccl_data_fill (NcclSession *self, const NcclType *type, void *device, uint
                      cudaStream_t stream);
 
 /*
- * Runs OP once on fresh data and looks at up to 512 elements of the result, at its ends and in between: *WRONG is how
- * many are not what they must be, over all ranks. Copies are compared exactly; sums against the sum of doubles, within
- * n u times the sum of magnitudes (n ranks, unit roundoff u), the bound of n - 1 rounded additions in any order.
+ * Runs OP once on fresh data and looks at up to 512 elements of the result, at its ends and in
+ * between: *WRONG is how many are not what they must be, over all ranks. Copies are compared
+ * exactly; sums against the sum of doubles, within n u times the sum of magnitudes (n ranks, unit
+ * roundoff u), the bound of n - 1 rounded additions in any order.
  */
 bool nccl_data_check (NcclSession *self, const NcclOp *op, int64_t *wrong);
 

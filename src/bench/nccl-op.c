@@ -4,7 +4,7 @@
 
 #define ALIGNMENT 512
 
-/* ---- sizes ------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 void
 nccl_op_set_bytes (const NcclSession *self, NcclOp *op, uint64_t *bytes)
@@ -24,7 +24,7 @@ nccl_op_set_bytes (const NcclSession *self, NcclOp *op, uint64_t *bytes)
   op->offsets += op->offsets == 0;
 }
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 const char *
 nccl_op_call (const NcclOp *op)
@@ -44,7 +44,7 @@ nccl_op_name (const NcclOp *op)
   return op->self ? "self_sendrecv" : test_collectives[op->kind].name;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* One call's buffers. */
 typedef struct

@@ -20,7 +20,7 @@ const NcclType nccl_types[NCCL_N_TYPES] = {
   { "fp16", "half", ncclFloat16, 2, 11 },
 };
 
-/* ---- who shares a GPU -------------------------------------------------------------------------- */
+/* ---- who shares a GPU ------------------------------------------------------------------------ */
 
 static bool
 find_device (NcclSession *self)
@@ -98,8 +98,8 @@ allow_sharing (NcclSession *self)
                 "several ranks on one GPU; a NCCL_HOSTID each; NCCL_NET=Socket");
     }
   bench_note (bench,
-              "several ranks share one GPU: its kernels and, up to NCCL 2.29, its time slices are measured, "
-              "no link between GPUs");
+              "several ranks share one GPU: its kernels and, up to NCCL 2.29, its time slices are "
+              "measured, no link between GPUs");
   return true;
 }
 
@@ -128,7 +128,7 @@ nccl_version_text (char *text, size_t size)
   return text;
 }
 
-/* ---- communicators ----------------------------------------------------------------------------- */
+/* ---- communicators --------------------------------------------------------------------------- */
 
 static bool
 open_communicator (NcclSession *self, unsigned slot)
@@ -145,7 +145,8 @@ open_communicator (NcclSession *self, unsigned slot)
     NCCL_TRY (ncclGetUniqueId (&id));
   if (!world_broadcast (bench->world, &id, sizeof id))
     {
-      bench_error (bench, "world_broadcast", "NCCL's id: another rank has ended, or does not answer");
+      bench_error (bench, "world_broadcast",
+                   "NCCL's id: another rank has ended, or does not answer");
       return false;
     }
   nccl_watch_begin (self->watch, "ncclCommInitRankConfig");
@@ -175,7 +176,7 @@ open_communicators (NcclSession *self)
   return true;
 }
 
-/* ---- buffers ----------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 /* What the GPU with the least free memory can give to each of this session's buffers. */
 static bool
@@ -254,14 +255,18 @@ nccl_session_fill (NcclSession *self, const NcclType *type)
   if (!nccl_data_upload (self, type))
     return false;
   begun = bench_now ();
-  do /* again and again, until the clock is up that making a communicator has let sink: the first sizes are small */
+  /*
+   * again and again, until the clock is up that making a communicator has let sink: the first sizes
+   * are small
+   */
+  do
     if (!fill_buffers (self, type))
       return false;
   while (bench_now () - begun < WAKE_SECONDS);
   return true;
 }
 
-/* ---- opening and closing ----------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 bool
 nccl_session_open (NcclSession *self, Bench *bench, unsigned n, unsigned channels, uint64_t *bytes)
@@ -344,7 +349,7 @@ nccl_session_wait (NcclSession *self, const char *call)
   return true;
 }
 
-/* ---- channels ---------------------------------------------------------------------------------- */
+/* ---- channels -------------------------------------------------------------------------------- */
 
 unsigned
 nccl_parse_channels (const Bench *bench, const char *list, const char *otherwise, unsigned *out,

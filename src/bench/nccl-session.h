@@ -1,9 +1,10 @@
 /*
- * What every NCCL benchmark needs: communicators over all ranks, each with a stream and a pair of buffers; operations on
- * them; times of them, alone and beside something else.
+ * What every NCCL benchmark needs: communicators over all ranks, each with a stream and a pair of
+ * buffers; operations on them; times of them, alone and beside something else.
  *
- * Buffers hold random data that every rank can compute for every other (nccl-data.h). They are larger than the caches,
- * and calls of less go through them at rotating offsets, as nccl-tests' do, so that no call finds its data in a cache.
+ * Buffers hold random data that every rank can compute for every other (nccl-data.h). They are
+ * larger than the caches, and calls of less go through them at rotating offsets, as nccl-tests' do,
+ * so that no call finds its data in a cache.
  */
 #pragma once
 
@@ -47,10 +48,11 @@ typedef struct
 } NcclSession;
 
 /*
- * N communicators over all ranks with CHANNELS channels each (0: NCCL's choice) and buffers for operations of up to
- * *BYTES, which is lowered to what fits on every GPU, with a note. All ranks call it. FALSE: close it all the same.
- * GOOD false: a call has failed, and communicators are aborted rather than destroyed, which would wait for the other
- * ranks. CLOSE returns GOOD, or false where destroying fails.
+ * N communicators over all ranks with CHANNELS channels each (0: NCCL's choice) and buffers for
+ * operations of up to *BYTES, which is lowered to what fits on every GPU, with a note. All ranks
+ * call it. FALSE: close it all the same. GOOD false: a call has failed, and communicators are
+ * aborted rather than destroyed, which would wait for the other ranks. CLOSE returns GOOD, or false
+ * where destroying fails.
  */
 bool nccl_session_open (NcclSession *self, Bench *bench, unsigned n, unsigned channels,
                         uint64_t *bytes);
@@ -62,7 +64,7 @@ const char *nccl_version_text (char *text, size_t size);
 /* Fills every buffer with TYPE's values. */
 bool nccl_session_fill (NcclSession *self, const NcclType *type);
 
-/* ---- operations -------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 typedef struct
 {
@@ -88,7 +90,7 @@ const char *nccl_op_name (const NcclOp *op);
 /* Puts call number I on the operation's stream. */
 bool nccl_op_launch (NcclSession *self, const NcclOp *op, unsigned i);
 
-/* ---- times ------------------------------------------------------------------------------------- */
+/* ---- times ----------------------------------------------------------------------------------- */
 
 /* Something that is put on a stream again and again. */
 typedef struct
@@ -103,12 +105,14 @@ typedef struct
 NcclLoad nccl_load_of_op (NcclSession *self, NcclOp *op);
 
 /*
- * Times SUBJECT, alone (OTHER NULL) or while OTHER runs all the time: RESULT gets median, percentiles and repeats of
- * one call's time, a sample being the mean over the ranks, as nccl-tests has it. Every rank makes the same number of
- * calls: the options', but no more than take about 0.2 s a repeat. *COVERED (may be NULL where OTHER is): OTHER could be
- * kept running until SUBJECT's last call had ended; where not, RESULT is not set.
+ * Times SUBJECT, alone (OTHER NULL) or while OTHER runs all the time: RESULT gets median,
+ * percentiles and repeats of one call's time, a sample being the mean over the ranks, as nccl-tests
+ * has it. Every rank makes the same number of calls: the options', but no more than take about 0.2
+ * s a repeat. *COVERED (may be NULL where OTHER is): OTHER could be kept running until SUBJECT's
+ * last call had ended; where not, RESULT is not set.
  */
-bool nccl_time (NcclSession *self, NcclLoad *subject, NcclLoad *other, bool *covered, Result *result);
+bool nccl_time (NcclSession *self, NcclLoad *subject, NcclLoad *other, bool *covered,
+                Result *result);
 
 /* Waits for the streams; FALSE after a message that names CALL. */
 bool nccl_session_wait (NcclSession *self, const char *call);

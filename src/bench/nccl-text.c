@@ -14,7 +14,7 @@ const TestCollective test_collectives[TEST_N_KINDS] = {
   [TEST_SENDRECV] = { "sendrecv", "sum", -1, false, false },
 };
 
-/* ---- sizes ------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 uint64_t
 test_collective_count (TestKind kind, uint64_t bytes, size_t element, unsigned ranks)
@@ -54,7 +54,7 @@ test_collective_recv_elements (TestKind kind, uint64_t count, unsigned ranks)
   return kind == TEST_ALL_GATHER || kind == TEST_ALLTOALL ? count * ranks : count;
 }
 
-/* ---- words ------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 const char *
 test_list_value (const char *list, const char *key, const char *otherwise, char *text, size_t size)
@@ -86,7 +86,7 @@ test_text_figure (char *text, size_t size, int width, double value)
   snprintf (text, size, "%*.*e", width, width >= 7 ? 1 : 0, value);
 }
 
-/* ---- head -------------------------------------------------------------------------------------- */
+/* ---- head ------------------------------------------------------------------------------------ */
 
 typedef struct
 {
@@ -102,10 +102,12 @@ print_options (const TestRun *run, const BenchOptions *options)
   const char *name = test_collectives[run->kind].name;
 
   printf ("# shardsim-bench %s\n# Collective test starting: %s_perf\n", run->library, name);
-  printf ("# nThread 1 nGpus 1 minBytes %" PRIu64 " maxBytes %" PRIu64
-          " step: %g(factor) warmup iters: %u iters: %u agg iters: 1 validation: 1 graph: 0 unalign: 0\n",
-          run->min_bytes, run->max_bytes, options->step_factor > 1 ? options->step_factor : 2.0,
-          options->warmup, options->iterations);
+  printf (
+      "# nThread 1 nGpus 1 minBytes %" PRIu64 " maxBytes %" PRIu64
+      " step: %g(factor) warmup iters: %u iters: %u agg iters: 1 validation: 1 graph: 0 unalign: "
+      "0\n",
+      run->min_bytes, run->max_bytes, options->step_factor > 1 ? options->step_factor : 2.0,
+      options->warmup, options->iterations);
   printf ("# repeats: %u; times are medians over them\n", options->repeats);
   if (run->remark != NULL)
     printf ("# %s\n", run->remark);
@@ -127,7 +129,8 @@ print_columns (void)
   static const char *const format =
       "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s \n";
 
-  printf ("#\n# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place          \n",
+  printf ("#\n# %10s  %12s  %8s  %6s  %6s           out-of-place                       "
+          "in-place          \n",
           "", "", "", "", "");
   printf (format, "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong",
           "time", "algbw", "busbw", "#wrong");
@@ -192,7 +195,7 @@ test_text_begin (TestText *self, Bench *bench, const TestRun *run, const TestDev
   return open_table (self);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void
 print_half (TestText *self, uint64_t bytes, const TestSample *sample)
@@ -227,7 +230,8 @@ plain_cell (char *text)
 }
 
 static bool
-write_table_row (const TestText *self, uint64_t bytes, const TestSample *sample, const char *place_word)
+write_table_row (const TestText *self, uint64_t bytes, const TestSample *sample,
+                 const char *place_word)
 {
   const WorldPlace   *place = world_place (self->bench->world);
   const BenchOptions *options = self->bench->options;

@@ -19,11 +19,11 @@ typedef struct
   unsigned n, others;
 } Plan;
 
-/* ---- one repeat -------------------------------------------------------------------------------- */
+/* ---- one repeat ------------------------------------------------------------------------------ */
 
 /*
- * A small all-reduce on the first communicator, which both streams wait for: ranks come out of a barrier at different times
- * (files are polled), and that must not be measured.
+ * A small all-reduce on the first communicator, which both streams wait for: ranks come out of a
+ * barrier at different times (files are polled), and that must not be measured.
  */
 static bool
 align (NcclSession *self, const NcclLoad *subject, const NcclLoad *other)
@@ -83,7 +83,8 @@ launch (NcclSession *self, const NcclLoad *subject, const NcclLoad *other, const
 }
 
 static bool
-read_clock (NcclSession *self, const NcclLoad *other, const Plan *plan, double *seconds, bool *covered)
+read_clock (NcclSession *self, const NcclLoad *other, const Plan *plan, double *seconds,
+            bool *covered)
 {
   const Bench *bench = self->bench;
   float        own, others = 0;
@@ -128,9 +129,12 @@ repeat (NcclSession *self, const NcclLoad *subject, const NcclLoad *other, const
   return true;
 }
 
-/* ---- repeats ----------------------------------------------------------------------------------- */
+/* ---- repeats --------------------------------------------------------------------------------- */
 
-/* Warm-up, and how many calls a repeat makes. The first call connects ranks: it says nothing about the next. */
+/*
+ * Warm-up, and how many calls a repeat makes. The first call connects ranks: it says nothing about
+ * the next.
+ */
 static bool
 plan_alone (NcclSession *self, const NcclLoad *subject, Plan *plan)
 {
@@ -152,7 +156,10 @@ plan_alone (NcclSession *self, const NcclLoad *subject, Plan *plan)
   return true;
 }
 
-/* Calls that keep OTHER running while SUBJECT is FACTOR times as slow as alone. FALSE: more than can be queued. */
+/*
+ * Calls that keep OTHER running while SUBJECT is FACTOR times as slow as alone. FALSE: more than
+ * can be queued.
+ */
 static bool
 plan_beside (const NcclSession *self, const NcclLoad *subject, const NcclLoad *other, double factor,
              Plan *plan)

@@ -1,11 +1,14 @@
 /*
- * Ends a rank that waits in vain: NCCL's calls, kernel launches into a full queue and waits for a stream all block
- * without a limit where another rank has ended or hangs. A thread looks every 0.1 s, while armed, for an asynchronous
- * error of the communicators, for a rank that said that it failed, and for the end of the time; then it says which call
- * waited and why, tells the other ranks, and ends the process. What is never reached is no way out of it: NCCL can
- * neither be interrupted in the middle of making a communicator nor be relied on to abort one whose peer is gone.
+ * Ends a rank that waits in vain: NCCL's calls, kernel launches into a full queue and waits for a
+ * stream all block without a limit where another rank has ended or hangs. A thread looks every 0.1
+ * s, while armed, for an asynchronous error of the communicators, for a rank that said that it
+ * failed, and for the end of the time; then it says which call waited and why, tells the other
+ * ranks, and ends the process. What is never reached is no way out of it: NCCL can neither be
+ * interrupted in the middle of making a communicator nor be relied on to abort one whose peer is
+ * gone.
  *
- * (Communicators stay blocking: a non-blocking one starts a thread for each launch, which would be measured.)
+ * (Communicators stay blocking: a non-blocking one starts a thread for each launch, which would be
+ * measured.)
  */
 #pragma once
 
@@ -25,8 +28,9 @@ void       nccl_watch_close (NcclWatch *self);
 void nccl_watch_set (NcclWatch *self, unsigned slot, ncclComm_t comm);
 
 /*
- * Armed from begin to end. CALL, a static text, is what the message names. Between them no exchange of bench/world.h,
- * which has a limit of its own. END returns false after a message where a communicator has met an asynchronous error.
+ * Armed from begin to end. CALL, a static text, is what the message names. Between them no exchange
+ * of bench/world.h, which has a limit of its own. END returns false after a message where a
+ * communicator has met an asynchronous error.
  */
 void nccl_watch_begin (NcclWatch *self, const char *call);
 bool nccl_watch_end (NcclWatch *self);

@@ -13,8 +13,8 @@ typedef enum
 } OptionsVerdict;
 
 /*
- * Fills OPTIONS from the defaults and ARGV; strings are borrowed. *N words that are not options are moved to WORDS (at most
- * BENCH_MAX_LIST): the benchmarks to run.
+ * Fills OPTIONS from the defaults and ARGV; strings are borrowed. *N words that are not options are
+ * moved to WORDS (at most BENCH_MAX_LIST): the benchmarks to run.
  */
 OptionsVerdict options_parse (int argc, char **argv, BenchOptions *options, const char **words,
                               unsigned *n);

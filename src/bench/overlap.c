@@ -6,12 +6,14 @@
  *
  *   matmul   a square bf16 product by cuBLAS (m, n, k)
  *   h2d d2h  copy of pinned memory by a copy engine (bytes)
- *   copy     within device memory (bytes): by cudaMemcpyAsync; with `channels`, by a kernel of so many thread blocks, each
- *            of them on an SM of its own: what a collective costs a product, without its network
+ *   copy     within device memory (bytes): by cudaMemcpyAsync; with `channels`, by a kernel of so
+ *            many thread blocks, each of them on an SM of its own: what a collective costs a
+ *            product, without its network
  *   spin     a kernel of so many blocks that hold SMs and move nothing: only the loss of SMs
  *
- * Blocks hold more than half of an SM's shared memory: no two share an SM, and no tile of a large product fits beside one. The product
- * runs on a stream of normal priority and the other on one of the highest, as frameworks give it to communication. A remark says the slowdown against alone,
+ * Blocks hold more than half of an SM's shared memory: no two share an SM, and no tile of a large
+ * product fits beside one. The product runs on a stream of normal priority and the other on one of
+ * the highest, as frameworks give it to communication. A remark says the slowdown against alone,
  * and how much of the subject's time was covered where that was not all.
  */
 #include "bench/bench.h"
@@ -40,7 +42,10 @@
 /* The other runs so much longer than the subject, by what both take alone. */
 #define MARGIN 1.5
 
-/* Two 16-byte loads of each thread in flight: a block copies about as fast as a channel of a collective does. */
+/*
+ * Two 16-byte loads of each thread in flight: a block copies about as fast as a channel of a
+ * collective does.
+ */
 static const char source[] =
     "extern \"C\" __global__ void copy (uint4 *__restrict__ to, const uint4 *__restrict__ from,\n"
     "                                   unsigned n)\n"
@@ -76,7 +81,7 @@ typedef struct
   cudaKernel_t copy, spin;
 } Overlap;
 
-/* ---- work -------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 static bool
 run_matmul (const Bench *bench, cudaStream_t stream, void *user)
@@ -118,7 +123,8 @@ run_device_copy (const Bench *bench, cudaStream_t stream, void *user)
 }
 
 static bool
-launch (const Bench *bench, const Overlap *self, cudaKernel_t kernel, void **args, cudaStream_t stream)
+launch (const Bench *bench, const Overlap *self, cudaKernel_t kernel, void **args,
+        cudaStream_t stream)
 {
   dim3 grid = { self->blocks, 1, 1 }, block = { BLOCK, 1, 1 };
 
@@ -132,7 +138,7 @@ run_copy_kernel (const Bench *bench, cudaStream_t stream, void *user)
 {
   Overlap *self = user;
   unsigned n = (unsigned) (self->block_bytes / 16);
-  /* From call to call through all of the buffers: what few blocks copy would stay in the L2 cache. */
+  /* From call to call through all buffers: what few blocks copy would stay in the L2 cache. */
   size_t call_bytes = self->blocks * self->block_bytes;
   size_t shift = self->turn++ % (MAX_BLOCKS / self->blocks) * call_bytes;
   char  *to = (char *) self->to + shift, *from = (char *) self->from + shift;
@@ -166,7 +172,7 @@ static const Part copies[] = {
 static const Part copy_kernel = { "copy", run_copy_kernel };
 static const Part spin_kernel = { "spin", run_spin_kernel };
 
-/* ---- buffers ----------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 static void
 release (Overlap *self)
@@ -215,7 +221,7 @@ allocate (const Bench *bench, Overlap *self)
   return cuda_fill_random (bench, self->from, self->device_bytes, NULL, 6);
 }
 
-/* More than half of an SM's shared memory, of which a kernel has to ask for what is above 48 KiB. */
+/* More than half of an SM's shared memory; a kernel has to ask for what is above 48 KiB. */
 static bool
 hold_shared_memory (const Bench *bench, Overlap *self)
 {
@@ -250,7 +256,7 @@ open_overlap (const Bench *bench, Overlap *self)
          && allocate (bench, self);
 }
 
-/* ---- measuring --------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 /* Part of the subject's time in which the other ran. */
 static double
@@ -271,7 +277,10 @@ clamp_calls (double calls)
   return calls < 1 ? 1 : calls < most ? (unsigned) calls : most;
 }
 
-/* Chooses how often each runs, so that the other lasts longer. Lane SUBJECT is the subject's; us are those of one call alone. */
+/*
+ * Chooses how often each runs, so that the other lasts longer. Lane SUBJECT is the subject's; us
+ * are those of one call alone.
+ */
 static bool
 cover (const Bench *bench, Overlap *self, Lane lanes[2], unsigned subject, double subject_us,
        double other_us)
@@ -447,7 +456,8 @@ list_blocks (const Bench *bench, unsigned *blocks, unsigned max)
       if (count > 0 && count <= MAX_BLOCKS)
         blocks[n++] = (unsigned) count;
       else
-        bench_note (bench, "%lu channels are left out: 1 to %d are measured here", count, MAX_BLOCKS);
+        bench_note (bench, "%lu channels are left out: 1 to %d are measured here", count,
+                    MAX_BLOCKS);
       text = *end == ',' ? end + 1 : end;
     }
   return n;

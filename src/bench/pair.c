@@ -1,6 +1,7 @@
 /*
- * `pair`: two communicators over the same ranks, each with a stream, a collective on each: what one takes alone, and
- * while the other's run all the time. FSDP's all-gather of the next layer beside the reduce-scatter of the last is such a pair.
+ * `pair`: two communicators over the same ranks, each with a stream, a collective on each: what one
+ * takes alone, and while the other's run all the time. FSDP's all-gather of the next layer beside
+ * the reduce-scatter of the last is such a pair.
  */
 #ifdef BENCH_CUDA
 
@@ -149,13 +150,15 @@ run_pair (Bench *bench)
 {
   Run            run = { .bench = bench };
   unsigned       list[BENCH_MAX_LIST];
-  const unsigned n = nccl_parse_channels (bench, bench->options->channels, "0", list, BENCH_MAX_LIST);
-  bool           good = n > 0;
+  const unsigned n =
+      nccl_parse_channels (bench, bench->options->channels, "0", list, BENCH_MAX_LIST);
+  bool good = n > 0;
 
   if (world_place (bench->world)->size == 1)
     bench_note (
         bench,
-        "one rank: it sends to itself on both communicators. NCCL's copies share the GPU, and no link");
+        "one rank: it sends to itself on both communicators. NCCL's copies share the GPU, and no "
+        "link");
   for (unsigned i = 0; i < n && good; i++)
     good = with_channels (&run, list[i]);
   return good;

@@ -81,7 +81,8 @@ check_table (FILE *file, const char *header, const char **error)
     *error = "the file is there and has another header: take another folder";
   else if (fseek (file, -1, SEEK_END) != 0 || getc (file) != '\n')
     *error =
-        "the file is there and was cut in the middle of its last line: remove that line, or take another folder";
+        "the file is there and was cut in the middle of its last line: remove that line, or take "
+        "another folder";
   fseek (file, 0, SEEK_END);
   return *error == NULL;
 }
@@ -265,7 +266,7 @@ results_close (Results *self)
   return good;
 }
 
-/* ---- statistics -------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 static int
 compare_doubles (const void *a, const void *b)

@@ -48,7 +48,8 @@ available_in_group (void)
 {
   static const char *const paths[][2] = {
     { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current" },
-    { "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes" },
+    { "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+      "/sys/fs/cgroup/memory/memory.usage_in_bytes" },
   };
 
   for (unsigned i = 0; i < sizeof paths / sizeof paths[0]; i++)

@@ -1,8 +1,9 @@
 /*
  * Which bytes go where between tensors and one flat buffer of interleaved shards.
  *
- * The buffer holds RANKS chunks one behind the other; chunk r holds the r-th of RANKS equal slices of every tensor, in the tensors'
- * order. So an all-gather or a reduce-scatter of equal parts fits the buffer.
+ * The buffer holds RANKS chunks one behind the other; chunk r holds the r-th of RANKS equal slices
+ * of every tensor, in the tensors' order. So an all-gather or a reduce-scatter of equal parts fits
+ * the buffer.
  */
 #pragma once
 
@@ -19,8 +20,9 @@ typedef struct
 } ShardRun;
 
 /*
- * Fills RUNS, if it is not NULL, with contiguous runs of at most SHARD_RUN_BYTES: from the tensors into FLAT, or OUT of it. BYTES are the
- * tensors', each a multiple of 16 RANKS. Returns how many runs there are.
+ * Fills RUNS, if it is not NULL, with contiguous runs of at most SHARD_RUN_BYTES: from the tensors
+ * into FLAT, or OUT of it. BYTES are the tensors', each a multiple of 16 RANKS. Returns how many
+ * runs there are.
  */
 unsigned shard_runs_list (void *flat, void *const *tensors, const uint64_t *bytes,
                           unsigned n_tensors, unsigned ranks, bool out, ShardRun *runs);

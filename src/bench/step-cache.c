@@ -1,12 +1,16 @@
 /*
- * The schedule `host_cache`: what fcdp issues on one rank, DeepSpeed's ZeRO-3 runtime whose parameters leave a copy in pinned host memory.
+ * The schedule `host_cache`: what fcdp issues on one rank, DeepSpeed's ZeRO-3 runtime whose
+ * parameters leave a copy in pinned host memory.
  *
- * The walk visits the modules forward and then backward. The first use of a module's parameters reads them where they are (one
- * rank's shard is all of them), and after it they go to the host on the copy stream (stash). Its second use waits for them to come
- * back on the same stream (fetch). A fetch is outstanding at most twice on the host. Behind each fetch the prefetcher walks on and fetches, in the order of visits,
- * until a bucket of elements is on its way or `live` ones are there. A module's gradient is copied into a bucket on the
- * reduce stream; a full bucket is interleaved (a copy) and added to the shard. Norms are smaller than the persistence threshold and
- * never move. Embedding, final norm and head, which the simulated model has and this loop has not, are visits without parameters.
+ * The walk visits the modules forward and then backward. The first use of a module's parameters
+ * reads them where they are (one rank's shard is all of them), and after it they go to the host on
+ * the copy stream (stash). Its second use waits for them to come back on the same stream (fetch). A
+ * fetch is outstanding at most twice on the host. Behind each fetch the prefetcher walks on and
+ * fetches, in the order of visits, until a bucket of elements is on its way or `live` ones are
+ * there. A module's gradient is copied into a bucket on the reduce stream; a full bucket is
+ * interleaved (a copy) and added to the shard. Norms are smaller than the persistence threshold and
+ * never move. Embedding, final norm and head, which the simulated model has and this loop has not,
+ * are visits without parameters.
  */
 #include "bench/bench.h"
 
@@ -64,7 +68,7 @@ window_of (const StepModel *model)
                    .threshold = model->shape.d_model };
 }
 
-/* ---- units ------------------------------------------------------------------------------------- */
+/* ---- units ----------------------------------------------------------------------------------- */
 
 static bool
 is_end (const Cache *self, unsigned unit)
@@ -107,12 +111,13 @@ weight_of (const Step *step, const Cache *self, unsigned unit, bool forward)
   return part (step, fetched ? self->slots[layer % SLOTS] : self->weights[layer], unit);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static bool
 open_events (const Bench *bench, Step *step, Cache *self)
 {
-  cudaEvent_t *all[] = { self->used[0], self->reduced[0], self->fetches, self->reduces, &self->order };
+  cudaEvent_t *all[] = { self->used[0], self->reduced[0], self->fetches, self->reduces,
+                         &self->order };
   unsigned     n[] = { SLOTS * LAYER_N_MODULES, 2 * LAYER_N_MODULES, 3, 3, 1 };
 
   for (unsigned a = 0; a < sizeof n / sizeof n[0]; a++)
@@ -161,7 +166,7 @@ cache_open (const Bench *bench, Step *step, void *state)
   return open_events (bench, step, self) && open_buffers (bench, step, self);
 }
 
-/* ---- fetching ---------------------------------------------------------------------------------- */
+/* ---- fetching -------------------------------------------------------------------------------- */
 
 /* UNIT's parameters come to its slot, which an earlier layer may still be using. */
 static bool
@@ -213,7 +218,10 @@ prefetch (const Bench *bench, Step *step, Cache *self)
   return ahead == 0 || step_order (bench, step->gather, step->copies, self->order);
 }
 
-/* At most two are outstanding: EVENTS[*N % 3] has just been recorded, the host waits for the one before the last. */
+/*
+ * At most two are outstanding: EVENTS[*N % 3] has just been recorded, the host waits for the one
+ * before the last.
+ */
 static bool
 throttle (const Bench *bench, const cudaEvent_t events[3], unsigned *n)
 {
@@ -278,9 +286,12 @@ release (const Bench *bench, Step *step, Cache *self, unsigned unit)
   return true;
 }
 
-/* ---- gradients --------------------------------------------------------------------------------- */
+/* ---- gradients ------------------------------------------------------------------------------- */
 
-/* What the bucket holds is added to the shards: to the first ones, which is as much work as to those that it belongs to. */
+/*
+ * What the bucket holds is added to the shards: to the first ones, which is as much work as to
+ * those that it belongs to.
+ */
 static bool
 flush (const Bench *bench, Step *step, Cache *self)
 {
@@ -316,7 +327,7 @@ add_to_bucket (const Bench *bench, Step *step, Cache *self, unsigned unit)
   return true;
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static bool
 visit_forward (const Bench *bench, Step *step, Cache *self, unsigned unit)
@@ -326,7 +337,7 @@ visit_forward (const Bench *bench, Step *step, Cache *self, unsigned unit)
                           weight_of (step, self, unit, true));
 }
 
-/* The gradient's buffer is written again two layers on: what is in it must be in the bucket by then. */
+/* The gradient's buffer is written again two layers on: it must be in the bucket by then. */
 static bool
 visit_backward (const Bench *bench, Step *step, Cache *self, unsigned unit)
 {
@@ -375,7 +386,8 @@ cache_run (const Bench *bench, Step *step, void *state)
         return false;
     }
   return flush (bench, step, self) && step_order (bench, step->compute, step->reduce, self->order)
-         && step_order (bench, step->compute, step->copies, self->order) && step_finish (bench, step);
+         && step_order (bench, step->compute, step->copies, self->order)
+         && step_finish (bench, step);
 }
 
 static void

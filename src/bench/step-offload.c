@@ -1,12 +1,14 @@
 /*
  * The schedules `resident` and `offload`.
  *
- * Offload is what fsdp2 with cpu_offload issues on one rank, where all-gather and reduce-scatter are nothing. Copy stream: a layer's fp32 parameters
- * come from the host, are cast and copied into the gathered buffer (copy-in). Compute stream: waits for that, copies them out, runs the
- * kernels; the gathered buffers alternate, and the copy stream waits for a copy-out before the buffer's next turn. Backward, the layer before is
- * fetched as soon as a layer's parameters have been copied out. The gradients are copied into a buffer for the reduce stream (two,
- * alternating; compute first waits until the reduction of the layer above has begun, which is behind the end of the one above that), which casts them to fp32 and sends
- * them to the host.
+ * Offload is what fsdp2 with cpu_offload issues on one rank, where all-gather and reduce-scatter
+ * are nothing. Copy stream: a layer's fp32 parameters come from the host, are cast and copied into
+ * the gathered buffer (copy-in). Compute stream: waits for that, copies them out, runs the kernels;
+ * the gathered buffers alternate, and the copy stream waits for a copy-out before the buffer's next
+ * turn. Backward, the layer before is fetched as soon as a layer's parameters have been copied out.
+ * The gradients are copied into a buffer for the reduce stream (two, alternating; compute first
+ * waits until the reduction of the layer above has begun, which is behind the end of the one above
+ * that), which casts them to fp32 and sends them to the host.
  */
 #include "bench/bench.h"
 
@@ -16,7 +18,7 @@
 
 #include "bench/step.h"
 
-/* ---- resident ---------------------------------------------------------------------------------- */
+/* ---- resident -------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -69,7 +71,7 @@ const StepSchedule step_resident = {
   .options = no_options,
 };
 
-/* ---- offload ----------------------------------------------------------------------------------- */
+/* ---- offload --------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -80,9 +82,10 @@ typedef struct
   void *reducing[2]; /* by the layer's parity */
   void *shard;       /* fp32 gradients on their way */
   /*
-   * ready: the gathered buffer is full; copied: and has been copied out; computed: the gradients are in their buffer;
-   * reduced: the reduce stream has come to them; offloaded: the last ones are on the host. The last two are recorded before they
-   * are waited for within a step; a wait for an event of the step before is over at once.
+   * ready: the gathered buffer is full; copied: and has been copied out; computed: the gradients
+   * are in their buffer; reduced: the reduce stream has come to them; offloaded: the last ones are
+   * on the host. The last two are recorded before they are waited for within a step; a wait for an
+   * event of the step before is over at once.
    */
   cudaEvent_t ready, copied, computed, reduced, offloaded, order;
 } Offload;
@@ -137,7 +140,10 @@ unshard (const Bench *bench, Step *step, Offload *self, unsigned i)
   return true;
 }
 
-/* What was fetched last becomes the weights; those before are no longer used by the kernels in front of this copy. */
+/*
+ * What was fetched last becomes the weights; those before are no longer used by the kernels in
+ * front of this copy.
+ */
 static bool
 copy_out (const Bench *bench, Step *step, Offload *self, unsigned i)
 {
@@ -168,7 +174,8 @@ reduce (const Bench *bench, Step *step, Offload *self, unsigned i, bool top)
 
   if (!top)
     CUDA_TRY (cudaStreamWaitEvent (step->compute, self->reduced, 0));
-  CUDA_TRY (cudaMemcpyAsync (buffer, self->gradients, 2 * n, cudaMemcpyDeviceToDevice, step->compute));
+  CUDA_TRY (
+      cudaMemcpyAsync (buffer, self->gradients, 2 * n, cudaMemcpyDeviceToDevice, step->compute));
   if (!step_order (bench, step->reduce, step->compute, self->computed))
     return false;
   CUDA_TRY (cudaEventRecord (self->reduced, step->reduce));

@@ -38,7 +38,7 @@ static const char source[] = CUDA_BF16_SOURCE
     "  sum[i] = bf16_4 (make_float4 (a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w));\n"
     "}\n";
 
-/* ---- buffers and events ------------------------------------------------------------------------ */
+/* ---- buffers and events ---------------------------------------------------------------------- */
 
 bool
 step_device (const Bench *bench, Step *step, uint64_t bytes, void **buffer)
@@ -75,8 +75,9 @@ step_host (const Bench *bench, Step *step, uint64_t bytes, void **buffer)
   error = cudaMallocHost (buffer, bytes);
   if (error != cudaSuccess)
     {
-      bench_error (bench, "cudaMallocHost", "%.1f MiB beside %.1f MiB: %s", (double) bytes / 1048576,
-                   (double) step->host_bytes / 1048576, cudaGetErrorString (error));
+      bench_error (bench, "cudaMallocHost", "%.1f MiB beside %.1f MiB: %s",
+                   (double) bytes / 1048576, (double) step->host_bytes / 1048576,
+                   cudaGetErrorString (error));
       return false;
     }
   step->host[step->n_host++] = *buffer;
@@ -105,7 +106,7 @@ step_order (const Bench *bench, cudaStream_t stream, cudaStream_t other, cudaEve
   return true;
 }
 
-/* ---- casts ------------------------------------------------------------------------------------- */
+/* ---- casts ----------------------------------------------------------------------------------- */
 
 static bool
 launch (const Bench *bench, cudaKernel_t kernel, uint64_t n, void **args, cudaStream_t stream)
@@ -143,11 +144,12 @@ step_add (const Bench *bench, const Step *step, void *sum, const void *in, uint6
   return launch (bench, step->add, fours, args, stream);
 }
 
-/* ---- data -------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 /* WIDE and NARROW: buffers of a layer's elements in fp32 and bf16. */
 static bool
-make_weights (const Bench *bench, const Step *step, uint64_t seed, void *wide, void *narrow, void *host)
+make_weights (const Bench *bench, const Step *step, uint64_t seed, void *wide, void *narrow,
+              void *host)
 {
   /* values in [-1, 1] have a variance of 1/3: rows of d_model products then keep the variance */
   float scale = (float) sqrt (3.0 / step->model.shape.d_model);
@@ -190,7 +192,7 @@ step_random_weights (const Bench *bench, const Step *step, uint64_t seed, void *
   return good;
 }
 
-/* ---- passes ------------------------------------------------------------------------------------ */
+/* ---- passes ---------------------------------------------------------------------------------- */
 
 uint64_t
 step_module_at (const Step *step, LayerModule module)
@@ -228,7 +230,8 @@ step_forward_layer (const Bench *bench, Step *step, unsigned i, const void *weig
 }
 
 bool
-step_backward_layer (const Bench *bench, Step *step, unsigned i, const void *weights, void *gradients)
+step_backward_layer (const Bench *bench, Step *step, unsigned i, const void *weights,
+                     void *gradients)
 {
   for (unsigned left = LAYER_N_MODULES; left > 0; left--)
     {
@@ -258,7 +261,7 @@ step_finish (const Bench *bench, Step *step)
   return true;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static bool
 open_streams (const Bench *bench, Step *step, bool urgent)

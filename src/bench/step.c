@@ -1,12 +1,12 @@
 /*
- * A training step on one GPU under three schedules (step.h): its time and memory, in results.csv and, as step.csv, in the columns of
- * `shardsim validate training`, which simulates the same.
+ * A training step on one GPU under three schedules (step.h): its time and memory, in results.csv
+ * and, as step.csv, in the columns of `shardsim validate training`, which simulates the same.
  *
  *   shardsim-bench step --model n_layers=8,d_model=4096 --hardware gpu=h200-sxm-141 -o results
  *   shardsim validate training results/step.csv
  *
- * -e bounds what a schedule takes of the GPU's and of the host's memory. The default model is made smaller until it fits; a given one
- * loses layers only.
+ * -e bounds what a schedule takes of the GPU's and of the host's memory. The default model is made
+ * smaller until it fits; a given one loses layers only.
  */
 #include "bench/bench.h"
 
@@ -23,7 +23,7 @@
 
 static const StepSchedule *const schedules[] = { &step_resident, &step_offload, &step_host_cache };
 
-/* ---- the model --------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 static const StepModel default_model = {
   .shape = { .d_model = 4096, .n_heads = 32, .d_ff = 11008, .seq_len = 2048, .micro_batch = 1 },
@@ -115,7 +115,10 @@ fits (const StepModel *model, uint64_t device, uint64_t host)
   return device_need (model) <= device && host_need (model) <= host;
 }
 
-/* Half of the layers or, of the default model, half of everything. FALSE: there is nothing left to take. */
+/*
+ * Half of the layers or, of the default model, half of everything. FALSE: there is nothing left to
+ * take.
+ */
 static bool
 shrink (StepModel *model, bool given)
 {
@@ -155,11 +158,12 @@ choose_model (const Bench *bench, StepModel *model)
   for (; !fits (model, device, host); shrunk = true)
     if (!shrink (model, options->model != NULL))
       {
-        bench_error (bench, "--model",
-                     "one layer needs %.0f MiB of GPU memory and %.0f MiB of host memory; there are "
-                     "%.0f and %.0f",
-                     (double) device_need (model) / 1048576, (double) host_need (model) / 1048576,
-                     (double) device / 1048576, (double) host / 1048576);
+        bench_error (
+            bench, "--model",
+            "one layer needs %.0f MiB of GPU memory and %.0f MiB of host memory; there are "
+            "%.0f and %.0f",
+            (double) device_need (model) / 1048576, (double) host_need (model) / 1048576,
+            (double) device / 1048576, (double) host / 1048576);
         return false;
       }
   if (shrunk)
@@ -168,7 +172,7 @@ choose_model (const Bench *bench, StepModel *model)
   return true;
 }
 
-/* ---- measuring --------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -194,7 +198,7 @@ measure (const Bench *bench, Run *run, const StepModel *model, Result *result)
          && cuda_time (bench, run->step.compute, run_once, run, result);
 }
 
-/* ---- step.csv ---------------------------------------------------------------------------------- */
+/* ---- step.csv -------------------------------------------------------------------------------- */
 
 static const char columns[] =
     "id,source,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads,n_kv_heads,"
@@ -233,7 +237,8 @@ put_row (FILE *file, const Bench *bench, const Run *run, unsigned index, const c
   run->schedule->options (model, options, sizeof options);
   fprintf (file, "step-%s-%04u,shardsim-bench on %s: %s; CUDA %s; driver %s,1,1,%s,%s,0,none,",
            run->schedule->name, index, machine->host != NULL ? machine->host : "",
-           machine->device != NULL ? machine->device : "", machine->cuda != NULL ? machine->cuda : "",
+           machine->device != NULL ? machine->device : "",
+           machine->cuda != NULL ? machine->cuda : "",
            machine->driver != NULL ? machine->driver : "", gpu, intra);
   fprintf (file, "llama,%u,%u,%u,%u,%u,1,%u,%u,1,%s,none,fused-softmax,1,bf16-mixed,1,none,0,%s,",
            model->n_layers, s->d_model, s->n_heads, s->n_heads, s->d_ff, s->seq_len, s->micro_batch,
@@ -258,7 +263,7 @@ open_table (const Bench *bench)
   return file;
 }
 
-/* ---- running ----------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* A line of bytes: NAME.WHAT. */
 static bool

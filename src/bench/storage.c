@@ -1,10 +1,12 @@
 /*
- * Writing and reading one file, block by block from one thread, through host memory that is page-locked where there is a GPU, as
- * offloading to a disk does. A value is the time of one block; bytes are those of the block.
+ * Writing and reading one file, block by block from one thread, through host memory that is
+ * page-locked where there is a GPU, as offloading to a disk does. A value is the time of one block;
+ * bytes are those of the block.
  *
- * With O_DIRECT nothing lies in the page cache. Where the file system does not take it, the writes' time includes fsync and the
- * cache is dropped before reading, which the kernel may not do: a remark says so. Either way the last block is
- * followed by fdatasync within the time, and what a disk's own cache holds is not known.
+ * With O_DIRECT nothing lies in the page cache. Where the file system does not take it, the writes'
+ * time includes fsync and the cache is dropped before reading, which the kernel may not do: a
+ * remark says so. Either way the last block is followed by fdatasync within the time, and what a
+ * disk's own cache holds is not known.
  *
  * The file has no name while it is used: it is gone when the program ends, however that happens.
  */
@@ -55,7 +57,7 @@ failed (const Bench *bench, const char *what, const char *subject)
   return false;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* A new file at PATH, whose name is removed at once. An existing one is somebody else's. */
 static bool
@@ -95,7 +97,10 @@ open_any_file (const Bench *bench, Storage *self)
   return open_file (bench, self, path);
 }
 
-/* The file's size: at most a quarter of what is free, 1 GiB, and four blocks of the largest size that was asked for. */
+/*
+ * The file's size: at most a quarter of what is free, 1 GiB, and four blocks of the largest size
+ * that was asked for.
+ */
 static bool
 choose_size (const Bench *bench, Storage *self)
 {
@@ -111,7 +116,8 @@ choose_size (const Bench *bench, Storage *self)
     self->file_bytes = 4 * bench->options->max_bytes / ALIGNMENT * ALIGNMENT;
   if (fstatfs (self->fd, &kind) == 0
       && ((unsigned long) kind.f_type == TMPFS_KIND || (unsigned long) kind.f_type == RAMFS_KIND))
-    bench_note (bench, "the file lies in memory, not on a disk (tmpfs): choose another with --file");
+    bench_note (bench,
+                "the file lies in memory, not on a disk (tmpfs): choose another with --file");
   if (room >= SMALLEST_FILE)
     return true;
   bench_error (bench, "space",
@@ -120,13 +126,16 @@ choose_size (const Bench *bench, Storage *self)
   return false;
 }
 
-/* ---- the buffer -------------------------------------------------------------------------------- */
+/* ---- the buffer ------------------------------------------------------------------------------ */
 
 static void
 lock_buffer (const Bench *bench, Storage *self)
 {
 #ifdef BENCH_CUDA
-  /* Memory of the system's, locked afterwards: the kernel can read into it directly whatever the driver. */
+  /*
+   * Memory of the system's, locked afterwards: the kernel can read into it directly whatever the
+   * driver.
+   */
   cudaError_t error = cudaHostRegister (self->buffer, self->buffer_bytes, cudaHostRegisterDefault);
 
   self->locked = error == cudaSuccess;
@@ -173,7 +182,7 @@ release (Storage *self)
     close (self->fd);
 }
 
-/* ---- measuring --------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 typedef ssize_t (*Transfer) (int fd, void *buffer, size_t bytes, off_t at);
 
@@ -199,7 +208,8 @@ move_block (const Bench *bench, const Storage *self, Transfer transfer, uint64_t
         return failed (bench, transfer == write_part ? "pwrite" : "pread", "file");
       if (n == 0)
         {
-          bench_error (bench, "pread", "the file ends at byte %llu", (unsigned long long) at + done);
+          bench_error (bench, "pread", "the file ends at byte %llu",
+                       (unsigned long long) at + done);
           return false;
         }
       done += (uint64_t) n;
@@ -217,7 +227,8 @@ pass (const Bench *bench, const Storage *self, Transfer transfer, uint64_t bytes
   int    error;
 
   /* What was written has to be on the disk before the cache can let it go. */
-  if (!writes && !self->direct && (error = posix_fadvise (self->fd, 0, 0, POSIX_FADV_DONTNEED)) != 0)
+  if (!writes && !self->direct
+      && (error = posix_fadvise (self->fd, 0, 0, POSIX_FADV_DONTNEED)) != 0)
     {
       errno = error;
       return failed (bench, "posix_fadvise", "file");

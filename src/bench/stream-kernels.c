@@ -1,14 +1,16 @@
 /*
- * Kernels that stream through memory as an optimizer does. BYTES is what they read and write, for n elements:
+ * Kernels that stream through memory as an optimizer does. BYTES is what they read and write, for n
+ * elements:
  *
  *   add    c = a + b      fp32   12 n   (4 + 4 read, 4 written)
  *   scale  b = s a        fp32    8 n   (4 read, 4 written)
  *   cast   b = bf16 (a)   bf16    6 n   (4 read, 2 written)
- *   adam   AdamW: fp32 gradient read (4), fp32 parameter and two moments read and written (24), bf16 copy of the
+ *   adam   AdamW: fp32 gradient read (4), fp32 parameter and two moments read and written (24),
+ *          bf16 copy of the
  *          parameter written (2)   fp32   30 n
  *
- * Each thread handles four elements with 16-byte accesses. Cases smaller than the L2 cache run from it: the same buffers are used by
- * every call.
+ * Each thread handles four elements with 16-byte accesses. Cases smaller than the L2 cache run from
+ * it: the same buffers are used by every call.
  */
 #include "bench/bench.h"
 
@@ -59,7 +61,8 @@ static const char source[] = CUDA_BF16_SOURCE
     "  p -= o.rate * o.decay * p;\n"
     "  p -= o.rate * (m * o.correct1) / (sqrtf (v * o.correct2) + o.epsilon);\n"
     "}\n"
-    "extern \"C\" __global__ void adam (float4 *p, float4 *m, float4 *v, const float4 *g, uint2 *copy,\n"
+    "extern \"C\" __global__ void adam (float4 *p, float4 *m, float4 *v, const float4 *g, "
+    "uint2 *copy,\n"
     "                                   Adam o, u64 n)\n"
     "{\n"
     "  u64 i = INDEX;\n"
@@ -246,7 +249,7 @@ run (Bench *bench)
   return ok;
 }
 
-/* ---- check ------------------------------------------------------------------------------------- */
+/* ---- check ----------------------------------------------------------------------------------- */
 
 #define N_CHECKED ((size_t) 4012) /* no multiple of what a block handles */
 
@@ -272,7 +275,10 @@ check_case (const Bench *bench, Stream *self, unsigned index, unsigned out, cons
          && check_close (bench, what, values->want, values->got, N_CHECKED, bound);
 }
 
-/* The first step, from moments of zero: corrected for their start they are the gradient and its square. */
+/*
+ * The first step, from moments of zero: corrected for their start they are the gradient and its
+ * square.
+ */
 static bool
 check_adam (const Bench *bench, Stream *self, Values *v)
 {

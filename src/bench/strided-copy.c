@@ -1,12 +1,12 @@
 /*
- * Copies between the tensors of a transformer layer and one flat buffer of interleaved shards (shard-runs.h), as FSDP2 does around its
- * collectives.
+ * Copies between the tensors of a transformer layer and one flat buffer of interleaved shards
+ * (shard-runs.h), as FSDP2 does around its collectives.
  *
  *   in    tensors into the buffer (before a reduce-scatter)
  *   out   the buffer into tensors (after an all-gather)
  *
- * BYTES is what is copied: traffic is twice that. One kernel a copy; a block copies one run of at most 32 KiB, as a table made
- * beforehand says. All types copy alike; the tensors are bf16.
+ * BYTES is what is copied: traffic is twice that. One kernel a copy; a block copies one run of at
+ * most 32 KiB, as a table made beforehand says. All types copy alike; the tensors are bf16.
  */
 #include "bench/bench.h"
 
@@ -52,7 +52,10 @@ typedef struct
   Lanes        lanes;
 } Layer;
 
-/* Bytes in bf16 of a layer with a gated feed-forward part: four attention matrices, three of d x 8/3 d, two norms. */
+/*
+ * Bytes in bf16 of a layer with a gated feed-forward part: four attention matrices, three of d x
+ * 8/3 d, two norms.
+ */
 static void
 tensor_bytes (uint64_t d, uint64_t bytes[N_TENSORS])
 {
@@ -92,7 +95,10 @@ copy_table (const Bench *bench, Layer *self, const uint64_t *bytes, unsigned ran
       CUDA_TRY (cudaMalloc (&self->runs[out], size));
       CUDA_TRY (cudaMemcpy (self->runs[out], self->host_runs, size, cudaMemcpyHostToDevice));
     }
-  /* From ordinary memory it may return before the data has arrived, and the lanes wait for nothing of the default stream's. */
+  /*
+   * From ordinary memory it may return before the data has arrived, and the lanes wait for nothing
+   * of the default stream's.
+   */
   CUDA_TRY (cudaDeviceSynchronize ());
   return true;
 }
@@ -202,12 +208,15 @@ run (Bench *bench)
   return true;
 }
 
-/* ---- check ------------------------------------------------------------------------------------- */
+/* ---- check ----------------------------------------------------------------------------------- */
 
 #define CHECKED_WIDTH 512u
 #define CHECKED_RANKS 8u
 
-/* Where each tensor's bytes belong in the buffer, by its definition. FIRST: the tensors, one behind the other. */
+/*
+ * Where each tensor's bytes belong in the buffer, by its definition. FIRST: the tensors, one behind
+ * the other.
+ */
 static bool
 same_bytes (const char *first, const char *flat, const uint64_t *bytes)
 {

@@ -1,8 +1,9 @@
 /*
  * Bandwidth of device memory: a[i] = b[i] + s c[i] in fp32, two arrays read and one written.
  *
- * Each array is at least four times the L2 cache, so that of what one pass leaves there the next one finds nothing useful: it comes to the
- * array's start long after its lines were pushed out. Writes of whole lines are not read first: bytes moved = 3 arrays.
+ * Each array is at least four times the L2 cache, so that of what one pass leaves there the next
+ * one finds nothing useful: it comes to the array's start long after its lines were pushed out.
+ * Writes of whole lines are not read first: bytes moved = 3 arrays.
  */
 #include "bench/bench.h"
 
@@ -42,7 +43,8 @@ triad (const Bench *bench, cudaStream_t stream, void *user)
   unsigned long long n = self->bytes / 16;
   void              *args[] = { &self->array[0], &self->array[1], &self->array[2], &s, &n };
 
-  return cuda_launch (bench, self->kernel, (unsigned) ((n + BLOCK - 1) / BLOCK), BLOCK, args, stream);
+  return cuda_launch (bench, self->kernel, (unsigned) ((n + BLOCK - 1) / BLOCK), BLOCK, args,
+                      stream);
 }
 
 static bool

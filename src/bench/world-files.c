@@ -1,7 +1,7 @@
 /*
- * Exchange by files. Exchange number s of rank r is FOLDER/s.r, written under another name and renamed, so that
- * whoever sees it sees all of it. A rank that begins exchange s has read all of s - 1, so all have written
- * s - 1 and have read s - 2: it removes its own file of s - 2.
+ * Exchange by files. Exchange number s of rank r is FOLDER/s.r, written under another name and
+ * renamed, so that whoever sees it sees all of it. A rank that begins exchange s has read all of s
+ * - 1, so all have written s - 1 and have read s - 2: it removes its own file of s - 2.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -52,7 +52,10 @@ write_part (const Files *files, unsigned rank, const void *in, size_t bytes)
   return good && rename (draft, path) == 0;
 }
 
-/* Network file systems remember that a file was not there; looking into the folder makes them ask again. */
+/*
+ * Network file systems remember that a file was not there; looking into the folder makes them ask
+ * again.
+ */
 static void
 look_again (const Files *files)
 {
@@ -73,7 +76,10 @@ someone_failed (const Files *files)
   return access (path, F_OK) == 0;
 }
 
-/* Whatever lies in FOLDER beside the parts of the first exchange, which other ranks may have begun, was left by another run. */
+/*
+ * Whatever lies in FOLDER beside the parts of the first exchange, which other ranks may have begun,
+ * was left by another run.
+ */
 static bool
 has_old_files (const char *folder)
 {
@@ -145,7 +151,10 @@ files_gather (World *self, const void *in, void *out, size_t bytes)
   return good;
 }
 
-/* Nobody reads the last exchange again once all have said so by one more file, which rank 0 alone reads. */
+/*
+ * Nobody reads the last exchange again once all have said so by one more file, which rank 0 alone
+ * reads.
+ */
 static void
 remove_last (World *self)
 {

@@ -1,4 +1,7 @@
-/* Ranks that the program starts itself on this machine: one process each, forked before CUDA is touched. */
+/*
+ * Ranks that the program starts itself on this machine: one process each, forked before CUDA is
+ * touched.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,7 +21,10 @@ stop_all (const pid_t *ranks, unsigned n)
       kill (ranks[i], SIGTERM);
 }
 
-/* The first status that is not 0 is the run's; the other ranks are stopped then, since they may wait for the one that has ended. */
+/*
+ * The first status that is not 0 is the run's; the other ranks are stopped then, since they may
+ * wait for the one that has ended.
+ */
 static int
 wait_for_all (pid_t *ranks, unsigned n)
 {

@@ -22,10 +22,14 @@ mpi_gather (World *self, const void *in, void *out, size_t bytes)
 static void
 mpi_close (World *self, bool failed)
 {
-  /* Often all ranks see the same failure. The first to abort ends all; many at once are more than some launchers take. */
+  /*
+   * Often all ranks see the same failure. The first to abort ends all; many at once are more than
+   * some launchers take.
+   */
   if (failed)
     {
-      usleep (1000u * ABORT_GAP_MS * (self->place.rank < ABORT_GAPS ? self->place.rank : ABORT_GAPS));
+      usleep (1000u * ABORT_GAP_MS
+              * (self->place.rank < ABORT_GAPS ? self->place.rank : ABORT_GAPS));
       MPI_Abort (MPI_COMM_WORLD, 1);
     }
   MPI_Finalize ();

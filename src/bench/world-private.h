@@ -12,13 +12,17 @@ struct World
   void (*close) (World *self, bool failed); /* frees state */
 };
 
-/* MPI (world-mpi.c): fills gather, close, state and place's rank, size and host. FALSE with *ERROR. */
+/* MPI (world-mpi.c): fills gather, close, state, place's rank, size and host. FALSE with *ERROR. */
 bool world_mpi_open (World *self, const char **error);
 
 /*
- * Files in FOLDER, which all ranks see (world-files.c): as above, for the RANK and SIZE that PLACE has.
+ * Files in FOLDER, which all ranks see (world-files.c): as above, for the RANK and SIZE that PLACE
+ * has.
  */
 bool world_files_open (World *self, const char *folder, unsigned timeout_s, const char **error);
 
-/* Forks N ranks (world-fork.c). In a rank: true, with RANK. In the parent, when all have ended: false with *STATUS. */
+/*
+ * Forks N ranks (world-fork.c). In a rank: true, with RANK. In the parent, when all have ended:
+ * false with *STATUS.
+ */
 bool world_fork (unsigned n, unsigned *rank, int *status, const char **error);

@@ -13,7 +13,7 @@
 /* Steps that Slurm makes itself (batch, extern, interactive) have numbers from here on. */
 #define SLURM_FIRST_OWN_STEP 0xfffffff0l
 
-/* ---- one rank ---------------------------------------------------------------------------------- */
+/* ---- one rank -------------------------------------------------------------------------------- */
 
 static bool
 alone_gather (World *self, const void *in, void *out, size_t bytes)
@@ -30,7 +30,7 @@ alone_close (World *self, bool failed)
   (void) failed;
 }
 
-/* ---- what launchers say ------------------------------------------------------------------------ */
+/* ---- what launchers say ---------------------------------------------------------------------- */
 
 /* The number in the first of NAMES that is set; -1: none is. */
 static long
@@ -49,8 +49,8 @@ number_of (const char *const *names)
 }
 
 /*
- * Does Slurm's environment describe this process? A batch script sees the number of its job's tasks, too, and has started none: its step has
- * one of Slurm's own numbers, or none.
+ * Does Slurm's environment describe this process? A batch script sees the number of its job's
+ * tasks, too, and has started none: its step has one of Slurm's own numbers, or none.
  */
 static bool
 is_slurm_task (void)
@@ -108,7 +108,7 @@ world_mpi_launched (void)
   return number_of (names) >= 0;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* Local ranks and nodes: who else is on which host. */
 static bool
@@ -184,8 +184,9 @@ open_way (World *self, unsigned local_ranks, const char *rendezvous, unsigned ti
       self->close (self, false);
       /* All of them would measure as rank 0, and write to the same files. */
       *error =
-          "the launcher started several processes, but each finds itself alone in MPI: take the mpirun of the MPI "
-          "that this program is built with, or with srun --mpi=pmix (or what 'srun --mpi=list' names)";
+          "the launcher started several processes, but each finds itself alone in MPI: take the "
+          "mpirun of the MPI that this program is built with, or with srun --mpi=pmix (or what "
+          "'srun --mpi=list' names)";
       return false;
     }
 #endif
@@ -194,8 +195,8 @@ open_way (World *self, unsigned local_ranks, const char *rendezvous, unsigned ti
       if (rendezvous != NULL)
         return world_files_open (self, rendezvous, timeout_s, error);
       *error =
-          "a launcher started several ranks, but this program is built without its MPI: name a folder "
-          "that all of them see with --rendezvous";
+          "a launcher started several ranks, but this program is built without its MPI: name a "
+          "folder that all of them see with --rendezvous";
       return false;
     }
   if (local_ranks > 1)
@@ -240,7 +241,7 @@ world_place (const World *self)
   return &self->place;
 }
 
-/* ---- exchanges --------------------------------------------------------------------------------- */
+/* ---- exchanges ------------------------------------------------------------------------------- */
 
 bool
 world_gather (World *self, const void *in, void *out, size_t bytes)

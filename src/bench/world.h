@@ -1,10 +1,11 @@
 /*
- * The processes of one run, one a GPU or host: who they are, and small exchanges of host data between them outside of
- * what is timed. Three ways to come to life:
+ * The processes of one run, one a GPU or host: who they are, and small exchanges of host data
+ * between them outside of what is timed. Three ways to come to life:
  *
  *   mpirun, srun with PMI   built with MPI: MPI itself
- *   srun, any launcher      rank and size from the environment (SLURM_PROCID, PMI_RANK, OMPI_COMM_WORLD_RANK, RANK and the like); exchange
- *                           by files in a folder that all see (--rendezvous)
+ *   srun, any launcher      rank and size from the environment (SLURM_PROCID, PMI_RANK,
+ *                           OMPI_COMM_WORLD_RANK, RANK and the like); exchange by files in a folder
+ *                           that all see (--rendezvous)
  *   by itself               -g N: N processes on this machine, files in a temporary folder
  */
 #pragma once
@@ -23,8 +24,9 @@ typedef struct
 } WorldPlace;
 
 /*
- * LOCAL_RANKS > 0: the calling process forks as many ranks, and in the parent returns only when they have ended: *STATUS >= 0 is then the
- * process's exit status, and NULL is returned. RENDEZVOUS may be NULL. NULL with *ERROR set on failure.
+ * LOCAL_RANKS > 0: the calling process forks as many ranks, and in the parent returns only when
+ * they have ended: *STATUS >= 0 is then the process's exit status, and NULL is returned. RENDEZVOUS
+ * may be NULL. NULL with *ERROR set on failure.
  */
 World *world_open (unsigned local_ranks, const char *rendezvous, unsigned timeout_s, int *status,
                    const char **error);
@@ -34,7 +36,10 @@ bool world_mpi_launched (void);
 
 const WorldPlace *world_place (const World *self);
 
-/* OUT (size x BYTES) is every rank's IN in order of ranks. All ranks call it. FALSE: a rank has ended or the time is up. */
+/*
+ * OUT (size x BYTES) is every rank's IN in order of ranks. All ranks call it. FALSE: a rank has
+ * ended or the time is up.
+ */
 bool world_gather (World *self, const void *in, void *out, size_t bytes);
 
 /* Rank 0's DATA on every rank. */
@@ -45,7 +50,10 @@ bool world_barrier (World *self);
 bool world_max (World *self, double *value);
 bool world_mean (World *self, double *value);
 
-/* Has a rank said that it failed? Does not wait: for loops that wait for a GPU. Under MPI a failure ends all processes. */
+/*
+ * Has a rank said that it failed? Does not wait: for loops that wait for a GPU. Under MPI a failure
+ * ends all processes.
+ */
 bool world_failed (World *self);
 
 /* FAILED: the others are told, so that nobody waits for this rank. */

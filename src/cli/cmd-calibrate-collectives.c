@@ -1,4 +1,4 @@
-/* shardsim calibrate collectives: link profiles fitted to nccl-tests' runs, from tables and logs. */
+/* shardsim calibrate collectives: link profiles fitted to nccl-tests' tables and logs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +32,8 @@ value_text (const FittedFigure *figure, double value)
 }
 
 static void
-add_line (Listing *listing, const FittedFamily *family, const FittedFigure *figure, const char *reason)
+add_line (Listing *listing, const FittedFamily *family, const FittedFigure *figure,
+          const char *reason)
 {
   g_autofree char *rows = g_strdup_printf ("%u", family->n_rows);
   g_autofree char *sources = g_strdup_printf ("%u", family->sources->len);
@@ -83,9 +84,9 @@ check_folder (const Common *common, const char *dir)
 
   if (g_str_has_suffix (dir, ".yaml"))
     {
-      stream_say (
-          "shardsim %s: '%s' names a file, but every link has a profile of its own\n  hint: name a folder\n",
-          common->command, dir);
+      stream_say ("shardsim %s: '%s' names a file, but every link has a profile of its own\n"
+                  "  hint: name a folder\n",
+                  common->command, dir);
       return FALSE;
     }
   for (guint i = 0; folders[i] != NULL; i++)
@@ -94,9 +95,9 @@ check_folder (const Common *common, const char *dir)
 
       if (*folders[i] == '\0' || strcmp (folder, target) != 0)
         continue;
-      stream_say (
-          "shardsim %s: '%s' is also where profiles are taken from\n  hint: write to a folder of its own\n",
-          common->command, dir);
+      stream_say ("shardsim %s: '%s' is also where profiles are taken from\n"
+                  "  hint: write to a folder of its own\n",
+                  common->command, dir);
       return FALSE;
     }
   return TRUE;
@@ -159,9 +160,10 @@ cmd_calibrate_collectives (int argc, char **argv)
 
   if (!common_parse (
           &common, COMMON_FORMAT | COMMON_CLUSTER, "FILE...",
-          "Fits the figures of link profiles to the healthy rows of measured collectives, a family of links at a time, and "
-          "writes profiles that extend the present ones. Families with too little or contradictory data are left out; exit "
-          "status 3 when none could be fitted.\n" MEASUREMENT_FILES_HELP,
+          "Fits the figures of link profiles to the healthy rows of measured collectives, a family "
+          "of links at a time, and writes profiles that extend the present ones. Families with too "
+          "little or contradictory data are left out; exit status 3 when "
+          "none could be fitted.\n" MEASUREMENT_FILES_HELP,
           "Examples:\n"
           "  shardsim calibrate collectives runs.csv -o fitted\n"
           "  shardsim calibrate collectives node.log two-nodes.log --node dgx-h100 \\\n"

@@ -1,4 +1,7 @@
-/* shardsim calibrate RESULTS... -o profile.yaml: a profile from what the microbenchmark runner measured. */
+/*
+ * shardsim calibrate RESULTS... -o profile.yaml: a profile from what the microbenchmark runner
+ * measured.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +27,7 @@ static const ListingColumn columns[] = {
   { NULL, LISTING_TEXT },
 };
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static char *
 value_text (const FittedValue *value, double number)
@@ -59,7 +62,7 @@ add_value (Listing *listing, const FittedValue *value)
                value->why);
 }
 
-/* ---- where it goes ----------------------------------------------------------------------------- */
+/* ---- where it goes --------------------------------------------------------------------------- */
 
 static gboolean
 refuse_output (const Common *common, const char *file, const char *why, const char *hint)
@@ -74,7 +77,8 @@ id_of (const char *file)
 {
   g_autofree char *name = g_path_get_basename (file);
 
-  return g_str_has_suffix (name, ".yaml") ? g_strndup (name, strlen (name) - strlen (".yaml")) : NULL;
+  return g_str_has_suffix (name, ".yaml") ? g_strndup (name, strlen (name) - strlen (".yaml"))
+                                          : NULL;
 }
 
 /* FALSE after a message: what was measured would be lost. */
@@ -120,7 +124,7 @@ print_use (const ProfileCalibration *result, const char *file)
   stream_say (": %s\n", use);
 }
 
-/* ---- the command ------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -128,7 +132,10 @@ typedef struct
   char  *output, *extends;
 } Arguments;
 
-/* Why there is no profile: the figures that contradict their data, or else that there is nothing to fit. */
+/*
+ * Why there is no profile: the figures that contradict their data, or else that there is nothing to
+ * fit.
+ */
 static void
 print_refusal (const Common *common, const ProfileCalibration *result)
 {
@@ -171,7 +178,7 @@ write_and_print (const Arguments *arguments, const ProfileCalibration *result)
   return status == EXIT_DONE && !good ? EXIT_NO : status;
 }
 
-/* Newly allocated; NULL after diagnostics. A profile that only its name makes cannot be extended. */
+/* Newly allocated; NULL after diagnostics. A profile made by its name alone cannot be extended. */
 static char *
 find_base (const Arguments *arguments, const BenchResults *results, ProfileSet *profiles,
            DiagList *diags)
@@ -250,11 +257,12 @@ cmd_calibrate_results (int argc, char **argv)
 
   if (!common_parse (
           &arguments.common, COMMON_FORMAT, "RESULTS.csv...",
-          "Fits the figures of a GPU's profile to what shardsim-bench measured on it, or those of a link's to what it measured between "
-          "plain hosts, and writes a profile that extends the datasheet's. Exit status 3, and nothing is written, where there is too "
-          "little data for any figure, or where it contradicts itself.",
-          "Logs of nccl-tests and tables of measured collectives are calibrated as by 'shardsim calibrate collectives', whose "
-          "--help explains link profiles.\n\nExamples:\n"
+          "Fits the figures of a GPU's profile to what shardsim-bench measured on it, or those of "
+          "a link's to what it measured between plain hosts, and writes a profile that extends the "
+          "datasheet's. Exit status 3, and nothing is written, where there is too little data for "
+          "any figure, or where it contradicts itself.",
+          "Logs of nccl-tests and tables of measured collectives are calibrated as by 'shardsim "
+          "calibrate collectives', whose --help explains link profiles.\n\nExamples:\n"
           "  shardsim calibrate results.csv -o mine/gpu/h200-here.yaml\n"
           "  shardsim simulate scenario.yaml --gpu h200-here --hwprofiles mine\n",
           entries, argc, argv, &done))
@@ -263,9 +271,9 @@ cmd_calibrate_results (int argc, char **argv)
     return EXIT_DONE;
   if (arguments.common.files[0] == NULL || arguments.output == NULL)
     {
-      stream_say ("shardsim %s: no %s given\n  see 'shardsim %s --help'\n", arguments.common.command,
-                  arguments.output == NULL ? "profile to write (-o)" : "results",
-                  arguments.common.command);
+      stream_say (
+          "shardsim %s: no %s given\n  see 'shardsim %s --help'\n", arguments.common.command,
+          arguments.output == NULL ? "profile to write (-o)" : "results", arguments.common.command);
       return EXIT_USAGE;
     }
   return calibrate (&arguments);

@@ -1,6 +1,6 @@
 /*
- * shardsim calibrate: hardware profiles from measurements: of the runner's results, or of measured collectives, which have a subject of
- * their own. Without the subject, what is in the files tells.
+ * shardsim calibrate: hardware profiles from measurements: of the runner's results, or of measured
+ * collectives, which have a subject of their own. Without the subject, what is in the files tells.
  */
 #include <string.h>
 
@@ -8,8 +8,9 @@
 #include "cli/subjects.h"
 
 /*
- * A word is a file of measured collectives: a log of nccl-tests, or a table. Where none shows what it is, and none is the runner's, an output
- * that is no profile's file tells: only collectives have a folder.
+ * A word is a file of measured collectives: a log of nccl-tests, or a table. Where none shows what
+ * it is, and none is the runner's, an output that is no profile's file tells: only collectives have
+ * a folder.
  */
 static gboolean
 names_collectives (char *const *words)
@@ -36,7 +37,8 @@ int
 cmd_calibrate (int argc, char **argv)
 {
   static const Subject subjects[] = {
-    { "collectives", cmd_calibrate_collectives, "link profiles from runs of nccl-tests or rccl-tests" },
+    { "collectives", cmd_calibrate_collectives,
+      "link profiles from runs of nccl-tests or rccl-tests" },
   };
   const gboolean    named = argc > 1 && g_str_equal (argv[1], subjects[0].name);
   g_autofree char **words = g_new0 (char *, (gsize) argc + 2);
@@ -48,7 +50,8 @@ cmd_calibrate (int argc, char **argv)
   words[1] = subject;
   for (int i = 1 + named; i < argc; i++)
     words[i + !named] = argv[i];
-  return subjects_run (subjects, G_N_ELEMENTS (subjects),
-                       "Fits hardware profiles to a table of measurements and writes them to a folder.",
-                       argc + !named, words);
+  return subjects_run (
+      subjects, G_N_ELEMENTS (subjects),
+      "Fits hardware profiles to a table of measurements and writes them to a folder.",
+      argc + !named, words);
 }

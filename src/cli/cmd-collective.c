@@ -54,7 +54,7 @@ size_of (const char *option, const char *text, const char *fallback, DiagList *d
   return parse_size (&mark, given, diags);
 }
 
-/* ---- all together -------------------------------------------------------------------------------- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 /* How exact; `fluid` unless asked otherwise. */
 static Fidelity
@@ -69,7 +69,8 @@ read_fidelity (const Arguments *arguments, DiagList *diags)
   mark = argument_mark ("--fidelity", arguments->fidelity);
   fidelity = (Fidelity) parse_word (&mark, "fidelity", arguments->fidelity, names, diags);
   if (arguments->beside != NULL && g_str_equal (arguments->fidelity, "analytic"))
-    diag_error (diags, &mark, "fluid or step", "'analytic' knows no sharing: nothing runs beside it");
+    diag_error (diags, &mark, "fluid or step",
+                "'analytic' knows no sharing: nothing runs beside it");
   return fidelity;
 }
 
@@ -133,15 +134,16 @@ check_forced (const Cluster *cluster, const CollectiveNeighbour *asked, gboolean
                 collective_protocol_name (asked->library.protocol), cluster_title (cluster));
 }
 
-/* Step by step an all-to-all is a transfer a pair: beyond some millions it does not fit in memory. */
+/* Step by step an all-to-all is a transfer a pair: some millions do not fit in memory. */
 static void
 check_steps (Fidelity fidelity, const CollectiveNeighbour *asked, const SourceMark *mark,
              DiagList *diags)
 {
   if (fidelity == FIDELITY_STEP && asked->kind == COLLECTIVE_ALL_TO_ALL
       && asked->n_ranks > MAX_STEP_PAIR_RANKS)
-    diag_error (diags, mark, "take 'fluid'", "'step' runs an all-to-all over at most %d ranks, got %u",
-                MAX_STEP_PAIR_RANKS, asked->n_ranks);
+    diag_error (diags, mark, "take 'fluid'",
+                "'step' runs an all-to-all over at most %d ranks, got %u", MAX_STEP_PAIR_RANKS,
+                asked->n_ranks);
 }
 
 /* The same for all that run. */
@@ -160,7 +162,8 @@ check_all (const Cluster *cluster, const CollectiveNeighbour *first, const GArra
 
       asked.bytes = asked.bytes > 0 ? asked.bytes : first->bytes;
       check_steps (fidelity, &asked, &mark, diags);
-      check_forced (cluster, &asked, beside->forced_algorithm, beside->forced_protocol, &mark, diags);
+      check_forced (cluster, &asked, beside->forced_algorithm, beside->forced_protocol, &mark,
+                    diags);
     }
 }
 
@@ -196,10 +199,13 @@ print_sweep (const Common *common, const CollectiveSweep *sweep)
   return stream_print (out);
 }
 
-/* CLUSTER may be NULL, after a diagnostic: then what names its GPUs is looked at as far as it goes. */
+/*
+ * CLUSTER may be NULL, after a diagnostic: then what names its GPUs is looked at as far as it goes.
+ */
 static ExitStatus
-run_on (const Common *common, const Arguments *arguments, ProfileSet *profiles, const Cluster *cluster,
-        const CollectiveOptions *library, CollectiveSweepOptions *options, DiagList *diags)
+run_on (const Common *common, const Arguments *arguments, ProfileSet *profiles,
+        const Cluster *cluster, const CollectiveOptions *library, CollectiveSweepOptions *options,
+        DiagList *diags)
 {
   const char                     *text = arguments->ranks;
   SourceMark                      mark = argument_mark ("--ranks", text != NULL ? text : "");
@@ -272,7 +278,8 @@ cmd_collective (int argc, char **argv)
       "SIZE" },
     { "step-factor", 'f', 0, G_OPTION_ARG_STRING, &arguments.step_factor,
       "from one size to the next (default 2)", "X" },
-    { "step-bytes", 'i', 0, G_OPTION_ARG_STRING, &arguments.step_bytes, "fixed step instead", "SIZE" },
+    { "step-bytes", 'i', 0, G_OPTION_ARG_STRING, &arguments.step_bytes, "fixed step instead",
+      "SIZE" },
     { "ranks", 0, 0, G_OPTION_ARG_STRING, &arguments.ranks,
       "GPUs that take part, in group order (default all)", "0-7,16" },
     { "algo", 0, 0, G_OPTION_ARG_STRING, &arguments.algo, "the same as --algorithm", "NAME" },

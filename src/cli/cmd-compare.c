@@ -1,4 +1,4 @@
-/* shardsim compare: several scenarios side by side, simulated in threads, reported in their order. */
+/* shardsim compare: scenarios side by side, simulated in threads, reported in their order. */
 #include <pthread.h>
 
 #include "base/suggest.h"
@@ -6,7 +6,7 @@
 #include "cli/progress.h"
 #include "report/report.h"
 
-/* Threads take the next scenario under the lock; everything else of a slot is its thread's alone. */
+/* Threads take the next scenario under the lock; all else of a slot is its thread's alone. */
 typedef struct
 {
   const GPtrArray      *scenarios;
@@ -238,7 +238,8 @@ cmd_compare (int argc, char **argv)
          "order by a result, the best first (such as tokens_per_s_per_gpu); what fits comes first",
          "KEY" },
        { "explain", 0, 0, G_OPTION_ARG_NONE, &explain,
-         "also say by how much rows do not fit, and why each differs from the first of its model", NULL },
+         "also say by how much rows do not fit, and why each differs from the first of its model",
+         NULL },
        G_OPTION_ENTRY_NULL,
   };
   g_autoptr (GPtrArray) predictions =

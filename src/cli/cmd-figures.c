@@ -62,8 +62,9 @@ cmd_figures (int argc, char **argv)
 
   if (!common_parse (
           &common, COMMON_FORMAT | COMMON_JOBS, "[NAME]",
-          "Published tables and figures beside predictions of the same runs, with what had to be assumed. Without a name: "
-          "the list of them. The scenarios are files of workloads/figures.",
+          "Published tables and figures beside predictions of the same runs, with what had to be "
+          "assumed. Without a name: the list of them. The scenarios are files of "
+          "workloads/figures.",
           "Examples:\n"
           "  shardsim figures\n"
           "  shardsim figures megatron\n"

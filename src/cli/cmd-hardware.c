@@ -20,7 +20,7 @@ static const ListingColumn columns[] = {
   { NULL, LISTING_TEXT },
 };
 
-/* ---- the list ------------------------------------------------------------------------------------------------------ */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static char *
 cluster_profile_title (ProfileSet *profiles, const char *id, DiagList *diags)
@@ -89,7 +89,7 @@ list_all (const Common *common, ProfileSet *profiles)
   return listing_print (listing, common->format, NULL);
 }
 
-/* ---- one profile ----------------------------------------------------------------------------------------------------- */
+/* ---- one profile ----------------------------------------------------------------------------- */
 
 static void
 add_word (Listing *listing, const char *key, const char *word)
@@ -127,7 +127,8 @@ add_facts (Listing *listing, const GpuProfile *gpu)
 
 /* What a profile says beside its figures. */
 static void
-add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char *id, DiagList *diags)
+add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char *id,
+           DiagList *diags)
 {
   if (g_str_equal (kind, "gpu"))
     {
@@ -237,7 +238,7 @@ show_cluster (const Common *common, ProfileSet *profiles, const char *id)
   return listing_print (listing, common->format, text);
 }
 
-/* ---- which one ------------------------------------------------------------------------------------------------------- */
+/* ---- which one ------------------------------------------------------------------------------- */
 
 static ExitStatus
 unknown_profile (ProfileSet *profiles, const char *word)
@@ -298,7 +299,8 @@ cmd_hardware (int argc, char **argv)
 
   if (!common_parse (
           &common, COMMON_FORMAT, "[ID | KIND/ID]",
-          "Lists the hardware profiles, or prints the figures of one with their sources and confidence.",
+          "Lists the hardware profiles, or prints the figures of one with their sources and "
+          "confidence.",
           "Examples:\n"
           "  shardsim hardware a40-48\n"
           "  shardsim hardware node/dgx-h100 --format csv\n",

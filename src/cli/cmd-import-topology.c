@@ -1,4 +1,4 @@
-/* shardsim import topology: a node profile from NCCL's dump, lstopo's XML or nvidia-smi's matrix. */
+/* shardsim import topology: a node profile from NCCL's dump, lstopo's XML, nvidia-smi's matrix. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -126,8 +126,8 @@ cmd_import_topology (int argc, char **argv)
   if (!common_parse (
           &common, 0, "FILE",
           "Makes a node profile of the XML that NCCL or RCCL writes with NCCL_TOPO_DUMP_FILE, of "
-          "lstopo's, or of the matrix that 'nvidia-smi topo -m' prints: where GPUs and network cards "
-          "hang, and how the GPUs are linked.",
+          "lstopo's, or of the matrix that 'nvidia-smi topo -m' prints: where GPUs and network "
+          "cards hang, and how the GPUs are linked.",
           "Examples:\n"
           "  NCCL_TOPO_DUMP_FILE=box.xml all_reduce_perf -g 8\n"
           "  shardsim import topology box.xml -o mine/node/box.yaml\n"

@@ -19,7 +19,10 @@ static const ListingColumn columns[] = {
   { NULL, LISTING_TEXT },
 };
 
-/* Resolves the model WORD with SEQ_LEN (0: 2048, or as long as its table of positions). NULL after diagnostics. */
+/*
+ * Resolves the model WORD with SEQ_LEN (0: 2048, or as long as its table of positions). NULL after
+ * diagnostics.
+ */
 static Workload *
 load_model (const char *word, gint64 seq_len, DiagList *diags)
 {
@@ -76,7 +79,7 @@ list_all (const Common *common)
   return listing_print (listing, common->format, NULL);
 }
 
-/* ---- one model ----------------------------------------------------------------------------------------------------- */
+/* ---- one model ------------------------------------------------------------------------------- */
 
 static void
 add_value (Listing *listing, const char *part, const char *name, double value)
@@ -162,7 +165,8 @@ show (const Common *common, const char *word, gint64 seq_len)
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   add_value (listing, "model", "parameters", (double) workload_n_parameters (workload));
-  add_value (listing, "model", "active_parameters", (double) workload_n_active_parameters (workload));
+  add_value (listing, "model", "active_parameters",
+             (double) workload_n_active_parameters (workload));
   add_value (listing, "model", "seq_len", (double) workload_training (workload)->seq_len);
   for (guint i = 0; i < G_N_ELEMENTS (conventions); i++)
     add_value (listing, "flops_per_token", flops_convention_name (conventions[i]),

@@ -193,7 +193,8 @@ cmd_schedule (int argc, char **argv)
 
   if (!common_parse (
           &common, COMMON_SCENARIO | COMMON_FORMAT, "[SCENARIO.yaml]",
-          "Prints what the ranks of one role issue: host actions and device ops in the order of issue.",
+          "Prints what the ranks of one role issue: host actions and device ops in the order of "
+          "issue.",
           "Examples:\n"
           "  shardsim schedule --cluster '4 x a40x8-nvlink-pairs' --model gpt2-xl \\\n"
           "    --strategy fcdp --seq-len 512\n"

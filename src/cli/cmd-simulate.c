@@ -20,7 +20,8 @@ find_remedies (const Common *common, const Scenario *scenario, Prediction *predi
 
   budget.n_threads = common_n_jobs (common);
   counted.count = progress_count (progress);
-  prediction->remedies = remedies_find (scenario, common->strategies, prediction, &counted, &budget);
+  prediction->remedies =
+      remedies_find (scenario, common->strategies, prediction, &counted, &budget);
   progress_end (progress);
 }
 

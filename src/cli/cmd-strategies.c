@@ -30,7 +30,7 @@ list_all (const Common *common)
   return listing_print (listing, common->format, NULL);
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static char *
 range_text (const OptionSpec *spec)
@@ -59,9 +59,11 @@ range_text (const OptionSpec *spec)
 static const char *
 type_text (const OptionSpec *spec)
 {
-  static const char *const names[] = {
-    [OPTION_STRING] = "text", [OPTION_BOOL] = "switch", [OPTION_INT] = "number", [OPTION_ENUM] = "choice", [OPTION_QUANTITY] = "quantity"
-  };
+  static const char *const names[] = { [OPTION_STRING] = "text",
+                                       [OPTION_BOOL] = "switch",
+                                       [OPTION_INT] = "number",
+                                       [OPTION_ENUM] = "choice",
+                                       [OPTION_QUANTITY] = "quantity" };
 
   return spec->type == OPTION_QUANTITY ? strchr (quantity_kind_name (spec->kind), ' ') + 1
                                        : names[spec->type];
@@ -91,7 +93,8 @@ add_lines (Listing *listing, const char *part, const char *lines)
   for (guint i = 0; all[i] != NULL; i++)
     {
       const char      *colon = g_str_equal (part, "state") ? strstr (all[i], ": ") : NULL;
-      g_autofree char *subject = colon != NULL ? g_strndup (all[i], (gsize) (colon - all[i])) : NULL;
+      g_autofree char *subject =
+          colon != NULL ? g_strndup (all[i], (gsize) (colon - all[i])) : NULL;
 
       if (all[i][0] != '\0')
         listing_add (listing, part, subject, NULL, NULL, NULL, colon != NULL ? colon + 2 : all[i],
@@ -99,7 +102,7 @@ add_lines (Listing *listing, const char *part, const char *lines)
     }
 }
 
-/* ---- closed forms -------------------------------------------------------------------------------------------------- */
+/* ---- closed forms ---------------------------------------------------------------------------- */
 
 static void
 add_amount (Listing *listing, const char *name, QuantityKind kind, double low, double high,
@@ -131,7 +134,8 @@ add_closed_forms (Listing *listing, const PlanTotals *totals, guint steps)
   for (guint c = 0; c < COPY_N; c++)
     if (totals->copies[c] > 0)
       {
-        g_autofree char *name = g_strdup_printf ("%s copies", schedule_copy_name ((ScheduleCopy) c));
+        g_autofree char *name =
+            g_strdup_printf ("%s copies", schedule_copy_name ((ScheduleCopy) c));
 
         add_amount (listing, name, QUANTITY_BYTES, totals->copies[c] - totals->copies_slack[c],
                     totals->copies[c], help);
@@ -174,7 +178,7 @@ add_scenario (Common *common, const char *name, Listing *listing)
   return EXIT_DONE;
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void
 append_section (const Listing *listing, const char *part, const char *title, GString *text)

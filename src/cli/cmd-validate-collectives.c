@@ -93,11 +93,13 @@ cmd_validate_collectives (int argc, char **argv)
   gboolean           done = FALSE;
   Arguments          arguments = { 0 };
   const GOptionEntry entries[] = {
-    { "rows", 0, 0, G_OPTION_ARG_NONE, &arguments.shared.rows, "text: print every row as well", NULL },
+    { "rows", 0, 0, G_OPTION_ARG_NONE, &arguments.shared.rows, "text: print every row as well",
+      NULL },
     { "max-error", 0, 0, G_OPTION_ARG_STRING, &arguments.shared.max_error,
       "exit with 3 when the median |error| of healthy rows is above X: '0.1' or '10 %'", "X" },
     { "leave-one-out", 0, 0, G_OPTION_ARG_STRING, &arguments.leave_one_out,
-      "'source': predict each source (ids without their numbers) with link profiles fitted to the others",
+      "'source': predict each source (ids without their numbers) with link profiles fitted to the "
+      "others",
       "WHAT" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME, &arguments.shared.plot,
       "draw each run and an overview into the folder DIR (gnuplot)", "DIR" },
@@ -108,7 +110,8 @@ cmd_validate_collectives (int argc, char **argv)
 
   if (common_parse (
           &common, COMMON_FORMAT | COMMON_JOBS | COMMON_CLUSTER, "FILE...",
-          "Predicts each row of measured collectives and summarises the errors by size, collective, link and run.\n" MEASUREMENT_FILES_HELP,
+          "Predicts each row of measured collectives and summarises the errors by size, "
+          "collective, link and run.\n" MEASUREMENT_FILES_HELP,
           "Examples:\n"
           "  shardsim validate collectives runs.csv\n"
           "  shardsim validate collectives runs.csv --format csv >errors.csv\n"

@@ -69,25 +69,29 @@ cmd_validate_training (int argc, char **argv)
   g_auto (Common)     common = { 0 };
   gboolean            done = FALSE;
   ValidationArguments arguments = { 0 };
-  const GOptionEntry  entries[] = {
-     { "rows", 0, 0, G_OPTION_ARG_NONE, &arguments.rows, "text: print every row as well", NULL },
-     { "max-error", 0, 0, G_OPTION_ARG_STRING, &arguments.max_error,
-       "exit with 3 when the median |error| of the rows of speed is above X: '0.1' or '10 %'", "X" },
-     { "plot", 0, 0, G_OPTION_ARG_FILENAME, &arguments.plot,
-       "draw measured against predicted step times and memory into the folder DIR (gnuplot)", "DIR" },
-     G_OPTION_ENTRY_NULL,
+
+  const GOptionEntry entries[] = {
+    { "rows", 0, 0, G_OPTION_ARG_NONE, &arguments.rows, "text: print every row as well", NULL },
+    { "max-error", 0, 0, G_OPTION_ARG_STRING, &arguments.max_error,
+      "exit with 3 when the median |error| of the rows of speed is above X: '0.1' or '10 %'", "X" },
+    { "plot", 0, 0, G_OPTION_ARG_FILENAME, &arguments.plot,
+      "draw measured against predicted step times and memory into the folder DIR (gnuplot)",
+      "DIR" },
+    G_OPTION_ENTRY_NULL,
   };
+
   ExitStatus status = EXIT_USAGE;
 
   if (common_parse (
           &common, COMMON_FORMAT | COMMON_JOBS, "FILE.csv",
-          "Predicts each row of a table of measured training runs and summarises the errors by source and metric. Columns: "
-          "id, strategy, metric, value, seq_len, the hardware (cluster, such as '4 x dgx-a100', or nodes, gpus_per_node, gpu, "
-          "intra, nics, nic), the model (config, a model's name, or arch, n_layers, d_model, n_heads, vocab), and any other key "
-          "of a scenario's sections; optional: use, shard, options. A row with an unknown word counts nowhere and says why; exit "
-          "status 1 when no row could be predicted. Metrics: "
-          "tokens_per_s_per_gpu, step_time_s, mfu_percent, hardware_tflops_per_gpu, fits, peak_allocated_gib, "
-          "peak_reserved_gib, peak_device_gb, peak_gib.",
+          "Predicts each row of a table of measured training runs and summarises the errors by "
+          "source and metric. Columns: id, strategy, metric, value, seq_len, the hardware "
+          "(cluster, such as '4 x dgx-a100', or nodes, gpus_per_node, gpu, intra, nics, nic), the "
+          "model (config, a model's name, or arch, n_layers, d_model, n_heads, vocab), and any "
+          "other key of a scenario's sections; optional: use, shard, options. A row with an "
+          "unknown word counts nowhere and says why; exit status 1 when no row could be predicted. "
+          "Metrics: tokens_per_s_per_gpu, step_time_s, mfu_percent, hardware_tflops_per_gpu, fits, "
+          "peak_allocated_gib, peak_reserved_gib, peak_device_gb, peak_gib.",
           "Examples:\n"
           "  shardsim validate training runs.csv\n"
           "  shardsim validate training runs.csv --format csv >errors.csv\n"

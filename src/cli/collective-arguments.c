@@ -36,9 +36,9 @@ parse_size (const SourceMark *mark, const char *text, DiagList *diags)
   return 0;
 }
 
-/* ---- ranks --------------------------------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
-/* "3" or "0-7" of PART, appended to RANKS; each GPU once. N_GPUS 0: not known, nothing is appended. */
+/* Appends "3" or "0-7" of PART to RANKS; each GPU once. N_GPUS 0: not known, appends nothing. */
 static void
 add_ranks (const char *part, guint n_gpus, gboolean *taken, GArray *ranks, const SourceMark *mark,
            DiagList *diags)
@@ -80,7 +80,7 @@ parse_ranks (const SourceMark *mark, const char *text, guint n_gpus, DiagList *d
   return ranks;
 }
 
-/* ---- names --------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 guint
 parse_word (const SourceMark *mark, const char *what, const char *text, const char *const *names,
@@ -128,7 +128,7 @@ parse_protocol (const SourceMark *mark, const char *text, DiagList *diags)
   return (CollectiveProtocol) parse_word (mark, "protocol", text, names, diags);
 }
 
-/* ---- what runs beside ---------------------------------------------------------------------------- */
+/* ---- what runs beside ------------------------------------------------------------------------ */
 
 typedef enum
 {
@@ -241,7 +241,7 @@ beside_clear (gpointer data)
   g_clear_pointer (&((Beside *) data)->ranks, g_array_unref);
 }
 
-/* ---- options of the tables ----------------------------------------------------------------------- */
+/* ---- options of the tables ------------------------------------------------------------------- */
 
 void
 apply_network_options (const Common *common, ClusterOptions *cluster, CollectiveConfig *library,

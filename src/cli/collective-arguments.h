@@ -1,4 +1,7 @@
-/* Words of `shardsim collective`: sizes as nccl-tests reads them, ranks, names, and what runs beside. */
+/*
+ * Words of `shardsim collective`: sizes as nccl-tests reads them, ranks, names, and what runs
+ * beside.
+ */
 #pragma once
 
 #include "analysis/collective-sweep.h"
@@ -18,8 +21,8 @@ SourceMark argument_mark (const char *option, const char *value);
 guint64 parse_size (const SourceMark *mark, const char *text, DiagList *diags);
 
 /*
- * GPUs in group order, "0-7,16"; each once. TEXT NULL: all N_GPUS. N_GPUS 0: it is not known, and only the
- * form is checked. Newly allocated array of guint32.
+ * GPUs in group order, "0-7,16"; each once. TEXT NULL: all N_GPUS. N_GPUS 0: it is not known, and
+ * only the form is checked. Newly allocated array of guint32.
  */
 GArray *parse_ranks (const SourceMark *mark, const char *text, guint n_gpus, DiagList *diags);
 

@@ -138,7 +138,8 @@ as_bytes (GOptionArg type)
 
 /* GROUP: of the help; NULL: told of otherwise. */
 static void
-add_entries (GOptionContext *context, const GOptionEntry *entries, HelpGroup *group, GPtrArray *names)
+add_entries (GOptionContext *context, const GOptionEntry *entries, HelpGroup *group,
+             GPtrArray *names)
 {
   g_autoptr (GArray) own = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
 
@@ -300,13 +301,15 @@ name_options (const GPtrArray *groups, GPtrArray *names)
       const HelpGroup *group = g_ptr_array_index (groups, g);
 
       for (guint i = 0; i < group->entries->len; i++)
-        g_ptr_array_add (names, g_strdup (g_array_index (group->entries, GOptionEntry, i).long_name));
+        g_ptr_array_add (names,
+                         g_strdup (g_array_index (group->entries, GOptionEntry, i).long_name));
     }
 }
 
 gboolean
 common_parse (Common *self, CommonFlags flags, const char *arguments, const char *summary,
-              const char *examples, const GOptionEntry *extra, int argc, char **argv, gboolean *done)
+              const char *examples, const GOptionEntry *extra, int argc, char **argv,
+              gboolean *done)
 {
   g_autoptr (GOptionContext) context = new_context ();
   g_autoptr (GPtrArray)      names = g_ptr_array_new_with_free_func (g_free);
@@ -316,12 +319,16 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   g_auto (GStrv)             words = g_strdupv (argv);
   SharedWords                shared = { .steps = NOT_GIVEN, .jobs = NOT_GIVEN };
   g_autofree char           *format = NULL;
-  Help                       help = { argv[0],  arguments, summary,
-                                      examples, groups,    flags & COMMON_SCENARIO ? most_used : NULL,
-                                      0 };
+  Help                       help = { .command = argv[0],
+                                      .arguments = arguments,
+                                      .summary = summary,
+                                      .examples = examples,
+                                      .groups = groups };
   const char                *wanted;
 
   (void) argc;
+  if (flags & COMMON_SCENARIO)
+    help.common = most_used;
   self->command = argv[0];
   self->strings = g_string_chunk_new (1024);
   self->overrides = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
@@ -451,7 +458,8 @@ common_write_files (const Common *self, const GPtrArray *predictions, const Repl
   Progress          *progress = progress_start ("writing", "files");
   gboolean           traced =
       self->trace == NULL || report_trace_write (replays, predictions->len, self->trace, &no_trace);
-  gboolean drawn = self->plot == NULL || report_plot_write (predictions, self->plot, style, &no_plot);
+  gboolean drawn =
+      self->plot == NULL || report_plot_write (predictions, self->plot, style, &no_plot);
 
   progress_end (progress);
   status = stream_note_output (status, traced, no_trace);

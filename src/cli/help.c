@@ -186,7 +186,8 @@ append_directory (GString *out, const Help *self)
       if (group->name != NULL)
         append_option (out, &entry, self->width);
     }
-  append_option (out, &(const GOptionEntry){ .long_name = "help-all", .description = "all of them" },
+  append_option (out,
+                 &(const GOptionEntry){ .long_name = "help-all", .description = "all of them" },
                  self->width);
 }
 

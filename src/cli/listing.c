@@ -49,7 +49,7 @@ row_at (const Listing *self, guint i)
   return g_ptr_array_index (self->rows, i);
 }
 
-/* ---- text -------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static struct libscols_table *
 table_new (const Listing *self, guint first)
@@ -94,7 +94,7 @@ listing_append_text (const Listing *self, guint first, const char *part, GString
   scols_unref_table (table);
 }
 
-/* ---- CSV and JSON ------------------------------------------------------------------------------------------------ */
+/* ---- CSV and JSON ---------------------------------------------------------------------------- */
 
 static void
 append_csv (const Listing *self, GString *out)

@@ -29,7 +29,10 @@ void listing_add_row (Listing *self, const char *const *cells, guint n);
 #define listing_add(self, ...) \
   listing_add_row (self, LISTING_CELLS (__VA_ARGS__), G_N_ELEMENTS (LISTING_CELLS (__VA_ARGS__)))
 
-/* As text for a terminal: columns FIRST.. of the rows whose first column is PART (NULL: of all rows). Nothing when there are none. */
+/*
+ * As text for a terminal: columns FIRST.. of the rows whose first column is PART (NULL: of all
+ * rows). Nothing when there are none.
+ */
 void listing_append_text (const Listing *self, guint first, const char *part, GString *out);
 
 /* The whole table to stdout in CSV or JSON, or TEXT (NULL: the table). */

@@ -68,7 +68,10 @@ unknown_command (const char *word)
   return EXIT_USAGE;
 }
 
-/* Names are bytes and texts are UTF-8, whatever the locale: where it has other characters, the plain one with UTF-8. */
+/*
+ * Names are bytes and texts are UTF-8, whatever the locale: where it has other characters, the
+ * plain one with UTF-8.
+ */
 static void
 set_locale (void)
 {

@@ -19,8 +19,9 @@
   }
 
 /*
- * The rows of all files named (parsed with COMMON_CLUSTER). COLLECTIVE: of --collective, or NULL. MEASURED: predictions are an error. NULL after
- * diagnostics in DIAGS; words about logs without a log are an error too.
+ * The rows of all files named (parsed with COMMON_CLUSTER). COLLECTIVE: of --collective, or NULL.
+ * MEASURED: predictions are an error. NULL after diagnostics in DIAGS; words about logs without a
+ * log are an error too.
  */
 GPtrArray *measurement_arguments_load (const Common *common, const char *collective,
                                        gboolean measured, DiagList *diags);

@@ -71,5 +71,6 @@ profile_output_use (const char *file, const char *kind)
 
   if (strcmp (name, kind) == 0)
     return g_strdup_printf ("use it as '%.*s' with --hwprofiles '%s'", length, base, above);
-  return g_strdup_printf ("use it as '%.*s' from a folder '%s' with --hwprofiles", length, base, kind);
+  return g_strdup_printf ("use it as '%.*s' from a folder '%s' with --hwprofiles", length, base,
+                          kind);
 }

@@ -16,7 +16,8 @@ ExitStatus profile_output_check (const char *output);
  * The file of OUTPUT: itself, or KIND/ID.yaml in its folder. Newly allocated; NULL after a message
  * where it gives no id that profiles are found by.
  */
-char *profile_output_file (const Common *common, const char *output, const char *kind, const char *id);
+char *profile_output_file (const Common *common, const char *output, const char *kind,
+                           const char *id);
 
 /*
  * What --hwprofiles takes, or where the file has to go for that: "use it as 'box' with

@@ -23,7 +23,7 @@ struct _Progress
   pthread_cond_t  end;
 };
 
-/* ---- text -------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static char *
 span_text (double seconds)
@@ -60,7 +60,7 @@ progress_text (const char *work, const char *unit, guint done, guint todo, doubl
   return g_strdup_printf ("%s: %u of %u %s, %s, %s left", work, done, todo, unit, rate, left);
 }
 
-/* ---- the line ---------------------------------------------------------------------------------- */
+/* ---- the line -------------------------------------------------------------------------------- */
 
 static void
 draw (Progress *self)

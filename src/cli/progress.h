@@ -10,10 +10,16 @@
 
 typedef struct _Progress Progress;
 
-/* WORK: "predicting"; UNIT: "scenarios". Nothing else may be written to stderr before the end. Never NULL. */
+/*
+ * WORK: "predicting"; UNIT: "scenarios". Nothing else may be written to stderr before the end.
+ * Never NULL.
+ */
 Progress *progress_start (const char *work, const char *unit);
 
-/* Where the work is counted; work that cannot be counted leaves it alone, and the line says the time it takes. */
+/*
+ * Where the work is counted; work that cannot be counted leaves it alone, and the line says the
+ * time it takes.
+ */
 WorkCount *progress_count (Progress *self);
 
 /* Wipes the line, and frees. */

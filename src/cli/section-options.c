@@ -100,11 +100,14 @@ describe_option (const OptionSpec *spec)
 }
 
 static void
-add_table_entry (Common *self, HelpGroup *group, const char *name, const char *help, gboolean is_switch)
+add_table_entry (Common *self, HelpGroup *group, const char *name, const char *help,
+                 gboolean is_switch)
 {
   GOptionEntry entry = {
     .long_name = g_string_chunk_insert_const (self->strings, name),
-    .flags = G_OPTION_FLAG_FILENAME | (is_switch ? G_OPTION_FLAG_OPTIONAL_ARG : 0), /* as bytes: names may be in any locale */
+    .flags =
+        G_OPTION_FLAG_FILENAME
+        | (is_switch ? G_OPTION_FLAG_OPTIONAL_ARG : 0), /* as bytes: names may be in any locale */
     .arg = G_OPTION_ARG_CALLBACK,
     .arg_data = GSIZE_TO_POINTER ((gsize) on_table_option),
     .description = g_string_chunk_insert_const (self->strings, help),
@@ -127,7 +130,8 @@ static void
 add_set (HelpGroup *group)
 {
   const GOptionEntry set = { .long_name = "set",
-                             .flags = G_OPTION_FLAG_FILENAME, /* as bytes: names may be in any locale */
+                             .flags =
+                                 G_OPTION_FLAG_FILENAME, /* as bytes: names may be in any locale */
                              .arg = G_OPTION_ARG_CALLBACK,
                              .arg_data = GSIZE_TO_POINTER ((gsize) on_set),
                              .description =

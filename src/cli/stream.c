@@ -104,7 +104,7 @@ stream_open_all (void)
       abort ();
 }
 
-/* ---- files beside the result ------------------------------------------------------------------- */
+/* ---- files beside the result ---------------------------------------------------------------- */
 
 ExitStatus
 stream_note_output (ExitStatus status, gboolean written, const GError *error)

@@ -28,7 +28,7 @@ ExitStatus stream_report_error (const GError *error);
 /* Prints to stdout, made printable; EXIT_RUNTIME after a message where that cannot be done. */
 ExitStatus stream_print (const GString *out);
 
-/* STATUS, or EXIT_RUNTIME after a message where what stands in stdout's buffer cannot be written. */
+/* STATUS, or EXIT_RUNTIME after a message where stdout's buffer cannot be written. */
 ExitStatus stream_close_stdout (ExitStatus status);
 
 /* Makes sure that the descriptors 0 to 2 are open: the first thing that a program does. */
@@ -36,10 +36,11 @@ void stream_open_all (void);
 
 /*
  * What a command writes apart from its result. Before its work it asks whether that could be
- * written; the result is printed first, and only then files are written, so that they never cost it.
+ * written; the result is printed first, and only then files are written, so that they never cost
+ * it.
  *
- * Each returns EXIT_RUNTIME after a message, else STATUS (EXIT_DONE of the checks). PATH: NULL where
- * OPTION is not given.
+ * Each returns EXIT_RUNTIME after a message, else STATUS (EXIT_DONE of the checks). PATH: NULL
+ * where OPTION is not given.
  */
 ExitStatus stream_check_output (const char *option, const char *path, OutputKind kind);
 ExitStatus stream_check_pictures (const char *option, const char *path);

@@ -12,8 +12,9 @@ usage_text (const Subject *subjects, guint n, const char *command, const char *s
   GString         *text = g_string_new (NULL);
   g_autofree char *head = g_strdup_printf (
       "Usage: shardsim %s SUBJECT [OPTIONS] FILE\n\n%s\n\nSubjects:\n", command, summary);
-  g_autofree char *end = g_strdup_printf ("\n'shardsim %s SUBJECT --help' explains one.\n", command);
-  const guint      width = help_terminal_width ();
+  g_autofree char *end =
+      g_strdup_printf ("\n'shardsim %s SUBJECT --help' explains one.\n", command);
+  const guint width = help_terminal_width ();
 
   help_append_text (text, head, width);
   for (guint i = 0; i < n; i++)

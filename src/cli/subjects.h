@@ -10,7 +10,10 @@ typedef struct
   const char *help;
 } Subject;
 
-/* Runs the subject that ARGV[1] names, or prints the list of them (--help), or what is wrong with it. */
+/*
+ * Runs the subject that ARGV[1] names, or prints the list of them (--help), or what is wrong with
+ * it.
+ */
 int subjects_run (const Subject *subjects, guint n, const char *summary, int argc, char **argv);
 
 int cmd_validate_collectives (int argc, char **argv);

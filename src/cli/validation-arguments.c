@@ -14,7 +14,8 @@ validation_arguments_check (ValidationArguments *self, const Common *common, gui
     }
   if (!common_want_words (common, n_files))
     return FALSE;
-  if (self->max_error == NULL || quantity_parse (QUANTITY_RATIO, self->max_error, &self->limit, &why))
+  if (self->max_error == NULL
+      || quantity_parse (QUANTITY_RATIO, self->max_error, &self->limit, &why))
     return TRUE;
   stream_say ("shardsim %s: --max-error: %s\n", common->command, why);
   return FALSE;

@@ -23,9 +23,8 @@ const OptionSpec cluster_options[] = {
     .type = OPTION_STRING,
     .offset = OPTION (name),
     .optional = TRUE,
-    .help =
-"a node profile, a cluster profile, or a shorthand such as '4 x dgx-a100', "
-              "or a sum of them" },
+    .help = "a node profile, a cluster profile, or a shorthand such as '4 x dgx-a100', "
+            "or a sum of them" },
   { .key = "nodes",
     .type = OPTION_INT,
     .offset = OPTION (nodes),
@@ -40,7 +39,11 @@ const OptionSpec cluster_options[] = {
     .min = 1,
     .max = 1024,
     .help = "GPUs used on a node, its first ones" },
-  { .key = "gpu", .type = OPTION_STRING, .offset = OPTION (gpu), .optional = TRUE, .help = "GPU profile" },
+  { .key = "gpu",
+    .type = OPTION_STRING,
+    .offset = OPTION (gpu),
+    .optional = TRUE,
+    .help = "GPU profile" },
   { .key = "intra",
     .type = OPTION_STRING,
     .offset = OPTION (intra),
@@ -163,7 +166,12 @@ static const OptionSpec group_options[] = {
     .optional = TRUE,
     .min = 1,
     .max = 1024 },
-  { .key = "nics", .type = OPTION_INT, .offset = GROUP (nics), .fallback = "-1", .min = -1, .max = 256 },
+  { .key = "nics",
+    .type = OPTION_INT,
+    .offset = GROUP (nics),
+    .fallback = "-1",
+    .min = -1,
+    .max = 256 },
   { .key = "node", .type = OPTION_STRING, .offset = GROUP (node), .optional = TRUE },
   { .key = "gpu", .type = OPTION_STRING, .offset = GROUP (gpu), .optional = TRUE },
   { .key = "intra", .type = OPTION_STRING, .offset = GROUP (intra), .optional = TRUE },
@@ -365,7 +373,8 @@ add_group (Reader *reader, const GroupRequest *request)
       group.n_nodes = (guint) request->nodes;
       if (gpus > CLUSTER_MAX_GPUS)
         diag_error (reader->diags, AT (reader, "nodes", "name"), NULL,
-                    "the cluster has %" G_GUINT64_FORMAT " GPUs, at most %u", gpus, CLUSTER_MAX_GPUS);
+                    "the cluster has %" G_GUINT64_FORMAT " GPUs, at most %u", gpus,
+                    CLUSTER_MAX_GPUS);
       else if (is_of_one_sort (reader, &group))
         {
           g_array_append_val (cluster->groups, group);
@@ -463,7 +472,8 @@ static void
 read_groups (Reader *reader, const ConfigNode *root, gint64 nodes)
 {
   const ConfigNode *groups = config_node_get (root, "groups");
-  if (groups == NULL || config_node_kind (groups) != CONFIG_LIST || config_node_length (groups) == 0)
+  if (groups == NULL || config_node_kind (groups) != CONFIG_LIST
+      || config_node_length (groups) == 0)
     {
       diag_error (reader->diags, config_node_mark (groups != NULL ? groups : root),
                   "write groups: [{ nodes: 2, node: dgx-a100 }, ...]", "the cluster has no nodes");

@@ -108,7 +108,8 @@ Attachment cluster_attach_gpu (const NodeGroup *group, guint local);
 Attachment cluster_attach_card (const NodeGroup *group, guint card);
 
 /* fabric.c: whether the options fit the fabric that they name. */
-void fabric_check_options (const ClusterOptions *options, const OptionMarks *marks, DiagList *diags);
+void fabric_check_options (const ClusterOptions *options, const OptionMarks *marks,
+                           DiagList *diags);
 
 /* fabric.c: the number of resources from id FIRST on; their capacities; the name of one. */
 guint64 fabric_lay_out (Cluster *self, guint64 first);

@@ -39,7 +39,8 @@ cluster_read_slow_gpus (Cluster *cluster, const char *text, const SourceMark *ma
     if (!read_slow_gpu (cluster, g_strstrip (items[i])))
       diag_error (
           diags, mark,
-          "write GPU:fraction with a GPU of the cluster and a fraction from 0.001 to 1, as in '3:0.8'",
+          "write GPU:fraction with a GPU of the cluster and a fraction from 0.001 to 1, as in "
+          "'3:0.8'",
           "bad entry '%s' in 'slow_gpus'", items[i]);
 }
 

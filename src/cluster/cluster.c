@@ -15,7 +15,7 @@ has_mesh (const NodeGroup *group)
   return group->intra->kind == LINK_MESH;
 }
 
-/* Mesh: one an ordered pair; pairs: one a GPU that has a partner; graph: one a linked ordered pair. */
+/* Mesh: one an ordered pair; pairs: one a GPU with a partner; graph: one a linked ordered pair. */
 static guint
 count_pairs (const NodeGroup *group)
 {
@@ -187,8 +187,9 @@ efficiency_of (const NodeGroup *group, ResourceKind kind)
 }
 
 /*
- * Whether CARD hangs under a root complex, so that what it moves to and from GPUs crosses the host bridge. Of clusters by parts
- * boards of up to 4 GPUs joined all to all are taken to: 4 GPUs and their cards fit the lanes of two sockets, 8 ask for switches.
+ * Whether CARD hangs under a root complex, so that what it moves to and from GPUs crosses the host
+ * bridge. Of clusters by parts boards of up to 4 GPUs joined all to all are taken to: 4 GPUs and
+ * their cards fit the lanes of two sockets, 8 ask for switches.
  */
 static gboolean
 is_behind_bridge (const NodeGroup *group, guint card)
@@ -521,7 +522,8 @@ pair_second (guint index, guint n)
 }
 
 static char *
-name_pair (const ClusterResource *resource, const char *part, const char *what, guint from, guint to)
+name_pair (const ClusterResource *resource, const char *part, const char *what, guint from,
+           guint to)
 {
   return g_strdup_printf ("node%u.%s%u.%s%u", resource->node, part, from, what, to);
 }

@@ -21,7 +21,7 @@ typedef struct
   gint   fabric;           /* ClusterFabric */
   gint   routing;          /* ClusterRouting */
   gint64 leaf_nodes;       /* nodes under one leaf; 0 = all (one non-blocking switch) */
-  double oversubscription; /* sum of a leaf's downlinks over the sum of its uplinks; 1 = non-blocking */
+  double oversubscription; /* a leaf's downlinks over its uplinks, in sum; 1 = non-blocking */
   char  *slow_gpus;   /* "3:0.8,17:0.5": GPU index and the fraction of its speed that is left */
   double dram_bytes;  /* host memory a node; 0 = the node's own */
   gint64 group_nodes; /* nodes of one pod, or of one group of a dragonfly; 0 = one for all */
@@ -83,7 +83,7 @@ typedef enum
   RESOURCE_GROUP_UP, /* pod to core, or group to other groups, sprayed */
   RESOURCE_GROUP_DOWN,
   RESOURCE_GLOBAL_LINK, /* from one group of a dragonfly to another */
-  RESOURCE_PCIE_BOTH, /* copies of both directions of a GPU's host link, where they hold each other up */
+  RESOURCE_PCIE_BOTH,   /* both directions of a GPU's host link, where they hold each other up */
   RESOURCE_N_KINDS,
 } ResourceKind;
 
@@ -118,15 +118,16 @@ guint    cluster_gpus_of_node (const Cluster *self, guint node);
 guint    cluster_node_of_gpu (const Cluster *self, guint gpu);
 guint    cluster_first_gpu (const Cluster *self, guint node);
 guint    cluster_nics_of_node (const Cluster *self, guint node);
-gboolean cluster_is_uniform (const Cluster *self); /* all nodes of one make (slow GPUs do not count) */
+gboolean cluster_is_uniform (const Cluster *self); /* nodes of one make (slow GPUs do not count) */
 const GpuProfile  *cluster_gpu_profile (const Cluster *self, guint gpu);
 const NodeProfile *cluster_node_profile (const Cluster *self,
                                          guint node); /* with the scenario's overrides applied */
 const LinkProfile *cluster_intra_profile (const Cluster *self, guint node);
 const LinkProfile *cluster_nic_profile (const Cluster *self, guint node); /* NULL without cards */
-double             cluster_gpu_speed (const Cluster *self,
-                                      guint gpu); /* 1, or what slow_gpus left: not in the capacities */
-const char *cluster_title (const Cluster *self); /* "4 nodes x 8 a40-48, nvlink-pairs, 1 ib-edr-100" */
+/* 1, or what slow_gpus left: not in the capacities */
+double cluster_gpu_speed (const Cluster *self, guint gpu);
+/* "4 nodes x 8 a40-48, nvlink-pairs, 1 ib-edr-100" */
+const char *cluster_title (const Cluster *self);
 
 /*
  * "4 leaves of 2 nodes, oversubscribed 2; spray"; NULL for one switch over all. Newly allocated.
@@ -185,7 +186,8 @@ void cluster_route_gpus (const Cluster *self, guint from, guint to, gint card, R
  * The same between nodes with OUT at the sender and IN at the receiver, each modulo the node's
  * cards or -1.
  */
-void cluster_route_cards (const Cluster *self, guint from, gint out, guint to, gint in, Route *route);
+void cluster_route_cards (const Cluster *self, guint from, gint out, guint to, gint in,
+                          Route *route);
 
 /*
  * What lies between the leaf of card OUT of node FROM and that of card IN of node TO: ids in order,
@@ -220,7 +222,7 @@ FabricPort cluster_fabric_port (const Cluster *self, guint node, guint card);
 PathClass cluster_gpu_card_path (const Cluster *self, guint gpu, guint card);
 PathClass cluster_gpu_card_pcie (const Cluster *self, guint gpu, guint card);
 
-/* TRUE when CARD reads and writes GPU's memory itself; otherwise routes are staged in host memory. */
+/* TRUE when CARD reads and writes GPU's memory itself; else routes are staged in host memory. */
 gboolean cluster_gpu_card_is_direct (const Cluster *self, guint gpu, guint card);
 
 /* Whether NODE is given by parts: nothing says which cards its GPUs are near to. */

@@ -2,14 +2,14 @@
  * The network beyond the cards: leaves, pods under a core, groups of a dragonfly.
  *
  * Set: C, what the cards under a leaf inject. A leaf carries C / oversubscription up and as much
- * down; a pod its leaves' sum / spine_oversubscription; a group of a dragonfly what its cards inject
- * times the taper. Sprayed, each of these is one resource a direction.
+ * down; a pod its leaves' sum / spine_oversubscription; a group of a dragonfly what its cards
+ * inject times the taper. Sprayed, each of these is one resource a direction.
  *
  * Otherwise a leaf has u uplinks, one to each spine of its pod; a spine has c links to the core,
- * where switch (s, c) joins spine s of all pods. Destination d goes over spine d mod u and core link
- * (d / u) mod c (d-mod-k: Zahavi, Johnson, Kerbyson, Lang, "Optimized InfiniBand fat-tree routing
- * for shift all-to-all communication patterns", 2010), or over those that a hash names (ECMP). A
- * dragonfly routes minimally: over one of the links between the two groups.
+ * where switch (s, c) joins spine s of all pods. Destination d goes over spine d mod u and core
+ * link (d / u) mod c (d-mod-k: Zahavi, Johnson, Kerbyson, Lang, "Optimized InfiniBand fat-tree
+ * routing for shift all-to-all communication patterns", 2010), or over those that a hash names
+ * (ECMP). A dragonfly routes minimally: over one of the links between the two groups.
  */
 #include <math.h>
 
@@ -94,7 +94,8 @@ count_links (Cluster *self, guint uplinks)
     }
   fabric->uplinks =
       uplinks > 0 ? uplinks : whole_links (most_cards (self) / fabric->oversubscription);
-  fabric->core_links = whole_links (leaves_of_group * fabric->rails / fabric->spine_oversubscription);
+  fabric->core_links =
+      whole_links (leaves_of_group * fabric->rails / fabric->spine_oversubscription);
 }
 
 /*
@@ -195,7 +196,8 @@ fill_global (Cluster *self, const Injection *groups)
         const guint b = k + (k >= a);
         Injection   links = groups[a].rate <= groups[b].rate ? groups[a] : groups[b];
         links.rate /= others;
-        fill_links (self, fabric->first_global, RESOURCE_GLOBAL_LINK, (a * others + k) * n, n, links);
+        fill_links (self, fabric->first_global, RESOURCE_GLOBAL_LINK, (a * others + k) * n, n,
+                    links);
       }
 }
 
@@ -382,7 +384,7 @@ fabric_resource_name (const Cluster *self, const ClusterResource *resource)
   return g_strdup_printf ("%s%u.%s%u", leaf ? "leaf" : "group", i / n, up ? "up" : "down", i % n);
 }
 
-/* ---- options ------------------------------------------------------------------------------------ */
+/* ---- options --------------------------------------------------------------------------------- */
 
 /* Options of one fabric under another would do nothing: say so. */
 void
@@ -406,10 +408,10 @@ fabric_check_options (const ClusterOptions *options, const OptionMarks *marks, D
     diag_error (diags, option_mark (marks, "fabric", NULL),
                 "give 'group_nodes', the nodes of one group", "a dragonfly without groups");
   if (group > 0 && leaf > 0 && group % leaf != 0)
-    diag_error (diags, option_mark (marks, "group_nodes", "leaf_nodes", NULL),
-                "a group holds whole leaves",
-                "'group_nodes' %" G_GINT64_FORMAT " is no multiple of 'leaf_nodes' %" G_GINT64_FORMAT,
-                group, leaf);
+    diag_error (
+        diags, option_mark (marks, "group_nodes", "leaf_nodes", NULL), "a group holds whole leaves",
+        "'group_nodes' %" G_GINT64_FORMAT " is no multiple of 'leaf_nodes' %" G_GINT64_FORMAT,
+        group, leaf);
   if (options->spine_oversubscription > 1 && (group == 0 || fabric == FABRIC_DRAGONFLY))
     diag_error (diags, option_mark (marks, "spine_oversubscription", NULL),
                 "give 'group_nodes', the nodes of one pod, of a 'fat-tree' or 'rails'",

@@ -15,7 +15,8 @@
 typedef struct
 {
   guint32 a, b;  /* nodes */
-  double  label; /* e.g. bytes per payload byte that op a puts on resource b; kinds of relation need distinct `relation`s */
+  double  label; /* e.g. bytes per payload byte that op a puts on resource b; kinds of relation need
+                    distinct `relation`s */
   guint32 relation;
 } FoldEdge;
 
@@ -31,6 +32,7 @@ typedef struct
  * COLOURS: initial colour a node. Edges are undirected for refinement, but distinguish their
  * ends.
  */
-FoldResult *fold_refine (guint n_nodes, const guint64 *colours, const FoldEdge *edges, gsize n_edges);
+FoldResult *fold_refine (guint n_nodes, const guint64 *colours, const FoldEdge *edges,
+                         gsize n_edges);
 void        fold_result_free (FoldResult *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (FoldResult, fold_result_free)

@@ -16,7 +16,8 @@ typedef struct
 } GpuLinks;
 
 /* FALSE after a diagnostic at MARK. */
-gboolean gpu_links_parse (GpuLinks *self, const char *text, const SourceMark *mark, DiagList *diags);
+gboolean gpu_links_parse (GpuLinks *self, const char *text, const SourceMark *mark,
+                          DiagList *diags);
 
 /* How "nvlink3" stands to "nvlink4". */
 typedef enum

@@ -1,6 +1,6 @@
 /*
- * What NCCL takes the link between two NUMA nodes for, by the CPU: ncclTopoGetInterCpuBw and ncclTopoAddCpu of its
- * src/graph/topo.cc.
+ * What NCCL takes the link between two NUMA nodes for, by the CPU: ncclTopoGetInterCpuBw and
+ * ncclTopoAddCpu of its src/graph/topo.cc.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ typedef struct
 static const CpuLink cpu_links[] = {
   { "x86_64", "GenuineIntel", 6, 0xcf, 40e9 }, /* Emerald Rapids */
   { "x86_64", "GenuineIntel", 6, 0xb0, 22e9 },
-  { "x86_64", "GenuineIntel", 6, 0xad, 40e9 }, /* Granite Rapids, Sierra Forest: newer, lower numbers */
+  { "x86_64", "GenuineIntel", 6, 0xad, 40e9 }, /* Granite Rapids/Sierra Forest: newer, low number */
   { "x86_64", "GenuineIntel", 6, 0x8f, 22e9 }, /* Sapphire Rapids */
   { "x86_64", "GenuineIntel", 6, 0x55, 10e9 }, /* Skylake */
   { "x86_64", "GenuineIntel", 0, 0, 6e9 },

@@ -175,10 +175,12 @@ guess_nic (const Machine *self, ProfileSet *profiles)
   if (id != NULL)
     return g_steal_pointer (&id);
   if (card->device == 0 && (card->name == NULL || card->network <= 0))
-    machine_error (self, &card->mark, "name it with --nic ID, or leave the cards out with --nic none",
+    machine_error (self, &card->mark,
+                   "name it with --nic ID, or leave the cards out with --nic none",
                    "the file does not say which model the cards are");
   else
-    machine_error (self, &card->mark, "name it with --nic ID, or leave the cards out with --nic none",
+    machine_error (self, &card->mark,
+                   "name it with --nic ID, or leave the cards out with --nic none",
                    "the card '%s' (%04x:%04x, %s) is no known model",
                    card->name != NULL ? card->name : "unnamed", card->vendor, card->device, rate);
   return NULL;
@@ -191,7 +193,8 @@ machine_check_link (ProfileSet *profiles, const char *id, gboolean network, Diag
   if (link == NULL)
     return FALSE;
   if ((link->kind == LINK_NETWORK) != network)
-    diag_error (diags, NULL, NULL, "'%s' is %s", id, network ? "no network card" : "a network card");
+    diag_error (diags, NULL, NULL, "'%s' is %s", id,
+                network ? "no network card" : "a network card");
   return (link->kind == LINK_NETWORK) == network;
 }
 

@@ -144,7 +144,8 @@ is_wanted (const LinkProfile *link, const Wanted *wanted)
 {
   return link->kind == wanted->kind
          && (wanted->technology == NULL || strcmp (link->technology, wanted->technology) == 0)
-         && (wanted->bandwidth <= 0 || fabs (link->bandwidth.value / wanted->bandwidth - 1) <= 0.05);
+         && (wanted->bandwidth <= 0
+             || fabs (link->bandwidth.value / wanted->bandwidth - 1) <= 0.05);
 }
 
 /* The one link that is WANTED; NULL where there is none, or more than one. */

@@ -107,7 +107,8 @@ find_os_device (const XmlNode *node, guint64 wanted)
     {
       const XmlNode *child = xml_node_child (node, i);
       guint64        type;
-      if (is_type (child, "OSDev") && xml_node_number (child, "osdev_type", &type) && type == wanted)
+      if (is_type (child, "OSDev") && xml_node_number (child, "osdev_type", &type)
+          && type == wanted)
         return child;
     }
   return NULL;
@@ -323,7 +324,8 @@ note_gpu (Reader *self, const XmlNode *node, guint gpu)
       g_hash_table_insert (self->gpus, key, value);
     }
   for (guint i = 0; i < xml_node_length (node); i++)
-    if (is_type (xml_node_child (node, i), "OSDev") && !note_gpu (self, xml_node_child (node, i), gpu))
+    if (is_type (xml_node_child (node, i), "OSDev")
+        && !note_gpu (self, xml_node_child (node, i), gpu))
       return FALSE;
   return TRUE;
 }
@@ -357,7 +359,8 @@ numbers_of (const XmlNode *node, const char *name)
   for (guint i = 0; i < xml_node_length (node); i++)
     {
       const XmlNode *child = xml_node_child (node, i);
-      if (xml_node_is (child, name) && child->text != NULL && !append_numbers (numbers, child->text))
+      if (xml_node_is (child, name) && child->text != NULL
+          && !append_numbers (numbers, child->text))
         return NULL;
     }
   return g_steal_pointer (&numbers);
@@ -411,7 +414,8 @@ read_distances (Reader *self, const XmlNode *node)
     return;
   ids = numbers_of (node, "indexes");
   values = numbers_of (node, "u64values");
-  if (ids == NULL || values == NULL || ids->len == 0 || values->len != (guint64) ids->len * ids->len)
+  if (ids == NULL || values == NULL || ids->len == 0
+      || values->len != (guint64) ids->len * ids->len)
     {
       xml_doc_error (machine->doc, node, "name", machine->diags,
                      "n 'indexes' and n x n 'u64values'", "the matrix '%s' is incomplete", name);

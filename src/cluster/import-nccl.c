@@ -1,7 +1,8 @@
 /*
- * NCCL's and RCCL's topology: <system> of <cpu> (a NUMA node) of <pci>, which hold one another where they are switches, and
- * <gpu> or <nic> where they are devices. A <nic> holds the <net> of the network plug-in. Files made for NCCL_TOPO_FILE have
- * neither <gpu> nor <nic>, which NCCL adds: there a device is what its PCI class says.
+ * NCCL's and RCCL's topology: <system> of <cpu> (a NUMA node) of <pci>, which hold one another
+ * where they are switches, and <gpu> or <nic> where they are devices. A <nic> holds the <net> of
+ * the network plug-in. Files made for NCCL_TOPO_FILE have neither <gpu> nor <nic>, which NCCL adds:
+ * there a device is what its PCI class says.
  */
 #include <string.h>
 
@@ -26,7 +27,10 @@ hex_of (const XmlNode *node, const char *key)
              : 0;
 }
 
-/* "16.0 GT/s PCIe" of 16 lanes, after line encoding; 0 when the file does not say. NCCL takes 0 lanes for 16. */
+/*
+ * "16.0 GT/s PCIe" of 16 lanes, after line encoding; 0 when the file does not say. NCCL takes 0
+ * lanes for 16.
+ */
 static double
 rate_of (const XmlNode *node)
 {
@@ -90,7 +94,10 @@ is_listed (const Machine *self, const MachineDevice *card)
   return FALSE;
 }
 
-/* PCI is the card's function, or NIC itself where it has none. `net="0"`: fused with others into another card. */
+/*
+ * PCI is the card's function, or NIC itself where it has none. `net="0"`: fused with others into
+ * another card.
+ */
 static gboolean
 add_cards (Machine *self, const XmlNode *pci, const XmlNode *nic, const Place *place)
 {
@@ -131,7 +138,8 @@ static gboolean
 has_element (const XmlNode *node, const char *name)
 {
   for (guint i = 0; i < xml_node_length (node); i++)
-    if (xml_node_is (xml_node_child (node, i), name) || has_element (xml_node_child (node, i), name))
+    if (xml_node_is (xml_node_child (node, i), name)
+        || has_element (xml_node_child (node, i), name))
       return TRUE;
   return FALSE;
 }
@@ -155,7 +163,8 @@ static gboolean
 has_devices (const Machine *self, const XmlNode *node)
 {
   const guint class_ = hex_of (node, "class") >> 8;
-  if ((is_gpu_class (class_) && self->gpus_by_class) || (class_ >> 8 == 0x02 && self->cards_by_class))
+  if ((is_gpu_class (class_) && self->gpus_by_class)
+      || (class_ >> 8 == 0x02 && self->cards_by_class))
     return TRUE;
   for (guint i = 0; i < xml_node_length (node); i++)
     {
@@ -233,7 +242,8 @@ add_link (Machine *self, guint gpu, const XmlNode *link)
   else if (class_ == 0x068000)
     machine_gpu (self, gpu)->switch_links += (guint) count;
   else if (class_ == 0 && !self->links_left_out)
-    xml_doc_error (self->doc, link, NULL, self->diags, "0x068000 is an NVSwitch, 0x030200 another GPU",
+    xml_doc_error (self->doc, link, NULL, self->diags,
+                   "0x068000 is an NVSwitch, 0x030200 another GPU",
                    "a link to '%s', no GPU of the file, without 'tclass'", target);
   else if ((class_ >> 16 == 0x03 || class_ >> 16 == 0x12) && !self->links_left_out)
     {

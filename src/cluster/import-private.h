@@ -44,7 +44,7 @@ typedef struct
   SourceMark      mark;         /* of the whole */
   GArray         *switches;     /* MachineSwitch, outer before inner */
   GArray         *gpus, *cards; /* MachineDevice */
-  guint *links; /* [gpus x gpus] a pair's links or, where only rates are known, what is proportional */
+  guint *links; /* [gpus x gpus] a pair's links or, where only rates are known, their proportion */
   gboolean links_said;                    /* the file would list links if there were any */
   gboolean link_rates;                    /* `links` are rates */
   gboolean pairs_share_links;             /* a pair's links may be those into switches */
@@ -124,7 +124,8 @@ char *machine_gpu_id (const Machine *self, const ImportOptions *options, Profile
 char *machine_nic_id (Machine *self, const ImportOptions *options, ProfileSet *profiles);
 
 /* TRUE when ID is a network's link, or one inside nodes; errors otherwise. */
-gboolean machine_check_link (ProfileSet *profiles, const char *id, gboolean network, DiagList *diags);
+gboolean machine_check_link (ProfileSet *profiles, const char *id, gboolean network,
+                             DiagList *diags);
 
 /*
  * import-intra.c: the same of the link between the GPUs; counts of links may become those into

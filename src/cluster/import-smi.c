@@ -247,7 +247,8 @@ read_cell (SmiTable *self, guint a, guint b, const Word *word, DiagList *diags)
 {
   SmiCell         *cell = &self->cells[(gsize) a * self->devices->len + b];
   const char      *hint;
-  g_autofree char *why = judge_cell (self, a, b, word, parse_cell (word, cell) ? cell : NULL, &hint);
+  g_autofree char *why =
+      judge_cell (self, a, b, word, parse_cell (word, cell) ? cell : NULL, &hint);
   if (why == NULL)
     return TRUE;
   const SourceMark mark = mark_word (self, smi_table_device (self, a)->row, word);

@@ -42,7 +42,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SmiTable, smi_table_free)
 
 guint            smi_table_length (const SmiTable *self); /* devices */
 const SmiDevice *smi_table_device (const SmiTable *self, guint i);
-const SmiCell *smi_table_cell (const SmiTable *self, guint a, guint b); /* both less than the length */
+const SmiCell *smi_table_cell (const SmiTable *self, guint a, guint b); /* both below the length */
 
 /* The place of the header, of a device's row, of a cell. Texts belong to the table. */
 SourceMark smi_table_mark (const SmiTable *self);

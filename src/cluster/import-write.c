@@ -1,6 +1,6 @@
 /*
- * An imported machine as the text of a node profile. Of a chain of switches the nearest and the outermost count: the distances
- * between devices are those of the whole chain.
+ * An imported machine as the text of a node profile. Of a chain of switches the nearest and the
+ * outermost count: the distances between devices are those of the whole chain.
  */
 #include <string.h>
 
@@ -221,9 +221,9 @@ static void
 warn_sockets (const Machine *self)
 {
   if (self->sockets > 2)
-    diag_warning (self->diags, &self->mark, "give 'dram_bandwidth' and 'socket_link' of your machine",
-                  "%u NUMA nodes, each with the memory bandwidth of a socket of 'generic'",
-                  self->sockets);
+    diag_warning (
+        self->diags, &self->mark, "give 'dram_bandwidth' and 'socket_link' of your machine",
+        "%u NUMA nodes, each with the memory bandwidth of a socket of 'generic'", self->sockets);
 }
 
 static void
@@ -237,17 +237,19 @@ write_memory (Writer *self, const Machine *machine)
 }
 
 static void
-write_words (Writer *self, const char *title, const GpuProfile *gpu, const char *intra, const char *nic)
+write_words (Writer *self, const char *title, const GpuProfile *gpu, const char *intra,
+             const char *nic)
 {
   g_autofree char *words = g_strdup_printf ("%s, imported from %s", title, self->source);
   g_autofree char *quoted = quote (words);
-  g_string_append_printf (self->out,
-                          "# What the file does not say is that of 'generic': see each figure's source.\n"
-                          "extends: generic\ntitle: %s\ngpu: %s\nintra: %s\nnic: %s\n",
-                          quoted, gpu->id, intra, nic);
-  g_string_append (
+  g_string_append_printf (
       self->out,
-      "gpu_direct_level: pxb # NCCL's default; phb or sys where the site sets NCCL_NET_GDR_LEVEL\n");
+      "# What the file does not say is that of 'generic': see each figure's source.\n"
+      "extends: generic\ntitle: %s\ngpu: %s\nintra: %s\nnic: %s\n",
+      quoted, gpu->id, intra, nic);
+  g_string_append (self->out,
+                   "gpu_direct_level: pxb # NCCL's default; phb or sys where the site sets "
+                   "NCCL_NET_GDR_LEVEL\n");
 }
 
 char *

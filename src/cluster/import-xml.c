@@ -109,7 +109,8 @@ xml_doc_mark (const XmlDoc *self, const XmlNode *node, const char *key)
 /* ---- parsing --------------------------------------------------------------------------------- */
 
 /*
- * GMarkup says where it stands but not where a tag started, so AT follows through the text from element to element.
+ * GMarkup says where it stands but not where a tag started, so AT follows through the text from
+ * element to element.
  */
 typedef struct
 {
@@ -148,7 +149,10 @@ skip_tag (const char *p)
   return p;
 }
 
-/* The next "<name" from P on, or the text's end. Steps by hand: the text is long, and the library may measure it. */
+/*
+ * The next "<name" from P on, or the text's end. Steps by hand: the text is long, and the library
+ * may measure it.
+ */
 static const char *
 next_element (const char *p)
 {
@@ -207,7 +211,8 @@ start_element (G_GNUC_UNUSED GMarkupParseContext *context, const char *name, con
   node->attributes = (char **) g_ptr_array_free (attributes, FALSE);
   find_start (loader, node);
   if (parent == NULL && loader->doc->root != NULL)
-    g_set_error (error, G_MARKUP_ERROR, G_MARKUP_ERROR_INVALID_CONTENT, "more than one root element");
+    g_set_error (error, G_MARKUP_ERROR, G_MARKUP_ERROR_INVALID_CONTENT,
+                 "more than one root element");
   else if (parent == NULL)
     loader->doc->root = node;
   else
@@ -274,8 +279,9 @@ parse (XmlDoc *doc, DiagList *diags)
   g_autoptr (GError)         error = NULL;
   GMarkupParseContext       *context =
       g_markup_parse_context_new (&parser, G_MARKUP_TREAT_CDATA_AS_TEXT, &loader, NULL);
-  const gboolean ok = g_markup_parse_context_parse (context, doc->text, (gssize) doc->length, &error)
-                      && g_markup_parse_context_end_parse (context, &error);
+  const gboolean ok =
+      g_markup_parse_context_parse (context, doc->text, (gssize) doc->length, &error)
+      && g_markup_parse_context_end_parse (context, &error);
   end_lines (doc);
   if (!ok)
     report (&loader, context, error, diags);

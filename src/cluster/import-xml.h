@@ -1,8 +1,9 @@
 /*
- * A small XML document as a tree, every element with its place: what the importers of topology files read.
+ * A small XML document as a tree, every element with its place: what the importers of topology
+ * files read.
  *
- * The loader sits on GMarkup. Files over 16 MiB, nesting deeper than 64, and binary, truncated or malformed text are
- * diagnosed. Comments, processing instructions and document types are skipped.
+ * The loader sits on GMarkup. Files over 16 MiB, nesting deeper than 64, and binary, truncated or
+ * malformed text are diagnosed. Comments, processing instructions and document types are skipped.
  */
 #pragma once
 
@@ -24,8 +25,8 @@ typedef struct
 } XmlNode;        /* owned by its document */
 
 /*
- * FALSE after adding to DIAGS when TEXT is too long or no text; a byte order mark is passed over. For
- * other files of these tools, too.
+ * FALSE after adding to DIAGS when TEXT is too long or no text; a byte order mark is passed over.
+ * For other files of these tools, too.
  */
 gboolean xml_check_text (const char *name, const char **text, gsize *length, DiagList *diags);
 
@@ -39,7 +40,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (XmlDoc, xml_doc_free)
 
 const XmlNode *xml_doc_root (const XmlDoc *self);
 
-/* The place of NODE, or of its attribute KEY where it has one (NULL: the element). Texts belong to the document. */
+/*
+ * The place of NODE, or of its attribute KEY where it has one (NULL: the element). Texts belong to
+ * the document.
+ */
 SourceMark xml_doc_mark (const XmlDoc *self, const XmlNode *node, const char *key);
 
 guint          xml_node_length (const XmlNode *self); /* children */
@@ -51,7 +55,8 @@ const char    *xml_node_get (const XmlNode *self, const char *key); /* NULL when
 const XmlNode *xml_node_find (const XmlNode *self, const char *name);
 
 /*
- * An attribute as a whole number of base 10, or 16 with "0x". FALSE when it is absent or no such number.
+ * An attribute as a whole number of base 10, or 16 with "0x". FALSE when it is absent or no such
+ * number.
  */
 gboolean xml_node_number (const XmlNode *self, const char *key, guint64 *number);
 

@@ -121,7 +121,8 @@ machine_rate (double rate)
 }
 
 void
-machine_error (const Machine *self, const SourceMark *mark, const char *hint, const char *format, ...)
+machine_error (const Machine *self, const SourceMark *mark, const char *hint, const char *format,
+               ...)
 {
   va_list arguments;
   if (diag_list_count_unread (self->diags))
@@ -241,7 +242,8 @@ import_topology_text (const char *name, const char *text, gsize length,
 }
 
 char *
-import_topology (const char *file, const ImportOptions *options, ProfileSet *profiles, DiagList *diags)
+import_topology (const char *file, const ImportOptions *options, ProfileSet *profiles,
+                 DiagList *diags)
 {
   int                    error;
   g_autoptr (GByteArray) bytes = config_read_file (file, &error);

@@ -1,7 +1,7 @@
 /*
- * Which GPUs of a node are linked, and how widely: the hybrid cube mesh of a DGX-1, the dies of four
- * MI250X. In a profile `links: "0-1:2 0-2 ..."`: pairs of GPUs with the number of links between them,
- * 1 where it is not said.
+ * Which GPUs of a node are linked, and how widely: the hybrid cube mesh of a DGX-1, the dies of
+ * four MI250X. In a profile `links: "0-1:2 0-2 ..."`: pairs of GPUs with the number of links
+ * between them, 1 where it is not said.
  */
 #pragma once
 
@@ -17,7 +17,8 @@ typedef struct
 } LinkGraph;
 
 /* FALSE after diagnostics at MARK. */
-gboolean link_graph_parse (LinkGraph *self, const char *text, const SourceMark *mark, DiagList *diags);
+gboolean link_graph_parse (LinkGraph *self, const char *text, const SourceMark *mark,
+                           DiagList *diags);
 
 /* Links of GPU to the others among the first N. */
 guint link_graph_degree (const LinkGraph *self, guint n, guint gpu);
@@ -37,10 +38,10 @@ void  link_graph_ends (const LinkGraph *self, guint n, guint pair, guint *a, gui
 guint link_graph_between (const LinkGraph *self, guint n, guint a, guint b);
 
 /*
- * Directed cycles through all of MEMBERS [N], each direction of a link in no more of them than it is
- * wide: positions in MEMBERS, cycle after cycle; their number, 0 when there are none. Each cycle comes
- * with its reverse, as rings are laid in both directions. As many as a bounded search finds; on
- * the graphs above all there can be.
+ * Directed cycles through all of MEMBERS [N], each direction of a link in no more of them than it
+ * is wide: positions in MEMBERS, cycle after cycle; their number, 0 when there are none. Each cycle
+ * comes with its reverse, as rings are laid in both directions. As many as a bounded search finds;
+ * on the graphs above all there can be.
  */
 guint link_graph_cycles (const LinkGraph *self, const guint *members, guint n,
                          guint8 cycles[LINK_GRAPH_MAX_CYCLES][LINK_GRAPH_MAX]);

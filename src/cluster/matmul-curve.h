@@ -1,7 +1,7 @@
 /*
- * Measured matrix products of a GPU: `gpu/ID.matmul.csv` beside its profile, one product a row, in a short measurement. Columns
- * batch, m, n, k (a batch of m x k times k x n), tflops (1e12 FLOP/s of 2 batch m n k FLOPs), and optionally dtype: bf16 (the
- * default), fp16, fp32.
+ * Measured matrix products of a GPU: `gpu/ID.matmul.csv` beside its profile, one product a row, in
+ * a short measurement. Columns batch, m, n, k (a batch of m x k times k x n), tflops (1e12 FLOP/s
+ * of 2 batch m n k FLOPs), and optionally dtype: bf16 (the default), fp16, fp32.
  */
 #pragma once
 

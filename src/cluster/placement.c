@@ -1,6 +1,6 @@
 /*
- * Where the GPUs and cards of a node hang: spread in order over switches and sockets, or as the lists of the
- * profile have it.
+ * Where the GPUs and cards of a node hang: spread in order over switches and sockets, or as the
+ * lists of the profile have it.
  */
 #include "cluster/cluster-private.h"
 #include "cluster/profile-tables-private.h"
@@ -111,8 +111,9 @@ check_list (const ListRule *rule, const ConfigNode *root, DiagList *diags)
 
 /* Devices under no switch need a socket of their own as soon as the others are listed. */
 static void
-check_device (const char *key, const GArray *switches, const char *socket_key, const GArray *sockets,
-              const NodeProfile *profile, const ConfigNode *root, DiagList *diags)
+check_device (const char *key, const GArray *switches, const char *socket_key,
+              const GArray *sockets, const NodeProfile *profile, const ConfigNode *root,
+              DiagList *diags)
 {
   const Levels levels = levels_of (profile);
   guint        n_switches = switches != NULL ? switches->len : sockets != NULL ? sockets->len : 0;
@@ -126,7 +127,8 @@ check_device (const char *key, const GArray *switches, const char *socket_key, c
                     socket_key);
       else if (own != PLACEMENT_NONE && socket != PLACEMENT_NONE
                && socket_of_switch (&levels, (guint) own) != (guint) socket)
-        diag_error (diags, mark_of (root, socket_key, i), "what hangs under a switch is at its socket",
+        diag_error (diags, mark_of (root, socket_key, i),
+                    "what hangs under a switch is at its socket",
                     "entry %u of '%s' is socket %d, but its switch is at socket %u", i, socket_key,
                     socket, socket_of_switch (&levels, (guint) own));
     }
@@ -167,7 +169,8 @@ placement_check (const NodeProfile *profile, const ConfigNode *root, DiagList *d
     { "nic_switch", "nics", "pcie_switches", profile->nic_switch, nics, switches, TRUE },
     { "gpu_socket", "gpus", "sockets", profile->gpu_socket, gpus, sockets, TRUE },
     { "nic_socket", "nics", "sockets", profile->nic_socket, nics, sockets, TRUE },
-    { "switch_socket", "pcie_switches", "sockets", profile->switch_socket, switches, sockets, FALSE },
+    { "switch_socket", "pcie_switches", "sockets", profile->switch_socket, switches, sockets,
+      FALSE },
     { "switch_upper", "pcie_switches", "pcie_upper", profile->switch_upper, switches, upper, TRUE },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rules); i++)

@@ -370,7 +370,8 @@ loaded_profile_free (gpointer data)
 }
 
 LoadedProfile *
-loaded_profile_read (const ProfileKind *kind, const char *id, const ConfigNode *root, DiagList *diags)
+loaded_profile_read (const ProfileKind *kind, const char *id, const ConfigNode *root,
+                     DiagList *diags)
 {
   LoadedProfile *loaded = g_new (LoadedProfile, 1);
   loaded->kind = kind;

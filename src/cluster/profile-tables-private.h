@@ -30,8 +30,8 @@ typedef struct
 } FactSpec;
 
 /*
- * A list of numbers from 0 on or 'none': where each of some things hangs. The table ends with a NULL
- * key.
+ * A list of numbers from 0 on or 'none': where each of some things hangs. The table ends with a
+ * NULL key.
  */
 typedef struct
 {
@@ -86,7 +86,10 @@ LoadedProfile *loaded_profile_read (const ProfileKind *kind, const char *id, con
                                     DiagList *diags);
 void           loaded_profile_free (gpointer data); /* a GDestroyNotify */
 
-/* The table beside the first of FILES that has one: those of the profile's own id, from the top. FALSE after diagnostics. */
+/*
+ * The table beside the first of FILES that has one: those of the profile's own id, from the top.
+ * FALSE after diagnostics.
+ */
 gboolean loaded_profile_read_table (LoadedProfile *self, const GPtrArray *files, DiagList *diags);
 
 /* Figures that make hardware better or worse to END of their ranges. */

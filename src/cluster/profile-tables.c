@@ -23,7 +23,10 @@ static const char *const gpu_direct_levels[] = { "pxb", "phb", "sys", NULL };
 
 static const OptionSpec gpu_scalars[] = {
   { .key = "title", .type = OPTION_STRING, .offset = GPU (title), .help = "what it is" },
-  { .key = "architecture", .type = OPTION_STRING, .offset = GPU (architecture), .help = "generation" },
+  { .key = "architecture",
+    .type = OPTION_STRING,
+    .offset = GPU (architecture),
+    .help = "generation" },
   { .key = "bf16", .type = OPTION_BOOL, .offset = GPU (bf16), .help = "has bf16 matrix units" },
   { .key = "c2c",
     .type = OPTION_BOOL,
@@ -75,7 +78,11 @@ static const FactSpec gpu_facts[] = {
 
 static const OptionSpec link_scalars[] = {
   { .key = "title", .type = OPTION_STRING, .offset = LINK (title), .help = "what it is" },
-  { .key = "kind", .type = OPTION_ENUM, .choices = link_kinds, .offset = LINK (kind), .help = "shape" },
+  { .key = "kind",
+    .type = OPTION_ENUM,
+    .choices = link_kinds,
+    .offset = LINK (kind),
+    .help = "shape" },
   { .key = "technology", .type = OPTION_STRING, .offset = LINK (technology), .help = "family" },
   { .key = "links",
     .type = OPTION_STRING,
@@ -127,8 +134,16 @@ static const FigureSpec link_figures[] = {
 static const OptionSpec node_scalars[] = {
   { .key = "title", .type = OPTION_STRING, .offset = NODE (title), .help = "what it is" },
   { .key = "gpu", .type = OPTION_STRING, .offset = NODE (gpu), .optional = TRUE, .help = "GPU id" },
-  { .key = "intra", .type = OPTION_STRING, .offset = NODE (intra), .optional = TRUE, .help = "link id" },
-  { .key = "nic", .type = OPTION_STRING, .offset = NODE (nic), .optional = TRUE, .help = "card id" },
+  { .key = "intra",
+    .type = OPTION_STRING,
+    .offset = NODE (intra),
+    .optional = TRUE,
+    .help = "link id" },
+  { .key = "nic",
+    .type = OPTION_STRING,
+    .offset = NODE (nic),
+    .optional = TRUE,
+    .help = "card id" },
   { .key = "gpu_direct_level",
     .type = OPTION_ENUM,
     .choices = gpu_direct_levels,
@@ -161,9 +176,10 @@ static const FigureSpec node_figures[] = {
   { 0 },
 };
 
-#define TRAIT(name, text)                                                                            \
-  {                                                                                                  \
-    .key = #name, .type = OPTION_BOOL, .offset = FRAMEWORK (name), .fallback = "false", .help = text \
+#define TRAIT(name, text)                                                               \
+  {                                                                                     \
+    .key = #name, .type = OPTION_BOOL, .offset = FRAMEWORK (name), .fallback = "false", \
+    .help = text                                                                        \
   }
 
 static const OptionSpec framework_scalars[] = {
@@ -324,7 +340,8 @@ node_check (gpointer profile, const ConfigNode *root, DiagList *diags)
                 "give 'pcie_uplink', what one switch carries to its socket",
                 "PCIe switches without 'pcie_uplink'");
   if (node->pcie_upper.value > node->pcie_switches.value)
-    diag_error (diags, mark_of (root, "pcie_upper"), "they join switches, so there are fewer of them",
+    diag_error (diags, mark_of (root, "pcie_upper"),
+                "they join switches, so there are fewer of them",
                 "%g upper switches over %g 'pcie_switches'", node->pcie_upper.value,
                 node->pcie_switches.value);
   if (node->sockets.value > 1 && node->socket_link.value <= 0)

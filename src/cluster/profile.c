@@ -182,7 +182,7 @@ resolve_extended (const char *name, gpointer user)
   return file;
 }
 
-/* ---- links by their names ----------------------------------------------------------------------- */
+/* ---- links by their names -------------------------------------------------------------------- */
 
 #define WAN_BASE "wan-1g-30ms"
 #define LAN_BASE "lan-100m"
@@ -263,7 +263,7 @@ profile_set_has (ProfileSet *self, const char *kind, const char *id)
   return base != NULL;
 }
 
-/* ---- loading ----------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static LoadedProfile *
 load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const SourceMark *mark,
@@ -414,7 +414,8 @@ profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagLis
 }
 
 gboolean
-profile_set_override (ProfileSet *self, const char *kind, const char *id, const char *key, double value)
+profile_set_override (ProfileSet *self, const char *kind, const char *id, const char *key,
+                      double value)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   const ProfileKind   *table = profile_kind_find (kind);

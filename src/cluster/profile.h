@@ -1,6 +1,6 @@
 /*
- * Hardware profiles: hwprofiles/{gpu,link,node,framework,cluster}/<id>.yaml. Every figure has a value with
- * its unit, a source and a confidence, optionally a range:
+ * Hardware profiles: hwprofiles/{gpu,link,node,framework,cluster}/<id>.yaml. Every figure has a
+ * value with its unit, a source and a confidence, optionally a range:
  *
  *   hbm_bandwidth: { value: 696 GB/s, source: "NVIDIA A40 datasheet", confidence: datasheet }
  *
@@ -52,38 +52,45 @@ typedef enum
 typedef struct
 {
   char *id, *title,
-      *architecture; /* "volta", "ampere", "ada", "hopper", "blackwell", "cdna2", ...; "host": no GPU, see gpu_profile_is_host */
-  Figure matmul_16bit; /* dense FLOP/s of bf16/fp16 matrix products at the boost clock (the datasheet's) */
-  Figure   matmul_fp32; /* FLOP/s of fp32 matrix products as frameworks run them (TF32 where that is the default it is not: plain fp32) */
-  gboolean bf16;        /* has bf16 matrix units */
-  gboolean c2c;         /* shares a module with its CPU: host_link is no PCIe */
-  Figure   mfu_base;    /* FLOP/s that MFU is quoted on */
-  Figure   sms;         /* streaming multiprocessors or compute units */
+      *architecture;   /* "volta", "ampere", "ada", "hopper", "blackwell", "cdna2", ...; "host": no
+                          GPU, see gpu_profile_is_host */
+  Figure matmul_16bit; /* dense FLOP/s of bf16/fp16 products at the boost clock (the datasheet's) */
+  Figure matmul_fp32;  /* FLOP/s of fp32 matrix products as frameworks run them (TF32 where that is
+                          the default, else plain fp32) */
+  gboolean bf16;       /* has bf16 matrix units */
+  gboolean c2c;        /* shares a module with its CPU: host_link is no PCIe */
+  Figure   mfu_base;   /* FLOP/s that MFU is quoted on */
+  Figure   sms;        /* streaming multiprocessors or compute units */
   Figure   hbm_bandwidth; /* B/s */
   Figure   hbm_bytes;     /* usable: what the driver reports as total */
-  Figure   runtime_bytes; /* taken outside the framework's allocator by context and libraries; communicators are counted apart */
+  Figure   runtime_bytes; /* taken outside the framework's allocator by context and libraries;
+                             communicators are counted apart */
   Figure   host_link;     /* B/s a direction, after PCIe encoding: what the link could carry */
-  Figure   host_copy_efficiency; /* of pinned copies by the copy engine */
-  Figure   host_copy_latency;    /* start-up of one such copy, s */
-  Figure   host_duplex_efficiency; /* of each direction's copies while both run; 0: they do not hold each other up */
+  Figure   host_copy_efficiency;   /* of pinned copies by the copy engine */
+  Figure   host_copy_latency;      /* start-up of one such copy, s */
+  Figure   host_duplex_efficiency; /* of each direction's copies while both run; 0: they do not hold
+                                      each other up */
   Figure nvlink_limit; /* B/s a direction the GPU itself can drive; 0 = the intra link's own rate */
   /* kernel model */
-  Figure matmul_efficiency; /* of a large matrix product's main loop against matmul_16bit, in a short measurement */
-  Figure matmul_k_overhead; /* start and end of a tile, in elements of the inner dimension that take as long */
-  Figure sustained_clock; /* of matrix products and attention: speed under hours of load against short measurements */
-  Figure stream_efficiency;    /* of a long streaming kernel against hbm_bandwidth */
+  Figure matmul_efficiency; /* a large product's main loop against matmul_16bit, measured briefly */
+  Figure matmul_k_overhead; /* start and end of a tile, in inner-dimension elements that take as
+                               long */
+  Figure sustained_clock;   /* of matrix products and attention: speed under hours of load against
+                               short measurements */
+  Figure stream_efficiency; /* of a long streaming kernel against hbm_bandwidth */
   Figure reduction_efficiency; /* of norms, softmax and losses against streaming kernels */
   Figure attention_efficiency,
-      attention_backward_efficiency; /* FlashAttention-2, head size 128, masked, against matmul_16bit */
+      attention_backward_efficiency; /* FlashAttention-2, head size 128, masked; of matmul_16bit */
   Figure flash1_efficiency,
-      flash1_backward_efficiency; /* the same of version 1 and of Triton's of its time; 0: as version 2 */
+      flash1_backward_efficiency; /* of version 1 and Triton's of its time; 0: as version 2 */
   Figure flash3_efficiency, flash3_backward_efficiency; /* the same of version 3; 0: as version 2 */
   Figure attention_softmax_dims; /* an exponential's cost, in dimensions of a head */
   Figure tile_m, tile_n;         /* output tile of a matrix product's thread block */
-  Figure small_tile_power; /* of a smaller tile's reuse of operands against the full one's: its rate */
-  Figure kernel_latency; /* start-up and tail of one kernel on the device, s */
-  GArray *matmul_curve; /* MatmulPoint: measured products beside the profile of this id; NULL: none */
-  Figure jitter; /* coefficient of variation of the speed of GPUs of this kind among each other; 0: none known */
+  Figure small_tile_power; /* of a smaller tile's operand reuse against the full one's: its rate */
+  Figure kernel_latency;   /* start-up and tail of one kernel on the device, s */
+  GArray *matmul_curve; /* MatmulPoint: products measured beside the profile of this id; or NULL */
+  Figure  jitter; /* coefficient of variation of the speed of GPUs of this kind among each other; 0:
+                     none known */
   /* how it may be joined to others; no prediction is made of it (intra-fit.h) */
   Fact       links, peer_access;
   GpuLinks   own_links; /* `links`, read */
@@ -91,8 +98,9 @@ typedef struct
 } GpuProfile;
 
 /*
- * A plain host: its one rank is a process, `hbm` is the memory that the process works in, `host_link` what a core copies,
- * `sms` are cores. Its cards read that memory; its collectives are MPI's (collective/collective.h).
+ * A plain host: its one rank is a process, `hbm` is the memory that the process works in,
+ * `host_link` what a core copies, `sms` are cores. Its cards read that memory; its collectives are
+ * MPI's (collective/collective.h).
  */
 gboolean gpu_profile_is_host (const GpuProfile *gpu);
 
@@ -102,9 +110,9 @@ typedef enum
   LINK_SWITCH, /* every GPU has `bandwidth` into a non-blocking switch */
   LINK_MESH,   /* `bandwidth` a pair of GPUs and direction */
   LINK_PAIRS,  /* GPUs 2i and 2i+1 are bridged with `bandwidth`; the rest go over PCIe */
-  LINK_GRAPH, /* the pairs of `links`, `bandwidth` a link and direction; the rest over one GPU or PCIe */
-  LINK_PCIE, /* peer-to-peer over PCIe: the GPUs' own host links */
-  LINK_HOST, /* no peer access: staged through host memory */
+  LINK_GRAPH,  /* pairs of `links`, `bandwidth` a link and direction; the rest over a GPU or PCIe */
+  LINK_PCIE,   /* peer-to-peer over PCIe: the GPUs' own host links */
+  LINK_HOST,   /* no peer access: staged through host memory */
   LINK_NETWORK,
 } LinkKind;
 
@@ -112,8 +120,10 @@ typedef struct
 {
   char    *id, *title;
   LinkKind kind;
-  char    *technology; /* "nvlink4", "pcie4", "infiniband", "roce", "efa", "tcp", ...: keys the collective tables */
-  Figure   bandwidth; /* B/s a direction: per GPU (switch), pair (mesh, pairs), link (graph), or card (network) */
+  char    *technology; /* "nvlink4", "pcie4", "infiniband", "roce", "efa", "tcp", ...: keys the
+                          collective tables */
+  Figure   bandwidth;  /* B/s a direction: per GPU (switch), pair (mesh, pairs), link (graph), or
+                          card (network) */
   /*
    * Of collectives' large messages against bandwidth: measured, or where a profile gives the two
    * bytes below instead, library_share x packet_payload / (packet_payload + packet_overhead).
@@ -122,12 +132,13 @@ typedef struct
   Figure packet_payload;  /* networks: bytes of data in a full packet */
   Figure packet_overhead; /* networks: bytes that the line carries around them */
   Figure library_share;   /* networks: what the collective library reaches of the payload's rate */
-  Figure latency; /* one way, of the wire and its cards or switches, s: beyond the collective library's own hop cost */
+  Figure latency; /* one way, of the wire and its cards or switches, s: beyond the collective
+                     library's own hop cost */
   /*
    * What the collective library reaches over this link; calibrated a link family and generation at
    * a time (docs/collectives.md). 0: the library's own table for the GPU's generation.
    */
-  Figure hop_ll, hop_ll128, hop_simple; /* a step of a ring or tree over one such hop, by protocol, s */
+  Figure hop_ll, hop_ll128, hop_simple; /* s a step of a ring or tree over the hop, by protocol */
   Figure start_ll128, start_simple;     /* networks: of a ring or tree between nodes, once, s */
   Figure ll_rate;      /* B/s of data under LL: of one channel; networks: of a node's proxies */
   Figure ll128_rate;   /* B/s of data of one channel under LL128 */
@@ -136,16 +147,20 @@ typedef struct
   Figure staged_rate;  /* networks: the same where data is staged in host memory */
   Figure sockets;      /* networks of sockets: connections that share a channel's data */
   Figure duplex_efficiency; /* networks: of each direction while both are in use */
-  Figure eager_limit; /* networks of sockets: bytes of the longest message that plain hosts send without announcing it (btl_tcp_eager_limit); 0: its default */
-  Figure queue; /* networks of sockets: bytes of data that a card which is sending sends before what comes next: the answer to an announced message waits for them */
-  Figure unaligned_slowdown; /* where a rank's part is no multiple of 16 bytes, but under LL: times as long (NVIDIA/nccl issue 413) */
+  Figure eager_limit; /* networks of sockets: bytes of the longest message that plain hosts send
+                         without announcing it (btl_tcp_eager_limit); 0: its default */
+  Figure queue; /* networks of sockets: bytes of data that a card which is sending sends before what
+                   comes next: the answer to an announced message waits for them */
+  Figure unaligned_slowdown; /* where a rank's part is no multiple of 16 bytes, but under LL: times
+                                as long (NVIDIA/nccl issue 413) */
   Figure nvls_latency;       /* in the switch; networks: of a tree's level between NVLS nodes, s */
   Figure nvls_efficiency;    /* of NVLS traffic on the GPUs' ports, against bandwidth */
   Figure launch; /* of a collective between GPUs that this link joins, beyond kernel_latency, s */
   char  *links;  /* of a graph, as written */
   LinkGraph graph;
   gboolean  gpu_direct; /* networks: card reads GPU memory; otherwise staged through host memory */
-  gboolean  serial_exchange; /* networks of sockets: two hosts that send each other announced messages do so one after the other */
+  gboolean  serial_exchange; /* networks of sockets: two hosts that send each other announced
+                                messages do so one after the other */
 } LinkProfile;
 
 #define PLACEMENT_NONE (-1)
@@ -164,32 +179,33 @@ typedef struct
   char *gpu, *intra, *nic; /* ids */
   gint  gpu_direct_level;  /* GpuDirectLevel: the farthest cards that read GPU memory */
   /*
-   * Where things hang, one gint a thing, PLACEMENT_NONE = under none; NULL: spread in order. A GPU or card
-   * under no switch has a socket.
+   * Where things hang, one gint a thing, PLACEMENT_NONE = under none; NULL: spread in order. A GPU
+   * or card under no switch has a socket.
    */
   GArray *gpu_switch, *nic_switch, *gpu_socket, *nic_socket;
   GArray *switch_socket, *switch_upper;
   Figure  gpus, nics, sockets;
-  Figure  pcie_switches; /* a node; GPUs and cards are spread over them in order; 0 = every device under its root complex */
-  Figure  pcie_upper; /* switches between those and the sockets, which are spread over them in order; 0 = none */
-  Figure  pcie_uplink; /* B/s a direction from a PCIe switch towards its socket */
-  Figure  socket_link; /* B/s a direction between sockets */
-  Figure  host_bridge_rate; /* B/s a direction of a card under a root complex, to and from GPUs; 0: not limited */
-  Figure  dram_bandwidth; /* B/s a socket */
-  Figure  dram_bytes;     /* a node */
-  Figure  cores;          /* a node */
-  Figure  cpu_adam_rate;  /* parameters/s a node that CPU Adam updates; 0 = unknown */
+  Figure  pcie_switches; /* a node; GPUs and cards are spread over them in order; 0 = every device
+                            under its root complex */
+  Figure  pcie_upper;    /* between those and the sockets, spread over these in order; 0 = none */
+  Figure  pcie_uplink;   /* B/s a direction from a PCIe switch towards its socket */
+  Figure  socket_link;   /* B/s a direction between sockets */
+  Figure  host_bridge_rate; /* B/s each way, card under a root complex and GPUs; 0: not limited */
+  Figure  dram_bandwidth;   /* B/s a socket */
+  Figure  dram_bytes;       /* a node */
+  Figure  cores;            /* a node */
+  Figure  cpu_adam_rate;    /* parameters/s a node that CPU Adam updates; 0 = unknown */
   Figure  nvme_read, nvme_write, nvme_bytes; /* a node; 0 = none */
   /* the issuing thread, s */
-  Figure issue_eager; /* host time a kernel launch of an eager framework, its Python and dispatcher included */
+  Figure issue_eager; /* host time a launch of an eager framework, Python and dispatcher included */
   Figure issue_compiled;   /* of compiled code or graphs' replays */
   Figure issue_collective; /* host time to enqueue one collective */
   Figure issue_hook;       /* a framework hook (module pre/post hook) */
 } NodeProfile;
 
 /*
- * A generation of a training framework: what it launches, and what that costs its issuing thread. Figures that are not given are the
- * node's. Files of hwprofiles/framework/.
+ * A generation of a training framework: what it launches, and what that costs its issuing thread.
+ * Figures that are not given are the node's. Files of hwprofiles/framework/.
  */
 typedef struct
 {
@@ -198,7 +214,7 @@ typedef struct
   gint64 newest_flash; /* version of FlashAttention that it comes with; 0: whatever is asked for */
   gboolean fused_loss; /* one kernel from the logits to the loss, and one back */
   gboolean fused_adam; /* its AdamW is one kernel over all tensors */
-  gboolean loss_scaling; /* fp16: gradients are copied to fp32, unscaled and checked before the update */
+  gboolean loss_scaling; /* fp16: before the update gradients go to fp32, unscaled and checked */
   Figure issue_eager, issue_compiled, issue_collective, issue_hook; /* as a node's; 0: the node's */
   Figure issue_backward; /* of eager kernels of the backward pass; 0: as issue_eager */
   Figure issue_step;     /* a step's data, logging and schedules, while the GPU has nothing to do */
@@ -210,15 +226,16 @@ const char *gpu_direct_level_name (gint level); /* "pxb" */
 typedef struct _ProfileSet ProfileSet;
 
 /*
- * Loads profiles on demand from DIR (NULL: the shipped hwprofiles/). DIR may be several folders, separated as in PATH: an id is
- * taken from the first that has it, and a profile that extends its own id is laid over that of a later folder. Not shared between
- * threads.
+ * Loads profiles on demand from DIR (NULL: the shipped hwprofiles/). DIR may be several folders,
+ * separated as in PATH: an id is taken from the first that has it, and a profile that extends its
+ * own id is laid over that of a later folder. Not shared between threads.
  */
 ProfileSet *profile_set_new (const char *dir);
 
 /*
- * The same with every rate and efficiency, and every time, at one end of its range: pessimistic takes low rates and long
- * times, optimistic the contrary. Figures without a range, sizes and counts keep their values.
+ * The same with every rate and efficiency, and every time, at one end of its range: pessimistic
+ * takes low rates and long times, optimistic the contrary. Figures without a range, sizes and
+ * counts keep their values.
  */
 typedef enum
 {
@@ -243,8 +260,8 @@ const NodeProfile *profile_set_node (ProfileSet *self, const char *id, const Sou
                                      DiagList *diags);
 
 /*
- * The generation whose id or one of whose names is TEXT; else the last, by id, with a name of the same first word; else NULL
- * and a warning. NULL with errors where a profile cannot be read.
+ * The generation whose id or one of whose names is TEXT; else the last, by id, with a name of the
+ * same first word; else NULL and a warning. NULL with errors where a profile cannot be read.
  */
 const FrameworkProfile *profile_set_framework (ProfileSet *self, const char *text,
                                                const SourceMark *mark, DiagList *diags);
@@ -254,8 +271,8 @@ char **profile_set_list (ProfileSet *self, const char *kind);
 
 /*
  * TRUE when the profile KIND/ID can be loaded: a file, a link "wan-RATE-TIME" such as
- * "wan-10g-50ms" (Gbit/s or, with m, Mbit/s; one way), which is wan-1g-30ms at another rate and time, or a
- * link "lan-RATE" such as "lan-50m", which is lan-100m at another rate.
+ * "wan-10g-50ms" (Gbit/s or, with m, Mbit/s; one way), which is wan-1g-30ms at another rate and
+ * time, or a link "lan-RATE" such as "lan-50m", which is lan-100m at another rate.
  */
 gboolean profile_set_has (ProfileSet *self, const char *kind, const char *id);
 
@@ -276,8 +293,8 @@ typedef struct
 } FigureView;
 
 /*
- * All figures of the profile KIND/ID ("gpu", "link", "node", "framework"); NULL after diagnostics. Newly
- * allocated array of FigureView.
+ * All figures of the profile KIND/ID ("gpu", "link", "node", "framework"); NULL after diagnostics.
+ * Newly allocated array of FigureView.
  */
 GArray *profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagList *diags);
 
@@ -290,8 +307,8 @@ const char *node_profile_placement (const NodeProfile *node, guint i,
                                     const GArray **list); /* key; NULL at the end */
 
 /*
- * Changes the figure KEY of the profile KIND/ID in memory, for this set only: calibration tries values. Clusters made before keep what they
- * derived from it. FALSE when there is no such figure.
+ * Changes the figure KEY of the profile KIND/ID in memory, for this set only: calibration tries
+ * values. Clusters made before keep what they derived from it. FALSE when there is no such figure.
  */
 gboolean profile_set_override (ProfileSet *self, const char *kind, const char *id, const char *key,
                                double value);

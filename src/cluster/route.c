@@ -195,8 +195,8 @@ is_direct (const Cluster *self, const NodeGroup *group, guint local, guint card)
 /* ---- between nodes --------------------------------------------------------------------------- */
 
 /*
- * A card that does not read GPU memory sends from and receives into that of the GPU's socket. A plain host's
- * memory is what its rank works in.
+ * A card that does not read GPU memory sends from and receives into that of the GPU's socket. A
+ * plain host's memory is what its rank works in.
  */
 static void
 route_to_card (Walk *walk, guint local, guint card)

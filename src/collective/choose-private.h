@@ -14,8 +14,8 @@ typedef struct
 } CollectiveChoice;
 
 /*
- * ASKED restricts what is eligible; what does not exist for KIND on GRAPH does not restrict. COLLNET:
- * the network's switches can reduce.
+ * ASKED restricts what is eligible; what does not exist for KIND on GRAPH does not restrict.
+ * COLLNET: the network's switches can reduce.
  */
 CollectiveChoice collective_choose (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
                                     const CollectiveOptions *asked, gboolean even);

@@ -5,7 +5,7 @@
 #define ALL_PAIRS_MAX \
   ((double) (256 << 10)) /* RCCL on a mesh: an 8 MI300X table turns at 256 KiB */
 
-/* ---- what exists ------------------------------------------------------------------------------- */
+/* ---- what exists ----------------------------------------------------------------------------- */
 
 static gboolean
 has_tree (const CollectiveGraph *graph, CollectiveKind kind)
@@ -80,7 +80,7 @@ collective_has_protocol (const CollectiveGraph *graph, CollectiveAlgorithm algor
     }
 }
 
-/* ---- bandwidth ---------------------------------------------------------------------------------- */
+/* ---- bandwidth ------------------------------------------------------------------------------- */
 
 static guint
 node_case (const CollectiveGraph *graph)
@@ -168,13 +168,17 @@ nvls_bandwidth (const CollectiveGraph *graph, CollectiveKind kind)
   return bus * per_bus (graph, kind);
 }
 
-/* All-reduce; half of bus bandwidth as for trees. At full speed only where every GPU has a card of its own. */
+/*
+ * All-reduce; half of bus bandwidth as for trees. At full speed only where every GPU has a card of
+ * its own.
+ */
 static double
 collnet_direct_bandwidth (const CollectiveGraph *graph)
 {
   double each = (double) graph->per_node / count_heads (graph); /* GPUs a card */
 
-  return graph->searched * graph->speed / ((each + 1) / 2) * (graph->capability >= 90 ? 0.85 : 1) / 2;
+  return graph->searched * graph->speed / ((each + 1) / 2) * (graph->capability >= 90 ? 0.85 : 1)
+         / 2;
 }
 
 static double
@@ -201,7 +205,7 @@ bandwidth (const CollectiveGraph *graph, CollectiveKind kind, CollectiveAlgorith
     }
 }
 
-/* ---- latency ------------------------------------------------------------------------------------ */
+/* ---- latency --------------------------------------------------------------------------------- */
 
 static double
 ring_latency (const CollectiveGraph *graph, CollectiveKind kind, CollectiveProtocol protocol,
@@ -257,7 +261,8 @@ latency (const CollectiveGraph *graph, CollectiveKind kind, CollectiveAlgorithm 
     case ALGORITHM_NVLS_TREE:
       return intra + 2 * levels * inter;
     case ALGORITHM_PAT:
-      return graph->tables->base[algorithm][protocol] + levels * inter / 3.5 + 2.8e-6 * graph->n_ranks;
+      return graph->tables->base[algorithm][protocol] + levels * inter / 3.5
+             + 2.8e-6 * graph->n_ranks;
     case ALGORITHM_COLLNET_DIRECT:
       return 2 * (MIN (1, graph->per_node - 1) * intra + (graph->per_node - 1) * 0.4e-6) + inter;
     case ALGORITHM_COLLNET_CHAIN:
@@ -267,7 +272,7 @@ latency (const CollectiveGraph *graph, CollectiveKind kind, CollectiveAlgorithm 
     }
 }
 
-/* ---- the choice --------------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 /* What NCCL has to be asked for, or cannot do by itself. */
 static gboolean

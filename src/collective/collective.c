@@ -18,9 +18,10 @@ struct _CollectivePlan
   CollectiveLayout *layouts[ALGORITHM_N]; /* NULL until needed */
 };
 
-const CollectiveOptions collective_default_options = { ALGORITHM_N, PROTOCOL_N, NULL, FALSE, FALSE };
+const CollectiveOptions collective_default_options = { ALGORITHM_N, PROTOCOL_N, NULL, FALSE,
+                                                       FALSE };
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static const char *const kind_names[COLLECTIVE_N_KINDS] = {
   [COLLECTIVE_ALL_GATHER] = "all_gather", [COLLECTIVE_REDUCE_SCATTER] = "reduce_scatter",
@@ -107,7 +108,7 @@ collective_protocol_parse (const char *name)
   return (CollectiveProtocol) find_name (protocol_names, PROTOCOL_N, name);
 }
 
-/* ---- factors ---------------------------------------------------------------------------------- */
+/* ---- factors --------------------------------------------------------------------------------- */
 
 double
 collective_wire_factor (CollectiveKind kind, guint n_ranks)
@@ -133,7 +134,7 @@ collective_bus_factor (CollectiveKind kind, guint n_ranks)
     }
 }
 
-/* ---- plans ------------------------------------------------------------------------------------ */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 static CollectiveLayout *
 plan_layout (CollectivePlan *self, CollectiveAlgorithm algorithm)
@@ -161,7 +162,8 @@ collective_plan_new (const Cluster *cluster, CollectiveKind kind, const guint32 
   self->ranks = g_memdup2 (ranks, n_ranks * sizeof *ranks);
   members_init (&self->members, cluster, ranks, n_ranks);
   self->even = members_are_even (&self->members);
-  collective_graph_init (&self->graph, cluster, &self->members, nccl_tables (self->options.library));
+  collective_graph_init (&self->graph, cluster, &self->members,
+                         nccl_tables (self->options.library));
   return self;
 }
 

@@ -18,13 +18,16 @@ typedef enum
   COLLECTIVE_BROADCAST,
   COLLECTIVE_REDUCE,
   COLLECTIVE_ALL_TO_ALL,
-  COLLECTIVE_SEND_RECV, /* every rank sends to the next of the group and receives from the previous one */
+  COLLECTIVE_SEND_RECV, /* every rank sends to the next of the group, receives from the previous */
   COLLECTIVE_N_KINDS,
 } CollectiveKind;
 
 const char *collective_kind_name (CollectiveKind kind); /* "all_gather" */
 
-/* COLLECTIVE_N_KINDS when there is none. Takes nccl-tests' spellings "alltoall" and "sendrecv" as well. */
+/*
+ * COLLECTIVE_N_KINDS when there is none. Takes nccl-tests' spellings "alltoall" and "sendrecv" as
+ * well.
+ */
 CollectiveKind collective_kind_parse (const char *name);
 
 typedef enum
@@ -36,11 +39,12 @@ typedef enum
   ALGORITHM_PAT,            /* parallel aggregated trees: one rank a node */
   ALGORITHM_COLLNET_DIRECT, /* reduction in the network's switches */
   ALGORITHM_COLLNET_CHAIN,
-  ALGORITHM_PAIRWISE, /* all-to-all, send/receive; between plain hosts round after round */
-  ALGORITHM_HIERARCHICAL, /* three collectives: inside the node, one ring per local rank across nodes, inside the node */
-  ALGORITHM_ALL_PAIRS, /* every member with every other of its node at once: two hops */
-  ALGORITHM_LINEAR,    /* plain hosts: all-to-all with all messages at once */
-  ALGORITHM_PIPELINE,  /* plain hosts: a chain of segments; their `ring` passes whole messages on */
+  ALGORITHM_PAIRWISE,     /* all-to-all, send/receive; between plain hosts round after round */
+  ALGORITHM_HIERARCHICAL, /* three collectives: inside the node, one ring per local rank across
+                             nodes, inside the node */
+  ALGORITHM_ALL_PAIRS,    /* every member with every other of its node at once: two hops */
+  ALGORITHM_LINEAR,       /* plain hosts: all-to-all with all messages at once */
+  ALGORITHM_PIPELINE, /* plain hosts: a chain of segments; their `ring` passes whole messages on */
   ALGORITHM_N,
 } CollectiveAlgorithm;
 
@@ -63,8 +67,9 @@ typedef struct
 {
   CollectiveAlgorithm algorithm; /* ALGORITHM_N: the library's own choice */
   CollectiveProtocol  protocol;  /* PROTOCOL_N: the library's own choice */
-  const char         *library; /* NCCL's version, "2.28.9"; NULL or "unknown": the newest whose tables are known. Not copied */
-  gboolean single_process; /* one process drives all GPUs of a node: launches come one after another */
+  const char         *library;   /* NCCL's version, "2.28.9"; NULL or "unknown": the newest whose
+                                    tables are known. Not copied */
+  gboolean single_process; /* one process drives a node's GPUs: launches come one after another */
   gboolean collnet;        /* the network's switches reduce (SHARP), and the library may use them */
 } CollectiveOptions;
 
@@ -75,7 +80,7 @@ typedef struct
 {
   guint32 resource;
   double  payload; /* bytes that cross it */
-  double service; /* payload over the resource's efficiency; for SM and HBM the algorithm's traffic */
+  double  service; /* payload over the resource's efficiency; SM, HBM: the algorithm's traffic */
 } CollectiveLoad;
 
 /*
@@ -86,15 +91,17 @@ typedef struct
 {
   CollectiveAlgorithm algorithm;
   CollectiveProtocol  protocol;
-  guint channels; /* thread blocks held on every rank while it runs: the SM reservation */
-  double weight; /* in sharing: connections that a rank sends over, one a channel and at least one a ring */
+  guint  channels; /* thread blocks held on every rank while it runs: the SM reservation */
+  double weight;   /* connections that a rank sends over when sharing: one a channel, at least one a
+                      ring */
   double latency;  /* s that no bandwidth buys: launch, hops, pipeline fill */
   double rate_cap; /* B/s of S that the protocol's channels can carry at most; 0 = no such limit */
-  double service_scale; /* of all loads: bytes that the protocol puts on the wire per byte of payload */
-  const CollectiveLoad *loads; /* one entry a resource, sorted by resource; owned by the plan, one array an algorithm */
-  guint  n_loads;
-  double time; /* s, alone */
-  guint32 binding; /* the resource that bounds it; G_MAXUINT32: latency or the cap, whichever is longer */
+  double service_scale;        /* of all loads: bytes that the protocol sends per byte of payload */
+  const CollectiveLoad *loads; /* one entry a resource, sorted by resource; owned by the plan, one
+                                  array an algorithm */
+  guint                 n_loads;
+  double                time; /* s, alone */
+  guint32 binding; /* the resource that bounds it; G_MAXUINT32: the longer of latency and cap */
 } CollectiveCost;
 
 typedef struct _CollectivePlan CollectivePlan;
@@ -105,12 +112,13 @@ typedef struct _CollectivePlan CollectivePlan;
  * for does not exist for KIND on these ranks, the library's choice among what exists is taken;
  * the cost says which it was. Not shared between threads. Never fails.
  */
-CollectivePlan *collective_plan_new (const Cluster *cluster, CollectiveKind kind, const guint32 *ranks,
-                                     guint n_ranks, const CollectiveOptions *options);
+CollectivePlan *collective_plan_new (const Cluster *cluster, CollectiveKind kind,
+                                     const guint32 *ranks, guint n_ranks,
+                                     const CollectiveOptions *options);
 
 /*
- * Plans one message from FROM to TO, another rank: what send/receive of the two is without the way back. Channels and
- * protocol are the same, its time alone no longer. Not for steps.
+ * Plans one message from FROM to TO, another rank: what send/receive of the two is without the way
+ * back. Channels and protocol are the same, its time alone no longer. Not for steps.
  */
 CollectivePlan *collective_plan_new_message (const Cluster *cluster, guint32 from, guint32 to,
                                              const CollectiveOptions *options);
@@ -146,7 +154,7 @@ double collective_wire_factor (CollectiveKind kind, guint n_ranks);
 double collective_bus_factor (CollectiveKind kind, guint n_ranks);
 
 /*
- * What stands in for the figure KEY ("hop_ll", "ll_rate", ...) of LINK where its profile has none (0),
- * between GPUs like GPU: NCCL's newest tables. 0 where they say nothing.
+ * What stands in for the figure KEY ("hop_ll", "ll_rate", ...) of LINK where its profile has none
+ * (0), between GPUs like GPU: NCCL's newest tables. 0 where they say nothing.
  */
 double collective_stock_figure (const LinkProfile *link, const GpuProfile *gpu, const char *key);

@@ -52,14 +52,15 @@ sort_slots (const Members *members)
 
   for (guint i = 0; i < members->n_nodes; i++)
     slots[i] = i;
-  g_qsort_with_data (slots, (gint) members->n_nodes, sizeof *slots, compare_slots, (gpointer) members);
+  g_qsort_with_data (slots, (gint) members->n_nodes, sizeof *slots, compare_slots,
+                     (gpointer) members);
   return slots;
 }
 
 /*
- * What a node sends up is taken to come down at the next one. Summed over nodes every card carries S
- * up and S down, and because neighbours share a leaf, every leaf S up and S down: it has reduced what
- * its nodes sent.
+ * What a node sends up is taken to come down at the next one. Summed over nodes every card carries
+ * S up and S down, and because neighbours share a leaf, every leaf S up and S down: it has reduced
+ * what its nodes sent.
  */
 void
 collnet_lay (const LayContext *context, const Members *members, gboolean chain)

@@ -18,8 +18,9 @@ const OptionSpec collective_options[] = {
     .choices = algorithms,
     .offset = OPTION (algorithm),
     .fallback = "auto",
-    .help = "auto = NCCL's choice; one that a collective does not have leaves that one to NCCL; between plain hosts "
-            "ring, for all-to-all pairwise or linear, for broadcast and reduce pipeline or ring" },
+    .help = "auto = NCCL's choice; one that a collective does not have leaves that one to NCCL; "
+            "between plain hosts ring, for all-to-all pairwise or linear, for broadcast and reduce "
+            "pipeline or ring" },
   { .key = "protocol",
     .type = OPTION_ENUM,
     .choices = protocols,
@@ -30,7 +31,9 @@ const OptionSpec collective_options[] = {
     .type = OPTION_STRING,
     .offset = OPTION (nccl),
     .optional = TRUE,
-    .help = "version whose tuning tables choose, such as 2.28.9; unset, unknown or RCCL = the newest known",
+    .help =
+        "version whose tuning tables choose, such as 2.28.9; unset, unknown or RCCL = the newest "
+        "known",
     .source = "NVIDIA/nccl src/graph/tuning.cc" },
   { .key = "collnet",
     .type = OPTION_BOOL,
@@ -63,7 +66,8 @@ is_version (const char *text)
 gboolean
 collective_config_check (const CollectiveConfig *self, const SourceMark *mark, DiagList *diags)
 {
-  if (self->nccl == NULL || is_version (self->nccl) || g_ascii_strcasecmp (self->nccl, "unknown") == 0
+  if (self->nccl == NULL || is_version (self->nccl)
+      || g_ascii_strcasecmp (self->nccl, "unknown") == 0
       || g_ascii_strcasecmp (self->nccl, "RCCL") == 0)
     return TRUE;
   diag_error (diags, mark, "its number, such as '2.28.9', or 'unknown' or 'RCCL'",

@@ -17,7 +17,10 @@ typedef struct
 
 extern const OptionSpec collective_options[];
 
-/* FALSE after a diagnostic at MARK (may be NULL): `nccl` is no version and no word for an unknown one. */
+/*
+ * FALSE after a diagnostic at MARK (may be NULL): `nccl` is no version and no word for an unknown
+ * one.
+ */
 gboolean collective_config_check (const CollectiveConfig *self, const SourceMark *mark,
                                   DiagList *diags);
 

@@ -1,6 +1,7 @@
 /*
- * What NCCL's search finds on a group's nodes: how many channels of which speed (src/graph/search.cc,
- * connect.cc, by closed form: the largest speed of its list at which the links carry the channels).
+ * What NCCL's search finds on a group's nodes: how many channels of which speed
+ * (src/graph/search.cc, connect.cc, by closed form: the largest speed of its list at which the
+ * links carry the channels).
  */
 #pragma once
 

@@ -19,7 +19,10 @@ link_rate (const CollectiveGraph *self)
   return self->capability >= 100 ? 2 * LINK_RATE : LINK_RATE;
 }
 
-/* B/s that the search gives one GPU inside the node: into the switch, or over all links to its peers. */
+/*
+ * B/s that the search gives one GPU inside the node: into the switch, or over all links to its
+ * peers.
+ */
 static double
 intra_rate (const CollectiveGraph *self)
 {
@@ -169,7 +172,10 @@ count_cycles (const LinkProfile *intra, const Cluster *cluster, const Members *m
   return link_graph_cycles (&intra->graph, locals, node->n, cycles);
 }
 
-/* Whether no member's nearest card reads its memory: what leaves the node goes by members that have one that does. */
+/*
+ * Whether no member's nearest card reads its memory: what leaves the node goes by members that have
+ * one that does.
+ */
 static gboolean
 is_staged (const Cluster *cluster, const Members *members)
 {
@@ -186,9 +192,10 @@ is_staged (const Cluster *cluster, const Members *members)
 }
 
 /*
- * Whether LL128 may go between nodes: NCCL trusts the order of 128-byte stores up to PXB, and from compute
- * capability 9.0 on over PXN (src/graph/tuning.cc). Of clusters by parts boards with an NVSwitch are taken to have PCIe switches
- * for their cards, boards of GPUs joined all to all, which have none, to reach them through root complexes.
+ * Whether LL128 may go between nodes: NCCL trusts the order of 128-byte stores up to PXB, and from
+ * compute capability 9.0 on over PXN (src/graph/tuning.cc). Of clusters by parts boards with an
+ * NVSwitch are taken to have PCIe switches for their cards, boards of GPUs joined all to all, which
+ * have none, to reach them through root complexes.
  */
 static gboolean
 is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *members)
@@ -248,7 +255,8 @@ collective_graph_pair_channels (const CollectiveGraph *self)
   guint n = 1;
 
   if (self->nic != NULL)
-    n = MAX ((guint) ceil (self->nic->bandwidth.value * self->n_cards / P2P_NET_RATE), self->n_cards);
+    n = MAX ((guint) ceil (self->nic->bandwidth.value * self->n_cards / P2P_NET_RATE),
+             self->n_cards);
   else if (self->hop == HOP_PCIE)
     n = 2;
   else if (self->intra->kind == LINK_SWITCH)

@@ -1,6 +1,6 @@
 /*
- * The edges of a layout, one by one: who sends to whom over which resources. Recorded for the `step`
- * fidelity only; a layout by itself needs no more than their sums.
+ * The edges of a layout, one by one: who sends to whom over which resources. Recorded for the
+ * `step` fidelity only; a layout by itself needs no more than their sums.
  */
 #pragma once
 
@@ -32,19 +32,19 @@ typedef struct
 /* Edges of a lane stand in the order in which a ring visits them. */
 typedef struct
 {
-  GArray *edges;     /* LayEdge */
-  GArray *resources; /* guint32 */
-  GArray *shares;    /* double, beside `resources`: of the edge's bytes */
-  guint32 section;   /* of the edges to come */
-  guint8  phase;     /* likewise, where they say nothing themselves */
-  gboolean names_memory; /* edges name all memory traffic; otherwise it goes by what a GPU sends and gets */
+  GArray  *edges;        /* LayEdge */
+  GArray  *resources;    /* guint32 */
+  GArray  *shares;       /* double, beside `resources`: of the edge's bytes */
+  guint32  section;      /* of the edges to come */
+  guint8   phase;        /* likewise, where they say nothing themselves */
+  gboolean names_memory; /* edges name all memory traffic; else it is what a GPU sends and gets */
 } LayEdges;
 
 LayEdges *lay_edges_new (void);
 void      lay_edges_free (LayEdges *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LayEdges, lay_edges_free)
 
-/* ROUTE and, where not NULL, what the sender's payload crosses before it. No effect without bytes. */
+/* ROUTE and, if not NULL, what the sender's payload crosses before it. No effect without bytes. */
 void lay_edges_add (LayEdges *self, guint32 from, guint32 to, guint32 lane, const Route *before,
                     const Route *route, double bytes);
 

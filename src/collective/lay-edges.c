@@ -50,7 +50,8 @@ lay_edges_add (LayEdges *self, guint32 from, guint32 to, guint32 lane, const Rou
                    .to = to,
                    .lane = lane,
                    .section = self->section,
-                   .join = { from, to, self->phase, (guint8) (self->phase > 0 ? self->phase - 1 : 0) },
+                   .join = { from, to, self->phase,
+                             (guint8) (self->phase > 0 ? self->phase - 1 : 0) },
                    .net = route->class_ == PATH_NET,
                    .bytes = bytes,
                    .first = self->resources->len };

@@ -1,12 +1,12 @@
-/* An algorithm of a collective, laid over a cluster: what it puts on every resource, per byte of S. */
+/* A collective's algorithm, laid over a cluster: what it puts on every resource, per byte of S. */
 #pragma once
 
 #include "collective/lay-edges-private.h"
 #include "collective/members-private.h"
 
 /*
- * What the edges of rings and trees are like: means over the edges inside nodes and between nodes, s per byte
- * of S that the slowest resource of an edge takes.
+ * What the edges of rings and trees are like: means over the edges inside nodes and between nodes,
+ * s per byte of S that the slowest resource of an edge takes.
  */
 typedef struct
 {
@@ -18,7 +18,10 @@ typedef struct
   gboolean uneven; /* rings share links unevenly: they fall out of step with each other */
 } RingHops;
 
-/* A step of PAT, a phase of a hierarchical collective, or a round of messages: it waits for the one before. */
+/*
+ * A step of PAT, a phase of a hierarchical collective, or a round of messages: it waits for the one
+ * before.
+ */
 typedef struct
 {
   double seconds; /* per byte of S: the slowest resource of the step, beside the rest of it */

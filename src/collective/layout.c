@@ -270,8 +270,8 @@ is_same_step (const LayEdge *a, const LayEdge *b)
 }
 
 /*
- * The edges from FIRST on: one step of them. Where the next one begins. ALONE and BUSY (scratch, all
- * zero): by number in SUM.
+ * The edges from FIRST on: one step of them. Where the next one begins. ALONE and BUSY (scratch,
+ * all zero): by number in SUM.
  */
 static guint
 describe_step (LoadSum *sum, const LayEdges *edges, guint first, const double *alone, double *busy,

@@ -1,4 +1,4 @@
-/* Sums of bytes on resources, over many routes: of those that routes cross, however many there are. */
+/* Sums of bytes on resources over many routes: of those that are crossed, however many exist. */
 #pragma once
 
 #include "collective/layout-private.h"

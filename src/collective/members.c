@@ -296,7 +296,7 @@ proximity_cache_get (ProximityCache *self, guint node)
   return g_ptr_array_index (self->tables, number);
 }
 
-/* ---- cards in use ------------------------------------------------------------------------------ */
+/* ---- cards in use ---------------------------------------------------------------------------- */
 
 static gboolean
 serves_any (const Proximity *near, const Members *members, const MemberNode *node, guint first,

@@ -29,7 +29,8 @@ typedef struct
   double ring_ll128[NODE_CASES], tree_ll128[NODE_CASES], tree_simple[NODE_CASES],
       nvls_tree[NODE_CASES]; /* a channel */
   double        nvls_efficiency;
-  double        channel_rate; /* B/s that one thread block copies under Simple: plateaus of public send/receive and all-gather tables; 0: not known */
+  double        channel_rate; /* B/s that one thread block copies under Simple: plateaus of public
+                                 send/receive and all-gather tables; 0: not known */
   double        link_factor;  /* what the search takes an NVLink to carry, of its wire rate */
   const double *intra_speeds,
       *inter_speeds; /* B/s a channel that the search tries, descending, ends with 0 */
@@ -45,7 +46,7 @@ typedef struct
   const char *version;                             /* the first that has these figures */
   double      base[ALGORITHM_N][PROTOCOL_N];       /* s */
   double      hop[HOP_N][ALGORITHM_N][PROTOCOL_N]; /* s */
-  double post[PROTOCOL_N]; /* s: floor of a hop inside a node while the network is in use (Intel hosts) */
+  double post[PROTOCOL_N]; /* s: floor of a hop in a node while the network is used (Intel hosts) */
   double all_reduce_net_factor,
       all_reduce_net_factor_old; /* ring, Simple, several nodes; old: below capability 8.0 */
   double ll_net[NODE_CASES];     /* B/s of LL, all channels: the host's proxies */
@@ -54,13 +55,14 @@ typedef struct
   double chunk_tree, chunk_nvls, chunk_nvls_wide; /* bytes; wide: from 4 nodes */
   double chunk_p2p, chunk_p2p_net;                /* bytes; over NVLink, otherwise */
   double staged_channel;                          /* B/s that a channel moves through host memory */
-  guint  p2p_batch; /* point-to-point operations that one launch runs side by side */
-  double p2p_part; /* bytes that a point-to-point channel is given at least, up to p2p_small channels */
+  guint  p2p_batch;    /* point-to-point operations that one launch runs side by side */
+  double p2p_part;     /* least bytes of a point-to-point channel, up to p2p_small channels */
   double p2p_ll;       /* bytes that a pair exchanges under LL at most */
   double p2p_part_big; /* the same beyond p2p_small channels */
   guint  p2p_small;
   double process_launch,
-      process_peer; /* s of host time a GPU, and a GPU and peer of a point-to-point operation, of one process that drives them all */
+      process_peer; /* s of host time of one process that drives all: a GPU, and a GPU and peer of a
+                       point-to-point operation */
   double                process_channel; /* s a channel by which its kernels start later */
   const NcclGeneration *generations;     /* newest first */
   guint                 n_generations;

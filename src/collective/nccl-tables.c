@@ -3,7 +3,7 @@
 #define US 1e-6
 #define G  1e9
 
-/* ---- speeds that the search tries (src/graph/search.cc), B/s a channel ------------------------- */
+/* ---- speeds that the search tries (src/graph/search.cc), B/s a channel ----------------------- */
 
 static const double intra_old[] = { 40 * G, 30 * G, 20 * G, 18 * G, 15 * G, 12 * G, 10 * G,
                                     9 * G,  7 * G,  6 * G,  5 * G,  4 * G,  3 * G,  0 };
@@ -21,7 +21,7 @@ static const double inter_100[] = { 96 * G, 86 * G, 80 * G,  48 * G,  45.1 * G, 
                                     30 * G, 24 * G, 22 * G,  20 * G,  17.5 * G, 15 * G,  12 * G,
                                     6 * G,  3 * G,  2.4 * G, 1.2 * G, .24 * G,  .12 * G, 0 };
 
-/* ---- generations (src/graph/tuning.cc, topo.h) ------------------------------------------------- */
+/* ---- generations (src/graph/tuning.cc, topo.h) ----------------------------------------------- */
 
 static const NcclGeneration generations[] = {
   { .capability = 100,
@@ -62,7 +62,10 @@ static const NcclGeneration generations[] = {
     .link_factor = 20.0 / 25,
     .intra_speeds = intra_old,
     .inter_speeds = inter_old },
-  /* AMD's libraries share the tables of the first generation; their links count 3/4 (RCCL's topo.h: 48 of 64) */
+  /*
+   * AMD's libraries share the tables of the first generation; their links count 3/4 (RCCL's topo.h:
+   * 48 of 64)
+   */
   { .capability = 0,
     .ll = 39 * G,
     .ring_ll128 = { 20 * G, 20 * G, 20 * G },
@@ -74,7 +77,7 @@ static const NcclGeneration generations[] = {
     .inter_speeds = inter_old },
 };
 
-/* ---- versions ---------------------------------------------------------------------------------- */
+/* ---- versions -------------------------------------------------------------------------------- */
 
 #define SAME(x)   \
   {               \
@@ -86,7 +89,7 @@ static const NcclTables tables_list[] = {
     .base = { [ALGORITHM_RING] = { 6.6 * US, 14 * US, 8.4 * US },
               [ALGORITHM_TREE] = { 6.8 * US, 14 * US, 8.4 * US },
               [ALGORITHM_ALL_PAIRS] = { 6.6 * US, 14 * US, 8.4 * US },
-              [ALGORITHM_PAIRWISE] = SAME (5 * US), /* send/receive of some bytes takes 9.5 to 10 us */
+              [ALGORITHM_PAIRWISE] = SAME (5 * US), /* send/receive of some bytes: 9.5 to 10 us */
               [ALGORITHM_HIERARCHICAL] = { 6.6 * US, 14 * US, 8.4 * US },
               [ALGORITHM_PAT] = SAME (8 * US) },
     .hop = {
@@ -115,9 +118,12 @@ static const NcclTables tables_list[] = {
     .all_reduce_net_factor_old = 1.9,
     .ll_net = { 0, 22.5 * G, 19 * G }, /* AMD or mixed hosts; Intel's 39 and 20.4 */
     .tree_correction = {
-      [PROTOCOL_LL] = { 1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1 },
-      [PROTOCOL_LL128] = { 1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1 },
-      [PROTOCOL_SIMPLE] = { .9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9 },
+      [PROTOCOL_LL] = { 1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4,
+                        .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1 },
+      [PROTOCOL_LL128] = { 1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6,
+                           .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1 },
+      [PROTOCOL_SIMPLE] = { .9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5,
+                            .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9 },
     },
     .thread_bytes = { 512 * 8, 640 * 8, 512 * 64 },
     .chunk_tree = 512 << 10,
@@ -125,15 +131,17 @@ static const NcclTables tables_list[] = {
     .chunk_nvls_wide = 64 << 10,
     .chunk_p2p = 512 << 10,
     .chunk_p2p_net = 128 << 10,
-    .staged_channel = 2 * G, /* estimate: a proxy's copies and sockets, 1.5 to 2.5 GB/s in public reports */
+    .staged_channel = 2 * G, /* estimate: a proxy's copies, sockets; 1.5-2.5 GB/s in public
+                                reports */
     .p2p_batch = 8, /* NCCL_MAX_DEV_WORK_P2P_PER_BATCH */
-    .p2p_part = 256 << 10, /* 1 channel to 512 KiB, 4 to 64 MiB, then one a 16 MiB: two public send/receive tables (A100, B200) */
+    .p2p_part = 256 << 10, /* 1 channel to 512 KiB, 4 to 64 MiB, then one a 16 MiB: two public
+                              send/receive tables (A100, B200) */
     .p2p_ll = 16 << 10, /* NCCL_P2P_LL_THRESHOLD */
     .p2p_part_big = 16 << 20,
     .p2p_small = 4,
-    .process_launch = 4.1 * US, /* 2, 4 and 8 A100 driven by one process: 8.6, 16 and 31 to 35 us for a few bytes */
+    .process_launch = 4.1 * US, /* 2, 4, 8 A100 of one process: 8.6, 16, 31-35 us for a few bytes */
     .process_peer = 1 * US,     /* the same, all-to-all: 87 us */
-    .process_channel = 1.5 * US, /* the same, between 8 KiB and 1 MiB, where channels are added with size */
+    .process_channel = 1.5 * US, /* the same, 8 KiB to 1 MiB, where channels are added with size */
     .generations = generations,
     .n_generations = G_N_ELEMENTS (generations) },
 };
@@ -195,7 +203,10 @@ nccl_generation (const NcclTables *tables, const GpuProfile *gpu)
   g_assert_not_reached ();
 }
 
-/* [memory, estimate]: write what arrives and read it to forward; a reduction reads the local part as well. */
+/*
+ * [memory, estimate]: write what arrives and read it to forward; a reduction reads the local part
+ * as well.
+ */
 double
 nccl_hbm_factor (CollectiveKind kind)
 {

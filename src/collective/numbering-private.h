@@ -1,7 +1,7 @@
 /*
- * Numbers ids (resources, nodes) from 0 in the order of their first occurrence: arrays by number cost
- * what a group touches, not what the cluster has. Ids lie in pages, found by a hash; ids that are
- * near each other, as those of a node, mostly hit the page of the one before.
+ * Numbers ids (resources, nodes) from 0 in the order of their first occurrence: arrays by number
+ * cost what a group touches, not what the cluster has. Ids lie in pages, found by a hash; ids that
+ * are near each other, as those of a node, mostly hit the page of the one before.
  */
 #pragma once
 
@@ -30,7 +30,10 @@ void numbering_clear (Numbering *self);
 /* Writes all numbers to NUMBERS [n], in ascending order of their ids. */
 void numbering_sort (const Numbering *self, guint32 *numbers);
 
-/* The page that holds ID, and is `last` from now on; NULL where there is none. With ADD there is one. */
+/*
+ * The page that holds ID, and is `last` from now on; NULL where there is none. With ADD there is
+ * one.
+ */
 NumberingPage *numbering_search (Numbering *self, guint32 id, gboolean add);
 
 static inline NumberingPage *

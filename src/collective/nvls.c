@@ -18,8 +18,8 @@ port_efficiency (const LayContext *context, const Members *members)
 
 /*
  * Bytes of a GPU's memory that S of KIND move, OWN = 1/p: a copy into the buffers that the switch
- * sees (read, written), what it reads and writes there, and a copy out. Between nodes a head's part is
- * written before a card reads it, and read after a card wrote it.
+ * sees (read, written), what it reads and writes there, and a copy out. Between nodes a head's part
+ * is written before a card reads it, and read after a card wrote it.
  */
 static double
 memory_bytes (CollectiveKind kind, double own, guint n_nodes)
@@ -32,8 +32,8 @@ memory_bytes (CollectiveKind kind, double own, guint n_nodes)
 }
 
 /*
- * The members of SLOT and the switch: PHASE before the trees (all send, the switch reduces, each head gets its
- * part) or after them (each head sends its part, the switch copies it to all).
+ * The members of SLOT and the switch: PHASE before the trees (all send, the switch reduces, each
+ * head gets its part) or after them (each head sends its part, the switch copies it to all).
  */
 static void
 note_stage (const LayContext *context, const Members *members, guint slot, CollectiveKind kind,
@@ -53,10 +53,12 @@ note_stage (const LayContext *context, const Members *members, guint slot, Colle
     {
       guint32 gpu = members->gpus[members->nodes[slot].first + i];
 
-      lay_edges_add_resource (
-          context->edges, cluster_gpu_resource (cluster, gpu, RESOURCE_NVLINK_OUT), before ? 1 : own);
-      lay_edges_add_resource (
-          context->edges, cluster_gpu_resource (cluster, gpu, RESOURCE_NVLINK_IN), before ? own : 1);
+      lay_edges_add_resource (context->edges,
+                              cluster_gpu_resource (cluster, gpu, RESOURCE_NVLINK_OUT),
+                              before ? 1 : own);
+      lay_edges_add_resource (context->edges,
+                              cluster_gpu_resource (cluster, gpu, RESOURCE_NVLINK_IN),
+                              before ? own : 1);
       lay_edges_add_resource (context->edges, cluster_gpu_resource (cluster, gpu, RESOURCE_HBM),
                               memory_bytes (kind, own, members->n_nodes) / stages);
     }

@@ -20,8 +20,8 @@ gpu_cards (const LayContext *context, guint32 gpu, GArray *cards)
       return 1;
     }
   g_array_set_size (cards, near->n_cards);
-  g_array_set_size (
-      cards, proximity_cards (near, gpu - cluster_first_gpu (cluster, node), (guint *) cards->data));
+  g_array_set_size (cards, proximity_cards (near, gpu - cluster_first_gpu (cluster, node),
+                                            (guint *) cards->data));
   return cards->len;
 }
 
@@ -56,7 +56,8 @@ pairwise_lay_message (const LayContext *context, guint32 from, guint32 to, doubl
 }
 
 void
-pairwise_lay_send_recv (const LayContext *context, const guint32 *ranks, guint n_ranks, double bytes)
+pairwise_lay_send_recv (const LayContext *context, const guint32 *ranks, guint n_ranks,
+                        double bytes)
 {
   for (guint i = 0; i < n_ranks; i++)
     pairwise_lay_message (context, ranks[i], ranks[(i + 1) % n_ranks], bytes);
@@ -105,7 +106,7 @@ pairwise_lay_inside (const LayContext *context, const Members *members, double b
     add_inside (context, members->gpus + members->nodes[slot].first, members->nodes[slot].n, bytes);
 }
 
-/* ---- between cards ----------------------------------------------------------------------------- */
+/* ---- between cards --------------------------------------------------------------------------- */
 
 /*
  * The cards of all members: member i takes card [i * lanes + l] on lane l, where each pair's bytes
@@ -165,7 +166,8 @@ count_near (const guint32 *up, guint under, const MemberNode *node, guint i)
 
 /* One level: each member loads its uplinks with what it sends beyond, and receives as much. */
 static void
-add_level (LoadSum *sum, const Members *members, const guint32 *up, const guint32 *down, double bytes)
+add_level (LoadSum *sum, const Members *members, const guint32 *up, const guint32 *down,
+           double bytes)
 {
   g_autofree guint *under = g_new0 (guint, members->n_gpus);
   Numbering         uplinks;

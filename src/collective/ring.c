@@ -52,11 +52,12 @@ ring_mesh_cycle (guint n, guint j, guint *order)
   order[m] = m;
 }
 
-/* ---- through a node --------------------------------------------------------------------------- */
+/* ---- through a node -------------------------------------------------------------------------- */
 
 /* Where no cycle takes all members over their links, one ring takes them in ascending order. */
 static void
-find_cycles (NodeCycles *self, const Cluster *cluster, const Members *members, const MemberNode *node)
+find_cycles (NodeCycles *self, const Cluster *cluster, const Members *members,
+             const MemberNode *node)
 {
   const LinkGraph *graph = &cluster_intra_profile (cluster, node->node)->graph;
   guint            first = cluster_first_gpu (cluster, node->node), locals[LINK_GRAPH_MAX];
@@ -109,7 +110,7 @@ node_cycles_write (NodeCycles *self, const Cluster *cluster, const Members *memb
     order[i] = kind == LINK_GRAPH ? self->cycles[cycle][i] : i;
 }
 
-/* ---- hops --------------------------------------------------------------------------------------- */
+/* ---- hops ------------------------------------------------------------------------------------ */
 
 void
 ring_route (const Cluster *cluster, guint32 from, guint32 to, gint a, gint b, Route *route)
@@ -253,11 +254,12 @@ static NodePath
 choose_path (Layout *self, guint slot, guint ring)
 {
   const MemberNode *node = &self->members->nodes[slot];
-  const Proximity  *near =
-      self->members->n_nodes > 1 ? proximity_cache_get (self->context->proximity, node->node) : NULL;
-  LinkKind kind = intra_kind (self, node);
-  guint    card = near != NULL ? cards_in_use_get (&self->cards, slot, ring) : 0;
-  NodePath path = { .card = near != NULL ? (gint) card : -1 };
+  const Proximity  *near = self->members->n_nodes > 1
+                               ? proximity_cache_get (self->context->proximity, node->node)
+                               : NULL;
+  LinkKind          kind = intra_kind (self, node);
+  guint             card = near != NULL ? cards_in_use_get (&self->cards, slot, ring) : 0;
+  NodePath          path = { .card = near != NULL ? (gint) card : -1 };
 
   node_cycles_write (&self->cycles, self->context->sum->cluster, self->members, node,
                      ring / self->cards.n_lanes, self->cycle);

@@ -23,7 +23,8 @@ lay_message (const Rounds *self, guint from, guint to)
                   (gint) cards_in_use_get (&self->cards, to, card), &route);
       load_sum_add_route (self->context->sum, &route, self->bytes);
       if (self->context->edges != NULL)
-        lay_edges_add (self->context->edges, sender, receiver, self->lane, NULL, &route, self->bytes);
+        lay_edges_add (self->context->edges, sender, receiver, self->lane, NULL, &route,
+                       self->bytes);
     }
 }
 

@@ -178,7 +178,10 @@ edge_end (const LayEdge *edge, gboolean receiver)
   return receiver ? edge->to : edge->from;
 }
 
-/* Edges of [FIRST, END) begin when what their sender (or RECEIVER) got and sent in [BEFORE, FIRST) has arrived. */
+/*
+ * Edges of [FIRST, END) begin when what their sender (or RECEIVER) got and sent in [BEFORE, FIRST)
+ * has arrived.
+ */
 static void
 add_step_waits (Build *self, guint before, guint first, guint end, gboolean receiver)
 {
@@ -204,7 +207,10 @@ add_step_waits (Build *self, guint before, guint first, guint end, gboolean rece
       }
 }
 
-/* A rank's channels make one step after another. Those that send in a step send equally much; their edges stand together. */
+/*
+ * A rank's channels make one step after another. Those that send in a step send equally much; their
+ * edges stand together.
+ */
 static void
 build_rounds (Build *self)
 {

@@ -53,7 +53,8 @@ merge_loads (GArray *loads, guint first)
 }
 
 guint
-step_program_add_edge (StepProgram *self, const StepEdge *edge, const StepLoad *loads, guint n_loads)
+step_program_add_edge (StepProgram *self, const StepEdge *edge, const StepLoad *loads,
+                       guint n_loads)
 {
   StepEdge added = *edge;
 
@@ -75,7 +76,8 @@ step_program_add_wait (StepProgram *self, guint from, guint to, guint lag)
 
   g_assert (lag <= STEP_AFTER);
   g_assert (lag == STEP_AFTER
-            || step_program_edge (self, from)->n_items + lag >= step_program_edge (self, to)->n_items);
+            || step_program_edge (self, from)->n_items + lag
+                   >= step_program_edge (self, to)->n_items);
   g_array_append_val (self->nexts, next);
   g_array_append_val (self->froms, sender);
   step_program_edge (self, from)->n_next++;
@@ -124,8 +126,8 @@ better_run (StepRun a, StepRun b, double intra, double net)
 }
 
 /*
- * Network edges gain. Runs begin and end with one; between two of them lie PER_NODE - 1 others. When
- * these gain as well, the run takes what is left of the steps.
+ * Network edges gain. Runs begin and end with one; between two of them lie PER_NODE - 1 others.
+ * When these gain as well, the run takes what is left of the steps.
  */
 static StepRun
 run_from_net (guint per_node, guint steps, double intra, double net)

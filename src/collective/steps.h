@@ -32,7 +32,10 @@ typedef struct
 
 #define STEP_AFTER 2
 
-/* Item i of EDGE waits for item i - lag of another one; lag is 0 or 1. STEP_AFTER: item 0 waits for its last one. */
+/*
+ * Item i of EDGE waits for item i - lag of another one; lag is 0 or 1. STEP_AFTER: item 0 waits for
+ * its last one.
+ */
 typedef struct
 {
   guint32 edge, lag;

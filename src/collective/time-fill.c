@@ -2,12 +2,18 @@
 
 #include <math.h>
 
-/* Of what a tree passes on line by line, under LL and LL128: what `step` moves at once, and in how many chunks. */
+/*
+ * Of what a tree passes on line by line, under LL and LL128: what `step` moves at once, and in how
+ * many chunks.
+ */
 #define LINES       (32 << 10)
 #define LEAST_LINES 256
 #define MOST_LINES  4096
 
-/* One step after another, with all that runs in it or each edge ALONE, or what the channels let through. */
+/*
+ * One step after another, with all that runs in it or each edge ALONE, or what the channels let
+ * through.
+ */
 static double
 sum_steps (const Timed *self, gboolean alone, double cap)
 {
@@ -24,8 +30,8 @@ sum_steps (const Timed *self, gboolean alone, double cap)
 }
 
 /*
- * The steps do not all wait for the same link (far ones cross the leaves, near ones the cards): what
- * they take one by one beyond the link that is busy longest.
+ * The steps do not all wait for the same link (far ones cross the leaves, near ones the cards):
+ * what they take one by one beyond the link that is busy longest.
  */
 double
 timed_steps_unlike (const Timed *self, double cap)
@@ -99,8 +105,8 @@ count_stages (const Timed *self)
 }
 
 /*
- * Bytes of S that pass a tree at once: a step of every channel's buffer. Under LL and LL128 lines are passed on one
- * by one; `step` takes enough chunks to come near.
+ * Bytes of S that pass a tree at once: a step of every channel's buffer. Under LL and LL128 lines
+ * are passed on one by one; `step` takes enough chunks to come near.
  */
 double
 timed_tree_chunk (const Timed *self, guint channels)
@@ -113,9 +119,9 @@ timed_tree_chunk (const Timed *self, guint channels)
 }
 
 /*
- * What a pipeline takes beyond the time that the slowest resource is busy: the first chunk passes its stages one
- * after another, the others follow at the pace of the slowest stage, or of the resource that the stages
- * at work share. Few chunks never have all stages inside nodes at work.
+ * What a pipeline takes beyond the time that the slowest resource is busy: the first chunk passes
+ * its stages one after another, the others follow at the pace of the slowest stage, or of the
+ * resource that the stages at work share. Few chunks never have all stages inside nodes at work.
  */
 double
 timed_pipeline_fill (const Timed *self, guint channels, double cap)

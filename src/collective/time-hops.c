@@ -54,8 +54,8 @@ timed_hop_net (const Timed *self)
 }
 
 /*
- * What rings and trees between nodes take before their first chunk has arrived, beyond hops: once, whatever
- * their length. 2 to 16 nodes of 8 GPUs show 170 to 200 us under Simple alike.
+ * What rings and trees between nodes take before their first chunk has arrived, beyond hops: once,
+ * whatever their length. 2 to 16 nodes of 8 GPUs show 170 to 200 us under Simple alike.
  */
 double
 timed_net_start (const Timed *self)
@@ -93,8 +93,8 @@ timed_hierarchical_hop_net (const Timed *self)
 }
 
 /*
- * Between nodes, of a pair. Under Simple what is calibrated on rings holds more than a hop (the chunk
- * that a card waits for in each step), so the library's own figure stands here.
+ * Between nodes, of a pair. Under Simple what is calibrated on rings holds more than a hop (the
+ * chunk that a card waits for in each step), so the library's own figure stands here.
  */
 double
 timed_pair_hop (const Timed *self)
@@ -103,7 +103,8 @@ timed_pair_hop (const Timed *self)
 
   if (self->protocol == PROTOCOL_LL || graph->hosts)
     return timed_hop_net (self);
-  return graph->tables->hop[HOP_NET][ALGORITHM_RING][PROTOCOL_SIMPLE] + 2 * graph->nic->latency.value;
+  return graph->tables->hop[HOP_NET][ALGORITHM_RING][PROTOCOL_SIMPLE]
+         + 2 * graph->nic->latency.value;
 }
 
 double

@@ -32,7 +32,10 @@ is_announced (const Timed *self)
   return message_bytes (self) > timed_figure_or (&self->graph->nic->eager_limit, EAGER_LIMIT);
 }
 
-/* The two ends of a connection send to each other all the time, and one message has to wait for the other. */
+/*
+ * The two ends of a connection send to each other all the time, and one message has to wait for the
+ * other.
+ */
 static gboolean
 is_serial (const Timed *self)
 {
@@ -41,8 +44,8 @@ is_serial (const Timed *self)
 }
 
 /*
- * What the receiver's card sends before an answer, s. Nothing where the receiver has nothing to send yet (chains, a single
- * message), or waits itself (serial exchanges).
+ * What the receiver's card sends before an answer, s. Nothing where the receiver has nothing to
+ * send yet (chains, a single message), or waits itself (serial exchanges).
  */
 static double
 queue_seconds (const Timed *self)
@@ -54,7 +57,10 @@ queue_seconds (const Timed *self)
   return nic->queue.value / (nic->bandwidth.value * nic->efficiency.value);
 }
 
-/* What arrived is added to what is there: two reads and a write. An all-reduce does so in half of its steps. */
+/*
+ * What arrived is added to what is there: two reads and a write. An all-reduce does so in half of
+ * its steps.
+ */
 static double
 reduce_seconds (const Timed *self)
 {

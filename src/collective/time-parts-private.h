@@ -23,7 +23,7 @@ typedef struct
   const CollectiveLayout *layout;
 } Timed;
 
-/* ---- hops ---------------------------------------------------------------------------------------- */
+/* ---- hops ------------------------------------------------------------------------------------ */
 
 double timed_figure_or (const Figure *figure, double stock);
 double timed_wire_scale (CollectiveProtocol protocol);
@@ -35,32 +35,32 @@ double timed_hierarchical_hop_net (const Timed *self);
 double timed_pair_hop (const Timed *self);
 double timed_pat_hop (const Timed *self);
 
-/* ---- messages ------------------------------------------------------------------------------------ */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 /*
- * What a message takes beyond its bytes: one way; three times that and the wait for the answer where it is announced;
- * and the reduction of what it brings.
+ * What a message takes beyond its bytes: one way; three times that and the wait for the answer
+ * where it is announced; and the reduction of what it brings.
  */
 double timed_message_hop (const Timed *self);
 double timed_message_chunk (const Timed *self); /* bytes of S that are passed on at once */
 double timed_round_hop (const Timed *self);     /* the same of a step of an all-to-all's rounds */
 
 /*
- * B/s of S: messages of an exchange follow each other, because the answer to the one waits behind the other
- * on their connection. 0: no exchange.
+ * B/s of S: messages of an exchange follow each other, because the answer to the one waits behind
+ * the other on their connection. 0: no exchange.
  */
 double timed_message_cap (const Timed *self);
 double timed_message_latency (const Timed *self, double cap); /* of all steps */
 double timed_round_bound (const Timed *self, double cap);
 
-/* ---- rates; 0 is no limit ------------------------------------------------------------------------ */
+/* ---- rates; 0 is no limit -------------------------------------------------------------------- */
 
 guint  timed_count_channels (const Timed *self);
 double timed_carried (const Timed *self);
 double timed_unaligned_cap (const Timed *self, double cap);
 double timed_rate_cap (const Timed *self, guint channels);
 
-/* ---- rings and chains ---------------------------------------------------------------------------- */
+/* ---- rings and chains ------------------------------------------------------------------------ */
 
 /* What the edges of a ring take for a byte of S, and the slowest of them; s. */
 typedef struct
@@ -77,7 +77,7 @@ double   timed_ring_hops (const Timed *self, const RingPace *pace, guint channel
 void     timed_spread_ring (const Timed *self, CollectiveCost *cost);
 double   timed_ring_bound (const Timed *self, guint channels, double cap);
 
-/* ---- fill ---------------------------------------------------------------------------------------- */
+/* ---- fill ------------------------------------------------------------------------------------ */
 
 double timed_steps_unlike (const Timed *self, double cap);
 double timed_pat_bound (const Timed *self, double cap);

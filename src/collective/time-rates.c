@@ -4,7 +4,7 @@
 
 #define MAX_P2P 32
 
-/* Channels of a pair that exchanges BYTES: few while that gives each little, all for large messages. */
+/* Channels of a pair that exchanges BYTES: few while each gets little, all for large messages. */
 static guint
 pair_channels (const CollectiveGraph *graph, double bytes)
 {
@@ -94,8 +94,8 @@ timed_carried (const Timed *self)
 }
 
 /*
- * How much longer the copies take where parts of S begin between multiples of 16 bytes: kernels then
- * move elements, not packs. LL moves 8 bytes at a time anyway.
+ * How much longer the copies take where parts of S begin between multiples of 16 bytes: kernels
+ * then move elements, not packs. LL moves 8 bytes at a time anyway.
  */
 static double
 unaligned (const Timed *self)

@@ -56,7 +56,10 @@ is_slowest_net (const Timed *self, const RingPace *pace)
   return graph->n_nodes > 1 && (graph->per_node == 1 || pace->net >= pace->intra);
 }
 
-/* The run of edges whose hops show: one that is hidden as far as its edge has time to spare (steps.h). */
+/*
+ * The run of edges whose hops show: one that is hidden as far as its edge has time to spare
+ * (steps.h).
+ */
 static StepRun
 shown_run (const Timed *self, const RingPace *pace, double *shown)
 {
@@ -104,9 +107,9 @@ closed_ring_hops (const Timed *self, const RingPace *pace, double cap)
 
 /*
  * How much longer than its slowest resource takes a closed ring is spread out, s. The longest path
- * through its steps uses the slowest edges in some of them only, so when another operation takes half
- * of those, it grows by these steps' time and not by all transfers. Flowing for STEPS + (steps on the
- * other edges) times an item, instead of waiting first and flowing then, gives just that.
+ * through its steps uses the slowest edges in some of them only, so when another operation takes
+ * half of those, it grows by these steps' time and not by all transfers. Flowing for STEPS + (steps
+ * on the other edges) times an item, instead of waiting first and flowing then, gives just that.
  */
 double
 timed_ring_spread (const Timed *self, const RingPace *pace, double cap)
@@ -135,7 +138,7 @@ pipeline_chunk (const Timed *self, guint channels)
   return MIN (self->bytes, channels * chain_chunk[self->protocol]);
 }
 
-/* The first chunk takes every hop and every edge one after another; the others follow the slowest. */
+/* The first chunk takes every hop and edge one after another; the others follow the slowest. */
 static double
 chain_hops (const Timed *self, const RingPace *pace, guint net, guint channels)
 {
@@ -178,9 +181,10 @@ timed_ring_bound (const Timed *self, guint channels, double cap)
                  : graph->per_node == 1 ? timed_hop_net (self)
                                         : MIN (timed_hop_intra (self), timed_hop_net (self));
 
-  return MAX (self->bytes * shared.slowest + hop,
-              is_chain (self)
-                  ? self->bytes * alone.slowest
-                        + MAX (chain_hops (self, &alone, self->layout->ring.n_net_least, channels), 0)
-                  : alone_seconds (self, cap));
+  return MAX (
+      self->bytes * shared.slowest + hop,
+      is_chain (self)
+          ? self->bytes * alone.slowest
+                + MAX (chain_hops (self, &alone, self->layout->ring.n_net_least, channels), 0)
+          : alone_seconds (self, cap));
 }

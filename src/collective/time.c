@@ -61,7 +61,8 @@ algorithm_latency (const Timed *self, guint channels, double cap)
     case ALGORITHM_COLLNET_DIRECT:
       return base
              + 2
-                   * (MIN (peers, 1) * graph->tables->hop[graph->hop][self->algorithm][self->protocol]
+                   * (MIN (peers, 1)
+                          * graph->tables->hop[graph->hop][self->algorithm][self->protocol]
                       + peers * PORT_DIRECT)
              + graph->tables->hop[HOP_NET][self->algorithm][self->protocol];
     case ALGORITHM_COLLNET_CHAIN:
@@ -79,14 +80,18 @@ algorithm_latency (const Timed *self, guint channels, double cap)
     }
 }
 
-/* Issue of one process that drives every GPU of a node: a floor of the whole, because launches of one operation and the next overlap. */
+/*
+ * Issue of one process that drives every GPU of a node: a floor of the whole, because launches of
+ * one operation and the next overlap.
+ */
 static double
 process_floor (const Timed *self)
 {
   const CollectiveGraph *graph = self->graph;
-  guint                  peers = self->algorithm == ALGORITHM_PAIRWISE
-                                     ? (self->kind == COLLECTIVE_ALL_TO_ALL ? graph->n_ranks - 1 : 1)
-                                     : 0;
+
+  guint peers = self->algorithm == ALGORITHM_PAIRWISE
+                    ? (self->kind == COLLECTIVE_ALL_TO_ALL ? graph->n_ranks - 1 : 1)
+                    : 0;
 
   return graph->per_node * (graph->tables->process_launch + peers * graph->tables->process_peer);
 }
@@ -102,7 +107,8 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
   cost->algorithm = choice.algorithm;
   cost->protocol = choice.protocol;
   cost->channels = timed_count_channels (&self);
-  cost->weight = MAX (cost->channels, choice.algorithm == ALGORITHM_RING ? layout->ring.n_rings : 1);
+  cost->weight =
+      MAX (cost->channels, choice.algorithm == ALGORITHM_RING ? layout->ring.n_rings : 1);
   cost->service_scale = timed_wire_scale (choice.protocol);
   cost->rate_cap = timed_unaligned_cap (&self, timed_rate_cap (&self, cost->channels));
   cost->latency = graph->gpu->kernel_latency.value + graph->intra->launch.value
@@ -120,7 +126,10 @@ collective_time (const CollectiveGraph *graph, CollectiveKind kind, CollectiveCh
     timed_spread_ring (&self, cost);
 }
 
-/* The part of the latency that the steps of the algorithm spend one by one; nothing where it is one step (step-build.c). */
+/*
+ * The part of the latency that the steps of the algorithm spend one by one; nothing where it is one
+ * step (step-build.c).
+ */
 static double
 stepped_latency (const Timed *self, guint channels, double cap)
 {
@@ -172,7 +181,8 @@ step_hops (const Timed *self)
     case ALGORITHM_RING:
     case ALGORITHM_TREE:
     case ALGORITHM_ALL_PAIRS:
-      return (StepParameters){ .hop_intra = timed_hop_intra (self), .hop_net = timed_hop_net (self) };
+      return (StepParameters){ .hop_intra = timed_hop_intra (self),
+                               .hop_net = timed_hop_net (self) };
     default: /* their hops are a part of the launch */
       return (StepParameters){ 0 };
     }

@@ -1,10 +1,10 @@
 /*
- * NCCL's double binary tree: nodes are joined by two binary trees, in each of which half of the data
- * is reduced up and broadcast down; a node that has children in one is a leaf of the other (but for
- * one). So a node's cards carry about S up and S down whatever the number of nodes; on two nodes
- * half of that, because each is the root of one tree. Inside a node the members form a chain from
- * the one at the card. (Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast,
- * reduction and scan", 2009; NCCL src/graph/trees.cc for the shape.)
+ * NCCL's double binary tree: nodes are joined by two binary trees, in each of which half of the
+ * data is reduced up and broadcast down; a node that has children in one is a leaf of the other
+ * (but for one). So a node's cards carry about S up and S down whatever the number of nodes; on two
+ * nodes half of that, because each is the root of one tree. Inside a node the members form a chain
+ * from the one at the card. (Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth
+ * broadcast, reduction and scan", 2009; NCCL src/graph/trees.cc for the shape.)
  */
 #pragma once
 
@@ -26,7 +26,7 @@ void tree_lay (const LayContext *context, const Members *members, double bytes);
 /* The part between nodes: each tree's edge goes between the members at the cards. */
 void tree_lay_nodes (const LayContext *context, const Members *members, double bytes);
 
-/* The part inside nodes: for each card TREES chains from the member there, both ways. Several nodes. */
+/* The part inside nodes, of several: for each card TREES chains from its member, both ways. */
 void tree_lay_chains (const LayContext *context, const Members *members, guint trees, double bytes);
 
 /* What arrives at GPU in tree TREE: of its edges' joins. Trees are numbered 2 x lane + (0 or 1). */

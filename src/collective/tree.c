@@ -15,7 +15,10 @@ first_tree_parent (guint node, guint n)
   return up < n ? up : node ^ bit;
 }
 
-/* The second tree is the first one mirrored (even N), or moved on by one (odd N): leaves and inner nodes change places. */
+/*
+ * The second tree is the first one mirrored (even N), or moved on by one (odd N): leaves and inner
+ * nodes change places.
+ */
 guint
 tree_parent (guint tree, guint node, guint n)
 {
@@ -135,7 +138,10 @@ lay_chain (const LayContext *context, NodeCycles *cycles, const Members *members
                    gpus[order[(start + i - 1) % node->n]], -1, tree, bytes);
 }
 
-/* On one node as many chains as it has members (a mesh or graph: as it has cycles, too) share the data, each with another head. */
+/*
+ * On one node as many chains as it has members (a mesh or graph: as it has cycles, too) share the
+ * data, each with another head.
+ */
 static void
 lay_single (const LayContext *context, const Members *members, double bytes)
 {

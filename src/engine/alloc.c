@@ -8,7 +8,10 @@
 #define LARGE_REQUEST ((guint64) 10 << 20)
 #define ROUND_LARGE   ((guint64) 2 << 20)
 
-/* Between the addresses of expandable segments, which never grow into the next: whole pages of both kinds. */
+/*
+ * Between the addresses of expandable segments, which never grow into the next: whole pages of both
+ * kinds.
+ */
 #define SEGMENT_SPAN ((guint64) 20 << 41)
 
 typedef struct
@@ -76,7 +79,7 @@ allocator_free (Allocator *self)
   g_free (self);
 }
 
-/* ---- entries ----------------------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static guint32
 add_block (Allocator *self, Block block)
@@ -193,7 +196,7 @@ find_free (const Allocator *self, guint64 size, guint32 stream, gboolean small)
   return found != NULL && found->stream == stream ? found->block : ALLOC_NONE;
 }
 
-/* ---- segments ---------------------------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static void
 reserve (Allocator *self, guint64 bytes)
@@ -278,7 +281,7 @@ grow_segment (Allocator *self, guint64 size, guint32 stream, gboolean small, gui
   return growing->tail;
 }
 
-/* ---- taking and giving ------------------------------------------------------------------------------------------- */
+/* ---- taking and giving ----------------------------------------------------------------------- */
 
 static void
 move_tail (Allocator *self, guint32 from, guint32 to)
@@ -375,7 +378,7 @@ allocator_give (Allocator *self, AllocBlock i)
   list_free (self, i);
 }
 
-/* ---- giving segments back ---------------------------------------------------------------------------------------- */
+/* ---- giving segments back -------------------------------------------------------------------- */
 
 /* A whole segment that is free. */
 static guint64
@@ -391,8 +394,8 @@ trim_segment (Allocator *self, guint32 i)
 }
 
 /*
- * The whole pages of a free block of an expandable segment. What is left on either side of the hole no longer touches: the
- * addresses of the hole are not used again, which costs no memory.
+ * The whole pages of a free block of an expandable segment. What is left on either side of the hole
+ * no longer touches: the addresses of the hole are not used again, which costs no memory.
  */
 static guint64
 trim_pages (Allocator *self, guint32 i)
@@ -439,13 +442,14 @@ allocator_trim (Allocator *self)
         guint32 i = self->idle[p];
 
         self->visited++;
-        trimmed += self->kind == ALLOCATOR_EXPANDABLE ? trim_pages (self, i) : trim_segment (self, i);
+        trimmed +=
+            self->kind == ALLOCATOR_EXPANDABLE ? trim_pages (self, i) : trim_segment (self, i);
       }
   self->reserved -= trimmed;
   return trimmed;
 }
 
-/* ---- what it holds ----------------------------------------------------------------------------------------------- */
+/* ---- what it holds --------------------------------------------------------------------------- */
 
 guint64
 allocator_reserved (const Allocator *self)

@@ -293,8 +293,8 @@ engine_record_at (const Engine *self, OpId id)
 }
 
 /*
- * Keys EVENT SPAN from now. What would happen at SIM_TIME_MAX or later is not keyed: the run ends before
- * it, with ENGINE_ERROR_TOO_LONG.
+ * Keys EVENT SPAN from now. What would happen at SIM_TIME_MAX or later is not keyed: the run ends
+ * before it, with ENGINE_ERROR_TOO_LONG.
  */
 void engine_key_after (Engine *self, EventId event, SimTime span, guint64 sequence);
 

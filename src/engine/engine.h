@@ -1,18 +1,21 @@
 /*
  * The fluid engine: resources, ops, streams, hosts, pools and the clock. It knows no GPU.
  *
- * Mathematics. An op that has begun first spends its latency, then progresses from 0 to 1 at a rate x (1/s) and holds
- * x * amount_r on each resource r that it demands. Rates are the weighted max-min fair ones, found by progressive
- * filling of one level:
+ * Mathematics. An op that has begun first spends its latency, then progresses from 0 to 1 at a rate
+ * x (1/s) and holds x * amount_r on each resource r that it demands. Rates are the weighted max-min
+ * fair ones, found by progressive filling of one level:
  *   traffic (copies, collectives):  x = level * share, over whole capacities;
- *   kernels:                        x = level * share, over what traffic (and kernels of higher priority) leave,
- * with share = weight / nominal bytes for traffic (so that the level is bytes/s per unit of weight) and share = the
- * stand-alone speed for kernels. An op's own cap limits x as well. Alone, an op takes
+ *   kernels:                        x = level * share, over what traffic (and kernels of higher
+ *                                   priority) leave,
+ * with share = weight / nominal bytes for traffic (so that the level is bytes/s per unit of weight)
+ * and share = the stand-alone speed for kernels. An op's own cap limits x as well. Alone, an op
+ * takes
  *   latency + max over r (amount_r / capacity_r).
- * Rates change only when an op begins, ends, or a reservation changes; events of one instant are one batch.
+ * Rates change only when an op begins, ends, or a reservation changes; events of one instant are
+ * one batch.
  *
- * Determinism. Time is an integer count of picoseconds (SimTime); completions are rounded up to the next picosecond; ties are
- * broken by order of creation.
+ * Determinism. Time is an integer count of picoseconds (SimTime); completions are rounded up to the
+ * next picosecond; ties are broken by order of creation.
  */
 #pragma once
 
@@ -33,25 +36,29 @@ Engine *engine_new (void);
 void    engine_free (Engine *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Engine, engine_free)
 
-/* A capacity per second that ops share (B/s, SM-seconds per second, ...). NAME is copied; CAPACITY > 0. */
+/*
+ * A capacity per second that ops share (B/s, SM-seconds per second, ...). NAME is copied; CAPACITY
+ * > 0.
+ */
 ResourceId  engine_add_resource (Engine *self, const char *name, double capacity);
 const char *engine_resource_name (const Engine *self, ResourceId id);
 double      engine_resource_capacity (const Engine *self, ResourceId id);
 guint       engine_n_resources (const Engine *self);
 
 /*
- * An in-order queue of ops on one device (CUDA semantics). Kernels of a stream with a higher PRIORITY are served before those
- * of lower ones. DEPTH bounds the ops that are submitted and not done (engine_stream_room); 0 = unbounded.
+ * An in-order queue of ops on one device (CUDA semantics). Kernels of a stream with a higher
+ * PRIORITY are served before those of lower ones. DEPTH bounds the ops that are submitted and not
+ * done (engine_stream_room); 0 = unbounded.
  */
 StreamId engine_add_stream (Engine *self, const char *name, gint priority, guint depth);
 
 /*
- * A second in-order constraint on ops, across streams and hosts: a communicator. Its ops run one after another in the order
- * in which they were created (head of line blocking included).
+ * A second in-order constraint on ops, across streams and hosts: a communicator. Its ops run one
+ * after another in the order in which they were created (head of line blocking included).
  */
 OrderId engine_add_order (Engine *self, const char *name);
 
-/* ---- ops ------------------------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -66,9 +73,10 @@ typedef struct
 } Demand;
 
 /*
- * Whole units of work on a resource whose capacity counts slots (thread blocks on SMs). On n slots, the integer part of
- * what reservations leave of the capacity, the op needs ceil (units / n) waves of `unit_seconds`, and occupies all n
- * slots meanwhile: amount = waves * n * unit_seconds. A kernel's time is thus a step function of the SMs left to it.
+ * Whole units of work on a resource whose capacity counts slots (thread blocks on SMs). On n slots,
+ * the integer part of what reservations leave of the capacity, the op needs ceil (units / n) waves
+ * of `unit_seconds`, and occupies all n slots meanwhile: amount = waves * n * unit_seconds. A
+ * kernel's time is thus a step function of the SMs left to it.
  */
 typedef struct
 {
@@ -77,7 +85,10 @@ typedef struct
   double     unit_seconds;
 } WaveDemand;
 
-/* Waves of several kernels that run as one op, one after another: `count` of them, each of `units` and `unit_seconds`. */
+/*
+ * Waves of several kernels that run as one op, one after another: `count` of them, each of `units`
+ * and `unit_seconds`.
+ */
 typedef struct
 {
   double units, unit_seconds, count; /* > 0 */
@@ -93,28 +104,37 @@ typedef struct
   WaveDemand      waves;      /* kernels only */
   const WavePart *wave_parts; /* instead of the units of `waves`; not copied: they outlive the op */
   guint           n_wave_parts;
-  ResourceId pieces_on; /* with `pieces`: the resource whose reservations wait for one of them to end */
-  double     pieces;  /* kernels: equal parts that no reservation interrupts; 0 = the waves are */
-  double     share;   /* > 0 unless there is no demand; see above */
-  double     cap;     /* largest rate x in 1/s; 0 = none */
-  guint      members; /* streams it must be submitted on: 1, or the ranks of a collective (begins when the last arrived) */
-  OrderId order;      /* communicator, or ENGINE_NONE */
+  ResourceId      pieces_on; /* with `pieces`: its reservations wait for one of them to end */
+  double  pieces;  /* kernels: equal parts that no reservation interrupts; 0 = the waves are */
+  double  share;   /* > 0 unless there is no demand; see above */
+  double  cap;     /* largest rate x in 1/s; 0 = none */
+  guint   members; /* streams it must be submitted on: 1, or the ranks of a collective (begins
+                      when the last arrived) */
+  OrderId order;   /* communicator, or ENGINE_NONE */
 } OpSpec;
 
 /* Creates an op. Nothing happens until it has been submitted on all its members' streams. */
 OpId engine_op_new (Engine *self, const OpSpec *spec);
 
 /*
- * Puts OP at the end of STREAM at the present time. `reserve` units of resource `reserve_on` (ENGINE_NONE: nothing) are held
- * from the time when this member arrives (its stream's turn has come, its waits are over and OP heads its order) until OP
- * ends. Where kernels with waves or pieces run on that resource, the member arrives only after the longest of their running ones has ended.
+ * Puts OP at the end of STREAM at the present time. `reserve` units of resource `reserve_on`
+ * (ENGINE_NONE: nothing) are held from the time when this member arrives (its stream's turn has
+ * come, its waits are over and OP heads its order) until OP ends. Where kernels with waves or
+ * pieces run on that resource, the member arrives only after the longest of their running ones has
+ * ended.
  */
 void engine_submit (Engine *self, OpId op, StreamId stream, ResourceId reserve_on, double reserve);
 
-/* Ops submitted on STREAM after this wait until OP has ended (cudaStreamWaitEvent). No effect when it has. */
+/*
+ * Ops submitted on STREAM after this wait until OP has ended (cudaStreamWaitEvent). No effect when
+ * it has.
+ */
 void engine_stream_wait (Engine *self, StreamId stream, OpId op);
 
-/* The last op submitted on STREAM, or ENGINE_NONE: what an event recorded now stands for (cudaEventRecord). */
+/*
+ * The last op submitted on STREAM, or ENGINE_NONE: what an event recorded now stands for
+ * (cudaEventRecord).
+ */
 OpId engine_stream_last (const Engine *self, StreamId stream);
 
 /* ENGINE_NONE when STREAM takes another op, else the op whose end makes room. */
@@ -122,13 +142,14 @@ OpId engine_stream_room (const Engine *self, StreamId stream);
 
 gboolean engine_op_done (const Engine *self, OpId op);
 
-/* ---- hosts ----------------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
 typedef enum
 {
   HOST_WORK,  /* busy for `work`, then called again */
   HOST_WAIT,  /* blocked until op `wait` has ended */
-  HOST_ALLOC, /* takes `request` of `pool`; blocked while the device overflows with it and released bytes still wait */
+  HOST_ALLOC, /* takes `request` of `pool`; blocked while the device overflows with it and released
+                 bytes still wait */
   HOST_END,   /* the program is over */
 } HostYieldKind;
 
@@ -144,35 +165,47 @@ typedef struct
 } HostYield;
 
 /*
- * A rank's issuing thread: a coroutine. The engine calls STEP whenever the host is free; STEP submits ops, records,
- * waits and frees at the present time, and says how the host goes on. Hosts are called in order of their ids at equal times.
+ * A rank's issuing thread: a coroutine. The engine calls STEP whenever the host is free; STEP
+ * submits ops, records, waits and frees at the present time, and says how the host goes on. Hosts
+ * are called in order of their ids at equal times.
  */
 typedef HostYield (*HostStep) (Engine *self, HostId host, gpointer user);
 HostId engine_add_host (Engine *self, const char *name, HostStep step, gpointer user);
 
-/* ---- pools ----------------------------------------------------------------------------------------------------- */
+/* ---- pools ----------------------------------------------------------------------------------- */
 
 PoolId engine_add_pool (Engine *self, const char *name, guint64 capacity);
 
-/* Puts a caching allocator between the hosts and POOL, before anything is taken of it: buffers of one pool have distinct numbers. */
+/*
+ * Puts a caching allocator between the hosts and POOL, before anything is taken of it: buffers of
+ * one pool have distinct numbers.
+ */
 void engine_pool_set_allocator (Engine *self, PoolId pool, AllocatorKind kind);
 
 /*
- * The host releases REQUEST: from now on its bytes are not `allocated`. With AFTER other than ENGINE_NONE the device holds them until
- * that op has ended (record_stream); otherwise they are free at once, in host order, as a caching allocator reuses a block on the
- * stream that it was used on.
+ * The host releases REQUEST: from now on its bytes are not `allocated`. With AFTER other than
+ * ENGINE_NONE the device holds them until that op has ended (record_stream); otherwise they are
+ * free at once, in host order, as a caching allocator reuses a block on the stream that it was used
+ * on.
  */
 void engine_pool_release (Engine *self, PoolId pool, PoolCategory category,
                           const HeapRequest *request, OpId after);
 
-/* Takes BYTES at the present time outside a host program and the allocator (what a process holds before it runs). */
-void engine_pool_take (Engine *self, PoolId pool, PoolCategory category, guint64 bytes, guint64 tag);
+/*
+ * Takes BYTES at the present time outside a host program and the allocator (what a process holds
+ * before it runs).
+ */
+void engine_pool_take (Engine *self, PoolId pool, PoolCategory category, guint64 bytes,
+                       guint64 tag);
 
 const PoolStats *engine_pool_stats (const Engine *self, PoolId pool);
 guint            engine_n_pools (const Engine *self);
 const char      *engine_pool_name (const Engine *self, PoolId pool);
 
-/* Keeps (time, pool, category, bytes) of every change of what the device holds, for counters in a trace. Off by default. */
+/*
+ * Keeps (time, pool, category, bytes) of every change of what the device holds, for counters in a
+ * trace. Off by default.
+ */
 void              engine_keep_pool_log (Engine *self, gboolean keep);
 const PoolChange *engine_pool_log (const Engine *self, guint *n);
 
@@ -184,18 +217,22 @@ typedef struct
   double     use;
 } UseChange;
 
-/* Keeps every change of what is taken of RESOURCE from now on: before anything runs. One change a time and resource, in order of time. */
+/*
+ * Keeps every change of what is taken of RESOURCE from now on: before anything runs. One change a
+ * time and resource, in order of time.
+ */
 void             engine_keep_use (Engine *self, ResourceId resource);
 const UseChange *engine_use_log (const Engine *self, guint *n);
 
-/* ---- running --------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 SimTime engine_now (const Engine *self);
 
 /*
- * Runs until every host program is over and every op has ended. FALSE with ERROR set when nothing can happen any more
- * although ops or hosts are left: a deadlock (the message names the first stuck ones), or what is left takes too long for the
- * clock. Latencies and work saturate: what would end at SIM_TIME_MAX or later never ends.
+ * Runs until every host program is over and every op has ended. FALSE with ERROR set when nothing
+ * can happen any more although ops or hosts are left: a deadlock (the message names the first stuck
+ * ones), or what is left takes too long for the clock. Latencies and work saturate: what would end
+ * at SIM_TIME_MAX or later never ends.
  */
 gboolean engine_run (Engine *self, GError **error);
 
@@ -204,13 +241,13 @@ GQuark engine_error_quark (void);
 typedef enum
 {
   ENGINE_ERROR_DEADLOCK,
-  ENGINE_ERROR_TOO_LONG, /* an op or a host's work would end after SIM_TIME_MAX; the message names the first */
+  ENGINE_ERROR_TOO_LONG, /* an op or host's work would end after SIM_TIME_MAX; names the first */
 } EngineError;
 
 /* Sets ENGINE_ERROR_TOO_LONG: the one message of everything whose time passes SIM_TIME_MAX. */
 void engine_set_too_long (GError **error, const char *where);
 
-/* ---- trace ----------------------------------------------------------------------------------------------------- */
+/* ---- trace ----------------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -229,7 +266,10 @@ typedef enum
 
 const char *cause_name (Cause cause);
 
-/* A stretch of an op's run time and what held it back then. The segments of an op cover begin..end without gaps. */
+/*
+ * A stretch of an op's run time and what held it back then. The segments of an op cover begin..end
+ * without gaps.
+ */
 typedef struct
 {
   SimTime    duration;
@@ -238,16 +278,17 @@ typedef struct
 } TraceSegment;
 
 /*
- * One op. `issue` is the time of its last submission, `begin` the time when its last member had arrived, `end` its end.
- * `gate` says what made the last member arrive no sooner than `begin`: CAUSE_HOST (then `gate_host` issued it just then),
- * or CAUSE_STREAM, CAUSE_WAIT, CAUSE_ORDER with `gate_op` having ended at `begin` (or `drain` before it).
+ * One op. `issue` is the time of its last submission, `begin` the time when its last member had
+ * arrived, `end` its end. `gate` says what made the last member arrive no sooner than `begin`:
+ * CAUSE_HOST (then `gate_host` issued it just then), or CAUSE_STREAM, CAUSE_WAIT, CAUSE_ORDER with
+ * `gate_op` having ended at `begin` (or `drain` before it).
  */
 typedef struct
 {
-  guint64 tag;
-  SimTime issue, begin, end;
-  SimTime first_arrival; /* of its first member: begin - first_arrival is time spent waiting for peers */
-  SimTime  drain;        /* part of the wait that was for running waves to drain */
+  guint64  tag;
+  SimTime  issue, begin, end;
+  SimTime  first_arrival; /* of its first member: begin - first_arrival is the wait for peers */
+  SimTime  drain;         /* part of the wait that was for running waves to drain */
   Cause    gate;
   OpId     gate_op;
   HostId   gate_host;
@@ -259,7 +300,10 @@ guint               engine_n_ops (const Engine *self);
 const OpRecord     *engine_op_record (const Engine *self, OpId op);
 const TraceSegment *engine_segments (const Engine *self, const OpRecord *record);
 
-/* A time when a host was blocked: from `start` to `end` on `op` (CAUSE_WAIT), or in an allocation (CAUSE_MEMORY). */
+/*
+ * A time when a host was blocked: from `start` to `end` on `op` (CAUSE_WAIT), or in an allocation
+ * (CAUSE_MEMORY).
+ */
 typedef struct
 {
   SimTime start, end;
@@ -267,7 +311,7 @@ typedef struct
   OpId    op;
 } HostBlock;
 
-const HostBlock *engine_host_blocks (const Engine *self, HostId host, guint *n); /* in order of time */
+const HostBlock *engine_host_blocks (const Engine *self, HostId host, guint *n); /* by time */
 
 /* Amount that ops have moved over a resource so far (units of the resource). */
 double engine_resource_used (const Engine *self, ResourceId id);

@@ -22,7 +22,10 @@ typedef struct
   FluidOp op;
 } Flow;
 
-/* The flows with one bottleneck: a heap by their marks, and a clock that counts bytes per unit of weight. */
+/*
+ * The flows with one bottleneck: a heap by their marks, and a clock that counts bytes per unit of
+ * weight.
+ */
 typedef struct
 {
   guint32 *flows;
@@ -45,7 +48,8 @@ struct _FlowNet
   Group     *groups; /* by FluidGroup */
   SimTime   *ends;   /* by FluidGroup: when its first flow ends, or SIM_TIME_MAX */
   guint      n_groups;
-  guint32   *tree; /* a tournament of groups: the winner of nodes 2 i and 2 i + 1 at i; leaves from `n_leaves` on */
+  guint32   *tree; /* a tournament of groups: the winner of nodes 2 i and 2 i + 1 at i; leaves from
+                      `n_leaves` on */
   guint      n_leaves;
   GArray    *touched; /* FluidGroup whose end is to be found again */
   SimTime    now, makespan;
@@ -113,7 +117,8 @@ find_terms (FlowNet *self, const FlowSpec *spec)
   for (guint i = self->terms->len; i-- > 0 && i + 8 >= self->terms->len;)
     {
       const Terms *other = &g_array_index (self->terms, Terms, i);
-      if (other->latency == terms.latency && other->weight == terms.weight && other->cap == terms.cap)
+      if (other->latency == terms.latency && other->weight == terms.weight
+          && other->cap == terms.cap)
         return i;
     }
   g_array_append_val (self->terms, terms);
@@ -269,7 +274,7 @@ settle_clock (FlowNet *self, Group *group)
 {
   if (group->n == 0)
     group->clock = 0;
-  else if (self->now > group->settled) /* the level of one that flows have just come to is not known yet */
+  else if (self->now > group->settled) /* one that flows have just come to: level not known yet */
     group->clock += group->level * sim_time_to_seconds (self->now - group->settled);
   group->settled = self->now;
 }
@@ -310,10 +315,10 @@ key_group (FlowNet *self, FluidGroup id)
 {
   const Group *group = &self->groups[id];
 
-  self->ends[id] =
-      group->n == 0
-          ? SIM_TIME_MAX
-          : sim_time_add (group->settled, sim_time_span (group->first - group->clock, group->level));
+  self->ends[id] = group->n == 0
+                       ? SIM_TIME_MAX
+                       : sim_time_add (group->settled,
+                                       sim_time_span (group->first - group->clock, group->level));
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */

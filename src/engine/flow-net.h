@@ -1,12 +1,15 @@
 /*
- * Flows on links, and nothing else: the engine's bandwidth sharing for hundreds of thousands of transfers. A flow starts, spends
- * its latency, then moves its bytes at its weighted max-min fair rate over all links of its route at once.
+ * Flows on links, and nothing else: the engine's bandwidth sharing for hundreds of thousands of
+ * transfers. A flow starts, spends its latency, then moves its bytes at its weighted max-min fair
+ * rate over all links of its route at once.
  *
- * The rates are those of engine/fluid.h (traffic: the level is bytes/s per unit of weight). Time: all flows with one bottleneck
- * have one level, so they share a clock that counts the bytes moved per unit of weight; a flow ends when the clock of its group
- * reaches its mark, whatever the level does meanwhile. An event costs what changes levels, not what changes rates.
+ * The rates are those of engine/fluid.h (traffic: the level is bytes/s per unit of weight). Time:
+ * all flows with one bottleneck have one level, so they share a clock that counts the bytes moved
+ * per unit of weight; a flow ends when the clock of its group reaches its mark, whatever the level
+ * does meanwhile. An event costs what changes levels, not what changes rates.
  *
- * Times are whole picoseconds; ends are rounded up, and what happens in one picosecond is one event.
+ * Times are whole picoseconds; ends are rounded up, and what happens in one picosecond is one
+ * event.
  */
 #pragma once
 
@@ -44,7 +47,10 @@ double flow_net_capacity (const FlowNet *self, guint link);
 /* COUNT is told of the flows that end. */
 void flow_net_set_count (FlowNet *self, WorkCount *count);
 
-/* Runs all flows to their ends. FALSE with ERROR set when one ends after SIM_TIME_MAX. May be called once. */
+/*
+ * Runs all flows to their ends. FALSE with ERROR set when one ends after SIM_TIME_MAX. May be
+ * called once.
+ */
 gboolean flow_net_run (FlowNet *self, GError **error);
 
 /* Of a run that is over. */

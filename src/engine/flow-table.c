@@ -62,7 +62,9 @@ enum
   LINK_LATENCY,
   LINK_COLUMNS,
 };
-static const Column link_columns[] = { { "link", TRUE }, { "bandwidth", TRUE }, { "latency", FALSE } };
+static const Column link_columns[] = { { "link", TRUE },
+                                       { "bandwidth", TRUE },
+                                       { "latency", FALSE } };
 
 enum
 {
@@ -140,8 +142,9 @@ find_columns (Sheet *sheet, const Column *columns, guint n)
 static const char *
 field (const Sheet *sheet, guint column)
 {
-  return sheet->places[column] < 0 ? ""
-                                   : csv_reader_field (sheet->reader, (guint) sheet->places[column]);
+  return sheet->places[column] < 0
+             ? ""
+             : csv_reader_field (sheet->reader, (guint) sheet->places[column]);
 }
 
 static void G_GNUC_PRINTF (4, 5)
@@ -157,7 +160,10 @@ static void G_GNUC_PRINTF (4, 5)
   diag_error (sheet->diags, &mark, hint, "%s", text);
 }
 
-/* A number without a unit, finite; the C library would take "inf", "nan" and hexadecimal ones as well. */
+/*
+ * A number without a unit, finite; the C library would take "inf", "nan" and hexadecimal ones as
+ * well.
+ */
 static gboolean
 parse_number (const char *text, double *value)
 {
@@ -192,7 +198,8 @@ read_number (const Sheet *sheet, guint column, const char *what, gboolean positi
 
 /* A field with a quantity and its unit; an empty one leaves *VALUE. FALSE after a diagnostic. */
 static void
-read_quantity (const Sheet *sheet, guint column, QuantityKind kind, gboolean positive, double *value)
+read_quantity (const Sheet *sheet, guint column, QuantityKind kind, gboolean positive,
+               double *value)
 {
   const char      *text = field (sheet, column);
   g_autofree char *why = NULL;
@@ -202,12 +209,16 @@ read_quantity (const Sheet *sheet, guint column, QuantityKind kind, gboolean pos
   if (!quantity_parse (kind, text, value, &why))
     refuse (sheet, column, quantity_kind_units (kind), "%s", why);
   else if (positive && !(*value > 0))
-    refuse (sheet, column, NULL, "expected %s above zero, got '%s'", quantity_kind_name (kind), text);
+    refuse (sheet, column, NULL, "expected %s above zero, got '%s'", quantity_kind_name (kind),
+            text);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Takes the name in a field; NULL after a diagnostic. NUMBERS tells the names that were there before. */
+/*
+ * Takes the name in a field; NULL after a diagnostic. NUMBERS tells the names that were there
+ * before.
+ */
 static const char *
 take_name (FlowTable *self, const Sheet *sheet, GHashTable *numbers, GPtrArray *names)
 {

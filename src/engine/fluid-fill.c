@@ -1,7 +1,7 @@
 /*
- * Progressive filling of one tier from nothing: the level rises from 0; at each step the lowest of the levels
- * at which a node saturates is handled. Freezing an op at a level can only raise the levels at which the nodes
- * that it demands saturate, so a heap with stale, too low keys is enough.
+ * Progressive filling of one tier from nothing: the level rises from 0; at each step the lowest of
+ * the levels at which a node saturates is handled. Freezing an op at a level can only raise the
+ * levels at which the nodes that it demands saturate, so a heap with stale, too low keys is enough.
  */
 #include "engine/fluid-private.h"
 
@@ -112,7 +112,7 @@ saturate (Filling *self, NodeId id, double level)
       freeze (self, node->ops[i], id, level);
 }
 
-/* Handles the lowest level: saturates its node, drops it, or moves it up where it has risen since. */
+/* Handles the lowest level: saturates its node, drops it, or moves it up if risen since. */
 static void
 handle_first (Filling *self)
 {

@@ -1,11 +1,11 @@
 /*
- * What the parts of the solver share: fluid.c keeps ops, resources and tiers, fluid-repair.c brings the groups of a tier
- * up to date, fluid-fill.c finds them from nothing.
+ * What the parts of the solver share: fluid.c keeps ops, resources and tiers, fluid-repair.c brings
+ * the groups of a tier up to date, fluid-fill.c finds them from nothing.
  *
- * Traffic is tier 0; kernels of one priority are a tier each. A *node* is a resource as one tier sees it, or the limit
- * of one op (its cap, or a wave's time), which counts as a resource of its own: of capacity `limit`, with amount 1. Node and
- * group are the same number. In a tier everything is said in levels: an op takes level * weight of a node, with
- * weight = share * amount.
+ * Traffic is tier 0; kernels of one priority are a tier each. A *node* is a resource as one tier
+ * sees it, or the limit of one op (its cap, or a wave's time), which counts as a resource of its
+ * own: of capacity `limit`, with amount 1. Node and group are the same number. In a tier everything
+ * is said in levels: an op takes level * weight of a node, with weight = share * amount.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ enum
   FLUID_LISTED = 1 << 0, /* waits for its tier to be solved */
   FLUID_QUEUED = 1 << 1, /* is in the queue */
   FLUID_OPEN =
-      1 << 2, /* has no group, only weights of 1 and nothing below: `rooms` says what it can still take */
+      1 << 2, /* no group, only weights of 1, nothing below: `rooms` says what it can still take */
 };
 
 typedef struct
@@ -47,8 +47,9 @@ typedef struct
 } FluidNode;
 
 /*
- * The nodes that an op demands: those of its demands, of its waves, of its limit. The nodes alone are what most solves look at
- * for most ops: those of short routes lie together, 16 bytes an op, NOBODY behind the last. A longer one has NOBODY first.
+ * The nodes that an op demands: those of its demands, of its waves, of its limit. The nodes alone
+ * are what most solves look at for most ops: those of short routes lie together, 16 bytes an op,
+ * NOBODY behind the last. A longer one has NOBODY first.
  */
 #define FLUID_FEW 4
 typedef struct
@@ -201,7 +202,10 @@ void fluid_touch (Fluid *self, NodeId id);
 /* Passes on what a tier has left of a resource to the next one. */
 void fluid_offer_below (Fluid *self, NodeId above);
 
-/* Keeps a node's load instead of its room from now on: before its capacity, weights or what is below it change. */
+/*
+ * Keeps a node's load instead of its room from now on: before its capacity, weights or what is
+ * below it change.
+ */
 void fluid_close_node (Fluid *self, NodeId id);
 
 /* From now on the weights of a node's uses are kept, although all are 1. */
@@ -219,10 +223,14 @@ void fluid_set_level (Fluid *self, NodeId node, double level);
 void fluid_set_owner (Fluid *self, FluidOp op, NodeId owner);
 
 /*
- * Works through the dirty nodes of a tier until every op has a bottleneck. Gives up and returns FALSE, leaving a state that
- * only fluid_fill_tier mends, when that takes more than filling from nothing would.
+ * Works through the dirty nodes of a tier until every op has a bottleneck. Gives up and returns
+ * FALSE, leaving a state that only fluid_fill_tier mends, when that takes more than filling from
+ * nothing would.
  */
 gboolean fluid_repair_tier (Fluid *self, guint32 tier);
 
-/* Finds the groups of a tier from nothing by progressive filling; none of its nodes is dirty afterwards. */
+/*
+ * Finds the groups of a tier from nothing by progressive filling; none of its nodes is dirty
+ * afterwards.
+ */
 void fluid_fill_tier (Fluid *self, guint32 tier);

@@ -2,17 +2,20 @@
  * Repairing the groups of one tier after ops have come, gone or changed.
  *
  * The state: each op i belongs to one node g(i), its group; a node with a group has a level,
- * level_c = (capacity_c - sum over the other ops of level_g(i) * weight_ic) / (sum over its group of weight_ic);
- * one without has level infinity and its ops take no more than its capacity. The rates are the max-min fair ones if no op's
- * level exceeds the level of a node that it demands: then its group's node is its bottleneck.
+ * level_c = (capacity_c - sum over the other ops of level_g(i) * weight_ic) / (sum over its group
+ * of weight_ic); one without has level infinity and its ops take no more than its capacity. The
+ * rates are the max-min fair ones if no op's level exceeds the level of a node that it demands:
+ * then its group's node is its bottleneck.
  *
- * A node whose ops have changed is dirty. Working on it means: find its level with the group that it has; take over
- * ops of others whose level is above it, the highest first, until none is left (each raises the level); and where its level has
- * changed, or ops have come over, mark what these ops demand besides. Nodes are worked on in the order of their levels: what
- * happens at a level changes nothing below it (removing an op leaves all ops with lower levels as they are), so that nearly
- * every node is worked on once, and those that an event does not reach not at all. The outcome does not depend on the order:
- * sums are taken afresh in the order in which ops were added. The order decides only how soon the work ends; where
- * that takes too long, which rounding can cause among levels that are all but equal, the tier is filled from nothing instead.
+ * A node whose ops have changed is dirty. Working on it means: find its level with the group that
+ * it has; take over ops of others whose level is above it, the highest first, until none is left
+ * (each raises the level); and where its level has changed, or ops have come over, mark what these
+ * ops demand besides. Nodes are worked on in the order of their levels: what happens at a level
+ * changes nothing below it (removing an op leaves all ops with lower levels as they are), so that
+ * nearly every node is worked on once, and those that an event does not reach not at all. The
+ * outcome does not depend on the order: sums are taken afresh in the order in which ops were added.
+ * The order decides only how soon the work ends; where that takes too long, which rounding can
+ * cause among levels that are all but equal, the tier is filled from nothing instead.
  */
 #include "engine/fluid-private.h"
 
@@ -126,8 +129,8 @@ typedef struct
 } Sums;
 
 /*
- * Puts the node's own ops into OWN, which has room for one more than its uses, and their number into *N_OWN. No branches on
- * what an op is: nothing predicts them.
+ * Puts the node's own ops into OWN, which has room for one more than its uses, and their number
+ * into *N_OWN. No branches on what an op is: nothing predicts them.
  */
 static Sums
 sum_uses (const Fluid *self, NodeId id, FluidOp *own, guint *n_own)
@@ -212,7 +215,8 @@ collect_others (Fluid *self, NodeId id, const Sums *sums)
   for (guint i = 0; i < node->n_uses; i++)
     {
       NodeId         owner = self->owners[node->ops[i]];
-      FluidCandidate candidate = { self->levels[owner], fluid_use_weight (node, i), node->ops[i], i };
+      FluidCandidate candidate = { self->levels[owner], fluid_use_weight (node, i), node->ops[i],
+                                   i };
       if (owner != id && owner != NOBODY && must_take (node, sums, candidate.level))
         g_array_append_val (self->candidates, candidate);
     }
@@ -223,7 +227,10 @@ collect_others (Fluid *self, NodeId id, const Sums *sums)
 
 /* ---- changes and whom they touch ------------------------------------------------------------- */
 
-/* An op stands CHANGE higher than before: what that is to its link I, the node ID, which is not open nor in the queue. */
+/*
+ * An op stands CHANGE higher than before: what that is to its link I, the node ID, which is not
+ * open nor in the queue.
+ */
 static void
 pass_change (Fluid *self, NodeId id, FluidOp op, guint i, double change)
 {
@@ -239,7 +246,10 @@ pass_change (Fluid *self, NodeId id, FluidOp op, guint i, double change)
     queue_push (self, id, node->top * AFTER);
 }
 
-/* Tells the nodes of an op, OWNER apart, of another level. Those in the queue will see for themselves. */
+/*
+ * Tells the nodes of an op, OWNER apart, of another level. Those in the queue will see for
+ * themselves.
+ */
 static inline void
 change_level_of (Fluid *self, FluidOp op, NodeId owner, double change)
 {
@@ -265,7 +275,10 @@ change_level_of (Fluid *self, FluidOp op, NodeId owner, double change)
     }
 }
 
-/* Collects what a node must take into `candidates`. Returns how many of them it takes; the others it may leave. */
+/*
+ * Collects what a node must take into `candidates`. Returns how many of them it takes; the others
+ * it may leave.
+ */
 static guint
 choose_candidates (Fluid *self, NodeId id, Sums *sums)
 {

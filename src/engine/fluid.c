@@ -108,7 +108,10 @@ fluid_slots (const Fluid *self, ResourceId id)
   return fluid_unreserved (fluid_resource_at (self, id));
 }
 
-/* Several parts: the time is exact; a wave's length is the mean over that time, for members that wait for one to end. */
+/*
+ * Several parts: the time is exact; a wave's length is the mean over that time, for members that
+ * wait for one to end.
+ */
 static void
 count_parts (FluidFlow *flow, double slots)
 {
@@ -377,7 +380,8 @@ fluid_rate (const Fluid *self, FluidOp op)
   if (owner == NOBODY)
     return (FluidRate){ 0, CAUSE_N, ENGINE_NONE };
   if (node->resource != ENGINE_NONE)
-    return (FluidRate){ self->levels[owner] * self->routes[op].share, CAUSE_RESOURCE, node->resource };
+    return (FluidRate){ self->levels[owner] * self->routes[op].share, CAUSE_RESOURCE,
+                        node->resource };
   if (flow->limit_is_cap)
     return (FluidRate){ node->capacity, CAUSE_CAP, ENGINE_NONE };
   return (FluidRate){ node->capacity, CAUSE_RESOURCE, flow->waves.resource };
@@ -437,7 +441,8 @@ static gint
 compare_serials (gconstpointer a, gconstpointer b, gpointer user)
 {
   const Fluid *self = user;
-  guint64 x = self->flows[*(const FluidOp *) a].serial, y = self->flows[*(const FluidOp *) b].serial;
+  guint64      x = self->flows[*(const FluidOp *) a].serial,
+          y = self->flows[*(const FluidOp *) b].serial;
 
   return (x > y) - (x < y);
 }

@@ -8,10 +8,11 @@
  * what there is to share) or its own cap binds; then it is frozen. Traffic shares whole
  * capacities. Kernels share what traffic and reservations leave, tier by tier of priority.
  *
- * The answer is the only one in which each op has a bottleneck: a saturated resource (or its own limit)
- * on which no op of its tier has a higher level. The ops with one bottleneck form a *group*, which has one level;
- * an op's rate is the level of its group times its share. The solver keeps the groups from one solve to the next
- * and repairs those that an event has touched, in the order of their levels: see fluid-repair.c.
+ * The answer is the only one in which each op has a bottleneck: a saturated resource (or its own
+ * limit) on which no op of its tier has a higher level. The ops with one bottleneck form a *group*,
+ * which has one level; an op's rate is the level of its group times its share. The solver keeps the
+ * groups from one solve to the next and repairs those that an event has touched, in the order of
+ * their levels: see fluid-repair.c.
  */
 #pragma once
 
@@ -19,7 +20,7 @@
 
 typedef struct _Fluid Fluid;
 typedef guint32       FluidOp; /* recycled after removal */
-typedef guint32 FluidGroup; /* small; 0 = no group yet. One a resource and tier, one an op with a limit */
+typedef guint32 FluidGroup; /* small; 0 = none yet. One a resource and tier, or op with a limit */
 
 typedef struct
 {
@@ -71,9 +72,10 @@ const FluidOp *fluid_solve (Fluid *self, guint *n_changed);
 gboolean       fluid_is_dirty (const Fluid *self);
 
 /*
- * The same for callers that keep one clock a group, because an event changes the levels of few groups but the rates of
- * many ops: the groups that may have a new level, and the ops that have come to another group or into their first one.
- * Both without repetition, valid until the next call.
+ * The same for callers that keep one clock a group, because an event changes the levels of few
+ * groups but the rates of many ops: the groups that may have a new level, and the ops that have
+ * come to another group or into their first one. Both without repetition, valid until the next
+ * call.
  */
 typedef struct
 {
@@ -94,11 +96,17 @@ guint32   fluid_user (const Fluid *self, FluidOp op);
  * Waves that OP needs on the slots left at present, 0 for an op without; and the amount that they
  * take.
  */
-/* Waves of the op on the slots that are left; of several parts, as many as there are of the mean length of a running wave. */
+/*
+ * Waves of the op on the slots that are left; of several parts, as many as there are of the mean
+ * length of a running wave.
+ */
 double fluid_n_waves (const Fluid *self, FluidOp op);
 double fluid_wave_amount (const Fluid *self, FluidOp op);
 
-/* The ops of a class that demand a resource, in the order in which they were added; valid until the next call. */
+/*
+ * The ops of a class that demand a resource, in the order in which they were added; valid until the
+ * next call.
+ */
 const FluidOp *fluid_users (Fluid *self, ResourceId id, OpClass class_, guint *n);
 
 /* What the whole op takes of a resource. */

@@ -93,8 +93,8 @@ take_block (Heap *self, guint64 bytes, guint32 stream, guint64 capacity, guint32
 {
   guint64 reserved = allocator_reserved (self->allocator);
 
-  *block =
-      allocator_take (self->allocator, bytes, stream, capacity > reserved ? capacity - reserved : 0);
+  *block = allocator_take (self->allocator, bytes, stream,
+                           capacity > reserved ? capacity - reserved : 0);
   return *block != ALLOC_NONE;
 }
 

@@ -1,7 +1,8 @@
 /*
- * What a device's allocator holds for a schedule: buffers, by the caller's numbers, as the blocks that the framework really asks
- * for. A buffer is one block, or a list of tensors, or the part of a memory program up to its peak; the rest of the program runs when
- * the buffer is released. Programs keep their tensors in a frame, a buffer that may hold nothing of its own.
+ * What a device's allocator holds for a schedule: buffers, by the caller's numbers, as the blocks
+ * that the framework really asks for. A buffer is one block, or a list of tensors, or the part of a
+ * memory program up to its peak; the rest of the program runs when the buffer is released. Programs
+ * keep their tensors in a frame, a buffer that may hold nothing of its own.
  */
 #pragma once
 
@@ -28,15 +29,18 @@ void  heap_free (Heap *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Heap, heap_free)
 
 /*
- * Goes on with REQUEST from step *DONE (0 at first), and counts the steps that went through. FALSE when the device, which has
- * CAPACITY for the allocator, has no room for the next one.
+ * Goes on with REQUEST from step *DONE (0 at first), and counts the steps that went through. FALSE
+ * when the device, which has CAPACITY for the allocator, has no room for the next one.
  */
 gboolean heap_take (Heap *self, const HeapRequest *request, guint64 capacity, guint *done);
 
 /* The buffer is gone; the rest of its program runs, within CAPACITY or not. */
 void heap_release (Heap *self, const HeapRequest *request);
 
-/* The buffer waits for another stream: its number is free again. Returns what to give back later with heap_give. */
+/*
+ * The buffer waits for another stream: its number is free again. Returns what to give back later
+ * with heap_give.
+ */
 guint32 heap_detach (Heap *self, const HeapRequest *request);
 void    heap_give (Heap *self, guint32 detached);
 

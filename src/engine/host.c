@@ -172,9 +172,9 @@ engine_pool_set_allocator (Engine *self, PoolId id, AllocatorKind kind)
 }
 
 /*
- * An allocation goes through when it fits, and also when waiting would not help: then it
- * overflows. A caching allocator that finds no room first waits for all that other streams still use, then gives what is cached back
- * to the device, and tries again.
+ * An allocation goes through when it fits, and also when waiting would not help: then it overflows.
+ * A caching allocator that finds no room first waits for all that other streams still use, then
+ * gives what is cached back to the device, and tries again.
  */
 static gboolean
 heap_admits (Pool *pool, BlockedAlloc *alloc)
@@ -256,9 +256,11 @@ engine_pool_release (Engine *self, PoolId id, PoolCategory category, const HeapR
                      OpId after)
 {
   Pool      *pool = engine_pool_at (self, id);
-  WaiterNode waiter = {
-    .kind = WAITER_RELEASE, .id = id, .category = category, .bytes = request->bytes, .detached = HEAP_NONE
-  };
+  WaiterNode waiter = { .kind = WAITER_RELEASE,
+                        .id = id,
+                        .category = category,
+                        .bytes = request->bytes,
+                        .detached = HEAP_NONE };
 
   if (after == ENGINE_NONE || engine_op_done (self, after))
     {

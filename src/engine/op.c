@@ -293,7 +293,8 @@ account_waves (Engine *self, LiveOp *op, double progress)
 {
   if (op->waves.resource == ENGINE_NONE)
     return;
-  engine_resource_at (self, op->waves.resource)->used += (progress - op->accounted) * op->wave_amount;
+  engine_resource_at (self, op->waves.resource)->used +=
+      (progress - op->accounted) * op->wave_amount;
   op->accounted = progress;
 }
 
@@ -306,7 +307,8 @@ account_demands (Engine *self, const LiveOp *op)
 
 /* AMOUNT of resource ID is taken at rate TO instead of FROM, 0 = not at all. */
 static void
-change_use (Engine *self, ResourceId id, double amount_from, double from, double amount_to, double to)
+change_use (Engine *self, ResourceId id, double amount_from, double from, double amount_to,
+            double to)
 {
   EngineResource *resource = engine_resource_at (self, id);
   UseChange      *last = NULL;
@@ -333,12 +335,14 @@ change_use (Engine *self, ResourceId id, double amount_from, double from, double
 
 /* OP goes on at rate TO with waves of AMOUNT_TO. */
 static void
-log_use (Engine *self, const LiveOp *op, double amount_from, double from, double amount_to, double to)
+log_use (Engine *self, const LiveOp *op, double amount_from, double from, double amount_to,
+         double to)
 {
   if (!self->log_use)
     return;
   for (guint i = 0; i < op->n_demands; i++)
-    change_use (self, op->demands[i].resource, op->demands[i].amount, from, op->demands[i].amount, to);
+    change_use (self, op->demands[i].resource, op->demands[i].amount, from, op->demands[i].amount,
+                to);
   if (op->waves.resource != ENGINE_NONE)
     change_use (self, op->waves.resource, amount_from, from, amount_to, to);
 }

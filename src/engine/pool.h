@@ -1,4 +1,7 @@
-/* Memory pools: a tier's capacity, what fills it, and its peaks. Plain data; the engine owns and updates it. */
+/*
+ * Memory pools: a tier's capacity, what fills it, and its peaks. Plain data; the engine owns and
+ * updates it.
+ */
 #pragma once
 
 #include "base/memory.h"
@@ -10,33 +13,36 @@ typedef guint32 PoolId;
 typedef struct
 {
   guint64 bytes;                          /* the peak */
-  guint64 by_category[POOL_N_CATEGORIES]; /* at the peak: `now`; of device and overflow with `waiting` */
+  guint64 by_category[POOL_N_CATEGORIES]; /* at the peak: `now`; device, overflow: + `waiting` */
   guint64 waiting; /* of device and overflow: bytes of it that waited; else 0 */
-  guint64 cached; /* of reserved, device and overflow: bytes of it that the allocator held for nobody, rounding included */
+  guint64 cached;  /* of reserved, device and overflow: bytes of it that the allocator held for
+                      nobody, rounding included */
   SimTime time;
   guint64 tag; /* of the allocation that made it */
 } PoolPeak;
 
 /*
- * Bytes are live (`now`) from their allocation to the host's release, and then wait (`waiting`) while an op still uses them: an
- * allocator that is told of other streams (PyTorch's record_stream) counts a block as allocated until free() and hands it out
- * again only after that stream's event.
+ * Bytes are live (`now`) from their allocation to the host's release, and then wait (`waiting`)
+ * while an op still uses them: an allocator that is told of other streams (PyTorch's record_stream)
+ * counts a block as allocated until free() and hands it out again only after that stream's event.
  *   allocated = sum of `now` without POOL_RUNTIME
- *   reserved  = what the allocator holds from the device: the segments of a caching one (engine/alloc.h), which keep what is given
- *               back; without one, the same as allocated
- *   device    = what is taken of `capacity`: reserved and POOL_RUNTIME of a caching one, else the sum of `now` + `waiting`
+ *   reserved  = what the allocator holds from the device: the segments of a caching one
+ *               (engine/alloc.h), which keep what is given back; without one, the same as allocated
+ *   device    = what is taken of `capacity`: reserved and POOL_RUNTIME of a caching one, else the
+ *               sum of `now` + `waiting`
  * `allocated` thus follows the host's order alone, whatever the times.
  */
 typedef struct
 {
   guint64  capacity;
   gboolean caching;
-  guint64  heap;   /* caching: what the allocator holds now */
-  guint n_retries; /* allocations that went through only after what was cached had been given back */
+  guint64  heap;      /* caching: what the allocator holds now */
+  guint    n_retries; /* allocations that went through only after what was cached went back */
   guint64  now[POOL_N_CATEGORIES];
   guint64  waiting[POOL_N_CATEGORIES];
   PoolPeak allocated, reserved, device;
-  guint64  peak_by_category[POOL_N_CATEGORIES]; /* of `now` + `waiting`: each category's own peak, at its own time */
+  guint64  peak_by_category[POOL_N_CATEGORIES]; /* of `now` + `waiting`: each category's own peak,
+                                                   at its own time */
   gboolean overflowed;                          /* device exceeded capacity */
   PoolPeak overflow;                            /* the first allocation that did */
 } PoolStats;

@@ -239,8 +239,9 @@ widest_wave (const LiveOp *op, double slots)
 }
 
 /*
- * Notes the running wave or piece of every kernel with some on a resource. FALSE when none is in the way: there is none, or all of them have
- * one wave that leaves enough slots beside what is reserved already.
+ * Notes the running wave or piece of every kernel with some on a resource. FALSE when none is in
+ * the way: there is none, or all of them have one wave that leaves enough slots beside what is
+ * reserved already.
  */
 static gboolean
 collect_targets (Engine *self, Stream *stream, ResourceId resource)
@@ -265,7 +266,8 @@ collect_targets (Engine *self, Stream *stream, ResourceId resource)
       g_array_append_val (stream->drain_targets, target);
       taken += widest_wave (op, slots);
     }
-  return stream->drain_targets->len > 0 && taken + fifo_at (&stream->turns, Turn, 0).reserve > slots;
+  return stream->drain_targets->len > 0
+         && taken + fifo_at (&stream->turns, Turn, 0).reserve > slots;
 }
 
 static void
@@ -398,6 +400,7 @@ engine_describe_stuck_stream (const Engine *self, StreamId id, GString *text)
     g_string_append_printf (text, ", which waits for op %u of '%s'", op->order_prev,
                             g_array_index (self->orders, Order, op->order).name);
   else if (op->n_arrived < op->members)
-    g_string_append_printf (text, ", where %u of %u members have arrived", op->n_arrived, op->members);
+    g_string_append_printf (text, ", where %u of %u members have arrived", op->n_arrived,
+                            op->members);
   return TRUE;
 }

@@ -3,7 +3,10 @@
 
 #include "kernel/kernel.h"
 
-/* Weight of the model itself among the measured products; found with their distances' unit by leaving each of 80 products of an H100 out. */
+/*
+ * Weight of the model itself among the measured products; found with their distances' unit by
+ * leaving each of 80 products of an H100 out.
+ */
 #define MODEL_WEIGHT 0.3
 
 enum

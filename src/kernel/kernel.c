@@ -38,8 +38,8 @@ hbm_seconds (const GpuProfile *gpu, const KernelCost *cost)
 }
 
 /*
- * A tile's rate against the profile's full tile: it does m n / (m + n) FLOPs, up to a factor, between
- * two reads of an operand's element; the power says how much of those reads is not hidden.
+ * A tile's rate against the profile's full tile: it does m n / (m + n) FLOPs, up to a factor,
+ * between two reads of an operand's element; the power says how much of those reads is not hidden.
  */
 static double
 tile_rate (const GpuProfile *gpu, double m, double n)
@@ -62,7 +62,8 @@ sustained_rate (const GpuProfile *gpu, Dtype dtype)
 
 /* Fills COST for one tile choice; `alone` leaves out the latency. */
 static void
-matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *tile, KernelCost *cost)
+matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *tile,
+            KernelCost *cost)
 {
   double sms = gpu->sms.value;
   double rate = sustained_rate (gpu, kernel->dtype) * gpu->matmul_efficiency.value / sms
@@ -119,7 +120,7 @@ matmul_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
   *cost = best;
 }
 
-/* ---- fused attention -------------------------------------------------------------------------------------------- */
+/* ---- fused attention ------------------------------------------------------------------------- */
 
 #define FLASH_BLOCK \
   128 /* query rows (backward: keys) of a thread block. [FlashAttention-2, section 3.3] */
@@ -138,14 +139,16 @@ compiled_head_dim (const KernelDesc *kernel)
 }
 
 /*
- * Share of the matrix peak at the kernel's head size. A pair of query and key costs 4 d FLOPs and an
- * exponential that is worth `attention_softmax_dims` more of d; the profile's figures are for d = 128.
+ * Share of the matrix peak at the kernel's head size. A pair of query and key costs 4 d FLOPs and
+ * an exponential that is worth `attention_softmax_dims` more of d; the profile's figures are for d
+ * = 128.
  */
 static double
 flash_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
 {
   gboolean      forward = kernel->kind == KERNEL_ATTENTION;
-  const Figure *version2 = forward ? &gpu->attention_efficiency : &gpu->attention_backward_efficiency;
+  const Figure *version2 =
+      forward ? &gpu->attention_efficiency : &gpu->attention_backward_efficiency;
   const Figure *figure = version2;
   double        d = compiled_head_dim (kernel), softmax = gpu->attention_softmax_dims.value;
 
@@ -160,8 +163,8 @@ flash_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
 
 /*
  * Blocks on the diagonal of a causal mask are computed in full: half a block more for every row. A
- * head's longest block has up to twice its mean's work. Masked blocks of more than one wave are told
- * out as SMs become free, and lose half a block at the end; else waves are whole.
+ * head's longest block has up to twice its mean's work. Masked blocks of more than one wave are
+ * told out as SMs become free, and lose half a block at the end; else waves are whole.
  */
 static void
 attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)
@@ -189,7 +192,7 @@ attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cos
   cost->alone = MAX (seconds, hbm_seconds (gpu, cost));
 }
 
-/* ---- streaming kernels ------------------------------------------------------------------------------------------ */
+/* ---- streaming kernels ----------------------------------------------------------------------- */
 
 static void
 stream_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)

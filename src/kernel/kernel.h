@@ -33,8 +33,10 @@ void         kernel_model_free (KernelModel *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (KernelModel, kernel_model_free)
 
 /*
- * kernel_cost, with matrix products (their start-up included) corrected by what measured ones of like size take against kernel_cost: the mean of the
- * logarithms of those ratios, weighted by exp (- distance^2 / 2), the distance in powers of two of batch, m, n and k, together
- * with a ratio of 1 of weight 0.3. A product between measured ones is close to them, one far from all is as kernel_cost says.
+ * kernel_cost, with matrix products (their start-up included) corrected by what measured ones of
+ * like size take against kernel_cost: the mean of the logarithms of those ratios, weighted by exp
+ * (- distance^2 / 2), the distance in powers of two of batch, m, n and k, together with a ratio of
+ * 1 of weight 0.3. A product between measured ones is close to them, one far from all is as
+ * kernel_cost says.
  */
 void kernel_model_cost (const KernelModel *self, const KernelDesc *kernel, KernelCost *cost);

@@ -6,7 +6,7 @@
 
 #define LIGHT 1e-3 /* of its latency: what the links may take of a collective that loads none */
 
-/* ---- colours and labels ----------------------------------------------------------------------------------------- */
+/* ---- colours and labels ---------------------------------------------------------------------- */
 
 guint64
 colour_mix (guint64 colour, guint64 value)
@@ -39,7 +39,10 @@ colour_mix_profile (BindGraph *self, guint64 colour, gconstpointer profile)
   return colour_mix (colour, index);
 }
 
-/* 12 significant digits (40 bits): the order in which a planner adds loads up must not split a class. */
+/*
+ * 12 significant digits (40 bits): the order in which a planner adds loads up must not split a
+ * class.
+ */
 static double
 round_label (double value)
 {
@@ -49,7 +52,7 @@ round_label (double value)
   return ldexp (nearbyint (mantissa * 0x1p40), exponent - 40);
 }
 
-/* ---- nodes of the graph ----------------------------------------------------------------------------------------- */
+/* ---- nodes of the graph ---------------------------------------------------------------------- */
 
 void
 bind_graph_add_edge (BindGraph *self, guint32 a, guint32 b, Relation relation, double label)
@@ -81,7 +84,8 @@ add_ranks (BindGraph *self)
           self, r, bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_SM)),
           RELATION_SM, 1);
       bind_graph_add_edge (
-          self, r, bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_HBM)),
+          self, r,
+          bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_HBM)),
           RELATION_HBM, 1);
     }
 }
@@ -90,7 +94,8 @@ static void
 add_nodes (BindGraph *self)
 {
   for (guint n = 0; n < self->n_nodes; n++)
-    add_colour (self, colour_mix_profile (self, COLOUR_NODE, cluster_node_profile (self->cluster, n)));
+    add_colour (self,
+                colour_mix_profile (self, COLOUR_NODE, cluster_node_profile (self->cluster, n)));
 }
 
 static void
@@ -106,7 +111,7 @@ add_resources (BindGraph *self)
     }
 }
 
-/* ---- what the schedule uses -------------------------------------------------------------------------------------- */
+/* ---- what the schedule uses ------------------------------------------------------------------ */
 
 static guint
 use_index (const BindGraph *self, guint role, CommRef comm, guint kind)
@@ -178,7 +183,7 @@ bind_graph_uses (const BindGraph *self, guint role, CommRef comm, guint kind)
   return self->used[use_index (self, role, comm, kind)];
 }
 
-/* ---- ops --------------------------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 static void
 add_load (BindGraph *self, guint op, guint32 resource, double service)
@@ -210,7 +215,10 @@ end_op (BindGraph *self, guint64 colour)
   add_colour (self, colour_mix_double (colour, round_label (op->latency)));
 }
 
-/* What a plan moves between nodes, and between GPUs of a node: cards are reached over PCIe as well, which is not counted twice. */
+/*
+ * What a plan moves between nodes, and between GPUs of a node: cards are reached over PCIe as well,
+ * which is not counted twice.
+ */
 static void
 sum_payloads (const Cluster *cluster, const CollectiveCost *plan, double *inter, double *intra)
 {
@@ -294,7 +302,8 @@ bind_graph_add_variant (BindGraph *self, const CollectiveCost *cost, guint first
 }
 
 void
-bind_graph_add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs, double payload)
+bind_graph_add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs,
+                      double payload)
 {
   GraphOp *op = &g_array_index (self->ops, GraphOp, self->ops->len - use->n_algorithms);
 
@@ -391,8 +400,8 @@ is_light (const GraphUse *use, const CollectiveCost *costs, CollectiveAlgorithm 
 }
 
 /*
- * A few bytes (a norm) take their time alone and load nothing: a tree loads its nodes unalike, which would split all their ranks into
- * classes of their own.
+ * A few bytes (a norm) take their time alone and load nothing: a tree loads its nodes unalike,
+ * which would split all their ranks into classes of their own.
  */
 static void
 lighten (const GraphUse *use, CollectiveCost *costs)
@@ -422,8 +431,9 @@ add_groups (BindGraph *self, CommRef comm, guint kind)
     if (group_uses (self, group, i, comm, kind))
       {
         mesh_group_members (group, first_rank_of_group (group, i), members);
-        plans[i].plan = collective_plan_new (self->cluster, collective_of ((ScheduleCollective) kind),
-                                             members, group.size, &self->options);
+        plans[i].plan =
+            collective_plan_new (self->cluster, collective_of ((ScheduleCollective) kind), members,
+                                 group.size, &self->options);
         plans[i].costs = g_new (CollectiveCost, use->sizes->len);
         bind_graph_collect_costs (use, plans[i].plan, plans[i].costs);
         lighten (use, plans[i].costs);

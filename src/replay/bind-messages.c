@@ -1,4 +1,4 @@
-/* Messages between pipeline stages in the graph that folding refines: one op a sender and receiver. */
+/* Pipeline stages' messages in the graph that folding refines: one op a sender and receiver. */
 #include "replay/bind-private.h"
 
 guint
@@ -19,7 +19,7 @@ comm_group (const BindGraph *self, CommRef comm)
   return schedule_comm_info (self->schedule, comm)->group;
 }
 
-/* ---- what roles send --------------------------------------------------------------------------------------------- */
+/* ---- what roles send ------------------------------------------------------------------------- */
 
 static GraphSend *
 find_send (GArray *sends, CommRef comm, guint peer)
@@ -69,9 +69,12 @@ bind_graph_note_messages (BindGraph *self)
     }
 }
 
-/* ---- ops --------------------------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
-/* Messages to members at the same distance are of one colour: a rank's messages to two peers are never of one class. */
+/*
+ * Messages to members at the same distance are of one colour: a rank's messages to two peers are
+ * never of one class.
+ */
 static void
 add_message (BindGraph *self, GraphSend *send, guint32 from)
 {
@@ -115,7 +118,8 @@ bind_graph_message (const BindGraph *self, CommRef comm, guint32 from, guint32 t
   GraphSend *send = find_send (sends, comm, bind_group_index (comm_group (self, comm), to));
 
   g_assert (send != NULL);
-  return self->first_message[from] + (guint) (send - (const GraphSend *) (gconstpointer) sends->data);
+  return self->first_message[from]
+         + (guint) (send - (const GraphSend *) (gconstpointer) sends->data);
 }
 
 void

@@ -22,7 +22,7 @@ typedef struct
   double latency, inter, intra; /* as in BoundPlan */
 } GraphOp;
 
-/* Sizes at which a communicator's collective is issued, and the ops that stand for it in the graph. */
+/* Sizes at which a communicator's collective is issued, and the ops that are it in the graph. */
 typedef struct
 {
   GArray *sizes;    /* guint64, rising; NULL: never issued */
@@ -69,7 +69,7 @@ gboolean bind_graph_uses (const BindGraph *self, guint role, CommRef comm, guint
 /* Index of the group of RANK among the groups of its family: also the order of their ops. */
 guint bind_graph_group (MeshGroup group, guint rank);
 
-/* ---- messages between stages (bind-messages.c) ----------------------------------------------------------------- */
+/* ---- messages between stages (bind-messages.c) ----------------------------------------------- */
 
 /* Index of RANK in its group of the family, and the member at an index. */
 guint   bind_group_index (MeshGroup group, guint32 rank);
@@ -82,7 +82,7 @@ void bind_graph_clear_messages (BindGraph *self);
 /* The op of what rank FROM sends to rank TO on COMM. */
 guint bind_graph_message (const BindGraph *self, CommRef comm, guint32 from, guint32 to);
 
-/* ---- what bind-messages.c takes of bind-graph.c ---------------------------------------------------------------- */
+/* ---- what bind-messages.c takes of bind-graph.c ---------------------------------------------- */
 
 typedef enum
 {
@@ -114,8 +114,12 @@ void bind_graph_note_size (GraphUse *use, guint64 bytes);
 /* The costs of PLAN at all sizes of USE; notes algorithms that no group used before. */
 void bind_graph_collect_costs (GraphUse *use, CollectivePlan *plan, CollectiveCost *costs);
 
-/* The op of one algorithm; COST: any of its, or NULL where the group never uses it. FIRST: op of its collective's first. */
-void bind_graph_add_variant (BindGraph *self, const CollectiveCost *cost, guint first, guint64 colour);
+/*
+ * The op of one algorithm; COST: any of its, or NULL where the group never uses it. FIRST: op of
+ * its collective's first.
+ */
+void bind_graph_add_variant (BindGraph *self, const CollectiveCost *cost, guint first,
+                             guint64 colour);
 
 /* Costs of the collective whose variants were added last. */
 void bind_graph_add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs,

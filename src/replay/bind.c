@@ -1,12 +1,15 @@
 /*
  * Which ranks, resources and groups are simulated, and what the ops of each class demand.
  *
- * Set: a graph whose nodes are ranks, machines, resources, collectives (one node a group, kind and algorithm that any group uses for
- * it), messages between stages (one a sender and receiver) and copies (one a rank and direction), coloured by everything that their own behaviour depends on (of collectives the choice
- * and cost at each size that is issued); edges join a rank to its machine, its SMs and its memory, an op to its ranks, an op to the
- * resources it loads, labelled with the load a byte, and the algorithms of one collective to the first. Its coarsest equitable
- * partition (cluster/fold.h) gives the classes. Computed: the lowest member of each class, and for each class of ops the sum of the loads of ALL its ops on
- * each simulated resource. A rank's class decides the class of its groups, so a simulated rank finds its collective by its class.
+ * Set: a graph whose nodes are ranks, machines, resources, collectives (one node a group, kind and
+ * algorithm that any group uses for it), messages between stages (one a sender and receiver) and
+ * copies (one a rank and direction), coloured by everything that their own behaviour depends on (of
+ * collectives the choice and cost at each size that is issued); edges join a rank to its machine,
+ * its SMs and its memory, an op to its ranks, an op to the resources it loads, labelled with the
+ * load a byte, and the algorithms of one collective to the first. Its coarsest equitable partition
+ * (cluster/fold.h) gives the classes. Computed: the lowest member of each class, and for each class
+ * of ops the sum of the loads of ALL its ops on each simulated resource. A rank's class decides the
+ * class of its groups, so a simulated rank finds its collective by its class.
  */
 #include "replay/bind-private.h"
 
@@ -20,7 +23,7 @@ typedef struct
   guint32 *lowest, *size;
 } Classes;
 
-/* ---- classes ----------------------------------------------------------------------------------------------------- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 static void
 classes_identity (Classes *self, guint n)
@@ -69,7 +72,7 @@ is_lowest (const Classes *self, guint32 node)
   return self->lowest[self->class_of[node]] == node;
 }
 
-/* ---- what is simulated ------------------------------------------------------------------------------------------- */
+/* ---- what is simulated ----------------------------------------------------------------------- */
 
 /* While a binding is put together: where each class went, REPLAY_NONE while nowhere. */
 typedef struct
@@ -182,7 +185,10 @@ fold_ranks (Folder *self)
     }
 }
 
-/* The group of COMM that rank R is in, by the class of its collectives; REPLAY_NONE when it uses none. */
+/*
+ * The group of COMM that rank R is in, by the class of its collectives; REPLAY_NONE when it uses
+ * none.
+ */
 static guint32
 fold_group (Folder *self, CommRef comm, guint r)
 {
@@ -257,7 +263,7 @@ fold_members (Binding *self, guint n_comms)
       }
 }
 
-/* ---- messages ---------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static guint32
 find_rank (const Folder *self, guint32 rank)
@@ -285,7 +291,8 @@ fold_pair (Folder *self, CommRef comm, guint32 from, guint32 to)
 
   if (*slot == REPLAY_NONE)
     {
-      BoundPair pair = { comm, find_rank (self, from), find_rank (self, to), fold_costs (self, op) };
+      BoundPair pair = { comm, find_rank (self, from), find_rank (self, to),
+                         fold_costs (self, op) };
 
       *slot = self->binding->pairs->len;
       g_array_append_val (self->binding->pairs, pair);
@@ -332,14 +339,15 @@ fold_messages (Folder *self)
           ScheduleItems items = schedule_items (self->graph->schedule, rank->role, s);
 
           for (guint k = 0; k < items.n; k++)
-            if (items.items[k].kind == ITEM_P2P && !knows_end (self->binding, rank, &items.items[k]))
+            if (items.items[k].kind == ITEM_P2P
+                && !knows_end (self->binding, rank, &items.items[k]))
               fold_end (self, rank, &items.items[k]);
         }
       rank->n_ends = self->binding->ends->len - rank->first_end;
     }
 }
 
-/* ---- loads ------------------------------------------------------------------------------------------------------- */
+/* ---- loads ----------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -412,7 +420,7 @@ fold_loads (Folder *self)
     }
 }
 
-/* ---- entry points ------------------------------------------------------------------------------------------------ */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 static Binding *
 binding_alloc (void)

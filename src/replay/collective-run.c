@@ -1,8 +1,8 @@
 #include "replay/collective-run.h"
 
 /*
- * Of the resources that nobody else uses only an item's slowest can bind it, so the others stay out:
- * a ring over thousands of ranks is one demand, and as many as it shares with others.
+ * Of the resources that nobody else uses only an item's slowest can bind it, so the others stay
+ * out: a ring over thousands of ranks is one demand, and as many as it shares with others.
  */
 typedef struct
 {
@@ -29,8 +29,8 @@ add_demand (Setting *self, guint32 resource, double amount)
   Demand demand = { .amount = amount };
 
   if (self->ids[resource] == ENGINE_NONE)
-    self->ids[resource] = engine_add_resource (self->engine, "link",
-                                               cluster_resource (self->cluster, resource)->capacity);
+    self->ids[resource] = engine_add_resource (
+        self->engine, "link", cluster_resource (self->cluster, resource)->capacity);
   demand.resource = self->ids[resource];
   g_array_append_val (self->demands, demand);
 }
@@ -46,7 +46,8 @@ collect_demands (Runner *self)
   for (guint i = 0; i < self->cost.n_loads; i++)
     {
       const CollectiveLoad *load = &self->cost.loads[i];
-      double seconds = load->service / cluster_resource (setting->cluster, load->resource)->capacity;
+      double                seconds =
+          load->service / cluster_resource (setting->cluster, load->resource)->capacity;
 
       if (setting->n_users[load->resource] > 1)
         add_demand (setting, load->resource, load->service * bytes);
@@ -145,7 +146,8 @@ find_bound (const Setting *self, OpId op)
 
       for (guint j = 0; j < record->n_segments; j++)
         if (segments[j].cause == segments[i].cause
-            && (segments[i].cause != CAUSE_RESOURCE || segments[j].resource == segments[i].resource))
+            && (segments[i].cause != CAUSE_RESOURCE
+                || segments[j].resource == segments[i].resource))
           sum += segments[j].duration;
       if (sum > most)
         {

@@ -29,8 +29,9 @@ typedef struct
 } CollectiveBound;
 
 /* The same, and what bound each item [n]. */
-gboolean collective_run_fluid_bound (const Cluster *cluster, const CollectiveRunItem *items, guint n,
-                                     SimTime *finish, CollectiveBound *bound, GError **error);
+gboolean collective_run_fluid_bound (const Cluster *cluster, const CollectiveRunItem *items,
+                                     guint n, SimTime *finish, CollectiveBound *bound,
+                                     GError **error);
 
 /* `step`: every step of the algorithm as flows (step-run.h). The same contract. */
 gboolean collective_run_step (const Cluster *cluster, const CollectiveRunItem *items, guint n,

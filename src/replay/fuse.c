@@ -1,14 +1,17 @@
 /*
  * Kernels that run back to back on one stream as few ops.
  *
- * Set: a group is a run of kernels on one stream, of one phase (and layer, and module), with nothing between them but hooks, allocations
- * and frees, which act on the host alone. Kernel k is issued I_k after the group's start and runs for d_k; P_k is the sum of d before
- * it, D that of all. One by one the group ends at max over k of (I_k + D - P_k), or D after what stood before it on the stream.
- * Computed: one submission at S = max over k of (I_k - P_k) of an op of length D, which ends at the same instants: streams bound by the
- * host stay bound by it. The host's own time, allocations and frees stay where they were.
+ * Set: a group is a run of kernels on one stream, of one phase (and layer, and module), with
+ * nothing between them but hooks, allocations and frees, which act on the host alone. Kernel k is
+ * issued I_k after the group's start and runs for d_k; P_k is the sum of d before it, D that of
+ * all. One by one the group ends at max over k of (I_k + D - P_k), or D after what stood before it
+ * on the stream. Computed: one submission at S = max over k of (I_k - P_k) of an op of length D,
+ * which ends at the same instants: streams bound by the host stay bound by it. The host's own time,
+ * allocations and frees stay where they were.
  *
- * Kernels bound by HBM, those bound by SMs, wide and narrow, and copies (which reports tell apart) are an op each, one after another: so each keeps its
- * sums of SM time (as a function of the SMs that are left, wave by wave), of bytes and of latency, and slows down beside traffic as its
+ * Kernels bound by HBM, those bound by SMs, wide and narrow, and copies (which reports tell apart)
+ * are an op each, one after another: so each keeps its sums of SM time (as a function of the SMs
+ * that are left, wave by wave), of bytes and of latency, and slows down beside traffic as its
  * kernels would. What changes is only their order within the group.
  */
 #include "replay/fuse-private.h"
@@ -17,13 +20,16 @@
 #include <string.h>
 
 /*
- * Kernels of a group: a part of what a stream's launch queue holds; one where another stream's kernels or collectives run beside them, which
- * start where a kernel ends.
+ * Kernels of a group: a part of what a stream's launch queue holds; one where another stream's
+ * kernels or collectives run beside them, which start where a kernel ends.
  */
 #define MAX_KERNELS 256
 #define MAX_BESIDE  1
 
-/* SMs that collectives hold at most beside narrow kernels, which then need not wait for one another. */
+/*
+ * SMs that collectives hold at most beside narrow kernels, which then need not wait for one
+ * another.
+ */
 #define HELD_SMS 32
 
 typedef enum
@@ -47,7 +53,7 @@ typedef struct
   GArray         *key;   /* guint32: unit, phase, stream, kernels of the group at hand */
 } Fuser;
 
-/* ---- groups ------------------------------------------------------------------------------------------------------ */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 /* Acts on the host alone, whatever the device does. */
 static gboolean
@@ -63,7 +69,10 @@ layer_of (const Fuser *self, const ScheduleItem *item)
                                      : SCHEDULE_NONE;
 }
 
-/* What an op stands for is of one phase; unless all of a pass may be one op, of one layer; by modules, of one unit and module. */
+/*
+ * What an op stands for is of one phase; unless all of a pass may be one op, of one layer; by
+ * modules, of one unit and module.
+ */
 static gboolean
 belongs (const Fuser *self, const ScheduleItem *first, const ScheduleItem *item, gint *module)
 {
@@ -102,7 +111,7 @@ group_end (const Fuser *self, guint first)
   return last;
 }
 
-/* ---- ops --------------------------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 static const BoundKernel *
 kernel_at (const Fuser *self, guint32 index)
@@ -220,7 +229,8 @@ append_op (const Fuser *self, Bucket bucket, const guint *items, const guint32 *
 static guint32
 make_group (const Fuser *self, guint first, guint last)
 {
-  FusedGroup group = { .first = self->program->fused->len, .stream = self->items.items[first].stream };
+  FusedGroup group = { .first = self->program->fused->len,
+                       .stream = self->items.items[first].stream };
   guint      items[BUCKET_N][MAX_KERNELS], n[BUCKET_N] = { 0 };
   guint32    kernels[BUCKET_N][MAX_KERNELS];
 
@@ -241,7 +251,7 @@ make_group (const Fuser *self, guint first, guint last)
   return self->program->groups->len - 1;
 }
 
-/* ---- what has been met before ------------------------------------------------------------------------------------- */
+/* ---- what has been met before ---------------------------------------------------------------- */
 
 static guint
 hash_key (gconstpointer data)
@@ -282,7 +292,7 @@ find_group (Fuser *self, guint first, guint last)
   return group;
 }
 
-/* ---- times ------------------------------------------------------------------------------------------------------- */
+/* ---- times ----------------------------------------------------------------------------------- */
 
 /* S: when the group is submitted, after its start. */
 static SimTime
@@ -342,7 +352,8 @@ carry_issues (Fuser *self)
     {
       ProgramItem *item = &self->compiled[i];
       ItemKind     kind = (ItemKind) self->items.items[i].kind;
-      gboolean quiet = kind == ITEM_HOST_HOOK || (kind == ITEM_KERNEL && item->kernel == REPLAY_NONE);
+      gboolean     quiet =
+          kind == ITEM_HOST_HOOK || (kind == ITEM_KERNEL && item->kernel == REPLAY_NONE);
 
       if (item->group != REPLAY_NONE)
         {
@@ -388,7 +399,8 @@ has_work_beside (const Program *program, const Schedule *schedule)
         {
           const ScheduleItem *item = &items.items[i];
 
-          if ((item->kind != ITEM_KERNEL && item->kind != ITEM_COLLECTIVE) || item->stream == stream)
+          if ((item->kind != ITEM_KERNEL && item->kind != ITEM_COLLECTIVE)
+              || item->stream == stream)
             continue;
           if (stream != SCHEDULE_NONE)
             return TRUE;
@@ -404,8 +416,9 @@ fuse_program (Program *program, const Schedule *schedule, Granularity granularit
   g_autoptr (GHashTable) known =
       g_hash_table_new_full (hash_key, equal_keys, (GDestroyNotify) g_array_unref, NULL);
   g_autoptr (GArray) key = g_array_new (FALSE, FALSE, sizeof (guint32));
-  Fuser              self = {
-                 .program = program, .schedule = schedule, .granularity = granularity, .known = known, .key = key
+
+  Fuser self = {
+    .program = program, .schedule = schedule, .granularity = granularity, .known = known, .key = key
   };
 
   self.max_kernels = has_work_beside (program, schedule) ? MAX_BESIDE : MAX_KERNELS;

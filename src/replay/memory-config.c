@@ -13,7 +13,9 @@ const OptionSpec memory_options[] = {
     .choices = allocators,
     .offset = G_STRUCT_OFFSET (MemoryConfig, allocator),
     .fallback = "caching",
-    .help = "of GPU memory: PyTorch's caching allocator, the same with expandable segments, or every byte as itself",
+    .help =
+        "of GPU memory: PyTorch's caching allocator, the same with expandable segments, or every "
+        "byte as itself",
     .source = "pytorch c10/cuda/CUDACachingAllocator.cpp" },
   { 0 },
 };

@@ -1,4 +1,7 @@
-/* The `memory` section of a scenario: how a GPU's memory is given out. The same table drives the command line. */
+/*
+ * The `memory` section of a scenario: how a GPU's memory is given out. The same table drives the
+ * command line.
+ */
 #pragma once
 
 #include "base/option.h"

@@ -142,7 +142,8 @@ replay_tag_label (const Replay *self, guint64 tag)
 
   if (item->kind != ITEM_ALLOC)
     return g_strdup ("initial state");
-  buffer = schedule_buffer_info (self->schedule, binding_rank (self->binding, rank)->role, item->ref);
+  buffer =
+      schedule_buffer_info (self->schedule, binding_rank (self->binding, rank)->role, item->ref);
   g_string_append (text, buffer->label);
   if (item->unit != SCHEDULE_NONE)
     {

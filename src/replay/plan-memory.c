@@ -82,7 +82,8 @@ plan_memory (const Replay *self, guint role, const RuntimeMemory *runtime)
   if (allocator != ALLOCATOR_IDEAL)
     walk.heap = heap_new (allocator);
   walk.result.hbm.caching = walk.heap != NULL;
-  pool_take (&walk.result.hbm, POOL_RUNTIME, runtime_memory_bytes (runtime, walk.result.rank), 0, 0);
+  pool_take (&walk.result.hbm, POOL_RUNTIME, runtime_memory_bytes (runtime, walk.result.rank), 0,
+             0);
   for (guint s = 0; s < SECTION_N; s++)
     {
       ScheduleItems items = schedule_items (self->schedule, role, s);

@@ -1,7 +1,8 @@
 /*
- * The memory of a plan without running it: the host's allocations of one role in order, through the scenario's allocator, over init,
- * the first period and a steady one. Blocks that another stream still uses are taken to be free again when the host frees them, so
- * that what record_stream delays is missing: a lower bound where a strategy frees with events (fsdp1, zero3), else what the replay
+ * The memory of a plan without running it: the host's allocations of one role in order, through the
+ * scenario's allocator, over init, the first period and a steady one. Blocks that another stream
+ * still uses are taken to be free again when the host frees them, so that what record_stream delays
+ * is missing: a lower bound where a strategy frees with events (fsdp1, zero3), else what the replay
  * finds. Milliseconds where a replay takes seconds.
  */
 #pragma once

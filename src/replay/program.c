@@ -65,7 +65,7 @@ host_costs (const FrameworkProfile *framework, const NodeProfile *node, gboolean
   return costs;
 }
 
-/* A GPU of a fraction of its speed takes that much longer for the same work; what is latency stays. */
+/* A GPU of a fraction of its speed takes that much longer for the same work; latency stays. */
 static BoundKernel
 bind_kernel (const KernelCost *cost, double speed)
 {
@@ -97,7 +97,8 @@ compile_kernel (Compiler *self, const KernelDesc *desc, double idle)
   kernel = bind_kernel (&cost, self->program->speed);
   kernel.latency = sim_time_add (kernel.latency, sim_time_from_seconds (idle));
   g_array_append_val (kernels, kernel);
-  g_hash_table_insert (self->kernels, g_memdup2 (&key, sizeof key), GUINT_TO_POINTER (kernels->len));
+  g_hash_table_insert (self->kernels, g_memdup2 (&key, sizeof key),
+                       GUINT_TO_POINTER (kernels->len));
   return kernels->len - 1;
 }
 
@@ -135,8 +136,9 @@ issue_seconds (const Compiler *self, ScheduleItems items, guint i)
 }
 
 /*
- * Where the host waits for each kernel, nothing runs while it issues: the time of a kernel's issue, and of the collectives and messages
- * issued since the last one, is the device's, and the host has none of its own.
+ * Where the host waits for each kernel, nothing runs while it issues: the time of a kernel's issue,
+ * and of the collectives and messages issued since the last one, is the device's, and the host has
+ * none of its own.
  */
 static void
 compile_item (Compiler *self, ScheduleItems items, guint i, ProgramItem *entry)
@@ -156,7 +158,8 @@ compile_item (Compiler *self, ScheduleItems items, guint i, ProgramItem *entry)
       seconds = 0;
     }
   entry->issue = sim_time_from_seconds (seconds);
-  entry->kernel = item->kind == ITEM_KERNEL ? compile_kernel (self, item->kernel, idle) : REPLAY_NONE;
+  entry->kernel =
+      item->kind == ITEM_KERNEL ? compile_kernel (self, item->kernel, idle) : REPLAY_NONE;
 }
 
 static GArray *

@@ -1,11 +1,15 @@
 /*
- * The `replay` section of a scenario: how finely it is replayed. The same table drives the command line.
+ * The `replay` section of a scenario: how finely it is replayed. The same table drives the command
+ * line.
  */
 #pragma once
 
 #include "base/option.h"
 
-/* Kernels that run back to back on one stream, with nothing in between that could come between them, as one op: see fuse.c. */
+/*
+ * Kernels that run back to back on one stream, with nothing in between that could come between
+ * them, as one op: see fuse.c.
+ */
 typedef enum
 {
   GRANULARITY_KERNEL, /* every kernel by itself */

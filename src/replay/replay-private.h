@@ -3,8 +3,10 @@
  *
  *   bind-graph.c  the graph that folding refines
  *   bind-messages.c  messages between stages in it
- *   bind.c        cluster + schedule -> Binding: the ranks, resources and groups that are simulated, and what each op class demands
- *   workloads.c   what ranks compute: pipeline stages, and micro-batches that differ in their sequences
+ *   bind.c        cluster + schedule -> Binding: the ranks, resources and groups that are
+ *                 simulated, and what each op class demands
+ *   workloads.c   what ranks compute: pipeline stages, and micro-batches that differ in their
+ *                 sequences
  *   program.c     schedule items -> issue times and kernel costs of one kind of rank
  *   fuse.c        runs of kernels in it as few ops
  *   run.c         Binding + programs -> one engine run of a number of periods
@@ -19,7 +21,7 @@
 
 #define REPLAY_NONE G_MAXUINT32
 
-/* ---- binding ------------------------------------------------------------------------------------------------------ */
+/* ---- binding --------------------------------------------------------------------------------- */
 
 /* Demand of all ops of a class on a simulated resource, per byte. */
 typedef struct
@@ -28,7 +30,10 @@ typedef struct
   double     service;
 } BoundLoad;
 
-/* What one op of a class does to links, whatever its size: a collective of a group by one algorithm, or a rank's copy. */
+/*
+ * What one op of a class does to links, whatever its size: a collective of a group by one
+ * algorithm, or a rank's copy.
+ */
 typedef struct
 {
   guint   first_load, n_loads; /* in Binding.loads */
@@ -145,7 +150,7 @@ binding_group_of (const Binding *self, CommRef comm, guint rank)
   return binding_group (self, self->group_of[comm * self->ranks->len + rank]);
 }
 
-/* ---- programs ----------------------------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -162,7 +167,7 @@ typedef struct
   double  sm_seconds, hbm_bytes, wave_units, wave_seconds;
   double  share; /* 1 / stand-alone duration without latency; 0 when it is all latency */
   guint   first_part, n_parts; /* in Program.parts: waves of several kernels */
-  double pieces; /* of several kernels: as many as there are of the mean length of a running one; 0: one */
+  double  pieces; /* of several kernels: as many as of a running one's mean length; 0: one */
 } BoundKernel;
 
 /* One op for several kernels, and what it is in the schedule's terms. */
@@ -202,9 +207,12 @@ Program *program_new (const Schedule *schedule, const TrainingOptions *training,
                       const GpuProfile *gpu, const NodeProfile *node, double speed);
 void     program_free (Program *self);
 
-/* ---- runs --------------------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
-/* The state of a rank when it passed the end of a period. `last` [streams and lanes]: what each stream held. */
+/*
+ * The state of a rank when it passed the end of a period. `last` [streams and lanes]: what each
+ * stream held.
+ */
 typedef struct
 {
   SimTime time;
@@ -236,7 +244,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Run, run_free)
 guint           run_n_boundaries (const Run *self);
 const Boundary *run_boundary (const Run *self, guint rank, guint b);
 
-/* Whether the last two periods were alike: their lengths, and for every rank the times and what was in flight where they began. */
+/*
+ * Whether the last two periods were alike: their lengths, and for every rank the times and what was
+ * in flight where they began.
+ */
 gboolean run_is_steady (const Run *self);
 
 /* What the allocator is asked for when BUFFER, number REF, is allocated. */
@@ -253,7 +264,7 @@ buffer_request (const ScheduleBuffer *buffer, BufferRef ref)
                         .n_frame = buffer->n_frame };
 }
 
-/* ---- tags of ops: period (0 init, 1 first, 2.. steady), rank, item --------------------------------------------------- */
+/* ---- tags of ops: period (0 init, 1 first, 2.. steady), rank, item --------------------------- */
 
 #define TAG_ITEM_BITS   26
 #define TAG_RANK_BITS   20
@@ -299,7 +310,7 @@ period_section (guint period)
   return (ScheduleSection) MIN (period, SECTION_STEADY);
 }
 
-/* ---- the replay --------------------------------------------------------------------------------------------------- */
+/* ---- the replay ------------------------------------------------------------------------------ */
 
 struct _Replay
 {
@@ -320,9 +331,12 @@ struct _Replay
   ScheduleItem           *markers; /* [streams]: what replay_op says of them */
 };
 
-/* ---- workloads ---------------------------------------------------------------------------------------------------- */
+/* ---- workloads ------------------------------------------------------------------------------- */
 
-/* Of the scenario's model, training and mesh on SELF's cluster (NULL where that failed). FALSE after diagnostics. */
+/*
+ * Of the scenario's model, training and mesh on SELF's cluster (NULL where that failed). FALSE
+ * after diagnostics.
+ */
 gboolean workloads_resolve (Replay *self, DiagList *diags);
 void     workloads_free (Replay *self);
 

@@ -5,9 +5,12 @@
 #define DEFAULT_MIN_PERIODS 2
 #define DEFAULT_MAX_PERIODS 32
 
-/* ---- the parts --------------------------------------------------------------------------------------------------- */
+/* ---- the parts ------------------------------------------------------------------------------- */
 
-/* What the framework's generation launches goes into the training options, before a workload is made of them. */
+/*
+ * What the framework's generation launches goes into the training options, before a workload is
+ * made of them.
+ */
 static gboolean
 resolve_framework (Replay *self, ProfileSet *profiles, DiagList *diags)
 {
@@ -51,7 +54,8 @@ check_precision (const Replay *self, DiagList *diags)
       {
         diag_error (diags, precision_mark (self->scenario),
                     "set 'training.precision' to fp16-mixed or fp32",
-                    "GPU '%s' has no bf16 matrix units", cluster_gpu_profile (self->cluster, r)->id);
+                    "GPU '%s' has no bf16 matrix units",
+                    cluster_gpu_profile (self->cluster, r)->id);
         return FALSE;
       }
   return TRUE;
@@ -129,7 +133,10 @@ find_unlike_nodes (const Replay *self, MeshGroup group, guint nodes[2])
   return FALSE;
 }
 
-/* Ranks that share one copy of something in step with each other want like nodes; replicas and whole meshes may be mixed. */
+/*
+ * Ranks that share one copy of something in step with each other want like nodes; replicas and
+ * whole meshes may be mixed.
+ */
 static gboolean
 check_nodes (const Replay *self, const Mesh *mesh, DiagList *diags)
 {
@@ -226,10 +233,12 @@ compile_programs (Replay *self)
   for (guint i = 0; i < self->binding->ranks->len; i++)
     {
       const BoundRank *rank = binding_rank (self->binding, i);
-      Program          like = {
-                 .role = rank->role,
-                 .gpu = cluster_gpu_profile (self->cluster, rank->rank),
-                 .node = cluster_node_profile (self->cluster, cluster_node_of_gpu (self->cluster, rank->rank)),
+
+      Program like = {
+        .role = rank->role,
+        .gpu = cluster_gpu_profile (self->cluster, rank->rank),
+        .node =
+            cluster_node_profile (self->cluster, cluster_node_of_gpu (self->cluster, rank->rank)),
       };
 
       if (like.gpu != gpu)
@@ -262,9 +271,12 @@ make_markers (Replay *self)
                                        .kernel = &self->marker };
 }
 
-/* ---- running ----------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
-/* Runs afresh with twice the periods until the last two are alike: a host cannot know, while others lag, whether it may stop. */
+/*
+ * Runs afresh with twice the periods until the last two are alike: a host cannot know, while others
+ * lag, whether it may stop.
+ */
 static gboolean
 run_until_steady (Replay *self, const ReplayOptions *options, GError **error)
 {
@@ -343,7 +355,7 @@ replay_free (Replay *self)
   g_free (self);
 }
 
-/* ---- what it holds ----------------------------------------------------------------------------------------------- */
+/* ---- what it holds --------------------------------------------------------------------------- */
 
 const Scenario *
 replay_scenario (const Replay *self)
@@ -408,7 +420,7 @@ replay_cluster_resource (const Replay *self, ResourceId resource, guint *n_alike
   return thing->id;
 }
 
-/* ---- periods ----------------------------------------------------------------------------------------------------- */
+/* ---- periods --------------------------------------------------------------------------------- */
 
 guint
 replay_n_boundaries (const Replay *self)

@@ -1,7 +1,7 @@
 /* The ops of a run: what each item of a schedule puts on the engine. */
 #include "replay/run-private.h"
 
-/* ---- launch queues ------------------------------------------------------------------------------------------------ */
+/* ---- launch queues --------------------------------------------------------------------------- */
 
 OpId
 host_room (RankHost *self, const Engine *engine, StreamRef stream, guint n)
@@ -35,7 +35,7 @@ note_launches (RankHost *self, StreamRef stream, OpId op, guint n)
   queue->n++;
 }
 
-/* ---- ops --------------------------------------------------------------------------------------------------------- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 static OpId
 new_kernel (const RankHost *self, Engine *engine, guint32 index, guint64 tag)
@@ -43,9 +43,11 @@ new_kernel (const RankHost *self, Engine *engine, guint32 index, guint64 tag)
   const BoundRank   *rank = binding_rank (host_binding (self), self->rank);
   const BoundKernel *kernel = &g_array_index (self->program->kernels, BoundKernel, index);
   gboolean           waves = kernel->wave_units > 0 || kernel->n_parts > 0;
-  const WavePart    *parts = kernel->n_parts > 0
-                                 ? &g_array_index (self->program->parts, WavePart, kernel->first_part)
-                                 : NULL;
+
+  const WavePart *parts = kernel->n_parts > 0
+                              ? &g_array_index (self->program->parts, WavePart, kernel->first_part)
+                              : NULL;
+
   Demand demands[] = { { rank->sm, kernel->sm_seconds }, { rank->hbm, kernel->hbm_bytes } };
   OpSpec spec = {
     .class_ = OP_KERNEL,
@@ -80,7 +82,10 @@ host_submit_group (RankHost *self, Engine *engine, const FusedGroup *group)
     }
 }
 
-/* An op of PLAN with BYTES, SCALE of them on the wire for each: traffic whose level is bytes a second and channel. */
+/*
+ * An op of PLAN with BYTES, SCALE of them on the wire for each: traffic whose level is bytes a
+ * second and channel.
+ */
 static OpId
 new_traffic (const RankHost *self, Engine *engine, const BoundPlan *plan, double scale,
              guint64 bytes, OpSpec *spec)
@@ -134,7 +139,10 @@ new_collective (const RankHost *self, Engine *engine, const BoundCost *cost, gui
                       cost->service_scale, cost->bytes, &spec);
 }
 
-/* The n-th collective that a rank issues on a communicator is the n-th of its group: the first rank to come makes the op. */
+/*
+ * The n-th collective that a rank issues on a communicator is the n-th of its group: the first rank
+ * to come makes the op.
+ */
 static OpId
 join_collective (RankHost *self, Engine *engine, const ScheduleItem *item, const BoundCost **cost)
 {
@@ -161,9 +169,12 @@ held_sms (const Engine *engine, const BoundRank *rank, const BoundCost *cost)
   return MIN (cost->channels, MAX (engine_resource_capacity (engine, rank->sm) - 1, 0));
 }
 
-/* ---- messages ---------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
-/* The n-th message that one end of a pair issues is the n-th of the other: the first to come makes the op. */
+/*
+ * The n-th message that one end of a pair issues is the n-th of the other: the first to come makes
+ * the op.
+ */
 static OpId
 join_message (RankHost *self, Engine *engine, const ScheduleItem *item, const BoundCost **cost)
 {
@@ -216,7 +227,7 @@ host_submit_message (RankHost *self, Engine *engine, const ScheduleItem *item)
     note_launches (self, item->stream, op, 1);
 }
 
-/* ---- all ops ----------------------------------------------------------------------------------------------------- */
+/* ---- all ops --------------------------------------------------------------------------------- */
 
 void
 host_submit_marker (RankHost *self, Engine *engine, StreamRef stream)
@@ -263,7 +274,8 @@ host_submit (RankHost *self, Engine *engine, const ScheduleItem *item)
       break;
     case ITEM_COPY:
       op = new_copy (self, engine,
-                     binding_plan (host_binding (self), rank->copies[item->collective]), item->bytes);
+                     binding_plan (host_binding (self), rank->copies[item->collective]),
+                     item->bytes);
       engine_submit (engine, op, host_stream (self, item->stream), ENGINE_NONE, 0);
       break;
     case ITEM_RECORD:

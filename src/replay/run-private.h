@@ -1,11 +1,12 @@
 /*
- * One simulated rank of a run: run.c interprets its items, run-ops.c makes the ops that they ask for.
+ * One simulated rank of a run: run.c interprets its items, run-ops.c makes the ops that they ask
+ * for.
  */
 #pragma once
 
 #include "replay/replay-private.h"
 
-/* CUDA's launch queue holds about a thousand launches a stream; then the launching thread blocks. */
+/* CUDA's queue holds about a thousand launches a stream; then the launching thread blocks. */
 #define STREAM_DEPTH 1024
 
 /* What a stream's launch queue holds: ops, and the launches up to each. */
@@ -66,7 +67,7 @@ host_stream (const RankHost *self, StreamRef stream)
   return self->run->ranks[self->rank].first_stream + stream;
 }
 
-/* Streams of a rank: the schedule's, and lanes for the messages of a group call behind its first. */
+/* Streams of a rank: the schedule's, and lanes for a group call's messages behind its first. */
 static inline guint
 host_n_streams (const RankHost *self)
 {
@@ -93,10 +94,16 @@ OpId host_room (RankHost *self, const Engine *engine, StreamRef stream, guint n)
 /* Puts GROUP at the end of its stream, which has room. */
 void host_submit_group (RankHost *self, Engine *engine, const FusedGroup *group);
 
-/* Puts the op of ITEM, self->item of the section, at the end of its stream, which has room. A record is an op of no length. */
+/*
+ * Puts the op of ITEM, self->item of the section, at the end of its stream, which has room. A
+ * record is an op of no length.
+ */
 void host_submit (RankHost *self, Engine *engine, const ScheduleItem *item);
 
-/* Puts a message of a group call on its lane, and whatever follows on the stream behind it. The first lane is the stream itself. */
+/*
+ * Puts a message of a group call on its lane, and whatever follows on the stream behind it. The
+ * first lane is the stream itself.
+ */
 void host_submit_message (RankHost *self, Engine *engine, const ScheduleItem *item);
 
 /* An op of no length at the end of STREAM. */

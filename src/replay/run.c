@@ -12,7 +12,7 @@ typedef enum
   ACT_RETRY, /* not done: again after the engine has obeyed */
 } Act;
 
-/* ---- device ops -------------------------------------------------------------------------------------------------- */
+/* ---- device ops ------------------------------------------------------------------------------ */
 
 /* FALSE: the host waits for room. */
 static gboolean
@@ -35,7 +35,10 @@ act_submit (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield 
   return ACT_GO_ON;
 }
 
-/* The messages of a group call wait for what stood on the stream before it, and what comes on the stream waits for them all. */
+/*
+ * The messages of a group call wait for what stood on the stream before it, and what comes on the
+ * stream waits for them all.
+ */
 static Act
 act_message (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
 {
@@ -56,9 +59,12 @@ act_message (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield
   return ACT_GO_ON;
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
-/* An event happens when all before it on its stream has, waits included; the engine's last op knows nothing of waits behind it. */
+/*
+ * An event happens when all before it on its stream has, waits included; the engine's last op knows
+ * nothing of waits behind it.
+ */
 static Act
 act_record (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
 {
@@ -79,7 +85,7 @@ act_wait (RankHost *self, Engine *engine, const ScheduleItem *item)
   self->waited[item->stream] = TRUE;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static PoolId
 pool_of (const RankHost *self, const ScheduleBuffer *buffer)
@@ -136,7 +142,7 @@ act_free (const RankHost *self, Engine *engine, const ScheduleItem *item)
   engine_pool_release (engine, pool_of (self, buffer), buffer->category, &request, after);
 }
 
-/* ---- periods ----------------------------------------------------------------------------------------------------- */
+/* ---- periods --------------------------------------------------------------------------------- */
 
 static void
 mark_boundary (RankHost *self, const Engine *engine)
@@ -189,7 +195,7 @@ next_section (RankHost *self, const Engine *engine)
   return TRUE;
 }
 
-/* ---- the coroutine ----------------------------------------------------------------------------------------------- */
+/* ---- the coroutine --------------------------------------------------------------------------- */
 
 static Act
 act (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
@@ -274,7 +280,8 @@ host_step (Engine *engine, G_GNUC_UNUSED HostId host, gpointer user)
       if (self->stage < STAGE_GROUP && self->compiled[self->item].group != REPLAY_NONE
           && !do_group (self, engine, &yield))
         return yield;
-      if (self->stage < STAGE_PAID && pay (self, self->compiled[self->item].issue, STAGE_PAID, &yield))
+      if (self->stage < STAGE_PAID
+          && pay (self, self->compiled[self->item].issue, STAGE_PAID, &yield))
         return yield;
       done = act (self, engine, &self->items.items[self->item], &yield);
       if (done != ACT_RETRY)
@@ -287,7 +294,7 @@ host_step (Engine *engine, G_GNUC_UNUSED HostId host, gpointer user)
     }
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 /* Resources whose use a trace shows. */
 static gboolean
@@ -490,7 +497,7 @@ run_free (Run *self)
   g_free (self);
 }
 
-/* ---- steadiness -------------------------------------------------------------------------------------------------- */
+/* ---- steadiness ------------------------------------------------------------------------------ */
 
 guint
 run_n_boundaries (const Run *self)
@@ -514,13 +521,17 @@ in_flight (const Run *self, const Boundary *boundary, guint stream)
   return end > boundary->time ? end - boundary->time : 0;
 }
 
-/* Whether RANK passed boundaries B and B - 1 at the same time relative to rank 0's, with (STATE) the same in flight. */
+/*
+ * Whether RANK passed boundaries B and B - 1 at the same time relative to rank 0's, with (STATE)
+ * the same in flight.
+ */
 static gboolean
 boundaries_alike (const Run *self, guint rank, guint b, gboolean state)
 {
   const Boundary *now = run_boundary (self, rank, b), *before = run_boundary (self, rank, b - 1);
 
-  if (now->time - run_boundary (self, 0, b)->time != before->time - run_boundary (self, 0, b - 1)->time)
+  if (now->time - run_boundary (self, 0, b)->time
+      != before->time - run_boundary (self, 0, b - 1)->time)
     return FALSE;
   for (guint s = 0; state && s < host_n_streams (&self->hosts[rank]); s++)
     if (in_flight (self, now, s) != in_flight (self, before, s))
@@ -535,8 +546,9 @@ period_length (const Run *self, guint b)
 }
 
 /*
- * What was in flight at the very end had no next period beside it: the states compared are those where the last two periods began. With one
- * steady period that end must do; where the lack of a next one shows, it differs from the other, and more are needed.
+ * What was in flight at the very end had no next period beside it: the states compared are those
+ * where the last two periods began. With one steady period that end must do; where the lack of a
+ * next one shows, it differs from the other, and more are needed.
  */
 gboolean
 run_is_steady (const Run *self)

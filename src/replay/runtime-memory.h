@@ -1,6 +1,7 @@
 /*
- * What a process takes of its GPU's memory outside of the framework's allocator: the context (`runtime_bytes` of the GPU's profile) and
- * the buffers of each communicator that the rank's schedule uses (collective/communicator.h). Process groups make theirs at the first use.
+ * What a process takes of its GPU's memory outside of the framework's allocator: the context
+ * (`runtime_bytes` of the GPU's profile) and the buffers of each communicator that the rank's
+ * schedule uses (collective/communicator.h). Process groups make theirs at the first use.
  */
 #pragma once
 

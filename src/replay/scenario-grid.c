@@ -1,8 +1,9 @@
 /*
  * The product of a comparison file's lists.
  *
- * Each axis is a sequence of points: of every entry, one for each combination of the lists of values inside it. The file itself is the
- * last axis, with one entry. Scenario i is the i-th combination of points, the last axis running fastest.
+ * Each axis is a sequence of points: of every entry, one for each combination of the lists of
+ * values inside it. The file itself is the last axis, with one entry. Scenario i is the i-th
+ * combination of points, the last axis running fastest.
  */
 #include "replay/scenario-private.h"
 
@@ -42,7 +43,7 @@ struct _ScenarioGrid
   Axis axes[N_AXES];
 };
 
-/* ---- finding lists ------------------------------------------------------------------------------------------------ */
+/* ---- finding lists --------------------------------------------------------------------------- */
 
 static gboolean
 is_list_of_values (const ConfigNode *node)
@@ -69,7 +70,10 @@ add_list (GArray *lists, const ConfigNode *node, const char *prefix, const char 
   g_array_append_val (lists, list);
 }
 
-/* The lists of the section NODE. NAME (may be NULL) is the key that one word sets; with NAMES it is a name. */
+/*
+ * The lists of the section NODE. NAME (may be NULL) is the key that one word sets; with NAMES it is
+ * a name.
+ */
 static void
 find_in_section (GArray *lists, const ConfigNode *node, const char *prefix, const char *name,
                  gboolean names)
@@ -82,7 +86,8 @@ find_in_section (GArray *lists, const ConfigNode *node, const char *prefix, cons
     {
       const char *key = config_node_key (node, i);
 
-      add_list (lists, config_node_item (node, i), prefix, key, names && g_strcmp0 (key, name) == 0);
+      add_list (lists, config_node_item (node, i), prefix, key,
+                names && g_strcmp0 (key, name) == 0);
     }
 }
 
@@ -139,7 +144,7 @@ is_replaced (const ValueList *list, const ScenarioOverride *overrides, guint n)
   return FALSE;
 }
 
-/* ---- building ------------------------------------------------------------------------------------------------------ */
+/* ---- building -------------------------------------------------------------------------------- */
 
 static void
 value_list_clear (gpointer data)
@@ -191,7 +196,10 @@ diagnose_size (const ConfigNode *list, const char *name, guint64 n, DiagList *di
               "'%s' makes %" G_GUINT64_FORMAT " scenarios (at most %u)", name, n, SCENARIO_MAX);
 }
 
-/* What is multiplied: the overrides, the OTHERS axes' combinations, and entries of this axis AFTER the one that is added. */
+/*
+ * What is multiplied: the overrides, the OTHERS axes' combinations, and entries of this axis AFTER
+ * the one that is added.
+ */
 typedef struct
 {
   const ScenarioOverride *overrides;
@@ -294,7 +302,7 @@ scenario_grid_free (ScenarioGrid *self)
   g_free (self);
 }
 
-/* ---- reading it ------------------------------------------------------------------------------------------------------ */
+/* ---- reading it ------------------------------------------------------------------------------ */
 
 guint
 scenario_grid_length (const ScenarioGrid *self)
@@ -306,7 +314,10 @@ scenario_grid_length (const ScenarioGrid *self)
   return n;
 }
 
-/* The entry of AXIS in combination I, and which COMBINATION of its lists; NULL for an axis without entries. */
+/*
+ * The entry of AXIS in combination I, and which COMBINATION of its lists; NULL for an axis without
+ * entries.
+ */
 static const Entry *
 entry_at (const ScenarioGrid *self, guint i, guint axis, guint *combination)
 {

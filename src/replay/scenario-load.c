@@ -1,12 +1,16 @@
 /*
- * Scenarios from a file and from overrides: all errors in one pass, each once although a section may serve many scenarios.
+ * Scenarios from a file and from overrides: all errors in one pass, each once although a section
+ * may serve many scenarios.
  */
 #include "base/suggest.h"
 #include "replay/scenario-private.h"
 
 #include <string.h>
 
-/* What one file and the command line say; its diagnostics drop repeats, as an entry may serve many scenarios. */
+/*
+ * What one file and the command line say; its diagnostics drop repeats, as an entry may serve many
+ * scenarios.
+ */
 typedef struct
 {
   const StrategySet      *strategies;
@@ -17,7 +21,7 @@ typedef struct
   DiagList               *diags;
 } Loader;
 
-/* ---- entries of the lists --------------------------------------------------------------------------------------- */
+/* ---- entries of the lists -------------------------------------------------------------------- */
 
 static void
 apply_scenario (ScenarioDraft *draft, const ConfigNode *entry, DiagList *diags)
@@ -81,7 +85,7 @@ entry_label (const ScenarioDraft *draft, ScenarioAxis axis, const ConfigNode *en
   return axis == AXIS_STRATEGIES ? strategy_label (draft->scenario->strategy) : NULL;
 }
 
-/* Names of strategies first, the outermost before the inner ones: they put fresh options in place. */
+/* Names of strategies first, the outermost before inner ones: they put fresh options in place. */
 static void
 apply_overrides (const Loader *self, ScenarioDraft *draft)
 {
@@ -95,7 +99,7 @@ apply_overrides (const Loader *self, ScenarioDraft *draft)
         draft_override (draft, &self->overrides[i], self->diags);
 }
 
-/* ---- whole scenarios -------------------------------------------------------------------------------------------- */
+/* ---- whole scenarios ------------------------------------------------------------------------- */
 
 static void
 check_required (const Loader *self, const OptionSpec *table, gconstpointer options,
@@ -146,7 +150,8 @@ hand_shard_on (const Loader *self, const Scenario *scenario)
     return;
   if (config == NULL)
     {
-      diag_error (self->diags, mark, "leave it out, or set it for the scenarios whose strategy shards",
+      diag_error (self->diags, mark,
+                  "leave it out, or set it for the scenarios whose strategy shards",
                   "strategy '%s' has no shard group to choose: leave out 'shard' of the mesh",
                   scenario->strategy->strategy->name);
       return;
@@ -174,7 +179,8 @@ check_draft (const Loader *self, const ScenarioDraft *draft, const SourceMark *f
     diag_error (self->diags, file, "add 'model: { config: llama-3-8b }'",
                 "a scenario needs a 'model'");
   if (!(draft->seen & SEEN_STRATEGY))
-    diag_error (self->diags, file, "add 'strategy: { name: fsdp2 }'", "a scenario needs a 'strategy'");
+    diag_error (self->diags, file, "add 'strategy: { name: fsdp2 }'",
+                "a scenario needs a 'strategy'");
   for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
     {
       const ScenarioSection *section = &scenario_sections[i];
@@ -250,7 +256,7 @@ take_label (GPtrArray *labels, char *label, char *values)
     g_ptr_array_add (labels, label != NULL ? label : values);
 }
 
-/* The file's scenario I: its own keys, the entries of its lists laid over them, then the overrides. */
+/* The file's scenario I: its own keys, its lists' entries laid over them, then the overrides. */
 static ScenarioDraft
 make_scenario (const Loader *self, const ScenarioGrid *grid, guint i)
 {
@@ -331,7 +337,8 @@ scenario_with (const Scenario *source, const StrategySet *strategies,
   const Loader     self = { strategies, NULL, NULL, overrides, n_overrides, diags };
   const SourceMark mark = { 0 };
   ScenarioDraft    draft = { scenario_copy (source),
-                             SEEN_CLUSTER | SEEN_MODEL | SEEN_STRATEGY | SEEN_SEQ_LEN, strategies, NULL };
+                             SEEN_CLUSTER | SEEN_MODEL | SEEN_STRATEGY | SEEN_SEQ_LEN, strategies,
+                             NULL };
 
   /* what the mesh handed to the strategy is the mesh's, which may now say otherwise */
   for (StrategyConfig *c = draft.scenario->strategy; source->mesh.shard != NULL && c != NULL;

@@ -16,7 +16,10 @@ override_mark (const ScenarioOverride *override)
   return (SourceMark){ .file = g_intern_string (place) };
 }
 
-/* 1 for an override that names the strategy, 2 its inner one, ...; 0 for one that sets anything else. */
+/*
+ * 1 for an override that names the strategy, 2 its inner one, ...; 0 for one that sets anything
+ * else.
+ */
 guint
 scenario_override_depth (const ScenarioOverride *override)
 {

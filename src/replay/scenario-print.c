@@ -10,8 +10,8 @@ is_plain (gunichar u)
 }
 
 /*
- * Double-quoted YAML, which needs no look at what the text might otherwise mean. What does not print
- * is escaped.
+ * Double-quoted YAML, which needs no look at what the text might otherwise mean. What does not
+ * print is escaped.
  */
 static void
 append_quoted (GString *out, const char *text)
@@ -106,7 +106,7 @@ scenario_digest (const Scenario *self)
   return g_compute_checksum_for_string (G_CHECKSUM_SHA256, text, -1);
 }
 
-/* ---- one by one ----------------------------------------------------------------------------------------------------- */
+/* ---- one by one ------------------------------------------------------------------------------ */
 
 const OptionSpec scenario_strategy_name = { .key = "name", .type = OPTION_STRING };
 
@@ -122,7 +122,8 @@ add_settings (GArray *all, const char *section, const OptionSpec *table, gconstp
   for (const OptionSpec *spec = table; spec->key != NULL; spec++)
     if (!scenario_option_is_unset (spec, structure))
       {
-        ScenarioSetting setting = { g_intern_string (section), spec, option_format (spec, structure) };
+        ScenarioSetting setting = { g_intern_string (section), spec,
+                                    option_format (spec, structure) };
 
         g_array_append_val (all, setting);
       }

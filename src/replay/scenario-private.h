@@ -1,5 +1,6 @@
 /*
- * What the files of the scenario share: one description of its sections, and the life of nested strategy settings.
+ * What the files of the scenario share: one description of its sections, and the life of nested
+ * strategy settings.
  */
 #pragma once
 
@@ -33,10 +34,13 @@ void            strategy_config_free (StrategyConfig *self);
 /* A scenario with the defaults of all sections and no strategy. */
 Scenario *scenario_new (void);
 
-/* Optional options that nobody set: NULL, or a zero without default. They are left out of what is printed. */
+/*
+ * Optional options that nobody set: NULL, or a zero without default. They are left out of what is
+ * printed.
+ */
 gboolean scenario_option_is_unset (const OptionSpec *spec, gconstpointer structure);
 
-/* ---- loading ------------------------------------------------------------------------------------------------------ */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -68,17 +72,19 @@ extern const char *const scenario_axis_names[AXIS_N + 1];
 ScenarioAxis             scenario_find_axis (const char *key); /* AXIS_N: no list */
 const ScenarioSection   *scenario_find_section (const char *name);
 
-/* ---- grids: scenario-grid.c ---------------------------------------------------------------------------------------- */
+/* ---- grids: scenario-grid.c ------------------------------------------------------------------ */
 
 /*
- * What a comparison file multiplies: its entries of `scenarios`, `models` and `strategies`, and the lists of values that keys have
- * (`micro_batch: [1, 2]`) in these entries or in the file itself. The last list of the file changes fastest.
+ * What a comparison file multiplies: its entries of `scenarios`, `models` and `strategies`, and the
+ * lists of values that keys have (`micro_batch: [1, 2]`) in these entries or in the file itself.
+ * The last list of the file changes fastest.
  */
 typedef struct _ScenarioGrid ScenarioGrid;
 
 /*
- * Of the file with the map ROOT (NULL: none). A list under a key that one of OVERRIDES sets stands for one value: the command line
- * wins. Lists that are empty or make more than SCENARIO_MAX scenarios are diagnosed and left out.
+ * Of the file with the map ROOT (NULL: none). A list under a key that one of OVERRIDES sets stands
+ * for one value: the command line wins. Lists that are empty or make more than SCENARIO_MAX
+ * scenarios are diagnosed and left out.
  */
 #define SCENARIO_MAX 10000u
 ScenarioGrid *scenario_grid_new (const ConfigNode *root, const ScenarioOverride *overrides,
@@ -91,7 +97,10 @@ guint scenario_grid_length (const ScenarioGrid *self);
 /* The entry of AXIS that scenario I has; NULL where the file has no such list. */
 const ConfigNode *scenario_grid_entry (const ScenarioGrid *self, guint i, ScenarioAxis axis);
 
-/* "micro_batch=2, tp=4": what I has of the lists of values in its entry of AXIS (AXIS_N: in the file itself). NULL: nothing. */
+/*
+ * "micro_batch=2, tp=4": what I has of the lists of values in its entry of AXIS (AXIS_N: in the
+ * file itself). NULL: nothing.
+ */
 char *scenario_grid_label (const ScenarioGrid *self, guint i, ScenarioAxis axis);
 
 /* All that I has of lists of values, for ScenarioDraft. */
@@ -104,10 +113,16 @@ void draft_read_section (ScenarioDraft *draft, const ScenarioSection *section,
 void draft_read_strategy (ScenarioDraft *draft, const ConfigNode *node, DiagList *diags);
 void draft_override (ScenarioDraft *draft, const ScenarioOverride *override, DiagList *diags);
 
-/* 1 for an override that names the strategy, 2 its inner one, ...; 0 for one that sets anything else. */
+/*
+ * 1 for an override that names the strategy, 2 its inner one, ...; 0 for one that sets anything
+ * else.
+ */
 guint scenario_override_depth (const ScenarioOverride *override);
 
-/* Puts the strategy NAME with its defaults in the place of *SLOT; NULL, and FALSE after a diagnostic, when there is none. */
+/*
+ * Puts the strategy NAME with its defaults in the place of *SLOT; NULL, and FALSE after a
+ * diagnostic, when there is none.
+ */
 gboolean scenario_replace_strategy (const StrategySet *strategies, StrategyConfig **slot,
                                     const char *name, const SourceMark *mark, DiagList *diags);
 

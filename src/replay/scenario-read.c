@@ -4,7 +4,7 @@
 
 const char *const scenario_axis_names[AXIS_N + 1] = { "scenarios", "models", "strategies", NULL };
 
-/* ---- lists of values --------------------------------------------------------------------------------------------- */
+/* ---- lists of values ------------------------------------------------------------------------- */
 
 /* NODE, or of a list of values the one that the draft has. */
 static const ConfigNode *
@@ -35,13 +35,14 @@ load_options (const ScenarioDraft *draft, const OptionSpec *table, gpointer opti
           || (ignore != NULL && g_strv_contains (ignore, key)))
         continue;
       g_ptr_array_add (skipped, (gpointer) key);
-      option_set_key (table, options, key, config_node_text (value), config_node_mark (value), diags);
+      option_set_key (table, options, key, config_node_text (value), config_node_mark (value),
+                      diags);
     }
   g_ptr_array_add (skipped, NULL);
   option_load_map (table, options, node, (const char *const *) skipped->pdata, diags);
 }
 
-/* ---- strategies ------------------------------------------------------------------------------------------------- */
+/* ---- strategies ------------------------------------------------------------------------------ */
 
 static const Strategy *
 find_strategy (const StrategySet *strategies, const char *name)
@@ -70,7 +71,10 @@ diagnose_strategy (const StrategySet *strategies, const char *name, const Source
   diag_error (diags, mark, hint, "unknown strategy '%s'", name);
 }
 
-/* Puts the strategy NAME with its defaults in the place of *SLOT; NULL when there is none of that name. */
+/*
+ * Puts the strategy NAME with its defaults in the place of *SLOT; NULL when there is none of that
+ * name.
+ */
 gboolean
 scenario_replace_strategy (const StrategySet *strategies, StrategyConfig **slot, const char *name,
                            const SourceMark *mark, DiagList *diags)
@@ -92,7 +96,8 @@ static void load_strategy (const ScenarioDraft *draft, StrategyConfig **slot,
                            const ConfigNode *node, DiagList *diags);
 
 static void
-load_inner (const ScenarioDraft *draft, StrategyConfig *outer, const ConfigNode *node, DiagList *diags)
+load_inner (const ScenarioDraft *draft, StrategyConfig *outer, const ConfigNode *node,
+            DiagList *diags)
 {
   if (!outer->strategy->outer)
     diag_error (diags, config_node_mark (node), NULL, "strategy '%s' takes no inner strategy",
@@ -150,7 +155,7 @@ draft_read_strategy (ScenarioDraft *draft, const ConfigNode *node, DiagList *dia
   load_strategy (draft, &draft->scenario->strategy, node, diags);
 }
 
-/* ---- sections --------------------------------------------------------------------------------------------------- */
+/* ---- sections -------------------------------------------------------------------------------- */
 
 void
 draft_mark_seen (ScenarioDraft *draft, const ScenarioSection *section)

@@ -39,7 +39,7 @@ scenario_marks (const Scenario *self, const OptionSpec *table)
   return NULL;
 }
 
-/* ---- strategy settings ------------------------------------------------------------------------------------------ */
+/* ---- strategy settings ----------------------------------------------------------------------- */
 
 StrategyConfig *
 strategy_config_new (const Strategy *strategy)
@@ -85,7 +85,7 @@ strategy_config_free (StrategyConfig *self)
     }
 }
 
-/* ---- scenarios -------------------------------------------------------------------------------------------------- */
+/* ---- scenarios ------------------------------------------------------------------------------- */
 
 Scenario *
 scenario_new (void)

@@ -1,5 +1,6 @@
 /*
- * A scenario: cluster, model, training, mesh and strategy with all their options, from a YAML file, the command line or a table's row.
+ * A scenario: cluster, model, training, mesh and strategy with all their options, from a YAML file,
+ * the command line or a table's row.
  *
  *   name: llama-3-8b on 4 x a40
  *   cluster: { name: 4 x a40x8-nvlink-pairs }
@@ -11,9 +12,10 @@
  *   replay: { granularity: layer }
  *   strategy: { name: fsdp2, prefetch: 1 }
  *
- * `inner:` in the strategy section nests another strategy section. A comparison file holds the same keys and `scenarios:`, a list of maps
- * that override them (`name` labels each); `strategies:` is short for a list of scenarios that differ in the strategy, and
- * `models:` for one that differs in the model; given both, every model runs under every strategy. A list of values in the place of a
+ * `inner:` in the strategy section nests another strategy section. A comparison file holds the same
+ * keys and `scenarios:`, a list of maps that override them (`name` labels each); `strategies:` is
+ * short for a list of scenarios that differ in the strategy, and `models:` for one that differs in
+ * the model; given both, every model runs under every strategy. A list of values in the place of a
  * single one (`micro_batch: [1, 2]`) multiplies as well.
  */
 #pragma once
@@ -83,8 +85,9 @@ typedef struct
 } ScenarioOverride;
 
 /*
- * STRATEGIES: the built-in ones when NULL. Loads FILE (NULL: only OVERRIDES) with all its scenarios: at least one Scenario* in the array (free func set), or NULL after diagnostics:
- * every error of the file and of the overrides in one pass.
+ * STRATEGIES: the built-in ones when NULL. Loads FILE (NULL: only OVERRIDES) with all its
+ * scenarios: at least one Scenario* in the array (free func set), or NULL after diagnostics: every
+ * error of the file and of the overrides in one pass.
  */
 GPtrArray *scenario_load (const StrategySet *strategies, const char *file,
                           const ScenarioOverride *overrides, guint n_overrides, DiagList *diags);
@@ -96,7 +99,10 @@ GPtrArray *scenario_load (const StrategySet *strategies, const char *file,
 Scenario *scenario_with (const Scenario *source, const StrategySet *strategies,
                          const ScenarioOverride *overrides, guint n_overrides, DiagList *diags);
 
-/* All that is used, defaults included, as YAML that scenario_load reads back to the same scenario. Newly allocated. */
+/*
+ * All that is used, defaults included, as YAML that scenario_load reads back to the same scenario.
+ * Newly allocated.
+ */
 char *scenario_print (const Scenario *self);
 
 /* An option that a scenario uses, defaults included. */
@@ -110,10 +116,16 @@ typedef struct
 /* What the name of a strategy stands under: it comes before the strategy's options. */
 extern const OptionSpec scenario_strategy_name;
 
-/* Every option that is set, in the order of scenario_print: newly allocated array of ScenarioSetting that frees its values. */
+/*
+ * Every option that is set, in the order of scenario_print: newly allocated array of
+ * ScenarioSetting that frees its values.
+ */
 GArray *scenario_settings (const Scenario *self);
 
-/* The option tables by section name ("cluster", "model", "training", "mesh", "memory", "collective", "replay"); NULL for others. For help, docs and tables. */
+/*
+ * The option tables by section name ("cluster", "model", "training", "mesh", "memory",
+ * "collective", "replay"); NULL for others. For help, docs and tables.
+ */
 const OptionSpec *scenario_section_table (const char *section);
 
 /* Stable hash of everything in scenario_print, hexadecimal. Newly allocated. */

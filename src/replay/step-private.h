@@ -10,4 +10,5 @@ double step_largest_rate (const double *capacity, const StepProgram *program, co
  * Whether each resource could be full if the edges of all programs sent whenever they liked. One
  * that could not can be left out of the sharing: it holds nobody back. Newly allocated.
  */
-gboolean *step_screen (const double *capacity, guint n_resources, const StepRunItem *items, guint n);
+gboolean *step_screen (const double *capacity, guint n_resources, const StepRunItem *items,
+                       guint n);

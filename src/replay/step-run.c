@@ -169,7 +169,7 @@ finish_item (Run *self, Lane *lane, double end)
 
 /* ---- sharing --------------------------------------------------------------------------------- */
 
-/* Times as keys of the agenda: the bits of doubles that are not negative are ordered as they are. */
+/* Times as keys of the agenda: the bits of non-negative doubles are ordered as they are. */
 static SimTime
 key_of (double time)
 {
@@ -521,7 +521,8 @@ store_finish (const Run *self, const StepRunItem *items, guint n, double *finish
 }
 
 void
-step_run (const double *capacity, guint n_resources, const StepRunItem *items, guint n, double *finish)
+step_run (const double *capacity, guint n_resources, const StepRunItem *items, guint n,
+          double *finish)
 {
   g_autofree gboolean *open = step_screen (capacity, n_resources, items, n);
   g_autofree guint32  *known = g_new (guint32, MAX (n_resources, 1));

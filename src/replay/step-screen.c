@@ -79,7 +79,8 @@ screen_sums (Screen *self)
 
           for (guint i = 0; i < edge->n_loads; i++)
             {
-              const StepLoad *load = &g_array_index (program->loads, StepLoad, edge->first_load + i);
+              const StepLoad *load =
+                  &g_array_index (program->loads, StepLoad, edge->first_load + i);
 
               self->most[load->resource] += rate * load->service;
             }
@@ -119,9 +120,10 @@ collect_uses (Screen *self)
           self->anchors[anchor->resource] = TRUE;
           for (guint i = 0; i < edge->n_loads; i++)
             {
-              const StepLoad *load = &g_array_index (program->loads, StepLoad, edge->first_load + i);
-              Use             use = { load->resource, anchor->resource, rate * load->service,
-                                      load->service / anchor->service };
+              const StepLoad *load =
+                  &g_array_index (program->loads, StepLoad, edge->first_load + i);
+              Use use = { load->resource, anchor->resource, rate * load->service,
+                          load->service / anchor->service };
 
               if (self->open[load->resource])
                 g_array_append_val (uses, use);

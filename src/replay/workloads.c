@@ -27,7 +27,7 @@ check_options (const Replay *self, ModelShape *shape, DiagList *diags)
                         scenario_marks (scenario, mesh_options), diags);
 }
 
-/* ---- lengths ----------------------------------------------------------------------------------------------------- */
+/* ---- lengths --------------------------------------------------------------------------------- */
 
 /* The training options of one of the different micro-batches: SELF's lengths must outlive them. */
 static TrainingOptions
@@ -63,9 +63,9 @@ load_lengths (Replay *self, const ModelShape *shape, DiagList *diags)
   file = scenario->base_dir != NULL && !g_path_is_absolute (training->lengths)
              ? g_build_filename (scenario->base_dir, training->lengths, NULL)
              : g_strdup (training->lengths);
-  self->lengths = sequence_lengths_load (file, (guint) (cluster_n_gpus (self->cluster) / replica),
-                                         (guint) training->grad_accum, (guint) training->micro_batch,
-                                         unit, training->seq_len, diags);
+  self->lengths = sequence_lengths_load (
+      file, (guint) (cluster_n_gpus (self->cluster) / replica), (guint) training->grad_accum,
+      (guint) training->micro_batch, unit, training->seq_len, diags);
   for (guint b = 0; self->lengths != NULL && b < n_batches (self); b++)
     {
       TrainingOptions options = options_of_batch (self, b);
@@ -77,7 +77,7 @@ load_lengths (Replay *self, const ModelShape *shape, DiagList *diags)
   return self->lengths != NULL;
 }
 
-/* ---- entry points ------------------------------------------------------------------------------------------------ */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 static Workload **
 build_stages (const Replay *self, const ModelShape *shape, guint batch)

@@ -115,7 +115,8 @@ append_row (GString *out, const CollectiveSweep *self, const CollectiveSample *s
 static void
 append_beside (GString *out, const CollectiveNeighbour *beside)
 {
-  g_string_append_printf (out, "# beside: %s, %u ranks, ", tests_name (beside->kind), beside->n_ranks);
+  g_string_append_printf (out, "# beside: %s, %u ranks, ", tests_name (beside->kind),
+                          beside->n_ranks);
   if (beside->bytes > 0)
     g_string_append_printf (out, "%" G_GUINT64_FORMAT " bytes", beside->bytes);
   else
@@ -153,8 +154,8 @@ append_columns (GString *out, gboolean beside)
       out,
       "#\n"
       "# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place\n"
-      "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %-14s  %-6s  %8s%s  bound "
-      "by\n"
+      "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s  %-14s  %-6s  %8s%s  "
+      "bound by\n"
       "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s%s\n",
       "", "", "", "", "", "size", "count", "type", "redop", "root", "time", "algbw", "busbw",
       "#wrong", "time", "algbw", "busbw", "#wrong", "algorithm", "proto", "channels",

@@ -12,12 +12,14 @@ typedef struct
 } DifferenceColumn;
 
 /*
- * Model, cluster and strategy where they differ and the names do not say them, then every option that differs between predictions of
- * one model, cluster and strategy (each for its own options). Newly allocated array of DifferenceColumn, pointing into PREDICTIONS.
+ * Model, cluster and strategy where they differ and the names do not say them, then every option
+ * that differs between predictions of one model, cluster and strategy (each for its own options).
+ * Newly allocated array of DifferenceColumn, pointing into PREDICTIONS.
  */
 GPtrArray *differences_find (const GPtrArray *predictions);
 
 /*
- * "8 scenarios: llama-3-8b on 4 nodes x ..." and a line of the options that all have: size of the batch, and what is not the default.
+ * "8 scenarios: llama-3-8b on 4 nodes x ..." and a line of the options that all have: size of the
+ * batch, and what is not the default.
  */
 void differences_append_common (const GPtrArray *predictions, GString *out);

@@ -1,14 +1,15 @@
 /*
  * What tells the rows of a comparison apart.
  *
- * An option is told by its row's title where it has one: those of the section `cluster` by the cluster's, and so on. So it is a column of
- * its own only where rows of one title differ in it. Titles are columns where they differ.
+ * An option is told by its row's title where it has one: those of the section `cluster` by the
+ * cluster's, and so on. So it is a column of its own only where rows of one title differ in it.
+ * Titles are columns where they differ.
  */
 #include "report/differences-private.h"
 
 #include <string.h>
 
-/* ---- titles ------------------------------------------------------------------------------------------------------- */
+/* ---- titles ---------------------------------------------------------------------------------- */
 
 static const char *
 model_of (const Prediction *p)
@@ -48,7 +49,7 @@ title_of_section (const char *section)
   return g_str_equal (section, "model") ? model_of : nothing_of;
 }
 
-/* ---- columns ------------------------------------------------------------------------------------------------------ */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 static void
 column_free (gpointer data)
@@ -117,7 +118,10 @@ same_cells (const GPtrArray *predictions, const DifferenceColumn *a, const Diffe
   return TRUE;
 }
 
-/* Whether each prediction's name, "llama-3-8b / zero3, tp=2", has its cell of COLUMN among its parts. */
+/*
+ * Whether each prediction's name, "llama-3-8b / zero3, tp=2", has its cell of COLUMN among its
+ * parts.
+ */
 static gboolean
 names_say (const GPtrArray *predictions, const DifferenceColumn *column)
 {
@@ -139,7 +143,7 @@ names_say (const GPtrArray *predictions, const DifferenceColumn *column)
   return TRUE;
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------ */
+/* ---- options --------------------------------------------------------------------------------- */
 
 /* An option that some prediction has. */
 typedef struct
@@ -264,7 +268,7 @@ differences_find (const GPtrArray *predictions)
   return columns;
 }
 
-/* ---- in common ---------------------------------------------------------------------------------------------------- */
+/* ---- in common ------------------------------------------------------------------------------- */
 
 static const char *
 common_title (const GPtrArray *predictions, TitleOf of)
@@ -288,7 +292,8 @@ is_worth_saying (const ScenarioSetting *setting)
     return FALSE;
   if (setting->spec == &scenario_strategy_name)
     return FALSE;
-  return (g_str_equal (setting->section, "training") && g_strv_contains (always, setting->spec->key))
+  return (g_str_equal (setting->section, "training")
+          && g_strv_contains (always, setting->spec->key))
          || g_strcmp0 (setting->value, setting->spec->fallback) != 0;
 }
 
@@ -315,7 +320,8 @@ differences_append_common (const GPtrArray *predictions, GString *out)
   const char       *cluster = common_title (predictions, cluster_of);
   const char       *comma = "";
 
-  g_string_append_printf (out, "%u scenario%s%s", predictions->len, predictions->len == 1 ? "" : "s",
+  g_string_append_printf (out, "%u scenario%s%s", predictions->len,
+                          predictions->len == 1 ? "" : "s",
                           model != NULL || strategy != NULL ? ": " : "");
   g_string_append_printf (out, "%s%s%s", model != NULL ? model : "",
                           model != NULL && strategy != NULL ? ", " : "",

@@ -23,7 +23,10 @@ reason_of (const FigureRow *row)
   return g_strdup (first->reason != NULL ? first->reason : "no layout fits");
 }
 
-/* Of its first scenario that was predicted: those of a row differ in how the cluster is used, not in what it is. */
+/*
+ * Of its first scenario that was predicted: those of a row differ in how the cluster is used, not
+ * in what it is.
+ */
 static const char *
 profiles_of (const FigureRow *row)
 {
@@ -33,7 +36,7 @@ profiles_of (const FigureRow *row)
   return NULL;
 }
 
-/* ---- text -------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* Numbers the different assumptions in order of appearance, from 1. */
 static guint
@@ -115,7 +118,7 @@ report_figures_text (const Figures *self, GString *out)
       out, "\nerror = predicted / published - 1; of a band, of its nearer end, 0 within it\n");
 }
 
-/* ---- CSV and JSON ------------------------------------------------------------------------------------------------ */
+/* ---- CSV and JSON ---------------------------------------------------------------------------- */
 
 void
 report_figures_csv (const Figures *self, GString *out)

@@ -3,10 +3,16 @@
 
 #include "analysis/figures.h"
 
-/* A table of published and predicted numbers, the assumptions below it, each once, and what could not be predicted. */
+/*
+ * A table of published and predicted numbers, the assumptions below it, each once, and what could
+ * not be predicted.
+ */
 void report_figures_text (const Figures *self, GString *out);
 
-/* "figure,row,metric,published,predicted_low,predicted_high,error,assumptions,reason,profiles,program_version,schema": low and high are equal where there is no band. */
+/*
+ * "figure,row,metric,published,predicted_low,predicted_high,error,assumptions,reason,profiles,
+ * program_version,schema": low and high are equal where there is no band.
+ */
 void report_figures_csv (const Figures *self, GString *out);
 
 /* {"schema": 1, "figures": [...]}: the CSV's keys and, a list, the scenarios behind each row. */

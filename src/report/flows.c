@@ -39,7 +39,10 @@ report_flows_csv (const FlowReport *self, GString *out)
 
 /* ---- agreement ------------------------------------------------------------------------------- */
 
-/* The flow whose finish is relatively farthest from what was expected, and by how much; FALSE without any. */
+/*
+ * The flow whose finish is relatively farthest from what was expected, and by how much; FALSE
+ * without any.
+ */
 static gboolean
 find_worst (const FlowReport *self, guint *worst, double *error)
 {
@@ -49,7 +52,8 @@ find_worst (const FlowReport *self, guint *worst, double *error)
   *error = 0;
   for (guint i = 0; self->expected != NULL && i < self->n_flows; i++)
     {
-      double e = fabs (sim_time_to_seconds (self->finish[i]) - self->expected[i]) / self->expected[i];
+      double e =
+          fabs (sim_time_to_seconds (self->finish[i]) - self->expected[i]) / self->expected[i];
 
       if (isnan (e) || (found && e <= *error))
         continue;
@@ -211,10 +215,12 @@ append_links (const FlowReport *self, GString *out)
   for (guint i = 0; i < MIN (SHOWN, self->n_links); i++)
     {
       const FlowReportLink *link = &self->links[order[i]];
-      char                 *cells[] = { g_strdup (link->name),
-                                        quantity_format (QUANTITY_BANDWIDTH, link->capacity, 4),
-                                        quantity_format (QUANTITY_BYTES, link->bytes, 4),
-                                        g_strdup_printf ("%.1f %%", 100 * link->utilisation), NULL };
+
+      char *cells[] = { g_strdup (link->name),
+                        quantity_format (QUANTITY_BANDWIDTH, link->capacity, 4),
+                        quantity_format (QUANTITY_BYTES, link->bytes, 4),
+                        g_strdup_printf ("%.1f %%", 100 * link->utilisation), NULL };
+
       add_line (table, cells);
     }
   append_table (out, table, self->n_links, "links");

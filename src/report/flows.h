@@ -30,5 +30,8 @@ void report_flows_text (const FlowReport *self, GString *out);
 /* `flow,finish_s`, in the order of the input. */
 void report_flows_csv (const FlowReport *self, GString *out);
 
-/* {"schema": 1, "makespan_s", "flows": [{flow, finish_s}], "links": [{link, bandwidth_bps, bytes, utilisation}]} */
+/*
+ * {"schema": 1, "makespan_s", "flows": [{flow, finish_s}], "links": [{link, bandwidth_bps, bytes,
+ * utilisation}]}
+ */
 void report_flows_json (const FlowReport *self, GString *out);

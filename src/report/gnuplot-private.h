@@ -1,6 +1,7 @@
 /*
- * Running gnuplot for the pictures of the reports. A picture NAME leaves four files in its folder: NAME.dat and NAME.gp, which draw
- * it again with `gnuplot NAME.gp`, and NAME.png and NAME.svg, which the script makes.
+ * Running gnuplot for the pictures of the reports. A picture NAME leaves four files in its folder:
+ * NAME.dat and NAME.gp, which draw it again with `gnuplot NAME.gp`, and NAME.png and NAME.svg,
+ * which the script makes.
  */
 #pragma once
 
@@ -14,12 +15,16 @@ typedef struct
   char *data, *script; /* texts of NAME.dat and NAME.gp */
 } GnuplotPicture;
 
-/* Whether gnuplot_draw could begin: gnuplot is there, and DIR could be written. FALSE with ERROR set. */
+/*
+ * Whether gnuplot_draw could begin: gnuplot is there, and DIR could be written. FALSE with ERROR
+ * set.
+ */
 gboolean gnuplot_check (const char *dir, GError **error);
 
 /*
- * Draws N pictures of different names into DIR, which is made when it is missing. FALSE with ERROR set when gnuplot is missing or
- * fails, or a file cannot be written; then DIR is as it was, up to pictures that were complete when writing failed.
+ * Draws N pictures of different names into DIR, which is made when it is missing. FALSE with ERROR
+ * set when gnuplot is missing or fails, or a file cannot be written; then DIR is as it was, up to
+ * pictures that were complete when writing failed.
  */
 gboolean gnuplot_draw (const GnuplotPicture *pictures, guint n, const char *dir, GError **error);
 

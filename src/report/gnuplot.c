@@ -9,7 +9,7 @@
 
 static const char *const endings[] = { "dat", "gp", "svg", "png" };
 
-/* ---- texts ------------------------------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 char *
 gnuplot_plain_text (const char *given, glong most)
@@ -18,9 +18,10 @@ gnuplot_plain_text (const char *given, glong most)
   glong            length = g_utf8_strlen (text, -1), kept = most - (glong) strlen (OMISSION);
   const char      *head_end = g_utf8_offset_to_pointer (text, kept / 2);
   const char      *tail = g_utf8_offset_to_pointer (text, MAX (length - (kept - kept / 2), 0));
-  char            *plain = length > most
-                               ? g_strdup_printf ("%.*s" OMISSION "%s", (int) (head_end - text), text, tail)
-                               : g_strdup (text);
+
+  char *plain = length > most
+                    ? g_strdup_printf ("%.*s" OMISSION "%s", (int) (head_end - text), text, tail)
+                    : g_strdup (text);
 
   for (char *c = plain; *c != '\0'; c++)
     if (g_ascii_iscntrl (*c) || *c == '"' || *c == '\\')
@@ -38,7 +39,7 @@ gnuplot_append_quoted (GString *out, const char *text)
   g_string_append_printf (out, "'%s'", doubled);
 }
 
-/* ---- the child process ------------------------------------------------------------------------------------------------- */
+/* ---- the child process ----------------------------------------------------------------------- */
 
 static gboolean
 refuse_absent (GError **error)
@@ -70,7 +71,7 @@ run_gnuplot (const char *dir, const char *script, GError **error)
   return FALSE;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static gboolean
 fail (GError **error, int code, const char *what, const char *path)

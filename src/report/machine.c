@@ -100,7 +100,10 @@ NUMBER_OF (schema, ((void) p, RESULTS_SCHEMA))
     .name = #key, .type = FIELD_SETTING, .section = section_ \
   }
 
-/* The names of prediction_result_names () first and in their order; new ones are appended, none is renamed. */
+/*
+ * The names of prediction_result_names () first and in their order; new ones are appended, none is
+ * renamed.
+ */
 static const Field fields[] = {
   TEXT (scenario),
   TEXT (strategy),
@@ -189,7 +192,7 @@ field_text (const Field *field, const Prediction *p)
     }
 }
 
-/* ---- order -------------------------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 const char **
 report_column_names (void)
@@ -269,7 +272,7 @@ report_sort (GPtrArray *predictions, const char *key)
   return TRUE;
 }
 
-/* ---- CSV ---------------------------------------------------------------------------------------------------------- */
+/* ---- CSV ------------------------------------------------------------------------------------- */
 
 void
 report_csv (const GPtrArray *predictions, GString *out)
@@ -347,7 +350,8 @@ memory_json (const MemoryUse *use)
   json_add_count (memory, "excess_bytes", use->excess);
   json_add_text (memory, "peak_op", use->peak_op);
   json_object_object_add (memory, "overflow_op",
-                          use->overflow_op != NULL ? json_object_new_string (use->overflow_op) : NULL);
+                          use->overflow_op != NULL ? json_object_new_string (use->overflow_op)
+                                                   : NULL);
   json_object_object_add (memory, "by_category_bytes", categories);
   return memory;
 }
@@ -402,7 +406,10 @@ bindings_json (const GArray *bindings)
   return list;
 }
 
-/* The object of SECTION in SETTINGS, made when it is not there: those of "strategy.inner" lie in "inner" of "strategy". */
+/*
+ * The object of SECTION in SETTINGS, made when it is not there: those of "strategy.inner" lie in
+ * "inner" of "strategy".
+ */
 static struct json_object *
 section_json (struct json_object *settings, const char *section)
 {

@@ -19,7 +19,7 @@
 #define LEGEND_PIXELS 300
 #define COLUMN_PIXELS 8 /* of text, at most */
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Columns that TEXT takes: East Asian characters take two. */
 static guint
@@ -132,7 +132,7 @@ bar_names (const GPtrArray *predictions, guint n)
   return names;
 }
 
-/* ---- what is drawn --------------------------------------------------------------------------------------------------- */
+/* ---- what is drawn --------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -177,9 +177,9 @@ groups_follow (const Picture *self)
 static char *
 title_of (const Prediction *p, gboolean model, gboolean strategy, gboolean cluster)
 {
-  g_autofree char *whole =
-      g_strconcat (model ? p->model : "", model && strategy ? ", " : "", strategy ? p->strategy : "",
-                   (model || strategy) && cluster ? " on " : "", cluster ? p->cluster : "", NULL);
+  g_autofree char *whole = g_strconcat (
+      model ? p->model : "", model && strategy ? ", " : "", strategy ? p->strategy : "",
+      (model || strategy) && cluster ? " on " : "", cluster ? p->cluster : "", NULL);
 
   return gnuplot_plain_text (whole, MAX_TITLE);
 }
@@ -212,7 +212,8 @@ picture_title (const Picture *self)
 
   if (self->n == self->predictions->len)
     return g_strdup (title);
-  return g_strdup_printf ("%s: the first %u of %u scenarios", title, self->n, self->predictions->len);
+  return g_strdup_printf ("%s: the first %u of %u scenarios", title, self->n,
+                          self->predictions->len);
 }
 
 /* Whether names and the titles of groups have room when the bars stand side by side. */
@@ -270,7 +271,7 @@ begins_group (const Picture *self, guint i)
          && (i == 0 || !same_group (prediction_at (self, i - 1), prediction_at (self, i)));
 }
 
-/* Places of the bars: one apart, and a gap before each group, in which the title of lines stands. */
+/* Places of the bars: one apart, and a gap before each group, where the title of lines stands. */
 static double *
 bar_places (const Picture *self)
 {
@@ -293,7 +294,7 @@ append_number (GString *out, double value)
   g_string_append (out, text);
 }
 
-/* ---- data -------------------------------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 static void
 append_data_row (const Picture *self, guint i, double place, GString *out)
@@ -325,7 +326,7 @@ data_text (const Picture *self, const double *places)
   return g_string_free (out, FALSE);
 }
 
-/* ---- script -------------------------------------------------------------------------------------------------------------- */
+/* ---- script ---------------------------------------------------------------------------------- */
 
 #define FIRST_PART_COLUMN 3
 #define STEP_COLUMN       (FIRST_PART_COLUMN + TIME_N)
@@ -362,20 +363,24 @@ static void
 append_axes (const Picture *self, const double *places, GString *out)
 {
   append_title (self, out);
-  g_string_append_printf (
-      out, "set tmargin 5\nset ylabel 'time of a step on the critical path (%s)'\n", self->unit_name);
+  g_string_append_printf (out,
+                          "set tmargin 5\nset ylabel 'time of a step on the critical path (%s)'\n",
+                          self->unit_name);
   g_string_append (out, "set xrange [0.4:");
   append_number (out, places[self->n - 1] + 0.6);
   g_string_append (out, "]\nset yrange [0:");
   append_number (out, 1.12 * self->highest);
   g_string_append (out, "]\nset boxwidth 0.78\n");
-  /* Names are labels, not tics, for which gnuplot looks for room by itself and may find none; so the margin is set here. */
+  /*
+   * Names are labels, not tics, for which gnuplot looks for room by itself and may find none; so
+   * the margin is set here.
+   */
   g_string_append (out, "unset xtics\nset bmargin 3\n");
   if (self->grouped)
     append_group_titles (self, places, out);
 }
 
-/* ---- lines ---------------------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 /* Above the first line of each group, at the left edge of the bars. */
 static void
@@ -412,7 +417,7 @@ append_line_axes (const Picture *self, const double *places, GString *out)
     append_line_titles (self, places, out);
 }
 
-/* Each part from the sum of those before it; the name to the left and the step's time to the right. */
+/* Each part from the sum of those before it; the name on the left, the step's time on the right. */
 static void
 append_lines (const Picture *self, GString *out)
 {
@@ -422,8 +427,8 @@ append_lines (const Picture *self, GString *out)
       {
         g_string_append_printf (
             out,
-            "  data using (0):1:((sum [i=%u:%u] column(i)) / unit):((sum [i=%u:%u] column(i)) / unit):"
-            "($1 - 0.39):($1 + 0.39) with boxxyerror ls %u title ",
+            "  data using (0):1:((sum [i=%u:%u] column(i)) / unit):((sum [i=%u:%u] column(i)) / "
+            "unit):($1 - 0.39):($1 + 0.39) with boxxyerror ls %u title ",
             FIRST_PART_COLUMN, FIRST_PART_COLUMN + part - 1, FIRST_PART_COLUMN,
             FIRST_PART_COLUMN + part, part + 1);
         gnuplot_append_quoted (out, time_part_name ((TimePart) part));
@@ -432,16 +437,17 @@ append_lines (const Picture *self, GString *out)
   g_string_append_printf (
       out,
       "  data using (0):1:2 with labels right offset -0.6,0 font ',11' notitle, \\\n"
-      "  data using (column(%u) / unit):1:(column(%u) > 0 ? sprintf('%%.2f', column(%u) / unit) : '') "
-      "with labels left offset 0.5,0 font ',11' notitle, \\\n"
+      "  data using (column(%u) / unit):1:(column(%u) > 0 ? sprintf('%%.2f', column(%u) / unit) : "
+      "'') with labels left offset 0.5,0 font ',11' notitle, \\\n"
       "  data using (column(%u) / unit):1:(column(%u) > 0 ? '' : sprintf('%%.2f  does not fit', "
-      "column(%u) / unit)) with labels left offset 0.5,0 font ',11' textcolor rgb '#882255' notitle\n",
+      "column(%u) / unit)) with labels left offset 0.5,0 font ',11' textcolor rgb '#882255' "
+      "notitle\n",
       STEP_COLUMN, FITS_COLUMN, STEP_COLUMN, STEP_COLUMN, FITS_COLUMN, STEP_COLUMN);
 }
 
-/* ---- bars ----------------------------------------------------------------------------------------------------------- */
+/* ---- bars ------------------------------------------------------------------------------------ */
 
-/* Boxes from the highest sum down, so that each leaves its own part visible; the step's time above. */
+/* Boxes from the highest sum down, so that each leaves its part visible; the step's time above. */
 static void
 append_plot (const Picture *self, GString *out)
 {
@@ -516,7 +522,8 @@ script_text (const Picture *self, const double *places, const char *style)
   else
     append_axes (self, places, out);
   g_string_append_printf (
-      out, "\nset terminal pngcairo noenhanced font 'Liberation Sans,12' fontscale 1.6 size %u,%u\n",
+      out,
+      "\nset terminal pngcairo noenhanced font 'Liberation Sans,12' fontscale 1.6 size %u,%u\n",
       8 * width / 5, 8 * height / 5);
   g_string_append (out, "set output '" NAME ".png'\n");
   if (self->lying)

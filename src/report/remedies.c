@@ -60,7 +60,8 @@ append_none (const Remedies *self, GString *out)
     g_string_append_printf (out, "\nNothing that was tried fits or lacks less than these %s.\n",
                             lacking);
   else
-    g_string_append_printf (out, "\nNothing that was tried fits. The nearest still lacks %s:\n  %s\n",
+    g_string_append_printf (out,
+                            "\nNothing that was tried fits. The nearest still lacks %s:\n  %s\n",
                             lacking, self->nearest);
   g_string_append (out, "What else you can change: more GPUs, GPUs or hosts with more memory, "
                         "a smaller batch, a smaller model.\n");

@@ -1,31 +1,37 @@
 /*
- * Reports: formatting of predictions, and nothing else. Every writer appends to a string; numbers are independent of the locale.
+ * Reports: formatting of predictions, and nothing else. Every writer appends to a string; numbers
+ * are independent of the locale.
  */
 #pragma once
 
 #include "analysis/prediction.h"
 
 /*
- * The number of the form of all results in CSV and JSON (docs/results.md). It grows when a column or a key goes, is renamed, or
- * means something else; new ones do not change it.
+ * The number of the form of all results in CSV and JSON (docs/results.md). It grows when a column
+ * or a key goes, is renamed, or means something else; new ones do not change it.
  */
 #define RESULTS_SCHEMA      1
 #define RESULTS_SCHEMA_TEXT G_STRINGIFY (RESULTS_SCHEMA)
 
-/* `simulate`: one prediction as text for a terminal. What does not fit says so first, with its remedies. */
+/*
+ * `simulate`: one prediction as text for a terminal. What does not fit says so first, with its
+ * remedies.
+ */
 void report_prediction_text (const Prediction *self, GString *out);
 
 /*
- * `compare`: one table, a line a prediction, with what tells them apart; of each model the best that fits is marked. Explained: also what
- * does not fit by how much, and why each row differs from the first one of its model.
+ * `compare`: one table, a line a prediction, with what tells them apart; of each model the best
+ * that fits is marked. Explained: also what does not fit by how much, and why each row differs from
+ * the first one of its model.
  */
 void report_comparison_text (const GPtrArray *predictions, GString *out);
 void report_comparison_explained (const GPtrArray *predictions, GString *out);
 
 /*
- * Puts PREDICTIONS in the order of the result KEY, a column of report_csv: those that fit first, then the best first: the most of a rate,
- * the least of any other number, texts in alphabetical order; equal ones stay in their order.
- * KEY matches as names do everywhere (name_index). FALSE when there is no such column.
+ * Puts PREDICTIONS in the order of the result KEY, a column of report_csv: those that fit first,
+ * then the best first: the most of a rate, the least of any other number, texts in alphabetical
+ * order; equal ones stay in their order. KEY matches as names do everywhere (name_index). FALSE
+ * when there is no such column.
  */
 gboolean report_sort (GPtrArray *predictions, const char *key);
 
@@ -33,8 +39,8 @@ gboolean report_sort (GPtrArray *predictions, const char *key);
 const char **report_column_names (void);
 
 /*
- * The results as CSV (a header and a row each) and JSON ({"schema": 1, "results": [...]}), under the names of
- * prediction_result_names() and, after them, further ones.
+ * The results as CSV (a header and a row each) and JSON ({"schema": 1, "results": [...]}), under
+ * the names of prediction_result_names() and, after them, further ones.
  */
 void report_csv (const GPtrArray *predictions, GString *out);
 void report_json (const GPtrArray *predictions, GString *out);

@@ -114,7 +114,10 @@ any_has (const GPtrArray *predictions, gboolean (*has) (const Prediction *p))
   return FALSE;
 }
 
-/* Of the predictions of each model that has several, the one that fits with the most tokens/s/GPU, the first of equals: a flag each. */
+/*
+ * Of the predictions of each model that has several, the one that fits with the most tokens/s/GPU,
+ * the first of equals: a flag each.
+ */
 static gboolean *
 find_best (const GPtrArray *predictions)
 {
@@ -131,7 +134,8 @@ find_best (const GPtrArray *predictions)
       g_hash_table_insert (counts, p->model, GUINT_TO_POINTER (count + 1));
       if (p->fits
           && (winner == 0
-              || ((const Prediction *) g_ptr_array_index (predictions, winner - 1))->tokens_per_s_per_gpu
+              || ((const Prediction *) g_ptr_array_index (predictions, winner - 1))
+                         ->tokens_per_s_per_gpu
                      < p->tokens_per_s_per_gpu))
         g_hash_table_insert (winners, p->model, GUINT_TO_POINTER (i + 1));
     }
@@ -222,7 +226,8 @@ append_legend (const GPtrArray *predictions, const gboolean *best, gboolean expl
     g_string_append (out, "! does not fit\n");
   if (predictions->len > 1 && !explained)
     g_string_append_printf (out, "--explain says %swhy each row differs from the first%s\n",
-                            misfit ? "by how much, and " : "", several_models ? " of its model" : "");
+                            misfit ? "by how much, and " : "",
+                            several_models ? " of its model" : "");
 }
 
 static void
@@ -299,7 +304,8 @@ append_comparison (const GPtrArray *predictions, gboolean explained, GString *ou
     }
   g_string_append (
       out,
-      "\nMFU counts model FLOPs; peaks are what the driver reports; inter-node bytes are payload sent.\n");
+      "\nMFU counts model FLOPs; peaks are what the driver reports; inter-node bytes are payload "
+      "sent.\n");
 }
 
 void

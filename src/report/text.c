@@ -63,7 +63,8 @@ append_throughput (const Prediction *self, GString *out)
       g_autofree char *low = seconds (self->step_time_low_s),
                       *high = seconds (self->step_time_high_s);
 
-      line (out, "step time interval", "%s to %s over the ranges of the hardware figures", low, high);
+      line (out, "step time interval", "%s to %s over the ranges of the hardware figures", low,
+            high);
     }
 }
 
@@ -116,7 +117,8 @@ append_allocator (const MemoryUse *use, GString *out)
       line (out, "cached, in no use", "%s of the peak", cached);
     }
   if (use->n_retries > 0)
-    line (out, "allocations tried again", "%u, after cached segments were given back", use->n_retries);
+    line (out, "allocations tried again", "%u, after cached segments were given back",
+          use->n_retries);
   if (use->waiting > 0)
     {
       g_autofree char *waiting = bytes ((double) use->waiting);

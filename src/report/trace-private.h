@@ -31,7 +31,7 @@ typedef struct
   guint64      *next_flow;
 } Track;
 
-/* ---- one event: json-c objects that trace_event_write takes ------------------------------------------------------ */
+/* ---- one event: json-c objects that trace_event_write takes ---------------------------------- */
 
 struct json_object *trace_event_new (const char *phase, const char *name, guint pid, guint tid);
 void                trace_add_text (struct json_object *object, const char *key, const char *text);
@@ -49,12 +49,12 @@ gboolean trace_shows (const Track *track, const OpRecord *record);
 /* Every simulated rank that takes part in an op and is shown: newly allocated. */
 GArray *trace_members (const Track *track, OpId id);
 
-/* ---- parts ------------------------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 /*
  * Ops of one stream may overlap: the messages of a group call do. Viewers show what overlaps on one
- * thread wrongly or not at all, so a stream has as many threads, lanes, as it needs. An op is on the
- * first lane that is free on all its ranks.
+ * thread wrongly or not at all, so a stream has as many threads, lanes, as it needs. An op is on
+ * the first lane that is free on all its ranks.
  *
  * Sets TRACK's lanes, newly allocated, and returns how many each stream S of each shown rank R has:
  * element R * streams + S.
@@ -69,7 +69,10 @@ void trace_write_steps (const Track *track);
 
 /* Counters of SMs, HBM and NVLink by rank, and of cards by node; the processes of nodes. */
 void trace_write_use (const Track *track);
-/* Adds the number of such events of each simulated rank to COUNTS; those of nodes to the first one's. */
+/*
+ * Adds the number of such events of each simulated rank to COUNTS; those of nodes to the first
+ * one's.
+ */
 void trace_use_count (const Track *track, guint64 *counts);
 
 /* The whole document. Errors of the stream are found when it is closed. */

@@ -1,8 +1,9 @@
 /*
  * Steps and micro-steps of the ranks in a trace.
  *
- * A step of a rank begins with its first kernel, and ends where the next one begins. A micro-step begins with the first kernel of its
- * forward pass; micro-steps overlap in a pipeline, so they are marks, not slices.
+ * A step of a rank begins with its first kernel, and ends where the next one begins. A micro-step
+ * begins with the first kernel of its forward pass; micro-steps overlap in a pipeline, so they are
+ * marks, not slices.
  */
 #include "report/trace-private.h"
 
@@ -53,8 +54,9 @@ static void
 pass_kernel (const Track *track, Place *place, const ReplayOp *op, SimTime time)
 {
   guint                n;
-  const ScheduleMicro *micros = schedule_micros (
-      replay_schedule (track->replay), replay_rank (track->replay, op->rank)->role, op->section, &n);
+  const ScheduleMicro *micros =
+      schedule_micros (replay_schedule (track->replay), replay_rank (track->replay, op->rank)->role,
+                       op->section, &n);
 
   if (!place->begun || op->period != place->period || op->step != place->step)
     {

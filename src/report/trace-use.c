@@ -1,8 +1,9 @@
 /*
  * Counters of what is taken of resources in a trace.
  *
- * SMs and HBM are shares of what the GPU has. NVLink and cards are GB/s (10^9) of what the collective library sends: what is taken of the
- * link, less what framing costs (its efficiency). Every counter ends at 0.
+ * SMs and HBM are shares of what the GPU has. NVLink and cards are GB/s (10^9) of what the
+ * collective library sends: what is taken of the link, less what framing costs (its efficiency).
+ * Every counter ends at 0.
  */
 #include "report/trace-private.h"
 

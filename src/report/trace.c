@@ -5,7 +5,7 @@
 
 #define NO_COUNTER G_MAXUINT64
 
-/* ---- one event ------------------------------------------------------------------------------------------------------ */
+/* ---- one event ------------------------------------------------------------------------------- */
 
 void
 trace_add_text (struct json_object *object, const char *key, const char *text)
@@ -54,7 +54,7 @@ trace_event_write (const Track *track, struct json_object *event)
   json_object_put (event);
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void
 write_metadata (const Track *track, const char *what, guint pid, guint tid, const char *name,
@@ -149,7 +149,7 @@ write_names (const Track *track, const guint *n_lanes)
     }
 }
 
-/* ---- ops ------------------------------------------------------------------------------------------------------------ */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 gboolean
 trace_shows (const Track *track, const OpRecord *record)
@@ -179,7 +179,8 @@ segment_name (const Track *track, const TraceSegment *segment)
   if (segment->cause != CAUSE_RESOURCE)
     return cause_name (segment->cause);
   return resource_kind_name (
-      cluster_resource (cluster, replay_cluster_resource (track->replay, segment->resource, NULL))->kind);
+      cluster_resource (cluster, replay_cluster_resource (track->replay, segment->resource, NULL))
+          ->kind);
 }
 
 /* What held the op back while it ran: microseconds by cause, in order of their first occurrence. */
@@ -236,7 +237,8 @@ args_of (const Track *track, OpId id, const ScheduleItem *item, const OpRecord *
     add_collective (track, args, id, item->ref);
   if (item->kind == ITEM_KERNEL)
     {
-      trace_add_int (args, "bytes", (guint64) (item->kernel->read_bytes + item->kernel->write_bytes));
+      trace_add_int (args, "bytes",
+                     (guint64) (item->kernel->read_bytes + item->kernel->write_bytes));
       if (item->kernel->flops > 0)
         trace_add_int (args, "flops", (guint64) item->kernel->flops);
     }
@@ -288,7 +290,10 @@ write_flow_end (const Track *track, const char *phase, guint64 flow, OpId id, gu
   trace_add_int (event, "id", flow);
   if (*phase == 'f')
     trace_add_text (event, "bp", "e");
-  /* Inside the slice that it belongs to, at its start: the viewer draws from the end of one slice to the start of the other. */
+  /*
+   * Inside the slice that it belongs to, at its start: the viewer draws from the end of one slice
+   * to the start of the other.
+   */
   trace_add_time (event, "ts", engine_op_record (track->engine, id)->begin - track->start);
   trace_event_write (track, event);
 }
@@ -342,7 +347,7 @@ write_ops (Track *track)
     }
 }
 
-/* ---- hosts ---------------------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
 static void
 write_block (const Track *track, guint rank, const HostBlock *block)
@@ -376,14 +381,15 @@ write_blocks (const Track *track)
     }
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void
 write_counter (const Track *track, guint pid, const char *tier, PoolCategory category, SimTime time,
                guint64 bytes)
 {
   g_autofree char    *name = g_strdup_printf ("%s: %s", tier, pool_category_name (category));
-  struct json_object *event = trace_event_new ("C", name, pid, 0), *args = json_object_new_object ();
+  struct json_object *event = trace_event_new ("C", name, pid, 0),
+                     *args = json_object_new_object ();
 
   trace_add_int (args, "bytes", bytes);
   json_object_object_add (event, "args", args);
@@ -391,7 +397,10 @@ write_counter (const Track *track, guint pid, const char *tier, PoolCategory cat
   trace_event_write (track, event);
 }
 
-/* The counters of one pool: the level at the start, then each change; of changes at one time the last. */
+/*
+ * The counters of one pool: the level at the start, then each change; of changes at one time the
+ * last.
+ */
 static void
 write_pool (const Track *track, PoolId pool, guint pid, const char *tier)
 {
@@ -421,7 +430,8 @@ static void
 write_memory (const Track *track)
 {
   for (guint i = 0; i < track->n_ranks; i++)
-    write_pool (track, replay_rank (track->replay, i)->hbm, trace_rank_pid (track, i), "GPU memory");
+    write_pool (track, replay_rank (track->replay, i)->hbm, trace_rank_pid (track, i),
+                "GPU memory");
   for (guint i = 0; i < replay_n_host_pools (track->replay) && i < track->n_ranks; i++)
     {
       guint  node;
@@ -432,9 +442,12 @@ write_memory (const Track *track)
     }
 }
 
-/* ---- what is shown -------------------------------------------------------------------------------------------------- */
+/* ---- what is shown --------------------------------------------------------------------------- */
 
-/* Events of each simulated rank: ops, arrows and blocks, and counters; those of nodes count with the first one. */
+/*
+ * Events of each simulated rank: ops, arrows and blocks, and counters; those of nodes count with
+ * the first one.
+ */
 static guint64 *
 count_events (const Track *track)
 {

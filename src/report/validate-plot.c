@@ -86,7 +86,7 @@ runs_of (const CollectiveValidation *self)
   return runs;
 }
 
-/* ---- data -------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 static void
 append_numbers (GString *out, const double *numbers, guint n)
@@ -107,9 +107,10 @@ run_data (const Run *run)
   for (guint i = 0; i < run->rows->len; i++)
     {
       const ValidatedRow *row = g_ptr_array_index (run->rows, i);
-      const double        numbers[] = { (double) row->measured->bytes,
-                                        validation_bus_bandwidth (row, 1e-6 * row->measured->time_us) / GB,
-                                        validation_bus_bandwidth (row, row->predicted) / GB, row->error };
+
+      const double numbers[] = { (double) row->measured->bytes,
+                                 validation_bus_bandwidth (row, 1e-6 * row->measured->time_us) / GB,
+                                 validation_bus_bandwidth (row, row->predicted) / GB, row->error };
 
       append_numbers (out, numbers, G_N_ELEMENTS (numbers));
     }
@@ -143,17 +144,19 @@ overview_data (const CollectiveValidation *self)
   return g_string_free (out, FALSE);
 }
 
-/* ---- scripts ----------------------------------------------------------------------------------- */
+/* ---- scripts --------------------------------------------------------------------------------- */
 
 static const char run_plot[] =
     "set multiplot layout 2,1\n"
     "set title heading font ',12'\n"
-    "set ylabel 'bus bandwidth, GB/s'\nset yrange [0:*]\nset format y '%g'\nset key inside left top\n"
+    "set ylabel 'bus bandwidth, GB/s'\nset yrange [0:*]\nset format y '%g'\n"
+    "set key inside left top\n"
     "plot data using 1:2 with points ls 1 pt 7 ps 0.8 title 'measured', \\\n"
     "  data using 1:3 with lines ls 4 lw 2 title 'predicted'\n"
     "unset title\nset key off\nset ylabel 'error of the time, %'\nset yrange [*:*]\n"
     "set xlabel 'size S, as nccl-tests counts it'\n"
-    "plot 0 with lines ls 20 notitle, data using 1:(100 * column(4)) with linespoints ls 4 pt 7 ps 0.6 notitle\n"
+    "plot 0 with lines ls 20 notitle, data using 1:(100 * column(4)) with linespoints ls 4 pt 7 ps "
+    "0.6 notitle\n"
     "unset multiplot\nunset xlabel\n";
 
 static const char overview_plot[] =
@@ -198,8 +201,9 @@ run_picture (const Run *run, const char *style)
 {
   const ValidatedRow *row = g_ptr_array_index (run->rows, 0);
   g_autoptr (GString) head = g_string_new ("heading = ");
-  g_autofree char    *title = g_strdup_printf (
-         "%s: %s on %s", row->measured->id, collective_kind_name (row->measured->kind), row->hardware);
+
+  g_autofree char *title = g_strdup_printf (
+      "%s: %s on %s", row->measured->id, collective_kind_name (row->measured->kind), row->hardware);
 
   gnuplot_append_quoted (head, title);
   g_string_append (head, "\nset logscale x 2\n");

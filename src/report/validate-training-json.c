@@ -14,7 +14,8 @@ row_json (const ValidatedTraining *row)
   json_add_text (object, "metric", row->measured->metric_name);
   json_add_number (object, "measured", row->measured->value);
   json_add_number (object, "predicted", good ? row->predicted : NAN);
-  json_add_number (object, "error", good && row->measured->metric != METRIC_FITS ? row->error : NAN);
+  json_add_number (object, "error",
+                   good && row->measured->metric != METRIC_FITS ? row->error : NAN);
   json_add_text (object, "reason", row->reason);
   json_add_text (object, "source", row->measured->source);
   json_add_text (object, "use", row->measured->calibrates ? "calibrate" : "test");

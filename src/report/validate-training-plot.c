@@ -26,7 +26,7 @@ is_shown (const ValidatedTraining *row, const Picture *picture)
          && training_metric_is_speed (metric) == picture->of_speed;
 }
 
-/* Step time that was measured, whatever the metric: the predicted one, corrected by the row's error. */
+/* The measured step time, whatever the metric: the predicted one, corrected by the row's error. */
 static double
 measured_of (const ValidatedTraining *row)
 {
@@ -89,7 +89,8 @@ append_plot (GString *out, const GPtrArray *sources)
 {
   g_string_append (
       out,
-      "plot x with lines ls 20 notitle, 1.2 * x with lines ls 21 title '20 %', x / 1.2 with lines ls 21 notitle");
+      "plot x with lines ls 20 notitle, 1.2 * x with lines ls 21 title '20 %', x / 1.2 with lines "
+      "ls 21 notitle");
   for (guint s = 0; s < sources->len; s++)
     {
       g_autofree char *title = gnuplot_plain_text (sources->pdata[s], 40);

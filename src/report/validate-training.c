@@ -12,7 +12,7 @@ row_at (const TrainingValidation *self, guint i)
   return &g_array_index (self->rows, ValidatedTraining, i);
 }
 
-/* ---- goals ------------------------------------------------------------------------------------------------------- */
+/* ---- goals ----------------------------------------------------------------------------------- */
 
 static char *
 verdict (const GoalResult *result)
@@ -78,7 +78,7 @@ append_goals (const TrainingValidation *self, GString *out)
   g_string_append_c (out, '\n');
 }
 
-/* ---- errors and rankings ----------------------------------------------------------------------------------------- */
+/* ---- errors and rankings --------------------------------------------------------------------- */
 
 static void
 add_errors_line (struct libscols_table *table, const TrainingErrors *group)
@@ -88,7 +88,8 @@ add_errors_line (struct libscols_table *table, const TrainingErrors *group)
   cells[0] = g_strdup (group->source != NULL ? group->source : "all");
   cells[1] = g_strdup (training_metric_name (group->metric));
   cells[2] = g_strdup_printf ("%u", group->errors.n);
-  cells[3] = group->errors.n > 0 ? terminal_percent (group->errors.median_abs, FALSE) : g_strdup ("");
+  cells[3] =
+      group->errors.n > 0 ? terminal_percent (group->errors.median_abs, FALSE) : g_strdup ("");
   cells[4] = group->errors.n > 0 ? terminal_percent (group->errors.p90_abs, FALSE) : g_strdup ("");
   cells[5] = group->errors.n > 0 ? terminal_percent (group->errors.mean, TRUE) : g_strdup ("");
   cells[6] = group->n_failed > 0 ? g_strdup_printf ("%u", group->n_failed) : g_strdup ("");
@@ -143,7 +144,7 @@ append_rankings (const TrainingValidation *self, GString *out)
   terminal_table_finish (table, out);
 }
 
-/* ---- memory, calibration, failures ------------------------------------------------------------------------------- */
+/* ---- memory, calibration, failures ----------------------------------------------------------- */
 
 static void
 append_offenders (const TrainingValidation *self, GString *out)
@@ -247,7 +248,7 @@ report_training_summary (const TrainingValidation *self, GString *out)
   g_string_append (out, "\nerror = predicted / measured - 1\n");
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 void
 report_training_rows (const TrainingValidation *self, GString *out)

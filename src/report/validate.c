@@ -35,7 +35,7 @@ group_at (const CollectiveValidation *self, guint i)
   return &g_array_index (self->groups, ValidationGroup, i);
 }
 
-/* ---- summary ----------------------------------------------------------------------------------- */
+/* ---- summary --------------------------------------------------------------------------------- */
 
 static void
 add_group_line (struct libscols_table *table, const ValidationGroup *group)
@@ -102,7 +102,8 @@ report_validation_summary (const CollectiveValidation *self, GString *out)
     {
       const ValidationGroup *group = group_at (self, first);
 
-      for (end = first + 1; end < self->groups->len && same_table (group, group_at (self, end)); end++)
+      for (end = first + 1; end < self->groups->len && same_table (group, group_at (self, end));
+           end++)
         ;
       if (group->grouping == VALIDATION_ALL)
         g_string_append_printf (out, "%s%s%s\n", out->len > 0 ? "\n" : "", part_titles[group->part],
@@ -114,10 +115,11 @@ report_validation_summary (const CollectiveValidation *self, GString *out)
   append_reasons (self, out);
   if (self->groups->len > 0)
     g_string_append (
-        out, "\nerror = predicted / measured - 1; ratio = geometric mean of predicted / measured\n");
+        out,
+        "\nerror = predicted / measured - 1; ratio = geometric mean of predicted / measured\n");
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* "" for a row whose size could not be read. */
 static char *
@@ -162,7 +164,7 @@ report_validation_rows (const CollectiveValidation *self, GString *out)
   terminal_table_finish (table, out);
 }
 
-/* ---- CSV --------------------------------------------------------------------------------------- */
+/* ---- CSV ------------------------------------------------------------------------------------- */
 
 static const char *const csv_columns[] = {
   "id",     "collective", "bytes",    "measured_us",     "predicted_us", "error",
@@ -201,7 +203,7 @@ report_validation_csv (const CollectiveValidation *self, GString *out)
     append_csv_row (row_at (self, i), out);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static struct json_object *
 row_json (const ValidatedRow *row)
@@ -212,7 +214,8 @@ row_json (const ValidatedRow *row)
   json_add_text (object, "id", row->measured->id);
   json_add_text (object, "collective", row->measured->collective);
   json_add_count (object, "bytes", row->measured->bytes);
-  json_add_number (object, "measured_us", row->measured->time_us > 0 ? row->measured->time_us : NAN);
+  json_add_number (object, "measured_us",
+                   row->measured->time_us > 0 ? row->measured->time_us : NAN);
   if (good)
     {
       json_add_number (object, "predicted_us", 1e6 * row->predicted);
@@ -276,7 +279,8 @@ add_part (const CollectiveValidation *self, ValidationPart part, struct json_obj
         }
       if (list == NULL && grouping != VALIDATION_ALL)
         list = json_object_new_array ();
-      json_object_object_add (summary, validation_grouping_key ((ValidationGrouping) grouping), list);
+      json_object_object_add (summary, validation_grouping_key ((ValidationGrouping) grouping),
+                              list);
     }
 }
 

@@ -29,7 +29,8 @@ validation_append_reasons (const GPtrArray *reasons, GString *out)
         n_failed++;
       }
   if (n_failed > 0)
-    g_string_append_printf (out, "\n%u of %u rows could not be simulated\n", n_failed, reasons->len);
+    g_string_append_printf (out, "\n%u of %u rows could not be simulated\n", n_failed,
+                            reasons->len);
   for (guint i = 0; i < different->len; i++)
     g_string_append_printf (out, "  %u: %s\n", g_array_index (counts, guint, i),
                             (const char *) g_ptr_array_index (different, i));

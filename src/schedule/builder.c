@@ -579,7 +579,8 @@ schedule_uses (ScheduleBuilder *b, BufferRef buffer, guint part, ScheduleAccess 
   if (b->last_op != SCHEDULE_NONE)
     schedule_builder_use (b, b->last_op, buffer, part, access);
   else if (b->last_stream != SCHEDULE_NONE)
-    add_use (b, (ScheduleUse){ b->last_at, buffer, part, (guint16) b->last_stream, (guint8) access });
+    add_use (b,
+             (ScheduleUse){ b->last_at, buffer, part, (guint16) b->last_stream, (guint8) access });
 }
 
 void

@@ -1,6 +1,7 @@
 /*
- * One pass over the items of each section, then the collectives of roles that meet. Within a role there is no cycle once every wait
- * follows its record in host order; between roles progress.c looks for one.
+ * One pass over the items of each section, then the collectives of roles that meet. Within a role
+ * there is no cycle once every wait follows its record in host order; between roles progress.c
+ * looks for one.
  */
 #include "schedule/schedule-private.h"
 
@@ -31,7 +32,7 @@ static void G_GNUC_PRINTF (3, 4) complain (Checker *self, guint item, const char
   self->sound = FALSE;
 }
 
-/* ---- one section ------------------------------------------------------------------------------------------------ */
+/* ---- one section ----------------------------------------------------------------------------- */
 
 static void
 check_event (Checker *self, guint item, EventRef event)
@@ -193,7 +194,7 @@ check_role (const Schedule *schedule, guint role, DiagList *diags)
   return self.sound && schedule_check_data (schedule, role, diags);
 }
 
-/* ---- communicators ---------------------------------------------------------------------------------------------- */
+/* ---- communicators --------------------------------------------------------------------------- */
 
 static gboolean
 check_groups (const Schedule *self, const Mesh *mesh, DiagList *diags)
@@ -245,7 +246,8 @@ complain_mismatch (const Schedule *self, CommRef comm, const guint role[2], Sche
             schedule_collective_name ((ScheduleCollective) items.items[item[side]].collective),
             items.items[item[side]].bytes);
     }
-  diag_error (diags, NULL, NULL, "communicator '%s': its ranks do not issue the same collectives: %s",
+  diag_error (diags, NULL, NULL,
+              "communicator '%s': its ranks do not issue the same collectives: %s",
               schedule_comm_info (self, comm)->name, text->str);
 }
 
@@ -286,7 +288,7 @@ check_comm (const Schedule *self, CommRef comm, DiagList *diags)
   return sound;
 }
 
-/* ---- messages --------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 /* Whether the message at INDEX has a partner of its size; a call must not change streams. */
 static gboolean
@@ -355,7 +357,7 @@ check_messages (const Schedule *self, ScheduleSection section, DiagList *diags)
   return sound;
 }
 
-/* ---- entry point ------------------------------------------------------------------------------------------------ */
+/* ---- entry point ----------------------------------------------------------------------------- */
 
 gboolean
 schedule_check (const Schedule *self, const Mesh *mesh, DiagList *diags)

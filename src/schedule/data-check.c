@@ -116,7 +116,8 @@ is_over (const Touch *touch, const guint32 *clock)
 static const char *
 thread_name (const DataCheck *self, guint thread)
 {
-  return thread == self->n_streams ? "the host" : schedule_stream_info (self->schedule, thread)->name;
+  return thread == self->n_streams ? "the host"
+                                   : schedule_stream_info (self->schedule, thread)->name;
 }
 
 static char *
@@ -450,7 +451,8 @@ find_not_over (const Tracked *tracked, const guint32 *clock)
 }
 
 static void
-complain_free (DataCheck *self, const ScheduleItem *item, guint index, guint32 pool, const Touch *other)
+complain_free (DataCheck *self, const ScheduleItem *item, guint index, guint32 pool,
+               const Touch *other)
 {
   const Touch      here = { .item = index, .section = self->section };
   g_autofree char *place = touch_place (self, other);
@@ -504,7 +506,8 @@ wait_for (DataCheck *self, const ScheduleItem *item)
   if (item->kind == ITEM_HOST_WAIT)
     self->version += take_maximum (host_clock (self), event, self->n_threads);
   else if (take_maximum (issue_clock (self, item->stream), event, self->n_threads))
-    clock_of (self, item->stream)[item->stream]++; /* known to who waits for this stream from now on */
+    clock_of (self,
+              item->stream)[item->stream]++; /* known to who waits for this stream from now on */
 }
 
 /*

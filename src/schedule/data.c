@@ -145,7 +145,8 @@ void
 data_join (Driver *self, MeshAxis axis)
 {
   for (guint part = 0; part < self->n_moved[axis]; part++)
-    schedule_touches (self->b, SCHEDULE_COMPUTE, self->moved[self->beside][axis], part, ACCESS_READ);
+    schedule_touches (self->b, SCHEDULE_COMPUTE, self->moved[self->beside][axis], part,
+                      ACCESS_READ);
   self->n_moved[axis] = 0;
 }
 

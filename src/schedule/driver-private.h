@@ -89,24 +89,33 @@ driver_run (const Driver *self)
   return &self->at->levels[0].run;
 }
 
-/* The outermost strategy that has the hook answers. Items are of PHASE and, for units, of the slot's unit. */
+/*
+ * The outermost strategy that has the hook answers. Items are of PHASE and, for units, of the
+ * slot's unit.
+ */
 #define HOOK(member) G_STRUCT_OFFSET (StrategyHooks, member)
 void driver_hook (Driver *self, SchedulePhase phase, gsize hook);
 void driver_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const UnitSlot *slot);
 
-/* Which micro-step of the step the forward pass of the MICRO-th micro-batch of chunk CHUNK begins; FALSE where an earlier chunk's does. */
+/*
+ * Which micro-step of the step the forward pass of the MICRO-th micro-batch of chunk CHUNK begins;
+ * FALSE where an earlier chunk's does.
+ */
 gboolean driver_micro_step (const Driver *self, guint chunk, guint micro, guint *step);
 /* What STAGE computes for the MICRO-th micro-batch of chunk CHUNK. */
 const Workload *driver_workload (const Driver *self, guint stage, guint chunk, guint micro);
 
 /*
- * roles.c: fills `variants` and sets *ROLES to the role of each rank of the world, or to NULL when all are alike. Returns their number;
- * 0 after a diagnostic.
+ * roles.c: fills `variants` and sets *ROLES to the role of each rank of the world, or to NULL when
+ * all are alike. Returns their number; 0 after a diagnostic.
  */
 guint driver_assign_roles (Driver *self, guint n_ranks, guint32 **roles, DiagList *diags);
 
 /* walk.c */
-/* The communicator of an axis, and its stream where it is asynchronous: of their own for a pass that runs beside another. */
+/*
+ * The communicator of an axis, and its stream where it is asynchronous: of their own for a pass
+ * that runs beside another.
+ */
 const char *walk_axis_name (const Driver *self, MeshAxis axis);
 void        walk_slot (Driver *self, const PipelineSlot *slot);
 
@@ -142,7 +151,10 @@ void walk_release_outputs (Driver *self);
 
 /* messages.c */
 void messages_call (Driver *self, const PipelineAction *call);
-/* The input of SLOT (or the gradient of its output) is there and becomes the pass's own; what it hands on waits to be sent. */
+/*
+ * The input of SLOT (or the gradient of its output) is there and becomes the pass's own; what it
+ * hands on waits to be sent.
+ */
 void messages_take (Driver *self, const PipelineSlot *slot);
 void messages_leave (Driver *self, const PipelineSlot *slot);
 /* At the end of a step, before the optimizer. */

@@ -1,14 +1,18 @@
 /*
- * The one walk of training that all strategies hang on: round > step > slot of the pipeline > layer > unit > kernel.
+ * The one walk of training that all strategies hang on: round > step > slot of the pipeline > layer
+ * > unit > kernel.
  */
 #include "schedule/driver-private.h"
 
 #include <string.h>
 
-/* Bound of a schedule: 2^25 items are 1.9 GB. Only local-update systems with thousands of steps a round come near. */
+/*
+ * Bound of a schedule: 2^25 items are 1.9 GB. Only local-update systems with thousands of steps a
+ * round come near.
+ */
 #define DRIVER_MAX_ITEMS (1u << 25)
 
-/* ---- hooks ------------------------------------------------------------------------------------------------------ */
+/* ---- hooks ----------------------------------------------------------------------------------- */
 
 typedef void (*RunHook) (StrategyRun *run);
 typedef void (*UnitHook) (StrategyRun *run, const UnitSlot *slot);
@@ -124,7 +128,7 @@ driver_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const UnitSlot 
   schedule_set_unit (self->b, slot->unit);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* Every strategy whose period ends with STEP closes its round, the innermost first. */
 static void
@@ -148,7 +152,10 @@ steps_of_period (const Driver *self)
   return self->stages[0].levels[0].steps;
 }
 
-/* A period of N_ITEMS, twice (first and steady), for every role. FALSE after a diagnostic when a schedule may not hold so many. */
+/*
+ * A period of N_ITEMS, twice (first and steady), for every role. FALSE after a diagnostic when a
+ * schedule may not hold so many.
+ */
 static gboolean
 period_fits (const Driver *self, double n_items, DiagList *diags)
 {
@@ -162,7 +169,7 @@ period_fits (const Driver *self, double n_items, DiagList *diags)
   return FALSE;
 }
 
-/* A pass on a stream of its own, from where the pass before it began; what follows waits for both. */
+/* A pass on its own stream, from where the pass before it began; what follows waits for both. */
 static void
 walk_beside (Driver *self, const PipelineSlot *slot)
 {
@@ -311,7 +318,8 @@ open_role (Driver *self, guint role, const DriverVariant *variant)
       level->run.role = variant->strategy_role;
       level->run.state = g_malloc0 (level->strategy->hooks.state_size);
     }
-  schedule_builder_set_stage (self->b, role, self->stage, self->at->workload, self->at->unit_offset);
+  schedule_builder_set_stage (self->b, role, self->stage, self->at->workload,
+                              self->at->unit_offset);
   open_buffers (self);
 }
 
@@ -356,7 +364,7 @@ walk_role (Driver *self, guint role, DiagList *diags)
   return ok;
 }
 
-/* ---- the stack of strategies ------------------------------------------------------------------------------------ */
+/* ---- the stack of strategies ----------------------------------------------------------------- */
 
 static gboolean
 check_level (const DriverLevel *level, const StrategyChoice *choice, DiagList *diags)
@@ -371,13 +379,14 @@ check_level (const DriverLevel *level, const StrategyChoice *choice, DiagList *d
                 strategy->name, choice->inner->strategy->name);
   if (strategy->check != NULL && !strategy->check (&level->in, choice->options, diags)
       && diag_list_n_errors (diags) == n_errors)
-    diag_error (diags, NULL, NULL, "strategy '%s' does not fit the model or the mesh", strategy->name);
+    diag_error (diags, NULL, NULL, "strategy '%s' does not fit the model or the mesh",
+                strategy->name);
   return diag_list_n_errors (diags) == n_errors;
 }
 
 /*
- * Fills the levels of a stage from the outermost inwards. Stops at one that does not check: what it would hand inwards means
- * nothing.
+ * Fills the levels of a stage from the outermost inwards. Stops at one that does not check: what it
+ * would hand inwards means nothing.
  */
 static gboolean
 resolve_levels (Driver *self, DriverStage *stage, const StrategyChoice *choice, DiagList *diags)
@@ -446,7 +455,7 @@ resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
   return TRUE;
 }
 
-/* ---- micro-batches ---------------------------------------------------------------------------------------------- */
+/* ---- micro-batches --------------------------------------------------------------------------- */
 
 /* The two directions of DualPipe have micro-batches of their own. */
 static guint
@@ -472,10 +481,11 @@ driver_workload (const Driver *self, guint stage, guint chunk, guint micro)
 
   if (batches == NULL)
     return self->stages[stage].workload;
-  return batches->workloads[batches->table[(gsize) self->data_rank * self->pipeline.micros + index]][stage];
+  return batches
+      ->workloads[batches->table[(gsize) self->data_rank * self->pipeline.micros + index]][stage];
 }
 
-/* ---- units ------------------------------------------------------------------------------------------------------ */
+/* ---- units ----------------------------------------------------------------------------------- */
 
 static void
 plan_stage (Driver *self, DriverStage *stage)
@@ -519,7 +529,7 @@ plan_stages (Driver *self)
   self->owner = g_array_new (FALSE, FALSE, sizeof (guint));
 }
 
-/* ---- entry points ----------------------------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 static void
 driver_clear (Driver *self)
@@ -558,8 +568,9 @@ driver_build (Driver *self, guint n_ranks, DiagList *diags)
 Schedule *
 schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
 {
-  Driver    driver = { .in = in,
-                       .pipeline = pipeline_of (in->stages != NULL ? in->stages[0] : in->workload) };
+  Driver driver = { .in = in,
+                    .pipeline = pipeline_of (in->stages != NULL ? in->stages[0] : in->workload) };
+
   Schedule *schedule = NULL;
 
   g_assert (driver.pipeline.stages == MAX (in->mesh.stages, 1));

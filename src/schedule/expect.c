@@ -1,6 +1,6 @@
 /*
- * Closed forms of nested strategies: an outer one adds to what its inner one states for the outer's period. The axes of the mesh add
- * theirs to the innermost.
+ * Closed forms of nested strategies: an outer one adds to what its inner one states for the outer's
+ * period. The axes of the mesh add theirs to the innermost.
  */
 #include "schedule/schedule-private.h"
 
@@ -56,8 +56,9 @@ strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *
       totals->flops *= period;
     }
   else
-    totals->resident = strategy->resident != NULL ? (double) strategy->resident (in, choice->options)
-                                                  : (double) workload_n_parameters (in->workload);
+    totals->resident = strategy->resident != NULL
+                           ? (double) strategy->resident (in, choice->options)
+                           : (double) workload_n_parameters (in->workload);
   if (!strategy->expect (in, choice->options, totals))
     return FALSE;
   if (choice->inner == NULL)

@@ -1,6 +1,7 @@
 /*
- * Closed forms of what the axes of the mesh add to a strategy's own: a layer's collectives once for each pass of a micro-batch, the
- * messages at both ends of each chunk, and gradients that several ranks share.
+ * Closed forms of what the axes of the mesh add to a strategy's own: a layer's collectives once for
+ * each pass of a micro-batch, the messages at both ends of each chunk, and gradients that several
+ * ranks share.
  */
 #include "schedule/pipeline.h"
 #include "schedule/schedule-private.h"
@@ -57,10 +58,11 @@ plan_partial_elements (const Workload *workload)
   return sum;
 }
 
-/* ---- collectives of layers -------------------------------------------------------------------------------------- */
+/* ---- collectives of layers ------------------------------------------------------------------- */
 
 static void
-add_kernels (const PlanInput *in, const KernelDesc *kernels, guint n, double times, PlanTotals *totals)
+add_kernels (const PlanInput *in, const KernelDesc *kernels, guint n, double times,
+             PlanTotals *totals)
 {
   for (guint k = 0; k < n; k++)
     if (kernels[k].kind == KERNEL_COMMUNICATION)
@@ -87,7 +89,7 @@ add_layers (const PlanInput *in, double times, PlanTotals *totals)
     }
 }
 
-/* ---- messages --------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static double
 boundary_bytes (const PlanInput *in, PipelinePlace place)
@@ -99,7 +101,10 @@ boundary_bytes (const PlanInput *in, PipelinePlace place)
   return (double) workload_layer (workload, end - 1)->output_bytes;
 }
 
-/* One end of a chunk, where BYTES pass TIMES each way: a part of them where tensor ranks share them out. */
+/*
+ * One end of a chunk, where BYTES pass TIMES each way: a part of them where tensor ranks share them
+ * out.
+ */
 static void
 add_boundary (const PlanInput *in, double bytes, double times, PlanTotals *totals)
 {
@@ -129,7 +134,7 @@ add_messages (const PlanInput *in, const Pipeline *pipeline, double times, PlanT
     }
 }
 
-/* ---- shared gradients ------------------------------------------------------------------------------------------- */
+/* ---- shared gradients ------------------------------------------------------------------------ */
 
 static double
 shared_bytes (guint64 elements, PlanGradient held)

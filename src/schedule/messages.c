@@ -1,13 +1,14 @@
 /*
  * What pipeline stages send each other, and gradients of parameters that several of them hold.
  *
- * A received activation is the input that the first layer of the chunk saves: its buffer passes into the layer's own when the slot begins.
- * An output lives until it is sent (Megatron-LM's deallocate-pipeline-outputs). With scatter_gather every tensor rank sends its
- * part of the activation and the receivers gather it over the tensor group (arXiv:2104.04473, 4.1).
+ * A received activation is the input that the first layer of the chunk saves: its buffer passes
+ * into the layer's own when the slot begins. An output lives until it is sent (Megatron-LM's
+ * deallocate-pipeline-outputs). With scatter_gather every tensor rank sends its part of the
+ * activation and the receivers gather it over the tensor group (arXiv:2104.04473, 4.1).
  */
 #include "schedule/driver-private.h"
 
-/* ---- sizes ------------------------------------------------------------------------------------------------------ */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 /* Bytes that the chunk at PLACE hands on for a micro-batch. */
 static guint64
@@ -46,12 +47,15 @@ mail_of (Driver *self, guint gradient, guint chunk, guint micro)
   return &self->mail[gradient][micro % self->ring * self->pipeline.chunks + chunk];
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------ */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static const char *const labels[MESSAGE_N][2] = { { "send_activation", "send_gradient" },
                                                   { "receive_activation", "receive_gradient" } };
 
-/* Messages of forward and of backward passes have a communicator each: two stages may exchange both ways at once. */
+/*
+ * Messages of forward and of backward passes have a communicator each: two stages may exchange both
+ * ways at once.
+ */
 static CommRef
 comm_of (Driver *self, gboolean gradient)
 {
@@ -60,8 +64,8 @@ comm_of (Driver *self, gboolean gradient)
 }
 
 /*
- * One stream for batched calls, as for a process group of PyTorch; else one for each kind of message and peer, so that none waits for
- * another of which its peer knows nothing.
+ * One stream for batched calls, as for a process group of PyTorch; else one for each kind of
+ * message and peer, so that none waits for another of which its peer knows nothing.
  */
 static StreamRef
 stream_of (Driver *self, const PipelineMessage *message)
@@ -88,7 +92,10 @@ prepare_receive (Driver *self, const PipelineMessage *message, guint64 bytes)
                                  labels[MESSAGE_RECEIVE][message->gradient]);
 }
 
-/* After the call: the compute stream waits for what it needs, at once or (EVENT) when the slot begins. */
+/*
+ * After the call: the compute stream waits for what it needs, at once or (EVENT) when the slot
+ * begins.
+ */
 static void
 finish_call (Driver *self, const PipelineAction *call, EventRef event, gboolean waited)
 {
@@ -143,7 +150,7 @@ messages_call (Driver *self, const PipelineAction *call)
   finish_call (self, call, event, batched);
 }
 
-/* ---- around slots ----------------------------------------------------------------------------------------------- */
+/* ---- around slots ---------------------------------------------------------------------------- */
 
 /* The parts of all tensor ranks, put together. */
 static BufferRef
@@ -177,7 +184,8 @@ messages_take (Driver *self, const PipelineSlot *slot)
   schedule_set_phase (self->b, message.gradient ? PHASE_BACKWARD : PHASE_FORWARD);
   schedule_wait (self->b, SCHEDULE_COMPUTE, mail->there);
   if (plan_scatters (self->at->workload))
-    mail->buffer = gather_parts (self, mail->buffer, whole_bytes (self, &message), message.gradient);
+    mail->buffer =
+        gather_parts (self, mail->buffer, whole_bytes (self, &message), message.gradient);
   schedule_touches (self->b, SCHEDULE_COMPUTE, mail->buffer, SCHEDULE_WHOLE, ACCESS_READ);
   schedule_free (self->b, mail->buffer);
   *mail = (DriverMail){ SCHEDULE_NONE, SCHEDULE_NONE };
@@ -199,10 +207,11 @@ messages_leave (Driver *self, const PipelineSlot *slot)
   self->leaving[gradient] = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION,
                                             output_bytes (self, gradient ? to : at, slot->micro),
                                             gradient ? "gradient of the input" : "output");
-  schedule_touches (self->b, SCHEDULE_COMPUTE, self->leaving[gradient], SCHEDULE_WHOLE, ACCESS_WRITE);
+  schedule_touches (self->b, SCHEDULE_COMPUTE, self->leaving[gradient], SCHEDULE_WHOLE,
+                    ACCESS_WRITE);
 }
 
-/* ---- gradients that are shared ---------------------------------------------------------------------------------- */
+/* ---- gradients that are shared --------------------------------------------------------------- */
 
 /*
  * Two stages add up what each has of the units [FIRST, END): as much goes either way as in a ring
@@ -247,9 +256,10 @@ messages_shared_gradients (Driver *self)
 
   schedule_set_phase (self->b, PHASE_BACKWARD);
   schedule_set_unit (self->b, SCHEDULE_NONE);
-  if (schedule_all_reduce (
-          self->b, SCHEDULE_COMPUTE, schedule_comm (self->b, "tensor", mesh_tensor (&self->in->mesh)),
-          gradient_bytes (self, plan_partial_elements (workload)), "all_reduce_norm_weights")
+  if (schedule_all_reduce (self->b, SCHEDULE_COMPUTE,
+                           schedule_comm (self->b, "tensor", mesh_tensor (&self->in->mesh)),
+                           gradient_bytes (self, plan_partial_elements (workload)),
+                           "all_reduce_norm_weights")
       != SCHEDULE_NONE)
     data_reduced (self, 0, self->at->n_units);
   for (guint l = 0; l < workload_n_layers (workload) && last > 0; l++)

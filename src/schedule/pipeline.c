@@ -9,7 +9,7 @@ pipeline_of (const Workload *workload)
                      (guint) workload_training (workload)->grad_accum };
 }
 
-/* ---- slots ------------------------------------------------------------------------------------------------------ */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static void
 add (GArray *slots, PipelinePass pass, guint chunk, guint micro)
@@ -49,7 +49,10 @@ slots_1f1b (const Pipeline *self, guint stage, GArray *slots)
     }
 }
 
-/* The K-th forward (backward) pass of a stage: groups of p micro-batches go through the chunks one after another. */
+/*
+ * The K-th forward (backward) pass of a stage: groups of p micro-batches go through the chunks one
+ * after another.
+ */
 static PipelineSlot
 interleaved_slot (const Pipeline *self, guint k, gboolean backward)
 {
@@ -88,8 +91,9 @@ slots_interleaved (const Pipeline *self, guint stage, GArray *slots)
 }
 
 /*
- * ZB-H1 (reach 1) and ZB-H2 (reach 2): stage s starts reach * (p - 1 - s) micro-batches ahead of its first backward pass and lags
- * reach * s behind with the weights, so that every stage holds reach * (p - 1) + 1 micro-batches.
+ * ZB-H1 (reach 1) and ZB-H2 (reach 2): stage s starts reach * (p - 1 - s) micro-batches ahead of
+ * its first backward pass and lags reach * s behind with the weights, so that every stage holds
+ * reach * (p - 1) + 1 micro-batches.
  */
 static void
 slots_zero_bubble (const Pipeline *self, guint stage, guint reach, GArray *slots)
@@ -176,7 +180,10 @@ slots_zbv (const Pipeline *self, guint stage, GArray *slots)
     v_add (&walk, PASS_WEIGHT, 0);
 }
 
-/* The two directions of dualpipe, seen from the half of the stages where direction 0 starts: `turn` swaps them for the other half. */
+/*
+ * The two directions of dualpipe, seen from the half of the stages where direction 0 starts: `turn`
+ * swaps them for the other half.
+ */
 typedef struct
 {
   GArray *slots;
@@ -329,7 +336,7 @@ pipeline_in_flight (const GArray *slots)
   return most;
 }
 
-/* ---- places ----------------------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 /* One step on from AT along the model, or back. */
 static gboolean
@@ -344,7 +351,8 @@ step_from (const Pipeline *self, PipelinePlace at, gboolean back, PipelinePlace 
     to->stage = down ? at.stage + 1 : at.stage - 1;
   else if (self->kind == PIPELINE_ZBV && at.chunk == (back ? 1 : 0) && at.stage + 1 == self->stages)
     to->chunk = back ? 0 : 1;
-  else if (self->kind == PIPELINE_INTERLEAVED && (back ? at.chunk > 0 : at.chunk + 1 < self->chunks))
+  else if (self->kind == PIPELINE_INTERLEAVED
+           && (back ? at.chunk > 0 : at.chunk + 1 < self->chunks))
     *to = (PipelinePlace){ back ? self->stages - 1 : 0, back ? at.chunk - 1 : at.chunk + 1 };
   else
     return FALSE;
@@ -363,9 +371,12 @@ pipeline_previous (const Pipeline *self, PipelinePlace at, PipelinePlace *previo
   return step_from (self, at, TRUE, previous);
 }
 
-/* ---- messages --------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
-/* What STAGE's SLOT needs (RECEIVE) or hands on. FALSE where it is the model's end, or stays on the stage. */
+/*
+ * What STAGE's SLOT needs (RECEIVE) or hands on. FALSE where it is the model's end, or stays on the
+ * stage.
+ */
 static gboolean
 message_of (const Pipeline *self, guint stage, const PipelineSlot *slot, ScheduleMessage way,
             PipelineMessage *message)
@@ -440,8 +451,9 @@ actions_direct (const Pipeline *self, guint stage, const GArray *slots, GArray *
 }
 
 /*
- * gpipe and 1f1b. A pass that hands on joins its send with the receive of the slot behind it where that goes the other way (send
- * forward with receive backward, and back); passes of one direction in a row take a call for each.
+ * gpipe and 1f1b. A pass that hands on joins its send with the receive of the slot behind it where
+ * that goes the other way (send forward with receive backward, and back); passes of one direction
+ * in a row take a call for each.
  */
 static void
 actions_batched (const Pipeline *self, guint stage, const GArray *slots, GArray *actions)
@@ -466,8 +478,9 @@ actions_batched (const Pipeline *self, guint stage, const GArray *slots, GArray 
 }
 
 /*
- * Interleaved: what an iteration hands on (a forward pass, a backward pass, or one of each) goes together with what the next one
- * needs. F and B: the passes of the iteration; PIPELINE_NO_PASS where it has none.
+ * Interleaved: what an iteration hands on (a forward pass, a backward pass, or one of each) goes
+ * together with what the next one needs. F and B: the passes of the iteration; PIPELINE_NO_PASS
+ * where it has none.
  */
 #define PIPELINE_NO_PASS G_MAXUINT
 

@@ -1,12 +1,16 @@
 /*
- * Pipeline schedules: in which order a stage runs the passes of its micro-batches, and which messages it exchanges in between.
+ * Pipeline schedules: in which order a stage runs the passes of its micro-batches, and which
+ * messages it exchanges in between.
  *
- * A stage holds one or more chunks of layers. Interleaved: chunk c of stage s is the c * p + s-th part of the model. zbv: chunk 0
- * goes down the stages and chunk 1 back up, so that stage 0 has both ends. dualpipe: two copies of the model run through the
- * stages in opposite directions, chunk 0 of stage s is part s of one, chunk 1 part p - 1 - s of the other; each takes half of the
- * micro-batches. Zero-bubble schedules split the backward pass: gradients of inputs first, those of weights where a stage would wait.
+ * A stage holds one or more chunks of layers. Interleaved: chunk c of stage s is the c * p + s-th
+ * part of the model. zbv: chunk 0 goes down the stages and chunk 1 back up, so that stage 0 has
+ * both ends. dualpipe: two copies of the model run through the stages in opposite directions, chunk
+ * 0 of stage s is part s of one, chunk 1 part p - 1 - s of the other; each takes half of the
+ * micro-batches. Zero-bubble schedules split the backward pass: gradients of inputs first, those of
+ * weights where a stage would wait.
  *
- * Sources: GPipe arXiv:1811.06965; 1F1B and interleaved 1F1B arXiv:2104.04473; ZB-H1, ZB-H2, ZBV arXiv:2401.10241; DualPipe arXiv:2412.19437.
+ * Sources: GPipe arXiv:1811.06965; 1F1B and interleaved 1F1B arXiv:2104.04473; ZB-H1, ZB-H2, ZBV
+ * arXiv:2401.10241; DualPipe arXiv:2412.19437.
  */
 #pragma once
 
@@ -34,7 +38,7 @@ typedef enum
 typedef struct
 {
   PipelinePass pass;
-  guint chunk, micro; /* micro-batches are counted by chunk: dualpipe's chunks have half of them each */
+  guint chunk, micro; /* micro-batches are counted by chunk: dualpipe's have half of them each */
 } PipelineSlot;
 
 /* Slots in the order in which STAGE runs them: a new array of PipelineSlot. */
@@ -42,14 +46,17 @@ GArray *pipeline_slots (const Pipeline *self, guint stage);
 
 guint pipeline_chunk_micros (const Pipeline *self); /* micro-batches that a chunk sees in a step */
 guint pipeline_in_flight (
-    const GArray *slots); /* most micro-batches of one chunk between forward and last backward pass */
+    const GArray *slots); /* most micro-batches of a chunk between forward and last backward */
 
 typedef struct
 {
   guint stage, chunk;
 } PipelinePlace;
 
-/* The place that AT hands its activations to (gets them from); FALSE at the end (start) of the model. It may be on the same stage. */
+/*
+ * The place that AT hands its activations to (gets them from); FALSE at the end (start) of the
+ * model. It may be on the same stage.
+ */
 gboolean pipeline_next (const Pipeline *self, PipelinePlace at, PipelinePlace *next);
 gboolean pipeline_previous (const Pipeline *self, PipelinePlace at, PipelinePlace *previous);
 
@@ -66,8 +73,9 @@ typedef struct
 #define PIPELINE_MAX_MESSAGES 4
 
 /*
- * What a stage does next: a slot, or (n_messages > 0) a group call. BESIDE: the slot runs at the same time as the one before it (dualpipe:
- * a backward pass and the forward pass of the other direction, so that either computes while the other communicates).
+ * What a stage does next: a slot, or (n_messages > 0) a group call. BESIDE: the slot runs at the
+ * same time as the one before it (dualpipe: a backward pass and the forward pass of the other
+ * direction, so that either computes while the other communicates).
  */
 typedef struct
 {
@@ -78,8 +86,9 @@ typedef struct
 } PipelineAction;
 
 /*
- * Slots and messages of STAGE in order: a new array of PipelineAction. BATCHED (gpipe, 1f1b and interleaved): as Megatron-LM
- * calls them, what a slot sends together with what the next one receives, one call after another. Else every message is a call of its
- * own: a receive is posted before the slot that precedes its user, a send follows its slot.
+ * Slots and messages of STAGE in order: a new array of PipelineAction. BATCHED (gpipe, 1f1b and
+ * interleaved): as Megatron-LM calls them, what a slot sends together with what the next one
+ * receives, one call after another. Else every message is a call of its own: a receive is posted
+ * before the slot that precedes its user, a send follows its slot.
  */
 GArray *pipeline_actions (const Pipeline *self, guint stage, gboolean batched);

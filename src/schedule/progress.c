@@ -1,6 +1,7 @@
 /*
- * Deadlock between roles: runs the programs of all roles without time. Streams and hosts go on while they can; a collective goes on
- * when every role that it meets has reached it, a message when both its ends have. Ranks of a role move as one, so a cycle of ranks shows as a cycle of roles.
+ * Deadlock between roles: runs the programs of all roles without time. Streams and hosts go on
+ * while they can; a collective goes on when every role that it meets has reached it, a message when
+ * both its ends have. Ranks of a role move as one, so a cycle of ranks shows as a cycle of roles.
  */
 #include <string.h>
 
@@ -62,7 +63,7 @@ schedule_comm_roles (const Schedule *self, CommRef comm)
   return roots;
 }
 
-/* ---- state ------------------------------------------------------------------------------------------------------ */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 static void
 role_state_init (RoleState *self, const Progress *all, guint role, ScheduleSection section)
@@ -140,9 +141,12 @@ progress_clear (Progress *self)
   g_free (self->roles);
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
-/* TRUE once the collective at INDEX is behind ROLE: a communicator runs its collectives in the order of issue. */
+/*
+ * TRUE once the collective at INDEX is behind ROLE: a communicator runs its collectives in the
+ * order of issue.
+ */
 static gboolean
 run_collective (Progress *self, guint role, guint index)
 {
@@ -163,7 +167,10 @@ run_collective (Progress *self, guint role, guint index)
   return state->sequence[index] < self->done[set];
 }
 
-/* All messages of a call begin when its first is reached; one is behind ROLE when its other end has begun. */
+/*
+ * All messages of a call begin when its first is reached; one is behind ROLE when its other end has
+ * begun.
+ */
 static gboolean
 run_message (Progress *self, guint role, guint index)
 {
@@ -234,7 +241,7 @@ run_role (Progress *self, guint role)
   return moved;
 }
 
-/* ---- verdict ---------------------------------------------------------------------------------------------------- */
+/* ---- verdict --------------------------------------------------------------------------------- */
 
 static gboolean
 report_stuck (const Progress *self, ScheduleSection section, DiagList *diags)

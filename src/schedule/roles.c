@@ -1,4 +1,4 @@
-/* Which ranks are alike: of one stage, with one role of their strategy and the same micro-batches. */
+/* Which ranks are alike: of one stage, one role of their strategy and the same micro-batches. */
 #include "schedule/driver-private.h"
 
 static const DriverLevel *
@@ -24,7 +24,9 @@ roles_are_dense (const guint32 *roles, guint n_ranks, guint n_roles)
   return n_seen == n_roles;
 }
 
-/* The role that LEVEL's strategy gives to world rank RANK. It knows only the ranks that it spans. */
+/*
+ * The role that LEVEL's strategy gives to world rank RANK. It knows only the ranks that it spans.
+ */
 static guint
 strategy_role (const Driver *self, const DriverLevel *level, guint rank)
 {
@@ -90,8 +92,8 @@ variant_index (GArray *variants, DriverVariant wanted)
 }
 
 /*
- * Ranks of a stage are alike when the strategy gives them one role and their micro-batches hold the same. Where the strategy alone
- * tells them apart, its own numbers stay.
+ * Ranks of a stage are alike when the strategy gives them one role and their micro-batches hold the
+ * same. Where the strategy alone tells them apart, its own numbers stay.
  */
 static void
 spread_roles (Driver *self, guint32 *roles, guint n_ranks, guint n_strategy_roles)

@@ -57,8 +57,9 @@ struct _Schedule
 };
 
 /*
- * Numbers that strategies get for events carry their section in the top bits, so that a number kept from another section cannot
- * pass for one of this section. Items hold the bare index; a foreign number becomes SCHEDULE_FOREIGN, which the checker reports.
+ * Numbers that strategies get for events carry their section in the top bits, so that a number kept
+ * from another section cannot pass for one of this section. Items hold the bare index; a foreign
+ * number becomes SCHEDULE_FOREIGN, which the checker reports.
  */
 #define SCHEDULE_EVENT_BITS 30
 #define SCHEDULE_FOREIGN    (G_MAXUINT32 - 1)
@@ -81,10 +82,17 @@ struct _ScheduleBuilder
   char            *undeclared; /* what a strategy did not say where it is (data.c); NULL: nothing */
 };
 
-/* An empty schedule of N_ROLES roles. Takes UNITS and ROLE_OF_RANK (N_RANKS ids, or NULL). The workload must outlive it. */
+/*
+ * An empty schedule of N_ROLES roles. Takes UNITS and ROLE_OF_RANK (N_RANKS ids, or NULL). The
+ * workload must outlive it.
+ */
 ScheduleBuilder *schedule_builder_new (const Workload *workload, GArray *units, guint n_roles,
-                                       guint32 *role_of_rank, guint n_ranks, guint steps_per_period);
-/* ROLE is of pipeline stage STAGE with WORKLOAD, whose units begin at OFFSET; units that are set from now on count from there. */
+                                       guint32 *role_of_rank, guint n_ranks,
+                                       guint steps_per_period);
+/*
+ * ROLE is of pipeline stage STAGE with WORKLOAD, whose units begin at OFFSET; units that are set
+ * from now on count from there.
+ */
 void schedule_builder_set_stage (ScheduleBuilder *self, guint role, guint stage,
                                  const Workload *workload, guint offset);
 
@@ -93,9 +101,10 @@ OpRef schedule_layer_kernel (ScheduleBuilder *b, const KernelDesc *kernel);
 /* Items that follow go to SECTION of ROLE. */
 void schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection section);
 /*
- * What is emitted on SCHEDULE_COMPUTE from now on goes to STREAM, and its memory comes from that stream's pool: a pass that runs
- * beside another one. What one of the two frees of the other's pool goes back when its own stream has come so far.
- * SCHEDULE_COMPUTE itself ends that, and so does schedule_builder_select.
+ * What is emitted on SCHEDULE_COMPUTE from now on goes to STREAM, and its memory comes from that
+ * stream's pool: a pass that runs beside another one. What one of the two frees of the other's pool
+ * goes back when its own stream has come so far. SCHEDULE_COMPUTE itself ends that, and so does
+ * schedule_builder_select.
  */
 void schedule_builder_set_compute (ScheduleBuilder *self, StreamRef stream);
 /* The forward pass of micro-step MICRO begins with the next item. */
@@ -113,8 +122,8 @@ schedule_program (const Schedule *self, guint role, ScheduleSection section)
 }
 
 /*
- * Drops ROLE's steady program for its first one where they are the same; N_INIT and N_FIRST: its buffers when init and the first
- * section had been written.
+ * Drops ROLE's steady program for its first one where they are the same; N_INIT and N_FIRST: its
+ * buffers when init and the first section had been written.
  */
 void schedule_share_steady (Schedule *self, guint role, guint n_init, guint n_first);
 
@@ -125,7 +134,10 @@ schedule_n_sections (const Schedule *self)
   return schedule_first_is_steady (self) ? SECTION_STEADY : SECTION_N;
 }
 
-/* For each role the lowest role that it meets, directly or through others, in the groups of COMM. Newly allocated. */
+/*
+ * For each role the lowest role that it meets, directly or through others, in the groups of COMM.
+ * Newly allocated.
+ */
 guint *schedule_comm_roles (const Schedule *self, CommRef comm);
 
 /* Sends and receives of one section, paired (partners.c). */
@@ -133,7 +145,10 @@ typedef struct _Partners Partners;
 
 Partners *partners_new (const Schedule *schedule, ScheduleSection section);
 void      partners_free (Partners *self);
-/* The role at the other end of message ITEM of ROLE, and the item there: SCHEDULE_NONE when it has too few. */
+/*
+ * The role at the other end of message ITEM of ROLE, and the item there: SCHEDULE_NONE when it has
+ * too few.
+ */
 guint partners_role (const Partners *self, guint role, const ScheduleItem *item);
 guint partners_item (const Partners *self, guint role, guint item);
 
@@ -166,8 +181,14 @@ ScheduleCollective plan_collective (CommKind kind);
 /* Whether activations travel in parts, one a tensor rank. */
 gboolean plan_scatters (const Workload *workload);
 
-/* Elements of the stage's parameters that are whole on every tensor rank, and whose gradients there are partial sums. */
+/*
+ * Elements of the stage's parameters that are whole on every tensor rank, and whose gradients there
+ * are partial sums.
+ */
 guint64 plan_partial_elements (const Workload *workload);
 
-/* Adds what the axes of the mesh move in a step of a rank of IN's workload; HELD: its gradients as the strategy leaves them. */
+/*
+ * Adds what the axes of the mesh move in a step of a rank of IN's workload; HELD: its gradients as
+ * the strategy leaves them.
+ */
 void plan_expect_mesh (const PlanInput *in, PlanGradient held, PlanTotals *totals);

@@ -16,8 +16,9 @@ static const char *const phase_names[PHASE_N] = {
   [PHASE_BACKWARD] = "backward", [PHASE_OPTIMIZER] = "optimizer", [PHASE_OUTER] = "outer",
 };
 
-static const char *const section_names
-    [SECTION_N] = { [SECTION_INIT] = "init", [SECTION_FIRST] = "first", [SECTION_STEADY] = "steady" };
+static const char *const section_names[SECTION_N] = { [SECTION_INIT] = "init",
+                                                      [SECTION_FIRST] = "first",
+                                                      [SECTION_STEADY] = "steady" };
 
 static const char *const item_kind_names[ITEM_N_KINDS] = {
   [ITEM_KERNEL] = "kernel",
@@ -240,7 +241,7 @@ layer_name (const PlanUnit *unit)
       break;
     }
   return g_strdup_printf ("block %u",
-                          unit->model_layer - 1); /* layer 0 is the embedding; blocks count from 0 */
+                          unit->model_layer - 1); /* layer 0: embedding; blocks count from 0 */
 }
 
 char *

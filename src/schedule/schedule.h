@@ -1,10 +1,13 @@
 /*
- * The schedule: what a strategy issues, per role a program of host actions and device ops, and the builder that writes it.
+ * The schedule: what a strategy issues, per role a program of host actions and device ops, and the
+ * builder that writes it.
  *
- * Semantics are CUDA's. A host program runs its items in order. Streams are in-order queues; an event stands for what was submitted
- * on a stream until it was recorded; a stream or the host waits for events. Memory is taken and given back in host order.
- * A program has three sections: init (once), first (the first period), steady (repeated). Ops on one stream stay in order across sections.
- * An event recorded in one section is not visible in another; record anew at the start (streams keep their last op).
+ * Semantics are CUDA's. A host program runs its items in order. Streams are in-order queues; an
+ * event stands for what was submitted on a stream until it was recorded; a stream or the host waits
+ * for events. Memory is taken and given back in host order. A program has three sections: init
+ * (once), first (the first period), steady (repeated). Ops on one stream stay in order across
+ * sections. An event recorded in one section is not visible in another; record anew at the start
+ * (streams keep their last op).
  */
 #pragma once
 
@@ -45,17 +48,20 @@ typedef enum
 const char *schedule_copy_name (ScheduleCopy kind); /* "d2h", "h2d" */
 
 /*
- * Messages between two members of a group (pipeline stages). An ITEM_P2P is one message of a group call: `collective` says which way it
- * goes, `ref` the communicator, `peer` the index of the other end in the group, `bytes` its size. While `more` is set the next
- * item is a message of the same call, on the same stream; it may be on another communicator.
+ * Messages between two members of a group (pipeline stages). An ITEM_P2P is one message of a group
+ * call: `collective` says which way it goes, `ref` the communicator, `peer` the index of the other
+ * end in the group, `bytes` its size. While `more` is set the next item is a message of the same
+ * call, on the same stream; it may be on another communicator.
  *
- * A group call is one launch. It takes its turn on its stream as any op does, and holds its SMs from its own start. A message moves
- * once the calls of both its ends have started (a send does not end before its receive is there); the messages of a call move side by
- * side. The call is over, for its stream and for events recorded behind it, when its last message is.
+ * A group call is one launch. It takes its turn on its stream as any op does, and holds its SMs
+ * from its own start. A message moves once the calls of both its ends have started (a send does not
+ * end before its receive is there); the messages of a call move side by side. The call is over, for
+ * its stream and for events recorded behind it, when its last message is.
  *
- * The n-th send of member a to member b on a communicator goes with the n-th receive of b from a, of the same bytes, in each section
- * anew: a section has as many sends as receives. Nothing else orders messages: not those of other pairs, not those from b to a,
- * not collectives on the communicator. The last member may send to the first (interleaved stages).
+ * The n-th send of member a to member b on a communicator goes with the n-th receive of b from a,
+ * of the same bytes, in each section anew: a section has as many sends as receives. Nothing else
+ * orders messages: not those of other pairs, not those from b to a, not collectives on the
+ * communicator. The last member may send to the first (interleaved stages).
  */
 typedef enum
 {
@@ -160,19 +166,20 @@ typedef struct
 } ScheduleComm;
 
 /*
- * `bytes` is what counts as allocated; the rest says what the framework's allocator is asked for (engine/heap.h). Without TENSORS and
- * PROGRAM that is one block.
+ * `bytes` is what counts as allocated; the rest says what the framework's allocator is asked for
+ * (engine/heap.h). Without TENSORS and PROGRAM that is one block.
  */
 typedef struct
 {
-  MemoryTier   tier;
-  PoolCategory category;
-  guint64      bytes;
-  const char  *label;
-  guint32      unit;
-  guint32      stream; /* StreamRef: the one that is current, from whose pool blocks come */
-  const guint64 *tensors; /* [n_tensors] bytes of the tensors that are allocated one by one; the schedule's */
-  guint                n_tensors;
+  MemoryTier     tier;
+  PoolCategory   category;
+  guint64        bytes;
+  const char    *label;
+  guint32        unit;
+  guint32        stream;  /* StreamRef: the one that is current, from whose pool blocks come */
+  const guint64 *tensors; /* [n_tensors] bytes of the tensors that are allocated one by one; the
+                             schedule's */
+  guint          n_tensors;
   const MemoryProgram *program; /* the workload's; its tensors live in `frame` */
   guint32              frame;   /* BufferRef or SCHEDULE_NONE */
   guint                n_frame; /* tensors of the programs whose frame this is; else 0 */
@@ -184,7 +191,10 @@ typedef struct
   guint               n;
 } ScheduleItems;
 
-/* The forward pass of micro-step `micro` of a step begins at `item`; where a stage has several chunks, that of its first one. */
+/*
+ * The forward pass of micro-step `micro` of a step begins at `item`; where a stage has several
+ * chunks, that of its first one.
+ */
 typedef struct
 {
   guint32 item, micro;
@@ -215,11 +225,11 @@ guint                 schedule_n_buffers (const Schedule *self, guint role);
 const ScheduleBuffer *schedule_buffer_info (const Schedule *self, guint role, BufferRef buffer);
 guint                 schedule_steps_per_period (const Schedule *self);
 guint                 schedule_n_units (const Schedule *self);
-char                 *schedule_unit_name (const Schedule *self,
-                                          guint unit); /* "embedding", "block 3", "block 3 mlp.up", "head" */
-guint schedule_unit_layer (const Schedule *self, guint unit); /* in the whole model: 0 the embedding */
+/* "embedding", "block 3", "block 3 mlp.up", "head" */
+char *schedule_unit_name (const Schedule *self, guint unit);
+guint schedule_unit_layer (const Schedule *self, guint unit); /* whole model's: 0 the embedding */
 
-/* ---- builder ---------------------------------------------------------------------------------------------------- */
+/* ---- builder --------------------------------------------------------------------------------- */
 
 typedef struct _ScheduleBuilder ScheduleBuilder;
 
@@ -251,7 +261,10 @@ typedef struct
   const char     *label;
 } ScheduleP2p;
 
-/* One group call of N messages; those of no bytes or in groups of one member are left out. Returns its last item, or SCHEDULE_NONE. */
+/*
+ * One group call of N messages; those of no bytes or in groups of one member are left out. Returns
+ * its last item, or SCHEDULE_NONE.
+ */
 OpRef schedule_p2p (ScheduleBuilder *b, StreamRef stream, const ScheduleP2p *messages, guint n);
 
 /* Events. Waiting for SCHEDULE_NONE does nothing. */
@@ -267,17 +280,27 @@ void schedule_pace (ScheduleBuilder *b, StreamRef stream, EventRef event);
 void schedule_host_pace (ScheduleBuilder *b, EventRef event);
 void schedule_host_hooks (ScheduleBuilder *b, guint n);
 
-/* Memory. A buffer allocated in init may live for ever; any other is freed in its own section. Zero bytes: SCHEDULE_NONE. */
+/*
+ * Memory. A buffer allocated in init may live for ever; any other is freed in its own section. Zero
+ * bytes: SCHEDULE_NONE.
+ */
 BufferRef schedule_alloc (ScheduleBuilder *b, MemoryTier tier, PoolCategory category, guint64 bytes,
                           const char *label);
-/* Allocated while STREAM is current: a caching allocator keeps blocks per stream. schedule_alloc: SCHEDULE_COMPUTE. */
+/*
+ * Allocated while STREAM is current: a caching allocator keeps blocks per stream. schedule_alloc:
+ * SCHEDULE_COMPUTE.
+ */
 BufferRef schedule_alloc_on (ScheduleBuilder *b, StreamRef stream, MemoryTier tier,
                              PoolCategory category, guint64 bytes, const char *label);
-/* BUFFER (SCHEDULE_NONE: nothing happens) is allocated as tensors of these bytes (copied; zeros are left out). */
+/*
+ * BUFFER (SCHEDULE_NONE: nothing happens) is allocated as tensors of these bytes (copied; zeros are
+ * left out).
+ */
 void schedule_buffer_tensors (ScheduleBuilder *b, BufferRef buffer, const guint64 *bytes, guint n);
 /*
- * BUFFER is what PROGRAM (which must outlive the schedule) has alive at its peak beyond FRAME; its tensors live in FRAME, a buffer that
- * was allocated before and goes after BUFFER. Nothing happens when one of the three is missing.
+ * BUFFER is what PROGRAM (which must outlive the schedule) has alive at its peak beyond FRAME; its
+ * tensors live in FRAME, a buffer that was allocated before and goes after BUFFER. Nothing happens
+ * when one of the three is missing.
  */
 void schedule_buffer_program (ScheduleBuilder *b, BufferRef buffer, const MemoryProgram *program,
                               BufferRef frame);
@@ -297,16 +320,17 @@ void schedule_uses (ScheduleBuilder *b, BufferRef buffer, guint part, ScheduleAc
 /* An op that is not modelled touches BUFFER, here on STREAM; the host does, here in its program. */
 void schedule_touches (ScheduleBuilder *b, StreamRef stream, BufferRef buffer, guint part,
                        ScheduleAccess access);
-void schedule_host_touches (ScheduleBuilder *b, BufferRef buffer, guint part, ScheduleAccess access);
+void schedule_host_touches (ScheduleBuilder *b, BufferRef buffer, guint part,
+                            ScheduleAccess access);
 /* The op emitted last uses all buffers of CATEGORY that init allocated. */
 void schedule_uses_kept (ScheduleBuilder *b, PoolCategory category, ScheduleAccess access);
 /* Data without memory of its own in the model, for the functions above. It lives for ever. */
 BufferRef schedule_data (ScheduleBuilder *b, const char *label);
 
-SchedulePhase schedule_set_phase (ScheduleBuilder *b, SchedulePhase phase); /* returns the old one */
+SchedulePhase schedule_set_phase (ScheduleBuilder *b, SchedulePhase phase); /* the old one */
 guint         schedule_set_unit (ScheduleBuilder *b, guint unit);           /* likewise */
 
-/* ---- checker ---------------------------------------------------------------------------------------------------- */
+/* ---- checker --------------------------------------------------------------------------------- */
 
 /*
  * Proves SELF sound: no cycle (an event waited for before it is recorded, an op that waits for
@@ -319,7 +343,7 @@ guint         schedule_set_unit (ScheduleBuilder *b, guint unit);           /* l
  */
 gboolean schedule_check (const Schedule *self, const Mesh *mesh, DiagList *diags);
 
-/* ---- totals ----------------------------------------------------------------------------------------------------- */
+/* ---- totals ---------------------------------------------------------------------------------- */
 
 #define TOTALS_MAX_TRAFFIC 32
 
@@ -327,11 +351,15 @@ typedef struct
 {
   ScheduleCollective kind;
   MeshGroup          group;
-  double bytes; /* sum of S over one period, as seen by one rank; of messages between stages what it sends */
+  double bytes; /* sum of S a period, as one rank sees it; of messages between stages what it
+                   sends */
   double slack; /* of a closed form: it allows bytes - slack .. bytes; 0 = exact */
 } TrafficTotal;
 
-/* What a rank does in a steady period, and its peaks by host order: what a schedule has, or what a closed form expects of it. */
+/*
+ * What a rank does in a steady period, and its peaks by host order: what a schedule has, or what a
+ * closed form expects of it.
+ */
 typedef struct
 {
   TrafficTotal traffic[TOTALS_MAX_TRAFFIC];
@@ -343,10 +371,14 @@ typedef struct
   double states; /* bytes of HBM that live for ever: exact */
   double hbm_low, hbm_high;
   double host_low, host_high; /* per rank: its share of the node's host memory */
-  double resident; /* of a closed form: elements of parameters that a rank holds persistently (for outer strategies) */
+  double resident; /* of a closed form: elements of parameters that a rank holds persistently (for
+                      outer strategies) */
 } PlanTotals;
 
-/* Adds BYTES to the entry of (KIND, GROUP), made when absent. Groups of one member and zero bytes are left out. */
+/*
+ * Adds BYTES to the entry of (KIND, GROUP), made when absent. Groups of one member and zero bytes
+ * are left out.
+ */
 void   plan_totals_add (PlanTotals *totals, ScheduleCollective kind, MeshGroup group, double bytes);
 double plan_totals_traffic (const PlanTotals *totals, ScheduleCollective kind, MeshGroup group);
 
@@ -354,8 +386,9 @@ double plan_totals_traffic (const PlanTotals *totals, ScheduleCollective kind, M
 void schedule_totals (const Schedule *self, guint role, PlanTotals *totals);
 
 /*
- * Compares a schedule's totals with the expected ones: payloads, copies and FLOPs to 1e-9 relative (payloads may differ by the
- * bytes of padding that the closed form states itself), peaks inside the bounds. FALSE sets *WHY (newly allocated) to the first difference.
+ * Compares a schedule's totals with the expected ones: payloads, copies and FLOPs to 1e-9 relative
+ * (payloads may differ by the bytes of padding that the closed form states itself), peaks inside
+ * the bounds. FALSE sets *WHY (newly allocated) to the first difference.
  */
 gboolean plan_totals_match (const PlanTotals *measured, const PlanTotals *expected, char **why);
 

@@ -1,14 +1,19 @@
 /*
- * Steady periods that are like the first share its program: what is built, checked and compiled once need not be twice.
+ * Steady periods that are like the first share its program: what is built, checked and compiled
+ * once need not be twice.
  *
- * Set: the items and buffers of both sections, where each section numbers buffers of its own. Computed: whether they are the same but
- * for those numbers; then the steady section is the first one's, and its own buffers go.
+ * Set: the items and buffers of both sections, where each section numbers buffers of its own.
+ * Computed: whether they are the same but for those numbers; then the steady section is the first
+ * one's, and its own buffers go.
  */
 #include "schedule/schedule-private.h"
 
 #include <string.h>
 
-/* Buffers of init, of the first section, and of the steady one: [0, init), [init, first) and [first, n). */
+/*
+ * Buffers of init, of the first section, and of the steady one: [0, init), [init, first) and
+ * [first, n).
+ */
 typedef struct
 {
   const ScheduleRole *role;
@@ -23,8 +28,9 @@ same_kernel (const KernelDesc *a, const KernelDesc *b)
          || (a != NULL && b != NULL && a->kind == b->kind && a->name == b->name
              && a->dtype == b->dtype && a->m == b->m && a->n == b->n && a->k == b->k
              && a->batch == b->batch && a->flops == b->flops && a->read_bytes == b->read_bytes
-             && a->write_bytes == b->write_bytes && a->launches == b->launches && a->flash == b->flash
-             && a->module == b->module && a->weight_gradient == b->weight_gradient);
+             && a->write_bytes == b->write_bytes && a->launches == b->launches
+             && a->flash == b->flash && a->module == b->module
+             && a->weight_gradient == b->weight_gradient);
 }
 
 /* The buffer of the first section that the steady one's B stands for. */

@@ -1,10 +1,13 @@
 /*
- * What a strategy is: a const struct with typed options, hooks on the one walk that the driver makes, and closed forms.
+ * What a strategy is: a const struct with typed options, hooks on the one walk that the driver
+ * makes, and closed forms.
  *
- * The driver walks outer round > step > slot (a forward or backward pass of a micro-batch through a chunk of layers) > unit > layer >
- * kernel. It emits the model's kernels on SCHEDULE_COMPUTE, the collectives of tensor, context and expert parallelism among them, the
- * messages between pipeline stages; it allocates and frees activations, and ends each step with the host waiting for the device (the loss is read). Everything else is the strategy's:
- * gathering, reducing, freeing, copies, the optimizer, waits. Hooks see mesh groups and tensors, never links or GPUs.
+ * The driver walks outer round > step > slot (a forward or backward pass of a micro-batch through a
+ * chunk of layers) > unit > layer > kernel. It emits the model's kernels on SCHEDULE_COMPUTE, the
+ * collectives of tensor, context and expert parallelism among them, the messages between pipeline
+ * stages; it allocates and frees activations, and ends each step with the host waiting for the
+ * device (the loss is read). Everything else is the strategy's: gathering, reducing, freeing,
+ * copies, the optimizer, waits. Hooks see mesh groups and tensors, never links or GPUs.
  */
 #pragma once
 
@@ -25,8 +28,9 @@ typedef struct
 {
   const Workload        *workload; /* of a rank; with pipeline stages: of the stage at hand */
   Mesh                   mesh;
-  const Workload *const *stages; /* [mesh.stages] for schedule_build; NULL where there is one stage */
-  const PlanBatches *batches; /* NULL: all are alike, those of `workload`; else that is the one of most tokens */
+  const Workload *const *stages; /* [mesh.stages] for schedule_build; NULL: one stage */
+  const PlanBatches *batches; /* NULL: all are alike, those of `workload`; else that is the one of
+                                 most tokens */
 } PlanInput;
 
 /* What is gathered or reduced as a whole. */
@@ -41,21 +45,28 @@ typedef struct
   guint             layer;       /* index in the workload */
   guint             model_layer; /* in the whole model: 0 the embedding */
   const LayerDesc  *desc;
-  gint              module; /* UNIT_MODULE: module of the layer; -1 for UNIT_LAYER and for a tied head's second use of the embedding */
+  gint              module;   /* UNIT_MODULE: module of the layer; -1 for UNIT_LAYER and for a tied
+                                 head's second use of the embedding */
   guint64           elements; /* parameters that must be gathered for it */
-  guint64           own_elements; /* of them owned (0 for a tied head's second use): gradients are reduced where owned */
-  const TensorDesc *tensors; /* the gathered tensors */
+  guint64           own_elements; /* of them owned (0 for a tied head's second use): gradients are
+                                     reduced where owned */
+  const TensorDesc *tensors;      /* the gathered tensors */
   guint             n_tensors;
   guint    shares; /* unit that owns the tensors (itself, or the embedding's for a tied head) */
-  gboolean expert; /* expert-parallel: the same only on the ranks of mesh_of_experts; a unit of its own beside its layer's */
+  gboolean expert; /* expert-parallel: the same only on the ranks of mesh_of_experts; a unit of its
+                      own beside its layer's */
 } PlanUnit;
 
-/* The list of units in forward order for a granularity. Owned by the caller: g_array_unref. A property of the workload alone. */
+/*
+ * The list of units in forward order for a granularity. Owned by the caller: g_array_unref. A
+ * property of the workload alone.
+ */
 GArray *plan_units (const Workload *workload, UnitGranularity granularity);
 
 /*
- * Whether the recomputation of UNIT's layer runs UNIT's modules, so that its forward hooks are called again (module granularity): always
- * when whole blocks are repeated; the attention core alone runs no module.
+ * Whether the recomputation of UNIT's layer runs UNIT's modules, so that its forward hooks are
+ * called again (module granularity): always when whole blocks are repeated; the attention core
+ * alone runs no module.
  */
 gboolean plan_unit_recomputes (const Workload *workload, const PlanUnit *unit);
 
@@ -74,8 +85,9 @@ typedef enum
 typedef struct _UnitPlaces UnitPlaces; /* the driver's */
 
 /*
- * What a backward bracket computes. Zero-bubble pipelines split it: a bracket for the gradients of inputs reads parameters and has no
- * gradient to reduce yet; one for those of weights, later, reads no parameters.
+ * What a backward bracket computes. Zero-bubble pipelines split it: a bracket for the gradients of
+ * inputs reads parameters and has no gradient to reduce yet; one for those of weights, later, reads
+ * no parameters.
  */
 typedef enum
 {
@@ -92,15 +104,17 @@ typedef struct
   guint           n_units;
   guint           micro; /* micro-step of the step; first and last are those of the unit's chunk */
   gboolean        first_micro, last_micro;
-  gboolean        recompute; /* a forward hook called while a checkpointed block is recomputed (module granularity only) */
+  gboolean        recompute; /* a forward hook called while a checkpointed block is recomputed
+                                (module granularity only) */
   BackwardPart    part;
-  guint first_unit, end_unit; /* of the chunk that is walked: all units where there is no pipeline */
+  guint first_unit, end_unit; /* of the chunk that is walked: all units without pipeline */
 } UnitSlot;
 
 /*
- * All optional. An absent hook of an outer strategy falls through to the inner one; a present one decides itself whether to call
- * strategy_inner_*(). Forward begin/end bracket the kernels of a unit's forward, backward likewise (with layer granularity the
- * recomputation runs inside the backward bracket).
+ * All optional. An absent hook of an outer strategy falls through to the inner one; a present one
+ * decides itself whether to call strategy_inner_*(). Forward begin/end bracket the kernels of a
+ * unit's forward, backward likewise (with layer granularity the recomputation runs inside the
+ * backward bracket).
  */
 typedef struct
 {
@@ -114,9 +128,11 @@ typedef struct
   void (*backward_begin) (StrategyRun *run); /* between forward and backward of a micro-step */
   void (*unit_backward_begin) (StrategyRun *run, const UnitSlot *slot);
   void (*unit_backward_end) (StrategyRun *run, const UnitSlot *slot);
-  void (*micro_step_end) (StrategyRun *run); /* gradients of a micro-batch (of one chunk) are there */
+  void (*micro_step_end) (StrategyRun *run); /* gradients of a micro-batch (of one chunk) are
+                                                there */
   void (*step_end) (StrategyRun *run);       /* the optimizer */
-  void (*round_end) (StrategyRun *run); /* after the last step of this strategy's own period, the innermost first */
+  void (*round_end) (StrategyRun *run); /* after the last step of this strategy's own period, the
+                                           innermost first */
 } StrategyHooks;
 
 /* The view that a hook has of its run. */
@@ -130,14 +146,14 @@ struct _StrategyRun
   guint            role;
   const PlanUnit  *units; /* all units in forward order */
   guint            n_units;
-  guint            step;      /* step of the period, 0-based */
-  guint            micro;     /* micro-step of the step */
-  gboolean         pipelined; /* there are other stages */
-  gboolean last_backward; /* in micro_step_end: no backward pass of the step follows on this stage */
-  ScheduleSection section;
-  StrategyRun    *inner;  /* NULL for the innermost */
-  UnitPlaces     *places; /* [n_units]: see strategy_data */
-  gpointer        driver; /* private to the driver */
+  guint            step;          /* step of the period, 0-based */
+  guint            micro;         /* micro-step of the step */
+  gboolean         pipelined;     /* there are other stages */
+  gboolean         last_backward; /* in micro_step_end: no backward pass of the step follows here */
+  ScheduleSection  section;
+  StrategyRun     *inner;  /* NULL for the innermost */
+  UnitPlaces      *places; /* [n_units]: see strategy_data */
+  gpointer         driver; /* private to the driver */
 };
 
 /*
@@ -163,7 +179,7 @@ struct _Strategy
   const char       *name;           /* "fcdp": the word used in scenario files */
   const char       *title, *source; /* one line; "arXiv:2602.06499" */
   gsize             options_size;
-  const OptionSpec *options; /* fills a zeroed block of options_size; { 0 } terminated; may be NULL */
+  const OptionSpec *options; /* fills a zeroed block of options_size; { 0 } ends it; or NULL */
   gboolean (*check) (const PlanInput *in, gconstpointer opt, DiagList *diags);
   guint (*role) (const PlanInput *in, gconstpointer opt, guint rank); /* NULL: all ranks alike */
   StrategyHooks hooks;
@@ -176,11 +192,13 @@ struct _Strategy
   const char *states;  /* where each state lives, a line each, for `shardsim strategies NAME` */
   const char *missing; /* what is NOT modelled, likewise */
   guint64 (*resident) (const PlanInput *in,
-                       gconstpointer opt); /* elements of parameters that one rank holds persistently */
-  PlanGradient (*gradient) (const PlanInput *in, gconstpointer opt); /* NULL: whole, compute precision */
+                       gconstpointer    opt); /* parameter elements that one rank always holds */
+  /* NULL: whole, compute precision */
+  PlanGradient (*gradient) (const PlanInput *in, gconstpointer opt);
 };
 
-PlanGradient strategy_gradient (const Strategy *strategy, const PlanInput *in, gconstpointer options);
+PlanGradient strategy_gradient (const Strategy *strategy, const PlanInput *in,
+                                gconstpointer options);
 
 /* A strategy with its options and, for an outer one, what it runs around. */
 typedef struct _StrategyChoice StrategyChoice;
@@ -191,7 +209,10 @@ struct _StrategyChoice
   const StrategyChoice *inner;
 };
 
-/* Calls the inner strategy's hook, for outer hooks that extend it. round_end has none: the driver calls every strategy's own. */
+/*
+ * Calls the inner strategy's hook, for outer hooks that extend it. round_end has none: the driver
+ * calls every strategy's own.
+ */
 void strategy_inner_init (StrategyRun *run);
 void strategy_inner_step_begin (StrategyRun *run);
 void strategy_inner_unit_forward_begin (StrategyRun *run, const UnitSlot *slot);
@@ -203,13 +224,14 @@ void strategy_inner_micro_step_end (StrategyRun *run);
 void strategy_inner_step_end (StrategyRun *run);
 
 /*
- * Checks CHOICE and builds its schedule. NULL after diagnostics (options that do not fit the mesh or the model). The result
- * refers to the workload, which must outlive it.
+ * Checks CHOICE and builds its schedule. NULL after diagnostics (options that do not fit the mesh
+ * or the model). The result refers to the workload, which must outlive it.
  */
 Schedule *schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
 
 /*
- * Closed forms of CHOICE with its inner strategies. FALSE when one of them states none. An outer strategy's `expect` finds its inner's
- * closed forms in TOTALS (traffic, copies and FLOPs of one outer period, peaks unchanged) and adds its own.
+ * Closed forms of CHOICE with its inner strategies. FALSE when one of them states none. An outer
+ * strategy's `expect` finds its inner's closed forms in TOTALS (traffic, copies and FLOPs of one
+ * outer period, peaks unchanged) and adds its own.
  */
 gboolean strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals);

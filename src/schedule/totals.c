@@ -12,7 +12,8 @@ find_traffic (const PlanTotals *totals, ScheduleCollective kind, MeshGroup group
     {
       const TrafficTotal *entry = &totals->traffic[i];
 
-      if (entry->kind == kind && entry->group.size == group.size && entry->group.stride == group.stride)
+      if (entry->kind == kind && entry->group.size == group.size
+          && entry->group.stride == group.stride)
         return (TrafficTotal *) entry;
     }
   return NULL;
@@ -42,7 +43,7 @@ plan_totals_traffic (const PlanTotals *totals, ScheduleCollective kind, MeshGrou
   return entry != NULL ? entry->bytes : 0;
 }
 
-/* ---- measuring -------------------------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 static void
 add_steady_item (const Schedule *self, const ScheduleItem *item, PlanTotals *totals)
@@ -134,7 +135,7 @@ schedule_totals (const Schedule *self, guint role, PlanTotals *totals)
   totals->host_low = totals->host_high = (double) peaks[TIER_HOST];
 }
 
-/* ---- comparing -------------------------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 /* LOW and HIGH are what is expected; equal ones are compared to the tolerance. */
 static gboolean

@@ -64,7 +64,10 @@ append_part (GArray *units, const Workload *workload, guint index, const TensorD
     g_array_append_val (units, unit);
 }
 
-/* Experts that are spread over ranks are a unit between what stands before and behind them in their layer. */
+/*
+ * Experts that are spread over ranks are a unit between what stands before and behind them in their
+ * layer.
+ */
 static void
 append_layer (GArray *units, const Workload *workload, guint index)
 {

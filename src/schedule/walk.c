@@ -1,11 +1,12 @@
 /* The slots of a stage: what each layer allocates and runs, and the hooks around its units. */
 #include "schedule/driver-private.h"
 
-/* ---- kernels of units ------------------------------------------------------------------------------------------- */
+/* ---- kernels of units ------------------------------------------------------------------------ */
 
 /*
- * Sets the owner of each kernel: the unit whose module it reads; kernels that read none go with the one before them, at the start
- * with unit START. A tied head's product names no module of its layer, but reads the table that its last unit gathers.
+ * Sets the owner of each kernel: the unit whose module it reads; kernels that read none go with the
+ * one before them, at the start with unit START. A tied head's product names no module of its
+ * layer, but reads the table that its last unit gathers.
  */
 static void
 assign_kernels (Driver *self, guint layer, const KernelDesc *kernels, guint n, guint start)
@@ -21,20 +22,23 @@ assign_kernels (Driver *self, guint layer, const KernelDesc *kernels, guint n, g
                             && units[end - 1].own_elements == 0;
 
       for (guint u = first; u < end; u++)
-        if (kernels[k].module >= 0 ? units[u].module == kernels[k].module : reads_tied && u == end - 1)
+        if (kernels[k].module >= 0 ? units[u].module == kernels[k].module
+                                   : reads_tied && u == end - 1)
           owner = u;
       g_array_index (self->owner, guint, k) = owner;
     }
 }
 
-/* ---- collectives among the kernels ------------------------------------------------------------------------------ */
+/* ---- collectives among the kernels ----------------------------------------------------------- */
 
 const char *
 walk_axis_name (const Driver *self, MeshAxis axis)
 {
   static const char *const names[2][MESH_N_AXES] = {
     { [MESH_TENSOR] = "tensor", [MESH_CONTEXT] = "context", [MESH_EXPERT] = "expert" },
-    { [MESH_TENSOR] = "tensor beside", [MESH_CONTEXT] = "context beside", [MESH_EXPERT] = "expert beside" },
+    { [MESH_TENSOR] = "tensor beside",
+      [MESH_CONTEXT] = "context beside",
+      [MESH_EXPERT] = "expert beside" },
   };
 
   return names[self->beside][axis];
@@ -109,7 +113,7 @@ walk_kernels (Driver *self, const KernelDesc *kernels, guint n, guint unit, Back
     data_kernel (self, last, bracket);
 }
 
-/* ---- where the walk stands -------------------------------------------------------------------------------------- */
+/* ---- where the walk stands ------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -182,7 +186,7 @@ of_unit (const DataBracket *layer, guint unit)
   return bracket;
 }
 
-/* ---- forward ---------------------------------------------------------------------------------------------------- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
 static void
 forward_hook (Driver *self, const SlotWalk *walk, guint unit, gsize hook)
@@ -192,9 +196,13 @@ forward_hook (Driver *self, const SlotWalk *walk, guint unit, gsize hook)
   driver_unit_hook (self, PHASE_FORWARD, hook, &slot);
 }
 
-/* Units of a layer are gathered one by one as modules run, or (layers whose experts are a unit of their own) all around the layer. */
+/*
+ * Units of a layer are gathered one by one as modules run, or (layers whose experts are a unit of
+ * their own) all around the layer.
+ */
 static void
-walk_units_forward (Driver *self, const SlotWalk *walk, const LayerDesc *desc, const DataBracket *layer)
+walk_units_forward (Driver *self, const SlotWalk *walk, const LayerDesc *desc,
+                    const DataBracket *layer)
 {
   for (guint u = layer->first; u < layer->end; u++)
     {
@@ -236,7 +244,10 @@ hold_output (Driver *self, BufferRef *held, guint64 bytes)
   schedule_touches (self->b, SCHEDULE_COMPUTE, *held, SCHEDULE_WHOLE, ACCESS_WRITE);
 }
 
-/* The place of a micro-batch's output is that of the one before the last, which goes when there is a new one. */
+/*
+ * The place of a micro-batch's output is that of the one before the last, which goes when there is
+ * a new one.
+ */
 static BufferRef *
 held_by (Driver *self, const SlotWalk *walk)
 {
@@ -265,9 +276,9 @@ walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
     hold_output (self, held_by (self, walk), desc->held_bytes);
 }
 
-/* ---- backward --------------------------------------------------------------------------------------------------- */
+/* ---- backward -------------------------------------------------------------------------------- */
 
-/* Module granularity: the modules of a checkpointed layer run their forward again, with its hooks. */
+/* Module granularity: a checkpointed layer's modules run their forward again, with its hooks. */
 static void
 walk_layer_recompute (Driver *self, const SlotWalk *walk, guint layer, const DataBracket *bracket)
 {
@@ -332,7 +343,10 @@ walk_units_backward (Driver *self, const SlotWalk *walk, const LayerDesc *desc,
     backward_hook (self, walk, u, HOOK (unit_backward_end));
 }
 
-/* What a layer saved lives until its weights have their gradients: a pass that is put off needs inputs and output gradients. */
+/*
+ * What a layer saved lives until its weights have their gradients: a pass that is put off needs
+ * inputs and output gradients.
+ */
 static void
 walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
 {
@@ -365,7 +379,7 @@ walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
     schedule_free (self->b, saved);
 }
 
-/* ---- slots ------------------------------------------------------------------------------------------------------ */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static gboolean
 all_is_done (const Driver *self)
@@ -404,11 +418,12 @@ walk_backward (Driver *self, const SlotWalk *walk, guint first, guint end)
 void
 walk_slot (Driver *self, const PipelineSlot *slot)
 {
-  static const BackwardPart parts[] = {
-    [PASS_FORWARD] = BACKWARD_BOTH, [PASS_BACKWARD] = BACKWARD_BOTH, [PASS_INPUT] = BACKWARD_INPUTS, [PASS_WEIGHT] = BACKWARD_WEIGHTS
-  };
-  SlotWalk walk = { .slot = slot, .part = parts[slot->pass] };
-  guint    first, end, micro;
+  static const BackwardPart parts[] = { [PASS_FORWARD] = BACKWARD_BOTH,
+                                        [PASS_BACKWARD] = BACKWARD_BOTH,
+                                        [PASS_INPUT] = BACKWARD_INPUTS,
+                                        [PASS_WEIGHT] = BACKWARD_WEIGHTS };
+  SlotWalk                  walk = { .slot = slot, .part = parts[slot->pass] };
+  guint                     first, end, micro;
 
   workload_chunk (self->at->workload, slot->chunk, &first, &end);
   walk.first_unit = self->at->first_unit[first];

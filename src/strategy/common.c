@@ -8,7 +8,8 @@ state_bytes (const TrainingOptions *training)
   return (StateBytes){
     .compute = training_compute_bytes (training),
     .master = 4,
-    .moments = training->optimizer == OPTIMIZER_SGD || training->optimizer == OPTIMIZER_NONE ? 0 : 8,
+    .moments =
+        training->optimizer == OPTIMIZER_SGD || training->optimizer == OPTIMIZER_NONE ? 0 : 8,
   };
 }
 
@@ -77,7 +78,10 @@ shard_groups (const Mesh *mesh, const char *shard, ShardGroups *groups, DiagList
   return TRUE;
 }
 
-/* Whole expert groups to a shard group, or whole shard groups to an expert group, whose experts are then whole. */
+/*
+ * Whole expert groups to a shard group, or whole shard groups to an expert group, whose experts are
+ * then whole.
+ */
 static gboolean
 expert_groups (const Mesh *mesh, const ShardGroups *dense, ShardGroups *experts, DiagList *diags)
 {
@@ -172,7 +176,8 @@ layer_padded (const Workload *workload, const LayerDesc *layer, PadTensors pad, 
 }
 
 guint64
-layers_padded (const Workload *workload, guint first, guint end, PadTensors pad, guint kind, guint m)
+layers_padded (const Workload *workload, guint first, guint end, PadTensors pad, guint kind,
+               guint m)
 {
   guint64 sum = 0;
 
@@ -198,7 +203,8 @@ model_padded (const Workload *workload, PadTensors pad, guint kind, guint m)
 guint64
 model_shard (const Workload *workload, PadTensors pad, const guint m[2])
 {
-  return model_padded (workload, pad, 0, m[0]) / m[0] + model_padded (workload, pad, 1, m[1]) / m[1];
+  return model_padded (workload, pad, 0, m[0]) / m[0]
+         + model_padded (workload, pad, 1, m[1]) / m[1];
 }
 
 void
@@ -210,7 +216,10 @@ emit_stream_kernel (ScheduleBuilder *b, StreamRef stream, KernelKind kind, const
   schedule_kernel (b, stream, &kernel);
 }
 
-/* Groups whose ranks hold different parts of the gradient. Experts that nobody shards differ within their group. */
+/*
+ * Groups whose ranks hold different parts of the gradient. Experts that nobody shards differ within
+ * their group.
+ */
 static guint
 norm_groups (const Mesh *mesh, MeshGroup norm, MeshGroup groups[4])
 {
@@ -273,7 +282,7 @@ emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradie
           schedule_uses_kept (run->b, POOL_PARAMETER, ACCESS_READ_WRITE);
           schedule_uses_kept (run->b, POOL_OPTIMIZER, ACCESS_READ_WRITE);
         }
-      /* The first kernel of a clipped step is the local norm; its square is summed over the parts. */
+      /* A clipped step's first kernel is the local norm; its square is summed over the parts. */
       if (i == 0 && training->clip_gradients)
         emit_norm (run, norm);
     }
@@ -294,7 +303,8 @@ expect_optimizer (const PlanInput *in, MeshGroup norm, PlanTotals *totals)
 double
 expected_flops (const PlanInput *in)
 {
-  return workload_matrix_flops (in->workload) * (double) workload_training (in->workload)->grad_accum;
+  return workload_matrix_flops (in->workload)
+         * (double) workload_training (in->workload)->grad_accum;
 }
 
 static double
@@ -343,8 +353,9 @@ activation_bounds (const Workload *workload)
   gboolean         pipelined = workload_mesh (workload)->pp > 1;
   const LayerDesc *head = workload_layer (workload, n - 1);
   ActivationBounds bounds = { .kept = kept_by_stage (workload),
-                              .low = pipelined ? 0
-                                               : (double) (head->backward_bytes + head->held_bytes) };
+                              .low = pipelined
+                                         ? 0
+                                         : (double) (head->backward_bytes + head->held_bytes) };
   guint            held = training_held_outputs (workload_training (workload));
 
   for (guint i = 0; i < n; i++)

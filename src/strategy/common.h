@@ -1,10 +1,16 @@
-/* What strategies share: groups, padding, precision, the optimizer step, and the arithmetic of closed forms. */
+/*
+ * What strategies share: groups, padding, precision, the optimizer step, and the arithmetic of
+ * closed forms.
+ */
 #pragma once
 
 #include "schedule/pipeline.h"
 #include "schedule/strategy.h"
 
-/* Bytes an element of each state; mixed precision keeps a low-precision copy for computing beside the fp32 master. */
+/*
+ * Bytes an element of each state; mixed precision keeps a low-precision copy for computing beside
+ * the fp32 master.
+ */
 typedef struct
 {
   guint compute; /* gathered parameters, activations, unsharded gradients */
@@ -14,10 +20,13 @@ typedef struct
 
 StateBytes state_bytes (const TrainingOptions *training);
 
-/* Bytes an element of the optimizer's fp32 copy beside low-precision parameters: 0 where these are fp32, and where there is no optimizer. */
+/*
+ * Bytes an element of the optimizer's fp32 copy beside low-precision parameters: 0 where these are
+ * fp32, and where there is no optimizer.
+ */
 guint master_copy_bytes (const TrainingOptions *training);
 
-/* Bytes an element of the gradient reduction: `reduce_dtype`, or the compute type when it is 'auto'. */
+/* Bytes an element of the gradient reduction: `reduce_dtype`, or if 'auto' the compute type. */
 guint reduce_bytes (const TrainingOptions *training);
 
 /* The shard group and the group of its replicas. */
@@ -27,14 +36,15 @@ typedef struct
 } ShardGroups;
 
 /*
- * SHARD is "all", "node" or a number of ranks. Diagnoses what does not tile the mesh (DIAGS may be NULL when the check has been
- * made before).
+ * SHARD is "all", "node" or a number of ranks. Diagnoses what does not tile the mesh (DIAGS may be
+ * NULL when the check has been made before).
  */
 gboolean shard_groups (const Mesh *mesh, const char *shard, ShardGroups *groups, DiagList *diags);
 
 /*
- * The same for the two kinds of units, indexed by PlanUnit.expert: experts that are spread over ep ranks of a shard group are sharded
- * over the ranks of the group that hold the same ones. Without expert parallelism both are equal.
+ * The same for the two kinds of units, indexed by PlanUnit.expert: experts that are spread over ep
+ * ranks of a shard group are sharded over the ranks of the group that hold the same ones. Without
+ * expert parallelism both are equal.
  */
 gboolean unit_groups (const Mesh *mesh, const char *shard, ShardGroups groups[2], DiagList *diags);
 
@@ -45,17 +55,18 @@ gboolean check_unit_groups (const Mesh *mesh, const char *shard, DiagList *diags
 CommRef unit_comm (ScheduleBuilder *b, const char *name, guint kind, MeshGroup group);
 
 /*
- * Elements of tensors after padding for M ranks. flat: one buffer (FSDP1); rows: every tensor on its leading dimension
- * (FSDP2: m ceil (d0/m) n/d0); each: every tensor on its own (DeepSpeed: m ceil (n/m)). Sources: Zhao et al., arXiv:2304.11277, 3.2.1;
- * torch/distributed/fsdp/_fully_shard; deepspeed/runtime/zero/partition_parameters.py.
+ * Elements of tensors after padding for M ranks. flat: one buffer (FSDP1); rows: every tensor on
+ * its leading dimension (FSDP2: m ceil (d0/m) n/d0); each: every tensor on its own (DeepSpeed: m
+ * ceil (n/m)). Sources: Zhao et al., arXiv:2304.11277, 3.2.1; torch/distributed/fsdp/_fully_shard;
+ * deepspeed/runtime/zero/partition_parameters.py.
  */
 guint64 padded_flat (guint64 elements, guint m);
 guint64 padded_rows (const TensorDesc *tensors, guint n, guint m);
 guint64 padded_each (const TensorDesc *tensors, guint n, guint m);
 
 /*
- * The same with the padding of a strategy, summed over all units of KIND (0, or 1: experts that are spread over ranks) that the stage
- * owns: classes of equal layers are multiplied.
+ * The same with the padding of a strategy, summed over all units of KIND (0, or 1: experts that are
+ * spread over ranks) that the stage owns: classes of equal layers are multiplied.
  */
 typedef guint64 (*PadTensors) (const TensorDesc *tensors, guint n, guint m);
 guint64 model_padded (const Workload *workload, PadTensors pad, guint kind, guint m);
@@ -84,11 +95,12 @@ void emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint g
 /* Closed forms. */
 void   expect_optimizer (const PlanInput *in, MeshGroup norm,
                          PlanTotals *totals); /* the norm's all-reduce */
-double expected_flops (const PlanInput *in); /* of a step: matrix products and attention, recomputation included */
+double expected_flops (const PlanInput *in);  /* a step's products and attention, recomputed too */
 
 /*
- * Activations: `kept` is the most that lives between forward and backward passes (of all micro-batches in flight on a pipeline stage);
- * `low` and `high` bound the transient on top of it (low: at the head's backward, where there is one stage).
+ * Activations: `kept` is the most that lives between forward and backward passes (of all
+ * micro-batches in flight on a pipeline stage); `low` and `high` bound the transient on top of it
+ * (low: at the head's backward, where there is one stage).
  */
 typedef struct
 {
@@ -97,5 +109,8 @@ typedef struct
 
 ActivationBounds activation_bounds (const Workload *workload);
 
-/* Largest number of parameters in a unit, and the parameters of the head's own unit, at a granularity. */
+/*
+ * Largest number of parameters in a unit, and the parameters of the head's own unit, at a
+ * granularity.
+ */
 guint64 largest_unit (const Workload *workload, UnitGranularity granularity);

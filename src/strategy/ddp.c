@@ -1,8 +1,8 @@
 /*
- * Replicated data parallelism with bucketed gradient all-reduce (PyTorch DistributedDataParallel). Every rank holds 16 bytes a
- * parameter in mixed precision. Gradients are gathered into buckets in backward order; a full bucket is all-reduced on a
- * stream of its own while backward goes on; only the last micro-step reduces (no_sync). Source: Li et al.,
- * arXiv:2006.15704.
+ * Replicated data parallelism with bucketed gradient all-reduce (PyTorch DistributedDataParallel).
+ * Every rank holds 16 bytes a parameter in mixed precision. Gradients are gathered into buckets in
+ * backward order; a full bucket is all-reduced on a stream of its own while backward goes on; only
+ * the last micro-step reduces (no_sync). Source: Li et al., arXiv:2006.15704.
  */
 #include "strategy/replicated.h"
 
@@ -20,7 +20,9 @@ static const OptionSpec ddp_options[] = {
     .type = OPTION_BOOL,
     .offset = G_STRUCT_OFFSET (ReplicatedOptions, overlap_comm),
     .fallback = "true",
-    .help = "reduce on a stream of its own; false: in line, under a pipeline after the whole backward pass",
+    .help =
+        "reduce on a stream of its own; false: in line, under a pipeline after the whole backward "
+        "pass",
     .source = "torch.nn.parallel.DistributedDataParallel" },
   REPLICATED_GRADIENT_DTYPE (ReplicatedOptions, gradient_dtype),
   { 0 },

@@ -23,7 +23,8 @@ PlanGradient
 deepspeed_gradient (const PlanInput *in, gconstpointer opt)
 {
   (void) opt;
-  return (PlanGradient){ training_compute_bytes (workload_training (in->workload)), in->mesh.n_ranks };
+  return (PlanGradient){ training_compute_bytes (workload_training (in->workload)),
+                         in->mesh.n_ranks };
 }
 
 gboolean
@@ -41,7 +42,10 @@ deepspeed_check (const PlanInput *in, const char *name, DiagList *diags)
   return diag_list_n_errors (diags) == n_errors;
 }
 
-/* Sums over the tensors that pass the persistence threshold, by classes of equal layers: of all, or of those recomputed. */
+/*
+ * Sums over the tensors that pass the persistence threshold, by classes of equal layers: of all, or
+ * of those recomputed.
+ */
 static double
 expect_partitioned (const PlanInput *in, const DeepspeedOptions *o, guint m, gboolean recomputed)
 {
@@ -75,8 +79,9 @@ expect_tied (const PlanInput *in, const DeepspeedOptions *o, guint m)
 }
 
 /*
- * Uses that gather: forward and backward each once, recomputed blocks once more. What is kept saves some of them: all of the
- * recomputation's and the tied table's second uses, and across the turn at most what the reuse window, the live window and the prefetcher hold.
+ * Uses that gather: forward and backward each once, recomputed blocks once more. What is kept saves
+ * some of them: all of the recomputation's and the tied table's second uses, and across the turn at
+ * most what the reuse window, the live window and the prefetcher hold.
  */
 static double
 expect_uses (const PlanInput *in, const DeepspeedOptions *o, guint m, double *slack)
@@ -103,7 +108,10 @@ expect_memory (const PlanInput *in, const DeepspeedOptions *o, double shard, Pla
   guint  master = master_copy_bytes (workload_training (in->workload));
   double states = shard * (2.0 * bytes.compute + master + bytes.moments)
                   + (parameters - partitioned_) * bytes.compute + bucket * bytes.compute;
-  /* Gathered: the live window, a reuse window on top of it, and the unit at hand, padded; never more than all of it twice over. */
+  /*
+   * Gathered: the live window, a reuse window on top of it, and the unit at hand, padded; never
+   * more than all of it twice over.
+   */
   double window = MIN (2 * partitioned_ + 2 * unit,
                        (double) o->max_live_parameters + (double) o->max_reuse_distance
                            + (double) o->prefetch_bucket_size + 2 * unit);
@@ -117,7 +125,10 @@ expect_memory (const PlanInput *in, const DeepspeedOptions *o, double shard, Pla
       + shard * master;
 }
 
-/* 3 W a micro-step and 16 P / R (Rajbhandari et al., arXiv:1910.02054, 5.3 and 7.2); FCDP: 2 W, and W of host memory a node (arXiv:2602.06499). */
+/*
+ * 3 W a micro-step and 16 P / R (Rajbhandari et al., arXiv:1910.02054, 5.3 and 7.2); FCDP: 2 W, and
+ * W of host memory a node (arXiv:2602.06499).
+ */
 gboolean
 deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency residency,
                   PlanTotals *totals)
@@ -134,7 +145,8 @@ deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency resi
   if (residency == RESIDENCY_NONE)
     {
       uses = expect_uses (in, o, m, &slack);
-      plan_totals_add (totals, SCHEDULE_ALL_GATHER, all, compute * (steps * uses + padded - fetched));
+      plan_totals_add (totals, SCHEDULE_ALL_GATHER, all,
+                       compute * (steps * uses + padded - fetched));
     }
   else
     {

@@ -181,9 +181,10 @@ allocate_states (StrategyRun *run)
                                   "persistent parameters");
   s->gradients =
       schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, shard * bytes.compute, "gradient shards");
-  schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER,
-                  shard * (bytes.moments + master_copy_bytes (workload_training (run->in->workload))),
-                  "optimizer state");
+  schedule_alloc (
+      run->b, TIER_HBM, POOL_OPTIMIZER,
+      shard * (bytes.moments + master_copy_bytes (workload_training (run->in->workload))),
+      "optimizer state");
   s->bucket = schedule_alloc (run->b, TIER_HBM, POOL_COMMUNICATION, bucket * bytes.compute,
                               "gradient bucket");
   if (s->residency == RESIDENCY_HOST_NODE)
@@ -629,7 +630,8 @@ deepspeed_step_end (StrategyRun *run)
   schedule_uses (run->b, wide, SCHEDULE_WHOLE, ACCESS_READ);
   schedule_free (run->b, wide);
   schedule_all_gather (run->b, SCHEDULE_COMPUTE, s->all,
-                       own_sum (run, persistent_padded_of) * bytes.compute, "all_gather_persistent");
+                       own_sum (run, persistent_padded_of) * bytes.compute,
+                       "all_gather_persistent");
   schedule_uses (run->b, s->shards, SCHEDULE_WHOLE, ACCESS_READ);
   schedule_uses (run->b, s->persistent, SCHEDULE_WHOLE, ACCESS_WRITE);
   for (guint i = 0; i < run->n_units; i++)

@@ -20,7 +20,7 @@
 typedef enum
 {
   RESIDENCY_NONE,      /* nowhere: gathered over the shard group at every use (ZeRO-3) */
-  RESIDENCY_HOST_NODE, /* a node copy in pinned host memory, gathered inside the node later (FCDP) */
+  RESIDENCY_HOST_NODE, /* a copy in the node's pinned memory, gathered inside it later (FCDP) */
 } Residency;
 
 typedef struct
@@ -37,25 +37,26 @@ typedef struct
     .fallback = default_, .min = min_, .max = 1e15, .help = help_,                        \
     .source = "deepspeed/runtime/zero/config.py"                                          \
   }
-#define DEEPSPEED_OPTIONS                                                                                                                     \
-  DEEPSPEED_OPTION (prefetch_bucket_size, "5e7", 0,                                                                                           \
-                    "elements that are gathered ahead of use as one collective"),                                                             \
-      DEEPSPEED_OPTION (max_live_parameters, "1e9", 0,                                                                                        \
-                        "gathered elements beyond which nothing is gathered ahead"),                                                          \
-      DEEPSPEED_OPTION (                                                                                                                      \
-          max_reuse_distance, "1e9", 0,                                                                                                       \
+#define DEEPSPEED_OPTIONS                                                                     \
+  DEEPSPEED_OPTION (prefetch_bucket_size, "5e7", 0,                                           \
+                    "elements that are gathered ahead of use as one collective"),             \
+      DEEPSPEED_OPTION (max_live_parameters, "1e9", 0,                                        \
+                        "gathered elements beyond which nothing is gathered ahead"),          \
+      DEEPSPEED_OPTION (                                                                      \
+          max_reuse_distance, "1e9", 0,                                                       \
           "parameters used again within so many elements stay gathered; 0: nothing is kept, " \
-          "which DeepSpeed's prefetcher does not quite do"), \
-      DEEPSPEED_OPTION (param_persistence_threshold, "1e5", 0,                                                                                \
-                        "tensors of at most so many elements are never partitioned"),                                                         \
-      DEEPSPEED_OPTION (reduce_bucket_size, "5e8", 1,                                                                                         \
-                        "elements of gradients that are reduced as one collective"),                                                          \
-      DEEPSPEED_OPTION (sub_group_size, "1e9", 1, "elements that the optimizer handles at a time"),                                           \
-  {                                                                                                                                           \
-    .key = "overlap_comm", .type = OPTION_BOOL,                                                                                               \
-    .offset = G_STRUCT_OFFSET (DeepspeedOptions, overlap_comm), .fallback = "true",                                                           \
-    .help = "gather and reduce on streams of their own",                                                                                      \
-    .source = "deepspeed/runtime/zero/config.py"                                                                                              \
+          "which DeepSpeed's prefetcher does not quite do"),                                  \
+      DEEPSPEED_OPTION (param_persistence_threshold, "1e5", 0,                                \
+                        "tensors of at most so many elements are never partitioned"),         \
+      DEEPSPEED_OPTION (reduce_bucket_size, "5e8", 1,                                         \
+                        "elements of gradients that are reduced as one collective"),          \
+      DEEPSPEED_OPTION (sub_group_size, "1e9", 1,                                             \
+                        "elements that the optimizer handles at a time"),                     \
+  {                                                                                           \
+    .key = "overlap_comm", .type = OPTION_BOOL,                                               \
+    .offset = G_STRUCT_OFFSET (DeepspeedOptions, overlap_comm), .fallback = "true",           \
+    .help = "gather and reduce on streams of their own",                                      \
+    .source = "deepspeed/runtime/zero/config.py"                                              \
   }
 
 typedef struct _DeepspeedUnit  DeepspeedUnit;

@@ -1,8 +1,9 @@
 /*
- * FCDP: ZeRO-3 whose forward all-gather leaves a copy of the parameters in the node's pinned host memory, so that backward fetches
- * from there and gathers inside the node; gradients are reduced over all ranks as before. A parameter's copy is valid from its first use
- * after an optimizer step (when it is dirty) until the next one, so with gradient accumulation the later micro-steps read it
- * in forward too. Each rank keeps 1/G of every tensor. Source: arXiv:2602.06499, the variant for
+ * FCDP: ZeRO-3 whose forward all-gather leaves a copy of the parameters in the node's pinned host
+ * memory, so that backward fetches from there and gathers inside the node; gradients are reduced
+ * over all ranks as before. A parameter's copy is valid from its first use after an optimizer step
+ * (when it is dirty) until the next one, so with gradient accumulation the later micro-steps read
+ * it in forward too. Each rank keeps 1/G of every tensor. Source: arXiv:2602.06499, the variant for
  * full fine-tuning (FCDP-Sched).
  */
 #include "strategy/deepspeed.h"
@@ -53,7 +54,8 @@ const Strategy strategy_fcdp = {
   .gradient = deepspeed_gradient,
   .states =
       "parameters: as zero3, plus one copy a node in pinned host memory, 1/G a rank\n"
-      "gathered parameters: as zero3; a gathered buffer lives until its slice has reached the host, HBM\n"
+      "gathered parameters: as zero3; a gathered buffer lives until its slice has reached the "
+      "host, HBM\n"
       "gradients: as zero3\n"
       "optimizer: as zero3",
   .missing =

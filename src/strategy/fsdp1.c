@@ -1,12 +1,15 @@
 /*
- * PyTorch FullyShardedDataParallel (FSDP1): one flat parameter a unit, all-gathered and reduce-scattered in place.
+ * PyTorch FullyShardedDataParallel (FSDP1): one flat parameter a unit, all-gathered and
+ * reduce-scattered in place.
  *
- * One communicator serves both directions, so collectives run in the order in which the host issues them. Forward: the
- * all-gather of unit i is issued after the kernels of unit i - 1 (overlap by run-ahead). Backward: the next unit is gathered
- * before the gradient kernels (backward_prefetch: pre), after them (post), or not ahead at all. The rate limiter lets the host issue a
- * third all-gather only when the oldest freed unit's last use is over. Freed storage comes back when the compute stream has
- * passed its last use (record_stream). The root's parameters (embedding and head) stay gathered after forward.
- * Source: Zhao et al., arXiv:2304.11277, 3.3 and 3.4; torch/distributed/fsdp.
+ * One communicator serves both directions, so collectives run in the order in which the host issues
+ * them. Forward: the all-gather of unit i is issued after the kernels of unit i - 1 (overlap by
+ * run-ahead). Backward: the next unit is gathered before the gradient kernels (backward_prefetch:
+ * pre), after them (post), or not ahead at all. The rate limiter lets the host issue a third
+ * all-gather only when the oldest freed unit's last use is over. Freed storage comes back when the
+ * compute stream has passed its last use (record_stream). The root's parameters (embedding and
+ * head) stay gathered after forward. Source: Zhao et al., arXiv:2304.11277, 3.3 and 3.4;
+ * torch/distributed/fsdp.
  */
 #include "strategy/common.h"
 
@@ -44,7 +47,9 @@ static const OptionSpec fsdp1_options[] = {
     .choices = prefetch_choices,
     .offset = G_STRUCT_OFFSET (Fsdp1Options, backward_prefetch),
     .fallback = "pre",
-    .help = "when the next unit is gathered in backward: before or after the gradient kernels, or not ahead",
+    .help =
+        "when the next unit is gathered in backward: before or after the gradient kernels, or not "
+        "ahead",
     .source = "Zhao et al., arXiv:2304.11277, 3.3.2" },
   { .key = "forward_prefetch",
     .type = OPTION_BOOL,
@@ -69,8 +74,8 @@ typedef struct
   guint64   padded;
   BufferRef full, grads, shard;
   EventRef  gathered;
-  EventRef table_used; /* a tied head read it then, maybe in a pass beside; SCHEDULE_NONE: none did */
-  gboolean available;
+  EventRef  table_used; /* a tied head read it, maybe in a pass beside; or SCHEDULE_NONE */
+  gboolean  available;
 } UnitState;
 
 typedef struct
@@ -80,8 +85,8 @@ typedef struct
   ShardGroups groups[2];
   BufferRef   shards; /* of the parameters: all units */
   UnitState  *units;
-  EventRef freed[MAX_IN_FLIGHT]; /* limiter: when units freed lately had their last use; oldest first */
-  guint n_freed;
+  EventRef    freed[MAX_IN_FLIGHT]; /* limiter: last uses of units freed lately; oldest first */
+  guint       n_freed;
 } Fsdp1State;
 
 static StateBytes
@@ -311,7 +316,10 @@ fsdp1_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
   strategy_data (run, slot->unit, UNIT_GRADIENT, u->grads, SCHEDULE_NONE);
 }
 
-/* Cast where the reduction is wider, reduce-scatter, all-reduce over the replicas, cast or add into the shard's gradient. */
+/*
+ * Cast where the reduction is wider, reduce-scatter, all-reduce over the replicas, cast or add into
+ * the shard's gradient.
+ */
 static void
 reduce_gradient (StrategyRun *run, const UnitSlot *slot)
 {
@@ -434,7 +442,8 @@ fsdp1_gradient (const PlanInput *in, gconstpointer opt)
   ShardGroups groups[2];
 
   unit_groups (&in->mesh, ((const Fsdp1Options *) opt)->shard, groups, NULL);
-  return (PlanGradient){ state_bytes (workload_training (in->workload)).master, groups[0].shard.size };
+  return (PlanGradient){ state_bytes (workload_training (in->workload)).master,
+                         groups[0].shard.size };
 }
 
 /* Padded elements of the root's own parameters. */
@@ -463,7 +472,8 @@ expect_traffic (const PlanInput *in, const Fsdp1Options *o, const ShardGroups *g
   double                 root = kind == 0 ? expect_root (in->workload, m) : 0;
   double                 kept = o->reshard_after_forward ? root : padded;
 
-  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups->shard, steps * compute * (2 * padded - kept));
+  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups->shard,
+                   steps * compute * (2 * padded - kept));
   plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups->shard, steps * reduce * padded);
   plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups->replica, steps * reduce * padded / m);
   return kept;
@@ -488,8 +498,9 @@ fsdp1_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
   unit = (double) padded_flat (largest_unit (in->workload, UNIT_LAYER), groups[0].shard.size);
   totals->states += shard * (bytes.master + bytes.moments);
   totals->hbm_low += shard * (bytes.master + bytes.moments) + activations.kept + activations.low;
-  totals->hbm_high += shard * (2.0 * bytes.master + bytes.moments) + activations.kept + activations.high
-                      + (kept + 4 * unit) * bytes.compute + 3 * unit * reduce_bytes (training);
+  totals->hbm_high += shard * (2.0 * bytes.master + bytes.moments) + activations.kept
+                      + activations.high + (kept + 4 * unit) * bytes.compute
+                      + 3 * unit * reduce_bytes (training);
   return TRUE;
 }
 
@@ -502,8 +513,10 @@ const Strategy strategy_fsdp1 = {
   .options = fsdp1_options,
   .check = fsdp1_check,
   .hooks = {
-    .state_size = sizeof (Fsdp1State), .granularity = UNIT_LAYER, .init = fsdp1_init, .clear = fsdp1_clear,
-    .step_begin = fsdp1_step_begin, .unit_forward_begin = fsdp1_forward_begin, .unit_forward_end = fsdp1_forward_end,
+    .state_size = sizeof (Fsdp1State), .granularity = UNIT_LAYER,
+    .init = fsdp1_init, .clear = fsdp1_clear,
+    .step_begin = fsdp1_step_begin,
+    .unit_forward_begin = fsdp1_forward_begin, .unit_forward_end = fsdp1_forward_end,
     .unit_backward_begin = fsdp1_unit_backward_begin, .unit_backward_end = fsdp1_unit_backward_end,
     .micro_step_end = fsdp1_micro_step_end, .step_end = fsdp1_step_end,
   },
@@ -512,7 +525,8 @@ const Strategy strategy_fsdp1 = {
   .gradient = fsdp1_gradient,
   .states = "parameters: fp32 flat shards, HBM\n"
             "gathered parameters: compute precision, one flat buffer a unit, HBM\n"
-            "gradients: a flat unsharded buffer a unit, then fp32 shards until the end of the step, HBM\n"
+            "gradients: a flat unsharded buffer a unit, then fp32 shards until the end of the "
+            "step, HBM\n"
             "optimizer: sharded like the parameters, HBM",
   .missing = "no_sync, CPU offload, the caching allocator's retries\n"
              "embedding and head are gathered as two units, where one root unit holds both",

@@ -1,7 +1,10 @@
 /* Closed forms of FSDP2, by arithmetic on the model's totals. */
 #include "strategy/fsdp2.h"
 
-/* Padded elements of what stays gathered between forward and backward in FIRST to END, so that no backward all-gather is due. */
+/*
+ * Padded elements of what stays gathered between forward and backward in FIRST to END, so that no
+ * backward all-gather is due.
+ */
 static guint64
 expect_stays (const Workload *workload, guint first, guint end, guint m)
 {
@@ -18,8 +21,8 @@ expect_stays (const Workload *workload, guint first, guint end, guint m)
 }
 
 /*
- * How often a unit that does not stay is gathered: for each forward and backward pass or, on a pipeline stage, for each that follows
- * a forward pass of its chunk.
+ * How often a unit that does not stay is gathered: for each forward and backward pass or, on a
+ * pipeline stage, for each that follows a forward pass of its chunk.
  */
 static guint
 expect_gathers (const Workload *workload, guint chunk)
@@ -44,7 +47,7 @@ expect_gathers (const Workload *workload, guint chunk)
   return n;
 }
 
-/* Bytes of one kind of unit, with the padding of each tensor. Adds its elements to PADDED and KEPT. */
+/* Bytes of one kind of unit, each tensor padded. Adds its elements to PADDED and KEPT. */
 static void
 expect_traffic (const PlanInput *in, const Fsdp2Options *o, const ShardGroups *groups, guint kind,
                 PlanTotals *totals, double *padded, double *kept)
@@ -77,7 +80,10 @@ expect_traffic (const PlanInput *in, const Fsdp2Options *o, const ShardGroups *g
     }
 }
 
-/* A stage holds a chunk's gradients whole before they are reduced, and its parameters where they stay. */
+/*
+ * A stage holds a chunk's gradients whole before they are reduced, and its parameters where they
+ * stay.
+ */
 static double
 expect_whole (const PlanInput *in, const Fsdp2Options *o, gboolean largest)
 {
@@ -131,7 +137,10 @@ fsdp2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
   if (!o->cpu_offload)
     expect_optimizer (in, groups[0].shard, totals);
   totals->flops += expected_flops (in);
-  /* Shards of parameters and optimizer are always there; gradients and two or three units' buffers come on top. */
+  /*
+   * Shards of parameters and optimizer are always there; gradients and two or three units' buffers
+   * come on top.
+   */
   unit = (double) largest_unit (in->workload, UNIT_LAYER)
          + expect_slack (in->workload, groups[0].shard.size);
   if (o->cpu_offload)

@@ -155,7 +155,7 @@ unshard (StrategyRun *run, guint unit)
 
   u->gather = schedule_alloc_on (run->b, s->copy_in, TIER_HBM, POOL_GATHERED,
                                  u->padded * bytes.compute, "all-gather output");
-  /* Read the fp32 shard, write it in compute precision, copy that into the own slot of the output. */
+  /* Read the fp32 shard, write it in compute precision, copy that to its slot of the output. */
   emit_stream_kernel (run->b, s->copy_in, KERNEL_COPY, "copy_in", DTYPE_FP32,
                       shard * (bytes.master + bytes.compute), shard * 2 * bytes.compute);
   if (staged != SCHEDULE_NONE)
@@ -186,7 +186,10 @@ drop_held (StrategyRun *run)
   s->held = SCHEDULE_NONE;
 }
 
-/* The compute stream waits for the gathered parameters and copies them out; returns the event of the copy. */
+/*
+ * The compute stream waits for the gathered parameters and copies them out; returns the event of
+ * the copy.
+ */
 static EventRef
 copy_out (StrategyRun *run, const UnitSlot *slot)
 {
@@ -330,7 +333,10 @@ cast_and_offload (StrategyRun *run, guint unit, StreamRef stream, gboolean first
   schedule_free (run->b, cast);
 }
 
-/* After the reduce-scatter: all-reduce over the replicas, then cast or add into the sharded gradient. */
+/*
+ * After the reduce-scatter: all-reduce over the replicas, then cast or add into the sharded
+ * gradient.
+ */
 static void
 finish_reduce (StrategyRun *run, guint unit, gboolean first, BufferRef output, guint64 shard)
 {
@@ -367,7 +373,10 @@ finish_reduce (StrategyRun *run, guint unit, gboolean first, BufferRef output, g
   schedule_free_after (run->b, output, schedule_record (run->b, stream));
 }
 
-/* The unit's whole gradient (*GRADS, ELEMENT_BYTES an element) is copied into the padded input, and goes. */
+/*
+ * The unit's whole gradient (*GRADS, ELEMENT_BYTES an element) is copied into the padded input, and
+ * goes.
+ */
 static void
 reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, guint element_bytes, gboolean first)
 {
@@ -445,13 +454,15 @@ accumulate (StrategyRun *run, const UnitSlot *slot)
     return;
   if (slot->first_micro)
     u->sum = schedule_alloc (run->b, TIER_HBM, POOL_GRADIENT, elements * reduce, "whole gradients");
-  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, slot->first_micro ? KERNEL_COPY : KERNEL_ELEMENTWISE,
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE,
+                      slot->first_micro ? KERNEL_COPY : KERNEL_ELEMENTWISE,
                       slot->first_micro ? "gradient_cast" : "gradient_add",
                       reduce == compute ? DTYPE_BF16 : DTYPE_FP32,
                       (double) elements * (slot->first_micro ? compute : compute + reduce),
                       (double) elements * reduce);
   schedule_uses (run->b, u->grads, SCHEDULE_WHOLE, ACCESS_READ);
-  schedule_uses (run->b, u->sum, SCHEDULE_WHOLE, slot->first_micro ? ACCESS_WRITE : ACCESS_READ_WRITE);
+  schedule_uses (run->b, u->sum, SCHEDULE_WHOLE,
+                 slot->first_micro ? ACCESS_WRITE : ACCESS_READ_WRITE);
   schedule_free (run->b, u->grads);
   u->grads = SCHEDULE_NONE;
 }
@@ -541,7 +552,8 @@ fsdp2_gradient (const PlanInput *in, gconstpointer opt)
   ShardGroups groups[2];
 
   unit_groups (&in->mesh, ((const Fsdp2Options *) opt)->shard, groups, NULL);
-  return (PlanGradient){ state_bytes (workload_training (in->workload)).master, groups[0].shard.size };
+  return (PlanGradient){ state_bytes (workload_training (in->workload)).master,
+                         groups[0].shard.size };
 }
 
 const Strategy strategy_fsdp2 = {

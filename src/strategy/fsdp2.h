@@ -1,21 +1,24 @@
 /*
  * The runtime of PyTorch's fully_shard (FSDP2), shared by the strategies that are rows of it.
  *
- * Forward, unit i: copy-in (cast of the own shard into its slot) on the copy-in stream, all-gather on the all-gather stream, the
- * compute stream waits and copies out into per-parameter storage; the gathered buffer is held until the next unit's wait, so
- * that copy-out i overlaps all-gather i+1. Backward: the unit before is prefetched after copy-out; a unit's gradients are
- * copied into the padded reduce-scatter input on the compute stream, which first waits for the previous reduce-scatter; the
- * shard is all-reduced over the replicas on a stream of its own. Source:
+ * Forward, unit i: copy-in (cast of the own shard into its slot) on the copy-in stream, all-gather
+ * on the all-gather stream, the compute stream waits and copies out into per-parameter storage; the
+ * gathered buffer is held until the next unit's wait, so that copy-out i overlaps all-gather i+1.
+ * Backward: the unit before is prefetched after copy-out; a unit's gradients are copied into the
+ * padded reduce-scatter input on the compute stream, which first waits for the previous
+ * reduce-scatter; the shard is all-reduced over the replicas on a stream of its own. Source:
  * torch/distributed/fsdp/_fully_shard; Zhao et al., arXiv:2304.11277, 3.2.2 (hybrid sharding).
  *
- * With CPU offload the fp32 shards are in pinned host memory: copy-in begins with their copy to the GPU, on its stream; a reduced shard is
- * cast to fp32 and copied to the host on the stream of its reduction, behind which the host waits at the end of the backward pass, and at once
- * where the copy is added to an earlier micro-step's. Source: _fsdp_param.py (all_gather_inputs), _fsdp_collectives.py (foreach_reduce),
- * _fsdp_param_group.py (finalize_backward).
+ * With CPU offload the fp32 shards are in pinned host memory: copy-in begins with their copy to the
+ * GPU, on its stream; a reduced shard is cast to fp32 and copied to the host on the stream of its
+ * reduction, behind which the host waits at the end of the backward pass, and at once where the
+ * copy is added to an earlier micro-step's. Source: _fsdp_param.py (all_gather_inputs),
+ * _fsdp_collectives.py (foreach_reduce), _fsdp_param_group.py (finalize_backward).
  *
- * A pipeline stage keeps a chunk's gradients whole, in the reduction's precision, and its parameters gathered after a backward pass;
- * behind the chunk's last backward pass its units are reduced one after another in forward order. Source:
- * torch/distributed/pipelining/stage.py, backward_maybe_with_nosync.
+ * A pipeline stage keeps a chunk's gradients whole, in the reduction's precision, and its
+ * parameters gathered after a backward pass; behind the chunk's last backward pass its units are
+ * reduced one after another in forward order. Source: torch/distributed/pipelining/stage.py,
+ * backward_maybe_with_nosync.
  */
 #pragma once
 
@@ -39,39 +42,40 @@ typedef struct
 } Fsdp2Options;
 
 /* The option table, with the default of `shard`. */
-#define FSDP2_OPTIONS(shard_)                                                                        \
-  {                                                                                                  \
-    .key = "shard",                                                                                  \
-    .type = OPTION_STRING,                                                                           \
-    .offset = G_STRUCT_OFFSET (Fsdp2Options, shard),                                                 \
-    .fallback = shard_,                                                                              \
-    .help = "ranks that share one copy of the parameters: all, node, or a number; the rest are "     \
-            "replicas",                                                                              \
-    .source = "torch.distributed.fsdp.fully_shard, mesh",                                            \
-  },                                                                                                 \
-      {                                                                                              \
-        .key = "reshard_after_forward",                                                              \
-        .type = OPTION_ENUM,                                                                         \
-        .choices = fsdp2_reshard_choices,                                                            \
-        .offset = G_STRUCT_OFFSET (Fsdp2Options, reshard_after_forward),                             \
-        .fallback = "auto",                                                                          \
-        .help = "free a unit's gathered parameters after its forward (false: SHARD_GRAD_OP); "       \
-                "auto: unless there are pipeline stages",                                            \
-        .source = "torch.distributed.fsdp.fully_shard; torchtitan, fsdp_reshard_after_forward",      \
-      },                                                                                             \
-      {                                                                                              \
-        .key = "backward_prefetch",                                                                  \
-        .type = OPTION_BOOL,                                                                         \
-        .offset = G_STRUCT_OFFSET (Fsdp2Options, backward_prefetch),                                 \
-        .fallback = "true",                                                                          \
-        .help = "gather the unit before during a unit's backward",                                   \
-        .source = "torch.distributed.fsdp.fully_shard, implicit prefetching",                        \
-      },                                                                                             \
-  {                                                                                                  \
-    .key = "cpu_offload", .type = OPTION_BOOL,                                                       \
-    .offset = G_STRUCT_OFFSET (Fsdp2Options, cpu_offload), .fallback = "false",                      \
-    .help = "shards, gradients and optimizer state in pinned host memory; the optimizer runs there", \
-    .source = "torch.distributed.fsdp.CPUOffloadPolicy",                                             \
+#define FSDP2_OPTIONS(shard_)                                                                    \
+  {                                                                                              \
+    .key = "shard",                                                                              \
+    .type = OPTION_STRING,                                                                       \
+    .offset = G_STRUCT_OFFSET (Fsdp2Options, shard),                                             \
+    .fallback = shard_,                                                                          \
+    .help = "ranks that share one copy of the parameters: all, node, or a number; the rest are " \
+            "replicas",                                                                          \
+    .source = "torch.distributed.fsdp.fully_shard, mesh",                                        \
+  },                                                                                             \
+      {                                                                                          \
+        .key = "reshard_after_forward",                                                          \
+        .type = OPTION_ENUM,                                                                     \
+        .choices = fsdp2_reshard_choices,                                                        \
+        .offset = G_STRUCT_OFFSET (Fsdp2Options, reshard_after_forward),                         \
+        .fallback = "auto",                                                                      \
+        .help = "free a unit's gathered parameters after its forward (false: SHARD_GRAD_OP); "   \
+                "auto: unless there are pipeline stages",                                        \
+        .source = "torch.distributed.fsdp.fully_shard; torchtitan, fsdp_reshard_after_forward",  \
+      },                                                                                         \
+      {                                                                                          \
+        .key = "backward_prefetch",                                                              \
+        .type = OPTION_BOOL,                                                                     \
+        .offset = G_STRUCT_OFFSET (Fsdp2Options, backward_prefetch),                             \
+        .fallback = "true",                                                                      \
+        .help = "gather the unit before during a unit's backward",                               \
+        .source = "torch.distributed.fsdp.fully_shard, implicit prefetching",                    \
+      },                                                                                         \
+  {                                                                                              \
+    .key = "cpu_offload", .type = OPTION_BOOL,                                                   \
+    .offset = G_STRUCT_OFFSET (Fsdp2Options, cpu_offload), .fallback = "false",                  \
+    .help =                                                                                      \
+        "shards, gradients and optimizer state in pinned host memory; the optimizer runs there", \
+    .source = "torch.distributed.fsdp.CPUOffloadPolicy",                                         \
   }
 
 gboolean     fsdp2_check (const PlanInput *in, gconstpointer opt, DiagList *diags);
@@ -79,7 +83,10 @@ gboolean     fsdp2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *t
 guint64      fsdp2_resident (const PlanInput *in, gconstpointer opt);
 PlanGradient fsdp2_gradient (const PlanInput *in, gconstpointer opt);
 
-/* The head's parameters and a table that it shares stay gathered between forward and backward; all do unless units are resharded. */
+/*
+ * The head's parameters and a table that it shares stay gathered between forward and backward; all
+ * do unless units are resharded.
+ */
 gboolean fsdp2_stays (const Workload *workload, const LayerDesc *layer);
 gboolean fsdp2_reshards (const PlanInput *in, const Fsdp2Options *o);
 
@@ -140,7 +147,8 @@ void fsdp2_step_end (StrategyRun *run);
   "under a pipeline: gradients whole from a chunk's first backward pass to its last, in HBM\n" \
   "optimizer: sharded like the parameters, in HBM\n"                                           \
   "with cpu_offload: sharded parameters, gradients and optimizer state in pinned host memory"
-#define FSDP2_MISSING                                                                                          \
-  "float8 all-gather, explicit prefetch lists, no_sync\n"                                                      \
-  "with cpu_offload: what the host computes (clipping, the optimizer, sums of micro-steps), pageable copies\n" \
+#define FSDP2_MISSING                                                                         \
+  "float8 all-gather, explicit prefetch lists, no_sync\n"                                     \
+  "with cpu_offload: what the host computes (clipping, the optimizer, sums of micro-steps), " \
+  "pageable copies\n"                                                                         \
   "the all-reduce's buffers are given back with the unit, not at the end of the backward pass"

@@ -1,6 +1,7 @@
 /*
- * Hybrid sharding: parameters are sharded inside the node and replicated over nodes, so that all-gathers stay on the node's links and only
- * the all-reduce of gradient shards crosses the network. A row of the FSDP2 runtime with another default.
+ * Hybrid sharding: parameters are sharded inside the node and replicated over nodes, so that
+ * all-gathers stay on the node's links and only the all-reduce of gradient shards crosses the
+ * network. A row of the FSDP2 runtime with another default.
  */
 #include "strategy/fsdp2.h"
 

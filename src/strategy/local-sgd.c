@@ -1,9 +1,11 @@
 /*
- * Local SGD (periodic parameter averaging): groups of ranks, the workers, train on their own for H steps under any inner strategy,
- * then average their parameters over the workers. Every rank averages what it holds: its shard, or everything.
+ * Local SGD (periodic parameter averaging): groups of ranks, the workers, train on their own for H
+ * steps under any inner strategy, then average their parameters over the workers. Every rank
+ * averages what it holds: its shard, or everything.
  *
- * Bytes of a period: the inner strategy's of H steps inside each worker, and one all-reduce of 4 bytes an element held across workers.
- * Source: Stich, "Local SGD Converges Fast and Communicates Little", arXiv:1805.09767; Lin et al., arXiv:1808.07217.
+ * Bytes of a period: the inner strategy's of H steps inside each worker, and one all-reduce of 4
+ * bytes an element held across workers. Source: Stich, "Local SGD Converges Fast and Communicates
+ * Little", arXiv:1805.09767; Lin et al., arXiv:1808.07217.
  */
 #include "strategy/common.h"
 
@@ -123,7 +125,10 @@ local_sgd_round_end (StrategyRun *run)
 static gboolean
 local_sgd_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 {
-  /* The inner strategy's totals of the period, and what it holds, are already in TOTALS: see strategy_expect. */
+  /*
+   * The inner strategy's totals of the period, and what it holds, are already in TOTALS: see
+   * strategy_expect.
+   */
   plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups_of (in, opt).replica, 4 * totals->resident);
   return TRUE;
 }
@@ -145,6 +150,7 @@ const Strategy strategy_local_sgd = {
   .outer = TRUE,
   .states = "as the inner strategy, on every worker\n"
             "the average is taken in place on what each rank holds, in fp32",
-  .missing = "outer momentum (DiLoCo), overlap of the average with the next steps, compression\n"
-             "over ddp and zero1: the kernel that refreshes the low-precision copy after the average",
+  .missing =
+      "outer momentum (DiLoCo), overlap of the average with the next steps, compression\n"
+      "over ddp and zero1: the kernel that refreshes the low-precision copy after the average",
 };

@@ -1,4 +1,7 @@
-/* The strategies that the program knows: the list that meson writes from src/strategy/meson.build, and plug-ins. */
+/*
+ * The strategies that the program knows: the list that meson writes from src/strategy/meson.build,
+ * and plug-ins.
+ */
 #pragma once
 
 #include "schedule/strategy.h"
@@ -7,8 +10,8 @@
 const Strategy *const *strategy_list (void);
 
 /*
- * A set of strategies: the built-in ones and those of plug-ins. Strategies stay valid while the set lives. Read-only once
- * loaded, so that threads may share it.
+ * A set of strategies: the built-in ones and those of plug-ins. Strategies stay valid while the set
+ * lives. Read-only once loaded, so that threads may share it.
  */
 typedef struct _StrategySet StrategySet;
 
@@ -17,8 +20,9 @@ void         strategy_set_free (StrategySet *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (StrategySet, strategy_set_free)
 
 /*
- * Loads the shared object FILE, which exports `const Strategy shardsim_strategy`. Fails with a message when it cannot be loaded, has
- * no such symbol, was built for another STRATEGY_API_VERSION, or names a strategy that exists.
+ * Loads the shared object FILE, which exports `const Strategy shardsim_strategy`. Fails with a
+ * message when it cannot be loaded, has no such symbol, was built for another STRATEGY_API_VERSION,
+ * or names a strategy that exists.
  */
 gboolean strategy_set_load (StrategySet *self, const char *file, GError **error);
 

@@ -54,7 +54,8 @@ wire_bytes (const PlanInput *in, const ReplicatedOptions *o)
 }
 
 /*
- * The part of the optimizer that a rank owns of each kind of unit: whole tensors are not respected, the flat buffer is cut evenly.
+ * The part of the optimizer that a rank owns of each kind of unit: whole tensors are not respected,
+ * the flat buffer is cut evenly.
  */
 static guint64
 owned_of_kind (const PlanInput *in, gboolean sharded, guint kind)
@@ -67,7 +68,8 @@ owned_of_kind (const PlanInput *in, gboolean sharded, guint kind)
 static guint64
 owned (const PlanInput *in, gboolean sharded)
 {
-  return owned_of_kind (in, sharded, 0) + (in->mesh.experts > 1 ? owned_of_kind (in, sharded, 1) : 0);
+  return owned_of_kind (in, sharded, 0)
+         + (in->mesh.experts > 1 ? owned_of_kind (in, sharded, 1) : 0);
 }
 
 void
@@ -221,7 +223,10 @@ add_gradient (StrategyRun *run, const UnitSlot *slot)
     }
 }
 
-/* Beside other stages nothing is reduced among the backward passes unless it overlaps them (DeepSpeed's and Megatron-LM's pipelines). */
+/*
+ * Beside other stages nothing is reduced among the backward passes unless it overlaps them
+ * (DeepSpeed's and Megatron-LM's pipelines).
+ */
 static gboolean
 waits_for_the_end (const StrategyRun *run)
 {
@@ -252,7 +257,10 @@ replicated_backward_end (StrategyRun *run, const UnitSlot *slot)
     }
 }
 
-/* All that waits, a bucket at a time; one holds a module at least, as buckets that fill up among the backward passes do. */
+/*
+ * All that waits, a bucket at a time; one holds a module at least, as buckets that fill up among
+ * the backward passes do.
+ */
 static void
 reduce_all (StrategyRun *run, guint kind)
 {
@@ -320,8 +328,9 @@ replicated_gradient (const PlanInput *in, gconstpointer opt)
 }
 
 /*
- * 2 W on the wire of an all-reduce, or W + W for reduce-scatter and all-gather; 16 bytes a parameter, or 4 + 12 / R with a sharded
- * optimizer (Rajbhandari et al., arXiv:1910.02054, 3.1 and 7); 2 more for fp32 gradients.
+ * 2 W on the wire of an all-reduce, or W + W for reduce-scatter and all-gather; 16 bytes a
+ * parameter, or 4 + 12 / R with a sharded optimizer (Rajbhandari et al., arXiv:1910.02054, 3.1 and
+ * 7); 2 more for fp32 gradients.
  */
 gboolean
 replicated_expect (const PlanInput *in, gconstpointer opt, ReplicatedReduce reduce,

@@ -1,4 +1,7 @@
-/* The runtime of strategies that keep whole parameters on every rank and reduce gradients in buckets. */
+/*
+ * The runtime of strategies that keep whole parameters on every rank and reduce gradients in
+ * buckets.
+ */
 #pragma once
 
 #include "strategy/common.h"
@@ -20,22 +23,25 @@ typedef struct
 typedef enum
 {
   GRADIENT_AUTO, /* as computed */
-  GRADIENT_FP32, /* an fp32 buffer into which every micro-step adds what it computed (Megatron-LM's main gradients) */
+  GRADIENT_FP32, /* an fp32 buffer into which every micro-step adds what it computed (Megatron-LM's
+                    main gradients) */
   /*
-   * The same, and the gradients as computed stay beside it until the next micro-step makes its own (DeepSpeed's BF16_Optimizer under
-   * its pipeline engine: deepspeed/runtime/pipe/engine.py, _exec_backward_pass, update_hp_grads (clear_lp_grads=False)).
+   * The same, and the gradients as computed stay beside it until the next micro-step makes its own
+   * (DeepSpeed's BF16_Optimizer under its pipeline engine: deepspeed/runtime/pipe/engine.py,
+   * _exec_backward_pass, update_hp_grads (clear_lp_grads=False)).
    */
   GRADIENT_FP32_BESIDE,
 } GradientDtype;
 
-#define REPLICATED_GRADIENT_DTYPE(struct_, member_)                                                       \
-  {                                                                                                       \
-    .key = "gradient_dtype", .type = OPTION_ENUM, .choices = replicated_gradient_choices,                 \
-    .offset = G_STRUCT_OFFSET (struct_, member_), .fallback = "auto",                                     \
-    .help =                                                                                               \
-        "type of the gradients that are kept and (unless reduce_dtype says otherwise) reduced; auto: as " \
-        "computed; fp32-beside: those of the last micro-step stay beside them",                           \
-    .source = "Megatron-LM, --accumulate-allreduce-grads-in-fp32; deepspeed/runtime/bf16_optimizer.py"    \
+#define REPLICATED_GRADIENT_DTYPE(struct_, member_)                                              \
+  {                                                                                              \
+    .key = "gradient_dtype", .type = OPTION_ENUM, .choices = replicated_gradient_choices,        \
+    .offset = G_STRUCT_OFFSET (struct_, member_), .fallback = "auto",                            \
+    .help =                                                                                      \
+        "type of the gradients that are kept and (unless reduce_dtype says otherwise) reduced; " \
+        "auto: as computed; fp32-beside: those of the last micro-step stay beside them",         \
+    .source =                                                                                    \
+        "Megatron-LM, --accumulate-allreduce-grads-in-fp32; deepspeed/runtime/bf16_optimizer.py" \
   }
 
 extern const char *const replicated_gradient_choices[];
@@ -61,12 +67,13 @@ void replicated_backward_end (StrategyRun *run, const UnitSlot *slot);
 void replicated_micro_step_end (StrategyRun *run);
 void replicated_step_end (StrategyRun *run);
 
-#define REPLICATED_HOOKS(init_, step_end_)                                                          \
-  {                                                                                                 \
-    .state_size = sizeof (ReplicatedState), .granularity = UNIT_MODULE, .init = init_,              \
-    .clear = replicated_clear, .step_begin = replicated_step_begin,                                 \
-    .unit_backward_begin = replicated_backward_begin, .unit_backward_end = replicated_backward_end, \
-    .micro_step_end = replicated_micro_step_end, .step_end = step_end_,                             \
+#define REPLICATED_HOOKS(init_, step_end_)                                                     \
+  {                                                                                            \
+    .state_size = sizeof (ReplicatedState), .granularity = UNIT_MODULE, .init = init_,         \
+    .clear = replicated_clear, .step_begin = replicated_step_begin,                            \
+    .unit_backward_begin = replicated_backward_begin,                                          \
+    .unit_backward_end = replicated_backward_end, .micro_step_end = replicated_micro_step_end, \
+    .step_end = step_end_,                                                                     \
   }
 
 gboolean     replicated_expect (const PlanInput *in, gconstpointer opt, ReplicatedReduce reduce,

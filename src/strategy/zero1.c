@@ -1,8 +1,8 @@
 /*
- * ZeRO stage 1: replicated parameters and gradients, sharded optimizer. At the accumulation boundary gradients are reduced in
- * buckets (DeepSpeed's default all-reduces them; the paper reduce-scatters), each rank updates its part, and an all-gather
- * brings the updated parameters to everyone. Sources: Rajbhandari et al., arXiv:1910.02054;
- * deepspeed/runtime/zero/stage_1_and_2.py.
+ * ZeRO stage 1: replicated parameters and gradients, sharded optimizer. At the accumulation
+ * boundary gradients are reduced in buckets (DeepSpeed's default all-reduces them; the paper
+ * reduce-scatters), each rank updates its part, and an all-gather brings the updated parameters to
+ * everyone. Sources: Rajbhandari et al., arXiv:1910.02054; deepspeed/runtime/zero/stage_1_and_2.py.
  */
 #include "strategy/replicated.h"
 
@@ -28,7 +28,9 @@ static const OptionSpec zero1_options[] = {
     .type = OPTION_BOOL,
     .offset = G_STRUCT_OFFSET (Zero1Options, common.overlap_comm),
     .fallback = "false",
-    .help = "reduce on a stream of its own; false: in line, under a pipeline after the whole backward pass",
+    .help =
+        "reduce on a stream of its own; false: in line, under a pipeline after the whole backward "
+        "pass",
     .source = "deepspeed/runtime/zero/config.py" },
   REPLICATED_GRADIENT_DTYPE (Zero1Options, common.gradient_dtype),
   { .key = "reduce",
@@ -36,8 +38,10 @@ static const OptionSpec zero1_options[] = {
     .choices = reduce_choices,
     .offset = G_STRUCT_OFFSET (Zero1Options, reduce),
     .fallback = "all_reduce",
-    .help = "how gradient buckets are reduced: DeepSpeed's all-reduce or the paper's reduce-scatter",
-    .source = "deepspeed/runtime/zero/stage_1_and_2.py; Rajbhandari et al., arXiv:1910.02054, 7.2.1" },
+    .help =
+        "how gradient buckets are reduced: DeepSpeed's all-reduce or the paper's reduce-scatter",
+    .source =
+        "deepspeed/runtime/zero/stage_1_and_2.py; Rajbhandari et al., arXiv:1910.02054, 7.2.1" },
   { 0 },
 };
 
@@ -78,5 +82,6 @@ const Strategy strategy_zero1 = {
             "gradients: whole, compute precision or fp32, HBM\n"
             "optimizer: fp32 master and both moments, sharded over all ranks, HBM",
   .missing =
-      "bucketed all-gather of the updated parameters (one collective here), the fp16 overflow check",
+      "bucketed all-gather of the updated parameters (one collective here), the fp16 overflow "
+      "check",
 };

@@ -45,7 +45,8 @@ attention_flops (const ModelShape *s, gboolean causal, double seq_len)
   for (gint64 i = 0; i < s->n_layers; i++)
     pairs += causal ? model_attention_pairs (s, model_layer_is_windowed (s, i), TRUE, seq_len)
                     : seq_len * seq_len;
-  return 6 * pairs / seq_len * (double) s->n_heads * (double) (model_qk_dim (s) + model_value_dim (s));
+  return 6 * pairs / seq_len * (double) s->n_heads
+         * (double) (model_qk_dim (s) + model_value_dim (s));
 }
 
 /* All parameters that a token uses, embeddings included. */

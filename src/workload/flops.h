@@ -1,6 +1,7 @@
 /*
- * FLOP conventions (PaLM, arXiv:2204.02311, appendix B; Narayanan et al., arXiv:2104.04473; Korthikanti et al.). A multiply-add counts 2. All figures are per
- * token of the given sequence length, training (forward + backward), without recomputation.
+ * FLOP conventions (PaLM, arXiv:2204.02311, appendix B; Narayanan et al., arXiv:2104.04473;
+ * Korthikanti et al.). A multiply-add counts 2. All figures are per token of the given sequence
+ * length, training (forward + backward), without recomputation.
  */
 #pragma once
 
@@ -8,13 +9,17 @@
 #include "workload/training.h"
 
 /*
- * Model FLOPs a token under CONVENTION: the numerator of MFU. N of PALM and CAUSAL is flops_matrix_parameters; H is heads times the
- * width of a head (the mean of key and value width); CAUSAL also leaves out what lies outside of sliding windows; 6N counts
- * the parameters that a token uses (all of a dense model, the chosen experts of another), embeddings included.
+ * Model FLOPs a token under CONVENTION: the numerator of MFU. N of PALM and CAUSAL is
+ * flops_matrix_parameters; H is heads times the width of a head (the mean of key and value width);
+ * CAUSAL also leaves out what lies outside of sliding windows; 6N counts the parameters that a
+ * token uses (all of a dense model, the chosen experts of another), embeddings included.
  */
 double flops_per_token (const ModelShape *shape, FlopsConvention convention, gint64 seq_len);
 
-/* Parameters that enter matrix products for one token: blocks' active matrices and the head (V*H also when tied), no embedding look-up. */
+/*
+ * Parameters that enter matrix products for one token: blocks' active matrices and the head (V*H
+ * also when tied), no embedding look-up.
+ */
 double flops_matrix_parameters (const ModelShape *shape);
 
 const char *flops_convention_name (FlopsConvention convention);

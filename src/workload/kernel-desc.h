@@ -1,4 +1,7 @@
-/* One GPU kernel as the framework launches it: its shape, its nominal FLOPs and bytes. Its time is the kernel layer's business. */
+/*
+ * One GPU kernel as the framework launches it: its shape, its nominal FLOPs and bytes. Its time is
+ * the kernel layer's business.
+ */
 #pragma once
 
 #include "workload/training.h"
@@ -13,7 +16,7 @@ typedef enum
   KERNEL_GATHER,      /* embedding look-up and its backward scatter */
   KERNEL_COPY,        /* device-local copies: copy-in, copy-out, casts of shards */
   KERNEL_OPTIMIZER,
-  KERNEL_COMMUNICATION, /* no kernel of the model: a collective of one axis of the mesh that stands between kernels */
+  KERNEL_COMMUNICATION, /* no kernel of the model: a collective of one mesh axis between kernels */
   KERNEL_N_KINDS,
 } KernelKind;
 
@@ -47,16 +50,17 @@ typedef struct
   guint64     batch;   /* independent products of that shape (experts); 1 otherwise */
   double      flops;   /* nominal: multiply-add = 2 */
   double      read_bytes, write_bytes; /* nominal HBM traffic */
-  guint       launches; /* kernels that the host issues for it (eager chains count each) */
-  guint       flash;    /* of KERNEL_ATTENTION*: version of FlashAttention, 1 to 3 */
-  gint        module;   /* module of the layer whose parameters it reads, or -1 */
-  gboolean    weight_gradient; /* of the backward pass: makes gradients of parameters only, so a pipeline may put it off */
-  MeshAxis    axis; /* of KERNEL_COMMUNICATION; its S stands in read_bytes */
+  guint       launches;        /* kernels that the host issues for it (eager chains count each) */
+  guint       flash;           /* of KERNEL_ATTENTION*: version of FlashAttention, 1 to 3 */
+  gint        module;          /* module of the layer whose parameters it reads, or -1 */
+  gboolean    weight_gradient; /* of the backward pass: makes gradients of parameters only, so a
+                                  pipeline may put it off */
+  MeshAxis    axis;            /* of KERNEL_COMMUNICATION; its S stands in read_bytes */
   CommKind    comm;
-  gboolean async; /* of KERNEL_COMMUNICATION: kernels go on beside it until the next kernel that `joins` */
-  gboolean joins; /* waits for asynchronous communication issued before it */
+  gboolean    async; /* of KERNEL_COMMUNICATION: kernels run beside it until one that `joins` */
+  gboolean    joins; /* waits for asynchronous communication issued before it */
 } KernelDesc;
 
-/* Fills a streaming kernel: FLOPs are counted as one per element moved and play no role in its time. */
+/* Fills a streaming kernel: FLOPs are one per element moved and play no role in its time. */
 KernelDesc kernel_desc_stream (KernelKind kind, const char *name, Dtype dtype, double read_bytes,
                                double write_bytes, guint launches);

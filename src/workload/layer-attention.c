@@ -29,7 +29,7 @@ add_rotary (LayerBuilder *b, TapeValue *qkv)
                        .backward_read = fused ? 0 : 6.5 * bytes,
                        .backward_write = fused ? 0 : 6.5 * bytes },
             qkv);
-  if (training_is_aleph_alpha (b->training)) /* sine and cosine of each token's position, for q and for k */
+  if (training_is_aleph_alpha (b->training)) /* sine and cosine of each position, for q and k */
     tape_add_aux (b->tape, "attn.rotary_tables",
                   4 * b->tokens * (double) b->shape->head_dim * b->tape->e, FALSE);
 }
@@ -93,8 +93,9 @@ add_latent_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv)
       q = layer_add_linear_on (b, "self_attn.q_a_proj", "attn.q_a", x, st, s->d_model,
                                s->q_lora_rank, s->attention_bias, WHOLE);
       q = layer_add_norm (b, "self_attn.q_a_layernorm", "attn.q_a_norm", q, st, s->q_lora_rank);
-      q = layer_add_linear (b, "self_attn.q_b_proj", "attn.q_b", layer_enter (b, "attn.gather_q", q),
-                            s->q_lora_rank, heads * qk, FALSE, COLUMNS);
+      q = layer_add_linear (b, "self_attn.q_b_proj", "attn.q_b",
+                            layer_enter (b, "attn.gather_q", q), s->q_lora_rank, heads * qk, FALSE,
+                            COLUMNS);
     }
   else
     q = layer_add_linear (b, "self_attn.q_proj", "attn.q", layer_enter (b, "attn.gather_q", x),
@@ -102,7 +103,8 @@ add_latent_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv)
   kv = layer_add_linear_on (b, "self_attn.kv_a_proj_with_mqa", "attn.kv_a", x, st, s->d_model,
                             s->kv_lora_rank + s->qk_rope_head_dim, s->attention_bias, WHOLE);
   layer_split (b, "attn.split_latent", kv, latent, 2, kv_a);
-  kv = layer_add_norm (b, "self_attn.kv_a_layernorm", "attn.kv_a_norm", kv_a[0], st, s->kv_lora_rank);
+  kv = layer_add_norm (b, "self_attn.kv_a_layernorm", "attn.kv_a_norm", kv_a[0], st,
+                       s->kv_lora_rank);
   kv = layer_add_linear (b, "self_attn.kv_b_proj", "attn.kv_b",
                          layer_enter (b, "attn.gather_kv", kv), s->kv_lora_rank,
                          heads * (s->qk_nope_head_dim + s->v_head_dim), FALSE, COLUMNS);
@@ -146,8 +148,9 @@ repeat_kv (LayerBuilder *b, TapeValue *qkv)
 }
 
 /*
- * Megatron-LM's fused softmax takes up to 2048 keys, four of them at a time, and blocks of four of the BATCH score matrices; what does not
- * fit is scaled, masked and normalised by PyTorch's kernels (megatron/model/fused_softmax.py, is_kernel_available).
+ * Megatron-LM's fused softmax takes up to 2048 keys, four of them at a time, and blocks of four of
+ * the BATCH score matrices; what does not fit is scaled, masked and normalised by PyTorch's kernels
+ * (megatron/model/fused_softmax.py, is_kernel_available).
  */
 static gboolean
 fuses_softmax (const LayerBuilder *b, guint64 batch)
@@ -165,8 +168,8 @@ static TapeValue
 add_unfused_attention (LayerBuilder *b, TapeValue *qkv)
 {
   const ModelShape *s = b->shape;
-  guint64 rows = (guint64) layer_sequence (b); /* queries; the keys are those of the whole sequence */
-  guint64 batch = (guint64) (b->training->micro_batch * layer_local_heads (b)),
+  guint64           rows = (guint64) layer_sequence (b); /* queries; keys: of the whole sequence */
+  guint64           batch = (guint64) (b->training->micro_batch * layer_local_heads (b)),
           seq = (guint64) b->training->seq_len;
   guint64  qk = (guint64) model_qk_dim (s), vd = (guint64) model_value_dim (s);
   gboolean eager =
@@ -181,8 +184,9 @@ add_unfused_attention (LayerBuilder *b, TapeValue *qkv)
     {
       guint n = layer_local_kv_heads (b) < layer_local_heads (b) ? 1 : 3;
 
-      tape_map (b->tape, "attn.heads_first", (TapeValue[]){ qkv[0], qkv[1], qkv[2] }, n, elements, n,
-                (MapSpec){ .kind = KERNEL_COPY, .forward_launches = n, .backward_launches = n }, qkv);
+      tape_map (b->tape, "attn.heads_first", (TapeValue[]){ qkv[0], qkv[1], qkv[2] }, n, elements,
+                n, (MapSpec){ .kind = KERNEL_COPY, .forward_launches = n, .backward_launches = n },
+                qkv);
     }
   b->tape->in_core = TRUE;
   scores = tape_product (b->tape, "attn.scores", qkv[0], qkv[1], batch, rows, seq, qk);
@@ -219,7 +223,10 @@ attention_pairs (const LayerBuilder *b)
   return sum / training_sequences (b->training);
 }
 
-/* Each context rank has its share of the queries, two chunks of the sequence that balance a causal mask. */
+/*
+ * Each context rank has its share of the queries, two chunks of the sequence that balance a causal
+ * mask.
+ */
 static TapeValue
 add_flash (LayerBuilder *b, TapeValue *qkv)
 {

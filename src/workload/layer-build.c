@@ -23,7 +23,8 @@ build_block (LayerBuilder *b)
 }
 
 /*
- * Rows of the vocabulary on this rank. Megatron-LM pads it so that each tensor rank gets a multiple of 128; undivided it is as it is.
+ * Rows of the vocabulary on this rank. Megatron-LM pads it so that each tensor rank gets a multiple
+ * of 128; undivided it is as it is.
  */
 static gint64
 local_vocab (const LayerBuilder *b)
@@ -33,7 +34,10 @@ local_vocab (const LayerBuilder *b)
   return b->tp == 1 ? b->shape->vocab : (b->shape->vocab + unit - 1) / unit * 128;
 }
 
-/* The token table is divided by rows: each rank looks up what it has, the sum over the group is the embedding. */
+/*
+ * The token table is divided by rows: each rank looks up what it has, the sum over the group is the
+ * embedding.
+ */
 static TapeValue
 build_embedding (LayerBuilder *b)
 {
@@ -74,7 +78,8 @@ build_embedding (LayerBuilder *b)
 static gboolean
 megatron_loss (const LayerBuilder *b)
 {
-  return (b->tp > 1 || training_is_megatron (b->training)) && !training_gathers_logits (b->training);
+  return (b->tp > 1 || training_is_megatron (b->training))
+         && !training_gathers_logits (b->training);
 }
 
 /* *HELD_BYTES: logits that the framework holds on to, if any. */
@@ -92,10 +97,12 @@ build_head (LayerBuilder *b, double *held_bytes)
                              s->embed_dim, FALSE, WHOLE);
   x = layer_enter (b, "head.gather", x);
   if (s->tied_embeddings && mesh_ends_meet (b->mesh))
-    x = tape_linear (
-        b->tape, "head", x,
-        (LinearSpec){
-            .module = -1, .rows = b->tokens, .k = (guint64) width, .n = (guint64) vocab, .batch = 1 });
+    x = tape_linear (b->tape, "head", x,
+                     (LinearSpec){ .module = -1,
+                                   .rows = b->tokens,
+                                   .k = (guint64) width,
+                                   .n = (guint64) vocab,
+                                   .batch = 1 });
   else
     x = layer_add_linear (b, b->style->head != NULL ? b->style->head : "lm_head", "head", x, width,
                           vocab * b->tp, FALSE, COLUMNS);

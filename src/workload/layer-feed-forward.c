@@ -31,8 +31,8 @@ add_mlp (LayerBuilder *b, TapeValue x, const char *const names[3], gint64 width)
 /* ---- experts ---- */
 
 /*
- * Rows that the experts of this rank get, over the balanced share: the fullest rank's, and what a capacity cuts off. A mesh has one
- * rank's workload stand for all, so it is the fullest one's.
+ * Rows that the experts of this rank get, over the balanced share: the fullest rank's, and what a
+ * capacity cuts off. A mesh has one rank's workload stand for all, so it is the fullest one's.
  */
 static double
 expert_fill (const LayerBuilder *b)
@@ -49,8 +49,8 @@ local_experts (const LayerBuilder *b)
 }
 
 /*
- * One weight of the experts here: experts x N x K (experts x K x N where the family stores it so), and its bias. K and N are those
- * of this tensor rank.
+ * One weight of the experts here: experts x N x K (experts x K x N where the family stores it so),
+ * and its bias. K and N are those of this tensor rank.
  */
 static void
 add_expert_tensor (LayerBuilder *b, const char *name, gint64 k, gint64 n, Division division)
@@ -117,12 +117,18 @@ add_expert_mlp (LayerBuilder *b, TapeValue rows)
  * divide, scale. Top-k: top-k, softmax and cast of the chosen.
  */
 static const RouteSpec routes[] = {
-  [ROUTER_SOFTMAX] = { .score_reads = 1, .score_writes = 1, .forward_launches = 5, .backward_launches = 5 },
+  [ROUTER_SOFTMAX] = { .score_reads = 1,
+                       .score_writes = 1,
+                       .forward_launches = 5,
+                       .backward_launches = 5 },
   [ROUTER_GROUPED] = { .score_reads = 5,
                        .score_writes = 4,
                        .forward_launches = 13,
                        .backward_launches = 6 },
-  [ROUTER_TOP_K] = { .score_reads = 0, .score_writes = 0, .forward_launches = 3, .backward_launches = 3 },
+  [ROUTER_TOP_K] = { .score_reads = 0,
+                     .score_writes = 0,
+                     .forward_launches = 3,
+                     .backward_launches = 3 },
 };
 
 /*
@@ -138,7 +144,8 @@ permute (LayerBuilder *b, TapeValue x, double rows)
   TapeValue out;
 
   tape_map (b->tape, "experts.permute", &x, 1, &elements, 1,
-            (MapSpec){ .kind = KERNEL_GATHER, .forward_launches = 4, .backward_launches = 1 }, &out);
+            (MapSpec){ .kind = KERNEL_GATHER, .forward_launches = 4, .backward_launches = 1 },
+            &out);
   op = &g_array_index (b->tape->ops, TapeOp, b->tape->ops->len - 1);
   op->aux = tape_add_aux (b->tape, "experts.row_ids", 8 * rows, FALSE);
   g_array_index (b->tape->forward, TapeKernel, b->tape->forward->len - 1).desc.read_bytes += again;
@@ -166,8 +173,9 @@ whole_rows (double rows)
 }
 
 /*
- * Rows travel to the ranks that have their experts and back (all-to-all). Each tensor rank sends those of its own tokens, and the
- * tensor group gathers what it received (Megatron-LM's all-to-all dispatcher). The host's wait for the numbers of rows is left out.
+ * Rows travel to the ranks that have their experts and back (all-to-all). Each tensor rank sends
+ * those of its own tokens, and the tensor group gathers what it received (Megatron-LM's all-to-all
+ * dispatcher). The host's wait for the numbers of rows is left out.
  */
 static TapeValue
 dispatch_rows (LayerBuilder *b, TapeValue x)
@@ -204,8 +212,9 @@ add_shared_experts (LayerBuilder *b, TapeValue x, TapeValue out)
 }
 
 /*
- * Routed experts as grouped products over tokens sorted by expert; the experts of a rank get even shares. Auxiliary losses are
- * left out. Without sequence parallelism every tensor rank has all tokens and its part of each expert.
+ * Routed experts as grouped products over tokens sorted by expert; the experts of a rank get even
+ * shares. Auxiliary losses are left out. Without sequence parallelism every tensor rank has all
+ * tokens and its part of each expert.
  */
 static TapeValue
 add_moe (LayerBuilder *b, TapeValue x)
@@ -217,7 +226,8 @@ add_moe (LayerBuilder *b, TapeValue x)
 
   layer_add_replicated (b, "weight", s->n_experts, s->d_model);
   if (s->router_bias)
-    layer_add_replicated (b, b->style->routing == ROUTER_GROUPED ? "e_score_correction_bias" : "bias",
+    layer_add_replicated (b,
+                          b->style->routing == ROUTER_GROUPED ? "e_score_correction_bias" : "bias",
                           s->n_experts, 0);
   logits =
       tape_linear (b->tape, "router", x,

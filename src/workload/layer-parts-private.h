@@ -1,6 +1,6 @@
 /*
- * What the parts of a layer share: the layer being built, its modules and tensors, and how they are divided over the tensor group.
- * Internal to the layer.
+ * What the parts of a layer share: the layer being built, its modules and tensors, and how they are
+ * divided over the tensor group. Internal to the layer.
  */
 #pragma once
 
@@ -67,12 +67,13 @@ TapeValue layer_add_linear_on (LayerBuilder *b, const char *name, const char *ro
 TapeValue layer_add_norm (LayerBuilder *b, const char *name, const char *role, TapeValue in,
                           double rows, gint64 width);
 /* The residual connection; the branch is dropped out first where the block has dropout. */
-TapeValue layer_add_residual (LayerBuilder *b, const char *name, TapeValue stream, TapeValue branch);
+TapeValue layer_add_residual (LayerBuilder *b, const char *name, TapeValue stream,
+                              TapeValue branch);
 /* Views of IN, whose gradients are concatenated on the way back. */
 void layer_split (LayerBuilder *b, const char *name, TapeValue in, const double *elements, guint n,
                   TapeValue *out);
 
-/* ---- sublayers (layer-attention.c, layer-feed-forward.c): from the residual stream to the branch ---- */
+/* ---- sublayers (layer-attention.c, layer-feed-forward.c): from residual stream to branch ---- */
 
 TapeValue layer_add_attention (LayerBuilder *b, TapeValue x);
 TapeValue layer_add_feed_forward (LayerBuilder *b, TapeValue x);

@@ -3,8 +3,8 @@
 /* ---- tensor parallelism ---- */
 
 /*
- * With sequence parallelism Megatron-LM's products have always run beside the collectives of the backward pass; without it the
- * all-reduce of an input's gradient goes beside only when asked for.
+ * With sequence parallelism Megatron-LM's products have always run beside the collectives of the
+ * backward pass; without it the all-reduce of an input's gradient goes beside only when asked for.
  */
 CommGroup
 layer_tensor_group (const LayerBuilder *b)
@@ -66,7 +66,8 @@ layer_add_module (LayerBuilder *b, const char *name)
 }
 
 TensorDesc *
-layer_add_tensor (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1, gint64 d2, gboolean expert)
+layer_add_tensor (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1, gint64 d2,
+                  gboolean expert)
 {
   gint64      dims[TENSOR_MAX_DIMS] = { d0, d1, d2 };
   ModuleDesc *module = &g_array_index (b->modules, ModuleDesc, b->modules->len - 1);

@@ -77,10 +77,11 @@ check_widths (const Check *c)
   check_divides (c, "tp", tp, "the heads", s->n_heads,
                  "whole heads are divided over the tensor group");
   if (s->kv_lora_rank == 0 && s->n_kv_heads % tp != 0 && tp % s->n_kv_heads != 0)
-    diag_error (
-        c->diags, mark_of (c, "tp"), "key-value heads are divided, or each is held by as many ranks",
-        "'tp' of " D " neither divides the key-value heads of " D " nor is a multiple of them", tp,
-        s->n_kv_heads);
+    diag_error (c->diags, mark_of (c, "tp"),
+                "key-value heads are divided, or each is held by as many ranks",
+                "'tp' of " D " neither divides the key-value heads of " D
+                " nor is a multiple of them",
+                tp, s->n_kv_heads);
   if (has_dense_mlp (s))
     check_divides (c, "tp", tp, "'d_ff'", s->d_ff, whole_columns);
   if (s->n_experts > 0)
@@ -147,7 +148,8 @@ check_sequence (const Check *c)
   if (c->training->lengths == NULL)
     check_length (c, seq);
   if (c->training->lengths == NULL && m->sp == 1 && seq % m->cp == 0)
-    check_divides (c, "tp", m->tp, "'seq_len' / 'cp'", seq / m->cp, "sequence parallelism divides it");
+    check_divides (c, "tp", m->tp, "'seq_len' / 'cp'", seq / m->cp,
+                   "sequence parallelism divides it");
   if (c->training->lengths != NULL && m->ep > 1)
     diag_error (c->diags, mark_of (c, "ep"), "leave 'ep' at 1, or take sequences of one length",
                 "exchanges of experts between ranks of different 'lengths' are not modelled");
@@ -206,8 +208,9 @@ check_pipeline (const Check *c)
   const MeshOptions *m = &c->mesh;
   PipelineKind       pipeline = mesh_pipeline (m);
   gint64             steps = c->training->grad_accum, least = min_micro_steps (pipeline, m->pp);
-  gint64             chunks = m->pp > 1 && pipeline == PIPELINE_INTERLEAVED ? m->pp * m->vp
-                                                                            : (gint64) mesh_model_chunks (m);
+
+  gint64 chunks = m->pp > 1 && pipeline == PIPELINE_INTERLEAVED ? m->pp * m->vp
+                                                                : (gint64) mesh_model_chunks (m);
 
   check_chunks (c, pipeline);
   if (m->pp == 1)

@@ -365,8 +365,9 @@ read_layer_types (const ConfigNode *list, gboolean *full, DiagList *diags)
       full[i] = g_strcmp0 (text, "full_attention") == 0;
       if (!full[i] && g_strcmp0 (text, "sliding_attention") != 0)
         {
-          diag_error (diags, config_node_mark (item), "supported: full_attention, sliding_attention",
-                      "unsupported layer type '%s'", text != NULL ? text : "(not a word)");
+          diag_error (diags, config_node_mark (item),
+                      "supported: full_attention, sliding_attention", "unsupported layer type '%s'",
+                      text != NULL ? text : "(not a word)");
           return FALSE;
         }
     }
@@ -384,7 +385,8 @@ load_layer_types (const ConfigNode *list, ModelShape *shape, DiagList *diags)
   if (n == 0 || n != shape->n_layers)
     {
       diag_error (diags, config_node_mark (list), NULL,
-                  "'layer_types' has %u entries for %" G_GINT64_FORMAT " layers", n, shape->n_layers);
+                  "'layer_types' has %u entries for %" G_GINT64_FORMAT " layers", n,
+                  shape->n_layers);
       return;
     }
   full = g_new (gboolean, n);
@@ -416,7 +418,8 @@ load_qwen_window (const ConfigNode *map, ModelShape *shape, DiagList *diags)
 
   if (!is_absent (node))
     read_bool (node, "use_sliding_window", &use, diags);
-  if (use && !is_absent (leading) && !read_integer (leading, "max_window_layers", 0, &n_full, diags))
+  if (use && !is_absent (leading)
+      && !read_integer (leading, "max_window_layers", 0, &n_full, diags))
     return;
   if (!use || n_full >= shape->n_layers)
     shape->sliding_window = 0;
@@ -454,7 +457,8 @@ finish_shape (const ConfigNode *map, const ImportFamily *family, ModelShape *sha
         shape->n_heads; /* multi-head latent attention has a key head for each query head */
   if (shape->head_dim == 0)
     {
-      shape->head_dim = shape->kv_lora_rank > 0 ? shape->v_head_dim : shape->d_model / shape->n_heads;
+      shape->head_dim =
+          shape->kv_lora_rank > 0 ? shape->v_head_dim : shape->d_model / shape->n_heads;
       if (shape->kv_lora_rank == 0 && shape->d_model % shape->n_heads != 0)
         diag_error (diags,
                     config_node_mark (config_node_get (

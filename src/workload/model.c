@@ -21,7 +21,11 @@ const OptionSpec model_options[] = {
     .offset = FIELD (arch),
     .optional = TRUE,
     .help = "a shape instead of a file: gpt, llama, mpt, bloom" },
-  { .key = "name", .type = OPTION_STRING, .offset = FIELD (name), .optional = TRUE, .help = "name in reports" },
+  { .key = "name",
+    .type = OPTION_STRING,
+    .offset = FIELD (name),
+    .optional = TRUE,
+    .help = "name in reports" },
   COUNT (n_layers, "transformer blocks"),
   COUNT (d_model, "width of the model"),
   COUNT (n_heads, "query heads"),
@@ -29,8 +33,10 @@ const OptionSpec model_options[] = {
   COUNT (head_dim, "width of a head; d_model / n_heads when not given"),
   COUNT (d_ff, "width of the MLP; 4 * d_model when not given, except for llama"),
   COUNT (vocab, "rows of the token embedding"),
-  COUNT (max_positions,
-         "rows of a learned position table; the sequence length when not given (gpt); ALiBi when not given (mpt)"),
+  COUNT (
+      max_positions,
+      "rows of a learned position table; the sequence length when not given (gpt); ALiBi when not "
+      "given (mpt)"),
   COUNT (n_experts, "routed experts a layer; dense when not given"),
   COUNT (n_experts_per_token, "experts that a token visits"),
   COUNT (d_expert, "width of an expert; d_ff when not given"),
@@ -120,7 +126,8 @@ check_bounds (const ModelShape *shape, const Bound *bounds, gsize n, gint64 min,
 
       if (value < min || value > bounds[i].max)
         diag_error (diags, option_mark (marks, bounds[i].name, NULL), NULL,
-                    "'%s' is %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+                    "'%s' is %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT
+                    " to %" G_GINT64_FORMAT,
                     bounds[i].name, value, min, bounds[i].max);
     }
 }
@@ -140,7 +147,9 @@ estimate_parameters (const ModelShape *shape)
       3 * h * (double) shape->d_expert * (double) (shape->n_experts + shape->n_shared_experts);
 
   return (double) shape->n_layers * (attention + mlp + experts)
-         + 2 * h * ((double) shape->vocab + (double) shape->max_positions + (double) shape->embed_dim);
+         + 2 * h
+               * ((double) shape->vocab + (double) shape->max_positions
+                  + (double) shape->embed_dim);
 }
 
 static void
@@ -149,7 +158,8 @@ check_relations (const ModelShape *shape, const OptionMarks *marks, DiagList *di
   if (shape->n_heads % shape->n_kv_heads != 0)
     diag_error (diags, option_mark (marks, "n_kv_heads", NULL),
                 "every key head serves the same number of query heads",
-                "%" G_GINT64_FORMAT " heads do not divide into %" G_GINT64_FORMAT " key-value heads",
+                "%" G_GINT64_FORMAT " heads do not divide into %" G_GINT64_FORMAT
+                " key-value heads",
                 shape->n_heads, shape->n_kv_heads);
   if (shape->n_experts_per_token > shape->n_experts)
     diag_error (diags, option_mark (marks, "n_experts_per_token", NULL), NULL,
@@ -247,7 +257,8 @@ fill_arch (const ModelOptions *options, const ArchSpec *arch, ModelShape *shape)
 }
 
 static gboolean
-resolve_arch (const ModelOptions *options, ModelShape *shape, const OptionMarks *marks, DiagList *diags)
+resolve_arch (const ModelOptions *options, ModelShape *shape, const OptionMarks *marks,
+              DiagList *diags)
 {
   guint           before = diag_list_n_errors (diags);
   const ArchSpec *arch = find_arch (options->arch, marks, diags);

@@ -1,5 +1,6 @@
 /*
- * A transformer's shape: read from a Hugging Face config.json, or given as typed options. Knows no hardware.
+ * A transformer's shape: read from a Hugging Face config.json, or given as typed options. Knows no
+ * hardware.
  */
 #pragma once
 
@@ -21,15 +22,17 @@ typedef enum
 } ModelPosition;
 
 /*
- * Plain data. Widths are in elements. Filled by model_import or from the `model:` section of a scenario.
+ * Plain data. Widths are in elements. Filled by model_import or from the `model:` section of a
+ * scenario.
  */
 typedef struct
 {
   char  *name;   /* "Llama-3-8B": file or catalogue name, for reports */
   char  *family; /* "llama", "gpt2", "mixtral", ... */
   gint64 n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, vocab;
-  gint64 max_positions; /* rows of a learned position table (its offset rows included: OPT has 2); 0 = as many as the sequence */
-  gint64 embed_dim; /* width of the token embedding where it differs from d_model (OPT-350m), else 0 */
+  gint64 max_positions; /* rows of a learned position table (its offset rows included: OPT has 2); 0
+                           = as many as the sequence */
+  gint64 embed_dim;     /* width of the token embedding where not d_model (OPT-350m), else 0 */
   ModelNorm     norm;
   ModelPosition position;
   gboolean      gated_mlp;      /* three matrices (gate, up, down) instead of two */
@@ -42,7 +45,7 @@ typedef struct
   gboolean      embedding_norm;  /* LayerNorm after the embedding (BLOOM) */
   gboolean      post_norm; /* norms after the residual adds, and none before the head (OPT-350m) */
   gint64        sliding_window; /* tokens; 0 = full attention */
-  gint64 sliding_period; /* every sliding_period-th layer attends fully; 0 = all layers use the window */
+  gint64 sliding_period; /* every sliding_period-th layer attends fully; 0 = all use the window */
   /* mixture of experts; n_experts = 0: dense */
   gint64   n_experts, n_experts_per_token, d_expert, n_shared_experts;
   gint64   first_dense_layers; /* leading layers with a dense MLP of width d_ff */
@@ -58,8 +61,9 @@ void model_shape_clear (ModelShape *self);
 void model_shape_copy (const ModelShape *source, ModelShape *target);
 
 /*
- * The `model` section of a scenario and of tables: `config` (path of a config.json, or the name of a shipped model) or
- * `arch` (gpt, llama, mpt, bloom: docs/models.md) with n_layers d_model n_heads n_kv_heads d_ff vocab and the MoE fields.
+ * The `model` section of a scenario and of tables: `config` (path of a config.json, or the name of
+ * a shipped model) or `arch` (gpt, llama, mpt, bloom: docs/models.md) with n_layers d_model n_heads
+ * n_kv_heads d_ff vocab and the MoE fields.
  */
 typedef struct
 {
@@ -71,14 +75,18 @@ typedef struct
 extern const OptionSpec model_options[];
 
 /*
- * Resolves OPTIONS to a shape. A relative `config` is looked up beside BASE_DIR (may be NULL), then among the shipped models
- * (workloads/models/<name>.json). Inconsistent shapes (heads that do not divide the width or the KV heads, zero layers, ...)
- * are diagnosed at the MARKS (may be NULL) of the options.
+ * Resolves OPTIONS to a shape. A relative `config` is looked up beside BASE_DIR (may be NULL), then
+ * among the shipped models (workloads/models/<name>.json). Inconsistent shapes (heads that do not
+ * divide the width or the KV heads, zero layers, ...) are diagnosed at the MARKS (may be NULL) of
+ * the options.
  */
 gboolean model_resolve (const ModelOptions *options, const char *base_dir, ModelShape *shape,
                         const OptionMarks *marks, DiagList *diags);
 
-/* Reads a Hugging Face config.json. Families: gpt2 opt llama mistral qwen2 qwen3 mixtral qwen3_moe deepseek_v3 gpt_oss. */
+/*
+ * Reads a Hugging Face config.json. Families: gpt2 opt llama mistral qwen2 qwen3 mixtral qwen3_moe
+ * deepseek_v3 gpt_oss.
+ */
 gboolean model_import (const char *file, ModelShape *shape, DiagList *diags);
 
 /* NULL-terminated names of the shipped models, sorted; strv owned by the caller (g_strfreev). */

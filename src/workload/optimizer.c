@@ -7,8 +7,9 @@
  *                    p *= 1-lr*wd | m1.lerp(g) | m2 *= b2 | m2 += g*g | d = sqrt m2 | d /= c | d +=
  *                    eps | p += m1/d reads m, m+g, m, m+g, m, m, m, 3m = 10m + 2g; each writes m
  *   SGD              p -= lr*g: reads m + g, writes m
- * Loss scaling copies the gradients to the master's type, multiplies them by the inverse scale and looks for overflows, before all
- * that; what follows reads the copy. Without an optimizer there is nothing at all.
+ * Loss scaling copies the gradients to the master's type, multiplies them by the inverse scale and
+ * looks for overflows, before all that; what follows reads the copy. Without an optimizer there is
+ * nothing at all.
  */
 #include "workload/workload.h"
 
@@ -24,7 +25,8 @@ void
 workload_optimizer_kernels (const TrainingOptions *training, guint64 elements, guint master_bytes,
                             guint gradient_bytes, guint parameter_bytes, GArray *kernels)
 {
-  double n = (double) elements, m = master_bytes * n, g = gradient_bytes * n, p = parameter_bytes * n;
+  double n = (double) elements, m = master_bytes * n, g = gradient_bytes * n,
+         p = parameter_bytes * n;
   OptimizerKind kind = (OptimizerKind) training->optimizer;
 
   if (kind == OPTIMIZER_NONE)

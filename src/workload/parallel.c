@@ -20,8 +20,8 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .type = OPTION_STRING,
     .offset = FIELD (shard),
     .optional = TRUE,
-    .help =
-        "group that parameters are sharded over: all, node, or a number of ranks; unset: the strategy's own" },
+    .help = "group that parameters are sharded over: all, node, or a number of ranks; unset: the "
+            "strategy's own" },
   MESH_AXIS (tp, "tensor-parallel ranks"),
   { .key = "sp",
     .type = OPTION_INT,
@@ -69,13 +69,15 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .choices = p2p_choices,
     .offset = FIELD (p2p),
     .fallback = "batched-sync",
-    .help = "messages between pipeline stages: group calls that the host waits for, or only the device, or each on a stream of its own",
+    .help = "messages between pipeline stages: group calls that the host waits for, or only the "
+            "device, or each on a stream of its own",
     .source = "Megatron-LM, core/pipeline_parallel/p2p_communication.py (batch_p2p_sync)" },
   { .key = "scatter_gather",
     .type = OPTION_BOOL,
     .offset = FIELD (scatter_gather),
     .fallback = "false",
-    .help = "each tensor-parallel rank sends its part of an activation to the next stage, which gathers it",
+    .help = "each tensor-parallel rank sends its part of an activation to the next stage, which "
+            "gathers it",
     .source = "arXiv:2104.04473, 4.1" },
   { .key = "order",
     .type = OPTION_ENUM,

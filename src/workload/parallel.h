@@ -1,10 +1,11 @@
 /*
  * The `mesh` section of a scenario: how ranks are laid out on the axes of parallel training.
  *
- * Unless `order` says otherwise, world ranks count the axes in the order tensor, context, data, pipeline, tensor fastest (Megatron-LM's default and
- * PyTorch's mesh pp, dp, cp, tp): rank = t + tp * (c + cp * (d + dp * p)), dp = world / (tp * cp * pp). Expert groups
- * lie on consecutive data ranks: ep divides dp * cp. A strategy spans the data and context ranks of one (t, p): it
- * sees neither tensor nor pipeline ranks.
+ * Unless `order` says otherwise, world ranks count the axes in the order tensor, context, data,
+ * pipeline, tensor fastest (Megatron-LM's default and PyTorch's mesh pp, dp, cp, tp): rank = t + tp
+ * * (c + cp * (d + dp * p)), dp = world / (tp * cp * pp). Expert groups lie on consecutive data
+ * ranks: ep divides dp * cp. A strategy spans the data and context ranks of one (t, p): it sees
+ * neither tensor nor pipeline ranks.
  */
 #pragma once
 
@@ -38,29 +39,36 @@ typedef enum
 /* How the messages of gpipe, 1f1b and interleaved are called; other pipelines are always direct. */
 typedef enum
 {
-  MESH_P2P_BATCHED_SYNC, /* Megatron-LM: all messages between two slots in one group call, the host waits for it */
-  MESH_P2P_BATCHED, /* the same, only the device waits */
-  MESH_P2P_DIRECT,  /* each on a stream of its own, beside the kernels */
+  MESH_P2P_BATCHED_SYNC, /* Megatron-LM: messages between two slots in one call that the host waits
+                            for */
+  MESH_P2P_BATCHED,      /* the same, only the device waits */
+  MESH_P2P_DIRECT,       /* each on a stream of its own, beside the kernels */
 } MeshP2p;
 
 typedef struct
 {
-  char    *shard; /* all, node, or a number of ranks: the group that parameters are sharded over (strategies that shard) */
+  char    *shard; /* all, node, or a number of ranks: the group that parameters are sharded over
+                     (strategies that shard) */
   gint64   tp, sp, pp, cp, vp, ep; /* sp: 0 or 1; vp: chunks of layers a stage; 0 and 1 mean none */
   gint     pipeline;               /* PipelineKind */
   gint     context;                /* ContextKind */
-  double   capacity_factor; /* tokens that an expert takes, over the balanced share; 0: as many as are routed to it */
-  double   routing_skew;   /* tokens of the fullest expert rank over the mean; >= 1 */
-  gint     p2p;            /* MeshP2p */
-  gboolean scatter_gather; /* each tensor rank sends its part of an activation to the next stage, which gathers it; not with sp */
-  gint     order;          /* MeshOrder */
-  gboolean async_tp; /* collectives of the tensor group overlap the products beside them, in slices */
+  double   capacity_factor; /* tokens that an expert takes, over the balanced share; 0: as many as
+                               are routed to it */
+  double   routing_skew;    /* tokens of the fullest expert rank over the mean; >= 1 */
+  gint     p2p;             /* MeshP2p */
+  gboolean scatter_gather;  /* each tensor rank sends its part of an activation to the next stage,
+                               which gathers it; not with sp */
+  gint     order;           /* MeshOrder */
+  gboolean async_tp; /* the tensor group's collectives overlap products beside them, in slices */
 } MeshOptions;
 
 #define MESH_N_OPTIONS 15
 extern const OptionSpec mesh_options[MESH_N_OPTIONS + 1];
 
-/* Resolves PIPELINE_AUTO; a single stage has no pipeline, whatever is asked for: 1F1B with one chunk. */
+/*
+ * Resolves PIPELINE_AUTO; a single stage has no pipeline, whatever is asked for: 1F1B with one
+ * chunk.
+ */
 PipelineKind mesh_pipeline (const MeshOptions *mesh);
 
 /* Chunks of layers of one stage, and of the whole model (DualPipe: pp, each on two stages). */
@@ -73,5 +81,8 @@ gboolean mesh_ends_meet (const MeshOptions *mesh);
 /* Degrees of 0 become 1; sp without a tensor group becomes 0. */
 void mesh_normalise (MeshOptions *mesh);
 
-/* Whether messages go in group calls between slots: a matter of `p2p`, for the pipelines that have such calls. */
+/*
+ * Whether messages go in group calls between slots: a matter of `p2p`, for the pipelines that have
+ * such calls.
+ */
 gboolean mesh_batches_messages (const MeshOptions *mesh);

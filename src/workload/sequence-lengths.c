@@ -47,7 +47,7 @@ sequence_lengths_tokens (const GArray *batch)
   return sum;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static SourceMark
 mark_of_line (const Reading *self)
@@ -91,7 +91,8 @@ read_whole (const Reading *self, LengthColumn column, gint64 least, gint64 most,
   guint      place = (guint) self->places[column];
   SourceMark mark = csv_reader_mark (self->reader, place);
 
-  if (g_ascii_string_to_signed (csv_reader_field (self->reader, place), 10, least, most, value, NULL))
+  if (g_ascii_string_to_signed (csv_reader_field (self->reader, place), 10, least, most, value,
+                                NULL))
     return TRUE;
   diag_error (self->diags, &mark,
               column == COLUMN_LENGTH ? "'training.seq_len' is the longest sequence"
@@ -181,7 +182,7 @@ check_size (const Reading *self)
   return FALSE;
 }
 
-/* ---- different micro-batches --------------------------------------------------------------------------------------- */
+/* ---- different micro-batches ----------------------------------------------------------------- */
 
 static gint
 longer_first (gconstpointer a, gconstpointer b)

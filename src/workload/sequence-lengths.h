@@ -1,6 +1,7 @@
 /*
- * The lengths of the sequences that each data rank works on, micro-batch by micro-batch, from a table: where they differ,
- * ranks wait for each other, and attention, whose cost grows with the square of a length, unbalances them more than tokens do.
+ * The lengths of the sequences that each data rank works on, micro-batch by micro-batch, from a
+ * table: where they differ, ranks wait for each other, and attention, whose cost grows with the
+ * square of a length, unbalances them more than tokens do.
  */
 #pragma once
 
@@ -9,10 +10,12 @@
 typedef struct _SequenceLengths SequenceLengths;
 
 /*
- * FILE is CSV with a column `length` (tokens: a multiple of UNIT up to LONGEST), one sequence a row. With the columns `rank` and `micro_batch`, both from
- * 0, each row says where its sequence goes; a micro-batch may hold several, packed. Without them sequences are dealt in order, as a
- * distributed sampler does: the i-th to rank i modulo N_RANKS, PER_MICRO a micro-batch; more rows than a step of N_MICROS micro-batches
- * takes are left for later steps. NULL after diagnostics that name row and column.
+ * FILE is CSV with a column `length` (tokens: a multiple of UNIT up to LONGEST), one sequence a
+ * row. With the columns `rank` and `micro_batch`, both from 0, each row says where its sequence
+ * goes; a micro-batch may hold several, packed. Without them sequences are dealt in order, as a
+ * distributed sampler does: the i-th to rank i modulo N_RANKS, PER_MICRO a micro-batch; more rows
+ * than a step of N_MICROS micro-batches takes are left for later steps. NULL after diagnostics that
+ * name row and column.
  */
 SequenceLengths *sequence_lengths_load (const char *file, guint n_ranks, guint n_micros,
                                         guint per_micro, gint64 unit, gint64 longest,

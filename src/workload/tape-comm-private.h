@@ -1,6 +1,7 @@
 /*
- * Collectives among a layer's operations: each is recorded once, and forward, recomputation and backward lists get theirs by the
- * tape's own rules. A group of one records nothing and returns the value itself. Internal to the layer.
+ * Collectives among a layer's operations: each is recorded once, and forward, recomputation and
+ * backward lists get theirs by the tape's own rules. A group of one records nothing and returns the
+ * value itself. Internal to the layer.
  */
 #pragma once
 
@@ -12,10 +13,13 @@ typedef struct
   guint    members;
   gboolean beside; /* backwards beside products of weight gradients (asynchronous) */
   gboolean sliced; /* products that wait for it or that it waits for run in slices beside it */
-  gboolean kept; /* what is gathered is kept whole for the backward pass, which does not gather it again */
+  gboolean kept;   /* what is gathered is kept whole for the backward pass: no second gather */
 } CommGroup;
 
-/* Before products whose weights are divided by columns: nothing forwards, VALUE's gradient is all-reduced backwards. */
+/*
+ * Before products whose weights are divided by columns: nothing forwards, VALUE's gradient is
+ * all-reduced backwards.
+ */
 void tape_comm_copy (Tape *tape, const char *name, TapeValue value, CommGroup group);
 
 /* VALUE is a partial sum: all-reduced in place forwards, nothing backwards. */
@@ -29,12 +33,16 @@ TapeKernel *tape_comm_message (Tape *tape, GArray *list, const char *name, CommG
                                double bytes, gboolean joins);
 
 /*
- * Pieces of IN are gathered; its gradient is reduce-scattered. Linears and attention keep the piece and gather again in the backward pass for the
- * gradient of their weights, beside the product that makes the gradient of their input.
+ * Pieces of IN are gathered; its gradient is reduce-scattered. Linears and attention keep the piece
+ * and gather again in the backward pass for the gradient of their weights, beside the product that
+ * makes the gradient of their input.
  */
 TapeValue tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group);
 
-/* Pieces of IN's rows are gathered for good; a rank's piece of the gradient is copied out, every rank has all of it. */
+/*
+ * Pieces of IN's rows are gathered for good; a rank's piece of the gradient is copied out, every
+ * rank has all of it.
+ */
 TapeValue tape_comm_concat (Tape *tape, const char *name, TapeValue in, CommGroup group);
 
 /* The partial sum IN is reduce-scattered; its gradient is gathered. */
@@ -43,11 +51,17 @@ TapeValue tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGro
 /* A rank's piece of IN, which all ranks have; its gradient is gathered. */
 TapeValue tape_comm_split (Tape *tape, const char *name, TapeValue in, CommGroup group);
 
-/* Rows of IN go to other ranks, OUT_ELEMENTS come from them: the bytes are the larger of both, the fullest rank's. */
+/*
+ * Rows of IN go to other ranks, OUT_ELEMENTS come from them: the bytes are the larger of both, the
+ * fullest rank's.
+ */
 TapeValue tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double out_elements,
                               CommGroup group);
 
-/* For linears: backwards gathers VALUE unless it is no gathered one or is there; cuts the product that was listed last. */
+/*
+ * For linears: backwards gathers VALUE unless it is no gathered one or is there; cuts the product
+ * that was listed last.
+ */
 void tape_gather_again (Tape *tape, TapeValue value);
 void tape_slice_gathered (Tape *tape, GArray *list, TapeValue value);
 

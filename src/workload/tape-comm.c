@@ -1,6 +1,7 @@
 /*
- * Collectives among a layer's operations. The conjugates are those of Megatron-LM (arXiv:1909.08053, section 3: f and g;
- * arXiv:2205.05198, section 4.2.2: g and g-bar): what is an all-gather forwards is a reduce-scatter backwards.
+ * Collectives among a layer's operations. The conjugates are those of Megatron-LM
+ * (arXiv:1909.08053, section 3: f and g; arXiv:2205.05198, section 4.2.2: g and g-bar): what is an
+ * all-gather forwards is a reduce-scatter backwards.
  */
 #include "workload/tape-comm-private.h"
 
@@ -48,8 +49,9 @@ kernel_writes (const TapeKernel *kernel, TapeValue value)
 }
 
 /*
- * A collective of the backward pass that needs GRAD: before the products of weight gradients that stand last, which then run
- * beside it. What they would have joined is joined before the collective: they have nothing to do with it.
+ * A collective of the backward pass that needs GRAD: before the products of weight gradients that
+ * stand last, which then run beside it. What they would have joined is joined before the
+ * collective: they have nothing to do with it.
  */
 static TapeKernel *
 push_beside (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue grad)
@@ -79,7 +81,7 @@ push_beside (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue grad)
   return tape_insert (tape, list, place, desc);
 }
 
-/* Cuts the product that stands last in LIST into N along its rows; *FIRST: place of the first one. */
+/* Cuts the product that is last in LIST into N along its rows; *FIRST: place of the first one. */
 static void
 slice_last (GArray *list, guint n, guint *first)
 {
@@ -139,9 +141,9 @@ tape_comm_reduce (Tape *tape, const char *name, TapeValue value, CommGroup group
   if (group.members == 1)
     return;
   add_comm (tape, name, value, group, NULL);
-  kernel = tape_push (tape, tape->forward,
-                      comm_desc (tape, name, COMM_ALL_REDUCE, group.axis, value_bytes (tape, value)),
-                      FALSE);
+  kernel = tape_push (
+      tape, tape->forward,
+      comm_desc (tape, name, COMM_ALL_REDUCE, group.axis, value_bytes (tape, value)), FALSE);
   tape_kernel_reads (kernel, value);
   tape_kernel_writes (kernel, value);
 }
@@ -150,7 +152,8 @@ void
 tape_comm_row (Tape *tape, const char *name, CommGroup group, double bytes)
 {
   if (group.members > 1)
-    tape_push (tape, tape->forward, comm_desc (tape, name, COMM_ALL_REDUCE, group.axis, bytes), FALSE);
+    tape_push (tape, tape->forward, comm_desc (tape, name, COMM_ALL_REDUCE, group.axis, bytes),
+               FALSE);
 }
 
 TapeKernel *
@@ -215,8 +218,9 @@ backward_concat (Tape *tape, const TapeOp *op)
 }
 
 /*
- * PyTorch's all_gather into a list goes through a flat buffer of its own (ProcessGroupNCCL::allgather, newLikeFlat), and the list's
- * tensors, of which the own piece is one, are concatenated.
+ * PyTorch's all_gather into a list goes through a flat buffer of its own
+ * (ProcessGroupNCCL::allgather, newLikeFlat), and the list's tensors, of which the own piece is
+ * one, are concatenated.
  */
 TapeValue
 tape_comm_concat (Tape *tape, const char *name, TapeValue in, CommGroup group)
@@ -234,8 +238,9 @@ tape_comm_concat (Tape *tape, const char *name, TapeValue in, CommGroup group)
   tape_add_value (tape, "concat.flat", group.members * elements, group.members * piece, FALSE);
   tape_add_value (tape, "concat.list", (group.members - 1) * elements, (group.members - 1) * piece,
                   FALSE);
-  tape_push_forward (
-      tape, op, comm_desc (tape, name, COMM_ALL_GATHER, group.axis, value_bytes (tape, out)), FALSE);
+  tape_push_forward (tape, op,
+                     comm_desc (tape, name, COMM_ALL_GATHER, group.axis, value_bytes (tape, out)),
+                     FALSE);
   return out;
 }
 
@@ -347,7 +352,8 @@ backward_exchange (Tape *tape, const TapeOp *op)
 }
 
 TapeValue
-tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double out_elements, CommGroup group)
+tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double out_elements,
+                    CommGroup group)
 {
   TapeOp   *op;
   TapeValue out;

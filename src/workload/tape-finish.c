@@ -53,8 +53,8 @@ makes_needed (const TapeOp *op, guint index, const Tape *self, const gboolean *n
 }
 
 /*
- * Operations whose forward is run again: the attention core; all; or those that lead from what is kept to what the backward pass
- * wants. One flag an operation.
+ * Operations whose forward is run again: the attention core; all; or those that lead from what is
+ * kept to what the backward pass wants. One flag an operation.
  */
 static gboolean *
 rerun_ops (const Tape *self, CheckpointMode mode)
@@ -93,7 +93,10 @@ tape_saved_bytes (const Tape *self, CheckpointMode mode, gboolean statistics)
   return bytes;
 }
 
-/* Most bytes that are alive at once while the forward pass runs and keeps what MODE says; or AGAIN, with that, and leaves all that is wanted. */
+/*
+ * Most bytes that are alive at once while the forward pass runs and keeps what MODE says; or AGAIN,
+ * with that, and leaves all that is wanted.
+ */
 static double
 forward_peak (const Tape *self, CheckpointMode mode, gboolean again)
 {
@@ -251,7 +254,8 @@ is_written (const GArray *kernels, guint first, guint end, TapeValue value)
  * needs are not written.
  */
 static KernelDesc
-merge_kernels (const Tape *self, const GArray *kernels, guint first, guint end, const gboolean *kept)
+merge_kernels (const Tape *self, const GArray *kernels, guint first, guint end,
+               const gboolean *kept)
 {
   KernelDesc merged = g_array_index (kernels, TapeKernel, first).desc;
 

@@ -1,4 +1,7 @@
-/* In which order a layer's tensors come and go: what a caching allocator sees of its forward and its backward pass. */
+/*
+ * In which order a layer's tensors come and go: what a caching allocator sees of its forward and
+ * its backward pass.
+ */
 #include "workload/tape-private.h"
 
 void
@@ -21,8 +24,8 @@ dies_with (const Tape *self, TapeValue value, gint t, const gboolean *kept)
 }
 
 /*
- * The forward pass that leaves KEPT (a flag for each of the first N_VALUES) behind; a value of ALIVE (NULL: none) is there already. The
- * input is the output of the layer before, handed on.
+ * The forward pass that leaves KEPT (a flag for each of the first N_VALUES) behind; a value of
+ * ALIVE (NULL: none) is there already. The input is the output of the layer before, handed on.
  */
 void
 tape_log_forward (Tape *self, const gboolean *kept, const gboolean *alive, guint n_values)
@@ -41,7 +44,10 @@ tape_log_forward (Tape *self, const gboolean *kept, const gboolean *alive, guint
     tape_log_tensor (self, self->output, FALSE);
 }
 
-/* The steps logged since the last call, newly allocated; *TO_PEAK: how many of them lead to where most is alive. */
+/*
+ * The steps logged since the last call, newly allocated; *TO_PEAK: how many of them lead to where
+ * most is alive.
+ */
 GArray *
 tape_take_memory (Tape *self, guint *to_peak)
 {

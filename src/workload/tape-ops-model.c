@@ -29,8 +29,8 @@ push_merge (Tape *tape, GArray *list, const char *name, double bytes, gboolean j
 }
 
 /*
- * Step i works on the block that step i - 1 received, while the next one travels; a message waits for the one before it, so that
- * its block is there.
+ * Step i works on the block that step i - 1 received, while the next one travels; a message waits
+ * for the one before it, so that its block is there.
  */
 static void
 ring_forward (Tape *tape, const TapeOp *op, KernelDesc desc)
@@ -128,7 +128,8 @@ backward_flash (Tape *tape, const TapeOp *op)
     }
   if (op->module >= 0)
     {
-      KernelDesc desc = tape_stream (tape, KERNEL_REDUCTION, "flash_bwd.sinks", 2 * row_bytes, 0, 1);
+      KernelDesc desc =
+          tape_stream (tape, KERNEL_REDUCTION, "flash_bwd.sinks", 2 * row_bytes, 0, 1);
       desc.module = op->module;
       tape_push (tape, tape->backward, desc, FALSE);
     }
@@ -201,8 +202,9 @@ backward_softmax (Tape *tape, const TapeOp *op)
 }
 
 /*
- * Megatron-LM's unfused softmax and Aleph Alpha's cast the scores to fp32 first (fused_softmax.py, forward_torch_softmax;
- * masked_softmax.py), so that the gradient of the fp32 scores is fp32 as well; elsewhere one kernel makes fp32 probabilities of 16-bit scores.
+ * Megatron-LM's unfused softmax and Aleph Alpha's cast the scores to fp32 first (fused_softmax.py,
+ * forward_torch_softmax; masked_softmax.py), so that the gradient of the fp32 scores is fp32 as
+ * well; elsewhere one kernel makes fp32 probabilities of 16-bit scores.
  */
 static gboolean
 casts_first (const Tape *tape)
@@ -229,7 +231,10 @@ tape_softmax (Tape *tape, const char *name, TapeValue scores, gboolean eager)
     {
       fixed = (2 * e + 4) * n;
       op->aux = tape_add_aux (tape, "softmax.fp32", 4 * n, FALSE);
-      /* beside the probabilities two wide gradients, or a wide and a narrow one; the tape counts two narrow ones */
+      /*
+       * beside the probabilities two wide gradients, or a wide and a narrow one; the tape counts
+       * two narrow ones
+       */
       op->backward_extra = (casts_first (tape) ? 8 - 2 * e : 4 - e) * n;
       if (casts_first (tape))
         tape_add_value (tape, "softmax.fp32_scores", n, 4 * n, FALSE);
@@ -256,7 +261,8 @@ tape_softmax (Tape *tape, const char *name, TapeValue scores, gboolean eager)
 static void
 backward_route (Tape *tape, const TapeOp *op)
 {
-  KernelDesc desc = tape_stream (tape, KERNEL_REDUCTION, tape_backward_name (op), 0, 0, op->launches);
+  KernelDesc desc =
+      tape_stream (tape, KERNEL_REDUCTION, tape_backward_name (op), 0, 0, op->launches);
   TapeValue   grad;
   TapeKernel *kernel = tape_push_backward (tape, op, desc, FALSE, 1, &grad);
 
@@ -331,7 +337,8 @@ tape_combine (Tape *tape, const char *name, TapeValue expert_rows, TapeValue wei
 
 /*
  * The dense gradient of the table is cleared, then rows are added to it; op->fixed: bytes of the
- * table and of the written rows. Of a part of a table the rows' gradients are masked first: copied, and zeros written.
+ * table and of the written rows. Of a part of a table the rows' gradients are masked first: copied,
+ * and zeros written.
  */
 static void
 backward_embed (Tape *tape, const TapeOp *op)
@@ -352,8 +359,8 @@ backward_embed (Tape *tape, const TapeOp *op)
 }
 
 /*
- * Ids outside of the part: below | above | or | shift | set to 0, and the rows that they gave are set to zeros (the mask's indices,
- * the rows).
+ * Ids outside of the part: below | above | or | shift | set to 0, and the rows that they gave are
+ * set to zeros (the mask's indices, the rows).
  */
 static void
 mask_rows (Tape *tape, const char *name, double count, double bytes)
@@ -391,7 +398,10 @@ tape_embed (Tape *tape, const char *name, gint module, double count, double widt
   return out;
 }
 
-/* The wide gradients of nll and of log-softmax, one made from the other, then the cast one, which stays. Without a cast the second stays. */
+/*
+ * The wide gradients of nll and of log-softmax, one made from the other, then the cast one, which
+ * stays. Without a cast the second stays.
+ */
 static TapeValue
 log_loss_gradients (Tape *tape, TapeValue logits, double wide, gboolean half)
 {
@@ -490,12 +500,14 @@ tape_loss (Tape *tape, TapeValue logits, double tokens, double vocab)
   tape_push (tape, tape->forward,
              tape_stream (tape, KERNEL_REDUCTION, "loss.log_softmax", wide, wide, 1), FALSE);
   tape_push (tape, tape->forward,
-             tape_stream (tape, KERNEL_REDUCTION, "loss.nll", 4 * tokens + 8 * tokens, 0, 2), FALSE);
+             tape_stream (tape, KERNEL_REDUCTION, "loss.nll", 4 * tokens + 8 * tokens, 0, 2),
+             FALSE);
   return out;
 }
 
 /*
- * The softmax is the gradient but for one element a row: scaled in place by the gradient of the loss, then to 16 bit.
+ * The softmax is the gradient but for one element a row: scaled in place by the gradient of the
+ * loss, then to 16 bit.
  */
 static void
 backward_parallel_loss (Tape *tape, const TapeOp *op)
@@ -522,17 +534,19 @@ backward_parallel_loss (Tape *tape, const TapeOp *op)
           tape_stream (tape, KERNEL_ELEMENTWISE, "loss.scale.backward", wide, half ? wide : 0, 1),
           FALSE);
       if (half)
-        kernel = tape_push (tape, tape->backward,
-                            tape_stream (tape, KERNEL_COPY, "loss.cast.backward", wide, 0, 1), FALSE);
+        kernel =
+            tape_push (tape, tape->backward,
+                       tape_stream (tape, KERNEL_COPY, "loss.cast.backward", wide, 0, 1), FALSE);
     }
   tape_kernel_writes (kernel, grad);
   tape_give_grad (tape, op->in[0], grad);
 }
 
 /*
- * Forward: to fp32 | maximum, all-reduced | - maximum, in place | the targets' logits (8 small kernels), all-reduced | exp, in place |
- * sum, all-reduced | logarithm and difference | softmax, in place. fp32 has no cast: the logits are copied. Kept: the softmax, a mask
- * and a column number a token. Compiled: passes for maximum and for sum; the logits are kept.
+ * Forward: to fp32 | maximum, all-reduced | - maximum, in place | the targets' logits (8 small
+ * kernels), all-reduced | exp, in place | sum, all-reduced | logarithm and difference | softmax, in
+ * place. fp32 has no cast: the logits are copied. Kept: the softmax, a mask and a column number a
+ * token. Compiled: passes for maximum and for sum; the logits are kept.
  */
 TapeValue
 tape_parallel_loss (Tape *tape, TapeValue logits, double tokens, double vocab, CommGroup group)

@@ -24,8 +24,9 @@ typedef struct
 TapeValue tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec);
 
 /*
- * The bias of a linear whose partial sums were added up before: the kernel that reads VALUE next adds it, which costs nothing
- * (Megatron-LM: fused with dropout and residual). Only its gradient is a kernel.
+ * The bias of a linear whose partial sums were added up before: the kernel that reads VALUE next
+ * adds it, which costs nothing (Megatron-LM: fused with dropout and residual). Only its gradient is
+ * a kernel.
  */
 void tape_late_bias (Tape *tape, const char *name, TapeValue value, double width);
 
@@ -69,9 +70,10 @@ TapeValue tape_dropout (Tape *tape, const char *name, TapeValue in);
 TapeValue tape_dropped_residual (Tape *tape, const char *name, TapeValue stream, TapeValue branch);
 
 /*
- * Flash attention of SEQUENCES sequences of SEQ_LEN queries: q (heads), k and v (kv_heads); PAIRS of query and key a sequence and
- * head. RING: each rank has a block of keys and values; they travel round, each hidden behind the attention over the one before,
- * and their gradients follow them (arXiv:2310.01889; causal balance arXiv:2311.09431: every block costs the same).
+ * Flash attention of SEQUENCES sequences of SEQ_LEN queries: q (heads), k and v (kv_heads); PAIRS
+ * of query and key a sequence and head. RING: each rank has a block of keys and values; they travel
+ * round, each hidden behind the attention over the one before, and their gradients follow them
+ * (arXiv:2310.01889; causal balance arXiv:2311.09431: every block costs the same).
  */
 typedef struct
 {
@@ -81,7 +83,8 @@ typedef struct
   CommGroup ring;         /* one member: none */
 } AttentionSpec;
 
-TapeValue tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v, AttentionSpec spec);
+TapeValue tape_flash_attention (Tape *tape, TapeValue q, TapeValue k, TapeValue v,
+                                AttentionSpec spec);
 
 /* Scale, mask and softmax of materialised scores. */
 TapeValue tape_softmax (Tape *tape, const char *name, TapeValue scores, gboolean eager);
@@ -104,7 +107,8 @@ TapeValue tape_combine (Tape *tape, const char *name, TapeValue expert_rows, Tap
                         double out_elements);
 
 /*
- * Rows of a VOCAB x WIDTH table for COUNT ids. PART: the table is part of a larger one; ids that are elsewhere give rows of zeros.
+ * Rows of a VOCAB x WIDTH table for COUNT ids. PART: the table is part of a larger one; ids that
+ * are elsewhere give rows of zeros.
  */
 TapeValue tape_embed (Tape *tape, const char *name, gint module, double count, double width,
                       double vocab, gboolean part);
@@ -112,6 +116,9 @@ TapeValue tape_embed (Tape *tape, const char *name, gint module, double count, d
 /* Cross entropy of TOKENS rows of VOCAB logits; the value is the loss. */
 TapeValue tape_loss (Tape *tape, TapeValue logits, double tokens, double vocab);
 
-/* The same where each rank of GROUP has VOCAB columns of the logits (Megatron-LM's vocab-parallel cross entropy). */
+/*
+ * The same where each rank of GROUP has VOCAB columns of the logits (Megatron-LM's vocab-parallel
+ * cross entropy).
+ */
 TapeValue tape_parallel_loss (Tape *tape, TapeValue logits, double tokens, double vocab,
                               CommGroup group);

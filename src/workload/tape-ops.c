@@ -50,16 +50,16 @@ backward_input (Tape *tape, const TapeOp *op, TapeValue *grad)
 static void
 push_bias_grad (Tape *tape, const TapeOp *op, TapeValue out)
 {
-  KernelDesc desc =
-      tape_stream (tape, KERNEL_REDUCTION, tape_join (op->name, ".bias_grad"), 0, op->bias_bytes, 1);
+  KernelDesc desc = tape_stream (tape, KERNEL_REDUCTION, tape_join (op->name, ".bias_grad"), 0,
+                                 op->bias_bytes, 1);
 
   desc.weight_gradient = TRUE;
   tape_kernel_reads (tape_push (tape, tape->backward, desc, FALSE), tape_grad (tape, out));
 }
 
 /*
- * With y = x w: dx = dy w', dw = x' dy, db = the column sums of dy. Where a group divides w by columns, dx is complete before dw is
- * made, so that its sum over the group can go beside.
+ * With y = x w: dx = dy w', dw = x' dy, db = the column sums of dy. Where a group divides w by
+ * columns, dx is complete before dw is made, so that its sum over the group can go beside.
  */
 static void
 backward_linear (Tape *tape, const TapeOp *op)
@@ -127,7 +127,7 @@ tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec)
   desc.read_bytes = op->weight_bytes + op->bias_bytes;
   tape_push_forward (tape, op, desc, FALSE);
   tape_slice_gathered (tape, tape->forward, in);
-  if (spec.bias && spec.batch > 1) /* grouped products have no bias: it is added after them, in place */
+  if (spec.bias && spec.batch > 1) /* grouped products have no bias: added after, in place */
     {
       double      bytes = tape_tensor (tape, out)->bytes;
       TapeKernel *kernel = tape_push (
@@ -373,9 +373,9 @@ activation (Tape *tape, const char *name, const TapeValue *in, guint n_in, doubl
   TapeValue out = tape_add_output (tape, op, elements);
 
   op->backward = backward_activation;
-  tape_push_forward (tape, op,
-                     tape_stream (tape, KERNEL_ELEMENTWISE, name, fixed_read, fixed_write, launches),
-                     TRUE);
+  tape_push_forward (
+      tape, op, tape_stream (tape, KERNEL_ELEMENTWISE, name, fixed_read, fixed_write, launches),
+      TRUE);
   *made = op;
   return out;
 }

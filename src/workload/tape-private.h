@@ -35,7 +35,8 @@ typedef struct
   gint first_saver; /* first operation (the last in the backward pass) that keeps it, -1 for none */
   gboolean saved;   /* kept by some operation */
   gboolean saved_outside; /* kept by an operation outside of the attention core */
-  gboolean listed; /* kept by the per-op policy: results of products, flash attention, reduce-scatters */
+  gboolean listed; /* the per-op policy keeps it: a product's, flash attention's, reduce-scatter's
+                      result */
   gboolean statistic; /* row statistics: left out of the published formulas */
   gboolean needs_grad;
   guint    n_holders; /* of a gradient: values whose gradient it is */
@@ -108,8 +109,8 @@ struct _Tape
 };
 
 /*
- * What one layer costs under a checkpointing mode; the arrays are of KernelDesc (MemoryStep) and owned by the
- * caller.
+ * What one layer costs under a checkpointing mode; the arrays are of KernelDesc (MemoryStep) and
+ * owned by the caller.
  */
 typedef struct
 {
@@ -119,7 +120,10 @@ typedef struct
   double  saved, working, backward_bytes;
 } TapeResult;
 
-/* Strings of TRAINING must outlive the tape. COMPILED: what is recorded is compiled where TRAINING says so. */
+/*
+ * Strings of TRAINING must outlive the tape. COMPILED: what is recorded is compiled where TRAINING
+ * says so.
+ */
 Tape *tape_new (const TrainingOptions *training, gboolean compiled);
 void  tape_free (Tape *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Tape, tape_free)
@@ -143,9 +147,9 @@ TapeValue tape_add_value (Tape *self, const char *name, double elements, double 
 TapeOp   *tape_add_op (Tape *self, const char *name, const TapeValue *in, guint n_in);
 TapeValue tape_add_output (Tape *self, TapeOp *op, double elements);
 void      tape_save (Tape *self, TapeValue value);
-void tape_save_piece (Tape *self, TapeValue value); /* of a gathered value only the rank's own piece */
-void        tape_list (Tape *self, TapeValue value); /* the per-op policy keeps it */
-TapeValue   tape_add_aux (Tape *self, const char *name, double bytes, gboolean statistic);
+void      tape_save_piece (Tape *self, TapeValue value); /* of a gathered value the rank's piece */
+void      tape_list (Tape *self, TapeValue value);       /* the per-op policy keeps it */
+TapeValue tape_add_aux (Tape *self, const char *name, double bytes, gboolean statistic);
 TapeKernel *tape_push (Tape *self, GArray *list, KernelDesc desc, gboolean fusible);
 TapeKernel *tape_insert (Tape *self, GArray *list, guint place, KernelDesc desc);
 void        tape_kernel_reads (TapeKernel *kernel, TapeValue value);
@@ -178,8 +182,14 @@ const char *tape_backward_name (const TapeOp *op);
 /* VALUE comes or goes now. */
 void tape_log_tensor (Tape *self, TapeValue value, gboolean comes);
 
-/* The forward pass that leaves KEPT behind, one flag for each of the first N_VALUES; those of ALIVE (NULL: none) are there already. */
+/*
+ * The forward pass that leaves KEPT behind, one flag for each of the first N_VALUES; those of ALIVE
+ * (NULL: none) are there already.
+ */
 void tape_log_forward (Tape *self, const gboolean *kept, const gboolean *alive, guint n_values);
 
-/* The steps logged since the last call, the caller's; *TO_PEAK: how many of them lead to where most is alive. */
+/*
+ * The steps logged since the last call, the caller's; *TO_PEAK: how many of them lead to where most
+ * is alive.
+ */
 GArray *tape_take_memory (Tape *self, guint *to_peak);

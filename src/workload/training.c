@@ -11,7 +11,7 @@ static const char *const dropout_choices[] = { "auto", "true", "false", NULL };
 static const char *const attention_choices[] = { "flash2", "flash1", "fused-softmax",
                                                  "eager",  "flash3", NULL };
 static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32", NULL };
-static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* order of Dtype */
+static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* as Dtype */
 static const char *const optimizer_choices[] = { "adamw", "adamw-fused", "sgd", "none", NULL };
 static const char *const flops_choices[] = { "palm", "causal", "6n", NULL };
 
@@ -41,8 +41,9 @@ const OptionSpec training_options[] = {
     .choices = checkpoint_choices,
     .offset = FIELD (checkpointing),
     .fallback = "none",
-    .help = "what is recomputed in the backward pass: nothing, the attention core, whole blocks, every second "
-            "product, or every K-th block (selective-layer: K = 2)",
+    .help =
+        "what is recomputed in the backward pass: nothing, the attention core, whole blocks, every "
+        "second product, or every K-th block (selective-layer: K = 2)",
     .source = "arXiv:2205.05198; pytorch/torchtitan" },
   { .key = "attention",
     .type = OPTION_ENUM,
@@ -61,7 +62,9 @@ const OptionSpec training_options[] = {
     .choices = dropout_choices,
     .offset = FIELD (dropout),
     .fallback = "auto",
-    .help = "dropouts of the classic GPT block: embedding, attention, both branches; auto: in a gpt of Megatron-LM",
+    .help =
+        "dropouts of the classic GPT block: embedding, attention, both branches; auto: in a gpt of "
+        "Megatron-LM",
     .source = "arXiv:2205.05198; NVIDIA/Megatron-LM, --hidden-dropout and --attention-dropout" },
   { .key = "fused_norm",
     .type = OPTION_BOOL,
@@ -72,7 +75,8 @@ const OptionSpec training_options[] = {
     .type = OPTION_BOOL,
     .offset = FIELD (compile),
     .fallback = "false",
-    .help = "compiled blocks: element-wise chains are fused; embedding, head and loss run eagerly" },
+    .help =
+        "compiled blocks: element-wise chains are fused; embedding, head and loss run eagerly" },
   { .key = "precision",
     .type = OPTION_ENUM,
     .choices = precision_choices,

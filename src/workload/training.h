@@ -9,8 +9,8 @@ typedef enum
   CHECKPOINT_SELECTIVE, /* attention core recomputed (Korthikanti et al., arXiv:2205.05198) */
   CHECKPOINT_FULL,      /* only the input of each block is kept */
   /*
-   * Every second matrix product is recomputed, and all that is no product: results of the others, of flash attention and of
-   * reduce-scatters are kept (torchtitan's per-op policy).
+   * Every second matrix product is recomputed, and all that is no product: results of the others,
+   * of flash attention and of reduce-scatters are kept (torchtitan's per-op policy).
    */
   CHECKPOINT_SELECTIVE_OP,
   CHECKPOINT_SELECTIVE_LAYER, /* torchtitan's default: every second block is recomputed in full */
@@ -49,12 +49,12 @@ typedef enum
   OPTIMIZER_ADAMW,       /* one kernel group over all tensors (multi-tensor) */
   OPTIMIZER_ADAMW_FUSED, /* one pass over parameter, gradient and both moments */
   OPTIMIZER_SGD,         /* no state: for tests */
-  OPTIMIZER_NONE, /* nothing is updated, and nothing kept for it: forward and backward passes alone */
+  OPTIMIZER_NONE,        /* nothing is updated or kept for it: forward and backward passes alone */
 } OptimizerKind;
 
 typedef enum
 {
-  DROPOUT_AUTO, /* on for the classic GPT of Megatron-LM (both its rates are 0.1 unless told), else off */
+  DROPOUT_AUTO, /* on for Megatron-LM's classic GPT (both rates are 0.1 unless told), else off */
   DROPOUT_ON,
   DROPOUT_OFF,
 } DropoutKind;
@@ -62,14 +62,14 @@ typedef enum
 /* How model FLOPs are counted for MFU; see workload/flops.h. */
 typedef enum
 {
-  FLOPS_PALM, /* 6 N + 12 L H s per token, N without embeddings but with the head: attention counted in full */
+  FLOPS_PALM,   /* 6 N + 12 L H s per token, N without embeddings, with the head: full attention */
   FLOPS_CAUSAL, /* the same with the masked half of attention left out */
   FLOPS_6N,     /* 6 N with all parameters, attention left out */
 } FlopsConvention;
 
 /*
- * What a framework's generation launches, beyond what the options say. Set from its profile before a workload is made; all zero
- * without one.
+ * What a framework's generation launches, beyond what the options say. Set from its profile before
+ * a workload is made; all zero without one.
  */
 typedef struct
 {
@@ -89,7 +89,8 @@ typedef struct
   gboolean fused_norm;   /* one kernel a norm instead of the eager chain */
   gboolean compile;      /* compiled: element-wise chains fused, cheaper issue */
   gint     precision;    /* PrecisionKind */
-  gint     reduce_dtype; /* Dtype of the gradient reduction; a choice 'auto' follows the strategy's own default (value DTYPE_N) */
+  gint     reduce_dtype; /* Dtype of the gradient reduction; a choice 'auto' follows the strategy's
+                            own default (value DTYPE_N) */
   gint     optimizer;    /* OptimizerKind */
   gboolean clip_gradients;
   gint     flops;           /* FlopsConvention; key flops_convention */
@@ -97,7 +98,8 @@ typedef struct
   gboolean launch_blocking; /* the host waits for each kernel before it issues the next */
   char    *lengths;       /* file of sequence lengths, see sequence-lengths.h; NULL: all seq_len */
   FrameworkTraits traits; /* no option: of that profile */
-  const GArray   *batch; /* no option: gint64, the lengths of one micro-batch of that file; NULL: micro_batch of seq_len each */
+  const GArray   *batch;  /* no option: gint64, the lengths of one micro-batch of that file; NULL:
+                             micro_batch of seq_len each */
 } TrainingOptions;
 
 extern const OptionSpec training_options[];
@@ -112,21 +114,23 @@ CheckpointMode training_block_checkpoint (const TrainingOptions *training, gint6
 gboolean training_is_megatron (const TrainingOptions *training);
 
 /*
- * Aleph Alpha's framework: the head's output is gathered over the tensor group and the loss is PyTorch's on the whole vocabulary
- * (Aleph-Alpha/scaling, core/nn/linear/column_parallel_linear.py, transformer/model/losses/cross_entropy.py).
+ * Aleph Alpha's framework: the head's output is gathered over the tensor group and the loss is
+ * PyTorch's on the whole vocabulary (Aleph-Alpha/scaling, core/nn/linear/column_parallel_linear.py,
+ * transformer/model/losses/cross_entropy.py).
  */
 gboolean training_gathers_logits (const TrainingOptions *training);
 
 /*
- * What the same framework does differently from Megatron-LM in a block: the sines and cosines of the positions are looked up, and
- * kept, in every layer; with sequence parallelism the norm gathers its output, which the products after it keep whole
- * (core/nn/rotary.py, core/nn/norm/rms_norm.py).
+ * What the same framework does differently from Megatron-LM in a block: the sines and cosines of
+ * the positions are looked up, and kept, in every layer; with sequence parallelism the norm gathers
+ * its output, which the products after it keep whole (core/nn/rotary.py, core/nn/norm/rms_norm.py).
  */
 gboolean training_is_aleph_alpha (const TrainingOptions *training);
 
 /*
- * Micro-steps whose last output, the 16-bit logits, a framework's pipeline holds on to: the same framework's buffers of a stage's
- * outputs are two at least and are only overwritten (core/nn/parallel_module/parallel_module.py, _execute_loss_fn;
+ * Micro-steps whose last output, the 16-bit logits, a framework's pipeline holds on to: the same
+ * framework's buffers of a stage's outputs are two at least and are only overwritten
+ * (core/nn/parallel_module/parallel_module.py, _execute_loss_fn;
  * core/nn/pipeline_schedule/train.py, required_buffer_count). 0: none.
  */
 guint training_held_outputs (const TrainingOptions *training);
@@ -135,12 +139,16 @@ guint training_held_outputs (const TrainingOptions *training);
 gboolean training_has_dropout (const TrainingOptions *training, const char *family);
 
 /*
- * A recomputed block runs its whole forward again (Megatron-LM, DeepSpeed: reentrant checkpoints); elsewhere it stops when the last
- * kept tensor has been made, so that a block's last product is not repeated (PyTorch, non-reentrant checkpoints).
+ * A recomputed block runs its whole forward again (Megatron-LM, DeepSpeed: reentrant checkpoints);
+ * elsewhere it stops when the last kept tensor has been made, so that a block's last product is not
+ * repeated (PyTorch, non-reentrant checkpoints).
  */
 gboolean training_recomputes_all (const TrainingOptions *training);
 
-/* Version of FlashAttention that runs, 1 to 3: what is asked for, as far as the framework has it; 0 when attention is not fused. */
+/*
+ * Version of FlashAttention that runs, 1 to 3: what is asked for, as far as the framework has it; 0
+ * when attention is not fused.
+ */
 guint training_flash_version (const TrainingOptions *training);
 
 /* TRUE when one kernel leads from the logits to the loss. */
@@ -150,8 +158,8 @@ gboolean training_fuses_loss (const TrainingOptions *training);
 guint64 training_tokens (const TrainingOptions *training);
 
 /*
- * A micro-batch of sequences that differ, as this many of one length: as many tokens, and as many pairs of tokens of one sequence.
- * Neither need be whole.
+ * A micro-batch of sequences that differ, as this many of one length: as many tokens, and as many
+ * pairs of tokens of one sequence. Neither need be whole.
  */
 double training_mean_length (const TrainingOptions *training); /* sum of l^2 / sum of l */
 double training_sequences (const TrainingOptions *training);

@@ -39,8 +39,9 @@ count_active (const ModelShape *shape, guint64 ep, const GArray *tensors)
     {
       const TensorDesc *tensor = &g_array_index (tensors, TensorDesc, i);
 
-      total += tensor->expert ? tensor->elements / experts * (guint64) shape->n_experts_per_token / ep
-                              : tensor->elements;
+      total += tensor->expert
+                   ? tensor->elements / experts * (guint64) shape->n_experts_per_token / ep
+                   : tensor->elements;
     }
   return total;
 }
@@ -62,10 +63,10 @@ check_positions (const ModelShape *shape, const TrainingOptions *training, const
   if (shape->position != MODEL_POSITION_LEARNED || shape->max_positions == 0
       || training->seq_len <= shape->max_positions)
     return TRUE;
-  diag_error (diags, option_mark (marks, "seq_len", NULL),
-              "the model has a learned row for each position",
-              "sequences of %" G_GINT64_FORMAT " tokens, but '%s' has %" G_GINT64_FORMAT " positions",
-              training->seq_len, shape->name, shape->max_positions);
+  diag_error (
+      diags, option_mark (marks, "seq_len", NULL), "the model has a learned row for each position",
+      "sequences of %" G_GINT64_FORMAT " tokens, but '%s' has %" G_GINT64_FORMAT " positions",
+      training->seq_len, shape->name, shape->max_positions);
   return FALSE;
 }
 
@@ -81,7 +82,10 @@ append_tied_sum (const TensorDesc *table, Dtype dtype, GArray *backward)
   g_array_append_val (backward, desc);
 }
 
-/* Saturates: absurd lengths do not wrap around. workload_check refuses them: so many bytes are only ever compared. */
+/*
+ * Saturates: absurd lengths do not wrap around. workload_check refuses them: so many bytes are only
+ * ever compared.
+ */
 static guint64
 to_bytes (double bytes)
 {
@@ -134,7 +138,8 @@ fill_tied (const Workload *self, const LayerBuild *build, LayerDesc *desc)
 }
 
 static void
-fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result, ClassRecord *record)
+fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result,
+              ClassRecord *record)
 {
   LayerDesc *desc = &record->desc;
 
@@ -432,7 +437,7 @@ workload_matrix_flops (const Workload *self)
   return self->matrix_flops;
 }
 
-/* ---- limits ------------------------------------------------------------------------------------------------------ */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 /* In doubles: an upper bound of what is held at once. */
 static double
@@ -461,7 +466,8 @@ check_activations (const ModelShape *shape, const TrainingOptions *training,
     return TRUE;
   diag_error (diags, option_mark (marks, "lengths", "micro_batch", "seq_len", NULL),
               "take shorter sequences, or fewer a micro-step",
-              "%" G_GUINT64_FORMAT " tokens in a micro-step need more than 2^60 bytes of activations",
+              "%" G_GUINT64_FORMAT
+              " tokens in a micro-step need more than 2^60 bytes of activations",
               training_tokens (training));
   return FALSE;
 }

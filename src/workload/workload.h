@@ -1,6 +1,7 @@
 /*
- * What one training step computes on one data-parallel rank: the model's layers in forward order, each with its tensors, modules,
- * kernels and activations. Layer 0 is the embedding, the last one the final norm and the head with the loss.
+ * What one training step computes on one data-parallel rank: the model's layers in forward order,
+ * each with its tensors, modules, kernels and activations. Layer 0 is the embedding, the last one
+ * the final norm and the head with the loss.
  */
 #pragma once
 
@@ -20,7 +21,10 @@ typedef enum
 
 #define TENSOR_MAX_DIMS 3
 
-/* One parameter tensor, with the shape that the reference implementation gives it (sharding formats need it). */
+/*
+ * One parameter tensor, with the shape that the reference implementation gives it (sharding formats
+ * need it).
+ */
 typedef struct
 {
   const char *name;                   /* interned: "attn.q_proj.weight" */
@@ -29,10 +33,14 @@ typedef struct
   guint64     elements;
   guint       module;     /* index into the layer's modules */
   gboolean    expert;     /* belongs to routed experts */
-  gboolean    replicated; /* of a tensor group: whole on each of its ranks; with sp its gradient there is a partial sum, added up once a step */
+  gboolean    replicated; /* of a tensor group: whole on each of its ranks; with sp its gradient
+                             there is a partial sum, added up once a step */
 } TensorDesc;
 
-/* A module that owns parameters (Linear, norm, embedding, a layer's experts), in the order in which forward runs them. */
+/*
+ * A module that owns parameters (Linear, norm, embedding, a layer's experts), in the order in which
+ * forward runs them.
+ */
 typedef struct
 {
   const char *name;
@@ -41,8 +49,9 @@ typedef struct
 } ModuleDesc;
 
 /*
- * A layer. Layers of equal content share one LayerDesc (workload_layer returns the same pointer), so 126 blocks cost one.
- * Kernels are listed in the order in which they are launched; `backward` excludes recomputation.
+ * A layer. Layers of equal content share one LayerDesc (workload_layer returns the same pointer),
+ * so 126 blocks cost one. Kernels are listed in the order in which they are launched; `backward`
+ * excludes recomputation.
  */
 typedef struct
 {
@@ -57,10 +66,12 @@ typedef struct
   guint             n_modules;
   const KernelDesc *forward, *recompute, *backward;
   guint             n_forward, n_recompute, n_backward;
-  gboolean          tied_head; /* head that also reads layer 0's token embedding: its unit must be gathered, its gradient adds up */
+  gboolean          tied_head; /* head that also reads layer 0's token embedding: its unit must be
+                                  gathered, its gradient adds up */
   /*
-   * A tied head on another rank than the embedding owns a copy of the table (its last tensor). The gradients of both are summed once a
-   * step over the embedding group, which holds the first and the last stage (Megatron-LM): an all-reduce of tied_elements.
+   * A tied head on another rank than the embedding owns a copy of the table (its last tensor). The
+   * gradients of both are summed once a step over the embedding group, which holds the first and
+   * the last stage (Megatron-LM): an all-reduce of tied_elements.
    */
   gboolean tied_copy;     /* the head that has the copy */
   gboolean tied_peer;     /* the embedding whose table is copied */
@@ -68,15 +79,19 @@ typedef struct
   /* activation bytes of one micro-batch on this rank, with the checkpointing mode applied */
   guint64 saved_bytes;    /* kept from this layer's forward until its backward */
   guint64 working_bytes;  /* transient beyond `saved_bytes` while its forward runs */
-  guint64 backward_bytes; /* transient beyond `saved_bytes` while its backward runs (recomputed set, gradients of activations) */
+  guint64 backward_bytes; /* transient beyond `saved_bytes` while its backward runs (recomputed set,
+                             gradients of activations) */
   /*
-   * The same tensor by tensor, in the order in which they come and go. Forward leaves what is saved; backward begins with that, made
-   * again what a checkpoint left out, and frees all but the gradient that it hands on. At their peaks saved + working and
-   * saved + backward bytes are alive (up to the rounding of fractions).
+   * The same tensor by tensor, in the order in which they come and go. Forward leaves what is
+   * saved; backward begins with that, made again what a checkpoint left out, and frees all but the
+   * gradient that it hands on. At their peaks saved + working and saved + backward bytes are alive
+   * (up to the rounding of fractions).
    */
   MemoryProgram forward_memory, backward_memory;
-  guint64       held_bytes; /* head: of its output, held beyond its forward pass for training_held_outputs micro-steps; else 0 */
-  guint64       logits_bytes; /* head: vocabulary-wide tensors of its backward (inside saved_bytes and backward_bytes): for reports */
+  guint64       held_bytes;   /* head: of its output, held beyond its forward pass for
+                                 training_held_outputs micro-steps; else 0 */
+  guint64       logits_bytes; /* head: vocabulary-wide tensors of its backward (inside saved_bytes
+                                 and backward_bytes): for reports */
   guint64       output_bytes; /* the activation handed to the next layer */
 } LayerDesc;
 
@@ -92,11 +107,13 @@ gboolean workload_check (const ModelShape *shape, const TrainingOptions *trainin
 
 /*
  * Diagnoses at the MARKS (may be NULL) of MESH degrees of MESH that do not divide WORLD ranks, the
- * layers, heads, width, vocabulary-free dimensions, experts or the
- * sequence; expert parallelism of a dense model; a pipeline schedule that needs more micro-steps than TRAINING has; every error in one pass.
+ * layers, heads, width, vocabulary-free dimensions, experts or the sequence; expert parallelism of
+ * a dense model; a pipeline schedule that needs more micro-steps than TRAINING has; every error in
+ * one pass.
  */
 gboolean mesh_check (const ModelShape *shape, const TrainingOptions *training,
-                     const MeshOptions *mesh, guint world, const OptionMarks *marks, DiagList *diags);
+                     const MeshOptions *mesh, guint world, const OptionMarks *marks,
+                     DiagList *diags);
 
 /* SHAPE and TRAINING are copied. Never fails for a shape that model_resolve accepted. */
 Workload *workload_new (const ModelShape *shape, const TrainingOptions *training);
@@ -109,19 +126,23 @@ gboolean mesh_check_batch (const TrainingOptions *training, const MeshOptions *m
                            const OptionMarks *marks, DiagList *diags);
 
 /*
- * Layers over chunks. The model is cut into consecutive model chunks: pp of them; interleaved: pp * vp; ZBV: 2 * pp. Chunk c of stage s is
- * model chunk c * pp + s (interleaved; c = 0 elsewhere); ZBV: s for c = 0, 2 * pp - 1 - s for c = 1 (a V: the first stage has both ends);
- * DualPipe: s for c = 0 and pp - 1 - s for c = 1, so each model chunk lives on two stages (arXiv:2412.19437): micro-batches of the one
- * direction pass all chunks 0 in stage order, those of the other all chunks 1 in reverse order.
- * Blocks that do not divide evenly: where embedding and head, counted as one block each, make them even, the ends have one block less
- * (BLOOM: 70 over 12; Llama 3: 126 over 16); else the first model chunks have one more. Megatron-LM refuses both unless told.
+ * Layers over chunks. The model is cut into consecutive model chunks: pp of them; interleaved: pp *
+ * vp; ZBV: 2 * pp. Chunk c of stage s is model chunk c * pp + s (interleaved; c = 0 elsewhere);
+ * ZBV: s for c = 0, 2 * pp - 1 - s for c = 1 (a V: the first stage has both ends); DualPipe: s for
+ * c = 0 and pp - 1 - s for c = 1, so each model chunk lives on two stages (arXiv:2412.19437):
+ * micro-batches of the one direction pass all chunks 0 in stage order, those of the other all
+ * chunks 1 in reverse order. Blocks that do not divide evenly: where embedding and head, counted as
+ * one block each, make them even, the ends have one block less (BLOOM: 70 over 12; Llama 3: 126
+ * over 16); else the first model chunks have one more. Megatron-LM refuses both unless told.
  */
 
 /*
- * What a rank of pipeline stage STAGE computes under MESH (copied): its stage's layers only, chunk by chunk, each with the
- * tensors, kernels, activations and collectives (KERNEL_COMMUNICATION) of one tensor-, context- and expert-parallel rank. The
- * first chunk of the first stage has the embedding, the last chunk of the last one the head; a tied head on another stage than the
- * embedding owns a copy of the table. MESH is one that mesh_check accepted. Totals below are of this rank.
+ * What a rank of pipeline stage STAGE computes under MESH (copied): its stage's layers only, chunk
+ * by chunk, each with the tensors, kernels, activations and collectives (KERNEL_COMMUNICATION) of
+ * one tensor-, context- and expert-parallel rank. The first chunk of the first stage has the
+ * embedding, the last chunk of the last one the head; a tied head on another stage than the
+ * embedding owns a copy of the table. MESH is one that mesh_check accepted. Totals below are of
+ * this rank.
  */
 Workload *workload_new_stage (const ModelShape *shape, const TrainingOptions *training,
                               const MeshOptions *mesh, guint stage);
@@ -131,8 +152,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Workload, workload_free)
 const ModelShape      *workload_shape (const Workload *self);
 const TrainingOptions *workload_training (const Workload *self);
 guint workload_n_layers (const Workload *self); /* those listed: n_layers of the model + 2 in all */
-const LayerDesc *workload_layer (const Workload *self, guint i);
-const MeshOptions *workload_mesh (const Workload *self); /* degrees >= 1; all axes 1 for workload_new */
+const LayerDesc   *workload_layer (const Workload *self, guint i);
+const MeshOptions *workload_mesh (const Workload *self); /* degrees >= 1; workload_new: all 1 */
 guint              workload_stage (const Workload *self);
 
 /* Layer I's place in the whole model: 0 the embedding, n_layers + 1 the head. */
@@ -146,18 +167,22 @@ guint64 workload_n_parameters (const Workload *self); /* all, tied counted once 
 guint64 workload_n_active_parameters (const Workload *self); /* used by one token */
 
 /*
- * FLOPs of all kernels of one micro-step as listed (recomputation included): what the hardware executes. DualPipe: the mean of a
- * micro-step, which passes one of the two chunks.
+ * FLOPs of all kernels of one micro-step as listed (recomputation included): what the hardware
+ * executes. DualPipe: the mean of a micro-step, which passes one of the two chunks.
  */
 double workload_executed_flops (const Workload *self);
 
-/* Of them those of matrix products and attention: the numerator of HFU and of hardware TFLOP/s, as papers count it. */
+/*
+ * Of them those of matrix products and attention: the numerator of HFU and of hardware TFLOP/s, as
+ * papers count it.
+ */
 double workload_matrix_flops (const Workload *self);
 
 /*
- * Optimizer kernels over ELEMENTS parameters on one device: [gradient norm, clip,] update. State and gradient bytes an element are
- * the strategy's: MASTER_BYTES, GRADIENT_BYTES; PARAMETER_BYTES is the low-precision copy that the update also writes (0: none).
- * Appends to KERNELS (KernelDesc).
+ * Optimizer kernels over ELEMENTS parameters on one device: [gradient norm, clip,] update. State
+ * and gradient bytes an element are the strategy's: MASTER_BYTES, GRADIENT_BYTES; PARAMETER_BYTES
+ * is the low-precision copy that the update also writes (0: none). Appends to KERNELS (KernelDesc).
  */
-void workload_optimizer_kernels (const TrainingOptions *training, guint64 elements, guint master_bytes,
-                                 guint gradient_bytes, guint parameter_bytes, GArray *kernels);
+void workload_optimizer_kernels (const TrainingOptions *training, guint64 elements,
+                                 guint master_bytes, guint gradient_bytes, guint parameter_bytes,
+                                 GArray *kernels);

@@ -1,6 +1,7 @@
 /*
- * What a long pipeline costs: 64 stages with 1 600 micro-batches, which are multiplied: seconds of CPU, how many micro-batches were
- * replayed, and how much longer it takes than half as many micro-batches. Fails where that ratio says that the cost grows with them.
+ * What a long pipeline costs: 64 stages with 1 600 micro-batches, which are multiplied: seconds of
+ * CPU, how many micro-batches were replayed, and how much longer it takes than half as many
+ * micro-batches. Fails where that ratio says that the cost grows with them.
  */
 #include "analysis/prediction.h"
 
@@ -43,10 +44,11 @@ run_case (guint i, const char *micro_batches, double *seconds)
   };
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (GError)    error = NULL;
-  g_autoptr (GPtrArray) all = scenario_load (NULL, NULL, overrides, G_N_ELEMENTS (overrides), diags);
-  const PredictOptions  options = { 0 };
-  clock_t               start = clock ();
-  Prediction           *self =
+  g_autoptr (GPtrArray) all =
+      scenario_load (NULL, NULL, overrides, G_N_ELEMENTS (overrides), diags);
+  const PredictOptions options = { 0 };
+  clock_t              start = clock ();
+  Prediction          *self =
       all != NULL ? predict (g_ptr_array_index (all, 0), &options, diags, &error) : NULL;
   g_autofree char *messages = diag_list_format (diags, FALSE);
 

@@ -9,9 +9,9 @@
 
 G_STATIC_ASSERT (BENCH_RESULTS_FORMAT == RESULTS_FORMAT);
 
-#define HEADER                                                                                         \
-  "format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,channels," \
-  "repeats,value,low,high,unit,remark\n"
+#define HEADER                                                                                \
+  "format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks," \
+  "channels,repeats,value,low,high,unit,remark\n"
 #define WHO  "1,example,2026-01-31,Example GPU,1.2,13.0,2.28.9,"
 #define COPY WHO "host_copy,h2d.pinned,,4096,,,,,,,20,2.5,2.25,3,us,\n"
 
@@ -31,9 +31,10 @@ START_TEST (test_good)
 {
   g_autofree char *a =
       write_text (HEADER COPY WHO "matmul,nn,bf16,,128,256,512,4,,,30,10,9,11,us,\"a, b\"\n");
-  g_autofree char *b = write_text (HEADER "1,example,2026-02-01T10:11:12Z,Example GPU,1.2,13.0,2.28.9,"
-                                          "property,total_memory,,,,,,,,,1,1000,1000,1000,B,\n");
-  const char      *files[] = { a, b, NULL };
+  g_autofree char *b =
+      write_text (HEADER "1,example,2026-02-01T10:11:12Z,Example GPU,1.2,13.0,2.28.9,"
+                         "property,total_memory,,,,,,,,,1,1000,1000,1000,B,\n");
+  const char              *files[] = { a, b, NULL };
   g_autoptr (DiagList)     diags = diag_list_new ();
   g_autoptr (BenchResults) self = bench_results_load (files, diags);
   const BenchRow          *rows;
@@ -145,9 +146,10 @@ START_TEST (test_release)
   expect (HEADER
           "2,example,2026-01-31,Example GPU,1.2,13.0,2.28.9,host_copy,d2h,,1,,,,,,,1,1,1,1,ns,\n",
           1, "2:1: error: format '2' is of another release: this one reads 1");
-  expect ("format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,channels,"
-          "repeats,value,low,high,unit,remarks\n",
-          2, "1: error: missing column 'remark'");
+  expect (
+      "format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,"
+      "channels,repeats,value,low,high,unit,remarks\n",
+      2, "1: error: missing column 'remark'");
 }
 END_TEST
 
@@ -164,9 +166,10 @@ END_TEST
 /* A time counts once, what the driver says and another day's time as often as it is there. */
 START_TEST (test_repeated)
 {
-  const char *memory = WHO "property,total_memory,,,,,,,,,1,1000,1000,1000,B,\n";
-  const char *later =
-      "1,example,2026-02-01,Example GPU,1.2,13.0,2.28.9,host_copy,h2d.pinned,,4096,,,,,,,20,2.5,2.25,3,us,\n";
+  const char          *memory = WHO "property,total_memory,,,,,,,,,1,1000,1000,1000,B,\n";
+  const char          *later = "1,example,2026-02-01,Example "
+                               "GPU,1.2,13.0,2.28.9,host_copy,h2d.pinned,,4096,,,,,,,20,2.5,2.25,3,"
+                               "us,\n";
   g_autofree char     *text = g_strconcat (HEADER, COPY, memory, COPY, memory, later, COPY, NULL);
   g_autofree char     *name = write_text (text);
   const char          *files[] = { name, NULL };

@@ -1,6 +1,7 @@
 /*
- * Profiles from synthetic measurements of an 'Example GPU' and of two 'example' hosts, whose figures are known: what is fitted, what is refused,
- * what is written, and that predictions use it. On the round numbers of docs/worked/hwprofiles.
+ * Profiles from synthetic measurements of an 'Example GPU' and of two 'example' hosts, whose
+ * figures are known: what is fitted, what is refused, what is written, and that predictions use it.
+ * On the round numbers of docs/worked/hwprofiles.
  */
 #include <check.h>
 #include <glib/gstdio.h>
@@ -9,9 +10,9 @@
 
 #include "analysis/calibrate-profile.h"
 
-#define HEADER                                                                                         \
-  "format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks,channels," \
-  "repeats,value,low,high,unit,remark\n"
+#define HEADER                                                                                \
+  "format,host,date,device,driver,cuda,nccl,benchmark,variant,dtype,bytes,m,n,k,batch,ranks," \
+  "channels,repeats,value,low,high,unit,remark\n"
 
 typedef struct
 {
@@ -25,7 +26,10 @@ sheet_new (const char *device)
   return (Sheet){ g_string_new (HEADER), device };
 }
 
-/* A row: CELLS are those from benchmark to repeats; VALUE with a spread of 1 % down and 2 % up for times. */
+/*
+ * A row: CELLS are those from benchmark to repeats; VALUE with a spread of 1 % down and 2 % up for
+ * times.
+ */
 static void
 put (Sheet *self, const char *cells, double value, const char *unit)
 {
@@ -59,8 +63,9 @@ put_product (Sheet *self, const char *variant, guint m, guint n, guint k, double
 }
 
 /*
- * Copies: 2 us and 90 GB/s one way, 4 us and 72 GB/s back (a GB there and a GB back take 2/80 s), 64 GB/s a direction at once. Streams: triads
- * at 0.9 of 1 TB/s, copies at 0.8. Kernels follow after 2 us, inside graphs after 1.5 us.
+ * Copies: 2 us and 90 GB/s one way, 4 us and 72 GB/s back (a GB there and a GB back take 2/80 s),
+ * 64 GB/s a direction at once. Streams: triads at 0.9 of 1 TB/s, copies at 0.8. Kernels follow
+ * after 2 us, inside graphs after 1.5 us.
  */
 static Sheet
 device_sheet (void)
@@ -168,8 +173,9 @@ expect (const Fit *self, const char *figure, double after, guint n)
 }
 
 /*
- * Streams beyond four times the cache of 10 MB: triads of 60 MB to 1.92 GB (6), copies that move 60 MB to 1.92 GB (6): the median lies half-way.
- * The large bf16 product is the middle of its three layouts, 0.72; with the fp32 product, three products stay.
+ * Streams beyond four times the cache of 10 MB: triads of 60 MB to 1.92 GB (6), copies that move 60
+ * MB to 1.92 GB (6): the median lies half-way. The large bf16 product is the middle of its three
+ * layouts, 0.72; with the fp32 product, three products stay.
  */
 START_TEST (test_device)
 {
@@ -189,7 +195,7 @@ START_TEST (test_device)
   copies = find_value (&self, "host_copy_efficiency");
   ck_assert_double_eq (copies->before, 1);
   ck_assert_double_eq_tol (copies->residual_p90, 0, 1e-9);
-  /* a direction's slowest and fastest large copy: 2 % slower than 72 GB/s, 1 % faster than 90 GB/s */
+  /* a direction's slowest, fastest large copy: 2 % slower than 72 GB/s, 1 % faster than 90 GB/s */
   ck_assert_double_eq_tol (copies->low, 0.72 / 1.02, 2e-3);
   ck_assert_double_eq_tol (copies->high, 0.9 / 0.99, 2e-3);
   /* the model has the small one at 0.72 as well: off by 0.6 / 0.72 - 1 */
@@ -215,7 +221,10 @@ START_TEST (test_hiccups)
 }
 END_TEST
 
-/* One of everything is off by 3: neither values nor ranges move, but for the half-way point of an even number of streams. */
+/*
+ * One of everything is off by 3: neither values nor ranges move, but for the half-way point of an
+ * even number of streams.
+ */
 START_TEST (test_outliers)
 {
   Sheet              sheet = device_sheet ();
@@ -261,8 +270,10 @@ START_TEST (test_slice)
     const char *warning;
   } cases[] = {
     { 91, "" },
-    { 14, "warning: the device has 14 multiprocessors and 'hand' 100: is it part of a GPU, or another one\n"
-          "  hint: rates are read against that profile's datasheet\n" },
+    { 14,
+      "warning: the device has 14 multiprocessors and 'hand' 100: is it part of a GPU, or another "
+      "one\n"
+      "  hint: rates are read against that profile's datasheet\n" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
@@ -315,7 +326,8 @@ START_TEST (test_contradictions)
     double      us;
   } cases[] = {
     { "host_copy_latency", "host_copy,h2d.pinned,,4096,,,,,,,20",
-      "measurements of 4096 bytes differ by a factor of 2.20 (at most 2)", 2.2 * (2 + 4096 / 90e3) },
+      "measurements of 4096 bytes differ by a factor of 2.20 (at most 2)",
+      2.2 * (2 + 4096 / 90e3) },
     { "kernel_latency", "launch,device,,,,,,,,,20",
       "measurements of the same thing differ by a factor of 2.50 (at most 2)", 5 },
     { "matmul_efficiency", "matmul,nn,bf16,,9800,4900,2500,1,,,20",
@@ -340,7 +352,10 @@ START_TEST (test_contradictions)
 }
 END_TEST
 
-/* The profile loads, with its products, says where it is from, and another run over it replaces both files. */
+/*
+ * The profile loads, with its products, says where it is from, and another run over it replaces
+ * both files.
+ */
 START_TEST (test_written)
 {
   Fit                    self = fit_sheet (device_sheet (), "hand");
@@ -367,8 +382,9 @@ START_TEST (test_written)
   ck_assert_int_eq (gpu->host_copy_efficiency.confidence, CONFIDENCE_MEASURED);
   ck_assert_str_eq (
       gpu->host_copy_efficiency.source,
-      "shardsim-bench on Example GPU, driver 550.1, CUDA 12.8, NCCL 2.27.3, 2026-01-31: pinned copies, both "
-      "directions, against host_link; 20 measurements, off by 0.0 % (median), 0.0 % (90th percentile)");
+      "shardsim-bench on Example GPU, driver 550.1, CUDA 12.8, NCCL 2.27.3, 2026-01-31: pinned "
+      "copies, both directions, against host_link; 20 measurements, off by 0.0 % (median), 0.0 % "
+      "(90th percentile)");
   ck_assert_uint_eq (gpu->matmul_curve->len, 3);
   ck_assert_double_eq_tol (g_array_index (gpu->matmul_curve, MatmulPoint, 1).seconds,
                            1.5e-6 + 2 * 9800.0 * 9800 * 5000 / 100e12 / 0.72, 1e-8);
@@ -377,7 +393,10 @@ START_TEST (test_written)
 }
 END_TEST
 
-/* A table that is there already is another run's; where one file cannot be put in place, the other stays what it was. */
+/*
+ * A table that is there already is another run's; where one file cannot be put in place, the other
+ * stays what it was.
+ */
 START_TEST (test_not_written)
 {
   Fit                self = fit_sheet (device_sheet (), "hand");
@@ -406,8 +425,9 @@ START_TEST (test_not_written)
 END_TEST
 
 /*
- * Two hosts on a link of BANDWIDTH: one way at 0.95 of it, an exchange SLOWER times that, after 50 us; what is neither small nor large goes
- * through in a burst. Broadcasts start at once. More hosts are not looked at.
+ * Two hosts on a link of BANDWIDTH: one way at 0.95 of it, an exchange SLOWER times that, after 50
+ * us; what is neither small nor large goes through in a burst. Broadcasts start at once. More hosts
+ * are not looked at.
  */
 static Sheet
 network_sheet (double bandwidth, double slower)
@@ -429,7 +449,8 @@ network_sheet (double bandwidth, double slower)
 static void
 expect_network (const Fit *self, double efficiency)
 {
-  const FittedValue *rate = find_value (self, "efficiency"), *latency = find_value (self, "latency");
+  const FittedValue *rate = find_value (self, "efficiency"),
+                    *latency = find_value (self, "latency");
 
   ck_assert_double_eq_tol (rate->after, efficiency, 1e-9);
   ck_assert_double_eq_tol (latency->after, 50e-6, 1e-12);
@@ -467,7 +488,10 @@ START_TEST (test_network)
 }
 END_TEST
 
-/* Small messages that a bucket lets through at once say nothing of the latency; without broadcasts serial exchanges are not seen. */
+/*
+ * Small messages that a bucket lets through at once say nothing of the latency; without broadcasts
+ * serial exchanges are not seen.
+ */
 START_TEST (test_network_bursts)
 {
   Sheet sheet = sheet_new ("");

@@ -1,6 +1,6 @@
 /*
- * Fits: the minimiser on functions whose minima are known, link profiles recovered from times that the model itself made, data that are
- * refused, written profiles laid over the shipped ones.
+ * Fits: the minimiser on functions whose minima are known, link profiles recovered from times that
+ * the model itself made, data that are refused, written profiles laid over the shipped ones.
  */
 #include <check.h>
 #include <glib/gstdio.h>
@@ -31,7 +31,7 @@ load_text (const char *text)
   return rows;
 }
 
-/* ---- the minimiser ----------------------------------------------------------------------------- */
+/* ---- the minimiser --------------------------------------------------------------------------- */
 
 static double
 bowl (const double *x, gpointer user)
@@ -44,7 +44,10 @@ bowl (const double *x, gpointer user)
          + 0.5 * fabs (x[0] - 0.3) * fabs (log (x[1] / 1e-4));
 }
 
-/* The minimum at (0.3, 1e-4) is found; the third variable, which costs nothing, stays, outside its range as it is. */
+/*
+ * The minimum at (0.3, 1e-4) is found; the third variable, which costs nothing, stays, outside its
+ * range as it is.
+ */
 START_TEST (test_minimise)
 {
   const MinimiseRange  ranges[] = { { 0, 1, FALSE }, { 1e-6, 1, TRUE }, { 1, 2, FALSE } };
@@ -68,7 +71,10 @@ steps (const double *x, gpointer user)
   return x[0] < 0.62 ? 3 : x[0] < 0.68 ? 1 : 2;
 }
 
-/* A narrow step between two plateaus: the grid finds it. A tolerance above the gain leaves everything. */
+/*
+ * A narrow step between two plateaus: the grid finds it. A tolerance above the gain leaves
+ * everything.
+ */
 START_TEST (test_minimise_jumps)
 {
   const MinimiseRange range = { 0, 1, FALSE };
@@ -105,7 +111,7 @@ START_TEST (test_parallel)
 }
 END_TEST
 
-/* ---- fits -------------------------------------------------------------------------------------- */
+/* ---- fits ------------------------------------------------------------------------------------ */
 
 static const struct
 {
@@ -140,7 +146,10 @@ synthetic_rows (void)
   return rows;
 }
 
-/* The network's figures come back, and with them every time; those of the links inside, which are right, hardly move. */
+/*
+ * The network's figures come back, and with them every time; those of the links inside, which are
+ * right, hardly move.
+ */
 START_TEST (test_recovers)
 {
   g_autoptr (GPtrArray)             rows = synthetic_rows ();
@@ -233,12 +242,13 @@ START_TEST (test_refusals)
 
   ck_assert_str_eq (little, "too little data: 2 healthy rows, at least 5 are needed");
   ck_assert_str_eq (
-      both, "contradictory: 'a-01' and 'b-01' differ by a factor of 2.03 at 1024 bytes of all_reduce");
+      both,
+      "contradictory: 'a-01' and 'b-01' differ by a factor of 2.03 at 1024 bytes of all_reduce");
   ck_assert (g_str_has_prefix (slow, "contradictory: the best fit is off by a factor of "));
 }
 END_TEST
 
-/* ---- folders of profiles ------------------------------------------------------------------------- */
+/* ---- folders of profiles --------------------------------------------------------------------- */
 
 static void
 remove_link (const char *dir, const char *id)
@@ -269,7 +279,8 @@ START_TEST (test_written_profiles)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char   *dir = g_dir_make_tmp ("shardsim-fitted-XXXXXX", &error);
-  g_autofree char *shipped = g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "hwprofiles", NULL);
+  g_autofree char   *shipped =
+      g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "hwprofiles", NULL);
   g_autofree char                  *path = g_strdup_printf ("%s:%s", dir, shipped);
   g_autofree char                  *folder = g_build_filename (dir, "link", NULL);
   g_autoptr (GPtrArray)             rows = synthetic_rows ();
@@ -305,11 +316,12 @@ START_TEST (test_written_profiles)
 }
 END_TEST
 
-/* The first folder wins, an id is listed once, and without a later folder nothing can extend itself. */
+/* The first folder wins, an id is listed once, without a later folder nothing extends itself. */
 START_TEST (test_layers)
 {
   g_autofree char *dir = g_dir_make_tmp ("shardsim-layer-XXXXXX", NULL);
-  g_autofree char *shipped = g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "hwprofiles", NULL);
+  g_autofree char *shipped =
+      g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "hwprofiles", NULL);
   g_autofree char       *path = g_strdup_printf ("%s:%s", dir, shipped);
   g_autofree char       *folder = g_build_filename (dir, "link", NULL);
   g_autofree char       *file = g_build_filename (folder, "pcie4.yaml", NULL);
@@ -322,8 +334,9 @@ START_TEST (test_layers)
 
   ck_assert_int_eq (g_mkdir (folder, 0777), 0);
   ck_assert (g_file_set_contents (
-      file, "extends: pcie4\nefficiency: { value: 0.5, source: \"a guess\", confidence: estimate }\n",
-      -1, NULL));
+      file,
+      "extends: pcie4\nefficiency: { value: 0.5, source: \"a guess\", confidence: estimate }\n", -1,
+      NULL));
   ck_assert_double_eq (profile_set_link (layered, "pcie4", NULL, diags)->efficiency.value, 0.5);
   ck_assert_double_eq (profile_set_link (layered, "pcie4", NULL, diags)->bandwidth.value,
                        profile_set_link (stock, "pcie4", NULL, diags)->bandwidth.value);

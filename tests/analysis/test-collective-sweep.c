@@ -1,8 +1,8 @@
 /*
  * Sweeps of collectives against arithmetic by hand: sizes and counts as nccl-tests has them, what
  * runs side by side, and three traps that other simulators fell into (a switch that is counted
- * twice, GB that are GiB, all-gather sizes that mean one rank's part). Not asserted: that any figure
- * is that of a real machine.
+ * twice, GB that are GiB, all-gather sizes that mean one rank's part). Not asserted: that any
+ * figure is that of a real machine.
  */
 #include <check.h>
 #include <json-c/json.h>
@@ -104,7 +104,7 @@ assert_near (double a, double b, double tolerance, const char *what)
   ck_assert_msg (fabs (a - b) <= tolerance * fabs (b), "%s: %.15g, expected %.15g", what, a, b);
 }
 
-/* ---- traps --------------------------------------------------------------------------------------- */
+/* ---- traps ----------------------------------------------------------------------------------- */
 
 /*
  * A ring over 64 GPUs on one ideal switch, within a node and as 64 nodes of one GPU: each sends
@@ -224,7 +224,7 @@ START_TEST (test_size_convention)
 }
 END_TEST
 
-/* ---- sizes --------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 START_TEST (test_whole_sizes)
 {
@@ -273,7 +273,7 @@ START_TEST (test_nothing_left)
 }
 END_TEST
 
-/* ---- side by side -------------------------------------------------------------------------------- */
+/* ---- side by side ---------------------------------------------------------------------------- */
 
 /* Messages of 1 GiB from GPU 0 to GPU 2 and back; beside them others over the same cards. */
 static CollectiveSweep *
@@ -361,10 +361,11 @@ END_TEST
 /* A neighbour of the row's size that would be left nothing does not run. */
 START_TEST (test_neighbour_without_size)
 {
-  const guint32       four[] = { 0, 1, 2, 3 };
-  CollectiveNeighbour beside = {
-    .kind = COLLECTIVE_ALL_GATHER, .ranks = four, .n_ranks = 4, .library = collective_default_options
-  };
+  const guint32               four[] = { 0, 1, 2, 3 };
+  CollectiveNeighbour         beside = { .kind = COLLECTIVE_ALL_GATHER,
+                                         .ranks = four,
+                                         .n_ranks = 4,
+                                         .library = collective_default_options };
   CollectiveSweepOptions      options = { .kind = COLLECTIVE_ALL_REDUCE,
                                           .min_bytes = 32,
                                           .max_bytes = 64,

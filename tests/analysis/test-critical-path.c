@@ -1,6 +1,7 @@
 /*
- * The critical path of a period has no gap and no overlap, and its parts are the step, to the picosecond; a step worked by hand is split as
- * its page says. Not asserted: that another schedule could not be faster.
+ * The critical path of a period has no gap and no overlap, and its parts are the step, to the
+ * picosecond; a step worked by hand is split as its page says. Not asserted: that another schedule
+ * could not be faster.
  */
 #include "../replay/fixture.h"
 
@@ -98,9 +99,10 @@ load_worked (const char *name, char **profile_dir)
 }
 
 /*
- * docs/worked/1-ddp-two-gpus.md: nothing runs in parallel, so the path is everything. Of its kernels' times, 0.1 us a launch is
- * latency: 31 launches forward, 57 backward, 1 of the optimizer. Two kernels are casts, and count as copies on the GPU: the logits' gradient
- * to bf16 (300 000 B) and dq to bf16 (120 000 B). The host is on the path until its first launch.
+ * docs/worked/1-ddp-two-gpus.md: nothing runs in parallel, so the path is everything. Of its
+ * kernels' times, 0.1 us a launch is latency: 31 launches forward, 57 backward, 1 of the optimizer.
+ * Two kernels are casts, and count as copies on the GPU: the logits' gradient to bf16 (300 000 B)
+ * and dq to bf16 (120 000 B). The host is on the path until its first launch.
  */
 START_TEST (test_by_hand)
 {
@@ -130,7 +132,10 @@ START_TEST (test_by_hand)
     ck_assert_msg (fabs (p->parts[want[i].part] * 1e12 - want[i].ps) < 0.01,
                    "%s: %.3f ps, by hand %.0f", time_part_name (want[i].part),
                    p->parts[want[i].part] * 1e12, want[i].ps);
-  /* One stream carries kernels and the all-reduce, one after the other: all of the all-reduce is exposed. */
+  /*
+   * One stream carries kernels and the all-reduce, one after the other: all of the all-reduce is
+   * exposed.
+   */
   ck_assert_double_eq_tol (p->exposed_comm_s * 1e12, want[2].ps, 0.01);
 }
 END_TEST

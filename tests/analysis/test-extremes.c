@@ -1,8 +1,8 @@
 /*
- * Scenarios whose every value is allowed and whose whole is beyond reason (sequences of 64 Mi tokens,
- * thousands of layers, GPUs at a thousandth of their speed, fp32) end in a prediction or in a message,
- * never in an assertion or a wrapped number: what is predicted is finite and not negative. Not
- * asserted: which of them are too much.
+ * Scenarios whose every value is allowed and whose whole is beyond reason (sequences of 64 Mi
+ * tokens, thousands of layers, GPUs at a thousandth of their speed, fp32) end in a prediction or in
+ * a message, never in an assertion or a wrapped number: what is predicted is finite and not
+ * negative. Not asserted: which of them are too much.
  */
 #include <check.h>
 #include <math.h>
@@ -80,7 +80,7 @@ random_scenario (guint seed, DiagList *diags)
   set (&o, "cluster.node", "a40x8-nvlink-pairs");
   for (guint i = 0; i < G_N_ELEMENTS (choices); i++)
     set (&o, choices[i].key, pick (rand, &choices[i], g_rand_int_range (rand, 0, 3) == 0));
-  if (seed % 2 == 0) /* what takes longest on a GPU: its kernels pass the clock, one or all of them */
+  if (seed % 2 == 0) /* a GPU's longest: its kernels pass the clock, one or all */
     {
       set (&o, "training.seq_len", "67108864");
       set (&o, "training.micro_batch", "1");
@@ -104,7 +104,8 @@ check_prediction (const Prediction *p, guint seed)
   ck_assert_msg (is_sound (p->step_time_s) && p->step_time_s > 0, "case %u: a step of %g s", seed,
                  p->step_time_s);
   for (guint part = 0; part < TIME_N; part++)
-    ck_assert_msg (is_sound (p->parts[part]), "case %u: part %u of %g s", seed, part, p->parts[part]);
+    ck_assert_msg (is_sound (p->parts[part]), "case %u: part %u of %g s", seed, part,
+                   p->parts[part]);
   ck_assert_msg (is_sound (p->tokens_per_s), "case %u: %g tokens/s", seed, p->tokens_per_s);
   ck_assert_msg (is_sound (p->mfu_percent), "case %u: MFU %g", seed, p->mfu_percent);
 }
@@ -126,7 +127,8 @@ START_TEST (test_extremes)
       if (prediction != NULL)
         check_prediction (prediction, seed);
       else
-        ck_assert_msg (error != NULL || diag_list_n_errors (diags) > 0, "case %u says nothing", seed);
+        ck_assert_msg (error != NULL || diag_list_n_errors (diags) > 0, "case %u says nothing",
+                       seed);
       predicted += prediction != NULL;
       failed += error != NULL;
       refused += prediction == NULL && error == NULL;

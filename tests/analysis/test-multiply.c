@@ -1,7 +1,9 @@
 /*
- * A prediction from few micro-batches equals the one from all of them: over random models, meshes, pipelines and strategies every time,
- * byte and FLOP within 1e-9 of the step's (waits within a hundredth of it), the same peak of allocated memory, and reserved memory within 10 %, in all
- * cases but one of twelve within 5 % (an allocator's cuts creep on); half of the cases are multiplied at all. Not asserted: speed.
+ * A prediction from few micro-batches equals the one from all of them: over random models, meshes,
+ * pipelines and strategies every time, byte and FLOP within 1e-9 of the step's (waits within a
+ * hundredth of it), the same peak of allocated memory, and reserved memory within 10 %, in all
+ * cases but one of twelve within 5 % (an allocator's cuts creep on); half of the cases are
+ * multiplied at all. Not asserted: speed.
  */
 #include <check.h>
 #include <math.h>
@@ -151,7 +153,8 @@ compare (const Prediction *few, const Prediction *all, guint seed)
   assert_waits (few->bubble_s, all->bubble_s, all, seed, "bubble");
   assert_near (few->host_link_bytes_per_gpu, all->host_link_bytes_per_gpu, 0, seed, "host link");
   for (guint i = 0; i < TIME_N; i++)
-    assert_near (few->parts[i], all->parts[i], all->step_time_s, seed, time_part_name ((TimePart) i));
+    assert_near (few->parts[i], all->parts[i], all->step_time_s, seed,
+                 time_part_name ((TimePart) i));
   ck_assert_uint_eq (few->bindings->len, all->bindings->len);
   for (guint i = 0; i < all->bindings->len; i++)
     assert_near (g_array_index (few->bindings, BindingUse, i).seconds,

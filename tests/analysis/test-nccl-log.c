@@ -1,6 +1,7 @@
 /*
- * Logs of nccl-tests as rows: one sample a format (tests/data/nccl-tests), every figure as it stands in the file; and what must be refused,
- * with the line and the words. That predictions follow is not looked at here.
+ * Logs of nccl-tests as rows: one sample a format (tests/data/nccl-tests), every figure as it
+ * stands in the file; and what must be refused, with the line and the words. That predictions
+ * follow is not looked at here.
  */
 #include <check.h>
 #include <glib/gstdio.h>
@@ -45,7 +46,8 @@ load (const char *file, const Setting *hardware, CollectiveKind kind, DiagList *
 
   option_table_defaults (cluster_options, &cluster);
   for (const Setting *setting = hardware; setting != NULL && setting->key != NULL; setting++)
-    ck_assert (option_set_key (cluster_options, &cluster, setting->key, setting->value, NULL, diags));
+    ck_assert (
+        option_set_key (cluster_options, &cluster, setting->key, setting->value, NULL, diags));
   rows = measurement_file_load (file, &context, diags);
   option_table_clear (cluster_options, &cluster);
   return rows;
@@ -106,7 +108,10 @@ static const Setting h200[] = { { "node", "dgx-h200" }, END };
 static const Setting mi300x[] = { { "gpu", "mi300x-192" }, { "intra", "xgmi-mi300-mesh" }, END };
 static const Setting hand[] = { { "name", "2 x hand-pair" }, END };
 
-/* Five sizes, each out of place and in place; 0.056 ms are 56 us. The ranks have no processes, so nothing says that one drives all. */
+/*
+ * Five sizes, each out of place and in place; 0.056 ms are 56 us. The ranks have no processes, so
+ * nothing says that one drives all.
+ */
 START_TEST (test_milliseconds)
 {
   g_autoptr (GPtrArray) rows = sample ("2017-milliseconds.log", v100);
@@ -133,7 +138,10 @@ START_TEST (test_no_root)
 }
 END_TEST
 
-/* Tables with a root alone, with neither, with an operation, with an empty one: five sizes twice in each. */
+/*
+ * Tables with a root alone, with neither, with an operation, with an empty one: five sizes twice in
+ * each.
+ */
 START_TEST (test_several)
 {
   static const CollectiveKind kinds[] = { COLLECTIVE_BROADCAST, COLLECTIVE_ALL_GATHER,
@@ -227,15 +235,20 @@ START_TEST (test_json)
 }
 END_TEST
 
-/* What `shardsim collective` prints comes back, with a word that nobody measured it: times as exactly as they are printed. */
+/*
+ * What `shardsim collective` prints comes back, with a word that nobody measured it: times as
+ * exactly as they are printed.
+ */
 static void
 check_round_trip (CollectiveKind kind, const Cluster *cluster, const char *file)
 {
-  const CollectiveSweepOptions options = {
-    .kind = kind, .min_bytes = 1024, .max_bytes = 64 << 20, .step_factor = 16, .fidelity = FIDELITY_FLUID
-  };
-  static const guint32        ranks[] = { 0, 1, 2, 3 };
-  g_autoptr (CollectiveSweep) sweep =
+  const CollectiveSweepOptions options = { .kind = kind,
+                                           .min_bytes = 1024,
+                                           .max_bytes = 64 << 20,
+                                           .step_factor = 16,
+                                           .fidelity = FIDELITY_FLUID };
+  static const guint32         ranks[] = { 0, 1, 2, 3 };
+  g_autoptr (CollectiveSweep)  sweep =
       collective_sweep (cluster, ranks, 4, &collective_default_options, &options, NULL);
   g_autoptr (GString)   text = g_string_new (NULL);
   g_autoptr (DiagList)  diags = diag_list_new ();
@@ -297,7 +310,7 @@ START_TEST (test_predicted)
 }
 END_TEST
 
-/* ---- what is refused --------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 /* NAME is refused with N errors, and what is said has the words of SAID in this order. */
 static void
@@ -367,7 +380,7 @@ START_TEST (test_bad_ranks)
 }
 END_TEST
 
-/* Four ranks on two hosts: other shapes, other GPUs and no hardware at all are errors at the ranks. */
+/* Four ranks on two hosts: other shapes, other GPUs and no hardware are errors at the ranks. */
 START_TEST (test_hardware)
 {
   static const Setting four[] = { { "name", "4 x hand-pair" }, END };
@@ -380,7 +393,8 @@ START_TEST (test_hardware)
   check_refused (
       "2022-debug.log", four, COLLECTIVE_N_KINDS, 1,
       (const char *const[]){
-          "2022-debug.log:21:1: error: a run of 16 ranks on 2 hosts, but the hardware has 8 GPUs on 4 nodes",
+          "2022-debug.log:21:1: error: a run of 16 ranks on 2 hosts, but the hardware has 8 GPUs "
+          "on 4 nodes",
           NULL });
   check_refused ("mpirun-tags.log", one, COLLECTIVE_N_KINDS, 1,
                  (const char *const[]){
@@ -441,17 +455,20 @@ load_text (const char *text, const Setting *hardware)
 /* What the runner forced, and ranks that share a GPU, stand in the rows' words. */
 START_TEST (test_words)
 {
-  static const Setting hosts[] = { { "gpu", "cpu-host" }, { "nic", "lan-100m" }, { "nics", "1" }, END };
+  static const Setting hosts[] = {
+    { "gpu", "cpu-host" }, { "nic", "lan-100m" }, { "nics", "1" }, END
+  };
   static const char mpi[] =
       "# shardsim-bench Open MPI 4.1.4\n# Collective test starting: all_reduce_perf\n"
       "# mpi;algo=ring\n"
       "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:00:00] CPU\n"
       "#  Rank  1 Group  0 Pid 1 on h2 device  0 [0000:00:00] CPU\n" TABLE;
-  static const char shared[] = "# shardsim-bench nccl-headers=22809 nccl-library=22809\n"
-                               "# Collective test starting: all_reduce_perf\n"
-                               "# minCTAs = maxCTAs = 4\n"
-                               "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:0f:00] Hand\n"
-                               "#  Rank  1 Group  0 Pid 2 on h1 device  0 [0000:0f:00] Hand\n" TABLE;
+  static const char shared[] =
+      "# shardsim-bench nccl-headers=22809 nccl-library=22809\n"
+      "# Collective test starting: all_reduce_perf\n"
+      "# minCTAs = maxCTAs = 4\n"
+      "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:0f:00] Hand\n"
+      "#  Rank  1 Group  0 Pid 2 on h1 device  0 [0000:0f:00] Hand\n" TABLE;
   static const char blocking[] =
       "# Collective test starting: all_reduce_perf\n"
       "# nThread 1 nGpus 2 minBytes 8 maxBytes 8 step: 2(factor) agg iters: 4\n"
@@ -466,7 +483,8 @@ START_TEST (test_words)
   ck_assert_uint_eq (between_hosts->len, 1);
   check_row (between_hosts, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place algo=ring");
   ck_assert_uint_eq (on_one->len, 1);
-  check_row (on_one, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place ranks-share-gpu channels=4");
+  check_row (on_one, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50,
+             "out-of-place ranks-share-gpu channels=4");
   check_all (on_one, 1, 2, "2.28.9");
   check_row (in_step, 0, COLLECTIVE_ALL_REDUCE, 1048576, 50, "out-of-place aggregated blocking");
 }
@@ -479,7 +497,8 @@ START_TEST (test_more_columns)
       "# Collective test starting: all_reduce_perf\n"
       "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0000:0f:00] Hand\n"
       "#  Rank  1 Group  0 Pid 2 on h1 device  1 [0000:1f:00] Hand\n"
-      "# size count type redop root time algbw busbw #wrong #bitdiff time algbw busbw #wrong #bitdiff #iters\n"
+      "# size count type redop root time algbw busbw #wrong #bitdiff time algbw busbw #wrong "
+      "#bitdiff #iters\n"
       "  1048576 262144 float sum -1 50.00 20.97 20.97 0 7 40.00 26.21 26.21 0 0 20\n"
       "# Avg bus bandwidth    : 23.59\n";
   static const Setting  pair[] = { { "node", "hand-pair" }, END };
@@ -491,7 +510,10 @@ START_TEST (test_more_columns)
 }
 END_TEST
 
-/* 50 ms that claim to be 50 us: 1048576 bytes in 50 us are 20.97 GB/s, not 0.02; below 1 GB/s digits are too few to tell. */
+/*
+ * 50 ms that claim to be 50 us: 1048576 bytes in 50 us are 20.97 GB/s, not 0.02; below 1 GB/s
+ * digits are too few to tell.
+ */
 START_TEST (test_units)
 {
   static const char     text[] = "# Collective test starting: all_reduce_perf\n"
@@ -547,7 +569,7 @@ START_TEST (test_one_rank)
 }
 END_TEST
 
-/* ---- kinds of files ---------------------------------------------------------------------------- */
+/* ---- kinds of files -------------------------------------------------------------------------- */
 
 static MeasurementFileKind
 kind_of (const char *text)
@@ -570,7 +592,8 @@ START_TEST (test_kinds)
   ck_assert_int_eq (kind_of ("\xEF\xBB\xBF\"collective\",bytes\n"), MEASUREMENT_FILE_TABLE);
   ck_assert_int_eq (kind_of ("format,host,date,device,driver,cuda,nccl,benchmark,variant\n1,h\n"),
                     MEASUREMENT_FILE_RESULTS);
-  ck_assert_int_eq (kind_of ("a launcher\n[1,0]<stdout>:# nThread 1 nGpus 8\n"), MEASUREMENT_FILE_LOG);
+  ck_assert_int_eq (kind_of ("a launcher\n[1,0]<stdout>:# nThread 1 nGpus 8\n"),
+                    MEASUREMENT_FILE_LOG);
   ck_assert_int_eq (kind_of (" {\"version\":1}"), MEASUREMENT_FILE_JSON);
   ck_assert_int_eq (kind_of ("once upon a time\n"), MEASUREMENT_FILE_UNKNOWN);
   ck_assert_int_eq (kind_of ("numCycle,collective,gpus,size\n"), MEASUREMENT_FILE_UNKNOWN);

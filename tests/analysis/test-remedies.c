@@ -178,7 +178,8 @@ static const struct
   { "--set strategy.shard=all",
     { "1.2 GB",
       { "strategy.name", "fsdp2", "strategy.shard", "2", "model.d_model", "3000", "model.d_ff",
-        "9000", "cluster.dram_bytes", "1 GB", "training.activation_checkpointing", "full", NULL } } },
+        "9000", "cluster.dram_bytes", "1 GB", "training.activation_checkpointing", "full",
+        NULL } } },
   /* The same state on every GPU: ten heads and even sequences allow for tensor ranks. */
   { "--tp 2 --sp 1 --grad-accum 2",
     { "1.6 GB",

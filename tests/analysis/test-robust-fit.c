@@ -1,4 +1,7 @@
-/* Robust fits against lines and medians whose figures are known, by hand: with outliers, too little and contradictory data. */
+/*
+ * Robust fits against lines and medians whose figures are known, by hand: with outliers, too little
+ * and contradictory data.
+ */
 #include <check.h>
 #include <math.h>
 
@@ -7,7 +10,10 @@
 /* t = 3 + x at 1, 2, 4, 8 and 16, but for 4, which takes 21 instead of 7: off by 1/3 - 1 = -2/3. */
 static const FitPoint bent[] = { { 16, 19 }, { 1, 4 }, { 8, 11 }, { 2, 5 }, { 4, 21 } };
 
-/* The outlier is met by nobody; p90 is 0.6 of the way from the fourth residual, 0, to the fifth: 0.4. */
+/*
+ * The outlier is met by nobody; p90 is 0.6 of the way from the fourth residual, 0, to the fifth:
+ * 0.4.
+ */
 START_TEST (test_outlier)
 {
   LineFit fit = line_fit (bent, 5, "bytes");
@@ -24,7 +30,10 @@ START_TEST (test_outlier)
 }
 END_TEST
 
-/* 2 us and 50 GB/s from 4 KiB to 1 GiB: half-way at 100 000 bytes. A hiccup of a large copy and one of a small one. */
+/*
+ * 2 us and 50 GB/s from 4 KiB to 1 GiB: half-way at 100 000 bytes. A hiccup of a large copy and one
+ * of a small one.
+ */
 START_TEST (test_decades)
 {
   FitPoint points[10];
@@ -46,7 +55,10 @@ START_TEST (test_decades)
 }
 END_TEST
 
-/* t = 3 + x at ten sizes, but for two that take a third of it: too short weighs no more than too long. */
+/*
+ * t = 3 + x at ten sizes, but for two that take a third of it: too short weighs no more than too
+ * long.
+ */
 START_TEST (test_too_short)
 {
   FitPoint points[10];
@@ -154,7 +166,8 @@ START_TEST (test_median)
   ck_assert_int_eq (none.verdict, FIT_TOO_LITTLE);
   ck_assert_str_eq (none.why, "not measured");
   ck_assert_int_eq (bad.verdict, FIT_CONTRADICTORY);
-  ck_assert_str_eq (bad.why, "measurements of the same thing differ by a factor of 2.22 (at most 2)");
+  ck_assert_str_eq (bad.why,
+                    "measurements of the same thing differ by a factor of 2.22 (at most 2)");
   g_free (none.why);
   g_free (bad.why);
 }

@@ -1,6 +1,6 @@
 /*
- * What a prediction costs grows with the model and the cluster, not with their squares: four times the
- * layers, or GPUs, take less than eight times the processor time (four times is linear, sixteen
+ * What a prediction costs grows with the model and the cluster, not with their squares: four times
+ * the layers, or GPUs, take less than eight times the processor time (four times is linear, sixteen
  * quadratic). Both are timed in one run, of this thread alone, and the least of some repetitions
  * counts, so that what else the machine does plays no part. Not asserted: any time by itself.
  */
@@ -47,10 +47,11 @@ time_once (const Case *of, guint size)
   };
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (GError)    error = NULL;
-  g_autoptr (GPtrArray) all = scenario_load (NULL, NULL, overrides, G_N_ELEMENTS (overrides), diags);
-  PredictOptions        options = { 0 };
-  Prediction           *prediction;
-  double                start = processor_seconds (), seconds;
+  g_autoptr (GPtrArray) all =
+      scenario_load (NULL, NULL, overrides, G_N_ELEMENTS (overrides), diags);
+  PredictOptions options = { 0 };
+  Prediction    *prediction;
+  double         start = processor_seconds (), seconds;
 
   ck_assert_ptr_nonnull (all);
   prediction = predict (g_ptr_array_index (all, 0), &options, diags, &error);

@@ -8,10 +8,10 @@
 #include "analysis/training-private.h"
 #include "report/validate-training.h"
 
-#define HEADER                                                                                       \
-  "id,source,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads,vocab,seq_len,"    \
-  "micro_batch,grad_accum,strategy,shard,tp,activation_checkpointing,options,metric,value,unit,use," \
-  "remark\n"
+#define HEADER                                                                                    \
+  "id,source,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads,vocab,seq_len," \
+  "micro_batch,grad_accum,strategy,shard,tp,activation_checkpointing,options,metric,value,unit,"  \
+  "use,remark\n"
 #define NODE  ",x,1,2,a100-sxm-40,nvlink3-switch,0,none,"
 #define MODEL "gpt,2,256,4,1000,128,"
 
@@ -40,7 +40,10 @@ load_text (const char *text)
   return table;
 }
 
-/* The summary of TEXT's rows, had they been predicted as PREDICTED with SHARES of memory (NAN: not simulated). */
+/*
+ * The summary of TEXT's rows, had they been predicted as PREDICTED with SHARES of memory (NAN: not
+ * simulated).
+ */
 static TrainingValidation *
 summary_of (const char *text, const double *predicted, const double *shares)
 {
@@ -66,8 +69,8 @@ summary_of (const char *text, const double *predicted, const double *shares)
 }
 
 /*
- * x 1 2 3 4, y 1 3 2 4: five pairs agree, one does not: 4 / 6. With y 1 2 2 4 five agree, one is tied in y: 5 / sqrt (6 * 5). Both
- * tied in the same pair: 5 / sqrt (5 * 5) = 1.
+ * x 1 2 3 4, y 1 3 2 4: five pairs agree, one does not: 4 / 6. With y 1 2 2 4 five agree, one is
+ * tied in y: 5 / sqrt (6 * 5). Both tied in the same pair: 5 / sqrt (5 * 5) = 1.
  */
 START_TEST (test_tau)
 {
@@ -84,8 +87,10 @@ START_TEST (test_tau)
 }
 END_TEST
 
-/* Times 10 8 12 s: the fastest is the second. Picking the third costs 12 / 8 - 1. As rates the third is the fastest: picking the second
- * costs 12 / 8 - 1 again. Of equals the first is picked. */
+/*
+ * Times 10 8 12 s: the fastest is the second. Picking the third costs 12 / 8 - 1. As rates the
+ * third is the fastest: picking the second costs 12 / 8 - 1 again. Of equals the first is picked.
+ */
 START_TEST (test_regret)
 {
   const double measured[] = { 10, 8, 12 }, third[] = { 3, 2, 1 }, second[] = { 1, 5, 2 },
@@ -133,9 +138,11 @@ END_TEST
   id NODE MODEL micro ",1,ddp,all," tp ",none,," metric "," value ",," use "," remark_source "\n"
 
 /*
- * Group a: times 10 8 12 (one differs in tp, one in the remark) predicted 11 8 9: order swapped between first and third: tau 1/3, picks the
- * fastest. The rate of a group of its own has no partner; a row to calibrate with and one that is not simulated count nowhere.
- * Errors of a's times: +0.1, 0, -0.25: median of the absolute ones 0.1, 90 % at place 1.8: 0.1 + 0.8 * 0.15, mean -0.05.
+ * Group a: times 10 8 12 (one differs in tp, one in the remark) predicted 11 8 9: order swapped
+ * between first and third: tau 1/3, picks the fastest. The rate of a group of its own has no
+ * partner; a row to calibrate with and one that is not simulated count nowhere. Errors of a's
+ * times: +0.1, 0, -0.25: median of the absolute ones 0.1, 90 % at place 1.8: 0.1 + 0.8 * 0.15, mean
+ * -0.05.
  */
 START_TEST (test_summary)
 {
@@ -173,7 +180,7 @@ START_TEST (test_summary)
 }
 END_TEST
 
-/* Two ran, one of them predicted not to; two ran out of memory, one predicted at 80 % of capacity. */
+/* Two ran, one predicted not to; two ran out of memory, one predicted at 80 % of capacity. */
 START_TEST (test_fits)
 {
   static const char text[] = HEADER RUN ("layouts-1", "1", "1", "", "fits", "1", "test")
@@ -198,7 +205,7 @@ START_TEST (test_fits)
   ck_assert_double_eq_tol (goal->first, 0.5, 1e-12);
   ck_assert_double_eq (goal->second, 1);
   ck_assert (!goal->met);
-  ck_assert_uint_eq (g_array_index (v->errors, TrainingErrors, 0).errors.n, 1); /* fits has no error */
+  ck_assert_uint_eq (g_array_index (v->errors, TrainingErrors, 0).errors.n, 1); /* fits: no error */
 }
 END_TEST
 
@@ -213,14 +220,18 @@ setting_of (const TrainingTable *table, guint row, const char *key)
   return NULL;
 }
 
-/* How cells become options: grad-op, `all` of a strategy without groups, further options, another name of a strategy. */
+/*
+ * How cells become options: grad-op, `all` of a strategy without groups, further options, another
+ * name of a strategy.
+ */
 START_TEST (test_mapping)
 {
   static const char text[] = HEADER
       "a-1" NODE    MODEL "1,1,fsdp2,grad-op,1,none,,step_time_s,1,s,test,\n"
       "a-2" NODE MODEL "1,1,zero1,all,1,,,step_time_s,1,s,test,\n"
       "a-3" NODE MODEL "1,1,fsdp1,2,1,full,async_tp=1; backward_prefetch=post,fits,1,,test,\n"
-      "a-4" NODE MODEL "1,1,fsdp1,2,1,full,async_tp=1; backward_prefetch=post,step_time_s,1,,test,\n"
+      "a-4" NODE MODEL
+      "1,1,fsdp1,2,1,full,async_tp=1; backward_prefetch=post,step_time_s,1,,test,\n"
       "a-5" NODE            MODEL "1,1,zero++,all,1,full,,fits,0,,calibrate,\n";
   g_autoptr (TrainingTable) table = load_text (text);
   const TrainingRow        *rows = (const TrainingRow *) table->rows->data;
@@ -244,7 +255,8 @@ END_TEST
 START_TEST (test_framework)
 {
   static const char text[] =
-      "id,node,arch,n_layers,d_model,n_heads,vocab,seq_len,strategy,activation_checkpointing,scatter_gather,framework,metric,value\n"
+      "id,node,arch,n_layers,d_model,n_heads,vocab,seq_len,strategy,activation_checkpointing,"
+      "scatter_gather,framework,metric,value\n"
       "a-1,x,gpt,2,256,4,1000,128,ddp,selective,,megatron-lm 2021,fits,1\n"
       "a-2,x,gpt,2,256,4,1000,128,ddp,selective,0,oneflow or megatron-lm 2021,fits,1\n"
       "a-3,x,gpt,2,256,4,1000,128,zero1,,,megatron-deepspeed 2021-22,fits,1\n"
@@ -283,13 +295,19 @@ START_TEST (test_tokens)
 }
 END_TEST
 
-/* Rows that ask for memory only are planned, with fewer micro-steps; with a row of speed beside them they are replayed: the same peaks. */
+/*
+ * Rows that ask for memory only are planned, with fewer micro-steps; with a row of speed beside
+ * them they are replayed: the same peaks.
+ */
 START_TEST (test_plan)
 {
   static const char planned[] =
-      "id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads,vocab,seq_len,grad_accum,pp,strategy,metric,value\n"
-      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,peak_reserved_gib,1\n"
-      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,peak_allocated_gib,1\n"
+      "id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads,vocab,seq_len,"
+      "grad_accum,pp,strategy,metric,value\n"
+      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,peak_reserved_gib,"
+      "1\n"
+      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,"
+      "peak_allocated_gib,1\n"
       "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,fits,1\n";
   static const char last[] =
       "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,step_time_s,1\n";
@@ -308,7 +326,10 @@ START_TEST (test_plan)
 }
 END_TEST
 
-/* The engine behind it: a run with two figures is simulated once, the same in one thread and in three, and a bad one says why. */
+/*
+ * The engine behind it: a run with two figures is simulated once, the same in one thread and in
+ * three, and a bad one says why.
+ */
 START_TEST (test_prediction)
 {
   static const char text[] = HEADER RUN ("a-01", "1", "1", "", "step_time_s", "0.01", "test")
@@ -325,7 +346,8 @@ START_TEST (test_prediction)
   ck_assert_ptr_null (training_row_at (one, 0)->reason);
   ck_assert_double_gt (training_row_at (one, 0)->predicted, 0);
   ck_assert_double_eq (training_row_at (one, 1)->predicted, 1);
-  ck_assert_double_eq (training_row_at (one, 0)->memory_share, training_row_at (one, 1)->memory_share);
+  ck_assert_double_eq (training_row_at (one, 0)->memory_share,
+                       training_row_at (one, 1)->memory_share);
   ck_assert_ptr_nonnull (training_row_at (one, 3)->reason);
   report_training_json (one, first);
   report_training_json (three, second);

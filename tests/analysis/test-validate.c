@@ -49,7 +49,10 @@ errors_of (const char *text)
   return diag_list_n_errors (diags);
 }
 
-/* Place (n - 1) q, counted from 0: of four values the median lies half-way between the middle two, q = 0.9 at 2.7. */
+/*
+ * Place (n - 1) q, counted from 0: of four values the median lies half-way between the middle two,
+ * q = 0.9 at 2.7.
+ */
 START_TEST (test_quantile)
 {
   const double four[] = { 1, 2, 4, 8 }, three[] = { 1, 5, 7 }, one[] = { 3 };
@@ -64,8 +67,9 @@ START_TEST (test_quantile)
 END_TEST
 
 /*
- * Errors -50 %, +100 %, +10 %, -20 %: signed order -0.5 -0.2 0.1 1, median -0.05; absolute order 0.1 0.2 0.5 1, median 0.35, 90 %
- * at place 2.7: 0.5 + 0.7 * 0.5; product of the ratios 0.5 * 2 * 1.1 * 0.8 = 0.88.
+ * Errors -50 %, +100 %, +10 %, -20 %: signed order -0.5 -0.2 0.1 1, median -0.05; absolute order
+ * 0.1 0.2 0.5 1, median 0.35, 90 % at place 2.7: 0.5 + 0.7 * 0.5; product of the ratios 0.5 * 2 *
+ * 1.1 * 0.8 = 0.88.
  */
 START_TEST (test_statistics)
 {
@@ -81,7 +85,10 @@ START_TEST (test_statistics)
 }
 END_TEST
 
-/* A row's error is against its own measurement: twice the time makes (1 + e) / 2 - 1; parts by health; runs by id. */
+/*
+ * A row's error is against its own measurement: twice the time makes (1 + e) / 2 - 1; parts by
+ * health; runs by id.
+ */
 START_TEST (test_rows)
 {
   g_autoptr (CollectiveValidation) v = validate_text (
@@ -118,7 +125,8 @@ END_TEST
 START_TEST (test_sizes)
 {
   g_autoptr (CollectiveValidation) v = validate_text (
-      HEADER "a-01," NODE "all_reduce,268435456,1,yes,,\na-01," NODE "all_reduce,268435455,1,yes,,\n"
+      HEADER "a-01," NODE "all_reduce,268435456,1,yes,,\na-01," NODE
+             "all_reduce,268435455,1,yes,,\n"
              "a-01," NODE "all_reduce,1048576,1,yes,,\na-01," NODE "all_reduce,1048575,1,yes,,\n"
              "a-01," NODE "all_reduce,1024,1,yes,,\na-01," NODE "all_reduce,1023,1,yes,,\n");
   static const struct
@@ -196,7 +204,10 @@ predicted (const char *env, char **reason)
   return *reason == NULL ? cost.time : 0;
 }
 
-/* Three of five hosts, and two groups that share one: 2 steps of 1 MiB at 12.5 MB/s x 0.9564, 160 KiB of others' and 3 latencies each, a call. */
+/*
+ * Three of five hosts, and two groups that share one: 2 steps of 1 MiB at 12.5 MB/s x 0.9564, 160
+ * KiB of others' and 3 latencies each, a call.
+ */
 START_TEST (test_groups)
 {
   static const char *const bad[] = { "ranks=0-5", "ranks=1,1", "beside=2-1", "ranks=" };
@@ -244,8 +255,9 @@ START_TEST (test_csv)
   const ValidatedRow   *rows = (const ValidatedRow *) (void *) v->rows->data;
 
   report_validation_csv (v, out);
-  ck_assert (g_str_has_prefix (out->str, "id,collective,bytes,measured_us,predicted_us,error,reason,"
-                                         "hardware,profiles,program_version,schema\n"));
+  ck_assert (g_str_has_prefix (out->str,
+                               "id,collective,bytes,measured_us,predicted_us,error,reason,"
+                               "hardware,profiles,program_version,schema\n"));
   name = write_table (out->str);
   reader = csv_reader_open (name, diags);
   ck_assert (csv_reader_next (reader, diags));

@@ -17,7 +17,7 @@ assert_diags (const DiagList *diags, const char *expected)
   ck_assert_str_eq (text, expected);
 }
 
-/* Writes LENGTH bytes (-1: up to the NUL) to NAME in a new temporary folder; path newly allocated. */
+/* Writes LENGTH bytes (-1: up to NUL) to NAME in a new temporary folder; path newly allocated. */
 static inline char *
 write_temporary (const char *folder, const char *name, const char *data, gssize length)
 {

@@ -1,6 +1,7 @@
 /*
- * Documents: values with their places, what is refused and with which words, limits, and merging by 'extends'. The
- * grammar itself is libyaml's and is tested only where this loader adds to it or takes from it.
+ * Documents: values with their places, what is refused and with which words, limits, and merging by
+ * 'extends'. The grammar itself is libyaml's and is tested only where this loader adds to it or
+ * takes from it.
  */
 #include "base/config.h"
 #include "fixture.h"
@@ -78,7 +79,10 @@ START_TEST (test_nulls)
 }
 END_TEST
 
-/* The form of a published model configuration: JSON with tabs, null, booleans and an exponent without a point. */
+/*
+ * The form of a published model configuration: JSON with tabs, null, booleans and an exponent
+ * without a point.
+ */
 START_TEST (test_json)
 {
   static const char text[] =
@@ -92,8 +96,9 @@ START_TEST (test_json)
   assert_diags (diags, "");
   root = config_doc_root (doc);
   quant = config_node_get (root, "quant");
-  ck_assert_str_eq (config_node_text (config_node_item (config_node_get (root, "architectures"), 0)),
-                    "LlamaForCausalLM");
+  ck_assert_str_eq (
+      config_node_text (config_node_item (config_node_get (root, "architectures"), 0)),
+      "LlamaForCausalLM");
   ck_assert_str_eq (config_node_text (config_node_get (root, "rms_norm_eps")), "1e-05");
   ck_assert (config_node_is_null (config_node_get (root, "rope_scaling")));
   ck_assert_str_eq (config_node_text (config_node_get (quant, "bits")), "8");
@@ -164,7 +169,10 @@ START_TEST (test_duplicate_keys)
 }
 END_TEST
 
-/* Maps above and below the size from which they are indexed: every key is found, in the order of the file. */
+/*
+ * Maps above and below the size from which they are indexed: every key is found, in the order of
+ * the file.
+ */
 START_TEST (test_many_keys)
 {
   for (guint n = 1; n < 40; n++)
@@ -183,7 +191,8 @@ START_TEST (test_many_keys)
                             config_node_item (config_doc_root (doc), i));
         }
       ck_assert_ptr_null (config_node_get (config_doc_root (doc), "k99"));
-      ck_assert_uint_eq (config_node_length (config_doc_root (doc)) + diag_list_n_errors (diags), n);
+      ck_assert_uint_eq (config_node_length (config_doc_root (doc)) + diag_list_n_errors (diags),
+                         n);
       ck_assert_uint_eq (diag_list_n_errors (diags), n % 7 ? 0 : n - n / 7);
     }
 }
@@ -243,17 +252,20 @@ START_TEST (test_truncated)
 {
   assert_refused (
       "a: 1\nb: \"open\nc: 2\n",
-      "x.yaml:2:4: error: found unexpected end of stream while scanning a quoted scalar that starts here\n"
+      "x.yaml:2:4: error: found unexpected end of stream while scanning a quoted scalar that "
+      "starts here\n"
       "  b: \"open\n"
       "     ^\n");
   assert_refused (
       "a: [1, 2\n",
-      "x.yaml:1:4: error: did not find expected ',' or ']' while parsing a flow sequence that starts here\n"
+      "x.yaml:1:4: error: did not find expected ',' or ']' while parsing a flow sequence that "
+      "starts here\n"
       "  a: [1, 2\n"
       "     ^\n");
   assert_refused (
       "{\"a\": {\"b\": 1}",
-      "x.yaml:1:1: error: did not find expected ',' or '}' while parsing a flow mapping that starts here\n"
+      "x.yaml:1:1: error: did not find expected ',' or '}' while parsing a flow mapping that "
+      "starts here\n"
       "  {\"a\": {\"b\": 1}\n"
       "  ^\n");
 }
@@ -273,11 +285,12 @@ START_TEST (test_malformed)
       "  hint: indent with spaces, and quote values that start with a special character\n");
   assert_refused (
       "a: \"\\ud83d\\ude00\"\n",
-      "x.yaml:1:7: error: found invalid Unicode character escape code while parsing a quoted scalar that starts "
-      "in line 1\n"
+      "x.yaml:1:7: error: found invalid Unicode character escape code while parsing a quoted "
+      "scalar that starts in line 1\n"
       "  a: \"\\ud83d\\ude00\"\n"
       "        ^\n"
-      "  hint: surrogate pairs such as '\\ud83d\\ude00' are not supported: write the character itself, in UTF-8\n");
+      "  hint: surrogate pairs such as '\\ud83d\\ude00' are not supported: write the character "
+      "itself, in UTF-8\n");
 }
 END_TEST
 
@@ -332,11 +345,11 @@ START_TEST (test_binary)
                                         "a\0:\0",
                                         6, diags));
   ck_assert_ptr_null (config_load_text ("control", "a: \x01\n", 5, diags));
-  assert_diags (diags,
-                "nul: error: not a text file: byte 0x00 at offset 3\n"
-                "latin1: error: not a text file: byte 0xe4 at offset 3\n"
-                "utf16: error: not a text file: byte 0xff at offset 0\n"
-                "control: error: not a text file: control characters are not allowed (at byte 3)\n");
+  assert_diags (
+      diags, "nul: error: not a text file: byte 0x00 at offset 3\n"
+             "latin1: error: not a text file: byte 0xe4 at offset 3\n"
+             "utf16: error: not a text file: byte 0xff at offset 0\n"
+             "control: error: not a text file: control characters are not allowed (at byte 3)\n");
 }
 END_TEST
 
@@ -424,8 +437,9 @@ START_TEST (test_extends_merges)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   char                *folder = make_folder ();
-  g_autofree char     *a = write_temporary (
-          folder, "a.yaml", "extends: b\nx: top\nmap: {k: over, new: 1}\nlist: [9]\nnode: {t: u}\n", -1);
+  g_autofree char     *a =
+      write_temporary (folder, "a.yaml",
+                       "extends: b\nx: top\nmap: {k: over, new: 1}\nlist: [9]\nnode: {t: u}\n", -1);
   g_free (write_temporary (folder, "b.yaml",
                            "y: mid\nextends: c\nmap:\n  deep: {q: 2}\nnode: plain\n", -1));
   g_autofree char *c = write_temporary (
@@ -452,7 +466,8 @@ START_TEST (test_extends_nothing)
   g_autoptr (ConfigDoc) doc = config_load_extended (a, resolve_in_folder, folder, diags);
 
   ck_assert_str_eq (config_node_text (config_node_get (config_doc_root (doc), "x")), "1");
-  ck_assert_ptr_null (config_load_extended ("/nonexistent/x.yaml", resolve_in_folder, folder, diags));
+  ck_assert_ptr_null (
+      config_load_extended ("/nonexistent/x.yaml", resolve_in_folder, folder, diags));
   ck_assert_uint_eq (diag_list_n_errors (diags), 1);
   remove_folder (folder);
 }
@@ -487,7 +502,10 @@ START_TEST (test_extends_refused)
 }
 END_TEST
 
-/* Every cut of a file and every single byte put in its place gives a document or at least one error, and no crash. */
+/*
+ * Every cut of a file and every single byte put in its place gives a document or at least one
+ * error, and no crash.
+ */
 START_TEST (test_mutants)
 {
   static const char text[] = "a: 1\nb: [x, {y: 'z'}]\nc: \"q\\n\" # c\nd: |\n  block\n? k\n: v\n";

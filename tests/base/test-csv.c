@@ -6,7 +6,10 @@
 #include "base/limits.h"
 #include "fixture.h"
 
-/* Reads DATA, as a file in memory; the rows as "a|b;c|d" after the header, the diagnostics of "t.csv" in *TEXT. */
+/*
+ * Reads DATA, as a file in memory; the rows as "a|b;c|d" after the header, the diagnostics of
+ * "t.csv" in *TEXT.
+ */
 static char *
 read_all (const char *data, gssize length, char **text)
 {
@@ -55,14 +58,17 @@ static const struct
   { "", "", "t.csv: error: an empty file: expected a row of column names\n" },
   { "\n\n", "", "t.csv: error: an empty file: expected a row of column names\n" },
   { "a,b\n1\n3,4\n5,6,7\n", "a|b;3|4",
-    "t.csv:2:1: error: expected 2 fields, got 1\n  1\n  ^\nt.csv:4:5: error: expected 2 fields, got 3\n  5,6,7\n      ^\n" },
+    "t.csv:2:1: error: expected 2 fields, got 1\n  1\n  ^\n"
+    "t.csv:4:5: error: expected 2 fields, got 3\n  5,6,7\n      ^\n" },
   { "a,b,a,\n", "",
     "t.csv:1:5: error: duplicate column 'a' (columns 1 and 3)\n  a,b,a,\n      ^\n"
     "t.csv:1:7: error: column 4 has no name\n  a,b,a,\n        ^\n" },
   { "a,b\n1,x\"y\n2,3\n", "a|b",
-    "t.csv:2: error: misplaced quote\n  hint: quote the whole field, and double the quotes inside\n" },
+    "t.csv:2: error: misplaced quote\n"
+    "  hint: quote the whole field, and double the quotes inside\n" },
   { "a,b\n1,\"x\"y\n", "a|b",
-    "t.csv:2: error: misplaced quote\n  hint: quote the whole field, and double the quotes inside\n" },
+    "t.csv:2: error: misplaced quote\n"
+    "  hint: quote the whole field, and double the quotes inside\n" },
   { "a,b\n\n1,\"open\n2,3\n", "a|b", "t.csv:3: error: the file ends inside a quoted field\n" },
   { "a,\"b", "", "t.csv:1: error: the file ends inside a quoted field\n" },
   { "a,b\n1,2\n\xff,3\n4,5\n", "a|b;1|2", "t.csv:3: error: not UTF-8 text\n" },
@@ -118,7 +124,8 @@ START_TEST (test_marks)
   g_autoptr (DiagList) diags = diag_list_new ();
   char                *folder = make_folder ();
   g_autofree char     *file = write_temporary (
-          folder, "t.csv", "a,b,c\r\n\r\n\"x,\"\"y\"\"\",\303\244\303\266,z\r\n\"p\nq\",r,s\nt,u,v", -1);
+          folder, "t.csv", "a,b,c\r\n\r\n\"x,\"\"y\"\"\",\303\244\303\266,z\r\n\"p\nq\",r,s\nt,u,v",
+          -1);
   g_autoptr (CsvReader) reader = csv_reader_open (file, diags);
   SourceMark            mark;
   g_autofree char      *expected = g_strdup_printf (
@@ -182,7 +189,8 @@ START_TEST (test_limits)
   g_autofree char *columns = read_all (commas, -1, &column_diags);
 
   ck_assert_str_eq (rows, "a|b");
-  ck_assert_str_eq (diags, "t.csv:2: error: row longer than 1 MiB\n  hint: is a quote left open?\n");
+  ck_assert_str_eq (diags,
+                    "t.csv:2: error: row longer than 1 MiB\n  hint: is a quote left open?\n");
   ck_assert_str_eq (columns, "");
   ck_assert_str_eq (column_diags, "t.csv:1: error: more than 4096 columns\n");
 }
@@ -253,7 +261,8 @@ START_TEST (test_empty_members)
 {
   char                *folder = make_folder ();
   g_autoptr (DiagList) diags = diag_list_new ();
-  static const guchar start[] = { 0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0, 0xff, 0xff }; /* an extra field */
+  /* an extra field */
+  static const guchar start[] = { 0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
   static const guchar end[] = { 3, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
   g_autofree char    *extra = g_strnfill (0xffff, 'x');
   const gsize         n = CSV_MAX_BYTES >> 16;

@@ -19,7 +19,8 @@ START_TEST (test_hint_and_order)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
 
-  diag_warning (diags, &(SourceMark){ "x.yaml", 2, 1, 3, "abc: 1" }, "drop it", "'abc' has no effect");
+  diag_warning (diags, &(SourceMark){ "x.yaml", 2, 1, 3, "abc: 1" }, "drop it",
+                "'abc' has no effect");
   diag_error (diags, &(SourceMark){ "--set", 0, 0, 0, NULL }, NULL, "unknown key 'q'");
   diag_error (diags, &(SourceMark){ "t.csv", 12, 0, 0, NULL }, NULL, "expected 3 fields, got 2");
   diag_error (diags, NULL, "a hint", "no place");
@@ -61,12 +62,13 @@ START_TEST (test_colour)
 }
 END_TEST
 
-/* Columns count characters; a wide character takes two places on the terminal, a combining one none. */
+/* Columns count characters; a wide one takes two places on the terminal, a combining one none. */
 START_TEST (test_caret_below_unicode)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
 
-  diag_error (diags, &(SourceMark){ "x.yaml", 1, 6, 2, "\303\244\303\266: \346\227\245\346\234\254" },
+  diag_error (diags,
+              &(SourceMark){ "x.yaml", 1, 6, 2, "\303\244\303\266: \346\227\245\346\234\254" },
               NULL, "a");
   diag_error (diags, &(SourceMark){ "x.yaml", 2, 4, 1, "\346\227\245: x" }, NULL, "b");
   diag_error (diags, &(SourceMark){ "x.yaml", 3, 5, 1, "e\314\201: x" }, NULL, "c");
@@ -97,7 +99,7 @@ START_TEST (test_caret_at_the_end_of_a_line)
 }
 END_TEST
 
-/* Of a line of 4000 characters only a window is shown, with the caret still below the marked place. */
+/* Of a line of 4000 characters only a window is shown, the caret still below the marked place. */
 START_TEST (test_long_line)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
@@ -117,7 +119,10 @@ START_TEST (test_long_line)
 }
 END_TEST
 
-/* Control sequences and broken UTF-8 of an input do not reach the terminal; a message stays one line and bounded. */
+/*
+ * Control sequences and broken UTF-8 of an input do not reach the terminal; a message stays one
+ * line and bounded.
+ */
 START_TEST (test_hostile_text)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
@@ -215,7 +220,8 @@ START_TEST (test_nearest)
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
       const char *nearest = suggest_nearest (cases[i].word, names);
-      ck_assert_msg (g_strcmp0 (nearest, cases[i].nearest) == 0, "'%s': '%s'", cases[i].word, nearest);
+      ck_assert_msg (g_strcmp0 (nearest, cases[i].nearest) == 0, "'%s': '%s'", cases[i].word,
+                     nearest);
     }
   ck_assert_ptr_null (suggest_nearest (huge, names));
   ck_assert_ptr_null (suggest_nearest ("abc", (const char *const[]){ NULL }));

@@ -15,7 +15,10 @@ START_TEST (test_environment_wins)
 }
 END_TEST
 
-/* The source tree while it holds profiles, else the folder of an installation, which ends in the program's name. */
+/*
+ * The source tree while it holds profiles, else the folder of an installation, which ends in the
+ * program's name.
+ */
 START_TEST (test_without_environment)
 {
   const char      *source = g_getenv ("SHARDSIM_SOURCE_ROOT");
@@ -35,7 +38,8 @@ START_TEST (test_category_names)
 {
   for (guint i = 0; i < POOL_N_CATEGORIES; i++)
     for (guint j = 0; j < i; j++)
-      ck_assert_str_ne (pool_category_name ((PoolCategory) i), pool_category_name ((PoolCategory) j));
+      ck_assert_str_ne (pool_category_name ((PoolCategory) i),
+                        pool_category_name ((PoolCategory) j));
   ck_assert_str_eq (pool_category_name (POOL_PARAMETER), "parameter");
   ck_assert_str_eq (pool_category_name (POOL_RUNTIME), "runtime");
 }

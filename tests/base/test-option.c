@@ -1,6 +1,7 @@
 /*
- * Option tables: every type with its good and bad values, all errors of a map in one pass, and a property over random
- * values: what option_format prints, option_set reads back, in a copy that shares nothing with its source.
+ * Option tables: every type with its good and bad values, all errors of a map in one pass, and a
+ * property over random values: what option_format prints, option_set reads back, in a copy that
+ * shares nothing with its source.
  */
 #include <math.h>
 
@@ -29,7 +30,10 @@ static const OptionSpec table[] = {
     .type = OPTION_STRING,
     .offset = G_STRUCT_OFFSET (Options, name),
     .help = "what it is called" },
-  { .key = "compile", .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (Options, compile), .fallback = "yes" },
+  { .key = "compile",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (Options, compile),
+    .fallback = "yes" },
   { .key = "micro_batch",
     .type = OPTION_INT,
     .offset = G_STRUCT_OFFSET (Options, micro_batch),
@@ -65,9 +69,18 @@ static const OptionSpec table[] = {
     .kind = QUANTITY_TIME,
     .offset = G_STRUCT_OFFSET (Options, delay),
     .optional = TRUE },
-  { .key = "note", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (Options, note), .optional = TRUE },
-  { .key = "offset", .type = OPTION_INT, .offset = G_STRUCT_OFFSET (Options, offset), .fallback = "-1" },
-  { .key = "group", .type = OPTION_STRING, .offset = G_STRUCT_OFFSET (Options, group), .fallback = "all" },
+  { .key = "note",
+    .type = OPTION_STRING,
+    .offset = G_STRUCT_OFFSET (Options, note),
+    .optional = TRUE },
+  { .key = "offset",
+    .type = OPTION_INT,
+    .offset = G_STRUCT_OFFSET (Options, offset),
+    .fallback = "-1" },
+  { .key = "group",
+    .type = OPTION_STRING,
+    .offset = G_STRUCT_OFFSET (Options, group),
+    .fallback = "all" },
   { 0 },
 };
 
@@ -206,23 +219,26 @@ static const struct
     "--set: error: 'bandwidth' must be between 1 MB/s and 10 TB/s, got '1 B/s'\n" },
   { "bandwidth", "fast",
     "--set: error: 'bandwidth': expected a bandwidth such as '900 GB/s', got 'fast'\n"
-    "  hint: units of a bandwidth: bytes as B/s, kB/s, MB/s, GB/s, TB/s, PB/s or KiB/s, MiB/s, GiB/s, TiB/s; bits as "
-    "bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s\n" },
+    "  hint: units of a bandwidth: bytes as B/s, kB/s, MB/s, GB/s, TB/s, PB/s or KiB/s, MiB/s, "
+    "GiB/s, TiB/s; bits as bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s\n" },
   { "delay", "-1 s",
     "--set: error: 'delay': expected a time such as '1.3 us', got '-1 s', which is negative\n"
     "  hint: units of a time: ps, ns, us, ms, s, min, h\n" },
   { "activation_checkpointing", "ful",
-    "--set: error: unknown value 'ful' for 'activation_checkpointing'\n  hint: did you mean 'full'?\n" },
+    "--set: error: unknown value 'ful' for 'activation_checkpointing'\n"
+    "  hint: did you mean 'full'?\n" },
   { "activation_checkpointing", "Fulll",
-    "--set: error: unknown value 'Fulll' for 'activation_checkpointing'\n  hint: did you mean 'full'?\n" },
+    "--set: error: unknown value 'Fulll' for 'activation_checkpointing'\n"
+    "  hint: did you mean 'full'?\n" },
   { "activation_checkpointing", "sometimes",
     "--set: error: unknown value 'sometimes' for 'activation_checkpointing'\n"
     "  hint: valid values: none, selective, full\n" },
   { "micro_bacth", "1",
     "--set: error: unknown key 'micro_bacth'\n  hint: did you mean 'micro_batch'?\n" },
   { "volume", "1",
-    "--set: error: unknown key 'volume'\n  hint: valid keys: name, compile, micro_batch, activation_checkpointing, "
-    "bandwidth, efficiency, limit, delay, note, offset, group\n" },
+    "--set: error: unknown key 'volume'\n"
+    "  hint: valid keys: name, compile, micro_batch, activation_checkpointing, bandwidth, "
+    "efficiency, limit, delay, note, offset, group\n" },
 };
 
 START_TEST (test_bad_values)
@@ -406,8 +422,9 @@ START_TEST (test_required)
   option_table_defaults (table, &options);
   ck_assert (
       !option_check_required (table, &options, &(SourceMark){ "x.yaml", 0, 0, 0, NULL }, diags));
-  assert_diags (diags, "x.yaml: error: missing 'name'\n  hint: what it is called\n"
-                       "x.yaml: error: missing 'micro_batch'\n  hint: sequences per step and GPU\n");
+  assert_diags (diags,
+                "x.yaml: error: missing 'name'\n  hint: what it is called\n"
+                "x.yaml: error: missing 'micro_batch'\n  hint: sequences per step and GPU\n");
   options.micro_batch = 1;
   options.name = g_strdup ("x");
   ck_assert (option_check_required (table, &options, NULL, diags));

@@ -359,7 +359,7 @@ static const struct
 } texts[] = {
   { "plain\n\ttext, \303\274\n", -1, FALSE, "plain\n\ttext, \303\274\n" },
   { "a\033[31mb\a\177", -1, TRUE, "a\357\277\275[31mb\357\277\275\357\277\275" },
-  { "\302\2332J\302\240", -1, FALSE, "\357\277\2752J\302\240" }, /* a control sequence of one character */
+  { "\302\2332J\302\240", -1, FALSE, "\357\277\2752J\302\240" }, /* one-character control code */
   { "a\r\nb\rc", -1, FALSE, "a\r\nb\357\277\275c" },
   { "J\374rgen\303", -1, FALSE, "J\357\277\275rgen\357\277\275" },
   { "a\0b", 3, FALSE, "a\357\277\275b" },

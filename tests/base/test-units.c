@@ -1,6 +1,7 @@
 /*
- * Quantities: every unit against a factor written out here, what is refused and with which words, printing, and that
- * printing reads back. It does not test which locales exist: where none has a decimal comma, that test says so.
+ * Quantities: every unit against a factor written out here, what is refused and with which words,
+ * printing, and that printing reads back. It does not test which locales exist: where none has a
+ * decimal comma, that test says so.
  */
 #include <locale.h>
 #include <math.h>
@@ -122,7 +123,8 @@ static const Refusal refusals[] = {
     "expected a bandwidth such as '900 GB/s', got '1e308 GB/s', which is too large" },
   { QUANTITY_BANDWIDTH, "1e999 B/s",
     "expected a bandwidth such as '900 GB/s', got '1e999 B/s', which is too large" },
-  { QUANTITY_TIME, "nan", "expected a time such as '1.3 us', got 'nan', which is not a finite number" },
+  { QUANTITY_TIME, "nan",
+    "expected a time such as '1.3 us', got 'nan', which is not a finite number" },
   { QUANTITY_TIME, "inf s",
     "expected a time such as '1.3 us', got 'inf s', which is not a finite number" },
   { QUANTITY_TIME, "-Infinity",
@@ -136,14 +138,18 @@ static const Refusal refusals[] = {
   { QUANTITY_TIME, ". s", "expected a time such as '1.3 us', got '. s'" },
   { QUANTITY_TIME, "e5 s", "expected a time such as '1.3 us', got 'e5 s'" },
   { QUANTITY_TIME, "- 5 s", "expected a time such as '1.3 us', got '- 5 s'" },
-  { QUANTITY_BYTES, "3 kb", "expected a size such as '80 GiB', got '3 kb' with the unknown unit 'kb'" },
-  { QUANTITY_BYTES, "3 GB/s", "expected a size such as '80 GiB', got '3 GB/s', which is a bandwidth" },
+  { QUANTITY_BYTES, "3 kb",
+    "expected a size such as '80 GiB', got '3 kb' with the unknown unit 'kb'" },
+  { QUANTITY_BYTES, "3 GB/s",
+    "expected a size such as '80 GiB', got '3 GB/s', which is a bandwidth" },
   { QUANTITY_COMPUTE, "3 GHz",
     "expected a compute rate such as '989 TFLOP/s', got '3 GHz', which is a frequency" },
   { QUANTITY_COUNT, "3 GB", "expected a count such as '10k', got '3 GB', which is a size" },
-  { QUANTITY_COUNT, "3 Ki", "expected a count such as '10k', got '3 Ki' with the unknown unit 'Ki'" },
+  { QUANTITY_COUNT, "3 Ki",
+    "expected a count such as '10k', got '3 Ki' with the unknown unit 'Ki'" },
   { QUANTITY_RATIO, "3 W", "expected a ratio such as '0.85', got '3 W', which is a power" },
-  { QUANTITY_FREQUENCY, "3 %", "expected a frequency such as '1.98 GHz', got '3 %', which is a ratio" },
+  { QUANTITY_FREQUENCY, "3 %",
+    "expected a frequency such as '1.98 GHz', got '3 %', which is a ratio" },
   { QUANTITY_POWER, "3 s", "expected a power such as '700 W', got '3 s', which is a time" },
 };
 
@@ -180,7 +186,7 @@ static const Printing printings[] = {
   { QUANTITY_TIME, 3, NAN, "nan" },
   { QUANTITY_BYTES, 3, 1023, "1023 B" },
   { QUANTITY_BYTES, 3, 1024, "1.00 KiB" },
-  { QUANTITY_BYTES, 3, 1023.0 * 1073741824, "1020 GiB" }, /* rounded to three digits, yet below 1 TiB */
+  { QUANTITY_BYTES, 3, 1023.0 * 1073741824, "1020 GiB" }, /* three digits, yet below 1 TiB */
   { QUANTITY_BYTES, 3, 39.4 * 1073741824, "39.4 GiB" },
   { QUANTITY_BYTES, 3, 1.5, "1.50 B" },
   { QUANTITY_BANDWIDTH, 3, 12.5e9, "12.5 GB/s" },
@@ -226,7 +232,10 @@ START_TEST (test_format_exact)
 }
 END_TEST
 
-/* Random doubles over many magnitudes: exact text reads back as the same double, printed text within its digits. */
+/*
+ * Random doubles over many magnitudes: exact text reads back as the same double, printed text
+ * within its digits.
+ */
 START_TEST (test_round_trips)
 {
   const guint32     seed = 20;
@@ -344,7 +353,10 @@ set_comma_locale (const char *name)
   return setlocale (LC_ALL, name) && strcmp (localeconv ()->decimal_point, ",") == 0;
 }
 
-/* Sets a locale that writes 1,5 for 1.5: an installed one, or one compiled to FOLDER. FALSE where none is to be had. */
+/*
+ * Sets a locale that writes 1,5 for 1.5: an installed one, or one compiled to FOLDER. FALSE where
+ * none is to be had.
+ */
 static gboolean
 use_comma_locale (const char *folder)
 {

@@ -1,6 +1,7 @@
 #!/bin/sh
-# From the runner to a profile: what the stand-in's clock is made of (stand-in/stand-in.h) must come out of `shardsim calibrate`
-# again. Usage: calibrate.sh SHARDSIM-BENCH STAND-IN-FOLDER SHARDSIM SOURCE-ROOT.
+# From the runner to a profile: what the stand-in's clock is made of (stand-in/stand-in.h) must come
+# out of `shardsim calibrate` again.
+# Usage: calibrate.sh SHARDSIM-BENCH STAND-IN-FOLDER SHARDSIM SOURCE-ROOT.
 # Asserts the chain and its arithmetic. Says nothing about a real GPU.
 set -u
 bench=$(realpath "$1") stand_in=$2 shardsim=$(realpath "$3") datasheet=$4/tests/bench/hwprofiles
@@ -27,9 +28,11 @@ figure() {
   verdict $? "$1"
 }
 
-LD_LIBRARY_PATH=$stand_in "$bench" property launch host_copy device_copy matmul -b 4K -e 64M -d bf16 -w 1 -n 3 -r 5 -o results >out 2>err
+LD_LIBRARY_PATH=$stand_in "$bench" property launch host_copy device_copy matmul -b 4K -e 64M \
+  -d bf16 -w 1 -n 3 -r 5 -o results >out 2>err
 verdict $? measure
-"$shardsim" calibrate results/results.csv -o mine/gpu/stand-in.yaml --extends stand-in --hwprofiles "$datasheet" --format csv >out 2>err
+"$shardsim" calibrate results/results.csv -o mine/gpu/stand-in.yaml --extends stand-in \
+  --hwprofiles "$datasheet" --format csv >out 2>err
 verdict $? calibrate
 
 figure hbm_bytes '1.000 GiB'          # STAND_IN_MEMORY

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The runner's MPI half as a user runs it, a few ranks on this machine. Usage: mpi.sh PROGRAM.
-# Asserts the text, the files, that the data arrive, and the messages. Says nothing about a network: tests/netns does.
+# Asserts the text, the files, that the data arrive, and the messages. Says nothing about a network:
+# tests/netns does.
 set -u
 program=$(realpath "$1")
 folder=$(mktemp -d)
@@ -29,7 +30,8 @@ run ()
 {
   want=$1 ranks=$2
   shift 2
-  mpirun --oversubscribe --mca mpi_yield_when_idle 1 -n "$ranks" "$program" "$@" > out 2> err < /dev/null
+  mpirun --oversubscribe --mca mpi_yield_when_idle 1 -n "$ranks" "$program" "$@" \
+    > out 2> err < /dev/null
   status=$?
   cat out err > log
   [ "$status" -eq "$want" ] || { echo "exit status $status, not $want, of: $*" >> log && return 1; }
@@ -46,13 +48,16 @@ says ()
 # lines NUMBER PATTERN FILE: so many lines match.
 lines ()
 {
-  [ "$(grep -c -e "$2" "$3")" -eq "$1" ] || { echo "not $1 times: $2" >> log && cat "$3" >> log && return 1; }
+  [ "$(grep -c -e "$2" "$3")" -eq "$1" ] ||
+    { echo "not $1 times: $2" >> log && cat "$3" >> log && return 1; }
 }
 
 # An odd number of ranks and sizes that they do not divide: parts are cut as nccl-tests cuts them.
 run 0 3 mpi_collective -b 8 -e 64K -f 64 -w 1 -n 2 -r 3 -o three &&
-  says 'Collective test starting: all_reduce_perf' 'algo=ring' 'algo=linear' 'Out of bounds values : 0 OK' &&
-  lines 6 'Out of bounds values : 0 OK' out && lines 18 ',collective,.*,fp32,.*,3,,3,.*,us,mpi ' three/results.csv &&
+  says 'Collective test starting: all_reduce_perf' 'algo=ring' 'algo=linear' \
+    'Out of bounds values : 0 OK' &&
+  lines 6 'Out of bounds values : 0 OK' out &&
+  lines 18 ',collective,.*,fp32,.*,3,,3,.*,us,mpi ' three/results.csv &&
   lines 9 'mpi ring$' three/results.csv
 verdict $? 'six collectives, three ranks'
 
@@ -63,21 +68,26 @@ for algorithm in linear recursive_doubling pairwise bruck chain butterfly librar
   verdict $? "algorithm $algorithm"
 done
 
-run 2 2 mpi_collective -a rnig && says "no collective has the algorithm 'rnig'" 'all_gather: .* ring' && lines 1 "'rnig'" log
+run 2 2 mpi_collective -a rnig &&
+  says "no collective has the algorithm 'rnig'" 'all_gather: .* ring' && lines 1 "'rnig'" log
 verdict $? 'unknown algorithm'
-run 1 2 mpi_collective --collectives all_reducd && says "rank 0: mpi_collective: --collectives: none of 'all_reducd'"
+run 1 2 mpi_collective --collectives all_reducd &&
+  says "rank 0: mpi_collective: --collectives: none of 'all_reducd'"
 verdict $? 'unknown collective'
 run 1 1 mpi_collective && says 'nothing crosses a network with one rank'
 verdict $? 'one rank'
-run 1 2 mpi_collective --collectives all_reduce -b 16G -e 16G && says 'rank [01]: mpi_collective: size: MPI counts'
+run 1 2 mpi_collective --collectives all_reduce -b 16G -e 16G &&
+  says 'rank [01]: mpi_collective: size: MPI counts'
 verdict $? 'too large for MPI'
 
 run 0 4 mpi_pair -b 64K -e 64K -w 1 -n 2 -r 3 --collectives all_reduce,sendrecv -o pair &&
-  lines 4 ',pair,.*,65536,.*,2,,3,' pair/results.csv && lines 1 ',all_reduce.beside.all_reduce,' pair/results.csv
+  lines 4 ',pair,.*,65536,.*,2,,3,' pair/results.csv &&
+  lines 1 ',all_reduce.beside.all_reduce,' pair/results.csv
 verdict $? 'two groups at once'
 run 0 2 mpi_pair && says 'two groups need an even number of ranks'
 verdict $? 'one group'
-run 0 2 mpi_cache -b 64K -e 64K -w 1 -n 2 -r 3 -o cache && lines 4 ',cache_fetch,' cache/results.csv &&
+run 0 2 mpi_cache -b 64K -e 64K -w 1 -n 2 -r 3 -o cache &&
+  lines 4 ',cache_fetch,' cache/results.csv &&
   lines 2 ',step\.' cache/results.csv
 verdict $? 'cache'
 

@@ -1,6 +1,7 @@
 /*
- * The table of the strided copies, carried out with memcpy: where each byte of three tensors lands in the buffer, worked out by its
- * definition, and that copying out gives the tensors back. Not asserted: the kernel that reads the table.
+ * The table of the strided copies, carried out with memcpy: where each byte of three tensors lands
+ * in the buffer, worked out by its definition, and that copying out gives the tensors back. Not
+ * asserted: the kernel that reads the table.
  */
 #include <check.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #define N_TENSORS 3
 #define MAX_RUNS  64
 
-/* Two tensors of several runs a shard, the last of them short, and one of 16 bytes a shard; 4 ranks. */
+/* Two tensors of several runs a shard, the last short, and one of 16 bytes a shard; 4 ranks. */
 static const uint64_t bytes[N_TENSORS] = { 4 * 3 * SHARD_RUN_BYTES, 4 * 16,
                                            4 * (SHARD_RUN_BYTES + 48) };
 

@@ -1,7 +1,9 @@
 /*
- * The layer of `shardsim-bench step` against the block that the simulator has for it: with the products and kernels replaced by ones that
- * write down what was asked for, the modules' passes launch the simulated kernels one for one, in order: products of the same
- * shapes, streams of the same bytes up to weights of norms and statistics. Not asserted: what they compute, and their times.
+ * The layer of `shardsim-bench step` against the block that the simulator has for it: with the
+ * products and kernels replaced by ones that write down what was asked for, the modules' passes
+ * launch the simulated kernels one for one, in order: products of the same shapes, streams of the
+ * same bytes up to weights of norms and statistics. Not asserted: what they compute, and their
+ * times.
  */
 #include <check.h>
 
@@ -20,7 +22,7 @@ static const LayerShape shape = { .d_model = 256,
 #define TD ((double) T * shape.d_model)
 #define P  ((double) shape.micro_batch * shape.n_heads * shape.seq_len * shape.seq_len)
 
-/* ---- what was launched ------------------------------------------------------------------------------------------- */
+/* ---- what was launched ----------------------------------------------------------------------- */
 
 /* A product, or a kernel that streams BYTES. */
 typedef struct
@@ -48,7 +50,7 @@ add_stream (double bytes)
   return true;
 }
 
-/* ---- cuBLAS and the kernels, replaced ---------------------------------------------------------------------------- */
+/* ---- cuBLAS and the kernels, replaced -------------------------------------------------------- */
 
 static int nothing;
 
@@ -132,7 +134,8 @@ bool
 layer_norm_backward (LayerKernels *self, const Bench *bench, void *dy, const void *other,
                      const void *x, const void *weight, const float *rms, void *dx)
 {
-  (void) self, (void) bench, (void) dy, (void) other, (void) x, (void) weight, (void) rms, (void) dx;
+  (void) self, (void) bench, (void) dy, (void) other, (void) x, (void) weight, (void) rms,
+      (void) dx;
   return add_stream (10 * TD);
 }
 
@@ -205,7 +208,7 @@ layer_rows_to_heads (LayerKernels *self, const Bench *bench, const void *rows, v
   return add_stream (4 * TD);
 }
 
-/* ---- the simulator's block --------------------------------------------------------------------------------------- */
+/* ---- the simulator's block ------------------------------------------------------------------- */
 
 /* What step.csv says of it. */
 static Workload *
@@ -255,7 +258,7 @@ simulated_kernels (const KernelDesc *kernels, guint n)
   return list;
 }
 
-/* ---- cases ------------------------------------------------------------------------------------------------------- */
+/* ---- cases ----------------------------------------------------------------------------------- */
 
 static void
 check_equal (const KernelDesc *kernels, guint n)

@@ -1,8 +1,10 @@
 /*
- * The schedules of `shardsim-bench step` against the simulator's: with the CUDA calls replaced by ones that write down what was asked
- * for, a step of the runner and a step of the strategy that its table names issue the same copies, kernels and host waits, of the same bytes, on
- * the same streams, of the same priority, in the same order; and no op of the runner touches memory that another one may be using. Not asserted: which kernels a
- * layer launches (they are behind layer.h), times, and the strategy's waits one by one.
+ * The schedules of `shardsim-bench step` against the simulator's: with the CUDA calls replaced by
+ * ones that write down what was asked for, a step of the runner and a step of the strategy that its
+ * table names issue the same copies, kernels and host waits, of the same bytes, on the same
+ * streams, of the same priority, in the same order; and no op of the runner touches memory that
+ * another one may be using. Not asserted: which kernels a layer launches (they are behind layer.h),
+ * times, and the strategy's waits one by one.
  */
 #include <check.h>
 #include <string.h>
@@ -13,7 +15,7 @@
 #define D 256u
 #define F 512u
 
-/* ---- what was issued --------------------------------------------------------------------------------------------- */
+/* ---- what was issued ------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -33,7 +35,7 @@ typedef struct
   guint64   bytes;
 } Token;
 
-/* What follows on what it belongs to is one token: a collective of several units is several copies. */
+/* What follows what it belongs to is one token: a collective of several units is several copies. */
 static void
 add_token (GArray *tokens, TokenKind kind, char stream, guint unit, guint64 bytes)
 {
@@ -47,7 +49,7 @@ add_token (GArray *tokens, TokenKind kind, char stream, guint unit, guint64 byte
     g_array_append_val (tokens, token);
 }
 
-/* ---- the runner's calls, replaced -------------------------------------------------------------------------------- */
+/* ---- the runner's calls, replaced ------------------------------------------------------------ */
 
 enum
 {
@@ -111,7 +113,10 @@ begin_op (cudaStream_t stream)
   clock->at[index_of_stream (stream)]++;
 }
 
-/* The op at hand reads or writes BYTES at P: a race with any access that it does not know to be over. */
+/*
+ * The op at hand reads or writes BYTES at P: a race with any access that it does not know to be
+ * over.
+ */
 static void
 touch (cudaStream_t stream, const void *p, guint64 bytes, gboolean writes)
 {
@@ -197,7 +202,7 @@ bench_error (const Bench *bench, const char *what, const char *format, ...)
   ck_abort_msg ("%s: %s", what, format);
 }
 
-/* ---- a layer and the parts of a step, replaced ------------------------------------------------------------------- */
+/* ---- a layer and the parts of a step, replaced ----------------------------------------------- */
 
 uint64_t
 layer_module_elements (const LayerShape *shape, LayerModule module)
@@ -306,7 +311,8 @@ step_random_weights (const Bench *bench, const Step *step, uint64_t seed, void *
 }
 
 static bool
-pass (TokenKind kind, const Step *step, guint unit, const void *weights, void *gradients, guint64 bytes)
+pass (TokenKind kind, const Step *step, guint unit, const void *weights, void *gradients,
+      guint64 bytes)
 {
   begin_op (step->compute);
   touch (step->compute, weights, bytes, FALSE);
@@ -341,7 +347,8 @@ step_forward_layer (const Bench *bench, Step *step, unsigned i, const void *weig
 }
 
 bool
-step_backward_layer (const Bench *bench, Step *step, unsigned i, const void *weights, void *gradients)
+step_backward_layer (const Bench *bench, Step *step, unsigned i, const void *weights,
+                     void *gradients)
 {
   (void) bench;
   return pass (TOKEN_BACKWARD, step, i, weights, gradients, 2 * step->elements);
@@ -364,13 +371,16 @@ step_finish (const Bench *bench, Step *step)
   return true;
 }
 
-/* ---- running ----------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static const StepSchedule *const schedules[] = { &step_resident, &step_offload, &step_host_cache };
 
 #define N_SCHEDULES ((int) G_N_ELEMENTS (schedules))
 
-/* N_STEPS steps of SCHEDULE, without the wait number DROPPED. The tokens of the last one; rec.n_races: of all. */
+/*
+ * N_STEPS steps of SCHEDULE, without the wait number DROPPED. The tokens of the last one;
+ * rec.n_races: of all.
+ */
 static GArray *
 run_steps (const StepSchedule *schedule, guint n_layers, guint n_steps, gint dropped)
 {
@@ -398,7 +408,7 @@ run_steps (const StepSchedule *schedule, guint n_layers, guint n_steps, gint dro
   return g_steal_pointer (&rec.tokens);
 }
 
-/* ---- the simulator's step ---------------------------------------------------------------------------------------- */
+/* ---- the simulator's step -------------------------------------------------------------------- */
 
 static void
 set_options (const StepSchedule *runner, const StepModel *model, const Strategy *strategy,
@@ -416,7 +426,8 @@ set_options (const StepSchedule *runner, const StepModel *model, const Strategy 
       g_auto (GStrv)    pair = g_strsplit (words[i], "=", 2);
       const OptionSpec *spec = option_table_find (strategy->options, pair[0]);
 
-      ck_assert_msg (spec != NULL && option_set (spec, options, pair[1], NULL, diags), "%s", words[i]);
+      ck_assert_msg (spec != NULL && option_set (spec, options, pair[1], NULL, diags), "%s",
+                     words[i]);
     }
 }
 
@@ -492,7 +503,8 @@ simulated_step (const StepSchedule *runner, guint n_layers)
   set_options (runner, &model, strategy, options);
   {
     g_autoptr (Workload) workload = workload_new (&shape, &training);
-    PlanInput in = { .workload = workload, .mesh = { .n_ranks = 1, .ranks_per_node = 1, .world = 1 } };
+    PlanInput            in = { .workload = workload,
+                                .mesh = { .n_ranks = 1, .ranks_per_node = 1, .world = 1 } };
     g_autoptr (Schedule) schedule = schedule_build (&in, &choice, diags);
     ScheduleItems        items;
 
@@ -511,9 +523,12 @@ simulated_step (const StepSchedule *runner, guint n_layers)
   return tokens;
 }
 
-/* ---- cases ------------------------------------------------------------------------------------------------------- */
+/* ---- cases ----------------------------------------------------------------------------------- */
 
-/* The buckets hold the gradients of embedding, final norm and head too: 3 D elements, moved by copies of 4 B and a sum of 6 B. */
+/*
+ * The buckets hold the gradients of embedding, final norm and head too: 3 D elements, moved by
+ * copies of 4 B and a sum of 6 B.
+ */
 static gboolean
 tokens_equal (const Token *a, const Token *b)
 {
@@ -555,7 +570,8 @@ START_TEST (test_no_race)
       g_autoptr (GArray) tokens = run_steps (schedules[_i], n, 3, -1);
 
       ck_assert_uint_gt (tokens->len, n);
-      ck_assert_msg (rec.n_races == 0, "%s, %u layers: %u races", schedules[_i]->name, n, rec.n_races);
+      ck_assert_msg (rec.n_races == 0, "%s, %u layers: %u races", schedules[_i]->name, n,
+                     rec.n_races);
     }
 }
 END_TEST

@@ -1,6 +1,7 @@
 #!/bin/sh
-# What the program does with files, streams, signals and terminals: outputs tried before the work, results that no side output costs,
-# nothing left by an interrupt, names in any locale, no control characters, a progress line on a terminal alone.
+# What the program does with files, streams, signals and terminals: outputs tried before the work,
+# results that no side output costs, nothing left by an interrupt, names in any locale, no control
+# characters, a progress line on a terminal alone.
 # Usage: files.sh PROGRAM SOURCE-ROOT.
 set -u
 program=$(realpath "$1")
@@ -43,9 +44,12 @@ early() { # NAME WORD COMMAND ARGUMENT...: WORD stands in the message
   verdict $good "early: $name"
 }
 for command in simulate compare; do
-  early "$command, no folder" "there is no folder 'absent': make it" $command good.yaml --trace absent/t.json
-  early "$command, a folder" 'it is a folder: name a file in it' $command good.yaml --trace hwprofiles
-  early "$command, a file in the way" "'good.yaml' is not a folder" $command good.yaml --trace good.yaml/t.json
+  early "$command, no folder" "there is no folder 'absent': make it" $command good.yaml \
+    --trace absent/t.json
+  early "$command, a folder" 'it is a folder: name a file in it' $command good.yaml \
+    --trace hwprofiles
+  early "$command, a file in the way" "'good.yaml' is not a folder" $command good.yaml \
+    --trace good.yaml/t.json
   early "$command, pictures" "it is not a folder" $command good.yaml --plot good.yaml
   early "$command, a picture's name" "a folder is wanted" $command good.yaml --plot new/a.PNG
   [ ! -e new ]
@@ -55,14 +59,21 @@ if [ -d /proc/self ]; then
   # root is told that it may write there
   early 'pictures in /proc' "the folder '/proc' takes no" simulate good.yaml --plot /proc/xx
   early 'pictures deep in /proc' "the folder '/proc' takes no" simulate good.yaml --plot /proc/xx/yy
-  early 'a profile in /proc' "the folder '/proc' takes no" import topology nccl.xml -o /proc/xx/box.yaml
+  early 'a profile in /proc' "the folder '/proc' takes no" import topology nccl.xml \
+    -o /proc/xx/box.yaml
 else
-  for name in 'pictures in /proc' 'pictures deep in /proc' 'a profile in /proc'; do skip "early: $name" 'there is no /proc'; done
+  for name in 'pictures in /proc' 'pictures deep in /proc' 'a profile in /proc'; do
+    skip "early: $name" 'there is no /proc'
+  done
 fi
-early 'validate collectives' "'runs.csv' is not a folder" validate collectives runs.csv --plot runs.csv/a
-early 'validate training' "'runs.csv' is not a folder" validate training training.csv --plot runs.csv/a
-early 'calibrate' "'good.yaml' is not a folder" calibrate results-few.csv --extends hand -o good.yaml/gpu/x.yaml
-early 'calibrate collectives' "'good.yaml' is not a folder" calibrate collectives runs.csv -o good.yaml/links
+early 'validate collectives' "'runs.csv' is not a folder" validate collectives runs.csv \
+  --plot runs.csv/a
+early 'validate training' "'runs.csv' is not a folder" validate training training.csv \
+  --plot runs.csv/a
+early 'calibrate' "'good.yaml' is not a folder" calibrate results-few.csv --extends hand \
+  -o good.yaml/gpu/x.yaml
+early 'calibrate collectives' "'good.yaml' is not a folder" calibrate collectives runs.csv \
+  -o good.yaml/links
 early 'import' "'nccl.xml' is not a folder" import topology nccl.xml -o nccl.xml/box.yaml
 mkdir bin
 ln -s "$(command -v sh)" bin/sh
@@ -83,7 +94,8 @@ run simulate good.yaml --trace /dev/full
 late 'a full disk'
 printf '#!/bin/sh\nexit 1\n' >bin/gnuplot
 chmod +x bin/gnuplot
-PATH=$folder/bin:$PATH "$program" simulate --hwprofiles hwprofiles good.yaml --plot p --trace t.json >out 2>err
+PATH=$folder/bin:$PATH "$program" simulate --hwprofiles hwprofiles good.yaml --plot p \
+  --trace t.json >out 2>err
 status=$?
 late 'gnuplot fails'
 [ -s t.json ] && [ ! -e p ]
@@ -91,8 +103,9 @@ verdict $? 'late: what does not fail is written'
 rm t.json
 
 # ---- standard output
-for words in --help --version help models figures 'simulate --help' 'validate --help' 'collective --help' \
-  'simulate --hwprofiles hwprofiles good.yaml --format csv' 'compare --hwprofiles hwprofiles compare.yaml --format json'; do
+for words in --help --version help models figures 'simulate --help' 'validate --help' \
+  'collective --help' 'simulate --hwprofiles hwprofiles good.yaml --format csv' \
+  'compare --hwprofiles hwprofiles compare.yaml --format json'; do
   good=0
   # shellcheck disable=SC2086
   "$program" $words >/dev/full 2>err && good=1
@@ -118,8 +131,8 @@ for name in "$(printf 'J\303\274rgen')" "$(printf 'J\374rgen')"; do
   cp "$source/workloads/models/gpt2-xl.json" "$name/config.json"
   for locale in '' C POSIX C.UTF-8 de_DE.ISO-8859-1; do
     good=0
-    env -u LANG LC_ALL=$locale "$program" simulate --node dgx-h100 --nodes 1 --strategy fsdp2 --seq-len 512 \
-      --model "$name/config.json" --format json >out 2>err || good=1
+    env -u LANG LC_ALL=$locale "$program" simulate --node dgx-h100 --nodes 1 --strategy fsdp2 \
+      --seq-len 512 --model "$name/config.json" --format json >out 2>err || good=1
     [ ! -s err ] && iconv -f UTF-8 -t UTF-8 out >/dev/null || good=1
     verdict $good "locale '$locale', $(printf %s "$name" | od -An -tx1 | tr -d ' \n')"
   done
@@ -167,7 +180,8 @@ sed "s/^hand-01/${escape}[31mhand-01/" runs.csv >escape-runs.csv
 run validate collectives escape-runs.csv --rows
 clean 'a table of runs' out err
 cp nccl.log "${escape}[31m.log"
-"$program" validate collectives --hwprofiles hwprofiles "${escape}[31m.log" --node hand-pair --rows >out 2>err
+"$program" validate collectives --hwprofiles hwprofiles "${escape}[31m.log" --node hand-pair \
+  --rows >out 2>err
 clean 'a name of a log' out err
 printf 'strategi: x\n' >"${escape}[31m.yaml"
 run simulate "${escape}[31m.yaml"
@@ -191,22 +205,27 @@ limit() { # NAME WORDS COMMAND ARGUMENT...
 head -c 17000000 /dev/zero | tr '\0' ' ' >huge
 { printf '# nThread 1 nGpus 1 busbw\n'; head -c 17000000 /dev/zero | tr '\0' '#'; } >huge.log
 { printf '{"version": 1,'; head -c 17000000 /dev/zero | tr '\0' ' '; } >huge.json
-awk 'BEGIN { print "link,bandwidth"; for (i = 0; i < 1048576; i++) print "" }' | gzip -1 >lines.csv.gz
+awk 'BEGIN { print "link,bandwidth"; for (i = 0; i < 1048576; i++) print "" }' |
+  gzip -1 >lines.csv.gz
 limit 'a table: a row' 'row longer than 1 MiB' flows --links row.csv.gz --flows net-flows.csv
-limit 'a table: lines' 'a table of more than 1048576 lines' flows --links lines.csv.gz --flows net-flows.csv
+limit 'a table: lines' 'a table of more than 1048576 lines' flows --links lines.csv.gz \
+  --flows net-flows.csv
 limit 'a scenario' 'larger than 16 MiB' simulate huge
 limit 'a device' 'larger than 16 MiB' simulate /dev/zero
 limit 'a log' 'larger than 16 MiB' validate collectives huge.log --node hand-pair
 limit 'JSON of nccl-tests' 'larger than 16 MiB' validate collectives huge.json --node hand-pair
 limit 'a topology' 'larger than 16 MiB' import topology huge
-limit 'a model' 'larger than 16 MiB' simulate --node hand-pair --strategy fsdp2 --seq-len 100 --model huge
+limit 'a model' 'larger than 16 MiB' simulate --node hand-pair --strategy fsdp2 --seq-len 100 \
+  --model huge
 awk 'BEGIN { r = " "; while (length (r) < 60000) r = r r; print "link,bandwidth,latency"
   for (i = 0; i < 4500; i++) print "l" i ",1 GB/s," r }' | gzip -1 >text.csv.gz
-limit 'a table: text' 'a table larger than 256 MiB when inflated' flows --links text.csv.gz --flows net-flows.csv
+limit 'a table: text' 'a table larger than 256 MiB when inflated' flows --links text.csv.gz \
+  --flows net-flows.csv
 rm -f huge* ./*.gz
 
 # ---- interrupts
-long='--node hand-pair --nodes 8 --arch gpt --n-layers 64 --d-model 200 --n-heads 2 --vocab 500 --seq-len 100 --strategy fsdp2 --unfolded'
+long='--node hand-pair --nodes 8 --arch gpt --n-layers 64 --d-model 200 --n-heads 2 --vocab 500'
+long="$long --seq-len 100 --strategy fsdp2 --unfolded"
 mkdir traces
 wait_for() { # PATTERN: until the result and a file of that name are there; at most a minute
   tries=0
@@ -221,7 +240,8 @@ if env --default-signal=INT true 2>/dev/null; then
     # a shell starts what is in the background with interrupts ignored
     : >out
     # shellcheck disable=SC2086
-    env --default-signal=INT,HUP,TERM "$program" simulate --hwprofiles hwprofiles $long --trace traces/t.json >out 2>err &
+    env --default-signal=INT,HUP,TERM "$program" simulate --hwprofiles hwprofiles $long \
+      --trace traces/t.json >out 2>err &
     pid=$!
     wait_for 'traces/t.json.*'
     kill -"${signal%:*}" $pid
@@ -239,7 +259,8 @@ if env --default-signal=INT true 2>/dev/null; then
   kill -TERM $pid
   wait $pid
   status=$?
-  [ $status -eq 143 ] && cmp out result >&2 && [ ! -e pictures ] && ! kill -0 "$(cat started)" 2>/dev/null
+  [ $status -eq 143 ] && cmp out result >&2 && [ ! -e pictures ] &&
+    ! kill -0 "$(cat started)" 2>/dev/null
   verdict $? 'a signal ends gnuplot and leaves no folder'
   # from its first moment on: it interrupts the program itself
   # shellcheck disable=SC2016
@@ -256,7 +277,8 @@ if env --default-signal=INT true 2>/dev/null; then
   verdict $good "a signal of gnuplot's first moment ends it"
   : >out
   # shellcheck disable=SC2086
-  (trap '' HUP && exec "$program" simulate --hwprofiles hwprofiles $long --trace traces/t.json >out 2>err) &
+  (trap '' HUP && exec "$program" simulate --hwprofiles hwprofiles $long --trace traces/t.json \
+    >out 2>err) &
   pid=$!
   wait_for 'traces/t.json.*'
   kill -HUP $pid
@@ -273,11 +295,13 @@ fi
 # ---- progress
 if command -v script >/dev/null; then
   mkdir -p shown
-  terminal() { # WORDS ARGUMENT...: the line shows on a terminal, however fast the work, and is wiped
+  # terminal WORDS ARGUMENT...: the line shows on a terminal, however fast the work, and is wiped.
+  terminal() {
     name=$1
     words=$1
     shift
-    SHARDSIM_PROGRESS_DELAY=0 TERM=xterm script -qec "'$program' $* >out" /dev/null </dev/null >screen 2>/dev/null
+    SHARDSIM_PROGRESS_DELAY=0 TERM=xterm script -qec "'$program' $* >out" /dev/null </dev/null \
+      >screen 2>/dev/null
     good=0
     grep -q "$words" screen || good=1
     [ "$(tail -c 3 screen)" = "${escape}[K" ] || good=1
@@ -288,28 +312,39 @@ if command -v script >/dev/null; then
 model: { arch: gpt, n_layers: 64, d_model: 200, n_heads: 2, vocab: 500 }
 training: { seq_len: 100, micro_batch: 1 }
 scenarios:'
-  { echo "$one"; for i in 1 2 3 4; do echo "  - { name: s$i, strategy: fsdp2 }"; done; } >several.yaml
+  { echo "$one"; for i in 1 2 3 4; do echo "  - { name: s$i, strategy: fsdp2 }"; done; } \
+    >several.yaml
   mkdir -p data/workloads/figures
-  { echo "$one"; for i in $(seq 40); do echo "  - { name: s$i, strategy: fsdp2 }"; done; } >data/workloads/figures/slow.yaml
+  { echo "$one"; for i in $(seq 40); do echo "  - { name: s$i, strategy: fsdp2 }"; done; } \
+    >data/workloads/figures/slow.yaml
   { echo figure,row,scenario,metric,published,assumptions
-    for i in $(seq 40); do echo "f,r$i,s$i,step_time_s,1,none"; done; } >data/workloads/figures/slow.csv
-  terminal 'predicting: [0-4] of 4 scenarios' compare --hwprofiles hwprofiles several.yaml --unfolded -j 1
-  SHARDSIM_PROGRESS_DELAY=60 TERM=xterm script -qec "'$program' compare --hwprofiles hwprofiles several.yaml >out" /dev/null </dev/null >screen 2>/dev/null
+    for i in $(seq 40); do echo "f,r$i,s$i,step_time_s,1,none"; done; } \
+      >data/workloads/figures/slow.csv
+  terminal 'predicting: [0-4] of 4 scenarios' compare --hwprofiles hwprofiles several.yaml \
+    --unfolded -j 1
+  SHARDSIM_PROGRESS_DELAY=60 TERM=xterm script -qec \
+    "'$program' compare --hwprofiles hwprofiles several.yaml >out" /dev/null </dev/null \
+    >screen 2>/dev/null
   [ -s out ] && [ ! -s screen ]
   verdict $? 'progress: short work shows nothing'
-  SHARDSIM_PROGRESS_DELAY=0 "$program" compare --hwprofiles hwprofiles several.yaml --unfolded -j 1 2>err >out
+  SHARDSIM_PROGRESS_DELAY=0 "$program" compare --hwprofiles hwprofiles several.yaml --unfolded \
+    -j 1 2>err >out
   [ -s out ] && [ ! -s err ]
   verdict $? 'progress: nothing in a pipe'
   # shellcheck disable=SC2086
   terminal 'simulating: [0-9]* s' simulate --hwprofiles hwprofiles $long --nodes 32
-  terminal 'simulating: [0-9]* of 4 sizes' collective --cluster "'40 x dgx-h100'" --collective all_reduce --fidelity step -b 1M -e 8M
+  terminal 'simulating: [0-9]* of 4 sizes' collective --cluster "'40 x dgx-h100'" \
+    --collective all_reduce --fidelity step -b 1M -e 8M
   SHARDSIM_DATADIR=$folder/data
   terminal 'predicting: [0-9]* of 40 scenarios' figures slow --hwprofiles hwprofiles -j 1
   SHARDSIM_DATADIR=$source
   head -400 "$source/tests/data/validation/collectives.csv" >many.csv
-  terminal 'predicting: [0-9]* of [0-9]* sources' validate collectives many.csv --leave-one-out source --format json -j 1
+  terminal 'predicting: [0-9]* of [0-9]* sources' validate collectives many.csv \
+    --leave-one-out source --format json -j 1
 else
-  for name in compare short pipe simulate collective figures validate; do skip "progress: $name" 'no script(1)'; done
+  for name in compare short pipe simulate collective figures validate; do
+    skip "progress: $name" 'no script(1)'
+  done
 fi
 
 echo "1..$number"

@@ -1,7 +1,9 @@
 #!/bin/sh
-# Golden runs of the program: exit status, stdout and stderr of every case against golden/NAME.txt, and no file left behind.
-# Usage: golden.sh PROGRAM SOURCE-ROOT. UPDATE_GOLDEN=1 rewrites what differs. Runs in a scratch copy of input/, so that
-# messages hold relative names. Hardware: the round numbers of docs/worked/hwprofiles.
+# Golden runs of the program: exit status, stdout and stderr of every case against golden/NAME.txt,
+# and no file left behind.
+# Usage: golden.sh PROGRAM SOURCE-ROOT. UPDATE_GOLDEN=1 rewrites what differs. Runs in a scratch
+# copy of input/, so that messages hold relative names. Hardware: the round numbers of
+# docs/worked/hwprofiles.
 set -u
 program=$(realpath "$1")
 source=$2
@@ -49,7 +51,9 @@ check() {
   status=$?
   {
     printf '$ shardsim'
-    for word; do case $word in *[!a-zA-Z0-9./=,_-]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac done
+    for word; do
+      case $word in *[!a-zA-Z0-9./=,_-]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
+    done
     printf '\n[status %s]\n' "$status"
     sed "s/$version/VERSION/g" ../out
     [ -s ../err ] && echo '[stderr]' && sed "s,$folder/work,.,g" ../err
@@ -83,8 +87,8 @@ hand() { # NAME STATUS COMMAND ARGUMENT...: on the hand-made hardware
 hand simulate-text 0 simulate good.yaml
 hand simulate-csv 0 simulate good.yaml --format csv
 hand simulate-json 0 simulate good.yaml --format json --interval
-hand simulate-options 0 simulate --node hand-pair --nodes 1 --arch gpt --n-layers 1 --d-model 200 --n-heads 2 --vocab 500 \
-  --seq-len 100 --micro-batch 2 --strategy zero1 --format csv
+hand simulate-options 0 simulate --node hand-pair --nodes 1 --arch gpt --n-layers 1 --d-model 200 \
+  --n-heads 2 --vocab 500 --seq-len 100 --micro-batch 2 --strategy zero1 --format csv
 hand simulate-print 0 simulate good.yaml --micro-batch 4 --print-scenario
 hand simulate-does-not-fit 3 simulate too-big.yaml
 hand compare-text 0 compare compare.yaml
@@ -102,8 +106,9 @@ hand schedule-init 0 schedule good.yaml --section init
 hand schedule-csv 0 schedule good.yaml --section first --format csv
 check strategies 0 strategies
 check strategies-fsdp2 0 strategies fsdp2
-hand strategies-closed-forms 0 strategies local-sgd --set strategy.inner.name=fsdp2 --node hand-pair --nodes 2 --arch llama \
-  --n-layers 2 --d-model 200 --n-heads 2 --d-ff 400 --vocab 500 --seq-len 100
+hand strategies-closed-forms 0 strategies local-sgd --set strategy.inner.name=fsdp2 \
+  --node hand-pair --nodes 2 --arch llama --n-layers 2 --d-model 200 --n-heads 2 --d-ff 400 \
+  --vocab 500 --seq-len 100
 check strategies-csv 0 strategies zero1 --format csv
 SHARDSIM_DATADIR=$folder/work # where the hand-made hardware is all there is
 check hardware 0 hardware
@@ -121,27 +126,35 @@ check models 0 models
 check models-one 0 models mixtral-8x7b
 check models-csv 0 models gpt2-xl --format csv
 hand collective-text 0 collective --collective all_gather --cluster '2 x hand-pair' -b 1K -e 1M -f 4
-hand collective-csv 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 1M -e 4M -i 1M --algo ring --proto simple \
-  --ranks 0,2 --fidelity step --format csv
-hand collective-json 0 collective --collective sendrecv --cluster hand-pair -b 4K -e 4K --fidelity fluid --format json
-hand collective-switches 0 collective --collective broadcast --cluster hand-pair --single-process --collnet -b 1K -e 1K --format csv
-hand collective-units 0 collective --collective alltoall --cluster '2 x hand-pair' -b 1000000000 -e 1G -i 73741824
-hand collective-beside 0 collective --collective all_reduce --cluster '2 x hand-pair' --ranks 0,2 -b 1M -e 16M -f 4 \
-  --beside all_reduce:same:ranks=1,3 --beside all_gather:8M:start=2ms:algo=ring:proto=simple
-hand collective-beside-csv 0 collective --collective all_reduce --cluster '2 x hand-pair' --ranks 0,2 -b 1M -e 16M -f 4 \
-  --beside all_reduce:same:ranks=1,3 --fidelity step --format csv
-hand collective-beside-json 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 1M -e 1M \
-  --beside sendrecv:1M:ranks=1,3:start=100us --beside reduce_scatter:same --format json
+hand collective-csv 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 1M -e 4M \
+  -i 1M --algo ring --proto simple --ranks 0,2 --fidelity step --format csv
+hand collective-json 0 collective --collective sendrecv --cluster hand-pair -b 4K -e 4K \
+  --fidelity fluid --format json
+hand collective-switches 0 collective --collective broadcast --cluster hand-pair --single-process \
+  --collnet -b 1K -e 1K --format csv
+hand collective-units 0 collective --collective alltoall --cluster '2 x hand-pair' -b 1000000000 \
+  -e 1G -i 73741824
+hand collective-beside 0 collective --collective all_reduce --cluster '2 x hand-pair' --ranks 0,2 \
+  -b 1M -e 16M -f 4 --beside all_reduce:same:ranks=1,3 \
+  --beside all_gather:8M:start=2ms:algo=ring:proto=simple
+hand collective-beside-csv 0 collective --collective all_reduce --cluster '2 x hand-pair' \
+  --ranks 0,2 -b 1M -e 16M -f 4 --beside all_reduce:same:ranks=1,3 --fidelity step --format csv
+hand collective-beside-json 0 collective --collective all_reduce --cluster '2 x hand-pair' -b 1M \
+  -e 1M --beside sendrecv:1M:ranks=1,3:start=100us --beside reduce_scatter:same --format json
 check validate-text 0 validate collectives --hwprofiles hwprofiles runs.csv --rows
 check validate-csv 0 validate collectives --hwprofiles hwprofiles runs.csv --format csv
-check validate-json 0 validate collectives --hwprofiles hwprofiles runs.csv --format json --max-error 10
-check nccl-text 0 validate collectives --hwprofiles hwprofiles nccl.log runs.csv --cluster '2 x hand-pair' --rows
+check validate-json 0 validate collectives --hwprofiles hwprofiles runs.csv --format json \
+  --max-error 10
+check nccl-text 0 validate collectives --hwprofiles hwprofiles nccl.log runs.csv \
+  --cluster '2 x hand-pair' --rows
 check nccl-csv 0 validate collectives --hwprofiles hwprofiles nccl.log --node hand-pair --format csv
-check nccl-calibrate-taken 0 calibrate --hwprofiles hwprofiles nccl.log --node hand-pair -o ../fitted-links
+check nccl-calibrate-taken 0 calibrate --hwprofiles hwprofiles nccl.log --node hand-pair \
+  -o ../fitted-links
 check help-validate-collectives 0 validate collectives --help
 check training-text 0 validate training --hwprofiles hwprofiles training.csv --rows
 check training-csv 0 validate training --hwprofiles hwprofiles training.csv --format csv -j 1
-check training-json 0 validate training --hwprofiles hwprofiles training.csv --format json -j 4 --max-error 10000000
+check training-json 0 validate training --hwprofiles hwprofiles training.csv --format json -j 4 \
+  --max-error 10000000
 check training-words 0 validate training --hwprofiles hwprofiles training-words.csv --rows
 check training-unknown 1 validate training --hwprofiles hwprofiles training-unknown.csv --format csv
 check training-network 1 validate training --hwprofiles hwprofiles training-network.csv
@@ -171,14 +184,17 @@ check help-subject 0 help validate training
 check help-word 0 help checkpointing
 check help-nothing 2 help sharrd
 
-example() { # NAME STATUS ARGUMENT...: calibrates onto the hand-made GPU, into a folder that is no part of the scratch copy
+# example NAME STATUS ARGUMENT...: calibrates onto the hand-made GPU, into a folder that is no part
+# of the scratch copy.
+example() {
   example_name=$1 example_status=$2
   shift 2
   check "$example_name" "$example_status" calibrate --hwprofiles hwprofiles --extends hand "$@"
 }
 example calibrate-text 0 results-synthetic.csv -o ../fitted/gpu/example.yaml
 check calibrate-written 0 hardware gpu/example --hwprofiles ../fitted:hwprofiles
-check calibrate-used 0 simulate good.yaml --gpu example --hwprofiles ../fitted:hwprofiles --format csv
+check calibrate-used 0 simulate good.yaml --gpu example --hwprofiles ../fitted:hwprofiles \
+  --format csv
 example calibrate-csv 0 results-synthetic.csv -o ../fitted/gpu/example.yaml --format csv
 example calibrate-json 0 results-few.csv -o ../fitted/gpu/few.yaml --format json
 
@@ -201,34 +217,43 @@ hand negative-steps 2 simulate good.yaml --steps=-1
 hand negative-jobs 2 compare compare.yaml --jobs -2
 hand wrong-jobs 2 compare compare.yaml -jmany
 hand collective-nothing 2 collective
-hand collective-words 2 collective --collective all_reduc --cluster '2 x hand-pair' --algo rin --proto simpel --fidelity exact \
-  -b 0 -e 8X -f 1 --ranks 0,0,9,1-x
+hand collective-words 2 collective --collective all_reduc --cluster '2 x hand-pair' --algo rin \
+  --proto simpel --fidelity exact -b 0 -e 8X -f 1 --ranks 0,0,9,1-x
 hand collective-library 2 collective --collective all_reduce --cluster '2 x hand-pair' --nccl 2..28
 hand collective-range 2 collective --collective broadcast --cluster '2 x hand-pair' -b 2M -e 1M
-hand collective-no-cluster 2 collective --collective all_reduce --cluster hand-pear --ranks 0,x --beside all_gathr:1M:ranks=0-9
+hand collective-no-cluster 2 collective --collective all_reduce --cluster hand-pear --ranks 0,x \
+  --beside all_gathr:1M:ranks=0-9
 hand collective-intra 2 collective --collective all_reduce --cluster '2 x hand-pair' \
   --intra xgmi-mi300-mesh --gpu h100-sxm-80
 hand collective-misspelt 2 collective --besid x
-hand collective-step-pairs 2 collective --collective alltoall --cluster '600 x hand-pair' --fidelity step \
-  --beside alltoall:1G:ranks=0-1024
-hand collective-many 2 collective --collective broadcast --cluster '2 x hand-pair' -b 1 -e 1G -f 1.0001
-hand collective-bad-beside 2 collective --collective broadcast --cluster '2 x hand-pair' --beside all_gathr --beside all_gathr:2M \
-  --beside all_gather:8 --beside reduce:1M:rank=0:start=2:ranks=0,0,7:ranks=1:algo=rng:proto=ll64:later --fidelity analytic
-hand collective-beside-forced 2 collective --collective all_reduce --cluster '2 x hand-pair' --algo nvls \
-  --beside all_gather:2M:algo=tree --beside alltoall:2M:proto=ll128
-hand collective-no-algorithm 2 collective --collective all_gather --cluster '2 x hand-pair' --algo tree
-hand collective-no-protocol 2 collective --collective all_gather --cluster '2 x hand-pair' --algo hierarchical --proto ll
+hand collective-step-pairs 2 collective --collective alltoall --cluster '600 x hand-pair' \
+  --fidelity step --beside alltoall:1G:ranks=0-1024
+hand collective-many 2 collective --collective broadcast --cluster '2 x hand-pair' -b 1 -e 1G \
+  -f 1.0001
+hand collective-bad-beside 2 collective --collective broadcast --cluster '2 x hand-pair' \
+  --beside all_gathr --beside all_gathr:2M --beside all_gather:8 \
+  --beside reduce:1M:rank=0:start=2:ranks=0,0,7:ranks=1:algo=rng:proto=ll64:later \
+  --fidelity analytic
+hand collective-beside-forced 2 collective --collective all_reduce --cluster '2 x hand-pair' \
+  --algo nvls --beside all_gather:2M:algo=tree --beside alltoall:2M:proto=ll128
+hand collective-no-algorithm 2 collective --collective all_gather --cluster '2 x hand-pair' \
+  --algo tree
+hand collective-no-protocol 2 collective --collective all_gather --cluster '2 x hand-pair' \
+  --algo hierarchical --proto ll
 check unknown-strategy 2 strategies fsdp3
 check unknown-hardware 2 hardware dgx-h10
 check unknown-model 2 models llama-3-9b
 check no-plugin 2 strategies --plugin absent.so
 check nccl-bad 2 validate collectives --hwprofiles hwprofiles nccl-bad.log --cluster '2 x hand-pair'
-check nccl-nodes 2 calibrate collectives --hwprofiles hwprofiles nccl.log --cluster '4 x hand-pair' -o fitted
+check nccl-nodes 2 calibrate collectives --hwprofiles hwprofiles nccl.log \
+  --cluster '4 x hand-pair' -o fitted
 check nccl-calibrate 2 calibrate nccl.log -o ../fitted-links
-check nccl-calibrate-file 2 calibrate --hwprofiles hwprofiles nccl.log --node hand-pair -o links.yaml
+check nccl-calibrate-file 2 calibrate --hwprofiles hwprofiles nccl.log --node hand-pair \
+  -o links.yaml
 check nccl-no-hardware 2 validate collectives --hwprofiles hwprofiles nccl.log nccl-bad.log
 check nccl-no-log 2 validate collectives --hwprofiles hwprofiles runs.csv --nodes 2
-check nccl-no-collective 2 validate collectives --hwprofiles hwprofiles nccl.log --node hand-pair --collective all_reduc
+check nccl-no-collective 2 validate collectives --hwprofiles hwprofiles nccl.log --node hand-pair \
+  --collective all_reduc
 check nccl-results 2 calibrate collectives results.csv -o fitted
 check bad-left-out 2 validate collectives runs.csv --leave-one-out row
 check no-output 2 calibrate collectives runs.csv
@@ -250,8 +275,10 @@ check import-two 2 import topology nccl.xml lstopo.xml
 example calibrate-little 3 results-little.csv -o ../fitted/gpu/none.yaml
 example calibrate-contradictory 3 results-synthetic.csv results-again.csv -o ../fitted/gpu/none.yaml
 check calibrate-too-little 3 calibrate collectives --hwprofiles hwprofiles runs.csv -o fitted
-check training-max-error 3 validate training --hwprofiles hwprofiles training.csv --format csv --max-error '0.0001 %'
-check validate-max-error 3 validate collectives --hwprofiles hwprofiles runs.csv --format csv --max-error '0.0001 %'
+check training-max-error 3 validate training --hwprofiles hwprofiles training.csv --format csv \
+  --max-error '0.0001 %'
+check validate-max-error 3 validate collectives --hwprofiles hwprofiles runs.csv --format csv \
+  --max-error '0.0001 %'
 
 # Input
 hand wrong-unit 2 simulate wrong-unit.yaml
@@ -270,13 +297,18 @@ hand shard 2 simulate shard.yaml
 hand mesh 2 compare mesh.yaml
 hand mesh-values 2 simulate mesh-values.yaml
 check unlike 2 simulate unlike.yaml
-hand mesh-option 2 simulate good.yaml --tp 3 --set mesh.pp=-1 --set mesh.pp=2 --pipeline zvb --set mesh.tp=nan
+hand mesh-option 2 simulate good.yaml --tp 3 --set mesh.pp=-1 --set mesh.pp=2 --pipeline zvb \
+  --set mesh.tp=nan
 hand too-many-bytes 2 simulate good.yaml --seq-len 67108864 --micro-batch 1048576
 hand too-many-items 2 simulate good.yaml --grad-accum 1000000 --multiply=off
 hand too-long 1 simulate good.yaml --seq-len 16777216 --micro-batch 1048576
-check too-long-fused 1 simulate --model llama-3-8b --strategy ddp --nodes 1 --gpus-per-node 1 --gpu t4-16 --intra none --nic none --nics 0 --precision fp32 --seq-len 67108864
-check too-slow 2 simulate --model llama-3-8b --strategy zero1 --cluster '2 x dgx-h100' --seq-len 2048 --slow-gpus 1:3e-9,0:1e-299,0:4e-324 --slow-nics 0.0:1e-300 --set cluster.dram_bytes=1e-300B
-check too-small-ratios 2 simulate --model mixtral-8x7b --strategy zero1 --cluster '2 x dgx-h100' --seq-len 2048 --capacity-factor 1e-300 --taper 1e-9
+check too-long-fused 1 simulate --model llama-3-8b --strategy ddp --nodes 1 --gpus-per-node 1 \
+  --gpu t4-16 --intra none --nic none --nics 0 --precision fp32 --seq-len 67108864
+check too-slow 2 simulate --model llama-3-8b --strategy zero1 --cluster '2 x dgx-h100' \
+  --seq-len 2048 --slow-gpus 1:3e-9,0:1e-299,0:4e-324 --slow-nics 0.0:1e-300 \
+  --set cluster.dram_bytes=1e-300B
+check too-small-ratios 2 simulate --model mixtral-8x7b --strategy zero1 --cluster '2 x dgx-h100' \
+  --seq-len 2048 --capacity-factor 1e-300 --taper 1e-9
 hand no-nodes 2 simulate no-nodes.yaml
 hand empty-cluster 2 simulate empty-cluster.yaml
 hand no-cluster 2 simulate no-cluster.yaml
@@ -306,10 +338,12 @@ example calibrate-stale 1 results-few.csv -o ../fitted/gpu/example.yaml
 SHARDSIM_DATADIR=$folder/work # where the hand-made hardware is all there is
 check calibrate-no-base 2 calibrate results-few.csv -o ../fitted/gpu/none.yaml
 SHARDSIM_DATADIR=$source
-check calibrate-bad-base 2 calibrate results-few.csv -o ../fitted/gpu/none.yaml --hwprofiles hwprofiles --extends hnd
+check calibrate-bad-base 2 calibrate results-few.csv -o ../fitted/gpu/none.yaml \
+  --hwprofiles hwprofiles --extends hnd
 check calibrate-unwritable-folder 1 calibrate two-nodes.log --node dgx-h100 -o good.yaml/fitted
 check calibrate-same-log 2 calibrate two-nodes.log ./two-nodes.log --node dgx-h100 -o fitted
-check calibrate-predicted 2 calibrate predicted.log --node dgx-h100 --nodes 2 --gpus-per-node 8 -o fitted
+check calibrate-predicted 2 calibrate predicted.log --node dgx-h100 --nodes 2 --gpus-per-node 8 \
+  -o fitted
 check calibrate-neither 2 calibrate good.yaml -o fitted --node dgx-h100
 check calibrate-both 2 calibrate two-nodes.log results-few.csv -o fitted.yaml
 check calibrate-bad-runs 2 calibrate collectives nothing.csv -o fitted
@@ -335,7 +369,8 @@ gzip -c net-flows.csv >flows.gz
 head -c 60 flows.gz >cut.gz
 good=0
 "$program" flows --links net-links.csv --flows flows.gz --format csv >got.csv || good=1
-"$program" flows --links net-links.csv --flows net-flows.csv --format csv | cmp - got.csv >&2 || good=1
+"$program" flows --links net-links.csv --flows net-flows.csv --format csv | cmp - got.csv >&2 ||
+  good=1
 "$program" flows --links net-links.csv --flows cut.gz >got.csv 2>got.err && good=1
 grep -q 'broken gzip data' got.err && [ ! -s got.csv ] || good=1
 rm -f flows.gz cut.gz got.csv got.err
@@ -355,19 +390,26 @@ hand bad-input-trace 2 simulate heads.yaml --trace trace.json --plot pictures
 
 # The same again: twice, and with one and four threads
 hand compare-csv 0 compare compare.yaml --format csv
-"$program" compare --hwprofiles hwprofiles compare.yaml -j 1 --format json --trace one.json >one.txt || true
-"$program" compare --hwprofiles hwprofiles compare.yaml -j4 --format json --trace four.json >four.txt || true
+"$program" compare --hwprofiles hwprofiles compare.yaml -j 1 --format json --trace one.json \
+  >one.txt || true
+"$program" compare --hwprofiles hwprofiles compare.yaml -j4 --format json --trace four.json \
+  >four.txt || true
 good=0
-[ -s one.txt ] && [ -s one.json ] && cmp one.txt four.txt >&2 && cmp one.json four.json >&2 || good=1
+[ -s one.txt ] && [ -s one.json ] && cmp one.txt four.txt >&2 && cmp one.json four.json >&2 ||
+  good=1
 verdict $good 'one and four threads give the same bytes'
 
 # An imported profile makes a cluster
 "$program" import topology nccl.xml -o imported/node/box.yaml 2>../err
-[ $? -eq 0 ] && grep -q "'imported/node/box.yaml' is written" ../err && grep -q '^title: "box, imported from nccl.xml"' imported/node/box.yaml &&
-  "$program" collective --hwprofiles imported --cluster '2 x box' --collective all_reduce -b 1M -e 1M >/dev/null
+[ $? -eq 0 ] && grep -q "'imported/node/box.yaml' is written" ../err &&
+  grep -q '^title: "box, imported from nccl.xml"' imported/node/box.yaml &&
+  "$program" collective --hwprofiles imported --cluster '2 x box' --collective all_reduce -b 1M \
+    -e 1M >/dev/null
 verdict $? 'an imported profile makes a cluster'
+said="'imported/new/node/nccl.yaml' is written: use it as 'nccl' with --hwprofiles 'imported/new'"
 "$program" import topology nccl.xml -o imported/new/ 2>../err
-[ $? -eq 0 ] && grep -q "'imported/new/node/nccl.yaml' is written: use it as 'nccl' with --hwprofiles 'imported/new'" ../err && grep -q '^title: "nccl, imported from nccl.xml"' imported/new/node/nccl.yaml
+[ $? -eq 0 ] && grep -q "$said" ../err &&
+  grep -q '^title: "nccl, imported from nccl.xml"' imported/new/node/nccl.yaml
 verdict $? 'a folder of profiles takes an imported one'
 rm -r imported
 
@@ -376,12 +418,14 @@ mkdir bin
 printf '#!/bin/sh\necho partial >time-split.png\necho "no such terminal" >&2\nexit 1\n' >bin/gnuplot
 chmod +x bin/gnuplot
 good=0
-PATH=$folder/work/bin:$PATH "$program" simulate --hwprofiles hwprofiles good.yaml --plot a/b >/dev/null 2>../err && good=1
+PATH=$folder/work/bin:$PATH "$program" simulate --hwprofiles hwprofiles good.yaml --plot a/b \
+  >/dev/null 2>../err && good=1
 [ "$(cat ../err)" = 'shardsim: gnuplot failed: no such terminal' ] && [ ! -e a ] || good=1
 verdict $good 'a failing gnuplot leaves nothing behind'
 good=0
 rm bin/gnuplot
-PATH=$folder/work/bin "$program" simulate --hwprofiles hwprofiles good.yaml --plot a/b >/dev/null 2>../err && good=1
+PATH=$folder/work/bin "$program" simulate --hwprofiles hwprofiles good.yaml --plot a/b \
+  >/dev/null 2>../err && good=1
 grep -q "'gnuplot' is not installed" ../err && [ ! -e a ] || good=1
 verdict $good 'an absent gnuplot is named'
 if command -v gnuplot >/dev/null; then
@@ -389,28 +433,33 @@ if command -v gnuplot >/dev/null; then
   for to in first second; do
     "$program" compare --hwprofiles hwprofiles compare.yaml --plot pictures/$to >/dev/null || good=1
   done
-  [ "$(ls -A pictures/first | tr '\n' ' ')" = 'time-split.dat time-split.gp time-split.png time-split.svg ' ] || good=1
+  drawn=$(ls -A pictures/first | tr '\n' ' ')
+  [ "$drawn" = 'time-split.dat time-split.gp time-split.png time-split.svg ' ] || good=1
   diff -r pictures/first pictures/second >&2 || good=1
   verdict $good 'pictures are drawn, twice the same'
   good=0
   for to in first second; do
-    "$program" validate collectives --hwprofiles hwprofiles runs.csv --plot runs/$to >/dev/null || good=1
+    "$program" validate collectives --hwprofiles hwprofiles runs.csv --plot runs/$to >/dev/null ||
+      good=1
   done
-  [ "$(cd runs/first && echo *.png)" = 'hand-01.png hand-02.png hand-03.png overview.png' ] || good=1
+  [ "$(cd runs/first && echo *.png)" = 'hand-01.png hand-02.png hand-03.png overview.png' ] ||
+    good=1
   diff -r runs/first runs/second >&2 || good=1
   verdict $good 'pictures of runs are drawn, twice the same'
   good=0
   for to in first second; do
-    "$program" validate training --hwprofiles hwprofiles training.csv --plot training/$to >/dev/null || good=1
+    "$program" validate training --hwprofiles hwprofiles training.csv --plot training/$to \
+      >/dev/null || good=1
   done
   [ "$(cd training/first && echo *.svg)" = 'memory.svg speed.svg' ] || good=1
   diff -r training/first training/second >&2 || good=1
   verdict $good 'pictures of training runs are drawn, twice the same'
 else
   number=$((number + 3))
-  echo "ok $((number - 2)) - pictures of training runs are drawn, twice the same # SKIP gnuplot is not installed"
-  echo "ok $((number - 1)) - pictures are drawn, twice the same # SKIP gnuplot is not installed"
-  echo "ok $number - pictures of runs are drawn, twice the same # SKIP gnuplot is not installed"
+  why='twice the same # SKIP gnuplot is not installed'
+  echo "ok $((number - 2)) - pictures of training runs are drawn, $why"
+  echo "ok $((number - 1)) - pictures are drawn, $why"
+  echo "ok $number - pictures of runs are drawn, $why"
 fi
 "$program" simulate --hwprofiles hwprofiles good.yaml >/dev/full 2>../err
 [ $? -eq 1 ] && grep -q 'cannot write the result' ../err

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Builds docs/examples/zero2.c as docs/adding-a-strategy.md says and runs it with --plugin.
-# Usage: plugin.sh PROGRAM SOURCE-ROOT SANITIZER. It asserts that the plug-in is found and explained, that its schedule runs, that it moves the
-# bytes of its closed form, and that a second plug-in of the same name and one without the symbol are refused. No times.
+# Usage: plugin.sh PROGRAM SOURCE-ROOT SANITIZER. It asserts that the plug-in is found and
+# explained, that its schedule runs, that it moves the bytes of its closed form, and that a second
+# plug-in of the same name and one without the symbol are refused. No times.
 set -u
 program=$(realpath "$1")
 source=$2
@@ -25,20 +26,27 @@ ok() { # NAME, after a command
 run() { "$program" "$@" --plugin "$folder/zero2.so"; }
 
 # shellcheck disable=SC2046 # flags are words
-cc -shared -fPIC -I"$source/src" -o "$folder/zero2.so" "$source/docs/examples/zero2.c" $(pkg-config --cflags glib-2.0) >&2
+cc -shared -fPIC -I"$source/src" -o "$folder/zero2.so" "$source/docs/examples/zero2.c" \
+  $(pkg-config --cflags glib-2.0) >&2
 ok 'it builds'
 run strategies | grep -q '^zero2 '
 ok 'it is listed'
-run strategies zero2 >"$folder/text" && grep -q 'arXiv:1910.02054' "$folder/text" && grep -q 'Where each state lives' "$folder/text"
+run strategies zero2 >"$folder/text" && grep -q 'arXiv:1910.02054' "$folder/text" &&
+  grep -q 'Where each state lives' "$folder/text"
 ok 'it is explained'
-run strategies zero2 --cluster '2 x dgx-a100' --model gpt2-xl --seq-len 512 --format csv >"$folder/forms"
+run strategies zero2 --cluster '2 x dgx-a100' --model gpt2-xl --seq-len 512 --format csv \
+  >"$folder/forms"
 ok 'it states its closed forms'
-run simulate --cluster '2 x dgx-a100' --model gpt2-xl --seq-len 512 --strategy zero2 --format json >"$folder/result"
+run simulate --cluster '2 x dgx-a100' --model gpt2-xl --seq-len 512 --strategy zero2 --format json \
+  >"$folder/result"
 ok 'it runs'
-# One reduce-scatter and one all-gather of 2 P bytes over 16 ranks: each rank sends 15/16 of both, P = 1 557 611 200.
-sent=$(awk -F'[:,]' '/"inter_node_bytes_per_gpu"/ { inter = $2; n++ } /"intra_node_bytes_per_gpu"/ { intra = $2 }
+# One reduce-scatter and one all-gather of 2 P bytes over 16 ranks: each rank sends 15/16 of both, P
+# = 1 557 611 200.
+sent=$(awk -F'[:,]' \
+  '/"inter_node_bytes_per_gpu"/ { inter = $2; n++ } /"intra_node_bytes_per_gpu"/ { intra = $2 }
        n == 1 && intra { printf "%.0f", inter + intra; exit }' "$folder/result")
-awk -v sent="$sent" 'BEGIN { want = 2 * 15 / 16 * 2 * 1557611200; exit !(sent >= want && sent < want * 1.001) }'
+awk -v sent="$sent" \
+  'BEGIN { want = 2 * 15 / 16 * 2 * 1557611200; exit !(sent >= want && sent < want * 1.001) }'
 ok "a rank sends 4 P 15/16 bytes: $sent"
 "$program" strategies --plugin "$folder/zero2.so" --plugin "$folder/zero2.so" 2>"$folder/error"
 [ $? -eq 2 ] && grep -q "zero2" "$folder/error"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What `simulate` says of a scenario that does not fit: its remedies do fit when they are added to the command line, at the step time that
-# was said; one that nothing can save says what is lacking.
+# What `simulate` says of a scenario that does not fit: its remedies do fit when they are added to
+# the command line, at the step time that was said; one that nothing can save says what is lacking.
 # Usage: remedies.sh PROGRAM SOURCE-ROOT. Hardware: the round numbers of docs/worked/hwprofiles.
 set -u
 program=$(realpath "$1")
@@ -25,10 +25,12 @@ value() { # KEY: of the last JSON object on stdin that has it, one a line
 
 batch() { # tokens of a step
   cat >one.json
-  awk "BEGIN { printf \"%.3f\", $(value tokens_per_s <one.json | head -n 1) * $(value step_time_s <one.json | head -n 1) }"
+  awk -v rate="$(value tokens_per_s <one.json | head -n 1)" \
+    -v time="$(value step_time_s <one.json | head -n 1)" 'BEGIN { printf "%.3f", rate * time }'
 }
 
-# A little too big, in four ways: the optimizer's state, activations, under a mesh, with an option of the strategy's own
+# A little too big, in four ways: the optimizer's state, activations, under a mesh, with an option
+# of the strategy's own
 check() { # NAME ARGUMENT...
   name=$1
   shift
@@ -66,14 +68,18 @@ small='--node hand-pair --arch llama --n-heads 20 --d-model 4000 --d-ff 8000 --v
   check state $small --nodes 2 --n-layers 4 --seq-len 1000 --strategy ddp
   check activations $small --nodes 4 --n-layers 4 --seq-len 1000 --micro-batch 16 --strategy fsdp2
   check mesh $small --nodes 4 --n-layers 8 --seq-len 1000 --micro-batch 16 --tp 2 --strategy zero1
-  check option $small --nodes 4 --n-layers 8 --seq-len 1000 --micro-batch 8 --strategy fsdp2 --set strategy.shard=2
+  check option $small --nodes 4 --n-layers 8 --seq-len 1000 --micro-batch 8 --strategy fsdp2 \
+    --set strategy.shard=2
   run $small --nodes 1 --n-layers 80 --seq-len 1000 --strategy ddp --format json >none.json
-  [ $? -eq 3 ] && [ -n "$(value lacking_bytes <none.json)" ] && tr -d ' \n' <none.json | grep -q '"remedies":\[\]'
+  [ $? -eq 3 ] && [ -n "$(value lacking_bytes <none.json)" ] && tr -d ' \n' <none.json |
+    grep -q '"remedies":\[\]'
   verdict $? 'nothing can save it: an empty list, and how much is lacking'
   run $small --nodes 1 --n-layers 80 --seq-len 1000 --strategy ddp >none.txt
-  head -n 1 none.txt | grep -q '^DOES NOT FIT: GPU memory lacks ' && grep -q '^Nothing that was tried fits' none.txt
+  head -n 1 none.txt | grep -q '^DOES NOT FIT: GPU memory lacks ' &&
+    grep -q '^Nothing that was tried fits' none.txt
   verdict $? 'the same as text, at the top'
-  run $small --nodes 1 --n-layers 80 --seq-len 1000 --strategy ddp --no-remedies | grep -q '^Nothing'
+  run $small --nodes 1 --n-layers 80 --seq-len 1000 --strategy ddp --no-remedies |
+    grep -q '^Nothing'
   [ $? -ne 0 ]
   verdict $? 'none are looked for when they are not wanted'
 }

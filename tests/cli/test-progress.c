@@ -1,4 +1,7 @@
-/* The words of the progress line: counts, rates and the time left. What a terminal shows is tested in files.sh. */
+/*
+ * The words of the progress line: counts, rates and the time left. What a terminal shows is tested
+ * in files.sh.
+ */
 #include <check.h>
 #include <glib.h>
 

@@ -1,6 +1,6 @@
 /*
- * A thousand simulations in threads give the bytes that one gives alone: no state is shared. Scenarios are random, of every strategy;
- * what is compared is the whole JSON report.
+ * A thousand simulations in threads give the bytes that one gives alone: no state is shared.
+ * Scenarios are random, of every strategy; what is compared is the whole JSON report.
  */
 #include "../replay/fixture.h"
 
@@ -82,7 +82,8 @@ START_TEST (test_thousand)
   for (guint t = 0; t < N_THREADS; t++)
     {
       pthread_join (threads[t], NULL);
-      ck_assert_msg (parts[t].differ == 0, "%u simulations of thread %u differ", parts[t].differ, t);
+      ck_assert_msg (parts[t].differ == 0, "%u simulations of thread %u differ", parts[t].differ,
+                     t);
     }
   for (guint i = 0; i < N_SCENARIOS; i++)
     {

@@ -31,7 +31,10 @@ START_TEST (test_a40)
   ck_assert_uint_eq (cluster_n_nodes (cluster), 4);
   ck_assert_uint_eq (cluster_n_gpus (cluster), 32);
   ck_assert (cluster_is_uniform (cluster));
-  /* a node: 8 x (sm, hbm, up, down), 2 socket links, 2 dram, cores, 8 bridges' directions, tx, rx = 47 */
+  /*
+   * a node: 8 x (sm, hbm, up, down), 2 socket links, 2 dram, cores, 8 bridges' directions, tx, rx =
+   * 47
+   */
   ck_assert_uint_eq (cluster_n_resources (cluster), 188); /* 4 x 47 */
   ck_assert_double_eq (capacity (cluster, 3, RESOURCE_NVLINK_PAIR, 7), 56e9);
   ck_assert_double_eq (capacity (cluster, 3, RESOURCE_NIC_TX, 0), 12.5e9);
@@ -83,7 +86,8 @@ START_TEST (test_overrides)
 {
   g_autoptr (ProfileSet) profiles = test_profiles ();
   g_autoptr (Cluster)    cluster = make_cluster (
-         profiles, "name=2 x switched;gpus_per_node=3;gpu=toy-small;nics=2;nic=staged;dram_bytes=64 GB");
+         profiles,
+         "name=2 x switched;gpus_per_node=3;gpu=toy-small;nics=2;nic=staged;dram_bytes=64 GB");
   const NodeProfile *node = cluster_node_profile (cluster, 1);
   ck_assert_str_eq (cluster_title (cluster), "2 nodes x 3 toy-small, pcie, 2 staged");
   ck_assert_double_eq (node->dram_bytes.value, 64e9);
@@ -113,7 +117,8 @@ START_TEST (test_capacities)
       cluster_resource (pcie, cluster_gpu_resource (pcie, 3, RESOURCE_PCIE_UP));
   const ClusterResource *out =
       cluster_resource (nvswitch, cluster_gpu_resource (nvswitch, 3, RESOURCE_PCIE_UP));
-  const ClusterResource *hbm = cluster_resource (pcie, cluster_gpu_resource (pcie, 3, RESOURCE_HBM));
+  const ClusterResource *hbm =
+      cluster_resource (pcie, cluster_gpu_resource (pcie, 3, RESOURCE_HBM));
   ck_assert_double_eq (up->capacity, 16e9);
   ck_assert_double_eq (up->efficiency, 0.7);
   ck_assert_double_eq (out->capacity, 20e9);
@@ -136,8 +141,9 @@ START_TEST (test_capacities)
 END_TEST
 
 /*
- * A card under a root complex moves at most host_bridge_rate, 16 GB/s of the shipped host of clusters by parts: 16 / 25 of a card of
- * 200 Gbit/s, while one of 100 has its own efficiency. Boards of 8, with an NVSwitch, and modules with their CPU have no such bridge.
+ * A card under a root complex moves at most host_bridge_rate, 16 GB/s of the shipped host of
+ * clusters by parts: 16 / 25 of a card of 200 Gbit/s, while one of 100 has its own efficiency.
+ * Boards of 8, with an NVSwitch, and modules with their CPU have no such bridge.
  */
 START_TEST (test_host_bridge)
 {
@@ -170,7 +176,10 @@ START_TEST (test_host_bridge)
 }
 END_TEST
 
-/* Of a node whose devices are placed, the figure holds back only the cards under no switch: 4 of `bridged`'s 10 GB/s. */
+/*
+ * Of a node whose devices are placed, the figure holds back only the cards under no switch: 4 of
+ * `bridged`'s 10 GB/s.
+ */
 START_TEST (test_host_bridge_of_placed_cards)
 {
   g_autoptr (ProfileSet) profiles = test_profiles ();
@@ -188,7 +197,8 @@ static const ClusterResource *
 find_leaf (const Cluster *cluster, ResourceKind kind, guint leaf)
 {
   for (guint id = 0; id < cluster_n_resources (cluster); id++)
-    if (cluster_resource (cluster, id)->kind == kind && cluster_resource (cluster, id)->index == leaf)
+    if (cluster_resource (cluster, id)->kind == kind
+        && cluster_resource (cluster, id)->index == leaf)
       return cluster_resource (cluster, id);
   return NULL;
 }
@@ -204,7 +214,8 @@ START_TEST (test_leaves)
   g_autoptr (Cluster)    unlike = make_cluster (profiles, "name=two-kinds");
   g_autoptr (Cluster)    three =
       make_cluster (profiles, "name=5 x switched;leaf_nodes=2;oversubscription=4");
-  g_autoptr (Cluster) rails = make_cluster (profiles, "name=5 x switched;leaf_nodes=2;fabric=rails");
+  g_autoptr (Cluster) rails =
+      make_cluster (profiles, "name=5 x switched;leaf_nodes=2;fabric=rails");
   g_autoptr (Cluster) asked = make_cluster (profiles, "name=two-kinds;oversubscription=5");
   ck_assert_uint_eq (count_kind (flat, RESOURCE_LEAF_UP), 0);
   ck_assert_uint_eq (count_kind (unlike, RESOURCE_LEAF_UP), 2);
@@ -217,7 +228,7 @@ START_TEST (test_leaves)
                        10e9); /* one node is left for it */
   ck_assert_double_eq (find_leaf (three, RESOURCE_LEAF_UP, 2)->efficiency, 0.9);
   ck_assert_uint_eq (count_kind (rails, RESOURCE_LEAF_UP), 12); /* 4 rails x 3 runs */
-  ck_assert_double_eq (find_leaf (rails, RESOURCE_LEAF_UP, 9)->capacity, 20e9); /* rail 3, first run */
+  ck_assert_double_eq (find_leaf (rails, RESOURCE_LEAF_UP, 9)->capacity, 20e9); /* rail 3, run 1 */
   ck_assert_double_eq (find_leaf (rails, RESOURCE_LEAF_UP, 11)->capacity, 10e9);
 }
 END_TEST
@@ -255,11 +266,12 @@ END_TEST
 START_TEST (test_slow_gpus)
 {
   g_autoptr (ProfileSet) profiles = test_profiles ();
-  g_autoptr (Cluster) cluster = make_cluster (profiles, "name=2 x switched;slow_gpus=3:0.5, 15:0.25");
+  g_autoptr (Cluster)    cluster =
+      make_cluster (profiles, "name=2 x switched;slow_gpus=3:0.5, 15:0.25");
   ck_assert_double_eq (cluster_gpu_speed (cluster, 0), 1);
   ck_assert_double_eq (cluster_gpu_speed (cluster, 3), 0.5);
   ck_assert_double_eq (cluster_gpu_speed (cluster, 15), 0.25);
-  ck_assert_double_eq (capacity (cluster, 0, RESOURCE_SM, 3), 10); /* speed is not in the capacities */
+  ck_assert_double_eq (capacity (cluster, 0, RESOURCE_SM, 3), 10); /* speed is not in it */
 }
 END_TEST
 
@@ -278,7 +290,8 @@ START_TEST (test_numbering)
         {
           const ClusterResource *resource = cluster_resource (cluster, id);
           ck_assert (g_hash_table_add (names, cluster_resource_name (cluster, id)));
-          ck_assert (resource->capacity > 0 && resource->efficiency > 0 && resource->efficiency <= 1);
+          ck_assert (resource->capacity > 0 && resource->efficiency > 0
+                     && resource->efficiency <= 1);
           if (resource->node == G_MAXUINT32)
             continue;
           ck_assert_uint_eq (
@@ -296,7 +309,7 @@ START_TEST (test_hundred_thousand)
   g_autoptr (Cluster) cluster = make_cluster (profiles, "name=dgx-h100;nodes=12500;leaf_nodes=32");
   g_printerr ("# 100 000 GPUs: %.0f ms\n", (double) (g_get_monotonic_time () - start) / 1e3);
   ck_assert_uint_eq (cluster_n_gpus (cluster), 100000);
-  /* 8 x (sm hbm up down out in) + 4 x 2 switches + 2 + 2 dram + cores + 8 x 2 cards + 2 nvme = 79 */
+  /* 8 x (sm hbm up down out in) + 4 x 2 switches + 2 + 2 dram + cores + 8 x 2 cards + 2 nvme: 79 */
   ck_assert_uint_eq (cluster_n_resources (cluster), 12500 * 79 + 2 * 391);
   ck_assert_uint_eq (cluster_node_of_gpu (cluster, 99999), 12499);
 }
@@ -341,7 +354,8 @@ static const char *const mistakes[] = {
   "name=switched;slow_gpus=8:0.5,0:0,1:2,2,3:x,4:0.5 5:0.5,6:0.0009",
   "name=switched;nodes=1000000",
   "nodes=900;gpus_per_node=1024;gpu=toy;intra=mesh;nics=1;nic=direct",
-  "name=2 x switched;slow_nics=2.0:0.5,0.4:0.5,0.0:0,0.1:1.5,1:0.5,0.0:x,0.1:9e-4,1.1:0.5 ,1.1:0.25",
+  "name=2 x switched;slow_nics=2.0:0.5,0.4:0.5,0.0:0,0.1:1.5,1:0.5,0.0:x,0.1:9e-4,1.1:0.5 "
+  ",1.1:0.25",
   "name=4 x switched;group_nodes=2",
   "name=4 x switched;fabric=fat-tree",
   "name=4 x switched;fabric=rails;group_nodes=2",

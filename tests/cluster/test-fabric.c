@@ -41,7 +41,7 @@ path_names (const Cluster *cluster, guint from, guint out, guint to, guint in)
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
-/* ---- capacities, a node being 4 cards of 10 GB/s ----------------------------------------------- */
+/* ---- capacities, a node being 4 cards of 10 GB/s --------------------------------------------- */
 
 typedef struct
 {
@@ -72,7 +72,8 @@ static const CapacityCase capacities[] = {
   { "name=4 x switched;leaf_nodes=2;routing=d-mod-k", "leaf1.up7", 10e9 },
   { "name=4 x switched;leaf_nodes=2;routing=ecmp;uplinks=2", "leaf0.down1", 40e9 },
   /* 8 spines with a link to the core for each of 2 leaves */
-  { "name=8 x switched;fabric=fat-tree;leaf_nodes=2;group_nodes=4;routing=ecmp", "group1.up15", 10e9 },
+  { "name=8 x switched;fabric=fat-tree;leaf_nodes=2;group_nodes=4;routing=ecmp", "group1.up15",
+    10e9 },
 };
 
 START_TEST (test_capacities)
@@ -127,7 +128,7 @@ START_TEST (test_titles)
 }
 END_TEST
 
-/* ---- paths ------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -143,7 +144,10 @@ static const PathCase paths[] = {
   { TREE, 0, 0, 6, 0, "leaf0.up group0.up group1.down leaf3.down" },
   { "name=12 x switched;fabric=dragonfly;group_nodes=4", 0, 0, 3, 0, "" },
   { "name=12 x switched;fabric=dragonfly;group_nodes=4", 0, 0, 9, 0, "group0.up group2.down" },
-  /* d-mod-k over 8 uplinks: card 2 of node 6 is number 26: spine 26 mod 8 = 2, core link 26/8 mod 2 = 1 */
+  /*
+   * d-mod-k over 8 uplinks: card 2 of node 6 is number 26: spine 26 mod 8 = 2, core link 26/8 mod 2
+   * = 1
+   */
   { TREE ";routing=d-mod-k", 0, 3, 6, 2, "leaf0.up2 group0.up5 group1.down5 leaf3.down2" },
   { TREE ";routing=d-mod-k", 7, 1, 6, 2, "" },
   /* number 11 = card 3 of node 2 */
@@ -299,7 +303,7 @@ START_TEST (test_ecmp_spreads)
 }
 END_TEST
 
-/* ---- one slow card ------------------------------------------------------------------------------ */
+/* ---- one slow card --------------------------------------------------------------------------- */
 
 START_TEST (test_slow_nics)
 {

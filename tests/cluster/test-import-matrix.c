@@ -265,7 +265,8 @@ static const Reading readings[] = {
   { "GPU0 GPU1 CPU Affinity NUMA Affinity\nGPU0 X NV12 N/A N/A\nGPU1 NV12 X N/A N/A\n",
     "a100-sxm-80", "gpu_socket: [0, 0]\n" },
   /* words around it, and the ways that its escape sequences are pasted */
-  { "\357\273\277\n$ nvidia-smi topo -m\r\n\033[4mGPU0\tGPU1\033[0m\r\nGPU0\tX\tPIX\r\nGPU1\tPIX\tX\r\n",
+  { "\357\273\277\n$ nvidia-smi topo -m\r\n\033[4mGPU0\tGPU1\033[0m\r\nGPU0\tX\tPIX\r\n"
+    "GPU1\tPIX\tX\r\n",
     "l40s-48", "gpus: { value: 2," },
   { "\t^[[4mGPU0\tGPU1^[[0m\nGPU0\tX\tPIX\nGPU1\tPIX\tX\n", "l40s-48", "gpus: { value: 2," },
   { "\t[4mGPU0\tGPU1[0m\nGPU0\tX\tPIX\nGPU1\tPIX\tX\n", "l40s-48", "gpus: { value: 2," },

@@ -1,6 +1,7 @@
 /*
- * Imported topologies: the profiles of tests/data/topology by their text, by their distances against those of the XML tree, which
- * are found here in another way, and every mistake with its message. Whether real files look like these is not tested.
+ * Imported topologies: the profiles of tests/data/topology by their text, by their distances
+ * against those of the XML tree, which are found here in another way, and every mistake with its
+ * message. Whether real files look like these is not tested.
  */
 #include <glib/gstdio.h>
 #include <stdlib.h>
@@ -24,7 +25,10 @@ static const Fixture fixtures[] = {
   { "nccl-p4d", { 0 }, 8, 4, "0 0 1 1 2 2 3 3", "0 0 0 0 1 1 1 1" },
   /* each pair of GPUs has its cards the other way round */
   { "nccl-h100", { .name = "box" }, 8, 8, "1 0 3 2 5 4 7 6", "0 0 0 0 1 1 1 1" },
-  /* GPUs 0 to 3 stand in the file backwards, and cards under GPUs 3, 1, 4 and 6: the rest share their socket's */
+  /*
+   * GPUs 0 to 3 stand in the file backwards, and cards under GPUs 3, 1, 4 and 6: the rest share
+   * their socket's
+   */
   { "nccl-mi300x", { 0 }, 8, 4, "0 1 1 0 2 2 3 3", "0 0 0 0 1 1 1 1" },
   { "nccl-dgx1", { 0 }, 8, 1, "0 0 0 0 0 0 0 0", "0 0 0 0 1 1 1 1" },
   { "lstopo-a100", { .nic = "ib-hdr-200" }, 8, 5, "0 0 1 1 2 2 3 4", "0 0 0 0 1 1 1 1" },
@@ -100,7 +104,8 @@ typedef struct
 static void
 collect (const XmlNode *node, Chain above, guint *number, Chains *out)
 {
-  if (xml_node_is (node, "cpu") || (xml_node_is (node, "pci") && xml_node_find (node, "pci") != NULL))
+  if (xml_node_is (node, "cpu")
+      || (xml_node_is (node, "pci") && xml_node_find (node, "pci") != NULL))
     above.chain[above.depth++] = ++*number;
   if (xml_node_is (node, "gpu") || xml_node_is (node, "net"))
     {
@@ -256,7 +261,9 @@ count (const char *text, const char *word)
 
 START_TEST (test_random_trees)
 {
-  const ImportOptions options = { .gpu = "h100-sxm-80", .intra = "nvlink4-switch", .nic = "ib-ndr-400" };
+  const ImportOptions options = { .gpu = "h100-sxm-80",
+                                  .intra = "nvlink4-switch",
+                                  .nic = "ib-ndr-400" };
   const ImportOptions no_cards = { .gpu = "h100-sxm-80", .intra = "nvlink4-switch" };
   g_autofree char    *shipped = source_file ("hwprofiles");
   for (guint32 seed = 0; seed < 500; seed++)
@@ -295,12 +302,12 @@ END_TEST
 #define CPU(words, inside) "<cpu " words ">" inside "</cpu>"
 #define CPUS(words) \
   "<system>" CPU ("arch=\"x86_64\" " words, GPU ("1", "")) CPU ("", GPU ("2", "")) "</system>"
-#define PACKAGE(bus)                                                                \
-  OBJECT ("Package", "",                                                            \
-          "<info name=\"CPUVendor\" value=\"AuthenticAMD\"/>"                       \
-          "<info name=\"CPUFamilyNumber\" value=\"26\"/>"                           \
-          "<info name=\"CPUModelNumber\" value=\"2\"/>" OBJECT ("NUMANode", "", "") \
-              OBJECT ("PCIDev", "pci_busid=\"" bus "\" pci_type=\"0302 [10de:2330] [0:0] 0\"", ""))
+#define PACKAGE(bus)                                                                         \
+  OBJECT ("Package", "",                                                                     \
+          "<info name=\"CPUVendor\" value=\"AuthenticAMD\"/>"                                \
+          "<info name=\"CPUFamilyNumber\" value=\"26\"/>"                                    \
+          "<info name=\"CPUModelNumber\" value=\"2\"/>" OBJECT ("NUMANode", "", "") OBJECT ( \
+              "PCIDev", "pci_busid=\"" bus "\" pci_type=\"0302 [10de:2330] [0:0] 0\"", ""))
 #define SYSTEM(inside) "<system version=\"1\"><cpu numaid=\"0\">" inside "</cpu></system>"
 #define OBJECT(type, attributes, inside) \
   "<object type=\"" type "\" " attributes ">" inside "</object>"
@@ -337,8 +344,8 @@ static const Reading readings[] = {
     { 0 } },
   { "<topology version=\"2.0\">" OBJECT (
         "Machine", "",
-        TWO_LSTOPO) "<distances2 name=\"NVLinkBandwidth\"><indexes>1 2</indexes><u64values>9 5</u64values><u64values>5 9</u64values>"
-                    "</distances2></topology>",
+        TWO_LSTOPO) "<distances2 name=\"NVLinkBandwidth\"><indexes>1 2</indexes><u64values>"
+                    "9 5</u64values><u64values>5 9</u64values></distances2></topology>",
     "intra: nvlink-pairs\n",
     { 0 } },
   /* cards */
@@ -354,7 +361,8 @@ static const Reading readings[] = {
                 NIC ("class=\"0x020000\" vendor=\"0x15b3\" device=\"0x1017\"", "mlx5_0", "100000")),
     "nic: roce-100\n",
     { 0 } },
-  { SYSTEM (GPU ("1", "") NIC ("class=\"0x020000\" vendor=\"0x8086\" device=\"0x1\"", "ens1", "25000")),
+  { SYSTEM (GPU ("1", "")
+                NIC ("class=\"0x020000\" vendor=\"0x8086\" device=\"0x1\"", "ens1", "25000")),
     "nic: tcp-25\n",
     { 0 } },
   { SYSTEM (GPU ("1", "")
@@ -431,7 +439,8 @@ static const Reading readings[] = {
                  "<pci busid=\"v\">" GPU ("2", "") "</pci></pci>"),
     "pcie_upper: { value: 1,",
     { 0 } },
-  { SYSTEM ("<pci busid=\"s\"><pci busid=\"t\"><pci busid=\"u\">" GPU ("1", "") "</pci></pci></pci>"),
+  { SYSTEM (
+        "<pci busid=\"s\"><pci busid=\"t\"><pci busid=\"u\">" GPU ("1", "") "</pci></pci></pci>"),
     "switch_socket: [0]\n",
     { 0 } },
   /* a device at the upper switch itself: that one is both */
@@ -452,8 +461,10 @@ static const Reading readings[] = {
     "pcie_uplink: { value: 63.00 GB/s, source: \"a\\\"b.xml: does not say; as the GPU's own slot\"",
     { .intra = "pcie5" } },
   /* the switches' own links are not said */
-  { SYSTEM ("<pci busid=\"t\" link_speed=\"Unknown speed\" link_width=\"0\">" GPU ("2", "") "</pci>"),
-    "pcie_uplink: { value: 63.00 GB/s, source: \"a\\\"b.xml: does not say; as the GPU's own slot\", confidence: estimate }\n",
+  { SYSTEM (
+        "<pci busid=\"t\" link_speed=\"Unknown speed\" link_width=\"0\">" GPU ("2", "") "</pci>"),
+    "pcie_uplink: { value: 63.00 GB/s, source: \"a\\\"b.xml: does not say; as the GPU's own "
+    "slot\", confidence: estimate }\n",
     { 0 } },
 };
 
@@ -490,7 +501,9 @@ static const Mistake mistakes[] = {
   { "a comment alone", "<!-- x -->", { 0 } },
   { "an instruction alone", "<?>", { 0 } },
   { "no GPU", "<system version=\"1\">\n  <cpu numaid=\"0\"/>\n</system>\n", { 0 } },
-  { "no GPU of lstopo", "<topology version=\"2.0\">\n" OBJECT ("Machine", "", "") "</topology>", { 0 } },
+  { "no GPU of lstopo",
+    "<topology version=\"2.0\">\n" OBJECT ("Machine", "", "") "</topology>",
+    { 0 } },
   { "made for NCCL_TOPO_FILE",
     "<system>\n<cpu>" BARE ("1", "0x030200") "\n" BARE ("2", "0x030200") "\n" BARE (
         "3", "0x020000") "\n</cpu></system>",
@@ -499,7 +512,8 @@ static const Mistake mistakes[] = {
     "<system>\n<cpu>" BARE ("1", "0x030200") "\n" BARE ("2", "0x030200") "\n</cpu></system>",
     { .gpu = "a100-sxm-40" } },
   { "missing NVLinks",
-    SYSTEM (GPU ("1", NVLINK ("9", "18", "0x068000")) "\n" GPU ("2", NVLINK ("9", "17", "0x068000"))),
+    SYSTEM (
+        GPU ("1", NVLINK ("9", "18", "0x068000")) "\n" GPU ("2", NVLINK ("9", "17", "0x068000"))),
     { 0 } },
   { "a card of another rate",
     SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "100000")),
@@ -508,21 +522,21 @@ static const Mistake mistakes[] = {
     SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "400000")),
     { .nic = "efa-100" } },
   { "no bus ids",
-    "<system>\n <cpu>\n  <pci class=\"0x030200\">\n   <gpu/>\n  </pci>\n  <gpu/>\n  <pci busid=\"\"><gpu/></pci>\n </cpu>\n</system>",
+    "<system>\n <cpu>\n  <pci class=\"0x030200\">\n   <gpu/>\n  </pci>\n  <gpu/>\n"
+    "  <pci busid=\"\"><gpu/></pci>\n </cpu>\n</system>",
     { 0 } },
   { "one bus id twice", SYSTEM (GPU ("1", "") "\n" GPU ("1", "")), { 0 } },
   { "two hosts",
     "<system>\n<cpu host_hash=\"0x1\">" GPU ("1", "") "</cpu>\n<cpu host_hash=\"0x2\"/></system>",
     { 0 } },
   { "links",
-    SYSTEM (GPU (
-        "1",
-        "\n<nvlink/>\n<nvlink target=\"2\"/>\n" NVLINK ("2", "many", "0x030200") "\n" NVLINK ("2", "0", "0x030200") "\n" NVLINK (
-            "1", "1", "0x030200") "\n" NVLINK ("3", "1",
-                                               "") "\n" NVLINK ("4", "1",
-                                                                "0x030200") "\n" NVLINK ("5", "1",
-                                                                                         "0x030200"))
-                GPU ("2", "")),
+    SYSTEM (GPU ("1", "\n<nvlink/>\n<nvlink target=\"2\"/>\n" NVLINK ("2", "many",
+                                                                      "0x030200") /* no number */
+                 "\n" NVLINK ("2", "0", "0x030200")                               /* no link */
+                 "\n" NVLINK ("1", "1", "0x030200")                               /* itself */
+                 "\n" NVLINK ("3", "1", "")                                       /* no class */
+                 "\n" NVLINK ("4", "1", "0x030200")                               /* no such GPU */
+                 "\n" NVLINK ("5", "1", "0x030200")) GPU ("2", "")),
     { 0 } },
   { "unlike GPUs",
     SYSTEM (GPU ("1", "") "\n<pci busid=\"2\" vendor=\"0x10de\" device=\"0x2331\"><gpu/></pci>"),
@@ -530,20 +544,26 @@ static const Mistake mistakes[] = {
   { "unknown GPU",
     SYSTEM ("<pci busid=\"2\" vendor=\"0x10de\" device=\"0xffff\">\n<gpu/></pci>"),
     { 0 } },
-  { "wrong ids", SYSTEM (GPU ("1", "") GPU ("2", "")), { .gpu = "h100-sxm-8", .nic = "ib-ndr-400" } },
+  { "wrong ids",
+    SYSTEM (GPU ("1", "") GPU ("2", "")),
+    { .gpu = "h100-sxm-8", .nic = "ib-ndr-400" } },
   { "wrong links",
     SYSTEM (GPU ("1", "") GPU ("2", "") NIC ("class=\"0x020700\"", "mlx5_0", "400000")),
     { .intra = "ib-ndr-400", .nic = "nvlink4-switch" } },
   { "no link", SYSTEM (GPU ("1", "") GPU ("2", "")), { .intra = "none" } },
-  { "unknown card", SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "400000")), { 0 } },
+  { "unknown card",
+    SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "400000")),
+    { 0 } },
   { "bad speed", SYSTEM (GPU ("1", "") "\n" NIC ("class=\"0x020700\"", "mlx5_0", "fast")), { 0 } },
   { "unlike cards",
     SYSTEM (GPU (
-        "1",
-        "") "<pci busid=\"20\" vendor=\"0x15b3\" device=\"0x1021\" class=\"0x020700\"><nic>\n"
-            "<net name=\"mlx5_0\" speed=\"400000\" gdr=\"0\"/>\n<net name=\"mlx5_1\" speed=\"100000\"/>\n<net/></nic></pci>"),
+        "1", "") "<pci busid=\"20\" vendor=\"0x15b3\" device=\"0x1021\" class=\"0x020700\"><nic>\n"
+                 "<net name=\"mlx5_0\" speed=\"400000\" gdr=\"0\"/>\n"
+                 "<net name=\"mlx5_1\" speed=\"100000\"/>\n<net/></nic></pci>"),
     { 0 } },
-  { "half of them at a switch", SYSTEM (GPU ("1", NVLINK ("9", "18", "0x068000")) GPU ("2", "")), { 0 } },
+  { "half of them at a switch",
+    SYSTEM (GPU ("1", NVLINK ("9", "18", "0x068000")) GPU ("2", "")),
+    { 0 } },
   { "an unknown graph",
     SYSTEM (GPU ("1", NVLINK ("2", "2", "0x030200")) GPU ("2", NVLINK ("3", "1", "0x030200"))
                 GPU ("3", "")),
@@ -566,7 +586,8 @@ static const Mistake mistakes[] = {
     { 0 } },
   { "lstopo without links", "<topology version=\"2.0\">\n" TWO_LSTOPO "</topology>", { 0 } },
   { "lstopo with half a matrix",
-    "<topology version=\"2.0\">" TWO_LSTOPO "\n<distances2 name=\"NVLinkBandwidth\"><indexes>1 2</indexes>"
+    "<topology version=\"2.0\">" TWO_LSTOPO
+    "\n<distances2 name=\"NVLinkBandwidth\"><indexes>1 2</indexes>"
     "<u64values>9 x 5 9</u64values></distances2></topology>",
     { 0 } },
   /* a GPU that is refused has no number, so that nothing may read its links */
@@ -585,8 +606,9 @@ static const Mistake mistakes[] = {
     "<topology version=\"2.0\">\n" OBJECT (
         "Machine", "",
         OBJECT ("Package", "", OBJECT ("NUMANode", "", ""))
-            OBJECT ("Package", "", OBJECT ("NUMANode", "", "")) OBJECT (
-                "PCIDev", "pci_busid=\"1\" pci_type=\"0302 [10de:2330] [0:0] 0\"", "")) "</topology>",
+            OBJECT ("Package", "", OBJECT ("NUMANode", "", ""))
+                OBJECT ("PCIDev", "pci_busid=\"1\" pci_type=\"0302 [10de:2330] [0:0] 0\"",
+                        "")) "</topology>",
     { 0 } },
 };
 
@@ -755,7 +777,8 @@ START_TEST (test_mutations)
           g_autoptr (DiagList) diags = diag_list_new ();
           g_autofree char     *profile =
               import_topology_text (name, bad->str, bad->len, &options[seed % 2], profiles, diags);
-          ck_assert_msg ((profile == NULL) == diag_list_has_errors (diags), "%s, seed %u", name, seed);
+          ck_assert_msg ((profile == NULL) == diag_list_has_errors (diags), "%s, seed %u", name,
+                         seed);
           n_profiles += profile != NULL;
           n_refused += profile == NULL;
         }

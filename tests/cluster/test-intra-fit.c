@@ -105,7 +105,7 @@ static const Pair pairs[] = {
   /* no such hardware */
   { "rtx4090-24", "nvlink4-switch", 8, INTRA_IMPOSSIBLE },
   { "rtx4090-24", "nvlink-pairs", 2, INTRA_IMPOSSIBLE },
-  { "rtx5090-32", "nvlink5-switch", 8, INTRA_IMPOSSIBLE }, /* the architecture of a B200 is not enough */
+  { "rtx5090-32", "nvlink5-switch", 8, INTRA_IMPOSSIBLE }, /* a B200's architecture is not enough */
   { "l40s-48", "nvlink4-switch", 8, INTRA_IMPOSSIBLE },
   { "h100-sxm-80", "xgmi-mi300-mesh", 8, INTRA_IMPOSSIBLE },
   { "mi300x-192", "nvlink4-switch", 8, INTRA_IMPOSSIBLE },

@@ -164,7 +164,8 @@ START_TEST (test_catalogue_is_complete)
     {
       g_auto (GStrv) ids = profile_set_list (profiles, kinds[k]);
       for (guint i = 0; wanted[k][i] != NULL; i++)
-        ck_assert_msg (g_strv_contains ((const char *const *) ids, wanted[k][i]), "%s", wanted[k][i]);
+        ck_assert_msg (g_strv_contains ((const char *const *) ids, wanted[k][i]), "%s",
+                       wanted[k][i]);
     }
 }
 END_TEST
@@ -203,7 +204,8 @@ START_TEST (test_circle)
   ck_assert (g_file_set_contents (b, "extends: a\n", -1, NULL));
   g_autoptr (ProfileSet) profiles = profile_set_new (folder);
   ck_assert_ptr_null (profile_set_link (profiles, "a", NULL, diags));
-  ck_assert_str_eq (diag_list_first_message (diags), "'a' extends itself: a.yaml -> b.yaml -> a.yaml");
+  ck_assert_str_eq (diag_list_first_message (diags),
+                    "'a' extends itself: a.yaml -> b.yaml -> a.yaml");
   g_unlink (a);
   g_unlink (b);
   g_rmdir (links);
@@ -310,7 +312,8 @@ START_TEST (test_shipped_parts_make_clusters)
       const char        *gpu = link->kind != LINK_NETWORK ? gpu_for (profiles, link) : NULL;
       g_autofree char   *settings = link->kind == LINK_NETWORK
                                         ? g_strdup_printf ("name=2 x dgx-a100;nic=%s", links[i])
-                                        : g_strdup_printf ("nodes=1;gpus_per_node=%u;gpu=%s;intra=%s",
+                                        : g_strdup_printf ("nodes=1;gpus_per_node=%u;gpu=%s;"
+                                                             "intra=%s",
                                                            n_joined (link), gpu, links[i]);
       cluster_free (make_cluster (profiles, settings));
     }
@@ -359,14 +362,18 @@ START_TEST (test_extends)
 }
 END_TEST
 
-/* Two products: 2 * 1000 * 2000 * 500 FLOPs at 0.5 TFLOP/s are 4 ms; 2 * 2 * 100^3 at 0.1 TFLOP/s are 40 us. They are toy's alone. */
+/*
+ * Two products: 2 * 1000 * 2000 * 500 FLOPs at 0.5 TFLOP/s are 4 ms; 2 * 2 * 100^3 at 0.1 TFLOP/s
+ * are 40 us. They are toy's alone.
+ */
 START_TEST (test_measured_products)
 {
   g_autoptr (ProfileSet) profiles = test_profiles ();
   const GArray          *curve = get_gpu (profiles, "toy")->matmul_curve;
   ck_assert_uint_eq (curve->len, 2);
   const MatmulPoint *points = (const MatmulPoint *) (gconstpointer) curve->data;
-  ck_assert (points[0].m == 1000 && points[0].n == 2000 && points[0].k == 500 && points[0].batch == 1);
+  ck_assert (points[0].m == 1000 && points[0].n == 2000 && points[0].k == 500
+             && points[0].batch == 1);
   ck_assert_double_eq_tol (points[0].seconds, 4e-3, 1e-12);
   ck_assert_double_eq_tol (points[1].seconds, 40e-6, 1e-12);
   ck_assert (!points[0].fp32 && points[1].fp32);

@@ -59,7 +59,8 @@ static const RouteCase made_up[] = {
   { "name=switched", 0, 2, -1, PATH_PHB, 2e-6,
     "node0.gpu0.pcie.up node0.switch0.up node0.switch1.down node0.gpu2.pcie.down" },
   { "name=switched", 7, 0, -1, PATH_SYS, 2e-6,
-    "node0.gpu7.pcie.up node0.switch3.up node0.socket1.to0 node0.switch0.down node0.gpu0.pcie.down" },
+    "node0.gpu7.pcie.up node0.switch3.up node0.socket1.to0 node0.switch0.down "
+    "node0.gpu0.pcie.down" },
   /* two levels of switches: 0 and 1 under the fifth, 2 and 3 under the sixth */
   { "name=tiered", 0, 2, -1, PATH_PXB, 2e-6,
     "node0.gpu0.pcie.up node0.switch0.up node0.switch1.down node0.gpu2.pcie.down" },
@@ -69,7 +70,10 @@ static const RouteCase made_up[] = {
   { "name=2 x tiered", 1, 8, 1, PATH_NET, 3e-6,
     "node0.gpu1.pcie.up node0.switch0.up node0.switch1.down node0.nic1.tx node1.nic1.rx "
     "node1.switch1.up node1.switch0.down node1.gpu0.pcie.down" },
-  /* placed by lists: 0 and 1 under the fifth at socket 0, 2 and 3 at socket 1, GPU 7 under root complex 0 */
+  /*
+   * placed by lists: 0 and 1 under the fifth at socket 0, 2 and 3 at socket 1, GPU 7 under root
+   * complex 0
+   */
   { "name=placed", 2, 3, -1, PATH_PXB, 2e-6,
     "node0.gpu2.pcie.up node0.switch1.up node0.switch0.down node0.gpu3.pcie.down" },
   { "name=placed", 2, 1, -1, PATH_SYS, 2e-6,
@@ -103,8 +107,10 @@ static const RouteCase made_up[] = {
     "node0.gpu2.nvlink.to1" },
   { "name=rooted", 3, 2, -1, PATH_NVLINK, 0, "node0.gpu3.nvlink.to2" },
   { "name=rooted", 1, 2, -1, PATH_PHB, 0, "node0.gpu1.pcie.up node0.gpu2.pcie.down" },
-  { "name=rooted", 3, 4, -1, PATH_SYS, 0, "node0.gpu3.pcie.up node0.socket0.to1 node0.gpu4.pcie.down" },
-  { "name=rooted;gpus_per_node=3", 2, 0, -1, PATH_PHB, 0, "node0.gpu2.pcie.up node0.gpu0.pcie.down" },
+  { "name=rooted", 3, 4, -1, PATH_SYS, 0,
+    "node0.gpu3.pcie.up node0.socket0.to1 node0.gpu4.pcie.down" },
+  { "name=rooted;gpus_per_node=3", 2, 0, -1, PATH_PHB, 0,
+    "node0.gpu2.pcie.up node0.gpu0.pcie.down" },
   /* between nodes: the nearest card, a named one, and its number modulo the cards */
   { "name=2 x switched", 1, 8, -1, PATH_NET, 3e-6,
     "node0.gpu1.pcie.up node0.nic0.tx node1.nic0.rx node1.gpu0.pcie.down" },
@@ -161,7 +167,8 @@ END_TEST
 
 static const RouteCase shipped[] = {
   { "name=4 x a40x8-nvlink-pairs", 6, 7, -1, PATH_NVLINK, 0, "node0.gpu6.nvlink.to7" },
-  { "name=4 x a40x8-nvlink-pairs", 1, 2, -1, PATH_PHB, 0, "node0.gpu1.pcie.up node0.gpu2.pcie.down" },
+  { "name=4 x a40x8-nvlink-pairs", 1, 2, -1, PATH_PHB, 0,
+    "node0.gpu1.pcie.up node0.gpu2.pcie.down" },
   { "name=4 x a40x8-nvlink-pairs", 3, 4, -1, PATH_SYS, 0,
     "node0.gpu3.pcie.up node0.socket0.to1 node0.gpu4.pcie.down" },
   { "name=4 x a40x8-nvlink-pairs", 7, 8, -1, PATH_NET, 0,

@@ -56,9 +56,9 @@ main (void)
     for (guint algorithm = 0; algorithm < ALGORITHM_N; algorithm++)
       {
         gint64           start = g_get_monotonic_time ();
-        g_autoptr (Laid) plan =
-            laid_new (cluster, (CollectiveKind) kind, ranks, 16384, (CollectiveAlgorithm) algorithm);
-        double spent = seconds_since (start);
+        g_autoptr (Laid) plan = laid_new (cluster, (CollectiveKind) kind, ranks, 16384,
+                                          (CollectiveAlgorithm) algorithm);
+        double           spent = seconds_since (start);
 
         if (plan->algorithm == (CollectiveAlgorithm) algorithm)
           printf ("%-16s %-14s %8.2f %8.2f\n", collective_kind_name (plan->kind),

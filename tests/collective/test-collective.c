@@ -110,8 +110,10 @@ END_TEST
  */
 START_TEST (test_switch_is_crossed_once)
 {
-  static const double per_gpu[COLLECTIVE_N_KINDS] = { 7.0 / 8, 7.0 / 8, 14.0 / 8, 1, 1, 7.0 / 8, 1 };
-  Fixture             fixture;
+  static const double per_gpu[COLLECTIVE_N_KINDS] = {
+    7.0 / 8, 7.0 / 8, 14.0 / 8, 1, 1, 7.0 / 8, 1
+  };
+  Fixture                fixture;
   g_autoptr (Cluster)    cluster = NULL;
   g_autoptr (Laid)       plan = NULL;
   const ClusterResource *port;
@@ -339,8 +341,8 @@ link_seconds (const char *node, guint gpus, guint cards, CollectiveKind kind)
 }
 
 /*
- * Another card in each node never slows a ring down. Not so where a cube mesh is cut to 5 or 6 GPUs:
- * its links are no longer alike, and the ring of another card may take a busy one.
+ * Another card in each node never slows a ring down. Not so where a cube mesh is cut to 5 or 6
+ * GPUs: its links are no longer alike, and the ring of another card may take a busy one.
  */
 START_TEST (test_property_more_cards)
 {
@@ -461,7 +463,10 @@ START_TEST (test_pairs_use_bridges)
 }
 END_TEST
 
-/* A ring enters and leaves a node between two pairs, whichever GPU is nearest to the card: no bridge is lost. */
+/*
+ * A ring enters and leaves a node between two pairs, whichever GPU is nearest to the card: no
+ * bridge is lost.
+ */
 START_TEST (test_rings_keep_bridges)
 {
   Fixture             fixture;
@@ -535,8 +540,8 @@ START_TEST (test_latency_by_hand)
            + cluster_intra_profile (one, 0)->launch.value;
   hop = figure_or_stock (&cluster_intra_profile (one, 0)->hop_simple,
                          cluster_intra_profile (one, 0), one);
-  net =
-      figure_or_stock (&cluster_nic_profile (two, 0)->hop_simple, cluster_nic_profile (two, 0), two);
+  net = figure_or_stock (&cluster_nic_profile (two, 0)->hop_simple, cluster_nic_profile (two, 0),
+                         two);
   start = cluster_nic_profile (two, 0)->start_simple.value;
   ck_assert (hop > 0 && net > 0 && start > 0);
   cluster_route_gpus (one, 0, 1, -1, &route);
@@ -556,11 +561,11 @@ START_TEST (test_latency_by_hand)
   assert_near (plan_reduce->latency, launch + 8.4e-6 + start + net + 2 * wire);
   /* 1 byte: 15 steps of which two cross the network, or 30 and four */
   collective_plan_cost (plan_two->plan, 1, &small);
-  ck_assert_double_eq_tol (small.latency,
-                           launch + 8.4e-6 + start + 13 * (hop + link) + 2 * (net + 2 * wire), 1e-9);
+  ck_assert_double_eq_tol (
+      small.latency, launch + 8.4e-6 + start + 13 * (hop + link) + 2 * (net + 2 * wire), 1e-9);
   collective_plan_cost (plan_reduce->plan, 1, &small);
-  ck_assert_double_eq_tol (small.latency,
-                           launch + 8.4e-6 + start + 26 * (hop + link) + 4 * (net + 2 * wire), 1e-9);
+  ck_assert_double_eq_tol (
+      small.latency, launch + 8.4e-6 + start + 26 * (hop + link) + 4 * (net + 2 * wire), 1e-9);
   g_clear_pointer (&one, cluster_free);
   g_clear_pointer (&two, cluster_free);
   fixture_clear (&fixture);
@@ -610,9 +615,9 @@ END_TEST
 
 /*
  * GPUs joined all to all: what NCCL's search finds has the links to each of the others, none to
- * itself. Two A100 with four links run 8 thread blocks in a public log (NVIDIA/nccl-tests issue 331);
- * the others by hand, rates in GB/s: links to the others at what the search takes a link for, in
- * rings of its list, split in two from 25 (many rings of newer GPUs: from 50), and doubled.
+ * itself. Two A100 with four links run 8 thread blocks in a public log (NVIDIA/nccl-tests issue
+ * 331); the others by hand, rates in GB/s: links to the others at what the search takes a link for,
+ * in rings of its list, split in two from 25 (many rings of newer GPUs: from 50), and doubled.
  */
 static const struct
 {
@@ -801,7 +806,8 @@ check_plan (const Laid *plan, const Cluster *cluster, guint seed)
       const ClusterResource *resource = cluster_resource (cluster, load->resource);
 
       ck_assert_msg (i == 0 || plan->loads[i - 1].resource < load->resource, "seed %u", seed);
-      ck_assert_msg (isfinite (load->payload) && load->payload > 0 && load->service >= load->payload,
+      ck_assert_msg (isfinite (load->payload) && load->payload > 0
+                         && load->service >= load->payload,
                      "seed %u", seed);
       worst = MAX (worst, load->service / resource->capacity);
     }
@@ -832,7 +838,7 @@ check_conservation (const Laid *plan, const Cluster *cluster)
     return;
   sent = plan_sum (plan, cluster, RESOURCE_NIC_TX, G_MAXUINT32);
   if (plan->kind == COLLECTIVE_BROADCAST
-      || plan->kind == COLLECTIVE_REDUCE) /* rings that enter the root's node elsewhere come back to it */
+      || plan->kind == COLLECTIVE_REDUCE) /* rings entering the root's node elsewhere come back */
     ck_assert (sent > plan->n_nodes - 1 - 1e-9 && sent < plan->n_nodes + 1e-9);
   else
     assert_near (sent, plan->n_nodes * collective_wire_factor (plan->kind, plan->n_ranks));
@@ -974,7 +980,8 @@ collective_suite (void)
   tcase_add_loop_test (bytes, test_convention, 0, G_N_ELEMENTS (trap_cases));
   tcase_add_test (bytes, test_hierarchical_kinds);
   tcase_add_loop_test (bytes, test_switch_is_crossed_once, 0, COLLECTIVE_BROADCAST);
-  tcase_add_loop_test (bytes, test_switch_is_crossed_once, COLLECTIVE_ALL_TO_ALL, COLLECTIVE_N_KINDS);
+  tcase_add_loop_test (bytes, test_switch_is_crossed_once, COLLECTIVE_ALL_TO_ALL,
+                       COLLECTIVE_N_KINDS);
   tcase_add_test (bytes, test_broadcast);
   tcase_add_test (bytes, test_leaf_crossings);
   tcase_add_test (bytes, test_rails);

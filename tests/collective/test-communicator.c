@@ -1,6 +1,7 @@
 /*
- * The device memory of communicators, by arithmetic done by hand and against two published measurements (NVIDIA/nccl#964: 544 MiB for two, 688
- * MiB for four A100s on NVLink). The channels of a group are the plans' own: their tests are elsewhere.
+ * The device memory of communicators, by arithmetic done by hand and against two published
+ * measurements (NVIDIA/nccl#964: 544 MiB for two, 688 MiB for four A100s on NVLink). The channels
+ * of a group are the plans' own: their tests are elsewhere.
  */
 #include "collective/communicator.h"
 #include "fixture.h"
@@ -19,7 +20,10 @@ mib (const Cluster *cluster, guint first, guint n, guint step, guint uses)
   return (double) communicator_bytes (cluster, ranks, n, uses, NULL) / MIB;
 }
 
-/* 24 channels; a receiver's 10 MiB and a sender's 2; one connection of the ring and 2 x 1 / 2 or 2 x 3 / 4 of the tree. */
+/*
+ * 24 channels; a receiver's 10 MiB and a sender's 2; one connection of the ring and 2 x 1 / 2 or 2
+ * x 3 / 4 of the tree.
+ */
 START_TEST (test_one_node)
 {
   Fixture             fixture;
@@ -43,7 +47,10 @@ START_TEST (test_one_node)
 }
 END_TEST
 
-/* Two nodes: alone in its node a member sends over the network, 20 MiB a connection; of eight one in eight does, 13. */
+/*
+ * Two nodes: alone in its node a member sends over the network, 20 MiB a connection; of eight one
+ * in eight does, 13.
+ */
 START_TEST (test_two_nodes)
 {
   static const struct

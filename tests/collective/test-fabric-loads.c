@@ -1,6 +1,6 @@
 /*
- * What collectives put on fabrics, by hand: leaves, pods and groups, uplinks that routing chose, and
- * the worst cut of a ring with one slow card.
+ * What collectives put on fabrics, by hand: leaves, pods and groups, uplinks that routing chose,
+ * and the worst cut of a ring with one slow card.
  */
 #include "fixture.h"
 
@@ -59,10 +59,10 @@ rate (const Case *self)
 }
 
 /*
- * dgx-a100: 8 cards of 25 GB/s at 0.94, a GPU and a ring each. 16 nodes under leaves of 4: each leaf
- * is left once by each of the 8 rings, which carry 127/128 / 8 each, so it carries as much as the 8
- * cards of ONE node, not of four. Oversubscribed 4 times, its uplinks are those of one node: no
- * loss. 16 times: a quarter of them, and the rings run at a quarter.
+ * dgx-a100: 8 cards of 25 GB/s at 0.94, a GPU and a ring each. 16 nodes under leaves of 4: each
+ * leaf is left once by each of the 8 rings, which carry 127/128 / 8 each, so it carries as much as
+ * the 8 cards of ONE node, not of four. Oversubscribed 4 times, its uplinks are those of one node:
+ * no loss. 16 times: a quarter of them, and the rings run at a quarter.
  */
 START_TEST (test_ring_leaves_once)
 {
@@ -153,8 +153,8 @@ END_TEST
  */
 START_TEST (test_ring_ecmp)
 {
-  g_autofree char *settings =
-      g_strdup_printf ("leaf_nodes=2;oversubscription=2;routing=ecmp;uplinks=4;routing_seed=%d", _i);
+  g_autofree char *settings = g_strdup_printf (
+      "leaf_nodes=2;oversubscription=2;routing=ecmp;uplinks=4;routing_seed=%d", _i);
   Case  self;
   guint most = 0;
 
@@ -223,9 +223,9 @@ START_TEST (test_all_to_all)
 END_TEST
 
 /*
- * Six rings on the cube mesh of a DGX-1, four on the dies of four MI250X: each uses every GPU's links
- * once, so each direction of a link carries as many sixths (quarters) as it is in rings, and the
- * rate is that of one link times the rings.
+ * Six rings on the cube mesh of a DGX-1, four on the dies of four MI250X: each uses every GPU's
+ * links once, so each direction of a link carries as many sixths (quarters) as it is in rings, and
+ * the rate is that of one link times the rings.
  */
 START_TEST (test_graph_rings)
 {
@@ -243,8 +243,8 @@ START_TEST (test_graph_rings)
 END_TEST
 
 /*
- * The chains of a tree follow the same cycles: 7 edges both ways, from each GPU on, are 14 S over the
- * 48 directed links of a DGX-1, evenly.
+ * The chains of a tree follow the same cycles: 7 edges both ways, from each GPU on, are 14 S over
+ * the 48 directed links of a DGX-1, evenly.
  */
 START_TEST (test_graph_tree)
 {

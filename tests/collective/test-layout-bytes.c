@@ -1,7 +1,8 @@
 /*
- * What trees, NVLSTree, PAT, CollNet and all pairs put on each card, port and leaf, by hand, and for every
- * algorithm on random clusters: sums by rule, as much in as out, edges that make up the sums, the same
- * again. Not how long they take, nor which is chosen: that is the business of test-layouts.c.
+ * What trees, NVLSTree, PAT, CollNet and all pairs put on each card, port and leaf, by hand, and
+ * for every algorithm on random clusters: sums by rule, as much in as out, edges that make up the
+ * sums, the same again. Not how long they take, nor which is chosen: that is the business of
+ * test-layouts.c.
  */
 #include "collective/choose-private.h"
 #include "collective/layout-private.h"
@@ -82,7 +83,7 @@ leaf_payload (const Case *self, ResourceKind kind, guint leaf)
   return 0;
 }
 
-/* ---- the double tree ---------------------------------------------------------------------------- */
+/* ---- the double tree ------------------------------------------------------------------------- */
 
 /* By hand: 1 and 3 under 2, that under 0; mirrored 2 and 0 under 1, that under 3. */
 START_TEST (test_tree_of_four)
@@ -96,8 +97,8 @@ START_TEST (test_tree_of_four)
 END_TEST
 
 /*
- * Four nodes: nodes 0 and 3 are a leaf and a root with an only child (2 edges of S/2 each way), 1 and
- * 2 a leaf and an inner node with two children (4 edges).
+ * Four nodes: nodes 0 and 3 are a leaf and a root with an only child (2 edges of S/2 each way), 1
+ * and 2 a leaf and an inner node with two children (4 edges).
  */
 START_TEST (test_tree_four_nodes)
 {
@@ -167,7 +168,7 @@ START_TEST (test_tree_leaves)
 }
 END_TEST
 
-/* ---- NVLS --------------------------------------------------------------------------------------- */
+/* ---- NVLS ------------------------------------------------------------------------------------ */
 
 /* The ports' efficiency is their own under NVLS; the cards' is not touched. */
 START_TEST (test_nvls_efficiency)
@@ -184,7 +185,8 @@ START_TEST (test_nvls_efficiency)
   efficiency = intra->nvls_efficiency.value > 0
                    ? intra->nvls_efficiency.value
                    : generation->nvls_efficiency * generation->link_factor;
-  card = cluster_resource (self.cluster, cluster_node_resource (self.cluster, 0, RESOURCE_NIC_TX, 0));
+  card =
+      cluster_resource (self.cluster, cluster_node_resource (self.cluster, 0, RESOURCE_NIC_TX, 0));
   for (guint i = 0; i < self.plan->n_loads; i++)
     {
       const CollectiveLoad *load = &self.plan->loads[i];
@@ -213,17 +215,17 @@ END_TEST
  */
 START_TEST (test_nvls_memory)
 {
-  static const double expected[] = {
-    [COLLECTIVE_ALL_GATHER] = 3 + 1.0 / 8, [COLLECTIVE_REDUCE_SCATTER] = 3 + 1.0 / 8, [COLLECTIVE_ALL_REDUCE] = 6
-  };
-  Case self;
+  static const double expected[] = { [COLLECTIVE_ALL_GATHER] = 3 + 1.0 / 8,
+                                     [COLLECTIVE_REDUCE_SCATTER] = 3 + 1.0 / 8,
+                                     [COLLECTIVE_ALL_REDUCE] = 6 };
+  Case                self;
 
   case_init (&self, "dgx-h100", 1, 0, (CollectiveKind) _i, ALGORITHM_NVLS);
   assert_each (&self, RESOURCE_HBM, 8, expected[_i]);
   case_clear (&self);
   if (_i != COLLECTIVE_ALL_REDUCE)
     return;
-  /* 4 nodes: the cards of a node send and receive 2 * 3/4 S each, through buffers: 4 * 1.5 / 8 a GPU */
+  /* 4 nodes: a node's cards send and receive 2 * 3/4 S each, through buffers: 4 * 1.5 / 8 a GPU */
   case_init (&self, "dgx-h100", 4, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_NVLS_TREE);
   assert_each (&self, RESOURCE_HBM, 32, 6 + 0.75);
   case_clear (&self);
@@ -248,7 +250,7 @@ START_TEST (test_nvls_tree)
 }
 END_TEST
 
-/* ---- PAT ---------------------------------------------------------------------------------------- */
+/* ---- PAT ------------------------------------------------------------------------------------- */
 
 /* All parts but a rank's own arrive once: x gets each over the distance of its lowest bit. */
 START_TEST (test_pat_parts)
@@ -296,11 +298,11 @@ START_TEST (test_pat)
 }
 END_TEST
 
-/* ---- CollNet ------------------------------------------------------------------------------------ */
+/* ---- CollNet --------------------------------------------------------------------------------- */
 
 /*
- * S up and S down over each node's 8 cards. Inside, each of 8 heads collects its S/8 from 7 others and
- * hands it back, directly or along a chain: 14/8 S a port either way.
+ * S up and S down over each node's 8 cards. Inside, each of 8 heads collects its S/8 from 7 others
+ * and hands it back, directly or along a chain: 14/8 S a port either way.
  */
 START_TEST (test_collnet)
 {
@@ -317,7 +319,7 @@ START_TEST (test_collnet)
 }
 END_TEST
 
-/* A leaf has reduced what its nodes sent: S up and S down, in whatever order the group names them. */
+/* A leaf has reduced what its nodes sent: S up and S down, in any order of the group's names. */
 START_TEST (test_collnet_leaves)
 {
   static const guint32 order[] = { 0, 4, 1, 5, 2, 6, 3, 7 };
@@ -347,7 +349,7 @@ START_TEST (test_collnet_graph)
 }
 END_TEST
 
-/* ---- all pairs, chains with a root -------------------------------------------------------------- */
+/* ---- all pairs, chains with a root ----------------------------------------------------------- */
 
 /* 8 GPUs of an xGMI mesh: S/8 to each other one to be reduced, and S/8 of the result. */
 START_TEST (test_all_pairs)
@@ -373,9 +375,9 @@ START_TEST (test_all_pairs)
 END_TEST
 
 /*
- * One card a node, near GPU 0 and none of the others: what leaves GPU 6 is relayed through GPU 0. GPU
- * 6 is the root of a reduction, so that the relay of its node has nothing to carry: nothing leaves that
- * GPU, and nothing enters the first but over the network.
+ * One card a node, near GPU 0 and none of the others: what leaves GPU 6 is relayed through GPU 0.
+ * GPU 6 is the root of a reduction, so that the relay of its node has nothing to carry: nothing
+ * leaves that GPU, and nothing enters the first but over the network.
  */
 START_TEST (test_reduce_ends_before_a_relay)
 {
@@ -388,8 +390,10 @@ START_TEST (test_reduce_ends_before_a_relay)
   fixture.options.nics = 1;
   cluster = fixture_cluster (&fixture);
   plan = laid_new (cluster, COLLECTIVE_REDUCE, ranks, 8, ALGORITHM_RING);
-  ck_assert_double_eq (plan_payload (plan, cluster_gpu_resource (cluster, 6, RESOURCE_NVLINK_OUT)), 0);
-  ck_assert_double_eq (plan_payload (plan, cluster_gpu_resource (cluster, 0, RESOURCE_NVLINK_IN)), 0);
+  ck_assert_double_eq (plan_payload (plan, cluster_gpu_resource (cluster, 6, RESOURCE_NVLINK_OUT)),
+                       0);
+  ck_assert_double_eq (plan_payload (plan, cluster_gpu_resource (cluster, 0, RESOURCE_NVLINK_IN)),
+                       0);
   ck_assert_double_eq (plan_sum (plan, cluster, RESOURCE_NIC_TX, 0), 0);
   assert_near (plan_payload (plan, cluster_gpu_resource (cluster, 6, RESOURCE_NVLINK_IN)), 1);
   assert_near (plan_sum (plan, cluster, RESOURCE_NIC_TX, 1), 1);
@@ -400,7 +404,7 @@ START_TEST (test_reduce_ends_before_a_relay)
 }
 END_TEST
 
-/* ---- random clusters ---------------------------------------------------------------------------- */
+/* ---- random clusters ------------------------------------------------------------------------- */
 
 static void
 random_fixture (Fixture *fixture, GRand *rand)
@@ -606,7 +610,8 @@ check_seed (guint32 seed, guint laid[ALGORITHM_N])
       for (guint kind = 0; kind < COLLECTIVE_N_KINDS; kind++)
         for (guint algorithm = 0; algorithm < ALGORITHM_N; algorithm++)
           if (collective_has_algorithm (&graph, (CollectiveKind) kind,
-                                        (CollectiveAlgorithm) algorithm, members_are_even (&members)))
+                                        (CollectiveAlgorithm) algorithm,
+                                        members_are_even (&members)))
             {
               check_layout (cluster, &members, ranks, (CollectiveKind) kind,
                             (CollectiveAlgorithm) algorithm);

@@ -1,7 +1,8 @@
 /*
- * Asserts what trees, NVLS, PAT, CollNet and all pairs put on links, by arithmetic done by hand; that
- * the two trees are trees that share their work; what NCCL's rule chooses and what is in its way; that
- * channels, fill and wire overheads follow their formulas. Not asserted: agreement with measurements.
+ * Asserts what trees, NVLS, PAT, CollNet and all pairs put on links, by arithmetic done by hand;
+ * that the two trees are trees that share their work; what NCCL's rule chooses and what is in its
+ * way; that channels, fill and wire overheads follow their formulas. Not asserted: agreement with
+ * measurements.
  */
 #include "collective/time-private.h"
 #include "collective/tree-private.h"
@@ -10,9 +11,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- trees ------------------------------------------------------------------------------------- */
+/* ---- trees ----------------------------------------------------------------------------------- */
 
-/* Each tree of N nodes has one root, reaches it from everywhere in a step a bit of N - 1, and gives no node more than 2 children; inner nodes of one are leaves of the other, but for one where N is odd. */
+/*
+ * Each tree of N nodes has one root, reaches it from everywhere in a step a bit of N - 1, and gives
+ * no node more than 2 children; inner nodes of one are leaves of the other, but for one where N is
+ * odd.
+ */
 START_TEST (test_trees_are_trees)
 {
   guint             n = (guint) _i;
@@ -47,7 +52,10 @@ START_TEST (test_trees_are_trees)
 }
 END_TEST
 
-/* Two nodes of 8 H100, 8 cards: each is the root of one tree, so each card carries 1/8 of S each way, not 2 (n-1)/n of it. Chains: every edge S / 8 up and down, 7 edges a lane. */
+/*
+ * Two nodes of 8 H100, 8 cards: each is the root of one tree, so each card carries 1/8 of S each
+ * way, not 2 (n-1)/n of it. Chains: every edge S / 8 up and down, 7 edges a lane.
+ */
 START_TEST (test_tree_two_nodes)
 {
   Fixture             fixture;
@@ -70,7 +78,7 @@ START_TEST (test_tree_two_nodes)
 }
 END_TEST
 
-/* N nodes: N - 1 edges a tree and direction carry S/2 each: 2 (N-1) S in all, whoever is the parent. */
+/* N nodes: N - 1 edges a tree and direction carry S/2 each: 2 (N-1) S, whoever is the parent. */
 START_TEST (test_tree_totals)
 {
   Fixture             fixture;
@@ -87,7 +95,7 @@ START_TEST (test_tree_totals)
       double out = plan_sum (plan, cluster, RESOURCE_NIC_TX, node);
 
       ck_assert_msg (out <= 2 + 1e-9, "node %u of %u sends %g S", node, nodes, out);
-      assert_near (out, plan_sum (plan, cluster, RESOURCE_NIC_RX, node)); /* what goes up comes down */
+      assert_near (out, plan_sum (plan, cluster, RESOURCE_NIC_RX, node)); /* up is down */
       sent += out;
     }
   assert_near (sent, 2 * (nodes - 1.0));
@@ -96,9 +104,12 @@ START_TEST (test_tree_totals)
 }
 END_TEST
 
-/* ---- the switch --------------------------------------------------------------------------------- */
+/* ---- the switch ------------------------------------------------------------------------------ */
 
-/* 8 GPUs: an all-reduce reads S from each and writes its eighth, and the other way round; a reduce-scatter and an all-gather are its halves. */
+/*
+ * 8 GPUs: an all-reduce reads S from each and writes its eighth, and the other way round; a
+ * reduce-scatter and an all-gather are its halves.
+ */
 START_TEST (test_nvls)
 {
   static const struct
@@ -128,7 +139,10 @@ START_TEST (test_nvls)
 }
 END_TEST
 
-/* NVLSTree on 4 nodes: the ports as on one, the cards as the tree's. CollNet: every node's cards S up and S down. */
+/*
+ * NVLSTree on 4 nodes: the ports as on one, the cards as the tree's. CollNet: every node's cards S
+ * up and S down.
+ */
 START_TEST (test_several_nodes)
 {
   Fixture             fixture;
@@ -180,10 +194,11 @@ START_TEST (test_pat)
 }
 END_TEST
 
-/* ---- the choice --------------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 static CollectiveCost
-cost_of (const Cluster *cluster, CollectiveKind kind, double bytes, const CollectiveOptions *options)
+cost_of (const Cluster *cluster, CollectiveKind kind, double bytes,
+         const CollectiveOptions *options)
 {
   g_autofree guint32        *ranks = fixture_all (cluster);
   g_autoptr (CollectivePlan) plan =
@@ -195,7 +210,11 @@ cost_of (const Cluster *cluster, CollectiveKind kind, double bytes, const Collec
   return cost;
 }
 
-/* 2 x 8 H100 over NDR: small all-reduces by trees under LL, then LL128, large ones by NVLSTree; gathers stay rings (NCCL's tables, worked with a pocket calculator in the comment's terms: 25 us + S / 11 GB/s against 48 us + S / 88 GB/s meet near 256 KiB). */
+/*
+ * 2 x 8 H100 over NDR: small all-reduces by trees under LL, then LL128, large ones by NVLSTree;
+ * gathers stay rings (NCCL's tables, worked with a pocket calculator in the comment's terms: 25 us
+ * + S / 11 GB/s against 48 us + S / 88 GB/s meet near 256 KiB).
+ */
 START_TEST (test_choice)
 {
   static const struct
@@ -230,8 +249,9 @@ START_TEST (test_choice)
 END_TEST
 
 /*
- * LL128 goes between nodes only where cards hang near their GPUs: one switch (dgx-a100) or none (perlmutter); by parts an
- * NVSwitch board has such switches, 4 GPUs joined all to all have not. Inside a node nothing changes.
+ * LL128 goes between nodes only where cards hang near their GPUs: one switch (dgx-a100) or none
+ * (perlmutter); by parts an NVSwitch board has such switches, 4 GPUs joined all to all have not.
+ * Inside a node nothing changes.
  */
 START_TEST (test_near_cards)
 {
@@ -273,10 +293,11 @@ START_TEST (test_near_cards)
 END_TEST
 
 /*
- * NCCL's own estimate of what it chooses, us: the formulas of its tuning.cc worked in a program of their own (not this code; Intel's
- * `post`), and by hand for CollNet on 2 x 8 H100, 8 channels of 45 GB/s: direct 2 (3.7 + 7 x 0.4) + 31 us and S / (0.85 / 2 x 360 GB/s),
- * chain 2 x 7 x 2.8 + 30 us and S / (360 / 2 GB/s); the tree, Simple, 8.4 + 2 (7 x 4 + 14) us and S / (0.92 x 360 / 2 GB/s),
- * times 0.8 at 64 MiB, the 21st size of its row.
+ * NCCL's own estimate of what it chooses, us: the formulas of its tuning.cc worked in a program of
+ * their own (not this code; Intel's `post`), and by hand for CollNet on 2 x 8 H100, 8 channels of
+ * 45 GB/s: direct 2 (3.7 + 7 x 0.4) + 31 us and S / (0.85 / 2 x 360 GB/s), chain 2 x 7 x 2.8 + 30
+ * us and S / (360 / 2 GB/s); the tree, Simple, 8.4 + 2 (7 x 4 + 14) us and S / (0.92 x 360 / 2
+ * GB/s), times 0.8 at 64 MiB, the 21st size of its row.
  */
 START_TEST (test_estimate)
 {
@@ -294,11 +315,15 @@ START_TEST (test_estimate)
     { "dgx-a100", 1, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 1 << 30, 7885 },
     { "dgx-a100", 1, 8, COLLECTIVE_ALL_GATHER, ALGORITHM_N, PROTOCOL_SIMPLE, 1 << 30, 3947 },
     { "dgx-h100", 1, 2, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 1 << 30, 2998 },
-    { "dgx-b200", 1, 8, COLLECTIVE_ALL_GATHER, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30), 10471 },
+    { "dgx-b200", 1, 8, COLLECTIVE_ALL_GATHER, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30),
+      10471 },
     { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 16 << 20, 134.9 },
-    { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30), 34959 },
-    { "dgx-b200", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30), 21038 },
-    { "dgx-b200", 2, 8, COLLECTIVE_ALL_GATHER, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30), 21042 },
+    { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30),
+      34959 },
+    { "dgx-b200", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30),
+      21038 },
+    { "dgx-b200", 2, 8, COLLECTIVE_ALL_GATHER, ALGORITHM_N, PROTOCOL_SIMPLE, 8.0 * (1 << 30),
+      21042 },
     { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_COLLNET_DIRECT, PROTOCOL_SIMPLE, 1 << 30,
       7062 },
     { "dgx-h100", 2, 8, COLLECTIVE_ALL_REDUCE, ALGORITHM_COLLNET_CHAIN, PROTOCOL_SIMPLE, 1 << 30,
@@ -355,15 +380,19 @@ START_TEST (test_forced)
   options.algorithm = ALGORITHM_N;
   options.collnet = TRUE;
   cost = cost_of (cluster, COLLECTIVE_ALL_REDUCE, 4 << 20, &options);
-  ck_assert (cost.algorithm == ALGORITHM_COLLNET_DIRECT || cost.algorithm == ALGORITHM_COLLNET_CHAIN);
+  ck_assert (cost.algorithm == ALGORITHM_COLLNET_DIRECT
+             || cost.algorithm == ALGORITHM_COLLNET_CHAIN);
   g_clear_pointer (&cluster, cluster_free);
   fixture_clear (&fixture);
 }
 END_TEST
 
-/* ---- channels and protocols ---------------------------------------------------------------------- */
+/* ---- channels and protocols ------------------------------------------------------------------ */
 
-/* 8 A100: a ring under LL gets a channel for each 512 x 8 x 8 B = 32 KiB, up to 24; Simple one for each 32 KiB, too. */
+/*
+ * 8 A100: a ring under LL gets a channel for each 512 x 8 x 8 B = 32 KiB, up to 24; Simple one for
+ * each 32 KiB, too.
+ */
 START_TEST (test_channels_follow_size)
 {
   Fixture             fixture;
@@ -385,7 +414,10 @@ START_TEST (test_channels_follow_size)
 }
 END_TEST
 
-/* One process for 8 GPUs: few bytes take its 8 launches, many start later by a while for each channel. */
+/*
+ * One process for 8 GPUs: few bytes take its 8 launches, many start later by a while for each
+ * channel.
+ */
 START_TEST (test_one_process)
 {
   Fixture             fixture;
@@ -409,7 +441,10 @@ START_TEST (test_one_process)
 }
 END_TEST
 
-/* The alone time is the roofline of what the cost says, for every kind, algorithm, protocol and size. */
+/*
+ * The alone time is the roofline of what the cost says, for every kind, algorithm, protocol and
+ * size.
+ */
 START_TEST (test_cost_is_consistent)
 {
   Fixture             fixture;

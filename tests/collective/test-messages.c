@@ -1,6 +1,7 @@
 /*
- * Collectives between plain hosts, by arithmetic done by hand on cards of 100 Mbit/s: 12.5 MB/s of frames, of which
- * 0.9564 are data. Not asserted: that hosts do what the arithmetic says (docs/validation.md).
+ * Collectives between plain hosts, by arithmetic done by hand on cards of 100 Mbit/s: 12.5 MB/s of
+ * frames, of which 0.9564 are data. Not asserted: that hosts do what the arithmetic says
+ * (docs/validation.md).
  */
 #include "fixture.h"
 
@@ -88,7 +89,8 @@ START_TEST (test_rings)
 
   hosts_init (&hosts, 4, "lan-100m");
   assert_times (&hosts, COLLECTIVE_ALL_REDUCE, ALGORITHM_N, 4 * MIB, reduce, reduce);
-  assert_times (&hosts, COLLECTIVE_ALL_GATHER, ALGORITHM_N, 4 * MIB, 3 * part + CALL, 3 * part + CALL);
+  assert_times (&hosts, COLLECTIVE_ALL_GATHER, ALGORITHM_N, 4 * MIB, 3 * part + CALL,
+                3 * part + CALL);
   reduce = 3 * (part + ADD (MIB)) + CALL;
   assert_times (&hosts, COLLECTIVE_REDUCE_SCATTER, ALGORITHM_N, 4 * MIB, reduce, reduce);
   hosts_clear (&hosts);
@@ -107,7 +109,10 @@ START_TEST (test_eager)
 }
 END_TEST
 
-/* Whole messages from host to host; 64 segments of 64 KiB, of which the first takes two more cards; a message each to the next. */
+/*
+ * Whole messages from host to host; 64 segments of 64 KiB, of which the first takes two more cards;
+ * a message each to the next.
+ */
 START_TEST (test_chain_and_shift)
 {
   Hosts  hosts;
@@ -141,7 +146,10 @@ START_TEST (test_exchange)
 }
 END_TEST
 
-/* Rounds 1 and 3 of 4 hosts take 1 MiB, round 2 is an exchange: 4 in all. 3 hosts have none. All at once there is no round. */
+/*
+ * Rounds 1 and 3 of 4 hosts take 1 MiB, round 2 is an exchange: 4 in all. 3 hosts have none. All at
+ * once there is no round.
+ */
 START_TEST (test_all_to_all)
 {
   Hosts  hosts;
@@ -161,8 +169,8 @@ START_TEST (test_all_to_all)
 END_TEST
 
 /*
- * One of 4 hosts at half the rate holds all others back, whose waits for answers hide behind its transfers: but for the
- * last, and step by step for both edges at it.
+ * One of 4 hosts at half the rate holds all others back, whose waits for answers hide behind its
+ * transfers: but for the last, and step by step for both edges at it.
  */
 START_TEST (test_slow_host)
 {
@@ -178,8 +186,8 @@ START_TEST (test_slow_host)
 END_TEST
 
 /*
- * 4 hosts in leaves of 2 whose uplink carries one card's rate: a ring crosses it once a step. All-to-all crosses it with 1, 2 (in each
- * half of the exchange 1) and 1 messages.
+ * 4 hosts in leaves of 2 whose uplink carries one card's rate: a ring crosses it once a step.
+ * All-to-all crosses it with 1, 2 (in each half of the exchange 1) and 1 messages.
  */
 START_TEST (test_uplinks)
 {
@@ -190,13 +198,17 @@ START_TEST (test_uplinks)
   hosts_init (&hosts, 4, "lan-100m");
   hosts.fixture.options.leaf_nodes = 2;
   hosts.fixture.options.oversubscription = 2;
-  assert_times (&hosts, COLLECTIVE_ALL_GATHER, ALGORITHM_N, 4 * MIB, 3 * part + CALL, 3 * part + CALL);
+  assert_times (&hosts, COLLECTIVE_ALL_GATHER, ALGORITHM_N, 4 * MIB, 3 * part + CALL,
+                3 * part + CALL);
   assert_times (&hosts, COLLECTIVE_ALL_TO_ALL, ALGORITHM_N, 4 * MIB, rounds, rounds);
   hosts_clear (&hosts);
 }
 END_TEST
 
-/* Two rings of 3 that share host 0's card: each has half of it there. In `step` they also get out of each other's way while they wait. */
+/*
+ * Two rings of 3 that share host 0's card: each has half of it there. In `step` they also get out
+ * of each other's way while they wait.
+ */
 START_TEST (test_shared_card)
 {
   Hosts         hosts;

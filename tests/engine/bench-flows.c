@@ -1,7 +1,8 @@
 /*
- * How fast flows on links are: reading, running and peak memory of the stored lists on a fat tree of 1024 hosts, and of
- * 100 000 flows that all start at once (whole MiB from 1 to 64, uniform pairs). Seconds are printed; what is asserted is the ratio
- * to the same run with every tier filled from nothing at every event, at a size that this can do in seconds.
+ * How fast flows on links are: reading, running and peak memory of the stored lists on a fat tree
+ * of 1024 hosts, and of 100 000 flows that all start at once (whole MiB from 1 to 64, uniform
+ * pairs). Seconds are printed; what is asserted is the ratio to the same run with every tier filled
+ * from nothing at every event, at a size that this can do in seconds.
  *
  * bench-flows [quick]: without the 100 000 at once
  */
@@ -15,7 +16,10 @@
 #define HOSTS   1024
 #define REPEATS 5 /* of the short runs, of which the fastest counts */
 
-/* A list, how many of its flows a plain re-solve can do, and how many times as fast the solver must be there. */
+/*
+ * A list, how many of its flows a plain re-solve can do, and how many times as fast the solver must
+ * be there.
+ */
 typedef struct
 {
   const char *name;
@@ -128,9 +132,11 @@ bench_list (const List *list)
   ratio = full / ours;
 
   remove (head);
-  printf ("%-20s %6u flows %8.3f s %5ld MiB   %6.0f x a plain re-solve of %u flows (%.3f s, %.0f x the ops)\n",
-          list->name, n_flows, whole, peak, ratio, list->n_plain, full,
-          (double) visited_full / (double) visited);
+  printf (
+      "%-20s %6u flows %8.3f s %5ld MiB   %6.0f x a plain re-solve of %u flows (%.3f s, %.0f x the "
+      "ops)\n",
+      list->name, n_flows, whole, peak, ratio, list->n_plain, full,
+      (double) visited_full / (double) visited);
   if (ratio < list->least_ratio)
     printf ("  too slow: expected at least %.0f x\n", list->least_ratio);
   return ratio >= list->least_ratio;
@@ -138,7 +144,10 @@ bench_list (const List *list)
 
 /* ---- all at once ----------------------------------------------------------------------------- */
 
-/* Links as in the stored file: up and down of each host, then both ways between each leaf and each spine. */
+/*
+ * Links as in the stored file: up and down of each host, then both ways between each leaf and each
+ * spine.
+ */
 static guint
 fabric_link (guint leaf, guint spine, gboolean down)
 {

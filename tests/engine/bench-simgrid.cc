@@ -1,8 +1,9 @@
 /*
- * The second yardstick of the flows benchmark, where SimGrid is installed: the same links and flows in
- * SimGrid's fluid model, pure max-min (no TCP factors). Prints its seconds and how far the finish times
- * are from those that shardsim wrote.
- * Usage: bench-simgrid LINKS.csv FLOWS.csv FINISH.csv: bandwidths in B/s, FINISH as `flow,finish_s`.
+ * The second yardstick of the flows benchmark, where SimGrid is installed: the same links and flows
+ * in SimGrid's fluid model, pure max-min (no TCP factors). Prints its seconds and how far the
+ * finish times are from those that shardsim wrote.
+ * Usage: bench-simgrid LINKS.csv FLOWS.csv FINISH.csv: bandwidths in B/s, FINISH as
+ * `flow,finish_s`.
  */
 #include <simgrid/s4u.hpp>
 
@@ -71,17 +72,19 @@ main (int argc, char **argv)
       auto *to = zone->create_host ("to" + std::to_string (i), 1e9)->seal ();
       std::vector<sg4::LinkInRoute> route;
       std::istringstream            names (flows[i][1]);
-      const double                  bytes = std::stod (flows[i][2]), start = std::stod (flows[i][3]);
+      const double                  bytes = std::stod (flows[i][2]);
+      const double                  start = std::stod (flows[i][3]);
 
       for (std::string name; names >> name;)
         route.emplace_back (links.at (name));
       zone->add_route (from->get_netpoint (), to->get_netpoint (), nullptr, nullptr, route, false);
-      sg4::Actor::create ("flow" + std::to_string (i), from, [from, to, bytes, start, &found, i] () {
+      auto send = [from, to, bytes, start, &found, i] () {
         if (start > 0)
           sg4::this_actor::sleep_until (start);
         sg4::Comm::sendto (from, to, static_cast<uint64_t> (bytes));
         found[i] = sg4::Engine::get_clock ();
-      });
+      };
+      sg4::Actor::create ("flow" + std::to_string (i), from, send);
     }
   zone->seal ();
 

@@ -95,7 +95,8 @@ test_check_segments (const Engine *engine)
           ck_assert (segments[i].duration > 0);
           ck_assert (segments[i].cause == CAUSE_LATENCY || segments[i].cause == CAUSE_RESOURCE
                      || segments[i].cause == CAUSE_CAP);
-          ck_assert_int_eq (segments[i].cause == CAUSE_RESOURCE, segments[i].resource != ENGINE_NONE);
+          ck_assert_int_eq (segments[i].cause == CAUSE_RESOURCE,
+                            segments[i].resource != ENGINE_NONE);
           if (i > 0)
             ck_assert (segments[i].cause != segments[i - 1].cause
                        || segments[i].resource != segments[i - 1].resource);

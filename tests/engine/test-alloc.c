@@ -1,6 +1,7 @@
 /*
- * The caching allocator by hand: rounding, the two pools, segments, best fit, splitting, joining, streams, trimming; and on random
- * sequences that blocks never overlap, that no more is in use than reserved, and that everything comes back.
+ * The caching allocator by hand: rounding, the two pools, segments, best fit, splitting, joining,
+ * streams, trimming; and on random sequences that blocks never overlap, that no more is in use than
+ * reserved, and that everything comes back.
  */
 #include "engine/alloc.h"
 #include "engine/heap.h"
@@ -151,7 +152,7 @@ START_TEST (trimming_gives_whole_segments_only)
 }
 END_TEST
 
-/* ---- random sequences -------------------------------------------------------------------------------------------- */
+/* ---- random sequences ------------------------------------------------------------------------ */
 
 #define N_SLOTS 200
 
@@ -236,9 +237,12 @@ START_TEST (random_sequences_are_sound)
 }
 END_TEST
 
-/* ---- buffers ----------------------------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
-/* A pass over a layer: 20 MiB that are kept, 12 MiB that go after the peak, 30 MiB that come then in their place and more. */
+/*
+ * A pass over a layer: 20 MiB that are kept, 12 MiB that go after the peak, 30 MiB that come then
+ * in their place and more.
+ */
 static const MemoryStep steps[] = {
   { 0, MIB (20) }, { 1, MIB (12) }, { 1, 0 }, { 2, MIB (10) }, { 2, 0 },
 };

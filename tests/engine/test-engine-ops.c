@@ -27,7 +27,8 @@ start_with_priority (Engine *e, gint priority, TestOp op)
 }
 
 static void
-check_segment (const Engine *e, OpId op, guint i, SimTime duration, Cause cause, ResourceId resource)
+check_segment (const Engine *e, OpId op, guint i, SimTime duration, Cause cause,
+               ResourceId resource)
 {
   const OpRecord *record = engine_op_record (e, op);
 
@@ -38,7 +39,10 @@ check_segment (const Engine *e, OpId op, guint i, SimTime duration, Cause cause,
   ck_assert_uint_eq (segment->resource, resource);
 }
 
-/* Two kernels that share a resource: what is taken changes when one begins or ends, adds up to their amounts, and ends at 0. */
+/*
+ * Two kernels that share a resource: what is taken changes when one begins or ends, adds up to
+ * their amounts, and ends at 0.
+ */
 START_TEST (use_log)
 {
   g_autoptr (Engine) e = engine_new ();
@@ -48,7 +52,8 @@ START_TEST (use_log)
   guint            n;
 
   engine_keep_use (e, hbm);
-  start (e, (TestOp){ .class_ = OP_KERNEL, .demands = { { sm, 1 }, { hbm, 300 } }, .share = 1 / 3.0 });
+  start (e,
+         (TestOp){ .class_ = OP_KERNEL, .demands = { { sm, 1 }, { hbm, 300 } }, .share = 1 / 3.0 });
   start (e, (TestOp){ .class_ = OP_KERNEL, .demands = { { hbm, 100 } }, .share = 1 });
   test_run (e);
   log = engine_use_log (e, &n);
@@ -101,7 +106,8 @@ START_TEST (roofline_does_not_depend_on_share)
       g_autoptr (Engine) e = engine_new ();
       ResourceId         link = engine_add_resource (e, "link", 3e9);
       OpId               op = start (
-                        e, (TestOp){ .class_ = OP_TRAFFIC, .demands = { { link, 1e9 } }, .share = shares[i] });
+
+          e, (TestOp){ .class_ = OP_TRAFFIC, .demands = { { link, 1e9 } }, .share = shares[i] });
 
       test_run (e);
       ck_assert_uint_eq (test_end (e, op), 333333333334); /* 1/3 s, rounded up */
@@ -246,9 +252,11 @@ END_TEST
 START_TEST (a_cause_of_no_duration_leaves_no_trace)
 {
   g_autoptr (Engine) e = engine_new ();
-  ResourceId link = engine_add_resource (e, "link", 10), other = engine_add_resource (e, "other", 10);
-  OpId       op = start (
-            e, (TestOp){ .class_ = OP_TRAFFIC, .demands = { { link, 20 }, { other, 16 } }, .share = 0.1 });
+  ResourceId         link = engine_add_resource (e, "link", 10),
+             other = engine_add_resource (e, "other", 10);
+  OpId op = start (
+      e,
+      (TestOp){ .class_ = OP_TRAFFIC, .demands = { { link, 20 }, { other, 16 } }, .share = 0.1 });
   /* at 1 s a flow so small that it ends as it begins moves the bottleneck to `other` */
   StreamId s = engine_add_stream (e, "s", 0, 0);
   test_submit (e, s, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (1) });
@@ -331,9 +339,9 @@ START_TEST (waves_are_whole)
           OpId op = test_op_new (e, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (100) });
           engine_submit (e, op, engine_add_stream (e, "hold", 0, 0), sm, cases[i].reserved);
         }
-      OpId     later = test_op_new (e, waves (sm, cases[i].units, 1));
-      OpId     first = start (e, (TestOp){ .class_ = OP_TRAFFIC,
-                                           .latency = 1 }); /* the kernel comes after the reservation */
+      OpId later = test_op_new (e, waves (sm, cases[i].units, 1));
+      /* the kernel comes after the reservation */
+      OpId     first = start (e, (TestOp){ .class_ = OP_TRAFFIC, .latency = 1 });
       StreamId s = engine_add_stream (e, "k", 0, 0);
       engine_stream_wait (e, s, first);
       engine_submit (e, later, s, ENGINE_NONE, 0);
@@ -346,7 +354,10 @@ START_TEST (waves_are_whole)
 }
 END_TEST
 
-/* Two runs of 10 units in waves of 1 s and one of 7 units in waves of 2 s, on the slots that are left of 5. */
+/*
+ * Two runs of 10 units in waves of 1 s and one of 7 units in waves of 2 s, on the slots that are
+ * left of 5.
+ */
 START_TEST (waves_of_several_kernels)
 {
   static const WavePart parts[] = { { 10, 1, 2 }, { 7, 2, 1 } };
@@ -440,7 +451,10 @@ START_TEST (reservation_drains_a_wave)
 }
 END_TEST
 
-/* One wave of 8 leaves the 2 slots that a reservation wants: it need not drain, and is as long as it was. */
+/*
+ * One wave of 8 leaves the 2 slots that a reservation wants: it need not drain, and is as long as
+ * it was.
+ */
 START_TEST (reservation_beside_a_part_of_a_wave)
 {
   g_autoptr (Engine) e = engine_new ();
@@ -458,8 +472,9 @@ START_TEST (reservation_beside_a_part_of_a_wave)
 END_TEST
 
 /*
- * Thread blocks of a kernel are told out before those of one that comes later: a reservation waits for the whole kernel, of several as one op for
- * the one that runs, whether it runs in 3 waves of 1 s or takes 10 slots for 2 s.
+ * Thread blocks of a kernel are told out before those of one that comes later: a reservation waits
+ * for the whole kernel, of several as one op for the one that runs, whether it runs in 3 waves of 1
+ * s or takes 10 slots for 2 s.
  */
 START_TEST (reservation_waits_for_a_piece)
 {
@@ -552,9 +567,10 @@ START_TEST (drains_stand_still_with_their_kernel)
   g_autoptr (Engine) e = engine_new ();
   ResourceId hbm = engine_add_resource (e, "hbm", 10), sm = engine_add_resource (e, "sm", 10);
   Late       first = { sm, 0 }, second = { sm, 0 };
-  TestCall calls[] = { { SECONDS (0.25), hold_now, &first }, { SECONDS (0.75), hold_now, &second } };
-  TestTimer timer = { calls, 2, 0 };
-  TestOp    op = waves (sm, 12, 1);
+  TestCall   calls[] = { { SECONDS (0.25), hold_now, &first },
+                         { SECONDS (0.75), hold_now, &second } };
+  TestTimer  timer = { calls, 2, 0 };
+  TestOp     op = waves (sm, 12, 1);
   op.demands[0] = (Demand){ hbm, 1 };
   OpId     kernel = start (e, op);
   StreamId s = engine_add_stream (e, "c", 0, 0);
@@ -665,16 +681,20 @@ static void
 assert_too_long (Engine *e, const char *where)
 {
   g_autoptr (GError) error = NULL;
-  g_autofree char *text = g_strdup_printf ("the simulated time passes 213 days at %s: the scenario is "
-                                           "too large or a rate too small",
-                                           where);
+  g_autofree char   *text =
+      g_strdup_printf ("the simulated time passes 213 days at %s: the scenario is "
+                       "too large or a rate too small",
+                       where);
 
   ck_assert (!engine_run (e, &error));
   ck_assert (g_error_matches (error, ENGINE_ERROR, ENGINE_ERROR_TOO_LONG));
   ck_assert_str_eq (error->message, text);
 }
 
-/* 2^64 ps are 213.5 days: an op that ends before is an answer, one that ends later no deadlock. What waits for it is not blamed. */
+/*
+ * 2^64 ps are 213.5 days: an op that ends before is an answer, one that ends later no deadlock.
+ * What waits for it is not blamed.
+ */
 START_TEST (a_clock_has_an_end)
 {
   g_autoptr (Engine) latency = engine_new (), flow = engine_new (), sum = engine_new (),

@@ -346,9 +346,10 @@ check_identical (const World *a, const World *b)
     {
       const OpRecord *x = engine_op_record (a->engine, op), *y = engine_op_record (b->engine, op);
       ck_assert (x->issue == y->issue && x->begin == y->begin && x->end == y->end
-                 && x->first_arrival == y->first_arrival && x->drain == y->drain && x->gate == y->gate
-                 && x->gate_op == y->gate_op && x->gate_host == y->gate_host && x->stream == y->stream
-                 && x->first_segment == y->first_segment && x->n_segments == y->n_segments);
+                 && x->first_arrival == y->first_arrival && x->drain == y->drain
+                 && x->gate == y->gate && x->gate_op == y->gate_op && x->gate_host == y->gate_host
+                 && x->stream == y->stream && x->first_segment == y->first_segment
+                 && x->n_segments == y->n_segments);
     }
 }
 

@@ -137,7 +137,9 @@ START_TEST (a_communicator_runs_in_order_of_creation)
   OrderId            comm = engine_add_order (e, "comm"), other = engine_add_order (e, "other");
   StreamId           a = engine_add_stream (e, "a", 0, 0), b = engine_add_stream (e, "b", 0, 0);
   StreamId           c = engine_add_stream (e, "c", 0, 0), d = engine_add_stream (e, "d", 0, 0);
-  TestOp two = { .class_ = OP_TRAFFIC, .latency = SECONDS (1), .members = 2, .order = ORDER_OF (comm) };
+  TestOp             two = {
+                .class_ = OP_TRAFFIC, .latency = SECONDS (1), .members = 2, .order = ORDER_OF (comm)
+  };
   OpId   first = test_op_new (e, two);
   TestOp one = two;
   one.members = 1;
@@ -210,8 +212,9 @@ issue_step (Engine *e, HostId host, gpointer user)
 START_TEST (short_ops_are_launch_bound)
 {
   g_autoptr (Engine) e = engine_new ();
-  Issuer             issuer = {
-                .stream = engine_add_stream (e, "s", 0, 0), .op = latency (3), .n = 5, .cost = SECONDS (10)
+
+  Issuer issuer = {
+    .stream = engine_add_stream (e, "s", 0, 0), .op = latency (3), .n = 5, .cost = SECONDS (10)
   };
   HostId  host = engine_add_host (e, "h", issue_step, &issuer);
   SimTime parts[CAUSE_N] = { 0 };
@@ -232,9 +235,11 @@ END_TEST
 START_TEST (long_ops_hide_the_launch)
 {
   g_autoptr (Engine) e = engine_new ();
-  Issuer             issuer = {
-                .stream = engine_add_stream (e, "s", 0, 0), .op = latency (30), .n = 5, .cost = SECONDS (10)
+
+  Issuer issuer = {
+    .stream = engine_add_stream (e, "s", 0, 0), .op = latency (30), .n = 5, .cost = SECONDS (10)
   };
+
   SimTime parts[CAUSE_N] = { 0 };
   engine_add_host (e, "h", issue_step, &issuer);
 
@@ -433,7 +438,8 @@ START_TEST (a_stuck_host_is_named)
 
   engine_add_host (e, "rank7", wait_step, &never);
   ck_assert (!engine_run (e, &error));
-  ck_assert_msg (strstr (error->message, "host 'rank7' waits for op 0") != NULL, "%s", error->message);
+  ck_assert_msg (strstr (error->message, "host 'rank7' waits for op 0") != NULL, "%s",
+                 error->message);
 }
 END_TEST
 
@@ -453,7 +459,8 @@ START_TEST (walking_over_every_kind_of_gate)
   SimTime parts[CAUSE_N] = { 0 };
   engine_add_host (e, "h", issue_step, &issuer);
   /* kernel: issued at 2 s, latency until 3 s, waves end at 4, 5, ... s.
-     first: cap 1/2.5 -> ends at 3.5 s. second (behind it in order, reserves): drains until 4 s, moves 5 at 10: 4.5 s.
+     first: cap 1/2.5 -> ends at 3.5 s.
+     second (behind it in order, reserves): drains until 4 s, moves 5 at 10: 4.5 s.
      third waits for it: latency 1 s. */
   OpId first = test_submit (e, d,
                             (TestOp){ .class_ = OP_TRAFFIC,

@@ -1,9 +1,11 @@
 /*
  * Flows on links, read from tables or made up:
- *  - finish times against those of SimGrid 3.32 on a fat tree of 1024 hosts (max-min fair, no TCP corrections), 1e-6
- *    relative per flow; lists of the same columns named on the command line are checked as well. Speed is printed, not asserted;
- *  - 300 seeded random nets with latencies, caps, weights, loads and simultaneous events against a reference that steps from
- *    event to event and fills from nothing, written here; the same with the solver's own filling from nothing;
+ *  - finish times against those of SimGrid 3.32 on a fat tree of 1024 hosts (max-min fair, no TCP
+ *    corrections), 1e-6 relative per flow; lists of the same columns named on the command line are
+ *    checked as well. Speed is printed, not asserted;
+ *  - 300 seeded random nets with latencies, caps, weights, loads and simultaneous events against a
+ *    reference that steps from event to event and fills from nothing, written here; the same with
+ *    the solver's own filling from nothing;
  *  - results do not depend on the order in which flows are added;
  *  - a ring through one switch takes 2 (n - 1) / n S / B, as one without a switch does.
  */
@@ -312,7 +314,10 @@ END_TEST
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-/* Every rank sends what it has to send to the next one, at once; RANKS links, twice as many through a switch. */
+/*
+ * Every rank sends what it has to send to the next one, at once; RANKS links, twice as many through
+ * a switch.
+ */
 static double
 ring_time (guint n, double bytes, double bandwidth, gboolean through_switch)
 {
@@ -345,14 +350,19 @@ START_TEST (weights_and_caps_by_hand)
   g_autoptr (FlowNet) net = flow_net_new ();
   guint32             link = flow_net_add_link (net, 10), other = flow_net_add_link (net, 100);
 
-  /* 1 : 3 of 10 B/s: 2.5 and 7.5 B/s; the second ends after 2 s, then the first has 5 of 10 bytes left: 0.5 s */
+  /*
+   * 1 : 3 of 10 B/s: 2.5 and 7.5 B/s; the second ends after 2 s, then the first has 5 of 10 bytes
+   * left: 0.5 s
+   */
   flow_net_add_flow (net, &(FlowSpec){ .links = &link, .n_links = 1, .bytes = 10, .weight = 1 });
   flow_net_add_flow (net, &(FlowSpec){ .links = &link, .n_links = 1, .bytes = 15, .weight = 3 });
   /* capped to 2 B/s, after 1 s of latency: 1 + 4 / 2 */
-  flow_net_add_flow (
-      net,
-      &(FlowSpec){
-          .links = &other, .n_links = 1, .bytes = 4, .latency = SECONDS (1), .weight = 1, .cap = 2 });
+  flow_net_add_flow (net, &(FlowSpec){ .links = &other,
+                                       .n_links = 1,
+                                       .bytes = 4,
+                                       .latency = SECONDS (1),
+                                       .weight = 1,
+                                       .cap = 2 });
   ck_assert (flow_net_run (net, NULL));
   ck_assert_uint_eq (flow_net_finish (net, 0), SECONDS (2.5));
   ck_assert_uint_eq (flow_net_finish (net, 1), SECONDS (2));

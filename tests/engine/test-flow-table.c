@@ -28,7 +28,7 @@ static const struct
   { "a cap,b,1e9,2,,2 GB/s,,,\n", 2.5 },
   /* link a carries two bytes a byte: 5 GB/s */
   { "loads,a c,1e9,3,,,,2 1,\n", 3.200001 },
-  /* three quarters of b until its end; the other has moved 1/3 GB by then, and goes on at 10 GB/s */
+  /* three quarters of b until its end; the other has moved 1/3 GB, and goes on at 10 GB/s */
   { "heavy,b,1e9,5,,,3,,\n", 5 + 1e9 / 7.5e9 },
   { "light,b,1e9,5,,,1,,\n", 5.2 },
 };

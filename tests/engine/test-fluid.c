@@ -173,11 +173,13 @@ is_bottleneck (const Case *c, const double *rates, guint i, ResourceId r)
   double        most = offered (c, rates, r, op->spec.class_);
 
   if (amount_on (c, op, r) == 0
-      || taken (c, rates, r, op->spec.class_, op->spec.priority) < most - TOLERANCE * c->capacity[r])
+      || taken (c, rates, r, op->spec.class_, op->spec.priority)
+             < most - TOLERANCE * c->capacity[r])
     return FALSE;
   for (guint j = 0; j < MAX_OPS; j++)
     if (is_tier_mate (op, &c->ops[j]) && amount_on (c, &c->ops[j], r) > 0
-        && rates[j] / c->ops[j].spec.share > rates[i] / op->spec.share * (1 + TOLERANCE) + TOLERANCE)
+        && rates[j] / c->ops[j].spec.share
+               > rates[i] / op->spec.share * (1 + TOLERANCE) + TOLERANCE)
       return FALSE;
   return TRUE;
 }
@@ -397,9 +399,11 @@ START_TEST (a_solve_visits_its_component)
 
   /* another kernel on the last resource: one component with two kernels, no traffic */
   Demand    demand = { 99, 1 };
-  FluidSpec spec = {
-    .class_ = OP_KERNEL, .demands = &demand, .n_demands = 1, .waves = { ENGINE_NONE, 0, 0 }, .share = 1
-  };
+  FluidSpec spec = { .class_ = OP_KERNEL,
+                     .demands = &demand,
+                     .n_demands = 1,
+                     .waves = { ENGINE_NONE, 0, 0 },
+                     .share = 1 };
   fluid_add (fluid, &spec);
   fluid_solve (fluid, &n);
   fluid_counters (fluid, &solves, &visited);

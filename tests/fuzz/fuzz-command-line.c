@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 /* The program's main, renamed. */
 int shardsim_main (int argc, char **argv);
 
-/* ---- coverage ---------------------------------------------------------------------------------------------------- */
+/* ---- coverage -------------------------------------------------------------------------------- */
 
 /*
  * A fuzzer reads its counters in its own process: the child hands them over when it ends. All code
@@ -50,7 +50,8 @@ shared_counters (void)
 
   if (shared == NULL && n_counters () > 0)
     {
-      shared = mmap (NULL, n_counters (), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      shared =
+          mmap (NULL, n_counters (), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
       g_assert (shared != MAP_FAILED);
     }
   return shared;
@@ -63,7 +64,7 @@ copy_counters (guint8 *to, const guint8 *from)
     memcpy (to, from, n_counters ());
 }
 
-/* ---- words ------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 /* Options that are shorthands of a section's name go by that name. */
 char *
@@ -106,7 +107,7 @@ split_words (const FuzzPart *input)
   return g_steal_pointer (&words);
 }
 
-/* ---- the child --------------------------------------------------------------------------------------------------- */
+/* ---- the child ------------------------------------------------------------------------------- */
 
 static void
 limit (int resource, rlim_t soft, rlim_t hard)

@@ -18,8 +18,9 @@ static const struct
 } uses[] = {
   { "gpu", "cluster.nodes=2\ncluster.gpus_per_node=2\ncluster.gpu=fuzz\ncluster.intra=pcie4\n"
            "cluster.nics=1\ncluster.nic=ib-hdr-200" },
-  { "link", "cluster.nodes=2\ncluster.gpus_per_node=4\ncluster.gpu=a100-sxm-80\ncluster.intra=fuzz\n"
-            "cluster.nics=1\ncluster.nic=ib-hdr-200" },
+  { "link",
+    "cluster.nodes=2\ncluster.gpus_per_node=4\ncluster.gpu=a100-sxm-80\ncluster.intra=fuzz\n"
+    "cluster.nics=1\ncluster.nic=ib-hdr-200" },
   { "link", "cluster.nodes=2\ncluster.gpus_per_node=2\ncluster.gpu=a100-sxm-80\n"
             "cluster.intra=nvlink3-switch\ncluster.nics=2\ncluster.nic=fuzz" },
   { "node", "cluster.name=2 x fuzz" },

@@ -35,8 +35,9 @@ static void
 check_import (const guint8 *data, gsize size, const ImportOptions *options)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
-  g_autofree char     *text = import_topology_text ("fuzz.xml", size > 0 ? (const char *) data : "",
-                                                    (gssize) size, options, fuzz_profiles (), diags);
+
+  g_autofree char *text = import_topology_text ("fuzz.xml", size > 0 ? (const char *) data : "",
+                                                (gssize) size, options, fuzz_profiles (), diags);
 
   fuzz_check_diags (diags, text == NULL);
   if (text != NULL)
@@ -48,8 +49,12 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
   const ImportOptions none = { 0 };
   const ImportOptions by_gpu = { .gpu = "a100-sxm-80", .nic = "none" };
-  const ImportOptions cards = { .gpu = "h100-sxm-80", .intra = "nvlink4-switch", .nic = "ib-ndr-400" };
-  const ImportOptions no_cards = { .gpu = "a40-48", .intra = "pcie4", .nic = "none", .name = "\"\\\n" };
+  const ImportOptions cards = { .gpu = "h100-sxm-80",
+                                .intra = "nvlink4-switch",
+                                .nic = "ib-ndr-400" };
+  const ImportOptions no_cards = {
+    .gpu = "a40-48", .intra = "pcie4", .nic = "none", .name = "\"\\\n"
+  };
 
   fuzz_begin ();
   check_import (data, size, &none);

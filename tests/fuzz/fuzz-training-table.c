@@ -16,8 +16,9 @@ static gboolean
 is_small_row (const TrainingRow *row)
 {
   g_autoptr (DiagList)  diags = diag_list_new ();
-  g_autoptr (GPtrArray) all = scenario_load (
-      NULL, NULL, (const ScenarioOverride *) (void *) row->settings->data, row->settings->len, diags);
+  g_autoptr (GPtrArray) all =
+      scenario_load (NULL, NULL, (const ScenarioOverride *) (void *) row->settings->data,
+                     row->settings->len, diags);
 
   return all == NULL || fuzz_is_small (g_ptr_array_index (all, 0));
 }

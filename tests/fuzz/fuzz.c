@@ -43,7 +43,7 @@ static struct
   char       *folder;
 } state;
 
-/* ---- names and profiles ------------------------------------------------------------------------------------------ */
+/* ---- names and profiles ---------------------------------------------------------------------- */
 
 /*
  * Stands before GLib's, which keeps every name for good: right for a program, whose inputs are few,
@@ -138,7 +138,7 @@ fuzz_profiles (void)
   return state.profiles;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void
 remove_tree (const char *folder)
@@ -220,7 +220,7 @@ fuzz_split (const guint8 *data, gsize size, FuzzPart *parts, guint n)
   return i + 1;
 }
 
-/* ---- checks ------------------------------------------------------------------------------------------------------ */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 void
 fuzz_check_diags (const DiagList *diags, gboolean failed)
@@ -320,7 +320,7 @@ fuzz_check_round_trip (const Scenario *scenario)
   g_assert_cmpstr (text, ==, second);
 }
 
-/* ---- clusters ---------------------------------------------------------------------------------------------------- */
+/* ---- clusters -------------------------------------------------------------------------------- */
 
 static void
 check_routes (const Cluster *cluster)
@@ -336,7 +336,8 @@ check_routes (const Cluster *cluster)
         g_assert (cluster_gpu_card_pcie (cluster, from, card) <= PATH_SYS);
       for (guint to = 0; to < n; to++)
         if (from != to
-            && (node == cluster_node_of_gpu (cluster, to) || cluster_nics_of_node (cluster, node) > 0))
+            && (node == cluster_node_of_gpu (cluster, to)
+                || cluster_nics_of_node (cluster, node) > 0))
           {
             cluster_route_gpus (cluster, from, to, -1, &route);
             g_assert (route.n <= ROUTE_MAX && isfinite (route.latency));

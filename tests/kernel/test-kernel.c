@@ -167,7 +167,10 @@ START_TEST (test_matmul_dtype)
 }
 END_TEST
 
-/* What stands between the best product and a long run: start and end of a tile, small tiles, the clock. */
+/*
+ * What stands between the best product and a long run: start and end of a tile, small tiles, the
+ * clock.
+ */
 START_TEST (test_matmul_sustained)
 {
   GpuProfile gpu = test_gpu ();
@@ -219,7 +222,10 @@ START_TEST (test_attention)
   double     block = 4.0 * 128 * 1024 * 128 / (156e12 / 108);
 
   kernel_cost (&gpu, &kernel, &cost);
-  /* 8 x 27 = 216 blocks of 128 rows: two whole waves over 108 SMs at half of 312 TFLOP/s; 8 MB at 1.6 TB/s: 5 us */
+  /*
+   * 8 x 27 = 216 blocks of 128 rows: two whole waves over 108 SMs at half of 312 TFLOP/s; 8 MB at
+   * 1.6 TB/s: 5 us
+   */
   ck_assert_double_eq (cost.wave_units, 216);
   assert_near (cost.wave_seconds, block);
   assert_near (cost.hbm_bytes, 1e7);
@@ -239,7 +245,10 @@ START_TEST (test_attention)
 }
 END_TEST
 
-/* Half of the pairs, and of the blocks on the diagonal the half that is masked: (1 + 128/1024) of them. */
+/*
+ * Half of the pairs, and of the blocks on the diagonal the half that is masked: (1 + 128/1024) of
+ * them.
+ */
 START_TEST (test_attention_masked)
 {
   GpuProfile gpu = test_gpu ();
@@ -260,7 +269,10 @@ START_TEST (test_attention_masked)
 }
 END_TEST
 
-/* Head sizes: kernels exist for multiples of 32, in version 1 for powers of two; an exponential costs 32 dimensions here. */
+/*
+ * Head sizes: kernels exist for multiples of 32, in version 1 for powers of two; an exponential
+ * costs 32 dimensions here.
+ */
 START_TEST (test_attention_heads)
 {
   GpuProfile gpu = test_gpu ();
@@ -341,7 +353,10 @@ compare_doubles (gconstpointer a, gconstpointer b)
   return (x > y) - (x < y);
 }
 
-/* Relative errors of the modelled time of a GPU's own measured products, sorted. OTHERS: by the other products, else by none. */
+/*
+ * Relative errors of the modelled time of a GPU's own measured products, sorted. OTHERS: by the
+ * other products, else by none.
+ */
 static GArray *
 errors_of_products (const GpuProfile *gpu, gboolean others)
 {
@@ -372,9 +387,9 @@ errors_of_products (const GpuProfile *gpu, gboolean others)
 }
 
 /*
- * The 80 products of an H100, short measurements: the profile's figures alone are within 8 % of the median product, and each product
- * predicted with the other 79 is nearer. The tail is printed: products of a few us, timed one by one, hold more launch than the
- * profile's kernel_latency.
+ * The 80 products of an H100, short measurements: the profile's figures alone are within 8 % of the
+ * median product, and each product predicted with the other 79 is nearer. The tail is printed:
+ * products of a few us, timed one by one, hold more launch than the profile's kernel_latency.
  */
 START_TEST (test_measured_products)
 {
@@ -404,8 +419,9 @@ START_TEST (test_measured_products)
 END_TEST
 
 /*
- * One measured product that takes twice as long as modelled. The same product: 2 to the power of 1 / 1.3. One of twice the depth, a
- * distance of 1: weight exp (-1/2) = 0.60653, 2 to the power of 0.60653 / 0.90653. fp32 and streaming kernels: as they are.
+ * One measured product that takes twice as long as modelled. The same product: 2 to the power of 1
+ * / 1.3. One of twice the depth, a distance of 1: weight exp (-1/2) = 0.60653, 2 to the power of
+ * 0.60653 / 0.90653. fp32 and streaming kernels: as they are.
  */
 START_TEST (test_measured_by_hand)
 {
@@ -470,7 +486,8 @@ START_TEST (test_property_roofline)
   waves = ceil (cost.wave_units / 108);
   ck_assert_msg (cost.alone >= MAX (kernel.flops / 312e12, cost.bytes / 2e12) + cost.latency,
                  "seed %u", seed);
-  ck_assert_msg (cost.alone == cost.latency + MAX (waves * cost.wave_seconds, cost.hbm_bytes / 2e12),
+  ck_assert_msg (cost.alone
+                     == cost.latency + MAX (waves * cost.wave_seconds, cost.hbm_bytes / 2e12),
                  "seed %u", seed);
   ck_assert_msg (cost.wave_units * cost.wave_seconds * 312e12 / 108 >= kernel.flops * (1 - EPSILON),
                  "seed %u", seed);

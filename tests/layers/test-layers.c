@@ -1,8 +1,8 @@
 /*
  * Holds the source tree to the include table of docs/decisions/001-layer-includes.md: reads every
- * `#include "layer/..."` of src/ and fails on a pair that the table does not name. It sees text only: what arrives
- * through a permitted header is not followed, and #if is not evaluated. And holds src/cli to its
- * one way to stderr.
+ * `#include "layer/..."` of src/ and fails on a pair that the table does not name. It sees text
+ * only: what arrives through a permitted header is not followed, and #if is not evaluated. And
+ * holds src/cli to its one way to stderr.
  */
 #include <check.h>
 #include <gio/gio.h>
@@ -29,7 +29,8 @@ static const LayerRule rules[] = {
   { "analysis", "replay" },
   { "report", "base analysis" },
   { "bench", "" },
-  { "cli", "base engine cluster workload kernel collective schedule strategy replay analysis report" },
+  { "cli",
+    "base engine cluster workload kernel collective schedule strategy replay analysis report" },
 };
 
 static const LayerRule *
@@ -49,7 +50,10 @@ rule_allows (const LayerRule *rule, const char *target)
   return g_str_equal (rule->layer, target) || g_strv_contains ((const char *const *) words, target);
 }
 
-/* Text between the quotes of an #include line, or NULL for any other line (system headers among them). */
+/*
+ * Text between the quotes of an #include line, or NULL for any other line (system headers among
+ * them).
+ */
 static char *
 include_of_line (const char *line)
 {
@@ -83,7 +87,7 @@ line_fault (const char *layer, const char *line)
   if (rule == NULL)
     return g_strdup_printf ("folder '%s' is no layer", layer);
   slash = strchr (include, '/');
-  if (slash == NULL) /* only what the build generates at the root of the include path has no folder */
+  if (slash == NULL) /* no folder: only what is generated at the include path's root */
     return g_str_equal (include, "shardsim-config.h")
                ? NULL
                : g_strdup_printf ("'%s' names no layer", include);

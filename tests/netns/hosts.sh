@@ -1,5 +1,6 @@
 #!/bin/sh
-# Hosts on one machine: runs an MPI program between network namespaces whose links have a limited rate.
+# Hosts on one machine: runs an MPI program between network namespaces whose links have a limited
+# rate.
 #
 #   hosts.sh [OPTION]... PROGRAM [ARGUMENT]...
 #
@@ -15,17 +16,20 @@
 #                    | bridge 1 |
 #        h2 [card]---+----------+---[card] h4
 #
-# A card is a veth pair with an HTB limit at both ends: what the host sends, and what the bridge sends to it. All of it lies
-# in network, mount, process and host name namespaces of its own. Nothing of this machine is touched, and nothing is left:
-# when the first process in there ends, in whatever way, the kernel ends the others and takes the namespaces down. That
-# process ends with this script, also when the script is killed.
+# A card is a veth pair with an HTB limit at both ends: what the host sends, and what the bridge
+# sends to it. All of it lies in network, mount, process and host name namespaces of its own.
+# Nothing of this machine is touched, and nothing is left: when the first process in there ends, in
+# whatever way, the kernel ends the others and takes the namespaces down. That process ends with
+# this script, also when the script is killed.
 #
-# Exit status: that of mpirun; 77 with the reason on stderr where such hosts cannot be made; 2 for a wrong call.
+# Exit status: that of mpirun; 77 with the reason on stderr where such hosts cannot be made; 2 for a
+# wrong call.
 set -eu
 
 name=${0##*/}
 subnet=10.213.77
-# Packets (trains of up to 64 KiB) that a card's queue holds: more than TCP's windows, so that none is dropped.
+# Packets (trains of up to 64 KiB) that a card's queue holds: more than TCP's windows, so that none
+# is dropped.
 queue=1000
 
 wrong ()
@@ -40,7 +44,7 @@ skip ()
   exit 77
 }
 
-# ---- what there is ----------------------------------------------------------------------------------------------------
+# ---- what there is -------------------------------------------------------------------------------
 
 require_tools ()
 {
@@ -58,7 +62,7 @@ require_tools ()
     skip "this kernel has no veth, bridge, HTB or pfifo, or no named namespaces"
 }
 
-# ---- the network ------------------------------------------------------------------------------------------------------
+# ---- the network ---------------------------------------------------------------------------------
 
 # limit_rate DEVICE MBIT [tc's option for the namespace]...: of what DEVICE sends.
 limit_rate ()
@@ -68,7 +72,8 @@ limit_rate ()
   # A burst of 1 ms and two packets: what the kernel's timer needs.
   burst=$(( mbit * 125 + 3028 ))
   tc "$@" qdisc add dev "$device" root handle 1: htb default 1
-  tc "$@" class add dev "$device" parent 1: classid 1:1 htb rate "${mbit}mbit" burst $burst cburst $burst quantum 3028
+  tc "$@" class add dev "$device" parent 1: classid 1:1 htb rate "${mbit}mbit" burst $burst \
+    cburst $burst quantum 3028
   tc "$@" qdisc add dev "$device" parent 1:1 handle 10: pfifo limit $queue
 }
 
@@ -88,11 +93,14 @@ add_host ()
   ip -n "h$1" addr add "$subnet.$1/24" dev eth0
   ip -n "h$1" link set eth0 up
   # One congestion control on every machine that this runs on, and the one that most clusters have.
-  # What is measured is a connection in its stride: it starts with a wide window and keeps it when it was silent for a step.
-  # Nothing is lost here, so a late answer (a busy processor's) must not pass for a loss: no probes, a patient timer.
-  ip -n "h$1" route replace "$subnet.0/24" dev eth0 src "$subnet.$1" congctl lock cubic initcwnd 700 rto_min 5s
+  # What is measured is a connection in its stride: it starts with a wide window and keeps it when
+  # it was silent for a step. Nothing is lost here, so a late answer (a busy processor's) must not
+  # pass for a loss: no probes, a patient timer.
+  ip -n "h$1" route replace "$subnet.0/24" dev eth0 src "$subnet.$1" congctl lock cubic \
+    initcwnd 700 rto_min 5s
   ip netns exec "h$1" sh -c '
-    cd /proc/sys/net/ipv4 && echo 0 > tcp_slow_start_after_idle && echo 0 > tcp_early_retrans' 2> /dev/null || :
+    cd /proc/sys/net/ipv4 && echo 0 > tcp_slow_start_after_idle && echo 0 > tcp_early_retrans
+  ' 2> /dev/null || :
   limit_rate eth0 "$3" -n "h$1"
   limit_rate "port$1" "$3"
   echo "$subnet.$1 h$1" >> /run/hosts
@@ -128,9 +136,10 @@ build_network ()
   mount --bind /run/hosts /etc/hosts
 }
 
-# ---- the program ------------------------------------------------------------------------------------------------------
+# ---- the program ---------------------------------------------------------------------------------
 
-# What mpirun calls to start its daemon: AGENT HOST COMMAND... A host name of its own keeps Open MPI from shared memory.
+# What mpirun calls to start its daemon: AGENT HOST COMMAND... A host name of its own keeps Open MPI
+# from shared memory.
 write_agent ()
 {
   cat > /run/agent << 'END'
@@ -147,10 +156,12 @@ run_ranks ()
   write_agent
   echo "$ranks" | tr , '\n' | sed 's/^/h/' > /run/ranks
   export TMPDIR=/run/tmp OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  # Every message is sent at once, as NCCL sends over sockets, whose slots are posted ahead. Open MPI would shake hands
-  # from 64 KiB on, and the answer waits behind the data in the card's queue or on the connection (docs/bench.md).
-  mpirun -n "$(wc -l < /run/ranks)" --mca rmaps seq --hostfile /run/ranks --bind-to none --mca plm rsh --mca plm_rsh_agent /run/agent \
-    --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include $subnet.0/24 --mca oob_tcp_if_include $subnet.0/24 \
+  # Every message is sent at once, as NCCL sends over sockets, whose slots are posted ahead. Open
+  # MPI would shake hands from 64 KiB on, and the answer waits behind the data in the card's queue
+  # or on the connection (docs/bench.md).
+  mpirun -n "$(wc -l < /run/ranks)" --mca rmaps seq --hostfile /run/ranks --bind-to none \
+    --mca plm rsh --mca plm_rsh_agent /run/agent --mca pml ob1 --mca btl tcp,self \
+    --mca btl_tcp_if_include $subnet.0/24 --mca oob_tcp_if_include $subnet.0/24 \
     --mca btl_tcp_eager_limit 16777216 --mca btl_tcp_rndv_eager_limit 16777216 \
     --mca mpi_yield_when_idle 1 "$@" < /dev/null
 }

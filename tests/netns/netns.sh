@@ -3,14 +3,16 @@
 #
 #   netns.sh SHARDSIM-BENCH SHARDSIM LIBRARY quick|full [FOLDER]
 #
-# The link's figures are fitted to two hosts at one rate (`shardsim calibrate`), in this very run. Everything else is a
-# prediction. Asserted, for 4 MiB a rank and more: the median of |predicted / measured - 1| over all cases is at most 10 %,
-# over those with one slow host 5 %; no case is off by more than 25 %; fetching from a cache beats gathering, by what is
-# simulated within 10 %. Nothing about smaller messages, nothing about GPUs.
+# The link's figures are fitted to two hosts at one rate (`shardsim calibrate`), in this very run.
+# Everything else is a prediction. Asserted, for 4 MiB a rank and more: the median of |predicted /
+# measured - 1| over all cases is at most 10 %, over those with one slow host 5 %; no case is off by
+# more than 25 %; fetching from a cache beats gathering, by what is simulated within 10 %. Nothing
+# about smaller messages, nothing about GPUs.
 #
-# LIBRARY is yield.c's. FOLDER (new) keeps the measurements, the profile and compared.csv; without it they are deleted.
-# A shared machine may disturb a measurement. One whose own spread (tenth to ninetieth percentile) is wider than the
-# tolerance is made again, three times in all (quick: twice), and then skipped with its spread; what was predicted plays no part in that.
+# LIBRARY is yield.c's. FOLDER (new) keeps the measurements, the profile and compared.csv; without
+# it they are deleted. A shared machine may disturb a measurement. One whose own spread (tenth to
+# ninetieth percentile) is wider than the tolerance is made again, three times in all (quick:
+# twice), and then skipped with its spread; what was predicted plays no part in that.
 set -u
 here=$(dirname "$(realpath "$0")")
 bench=$(realpath "$1") simulator=$(realpath "$2") library=$(realpath "$3") extent=$4
@@ -42,7 +44,7 @@ verdict ()
   esac
 }
 
-# ---- measuring --------------------------------------------------------------------------------------------------------
+# ---- measuring -----------------------------------------------------------------------------------
 
 # measure CASE HOSTS-OPTIONS BENCH-ARGUMENT...: results in $out/CASE.
 measure ()
@@ -64,7 +66,7 @@ value ()
   awk -F, -v variant="$2" -v column="$3" '$9 == variant { print $column }' "$out/$1/results.csv"
 }
 
-# ---- the link, from two hosts -----------------------------------------------------------------------------------------
+# ---- the link, from two hosts --------------------------------------------------------------------
 
 # append KEY TEXT: to the profile, unless the fit has it.
 append ()
@@ -83,8 +85,8 @@ fit_link ()
   fi
   mkdir -p "$out/link"
   [ $status -eq 0 ] && measure fit-large '-n 2 -r 100' "$@" -b 512K -e 4M -f 2 -n 1 &&
-    "$simulator" calibrate "$out/fit-small/results.csv" "$out/fit-large/results.csv" --extends lan-100m \
-      -o "$out/link/lan-100m.yaml" > "$out/fit.log" 2>&1
+    "$simulator" calibrate "$out/fit-small/results.csv" "$out/fit-large/results.csv" \
+      --extends lan-100m -o "$out/link/lan-100m.yaml" > "$out/fit.log" 2>&1
   status=$?
   if [ $status -ne 0 ]; then
     [ ! -f "$out/fit.log" ] || sed 's/^/# /' "$out/fit.log" >&2
@@ -94,11 +96,14 @@ fit_link ()
   fi
   # What hosts.sh has set up, no fit: all messages are eager.
   append serial_exchange false
-  append eager_limit '{ value: 16 MiB, source: "btl_tcp_eager_limit of the runs", confidence: datasheet }'
-  verdict OK fit "$(sed -n 's/^\(efficiency\|latency\): { value: \([^,]*\),.*/\1 \2/p' "$out/link/lan-100m.yaml" | tr '\n' ' ')"
+  append eager_limit \
+    '{ value: 16 MiB, source: "btl_tcp_eager_limit of the runs", confidence: datasheet }'
+  fitted=$(sed -n 's/^\(efficiency\|latency\): { value: \([^,]*\),.*/\1 \2/p' \
+    "$out/link/lan-100m.yaml" | tr '\n' ' ')
+  verdict OK fit "$fitted"
 }
 
-# ---- comparing --------------------------------------------------------------------------------------------------------
+# ---- comparing -----------------------------------------------------------------------------------
 
 # predict COLLECTIVE BYTES REMARK OPTION...: us, in $beside; of a pair $alone as well.
 predict ()
@@ -106,29 +111,34 @@ predict ()
   collective=$1 bytes=$2 algorithm=auto
   [ "$3" != 'mpi linear' ] || algorithm=linear
   shift 3
-  line=$("$simulator" collective --hwprofiles "$out" --gpu cpu-host --intra none --gpus-per-node 1 --nics 1 \
-    --collective "$collective" -b "$bytes" -e "$bytes" --algo "$algorithm" --format csv "$@" | tail -n 1)
+  line=$("$simulator" collective --hwprofiles "$out" --gpu cpu-host --intra none --gpus-per-node 1 \
+    --nics 1 --collective "$collective" -b "$bytes" -e "$bytes" --algo "$algorithm" \
+    --format csv "$@" | tail -n 1)
   beside=$(echo "$line" | cut -d, -f5)
   alone=$(echo "$line" | cut -d, -f12)
 }
 
-# judge CASE LIMIT SIMULATOR-OPTION...: lines "case,collective,bytes,measured,low,high,predicted,error,spread,verdict", errors in %.
+# judge CASE LIMIT SIMULATOR-OPTION...: lines
+# "case,collective,bytes,measured,low,high,predicted,error,spread,verdict", errors in %.
 judge ()
 {
   case=$1 limit=$2
   shift 2
   tail -n +2 "$out/$case/results.csv" | tr ' ' _ |
-    while IFS=, read -r _ _ _ _ _ _ _ benchmark variant _ bytes _ _ _ _ _ _ _ measured low high _ remark; do
+    while IFS=, read -r _ _ _ _ _ _ _ benchmark variant _ bytes _ _ _ _ _ _ _ measured low high _ \
+        remark; do
       predict "${variant%%.*}" "$bytes" "$(echo "$remark" | tr _ ' ')" "$@"
       predicted=$beside
       case $benchmark:$variant in
         pair:*.alone) predicted=$alone ;;
       esac
-      awk -v case="$case" -v variant="$variant" -v bytes="$bytes" -v m="$measured" -v low="$low" -v high="$high" \
-        -v p="$predicted" -v limit="$limit" -v worst="$worst" 'BEGIN {
-          error = 100 * (p - m) / m; spread = 100 * (high - low) / m; size = error < 0 ? -error : error
+      awk -v case="$case" -v variant="$variant" -v bytes="$bytes" -v m="$measured" -v low="$low" \
+        -v high="$high" -v p="$predicted" -v limit="$limit" -v worst="$worst" 'BEGIN {
+          error = 100 * (p - m) / m; size = error < 0 ? -error : error
+          spread = 100 * (high - low) / m
           verdict = !(p > 0) ? "FAIL" : spread > limit ? "SKIP" : size > worst ? "FAIL" : "OK"
-          printf "%s,%s,%s,%.0f,%.0f,%.0f,%.0f,%.1f,%.1f,%s\n", case, variant, bytes, m, low, high, p, error, spread, verdict
+          printf "%s,%s,%s,%.0f,%.0f,%.0f,", case, variant, bytes, m, low, high
+          printf "%.0f,%.1f,%.1f,%s\n", p, error, spread, verdict
         }'
     done
 }
@@ -154,16 +164,20 @@ compare ()
   cat "$out/$case/judged" >> "$out/compared.csv"
   while IFS=, read -r _ variant bytes measured _ _ predicted error spread result; do
     text="measured $measured us, predicted $predicted us, $error %"
-    [ "$result" != SKIP ] || text="$text: the measurements spread over $spread %, the tolerance is $limit %"
+    [ "$result" != SKIP ] ||
+      text="$text: the measurements spread over $spread %, the tolerance is $limit %"
     verdict "$result" "$case $variant $bytes B" "$text"
   done < "$out/$case/judged"
 }
 
-# summarise PATTERN LIMIT: the median of |error| over the cases that PATTERN matches and that were not skipped.
+# summarise PATTERN LIMIT: the median of |error| over the cases that PATTERN matches and that were
+# not skipped.
 summarise ()
 {
-  median=$(awk -F, -v pattern="$1" 'NR > 1 && $1 ~ pattern && $10 != "SKIP" { print $8 < 0 ? -$8 : $8 }' "$out/compared.csv" |
-    sort -n | awk '{ e[NR] = $1 } END { if (NR) print (e[int((NR + 1) / 2)] + e[int((NR + 2) / 2)]) / 2 }')
+  median=$(awk -F, -v pattern="$1" \
+    'NR > 1 && $1 ~ pattern && $10 != "SKIP" { print $8 < 0 ? -$8 : $8 }' "$out/compared.csv" |
+    sort -n | awk '{ e[NR] = $1 }
+      END { if (NR) print (e[int((NR + 1) / 2)] + e[int((NR + 2) / 2)]) / 2 }')
   if [ -z "$median" ]; then
     verdict SKIP "median error of '$1'" 'no measurement was quiet enough'
   elif [ "$(awk -v m="$median" -v limit="$2" 'BEGIN { print (m <= limit) }')" = 1 ]; then
@@ -173,14 +187,15 @@ summarise ()
   fi
 }
 
-# ---- the cache --------------------------------------------------------------------------------------------------------
+# ---- the cache -----------------------------------------------------------------------------------
 
 # step_time STRATEGY MBIT: us of a step of fcdp.yaml.
 step_time ()
 {
   # Without windows: every use of a parameter gathers or fetches it, as mpi_cache does.
-  "$simulator" simulate "$here/fcdp.yaml" --hwprofiles "$out" --strategy "$1" --nic "lan-$2m" --format json \
-    --set strategy.max_reuse_distance=0 --set strategy.max_live_parameters=0 --set strategy.prefetch_bucket_size=0 |
+  "$simulator" simulate "$here/fcdp.yaml" --hwprofiles "$out" --strategy "$1" --nic "lan-$2m" \
+    --format json --set strategy.max_reuse_distance=0 --set strategy.max_live_parameters=0 \
+    --set strategy.prefetch_bucket_size=0 |
     sed -n 's/.*"step_time_s": *\([0-9.e+-]*\).*/\1/p' | head -n 1
 }
 
@@ -207,51 +222,59 @@ compare_cache ()
     try=$(( try + 1 ))
   done
   line=$(awk -v gather="$(value "$case" step.gather 19)" -v fetch="$(value "$case" step.fetch 19)" \
-    -v zero="$(step_time zero3 "$1")" -v fcdp="$(step_time fcdp "$1")" -v noise="$noise" -v limit="$limit" 'BEGIN {
+    -v zero="$(step_time zero3 "$1")" -v fcdp="$(step_time fcdp "$1")" -v noise="$noise" \
+    -v limit="$limit" 'BEGIN {
       if (!(gather * fetch * zero * fcdp)) { print "FAIL 0 0 -100"; exit }
-      m = gather / fetch; p = zero / fcdp; error = 100 * (p - m) / m; size = error < 0 ? -error : error
+      m = gather / fetch; p = zero / fcdp
+      error = 100 * (p - m) / m; size = error < 0 ? -error : error
       verdict = p <= 1 ? "FAIL" : noise > limit ? "SKIP" : (m > 1 && size <= limit) ? "OK" : "FAIL"
       printf "%s %.3f %.3f %.1f", verdict, m, p, error }')
   echo "$1 $line" >> "$out/cache.txt"
   # shellcheck disable=SC2086 # words
   set -- "$1" $line
-  verdict "$2" "$case" "a step that gathers again over one that fetches: measured $3, simulated $4, $5 % (limit $limit %), spread $noise %"
-  if [ "$(awk -v a="$(value "$case" gather 20)" -v b="$(value "$case" fetch 21)" 'BEGIN { print (a > b) }')" = 1 ]; then
+  text="a step that gathers again over one that fetches: measured $3, simulated $4"
+  verdict "$2" "$case" "$text, $5 % (limit $limit %), spread $noise %"
+  if awk -v a="$(value "$case" gather 20)" -v b="$(value "$case" fetch 21)" \
+    'BEGIN { exit !(a > b) }'; then
     verdict OK "$case" "fetch $(value "$case" fetch 19) us, gather $(value "$case" gather 19) us"
   else
     verdict FAIL "$case" 'fetching was not faster than gathering'
   fi
 }
 
-# ---- the cases --------------------------------------------------------------------------------------------------------
+# ---- the cases -----------------------------------------------------------------------------------
 
 equal_hosts ()
 { # HOSTS MBIT COLLECTIVES [LARGEST]
-  compare "$1-hosts-$2${4:+-$4}" 10 "-n $1 -r $2" "--nodes $1 --nic lan-$2m" mpi_collective --collectives "$3" -b 4M -e "${4:-4M}" -f 4
+  compare "$1-hosts-$2${4:+-$4}" 10 "-n $1 -r $2" "--nodes $1 --nic lan-$2m" mpi_collective \
+    --collectives "$3" -b 4M -e "${4:-4M}" -f 4
 }
 
 slow_host ()
 { # HOSTS MBIT: h2 at half the rate
-  compare "$1-hosts-$2-slow" 5 "-n $1 -r $2 -s 2:$(( $2 / 2 ))" "--nodes $1 --nic lan-$2m --slow-nics 1.0:0.5" \
-    mpi_collective --collectives all_reduce,all_gather,sendrecv -b 4M -e 4M
+  compare "$1-hosts-$2-slow" 5 "-n $1 -r $2 -s 2:$(( $2 / 2 ))" \
+    "--nodes $1 --nic lan-$2m --slow-nics 1.0:0.5" mpi_collective \
+    --collectives all_reduce,all_gather,sendrecv -b 4M -e 4M
 }
 
 shared_card ()
 { # MBIT COLLECTIVE: groups h1 h2 and h1 h3
-  compare "shared-card-$1-$2" 10 "-n 3 -r $1 -l 1,2,1,3" "--nodes 3 --nic lan-$1m --ranks 0,1 --beside $2:same:ranks=0,2" \
-    mpi_pair --collectives "$2" -b 4M -e 4M
+  compare "shared-card-$1-$2" 10 "-n 3 -r $1 -l 1,2,1,3" \
+    "--nodes 3 --nic lan-$1m --ranks 0,1 --beside $2:same:ranks=0,2" mpi_pair --collectives "$2" \
+    -b 4M -e 4M
 }
 
 shared_cards ()
 { # MBIT COLLECTIVE: two groups h1 h2
-  compare "shared-cards-$1-$2" 10 "-n 2 -r $1 -l 1,2,1,2" "--nodes 2 --nic lan-$1m --ranks 0,1 --beside $2:same:ranks=0,1" \
-    mpi_pair --collectives "$2" -b 4M -e 4M
+  compare "shared-cards-$1-$2" 10 "-n 2 -r $1 -l 1,2,1,2" \
+    "--nodes 2 --nic lan-$1m --ranks 0,1 --beside $2:same:ranks=0,1" mpi_pair --collectives "$2" \
+    -b 4M -e 4M
 }
 
 two_bridges ()
 { # HOSTS MBIT UPLINK COLLECTIVES
-  compare "$1-hosts-$2-uplink-$3" 10 "-n $1 -r $2 -u $3" \
-    "--nodes $1 --nic lan-$2m --leaf-nodes $(( $1 / 2 )) --oversubscription $(( $1 * $2 / (2 * $3) ))" \
+  leaves="--leaf-nodes $(( $1 / 2 )) --oversubscription $(( $1 * $2 / (2 * $3) ))"
+  compare "$1-hosts-$2-uplink-$3" 10 "-n $1 -r $2 -u $3" "--nodes $1 --nic lan-$2m $leaves" \
     mpi_collective --collectives "$4" -b 4M -e 4M
 }
 
@@ -283,7 +306,8 @@ full_cases ()
   two_bridges 8 200 200 alltoall,all_reduce
 }
 
-echo 'case,collective,bytes,measured_us,low_us,high_us,predicted_us,error_percent,spread_percent,verdict' > "$out/compared.csv"
+columns=case,collective,bytes,measured_us,low_us,high_us,predicted_us
+echo "$columns,error_percent,spread_percent,verdict" > "$out/compared.csv"
 fit_link
 case $extent in
   full) full_cases ;;

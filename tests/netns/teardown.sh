@@ -1,7 +1,7 @@
 #!/bin/sh
 # What hosts.sh leaves behind: nothing. Usage: teardown.sh. TAP.
-# Ends it in four ways while ranks run, and asserts that no process, network namespace, link or mount of it is left.
-# Says nothing about what the kernel frees later on its own.
+# Ends it in four ways while ranks run, and asserts that no process, network namespace, link or
+# mount of it is left. Says nothing about what the kernel frees later on its own.
 set -u
 here=$(dirname "$(realpath "$0")")
 number=0

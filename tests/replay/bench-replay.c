@@ -1,6 +1,6 @@
 /*
- * What a replay costs: wall seconds and peak memory of whole replays, each in a process of its own, with the work done (ops,
- * events), so that a slower machine can be told from slower code.
+ * What a replay costs: wall seconds and peak memory of whole replays, each in a process of its own,
+ * with the work done (ops, events), so that a slower machine can be told from slower code.
  */
 #include "replay/replay.h"
 
@@ -23,7 +23,8 @@ static const Case cases[] = {
     200 },
   { "llama-3.1-405b on 16384 H100, HSDP, folded", "2048 x dgx-h100", "llama-3.1-405b", "hsdp",
     FALSE, 1, 200 },
-  { "llama-3.1-405b on 256 H100, unfolded", "32 x dgx-h100", "llama-3.1-405b", "fsdp2", TRUE, 20, 0 },
+  { "llama-3.1-405b on 256 H100, unfolded", "32 x dgx-h100", "llama-3.1-405b", "fsdp2", TRUE, 20,
+    0 },
 };
 
 static int
@@ -42,9 +43,11 @@ run_case (const Case *c)
   g_autoptr (GError)     error = NULL;
   ReplayOptions          options = { .unfolded = c->unfolded };
   gint64                 start = g_get_monotonic_time ();
-  g_autoptr (GPtrArray) all = scenario_load (NULL, NULL, overrides, G_N_ELEMENTS (overrides), diags);
-  g_autoptr (Replay)    replay =
-      all != NULL ? replay_run (g_ptr_array_index (all, 0), profiles, &options, diags, &error) : NULL;
+  g_autoptr (GPtrArray)  all =
+      scenario_load (NULL, NULL, overrides, G_N_ELEMENTS (overrides), diags);
+  g_autoptr (Replay) replay =
+      all != NULL ? replay_run (g_ptr_array_index (all, 0), profiles, &options, diags, &error)
+                  : NULL;
   double           seconds = (g_get_monotonic_time () - start) / 1e6;
   g_autofree char *messages = diag_list_format (diags, FALSE);
   EngineCounters   counters;

@@ -1,7 +1,7 @@
 /*
- * A ring all-reduce of 1 GiB over 4 096 ranks, as nodes of one GPU and of eight, 33.5 million steps:
- * time of the three fidelities against their goals, and the peak memory of the process. Fails
- * beyond a goal. (ASTRA-sim's analytical back-end, as measured once: 1 098 s and 5.57 GB.)
+ * A ring all-reduce of 1 GiB over 4 096 ranks, as nodes of one GPU and of eight, 33.5 million
+ * steps: time of the three fidelities against their goals, and the peak memory of the process.
+ * Fails beyond a goal. (ASTRA-sim's analytical back-end, as measured once: 1 098 s and 5.57 GB.)
  */
 #include <stdio.h>
 #include <stdlib.h>

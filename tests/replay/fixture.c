@@ -16,8 +16,9 @@ static void
 overrides_add (Overrides *self, const char *key, const char *value)
 {
   g_assert (self->n < MAX_OVERRIDES);
-  self->list[self->n++] = (ScenarioOverride){ g_string_chunk_insert (self->strings, key),
-                                              g_string_chunk_insert (self->strings, value), "test" };
+  self->list[self->n++] =
+      (ScenarioOverride){ g_string_chunk_insert (self->strings, key),
+                          g_string_chunk_insert (self->strings, value), "test" };
 }
 
 static void
@@ -68,7 +69,8 @@ fixture_scenario (const char *key, ...)
 }
 
 Replay *
-fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolded, guint min_periods)
+fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolded,
+                guint min_periods)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GError)   error = NULL;
@@ -81,7 +83,7 @@ fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolde
   return replay;
 }
 
-/* ---- random scenarios -------------------------------------------------------------------------------------------- */
+/* ---- random scenarios ------------------------------------------------------------------------ */
 
 #define PICK(rand, list) ((list)[g_rand_int_range (rand, 0, G_N_ELEMENTS (list))])
 
@@ -238,7 +240,7 @@ fixture_random (GRand *rand, ProfileSet *profiles)
   return scenario;
 }
 
-/* ---- random meshes ----------------------------------------------------------------------------------------------- */
+/* ---- random meshes --------------------------------------------------------------------------- */
 
 static void
 random_mesh_cluster (Overrides *o, GRand *rand)
@@ -332,7 +334,7 @@ fixture_random_mesh (GRand *rand, guint case_, ProfileSet *profiles)
       g_string_chunk_free (o.strings);
       if (scenario == NULL)
         fail_on (diags, NULL);
-      replay = replay_run (scenario, profiles, &options, diags, &error); /* or the axes do not fit */
+      replay = replay_run (scenario, profiles, &options, diags, &error); /* or axes do not fit */
       if (replay != NULL)
         return g_steal_pointer (&scenario);
     }
@@ -356,7 +358,8 @@ fixture_record (const Replay *replay)
       g_byte_array_append (bytes, (const guint8 *) words, sizeof words);
       for (guint i = 0; i < r->n_segments; i++)
         {
-          const guint64 segment[] = { segments[i].duration, segments[i].cause, segments[i].resource };
+          const guint64 segment[] = { segments[i].duration, segments[i].cause,
+                                      segments[i].resource };
 
           g_byte_array_append (bytes, (const guint8 *) segment, sizeof segment);
         }

@@ -12,12 +12,15 @@ Scenario *fixture_scenario (const char *key, ...) G_GNUC_NULL_TERMINATED;
 Replay *fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolded,
                         guint min_periods);
 
-/* A random small scenario: cluster by parts or by node, fabric, slow GPUs, model, training and strategy. */
+/*
+ * A random small scenario: cluster by parts or by node, fabric, slow GPUs, model, training and
+ * strategy.
+ */
 Scenario *fixture_random (GRand *rand, ProfileSet *profiles);
 
 /*
- * The same on a mesh: tensor, sequence, context, expert and data ranks, every pipeline in turn of CASE_, chunks and messages. Small, and one
- * that a replay takes.
+ * The same on a mesh: tensor, sequence, context, expert and data ranks, every pipeline in turn of
+ * CASE_, chunks and messages. Small, and one that a replay takes.
  */
 Scenario *fixture_random_mesh (GRand *rand, guint case_, ProfileSet *profiles);
 

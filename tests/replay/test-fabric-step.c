@@ -1,7 +1,7 @@
 /*
- * Rings over fabrics against their steps: where the plan's closed form says that a leaf's uplinks, a
- * slow card or two rings on one uplink bind, every step of the ring executed over the links says so
- * as well. Within 3 %, at 4 GiB.
+ * Rings over fabrics against their steps: where the plan's closed form says that a leaf's uplinks,
+ * a slow card or two rings on one uplink bind, every step of the ring executed over the links says
+ * so as well. Within 3 %, at 4 GiB.
  */
 #include "replay/collective-run.h"
 
@@ -82,8 +82,9 @@ START_TEST (test_rings)
   const Times            flat = time_ring (profiles, cases[0].settings);
   const Times            self = time_ring (profiles, cases[_i].settings);
 
-  ck_assert_msg (fabs (self.step / self.analytic - 1) < 0.03, "%s: %g s by steps, %g s in closed form",
-                 cases[_i].settings, self.step, self.analytic);
+  ck_assert_msg (fabs (self.step / self.analytic - 1) < 0.03,
+                 "%s: %g s by steps, %g s in closed form", cases[_i].settings, self.step,
+                 self.analytic);
   ck_assert_msg (fabs (self.step / flat.step / cases[_i].slower - 1) < 0.03,
                  "%s: %g times as long as over one switch, not %g", cases[_i].settings,
                  self.step / flat.step, cases[_i].slower);

@@ -1,7 +1,8 @@
 /*
- * Sequences of different lengths: a table of equal ones changes nothing, the slowest rank sets the pace, who has which sequences does
- * not matter where ranks are alike, and over random tables and pipelines every sequence's FLOPs are executed once. Not asserted: how
- * long a packed micro-batch takes in attention (tests/workload).
+ * Sequences of different lengths: a table of equal ones changes nothing, the slowest rank sets the
+ * pace, who has which sequences does not matter where ranks are alike, and over random tables and
+ * pipelines every sequence's FLOPs are executed once. Not asserted: how long a packed micro-batch
+ * takes in attention (tests/workload).
  */
 #include <math.h>
 #include <unistd.h>
@@ -79,7 +80,8 @@ predict_case (const Case *c)
     { "mesh.tp", c->tp != NULL ? c->tp : "1", "test" },
     { "mesh.pp", c->pp != NULL ? c->pp : "1", "test" },
     { "mesh.pipeline", c->pipeline != NULL ? c->pipeline : "auto", "test" },
-    { "mesh.vp", c->pipeline != NULL && g_str_equal (c->pipeline, "interleaved") ? "2" : "1", "test" },
+    { "mesh.vp", c->pipeline != NULL && g_str_equal (c->pipeline, "interleaved") ? "2" : "1",
+      "test" },
     { "training.lengths", c->lengths, "test" },
   };
   guint                 n = G_N_ELEMENTS (list) - (c->lengths == NULL);
@@ -94,7 +96,7 @@ predict_case (const Case *c)
   return self;
 }
 
-/* ---- by hand ----------------------------------------------------------------------------------------------------- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 static const char *const pipelines[] = { "gpipe", "1f1b", "interleaved", "zb-h1",
                                          "zb-h2", "zbv",  "dualpipe" };
@@ -110,8 +112,10 @@ START_TEST (test_equal_lengths_are_no_lengths)
   c.lengths = table.file;
   with = predict_case (&c);
   ck_assert (with->step_time_s == without->step_time_s);
-  ck_assert (with->tokens_per_step == without->tokens_per_step && with->tokens_per_step == 4 * 2048);
-  ck_assert (with->hbm.device == without->hbm.device && with->hbm.reserved == without->hbm.reserved);
+  ck_assert (with->tokens_per_step == without->tokens_per_step
+             && with->tokens_per_step == 4 * 2048);
+  ck_assert (with->hbm.device == without->hbm.device
+             && with->hbm.reserved == without->hbm.reserved);
   ck_assert (with->model_flops == without->model_flops);
   ck_assert (with->executed_flops == without->executed_flops);
 }
@@ -136,12 +140,16 @@ START_TEST (test_equal_lengths_on_a_mesh)
   c.lengths = table.file;
   with = predict_case (&c);
   ck_assert (with->step_time_s == without->step_time_s);
-  ck_assert (with->hbm.device == without->hbm.device && with->hbm.reserved == without->hbm.reserved);
+  ck_assert (with->hbm.device == without->hbm.device
+             && with->hbm.reserved == without->hbm.reserved);
   ck_assert (with->inter_node_bytes_per_gpu == without->inter_node_bytes_per_gpu);
 }
 END_TEST
 
-/* Rank 0 has 1024 tokens, rank 1 2048: the step takes what it takes when both have 2048, the tokens are 3072. */
+/*
+ * Rank 0 has 1024 tokens, rank 1 2048: the step takes what it takes when both have 2048, the tokens
+ * are 3072.
+ */
 START_TEST (test_the_slowest_rank_sets_the_pace)
 {
   g_auto (Table)         table = table_new ("rank,micro_batch,length\n0,0,1024\n1,0,2048\n");
@@ -160,7 +168,7 @@ START_TEST (test_the_slowest_rank_sets_the_pace)
 }
 END_TEST
 
-/* ---- over random tables ------------------------------------------------------------------------------------------ */
+/* ---- over random tables ---------------------------------------------------------------------- */
 
 /* Lengths of a table of N_RANKS x N_MICROS cells; a permutation of the ranks is the same step. */
 START_TEST (test_ranks_may_be_exchanged)
@@ -191,17 +199,19 @@ START_TEST (test_ranks_may_be_exchanged)
 END_TEST
 
 /*
- * One sequence of 512, 1024 or 2048 tokens a cell, on 2 data ranks x tp 2 x pp 2: FLOPs of the step over those of runs in
- * which all sequences are equally long.
+ * One sequence of 512, 1024 or 2048 tokens a cell, on 2 data ranks x tp 2 x pp 2: FLOPs of the step
+ * over those of runs in which all sequences are equally long.
  */
 START_TEST (test_every_sequence_is_computed_once)
 {
   static const char *const lengths[] = { "512", "1024", "2048" };
   g_autoptr (GRand)        rand = g_rand_new_with_seed ((guint32) _i);
   g_auto (Table)           table = table_new ("rank,micro_batch,length\n");
-  Case                     c = {
-                        .strategy = "zero1", .nodes = "2", .tp = "2", .pp = "2", .pipeline = pipelines[_i], .accum = "4"
+
+  Case c = {
+    .strategy = "zero1", .nodes = "2", .tp = "2", .pp = "2", .pipeline = pipelines[_i], .accum = "4"
   };
+
   double                 wanted = 0, tokens = 0, inter = 0, intra = 0;
   g_autoptr (Prediction) with = NULL;
 

@@ -51,9 +51,11 @@ assert_refused (const OptionSpec *spec, gpointer scratch, const char *text, cons
   g_autofree char     *after = NULL, *quoted = g_strdup_printf ("'%s'", spec->key);
   const char          *message;
 
-  ck_assert_msg (!option_set (spec, scratch, text, NULL, diags), "'%s' takes '%s'", spec->key, text);
+  ck_assert_msg (!option_set (spec, scratch, text, NULL, diags), "'%s' takes '%s'", spec->key,
+                 text);
   message = diag_list_first_message (diags);
-  ck_assert_msg (strstr (message, quoted) != NULL, "'%s': '%s' does not name it", spec->key, message);
+  ck_assert_msg (strstr (message, quoted) != NULL, "'%s': '%s' does not name it", spec->key,
+                 message);
   if (bound != NULL)
     ck_assert_msg (strstr (message, bound) != NULL, "'%s': '%s' does not say '%s'", spec->key,
                    message, bound);
@@ -163,7 +165,8 @@ static const struct
   { "--shard=3: error", { "shard=3", "tp=1", "name=dgx-a100" } },
   { "--tp=3: error", { "tp=3", "pp=1", "name=dgx-a100" } },
   { "--seq-len=5000: error", { "seq-len=5000", "micro-batch=2", "name=dgx-a100" } },
-  { "--oversubscription=2: error", { "oversubscription=2", "gpu-direct=off", "name=2 x dgx-a100" } },
+  { "--oversubscription=2: error",
+    { "oversubscription=2", "gpu-direct=off", "name=2 x dgx-a100" } },
   { "--slow-gpus=9:0.5: error", { "slow-gpus=9:0.5", "gpu-direct=off", "name=dgx-a100" } },
 };
 

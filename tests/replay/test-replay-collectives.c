@@ -1,7 +1,7 @@
 /*
- * Collectives in a replay cost what their plans say at each size: two sizes that run by different algorithms and protocols one after
- * another, and two kinds side by side on one link, which divides itself by
- * their weights.
+ * Collectives in a replay cost what their plans say at each size: two sizes that run by different
+ * algorithms and protocols one after another, and two kinds side by side on one link, which divides
+ * itself by their weights.
  */
 #include <math.h>
 
@@ -11,7 +11,8 @@
 typedef struct
 {
   gint64 first,
-      second; /* S of two all-reduces one after another; first = 0: an all-reduce beside an all-gather of `second` */
+      second; /* S of two all-reduces one after another; first = 0: an all-reduce beside an
+                 all-gather of `second` */
 } PairOptions;
 
 static const OptionSpec pair_options[] = {
@@ -59,7 +60,8 @@ pair_step_end (StrategyRun *run)
     }
   else
     {
-      schedule_all_reduce (run->b, SCHEDULE_COMPUTE, s->one, (guint64) options->second / 2, "first");
+      schedule_all_reduce (run->b, SCHEDULE_COMPUTE, s->one, (guint64) options->second / 2,
+                           "first");
       schedule_all_gather (run->b, s->side, s->other, (guint64) options->second, "second");
       schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->side);
     }
@@ -103,9 +105,12 @@ last_op (const Replay *replay, const char *label)
   return found;
 }
 
-/* ---- one after another -------------------------------------------------------------------------------------------- */
+/* ---- one after another ----------------------------------------------------------------------- */
 
-/* OP took what a plan over all GPUs costs: the latency and the slowest of its loads, or the cap. Rounded up twice to picoseconds. */
+/*
+ * OP took what a plan over all GPUs costs: the latency and the slowest of its loads, or the cap.
+ * Rounded up twice to picoseconds.
+ */
 static CollectiveCost
 check_alone (const Replay *replay, OpId op, double bytes)
 {
@@ -131,11 +136,15 @@ check_alone (const Replay *replay, OpId op, double bytes)
   ck_assert_int_eq (algorithm, cost.algorithm);
   ck_assert_int_eq (protocol, cost.protocol);
   ck_assert_uint_eq (channels, cost.channels);
-  ck_assert_double_eq_tol ((double) (record->end - record->begin), (cost.latency + seconds) * 1e12, 2);
+  ck_assert_double_eq_tol ((double) (record->end - record->begin), (cost.latency + seconds) * 1e12,
+                           2);
   return cost;
 }
 
-/* The second is issued while the first runs, so the two take the sum. They run by different algorithms and protocols. */
+/*
+ * The second is issued while the first runs, so the two take the sum. They run by different
+ * algorithms and protocols.
+ */
 static void
 check_sum (const char *cluster, double first, double second, gboolean unfolded)
 {
@@ -158,11 +167,12 @@ START_TEST (test_two_sizes)
 }
 END_TEST
 
-/* ---- side by side ------------------------------------------------------------------------------------------------- */
+/* ---- side by side ---------------------------------------------------------------------------- */
 
 /*
- * Over two GPUs an all-reduce of 100 MB and an all-gather of 200 MB each put 100 MB on the bridge of 50 GB/s. The all-reduce has it
- * alone until the other one's latency is over, then its part by weight.
+ * Over two GPUs an all-reduce of 100 MB and an all-gather of 200 MB each put 100 MB on the bridge
+ * of 50 GB/s. The all-reduce has it alone until the other one's latency is over, then its part by
+ * weight.
  */
 START_TEST (test_divided_by_weight)
 {

@@ -1,7 +1,9 @@
 /*
- * Folded equals unfolded: over random clusters (sizes, links, leaves, oversubscription, rails, slow GPUs), models, training and
- * every strategy and one whose ranks differ, and over random meshes (tensor, sequence, context, expert, data ranks, all pipelines), a replay of one rank a class has the same step time within 1e-9 relative, the same peaks, the same
- * traffic. A replay also never deadlocks and finds a steady period. Not asserted: that folding folds much (test-replay does).
+ * Folded equals unfolded: over random clusters (sizes, links, leaves, oversubscription, rails, slow
+ * GPUs), models, training and every strategy and one whose ranks differ, and over random meshes
+ * (tensor, sequence, context, expert, data ranks, all pipelines), a replay of one rank a class has
+ * the same step time within 1e-9 relative, the same peaks, the same traffic. A replay also never
+ * deadlocks and finds a steady period. Not asserted: that folding folds much (test-replay does).
  */
 #include "../schedule/anywhere.h"
 #include "fixture.h"
@@ -79,9 +81,12 @@ compare_traffic (const Replay *folded, const Replay *full, guint seed)
     }
 }
 
-/* ---- a strategy whose ranks play different parts ----------------------------------------------------------------- */
+/* ---- a strategy whose ranks play different parts --------------------------------------------- */
 
-/* What no shipped strategy does yet: roles that differ in kernels, copies, memory, and in the groups that they use. */
+/*
+ * What no shipped strategy does yet: roles that differ in kernels, copies, memory, and in the
+ * groups that they use.
+ */
 typedef struct
 {
   gint64 pattern;
@@ -130,7 +135,8 @@ roles_init (StrategyRun *run)
   if (s->has_messages)
     s->halves = schedule_comm (run->b, "halves", (MeshGroup){ 2, run->in->mesh.n_ranks / 2 });
   schedule_alloc (run->b, TIER_HOST, POOL_CACHE, (guint64) 1000000 * (run->role + 1), "cache");
-  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, (guint64) 1000000 * (run->role + 2), "parameters");
+  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, (guint64) 1000000 * (run->role + 2),
+                  "parameters");
 }
 
 static void
@@ -164,7 +170,8 @@ roles_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
     {
       const ScheduleP2p both[] = {
         { MESSAGE_SEND, s->halves, 1 - run->role, SCHEDULE_NONE, slot->plan->elements, "backward" },
-        { MESSAGE_RECEIVE, s->halves, 1 - run->role, SCHEDULE_NONE, slot->plan->elements, "backward" },
+        { MESSAGE_RECEIVE, s->halves, 1 - run->role, SCHEDULE_NONE, slot->plan->elements,
+          "backward" },
       };
 
       schedule_p2p (run->b, s->side, both, G_N_ELEMENTS (both));
@@ -207,9 +214,12 @@ give_roles (Scenario *scenario, guint pattern)
   ((RolesOptions *) config->options)->pattern = pattern;
 }
 
-/* ---- the property ------------------------------------------------------------------------------------------------- */
+/* ---- the property ---------------------------------------------------------------------------- */
 
-/* An algorithm and protocol by name, or the library's choice; what a collective does not have is left to the library. */
+/*
+ * An algorithm and protocol by name, or the library's choice; what a collective does not have is
+ * left to the library.
+ */
 static void
 force_library (Scenario *scenario, GRand *rand)
 {
@@ -276,15 +286,20 @@ START_TEST (test_meshes_fold)
 }
 END_TEST
 
-/* The norm's four bytes go over a tree, which loads nodes unalike: all ranks of a stage stay one class, at the time of all of them. */
+/*
+ * The norm's four bytes go over a tree, which loads nodes unalike: all ranks of a stage stay one
+ * class, at the time of all of them.
+ */
 START_TEST (test_few_bytes_split_no_class)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Scenario)   scenario = fixture_scenario (
-        "cluster.node", "dgx-a100", "cluster.nodes", "8", "model.arch", "gpt", "model.n_layers", "4",
-        "model.d_model", "1024", "model.n_heads", "16", "model.vocab", "4096", "training.seq_len",
-        "512", "training.micro_batch", "1", "training.grad_accum", "4", "mesh.tp", "8", "mesh.pp",
-        "2", "strategy.name", "zero1", NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.node", "dgx-a100", "cluster.nodes", "8", "model.arch", "gpt", "model.n_layers", "4",
+      "model.d_model", "1024", "model.n_heads", "16", "model.vocab", "4096", "training.seq_len",
+      "512", "training.micro_batch", "1", "training.grad_accum", "4", "mesh.tp", "8", "mesh.pp",
+      "2", "strategy.name", "zero1", NULL);
+
   g_autoptr (Replay) folded = fixture_replay (scenario, profiles, FALSE, 0);
   g_autoptr (Replay) full = fixture_replay (scenario, profiles, TRUE, 0);
 

@@ -1,7 +1,8 @@
 /*
- * Kernels that run back to back as one op: over random clusters, models, training and strategies a replay by modules, layers and passes has
- * the step time of one by kernels within 1 %, the same memory peaks and traffic, and fewer ops. Alone on its GPU, and bound
- * by the host however much, a run of kernels ends when its kernels would, to the picoseconds that rounding takes.
+ * Kernels that run back to back as one op: over random clusters, models, training and strategies a
+ * replay by modules, layers and passes has the step time of one by kernels within 1 %, the same
+ * memory peaks and traffic, and fewer ops. Alone on its GPU, and bound by the host however much, a
+ * run of kernels ends when its kernels would, to the picoseconds that rounding takes.
  */
 #include <math.h>
 #include <stdio.h>
@@ -128,11 +129,13 @@ START_TEST (test_alone_it_is_exact)
 {
   static const char *const widths[] = { "64", "256", "512", "1024", "2048", "4096" };
   g_autoptr (ProfileSet)   profiles = profile_set_new (NULL);
-  g_autoptr (Scenario)     scenario = fixture_scenario (
-          "cluster.node", "dgx-a100", "cluster.nodes", "1", "model.arch", "llama", "model.n_layers",
-          "3", "model.d_model", widths[_i], "model.n_heads", "2", "model.d_ff", "1000", "model.vocab",
-          "1000", "training.seq_len", "512", "training.micro_batch", "1", "training.grad_accum", "2",
-          "strategy.name", "ddp", NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.node", "dgx-a100", "cluster.nodes", "1", "model.arch", "llama", "model.n_layers",
+      "3", "model.d_model", widths[_i], "model.n_heads", "2", "model.d_ff", "1000", "model.vocab",
+      "1000", "training.seq_len", "512", "training.micro_batch", "1", "training.grad_accum", "2",
+      "strategy.name", "ddp", NULL);
+
   g_autoptr (Replay) kernels = NULL;
   double             exact, ps;
 

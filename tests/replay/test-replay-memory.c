@@ -1,8 +1,9 @@
 /*
- * The peak of allocated memory in a replay is that of the schedule in host order, to the byte, and lies inside the closed form's
- * bounds, with every allocator; the device holds at least as much, runtime included; what an allocator reserves is no less, and without
- * one it is the same. Random scenarios. Not asserted here: when memory is released on the
- * device (the engine's tests work that out by hand), and host memory, whose pools are shared.
+ * The peak of allocated memory in a replay is that of the schedule in host order, to the byte, and
+ * lies inside the closed form's bounds, with every allocator; the device holds at least as much,
+ * runtime included; what an allocator reserves is no less, and without one it is the same. Random
+ * scenarios. Not asserted here: when memory is released on the device (the engine's tests work that
+ * out by hand), and host memory, whose pools are shared.
  */
 #include "fixture.h"
 
@@ -46,7 +47,8 @@ check_rank (const Replay *replay, guint i, const PlanTotals *expected, guint see
   ck_assert_msg ((double) allocated == measured.hbm_high,
                  "seed %u, rank %u: %" G_GUINT64_FORMAT " B allocated, the schedule has %.17g",
                  seed, rank->rank, allocated, measured.hbm_high);
-  ck_assert_msg ((double) allocated >= expected->hbm_low && (double) allocated <= expected->hbm_high,
+  ck_assert_msg ((double) allocated >= expected->hbm_low
+                     && (double) allocated <= expected->hbm_high,
                  "seed %u, rank %u: %" G_GUINT64_FORMAT " B allocated, expected %.17g to %.17g",
                  seed, rank->rank, allocated, expected->hbm_low, expected->hbm_high);
   if (replay_scenario (replay)->memory.allocator == ALLOCATOR_IDEAL)
@@ -80,26 +82,31 @@ START_TEST (test_allocated_is_the_schedule_s)
       for (guint i = 0; i < replay_n_ranks (replay); i++)
         {
           check_rank (replay, i, &expected, 4200 + seed);
-          waited +=
-              engine_pool_stats (replay_engine (replay), replay_rank (replay, i)->hbm)->device.waiting
-              > 0;
+          waited += engine_pool_stats (replay_engine (replay), replay_rank (replay, i)->hbm)
+                        ->device.waiting
+                    > 0;
         }
     }
   ck_assert_uint_ge (waited, CASES / 4); /* else the two peaks are hardly told apart */
 }
 END_TEST
 
-/* Of two llama blocks of width 64 with 4096 columns, 128 tokens, under zero1 on 8 GPUs; KEY and VALUE: one setting more. */
+/*
+ * Of two llama blocks of width 64 with 4096 columns, 128 tokens, under zero1 on 8 GPUs; KEY and
+ * VALUE: one setting more.
+ */
 static guint64
 planned_peak (const char *framework, const char *grad_accum, const char *key, const char *value)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (DiagList)   diags = diag_list_new ();
-  g_autoptr (Scenario)   scenario = fixture_scenario (
-        "cluster.node", "dgx-a100", "cluster.nodes", "1", "model.arch", "llama", "model.n_layers",
-        "2", "model.d_model", "64", "model.n_heads", "2", "model.d_ff", "128", "model.vocab", "4096",
-        "training.seq_len", "128", "training.micro_batch", "1", "training.grad_accum", grad_accum,
-        "training.framework", framework, "strategy.name", "zero1", key, value, NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.node", "dgx-a100", "cluster.nodes", "1", "model.arch", "llama", "model.n_layers",
+      "2", "model.d_model", "64", "model.n_heads", "2", "model.d_ff", "128", "model.vocab", "4096",
+      "training.seq_len", "128", "training.micro_batch", "1", "training.grad_accum", grad_accum,
+      "training.framework", framework, "strategy.name", "zero1", key, value, NULL);
+
   g_autoptr (Replay) replay = replay_plan (scenario, profiles, diags);
 
   ck_assert_msg (replay != NULL, "%s", diag_list_first_message (diags));
@@ -107,8 +114,9 @@ planned_peak (const char *framework, const char *grad_accum, const char *key, co
 }
 
 /*
- * At the loss's backward pass a framework that holds the logits of two micro-steps, 128 x 4096 x 2 = 1 MiB each, has those beside the
- * same tensors as another one, and in each of two layers 4 x 128 x 32 x 2 = 32 KiB of rotary tables. One micro-step leaves one.
+ * At the loss's backward pass a framework that holds the logits of two micro-steps, 128 x 4096 x 2
+ * = 1 MiB each, has those beside the same tensors as another one, and in each of two layers 4 x 128
+ * x 32 x 2 = 32 KiB of rotary tables. One micro-step leaves one.
  */
 START_TEST (test_held_logits)
 {
@@ -126,8 +134,9 @@ START_TEST (test_held_logits)
 END_TEST
 
 /*
- * 2 x 4096 x 64 + 2 x (4 x 64 x 64 + 3 x 64 x 128 + 2 x 64) + 64 = 606528 parameters. At the head's backward pass fp32 gradients have the
- * 4096 x 64 that it computes beside them; with all that was computed they have 2 bytes a parameter.
+ * 2 x 4096 x 64 + 2 x (4 x 64 x 64 + 3 x 64 x 128 + 2 x 64) + 64 = 606528 parameters. At the head's
+ * backward pass fp32 gradients have the 4096 x 64 that it computes beside them; with all that was
+ * computed they have 2 bytes a parameter.
  */
 START_TEST (test_computed_gradients)
 {

@@ -1,8 +1,9 @@
 /*
- * Messages between halves of the ranks, after the model's kernels: alone one takes what its plan says; the two of one group call
- * move side by side, two calls one after another; a send waits for its receive and holds its SMs meanwhile; all ranks of a half fold
- * into one; what follows on the stream follows the whole call. And passes of dualpipe run beside each other. Not asserted: how
- * a pipeline uses messages.
+ * Messages between halves of the ranks, after the model's kernels: alone one takes what its plan
+ * says; the two of one group call move side by side, two calls one after another; a send waits for
+ * its receive and holds its SMs meanwhile; all ranks of a half fold into one; what follows on the
+ * stream follows the whole call. And passes of dualpipe run beside each other. Not asserted: how a
+ * pipeline uses messages.
  */
 #include <math.h>
 
@@ -57,7 +58,8 @@ exchange (const StrategyRun *run, CommRef comm)
 {
   const ScheduleP2p messages[] = {
     { MESSAGE_SEND, comm, 1 - run->role, SCHEDULE_NONE, BYTES, run->role == 0 ? "there" : "back" },
-    { MESSAGE_RECEIVE, comm, 1 - run->role, SCHEDULE_NONE, BYTES, run->role == 0 ? "back" : "there" },
+    { MESSAGE_RECEIVE, comm, 1 - run->role, SCHEDULE_NONE, BYTES,
+      run->role == 0 ? "back" : "there" },
   };
 
   schedule_p2p (run->b, SCHEDULE_COMPUTE, messages, G_N_ELEMENTS (messages));
@@ -205,7 +207,7 @@ START_TEST (test_traffic)
 }
 END_TEST
 
-/* ---- passes beside each other ------------------------------------------------------------------------------------ */
+/* ---- passes beside each other ---------------------------------------------------------------- */
 
 static gboolean
 has_member (const Replay *replay, OpId op, guint rank)
@@ -218,7 +220,10 @@ has_member (const Replay *replay, OpId op, guint rank)
   return FALSE;
 }
 
-/* Of the time that RANK's expert collectives take, the part in which its kernels run, each kernel's stream by itself. */
+/*
+ * Of the time that RANK's expert collectives take, the part in which its kernels run, each kernel's
+ * stream by itself.
+ */
 static double
 hidden_part (const Replay *replay, guint rank)
 {
@@ -251,19 +256,22 @@ hidden_part (const Replay *replay, guint rank)
 }
 
 /*
- * Experts on four nodes. Only dualpipe computes while it dispatches and combines: a forward pass beside a backward one. The share that is
- * hidden is not asserted beyond a tenth: it is up to the sizes, and to which kernel an exchange has to wait for when it starts.
+ * Experts on four nodes. Only dualpipe computes while it dispatches and combines: a forward pass
+ * beside a backward one. The share that is hidden is not asserted beyond a tenth: it is up to the
+ * sizes, and to which kernel an exchange has to wait for when it starts.
  */
 START_TEST (test_dualpipe_hides_dispatch)
 {
   static const char *const pipelines[] = { "1f1b", "zbv", "dualpipe" };
   g_autoptr (ProfileSet)   profiles = profile_set_new (NULL);
-  g_autoptr (Scenario)     scenario = fixture_scenario (
-          "cluster.node", "dgx-a100", "cluster.nodes", "4", "model.arch", "llama", "model.n_layers",
-          "4", "model.d_model", "1024", "model.n_heads", "8", "model.d_ff", "1024", "model.vocab",
-          "1000", "model.n_experts", "16", "model.n_experts_per_token", "2", "training.seq_len", "2048",
-          "training.micro_batch", "2", "training.grad_accum", "4", "mesh.pp", "2", "mesh.ep", "16",
-          "mesh.pipeline", pipelines[_i], "mesh.p2p", "direct", "strategy.name", "zero1", NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.node", "dgx-a100", "cluster.nodes", "4", "model.arch", "llama", "model.n_layers",
+      "4", "model.d_model", "1024", "model.n_heads", "8", "model.d_ff", "1024", "model.vocab",
+      "1000", "model.n_experts", "16", "model.n_experts_per_token", "2", "training.seq_len", "2048",
+      "training.micro_batch", "2", "training.grad_accum", "4", "mesh.pp", "2", "mesh.ep", "16",
+      "mesh.pipeline", pipelines[_i], "mesh.p2p", "direct", "strategy.name", "zero1", NULL);
+
   g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
   double             part = hidden_part (replay, 0);
 

@@ -1,6 +1,7 @@
 /*
- * Replays by hand and their laws: exact times on a node of round numbers, determinism alone and among threads, the steady period,
- * stragglers, memory that does not fit, and what the accessors say. Folding has a test of its own (test-replay-fold).
+ * Replays by hand and their laws: exact times on a node of round numbers, determinism alone and
+ * among threads, the steady period, stragglers, memory that does not fit, and what the accessors
+ * say. Folding has a test of its own (test-replay-fold).
  */
 #include <math.h>
 #include <pthread.h>
@@ -11,7 +12,7 @@
 
 #define US G_GUINT64_CONSTANT (1000000) /* in ps */
 
-/* ---- by hand ------------------------------------------------------------------------------------------------------ */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -129,7 +130,10 @@ toy_period (Tail tail, gboolean unfolded)
   return replay_period (replay);
 }
 
-/* Every kernel of the toy model is shorter than the 10 us that its launch takes: the step is launches, and the last kernel. */
+/*
+ * Every kernel of the toy model is shorter than the 10 us that its launch takes: the step is
+ * launches, and the last kernel.
+ */
 START_TEST (test_launch_bound)
 {
   g_autoptr (ProfileSet) profiles = toy_profiles ();
@@ -143,7 +147,8 @@ START_TEST (test_launch_bound)
     if (items.items[i].kind == ITEM_KERNEL)
       {
         launches += items.items[i].kernel->launches;
-        kernel_cost (cluster_gpu_profile (replay_cluster (replay), 0), items.items[i].kernel, &last);
+        kernel_cost (cluster_gpu_profile (replay_cluster (replay), 0), items.items[i].kernel,
+                     &last);
         ck_assert (last.alone < 1e-5);
       }
   ck_assert_uint_gt (launches, 20);
@@ -152,7 +157,10 @@ START_TEST (test_launch_bound)
 }
 END_TEST
 
-/* The same kernels where the host waits for each: a step is every launch of 10 us and every kernel, one after another. */
+/*
+ * The same kernels where the host waits for each: a step is every launch of 10 us and every kernel,
+ * one after another.
+ */
 START_TEST (test_launch_blocking)
 {
   g_autoptr (ProfileSet) profiles = toy_profiles ();
@@ -170,7 +178,8 @@ START_TEST (test_launch_blocking)
       {
         KernelCost cost;
 
-        kernel_cost (cluster_gpu_profile (replay_cluster (replay), 0), items.items[i].kernel, &cost);
+        kernel_cost (cluster_gpu_profile (replay_cluster (replay), 0), items.items[i].kernel,
+                     &cost);
         seconds += items.items[i].kernel->launches * 1e-5 + cost.alone;
         kernels++;
       }
@@ -179,7 +188,10 @@ START_TEST (test_launch_blocking)
 }
 END_TEST
 
-/* A collective's issue, 20 us, is waited for as a launch is; the two waits for the stream cost the host nothing. */
+/*
+ * A collective's issue, 20 us, is waited for as a launch is; the two waits for the stream cost the
+ * host nothing.
+ */
 START_TEST (test_launch_blocking_collective)
 {
   SimTime                without = toy_period (TAIL_ALL_REDUCE, FALSE), with;
@@ -200,11 +212,13 @@ END_TEST
 
 /*
  * What each tail adds to the step, to the picosecond:
- *   all-reduce   20 us of issue + 8.4 us + 2 hops of 3.4 us + 100 MB over 50 GB/s, once: 2 (n-1)/n = 1       2035.2 us
- *   copy kernel  10 us + 1 GB / 0.8 / 1 TB/s                                                                1260 us
- *   to host      10 us + 2 GPUs x 1 GB over the socket's 30 GB/s (the links would do 20 GB/s each)          66676.666667 us
- *   hooks        3 x 50 us                                                                                  150 us
- *   both         20 us + the copy: the all-reduce ends under it                                             66696.666667 us
+ *   all-reduce   2035.2 us: 20 us of issue + 8.4 us + 2 hops of 3.4 us + 100 MB over 50 GB/s,
+ *                once: 2 (n-1)/n = 1
+ *   copy kernel  1260 us: 10 us + 1 GB / 0.8 / 1 TB/s
+ *   to host      66676.666667 us: 10 us + 2 GPUs x 1 GB over the socket's 30 GB/s (the links would
+ *                do 20 GB/s each)
+ *   hooks        150 us: 3 x 50 us
+ *   both         66696.666667 us: 20 us + the copy: the all-reduce ends under it
  */
 START_TEST (test_by_hand)
 {
@@ -249,8 +263,10 @@ copy_period (Tail tail, double latency, double duplex, gboolean unfolded)
  *
  *   start-up of 7 us                 10 + 7 + 50000 us
  *   there and back, not in the way   20 + 50000 us
- *   at 0.75 of each                  the first starts at 10 us, alone at 20 GB/s for 10 us (200 kB); then each has 15 GB/s: it has 999.8 MB
- *                                    to go, for 66653.333333 us; the second's last 200 kB take 10 us alone again: 66683.333333 us
+ *   at 0.75 of each                  the first starts at 10 us, alone at 20 GB/s for 10 us
+ *                                    (200 kB); then each has 15 GB/s: it has 999.8 MB to go, for
+ *                                    66653.333333 us; the second's last 200 kB take 10 us alone
+ *                                    again: 66683.333333 us
  *   with both                        all of it 7 us later
  */
 START_TEST (test_copies_by_hand)
@@ -269,7 +285,10 @@ START_TEST (test_copies_by_hand)
 }
 END_TEST
 
-/* Of two ranks in one class, the node's memory holds both shares: 2 x 3 GiB; each GPU 2 GiB, activations, and 1 GiB of runtime. */
+/*
+ * Of two ranks in one class, the node's memory holds both shares: 2 x 3 GiB; each GPU 2 GiB,
+ * activations, and 1 GiB of runtime.
+ */
 START_TEST (test_memory_by_hand)
 {
   g_autoptr (ProfileSet) profiles = toy_profiles ();
@@ -294,7 +313,7 @@ START_TEST (test_memory_by_hand)
 }
 END_TEST
 
-/* ---- laws --------------------------------------------------------------------------------------------------------- */
+/* ---- laws ------------------------------------------------------------------------------------ */
 
 #define SMALL_MODEL                                                                             \
   "model.arch", "llama", "model.n_layers", "4", "model.d_model", "2048", "model.n_heads", "16", \
@@ -321,8 +340,9 @@ strategy_scenario (const Strategy *strategy, const char *cluster)
 START_TEST (test_periods_do_not_matter)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Scenario) scenario = strategy_scenario (strategy_list ()[_i], "2 x a40x8-nvlink-pairs");
-  g_autoptr (Replay)   one =
+  g_autoptr (Scenario)   scenario =
+      strategy_scenario (strategy_list ()[_i], "2 x a40x8-nvlink-pairs");
+  g_autoptr (Replay) one =
       fixture_replay (scenario, profiles, FALSE, 1); /* proves itself, or runs more */
   g_autoptr (Replay) two = fixture_replay (scenario, profiles, FALSE, 2);
   g_autoptr (Replay) three = fixture_replay (scenario, profiles, FALSE, 3);
@@ -336,13 +356,16 @@ START_TEST (test_periods_do_not_matter)
 }
 END_TEST
 
-/* fcdp's caches are cold in its first period; fsdp2's periods are alike, and hold no buffers of their own. */
+/*
+ * fcdp's caches are cold in its first period; fsdp2's periods are alike, and hold no buffers of
+ * their own.
+ */
 START_TEST (test_like_periods_share_a_program)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Scenario)   alike =
-      fixture_scenario ("cluster.name", "2 x dgx-a100", SMALL_MODEL, "strategy.name", "fsdp2", NULL);
-  g_autoptr (Scenario) unlike =
+  g_autoptr (Scenario)   alike = fixture_scenario ("cluster.name", "2 x dgx-a100", SMALL_MODEL,
+                                                   "strategy.name", "fsdp2", NULL);
+  g_autoptr (Scenario)   unlike =
       fixture_scenario ("cluster.name", "2 x dgx-a100", SMALL_MODEL, "strategy.name", "fcdp", NULL);
   g_autoptr (Replay) a = fixture_replay (alike, profiles, FALSE, 0);
   g_autoptr (Replay) b = fixture_replay (unlike, profiles, FALSE, 0);
@@ -362,9 +385,11 @@ START_TEST (test_one_rank_communicates_nothing)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   const Strategy        *strategy = strategy_list ()[_i];
-  g_autoptr (Scenario)   scenario = fixture_scenario (
-        "cluster.gpu", "h100-sxm-80", "cluster.nodes", "1", "cluster.gpus_per_node", "1", SMALL_MODEL,
-        "strategy.name", strategy->name, strategy->outer ? "strategy.inner.name" : NULL, "ddp", NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.gpu", "h100-sxm-80", "cluster.nodes", "1", "cluster.gpus_per_node", "1", SMALL_MODEL,
+      "strategy.name", strategy->name, strategy->outer ? "strategy.inner.name" : NULL, "ddp", NULL);
+
   g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
   g_autoptr (GArray) traffic = replay_traffic (replay);
 
@@ -385,9 +410,10 @@ record_alone (gpointer data)
 
 START_TEST (test_deterministic)
 {
-  g_autoptr (Scenario) scenario = strategy_scenario (strategy_list ()[_i], "2 x a40x8-nvlink-pairs");
-  g_autoptr (GBytes)   alone = record_alone (scenario);
-  pthread_t            threads[4]; /* ThreadSanitizer knows these, not GLib's */
+  g_autoptr (Scenario) scenario =
+      strategy_scenario (strategy_list ()[_i], "2 x a40x8-nvlink-pairs");
+  g_autoptr (GBytes) alone = record_alone (scenario);
+  pthread_t          threads[4]; /* ThreadSanitizer knows these, not GLib's */
 
   ck_assert_uint_gt (g_bytes_get_size (alone), 1000);
   for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
@@ -404,7 +430,7 @@ START_TEST (test_deterministic)
 }
 END_TEST
 
-/* ---- a thousand side by side ------------------------------------------------------------------------------------- */
+/* ---- a thousand side by side ----------------------------------------------------------------- */
 
 #define N_THREADS 8
 #define N_RUNS    1000
@@ -495,13 +521,16 @@ START_TEST (test_straggler)
 }
 END_TEST
 
-/* A straggler makes three classes of a node of 8: itself and the 7 others, and of two nodes those of the other one. */
+/*
+ * A straggler makes three classes of a node of 8: itself and the 7 others, and of two nodes those
+ * of the other one.
+ */
 START_TEST (test_straggler_splits_classes)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Scenario)   even =
-      fixture_scenario ("cluster.name", "4 x dgx-h100", SMALL_MODEL, "strategy.name", "fsdp2", NULL);
-  g_autoptr (Scenario) slow =
+  g_autoptr (Scenario)   even = fixture_scenario ("cluster.name", "4 x dgx-h100", SMALL_MODEL,
+                                                  "strategy.name", "fsdp2", NULL);
+  g_autoptr (Scenario)   slow =
       fixture_scenario ("cluster.name", "4 x dgx-h100", SMALL_MODEL, "strategy.name", "fsdp2",
                         "cluster.slow_gpus", "9:0.5", NULL);
   g_autoptr (Replay) a = fixture_replay (even, profiles, FALSE, 0);
@@ -536,7 +565,7 @@ START_TEST (test_does_not_fit)
 }
 END_TEST
 
-/* ---- accessors ---------------------------------------------------------------------------------------------------- */
+/* ---- accessors ------------------------------------------------------------------------------- */
 
 START_TEST (test_ops)
 {
@@ -569,7 +598,10 @@ START_TEST (test_ops)
 }
 END_TEST
 
-/* Ring all-gather over 2 nodes of 8 with one card each: S (n-1)/n leaves each node, so 15/16 S / 8 a GPU. */
+/*
+ * Ring all-gather over 2 nodes of 8 with one card each: S (n-1)/n leaves each node, so 15/16 S / 8
+ * a GPU.
+ */
 START_TEST (test_traffic)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
@@ -613,8 +645,9 @@ START_TEST (test_shard_must_divide)
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (GError)     error = NULL;
-  g_autoptr (Scenario)   scenario = fixture_scenario (
-        "cluster.name", "1 x dgx-h100", SMALL_MODEL, "strategy.name", "fsdp2", "mesh.shard", "3", NULL);
+  g_autoptr (Scenario)   scenario =
+      fixture_scenario ("cluster.name", "1 x dgx-h100", SMALL_MODEL, "strategy.name", "fsdp2",
+                        "mesh.shard", "3", NULL);
 
   ck_assert_ptr_null (replay_run (scenario, profiles, NULL, diags, &error));
   ck_assert_ptr_null (error);

@@ -1,6 +1,6 @@
 /*
- * Scenario files: what they may say, every error with its place in one pass (golden files, rewritten with UPDATE_GOLDEN=1), and that
- * what is printed reads back to the same.
+ * Scenario files: what they may say, every error with its place in one pass (golden files,
+ * rewritten with UPDATE_GOLDEN=1), and that what is printed reads back to the same.
  */
 #include <glib/gstdio.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 static char *
 golden_path (const char *name)
 {
-  return g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "tests", "replay", "golden", name, NULL);
+  return g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "tests", "replay", "golden", name,
+                           NULL);
 }
 
 /* Loads TEXT as x.yaml in a folder of its own, so that messages do not depend on where that is. */
@@ -53,7 +54,7 @@ name_of (const GPtrArray *all, guint i)
   "model: { config: llama-3-8b }\n"   \
   "training: { seq_len: 2048 }\n"
 
-/* ---- what a file may say ------------------------------------------------------------------------------------------ */
+/* ---- what a file may say --------------------------------------------------------------------- */
 
 START_TEST (test_one)
 {
@@ -89,9 +90,9 @@ END_TEST
 START_TEST (test_product)
 {
   g_autoptr (GPtrArray) all = load_good (
-      BASE
-      "models: [{ config: gpt-10b }, llama-3-8b]\n"
-      "strategies: [zero3, { name: fsdp2, label: sharded }, { name: local-sgd, inner: ddp }, zero3]\n",
+      BASE "models: [{ config: gpt-10b }, llama-3-8b]\n"
+           "strategies: [zero3, { name: fsdp2, label: sharded }, { name: local-sgd, inner: ddp }, "
+           "zero3]\n",
       NULL, 0);
 
   ck_assert_uint_eq (all->len, 8);
@@ -251,7 +252,7 @@ START_TEST (test_digest)
 }
 END_TEST
 
-/* ---- errors ------------------------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -262,7 +263,8 @@ typedef struct
 
 static const BadScenario bad[] = {
   { "sections",
-    "clutser: { name: x }\nmodel: { confg: llama-3-8b }\ntraining: { seq_len: 2k, seq_len: 4k }\nstrategy: fsdp3\n",
+    "clutser: { name: x }\nmodel: { confg: llama-3-8b }\ntraining: { seq_len: 2k, seq_len: 4k }\n"
+    "strategy: fsdp3\n",
     { { 0 } } },
   { "missing", "training: { seq_len: 2048 }\n", { { 0 } } },
   { "values",
@@ -271,17 +273,21 @@ static const BadScenario bad[] = {
     "strategy: { name: fsdp2, backward_prefetch: perhaps, shrad: all }\n",
     { { 0 } } },
   { "units",
-    "cluster: { name: dgx-a100, dram_bytes: 512 }\nmodel: gpt-10b\ntraining: { seq_len: 16 }\nstrategy: ddp\n",
+    "cluster: { name: dgx-a100, dram_bytes: 512 }\nmodel: gpt-10b\ntraining: { seq_len: 16 }\n"
+    "strategy: ddp\n",
     { { 0 } } },
   { "kinds", "cluster: [[a]]\nmodel:\ntraining: 3\nstrategy: { name: [] }\n", { { 0 } } },
   { "grid",
     "cluster: [dgx-a100, dgx-h100]\nmodel: llama-3-8b\nstrategy: [fsdp2, fsdp3]\n"
-    "training: { seq_len: [512, x], micro_batch: [1, [2]], foo: [1, 2], grad_accum: [0, 1, null] }\n",
+    "training: { seq_len: [512, x], micro_batch: [1, [2]], foo: [1, 2], grad_accum: [0, 1, null] "
+    "}\n",
     { { 0 } } },
   { "axes",
     BASE "mesh: { tp: two, pipeline: 2f2b, ep: -4, vpp: 2 }\nstrategy: ddp\n",
     { { "mesh.cp", "none", "--set" } } },
-  { "inner", BASE "strategies: [{ name: ddp, inner: fsdp2 }, local-sgd, { inner: ddp }]\n", { { 0 } } },
+  { "inner",
+    BASE "strategies: [{ name: ddp, inner: fsdp2 }, local-sgd, { inner: ddp }]\n",
+    { { 0 } } },
   { "shard",
     BASE "mesh: { shard: node }\nstrategies: [ddp, { name: fsdp2, shard: 4 }, fsdp2]\n",
     { { 0 } } },
@@ -297,7 +303,9 @@ static const BadScenario bad[] = {
   { "override-strategy",
     BASE "strategy: fsdp2\n",
     { { "strategy.shard", "all", "--set" }, { "strategy.name", "fsdp22", "--strategy" } } },
-  { "lists", BASE "strategies: fsdp2\nmodels: []\nscenarios: [3, { strategies: [] }]\n", { { 0 } } },
+  { "lists",
+    BASE "strategies: fsdp2\nmodels: []\nscenarios: [3, { strategies: [] }]\n",
+    { { 0 } } },
   { "truncated", BASE "strategy: { name: fsdp2\n", { { 0 } } },
   { "empty", "", { { 0 } } },
 };
@@ -366,7 +374,7 @@ START_TEST (test_too_many)
 }
 END_TEST
 
-/* The same of lists of values: each dimension that is too much is named, with what it would make. */
+/* The same of lists of values: each dimension too large is named, with what it would make. */
 START_TEST (test_too_many_values)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
@@ -385,7 +393,7 @@ START_TEST (test_too_many_values)
 }
 END_TEST
 
-/* ---- printing ----------------------------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static char *
 random_value (GRand *rand, const OptionSpec *spec)
@@ -425,8 +433,10 @@ randomise (GRand *rand, const OptionSpec *table, gpointer structure)
 
       if (spec->type == OPTION_QUANTITY)
         *(double *) G_STRUCT_MEMBER_P (structure, spec->offset) =
-            spec->min + g_rand_double (rand) * (spec->max > spec->min ? spec->max - spec->min : 1e12);
-      else if (g_rand_int_range (rand, 0, 3) != 0 && !option_set (spec, structure, value, NULL, diags))
+            spec->min
+            + g_rand_double (rand) * (spec->max > spec->min ? spec->max - spec->min : 1e12);
+      else if (g_rand_int_range (rand, 0, 3) != 0
+               && !option_set (spec, structure, value, NULL, diags))
         ck_abort_msg ("'%s' = '%s': %s", spec->key, value, diag_list_first_message (diags));
     }
 }
@@ -453,7 +463,10 @@ random_scenario (GRand *rand)
   return s;
 }
 
-/* Not more: beyond 2048 interned lines in a process GLib drops its table for a larger one, which is a leak to a sanitizer. */
+/*
+ * Not more: beyond 2048 interned lines in a process GLib drops its table for a larger one, which is
+ * a leak to a sanitizer.
+ */
 START_TEST (test_round_trip)
 {
   for (guint seed = 1; seed <= 40; seed++)

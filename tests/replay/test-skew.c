@@ -1,7 +1,8 @@
 /*
- * The pace of the slowest of many GPUs: the expected maximum of normal deviates against its closed forms and published tables, draws
- * against the expectation, and what it does to a replay: kernels take as much longer as the header says, one node and switched off
- * nothing. Not asserted: that GPUs differ by so much.
+ * The pace of the slowest of many GPUs: the expected maximum of normal deviates against its closed
+ * forms and published tables, draws against the expectation, and what it does to a replay: kernels
+ * take as much longer as the header says, one node and switched off nothing. Not asserted: that
+ * GPUs differ by so much.
  */
 #include <math.h>
 
@@ -9,7 +10,10 @@
 #include "fixture.h"
 #include "replay/skew.h"
 
-/* 1 / sqrt (pi), 3 / (2 sqrt (pi)); 8, 100 and 1000 from tables of normal order statistics (Harter 1961; Tippett 1925). */
+/*
+ * 1 / sqrt (pi), 3 / (2 sqrt (pi)); 8, 100 and 1000 from tables of normal order statistics (Harter
+ * 1961; Tippett 1925).
+ */
 START_TEST (test_expected_maximum)
 {
   static const struct
@@ -66,7 +70,10 @@ START_TEST (test_one_node_goes_at_its_own_pace)
 }
 END_TEST
 
-/* 64 nodes of 8: kernels take 1 + 0.015 (M (512) - M (8)) times as long, and a collective or the host no longer. */
+/*
+ * 64 nodes of 8: kernels take 1 + 0.015 (M (512) - M (8)) times as long, and a collective or the
+ * host no longer.
+ */
 START_TEST (test_many_nodes_wait_for_the_slowest)
 {
   g_autoptr (Prediction) with = predict_on ("64", "expected", "0");

@@ -80,7 +80,7 @@ START_TEST (test_long_hop)
 }
 END_TEST
 
-/* A chain of 3 edges, 10 chunks of 1 s: the last leaves after 10 + 2 s, each hop 0.5 s on the way. */
+/* A chain of 3 edges, 10 chunks of 1 s: the last leaves after 10 + 2 s, with 0.5 s a hop. */
 START_TEST (test_chain)
 {
   double                  capacity[3] = { 100, 100, 100 };
@@ -172,10 +172,10 @@ START_TEST (test_closed_form)
     }
   w = nodes == 1 ? w_intra : per_node == 1 ? w_net : MAX (w_intra, w_net);
   program = ring_new (n, steps, 1, hops, 0);
-  assert_near (
-      steps * w
-          + step_ring_exposed (nodes, per_node, steps, a_intra - (w - w_intra), a_net - (w - w_net)),
-      run_one (capacity, n, program), 1e-12, "closed form");
+  assert_near (steps * w
+                   + step_ring_exposed (nodes, per_node, steps, a_intra - (w - w_intra),
+                                        a_net - (w - w_net)),
+               run_one (capacity, n, program), 1e-12, "closed form");
   if (_i == 0)
     assert_near (run_one (capacity, n, program), 22 * 3 + 24 - 7.5, 1e-12, "worked");
 }
@@ -236,7 +236,8 @@ plain_fill (const double *capacity, Plain *edges, guint n)
 
       for (guint e = 0; e < n; e++)
         {
-          double own = edges[e].edge->cap > 0 ? edges[e].edge->cap / edges[e].edge->weight : INFINITY;
+          double own =
+              edges[e].edge->cap > 0 ? edges[e].edge->cap / edges[e].edge->weight : INFINITY;
 
           if (!edges[e].flowing || held[e])
             continue;

@@ -92,7 +92,8 @@ run_fluid (const Fixture *self, CollectivePlan *plan, double bytes)
 static void
 assert_near (double a, double b, double tolerance, const char *what)
 {
-  ck_assert_msg (fabs (a - b) <= tolerance * fabs (b) + PS, "%s: %.12g, expected %.12g", what, a, b);
+  ck_assert_msg (fabs (a - b) <= tolerance * fabs (b) + PS, "%s: %.12g, expected %.12g", what, a,
+                 b);
 }
 
 /* ---- by hand --------------------------------------------------------------------------------- */
@@ -109,7 +110,8 @@ START_TEST (test_one_ring)
 
   fixture_init (&fixture, "dgx-a100", 1);
   fixture_build (&fixture);
-  plan = fixture_plan (&fixture, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_RING, PROTOCOL_SIMPLE, NULL, 0);
+  plan =
+      fixture_plan (&fixture, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_RING, PROTOCOL_SIMPLE, NULL, 0);
   collective_plan_cost (plan, bytes, &cost);
   collective_plan_step_parameters (plan, bytes, &cost, &parameters);
   port = cluster_resource (fixture.cluster,
@@ -205,8 +207,8 @@ END_TEST
 
 /*
  * PAT over 4 nodes of one GPU and one card: a step of S/4 to the node two on, then one of 2 S/4 to
- * the next; under leaves of 2 nodes whose uplinks carry 4/3 of a card's rate both nodes cross in the
- * first (half as long again), one in the second. By their sums cards and uplinks take 3 parts.
+ * the next; under leaves of 2 nodes whose uplinks carry 4/3 of a card's rate both nodes cross in
+ * the first (half as long again), one in the second. By their sums cards and uplinks take 3 parts.
  */
 START_TEST (test_pat_steps)
 {
@@ -252,9 +254,9 @@ seconds_on (const Fixture *self, guint32 resource, double bytes)
 }
 
 /*
- * 4 nodes of one GPU and one card, half of S in each of two trees: 1 and 3 below 2 below 0, and its mirror image 2 and 0
- * below 1 below 3. Two halves arrive at 2 and at 1, then one goes on to each root; on the way back
- * 2 and 1 send two. With one chunk that is 2 + 1 + 1 + 2 halves of S at a
+ * 4 nodes of one GPU and one card, half of S in each of two trees: 1 and 3 below 2 below 0, and its
+ * mirror image 2 and 0 below 1 below 3. Two halves arrive at 2 and at 1, then one goes on to each
+ * root; on the way back 2 and 1 send two. With one chunk that is 2 + 1 + 1 + 2 halves of S at a
  * card's rate (one alone at the channels', where that is less), and four hops.
  */
 START_TEST (test_tree_steps)
@@ -269,7 +271,8 @@ START_TEST (test_tree_steps)
   fixture.options.gpus_per_node = 1;
   fixture.options.nics = 1;
   fixture_build (&fixture);
-  plan = fixture_plan (&fixture, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_TREE, PROTOCOL_SIMPLE, NULL, 0);
+  plan =
+      fixture_plan (&fixture, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_TREE, PROTOCOL_SIMPLE, NULL, 0);
   collective_plan_cost (plan, bytes, &cost);
   collective_plan_step_parameters (plan, bytes, &cost, &parameters);
   half = seconds_on (&fixture, cluster_node_resource (fixture.cluster, 0, RESOURCE_NIC_TX, 0),
@@ -285,9 +288,10 @@ START_TEST (test_tree_steps)
 END_TEST
 
 /*
- * 8 GPUs on a switch that reduces. Chunk by chunk: all send S/n to it and get an eighth of that, then each sends its
- * eighth and gets all. One chunk takes both stages at a port's rate; of n chunks a port that is never idle
- * carries 9/8 of S out, but for the last chunk's second stage, when it sends an eighth only.
+ * 8 GPUs on a switch that reduces. Chunk by chunk: all send S/n to it and get an eighth of that,
+ * then each sends its eighth and gets all. One chunk takes both stages at a port's rate; of n
+ * chunks a port that is never idle carries 9/8 of S out, but for the last chunk's second stage,
+ * when it sends an eighth only.
  */
 START_TEST (test_nvls_steps)
 {
@@ -296,7 +300,8 @@ START_TEST (test_nvls_steps)
 
   fixture_init (&fixture, "dgx-h100", 1);
   fixture_build (&fixture);
-  plan = fixture_plan (&fixture, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_NVLS, PROTOCOL_SIMPLE, NULL, 0);
+  plan =
+      fixture_plan (&fixture, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_NVLS, PROTOCOL_SIMPLE, NULL, 0);
   for (guint many = 0; many < 2; many++)
     {
       CollectiveCost         cost;
@@ -313,7 +318,7 @@ START_TEST (test_nvls_steps)
         all = MAX (all, bytes * cost.loads[i].service
                             / cluster_resource (fixture.cluster, cost.loads[i].resource)->capacity);
       ck_assert (port->capacity > 0);
-      chunk = bytes / ceil (bytes / parameters.chunk) / bytes * all * 8 / 9; /* a stage of one chunk */
+      chunk = bytes / ceil (bytes / parameters.chunk) / bytes * all * 8 / 9; /* one chunk's stage */
       assert_near (run_step (&fixture, plan, bytes),
                    parameters.launch + (many ? all - 2 * chunk / 8 - chunk + 2 * chunk : 2 * chunk),
                    many ? 1e-2 : 1e-6, "NVLS");
@@ -323,8 +328,8 @@ START_TEST (test_nvls_steps)
 END_TEST
 
 /*
- * Hierarchical all-gather over 2 nodes of 4 GPUs, each with its card: one step of S/8 between nodes, then 3 steps of S/4
- * inside, when all of the first has arrived.
+ * Hierarchical all-gather over 2 nodes of 4 GPUs, each with its card: one step of S/8 between
+ * nodes, then 3 steps of S/4 inside, when all of the first has arrived.
  */
 START_TEST (test_hierarchical_steps)
 {
@@ -379,7 +384,8 @@ random_cluster (GRand *rand, Fixture *fixture, gboolean regular)
 }
 
 static void
-check_one (const Fixture *fixture, guint seed, CollectivePlan *plan, CollectiveKind kind, double bytes)
+check_one (const Fixture *fixture, guint seed, CollectivePlan *plan, CollectiveKind kind,
+           double bytes)
 {
   CollectiveCost cost;
   double         step = run_step (fixture, plan, bytes), fluid = run_fluid (fixture, plan, bytes);
@@ -414,7 +420,10 @@ START_TEST (test_alone)
 }
 END_TEST
 
-/* Plain hosts: every kind, by any algorithm that it has there, one card slow at times, leaves of two at times. */
+/*
+ * Plain hosts: every kind, by any algorithm that it has there, one card slow at times, leaves of
+ * two at times.
+ */
 START_TEST (test_hosts)
 {
   static const char *const nics[] = { "lan-50m", "lan-100m", "lan-1g" };
@@ -443,7 +452,10 @@ START_TEST (test_hosts)
 }
 END_TEST
 
-/* What NCCL chooses (where the number stands for none), or any algorithm that is asked for and exists. */
+/*
+ * What NCCL chooses (where the number stands for none), or any algorithm that is asked for and
+ * exists.
+ */
 START_TEST (test_every_algorithm)
 {
   g_autoptr (GRand)   rand = g_rand_new_with_seed ((guint32) _i);
@@ -461,8 +473,8 @@ START_TEST (test_every_algorithm)
 END_TEST
 
 /*
- * Every algorithm of an all-reduce, under the protocol that NCCL chooses for it. Left out are 64 to 128 MiB, where
- * pipelines of few chunks come to 3.5 % (docs/collectives.md).
+ * Every algorithm of an all-reduce, under the protocol that NCCL chooses for it. Left out are 64 to
+ * 128 MiB, where pipelines of few chunks come to 3.5 % (docs/collectives.md).
  */
 START_TEST (test_all_reduce)
 {
@@ -486,8 +498,8 @@ START_TEST (test_all_reduce)
 END_TEST
 
 /*
- * One GPU a node, where PAT can run: up to 24 nodes under full leaves of any size. Left out is a last
- * leaf that is not full (docs/collectives.md).
+ * One GPU a node, where PAT can run: up to 24 nodes under full leaves of any size. Left out is a
+ * last leaf that is not full (docs/collectives.md).
  */
 START_TEST (test_pat)
 {
@@ -521,10 +533,10 @@ END_TEST
 
 /*
  * Two communicators that start together: even and odd GPUs of every node, which share its cards (or
- * its links, on one node). Left out is what docs/collectives.md names: rings that move in bursts (one
- * slow card), rings that share links unevenly (dgx-1v), all-to-all on several nodes, whose local
- * pairs are through first, chains, and operations that last no longer than one step of the other:
- * they meet it or miss it.
+ * its links, on one node). Left out is what docs/collectives.md names: rings that move in bursts
+ * (one slow card), rings that share links unevenly (dgx-1v), all-to-all on several nodes, whose
+ * local pairs are through first, chains, and operations that last no longer than one step of the
+ * other: they meet it or miss it.
  */
 START_TEST (test_shared)
 {

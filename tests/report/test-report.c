@@ -1,6 +1,7 @@
 /*
- * Reports: the names of results are those that users' scripts rely on; a trace is JSON whose slices do not overlap on a track, whose
- * arrows have two ends and which has counters; files are complete or absent.
+ * Reports: the names of results are those that users' scripts rely on; a trace is JSON whose slices
+ * do not overlap on a track, whose arrows have two ends and which has counters; files are complete
+ * or absent.
  */
 #include "../replay/fixture.h"
 #include "analysis/remedies.h"
@@ -120,7 +121,8 @@ START_TEST (test_names)
   header = g_strsplit (lines[0], ",", -1);
   root = json_tokener_parse (json->str);
   ck_assert_ptr_nonnull (root);
-  ck_assert (json_object_object_get_ex (root, "schema", &value) && json_object_get_int (value) == 1);
+  ck_assert (json_object_object_get_ex (root, "schema", &value)
+             && json_object_get_int (value) == 1);
   ck_assert (json_object_object_get_ex (root, "results", &results));
   ck_assert_uint_eq (json_object_array_length (results), 1);
   result = json_object_array_get_idx (results, 0);
@@ -141,7 +143,7 @@ START_TEST (test_names)
 }
 END_TEST
 
-/* ---- documentation -------------------------------------------------------------------------------------------------- */
+/* ---- documentation --------------------------------------------------------------------------- */
 
 /* First cells of the table N (from 0) of the section HEADING of docs/results.md. */
 static GPtrArray *
@@ -188,7 +190,10 @@ check_columns (const char *heading, const GString *csv)
     ck_assert_str_eq (columns[i], g_ptr_array_index (names, i));
 }
 
-/* Adds "PREFIX.KEY" of every value below OBJECT; not of what is in an object that is documented as a whole. */
+/*
+ * Adds "PREFIX.KEY" of every value below OBJECT; not of what is in an object that is documented as
+ * a whole.
+ */
 static void
 add_keys (GPtrArray *keys, struct json_object *object, const char *prefix)
 {
@@ -264,13 +269,16 @@ START_TEST (test_documented)
 }
 END_TEST
 
-/* What a result is of: the scenario's own values, not those of the few micro-batches that were replayed. */
+/*
+ * What a result is of: the scenario's own values, not those of the few micro-batches that were
+ * replayed.
+ */
 START_TEST (test_provenance)
 {
-  g_autoptr (Scenario) scenario =
-      fixture_scenario ("cluster.name", "2 x a40x8-nvlink-pairs", "model.config", "llama-3-8b",
-                        "training.seq_len", "256", "training.micro_batch", "2",
-                        "training.grad_accum", "64", "mesh.tp", "2", "strategy.name", "zero1", NULL);
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.name", "2 x a40x8-nvlink-pairs", "model.config", "llama-3-8b", "training.seq_len",
+      "256", "training.micro_batch", "2", "training.grad_accum", "64", "mesh.tp", "2",
+      "strategy.name", "zero1", NULL);
   PredictOptions        options = { 0 };
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
@@ -307,7 +315,7 @@ START_TEST (test_provenance)
 }
 END_TEST
 
-/* ---- comparison ------------------------------------------------------------------------------------------------------ */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 /* 40 scenarios, of which some do not fit: two clusters, two strategies, ten micro-batches. */
 static GPtrArray *
@@ -336,7 +344,10 @@ predict_grid (void)
   return all;
 }
 
-/* One table, a line a scenario with its name, the best that fits marked, and nothing a scenario beside it. */
+/*
+ * One table, a line a scenario with its name, the best that fits marked, and nothing a scenario
+ * beside it.
+ */
 START_TEST (test_comparison)
 {
   g_autoptr (GPtrArray) all = predict_grid ();
@@ -385,7 +396,10 @@ START_TEST (test_comparison)
 }
 END_TEST
 
-/* One row has no legend: blank lines stand alone. Ends of lines and tabulators in a name break no line. */
+/*
+ * One row has no legend: blank lines stand alone. Ends of lines and tabulators in a name break no
+ * line.
+ */
 START_TEST (test_comparison_layout)
 {
   g_autoptr (GPtrArray) one = one_prediction (), all = one_prediction ();
@@ -448,7 +462,8 @@ START_TEST (test_sort)
                            prediction_at (all, i - 1)->mfu_percent);
   for (guint i = 1; report_sort (all, "peak_device_gib") && i < all->len; i++)
     if (prediction_at (all, i)->fits == prediction_at (all, i - 1)->fits)
-      ck_assert_uint_ge (prediction_at (all, i)->hbm.device, prediction_at (all, i - 1)->hbm.device);
+      ck_assert_uint_ge (prediction_at (all, i)->hbm.device,
+                         prediction_at (all, i - 1)->hbm.device);
   /* Whole numbers are no words: 2 comes before 128. */
   for (guint i = 1; report_sort (all, "micro_batch") && i < all->len; i++)
     if (prediction_at (all, i)->fits == prediction_at (all, i - 1)->fits)
@@ -458,7 +473,7 @@ START_TEST (test_sort)
 }
 END_TEST
 
-/* ---- text ---------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* Local SGD averages once in 4 steps: that is neither 0 calls a step nor 1. */
 START_TEST (test_rare_calls)
@@ -483,7 +498,7 @@ START_TEST (test_rare_calls)
 }
 END_TEST
 
-/* ---- trace --------------------------------------------------------------------------------------------------------- */
+/* ---- trace ----------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -622,7 +637,8 @@ START_TEST (test_trace)
   ck_assert_uint_gt (seen.n_arrows, 100);
   ck_assert_uint_gt (seen.n_counters, 100);
   /* Each of the two replays: its ranks and its nodes with host memory. */
-  ck_assert_uint_eq (seen.n_processes, 2ul * (replay_n_ranks (replay) + replay_n_host_pools (replay)));
+  ck_assert_uint_eq (seen.n_processes,
+                     2ul * (replay_n_ranks (replay) + replay_n_host_pools (replay)));
   g_array_unref (seen.slices);
   g_hash_table_unref (seen.starts);
   json_object_put (root);
@@ -747,7 +763,10 @@ write_trace (const Replay *replay, struct json_object **events)
   return root;
 }
 
-/* Two steady steps of four micro-steps on two stages: eight marks a rank, steps that follow each other, stages in the names. */
+/*
+ * Two steady steps of four micro-steps on two stages: eight marks a rank, steps that follow each
+ * other, stages in the names.
+ */
 START_TEST (test_trace_steps)
 {
   static const struct
@@ -757,10 +776,12 @@ START_TEST (test_trace_steps)
     { "1", "1", "auto" }, { "2", "1", "1f1b" }, { "2", "2", "auto" }, { "2", "1", "dualpipe" }
   };
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Scenario)   scenario = fixture_scenario (
-        "cluster.name", "1 x dgx-h100", "model.config", "llama-3-8b", "training.seq_len", "256",
-        "training.grad_accum", "4", "mesh.tp", "4", "mesh.pp", cases[_i].pp, "mesh.vp", cases[_i].vp,
-        "mesh.pipeline", cases[_i].pipeline, "strategy.name", "zero1", NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.name", "1 x dgx-h100", "model.config", "llama-3-8b", "training.seq_len", "256",
+      "training.grad_accum", "4", "mesh.tp", "4", "mesh.pp", cases[_i].pp, "mesh.vp", cases[_i].vp,
+      "mesh.pipeline", cases[_i].pipeline, "strategy.name", "zero1", NULL);
+
   g_autoptr (Replay)  replay = fixture_replay (scenario, profiles, FALSE, 0);
   guint               n_ranks = replay_n_ranks (replay), n_names = 0;
   guint               last = replay_n_boundaries (replay) - 1;
@@ -810,8 +831,9 @@ START_TEST (test_trace_steps)
 END_TEST
 
 /*
- * What counters add up to is what the results say: the cards' bytes, and the use of SMs and HBM, of which every step has the same. All
- * end at 0. On the hand-made hardware, where LL's doubled bytes play no part, the cards' bytes are the payload.
+ * What counters add up to is what the results say: the cards' bytes, and the use of SMs and HBM, of
+ * which every step has the same. All end at 0. On the hand-made hardware, where LL's doubled bytes
+ * play no part, the cards' bytes are the payload.
  */
 START_TEST (test_trace_counters)
 {
@@ -855,7 +877,8 @@ START_TEST (test_trace_counters)
       if (strstr (key, "nic0.tx (GB/s)") != NULL)
         {
           n_cards++;
-          ck_assert_double_eq_tol (1e9 * counter->integral / 2 / p->inter_node_bytes_per_nic, 1, 1e-5);
+          ck_assert_double_eq_tol (1e9 * counter->integral / 2 / p->inter_node_bytes_per_nic, 1,
+                                   1e-5);
         }
     }
   ck_assert_uint_gt (n_cards, 0);
@@ -886,9 +909,11 @@ START_TEST (test_trace_choice)
 {
   g_autofree char       *file = g_build_filename (scratch, "trace.json", NULL);
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Scenario)   scenario = fixture_scenario (
-        "cluster.name", "2 x dgx-h100", "model.config", "gpt2-xl", "training.seq_len", "256",
-        "strategy.name", "ddp", "collective.algorithm", "tree", "collective.protocol", "ll128", NULL);
+
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.name", "2 x dgx-h100", "model.config", "gpt2-xl", "training.seq_len", "256",
+      "strategy.name", "ddp", "collective.algorithm", "tree", "collective.protocol", "ll128", NULL);
+
   g_autoptr (Replay)  replay = fixture_replay (scenario, profiles, FALSE, 0);
   const Replay       *replays[] = { replay };
   struct json_object *root, *events, *args, *value;
@@ -996,7 +1021,7 @@ START_TEST (test_trace_special_files)
 }
 END_TEST
 
-/* ---- picture ------------------------------------------------------------------------------------------------------- */
+/* ---- picture --------------------------------------------------------------------------------- */
 
 START_TEST (test_plot_errors)
 {
@@ -1024,8 +1049,8 @@ START_TEST (test_plot_hostile_name)
   g_autofree char      *dir = g_build_filename (scratch, "plot", NULL);
   g_autofree char      *canary = g_build_filename (scratch, "canary", NULL);
   g_autofree char      *gnuplot = g_find_program_in_path ("gnuplot");
-  g_autofree char      *name =
-      g_strdup_printf ("x\" `touch %s` '.system('touch %s').'\n!touch %s\n", canary, canary, canary);
+  g_autofree char   *name = g_strdup_printf ("x\" `touch %s` '.system('touch %s').'\n!touch %s\n",
+                                             canary, canary, canary);
   Prediction        *p = g_ptr_array_index (all, 0);
   g_autoptr (GError) error = NULL;
 
@@ -1063,8 +1088,8 @@ drawn_texts (const char *dir, double *width)
 {
   g_autofree char   *file = g_build_filename (dir, "time-split.svg", NULL), *svg = NULL;
   g_autoptr (GRegex) regex = g_regex_new (
-      "translate\\(([0-9.]+),([0-9.]+)\\)\" stroke[^>]*font-size=\"([0-9.]+)\"[^>]*text-anchor=\"(\\w+)\">"
-      "\\s*<text>([^\\n]*)</text>",
+      "translate\\(([0-9.]+),([0-9.]+)\\)\" "
+      "stroke[^>]*font-size=\"([0-9.]+)\"[^>]*text-anchor=\"(\\w+)\">\\s*<text>([^\\n]*)</text>",
       0, 0, NULL);
   g_autoptr (GMatchInfo) match = NULL;
   GArray                *all = g_array_new (FALSE, FALSE, sizeof (DrawnText));
@@ -1084,7 +1109,8 @@ drawn_texts (const char *dir, double *width)
                               .text = g_strdup (g_strstrip (part[5])) };
       double         length = 7.5 * size * (double) g_utf8_strlen (text.text, -1);
 
-      text.left = x - length * (g_str_equal (part[4], "middle") ? 0.5 : g_str_equal (part[4], "end"));
+      text.left =
+          x - length * (g_str_equal (part[4], "middle") ? 0.5 : g_str_equal (part[4], "end"));
       text.right = text.left + length;
       g_array_append_val (all, text);
     }
@@ -1101,7 +1127,10 @@ n_drawn (const GArray *texts, const char *text)
   return n;
 }
 
-/* Draws ALL: every name of LABELS stands there once, no text lies over another, and none leaves the picture. */
+/*
+ * Draws ALL: every name of LABELS stands there once, no text lies over another, and none leaves the
+ * picture.
+ */
 static GArray *
 check_picture (const GPtrArray *all, const char *const *labels)
 {
@@ -1156,12 +1185,14 @@ scenario_names (const GPtrArray *all)
   return names;
 }
 
-/* Bars have the names of the table, however many there are and however long: legible, no two alike. */
+/* Bars have the names of the table, however many and however long: legible, no two alike. */
 START_TEST (test_plot_names)
 {
   static const char *const micro_batches[] = { "micro_batch=1", "micro_batch=2", "micro_batch=4" };
   static const char *const greek[] = { "alpha", "beta", "gamma" };
-  static const char *const letters[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l" };
+  static const char *const letters[] = {
+    "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"
+  };
   static const char *const cut[] = { "long-long-...icro_batch=1-too-too-t...too-too-too",
                                      "long-long-...icro_batch=2-too-too-t...too-too-too",
                                      "long-long-...icro_batch=4-too-too-t...too-too-too" };
@@ -1191,7 +1222,8 @@ START_TEST (test_plot_names)
       Prediction *p = g_ptr_array_index (all, i);
 
       g_free (p->cluster);
-      p->cluster = g_strdup_printf ("%u nodes x 8 h100-sxm-80, nvlink4-switch, 8 ib-ndr-400", i + 2);
+      p->cluster =
+          g_strdup_printf ("%u nodes x 8 h100-sxm-80, nvlink4-switch, 8 ib-ndr-400", i + 2);
       g_free (p->strategy);
       p->strategy = g_strdup ("fsdp2");
     }

@@ -1,7 +1,8 @@
 /*
- * Pipeline schedules against the closed forms of their papers: a list scheduler runs the slots of all stages in their order with given
- * times and no communication; bubbles and activations held must be what the papers say. And messages: every receive has its send,
- * in the order of both ends. That no call waits for ever is the checker's business (schedule-check).
+ * Pipeline schedules against the closed forms of their papers: a list scheduler runs the slots of
+ * all stages in their order with given times and no communication; bubbles and activations held
+ * must be what the papers say. And messages: every receive has its send, in the order of both ends.
+ * That no call waits for ever is the checker's business (schedule-check).
  */
 #include <check.h>
 #include <stdlib.h>
@@ -25,13 +26,13 @@ time_of (const Pipeline *p, const Times *t, const PipelineSlot *slot)
   };
   guint sum = parts[slot->pass][0] * t->forward + parts[slot->pass][1] * t->input
               + parts[slot->pass][2] * t->weight;
-  guint share = p->kind == PIPELINE_DUALPIPE ? 1 : p->chunks; /* times are multiples of the chunks */
+  guint share = p->kind == PIPELINE_DUALPIPE ? 1 : p->chunks; /* multiples of the chunks */
 
   ck_assert_uint_eq (sum % share, 0);
   return sum / share;
 }
 
-/* ---- a list scheduler ------------------------------------------------------------------------------------------- */
+/* ---- a list scheduler ------------------------------------------------------------------------ */
 
 typedef struct
 {
@@ -84,7 +85,10 @@ run_slot (Lists *self, const Times *times, guint stage, const PipelineSlot *slot
   self->at[stage]++;
 }
 
-/* dualpipe runs a forward and a backward pass of the other direction as one, which is over when both are. */
+/*
+ * dualpipe runs a forward and a backward pass of the other direction as one, which is over when
+ * both are.
+ */
 static gboolean
 run_pair (Lists *self, const Times *times, guint stage, const PipelineSlot *slot)
 {
@@ -179,7 +183,7 @@ run_lists (const Pipeline *p, Times times)
   return outcome;
 }
 
-/* ---- closed forms ----------------------------------------------------------------------------------------------- */
+/* ---- closed forms ---------------------------------------------------------------------------- */
 
 static const Times sets_of_times[] = { { 1, 1, 1 }, { 2, 3, 1 }, { 5, 7, 4 } };
 
@@ -208,7 +212,10 @@ START_TEST (gpipe_and_1f1b)
 }
 END_TEST
 
-/* 1 / v of the bubble; p (1 + (p - 1) / (p v)) micro-batches on the first stage (arXiv:2104.04473, 2.2; arXiv:2205.05198, 4.2.3). */
+/*
+ * 1 / v of the bubble; p (1 + (p - 1) / (p v)) micro-batches on the first stage (arXiv:2104.04473,
+ * 2.2; arXiv:2205.05198, 4.2.3).
+ */
 START_TEST (interleaved)
 {
   for (guint p = 2; p <= 8; p++)
@@ -227,7 +234,10 @@ START_TEST (interleaved)
 }
 END_TEST
 
-/* (p - 1)(F + B - W) and (p - 1)(F + B - 2 W) where the times allow; p and 2 p - 1 micro-batches on every stage (arXiv:2401.10241, 2). */
+/*
+ * (p - 1)(F + B - W) and (p - 1)(F + B - 2 W) where the times allow; p and 2 p - 1 micro-batches on
+ * every stage (arXiv:2401.10241, 2).
+ */
 START_TEST (zero_bubble)
 {
   for (guint p = 1; p <= 10; p++)
@@ -265,7 +275,10 @@ START_TEST (zbv)
 }
 END_TEST
 
-/* (p / 2 - 1)(F&B + B - 3 W), B with its weights, F&B as long as both; p + 1 micro-batches (arXiv:2412.19437, table 2). */
+/*
+ * (p / 2 - 1)(F&B + B - 3 W), B with its weights, F&B as long as both; p + 1 micro-batches
+ * (arXiv:2412.19437, table 2).
+ */
 START_TEST (dualpipe)
 {
   for (guint p = 2; p <= 12; p += 2)
@@ -281,8 +294,9 @@ START_TEST (dualpipe)
 END_TEST
 
 /*
- * Which backward passes run beside the forward pass before them, of the other direction: two of each round of the main phase and one of
- * each step of the one behind it (DeepSeek's dualpipe.py, steps 4 and 5).
+ * Which backward passes run beside the forward pass before them, of the other direction: two of
+ * each round of the main phase and one of each step of the one behind it (DeepSeek's dualpipe.py,
+ * steps 4 and 5).
  */
 START_TEST (dualpipe_beside)
 {
@@ -328,7 +342,7 @@ START_TEST (few_micro_batches)
 }
 END_TEST
 
-/* ---- messages --------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 /* What travels: the place where it was made. */
 static guint
@@ -393,7 +407,10 @@ START_TEST (receives_follow_sends)
 }
 END_TEST
 
-/* The calls of Megatron-LM's 1F1B on the second of three stages, five micro-batches (arXiv:2104.04473, figure 4). */
+/*
+ * The calls of Megatron-LM's 1F1B on the second of three stages, five micro-batches
+ * (arXiv:2104.04473, figure 4).
+ */
 START_TEST (calls_of_1f1b)
 {
   const Pipeline      pipeline = { PIPELINE_1F1B, 3, 1, 3 };

@@ -1,6 +1,6 @@
 /*
- * The checker: a sound schedule passes, and each fault is found and placed. Faults are put into the steady section by the toy
- * strategy; what a fault would do to a replay is not tested here.
+ * The checker: a sound schedule passes, and each fault is found and placed. Faults are put into the
+ * steady section by the toy strategy; what a fault would do to a replay is not tested here.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static const FaultCase fault_cases[] = {
     "role 0, steady section, item 0 (wait): ", "waits for an event of another section" },
   { TOY_FREE_AFTER_NOTHING, 1, "role 0, steady section, item ",
     "(free 'gathered', block 0): waits for event e999, which is not recorded before it" },
-  { TOY_DOUBLE_FREE, 1, "role 0, steady section, item ", "(free 'gathered', block 0): frees buffer b" },
+  { TOY_DOUBLE_FREE, 1, "role 0, steady section, item ",
+    "(free 'gathered', block 0): frees buffer b" },
   { TOY_USE_AFTER_FREE, 1, "role 0, steady section, item ", " ('gathered') after it is freed" },
   { TOY_LEAK, 1, "role 0, steady section, item ", " is never freed" },
   { TOY_OLD_BUFFER, 1, "role 0, steady section, item ", "(copy 'fault', block 0): uses buffer b" },
@@ -82,7 +83,10 @@ START_TEST (passes_sound_schedules)
 }
 END_TEST
 
-/* Ranks 0 and 2 have role 0, ranks 1 and 3 role 1: groups {0, 2} and {1, 3} hold one role each, so their sequences may differ. */
+/*
+ * Ranks 0 and 2 have role 0, ranks 1 and 3 role 1: groups {0, 2} and {1, 3} hold one role each, so
+ * their sequences may differ.
+ */
 START_TEST (roles_that_never_meet_may_differ)
 {
   static const ToyFault faults[] = { TOY_BYTES_DIFFER, TOY_KIND_DIFFERS, TOY_COUNT_DIFFERS,
@@ -98,7 +102,7 @@ START_TEST (roles_that_never_meet_may_differ)
 }
 END_TEST
 
-/* ---- schedules written by hand ---------------------------------------------------------------------------------- */
+/* ---- schedules written by hand --------------------------------------------------------------- */
 
 static ScheduleBuilder *
 builder_new (const Workload *workload, guint n_roles, guint n_ranks)
@@ -166,7 +170,10 @@ typedef enum
   WAIT_ON_STREAM,
 } WaitPlace;
 
-/* Role 0 issues X, then Y, role 1 the other way round, each on its own stream: a deadlock only where the second waits for the first. */
+/*
+ * Role 0 issues X, then Y, role 1 the other way round, each on its own stream: a deadlock only
+ * where the second waits for the first.
+ */
 static char *
 check_waits (WaitPlace place)
 {
@@ -193,7 +200,8 @@ check_waits (WaitPlace place)
 START_TEST (deadlock_through_waits)
 {
   const char *expected =
-      "deadlock: role 0, init section, item 0 (collective 'first'): the other ranks of 'x' never reach it";
+      "deadlock: role 0, init section, item 0 (collective 'first'): the other ranks of 'x' never "
+      "reach it";
   g_autofree char *without = check_waits (WAIT_NOWHERE);
   g_autofree char *on_host = check_waits (WAIT_ON_HOST);
   g_autofree char *on_stream = check_waits (WAIT_ON_STREAM);
@@ -205,8 +213,8 @@ START_TEST (deadlock_through_waits)
 END_TEST
 
 /*
- * Role 0: B then A on one stream, a second A on another; role 1: A, then B, then the second A. The second A of role 0 is ready at
- * once, but cannot stand in for its first, which is stuck behind B.
+ * Role 0: B then A on one stream, a second A on another; role 1: A, then B, then the second A. The
+ * second A of role 0 is ready at once, but cannot stand in for its first, which is stuck behind B.
  */
 START_TEST (a_later_collective_does_not_overtake)
 {
@@ -229,11 +237,15 @@ START_TEST (a_later_collective_does_not_overtake)
   message = check_built (b, 2);
   ck_assert_str_eq (
       message,
-      "deadlock: role 0, init section, item 0 (collective 'b'): the other ranks of 'b' never reach it");
+      "deadlock: role 0, init section, item 0 (collective 'b'): the other ranks of 'b' never reach "
+      "it");
 }
 END_TEST
 
-/* On one communicator the order of issue counts, not the stream: both roles issue the same bytes, from streams in any order. */
+/*
+ * On one communicator the order of issue counts, not the stream: both roles issue the same bytes,
+ * from streams in any order.
+ */
 START_TEST (communicators_are_serial)
 {
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
@@ -300,7 +312,7 @@ emit_data_step (ScheduleBuilder *b, StreamRef side, CommRef comm, BufferRef shar
   EventRef  read;
 
   gather_and_read (b, side, comm, shard, whole, fault);
-  if (fault == DATA_POOL) /* what compute still reads goes back to its pool; the gather takes it from there */
+  if (fault == DATA_POOL) /* what compute still reads goes to its pool; the gather takes it */
     {
       schedule_free (b, whole);
       whole = schedule_alloc_on (b, home, TIER_HBM, POOL_GATHERED, 64, "whole");
@@ -353,24 +365,26 @@ static const struct
     "role 0, first section, item 4 (kernel 'read'): may run before role 0, first section, item 1 "
     "(collective 'gather'), which writes what it reads ('whole', block 0): no event orders them" },
   { DATA_WRITE_EARLY,
-    "role 0, first section, item 6 (collective 'gather'): may run before role 0, first section, item 4 "
-    "(kernel 'read'), which reads what it writes ('whole', block 0): no event orders them" },
-  { DATA_UNWRITTEN, "role 0, first section, item 4 (kernel 'read'): reads 'whole', block 0, which nothing "
-                    "wrote" },
+    "role 0, first section, item 6 (collective 'gather'): may run before role 0, first section, "
+    "item 4 (kernel 'read'), which reads what it writes ('whole', block 0): no event orders them" },
+  { DATA_UNWRITTEN,
+    "role 0, first section, item 4 (kernel 'read'): reads 'whole', block 0, which nothing "
+    "wrote" },
   { DATA_OTHER_PART, "role 0, first section, item 4 (kernel 'read'): reads 'whole', block 0, which "
                      "nothing wrote" },
   { DATA_FREE_EARLY,
-    "role 0, first section, item 6 (free 'whole'): 'whole' goes back to the pool of 'side', but role 0, "
-    "first section, item 4 (kernel 'read') may still use it: no event orders them" },
+    "role 0, first section, item 6 (free 'whole'): 'whole' goes back to the pool of 'side', but "
+    "role 0, first section, item 4 (kernel 'read') may still use it: no event orders them" },
   { DATA_POOL,
-    "role 0, first section, item 7 (collective 'gather'): the memory of 'whole', block 0 comes from the "
-    "pool of 'compute', whose ops may still use it: no event orders them" },
+    "role 0, first section, item 7 (collective 'gather'): the memory of 'whole', block 0 comes "
+    "from the pool of 'compute', whose ops may still use it: no event orders them" },
   { DATA_NEXT_PERIOD,
-    "role 0, steady section, item 0 (collective 'gather'): may run before role 0, first section, item 3 "
-    "(kernel 'read'), which reads what it writes ('kept', block 0): no event orders them" },
+    "role 0, steady section, item 0 (collective 'gather'): may run before role 0, first section, "
+    "item 3 (kernel 'read'), which reads what it writes ('kept', block 0): no event orders them" },
   { DATA_LEFT_OUT,
-    "role 0, first section, item 2 (kernel 'read'): may run before what 'side' does before role 0, first "
-    "section, item 1 (record), which writes what it reads ('whole', block 0): no event orders them" },
+    "role 0, first section, item 2 (kernel 'read'): may run before what 'side' does before role 0, "
+    "first section, item 1 (record), which writes what it reads ('whole', block 0): no event "
+    "orders them" },
 };
 
 START_TEST (data_is_ordered)
@@ -406,14 +420,15 @@ START_TEST (the_host_touches_data)
         ck_assert_msg (message == NULL, "%s", message);
       else
         ck_assert_str_eq (
-            message, "what 'the host' does before role 0, init section, item 1: may run before role "
-                     "0, init section, item 0 (kernel 'loss'), which writes what it reads ('loss'): "
-                     "no event orders them");
+            message,
+            "what 'the host' does before role 0, init section, item 1: may run before role "
+            "0, init section, item 0 (kernel 'loss'), which writes what it reads ('loss'): "
+            "no event orders them");
     }
 }
 END_TEST
 
-/* ---- messages --------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -476,11 +491,13 @@ START_TEST (messages_meet)
   ck_assert_str_eq (
       alone,
       "role 0, init section, item 0 (p2p 'out'): role 1 has no message for this send on 'stages'");
-  ck_assert_str_eq (sizes, "role 0, init section, item 1 (p2p 'in'): receive of 8 bytes on 'stages' "
-                           "meets 12 bytes of role 1");
+  ck_assert_str_eq (sizes,
+                    "role 0, init section, item 1 (p2p 'in'): receive of 8 bytes on 'stages' "
+                    "meets 12 bytes of role 1");
   ck_assert_str_eq (
       stuck,
-      "deadlock: role 0, init section, item 0 (p2p 'out'): the other ranks of 'stages' never reach it");
+      "deadlock: role 0, init section, item 0 (p2p 'out'): the other ranks of 'stages' never reach "
+      "it");
 }
 END_TEST
 

@@ -1,12 +1,15 @@
-/* Totals of a schedule against arithmetic done by hand, their comparison, closed forms of nested strategies, and the dump. */
+/*
+ * Totals of a schedule against arithmetic done by hand, their comparison, closed forms of nested
+ * strategies, and the dump.
+ */
 #include <check.h>
 #include <stdlib.h>
 
 #include "toy.h"
 
 /*
- * Parameters of toy_shape: embedding 512 x 64 = 32768; block 4 x 64 x 64 + 3 x 64 x 256 + 2 x 64 = 65664, twice;
- * head 64 + 512 x 64 = 32832. Together 196928.
+ * Parameters of toy_shape: embedding 512 x 64 = 32768; block 4 x 64 x 64 + 3 x 64 x 256 + 2 x 64 =
+ * 65664, twice; head 64 + 512 x 64 = 32832. Together 196928.
  */
 #define PARAMETERS 196928.0
 
@@ -31,7 +34,10 @@ START_TEST (traffic_is_counted_by_kind_and_group)
   workload = workload_new (&toy_shape, &training);
   toy_totals (workload, &totals);
   ck_assert_uint_eq (totals.n_traffic, 2);
-  /* two bytes an element, gathered for forward and backward of three micro-steps; reduced once in each */
+  /*
+   * two bytes an element, gathered for forward and backward of three micro-steps; reduced once in
+   * each
+   */
   ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 4, 1 }),
                        3 * 2 * 2 * PARAMETERS);
   ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_REDUCE_SCATTER, (MeshGroup){ 4, 1 }),
@@ -47,8 +53,9 @@ listed_flops (const KernelDesc *kernels, guint n, gboolean matmul)
   double flops = 0;
 
   for (guint k = 0; k < n; k++)
-    if (matmul ? kernels[k].kind == KERNEL_MATMUL
-               : kernels[k].kind == KERNEL_ATTENTION || kernels[k].kind == KERNEL_ATTENTION_BACKWARD)
+    if (matmul
+            ? kernels[k].kind == KERNEL_MATMUL
+            : kernels[k].kind == KERNEL_ATTENTION || kernels[k].kind == KERNEL_ATTENTION_BACKWARD)
       flops += kernels[k].flops;
   return flops;
 }
@@ -63,15 +70,17 @@ START_TEST (traffic_of_every_communicator_counts)
   PlanTotals            totals;
 
   schedule_totals (schedule, 0, &totals);
-  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_REDUCE, (MeshGroup){ 2, 4 }), 1000);
+  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_REDUCE, (MeshGroup){ 2, 4 }),
+                       1000);
   ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_REDUCE_SCATTER, (MeshGroup){ 4, 1 }),
                        5 * 2 * PARAMETERS);
 }
 END_TEST
 
 /*
- * 32 tokens a micro-step; products: 2 blocks of 65536 weights and the head's 32768, 6 FLOPs a weight and token:
- * 6 x 163840 x 32 = 31457280. Flash attention comes on top, as the workload lists it.
+ * 32 tokens a micro-step; products: 2 blocks of 65536 weights and the head's 32768, 6 FLOPs a
+ * weight and token: 6 x 163840 x 32 = 31457280. Flash attention comes on top, as the workload lists
+ * it.
  */
 START_TEST (flops_are_those_of_products_and_attention)
 {
@@ -88,7 +97,10 @@ START_TEST (flops_are_those_of_products_and_attention)
 }
 END_TEST
 
-/* Peak of a strategy that holds one gathered layer: over all places of the walk, what host order has allocated there. */
+/*
+ * Peak of a strategy that holds one gathered layer: over all places of the walk, what host order
+ * has allocated there.
+ */
 START_TEST (peak_is_the_largest_sum_in_host_order)
 {
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
@@ -100,7 +112,8 @@ START_TEST (peak_is_the_largest_sum_in_host_order)
       const LayerDesc *layer = workload_layer (workload, l);
 
       saved += (double) layer->saved_bytes;
-      peak = MAX (peak, shard + saved + (double) layer->working_bytes + 2 * (double) layer->elements);
+      peak =
+          MAX (peak, shard + saved + (double) layer->working_bytes + 2 * (double) layer->elements);
       peak =
           MAX (peak, shard + saved + (double) layer->backward_bytes + 2 * (double) layer->elements);
     }
@@ -126,14 +139,17 @@ START_TEST (copies_are_those_of_the_steady_period)
 }
 END_TEST
 
-/* ---- comparison ------------------------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 static PlanTotals
 some_totals (void)
 {
-  PlanTotals totals = {
-    .copies = { 10, 20 }, .flops = 1e15, .hbm_low = 100, .hbm_high = 100, .host_low = 7, .host_high = 7
-  };
+  PlanTotals totals = { .copies = { 10, 20 },
+                        .flops = 1e15,
+                        .hbm_low = 100,
+                        .hbm_high = 100,
+                        .host_low = 7,
+                        .host_high = 7 };
 
   plan_totals_add (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 8, 1 }, 1e9);
   plan_totals_add (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 1, 1 }, 1e9); /* nobody to talk to */
@@ -171,7 +187,8 @@ START_TEST (each_difference_is_named)
   expected.traffic[0].bytes = 2e9;
   assert_differs (
       &measured, &expected,
-      "all_gather bytes in groups of 8, stride 1: the schedule has 1000000000, expected 2000000000");
+      "all_gather bytes in groups of 8, stride 1: the schedule has 1000000000, expected "
+      "2000000000");
   expected = some_totals ();
   plan_totals_add (&measured, SCHEDULE_REDUCE_SCATTER, (MeshGroup){ 2, 4 }, 5);
   assert_differs (&measured, &expected,
@@ -211,11 +228,12 @@ START_TEST (slack_allows_less_not_more)
   expected.traffic[0].bytes = 1e9 - 10;
   assert_differs (
       &measured, &expected,
-      "all_gather bytes in groups of 8, stride 1: the schedule has 1000000000, expected 999999950 to 999999990");
+      "all_gather bytes in groups of 8, stride 1: the schedule has 1000000000, expected 999999950 "
+      "to 999999990");
 }
 END_TEST
 
-/* ---- nested closed forms ---------------------------------------------------------------------------------------- */
+/* ---- nested closed forms --------------------------------------------------------------------- */
 
 static gboolean
 inner_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
@@ -252,7 +270,8 @@ START_TEST (closed_forms_nest)
   ck_assert (!strategy_expect (&in, &outer, &totals)); /* the outer one states none */
   outer_strategy.expect = outer_expect;
   ck_assert (strategy_expect (&in, &outer, &totals));
-  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 4, 1 }), 600);
+  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 4, 1 }),
+                       600);
   ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_REDUCE, (MeshGroup){ 2, 4 }), 11);
   ck_assert_double_eq (totals.copies[COPY_TO_HOST], 18);
   ck_assert_double_eq (totals.flops, 42);
@@ -261,7 +280,7 @@ START_TEST (closed_forms_nest)
 }
 END_TEST
 
-/* ---- builder and dump ------------------------------------------------------------------------------------------- */
+/* ---- builder and dump ------------------------------------------------------------------------ */
 
 static void
 emit_everything (ScheduleBuilder *b)
@@ -317,10 +336,12 @@ START_TEST (dump_has_a_line_an_item)
   ck_assert_str_eq (
       text->str,
       "     0  -          -                   alloc       cache b0 host cache 64 B\n"
-      "     1  backward   block 0             kernel      [compute] product matmul 2x3x4 batch 5 240 FLOP 260 B\n"
+      "     1  backward   block 0             kernel      [compute] product matmul 2x3x4 batch 5 "
+      "240 FLOP 260 B\n"
       "     2  backward   block 0             record      [compute] e0\n"
       "     3  backward   block 0             wait        [side] e0\n"
-      "     4  backward   block 0             collective  [side] reduce reduce_scatter over all 100 B\n"
+      "     4  backward   block 0             collective  [side] reduce reduce_scatter over all "
+      "100 B\n"
       "     5  backward   block 0             copy        [side] fetch h2d 32 B\n"
       "     6  backward   block 0             host_hook   x3\n"
       "     7  backward   block 0             record      [side] e1\n"

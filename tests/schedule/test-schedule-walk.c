@@ -1,6 +1,6 @@
 /*
- * The driver's walk: the exact sequence of a small model, and properties over random shapes (every kernel once, in its unit's
- * bracket). Does not judge the workload's numbers.
+ * The driver's walk: the exact sequence of a small model, and properties over random shapes (every
+ * kernel once, in its unit's bracket). Does not judge the workload's numbers.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 static const ToyOptions sound = { 0 };
 
-/* ---- exact sequence --------------------------------------------------------------------------------------------- */
+/* ---- exact sequence -------------------------------------------------------------------------- */
 
 static const char *
 short_name (const ScheduleItem *item)
@@ -21,8 +21,8 @@ short_name (const ScheduleItem *item)
 }
 
 /*
- * "phase unit: kind(label) ..." with a line for each run of one phase and unit; the model's kernels that follow each other
- * are one word.
+ * "phase unit: kind(label) ..." with a line for each run of one phase and unit; the model's kernels
+ * that follow each other are one word.
  */
 static char *
 outline (const Schedule *schedule, guint role, ScheduleSection section)
@@ -86,7 +86,7 @@ START_TEST (walks_two_layers)
 }
 END_TEST
 
-/* ---- what the driver allocates ---------------------------------------------------------------------------------- */
+/* ---- what the driver allocates --------------------------------------------------------------- */
 
 static void
 assert_buffer (const Schedule *schedule, guint layer, const char *label, PoolCategory category,
@@ -126,7 +126,7 @@ START_TEST (allocates_activations_of_each_layer)
 }
 END_TEST
 
-/* ---- what hooks see --------------------------------------------------------------------------------------------- */
+/* ---- what hooks see -------------------------------------------------------------------------- */
 
 /* A strategy whose options are the text that its hooks append to, and whose period is 2 steps. */
 static GString *
@@ -234,7 +234,10 @@ static const Strategy witness = {
 #define MICRO_WALK " (0 0 (1 1 (2 2 turn [2 2 [1 1 [0 0 end of "
 #define STEP_WALK  " micro 0 first" MICRO_WALK "0 micro 1 last" MICRO_WALK "1 update\n"
 
-/* One block, two micro-steps; under an outer strategy of two periods, so that the inner step starts again. */
+/*
+ * One block, two micro-steps; under an outer strategy of two periods, so that the inner step starts
+ * again.
+ */
 START_TEST (hooks_see_where_the_walk_stands)
 {
   ModelShape            shape = toy_shape;
@@ -262,7 +265,7 @@ START_TEST (hooks_see_where_the_walk_stands)
 }
 END_TEST
 
-/* ---- every kernel once, in order, in its unit ------------------------------------------------------------------- */
+/* ---- every kernel once, in order, in its unit ------------------------------------------------ */
 
 typedef struct
 {
@@ -284,9 +287,13 @@ kernel_list (const LayerDesc *layer, SchedulePhase phase)
     }
 }
 
-/* The kernels of one layer's pass start at items[at]: all of the list, each once, as listed. Returns where they end. */
+/*
+ * The kernels of one layer's pass start at items[at]: all of the list, each once, as listed.
+ * Returns where they end.
+ */
 static guint
-assert_pass (const Schedule *schedule, const GArray *items, guint at, guint layer, SchedulePhase phase)
+assert_pass (const Schedule *schedule, const GArray *items, guint at, guint layer,
+             SchedulePhase phase)
 {
   KernelList list = kernel_list (workload_layer (schedule->workload, layer), phase);
 
@@ -400,12 +407,13 @@ START_TEST (emits_every_kernel_once)
       g_printerr ("# seed %u case %u\n", seed, n);
       assert_partition (schedule, SECTION_FIRST, (guint) training.grad_accum);
       assert_partition (schedule, SECTION_STEADY, (guint) training.grad_accum);
-      ck_assert_msg (schedule_check (schedule, &mesh, diags), "%s", diag_list_first_message (diags));
+      ck_assert_msg (schedule_check (schedule, &mesh, diags), "%s",
+                     diag_list_first_message (diags));
     }
 }
 END_TEST
 
-/* ---- units ------------------------------------------------------------------------------------------------------ */
+/* ---- units ----------------------------------------------------------------------------------- */
 
 static void
 assert_units_cover (const Workload *workload, UnitGranularity granularity)
@@ -467,7 +475,10 @@ START_TEST (tied_heads_share_the_embedding)
 }
 END_TEST
 
-/* The head's product runs inside the bracket of the unit that gathers the table, forward and backward. */
+/*
+ * The head's product runs inside the bracket of the unit that gathers the table, forward and
+ * backward.
+ */
 START_TEST (tied_product_runs_in_the_tables_unit)
 {
   ModelShape           shape = toy_shape;
@@ -492,7 +503,7 @@ START_TEST (tied_product_runs_in_the_tables_unit)
 }
 END_TEST
 
-/* ---- recomputation ---------------------------------------------------------------------------------------------- */
+/* ---- recomputation --------------------------------------------------------------------------- */
 
 static guint
 count_items (const Schedule *schedule, ScheduleSection section, ItemKind kind, const char *label,
@@ -516,7 +527,10 @@ build_checkpointed (const Workload *workload, const Strategy *strategy)
   return toy_build (workload, 4, &choice);
 }
 
-/* Modules of a block run their forward hooks again; a block that is one unit is gathered once for both. */
+/*
+ * Modules of a block run their forward hooks again; a block that is one unit is gathered once for
+ * both.
+ */
 START_TEST (recomputation_calls_module_hooks)
 {
   TrainingOptions      training = toy_training;
@@ -531,8 +545,9 @@ START_TEST (recomputation_calls_module_hooks)
   n_modules = workload_layer (workload, 1)->n_modules;
 
   ck_assert_uint_gt (workload_layer (workload, 1)->n_recompute, 0);
-  ck_assert_uint_eq (count_items (modules, SECTION_STEADY, ITEM_COLLECTIVE, "gather", PHASE_RECOMPUTE),
-                     2UL * n_modules);
+  ck_assert_uint_eq (
+      count_items (modules, SECTION_STEADY, ITEM_COLLECTIVE, "gather", PHASE_RECOMPUTE),
+      2UL * n_modules);
   ck_assert_uint_eq (
       count_items (layers, SECTION_STEADY, ITEM_COLLECTIVE, "gather", PHASE_RECOMPUTE), 0);
   ck_assert_uint_gt (count_items (layers, SECTION_STEADY, ITEM_KERNEL, NULL, PHASE_RECOMPUTE), 0);
@@ -557,7 +572,7 @@ START_TEST (selective_recomputation_gathers_nothing)
 }
 END_TEST
 
-/* ---- nesting ---------------------------------------------------------------------------------------------------- */
+/* ---- nesting --------------------------------------------------------------------------------- */
 
 START_TEST (inner_hooks_run_under_an_outer_strategy)
 {
@@ -574,8 +589,8 @@ START_TEST (inner_hooks_run_under_an_outer_strategy)
   ck_assert_uint_eq (count_items (schedule, SECTION_STEADY, ITEM_STEP, NULL, PHASE_N), 3);
   ck_assert_uint_eq (
       count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "reduce", PHASE_BACKWARD), 12);
-  ck_assert_uint_eq (count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "average", PHASE_OUTER),
-                     1);
+  ck_assert_uint_eq (
+      count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "average", PHASE_OUTER), 1);
   ck_assert_uint_eq (count_items (schedule, SECTION_FIRST, ITEM_COLLECTIVE, "average", PHASE_OUTER),
                      1);
 }
@@ -593,8 +608,8 @@ START_TEST (rounds_nest)
 
   ck_assert_uint_eq (schedule_steps_per_period (schedule), 6);
   ck_assert_uint_eq (schedule_comm_info (schedule, 0)->group.size, 2);
-  ck_assert_uint_eq (count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "average", PHASE_OUTER),
-                     2 + 1);
+  ck_assert_uint_eq (
+      count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "average", PHASE_OUTER), 2 + 1);
   /* both close their round after the last optimizer and before the last host wait */
   ck_assert (g_str_has_suffix (text, "optimizer -: record wait kernel(sgd)\n"
                                      "outer -: collective(average) collective(average)\n"
@@ -612,14 +627,16 @@ START_TEST (outer_hooks_extend_inner_ones)
   g_autofree char      *text = outline (schedule, 0, SECTION_STEADY);
 
   assert_outline (schedule, SECTION_INIT, "none -: alloc(outer state) alloc(shard) record");
-  ck_assert_uint_eq (count_items (schedule, SECTION_STEADY, ITEM_HOST_HOOK, NULL, PHASE_FORWARD), 4);
+  ck_assert_uint_eq (count_items (schedule, SECTION_STEADY, ITEM_HOST_HOOK, NULL, PHASE_FORWARD),
+                     4);
   ck_assert_uint_eq (
       count_items (schedule, SECTION_STEADY, ITEM_COLLECTIVE, "gather", PHASE_FORWARD), 4);
-  ck_assert (g_str_has_suffix (text, "kernel(sgd) copy(outer copy)\nnone -: record host_wait step"));
+  ck_assert (
+      g_str_has_suffix (text, "kernel(sgd) copy(outer copy)\nnone -: record host_wait step"));
 }
 END_TEST
 
-/* ---- what schedule_build refuses -------------------------------------------------------------------------------- */
+/* ---- what schedule_build refuses ------------------------------------------------------------- */
 
 static void
 assert_refused (const StrategyChoice *choice, const char *message) /* as it begins */
@@ -646,8 +663,9 @@ START_TEST (refuses_stacks_that_do_not_fit)
                   "strategy 'toy-layer' takes no inner strategy ('toy-layer' given)");
   assert_refused (&(StrategyChoice){ &toy_layer, &gaps, NULL },
                   "strategy 'toy-layer' does not number its roles from 0 without gaps");
-  assert_refused (&(StrategyChoice){ &toy_outer, &huge, &inner },
-                  "strategy 'toy-outer': a period of 1073741824 steps is too long (at most 33554432)");
+  assert_refused (
+      &(StrategyChoice){ &toy_outer, &huge, &inner },
+      "strategy 'toy-outer': a period of 1073741824 steps is too long (at most 33554432)");
   assert_refused (&(StrategyChoice){ &toy_outer, &big, &inner },
                   "strategy 'toy-outer': a period of 1048576 steps would take ");
 }
@@ -667,7 +685,10 @@ items_of_period (gint64 grad_accum)
   return schedule_items (schedule, 0, SECTION_STEADY).n;
 }
 
-/* Refused after the first micro-step: the number is what that one takes, 2^20 times, in two periods; nothing of the step's end. */
+/*
+ * Refused after the first micro-step: the number is what that one takes, 2^20 times, in two
+ * periods; nothing of the step's end.
+ */
 START_TEST (refuses_a_million_micro_steps_at_the_first)
 {
   TrainingOptions      training = toy_training;
@@ -689,7 +710,7 @@ START_TEST (refuses_a_million_micro_steps_at_the_first)
 }
 END_TEST
 
-/* ---- mesh ------------------------------------------------------------------------------------------------------- */
+/* ---- mesh ------------------------------------------------------------------------------------ */
 
 START_TEST (mesh_groups)
 {
@@ -719,7 +740,10 @@ START_TEST (mesh_groups)
 }
 END_TEST
 
-/* 64 ranks on nodes of 8: tensor groups of 2, two stages of 32 ranks, so 16 data ranks, 4 on each of a stage's 4 nodes. */
+/*
+ * 64 ranks on nodes of 8: tensor groups of 2, two stages of 32 ranks, so 16 data ranks, 4 on each
+ * of a stage's 4 nodes.
+ */
 START_TEST (mesh_axes)
 {
   const Mesh mesh = {

@@ -147,7 +147,8 @@ toy_release (StrategyRun *run, const UnitSlot *slot)
   if (here && has_fault (run, TOY_LEAK))
     return;
   if (here && has_fault (run, TOY_FREE_AFTER_NOTHING))
-    schedule_free_after (run->b, state->gathered, (guint32) run->section << SCHEDULE_EVENT_BITS | 999);
+    schedule_free_after (run->b, state->gathered,
+                         (guint32) run->section << SCHEDULE_EVENT_BITS | 999);
   else
     schedule_free (run->b, state->gathered);
   if (here && has_fault (run, TOY_DOUBLE_FREE))
@@ -166,7 +167,8 @@ toy_reduce (StrategyRun *run, const UnitSlot *slot)
   ToyState *state = run->state;
 
   schedule_wait_stream (run->b, state->stream, SCHEDULE_COMPUTE);
-  schedule_reduce_scatter (run->b, state->stream, state->comm, 2 * slot->plan->own_elements, "reduce");
+  schedule_reduce_scatter (run->b, state->stream, state->comm, 2 * slot->plan->own_elements,
+                           "reduce");
   if (slot->plan->own_elements > 0)
     {
       strategy_uses (run, slot->unit, UNIT_GRADIENT, ACCESS_READ);
@@ -209,7 +211,7 @@ const Strategy toy_module = {
   .hooks = { .granularity = UNIT_MODULE, TOY_HOOKS },
 };
 
-/* ---- outer ------------------------------------------------------------------------------------------------------ */
+/* ---- outer ----------------------------------------------------------------------------------- */
 
 static guint
 outer_period (const PlanInput *in, gconstpointer opt)
@@ -280,9 +282,10 @@ const Strategy toy_extending = {
 Schedule *
 toy_build (const Workload *workload, guint n_ranks, const StrategyChoice *choice)
 {
-  PlanInput            in = { .workload = workload,
-                              .mesh = {
-                                  .n_ranks = n_ranks, .ranks_per_node = MIN (n_ranks, 2), .world = n_ranks } };
+  PlanInput in = { .workload = workload,
+                   .mesh = {
+                       .n_ranks = n_ranks, .ranks_per_node = MIN (n_ranks, 2), .world = n_ranks } };
+
   g_autoptr (DiagList) diags = diag_list_new ();
   Schedule            *schedule = schedule_build (&in, choice, diags);
 

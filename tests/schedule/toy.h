@@ -1,6 +1,7 @@
 /*
- * Small strategies for the tests of the schedule layer: parameters sharded over the mesh, gathered and freed unit by unit, gradients
- * reduced unit by unit; with faults to order. And an outer one that averages over halves of the mesh.
+ * Small strategies for the tests of the schedule layer: parameters sharded over the mesh, gathered
+ * and freed unit by unit, gradients reduced unit by unit; with faults to order. And an outer one
+ * that averages over halves of the mesh.
  */
 #pragma once
 
@@ -29,7 +30,7 @@ typedef struct
 {
   ToyFault fault;
   guint    n_roles; /* role = rank % n_roles; 0 = 1 */
-  gboolean apart; /* gather over {2, 2}: with two roles of a mesh of 4, ranks of unlike roles never meet */
+  gboolean apart;   /* gather over {2, 2}: of a mesh of 4, ranks of unlike roles never meet */
 } ToyOptions;
 
 typedef struct
@@ -42,8 +43,8 @@ extern const Strategy toy_outer;             /* round_end only: everything else 
 extern const Strategy toy_extending; /* also extends init, step_end and unit_forward_begin */
 
 /* Gated MLP, RMSNorm, rotary: 2 blocks of d_model 64 with 4 heads, d_ff 256, vocabulary 512. */
-extern const ModelShape toy_shape;
-extern const TrainingOptions toy_training; /* 2 sequences of 16 tokens, no accumulation, no checkpointing */
+extern const ModelShape      toy_shape;
+extern const TrainingOptions toy_training; /* 2 x 16 tokens, no accumulation or checkpointing */
 
 /* Asserts that building gives no diagnostic. */
 Schedule *toy_build (const Workload *workload, guint n_ranks, const StrategyChoice *choice);

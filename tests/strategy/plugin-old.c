@@ -1,4 +1,6 @@
 /* A plug-in of another API version. */
 #include "schedule/strategy.h"
 
-const Strategy shardsim_strategy = { .api = STRATEGY_API_VERSION + 1, .name = "old", .title = "old" };
+const Strategy shardsim_strategy = { .api = STRATEGY_API_VERSION + 1,
+                                     .name = "old",
+                                     .title = "old" };

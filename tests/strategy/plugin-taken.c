@@ -1,4 +1,6 @@
 /* A plug-in whose name a built-in strategy has. */
 #include "schedule/strategy.h"
 
-const Strategy shardsim_strategy = { .api = STRATEGY_API_VERSION, .name = "fsdp2", .title = "taken" };
+const Strategy shardsim_strategy = { .api = STRATEGY_API_VERSION,
+                                     .name = "fsdp2",
+                                     .title = "taken" };

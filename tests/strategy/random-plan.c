@@ -81,7 +81,7 @@ draw_pipeline (RandomPlan *self, GRand *rand, guint case_)
   m->p2p = g_rand_int_range (rand, 0, 3);
   m->order = m->cp == 1 && g_rand_boolean (rand);
   m->scatter_gather = g_rand_boolean (rand);
-  /* as many blocks and micro-steps as it needs, and hardly more: every stage's schedule is walked */
+  /* as many blocks and micro-steps as it needs, hardly more: every stage's schedule is walked */
   self->shape.n_layers = mesh_model_chunks (m) + g_rand_int_range (rand, 0, 2);
   if (m->pipeline == PIPELINE_INTERLEAVED)
     self->training.grad_accum = m->pp * (m->pp < 3 ? g_rand_int_range (rand, 1, 3) : 1);
@@ -156,7 +156,8 @@ draw_mesh (RandomPlan *self, GRand *rand, Axes axes, guint case_)
     }
   self->stages = g_ptr_array_new_with_free_func ((GDestroyNotify) workload_free);
   for (guint s = 0; s < (guint) self->mesh.pp; s++)
-    g_ptr_array_add (self->stages, workload_new_stage (&self->shape, &self->training, &self->mesh, s));
+    g_ptr_array_add (self->stages,
+                     workload_new_stage (&self->shape, &self->training, &self->mesh, s));
   self->in.workload = g_ptr_array_index (self->stages, 0);
   self->in.stages = (const Workload *const *) self->stages->pdata;
 }
@@ -182,7 +183,7 @@ draw_value (const OptionSpec *spec, GRand *rand, guint case_)
         return g_strdup_printf ("%d", g_rand_int_range (rand, 1, 4));
       if (g_rand_int_range (rand, 0, 3) == 0 && spec->fallback != NULL)
         return g_strdup (spec->fallback);
-      value = scales[g_rand_int_range (rand, 0, G_N_ELEMENTS (scales))]; /* CLAMP would draw thrice */
+      value = scales[g_rand_int_range (rand, 0, G_N_ELEMENTS (scales))]; /* CLAMP: three draws */
       value = CLAMP (value, spec->min, MIN (spec->max, 1e9));
       if (spec->type == OPTION_QUANTITY)
         value = MAX (value, 1);
@@ -238,8 +239,8 @@ describe (RandomPlan *self, guint32 seed, guint case_)
 
   g_string_printf (
       self->description,
-      "seed %u case %u: %s L=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d accum=%d ckpt=%d "
-      "precision=%d tp=%d sp=%d cp=%d ep=%d pp=%d vp=%d pipeline=%d p2p=%d;",
+      "seed %u case %u: %s L=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d accum=%d "
+      "ckpt=%d precision=%d tp=%d sp=%d cp=%d ep=%d pp=%d vp=%d pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
       (int) self->shape.vocab, self->shape.tied_embeddings, (int) self->shape.n_experts,
       self->in.mesh.n_ranks, self->in.mesh.ranks_per_node, self->in.mesh.world,
@@ -257,7 +258,10 @@ is_taken (RandomPlan *self)
   return self->schedule != NULL;
 }
 
-/* Options (and inner strategies) are drawn afresh until they fit the mesh; FALSE when none of them does. */
+/*
+ * Options (and inner strategies) are drawn afresh until they fit the mesh; FALSE when none of them
+ * does.
+ */
 static gboolean
 draw_strategy (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case_)
 {

@@ -1,4 +1,7 @@
-/* Random models, meshes and options for the property tests of strategies. Everything follows from the seed. */
+/*
+ * Random models, meshes and options for the property tests of strategies. Everything follows from
+ * the seed.
+ */
 #pragma once
 
 #include "strategy/registry.h"
@@ -18,14 +21,15 @@ typedef struct
 } RandomPlan;
 
 /*
- * Draws a plan for STRATEGY. CASE_ cycles through the values of boolean and enum options, so that a few dozen consecutive cases
- * use each at least once; numbers are drawn from a few sizes between the option's bounds, the default among them.
+ * Draws a plan for STRATEGY. CASE_ cycles through the values of boolean and enum options, so that a
+ * few dozen consecutive cases use each at least once; numbers are drawn from a few sizes between
+ * the option's bounds, the default among them.
  */
 RandomPlan *random_plan_new (const Strategy *strategy, guint32 seed, guint case_);
 
 /*
- * The same on the axes of a mesh, which three cases in four have: tensor, context and expert ranks, pipelines of all kinds. Where STRATEGY
- * refuses pipelines and experts, without these.
+ * The same on the axes of a mesh, which three cases in four have: tensor, context and expert ranks,
+ * pipelines of all kinds. Where STRATEGY refuses pipelines and experts, without these.
  */
 RandomPlan *random_plan_new_mesh (const Strategy *strategy, guint32 seed, guint case_);
 void        random_plan_free (RandomPlan *self);

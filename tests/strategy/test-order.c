@@ -1,6 +1,8 @@
 /*
- * The order in which strategies issue collectives in a steady step, against the orders that the systems' descriptions state: G3 is the
- * all-gather of unit 3, R3 its reduce-scatter, A3 an all-reduce, D3 and H3 copies to and from the host. A llama of 3 blocks: units 0 (embedding), 1-3, 4 (head).
+ * The order in which strategies issue collectives in a steady step, against the orders that the
+ * systems' descriptions state: G3 is the all-gather of unit 3, R3 its reduce-scatter, A3 an
+ * all-reduce, D3 and H3 copies to and from the host. A llama of 3 blocks: units 0 (embedding), 1-3,
+ * 4 (head).
  */
 #include <check.h>
 
@@ -12,7 +14,10 @@ typedef struct
 } Case;
 
 static const Case cases[] = {
-  /* Embedding and head included, the head stays gathered; then unit i - 1 is gathered before unit i is reduced. */
+  /*
+   * Embedding and head included, the head stays gathered; then unit i - 1 is gathered before unit i
+   * is reduced.
+   */
   { "fsdp2", "", "G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0" },
   { "fsdp2", "backward_prefetch=false", "G0 G1 G2 G3 G4 R4 G3 R3 G2 R2 G1 R1 G0 R0" },
   { "fsdp2", "reshard_after_forward=false", "G0 G1 G2 G3 G4 R4 R3 R2 R1 R0" },
@@ -22,7 +27,8 @@ static const Case cases[] = {
   { "fsdp1", "backward_prefetch=pre", "G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 R1 R0" },
   { "fsdp1", "backward_prefetch=post", "G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 R1 R0" },
   { "fsdp1", "backward_prefetch=none", "G0 G1 G2 G3 G4 R4 G3 R3 G2 R2 G1 R1 R0" },
-  { "fsdp1", "forward_prefetch=true,backward_prefetch=none", "G0 G1 G2 G3 G4 R4 G3 R3 G2 R2 G1 R1 R0" },
+  { "fsdp1", "forward_prefetch=true,backward_prefetch=none",
+    "G0 G1 G2 G3 G4 R4 G3 R3 G2 R2 G1 R1 R0" },
 };
 
 static Workload *
@@ -76,9 +82,10 @@ START_TEST (test_order)
 END_TEST
 
 /*
- * The first of two stages under 1F1B: units 0 (embedding), 1, 2; passes F0 F1 B0 F2 B1 B2. PyTorch's stages gather once and reduce
- * once, in forward order; when they give parameters back after each forward pass, those that a backward pass gathered are there for the next pass.
- * FSDP1 knows nothing of stages.
+ * The first of two stages under 1F1B: units 0 (embedding), 1, 2; passes F0 F1 B0 F2 B1 B2.
+ * PyTorch's stages gather once and reduce once, in forward order; when they give parameters back
+ * after each forward pass, those that a backward pass gathered are there for the next pass. FSDP1
+ * knows nothing of stages.
  */
 static const Case stage_cases[] = {
   { "fsdp2", "", "G0 G1 G2 R0 R1 R2" },
@@ -120,8 +127,9 @@ START_TEST (test_order_of_stages)
 END_TEST
 
 /*
- * DeepSpeed, module by module, nothing kept or gathered ahead: a forward and a backward all-gather a module above the threshold, one bucket of
- * gradients a step, and one all-gather of the small persistent tensors. Under FCDP the backward gathers come from the host.
+ * DeepSpeed, module by module, nothing kept or gathered ahead: a forward and a backward all-gather
+ * a module above the threshold, one bucket of gradients a step, and one all-gather of the small
+ * persistent tensors. Under FCDP the backward gathers come from the host.
  */
 START_TEST (test_deepspeed_counts)
 {
@@ -141,7 +149,10 @@ START_TEST (test_deepspeed_counts)
   ScheduleItems        items;
   guint                gathers[2] = { 0 }, copies[COPY_N] = { 0 }, scatters = 0;
 
-  /* 7 matrices a block, the embedding, the head: 3 * 7 + 2 = 23 modules; norms of 64 elements stay whole. */
+  /*
+   * 7 matrices a block, the embedding, the head: 3 * 7 + 2 = 23 modules; norms of 64 elements stay
+   * whole.
+   */
   set_options (strategy, options,
                "prefetch_bucket_size=0,max_reuse_distance=0,param_persistence_threshold=64");
   schedule = schedule_build (&in, &choice, diags);

@@ -1,4 +1,4 @@
-/* Padding against published bytes: the per-rank sizes reported for a layer of Qwen3-4B over 3 ranks. */
+/* Padding against published bytes: the per-rank sizes of a layer of Qwen3-4B over 3 ranks. */
 #include <check.h>
 
 #include "strategy/common.h"

@@ -1,6 +1,6 @@
 /*
- * Plug-ins: docs/examples/zero2.c, built as the guide says, against its closed form; and what is said about shared objects that are no
- * plug-ins. Arguments: the folder of the shared objects.
+ * Plug-ins: docs/examples/zero2.c, built as the guide says, against its closed form; and what is
+ * said about shared objects that are no plug-ins. Arguments: the folder of the shared objects.
  */
 #include <check.h>
 

@@ -1,7 +1,8 @@
 /*
- * Every registered strategy against its closed forms: over random models, meshes and options, what the emitted schedule moves,
- * copies, computes and holds equals `expect`; and `expect` notices a dropped, doubled or mis-sized op.
- * Not asserted here: time (replay's tests) and bytes on links (collective's tests).
+ * Every registered strategy against its closed forms: over random models, meshes and options, what
+ * the emitted schedule moves, copies, computes and holds equals `expect`; and `expect` notices a
+ * dropped, doubled or mis-sized op. Not asserted here: time (replay's tests) and bytes on links
+ * (collective's tests).
  */
 #include <check.h>
 #include <malloc.h>
@@ -83,8 +84,8 @@ counts (const ScheduleItem *item)
 }
 
 /*
- * Changes the N-th op that moves bytes over a group of several ranks or to the host; FALSE when there are fewer. A resized op grows by
- * more than what the closed form leaves open.
+ * Changes the N-th op that moves bytes over a group of several ranks or to the host; FALSE when
+ * there are fewer. A resized op grows by more than what the closed form leaves open.
  */
 static gboolean
 mutate (Schedule *schedule, guint n, Mutation mutation, double slack)
@@ -146,7 +147,10 @@ START_TEST (test_mutations)
       g_autofree char       *why = NULL;
       guint                  n = count_ops (schedule);
       double                 slack = slack_of (plan);
-      /* Inside a reuse window a dropped or doubled op may be one that is kept: only a resized one must show. */
+      /*
+       * Inside a reuse window a dropped or doubled op may be one that is kept: only a resized one
+       * must show.
+       */
       Mutation mutation = slack > 0 ? MUTATION_RESIZE : (Mutation) (i % MUTATION_N);
 
       if (n == 0)
@@ -262,7 +266,7 @@ main (int argc, char **argv)
   SRunner *runner = srunner_create (strategy_suite (argc > 1 ? argv[1] : "expect"));
   int      failed;
 
-  mallopt (M_MMAP_THRESHOLD, 1 << 28); /* thousands of schedules, one after another: keep their pages */
+  mallopt (M_MMAP_THRESHOLD, 1 << 28); /* thousands of schedules in turn: keep their pages */
   mallopt (M_TRIM_THRESHOLD, 1 << 28);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);

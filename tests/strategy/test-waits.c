@@ -1,8 +1,8 @@
 /*
  * Every wait of every strategy is held by something: without it the data check finds a fault, or
  * nothing changes, because the same order follows from what is left, or it is one that only bounds
- * what is in flight (ScheduleWait), which has a test here of its own. A framework waits by rule,
- * so a wait may also be spare: no data needs it here, but its like, of the same strategy's stream for
+ * what is in flight (ScheduleWait), which has a test here of its own. A framework waits by rule, so
+ * a wait may also be spare: no data needs it here, but its like, of the same strategy's stream for
  * the same other stream, is missed elsewhere.
  *
  * Asserted: for each wait of a schedule one of the four. What order follows is computed here anew
@@ -22,8 +22,9 @@
 
 typedef struct
 {
-  guint    n; /* streams */
-  guint32 *clocks; /* [stream][stream]: ops of a stream that are over before the next one here; last the host's */
+  guint    n;      /* streams */
+  guint32 *clocks; /* [stream][stream]: ops of a stream that are over before the next one here; last
+                      the host's */
   guint32 *events;
   guint32  hash; /* of the clocks of all ops so far */
 } Closure;
@@ -130,11 +131,12 @@ like_free (gpointer data)
   g_free (self);
 }
 
-/* A pass that runs beside another one has a compute stream of its own, which no strategy knows of. */
+/* A pass that runs beside another has its own compute stream, which no strategy knows of. */
 static const char *
 stream_name (const Schedule *schedule, StreamRef stream)
 {
-  const char *name = stream != SCHEDULE_NONE ? schedule_stream_info (schedule, stream)->name : "host";
+  const char *name =
+      stream != SCHEDULE_NONE ? schedule_stream_info (schedule, stream)->name : "host";
 
   return g_str_equal (name, "compute beside") ? "compute" : name;
 }
@@ -307,10 +309,11 @@ drop_waits_of_strategy (const Strategy *strategy, GHashTable *likes)
       drop_waits (&all);
       n_plans++;
     }
-  g_printerr ("# %s: %u plans; of the waits %u are noticed, %u redundant, %u pace, %u are spare; of "
-              "the events of frees %u are noticed, %u not needed\n",
-              strategy->name, n_plans, all.noticed, all.redundant, all.pacing, all.spare, all.late,
-              all.early);
+  g_printerr (
+      "# %s: %u plans; of the waits %u are noticed, %u redundant, %u pace, %u are spare; of "
+      "the events of frees %u are noticed, %u not needed\n",
+      strategy->name, n_plans, all.noticed, all.redundant, all.pacing, all.spare, all.late,
+      all.early);
   ck_assert_uint_eq (n_plans, CASES);
   ck_assert_uint_gt (all.noticed, 100);
   ck_assert_uint_gt (all.late, 100);
@@ -331,9 +334,9 @@ END_TEST
 typedef struct
 {
   const char *strategy, *options;
-  ItemKind    kind; /* ITEM_ALLOC: buffers of blocks that are not free again; ITEM_COLLECTIVE: ops that are not over */
-  const char *label;   /* of them */
-  guint       most;    /* at any time, as far as the host knows, the one that it issues included */
+  ItemKind    kind;  /* ITEM_ALLOC: its blocks' buffers not freed; ITEM_COLLECTIVE: ops not over */
+  const char *label; /* of them */
+  guint       most;  /* at any time, as far as the host knows, the one that it issues included */
   guint       without; /* if the host waited for no pace */
   gboolean each; /* the host comes to the bound before each wait, and nothing else follows these */
 } Bound;
@@ -361,8 +364,9 @@ typedef struct
   const Schedule *schedule;
   const Bound    *bound;
   Closure         closure;
-  guint32 *until; /* [item][stream]: clock at which what the item began is over; G_MAXUINT32: not yet said */
-  GArray *begun; /* guint: items */
+  guint32 *until; /* [item][stream]: clock at which what the item began ends; G_MAXUINT32: not yet
+                     said */
+  GArray  *begun; /* guint: items */
 } Counter;
 
 /* The root's own parameters stay gathered. */
@@ -501,7 +505,8 @@ most_without (Schedule *schedule, const Bound *bound, guint only)
   guint              most;
 
   for (guint i = 0; i < items->len; i++)
-    if (is_host_pace (&g_array_index (items, ScheduleItem, i)) && (only == SCHEDULE_NONE || only == i))
+    if (is_host_pace (&g_array_index (items, ScheduleItem, i))
+        && (only == SCHEDULE_NONE || only == i))
       {
         g_array_index (items, ScheduleItem, i).kind = ITEM_HOST_HOOK;
         dropped[i] = 1;

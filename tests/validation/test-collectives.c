@@ -31,7 +31,10 @@ free_validation (void)
   collective_validation_free (validation);
 }
 
-/* Every row of every run can be predicted, and the errors are printed. Says nothing about how large they are. */
+/*
+ * Every row of every run can be predicted, and the errors are printed. Says nothing about how large
+ * they are.
+ */
 START_TEST (test_all_rows)
 {
   const CollectiveValidation *v = validation;
@@ -51,8 +54,9 @@ START_TEST (test_all_rows)
 END_TEST
 
 /*
- * The shipped profiles, which are calibrated on these very rows (docs/validation.md has the errors where a source was left out):
- * median and 90th percentile of |error| over the healthy rows of a size class.
+ * The shipped profiles, which are calibrated on these very rows (docs/validation.md has the errors
+ * where a source was left out): median and 90th percentile of |error| over the healthy rows of a
+ * size class.
  */
 START_TEST (test_goals)
 {

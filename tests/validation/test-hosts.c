@@ -1,6 +1,7 @@
 /*
- * Predictions against collectives that were measured between plain hosts (hwprofiles/measured/netns). Asserted of messages of
- * 4 MiB and more: a median |error| of 10 %, and 5 % for each row with one slow host. Nothing is fitted to these rows.
+ * Predictions against collectives that were measured between plain hosts
+ * (hwprofiles/measured/netns). Asserted of messages of 4 MiB and more: a median |error| of 10 %,
+ * and 5 % for each row with one slow host. Nothing is fitted to these rows.
  */
 #include <check.h>
 #include <math.h>
@@ -30,7 +31,8 @@ check_table (const char *name, const char *overlay)
 
       ck_assert_uint_ge (row->measured->bytes, 4 << 20);
       if (row->measured->cluster.slow_nics != NULL)
-        ck_assert_msg (fabs (row->error) <= 0.05, "row %u, %s: %g", i, row->measured->id, row->error);
+        ck_assert_msg (fabs (row->error) <= 0.05, "row %u, %s: %g", i, row->measured->id,
+                       row->error);
     }
   ck_assert_double_le (collective_validation_overall (v, VALIDATION_MAIN)->errors.median_abs, 0.1);
   report_validation_rows (v, text);

@@ -1,6 +1,7 @@
 /*
- * Predictions against results that others published. Nothing is fitted to these rows: hardware figures are the shipped profiles'. The
- * bounds are wide because the settings are not all stated; the table of errors goes to stderr.
+ * Predictions against results that others published. Nothing is fitted to these rows: hardware
+ * figures are the shipped profiles'. The bounds are wide because the settings are not all stated;
+ * the table of errors goes to stderr.
  */
 #include <check.h>
 #include <math.h>
@@ -22,9 +23,13 @@ typedef struct
   double      published, bound; /* largest relative error */
 } Row;
 
-/* GPT of 40 layers x 6144 with 32 heads (18B), sequences of 512, fp16, activation checkpointing, V100-32GB in DGX-2 with one IB card. */
+/*
+ * GPT of 40 layers x 6144 with 32 heads (18B), sequences of 512, fp16, activation checkpointing,
+ * V100-32GB in DGX-2 with one IB card.
+ */
 static const Row rows[] = {
-  { "DeepSpeed, ZeRO++ tutorial: ZeRO-3, 64 GPUs, step", "4", "1", "1e7", STEP_SECONDS, 9.9559, 0.10 },
+  { "DeepSpeed, ZeRO++ tutorial: ZeRO-3, 64 GPUs, step", "4", "1", "1e7", STEP_SECONDS, 9.9559,
+    0.10 },
   { "DeepSpeed, ZeRO++ tutorial: ZeRO-3, 64 GPUs, peak allocated", "4", "1", "1e7", ALLOCATED_GIB,
     8284.7 / 1024, 0.15 },
   { "DeepSpeed, ZeRO++ blog: ZeRO-3, 384 GPUs, 1K tokens a GPU", "24", "2", "5e8", HARDWARE_TFLOPS,

@@ -51,8 +51,9 @@ check_rows (const TrainingValidation *v)
 }
 
 /*
- * What each goal came to when this was last written down, rounded up: a change that makes it worse fails. The goals themselves are in
- * the program; those that are missed say so in the table that is printed, and in docs/validation.md by cause.
+ * What each goal came to when this was last written down, rounded up: a change that makes it worse
+ * fails. The goals themselves are in the program; those that are missed say so in the table that is
+ * printed, and in docs/validation.md by cause.
  */
 static const struct
 {

@@ -8,11 +8,12 @@
 #define F UINT64_C (400)
 #define V UINT64_C (500)
 
-static const uint64_t x = 2 * T * H, g = 2 * T * F, logits = 2 * T * V, wide = 4 * T * V, ids = 8 * T;
+static const uint64_t x = 2 * T * H, g = 2 * T * F, logits = 2 * T * V, wide = 4 * T * V,
+                      ids = 8 * T;
 static const uint64_t row = 4 * T, norm = 2 * H, attention_rows = 4 * T * 2;
 static const uint64_t parameters = 2 * V * H + 4 * H * H + 3 * H * F + 3 * H;
 
-/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 static uint64_t
 stream (uint64_t launches, uint64_t bytes)
@@ -23,11 +24,12 @@ stream (uint64_t launches, uint64_t bytes)
 static uint64_t
 product (uint64_t k)
 {
-  return US / 10 + k * 2 * 50 * 50 * 2; /* one wave of tiles of 50 x 50 at half of 1 FLOP/ps an SM */
+  return US / 10 + k * 2 * 50 * 50 * 2; /* a wave of 50 x 50 tiles at 1/2 FLOP/ps an SM */
 }
 
 /*
- * One of two heads of 100, in the kernel for 128, is one block on one SM: PRODUCTS of T x T x 100 at 0.5 x 100/128 FLOP/ps.
+ * One of two heads of 100, in the kernel for 128, is one block on one SM: PRODUCTS of T x T x 100
+ * at 0.5 x 100/128 FLOP/ps.
  */
 static uint64_t
 attention (uint64_t products)
@@ -81,7 +83,7 @@ embedding_backward (void)
   return stream (1, 2 * V * H) + stream (1, 2 * x + ids);
 }
 
-/* ---- page 1 ------------------------------------------------------------------------------------------------------ */
+/* ---- page 1 ---------------------------------------------------------------------------------- */
 
 static uint64_t
 kept_for_backward (void)
@@ -106,7 +108,7 @@ worked_ddp (void)
   return d;
 }
 
-/* ---- page 2 ------------------------------------------------------------------------------------------------------ */
+/* ---- page 2 ---------------------------------------------------------------------------------- */
 
 #define UNITS 12
 
@@ -160,14 +162,20 @@ zero3_states (void)
   return 16 * parameters / 4 + 2 * parameters;
 }
 
-/* The host's peak, in the head's backward: what is kept, fp32 gradients of the logits, the head's parameters and gradients. */
+/*
+ * The host's peak, in the head's backward: what is kept, fp32 gradients of the logits, the head's
+ * parameters and gradients.
+ */
 static uint64_t
 zero3_allocated (void)
 {
   return zero3_states () + kept_for_backward () + 2 * wide + 2 + 2 * (2 * V * H);
 }
 
-/* Released at the device's peak and still used: the interleaved bucket, three units and their gradients. */
+/*
+ * Released at the device's peak and still used: the interleaved bucket, three units and their
+ * gradients.
+ */
 static uint64_t
 zero3_waiting (void)
 {
@@ -202,11 +210,14 @@ worked_fcdp (void)
   return d;
 }
 
-/* ---- page 3 ------------------------------------------------------------------------------------------------------ */
+/* ---- page 3 ---------------------------------------------------------------------------------- */
 
 static const uint64_t embedding = V * H, block = 4 * H * H + 3 * H * F + 2 * H, head = V * H + H;
 
-/* Beside a copy over the host link: 999 of 1000 bytes of the GPU's memory a ns, and the last picosecond is a whole one. */
+/*
+ * Beside a copy over the host link: 999 of 1000 bytes of the GPU's memory a ns, and the last
+ * picosecond is a whole one.
+ */
 static uint64_t
 beside (uint64_t launches, uint64_t bytes)
 {

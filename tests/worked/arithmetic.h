@@ -1,5 +1,6 @@
 /*
- * The arithmetic of docs/worked in plain C: no code of the project, no library. Times in ps, sizes in bytes.
+ * The arithmetic of docs/worked in plain C: no code of the project, no library. Times in ps, sizes
+ * in bytes.
  */
 #pragma once
 

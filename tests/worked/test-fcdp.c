@@ -1,8 +1,10 @@
 /*
- * What the FCDP paper's arithmetic says of full fine-tuning, against the simulator: bytes, memory, and the times that follow from them.
- * Asserted: payloads and states exactly; times that are plain arithmetic (bytes over a rate) to the digits in which the arithmetic is
- * usually quoted; the share of the intra-node all-gather and of the host copies as orders of magnitude (a factor of two).
- * Not asserted: the paper's measured speed-ups, whose models, sequence lengths and cards are not published.
+ * What the FCDP paper's arithmetic says of full fine-tuning, against the simulator: bytes, memory,
+ * and the times that follow from them. Asserted: payloads and states exactly; times that are plain
+ * arithmetic (bytes over a rate) to the digits in which the arithmetic is usually quoted; the share
+ * of the intra-node all-gather and of the host copies as orders of magnitude (a factor of two). Not
+ * asserted: the paper's measured speed-ups, whose models, sequence lengths and cards are not
+ * published.
  */
 #include <check.h>
 #include <math.h>
@@ -37,7 +39,8 @@ simulate (const char *strategy, ...)
   va_list               args;
 
   va_start (args, strategy);
-  for (const char *key = va_arg (args, const char *); key != NULL; key = va_arg (args, const char *))
+  for (const char *key = va_arg (args, const char *); key != NULL;
+       key = va_arg (args, const char *))
     {
       ck_assert_uint_lt (n, MAX_OVERRIDES);
       list[n++] = (ScenarioOverride){ key, va_arg (args, const char *), "test" };
@@ -64,7 +67,7 @@ simulated_clear (Simulated *s)
   profile_set_free (s->profiles);
 }
 
-/* ---- what is read off --------------------------------------------------------------------------------------------- */
+/* ---- what is read off ------------------------------------------------------------------------ */
 
 static double
 parameters (const Simulated *s)
@@ -131,7 +134,7 @@ assert_close (double got, double want, double relative)
   ck_assert_msg (fabs (got - want) <= relative * fabs (want), "got %.12g, want %.12g", got, want);
 }
 
-/* ---- volumes and memory ------------------------------------------------------------------------------------------ */
+/* ---- volumes and memory ---------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -159,9 +162,10 @@ simulate_shape (const char *strategy, const Shape *shape)
 }
 
 /*
- * Full fine-tuning moves W + W between nodes where ZeRO-3 moves 2 W + W: exactly 2/3, in the ring's terms (R - 1) / R W a card
- * and collective. GPU states are the same 16 P / R; gathered memory differs by less than a layer (without the prefetcher, whose
- * window is as full as the timing lets it); the host holds W a node.
+ * Full fine-tuning moves W + W between nodes where ZeRO-3 moves 2 W + W: exactly 2/3, in the ring's
+ * terms (R - 1) / R W a card and collective. GPU states are the same 16 P / R; gathered memory
+ * differs by less than a layer (without the prefetcher, whose window is as full as the timing lets
+ * it); the host holds W a node.
  */
 START_TEST (test_volumes)
 {
@@ -175,8 +179,9 @@ START_TEST (test_volumes)
   assert_close (inter_node (&fcdp, SCHEDULE_ALL_GATHER), each, 1e-12);
   assert_close (inter_node (&zero3, SCHEDULE_REDUCE_SCATTER), each, 1e-12);
   assert_close (inter_node (&fcdp, SCHEDULE_REDUCE_SCATTER), each, 1e-12);
-  assert_close (fcdp.prediction->inter_node_bytes_per_gpu / zero3.prediction->inter_node_bytes_per_gpu,
-                2.0 / 3, 1e-12);
+  assert_close (
+      fcdp.prediction->inter_node_bytes_per_gpu / zero3.prediction->inter_node_bytes_per_gpu,
+      2.0 / 3, 1e-12);
 
   ck_assert_uint_eq (model_states (&zero3), (guint64) (16 * p / r));
   ck_assert_uint_eq (model_states (&fcdp), model_states (&zero3));
@@ -189,7 +194,10 @@ START_TEST (test_volumes)
 }
 END_TEST
 
-/* What `max_reuse_distance` keeps across the turn is what ZeRO-3 need not gather again; FCDP's share of its bytes then grows. */
+/*
+ * What `max_reuse_distance` keeps across the turn is what ZeRO-3 need not gather again; FCDP's
+ * share of its bytes then grows.
+ */
 START_TEST (test_retention)
 {
 #define SMALL                                                                                   \
@@ -212,7 +220,7 @@ START_TEST (test_retention)
 }
 END_TEST
 
-/* ---- 30 B on 4 nodes of 8 A40 ------------------------------------------------------------------------------------ */
+/* ---- 30 B on 4 nodes of 8 A40 ---------------------------------------------------------------- */
 
 static Simulated
 simulate_30b (const char *strategy, const char *nic)
@@ -233,18 +241,21 @@ card_seconds_of_30b (const Simulated *s)
 }
 
 /*
- * Where the card is all that counts, FCDP gains 3 W / 2 W = 1.5 at most. At 12.5 GB/s: 3 (31/32) 60 GB = 13.95 s against 9.3 s. The
- * simulated steps cannot beat the cards at the link's efficiency; on a network a hundred times slower the gain comes to 1.5.
+ * Where the card is all that counts, FCDP gains 3 W / 2 W = 1.5 at most. At 12.5 GB/s: 3 (31/32) 60
+ * GB = 13.95 s against 9.3 s. The simulated steps cannot beat the cards at the link's efficiency;
+ * on a network a hundred times slower the gain comes to 1.5.
  */
 START_TEST (test_network_bound)
 {
-  Simulated zero3 = simulate_30b ("zero3", "ib-edr-100"), fcdp = simulate_30b ("fcdp", "ib-edr-100");
-  Simulated slow_zero3 = simulate_30b ("zero3", "tcp-1"), slow_fcdp = simulate_30b ("fcdp", "tcp-1");
-  double    efficiency = cluster_nic_profile (replay_cluster (zero3.replay), 0)->efficiency.value;
-  double    scale = parameters (&zero3) / 30e9 / efficiency;
-  double    gain = zero3.prediction->step_time_s / fcdp.prediction->step_time_s;
-  double    slow_gain = slow_zero3.prediction->step_time_s / slow_fcdp.prediction->step_time_s;
-  guint64   a = gathered_peak (&zero3), b = gathered_peak (&fcdp);
+  Simulated zero3 = simulate_30b ("zero3", "ib-edr-100"),
+            fcdp = simulate_30b ("fcdp", "ib-edr-100");
+  Simulated slow_zero3 = simulate_30b ("zero3", "tcp-1"),
+            slow_fcdp = simulate_30b ("fcdp", "tcp-1");
+  double  efficiency = cluster_nic_profile (replay_cluster (zero3.replay), 0)->efficiency.value;
+  double  scale = parameters (&zero3) / 30e9 / efficiency;
+  double  gain = zero3.prediction->step_time_s / fcdp.prediction->step_time_s;
+  double  slow_gain = slow_zero3.prediction->step_time_s / slow_fcdp.prediction->step_time_s;
+  guint64 a = gathered_peak (&zero3), b = gathered_peak (&fcdp);
 
   ck_assert_uint_lt (a > b ? a - b : b - a, largest_layer (&zero3));
   assert_close (card_seconds_of_30b (&zero3), 13.95, 1e-9);
@@ -262,7 +273,10 @@ START_TEST (test_network_bound)
 }
 END_TEST
 
-/* Sum over the first rank's ops of the last period: all-gathers inside the node, or copies from the host. */
+/*
+ * Sum over the first rank's ops of the last period: all-gathers inside the node, or copies from the
+ * host.
+ */
 static double
 seconds_of (const Simulated *s, ItemKind kind)
 {
@@ -288,9 +302,10 @@ seconds_of (const Simulated *s, ItemKind kind)
 }
 
 /*
- * 30 B on PCIe: a GPU's all-gather inside the node carries 7/8 x 60 GB = 52.5 GB, about 2.6 s at 20 GB/s; its slice from the host is 7.5 GB, about
- * 0.35 s. Alone, both are so within a factor of two. In the step they share PCIe and sockets with the reduce-scatter and with each other, so
- * they last longer; the all-gather stays the larger part by far.
+ * 30 B on PCIe: a GPU's all-gather inside the node carries 7/8 x 60 GB = 52.5 GB, about 2.6 s at 20
+ * GB/s; its slice from the host is 7.5 GB, about 0.35 s. Alone, both are so within a factor of two.
+ * In the step they share PCIe and sockets with the reduce-scatter and with each other, so they last
+ * longer; the all-gather stays the larger part by far.
  */
 START_TEST (test_intra_node)
 {
@@ -317,7 +332,10 @@ START_TEST (test_intra_node)
 }
 END_TEST
 
-/* 16 x 30e9 / 32 = 15 GB of states a GPU under both; at micro-batch 8 with checkpointing both fit 48 GB cards, and 60 GB fit the host. */
+/*
+ * 16 x 30e9 / 32 = 15 GB of states a GPU under both; at micro-batch 8 with checkpointing both fit
+ * 48 GB cards, and 60 GB fit the host.
+ */
 START_TEST (test_30b_fits)
 {
   g_autofree char *model = g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "tests", "worked",

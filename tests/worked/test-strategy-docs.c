@@ -1,4 +1,7 @@
-/* docs/strategies: a page for every built-in strategy, with every option and its default, and no option that does not exist. */
+/*
+ * docs/strategies: a page for every built-in strategy, with every option and its default, and no
+ * option that does not exist.
+ */
 #include <check.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * The pages of docs/worked: the arithmetic, worked anew in arithmetic.c, equals the simulator's results and the figures that the
- * pages print, to the picosecond and the byte. It does not hold the pages' prose and tables of kernels, nor the numbers in them
- * that carry no name.
+ * The pages of docs/worked: the arithmetic, worked anew in arithmetic.c, equals the simulator's
+ * results and the figures that the pages print, to the picosecond and the byte. It does not hold
+ * the pages' prose and tables of kernels, nor the numbers in them that carry no name.
  */
 #include <check.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "analysis/prediction.h"
 #include "arithmetic.h"
 
-/* ---- pages ------------------------------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static char *
 worked_path (const char *name)
@@ -109,7 +109,7 @@ check_quoted (const char *page, const char *key, double unit, const guint64 *wan
     ck_assert_uint_eq ((guint64) (g_array_index (values, double, i) / unit + 0.5), want[i]);
 }
 
-/* ---- the simulator ----------------------------------------------------------------------------------------------- */
+/* ---- the simulator --------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -239,7 +239,7 @@ is_head_forward (const Replay *replay, const ScheduleItem *item)
   return is_forward_kernel (replay, item) && is_head (replay, item);
 }
 
-/* ---- cases ------------------------------------------------------------------------------------------------------- */
+/* ---- cases ----------------------------------------------------------------------------------- */
 
 START_TEST (test_ddp)
 {
@@ -361,7 +361,8 @@ START_TEST (test_offload)
   ck_assert_uint_eq (replay_period (s.replay), d.step);
   ck_assert_uint_eq (sum_ops (s.replay, is_block_backward), d.block_backward);
   ck_assert_uint_eq (s.prediction->hbm.allocated, d.allocated);
-  ck_assert_uint_eq (s.prediction->hbm.device - s.prediction->hbm.by_category[POOL_RUNTIME], d.device);
+  ck_assert_uint_eq (s.prediction->hbm.device - s.prediction->hbm.by_category[POOL_RUNTIME],
+                     d.device);
   ck_assert_uint_eq (s.prediction->hbm.waiting, d.waiting);
   ck_assert_uint_eq (s.prediction->host.device, d.host);
   ck_assert_double_eq (s.prediction->host_link_bytes_per_gpu, (double) d.host_link);

@@ -48,9 +48,11 @@ START_TEST (test_classic_block)
                        34 * sbh + 5 * a * s * s * b);
   ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FUSED_SOFTMAX, CHECKPOINT_SELECTIVE),
                        34 * sbh);
-  ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FUSED_SOFTMAX, CHECKPOINT_FULL), 2 * sbh);
+  ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FUSED_SOFTMAX, CHECKPOINT_FULL),
+                       2 * sbh);
   ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FLASH2, CHECKPOINT_NONE), 34 * sbh);
-  ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FLASH2, CHECKPOINT_SELECTIVE), 34 * sbh);
+  ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FLASH2, CHECKPOINT_SELECTIVE),
+                       34 * sbh);
   ck_assert_double_eq (classic_block (s, b, h, a, ATTENTION_FLASH2, CHECKPOINT_FULL), 2 * sbh);
 }
 END_TEST
@@ -212,10 +214,13 @@ START_TEST (test_modes_are_ordered)
           workload = workload_new (&shape, &options);
           layer[mode] = *workload_layer (workload, 1);
         }
-      ck_assert_uint_le (layer[CHECKPOINT_FULL].saved_bytes, layer[CHECKPOINT_SELECTIVE].saved_bytes);
-      ck_assert_uint_le (layer[CHECKPOINT_SELECTIVE].saved_bytes, layer[CHECKPOINT_NONE].saved_bytes);
-      ck_assert_uint_ge (layer[CHECKPOINT_FULL].saved_bytes + layer[CHECKPOINT_FULL].backward_bytes,
-                         layer[CHECKPOINT_NONE].saved_bytes + layer[CHECKPOINT_NONE].backward_bytes);
+      ck_assert_uint_le (layer[CHECKPOINT_FULL].saved_bytes,
+                         layer[CHECKPOINT_SELECTIVE].saved_bytes);
+      ck_assert_uint_le (layer[CHECKPOINT_SELECTIVE].saved_bytes,
+                         layer[CHECKPOINT_NONE].saved_bytes);
+      ck_assert_uint_ge (
+          layer[CHECKPOINT_FULL].saved_bytes + layer[CHECKPOINT_FULL].backward_bytes,
+          layer[CHECKPOINT_NONE].saved_bytes + layer[CHECKPOINT_NONE].backward_bytes);
       ck_assert_uint_lt (layer[CHECKPOINT_FULL].n_recompute, layer[CHECKPOINT_NONE].n_forward);
       ck_assert_uint_eq (layer[CHECKPOINT_NONE].n_recompute, 0);
       ck_assert_uint_ge (layer[CHECKPOINT_SELECTIVE].n_recompute, 1);
@@ -237,8 +242,8 @@ names_of (const KernelDesc *kernels, guint n)
 }
 
 /*
- * What is run again. PyTorch stops when the last kept tensor is there: the last product and its residual are left out. Megatron-LM
- * and DeepSpeed run the whole block.
+ * What is run again. PyTorch stops when the last kept tensor is there: the last product and its
+ * residual are left out. Megatron-LM and DeepSpeed run the whole block.
  */
 START_TEST (test_recomputed_kernels)
 {
@@ -251,11 +256,11 @@ START_TEST (test_recomputed_kernels)
     const char *names;
   } cases[] = {
     { NULL, CHECKPOINT_FULL,
-      "norm1 attn.q attn.k attn.v attn.rotary flash_fwd attn.out attn.residual norm2 mlp.gate mlp.up "
-      "mlp.activation" },
+      "norm1 attn.q attn.k attn.v attn.rotary flash_fwd attn.out attn.residual norm2 mlp.gate "
+      "mlp.up mlp.activation" },
     { "DeepSpeed 0.9", CHECKPOINT_FULL,
-      "norm1 attn.q attn.k attn.v attn.rotary flash_fwd attn.out attn.residual norm2 mlp.gate mlp.up "
-      "mlp.activation mlp.down mlp.residual" },
+      "norm1 attn.q attn.k attn.v attn.rotary flash_fwd attn.out attn.residual norm2 mlp.gate "
+      "mlp.up mlp.activation mlp.down mlp.residual" },
     { NULL, CHECKPOINT_SELECTIVE, "flash_fwd" },
     /* of q k v out gate up down every second one */
     { NULL, CHECKPOINT_SELECTIVE_OP,
@@ -281,8 +286,8 @@ START_TEST (test_recomputed_kernels)
 END_TEST
 
 /*
- * Per-op policy, a token of Llama-3-8B: the block's input 8192; results of q 8192, v 2048, attention 8192 + 4 * 32, gate 28672,
- * down 8192. Of a fused block (qkv out up down): qkv and up.
+ * Per-op policy, a token of Llama-3-8B: the block's input 8192; results of q 8192, v 2048,
+ * attention 8192 + 4 * 32, gate 28672, down 8192. Of a fused block (qkv out up down): qkv and up.
  */
 START_TEST (test_per_op_policy)
 {
@@ -296,8 +301,10 @@ START_TEST (test_per_op_policy)
   workload = workload_new (&shape, &options);
   block = workload_layer (workload, 1);
   ck_assert_uint_eq (block->saved_bytes, 1024UL * (4 * 8192 + 2048 + 128 + 28672));
-  /* when the backward pass begins there is all that none keeps, and the results that only the policy keeps: q, v is kept by
-     both, down */
+  /*
+   * when the backward pass begins there is all that none keeps, and the results that only the
+   * policy keeps: q, v is kept by both, down
+   */
   ck_assert_uint_ge (block->saved_bytes + block->backward_bytes,
                      1024UL * (6 * 8192 + 2 * 2048 + 4 * 28672 + 128 + 8 + 2 * 8192));
   classic = workload_new (&gpt, &options);

@@ -1,6 +1,6 @@
 /*
- * Layers divided over context and expert groups: bytes of their collectives, FLOPs and kept bytes by closed forms. It does not
- * test how messages overlap with attention in time.
+ * Layers divided over context and expert groups: bytes of their collectives, FLOPs and kept bytes
+ * by closed forms. It does not test how messages overlap with attention in time.
  */
 #include "fixture.h"
 
@@ -25,7 +25,10 @@ traffic_of (const KernelDesc *kernels, guint n, MeshAxis axis)
   return traffic;
 }
 
-/* Forward: cp - 1 blocks of keys and values; backward: as many again, and as many of their gradients. */
+/*
+ * Forward: cp - 1 blocks of keys and values; backward: as many again, and as many of their
+ * gradients.
+ */
 START_TEST (test_ring)
 {
   ModelShape      shape = shipped ("llama-3-8b");
@@ -77,17 +80,21 @@ START_TEST (test_order_of_the_ring)
   g_autofree char     *forward = order_of (block->forward, block->n_forward, "flash"),
                   *backward = order_of (block->backward, block->n_backward, "flash");
 
-  ck_assert_str_eq (forward, " flash_fwd.ring* flash_fwd flash_fwd.ring*& flash_fwd flash_fwd.merge "
-                             "flash_fwd& flash_fwd.merge");
-  ck_assert_str_eq (backward,
-                    " flash_bwd.row_sums flash_bwd.ring* flash_bwd flash_bwd.ring*& "
-                    "flash_bwd.ring_grad* flash_bwd flash_bwd.merge& flash_bwd.ring_grad* flash_bwd "
-                    "flash_bwd.merge& flash_bwd.cast_dq");
+  ck_assert_str_eq (forward,
+                    " flash_fwd.ring* flash_fwd flash_fwd.ring*& flash_fwd flash_fwd.merge "
+                    "flash_fwd& flash_fwd.merge");
+  ck_assert_str_eq (
+      backward, " flash_bwd.row_sums flash_bwd.ring* flash_bwd flash_bwd.ring*& "
+                "flash_bwd.ring_grad* flash_bwd flash_bwd.merge& flash_bwd.ring_grad* flash_bwd "
+                "flash_bwd.merge& flash_bwd.cast_dq");
   model_shape_clear (&shape);
 }
 END_TEST
 
-/* Keys and values of the whole sequence: gathered twice, their gradients scattered; kept are the rank's own. */
+/*
+ * Keys and values of the whole sequence: gathered twice, their gradients scattered; kept are the
+ * rank's own.
+ */
 START_TEST (test_gathered_context)
 {
   ModelShape           shape = shipped ("llama-3-8b");
@@ -227,7 +234,7 @@ START_TEST (test_capacity_of_no_row)
 }
 END_TEST
 
-/* Experts once a group of ep, all else on every rank; balanced, a rank computes what it would alone. */
+/* Experts once a group of ep, all else on every rank; balanced, a rank computes as if alone. */
 START_TEST (test_expert_ranks)
 {
   static const char *const models[] = { "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3",

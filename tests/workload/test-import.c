@@ -1,6 +1,7 @@
 /*
- * config.json files and model options: what each family takes from them, what is refused, with which words and where. Whole
- * messages are compared; how diagnostics are printed is tested in base.
+ * config.json files and model options: what each family takes from them, what is refused, with
+ * which words and where. Whole messages are compared; how diagnostics are printed is tested in
+ * base.
  */
 #include <glib/gstdio.h>
 
@@ -68,9 +69,9 @@ assert_refused (const char *text, const char *expected)
   remove_config (&temporary);
 }
 
-#define LLAMA_BODY                                                                                  \
-  "\"num_hidden_layers\": 2, \"hidden_size\": 64, \"num_attention_heads\": 4, \"vocab_size\": 100," \
-  " \"intermediate_size\": 128"
+#define LLAMA_BODY                                                              \
+  "\"num_hidden_layers\": 2, \"hidden_size\": 64, \"num_attention_heads\": 4, " \
+  "\"vocab_size\": 100, \"intermediate_size\": 128"
 
 START_TEST (test_defaults)
 {
@@ -85,9 +86,8 @@ START_TEST (test_defaults)
   ck_assert_str_eq (shape.family, "llama");
   model_shape_clear (&shape);
 
-  shape = import (
-      "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 64, \"n_head\": 4, \"n_positions\": 32,"
-      " \"vocab_size\": 100, \"n_inner\": null}");
+  shape = import ("{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 64, \"n_head\": 4, "
+                  "\"n_positions\": 32, \"vocab_size\": 100, \"n_inner\": null}");
   ck_assert_int_eq (shape.d_ff, 256);
   ck_assert_int_eq (shape.max_positions, 32);
   ck_assert (shape.tied_embeddings && shape.attention_bias && !shape.gated_mlp);
@@ -117,19 +117,22 @@ START_TEST (test_keys_of_families)
   model_shape_clear (&shape);
 
   shape = import (
-      "{\"model_type\": \"qwen3_moe\", \"num_key_value_heads\": 2, \"num_experts\": 8, \"num_experts_per_tok\": 2,"
-      " \"moe_intermediate_size\": 16, \"decoder_sparse_step\": 2, \"mlp_only_layers\": [0, 1], " LLAMA_BODY
-      "}");
+      "{\"model_type\": \"qwen3_moe\", \"num_key_value_heads\": 2, \"num_experts\": 8, "
+      "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 16, \"decoder_sparse_step\": 2, "
+      "\"mlp_only_layers\": [0, 1], " LLAMA_BODY "}");
   ck_assert_int_eq (shape.moe_period, 2);
   ck_assert_int_eq (shape.first_dense_layers, 2);
   ck_assert_int_eq (shape.d_expert, 16);
   model_shape_clear (&shape);
 
-  /* the published shape of OPT-350m: 331 196 416 parameters, narrow embedding, norms after the blocks */
-  shape = import (
-      "{\"model_type\": \"opt\", \"num_hidden_layers\": 24, \"hidden_size\": 1024, \"num_attention_heads\": 16,"
-      " \"ffn_dim\": 4096, \"vocab_size\": 50272, \"max_position_embeddings\": 2048,"
-      " \"word_embed_proj_dim\": 512, \"do_layer_norm_before\": false}");
+  /*
+   * the published shape of OPT-350m: 331 196 416 parameters, narrow embedding, norms after the
+   * blocks
+   */
+  shape = import ("{\"model_type\": \"opt\", \"num_hidden_layers\": 24, \"hidden_size\": 1024, "
+                  "\"num_attention_heads\": 16, \"ffn_dim\": 4096, \"vocab_size\": 50272, "
+                  "\"max_position_embeddings\": 2048, \"word_embed_proj_dim\": 512, "
+                  "\"do_layer_norm_before\": false}");
   ck_assert_int_eq (shape.embed_dim, 512);
   ck_assert_int_eq (shape.max_positions, 2050);
   TrainingOptions      options = training (16, 1);
@@ -141,28 +144,28 @@ END_TEST
 
 START_TEST (test_windows)
 {
-  ModelShape shape = import (
-      "{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32, " LLAMA_BODY
-      "}");
+  ModelShape shape = import ("{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, "
+                             "\"sliding_window\": 32, " LLAMA_BODY "}");
 
   ck_assert_int_eq (shape.sliding_window, 32);
   ck_assert_int_eq (shape.sliding_period, 0);
   model_shape_clear (&shape);
-  shape = import (
-      "{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": null, " LLAMA_BODY
-      "}");
+  shape = import ("{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, "
+                  "\"sliding_window\": null, " LLAMA_BODY "}");
   ck_assert_int_eq (shape.sliding_window, 0);
   model_shape_clear (&shape);
   shape = import ("{\"model_type\": \"qwen2\", \"num_key_value_heads\": 2, \"sliding_window\": 32,"
                   " \"use_sliding_window\": false, \"max_window_layers\": 1, " LLAMA_BODY "}");
   ck_assert_int_eq (shape.sliding_window, 0);
   model_shape_clear (&shape);
-  shape = import ("{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32,"
-                  " \"layer_types\": [\"sliding_attention\", \"full_attention\"], " LLAMA_BODY "}");
+  shape =
+      import ("{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32,"
+              " \"layer_types\": [\"sliding_attention\", \"full_attention\"], " LLAMA_BODY "}");
   ck_assert_int_eq (shape.sliding_period, 2);
   model_shape_clear (&shape);
-  shape = import ("{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32,"
-                  " \"layer_types\": [\"full_attention\", \"full_attention\"], " LLAMA_BODY "}");
+  shape =
+      import ("{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32,"
+              " \"layer_types\": [\"full_attention\", \"full_attention\"], " LLAMA_BODY "}");
   ck_assert_int_eq (shape.sliding_window, 0);
   model_shape_clear (&shape);
   shape = shipped ("gpt-oss-120b");
@@ -199,47 +202,50 @@ static const Refused refused[] = {
   { "[1]", "1:1: expected a map, got a list" },
   { "{\"model_type\": \"llava\", \"text_config\": 3}", "1:40: expected a map, got a value" },
   /* all errors in one pass */
-  { "{\"model_type\": \"llama\",\n \"num_hidden_layers\": 0,\n \"hidden_size\": 2.5,\n \"num_attention_heads\": \"four\"}",
-    "2:23: expected a positive integer for 'num_hidden_layers', got '0'|3:17: expected a positive integer for 'hidden_size',"
-    " got '2.5'|4:25: expected a positive integer for 'num_attention_heads', got 'four'|1:1: missing key 'vocab_size'|1:1:"
-    " missing key 'intermediate_size'" },
+  { "{\"model_type\": \"llama\",\n \"num_hidden_layers\": 0,\n \"hidden_size\": 2.5,\n"
+    " \"num_attention_heads\": \"four\"}",
+    "2:23: expected a positive integer for 'num_hidden_layers', got '0'|3:17: expected a positive "
+    "integer for 'hidden_size', got '2.5'|4:25: expected a positive integer for "
+    "'num_attention_heads', got 'four'|1:1: missing key 'vocab_size'|1:1: missing key "
+    "'intermediate_size'" },
   { "{\"model_type\": \"llama\", \"tie_word_embeddings\": 1, " LLAMA_BODY "}",
     "1:48: expected true or false for 'tie_word_embeddings', got '1'" },
   { "{\"model_type\": \"llama\", \"num_key_value_heads\": {}, " LLAMA_BODY "}",
     "1:48: expected a value, got a map" },
   { "{\"model_type\": \"llama\", \"num_key_value_heads\": 3, " LLAMA_BODY "}",
     "1:1: 4 heads do not divide into 3 key-value heads" },
-  { "{\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"hidden_size\": 65, \"num_attention_heads\": 4,"
-    " \"vocab_size\": 100, \"intermediate_size\": 128}",
+  { "{\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"hidden_size\": 65, "
+    "\"num_attention_heads\": 4, \"vocab_size\": 100, \"intermediate_size\": 128}",
     "1:91: 4 heads do not divide the width 65" },
-  { "{\"model_type\": \"llama\", \"num_hidden_layers\": null, \"hidden_size\": 65, \"num_attention_heads\": 4,"
-    " \"vocab_size\": 100, \"intermediate_size\": 128}",
+  { "{\"model_type\": \"llama\", \"num_hidden_layers\": null, \"hidden_size\": 65, "
+    "\"num_attention_heads\": 4, \"vocab_size\": 100, \"intermediate_size\": 128}",
     "1:46: expected a positive integer for 'num_hidden_layers', got 'null'" },
-  { "{\"model_type\": \"llama\", \"num_hidden_layers\": 1000000, \"hidden_size\": 64, \"num_attention_heads\": 4,"
-    " \"vocab_size\": 100, \"intermediate_size\": 128}",
+  { "{\"model_type\": \"llama\", \"num_hidden_layers\": 1000000, \"hidden_size\": 64, "
+    "\"num_attention_heads\": 4, \"vocab_size\": 100, \"intermediate_size\": 128}",
     "1:1: 'n_layers' is 1000000, expected 1 to 100000" },
-  { "{\"model_type\": \"llama\", \"num_hidden_layers\": 100000, \"hidden_size\": 4194304, \"num_attention_heads\": 64,"
-    " \"vocab_size\": 100, \"intermediate_size\": 128}",
+  { "{\"model_type\": \"llama\", \"num_hidden_layers\": 100000, \"hidden_size\": 4194304, "
+    "\"num_attention_heads\": 64, \"vocab_size\": 100, \"intermediate_size\": 128}",
     "1:1: the model has more than 1e15 parameters" },
   { "{\"model_type\": \"mistral\", " LLAMA_BODY "}",
     "1:1: missing key 'num_key_value_heads'|1:1: missing key 'sliding_window'" },
-  { "{\"model_type\": \"mixtral\", \"num_key_value_heads\": 4, \"sliding_window\": null, \"num_local_experts\": 2,"
-    " \"num_experts_per_tok\": 3, " LLAMA_BODY "}",
+  { "{\"model_type\": \"mixtral\", \"num_key_value_heads\": 4, \"sliding_window\": null, "
+    "\"num_local_experts\": 2, \"num_experts_per_tok\": 3, " LLAMA_BODY "}",
     "1:1: 3 experts a token, but there are 2" },
-  { "{\"model_type\": \"qwen3_moe\", \"num_key_value_heads\": 2, \"num_experts\": 8, \"num_experts_per_tok\": 2,"
-    " \"moe_intermediate_size\": 16, \"mlp_only_layers\": [1], " LLAMA_BODY "}",
+  { "{\"model_type\": \"qwen3_moe\", \"num_key_value_heads\": 2, \"num_experts\": 8, "
+    "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 16, "
+    "\"mlp_only_layers\": [1], " LLAMA_BODY "}",
     "1:148: unsupported dense layer 1 in 'mlp_only_layers'" },
-  { "{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32, \"layer_types\":"
-    " [\"full_attention\", \"sliding_attention\"], " LLAMA_BODY "}",
+  { "{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32, "
+    "\"layer_types\": [\"full_attention\", \"sliding_attention\"], " LLAMA_BODY "}",
     "1:90: unsupported pattern of 'layer_types'" },
-  { "{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32, \"layer_types\":"
-    " [\"full_attention\"], " LLAMA_BODY "}",
+  { "{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32, "
+    "\"layer_types\": [\"full_attention\"], " LLAMA_BODY "}",
     "1:90: 'layer_types' has 1 entries for 2 layers" },
-  { "{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32, \"layer_types\":"
-    " [\"full_attention\", \"linear_attention\"], " LLAMA_BODY "}",
+  { "{\"model_type\": \"mistral\", \"num_key_value_heads\": 2, \"sliding_window\": 32, "
+    "\"layer_types\": [\"full_attention\", \"linear_attention\"], " LLAMA_BODY "}",
     "1:109: unsupported layer type 'linear_attention'" },
-  { "{\"model_type\": \"qwen2\", \"num_key_value_heads\": 2, \"sliding_window\": 32, \"use_sliding_window\": true,"
-    " \"max_window_layers\": 1, " LLAMA_BODY "}",
+  { "{\"model_type\": \"qwen2\", \"num_key_value_heads\": 2, \"sliding_window\": 32, "
+    "\"use_sliding_window\": true, \"max_window_layers\": 1, " LLAMA_BODY "}",
     "1:122: unsupported 'max_window_layers'" },
 };
 
@@ -287,24 +293,34 @@ START_TEST (test_bad_options)
   assert_unresolved (&(ModelOptions){ .config = (char *) "llama-9" },
                      "no model 'llama-9': neither a file nor a shipped model");
   assert_unresolved (
-      &(ModelOptions){ .arch = (char *) "lama", .n_layers = 1, .d_model = 8, .n_heads = 1, .vocab = 9 },
+      &(ModelOptions){
+          .arch = (char *) "lama", .n_layers = 1, .d_model = 8, .n_heads = 1, .vocab = 9 },
       "unknown architecture 'lama'");
-  assert_unresolved (&(ModelOptions){ .arch = (char *) "gpt", .d_model = 8, .n_heads = 1, .vocab = 9 },
-                     "'n_layers' is missing: a model given by 'arch' needs it");
   assert_unresolved (
-      &(ModelOptions){ .arch = (char *) "llama", .n_layers = 1, .d_model = 8, .n_heads = 1, .vocab = 9 },
+      &(ModelOptions){ .arch = (char *) "gpt", .d_model = 8, .n_heads = 1, .vocab = 9 },
+      "'n_layers' is missing: a model given by 'arch' needs it");
+  assert_unresolved (
+      &(ModelOptions){
+          .arch = (char *) "llama", .n_layers = 1, .d_model = 8, .n_heads = 1, .vocab = 9 },
       "'d_ff' is missing: a model given by 'arch' needs it");
   assert_unresolved (
-      &(ModelOptions){ .arch = (char *) "gpt", .n_layers = 1, .d_model = 8, .n_heads = 3, .vocab = 9 },
+      &(ModelOptions){
+          .arch = (char *) "gpt", .n_layers = 1, .d_model = 8, .n_heads = 3, .vocab = 9 },
       "3 heads do not divide the width 8");
-  assert_unresolved (
-      &(ModelOptions){
-          .arch = (char *) "gpt", .n_layers = 1, .d_model = 8, .n_heads = 4, .n_kv_heads = 3, .vocab = 9 },
-      "4 heads do not divide into 3 key-value heads");
-  assert_unresolved (
-      &(ModelOptions){
-          .arch = (char *) "gpt", .n_layers = 1, .d_model = 8, .n_heads = 4, .vocab = 9, .d_expert = 3 },
-      "a model with experts needs 'n_experts'");
+  assert_unresolved (&(ModelOptions){ .arch = (char *) "gpt",
+                                      .n_layers = 1,
+                                      .d_model = 8,
+                                      .n_heads = 4,
+                                      .n_kv_heads = 3,
+                                      .vocab = 9 },
+                     "4 heads do not divide into 3 key-value heads");
+  assert_unresolved (&(ModelOptions){ .arch = (char *) "gpt",
+                                      .n_layers = 1,
+                                      .d_model = 8,
+                                      .n_heads = 4,
+                                      .vocab = 9,
+                                      .d_expert = 3 },
+                     "a model with experts needs 'n_experts'");
   assert_unresolved (&(ModelOptions){ .arch = (char *) "bloom",
                                       .n_layers = 1,
                                       .d_model = 8,
@@ -441,7 +457,8 @@ START_TEST (test_training_options)
   ck_assert (option_set_key (training_options, &options, "seq_len", "4k", NULL, diags));
   ck_assert (option_set_key (training_options, &options, "activation_checkpointing", "selective",
                              NULL, diags));
-  ck_assert (option_set_key (training_options, &options, "attention", "fused-softmax", NULL, diags));
+  ck_assert (
+      option_set_key (training_options, &options, "attention", "fused-softmax", NULL, diags));
   ck_assert (option_set_key (training_options, &options, "flops_convention", "6n", NULL, diags));
   ck_assert_int_eq (options.seq_len, 4000);
   ck_assert_int_eq (options.micro_batch, 1);

@@ -61,7 +61,8 @@ matrices (const Workload *workload)
 
       for (guint j = 0; j < layer->n_tensors && layer->kind != LAYER_EMBEDDING; j++)
         if (layer->tensors[j].n_dims == 3)
-          sum += (double) layer->tensors[j].elements / shape->n_experts * shape->n_experts_per_token;
+          sum +=
+              (double) layer->tensors[j].elements / shape->n_experts * shape->n_experts_per_token;
         else if (layer->tensors[j].n_dims == 2 && !layer->tensors[j].expert)
           sum += layer->tensors[j].elements;
       if (layer->tied_head)
@@ -252,7 +253,8 @@ START_TEST (test_traffic_of_a_modern_block)
   /* q, k, v in; the output and fp32 row sums out */
   assert_traffic (forward_kernel (fused, 1, "flash_fwd"), 1, 2 * (n + 2 * kv), 2 * n + 4 * 32 * t);
   /* compiled: the sum is not read back by the norm; both are needed later */
-  assert_traffic (forward_kernel (compiled, 1, "attn.residual+norm2"), 1, 4 * n + 8192, 4 * n + 4 * t);
+  assert_traffic (forward_kernel (compiled, 1, "attn.residual+norm2"), 1, 4 * n + 8192,
+                  4 * n + 4 * t);
   /*
    * the gradient of the norm's output is made and used in one kernel: its parts, the norm's input
    * and statistics
@@ -263,7 +265,10 @@ START_TEST (test_traffic_of_a_modern_block)
 }
 END_TEST
 
-/* Megatron-LM's softmax is one kernel for 2048 keys and a number of score matrices that 4 divides, else PyTorch's four and three. */
+/*
+ * Megatron-LM's softmax is one kernel for 2048 keys and a number of score matrices that 4 divides,
+ * else PyTorch's four and three.
+ */
 START_TEST (test_softmax_that_does_not_fuse)
 {
   static const struct
@@ -332,7 +337,8 @@ START_TEST (test_traffic_of_a_classic_block)
   assert_traffic (forward_kernel (eager, 0, "embed.add_positions"), 1, 2 * n + 2 * 128 * 64, 2 * n);
   assert_traffic (backward_kernel (eager, 0, "embed.tokens.clear_grad"), 1, 0, 2 * 1000 * 64);
   assert_traffic (backward_kernel (eager, 0, "embed.tokens.scatter"), 1, 2 * n + 8 * t, 2 * n);
-  assert_traffic (backward_kernel (eager, 0, "embed.add_tied_grad"), 1, 4 * 1000 * 64, 2 * 1000 * 64);
+  assert_traffic (backward_kernel (eager, 0, "embed.add_tied_grad"), 1, 4 * 1000 * 64,
+                  2 * 1000 * 64);
   /* loss: to fp32, log-softmax, then the label's entry */
   assert_traffic (forward_kernel (eager, 2, "loss.cast"), 1, 2 * t * 1000, 4 * t * 1000 + 2);
   assert_traffic (forward_kernel (eager, 2, "loss.log_softmax"), 1, 4 * t * 1000, 4 * t * 1000);
@@ -387,9 +393,11 @@ START_TEST (test_attention_kinds)
   flash1 = workload_new (&shape, &options);
   /* before FlashAttention-2 keys and values are repeated for each query head */
   assert_traffic (forward_kernel (flash1, 1, "attn.repeat_kv"), 2, 2 * 2 * kv, 2 * 2 * heads);
-  assert_traffic (forward_kernel (flash1, 1, "flash1_fwd"), 1, 2 * 3 * heads, 2 * heads + 4 * 32 * 64);
+  assert_traffic (forward_kernel (flash1, 1, "flash1_fwd"), 1, 2 * 3 * heads,
+                  2 * heads + 4 * 32 * 64);
   /* after it the gradients of the repeated ones are summed */
-  assert_traffic (backward_kernel (flash2, 1, "flash_bwd.sum_groups"), 2, 2 * 2 * heads, 2 * 2 * kv);
+  assert_traffic (backward_kernel (flash2, 1, "flash_bwd.sum_groups"), 2, 2 * 2 * heads,
+                  2 * 2 * kv);
   ck_assert_int_eq (backward_kernel (flash1, 1, "flash1_bwd")->kind, KERNEL_ATTENTION_BACKWARD);
   model_shape_clear (&shape);
 }

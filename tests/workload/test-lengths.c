@@ -1,6 +1,7 @@
 /*
- * Sequences of different lengths in a micro-batch: tables of them, and what a packed micro-batch costs: products by its tokens, attention
- * by each sequence's own pairs. Not asserted: what is wrong with a table (tests/cli), and how ranks wait for each other (tests/replay).
+ * Sequences of different lengths in a micro-batch: tables of them, and what a packed micro-batch
+ * costs: products by its tokens, attention by each sequence's own pairs. Not asserted: what is
+ * wrong with a table (tests/cli), and how ranks wait for each other (tests/replay).
  */
 #include <math.h>
 #include <unistd.h>
@@ -38,7 +39,7 @@ assert_batch (const SequenceLengths *self, guint cell, const char *lengths)
   ck_assert_str_eq (text->str, lengths);
 }
 
-/* Rows in any order; 7 + 3 and 3 + 7 are the same micro-batch. The one of most tokens is the first. */
+/* Rows in any order; 7 + 3 and 3 + 7 are the same micro-batch. That of most tokens is first. */
 START_TEST (test_placed)
 {
   g_autoptr (SequenceLengths) self =
@@ -54,7 +55,10 @@ START_TEST (test_placed)
 }
 END_TEST
 
-/* 2 ranks, 2 micro-batches of 2 sequences: 1 to 8 are dealt 1 3 | 5 7 and 2 4 | 6 8; the ninth is for the next step. */
+/*
+ * 2 ranks, 2 micro-batches of 2 sequences: 1 to 8 are dealt 1 3 | 5 7 and 2 4 | 6 8; the ninth is
+ * for the next step.
+ */
 START_TEST (test_dealt)
 {
   g_autoptr (SequenceLengths) self = load ("length\n1\n2\n3\n4\n5\n6\n7\n8\n9\n", 2, 2, 2);
@@ -91,7 +95,10 @@ flops_of (const ModelShape *shape, const TrainingOptions *options, KernelKind ki
   return sum;
 }
 
-/* A packed micro-batch does what its sequences do one by one, windowed or not; parameters do not change. */
+/*
+ * A packed micro-batch does what its sequences do one by one, windowed or not; parameters do not
+ * change.
+ */
 START_TEST (test_packed_is_the_sum)
 {
   g_autoptr (SequenceLengths) self =

@@ -1,7 +1,8 @@
 /*
- * The order of allocations inside a layer against its totals: every tensor comes once before it goes, forward leaves what is saved,
- * the peaks are saved + working and saved + backward bytes, and backward leaves no more than the gradient that it hands on.
- * Shapes, checkpointing modes and tensor groups of several kinds. When a tensor comes exactly is not asserted.
+ * The order of allocations inside a layer against its totals: every tensor comes once before it
+ * goes, forward leaves what is saved, the peaks are saved + working and saved + backward bytes, and
+ * backward leaves no more than the gradient that it hands on. Shapes, checkpointing modes and
+ * tensor groups of several kinds. When a tensor comes exactly is not asserted.
  */
 #include "fixture.h"
 
@@ -66,13 +67,18 @@ START_TEST (test_programs_add_up)
     for (guint a = 0; a < G_N_ELEMENTS (archs); a++)
       for (guint kind = 0; kind < 16; kind++)
         {
-          ModelShape      shape = arch (archs[a], 2, 512, 8, 1536, 1024);
-          TrainingOptions options = training (256, 2);
-          MeshOptions     mesh = {
-                .tp = kind & 1 ? 4 : 1, .sp = kind & 1, .pp = 1, .cp = 1, .vp = 1, .ep = 1, .routing_skew = 1
-          };
+          ModelShape           shape = arch (archs[a], 2, 512, 8, 1536, 1024);
+          TrainingOptions      options = training (256, 2);
+          MeshOptions          mesh = { .tp = kind & 1 ? 4 : 1,
+                                        .sp = kind & 1,
+                                        .pp = 1,
+                                        .cp = 1,
+                                        .vp = 1,
+                                        .ep = 1,
+                                        .routing_skew = 1 };
           g_autoptr (Workload) workload = NULL;
-          g_autofree char *what = g_strdup_printf ("%s, mode %u, kind %u", archs[a], modes[m], kind);
+          g_autofree char     *what =
+              g_strdup_printf ("%s, mode %u, kind %u", archs[a], modes[m], kind);
 
           options.checkpointing = modes[m];
           options.attention = kind & 2 ? ATTENTION_EAGER : ATTENTION_FLASH2;
@@ -87,9 +93,10 @@ START_TEST (test_programs_add_up)
 END_TEST
 
 /*
- * Aleph Alpha's framework, 512 tokens of width 512 on 4 tensor ranks, bf16. Both norms' outputs are kept whole, 512 x 512 x 2 = 524288 B,
- * not a quarter of it: 2 x 393216 more. Four tables of 64 dimensions a token: 4 x 512 x 64 x 2 = 262144. 1000 columns of logits are
- * padded to 4 x 256: 512 x 1024 x 2 = 1048576 B are held.
+ * Aleph Alpha's framework, 512 tokens of width 512 on 4 tensor ranks, bf16. Both norms' outputs are
+ * kept whole, 512 x 512 x 2 = 524288 B, not a quarter of it: 2 x 393216 more. Four tables of 64
+ * dimensions a token: 4 x 512 x 64 x 2 = 262144. 1000 columns of logits are padded to 4 x 256: 512
+ * x 1024 x 2 = 1048576 B are held.
  */
 START_TEST (test_aleph_alpha_keeps)
 {
@@ -110,8 +117,9 @@ START_TEST (test_aleph_alpha_keeps)
 END_TEST
 
 /*
- * 8 heads x 512 x 512 = 2097152 scores, much more than all else. Megatron-LM's softmax casts them to fp32 first: 4 bytes a score more forwards,
- * and 12 (probabilities and two gradients) for 10 (one gradient is 16-bit) backwards.
+ * 8 heads x 512 x 512 = 2097152 scores, much more than all else. Megatron-LM's softmax casts them
+ * to fp32 first: 4 bytes a score more forwards, and 12 (probabilities and two gradients) for 10
+ * (one gradient is 16-bit) backwards.
  */
 START_TEST (test_unfused_softmax)
 {

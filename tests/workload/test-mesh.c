@@ -1,6 +1,6 @@
 /*
- * How a model is cut over pipeline stages and chunks, and which meshes are refused. It does not test the schedules that walk
- * the chunks.
+ * How a model is cut over pipeline stages and chunks, and which meshes are refused. It does not
+ * test the schedules that walk the chunks.
  */
 #include "fixture.h"
 
@@ -176,7 +176,8 @@ START_TEST (test_refused_experts)
 
   assert_refused (&shape, options, mesh, 6, "'ep' of 3 does not divide the experts of 8");
   mesh.ep = 8;
-  assert_refused (&shape, options, mesh, 12, "'ep' of 8 does not divide data and context ranks of 12");
+  assert_refused (&shape, options, mesh, 12,
+                  "'ep' of 8 does not divide data and context ranks of 12");
   mesh.routing_skew = 9;
   assert_refused (&shape, options, mesh, 8, "'routing_skew' of 9 is above 'ep' of 8");
   mesh.routing_skew = 2;
@@ -201,10 +202,12 @@ START_TEST (test_refused_pipelines)
                   "12 blocks are too few for 14");
   assert_refused (&shape, options, mesh_of (1, 2, 2, PIPELINE_AUTO), 2,
                   "'pp' of 2 does not divide 'grad_accum' of 7");
-  assert_refused (&shape, options, mesh_of (1, 1, 2, PIPELINE_AUTO), 2, "'vp' of 2 needs a pipeline");
+  assert_refused (&shape, options, mesh_of (1, 1, 2, PIPELINE_AUTO), 2,
+                  "'vp' of 2 needs a pipeline");
   assert_refused (&shape, options, mesh_of (1, 2, 2, PIPELINE_1F1B), 2,
                   "'vp' of 2 has no meaning for pipeline '1f1b'");
-  assert_refused (&shape, options, mesh_of (1, 2, 1, PIPELINE_INTERLEAVED), 2, "at least two chunks");
+  assert_refused (&shape, options, mesh_of (1, 2, 1, PIPELINE_INTERLEAVED), 2,
+                  "at least two chunks");
   assert_refused (&shape, options, mesh_of (1, 8, 1, PIPELINE_ZB_H1), 8,
                   "pipeline 'zb-h1' of 8 stages needs more micro-steps than 7");
   assert_refused (&shape, options, mesh_of (1, 5, 1, PIPELINE_ZB_H2), 5,
@@ -225,7 +228,9 @@ START_TEST (test_all_at_once)
 {
   ModelShape      shape = arch ("gpt", 2, 64, 8, 0, 100);
   TrainingOptions options = training (15, 1);
-  MeshOptions mesh = { .tp = 3, .cp = 2, .pp = 4, .ep = 2, .routing_skew = 1, .pipeline = PIPELINE_ZBV };
+  MeshOptions     mesh = {
+        .tp = 3, .cp = 2, .pp = 4, .ep = 2, .routing_skew = 1, .pipeline = PIPELINE_ZBV
+  };
   g_autoptr (DiagList) diags = diag_list_new ();
 
   ck_assert (!mesh_check (&shape, &options, &mesh, 100, NULL, diags));

@@ -35,7 +35,9 @@ static const Total totals[] = {
     405.853 },
   /* eight experts and a router of 8 h */
   { "mixtral-8x7b",
-    32UL * (2UL * 16777216UL + 2UL * 4096UL * 1024UL + 8UL * 3UL * 4096UL * 14336UL + 8UL * 4096UL + 8192UL)
+    32UL
+            * (2UL * 16777216UL + 2UL * 4096UL * 1024UL + 8UL * 3UL * 4096UL * 14336UL
+               + 8UL * 4096UL + 8192UL)
         + 2UL * 32000UL * 4096UL + 4096UL,
     46.7028 },
   /* heads wider than the model: q and o 2048 x 4096, k and v 2048 x 512, two norms of 128 */
@@ -72,7 +74,9 @@ static const Total totals[] = {
     7.2417 },
   /* biases on q (3584), k and v (512 each) */
   { "qwen2-7b",
-    28UL * (2UL * 3584UL * 3584UL + 2UL * 3584UL * 512UL + 3584UL + 1024UL + 3UL * 3584UL * 18944UL + 7168UL)
+    28UL
+            * (2UL * 3584UL * 3584UL + 2UL * 3584UL * 512UL + 3584UL + 1024UL
+               + 3UL * 3584UL * 18944UL + 7168UL)
         + 2UL * 152064UL * 3584UL + 3584UL,
     7.6156 },
   /* 2050 positions; no projection of the embedding */
@@ -80,7 +84,8 @@ static const Total totals[] = {
     1.3158 },
   /* 50 layers of 4096: the name says 10e9, the shape is exact */
   { "gpt-10b",
-    50UL * (12UL * 16777216UL + 13UL * 4096UL) + (2 * 50257UL + 2048UL) * 4096UL + 8192UL, 10.4891 },
+    50UL * (12UL * 16777216UL + 13UL * 4096UL) + (2 * 50257UL + 2048UL) * 4096UL + 8192UL,
+    10.4891 },
 };
 
 START_TEST (test_totals)
@@ -136,12 +141,13 @@ START_TEST (test_active_parameters)
   assert_close (active_parameters ("mixtral-8x7b", &embedding), 12.9e9, 2e-3);
   assert_close (active_parameters ("qwen3-30b-a3b", &embedding), 3.35e9, 1e-3);
   assert_close (active_parameters ("deepseek-v3", &embedding), 37.55e9, 1e-3);
-  ck_assert_uint_eq (active_parameters ("gpt-oss-120b", &embedding) - 201088UL * 2880UL,
-                     36UL
-                             * (2880UL * 4096UL + 4096UL + 2UL * (2880UL * 512UL + 512UL)
-                                + 4096UL * 2880UL + 2880UL + 64UL + 128UL * 2880UL + 128UL
-                                + 4UL * (2880UL * 5760UL + 5760UL + 2880UL * 2880UL + 2880UL) + 5760UL)
-                         + 201088UL * 2880UL + 2880UL);
+  ck_assert_uint_eq (
+      active_parameters ("gpt-oss-120b", &embedding) - 201088UL * 2880UL,
+      36UL
+              * (2880UL * 4096UL + 4096UL + 2UL * (2880UL * 512UL + 512UL) + 4096UL * 2880UL
+                 + 2880UL + 64UL + 128UL * 2880UL + 128UL
+                 + 4UL * (2880UL * 5760UL + 5760UL + 2880UL * 2880UL + 2880UL) + 5760UL)
+          + 201088UL * 2880UL + 2880UL);
   ck_assert_uint_eq (embedding, 201088UL * 2880UL);
   assert_close (active_parameters ("gpt-oss-120b", &embedding) - embedding, 5.13e9, 1e-3);
 }

@@ -1,7 +1,8 @@
 /*
- * Layers divided over a tensor group: Korthikanti et al. (arXiv:2205.05198), equations 2 to 6, figure 1 and table 2 to the printed
- * digit; parameters, FLOPs and collectives against the undivided model. It does not test how collectives overlap in time, nor that
- * the sums are right numerically.
+ * Layers divided over a tensor group: Korthikanti et al. (arXiv:2205.05198), equations 2 to 6,
+ * figure 1 and table 2 to the printed digit; parameters, FLOPs and collectives against the
+ * undivided model. It does not test how collectives overlap in time, nor that the sums are right
+ * numerically.
  */
 #include "fixture.h"
 
@@ -53,8 +54,9 @@ assert_printed (double bytes, double gib)
 }
 
 /*
- * The first stage holds p micro-batches of L / p blocks, interleaved (1 + (p - 1) / (p v)) times that. Parameters: 18 bytes for each
- * element of the blocks' matrices (the printed figures leave embeddings, norms and biases out).
+ * The first stage holds p micro-batches of L / p blocks, interleaved (1 + (p - 1) / (p v)) times
+ * that. Parameters: 18 bytes for each element of the blocks' matrices (the printed figures leave
+ * embeddings, norms and biases out).
  */
 START_TEST (test_published_figures)
 {
@@ -98,7 +100,8 @@ START_TEST (test_formulas)
                     1e-12);
       assert_close (block_bytes (&shape, &unfused, t, 0, CHECKPOINT_SELECTIVE),
                     sbh * (10 + 24. / t), 1e-12);
-      assert_close (block_bytes (&shape, &unfused, t, 1, CHECKPOINT_SELECTIVE), 34 * sbh / t, 1e-12);
+      assert_close (block_bytes (&shape, &unfused, t, 1, CHECKPOINT_SELECTIVE), 34 * sbh / t,
+                    1e-12);
       assert_close (block_bytes (&shape, &flash, t, 1, CHECKPOINT_NONE), 34 * sbh / t, 1e-12);
       assert_close (block_bytes (&shape, &unfused, t, 0, CHECKPOINT_FULL), 2 * sbh, 1e-12);
       assert_close (block_bytes (&shape, &unfused, t, 1, CHECKPOINT_FULL), 2 * sbh / t, 1e-12);
@@ -171,7 +174,10 @@ START_TEST (test_all_reduces)
 }
 END_TEST
 
-/* The same volume as gather and scatter; backwards two inputs are gathered once more, beside products. */
+/*
+ * The same volume as gather and scatter; backwards two inputs are gathered once more, beside
+ * products.
+ */
 START_TEST (test_sequence_parallel)
 {
   ModelShape           shape = shipped ("llama-3-8b");
@@ -233,16 +239,17 @@ START_TEST (test_order)
   assert_order (0, TRUE, " norm2 mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
                 "mlp.down.dgrad mlp.down.wgrad mlp.activation.backward mlp.up.dgrad "
                 "mlp.gather.backward* mlp.up.wgrad norm2.backward& ");
-  assert_order (1, FALSE,
-                " norm2 mlp.gather mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
-                "mlp.down.reduce.backward mlp.down.dgrad mlp.down.wgrad mlp.activation.backward "
-                "mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& mlp.up.wgrad norm2.backward& ");
-  assert_order (1, TRUE,
-                " norm2 mlp.gather* mlp.up mlp.up& mlp.activation mlp.down mlp.down.reduce* mlp.down "
-                "mlp.residual&",
-                "mlp.down.reduce.backward* mlp.down.dgrad mlp.down.dgrad& mlp.down.wgrad "
-                "mlp.activation.backward mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& "
-                "mlp.up.wgrad norm2.backward& ");
+  assert_order (
+      1, FALSE, " norm2 mlp.gather mlp.up mlp.activation mlp.down mlp.down.reduce mlp.residual",
+      "mlp.down.reduce.backward mlp.down.dgrad mlp.down.wgrad mlp.activation.backward "
+      "mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& mlp.up.wgrad norm2.backward& ");
+  assert_order (
+      1, TRUE,
+      " norm2 mlp.gather* mlp.up mlp.up& mlp.activation mlp.down mlp.down.reduce* mlp.down "
+      "mlp.residual&",
+      "mlp.down.reduce.backward* mlp.down.dgrad mlp.down.dgrad& mlp.down.wgrad "
+      "mlp.activation.backward mlp.gather.again* mlp.up.dgrad mlp.gather.backward*& "
+      "mlp.up.wgrad norm2.backward& ");
 }
 END_TEST
 
@@ -265,7 +272,8 @@ START_TEST (test_weight_gradients)
           const char *name = layer->backward[j].name;
 
           ck_assert_int_eq (layer->backward[j].weight_gradient,
-                            g_str_has_suffix (name, ".wgrad") || g_str_has_suffix (name, ".bias_grad")
+                            g_str_has_suffix (name, ".wgrad")
+                                || g_str_has_suffix (name, ".bias_grad")
                                 || g_str_has_suffix (name, ".weight_grad"));
         }
     }
@@ -345,7 +353,8 @@ assert_same_kernels (const KernelDesc *a, guint n_a, const KernelDesc *b, guint 
   for (guint i = 0; i < n_a; i++)
     {
       ck_assert_str_eq (a[i].name, b[i].name);
-      ck_assert (a[i].kind == b[i].kind && a[i].m == b[i].m && a[i].n == b[i].n && a[i].k == b[i].k);
+      ck_assert (a[i].kind == b[i].kind && a[i].m == b[i].m && a[i].n == b[i].n
+                 && a[i].k == b[i].k);
       ck_assert (a[i].batch == b[i].batch && a[i].launches == b[i].launches);
       ck_assert (a[i].flops == b[i].flops && a[i].read_bytes == b[i].read_bytes);
       ck_assert (a[i].write_bytes == b[i].write_bytes && a[i].module == b[i].module);
@@ -368,7 +377,8 @@ START_TEST (test_one_rank)
 
       assert_same_kernels (la->forward, la->n_forward, lb->forward, lb->n_forward);
       assert_same_kernels (la->backward, la->n_backward, lb->backward, lb->n_backward);
-      ck_assert_uint_eq (traffic_of (la->forward, la->n_forward, MESH_TENSOR).n[COMM_ALL_REDUCE], 0);
+      ck_assert_uint_eq (traffic_of (la->forward, la->n_forward, MESH_TENSOR).n[COMM_ALL_REDUCE],
+                         0);
       ck_assert_uint_eq (la->elements, lb->elements);
       ck_assert_uint_eq (la->saved_bytes, lb->saved_bytes);
       ck_assert_uint_eq (la->working_bytes, lb->working_bytes);

@@ -21,7 +21,7 @@ multiply (cudaStream_t stream, double m, double n, double k, double batch)
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/* ---- cuBLAS ------------------------------------------------------------------------------------ */
+/* ---- cuBLAS ---------------------------------------------------------------------------------- */
 
 cublasStatus_t
 cublasCreate_v2 (cublasHandle_t *handle)

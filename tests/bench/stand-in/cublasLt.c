@@ -3,7 +3,10 @@
 
 #include "stand-in.h"
 
-/* Layouts and descriptions are plain data of the caller's memory in neither library: here they hold what a product's time needs. */
+/*
+ * Layouts and descriptions are plain data of the caller's memory in neither library: here they hold
+ * what a product's time needs.
+ */
 typedef struct
 {
   uint64_t rows, columns;
@@ -29,7 +32,8 @@ cublasLtDestroy (cublasLtHandle_t handle)
 }
 
 cublasStatus_t
-cublasLtMatmulDescCreate (cublasLtMatmulDesc_t *self, cublasComputeType_t compute, cudaDataType_t scale)
+cublasLtMatmulDescCreate (cublasLtMatmulDesc_t *self, cublasComputeType_t compute,
+                          cudaDataType_t scale)
 {
   (void) compute, (void) scale;
   *self = calloc (1, sizeof (Description));

@@ -38,10 +38,11 @@ struct CUgraphExec_st
 
 static struct CUstream_st legacy;
 static double             engines[ENGINE_N];
-static double             host; /* the device time that the host has last waited for: nothing that it issues now starts before */
-static cudaError_t        last;
-static size_t             used = STAND_IN_RESERVED;
-static int                device;
+/* the device time that the host has last waited for: nothing that it issues now starts before */
+static double      host;
+static cudaError_t last;
+static size_t      used = STAND_IN_RESERVED;
+static int         device;
 
 static cudaError_t
 fail (cudaError_t error)
@@ -50,7 +51,7 @@ fail (cudaError_t error)
   return error;
 }
 
-/* ---- faults and leaks -------------------------------------------------------------------------- */
+/* ---- faults and leaks ------------------------------------------------------------------------ */
 
 #define MAX_KINDS 16
 
@@ -100,7 +101,7 @@ stand_in_fails (const char *name)
   return ++n_calls == number;
 }
 
-/* ---- clocks ------------------------------------------------------------------------------------ */
+/* ---- clocks ---------------------------------------------------------------------------------- */
 
 static struct CUstream_st *
 stream_of (cudaStream_t stream)
@@ -142,7 +143,7 @@ stand_in_wait_until (cudaStream_t stream, double seconds)
   stream_of (stream)->clock = larger (stream_of (stream)->clock, seconds);
 }
 
-/* ---- device ------------------------------------------------------------------------------------ */
+/* ---- device ---------------------------------------------------------------------------------- */
 
 static int
 n_devices (void)
@@ -318,7 +319,7 @@ cudaGetErrorName (cudaError_t error)
   return error == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation" : "cudaErrorStandIn";
 }
 
-/* ---- memory ------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Sizes lie before the memory, so that free can give them back. */
 #define HEAD 256
@@ -550,7 +551,8 @@ cudaMemGetInfo (size_t *available, size_t *total)
 }
 
 static void
-run_copy (cudaStream_t stream, const void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+run_copy (cudaStream_t stream, const void *to, const void *from, size_t bytes,
+          enum cudaMemcpyKind kind)
 {
   bool   h2d = kind == cudaMemcpyHostToDevice;
   double rate = h2d ? STAND_IN_H2D : STAND_IN_D2H;
@@ -610,7 +612,7 @@ cudaMemset (void *memory, int value, size_t bytes)
   return cudaMemsetAsync (memory, value, bytes, NULL);
 }
 
-/* ---- streams and events ------------------------------------------------------------------------ */
+/* ---- streams and events ---------------------------------------------------------------------- */
 
 cudaError_t
 cudaStreamCreateWithPriority (cudaStream_t *stream, unsigned flags, int priority)
@@ -730,7 +732,7 @@ cudaEventElapsedTime (float *milliseconds, cudaEvent_t begin, cudaEvent_t end)
   return cudaSuccess;
 }
 
-/* ---- graphs ------------------------------------------------------------------------------------ */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 cudaError_t
 cudaStreamBeginCapture (cudaStream_t stream, enum cudaStreamCaptureMode mode)
@@ -802,7 +804,7 @@ cudaGraphExecDestroy (cudaGraphExec_t exec)
   return cudaSuccess;
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 /* NVRTC's real code is not run, but a kernel must be in it. */
 struct library

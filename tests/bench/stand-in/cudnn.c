@@ -1,6 +1,7 @@
 /*
- * libcudnn.so.9's calls for graphs. What is kept of a graph are the dimensions of its tensors and which of them its products multiply: half of
- * their operations, as under a causal mask, is the time of a run. Kinds and attributes have the numbers of the C interface.
+ * libcudnn.so.9's calls for graphs. What is kept of a graph are the dimensions of its tensors and
+ * which of them its products multiply: half of their operations, as under a causal mask, is the
+ * time of a run. Kinds and attributes have the numbers of the C interface.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -110,7 +111,8 @@ cudnnBackendFinalize (Descriptor *self)
     return BAD_PARAM;
   if (self->a != NULL && self->b != NULL)
     self->flops = 2.0 * (double) self->a->dims[0] * (double) self->a->dims[1]
-                  * (double) self->a->dims[2] * (double) self->a->dims[3] * (double) self->b->dims[3];
+                  * (double) self->a->dims[2] * (double) self->a->dims[3]
+                  * (double) self->b->dims[3];
   self->final = 1;
   return SUCCESS;
 }
@@ -155,6 +157,7 @@ cudnnBackendExecute (Handle *handle, Descriptor *plan, Descriptor *pack)
 {
   if (!pack->final || stand_in_fails ("cudnnBackendExecute"))
     return EXECUTION_FAILED;
-  stand_in_run (handle->stream, ENGINE_KERNEL, STAND_IN_KERNEL + plan->flops / 2 / STAND_IN_PRODUCT);
+  stand_in_run (handle->stream, ENGINE_KERNEL,
+                STAND_IN_KERNEL + plan->flops / 2 / STAND_IN_PRODUCT);
   return SUCCESS;
 }

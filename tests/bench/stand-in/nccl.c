@@ -1,4 +1,7 @@
-/* Ranks are processes that meet in a file under $TMPDIR. A call returns when all ranks have made it and the data has moved. */
+/*
+ * Ranks are processes that meet in a file under $TMPDIR. A call returns when all ranks have made it
+ * and the data has moved.
+ */
 #include <fcntl.h>
 #include <math.h>
 #include <nccl.h>
@@ -50,7 +53,7 @@ typedef struct
 static Message  sends[MAX_PAIRS], recvs[MAX_PAIRS];
 static unsigned n_sends, n_recvs, depth;
 
-/* ---- meeting ----------------------------------------------------------------------------------- */
+/* ---- meeting --------------------------------------------------------------------------------- */
 
 static void
 barrier (struct ncclComm *comm)
@@ -91,7 +94,7 @@ time_of (double bytes_sent, double bytes_copied, int n)
                : STAND_IN_KERNEL + 2 * bytes_copied / STAND_IN_HBM;
 }
 
-/* ---- values ------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static size_t
 size_of (ncclDataType_t type)
@@ -129,7 +132,7 @@ half_of (float value)
   if (fabsf (value) < 0x1p-14f)
     return (uint16_t) (sign | lrintf (ldexpf (fabsf (value), 24)));
   fraction = lrintf (ldexpf (frexpf (fabsf (value), &exponent), 11));
-  return (uint16_t) (sign + ((exponent + 14) << 10) + fraction - 1024); /* a carry raises the exponent */
+  return (uint16_t) (sign + ((exponent + 14) << 10) + fraction - 1024); /* a carry: exponent + 1 */
 }
 
 static float
@@ -167,7 +170,7 @@ set_value (char *data, size_t i, ncclDataType_t type, float value)
     memcpy (data + 2 * i, &half, 2);
 }
 
-/* ---- moving ------------------------------------------------------------------------------------ */
+/* ---- moving ---------------------------------------------------------------------------------- */
 
 /* OUT is the sum over the ranks of BYTES at IN; OUT NULL: this rank wants none. */
 static void
@@ -193,7 +196,7 @@ reduce (struct ncclComm *comm, const char *in, char *out, size_t bytes, ncclData
     }
 }
 
-/* Rank FROM's BYTES at IN come to OUT (NULL: not here). FROM -1: every rank's, one behind the other. */
+/* Rank FROM's BYTES at IN come to OUT (NULL: not here). FROM -1: all ranks', concatenated. */
 static void
 spread (struct ncclComm *comm, const char *in, char *out, size_t bytes, int from)
 {
@@ -213,7 +216,7 @@ spread (struct ncclComm *comm, const char *in, char *out, size_t bytes, int from
     }
 }
 
-/* ---- communicators ----------------------------------------------------------------------------- */
+/* ---- communicators --------------------------------------------------------------------------- */
 
 ncclResult_t
 ncclGetVersion (int *version)
@@ -243,7 +246,8 @@ ncclGetUniqueId (ncclUniqueId *id)
 
   ENTER ("ncclGetUniqueId");
   memset (id, 0, sizeof *id);
-  snprintf (id->internal, sizeof id->internal, "%s/stand-in-XXXXXX", folder != NULL ? folder : "/tmp");
+  snprintf (id->internal, sizeof id->internal, "%s/stand-in-XXXXXX",
+            folder != NULL ? folder : "/tmp");
   file = mkstemp (id->internal);
   if (file < 0 || ftruncate (file, sizeof (Meeting)) != 0)
     return ncclSystemError;
@@ -297,7 +301,7 @@ ncclCommDestroy (ncclComm_t comm)
   return ncclCommAbort (comm);
 }
 
-/* ---- collectives ------------------------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 ncclResult_t
 ncclAllReduce (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
@@ -322,7 +326,8 @@ ncclReduceScatter (const void *send, void *recv, size_t count, ncclDataType_t ty
   (void) op;
   ENTER ("ncclReduceScatter");
   for (int r = 0; r < comm->n; r++)
-    reduce (comm, (const char *) send + (size_t) r * bytes, r == comm->rank ? own : NULL, bytes, type);
+    reduce (comm, (const char *) send + (size_t) r * bytes, r == comm->rank ? own : NULL, bytes,
+            type);
   memcpy (recv, own, bytes);
   free (own);
   advance (comm, stream, time_of ((double) bytes * (comm->n - 1), (double) bytes, comm->n));
@@ -353,7 +358,7 @@ ncclBroadcast (const void *send, void *recv, size_t count, ncclDataType_t type, 
   return ncclSuccess;
 }
 
-/* ---- messages ---------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 ncclResult_t
 ncclGroupStart (void)
@@ -369,12 +374,14 @@ ncclSend (const void *send, size_t count, ncclDataType_t type, int peer, ncclCom
   ENTER ("ncclSend");
   if (depth == 0 || n_sends == MAX_PAIRS)
     return ncclInvalidUsage;
-  sends[n_sends++] = (Message){ comm, stream, (char *) (size_t) send, count * size_of (type), peer };
+  sends[n_sends++] =
+      (Message){ comm, stream, (char *) (size_t) send, count * size_of (type), peer };
   return ncclSuccess;
 }
 
 ncclResult_t
-ncclRecv (void *recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
+ncclRecv (void *recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+          cudaStream_t stream)
 {
   ENTER ("ncclRecv");
   if (depth == 0 || n_recvs == MAX_PAIRS)
@@ -413,7 +420,8 @@ pass_round (struct ncclComm *comm, int shift)
                 send->bytes - at < PIECE ? send->bytes - at : PIECE);
       barrier (comm);
       if (recv != NULL && at < recv->bytes)
-        memcpy (recv->buffer + at, m->data[from], recv->bytes - at < PIECE ? recv->bytes - at : PIECE);
+        memcpy (recv->buffer + at, m->data[from],
+                recv->bytes - at < PIECE ? recv->bytes - at : PIECE);
       barrier (comm);
     }
   barrier (comm);

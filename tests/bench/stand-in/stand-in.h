@@ -1,15 +1,18 @@
 /*
- * A stand-in for a GPU: libcudart, libcublas, libcublasLt, libnccl and libcudnn with just what shardsim-bench calls, on the CPU. It lets tests
- * run the whole program where there is no GPU. Nothing that it "measures" says anything about a real one.
+ * A stand-in for a GPU: libcudart, libcublas, libcublasLt, libnccl and libcudnn with just what
+ * shardsim-bench calls, on the CPU. It lets tests run the whole program where there is no GPU.
+ * Nothing that it "measures" says anything about a real one.
  *
- * Copies and collectives move real bytes; kernels and matrix products compute nothing. Time on the device is virtual: a
- * stream is a clock that each operation advances by what the figures below give, engines (one for each direction of the host link, one for
- * kernels, one for collectives) take one operation at a time, and events read the clock. So calibration of what the program writes must find
- * these figures again.
+ * Copies and collectives move real bytes; kernels and matrix products compute nothing. Time on the
+ * device is virtual: a stream is a clock that each operation advances by what the figures below
+ * give, engines (one for each direction of the host link, one for kernels, one for collectives)
+ * take one operation at a time, and events read the clock. So calibration of what the program
+ * writes must find these figures again.
  *
  * STAND_IN_GPUS=N       how many there are (default 1)
  * STAND_IN_CAPABILITY=80  what they can (default 90): kernels are compiled for it
- * STAND_IN_FAIL=NAME:I  call number I (from 1) of function NAME fails; with :R after it only on rank R
+ * STAND_IN_FAIL=NAME:I  call number I (from 1) of function NAME fails; with :R after it only on
+ * rank R
  * STAND_IN_LEAKS=1      what is not released at the end is told on stderr
  */
 #pragma once
@@ -26,7 +29,7 @@
 #define STAND_IN_PAGEABLE   0.25   /* of those, from pageable memory */
 #define STAND_IN_HBM        2e12   /* B/s, reads and writes together */
 #define STAND_IN_KERNEL     2.5e-6 /* s of any kernel */
-#define STAND_IN_WAIT       1e-6 /* s by which a stream goes on after an event that it has waited for */
+#define STAND_IN_WAIT       1e-6   /* s until a stream goes on after an event it waited for */
 #define STAND_IN_PRODUCT    400e12 /* FLOP/s of matrix products */
 #define STAND_IN_NCCL_START 10e-6  /* s of a collective */
 #define STAND_IN_NCCL_LINK  100e9  /* B/s that a rank sends */
