@@ -33,7 +33,9 @@ typedef struct
   guint n_threads;
 } RemedyBudget;
 
-/* 400 plans of 10 million items, 40 simulations of 1.5 million, one thread: half a minute at most. */
+/*
+ * 400 plans of 10 million items, 40 simulations of 1.5 million, one thread: half a minute at most.
+ */
 extern const RemedyBudget remedy_default_budget;
 
 typedef struct

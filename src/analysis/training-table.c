@@ -3,10 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#define NO_COLUMN      (-1)
-#define NETWORK_SUFFIX "_bus_gbs"
+#include "analysis/training-columns.h"
 
-/* ---- words ------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static const char *const metric_names[METRIC_N + 1] = {
   [METRIC_TOKENS_PER_S_PER_GPU] = "tokens_per_s_per_gpu",
@@ -39,7 +38,10 @@ training_metric_is_time (TrainingMetric metric)
   return metric == METRIC_STEP_TIME_S;
 }
 
-/* Bytes of TEXT before a last "-" and digits, with or without PREFIX before the digits; TEXT's length where it does not end so. */
+/*
+ * Bytes of TEXT before a last "-" and digits, with or without PREFIX before the digits; TEXT's
+ * length where it does not end so.
+ */
 static gsize
 length_without_number (const char *text, gsize length, const char *prefix)
 {
@@ -61,220 +63,7 @@ training_source_of_id (const char *id)
   return g_strndup (id, length_without_number (id, length, ""));
 }
 
-/* ---- columns ----------------------------------------------------------------------------------------------------- */
-
-/* Sections whose keys are columns, and where a scenario keeps their options. */
-static const struct
-{
-  const char *name;
-  gsize       offset;
-} sections[] = {
-  { "cluster", G_STRUCT_OFFSET (Scenario, cluster) },
-  { "model", G_STRUCT_OFFSET (Scenario, model) },
-  { "training", G_STRUCT_OFFSET (Scenario, training) },
-  { "mesh", G_STRUCT_OFFSET (Scenario, mesh) },
-  { "memory", G_STRUCT_OFFSET (Scenario, memory) },
-  { "collective", G_STRUCT_OFFSET (Scenario, collective) },
-  { "replay", G_STRUCT_OFFSET (Scenario, replay) },
-  { "replay", G_STRUCT_OFFSET (Scenario, replay) },
-};
-
-typedef enum
-{
-  COLUMN_ID,
-  COLUMN_METRIC,
-  COLUMN_VALUE,
-  COLUMN_USE,
-  COLUMN_STRATEGY,
-  COLUMN_SHARD,
-  COLUMN_OPTIONS,
-  COLUMN_IGNORED,
-  COLUMN_NETWORK,
-  COLUMN_SETTING,
-  COLUMN_UNKNOWN,
-} ColumnKind;
-
-/* Columns that are no option of a scenario. */
-static const struct
-{
-  const char *name;
-  ColumnKind  kind;
-} own_columns[] = {
-  { "id", COLUMN_ID },          { "metric", COLUMN_METRIC },   { "value", COLUMN_VALUE },
-  { "unit", COLUMN_IGNORED },   { "use", COLUMN_USE },         { "strategy", COLUMN_STRATEGY },
-  { "shard", COLUMN_SHARD },    { "options", COLUMN_OPTIONS }, { "source", COLUMN_IGNORED },
-  { "remark", COLUMN_IGNORED },
-};
-
-/* Further names of options: the section's own, which is short for one of its keys. */
-static const struct
-{
-  const char *name, *key;
-} other_names[] = {
-  { "cluster", "name" },
-};
-
-typedef struct
-{
-  ColumnKind        kind;
-  const char       *key;     /* "training.seq_len" */
-  guint             section; /* of a setting */
-  const OptionSpec *spec;
-  gboolean          required;  /* an empty cell is an error */
-  gboolean          same_run;  /* tells runs apart */
-  gboolean          same_rank; /* tells groups of layouts apart */
-} Column;
-
-/* What a layout may change. */
-static const char *const layout_columns[] = {
-  "micro_batch", "grad_accum", "tp", "sp", "pp", "vp", "activation_checkpointing", NULL
-};
-/* What says nothing about how a run was made. */
-static const char *const figure_columns[] = { "id",   "source", "metric", "value",
-                                              "unit", "use",    "remark", NULL };
-
-static const char *const always_required[] = { "id", "strategy", "seq_len", "metric", "value", NULL };
-static const char *const hardware_parts[] = { "nodes", "gpus_per_node", "gpu", "intra",
-                                              "nics",  "nic",           NULL };
-static const char *const model_parts[] = { "arch", "n_layers", "d_model", "n_heads", "vocab", NULL };
-
-static gboolean
-has (const CsvReader *reader, const char *name)
-{
-  return csv_reader_find (reader, name) != NO_COLUMN;
-}
-
-/* A column of what the network of a run was measured to do: "all_reduce_bus_gbs". */
-static gboolean
-is_network (const char *name)
-{
-  g_autofree char *collective = NULL;
-
-  if (!g_str_has_suffix (name, NETWORK_SUFFIX))
-    return FALSE;
-  collective = g_strndup (name, strlen (name) - strlen (NETWORK_SUFFIX));
-  return collective_kind_parse (collective) != COLLECTIVE_N_KINDS;
-}
-
-/* A table of measured networks: ids of runs and bandwidths, no figure of training. */
-static gboolean
-is_network_table (const CsvReader *reader)
-{
-  for (guint i = 0; i < csv_reader_n_columns (reader); i++)
-    if (is_network (csv_reader_column (reader, i)))
-      return !has (reader, "metric");
-  return FALSE;
-}
-
-static gboolean
-is_required (const CsvReader *reader, const char *name)
-{
-  if (is_network_table (reader))
-    return strcmp (name, "id") == 0;
-  if (g_strv_contains (always_required, name))
-    return TRUE;
-  if (g_strv_contains (hardware_parts, name))
-    return !has (reader, "node") && !has (reader, "name") && !has (reader, "cluster");
-  return g_strv_contains (model_parts, name) && !has (reader, "config");
-}
-
-/* An option by the name of its column. */
-static const OptionSpec *
-find_setting (const char *name, guint *section)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (other_names); i++)
-    if (strcmp (other_names[i].name, name) == 0)
-      name = other_names[i].key;
-  for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
-    {
-      const OptionSpec *spec = option_table_find (scenario_section_table (sections[s].name), name);
-
-      if (spec != NULL)
-        {
-          *section = s;
-          return spec;
-        }
-    }
-  return NULL;
-}
-
-static Column
-column_of (const CsvReader *reader, guint i)
-{
-  const char *name = csv_reader_column (reader, i);
-  Column      self = { .kind = COLUMN_UNKNOWN };
-
-  for (guint c = 0; c < G_N_ELEMENTS (own_columns); c++)
-    if (strcmp (own_columns[c].name, name) == 0)
-      self.kind = own_columns[c].kind;
-  if (self.kind == COLUMN_UNKNOWN && is_network (name))
-    self.kind = COLUMN_NETWORK;
-  if (self.kind == COLUMN_UNKNOWN && (self.spec = find_setting (name, &self.section)) != NULL)
-    {
-      g_autofree char *key = g_strdup_printf ("%s.%s", sections[self.section].name, self.spec->key);
-
-      self.kind = COLUMN_SETTING;
-      self.key = g_intern_string (key);
-    }
-  self.required = is_required (reader, name);
-  self.same_run = !g_strv_contains (figure_columns, name);
-  /* of one source, one metric and one use: speeds of different runs are compared */
-  self.same_rank = !g_strv_contains (layout_columns, name) && strcmp (name, "id") != 0
-                   && strcmp (name, "value") != 0 && strcmp (name, "remark") != 0;
-  return self;
-}
-
-static void
-report_unknown (const CsvReader *reader, guint i, DiagList *diags)
-{
-  SourceMark            mark = csv_reader_mark (reader, i);
-  g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autofree char      *hint = NULL;
-
-  for (guint c = 0; c < G_N_ELEMENTS (own_columns); c++)
-    g_ptr_array_add (names, (gpointer) own_columns[c].name);
-  for (guint c = 0; c < G_N_ELEMENTS (other_names); c++)
-    g_ptr_array_add (names, (gpointer) other_names[c].name);
-  for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
-    for (const OptionSpec *spec = scenario_section_table (sections[s].name); spec->key != NULL; spec++)
-      g_ptr_array_add (names, (gpointer) spec->key);
-  g_ptr_array_add (names, NULL);
-  hint = suggest_hint (csv_reader_column (reader, i), (const char *const *) names->pdata);
-  diag_error (diags, &mark, hint, "unknown column '%s'", csv_reader_column (reader, i));
-}
-
-static void
-report_missing (const CsvReader *reader, const char *const *names, DiagList *diags)
-{
-  SourceMark mark = csv_reader_mark (reader, 0);
-
-  mark.column = mark.length = 0;
-  for (; *names != NULL; names++)
-    if (is_required (reader, *names) && !has (reader, *names))
-      diag_error (diags, &mark, NULL, "missing column '%s'", *names);
-}
-
-/* Newly allocated array of Column. */
-static GArray *
-read_header (const CsvReader *reader, DiagList *diags)
-{
-  GArray *columns = g_array_new (FALSE, TRUE, sizeof (Column));
-
-  for (guint i = 0; i < csv_reader_n_columns (reader); i++)
-    {
-      Column column = column_of (reader, i);
-
-      if (column.kind == COLUMN_UNKNOWN)
-        report_unknown (reader, i, diags);
-      g_array_append_val (columns, column);
-    }
-  report_missing (reader, always_required, diags);
-  report_missing (reader, hardware_parts, diags);
-  report_missing (reader, model_parts, diags);
-  return columns;
-}
-
-/* ---- cells ------------------------------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 /*
  * A row on its way. What is wrong with it is its own matter: DIAGS holds this row's findings only.
@@ -376,11 +165,11 @@ read_strategy (Draft *self, const char *text, const SourceMark *mark)
 static gpointer
 scratch_of (const Draft *self, guint section)
 {
-  return (guint8 *) self->scratch + sections[section].offset;
+  return (guint8 *) self->scratch + training_sections[section].offset;
 }
 
 static void
-read_setting (Draft *self, const Column *column, const char *text, const SourceMark *mark)
+read_setting (Draft *self, const TrainingColumn *column, const char *text, const SourceMark *mark)
 {
   if (*text == '\0')
     return;
@@ -391,7 +180,7 @@ read_setting (Draft *self, const Column *column, const char *text, const SourceM
 }
 
 static void
-read_cell (Draft *self, const Column *column, const char *name, const char *text,
+read_cell (Draft *self, const TrainingColumn *column, const char *name, const char *text,
            const SourceMark *mark)
 {
   if (*text == '\0' && column->required)
@@ -435,11 +224,11 @@ read_cell (Draft *self, const Column *column, const char *name, const char *text
     }
 }
 
-/* ---- what a framework does --------------------------------------------------------------------------------------- */
+/* ---- what a framework does ------------------------------------------------------------------- */
 
 /*
- * Settings that a framework's release implies and no column says. A cell or a word of `options` goes before, but for `instead_of`, a word
- * that the framework uses in its own sense.
+ * Settings that a framework's release implies and no column says. A cell or a word of `options`
+ * goes before, but for `instead_of`, a word that the framework uses in its own sense.
  */
 static const struct
 {
@@ -449,15 +238,17 @@ static const struct
   const char *instead_of; /* NULL: where nothing is set */
   const char *value;
 } implied[] = {
-  /* its own DDP reduces after the backward pass; activations are scattered to the tensor group before they are sent on */
+  /* its own DDP reduces after the backward pass */
   { "megatron-lm 2021", "ddp", "strategy.overlap_comm", NULL, "false" },
+  /* activations are scattered to the tensor group before they are sent on */
   { "megatron-lm 2021", NULL, "mesh.scatter_gather", NULL, "true" },
   /* DeepSpeed's pipeline engine: no host wait for messages, one reduction at the end */
   { "megatron-deepspeed", NULL, "mesh.p2p", NULL, "batched" },
   { "megatron-deepspeed", "ddp", "strategy.overlap_comm", NULL, "false" },
   /* BF16_Optimizer accumulates in fp32 and keeps what was computed */
   { "megatron-deepspeed 2021", "zero1", "strategy.gradient_dtype", NULL, "fp32-beside" },
-  /* BLOOM's runs on 40 nodes and more hung without CUDA_LAUNCH_BLOCKING=1 (chronicles-prequel.md of its repository) */
+  /* BLOOM's runs on 40 nodes and more hung without CUDA_LAUNCH_BLOCKING=1
+     (chronicles-prequel.md of its repository) */
   { "megatron-deepspeed 2021", NULL, "training.launch_blocking", NULL, "true" },
   /* its FSDP configuration's own default */
   { "composer", "fsdp1", "strategy.backward_prefetch", NULL, "post" },
@@ -497,7 +288,7 @@ finish_framework (Draft *self)
     }
 }
 
-/* ---- what needs the whole row ------------------------------------------------------------------------------------ */
+/* ---- what needs the whole row ---------------------------------------------------------------- */
 
 static const OptionSpec *
 find_strategy_option (const Draft *self, const char *key)
@@ -529,7 +320,10 @@ finish_shard (Draft *self)
   add_setting (self, "strategy.reshard_after_forward", "false");
 }
 
-/* An option of the strategy cannot be tried here without its struct: the scenario says what is wrong with it. */
+/*
+ * An option of the strategy cannot be tried here without its struct: the scenario says what is
+ * wrong with it.
+ */
 static void
 finish_option (Draft *self, const char *word)
 {
@@ -537,7 +331,7 @@ finish_option (Draft *self, const char *word)
   g_autofree char  *name = equals != NULL ? g_strndup (word, equals - word) : g_strdup (word);
   g_autofree char  *key = NULL;
   guint             section = 0;
-  const OptionSpec *spec = find_setting (name, &section);
+  const OptionSpec *spec = training_find_setting (name, &section);
 
   if (equals == NULL)
     diag_error (self->diags, &self->options_mark, NULL, "expected 'option=value', got '%s'", word);
@@ -550,7 +344,7 @@ finish_option (Draft *self, const char *word)
     diag_error (self->diags, &self->options_mark, NULL, "unknown option '%s'", name);
   else if (option_set (spec, scratch_of (self, section), equals + 1, &self->options_mark, self->diags))
     {
-      key = g_strdup_printf ("%s.%s", sections[section].name, name);
+      key = g_strdup_printf ("%s.%s", training_sections[section].name, name);
       add_setting (self, key, equals + 1);
     }
 }
@@ -584,7 +378,7 @@ append_cell (GString *key, const char *text)
 
 /* The first thing that is wrong with the row is why it counts nowhere. */
 static void
-finish_reason (Draft *self, const Column *columns, guint n)
+finish_reason (Draft *self, const TrainingColumn *columns, guint n)
 {
   g_autofree char *reason = diag_list_first_reason (self->diags);
   gboolean         network = FALSE;
@@ -594,7 +388,8 @@ finish_reason (Draft *self, const Column *columns, guint n)
   if (reason != NULL)
     self->row.unmodelled = keep (self, reason);
   else if (network)
-    self->row.unmodelled = "a measured network, not a run: 'validate collectives' takes its figures";
+    self->row.unmodelled =
+        "a measured network, not a run: 'validate collectives' takes its figures";
 }
 
 static void
@@ -612,9 +407,9 @@ read_row (TrainingTable *table, const CsvReader *reader, const GArray *columns, 
   self.row.value = NAN;
   for (guint i = 0; i < columns->len; i++)
     {
-      const Column *column = &g_array_index (columns, Column, i);
-      const char   *text = csv_reader_field (reader, i);
-      SourceMark    mark = csv_reader_mark (reader, i);
+      const TrainingColumn *column = &g_array_index (columns, TrainingColumn, i);
+      const char           *text = csv_reader_field (reader, i);
+      SourceMark            mark = csv_reader_mark (reader, i);
 
       read_cell (&self, column, csv_reader_column (reader, i), text, &mark);
       if (column->same_run)
@@ -633,7 +428,7 @@ read_row (TrainingTable *table, const CsvReader *reader, const GArray *columns, 
 
       check_value (&self, &mark);
     }
-  finish_reason (&self, (const Column *) (const void *) columns->data, columns->len);
+  finish_reason (&self, (const TrainingColumn *) (const void *) columns->data, columns->len);
   source = training_source_of_id (self.row.id);
   self.row.source = keep (&self, source);
   self.row.configuration = keep (&self, run->str);
@@ -642,7 +437,7 @@ read_row (TrainingTable *table, const CsvReader *reader, const GArray *columns, 
   g_array_append_val (table->rows, self.row);
 }
 
-/* ---- the table --------------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void
 training_row_clear (gpointer data)
@@ -684,12 +479,12 @@ training_table_load (const char *file, DiagList *diags)
 
   if (reader == NULL)
     return NULL;
-  columns = read_header (reader, diags);
+  columns = training_columns_read (reader, diags);
   while (csv_reader_next (reader, diags))
     read_row (self, reader, columns, scratch);
-  for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
-    option_table_clear (scenario_section_table (sections[s].name),
-                        (guint8 *) scratch + sections[s].offset);
+  for (guint s = 0; s < TRAINING_N_SECTIONS; s++)
+    option_table_clear (scenario_section_table (training_sections[s].name),
+                        (guint8 *) scratch + training_sections[s].offset);
   if (self->rows->len == 0 && diag_list_n_errors (diags) == n_errors)
     {
       const SourceMark mark = { .file = g_intern_string (file) };

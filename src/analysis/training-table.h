@@ -1,25 +1,30 @@
 /*
  * Measured training runs: a table with one figure of one run a row.
  *
- *   id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,...,strategy,shard,tp,...,metric,value,use
- *   mpt-0099,16,8,a100-sxm-40,nvlink3-switch,8,roce-200,mpt,80,...,fsdp1,all,1,...,tokens_per_s_per_gpu,376,test
+ *   id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,...,strategy,shard,tp,...,metric,value,use
+ *   mpt-0099,16,8,a100-sxm-40,nvlink3-switch,8,roce-200,mpt,...,fsdp1,all,1,...,mfu_percent,37.6,test
  *
- * Every key of the sections of a scenario (cluster, model, training, mesh, memory, collective, replay) may be a column; an empty cell leaves the option
- * at its default. Further columns:
+ * Every key of the sections of a scenario (cluster, model, training, mesh, memory, collective,
+ * replay) may be a column; an empty cell leaves the option at its default. Further columns:
  *
- *   id         what the run is called; without its trailing numbers ("-0099", "-0099-r2") the source that errors are summarised by
+ *   id         what the run is called; without its trailing numbers ("-0099", "-0099-r2") the
+ *              source that errors are summarised by
  *   cluster    another name of `name`: a profile or "4 x dgx-a100"
  *   strategy   its name; zero++ is another name of zeropp
- *   shard      mesh.shard, or grad-op: all ranks, parameters stay gathered after the forward pass (SHARD_GRAD_OP)
+ *   shard      mesh.shard, or grad-op: all ranks, parameters stay gathered after the forward pass
+ *              (SHARD_GRAD_OP)
  *   options    further ones, separated by spaces or semicolons: "async_tp=1"
  *   metric, value   what was measured, in the unit that the metric's name says
- *   use        calibrate: constants may have been set with this row, so that it counts in no summary; test where absent
+ *   use        calibrate: constants may have been set with this row, so that it counts in no
+ *              summary; test where absent
  *   source, unit, remark   for the reader
  *
  * A table with `id` and columns such as all_reduce_bus_gbs, and no `metric`, holds measured
  * networks of runs. Its rows are not predicted.
  *
- * A table without `granularity` is replayed by whole passes, which is fastest. What a framework's release implies and no column says (when gradients are reduced, how pipeline stages send) comes from `framework`.
+ * A table without `granularity` is replayed by whole passes, which is fastest. What a framework's
+ * release implies and no column says (when gradients are reduced, how pipeline stages send) comes
+ * from `framework`.
  */
 #pragma once
 
@@ -58,7 +63,7 @@ typedef struct
   const char    *unmodelled;    /* NULL, or what is wrong with its words: it is not predicted */
   GArray        *settings;      /* ScenarioOverride: the scenario */
   const char    *configuration; /* interned: rows with the same run the same scenario */
-  const char    *layout_group; /* interned: rows with the same differ in how the model is laid out on the ranks only */
+  const char    *layout_group; /* interned: rows with the same differ in the model's layout only */
   const char    *gpu; /* NULL: its cluster goes by a name */
 } TrainingRow;
 
@@ -77,5 +82,8 @@ TrainingTable *training_table_load (const char *file, DiagList *diags);
 void           training_table_free (TrainingTable *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TrainingTable, training_table_free)
 
-/* The id without its trailing numbers: "modalities-mn5" of "modalities-mn5-0046-r2". Newly allocated. */
+/*
+ * The id without its trailing numbers: "modalities-mn5" of "modalities-mn5-0046-r2". Newly
+ * allocated.
+ */
 char *training_source_of_id (const char *id);

@@ -40,7 +40,10 @@ parse_bool (const char *text, gboolean *value)
   return FALSE;
 }
 
-/* Reads digits with at most one point among them: the number is *DIGITS * 10^*EXPONENT. NULL when malformed. */
+/*
+ * Reads digits with at most one point among them: the number is *DIGITS * 10^*EXPONENT. NULL when
+ * malformed.
+ */
 static const char *
 scan_mantissa (const char *p, guint64 *digits, gint64 *exponent)
 {
@@ -118,7 +121,10 @@ format_bound (const OptionSpec *spec, double bound)
   return number_format_exact (bound);
 }
 
-/* A message unless NUMBER lies in the range of SPEC. A bound on a whole number of 2^53 or more is none to tell of. */
+/*
+ * A message unless NUMBER lies in the range of SPEC. A bound on a whole number of 2^53 or more is
+ * none to tell of.
+ */
 static char *
 check_range (const OptionSpec *spec, double number, const char *text)
 {
@@ -176,7 +182,8 @@ format_choice (const OptionSpec *spec, gint value)
 }
 
 /*
- * Each parser returns NULL and sets *VALUE, or returns a newly allocated message and may set *HINT (newly allocated).
+ * Each parser returns NULL and sets *VALUE, or returns a newly allocated message and may set *HINT
+ * (newly allocated).
  */
 static char *
 parse_enum_value (const OptionSpec *spec, const char *text, OptionValue *value, char **hint)
@@ -554,7 +561,10 @@ option_load_map (const OptionSpec *table, gpointer structure, const ConfigNode *
   return ok;
 }
 
-/* Options without a default that are neither optional nor flags: zero or NULL says that nobody set them. */
+/*
+ * Options without a default that are neither optional nor flags: zero or NULL says that nobody set
+ * them.
+ */
 static gboolean
 is_missing (const OptionSpec *spec, gconstpointer structure)
 {

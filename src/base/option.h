@@ -1,11 +1,14 @@
 /*
- * Option tables: one typed table drives YAML keys, --set on the command line, CSV columns, --help and the docs.
+ * Option tables: one typed table drives YAML keys, --set on the command line, CSV columns, --help
+ * and the docs.
  *
- * A table is a const array of OptionSpec ended by { 0 }; it fills a plain C struct whose members are:
+ * A table is a const array of OptionSpec ended by { 0 }; it fills a plain C struct whose members
+ * are:
  *   OPTION_STRING   char *     (newly allocated; NULL when unset)
  *   OPTION_BOOL     gboolean   ("1"/"0", true/false, yes/no, on/off)
  *   OPTION_INT      gint64     (decimal; "5e8" and suffixes k M G T accepted when exact)
- *   OPTION_ENUM     gint       (index into choices; a last choice such as "layers:K" takes a number K from 1: index + K)
+ *   OPTION_ENUM     gint       (index into choices; a last choice such as "layers:K" takes a number
+ *                              K from 1: index + K)
  *   OPTION_QUANTITY double     (base unit of kind; unit required unless the kind has none)
  */
 #pragma once
@@ -32,7 +35,7 @@ typedef struct
   const char        *fallback; /* default as text, or NULL: required unless `optional` */
   gboolean           optional; /* unset stays zero / NULL without error */
   gboolean           or_zero;  /* 0 may stand beside the range: it says "none" */
-  double min, max; /* inclusive range of INT and QUANTITY; both 0 = no range, max < min = no maximum */
+  double min, max; /* of INT and QUANTITY, inclusive; both 0 = no range, max < min = no maximum */
   const char *help;   /* one line */
   const char *source; /* where default or meaning comes from: a paper, a code base, or NULL */
 } OptionSpec;
@@ -78,8 +81,9 @@ const OptionSpec *option_table_find (const OptionSpec *table, const char *key);
 const char **option_table_keys (const OptionSpec *table);
 
 /*
- * Sets one option from TEXT. On a bad value (type, unit, range, choice) adds a diagnostic at MARK with a hint and
- * returns FALSE, leaving the old value. "" unsets a string, which then has its default, and any optional option.
+ * Sets one option from TEXT. On a bad value (type, unit, range, choice) adds a diagnostic at MARK
+ * with a hint and returns FALSE, leaving the old value. "" unsets a string, which then has its
+ * default, and any optional option.
  */
 gboolean option_set (const OptionSpec *spec, gpointer structure, const char *text,
                      const SourceMark *mark, DiagList *diags);
@@ -89,18 +93,23 @@ gboolean option_set_key (const OptionSpec *table, gpointer structure, const char
                          const char *text, const SourceMark *mark, DiagList *diags);
 
 /*
- * Sets every key of the map NODE; unknown keys, lists or maps where a value belongs, and bad values are diagnosed, all
- * in one pass. Keys in IGNORE (NULL-terminated, may be NULL) are skipped. Absent options keep their values.
+ * Sets every key of the map NODE; unknown keys, lists or maps where a value belongs, and bad values
+ * are diagnosed, all in one pass. Keys in IGNORE (NULL-terminated, may be NULL) are skipped. Absent
+ * options keep their values.
  */
 gboolean option_load_map (const OptionSpec *table, gpointer structure, const ConfigNode *node,
                           const char *const *ignore, DiagList *diags);
 
 /*
- * Adds "missing 'key'" at MARK (may be NULL) for each option that is required (no fallback, not optional) and still
- * NULL or zero; switches and enums always have a value. FALSE when any is missing.
+ * Adds "missing 'key'" at MARK (may be NULL) for each option that is required (no fallback, not
+ * optional) and still NULL or zero; switches and enums always have a value. FALSE when any is
+ * missing.
  */
 gboolean option_check_required (const OptionSpec *table, gconstpointer structure,
                                 const SourceMark *mark, DiagList *diags);
 
-/* The value of one option as text that option_set reads back ("" for an unset string). Newly allocated. */
+/*
+ * The value of one option as text that option_set reads back ("" for an unset string). Newly
+ * allocated.
+ */
 char *option_format (const OptionSpec *spec, gconstpointer structure);

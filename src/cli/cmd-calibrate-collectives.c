@@ -84,7 +84,7 @@ check_folder (const Common *common, const char *dir)
 
   if (g_str_has_suffix (dir, ".yaml"))
     {
-      common_say ("shardsim %s: '%s' names a file, but every link has a profile of its own\n"
+      stream_say ("shardsim %s: '%s' names a file, but every link has a profile of its own\n"
                   "  hint: name a folder\n",
                   common->command, dir);
       return FALSE;
@@ -95,7 +95,7 @@ check_folder (const Common *common, const char *dir)
 
       if (*folders[i] == '\0' || strcmp (folder, target) != 0)
         continue;
-      common_say ("shardsim %s: '%s' is also where profiles are taken from\n"
+      stream_say ("shardsim %s: '%s' is also where profiles are taken from\n"
                   "  hint: write to a folder of its own\n",
                   common->command, dir);
       return FALSE;
@@ -115,12 +115,12 @@ calibrate (const Common *common, const char *dir, const char *collective)
   guint                             n_fitted = 0, n_files = 0;
   gboolean                          written;
   Progress                         *progress;
-  ExitStatus                        status = common_check_output ("--output", dir, OUTPUT_FOLDER);
+  ExitStatus                        status = stream_check_output ("--output", dir, OUTPUT_FOLDER);
 
   if (status != EXIT_DONE)
     return status;
   rows = measurement_arguments_load (common, collective, TRUE, diags);
-  common_report_diags (diags);
+  stream_report_diags (diags);
   if (rows == NULL)
     return EXIT_USAGE;
   progress = progress_start ("fitting", "rows");
@@ -136,11 +136,11 @@ calibrate (const Common *common, const char *dir, const char *collective)
   status = listing_print (listing, common->format, NULL);
   written = n_fitted == 0 || collective_calibration_write (result, dir, &n_files, &error);
   if (!written)
-    return common_note_output (status, written, error);
+    return stream_note_output (status, written, error);
   if (n_files > 0)
-    common_say ("%u profiles in '%s': use them with --hwprofiles '%s'\n", n_files, dir, dir);
+    stream_say ("%u profiles in '%s': use them with --hwprofiles '%s'\n", n_files, dir, dir);
   else
-    common_say ("shardsim %s: nothing is written: %s\n", common->command,
+    stream_say ("shardsim %s: nothing is written: %s\n", common->command,
                 n_fitted > 0 ? "no figure moved" : "no link family could be fitted");
   return status == EXIT_DONE && n_fitted == 0 ? EXIT_NO : status;
 }
@@ -175,7 +175,7 @@ cmd_calibrate_collectives (int argc, char **argv)
     return EXIT_DONE;
   if (common.files[0] == NULL || dir == NULL)
     {
-      common_say ("shardsim %s: no %s given\n  see 'shardsim %s --help'\n", common.command,
+      stream_say ("shardsim %s: no %s given\n  see 'shardsim %s --help'\n", common.command,
                   dir == NULL ? "folder (-o)" : "file of measurements", common.command);
       return EXIT_USAGE;
     }

@@ -67,7 +67,7 @@ add_value (Listing *listing, const FittedValue *value)
 static gboolean
 refuse_output (const Common *common, const char *file, const char *why, const char *hint)
 {
-  common_say ("shardsim %s: '%s' %s\n  hint: %s\n", common->command, file, why, hint);
+  stream_say ("shardsim %s: '%s' %s\n  hint: %s\n", common->command, file, why, hint);
   return FALSE;
 }
 
@@ -118,10 +118,10 @@ print_use (const ProfileCalibration *result, const char *file)
 {
   g_autofree char *use = profile_output_use (file, result->kind);
 
-  common_say ("'%s' extends '%s'", file, result->base);
+  stream_say ("'%s' extends '%s'", file, result->base);
   if (result->products != NULL && result->products->len > 0)
-    common_say ("; %u products beside it", result->products->len);
-  common_say (": %s\n", use);
+    stream_say ("; %u products beside it", result->products->len);
+  stream_say (": %s\n", use);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -148,12 +148,12 @@ print_refusal (const Common *common, const ProfileCalibration *result)
       if (value->figure == NULL || value->verdict != FIT_CONTRADICTORY)
         continue;
       if (n++ == 0)
-        common_say ("shardsim %s: nothing is written: the data contradict each other\n",
+        stream_say ("shardsim %s: nothing is written: the data contradict each other\n",
                     common->command);
-      common_say ("  %s: %s\n", value->figure, value->why);
+      stream_say ("  %s: %s\n", value->figure, value->why);
     }
   if (n == 0)
-    common_say ("shardsim %s: nothing is written: there is too little data for any figure\n",
+    stream_say ("shardsim %s: nothing is written: there is too little data for any figure\n",
                 common->command);
 }
 
@@ -170,7 +170,7 @@ write_and_print (const Arguments *arguments, const ProfileCalibration *result)
   status = listing_print (listing, arguments->common.format, NULL);
   written = !good || profile_calibration_write (result, arguments->output, &error);
   if (!written)
-    return common_note_output (status, written, error);
+    return stream_note_output (status, written, error);
   if (good)
     print_use (result, arguments->output);
   else
@@ -220,7 +220,7 @@ calibrate (Arguments *arguments)
   if (base != NULL)
     result = calibrate_profile (results, profiles, base, diags);
   progress_end (progress);
-  common_report_diags (diags);
+  stream_report_diags (diags);
   if (result == NULL)
     return EXIT_USAGE;
   asked = g_steal_pointer (&arguments->output);
@@ -271,7 +271,7 @@ cmd_calibrate_results (int argc, char **argv)
     return EXIT_DONE;
   if (arguments.common.files[0] == NULL || arguments.output == NULL)
     {
-      common_say (
+      stream_say (
           "shardsim %s: no %s given\n  see 'shardsim %s --help'\n", arguments.common.command,
           arguments.output == NULL ? "profile to write (-o)" : "results", arguments.common.command);
       return EXIT_USAGE;

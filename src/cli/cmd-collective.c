@@ -196,7 +196,7 @@ print_sweep (const Common *common, const CollectiveSweep *sweep)
     report_collective_json (sweep, out);
   else
     report_collective_text (sweep, out);
-  return common_print (out);
+  return stream_print (out);
 }
 
 /*
@@ -228,14 +228,14 @@ run_on (const Common *common, const Arguments *arguments, ProfileSet *profiles,
   options->n_beside = besides->len;
   if (!diag_list_has_errors (diags))
     check_all (cluster, &first, besides, arguments->beside, options->fidelity, diags);
-  if (common_report_diags (diags) != EXIT_DONE)
+  if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   progress = progress_start ("simulating", "sizes");
   options->count = progress_count (progress);
   sweep = collective_sweep (cluster, first.ranks, first.n_ranks, library, options, &error);
   progress_end (progress);
   if (sweep == NULL)
-    return common_report_error (error);
+    return stream_report_error (error);
   sweep->profiles = profiles_used (profiles, cluster, NULL);
   return print_sweep (common, sweep);
 }

@@ -97,7 +97,7 @@ say_left_out (const Jobs *jobs, guint i, guint n_more, gboolean again)
   const Scenario  *scenario = g_ptr_array_index (jobs->scenarios, i);
   g_autofree char *more = n_more > 0 ? g_strdup_printf (" and %u more are", n_more) : NULL;
 
-  common_say ("shardsim compare: '%s'%s left out%s\n", scenario->name, more != NULL ? more : " is",
+  stream_say ("shardsim compare: '%s'%s left out%s\n", scenario->name, more != NULL ? more : " is",
               again ? " for errors above" : ":");
 }
 
@@ -117,9 +117,9 @@ report_one (const Jobs *jobs, guint i, guint n_more, gboolean beside, GHashTable
   again = error == NULL && diag_list_first_message (jobs->diags[i]) == NULL;
   if (has_failed (jobs, i) && beside)
     say_left_out (jobs, i, n_more, again);
-  common_report_diags (jobs->diags[i]);
+  stream_report_diags (jobs->diags[i]);
   if (error != NULL)
-    common_report_error (error);
+    stream_report_error (error);
 }
 
 /*
@@ -222,7 +222,7 @@ is_column (const char *key)
   if (name_index (key, names) >= 0)
     return TRUE;
   hint = suggest_hint (key, names);
-  common_say ("shardsim compare: --sort: there is no result '%s'\n  hint: %s\n", key, hint);
+  stream_say ("shardsim compare: --sort: there is no result '%s'\n  hint: %s\n", key, hint);
   return FALSE;
 }
 

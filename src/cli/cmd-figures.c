@@ -35,7 +35,7 @@ print_figures (const Common *common, const char *folder)
       figures_predict (folder, common->files[0], &options, common_n_jobs (common), diags);
 
   progress_end (progress);
-  common_report_diags (diags);
+  stream_report_diags (diags);
   if (figures == NULL)
     return EXIT_USAGE;
   switch (common->format)
@@ -50,7 +50,7 @@ print_figures (const Common *common, const char *folder)
       report_figures_text (figures, out);
       break;
     }
-  return common_print (out);
+  return stream_print (out);
 }
 
 int

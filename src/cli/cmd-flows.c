@@ -46,7 +46,7 @@ print_flows (const Common *common, FlowTable *table)
     report_flows_json (&report, out);
   else
     report_flows_text (&report, out);
-  return common_print (out);
+  return stream_print (out);
 }
 
 static ExitStatus
@@ -58,14 +58,14 @@ run (const Common *common, const char *links, const char *flows)
   Progress             *progress;
   gboolean              good;
 
-  if (common_report_diags (diags) != EXIT_DONE)
+  if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   progress = progress_start ("simulating", "flows");
   flow_net_set_count (flow_table_net (table), progress_count (progress));
   good = flow_net_run (flow_table_net (table), &error);
   progress_end (progress);
   if (!good)
-    return common_report_error (error);
+    return stream_report_error (error);
   return print_flows (common, table);
 }
 
@@ -99,7 +99,7 @@ cmd_flows (int argc, char **argv)
     return EXIT_USAGE;
   if (links == NULL || flows == NULL)
     {
-      common_say ("shardsim flows: expected %s\n  see 'shardsim flows --help'\n",
+      stream_say ("shardsim flows: expected %s\n  see 'shardsim flows --help'\n",
                   links == NULL && flows == NULL ? "--links FILE and --flows FILE"
                   : links == NULL                ? "--links FILE"
                                                  : "--flows FILE");

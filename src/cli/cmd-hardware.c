@@ -84,7 +84,7 @@ list_all (const Common *common, ProfileSet *profiles)
           listing_add (listing, kinds[k], ids[i], title);
         }
     }
-  if (common_report_diags (diags) != EXIT_DONE)
+  if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   return listing_print (listing, common->format, NULL);
 }
@@ -198,7 +198,7 @@ show_figures (const Common *common, ProfileSet *profiles, const char *kind, cons
   g_autoptr (GString)  text = g_string_new (NULL);
   g_autofree char     *title = NULL;
 
-  if (common_report_diags (diags) != EXIT_DONE)
+  if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   title = title_of (profiles, kind, id, diags);
   add_words (listing, profiles, kind, id, diags);
@@ -224,7 +224,7 @@ show_cluster (const Common *common, ProfileSet *profiles, const char *id)
   options.name = g_strdup (id);
   cluster = cluster_new (&options, profiles, NULL, diags);
   option_table_clear (cluster_options, &options);
-  if (common_report_diags (diags) != EXIT_DONE)
+  if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   nodes = g_strdup_printf ("%u", cluster_n_nodes (cluster));
   gpus = g_strdup_printf ("%u", cluster_n_gpus (cluster));
@@ -255,11 +255,11 @@ unknown_profile (ProfileSet *profiles, const char *word)
     }
   g_ptr_array_add (all, NULL);
   nearest = suggest_nearest (word, (const char *const *) all->pdata);
-  common_say ("shardsim: unknown hardware '%s'\n", word);
+  stream_say ("shardsim: unknown hardware '%s'\n", word);
   if (nearest != NULL)
-    common_say ("  hint: did you mean '%s'?\n", nearest);
+    stream_say ("  hint: did you mean '%s'?\n", nearest);
   else
-    common_say ("  hint: 'shardsim hardware' lists all\n");
+    stream_say ("  hint: 'shardsim hardware' lists all\n");
   return EXIT_USAGE;
 }
 
@@ -278,7 +278,7 @@ show (const Common *common, ProfileSet *profiles, const char *word)
         continue;
       if (found != NULL)
         {
-          common_say ("shardsim: '%s' is a %s and a %s\n  hint: write '%s/%s' or '%s/%s'\n", id,
+          stream_say ("shardsim: '%s' is a %s and a %s\n  hint: write '%s/%s' or '%s/%s'\n", id,
                       found, kinds[k], found, id, kinds[k], id);
           return EXIT_USAGE;
         }

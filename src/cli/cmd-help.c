@@ -106,14 +106,14 @@ search (const char *word)
 
   look_at_all (&self);
   if (found->len > 0 && *bare != '\0')
-    return common_print (found);
+    return stream_print (found);
   g_ptr_array_add (names, NULL);
   nearest = suggest_nearest (bare, (const char *const *) names->pdata);
-  common_say ("shardsim help: nothing has to do with '%s'\n", word);
+  stream_say ("shardsim help: nothing has to do with '%s'\n", word);
   if (nearest != NULL)
-    common_say ("  hint: did you mean '%s'?\n", nearest);
+    stream_say ("  hint: did you mean '%s'?\n", nearest);
   else
-    common_say ("  hint: 'shardsim --help' lists the commands\n");
+    stream_say ("  hint: 'shardsim --help' lists the commands\n");
   return EXIT_USAGE;
 }
 
@@ -130,7 +130,7 @@ explain (gboolean asked)
   if (asked)
     fputs (text->str, stdout);
   else
-    common_say ("%s", text->str);
+    stream_say ("%s", text->str);
   return asked ? EXIT_DONE : EXIT_USAGE;
 }
 

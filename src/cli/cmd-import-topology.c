@@ -62,7 +62,7 @@ cannot_write (const char *file, const char *why)
   g_autoptr (GError) error =
       g_error_new (G_FILE_ERROR, G_FILE_ERROR_FAILED, "cannot write '%s': %s", file, why);
 
-  return common_report_error (error);
+  return stream_report_error (error);
 }
 
 static ExitStatus
@@ -75,8 +75,8 @@ write_profile (const char *file, const char *text)
   if (g_mkdir_with_parents (folder, 0777) != 0)
     return cannot_write (file, g_strerror (errno));
   if (!output_file_write (file, text, &error))
-    return common_report_error (error);
-  common_say ("'%s' is written: %s\n", file, use);
+    return stream_report_error (error);
+  stream_say ("'%s' is written: %s\n", file, use);
   return EXIT_DONE;
 }
 
@@ -92,13 +92,13 @@ import (const Common *common, Arguments *arguments)
   if (status != EXIT_DONE)
     return status;
   text = import_topology (common->files[0], &arguments->parts, profiles, diags);
-  common_report_diags (diags);
+  stream_report_diags (diags);
   if (text == NULL)
     return EXIT_USAGE;
   if (arguments->output != NULL)
     return write_profile (arguments->output, text);
   out = g_string_new (text);
-  return common_print (out);
+  return stream_print (out);
 }
 
 int
@@ -141,7 +141,7 @@ cmd_import_topology (int argc, char **argv)
     return EXIT_DONE;
   if (common.files[0] == NULL)
     {
-      common_say ("shardsim %s: no file given\n  see 'shardsim %s --help'\n", common.command,
+      stream_say ("shardsim %s: no file given\n  see 'shardsim %s --help'\n", common.command,
                   common.command);
       return EXIT_USAGE;
     }

@@ -74,7 +74,7 @@ list_all (const Common *common)
       width = g_strdup_printf ("%" G_GINT64_FORMAT, shape->d_model);
       listing_add (listing, names[i], shape->family, all, active, layers, width);
     }
-  if (common_report_diags (diags) != EXIT_DONE)
+  if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   return listing_print (listing, common->format, NULL);
 }
@@ -162,7 +162,7 @@ show (const Common *common, const char *word, gint64 seq_len)
   g_autoptr (Listing)  listing = listing_new ("model", columns);
   g_autoptr (GString)  text = g_string_new (NULL);
 
-  if (common_report_diags (diags) != EXIT_DONE)
+  if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   add_value (listing, "model", "parameters", (double) workload_n_parameters (workload));
   add_value (listing, "model", "active_parameters",

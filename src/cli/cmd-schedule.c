@@ -135,7 +135,7 @@ parse_section (const char *word, ScheduleSection *section)
       return TRUE;
     }
   hint = suggest_hint (word, names);
-  common_say ("shardsim schedule: unknown section '%s': %s\n", word, hint);
+  stream_say ("shardsim schedule: unknown section '%s': %s\n", word, hint);
   return FALSE;
 }
 
@@ -157,18 +157,18 @@ show (Common *common, gint role, gint stage, ScheduleSection section)
   if (scenarios == NULL || !common_want_one (common, scenarios))
     return EXIT_USAGE;
   plan = replay_plan (g_ptr_array_index (scenarios, 0), profiles, diags);
-  if (common_report_diags (diags) != EXIT_DONE)
+  if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   if (stage < 0 || stage >= (gint) schedule_n_stages (replay_schedule (plan)))
     {
-      common_say ("shardsim schedule: there is no stage %d: this schedule has stages 0 to %u\n",
+      stream_say ("shardsim schedule: there is no stage %d: this schedule has stages 0 to %u\n",
                   stage, schedule_n_stages (replay_schedule (plan)) - 1);
       return EXIT_USAGE;
     }
   role += stage * roles_of_stage (replay_schedule (plan));
   if (role < 0 || (guint) role >= schedule_n_roles (replay_schedule (plan)))
     {
-      common_say ("shardsim schedule: there is no role %d: this schedule has roles 0 to %u\n", role,
+      stream_say ("shardsim schedule: there is no role %d: this schedule has roles 0 to %u\n", role,
                   schedule_n_roles (replay_schedule (plan)) - 1);
       return EXIT_USAGE;
     }

@@ -47,13 +47,13 @@ simulate (Common *common, const GPtrArray *scenarios, gboolean remedies)
                                           &profiles, diags, &error)
                    : predict (g_ptr_array_index (scenarios, 0), &options, diags, &error);
   progress_end (progress);
-  if (common_report_diags (diags) != EXIT_DONE)
+  if (stream_report_diags (diags) != EXIT_DONE)
     {
       prediction_free (prediction);
       return EXIT_USAGE;
     }
   if (prediction == NULL)
-    return common_report_error (error);
+    return stream_report_error (error);
   g_ptr_array_add (predictions, prediction);
   if (remedies && !prediction->fits && common->format != FORMAT_CSV)
     find_remedies (common, g_ptr_array_index (scenarios, 0), prediction, &options);

@@ -171,7 +171,7 @@ add_scenario (Common *common, const char *name, Listing *listing)
                              common->overrides->len, diags);
   if (scenarios != NULL)
     plan = replay_plan (g_ptr_array_index (scenarios, 0), profiles, diags);
-  if (common_report_diags (diags) != EXIT_DONE)
+  if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   if (replay_expect (plan, &totals))
     add_closed_forms (listing, &totals, schedule_steps_per_period (replay_schedule (plan)));
@@ -224,7 +224,7 @@ unknown_strategy (const Common *common, const char *name)
     g_ptr_array_add (names, (gpointer) all[i]->name);
   g_ptr_array_add (names, NULL);
   hint = suggest_hint (name, (const char *const *) names->pdata);
-  common_say ("shardsim: unknown strategy '%s'\n  hint: %s\n", name, hint);
+  stream_say ("shardsim: unknown strategy '%s'\n  hint: %s\n", name, hint);
   return EXIT_USAGE;
 }
 

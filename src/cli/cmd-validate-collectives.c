@@ -20,7 +20,7 @@ check_left_out (const Common *common, const Arguments *arguments)
 {
   if (arguments->leave_one_out == NULL || g_str_equal (arguments->leave_one_out, "source"))
     return TRUE;
-  common_say ("shardsim %s: --leave-one-out: expected 'source', got '%s'\n", common->command,
+  stream_say ("shardsim %s: --leave-one-out: expected 'source', got '%s'\n", common->command,
               arguments->leave_one_out);
   return FALSE;
 }
@@ -62,12 +62,12 @@ validate (const Common *common, Arguments *arguments)
   GPtrArray                       *measurements = NULL;
   gboolean                         drawn;
   Progress                        *progress;
-  ExitStatus status = common_check_pictures ("--plot", arguments->shared.plot);
+  ExitStatus status = stream_check_pictures ("--plot", arguments->shared.plot);
 
   if (status != EXIT_DONE)
     return status;
   measurements = measurement_arguments_load (common, arguments->collective, FALSE, diags);
-  common_report_diags (diags);
+  stream_report_diags (diags);
   if (measurements == NULL)
     return EXIT_USAGE;
   progress = progress_start ("predicting", "sources");
@@ -82,7 +82,7 @@ validate (const Common *common, Arguments *arguments)
   drawn = arguments->shared.plot == NULL
           || report_validation_plot (result, arguments->shared.plot, style, &error);
   progress_end (progress);
-  status = common_note_output (status, drawn, error);
+  status = stream_note_output (status, drawn, error);
   return status == EXIT_DONE ? check_limit (common, &arguments->shared, result) : status;
 }
 

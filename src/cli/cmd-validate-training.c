@@ -42,12 +42,12 @@ validate (const Common *common, const ValidationArguments *arguments)
   Progress                      *progress;
   TrainingTable                 *table = NULL;
   gboolean                       drawn;
-  ExitStatus                     status = common_check_pictures ("--plot", arguments->plot);
+  ExitStatus                     status = stream_check_pictures ("--plot", arguments->plot);
 
   if (status != EXIT_DONE)
     return status;
   table = training_table_load (common->files[0], diags);
-  common_report_diags (diags);
+  stream_report_diags (diags);
   if (table == NULL)
     return EXIT_USAGE;
   progress = progress_start ("predicting", "runs");
@@ -59,7 +59,7 @@ validate (const Common *common, const ValidationArguments *arguments)
   progress = progress_start ("drawing", "pictures");
   drawn = arguments->plot == NULL || report_training_plot (result, arguments->plot, style, &error);
   progress_end (progress);
-  status = common_note_output (status, drawn, error);
+  status = stream_note_output (status, drawn, error);
   return status == EXIT_DONE ? check_limit (common, arguments, result) : status;
 }
 

@@ -1,34 +1,16 @@
 #include "cli/common.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/layout.h"
-#include "base/printable.h"
 #include "base/suggest.h"
 #include "cli/help.h"
 #include "cli/progress.h"
+#include "cli/section-options.h"
 #include "report/plot.h"
 #include "report/report.h"
 #include "report/trace.h"
-
-/* Sections whose keys become options, and the short names of the common ones. */
-static const struct
-{
-  const char *name, *title;
-  CommonFlags flags; /* of commands that have them */
-} sections[] = {
-  { "model", "Model", COMMON_SCENARIO },
-  { "cluster", "Cluster", COMMON_SCENARIO | COMMON_NETWORK | COMMON_CLUSTER },
-  { "training", "Training", COMMON_SCENARIO },
-  { "mesh", "Mesh", COMMON_SCENARIO },
-  { "collective", "Collective library", COMMON_SCENARIO | COMMON_NETWORK },
-  { "replay", "Replay", COMMON_SCENARIO },
-};
 
 /* What --help begins with where there are too many options for one screen. */
 static const char *const most_used[] = { "cluster",
@@ -43,225 +25,7 @@ static const char *const most_used[] = { "cluster",
                                          "set",
                                          NULL };
 
-static const struct
-{
-  const char *option, *key, *help;
-} shorthands[] = {
-  { "cluster", "cluster.name", "cluster: '4 x dgx-a100', a node or a profile" },
-  { "model", "model.config", "model: a shipped name or a config.json" },
-  { "strategy", "strategy.name", "strategy" },
-};
-
-static gboolean
-has_colour (int fd)
-{
-  const char *no_color = g_getenv ("NO_COLOR");
-
-  return (no_color == NULL || *no_color == '\0') && isatty (fd)
-         && g_strcmp0 (g_getenv ("TERM"), "dumb") != 0;
-}
-
-void
-common_say (const char *format, ...)
-{
-  g_autofree char *text = NULL, *printable = NULL;
-  va_list          arguments;
-
-  va_start (arguments, format);
-  text = g_strdup_vprintf (format, arguments);
-  va_end (arguments);
-  printable = printable_text (text, strlen (text), has_colour (STDERR_FILENO));
-  fputs (printable, stderr);
-}
-
-ExitStatus
-common_report_diags (const DiagList *diags)
-{
-  g_autofree char *text = diag_list_format (diags, has_colour (STDERR_FILENO));
-
-  fputs (text, stderr);
-  return diag_list_has_errors (diags) ? EXIT_USAGE : EXIT_DONE;
-}
-
-ExitStatus
-common_report_error (const GError *error)
-{
-  common_say ("shardsim: %s\n", error->message);
-  return EXIT_RUNTIME;
-}
-
-/* ---- options out of tables --------------------------------------------------------------------------------------- */
-
-static void
-add_override (Common *self, const char *key, const char *value, const char *origin)
-{
-  ScenarioOverride override = {
-    .key = g_string_chunk_insert (self->strings, key),
-    .value = g_string_chunk_insert (self->strings, value),
-    .origin = g_string_chunk_insert (self->strings, origin),
-  };
-
-  g_array_append_val (self->overrides, override);
-}
-
-static gboolean
-on_set (const char *option, const char *value, gpointer data, GError **error)
-{
-  const char      *equals = strchr (value, '=');
-  g_autofree char *key = equals != NULL ? g_strndup (value, (gsize) (equals - value)) : NULL;
-
-  if (key == NULL || *key == '\0')
-    {
-      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                   "%s wants section.key=value, got '%s'", option, value);
-      return FALSE;
-    }
-  add_override (data, key, equals + 1, "--set");
-  return TRUE;
-}
-
-/* "--micro-batch" to "training.micro_batch". */
-static char *
-key_of_option (const char *option)
-{
-  g_autofree char *key = g_strdelimit (g_strdup (option), "-", '_');
-
-  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
-    if (g_str_equal (shorthands[i].option, option))
-      return g_strdup (shorthands[i].key);
-  for (guint i = 0; i < G_N_ELEMENTS (sections); i++)
-    if (option_table_find (scenario_section_table (sections[i].name), key) != NULL)
-      return g_strdup_printf ("%s.%s", sections[i].name, key);
-  return NULL;
-}
-
-/* A switch may stand alone: --single-process. */
-static gboolean
-on_table_option (const char *option, const char *value, gpointer data, GError **error)
-{
-  const char      *name = option + strspn (option, "-");
-  g_autofree char *key = key_of_option (name);
-
-  g_return_val_if_fail (key != NULL, FALSE);
-  (void) error;
-  add_override (data, key, value != NULL ? value : "true", option);
-  return TRUE;
-}
-
-/* "tokens a sequence (default 2048)", with the words of an enumeration. */
-static char *
-describe_option (const OptionSpec *spec)
-{
-  g_autoptr (GString) text = g_string_new (spec->help);
-
-  if (spec->type == OPTION_ENUM)
-    {
-      g_autofree char *words = g_strjoinv (", ", (char **) spec->choices);
-
-      g_string_append_printf (text, ": %s", words);
-    }
-  if (spec->fallback != NULL && *spec->fallback != '\0')
-    g_string_append_printf (text, " (default %s)", spec->fallback);
-  return g_string_free (g_steal_pointer (&text), FALSE);
-}
-
-static void
-add_table_entry (Common *self, HelpGroup *group, const char *name, const char *help, gboolean is_switch)
-{
-  GOptionEntry entry = {
-    .long_name = g_string_chunk_insert_const (self->strings, name),
-    .flags = G_OPTION_FLAG_FILENAME | (is_switch ? G_OPTION_FLAG_OPTIONAL_ARG : 0), /* as_bytes */
-    .arg = G_OPTION_ARG_CALLBACK,
-    .arg_data = GSIZE_TO_POINTER ((gsize) on_table_option),
-    .description = g_string_chunk_insert_const (self->strings, help),
-    .arg_description = is_switch ? "[=on|off]" : "VALUE",
-  };
-
-  g_array_append_val (group->entries, entry);
-}
-
-static void
-add_shorthand (Common *self, HelpGroup *group)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
-    if (g_str_equal (shorthands[i].option, group->name))
-      add_table_entry (self, group, shorthands[i].option, shorthands[i].help, FALSE);
-}
-
-/* The keys of a section, and the option that is short for one of them. */
-static void
-add_section (Common *self, GPtrArray *groups, guint section)
-{
-  HelpGroup *group = help_groups_add (groups, sections[section].name, sections[section].title);
-
-  add_shorthand (self, group);
-  for (const OptionSpec *spec = scenario_section_table (sections[section].name); spec->key != NULL;
-       spec++)
-    {
-      g_autofree char *name = g_strdelimit (g_strdup (spec->key), "_", '-');
-      g_autofree char *help = describe_option (spec);
-
-      if (!g_str_equal (name, "name"))
-        add_table_entry (self, group, name, help, spec->type == OPTION_BOOL);
-    }
-}
-
-static void
-add_strategy_options (Common *self, GPtrArray *groups)
-{
-  HelpGroup *group = help_groups_add (groups, "strategy", "Strategy, and any key by its name");
-  const GOptionEntry set = { .long_name = "set",
-                             .flags = G_OPTION_FLAG_FILENAME, /* as_bytes */
-                             .arg = G_OPTION_ARG_CALLBACK,
-                             .arg_data = GSIZE_TO_POINTER ((gsize) on_set),
-                             .description =
-                                 "set any key of the scenario, one of the strategy's own such as "
-                                 "strategy.shard among them; may be repeated",
-                             .arg_description = "SECTION.KEY=VALUE" };
-
-  add_shorthand (self, group);
-  g_array_append_val (group->entries, set);
-}
-
-/* The options of the sections that FLAGS ask for, as groups of the help and for GOption. */
-static void
-add_section_options (Common *self, CommonFlags flags, GPtrArray *groups, GOptionContext *context)
-{
-  GOptionGroup *options = g_option_group_new ("scenario", "", "", self, NULL);
-  guint         first = groups->len;
-
-  for (guint s = 0; s < G_N_ELEMENTS (sections); s++)
-    if (sections[s].flags & flags)
-      add_section (self, groups, s);
-  if (flags & COMMON_SCENARIO)
-    add_strategy_options (self, groups);
-  for (guint g = first; g < groups->len; g++)
-    g_option_group_add_entries (
-        options, (const GOptionEntry *) (void *) ((HelpGroup *) groups->pdata[g])->entries->data);
-  g_option_context_add_group (context, options);
-}
-
-/* Every strategy's own options: known once plug-ins are loaded, and given with --set. */
-static void
-add_strategies (Common *self, GPtrArray *groups)
-{
-  for (const Strategy *const *list = strategy_set_list (self->strategies); *list != NULL; list++)
-    {
-      g_autofree char *title = g_strdup_printf ("%s (%s)", (*list)->name, (*list)->title);
-      HelpGroup       *group =
-          help_groups_add (groups, "strategy", g_string_chunk_insert_const (self->strings, title));
-
-      for (const OptionSpec *spec = (*list)->options; spec != NULL && spec->key != NULL; spec++)
-        {
-          g_autofree char *name = g_strdup_printf ("set strategy.%s", spec->key);
-          g_autofree char *help = describe_option (spec);
-
-          add_table_entry (self, group, name, help, FALSE);
-        }
-    }
-}
-
-/* ---- parsing ----------------------------------------------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 static gboolean
 parse_format (Common *self, const char *format)
@@ -278,7 +42,7 @@ parse_format (Common *self, const char *format)
   {
     g_autofree char *hint = suggest_hint (format, names);
 
-    common_say ("shardsim %s: unknown format '%s': %s\n", self->command, format, hint);
+    stream_say ("shardsim %s: unknown format '%s': %s\n", self->command, format, hint);
   }
   return FALSE;
 }
@@ -307,11 +71,14 @@ common_take_count (const Common *self, const char *option, gint value, gint *tar
       *target = value;
       return TRUE;
     }
-  common_say ("shardsim %s: expected at least 1 for '%s', got %d\n", self->command, option, value);
+  stream_say ("shardsim %s: expected at least 1 for '%s', got %d\n", self->command, option, value);
   return FALSE;
 }
 
-/* Makes --hwprofiles, one folder or several as in PATH, the search path that ends with the shipped profiles. */
+/*
+ * Makes --hwprofiles, one folder or several as in PATH, the search path that ends with the shipped
+ * profiles.
+ */
 static gboolean
 complete_profile_path (Common *self)
 {
@@ -323,7 +90,7 @@ complete_profile_path (Common *self)
   for (guint i = 0; dirs[i] != NULL; i++)
     if (!g_file_test (dirs[i], G_FILE_TEST_IS_DIR))
       {
-        common_say ("shardsim %s: --hwprofiles: '%s' is not a folder\n", self->command, dirs[i]);
+        stream_say ("shardsim %s: --hwprofiles: '%s' is not a folder\n", self->command, dirs[i]);
         return FALSE;
       }
   {
@@ -344,7 +111,7 @@ load_plugins (Common *self)
 
       if (!strategy_set_load (self->strategies, self->plugins[i], &error))
         {
-          common_report_error (error);
+          stream_report_error (error);
           return FALSE;
         }
     }
@@ -355,12 +122,12 @@ load_plugins (Common *self)
 typedef struct
 {
   gboolean help, help_all;
-  gboolean help_group[G_N_ELEMENTS (sections) + 1]; /* of the sections and the strategy */
+  gboolean help_group[N_OPTION_SECTIONS];
   char    *format;
   gint     steps, jobs;
 } SharedWords;
 
-/* The types that are taken as they are: GLib would convert the others from the locale's characters, or refuse them. */
+/* Taken as bytes: GLib would convert from the locale's characters, or refuse them. */
 static GOptionArg
 as_bytes (GOptionArg type)
 {
@@ -400,14 +167,13 @@ add_help_entries (Common *self, CommonFlags flags, SharedWords *words, GOptionCo
   GOptionEntry       entry = { .long_name = "help-all", .arg_data = &words->help_all };
 
   g_array_append_val (entries, entry);
-  for (guint s = 0; s <= G_N_ELEMENTS (sections); s++)
+  for (guint s = 0; s < N_OPTION_SECTIONS; s++)
     {
-      gboolean         is_section = s < G_N_ELEMENTS (sections);
-      g_autofree char *name = g_strdup_printf ("help-%s", is_section ? sections[s].name : "strategy");
+      g_autofree char *name = g_strdup_printf ("help-%s", option_sections[s].name);
 
       entry.long_name = g_string_chunk_insert_const (self->strings, name);
       entry.arg_data = &words->help_group[s];
-      if ((is_section ? sections[s].flags : COMMON_SCENARIO) & flags)
+      if (option_sections[s].flags & flags)
         g_array_append_val (entries, entry);
     }
   add_entries (context, (const GOptionEntry *) (void *) entries->data, NULL, names);
@@ -477,10 +243,10 @@ print_usage_error (const Common *self, GPtrArray *names, const GError *error)
   g_ptr_array_add (names, NULL);
   if (error->code == G_OPTION_ERROR_UNKNOWN_OPTION && dashes != NULL)
     nearest = suggest_nearest (dashes + 2, (const char *const *) names->pdata);
-  common_say ("shardsim %s: %s\n", self->command, error->message);
+  stream_say ("shardsim %s: %s\n", self->command, error->message);
   if (nearest != NULL)
-    common_say ("  hint: did you mean '--%s'?\n", nearest);
-  common_say ("  see 'shardsim %s --help'\n", self->command);
+    stream_say ("  hint: did you mean '--%s'?\n", nearest);
+  stream_say ("  see 'shardsim %s --help'\n", self->command);
 }
 
 static GOptionContext *
@@ -500,11 +266,11 @@ wanted_help (const SharedWords *words, gboolean *any)
   *any = words->help || words->help_all;
   if (words->help_all)
     return "all";
-  for (guint s = 0; s <= G_N_ELEMENTS (sections); s++)
+  for (guint s = 0; s < N_OPTION_SECTIONS; s++)
     if (words->help_group[s])
       {
         *any = TRUE;
-        return s < G_N_ELEMENTS (sections) ? sections[s].name : "strategy";
+        return option_sections[s].name;
       }
   return NULL;
 }
@@ -519,7 +285,7 @@ print_help (Common *self, Help *help, GPtrArray *groups, const char *wanted)
     return FALSE;
   if (wanted != NULL && help->common != NULL
       && (g_str_equal (wanted, "all") || g_str_equal (wanted, "strategy")))
-    add_strategies (self, groups);
+    section_options_add_strategies (self, groups);
   help->width = help_terminal_width ();
   text = help_format (help, wanted);
   fputs (text, stdout);
@@ -562,7 +328,7 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   add_shared_entries (self, flags, &shared, context, own, names);
   if (extra != NULL)
     add_entries (context, extra, own, names);
-  add_section_options (self, flags, groups, context);
+  section_options_add (self, flags, groups, context);
   name_options (groups, names);
   if (flags & (COMMON_RUN | COMMON_JOBS))
     spell_out_jobs (words);
@@ -610,7 +376,7 @@ common_load_scenarios (Common *self)
     scenarios = scenario_load (self->strategies, self->files[0],
                                (const ScenarioOverride *) (void *) self->overrides->data,
                                self->overrides->len, diags);
-  common_report_diags (diags);
+  stream_report_diags (diags);
   return scenarios;
 }
 
@@ -632,62 +398,6 @@ common_n_jobs (const Common *self)
   return self->jobs > 0 ? (guint) self->jobs : g_get_num_processors ();
 }
 
-/* Writes N bytes to stdout; 0 or an errno. */
-static int
-write_result (const char *bytes, gsize n)
-{
-  while (n > 0)
-    {
-      gssize written = write (STDOUT_FILENO, bytes, n);
-
-      if (written < 0 && errno != EINTR)
-        return errno;
-      bytes += MAX (written, 0);
-      n -= (gsize) MAX (written, 0);
-    }
-  return 0;
-}
-
-/* Who closes the pipe, as `head` does, has seen enough: that is no news. */
-static ExitStatus
-report_stdout (int code)
-{
-  if (code != 0 && code != EPIPE)
-    common_say ("shardsim: cannot write the result: %s\n", g_strerror (code));
-  return code == 0 ? EXIT_DONE : EXIT_RUNTIME;
-}
-
-ExitStatus
-common_print (const GString *out)
-{
-  g_autofree char *text = printable_text (out->str, out->len, has_colour (STDOUT_FILENO));
-
-  return report_stdout (write_result (text, strlen (text)));
-}
-
-ExitStatus
-common_close_stdout (ExitStatus status)
-{
-  ExitStatus flushed;
-
-  errno = 0;
-  flushed = report_stdout (fflush (stdout) == 0 && !ferror (stdout) ? 0 : errno != 0 ? errno : EIO);
-  return flushed != EXIT_DONE ? flushed : status;
-}
-
-/*
- * A file that is opened later must not become standard output. Each is opened the wrong way round, so that whoever
- * writes the result to nowhere hears of it.
- */
-void
-common_open_streams (void)
-{
-  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-    if (fcntl (fd, F_GETFD) < 0 && errno == EBADF
-        && open ("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
-      abort ();
-}
-
 ExitStatus
 common_print_scenarios (const GPtrArray *scenarios)
 {
@@ -699,7 +409,7 @@ common_print_scenarios (const GPtrArray *scenarios)
 
       g_string_append_printf (out, "%s%s", i > 0 ? "---\n" : "", text);
     }
-  return common_print (out);
+  return stream_print (out);
 }
 
 ExitStatus
@@ -720,46 +430,14 @@ common_print_report (const Common *self, const GPtrArray *predictions,
       report_json (predictions, out);
       break;
     }
-  return common_print (out);
-}
-
-/* ---- files beside the result --------------------------------------------------------------------------------------- */
-
-ExitStatus
-common_note_output (ExitStatus status, gboolean written, const GError *error)
-{
-  return written ? status : common_report_error (error);
-}
-
-static ExitStatus
-report_check (const char *option, gboolean good, GError **error)
-{
-  if (!good)
-    g_prefix_error (error, "%s: ", option);
-  return common_note_output (EXIT_DONE, good, *error);
-}
-
-ExitStatus
-common_check_output (const char *option, const char *path, OutputKind kind)
-{
-  g_autoptr (GError) error = NULL;
-
-  return report_check (option, path == NULL || output_check (path, kind, &error), &error);
-}
-
-ExitStatus
-common_check_pictures (const char *option, const char *path)
-{
-  g_autoptr (GError) error = NULL;
-
-  return report_check (option, path == NULL || report_plot_check (path, &error), &error);
+  return stream_print (out);
 }
 
 ExitStatus
 common_check_files (const Common *self)
 {
-  ExitStatus trace = common_check_output ("--trace", self->trace, OUTPUT_FILE);
-  ExitStatus plot = common_check_pictures ("--plot", self->plot);
+  ExitStatus trace = stream_check_output ("--trace", self->trace, OUTPUT_FILE);
+  ExitStatus plot = stream_check_pictures ("--plot", self->plot);
 
   return trace != EXIT_DONE ? trace : plot;
 }
@@ -776,8 +454,8 @@ common_write_files (const Common *self, const GPtrArray *predictions, const Repl
   gboolean drawn = self->plot == NULL || report_plot_write (predictions, self->plot, style, &no_plot);
 
   progress_end (progress);
-  status = common_note_output (status, traced, no_trace);
-  return common_note_output (status, drawn, no_plot);
+  status = stream_note_output (status, traced, no_trace);
+  return stream_note_output (status, drawn, no_plot);
 }
 
 gboolean
@@ -785,7 +463,7 @@ common_want_words (const Common *self, guint n)
 {
   if (g_strv_length (self->files) <= n)
     return TRUE;
-  common_say ("shardsim %s: unexpected argument '%s'\n  see 'shardsim %s --help'\n", self->command,
+  stream_say ("shardsim %s: unexpected argument '%s'\n  see 'shardsim %s --help'\n", self->command,
               self->files[n], self->command);
   return FALSE;
 }
@@ -795,7 +473,7 @@ common_want_one (const Common *self, const GPtrArray *scenarios)
 {
   if (scenarios->len == 1)
     return TRUE;
-  common_say ("shardsim %s: the file holds %u scenarios: 'shardsim compare' takes them\n",
+  stream_say ("shardsim %s: the file holds %u scenarios: 'shardsim compare' takes them\n",
               self->command, scenarios->len);
   return FALSE;
 }

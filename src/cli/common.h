@@ -1,19 +1,10 @@
 /*
- * What the subcommands share: the option-table-driven command line, loading scenarios, printing diagnostics, exit status.
+ * What the subcommands share: the command line, loading scenarios, printing predictions.
  */
 #pragma once
 
 #include "analysis/prediction.h"
-#include "base/output.h"
-
-/* Exit status, the same for every command. */
-typedef enum
-{
-  EXIT_DONE = 0,
-  EXIT_RUNTIME = 1,
-  EXIT_USAGE = 2,
-  EXIT_NO = 3,
-} ExitStatus;
+#include "cli/stream.h"
 
 typedef enum
 {
@@ -50,23 +41,15 @@ typedef enum
 } CommonFlags;
 
 /*
- * Parses ARGV (the command's own words). SUMMARY and EXAMPLES are for --help, EXTRA further entries (may be NULL). Returns FALSE after
- * printing what is wrong to stderr; then the command returns EXIT_USAGE. --help prints and sets *DONE.
+ * Parses ARGV (the command's own words). SUMMARY and EXAMPLES are for --help, EXTRA further entries
+ * (may be NULL). Returns FALSE after printing what is wrong to stderr; then the command returns
+ * EXIT_USAGE. --help prints and sets *DONE.
  */
 gboolean common_parse (Common *self, CommonFlags flags, const char *arguments, const char *summary,
                        const char *examples, const GOptionEntry *extra, int argc, char **argv,
                        gboolean *done);
 void     common_clear (Common *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Common, common_clear)
-
-/* The one way to stderr: printable, whatever the names in it hold. */
-void common_say (const char *format, ...) G_GNUC_PRINTF (1, 2);
-
-/* Prints DIAGS to stderr. Returns EXIT_USAGE when there are errors, else EXIT_DONE. */
-ExitStatus common_report_diags (const DiagList *diags);
-
-/* Prints "shardsim: MESSAGE" to stderr and returns EXIT_RUNTIME. */
-ExitStatus common_report_error (const GError *error);
 
 /* Scenarios of the one file given (or of the overrides alone); NULL after diagnostics on stderr. */
 GPtrArray *common_load_scenarios (Common *self);
@@ -94,25 +77,6 @@ gboolean common_want_words (const Common *self, guint n);
 
 /* FALSE after a message on stderr when the file holds several scenarios. */
 gboolean common_want_one (const Common *self, const GPtrArray *scenarios);
-
-/* Prints to stdout, made printable (base/printable.h); EXIT_RUNTIME after a message where that cannot be done. */
-ExitStatus common_print (const GString *out);
-
-/* STATUS, or EXIT_RUNTIME after a message where what stands in stdout's buffer cannot be written. */
-ExitStatus common_close_stdout (ExitStatus status);
-
-/* Makes sure that the descriptors 0 to 2 are open: the first thing that a program does. */
-void common_open_streams (void);
-
-/*
- * What a command writes apart from its result. Before its work it asks whether that could be written; the
- * result is printed first, and only then files are written, so that they never cost it.
- *
- * Each returns EXIT_RUNTIME after a message, else STATUS (EXIT_DONE of the checks). PATH: NULL where OPTION is not given.
- */
-ExitStatus common_check_output (const char *option, const char *path, OutputKind kind);
-ExitStatus common_check_pictures (const char *option, const char *path);
-ExitStatus common_note_output (ExitStatus status, gboolean written, const GError *error);
 
 /* --trace and --plot; REPLAYS: one a prediction, needed for --trace only. */
 ExitStatus common_check_files (const Common *self);

@@ -158,5 +158,5 @@ listing_print (const Listing *self, OutputFormat format, const GString *text)
         listing_append_text (self, 0, NULL, out);
       break;
     }
-  return common_print (out);
+  return stream_print (out);
 }

@@ -64,7 +64,7 @@ unknown_command (const char *word)
     g_ptr_array_add (names, (gpointer) commands[i].name);
   g_ptr_array_add (names, NULL);
   hint = suggest_hint (word, (const char *const *) names->pdata);
-  common_say ("shardsim: unknown command '%s'\n  hint: %s\n", word, hint);
+  stream_say ("shardsim: unknown command '%s'\n  hint: %s\n", word, hint);
   return EXIT_USAGE;
 }
 
@@ -89,7 +89,7 @@ run (int argc, char **argv)
 
   if (argc < 2)
     {
-      common_say ("%s", usage);
+      stream_say ("%s", usage);
       return EXIT_USAGE;
     }
   if (g_str_equal (argv[1], "--help") || g_str_equal (argv[1], "-h")
@@ -114,10 +114,10 @@ main (int argc, char **argv)
 {
   static char help[1 << 16]; /* a page whole, so that only its flush at the end can fail */
 
-  common_open_streams ();
+  stream_open_all ();
   setvbuf (stdout, help, _IOFBF, sizeof help);
   signal (SIGPIPE, SIG_IGN); /* who writes hears of it */
   temporary_watch_signals ();
   set_locale ();
-  return (int) common_close_stdout ((ExitStatus) run (argc, argv));
+  return (int) stream_close_stdout ((ExitStatus) run (argc, argv));
 }

@@ -14,7 +14,7 @@ profile_output_is_folder (const char *output)
 ExitStatus
 profile_output_check (const char *output)
 {
-  return common_check_output (
+  return stream_check_output (
       "--output", output,
       output != NULL && profile_output_is_folder (output) ? OUTPUT_FOLDER : OUTPUT_FILE_ANYWHERE);
 }
@@ -22,7 +22,7 @@ profile_output_check (const char *output)
 static char *
 refuse (const Common *common, const char *what, const char *why, const char *hint)
 {
-  common_say ("shardsim %s: '%s' %s\n  hint: %s\n", common->command, what, why, hint);
+  stream_say ("shardsim %s: '%s' %s\n  hint: %s\n", common->command, what, why, hint);
   return NULL;
 }
 

@@ -33,7 +33,7 @@ unknown_subject (const Subject *subjects, guint n, const char *command, const ch
     g_ptr_array_add (names, (gpointer) subjects[i].name);
   g_ptr_array_add (names, NULL);
   hint = suggest_hint (word, (const char *const *) names->pdata);
-  common_say ("shardsim %s: unknown subject '%s'\n  hint: %s\n", command, word, hint);
+  stream_say ("shardsim %s: unknown subject '%s'\n  hint: %s\n", command, word, hint);
   return EXIT_USAGE;
 }
 
@@ -54,7 +54,7 @@ subjects_run (const Subject *subjects, guint n, const char *summary, int argc, c
 
   if (argc < 2)
     {
-      common_say ("%s", usage);
+      stream_say ("%s", usage);
       return EXIT_USAGE;
     }
   if (g_str_equal (argv[1], "--help") || g_str_equal (argv[1], "-h"))

@@ -8,7 +8,7 @@ validation_arguments_check (ValidationArguments *self, const Common *common, gui
   self->limit = -1;
   if (common->files[0] == NULL)
     {
-      common_say ("shardsim %s: no file of measurements given\n  see 'shardsim %s --help'\n",
+      stream_say ("shardsim %s: no file of measurements given\n  see 'shardsim %s --help'\n",
                   common->command, common->command);
       return FALSE;
     }
@@ -17,7 +17,7 @@ validation_arguments_check (ValidationArguments *self, const Common *common, gui
   if (self->max_error == NULL
       || quantity_parse (QUANTITY_RATIO, self->max_error, &self->limit, &why))
     return TRUE;
-  common_say ("shardsim %s: --max-error: %s\n", common->command, why);
+  stream_say ("shardsim %s: --max-error: %s\n", common->command, why);
   return FALSE;
 }
 
@@ -41,8 +41,8 @@ validation_print (const ValidationArguments *self, const Common *common, const G
   if (common->format == FORMAT_TEXT)
     g_string_append (out, summary->str);
   else if (common->format == FORMAT_CSV)
-    common_say ("%s", summary->str);
-  return common_print (out);
+    stream_say ("%s", summary->str);
+  return stream_print (out);
 }
 
 ExitStatus
@@ -50,7 +50,7 @@ validation_check_any (const Common *common, guint n_rows, guint n_failed, ExitSt
 {
   if (status != EXIT_DONE || n_failed < n_rows)
     return status;
-  common_say ("shardsim %s: none of the %u rows could be predicted\n", common->command, n_rows);
+  stream_say ("shardsim %s: none of the %u rows could be predicted\n", common->command, n_rows);
   return EXIT_RUNTIME;
 }
 
@@ -61,9 +61,9 @@ validation_check_limit (const ValidationArguments *self, const Common *common, c
   if (self->limit < 0 || (n > 0 && median <= self->limit))
     return EXIT_DONE;
   if (n == 0)
-    common_say ("shardsim %s: none of the %s could be simulated\n", common->command, kind);
+    stream_say ("shardsim %s: none of the %s could be simulated\n", common->command, kind);
   else
-    common_say ("shardsim %s: the median error of the %s is %.1f %%, above %.1f %%\n",
+    stream_say ("shardsim %s: the median error of the %s is %.1f %%, above %.1f %%\n",
                 common->command, kind, 100 * median, 100 * self->limit);
   return EXIT_NO;
 }

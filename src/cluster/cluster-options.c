@@ -24,7 +24,8 @@ const OptionSpec cluster_options[] = {
     .offset = OPTION (name),
     .optional = TRUE,
     .help =
-        "a node profile, a cluster profile, or a shorthand such as '4 x dgx-a100', or a sum of them" },
+"a node profile, a cluster profile, or a shorthand such as '4 x dgx-a100', "
+              "or a sum of them" },
   { .key = "nodes",
     .type = OPTION_INT,
     .offset = OPTION (nodes),

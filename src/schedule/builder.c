@@ -1,6 +1,6 @@
 #include "schedule/schedule-private.h"
 
-/* ---- life ------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static GPtrArray *
 distinct_layers (const Workload *workload)
@@ -115,7 +115,7 @@ intern (ScheduleBuilder *b, const char *text)
   return text != NULL ? g_string_chunk_insert_const (b->schedule->strings, text) : NULL;
 }
 
-/* ---- streams and communicators ---------------------------------------------------------------------------------- */
+/* ---- streams and communicators --------------------------------------------------------------- */
 
 StreamRef
 schedule_stream (ScheduleBuilder *b, const char *name, gint priority)
@@ -153,7 +153,7 @@ schedule_comm (ScheduleBuilder *b, const char *name, MeshGroup group)
   return comms->len - 1;
 }
 
-/* ---- items ------------------------------------------------------------------------------------------------------ */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static ScheduleItem
 item_new (const ScheduleBuilder *b, ItemKind kind)
@@ -336,7 +336,7 @@ schedule_p2p (ScheduleBuilder *b, StreamRef stream, const ScheduleP2p *messages,
   return b->last_op;
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static guint32
 bare_event (const ScheduleBuilder *b, EventRef event)
@@ -447,7 +447,7 @@ schedule_builder_end_step (ScheduleBuilder *self)
   append (self, &item);
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 BufferRef
 schedule_alloc_on (ScheduleBuilder *b, StreamRef stream, MemoryTier tier, PoolCategory category,

@@ -504,7 +504,7 @@ wait_for (DataCheck *self, const ScheduleItem *item)
   if (item->kind == ITEM_HOST_WAIT)
     self->version += take_maximum (host_clock (self), event, self->n_threads);
   else if (take_maximum (issue_clock (self, item->stream), event, self->n_threads))
-    clock_of (self, item->stream)[item->stream]++; /* who waits for this stream from now on knows it */
+    clock_of (self, item->stream)[item->stream]++; /* known to who waits for this stream from now on */
 }
 
 /*

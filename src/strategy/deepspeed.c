@@ -33,7 +33,10 @@ bytes_of (const StrategyRun *run)
   return state_bytes (workload_training (run->in->workload));
 }
 
-/* The uses of one micro-step in the driver's order: forward, then per layer backwards: recomputation, gradients. */
+/*
+ * The uses of one micro-step in the driver's order: forward, then per layer backwards:
+ * recomputation, gradients.
+ */
 static void
 record_visits (StrategyRun *run)
 {
@@ -58,7 +61,10 @@ record_visits (StrategyRun *run)
     }
 }
 
-/* A use is followed by another one within the distance when fewer than that many elements are traversed in between. */
+/*
+ * A use is followed by another one within the distance when fewer than that many elements are
+ * traversed in between.
+ */
 static void
 mark_reuse (StrategyRun *run)
 {
@@ -245,8 +251,8 @@ deepspeed_step_begin (StrategyRun *run)
 }
 
 /*
- * Gives BUFFER back when STREAM has passed its last use. Where all runs on the compute stream that is now, in host order: the next
- * use there comes later.
+ * Gives BUFFER back when STREAM has passed its last use. Where all runs on the compute stream that
+ * is now, in host order: the next use there comes later.
  */
 static void
 free_after_use (StrategyRun *run, BufferRef buffer, StreamRef stream)
@@ -286,7 +292,10 @@ uses_part_of_each (StrategyRun *run, BufferRef buffer, const guint *units, guint
     schedule_uses (run->b, buffer, units[i], access);
 }
 
-/* The node's slices come from its host copy; the GPUs of the node then gather them over their own links. */
+/*
+ * The node's slices come from its host copy; the GPUs of the node then gather them over their own
+ * links.
+ */
 static void
 gather_from_host (StrategyRun *run, const guint *units, guint n)
 {
@@ -346,7 +355,10 @@ gather_units (StrategyRun *run, const guint *units, guint n)
       DeepspeedUnit *u = &s->units[units[i]];
 
       schedule_set_unit (run->b, units[i]);
-      /* One rank's shard is the whole, and used where it is (partition_parameters.py, NoGatherHandle). */
+      /*
+       * One rank's shard is the whole, and used where it is (partition_parameters.py,
+       * NoGatherHandle).
+       */
       u->home = u->cached && s->node_size == 1 ? s->host_copy : s->gather;
       if (s->m > 1 || u->cached)
         u->full =
@@ -445,8 +457,8 @@ stash (StrategyRun *run, guint unit)
 }
 
 /*
- * When the gathered parameters of U have had their last use, by compute and by the copy to the host, which waited for compute. They
- * may have stayed gathered since that copy.
+ * When the gathered parameters of U have had their last use, by compute and by the copy to the
+ * host, which waited for compute. They may have stayed gathered since that copy.
  */
 static EventRef
 last_use (StrategyRun *run, const DeepspeedUnit *u, gboolean copied_now)
@@ -500,7 +512,10 @@ deepspeed_backward_begin (StrategyRun *run, const UnitSlot *slot)
   strategy_data (run, slot->unit, UNIT_GRADIENT, s->units[slot->unit].grads, SCHEDULE_NONE);
 }
 
-/* Reduce-scatters what the bucket holds, or the gradient that is too large for it, in the reduction's precision. */
+/*
+ * Reduce-scatters what the bucket holds, or the gradient that is too large for it, in the
+ * reduction's precision.
+ */
 static void
 flush_bucket (StrategyRun *run)
 {
@@ -594,7 +609,9 @@ deepspeed_step_end (StrategyRun *run)
   gboolean        mixed = master_copy_bytes (workload_training (run->in->workload)) > 0;
   BufferRef       wide = SCHEDULE_NONE;
 
-  /* Copies to the host end with the step. Those of a lone rank read the shard that is updated now. */
+  /*
+   * Copies to the host end with the step. Those of a lone rank read the shard that is updated now.
+   */
   if (s->residency == RESIDENCY_HOST_NODE && s->m == 1)
     schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->host_copy);
   else if (s->residency == RESIDENCY_HOST_NODE)

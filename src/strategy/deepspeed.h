@@ -1,13 +1,16 @@
 /*
- * DeepSpeed's ZeRO-3 runtime, shared by the systems that are built on it. What differs between them is a residency policy: where a
- * unit's parameters stay after its forward pass, and where later uses gather them from.
+ * DeepSpeed's ZeRO-3 runtime, shared by the systems that are built on it. What differs between them
+ * is a residency policy: where a unit's parameters stay after its forward pass, and where later
+ * uses gather them from.
  *
- * A unit is a module that owns parameters. Before a module runs, its missing parameters are all-gathered and the compute stream waits
- * for the whole gathering stream; at most two such fetches are outstanding on the host. Then the prefetcher walks on in the recorded
- * order of uses and gathers, as one collective, until prefetch_bucket_size elements are on their way. After a module has run, its parameters are
- * freed unless they are persistent (small), used again within max_reuse_distance elements, or the prefetcher has already
- * passed over a later use. Gradients are copied into a bucket and reduce-scattered when it is full, every micro-step.
- * Source: deepspeed/runtime/zero (partitioned_param_coordinator.py, stage3.py).
+ * A unit is a module that owns parameters. Before a module runs, its missing parameters are
+ * all-gathered and the compute stream waits for the whole gathering stream; at most two such
+ * fetches are outstanding on the host. Then the prefetcher walks on in the recorded order of uses
+ * and gathers, as one collective, until prefetch_bucket_size elements are on their way. After a
+ * module has run, its parameters are freed unless they are persistent (small), used again within
+ * max_reuse_distance elements, or the prefetcher has already passed over a later use. Gradients are
+ * copied into a bucket and reduce-scattered when it is full, every micro-step. Source:
+ * deepspeed/runtime/zero (partitioned_param_coordinator.py, stage3.py).
  */
 #pragma once
 
@@ -17,7 +20,7 @@
 typedef enum
 {
   RESIDENCY_NONE,      /* nowhere: gathered over the shard group at every use (ZeRO-3) */
-  RESIDENCY_HOST_NODE, /* a node copy in pinned host memory: later uses gather inside the node (FCDP) */
+  RESIDENCY_HOST_NODE, /* a node copy in pinned host memory, gathered inside the node later (FCDP) */
 } Residency;
 
 typedef struct
@@ -41,7 +44,8 @@ typedef struct
                         "gathered elements beyond which nothing is gathered ahead"),                                                          \
       DEEPSPEED_OPTION (                                                                                                                      \
           max_reuse_distance, "1e9", 0,                                                                                                       \
-          "parameters used again within so many elements stay gathered; 0: nothing is kept, which DeepSpeed's prefetcher does not quite do"), \
+          "parameters used again within so many elements stay gathered; 0: nothing is kept, " \
+          "which DeepSpeed's prefetcher does not quite do"), \
       DEEPSPEED_OPTION (param_persistence_threshold, "1e5", 0,                                                                                \
                         "tensors of at most so many elements are never partitioned"),                                                         \
       DEEPSPEED_OPTION (reduce_bucket_size, "5e8", 1,                                                                                         \
@@ -94,7 +98,10 @@ void deepspeed_step_end (StrategyRun *run);
     .micro_step_end = deepspeed_micro_step_end, .step_end = deepspeed_step_end,                   \
   }
 
-/* Elements of the tensors above the persistence threshold, each padded for M ranks: what a use gathers. */
+/*
+ * Elements of the tensors above the persistence threshold, each padded for M ranks: what a use
+ * gathers.
+ */
 guint64 deepspeed_partitioned (const TensorDesc *tensors, guint n, guint m, gint64 threshold);
 
 /* Closed forms for a residency. */

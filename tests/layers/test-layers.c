@@ -231,7 +231,7 @@ END_TEST
 /* ---- what reaches a terminal ----------------------------------------------------------------- */
 
 /*
- * Text for stderr holds names out of files, so it leaves through common_say, which makes it
+ * Text for stderr holds names out of files, so it leaves through stream_say, which makes it
  * printable. These files may write there: the functions of common.c print printable texts alone,
  * and the progress line holds words of the program's own.
  */
@@ -240,11 +240,11 @@ static const struct
   const char *file;
   guint       n; /* times */
 } writers[] = {
-  { "common.c", 2 },   /* common_say and common_report_diags */
+  { "stream.c", 2 },   /* stream_say and stream_report_diags */
   { "progress.c", 3 }, /* draw, its flush, and the line's end */
 };
 
-/* How often TEXT writes to stderr apart from common_say. Comments do not look like that. */
+/* How often TEXT writes to stderr apart from stream_say. Comments do not look like that. */
 static guint
 count_writes (const char *text)
 {
@@ -282,7 +282,7 @@ START_TEST (test_stderr)
           allowed = writers[i].n;
       n = count_writes (text);
       n_found += allowed > 0;
-      ck_assert_msg (n == allowed, "src/cli/%s writes to stderr %u times, not %u: use common_say",
+      ck_assert_msg (n == allowed, "src/cli/%s writes to stderr %u times, not %u: use stream_say",
                      name, n, allowed);
     }
   ck_assert_uint_eq (n_found, G_N_ELEMENTS (writers));
@@ -296,7 +296,7 @@ START_TEST (test_writes_are_caught)
     "print (asked ? stdout : stderr);", "FILE *out = stderr;",           "perror (name);",
     "write (STDERR_FILENO, name, 1);",  "dprintf (2, \"%s\", name);",
   };
-  static const char *const good[] = { "/* prints to stderr */", "common_say (\"%s\", name);",
+  static const char *const good[] = { "/* prints to stderr */", "stream_say (\"%s\", name);",
                                       "isatty (STDERR_FILENO)", "write (STDOUT_FILENO, a, n);" };
 
   for (guint i = 0; i < G_N_ELEMENTS (bad); i++)

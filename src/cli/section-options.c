@@ -1,0 +1,196 @@
+#include "cli/section-options.h"
+
+#include <string.h>
+
+const OptionSection option_sections[N_OPTION_SECTIONS] = {
+  { "model", "Model", COMMON_SCENARIO },
+  { "cluster", "Cluster", COMMON_SCENARIO | COMMON_NETWORK | COMMON_CLUSTER },
+  { "training", "Training", COMMON_SCENARIO },
+  { "mesh", "Mesh", COMMON_SCENARIO },
+  { "collective", "Collective library", COMMON_SCENARIO | COMMON_NETWORK },
+  { "replay", "Replay", COMMON_SCENARIO },
+  { "strategy", "Strategy, and any key by its name", COMMON_SCENARIO },
+};
+
+/* The short names of common keys. */
+static const struct
+{
+  const char *option, *key, *help;
+} shorthands[] = {
+  { "cluster", "cluster.name", "cluster: '4 x dgx-a100', a node or a profile" },
+  { "model", "model.config", "model: a shipped name or a config.json" },
+  { "strategy", "strategy.name", "strategy" },
+};
+
+static void
+add_override (Common *self, const char *key, const char *value, const char *origin)
+{
+  ScenarioOverride override = {
+    .key = g_string_chunk_insert (self->strings, key),
+    .value = g_string_chunk_insert (self->strings, value),
+    .origin = g_string_chunk_insert (self->strings, origin),
+  };
+
+  g_array_append_val (self->overrides, override);
+}
+
+static gboolean
+on_set (const char *option, const char *value, gpointer data, GError **error)
+{
+  const char      *equals = strchr (value, '=');
+  g_autofree char *key = equals != NULL ? g_strndup (value, (gsize) (equals - value)) : NULL;
+
+  if (key == NULL || *key == '\0')
+    {
+      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                   "%s wants section.key=value, got '%s'", option, value);
+      return FALSE;
+    }
+  add_override (data, key, equals + 1, "--set");
+  return TRUE;
+}
+
+/* "--micro-batch" to "training.micro_batch". */
+static char *
+key_of_option (const char *option)
+{
+  g_autofree char *key = g_strdelimit (g_strdup (option), "-", '_');
+
+  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
+    if (g_str_equal (shorthands[i].option, option))
+      return g_strdup (shorthands[i].key);
+  for (guint i = 0; i < N_OPTION_SECTIONS; i++)
+    {
+      const OptionSpec *table = scenario_section_table (option_sections[i].name);
+
+      if (table != NULL && option_table_find (table, key) != NULL)
+        return g_strdup_printf ("%s.%s", option_sections[i].name, key);
+    }
+  return NULL;
+}
+
+/* A switch may stand alone: --single-process. */
+static gboolean
+on_table_option (const char *option, const char *value, gpointer data, GError **error)
+{
+  const char      *name = option + strspn (option, "-");
+  g_autofree char *key = key_of_option (name);
+
+  g_return_val_if_fail (key != NULL, FALSE);
+  (void) error;
+  add_override (data, key, value != NULL ? value : "true", option);
+  return TRUE;
+}
+
+/* "tokens a sequence (default 2048)", with the words of an enumeration. */
+static char *
+describe_option (const OptionSpec *spec)
+{
+  g_autoptr (GString) text = g_string_new (spec->help);
+
+  if (spec->type == OPTION_ENUM)
+    {
+      g_autofree char *words = g_strjoinv (", ", (char **) spec->choices);
+
+      g_string_append_printf (text, ": %s", words);
+    }
+  if (spec->fallback != NULL && *spec->fallback != '\0')
+    g_string_append_printf (text, " (default %s)", spec->fallback);
+  return g_string_free (g_steal_pointer (&text), FALSE);
+}
+
+static void
+add_table_entry (Common *self, HelpGroup *group, const char *name, const char *help,
+                 gboolean is_switch)
+{
+  GOptionEntry entry = {
+    .long_name = g_string_chunk_insert_const (self->strings, name),
+    /* as bytes: names may be in any locale */
+    .flags = G_OPTION_FLAG_FILENAME | (is_switch ? G_OPTION_FLAG_OPTIONAL_ARG : 0),
+    .arg = G_OPTION_ARG_CALLBACK,
+    .arg_data = GSIZE_TO_POINTER ((gsize) on_table_option),
+    .description = g_string_chunk_insert_const (self->strings, help),
+    .arg_description = is_switch ? "[=on|off]" : "VALUE",
+  };
+
+  g_array_append_val (group->entries, entry);
+}
+
+static void
+add_shorthand (Common *self, HelpGroup *group)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
+    if (g_str_equal (shorthands[i].option, group->name))
+      add_table_entry (self, group, shorthands[i].option, shorthands[i].help, FALSE);
+}
+
+/* Any key by its name: those of a strategy have no option of their own. */
+static void
+add_set (HelpGroup *group)
+{
+  const GOptionEntry set = { .long_name = "set",
+                             /* as bytes: names may be in any locale */
+                             .flags = G_OPTION_FLAG_FILENAME,
+                             .arg = G_OPTION_ARG_CALLBACK,
+                             .arg_data = GSIZE_TO_POINTER ((gsize) on_set),
+                             .description =
+                                 "set any key of the scenario, one of the strategy's own such as "
+                                 "strategy.shard among them; may be repeated",
+                             .arg_description = "SECTION.KEY=VALUE" };
+
+  g_array_append_val (group->entries, set);
+}
+
+/* The option that is short for one of the keys, and those keys. */
+static void
+add_section (Common *self, GPtrArray *groups, const OptionSection *section)
+{
+  HelpGroup        *group = help_groups_add (groups, section->name, section->title);
+  const OptionSpec *table = scenario_section_table (section->name);
+
+  add_shorthand (self, group);
+  if (table == NULL)
+    add_set (group);
+  for (const OptionSpec *spec = table; spec != NULL && spec->key != NULL; spec++)
+    {
+      g_autofree char *name = g_strdelimit (g_strdup (spec->key), "_", '-');
+      g_autofree char *help = describe_option (spec);
+
+      if (!g_str_equal (name, "name"))
+        add_table_entry (self, group, name, help, spec->type == OPTION_BOOL);
+    }
+}
+
+void
+section_options_add (Common *self, CommonFlags flags, GPtrArray *groups, GOptionContext *context)
+{
+  GOptionGroup *options = g_option_group_new ("scenario", "", "", self, NULL);
+  guint         first = groups->len;
+
+  for (guint s = 0; s < N_OPTION_SECTIONS; s++)
+    if (option_sections[s].flags & flags)
+      add_section (self, groups, &option_sections[s]);
+  for (guint g = first; g < groups->len; g++)
+    g_option_group_add_entries (
+        options, (const GOptionEntry *) (void *) ((HelpGroup *) groups->pdata[g])->entries->data);
+  g_option_context_add_group (context, options);
+}
+
+void
+section_options_add_strategies (Common *self, GPtrArray *groups)
+{
+  for (const Strategy *const *list = strategy_set_list (self->strategies); *list != NULL; list++)
+    {
+      g_autofree char *title = g_strdup_printf ("%s (%s)", (*list)->name, (*list)->title);
+      HelpGroup       *group =
+          help_groups_add (groups, "strategy", g_string_chunk_insert_const (self->strings, title));
+
+      for (const OptionSpec *spec = (*list)->options; spec != NULL && spec->key != NULL; spec++)
+        {
+          g_autofree char *name = g_strdup_printf ("set strategy.%s", spec->key);
+          g_autofree char *help = describe_option (spec);
+
+          add_table_entry (self, group, name, help, FALSE);
+        }
+    }
+}
