@@ -1,6 +1,14 @@
 /* A scenario as YAML, with every option that it uses. */
 #include "replay/scenario-private.h"
 
+/* A reader of YAML 1.1 takes U+2028 and U+2029 for the end of a line, which quotes would fold. */
+static gboolean
+is_plain (gunichar u)
+{
+  return g_unichar_isprint (u) && g_unichar_type (u) != G_UNICODE_LINE_SEPARATOR
+         && g_unichar_type (u) != G_UNICODE_PARAGRAPH_SEPARATOR;
+}
+
 /*
  * Double-quoted YAML, which needs no look at what the text might otherwise mean. What does not
  * print is escaped.
@@ -17,7 +25,7 @@ append_quoted (GString *out, const char *text)
 
       if (u == '"' || u == '\\')
         g_string_append_printf (out, "\\%c", (char) u);
-      else if (g_unichar_isprint (u))
+      else if (is_plain (u))
         g_string_append_unichar (out, u);
       else
         g_string_append_printf (out, "\\U%08X", u);
