@@ -354,8 +354,8 @@ static const char *const mistakes[] = {
   "name=switched;slow_gpus=8:0.5,0:0,1:2,2,3:x,4:0.5 5:0.5,6:0.0009",
   "name=switched;nodes=1000000",
   "nodes=900;gpus_per_node=1024;gpu=toy;intra=mesh;nics=1;nic=direct",
-  "name=2 x switched;slow_nics=2.0:0.5,0.4:0.5,0.0:0,0.1:1.5,1:0.5,0.0:x,0.1:9e-4,1.1:0.5 "
-  ",1.1:0.25",
+  ("name=2 x switched;slow_nics=2.0:0.5,0.4:0.5,0.0:0,0.1:1.5,1:0.5,0.0:x,0.1:9e-4,1.1:0.5 "
+   ",1.1:0.25"),
   "name=4 x switched;group_nodes=2",
   "name=4 x switched;fabric=fat-tree",
   "name=4 x switched;fabric=rails;group_nodes=2",
