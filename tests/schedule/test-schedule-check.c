@@ -398,6 +398,32 @@ START_TEST (data_is_ordered)
 }
 END_TEST
 
+/* Named as a unit of the model, also by a stage that does not begin with the first one. */
+START_TEST (data_without_a_place)
+{
+  const ToyOptions     options = { .fault = TOY_NOT_DECLARED };
+  const StrategyChoice choice = { &toy_layer, &options, NULL };
+  MeshOptions          mesh = { 0 };
+  g_autoptr (Workload) first = NULL, last = NULL;
+  g_autoptr (DiagList) diags = diag_list_new ();
+  const Workload      *stages[2];
+  PlanInput            in;
+
+  option_table_defaults (mesh_options, &mesh);
+  mesh.pp = 2;
+  stages[0] = first = workload_new_stage (&toy_shape, &toy_training, &mesh, 0);
+  stages[1] = last = workload_new_stage (&toy_shape, &toy_training, &mesh, 1);
+  in = (PlanInput){ .workload = first,
+                    .mesh = { .n_ranks = 2, .ranks_per_node = 2, .world = 4, .stages = 2 },
+                    .stages = stages };
+  ck_assert_ptr_null (schedule_build (&in, &choice, diags));
+  ck_assert_str_eq (diag_list_first_message (diags),
+                    "strategy 'toy-layer' does not say where the gradient of head is before "
+                    "something uses it");
+  option_table_clear (mesh_options, &mesh);
+}
+END_TEST
+
 /* What the host reads it has waited for. */
 START_TEST (the_host_touches_data)
 {
@@ -518,6 +544,7 @@ main (void)
   tcase_add_test (tcase, a_later_collective_does_not_overtake);
   tcase_add_test (tcase, communicators_are_serial);
   tcase_add_loop_test (tcase, data_is_ordered, 0, G_N_ELEMENTS (data_cases));
+  tcase_add_test (tcase, data_without_a_place);
   tcase_add_test (tcase, the_host_touches_data);
   tcase_add_test (tcase, messages_meet);
   suite_add_tcase (suite, tcase);

@@ -72,7 +72,8 @@ toy_init (StrategyRun *run)
                       2 * workload_n_parameters (run->in->workload) / mesh->n_ranks, "shard");
   state->gradients = schedule_data (run->b, "gradients");
   state->reduced = schedule_data (run->b, "reduced gradients");
-  strategy_data (run, SCHEDULE_NONE, UNIT_GRADIENT, SCHEDULE_NONE, state->gradients);
+  if (options_of (run)->fault != TOY_NOT_DECLARED || run->b->unit_offset == 0)
+    strategy_data (run, SCHEDULE_NONE, UNIT_GRADIENT, SCHEDULE_NONE, state->gradients);
   strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, state->reduced);
   state->init_event = schedule_record (run->b, state->stream);
 }

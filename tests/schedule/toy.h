@@ -24,6 +24,7 @@ typedef enum
   TOY_COUNT_DIFFERS,   /* role 1 gathers once less */
   TOY_DEADLOCK,        /* roles issue two communicators in opposite order on one stream */
   TOY_ROLES_WITH_GAPS,
+  TOY_NOT_DECLARED, /* a later stage does not say where its gradients are */
 } ToyFault;
 
 typedef struct

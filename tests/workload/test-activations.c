@@ -185,6 +185,27 @@ START_TEST (test_transient)
 END_TEST
 
 /*
+ * Where the MLP is narrow, the peak is at attention's backward pass: h = 64, f = 4, two heads; a
+ * token in bytes. Kept: 16 h; up and gelu, 4 f; statistics, 8 + 8 + 2 x 4. By then up, gelu, norm2
+ * with its statistics and x' are gone: 12 h + 8 + 2 x 4. Gradients of the output (for the
+ * residual), of o, q, k and v: 10 h; and flash sums that of q in fp32: 4 h.
+ */
+START_TEST (test_transient_attention)
+{
+  const guint64        h = 64, f = 4, s = 4;
+  ModelShape           shape = arch ("mpt", 1, h, 2, f, 50);
+  TrainingOptions      options = training (s, 1);
+  g_autoptr (Workload) workload = workload_new (&shape, &options);
+  const LayerDesc     *layer = workload_layer (workload, 1);
+
+  ck_assert_uint_eq (layer->saved_bytes, s * (16 * h + 4 * f + 24));
+  ck_assert_uint_eq (layer->saved_bytes + layer->backward_bytes,
+                     s * (12 * h + 16 + 10 * h + 4 * h));
+  model_shape_clear (&shape);
+}
+END_TEST
+
+/*
  * Random blocks: less is kept the more is recomputed, and what is recomputed has to fit while the
  * backward pass runs.
  */
@@ -362,6 +383,7 @@ main (void)
   tcase_add_test (tcase, test_modern_block);
   tcase_add_test (tcase, test_head);
   tcase_add_test (tcase, test_transient);
+  tcase_add_test (tcase, test_transient_attention);
   tcase_add_test (tcase, test_modes_are_ordered);
   tcase_add_test (tcase, test_recomputed_kernels);
   tcase_add_test (tcase, test_per_op_policy);
