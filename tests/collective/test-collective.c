@@ -585,16 +585,16 @@ typedef struct
 {
   const char *node;
   guint       nodes;
-  double      channels;
+  double      channels, rings; /* rings: of its layout, one a card between nodes */
 } ChannelCase;
 
 static const ChannelCase channel_cases[] = {
-  { "a40x8-nvlink-pairs", 1, 2 }, /* PCIe: one ring of 24 GB/s, doubled */
-  { "dgx-a100", 1, 24 },          /* 6 rings of 40 GB/s, split and doubled; logs */
-  { "dgx-a100", 2, 16 },          /* 8 rings of 24 GB/s, doubled */
-  { "dgx-h100", 1, 24 },
-  { "dgx-h100", 2, 16 },          /* 8 rings of 48 GB/s, not split, doubled; logs */
-  { "a40x8-nvlink-pairs", 4, 2 }, /* one ring of 12 GB/s, doubled */
+  { "a40x8-nvlink-pairs", 1, 2, 1 }, /* PCIe: one ring of 24 GB/s, doubled */
+  { "dgx-a100", 1, 24, 1 },          /* 6 rings of 40 GB/s, split and doubled; logs */
+  { "dgx-a100", 2, 16, 8 },          /* 8 rings of 24 GB/s, doubled */
+  { "dgx-h100", 1, 24, 1 },
+  { "dgx-h100", 2, 16, 8 },          /* 8 rings of 48 GB/s, not split, doubled; logs */
+  { "a40x8-nvlink-pairs", 4, 2, 1 }, /* one ring of 12 GB/s, doubled */
 };
 
 START_TEST (test_channels)
@@ -603,11 +603,18 @@ START_TEST (test_channels)
   Fixture             fixture;
   g_autoptr (Cluster) cluster = NULL;
   g_autoptr (Laid)    plan = NULL;
+  CollectiveCost      full, little;
 
   fixture_init (&fixture, expected->node, expected->nodes);
   cluster = fixture_cluster (&fixture);
   plan = fixture_plan (cluster, COLLECTIVE_ALL_GATHER, ALGORITHM_N);
   ck_assert_double_eq (plan->channels, expected->channels);
+  /* a full channel is a connection; the little that one channel carries crosses every card */
+  collective_plan_cost (plan->plan, 0x1p40, &full);
+  collective_plan_cost (plan->plan, 64, &little);
+  ck_assert_double_eq (full.weight, expected->channels);
+  ck_assert_uint_eq (little.channels, 1);
+  ck_assert_double_eq (little.weight, expected->rings);
   g_clear_pointer (&cluster, cluster_free);
   fixture_clear (&fixture);
 }
