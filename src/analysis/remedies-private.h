@@ -1,7 +1,7 @@
 /* What the search for what fits has to try: the levers of a scenario (remedy-levers.c). */
 #pragma once
 
-#include "replay/scenario.h"
+#include "scenario/scenario.h"
 
 /* One value of one lever. */
 typedef struct

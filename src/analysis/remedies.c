@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "analysis/parallel.h"
 #include "analysis/remedies-private.h"
+#include "base/parallel.h"
 #include "replay/plan-memory.h"
 
 #define BEAM 6 /* changes that are tried with a further lever */

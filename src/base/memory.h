@@ -23,6 +23,14 @@ typedef enum
 /* "parameter", "gradient", ... */
 const char *pool_category_name (PoolCategory category);
 
+/* How a framework gives out a GPU's memory. */
+typedef enum
+{
+  ALLOCATOR_CACHING,
+  ALLOCATOR_EXPANDABLE,
+  ALLOCATOR_IDEAL, /* no allocator: every byte counts as itself */
+} AllocatorKind;
+
 /* A tensor comes (`bytes` > 0) or goes. */
 typedef struct
 {

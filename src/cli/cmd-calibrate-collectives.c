@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/calibrate-collectives.h"
+#include "calibrate/collectives.h"
 #include "cli/listing.h"
 #include "cli/measurement-arguments.h"
 #include "cli/progress.h"

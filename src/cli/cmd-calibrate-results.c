@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/calibrate-profile.h"
-#include "analysis/same-file.h"
+#include "base/same-file.h"
+#include "calibrate/profile.h"
 #include "cli/listing.h"
 #include "cli/profile-output.h"
 #include "cli/progress.h"

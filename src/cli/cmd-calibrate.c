@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "analysis/measurement-file.h"
 #include "cli/subjects.h"
+#include "measure/measurement-file.h"
 
 /*
  * A word is a file of measured collectives: a log of nccl-tests, or a table. Where none shows what

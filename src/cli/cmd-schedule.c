@@ -90,8 +90,7 @@ add_item (Listing *listing, const Schedule *schedule, guint role, guint i, const
   gboolean         has_stream = item->stream != SCHEDULE_NONE;
   g_autofree char *index = g_strdup_printf ("%u", i), *detail = detail_of (schedule, role, item);
   g_autofree char *bytes = bytes_of (schedule, role, item), *event = event_of (item);
-  g_autofree char *unit =
-      item->unit != SCHEDULE_NONE ? schedule_unit_name (schedule, item->unit) : NULL;
+  const char *unit = item->unit != SCHEDULE_NONE ? schedule_unit_name (schedule, item->unit) : NULL;
   g_autofree char *flops = item->kind == ITEM_KERNEL && item->kernel->flops > 0
                                ? number_format_exact (item->kernel->flops)
                                : NULL;

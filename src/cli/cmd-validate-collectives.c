@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/layout.h"
+#include "calibrate/leave-one-out.h"
 #include "cli/measurement-arguments.h"
 #include "cli/progress.h"
 #include "cli/subjects.h"

@@ -1,8 +1,8 @@
 /* Measured collectives of the files on a command line, and the hardware of logs among them. */
 #pragma once
 
-#include "analysis/measurement-file.h"
 #include "cli/common.h"
+#include "measure/measurement-file.h"
 
 /* Lines of --help about what files hold. */
 #define MEASUREMENT_FILES_HELP                                                                     \

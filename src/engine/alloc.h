@@ -21,14 +21,7 @@
  */
 #pragma once
 
-#include <glib.h>
-
-typedef enum
-{
-  ALLOCATOR_CACHING,
-  ALLOCATOR_EXPANDABLE,
-  ALLOCATOR_IDEAL, /* no allocator: every byte counts as itself */
-} AllocatorKind;
+#include "base/memory.h"
 
 typedef struct _Allocator Allocator;
 typedef guint32           AllocBlock;

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "base/memory.h"
 #include "engine/alloc.h"
 
 #define HEAP_NONE G_MAXUINT32

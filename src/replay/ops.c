@@ -109,7 +109,7 @@ char *
 replay_op_label (const Replay *self, OpId op)
 {
   const ScheduleItem *item = replay_op (self, op).item;
-  g_autofree char    *unit =
+  const char         *unit =
       item->unit != SCHEDULE_NONE ? schedule_unit_name (self->schedule, item->unit) : NULL;
 
   return unit != NULL ? g_strdup_printf ("%s %s", item_label (item), unit)
@@ -146,11 +146,7 @@ replay_tag_label (const Replay *self, guint64 tag)
       schedule_buffer_info (self->schedule, binding_rank (self->binding, rank)->role, item->ref);
   g_string_append (text, buffer->label);
   if (item->unit != SCHEDULE_NONE)
-    {
-      g_autofree char *unit = schedule_unit_name (self->schedule, item->unit);
-
-      g_string_append_printf (text, ", %s", unit);
-    }
+    g_string_append_printf (text, ", %s", schedule_unit_name (self->schedule, item->unit));
   if (item->phase != PHASE_NONE)
     g_string_append_printf (text, ", %s", schedule_phase_name ((SchedulePhase) item->phase));
   return g_string_free (g_steal_pointer (&text), FALSE);

@@ -7,7 +7,7 @@
 #include "collective/collective.h"
 #include "engine/engine.h"
 #include "kernel/kernel.h"
-#include "replay/scenario.h"
+#include "scenario/scenario.h"
 
 typedef struct
 {

@@ -15,7 +15,7 @@
 #pragma once
 
 #include "cluster/cluster.h"
-#include "replay/replay-config.h"
+#include "scenario/replay-config.h"
 
 /* Mean of the largest of N standard normal deviates, n >= 1; by integration to 1e-9. */
 double skew_expected_maximum (guint n);

@@ -1,7 +1,7 @@
 /* Reports of published figures: formatting only. Every writer appends to a string. */
 #pragma once
 
-#include "analysis/figures.h"
+#include "measure/figures.h"
 
 /*
  * A table of published and predicted numbers, the assumptions below it, each once, and what could

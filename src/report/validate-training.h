@@ -3,7 +3,7 @@
 
 #include <gio/gio.h>
 
-#include "analysis/validate-training.h"
+#include "measure/validate-training.h"
 
 /*
  * The summary as text for a terminal: goals, errors by source and metric, rankings, memory, what

@@ -3,7 +3,7 @@
 
 #include <gio/gio.h>
 
-#include "analysis/validate-collectives.h"
+#include "measure/validate-collectives.h"
 
 /* The summary as text for a terminal: each part's groups, then why rows could not be simulated. */
 void report_validation_summary (const CollectiveValidation *self, GString *out);

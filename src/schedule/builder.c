@@ -31,31 +31,45 @@ role_init (ScheduleRole *role, const Workload *workload)
   role->data = g_ptr_array_new ();
 }
 
+static void
+unit_clear (gpointer data)
+{
+  g_free (((ScheduleUnit *) data)->name);
+}
+
+GArray *
+schedule_units_new (void)
+{
+  GArray *units = g_array_new (FALSE, FALSE, sizeof (ScheduleUnit));
+
+  g_array_set_clear_func (units, unit_clear);
+  return units;
+}
+
 ScheduleBuilder *
-schedule_builder_new (const Workload *workload, GArray *units, guint n_roles, guint32 *role_of_rank,
-                      guint n_ranks, guint steps_per_period)
+schedule_builder_new (ScheduleShape shape)
 {
   ScheduleBuilder *self = g_new0 (ScheduleBuilder, 1);
   Schedule        *schedule = g_new0 (Schedule, 1);
 
-  schedule->workload = workload;
-  schedule->units = units;
-  schedule->roles = g_new0 (ScheduleRole, n_roles);
-  schedule->n_roles = n_roles;
-  schedule->n_stages = 1;
-  schedule->role_of_rank = role_of_rank;
-  schedule->n_ranks = n_ranks;
-  schedule->steps_per_period = steps_per_period;
+  schedule->workload = shape.workload;
+  schedule->units = shape.units;
+  schedule->roles = g_new0 (ScheduleRole, shape.n_roles);
+  schedule->n_roles = shape.n_roles;
+  schedule->n_stages = shape.n_stages;
+  schedule->role_of_rank = shape.role_of_rank;
+  schedule->n_ranks = shape.n_ranks;
+  schedule->steps_per_period = shape.steps_per_period;
   schedule->streams = g_array_new (FALSE, FALSE, sizeof (ScheduleStream));
   schedule->comms = g_array_new (FALSE, FALSE, sizeof (ScheduleComm));
   schedule->kernels = g_ptr_array_new_with_free_func (g_free);
   schedule->tensors = g_ptr_array_new_with_free_func (g_free);
   schedule->strings = g_string_chunk_new (1024);
-  for (guint r = 0; r < n_roles; r++)
-    role_init (&schedule->roles[r], workload);
+  for (guint r = 0; r < shape.n_roles; r++)
+    role_init (&schedule->roles[r], shape.workload);
 
   self->schedule = schedule;
-  self->layers = distinct_layers (workload);
+  self->layers = distinct_layers (shape.workload);
   schedule_builder_select (self, 0, SECTION_INIT);
   schedule_stream (self, "compute", 0);
   return self;
@@ -98,13 +112,24 @@ actual_stream (const ScheduleBuilder *b, StreamRef stream)
   return stream == SCHEDULE_COMPUTE ? b->compute : stream;
 }
 
+guint
+schedule_builder_n_items (const ScheduleBuilder *self)
+{
+  return self->program->items->len;
+}
+
+const Schedule *
+schedule_builder_peek (const ScheduleBuilder *self)
+{
+  return self->schedule;
+}
+
 Schedule *
 schedule_builder_finish (ScheduleBuilder *self)
 {
   Schedule *schedule = self->schedule;
 
   g_ptr_array_unref (self->layers);
-  g_free (self->undeclared);
   g_free (self);
   return schedule;
 }

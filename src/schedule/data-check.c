@@ -147,7 +147,7 @@ data_name (const DataCheck *self, BufferRef buffer, guint part)
 {
   const ScheduleRole *role = &self->schedule->roles[self->role];
   guint               unit = part != SCHEDULE_WHOLE ? role->unit_offset + part : SCHEDULE_NONE;
-  g_autofree char    *name = NULL;
+  const char         *name = NULL;
 
   if (buffer < SCHEDULE_FIRST_DATA
       && schedule_buffer_info (self->schedule, self->role, buffer)->unit != SCHEDULE_NONE)

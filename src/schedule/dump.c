@@ -16,11 +16,7 @@ schedule_item_place (const Schedule *self, guint role, ScheduleSection section, 
       if (at->label != NULL)
         g_string_append_printf (text, " '%s'", at->label);
       if (at->unit != SCHEDULE_NONE)
-        {
-          g_autofree char *unit = schedule_unit_name (self, at->unit);
-
-          g_string_append_printf (text, ", %s", unit);
-        }
+        g_string_append_printf (text, ", %s", schedule_unit_name (self, at->unit));
       g_string_append_c (text, ')');
     }
   return g_string_free (text, FALSE);
@@ -108,8 +104,7 @@ schedule_dump (const Schedule *self, guint role, ScheduleSection section, GStrin
   for (guint i = 0; i < items.n; i++)
     {
       const ScheduleItem *item = &items.items[i];
-      g_autofree char    *unit =
-          item->unit != SCHEDULE_NONE ? schedule_unit_name (self, item->unit) : g_strdup ("-");
+      const char *unit = item->unit != SCHEDULE_NONE ? schedule_unit_name (self, item->unit) : "-";
 
       g_string_append_printf (out, "%6u  %-9s  %-18s  %-10s ", i,
                               item->phase == PHASE_NONE ? "-" : schedule_phase_name (item->phase),

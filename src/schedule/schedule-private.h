@@ -1,9 +1,7 @@
-/*
- * What the files of this layer share: the body of a schedule and the life of a builder.
- */
+/* What the files of this layer share: the bodies of a schedule and of its builder. */
 #pragma once
 
-#include "schedule/strategy.h"
+#include "schedule/builder.h"
 
 /*
  * `part` of `buffer` is touched by the op at `item`, or (what is not modelled) by STREAM or the
@@ -43,7 +41,7 @@ typedef struct
 struct _Schedule
 {
   const Workload *workload;
-  GArray         *units; /* PlanUnit */
+  GArray         *units; /* ScheduleUnit */
   ScheduleRole   *roles;
   guint           n_roles, n_stages;
   guint32        *role_of_rank; /* NULL when there is one role */
@@ -79,40 +77,7 @@ struct _ScheduleBuilder
   OpRef            last_op;     /* SCHEDULE_NONE when the last call emitted nothing */
   guint32          last_at;     /* then: the item that it would have been, */
   StreamRef        last_stream; /* and its stream; SCHEDULE_NONE before the first op */
-  char            *undeclared; /* what a strategy did not say where it is (data.c); NULL: nothing */
 };
-
-/*
- * An empty schedule of N_ROLES roles. Takes UNITS and ROLE_OF_RANK (N_RANKS ids, or NULL). The
- * workload must outlive it.
- */
-ScheduleBuilder *schedule_builder_new (const Workload *workload, GArray *units, guint n_roles,
-                                       guint32 *role_of_rank, guint n_ranks,
-                                       guint steps_per_period);
-/*
- * ROLE is of pipeline stage STAGE with WORKLOAD, whose units begin at OFFSET; units that are set
- * from now on count from there.
- */
-void schedule_builder_set_stage (ScheduleBuilder *self, guint role, guint stage,
-                                 const Workload *workload, guint offset);
-
-/* A kernel of the model on SCHEDULE_COMPUTE. KERNEL is a layer's: it outlives the schedule. */
-OpRef schedule_layer_kernel (ScheduleBuilder *b, const KernelDesc *kernel);
-/* Items that follow go to SECTION of ROLE. */
-void schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection section);
-/*
- * What is emitted on SCHEDULE_COMPUTE from now on goes to STREAM, and its memory comes from that
- * stream's pool: a pass that runs beside another one. What one of the two frees of the other's pool
- * goes back when its own stream has come so far. SCHEDULE_COMPUTE itself ends that, and so does
- * schedule_builder_select.
- */
-void schedule_builder_set_compute (ScheduleBuilder *self, StreamRef stream);
-/* The forward pass of micro-step MICRO begins with the next item. */
-void schedule_builder_begin_micro (ScheduleBuilder *self, guint micro);
-/* Marks the end of a training step. */
-void schedule_builder_end_step (ScheduleBuilder *self);
-/* Frees the builder; its schedule is the caller's. */
-Schedule *schedule_builder_finish (ScheduleBuilder *self);
 
 static inline ScheduleProgram *
 schedule_program (const Schedule *self, guint role, ScheduleSection section)
@@ -120,12 +85,6 @@ schedule_program (const Schedule *self, guint role, ScheduleSection section)
   g_assert (role < self->n_roles && section < SECTION_N);
   return &self->roles[role].programs[section];
 }
-
-/*
- * Drops ROLE's steady program for its first one where they are the same; N_INIT and N_FIRST: its
- * buffers when init and the first section had been written.
- */
-void schedule_share_steady (Schedule *self, guint role, guint n_init, guint n_first);
 
 /* Sections that differ: without the steady one where every role shares it. */
 static inline guint
@@ -158,37 +117,7 @@ guint partners_item (const Partners *self, guint role, guint item);
  */
 gboolean schedule_check_data (const Schedule *self, guint role, DiagList *diags);
 
-/* The op OP of the section uses BUFFER. */
-void schedule_builder_use (ScheduleBuilder *self, OpRef op, BufferRef buffer, guint part,
-                           ScheduleAccess access);
-
 /* Deadlock across roles (check.c calls it once the programs themselves are sound). */
 gboolean schedule_check_progress (const Schedule *self, DiagList *diags);
 /* "role 0, steady section, item 12 ('all_gather', block 0)". Newly allocated. */
 char *schedule_item_place (const Schedule *self, guint role, ScheduleSection section, guint item);
-
-/* Steps of STRATEGY's own period: 1 unless it says otherwise. */
-guint strategy_own_period (const Strategy *strategy, const PlanInput *in, gconstpointer options);
-
-/* What the inner strategy of STRATEGY spans: the same as itself unless it says otherwise. */
-void strategy_narrow_input (const Strategy *strategy, const PlanInput *in, gconstpointer options,
-                            PlanInput *inner);
-
-/* What a collective among the kernels is: its group and its kind (mesh-expect.c). */
-MeshGroup          plan_axis_group (const PlanInput *in, MeshAxis axis);
-ScheduleCollective plan_collective (CommKind kind);
-
-/* Whether activations travel in parts, one a tensor rank. */
-gboolean plan_scatters (const Workload *workload);
-
-/*
- * Elements of the stage's parameters that are whole on every tensor rank, and whose gradients there
- * are partial sums.
- */
-guint64 plan_partial_elements (const Workload *workload);
-
-/*
- * Adds what the axes of the mesh move in a step of a rank of IN's workload; HELD: its gradients as
- * the strategy leaves them.
- */
-void plan_expect_mesh (const PlanInput *in, PlanGradient held, PlanTotals *totals);

@@ -215,46 +215,21 @@ schedule_n_units (const Schedule *self)
   return self->units->len;
 }
 
-static const PlanUnit *
+static const ScheduleUnit *
 unit_info (const Schedule *self, guint unit)
 {
   g_assert (unit < self->units->len);
-  return &g_array_index (self->units, PlanUnit, unit);
+  return &g_array_index (self->units, ScheduleUnit, unit);
 }
 
 guint
 schedule_unit_layer (const Schedule *self, guint unit)
 {
-  return unit_info (self, unit)->model_layer;
+  return unit_info (self, unit)->layer;
 }
 
-static char *
-layer_name (const PlanUnit *unit)
-{
-  switch (unit->desc->kind)
-    {
-    case LAYER_EMBEDDING:
-      return g_strdup ("embedding");
-    case LAYER_HEAD:
-      return g_strdup ("head");
-    case LAYER_BLOCK:
-      break;
-    }
-  return g_strdup_printf ("block %u",
-                          unit->model_layer - 1); /* layer 0: embedding; blocks count from 0 */
-}
-
-char *
+const char *
 schedule_unit_name (const Schedule *self, guint unit)
 {
-  const PlanUnit  *info = unit_info (self, unit);
-  g_autofree char *layer = layer_name (info);
-
-  if (info->module >= 0)
-    return g_strdup_printf ("%s %s", layer, info->desc->modules[info->module].name);
-  if (info->expert)
-    return g_strdup_printf ("%s experts", layer);
-  if (info->own_elements == 0 && info->elements > 0)
-    return g_strdup_printf ("%s embedding", layer); /* a tied head's second use of the table */
-  return g_steal_pointer (&layer);
+  return unit_info (self, unit)->name;
 }

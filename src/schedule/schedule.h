@@ -12,7 +12,7 @@
 #pragma once
 
 #include "base/memory.h"
-#include "schedule/mesh.h"
+#include "workload/mesh.h"
 #include "workload/workload.h"
 
 typedef enum
@@ -226,7 +226,7 @@ const ScheduleBuffer *schedule_buffer_info (const Schedule *self, guint role, Bu
 guint                 schedule_steps_per_period (const Schedule *self);
 guint                 schedule_n_units (const Schedule *self);
 /* "embedding", "block 3", "block 3 mlp.up", "head" */
-char *schedule_unit_name (const Schedule *self, guint unit);
+const char *schedule_unit_name (const Schedule *self, guint unit);
 guint schedule_unit_layer (const Schedule *self, guint unit); /* whole model's: 0 the embedding */
 
 /* ---- builder --------------------------------------------------------------------------------- */

@@ -107,9 +107,9 @@ replace (GArray **array, GArray *by)
 }
 
 void
-schedule_share_steady (Schedule *self, guint role, guint n_init, guint n_first)
+schedule_builder_share_steady (ScheduleBuilder *self, guint role, guint n_init, guint n_first)
 {
-  ScheduleRole    *of = &self->roles[role];
+  ScheduleRole    *of = &self->schedule->roles[role];
   ScheduleProgram *first = &of->programs[SECTION_FIRST], *steady = &of->programs[SECTION_STEADY];
   const Sections   sections = { of, n_init, n_first };
 

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "schedule/pipeline.h"
-#include "schedule/strategy.h"
+#include "driver/pipeline.h"
+#include "driver/strategy.h"
 
 /*
  * Bytes an element of each state; mixed precision keeps a low-precision copy for computing beside

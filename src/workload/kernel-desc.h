@@ -29,7 +29,7 @@ typedef enum
   MESH_N_AXES,
 } MeshAxis;
 
-/* Kinds and size conventions of schedule/schedule.h's collectives. */
+/* Kinds and size conventions of schedule.h's collectives. */
 typedef enum
 {
   COMM_ALL_GATHER,     /* bytes: total received (members x contribution) */

@@ -1,8 +1,8 @@
 /* results.csv of the runner from arbitrary bytes: rows that can be calibrated from, or errors. */
 #include <math.h>
 
-#include "analysis/bench-results.h"
 #include "fuzz.h"
+#include "measure/bench-results.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 

@@ -4,8 +4,8 @@
  */
 #include <math.h>
 
-#include "analysis/nccl-log.h"
 #include "fuzz.h"
+#include "measure/nccl-log.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 

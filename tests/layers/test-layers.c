@@ -1,8 +1,9 @@
 /*
- * Holds the source tree to the include table of docs/decisions/001-layer-includes.md: reads every
- * `#include "layer/..."` of src/ and fails on a pair that the table does not name. It sees text
- * only: what arrives through a permitted header is not followed, and #if is not evaluated. And
- * holds src/cli to its one way to stderr.
+ * Holds the source tree to the table of docs/decisions/001-layer-includes.md: reads every
+ * `#include "layer/..."` of src/, and every call of a function that a header of src/ declares, and
+ * fails on a pair of layers that the table does not name. So a header that arrives through another
+ * one is no loophole. It sees text only: #if is not evaluated. And holds src/cli to its one way to
+ * stderr.
  */
 #include <check.h>
 #include <gio/gio.h>
@@ -21,16 +22,24 @@ static const LayerRule rules[] = {
   { "engine", "base" },
   { "cluster", "base engine" },
   { "workload", "base" },
-  { "kernel", "workload cluster" },
-  { "collective", "cluster" },
+  { "kernel", "base engine cluster workload" },
+  { "collective", "base engine cluster" },
   { "schedule", "base workload" },
-  { "strategy", "schedule workload" },
-  { "replay", "base engine cluster workload kernel collective schedule strategy" },
-  { "analysis", "replay" },
-  { "report", "base analysis" },
+  { "driver", "base workload schedule" },
+  { "strategy", "base workload schedule driver" },
+  { "scenario", "base cluster workload kernel collective driver strategy" },
+  { "replay", "base engine cluster workload kernel collective schedule driver strategy scenario" },
+  { "analysis", "base engine cluster workload kernel collective schedule driver strategy scenario "
+                "replay" },
+  { "measure", "base engine cluster workload kernel collective schedule driver strategy scenario "
+               "replay analysis" },
+  { "calibrate", "base engine cluster workload kernel collective schedule driver strategy scenario "
+                 "replay analysis measure" },
+  { "report", "base engine cluster workload kernel collective schedule driver strategy scenario "
+              "replay analysis measure calibrate" },
   { "bench", "" },
-  { "cli",
-    "base engine cluster workload kernel collective schedule strategy replay analysis report" },
+  { "cli", "base engine cluster workload kernel collective schedule driver strategy scenario "
+           "replay analysis measure calibrate report" },
 };
 
 static const LayerRule *
@@ -184,8 +193,9 @@ START_TEST (test_faults_are_caught)
   assert_fault ("engine", "  #  include \"cluster/cluster.h\" /* why */",
                 "'engine' may not include 'cluster'");
   assert_fault ("strategy", "#include \"engine/engine.h\"", "'strategy' may not include 'engine'");
-  assert_fault ("strategy", "#include \"base/units.h\"", "'strategy' may not include 'base'");
-  assert_fault ("report", "#include \"replay/replay.h\"", "'report' may not include 'replay'");
+  assert_fault ("schedule", "#include \"driver/strategy.h\"",
+                "'schedule' may not include 'driver'");
+  assert_fault ("analysis", "#include \"report/text.h\"", "'analysis' may not include 'report'");
   assert_fault ("bench", "#include \"base/units.h\"", "'bench' may not include 'base'");
   assert_fault ("cli", "#include \"bench/bench.h\"", "'cli' may not include 'bench'");
   assert_fault ("base", "#include \"units.h\"", "'units.h' names no layer");
@@ -225,6 +235,183 @@ START_TEST (test_bad_file_is_caught)
   ck_assert_uint_eq (tally.n_files, 1);
   ck_assert_uint_eq (tally.n_includes, 2);
   ck_assert_uint_eq (tally.n_faults, 1);
+}
+END_TEST
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* TEXT without comments, strings and includes; newly allocated. */
+static char *
+bare_code (const char *text)
+{
+  g_autoptr (GRegex) regex = g_regex_new ("/\\*.*?\\*/|\"(?:\\\\.|[^\"\\\\\\n])*\"|^#[^\\n]*",
+                                          G_REGEX_DOTALL | G_REGEX_MULTILINE, 0, NULL);
+
+  return g_regex_replace_literal (regex, text, -1, 0, "", 0, NULL);
+}
+
+/* What a file of a layer is shown to, with its bare code. */
+typedef void (*FileCheck) (const char *layer, const char *path, const char *code, gpointer user);
+
+static void
+for_each_file (const char *src, const char *suffix, FileCheck check, gpointer user)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (rules); i++)
+    {
+      g_autofree char *folder = g_build_filename (src, rules[i].layer, NULL);
+      g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+      const char      *name;
+
+      while (dir != NULL && (name = g_dir_read_name (dir)) != NULL)
+        {
+          g_autofree char *path = g_build_filename (folder, name, NULL), *text = NULL, *code = NULL;
+
+          if (!g_str_has_suffix (name, suffix))
+            continue;
+          ck_assert (g_file_get_contents (path, &text, NULL, NULL));
+          code = bare_code (text);
+          check (rules[i].layer, path, code, user);
+        }
+    }
+}
+
+/* Calls ON_MATCH with every text of group 1 of PATTERN in CODE. */
+static void
+for_each_match (const char *pattern, const char                             *code,
+                void (*on_match) (const char *name, gpointer user), gpointer user)
+{
+  g_autoptr (GRegex)     regex = g_regex_new (pattern, G_REGEX_MULTILINE, 0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
+
+  for (g_regex_match (regex, code, 0, &match); g_match_info_matches (match);
+       g_match_info_next (match, NULL))
+    {
+      g_autofree char *name = g_match_info_fetch (match, 1);
+
+      on_match (name, user);
+    }
+}
+
+typedef struct
+{
+  GHashTable *owners; /* name of a function -> its layer; "" where several declare one */
+  GHashTable *own;    /* what the file at hand defines itself */
+  const char *layer, *path;
+  guint       n_calls, n_faults;
+} Calls;
+
+static void
+note_function (const char *name, gpointer user)
+{
+  Calls      *self = user;
+  const char *owner = g_hash_table_lookup (self->owners, name);
+  gboolean    shared = owner != NULL && !g_str_equal (owner, self->layer);
+
+  g_hash_table_insert (self->owners, g_strdup (name), (gpointer) (shared ? "" : self->layer));
+}
+
+static void
+note_call (const char *name, gpointer user)
+{
+  Calls      *self = user;
+  const char *owner = g_hash_table_lookup (self->owners, name);
+
+  if (owner == NULL || *owner == '\0' || g_hash_table_contains (self->own, name))
+    return;
+  self->n_calls++;
+  if (rule_allows (rule_find (self->layer), owner))
+    return;
+  self->n_faults++;
+  fprintf (stderr, "%s: '%s' may not call '%s' of '%s'\n", self->path, self->layer, name, owner);
+}
+
+static void
+read_declarations (const char *layer, const char *path, const char *code, gpointer user)
+{
+  Calls *self = user;
+
+  (void) path;
+  self->layer = layer;
+  for_each_match ("^\\w[\\w \\*]*?[ \\*]([a-z]\\w*_\\w+) \\(", code, note_function, self);
+}
+
+static void
+note_definition (const char *name, gpointer user)
+{
+  g_hash_table_add (((Calls *) user)->own, g_strdup (name));
+}
+
+static void
+read_calls (const char *layer, const char *path, const char *code, gpointer user)
+{
+  Calls *self = user;
+
+  self->layer = layer;
+  self->path = path;
+  g_hash_table_remove_all (self->own);
+  for_each_match ("^([a-z]\\w*) \\(", code, note_definition, self);
+  for_each_match ("(?<![\\w.>])([a-z]\\w*_\\w+) \\(", code, note_call, self);
+}
+
+static Calls
+check_calls (const char *src)
+{
+  Calls calls = { .owners = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+                  .own = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
+
+  for_each_file (src, ".h", read_declarations, &calls);
+  for_each_file (src, ".c", read_calls, &calls);
+  for_each_file (src, ".h", read_calls, &calls);
+  g_hash_table_unref (calls.owners);
+  g_hash_table_unref (calls.own);
+  return calls;
+}
+
+START_TEST (test_calls)
+{
+  g_autofree char *src = g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "src", NULL);
+  Calls            calls = check_calls (src);
+
+  fprintf (stderr, "%u calls of the project's functions\n", calls.n_calls);
+  ck_assert_uint_gt (calls.n_calls, 1000);
+  ck_assert_uint_eq (calls.n_faults, 0);
+}
+END_TEST
+
+/* A strategy that calls the engine without its header; comments and strings are no calls. */
+START_TEST (test_bad_call_is_caught)
+{
+  static const struct
+  {
+    const char *folder, *file, *text;
+  } files[] = {
+    { "engine", "engine/e.h", "void engine_go (int n);\n" },
+    { "strategy", "strategy/s.c", "/* engine_go (1) */ f (\"engine_go (2)\"); engine_go (3);\n" },
+    { "replay", "replay/r.c", "  engine_go (4);\n" },
+  };
+  g_autofree char *root = g_dir_make_tmp ("shardsim-layers-XXXXXX", NULL);
+  Calls            calls;
+
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
+    {
+      g_autofree char *folder = g_build_filename (root, files[i].folder, NULL);
+      g_autofree char *path = g_build_filename (root, files[i].file, NULL);
+
+      ck_assert_int_eq (g_mkdir_with_parents (folder, 0700), 0);
+      ck_assert (g_file_set_contents (path, files[i].text, -1, NULL));
+    }
+  calls = check_calls (root);
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
+    {
+      g_autofree char *folder = g_build_filename (root, files[i].folder, NULL);
+      g_autofree char *path = g_build_filename (root, files[i].file, NULL);
+
+      remove (path);
+      remove (folder);
+    }
+  remove (root);
+  ck_assert_uint_eq (calls.n_calls, 3); /* its declaration, which reads as one, among them */
+  ck_assert_uint_eq (calls.n_faults, 1);
 }
 END_TEST
 
@@ -318,6 +505,8 @@ main (void)
   tcase_add_test (tcase, test_faults_are_caught);
   tcase_add_test (tcase, test_permitted_lines_pass);
   tcase_add_test (tcase, test_bad_file_is_caught);
+  tcase_add_test (tcase, test_calls);
+  tcase_add_test (tcase, test_bad_call_is_caught);
   tcase_add_test (tcase, test_stderr);
   tcase_add_test (tcase, test_writes_are_caught);
   suite_add_tcase (suite, tcase);

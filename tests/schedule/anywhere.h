@@ -1,7 +1,7 @@
 /* For strategies of tests that are not about data. */
 #pragma once
 
-#include "schedule/strategy.h"
+#include "driver/strategy.h"
 
 /* In init: all data of units has been there from the start, without memory. */
 static inline void

@@ -111,8 +111,7 @@ builder_new (const Workload *workload, guint n_roles, guint n_ranks)
 
   for (guint rank = 0; rank < n_ranks; rank++)
     roles[rank] = rank % n_roles;
-  return schedule_builder_new (workload, plan_units (workload, UNIT_LAYER), n_roles, roles, n_ranks,
-                               1);
+  return toy_builder (workload, n_roles, roles, n_ranks);
 }
 
 static void
@@ -477,7 +476,7 @@ check_exchange (MessageFault fault)
 
   for (guint rank = 0; rank < 4; rank++)
     roles[rank] = rank / 2;
-  b = schedule_builder_new (workload, plan_units (workload, UNIT_LAYER), 2, roles, 4, 1);
+  b = toy_builder (workload, 2, roles, 4);
   stream = schedule_stream (b, "x", 0);
   comm = schedule_comm (b, "stages", (MeshGroup){ 2, 2 });
   for (guint role = 0; role < 2; role++)

@@ -324,8 +324,7 @@ emit_everything (ScheduleBuilder *b)
 START_TEST (dump_has_a_line_an_item)
 {
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
-  ScheduleBuilder     *b =
-      schedule_builder_new (workload, plan_units (workload, UNIT_LAYER), 1, NULL, 4, 1);
+  ScheduleBuilder     *b = toy_builder (workload, 1, NULL, 4);
   g_autoptr (GString)  text = g_string_new (NULL);
   g_autoptr (Schedule) schedule = NULL;
 
@@ -353,8 +352,7 @@ END_TEST
 START_TEST (kernels_are_copied_unless_the_workloads)
 {
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
-  ScheduleBuilder     *b =
-      schedule_builder_new (workload, plan_units (workload, UNIT_LAYER), 1, NULL, 4, 1);
+  ScheduleBuilder     *b = toy_builder (workload, 1, NULL, 4);
   const KernelDesc    *theirs = &workload_layer (workload, 1)->backward[1];
   g_autofree char     *name = g_strdup ("temporary");
   KernelDesc           mine = *theirs;
@@ -377,10 +375,9 @@ END_TEST
 START_TEST (streams_and_communicators_are_made_once)
 {
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
-  ScheduleBuilder     *b =
-      schedule_builder_new (workload, plan_units (workload, UNIT_LAYER), 1, NULL, 4, 1);
-  StreamRef side = schedule_stream (b, "side", -1);
-  CommRef   all = schedule_comm (b, "all", (MeshGroup){ 4, 1 }),
+  ScheduleBuilder     *b = toy_builder (workload, 1, NULL, 4);
+  StreamRef            side = schedule_stream (b, "side", -1);
+  CommRef              all = schedule_comm (b, "all", (MeshGroup){ 4, 1 }),
           half = schedule_comm (b, "half", (MeshGroup){ 2, 1 });
   g_autoptr (Schedule) schedule = NULL;
 

@@ -294,3 +294,17 @@ toy_build (const Workload *workload, guint n_ranks, const StrategyChoice *choice
   ck_assert_uint_eq (diag_list_n_errors (diags), 0);
   return schedule;
 }
+
+ScheduleBuilder *
+toy_builder (const Workload *workload, guint n_roles, guint32 *roles, guint n_ranks)
+{
+  g_autoptr (GArray) units = plan_units (workload, UNIT_LAYER);
+
+  return schedule_builder_new ((ScheduleShape){ .workload = workload,
+                                                .units = plan_unit_names (units),
+                                                .n_roles = n_roles,
+                                                .n_stages = 1,
+                                                .role_of_rank = roles,
+                                                .n_ranks = n_ranks,
+                                                .steps_per_period = 1 });
+}

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "driver/driver-private.h"
 #include "schedule/schedule-private.h"
 
 typedef enum
@@ -46,6 +47,10 @@ extern const Strategy toy_extending; /* also extends init, step_end and unit_for
 /* Gated MLP, RMSNorm, rotary: 2 blocks of d_model 64 with 4 heads, d_ff 256, vocabulary 512. */
 extern const ModelShape      toy_shape;
 extern const TrainingOptions toy_training; /* 2 x 16 tokens, no accumulation or checkpointing */
+
+/* A builder over WORKLOAD's layers; takes ROLES ([n_ranks], or NULL). */
+ScheduleBuilder *toy_builder (const Workload *workload, guint n_roles, guint32 *roles,
+                              guint n_ranks);
 
 /* Asserts that building gives no diagnostic. */
 Schedule *toy_build (const Workload *workload, guint n_ranks, const StrategyChoice *choice);

@@ -1,5 +1,5 @@
 /* A plug-in of another API version. */
-#include "schedule/strategy.h"
+#include "driver/strategy.h"
 
 const Strategy shardsim_strategy = { .api = STRATEGY_API_VERSION + 1,
                                      .name = "old",

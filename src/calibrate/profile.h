@@ -1,0 +1,133 @@
+/*
+ * A profile from what the microbenchmark runner measured: results.csv with a device makes a GPU's,
+ * without one (MPI on plain hosts) a network link's. Every figure is a robust fit (robust-fit.h) of
+ * named rows by a rule; the tables of rules are in calibrate-device.c and calibrate-network.c. What
+ * no figure takes is fitted for the report alone.
+ */
+#pragma once
+
+#include "calibrate/robust-fit.h"
+#include "measure/bench-results.h"
+
+/* One figure, or one quantity for the report. */
+typedef struct
+{
+  const char  *figure; /* key of the profile; NULL: no figure takes it */
+  char        *what;   /* "empty kernels, back to back" */
+  QuantityKind kind;
+  FitVerdict   verdict;
+  char        *why;    /* of a verdict that is not good, else NULL */
+  const char  *text;   /* of a plain key of the profile instead of a value; NULL: it is a figure */
+  double       before; /* base unit; NAN: there is none */
+  double       after;  /* unless the verdict is not good */
+  double low, high;    /* spread of the measurements, low <= after <= high; both NAN: one value */
+  guint  n;            /* measurements */
+  double residual_median, residual_p90; /* NAN: nothing to be off from */
+} FittedValue;
+
+/* A measured matrix product; the median of its layouts and repeats. */
+typedef struct
+{
+  guint64     batch, m, n, k;
+  const char *dtype;
+  double      seconds;
+} MeasuredProduct;
+
+typedef struct
+{
+  const BenchResults *results;
+  const char         *kind;  /* "gpu", "link" */
+  char               *base;  /* id of the profile that is extended */
+  char               *title; /* of that profile */
+  GPtrArray *fits;     /* FittedValue *: figures in the rules' order, then what is only reported */
+  GArray    *products; /* MeasuredProduct, sorted: what stands beside a GPU's profile */
+} ProfileCalibration;
+
+/*
+ * Fits the figures of the profile BASE ("gpu" where RESULTS has a device, else "link") to RESULTS,
+ * which outlive the result, and leaves the values in PROFILES. NULL after diagnostics where there
+ * is no such profile; a device of another size than BASE is a warning.
+ */
+ProfileCalibration *calibrate_profile (const BenchResults *results, ProfileSet *profiles,
+                                       const char *base, DiagList *diags);
+void                profile_calibration_free (ProfileCalibration *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (ProfileCalibration, profile_calibration_free)
+
+/* The kind of profile that RESULTS make. */
+const char *calibrate_profile_kind (const BenchResults *results);
+
+/*
+ * The id of the one profile of RESULTS' kind whose title and id hold every word of the device's
+ * name ("NVIDIA H200": vendor and form left aside). NULL after a diagnostic that lists the
+ * candidates. Newly allocated.
+ */
+char *calibrate_profile_guess (const BenchResults *results, ProfileSet *profiles, DiagList *diags);
+
+/* TRUE when there is a figure to write and none contradicts its data. */
+gboolean profile_calibration_is_good (const ProfileCalibration *self);
+
+/*
+ * Writes the figures to FILE (".../ID.yaml"), and a GPU's products to ID.matmul.csv beside it: each
+ * complete or untouched, and neither without the other. Folders are made. FALSE with ERROR set.
+ */
+gboolean profile_calibration_write (const ProfileCalibration *self, const char *file,
+                                    GError **error);
+
+/* ---- for the rules ---- */
+
+typedef struct _Calibration Calibration;
+typedef struct _FitRule     FitRule;
+
+/* Fills OUT, whose texts, kind and `before` are set; may leave it good with `after` alone. */
+typedef void (*FitFunc) (const Calibration *calibration, const FitRule *rule, FittedValue *out);
+
+struct _FitRule
+{
+  const char  *figure, *what;
+  QuantityKind kind;
+  FitFunc      fit;
+  const char  *benchmark, *variant; /* what `fit` is about, where it serves several */
+};
+
+struct _Calibration
+{
+  const BenchResults *results;
+  const GpuProfile   *gpu; /* the extended profile with what was fitted so far: one of the two */
+  const LinkProfile  *link;
+  GHashTable         *used; /* BenchRow * that a rule has looked at */
+  ProfileCalibration *result;
+};
+
+extern const FitRule calibrate_device_rules[], calibrate_network_rules[]; /* end: `what` is NULL */
+
+/*
+ * Rows of a benchmark and variant ("nn|nt": either); RANKS 0: of any. Newly allocated array of
+ * const BenchRow *; the rows count as used.
+ */
+GPtrArray *calibration_rows (const Calibration *self, const char *benchmark, const char *variant,
+                             guint ranks);
+
+/*
+ * A line through ROWS, bytes times FACTOR. OUT gets verdict, rows and residuals; the caller the
+ * line.
+ */
+LineFit calibration_line (const GPtrArray *rows, double factor, FittedValue *out);
+
+/* The median of ROWS' values and their spread, without outliers. */
+void calibration_median (const GPtrArray *rows, FittedValue *out);
+
+/*
+ * The spread of the rate of ROWS (units of bytes times FACTOR per s) that LINE's latency leaves,
+ * over sizes well beyond its half-bandwidth size and without outliers. FALSE where there are none.
+ */
+gboolean calibration_rate_spread (const GPtrArray *rows, double factor, const LineFit *line,
+                                  double *low, double *high);
+
+/* OUT is refused. Takes WHY. */
+void calibration_refuse (FittedValue *out, FitVerdict verdict, char *why);
+
+/* The merged products of RESULTS that a profile's table takes, sorted. */
+GArray *calibration_products (const Calibration *self);
+
+/* Fits what no rule has used, a benchmark, variant and type of data at a time, for the report. */
+void calibration_report_others (Calibration *self);

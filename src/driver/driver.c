@@ -1,0 +1,590 @@
+/*
+ * The one walk of training that all strategies hang on: round > step > slot of the pipeline > layer
+ * > unit > kernel.
+ */
+#include "driver/driver-private.h"
+
+#include <string.h>
+
+/*
+ * Bound of a schedule: 2^25 items are 1.9 GB. Only local-update systems with thousands of steps a
+ * round come near.
+ */
+#define DRIVER_MAX_ITEMS (1u << 25)
+
+/* ---- hooks ----------------------------------------------------------------------------------- */
+
+typedef void (*RunHook) (StrategyRun *run);
+typedef void (*UnitHook) (StrategyRun *run, const UnitSlot *slot);
+
+static const StrategyHooks *
+run_hooks (const StrategyRun *run)
+{
+  return &((const DriverLevel *) run->driver)->strategy->hooks;
+}
+
+/* The outermost strategy from RUN inwards that has the hook answers. */
+static void
+call_hook (StrategyRun *run, gsize hook)
+{
+  for (; run != NULL; run = run->inner)
+    {
+      RunHook function = *(const RunHook *) G_STRUCT_MEMBER_P (run_hooks (run), hook);
+
+      if (function != NULL)
+        {
+          function (run);
+          return;
+        }
+    }
+}
+
+static void
+call_unit_hook (StrategyRun *run, gsize hook, const UnitSlot *slot)
+{
+  for (; run != NULL; run = run->inner)
+    {
+      UnitHook function = *(const UnitHook *) G_STRUCT_MEMBER_P (run_hooks (run), hook);
+
+      if (function != NULL)
+        {
+          function (run, slot);
+          return;
+        }
+    }
+}
+
+void
+strategy_inner_init (StrategyRun *run)
+{
+  call_hook (run->inner, HOOK (init));
+}
+
+void
+strategy_inner_step_begin (StrategyRun *run)
+{
+  call_hook (run->inner, HOOK (step_begin));
+}
+
+void
+strategy_inner_unit_forward_begin (StrategyRun *run, const UnitSlot *slot)
+{
+  call_unit_hook (run->inner, HOOK (unit_forward_begin), slot);
+}
+
+void
+strategy_inner_unit_forward_end (StrategyRun *run, const UnitSlot *slot)
+{
+  call_unit_hook (run->inner, HOOK (unit_forward_end), slot);
+}
+
+void
+strategy_inner_backward_begin (StrategyRun *run)
+{
+  call_hook (run->inner, HOOK (backward_begin));
+}
+
+void
+strategy_inner_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
+{
+  call_unit_hook (run->inner, HOOK (unit_backward_begin), slot);
+}
+
+void
+strategy_inner_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
+{
+  call_unit_hook (run->inner, HOOK (unit_backward_end), slot);
+}
+
+void
+strategy_inner_micro_step_end (StrategyRun *run)
+{
+  call_hook (run->inner, HOOK (micro_step_end));
+}
+
+void
+strategy_inner_step_end (StrategyRun *run)
+{
+  call_hook (run->inner, HOOK (step_end));
+}
+
+void
+driver_hook (Driver *self, SchedulePhase phase, gsize hook)
+{
+  schedule_set_phase (self->b, phase);
+  schedule_set_unit (self->b, SCHEDULE_NONE);
+  call_hook (driver_run (self), hook);
+  schedule_set_phase (self->b, PHASE_NONE);
+  schedule_set_unit (self->b, SCHEDULE_NONE);
+}
+
+void
+driver_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const UnitSlot *slot)
+{
+  schedule_set_phase (self->b, phase);
+  schedule_set_unit (self->b, slot->unit);
+  call_unit_hook (driver_run (self), hook, slot);
+  schedule_set_phase (self->b, phase);
+  schedule_set_unit (self->b, slot->unit);
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/* Every strategy whose period ends with STEP closes its round, the innermost first. */
+static void
+walk_rounds_end (Driver *self, guint step)
+{
+  schedule_set_phase (self->b, PHASE_OUTER);
+  for (guint i = self->n_levels; i-- > 0;)
+    {
+      DriverLevel *level = &self->at->levels[i];
+
+      if ((step + 1) % level->steps == 0 && level->strategy->hooks.round_end != NULL)
+        level->strategy->hooks.round_end (&level->run);
+    }
+  schedule_set_phase (self->b, PHASE_NONE);
+  schedule_set_unit (self->b, SCHEDULE_NONE);
+}
+
+static guint
+steps_of_period (const Driver *self)
+{
+  return self->stages[0].levels[0].steps;
+}
+
+/*
+ * A period of N_ITEMS, twice (first and steady), for every role. FALSE after a diagnostic when a
+ * schedule may not hold so many.
+ */
+static gboolean
+period_fits (const Driver *self, double n_items, DiagList *diags)
+{
+  double all = n_items * schedule_n_roles (schedule_builder_peek (self->b)) * 2;
+
+  if (all <= DRIVER_MAX_ITEMS)
+    return TRUE;
+  diag_error (diags, NULL, "take fewer steps a round, or fewer micro-steps",
+              "strategy '%s': a period of %u steps would take %.0f schedule items (at most %u)",
+              self->at->levels[0].strategy->name, steps_of_period (self), all, DRIVER_MAX_ITEMS);
+  return FALSE;
+}
+
+/* A pass on its own stream, from where the pass before it began; what follows waits for both. */
+static void
+walk_beside (Driver *self, const PipelineSlot *slot)
+{
+  StreamRef stream = schedule_stream (self->b, SCHEDULE_BESIDE, 0);
+
+  schedule_wait (self->b, stream, self->began);
+  schedule_builder_set_compute (self->b, stream);
+  self->beside = TRUE;
+  walk_slot (self, slot);
+  schedule_touches (self->b, stream, self->turn, SCHEDULE_WHOLE, ACCESS_WRITE);
+  self->beside = FALSE;
+  schedule_builder_set_compute (self->b, SCHEDULE_COMPUTE);
+  schedule_wait_stream (self->b, SCHEDULE_COMPUTE, stream);
+  schedule_touches (self->b, SCHEDULE_COMPUTE, self->turn, SCHEDULE_WHOLE, ACCESS_READ);
+}
+
+static void
+walk_action (Driver *self, guint i)
+{
+  PipelineSlot          slot = { i % 2 == 0 ? PASS_FORWARD : PASS_BACKWARD, 0, i / 2 };
+  const PipelineAction *action =
+      self->actions != NULL ? &g_array_index (self->actions, PipelineAction, i) : NULL;
+
+  if (action == NULL)
+    walk_slot (self, &slot);
+  else if (action->n_messages > 0)
+    messages_call (self, action);
+  else if (action->beside)
+    walk_beside (self, &action->slot);
+  else
+    {
+      if (self->pipeline.kind == PIPELINE_DUALPIPE)
+        self->began = schedule_record (self->b, SCHEDULE_COMPUTE);
+      walk_slot (self, &action->slot);
+    }
+}
+
+/* The slots and messages of one step; each time the rest is taken to be like those so far. */
+static gboolean
+walk_actions (Driver *self, DiagList *diags)
+{
+  guint n = self->actions != NULL ? self->actions->len : 2 * self->pipeline.micros;
+  guint before = schedule_builder_n_items (self->b);
+
+  memset (self->backward_done, 0, self->pipeline.chunks * sizeof *self->backward_done);
+  for (guint i = 0; i < n; i++)
+    {
+      walk_action (self, i);
+      if (i % 2 == 1
+          && !period_fits (self,
+                           (double) (schedule_builder_n_items (self->b) - before) / (i + 1) * n
+                               * steps_of_period (self),
+                           diags))
+        return FALSE;
+    }
+  /* the last gradient of an input leaves before the stage's own are reduced */
+  if (self->pipeline.stages > 1)
+    driver_hook (self, PHASE_BACKWARD, HOOK (micro_step_end));
+  return TRUE;
+}
+
+static gboolean
+walk_step (Driver *self, guint step, DiagList *diags)
+{
+  for (guint i = 0; i < self->n_levels; i++)
+    {
+      self->at->levels[i].run.step = step % self->at->levels[i].steps;
+      self->at->levels[i].run.micro = 0;
+    }
+  driver_hook (self, PHASE_FORWARD, HOOK (step_begin));
+  if (!walk_actions (self, diags))
+    return FALSE;
+  messages_shared_gradients (self);
+  driver_hook (self, PHASE_OPTIMIZER, HOOK (step_end));
+  walk_rounds_end (self, step);
+  walk_release_outputs (self);
+  data_end_step (self);
+  schedule_builder_end_step (self->b);
+  return period_fits (
+      self, (double) schedule_builder_n_items (self->b) / (step + 1) * steps_of_period (self),
+      diags);
+}
+
+static void
+select_section (Driver *self, guint role, ScheduleSection section)
+{
+  schedule_builder_select (self->b, role, section);
+  for (guint axis = 0; axis < MESH_N_AXES; axis++)
+    {
+      self->pending[axis] = SCHEDULE_NONE;
+      self->n_moved[axis] = 0;
+    }
+  for (guint i = 0; i < self->n_levels; i++)
+    {
+      self->at->levels[i].run.section = section;
+      self->at->levels[i].run.step = self->at->levels[i].run.micro = 0;
+    }
+}
+
+/* FALSE after a diagnostic when the period has more items than a schedule may hold. */
+static gboolean
+walk_period (Driver *self, guint role, ScheduleSection section, DiagList *diags)
+{
+  select_section (self, role, section);
+  for (guint step = 0; step < steps_of_period (self); step++)
+    if (!walk_step (self, step, diags))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+open_buffers (Driver *self)
+{
+  const MeshOptions *mesh = workload_mesh (self->at->workload);
+  guint              n_layers = workload_n_layers (self->at->workload), n_mail;
+
+  self->ring = 1;
+  if (self->pipeline.stages > 1)
+    {
+      g_autoptr (GArray) slots = pipeline_slots (&self->pipeline, self->stage);
+
+      /* one more is on its way in */
+      self->ring = pipeline_in_flight (slots) + 1;
+      self->actions = pipeline_actions (&self->pipeline, self->stage, mesh_batches_messages (mesh));
+    }
+  n_mail = self->ring * self->pipeline.chunks;
+  self->saved = g_new (BufferRef, (gsize) self->ring * n_layers);
+  for (guint way = 0; way < 2; way++)
+    {
+      self->mail[way] = g_new (DriverMail, n_mail);
+      for (guint i = 0; i < n_mail; i++)
+        self->mail[way][i] = (DriverMail){ SCHEDULE_NONE, SCHEDULE_NONE };
+      self->leaving[way] = SCHEDULE_NONE;
+      self->held[way] = SCHEDULE_NONE;
+    }
+  self->backward_done = g_new0 (guint, self->pipeline.chunks);
+}
+
+static void
+open_role (Driver *self, guint role, const DriverVariant *variant)
+{
+  self->data_rank = variant->data_rank;
+  for (guint i = 0; i < self->n_levels; i++)
+    {
+      DriverLevel *level = &self->at->levels[i];
+
+      level->run.b = self->b;
+      level->run.role = variant->strategy_role;
+      level->run.state = g_malloc0 (level->strategy->hooks.state_size);
+    }
+  schedule_builder_set_stage (self->b, role, self->stage, self->at->workload,
+                              self->at->unit_offset);
+  open_buffers (self);
+}
+
+static void
+close_role (Driver *self)
+{
+  for (guint i = 0; i < self->n_levels; i++)
+    {
+      DriverLevel *level = &self->at->levels[i];
+
+      if (level->strategy->hooks.clear != NULL)
+        level->strategy->hooks.clear (&level->run);
+      g_clear_pointer (&level->run.state, g_free);
+    }
+  g_clear_pointer (&self->actions, g_array_unref);
+  g_clear_pointer (&self->saved, g_free);
+  g_clear_pointer (&self->mail[0], g_free);
+  g_clear_pointer (&self->mail[1], g_free);
+  g_clear_pointer (&self->backward_done, g_free);
+}
+
+static gboolean
+walk_role (Driver *self, guint role, DiagList *diags)
+{
+  guint    n_variants = self->variants->len;
+  guint    n_init, n_first;
+  gboolean ok;
+
+  self->stage = role / n_variants;
+  self->at = &self->stages[self->stage];
+  open_role (self, role, &g_array_index (self->variants, DriverVariant, role % n_variants));
+  select_section (self, role, SECTION_INIT);
+  data_open (self);
+  driver_hook (self, PHASE_NONE, HOOK (init));
+  n_init = schedule_n_buffers (schedule_builder_peek (self->b), role);
+  ok = walk_period (self, role, SECTION_FIRST, diags);
+  n_first = schedule_n_buffers (schedule_builder_peek (self->b), role);
+  ok = ok && data_check_declared (self, diags) && walk_period (self, role, SECTION_STEADY, diags);
+  close_role (self);
+  if (ok)
+    schedule_builder_share_steady (self->b, role, n_init, n_first);
+  return ok;
+}
+
+/* ---- the stack of strategies ----------------------------------------------------------------- */
+
+static gboolean
+check_level (const DriverLevel *level, const StrategyChoice *choice, DiagList *diags)
+{
+  const Strategy *strategy = level->strategy;
+  guint           n_errors = diag_list_n_errors (diags);
+
+  if (strategy->outer && choice->inner == NULL)
+    diag_error (diags, NULL, NULL, "strategy '%s' needs an inner strategy", strategy->name);
+  if (!strategy->outer && choice->inner != NULL)
+    diag_error (diags, NULL, NULL, "strategy '%s' takes no inner strategy ('%s' given)",
+                strategy->name, choice->inner->strategy->name);
+  if (strategy->check != NULL && !strategy->check (&level->in, choice->options, diags)
+      && diag_list_n_errors (diags) == n_errors)
+    diag_error (diags, NULL, NULL, "strategy '%s' does not fit the model or the mesh",
+                strategy->name);
+  return diag_list_n_errors (diags) == n_errors;
+}
+
+/*
+ * Fills the levels of a stage from the outermost inwards. Stops at one that does not check: what it
+ * would hand inwards means nothing.
+ */
+static gboolean
+resolve_levels (Driver *self, DriverStage *stage, const StrategyChoice *choice, DiagList *diags)
+{
+  PlanInput input = *self->in;
+  guint     i = 0;
+
+  input.workload = stage->workload;
+  stage->levels = g_new0 (DriverLevel, self->n_levels);
+  for (const StrategyChoice *c = choice; c != NULL; c = c->inner, i++)
+    {
+      DriverLevel *level = &stage->levels[i];
+
+      level->strategy = c->strategy;
+      level->in = input;
+      level->run.strategy = c->strategy;
+      level->run.in = &level->in;
+      level->run.options = c->options;
+      level->driver = self;
+      level->run.driver = level;
+      level->run.inner = c->inner != NULL ? &stage->levels[i + 1].run : NULL;
+      if (!check_level (level, c, diags))
+        return FALSE;
+      level->period = strategy_own_period (c->strategy, &level->in, c->options);
+      strategy_narrow_input (c->strategy, &level->in, c->options, &input);
+    }
+  return TRUE;
+}
+
+static gboolean
+count_steps (const Driver *self, DriverStage *stage, DiagList *diags)
+{
+  guint64 steps = 1;
+
+  for (guint i = self->n_levels; i-- > 0;)
+    {
+      steps *= stage->levels[i].period;
+      if (steps > DRIVER_MAX_ITEMS)
+        {
+          diag_error (diags, NULL, NULL,
+                      "strategy '%s': a period of %" G_GUINT64_FORMAT
+                      " steps is too long (at most %u)",
+                      stage->levels[i].strategy->name, steps, DRIVER_MAX_ITEMS);
+          return FALSE;
+        }
+      stage->levels[i].steps = (guint) steps;
+    }
+  return TRUE;
+}
+
+/* One stage after another: what does not fit one says so once. */
+static gboolean
+resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
+{
+  g_assert (choice != NULL);
+  for (const StrategyChoice *c = choice; c != NULL; c = c->inner)
+    self->n_levels++;
+  self->stages = g_new0 (DriverStage, self->pipeline.stages);
+  for (guint s = 0; s < self->pipeline.stages; s++)
+    {
+      DriverStage *stage = &self->stages[s];
+
+      stage->workload = self->in->stages != NULL ? self->in->stages[s] : self->in->workload;
+      if (!resolve_levels (self, stage, choice, diags) || !count_steps (self, stage, diags))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* ---- micro-batches --------------------------------------------------------------------------- */
+
+/* The two directions of DualPipe have micro-batches of their own. */
+static guint
+micro_index (const Driver *self, guint chunk, guint micro)
+{
+  guint n = pipeline_chunk_micros (&self->pipeline);
+
+  return n < self->pipeline.micros ? chunk * n + micro : micro;
+}
+
+gboolean
+driver_micro_step (const Driver *self, guint chunk, guint micro, guint *step)
+{
+  *step = micro_index (self, chunk, micro);
+  return chunk == 0 || pipeline_chunk_micros (&self->pipeline) < self->pipeline.micros;
+}
+
+const Workload *
+driver_workload (const Driver *self, guint stage, guint chunk, guint micro)
+{
+  const PlanBatches *batches = self->in->batches;
+  guint              index = micro_index (self, chunk, micro);
+
+  if (batches == NULL)
+    return self->stages[stage].workload;
+  return batches
+      ->workloads[batches->table[(gsize) self->data_rank * self->pipeline.micros + index]][stage];
+}
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+static void
+plan_stage (Driver *self, DriverStage *stage)
+{
+  guint              n_layers = workload_n_layers (stage->workload);
+  const Strategy    *innermost = stage->levels[self->n_levels - 1].strategy;
+  g_autoptr (GArray) units = plan_units (stage->workload, innermost->hooks.granularity);
+  guint              u = 0;
+
+  stage->unit_offset = self->units->len;
+  stage->n_units = units->len;
+  stage->places = g_new (UnitPlaces, units->len);
+  stage->first_unit = g_new (guint, n_layers + 1);
+  for (guint l = 0; l <= n_layers; l++)
+    {
+      stage->first_unit[l] = u;
+      while (u < units->len && g_array_index (units, PlanUnit, u).layer == l)
+        u++;
+      g_assert (l == n_layers || u > stage->first_unit[l]); /* every layer owns parameters */
+    }
+  g_array_append_vals (self->units, units->data, units->len);
+}
+
+/* The array of all units no longer grows: runs may point into it. */
+static void
+plan_stages (Driver *self)
+{
+  self->units = g_array_new (FALSE, FALSE, sizeof (PlanUnit));
+  for (guint s = 0; s < self->pipeline.stages; s++)
+    plan_stage (self, &self->stages[s]);
+  for (guint s = 0; s < self->pipeline.stages; s++)
+    for (guint i = 0; i < self->n_levels; i++)
+      {
+        StrategyRun *run = &self->stages[s].levels[i].run;
+
+        run->units = &g_array_index (self->units, PlanUnit, self->stages[s].unit_offset);
+        run->n_units = self->stages[s].n_units;
+        run->places = self->stages[s].places;
+        run->pipelined = self->pipeline.stages > 1;
+      }
+  self->owner = g_array_new (FALSE, FALSE, sizeof (guint));
+}
+
+/* ---- entry points ---------------------------------------------------------------------------- */
+
+static void
+driver_clear (Driver *self)
+{
+  g_free (self->undeclared);
+  g_clear_pointer (&self->units, g_array_unref);
+  g_clear_pointer (&self->owner, g_array_unref);
+  g_clear_pointer (&self->variants, g_array_unref);
+  for (guint s = 0; s < self->pipeline.stages && self->stages != NULL; s++)
+    {
+      g_free (self->stages[s].first_unit);
+      g_free (self->stages[s].places);
+      g_free (self->stages[s].levels);
+    }
+  g_free (self->stages);
+}
+
+static Schedule *
+driver_build (Driver *self, guint n_ranks, DiagList *diags)
+{
+  guint32             *role_of_rank;
+  guint                n_roles = driver_assign_roles (self, n_ranks, &role_of_rank, diags);
+  g_autoptr (Schedule) schedule = NULL;
+  gboolean             ok = TRUE;
+
+  if (n_roles == 0)
+    return NULL;
+  plan_stages (self);
+  self->b = schedule_builder_new ((ScheduleShape){ .workload = self->stages[0].workload,
+                                                   .units = plan_unit_names (self->units),
+                                                   .n_roles = n_roles,
+                                                   .n_stages = self->pipeline.stages,
+                                                   .role_of_rank = role_of_rank,
+                                                   .n_ranks = n_ranks,
+                                                   .steps_per_period = steps_of_period (self) });
+  for (guint role = 0; role < n_roles && ok; role++)
+    ok = walk_role (self, role, diags);
+  schedule = schedule_builder_finish (self->b);
+  return ok ? g_steal_pointer (&schedule) : NULL;
+}
+
+Schedule *
+schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
+{
+  Driver driver = { .in = in,
+                    .pipeline = pipeline_of (in->stages != NULL ? in->stages[0] : in->workload) };
+
+  Schedule *schedule = NULL;
+
+  g_assert (driver.pipeline.stages == MAX (in->mesh.stages, 1));
+  if (resolve_stages (&driver, choice, diags))
+    schedule = driver_build (&driver, in->mesh.world, diags);
+  driver_clear (&driver);
+  return schedule;
+}

@@ -1,0 +1,444 @@
+/* The slots of a stage: what each layer allocates and runs, and the hooks around its units. */
+#include "driver/driver-private.h"
+
+/* ---- kernels of units ------------------------------------------------------------------------ */
+
+/*
+ * Sets the owner of each kernel: the unit whose module it reads; kernels that read none go with the
+ * one before them, at the start with unit START. A tied head's product names no module of its
+ * layer, but reads the table that its last unit gathers.
+ */
+static void
+assign_kernels (Driver *self, guint layer, const KernelDesc *kernels, guint n, guint start)
+{
+  guint           first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
+  const PlanUnit *units = driver_run (self)->units;
+  guint           owner = start;
+
+  g_array_set_size (self->owner, n);
+  for (guint k = 0; k < n; k++)
+    {
+      gboolean reads_tied = kernels[k].module < 0 && kernels[k].kind == KERNEL_MATMUL
+                            && units[end - 1].own_elements == 0;
+
+      for (guint u = first; u < end; u++)
+        if (kernels[k].module >= 0 ? units[u].module == kernels[k].module
+                                   : reads_tied && u == end - 1)
+          owner = u;
+      g_array_index (self->owner, guint, k) = owner;
+    }
+}
+
+/* ---- collectives among the kernels ----------------------------------------------------------- */
+
+const char *
+walk_axis_name (const Driver *self, MeshAxis axis)
+{
+  static const char *const names[2][MESH_N_AXES] = {
+    { [MESH_TENSOR] = "tensor", [MESH_CONTEXT] = "context", [MESH_EXPERT] = "expert" },
+    { [MESH_TENSOR] = "tensor beside",
+      [MESH_CONTEXT] = "context beside",
+      [MESH_EXPERT] = "expert beside" },
+  };
+
+  return names[self->beside][axis];
+}
+
+static void
+join_collectives (Driver *self)
+{
+  for (guint axis = 0; axis < MESH_N_AXES; axis++)
+    {
+      schedule_wait (self->b, SCHEDULE_COMPUTE, self->pending[axis]);
+      self->pending[axis] = SCHEDULE_NONE;
+      data_join (self, (MeshAxis) axis);
+    }
+}
+
+/* Returns the op if it is on the compute stream. */
+static OpRef
+walk_collective (Driver *self, const KernelDesc *kernel)
+{
+  const char *name = walk_axis_name (self, kernel->axis);
+  CommRef     comm =
+      schedule_comm (self->b, name, plan_axis_group (&self->at->levels[0].in, kernel->axis));
+  ScheduleCollective kind = plan_collective (kernel->comm);
+  guint64            bytes = (guint64) kernel->read_bytes;
+  StreamRef          stream;
+  guint              part;
+
+  if (!kernel->async)
+    return schedule_collective (self->b, SCHEDULE_COMPUTE, comm, kind, bytes, kernel->name);
+  stream = schedule_stream (self->b, name, 0);
+  part = data_move (self, kernel->axis);
+  schedule_wait_stream (self->b, stream, SCHEDULE_COMPUTE);
+  schedule_collective (self->b, stream, comm, kind, bytes, kernel->name);
+  schedule_uses (self->b, self->moved[self->beside][kernel->axis], part, ACCESS_READ_WRITE);
+  self->pending[kernel->axis] = schedule_record (self->b, stream);
+  return SCHEDULE_NONE;
+}
+
+/* Returns the op if it is on the compute stream. */
+static OpRef
+walk_kernel (Driver *self, const KernelDesc *kernel)
+{
+  if (kernel->joins)
+    join_collectives (self);
+  return kernel->kind == KERNEL_COMMUNICATION ? walk_collective (self, kernel)
+                                              : schedule_layer_kernel (self->b, kernel);
+}
+
+/* Of one unit, or (SCHEDULE_NONE) all of them. */
+static void
+walk_kernels (Driver *self, const KernelDesc *kernels, guint n, guint unit, BackwardPart part,
+              const DataBracket *bracket)
+{
+  OpRef first = SCHEDULE_NONE, last = SCHEDULE_NONE;
+
+  for (guint k = 0; k < n; k++)
+    if ((unit == SCHEDULE_NONE || g_array_index (self->owner, guint, k) == unit)
+        && (part == BACKWARD_BOTH || kernels[k].weight_gradient == (part == BACKWARD_WEIGHTS)))
+      {
+        OpRef op = walk_kernel (self, &kernels[k]);
+
+        if (op == SCHEDULE_NONE)
+          continue;
+        if (first == SCHEDULE_NONE)
+          data_kernel (self, first = op, bracket);
+        last = op;
+      }
+  if (last == SCHEDULE_NONE)
+    data_no_kernel (self, bracket);
+  else if (last != first)
+    data_kernel (self, last, bracket);
+}
+
+/* ---- where the walk stands ------------------------------------------------------------------- */
+
+typedef struct
+{
+  const PipelineSlot *slot;
+  BackwardPart        part;
+  guint               first_unit, end_unit; /* of the chunk */
+} SlotWalk;
+
+static UnitSlot
+unit_slot (const Driver *self, const SlotWalk *walk, guint unit, gboolean recompute)
+{
+  guint n_micros = pipeline_chunk_micros (&self->pipeline);
+
+  return (UnitSlot){
+    .unit = unit,
+    .plan = &driver_run (self)->units[unit],
+    .n_units = self->at->n_units,
+    .micro = walk->slot->micro,
+    .first_micro = walk->slot->micro == 0,
+    .last_micro = walk->slot->micro + 1 == n_micros,
+    .recompute = recompute,
+    .part = walk->part,
+    .first_unit = walk->first_unit,
+    .end_unit = walk->end_unit,
+  };
+}
+
+static gboolean
+by_modules (const Driver *self)
+{
+  return self->at->levels[self->n_levels - 1].strategy->hooks.granularity == UNIT_MODULE;
+}
+
+/* LAYER with the tokens of the slot's micro-batch. */
+static const LayerDesc *
+layer_of (const Driver *self, const SlotWalk *walk, guint layer)
+{
+  return workload_layer (driver_workload (self, self->stage, walk->slot->chunk, walk->slot->micro),
+                         layer);
+}
+
+static BufferRef *
+saved_by (const Driver *self, const SlotWalk *walk, guint layer)
+{
+  guint n_layers = workload_n_layers (self->at->workload);
+
+  return &self->saved[(gsize) (walk->slot->micro % self->ring) * n_layers + layer];
+}
+
+/* What the kernels of LAYER use. */
+static DataBracket
+layer_bracket (const Driver *self, guint layer, BufferRef saved, ScheduleAccess saves,
+               BufferRef working)
+{
+  return (DataBracket){ .first = self->at->first_unit[layer],
+                        .end = self->at->first_unit[layer + 1],
+                        .parameters = TRUE,
+                        .saved = saved,
+                        .saves = saves,
+                        .working = working };
+}
+
+static DataBracket
+of_unit (const DataBracket *layer, guint unit)
+{
+  DataBracket bracket = *layer;
+
+  bracket.first = unit;
+  bracket.end = unit + 1;
+  return bracket;
+}
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+static void
+forward_hook (Driver *self, const SlotWalk *walk, guint unit, gsize hook)
+{
+  UnitSlot slot = unit_slot (self, walk, unit, FALSE);
+
+  driver_unit_hook (self, PHASE_FORWARD, hook, &slot);
+}
+
+/*
+ * Units of a layer are gathered one by one as modules run, or (layers whose experts are a unit of
+ * their own) all around the layer.
+ */
+static void
+walk_units_forward (Driver *self, const SlotWalk *walk, const LayerDesc *desc,
+                    const DataBracket *layer)
+{
+  for (guint u = layer->first; u < layer->end; u++)
+    {
+      const DataBracket unit = of_unit (layer, u);
+
+      forward_hook (self, walk, u, HOOK (unit_forward_begin));
+      if (by_modules (self))
+        {
+          walk_kernels (self, desc->forward, desc->n_forward, u, BACKWARD_BOTH, &unit);
+          forward_hook (self, walk, u, HOOK (unit_forward_end));
+        }
+    }
+  if (by_modules (self))
+    return;
+  walk_kernels (self, desc->forward, desc->n_forward, SCHEDULE_NONE, BACKWARD_BOTH, layer);
+  for (guint u = layer->first; u < layer->end; u++)
+    forward_hook (self, walk, u, HOOK (unit_forward_end));
+}
+
+static void
+release_output (Driver *self, BufferRef *held)
+{
+  schedule_free (self->b, *held);
+  *held = SCHEDULE_NONE;
+}
+
+void
+walk_release_outputs (Driver *self)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (self->held); i++)
+    release_output (self, &self->held[i]);
+}
+
+static void
+hold_output (Driver *self, BufferRef *held, guint64 bytes)
+{
+  release_output (self, held);
+  *held = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, bytes, "held logits");
+  schedule_touches (self->b, SCHEDULE_COMPUTE, *held, SCHEDULE_WHOLE, ACCESS_WRITE);
+}
+
+/*
+ * The place of a micro-batch's output is that of the one before the last, which goes when there is
+ * a new one.
+ */
+static BufferRef *
+held_by (Driver *self, const SlotWalk *walk)
+{
+  return &self->held[walk->slot->micro % G_N_ELEMENTS (self->held)];
+}
+
+static void
+walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
+{
+  const LayerDesc *desc = layer_of (self, walk, layer);
+  guint            first = self->at->first_unit[layer];
+  BufferRef        working, saved;
+  DataBracket      bracket;
+
+  schedule_set_phase (self->b, PHASE_FORWARD);
+  schedule_set_unit (self->b, first);
+  saved = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, desc->saved_bytes, "saved");
+  working = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, desc->working_bytes, "working");
+  schedule_buffer_program (self->b, working, &desc->forward_memory, saved);
+  *saved_by (self, walk, layer) = saved;
+  assign_kernels (self, layer, desc->forward, desc->n_forward, first);
+  bracket = layer_bracket (self, layer, saved, ACCESS_WRITE, working);
+  walk_units_forward (self, walk, desc, &bracket);
+  schedule_free (self->b, working);
+  if (desc->held_bytes > 0)
+    hold_output (self, held_by (self, walk), desc->held_bytes);
+}
+
+/* ---- backward -------------------------------------------------------------------------------- */
+
+/* Module granularity: a checkpointed layer's modules run their forward again, with its hooks. */
+static void
+walk_layer_recompute (Driver *self, const SlotWalk *walk, guint layer, const DataBracket *bracket)
+{
+  const LayerDesc *desc = layer_of (self, walk, layer);
+
+  assign_kernels (self, layer, desc->recompute, desc->n_recompute, bracket->first);
+  for (guint u = bracket->first; u < bracket->end; u++)
+    {
+      UnitSlot    slot = unit_slot (self, walk, u, TRUE);
+      gboolean    hooks = plan_unit_recomputes (self->at->workload, slot.plan);
+      DataBracket unit = of_unit (bracket, u);
+
+      if (!hooks) /* its kernels read no parameters */
+        unit.end = unit.first;
+
+      schedule_set_phase (self->b, PHASE_RECOMPUTE);
+      schedule_set_unit (self->b, u);
+      if (hooks)
+        driver_unit_hook (self, PHASE_RECOMPUTE, HOOK (unit_forward_begin), &slot);
+      walk_kernels (self, desc->recompute, desc->n_recompute, u, BACKWARD_BOTH, &unit);
+      if (hooks)
+        driver_unit_hook (self, PHASE_RECOMPUTE, HOOK (unit_forward_end), &slot);
+    }
+}
+
+static void
+backward_hook (Driver *self, const SlotWalk *walk, guint unit, gsize hook)
+{
+  UnitSlot slot = unit_slot (self, walk, unit, FALSE);
+
+  driver_unit_hook (self, PHASE_BACKWARD, hook, &slot);
+}
+
+static void
+walk_units_backward (Driver *self, const SlotWalk *walk, const LayerDesc *desc,
+                     const DataBracket *layer)
+{
+  DataBracket again = *layer;
+
+  for (guint u = layer->end; u-- > layer->first;)
+    {
+      const DataBracket unit = of_unit (layer, u);
+
+      backward_hook (self, walk, u, HOOK (unit_backward_begin));
+      if (by_modules (self))
+        {
+          walk_kernels (self, desc->backward, desc->n_backward, u, walk->part, &unit);
+          backward_hook (self, walk, u, HOOK (unit_backward_end));
+        }
+    }
+  if (by_modules (self))
+    return;
+  again.gradient = FALSE;
+  if (walk->part != BACKWARD_WEIGHTS)
+    {
+      schedule_set_phase (self->b, PHASE_RECOMPUTE);
+      walk_kernels (self, desc->recompute, desc->n_recompute, SCHEDULE_NONE, BACKWARD_BOTH, &again);
+      schedule_set_phase (self->b, PHASE_BACKWARD);
+    }
+  walk_kernels (self, desc->backward, desc->n_backward, SCHEDULE_NONE, walk->part, layer);
+  for (guint u = layer->end; u-- > layer->first;)
+    backward_hook (self, walk, u, HOOK (unit_backward_end));
+}
+
+/*
+ * What a layer saved lives until its weights have their gradients: a pass that is put off needs
+ * inputs and output gradients.
+ */
+static void
+walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
+{
+  const LayerDesc *desc = layer_of (self, walk, layer);
+  guint            first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
+  BufferRef        workspace = SCHEDULE_NONE, saved = *saved_by (self, walk, layer);
+  DataBracket      bracket;
+
+  schedule_set_phase (self->b, PHASE_BACKWARD);
+  schedule_set_unit (self->b, first);
+  if (walk->part != BACKWARD_WEIGHTS)
+    {
+      workspace =
+          schedule_alloc (self->b, TIER_HBM, POOL_WORKSPACE, desc->backward_bytes, "backward");
+      if (walk->part == BACKWARD_BOTH
+          && desc->working_bytes > 0) /* else what is saved outlives this pass, or is one block */
+        schedule_buffer_program (self->b, workspace, &desc->backward_memory, saved);
+    }
+  bracket = layer_bracket (self, layer, saved, ACCESS_READ, workspace);
+  if (walk->part != BACKWARD_WEIGHTS && by_modules (self) && desc->n_recompute > 0)
+    walk_layer_recompute (self, walk, layer, &bracket);
+  assign_kernels (self, layer, desc->backward, desc->n_backward, end - 1);
+  bracket.parameters = walk->part != BACKWARD_WEIGHTS;
+  bracket.gradient = walk->part != BACKWARD_INPUTS;
+  walk_units_backward (self, walk, desc, &bracket);
+
+  schedule_set_unit (self->b, first);
+  schedule_free (self->b, workspace);
+  if (walk->part != BACKWARD_INPUTS)
+    schedule_free (self->b, saved);
+}
+
+/* ---- slots ----------------------------------------------------------------------------------- */
+
+static gboolean
+all_is_done (const Driver *self)
+{
+  for (guint c = 0; c < self->pipeline.chunks; c++)
+    if (self->backward_done[c] < pipeline_chunk_micros (&self->pipeline))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+set_place (Driver *self, const PipelineSlot *slot)
+{
+  for (guint i = 0; i < self->n_levels; i++)
+    {
+      self->at->levels[i].run.micro = slot->micro;
+      self->at->levels[i].run.last_backward = all_is_done (self);
+    }
+}
+
+static void
+walk_backward (Driver *self, const SlotWalk *walk, guint first, guint end)
+{
+  driver_hook (self, PHASE_BACKWARD, HOOK (backward_begin));
+  for (guint l = end; l-- > first;)
+    walk_layer_backward (self, walk, l);
+  join_collectives (self);
+  if (walk->part == BACKWARD_INPUTS)
+    return;
+  self->backward_done[walk->slot->chunk]++;
+  set_place (self, walk->slot);
+  if (self->pipeline.stages == 1 || !all_is_done (self))
+    driver_hook (self, PHASE_BACKWARD, HOOK (micro_step_end));
+}
+
+void
+walk_slot (Driver *self, const PipelineSlot *slot)
+{
+  static const BackwardPart parts[] = { [PASS_FORWARD] = BACKWARD_BOTH,
+                                        [PASS_BACKWARD] = BACKWARD_BOTH,
+                                        [PASS_INPUT] = BACKWARD_INPUTS,
+                                        [PASS_WEIGHT] = BACKWARD_WEIGHTS };
+  SlotWalk                  walk = { .slot = slot, .part = parts[slot->pass] };
+  guint                     first, end, micro;
+
+  workload_chunk (self->at->workload, slot->chunk, &first, &end);
+  walk.first_unit = self->at->first_unit[first];
+  walk.end_unit = self->at->first_unit[end];
+  set_place (self, slot);
+  messages_take (self, slot);
+  if (slot->pass == PASS_FORWARD && driver_micro_step (self, slot->chunk, slot->micro, &micro))
+    schedule_builder_begin_micro (self->b, micro);
+  if (slot->pass == PASS_FORWARD)
+    {
+      for (guint l = first; l < end; l++)
+        walk_layer_forward (self, &walk, l);
+      join_collectives (self);
+    }
+  else
+    walk_backward (self, &walk, first, end);
+  messages_leave (self, slot);
+}

@@ -1,0 +1,328 @@
+#include "measure/collective-predictor.h"
+#include "analysis/profiles-used.h"
+
+#include "replay/collective-run.h"
+
+/* One cluster of the table. */
+typedef struct
+{
+  ClusterOptions     options;
+  Cluster           *cluster;     /* NULL: not made yet, dropped, or impossible */
+  char              *reason;      /* why it is impossible */
+  char              *profiles;    /* of the cluster; NULL: not asked for yet */
+  const LinkProfile *intra, *nic; /* that collectives cross; the set's own, which stay */
+  gboolean           made;        /* once: intra and nic are known */
+} ClusterSlot;
+
+/* One communicator of the table: a collective on a cluster, in an environment. */
+typedef struct
+{
+  guint              cluster; /* index of a ClusterSlot; meaningless with a reason */
+  CollectiveKind     kind;
+  CollectiveOptions  options; /* its strings are the first row's */
+  const Measurement *row;     /* the first */
+  CollectivePlan    *plan;    /* NULL: not made yet, or dropped */
+  CollectivePlan    *beside;  /* the same at the same time; NULL: none */
+  char              *reason;
+} PlanSlot;
+
+struct _CollectivePredictor
+{
+  const GPtrArray *rows;
+  ProfileSet      *profiles;
+  GPtrArray       *clusters; /* ClusterSlot */
+  GPtrArray       *plans;    /* PlanSlot */
+  guint           *plan_of_row;
+};
+
+static void
+cluster_slot_free (gpointer data)
+{
+  ClusterSlot *self = data;
+
+  option_table_clear (cluster_options, &self->options);
+  g_clear_pointer (&self->cluster, cluster_free);
+  g_free (self->reason);
+  g_free (self->profiles);
+  g_free (self);
+}
+
+static void
+plan_slot_free (gpointer data)
+{
+  PlanSlot *self = data;
+
+  collective_plan_free (self->plan);
+  collective_plan_free (self->beside);
+  g_free (self->reason);
+  g_free (self);
+}
+
+/* ---- what rows share ------------------------------------------------------------------------- */
+
+/* Index of KEY in SEEN, or that of a new entry, which *IS_NEW says. */
+static guint
+intern_key (GHashTable *seen, const char *key, gboolean *is_new)
+{
+  gpointer found;
+
+  *is_new = !g_hash_table_lookup_extended (seen, key, NULL, &found);
+  if (*is_new)
+    {
+      found = GUINT_TO_POINTER (g_hash_table_size (seen));
+      g_hash_table_insert (seen, g_strdup (key), found);
+    }
+  return GPOINTER_TO_UINT (found);
+}
+
+static char *
+cluster_key (const ClusterOptions *options)
+{
+  GString *key = g_string_new (NULL);
+
+  for (const OptionSpec *spec = cluster_options; spec->key != NULL; spec++)
+    {
+      g_autofree char *value = option_format (spec, options);
+
+      g_string_append_printf (key, "%s\n", value);
+    }
+  return g_string_free (key, FALSE);
+}
+
+static guint
+add_cluster (CollectivePredictor *self, GHashTable *seen, const ClusterOptions *options)
+{
+  g_autofree char *key = cluster_key (options);
+  gboolean         is_new;
+  guint            index = intern_key (seen, key, &is_new);
+
+  if (is_new)
+    {
+      ClusterSlot *slot = g_new0 (ClusterSlot, 1);
+
+      option_table_copy (cluster_options, options, &slot->options);
+      g_ptr_array_add (self->clusters, slot);
+    }
+  return index;
+}
+
+static void
+add_plan (CollectivePredictor *self, GHashTable *seen, const Measurement *row)
+{
+  PlanSlot      *slot = g_new0 (PlanSlot, 1);
+  ClusterOptions options = { 0 };
+
+  option_table_copy (cluster_options, &row->cluster, &options);
+  slot->row = row;
+  slot->kind = row->kind;
+  slot->reason = measurement_environment (row, &slot->options, &options);
+  slot->cluster = add_cluster (self, seen, &options);
+  option_table_clear (cluster_options, &options);
+  g_ptr_array_add (self->plans, slot);
+}
+
+CollectivePredictor *
+collective_predictor_new (const GPtrArray *rows, ProfileSet *profiles)
+{
+  CollectivePredictor   *self = g_new0 (CollectivePredictor, 1);
+  g_autoptr (GHashTable) plans = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GHashTable) clusters = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+
+  self->rows = rows;
+  self->profiles = profiles;
+  self->clusters = g_ptr_array_new_with_free_func (cluster_slot_free);
+  self->plans = g_ptr_array_new_with_free_func (plan_slot_free);
+  self->plan_of_row = g_new0 (guint, MAX (rows->len, 1));
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const Measurement *row = g_ptr_array_index (rows, i);
+      g_autofree char   *cluster = cluster_key (&row->cluster);
+      g_autofree char   *key =
+          g_strdup_printf ("%s%d\n%s\n%s", cluster, (int) row->kind, row->library, row->env);
+      gboolean is_new;
+
+      self->plan_of_row[i] = intern_key (plans, key, &is_new);
+      if (is_new)
+        add_plan (self, clusters, row);
+    }
+  return self;
+}
+
+void
+collective_predictor_free (CollectivePredictor *self)
+{
+  g_ptr_array_unref (self->plans); /* they point into the clusters */
+  g_ptr_array_unref (self->clusters);
+  g_free (self->plan_of_row);
+  g_free (self);
+}
+
+/* ---- predictions ----------------------------------------------------------------------------- */
+
+static void
+note_links (ClusterSlot *slot)
+{
+  gboolean several = cluster_n_nodes (slot->cluster) > 1;
+
+  slot->made = TRUE;
+  if (cluster_gpus_of_node (slot->cluster, 0) > 1)
+    slot->intra = cluster_intra_profile (slot->cluster, 0);
+  if (several)
+    slot->nic = cluster_nic_profile (slot->cluster, 0);
+}
+
+/* NULL with a reason. */
+static const Cluster *
+slot_cluster (CollectivePredictor *self, ClusterSlot *slot)
+{
+  g_autoptr (DiagList) diags = NULL;
+
+  if (slot->cluster != NULL || slot->reason != NULL)
+    return slot->cluster;
+  diags = diag_list_new ();
+  slot->cluster = cluster_new (&slot->options, self->profiles, NULL, diags);
+  if (slot->cluster == NULL)
+    slot->reason = g_strdup (diag_list_first_message (diags));
+  else if (!slot->made)
+    note_links (slot);
+  return slot->cluster;
+}
+
+static PlanSlot *
+row_plan (CollectivePredictor *self, guint row)
+{
+  g_assert (row < self->rows->len);
+  return g_ptr_array_index (self->plans, self->plan_of_row[row]);
+}
+
+static ClusterSlot *
+row_cluster (CollectivePredictor *self, guint row)
+{
+  return g_ptr_array_index (self->clusters, row_plan (self, row)->cluster);
+}
+
+/* Over the ranks that WORD names; without them over all GPUs, or (BESIDE) NULL. */
+static CollectivePlan *
+plan_ranks (PlanSlot *slot, const Cluster *cluster, const char *word, gboolean beside)
+{
+  guint               n = cluster_n_gpus (cluster);
+  g_autoptr (GArray)  named = measurement_group (slot->row, word, n, &slot->reason);
+  g_autofree guint32 *all = NULL;
+
+  if (named != NULL)
+    return collective_plan_new (cluster, slot->kind, (const guint32 *) (gconstpointer) named->data,
+                                named->len, &slot->options);
+  if (beside || slot->reason != NULL)
+    return NULL;
+  all = g_new (guint32, n);
+  for (guint i = 0; i < n; i++)
+    all[i] = i;
+  return collective_plan_new (cluster, slot->kind, all, n, &slot->options);
+}
+
+/* The later end of both, where another runs beside. NULL, or why there is none. */
+static const char *
+time_beside (PlanSlot *slot, const Cluster *cluster, double bytes, CollectiveCost *cost)
+{
+  const CollectiveRunItem items[] = { { slot->plan, bytes, 0 }, { slot->beside, bytes, 0 } };
+  SimTime                 finish[2];
+
+  if (slot->beside == NULL)
+    return NULL;
+  if (!collective_run_fluid (cluster, items, G_N_ELEMENTS (items), finish, NULL))
+    return "it takes too long for the clock";
+  cost->time = (double) MAX (finish[0], finish[1]) / SIM_TIME_PER_SECOND;
+  return NULL;
+}
+
+const char *
+collective_predictor_cost (CollectivePredictor *self, guint row, CollectiveCost *cost)
+{
+  const Measurement *measurement = g_ptr_array_index (self->rows, row);
+  PlanSlot          *slot = row_plan (self, row);
+  const Cluster     *cluster;
+
+  if (measurement->reason != NULL)
+    return measurement->reason;
+  if (slot->reason != NULL)
+    return slot->reason;
+  cluster = slot_cluster (self, row_cluster (self, row));
+  if (cluster == NULL)
+    return row_cluster (self, row)->reason;
+  if (slot->plan == NULL)
+    {
+      slot->plan = plan_ranks (slot, cluster, "ranks", FALSE);
+      slot->beside = plan_ranks (slot, cluster, "beside", TRUE);
+    }
+  if (slot->reason != NULL)
+    return slot->reason;
+  if (collective_plan_n_ranks (slot->plan) == 1)
+    return "one GPU: nothing is sent";
+  collective_plan_cost (slot->plan, (double) measurement->bytes, cost);
+  return time_beside (slot, cluster, (double) measurement->bytes, cost);
+}
+
+guint
+collective_predictor_n_ranks (CollectivePredictor *self, guint row)
+{
+  return collective_plan_n_ranks (row_plan (self, row)->plan);
+}
+
+const Cluster *
+collective_predictor_cluster (CollectivePredictor *self, guint row)
+{
+  return slot_cluster (self, row_cluster (self, row));
+}
+
+const char *
+collective_predictor_profiles (CollectivePredictor *self, guint row)
+{
+  ClusterSlot   *slot = row_cluster (self, row);
+  const Cluster *cluster = slot_cluster (self, slot);
+
+  if (slot->profiles == NULL && cluster != NULL)
+    slot->profiles = profiles_used (self->profiles, cluster, NULL);
+  return slot->profiles;
+}
+
+const LinkProfile *
+collective_predictor_intra (CollectivePredictor *self, guint row)
+{
+  slot_cluster (self, row_cluster (self, row));
+  return row_cluster (self, row)->intra;
+}
+
+const LinkProfile *
+collective_predictor_nic (CollectivePredictor *self, guint row)
+{
+  slot_cluster (self, row_cluster (self, row));
+  return row_cluster (self, row)->nic;
+}
+
+void
+collective_predictor_forget (CollectivePredictor *self, const char *link)
+{
+  for (guint i = 0; i < self->plans->len; i++)
+    {
+      PlanSlot          *plan = g_ptr_array_index (self->plans, i);
+      const ClusterSlot *slot = g_ptr_array_index (self->clusters, plan->cluster);
+
+      if ((slot->intra != NULL && g_str_equal (slot->intra->id, link))
+          || (slot->nic != NULL && g_str_equal (slot->nic->id, link)))
+        {
+          g_clear_pointer (&plan->plan, collective_plan_free);
+          g_clear_pointer (&plan->beside, collective_plan_free);
+        }
+    }
+  for (guint i = 0; i < self->clusters->len; i++)
+    {
+      ClusterSlot *slot = g_ptr_array_index (self->clusters, i);
+
+      if ((slot->intra != NULL && g_str_equal (slot->intra->id, link))
+          || (slot->nic != NULL && g_str_equal (slot->nic->id, link)))
+        {
+          g_clear_pointer (&slot->cluster, cluster_free);
+          g_clear_pointer (&slot->profiles, g_free);
+        }
+    }
+}

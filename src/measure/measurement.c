@@ -1,0 +1,426 @@
+#include "measure/measurement.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NO_COLUMN (-1)
+
+static const char *const health_names[] = { "yes", "unclear", "no", NULL };
+
+const char *
+measurement_health_name (MeasurementHealth health)
+{
+  g_assert ((guint) health < HEALTHY_N);
+  return health_names[health];
+}
+
+static void
+measurement_free (gpointer data)
+{
+  Measurement *self = data;
+
+  g_free (self->id);
+  g_free (self->source);
+  g_free (self->reason);
+  g_free (self->collective);
+  g_free (self->library);
+  g_free (self->env);
+  option_table_clear (cluster_options, &self->cluster);
+  g_free (self);
+}
+
+GPtrArray *
+measurement_array_new (void)
+{
+  return g_ptr_array_new_with_free_func (measurement_free);
+}
+
+Measurement *
+measurement_new (void)
+{
+  Measurement *self = g_new0 (Measurement, 1);
+
+  option_table_defaults (cluster_options, &self->cluster);
+  self->library = g_strdup ("unknown");
+  self->env = g_strdup ("");
+  self->source = g_strdup ("");
+  return self;
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+/* Sets a member of ROW from TEXT; FALSE after a diagnostic. */
+typedef gboolean (*ReadCell) (Measurement *row, const char *text, const SourceMark *mark,
+                              DiagList *diags);
+
+static gboolean
+read_text (char **member, const char *column, const char *text, const SourceMark *mark,
+           DiagList *diags)
+{
+  g_free (*member);
+  *member = g_strdup (text);
+  if (*text != '\0' || column == NULL)
+    return TRUE;
+  diag_error (diags, mark, NULL, "no value for '%s'", column);
+  return FALSE;
+}
+
+static gboolean
+read_id (Measurement *row, const char *text, const SourceMark *mark, DiagList *diags)
+{
+  return read_text (&row->id, "id", text, mark, diags);
+}
+
+static gboolean
+read_source (Measurement *row, const char *text, const SourceMark *mark, DiagList *diags)
+{
+  return read_text (&row->source, NULL, text, mark, diags);
+}
+
+static gboolean
+read_library (Measurement *row, const char *text, const SourceMark *mark, DiagList *diags)
+{
+  return read_text (&row->library, NULL, *text != '\0' ? text : "unknown", mark, diags);
+}
+
+static gboolean
+read_env (Measurement *row, const char *text, const SourceMark *mark, DiagList *diags)
+{
+  return read_text (&row->env, NULL, text, mark, diags);
+}
+
+static gboolean
+read_collective (Measurement *row, const char *text, const SourceMark *mark, DiagList *diags)
+{
+  const char      *names[COLLECTIVE_N_KINDS + 1] = { NULL };
+  g_autofree char *hint = NULL;
+
+  row->kind = collective_kind_parse (text);
+  if (!read_text (&row->collective, "collective", text, mark, diags))
+    return FALSE;
+  if (row->kind != COLLECTIVE_N_KINDS)
+    return TRUE;
+  for (guint i = 0; i < COLLECTIVE_N_KINDS; i++)
+    names[i] = collective_kind_name ((CollectiveKind) i);
+  hint = suggest_hint (text, names);
+  diag_error (diags, mark, hint, "unknown value '%s' for 'collective'", text);
+  return FALSE;
+}
+
+/* A bare number above 0 and, where it counts something, whole. */
+static gboolean
+read_number (const char *column, const char *what, gboolean whole, const char *text,
+             const SourceMark *mark, double *value, DiagList *diags)
+{
+  char  *end;
+  double number = g_ascii_strtod (text, &end);
+
+  while (g_ascii_isspace (*end))
+    end++;
+  if (end != text && *end == '\0' && isfinite (number) && number > 0
+      && (!whole || (number == floor (number) && number <= 9007199254740992.0)))
+    {
+      *value = number;
+      return TRUE;
+    }
+  diag_error (diags, mark, *end != '\0' && number > 0 ? "no unit belongs here" : NULL,
+              "expected %s for '%s', got '%s'", what, column, text);
+  return FALSE;
+}
+
+static gboolean
+read_bytes (Measurement *row, const char *text, const SourceMark *mark, DiagList *diags)
+{
+  double   value;
+  gboolean good =
+      read_number ("bytes", "a whole number of bytes above 0", TRUE, text, mark, &value, diags);
+
+  row->bytes = good ? (guint64) value : 0;
+  return good;
+}
+
+static gboolean
+read_time (Measurement *row, const char *text, const SourceMark *mark, DiagList *diags)
+{
+  return read_number ("time_us", "a number of microseconds above 0", FALSE, text, mark,
+                      &row->time_us, diags);
+}
+
+static gboolean
+read_healthy (Measurement *row, const char *text, const SourceMark *mark, DiagList *diags)
+{
+  g_autofree char *hint = NULL;
+
+  if (name_index (text, health_names) >= 0)
+    {
+      row->healthy = (MeasurementHealth) name_index (text, health_names);
+      return TRUE;
+    }
+  hint = suggest_hint (text, health_names);
+  diag_error (diags, mark, hint, "unknown value '%s' for 'healthy'", text);
+  return FALSE;
+}
+
+/* Columns beside those of the cluster. */
+static const struct
+{
+  const char *name;
+  ReadCell    read;
+  gboolean    required;
+} columns[] = {
+  { "id", read_id, TRUE },
+  { "source", read_source, FALSE },
+  { "collective", read_collective, TRUE },
+  { "bytes", read_bytes, TRUE },
+  { "time_us", read_time, TRUE },
+  { "healthy", read_healthy, FALSE },
+  { "nccl", read_library, FALSE },
+  { "env", read_env, FALSE },
+};
+
+/* The hardware by parts: all of them, unless the table names nodes or clusters. */
+static const char *const parts[] = {
+  "nodes", "gpus_per_node", "gpu", "intra", "nics", "nic", NULL
+};
+
+/* ---- header ---------------------------------------------------------------------------------- */
+
+static gboolean
+is_known (const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (columns); i++)
+    if (strcmp (columns[i].name, name) == 0)
+      return TRUE;
+  return option_table_find (cluster_options, name) != NULL;
+}
+
+static void
+report_unknown (const CsvReader *reader, guint i, DiagList *diags)
+{
+  SourceMark            mark = csv_reader_mark (reader, i);
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  g_autofree char      *hint = NULL;
+
+  for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
+    g_ptr_array_add (names, (gpointer) columns[c].name);
+  for (const OptionSpec *spec = cluster_options; spec->key != NULL; spec++)
+    g_ptr_array_add (names, (gpointer) spec->key);
+  g_ptr_array_add (names, NULL);
+  hint = suggest_hint (csv_reader_column (reader, i), (const char *const *) names->pdata);
+  diag_error (diags, &mark, hint, "unknown column '%s'", csv_reader_column (reader, i));
+}
+
+static void
+report_missing (const CsvReader *reader, const char *name, DiagList *diags)
+{
+  SourceMark mark = csv_reader_mark (reader, 0);
+
+  mark.column = mark.length = 0;
+  if (csv_reader_find (reader, name) == NO_COLUMN)
+    diag_error (diags, &mark, NULL, "missing column '%s'", name);
+}
+
+static gboolean
+wants_parts (const CsvReader *reader)
+{
+  return csv_reader_find (reader, "node") == NO_COLUMN
+         && csv_reader_find (reader, "name") == NO_COLUMN;
+}
+
+static void
+check_header (const CsvReader *reader, DiagList *diags)
+{
+  for (guint i = 0; i < csv_reader_n_columns (reader); i++)
+    if (!is_known (csv_reader_column (reader, i)))
+      report_unknown (reader, i, diags);
+  for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
+    if (columns[c].required)
+      report_missing (reader, columns[c].name, diags);
+  for (guint p = 0; wants_parts (reader) && parts[p] != NULL; p++)
+    report_missing (reader, parts[p], diags);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static void
+read_cluster_cell (const CsvReader *reader, guint i, Measurement *row, DiagList *diags)
+{
+  const char       *name = csv_reader_column (reader, i), *text = csv_reader_field (reader, i);
+  const OptionSpec *spec = option_table_find (cluster_options, name);
+  SourceMark        mark = csv_reader_mark (reader, i);
+
+  if (spec == NULL)
+    return;
+  if (*text == '\0' && wants_parts (reader) && g_strv_contains (parts, name))
+    diag_error (diags, &mark, spec->help, "no value for '%s'", name);
+  else if (*text != '\0')
+    option_set (spec, &row->cluster, text, &mark, diags);
+}
+
+static Measurement *
+read_row (const CsvReader *reader, DiagList *diags)
+{
+  Measurement *row = measurement_new ();
+
+  for (guint i = 0; i < csv_reader_n_columns (reader); i++)
+    {
+      SourceMark mark = csv_reader_mark (reader, i);
+
+      for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
+        if (strcmp (columns[c].name, csv_reader_column (reader, i)) == 0)
+          columns[c].read (row, csv_reader_field (reader, i), &mark, diags);
+      read_cluster_cell (reader, i, row, diags);
+    }
+  return row;
+}
+
+/* A row whose first bad word is its reason. */
+static Measurement *
+read_any_row (const CsvReader *reader)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  Measurement         *row = read_row (reader, diags);
+
+  row->reason = diag_list_first_reason (diags);
+  return row;
+}
+
+GPtrArray *
+measurement_table_load (const char *file, BadRows bad_rows, DiagList *diags)
+{
+  g_autoptr (CsvReader) reader = csv_reader_open (file, diags);
+  g_autoptr (GPtrArray) rows = measurement_array_new ();
+  guint                 errors = diag_list_n_errors (diags);
+
+  if (reader == NULL)
+    return NULL;
+  check_header (reader, diags);
+  while (csv_reader_next (reader, diags))
+    g_ptr_array_add (rows, bad_rows == BAD_ROWS_EXPLAIN ? read_any_row (reader)
+                                                        : read_row (reader, diags));
+  if (rows->len == 0 && diag_list_n_errors (diags) == errors)
+    {
+      const SourceMark mark = { .file = g_intern_string (file) };
+
+      diag_error (diags, &mark, NULL, "a header without rows: expected a measurement a row");
+    }
+  return diag_list_n_errors (diags) == errors ? g_steal_pointer (&rows) : NULL;
+}
+
+/* ---- words of the environment ---------------------------------------------------------------- */
+
+static gboolean
+turn_off_gpu_direct (ClusterOptions *cluster)
+{
+  const OptionSpec    *spec = option_table_find (cluster_options, "gpu_direct");
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  return spec != NULL && option_set (spec, cluster, "off", NULL, diags);
+}
+
+/* NULL, or why WORD cannot be followed. */
+static char *
+apply_word (const char *word, CollectiveOptions *options, ClusterOptions *cluster)
+{
+  gboolean known = TRUE;
+
+  if (g_str_has_prefix (word, "algo="))
+    {
+      options->algorithm = collective_algorithm_parse (word + strlen ("algo="));
+      known = options->algorithm != ALGORITHM_N;
+    }
+  else if (g_str_has_prefix (word, "proto="))
+    {
+      options->protocol = collective_protocol_parse (word + strlen ("proto="));
+      known = options->protocol != PROTOCOL_N;
+    }
+  else if (strcmp (word, "single-process") == 0)
+    options->single_process = TRUE;
+  else if (strcmp (word, "no-gpudirect") == 0)
+    known = turn_off_gpu_direct (cluster);
+  else
+    known = strcmp (word, "in-place") == 0 || strcmp (word, "out-of-place") == 0
+            || g_str_has_prefix (word, "ranks=") || g_str_has_prefix (word, "beside=");
+  return known ? NULL : g_strdup_printf ("unknown word '%s' in 'env'", word);
+}
+
+char *
+measurement_environment (const Measurement *self, CollectiveOptions *options,
+                         ClusterOptions *cluster)
+{
+  g_auto (GStrv) words = g_strsplit_set (self->env, " ;\t", -1);
+  char          *reason = NULL;
+
+  *options = collective_default_options;
+  options->library = self->library;
+  for (guint i = 0; words[i] != NULL && reason == NULL; i++)
+    if (*words[i] != '\0')
+      reason = apply_word (words[i], options, cluster);
+  return reason;
+}
+
+/* Appends "3" or "4-7"; FALSE where TEXT is neither, or names a rank that is none or is taken. */
+static gboolean
+add_ranks (const char *text, gboolean *taken, guint n_gpus, GArray *ranks)
+{
+  g_auto (GStrv) ends = g_strsplit (text, "-", 2);
+  guint64        first, last;
+
+  if (ends[0] == NULL || !g_ascii_string_to_unsigned (ends[0], 10, 0, G_MAXUINT32, &first, NULL)
+      || !g_ascii_string_to_unsigned (ends[1] != NULL ? ends[1] : ends[0], 10, first, G_MAXUINT32,
+                                      &last, NULL)
+      || last >= n_gpus)
+    return FALSE;
+  for (guint32 rank = (guint32) first; rank <= last; rank++)
+    {
+      if (taken[rank])
+        return FALSE;
+      taken[rank] = TRUE;
+      g_array_append_val (ranks, rank);
+    }
+  return TRUE;
+}
+
+GArray *
+measurement_group (const Measurement *self, const char *word, guint n_gpus, char **reason)
+{
+  g_auto (GStrv)       words = g_strsplit_set (self->env, " ;\t", -1);
+  g_autofree char     *prefix = g_strdup_printf ("%s=", word);
+  g_autofree gboolean *taken = g_new0 (gboolean, n_gpus);
+  g_autoptr (GArray)   ranks = g_array_new (FALSE, FALSE, sizeof (guint32));
+
+  for (guint i = 0; words[i] != NULL; i++)
+    if (g_str_has_prefix (words[i], prefix))
+      {
+        g_auto (GStrv) parts = g_strsplit (words[i] + strlen (prefix), ",", -1);
+        gboolean       good = parts[0] != NULL;
+
+        for (guint p = 0; good && parts[p] != NULL; p++)
+          good = add_ranks (parts[p], taken, n_gpus, ranks);
+        if (!good)
+          {
+            *reason = g_strdup_printf ("'%s' in 'env' are no ranks of %u", words[i], n_gpus);
+            return NULL;
+          }
+      }
+  return ranks->len > 0 ? g_steal_pointer (&ranks) : NULL;
+}
+
+char *
+measurement_source_prefix (const Measurement *self)
+{
+  gsize length = strlen (self->id), end = length;
+
+  while (end > 0 && g_ascii_isdigit (self->id[end - 1]))
+    end--;
+  return g_strndup (self->id,
+                    end > 1 && end < length && self->id[end - 1] == '-' ? end - 1 : length);
+}
+
+char *
+measurement_link_family (const LinkProfile *link)
+{
+  if (link->kind == LINK_NETWORK)
+    return g_strdup (link->technology);
+  return g_strdup_printf ("%s %s", link->technology, link_kind_name (link->kind));
+}

@@ -1,0 +1,497 @@
+#include "measure/training-table.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "measure/training-columns.h"
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static const char *const metric_names[METRIC_N + 1] = {
+  [METRIC_TOKENS_PER_S_PER_GPU] = "tokens_per_s_per_gpu",
+  [METRIC_STEP_TIME_S] = "step_time_s",
+  [METRIC_MFU_PERCENT] = "mfu_percent",
+  [METRIC_HARDWARE_TFLOPS_PER_GPU] = "hardware_tflops_per_gpu",
+  [METRIC_FITS] = "fits",
+  [METRIC_PEAK_ALLOCATED_GIB] = "peak_allocated_gib",
+  [METRIC_PEAK_RESERVED_GIB] = "peak_reserved_gib",
+  [METRIC_PEAK_DEVICE_GB] = "peak_device_gb",
+  [METRIC_PEAK_GIB] = "peak_gib",
+};
+
+const char *
+training_metric_name (TrainingMetric metric)
+{
+  g_assert ((guint) metric < METRIC_N);
+  return metric_names[metric];
+}
+
+gboolean
+training_metric_is_speed (TrainingMetric metric)
+{
+  return metric < METRIC_FITS;
+}
+
+gboolean
+training_metric_is_time (TrainingMetric metric)
+{
+  return metric == METRIC_STEP_TIME_S;
+}
+
+/*
+ * Bytes of TEXT before a last "-" and digits, with or without PREFIX before the digits; TEXT's
+ * length where it does not end so.
+ */
+static gsize
+length_without_number (const char *text, gsize length, const char *prefix)
+{
+  gsize end = length, before = strlen (prefix) + 1;
+
+  while (end > 0 && g_ascii_isdigit (text[end - 1]))
+    end--;
+  if (end == length || end <= before || text[end - before] != '-'
+      || strncmp (text + end - before + 1, prefix, before - 1) != 0)
+    return length;
+  return end - before;
+}
+
+char *
+training_source_of_id (const char *id)
+{
+  gsize length = length_without_number (id, strlen (id), "r");
+
+  return g_strndup (id, length_without_number (id, length, ""));
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+/*
+ * A row on its way. What is wrong with it is its own matter: DIAGS holds this row's findings only.
+ */
+typedef struct
+{
+  TrainingTable  *table;
+  TrainingRow     row;
+  const Strategy *strategy; /* NULL: unknown, or not read yet */
+  const char     *shard;    /* cells that need the strategy */
+  SourceMark      shard_mark;
+  const char     *options;
+  SourceMark      options_mark;
+  const char     *framework;
+  Scenario       *scratch; /* where options are tried */
+  DiagList       *diags;
+} Draft;
+
+static const char *
+keep (Draft *self, const char *text)
+{
+  return g_string_chunk_insert_const (self->table->strings, text);
+}
+
+static void
+add_setting (Draft *self, const char *key, const char *value)
+{
+  const ScenarioOverride setting = { .key = g_intern_string (key), .value = keep (self, value) };
+
+  g_array_append_val (self->row.settings, setting);
+}
+
+static void
+read_metric (Draft *self, const char *text, const SourceMark *mark)
+{
+  g_autofree char *hint = NULL;
+
+  self->row.metric_name = keep (self, text);
+  if (name_index (text, metric_names) >= 0)
+    {
+      self->row.metric = (TrainingMetric) name_index (text, metric_names);
+      self->row.metric_name = metric_names[self->row.metric];
+      return;
+    }
+  hint = suggest_hint (text, metric_names);
+  diag_error (self->diags, mark, hint, "unknown value '%s' for 'metric'", text);
+}
+
+static void
+read_use (Draft *self, const char *text, const SourceMark *mark)
+{
+  static const char *const uses[] = { "test", "calibrate", NULL };
+  g_autofree char         *hint = NULL;
+
+  self->row.calibrates = name_index (text, uses) == 1;
+  if (*text == '\0' || name_index (text, uses) >= 0)
+    return;
+  hint = suggest_hint (text, uses);
+  diag_error (self->diags, mark, hint, "unknown value '%s' for 'use'", text);
+}
+
+/* A bare number; whether it suits the metric is seen when the row is complete. */
+static void
+read_value (Draft *self, const char *text, const SourceMark *mark)
+{
+  char  *end;
+  double number = g_ascii_strtod (text, &end);
+
+  while (g_ascii_isspace (*end))
+    end++;
+  if (end != text && *end == '\0' && isfinite (number))
+    self->row.value = number;
+  else
+    diag_error (self->diags, mark, *end != '\0' && end != text ? "no unit belongs here" : NULL,
+                "expected a number for 'value', got '%s'", text);
+}
+
+static void
+read_strategy (Draft *self, const char *text, const SourceMark *mark)
+{
+  const char            *name = strcmp (text, "zero++") == 0 ? "zeropp" : text;
+  g_autoptr (GPtrArray)  names = g_ptr_array_new ();
+  g_autofree char       *hint = NULL;
+  const Strategy *const *list = strategy_list ();
+
+  self->strategy = strategy_find (name);
+  if (self->strategy != NULL)
+    {
+      add_setting (self, "strategy.name", self->strategy->name);
+      return;
+    }
+  for (; *list != NULL; list++)
+    g_ptr_array_add (names, (gpointer) (*list)->name);
+  g_ptr_array_add (names, NULL);
+  hint = suggest_hint (text, (const char *const *) names->pdata);
+  diag_error (self->diags, mark, hint, "unknown strategy '%s'", text);
+}
+
+static gpointer
+scratch_of (const Draft *self, guint section)
+{
+  return (guint8 *) self->scratch + training_sections[section].offset;
+}
+
+static void
+read_setting (Draft *self, const TrainingColumn *column, const char *text, const SourceMark *mark)
+{
+  if (*text == '\0')
+    return;
+  if (strcmp (column->key, "cluster.gpu") == 0)
+    self->row.gpu = keep (self, text);
+  if (option_set (column->spec, scratch_of (self, column->section), text, mark, self->diags))
+    add_setting (self, column->key, text);
+}
+
+static void
+read_cell (Draft *self, const TrainingColumn *column, const char *name, const char *text,
+           const SourceMark *mark)
+{
+  if (*text == '\0' && column->required)
+    {
+      diag_error (self->diags, mark, column->spec != NULL ? column->spec->help : NULL,
+                  "no value for '%s'", name);
+      return;
+    }
+  switch (column->kind)
+    {
+    case COLUMN_ID:
+      self->row.id = keep (self, text);
+      break;
+    case COLUMN_METRIC:
+      read_metric (self, text, mark);
+      break;
+    case COLUMN_VALUE:
+      read_value (self, text, mark);
+      break;
+    case COLUMN_USE:
+      read_use (self, text, mark);
+      break;
+    case COLUMN_STRATEGY:
+      read_strategy (self, text, mark);
+      break;
+    case COLUMN_SHARD:
+      self->shard = text;
+      self->shard_mark = *mark;
+      break;
+    case COLUMN_OPTIONS:
+      self->options = text;
+      self->options_mark = *mark;
+      break;
+    case COLUMN_SETTING:
+      if (strcmp (name, "framework") == 0)
+        self->framework = text;
+      read_setting (self, column, text, mark);
+      break;
+    default:
+      break;
+    }
+}
+
+/* ---- what a framework does ------------------------------------------------------------------- */
+
+/*
+ * Settings that a framework's release implies and no column says. A cell or a word of `options`
+ * goes before, but for `instead_of`, a word that the framework uses in its own sense.
+ */
+static const struct
+{
+  const char *framework; /* part of the cell */
+  const char *strategy;  /* NULL: any */
+  const char *key;
+  const char *instead_of; /* NULL: where nothing is set */
+  const char *value;
+} implied[] = {
+  /* its own DDP reduces after the backward pass */
+  { "megatron-lm 2021", "ddp", "strategy.overlap_comm", NULL, "false" },
+  /* activations are scattered to the tensor group before they are sent on */
+  { "megatron-lm 2021", NULL, "mesh.scatter_gather", NULL, "true" },
+  /* DeepSpeed's pipeline engine: no host wait for messages, one reduction at the end */
+  { "megatron-deepspeed", NULL, "mesh.p2p", NULL, "batched" },
+  { "megatron-deepspeed", "ddp", "strategy.overlap_comm", NULL, "false" },
+  /* BF16_Optimizer accumulates in fp32 and keeps what was computed */
+  { "megatron-deepspeed 2021", "zero1", "strategy.gradient_dtype", NULL, "fp32-beside" },
+  /* BLOOM's runs on 40 nodes and more hung without CUDA_LAUNCH_BLOCKING=1
+     (chronicles-prequel.md of its repository) */
+  { "megatron-deepspeed 2021", NULL, "training.launch_blocking", NULL, "true" },
+  /* its FSDP configuration's own default */
+  { "composer", "fsdp1", "strategy.backward_prefetch", NULL, "post" },
+  /* apply_fsdp_checkpointing: whole blocks, all of them unless a fraction is given */
+  { "fms-fsdp", NULL, "training.activation_checkpointing", "selective", "full" },
+};
+
+static ScenarioOverride *
+find_override (const Draft *self, const char *key)
+{
+  for (guint i = 0; i < self->row.settings->len; i++)
+    {
+      ScenarioOverride *setting = &g_array_index (self->row.settings, ScenarioOverride, i);
+
+      if (strcmp (setting->key, key) == 0)
+        return setting;
+    }
+  return NULL;
+}
+
+static void
+finish_framework (Draft *self)
+{
+  for (guint i = 0; self->framework != NULL && self->strategy != NULL && i < G_N_ELEMENTS (implied);
+       i++)
+    {
+      ScenarioOverride *set = find_override (self, implied[i].key);
+
+      if (strstr (self->framework, implied[i].framework) == NULL
+          || (implied[i].strategy != NULL
+              && strcmp (implied[i].strategy, self->strategy->name) != 0))
+        continue;
+      if (set == NULL && implied[i].instead_of == NULL)
+        add_setting (self, implied[i].key, implied[i].value);
+      else if (set != NULL && implied[i].instead_of != NULL
+               && strcmp (set->value, implied[i].instead_of) == 0)
+        set->value = implied[i].value;
+    }
+}
+
+/* ---- what needs the whole row ---------------------------------------------------------------- */
+
+static const OptionSpec *
+find_strategy_option (const Draft *self, const char *key)
+{
+  if (self->strategy == NULL || self->strategy->options == NULL)
+    return NULL;
+  return option_table_find (self->strategy->options, key);
+}
+
+/* `all` is what a strategy without a shard group does anyhow. */
+static void
+finish_shard (Draft *self)
+{
+  if (self->shard == NULL || *self->shard == '\0' || self->strategy == NULL)
+    return;
+  if (strcmp (self->shard, "grad-op") != 0)
+    {
+      if (find_strategy_option (self, "shard") != NULL || strcmp (self->shard, "all") != 0)
+        add_setting (self, "mesh.shard", self->shard);
+      return;
+    }
+  if (find_strategy_option (self, "reshard_after_forward") == NULL)
+    {
+      diag_error (self->diags, &self->shard_mark, NULL,
+                  "strategy '%s' gathers nothing that grad-op could keep", self->strategy->name);
+      return;
+    }
+  add_setting (self, "mesh.shard", "all");
+  add_setting (self, "strategy.reshard_after_forward", "false");
+}
+
+/*
+ * An option of the strategy cannot be tried here without its struct: the scenario says what is
+ * wrong with it.
+ */
+static void
+finish_option (Draft *self, const char *word)
+{
+  const char       *equals = strchr (word, '=');
+  g_autofree char  *name = equals != NULL ? g_strndup (word, equals - word) : g_strdup (word);
+  g_autofree char  *key = NULL;
+  guint             section = 0;
+  const OptionSpec *spec = training_find_setting (name, &section);
+
+  if (equals == NULL)
+    diag_error (self->diags, &self->options_mark, NULL, "expected 'option=value', got '%s'", word);
+  else if (find_strategy_option (self, name) != NULL)
+    {
+      key = g_strdup_printf ("strategy.%s", name);
+      add_setting (self, key, equals + 1);
+    }
+  else if (spec == NULL)
+    diag_error (self->diags, &self->options_mark, NULL, "unknown option '%s'", name);
+  else if (option_set (spec, scratch_of (self, section), equals + 1, &self->options_mark,
+                       self->diags))
+    {
+      key = g_strdup_printf ("%s.%s", training_sections[section].name, name);
+      add_setting (self, key, equals + 1);
+    }
+}
+
+static void
+finish_options (Draft *self)
+{
+  g_auto (GStrv) words = self->options != NULL ? g_strsplit_set (self->options, " ;\t", -1) : NULL;
+
+  for (guint i = 0; words != NULL && words[i] != NULL; i++)
+    if (*words[i] != '\0')
+      finish_option (self, words[i]);
+}
+
+static void
+check_value (Draft *self, const SourceMark *mark)
+{
+  const double value = self->row.value;
+
+  if (self->row.metric == METRIC_FITS ? value != 0 && value != 1 : value <= 0)
+    diag_error (self->diags, mark, NULL, "expected %s for 'value', got %g",
+                self->row.metric == METRIC_FITS ? "0 or 1" : "a number above 0", value);
+}
+
+static void
+append_cell (GString *key, const char *text)
+{
+  g_string_append (key, text);
+  g_string_append_c (key, '\x1f');
+}
+
+/* The first thing that is wrong with the row is why it counts nowhere. */
+static void
+finish_reason (Draft *self, const TrainingColumn *columns, guint n)
+{
+  g_autofree char *reason = diag_list_first_reason (self->diags);
+  gboolean         network = FALSE;
+
+  for (guint i = 0; i < n; i++)
+    network = network || columns[i].kind == COLUMN_NETWORK;
+  if (reason != NULL)
+    self->row.unmodelled = keep (self, reason);
+  else if (network)
+    self->row.unmodelled =
+        "a measured network, not a run: 'validate collectives' takes its figures";
+}
+
+static void
+read_row (TrainingTable *table, const CsvReader *reader, const GArray *columns, Scenario *scratch)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  Draft                self = { .table = table, .scratch = scratch, .diags = diags };
+  gint                 value = csv_reader_find (reader, "value");
+  g_autoptr (GString)  run = g_string_new (NULL), group = g_string_new (NULL);
+  g_autofree char     *source = NULL;
+
+  self.row.settings = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
+  self.row.id = self.row.metric_name = "";
+  self.row.metric = METRIC_N;
+  self.row.value = NAN;
+  for (guint i = 0; i < columns->len; i++)
+    {
+      const TrainingColumn *column = &g_array_index (columns, TrainingColumn, i);
+      const char           *text = csv_reader_field (reader, i);
+      SourceMark            mark = csv_reader_mark (reader, i);
+
+      read_cell (&self, column, csv_reader_column (reader, i), text, &mark);
+      if (column->same_run)
+        append_cell (run, text);
+      if (column->same_rank)
+        append_cell (group, text);
+    }
+  finish_shard (&self);
+  finish_options (&self);
+  finish_framework (&self);
+  if (find_override (&self, "replay.granularity") == NULL)
+    add_setting (&self, "replay.granularity", "pass"); /* the fastest; kernels agree within 1 % */
+  if (value != NO_COLUMN && !diag_list_has_errors (diags))
+    {
+      SourceMark mark = csv_reader_mark (reader, (guint) value);
+
+      check_value (&self, &mark);
+    }
+  finish_reason (&self, (const TrainingColumn *) (const void *) columns->data, columns->len);
+  source = training_source_of_id (self.row.id);
+  self.row.source = keep (&self, source);
+  self.row.configuration = keep (&self, run->str);
+  append_cell (group, source);
+  self.row.layout_group = keep (&self, group->str);
+  g_array_append_val (table->rows, self.row);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static void
+training_row_clear (gpointer data)
+{
+  TrainingRow *self = data;
+
+  g_array_unref (self->settings);
+}
+
+static TrainingTable *
+training_table_new (void)
+{
+  TrainingTable *self = g_new0 (TrainingTable, 1);
+
+  self->rows = g_array_new (FALSE, FALSE, sizeof (TrainingRow));
+  g_array_set_clear_func (self->rows, training_row_clear);
+  self->strings = g_string_chunk_new (65536);
+  return self;
+}
+
+void
+training_table_free (TrainingTable *self)
+{
+  if (self == NULL)
+    return;
+  g_array_unref (self->rows);
+  g_string_chunk_free (self->strings);
+  g_free (self);
+}
+
+TrainingTable *
+training_table_load (const char *file, DiagList *diags)
+{
+  g_autoptr (CsvReader)     reader = csv_reader_open (file, diags);
+  g_autoptr (TrainingTable) self = training_table_new ();
+  g_autofree Scenario      *scratch = g_new0 (Scenario, 1);
+  g_autoptr (GArray)        columns = NULL;
+  guint                     n_errors = diag_list_n_errors (diags);
+
+  if (reader == NULL)
+    return NULL;
+  columns = training_columns_read (reader, diags);
+  while (csv_reader_next (reader, diags))
+    read_row (self, reader, columns, scratch);
+  for (guint s = 0; s < TRAINING_N_SECTIONS; s++)
+    option_table_clear (scenario_section_table (training_sections[s].name),
+                        (guint8 *) scratch + training_sections[s].offset);
+  if (self->rows->len == 0 && diag_list_n_errors (diags) == n_errors)
+    {
+      const SourceMark mark = { .file = g_intern_string (file) };
+
+      diag_error (diags, &mark, NULL, "a header without rows: expected a measurement a row");
+    }
+  return diag_list_n_errors (diags) == n_errors ? g_steal_pointer (&self) : NULL;
+}

@@ -1,0 +1,253 @@
+#include <string.h>
+
+#include "analysis/profiles-used.h"
+#include "base/parallel.h"
+#include "measure/training-private.h"
+#include "replay/plan-memory.h"
+
+#define GIB              1073741824.0
+#define GB_OF_NVIDIA_SMI (1000 * 1048576.0)
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* What was predicted of one distinct run. */
+typedef struct
+{
+  const TrainingRow *first; /* of those that are a scenario; NULL: none is */
+  gboolean           speed; /* a row asks how fast it is */
+  char              *reason;
+  double             values[METRIC_N];
+  double             memory_share;
+  char              *profiles;
+} Outcome;
+
+typedef struct
+{
+  Outcome              *outcomes;
+  const PredictOptions *options;
+} Runs;
+
+static void
+read_prediction (Outcome *self, const Prediction *prediction)
+{
+  const MemoryUse *hbm = &prediction->hbm;
+
+  self->values[METRIC_TOKENS_PER_S_PER_GPU] = prediction->tokens_per_s_per_gpu;
+  self->values[METRIC_STEP_TIME_S] = prediction->step_time_s;
+  self->values[METRIC_MFU_PERCENT] = prediction->mfu_percent;
+  self->values[METRIC_HARDWARE_TFLOPS_PER_GPU] = prediction->hardware_tflops_per_gpu;
+  self->values[METRIC_FITS] = prediction->fits;
+  self->values[METRIC_PEAK_ALLOCATED_GIB] = (double) hbm->allocated / GIB;
+  self->values[METRIC_PEAK_RESERVED_GIB] = (double) hbm->reserved / GIB;
+  self->values[METRIC_PEAK_DEVICE_GB] = (double) hbm->device / GB_OF_NVIDIA_SMI;
+  self->values[METRIC_PEAK_GIB] = (double) hbm->allocated / GIB;
+  self->memory_share = (double) hbm->device / (double) hbm->capacity;
+  self->profiles = g_strdup (prediction->profiles);
+}
+
+/*
+ * Strategies whose buffers no other stream holds on to: their plan's memory is what the replay
+ * finds.
+ */
+static gboolean
+plan_is_enough (const Scenario *scenario)
+{
+  const char *name = scenario->strategy->strategy->name;
+
+  return scenario->strategy->inner == NULL
+         && (strcmp (name, "ddp") == 0 || strcmp (name, "zero1") == 0);
+}
+
+/* Memory without time. FALSE after diagnostics. */
+static gboolean
+plan_run (Outcome *self, const PredictOptions *options, Scenario *scenario, DiagList *diags)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (options->profile_dir);
+  g_autoptr (Replay)     replay = NULL;
+  PlanMemory             memory;
+
+  plan_memory_shorten (scenario);
+  replay = replay_plan (scenario, profiles, diags);
+  if (replay == NULL)
+    return FALSE;
+  memory = replay_plan_fullest (replay);
+  self->values[METRIC_FITS] = !memory.hbm.overflowed;
+  self->values[METRIC_PEAK_ALLOCATED_GIB] = (double) memory.hbm.allocated.bytes / GIB;
+  self->values[METRIC_PEAK_RESERVED_GIB] = (double) memory.hbm.reserved.bytes / GIB;
+  self->values[METRIC_PEAK_DEVICE_GB] = (double) memory.hbm.device.bytes / GB_OF_NVIDIA_SMI;
+  self->values[METRIC_PEAK_GIB] = (double) memory.hbm.allocated.bytes / GIB;
+  self->memory_share = (double) memory.hbm.device.bytes / (double) memory.hbm.capacity;
+  self->profiles = profiles_used (profiles, replay_cluster (replay), NULL);
+  return TRUE;
+}
+
+static gboolean
+predict_run (Outcome *self, const PredictOptions *options, Scenario *scenario, DiagList *diags,
+             GError **error)
+{
+  g_autoptr (Prediction) prediction = NULL;
+
+  if (!self->speed && plan_is_enough (scenario))
+    return plan_run (self, options, scenario, diags);
+  prediction = predict (scenario, options, diags, error);
+  if (prediction != NULL)
+    read_prediction (self, prediction);
+  return prediction != NULL;
+}
+
+static void
+simulate_run (guint i, gpointer user)
+{
+  const Runs           *runs = user;
+  Outcome              *self = &runs->outcomes[i];
+  const GArray         *settings;
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (GPtrArray) scenarios = NULL;
+  g_autoptr (GError)    error = NULL;
+  gboolean              good = FALSE;
+
+  if (self->first == NULL)
+    return;
+  settings = self->first->settings;
+  scenarios =
+      scenario_load (NULL, NULL, (const ScenarioOverride *) settings->data, settings->len, diags);
+  if (scenarios != NULL)
+    good = predict_run (self, runs->options, g_ptr_array_index (scenarios, 0), diags, &error);
+  if (!good)
+    self->reason = g_strdup (error != NULL ? error->message : diag_list_first_message (diags));
+}
+
+/* Numbers the distinct runs of TABLE in RUN_OF [rows]; how many there are. */
+static guint
+number_runs (const TrainingTable *table, guint *run_of)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+
+  for (guint i = 0; i < table->rows->len; i++)
+    {
+      const TrainingRow *row = &g_array_index (table->rows, TrainingRow, i);
+      gpointer           known;
+
+      if (!g_hash_table_lookup_extended (seen, row->configuration, NULL, &known))
+        {
+          known = GUINT_TO_POINTER (g_hash_table_size (seen));
+          g_hash_table_insert (seen, (gpointer) row->configuration, known);
+        }
+      run_of[i] = GPOINTER_TO_UINT (known);
+    }
+  return g_hash_table_size (seen);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static void
+validated_training_clear (gpointer data)
+{
+  ValidatedTraining *self = data;
+
+  g_free (self->reason);
+  g_free (self->profiles);
+}
+
+static void
+add_row (TrainingValidation *self, const TrainingRow *measured, const Outcome *outcome)
+{
+  const char       *reason = measured->unmodelled != NULL ? measured->unmodelled : outcome->reason;
+  ValidatedTraining row = { .measured = measured, .reason = g_strdup (reason) };
+
+  if (row.reason == NULL)
+    {
+      row.predicted = outcome->values[measured->metric];
+      row.error = measured->metric != METRIC_FITS ? row.predicted / measured->value - 1 : 0;
+      row.step_time_s = outcome->values[METRIC_STEP_TIME_S];
+      row.memory_share = outcome->memory_share;
+      row.profiles = g_strdup (outcome->profiles);
+    }
+  self->n_failed += row.reason != NULL;
+  self->n_calibrating += measured->calibrates;
+  g_array_append_val (self->rows, row);
+}
+
+static void
+predict_rows (TrainingValidation *self, const PredictOptions *options, guint n_threads)
+{
+  const guint       n_rows = self->table->rows->len;
+  g_autofree guint *run_of = g_new (guint, n_rows);
+  Runs              runs = { .options = options };
+
+  self->n_simulated = number_runs (self->table, run_of);
+  runs.outcomes = g_new0 (Outcome, self->n_simulated);
+  for (guint i = n_rows; i-- > 0;)
+    {
+      Outcome           *outcome = &runs.outcomes[run_of[i]];
+      const TrainingRow *row = &g_array_index (self->table->rows, TrainingRow, i);
+
+      if (row->unmodelled != NULL)
+        continue;
+      outcome->first = row;
+      outcome->speed |= training_metric_is_speed (row->metric);
+    }
+  parallel_run (self->n_simulated, n_threads, simulate_run, &runs, options->count);
+  for (guint i = 0; i < n_rows; i++)
+    add_row (self, &g_array_index (self->table->rows, TrainingRow, i), &runs.outcomes[run_of[i]]);
+  for (guint i = 0; i < self->n_simulated; i++)
+    {
+      g_free (runs.outcomes[i].reason);
+      g_free (runs.outcomes[i].profiles);
+    }
+  g_free (runs.outcomes);
+}
+
+static void
+calibrated_figures_clear (gpointer data)
+{
+  CalibratedFigures *self = data;
+
+  g_free (self->basis);
+  g_free (self->figures);
+}
+
+TrainingValidation *
+training_validation_new (TrainingTable *table)
+{
+  TrainingValidation *self = g_new0 (TrainingValidation, 1);
+
+  self->table = table;
+  self->rows = g_array_new (FALSE, FALSE, sizeof (ValidatedTraining));
+  g_array_set_clear_func (self->rows, validated_training_clear);
+  self->errors = g_array_new (FALSE, FALSE, sizeof (TrainingErrors));
+  self->layouts = g_array_new (FALSE, FALSE, sizeof (LayoutRanking));
+  self->rankings = g_array_new (FALSE, FALSE, sizeof (RankingSummary));
+  self->fits.offenders = g_array_new (FALSE, FALSE, sizeof (guint));
+  self->goals = g_array_new (FALSE, FALSE, sizeof (GoalResult));
+  self->calibrated = g_array_new (FALSE, FALSE, sizeof (CalibratedFigures));
+  g_array_set_clear_func (self->calibrated, calibrated_figures_clear);
+  return self;
+}
+
+TrainingValidation *
+validate_training (TrainingTable *table, const PredictOptions *options, guint n_threads)
+{
+  TrainingValidation *self = training_validation_new (table);
+
+  predict_rows (self, options, n_threads);
+  training_summarise (self);
+  training_count_calibrated (self, options->profile_dir);
+  return self;
+}
+
+void
+training_validation_free (TrainingValidation *self)
+{
+  if (self == NULL)
+    return;
+  g_array_unref (self->rows);
+  g_array_unref (self->errors);
+  g_array_unref (self->layouts);
+  g_array_unref (self->rankings);
+  g_array_unref (self->fits.offenders);
+  g_array_unref (self->goals);
+  g_array_unref (self->calibrated);
+  training_table_free (self->table);
+  g_free (self);
+}

@@ -1,0 +1,353 @@
+/*
+ * Scenarios from a file and from overrides: all errors in one pass, each once although a section
+ * may serve many scenarios.
+ */
+#include "base/suggest.h"
+#include "scenario/scenario-private.h"
+
+#include <string.h>
+
+/*
+ * What one file and the command line say; its diagnostics drop repeats, as an entry may serve many
+ * scenarios.
+ */
+typedef struct
+{
+  const StrategySet      *strategies;
+  const char             *file; /* NULL: none */
+  const ConfigNode       *root; /* NULL: none */
+  const ScenarioOverride *overrides;
+  guint                   n_overrides;
+  DiagList               *diags;
+} Loader;
+
+/* ---- entries of the lists -------------------------------------------------------------------- */
+
+static void
+apply_scenario (ScenarioDraft *draft, const ConfigNode *entry, DiagList *diags)
+{
+  if (config_node_expect (entry, CONFIG_MAP, diags))
+    draft_read_keys (draft, entry, FALSE, diags);
+}
+
+/* An entry of `models` is a model of its own: nothing of the file's `model` section is left. */
+static void
+apply_model (ScenarioDraft *draft, const ConfigNode *entry, DiagList *diags)
+{
+  option_marks_clear (draft_marks (draft, scenario_find_section ("model")));
+  option_table_clear (model_options, &draft->scenario->model);
+  option_table_defaults (model_options, &draft->scenario->model);
+  draft_read_section (draft, scenario_find_section ("model"), entry, diags);
+}
+
+static void (*const axis_apply[AXIS_N]) (ScenarioDraft *draft, const ConfigNode *entry,
+                                         DiagList *diags) = {
+  [AXIS_SCENARIOS] = apply_scenario,
+  [AXIS_MODELS] = apply_model,
+  [AXIS_STRATEGIES] = draft_read_strategy,
+};
+
+static char *
+model_label (const ModelOptions *model)
+{
+  g_autofree char *base = NULL;
+
+  if (model->name != NULL)
+    return g_strdup (model->name);
+  if (model->config == NULL)
+    return g_strdup (model->arch != NULL ? model->arch : "model");
+  base = g_path_get_basename (model->config);
+  if (g_str_has_suffix (base, ".json"))
+    base[strlen (base) - strlen (".json")] = '\0';
+  return g_utf8_make_valid (base, -1); /* file names are bytes, labels are text */
+}
+
+static char *
+strategy_label (const StrategyConfig *config)
+{
+  GString *label = g_string_new (NULL);
+
+  for (; config != NULL; config = config->inner)
+    g_string_append_printf (label, "%s%s", label->len > 0 ? "+" : "", config->strategy->name);
+  return g_string_free (label, FALSE);
+}
+
+/* What tells this entry's scenario from the others'. NULL: nothing. */
+static char *
+entry_label (const ScenarioDraft *draft, ScenarioAxis axis, const ConfigNode *entry)
+{
+  const ConfigNode *given = config_node_get (entry, axis == AXIS_SCENARIOS ? "name" : "label");
+
+  if (axis != AXIS_MODELS && given != NULL && config_node_text (given) != NULL)
+    return g_strdup (config_node_text (given));
+  if (axis == AXIS_MODELS)
+    return model_label (&draft->scenario->model);
+  return axis == AXIS_STRATEGIES ? strategy_label (draft->scenario->strategy) : NULL;
+}
+
+/* Names of strategies first, the outermost before inner ones: they put fresh options in place. */
+static void
+apply_overrides (const Loader *self, ScenarioDraft *draft)
+{
+  guint deepest = 0;
+
+  for (guint i = 0; i < self->n_overrides; i++)
+    deepest = MAX (deepest, scenario_override_depth (&self->overrides[i]));
+  for (guint pass = 1; pass <= deepest + 1; pass++)
+    for (guint i = 0; i < self->n_overrides; i++)
+      if (scenario_override_depth (&self->overrides[i]) == (pass <= deepest ? pass : 0))
+        draft_override (draft, &self->overrides[i], self->diags);
+}
+
+/* ---- whole scenarios ------------------------------------------------------------------------- */
+
+static void
+check_required (const Loader *self, const OptionSpec *table, gconstpointer options,
+                const char *what, const SourceMark *mark)
+{
+  for (const OptionSpec *spec = table; spec->key != NULL; spec++)
+    if (spec->fallback == NULL && !spec->optional && scenario_option_is_unset (spec, options))
+      diag_error (self->diags, mark, spec->help, "%s lacks '%s'", what, spec->key);
+}
+
+static void
+check_strategies (const Loader *self, const Scenario *scenario)
+{
+  for (const StrategyConfig *c = scenario->strategy; c != NULL; c = c->inner)
+    {
+      g_autofree char *what = g_strdup_printf ("strategy '%s'", c->strategy->name);
+
+      check_required (self, c->marks.table, c->options, what, &c->marks.section);
+      if (c->strategy->outer && c->inner == NULL)
+        diag_error (self->diags, &c->marks.section, "add 'inner: { name: ... }'",
+                    "%s needs an inner strategy", what);
+    }
+}
+
+/* The innermost strategy with an option 'shard', or NULL. */
+static StrategyConfig *
+find_sharding (StrategyConfig *config)
+{
+  StrategyConfig *found = NULL;
+
+  for (; config != NULL; config = config->inner)
+    if (option_table_find (scenario_strategy_table (config->strategy), "shard") != NULL)
+      found = config;
+  return found;
+}
+
+/* `mesh.shard` is the strategy's own option of that name. */
+static void
+hand_shard_on (const Loader *self, const Scenario *scenario)
+{
+  StrategyConfig   *config = find_sharding (scenario->strategy);
+  const char       *shard = scenario->mesh.shard;
+  const OptionSpec *spec;
+  g_autofree char  *own = NULL;
+  const SourceMark *mark = option_mark (scenario_marks (scenario, mesh_options), "shard", NULL);
+
+  if (shard == NULL || scenario->strategy == NULL)
+    return;
+  if (config == NULL)
+    {
+      diag_error (self->diags, mark,
+                  "leave it out, or set it for the scenarios whose strategy shards",
+                  "strategy '%s' has no shard group to choose: leave out 'shard' of the mesh",
+                  scenario->strategy->strategy->name);
+      return;
+    }
+  spec = option_table_find (scenario_strategy_table (config->strategy), "shard");
+  own = option_format (spec, config->options);
+  if (config->shard_set && !g_str_equal (own, shard))
+    {
+      diag_error (self->diags, mark, NULL, "'shard' is '%s' in the mesh and '%s' in strategy '%s'",
+                  shard, own, config->strategy->name);
+      return;
+    }
+  option_set (spec, config->options, shard, mark, self->diags);
+  option_marks_set (&config->marks, "shard", mark);
+  config->shard_set = TRUE;
+}
+
+static void
+check_draft (const Loader *self, const ScenarioDraft *draft, const SourceMark *file)
+{
+  if (!(draft->seen & SEEN_CLUSTER))
+    diag_error (self->diags, file, "add 'cluster: { name: 4 x dgx-a100 }'",
+                "a scenario needs a 'cluster'");
+  if (!(draft->seen & SEEN_MODEL))
+    diag_error (self->diags, file, "add 'model: { config: llama-3-8b }'",
+                "a scenario needs a 'model'");
+  if (!(draft->seen & SEEN_STRATEGY))
+    diag_error (self->diags, file, "add 'strategy: { name: fsdp2 }'",
+                "a scenario needs a 'strategy'");
+  for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
+    {
+      const ScenarioSection *section = &scenario_sections[i];
+      const OptionMarks     *marks = draft_marks (draft, section);
+      const SourceMark      *mark = marks->section.file != NULL ? &marks->section : file;
+      g_autofree char       *what = g_strdup_printf ("section '%s'", section->name);
+
+      if (section->table != training_options || !(draft->seen & SEEN_SEQ_LEN))
+        check_required (self, section->table, scenario_section_options (draft->scenario, section),
+                        what, mark);
+    }
+  check_strategies (self, draft->scenario);
+  hand_shard_on (self, draft->scenario);
+}
+
+/* Names within a comparison are unique: the second of a name gets a number. */
+static void
+name_uniquely (GHashTable *names, Scenario *scenario)
+{
+  g_autofree char *base = g_strdup (scenario->name);
+
+  for (guint n = 2; g_hash_table_contains (names, scenario->name); n++)
+    {
+      g_free (scenario->name);
+      scenario->name = g_strdup_printf ("%s (%u)", base, n);
+    }
+  g_hash_table_add (names, g_strdup (scenario->name));
+}
+
+static char *
+join_labels (GPtrArray *labels)
+{
+  g_ptr_array_add (labels, NULL);
+  return g_strjoinv (" / ", (char **) labels->pdata);
+}
+
+static char *
+default_name (const char *file)
+{
+  g_autofree char *base = NULL;
+  char            *dot;
+
+  if (file == NULL)
+    return g_strdup ("scenario");
+  base = g_path_get_basename (file);
+  dot = strrchr (base, '.');
+  if (dot != NULL && dot != base)
+    *dot = '\0';
+  return g_utf8_make_valid (base, -1);
+}
+
+static ScenarioDraft
+empty_draft (const Loader *self)
+{
+  ScenarioDraft draft = { scenario_new (), 0, self->strategies, NULL };
+
+  draft.scenario->name = default_name (self->file);
+  draft.scenario->base_dir = self->file != NULL ? g_path_get_dirname (self->file) : NULL;
+  return draft;
+}
+
+/* Adds "LABEL, VALUES" of one axis, each of which may be NULL, and takes both. */
+static void
+take_label (GPtrArray *labels, char *label, char *values)
+{
+  if (label != NULL && values != NULL)
+    {
+      g_ptr_array_add (labels, g_strdup_printf ("%s, %s", label, values));
+      g_free (label);
+      g_free (values);
+    }
+  else if (label != NULL || values != NULL)
+    g_ptr_array_add (labels, label != NULL ? label : values);
+}
+
+/* The file's scenario I: its own keys, its lists' entries laid over them, then the overrides. */
+static ScenarioDraft
+make_scenario (const Loader *self, const ScenarioGrid *grid, guint i)
+{
+  g_autoptr (GHashTable) picks = scenario_grid_picks (grid, i);
+  g_autoptr (GPtrArray)  labels = g_ptr_array_new_with_free_func (g_free);
+  ScenarioDraft          draft = empty_draft (self);
+
+  draft.picks = picks;
+  if (self->root != NULL)
+    draft_read_keys (&draft, self->root, TRUE, self->diags);
+  for (ScenarioAxis axis = 0; axis <= AXIS_N; axis++)
+    {
+      const ConfigNode *entry = axis < AXIS_N ? scenario_grid_entry (grid, i, axis) : NULL;
+      char             *label = NULL;
+
+      if (entry != NULL)
+        {
+          axis_apply[axis](&draft, entry, self->diags);
+          label = entry_label (&draft, axis, entry);
+        }
+      take_label (labels, label, scenario_grid_label (grid, i, axis));
+    }
+  if (labels->len > 0)
+    {
+      g_free (draft.scenario->name);
+      draft.scenario->name = join_labels (labels);
+    }
+  apply_overrides (self, &draft);
+  draft.picks = NULL;
+  return draft;
+}
+
+static GPtrArray *
+make_all (const Loader *self)
+{
+  GPtrArray               *all = g_ptr_array_new_with_free_func ((GDestroyNotify) scenario_free);
+  g_autoptr (GHashTable)   names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (ScenarioGrid) grid =
+      scenario_grid_new (self->root, self->overrides, self->n_overrides, self->diags);
+  SourceMark mark = { .file = self->file != NULL ? g_intern_string (self->file) : NULL };
+
+  for (guint i = 0; i < scenario_grid_length (grid); i++)
+    {
+      ScenarioDraft draft = make_scenario (self, grid, i);
+
+      check_draft (self, &draft, &mark);
+      name_uniquely (names, draft.scenario);
+      g_ptr_array_add (all, draft.scenario);
+    }
+  return all;
+}
+
+GPtrArray *
+scenario_load (const StrategySet *strategies, const char *file, const ScenarioOverride *overrides,
+               guint n_overrides, DiagList *diags)
+{
+  guint                 n_errors = diag_list_n_errors (diags);
+  g_autoptr (ConfigDoc) doc = file != NULL ? config_load (file, diags) : NULL;
+  Loader                self = { strategies, file, NULL, overrides, n_overrides, diags };
+  g_autoptr (GPtrArray) all = NULL;
+
+  if (file != NULL && doc == NULL)
+    return NULL;
+  if (doc != NULL && !config_node_expect (config_doc_root (doc), CONFIG_MAP, diags))
+    return NULL;
+  self.root = doc != NULL ? config_doc_root (doc) : NULL;
+  diag_list_drop_repeats (diags, TRUE);
+  all = make_all (&self);
+  diag_list_drop_repeats (diags, FALSE);
+  return diag_list_n_errors (diags) == n_errors ? g_steal_pointer (&all) : NULL;
+}
+
+Scenario *
+scenario_with (const Scenario *source, const StrategySet *strategies,
+               const ScenarioOverride *overrides, guint n_overrides, DiagList *diags)
+{
+  guint            n_errors = diag_list_n_errors (diags);
+  const Loader     self = { strategies, NULL, NULL, overrides, n_overrides, diags };
+  const SourceMark mark = { 0 };
+  ScenarioDraft    draft = { scenario_copy (source),
+                             SEEN_CLUSTER | SEEN_MODEL | SEEN_STRATEGY | SEEN_SEQ_LEN, strategies,
+                             NULL };
+
+  /* what the mesh handed to the strategy is the mesh's, which may now say otherwise */
+  for (StrategyConfig *c = draft.scenario->strategy; source->mesh.shard != NULL && c != NULL;
+       c = c->inner)
+    c->shard_set = FALSE;
+  apply_overrides (&self, &draft);
+  check_draft (&self, &draft, &mark);
+  if (diag_list_n_errors (diags) == n_errors)
+    return draft.scenario;
+  scenario_free (draft.scenario);
+  return NULL;
+}

@@ -1,0 +1,134 @@
+/* One override, "section.key=value", laid over what a draft holds. */
+#include <string.h>
+
+#include "scenario/scenario-private.h"
+
+static SourceMark
+override_mark (const ScenarioOverride *override)
+{
+  g_autofree char *place = NULL;
+
+  if (g_strcmp0 (override->origin, "--set") == 0)
+    place = g_strdup_printf ("--set %s=%s", override->key, override->value);
+  else
+    place = g_strdup_printf ("%s %s", override->origin != NULL ? override->origin : override->key,
+                             override->value);
+  return (SourceMark){ .file = g_intern_string (place) };
+}
+
+/*
+ * 1 for an override that names the strategy, 2 its inner one, ...; 0 for one that sets anything
+ * else.
+ */
+guint
+scenario_override_depth (const ScenarioOverride *override)
+{
+  const char *key = override->key;
+  guint       depth = 1;
+
+  if (!g_str_has_prefix (key, "strategy."))
+    return 0;
+  for (key += strlen ("strategy."); g_str_has_prefix (key, "inner."); key += strlen ("inner."))
+    depth++;
+  return g_str_equal (key, "name") ? depth : 0;
+}
+
+/* The strategy that KEY ("inner.inner.x") means, with *LEAF set to "x". NULL after a diagnostic. */
+static StrategyConfig **
+walk_inner (StrategyConfig **slot, const char *key, const char **leaf, const SourceMark *mark,
+            DiagList *diags)
+{
+  for (; g_str_has_prefix (key, "inner."); key += strlen ("inner."))
+    {
+      if (*slot == NULL || !(*slot)->strategy->outer)
+        {
+          diag_error (diags, mark, NULL, "strategy '%s' takes no inner strategy",
+                      *slot != NULL ? (*slot)->strategy->name : "");
+          return NULL;
+        }
+      slot = &(*slot)->inner;
+    }
+  *leaf = key;
+  return slot;
+}
+
+static void
+override_strategy (ScenarioDraft *draft, const char *key, const char *value, const SourceMark *mark,
+                   DiagList *diags)
+{
+  StrategyConfig **slot = walk_inner (&draft->scenario->strategy, key, &key, mark, diags);
+
+  if (slot == NULL)
+    return;
+  if (slot == &draft->scenario->strategy && g_str_equal (key, "name"))
+    {
+      draft->seen |= SEEN_STRATEGY;
+      draft->scenario->strategy_mark = *mark;
+    }
+  if (g_str_equal (key, "name"))
+    scenario_replace_strategy (draft->strategies, slot, value, mark, diags);
+  else if (*slot != NULL)
+    {
+      option_marks_set (&(*slot)->marks, key, mark);
+      (*slot)->shard_set |= g_str_equal (key, "shard");
+      option_set_key (scenario_strategy_table ((*slot)->strategy), (*slot)->options, key, value,
+                      mark, diags);
+    }
+  else if (!(draft->seen & SEEN_STRATEGY)) /* else the unknown name has been reported */
+    diag_error (diags, mark, "set 'strategy.name'", "there is no strategy whose '%s' could be set",
+                key);
+}
+
+/* For a bare key: the section that has an option of that name, "training.micro_batch". */
+static char *
+hint_section_of (const char *key)
+{
+  for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
+    if (option_table_find (scenario_sections[i].table, key) != NULL)
+      return g_strdup_printf ("did you mean '%s.%s'?", scenario_sections[i].name, key);
+  return NULL;
+}
+
+static void
+override_section (ScenarioDraft *draft, const ScenarioOverride *override, const SourceMark *mark,
+                  DiagList *diags)
+{
+  const char      *dot = strchr (override->key, '.');
+  g_autofree char *name =
+      dot != NULL ? g_strndup (override->key, dot - override->key) : g_strdup (override->key);
+  const ScenarioSection *section = dot != NULL ? scenario_find_section (name) : NULL;
+
+  if (section == NULL)
+    {
+      g_autofree char *hint = dot == NULL ? hint_section_of (name) : NULL;
+
+      if (hint != NULL)
+        diag_error (diags, mark, hint, "unknown key '%s'", name);
+      else
+        scenario_diagnose_key (name, FALSE, mark, diags);
+      return;
+    }
+  draft_mark_seen (draft, section);
+  option_marks_set (draft_marks (draft, section), dot + 1, mark);
+  if (section->table == training_options && g_str_equal (dot + 1, "seq_len"))
+    draft->seen |= SEEN_SEQ_LEN;
+  if (option_set_key (section->table, scenario_section_options (draft->scenario, section), dot + 1,
+                      override->value, mark, diags))
+    draft_check_key (draft, section, dot + 1, mark, diags);
+}
+
+void
+draft_override (ScenarioDraft *draft, const ScenarioOverride *override, DiagList *diags)
+{
+  SourceMark mark = override_mark (override);
+
+  if (g_str_equal (override->key, "name"))
+    {
+      g_free (draft->scenario->name);
+      draft->scenario->name = g_strdup (override->value);
+    }
+  else if (g_str_has_prefix (override->key, "strategy."))
+    override_strategy (draft, override->key + strlen ("strategy."), override->value, &mark, diags);
+  else
+    override_section (draft, override, &mark, diags);
+}

@@ -1,0 +1,132 @@
+/*
+ * A scenario: cluster, model, training, mesh and strategy with all their options, from a YAML file,
+ * the command line or a table's row.
+ *
+ *   name: llama-3-8b on 4 x a40
+ *   cluster: { name: 4 x a40x8-nvlink-pairs }
+ *   model: { config: llama-3-8b }
+ *   training: { seq_len: 2048, micro_batch: 1 }
+ *   mesh: { shard: all }
+ *   memory: { allocator: caching }
+ *   collective: { algorithm: auto }
+ *   replay: { granularity: layer }
+ *   strategy: { name: fsdp2, prefetch: 1 }
+ *
+ * `inner:` in the strategy section nests another strategy section. A comparison file holds the same
+ * keys and `scenarios:`, a list of maps that override them (`name` labels each); `strategies:` is
+ * short for a list of scenarios that differ in the strategy, and `models:` for one that differs in
+ * the model; given both, every model runs under every strategy. A list of values in the place of a
+ * single one (`micro_batch: [1, 2]`) multiplies as well.
+ */
+#pragma once
+
+#include "base/csv.h"    /* for the layers above: tables of scenarios and results */
+#include "base/layout.h" /* the same: the version that results carry */
+#include "base/output.h" /* the same: what they write */
+#include "base/printable.h"
+#include "base/suggest.h" /* hints about columns and words */
+#include "base/temporary.h"
+#include "base/work-count.h"
+#include "cluster/cluster.h"
+#include "collective/config.h"
+#include "driver/strategy.h"
+#include "scenario/memory-config.h"
+#include "scenario/replay-config.h"
+#include "strategy/registry.h"
+#include "workload/workload.h"
+
+typedef struct _StrategyConfig StrategyConfig;
+struct _StrategyConfig
+{
+  OptionMarks     marks; /* of its options; the section: where it was named */
+  const Strategy *strategy;
+  gpointer        options;   /* strategy->options_size bytes, owned */
+  StrategyConfig *inner;     /* owned, NULL */
+  gboolean        shard_set; /* its own option 'shard' was given: 'mesh.shard' must then agree */
+};
+
+#define SCENARIO_N_SECTIONS \
+  7 /* with an option table of their own; the strategy's depends on its name */
+
+typedef struct
+{
+  char            *name;
+  ClusterOptions   cluster;
+  ModelOptions     model;
+  TrainingOptions  training;
+  MeshOptions      mesh;
+  MemoryConfig     memory;
+  CollectiveConfig collective;
+  ReplayConfig     replay;
+  StrategyConfig  *strategy;
+  SourceMark       strategy_mark;              /* for diagnostics found later */
+  OptionMarks      marks[SCENARIO_N_SECTIONS]; /* the same of the sections: scenario_marks */
+  char            *base_dir;                   /* of the file, for relative paths; NULL */
+} Scenario;
+
+void scenario_free (Scenario *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Scenario, scenario_free)
+
+/*
+ * Where the options of TABLE (cluster_options, ...) were set: the section, where it stands in a
+ * file, and every key of it.
+ */
+const OptionMarks *scenario_marks (const Scenario *self, const OptionSpec *table);
+
+/* A deep copy. */
+Scenario *scenario_copy (const Scenario *source);
+
+/* "--set section.key=value" and the like; applied after the file, to every scenario of it. */
+typedef struct
+{
+  const char *key; /* "training.micro_batch" */
+  const char *value;
+  const char *origin; /* "--set", "--micro-batch": for messages */
+} ScenarioOverride;
+
+/*
+ * STRATEGIES: the built-in ones when NULL. Loads FILE (NULL: only OVERRIDES) with all its
+ * scenarios: at least one Scenario* in the array (free func set), or NULL after diagnostics: every
+ * error of the file and of the overrides in one pass.
+ */
+GPtrArray *scenario_load (const StrategySet *strategies, const char *file,
+                          const ScenarioOverride *overrides, guint n_overrides, DiagList *diags);
+
+/*
+ * A copy of SOURCE with OVERRIDES laid over it, as scenario_load lays them over a file. NULL after
+ * diagnostics. STRATEGIES as there.
+ */
+Scenario *scenario_with (const Scenario *source, const StrategySet *strategies,
+                         const ScenarioOverride *overrides, guint n_overrides, DiagList *diags);
+
+/*
+ * All that is used, defaults included, as YAML that scenario_load reads back to the same scenario.
+ * Newly allocated.
+ */
+char *scenario_print (const Scenario *self);
+
+/* An option that a scenario uses, defaults included. */
+typedef struct
+{
+  const char       *section; /* "training", "strategy", "strategy.inner", ...; interned */
+  const OptionSpec *spec;
+  char             *value; /* as text */
+} ScenarioSetting;
+
+/* What the name of a strategy stands under: it comes before the strategy's options. */
+extern const OptionSpec scenario_strategy_name;
+
+/*
+ * Every option that is set, in the order of scenario_print: newly allocated array of
+ * ScenarioSetting that frees its values.
+ */
+GArray *scenario_settings (const Scenario *self);
+
+/*
+ * The option tables by section name ("cluster", "model", "training", "mesh", "memory",
+ * "collective", "replay"); NULL for others. For help, docs and tables.
+ */
+const OptionSpec *scenario_section_table (const char *section);
+
+/* Stable hash of everything in scenario_print, hexadecimal. Newly allocated. */
+char *scenario_digest (const Scenario *self);

@@ -1,0 +1,381 @@
+/* Tables of measured training runs, and what their errors come to: by hand. */
+#include <check.h>
+#include <glib/gstdio.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "measure/training-private.h"
+#include "report/validate-training.h"
+
+#define HEADER                                                                                    \
+  "id,source,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads,vocab,seq_len," \
+  "micro_batch,grad_accum,strategy,shard,tp,activation_checkpointing,options,metric,value,unit,"  \
+  "use,remark\n"
+#define NODE  ",x,1,2,a100-sxm-40,nvlink3-switch,0,none,"
+#define MODEL "gpt,2,256,4,1000,128,"
+
+/* TEXT as a file. Newly allocated name; the caller removes the file. */
+static char *
+write_table (const char *text)
+{
+  char *name = NULL;
+  gint  fd = g_file_open_tmp ("shardsim-training-XXXXXX.csv", &name, NULL);
+
+  ck_assert_int_ge (fd, 0);
+  g_close (fd, NULL);
+  ck_assert (g_file_set_contents (name, text, -1, NULL));
+  return name;
+}
+
+static TrainingTable *
+load_text (const char *text)
+{
+  g_autofree char     *name = write_table (text);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  TrainingTable       *table = training_table_load (name, diags);
+
+  g_unlink (name);
+  ck_assert_msg (table != NULL, "%s", diag_list_first_message (diags));
+  return table;
+}
+
+/*
+ * The summary of TEXT's rows, had they been predicted as PREDICTED with SHARES of memory (NAN: not
+ * simulated).
+ */
+static TrainingValidation *
+summary_of (const char *text, const double *predicted, const double *shares)
+{
+  TrainingValidation *self = training_validation_new (load_text (text));
+
+  for (guint i = 0; i < self->table->rows->len; i++)
+    {
+      const TrainingRow *measured = &g_array_index (self->table->rows, TrainingRow, i);
+      ValidatedTraining  row = { .measured = measured };
+
+      if (isnan (predicted[i]))
+        row.reason = g_strdup ("no");
+      else
+        {
+          row.predicted = predicted[i];
+          row.error = measured->metric != METRIC_FITS ? predicted[i] / measured->value - 1 : 0;
+          row.memory_share = shares != NULL ? shares[i] : 0.5;
+        }
+      g_array_append_val (self->rows, row);
+    }
+  training_summarise (self);
+  return self;
+}
+
+/*
+ * x 1 2 3 4, y 1 3 2 4: five pairs agree, one does not: 4 / 6. With y 1 2 2 4 five agree, one is
+ * tied in y: 5 / sqrt (6 * 5). Both tied in the same pair: 5 / sqrt (5 * 5) = 1.
+ */
+START_TEST (test_tau)
+{
+  const double x[] = { 1, 2, 3, 4 }, swapped[] = { 1, 3, 2, 4 }, tied[] = { 1, 2, 2, 4 },
+               down[] = { 4, 3, 2, 1 }, equal[] = { 7, 7, 7, 7 };
+
+  ck_assert_double_eq_tol (statistics_kendall_tau_b (x, x, 4), 1, 1e-12);
+  ck_assert_double_eq_tol (statistics_kendall_tau_b (x, down, 4), -1, 1e-12);
+  ck_assert_double_eq_tol (statistics_kendall_tau_b (x, swapped, 4), 4.0 / 6, 1e-12);
+  ck_assert_double_eq_tol (statistics_kendall_tau_b (x, tied, 4), 5 / sqrt (30), 1e-12);
+  ck_assert_double_eq_tol (statistics_kendall_tau_b (tied, tied, 4), 1, 1e-12);
+  ck_assert (isnan (statistics_kendall_tau_b (x, equal, 4)));
+  ck_assert (isnan (statistics_kendall_tau_b (x, x, 1)));
+}
+END_TEST
+
+/*
+ * Times 10 8 12 s: the fastest is the second. Picking the third costs 12 / 8 - 1. As rates the
+ * third is the fastest: picking the second costs 12 / 8 - 1 again. Of equals the first is picked.
+ */
+START_TEST (test_regret)
+{
+  const double measured[] = { 10, 8, 12 }, third[] = { 3, 2, 1 }, second[] = { 1, 5, 2 },
+               equal[] = { 4, 4, 4 };
+  double regret = NAN;
+
+  ck_assert_uint_eq (training_regret (measured, third, 3, TRUE, &regret), 2);
+  ck_assert_double_eq_tol (regret, 0.5, 1e-12);
+  ck_assert_uint_eq (training_regret (measured, second, 3, FALSE, &regret), 1);
+  ck_assert_double_eq_tol (regret, 0.5, 1e-12);
+  ck_assert_uint_eq (training_regret (measured, equal, 3, TRUE, &regret), 0);
+  ck_assert_double_eq_tol (regret, 0.25, 1e-12);
+  ck_assert_uint_eq (training_regret (measured, measured, 3, TRUE, &regret), 1);
+  ck_assert_double_eq (regret, 0);
+}
+END_TEST
+
+START_TEST (test_source)
+{
+  static const struct
+  {
+    const char *id, *source;
+  } cases[] = {
+    { "mpt-0099", "mpt" },
+    { "modalities-mn5-0046-r2", "modalities-mn5" },
+    { "modalities-mn5", "modalities-mn5" },
+    { "megatron-sc21-0001", "megatron-sc21" },
+    { "vtrain-single", "vtrain-single" },
+    { "a-r2", "a" },
+    { "-0001", "-0001" },
+    { "12", "12" },
+    { "x-1-2", "x-1" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *source = training_source_of_id (cases[i].id);
+
+      ck_assert_str_eq (source, cases[i].source);
+    }
+}
+END_TEST
+
+#define RUN(id, micro, tp, remark_source, metric, value, use) \
+  id NODE MODEL micro ",1,ddp,all," tp ",none,," metric "," value ",," use "," remark_source "\n"
+
+/*
+ * Group a: times 10 8 12 (one differs in tp, one in the remark) predicted 11 8 9: order swapped
+ * between first and third: tau 1/3, picks the fastest. The rate of a group of its own has no
+ * partner; a row to calibrate with and one that is not simulated count nowhere. Errors of a's
+ * times: +0.1, 0, -0.25: median of the absolute ones 0.1, 90 % at place 1.8: 0.1 + 0.8 * 0.15, mean
+ * -0.05.
+ */
+START_TEST (test_summary)
+{
+  static const char text[] = HEADER RUN ("a-01", "1", "1", "", "step_time_s", "10", "test")
+      RUN ("a-02", "2", "1", "", "step_time_s", "8", "test")
+          RUN ("a-03", "1", "2", "odd", "step_time_s", "12", "test")
+              RUN ("a-04", "1", "1", "", "step_time_s", "1", "calibrate")
+                  RUN ("b-01", "1", "1", "", "tokens_per_s_per_gpu", "100", "")
+                      RUN ("b-02", "2", "1", "", "tokens_per_s_per_gpu", "300", "test");
+  const double                   predicted[] = { 11, 8, 9, 5, 150, NAN };
+  g_autoptr (TrainingValidation) v = summary_of (text, predicted, NULL);
+  const TrainingErrors          *of_a = &g_array_index (v->errors, TrainingErrors, 0);
+  const TrainingErrors          *of_b = &g_array_index (v->errors, TrainingErrors, 1);
+  const LayoutRanking           *layouts = &g_array_index (v->layouts, LayoutRanking, 0);
+
+  ck_assert_uint_eq (v->errors->len, 4); /* a, b, and all of either metric */
+  ck_assert_str_eq (of_a->source, "a");
+  ck_assert_uint_eq (of_a->errors.n, 3);
+  ck_assert_uint_eq (of_a->n_failed, 0);
+  ck_assert_double_eq_tol (of_a->errors.median_abs, 0.1, 1e-12);
+  ck_assert_double_eq_tol (of_a->errors.p90_abs, 0.22, 1e-12);
+  ck_assert_double_eq_tol (of_a->errors.mean, -0.05, 1e-12);
+  ck_assert_str_eq (of_b->source, "b");
+  ck_assert_uint_eq (of_b->errors.n, 1);
+  ck_assert_uint_eq (of_b->n_failed, 1);
+  ck_assert_uint_eq (v->speed.n, 4);
+  ck_assert_uint_eq (v->layouts->len, 1);
+  ck_assert_uint_eq (layouts->n, 3);
+  ck_assert_double_eq_tol (layouts->tau, 1.0 / 3, 1e-12);
+  ck_assert_double_eq (layouts->regret, 0);
+  ck_assert_str_eq (layouts->pick, "a-02");
+  ck_assert_str_eq (layouts->best, "a-02");
+  ck_assert_uint_eq (v->rankings->len, 2); /* a, all */
+  ck_assert_uint_eq (v->goals->len, 0);    /* none of the sources that goals are about */
+}
+END_TEST
+
+/* Two ran, one predicted not to; two ran out of memory, one predicted at 80 % of capacity. */
+START_TEST (test_fits)
+{
+  static const char text[] = HEADER RUN ("layouts-1", "1", "1", "", "fits", "1", "test")
+      RUN ("layouts-2", "2", "1", "", "fits", "1", "test")
+          RUN ("layouts-3", "1", "2", "", "fits", "0", "test")
+              RUN ("layouts-4", "1", "1", "", "fits", "0", "test")
+                  RUN ("layouts-5", "8", "1", "", "step_time_s", "2", "test");
+  const double predicted[] = { 1, 0, 0, 1, 2 }, shares[] = { 0.5, 1.1, 1.5, 0.8, 1.2 };
+  g_autoptr (TrainingValidation) v = summary_of (text, predicted, shares);
+  const GoalResult              *goal = &g_array_index (v->goals, GoalResult, 1);
+
+  ck_assert_uint_eq (v->fits.n[1][1], 1);
+  ck_assert_uint_eq (v->fits.n[1][0], 1);
+  ck_assert_uint_eq (v->fits.n[0][0], 1);
+  ck_assert_uint_eq (v->fits.n[0][1], 1);
+  ck_assert_uint_eq (v->fits.n_wrongly_full, 1);
+  ck_assert_double_eq (v->fits.lowest_share, 0.8);
+  ck_assert_uint_eq (v->fits.offenders->len, 1);
+  ck_assert_uint_eq (g_array_index (v->fits.offenders, guint, 0), 3);
+  ck_assert_uint_eq (v->goals->len, 2); /* time, then fits; one row has no group to be ranked in */
+  ck_assert_int_eq (goal->goal->kind, GOAL_FITS);
+  ck_assert_double_eq_tol (goal->first, 0.5, 1e-12);
+  ck_assert_double_eq (goal->second, 1);
+  ck_assert (!goal->met);
+  ck_assert_uint_eq (g_array_index (v->errors, TrainingErrors, 0).errors.n, 1); /* fits: no error */
+}
+END_TEST
+
+static const char *
+setting_of (const TrainingTable *table, guint row, const char *key)
+{
+  const GArray *settings = g_array_index (table->rows, TrainingRow, row).settings;
+
+  for (guint i = 0; i < settings->len; i++)
+    if (strcmp (g_array_index (settings, ScenarioOverride, i).key, key) == 0)
+      return g_array_index (settings, ScenarioOverride, i).value;
+  return NULL;
+}
+
+/*
+ * How cells become options: grad-op, `all` of a strategy without groups, further options, another
+ * name of a strategy.
+ */
+START_TEST (test_mapping)
+{
+  static const char text[] = HEADER
+      "a-1" NODE    MODEL "1,1,fsdp2,grad-op,1,none,,step_time_s,1,s,test,\n"
+      "a-2" NODE MODEL "1,1,zero1,all,1,,,step_time_s,1,s,test,\n"
+      "a-3" NODE MODEL "1,1,fsdp1,2,1,full,async_tp=1; backward_prefetch=post,fits,1,,test,\n"
+      "a-4" NODE MODEL
+      "1,1,fsdp1,2,1,full,async_tp=1; backward_prefetch=post,step_time_s,1,,test,\n"
+      "a-5" NODE            MODEL "1,1,zero++,all,1,full,,fits,0,,calibrate,\n";
+  g_autoptr (TrainingTable) table = load_text (text);
+  const TrainingRow        *rows = (const TrainingRow *) table->rows->data;
+
+  ck_assert_str_eq (setting_of (table, 0, "mesh.shard"), "all");
+  ck_assert_str_eq (setting_of (table, 0, "strategy.reshard_after_forward"), "false");
+  ck_assert_ptr_null (setting_of (table, 1, "mesh.shard"));
+  ck_assert_ptr_null (setting_of (table, 1, "training.activation_checkpointing"));
+  ck_assert_str_eq (setting_of (table, 1, "strategy.name"), "zero1");
+  ck_assert_str_eq (setting_of (table, 2, "mesh.shard"), "2");
+  ck_assert_str_eq (setting_of (table, 2, "mesh.async_tp"), "1");
+  ck_assert_str_eq (setting_of (table, 2, "strategy.backward_prefetch"), "post");
+  ck_assert_ptr_eq (rows[2].configuration, rows[3].configuration);
+  ck_assert_ptr_ne (rows[1].configuration, rows[2].configuration);
+  ck_assert (rows[4].calibrates);
+  ck_assert (strategy_find ("zeropp") != NULL || rows[4].unmodelled != NULL);
+}
+END_TEST
+
+/* What frameworks imply, unless a cell says otherwise. */
+START_TEST (test_framework)
+{
+  static const char text[] =
+      "id,node,arch,n_layers,d_model,n_heads,vocab,seq_len,strategy,activation_checkpointing,"
+      "scatter_gather,framework,metric,value\n"
+      "a-1,x,gpt,2,256,4,1000,128,ddp,selective,,megatron-lm 2021,fits,1\n"
+      "a-2,x,gpt,2,256,4,1000,128,ddp,selective,0,oneflow or megatron-lm 2021,fits,1\n"
+      "a-3,x,gpt,2,256,4,1000,128,zero1,,,megatron-deepspeed 2021-22,fits,1\n"
+      "a-4,x,gpt,2,256,4,1000,128,zero1,,,megatron-deepspeed 2023,fits,1\n"
+      "a-5,x,gpt,2,256,4,1000,128,fsdp1,selective,,\"fms-fsdp, torch 2.2+ nightly\",fits,1\n"
+      "a-6,x,gpt,2,256,4,1000,128,fsdp1,none,,fms-fsdp,fits,1\n"
+      "a-7,x,gpt,2,256,4,1000,128,fsdp1,selective,,torchtitan 2024,fits,1\n";
+  g_autoptr (TrainingTable) table = load_text (text);
+
+  ck_assert_str_eq (setting_of (table, 2, "training.launch_blocking"), "true");
+  ck_assert_ptr_null (setting_of (table, 3, "training.launch_blocking"));
+  ck_assert_str_eq (setting_of (table, 0, "strategy.overlap_comm"), "false");
+  ck_assert_str_eq (setting_of (table, 0, "mesh.scatter_gather"), "true");
+  ck_assert_str_eq (setting_of (table, 0, "training.activation_checkpointing"), "selective");
+  ck_assert_str_eq (setting_of (table, 1, "mesh.scatter_gather"), "0");
+  ck_assert_str_eq (setting_of (table, 2, "strategy.gradient_dtype"), "fp32-beside");
+  ck_assert_str_eq (setting_of (table, 2, "mesh.p2p"), "batched");
+  ck_assert_ptr_null (setting_of (table, 3, "strategy.gradient_dtype"));
+  ck_assert_str_eq (setting_of (table, 4, "training.activation_checkpointing"), "full");
+  ck_assert_str_eq (setting_of (table, 5, "training.activation_checkpointing"), "none");
+  ck_assert_str_eq (setting_of (table, 6, "training.activation_checkpointing"), "selective");
+}
+END_TEST
+
+/* Two tensor ranks share the 128 tokens of a step. */
+START_TEST (test_tokens)
+{
+  static const char text[] = HEADER RUN ("a-01", "1", "2", "", "step_time_s", "0.01", "test")
+      RUN ("a-01", "1", "2", "", "tokens_per_s_per_gpu", "1", "test");
+  const PredictOptions           options = { 0 };
+  g_autoptr (TrainingValidation) v = validate_training (load_text (text), &options, 1);
+
+  ck_assert_uint_eq (v->n_failed, 0);
+  ck_assert_double_eq_tol (training_row_at (v, 0)->predicted * training_row_at (v, 1)->predicted,
+                           64, 1e-9);
+}
+END_TEST
+
+/*
+ * Rows that ask for memory only are planned, with fewer micro-steps; with a row of speed beside
+ * them they are replayed: the same peaks.
+ */
+START_TEST (test_plan)
+{
+  static const char planned[] =
+      "id,nodes,gpus_per_node,gpu,intra,nics,nic,arch,n_layers,d_model,n_heads,vocab,seq_len,"
+      "grad_accum,pp,strategy,metric,value\n"
+      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,peak_reserved_gib,"
+      "1\n"
+      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,"
+      "peak_allocated_gib,1\n"
+      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,fits,1\n";
+  static const char last[] =
+      "a-1,1,4,a100-sxm-40,nvlink3-switch,0,none,gpt,4,256,4,1000,128,16,2,zero1,step_time_s,1\n";
+  g_autofree char               *replayed = g_strconcat (planned, last, NULL);
+  const PredictOptions           options = { 0 };
+  g_autoptr (TrainingValidation) plan = validate_training (load_text (planned), &options, 1);
+  g_autoptr (TrainingValidation) run = validate_training (load_text (replayed), &options, 1);
+
+  ck_assert_uint_eq (plan->n_failed + run->n_failed, 0);
+  for (guint i = 0; i < plan->rows->len; i++)
+    {
+      ck_assert_double_gt (training_row_at (plan, i)->predicted, 0);
+      ck_assert_double_eq_tol (training_row_at (plan, i)->predicted,
+                               training_row_at (run, i)->predicted, 1e-9);
+    }
+}
+END_TEST
+
+/*
+ * The engine behind it: a run with two figures is simulated once, the same in one thread and in
+ * three, and a bad one says why.
+ */
+START_TEST (test_prediction)
+{
+  static const char text[] = HEADER RUN ("a-01", "1", "1", "", "step_time_s", "0.01", "test")
+      RUN ("a-01", "1", "1", "", "fits", "1", "test")
+          RUN ("a-02", "2", "1", "", "step_time_s", "0.01", "test")
+              RUN ("a-03", "2", "3", "", "step_time_s", "0.01", "test");
+  const PredictOptions           options = { 0 };
+  g_autoptr (TrainingValidation) one = validate_training (load_text (text), &options, 1);
+  g_autoptr (TrainingValidation) three = validate_training (load_text (text), &options, 3);
+  g_autoptr (GString)            first = g_string_new (NULL), second = g_string_new (NULL);
+
+  ck_assert_uint_eq (one->n_simulated, 3);
+  ck_assert_uint_eq (one->n_failed, 1);
+  ck_assert_ptr_null (training_row_at (one, 0)->reason);
+  ck_assert_double_gt (training_row_at (one, 0)->predicted, 0);
+  ck_assert_double_eq (training_row_at (one, 1)->predicted, 1);
+  ck_assert_double_eq (training_row_at (one, 0)->memory_share,
+                       training_row_at (one, 1)->memory_share);
+  ck_assert_ptr_nonnull (training_row_at (one, 3)->reason);
+  report_training_json (one, first);
+  report_training_json (three, second);
+  ck_assert_str_eq (first->str, second->str);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("validate training");
+  TCase   *tests = tcase_create ("validate training");
+  SRunner *runner = srunner_create (suite);
+  int      failed;
+
+  tcase_add_test (tests, test_tau);
+  tcase_add_test (tests, test_regret);
+  tcase_add_test (tests, test_source);
+  tcase_add_test (tests, test_summary);
+  tcase_add_test (tests, test_fits);
+  tcase_add_test (tests, test_mapping);
+  tcase_add_test (tests, test_framework);
+  tcase_add_test (tests, test_tokens);
+  tcase_add_test (tests, test_plan);
+  tcase_add_test (tests, test_prediction);
+  suite_add_tcase (suite, tests);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed != 0;
+}

@@ -1,0 +1,301 @@
+/* Tables of measurements, their predictions, and the statistics of the errors: by hand. */
+#include <check.h>
+#include <glib/gstdio.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "measure/collective-predictor.h"
+#include "measure/validate-collectives.h"
+#include "report/validate.h"
+
+#define HEADER \
+  "id,nodes,gpus_per_node,gpu,intra,nics,nic,collective,bytes,time_us,healthy,nccl,env\n"
+#define NODE "1,8,a100-sxm-40,nvlink3-switch,0,none,"
+
+/* TEXT as a file. Newly allocated name; the caller removes the file. */
+static char *
+write_table (const char *text)
+{
+  char *name = NULL;
+  gint  fd = g_file_open_tmp ("shardsim-runs-XXXXXX.csv", &name, NULL);
+
+  ck_assert_int_ge (fd, 0);
+  g_close (fd, NULL);
+  ck_assert (g_file_set_contents (name, text, -1, NULL));
+  return name;
+}
+
+static CollectiveValidation *
+validate_text (const char *text)
+{
+  g_autofree char     *name = write_table (text);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  GPtrArray           *measurements = measurement_table_load (name, BAD_ROWS_FAIL, diags);
+
+  ck_assert_msg (measurements != NULL, "%s", diag_list_first_message (diags));
+  g_unlink (name);
+  return validate_collectives (measurements, NULL);
+}
+
+static guint
+errors_of (const char *text)
+{
+  g_autofree char      *name = write_table (text);
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (GPtrArray) measurements = measurement_table_load (name, BAD_ROWS_FAIL, diags);
+
+  ck_assert (measurements == NULL);
+  g_unlink (name);
+  return diag_list_n_errors (diags);
+}
+
+/*
+ * Place (n - 1) q, counted from 0: of four values the median lies half-way between the middle two,
+ * q = 0.9 at 2.7.
+ */
+START_TEST (test_quantile)
+{
+  const double four[] = { 1, 2, 4, 8 }, three[] = { 1, 5, 7 }, one[] = { 3 };
+
+  ck_assert_double_eq (statistics_quantile (four, 4, 0.5), 3);
+  ck_assert_double_eq_tol (statistics_quantile (four, 4, 0.9), 4 + 0.7 * 4, 1e-12);
+  ck_assert_double_eq (statistics_quantile (four, 4, 0), 1);
+  ck_assert_double_eq (statistics_quantile (four, 4, 1), 8);
+  ck_assert_double_eq (statistics_quantile (three, 3, 0.5), 5);
+  ck_assert_double_eq (statistics_quantile (one, 1, 0.9), 3);
+}
+END_TEST
+
+/*
+ * Errors -50 %, +100 %, +10 %, -20 %: signed order -0.5 -0.2 0.1 1, median -0.05; absolute order
+ * 0.1 0.2 0.5 1, median 0.35, 90 % at place 2.7: 0.5 + 0.7 * 0.5; product of the ratios 0.5 * 2 *
+ * 1.1 * 0.8 = 0.88.
+ */
+START_TEST (test_statistics)
+{
+  const double          errors[] = { -0.5, 1, 0.1, -0.2 };
+  const ErrorStatistics s = statistics_of_errors (errors, 4);
+
+  ck_assert_uint_eq (s.n, 4);
+  ck_assert_double_eq_tol (s.median, -0.05, 1e-12);
+  ck_assert_double_eq_tol (s.median_abs, 0.35, 1e-12);
+  ck_assert_double_eq_tol (s.p90_abs, 0.85, 1e-12);
+  ck_assert_double_eq_tol (s.geometric_mean, pow (0.88, 0.25), 1e-12);
+  ck_assert_uint_eq (statistics_of_errors (NULL, 0).n, 0);
+}
+END_TEST
+
+/*
+ * A row's error is against its own measurement: twice the time makes (1 + e) / 2 - 1; parts by
+ * health; runs by id.
+ */
+START_TEST (test_rows)
+{
+  g_autoptr (CollectiveValidation) v = validate_text (
+      HEADER "a-01," NODE "all_reduce,1048576,50,yes,2.18.5,\n"
+             "b-01," NODE "all_reduce,1048576,100,unclear,2.18.5,out-of-place\n"
+             "a-01," NODE "all_reduce,268435456,2000,yes,2.18.5,\n"
+             "c-01," NODE "all_reduce,1024,2000,no,unknown,\n"
+             "d-01," NODE "all_reduce,1024,2000,yes,unknown,algo=circle\n"
+             "d-01,1,8,a100-sxm-41,nvlink3-switch,0,none,all_reduce,1024,2000,yes,unknown,\n"
+             "d-01,1,1,a100-sxm-40,none,0,none,all_reduce,1024,2000,yes,unknown,\n");
+  const ValidatedRow    *rows = (const ValidatedRow *) (void *) v->rows->data;
+  const ValidationGroup *overall = collective_validation_overall (v, VALIDATION_MAIN);
+
+  ck_assert_uint_eq (v->rows->len, 7);
+  ck_assert_double_gt (rows[0].predicted, 0);
+  ck_assert_double_eq_tol (rows[0].error, rows[0].predicted / 50e-6 - 1, 1e-12);
+  ck_assert_double_eq_tol (rows[1].error, (1 + rows[0].error) / 2 - 1, 1e-12);
+  ck_assert_uint_eq (rows[0].n_ranks, 8);
+  ck_assert_str_eq (rows[0].family, "nvlink3 switch");
+  ck_assert_int_eq (rows[1].part, VALIDATION_UNCLEAR);
+  ck_assert_int_eq (rows[3].part, VALIDATION_UNHEALTHY);
+  ck_assert_str_eq (rows[4].reason, "unknown word 'algo=circle' in 'env'");
+  ck_assert_str_eq (rows[5].reason, "unknown gpu 'a100-sxm-41'");
+  ck_assert_str_eq (rows[6].reason, "one GPU: nothing is sent");
+  ck_assert_uint_eq (v->n_failed, 3);
+  ck_assert_uint_eq (overall->errors.n, 2);
+  ck_assert_double_eq_tol (overall->errors.median, (rows[0].error + rows[2].error) / 2, 1e-12);
+  /* 1 MiB in 50 us at 2 (8 - 1) / 8 */
+  ck_assert_double_eq_tol (validation_bus_bandwidth (&rows[0], 50e-6), 1048576 / 50e-6 * 1.75, 1);
+}
+END_TEST
+
+/* The edges of the sizes belong to the larger class. */
+START_TEST (test_sizes)
+{
+  g_autoptr (CollectiveValidation) v = validate_text (
+      HEADER "a-01," NODE "all_reduce,268435456,1,yes,,\na-01," NODE
+             "all_reduce,268435455,1,yes,,\n"
+             "a-01," NODE "all_reduce,1048576,1,yes,,\na-01," NODE "all_reduce,1048575,1,yes,,\n"
+             "a-01," NODE "all_reduce,1024,1,yes,,\na-01," NODE "all_reduce,1023,1,yes,,\n");
+  static const struct
+  {
+    const char *name;
+    guint       n;
+  } expected[] = { { "256 MiB and more", 1 },
+                   { "1 MiB to 256 MiB", 2 },
+                   { "1 KiB to 1 MiB", 2 },
+                   { "below 1 KiB", 1 } };
+  guint found = 0;
+
+  for (guint i = 0; i < v->groups->len; i++)
+    {
+      const ValidationGroup *group = &g_array_index (v->groups, ValidationGroup, i);
+
+      if (group->grouping != VALIDATION_BY_SIZE)
+        continue;
+      ck_assert_uint_lt (found, G_N_ELEMENTS (expected));
+      ck_assert_str_eq (group->name, expected[found].name);
+      ck_assert_uint_eq (group->errors.n, expected[found].n);
+      found++;
+    }
+  ck_assert_uint_eq (found, G_N_ELEMENTS (expected));
+}
+END_TEST
+
+/* Forced algorithms and protocols, GPUDirect and the number of processes reach the model. */
+START_TEST (test_environment)
+{
+  Measurement              row = { .library = (char *) "2.18.5" };
+  ClusterOptions           cluster = { 0 };
+  CollectiveOptions        options;
+  static const char *const words[] = { "algo=tree;proto=LL128", "single-process  in-place",
+                                       "no-gpudirect", "" };
+
+  row.env = (char *) words[0];
+  ck_assert_ptr_null (measurement_environment (&row, &options, &cluster));
+  ck_assert_int_eq (options.algorithm, ALGORITHM_TREE);
+  ck_assert_int_eq (options.protocol, PROTOCOL_LL128);
+  ck_assert_str_eq (options.library, "2.18.5");
+  ck_assert (!options.single_process);
+  row.env = (char *) words[1];
+  ck_assert_ptr_null (measurement_environment (&row, &options, &cluster));
+  ck_assert_int_eq (options.algorithm, ALGORITHM_N);
+  ck_assert (options.single_process);
+  ck_assert_int_eq (cluster.gpu_direct, GPU_DIRECT_AUTO);
+  row.env = (char *) words[2];
+  ck_assert_ptr_null (measurement_environment (&row, &options, &cluster));
+  ck_assert_int_ne (cluster.gpu_direct, GPU_DIRECT_AUTO);
+  row.env = (char *) words[3];
+  ck_assert_ptr_null (measurement_environment (&row, &options, &cluster));
+  ck_assert_int_eq (options.protocol, PROTOCOL_N);
+}
+END_TEST
+
+static double
+predicted (const char *env, char **reason)
+{
+  g_autofree char *text =
+      g_strdup_printf ("id,nodes,gpus_per_node,gpu,intra,nics,nic,collective,bytes,time_us,env\n"
+                       "a-01,5,1,cpu-host,none,1,lan-100m,all_gather,3145728,1,\"%s\"\n",
+                       env);
+  g_autofree char                *file = write_table (text);
+  g_autoptr (DiagList)            diags = diag_list_new ();
+  g_autoptr (ProfileSet)          profiles = profile_set_new (NULL);
+  g_autoptr (GPtrArray)           rows = measurement_table_load (file, BAD_ROWS_FAIL, diags);
+  g_autoptr (CollectivePredictor) predictor = NULL;
+  CollectiveCost                  cost;
+
+  g_unlink (file);
+  ck_assert_ptr_nonnull (rows);
+  predictor = collective_predictor_new (rows, profiles);
+  *reason = g_strdup (collective_predictor_cost (predictor, 0, &cost));
+  return *reason == NULL ? cost.time : 0;
+}
+
+/*
+ * Three of five hosts, and two groups that share one: 2 steps of 1 MiB at 12.5 MB/s x 0.9564, 160
+ * KiB of others' and 3 latencies each, a call.
+ */
+START_TEST (test_groups)
+{
+  static const char *const bad[] = { "ranks=0-5", "ranks=1,1", "beside=2-1", "ranks=" };
+  double           part = 1048576 / (12.5e6 * 0.9564), wait = 163840 / (12.5e6 * 0.9564) + 180e-6;
+  g_autofree char *none = NULL, *also = NULL;
+
+  ck_assert_double_eq_tol (predicted ("ranks=0-2", &none), 2 * (part + wait) + 1e-6, 1e-9);
+  ck_assert_double_eq_tol (predicted ("ranks=0-2 beside=0,3,4", &also),
+                           2 * (2 * part + wait) + 1e-6, 1e-9);
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
+    {
+      g_autofree char *reason = NULL;
+
+      predicted (bad[i], &reason);
+      ck_assert_msg (reason != NULL && strstr (reason, "are no ranks of 5") != NULL, "%s: %s",
+                     bad[i], reason);
+    }
+}
+END_TEST
+
+/* One pass names every bad cell; what CSV writes, the reader takes for what it is. */
+START_TEST (test_bad_input)
+{
+  ck_assert_uint_eq (errors_of (""), 1);
+  ck_assert_uint_eq (errors_of (HEADER), 1);
+  ck_assert_uint_eq (errors_of (HEADER "a-01," NODE "all_reduce,0,-1,maybe,,\n"
+                                       "a-01," NODE "all_reduc,1k,nan,yes,,\n"
+                                       "a-01," NODE "all_reduce\n"),
+                     3 + 3 + 1);
+  ck_assert_uint_eq (errors_of ("id,nodes,collective,bytes,time_us,node,extra\n"), 1);
+  ck_assert_uint_eq (errors_of ("id,nodes,collective,bytes\n"), 1 + 5);
+}
+END_TEST
+
+/* The CSV has one line a row, in order, whose numbers read back exactly. */
+START_TEST (test_csv)
+{
+  g_autoptr (CollectiveValidation) v =
+      validate_text (HEADER "\"a, 1\"," NODE "alltoall,1048576,50.125,yes,,\n"
+                            "b-01," NODE "all_reduce,8,0.1,yes,,what\n");
+  g_autoptr (GString)   out = g_string_new (NULL);
+  g_autofree char      *name = NULL;
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (CsvReader) reader = NULL;
+  const ValidatedRow   *rows = (const ValidatedRow *) (void *) v->rows->data;
+
+  report_validation_csv (v, out);
+  ck_assert (g_str_has_prefix (out->str,
+                               "id,collective,bytes,measured_us,predicted_us,error,reason,"
+                               "hardware,profiles,program_version,schema\n"));
+  name = write_table (out->str);
+  reader = csv_reader_open (name, diags);
+  ck_assert (csv_reader_next (reader, diags));
+  ck_assert_str_eq (csv_reader_field (reader, 0), "a, 1");
+  ck_assert_str_eq (csv_reader_field (reader, 1), "alltoall");
+  ck_assert_str_eq (csv_reader_field (reader, 3), "50.125");
+  ck_assert_double_eq_tol (g_ascii_strtod (csv_reader_field (reader, 4), NULL),
+                           1e6 * rows[0].predicted, 1e-9);
+  ck_assert_double_eq (g_ascii_strtod (csv_reader_field (reader, 5), NULL), rows[0].error);
+  ck_assert_str_eq (csv_reader_field (reader, 6), "");
+  ck_assert (g_str_has_prefix (csv_reader_field (reader, 8), "gpu "));
+  ck_assert (csv_reader_next (reader, diags));
+  ck_assert_str_eq (csv_reader_field (reader, 4), "");
+  ck_assert_str_eq (csv_reader_field (reader, 6), "unknown word 'what' in 'env'");
+  ck_assert (!csv_reader_next (reader, diags));
+  g_unlink (name);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("validate");
+  TCase   *tests = tcase_create ("validate");
+  SRunner *runner = srunner_create (suite);
+  int      failed;
+
+  tcase_add_test (tests, test_quantile);
+  tcase_add_test (tests, test_statistics);
+  tcase_add_test (tests, test_rows);
+  tcase_add_test (tests, test_sizes);
+  tcase_add_test (tests, test_environment);
+  tcase_add_test (tests, test_groups);
+  tcase_add_test (tests, test_bad_input);
+  tcase_add_test (tests, test_csv);
+  suite_add_tcase (suite, tests);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed != 0;
+}
