@@ -79,9 +79,9 @@ zero2_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
   ActivationBounds activations = activation_bounds (in->workload);
 
   (void) opt;
-  plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, mesh_all (&in->mesh),
+  plan_totals_add (totals, COLLECTIVE_REDUCE_SCATTER, mesh_all (&in->mesh),
                    (double) workload_training (in->workload)->grad_accum * 2 * p);
-  plan_totals_add (totals, SCHEDULE_ALL_GATHER, mesh_all (&in->mesh), 2 * shard * r);
+  plan_totals_add (totals, COLLECTIVE_ALL_GATHER, mesh_all (&in->mesh), 2 * shard * r);
   expect_optimizer (in, mesh_all (&in->mesh), totals);
   totals->flops += expected_flops (in);
   totals->states += 2 * p + 14 * shard;

@@ -79,9 +79,9 @@ takes_part (const Replay *replay, OpId op, guint rank)
 
 typedef struct
 {
-  Interval           interval;
-  guint32            comm;
-  ScheduleCollective kind;
+  Interval       interval;
+  guint32        comm;
+  CollectiveKind kind;
 } Communication;
 
 struct _Exposure
@@ -101,8 +101,8 @@ static void
 note_communication (Exposure *self, const ScheduleItem *item, Interval interval)
 {
   Communication entry = { interval, item->ref,
-                          item->kind == ITEM_P2P ? SCHEDULE_SEND_RECV
-                                                 : (ScheduleCollective) item->collective };
+                          item->kind == ITEM_P2P ? COLLECTIVE_SEND_RECV
+                                                 : (CollectiveKind) item->collective };
 
   if (interval.start < interval.end)
     g_array_append_val (self->all, entry);
@@ -162,7 +162,7 @@ exposure_free (Exposure *self)
 }
 
 double
-exposure_seconds (const Exposure *self, guint32 comm, ScheduleCollective kind)
+exposure_seconds (const Exposure *self, guint32 comm, CollectiveKind kind)
 {
   g_autoptr (GArray) of = g_array_new (FALSE, FALSE, sizeof (Interval));
 
@@ -177,7 +177,7 @@ exposure_seconds (const Exposure *self, guint32 comm, ScheduleCollective kind)
 }
 
 double
-exposed_communication (const Replay *replay, guint rank, guint32 comm, ScheduleCollective kind)
+exposed_communication (const Replay *replay, guint rank, guint32 comm, CollectiveKind kind)
 {
   g_autoptr (Exposure) self = exposure_new (replay, rank);
 

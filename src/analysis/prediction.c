@@ -422,7 +422,7 @@ fill_time (Prediction *self, const Replay *replay, const GArray *path, const Exp
     }
   fill_utilisation (self->bindings, replay);
   prediction_sort_bindings (self);
-  self->exposed_comm_s = exposure_seconds (exposure, SCHEDULE_NONE, SCHEDULE_ALL_GATHER);
+  self->exposed_comm_s = exposure_seconds (exposure, SCHEDULE_NONE, COLLECTIVE_ALL_GATHER);
   if (schedule_n_stages (replay_schedule (replay)) > 1)
     self->bubble_s = idle_seconds (replay);
 }
@@ -451,7 +451,7 @@ fill_traffic (Prediction *self, const Replay *replay, const Exposure *exposure)
       const ScheduleComm  *comm = schedule_comm_info (schedule, t->comm);
       TrafficUse           use = {
                   .group = g_strdup_printf ("%s of %u", comm->name, comm->group.size),
-                  .collective = g_strdup (schedule_collective_name (t->kind)),
+                  .collective = g_strdup (collective_kind_name (t->kind)),
                   .calls = (double) t->calls / steps,
                   .bytes = t->bytes / steps,
                   .inter_node_per_gpu = t->inter_node_per_gpu / steps,

@@ -173,8 +173,7 @@ GArray *critical_path (const Replay *replay);
  * Seconds of a step during which collectives of simulated rank RANK run (COMM and KIND only, or all
  * when COMM is SCHEDULE_NONE) and nothing runs on its compute stream.
  */
-double exposed_communication (const Replay *replay, guint rank, guint32 comm,
-                              ScheduleCollective kind);
+double exposed_communication (const Replay *replay, guint rank, guint32 comm, CollectiveKind kind);
 
 /* The same for several communicators: what RANK does is collected once. */
 typedef struct _Exposure Exposure;
@@ -182,7 +181,7 @@ typedef struct _Exposure Exposure;
 Exposure *exposure_new (const Replay *replay, guint rank);
 void      exposure_free (Exposure *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Exposure, exposure_free)
-double exposure_seconds (const Exposure *self, guint32 comm, ScheduleCollective kind);
+double exposure_seconds (const Exposure *self, guint32 comm, CollectiveKind kind);
 
 /*
  * Seconds of a step during which nothing runs on a GPU: kernels, collectives, messages or copies;

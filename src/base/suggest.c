@@ -107,3 +107,20 @@ name_index (const char *word, const char *const *names)
       return i;
   return -1;
 }
+
+guint
+name_find_loosely (const char *const *names, guint n, const char *name)
+{
+  g_auto (GStrv)   parts = g_strsplit (name, "_", -1);
+  g_autofree char *bare = g_strjoinv ("", parts);
+
+  for (guint i = 0; i < n; i++)
+    {
+      g_auto (GStrv)   known = g_strsplit (names[i], "_", -1);
+      g_autofree char *other = g_strjoinv ("", known);
+
+      if (g_ascii_strcasecmp (bare, other) == 0)
+        return i;
+    }
+  return n;
+}

@@ -17,6 +17,9 @@ const char *suggest_nearest (const char *word, const char *const *names);
  */
 gint name_index (const char *word, const char *const *names);
 
+/* Index of NAME in N NAMES, in either case and without underscores; N when there is none. */
+guint name_find_loosely (const char *const *names, guint n, const char *name);
+
 /*
  * "did you mean 'x'?" or, when nothing is near, "valid values: a, b, c" (at most 12 names). Newly
  * allocated.

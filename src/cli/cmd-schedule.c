@@ -23,7 +23,7 @@ detail_of (const Schedule *schedule, guint role, const ScheduleItem *item)
       return g_strdup (kernel_kind_name (item->kernel->kind));
     case ITEM_COLLECTIVE:
       return g_strdup_printf ("%s over %s",
-                              schedule_collective_name ((ScheduleCollective) item->collective),
+                              collective_kind_name ((CollectiveKind) item->collective),
                               schedule_comm_info (schedule, item->ref)->name);
     case ITEM_P2P:
       return g_strdup_printf ("%s %s %u over %s",

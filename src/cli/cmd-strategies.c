@@ -125,7 +125,7 @@ add_closed_forms (Listing *listing, const PlanTotals *totals, guint steps)
     {
       const TrafficTotal *t = &totals->traffic[i];
       g_autofree char    *name =
-          g_strdup_printf ("%s over %u ranks, stride %u", schedule_collective_name (t->kind),
+          g_strdup_printf ("%s over %u ranks, stride %u", collective_kind_name (t->kind),
                            t->group.size, t->group.stride);
       g_autofree char *words = g_strconcat (help, ", sizes as nccl-tests counts them", NULL);
 

@@ -1,9 +1,10 @@
 #include "collective/collective.h"
 
+#include <string.h>
+
+#include "base/suggest.h"
 #include "collective/step-build-private.h"
 #include "collective/time-private.h"
-
-#include <string.h>
 
 struct _CollectivePlan
 {
@@ -22,13 +23,6 @@ const CollectiveOptions collective_default_options = { ALGORITHM_N, PROTOCOL_N, 
                                                        FALSE };
 
 /* ---- names ----------------------------------------------------------------------------------- */
-
-static const char *const kind_names[COLLECTIVE_N_KINDS] = {
-  [COLLECTIVE_ALL_GATHER] = "all_gather", [COLLECTIVE_REDUCE_SCATTER] = "reduce_scatter",
-  [COLLECTIVE_ALL_REDUCE] = "all_reduce", [COLLECTIVE_BROADCAST] = "broadcast",
-  [COLLECTIVE_REDUCE] = "reduce",         [COLLECTIVE_ALL_TO_ALL] = "all_to_all",
-  [COLLECTIVE_SEND_RECV] = "send_recv",
-};
 
 static const char *const algorithm_names[ALGORITHM_N] = {
   [ALGORITHM_RING] = "ring",
@@ -51,37 +45,6 @@ static const char *const protocol_names[PROTOCOL_N] = {
   [PROTOCOL_SIMPLE] = "simple",
 };
 
-/* Index of NAME in NAMES, letters of either case and without underscores; N when there is none. */
-static guint
-find_name (const char *const *names, guint n, const char *name)
-{
-  g_auto (GStrv)   parts = g_strsplit (name, "_", -1);
-  g_autofree char *bare = g_strjoinv ("", parts);
-
-  for (guint i = 0; i < n; i++)
-    {
-      g_auto (GStrv)   known = g_strsplit (names[i], "_", -1);
-      g_autofree char *other = g_strjoinv ("", known);
-
-      if (g_ascii_strcasecmp (bare, other) == 0)
-        return i;
-    }
-  return n;
-}
-
-const char *
-collective_kind_name (CollectiveKind kind)
-{
-  g_assert ((guint) kind < COLLECTIVE_N_KINDS);
-  return kind_names[kind];
-}
-
-CollectiveKind
-collective_kind_parse (const char *name)
-{
-  return (CollectiveKind) find_name (kind_names, COLLECTIVE_N_KINDS, name);
-}
-
 const char *
 collective_algorithm_name (CollectiveAlgorithm algorithm)
 {
@@ -92,7 +55,7 @@ collective_algorithm_name (CollectiveAlgorithm algorithm)
 CollectiveAlgorithm
 collective_algorithm_parse (const char *name)
 {
-  return (CollectiveAlgorithm) find_name (algorithm_names, ALGORITHM_N, name);
+  return (CollectiveAlgorithm) name_find_loosely (algorithm_names, ALGORITHM_N, name);
 }
 
 const char *
@@ -105,7 +68,7 @@ collective_protocol_name (CollectiveProtocol protocol)
 CollectiveProtocol
 collective_protocol_parse (const char *name)
 {
-  return (CollectiveProtocol) find_name (protocol_names, PROTOCOL_N, name);
+  return (CollectiveProtocol) name_find_loosely (protocol_names, PROTOCOL_N, name);
 }
 
 /* ---- factors --------------------------------------------------------------------------------- */

@@ -9,26 +9,7 @@
 #pragma once
 
 #include "cluster/cluster.h"
-
-typedef enum
-{
-  COLLECTIVE_ALL_GATHER,
-  COLLECTIVE_REDUCE_SCATTER,
-  COLLECTIVE_ALL_REDUCE,
-  COLLECTIVE_BROADCAST,
-  COLLECTIVE_REDUCE,
-  COLLECTIVE_ALL_TO_ALL,
-  COLLECTIVE_SEND_RECV, /* every rank sends to the next of the group, receives from the previous */
-  COLLECTIVE_N_KINDS,
-} CollectiveKind;
-
-const char *collective_kind_name (CollectiveKind kind); /* "all_gather" */
-
-/*
- * COLLECTIVE_N_KINDS when there is none. Takes nccl-tests' spellings "alltoall" and "sendrecv" as
- * well.
- */
-CollectiveKind collective_kind_parse (const char *name);
+#include "op/collective-kind.h"
 
 typedef enum
 {

@@ -174,9 +174,8 @@ guint strategy_own_period (const Strategy *strategy, const PlanInput *in, gconst
 void strategy_narrow_input (const Strategy *strategy, const PlanInput *in, gconstpointer options,
                             PlanInput *inner);
 
-/* What a collective among the kernels is: its group and its kind (mesh-expect.c). */
-MeshGroup          plan_axis_group (const PlanInput *in, MeshAxis axis);
-ScheduleCollective plan_collective (CommKind kind);
+/* The group of a collective among the kernels (mesh-expect.c). */
+MeshGroup plan_axis_group (const PlanInput *in, MeshAxis axis);
 
 /* Whether activations travel in parts, one a tensor rank. */
 gboolean plan_scatters (const Workload *workload);

@@ -21,18 +21,6 @@ plan_axis_group (const PlanInput *in, MeshAxis axis)
   return mesh_tensor (&in->mesh);
 }
 
-ScheduleCollective
-plan_collective (CommKind kind)
-{
-  static const ScheduleCollective kinds[] = {
-    [COMM_ALL_GATHER] = SCHEDULE_ALL_GATHER, [COMM_REDUCE_SCATTER] = SCHEDULE_REDUCE_SCATTER,
-    [COMM_ALL_REDUCE] = SCHEDULE_ALL_REDUCE, [COMM_ALL_TO_ALL] = SCHEDULE_ALL_TO_ALL,
-    [COMM_SEND_RECV] = SCHEDULE_SEND_RECV,
-  };
-
-  return kinds[kind];
-}
-
 gboolean
 plan_scatters (const Workload *workload)
 {
@@ -65,8 +53,7 @@ add_kernels (const PlanInput *in, const KernelDesc *kernels, guint n, double tim
 {
   for (guint k = 0; k < n; k++)
     if (kernels[k].kind == KERNEL_COMMUNICATION)
-      plan_totals_add (totals, plan_collective (kernels[k].comm),
-                       plan_axis_group (in, kernels[k].axis),
+      plan_totals_add (totals, kernels[k].comm, plan_axis_group (in, kernels[k].axis),
                        times * (double) (guint64) kernels[k].read_bytes);
 }
 
@@ -111,9 +98,9 @@ add_boundary (const PlanInput *in, double bytes, double times, PlanTotals *total
   guint64 share = ((guint64) bytes + tp - 1) / tp;
   double  part = (double) share;
 
-  plan_totals_add (totals, SCHEDULE_SEND_RECV, mesh_stages (&in->mesh), times * part);
+  plan_totals_add (totals, COLLECTIVE_SEND_RECV, mesh_stages (&in->mesh), times * part);
   if (plan_scatters (in->workload))
-    plan_totals_add (totals, SCHEDULE_ALL_GATHER, mesh_tensor (&in->mesh), times * part * tp);
+    plan_totals_add (totals, COLLECTIVE_ALL_GATHER, mesh_tensor (&in->mesh), times * part * tp);
   totals->hbm_high += 4 * bytes; /* received, put together, and two on their way out */
 }
 
@@ -146,14 +133,14 @@ shared_bytes (guint64 elements, PlanGradient held)
 static void
 add_exchange (const PlanInput *in, double bytes, PlanTotals *totals)
 {
-  plan_totals_add (totals, SCHEDULE_SEND_RECV, mesh_stages (&in->mesh), bytes);
+  plan_totals_add (totals, COLLECTIVE_SEND_RECV, mesh_stages (&in->mesh), bytes);
   totals->hbm_high += bytes;
 }
 
 static void
 add_shared (const PlanInput *in, const Pipeline *pipeline, PlanGradient held, PlanTotals *totals)
 {
-  plan_totals_add (totals, SCHEDULE_ALL_REDUCE, mesh_tensor (&in->mesh),
+  plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, mesh_tensor (&in->mesh),
                    shared_bytes (plan_partial_elements (in->workload), held));
   if (pipeline->stages == 1)
     return;

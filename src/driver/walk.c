@@ -62,10 +62,10 @@ walk_collective (Driver *self, const KernelDesc *kernel)
   const char *name = walk_axis_name (self, kernel->axis);
   CommRef     comm =
       schedule_comm (self->b, name, plan_axis_group (&self->at->levels[0].in, kernel->axis));
-  ScheduleCollective kind = plan_collective (kernel->comm);
-  guint64            bytes = (guint64) kernel->read_bytes;
-  StreamRef          stream;
-  guint              part;
+  CollectiveKind kind = kernel->comm;
+  guint64        bytes = (guint64) kernel->read_bytes;
+  StreamRef      stream;
+  guint          part;
 
   if (!kernel->async)
     return schedule_collective (self->b, SCHEDULE_COMPUTE, comm, kind, bytes, kernel->name);

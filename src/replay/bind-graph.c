@@ -116,7 +116,7 @@ add_resources (BindGraph *self)
 static guint
 use_index (const BindGraph *self, guint role, CommRef comm, guint kind)
 {
-  return (role * schedule_n_comms (self->schedule) + comm) * SCHEDULE_COLLECTIVE_N + kind;
+  return (role * schedule_n_comms (self->schedule) + comm) * COLLECTIVE_N_KINDS + kind;
 }
 
 /* Where BYTES stand among SIZES, or belong. */
@@ -153,7 +153,7 @@ static void
 note_collective (BindGraph *self, guint role, const ScheduleItem *item)
 {
   self->used[use_index (self, role, item->ref, item->collective)] = TRUE;
-  bind_graph_note_size (&self->uses[item->ref * SCHEDULE_COLLECTIVE_N + item->collective],
+  bind_graph_note_size (&self->uses[item->ref * COLLECTIVE_N_KINDS + item->collective],
                         item->bytes);
 }
 
@@ -163,7 +163,7 @@ note_uses (BindGraph *self)
   guint n_roles = schedule_n_roles (self->schedule);
 
   self->used =
-      g_new0 (gboolean, n_roles * schedule_n_comms (self->schedule) * SCHEDULE_COLLECTIVE_N + 1);
+      g_new0 (gboolean, n_roles * schedule_n_comms (self->schedule) * COLLECTIVE_N_KINDS + 1);
   for (guint role = 0; role < n_roles; role++)
     for (ScheduleSection s = 0; s < SECTION_N; s++)
       {
@@ -242,21 +242,6 @@ sum_payloads (const Cluster *cluster, const CollectiveCost *plan, double *inter,
         break;
       }
   *intra = nvlink + MAX (pcie - *inter, 0);
-}
-
-static CollectiveKind
-collective_of (ScheduleCollective kind)
-{
-  static const CollectiveKind kinds[SCHEDULE_COLLECTIVE_N] = {
-    [SCHEDULE_ALL_GATHER] = COLLECTIVE_ALL_GATHER,
-    [SCHEDULE_REDUCE_SCATTER] = COLLECTIVE_REDUCE_SCATTER,
-    [SCHEDULE_ALL_REDUCE] = COLLECTIVE_ALL_REDUCE,
-    [SCHEDULE_BROADCAST] = COLLECTIVE_BROADCAST,
-    [SCHEDULE_ALL_TO_ALL] = COLLECTIVE_ALL_TO_ALL,
-    [SCHEDULE_SEND_RECV] = COLLECTIVE_SEND_RECV,
-  };
-
-  return kinds[kind];
 }
 
 void
@@ -422,7 +407,7 @@ add_groups (BindGraph *self, CommRef comm, guint kind)
 {
   MeshGroup             group = schedule_comm_info (self->schedule, comm)->group;
   guint                 n_groups = self->n_ranks / group.size;
-  GraphUse             *use = &self->uses[comm * SCHEDULE_COLLECTIVE_N + kind];
+  GraphUse             *use = &self->uses[comm * COLLECTIVE_N_KINDS + kind];
   g_autofree guint32   *members = g_new (guint32, group.size);
   g_autofree GroupPlan *plans = g_new0 (GroupPlan, n_groups);
   guint64               colour = colour_mix (colour_mix (COLOUR_COLLECTIVE, comm), kind);
@@ -431,9 +416,8 @@ add_groups (BindGraph *self, CommRef comm, guint kind)
     if (group_uses (self, group, i, comm, kind))
       {
         mesh_group_members (group, first_rank_of_group (group, i), members);
-        plans[i].plan =
-            collective_plan_new (self->cluster, collective_of ((ScheduleCollective) kind), members,
-                                 group.size, &self->options);
+        plans[i].plan = collective_plan_new (self->cluster, (CollectiveKind) kind, members,
+                                             group.size, &self->options);
         plans[i].costs = g_new (CollectiveCost, use->sizes->len);
         bind_graph_collect_costs (use, plans[i].plan, plans[i].costs);
         lighten (use, plans[i].costs);
@@ -458,9 +442,9 @@ add_collectives (BindGraph *self)
   guint n_comms = schedule_n_comms (self->schedule);
 
   for (CommRef comm = 0; comm < n_comms; comm++)
-    for (guint kind = 0; kind < SCHEDULE_COLLECTIVE_N; kind++)
+    for (guint kind = 0; kind < COLLECTIVE_N_KINDS; kind++)
       {
-        GraphUse *use = &self->uses[comm * SCHEDULE_COLLECTIVE_N + kind];
+        GraphUse *use = &self->uses[comm * COLLECTIVE_N_KINDS + kind];
 
         use->first_op = self->ops->len;
         if (use->sizes != NULL)
@@ -510,7 +494,7 @@ bind_graph_init (BindGraph *self, const Cluster *cluster, const Schedule *schedu
                  const CollectiveOptions *options)
 {
   *self = (BindGraph){ .cluster = cluster, .schedule = schedule, .options = *options };
-  self->uses = g_new0 (GraphUse, schedule_n_comms (schedule) * SCHEDULE_COLLECTIVE_N + 1);
+  self->uses = g_new0 (GraphUse, schedule_n_comms (schedule) * COLLECTIVE_N_KINDS + 1);
   self->n_ranks = cluster_n_gpus (self->cluster);
   self->n_nodes = cluster_n_nodes (self->cluster);
   self->n_resources = cluster_n_resources (self->cluster);
@@ -533,7 +517,7 @@ bind_graph_init (BindGraph *self, const Cluster *cluster, const Schedule *schedu
 void
 bind_graph_clear (BindGraph *self)
 {
-  for (guint i = 0; i < schedule_n_comms (self->schedule) * SCHEDULE_COLLECTIVE_N; i++)
+  for (guint i = 0; i < schedule_n_comms (self->schedule) * COLLECTIVE_N_KINDS; i++)
     g_clear_pointer (&self->uses[i].sizes, g_array_unref);
   g_free (self->uses);
   bind_graph_clear_messages (self);

@@ -197,9 +197,9 @@ fold_group (Folder *self, CommRef comm, guint r)
   guint   role = schedule_role_of_rank (graph->schedule, r);
   guint32 found = REPLAY_NONE;
 
-  for (guint kind = 0; kind < SCHEDULE_COLLECTIVE_N; kind++)
+  for (guint kind = 0; kind < COLLECTIVE_N_KINDS; kind++)
     {
-      const GraphUse *use = &graph->uses[comm * SCHEDULE_COLLECTIVE_N + kind];
+      const GraphUse *use = &graph->uses[comm * COLLECTIVE_N_KINDS + kind];
       guint           op = use->first_op + instance * use->n_algorithms;
       guint32        *slot;
 
@@ -505,7 +505,7 @@ find_cost (const Binding *self, BoundCosts costs, guint64 bytes)
 }
 
 const BoundCost *
-binding_cost (const Binding *self, const BoundGroup *group, ScheduleCollective kind, guint64 bytes)
+binding_cost (const Binding *self, const BoundGroup *group, CollectiveKind kind, guint64 bytes)
 {
   return find_cost (self, group->collectives[kind], bytes);
 }

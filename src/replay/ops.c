@@ -46,7 +46,7 @@ op_cost (const Replay *self, const ReplayOp *what)
   if (item->kind != ITEM_COLLECTIVE)
     return NULL;
   return binding_cost (self->binding, binding_group_of (self->binding, item->ref, what->rank),
-                       (ScheduleCollective) item->collective, item->bytes);
+                       (CollectiveKind) item->collective, item->bytes);
 }
 
 GArray *
@@ -95,7 +95,7 @@ item_label (const ScheduleItem *item)
     case ITEM_KERNEL:
       return item->kernel->name;
     case ITEM_COLLECTIVE:
-      return schedule_collective_name ((ScheduleCollective) item->collective);
+      return collective_kind_name ((CollectiveKind) item->collective);
     case ITEM_P2P:
       return schedule_message_name ((ScheduleMessage) item->collective);
     case ITEM_COPY:

@@ -83,7 +83,7 @@ typedef struct
 {
   CommRef    comm;
   guint      first_member, n_members; /* in Binding.members: simulated ranks that take part */
-  BoundCosts collectives[SCHEDULE_COLLECTIVE_N];
+  BoundCosts collectives[COLLECTIVE_N_KINDS];
 } BoundGroup;
 
 typedef struct
@@ -129,8 +129,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Binding, binding_free)
 #define binding_plan(self, i)  (&g_array_index ((self)->plans, BoundPlan, i))
 
 /* What BYTES of KIND cost GROUP; a size that the schedule issues. */
-const BoundCost *binding_cost (const Binding *self, const BoundGroup *group,
-                               ScheduleCollective kind, guint64 bytes);
+const BoundCost *binding_cost (const Binding *self, const BoundGroup *group, CollectiveKind kind,
+                               guint64 bytes);
 
 /* Index in Binding.ends of the end of ITEM, a message of RANK. */
 guint binding_end (const Binding *self, guint rank, const ScheduleItem *item);

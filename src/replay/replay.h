@@ -135,10 +135,10 @@ double replay_step_time (const Replay *self); /* s: period / steps in it */
 
 typedef struct
 {
-  guint32            comm; /* CommRef of the schedule */
-  ScheduleCollective kind; /* SCHEDULE_SEND_RECV for messages */
-  guint64            calls;
-  double bytes; /* sum of S, per group; of messages: by all members of the first group */
+  guint32        comm; /* CommRef of the schedule */
+  CollectiveKind kind; /* COLLECTIVE_SEND_RECV for messages */
+  guint64        calls;
+  double         bytes; /* sum of S, per group; of messages: by all members of the first group */
   double inter_node_per_gpu; /* payload that leaves nodes through cards, per GPU of the cluster */
   double intra_node_per_gpu; /* payload over NVLink and PCIe between GPUs, per GPU (sent) */
 } ReplayTraffic;

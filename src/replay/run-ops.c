@@ -152,7 +152,7 @@ join_collective (RankHost *self, Engine *engine, const ScheduleItem *item, const
   GArray           *ops = self->run->group_ops[index];
   guint             turn = self->issued[item->ref]++;
 
-  *cost = binding_cost (binding, group, (ScheduleCollective) item->collective, item->bytes);
+  *cost = binding_cost (binding, group, (CollectiveKind) item->collective, item->bytes);
   g_assert (turn <= ops->len);
   if (turn == ops->len)
     {

@@ -16,11 +16,11 @@ use_of (const ScheduleItem *item)
     return COMMUNICATOR_MESSAGES;
   if (item->kind != ITEM_COLLECTIVE)
     return 0;
-  switch ((ScheduleCollective) item->collective)
+  switch ((CollectiveKind) item->collective)
     {
-    case SCHEDULE_SEND_RECV:
+    case COLLECTIVE_SEND_RECV:
       return COMMUNICATOR_MESSAGES;
-    case SCHEDULE_ALL_TO_ALL:
+    case COLLECTIVE_ALL_TO_ALL:
       return COMMUNICATOR_ALL_TO_ALL;
     default:
       return COMMUNICATOR_COLLECTIVES;

@@ -14,19 +14,18 @@ add_collective (const Replay *self, const ScheduleItem *item, guint rank, Traffi
   const Binding    *binding = self->binding;
   guint32           index = binding->group_of[item->ref * binding->ranks->len + rank];
   const BoundGroup *group = binding_group (binding, index);
-  TrafficSum       *sum = &sums[item->ref * SCHEDULE_COLLECTIVE_N + item->collective];
+  TrafficSum       *sum = &sums[item->ref * COLLECTIVE_N_KINDS + item->collective];
   double            bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
   const BoundPlan  *plan;
 
   if (g_array_index (binding->members, guint32, group->first_member) != rank)
     return;
   plan = binding_plan (
-      binding,
-      binding_cost (binding, group, (ScheduleCollective) item->collective, item->bytes)->plan);
+      binding, binding_cost (binding, group, (CollectiveKind) item->collective, item->bytes)->plan);
   if (sum->traffic.calls == 0)
     sum->group = index;
   sum->traffic.comm = item->ref;
-  sum->traffic.kind = (ScheduleCollective) item->collective;
+  sum->traffic.kind = (CollectiveKind) item->collective;
   sum->traffic.calls += sum->group == index;
   sum->traffic.bytes += sum->group == index ? bytes : 0;
   sum->traffic.inter_node_per_gpu += plan->n_alike * plan->inter * bytes / n_gpus;
@@ -40,7 +39,7 @@ add_message (const Replay *self, const ScheduleItem *item, guint rank, TrafficSu
   const BoundPair *pair = binding_pair_of (binding, binding_end (binding, rank, item));
   const BoundPlan *plan =
       binding_plan (binding, binding_pair_cost (binding, pair, item->bytes)->plan);
-  ReplayTraffic *sum = &sums[item->ref * SCHEDULE_COLLECTIVE_N + SCHEDULE_SEND_RECV].traffic;
+  ReplayTraffic *sum = &sums[item->ref * COLLECTIVE_N_KINDS + COLLECTIVE_SEND_RECV].traffic;
   MeshGroup      group = schedule_comm_info (self->schedule, item->ref)->group;
   gboolean       counts =
       binding_rank (binding, rank)->rank % (group.size * group.stride) % group.stride == 0
@@ -48,7 +47,7 @@ add_message (const Replay *self, const ScheduleItem *item, guint rank, TrafficSu
   double bytes = (double) item->bytes, n_gpus = cluster_n_gpus (self->cluster);
 
   sum->comm = item->ref;
-  sum->kind = SCHEDULE_SEND_RECV;
+  sum->kind = COLLECTIVE_SEND_RECV;
   sum->calls += counts;
   sum->bytes += counts ? bytes : 0;
   sum->inter_node_per_gpu += plan->n_alike * plan->inter * bytes / n_gpus;
@@ -59,7 +58,7 @@ GArray *
 replay_traffic (const Replay *self)
 {
   GArray                *all = g_array_new (FALSE, FALSE, sizeof (ReplayTraffic));
-  guint                  n = schedule_n_comms (self->schedule) * SCHEDULE_COLLECTIVE_N;
+  guint                  n = schedule_n_comms (self->schedule) * COLLECTIVE_N_KINDS;
   g_autofree TrafficSum *sums = g_new0 (TrafficSum, n + 1);
 
   for (guint rank = 0; rank < self->binding->ranks->len; rank++)

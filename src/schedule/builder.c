@@ -278,12 +278,12 @@ schedule_kernel (ScheduleBuilder *b, StreamRef stream, const KernelDesc *kernel)
 }
 
 OpRef
-schedule_collective (ScheduleBuilder *b, StreamRef stream, CommRef comm, ScheduleCollective kind,
+schedule_collective (ScheduleBuilder *b, StreamRef stream, CommRef comm, CollectiveKind kind,
                      guint64 bytes, const char *label)
 {
   ScheduleItem item = item_new (b, ITEM_COLLECTIVE);
 
-  g_assert (comm < b->schedule->comms->len && kind < SCHEDULE_COLLECTIVE_N);
+  g_assert (comm < b->schedule->comms->len && kind < COLLECTIVE_N_KINDS);
   if (g_array_index (b->schedule->comms, ScheduleComm, comm).group.size == 1 || bytes == 0)
     return leave_out (b, stream);
   item.collective = (guint8) kind;
@@ -298,21 +298,21 @@ OpRef
 schedule_all_gather (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes,
                      const char *label)
 {
-  return schedule_collective (b, stream, comm, SCHEDULE_ALL_GATHER, bytes, label);
+  return schedule_collective (b, stream, comm, COLLECTIVE_ALL_GATHER, bytes, label);
 }
 
 OpRef
 schedule_reduce_scatter (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes,
                          const char *label)
 {
-  return schedule_collective (b, stream, comm, SCHEDULE_REDUCE_SCATTER, bytes, label);
+  return schedule_collective (b, stream, comm, COLLECTIVE_REDUCE_SCATTER, bytes, label);
 }
 
 OpRef
 schedule_all_reduce (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes,
                      const char *label)
 {
-  return schedule_collective (b, stream, comm, SCHEDULE_ALL_REDUCE, bytes, label);
+  return schedule_collective (b, stream, comm, COLLECTIVE_ALL_REDUCE, bytes, label);
 }
 
 OpRef

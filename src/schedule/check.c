@@ -243,7 +243,7 @@ complain_mismatch (const Schedule *self, CommRef comm, const guint role[2], Sche
       else
         g_string_append_printf (
             text, "%s of %" G_GUINT64_FORMAT " bytes",
-            schedule_collective_name ((ScheduleCollective) items.items[item[side]].collective),
+            collective_kind_name ((CollectiveKind) items.items[item[side]].collective),
             items.items[item[side]].bytes);
     }
   diag_error (diags, NULL, NULL,

@@ -64,7 +64,7 @@ append_details (const Schedule *self, guint role, const ScheduleItem *item, GStr
       break;
     case ITEM_COLLECTIVE:
       g_string_append_printf (out, " %s over %s %" G_GUINT64_FORMAT " B",
-                              schedule_collective_name ((ScheduleCollective) item->collective),
+                              collective_kind_name ((CollectiveKind) item->collective),
                               schedule_comm_info (self, item->ref)->name, item->bytes);
       break;
     case ITEM_COPY:

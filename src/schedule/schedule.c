@@ -1,11 +1,5 @@
 #include "schedule/schedule-private.h"
 
-static const char *const collective_names[SCHEDULE_COLLECTIVE_N] = {
-  [SCHEDULE_ALL_GATHER] = "all_gather", [SCHEDULE_REDUCE_SCATTER] = "reduce_scatter",
-  [SCHEDULE_ALL_REDUCE] = "all_reduce", [SCHEDULE_BROADCAST] = "broadcast",
-  [SCHEDULE_ALL_TO_ALL] = "all_to_all", [SCHEDULE_SEND_RECV] = "send_recv",
-};
-
 static const char *const copy_names[COPY_N] = { [COPY_TO_HOST] = "d2h", [COPY_FROM_HOST] = "h2d" };
 
 static const char
@@ -33,13 +27,6 @@ static const char *const item_kind_names[ITEM_N_KINDS] = {
   [ITEM_STEP] = "step",
   [ITEM_P2P] = "p2p",
 };
-
-const char *
-schedule_collective_name (ScheduleCollective kind)
-{
-  g_assert (kind < SCHEDULE_COLLECTIVE_N);
-  return collective_names[kind];
-}
 
 const char *
 schedule_copy_name (ScheduleCopy kind)

@@ -27,19 +27,6 @@ const char *schedule_section_name (ScheduleSection section); /* "init", "first",
 
 typedef enum
 {
-  SCHEDULE_ALL_GATHER,     /* bytes: total received (members x contribution) */
-  SCHEDULE_REDUCE_SCATTER, /* bytes: total input (members x result) */
-  SCHEDULE_ALL_REDUCE,     /* bytes: the buffer */
-  SCHEDULE_BROADCAST,
-  SCHEDULE_ALL_TO_ALL, /* bytes: a rank's whole send buffer */
-  SCHEDULE_SEND_RECV,  /* bytes: one message; every member sends to the next one */
-  SCHEDULE_COLLECTIVE_N,
-} ScheduleCollective;
-
-const char *schedule_collective_name (ScheduleCollective kind);
-
-typedef enum
-{
   COPY_TO_HOST, /* GPU memory to pinned host memory */
   COPY_FROM_HOST,
   COPY_N,
@@ -141,7 +128,7 @@ typedef struct
 {
   guint8            kind;       /* ItemKind */
   guint8            phase;      /* SchedulePhase */
-  guint8            collective; /* ScheduleCollective, Copy or Message; of waits ScheduleWait */
+  guint8            collective; /* CollectiveKind, Copy or Message; of waits ScheduleWait */
   guint8            more;       /* P2P: the next item is of the same group call */
   guint32           stream;     /* StreamRef of device items, RECORD and WAIT */
   guint32           unit;       /* unit of the plan it belongs to, or SCHEDULE_NONE */
@@ -240,8 +227,8 @@ CommRef   schedule_comm (ScheduleBuilder *b, const char *name, MeshGroup group);
 /* Device ops. LABEL is interned; a group of one member emits nothing and returns SCHEDULE_NONE. */
 OpRef schedule_kernel (ScheduleBuilder *b, StreamRef stream,
                        const KernelDesc *kernel); /* copied unless it is the workload's */
-OpRef schedule_collective (ScheduleBuilder *b, StreamRef stream, CommRef comm,
-                           ScheduleCollective kind, guint64 bytes, const char *label);
+OpRef schedule_collective (ScheduleBuilder *b, StreamRef stream, CommRef comm, CollectiveKind kind,
+                           guint64 bytes, const char *label);
 OpRef schedule_all_gather (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes,
                            const char *label);
 OpRef schedule_reduce_scatter (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes,
@@ -349,8 +336,8 @@ gboolean schedule_check (const Schedule *self, const Mesh *mesh, DiagList *diags
 
 typedef struct
 {
-  ScheduleCollective kind;
-  MeshGroup          group;
+  CollectiveKind kind;
+  MeshGroup      group;
   double bytes; /* sum of S a period, as one rank sees it; of messages between stages what it
                    sends */
   double slack; /* of a closed form: it allows bytes - slack .. bytes; 0 = exact */
@@ -379,8 +366,8 @@ typedef struct
  * Adds BYTES to the entry of (KIND, GROUP), made when absent. Groups of one member and zero bytes
  * are left out.
  */
-void   plan_totals_add (PlanTotals *totals, ScheduleCollective kind, MeshGroup group, double bytes);
-double plan_totals_traffic (const PlanTotals *totals, ScheduleCollective kind, MeshGroup group);
+void   plan_totals_add (PlanTotals *totals, CollectiveKind kind, MeshGroup group, double bytes);
+double plan_totals_traffic (const PlanTotals *totals, CollectiveKind kind, MeshGroup group);
 
 /* Measures the emitted schedule of ROLE. */
 void schedule_totals (const Schedule *self, guint role, PlanTotals *totals);

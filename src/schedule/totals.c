@@ -6,7 +6,7 @@
 #define TOTALS_TOLERANCE 1e-9
 
 static TrafficTotal *
-find_traffic (const PlanTotals *totals, ScheduleCollective kind, MeshGroup group)
+find_traffic (const PlanTotals *totals, CollectiveKind kind, MeshGroup group)
 {
   for (guint i = 0; i < totals->n_traffic; i++)
     {
@@ -20,7 +20,7 @@ find_traffic (const PlanTotals *totals, ScheduleCollective kind, MeshGroup group
 }
 
 void
-plan_totals_add (PlanTotals *totals, ScheduleCollective kind, MeshGroup group, double bytes)
+plan_totals_add (PlanTotals *totals, CollectiveKind kind, MeshGroup group, double bytes)
 {
   TrafficTotal *entry = find_traffic (totals, kind, group);
 
@@ -36,7 +36,7 @@ plan_totals_add (PlanTotals *totals, ScheduleCollective kind, MeshGroup group, d
 }
 
 double
-plan_totals_traffic (const PlanTotals *totals, ScheduleCollective kind, MeshGroup group)
+plan_totals_traffic (const PlanTotals *totals, CollectiveKind kind, MeshGroup group)
 {
   const TrafficTotal *entry = find_traffic (totals, kind, group);
 
@@ -51,12 +51,12 @@ add_steady_item (const Schedule *self, const ScheduleItem *item, PlanTotals *tot
   switch (item->kind)
     {
     case ITEM_COLLECTIVE:
-      plan_totals_add (totals, (ScheduleCollective) item->collective,
+      plan_totals_add (totals, (CollectiveKind) item->collective,
                        schedule_comm_info (self, item->ref)->group, (double) item->bytes);
       break;
     case ITEM_P2P:
       if (item->collective == MESSAGE_SEND)
-        plan_totals_add (totals, SCHEDULE_SEND_RECV, schedule_comm_info (self, item->ref)->group,
+        plan_totals_add (totals, COLLECTIVE_SEND_RECV, schedule_comm_info (self, item->ref)->group,
                          (double) item->bytes);
       break;
     case ITEM_COPY:
@@ -163,7 +163,7 @@ traffic_matches (const PlanTotals *list, const PlanTotals *measured, const PlanT
       const TrafficTotal *form = find_traffic (expected, entry->kind, entry->group);
       double              high = form != NULL ? form->bytes : 0;
       g_autofree char    *what = g_strdup_printf ("%s bytes in groups of %u, stride %u",
-                                                  schedule_collective_name (entry->kind),
+                                                  collective_kind_name (entry->kind),
                                                   entry->group.size, entry->group.stride);
 
       if (!value_within (what, plan_totals_traffic (measured, entry->kind, entry->group),

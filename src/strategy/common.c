@@ -297,7 +297,7 @@ expect_optimizer (const PlanInput *in, MeshGroup norm, PlanTotals *totals)
   if (workload_training (in->workload)->optimizer == OPTIMIZER_NONE)
     return;
   for (guint i = 0; i < n && workload_training (in->workload)->clip_gradients; i++)
-    plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups[i], 4);
+    plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, groups[i], 4);
 }
 
 double

@@ -145,7 +145,7 @@ deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency resi
   if (residency == RESIDENCY_NONE)
     {
       uses = expect_uses (in, o, m, &slack);
-      plan_totals_add (totals, SCHEDULE_ALL_GATHER, all,
+      plan_totals_add (totals, COLLECTIVE_ALL_GATHER, all,
                        compute * (steps * uses + padded - fetched));
     }
   else
@@ -155,8 +155,8 @@ deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency resi
       /* The first use of a step crosses the network; every later one is served inside the node. */
       uses = expect_uses (in, o, node.size, &cached_slack);
       cached = steps * uses - once;
-      plan_totals_add (totals, SCHEDULE_ALL_GATHER, all, compute * padded);
-      plan_totals_add (totals, SCHEDULE_ALL_GATHER, node, compute * cached);
+      plan_totals_add (totals, COLLECTIVE_ALL_GATHER, all, compute * padded);
+      plan_totals_add (totals, COLLECTIVE_ALL_GATHER, node, compute * cached);
       totals->copies[COPY_FROM_HOST] += compute * cached / node.size;
       totals->copies_slack[COPY_FROM_HOST] += compute * steps * cached_slack / node.size;
       totals->copies[COPY_TO_HOST] += compute * once / node.size;
@@ -169,10 +169,12 @@ deepspeed_expect (const PlanInput *in, const DeepspeedOptions *o, Residency resi
       TrafficTotal *t = &totals->traffic[i];
       MeshGroup     g = residency == RESIDENCY_NONE ? all : node;
 
-      if (t->kind == SCHEDULE_ALL_GATHER && t->group.size == g.size && t->group.stride == g.stride)
+      if (t->kind == COLLECTIVE_ALL_GATHER && t->group.size == g.size
+          && t->group.stride == g.stride)
         t->slack += compute * steps * slack;
     }
-  plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, all, steps * reduce_bytes (training) * padded);
+  plan_totals_add (totals, COLLECTIVE_REDUCE_SCATTER, all,
+                   steps * reduce_bytes (training) * padded);
   expect_optimizer (in, all, totals);
   totals->flops += expected_flops (in);
   expect_memory (in, o, padded / m, totals);

@@ -472,10 +472,10 @@ expect_traffic (const PlanInput *in, const Fsdp1Options *o, const ShardGroups *g
   double                 root = kind == 0 ? expect_root (in->workload, m) : 0;
   double                 kept = o->reshard_after_forward ? root : padded;
 
-  plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups->shard,
+  plan_totals_add (totals, COLLECTIVE_ALL_GATHER, groups->shard,
                    steps * compute * (2 * padded - kept));
-  plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups->shard, steps * reduce * padded);
-  plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups->replica, steps * reduce * padded / m);
+  plan_totals_add (totals, COLLECTIVE_REDUCE_SCATTER, groups->shard, steps * reduce * padded);
+  plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, groups->replica, steps * reduce * padded / m);
   return kept;
 }
 

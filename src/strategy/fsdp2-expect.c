@@ -69,9 +69,10 @@ expect_traffic (const PlanInput *in, const Fsdp2Options *o, const ShardGroups *g
              : kind == 0             ? (double) expect_stays (in->workload, first, end, m)
                                      : 0;
       gathered = reductions * stay + expect_gathers (in->workload, c) * (all - stay);
-      plan_totals_add (totals, SCHEDULE_ALL_GATHER, groups->shard, compute * gathered);
-      plan_totals_add (totals, SCHEDULE_REDUCE_SCATTER, groups->shard, reductions * reduce * all);
-      plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups->replica, reductions * reduce * all / m);
+      plan_totals_add (totals, COLLECTIVE_ALL_GATHER, groups->shard, compute * gathered);
+      plan_totals_add (totals, COLLECTIVE_REDUCE_SCATTER, groups->shard, reductions * reduce * all);
+      plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, groups->replica,
+                       reductions * reduce * all / m);
       /* A shard comes from the host before it is gathered, and goes there when it is reduced. */
       totals->copies[COPY_FROM_HOST] += master * gathered;
       totals->copies[COPY_TO_HOST] += master * reductions * all;

@@ -129,7 +129,8 @@ local_sgd_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
    * The inner strategy's totals of the period, and what it holds, are already in TOTALS: see
    * strategy_expect.
    */
-  plan_totals_add (totals, SCHEDULE_ALL_REDUCE, groups_of (in, opt).replica, 4 * totals->resident);
+  plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, groups_of (in, opt).replica,
+                   4 * totals->resident);
   return TRUE;
 }
 

@@ -350,11 +350,12 @@ replicated_expect (const PlanInput *in, gconstpointer opt, ReplicatedReduce redu
 
   for (guint kind = 0; kind < (in->mesh.experts > 1 ? 2 : 1); kind++)
     {
-      plan_totals_add (totals, reduce == REDUCE_ALL ? SCHEDULE_ALL_REDUCE : SCHEDULE_REDUCE_SCATTER,
+      plan_totals_add (totals,
+                       reduce == REDUCE_ALL ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER,
                        group_of (in, kind), (double) parameters_of_kind (in, kind) * wire);
       if (sharded_optimizer)
         plan_totals_add (
-            totals, SCHEDULE_ALL_GATHER, group_of (in, kind),
+            totals, COLLECTIVE_ALL_GATHER, group_of (in, kind),
             (double) owned_of_kind (in, TRUE, kind) * group_of (in, kind).size * bytes.compute);
     }
   expect_optimizer (in, sharded_optimizer ? mesh_all (&in->mesh) : (MeshGroup){ 1, 1 }, totals);

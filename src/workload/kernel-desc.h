@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "op/collective-kind.h"
 #include "workload/training.h"
 
 typedef enum
@@ -29,36 +30,26 @@ typedef enum
   MESH_N_AXES,
 } MeshAxis;
 
-/* Kinds and size conventions of schedule.h's collectives. */
-typedef enum
-{
-  COMM_ALL_GATHER,     /* bytes: total received (members x contribution) */
-  COMM_REDUCE_SCATTER, /* bytes: total input */
-  COMM_ALL_REDUCE,     /* bytes: the buffer */
-  COMM_ALL_TO_ALL,     /* bytes: a rank's whole send buffer */
-  COMM_SEND_RECV,      /* bytes: one message; every member sends to the next one */
-} CommKind;
-
 const char *kernel_kind_name (KernelKind kind);
 
 typedef struct
 {
-  KernelKind  kind;
-  const char *name;    /* static or interned: "mlp.up", "norm1", "flash_fwd" */
-  Dtype       dtype;   /* of the matrix units or of the data */
-  guint64     m, n, k; /* of KERNEL_MATMUL: output rows, output columns, inner dimension */
-  guint64     batch;   /* independent products of that shape (experts); 1 otherwise */
-  double      flops;   /* nominal: multiply-add = 2 */
-  double      read_bytes, write_bytes; /* nominal HBM traffic */
-  guint       launches;        /* kernels that the host issues for it (eager chains count each) */
-  guint       flash;           /* of KERNEL_ATTENTION*: version of FlashAttention, 1 to 3 */
-  gint        module;          /* module of the layer whose parameters it reads, or -1 */
-  gboolean    weight_gradient; /* of the backward pass: makes gradients of parameters only, so a
+  KernelKind     kind;
+  const char    *name;    /* static or interned: "mlp.up", "norm1", "flash_fwd" */
+  Dtype          dtype;   /* of the matrix units or of the data */
+  guint64        m, n, k; /* of KERNEL_MATMUL: output rows, output columns, inner dimension */
+  guint64        batch;   /* independent products of that shape (experts); 1 otherwise */
+  double         flops;   /* nominal: multiply-add = 2 */
+  double         read_bytes, write_bytes; /* nominal HBM traffic */
+  guint          launches; /* kernels that the host issues for it (eager chains count each) */
+  guint          flash;    /* of KERNEL_ATTENTION*: version of FlashAttention, 1 to 3 */
+  gint           module;   /* module of the layer whose parameters it reads, or -1 */
+  gboolean       weight_gradient; /* of the backward pass: makes gradients of parameters only, so a
                                   pipeline may put it off */
-  MeshAxis    axis;            /* of KERNEL_COMMUNICATION; its S stands in read_bytes */
-  CommKind    comm;
-  gboolean    async; /* of KERNEL_COMMUNICATION: kernels run beside it until one that `joins` */
-  gboolean    joins; /* waits for asynchronous communication issued before it */
+  MeshAxis       axis;            /* of KERNEL_COMMUNICATION; its S stands in read_bytes */
+  CollectiveKind comm;
+  gboolean       async; /* of KERNEL_COMMUNICATION: kernels run beside it until one that `joins` */
+  gboolean       joins; /* waits for asynchronous communication issued before it */
 } KernelDesc;
 
 /* Fills a streaming kernel: FLOPs are one per element moved and play no role in its time. */

@@ -6,7 +6,7 @@
 #include "workload/tape-comm-private.h"
 
 static KernelDesc
-comm_desc (const Tape *tape, const char *name, CommKind comm, MeshAxis axis, double bytes)
+comm_desc (const Tape *tape, const char *name, CollectiveKind comm, MeshAxis axis, double bytes)
 {
   return (KernelDesc){ .kind = KERNEL_COMMUNICATION,
                        .name = name,
@@ -116,7 +116,7 @@ static void
 backward_copy (Tape *tape, const TapeOp *op)
 {
   TapeValue   grad = tape_grad (tape, op->in[0]);
-  KernelDesc  desc = comm_desc (tape, tape_backward_name (op), COMM_ALL_REDUCE, op->axis,
+  KernelDesc  desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_REDUCE, op->axis,
                                 value_bytes (tape, op->in[0]));
   TapeKernel *kernel = push_beside (tape, op, desc, grad);
 
@@ -143,7 +143,7 @@ tape_comm_reduce (Tape *tape, const char *name, TapeValue value, CommGroup group
   add_comm (tape, name, value, group, NULL);
   kernel = tape_push (
       tape, tape->forward,
-      comm_desc (tape, name, COMM_ALL_REDUCE, group.axis, value_bytes (tape, value)), FALSE);
+      comm_desc (tape, name, COLLECTIVE_ALL_REDUCE, group.axis, value_bytes (tape, value)), FALSE);
   tape_kernel_reads (kernel, value);
   tape_kernel_writes (kernel, value);
 }
@@ -152,15 +152,15 @@ void
 tape_comm_row (Tape *tape, const char *name, CommGroup group, double bytes)
 {
   if (group.members > 1)
-    tape_push (tape, tape->forward, comm_desc (tape, name, COMM_ALL_REDUCE, group.axis, bytes),
-               FALSE);
+    tape_push (tape, tape->forward,
+               comm_desc (tape, name, COLLECTIVE_ALL_REDUCE, group.axis, bytes), FALSE);
 }
 
 TapeKernel *
 tape_comm_message (Tape *tape, GArray *list, const char *name, CommGroup group, double bytes,
                    gboolean joins)
 {
-  KernelDesc desc = comm_desc (tape, name, COMM_SEND_RECV, group.axis, bytes);
+  KernelDesc desc = comm_desc (tape, name, COLLECTIVE_SEND_RECV, group.axis, bytes);
 
   desc.async = TRUE;
   desc.joins = joins;
@@ -173,7 +173,7 @@ static void
 backward_gather (Tape *tape, const TapeOp *op)
 {
   TapeValue   full = tape_grad (tape, op->out[0]), grad = tape_new_grad (tape, op->in[0]);
-  KernelDesc  desc = comm_desc (tape, tape_backward_name (op), COMM_REDUCE_SCATTER, op->axis,
+  KernelDesc  desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_REDUCE_SCATTER, op->axis,
                                 value_bytes (tape, op->out[0]));
   TapeKernel *kernel = push_beside (tape, op, desc, full);
 
@@ -201,7 +201,7 @@ tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group)
   out = tape_add_output (tape, op, group.members * tape_tensor (tape, in)->elements);
   tape_tensor (tape, out)->shard = group.kept ? -1 : (gint) in;
   tape_tensor (tape, out)->slices = op->slices;
-  desc = comm_desc (tape, name, COMM_ALL_GATHER, group.axis, value_bytes (tape, out));
+  desc = comm_desc (tape, name, COLLECTIVE_ALL_GATHER, group.axis, value_bytes (tape, out));
   desc.async = op->slices > 0;
   tape_push_forward (tape, op, desc, FALSE);
   return out;
@@ -238,9 +238,9 @@ tape_comm_concat (Tape *tape, const char *name, TapeValue in, CommGroup group)
   tape_add_value (tape, "concat.flat", group.members * elements, group.members * piece, FALSE);
   tape_add_value (tape, "concat.list", (group.members - 1) * elements, (group.members - 1) * piece,
                   FALSE);
-  tape_push_forward (tape, op,
-                     comm_desc (tape, name, COMM_ALL_GATHER, group.axis, value_bytes (tape, out)),
-                     FALSE);
+  tape_push_forward (
+      tape, op, comm_desc (tape, name, COLLECTIVE_ALL_GATHER, group.axis, value_bytes (tape, out)),
+      FALSE);
   return out;
 }
 
@@ -255,7 +255,8 @@ tape_gather_again (Tape *tape, TapeValue value)
   if (tensor->shard < 0 || tensor->gathered_again)
     return;
   op = &g_array_index (tape->ops, TapeOp, (guint) tensor->producer);
-  desc = comm_desc (tape, tape_join (op->name, ".again"), COMM_ALL_GATHER, op->axis, tensor->bytes);
+  desc = comm_desc (tape, tape_join (op->name, ".again"), COLLECTIVE_ALL_GATHER, op->axis,
+                    tensor->bytes);
   desc.async = op->beside;
   kernel = tape_push (tape, tape->backward, desc, FALSE);
   tape_kernel_reads (kernel, (TapeValue) tensor->shard);
@@ -277,7 +278,7 @@ is_product (const Tape *tape, TapeValue value)
 static void
 backward_scatter (Tape *tape, const TapeOp *op)
 {
-  KernelDesc desc = comm_desc (tape, tape_backward_name (op), COMM_ALL_GATHER, op->axis,
+  KernelDesc desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_GATHER, op->axis,
                                value_bytes (tape, op->in[0]));
   TapeValue  grad;
 
@@ -294,8 +295,9 @@ tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group)
   TapeOp     *op;
   TapeValue   out;
   TapeKernel *kernel;
-  KernelDesc desc = comm_desc (tape, name, COMM_REDUCE_SCATTER, group.axis, value_bytes (tape, in));
-  guint      first;
+  KernelDesc  desc =
+      comm_desc (tape, name, COLLECTIVE_REDUCE_SCATTER, group.axis, value_bytes (tape, in));
+  guint first;
 
   if (group.members == 1)
     return in;
@@ -319,7 +321,7 @@ tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group)
 static void
 backward_split (Tape *tape, const TapeOp *op)
 {
-  KernelDesc desc = comm_desc (tape, tape_backward_name (op), COMM_ALL_GATHER, op->axis,
+  KernelDesc desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_GATHER, op->axis,
                                value_bytes (tape, op->in[0]));
   TapeValue  grad;
 
@@ -343,7 +345,7 @@ tape_comm_split (Tape *tape, const char *name, TapeValue in, CommGroup group)
 static void
 backward_exchange (Tape *tape, const TapeOp *op)
 {
-  KernelDesc desc = comm_desc (tape, tape_backward_name (op), COMM_ALL_TO_ALL, op->axis,
+  KernelDesc desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_TO_ALL, op->axis,
                                MAX (value_bytes (tape, op->in[0]), value_bytes (tape, op->out[0])));
   TapeValue  grad;
 
@@ -363,7 +365,7 @@ tape_comm_exchange (Tape *tape, const char *name, TapeValue in, double out_eleme
   op = add_comm (tape, name, in, group, backward_exchange);
   out = tape_add_output (tape, op, out_elements);
   tape_push_forward (tape, op,
-                     comm_desc (tape, name, COMM_ALL_TO_ALL, group.axis,
+                     comm_desc (tape, name, COLLECTIVE_ALL_TO_ALL, group.axis,
                                 MAX (value_bytes (tape, in), value_bytes (tape, out))),
                      FALSE);
   return out;

@@ -126,20 +126,6 @@ const OptionSpec training_options[] = {
 };
 
 guint
-dtype_bytes (Dtype dtype)
-{
-  g_assert (dtype < DTYPE_N);
-  return dtype == DTYPE_FP32 ? 4 : 2;
-}
-
-const char *
-dtype_name (Dtype dtype)
-{
-  g_assert (dtype < DTYPE_N);
-  return reduce_choices[dtype];
-}
-
-guint
 training_compute_bytes (const TrainingOptions *training)
 {
   return training->precision == PRECISION_FP32 ? 4 : 2;

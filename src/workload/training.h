@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/option.h"
+#include "op/dtype.h"
 
 typedef enum
 {
@@ -25,17 +26,6 @@ typedef enum
   ATTENTION_EAGER,
   ATTENTION_FLASH3,
 } AttentionKind;
-
-typedef enum
-{
-  DTYPE_FP32,
-  DTYPE_BF16,
-  DTYPE_FP16,
-  DTYPE_N,
-} Dtype;
-
-guint       dtype_bytes (Dtype dtype);
-const char *dtype_name (Dtype dtype);
 
 typedef enum
 {

@@ -199,7 +199,7 @@ START_TEST (test_traffic)
   const ReplayTraffic   *traffic = &g_array_index (all, ReplayTraffic, 0);
 
   ck_assert_uint_eq (all->len, 1);
-  ck_assert_int_eq (traffic->kind, SCHEDULE_SEND_RECV);
+  ck_assert_int_eq (traffic->kind, COLLECTIVE_SEND_RECV);
   ck_assert_uint_eq (traffic->calls, 1);
   ck_assert (traffic->bytes == (double) BYTES);
   ck_assert (fabs (traffic->inter_node_per_gpu - (_i == 0 ? 0 : BYTES / 2.0)) < 1);
@@ -237,7 +237,7 @@ hidden_part (const Replay *replay, guint rank)
       const OpRecord     *record = engine_op_record (engine, op);
       const ScheduleItem *item = replay_op (replay, op).item;
 
-      if (item->kind != ITEM_COLLECTIVE || item->collective != SCHEDULE_ALL_TO_ALL
+      if (item->kind != ITEM_COLLECTIVE || item->collective != COLLECTIVE_ALL_TO_ALL
           || !has_member (replay, op, rank))
         continue;
       all += (double) (record->end - record->begin);

@@ -615,7 +615,7 @@ START_TEST (test_traffic)
     {
       const ReplayTraffic *t = &g_array_index (traffic, ReplayTraffic, i);
 
-      if (t->kind != SCHEDULE_ALL_GATHER && t->kind != SCHEDULE_REDUCE_SCATTER)
+      if (t->kind != COLLECTIVE_ALL_GATHER && t->kind != COLLECTIVE_REDUCE_SCATTER)
         continue;
       found++;
       ck_assert (fabs (t->inter_node_per_gpu / (t->bytes * 15 / 16 / 8) - 1) < 1e-9);

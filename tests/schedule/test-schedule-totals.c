@@ -38,12 +38,15 @@ START_TEST (traffic_is_counted_by_kind_and_group)
    * two bytes an element, gathered for forward and backward of three micro-steps; reduced once in
    * each
    */
-  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 4, 1 }),
+  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ 4, 1 }),
                        3 * 2 * 2 * PARAMETERS);
-  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_REDUCE_SCATTER, (MeshGroup){ 4, 1 }),
-                       3 * 2 * PARAMETERS);
-  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_REDUCE, (MeshGroup){ 4, 1 }), 0);
-  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 2, 2 }), 0);
+  ck_assert_double_eq (
+      plan_totals_traffic (&totals, COLLECTIVE_REDUCE_SCATTER, (MeshGroup){ 4, 1 }),
+      3 * 2 * PARAMETERS);
+  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ 4, 1 }),
+                       0);
+  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ 2, 2 }),
+                       0);
 }
 END_TEST
 
@@ -70,10 +73,11 @@ START_TEST (traffic_of_every_communicator_counts)
   PlanTotals            totals;
 
   schedule_totals (schedule, 0, &totals);
-  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_REDUCE, (MeshGroup){ 2, 4 }),
+  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ 2, 4 }),
                        1000);
-  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_REDUCE_SCATTER, (MeshGroup){ 4, 1 }),
-                       5 * 2 * PARAMETERS);
+  ck_assert_double_eq (
+      plan_totals_traffic (&totals, COLLECTIVE_REDUCE_SCATTER, (MeshGroup){ 4, 1 }),
+      5 * 2 * PARAMETERS);
 }
 END_TEST
 
@@ -151,9 +155,10 @@ some_totals (void)
                         .host_low = 7,
                         .host_high = 7 };
 
-  plan_totals_add (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 8, 1 }, 1e9);
-  plan_totals_add (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 1, 1 }, 1e9); /* nobody to talk to */
-  plan_totals_add (&totals, SCHEDULE_ALL_REDUCE, (MeshGroup){ 4, 8 }, 0);
+  plan_totals_add (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ 8, 1 }, 1e9);
+  plan_totals_add (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ 1, 1 },
+                   1e9); /* nobody to talk to */
+  plan_totals_add (&totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ 4, 8 }, 0);
   return totals;
 }
 
@@ -190,7 +195,7 @@ START_TEST (each_difference_is_named)
       "all_gather bytes in groups of 8, stride 1: the schedule has 1000000000, expected "
       "2000000000");
   expected = some_totals ();
-  plan_totals_add (&measured, SCHEDULE_REDUCE_SCATTER, (MeshGroup){ 2, 4 }, 5);
+  plan_totals_add (&measured, COLLECTIVE_REDUCE_SCATTER, (MeshGroup){ 2, 4 }, 5);
   assert_differs (&measured, &expected,
                   "reduce_scatter bytes in groups of 2, stride 4: the schedule has 5, expected 0");
   assert_differs (&expected, &measured,
@@ -239,7 +244,7 @@ static gboolean
 inner_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 {
   (void) opt;
-  plan_totals_add (totals, SCHEDULE_ALL_GATHER, mesh_all (&in->mesh), 100);
+  plan_totals_add (totals, COLLECTIVE_ALL_GATHER, mesh_all (&in->mesh), 100);
   totals->copies[COPY_TO_HOST] += 3;
   totals->flops += 7;
   totals->hbm_low = totals->hbm_high = 50;
@@ -250,7 +255,7 @@ static gboolean
 outer_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 {
   (void) opt;
-  plan_totals_add (totals, SCHEDULE_ALL_REDUCE, (MeshGroup){ 2, in->mesh.n_ranks / 2 }, 11);
+  plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ 2, in->mesh.n_ranks / 2 }, 11);
   totals->hbm_high += 5;
   return TRUE;
 }
@@ -270,9 +275,10 @@ START_TEST (closed_forms_nest)
   ck_assert (!strategy_expect (&in, &outer, &totals)); /* the outer one states none */
   outer_strategy.expect = outer_expect;
   ck_assert (strategy_expect (&in, &outer, &totals));
-  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_GATHER, (MeshGroup){ 4, 1 }),
+  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ 4, 1 }),
                        600);
-  ck_assert_double_eq (plan_totals_traffic (&totals, SCHEDULE_ALL_REDUCE, (MeshGroup){ 2, 4 }), 11);
+  ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ 2, 4 }),
+                       11);
   ck_assert_double_eq (totals.copies[COPY_TO_HOST], 18);
   ck_assert_double_eq (totals.flops, 42);
   ck_assert_double_eq (totals.hbm_low, 50);

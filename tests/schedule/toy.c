@@ -114,14 +114,14 @@ toy_step_begin (StrategyRun *run)
 static void
 toy_gather (StrategyRun *run, const UnitSlot *slot)
 {
-  ToyState          *state = run->state;
-  guint64            bytes = 2 * slot->plan->elements;
-  ScheduleCollective kind = SCHEDULE_ALL_GATHER;
+  ToyState      *state = run->state;
+  guint64        bytes = 2 * slot->plan->elements;
+  CollectiveKind kind = COLLECTIVE_ALL_GATHER;
 
   if (slot->unit == 1 && run->role == 1)
     {
       bytes += has_fault (run, TOY_BYTES_DIFFER) ? 2 : 0;
-      kind = has_fault (run, TOY_KIND_DIFFERS) ? SCHEDULE_BROADCAST : kind;
+      kind = has_fault (run, TOY_KIND_DIFFERS) ? COLLECTIVE_BROADCAST : kind;
     }
   state->gathered = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, bytes, "gathered");
   strategy_data (run, slot->unit, UNIT_PARAMETERS, state->gathered, SCHEDULE_NONE);

@@ -40,8 +40,8 @@ small_llama (void)
 static char *
 order_of (const Schedule *schedule)
 {
-  static const char letters[SCHEDULE_COLLECTIVE_N] = {
-    [SCHEDULE_ALL_GATHER] = 'G', [SCHEDULE_REDUCE_SCATTER] = 'R', [SCHEDULE_ALL_REDUCE] = 'A'
+  static const char letters[COLLECTIVE_N_KINDS] = {
+    [COLLECTIVE_ALL_GATHER] = 'G', [COLLECTIVE_REDUCE_SCATTER] = 'R', [COLLECTIVE_ALL_REDUCE] = 'A'
   };
   ScheduleItems       items = schedule_items (schedule, 0, SECTION_STEADY);
   g_autoptr (GString) out = g_string_new (NULL);
@@ -163,7 +163,7 @@ START_TEST (test_deepspeed_counts)
 
       if (item->kind == ITEM_COPY)
         copies[item->collective]++;
-      else if (item->kind == ITEM_COLLECTIVE && item->collective == SCHEDULE_REDUCE_SCATTER)
+      else if (item->kind == ITEM_COLLECTIVE && item->collective == COLLECTIVE_REDUCE_SCATTER)
         scatters++;
       else if (item->kind == ITEM_COLLECTIVE)
         gathers[schedule_comm_info (schedule, item->ref)->group.size == 4 ? 0 : 1]++;

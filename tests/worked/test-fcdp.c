@@ -77,7 +77,7 @@ parameters (const Simulated *s)
 
 /* Payload a GPU sends between nodes in collectives of KIND. */
 static double
-inter_node (const Simulated *s, ScheduleCollective kind)
+inter_node (const Simulated *s, CollectiveKind kind)
 {
   g_autoptr (GArray) traffic = replay_traffic (s->replay);
   double             sum = 0;
@@ -175,10 +175,10 @@ START_TEST (test_volumes)
   double       r = g * g_ascii_strtod (shape->nodes, NULL), each = (r - 1) / r * 2 * p / g;
   guint64      a = gathered_peak (&zero3), b = gathered_peak (&fcdp);
 
-  assert_close (inter_node (&zero3, SCHEDULE_ALL_GATHER), 2 * each, 1e-12);
-  assert_close (inter_node (&fcdp, SCHEDULE_ALL_GATHER), each, 1e-12);
-  assert_close (inter_node (&zero3, SCHEDULE_REDUCE_SCATTER), each, 1e-12);
-  assert_close (inter_node (&fcdp, SCHEDULE_REDUCE_SCATTER), each, 1e-12);
+  assert_close (inter_node (&zero3, COLLECTIVE_ALL_GATHER), 2 * each, 1e-12);
+  assert_close (inter_node (&fcdp, COLLECTIVE_ALL_GATHER), each, 1e-12);
+  assert_close (inter_node (&zero3, COLLECTIVE_REDUCE_SCATTER), each, 1e-12);
+  assert_close (inter_node (&fcdp, COLLECTIVE_REDUCE_SCATTER), each, 1e-12);
   assert_close (
       fcdp.prediction->inter_node_bytes_per_gpu / zero3.prediction->inter_node_bytes_per_gpu,
       2.0 / 3, 1e-12);

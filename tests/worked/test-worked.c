@@ -186,26 +186,26 @@ is_optimizer (G_GNUC_UNUSED const Replay *replay, const ScheduleItem *item)
 static gboolean
 is_all_reduce (G_GNUC_UNUSED const Replay *replay, const ScheduleItem *item)
 {
-  return item->kind == ITEM_COLLECTIVE && item->collective == SCHEDULE_ALL_REDUCE;
+  return item->kind == ITEM_COLLECTIVE && item->collective == COLLECTIVE_ALL_REDUCE;
 }
 
 static gboolean
 is_reduce_scatter (G_GNUC_UNUSED const Replay *replay, const ScheduleItem *item)
 {
-  return item->kind == ITEM_COLLECTIVE && item->collective == SCHEDULE_REDUCE_SCATTER;
+  return item->kind == ITEM_COLLECTIVE && item->collective == COLLECTIVE_REDUCE_SCATTER;
 }
 
 static gboolean
 is_all_gather (const Replay *replay, const ScheduleItem *item)
 {
-  return item->kind == ITEM_COLLECTIVE && item->collective == SCHEDULE_ALL_GATHER
+  return item->kind == ITEM_COLLECTIVE && item->collective == COLLECTIVE_ALL_GATHER
          && schedule_comm_info (replay_schedule (replay), item->ref)->group.size == 4;
 }
 
 static gboolean
 is_node_all_gather (const Replay *replay, const ScheduleItem *item)
 {
-  return item->kind == ITEM_COLLECTIVE && item->collective == SCHEDULE_ALL_GATHER
+  return item->kind == ITEM_COLLECTIVE && item->collective == COLLECTIVE_ALL_GATHER
          && schedule_comm_info (replay_schedule (replay), item->ref)->group.size == 2;
 }
 

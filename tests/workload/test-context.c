@@ -6,8 +6,8 @@
 
 typedef struct
 {
-  double bytes[5]; /* by CommKind */
-  guint  n[5], n_async;
+  double bytes[COLLECTIVE_N_KINDS]; /* by CollectiveKind */
+  guint  n[COLLECTIVE_N_KINDS], n_async;
 } Traffic;
 
 static Traffic
@@ -41,11 +41,11 @@ START_TEST (test_ring)
   Traffic          t = traffic_of (layer->forward, layer->n_forward, MESH_CONTEXT);
   guint            n_flash = 0;
 
-  ck_assert_double_eq (t.bytes[COMM_SEND_RECV], (_i - 1) * block);
-  ck_assert_uint_eq (t.n[COMM_SEND_RECV], _i - 1);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_SEND_RECV], (_i - 1) * block);
+  ck_assert_uint_eq (t.n[COLLECTIVE_SEND_RECV], _i - 1);
   ck_assert_uint_eq (t.n_async, _i - 1);
   t = traffic_of (layer->backward, layer->n_backward, MESH_CONTEXT);
-  ck_assert_double_eq (t.bytes[COMM_SEND_RECV], 2 * (_i - 1) * block);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_SEND_RECV], 2 * (_i - 1) * block);
   for (guint i = 0; i < layer->n_forward; i++)
     n_flash += layer->forward[i].kind == KERNEL_ATTENTION;
   ck_assert_uint_eq (n_flash, _i);
@@ -106,10 +106,10 @@ START_TEST (test_gathered_context)
   const LayerDesc *layer = workload_layer (part, 1);
   Traffic          t = traffic_of (layer->forward, layer->n_forward, MESH_CONTEXT);
 
-  ck_assert_double_eq (t.bytes[COMM_ALL_GATHER], all);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_GATHER], all);
   t = traffic_of (layer->backward, layer->n_backward, MESH_CONTEXT);
-  ck_assert_double_eq (t.bytes[COMM_ALL_GATHER], all);
-  ck_assert_double_eq (t.bytes[COMM_REDUCE_SCATTER], all);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_GATHER], all);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_REDUCE_SCATTER], all);
   ck_assert_uint_eq (layer->saved_bytes * 4, workload_layer (whole, 1)->saved_bytes);
   assert_close (workload_matrix_flops (part) * 4, workload_matrix_flops (whole), 1e-12);
   /* products of materialised scores: a quarter of the queries, all keys */
@@ -202,10 +202,10 @@ START_TEST (test_all_to_all)
       const LayerDesc     *layer = workload_layer (part, 1);
       Traffic              t = traffic_of (layer->forward, layer->n_forward, MESH_EXPERT);
 
-      ck_assert_double_eq (t.bytes[COMM_ALL_TO_ALL], 2 * bytes * cases[i].fill);
-      ck_assert_uint_eq (t.n[COMM_ALL_TO_ALL], 2);
+      ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_TO_ALL], 2 * bytes * cases[i].fill);
+      ck_assert_uint_eq (t.n[COLLECTIVE_ALL_TO_ALL], 2);
       t = traffic_of (layer->backward, layer->n_backward, MESH_EXPERT);
-      ck_assert_double_eq (t.bytes[COMM_ALL_TO_ALL], 2 * bytes * cases[i].fill);
+      ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_TO_ALL], 2 * bytes * cases[i].fill);
       assert_close (rows_of (layer, "experts.gate"), rows * cases[i].fill, 1e-12);
       assert_close (rows_of (layer, "experts.down"), rows * cases[i].fill, 1e-12);
       ck_assert_uint_eq (find_kernel (layer->forward, layer->n_forward, "experts.gate")->batch, 2);
@@ -228,7 +228,7 @@ START_TEST (test_capacity_of_no_row)
   ck_assert_double_eq (rows_of (layer, "experts.down"), 1);
   ck_assert_uint_eq (find_kernel (layer->forward, layer->n_forward, "experts.gate")->batch, 1);
   ck_assert_double_eq (
-      traffic_of (layer->forward, layer->n_forward, MESH_EXPERT).bytes[COMM_ALL_TO_ALL],
+      traffic_of (layer->forward, layer->n_forward, MESH_EXPERT).bytes[COLLECTIVE_ALL_TO_ALL],
       2. * 4096 * 2);
   model_shape_clear (&shape);
 }

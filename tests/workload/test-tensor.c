@@ -114,7 +114,7 @@ END_TEST
 
 typedef struct
 {
-  double bytes[5]; /* by CommKind */
+  double bytes[5]; /* by CollectiveKind */
   guint  n[5], n_async;
 } Traffic;
 
@@ -151,25 +151,25 @@ START_TEST (test_all_reduces)
   workload = workload_new_stage (&shape, &options, &mesh, 0);
   block = workload_layer (workload, 1);
   t = traffic_of (block->forward, block->n_forward, MESH_TENSOR);
-  ck_assert_double_eq (t.bytes[COMM_ALL_REDUCE], 2 * sbhq);
-  ck_assert_uint_eq (t.n[COMM_ALL_REDUCE], 2);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_REDUCE], 2 * sbhq);
+  ck_assert_uint_eq (t.n[COLLECTIVE_ALL_REDUCE], 2);
   t = traffic_of (block->recompute, block->n_recompute, MESH_TENSOR);
-  ck_assert_double_eq (t.bytes[COMM_ALL_REDUCE], 2 * sbhq);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_REDUCE], 2 * sbhq);
   t = traffic_of (block->backward, block->n_backward, MESH_TENSOR);
-  ck_assert_double_eq (t.bytes[COMM_ALL_REDUCE], 2 * sbhq);
-  ck_assert_uint_eq (t.n[COMM_ALL_REDUCE], 2);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_REDUCE], 2 * sbhq);
+  ck_assert_uint_eq (t.n[COLLECTIVE_ALL_REDUCE], 2);
   ck_assert_uint_eq (t.n_async, 0);
-  ck_assert_uint_eq (t.n[COMM_ALL_GATHER] + t.n[COMM_REDUCE_SCATTER], 0);
+  ck_assert_uint_eq (t.n[COLLECTIVE_ALL_GATHER] + t.n[COLLECTIVE_REDUCE_SCATTER], 0);
   /* the embedding's sum; the loss: three floats a token */
   t = traffic_of (workload_layer (workload, 0)->forward, workload_layer (workload, 0)->n_forward,
                   MESH_TENSOR);
-  ck_assert_double_eq (t.bytes[COMM_ALL_REDUCE], sbhq);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_REDUCE], sbhq);
   t = traffic_of (workload_layer (workload, 33)->forward, workload_layer (workload, 33)->n_forward,
                   MESH_TENSOR);
-  ck_assert_double_eq (t.bytes[COMM_ALL_REDUCE], 3. * 4 * 1024);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_REDUCE], 3. * 4 * 1024);
   t = traffic_of (workload_layer (workload, 33)->backward,
                   workload_layer (workload, 33)->n_backward, MESH_TENSOR);
-  ck_assert_double_eq (t.bytes[COMM_ALL_REDUCE], sbhq);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_REDUCE], sbhq);
   model_shape_clear (&shape);
 }
 END_TEST
@@ -188,14 +188,14 @@ START_TEST (test_sequence_parallel)
   const LayerDesc     *block = workload_layer (workload, 1);
   Traffic              t = traffic_of (block->forward, block->n_forward, MESH_TENSOR);
 
-  ck_assert_double_eq (t.bytes[COMM_ALL_GATHER], 2 * sbhq);
-  ck_assert_double_eq (t.bytes[COMM_REDUCE_SCATTER], 2 * sbhq);
-  ck_assert_uint_eq (t.n[COMM_ALL_REDUCE], 0);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_GATHER], 2 * sbhq);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_REDUCE_SCATTER], 2 * sbhq);
+  ck_assert_uint_eq (t.n[COLLECTIVE_ALL_REDUCE], 0);
   ck_assert_uint_eq (t.n_async, 0);
   t = traffic_of (block->backward, block->n_backward, MESH_TENSOR);
-  ck_assert_double_eq (t.bytes[COMM_ALL_GATHER], 4 * sbhq);
-  ck_assert_double_eq (t.bytes[COMM_REDUCE_SCATTER], 2 * sbhq);
-  ck_assert_uint_eq (t.n[COMM_ALL_GATHER], 4);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_ALL_GATHER], 4 * sbhq);
+  ck_assert_double_eq (t.bytes[COLLECTIVE_REDUCE_SCATTER], 2 * sbhq);
+  ck_assert_uint_eq (t.n[COLLECTIVE_ALL_GATHER], 4);
   ck_assert_uint_eq (t.n_async, 4);
   ck_assert_uint_eq (block->output_bytes, (guint64) sbhq / 8);
   model_shape_clear (&shape);
@@ -377,8 +377,8 @@ START_TEST (test_one_rank)
 
       assert_same_kernels (la->forward, la->n_forward, lb->forward, lb->n_forward);
       assert_same_kernels (la->backward, la->n_backward, lb->backward, lb->n_backward);
-      ck_assert_uint_eq (traffic_of (la->forward, la->n_forward, MESH_TENSOR).n[COMM_ALL_REDUCE],
-                         0);
+      ck_assert_uint_eq (
+          traffic_of (la->forward, la->n_forward, MESH_TENSOR).n[COLLECTIVE_ALL_REDUCE], 0);
       ck_assert_uint_eq (la->elements, lb->elements);
       ck_assert_uint_eq (la->saved_bytes, lb->saved_bytes);
       ck_assert_uint_eq (la->working_bytes, lb->working_bytes);
