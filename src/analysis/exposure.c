@@ -176,14 +176,6 @@ exposure_seconds (const Exposure *self, guint32 comm, CollectiveKind kind)
   return sim_time_to_seconds (uncovered (of, self->busy)) / self->steps;
 }
 
-double
-exposed_communication (const Replay *replay, guint rank, guint32 comm, CollectiveKind kind)
-{
-  g_autoptr (Exposure) self = exposure_new (replay, rank);
-
-  return exposure_seconds (self, comm, kind);
-}
-
 /* ---- of all ranks ---------------------------------------------------------------------------- */
 
 /* When something ran for each simulated rank: arrays of Interval. */

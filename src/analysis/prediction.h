@@ -170,12 +170,10 @@ typedef struct
 GArray *critical_path (const Replay *replay);
 
 /*
- * Seconds of a step during which collectives of simulated rank RANK run (COMM and KIND only, or all
- * when COMM is SCHEDULE_NONE) and nothing runs on its compute stream.
+ * What a rank computes and communicates: seconds of a step during which its collectives run (those
+ * of one communicator and kind, or all when it is SCHEDULE_NONE) and nothing runs on its compute
+ * stream.
  */
-double exposed_communication (const Replay *replay, guint rank, guint32 comm, CollectiveKind kind);
-
-/* The same for several communicators: what RANK does is collected once. */
 typedef struct _Exposure Exposure;
 
 Exposure *exposure_new (const Replay *replay, guint rank);

@@ -114,7 +114,7 @@ run_step (Heap *self, const HeapRequest *request, const MemoryStep *step, guint6
 gboolean
 heap_take (Heap *self, const HeapRequest *request, guint64 capacity, guint *done)
 {
-  guint n = request->program != NULL ? request->program->n_to_peak : MAX (request->n_tensors, 1);
+  guint       n = request->program != NULL ? request->program->n_to_peak : 1;
   HeapBuffer *buffer = buffer_at (self, request->buffer);
 
   if (request->n_frame > 0)
@@ -127,8 +127,7 @@ heap_take (Heap *self, const HeapRequest *request, guint64 capacity, guint *done
   for (; *done < n; (*done)++)
     if (request->program != NULL
             ? !run_step (self, request, &request->program->steps[*done], capacity)
-            : !take_block (self, request->n_tensors > 0 ? request->tensors[*done] : request->bytes,
-                           request->stream, capacity, &blocks_of (buffer)[*done]))
+            : !take_block (self, request->bytes, request->stream, capacity, blocks_of (buffer)))
       return FALSE;
   return TRUE;
 }
@@ -191,10 +190,4 @@ guint64
 heap_reserved (const Heap *self)
 {
   return allocator_reserved (self->allocator);
-}
-
-guint64
-heap_peak (const Heap *self)
-{
-  return allocator_peak (self->allocator);
 }

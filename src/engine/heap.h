@@ -1,8 +1,8 @@
 /*
  * What a device's allocator holds for a schedule: buffers, by the caller's numbers, as the blocks
- * that the framework really asks for. A buffer is one block, or a list of tensors, or the part of a
- * memory program up to its peak; the rest of the program runs when the buffer is released. Programs
- * keep their tensors in a frame, a buffer that may hold nothing of its own.
+ * that the framework really asks for. A buffer is one block, or the part of a memory program up to
+ * its peak; the rest of the program runs when the buffer is released. Programs keep their tensors
+ * in a frame, a buffer that may hold nothing of its own.
  */
 #pragma once
 
@@ -14,8 +14,6 @@ typedef struct
 {
   guint32              buffer, stream;
   guint64              bytes;
-  const guint64       *tensors; /* [n_tensors] bytes; n_tensors = 0: one block of `bytes` */
-  guint                n_tensors;
   const MemoryProgram *program; /* NULL: none */
   guint32              frame;   /* of the program: a buffer with n_frame tensors */
   guint                n_frame; /* > 0: the buffer is a frame, which starts empty */
@@ -45,4 +43,3 @@ void    heap_give (Heap *self, guint32 detached);
 
 guint64 heap_trim (Heap *self);
 guint64 heap_reserved (const Heap *self);
-guint64 heap_peak (const Heap *self); /* most that was reserved */

@@ -257,8 +257,6 @@ buffer_request (const ScheduleBuffer *buffer, BufferRef ref)
   return (HeapRequest){ .buffer = ref,
                         .stream = buffer->stream,
                         .bytes = buffer->bytes,
-                        .tensors = buffer->tensors,
-                        .n_tensors = buffer->n_tensors,
                         .program = buffer->program,
                         .frame = buffer->frame,
                         .n_frame = buffer->n_frame };

@@ -42,7 +42,6 @@ const Scenario *replay_scenario (const Replay *self);
 const Cluster  *replay_cluster (const Replay *self);
 const Workload *replay_workload (const Replay *self); /* of a rank of the first stage */
 guint           replay_n_stages (const Replay *self);
-const Workload *replay_stage_workload (const Replay *self, guint stage);
 guint           replay_n_data_ranks (const Replay *self); /* that work on sequences of their own */
 /*
  * NULL where all micro-batches are alike; else the workloads above are those of the one with the

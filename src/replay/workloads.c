@@ -137,13 +137,6 @@ replay_workload (const Replay *self)
   return self->workload;
 }
 
-const Workload *
-replay_stage_workload (const Replay *self, guint stage)
-{
-  g_assert (stage < replay_n_stages (self));
-  return self->batches[0][stage];
-}
-
 const SequenceLengths *
 replay_lengths (const Replay *self)
 {

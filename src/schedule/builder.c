@@ -63,7 +63,6 @@ schedule_builder_new (ScheduleShape shape)
   schedule->streams = g_array_new (FALSE, FALSE, sizeof (ScheduleStream));
   schedule->comms = g_array_new (FALSE, FALSE, sizeof (ScheduleComm));
   schedule->kernels = g_ptr_array_new_with_free_func (g_free);
-  schedule->tensors = g_ptr_array_new_with_free_func (g_free);
   schedule->strings = g_string_chunk_new (1024);
   for (guint r = 0; r < shape.n_roles; r++)
     role_init (&schedule->roles[r], shape.workload);
@@ -508,23 +507,6 @@ static ScheduleBuffer *
 buffer_at (const ScheduleBuilder *b, BufferRef buffer)
 {
   return &g_array_index (b->role->buffers, ScheduleBuffer, buffer);
-}
-
-void
-schedule_buffer_tensors (ScheduleBuilder *b, BufferRef buffer, const guint64 *bytes, guint n)
-{
-  guint64 *tensors;
-  guint    kept = 0;
-
-  if (buffer == SCHEDULE_NONE)
-    return;
-  tensors = g_new (guint64, MAX (n, 1));
-  for (guint i = 0; i < n; i++)
-    if (bytes[i] > 0)
-      tensors[kept++] = bytes[i];
-  g_ptr_array_add (b->schedule->tensors, tensors);
-  buffer_at (b, buffer)->tensors = tensors;
-  buffer_at (b, buffer)->n_tensors = kept;
 }
 
 void

@@ -50,7 +50,6 @@ struct _Schedule
   GArray         *streams; /* ScheduleStream */
   GArray         *comms;   /* ScheduleComm */
   GPtrArray      *kernels; /* copies of descriptions that are not the workload's */
-  GPtrArray      *tensors; /* lists of bytes of buffers */
   GStringChunk   *strings; /* per schedule: threads that build side by side share nothing */
 };
 

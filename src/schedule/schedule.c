@@ -89,7 +89,6 @@ schedule_free_all (Schedule *self)
   g_array_unref (self->streams);
   g_array_unref (self->comms);
   g_ptr_array_unref (self->kernels);
-  g_ptr_array_unref (self->tensors);
   g_string_chunk_free (self->strings);
   g_free (self);
 }

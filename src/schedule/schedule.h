@@ -154,19 +154,16 @@ typedef struct
 
 /*
  * `bytes` is what counts as allocated; the rest says what the framework's allocator is asked for
- * (engine/heap.h). Without TENSORS and PROGRAM that is one block.
+ * (engine/heap.h). Without PROGRAM that is one block.
  */
 typedef struct
 {
-  MemoryTier     tier;
-  PoolCategory   category;
-  guint64        bytes;
-  const char    *label;
-  guint32        unit;
-  guint32        stream;  /* StreamRef: the one that is current, from whose pool blocks come */
-  const guint64 *tensors; /* [n_tensors] bytes of the tensors that are allocated one by one; the
-                             schedule's */
-  guint          n_tensors;
+  MemoryTier           tier;
+  PoolCategory         category;
+  guint64              bytes;
+  const char          *label;
+  guint32              unit;
+  guint32              stream; /* StreamRef: the one that is current, from whose pool blocks come */
   const MemoryProgram *program; /* the workload's; its tensors live in `frame` */
   guint32              frame;   /* BufferRef or SCHEDULE_NONE */
   guint                n_frame; /* tensors of the programs whose frame this is; else 0 */
@@ -279,11 +276,6 @@ BufferRef schedule_alloc (ScheduleBuilder *b, MemoryTier tier, PoolCategory cate
  */
 BufferRef schedule_alloc_on (ScheduleBuilder *b, StreamRef stream, MemoryTier tier,
                              PoolCategory category, guint64 bytes, const char *label);
-/*
- * BUFFER (SCHEDULE_NONE: nothing happens) is allocated as tensors of these bytes (copied; zeros are
- * left out).
- */
-void schedule_buffer_tensors (ScheduleBuilder *b, BufferRef buffer, const guint64 *bytes, guint n);
 /*
  * BUFFER is what PROGRAM (which must outlive the schedule) has alive at its peak beyond FRAME; its
  * tensors live in FRAME, a buffer that was allocated before and goes after BUFFER. Nothing happens

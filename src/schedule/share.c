@@ -45,9 +45,6 @@ same_buffer (const Sections *self, const ScheduleBuffer *a, const ScheduleBuffer
 {
   return a->tier == b->tier && a->category == b->category && a->bytes == b->bytes
          && a->label == b->label && a->unit == b->unit && a->stream == b->stream
-         && a->n_tensors == b->n_tensors
-         && (a->n_tensors == 0
-             || memcmp (a->tensors, b->tensors, a->n_tensors * sizeof *a->tensors) == 0)
          && a->program == b->program && a->frame == counterpart (self, b->frame)
          && a->n_frame == b->n_frame;
 }
