@@ -158,7 +158,7 @@ run_ranks ()
   export TMPDIR=/run/tmp OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   # Every message is sent at once, as NCCL sends over sockets, whose slots are posted ahead. Open
   # MPI would shake hands from 64 KiB on, and the answer waits behind the data in the card's queue
-  # or on the connection (docs/bench.md).
+  # or on the connection (docs/bench-collectives.md).
   mpirun -n "$(wc -l < /run/ranks)" --mca rmaps seq --hostfile /run/ranks --bind-to none \
     --mca plm rsh --mca plm_rsh_agent /run/agent --mca pml ob1 --mca btl tcp,self \
     --mca btl_tcp_if_include $subnet.0/24 --mca oob_tcp_if_include $subnet.0/24 \

@@ -53,7 +53,7 @@ check_rows (const TrainingValidation *v)
 /*
  * What each goal came to when this was last written down, rounded up: a change that makes it worse
  * fails. The goals themselves are in the program; those that are missed say so in the table that is
- * printed, and in docs/validation.md by cause.
+ * printed, and in docs/validation-training.md by cause.
  */
 static const struct
 {
