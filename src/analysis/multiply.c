@@ -31,7 +31,7 @@ typedef struct
 static Linear
 linear_fields (Prediction *p)
 {
-  Linear self = { { &p->step_time_s, &p->tokens_per_step, &p->model_flops, &p->executed_flops,
+  Linear self = { { &p->step_time_s, &p->tokens_per_step, &p->model_flops, &p->hardware_flops,
                     &p->inter_node_bytes_per_gpu, &p->intra_node_bytes_per_gpu,
                     &p->host_link_bytes_per_gpu, &p->inter_node_bytes_per_nic },
                   8 };

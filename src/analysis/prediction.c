@@ -229,7 +229,7 @@ fill_throughput (Prediction *self, const Replay *replay)
   self->mfu_base = mean_mfu_base (replay_cluster (replay));
   self->flops_convention = flops_convention_name (training->flops);
   self->model_flops = work.flops / self->n_gpus;
-  self->executed_flops = replay_executed_flops (replay);
+  self->hardware_flops = self->model_flops + replay_recomputed_flops (replay);
   prediction_derive (self);
 }
 
@@ -240,7 +240,7 @@ prediction_derive (Prediction *self)
   self->tokens_per_s_per_gpu = self->tokens_per_s / self->n_gpus;
   self->samples_per_s = self->tokens_per_s / self->seq_len;
   self->model_tflops_per_gpu = self->model_flops / self->step_time_s / 1e12;
-  self->hardware_tflops_per_gpu = self->executed_flops / self->step_time_s / 1e12;
+  self->hardware_tflops_per_gpu = self->hardware_flops / self->step_time_s / 1e12;
   self->mfu_percent = 100 * self->model_tflops_per_gpu * 1e12 / self->mfu_base;
   self->hfu_percent = 100 * self->hardware_tflops_per_gpu * 1e12 / self->mfu_base;
 }

@@ -69,9 +69,10 @@ typedef struct
   guint       n_gpus, n_data_ranks; /* data ranks work on sequences of their own */
   gboolean    fits, steady;
   double      step_time_s, tokens_per_step, tokens_per_s, tokens_per_s_per_gpu, samples_per_s;
-  double      seq_len;   /* mean of the step's sequences */
-  double      imbalance; /* sequences differ: most tokens of a data rank over the mean; else 0 */
-  double      model_flops, executed_flops; /* a step and GPU */
+  double      seq_len;     /* mean of the step's sequences */
+  double      imbalance;   /* sequences differ: most tokens of a data rank over the mean; else 0 */
+  double      model_flops; /* a step and GPU, by flops_convention */
+  double      hardware_flops; /* the same and what recomputation executes again */
   double      model_tflops_per_gpu, hardware_tflops_per_gpu, mfu_percent, hfu_percent;
   double      mfu_base; /* FLOP/s of a GPU that MFU is quoted on, mean over the GPUs */
   const char *flops_convention;

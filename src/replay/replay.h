@@ -150,6 +150,9 @@ GArray *replay_traffic (const Replay *self);
 
 /*
  * Nominal FLOPs of matrix products and attention that a rank executes in a step (mean over roles
- * weighted by class size).
+ * weighted by class size). For tests: HFU counts as MFU does.
  */
 double replay_executed_flops (const Replay *self);
+
+/* The same of what recomputation executes, as MFU's convention counts it. */
+double replay_recomputed_flops (const Replay *self);

@@ -77,34 +77,52 @@ replay_traffic (const Replay *self)
   return all;
 }
 
-static gboolean
-counts_flops (KernelKind kind)
+static double
+executed_flops (const KernelDesc *kernel)
 {
-  return kind == KERNEL_MATMUL || kind == KERNEL_ATTENTION || kind == KERNEL_ATTENTION_BACKWARD;
+  return kernel_desc_is_product (kernel) ? kernel->flops : 0;
 }
 
 static double
-role_flops (const Replay *self, guint role)
+recomputed_flops (const KernelDesc *kernel)
+{
+  return kernel->recomputed_flops;
+}
+
+static double
+role_flops (const Replay *self, guint role, double (*flops_of) (const KernelDesc *kernel))
 {
   ScheduleItems items = schedule_items (self->schedule, role, SECTION_STEADY);
   double        flops = 0;
 
   for (guint i = 0; i < items.n; i++)
-    if (items.items[i].kind == ITEM_KERNEL && counts_flops (items.items[i].kernel->kind))
-      flops += items.items[i].kernel->flops;
+    if (items.items[i].kind == ITEM_KERNEL)
+      flops += flops_of (items.items[i].kernel);
   return flops;
 }
 
-double
-replay_executed_flops (const Replay *self)
+static double
+mean_flops (const Replay *self, double (*flops_of) (const KernelDesc *kernel))
 {
   guint              n_roles = schedule_n_roles (self->schedule);
   g_autofree double *of_role = g_new (double, n_roles);
   double             sum = 0;
 
   for (guint role = 0; role < n_roles; role++)
-    of_role[role] = role_flops (self, role);
+    of_role[role] = role_flops (self, role, flops_of);
   for (guint i = 0; i < self->binding->ranks->len; i++)
     sum += binding_rank (self->binding, i)->size * of_role[binding_rank (self->binding, i)->role];
   return sum / cluster_n_gpus (self->cluster) / schedule_steps_per_period (self->schedule);
+}
+
+double
+replay_executed_flops (const Replay *self)
+{
+  return mean_flops (self, executed_flops);
+}
+
+double
+replay_recomputed_flops (const Replay *self)
+{
+  return mean_flops (self, recomputed_flops);
 }

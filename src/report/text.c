@@ -48,8 +48,7 @@ append_throughput (const Prediction *self, GString *out)
           self->seq_len, self->imbalance);
   line (out, "MFU", "%.1f %% of %s a GPU (%.1f TFLOP/s), model FLOPs: %s", self->mfu_percent, base,
         self->model_tflops_per_gpu, self->flops_convention);
-  line (out, "HFU",
-        "%.1f %% (%.1f TFLOP/s a GPU executed: recomputation counted, masked attention left out)",
+  line (out, "HFU", "%.1f %% (%.1f TFLOP/s a GPU: model FLOPs and what recomputation repeats)",
         self->hfu_percent, self->hardware_tflops_per_gpu);
   {
     g_autofree char *exposed = seconds (self->exposed_comm_s);

@@ -63,8 +63,7 @@ add_steady_item (const Schedule *self, const ScheduleItem *item, PlanTotals *tot
       totals->copies[item->collective] += (double) item->bytes;
       break;
     case ITEM_KERNEL:
-      if (item->kernel->kind == KERNEL_MATMUL || item->kernel->kind == KERNEL_ATTENTION
-          || item->kernel->kind == KERNEL_ATTENTION_BACKWARD)
+      if (kernel_desc_is_product (item->kernel))
         totals->flops += item->kernel->flops;
       break;
     default:

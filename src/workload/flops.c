@@ -33,18 +33,32 @@ flops_matrix_parameters (const ModelShape *s)
   return total + h * (double) s->vocab;
 }
 
+double
+flops_attention_pairs (const ModelShape *shape, FlopsConvention convention, gboolean windowed,
+                       double seq_len)
+{
+  switch (convention)
+    {
+    case FLOPS_PALM:
+      return seq_len * seq_len;
+    case FLOPS_CAUSAL:
+      return model_attention_pairs (shape, windowed, TRUE, seq_len);
+    case FLOPS_6N:
+      return 0;
+    }
+  g_assert_not_reached ();
+}
+
 /*
- * Forward and backward of scores and context, for the given pairs a sequence: 3 * 2 FLOPs per pair
- * and width.
+ * Forward and backward of scores and context, a token: 3 * 2 FLOPs per pair and width.
  */
 static double
-attention_flops (const ModelShape *s, gboolean causal, double seq_len)
+attention_flops (const ModelShape *s, FlopsConvention convention, double seq_len)
 {
   double pairs = 0;
 
   for (gint64 i = 0; i < s->n_layers; i++)
-    pairs += causal ? model_attention_pairs (s, model_layer_is_windowed (s, i), TRUE, seq_len)
-                    : seq_len * seq_len;
+    pairs += flops_attention_pairs (s, convention, model_layer_is_windowed (s, i), seq_len);
   return 6 * pairs / seq_len * (double) s->n_heads
          * (double) (model_qk_dim (s) + model_value_dim (s));
 }
@@ -65,9 +79,9 @@ flops_per_token (const ModelShape *shape, FlopsConvention convention, gint64 seq
   switch (convention)
     {
     case FLOPS_PALM:
-      return 6 * flops_matrix_parameters (shape) + attention_flops (shape, FALSE, (double) seq_len);
     case FLOPS_CAUSAL:
-      return 6 * flops_matrix_parameters (shape) + attention_flops (shape, TRUE, (double) seq_len);
+      return 6 * flops_matrix_parameters (shape)
+             + attention_flops (shape, convention, (double) seq_len);
     case FLOPS_6N:
       return 6 * active_parameters (shape, seq_len);
     }

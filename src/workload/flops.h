@@ -1,7 +1,8 @@
 /*
  * FLOP conventions (PaLM, arXiv:2204.02311, appendix B; Narayanan et al., arXiv:2104.04473;
  * Korthikanti et al.). A multiply-add counts 2. All figures are per token of the given sequence
- * length, training (forward + backward), without recomputation.
+ * length, training (forward + backward), without recomputation: what is executed again counts in
+ * HFU only, by the same convention (KernelDesc.recomputed_flops).
  */
 #pragma once
 
@@ -15,6 +16,13 @@
  * token uses (all of a dense model, the chosen experts of another), embeddings included.
  */
 double flops_per_token (const ModelShape *shape, FlopsConvention convention, gint64 seq_len);
+
+/*
+ * Pairs of a query and a key that CONVENTION counts for a sequence of SEQ_LEN tokens in one layer:
+ * PALM all, CAUSAL those that the mask and (WINDOWED) the window leave, 6N none.
+ */
+double flops_attention_pairs (const ModelShape *shape, FlopsConvention convention,
+                              gboolean windowed, double seq_len);
 
 /*
  * Parameters that enter matrix products for one token: blocks' active matrices and the head (V*H

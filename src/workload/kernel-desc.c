@@ -35,3 +35,10 @@ kernel_desc_stream (KernelKind kind, const char *name, Dtype dtype, double read_
     .module = -1,
   };
 }
+
+gboolean
+kernel_desc_is_product (const KernelDesc *kernel)
+{
+  return kernel->kind == KERNEL_MATMUL || kernel->kind == KERNEL_ATTENTION
+         || kernel->kind == KERNEL_ATTENTION_BACKWARD;
+}

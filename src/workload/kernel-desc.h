@@ -50,7 +50,11 @@ typedef struct
   CollectiveKind comm;
   gboolean       async; /* of KERNEL_COMMUNICATION: kernels run beside it until one that `joins` */
   gboolean       joins; /* waits for asynchronous communication issued before it */
+  double recomputed_flops; /* of recomputation: FLOPs as MFU counts them (flops.h), else 0 */
 } KernelDesc;
+
+/* A matrix product or fused attention: what FLOPs are counted of. */
+gboolean kernel_desc_is_product (const KernelDesc *kernel);
 
 /* Fills a streaming kernel: FLOPs are one per element moved and play no role in its time. */
 KernelDesc kernel_desc_stream (KernelKind kind, const char *name, Dtype dtype, double read_bytes,

@@ -160,6 +160,51 @@ fuses_softmax (const LayerBuilder *b, guint64 batch)
   return !training_is_megatron (b->training) || (batch % 4 == 0 && keys % 4 == 0 && keys <= 2048);
 }
 
+/* Pairs of tokens of one sequence that attend to each other ... */
+static double
+masked_pairs (const LayerBuilder *b, double seq_len)
+{
+  return model_attention_pairs (b->shape, b->layer.windowed, b->training->causal, seq_len);
+}
+
+/* ... and those that MFU counts. */
+static double
+counted_pairs (const LayerBuilder *b, double seq_len)
+{
+  return flops_attention_pairs (b->shape, (FlopsConvention) b->training->flops, b->layer.windowed,
+                                seq_len);
+}
+
+/* Pairs of a micro-batch, mean of its training_sequences. */
+static double
+mean_pairs (const LayerBuilder *b, double (*pairs) (const LayerBuilder *b, double seq_len))
+{
+  const GArray *batch = b->training->batch;
+  double        sum = 0;
+
+  if (batch == NULL)
+    return pairs (b, (double) b->training->seq_len);
+  for (guint i = 0; i < batch->len; i++)
+    sum += pairs (b, (double) g_array_index (batch, gint64, i));
+  return sum / training_sequences (b->training);
+}
+
+/* The attention core works on PAIRS a sequence, of SEQUENCES sequences. */
+static void
+enter_core (LayerBuilder *b, double pairs, double sequences)
+{
+  b->tape->in_core = TRUE;
+  b->tape->counted =
+      mean_pairs (b, counted_pairs) * training_sequences (b->training) / (pairs * sequences);
+}
+
+static void
+leave_core (LayerBuilder *b)
+{
+  b->tape->in_core = FALSE;
+  b->tape->counted = 1;
+}
+
 /*
  * Scores, softmax and context as kernels of their own; all pairs are computed, masked or not. Eager
  * batched products want the heads before the tokens: with one sequence that is a view.
@@ -188,13 +233,13 @@ add_unfused_attention (LayerBuilder *b, TapeValue *qkv)
                 n, (MapSpec){ .kind = KERNEL_COPY, .forward_launches = n, .backward_launches = n },
                 qkv);
     }
-  b->tape->in_core = TRUE;
+  enter_core (b, (double) seq * (double) seq, (double) b->training->micro_batch);
   scores = tape_product (b->tape, "attn.scores", qkv[0], qkv[1], batch, rows, seq, qk);
   scores = tape_softmax (b->tape, "attn.softmax", scores, eager);
   if (b->dropout)
     scores = tape_dropout (b->tape, "attn.dropout", scores);
   out = tape_product (b->tape, "attn.context", scores, qkv[2], batch, rows, vd, seq);
-  b->tape->in_core = FALSE;
+  leave_core (b);
   context = tape_tensor (b->tape, out)->elements;
   tape_map (b->tape, "attn.tokens_first", &out, 1, &context, 1,
             (MapSpec){ .kind = KERNEL_COPY, .forward_launches = 1, .backward_launches = 1 }, &out);
@@ -207,22 +252,6 @@ context_group (const LayerBuilder *b)
   return (CommGroup){ .axis = MESH_CONTEXT, .members = (guint) b->mesh->cp };
 }
 
-/* Pairs of tokens that attend to each other, mean of a micro-batch's training_sequences. */
-static double
-attention_pairs (const LayerBuilder *b)
-{
-  const GArray *batch = b->training->batch;
-  gboolean      windowed = b->layer.windowed, causal = b->training->causal;
-  double        sum = 0;
-
-  if (batch == NULL)
-    return model_attention_pairs (b->shape, windowed, causal, (double) b->training->seq_len);
-  for (guint i = 0; i < batch->len; i++)
-    sum += model_attention_pairs (b->shape, windowed, causal,
-                                  (double) g_array_index (batch, gint64, i));
-  return sum / training_sequences (b->training);
-}
-
 /*
  * Each context rank has its share of the queries, two chunks of the sequence that balance a causal
  * mask.
@@ -232,9 +261,10 @@ add_flash (LayerBuilder *b, TapeValue *qkv)
 {
   const ModelShape *s = b->shape;
   gboolean          expanded = training_flash_version (b->training) == 1;
+  double            pairs = mean_pairs (b, masked_pairs);
   AttentionSpec     spec = { .sequences = training_sequences (b->training),
                              .seq_len = layer_sequence (b),
-                             .pairs = attention_pairs (b) / (double) b->mesh->cp,
+                             .pairs = pairs / (double) b->mesh->cp,
                              .heads = (guint64) layer_local_heads (b),
                              .qk_dim = (guint64) model_qk_dim (s),
                              .v_dim = (guint64) model_value_dim (s),
@@ -247,9 +277,9 @@ add_flash (LayerBuilder *b, TapeValue *qkv)
     spec.ring = context_group (b);
   if (s->attention_sinks)
     spec.sinks_module = (gint) b->modules->len - 1;
-  b->tape->in_core = TRUE;
+  enter_core (b, pairs, spec.sequences);
   out = tape_flash_attention (b->tape, qkv[0], qkv[1], qkv[2], spec);
-  b->tape->in_core = FALSE;
+  leave_core (b);
   return out;
 }
 

@@ -172,6 +172,14 @@ whole_rows (double rows)
   return MAX (floor (rows), 1);
 }
 
+/* Of an expert rank's ROWS, the share that MFU counts: the fullest rank has more than the mean. */
+static double
+counted_rows (const LayerBuilder *b, TapeValue rows)
+{
+  return b->tokens * (double) b->shape->n_experts_per_token * b->width
+         / tape_tensor (b->tape, rows)->elements;
+}
+
 /*
  * Rows travel to the ranks that have their experts and back (all-to-all). Each tensor rank sends
  * those of its own tokens, and the tensor group gathers what it received (Megatron-LM's all-to-all
@@ -191,7 +199,9 @@ dispatch_rows (LayerBuilder *b, TapeValue x)
   rows = sort_rows (b, "experts.sort", rows);
   if (b->mesh->sp == 1)
     rows = tape_comm_gather (b->tape, "experts.gather", rows, tensor);
+  b->tape->counted = counted_rows (b, rows);
   rows = add_expert_mlp (b, rows);
+  b->tape->counted = 1;
   if (b->mesh->sp == 1)
     rows = tape_comm_scatter (b->tape, "experts.scatter", rows, tensor);
   rows = sort_rows (b, "experts.unsort", rows);
@@ -229,6 +239,7 @@ add_moe (LayerBuilder *b, TapeValue x)
     layer_add_replicated (b,
                           b->style->routing == ROUTER_GROUPED ? "e_score_correction_bias" : "bias",
                           s->n_experts, 0);
+  b->tape->counted = layer_whole_share (b, b->stream_tokens);
   logits =
       tape_linear (b->tape, "router", x,
                    (LinearSpec){ .module = module,
@@ -237,6 +248,7 @@ add_moe (LayerBuilder *b, TapeValue x)
                                  .n = (guint64) s->n_experts,
                                  .batch = 1,
                                  .bias = s->router_bias && b->style->routing != ROUTER_GROUPED });
+  b->tape->counted = 1;
   route.tokens = b->stream_tokens;
   route.experts = (double) s->n_experts;
   route.chosen = (double) s->n_experts_per_token;

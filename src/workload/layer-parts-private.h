@@ -47,6 +47,9 @@ double layer_sequence (const LayerBuilder *b);
 gint64 layer_local_heads (const LayerBuilder *b);
 gint64 layer_local_kv_heads (const LayerBuilder *b);
 
+/* Of ROWS tokens that a tensor rank takes through a whole weight, those no other rank takes too. */
+double layer_whole_share (const LayerBuilder *b, double rows);
+
 /* ---- modules and tensors ---- */
 
 gint layer_add_module (LayerBuilder *b, const char *name);

@@ -54,6 +54,12 @@ layer_local_kv_heads (const LayerBuilder *b)
   return MAX (b->shape->n_kv_heads / b->tp, 1);
 }
 
+double
+layer_whole_share (const LayerBuilder *b, double rows)
+{
+  return b->tokens / ((double) b->tp * rows);
+}
+
 /* ---- modules and tensors ---- */
 
 gint
@@ -110,6 +116,7 @@ layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeVa
   weight->replicated = division == WHOLE && b->tp > 1;
   if (bias)
     layer_add_tensor (b, "bias", n, 0, 0, FALSE)->replicated = division != COLUMNS && b->tp > 1;
+  b->tape->counted = division == WHOLE ? layer_whole_share (b, tokens) : 1;
   out = tape_linear (b->tape, role, in,
                      (LinearSpec){ .module = module,
                                    .rows = tokens,
@@ -117,6 +124,7 @@ layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeVa
                                    .n = (guint64) n,
                                    .batch = 1,
                                    .bias = bias && !late });
+  b->tape->counted = 1;
   if (division == ROWS)
     out = layer_leave (b, tape_join (role, ".reduce"), out);
   if (late)

@@ -286,8 +286,7 @@ merge_kernels (const Tape *self, const GArray *kernels, guint first, guint end,
     }
   if (end > first + 1)
     merged.launches = 1;
-  if (merged.kind != KERNEL_MATMUL && merged.kind != KERNEL_ATTENTION
-      && merged.kind != KERNEL_ATTENTION_BACKWARD)
+  if (!kernel_desc_is_product (&merged))
     merged.flops = (merged.read_bytes + merged.write_bytes) / self->e;
   return merged;
 }
@@ -299,7 +298,7 @@ is_listed (const TapeKernel *kernel, const gboolean *ops)
 }
 
 /*
- * KERNELS (those of OPS where not NULL) as descriptors, element-wise runs fused when compiled.
+ * KERNELS as descriptors, element-wise runs fused when compiled. OPS: recomputation, of these only.
  */
 static GArray *
 list_kernels (const Tape *self, GArray *kernels, const gboolean *ops, const gboolean *kept)
@@ -319,6 +318,9 @@ list_kernels (const Tape *self, GArray *kernels, const gboolean *ops, const gboo
         end++;
 
       KernelDesc desc = merge_kernels (self, kernels, i, end, kept);
+
+      if (ops != NULL && kernel_desc_is_product (&desc))
+        desc.recomputed_flops = desc.flops * tape_op (self, (guint) kernel->op)->counted;
       g_array_append_val (list, desc);
     }
   return list;

@@ -58,8 +58,9 @@ struct _TapeOp
   guint       n_in, n_out;
   TapeValue   aux; /* mask, statistics, probabilities */
   gint        module;
-  gboolean    core;  /* part of the attention core */
-  KernelDesc  shape; /* m, n, k, batch, flops of its product */
+  gboolean    core;    /* part of the attention core */
+  double      counted; /* of its FLOPs, the share that MFU's convention counts */
+  KernelDesc  shape;   /* m, n, k, batch, flops of its product */
   double      weight_bytes;
   double      bias_bytes;      /* 0: no bias */
   double      fixed[2];        /* backward traffic that belongs to no value: read, written */
@@ -98,6 +99,7 @@ struct _Tape
   gboolean               join_product; /* the next product of a weight gradient joins */
   guint                  n_products;   /* linears so far: the per-op policy keeps every other one */
   gboolean               in_core;      /* operations recorded now belong to the attention core */
+  double                 counted;      /* ... count that often in MFU (TapeOp) */
   TapeValue              output;
   GArray                *values;             /* TapeTensor */
   GArray                *ops;                /* TapeOp */

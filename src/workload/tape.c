@@ -12,6 +12,7 @@ tape_new (const TrainingOptions *training, gboolean compiled)
                 : training->precision == PRECISION_FP16_MIXED ? DTYPE_FP16
                                                               : DTYPE_FP32;
   self->e = training_compute_bytes (training);
+  self->counted = 1;
   self->values = g_array_new (FALSE, FALSE, sizeof (TapeTensor));
   self->ops = g_array_new (FALSE, FALSE, sizeof (TapeOp));
   self->forward = g_array_new (FALSE, FALSE, sizeof (TapeKernel));
@@ -70,7 +71,12 @@ tape_add_value (Tape *self, const char *name, double elements, double bytes, gbo
 TapeOp *
 tape_add_op (Tape *self, const char *name, const TapeValue *in, guint n_in)
 {
-  TapeOp op = { .name = name, .n_in = n_in, .module = -1, .core = self->in_core, .launches = 1 };
+  TapeOp op = { .name = name,
+                .n_in = n_in,
+                .module = -1,
+                .core = self->in_core,
+                .counted = self->counted,
+                .launches = 1 };
 
   for (guint i = 0; i < n_in; i++)
     {

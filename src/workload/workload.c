@@ -208,8 +208,7 @@ sum_flops (const KernelDesc *kernels, guint n, double *all, double *matrix)
   for (guint i = 0; i < n; i++)
     {
       *all += kernels[i].flops;
-      if (kernels[i].kind == KERNEL_MATMUL || kernels[i].kind == KERNEL_ATTENTION
-          || kernels[i].kind == KERNEL_ATTENTION_BACKWARD)
+      if (kernel_desc_is_product (&kernels[i]))
         *matrix += kernels[i].flops;
     }
 }

@@ -173,8 +173,7 @@ guint64 workload_n_active_parameters (const Workload *self); /* used by one toke
 double workload_executed_flops (const Workload *self);
 
 /*
- * Of them those of matrix products and attention: the numerator of HFU and of hardware TFLOP/s, as
- * papers count it.
+ * Of them those of matrix products and attention.
  */
 double workload_matrix_flops (const Workload *self);
 

@@ -193,6 +193,58 @@ START_TEST (test_conventions)
 }
 END_TEST
 
+static double
+recomputed (const Workload *workload)
+{
+  double sum = 0;
+
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    {
+      const LayerDesc *layer = workload_layer (workload, i);
+
+      for (guint j = 0; j < layer->n_recompute; j++)
+        sum += layer->recompute[j].recomputed_flops;
+    }
+  return sum;
+}
+
+/*
+ * Blocks recomputed in full make their forward pass again, a third of what the convention counts
+ * for them, whatever the kernels run: all pairs or those of the mask, a router and a latent
+ * projection on every tensor rank, experts that get more than their share. 6N has no attention, and
+ * of the parameters matrices alone are recomputed.
+ */
+START_TEST (test_recomputation_counts_as_the_model_does)
+{
+  ModelShape shape = shipped (models[_i]);
+
+  shape.n_heads = MAX (shape.n_heads / 4 * 4, 4); /* gpt2-xl has 25 */
+  shape.n_kv_heads = MAX (shape.n_kv_heads / 4 * 4, 4);
+  for (guint i = 0; i < 3 * 3 * 2 * 2; i++)
+    {
+      TrainingOptions      options = training (8192, 2);
+      MeshOptions          mesh = { .tp = i / 18 % 2 ? 4 : 1,
+                                    .sp = i / 9 % 2,
+                                    .ep = shape.n_experts > 0 && i / 18 % 2 ? 4 : 1,
+                                    .routing_skew = 1.25 };
+      double               head = (double) shape.vocab * shape.d_model, rows = 2 * 8192, forward;
+      g_autoptr (Workload) part = NULL;
+
+      options.flops = (gint) (i % 3);
+      options.attention =
+          (gint[]){ ATTENTION_FLASH2, ATTENTION_FLASH1, ATTENTION_EAGER }[i / 3 % 3];
+      options.checkpointing = CHECKPOINT_FULL;
+      options.framework = "megatron-lm"; /* repeats the last product too */
+      part = workload_new_stage (&shape, &options, &mesh, 0);
+      forward = options.flops == FLOPS_6N
+                    ? 2 * (flops_matrix_parameters (&shape) - head)
+                    : flops_per_token (&shape, options.flops, 8192) / 3 - 2 * head;
+      assert_close (recomputed (part) * (double) mesh.tp, forward * rows, 1e-9);
+    }
+  model_shape_clear (&shape);
+}
+END_TEST
+
 static const KernelDesc *
 forward_kernel (const Workload *workload, guint layer, const char *name)
 {
@@ -512,6 +564,8 @@ main (void)
   tcase_add_loop_test (tcase, test_flops_of_kernels, 0, G_N_ELEMENTS (models));
   tcase_add_test (tcase, test_megatron_formula);
   tcase_add_test (tcase, test_conventions);
+  tcase_add_loop_test (tcase, test_recomputation_counts_as_the_model_does, 0,
+                       G_N_ELEMENTS (models));
   tcase_add_test (tcase, test_traffic_of_a_modern_block);
   tcase_add_test (tcase, test_traffic_of_a_classic_block);
   tcase_add_test (tcase, test_softmax_that_does_not_fuse);
