@@ -1,7 +1,7 @@
 /*
  * What NCCL's search finds on a group's nodes: how many channels of which speed
  * (src/graph/search.cc, connect.cc, by closed form: the largest speed of its list at which the
- * links carry the channels).
+ * links carry the channels). Of unlike nodes the worst holds for all, whatever their order.
  */
 #pragma once
 
@@ -10,15 +10,16 @@
 
 typedef struct
 {
-  const GpuProfile     *gpu;   /* of the first member */
-  const LinkProfile    *intra; /* of the first node */
-  const LinkProfile    *nic;   /* NULL on one node */
+  const GpuProfile     *gpu;   /* the slowest to start a kernel */
+  const LinkProfile    *intra; /* of the node whose links are slowest */
+  const LinkProfile    *nic;   /* the slowest; NULL on one node */
   const NcclTables     *tables;
-  const NcclGeneration *generation;
+  const NcclGeneration *generation; /* the oldest */
   guint                 capability;
   guint                 n_ranks, n_nodes, per_node; /* members of the node with most */
   guint                 n_cards;                    /* that serve members, of a node */
-  guint                 n_cycles; /* of a link graph through the members of the first node */
+  guint                 n_cycles; /* of a link graph through the members of that node */
+  double                inside;   /* B/s that it finds for a GPU inside a node */
   HopClass              hop;      /* inside a node */
   gboolean              nvls;     /* a switch that multicasts */
   gboolean              staged;   /* network traffic goes through host memory */

@@ -1,6 +1,7 @@
 #include "collective/graph-private.h"
 
 #include <math.h>
+#include <string.h>
 
 #define PCIE_GRAPH_RATE (24 / 31.5) /* the search takes PCIe 4 x16 for 24 GB/s */
 #define NET_GRAPH_RATE  0.96        /* and 200 Gbit/s for 24 GB/s */
@@ -60,7 +61,7 @@ first_speed (const double *speeds, double limit)
 static void
 search_node (CollectiveGraph *self)
 {
-  double        rate = intra_rate (self), best = 0;
+  double        rate = self->inside, best = 0;
   const double *speed = self->generation->intra_speeds;
 
   if (self->hop == HOP_PCIE)
@@ -95,7 +96,7 @@ search_network (CollectiveGraph *self)
   double card = self->nic->bandwidth.value * NET_GRAPH_RATE * self->n_cards / n;
 
   if (self->per_node > 1)
-    card = MIN (card, intra_rate (self) / n);
+    card = MIN (card, self->inside / n);
   self->searched = n;
   self->speed = MIN (first_speed (self->generation->inter_speeds, card), card);
 }
@@ -157,13 +158,13 @@ is_nvlink (const CollectiveGraph *self)
          || (kind == LINK_GRAPH && self->n_cycles > 0);
 }
 
-/* Rings over the links of a graph that take the members of the first node. */
+/* Rings over the links of a graph that take the members of NODE. */
 static guint
-count_cycles (const LinkProfile *intra, const Cluster *cluster, const Members *members)
+count_cycles (const LinkProfile *intra, const Cluster *cluster, const Members *members,
+              const MemberNode *node)
 {
-  const MemberNode *node = &members->nodes[0];
-  guint             first = cluster_first_gpu (cluster, node->node), locals[LINK_GRAPH_MAX];
-  guint8            cycles[LINK_GRAPH_MAX_CYCLES][LINK_GRAPH_MAX];
+  guint  first = cluster_first_gpu (cluster, node->node), locals[LINK_GRAPH_MAX];
+  guint8 cycles[LINK_GRAPH_MAX_CYCLES][LINK_GRAPH_MAX];
 
   if (intra->kind != LINK_GRAPH)
     return 0;
@@ -177,10 +178,8 @@ count_cycles (const LinkProfile *intra, const Cluster *cluster, const Members *m
  * one that does.
  */
 static gboolean
-is_staged (const Cluster *cluster, const Members *members)
+is_staged (const Cluster *cluster, const Members *members, const MemberNode *node)
 {
-  const MemberNode *node = &members->nodes[0];
-
   for (guint i = 0; i < node->n; i++)
     {
       guint gpu = members->gpus[node->first + i];
@@ -198,15 +197,16 @@ is_staged (const Cluster *cluster, const Members *members)
  * have none, to reach them through root complexes.
  */
 static gboolean
-is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *members)
+is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *members,
+         const MemberNode *node)
 {
   PathClass farthest = self->capability >= 90 ? PATH_PXN : PATH_PXB;
 
-  if (cluster_node_is_unplaced (cluster, members->nodes[0].node))
+  if (cluster_node_is_unplaced (cluster, node->node))
     return self->intra->kind != LINK_MESH;
-  for (guint i = 0; i < members->nodes[0].n; i++)
+  for (guint i = 0; i < node->n; i++)
     {
-      guint gpu = members->gpus[members->nodes[0].first + i];
+      guint gpu = members->gpus[node->first + i];
 
       if (cluster_gpu_card_path (cluster, gpu, cluster_nearest_card (cluster, gpu)) > farthest)
         return FALSE;
@@ -214,39 +214,133 @@ is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *mem
   return TRUE;
 }
 
-void
-collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Members *members,
-                       const NcclTables *tables)
+/* What the search finds on NODE alone; SELF has what is the same on all. */
+static void
+search_one (CollectiveGraph *self, const Cluster *cluster, const Members *members,
+            const MemberNode *node)
 {
-  guint node = members->nodes[0].node;
-
-  *self = (CollectiveGraph){
-    .gpu = cluster_gpu_profile (cluster, members->gpus[0]),
-    .intra = cluster_intra_profile (cluster, node),
-    .nic = members->n_nodes > 1 ? cluster_nic_profile (cluster, node) : NULL,
-    .tables = tables,
-    .n_ranks = members->n_gpus,
-    .n_nodes = members->n_nodes,
-    .per_node = 1,
-    .n_cards = members->n_nodes > 1 ? fewest_cards (cluster, members) : 0,
-  };
-  self->n_cycles = count_cycles (self->intra, cluster, members);
-  self->generation = nccl_generation (tables, self->gpu);
+  self->gpu = cluster_gpu_profile (cluster, members->gpus[node->first]);
+  self->intra = cluster_intra_profile (cluster, node->node);
+  self->nic = self->n_nodes > 1 ? cluster_nic_profile (cluster, node->node) : NULL;
+  self->n_cycles = count_cycles (self->intra, cluster, members, node);
+  self->generation = nccl_generation (self->tables, self->gpu);
   self->capability = nccl_capability (self->gpu);
-  for (guint i = 0; i < members->n_nodes; i++)
-    self->per_node = MAX (self->per_node, members->nodes[i].n);
   self->hop = self->per_node == 1 || is_nvlink (self) ? HOP_NVLINK : HOP_PCIE;
+  self->inside = intra_rate (self);
   self->nvls =
       self->intra->kind == LINK_SWITCH && self->generation->nvls_channels > 0 && self->per_node > 2;
-  self->hosts = members_are_hosts (members, cluster);
-  self->staged = self->nic != NULL && !self->hosts && is_staged (cluster, members);
+  self->staged = self->nic != NULL && !self->hosts && is_staged (cluster, members, node);
   self->ll128 = self->hop == HOP_NVLINK && self->capability >= 70 && !self->staged
-                && (self->nic == NULL || is_near (self, cluster, members));
+                && (self->nic == NULL || is_near (self, cluster, members, node));
   if (self->nic == NULL)
     search_node (self);
   else
     search_network (self);
   split_and_double (self);
+}
+
+/* Below 0 where A is less than B. */
+static gint
+compare (double a, double b)
+{
+  return a < b ? -1 : a > b;
+}
+
+/* Below 0 where A's links inside a node are slower; profiles that are as fast go by name. */
+static gint
+compare_intra (const CollectiveGraph *a, const CollectiveGraph *b)
+{
+  gint hop = compare (b->hop, a->hop), rate = compare (a->inside, b->inside);
+
+  return hop != 0 ? hop : rate != 0 ? rate : strcmp (a->intra->id, b->intra->id);
+}
+
+static gint
+compare_nic (const LinkProfile *a, const LinkProfile *b)
+{
+  gint rate = compare (a->bandwidth.value, b->bandwidth.value);
+  gint latency = compare (b->latency.value, a->latency.value);
+
+  return rate != 0 ? rate : latency != 0 ? latency : strcmp (a->id, b->id);
+}
+
+static gint
+compare_gpu (const GpuProfile *a, const GpuProfile *b)
+{
+  gint latency = compare (b->kernel_latency.value, a->kernel_latency.value);
+
+  return latency != 0 ? latency : strcmp (a->id, b->id);
+}
+
+/*
+ * The ranks exchange what they found and all take the worst: fewest channels, slowest, the longest
+ * kind of path (src/init.cc, allGather3Data). What of a path is measured is that of its slowest
+ * link.
+ */
+static void
+take_worst (CollectiveGraph *self, const CollectiveGraph *other)
+{
+  if (compare_intra (other, self) < 0)
+    {
+      self->intra = other->intra;
+      self->inside = other->inside;
+      self->n_cycles = other->n_cycles;
+    }
+  if (self->nic != NULL && compare_nic (other->nic, self->nic) < 0)
+    self->nic = other->nic;
+  if (compare_gpu (other->gpu, self->gpu) < 0)
+    self->gpu = other->gpu;
+  if (other->capability < self->capability)
+    {
+      self->generation = other->generation;
+      self->capability = other->capability;
+    }
+  self->hop = MAX (self->hop, other->hop);
+  self->nvls &= other->nvls;
+  self->staged |= other->staged;
+  self->ll128 &= other->ll128;
+  self->searched = MIN (self->searched, other->searched);
+  self->speed = MIN (self->speed, other->speed);
+  self->channels = MIN (self->channels, other->channels);
+}
+
+/* Nodes of one make with as many members: the search finds the same on both. */
+static gboolean
+are_alike (const Cluster *cluster, const Members *members, const MemberNode *a, const MemberNode *b)
+{
+  return a->n == b->n
+         && cluster_gpu_profile (cluster, members->gpus[a->first])
+                == cluster_gpu_profile (cluster, members->gpus[b->first])
+         && cluster_intra_profile (cluster, a->node) == cluster_intra_profile (cluster, b->node)
+         && cluster_nic_profile (cluster, a->node) == cluster_nic_profile (cluster, b->node)
+         && cluster_node_profile (cluster, a->node) == cluster_node_profile (cluster, b->node);
+}
+
+void
+collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Members *members,
+                       const NcclTables *tables)
+{
+  CollectiveGraph same = {
+    .tables = tables,
+    .n_ranks = members->n_gpus,
+    .n_nodes = members->n_nodes,
+    .per_node = 1,
+    .n_cards = members->n_nodes > 1 ? fewest_cards (cluster, members) : 0,
+    .hosts = members_are_hosts (members, cluster),
+  };
+
+  for (guint i = 0; i < members->n_nodes; i++)
+    same.per_node = MAX (same.per_node, members->nodes[i].n);
+  *self = same;
+  search_one (self, cluster, members, &members->nodes[0]);
+  for (guint i = 1; i < members->n_nodes; i++)
+    if (!are_alike (cluster, members, &members->nodes[i], &members->nodes[i - 1]))
+      {
+        CollectiveGraph other = same;
+
+        search_one (&other, cluster, members, &members->nodes[i]);
+        take_worst (self, &other);
+      }
 }
 
 guint
