@@ -1,5 +1,5 @@
 # The look of every picture. Colours: Paul Tol's 'muted' scheme, told apart with the common colour
-# vision deficiencies and in grey print by their order of lightness; style lines 1 to 9 are the
+# vision deficiencies and in grey print by their order of lightness; style lines 1 to 11 are the
 # parts of a step in the order of the reports.
 set style line 1 lc rgb '#332288' # model kernels
 set style line 2 lc rgb '#88ccee' # optimizer
@@ -10,6 +10,8 @@ set style line 6 lc rgb '#117733' # host copies
 set style line 7 lc rgb '#999933' # kernel latency
 set style line 8 lc rgb '#aa4499' # host
 set style line 9 lc rgb '#882255' # memory
+set style line 10 lc rgb '#bbbbbb' # slowest GPU
+set style line 11 lc rgb '#ee8866' # outer step
 set style line 20 lc rgb '#404040' lw 1   # axes
 set style line 21 lc rgb '#d8d8d8' lw 0.7 # grid
 

@@ -45,6 +45,8 @@ part_of_op (const Walk *walk, OpId op)
     default:
       if (item->phase == PHASE_OPTIMIZER)
         return TIME_OPTIMIZER;
+      if (item->phase == PHASE_OUTER)
+        return TIME_OUTER;
       return item->kernel->kind == KERNEL_COPY ? TIME_COPY_KERNELS : TIME_COMPUTE;
     }
 }

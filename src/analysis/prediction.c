@@ -16,6 +16,7 @@ static const struct
   [TIME_HOST] = { "host", "host" },
   [TIME_MEMORY] = { "memory", "memory" },
   [TIME_SKEW] = { "slowest GPU", "skew" },
+  [TIME_OUTER] = { "outer step", "outer" },
 };
 
 const char *
@@ -397,9 +398,9 @@ fill_utilisation (GArray *bindings, const Replay *replay)
 static double
 skew_share (const Replay *replay, const PathStep *step)
 {
-  gboolean runs = (step->part == TIME_COMPUTE || step->part == TIME_OPTIMIZER
-                   || step->part == TIME_COPY_KERNELS)
-                  && step->cause != CAUSE_DRAIN;
+  gboolean kernel = step->part == TIME_COMPUTE || step->part == TIME_OPTIMIZER
+                    || step->part == TIME_COPY_KERNELS || step->part == TIME_OUTER;
+  gboolean runs = kernel && step->cause != CAUSE_DRAIN;
 
   return runs ? 1 - 1 / replay_skew (replay, replay_op (replay, step->op).rank) : 0;
 }

@@ -19,6 +19,7 @@ typedef enum
   TIME_HOST,         /* the issuing thread: launches, hooks */
   TIME_MEMORY,       /* blocked in an allocation */
   TIME_SKEW,         /* kernels at the pace of the slowest GPU instead of the mean one */
+  TIME_OUTER,        /* kernels of a local-update system's outer step */
   TIME_N,
 } TimePart;
 

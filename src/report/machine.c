@@ -76,6 +76,7 @@ NUMBER_OF (time_latency_s, p->parts[TIME_LATENCY])
 NUMBER_OF (time_host_s, p->parts[TIME_HOST])
 NUMBER_OF (time_memory_s, p->parts[TIME_MEMORY])
 NUMBER_OF (time_skew_s, p->parts[TIME_SKEW])
+NUMBER_OF (time_outer_s, p->parts[TIME_OUTER])
 NUMBER_OF (bubble_s, p->bubble_s)
 NUMBER_OF (token_imbalance, p->imbalance)
 NUMBER_OF (data_ranks, p->n_data_ranks)
@@ -166,6 +167,7 @@ static const Field fields[] = {
   TEXT (profiles),
   TEXT (program_version),
   NUMBER (schema),
+  NUMBER (time_outer_s),
 };
 
 static char *

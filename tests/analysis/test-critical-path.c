@@ -9,6 +9,7 @@
 
 #include "analysis/prediction.h"
 #include "base/layout.h"
+#include "kernel/kernel.h"
 
 #define N_RANDOM 150
 #define SEED     77
@@ -196,6 +197,29 @@ START_TEST (test_mixed_mfu)
 }
 END_TEST
 
+/*
+ * Local SGD's average scales every parameter once a round, 4 bytes read and 4 written: a part of
+ * its own, and none of the model's.
+ */
+START_TEST (test_outer_step)
+{
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.name", "2 x dgx-a100", "model.config", "gpt2-xl", "training.seq_len", "256",
+      "replay.skew", "off", "strategy.name", "local-sgd", "strategy.inner.name", "ddp",
+      "strategy.local_steps", "4", NULL);
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 1);
+  g_autoptr (Prediction) p = prediction_from_replay (replay);
+  double                 bytes = 4 * (double) workload_n_parameters (replay_workload (replay));
+  KernelDesc scale = kernel_desc_stream (KERNEL_ELEMENTWISE, "scale", DTYPE_FP32, bytes, bytes, 1);
+  KernelCost cost;
+
+  kernel_cost (cluster_gpu_profile (replay_cluster (replay), 0), &scale, &cost);
+  ck_assert_double_eq_tol (p->parts[TIME_OUTER], (cost.alone - cost.latency) / 4, 1e-9);
+  ck_assert_str_eq (time_part_key (TIME_OUTER), "outer");
+}
+END_TEST
+
 int
 main (void)
 {
@@ -206,6 +230,7 @@ main (void)
   tcase_add_test (tests, test_by_hand);
   tcase_add_test (tests, test_interval);
   tcase_add_test (tests, test_mixed_mfu);
+  tcase_add_test (tests, test_outer_step);
   suite_add_tcase (suite, tests);
   return fixture_main (suite);
 }
