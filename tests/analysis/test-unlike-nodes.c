@@ -84,7 +84,7 @@ static double
 collective_seconds (const guint *groups, guint n, guint nodes, CollectiveKind kind,
                     CollectiveAlgorithm algorithm, double bytes)
 {
-  g_auto (Folder)            folder = { NULL };
+  g_auto (Folder)            folder = { NULL, NULL, NULL, NULL };
   g_autoptr (DiagList)       diags = diag_list_new ();
   g_autoptr (ProfileSet)     profiles = NULL;
   g_autoptr (Cluster)        cluster = NULL;
@@ -175,7 +175,7 @@ END_TEST
 static double
 step_seconds (const guint *groups, guint n, const char *strategy)
 {
-  g_auto (Folder)      folder = { NULL };
+  g_auto (Folder)      folder = { NULL, NULL, NULL, NULL };
   g_autoptr (Scenario) scenario =
       fixture_scenario ("cluster.name", "unlike", "model.config", "gpt2-xl", "training.seq_len",
                         "1024", "training.micro_batch", "1", "training.activation_checkpointing",
