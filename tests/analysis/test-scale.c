@@ -1,8 +1,8 @@
 /*
- * What a prediction costs grows with the model and the cluster, not with their squares: four times
- * the layers, or GPUs, take less than eight times the processor time (four times is linear, sixteen
- * quadratic). Both are timed in one run, of this thread alone, and the least of some repetitions
- * counts, so that what else the machine does plays no part. Not asserted: any time by itself.
+ * What a prediction costs grows with the model and the cluster, not with their squares: 16 times
+ * the layers, or GPUs, take less than 64 times the processor time (16 times is linear, 256
+ * quadratic; caches alone make twice of it on a busy machine). Both are timed in one run, of this
+ * thread alone, and the least of some repetitions counts. Not asserted: any time by itself.
  */
 #include <check.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "analysis/prediction.h"
 
 #define REPETITIONS 5
-#define MOST_RATIO  8.0
+#define MOST_RATIO  64.0
 
 static double
 processor_seconds (void)
@@ -25,14 +25,14 @@ processor_seconds (void)
 typedef struct
 {
   const char *name, *strategy, *layers[2],
-      *nodes[2]; /* the second of either: four times the first, or the same */
+      *nodes[2]; /* the second of either: 16 times the first, or the same */
 } Case;
 
 static const Case cases[] = {
-  { "layers, replicated", "zero1", { "750", "3000" }, { "2", "2" } },
-  { "layers, sharded", "fsdp2", { "500", "2000" }, { "2", "2" } },
-  { "GPUs, groups inside nodes", "hsdp", { "2", "2" }, { "512", "2048" } },
-  { "GPUs, one group", "fsdp2", { "2", "2" }, { "512", "2048" } },
+  { "layers, replicated", "zero1", { "200", "3200" }, { "2", "2" } },
+  { "layers, sharded", "fsdp2", { "125", "2000" }, { "2", "2" } },
+  { "GPUs, groups inside nodes", "hsdp", { "2", "2" }, { "256", "4096" } },
+  { "GPUs, one group", "fsdp2", { "2", "2" }, { "256", "4096" } },
 };
 
 static double
@@ -70,11 +70,11 @@ START_TEST (test_nearly_linear)
     {
       for (guint size = 0; size < 2; size++)
         least[size] = MIN (least[size], time_once (of, size));
-      if (i > 0 && least[1] < MOST_RATIO / 2 * 1.5 * least[0])
+      if (i > 0 && least[1] < MOST_RATIO / 2 * least[0])
         break; /* plain enough */
     }
   fprintf (stderr, "%s: %.3f s, %.3f s\n", of->name, least[0], least[1]);
-  ck_assert_msg (least[1] < MOST_RATIO * least[0], "%s: %.3f s and, four times as many, %.3f s",
+  ck_assert_msg (least[1] < MOST_RATIO * least[0], "%s: %.3f s and, 16 times as many, %.3f s",
                  of->name, least[0], least[1]);
 }
 END_TEST
