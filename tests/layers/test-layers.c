@@ -295,7 +295,7 @@ for_each_match (const char *pattern, const char                             *cod
 typedef struct
 {
   GHashTable *owners; /* name of a function -> its layer; "" where several declare one */
-  GHashTable *own;    /* what the file at hand defines itself */
+  GHashTable *own;    /* what the current file defines itself */
   const char *layer, *path;
   guint       n_calls, n_faults;
 } Calls;
@@ -419,7 +419,7 @@ END_TEST
 
 /*
  * Text for stderr holds names out of files, so it leaves through stream_say, which makes it
- * printable. These files may write there: the functions of common.c print printable texts alone,
+ * printable. These files may write there: the functions of stream.c print printable texts alone,
  * and the progress line holds words of the program's own.
  */
 static const struct
