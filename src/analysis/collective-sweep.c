@@ -19,7 +19,7 @@ name_binding (const Cluster *cluster, const CollectiveCost *cost, double bytes)
                                                                                 : "latency");
 }
 
-/* The same for what ran beside others. */
+/* The same for what ran concurrently with others. */
 static char *
 name_bound (const Cluster *cluster, const CollectiveBound *bound)
 {
@@ -46,11 +46,11 @@ collective_whole_size (CollectiveKind kind, guint n_ranks, guint64 bytes)
 typedef struct
 {
   const Cluster     *cluster;
-  CollectivePlan   **plans;  /* [1 + n_beside], that of the rows first */
-  CollectiveRunItem *items;  /* [1 + n_beside] */
-  guint             *whose;  /* [1 + n_beside] neighbour of an item; the first is the row's own */
-  SimTime           *finish; /* [1 + n_beside] */
-  CollectiveBound   *bound;  /* [1 + n_beside] of the last run that was `fluid` */
+  CollectivePlan   **plans; /* [1 + n_concurrent], that of the rows first */
+  CollectiveRunItem *items; /* [1 + n_concurrent] */
+  guint           *whose;  /* [1 + n_concurrent] neighbour of an item; the first is the row's own */
+  SimTime         *finish; /* [1 + n_concurrent] */
+  CollectiveBound *bound;  /* [1 + n_concurrent] of the last run that was `fluid` */
 } Sweeper;
 
 /* Runs the first N items. FALSE with ERROR set. */
@@ -93,33 +93,33 @@ add_neighbours (const CollectiveSweep *self, const Sweeper *sweeper, guint64 row
 {
   guint n = 1;
 
-  for (guint i = 0; i < self->options.n_beside; i++)
+  for (guint i = 0; i < self->options.n_concurrent; i++)
     {
-      const CollectiveNeighbour *beside = &self->beside[i];
-      guint64                    asked = beside->bytes > 0 ? beside->bytes : row_bytes;
-      guint64 bytes = collective_whole_size (beside->kind, beside->n_ranks, asked);
+      const CollectiveNeighbour *concurrent = &self->concurrent[i];
+      guint64                    asked = concurrent->bytes > 0 ? concurrent->bytes : row_bytes;
+      guint64 bytes = collective_whole_size (concurrent->kind, concurrent->n_ranks, asked);
 
       if (bytes == 0)
         continue;
       sweeper->whose[n] = i;
       sweeper->items[n++] =
-          (CollectiveRunItem){ sweeper->plans[1 + i], (double) bytes, beside->start };
+          (CollectiveRunItem){ sweeper->plans[1 + i], (double) bytes, concurrent->start };
     }
   return n;
 }
 
 static gboolean
-time_beside (const CollectiveSweep *self, const Sweeper *sweeper, CollectiveSample *sample,
-             GError **error)
+time_concurrent (const CollectiveSweep *self, const Sweeper *sweeper, CollectiveSample *sample,
+                 GError **error)
 {
   guint n = add_neighbours (self, sweeper, sample->bytes);
 
   if (!run_items (sweeper, self->fidelity, n, error))
     return FALSE;
   sample->time = time_of (sweeper, 0);
-  sample->beside = g_new0 (double, self->options.n_beside);
+  sample->concurrent = g_new0 (double, self->options.n_concurrent);
   for (guint i = 1; i < n; i++)
-    sample->beside[sweeper->whose[i]] = time_of (sweeper, i);
+    sample->concurrent[sweeper->whose[i]] = time_of (sweeper, i);
   return TRUE;
 }
 
@@ -134,7 +134,7 @@ add_sample (CollectiveSweep *self, const Sweeper *sweeper, guint64 asked, GError
     return TRUE;
   if (!time_alone (self, sweeper, &sample, error))
     return FALSE;
-  if (self->options.n_beside > 0 && !time_beside (self, sweeper, &sample, error))
+  if (self->options.n_concurrent > 0 && !time_concurrent (self, sweeper, &sample, error))
     return FALSE;
   collective_plan_cost (sweeper->plans[0], s, &cost);
   sample.count = sample.bytes / ELEMENT / (is_by_rank (self->kind) ? self->n_ranks : 1);
@@ -143,7 +143,7 @@ add_sample (CollectiveSweep *self, const Sweeper *sweeper, guint64 asked, GError
   sample.algorithm = cost.algorithm;
   sample.protocol = cost.protocol;
   sample.channels = cost.channels;
-  sample.binding = self->options.n_beside > 0 && self->fidelity == FIDELITY_FLUID
+  sample.binding = self->options.n_concurrent > 0 && self->fidelity == FIDELITY_FLUID
                        ? name_bound (sweeper->cluster, &sweeper->bound[0])
                        : name_binding (sweeper->cluster, &cost, s);
   g_array_append_val (self->samples, sample);
@@ -180,7 +180,7 @@ clear_sample (gpointer data)
   CollectiveSample *sample = data;
 
   g_free (sample->binding);
-  g_free (sample->beside);
+  g_free (sample->concurrent);
 }
 
 static CollectiveSweep *
@@ -194,15 +194,15 @@ sweep_new (const Cluster *cluster, guint n_ranks, const CollectiveSweepOptions *
   self->fidelity = options->fidelity;
   self->samples = g_array_new (FALSE, FALSE, sizeof (CollectiveSample));
   g_array_set_clear_func (self->samples, clear_sample);
-  self->beside = g_new0 (CollectiveNeighbour, options->n_beside);
-  for (guint i = 0; i < options->n_beside; i++)
+  self->concurrent = g_new0 (CollectiveNeighbour, options->n_concurrent);
+  for (guint i = 0; i < options->n_concurrent; i++)
     {
-      self->beside[i] = options->beside[i];
-      self->beside[i].ranks = NULL;
-      self->beside[i].library.library = NULL;
+      self->concurrent[i] = options->concurrent[i];
+      self->concurrent[i].ranks = NULL;
+      self->concurrent[i].library.library = NULL;
     }
   self->options = *options;
-  self->options.beside = self->beside;
+  self->options.concurrent = self->concurrent;
   return self;
 }
 
@@ -210,7 +210,7 @@ static void
 sweeper_init (Sweeper *self, const Cluster *cluster, const guint32 *ranks, guint n_ranks,
               const CollectiveOptions *library, const CollectiveSweepOptions *options)
 {
-  guint n = 1 + options->n_beside;
+  guint n = 1 + options->n_concurrent;
 
   *self = (Sweeper){ .cluster = cluster,
                      .plans = g_new (CollectivePlan *, n),
@@ -221,10 +221,10 @@ sweeper_init (Sweeper *self, const Cluster *cluster, const guint32 *ranks, guint
   self->plans[0] = collective_plan_new (cluster, options->kind, ranks, n_ranks, library);
   for (guint i = 1; i < n; i++)
     {
-      const CollectiveNeighbour *beside = &options->beside[i - 1];
+      const CollectiveNeighbour *concurrent = &options->concurrent[i - 1];
 
-      self->plans[i] = collective_plan_new (cluster, beside->kind, beside->ranks, beside->n_ranks,
-                                            &beside->library);
+      self->plans[i] = collective_plan_new (cluster, concurrent->kind, concurrent->ranks,
+                                            concurrent->n_ranks, &concurrent->library);
     }
 }
 
@@ -249,7 +249,7 @@ collective_sweep (const Cluster *cluster, const guint32 *ranks, guint n_ranks,
   gboolean                    ok = TRUE;
   Sweeper                     sweeper;
 
-  g_assert (options->n_beside == 0 || options->fidelity != FIDELITY_ANALYTIC);
+  g_assert (options->n_concurrent == 0 || options->fidelity != FIDELITY_ANALYTIC);
   sweeper_init (&sweeper, cluster, ranks, n_ranks, library, options);
   work_count_add (options->count, collective_sweep_n_sizes (options));
   for (guint64 bytes = options->min_bytes; bytes > 0 && ok; bytes = next_size (options, bytes))
@@ -257,7 +257,7 @@ collective_sweep (const Cluster *cluster, const guint32 *ranks, guint n_ranks,
       ok = add_sample (self, &sweeper, bytes, error);
       work_count_done (options->count);
     }
-  sweeper_clear (&sweeper, 1 + options->n_beside);
+  sweeper_clear (&sweeper, 1 + options->n_concurrent);
   if (self->samples->len > 0)
     self->mean_busbw /= self->samples->len;
   return ok ? g_steal_pointer (&self) : NULL;
@@ -269,7 +269,7 @@ collective_sweep_free (CollectiveSweep *self)
   if (self == NULL)
     return;
   g_clear_pointer (&self->samples, g_array_unref);
-  g_free (self->beside);
+  g_free (self->concurrent);
   g_free (self->cluster);
   g_free (self->profiles);
   g_free (self);

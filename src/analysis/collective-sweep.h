@@ -35,24 +35,24 @@ typedef struct
   guint64        step_bytes;           /* 0: the next size is step_factor times this one */
   double         step_factor;          /* > 1 */
   Fidelity       fidelity;             /* analytic only without neighbours */
-  const CollectiveNeighbour *beside;   /* [n_beside] */
-  guint                      n_beside;
+  const CollectiveNeighbour *concurrent; /* [n_concurrent] */
+  guint                      n_concurrent;
   WorkCount                 *count; /* is told of the sizes; may be NULL */
 } CollectiveSweepOptions;
 
 typedef struct
 {
-  guint64             bytes; /* S */
-  guint64             count; /* elements of 4 bytes as nccl-tests prints them: of a rank's part for
+  guint64 bytes;              /* S */
+  guint64 count;              /* elements of 4 bytes as nccl-tests prints them: of a rank's part for
                                 all-gather, reduce-scatter and all-to-all, else of S */
-  double              time, algbw, busbw; /* s, B/s; beside the neighbours, where there are any */
+  double  time, algbw, busbw; /* s, B/s; with the concurrent ones, where there are any */
   CollectiveAlgorithm algorithm;
   CollectiveProtocol  protocol;
   guint               channels;
   char               *binding; /* what binds it: a resource, "channels" (their rate) or "latency";
-                                  beside the neighbours in `fluid`, else alone */
+                                  concurrent the neighbours in `fluid`, else alone */
   double              alone;   /* s, without the neighbours */
-  double *beside; /* [n_beside] s that each neighbour took, from its own start; NULL without any */
+  double *concurrent; /* [n_concurrent] s that each took, from its own start; NULL without any */
 } CollectiveSample;
 
 typedef struct
@@ -64,8 +64,8 @@ typedef struct
   Fidelity               fidelity;
   GArray                *samples; /* CollectiveSample */
   double                 mean_busbw;
-  CollectiveSweepOptions options; /* as asked for */
-  CollectiveNeighbour   *beside;  /* [options.n_beside]; without their ranks and library */
+  CollectiveSweepOptions options;    /* as asked for */
+  CollectiveNeighbour   *concurrent; /* [options.n_concurrent]; without their ranks and library */
 } CollectiveSweep;
 
 /*

@@ -108,6 +108,8 @@ add_memory (GArray *reasons, const Prediction *first, const Prediction *other)
              0);
   add_bytes (reasons, "peak of host memory a node", (double) first->host.device,
              (double) other->host.device, 0);
+  add_bytes (reasons, "peak of NVMe drives a node", (double) first->drives.device,
+             (double) other->drives.device, 0);
   if (first->fits != other->fits)
     add (reasons, INFINITY,
          other->fits ? "it fits, which %s does not" : "it does not fit, which %s does",

@@ -5,6 +5,8 @@
  */
 #include "analysis/prediction.h"
 
+#include <string.h>
+
 typedef struct
 {
   const Replay *replay;
@@ -40,14 +42,19 @@ part_of_op (const Walk *walk, OpId op)
     case ITEM_COLLECTIVE:
     case ITEM_P2P:
       return replay_op_crosses (walk->replay, op) ? TIME_INTER_NODE : TIME_INTRA_NODE;
-    case ITEM_COPY:
-      return TIME_HOST_COPIES;
+    case ITEM_MOVE:
+      return item->collective == move_kind (PLACE_HBM, PLACE_HBM) ? TIME_COPY_KERNELS
+                                                                  : TIME_HOST_COPIES;
     default:
       if (item->phase == PHASE_OPTIMIZER)
         return TIME_OPTIMIZER;
       if (item->phase == PHASE_OUTER)
         return TIME_OUTER;
-      return item->kernel->kind == KERNEL_COPY ? TIME_COPY_KERNELS : TIME_COMPUTE;
+      if (item->kind == ITEM_HOST_OP)
+        return TIME_HOST;
+      return item->kernel->kind == KERNEL_COPY || item->kernel->kind == KERNEL_CODEC
+                 ? TIME_COPY_KERNELS
+                 : TIME_COMPUTE;
     }
 }
 
@@ -116,17 +123,62 @@ walk_host (Walk *walk, HostId host)
   return ENGINE_NONE;
 }
 
+/* ---- the rank where it ends ------------------------------------------------------------------ */
+
+static const char *
+make_of (const Replay *replay, guint rank)
+{
+  const Cluster *cluster = replay_cluster (replay);
+  guint          node = cluster_node_of_gpu (cluster, replay_rank (replay, rank)->rank);
+
+  return cluster_node_profile (cluster, node)->id;
+}
+
+const char *
+make_represented (const Replay *replay, guint rank)
+{
+  const char *make = make_of (replay, rank);
+
+  for (guint i = 0; i < rank; i++)
+    if (g_str_equal (make_of (replay, i), make))
+      return NULL;
+  return make;
+}
+
+/* The one that ends the period last, of those that stand for a make; ties as for exposures. */
+static guint
+last_rank (const Replay *replay)
+{
+  guint       last = replay_n_boundaries (replay) - 1, rank = 0;
+  SimTime     end = replay_rank_boundary (replay, 0, last);
+  const char *best = make_of (replay, 0);
+
+  for (guint i = 1; i < replay_n_ranks (replay); i++)
+    {
+      const char *make = make_represented (replay, i);
+      SimTime     time = replay_rank_boundary (replay, i, last);
+
+      if (make == NULL || time < end || (time == end && strcmp (make, best) > 0))
+        continue;
+      rank = i;
+      end = time;
+      best = make;
+    }
+  return rank;
+}
+
 GArray *
 critical_path (const Replay *replay)
 {
-  guint last = replay_n_boundaries (replay) - 1;
+  guint last = replay_n_boundaries (replay) - 1, rank = last_rank (replay);
   Walk  walk = { .replay = replay, .engine = replay_engine (replay) };
   OpId  op;
 
-  walk.floor = replay_boundary (replay, last - 1);
-  walk.now = replay_boundary (replay, last);
+  /* as long as rank 0's, which is the step */
+  walk.now = replay_rank_boundary (replay, rank, last);
+  walk.floor = walk.now - (replay_boundary (replay, last) - replay_boundary (replay, last - 1));
   walk.path = g_array_new (FALSE, FALSE, sizeof (PathStep));
-  op = walk_host (&walk, replay_rank (replay, 0)->host);
+  op = walk_host (&walk, replay_rank (replay, rank)->host);
   while (walk.now > walk.floor)
     {
       const OpRecord *record;

@@ -5,6 +5,8 @@
  */
 #include "analysis/prediction.h"
 
+#include <string.h>
+
 typedef struct
 {
   SimTime start, end;
@@ -26,6 +28,18 @@ compare_intervals (gconstpointer a, gconstpointer b)
   const Interval *x = a, *y = b;
 
   return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Most lists are in order as they are made. */
+static void
+sort_intervals (GArray *list)
+{
+  for (guint i = 1; i < list->len; i++)
+    if (g_array_index (list, Interval, i).start < g_array_index (list, Interval, i - 1).start)
+      {
+        g_array_sort (list, compare_intervals);
+        return;
+      }
 }
 
 /* Length of the union of LIST (sorted) outside the union of BUSY (sorted). */
@@ -109,17 +123,16 @@ note_communication (Exposure *self, const ScheduleItem *item, Interval interval)
 }
 
 /*
- * STREAM of a rank is the compute stream, or that of passes beside. Unsigned: those of lower ranks
- * are beyond all streams.
+ * STREAM of a rank runs kernels of the model. Unsigned: those of lower ranks are beyond all
+ * streams.
  */
 static gboolean
 computes (const Replay *replay, StreamId stream)
 {
   const Schedule *schedule = replay_schedule (replay);
 
-  return stream == SCHEDULE_COMPUTE
-         || (stream < schedule_n_streams (schedule)
-             && g_str_equal (schedule_stream_info (schedule, stream)->name, SCHEDULE_BESIDE));
+  return stream < schedule_n_streams (schedule)
+         && schedule_stream_info (schedule, stream)->role == STREAM_COMPUTES;
 }
 
 Exposure *
@@ -148,7 +161,7 @@ exposure_new (const Replay *replay, guint rank)
         note_communication (self, item,
                             (Interval){ MAX (record->begin, floor), MIN (record->end, ceiling) });
     }
-  g_array_sort (self->busy, compare_intervals);
+  sort_intervals (self->busy);
   g_array_sort (self->all, compare_intervals);
   return self;
 }
@@ -174,6 +187,32 @@ exposure_seconds (const Exposure *self, guint32 comm, CollectiveKind kind)
         g_array_append_val (of, entry->interval);
     }
   return sim_time_to_seconds (uncovered (of, self->busy)) / self->steps;
+}
+
+Exposure *
+exposure_largest (const Replay *replay, guint *rank)
+{
+  g_autoptr (Exposure) largest = NULL;
+  const char          *best = NULL;
+  double               most = 0;
+
+  for (guint i = 0; i < replay_n_ranks (replay); i++)
+    {
+      const char          *make = make_represented (replay, i);
+      g_autoptr (Exposure) self = make != NULL ? exposure_new (replay, i) : NULL;
+      double               seconds =
+          self != NULL ? exposure_seconds (self, SCHEDULE_NONE, COLLECTIVE_ALL_GATHER) : 0;
+
+      if (self == NULL || seconds < most
+          || (best != NULL && seconds == most && strcmp (make, best) > 0))
+        continue;
+      g_clear_pointer (&largest, exposure_free);
+      largest = g_steal_pointer (&self);
+      most = seconds;
+      best = make;
+      *rank = replay_rank (replay, i)->rank;
+    }
+  return g_steal_pointer (&largest);
 }
 
 /* ---- of all ranks ---------------------------------------------------------------------------- */
@@ -218,7 +257,7 @@ idle_seconds (const Replay *replay)
       GArray *busy = g_ptr_array_index (work, i);
       double  size = replay_rank (replay, i)->size;
 
-      g_array_sort (busy, compare_intervals);
+      sort_intervals (busy);
       idle += size * sim_time_to_seconds (uncovered (period, busy));
       n += size;
     }

@@ -1,31 +1,38 @@
 /* From a scenario to a prediction: the replay, and the interval that its inputs' ranges imply. */
 #include "analysis/prediction.h"
-#include "analysis/profiles-used.h"
 
 /* ---- the interval ---------------------------------------------------------------------------- */
 
 static Prediction *
-predict_with (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles,
-              Replay **replay, DiagList *diags, GError **error)
+predict_with (const ResolvedScenario *resolved, const PredictOptions *options, Replay **replay,
+              DiagList *diags, GError **error)
 {
-  Prediction *self = NULL;
+  const Scenario *scenario = resolved->scenario;
+  Prediction     *self = NULL;
 
-  if (replay == NULL && scenario->replay.multiply && scenario->training.lengths == NULL)
-    self = predict_multiplied (scenario, options, profiles);
-  return self != NULL ? self : predict_replayed (scenario, options, profiles, replay, diags, error);
+  if (replay == NULL && scenario->replay.extrapolate && resolved->lengths == NULL)
+    {
+      self = predict_few_steps (resolved, options);
+      if (self == NULL)
+        self = predict_extrapolated (resolved, options);
+    }
+  return self != NULL ? self : predict_replayed (resolved, options, replay, diags, error);
 }
 
-/* Step time with every figure at END of its range. */
+/* Step time with every figure at END of its range; models and tables come from FILES. */
 static gboolean
-step_time_at (const Scenario *scenario, const PredictOptions *options, ProfileEnd end,
-              double *seconds, DiagList *diags, GError **error)
+step_time_at (const Scenario *scenario, const PredictOptions *options, InputFiles *files,
+              ProfileEnd end, double *seconds, DiagList *diags, GError **error)
 {
-  g_autoptr (ProfileSet) profiles = profile_set_new_at (options->profile_dir, end);
-  PredictOptions         without = *options;
-  g_autoptr (Prediction) at = NULL;
+  g_autoptr (ProfileSet)       profiles = profile_set_new_shared (options->profile_dir, end, files);
+  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
+  PredictOptions               without = *options;
+  g_autoptr (Prediction)       at = NULL;
 
+  if (resolved == NULL)
+    return FALSE;
   without.replay.keep_pools = FALSE;
-  at = predict_with (scenario, &without, profiles, NULL, diags, error);
+  at = predict_with (resolved, &without, NULL, diags, error);
   if (at == NULL)
     return FALSE;
   *seconds = at->step_time_s;
@@ -34,42 +41,32 @@ step_time_at (const Scenario *scenario, const PredictOptions *options, ProfileEn
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-Prediction *
-predict_replayed (const Scenario *scenario, const PredictOptions *options, ProfileSet *profiles,
-                  Replay **replay, DiagList *diags, GError **error)
+ProfileSet *
+predict_profiles (const PredictOptions *options)
 {
-  g_autoptr (Replay) own = replay_run (scenario, profiles, &options->replay, diags, error);
-  guint              counts[N_CONFIDENCES] = { 0 };
-  Prediction        *self;
-
-  if (own == NULL)
-    return NULL;
-  self = prediction_from_replay (own);
-  self->profiles = profiles_used (profiles, replay_cluster (own), counts);
-  self->n_measured = counts[CONFIDENCE_MEASURED];
-  self->n_datasheet = counts[CONFIDENCE_DATASHEET];
-  self->n_estimate = counts[CONFIDENCE_ESTIMATE];
-  if (replay != NULL)
-    *replay = g_steal_pointer (&own);
-  return self;
+  return profile_set_new_shared (options->profile_dir, PROFILE_AS_GIVEN, options->files);
 }
 
 Prediction *
 predict_with_replay (const Scenario *scenario, const PredictOptions *options, Replay **replay,
                      ProfileSet **profiles, DiagList *diags, GError **error)
 {
-  g_autoptr (ProfileSet) own_profiles = profile_set_new (options->profile_dir);
-  g_autoptr (Replay)     own_replay = NULL;
-  g_autoptr (Prediction) self = predict_with (scenario, options, own_profiles,
-                                              replay != NULL ? &own_replay : NULL, diags, error);
+  g_autoptr (ProfileSet)       own_profiles = predict_profiles (options);
+  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, own_profiles, diags);
+  g_autoptr (Replay)           own_replay = NULL;
+  g_autoptr (Prediction)       self = NULL;
+  InputFiles                  *files;
 
+  if (resolved != NULL)
+    self = predict_with (resolved, options, replay != NULL ? &own_replay : NULL, diags, error);
   if (self == NULL)
     return NULL;
+  files = profile_set_files (own_profiles);
   if (options->interval
-      && !(
-          step_time_at (scenario, options, PROFILE_OPTIMISTIC, &self->step_time_low_s, diags, error)
-          && step_time_at (scenario, options, PROFILE_PESSIMISTIC, &self->step_time_high_s, diags,
-                           error)))
+      && !(step_time_at (scenario, options, files, PROFILE_OPTIMISTIC, &self->step_time_low_s,
+                         diags, error)
+           && step_time_at (scenario, options, files, PROFILE_PESSIMISTIC, &self->step_time_high_s,
+                            diags, error)))
     return NULL;
   if (replay != NULL)
     {

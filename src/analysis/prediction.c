@@ -1,4 +1,4 @@
-#include "analysis/prediction.h"
+#include "analysis/remedies.h"
 
 #include <string.h>
 
@@ -78,6 +78,17 @@ binding_use_clear (gpointer data)
   g_free (((BindingUse *) data)->resource);
 }
 
+/* Here, because predictions and remedies hold each other. */
+void
+remedies_free (Remedies *self)
+{
+  if (self == NULL)
+    return;
+  g_ptr_array_unref (self->found);
+  g_free (self->nearest);
+  g_free (self);
+}
+
 void
 prediction_free (Prediction *self)
 {
@@ -90,6 +101,7 @@ prediction_free (Prediction *self)
   g_clear_pointer (&self->settings, g_array_unref);
   memory_use_clear (&self->hbm);
   memory_use_clear (&self->host);
+  memory_use_clear (&self->drives);
   g_free (self->binding_resource);
   g_array_unref (self->bindings);
   g_array_unref (self->traffic);
@@ -133,10 +145,11 @@ prediction_setting (const Prediction *self, const char *section, const char *key
 static void
 fill_names (Prediction *self, const Replay *replay)
 {
-  const Scenario *scenario = replay_scenario (replay);
+  const Scenario *scenario = replay_resolved (replay)->scenario;
 
   self->strategy = strategy_label (scenario->strategy);
   self->model = g_strdup (workload_shape (replay_workload (replay))->name);
+  self->n_parameters = (double) workload_n_parameters_of_model (replay_workload (replay));
   self->cluster = g_strdup (cluster_title (replay_cluster (replay)));
   self->scenario = g_strdup (scenario->name != NULL ? scenario->name : self->strategy);
   prediction_set_settings (self, scenario);
@@ -144,14 +157,30 @@ fill_names (Prediction *self, const Replay *replay)
 
 /* ---- throughput ------------------------------------------------------------------------------ */
 
-/* Over all GPUs: clusters may be mixed. Exact where they are alike. */
+static gint
+compare_doubles (gconstpointer a, gconstpointer b)
+{
+  const double *x = a, *y = b;
+
+  return *x < *y ? -1 : *x > *y;
+}
+
+/*
+ * Over all GPUs: clusters may be mixed. Exact where they are alike; ascending, so that the sum does
+ * not hang on the order of the nodes.
+ */
 static double
 mean_mfu_base (const Cluster *cluster)
 {
-  double mean = 0;
+  guint              n = cluster_n_gpus (cluster);
+  g_autofree double *bases = g_new (double, n);
+  double             mean = 0;
 
-  for (guint gpu = 0; gpu < cluster_n_gpus (cluster); gpu++)
-    mean += (cluster_gpu_profile (cluster, gpu)->mfu_base.value - mean) / (gpu + 1);
+  for (guint gpu = 0; gpu < n; gpu++)
+    bases[gpu] = cluster_gpu_profile (cluster, gpu)->mfu_base.value;
+  qsort (bases, n, sizeof *bases, compare_doubles);
+  for (guint i = 0; i < n; i++)
+    mean += (bases[i] - mean) / (i + 1);
   return mean;
 }
 
@@ -168,8 +197,9 @@ add_sequences (StepWork *self, const Workload *workload, double n, gint64 length
 
   self->sequences += n;
   self->tokens += n * (double) length;
-  self->flops +=
-      n * (double) length * flops_per_token (workload_shape (workload), convention, length);
+  self->flops += n * (double) length
+                 * flops_trained_per_token (workload_shape (workload), workload_training (workload),
+                                            convention, length);
 }
 
 static StepWork
@@ -177,8 +207,8 @@ step_work (const Replay *replay)
 {
   const Workload        *workload = replay_workload (replay);
   const TrainingOptions *training = workload_training (workload);
-  const SequenceLengths *lengths = replay_lengths (replay);
-  double   cells = (double) replay_n_data_ranks (replay) * (double) training->grad_accum;
+  const SequenceLengths *lengths = replay_resolved (replay)->lengths;
+  double   cells = (double) replay_resolved (replay)->n_data_ranks * (double) training->grad_accum;
   StepWork work = { 0 };
 
   if (lengths == NULL)
@@ -197,8 +227,8 @@ step_work (const Replay *replay)
 static double
 imbalance_of (const Replay *replay, double tokens)
 {
-  const SequenceLengths *lengths = replay_lengths (replay);
-  guint                  n_ranks = replay_n_data_ranks (replay);
+  const SequenceLengths *lengths = replay_resolved (replay)->lengths;
+  guint                  n_ranks = replay_resolved (replay)->n_data_ranks;
   guint  n_micros = (guint) workload_training (replay_workload (replay))->grad_accum;
   gint64 most = 0;
 
@@ -221,8 +251,10 @@ fill_throughput (Prediction *self, const Replay *replay)
   StepWork               work = step_work (replay);
 
   self->n_gpus = cluster_n_gpus (replay_cluster (replay));
-  self->n_data_ranks = replay_n_data_ranks (replay);
+  self->n_data_ranks = replay_resolved (replay)->n_data_ranks;
   self->steady = replay_is_steady (replay);
+  self->quiet = replay_ends_quiet (replay);
+  self->even_steps = replay_steps_are_even (replay);
   self->step_time_s = replay_step_time (replay);
   self->tokens_per_step = work.tokens;
   self->seq_len = work.tokens / work.sequences;
@@ -230,7 +262,7 @@ fill_throughput (Prediction *self, const Replay *replay)
   self->mfu_base = mean_mfu_base (replay_cluster (replay));
   self->flops_convention = flops_convention_name (training->flops);
   self->model_flops = work.flops / self->n_gpus;
-  self->hardware_flops = self->model_flops + replay_recomputed_flops (replay);
+  self->hardware_flops = self->model_flops + replay_bound_recomputed_flops (replay_bound (replay));
   prediction_derive (self);
 }
 
@@ -280,44 +312,79 @@ place_of (const Replay *replay, guint rank)
                           schedule_n_stages (schedule));
 }
 
-static void
-fill_hbm (Prediction *self, const Replay *replay)
+/* A pool, and where it is. */
+typedef struct
 {
-  const Engine    *engine = replay_engine (replay);
-  const PoolStats *fullest = NULL;
-  guint            rank = 0;
+  const PoolStats *stats;
+  guint            id;   /* of a rank or a node */
+  const char      *make; /* of the node */
+} PoolPlace;
 
-  for (guint i = 0; i < replay_n_ranks (replay); i++)
-    {
-      const PoolStats *stats = engine_pool_stats (engine, replay_rank (replay, i)->hbm);
+static gint64
+head_room (const PoolStats *stats)
+{
+  return (gint64) (stats->capacity - stats->device.bytes);
+}
 
-      /* Head-room decides: GPUs may differ in size. */
-      if (fullest == NULL
-          || (gint64) (stats->capacity - stats->device.bytes)
-                 < (gint64) (fullest->capacity - fullest->device.bytes))
-        fullest = stats, rank = replay_rank (replay, i)->rank;
-    }
-  g_assert (fullest != NULL);
-  fill_memory (&self->hbm, replay, fullest, place_of (replay, rank));
+/*
+ * Whether A is to be told of before B: pools may differ in size, and node 0 is no better than
+ * another. One that holds something comes first, then the one with the least head-room, the smaller
+ * one and the one whose make comes first.
+ */
+static gboolean
+is_tighter (const PoolPlace *a, const PoolPlace *b)
+{
+  const PoolStats *x = a->stats, *y = b->stats;
+
+  if ((x->device.bytes > 0) != (y->device.bytes > 0))
+    return x->device.bytes > 0;
+  if (head_room (x) != head_room (y))
+    return head_room (x) < head_room (y);
+  return x->capacity != y->capacity ? x->capacity < y->capacity : strcmp (a->make, b->make) < 0;
 }
 
 static void
-fill_host (Prediction *self, const Replay *replay)
+note_pool (PoolPlace *tightest, const Replay *replay, PoolId pool, guint node, guint id)
 {
-  const Engine    *engine = replay_engine (replay);
-  const PoolStats *fullest = NULL;
-  guint            node = 0;
+  PoolPlace place = { engine_pool_stats (replay_engine (replay), pool), id,
+                      cluster_node_profile (replay_cluster (replay), node)->id };
+
+  if (tightest->stats == NULL || is_tighter (&place, tightest))
+    *tightest = place;
+}
+
+static void
+fill_hbm (Prediction *self, const Replay *replay)
+{
+  PoolPlace tightest = { 0 };
+
+  for (guint i = 0; i < replay_n_ranks (replay); i++)
+    {
+      const ReplayRank *rank = replay_rank (replay, i);
+
+      note_pool (&tightest, replay, rank->hbm,
+                 cluster_node_of_gpu (replay_cluster (replay), rank->rank), rank->rank);
+    }
+  g_assert (tightest.stats != NULL);
+  fill_memory (&self->hbm, replay, tightest.stats, place_of (replay, tightest.id));
+}
+
+/* The tightest of the pools that POOL_OF gives for each simulated node. */
+static void
+fill_node (MemoryUse *use, const Replay *replay,
+           PoolId (*pool_of) (const Replay *replay, guint i, guint *node))
+{
+  PoolPlace tightest = { 0 };
 
   for (guint i = 0; i < replay_n_host_pools (replay); i++)
     {
-      guint            n;
-      const PoolStats *stats = engine_pool_stats (engine, replay_host_pool (replay, i, &n));
+      guint  node;
+      PoolId pool = pool_of (replay, i, &node);
 
-      if (fullest == NULL || stats->device.bytes > fullest->device.bytes)
-        fullest = stats, node = n;
+      note_pool (&tightest, replay, pool, node, node);
     }
-  g_assert (fullest != NULL);
-  fill_memory (&self->host, replay, fullest, g_strdup_printf ("node %u", node));
+  g_assert (tightest.stats != NULL);
+  fill_memory (use, replay, tightest.stats, g_strdup_printf ("node %u", tightest.id));
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
@@ -345,8 +412,9 @@ binding_name (const Replay *replay, const PathStep *step)
     {
     case CAUSE_RESOURCE:
       return resource_kind_name (
-          cluster_resource (replay_cluster (replay),
-                            replay_cluster_resource (replay, step->resource, &alike))
+          cluster_resource (
+              replay_cluster (replay),
+              replay_bound_cluster_resource (replay_bound (replay), step->resource, &alike))
               ->kind);
     case CAUSE_DRAIN:
       return resource_kind_name (RESOURCE_SM);
@@ -380,7 +448,8 @@ fill_utilisation (GArray *bindings, const Replay *replay)
     {
       guint       alike;
       const char *name = resource_kind_name (
-          cluster_resource (replay_cluster (replay), replay_cluster_resource (replay, r, &alike))
+          cluster_resource (replay_cluster (replay),
+                            replay_bound_cluster_resource (replay_bound (replay), r, &alike))
               ->kind);
       double used = replay_utilisation (replay, r);
 
@@ -402,7 +471,8 @@ skew_share (const Replay *replay, const PathStep *step)
                     || step->part == TIME_COPY_KERNELS || step->part == TIME_OUTER;
   gboolean runs = kernel && step->cause != CAUSE_DRAIN;
 
-  return runs ? 1 - 1 / replay_skew (replay, replay_op (replay, step->op).rank) : 0;
+  return runs ? 1 - 1 / replay_bound_skew (replay_bound (replay), replay_op (replay, step->op).rank)
+              : 0;
 }
 
 static void
@@ -442,7 +512,7 @@ prediction_sort_bindings (Prediction *self)
 static void
 fill_traffic (Prediction *self, const Replay *replay, const Exposure *exposure)
 {
-  g_autoptr (GArray) traffic = replay_traffic (replay);
+  g_autoptr (GArray) traffic = replay_bound_traffic (replay_bound (replay));
   const Schedule    *schedule = replay_schedule (replay);
   double             steps = schedule_steps_per_period (schedule);
 
@@ -461,9 +531,12 @@ fill_traffic (Prediction *self, const Replay *replay, const Exposure *exposure)
       };
 
       self->inter_node_bytes_per_gpu += use.inter_node_per_gpu;
+      self->inter_node_backward_bytes_per_gpu += t->backward_inter_node_per_gpu / steps;
       self->intra_node_bytes_per_gpu += use.intra_node_per_gpu;
       g_array_append_val (self->traffic, use);
     }
+  self->inter_node_forward_bytes_per_gpu =
+      self->inter_node_bytes_per_gpu - self->inter_node_backward_bytes_per_gpu;
 }
 
 static void
@@ -489,7 +562,9 @@ fill_host_link (Prediction *self, const Replay *replay)
       PlanTotals        totals = { 0 };
 
       schedule_totals (schedule, rank->role, &totals);
-      bytes += rank->size * (totals.copies[COPY_TO_HOST] + totals.copies[COPY_FROM_HOST]);
+      for (guint kind = 0; kind < MOVE_N; kind++)
+        if ((move_from (kind) == PLACE_HBM) != (move_to (kind) == PLACE_HBM))
+          bytes += rank->size * totals.moves[kind];
     }
   self->host_link_bytes_per_gpu = bytes / self->n_gpus / schedule_steps_per_period (schedule);
 }
@@ -499,7 +574,7 @@ prediction_from_replay (const Replay *replay)
 {
   Prediction          *self = g_new0 (Prediction, 1);
   g_autoptr (GArray)   path = critical_path (replay);
-  g_autoptr (Exposure) exposure = exposure_new (replay, 0);
+  g_autoptr (Exposure) exposure = exposure_largest (replay, &self->exposed_rank);
 
   self->bindings = g_array_new (FALSE, FALSE, sizeof (BindingUse));
   g_array_set_clear_func (self->bindings, binding_use_clear);
@@ -508,8 +583,9 @@ prediction_from_replay (const Replay *replay)
   fill_names (self, replay);
   fill_throughput (self, replay);
   fill_hbm (self, replay);
-  fill_host (self, replay);
-  self->fits = self->hbm.fits && self->host.fits;
+  fill_node (&self->host, replay, replay_host_pool);
+  fill_node (&self->drives, replay, replay_drive_pool);
+  self->fits = self->hbm.fits && self->host.fits && self->drives.fits;
   fill_time (self, replay, path, exposure);
   fill_traffic (self, replay, exposure);
   fill_cards (self, replay_cluster (replay));

@@ -50,7 +50,7 @@ typedef struct
   double calls;                                  /* a step */
   double bytes;                                  /* sum of S a step (nccl-tests' sizes) */
   double inter_node_per_gpu, intra_node_per_gpu; /* payload sent, bytes a step and GPU */
-  double exposed_s; /* a step, as seen by rank 0: running while its compute stream is idle */
+  double exposed_s; /* a step, on exposed_rank: running while its compute stream is idle */
 } TrafficUse;
 
 typedef struct
@@ -69,25 +69,32 @@ typedef struct
   GArray     *settings;             /* ScenarioSetting: all that the scenario used */
   guint       n_gpus, n_data_ranks; /* data ranks work on sequences of their own */
   gboolean    fits, steady;
+  gboolean    quiet;      /* nothing was in flight at the end of a period */
+  gboolean    even_steps; /* replay_steps_are_even */
   double      step_time_s, tokens_per_step, tokens_per_s, tokens_per_s_per_gpu, samples_per_s;
-  double      seq_len;     /* mean of the step's sequences */
-  double      imbalance;   /* sequences differ: most tokens of a data rank over the mean; else 0 */
-  double      model_flops; /* a step and GPU, by flops_convention */
+  double      n_parameters; /* of the model */
+  double      seq_len;      /* mean of the step's sequences */
+  double      imbalance;    /* sequences differ: most tokens of a data rank over the mean; else 0 */
+  double      model_flops;  /* a step and GPU, by flops_convention */
   double      hardware_flops; /* the same and what recomputation executes again */
   double      model_tflops_per_gpu, hardware_tflops_per_gpu, mfu_percent, hfu_percent;
   double      mfu_base; /* FLOP/s of a GPU that MFU is quoted on, mean over the GPUs */
   const char *flops_convention;
-  MemoryUse   hbm, host;
+  MemoryUse   hbm, host, drives;
   double      inter_node_bytes_per_gpu, intra_node_bytes_per_gpu,
-      host_link_bytes_per_gpu;      /* a step: sent by collectives; copied */
+      host_link_bytes_per_gpu; /* a step: sent by collectives; copied */
+  double  inter_node_forward_bytes_per_gpu, inter_node_backward_bytes_per_gpu; /* with
+              recomputation; all that is not of the backward pass is of the forward pass */
   double  inter_node_bytes_per_nic; /* a step: what a card sends, mean over cards; 0: no cards */
-  double  exposed_comm_s; /* a step, on rank 0: collectives run while its compute stream is idle */
-  double  bubble_s;       /* a step, mean over GPUs, with pipeline stages: nothing runs; else 0 */
-  guint   n_replayed; /* micro-batches that were replayed, from which the rest follows; 0 = all */
-  double  parts[TIME_N];                       /* s; sum = step_time_s */
-  char   *binding_resource;                    /* that which bound the largest share of the step */
-  GArray *bindings;                            /* BindingUse, largest first */
-  GArray *traffic;                             /* TrafficUse */
+  double  exposed_comm_s;           /* a step: collectives run while the compute stream is idle, */
+  guint   exposed_rank; /* on the rank that waits most of the first ones of each make of node */
+  double  bubble_s;     /* a step, mean over GPUs, with pipeline stages: nothing runs; else 0 */
+  guint   n_replayed;   /* micro-batches that were replayed, from which the rest follows; 0 = all */
+  guint   n_steps_replayed, n_steps; /* of a round, likewise; and its steps where few were */
+  double  parts[TIME_N];             /* s; sum = step_time_s */
+  char   *binding_resource;          /* that which bound the largest share of the step */
+  GArray *bindings;                  /* BindingUse, largest first */
+  GArray *traffic;                   /* TrafficUse */
   guint   n_measured, n_datasheet, n_estimate; /* figures of the profiles used, by confidence */
   double  step_time_low_s,
       step_time_high_s; /* all figures at the good / bad end of their ranges; 0 = not asked for */
@@ -104,10 +111,15 @@ const char *const *prediction_result_names (void);
 typedef struct
 {
   ReplayOptions replay;
+  gboolean      unfolded;    /* simulate every rank, not one of each that are alike */
   gboolean      interval;    /* also simulate at both ends of the figures' ranges */
   const char   *profile_dir; /* of profile_set_new; NULL = shipped */
-  WorkCount    *count; /* where who predicts many scenarios says how many are done; may be NULL */
+  InputFiles *files; /* that other predictions read from as well, or NULL; outlives what is made */
+  WorkCount  *count; /* where who predicts many scenarios says how many are done; may be NULL */
 } PredictOptions;
+
+/* The profiles that OPTIONS name. */
+ProfileSet *predict_profiles (const PredictOptions *options);
 
 /* Reads everything off a replay. */
 Prediction *prediction_from_replay (const Replay *replay);
@@ -125,21 +137,26 @@ void prediction_derive (Prediction *self);
 /* Orders the bindings, largest first, and names that of the step. */
 void prediction_sort_bindings (Prediction *self);
 
-/* Replays SCENARIO with as many micro-batches as it has and reads it off. NULL as below. */
-Prediction *predict_replayed (const Scenario *scenario, const PredictOptions *options,
-                              ProfileSet *profiles, Replay **replay, DiagList *diags,
-                              GError **error);
+/* Runs BOUND and reads it off; hands the replay out where REPLAY is not NULL. */
+Prediction *predict_bound (const ReplayBound *bound, const ReplayOptions *options, Replay **replay,
+                           GError **error);
+
+/* Plans and binds RESOLVED with as many micro-batches as it has, and the same. NULL as below. */
+Prediction *predict_replayed (const ResolvedScenario *resolved, const PredictOptions *options,
+                              Replay **replay, DiagList *diags, GError **error);
 
 /*
- * The same from few micro-batches: multiply.c. NULL, without diagnostics or an error, when it would
- * not pay or they do not repeat.
+ * The same from few micro-batches: extrapolate.c. NULL, without diagnostics or an error, when it
+ * would not pay or they do not repeat.
  */
-Prediction *predict_multiplied (const Scenario *scenario, const PredictOptions *options,
-                                ProfileSet *profiles);
+Prediction *predict_extrapolated (const ResolvedScenario *resolved, const PredictOptions *options);
+
+/* The same from few steps of a long round: extrapolate-steps.c. NULL as predict_extrapolated. */
+Prediction *predict_few_steps (const ResolvedScenario *resolved, const PredictOptions *options);
 
 /*
- * Replays SCENARIO and reads it off. NULL after diagnostics or with ERROR set. Thread-safe: shares
- * nothing.
+ * Replays SCENARIO and reads it off. NULL after diagnostics or with ERROR set. Thread-safe: what
+ * threads share are the files of OPTIONS.
  */
 Prediction *predict (const Scenario *scenario, const PredictOptions *options, DiagList *diags,
                      GError **error);
@@ -152,6 +169,15 @@ Prediction *predict (const Scenario *scenario, const PredictOptions *options, Di
 Prediction *predict_with_replay (const Scenario *scenario, const PredictOptions *options,
                                  Replay **replay, ProfileSet **profiles, DiagList *diags,
                                  GError **error);
+
+/* ---- who stands for others ------------------------------------------------------------------- */
+
+/*
+ * The id of the node that simulated rank RANK is on, if no lower one is on such a node; else NULL.
+ * What is told of one rank is told of one of these, chosen by what they did and not by where the
+ * cluster lists them: rank 0 where all nodes are alike.
+ */
+const char *make_represented (const Replay *replay, guint rank);
 
 /* ---- critical path --------------------------------------------------------------------------- */
 
@@ -166,8 +192,8 @@ typedef struct
 } PathStep;
 
 /*
- * The path of the last (steady) period; newly allocated array of PathStep, latest first. Durations
- * sum exactly to the period.
+ * The path of the last (steady) period, from the rank that ends it last of those that stand for a
+ * make; newly allocated array of PathStep, latest first. Durations sum exactly to the period.
  */
 GArray *critical_path (const Replay *replay);
 
@@ -179,6 +205,11 @@ GArray *critical_path (const Replay *replay);
 typedef struct _Exposure Exposure;
 
 Exposure *exposure_new (const Replay *replay, guint rank);
+/*
+ * That of the most seconds among the ranks that stand for a make of node; ties go to the make whose
+ * id comes first. World rank into RANK.
+ */
+Exposure *exposure_largest (const Replay *replay, guint *rank);
 void      exposure_free (Exposure *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Exposure, exposure_free)
 double exposure_seconds (const Exposure *self, guint32 comm, CollectiveKind kind);

@@ -2,9 +2,8 @@
 
 #include <math.h>
 
-#include "analysis/remedies-private.h"
+#include "analysis/remedy-change-private.h"
 #include "base/parallel.h"
-#include "replay/plan-memory.h"
 
 #define BEAM 6 /* changes that are tried with a further lever */
 #define A_SET \
@@ -12,7 +11,6 @@
 #define GPU_ITEMS     4    /* a GPU of the cluster takes about as long as so many items */
 #define WORTH_MORE    0.99 /* of a remedy's step time: what takes longer adds changes for nothing */
 #define SAME_BATCH    1e-9
-#define BYTES_UNKNOWN G_MAXINT64
 #define PLANS_AT_ONCE 8 /* whatever the number of threads: the budget is looked at in between */
 
 const RemedyBudget remedy_default_budget = { .max_planned = 400,
@@ -36,17 +34,6 @@ typedef struct
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-typedef struct
-{
-  const Move *moves[REMEDY_MAX_CHANGES];
-  gint64      excess; /* bytes, as simulated, else as planned; up to 0: fits. BYTES_UNKNOWN: none */
-  guint64     n_items;     /* of the planned schedule and the cluster */
-  double      step_time_s; /* of a remedy, else 0 */
-  Prediction *prediction;
-  guint       n;      /* moves */
-  gboolean    chosen; /* to be simulated */
-} Change;
-
 static Change *
 change_at (const Search *self, guint i)
 {
@@ -59,92 +46,6 @@ change_clear (gpointer data)
   prediction_free (((Change *) data)->prediction);
 }
 
-static gint64
-micro_steps_of (const Change *change)
-{
-  gint64 n = 1;
-
-  for (guint i = 0; i < change->n; i++)
-    n *= change->moves[i]->micro_steps;
-  return n;
-}
-
-/* Newly allocated array of ScenarioOverride; strings interned. */
-static GArray *
-overrides_of (const Search *self, const Change *change)
-{
-  GArray *overrides = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
-  gint64  times = micro_steps_of (change);
-
-  for (guint i = 0; i < change->n; i++)
-    {
-      const Move            *move = change->moves[i];
-      const ScenarioOverride own = { .key = move->key, .value = move->value };
-      const ScenarioOverride also = { .key = move->also_key, .value = move->also_value };
-
-      g_array_append_val (overrides, own);
-      if (also.key != NULL)
-        g_array_append_val (overrides, also);
-    }
-  if (times > 1)
-    {
-      g_autofree char *value =
-          g_strdup_printf ("%" G_GINT64_FORMAT, self->scenario->training.grad_accum * times);
-      const ScenarioOverride steps = { .key = "training.grad_accum",
-                                       .value = g_intern_string (value) };
-
-      g_array_append_val (overrides, steps);
-    }
-  return overrides;
-}
-
-/* NULL where there is no such scenario. */
-static Scenario *
-scenario_of (const Search *self, const Change *change)
-{
-  g_autoptr (GArray)   overrides = overrides_of (self, change);
-  g_autoptr (DiagList) diags = diag_list_new ();
-
-  return scenario_with (self->scenario, self->strategies,
-                        (const ScenarioOverride *) (gconstpointer) overrides->data, overrides->len,
-                        diags);
-}
-
-/* "--micro-batch 1", "--compile=true", "--set strategy.cpu_offload=true". */
-static void
-append_option (GString *out, const ScenarioOverride *override, gboolean is_switch)
-{
-  const char      *dot = strchr (override->key, '.');
-  g_autofree char *name = g_strdelimit (g_strdup (dot + 1), "_", '-');
-
-  if (out->len > 0)
-    g_string_append_c (out, ' ');
-  if (g_str_equal (override->key, "strategy.name"))
-    g_string_append_printf (out, "--strategy %s", override->value);
-  else if (g_str_has_prefix (override->key, "strategy."))
-    g_string_append_printf (out, "--set %s=%s", override->key, override->value);
-  else
-    g_string_append_printf (out, "--%s%s%s", name, is_switch ? "=" : " ", override->value);
-}
-
-static char *
-options_of (const Search *self, const Change *change)
-{
-  g_autoptr (GArray)  overrides = overrides_of (self, change);
-  g_autoptr (GString) out = g_string_new (NULL);
-
-  for (guint i = 0; i < overrides->len; i++)
-    {
-      const ScenarioOverride *override = &g_array_index (overrides, ScenarioOverride, i);
-      gboolean                is_switch = FALSE;
-
-      for (guint m = 0; m < change->n; m++)
-        is_switch |= change->moves[m]->key == override->key && change->moves[m]->is_switch;
-      append_option (out, override, is_switch);
-    }
-  return g_string_free (g_steal_pointer (&out), FALSE);
-}
-
 /* ---- planning -------------------------------------------------------------------------------- */
 
 typedef struct
@@ -154,57 +55,21 @@ typedef struct
   guint  *indices; /* of simulations */
 } Batch;
 
-static guint64
-n_items_of (const Schedule *schedule)
-{
-  guint64 n = 0;
-
-  for (guint role = 0; role < schedule_n_roles (schedule); role++)
-    for (guint section = 0; section < SECTION_N; section++)
-      n += schedule_items (schedule, role, (ScheduleSection) section).n;
-  return n;
-}
-
 static void
 plan_change (guint i, gpointer user)
 {
-  const Batch           *batch = user;
-  Search                *self = batch->search;
-  Change                *change = change_at (self, batch->first + i);
-  g_autoptr (DiagList)   diags = diag_list_new ();
-  g_autoptr (ProfileSet) profiles = NULL;
-  g_autoptr (Scenario)   scenario = NULL;
-  g_autoptr (Replay)     replay = NULL;
+  const Batch         *batch = user;
+  Search              *self = batch->search;
+  Change              *change = change_at (self, batch->first + i);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Scenario) scenario = NULL;
 
-  scenario = scenario_of (self, change);
+  scenario = change_scenario (change, self->scenario, self->strategies);
   if (scenario == NULL)
     return;
-  profiles = profile_set_new (self->options->profile_dir);
-  plan_memory_shorten (scenario);
-  replay = replay_plan (scenario, profiles, diags);
-  if (replay == NULL)
-    return;
-  change->excess = replay_plan_excess (replay);
-  change->n_items =
-      n_items_of (replay_schedule (replay)) + (guint64) GPU_ITEMS * self->prediction->n_gpus;
-}
-
-static gboolean
-has_lever (const Change *change, guint lever)
-{
-  for (guint i = 0; i < change->n; i++)
-    if (change->moves[i]->lever == lever)
-      return TRUE;
-  return FALSE;
-}
-
-static gboolean
-has_move (const Change *change, const Move *move)
-{
-  for (guint i = 0; i < change->n; i++)
-    if (change->moves[i] == move)
-      return TRUE;
-  return FALSE;
+  change->excess = scenario_planned_excess (scenario, self->options, &change->n_items, diags);
+  if (change->excess != BYTES_UNKNOWN)
+    change->n_items += (guint64) GPU_ITEMS * self->prediction->n_gpus;
 }
 
 /* Whether there is a change of the same moves, in whatever order. */
@@ -217,7 +82,7 @@ is_known (const Search *self, const Change *wanted)
       gboolean      same = change->n == wanted->n;
 
       for (guint m = 0; same && m < wanted->n; m++)
-        same = has_move (change, wanted->moves[m]);
+        same = change_has_move (change, wanted->moves[m]);
       if (same)
         return TRUE;
     }
@@ -233,7 +98,7 @@ expand (Search *self, const Change *base)
       const Move *move = &g_array_index (self->moves, Move, m);
       Change      change = *base;
 
-      if (has_lever (base, move->lever))
+      if (change_has_lever (base, move->lever))
         continue;
       change.moves[change.n++] = move;
       change.excess = BYTES_UNKNOWN;
@@ -248,17 +113,6 @@ expand (Search *self, const Change *base)
         }
       g_array_append_val (self->changes, change);
     }
-  return TRUE;
-}
-
-static gboolean
-same_levers (const Change *a, const Change *b)
-{
-  if (a->n != b->n)
-    return FALSE;
-  for (guint i = 0; i < a->n; i++)
-    if (!has_lever (b, a->moves[i]->lever))
-      return FALSE;
   return TRUE;
 }
 
@@ -281,7 +135,7 @@ pick_beam (const Search *self, guint n, Change best[BEAM])
           gboolean taken = change->n != n || change->excess <= 0 || change->excess == BYTES_UNKNOWN;
 
           for (guint b = 0; b < n_best && !taken; b++)
-            taken = same_levers (change, &best[b]);
+            taken = change_has_levers_of (change, &best[b]);
           if (!taken && (least == NULL || change->excess < least->excess))
             least = change;
         }
@@ -351,7 +205,7 @@ simulate_change (guint i, gpointer user)
   g_autoptr (GError)   error = NULL;
   g_autoptr (Scenario) scenario = NULL;
 
-  scenario = scenario_of (self, change);
+  scenario = change_scenario (change, self->scenario, self->strategies);
   options.interval = FALSE;
   options.replay.keep_pools = FALSE;
   change->prediction = scenario != NULL ? predict (scenario, &options, diags, &error) : NULL;
@@ -363,16 +217,6 @@ simulate_change (guint i, gpointer user)
     change->step_time_s = change->prediction->step_time_s;
 }
 
-/* Whether the moves of PART, which are fewer, are all of WHOLE's. */
-static gboolean
-is_part (const Change *part, const Change *whole)
-{
-  for (guint i = 0; i < part->n; i++)
-    if (!has_move (whole, part->moves[i]))
-      return FALSE;
-  return part->n < whole->n;
-}
-
 /* Whether some of the moves of CHANGE, a remedy, are one that takes hardly longer, or less. */
 static gboolean
 is_excelled (const Search *self, const Change *change)
@@ -381,7 +225,7 @@ is_excelled (const Search *self, const Change *change)
     {
       const Change *part = change_at (self, i);
 
-      if (part->step_time_s > 0 && is_part (part, change)
+      if (part->step_time_s > 0 && change_is_part (part, change)
           && part->step_time_s * WORTH_MORE <= change->step_time_s)
         return TRUE;
     }
@@ -398,7 +242,7 @@ fullest (const Search *self, const Change *like)
     {
       const Change *change = change_at (self, i);
 
-      if (change->excess <= 0 && !change->chosen && same_levers (change, like)
+      if (change->excess <= 0 && !change->chosen && change_has_levers_of (change, like)
           && (best == G_MAXUINT || change->excess > change_at (self, best)->excess))
         best = i;
     }
@@ -410,7 +254,7 @@ static gboolean
 is_solved (const Search *self, const Change *like)
 {
   for (guint i = 0; i < self->changes->len && like->n > 1; i++)
-    if (is_remedy (self, change_at (self, i)) && same_levers (change_at (self, i), like))
+    if (is_remedy (self, change_at (self, i)) && change_has_levers_of (change_at (self, i), like))
       return TRUE;
   return FALSE;
 }
@@ -422,7 +266,7 @@ n_chosen_of (const Search *self, const GArray *indices, const Change *like)
   guint n = 0;
 
   for (guint i = 0; i < indices->len; i++)
-    n += same_levers (change_at (self, g_array_index (indices, guint, i)), like);
+    n += change_has_levers_of (change_at (self, g_array_index (indices, guint, i)), like);
   return n;
 }
 
@@ -482,16 +326,6 @@ remedy_free (gpointer data)
   g_free (self);
 }
 
-void
-remedies_free (Remedies *self)
-{
-  if (self == NULL)
-    return;
-  g_ptr_array_unref (self->found);
-  g_free (self->nearest);
-  g_free (self);
-}
-
 /* The fastest of each set of levers, fastest first. */
 static void
 take_remedies (Search *self)
@@ -512,11 +346,11 @@ take_remedies (Search *self)
       if (best == NULL)
         return;
       remedy = g_new0 (Remedy, 1);
-      remedy->options = options_of (self, best);
+      remedy->options = change_options (best, self->scenario);
       remedy->prediction = g_steal_pointer (&best->prediction);
       g_ptr_array_add (self->result->found, remedy);
       for (guint i = 0; i < self->changes->len; i++)
-        if (same_levers (change_at (self, i), best))
+        if (change_has_levers_of (change_at (self, i), best))
           g_clear_pointer (&change_at (self, i)->prediction, prediction_free);
     }
 }
@@ -524,7 +358,7 @@ take_remedies (Search *self)
 static guint64
 lacking_of (const Prediction *prediction)
 {
-  return MAX (prediction->hbm.excess, prediction->host.excess);
+  return MAX (MAX (prediction->hbm.excess, prediction->host.excess), prediction->drives.excess);
 }
 
 /* Simulates the least excessive of the changes that were not: nearest to a remedy, maybe one. */
@@ -567,7 +401,8 @@ name_nearest (Search *self)
           lacking = lacking_of (change->prediction);
         }
     }
-  self->result->nearest = nearest != NULL ? options_of (self, nearest) : g_strdup ("");
+  self->result->nearest =
+      nearest != NULL ? change_options (nearest, self->scenario) : g_strdup ("");
   self->result->lacking = lacking;
 }
 

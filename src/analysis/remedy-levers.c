@@ -29,7 +29,7 @@ add_move (Levers *self, const char *key, const char *value, gint64 micro_steps)
 static gboolean
 is_numbered (const char *choice)
 {
-  return g_str_has_suffix (choice, ":K");
+  return g_str_has_suffix (choice, ":K") || g_str_equal (choice, "K");
 }
 
 /* Every value of a switch or of words that SPEC can take and does not have. */

@@ -1,4 +1,7 @@
-/* The tree behind ConfigDoc: shared by its accessors (config.c) and its loader (config-yaml.c). */
+/*
+ * The tree behind ConfigDoc: shared by its accessors (config.c), its loader (config-yaml.c) and
+ * what merges documents (config-extend.c).
+ */
 #pragma once
 
 #include "base/config.h"
@@ -46,6 +49,9 @@ SourceMark config_doc_mark (const ConfigDoc *self, gsize line, gsize column);
 /* Appends VALUE to a list (KEY is NULL) or to a map that lacks KEY. Copies KEY. */
 void config_node_append (ConfigNode *self, const char *key, const SourceMark *mark,
                          const ConfigNode *value);
+
+/* The I-th entry of a list or a map. */
+ConfigEntry *config_node_entry (const ConfigNode *self, guint i);
 
 /* Entry of KEY in a map, or NULL. Valid until the next append. */
 ConfigEntry *config_node_find (const ConfigNode *self, const char *key);

@@ -1,6 +1,5 @@
 #include "base/config-private.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -24,8 +23,8 @@ node_free (ConfigNode *node)
   g_free (node);
 }
 
-static ConfigEntry *
-node_entry (const ConfigNode *self, guint i)
+ConfigEntry *
+config_node_entry (const ConfigNode *self, guint i)
 {
   g_assert (self->entries && i < self->entries->len);
   return &g_array_index (self->entries, ConfigEntry, i);
@@ -37,11 +36,11 @@ config_node_find (const ConfigNode *self, const char *key)
   if (self->index)
     {
       guint position = GPOINTER_TO_UINT (g_hash_table_lookup (self->index, key));
-      return position > 0 ? node_entry (self, position - 1) : NULL;
+      return position > 0 ? config_node_entry (self, position - 1) : NULL;
     }
   for (guint i = 0; i < self->entries->len; i++)
-    if (strcmp (node_entry (self, i)->key, key) == 0)
-      return node_entry (self, i);
+    if (strcmp (config_node_entry (self, i)->key, key) == 0)
+      return config_node_entry (self, i);
   return NULL;
 }
 
@@ -63,7 +62,7 @@ config_node_append (ConfigNode *self, const char *key, const SourceMark *mark,
       first = 0;
     }
   for (guint i = first; i < self->entries->len; i++)
-    g_hash_table_insert (self->index, node_entry (self, i)->key, GUINT_TO_POINTER (i + 1));
+    g_hash_table_insert (self->index, config_node_entry (self, i)->key, GUINT_TO_POINTER (i + 1));
 }
 
 /* Length of the line break at P as libyaml counts them (a mark's line must find its text), or 0. */
@@ -201,19 +200,19 @@ config_node_length (const ConfigNode *self)
 const ConfigNode *
 config_node_item (const ConfigNode *self, guint i)
 {
-  return node_entry (self, i)->value;
+  return config_node_entry (self, i)->value;
 }
 
 const char *
 config_node_key (const ConfigNode *self, guint i)
 {
-  return node_entry (self, i)->key;
+  return config_node_entry (self, i)->key;
 }
 
 const SourceMark *
 config_node_key_mark (const ConfigNode *self, guint i)
 {
-  return &node_entry (self, i)->mark;
+  return &config_node_entry (self, i)->mark;
 }
 
 const ConfigNode *
@@ -233,150 +232,4 @@ config_node_expect (const ConfigNode *self, ConfigKind kind, DiagList *diags)
     return TRUE;
   diag_error (diags, &self->mark, NULL, "expected a %s, got a %s", names[kind], names[self->kind]);
   return FALSE;
-}
-
-/*
- * The merge of OVER into BASE: a new map of DOC where both are maps, else OVER. The depth is
- * bounded by the loader.
- */
-static const ConfigNode *
-merge_nodes (ConfigDoc *doc, const ConfigNode *base, const ConfigNode *over)
-{
-  ConfigNode *merged;
-
-  if (base->kind != CONFIG_MAP || over->kind != CONFIG_MAP)
-    return over;
-
-  merged = config_doc_add_node (doc, CONFIG_MAP, &over->mark);
-  for (guint i = 0; i < base->entries->len; i++)
-    {
-      const ConfigEntry *old = node_entry (base, i);
-      const ConfigEntry *new = config_node_find (over, old->key);
-
-      if (new)
-        config_node_append (merged, new->key, &new->mark,
-                            merge_nodes (doc, old->value, new->value));
-      else
-        config_node_append (merged, old->key, &old->mark, old->value);
-    }
-  for (guint i = 0; i < over->entries->len; i++)
-    {
-      const ConfigEntry *new = node_entry (over, i);
-
-      if (!config_node_find (base, new->key))
-        config_node_append (merged, new->key, &new->mark, new->value);
-    }
-  return merged;
-}
-
-/* Replaces the root by a copy without the key 'extends'. */
-static void
-drop_extends (ConfigDoc *self)
-{
-  ConfigNode *root = config_doc_add_node (self, CONFIG_MAP, &self->root->mark);
-
-  for (guint i = 0; i < self->root->entries->len; i++)
-    {
-      const ConfigEntry *entry = node_entry (self->root, i);
-
-      if (strcmp (entry->key, "extends") != 0)
-        config_node_append (root, entry->key, &entry->mark, entry->value);
-    }
-  self->root = root;
-}
-
-/* One name for each file, however it is spelt. Newly allocated. */
-static char *
-real_name (const char *file)
-{
-  char *real = realpath (file, NULL);
-  char *name = g_strdup (real ? real : file);
-
-  free (real);
-  return name;
-}
-
-/* "a.yaml -> b.yaml -> a.yaml": the files of the chain SEEN from REAL on. */
-static char *
-describe_circle (const GPtrArray *seen, const char *real)
-{
-  g_autoptr (GString) text = g_string_new (NULL);
-  g_autofree char    *end = g_path_get_basename (real);
-  guint               i = 0;
-
-  g_ptr_array_find_with_equal_func ((GPtrArray *) seen, real, g_str_equal, &i);
-  for (; i < seen->len; i++)
-    {
-      g_autofree char *name = g_path_get_basename (g_ptr_array_index (seen, i));
-
-      g_string_append_printf (text, "%s -> ", name);
-    }
-  g_string_append (text, end);
-  return g_string_free (g_steal_pointer (&text), FALSE);
-}
-
-/*
- * Path of the file that DOC extends; NULL when it extends none or, after a diagnostic, when that is
- * not to be had. SEEN holds the real names of the files of the chain so far.
- */
-static char *
-next_in_chain (const ConfigDoc *doc, ConfigResolve resolve, gpointer user, GPtrArray *seen,
-               DiagList *diags)
-{
-  const ConfigNode *extends = config_node_get (doc->root, "extends");
-  g_autofree char  *path = NULL;
-  g_autofree char  *real = NULL;
-
-  if (!extends || !config_node_expect (extends, CONFIG_SCALAR, diags))
-    return NULL;
-  path = resolve (extends->text, user);
-  if (!path)
-    {
-      diag_error (diags, &extends->mark, NULL, "cannot find '%s' to extend", extends->text);
-      return NULL;
-    }
-  real = real_name (path);
-  if (g_ptr_array_find_with_equal_func (seen, real, g_str_equal, NULL))
-    {
-      g_autofree char *circle = describe_circle (seen, real);
-
-      diag_error (diags, &extends->mark, "one of them has to do without", "'%s' extends itself: %s",
-                  extends->text, circle);
-      return NULL;
-    }
-  g_ptr_array_add (seen, g_steal_pointer (&real));
-  return g_steal_pointer (&path);
-}
-
-ConfigDoc *
-config_load_extended (const char *file, ConfigResolve resolve, gpointer user, DiagList *diags)
-{
-  g_autoptr (ConfigDoc) top = config_load (file, diags);
-  g_autoptr (GPtrArray) seen = g_ptr_array_new_with_free_func (g_free);
-  const ConfigDoc      *last = top;
-
-  if (!top)
-    return NULL;
-  g_ptr_array_add (seen, real_name (file));
-  while (config_node_get (last->root, "extends"))
-    {
-      g_autofree char *path = next_in_chain (last, resolve, user, seen, diags);
-      ConfigDoc       *base = path ? config_load (path, diags) : NULL;
-
-      if (!base)
-        return NULL;
-      g_ptr_array_add (top->bases, base);
-      last = base;
-    }
-
-  const ConfigNode *root = last->root;
-  for (guint i = top->bases->len; i-- > 0;)
-    {
-      const ConfigDoc *over = i == 0 ? top : g_ptr_array_index (top->bases, i - 1);
-      root = merge_nodes (top, root, over->root);
-    }
-  top->root = (ConfigNode *) root;
-  if (config_node_get (root, "extends"))
-    drop_extends (top);
-  return g_steal_pointer (&top);
 }

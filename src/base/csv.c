@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/suggest.h"
 
 #define CHUNK_BYTES (1u << 16)
 #define SPLIT_HINT  "split the table, or leave out what is not needed"
@@ -386,22 +387,33 @@ reader_new (const char *name, FILE *file)
   return self;
 }
 
-CsvReader *
-csv_reader_open (const char *file, DiagList *diags)
+/* Takes STREAM, which may be NULL. */
+static CsvReader *
+open_stream (const char *name, FILE *stream, DiagList *diags)
 {
-  FILE *stream = fopen (file, "rbe");
-
   /* A directory opens; only reading it fails. */
   if (!stream || (ungetc (getc (stream), stream) == EOF && ferror (stream)))
     {
-      diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, g_strerror (errno));
+      diag_error (diags, NULL, NULL, "cannot read '%s': %s", name, g_strerror (errno));
       g_clear_pointer (&stream, fclose);
       return NULL;
     }
 
-  g_autoptr (CsvReader) self = reader_new (file, stream);
+  g_autoptr (CsvReader) self = reader_new (name, stream);
   begin (self, diags);
   return !self->at_end && read_header (self, diags) ? g_steal_pointer (&self) : NULL;
+}
+
+CsvReader *
+csv_reader_open (const char *file, DiagList *diags)
+{
+  return open_stream (file, fopen (file, "rbe"), diags);
+}
+
+CsvReader *
+csv_reader_open_text (const char *name, const char *text, gsize length, DiagList *diags)
+{
+  return open_stream (name, fmemopen ((gpointer) text, length, "rb"), diags);
 }
 
 void
@@ -535,4 +547,32 @@ csv_append_row (GString *out, const char *const *fields, guint n)
         g_string_append_c (out, '"');
     }
   g_string_append_c (out, '\n');
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+void
+csv_reader_missing (const CsvReader *self, const char *name, const char *hint, DiagList *diags)
+{
+  SourceMark mark = csv_reader_mark (self, 0);
+
+  mark.column = mark.length = 0;
+  diag_error (diags, &mark, hint, "missing column '%s'", name);
+}
+
+void
+csv_reader_unknown (const CsvReader *self, guint i, const char *const *names, DiagList *diags)
+{
+  SourceMark       mark = csv_reader_mark (self, i);
+  g_autofree char *hint = suggest_hint (csv_reader_column (self, i), names);
+
+  diag_error (diags, &mark, hint, "unknown column '%s'", csv_reader_column (self, i));
+}
+
+void
+csv_reader_check_names (const CsvReader *self, const char *const *names, DiagList *diags)
+{
+  for (guint i = 0; i < csv_reader_n_columns (self); i++)
+    if (!g_strv_contains (names, csv_reader_column (self, i)))
+      csv_reader_unknown (self, i, names, diags);
 }

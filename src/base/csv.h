@@ -13,6 +13,9 @@ typedef struct _CsvReader CsvReader;
 
 /* Opens FILE and reads its header. NULL after a diagnostic. */
 CsvReader *csv_reader_open (const char *file, DiagList *diags);
+
+/* The same from LENGTH bytes at TEXT, which outlive the reader; NAME is used in messages. */
+CsvReader *csv_reader_open_text (const char *name, const char *text, gsize length, DiagList *diags);
 void       csv_reader_free (CsvReader *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (CsvReader, csv_reader_free)
 
@@ -24,6 +27,13 @@ gint        csv_reader_find (const CsvReader *self, const char *column); /* -1 w
 gboolean    csv_reader_next (CsvReader *self, DiagList *diags);
 const char *csv_reader_field (const CsvReader *self, guint i);
 SourceMark  csv_reader_mark (const CsvReader *self, guint i); /* place of field i: file and line */
+
+/* An error: there is no column NAME (HINT may be NULL); column I is none of NAMES (NULL-ended). */
+void csv_reader_missing (const CsvReader *self, const char *name, const char *hint,
+                         DiagList *diags);
+void csv_reader_unknown (const CsvReader *self, guint i, const char *const *names, DiagList *diags);
+/* The latter for every column that is none of NAMES. */
+void csv_reader_check_names (const CsvReader *self, const char *const *names, DiagList *diags);
 
 /* Appends one CSV row to OUT, quoting where needed, ended by "\n". */
 void csv_append_row (GString *out, const char *const *fields, guint n);

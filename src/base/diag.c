@@ -239,6 +239,47 @@ static void G_GNUC_PRINTF (5, 0)
   g_ptr_array_add (self->diags, diag);
 }
 
+static Diag *
+diag_copy (const Diag *source)
+{
+  Diag *copy = g_new (Diag, 1);
+
+  *copy = *source;
+  copy->message = g_strdup (source->message);
+  copy->hint = g_strdup (source->hint);
+  copy->excerpt = g_strdup (source->excerpt);
+  return copy;
+}
+
+void
+diag_list_append (DiagList *self, const DiagList *source)
+{
+  guint n_kept = 0; /* errors among those of SOURCE that are not only counted */
+
+  for (guint i = 0; i < source->diags->len; i++)
+    {
+      const Diag *diag = g_ptr_array_index (source->diags, i);
+
+      n_kept += diag->severity == DIAG_ERROR;
+      if (self->seen != NULL
+          && !note_seen (self->seen, diag->file, diag->line, diag->column, diag->message))
+        continue;
+      self->n_errors += diag->severity == DIAG_ERROR;
+      if (self->diags->len < DIAG_LIST_MAX)
+        g_ptr_array_add (self->diags, diag_copy (diag));
+      else
+        self->n_dropped++;
+    }
+  self->n_errors += source->n_errors - n_kept;
+  self->n_dropped += source->n_dropped;
+}
+
+gboolean
+diag_list_is_empty (const DiagList *self)
+{
+  return self->diags->len == 0;
+}
+
 /* Repeats are told from others by their text. */
 gboolean
 diag_list_count_unread (DiagList *self)

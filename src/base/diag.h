@@ -88,6 +88,10 @@ typedef const SourceMark *(*DiagFindKey) (const char *key, gconstpointer user);
 void diag_list_set_finder (DiagList *self, DiagFindKey find, gconstpointer user);
 void diag_list_set_key (DiagList *self, const char *key);
 
+/* Adds copies of all that SOURCE holds, in order, as if it had been diagnosed here. */
+void diag_list_append (DiagList *self, const DiagList *source);
+
+gboolean diag_list_is_empty (const DiagList *self);
 guint    diag_list_n_errors (const DiagList *self);
 gboolean diag_list_has_errors (const DiagList *self);
 

@@ -146,22 +146,22 @@ check_range (const OptionSpec *spec, double number, const char *text)
 
 #define NUMBERED_MAX (1 << 20)
 
-/* Length of the part before the number of a choice that takes one, with its colon; 0 for others. */
-static gsize
-numbered_prefix (const char *choice)
+/* A choice that takes a number: "layers:K", or "K" alone. */
+static gboolean
+is_numbered (const char *choice)
 {
-  return g_str_has_suffix (choice, ":K") ? strlen (choice) - 1 : 0;
+  return g_str_has_suffix (choice, ":K") || g_str_equal (choice, "K");
 }
 
 /* "layers:8" of "layers:K". */
 static gboolean
 parse_choice (const char *choice, const char *text, gint *number)
 {
-  gsize  prefix = numbered_prefix (choice);
+  gsize  prefix = strlen (choice) - 1;
   gint64 value;
 
   *number = 0;
-  if (prefix == 0 || g_ascii_strncasecmp (choice, text, prefix) != 0
+  if (!is_numbered (choice) || g_ascii_strncasecmp (choice, text, prefix) != 0
       || !parse_int (text + prefix, &value) || value < 1 || value > NUMBERED_MAX)
     return FALSE;
   *number = (gint) value;
@@ -177,8 +177,8 @@ format_choice (const OptionSpec *spec, gint value)
     last++;
   if (last == value)
     return g_strdup (spec->choices[value]);
-  return g_strdup_printf ("%.*s%d", (int) numbered_prefix (spec->choices[last]),
-                          spec->choices[last], value - last);
+  return g_strdup_printf ("%.*s%d", (int) strlen (spec->choices[last]) - 1, spec->choices[last],
+                          value - last);
 }
 
 /*
@@ -191,7 +191,7 @@ parse_enum_value (const OptionSpec *spec, const char *text, OptionValue *value, 
   gint number;
 
   value->choice = name_index (text, spec->choices);
-  if (value->choice >= 0 && numbered_prefix (spec->choices[value->choice]) == 0)
+  if (value->choice >= 0 && !is_numbered (spec->choices[value->choice]))
     return NULL;
   for (gint i = 0; spec->choices[i]; i++)
     if (parse_choice (spec->choices[i], text, &number))
@@ -389,84 +389,6 @@ option_set (const OptionSpec *spec, gpointer structure, const char *text, const 
   else
     diag_error (diags, mark, hint, "%s", message);
   return FALSE;
-}
-
-/* ---- origins --------------------------------------------------------------------------------- */
-
-static guint
-table_length (const OptionSpec *table)
-{
-  guint n = 0;
-
-  while (table[n].key != NULL)
-    n++;
-  return n;
-}
-
-void
-option_marks_clear (OptionMarks *self)
-{
-  g_clear_pointer (&self->keys, g_free);
-  self->section = (SourceMark){ 0 };
-}
-
-void
-option_marks_copy (const OptionMarks *source, OptionMarks *target)
-{
-  option_marks_clear (target);
-  *target = *source;
-  if (source->keys != NULL)
-    target->keys = g_memdup2 (source->keys, table_length (source->table) * sizeof *source->keys);
-}
-
-void
-option_marks_set (OptionMarks *self, const char *key, const SourceMark *mark)
-{
-  const OptionSpec *spec = option_table_find (self->table, key);
-
-  if (spec == NULL)
-    return;
-  if (self->keys == NULL)
-    self->keys = g_new0 (SourceMark, table_length (self->table));
-  self->keys[spec - self->table] = source_mark_keep (mark);
-}
-
-void
-option_marks_set_section (OptionMarks *self, const SourceMark *mark)
-{
-  self->section = source_mark_keep (mark);
-}
-
-void
-option_marks_load (OptionMarks *self, const ConfigNode *node)
-{
-  option_marks_set_section (self, config_node_mark (node));
-  for (guint i = 0; config_node_kind (node) == CONFIG_MAP && i < config_node_length (node); i++)
-    option_marks_set (self, config_node_key (node, i),
-                      config_node_mark (config_node_item (node, i)));
-}
-
-const SourceMark *
-option_mark (const OptionMarks *self, ...)
-{
-  const SourceMark *found = NULL;
-  const char       *key;
-  va_list           keys;
-
-  if (self == NULL)
-    return NULL;
-  va_start (keys, self);
-  while (found == NULL && (key = va_arg (keys, const char *)) != NULL)
-    {
-      const OptionSpec *spec = self->keys != NULL ? option_table_find (self->table, key) : NULL;
-
-      if (spec != NULL && self->keys[spec - self->table].file != NULL)
-        found = &self->keys[spec - self->table];
-    }
-  va_end (keys);
-  if (found == NULL && self->section.file != NULL)
-    found = &self->section;
-  return found;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -7,8 +7,8 @@
  *   OPTION_STRING   char *     (newly allocated; NULL when unset)
  *   OPTION_BOOL     gboolean   ("1"/"0", true/false, yes/no, on/off)
  *   OPTION_INT      gint64     (decimal; "5e8" and suffixes k M G T accepted when exact)
- *   OPTION_ENUM     gint       (index into choices; a last choice such as "layers:K" takes a number
- *                              K from 1: index + K)
+ *   OPTION_ENUM     gint       (index into choices; a last choice "layers:K" or "K" takes a
+ *                              number K from 1: index + K)
  *   OPTION_QUANTITY double     (base unit of kind; unit required unless the kind has none)
  */
 #pragma once
@@ -39,32 +39,6 @@ typedef struct
   const char *help; /* one line */
   const char *source; /* where default or meaning comes from: a paper, a code base, or NULL */
 } OptionSpec;
-
-/*
- * Where the values of a table's options were set: each option keeps its own origin, so that a
- * finding about one points at it. The texts
- * of the marks outlive the input.
- */
-typedef struct
-{
-  const OptionSpec *table;   /* NULL: of no table, SECTION only */
-  SourceMark        section; /* where the map of options stands; without a file: nowhere */
-  SourceMark *keys; /* by the table's order; without a file: nobody set it. NULL: no key was */
-} OptionMarks;
-
-void option_marks_clear (OptionMarks *self);
-/* TARGET is cleared first. */
-void option_marks_copy (const OptionMarks *source, OptionMarks *target);
-void option_marks_set (OptionMarks *self, const char *key, const SourceMark *mark);
-void option_marks_set_section (OptionMarks *self, const SourceMark *mark);
-void option_marks_load (OptionMarks      *self,
-                        const ConfigNode *node); /* NODE, and every value if it is a map */
-
-/*
- * Place of the first of the keys (NULL-terminated) that was set, else of the section; NULL where
- * there is neither, or no SELF.
- */
-const SourceMark *option_mark (const OptionMarks *self, ...) G_GNUC_NULL_TERMINATED;
 
 /* Fills STRUCTURE (zeroed by the caller) with the defaults of TABLE. */
 void option_table_defaults (const OptionSpec *table, gpointer structure);

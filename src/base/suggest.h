@@ -12,8 +12,8 @@ const char *suggest_nearest (const char *word, const char *const *names);
 
 /*
  * How names are matched everywhere (profiles, strategies, models, values of options): as they are
- * written first, then letters of either
- * case. Index of WORD in NAMES (NULL-terminated), -1 when it is none of them.
+ * written first, then letters of either case. Index of WORD in NAMES (NULL-terminated), -1 when it
+ * is none of them.
  */
 gint name_index (const char *word, const char *const *names);
 

@@ -1,12 +1,14 @@
 /* Every benchmark that is built in, in the order in which `all` runs them. */
 #include "bench/bench.h"
 
+extern const Benchmark benchmark_host_work;
 extern const Benchmark benchmark_storage;
 
 #ifdef BENCH_CUDA
 extern const Benchmark benchmark_allocation;
 extern const Benchmark benchmark_attention;
 extern const Benchmark benchmark_check;
+extern const Benchmark benchmark_codec_kernel;
 extern const Benchmark benchmark_collective;
 extern const Benchmark benchmark_collective_overlap;
 extern const Benchmark benchmark_device_copy;
@@ -41,6 +43,7 @@ const Benchmark *const benchmarks[] = {
   &benchmark_triad,
   &benchmark_stream_kernel,
   &benchmark_strided_copy,
+  &benchmark_codec_kernel,
   &benchmark_matmul,
   &benchmark_attention,
   &benchmark_overlap,
@@ -49,6 +52,7 @@ const Benchmark *const benchmarks[] = {
   &benchmark_pair,
   &benchmark_collective_overlap,
 #endif
+  &benchmark_host_work,
   &benchmark_storage,
 #ifdef BENCH_MPI
   &benchmark_mpi_collective,

@@ -15,6 +15,7 @@ bool check_attention (const Bench *bench);
 bool check_layer (const Bench *bench);
 bool check_streams (const Bench *bench);
 bool check_strided_copy (const Bench *bench);
+bool check_codecs (const Bench *bench);
 
 /* N values of DTYPE ("fp32", "bf16", "fp16", "fp8") at DEVICE. */
 bool check_read (const Bench *bench, const void *device, const char *dtype, size_t n,

@@ -1,4 +1,4 @@
-/* Kernels from C strings: compiled by NVRTC for the device at hand, loaded as a library. */
+/* Kernels from C strings: compiled by NVRTC for the current device, loaded as a library. */
 #ifdef BENCH_CUDA
 
 #include <nvrtc.h>

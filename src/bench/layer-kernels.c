@@ -13,7 +13,7 @@
 
 /*
  * Eight values of a matrix are one 16-byte access. A row belongs to one block; its second reading
- * comes from the caches. NVRTC has no cuda_bf16.h at hand without a path to the toolkit, so the two
+ * comes from the caches. NVRTC finds no cuda_bf16.h without a path to the toolkit, so the two
  * conversions are written out.
  */
 static const char basics[] =

@@ -15,6 +15,9 @@
 /* Rank RANK's element INDEX. */
 double nccl_data_value (const NcclType *type, unsigned rank, uint64_t index);
 
+/* The value of TYPE whose bytes are at IN. */
+double nccl_data_decode (const NcclType *type, const unsigned char *in);
+
 /* This rank's first NCCL_DATA_PERIOD elements at SELF's pattern. */
 bool nccl_data_upload (NcclSession *self, const NcclType *type);
 
@@ -23,10 +26,10 @@ bool nccl_data_fill (NcclSession *self, const NcclType *type, void *device, uint
                      cudaStream_t stream);
 
 /*
- * Runs OP once on fresh data and looks at up to 512 elements of the result, at its ends and in
- * between: *WRONG is how many are not what they must be, over all ranks. Copies are compared
- * exactly; sums against the sum of doubles, within n u times the sum of magnitudes (n ranks, unit
- * roundoff u), the bound of n - 1 rounded additions in any order.
+ * nccl-check.c: runs OP once on fresh data and looks at up to 512 elements of the result, at its
+ * ends and in between: *WRONG is how many are not what they must be, over all ranks. Copies are
+ * compared exactly; sums against the sum of doubles, within n u times the sum of magnitudes (n
+ * ranks, unit roundoff u), the bound of n - 1 rounded additions in any order.
  */
 bool nccl_data_check (NcclSession *self, const NcclOp *op, int64_t *wrong);
 

@@ -1,7 +1,8 @@
 /*
- * Writing and reading one file, block by block from one thread, through host memory that is
- * page-locked where there is a GPU, as offloading to a disk does. A value is the time of one block;
- * bytes are those of the block.
+ * Writing and reading one file, block by block from one thread or several, through host memory that
+ * is page-locked where there is a GPU, as offloading to a disk does. A value is the time of a pass
+ * over the file for each of its blocks; bytes are those of the block. Variants that end in ".8"
+ * have eight threads, each with one request in flight: a drive needs several to show its rate.
  *
  * With O_DIRECT nothing lies in the page cache. Where the file system does not take it, the writes'
  * time includes fsync and the cache is dropped before reading, which the kernel may not do: a
@@ -14,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +35,9 @@
 #define SMALLEST_FILE (16 * MIB)
 #define MAX_BLOCKS    256 /* of one pass over the file */
 #define MAX_REPEATS   1000
+
+/* Requests in flight at most: the queue depth that DeepSpeed's swapping defaults to. */
+#define MAX_DEPTH 8
 
 /* Repeats of a size end after so many seconds. */
 #define LONGEST_S 5.0
@@ -192,15 +197,31 @@ write_part (int fd, void *buffer, size_t bytes, off_t at)
   return pwrite (fd, buffer, bytes, at);
 }
 
+/* What one of the threads does of a pass: every DEPTH-th of N blocks, from its number on. */
+typedef struct
+{
+  const Bench   *bench;
+  const Storage *self;
+  Transfer       transfer;
+  uint64_t       bytes, n;
+  unsigned       number, depth;
+  bool           ok;
+  pthread_t      thread;
+} Worker;
+
 /* A call may move less than it was asked to. */
 static bool
-move_block (const Bench *bench, const Storage *self, Transfer transfer, uint64_t bytes, uint64_t at)
+move_block (const Worker *worker, uint64_t at)
 {
-  uint64_t done = 0;
+  const Bench   *bench = worker->bench;
+  const Storage *self = worker->self;
+  Transfer       transfer = worker->transfer;
+  uint64_t       bytes = worker->bytes, done = 0;
+  char          *buffer = self->buffer + worker->number * bytes;
 
   while (done < bytes)
     {
-      ssize_t n = transfer (self->fd, self->buffer + done, bytes - done, (off_t) (at + done));
+      ssize_t n = transfer (self->fd, buffer + done, bytes - done, (off_t) (at + done));
 
       if (n < 0 && errno == EINTR)
         continue;
@@ -217,14 +238,56 @@ move_block (const Bench *bench, const Storage *self, Transfer transfer, uint64_t
   return true;
 }
 
-/* One pass over N blocks: *SECONDS of one of them. */
+static void *
+move_blocks (void *user)
+{
+  Worker *worker = user;
+
+  worker->ok = true;
+  for (uint64_t i = worker->number; worker->ok && i < worker->n; i += worker->depth)
+    worker->ok = move_block (worker, i * worker->bytes);
+  return NULL;
+}
+
+/* All blocks, by as many threads as requests are to be in flight. The first is this one. */
+static bool
+move_all (const Worker *one)
+{
+  Worker   workers[MAX_DEPTH];
+  unsigned n = 1;
+  int      error = 0;
+  bool     ok;
+
+  workers[0] = *one;
+  while (n < one->depth && error == 0)
+    {
+      workers[n] = *one;
+      workers[n].number = n;
+      error = pthread_create (&workers[n].thread, NULL, move_blocks, &workers[n]);
+      n += error == 0;
+    }
+  if (error == 0)
+    move_blocks (&workers[0]);
+  else
+    bench_error (one->bench, "pthread_create", "%s", strerror (error));
+  ok = error == 0 && workers[0].ok;
+  for (unsigned i = 1; i < n; i++)
+    {
+      pthread_join (workers[i].thread, NULL);
+      ok = workers[i].ok && ok;
+    }
+  return ok;
+}
+
+/* One pass over N blocks with DEPTH requests in flight: *SECONDS for each of them. */
 static bool
 pass (const Bench *bench, const Storage *self, Transfer transfer, uint64_t bytes, uint64_t n,
-      double *seconds)
+      unsigned depth, double *seconds)
 {
-  bool   writes = transfer == write_part;
-  double start;
-  int    error;
+  const Worker one = { bench, self, transfer, bytes, n, .depth = depth };
+  bool         writes = transfer == write_part;
+  double       start;
+  int          error;
 
   /* What was written has to be on the disk before the cache can let it go. */
   if (!writes && !self->direct
@@ -234,32 +297,43 @@ pass (const Bench *bench, const Storage *self, Transfer transfer, uint64_t bytes
       return failed (bench, "posix_fadvise", "file");
     }
   start = bench_now ();
-  for (uint64_t i = 0; i < n; i++)
-    if (!move_block (bench, self, transfer, bytes, i * bytes))
-      return false;
+  if (!move_all (&one))
+    return false;
   if (writes && fdatasync (self->fd) != 0)
     return failed (bench, "fdatasync", "file");
   *seconds = (bench_now () - start) / (double) n;
   return true;
 }
 
-static bool
-measure (const Bench *bench, const Storage *self, Transfer transfer, uint64_t bytes)
+static const struct
 {
+  const char *variant;
+  Transfer    transfer;
+  unsigned    depth;
+} cases[] = {
+  { "write", write_part, 1 },
+  { "read", pread, 1 },
+  { "write.8", write_part, MAX_DEPTH },
+  { "read.8", pread, MAX_DEPTH },
+};
+
+static bool
+measure (const Bench *bench, const Storage *self, unsigned index, uint64_t bytes)
+{
+  Transfer transfer = cases[index].transfer;
+  unsigned depth = cases[index].depth;
   double   samples[MAX_REPEATS], start, unused;
   uint64_t n = self->file_bytes / bytes < MAX_BLOCKS ? self->file_bytes / bytes : MAX_BLOCKS;
   unsigned repeats = bench->options->repeats < MAX_REPEATS ? bench->options->repeats : MAX_REPEATS;
   unsigned taken = 0;
-  Result   result = { .benchmark = bench->name,
-                      .variant = transfer == write_part ? "write" : "read",
-                      .bytes = bytes };
+  Result   result = { .benchmark = bench->name, .variant = cases[index].variant, .bytes = bytes };
 
   /* The first writing gives the blocks their place, and reading needs them written. */
-  if (transfer == write_part && !pass (bench, self, transfer, bytes, n, &unused))
+  if (transfer == write_part && !pass (bench, self, transfer, bytes, n, depth, &unused))
     return false;
   start = bench_now ();
   while (taken < repeats && (taken == 0 || bench_now () - start < LONGEST_S))
-    if (!pass (bench, self, transfer, bytes, n, &samples[taken++]))
+    if (!pass (bench, self, transfer, bytes, n, depth, &samples[taken++]))
       return false;
   result_set_times (&result, samples, taken);
   result.remark = self->direct   ? self->locked ? "direct; page-locked" : "direct"
@@ -276,17 +350,19 @@ measure_sizes (const Bench *bench, Storage *self)
 
   if (!open_any_file (bench, self) || !choose_size (bench, self))
     return false;
+  room /= MAX_DEPTH;
   room = room < self->file_bytes / 4 ? room : self->file_bytes / 4;
   room_sizes (bench, 64 << 10, 64 * MIB, 4, ALIGNMENT, room, sizes, &n);
   if (!self->direct)
     bench_note (bench,
                 "the file system has no O_DIRECT: the page cache is in play, and what is read may "
                 "come from memory");
-  if (n == 0 || !open_buffer (bench, self, sizes[n - 1]))
+  if (n == 0 || !open_buffer (bench, self, MAX_DEPTH * sizes[n - 1]))
     return n == 0;
   for (unsigned i = 0; i < n; i++)
-    if (!measure (bench, self, write_part, sizes[i]) || !measure (bench, self, pread, sizes[i]))
-      return false;
+    for (unsigned k = 0; k < sizeof cases / sizeof *cases; k++)
+      if (!measure (bench, self, k, sizes[i]))
+        return false;
   return true;
 }
 

@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "calibrate/minimise.h"
-#include "measure/collective-predictor.h"
+#include "calibrate/link-families-private.h"
 
 /* ---- what is fitted -------------------------------------------------------------------------- */
 
@@ -49,147 +48,14 @@ static const MinimiseEffort effort = { .grid = 13, .sections = 6, .rounds = 4, .
 #define PRIOR_STATED 0.02  /* misfit that leaving a stated figure by a factor of e is worth ... */
 #define PRIOR_TABLE  0.002 /* ... and one that only the library's tables have */
 
-/* ---- families -------------------------------------------------------------------------------- */
-
-/* A family while it is fitted. The variables are the result's figures. */
-typedef struct
-{
-  FittedFamily *result;
-  GArray       *rows;   /* guint */
-  GArray       *ranges; /* MinimiseRange of each variable */
-  GArray       *values; /* double */
-  GArray       *own;    /* double: each link's own value of each variable, link by link */
-  GArray       *known;  /* double: what a variable is without the fit; 0 = nobody says */
-} Family;
-
 typedef struct
 {
   const GPtrArray     *measurements;
   ProfileSet          *profiles;
   CollectivePredictor *predictor;
-  GPtrArray           *families; /* Family *, in the order of the calibration */
-  Family              *current;
+  GPtrArray           *families; /* LinkFamily *, in the order of the calibration */
+  LinkFamily          *current;
 } Fit;
-
-static void
-fitted_family_free (gpointer data)
-{
-  FittedFamily *self = data;
-
-  g_free (self->name);
-  g_free (self->refusal);
-  g_ptr_array_unref (self->links);
-  g_ptr_array_unref (self->sources);
-  g_array_unref (self->figures);
-  g_free (self);
-}
-
-static void
-family_free (gpointer data)
-{
-  Family *self = data;
-
-  g_array_unref (self->rows);
-  g_array_unref (self->ranges);
-  g_array_unref (self->values);
-  g_array_unref (self->own);
-  g_array_unref (self->known);
-  g_free (self);
-}
-
-static Family *
-find_family (const GPtrArray *families, const char *name)
-{
-  for (guint i = 0; i < families->len; i++)
-    {
-      Family *family = g_ptr_array_index (families, i);
-
-      if (strcmp (family->result->name, name) == 0)
-        return family;
-    }
-  return NULL;
-}
-
-static Family *
-add_family (Fit *fit, const char *name)
-{
-  Family *self = g_new0 (Family, 1);
-
-  self->rows = g_array_new (FALSE, FALSE, sizeof (guint));
-  self->ranges = g_array_new (FALSE, FALSE, sizeof (MinimiseRange));
-  self->values = g_array_new (FALSE, FALSE, sizeof (double));
-  self->own = g_array_new (FALSE, FALSE, sizeof (double));
-  self->known = g_array_new (FALSE, FALSE, sizeof (double));
-  self->result = g_new0 (FittedFamily, 1);
-  self->result->name = g_strdup (name);
-  self->result->links = g_ptr_array_new_with_free_func (g_free);
-  self->result->sources = g_ptr_array_new_with_free_func (g_free);
-  self->result->figures = g_array_new (FALSE, TRUE, sizeof (FittedFigure));
-  g_ptr_array_add (fit->families, self);
-  return self;
-}
-
-static void
-add_name (GPtrArray *names, const char *name)
-{
-  if (!g_ptr_array_find_with_equal_func (names, name, g_str_equal, NULL))
-    g_ptr_array_add (names, g_strdup (name));
-}
-
-/* Row ROW crosses LINK. */
-static void
-note_row (Fit *fit, guint row, const LinkProfile *link, const char *source, const GPtrArray *only)
-{
-  g_autofree char *name = link != NULL ? measurement_link_family (link) : NULL;
-  Family          *family;
-
-  if (link == NULL
-      || (only != NULL
-          && !g_ptr_array_find_with_equal_func ((GPtrArray *) only, name, g_str_equal, NULL)))
-    return;
-  family = find_family (fit->families, name);
-  if (family == NULL)
-    family = add_family (fit, name);
-  g_array_append_val (family->rows, row);
-  family->result->n_rows++;
-  add_name (family->result->links, link->id);
-  add_name (family->result->sources, source);
-}
-
-static gint
-compare_names (gconstpointer a, gconstpointer b)
-{
-  return strcmp (*(const char *const *) a, *(const char *const *) b);
-}
-
-static gint
-compare_families (gconstpointer a, gconstpointer b)
-{
-  const Family *x = *(const Family *const *) a, *y = *(const Family *const *) b;
-
-  return strcmp (x->result->name, y->result->name);
-}
-
-static void
-collect_families (Fit *fit, const char *left_out, const GPtrArray *only)
-{
-  for (guint i = 0; i < fit->measurements->len; i++)
-    {
-      const Measurement *row = g_ptr_array_index (fit->measurements, i);
-      g_autofree char   *source = measurement_source_prefix (row);
-      CollectiveCost     cost;
-
-      if (row->healthy != HEALTHY_YES || g_strcmp0 (source, left_out) == 0
-          || collective_predictor_cost (fit->predictor, i, &cost) != NULL)
-        continue;
-      note_row (fit, i, collective_predictor_intra (fit->predictor, i), source, only);
-      note_row (fit, i, collective_predictor_nic (fit->predictor, i), source, only);
-    }
-  g_ptr_array_sort (fit->families, compare_families);
-  for (guint i = 0; i < fit->families->len; i++)
-    g_ptr_array_sort (((Family *) g_ptr_array_index (fit->families, i))->result->links,
-                      compare_names);
-}
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
@@ -215,13 +81,13 @@ has_parameter (const LinkProfile *link, guint links)
 }
 
 static const char *
-link_at (const Family *family, guint i)
+link_at (const LinkFamily *family, guint i)
 {
   return g_ptr_array_index (family->result->links, i);
 }
 
 static const FittedFigure *
-figure_at (const Family *family, guint i)
+figure_at (const LinkFamily *family, guint i)
 {
   return &g_array_index (family->result->figures, FittedFigure, i);
 }
@@ -232,7 +98,7 @@ figure_at (const Family *family, guint i)
  * 25 GB/s, 24 of a card's 25).
  */
 static void
-forget_fits (Fit *fit, const Family *family)
+forget_fits (Fit *fit, const LinkFamily *family)
 {
   for (guint l = 0; l < family->result->links->len; l++)
     {
@@ -258,36 +124,38 @@ own_value (Fit *fit, const char *link, const char *key, QuantityKind *kind)
   return view->figure->value;
 }
 
-/* A GPU that the family's links join. */
-static const GpuProfile *
-gpu_of (Fit *fit, const Family *family)
+/* One that the family's links join. */
+static const Cluster *
+cluster_of (Fit *fit, const LinkFamily *family)
 {
-  return cluster_gpu_profile (
-      collective_predictor_cluster (fit->predictor, g_array_index (family->rows, guint, 0)), 0);
+  return collective_predictor_cluster (fit->predictor, g_array_index (family->rows, guint, 0));
 }
 
 /* A variable of FAMILY: parameter P of its link LINK, or of all (NULL). */
 static void
-add_variable (Fit *fit, Family *family, guint p, const char *link)
+add_variable (Fit *fit, LinkFamily *family, guint p, const char *link)
 {
   FittedFigure         fitted = { .key = parameters[p].key, .link = link };
   g_autoptr (DiagList) diags = diag_list_new ();
   const LinkProfile   *profile =
       profile_set_link (fit->profiles, link != NULL ? link : link_at (family, 0), NULL, diags);
-  double known;
+  const Cluster *cluster = cluster_of (fit, family);
+  double         known;
 
   fitted.before = fitted.after =
       own_value (fit, link != NULL ? link : link_at (family, 0), fitted.key, &fitted.kind);
   g_array_append_val (family->result->figures, fitted);
   g_array_append_val (family->ranges, parameters[p].range);
   g_array_append_val (family->values, fitted.before);
-  known = fitted.before > 0 ? fitted.before
-                            : collective_stock_figure (profile, gpu_of (fit, family), fitted.key);
+  known = fitted.before > 0
+              ? fitted.before
+              : collective_stock_figure (cluster_library (cluster, NULL), profile,
+                                         cluster_gpu_profile (cluster, 0), fitted.key);
   g_array_append_val (family->known, known);
 }
 
 static void
-take_parameters (Fit *fit, Family *family)
+take_parameters (Fit *fit, LinkFamily *family)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   const LinkProfile   *link = profile_set_link (fit->profiles, link_at (family, 0), NULL, diags);
@@ -322,7 +190,7 @@ rounded (double value)
 
 /* Gives the links of FAMILY the figures X; a value that has not moved leaves each link its own. */
 static void
-apply_values (Fit *fit, const Family *family, const double *x)
+apply_values (Fit *fit, const LinkFamily *family, const double *x)
 {
   guint n = family->result->figures->len;
 
@@ -344,7 +212,7 @@ apply_values (Fit *fit, const Family *family, const double *x)
 /* ---- the fit --------------------------------------------------------------------------------- */
 
 static double
-misfit (Fit *fit, const Family *family)
+misfit (Fit *fit, const LinkFamily *family)
 {
   double sum = 0;
 
@@ -365,7 +233,7 @@ misfit (Fit *fit, const Family *family)
  * wander far for a small gain. A profile's statement counts for more than the library's table.
  */
 static double
-distance (const Family *family, const double *x)
+distance (const LinkFamily *family, const double *x)
 {
   double sum = 0;
 
@@ -408,7 +276,7 @@ same_thing (const Measurement *a, const Measurement *b)
 
 /* Two healthy measurements of one thing that are far apart; NULL when there are none. */
 static char *
-find_contradiction (const Fit *fit, const Family *family)
+find_contradiction (const Fit *fit, const LinkFamily *family)
 {
   for (guint i = 0; i < family->rows->len; i++)
     for (guint j = 0; j < i; j++)
@@ -429,7 +297,7 @@ find_contradiction (const Fit *fit, const Family *family)
 }
 
 static void
-check_data (const Fit *fit, Family *family)
+check_data (const Fit *fit, LinkFamily *family)
 {
   if (family->rows->len < CALIBRATION_MIN_ROWS)
     family->result->refusal =
@@ -440,7 +308,7 @@ check_data (const Fit *fit, Family *family)
 }
 
 static void
-apply_all (Fit *fit, const Family *family)
+apply_all (Fit *fit, const LinkFamily *family)
 {
   apply_values (fit, family, (const double *) (void *) family->values->data);
 }
@@ -452,7 +320,7 @@ total_misfit (Fit *fit)
 
   for (guint i = 0; i < fit->families->len; i++)
     {
-      const Family *family = g_ptr_array_index (fit->families, i);
+      const LinkFamily *family = g_ptr_array_index (fit->families, i);
 
       if (family->result->refusal == NULL)
         sum += misfit (fit, family);
@@ -472,7 +340,7 @@ fit_in_turn (Fit *fit)
 
       for (guint i = 0; i < fit->families->len; i++)
         {
-          Family *family = g_ptr_array_index (fit->families, i);
+          LinkFamily *family = g_ptr_array_index (fit->families, i);
 
           if (family->result->refusal != NULL)
             continue;
@@ -491,7 +359,7 @@ fit_in_turn (Fit *fit)
 
 /* Rounds what was fitted. */
 static void
-round_family (Fit *fit, Family *family)
+round_family (Fit *fit, LinkFamily *family)
 {
   for (guint i = 0; i < family->values->len; i++)
     {
@@ -508,7 +376,7 @@ round_family (Fit *fit, Family *family)
 
 /* Takes back what was fitted where the model cannot bring the data together. */
 static void
-check_fit (Fit *fit, Family *family)
+check_fit (Fit *fit, LinkFamily *family)
 {
   FittedFamily *result = family->result;
 
@@ -534,14 +402,13 @@ calibrate_collectives (const GPtrArray *rows, ProfileSet *profiles, const char *
 {
   CollectiveCalibration          *self = g_new0 (CollectiveCalibration, 1);
   g_autoptr (CollectivePredictor) predictor = collective_predictor_new (rows, profiles);
-  g_autoptr (GPtrArray)           families = g_ptr_array_new_with_free_func (family_free);
-  Fit                             fit = { rows, profiles, predictor, families, NULL };
+  g_autoptr (GPtrArray) families = link_families_collect (rows, predictor, left_out, only);
+  Fit                   fit = { rows, profiles, predictor, families, NULL };
 
   self->families = g_ptr_array_new_with_free_func (fitted_family_free);
-  collect_families (&fit, left_out, only);
   for (guint i = 0; i < families->len; i++)
     {
-      Family *family = g_ptr_array_index (families, i);
+      LinkFamily *family = g_ptr_array_index (families, i);
 
       g_ptr_array_add (self->families, family->result);
       if (left_out != NULL)
@@ -551,7 +418,7 @@ calibrate_collectives (const GPtrArray *rows, ProfileSet *profiles, const char *
     }
   for (guint i = 0; i < families->len; i++)
     {
-      Family *family = g_ptr_array_index (families, i);
+      LinkFamily *family = g_ptr_array_index (families, i);
 
       family->result->before = misfit (&fit, family);
     }

@@ -26,13 +26,21 @@ append_version (GString *text, const char *what, const char *version)
     g_string_append_printf (text, ", %s %s", what, version);
 }
 
+/* A node's cores and drives are the host's. */
+static const char *
+machine_of (const ProfileCalibration *self)
+{
+  return strcmp (self->kind, "gpu") == 0 ? self->results->device : self->results->host;
+}
+
 /* What ran where and when, and how good the fit is. */
 static char *
-source_text (const BenchResults *results, const FittedValue *value)
+source_text (const ProfileCalibration *self, const FittedValue *value)
 {
-  GString *text = g_string_new ("shardsim-bench on ");
+  const BenchResults *results = self->results;
+  GString            *text = g_string_new ("shardsim-bench on ");
 
-  g_string_append (text, *results->device != '\0' ? results->device : results->host);
+  g_string_append (text, machine_of (self));
   append_version (text, "driver", results->driver);
   append_version (text, "CUDA", results->cuda);
   append_version (text, "NCCL", results->nccl);
@@ -68,17 +76,17 @@ value_text (QuantityKind kind, double value)
 
 /* A plain key has no source but a comment. */
 static void
-append_plain (GString *text, const BenchResults *results, const FittedValue *value)
+append_plain (GString *text, const ProfileCalibration *self, const FittedValue *value)
 {
-  g_autofree char *source = source_text (results, value);
+  g_autofree char *source = source_text (self, value);
 
   g_string_append_printf (text, "%s: %s # %s\n", value->figure, value->text, source);
 }
 
 static void
-append_figure (GString *text, const BenchResults *results, const FittedValue *value)
+append_figure (GString *text, const ProfileCalibration *self, const FittedValue *value)
 {
-  g_autofree char *source = source_text (results, value);
+  g_autofree char *source = source_text (self, value);
   g_autofree char *after = value_text (value->kind, value->after);
   g_autofree char *low = NULL, *high = NULL;
 
@@ -96,11 +104,9 @@ append_figure (GString *text, const BenchResults *results, const FittedValue *va
 static GString *
 profile_text (const ProfileCalibration *self)
 {
-  const BenchResults *results = self->results;
-  GString            *text = g_string_new (NULL);
-  g_autofree char    *title =
-      g_strdup_printf ("%s, as measured on %s", self->title,
-                       *results->device != '\0' ? results->device : results->host);
+  GString         *text = g_string_new (NULL);
+  g_autofree char *title =
+      g_strdup_printf ("%s, as measured on %s", self->title, machine_of (self));
 
   clean (title);
   g_string_append_printf (text, "extends: %s\ntitle: \"%s\"\n", self->base, title);
@@ -111,9 +117,9 @@ profile_text (const ProfileCalibration *self)
       if (value->figure == NULL || value->verdict != FIT_GOOD)
         continue;
       if (value->text != NULL)
-        append_plain (text, results, value);
+        append_plain (text, self, value);
       else
-        append_figure (text, results, value);
+        append_figure (text, self, value);
     }
   return text;
 }

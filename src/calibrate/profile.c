@@ -4,131 +4,6 @@
 #include <string.h>
 
 #define MAX_UNLIKE 0.1 /* of a GPU's multiprocessors against its profile's, without a warning */
-#define LARGE_TIMES \
-  8 /* sizes of this many times a line's half-bandwidth size tell the spread of its rate */
-
-/* ---- rows ------------------------------------------------------------------------------------ */
-
-/* TRUE when TEXT is one of the words of LIST, which are separated by '|'. */
-static gboolean
-is_listed (const char *list, const char *text)
-{
-  g_auto (GStrv) words = g_strsplit (list, "|", -1);
-
-  return g_strv_contains ((const char *const *) words, text);
-}
-
-GPtrArray *
-calibration_rows (const Calibration *self, const char *benchmark, const char *variant, guint ranks)
-{
-  GPtrArray *rows = g_ptr_array_new ();
-
-  for (guint i = 0; i < self->results->rows->len; i++)
-    {
-      BenchRow *row = &g_array_index (self->results->rows, BenchRow, i);
-
-      if (strcmp (row->benchmark, benchmark) != 0 || !is_listed (variant, row->variant)
-          || (ranks > 0 && row->ranks != ranks))
-        continue;
-      g_ptr_array_add (rows, row);
-      g_hash_table_add (self->used, row);
-    }
-  return rows;
-}
-
-/* ---- fits ------------------------------------------------------------------------------------ */
-
-void
-calibration_refuse (FittedValue *out, FitVerdict verdict, char *why)
-{
-  g_free (out->why);
-  out->verdict = verdict;
-  out->why = why;
-}
-
-LineFit
-calibration_line (const GPtrArray *rows, double factor, FittedValue *out)
-{
-  g_autofree FitPoint *points = g_new (FitPoint, rows->len + 1);
-  LineFit              line;
-  guint                n = 0;
-
-  for (guint i = 0; i < rows->len; i++)
-    {
-      const BenchRow *row = g_ptr_array_index (rows, i);
-
-      if (row->bytes > 0 && row->value > 0)
-        points[n++] = (FitPoint){ factor * (double) row->bytes, row->value };
-    }
-  line = line_fit (points, n, "bytes");
-  if (n == 0)
-    calibration_refuse (out, FIT_TOO_LITTLE, g_strdup ("not measured"));
-  else if (out->verdict == FIT_GOOD && line.verdict != FIT_GOOD)
-    calibration_refuse (out, line.verdict, g_strdup (line.why));
-  g_clear_pointer (&line.why, g_free);
-  out->n += line.n;
-  if (line.verdict == FIT_TOO_LITTLE)
-    return line;
-  out->residual_median = fmax (out->residual_median, line.residual_median);
-  out->residual_p90 = fmax (out->residual_p90, line.residual_p90);
-  return line;
-}
-
-void
-calibration_median (const GPtrArray *rows, FittedValue *out)
-{
-  g_autofree double *values = g_new (double, rows->len + 1);
-  MedianFit          fit;
-  double             low = INFINITY, high = 0;
-
-  for (guint i = 0; i < rows->len; i++)
-    values[i] = ((const BenchRow *) g_ptr_array_index (rows, i))->value;
-  fit = median_fit (values, rows->len);
-  out->n = fit.n;
-  if (fit.verdict != FIT_GOOD)
-    {
-      calibration_refuse (out, fit.verdict, fit.why);
-      return;
-    }
-  for (guint i = 0; i < rows->len; i++)
-    {
-      const BenchRow *row = g_ptr_array_index (rows, i);
-
-      if (robust_is_outlier (fit.median, row->value))
-        continue;
-      low = MIN (low, row->low);
-      high = MAX (high, row->high);
-    }
-  out->after = fit.median;
-  out->low = low;
-  out->high = high;
-  if (fit.n < 2)
-    return;
-  out->residual_median = fit.residual_median;
-  out->residual_p90 = fit.residual_p90;
-}
-
-gboolean
-calibration_rate_spread (const GPtrArray *rows, double factor, const LineFit *line, double *low,
-                         double *high)
-{
-  double from = LARGE_TIMES * line->half;
-
-  *low = INFINITY;
-  *high = 0;
-  for (guint i = 0; i < rows->len; i++)
-    {
-      const BenchRow *row = g_ptr_array_index (rows, i);
-      double          bytes = factor * (double) row->bytes;
-
-      if (bytes < from || row->low <= line->latency
-          || robust_is_outlier (line->latency + bytes / line->rate, row->value))
-        continue;
-      *low = MIN (*low, bytes / (row->high - line->latency));
-      *high = MAX (*high, bytes / (row->low - line->latency));
-    }
-  return *high > 0;
-}
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
@@ -221,13 +96,33 @@ warn_of_size (const ProfileCalibration *self, DiagList *diags)
     }
 }
 
+/* What is fitted of each kind of profile. */
+static const struct
+{
+  const char    *kind;
+  const FitRule *rules;
+} kinds[] = {
+  { "gpu", calibrate_device_rules },
+  { "link", calibrate_network_rules },
+  { "node", calibrate_host_rules },
+};
+
+static const FitRule *
+rules_of (const char *kind)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    if (strcmp (kinds[i].kind, kind) == 0)
+      return kinds[i].rules;
+  g_assert_not_reached ();
+}
+
 static ProfileCalibration *
-calibration_new (const BenchResults *results, const char *base)
+calibration_new (const BenchResults *results, const char *kind, const char *base)
 {
   ProfileCalibration *self = g_new0 (ProfileCalibration, 1);
 
   self->results = results;
-  self->kind = calibrate_profile_kind (results);
+  self->kind = kind;
   self->base = g_strdup (base);
   self->fits = g_ptr_array_new_with_free_func (fitted_value_free);
   return self;
@@ -240,26 +135,26 @@ calibrate_profile_kind (const BenchResults *results)
 }
 
 ProfileCalibration *
-calibrate_profile (const BenchResults *results, ProfileSet *profiles, const char *base,
-                   DiagList *diags)
+calibrate_profile (const BenchResults *results, ProfileSet *profiles, const char *kind,
+                   const char *base, DiagList *diags)
 {
   g_autoptr (GHashTable)         used = g_hash_table_new (NULL, NULL);
-  g_autoptr (ProfileCalibration) result = calibration_new (results, base);
-  g_autoptr (GArray)             views = profile_set_figures (profiles, result->kind, base, diags);
-  gboolean                       device = *results->device != '\0';
+  g_autoptr (ProfileCalibration) result = calibration_new (results, kind, base);
+  g_autoptr (GArray)             views = profile_set_figures (profiles, kind, base, diags);
   Calibration                    self = { .results = results, .used = used, .result = result };
-  const FitRule                 *rules = device ? calibrate_device_rules : calibrate_network_rules;
 
   if (views == NULL)
     return NULL;
-  if (device)
+  if (strcmp (kind, "gpu") == 0)
     self.gpu = profile_set_gpu (profiles, base, NULL, diags);
-  else
+  else if (strcmp (kind, "link") == 0)
     self.link = profile_set_link (profiles, base, NULL, diags);
-  result->title = g_strdup (device ? self.gpu->title : self.link->title);
-  for (; rules->what != NULL; rules++)
-    apply_rule (&self, rules, views, profiles);
-  if (device)
+  else
+    self.node = profile_set_node (profiles, base, NULL, diags);
+  result->title = g_strdup (profile_set_title (profiles, kind, base, diags));
+  for (const FitRule *rule = rules_of (kind); rule->what != NULL; rule++)
+    apply_rule (&self, rule, views, profiles);
+  if (self.gpu != NULL)
     result->products = calibration_products (&self);
   warn_of_size (result, diags);
   calibration_report_others (&self);
@@ -373,14 +268,15 @@ join (GPtrArray *ids)
 }
 
 char *
-calibrate_profile_guess (const BenchResults *results, ProfileSet *profiles, DiagList *diags)
+calibrate_profile_guess (const BenchResults *results, ProfileSet *profiles, const char *kind,
+                         DiagList *diags)
 {
-  const char           *kind = calibrate_profile_kind (results);
+  gboolean              named = strcmp (kind, "gpu") == 0;
   g_autoptr (GPtrArray) want = words_of (results->device), found = NULL;
   g_autofree char      *list = NULL, *hint = NULL;
 
-  found = candidates (profiles, kind, *results->device != '\0' ? want : NULL);
-  if (found->len == 1 && *results->device != '\0')
+  found = candidates (profiles, kind, named ? want : NULL);
+  if (found->len == 1 && named)
     return g_strdup (g_ptr_array_index (found, 0));
   if (found->len == 0)
     {
@@ -389,9 +285,9 @@ calibrate_profile_guess (const BenchResults *results, ProfileSet *profiles, Diag
     }
   list = join (found);
   hint = g_strdup_printf ("name the datasheet's profile with --extends: %s", list);
-  if (*results->device != '\0')
+  if (named)
     diag_error (diags, NULL, hint, "which profile '%s' extends is not clear", results->device);
   else
-    diag_error (diags, NULL, hint, "which link the hosts of these results have is not said");
+    diag_error (diags, NULL, hint, "which %s these results are of is not said", kind);
   return NULL;
 }

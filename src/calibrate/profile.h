@@ -1,8 +1,8 @@
 /*
  * A profile from what the microbenchmark runner measured: results.csv with a device makes a GPU's,
- * without one (MPI on plain hosts) a network link's. Every figure is a robust fit (robust-fit.h) of
- * named rows by a rule; the tables of rules are in calibrate-device.c and calibrate-network.c. What
- * no figure takes is fitted for the report alone.
+ * without one (MPI on plain hosts) a network link's; either makes a node's, of its cores and
+ * drives. Every figure is a robust fit (robust-fit.h) of named rows by a rule; the tables of rules
+ * are in device.c, network.c and host.c. What no figure takes is fitted for the report alone.
  */
 #pragma once
 
@@ -36,7 +36,7 @@ typedef struct
 typedef struct
 {
   const BenchResults *results;
-  const char         *kind;  /* "gpu", "link" */
+  const char         *kind;  /* "gpu", "link", "node" */
   char               *base;  /* id of the profile that is extended */
   char               *title; /* of that profile */
   GPtrArray *fits;     /* FittedValue *: figures in the rules' order, then what is only reported */
@@ -44,24 +44,27 @@ typedef struct
 } ProfileCalibration;
 
 /*
- * Fits the figures of the profile BASE ("gpu" where RESULTS has a device, else "link") to RESULTS,
- * which outlive the result, and leaves the values in PROFILES. NULL after diagnostics where there
- * is no such profile; a device of another size than BASE is a warning.
+ * Fits the figures of the profile KIND/BASE to RESULTS, which outlive the result, and leaves the
+ * values in PROFILES. KIND is calibrate_profile_kind's, or "node". NULL after diagnostics where
+ * there is no such profile; a device of another size than BASE is a warning.
  */
 ProfileCalibration *calibrate_profile (const BenchResults *results, ProfileSet *profiles,
-                                       const char *base, DiagList *diags);
+                                       const char *kind, const char *base, DiagList *diags);
 void                profile_calibration_free (ProfileCalibration *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ProfileCalibration, profile_calibration_free)
 
-/* The kind of profile that RESULTS make. */
+/*
+ * The kind of profile that RESULTS make first of all: "gpu" where they have a device, else "link".
+ */
 const char *calibrate_profile_kind (const BenchResults *results);
 
 /*
- * The id of the one profile of RESULTS' kind whose title and id hold every word of the device's
+ * The id of the one profile of KIND whose title and id hold every word of the device's
  * name ("NVIDIA H200": vendor and form left aside). NULL after a diagnostic that lists the
- * candidates. Newly allocated.
+ * candidates; always for a link or a node, whose names the results do not say. Newly allocated.
  */
-char *calibrate_profile_guess (const BenchResults *results, ProfileSet *profiles, DiagList *diags);
+char *calibrate_profile_guess (const BenchResults *results, ProfileSet *profiles, const char *kind,
+                               DiagList *diags);
 
 /* TRUE when there is a figure to write and none contradicts its data. */
 gboolean profile_calibration_is_good (const ProfileCalibration *self);
@@ -73,7 +76,7 @@ gboolean profile_calibration_is_good (const ProfileCalibration *self);
 gboolean profile_calibration_write (const ProfileCalibration *self, const char *file,
                                     GError **error);
 
-/* ---- for the rules ---- */
+/* ---- for the rules (profile-fits.c, device.c, network.c, others.c) ---- */
 
 typedef struct _Calibration Calibration;
 typedef struct _FitRule     FitRule;
@@ -92,13 +95,15 @@ struct _FitRule
 struct _Calibration
 {
   const BenchResults *results;
-  const GpuProfile   *gpu; /* the extended profile with what was fitted so far: one of the two */
-  const LinkProfile  *link;
+  const GpuProfile   *gpu;  /* of a GPU: the extended profile with what was fitted so far */
+  const LinkProfile  *link; /* of a link: the same */
+  const NodeProfile  *node; /* of a node: the same */
   GHashTable         *used; /* BenchRow * that a rule has looked at */
   ProfileCalibration *result;
 };
 
-extern const FitRule calibrate_device_rules[], calibrate_network_rules[]; /* end: `what` is NULL */
+/* end: `what` is NULL */
+extern const FitRule calibrate_device_rules[], calibrate_network_rules[], calibrate_host_rules[];
 
 /*
  * Rows of a benchmark and variant ("nn|nt": either); RANKS 0: of any. Newly allocated array of

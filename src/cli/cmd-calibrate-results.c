@@ -62,6 +62,12 @@ add_value (Listing *listing, const FittedValue *value)
                value->why);
 }
 
+typedef struct
+{
+  Common common;
+  char  *output, *extends;
+} Arguments;
+
 /* ---- where it goes --------------------------------------------------------------------------- */
 
 static gboolean
@@ -95,6 +101,21 @@ check_inputs (const Common *common, const char *file)
   return TRUE;
 }
 
+/* The folder of -o says that a node is meant, or --extends; else the results say what they make. */
+static const char *
+kind_of (const Arguments *arguments, const BenchResults *results, ProfileSet *profiles)
+{
+  g_autofree char *folder = g_path_get_dirname (arguments->output);
+  g_autofree char *name = g_path_get_basename (folder);
+  const char      *kind = calibrate_profile_kind (results), *base = arguments->extends;
+
+  if (strcmp (name, "node") == 0
+      || (base != NULL && !profile_set_has (profiles, kind, base)
+          && profile_set_has (profiles, "node", base)))
+    return "node";
+  return kind;
+}
+
 /* FALSE after a message: a folder of another kind, or a profile that what is written may extend. */
 static gboolean
 check_output (const Common *common, const char *file, const char *kind, ProfileSet *profiles)
@@ -125,12 +146,6 @@ print_use (const ProfileCalibration *result, const char *file)
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
-
-typedef struct
-{
-  Common common;
-  char  *output, *extends;
-} Arguments;
 
 /*
  * Why there is no profile: the figures that contradict their data, or else that there is nothing to
@@ -180,13 +195,12 @@ write_and_print (const Arguments *arguments, const ProfileCalibration *result)
 
 /* Newly allocated; NULL after diagnostics. A profile made by its name alone cannot be extended. */
 static char *
-find_base (const Arguments *arguments, const BenchResults *results, ProfileSet *profiles,
-           DiagList *diags)
+find_base (const Arguments *arguments, const char *kind, const BenchResults *results,
+           ProfileSet *profiles, DiagList *diags)
 {
-  const char      *kind = calibrate_profile_kind (results);
   g_autofree char *base = arguments->extends != NULL
                               ? g_strdup (arguments->extends)
-                              : calibrate_profile_guess (results, profiles, diags);
+                              : calibrate_profile_guess (results, profiles, kind, diags);
   g_autofree char *file = base != NULL ? profile_set_file (profiles, kind, base) : NULL;
 
   if (base == NULL)
@@ -209,16 +223,20 @@ calibrate (Arguments *arguments)
   g_autoptr (ProfileCalibration) result = NULL;
   g_autofree char               *base = NULL, *asked = NULL;
   ExitStatus                     status = profile_output_check (arguments->output);
+  const char                    *kind = NULL;
   Progress                      *progress;
 
   if (status != EXIT_DONE)
     return status;
   results = bench_results_load ((const char *const *) arguments->common.files, diags);
   if (results != NULL)
-    base = find_base (arguments, results, profiles, diags);
+    {
+      kind = kind_of (arguments, results, profiles);
+      base = find_base (arguments, kind, results, profiles, diags);
+    }
   progress = progress_start ("fitting", "rows");
   if (base != NULL)
-    result = calibrate_profile (results, profiles, base, diags);
+    result = calibrate_profile (results, profiles, kind, base, diags);
   progress_end (progress);
   stream_report_diags (diags);
   if (result == NULL)
@@ -257,13 +275,15 @@ cmd_calibrate_results (int argc, char **argv)
 
   if (!common_parse (
           &arguments.common, COMMON_FORMAT, "RESULTS.csv...",
-          "Fits the figures of a GPU's profile to what shardsim-bench measured on it, or those of "
-          "a link's to what it measured between plain hosts, and writes a profile that extends the "
-          "datasheet's. Exit status 3, and nothing is written, where there is too little data for "
-          "any figure, or where it contradicts itself.",
+          "Fits the figures of a GPU's profile to what shardsim-bench measured on it, those of a "
+          "link's to what it measured between plain hosts, or, in a folder 'node', those of a "
+          "node's cores and drives, and writes a profile that extends the datasheet's. Exit status "
+          "3, and nothing is written, where there is too little data for any figure, or where it "
+          "contradicts itself.",
           "Logs of nccl-tests and tables of measured collectives are calibrated as by 'shardsim "
           "calibrate collectives', whose --help explains link profiles.\n\nExamples:\n"
           "  shardsim calibrate results.csv -o mine/gpu/h200-here.yaml\n"
+          "  shardsim calibrate results.csv -o mine/node/dgx-h200.yaml --extends dgx-h200\n"
           "  shardsim simulate scenario.yaml --gpu h200-here --hwprofiles mine\n",
           entries, argc, argv, &done))
     return EXIT_USAGE;

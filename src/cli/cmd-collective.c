@@ -13,7 +13,7 @@ typedef struct
 {
   char *collective, *min_bytes, *max_bytes, *step_factor, *step_bytes, *ranks, *fidelity, *algo,
       *proto;
-  char **beside;
+  char **concurrent;
 } Arguments;
 
 static double
@@ -32,15 +32,12 @@ parse_factor (const char *text, DiagList *diags)
 static CollectiveKind
 require_kind (const char *name, DiagList *diags)
 {
-  const char      *names[COLLECTIVE_N_KINDS + 1] = { NULL };
   SourceMark       mark = argument_mark ("--collective", name != NULL ? name : "");
   g_autofree char *list = NULL;
 
   if (name != NULL)
     return parse_kind (&mark, name, diags);
-  for (guint i = 0; i < COLLECTIVE_N_KINDS; i++)
-    names[i] = collective_kind_name ((CollectiveKind) i);
-  list = g_strjoinv (", ", (char **) names);
+  list = g_strjoinv (", ", (char **) collective_kind_names);
   diag_error (diags, NULL, list, "which collective? give --collective NAME");
   return COLLECTIVE_ALL_REDUCE;
 }
@@ -68,7 +65,7 @@ read_fidelity (const Arguments *arguments, DiagList *diags)
     return FIDELITY_FLUID;
   mark = argument_mark ("--fidelity", arguments->fidelity);
   fidelity = (Fidelity) parse_word (&mark, "fidelity", arguments->fidelity, names, diags);
-  if (arguments->beside != NULL && g_str_equal (arguments->fidelity, "analytic"))
+  if (arguments->concurrent != NULL && g_str_equal (arguments->fidelity, "analytic"))
     diag_error (diags, &mark, "fluid or step",
                 "'analytic' knows no sharing: nothing runs beside it");
   return fidelity;
@@ -148,41 +145,41 @@ check_steps (Fidelity fidelity, const CollectiveNeighbour *asked, const SourceMa
 
 /* The same for all that run. */
 static void
-check_all (const Cluster *cluster, const CollectiveNeighbour *first, const GArray *besides,
+check_all (const Cluster *cluster, const CollectiveNeighbour *first, const GArray *concurrents,
            char **texts, Fidelity fidelity, DiagList *diags)
 {
   check_steps (fidelity, first, NULL, diags);
   check_forced (cluster, first, first->library.algorithm != ALGORITHM_N,
                 first->library.protocol != PROTOCOL_N, NULL, diags);
-  for (guint i = 0; i < besides->len; i++)
+  for (guint i = 0; i < concurrents->len; i++)
     {
-      const Beside       *beside = &g_array_index (besides, Beside, i);
-      CollectiveNeighbour asked = beside->neighbour;
+      const Concurrent   *concurrent = &g_array_index (concurrents, Concurrent, i);
+      CollectiveNeighbour asked = concurrent->neighbour;
       SourceMark          mark = argument_mark ("--beside", texts[i]);
 
       asked.bytes = asked.bytes > 0 ? asked.bytes : first->bytes;
       check_steps (fidelity, &asked, &mark, diags);
-      check_forced (cluster, &asked, beside->forced_algorithm, beside->forced_protocol, &mark,
-                    diags);
+      check_forced (cluster, &asked, concurrent->forced_algorithm, concurrent->forced_protocol,
+                    &mark, diags);
     }
 }
 
-/* Array of Beside. */
+/* Array of Concurrent. */
 static GArray *
-read_besides (const Arguments *arguments, guint n_gpus, const CollectiveOptions *library,
-              DiagList *diags)
+read_concurrents (const Arguments *arguments, guint n_gpus, const CollectiveOptions *library,
+                  DiagList *diags)
 {
-  GArray *besides = g_array_new (FALSE, FALSE, sizeof (Beside));
+  GArray *concurrents = g_array_new (FALSE, FALSE, sizeof (Concurrent));
 
-  g_array_set_clear_func (besides, beside_clear);
-  for (guint i = 0; arguments->beside != NULL && arguments->beside[i] != NULL; i++)
+  g_array_set_clear_func (concurrents, concurrent_clear);
+  for (guint i = 0; arguments->concurrent != NULL && arguments->concurrent[i] != NULL; i++)
     {
-      Beside beside;
+      Concurrent concurrent;
 
-      parse_beside (arguments->beside[i], n_gpus, library, &beside, diags);
-      g_array_append_val (besides, beside);
+      parse_concurrent (arguments->concurrent[i], n_gpus, library, &concurrent, diags);
+      g_array_append_val (concurrents, concurrent);
     }
-  return besides;
+  return concurrents;
 }
 
 static ExitStatus
@@ -207,12 +204,12 @@ run_on (const Common *common, const Arguments *arguments, ProfileSet *profiles,
         const Cluster *cluster, const CollectiveOptions *library, CollectiveSweepOptions *options,
         DiagList *diags)
 {
-  const char                     *text = arguments->ranks;
-  SourceMark                      mark = argument_mark ("--ranks", text != NULL ? text : "");
-  guint                           n_gpus = cluster != NULL ? cluster_n_gpus (cluster) : 0;
-  g_autoptr (GArray)              ranks = parse_ranks (&mark, text, n_gpus, diags);
-  g_autoptr (GArray)              besides = read_besides (arguments, n_gpus, library, diags);
-  g_autofree CollectiveNeighbour *neighbours = g_new (CollectiveNeighbour, besides->len + 1);
+  const char        *text = arguments->ranks;
+  SourceMark         mark = argument_mark ("--ranks", text != NULL ? text : "");
+  guint              n_gpus = cluster != NULL ? cluster_n_gpus (cluster) : 0;
+  g_autoptr (GArray) ranks = parse_ranks (&mark, text, n_gpus, diags);
+  g_autoptr (GArray) concurrents = read_concurrents (arguments, n_gpus, library, diags);
+  g_autofree CollectiveNeighbour *neighbours = g_new (CollectiveNeighbour, concurrents->len + 1);
   g_autoptr (CollectiveSweep)     sweep = NULL;
   g_autoptr (GError)              error = NULL;
   Progress                       *progress;
@@ -222,12 +219,12 @@ run_on (const Common *common, const Arguments *arguments, ProfileSet *profiles,
                                             .library = *library,
                                             .bytes = options->max_bytes };
 
-  for (guint i = 0; i < besides->len; i++)
-    neighbours[i] = g_array_index (besides, Beside, i).neighbour;
-  options->beside = neighbours;
-  options->n_beside = besides->len;
+  for (guint i = 0; i < concurrents->len; i++)
+    neighbours[i] = g_array_index (concurrents, Concurrent, i).neighbour;
+  options->concurrent = neighbours;
+  options->n_concurrent = concurrents->len;
   if (!diag_list_has_errors (diags))
-    check_all (cluster, &first, besides, arguments->beside, options->fidelity, diags);
+    check_all (cluster, &first, concurrents, arguments->concurrent, options->fidelity, diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   progress = progress_start ("simulating", "sizes");
@@ -249,14 +246,16 @@ run (const Common *common, const Arguments *arguments, ClusterOptions *cluster_w
   g_autoptr (Cluster)    cluster = NULL;
   CollectiveSweepOptions options = { 0 };
   CollectiveOptions      library;
-  OptionMarks            marks = { .table = cluster_options };
+  OptionMarks marks = { .table = cluster_options }, library_marks = { .table = collective_options };
 
   read_options (arguments, &options, diags);
-  apply_network_options (common, cluster_wanted, config, &marks, diags);
+  apply_network_options (common, cluster_wanted, config, &marks, &library_marks, diags);
   apply_short_names (arguments, config, diags);
   library = collective_config_options (config);
   cluster = cluster_new (cluster_wanted, profiles, &marks, diags);
+  collective_config_check (config, profiles, option_mark (&library_marks, "nccl", NULL), diags);
   option_marks_clear (&marks);
+  option_marks_clear (&library_marks);
   return run_on (common, arguments, profiles, cluster, &library, &options, diags);
 }
 
@@ -286,7 +285,7 @@ cmd_collective (int argc, char **argv)
     { "proto", 0, 0, G_OPTION_ARG_STRING, &arguments.proto, "the same as --protocol", "NAME" },
     { "fidelity", 0, 0, G_OPTION_ARG_STRING, &arguments.fidelity,
       "analytic: closed form, fluid (default), or step: every step of the algorithm", "NAME" },
-    { "beside", 0, 0, G_OPTION_ARG_STRING_ARRAY, &arguments.beside,
+    { "beside", 0, 0, G_OPTION_ARG_STRING_ARRAY, &arguments.concurrent,
       "a second collective at the same time, such as all_gather:256M:ranks=8-15", "WHAT" },
     G_OPTION_ENTRY_NULL,
   };
@@ -313,6 +312,6 @@ cmd_collective (int argc, char **argv)
   for (const GOptionEntry *entry = extra; entry->long_name != NULL; entry++)
     if (entry->arg == G_OPTION_ARG_STRING)
       g_free (*(char **) entry->arg_data);
-  g_strfreev (arguments.beside);
+  g_strfreev (arguments.concurrent);
   return status;
 }

@@ -1,12 +1,11 @@
 /* shardsim compare: scenarios side by side, simulated in threads, reported in their order. */
-#include <pthread.h>
-
+#include "base/parallel.h"
 #include "base/suggest.h"
 #include "cli/common.h"
 #include "cli/progress.h"
 #include "report/report.h"
 
-/* Threads take the next scenario under the lock; all else of a slot is its thread's alone. */
+/* Each scenario has slots of its own. */
 typedef struct
 {
   const GPtrArray      *scenarios;
@@ -16,45 +15,17 @@ typedef struct
   ProfileSet          **profiles;
   DiagList            **diags;
   GError              **errors;
-  pthread_mutex_t       lock;
-  guint                 next;
 } Jobs;
 
-static void *
-work (void *data)
-{
-  Jobs *jobs = data;
-
-  for (;;)
-    {
-      guint i;
-
-      pthread_mutex_lock (&jobs->lock);
-      i = jobs->next < jobs->scenarios->len ? jobs->next++ : jobs->scenarios->len;
-      pthread_mutex_unlock (&jobs->lock);
-      if (i == jobs->scenarios->len)
-        return NULL;
-      jobs->predictions[i] = predict_with_replay (
-          g_ptr_array_index (jobs->scenarios, i), jobs->options,
-          jobs->replays != NULL ? &jobs->replays[i] : NULL,
-          jobs->replays != NULL ? &jobs->profiles[i] : NULL, jobs->diags[i], &jobs->errors[i]);
-      work_count_done (jobs->options->count);
-    }
-}
-
 static void
-run_jobs (Jobs *jobs, guint n_threads)
+predict_one (guint i, gpointer user)
 {
-  g_autofree pthread_t *threads = g_new (pthread_t, n_threads);
-  guint                 started = 0;
+  Jobs *jobs = user;
 
-  pthread_mutex_init (&jobs->lock, NULL);
-  while (started + 1 < n_threads && pthread_create (&threads[started], NULL, work, jobs) == 0)
-    started++;
-  work (jobs);
-  for (guint i = 0; i < started; i++)
-    pthread_join (threads[i], NULL);
-  pthread_mutex_destroy (&jobs->lock);
+  jobs->predictions[i] = predict_with_replay (g_ptr_array_index (jobs->scenarios, i), jobs->options,
+                                              jobs->replays != NULL ? &jobs->replays[i] : NULL,
+                                              jobs->replays != NULL ? &jobs->profiles[i] : NULL,
+                                              jobs->diags[i], &jobs->errors[i]);
 }
 
 /* A function, as MAX would print twice what is printed once. */
@@ -102,11 +73,11 @@ say_left_out (const Jobs *jobs, guint i, guint n_more, gboolean again)
 }
 
 /*
- * Says what is new about scenario I, and N_MORE of the same words; BESIDE others that did not
+ * Says what is new about scenario I, and N_MORE of the same words; AMONG_OTHERS: some did not
  * fail.
  */
 static void
-report_one (const Jobs *jobs, guint i, guint n_more, gboolean beside, GHashTable *said)
+report_one (const Jobs *jobs, guint i, guint n_more, gboolean among_others, GHashTable *said)
 {
   const GError *error = jobs->errors[i];
   gboolean      again;
@@ -115,7 +86,7 @@ report_one (const Jobs *jobs, guint i, guint n_more, gboolean beside, GHashTable
   if (error != NULL && !g_hash_table_add (said, g_strdup (error->message)))
     error = NULL;
   again = error == NULL && diag_list_first_message (jobs->diags[i]) == NULL;
-  if (has_failed (jobs, i) && beside)
+  if (has_failed (jobs, i) && among_others)
     say_left_out (jobs, i, n_more, again);
   stream_report_diags (jobs->diags[i]);
   if (error != NULL)
@@ -124,7 +95,7 @@ report_one (const Jobs *jobs, guint i, guint n_more, gboolean beside, GHashTable
 
 /*
  * Diagnostics and errors of all scenarios, in their order, each once: those of a grid share most.
- * What fails beside others is left out, and said to be.
+ * What fails among others is left out, and said to be.
  */
 static ExitStatus
 report_failures (const Jobs *jobs)
@@ -180,8 +151,7 @@ compare_all (Common *common, const GPtrArray *scenarios, const char *sort, gbool
     diags[i] = diag_list_new ();
   progress = progress_start ("predicting", "scenarios");
   options.count = progress_count (progress);
-  work_count_add (options.count, scenarios->len);
-  run_jobs (&jobs, MIN (scenarios->len, common_n_jobs (common)));
+  parallel_run (scenarios->len, common_n_jobs (common), predict_one, &jobs, options.count);
   progress_end (progress);
   status = report_failures (&jobs);
   for (guint i = 0; i < scenarios->len; i++)

@@ -5,8 +5,6 @@
 #include "base/suggest.h"
 #include "cli/listing.h"
 
-static const char *const kinds[] = { "gpu", "link", "node", "framework", "cluster", NULL };
-
 static const ListingColumn list_columns[] = {
   { "kind", LISTING_TEXT },
   { "id", LISTING_TEXT },
@@ -36,34 +34,11 @@ cluster_profile_title (ProfileSet *profiles, const char *id, DiagList *diags)
 static char *
 title_of (ProfileSet *profiles, const char *kind, const char *id, DiagList *diags)
 {
-  const char *title = NULL;
+  const char *title;
 
   if (g_str_equal (kind, "cluster"))
     return cluster_profile_title (profiles, id, diags);
-  if (g_str_equal (kind, "gpu"))
-    {
-      const GpuProfile *gpu = profile_set_gpu (profiles, id, NULL, diags);
-
-      title = gpu != NULL ? gpu->title : NULL;
-    }
-  else if (g_str_equal (kind, "link"))
-    {
-      const LinkProfile *link = profile_set_link (profiles, id, NULL, diags);
-
-      title = link != NULL ? link->title : NULL;
-    }
-  else if (g_str_equal (kind, "framework"))
-    {
-      const FrameworkProfile *framework = profile_set_framework (profiles, id, NULL, diags);
-
-      title = framework != NULL ? framework->title : NULL;
-    }
-  else
-    {
-      const NodeProfile *node = profile_set_node (profiles, id, NULL, diags);
-
-      title = node != NULL ? node->title : NULL;
-    }
+  title = profile_set_title (profiles, kind, id, diags);
   return g_strdup (title != NULL ? title : "");
 }
 
@@ -73,15 +48,15 @@ list_all (const Common *common, ProfileSet *profiles)
   g_autoptr (Listing)  listing = listing_new ("hardware", list_columns);
   g_autoptr (DiagList) diags = diag_list_new ();
 
-  for (guint k = 0; kinds[k] != NULL; k++)
+  for (guint k = 0; profile_kind_names[k] != NULL; k++)
     {
-      g_auto (GStrv) ids = profile_set_list (profiles, kinds[k]);
+      g_auto (GStrv) ids = profile_set_list (profiles, profile_kind_names[k]);
 
       for (guint i = 0; ids[i] != NULL; i++)
         {
-          g_autofree char *title = title_of (profiles, kinds[k], ids[i], diags);
+          g_autofree char *title = title_of (profiles, profile_kind_names[k], ids[i], diags);
 
-          listing_add (listing, kinds[k], ids[i], title);
+          listing_add (listing, profile_kind_names[k], ids[i], title);
         }
     }
   if (stream_report_diags (diags) != EXIT_DONE)
@@ -114,15 +89,63 @@ add_placement (Listing *listing, const NodeProfile *node)
 
 /* What a GPU's profile says in words, with the source. */
 static void
-add_facts (Listing *listing, const GpuProfile *gpu)
+add_fact (Listing *listing, const char *key, const Fact *fact)
+{
+  if (fact->value != NULL)
+    listing_add (listing, key, fact->value, NULL, NULL, confidence_name (fact->confidence),
+                 fact->source);
+}
+
+/* A setting that a framework implies: "full (fsdp1, for selective)". */
+static void
+add_implied (Listing *listing, const FrameworkImplied *setting)
+{
+  g_autoptr (GString) value = g_string_new (setting->to);
+
+  if (setting->strategy != NULL)
+    g_string_append_printf (value, ", with %s", setting->strategy);
+  if (setting->instead_of != NULL)
+    g_string_append_printf (value, ", for %s", setting->instead_of);
+  if (setting->called != NULL)
+    g_string_append_printf (value, ", as %s", setting->called);
+  listing_add (listing, setting->set, value->str, NULL, NULL, NULL, setting->source);
+}
+
+static void
+add_framework (Listing *listing, const FrameworkProfile *framework)
 {
   const Fact *fact;
   const char *key;
 
-  for (guint i = 0; (key = gpu_profile_fact (gpu, i, &fact)) != NULL; i++)
-    if (fact->value != NULL)
-      listing_add (listing, key, fact->value, NULL, NULL, confidence_name (fact->confidence),
-                   fact->source);
+  add_word (listing, "names", framework->names);
+  for (guint i = 0; (key = framework_profile_fact (framework, i, &fact)) != NULL; i++)
+    add_fact (listing, key, fact);
+  for (guint i = 0; framework->implies != NULL && i < framework->implies->len; i++)
+    add_implied (listing, &g_array_index (framework->implies, FrameworkImplied, i));
+}
+
+/* The generations of GPUs that a library tells apart. */
+static void
+add_library (Listing *listing, ProfileSet *profiles, const char *id, DiagList *diags)
+{
+  g_autoptr (GPtrArray) libraries = profile_set_libraries (profiles, diags);
+
+  for (guint i = 0; libraries != NULL && i < libraries->len; i++)
+    {
+      const LibraryProfile *library = g_ptr_array_index (libraries, i);
+
+      if (!g_str_equal (library->id, id))
+        continue;
+      add_word (listing, "version", library->version);
+      for (guint k = 0; k < library->generations->len; k++)
+        {
+          const LibraryGeneration *generation =
+              &g_array_index (library->generations, LibraryGeneration, k);
+
+          listing_add (listing, "generation", generation->architectures, NULL, NULL,
+                       confidence_name ((Confidence) generation->confidence), generation->source);
+        }
+    }
 }
 
 /* What a profile says beside its figures. */
@@ -130,6 +153,9 @@ static void
 add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char *id,
            DiagList *diags)
 {
+  const Fact *fact;
+  const char *key;
+
   if (g_str_equal (kind, "gpu"))
     {
       const GpuProfile *gpu = profile_set_gpu (profiles, id, NULL, diags);
@@ -142,7 +168,8 @@ add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char 
       add_word (listing, "matmul_curve", products);
       add_word (listing, "bf16", gpu->bf16 ? "true" : "false");
       add_word (listing, "c2c", gpu->c2c ? "true" : NULL);
-      add_facts (listing, gpu);
+      for (guint i = 0; (key = gpu_profile_fact (gpu, i, &fact)) != NULL; i++)
+        add_fact (listing, key, fact);
     }
   else if (g_str_equal (kind, "link"))
     {
@@ -154,6 +181,10 @@ add_words (Listing *listing, ProfileSet *profiles, const char *kind, const char 
       if (link->kind == LINK_NETWORK)
         add_word (listing, "gpu_direct", link->gpu_direct ? "true" : "false");
     }
+  else if (g_str_equal (kind, "library"))
+    add_library (listing, profiles, id, diags);
+  else if (g_str_equal (kind, "framework"))
+    add_framework (listing, profile_set_framework (profiles, id, NULL, diags));
   else
     {
       const NodeProfile *node = profile_set_node (profiles, id, NULL, diags);
@@ -246,9 +277,9 @@ unknown_profile (ProfileSet *profiles, const char *word)
   g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func (g_free);
   const char           *nearest;
 
-  for (guint k = 0; kinds[k] != NULL; k++)
+  for (guint k = 0; profile_kind_names[k] != NULL; k++)
     {
-      g_auto (GStrv) ids = profile_set_list (profiles, kinds[k]);
+      g_auto (GStrv) ids = profile_set_list (profiles, profile_kind_names[k]);
 
       for (guint i = 0; ids[i] != NULL; i++)
         g_ptr_array_add (all, g_strdup (ids[i]));
@@ -263,26 +294,26 @@ unknown_profile (ProfileSet *profiles, const char *word)
   return EXIT_USAGE;
 }
 
-/* WORD is an id or KIND/ID; an id of several kinds needs the latter. */
+/* WORD is an id or KIND/ID; an id of several profile_kind_names needs the latter. */
 static ExitStatus
 show (const Common *common, ProfileSet *profiles, const char *word)
 {
   const char *slash = strchr (word, '/'), *id = slash != NULL ? slash + 1 : word, *found = NULL;
   g_autofree char *wanted = slash != NULL ? g_strndup (word, (gsize) (slash - word)) : NULL;
 
-  for (guint k = 0; kinds[k] != NULL; k++)
+  for (guint k = 0; profile_kind_names[k] != NULL; k++)
     {
-      if (wanted != NULL && name_index (wanted, kinds) != (gint) k)
+      if (wanted != NULL && name_index (wanted, profile_kind_names) != (gint) k)
         continue;
-      if (!profile_set_has (profiles, kinds[k], id))
+      if (!profile_set_has (profiles, profile_kind_names[k], id))
         continue;
       if (found != NULL)
         {
           stream_say ("shardsim: '%s' is a %s and a %s\n  hint: write '%s/%s' or '%s/%s'\n", id,
-                      found, kinds[k], found, id, kinds[k], id);
+                      found, profile_kind_names[k], found, id, profile_kind_names[k], id);
           return EXIT_USAGE;
         }
-      found = kinds[k];
+      found = profile_kind_names[k];
     }
   if (found == NULL)
     return unknown_profile (profiles, word);

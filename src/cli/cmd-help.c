@@ -8,12 +8,9 @@
 #include "base/suggest.h"
 #include "cli/common.h"
 #include "cli/help.h"
+#include "cli/section-options.h"
 
 #define DESCRIPTION 34 /* column of the descriptions */
-
-static const char *const sections[] = { "model",  "cluster", "training",   "mesh",
-                                        "memory", "replay",  "collective", NULL };
-static const char *const kinds[] = { "gpu", "link", "node", "cluster", "framework", NULL };
 
 /* What is looked for, and what there is. */
 typedef struct
@@ -74,9 +71,14 @@ look_at_all (Search *self)
 
   for (guint i = 0; commands[i].name != NULL; i++)
     look_at (self, "command", commands[i].name, commands[i].name, commands[i].help);
-  for (guint s = 0; sections[s] != NULL; s++)
-    look_at_options (self, scenario_section_table (sections[s]),
-                     g_str_equal (sections[s], "memory") ? "--set memory." : "--");
+  for (guint s = 0; s < N_OPTION_SECTIONS; s++)
+    {
+      const OptionSection *section = &option_sections[s];
+      g_autofree char     *prefix =
+          section->flags == 0 ? g_strdup_printf ("--set %s.", section->name) : g_strdup ("--");
+
+      look_at_options (self, scenario_section_table (section->name), prefix);
+    }
   for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
     {
       g_autofree char *prefix = g_strdup_printf ("%s: --set strategy.", (*list)->name);
@@ -84,12 +86,12 @@ look_at_all (Search *self)
       look_at (self, "strategy", (*list)->name, (*list)->name, (*list)->title);
       look_at_options (self, (*list)->options, prefix);
     }
-  for (guint k = 0; kinds[k] != NULL; k++)
+  for (guint k = 0; profile_kind_names[k] != NULL; k++)
     {
-      g_auto (GStrv) ids = profile_set_list (profiles, kinds[k]);
+      g_auto (GStrv) ids = profile_set_list (profiles, profile_kind_names[k]);
 
       for (guint i = 0; ids[i] != NULL; i++)
-        look_at (self, kinds[k], ids[i], ids[i], NULL);
+        look_at (self, profile_kind_names[k], ids[i], ids[i], NULL);
     }
   for (guint i = 0; models[i] != NULL; i++)
     look_at (self, "model", models[i], models[i], NULL);

@@ -35,7 +35,7 @@ load_model (const char *word, gint64 seq_len, DiagList *diags)
   option_table_defaults (training_options, &training);
   g_free (options.config);
   options.config = g_strdup (word);
-  if (model_resolve (&options, NULL, &shape, NULL, diags))
+  if (model_resolve (&options, NULL, NULL, &shape, NULL, diags))
     {
       gboolean learned = shape.position == MODEL_POSITION_LEARNED && shape.max_positions > 0;
 

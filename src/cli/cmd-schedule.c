@@ -30,14 +30,17 @@ detail_of (const Schedule *schedule, guint role, const ScheduleItem *item)
                               schedule_message_name ((ScheduleMessage) item->collective),
                               item->collective == MESSAGE_SEND ? "to" : "from", item->peer,
                               schedule_comm_info (schedule, item->ref)->name);
-    case ITEM_COPY:
-      return g_strdup (schedule_copy_name ((ScheduleCopy) item->collective));
+    case ITEM_MOVE:
+      return g_strdup (move_kind_name (item->collective));
+    case ITEM_HOST_OP:
+      return g_strdup (host_kind_name (item->host->kind));
     case ITEM_HOST_HOOK:
       return g_strdup_printf ("%u hooks", item->ref);
     case ITEM_ALLOC:
     case ITEM_FREE:
+    case ITEM_PASS:
       buffer = schedule_buffer_info (schedule, role, item->ref);
-      return g_strdup_printf ("%s %s", buffer->tier == TIER_HBM ? "hbm" : "host",
+      return g_strdup_printf ("%s %s", place_name (buffer->place),
                               pool_category_name (buffer->category));
     default:
       return g_strdup ("");
@@ -51,12 +54,15 @@ bytes_of (const Schedule *schedule, guint role, const ScheduleItem *item)
     {
     case ITEM_KERNEL:
       return number_format_exact (item->kernel->read_bytes + item->kernel->write_bytes);
+    case ITEM_HOST_OP:
+      return number_format_exact (item->host->read_bytes + item->host->write_bytes);
     case ITEM_COLLECTIVE:
-    case ITEM_COPY:
+    case ITEM_MOVE:
     case ITEM_P2P:
       return g_strdup_printf ("%" G_GUINT64_FORMAT, item->bytes);
     case ITEM_ALLOC:
     case ITEM_FREE:
+    case ITEM_PASS:
       return g_strdup_printf ("%" G_GUINT64_FORMAT,
                               schedule_buffer_info (schedule, role, item->ref)->bytes);
     default:
@@ -67,8 +73,9 @@ bytes_of (const Schedule *schedule, guint role, const ScheduleItem *item)
 static char *
 event_of (const ScheduleItem *item)
 {
-  gboolean refers =
-      item->kind == ITEM_RECORD || item->kind == ITEM_WAIT || item->kind == ITEM_HOST_WAIT;
+  gboolean refers = item->kind == ITEM_RECORD || item->kind == ITEM_WAIT
+                    || item->kind == ITEM_HOST_WAIT || item->kind == ITEM_CARRY
+                    || item->kind == ITEM_TAKE;
   guint event = refers ? item->ref : item->kind == ITEM_FREE ? item->event : SCHEDULE_NONE;
 
   return event != SCHEDULE_NONE ? g_strdup_printf ("%u", event) : g_strdup ("");
@@ -151,27 +158,27 @@ show (Common *common, gint role, gint stage, ScheduleSection section)
   g_autoptr (GPtrArray)  scenarios = common_load_scenarios (common);
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (ProfileSet) profiles = profile_set_new (common->hwprofiles);
-  g_autoptr (Replay)     plan = NULL;
+  g_autoptr (ReplayPlan) plan = NULL;
 
   if (scenarios == NULL || !common_want_one (common, scenarios))
     return EXIT_USAGE;
-  plan = replay_plan (g_ptr_array_index (scenarios, 0), profiles, diags);
+  plan = replay_plan_scenario (g_ptr_array_index (scenarios, 0), profiles, diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
-  if (stage < 0 || stage >= (gint) schedule_n_stages (replay_schedule (plan)))
+  if (stage < 0 || stage >= (gint) schedule_n_stages (replay_plan_schedule (plan)))
     {
       stream_say ("shardsim schedule: there is no stage %d: this schedule has stages 0 to %u\n",
-                  stage, schedule_n_stages (replay_schedule (plan)) - 1);
+                  stage, schedule_n_stages (replay_plan_schedule (plan)) - 1);
       return EXIT_USAGE;
     }
-  role += stage * roles_of_stage (replay_schedule (plan));
-  if (role < 0 || (guint) role >= schedule_n_roles (replay_schedule (plan)))
+  role += stage * roles_of_stage (replay_plan_schedule (plan));
+  if (role < 0 || (guint) role >= schedule_n_roles (replay_plan_schedule (plan)))
     {
       stream_say ("shardsim schedule: there is no role %d: this schedule has roles 0 to %u\n", role,
-                  schedule_n_roles (replay_schedule (plan)) - 1);
+                  schedule_n_roles (replay_plan_schedule (plan)) - 1);
       return EXIT_USAGE;
     }
-  return print_schedule (common, replay_schedule (plan), (guint) role, section);
+  return print_schedule (common, replay_plan_schedule (plan), (guint) role, section);
 }
 
 int

@@ -1,7 +1,10 @@
 /* shardsim simulate: one scenario. */
+#include "analysis/maximum.h"
 #include "analysis/remedies.h"
+#include "base/suggest.h"
 #include "cli/common.h"
 #include "cli/progress.h"
+#include "report/maximum.h"
 #include "report/report.h"
 
 static void
@@ -62,30 +65,120 @@ simulate (Common *common, const GPtrArray *scenarios, gboolean remedies)
   return status != EXIT_DONE ? status : prediction->fits ? EXIT_DONE : EXIT_NO;
 }
 
+/* ---- the largest that fits ------------------------------------------------------------------- */
+
+/* NULL after a message. */
+static const MaximumKey *
+find_key (const char *word)
+{
+  const MaximumKey     *key = maximum_find_key (word);
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  g_autofree char      *hint = NULL;
+
+  for (const MaximumKey *known = maximum_keys; known->key != NULL; known++)
+    g_ptr_array_add (names, (gpointer) known->key);
+  g_ptr_array_add (names, NULL);
+  hint = suggest_hint (word, (const char *const *) names->pdata);
+  if (key == NULL)
+    stream_say ("shardsim simulate: --max: '%s' is no number that memory grows with: %s\n", word,
+                hint);
+  return key;
+}
+
+static ExitStatus
+print_maximum (const Common *common, const Maximum *maximum)
+{
+  static void (*const print[]) (const Maximum *, GString *) = {
+    [FORMAT_TEXT] = report_maximum_text,
+    [FORMAT_CSV] = report_maximum_csv,
+    [FORMAT_JSON] = report_maximum_json,
+  };
+  g_autoptr (GString) out = g_string_new (NULL);
+
+  print[common->format](maximum, out);
+  return stream_print (out);
+}
+
+static ExitStatus
+find_maximum (Common *common, const Scenario *scenario, const MaximumKey *key)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GError)   error = NULL;
+  g_autoptr (Maximum)  maximum = NULL;
+  PredictOptions       options = common_predict_options (common);
+  Progress            *progress = progress_start ("looking for the largest", "values");
+  ExitStatus           status;
+
+  options.count = progress_count (progress);
+  maximum = maximum_find (scenario, common->strategies, key, &options, diags, &error);
+  progress_end (progress);
+  if (stream_report_diags (diags) != EXIT_DONE)
+    return EXIT_USAGE;
+  if (maximum == NULL)
+    return stream_report_error (error);
+  status = print_maximum (common, maximum);
+  return status != EXIT_DONE ? status : maximum->value > 0 ? EXIT_DONE : EXIT_NO;
+}
+
+/*
+ * The key of --max into KEY, where WORD is given; FALSE after a message. Its own option need not be
+ * set.
+ */
+static gboolean
+take_maximum (Common *common, const char *word, const MaximumKey **key)
+{
+  const ScenarioOverride least = { .key = "training.seq_len", .value = "1", .origin = "--max" };
+
+  if (word == NULL)
+    return TRUE;
+  *key = find_key (word);
+  if (*key != NULL && (common->trace != NULL || common->plot != NULL))
+    {
+      stream_say ("shardsim simulate: --max takes neither --trace nor --plot: run the scenario "
+                  "with the value that it finds\n");
+      return FALSE;
+    }
+  if (*key != NULL && g_str_equal ((*key)->key, "seq_len"))
+    g_array_append_val (common->overrides, least);
+  return *key != NULL;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
 int
 cmd_simulate (int argc, char **argv)
 {
   g_auto (Common)       common = { 0 };
   gboolean              done = FALSE, no_remedies = FALSE;
+  g_autofree char      *word = NULL;
+  const MaximumKey     *key = NULL;
   g_autoptr (GPtrArray) scenarios = NULL;
   const GOptionEntry    extra[] = {
+       { "max", 0, 0, G_OPTION_ARG_STRING, &word,
+         "find the largest value of KEY that fits: micro_batch, seq_len or n_layers", "KEY" },
        { "no-remedies", 0, 0, G_OPTION_ARG_NONE, &no_remedies,
          "do not look for what would fit when the scenario does not", NULL },
        G_OPTION_ENTRY_NULL,
   };
 
-  if (!common_parse (&common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN, "[SCENARIO.yaml]",
-                     "Predicts throughput, memory and bottlenecks of one training scenario.\n"
-                     "Exit status: 0 it fits, 3 it does not fit, 2 bad input, 1 runtime failure.",
-                     "Examples:\n"
-                     "  shardsim simulate --cluster '2 x dgx-h100' --model llama-3-8b \\\n"
-                     "    --strategy fsdp2 --seq-len 8192\n"
-                     "  shardsim simulate workloads/llama-3.1-405b-h100.yaml \\\n"
-                     "    --set strategy.name=hsdp\n",
-                     extra, argc, argv, &done))
+  if (!common_parse (
+          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN, "[SCENARIO.yaml]",
+          "Predicts throughput, memory and bottlenecks of one training scenario.\n"
+          "Exit status: 0 it fits, 3 it does not fit (--max: no value does), 2 bad input, "
+          "1 runtime failure.",
+          "Examples:\n"
+          "  shardsim simulate --cluster '2 x dgx-h100' --model llama-3-8b \\\n"
+          "    --strategy fsdp2 --seq-len 8192\n"
+          "  shardsim simulate workloads/llama-3.1-405b-h100.yaml \\\n"
+          "    --set strategy.name=hsdp\n"
+          "  shardsim simulate --cluster dgx-h100 --model llama-3-8b --strategy fsdp2 \\\n"
+          "    --seq-len 8192 --max micro_batch\n",
+          extra, argc, argv, &done))
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
+  if (!take_maximum (&common, word, &key))
+    return EXIT_USAGE;
   scenarios = common_load_scenarios (&common);
   if (scenarios == NULL)
     return EXIT_USAGE;
@@ -93,5 +186,6 @@ cmd_simulate (int argc, char **argv)
     return EXIT_USAGE;
   if (common.print_scenario)
     return common_print_scenarios (scenarios);
-  return simulate (&common, scenarios, !no_remedies);
+  return key != NULL ? find_maximum (&common, g_ptr_array_index (scenarios, 0), key)
+                     : simulate (&common, scenarios, !no_remedies);
 }

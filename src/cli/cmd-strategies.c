@@ -124,32 +124,45 @@ add_closed_forms (Listing *listing, const PlanTotals *totals, guint steps)
   for (guint i = 0; i < totals->n_traffic; i++)
     {
       const TrafficTotal *t = &totals->traffic[i];
-      g_autofree char    *name =
-          g_strdup_printf ("%s over %u ranks, stride %u", collective_kind_name (t->kind),
-                           t->group.size, t->group.stride);
+      g_autofree char    *name = g_strdup_printf (
+             "%s over %u ranks, stride %u%s%s", collective_kind_name (t->kind), t->group.size,
+             t->group.stride, t->codec != NULL ? ", " : "", t->codec != NULL ? t->codec->name : "");
       g_autofree char *words = g_strconcat (help, ", sizes as nccl-tests counts them", NULL);
 
       add_amount (listing, name, QUANTITY_BYTES, t->bytes - t->slack, t->bytes, words);
     }
-  for (guint c = 0; c < COPY_N; c++)
-    if (totals->copies[c] > 0)
+  for (guint c = 0; c < MOVE_N; c++)
+    if (totals->moves[c] > 0)
       {
-        g_autofree char *name =
-            g_strdup_printf ("%s copies", schedule_copy_name ((ScheduleCopy) c));
+        g_autofree char *name = g_strdup_printf ("moved %s", move_kind_name (c));
 
-        add_amount (listing, name, QUANTITY_BYTES, totals->copies[c] - totals->copies_slack[c],
-                    totals->copies[c], help);
+        add_amount (listing, name, QUANTITY_BYTES, totals->moves[c] - totals->moves_slack[c],
+                    totals->moves[c], help);
       }
+  if (totals->coded > 0)
+    add_amount (listing, "read and written by codecs", QUANTITY_BYTES,
+                totals->coded - totals->coded_slack, totals->coded, help);
   {
     g_autofree char *flops = g_strdup_printf ("%.6g", totals->flops);
 
     listing_add (listing, "closed form", "FLOPs", "count", flops, NULL, help, NULL);
   }
-  add_amount (listing, "peak of GPU memory", QUANTITY_BYTES, totals->hbm_low, totals->hbm_high,
-              "allocated by one rank");
-  if (totals->host_high > 0)
-    add_amount (listing, "peak of host memory", QUANTITY_BYTES, totals->host_low, totals->host_high,
-                "allocated by one rank");
+  for (Place place = 0; place < PLACE_N; place++)
+    if (totals->high[place] > 0)
+      {
+        g_autofree char *name = g_strdup_printf ("peak of %s", place_title (place));
+
+        add_amount (listing, name, QUANTITY_BYTES, totals->low[place], totals->high[place],
+                    "allocated by one rank");
+      }
+  for (guint h = 0; h < HOST_N_KINDS; h++)
+    if (totals->host[h] > 0)
+      {
+        g_autofree char *elements = g_strdup_printf ("%.6g", totals->host[h]);
+        g_autofree char *name = g_strdup_printf ("%s on the host", host_kind_name ((HostKind) h));
+
+        listing_add (listing, "closed form", name, "elements", elements, NULL, help, NULL);
+      }
 }
 
 /* The closed forms for the scenario that the command line describes, when it describes one. */
@@ -159,7 +172,7 @@ add_scenario (Common *common, const char *name, Listing *listing)
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (ProfileSet) profiles = profile_set_new (common->hwprofiles);
   g_autoptr (GPtrArray)  scenarios = NULL;
-  g_autoptr (Replay)     plan = NULL;
+  g_autoptr (ReplayPlan) plan = NULL;
   ScenarioOverride       own = { .key = "strategy.name", .value = name, .origin = "strategies" };
   PlanTotals             totals = { 0 };
 
@@ -170,11 +183,11 @@ add_scenario (Common *common, const char *name, Listing *listing)
                              (const ScenarioOverride *) (void *) common->overrides->data,
                              common->overrides->len, diags);
   if (scenarios != NULL)
-    plan = replay_plan (g_ptr_array_index (scenarios, 0), profiles, diags);
+    plan = replay_plan_scenario (g_ptr_array_index (scenarios, 0), profiles, diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
-  if (replay_expect (plan, &totals))
-    add_closed_forms (listing, &totals, schedule_steps_per_period (replay_schedule (plan)));
+  if (replay_plan_expect (plan, &totals))
+    add_closed_forms (listing, &totals, schedule_steps_per_period (replay_plan_schedule (plan)));
   return EXIT_DONE;
 }
 

@@ -35,18 +35,20 @@ static ExitStatus
 validate (const Common *common, const ValidationArguments *arguments)
 {
   g_autoptr (DiagList)           diags = diag_list_new ();
+  g_autoptr (ProfileSet)         profiles = NULL;
   g_autoptr (TrainingValidation) result = NULL;
   g_autoptr (GError)             error = NULL;
   g_autofree char               *style = layout_data_file ("plots/style.gp");
-  PredictOptions                 options = { .profile_dir = common->hwprofiles };
-  Progress                      *progress;
-  TrainingTable                 *table = NULL;
-  gboolean                       drawn;
-  ExitStatus                     status = stream_check_pictures ("--plot", arguments->plot);
+  PredictOptions options = { .profile_dir = common->hwprofiles, .files = common->read };
+  Progress      *progress;
+  TrainingTable *table = NULL;
+  gboolean       drawn;
+  ExitStatus     status = stream_check_pictures ("--plot", arguments->plot);
 
   if (status != EXIT_DONE)
     return status;
-  table = training_table_load (common->files[0], diags);
+  profiles = profile_set_new (common->hwprofiles);
+  table = training_table_load (common->files[0], profiles, diags);
   stream_report_diags (diags);
   if (table == NULL)
     return EXIT_USAGE;

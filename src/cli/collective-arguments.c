@@ -98,37 +98,14 @@ parse_word (const SourceMark *mark, const char *what, const char *text, const ch
 CollectiveKind
 parse_kind (const SourceMark *mark, const char *text, DiagList *diags)
 {
-  const char    *names[COLLECTIVE_N_KINDS + 1] = { NULL };
   CollectiveKind kind = collective_kind_parse (text);
 
   if (kind != COLLECTIVE_N_KINDS)
     return kind;
-  for (guint i = 0; i < COLLECTIVE_N_KINDS; i++)
-    names[i] = collective_kind_name ((CollectiveKind) i);
-  return (CollectiveKind) parse_word (mark, "collective", text, names, diags);
+  return (CollectiveKind) parse_word (mark, "collective", text, collective_kind_names, diags);
 }
 
-static CollectiveAlgorithm
-parse_algorithm (const SourceMark *mark, const char *text, DiagList *diags)
-{
-  const char *names[ALGORITHM_N + 1] = { NULL };
-
-  for (guint i = 0; i < ALGORITHM_N; i++)
-    names[i] = collective_algorithm_name ((CollectiveAlgorithm) i);
-  return (CollectiveAlgorithm) parse_word (mark, "algorithm", text, names, diags);
-}
-
-static CollectiveProtocol
-parse_protocol (const SourceMark *mark, const char *text, DiagList *diags)
-{
-  const char *names[PROTOCOL_N + 1] = { NULL };
-
-  for (guint i = 0; i < PROTOCOL_N; i++)
-    names[i] = collective_protocol_name ((CollectiveProtocol) i);
-  return (CollectiveProtocol) parse_word (mark, "protocol", text, names, diags);
-}
-
-/* ---- what runs beside ------------------------------------------------------------------------ */
+/* ---- concurrent collectives ----------------------------------------------------------------- */
 
 typedef enum
 {
@@ -136,9 +113,9 @@ typedef enum
   KEY_START,
   KEY_ALGORITHM,
   KEY_PROTOCOL,
-} BesideKey;
+} ConcurrentKey;
 
-static const char *const beside_keys[] = { "ranks", "start", "algo", "proto", NULL };
+static const char *const concurrent_keys[] = { "ranks", "start", "algo", "proto", NULL };
 
 static void
 parse_start (const SourceMark *mark, const char *text, double *start, DiagList *diags)
@@ -149,8 +126,8 @@ parse_start (const SourceMark *mark, const char *text, double *start, DiagList *
 }
 
 static void
-set_key (Beside *self, BesideKey key, const char *value, guint n_gpus, const SourceMark *mark,
-         DiagList *diags)
+set_key (Concurrent *self, ConcurrentKey key, const char *value, guint n_gpus,
+         const SourceMark *mark, DiagList *diags)
 {
   g_autofree char *lower = g_ascii_strdown (value, -1);
 
@@ -164,11 +141,13 @@ set_key (Beside *self, BesideKey key, const char *value, guint n_gpus, const Sou
       parse_start (mark, value, &self->neighbour.start, diags);
       break;
     case KEY_ALGORITHM:
-      self->neighbour.library.algorithm = parse_algorithm (mark, lower, diags);
+      self->neighbour.library.algorithm = (CollectiveAlgorithm) parse_word (
+          mark, "algorithm", lower, COLLECTIVE_ALGORITHM_NAMES, diags);
       self->forced_algorithm = TRUE;
       break;
     case KEY_PROTOCOL:
-      self->neighbour.library.protocol = parse_protocol (mark, lower, diags);
+      self->neighbour.library.protocol = (CollectiveProtocol) parse_word (
+          mark, "protocol", lower, COLLECTIVE_PROTOCOL_NAMES, diags);
       self->forced_protocol = TRUE;
       break;
     }
@@ -176,7 +155,7 @@ set_key (Beside *self, BesideKey key, const char *value, guint n_gpus, const Sou
 
 /* "ranks=8-15" */
 static void
-parse_assignment (Beside *self, char *text, guint n_gpus, guint *seen, const SourceMark *mark,
+parse_assignment (Concurrent *self, char *text, guint n_gpus, guint *seen, const SourceMark *mark,
                   DiagList *diags)
 {
   char *equals = strchr (text, '=');
@@ -189,18 +168,18 @@ parse_assignment (Beside *self, char *text, guint n_gpus, guint *seen, const Sou
       return;
     }
   *equals = '\0';
-  key = parse_word (mark, "key", text, beside_keys, diags);
+  key = parse_word (mark, "key", text, concurrent_keys, diags);
   if (diag_list_n_errors (diags) > n_errors)
     return;
   if (*seen & 1U << key)
     diag_error (diags, mark, NULL, "'%s' is given twice", text);
   *seen |= 1U << key;
-  set_key (self, (BesideKey) key, equals + 1, n_gpus, mark, diags);
+  set_key (self, (ConcurrentKey) key, equals + 1, n_gpus, mark, diags);
 }
 
 /* A size that leaves each rank something; 0 for "same". */
 static guint64
-parse_own_size (const Beside *self, const char *text, const SourceMark *mark, DiagList *diags)
+parse_own_size (const Concurrent *self, const char *text, const SourceMark *mark, DiagList *diags)
 {
   guint64 bytes = g_str_equal (text, "same") ? 0 : parse_size (mark, text, diags);
 
@@ -212,40 +191,40 @@ parse_own_size (const Beside *self, const char *text, const SourceMark *mark, Di
 }
 
 void
-parse_beside (const char *text, guint n_gpus, const CollectiveOptions *library, Beside *beside,
-              DiagList *diags)
+parse_concurrent (const char *text, guint n_gpus, const CollectiveOptions *library,
+                  Concurrent *concurrent, DiagList *diags)
 {
   SourceMark     mark = argument_mark ("--beside", text);
   g_auto (GStrv) parts = g_strsplit (text, ":", -1);
   guint          seen = 0;
 
-  *beside =
-      (Beside){ .neighbour.library = *library, .ranks = parse_ranks (&mark, NULL, n_gpus, diags) };
+  *concurrent = (Concurrent){ .neighbour.library = *library,
+                              .ranks = parse_ranks (&mark, NULL, n_gpus, diags) };
   if (g_strv_length (parts) < 2)
     {
       diag_error (diags, &mark, "such as all_gather:256M:ranks=8-15",
                   "expected COLLECTIVE:SIZE[:KEY=VALUE...], got '%s'", text);
       return;
     }
-  beside->neighbour.kind = parse_kind (&mark, parts[0], diags);
+  concurrent->neighbour.kind = parse_kind (&mark, parts[0], diags);
   for (guint i = 2; parts[i] != NULL; i++)
-    parse_assignment (beside, parts[i], n_gpus, &seen, &mark, diags);
-  beside->neighbour.ranks = (const guint32 *) (gconstpointer) beside->ranks->data;
-  beside->neighbour.n_ranks = beside->ranks->len;
-  beside->neighbour.bytes = parse_own_size (beside, parts[1], &mark, diags);
+    parse_assignment (concurrent, parts[i], n_gpus, &seen, &mark, diags);
+  concurrent->neighbour.ranks = (const guint32 *) (gconstpointer) concurrent->ranks->data;
+  concurrent->neighbour.n_ranks = concurrent->ranks->len;
+  concurrent->neighbour.bytes = parse_own_size (concurrent, parts[1], &mark, diags);
 }
 
 void
-beside_clear (gpointer data)
+concurrent_clear (gpointer data)
 {
-  g_clear_pointer (&((Beside *) data)->ranks, g_array_unref);
+  g_clear_pointer (&((Concurrent *) data)->ranks, g_array_unref);
 }
 
 /* ---- options of the tables ------------------------------------------------------------------- */
 
 void
 apply_network_options (const Common *common, ClusterOptions *cluster, CollectiveConfig *library,
-                       OptionMarks *marks, DiagList *diags)
+                       OptionMarks *marks, OptionMarks *library_marks, DiagList *diags)
 {
   for (guint i = 0; i < common->overrides->len; i++)
     {
@@ -259,8 +238,11 @@ apply_network_options (const Common *common, ClusterOptions *cluster, Collective
           if (marks != NULL)
             option_marks_set (marks, key, &mark);
         }
-      else if (option_set_key (collective_options, library, key, override->value, &mark, diags)
-               && g_str_equal (key, "nccl"))
-        collective_config_check (library, &mark, diags);
+      else
+        {
+          option_set_key (collective_options, library, key, override->value, &mark, diags);
+          if (library_marks != NULL)
+            option_marks_set (library_marks, key, &mark);
+        }
     }
 }

@@ -8,11 +8,12 @@
 #include "cli/common.h"
 
 /*
- * What the options of COMMON_NETWORK set; of COMMON_CLUSTER where LIBRARY is NULL. MARKS (may be
- * NULL) gets where those of the cluster stand.
+ * What the options of COMMON_NETWORK set; of COMMON_CLUSTER where LIBRARY is NULL. MARKS and
+ * LIBRARY_MARKS (may be NULL) get where those of the cluster and of the library stand.
  */
 void apply_network_options (const Common *common, ClusterOptions *cluster,
-                            CollectiveConfig *library, OptionMarks *marks, DiagList *diags);
+                            CollectiveConfig *library, OptionMarks *marks,
+                            OptionMarks *library_marks, DiagList *diags);
 
 /* Where VALUE of OPTION stands, for diagnostics. */
 SourceMark argument_mark (const char *option, const char *value);
@@ -42,8 +43,8 @@ typedef struct
   CollectiveNeighbour neighbour; /* ranks borrowed from below */
   GArray             *ranks;     /* guint32 */
   gboolean            forced_algorithm, forced_protocol;
-} Beside;
+} Concurrent;
 
-void parse_beside (const char *text, guint n_gpus, const CollectiveOptions *library, Beside *beside,
-                   DiagList *diags);
-void beside_clear (gpointer data);
+void parse_concurrent (const char *text, guint n_gpus, const CollectiveOptions *library,
+                       Concurrent *concurrent, DiagList *diags);
+void concurrent_clear (gpointer data);

@@ -104,6 +104,7 @@ complete_profile_path (Common *self)
 static gboolean
 load_plugins (Common *self)
 {
+  self->read = input_files_new ();
   self->strategies = strategy_set_new ();
   for (guint i = 0; self->plugins != NULL && self->plugins[i] != NULL; i++)
     {
@@ -363,6 +364,7 @@ common_clear (Common *self)
   g_free (self->trace);
   g_free (self->plot);
   g_free (self->hwprofiles);
+  input_files_free (self->read);
   if (self->overrides != NULL)
     g_array_unref (self->overrides);
   if (self->strings != NULL)
@@ -391,11 +393,11 @@ PredictOptions
 common_predict_options (const Common *self)
 {
   return (PredictOptions){
-    .replay = { .unfolded = self->unfolded,
-                .keep_pools = self->trace != NULL,
-                .min_periods = (guint) MAX (self->steps, 0) },
+    .unfolded = self->unfolded,
+    .replay = { .keep_pools = self->trace != NULL, .min_periods = (guint) MAX (self->steps, 0) },
     .interval = self->interval,
     .profile_dir = self->hwprofiles,
+    .files = self->read,
   };
 }
 

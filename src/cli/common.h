@@ -23,6 +23,7 @@ typedef struct
   OutputFormat  format;
   char         *trace, *plot, **plugins;
   char         *hwprofiles; /* search path of profile_set_new; NULL = the shipped ones */
+  InputFiles   *read;       /* models, profiles and tables of all scenarios */
   gboolean      print_scenario, unfolded, interval, quiet;
   gint steps; /* steady periods to simulate at least; 0 = as many as the steady state needs */
   gint jobs;  /* 0 = one a core */

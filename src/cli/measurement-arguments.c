@@ -44,7 +44,7 @@ measurement_arguments_load (const Common *common, const char *collective, gboole
 
   option_table_defaults (cluster_options, &cluster);
   check_use (common, collective, diags);
-  apply_network_options (common, &cluster, NULL, NULL, diags);
+  apply_network_options (common, &cluster, NULL, NULL, NULL, diags);
   if (common->overrides->len > 0)
     context.cluster = &cluster;
   if (collective != NULL)

@@ -7,6 +7,7 @@ const OptionSection option_sections[N_OPTION_SECTIONS] = {
   { "cluster", "Cluster", COMMON_SCENARIO | COMMON_NETWORK | COMMON_CLUSTER },
   { "training", "Training", COMMON_SCENARIO },
   { "mesh", "Mesh", COMMON_SCENARIO },
+  { "memory", "Memory", 0 },
   { "collective", "Collective library", COMMON_SCENARIO | COMMON_NETWORK },
   { "replay", "Replay", COMMON_SCENARIO },
   { "strategy", "Strategy, and any key by its name", COMMON_SCENARIO },

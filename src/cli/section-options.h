@@ -7,16 +7,16 @@
 #include "cli/common.h"
 #include "cli/help.h"
 
-/* A section whose keys become options: a group of the help. */
+/* A section of a scenario. Its keys become options of commands, a group of their help. */
 typedef struct
 {
   const char *name, *title;
-  CommonFlags flags; /* of commands that have them */
+  CommonFlags flags; /* of commands that have them; 0: its keys are set with --set */
 } OptionSection;
 
 enum
 {
-  N_OPTION_SECTIONS = 7
+  N_OPTION_SECTIONS = 8
 };
 
 extern const OptionSection option_sections[N_OPTION_SECTIONS];

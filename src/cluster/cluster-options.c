@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "cluster/cluster-private.h"
-#include "cluster/intra-fit.h"
+#include "cluster/cluster-reader-private.h"
 
-#define GENERIC_NODE   "generic"
 #define OPTION(member) G_STRUCT_OFFSET (ClusterOptions, member)
 #define GROUP(member)  G_STRUCT_OFFSET (GroupRequest, member)
 
@@ -186,207 +184,6 @@ static const OptionSpec group_options[] = {
   { 0 },
 };
 
-/* Everything that one reading shares. */
-typedef struct
-{
-  Cluster           *cluster;
-  ProfileSet        *profiles;
-  const OptionMarks *marks; /* NULL: from nowhere */
-  DiagList          *diags;
-} Reader;
-
-/* The place of the first of these options that was set. */
-#define AT(reader, ...) option_mark ((reader)->marks, __VA_ARGS__, NULL)
-
-/* ---- one group of nodes ---------------------------------------------------------------------- */
-
-static void
-set_count (NodeGroup *group, Figure *figure, double value)
-{
-  figure->value = figure->low = figure->high = value;
-  figure->confidence = CONFIDENCE_DATASHEET;
-  figure->source = group->override_source;
-}
-
-/*
- * The effective id: what the request names, else the node's own; a diagnostic when there is
- * neither.
- */
-static char *
-pick_id (Reader *reader, const char *asked, const char *own, const char *key)
-{
-  const char *id = asked != NULL ? asked : own;
-  if (id == NULL)
-    diag_error (reader->diags, AT (reader, "node", "name"), NULL, "the cluster has no '%s'", key);
-  return g_strdup (id);
-}
-
-static gboolean
-check_shape (Reader *reader, const NodeGroup *group, const char *node, gboolean generic)
-{
-  gint64 own = (gint64) group->profile.gpus.value;
-  if (group->gpus > own && !generic)
-    diag_error (reader->diags, AT (reader, "gpus_per_node", "node"),
-                "give the parts without 'node' to make up a node",
-                "gpus_per_node %u is more than the %" G_GINT64_FORMAT " GPUs of node '%s'",
-                group->gpus, own, node);
-  else if (gpu_profile_is_host (group->gpu) && group->gpus > 1)
-    diag_error (reader->diags, AT (reader, "gpus_per_node", "gpu"),
-                "give one rank a node: 'gpus_per_node' 1",
-                "a plain host ('%s') is one rank, but a node has %u", group->gpu->id, group->gpus);
-  else if (group->intra->kind == LINK_NONE && group->gpus > 1)
-    diag_error (reader->diags, AT (reader, "intra", "gpus_per_node"),
-                "name the link between them, such as 'pcie4'",
-                "intra 'none' joins no GPUs, but a node has %u", group->gpus);
-  else if (group->intra->kind == LINK_NETWORK)
-    diag_error (reader->diags, AT (reader, "intra"), NULL, "intra '%s' is a network card",
-                group->intra->id);
-  else if (group->intra->kind == LINK_GRAPH && group->gpus > group->intra->graph.n)
-    diag_error (reader->diags, AT (reader, "intra"), NULL,
-                "intra '%s' joins %u GPUs, but a node has %u", group->intra->id,
-                group->intra->graph.n, group->gpus);
-  else if (group->nic != NULL && group->nic->kind != LINK_NETWORK)
-    diag_error (reader->diags, AT (reader, "nic"), NULL, "nic '%s' is not a network card",
-                group->nic->id);
-  else
-    return intra_check (group->gpu, group->intra, group->gpus, reader->profiles,
-                        AT (reader, "intra", "gpu"), reader->diags);
-  return FALSE;
-}
-
-/* Overrides the cards of a node; `nic: none` and `nics: 0` both mean that it has none. */
-static void
-set_cards (Reader *reader, NodeGroup *group, const GroupRequest *request)
-{
-  const char *id = request->nic != NULL ? request->nic : group->profile.nic;
-  gint64      nics = request->nics >= 0 ? request->nics : (gint64) group->profile.nics.value;
-  gboolean    none = id == NULL || g_ascii_strcasecmp (id, "none") == 0;
-  if (none && request->nics > 0)
-    diag_error (reader->diags, AT (reader, "nics"), "name the card with 'nic'",
-                "%u cards of no kind", (guint) request->nics);
-  else if (request->nic != NULL && !none && nics == 0)
-    diag_error (reader->diags, AT (reader, "nic"), "give their number with 'nics'",
-                "nic '%s' without any cards", id);
-  else
-    {
-      group->nics = none ? 0 : (guint) nics;
-      group->nic_id = g_strdup (group->nics > 0 ? id : NULL);
-      group->profile.nic = group->nic_id;
-      set_count (group, &group->profile.nics, group->nics);
-    }
-}
-
-static gboolean
-load_parts (Reader *reader, NodeGroup *group, const GroupRequest *request)
-{
-  guint errors = diag_list_n_errors (reader->diags);
-  group->gpu_id = pick_id (reader, request->gpu, group->profile.gpu, "gpu");
-  if (group->gpus == 1 && request->intra == NULL && group->profile.intra == NULL)
-    group->intra_id = g_strdup ("none");
-  else
-    group->intra_id = pick_id (reader, request->intra, group->profile.intra, "intra");
-  set_cards (reader, group, request);
-  if (group->gpu_id != NULL)
-    group->gpu = profile_set_gpu (reader->profiles, group->gpu_id,
-                                  AT (reader, "gpu", "node", "name"), reader->diags);
-  if (group->intra_id != NULL)
-    group->intra = profile_set_link (reader->profiles, group->intra_id,
-                                     AT (reader, "intra", "node", "name"), reader->diags);
-  if (group->nic_id != NULL)
-    group->nic = profile_set_link (reader->profiles, group->nic_id,
-                                   AT (reader, "nic", "node", "name"), reader->diags);
-  group->profile.gpu = group->gpu_id;
-  group->profile.intra = group->intra_id;
-  return diag_list_n_errors (reader->diags) == errors && group->gpu != NULL && group->intra != NULL;
-}
-
-static gboolean
-fill_group (Reader *reader, NodeGroup *group, const GroupRequest *request)
-{
-  gboolean           generic = request->node == NULL;
-  const char        *node = generic ? GENERIC_NODE : request->node;
-  const NodeProfile *profile =
-      profile_set_node (reader->profiles, node, AT (reader, "node", "name"), reader->diags);
-  if (profile == NULL)
-    return FALSE;
-  if (generic && request->gpus_per_node == 0)
-    {
-      diag_error (reader->diags, AT (reader, "name"),
-                  "give 'gpus_per_node', or name a node profile with 'node'",
-                  "the cluster has no 'gpus_per_node'");
-      return FALSE;
-    }
-  group->profile = *profile;
-  group->override_source = g_strdup ("the scenario");
-  group->gpus =
-      request->gpus_per_node > 0 ? (guint) request->gpus_per_node : (guint) profile->gpus.value;
-  if (!load_parts (reader, group, request) || !check_shape (reader, group, node, generic))
-    return FALSE;
-  group->unplaced = generic;
-  group->slots = generic ? group->gpus : (guint) profile->gpus.value;
-  group->sockets = (guint) profile->sockets.value;
-  group->switches = (guint) profile->pcie_switches.value;
-  group->upper = (guint) profile->pcie_upper.value;
-  if (group->gpus != (guint) profile->gpus.value)
-    set_count (group, &group->profile.gpus, group->gpus);
-  if (request->dram_bytes > 0)
-    set_count (group, &group->profile.dram_bytes, request->dram_bytes);
-  return TRUE;
-}
-
-static void
-node_group_clear (gpointer data)
-{
-  NodeGroup *self = data;
-  g_free (self->gpu_id);
-  g_free (self->intra_id);
-  g_free (self->nic_id);
-  g_free (self->override_source);
-}
-
-/* MPI between plain hosts, NCCL between GPUs: nothing joins the two. */
-static gboolean
-is_of_one_sort (Reader *reader, const NodeGroup *group)
-{
-  const GArray *groups = reader->cluster->groups;
-  if (groups->len == 0
-      || gpu_profile_is_host (g_array_index (groups, NodeGroup, 0).gpu)
-             == gpu_profile_is_host (group->gpu))
-    return TRUE;
-  diag_error (reader->diags, AT (reader, "name"), NULL, "plain hosts and GPUs in one cluster");
-  return FALSE;
-}
-
-static void
-add_group (Reader *reader, const GroupRequest *request)
-{
-  Cluster  *cluster = reader->cluster;
-  NodeGroup group = { .first_node = cluster->n_nodes,
-                      .first_gpu = cluster->n_gpus,
-                      .first_card = cluster->n_cards };
-  if (request->nodes <= 0)
-    diag_error (reader->diags, AT (reader, "nodes", "name"), "give 'nodes', at least 1",
-                "the cluster has no nodes");
-  else if (fill_group (reader, &group, request))
-    {
-      guint64 gpus = cluster->n_gpus + (guint64) request->nodes * group.gpus;
-      group.n_nodes = (guint) request->nodes;
-      if (gpus > CLUSTER_MAX_GPUS)
-        diag_error (reader->diags, AT (reader, "nodes", "name"), NULL,
-                    "the cluster has %" G_GUINT64_FORMAT " GPUs, at most %u", gpus,
-                    CLUSTER_MAX_GPUS);
-      else if (is_of_one_sort (reader, &group))
-        {
-          g_array_append_val (cluster->groups, group);
-          cluster->n_nodes += group.n_nodes;
-          cluster->n_gpus = (guint) gpus;
-          cluster->n_cards += group.n_nodes * group.nics;
-          return;
-        }
-    }
-  node_group_clear (&group);
-}
-
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* Splits "4 x dgx-a100" ("4xdgx-a100"); FALSE when TEXT has no such form. */
@@ -412,7 +209,7 @@ split_shorthand (const char *text, gint64 *nodes, const char **node)
 }
 
 static gboolean
-check_alone (Reader *reader, const ClusterOptions *options, const char *what)
+check_alone (ClusterReader *reader, const ClusterOptions *options, const char *what)
 {
   const char *extra = options->node != NULL        ? "node"
                       : options->gpus_per_node > 0 ? "gpus_per_node"
@@ -423,14 +220,15 @@ check_alone (Reader *reader, const ClusterOptions *options, const char *what)
                       : options->dram_bytes > 0    ? "dram_bytes"
                                                    : NULL;
   if (extra != NULL)
-    diag_error (reader->diags, AT (reader, extra), "a cluster by name says what its nodes are",
+    diag_error (reader->diags, READER_MARK (reader, extra),
+                "a cluster by name says what its nodes are",
                 "'%s' cannot be combined with the %s '%s'", extra, what, options->name);
   return extra == NULL;
 }
 
 /* Fabric options that the scenario leaves at their defaults come from the cluster profile. */
 static void
-read_fabric (Reader *reader, const ConfigNode *root, ClusterOptions *fabric)
+read_fabric (ClusterReader *reader, const ConfigNode *root, ClusterOptions *fabric)
 {
   static const char *const ignored[] = { "title", "groups", NULL };
   static const char *const own[] = { "fabric",
@@ -469,7 +267,7 @@ read_fabric (Reader *reader, const ConfigNode *root, ClusterOptions *fabric)
 
 /* NODES of the scenario, where it gives them, stand for those of the one group. */
 static void
-read_groups (Reader *reader, const ConfigNode *root, gint64 nodes)
+read_groups (ClusterReader *reader, const ConfigNode *root, gint64 nodes)
 {
   const ConfigNode *groups = config_node_get (root, "groups");
   if (groups == NULL || config_node_kind (groups) != CONFIG_LIST
@@ -480,14 +278,14 @@ read_groups (Reader *reader, const ConfigNode *root, gint64 nodes)
       return;
     }
   if (nodes > 0 && config_node_length (groups) > 1)
-    diag_error (reader->diags, AT (reader, "nodes"), NULL,
+    diag_error (reader->diags, READER_MARK (reader, "nodes"), NULL,
                 "'nodes' cannot be combined with a cluster profile of unlike nodes");
   for (guint i = 0; i < config_node_length (groups); i++)
     {
       const ConfigNode *item = config_node_item (groups, i);
       GroupRequest      request = { 0 };
       OptionMarks       marks = { .table = group_options };
-      Reader            inner = *reader;
+      ClusterReader     inner = *reader;
       option_marks_load (&marks, item);
       inner.marks = &marks;
       option_table_defaults (group_options, &request);
@@ -495,24 +293,17 @@ read_groups (Reader *reader, const ConfigNode *root, gint64 nodes)
           && option_load_map (group_options, &request, item, NULL, reader->diags))
         {
           request.nodes = nodes > 0 ? nodes : request.nodes;
-          add_group (&inner, &request);
+          cluster_add_group (&inner, &request);
         }
       option_table_clear (group_options, &request);
       option_marks_clear (&marks);
     }
 }
 
-static char *
-resolve_cluster (const char *name, gpointer user)
-{
-  return profile_set_file (user, "cluster", name);
-}
-
 static void
-read_profile (Reader *reader, const char *file, ClusterOptions *options)
+read_profile (ClusterReader *reader, const char *file, ClusterOptions *options)
 {
-  g_autoptr (ConfigDoc) doc =
-      config_load_extended (file, resolve_cluster, reader->profiles, reader->diags);
+  const ConfigDoc *doc = profile_set_cluster (reader->profiles, file, reader->diags);
   if (doc == NULL || !config_node_expect (config_doc_root (doc), CONFIG_MAP, reader->diags))
     return;
   read_fabric (reader, config_doc_root (doc), options);
@@ -521,12 +312,12 @@ read_profile (Reader *reader, const char *file, ClusterOptions *options)
 
 /* No node: a cluster where one was wanted, or neither, when names of both are worth suggesting. */
 static void
-unknown_name (Reader *reader, const char *name)
+unknown_name (ClusterReader *reader, const char *name)
 {
   if (profile_set_has (reader->profiles, "cluster", name))
     {
-      diag_error (reader->diags, AT (reader, "name"), "name it alone, or nodes: '4 x dgx-a100'",
-                  "'%s' is a cluster, not a node", name);
+      diag_error (reader->diags, READER_MARK (reader, "name"),
+                  "name it alone, or nodes: '4 x dgx-a100'", "'%s' is a cluster, not a node", name);
       return;
     }
   g_auto (GStrv)        nodes = profile_set_list (reader->profiles, "node");
@@ -538,11 +329,12 @@ unknown_name (Reader *reader, const char *name)
     g_ptr_array_add (all, clusters[i]);
   g_ptr_array_add (all, NULL);
   g_autofree char *hint = suggest_hint (name, (const char *const *) all->pdata);
-  diag_error (reader->diags, AT (reader, "name"), hint, "unknown cluster or node '%s'", name);
+  diag_error (reader->diags, READER_MARK (reader, "name"), hint, "unknown cluster or node '%s'",
+              name);
 }
 
 static void
-read_nodes (Reader *reader, const ClusterOptions *options, gint64 nodes, const char *node)
+read_nodes (ClusterReader *reader, const ClusterOptions *options, gint64 nodes, const char *node)
 {
   const GroupRequest request = {
     .nodes = nodes,
@@ -554,19 +346,19 @@ read_nodes (Reader *reader, const ClusterOptions *options, gint64 nodes, const c
     .nic = options->nic,
     .dram_bytes = options->dram_bytes,
   };
-  add_group (reader, &request);
+  cluster_add_group (reader, &request);
 }
 
 /* "2 x dgx-a100 + 2 x dgx-h100": unlike nodes, each kind as its profile has it. */
 static void
-read_sum (Reader *reader, const ClusterOptions *options)
+read_sum (ClusterReader *reader, const ClusterOptions *options)
 {
   g_auto (GStrv)       terms = g_strsplit (options->name, "+", -1);
   const ClusterOptions none = { .nics = -1 };
   if (!check_alone (reader, options, "sum of nodes"))
     return;
   if (options->nodes > 0)
-    diag_error (reader->diags, AT (reader, "nodes"), NULL,
+    diag_error (reader->diags, READER_MARK (reader, "nodes"), NULL,
                 "both 'name' and 'nodes' give the number of nodes");
   for (guint i = 0; terms[i] != NULL; i++)
     {
@@ -583,7 +375,7 @@ read_sum (Reader *reader, const ClusterOptions *options)
 }
 
 static void
-read_name (Reader *reader, ClusterOptions *options)
+read_name (ClusterReader *reader, ClusterOptions *options)
 {
   gint64           nodes = 0;
   const char      *node = options->name;
@@ -604,9 +396,10 @@ read_name (Reader *reader, ClusterOptions *options)
   if (node_file == NULL)
     unknown_name (reader, node);
   else if (options->node != NULL)
-    diag_error (reader->diags, AT (reader, "node"), NULL, "both 'name' and 'node' name a node");
+    diag_error (reader->diags, READER_MARK (reader, "node"), NULL,
+                "both 'name' and 'node' name a node");
   else if (shorthand && options->nodes > 0)
-    diag_error (reader->diags, AT (reader, "nodes"), NULL,
+    diag_error (reader->diags, READER_MARK (reader, "nodes"), NULL,
                 "both 'name' and 'nodes' give the number of nodes");
   else
     read_nodes (reader, options, shorthand ? nodes : MAX (options->nodes, 1), node);
@@ -615,19 +408,19 @@ read_name (Reader *reader, ClusterOptions *options)
 /* ---- the rest -------------------------------------------------------------------------------- */
 
 static void
-check_network (Reader *reader, const ClusterOptions *options)
+check_network (ClusterReader *reader, const ClusterOptions *options)
 {
   Cluster *cluster = reader->cluster;
   for (guint i = 0; cluster->n_nodes > 1 && i < cluster->groups->len; i++)
     if (g_array_index (cluster->groups, NodeGroup, i).nics == 0)
       {
-        diag_error (reader->diags, AT (reader, "nics", "nic", "nodes", "name"),
+        diag_error (reader->diags, READER_MARK (reader, "nics", "nic", "nodes", "name"),
                     "give 'nics' and 'nic'", "%u nodes without a network card", cluster->n_nodes);
         break;
       }
   if (options->oversubscription > 1 && options->leaf_nodes == 0 && options->fabric != FABRIC_RAILS
       && options->fabric != FABRIC_FAT_TREE)
-    diag_error (reader->diags, AT (reader, "oversubscription"),
+    diag_error (reader->diags, READER_MARK (reader, "oversubscription"),
                 "give 'leaf_nodes', the nodes under one leaf", "oversubscription without leaves");
 }
 
@@ -652,7 +445,7 @@ gboolean
 cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *profiles,
                       const OptionMarks *marks, DiagList *diags)
 {
-  Reader         reader = { self, profiles, marks, diags };
+  ClusterReader  reader = { self, profiles, marks, diags };
   guint          errors = diag_list_n_errors (diags);
   ClusterOptions effective = { 0 };
   option_table_copy (cluster_options, options, &effective);
@@ -667,9 +460,11 @@ cluster_read_options (Cluster *self, const ClusterOptions *options, ProfileSet *
       check_network (&reader, &effective);
       fabric_check_options (&effective, marks, diags);
       if (effective.slow_nics != NULL)
-        cluster_read_slow_nics (self, effective.slow_nics, AT (&reader, "slow_nics"), diags);
+        cluster_read_slow_nics (self, effective.slow_nics, READER_MARK (&reader, "slow_nics"),
+                                diags);
       if (effective.slow_gpus != NULL)
-        cluster_read_slow_gpus (self, effective.slow_gpus, AT (&reader, "slow_gpus"), diags);
+        cluster_read_slow_gpus (self, effective.slow_gpus, READER_MARK (&reader, "slow_gpus"),
+                                diags);
     }
   set_fabric (self, &effective);
   option_table_clear (cluster_options, &effective);

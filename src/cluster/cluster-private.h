@@ -10,17 +10,6 @@
 #define CLUSTER_MAX_GPUS      1000000u
 #define CLUSTER_MAX_RESOURCES (1u << 26)
 
-/*
- * One run of like nodes as the user asked for it: the keys that a scenario and a `groups:` entry
- * share.
- */
-typedef struct
-{
-  gint64 nodes, gpus_per_node, nics;
-  char  *node, *gpu, *intra, *nic;
-  double dram_bytes;
-} GroupRequest;
-
 /* Where a card or a GPU hangs. */
 typedef struct
 {
@@ -78,7 +67,8 @@ typedef struct
 
 struct _Cluster
 {
-  GArray          *groups; /* NodeGroup */
+  GArray          *groups;    /* NodeGroup */
+  GPtrArray       *libraries; /* of profile_set_libraries */
   guint            n_nodes, n_gpus, n_cards;
   Fabric           fabric;
   gboolean         gpu_direct;
@@ -99,8 +89,10 @@ void cluster_read_slow_gpus (Cluster *cluster, const char *text, const SourceMar
 void cluster_read_slow_nics (Cluster *cluster, const char *text, const SourceMark *mark,
                              DiagList *diags);
 
-/* cluster.c */
+/* cluster-lookup.c */
 const NodeGroup *cluster_group_of_node (const Cluster *self, guint node);
+
+/* cluster.c */
 gboolean cluster_has_copy_limit (const GpuProfile *gpu); /* whether it has a RESOURCE_PCIE_BOTH */
 
 /* placement.c */

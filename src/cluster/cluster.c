@@ -1,7 +1,5 @@
 #include "cluster/cluster.h"
 
-#include <string.h>
-
 #include "cluster/cluster-private.h"
 
 /* GPUs joined all to all whose cards are taken to hang under the sockets, where nothing is said. */
@@ -303,6 +301,9 @@ cluster_new (const ClusterOptions *options, ProfileSet *profiles, const OptionMa
   guint64             n_resources = 0;
   if (!cluster_read_options (self, options, profiles, marks, diags))
     return NULL;
+  self->libraries = profile_set_libraries (profiles, diags);
+  if (self->libraries == NULL)
+    return NULL;
   for (guint i = 0; i < self->groups->len; i++)
     lay_out_group (&g_array_index (self->groups, NodeGroup, i), &n_resources);
   n_resources += fabric_lay_out (self, n_resources);
@@ -322,155 +323,13 @@ cluster_free (Cluster *self)
 {
   if (self->groups != NULL)
     g_array_unref (self->groups);
+  g_clear_pointer (&self->libraries, g_ptr_array_unref);
   g_free (self->resources);
   g_free (self->speeds);
   if (self->slow_nics != NULL)
     g_array_unref (self->slow_nics);
   g_free (self->title);
   g_free (self);
-}
-
-/* ---- lookups --------------------------------------------------------------------------------- */
-
-const NodeGroup *
-cluster_group_of_node (const Cluster *self, guint node)
-{
-  const NodeGroup *group = &g_array_index (self->groups, NodeGroup, 0);
-  g_assert (node < self->n_nodes);
-  while (node - group->first_node >= group->n_nodes)
-    group++;
-  return group;
-}
-
-static const NodeGroup *
-group_of_gpu (const Cluster *self, guint gpu)
-{
-  const NodeGroup *group = &g_array_index (self->groups, NodeGroup, 0);
-  g_assert (gpu < self->n_gpus);
-  while (gpu - group->first_gpu >= group->n_nodes * group->gpus)
-    group++;
-  return group;
-}
-
-guint
-cluster_n_nodes (const Cluster *self)
-{
-  return self->n_nodes;
-}
-
-guint
-cluster_n_gpus (const Cluster *self)
-{
-  return self->n_gpus;
-}
-
-guint
-cluster_gpus_of_node (const Cluster *self, guint node)
-{
-  return cluster_group_of_node (self, node)->gpus;
-}
-
-guint
-cluster_node_of_gpu (const Cluster *self, guint gpu)
-{
-  const NodeGroup *group = group_of_gpu (self, gpu);
-  return group->first_node + (gpu - group->first_gpu) / group->gpus;
-}
-
-guint
-cluster_first_gpu (const Cluster *self, guint node)
-{
-  const NodeGroup *group = cluster_group_of_node (self, node);
-  return group->first_gpu + (node - group->first_node) * group->gpus;
-}
-
-guint
-cluster_nics_of_node (const Cluster *self, guint node)
-{
-  return cluster_group_of_node (self, node)->nics;
-}
-
-gboolean
-cluster_is_uniform (const Cluster *self)
-{
-  return self->groups->len == 1;
-}
-
-const GpuProfile *
-cluster_gpu_profile (const Cluster *self, guint gpu)
-{
-  return group_of_gpu (self, gpu)->gpu;
-}
-
-const NodeProfile *
-cluster_node_profile (const Cluster *self, guint node)
-{
-  return &cluster_group_of_node (self, node)->profile;
-}
-
-const LinkProfile *
-cluster_intra_profile (const Cluster *self, guint node)
-{
-  return cluster_group_of_node (self, node)->intra;
-}
-
-const LinkProfile *
-cluster_nic_profile (const Cluster *self, guint node)
-{
-  return cluster_group_of_node (self, node)->nic;
-}
-
-double
-cluster_gpu_speed (const Cluster *self, guint gpu)
-{
-  g_assert (gpu < self->n_gpus);
-  return self->speeds != NULL ? self->speeds[gpu] : 1;
-}
-
-const char *
-cluster_title (const Cluster *self)
-{
-  return self->title;
-}
-
-guint
-cluster_n_resources (const Cluster *self)
-{
-  return self->n_resources;
-}
-
-const ClusterResource *
-cluster_resource (const Cluster *self, guint id)
-{
-  g_assert (id < self->n_resources);
-  return &self->resources[id];
-}
-
-guint
-cluster_node_resource (const Cluster *self, guint node, ResourceKind kind, guint index)
-{
-  const NodeGroup *group = cluster_group_of_node (self, node);
-  if (index >= group->count[kind])
-    return NO_RESOURCE;
-  return group->first_resource + (node - group->first_node) * group->n_resources
-         + group->offset[kind] + index;
-}
-
-static gboolean
-kind_is_of_gpu (ResourceKind kind)
-{
-  return kind == RESOURCE_SM || kind == RESOURCE_HBM || kind == RESOURCE_PCIE_UP
-         || kind == RESOURCE_PCIE_DOWN || kind == RESOURCE_PCIE_BOTH || kind == RESOURCE_NVLINK_OUT
-         || kind == RESOURCE_NVLINK_IN;
-}
-
-guint
-cluster_gpu_resource (const Cluster *self, guint gpu, ResourceKind kind)
-{
-  const guint node = cluster_node_of_gpu (self, gpu);
-  if (!kind_is_of_gpu (kind))
-    return NO_RESOURCE;
-  return cluster_node_resource (self, node, kind, gpu - cluster_first_gpu (self, node));
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

@@ -5,7 +5,8 @@
  */
 #pragma once
 
-#include "cluster/profile.h"
+#include "base/option-marks.h"
+#include "cluster/library-profile.h"
 
 /*
  * The `cluster` section of a scenario. Either `name` ("4 x dgx-a100", a node id, or a profile of
@@ -124,6 +125,8 @@ const NodeProfile *cluster_node_profile (const Cluster *self,
                                          guint node); /* with the scenario's overrides applied */
 const LinkProfile *cluster_intra_profile (const Cluster *self, guint node);
 const LinkProfile *cluster_nic_profile (const Cluster *self, guint node); /* NULL without cards */
+/* Of library_profile_nearest: what runs collectives between its GPUs. */
+const LibraryProfile *cluster_library (const Cluster *self, const char *version);
 /* 1, or what slow_gpus left: not in the capacities */
 double cluster_gpu_speed (const Cluster *self, guint gpu);
 /* "4 nodes x 8 a40-48, nvlink-pairs, 1 ib-edr-100" */

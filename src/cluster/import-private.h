@@ -65,7 +65,7 @@ typedef struct
 #define MACHINE_MAX_GPUS  1024u /* as the bounds of a node profile's figures */
 #define MACHINE_MAX_OTHER 256u
 
-/* Of a file that is XML, or a matrix: the other is NULL. */
+/* import-machine.c. Of a file that is XML, or a matrix: the other is NULL. */
 void machine_init (Machine *self, const XmlDoc *doc, const SmiTable *table, DiagList *diags);
 void machine_clear (Machine *self);
 

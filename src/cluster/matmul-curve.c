@@ -23,24 +23,15 @@ static const char *const dtype_names[] = { "bf16", "fp16", "fp32", NULL };
 static gboolean
 find_columns (const CsvReader *reader, gint places[N_COLUMNS], DiagList *diags)
 {
-  guint      n_errors = diag_list_n_errors (diags);
-  SourceMark mark = csv_reader_mark (reader, 0);
+  guint n_errors = diag_list_n_errors (diags);
 
-  mark.column = mark.length = 0;
   for (guint c = 0; c < N_COLUMNS; c++)
     {
       places[c] = csv_reader_find (reader, column_names[c]);
       if (places[c] < 0 && c < N_NUMBERS)
-        diag_error (diags, &mark, NULL, "missing column '%s'", column_names[c]);
+        csv_reader_missing (reader, column_names[c], NULL, diags);
     }
-  for (guint i = 0; i < csv_reader_n_columns (reader); i++)
-    if (!g_strv_contains (column_names, csv_reader_column (reader, i)))
-      {
-        SourceMark       place = csv_reader_mark (reader, i);
-        g_autofree char *hint = suggest_hint (csv_reader_column (reader, i), column_names);
-
-        diag_error (diags, &place, hint, "unknown column '%s'", csv_reader_column (reader, i));
-      }
+  csv_reader_check_names (reader, column_names, diags);
   return diag_list_n_errors (diags) == n_errors;
 }
 

@@ -8,12 +8,12 @@
 
 #define FIGURE_FORM "{ value: %s, source: \"...\", confidence: datasheet }"
 
-static const char *const confidence_names[] = { "datasheet", "measured", "estimate", NULL };
+const char *const profile_confidences[] = { "datasheet", "measured", "estimate", NULL };
 
 const char *
 confidence_name (Confidence confidence)
 {
-  return confidence_names[confidence];
+  return profile_confidences[confidence];
 }
 
 /* ---- one figure ------------------------------------------------------------------------------ */
@@ -57,13 +57,13 @@ read_confidence (const ConfigNode *node, Confidence *confidence, DiagList *diags
 {
   if (!config_node_expect (node, CONFIG_SCALAR, diags))
     return;
-  for (guint i = 0; confidence_names[i] != NULL; i++)
-    if (strcmp (confidence_names[i], config_node_text (node)) == 0)
+  for (guint i = 0; profile_confidences[i] != NULL; i++)
+    if (strcmp (profile_confidences[i], config_node_text (node)) == 0)
       {
         *confidence = (Confidence) i;
         return;
       }
-  g_autofree char *hint = suggest_hint (config_node_text (node), confidence_names);
+  g_autofree char *hint = suggest_hint (config_node_text (node), profile_confidences);
   diag_error (diags, config_node_mark (node), hint, "unknown confidence '%s'",
               config_node_text (node));
 }
@@ -167,10 +167,17 @@ read_figure (const FigureSpec *spec, const ConfigNode *node, Figure *figure, Dia
     read_range (spec, range, figure, diags);
 }
 
-/* A figure without a number: what it has no use for is an error. */
-static void
-read_fact (const FactSpec *spec, const ConfigNode *node, Fact *fact, DiagList *diags)
+static Fact *
+fact_of (gpointer profile, const FactSpec *spec)
 {
+  return G_STRUCT_MEMBER_P (profile, spec->offset);
+}
+
+/* A figure without a number, or a trait: what it has no use for is an error. */
+static void
+read_fact (const FactSpec *spec, const ConfigNode *node, gpointer profile, DiagList *diags)
+{
+  Fact *fact = fact_of (profile, spec);
   if (config_node_kind (node) != CONFIG_MAP)
     {
       const char      *text = config_node_text (node);
@@ -183,22 +190,18 @@ read_fact (const FactSpec *spec, const ConfigNode *node, Fact *fact, DiagList *d
   check_figure_keys (node, diags);
   if (config_node_get (node, "range") != NULL)
     diag_error (diags, config_node_mark (config_node_get (node, "range")), NULL,
-                "'%s' is no number: it has no range", spec->key);
+                "'%s' is no figure: it has no range", spec->key);
   const ConfigNode *value = figure_part (spec->key, node, "value", diags);
   const ConfigNode *source = figure_part (spec->key, node, "source", diags);
   const ConfigNode *confidence = figure_part (spec->key, node, "confidence", diags);
   if (value != NULL)
     read_words (value, "value", &fact->value, diags);
+  if (fact->value != NULL && spec->trait != NULL)
+    option_set (spec->trait, profile, fact->value, config_node_mark (value), diags);
   if (source != NULL)
     read_words (source, "source", &fact->source, diags);
   if (confidence != NULL)
     read_confidence (confidence, &fact->confidence, diags);
-}
-
-static Fact *
-fact_of (gpointer profile, const FactSpec *spec)
-{
-  return G_STRUCT_MEMBER_P (profile, spec->offset);
 }
 
 static void
@@ -208,7 +211,7 @@ read_facts (const ProfileKind *kind, gpointer profile, const ConfigNode *root, D
     {
       const ConfigNode *node = config_node_get (root, spec->key);
       if (node != NULL)
-        read_fact (spec, node, fact_of (profile, spec), diags);
+        read_fact (spec, node, profile, diags);
     }
 }
 
@@ -293,6 +296,54 @@ read_lists (const ProfileKind *kind, gpointer profile, const ConfigNode *root, D
     }
 }
 
+static GArray **
+records_of (gpointer profile, const RecordSpec *spec)
+{
+  return G_STRUCT_MEMBER_P (profile, spec->offset);
+}
+
+/* Lists are replaced as a whole by a profile that extends; an empty value takes them back. */
+static void
+read_record_list (const RecordSpec *spec, gpointer profile, const ConfigNode *root, DiagList *diags)
+{
+  const ConfigNode *node = config_node_get (root, spec->key);
+  GArray           *records;
+  if (node == NULL || (config_node_kind (node) == CONFIG_SCALAR && config_node_is_null (node))
+      || !config_node_expect (node, CONFIG_LIST, diags))
+    return;
+  records = g_array_sized_new (FALSE, TRUE, (guint) spec->size, config_node_length (node));
+  *records_of (profile, spec) = g_array_set_size (records, config_node_length (node));
+  for (guint i = 0; i < config_node_length (node); i++)
+    {
+      const ConfigNode *item = config_node_item (node, i);
+      gpointer          record = records->data + i * spec->size;
+      if (!config_node_expect (item, CONFIG_MAP, diags))
+        continue;
+      G_STRUCT_MEMBER (SourceMark, record, spec->mark) = source_mark_keep (config_node_mark (item));
+      if (option_load_map (spec->keys, record, item, NULL, diags))
+        option_check_required (spec->keys, record, config_node_mark (item), diags);
+    }
+}
+
+static void
+read_records (const ProfileKind *kind, gpointer profile, const ConfigNode *root, DiagList *diags)
+{
+  for (const RecordSpec *spec = kind->records; spec != NULL && spec->key != NULL; spec++)
+    read_record_list (spec, profile, root, diags);
+}
+
+static void
+clear_records (const ProfileKind *kind, gpointer profile)
+{
+  for (const RecordSpec *spec = kind->records; spec != NULL && spec->key != NULL; spec++)
+    {
+      GArray *records = *records_of (profile, spec);
+      for (guint i = 0; records != NULL && i < records->len; i++)
+        option_table_clear (spec->keys, records->data + i * spec->size);
+      g_clear_pointer (&records, g_array_unref);
+    }
+}
+
 char *
 placement_format (const GArray *list)
 {
@@ -320,6 +371,8 @@ known_keys (const ProfileKind *kind)
   for (const ListSpec *spec = kind->lists; spec != NULL && spec->key != NULL; spec++)
     g_ptr_array_add (keys, (gpointer) spec->key);
   for (const FactSpec *spec = kind->facts; spec != NULL && spec->key != NULL; spec++)
+    g_ptr_array_add (keys, (gpointer) spec->key);
+  for (const RecordSpec *spec = kind->records; spec != NULL && spec->key != NULL; spec++)
     g_ptr_array_add (keys, (gpointer) spec->key);
   g_ptr_array_add (keys, NULL);
   return keys;
@@ -363,6 +416,7 @@ loaded_profile_free (gpointer data)
     }
   if (self->kind->table != NULL)
     g_clear_pointer (table_of (self), g_array_unref);
+  clear_records (self->kind, self->profile);
   option_table_clear (self->kind->scalars, self->profile);
   g_free (*id);
   g_free (self->profile);
@@ -382,6 +436,7 @@ loaded_profile_read (const ProfileKind *kind, const char *id, const ConfigNode *
   read_figures (kind, loaded->profile, root, diags);
   read_lists (kind, loaded->profile, root, diags);
   read_facts (kind, loaded->profile, root, diags);
+  read_records (kind, loaded->profile, root, diags);
   check_keys (kind, root, diags);
   if (kind->check != NULL)
     kind->check (loaded->profile, root, diags);

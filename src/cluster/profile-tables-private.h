@@ -25,8 +25,9 @@ typedef struct
  */
 typedef struct
 {
-  const char *key;
-  gsize       offset; /* of a Fact */
+  const char       *key;
+  gsize             offset; /* of a Fact */
+  const OptionSpec *trait;  /* its value is one of these as well; NULL: words */
 } FactSpec;
 
 /*
@@ -38,6 +39,16 @@ typedef struct
   const char *key;
   gsize       offset; /* of a GArray * of gint */
 } ListSpec;
+
+/* A list of maps that are alike. */
+typedef struct
+{
+  const char       *key;
+  gsize             offset; /* of a GArray *, NULL where the profile has none */
+  gsize             size;   /* of an element */
+  gsize             mark;   /* in it, of the SourceMark of the map */
+  const OptionSpec *keys;   /* of the map */
+} RecordSpec;
 
 /* A table of measurements that may stand beside a profile: ID.NAME.csv. */
 typedef struct
@@ -59,22 +70,42 @@ typedef struct
   const FigureSpec *figures;
   const ListSpec   *lists; /* may be NULL */
   void (*check) (gpointer profile, const ConfigNode *root, DiagList *diags);
-  const TableSpec *table; /* may be NULL */
-  const FactSpec  *facts; /* may be NULL */
+  const TableSpec  *table;   /* may be NULL */
+  const FactSpec   *facts;   /* may be NULL */
+  const RecordSpec *records; /* ends with a NULL key; may be NULL */
 } ProfileKind;
 
 /* placement.c: lengths and ranges of the lists of a node profile. */
 void placement_check (const NodeProfile *profile, const ConfigNode *root, DiagList *diags);
 
-/* NULL-terminated: gpu, link, node, framework. */
+/* The I-th of FACTS and its key; NULL at the end. */
+const char *profile_fact_at (const FactSpec *facts, gconstpointer profile, guint i,
+                             const Fact **fact);
+
+extern const ProfileKind framework_profile_kind; /* framework-profile.c */
+extern const ProfileKind library_profile_kind;   /* library-profile.c */
+
+/* Generations of GPUs; words of Confidence: NULL-terminated. */
+extern const char *const profile_architectures[], *const profile_confidences[];
+
+/* NULL-terminated: gpu, link, node, framework, library. */
 extern const ProfileKind *const profile_kinds[];
+
+/* The profile of SET, or NULL after diagnostics. */
+gpointer profile_set_get (ProfileSet *set, const ProfileKind *kind, const char *id,
+                          const SourceMark *mark, DiagList *diags);
 
 /* By name; NULL when there is none. */
 const ProfileKind *profile_kind_find (const char *name);
 
 /* ---- one profile that has been read (profile-read.c) ---- */
 
-/* The first member of every profile struct is its id. */
+/* What every profile struct begins with. */
+typedef struct
+{
+  char *id, *title;
+} NamedProfile;
+
 typedef struct
 {
   const ProfileKind *kind;

@@ -6,15 +6,14 @@
 #include "base/suggest.h"
 
 /* Bounds are there to catch a wrong unit or a slipped zero, not to judge hardware. */
-#define GPU(member)       G_STRUCT_OFFSET (GpuProfile, member)
-#define LINK(member)      G_STRUCT_OFFSET (LinkProfile, member)
-#define NODE(member)      G_STRUCT_OFFSET (NodeProfile, member)
-#define FRAMEWORK(member) G_STRUCT_OFFSET (FrameworkProfile, member)
-#define REQUIRED          NAN
+#define GPU(member)  G_STRUCT_OFFSET (GpuProfile, member)
+#define LINK(member) G_STRUCT_OFFSET (LinkProfile, member)
+#define NODE(member) G_STRUCT_OFFSET (NodeProfile, member)
+#define REQUIRED     NAN
 
-static const char *const architectures[] = { "volta",  "turing",    "ampere", "ada",
-                                             "hopper", "blackwell", "cdna2",  "cdna3",
-                                             "cdna4",  "host",      NULL };
+const char *const profile_architectures[] = { "volta",  "turing",    "ampere", "ada",
+                                              "hopper", "blackwell", "cdna2",  "cdna3",
+                                              "cdna4",  "host",      NULL };
 
 static const char *const link_kinds[] = { "none", "switch", "mesh",    "pairs", "graph",
                                           "pcie", "host",   "network", NULL };
@@ -71,8 +70,8 @@ static const FigureSpec gpu_figures[] = {
 };
 
 static const FactSpec gpu_facts[] = {
-  { "links", GPU (links) },
-  { "peer_access", GPU (peer_access) },
+  { "links", GPU (links), NULL },
+  { "peer_access", GPU (peer_access), NULL },
   { 0 },
 };
 
@@ -176,42 +175,6 @@ static const FigureSpec node_figures[] = {
   { 0 },
 };
 
-#define TRAIT(name, text)                                                               \
-  {                                                                                     \
-    .key = #name, .type = OPTION_BOOL, .offset = FRAMEWORK (name), .fallback = "false", \
-    .help = text                                                                        \
-  }
-
-static const OptionSpec framework_scalars[] = {
-  { .key = "title", .type = OPTION_STRING, .offset = FRAMEWORK (title), .help = "what it is" },
-  { .key = "names",
-    .type = OPTION_STRING,
-    .offset = FRAMEWORK (names),
-    .optional = TRUE,
-    .help = "what tables call it, separated by ';'" },
-  { .key = "newest_flash",
-    .type = OPTION_INT,
-    .offset = FRAMEWORK (newest_flash),
-    .fallback = "0",
-    .min = 0,
-    .max = 3,
-    .help = "version of FlashAttention that it comes with; 0: any" },
-  TRAIT (fused_loss, "one kernel from the logits to the loss, and one back"),
-  TRAIT (fused_adam, "AdamW is one kernel over all tensors"),
-  TRAIT (loss_scaling, "fp16 gradients are copied to fp32, unscaled and checked"),
-  { 0 },
-};
-
-static const FigureSpec framework_figures[] = {
-  { "issue_eager", QUANTITY_TIME, FRAMEWORK (issue_eager), 0, 1e-7, 1e-2 },
-  { "issue_backward", QUANTITY_TIME, FRAMEWORK (issue_backward), 0, 1e-7, 1e-2 },
-  { "issue_compiled", QUANTITY_TIME, FRAMEWORK (issue_compiled), 0, 1e-7, 1e-2 },
-  { "issue_collective", QUANTITY_TIME, FRAMEWORK (issue_collective), 0, 1e-7, 1e-2 },
-  { "issue_hook", QUANTITY_TIME, FRAMEWORK (issue_hook), 0, 1e-7, 1e-2 },
-  { "issue_step", QUANTITY_TIME, FRAMEWORK (issue_step), 0, 1e-7, 10 },
-  { 0 },
-};
-
 static const ListSpec node_lists[] = {
   { "gpu_switch", NODE (gpu_switch) },
   { "nic_switch", NODE (nic_switch) },
@@ -259,9 +222,9 @@ static void
 gpu_check (gpointer profile, const ConfigNode *root, DiagList *diags)
 {
   GpuProfile *gpu = profile;
-  if (gpu->architecture != NULL && !g_strv_contains (architectures, gpu->architecture))
+  if (gpu->architecture != NULL && !g_strv_contains (profile_architectures, gpu->architecture))
     {
-      g_autofree char *hint = suggest_hint (gpu->architecture, architectures);
+      g_autofree char *hint = suggest_hint (gpu->architecture, profile_architectures);
       diag_error (diags, mark_of (root, "architecture"), hint, "unknown architecture '%s'",
                   gpu->architecture);
     }
@@ -365,12 +328,17 @@ node_profile_placement (const NodeProfile *node, guint i, const GArray **list)
 }
 
 const char *
+profile_fact_at (const FactSpec *facts, gconstpointer profile, guint i, const Fact **fact)
+{
+  if (facts[i].key != NULL)
+    *fact = G_STRUCT_MEMBER_P (profile, facts[i].offset);
+  return facts[i].key;
+}
+
+const char *
 gpu_profile_fact (const GpuProfile *gpu, guint i, const Fact **fact)
 {
-  const FactSpec *spec = &gpu_facts[i];
-  if (spec->key != NULL)
-    *fact = G_STRUCT_MEMBER_P (gpu, spec->offset);
-  return spec->key;
+  return profile_fact_at (gpu_facts, gpu, i, fact);
 }
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
@@ -378,20 +346,32 @@ gpu_profile_fact (const GpuProfile *gpu, guint i, const Fact **fact)
 static const TableSpec gpu_table = { "matmul", offsetof (GpuProfile, matmul_curve),
                                      matmul_curve_load };
 
-static const ProfileKind gpu_kind = { "gpu", sizeof (GpuProfile), gpu_scalars, gpu_figures,
-                                      NULL,  gpu_check,           &gpu_table,  gpu_facts };
-static const ProfileKind link_kind = { "link", sizeof (LinkProfile), link_scalars, link_figures,
-                                       NULL,   link_check,           NULL,         NULL };
-static const ProfileKind node_kind = { "node",     sizeof (NodeProfile), node_scalars, node_figures,
-                                       node_lists, node_check,           NULL,         NULL };
+static const ProfileKind gpu_kind = { .name = "gpu",
+                                      .size = sizeof (GpuProfile),
+                                      .scalars = gpu_scalars,
+                                      .figures = gpu_figures,
+                                      .check = gpu_check,
+                                      .table = &gpu_table,
+                                      .facts = gpu_facts };
+static const ProfileKind link_kind = { .name = "link",
+                                       .size = sizeof (LinkProfile),
+                                       .scalars = link_scalars,
+                                       .figures = link_figures,
+                                       .check = link_check };
+static const ProfileKind node_kind = { .name = "node",
+                                       .size = sizeof (NodeProfile),
+                                       .scalars = node_scalars,
+                                       .figures = node_figures,
+                                       .lists = node_lists,
+                                       .check = node_check };
 
-static const ProfileKind framework_kind = {
-  "framework", sizeof (FrameworkProfile), framework_scalars, framework_figures, NULL, NULL, NULL,
-  NULL
+const ProfileKind *const profile_kinds[] = {
+  &gpu_kind, &link_kind, &node_kind, &framework_profile_kind, &library_profile_kind, NULL
 };
 
-const ProfileKind *const profile_kinds[] = { &gpu_kind, &link_kind, &node_kind, &framework_kind,
-                                             NULL };
+/* Clusters have a loader of their own. */
+const char *const profile_kind_names[] = { "gpu",     "link",    "node", "framework",
+                                           "library", "cluster", NULL };
 
 const ProfileKind *
 profile_kind_find (const char *name)

@@ -9,9 +9,13 @@
 
 struct _ProfileSet
 {
-  char      **dirs; /* the first that has a profile gives it */
+  char      **dirs;         /* the first that has a profile gives it */
+  char      **with_shipped; /* and behind them the shipped ones: libraries are everybody's */
   ProfileEnd  end;
-  GHashTable *loaded; /* "gpu/a40-48" -> LoadedProfile; looked up only */
+  char       *key;    /* both, for names in `files` */
+  InputFiles *files;  /* what has been read */
+  InputFiles *own;    /* the same where nobody shares it, or NULL */
+  GHashTable *loaded; /* "gpu/a40-48" -> LoadedProfile of `files`, whose diagnostics are told */
 };
 
 /* ---- the set --------------------------------------------------------------------------------- */
@@ -25,20 +29,41 @@ profile_set_new (const char *dir)
 ProfileSet *
 profile_set_new_at (const char *dir, ProfileEnd end)
 {
-  ProfileSet *self = g_new (ProfileSet, 1);
+  return profile_set_new_shared (dir, end, NULL);
+}
+
+ProfileSet *
+profile_set_new_shared (const char *dir, ProfileEnd end, InputFiles *files)
+{
+  ProfileSet *self = g_new0 (ProfileSet, 1);
   self->end = end;
   g_autofree char *shipped = layout_data_file ("hwprofiles");
+  g_autofree char *libraries = g_strjoin (G_SEARCHPATH_SEPARATOR_S, dir, shipped, NULL);
   self->dirs = dir != NULL ? g_strsplit (dir, G_SEARCHPATH_SEPARATOR_S, -1)
                            : g_strdupv ((char *[]){ shipped, NULL });
-  self->loaded = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, loaded_profile_free);
+  self->with_shipped =
+      dir != NULL ? g_strsplit (libraries, G_SEARCHPATH_SEPARATOR_S, -1) : g_strdupv (self->dirs);
+  self->key = g_strdup_printf ("%s at %d", dir != NULL ? dir : shipped, end);
+  self->own = files == NULL ? input_files_new () : NULL;
+  self->files = files != NULL ? files : self->own;
+  self->loaded = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   return self;
+}
+
+InputFiles *
+profile_set_files (const ProfileSet *self)
+{
+  return self->files;
 }
 
 void
 profile_set_free (ProfileSet *self)
 {
   g_hash_table_unref (self->loaded);
+  input_files_free (self->own);
+  g_free (self->key);
   g_strfreev (self->dirs);
+  g_strfreev (self->with_shipped);
   g_free (self);
 }
 
@@ -54,16 +79,34 @@ id_is_plain (const char *id)
   return TRUE;
 }
 
+/* The folders that hold profiles of KIND. */
+static char **
+folders_of (ProfileSet *self, const char *kind)
+{
+  return strcmp (kind, library_profile_kind.name) == 0 ? self->with_shipped : self->dirs;
+}
+
+char *
+profile_set_folders (ProfileSet *self, const char *kind)
+{
+  GString *text = g_string_new (NULL);
+
+  for (char **at = folders_of (self, kind); *at != NULL; at++)
+    g_string_append_printf (text, "%s'%s/%s'", text->len > 0 ? ", " : "", *at, kind);
+  return g_string_free (text, FALSE);
+}
+
 /* The file of KIND/ID in the first folder from the FIRST-th on that has it; *LAYER says which. */
 static char *
 find_file (ProfileSet *self, const char *kind, const char *id, guint first, guint *layer)
 {
   g_autofree char *name = g_strconcat (id, ".yaml", NULL);
+  char           **dirs = folders_of (self, kind);
   if (!id_is_plain (id))
     return NULL;
-  for (guint i = first; self->dirs[i] != NULL; i++)
+  for (guint i = first; dirs[i] != NULL; i++)
     {
-      g_autofree char *file = g_build_filename (self->dirs[i], kind, name, NULL);
+      g_autofree char *file = g_build_filename (dirs[i], kind, name, NULL);
       *layer = i;
       if (g_file_test (file, G_FILE_TEST_EXISTS))
         return g_steal_pointer (&file);
@@ -82,9 +125,9 @@ profile_set_list (ProfileSet *self, const char *kind)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
   GPtrArray             *ids = g_ptr_array_new ();
-  for (guint i = 0; self->dirs[i] != NULL; i++)
+  for (char **at = folders_of (self, kind); *at != NULL; at++)
     {
-      g_autofree char *folder = g_build_filename (self->dirs[i], kind, NULL);
+      g_autofree char *folder = g_build_filename (*at, kind, NULL);
       g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
       const char      *name;
       while (dir != NULL && (name = g_dir_read_name (dir)) != NULL)
@@ -93,8 +136,10 @@ profile_set_list (ProfileSet *self, const char *kind)
           if (!g_str_has_suffix (name, ".yaml"))
             continue;
           id[strlen (name) - strlen (".yaml")] = '\0';
-          if (g_hash_table_add (seen, id))
-            g_ptr_array_add (ids, g_steal_pointer (&id));
+          if (g_hash_table_contains (seen, id))
+            continue;
+          g_hash_table_add (seen, id);
+          g_ptr_array_add (ids, g_steal_pointer (&id));
         }
     }
   g_ptr_array_sort (ids, compare_names);
@@ -120,7 +165,7 @@ meant_id (ProfileSet *self, const char *kind, const char *id)
 {
   guint            layer;
   g_autofree char *file = find_file (self, kind, id, 0, &layer);
-  g_auto (GStrv)   ids = file == NULL ? profile_set_list (self, kind) : NULL;
+  g_auto (GStrv)   ids = file == NULL && id_is_plain (id) ? profile_set_list (self, kind) : NULL;
   gint             index = ids != NULL ? name_index (id, (const char *const *) ids) : -1;
   g_autofree char *lower = g_ascii_strdown (id, -1);
   NamedLink        named;
@@ -130,13 +175,31 @@ meant_id (ProfileSet *self, const char *kind, const char *id)
   return g_strdup (file == NULL && parse_named_link (lower, &named) ? lower : id);
 }
 
+/* What profile_set_file asks for. */
+typedef struct
+{
+  ProfileSet *set;
+  const char *kind, *id;
+} FileName;
+
+static gpointer
+find_named (gconstpointer user, G_GNUC_UNUSED DiagList *diags)
+{
+  const FileName  *name = user;
+  guint            layer;
+  g_autofree char *meant = meant_id (name->set, name->kind, name->id);
+
+  return find_file (name->set, name->kind, meant, 0, &layer);
+}
+
 char *
 profile_set_file (ProfileSet *self, const char *kind, const char *id)
 {
-  guint            layer;
-  g_autofree char *meant = meant_id (self, kind, id);
+  const FileName       name = { self, kind, id };
+  g_autofree char     *key = g_strdup_printf ("file of %s/%s of %s", kind, id, self->key);
+  g_autoptr (DiagList) none = diag_list_new ();
 
-  return find_file (self, kind, meant, 0, &layer);
+  return g_strdup (input_files_get (self->files, key, find_named, &name, g_free, none));
 }
 
 void
@@ -148,7 +211,11 @@ profile_set_unknown (ProfileSet *self, const char *kind, const char *id, const S
   if (ids[0] != NULL)
     hint = suggest_hint (id, (const char *const *) ids);
   else
-    hint = g_strdup_printf ("there are no profiles in '%s/%s'", self->dirs[0], kind);
+    {
+      g_autofree char *folders = profile_set_folders (self, kind);
+
+      hint = g_strconcat ("there are no profiles in ", folders, NULL);
+    }
   diag_error (diags, mark, hint, "unknown %s '%s'", kind, id);
 }
 
@@ -265,31 +332,39 @@ profile_set_has (ProfileSet *self, const char *kind, const char *id)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static LoadedProfile *
-load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const SourceMark *mark,
-              DiagList *diags)
+/* What is read: the profile of exactly this id. */
+typedef struct
 {
+  ProfileSet        *set;
+  const ProfileKind *kind;
+  const char        *id;
+} Wanted;
+
+/* NULL, without a diagnostic, where there is no such file. */
+static gpointer
+read_profile (gconstpointer user, DiagList *diags)
+{
+  const Wanted         *wanted = user;
+  ProfileSet           *self = wanted->set;
+  const ProfileKind    *kind = wanted->kind;
   g_autoptr (GPtrArray) files = g_ptr_array_new_with_free_func (g_free);
-  ResolveContext        context = { self, kind, id, 0, files };
-  g_autofree char      *file = find_file (self, kind->name, id, 0, &context.layer);
+  ResolveContext        context = { self, kind, wanted->id, 0, files };
+  g_autofree char      *file = find_file (self, kind->name, wanted->id, 0, &context.layer);
   guint                 errors = diag_list_n_errors (diags);
   NamedLink             named;
-  const gboolean        by_name = file == NULL && is_named_link (kind, id, &named);
+  const gboolean        by_name = file == NULL && is_named_link (kind, wanted->id, &named);
   if (by_name)
     {
       context.id = named.base;
       file = find_file (self, kind->name, named.base, 0, &context.layer);
     }
   if (file == NULL)
-    {
-      profile_set_unknown (self, kind->name, id, mark, diags);
-      return NULL;
-    }
+    return NULL;
   g_ptr_array_add (files, g_strdup (file));
   g_autoptr (ConfigDoc) doc = config_load_extended (file, resolve_extended, &context, diags);
   if (doc == NULL || !config_node_expect (config_doc_root (doc), CONFIG_MAP, diags))
     return NULL;
-  LoadedProfile *loaded = loaded_profile_read (kind, id, config_doc_root (doc), diags);
+  LoadedProfile *loaded = loaded_profile_read (kind, wanted->id, config_doc_root (doc), diags);
   if (diag_list_n_errors (diags) == errors && loaded_profile_read_table (loaded, files, diags))
     {
       if (by_name)
@@ -301,23 +376,60 @@ load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const S
   return NULL;
 }
 
-static gpointer
-get_profile (ProfileSet *self, const ProfileKind *kind, const char *id, const SourceMark *mark,
-             DiagList *diags)
+/* The profile of exactly ID. NULL after diagnostics, or without them where there is none. */
+static const LoadedProfile *
+load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, DiagList *diags)
 {
-  g_autofree char *key = g_strdup_printf ("%s/%s", kind->name, id);
-  LoadedProfile   *loaded = g_hash_table_lookup (self->loaded, key);
+  const Wanted         wanted = { self, kind, id };
+  g_autofree char     *key = g_strdup_printf ("profile %s/%s of %s", kind->name, id, self->key);
+  const LoadedProfile *loaded =
+      input_files_get (self->files, key, read_profile, &wanted, loaded_profile_free, diags);
+  if (loaded != NULL)
+    g_hash_table_insert (self->loaded, g_strdup_printf ("%s/%s", kind->name, id),
+                         (gpointer) loaded);
+  return loaded;
+}
+
+gpointer
+profile_set_get (ProfileSet *self, const ProfileKind *kind, const char *id, const SourceMark *mark,
+                 DiagList *diags)
+{
+  g_autofree char     *key = g_strdup_printf ("%s/%s", kind->name, id);
+  const LoadedProfile *loaded = g_hash_table_lookup (self->loaded, key);
+  const guint          errors = diag_list_n_errors (diags);
   if (loaded == NULL)
-    {
-      g_autofree char *meant = meant_id (self, kind->name, id);
-      if (strcmp (meant, id) != 0)
-        return get_profile (self, kind, meant, mark, diags);
-      loaded = load_profile (self, kind, id, mark, diags);
-      if (loaded == NULL)
-        return NULL;
-      g_hash_table_insert (self->loaded, g_steal_pointer (&key), loaded);
-    }
-  return loaded->profile;
+    loaded = load_profile (self, kind, id, diags);
+  if (loaded != NULL)
+    return loaded->profile;
+  if (diag_list_n_errors (diags) > errors)
+    return NULL;
+  g_autofree char *meant = meant_id (self, kind->name, id);
+  if (strcmp (meant, id) != 0)
+    return profile_set_get (self, kind, meant, mark, diags);
+  profile_set_unknown (self, kind->name, id, mark, diags);
+  return NULL;
+}
+
+static char *
+resolve_cluster (const char *name, gpointer user)
+{
+  return profile_set_file (user, "cluster", name);
+}
+
+static gpointer
+read_cluster (gconstpointer user, DiagList *diags)
+{
+  const Wanted *wanted = user;
+  return config_load_extended (wanted->id, resolve_cluster, wanted->set, diags);
+}
+
+const ConfigDoc *
+profile_set_cluster (ProfileSet *self, const char *file, DiagList *diags)
+{
+  const Wanted     wanted = { self, NULL, file };
+  g_autofree char *key = g_strdup_printf ("cluster %s of %s", file, self->key);
+  return input_files_get (self->files, key, read_cluster, &wanted, (GDestroyNotify) config_doc_free,
+                          diags);
 }
 
 gboolean
@@ -329,19 +441,19 @@ gpu_profile_is_host (const GpuProfile *gpu)
 const GpuProfile *
 profile_set_gpu (ProfileSet *self, const char *id, const SourceMark *mark, DiagList *diags)
 {
-  return get_profile (self, profile_kind_find ("gpu"), id, mark, diags);
+  return profile_set_get (self, profile_kind_find ("gpu"), id, mark, diags);
 }
 
 const LinkProfile *
 profile_set_link (ProfileSet *self, const char *id, const SourceMark *mark, DiagList *diags)
 {
-  return get_profile (self, profile_kind_find ("link"), id, mark, diags);
+  return profile_set_get (self, profile_kind_find ("link"), id, mark, diags);
 }
 
 const NodeProfile *
 profile_set_node (ProfileSet *self, const char *id, const SourceMark *mark, DiagList *diags)
 {
-  return get_profile (self, profile_kind_find ("node"), id, mark, diags);
+  return profile_set_get (self, profile_kind_find ("node"), id, mark, diags);
 }
 
 /* TRUE when one of the framework's names is TEXT or, for FAMILY, has the same first word. */
@@ -363,18 +475,17 @@ is_called (const FrameworkProfile *framework, const char *text, gboolean family)
 }
 
 const FrameworkProfile *
-profile_set_framework (ProfileSet *self, const char *text, const SourceMark *mark, DiagList *diags)
+profile_set_find_framework (ProfileSet *self, const char *text, DiagList *diags)
 {
   const ProfileKind      *kind = profile_kind_find ("framework");
   g_auto (GStrv)          ids = profile_set_list (self, "framework");
   const FrameworkProfile *nearest = NULL;
-  g_autofree char        *hint = NULL;
 
   if (name_index (text, (const char *const *) ids) >= 0)
-    return get_profile (self, kind, text, mark, diags);
+    return profile_set_get (self, kind, text, NULL, diags);
   for (guint i = 0; ids[i] != NULL; i++)
     {
-      const FrameworkProfile *framework = get_profile (self, kind, ids[i], mark, diags);
+      const FrameworkProfile *framework = profile_set_get (self, kind, ids[i], NULL, diags);
 
       if (framework == NULL)
         return NULL;
@@ -383,11 +494,31 @@ profile_set_framework (ProfileSet *self, const char *text, const SourceMark *mar
       if (is_called (framework, text, TRUE))
         nearest = framework;
     }
-  if (nearest != NULL)
-    return nearest;
+  return nearest;
+}
+
+const FrameworkProfile *
+profile_set_framework (ProfileSet *self, const char *text, const SourceMark *mark, DiagList *diags)
+{
+  const guint             errors = diag_list_n_errors (diags);
+  const FrameworkProfile *framework = profile_set_find_framework (self, text, diags);
+  g_auto (GStrv)          ids = NULL;
+  g_autofree char        *hint = NULL;
+
+  if (framework != NULL || diag_list_n_errors (diags) > errors)
+    return framework;
+  ids = profile_set_list (self, "framework");
   hint = suggest_hint (text, (const char *const *) ids);
   diag_warning (diags, mark, hint, "no profile of framework '%s': host costs are the node's", text);
   return NULL;
+}
+
+const char *
+profile_set_title (ProfileSet *self, const char *kind, const char *id, DiagList *diags)
+{
+  const NamedProfile *profile = profile_set_get (self, profile_kind_find (kind), id, NULL, diags);
+
+  return profile != NULL ? profile->title : NULL;
 }
 
 GArray *
@@ -396,11 +527,11 @@ profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagLis
   const ProfileKind *table = profile_kind_find (kind);
   if (table == NULL)
     {
-      diag_error (diags, NULL, "valid values: gpu, link, node, framework",
+      diag_error (diags, NULL, "valid values: gpu, link, node, framework, library",
                   "no figures are kept for '%s'", kind);
       return NULL;
     }
-  gpointer profile = get_profile (self, table, id, NULL, diags);
+  gpointer profile = profile_set_get (self, table, id, NULL, diags);
   if (profile == NULL)
     return NULL;
   GArray *views = g_array_new (FALSE, FALSE, sizeof (FigureView));
@@ -419,7 +550,8 @@ profile_set_override (ProfileSet *self, const char *kind, const char *id, const 
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   const ProfileKind   *table = profile_kind_find (kind);
-  gpointer             profile = table != NULL ? get_profile (self, table, id, NULL, diags) : NULL;
+  gpointer profile = table != NULL ? profile_set_get (self, table, id, NULL, diags) : NULL;
+  g_assert (self->own != NULL); /* others would see it */
   for (const FigureSpec *spec = profile != NULL ? table->figures : NULL;
        spec != NULL && spec->key != NULL; spec++)
     if (strcmp (spec->key, key) == 0)

@@ -1,6 +1,6 @@
 /*
- * Hardware profiles: hwprofiles/{gpu,link,node,framework,cluster}/<id>.yaml. Every figure has a
- * value with its unit, a source and a confidence, optionally a range:
+ * Hardware profiles: hwprofiles/KIND/ID.yaml, KIND one of gpu, link, node, framework, library and
+ * cluster. Every figure has a value with its unit, a source and a confidence, optionally a range:
  *
  *   hbm_bandwidth: { value: 696 GB/s, source: "NVIDIA A40 datasheet", confidence: datasheet }
  *
@@ -11,11 +11,13 @@
 #pragma once
 
 #include "base/config.h"
+#include "base/input-files.h"
 #include "base/option.h"
 #include "cluster/gpu-links.h"
 #include "cluster/link-graph.h"
 #include "cluster/matmul-curve.h"
 #include "engine/engine.h"
+#include "op/framework-traits.h"
 
 typedef enum
 {
@@ -204,17 +206,37 @@ typedef struct
 } NodeProfile;
 
 /*
- * A generation of a training framework: what it launches, and what that costs its issuing thread.
- * Figures that are not given are the node's. Files of hwprofiles/framework/.
+ * A setting of a run that a framework's generation implies, where a table of measurements says
+ * nothing about it.
  */
 typedef struct
 {
-  char  *id, *title;
-  char  *names;        /* what tables of measurements call it, separated by ';'; may be NULL */
-  gint64 newest_flash; /* version of FlashAttention that it comes with; 0: whatever is asked for */
-  gboolean fused_loss; /* one kernel from the logits to the loss, and one back */
-  gboolean fused_adam; /* its AdamW is one kernel over all tensors */
-  gboolean loss_scaling; /* fp16: before the update gradients go to fp32, unscaled and checked */
+  char *set, *to; /* "training.activation_checkpointing", "full" */
+  char
+      *instead_of; /* where this word was set, which the framework uses in a sense of its own; NULL:
+                       where nothing was */
+  char      *strategy; /* under this one only; NULL: any */
+  char      *called;   /* where the table calls it by this one of its names only; NULL: by any */
+  char      *source;
+  SourceMark mark;
+} FrameworkImplied;
+
+/*
+ * A generation of a training framework: what it launches and keeps, and what that costs its issuing
+ * thread. Figures that are not given are the node's. Files of hwprofiles/framework/.
+ */
+typedef struct
+{
+  char           *id, *title;
+  char           *names; /* what tables of measurements call it, separated by ';'; may be NULL */
+  FrameworkTraits traits;
+  /* what the file says of each trait, for printing */
+  struct
+  {
+    Fact newest_flash, fused_loss, fused_adam, loss_scaling, softmax_keys, casts_scores, loss,
+        held_outputs, gpt_dropout, recomputes_all, keeps_rotary, keeps_gathered;
+  } said;
+  GArray *implies; /* FrameworkImplied, in the file's order; may be NULL */
   Figure issue_eager, issue_compiled, issue_collective, issue_hook; /* as a node's; 0: the node's */
   Figure issue_backward; /* of eager kernels of the backward pass; 0: as issue_eager */
   Figure issue_step;     /* a step's data, logging and schedules, while the GPU has nothing to do */
@@ -223,12 +245,15 @@ typedef struct
 const char *link_kind_name (LinkKind kind);     /* "graph" */
 const char *gpu_direct_level_name (gint level); /* "pxb" */
 
+/* Kinds of profiles, folders of hwprofiles/: "gpu", "link", ..., "cluster"; NULL-terminated. */
+extern const char *const profile_kind_names[];
+
 typedef struct _ProfileSet ProfileSet;
 
 /*
  * Loads profiles on demand from DIR (NULL: the shipped hwprofiles/). DIR may be several folders,
  * separated as in PATH: an id is taken from the first that has it, and a profile that extends its
- * own id is laid over that of a later folder. Not shared between threads.
+ * own id is laid over that of a later folder. Not shared between threads; what it reads can be.
  */
 ProfileSet *profile_set_new (const char *dir);
 
@@ -245,6 +270,15 @@ typedef enum
 } ProfileEnd;
 
 ProfileSet *profile_set_new_at (const char *dir, ProfileEnd end);
+
+/*
+ * The same over FILES, which outlives the set and may serve others in other threads (NULL: files of
+ * its own). Each set tells the diagnostics of the profiles that it hands out.
+ */
+ProfileSet *profile_set_new_shared (const char *dir, ProfileEnd end, InputFiles *files);
+
+/* What the set reads from. */
+InputFiles *profile_set_files (const ProfileSet *self);
 void        profile_set_free (ProfileSet *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ProfileSet, profile_set_free)
 
@@ -259,6 +293,9 @@ const LinkProfile *profile_set_link (ProfileSet *self, const char *id, const Sou
 const NodeProfile *profile_set_node (ProfileSet *self, const char *id, const SourceMark *mark,
                                      DiagList *diags);
 
+/* What FILE, a profile of hwprofiles/cluster, says; NULL after diagnostics. Owned by the set. */
+const ConfigDoc *profile_set_cluster (ProfileSet *self, const char *file, DiagList *diags);
+
 /*
  * The generation whose id or one of whose names is TEXT; else the last, by id, with a name of the
  * same first word; else NULL and a warning. NULL with errors where a profile cannot be read.
@@ -266,7 +303,17 @@ const NodeProfile *profile_set_node (ProfileSet *self, const char *id, const Sou
 const FrameworkProfile *profile_set_framework (ProfileSet *self, const char *text,
                                                const SourceMark *mark, DiagList *diags);
 
-/* Sorted ids of KIND ("gpu", "link", "node", "framework", "cluster"); strv owned by the caller. */
+/* NULL without a warning where there is none. */
+const FrameworkProfile *profile_set_find_framework (ProfileSet *self, const char *text,
+                                                    DiagList *diags);
+
+/* The title of KIND/ID, which is no cluster; NULL after diagnostics. Owned by the set. */
+const char *profile_set_title (ProfileSet *self, const char *kind, const char *id, DiagList *diags);
+
+/* "'a/gpu', 'b/gpu'": where profiles of KIND are searched. Newly allocated. */
+char *profile_set_folders (ProfileSet *self, const char *kind);
+
+/* Sorted ids of KIND ("gpu", "link", ..., "cluster"); strv owned by the caller. */
 char **profile_set_list (ProfileSet *self, const char *kind);
 
 /*
@@ -298,8 +345,9 @@ typedef struct
  */
 GArray *profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagList *diags);
 
-/* What a GPU's profile says in words, for printing: the fact and its key; NULL at the end. */
+/* What a profile says in words, for printing: the fact and its key; NULL at the end. */
 const char *gpu_profile_fact (const GpuProfile *gpu, guint i, const Fact **fact);
+const char *framework_profile_fact (const FrameworkProfile *framework, guint i, const Fact **fact);
 
 /* The placement lists of a node profile for printing; TEXT "0 0 1 none", newly allocated. */
 char       *placement_format (const GArray *list);
@@ -307,8 +355,9 @@ const char *node_profile_placement (const NodeProfile *node, guint i,
                                     const GArray **list); /* key; NULL at the end */
 
 /*
- * Changes the figure KEY of the profile KIND/ID in memory, for this set only: calibration tries
- * values. Clusters made before keep what they derived from it. FALSE when there is no such figure.
+ * Changes the figure KEY of the profile KIND/ID in memory, of a set that shares no files:
+ * calibration tries values. Clusters made before keep what they derived from it. FALSE when there
+ * is no such figure.
  */
 gboolean profile_set_override (ProfileSet *self, const char *kind, const char *id, const char *key,
                                double value);

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "base/suggest.h"
-#include "collective/step-build-private.h"
-#include "collective/time-private.h"
+#include "collective/algorithm-private.h"
+#include "collective/factors-private.h"
+#include "collective/host-ring-private.h"
 
 struct _CollectivePlan
 {
@@ -17,98 +17,31 @@ struct _CollectivePlan
   gboolean          one_way; /* a message from the first rank to the second */
   CollectiveGraph   graph;
   CollectiveLayout *layouts[ALGORITHM_N]; /* NULL until needed */
+  CollectiveLayout *host_ring;            /* likewise: of the hosts' transport */
 };
 
-const CollectiveOptions collective_default_options = { ALGORITHM_N, PROTOCOL_N, NULL, FALSE,
-                                                       FALSE };
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
-static const char *const algorithm_names[ALGORITHM_N] = {
-  [ALGORITHM_RING] = "ring",
-  [ALGORITHM_TREE] = "tree",
-  [ALGORITHM_NVLS] = "nvls",
-  [ALGORITHM_NVLS_TREE] = "nvls_tree",
-  [ALGORITHM_PAT] = "pat",
-  [ALGORITHM_COLLNET_DIRECT] = "collnet_direct",
-  [ALGORITHM_COLLNET_CHAIN] = "collnet_chain",
-  [ALGORITHM_PAIRWISE] = "pairwise",
-  [ALGORITHM_HIERARCHICAL] = "hierarchical",
-  [ALGORITHM_ALL_PAIRS] = "all_pairs",
-  [ALGORITHM_LINEAR] = "linear",
-  [ALGORITHM_PIPELINE] = "pipeline",
-};
-
-static const char *const protocol_names[PROTOCOL_N] = {
-  [PROTOCOL_LL] = "ll",
-  [PROTOCOL_LL128] = "ll128",
-  [PROTOCOL_SIMPLE] = "simple",
-};
-
-const char *
-collective_algorithm_name (CollectiveAlgorithm algorithm)
-{
-  g_assert ((guint) algorithm < ALGORITHM_N);
-  return algorithm_names[algorithm];
-}
-
-CollectiveAlgorithm
-collective_algorithm_parse (const char *name)
-{
-  return (CollectiveAlgorithm) name_find_loosely (algorithm_names, ALGORITHM_N, name);
-}
-
-const char *
-collective_protocol_name (CollectiveProtocol protocol)
-{
-  g_assert ((guint) protocol < PROTOCOL_N);
-  return protocol_names[protocol];
-}
-
-CollectiveProtocol
-collective_protocol_parse (const char *name)
-{
-  return (CollectiveProtocol) name_find_loosely (protocol_names, PROTOCOL_N, name);
-}
-
-/* ---- factors --------------------------------------------------------------------------------- */
-
-double
-collective_wire_factor (CollectiveKind kind, guint n_ranks)
-{
-  double share = n_ranks > 1 ? (n_ranks - 1.0) / n_ranks : 0;
-
-  if (kind == COLLECTIVE_ALL_REDUCE)
-    return 2 * share;
-  return kind == COLLECTIVE_SEND_RECV ? n_ranks > 1 : share;
-}
-
-double
-collective_bus_factor (CollectiveKind kind, guint n_ranks)
-{
-  switch (kind)
-    {
-    case COLLECTIVE_BROADCAST:
-    case COLLECTIVE_REDUCE:
-    case COLLECTIVE_SEND_RECV:
-      return 1;
-    default:
-      return collective_wire_factor (kind, n_ranks);
-    }
-}
+const CollectiveOptions collective_default_options = { ALGORITHM_N, PROTOCOL_N, NULL,
+                                                       FALSE,       FALSE,      TRANSPORT_GPU };
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
 static CollectiveLayout *
-plan_layout (CollectivePlan *self, CollectiveAlgorithm algorithm)
+plan_layout (CollectivePlan *self, const Algorithm *algorithm)
 {
-  if (self->layouts[algorithm] == NULL && self->one_way)
-    self->layouts[algorithm] =
-        collective_layout_new_message (self->cluster, &self->members, self->ranks);
-  else if (self->layouts[algorithm] == NULL)
-    self->layouts[algorithm] =
+  CollectiveLayout **layout = &self->layouts[algorithm->id];
+
+  if (*layout == NULL && self->one_way)
+    *layout = collective_layout_new_message (self->cluster, &self->members, self->ranks);
+  else if (*layout == NULL)
+    *layout =
         collective_layout_new (self->cluster, self->kind, algorithm, &self->members, self->ranks);
-  return self->layouts[algorithm];
+  return *layout;
+}
+
+static const Algorithm *
+plan_algorithm (const CollectivePlan *self, CollectiveAlgorithm id)
+{
+  return algorithm_find (self->graph.hosts, self->kind, id);
 }
 
 CollectivePlan *
@@ -126,7 +59,7 @@ collective_plan_new (const Cluster *cluster, CollectiveKind kind, const guint32 
   members_init (&self->members, cluster, ranks, n_ranks);
   self->even = members_are_even (&self->members);
   collective_graph_init (&self->graph, cluster, &self->members,
-                         nccl_tables (self->options.library));
+                         cluster_library (cluster, self->options.library));
   return self;
 }
 
@@ -149,6 +82,7 @@ collective_plan_free (CollectivePlan *self)
     return;
   for (guint i = 0; i < ALGORITHM_N; i++)
     collective_layout_free (self->layouts[i]);
+  collective_layout_free (self->host_ring);
   members_clear (&self->members);
   g_free (self->ranks);
   g_free (self);
@@ -169,9 +103,17 @@ collective_plan_n_nodes (const CollectivePlan *self)
 double
 collective_plan_payload (const CollectivePlan *self)
 {
-  return self->kind == COLLECTIVE_BROADCAST || self->kind == COLLECTIVE_REDUCE
-             ? 1
-             : collective_wire_factor (self->kind, self->members.n_gpus);
+  return collective_passed_on (self->kind, self->members.n_gpus);
+}
+
+static void
+cost_of_hosts (CollectivePlan *self, double bytes, CollectiveCost *cost)
+{
+  guint n = self->members.n_gpus;
+
+  if (self->host_ring == NULL)
+    self->host_ring = host_ring_new (self->cluster, self->kind, self->ranks, n);
+  host_ring_cost (self->cluster, self->host_ring, self->kind, self->ranks, n, bytes, cost);
 }
 
 void
@@ -187,6 +129,11 @@ collective_plan_cost (CollectivePlan *self, double bytes, CollectiveCost *cost)
                             .binding = G_MAXUINT32 };
   if (self->members.n_gpus == 1)
     return;
+  if (self->options.transport == TRANSPORT_HOST)
+    {
+      cost_of_hosts (self, bytes, cost);
+      return;
+    }
   choice = collective_choose (&self->graph, self->kind, bytes, &self->options, self->even);
   layout = plan_layout (self, choice.algorithm);
   cost->loads = layout->loads;
@@ -198,27 +145,29 @@ void
 collective_plan_step_parameters (CollectivePlan *self, double bytes, const CollectiveCost *cost,
                                  StepParameters *parameters)
 {
+  const Algorithm *algorithm = plan_algorithm (self, cost->algorithm);
+
   *parameters = (StepParameters){ .launch = cost->latency, .chunk = MAX (bytes, 1) };
   if (self->members.n_gpus > 1)
-    collective_time_steps (&self->graph, self->kind, bytes, plan_layout (self, cost->algorithm),
-                           cost, parameters);
+    collective_time_steps (&self->graph, self->kind, algorithm, bytes,
+                           plan_layout (self, algorithm), cost, parameters);
 }
 
 StepProgram *
 collective_plan_steps (CollectivePlan *self, double bytes)
 {
   g_autoptr (LayEdges) edges = NULL;
+  const Algorithm     *algorithm;
   CollectiveCost       cost;
   StepParameters       parameters;
-  gboolean             rendezvous;
 
   collective_plan_cost (self, bytes, &cost);
   collective_plan_step_parameters (self, bytes, &cost, &parameters);
-  if (self->members.n_gpus > 1)
-    edges = collective_layout_edges (self->cluster, self->kind, cost.algorithm, &self->members,
-                                     self->ranks);
-  rendezvous = self->graph.hosts && cost.algorithm == ALGORITHM_PAIRWISE
-               && self->kind == COLLECTIVE_ALL_TO_ALL;
+  if (self->members.n_gpus == 1)
+    return step_build_nothing (parameters.launch);
+  algorithm = plan_algorithm (self, cost.algorithm);
+  edges =
+      collective_layout_edges (self->cluster, self->kind, algorithm, &self->members, self->ranks);
   return step_build (&(StepSource){ .cluster = self->cluster,
                                     .kind = self->kind,
                                     .payload = collective_plan_payload (self),
@@ -226,19 +175,20 @@ collective_plan_steps (CollectivePlan *self, double bytes)
                                     .bytes = bytes,
                                     .cost = &cost,
                                     .parameters = &parameters,
-                                    .rounds = rendezvous || cost.algorithm == ALGORITHM_PAT,
-                                    .rendezvous = rendezvous,
+                                    .build = algorithm->build,
                                     .edges = edges });
 }
 
 double
 collective_plan_time (CollectivePlan *self, double bytes)
 {
-  CollectiveCost cost;
+  const Algorithm *algorithm;
+  CollectiveCost   cost;
 
   collective_plan_cost (self, bytes, &cost);
-  if (self->members.n_gpus == 1)
+  if (self->members.n_gpus == 1 || self->options.transport == TRANSPORT_HOST)
     return cost.time;
-  return collective_time_bound (&self->graph, self->kind, bytes, plan_layout (self, cost.algorithm),
-                                &cost);
+  algorithm = plan_algorithm (self, cost.algorithm);
+  return collective_time_bound (&self->graph, self->kind, algorithm, bytes,
+                                plan_layout (self, algorithm), &cost);
 }

@@ -9,39 +9,9 @@
 #pragma once
 
 #include "cluster/cluster.h"
+#include "op/collective-algorithm.h"
 #include "op/collective-kind.h"
-
-typedef enum
-{
-  ALGORITHM_RING,           /* flat: node after node */
-  ALGORITHM_TREE,           /* double binary tree over nodes, chains inside them */
-  ALGORITHM_NVLS,           /* multicast and reduction in the NVLink switch */
-  ALGORITHM_NVLS_TREE,      /* NVLS inside nodes, trees between them */
-  ALGORITHM_PAT,            /* parallel aggregated trees: one rank a node */
-  ALGORITHM_COLLNET_DIRECT, /* reduction in the network's switches */
-  ALGORITHM_COLLNET_CHAIN,
-  ALGORITHM_PAIRWISE,     /* all-to-all, send/receive; between plain hosts round after round */
-  ALGORITHM_HIERARCHICAL, /* three collectives: inside the node, one ring per local rank across
-                             nodes, inside the node */
-  ALGORITHM_ALL_PAIRS,    /* every member with every other of its node at once: two hops */
-  ALGORITHM_LINEAR,       /* plain hosts: all-to-all with all messages at once */
-  ALGORITHM_PIPELINE, /* plain hosts: a chain of segments; their `ring` passes whole messages on */
-  ALGORITHM_N,
-} CollectiveAlgorithm;
-
-const char         *collective_algorithm_name (CollectiveAlgorithm algorithm); /* "nvls_tree" */
-CollectiveAlgorithm collective_algorithm_parse (const char *name); /* ALGORITHM_N: none */
-
-typedef enum
-{
-  PROTOCOL_LL,     /* 4 bytes of data and 4 of flag: no fence */
-  PROTOCOL_LL128,  /* 120 of 128 bytes are data */
-  PROTOCOL_SIMPLE, /* whole chunks, fenced */
-  PROTOCOL_N,
-} CollectiveProtocol;
-
-const char        *collective_protocol_name (CollectiveProtocol protocol); /* "ll128" */
-CollectiveProtocol collective_protocol_parse (const char *name);           /* PROTOCOL_N: none */
+#include "op/transport.h"
 
 /* How the library runs. Zeroed is not a default: take collective_default_options. */
 typedef struct
@@ -50,8 +20,9 @@ typedef struct
   CollectiveProtocol  protocol;  /* PROTOCOL_N: the library's own choice */
   const char         *library;   /* NCCL's version, "2.28.9"; NULL or "unknown": the newest whose
                                     tables are known. Not copied */
-  gboolean single_process; /* one process drives a node's GPUs: launches come one after another */
-  gboolean collnet;        /* the network's switches reduce (SHARP), and the library may use them */
+  gboolean  single_process; /* one process drives a node's GPUs: launches come one after another */
+  gboolean  collnet;   /* the network's switches reduce (SHARP), and the library may use them */
+  Transport transport; /* of the hosts: one ring over their memories, whatever else is asked for */
 } CollectiveOptions;
 
 extern const CollectiveOptions collective_default_options;
@@ -138,4 +109,5 @@ double collective_bus_factor (CollectiveKind kind, guint n_ranks);
  * What stands in for the figure KEY ("hop_ll", "ll_rate", ...) of LINK where its profile has none
  * (0), between GPUs like GPU: NCCL's newest tables. 0 where they say nothing.
  */
-double collective_stock_figure (const LinkProfile *link, const GpuProfile *gpu, const char *key);
+double collective_stock_figure (const LibraryProfile *library, const LinkProfile *link,
+                                const GpuProfile *gpu, const char *key);

@@ -1,21 +1,11 @@
 #include "collective/config.h"
 
-static const char *const algorithms[] = {
-  "auto",      "ring",           "tree",          "nvls",     "nvls_tree",
-  "pat",       "collnet_direct", "collnet_chain", "pairwise", "hierarchical",
-  "all_pairs", "linear",         "pipeline",      NULL
-};
-G_STATIC_ASSERT (G_N_ELEMENTS (algorithms) == ALGORITHM_N + 2);
-
-static const char *const protocols[] = { "auto", "ll", "ll128", "simple", NULL };
-G_STATIC_ASSERT (G_N_ELEMENTS (protocols) == PROTOCOL_N + 2);
-
 #define OPTION(member) G_STRUCT_OFFSET (CollectiveConfig, member)
 
 const OptionSpec collective_options[] = {
   { .key = "algorithm",
     .type = OPTION_ENUM,
-    .choices = algorithms,
+    .choices = collective_algorithm_words,
     .offset = OPTION (algorithm),
     .fallback = "auto",
     .help = "auto = NCCL's choice; one that a collective does not have leaves that one to NCCL; "
@@ -23,7 +13,7 @@ const OptionSpec collective_options[] = {
             "pipeline or ring" },
   { .key = "protocol",
     .type = OPTION_ENUM,
-    .choices = protocols,
+    .choices = collective_protocol_words,
     .offset = OPTION (protocol),
     .fallback = "auto",
     .help = "auto = NCCL's choice; the same for protocols" },
@@ -31,9 +21,8 @@ const OptionSpec collective_options[] = {
     .type = OPTION_STRING,
     .offset = OPTION (nccl),
     .optional = TRUE,
-    .help =
-        "version whose tuning tables choose, such as 2.28.9; unset, unknown or RCCL = the newest "
-        "known",
+    .help = "version whose tuning tables choose, such as 2.28.9, or an alias in a profile of the "
+            "library; unset or unknown = the newest known",
     .source = "NVIDIA/nccl src/graph/tuning.cc" },
   { .key = "collnet",
     .type = OPTION_BOOL,
@@ -48,31 +37,14 @@ const OptionSpec collective_options[] = {
   { 0 },
 };
 
-/* Numbers with a dot between each two. */
-static gboolean
-is_version (const char *text)
-{
-  do
-    {
-      if (!g_ascii_isdigit (*text))
-        return FALSE;
-      while (g_ascii_isdigit (*text))
-        text++;
-    }
-  while (*text == '.' && *++text != '\0');
-  return *text == '\0' && text[-1] != '.';
-}
-
 gboolean
-collective_config_check (const CollectiveConfig *self, const SourceMark *mark, DiagList *diags)
+collective_config_check (const CollectiveConfig *self, ProfileSet *profiles, const SourceMark *mark,
+                         DiagList *diags)
 {
-  if (self->nccl == NULL || is_version (self->nccl)
-      || g_ascii_strcasecmp (self->nccl, "unknown") == 0
-      || g_ascii_strcasecmp (self->nccl, "RCCL") == 0)
-    return TRUE;
-  diag_error (diags, mark, "its number, such as '2.28.9', or 'unknown' or 'RCCL'",
-              "expected a version for 'nccl', got '%s'", self->nccl);
-  return FALSE;
+  g_autoptr (DiagList)  own = diag_list_new (); /* mistakes in profiles are the cluster's to tell */
+  g_autoptr (GPtrArray) libraries = profile_set_libraries (profiles, own);
+
+  return libraries == NULL || library_profile_check (libraries, self->nccl, mark, diags);
 }
 
 CollectiveOptions

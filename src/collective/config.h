@@ -18,11 +18,11 @@ typedef struct
 extern const OptionSpec collective_options[];
 
 /*
- * FALSE after a diagnostic at MARK (may be NULL): `nccl` is no version and no word for an unknown
- * one.
+ * FALSE after a diagnostic at MARK (may be NULL): no profile of PROFILES is of the release `nccl`,
+ * of an older one or of this name.
  */
-gboolean collective_config_check (const CollectiveConfig *self, const SourceMark *mark,
-                                  DiagList *diags);
+gboolean collective_config_check (const CollectiveConfig *self, ProfileSet *profiles,
+                                  const SourceMark *mark, DiagList *diags);
 
 /* The same for collective_plan_new; `library` borrows from SELF. */
 CollectiveOptions collective_config_options (const CollectiveConfig *self);

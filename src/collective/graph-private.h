@@ -5,33 +5,41 @@
  */
 #pragma once
 
+#include "cluster/library-profile.h"
 #include "collective/members-private.h"
-#include "collective/nccl-tables-private.h"
 
 typedef struct
 {
-  const GpuProfile     *gpu;   /* the slowest to start a kernel */
-  const LinkProfile    *intra; /* of the node whose links are slowest */
-  const LinkProfile    *nic;   /* the slowest; NULL on one node */
-  const NcclTables     *tables;
-  const NcclGeneration *generation; /* the oldest */
-  guint                 capability;
-  guint                 n_ranks, n_nodes, per_node; /* members of the node with most */
-  guint                 n_cards;                    /* that serve members, of a node */
-  guint                 n_cycles; /* of a link graph through the members of that node */
-  double                inside;   /* B/s that it finds for a GPU inside a node */
-  HopClass              hop;      /* inside a node */
-  gboolean              nvls;     /* a switch that multicasts */
-  gboolean              staged;   /* network traffic goes through host memory */
-  gboolean              hosts;    /* plain hosts: MPI's messages instead of NCCL's channels */
-  gboolean              ll128;    /* the protocol is on by default */
-  guint                 searched; /* channels of the search ... */
-  double                speed;    /* ... and B/s of each */
-  guint                 channels; /* thread blocks that run: the search's channels twice */
+  const GpuProfile        *gpu;   /* the slowest to start a kernel */
+  const LinkProfile       *intra; /* of the node whose links are slowest */
+  const LinkProfile       *nic;   /* the slowest; NULL on one node */
+  const LibraryProfile    *library;
+  const LibraryGeneration *generation;                 /* the oldest */
+  guint                    n_ranks, n_nodes, per_node; /* members of the node with most */
+  guint                    n_cards;                    /* that serve members, of a node */
+  guint                    n_cycles; /* of a link graph through the members of that node */
+  double                   inside;   /* B/s that it finds for a GPU inside a node */
+  HopClass                 hop;      /* inside a node */
+  gboolean                 nvls;     /* a switch that multicasts */
+  gboolean                 staged;   /* network traffic goes through host memory */
+  gboolean                 hosts;    /* plain hosts: MPI's messages instead of NCCL's channels */
+  gboolean                 ll128;    /* the protocol is on by default */
+  guint                    searched; /* channels of the search ... */
+  double                   speed;    /* ... and B/s of each */
+  guint                    channels; /* thread blocks that run: the search's channels twice */
 } CollectiveGraph;
 
 void collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Members *members,
-                            const NcclTables *tables);
+                            const LibraryProfile *library);
 
 /* Thread blocks that one send/receive pair is spread over at most. */
 guint collective_graph_pair_channels (const CollectiveGraph *self);
+
+/* ---- of which the library's model is made ---- */
+
+guint  collective_graph_case (const CollectiveGraph *self);    /* of NODE_CASES */
+double collective_graph_ll_rate (const CollectiveGraph *self); /* B/s of LL, all channels */
+/* GPUs of a node through which the switch's and the network's reductions go: one a card. */
+guint collective_graph_heads (const CollectiveGraph *self);
+/* Algorithm bandwidth over bus bandwidth. */
+double collective_graph_per_bus (const CollectiveGraph *self, CollectiveKind kind);

@@ -1,24 +1,18 @@
 #include "collective/graph-private.h"
 
+#include "collective/factors-private.h"
+
 #include <math.h>
 #include <string.h>
 
 #define PCIE_GRAPH_RATE (24 / 31.5) /* the search takes PCIe 4 x16 for 24 GB/s */
 #define NET_GRAPH_RATE  0.96        /* and 200 Gbit/s for 24 GB/s */
-#define AMD_GRAPH_RATE  0.75        /* and a link of 64 GB/s for 48 */
 #define MAX_SEARCHED    32
 #define MAX_CHANNELS    64
 #define SPLIT_RATE      25e9 /* channels at this rate and above run as two of half the rate ... */
-#define SPLIT_RATE_MANY 50e9 /* ... from this rate where newer GPUs have more than 4 of them */
+#define SPLIT_FEW       4    /* ... where there are no more of them */
 #define P2P_NET_RATE    14e9 /* B/s of network that one point-to-point channel is meant for */
-#define LINK_RATE       25e9 /* B/s of one NVLink; 50 from the fifth generation */
 #define P2P_MAX         32
-
-static double
-link_rate (const CollectiveGraph *self)
-{
-  return self->capability >= 100 ? 2 * LINK_RATE : LINK_RATE;
-}
 
 /*
  * B/s that the search gives one GPU inside the node: into the switch, or over all links to its
@@ -28,8 +22,8 @@ static double
 intra_rate (const CollectiveGraph *self)
 {
   const LinkProfile *intra = self->intra;
-  double factor = self->capability == 0 ? AMD_GRAPH_RATE : self->generation->link_factor;
-  double rate = intra->bandwidth.value;
+  double             factor = self->generation->link_factor;
+  double             rate = intra->bandwidth.value;
 
   switch (intra->kind)
     {
@@ -104,9 +98,9 @@ search_network (CollectiveGraph *self)
 static void
 split_and_double (CollectiveGraph *self)
 {
-  gboolean many = self->capability > 80 && self->searched > 4;
+  double from = self->searched > SPLIT_FEW ? self->generation->split_many : SPLIT_RATE;
 
-  if (self->speed >= (many ? SPLIT_RATE_MANY : SPLIT_RATE))
+  if (self->speed >= from)
     {
       self->searched *= 2;
       self->speed /= 2;
@@ -191,8 +185,8 @@ is_staged (const Cluster *cluster, const Members *members, const MemberNode *nod
 }
 
 /*
- * Whether LL128 may go between nodes: NCCL trusts the order of 128-byte stores up to PXB, and from
- * compute capability 9.0 on over PXN (src/graph/tuning.cc). Of clusters by parts boards with an
+ * Whether LL128 may go between nodes: NCCL trusts the order of 128-byte stores up to PXB, and on
+ * newer GPUs over PXN (src/graph/tuning.cc). Of clusters by parts boards with an
  * NVSwitch are taken to have PCIe switches for their cards, boards of GPUs joined all to all, which
  * have none, to reach them through root complexes.
  */
@@ -200,7 +194,7 @@ static gboolean
 is_near (const CollectiveGraph *self, const Cluster *cluster, const Members *members,
          const MemberNode *node)
 {
-  PathClass farthest = self->capability >= 90 ? PATH_PXN : PATH_PXB;
+  PathClass farthest = self->generation->ll128_over_pxn ? PATH_PXN : PATH_PXB;
 
   if (cluster_node_is_unplaced (cluster, node->node))
     return self->intra->kind != LINK_MESH;
@@ -223,14 +217,13 @@ search_one (CollectiveGraph *self, const Cluster *cluster, const Members *member
   self->intra = cluster_intra_profile (cluster, node->node);
   self->nic = self->n_nodes > 1 ? cluster_nic_profile (cluster, node->node) : NULL;
   self->n_cycles = count_cycles (self->intra, cluster, members, node);
-  self->generation = nccl_generation (self->tables, self->gpu);
-  self->capability = nccl_capability (self->gpu);
+  self->generation = library_profile_generation (self->library, self->gpu);
   self->hop = self->per_node == 1 || is_nvlink (self) ? HOP_NVLINK : HOP_PCIE;
   self->inside = intra_rate (self);
   self->nvls =
       self->intra->kind == LINK_SWITCH && self->generation->nvls_channels > 0 && self->per_node > 2;
   self->staged = self->nic != NULL && !self->hosts && is_staged (cluster, members, node);
-  self->ll128 = self->hop == HOP_NVLINK && self->capability >= 70 && !self->staged
+  self->ll128 = self->hop == HOP_NVLINK && self->generation->ll128 && !self->staged
                 && (self->nic == NULL || is_near (self, cluster, members, node));
   if (self->nic == NULL)
     search_node (self);
@@ -290,11 +283,7 @@ take_worst (CollectiveGraph *self, const CollectiveGraph *other)
     self->nic = other->nic;
   if (compare_gpu (other->gpu, self->gpu) < 0)
     self->gpu = other->gpu;
-  if (other->capability < self->capability)
-    {
-      self->generation = other->generation;
-      self->capability = other->capability;
-    }
+  self->generation = MAX (self->generation, other->generation); /* the older: listed later */
   self->hop = MAX (self->hop, other->hop);
   self->nvls &= other->nvls;
   self->staged |= other->staged;
@@ -318,10 +307,10 @@ are_alike (const Cluster *cluster, const Members *members, const MemberNode *a, 
 
 void
 collective_graph_init (CollectiveGraph *self, const Cluster *cluster, const Members *members,
-                       const NcclTables *tables)
+                       const LibraryProfile *library)
 {
   CollectiveGraph same = {
-    .tables = tables,
+    .library = library,
     .n_ranks = members->n_gpus,
     .n_nodes = members->n_nodes,
     .per_node = 1,
@@ -354,8 +343,35 @@ collective_graph_pair_channels (const CollectiveGraph *self)
   else if (self->hop == HOP_PCIE)
     n = 2;
   else if (self->intra->kind == LINK_SWITCH)
-    n = 2 * (guint) lround (self->intra->bandwidth.value / link_rate (self));
+    n = 2 * (guint) lround (self->intra->bandwidth.value / self->generation->pair_link);
   else
-    n = 2 * MAX ((guint) lround (self->intra->bandwidth.value / link_rate (self)), 1);
+    n = 2 * MAX ((guint) lround (self->intra->bandwidth.value / self->generation->pair_link), 1);
   return MIN (n, P2P_MAX);
+}
+
+guint
+collective_graph_case (const CollectiveGraph *self)
+{
+  return MIN (self->n_nodes, NODE_CASES) - 1;
+}
+
+double
+collective_graph_ll_rate (const CollectiveGraph *self)
+{
+  return self->n_nodes == 1 ? self->generation->ll
+                            : library_profile_ll_net (self->library, self->n_nodes);
+}
+
+guint
+collective_graph_heads (const CollectiveGraph *self)
+{
+  return MAX (MIN (self->n_cards, self->per_node), 1);
+}
+
+double
+collective_graph_per_bus (const CollectiveGraph *self, CollectiveKind kind)
+{
+  if (collective_kind_is_rooted (kind))
+    return 1;
+  return (double) self->n_ranks / collective_ring_steps (kind, self->n_ranks);
 }

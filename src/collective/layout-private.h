@@ -4,6 +4,8 @@
 #include "collective/lay-edges-private.h"
 #include "collective/members-private.h"
 
+typedef struct _Algorithm Algorithm; /* algorithm-private.h */
+
 /*
  * What the edges of rings and trees are like: means over the edges inside nodes and between nodes,
  * s per byte of S that the slowest resource of an edge takes.
@@ -31,12 +33,12 @@ typedef struct
 
 typedef struct
 {
-  CollectiveKind      kind;
-  CollectiveAlgorithm algorithm;
-  CollectiveLoad     *loads; /* one entry a resource, sorted by resource */
-  guint               n_loads;
-  double              link_seconds_per_byte; /* max over all loads of service / capacity */
-  double              intra_seconds_per_byte,
+  CollectiveKind   kind;
+  const Algorithm *algorithm; /* NULL: one message */
+  CollectiveLoad  *loads;     /* one entry a resource, sorted by resource */
+  guint            n_loads;
+  double           link_seconds_per_byte; /* max over all loads of service / capacity */
+  double           intra_seconds_per_byte,
       net_seconds_per_byte; /* the same inside nodes, and on cards and leaves */
   RingHops ring;
   StepHop *steps; /* PAT, hierarchical, all-to-all between plain hosts; else NULL */
@@ -46,7 +48,7 @@ typedef struct
 
 /* More than one member. ALGORITHM is one that KIND has on MEMBERS. */
 CollectiveLayout *collective_layout_new (const Cluster *cluster, CollectiveKind kind,
-                                         CollectiveAlgorithm algorithm, const Members *members,
+                                         const Algorithm *algorithm, const Members *members,
                                          const guint32 *ranks);
 
 /* One message from the first of RANKS to the second, as a layout of COLLECTIVE_SEND_RECV. */
@@ -55,7 +57,7 @@ CollectiveLayout *collective_layout_new_message (const Cluster *cluster, const M
 
 /* The edges of the same layout, one by one. */
 LayEdges *collective_layout_edges (const Cluster *cluster, CollectiveKind kind,
-                                   CollectiveAlgorithm algorithm, const Members *members,
+                                   const Algorithm *algorithm, const Members *members,
                                    const guint32 *ranks);
 void      collective_layout_free (CollectiveLayout *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (CollectiveLayout, collective_layout_free)

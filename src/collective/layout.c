@@ -1,186 +1,6 @@
 #include "collective/layout-private.h"
 
-#include "collective/collnet-private.h"
-#include "collective/nccl-tables-private.h"
-#include "collective/nvls-private.h"
-#include "collective/pairwise-private.h"
-#include "collective/pat-private.h"
-#include "collective/rounds-private.h"
-#include "collective/tree-private.h"
-
-/* Bytes on one edge of a ring over N ranks, per byte of S. */
-static double
-edge_bytes (CollectiveKind kind, guint n_ranks)
-{
-  return kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE
-             ? 1
-             : collective_wire_factor (kind, n_ranks);
-}
-
-/* The members' HBM traffic of KIND over N ranks with buffers of SCALE x S. */
-static void
-add_hbm (LoadSum *sum, const Members *members, CollectiveKind kind, guint n_ranks, double scale)
-{
-  double share = collective_wire_factor (kind, n_ranks) / (kind == COLLECTIVE_ALL_REDUCE ? 2 : 1);
-
-  for (guint i = 0; i < members->n_gpus; i++)
-    load_sum_add (sum, cluster_gpu_resource (sum->cluster, members->gpus[i], RESOURCE_HBM),
-                  scale * share * nccl_hbm_factor (kind));
-}
-
-/* Adds one ring collective over MEMBERS on SCALE x S to the plan. */
-static void
-plan_ring (const LayContext *context, const Members *members, CollectiveKind kind, double scale,
-           RingEnds ends)
-{
-  if (members->n_gpus == 1)
-    return;
-  ring_lay (context, members, scale * edge_bytes (kind, members->n_gpus), ends);
-  add_hbm (context->sum, members, kind, members->n_gpus, scale);
-}
-
-/* Edges noted from now on are of rings of their own, in PHASE. */
-static void
-begin_section (const LayContext *context, guint8 phase)
-{
-  if (context->edges == NULL)
-    return;
-  context->edges->section++;
-  context->edges->phase = phase;
-}
-
-/* One phase of a hierarchical collective: the members of each node among themselves. */
-static void
-plan_inside (const LayContext *context, const Members *members, CollectiveKind kind, guint8 phase)
-{
-  for (guint slot = 0; slot < members->n_nodes; slot++)
-    {
-      MemberNode node = members->nodes[slot];
-      Members    inside = { members->gpus + node.first, node.n, &node, 1 };
-
-      node.first = 0;
-      begin_section (context, phase);
-      plan_ring (context, &inside, kind, 1, RING_CLOSED);
-    }
-}
-
-/* The other phase: the i-th members of all nodes, for every i, each set on its part of S. */
-static void
-plan_across (const LayContext *context, const Members *members, CollectiveKind kind, guint8 phase)
-{
-  guint                  n = members->n_nodes, each = members->nodes[0].n;
-  g_autofree guint32    *gpus = g_new (guint32, n);
-  g_autofree MemberNode *nodes = g_new (MemberNode, n);
-  Members                across = { gpus, n, nodes, n };
-
-  for (guint i = 0; i < each; i++)
-    {
-      for (guint slot = 0; slot < n; slot++)
-        {
-          gpus[slot] = members->gpus[members->nodes[slot].first + i];
-          nodes[slot] = (MemberNode){ members->nodes[slot].node, slot, 1 };
-        }
-      begin_section (context, phase);
-      plan_ring (context, &across, kind, 1.0 / each, RING_CLOSED);
-    }
-}
-
-static void
-plan_hierarchical (CollectiveLayout *plan, const LayContext *context, const Members *members)
-{
-  switch (plan->kind)
-    {
-    case COLLECTIVE_ALL_GATHER:
-      plan_across (context, members, plan->kind, 1);
-      plan_inside (context, members, plan->kind, 2);
-      break;
-    case COLLECTIVE_REDUCE_SCATTER:
-      plan_inside (context, members, plan->kind, 1);
-      plan_across (context, members, plan->kind, 2);
-      break;
-    case COLLECTIVE_ALL_REDUCE:
-      plan_inside (context, members, COLLECTIVE_REDUCE_SCATTER, 1);
-      plan_across (context, members, COLLECTIVE_ALL_REDUCE, 2);
-      plan_inside (context, members, COLLECTIVE_ALL_GATHER, 3);
-      break;
-    default:
-      g_assert_not_reached ();
-    }
-}
-
-/* Made of steps that all ranks make one after another. */
-static gboolean
-is_stepwise (const CollectiveLayout *plan, gboolean hosts)
-{
-  return plan->algorithm == ALGORITHM_PAT || plan->algorithm == ALGORITHM_HIERARCHICAL
-         || (hosts && plan->algorithm == ALGORITHM_PAIRWISE && plan->kind == COLLECTIVE_ALL_TO_ALL);
-}
-
-static void
-plan_pairwise (const CollectiveLayout *plan, const LayContext *context, const Members *members,
-               const guint32 *ranks)
-{
-  guint n = members->n_gpus;
-
-  if (is_stepwise (plan, members_are_hosts (members, context->sum->cluster)))
-    rounds_lay (context, members, 1.0 / n);
-  else if (plan->kind == COLLECTIVE_ALL_TO_ALL)
-    pairwise_lay_all_to_all (context, members, 1.0 / n);
-  else
-    pairwise_lay_send_recv (context, ranks, n, 1);
-  add_hbm (context->sum, members, plan->kind, n, 1);
-}
-
-/* Broadcast flows out of the first rank of the group, reduce into it. */
-static RingEnds
-chain_ends (CollectiveKind kind, guint32 root)
-{
-  return (RingEnds){ .first = kind == COLLECTIVE_BROADCAST ? root : G_MAXUINT32,
-                     .last = kind == COLLECTIVE_REDUCE ? root : G_MAXUINT32 };
-}
-
-static void
-plan_algorithm (CollectiveLayout *plan, const LayContext *context, const Members *members,
-                const guint32 *ranks)
-{
-  switch (plan->algorithm)
-    {
-    case ALGORITHM_PAIRWISE:
-    case ALGORITHM_LINEAR:
-      plan_pairwise (plan, context, members, ranks);
-      return;
-    case ALGORITHM_HIERARCHICAL:
-      plan_hierarchical (plan, context, members);
-      return;
-    case ALGORITHM_TREE:
-      tree_lay (context, members, 1);
-      break;
-    case ALGORITHM_NVLS:
-      nvls_lay (context, members, plan->kind);
-      return;
-    case ALGORITHM_NVLS_TREE:
-      nvls_lay (context, members, plan->kind);
-      tree_lay_nodes (context, members, 1);
-      return;
-    case ALGORITHM_PAT:
-      pat_lay (context, members, plan->kind);
-      break;
-    case ALGORITHM_COLLNET_DIRECT:
-    case ALGORITHM_COLLNET_CHAIN:
-      collnet_lay (context, members, plan->algorithm == ALGORITHM_COLLNET_CHAIN);
-      break;
-    case ALGORITHM_ALL_PAIRS:
-      begin_section (context, 1);
-      pairwise_lay_inside (context, members, 1.0 / members->n_gpus);
-      begin_section (context, 2);
-      pairwise_lay_inside (context, members, 1.0 / members->n_gpus);
-      break;
-    default:
-      plan_ring (context, members, plan->kind, 1, chain_ends (plan->kind, ranks[0]));
-      return;
-    }
-  add_hbm (context->sum, members, plan->kind, members->n_gpus, 1);
-}
+#include "collective/algorithm-private.h"
 
 /* By number in SUM, s per byte of S: of all loads, or (ALONE) of a byte of payload. */
 static double *
@@ -331,37 +151,27 @@ describe_steps (CollectiveLayout *plan, LoadSum *sum, const LayEdges *edges)
     plan->steps[i].share /= sent;
 }
 
-/* Whether what the edges are like counts beside the sums of their loads. */
-static gboolean
-needs_edges (const CollectiveLayout *plan, gboolean hosts)
-{
-  return is_stepwise (plan, hosts)
-         || (plan->algorithm != ALGORITHM_PAIRWISE && plan->algorithm != ALGORITHM_LINEAR
-             && plan->algorithm != ALGORITHM_NVLS && plan->algorithm != ALGORITHM_ALL_PAIRS);
-}
-
 static void
 plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members,
           const guint32 *ranks, LayEdges *edges)
 {
+  const Algorithm     *algorithm = plan->algorithm;
   LoadSum              sum;
   ProximityCache       proximity;
   LayContext           context = { &sum, &proximity, edges };
-  gboolean             hosts = members_are_hosts (members, cluster);
   g_autoptr (LayEdges) own = NULL;
 
-  if (needs_edges (plan, hosts) && edges == NULL)
+  if (algorithm->edges != EDGES_ARE_SUMS && edges == NULL)
     own = lay_edges_new ();
   if (own != NULL)
     context.edges = own;
   load_sum_init (&sum, cluster);
   proximity_cache_init (&proximity, cluster);
-  plan_algorithm (plan, &context, members, ranks);
+  algorithm->lay (&context, members, plan->kind, ranks);
   load_sum_store (&sum, plan);
-  g_assert (context.edges != NULL || !needs_edges (plan, hosts));
-  if (is_stepwise (plan, hosts))
+  if (algorithm->edges == EDGES_ARE_STEPS)
     describe_steps (plan, &sum, context.edges);
-  else if (needs_edges (plan, hosts))
+  if (algorithm->edges == EDGES_ARE_RINGS)
     {
       plan->ring = describe_ring (plan, &sum, context.edges);
       plan->ring.uneven = shares_unevenly (plan, load_sum_get (&sum, plan->binding).hops);
@@ -371,7 +181,7 @@ plan_lay (CollectiveLayout *plan, const Cluster *cluster, const Members *members
 }
 
 CollectiveLayout *
-collective_layout_new (const Cluster *cluster, CollectiveKind kind, CollectiveAlgorithm algorithm,
+collective_layout_new (const Cluster *cluster, CollectiveKind kind, const Algorithm *algorithm,
                        const Members *members, const guint32 *ranks)
 {
   CollectiveLayout *self = g_new0 (CollectiveLayout, 1);
@@ -391,11 +201,9 @@ collective_layout_new_message (const Cluster *cluster, const Members *members, c
   LayContext        context = { &sum, &proximity, NULL };
 
   self->kind = COLLECTIVE_SEND_RECV;
-  self->algorithm = ALGORITHM_PAIRWISE;
   load_sum_init (&sum, cluster);
   proximity_cache_init (&proximity, cluster);
-  pairwise_lay_message (&context, ranks[0], ranks[1], 1);
-  add_hbm (&sum, members, COLLECTIVE_SEND_RECV, 2, 0.5); /* read at one end, written at the other */
+  lay_one_message (&context, members, ranks);
   load_sum_store (&sum, self);
   proximity_cache_clear (&proximity);
   load_sum_clear (&sum);
@@ -403,7 +211,7 @@ collective_layout_new_message (const Cluster *cluster, const Members *members, c
 }
 
 LayEdges *
-collective_layout_edges (const Cluster *cluster, CollectiveKind kind, CollectiveAlgorithm algorithm,
+collective_layout_edges (const Cluster *cluster, CollectiveKind kind, const Algorithm *algorithm,
                          const Members *members, const guint32 *ranks)
 {
   LayEdges        *edges = lay_edges_new ();

@@ -1,15 +1,14 @@
 #include "collective/nvls-private.h"
 
-#include "collective/nccl-tables-private.h"
 #include "collective/tree-private.h"
 
 static double
 port_efficiency (const LayContext *context, const Members *members)
 {
-  const Cluster        *cluster = context->sum->cluster;
-  const LinkProfile    *intra = cluster_intra_profile (cluster, members->nodes[0].node);
-  const NcclGeneration *generation =
-      nccl_generation (nccl_tables (NULL), cluster_gpu_profile (cluster, members->gpus[0]));
+  const Cluster           *cluster = context->sum->cluster;
+  const LinkProfile       *intra = cluster_intra_profile (cluster, members->nodes[0].node);
+  const LibraryGeneration *generation = library_profile_generation (
+      cluster_library (cluster, NULL), cluster_gpu_profile (cluster, members->gpus[0]));
 
   if (intra->nvls_efficiency.value > 0)
     return intra->nvls_efficiency.value;

@@ -1,19 +1,19 @@
 #include "collective/step-build-private.h"
 
-#include "collective/choose-private.h"
-
 #include <math.h>
+
+#include "collective/factors-private.h"
 
 /* Of a chain; more would change its time by less than one part in a hundred. */
 #define MAX_ITEMS 4096
 
-typedef struct
+struct _StepBuild
 {
   const StepSource *source;
   StepProgram      *program;
   double           *touched; /* [gpu] payload of all edges there, per byte of S */
   GArray           *loads;   /* StepLoad: scratch */
-} Build;
+};
 
 /* ---- loads ----------------------------------------------------------------------------------- */
 
@@ -35,7 +35,7 @@ find_load (const CollectiveCost *cost, guint32 resource)
 }
 
 static void
-add_link (Build *self, guint32 resource, double share)
+add_link (StepBuild *self, guint32 resource, double share)
 {
   const CollectiveLoad *load = find_load (self->source->cost, resource);
   StepLoad              step = { resource, self->source->cost->service_scale * share };
@@ -46,7 +46,7 @@ add_link (Build *self, guint32 resource, double share)
 }
 
 static void
-add_memory (Build *self, guint32 gpu)
+add_memory (StepBuild *self, guint32 gpu)
 {
   const CollectiveLoad *load;
   StepLoad              step = { 0, 0 };
@@ -60,7 +60,7 @@ add_memory (Build *self, guint32 gpu)
 }
 
 static void
-sum_touched (Build *self)
+sum_touched (StepBuild *self)
 {
   const GArray *edges = self->source->edges->edges;
 
@@ -77,7 +77,7 @@ sum_touched (Build *self)
 
 /* AT_ONCE: of what a rank sends in all, the part that it sends while EDGE does. */
 static void
-add_edge (Build *self, const LayEdge *edge, guint n_items, double at_once)
+add_edge (StepBuild *self, const LayEdge *edge, guint n_items, double at_once)
 {
   const StepSource *source = self->source;
   double            hop = edge->net ? source->parameters->hop_net : source->parameters->hop_intra;
@@ -119,7 +119,7 @@ ring_end (const GArray *edges, guint first)
  * LAG: 1 where every rank has a chunk of its own to begin with, 0 where chunks come from one end.
  */
 static void
-add_waits (Build *self, guint lag)
+add_waits (StepBuild *self, guint lag)
 {
   const GArray *edges = self->source->edges->edges;
 
@@ -136,35 +136,34 @@ add_waits (Build *self, guint lag)
     }
 }
 
-static guint
-count_items (const StepSource *source)
-{
-  switch (source->kind)
-    {
-    case COLLECTIVE_BROADCAST:
-    case COLLECTIVE_REDUCE:
-      return (guint) CLAMP (ceil (source->bytes / source->parameters->chunk), 1, MAX_ITEMS);
-    default:
-      return collective_ring_steps (source->kind, source->n_ranks);
-    }
-}
-
 static void
-build_ring (Build *self)
+build_lanes (StepBuild *self, guint n_items, guint lag)
 {
   const GArray *edges = self->source->edges->edges;
-  gboolean      chain =
-      self->source->kind == COLLECTIVE_BROADCAST || self->source->kind == COLLECTIVE_REDUCE;
-  guint n_items = count_items (self->source);
 
   for (guint i = 0; i < edges->len; i++)
     add_edge (self, &g_array_index (edges, LayEdge, i), n_items, 1);
-  add_waits (self, chain ? 0 : 1);
+  add_waits (self, lag);
+}
+
+void
+step_build_ring (StepBuild *self)
+{
+  build_lanes (self, collective_ring_steps (self->source->kind, self->source->n_ranks), 1);
+}
+
+void
+step_build_chain (StepBuild *self)
+{
+  const StepSource *source = self->source;
+
+  build_lanes (self, (guint) CLAMP (ceil (source->bytes / source->parameters->chunk), 1, MAX_ITEMS),
+               0);
 }
 
 /* All peers side by side: the launch runs them in batches, but on channels that do not wait. */
-static void
-build_pairwise (Build *self)
+void
+step_build_at_once (StepBuild *self)
 {
   const GArray *edges = self->source->edges->edges;
 
@@ -183,7 +182,7 @@ edge_end (const LayEdge *edge, gboolean receiver)
  * has arrived.
  */
 static void
-add_step_waits (Build *self, guint before, guint first, guint end, gboolean receiver)
+add_step_waits (StepBuild *self, guint before, guint first, guint end, gboolean receiver)
 {
   const GArray     *edges = self->source->edges->edges;
   guint             n_gpus = cluster_n_gpus (self->source->cluster);
@@ -212,7 +211,7 @@ add_step_waits (Build *self, guint before, guint first, guint end, gboolean rece
  * edges stand together.
  */
 static void
-build_rounds (Build *self)
+build_rounds (StepBuild *self, gboolean rendezvous)
 {
   const GArray *edges = self->source->edges->edges;
   guint         before = 0;
@@ -235,10 +234,22 @@ build_rounds (Build *self)
         add_edge (self, &g_array_index (edges, LayEdge, i), 1,
                   bytes / n_senders / self->source->payload);
       add_step_waits (self, before, first, end, FALSE);
-      if (self->source->rendezvous)
+      if (rendezvous)
         add_step_waits (self, before, first, end, TRUE);
       before = first;
     }
+}
+
+void
+step_build_rounds (StepBuild *self)
+{
+  build_rounds (self, FALSE);
+}
+
+void
+step_build_exchanges (StepBuild *self)
+{
+  build_rounds (self, TRUE);
 }
 
 /* ---- pipelines ------------------------------------------------------------------------------- */
@@ -274,7 +285,7 @@ find_target (const GArray *edges, const guint *order, guint32 target)
 
 /* Every edge waits for what its join says: chunk by chunk, or (LAG STEP_AFTER) for all of it. */
 static void
-add_join_waits (Build *self, guint lag)
+add_join_waits (StepBuild *self, guint lag)
 {
   const GArray     *edges = self->source->edges->edges;
   g_autofree guint *order = g_new (guint, edges->len);
@@ -298,8 +309,8 @@ add_join_waits (Build *self, guint lag)
     }
 }
 
-static void
-build_pipeline (Build *self)
+void
+step_build_pipeline (StepBuild *self)
 {
   const StepSource *source = self->source;
   const GArray     *edges = source->edges->edges;
@@ -312,8 +323,8 @@ build_pipeline (Build *self)
 }
 
 /* Both phases of all pairs: whole parts, one after the other. */
-static void
-build_all_pairs (Build *self)
+void
+step_build_all_pairs (StepBuild *self)
 {
   const GArray *edges = self->source->edges->edges;
 
@@ -337,8 +348,8 @@ phase_share (const StepSource *source, guint8 phase)
 }
 
 /* Rings of sections, each of which begins when what arrived in the phase before is complete. */
-static void
-build_hierarchical (Build *self)
+void
+step_build_hierarchical (StepBuild *self)
 {
   const GArray *edges = self->source->edges->edges;
   double        shares[4] = { 0 };
@@ -361,33 +372,26 @@ build_hierarchical (Build *self)
 }
 
 StepProgram *
+step_build_nothing (double launch)
+{
+  StepProgram *program = step_program_new (launch);
+
+  step_program_finish (program);
+  return program;
+}
+
+StepProgram *
 step_build (const StepSource *source)
 {
-  Build self = { .source = source, .program = step_program_new (source->parameters->launch) };
+  StepBuild self = { .source = source, .program = step_program_new (source->parameters->launch) };
 
-  if (source->edges != NULL)
-    {
-      self.touched = g_new0 (double, cluster_n_gpus (source->cluster));
-      self.loads = g_array_new (FALSE, FALSE, sizeof (StepLoad));
-      if (!source->edges->names_memory)
-        sum_touched (&self);
-      if (source->rounds)
-        build_rounds (&self);
-      else if (source->cost->algorithm == ALGORITHM_RING
-               || source->cost->algorithm == ALGORITHM_PIPELINE)
-        build_ring (&self);
-      else if (source->cost->algorithm == ALGORITHM_PAIRWISE
-               || source->cost->algorithm == ALGORITHM_LINEAR)
-        build_pairwise (&self);
-      else if (source->cost->algorithm == ALGORITHM_HIERARCHICAL)
-        build_hierarchical (&self);
-      else if (source->cost->algorithm == ALGORITHM_ALL_PAIRS)
-        build_all_pairs (&self);
-      else
-        build_pipeline (&self);
-      g_array_unref (self.loads);
-      g_free (self.touched);
-    }
+  self.touched = g_new0 (double, cluster_n_gpus (source->cluster));
+  self.loads = g_array_new (FALSE, FALSE, sizeof (StepLoad));
+  if (!source->edges->names_memory)
+    sum_touched (&self);
+  source->build (&self);
+  g_array_unref (self.loads);
+  g_free (self.touched);
   step_program_finish (self.program);
   return self.program;
 }

@@ -1,4 +1,4 @@
-#include "collective/nccl-tables-private.h"
+#include "collective/collective.h"
 
 #include <string.h>
 
@@ -18,12 +18,12 @@ hop_class (const LinkProfile *link)
 }
 
 double
-collective_stock_figure (const LinkProfile *link, const GpuProfile *gpu, const char *key)
+collective_stock_figure (const LibraryProfile *library, const LinkProfile *link,
+                         const GpuProfile *gpu, const char *key)
 {
-  const NcclTables     *tables = nccl_tables (NULL);
-  const NcclGeneration *generation = nccl_generation (tables, gpu);
-  const double         *hops = tables->hop[hop_class (link)][ALGORITHM_RING];
-  gboolean              network = link->kind == LINK_NETWORK;
+  const LibraryGeneration *generation = library_profile_generation (library, gpu);
+  const double            *hops = library->hop[hop_class (link)][ALGORITHM_RING];
+  gboolean                 network = link->kind == LINK_NETWORK;
   const struct
   {
     const char *key;
@@ -32,12 +32,13 @@ collective_stock_figure (const LinkProfile *link, const GpuProfile *gpu, const c
     { "hop_ll", hops[PROTOCOL_LL] },
     { "hop_ll128", hops[PROTOCOL_LL128] },
     { "hop_simple", hops[PROTOCOL_SIMPLE] },
-    { "ll_rate", network ? tables->ll_net[1] : generation->ll / generation->node_channels },
+    { "ll_rate",
+      network ? library_profile_ll_net (library, 2) : generation->ll / generation->node_channels },
     { "ll128_rate", network ? 0 : generation->ring_ll128[0] / 2 },
     { "channel_rate", network ? 0 : generation->channel_rate },
     { "p2p_rate", network ? 0 : generation->channel_rate },
-    { "staged_rate", network ? tables->staged_channel : 0 },
-    { "nvls_latency", tables->hop[hop_class (link)][ALGORITHM_NVLS_TREE][PROTOCOL_SIMPLE] },
+    { "staged_rate", network ? library->staged_channel.value : 0 },
+    { "nvls_latency", library->hop[hop_class (link)][ALGORITHM_NVLS_TREE][PROTOCOL_SIMPLE] },
     { "nvls_efficiency", network ? 0 : generation->nvls_efficiency * generation->link_factor },
   };
 

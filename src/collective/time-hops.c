@@ -1,6 +1,4 @@
-#include "collective/time-parts-private.h"
-
-#include <math.h>
+#include "collective/algorithm-private.h"
 
 #define LL_WIRE    2.0 /* 4 bytes of flag beside 4 of data */
 #define LL128_WIRE (1 / 0.92)
@@ -33,24 +31,44 @@ link_hop (const LinkProfile *link, CollectiveProtocol protocol, double stock)
 }
 
 double
-timed_hop_intra (const Timed *self)
+timed_base (const Timed *self)
+{
+  return self->graph->library->base[self->algorithm->id][self->protocol];
+}
+
+double
+timed_link_hop_intra (const Timed *self)
 {
   return link_hop (self->graph->intra, self->protocol,
-                   self->graph->tables->hop[self->graph->hop][ALGORITHM_RING][self->protocol]);
+                   self->graph->library->hop[self->graph->hop][ALGORITHM_RING][self->protocol]);
+}
+
+static double
+net_hop (const Timed *self, CollectiveAlgorithm row)
+{
+  if (self->graph->nic == NULL)
+    return 0;
+  return link_hop (self->graph->nic, self->protocol,
+                   self->graph->library->hop[HOP_NET][row][self->protocol]);
 }
 
 /* With one rank a node nothing hides the network's latency: NCCL's tree row has it in full. */
 double
-timed_hop_net (const Timed *self)
+timed_link_hop_net (const Timed *self)
 {
-  CollectiveAlgorithm row = self->graph->per_node == 1 ? ALGORITHM_TREE : ALGORITHM_RING;
+  return net_hop (self, self->graph->per_node == 1 ? ALGORITHM_TREE : ALGORITHM_RING);
+}
 
-  if (self->graph->nic == NULL)
-    return 0;
-  if (self->graph->hosts)
-    return timed_message_hop (self);
-  return link_hop (self->graph->nic, self->protocol,
-                   self->graph->tables->hop[HOP_NET][row][self->protocol]);
+double
+timed_hop_across (const Timed *self)
+{
+  return net_hop (self, ALGORITHM_TREE);
+}
+
+StepParameters
+timed_link_hops (const Timed *self)
+{
+  return (StepParameters){ .hop_intra = self->hop_intra, .hop_net = self->hop_net };
 }
 
 /*
@@ -71,44 +89,4 @@ timed_net_start (const Timed *self)
     default:
       return 0;
     }
-}
-
-double
-timed_nvls_latency (const Timed *self, const LinkProfile *link, HopClass class_)
-{
-  return timed_figure_or (&link->nvls_latency,
-                          self->graph->tables->hop[class_][ALGORITHM_NVLS_TREE][PROTOCOL_SIMPLE]);
-}
-
-/* Between nodes its rings have one rank a node. */
-double
-timed_hierarchical_hop_net (const Timed *self)
-{
-  CollectiveGraph across = *self->graph;
-  Timed           out = *self;
-
-  across.per_node = 1;
-  out.graph = &across;
-  return timed_hop_net (&out);
-}
-
-/*
- * Between nodes, of a pair. Under Simple what is calibrated on rings holds more than a hop (the
- * chunk that a card waits for in each step), so the library's own figure stands here.
- */
-double
-timed_pair_hop (const Timed *self)
-{
-  const CollectiveGraph *graph = self->graph;
-
-  if (self->protocol == PROTOCOL_LL || graph->hosts)
-    return timed_hop_net (self);
-  return graph->tables->hop[HOP_NET][ALGORITHM_RING][PROTOCOL_SIMPLE]
-         + 2 * graph->nic->latency.value;
-}
-
-double
-timed_pat_hop (const Timed *self)
-{
-  return log2 (self->graph->n_nodes) * timed_hop_net (self) / 3.5 / MAX (self->layout->n_steps, 1);
 }

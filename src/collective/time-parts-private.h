@@ -1,12 +1,13 @@
 /*
- * The parts of collective_time (time-private.h).
+ * The parts of collective_time (time-private.h), that algorithms are made of.
  *
- *   time-hops.c   what one hop takes, and what is paid once
- *   time-rates.c  channels, and what they let through
- *   time-ring.c   rings and chains
- *   time-messages.c  the same of messages between plain hosts
- *   time-fill.c   what passes stages or steps one after another
- *   time.c        all together, its steps, its bound
+ *   time-hops.c      what one hop takes, and what is paid once
+ *   time-rates.c     channels, and what they let through
+ *   time-ring.c      rings and chains
+ *   time-pipeline.c  trees: what passes stages one after another
+ *   time-steps.c     steps that all ranks make one after another
+ *   time-messages.c  messages between plain hosts
+ *   time.c           all together, its steps, its bound
  */
 #pragma once
 
@@ -17,48 +18,34 @@ typedef struct
 {
   const CollectiveGraph  *graph;
   CollectiveKind          kind;
-  CollectiveAlgorithm     algorithm;
+  const Algorithm        *algorithm;
   CollectiveProtocol      protocol;
   double                  bytes;
   const CollectiveLayout *layout;
+  double                  hop_intra, hop_net; /* s: of a hop of either kind; hosts: of a message */
 } Timed;
 
 /* ---- hops ------------------------------------------------------------------------------------ */
 
 double timed_figure_or (const Figure *figure, double stock);
 double timed_wire_scale (CollectiveProtocol protocol);
-double timed_hop_intra (const Timed *self);
-double timed_hop_net (const Timed *self);
+double timed_base (const Timed *self); /* paid once, by the library's tables */
+double timed_link_hop_intra (const Timed *self);
+double timed_link_hop_net (const Timed *self);
+double timed_hop_across (const Timed *self); /* between nodes, of rings with one rank a node */
 double timed_net_start (const Timed *self);
-double timed_nvls_latency (const Timed *self, const LinkProfile *link, HopClass class_);
-double timed_hierarchical_hop_net (const Timed *self);
-double timed_pair_hop (const Timed *self);
-double timed_pat_hop (const Timed *self);
-
-/* ---- messages -------------------------------------------------------------------------------- */
-
-/*
- * What a message takes beyond its bytes: one way; three times that and the wait for the answer
- * where it is announced; and the reduction of what it brings.
- */
-double timed_message_hop (const Timed *self);
-double timed_message_chunk (const Timed *self); /* bytes of S that are passed on at once */
-double timed_round_hop (const Timed *self);     /* the same of a step of an all-to-all's rounds */
-
-/*
- * B/s of S: messages of an exchange follow each other, because the answer to the one waits behind
- * the other on their connection. 0: no exchange.
- */
-double timed_message_cap (const Timed *self);
-double timed_message_latency (const Timed *self, double cap); /* of all steps */
-double timed_round_bound (const Timed *self, double cap);
+StepParameters timed_link_hops (const Timed *self);
 
 /* ---- rates; 0 is no limit -------------------------------------------------------------------- */
 
-guint  timed_count_channels (const Timed *self);
-double timed_carried (const Timed *self);
+/* As many channels as get FLOOR_BYTES each, at most MOST. */
+guint  timed_channels_of (const Timed *self, double floor_bytes, guint most);
+guint  timed_channels (const Timed *self); /* by the protocol's threads, on all that are there */
+guint  timed_all_peers (const Timed *self);
+guint  timed_one_peer (const Timed *self);
+double timed_passed_on (const Timed *self); /* bytes that a rank passes on, per byte of S */
 double timed_unaligned_cap (const Timed *self, double cap);
-double timed_rate_cap (const Timed *self, guint channels);
+double timed_channel_cap (const Timed *self, guint channels);
 
 /* ---- rings and chains ------------------------------------------------------------------------ */
 
@@ -73,19 +60,30 @@ double   timed_chain_chunk (CollectiveProtocol protocol);
 RingPace timed_ring_pace (const Timed *self, double cap);
 RingPace timed_ring_pace_alone (const Timed *self, double cap);
 double   timed_ring_spread (const Timed *self, const RingPace *pace, double cap);
-double   timed_ring_hops (const Timed *self, const RingPace *pace, guint channels, double cap);
+double   timed_ring_hops (const Timed *self, const RingPace *pace, double cap);
+double   timed_chain_hops (const Timed *self, guint channels, double cap);
 void     timed_spread_ring (const Timed *self, CollectiveCost *cost);
 double   timed_ring_bound (const Timed *self, guint channels, double cap);
+double   timed_chain_bound (const Timed *self, guint channels, double cap);
 
-/* ---- fill ------------------------------------------------------------------------------------ */
+/* ---- pipelines ------------------------------------------------------------------------------- */
+
+/* Edges that a chunk passes one after another. */
+typedef struct
+{
+  double intra, net;
+} Stages;
+
+guint  timed_tree_levels (const Timed *self); /* of the trees between nodes */
+double timed_tree_stages (const Timed *self); /* their edges, up and down */
+double timed_tree_chunk (const Timed *self, guint channels);
+double timed_pipeline_fill (const Timed *self, Stages stages, guint channels, double cap);
+/* The same where all members of a node send to a head at once. */
+double timed_direct_fill (const Timed *self, Stages stages, guint channels, double cap);
+double timed_pipeline_bound (const Timed *self, double hops, double cap);
+
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 double timed_steps_unlike (const Timed *self, double cap);
-double timed_pat_bound (const Timed *self, double cap);
-double timed_tree_hops (const Timed *self);
-double timed_tree_chunk (const Timed *self, guint channels);
-double timed_pipeline_fill (const Timed *self, guint channels, double cap);
-double timed_nvls_chunk (const Timed *self);
-double timed_nvls_fill (const Timed *self);
-double timed_pipeline_bound (const Timed *self, double hops, double cap);
-double timed_hierarchical_bound (const Timed *self, double cap);
-double timed_fill (const Timed *self, guint channels, double cap);
+double timed_steps_alone (const Timed *self, double cap); /* each edge with its links to itself */
+double timed_steps_bound (const Timed *self, double hop, double cap); /* HOP: of a step */

@@ -23,7 +23,8 @@ void collective_time (const CollectiveGraph *graph, CollectiveKind kind, Collect
                       const CollectiveLayout *layout, CollectiveCost *cost);
 
 /* COST: what collective_time said. */
-void collective_time_steps (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
+void collective_time_steps (const CollectiveGraph *graph, CollectiveKind kind,
+                            const Algorithm *algorithm, double bytes,
                             const CollectiveLayout *layout, const CollectiveCost *cost,
                             StepParameters *parameters);
 
@@ -31,5 +32,6 @@ void collective_time_steps (const CollectiveGraph *graph, CollectiveKind kind, d
  * What no run of the operation goes below, s, whatever overlaps in it. COST: what collective_time
  * said.
  */
-double collective_time_bound (const CollectiveGraph *graph, CollectiveKind kind, double bytes,
+double collective_time_bound (const CollectiveGraph *graph, CollectiveKind kind,
+                              const Algorithm *algorithm, double bytes,
                               const CollectiveLayout *layout, const CollectiveCost *cost);

@@ -1,64 +1,43 @@
-#include "collective/time-parts-private.h"
-
 #include <math.h>
 
-#define MAX_P2P 32
+#include "collective/algorithm-private.h"
+#include "collective/factors-private.h"
 
-/* Channels of a pair that exchanges BYTES: few while each gets little, all for large messages. */
-static guint
-pair_channels (const CollectiveGraph *graph, double bytes)
+guint
+timed_channels_of (const Timed *self, double floor_bytes, guint most)
 {
-  const NcclTables *tables = graph->tables;
-  guint             most = collective_graph_pair_channels (graph), n = 1;
-
-  while (n < MIN (tables->p2p_small, most) && bytes / n >= tables->p2p_part)
-    n *= 2;
-  while (n < most && bytes / n >= tables->p2p_part_big)
-    n *= 2;
-  return MIN (n, most);
+  return (guint) CLAMP (self->bytes / floor_bytes, 1, most);
 }
 
 guint
-timed_count_channels (const Timed *self)
+timed_channels (const Timed *self)
 {
-  const CollectiveGraph *graph = self->graph;
-  double                 floor_bytes = graph->tables->thread_bytes[self->protocol];
-  guint                  most = graph->channels;
+  return timed_channels_of (self, self->graph->library->thread_bytes[self->protocol],
+                            self->graph->channels);
+}
 
-  if (graph->hosts)
-    return 1;
-  switch (self->algorithm)
-    {
-    case ALGORITHM_PAIRWISE:
-      if (self->kind == COLLECTIVE_ALL_TO_ALL)
-        return MIN (pair_channels (graph, self->bytes / graph->n_ranks) * (graph->n_ranks - 1),
-                    MAX_P2P);
-      return pair_channels (graph, self->bytes);
-    case ALGORITHM_NVLS:
-      most = graph->generation->nvls_channels;
-      break;
-    case ALGORITHM_NVLS_TREE:
-      most = graph->generation->nvls_channels_net;
-      break;
-    case ALGORITHM_RING:
-      if (self->protocol == PROTOCOL_LL)
-        floor_bytes *= graph->n_ranks;
-      break;
-    default:
-      break;
-    }
-  return (guint) CLAMP (self->bytes / floor_bytes, 1, most);
+guint
+timed_all_peers (const Timed *self)
+{
+  return self->graph->n_ranks - 1;
+}
+
+guint
+timed_one_peer (const Timed *self)
+{
+  (void) self;
+  return 1;
 }
 
 /* B/s of data that one channel carries. 0: not limited. */
 static double
 channel_rate (const Timed *self)
 {
-  const LinkProfile    *intra = self->graph->intra;
-  const NcclGeneration *generation = self->graph->generation;
-  double                simple = timed_figure_or (&intra->channel_rate, generation->channel_rate);
+  const LinkProfile       *intra = self->graph->intra;
+  const LibraryGeneration *generation = self->graph->generation;
+  double simple = timed_figure_or (&intra->channel_rate, generation->channel_rate);
 
-  if (self->algorithm == ALGORITHM_PAIRWISE)
+  if (self->algorithm->peers != NULL)
     return timed_figure_or (&intra->p2p_rate, simple);
   switch (self->protocol)
     {
@@ -71,26 +50,10 @@ channel_rate (const Timed *self)
     }
 }
 
-/* Bytes that all channels of a rank carry, per byte of S. 0: not by channels. */
 double
-timed_carried (const Timed *self)
+timed_passed_on (const Timed *self)
 {
-  guint n = self->graph->n_ranks;
-
-  switch (self->algorithm)
-    {
-    case ALGORITHM_NVLS:
-    case ALGORITHM_NVLS_TREE:
-    case ALGORITHM_COLLNET_DIRECT:
-    case ALGORITHM_COLLNET_CHAIN:
-      return 0;
-    case ALGORITHM_TREE:
-      return 2;
-    default:
-      return self->kind == COLLECTIVE_BROADCAST || self->kind == COLLECTIVE_REDUCE
-                 ? 1
-                 : collective_wire_factor (self->kind, n);
-    }
+  return collective_passed_on (self->kind, self->graph->n_ranks);
 }
 
 /*
@@ -124,24 +87,24 @@ timed_unaligned_cap (const Timed *self, double cap)
 
 /* B/s of S that the channels, and under LL the proxies of the host, let through; 0: no limit. */
 double
-timed_rate_cap (const Timed *self, guint channels)
+timed_channel_cap (const Timed *self, guint channels)
 {
   const CollectiveGraph *graph = self->graph;
-  double                 bytes = timed_carried (self), rate = channel_rate (self), cap;
+  double                 rate = channel_rate (self), bytes, cap;
 
-  if (graph->hosts)
-    return timed_message_cap (self);
-  if (graph->staged)
-    rate = MIN (rate > 0 ? rate : G_MAXDOUBLE,
-                timed_figure_or (&graph->nic->sockets, 1)
-                    * timed_figure_or (&graph->nic->staged_rate, graph->tables->staged_channel));
-  cap = channels * rate;
-  if (bytes == 0)
+  if (self->algorithm->carried == NULL)
     return 0;
-  if (self->protocol == PROTOCOL_LL && graph->nic != NULL && self->algorithm != ALGORITHM_PAIRWISE)
+  bytes = self->algorithm->carried (self);
+  if (graph->staged)
+    rate = MIN (
+        rate > 0 ? rate : G_MAXDOUBLE,
+        timed_figure_or (&graph->nic->sockets, 1)
+            * timed_figure_or (&graph->nic->staged_rate, graph->library->staged_channel.value));
+  cap = channels * rate;
+  if (self->protocol == PROTOCOL_LL && graph->nic != NULL && self->algorithm->peers == NULL)
     {
       double net = timed_figure_or (&graph->nic->ll_rate,
-                                    graph->tables->ll_net[MIN (graph->n_nodes, NODE_CASES) - 1]);
+                                    library_profile_ll_net (graph->library, graph->n_nodes));
 
       cap = cap > 0 ? MIN (cap, net) : net;
     }

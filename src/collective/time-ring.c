@@ -1,6 +1,7 @@
-#include "collective/time-parts-private.h"
-
 #include <math.h>
+
+#include "collective/algorithm-private.h"
+#include "collective/factors-private.h"
 
 /*
  * Bytes that a channel passes along a chain at once: what its threads read before they write, 512
@@ -12,12 +13,6 @@ double
 timed_chain_chunk (CollectiveProtocol protocol)
 {
   return chain_chunk[protocol];
-}
-
-static gboolean
-is_chain (const Timed *self)
-{
-  return self->kind == COLLECTIVE_BROADCAST || self->kind == COLLECTIVE_REDUCE;
 }
 
 /* CAP: B/s of S that the channels let through; 0: no limit. */
@@ -66,10 +61,10 @@ shown_run (const Timed *self, const RingPace *pace, double *shown)
   const CollectiveGraph *graph = self->graph;
   guint                  steps = collective_ring_steps (self->kind, graph->n_ranks);
   double                 each = self->bytes / steps;
-  double                 intra = timed_hop_intra (self) - each * (pace->slowest - pace->intra);
-  double                 net = timed_hop_net (self) - each * (pace->slowest - pace->net);
+  double                 intra = self->hop_intra - each * (pace->slowest - pace->intra);
+  double                 net = self->hop_net - each * (pace->slowest - pace->net);
   StepRun                run = step_ring_run (graph->n_nodes, graph->per_node, steps, intra, net);
-  double last = is_slowest_net (self, pace) ? timed_hop_net (self) : timed_hop_intra (self);
+  double                 last = is_slowest_net (self, pace) ? self->hop_net : self->hop_intra;
 
   *shown = run.intra * intra + run.net * net;
   if (*shown > last)
@@ -94,10 +89,10 @@ alone_seconds (const Timed *self, double cap)
  * Where they share unevenly they fall out of step and meet now and then: halfway between PACE and
  * links to themselves.
  */
-static double
-closed_ring_hops (const Timed *self, const RingPace *pace, double cap)
+double
+timed_ring_hops (const Timed *self, const RingPace *pace, double cap)
 {
-  double shown, last = is_slowest_net (self, pace) ? timed_hop_net (self) : timed_hop_intra (self);
+  double shown, last = is_slowest_net (self, pace) ? self->hop_net : self->hop_intra;
 
   shown_run (self, pace, &shown);
   if (!self->layout->ring.uneven)
@@ -121,39 +116,11 @@ timed_ring_spread (const Timed *self, const RingPace *pace, double cap)
   double   shown;
   StepRun  run;
 
-  if (graph->n_nodes == 1 || graph->per_node == 1 || is_chain (self))
+  if (graph->n_nodes == 1 || graph->per_node == 1)
     return 0;
   run = shown_run (self, pace, &shown);
   return MIN ((by_net ? run.intra : run.net) * item,
-              closed_ring_hops (self, pace, cap)
-                  - (by_net ? timed_hop_net (self) : timed_hop_intra (self)));
-}
-
-/* Bytes of S that pass along a chain, or a tree, at once. */
-static double
-pipeline_chunk (const Timed *self, guint channels)
-{
-  if (self->graph->hosts)
-    return MIN (self->bytes, timed_message_chunk (self));
-  return MIN (self->bytes, channels * chain_chunk[self->protocol]);
-}
-
-/* The first chunk takes every hop and edge one after another; the others follow the slowest. */
-static double
-chain_hops (const Timed *self, const RingPace *pace, guint net, guint channels)
-{
-  guint  intra = self->graph->n_ranks - 1 - net;
-  double items = MAX (ceil (self->bytes / MAX (pipeline_chunk (self, channels), 1)), 1);
-
-  return intra * timed_hop_intra (self) + net * timed_hop_net (self)
-         + self->bytes / items * (intra * pace->intra + net * pace->net - pace->slowest);
-}
-
-double
-timed_ring_hops (const Timed *self, const RingPace *pace, guint channels, double cap)
-{
-  return is_chain (self) ? MAX (chain_hops (self, pace, self->layout->ring.n_net, channels), 0)
-                         : closed_ring_hops (self, pace, cap);
+              timed_ring_hops (self, pace, cap) - (by_net ? self->hop_net : self->hop_intra));
 }
 
 void
@@ -172,19 +139,54 @@ timed_spread_ring (const Timed *self, CollectiveCost *cost)
  * Whatever else runs, the slowest resource is busy for its time and then a hop follows; and the
  * longest path through the steps takes what it takes with every link to itself.
  */
+static double
+bound_with (const Timed *self, double cap, double alone)
+{
+  const CollectiveGraph *graph = self->graph;
+  RingPace               shared = timed_ring_pace (self, cap);
+  double                 hop = graph->n_nodes == 1    ? self->hop_intra
+                               : graph->per_node == 1 ? self->hop_net
+                                                      : MIN (self->hop_intra, self->hop_net);
+
+  return MAX (self->bytes * shared.slowest + hop, alone);
+}
+
 double
 timed_ring_bound (const Timed *self, guint channels, double cap)
 {
-  const CollectiveGraph *graph = self->graph;
-  RingPace shared = timed_ring_pace (self, cap), alone = timed_ring_pace_alone (self, cap);
-  double   hop = graph->n_nodes == 1    ? timed_hop_intra (self)
-                 : graph->per_node == 1 ? timed_hop_net (self)
-                                        : MIN (timed_hop_intra (self), timed_hop_net (self));
+  (void) channels;
+  return bound_with (self, cap, alone_seconds (self, cap));
+}
 
-  return MAX (
-      self->bytes * shared.slowest + hop,
-      is_chain (self)
-          ? self->bytes * alone.slowest
-                + MAX (chain_hops (self, &alone, self->layout->ring.n_net_least, channels), 0)
-          : alone_seconds (self, cap));
+/* ---- chains ---------------------------------------------------------------------------------- */
+
+/* The first chunk takes every hop and edge one after another; the others follow the slowest. */
+static double
+chain_hops (const Timed *self, const RingPace *pace, guint net, guint channels)
+{
+  guint  intra = self->graph->n_ranks - 1 - net;
+  double chunk = MIN (self->bytes, self->algorithm->chunk (self, channels));
+  double items = MAX (ceil (self->bytes / MAX (chunk, 1)), 1);
+
+  return MAX (intra * self->hop_intra + net * self->hop_net
+                  + self->bytes / items * (intra * pace->intra + net * pace->net - pace->slowest),
+              0);
+}
+
+double
+timed_chain_hops (const Timed *self, guint channels, double cap)
+{
+  RingPace pace = timed_ring_pace (self, cap);
+
+  return chain_hops (self, &pace, self->layout->ring.n_net, channels);
+}
+
+double
+timed_chain_bound (const Timed *self, guint channels, double cap)
+{
+  RingPace alone = timed_ring_pace_alone (self, cap);
+
+  return bound_with (self, cap,
+                     self->bytes * alone.slowest
+                         + chain_hops (self, &alone, self->layout->ring.n_net_least, channels));
 }

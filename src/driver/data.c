@@ -90,9 +90,9 @@ use_unit (Driver *self, OpRef op, guint unit, gboolean parameters, gboolean grad
     use_place (run, op, unit, UNIT_PARAMETERS, ACCESS_READ);
   if (parameters && plan->shares != unit)
     use_place (run, op, plan->shares, UNIT_PARAMETERS, ACCESS_READ);
-  if (gradient && plan->own_elements > 0)
+  if (gradient && plan->trainable_elements > 0)
     use_place (run, op, unit, UNIT_GRADIENT, ACCESS_WRITE);
-  if (gradient && plan->shares != unit)
+  if (gradient && plan->shares != unit && run->units[plan->shares].trainable_elements > 0)
     schedule_builder_use (self->b, op, run->places[plan->shares].shared[UNIT_GRADIENT],
                           plan->shares, ACCESS_WRITE);
 }
@@ -113,7 +113,7 @@ touch_gradient (Driver *self, guint unit)
   StrategyRun      *run = driver_run (self);
   const UnitPlaces *place;
 
-  if (run->units[unit].own_elements == 0)
+  if (run->units[unit].trainable_elements == 0)
     return;
   place = place_of (run, unit, UNIT_GRADIENT);
   schedule_touches (self->b, SCHEDULE_COMPUTE, place->own[UNIT_GRADIENT], SCHEDULE_WHOLE,
@@ -135,7 +135,8 @@ data_move (Driver *self, MeshAxis axis)
 {
   guint part = self->n_moved[axis]++;
 
-  schedule_touches (self->b, SCHEDULE_COMPUTE, self->moved[self->beside][axis], part, ACCESS_WRITE);
+  schedule_touches (self->b, SCHEDULE_COMPUTE, self->moved[self->concurrent][axis], part,
+                    ACCESS_WRITE);
   return part;
 }
 
@@ -143,12 +144,12 @@ void
 data_join (Driver *self, MeshAxis axis)
 {
   for (guint part = 0; part < self->n_moved[axis]; part++)
-    schedule_touches (self->b, SCHEDULE_COMPUTE, self->moved[self->beside][axis], part,
+    schedule_touches (self->b, SCHEDULE_COMPUTE, self->moved[self->concurrent][axis], part,
                       ACCESS_READ);
   self->n_moved[axis] = 0;
 }
 
-/* ---- the role at hand ------------------------------------------------------------------------ */
+/* ---- the current role ------------------------------------------------------------------------ */
 
 void
 data_open (Driver *self)
@@ -161,8 +162,8 @@ data_open (Driver *self)
 
   for (guint axis = 0; axis < MESH_N_AXES; axis++)
     {
-      for (guint beside = 0; beside < 2; beside++)
-        self->moved[beside][axis] = schedule_data (self->b, moved[axis]);
+      for (guint pass = 0; pass < 2; pass++)
+        self->moved[pass][axis] = schedule_data (self->b, moved[axis]);
       self->n_moved[axis] = 0;
     }
   self->result = schedule_data (self->b, "loss");
@@ -185,6 +186,6 @@ data_reduced (Driver *self, guint first, guint end)
   StrategyRun *run = driver_run (self);
 
   for (guint u = first; u < end; u++)
-    if (run->units[u].own_elements > 0)
+    if (run->units[u].trainable_elements > 0)
       strategy_uses (run, u, UNIT_REDUCED, ACCESS_READ_WRITE);
 }

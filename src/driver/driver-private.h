@@ -1,12 +1,18 @@
 /*
  * What the files of the driver share.
  *
- *   driver.c    the stack of strategies and its hooks, steps and periods
+ *   driver.c    the stack of strategies, steps and periods
+ *   hooks.c     the hooks of the stack, called in turn
+ *   current.c   what the current role computes, and the names of its communicators
+ *   policy.c    communicators and shares of units that a policy asks for
+ *   policy-check.c  what cannot be, and what an issue does not carry
  *   roles.c     which ranks are alike
  *   walk.c      slots: layers, units, kernels and the collectives that stand among them
  *   messages.c  what pipeline stages send each other, and gradients that several of them share
  *   data.c      what the ops that these emit read and write
- *   expect.c, mesh-expect.c  closed forms of nested strategies and of the axes of the mesh
+ *   expect.c    closed forms of nested strategies
+ *   expect-policy.c, expect-route.c, expect-mesh.c  of a policy under an issue, of one of its
+ *               routes, and of the axes of the mesh
  */
 #pragma once
 
@@ -22,9 +28,18 @@ typedef struct
   const Strategy *strategy;
   PlanInput       in;
   StrategyRun     run;
-  guint           period; /* its own, in periods of its inner strategy */
-  guint           steps;  /* the same in training steps */
+  Exchange        exchange;
+  guint           steps; /* training steps of its period, inner ones' in it */
+  guint           every; /* training steps between two ends of its round */
 } DriverLevel;
+
+/* Hooks with their private state of the current role. */
+typedef struct
+{
+  const StrategyHooks *hooks;
+  StrategyRun         *run; /* of their level */
+  gpointer             state;
+} DriverActor;
 
 /* Where the data of a unit lives. */
 struct _UnitPlaces
@@ -36,8 +51,12 @@ typedef struct
 {
   const Workload *workload;
   DriverLevel    *levels;
-  UnitPlaces     *places;      /* [n_units] */
-  guint           unit_offset; /* of the stage's units among all */
+  UnitPlaces     *places; /* [n_units] */
+  GArray         *uses;   /* PlanUse */
+  Policy         *policy; /* of the innermost strategy; NULL: it has none */
+  UnitShare      *shares; /* [n_units] */
+  CommRef         comms[2][ROUTE_N][POLICY_MAX_HOPS]; /* of the policy's kinds */
+  guint           unit_offset;                        /* of the stage's units among all */
   guint           n_units;
   guint          *first_unit; /* of each layer; [n_layers] = n_units */
 } DriverStage;
@@ -67,8 +86,10 @@ struct _Driver
   char            *undeclared; /* what a strategy did not say where it is; NULL: nothing (data.c) */
   GArray          *variants;   /* DriverVariant: the roles of each stage */
 
-  /* of the role at hand */
+  /* of the current role */
   guint        stage;
+  DriverActor *actors; /* [n_actors]: from the outside inwards */
+  guint        n_actors;
   guint        data_rank; /* one of those that the role stands for */
   DriverStage *at;
   GArray      *actions;    /* PipelineAction; NULL for a single stage, which needs none */
@@ -78,14 +99,14 @@ struct _Driver
   BufferRef    leaving[2]; /* the activation and the gradient that wait to be sent */
   BufferRef held[2]; /* outputs of the last layer that the framework holds on to, by micro-batch */
   guint    *backward_done;         /* [chunk]: micro-batches of the step */
-  GArray   *owner;                 /* guint: unit that each kernel of the list at hand goes with */
+  GArray   *owner;                 /* guint: unit that each kernel of the current list goes with */
   EventRef  pending[MESH_N_AXES];  /* asynchronous collectives that nothing has joined */
-  BufferRef moved[2][MESH_N_AXES]; /* [beside]: what they move, a part each */
+  BufferRef moved[2][MESH_N_AXES]; /* [concurrent]: what they move, a part each */
   guint     n_moved[MESH_N_AXES];
   BufferRef result; /* what the host reads at the end of a step */
   BufferRef turn;   /* of two passes that run at the same time: the next one begins after both */
-  EventRef  began;  /* what compute held before the pass at hand */
-  gboolean  beside; /* it runs beside the one before it */
+  EventRef  began;  /* what compute held before the current pass */
+  gboolean  concurrent; /* with the one before it */
 };
 
 static inline StrategyRun *
@@ -95,12 +116,21 @@ driver_run (const Driver *self)
 }
 
 /*
- * The outermost strategy that has the hook answers. Items are of PHASE and, for units, of the
- * slot's unit.
+ * Calls the hook of every strategy that has it: from the outside inwards where something begins,
+ * from the inside outwards where it ends. Items are of PHASE and, for units, of the slot's unit.
  */
+typedef enum
+{
+  HOOK_BEGINS,
+  HOOK_ENDS,
+} HookSide;
+
 #define HOOK(member) G_STRUCT_OFFSET (StrategyHooks, member)
-void driver_hook (Driver *self, SchedulePhase phase, gsize hook);
-void driver_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const UnitSlot *slot);
+void driver_hook (Driver *self, SchedulePhase phase, HookSide side, gsize hook);
+void driver_unit_hook (Driver *self, SchedulePhase phase, HookSide side, gsize hook,
+                       const UnitSlot *slot);
+/* Every strategy whose period ends with STEP closes its round, the innermost first. */
+void driver_rounds_end (Driver *self, guint step);
 
 /*
  * Which micro-step of the step the forward pass of the MICRO-th micro-batch of chunk CHUNK begins;
@@ -109,6 +139,11 @@ void driver_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const Unit
 gboolean driver_micro_step (const Driver *self, guint chunk, guint micro, guint *step);
 /* What STAGE computes for the MICRO-th micro-batch of chunk CHUNK. */
 const Workload *driver_workload (const Driver *self, guint stage, guint chunk, guint micro);
+/*
+ * The communicator of an axis, and its stream where it is asynchronous: of their own for a pass
+ * that is concurrent with another.
+ */
+const char *driver_axis_name (const Driver *self, MeshAxis axis);
 
 /*
  * roles.c: fills `variants` and sets *ROLES to the role of each rank of the world, or to NULL when
@@ -116,13 +151,18 @@ const Workload *driver_workload (const Driver *self, guint stage, guint chunk, g
  */
 guint driver_assign_roles (Driver *self, guint n_ranks, guint32 **roles, DiagList *diags);
 
+/* policy-check.c: FALSE after a diagnostic. */
+gboolean policy_check (const Strategy *strategy, const Policy *policy, DiagList *diags);
+
+/* The same of a strategy whose parameters an outer one averages over workers. */
+gboolean policy_check_average (const Strategy *strategy, const Policy *policy, DiagList *diags);
+
+/* policy.c: what the units of STAGE have under its policy; the role's communicators. */
+void policy_plan_units (Driver *self, DriverStage *stage);
+void policy_open (Driver *self);
+
 /* walk.c */
-/*
- * The communicator of an axis, and its stream where it is asynchronous: of their own for a pass
- * that runs beside another.
- */
-const char *walk_axis_name (const Driver *self, MeshAxis axis);
-void        walk_slot (Driver *self, const PipelineSlot *slot);
+void walk_slot (Driver *self, const PipelineSlot *slot);
 
 /* data.c */
 /* Kernels that follow each other on the compute stream: the units and the buffers that they use. */
@@ -165,16 +205,51 @@ void messages_leave (Driver *self, const PipelineSlot *slot);
 /* At the end of a step, before the optimizer. */
 void messages_shared_gradients (Driver *self);
 
-/* ---- closed forms (expect.c, mesh-expect.c) -------------------------------------------------- */
+/* ---- closed forms (expect.c, expect-policy.c, expect-mesh.c) --------------------------------- */
 
-/* Steps of STRATEGY's own period: 1 unless it says otherwise. */
+/* The gradient of a parameter as a rank holds it at the end of a step. */
+typedef struct
+{
+  Dtype dtype;
+  guint ranks; /* that share it */
+} PlanGradient;
+
+/* Under POLICY; NULL: whole, in compute precision. */
+PlanGradient plan_gradient (const PlanInput *in, const Policy *policy);
+
+/* What passes a route in a step, or (reductions) in a micro-step: IssueForm says it. */
+typedef struct
+{
+  double   elements, slack, walks;
+  gboolean uneven;
+  guint    plain_before;
+} RoutePass;
+
+/* Adds what the hops of WHICH carry, encode and decode (expect-route.c). */
+void expect_route (const PlanInput *in, const UnitPolicy *policy, PolicyRouteKind which,
+                   const RoutePass *pass, PlanTotals *totals);
+
+/* Adds a period of ISSUE under POLICY, and to `resident` what a rank holds. */
+void plan_expect_policy (const PlanInput *in, const Policy *policy, const Issue *issue,
+                         PlanTotals *totals);
+
+/*
+ * STRATEGY's own period, 1 unless it says otherwise: training steps between two exchanges, or
+ * periods of its inner strategy.
+ */
 guint strategy_own_period (const Strategy *strategy, const PlanInput *in, gconstpointer options);
+
+/*
+ * Training steps after which all repeats: of STRATEGY's OWN period around an inner one of INNER
+ * steps. Exchanges count training steps, so theirs is the least common multiple.
+ */
+guint64 strategy_join_periods (const Strategy *strategy, guint own, guint64 inner);
 
 /* What the inner strategy of STRATEGY spans: the same as itself unless it says otherwise. */
 void strategy_narrow_input (const Strategy *strategy, const PlanInput *in, gconstpointer options,
                             PlanInput *inner);
 
-/* The group of a collective among the kernels (mesh-expect.c). */
+/* The group of a collective among the kernels (expect-mesh.c). */
 MeshGroup plan_axis_group (const PlanInput *in, MeshAxis axis);
 
 /* Whether activations travel in parts, one a tensor rank. */

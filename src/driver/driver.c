@@ -12,139 +12,7 @@
  */
 #define DRIVER_MAX_ITEMS (1u << 25)
 
-/* ---- hooks ----------------------------------------------------------------------------------- */
-
-typedef void (*RunHook) (StrategyRun *run);
-typedef void (*UnitHook) (StrategyRun *run, const UnitSlot *slot);
-
-static const StrategyHooks *
-run_hooks (const StrategyRun *run)
-{
-  return &((const DriverLevel *) run->driver)->strategy->hooks;
-}
-
-/* The outermost strategy from RUN inwards that has the hook answers. */
-static void
-call_hook (StrategyRun *run, gsize hook)
-{
-  for (; run != NULL; run = run->inner)
-    {
-      RunHook function = *(const RunHook *) G_STRUCT_MEMBER_P (run_hooks (run), hook);
-
-      if (function != NULL)
-        {
-          function (run);
-          return;
-        }
-    }
-}
-
-static void
-call_unit_hook (StrategyRun *run, gsize hook, const UnitSlot *slot)
-{
-  for (; run != NULL; run = run->inner)
-    {
-      UnitHook function = *(const UnitHook *) G_STRUCT_MEMBER_P (run_hooks (run), hook);
-
-      if (function != NULL)
-        {
-          function (run, slot);
-          return;
-        }
-    }
-}
-
-void
-strategy_inner_init (StrategyRun *run)
-{
-  call_hook (run->inner, HOOK (init));
-}
-
-void
-strategy_inner_step_begin (StrategyRun *run)
-{
-  call_hook (run->inner, HOOK (step_begin));
-}
-
-void
-strategy_inner_unit_forward_begin (StrategyRun *run, const UnitSlot *slot)
-{
-  call_unit_hook (run->inner, HOOK (unit_forward_begin), slot);
-}
-
-void
-strategy_inner_unit_forward_end (StrategyRun *run, const UnitSlot *slot)
-{
-  call_unit_hook (run->inner, HOOK (unit_forward_end), slot);
-}
-
-void
-strategy_inner_backward_begin (StrategyRun *run)
-{
-  call_hook (run->inner, HOOK (backward_begin));
-}
-
-void
-strategy_inner_unit_backward_begin (StrategyRun *run, const UnitSlot *slot)
-{
-  call_unit_hook (run->inner, HOOK (unit_backward_begin), slot);
-}
-
-void
-strategy_inner_unit_backward_end (StrategyRun *run, const UnitSlot *slot)
-{
-  call_unit_hook (run->inner, HOOK (unit_backward_end), slot);
-}
-
-void
-strategy_inner_micro_step_end (StrategyRun *run)
-{
-  call_hook (run->inner, HOOK (micro_step_end));
-}
-
-void
-strategy_inner_step_end (StrategyRun *run)
-{
-  call_hook (run->inner, HOOK (step_end));
-}
-
-void
-driver_hook (Driver *self, SchedulePhase phase, gsize hook)
-{
-  schedule_set_phase (self->b, phase);
-  schedule_set_unit (self->b, SCHEDULE_NONE);
-  call_hook (driver_run (self), hook);
-  schedule_set_phase (self->b, PHASE_NONE);
-  schedule_set_unit (self->b, SCHEDULE_NONE);
-}
-
-void
-driver_unit_hook (Driver *self, SchedulePhase phase, gsize hook, const UnitSlot *slot)
-{
-  schedule_set_phase (self->b, phase);
-  schedule_set_unit (self->b, slot->unit);
-  call_unit_hook (driver_run (self), hook, slot);
-  schedule_set_phase (self->b, phase);
-  schedule_set_unit (self->b, slot->unit);
-}
-
 /* ---- steps ----------------------------------------------------------------------------------- */
-
-/* Every strategy whose period ends with STEP closes its round, the innermost first. */
-static void
-walk_rounds_end (Driver *self, guint step)
-{
-  schedule_set_phase (self->b, PHASE_OUTER);
-  for (guint i = self->n_levels; i-- > 0;)
-    {
-      DriverLevel *level = &self->at->levels[i];
-
-      if ((step + 1) % level->steps == 0 && level->strategy->hooks.round_end != NULL)
-        level->strategy->hooks.round_end (&level->run);
-    }
-  schedule_set_phase (self->b, PHASE_NONE);
-  schedule_set_unit (self->b, SCHEDULE_NONE);
-}
 
 static guint
 steps_of_period (const Driver *self)
@@ -171,16 +39,16 @@ period_fits (const Driver *self, double n_items, DiagList *diags)
 
 /* A pass on its own stream, from where the pass before it began; what follows waits for both. */
 static void
-walk_beside (Driver *self, const PipelineSlot *slot)
+walk_concurrent (Driver *self, const PipelineSlot *slot)
 {
-  StreamRef stream = schedule_stream (self->b, SCHEDULE_BESIDE, 0);
+  StreamRef stream = schedule_compute_stream (self->b, "concurrent compute");
 
   schedule_wait (self->b, stream, self->began);
   schedule_builder_set_compute (self->b, stream);
-  self->beside = TRUE;
+  self->concurrent = TRUE;
   walk_slot (self, slot);
   schedule_touches (self->b, stream, self->turn, SCHEDULE_WHOLE, ACCESS_WRITE);
-  self->beside = FALSE;
+  self->concurrent = FALSE;
   schedule_builder_set_compute (self->b, SCHEDULE_COMPUTE);
   schedule_wait_stream (self->b, SCHEDULE_COMPUTE, stream);
   schedule_touches (self->b, SCHEDULE_COMPUTE, self->turn, SCHEDULE_WHOLE, ACCESS_READ);
@@ -197,8 +65,8 @@ walk_action (Driver *self, guint i)
     walk_slot (self, &slot);
   else if (action->n_messages > 0)
     messages_call (self, action);
-  else if (action->beside)
-    walk_beside (self, &action->slot);
+  else if (action->concurrent)
+    walk_concurrent (self, &action->slot);
   else
     {
       if (self->pipeline.kind == PIPELINE_DUALPIPE)
@@ -227,7 +95,8 @@ walk_actions (Driver *self, DiagList *diags)
     }
   /* the last gradient of an input leaves before the stage's own are reduced */
   if (self->pipeline.stages > 1)
-    driver_hook (self, PHASE_BACKWARD, HOOK (micro_step_end));
+    driver_hook (self, PHASE_BACKWARD, HOOK_ENDS, HOOK (micro_step_end));
+  driver_hook (self, PHASE_BACKWARD, HOOK_ENDS, HOOK (backward_done));
   return TRUE;
 }
 
@@ -239,12 +108,12 @@ walk_step (Driver *self, guint step, DiagList *diags)
       self->at->levels[i].run.step = step % self->at->levels[i].steps;
       self->at->levels[i].run.micro = 0;
     }
-  driver_hook (self, PHASE_FORWARD, HOOK (step_begin));
+  driver_hook (self, PHASE_FORWARD, HOOK_BEGINS, HOOK (step_begin));
   if (!walk_actions (self, diags))
     return FALSE;
   messages_shared_gradients (self);
-  driver_hook (self, PHASE_OPTIMIZER, HOOK (step_end));
-  walk_rounds_end (self, step);
+  driver_hook (self, PHASE_OPTIMIZER, HOOK_ENDS, HOOK (step_end));
+  driver_rounds_end (self, step);
   walk_release_outputs (self);
   data_end_step (self);
   schedule_builder_end_step (self->b);
@@ -308,17 +177,31 @@ open_buffers (Driver *self)
   self->backward_done = g_new0 (guint, self->pipeline.chunks);
 }
 
+/* Those whose hooks are called: of each level, the outermost first, its own and its issue's. */
+static void
+add_actor (Driver *self, DriverLevel *level, const StrategyHooks *hooks)
+{
+  if (hooks != NULL)
+    self->actors[self->n_actors++] =
+        (DriverActor){ hooks, &level->run, g_malloc0 (hooks->state_size) };
+}
+
 static void
 open_role (Driver *self, guint role, const DriverVariant *variant)
 {
   self->data_rank = variant->data_rank;
+  self->actors = g_new (DriverActor, 3 * self->n_levels);
+  self->n_actors = 0;
   for (guint i = 0; i < self->n_levels; i++)
     {
-      DriverLevel *level = &self->at->levels[i];
+      DriverLevel    *level = &self->at->levels[i];
+      const Strategy *strategy = level->strategy;
 
       level->run.b = self->b;
       level->run.role = variant->strategy_role;
-      level->run.state = g_malloc0 (level->strategy->hooks.state_size);
+      add_actor (self, level, &strategy->hooks);
+      add_actor (self, level, strategy->issue != NULL ? &strategy->issue->hooks : NULL);
+      add_actor (self, level, strategy->sync != NULL ? &strategy->sync->hooks : NULL);
     }
   schedule_builder_set_stage (self->b, role, self->stage, self->at->workload,
                               self->at->unit_offset);
@@ -328,14 +211,16 @@ open_role (Driver *self, guint role, const DriverVariant *variant)
 static void
 close_role (Driver *self)
 {
-  for (guint i = 0; i < self->n_levels; i++)
+  for (guint i = 0; i < self->n_actors; i++)
     {
-      DriverLevel *level = &self->at->levels[i];
+      const DriverActor *actor = &self->actors[i];
 
-      if (level->strategy->hooks.clear != NULL)
-        level->strategy->hooks.clear (&level->run);
-      g_clear_pointer (&level->run.state, g_free);
+      actor->run->state = actor->state;
+      if (actor->hooks->clear != NULL)
+        actor->hooks->clear (actor->run);
+      g_free (actor->state);
     }
+  g_clear_pointer (&self->actors, g_free);
   g_clear_pointer (&self->actions, g_array_unref);
   g_clear_pointer (&self->saved, g_free);
   g_clear_pointer (&self->mail[0], g_free);
@@ -355,7 +240,8 @@ walk_role (Driver *self, guint role, DiagList *diags)
   open_role (self, role, &g_array_index (self->variants, DriverVariant, role % n_variants));
   select_section (self, role, SECTION_INIT);
   data_open (self);
-  driver_hook (self, PHASE_NONE, HOOK (init));
+  policy_open (self);
+  driver_hook (self, PHASE_NONE, HOOK_ENDS, HOOK (init));
   n_init = schedule_n_buffers (schedule_builder_peek (self->b), role);
   ok = walk_period (self, role, SECTION_FIRST, diags);
   n_first = schedule_n_buffers (schedule_builder_peek (self->b), role);
@@ -369,10 +255,12 @@ walk_role (Driver *self, guint role, DiagList *diags)
 /* ---- the stack of strategies ----------------------------------------------------------------- */
 
 static gboolean
-check_level (const DriverLevel *level, const StrategyChoice *choice, DiagList *diags)
+check_level (const DriverLevel *level, const StrategyChoice *choice, gboolean averaged,
+             DiagList *diags)
 {
   const Strategy *strategy = level->strategy;
   guint           n_errors = diag_list_n_errors (diags);
+  Policy          policy = { 0 };
 
   if (strategy->outer && choice->inner == NULL)
     diag_error (diags, NULL, NULL, "strategy '%s' needs an inner strategy", strategy->name);
@@ -383,7 +271,10 @@ check_level (const DriverLevel *level, const StrategyChoice *choice, DiagList *d
       && diag_list_n_errors (diags) == n_errors)
     diag_error (diags, NULL, NULL, "strategy '%s' does not fit the model or the mesh",
                 strategy->name);
-  return diag_list_n_errors (diags) == n_errors;
+  if (strategy->policy != NULL && diag_list_n_errors (diags) == n_errors)
+    strategy->policy (&level->in, choice->options, &policy);
+  return diag_list_n_errors (diags) == n_errors && policy_check (strategy, &policy, diags)
+         && (!averaged || policy_check_average (strategy, &policy, diags));
 }
 
 /*
@@ -394,6 +285,7 @@ static gboolean
 resolve_levels (Driver *self, DriverStage *stage, const StrategyChoice *choice, DiagList *diags)
 {
   PlanInput input = *self->in;
+  gboolean  averaged = FALSE; /* by a level further out */
   guint     i = 0;
 
   input.workload = stage->workload;
@@ -410,9 +302,14 @@ resolve_levels (Driver *self, DriverStage *stage, const StrategyChoice *choice, 
       level->driver = self;
       level->run.driver = level;
       level->run.inner = c->inner != NULL ? &stage->levels[i + 1].run : NULL;
-      if (!check_level (level, c, diags))
+      if (!check_level (level, c, averaged, diags))
         return FALSE;
-      level->period = strategy_own_period (c->strategy, &level->in, c->options);
+      if (c->strategy->exchange != NULL)
+        {
+          averaged = TRUE;
+          c->strategy->exchange (&level->in, c->options, &level->exchange);
+          level->run.exchange = &level->exchange;
+        }
       strategy_narrow_input (c->strategy, &level->in, c->options, &input);
     }
   return TRUE;
@@ -425,16 +322,20 @@ count_steps (const Driver *self, DriverStage *stage, DiagList *diags)
 
   for (guint i = self->n_levels; i-- > 0;)
     {
-      steps *= stage->levels[i].period;
+      DriverLevel *level = &stage->levels[i];
+      guint        own = strategy_own_period (level->strategy, &level->in, level->run.options);
+
+      steps = strategy_join_periods (level->strategy, own, steps);
       if (steps > DRIVER_MAX_ITEMS)
         {
           diag_error (diags, NULL, NULL,
                       "strategy '%s': a period of %" G_GUINT64_FORMAT
                       " steps is too long (at most %u)",
-                      stage->levels[i].strategy->name, steps, DRIVER_MAX_ITEMS);
+                      level->strategy->name, steps, DRIVER_MAX_ITEMS);
           return FALSE;
         }
-      stage->levels[i].steps = (guint) steps;
+      level->steps = (guint) steps;
+      level->every = level->strategy->exchange != NULL ? own : level->steps;
     }
   return TRUE;
 }
@@ -458,49 +359,20 @@ resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
   return TRUE;
 }
 
-/* ---- micro-batches --------------------------------------------------------------------------- */
-
-/* The two directions of DualPipe have micro-batches of their own. */
-static guint
-micro_index (const Driver *self, guint chunk, guint micro)
-{
-  guint n = pipeline_chunk_micros (&self->pipeline);
-
-  return n < self->pipeline.micros ? chunk * n + micro : micro;
-}
-
-gboolean
-driver_micro_step (const Driver *self, guint chunk, guint micro, guint *step)
-{
-  *step = micro_index (self, chunk, micro);
-  return chunk == 0 || pipeline_chunk_micros (&self->pipeline) < self->pipeline.micros;
-}
-
-const Workload *
-driver_workload (const Driver *self, guint stage, guint chunk, guint micro)
-{
-  const PlanBatches *batches = self->in->batches;
-  guint              index = micro_index (self, chunk, micro);
-
-  if (batches == NULL)
-    return self->stages[stage].workload;
-  return batches
-      ->workloads[batches->table[(gsize) self->data_rank * self->pipeline.micros + index]][stage];
-}
-
 /* ---- units ----------------------------------------------------------------------------------- */
 
 static void
 plan_stage (Driver *self, DriverStage *stage)
 {
-  guint              n_layers = workload_n_layers (stage->workload);
-  const Strategy    *innermost = stage->levels[self->n_levels - 1].strategy;
-  g_autoptr (GArray) units = plan_units (stage->workload, innermost->hooks.granularity);
+  guint           n_layers = workload_n_layers (stage->workload);
+  UnitGranularity granularity = strategy_granularity (stage->levels[self->n_levels - 1].strategy);
+  g_autoptr (GArray) units = plan_units (stage->workload, granularity);
   guint              u = 0;
 
   stage->unit_offset = self->units->len;
   stage->n_units = units->len;
   stage->places = g_new (UnitPlaces, units->len);
+  stage->uses = plan_uses (stage->workload, units, granularity);
   stage->first_unit = g_new (guint, n_layers + 1);
   for (guint l = 0; l <= n_layers; l++)
     {
@@ -520,6 +392,8 @@ plan_stages (Driver *self)
   for (guint s = 0; s < self->pipeline.stages; s++)
     plan_stage (self, &self->stages[s]);
   for (guint s = 0; s < self->pipeline.stages; s++)
+    policy_plan_units (self, &self->stages[s]);
+  for (guint s = 0; s < self->pipeline.stages; s++)
     for (guint i = 0; i < self->n_levels; i++)
       {
         StrategyRun *run = &self->stages[s].levels[i].run;
@@ -527,7 +401,10 @@ plan_stages (Driver *self)
         run->units = &g_array_index (self->units, PlanUnit, self->stages[s].unit_offset);
         run->n_units = self->stages[s].n_units;
         run->places = self->stages[s].places;
-        run->pipelined = self->pipeline.stages > 1;
+        run->policy = self->stages[s].policy;
+        run->shares = self->stages[s].shares;
+        run->uses = (const PlanUse *) (void *) self->stages[s].uses->data;
+        run->n_uses = self->stages[s].uses->len;
       }
   self->owner = g_array_new (FALSE, FALSE, sizeof (guint));
 }
@@ -545,6 +422,9 @@ driver_clear (Driver *self)
     {
       g_free (self->stages[s].first_unit);
       g_free (self->stages[s].places);
+      g_free (self->stages[s].policy);
+      g_free (self->stages[s].shares);
+      g_clear_pointer (&self->stages[s].uses, g_array_unref);
       g_free (self->stages[s].levels);
     }
   g_free (self->stages);

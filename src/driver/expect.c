@@ -7,61 +7,153 @@
 guint
 strategy_own_period (const Strategy *strategy, const PlanInput *in, gconstpointer options)
 {
-  return strategy->period != NULL ? MAX (strategy->period (in, options), 1) : 1;
+  Exchange exchange = { 0 };
+
+  if (strategy->exchange == NULL)
+    return strategy->period != NULL ? MAX (strategy->period (in, options), 1) : 1;
+  strategy->exchange (in, options, &exchange);
+  if (in->round_steps > 0 && strategy->sync != NULL && strategy->sync->even_steps)
+    exchange.every = MIN (exchange.every, in->round_steps);
+  return MAX (exchange.every, 1);
+}
+
+guint64
+strategy_join_periods (const Strategy *strategy, guint own, guint64 inner)
+{
+  guint64 steps = inner;
+
+  if (strategy->exchange == NULL)
+    return own * inner;
+  while (steps % own > 0)
+    steps += inner;
+  return steps;
+}
+
+/* Training steps of a period of CHOICE. */
+static guint64
+period_steps (const PlanInput *in, const StrategyChoice *choice)
+{
+  guint     own = strategy_own_period (choice->strategy, in, choice->options);
+  PlanInput inner;
+
+  if (choice->inner == NULL)
+    return own;
+  strategy_narrow_input (choice->strategy, in, choice->options, &inner);
+  return strategy_join_periods (choice->strategy, own, period_steps (&inner, choice->inner));
+}
+
+guint
+strategy_round_steps (const PlanInput *in, const StrategyChoice *choice)
+{
+  PlanInput whole = *in;
+
+  whole.round_steps = 0;
+  return strategy_own_period (choice->strategy, &whole, choice->options);
 }
 
 void
 strategy_narrow_input (const Strategy *strategy, const PlanInput *in, gconstpointer options,
                        PlanInput *inner)
 {
+  Exchange exchange = { 0 };
+
   *inner = *in;
   if (strategy->narrow != NULL)
     strategy->narrow (in, options, inner);
+  if (strategy->exchange == NULL)
+    return;
+  strategy->exchange (in, options, &exchange);
+  inner->mesh.n_ranks = exchange.worker.size;
 }
 
 PlanGradient
-strategy_gradient (const Strategy *strategy, const PlanInput *in, gconstpointer options)
+plan_gradient (const PlanInput *in, const Policy *policy)
 {
-  if (strategy->gradient != NULL)
-    return strategy->gradient (in, options);
-  return (PlanGradient){ training_compute_bytes (workload_training (in->workload)), 1 };
+  const PolicyState *state = policy != NULL ? &policy->kinds[0].states[STATE_GRADIENTS] : NULL;
+
+  if (state != NULL)
+    return (PlanGradient){ state->dtype, state->group.size };
+  return (PlanGradient){ training_compute_dtype (workload_training (in->workload)), 1 };
+}
+
+/*
+ * A period of the inner strategy becomes one of the outer: PERIOD times as much of all but peaks.
+ */
+static void
+repeat (PlanTotals *totals, guint period)
+{
+  for (guint i = 0; i < totals->n_traffic; i++)
+    {
+      totals->traffic[i].bytes *= period;
+      totals->traffic[i].slack *= period;
+    }
+  for (guint c = 0; c < MOVE_N; c++)
+    {
+      totals->moves[c] *= period;
+      totals->moves_slack[c] *= period;
+    }
+  for (guint h = 0; h < HOST_N_KINDS; h++)
+    {
+      totals->host[h] *= period;
+      totals->host_slack[h] *= period;
+    }
+  totals->coded *= period;
+  totals->coded_slack *= period;
+  totals->flops *= period;
+}
+
+static gboolean
+expect_innermost (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals)
+{
+  const Strategy *strategy = choice->strategy;
+  Policy          policy = { 0 };
+  gboolean        has_policy = strategy->policy != NULL;
+
+  totals->resident = (double) workload_n_trainable_parameters (in->workload);
+  if (strategy->issue == NULL && strategy->expect == NULL)
+    return FALSE;
+  if (has_policy)
+    strategy->policy (in, choice->options, &policy);
+  if (strategy->issue != NULL)
+    plan_expect_policy (in, &policy, strategy->issue, totals);
+  if (strategy->expect != NULL && !strategy->expect (in, choice->options, totals))
+    return FALSE;
+  plan_expect_mesh (in, plan_gradient (in, has_policy ? &policy : NULL), totals);
+  if (strategy->issue != NULL) /* its form is of a step; who states all of it states a period */
+    repeat (totals, strategy_own_period (strategy, in, choice->options));
+  return TRUE;
+}
+
+static gboolean
+expect_outer (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals)
+{
+  const Strategy *strategy = choice->strategy;
+  PlanInput       inner;
+  Exchange        exchange = { 0 };
+  guint64         period;
+
+  if (strategy->expect == NULL && strategy->sync == NULL)
+    return FALSE;
+  strategy_narrow_input (strategy, in, choice->options, &inner);
+  if (!strategy_expect (&inner, choice->inner, totals))
+    return FALSE;
+  period = period_steps (in, choice);
+  repeat (totals, (guint) (period / period_steps (&inner, choice->inner)));
+  if (strategy->sync != NULL)
+    {
+      strategy->exchange (in, choice->options, &exchange);
+      strategy->sync->form (
+          &exchange, (double) period / strategy_own_period (strategy, in, choice->options), totals);
+    }
+  return strategy->expect == NULL || strategy->expect (in, choice->options, totals);
 }
 
 gboolean
 strategy_expect (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals)
 {
-  const Strategy *strategy = choice->strategy;
-
   *totals = (PlanTotals){ 0 };
-  if (strategy->expect == NULL || in->batches != NULL) /* the forms take one micro-batch for all */
+  if (in->batches != NULL) /* the forms take one micro-batch for all */
     return FALSE;
-  if (choice->inner != NULL)
-    {
-      guint     period = strategy_own_period (strategy, in, choice->options);
-      PlanInput inner;
-
-      strategy_narrow_input (strategy, in, choice->options, &inner);
-      if (!strategy_expect (&inner, choice->inner, totals))
-        return FALSE;
-      for (guint i = 0; i < totals->n_traffic; i++)
-        {
-          totals->traffic[i].bytes *= period;
-          totals->traffic[i].slack *= period;
-        }
-      for (guint c = 0; c < COPY_N; c++)
-        {
-          totals->copies[c] *= period;
-          totals->copies_slack[c] *= period;
-        }
-      totals->flops *= period;
-    }
-  else
-    totals->resident = strategy->resident != NULL
-                           ? (double) strategy->resident (in, choice->options)
-                           : (double) workload_n_parameters (in->workload);
-  if (!strategy->expect (in, choice->options, totals))
-    return FALSE;
-  if (choice->inner == NULL)
-    plan_expect_mesh (in, strategy_gradient (strategy, in, choice->options), totals);
-  return TRUE;
+  return choice->inner != NULL ? expect_outer (in, choice, totals)
+                               : expect_innermost (in, choice, totals);
 }

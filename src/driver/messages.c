@@ -88,7 +88,7 @@ prepare_receive (Driver *self, const PipelineMessage *message, guint64 bytes)
   DriverMail *mail = mail_of (self, message->gradient, message->chunk, message->micro);
 
   g_assert (mail->buffer == SCHEDULE_NONE);
-  mail->buffer = schedule_alloc (self->b, TIER_HBM, POOL_COMMUNICATION, bytes,
+  mail->buffer = schedule_alloc (self->b, PLACE_HBM, POOL_COMMUNICATION, bytes,
                                  labels[MESSAGE_RECEIVE][message->gradient]);
 }
 
@@ -156,14 +156,14 @@ messages_call (Driver *self, const PipelineAction *call)
 static BufferRef
 gather_parts (Driver *self, BufferRef part, guint64 bytes, gboolean gradient)
 {
-  CommRef tensor =
-      schedule_comm (self->b, walk_axis_name (self, MESH_TENSOR), mesh_tensor (&self->in->mesh));
+  CommRef tensor = schedule_sharing_comm (self->b, driver_axis_name (self, MESH_TENSOR),
+                                          mesh_tensor (&self->in->mesh));
   guint64 padded = (bytes + mesh_tensor (&self->in->mesh).size - 1)
                    / mesh_tensor (&self->in->mesh).size * mesh_tensor (&self->in->mesh).size;
-  BufferRef whole = schedule_alloc (self->b, TIER_HBM, POOL_COMMUNICATION, bytes,
+  BufferRef whole = schedule_alloc (self->b, PLACE_HBM, POOL_COMMUNICATION, bytes,
                                     labels[MESSAGE_RECEIVE][gradient]);
 
-  schedule_all_gather (self->b, SCHEDULE_COMPUTE, tensor, padded,
+  schedule_all_gather (self->b, SCHEDULE_COMPUTE, tensor, payload_of_bytes (padded),
                        gradient ? "gather_gradient" : "gather_activation");
   schedule_uses (self->b, part, SCHEDULE_WHOLE, ACCESS_READ);
   schedule_uses (self->b, whole, SCHEDULE_WHOLE, ACCESS_WRITE);
@@ -204,7 +204,7 @@ messages_leave (Driver *self, const PipelineSlot *slot)
   schedule_set_unit (self->b, SCHEDULE_NONE);
   schedule_set_phase (self->b, gradient ? PHASE_BACKWARD : PHASE_FORWARD);
   g_assert (self->leaving[gradient] == SCHEDULE_NONE);
-  self->leaving[gradient] = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION,
+  self->leaving[gradient] = schedule_alloc (self->b, PLACE_HBM, POOL_ACTIVATION,
                                             output_bytes (self, gradient ? to : at, slot->micro),
                                             gradient ? "gradient of the input" : "output");
   schedule_touches (self->b, SCHEDULE_COMPUTE, self->leaving[gradient], SCHEDULE_WHOLE,
@@ -229,7 +229,8 @@ exchange (Driver *self, guint peer, guint64 bytes, const char *label, guint firs
 
   if (bytes == 0)
     return;
-  messages[1].buffer = other = schedule_alloc (self->b, TIER_HBM, POOL_COMMUNICATION, bytes, label);
+  messages[1].buffer = other =
+      schedule_alloc (self->b, PLACE_HBM, POOL_COMMUNICATION, bytes, label);
   schedule_p2p (self->b, SCHEDULE_COMPUTE, messages, G_N_ELEMENTS (messages));
   data_reduced (self, first, end); /* sent */
   schedule_kernel (self->b, SCHEDULE_COMPUTE, &sum);
@@ -238,14 +239,13 @@ exchange (Driver *self, guint peer, guint64 bytes, const char *label, guint firs
   schedule_free (self->b, other);
 }
 
-/* Bytes of the gradient of ELEMENTS that a rank holds at the end of a step. */
-static guint64
-gradient_bytes (const Driver *self, guint64 elements)
+/* What a rank holds of the gradient of ELEMENTS at the end of a step. */
+static Payload
+gradient_of (const Driver *self, guint64 elements)
 {
-  const DriverLevel *level = &self->at->levels[self->n_levels - 1];
-  PlanGradient       held = strategy_gradient (level->strategy, &level->in, level->run.options);
+  PlanGradient held = plan_gradient (&self->at->levels[0].in, self->at->policy);
 
-  return (elements + held.ranks - 1) / held.ranks * held.bytes;
+  return payload_plain ((elements + held.ranks - 1) / held.ranks, held.dtype);
 }
 
 void
@@ -257,8 +257,9 @@ messages_shared_gradients (Driver *self)
   schedule_set_phase (self->b, PHASE_BACKWARD);
   schedule_set_unit (self->b, SCHEDULE_NONE);
   if (schedule_all_reduce (self->b, SCHEDULE_COMPUTE,
-                           schedule_comm (self->b, "tensor", mesh_tensor (&self->in->mesh)),
-                           gradient_bytes (self, plan_partial_elements (workload)),
+                           schedule_sharing_comm (self->b, driver_axis_name (self, MESH_TENSOR),
+                                                  mesh_tensor (&self->in->mesh)),
+                           gradient_of (self, plan_partial_elements (workload)),
                            "all_reduce_norm_weights")
       != SCHEDULE_NONE)
     data_reduced (self, 0, self->at->n_units);
@@ -267,10 +268,12 @@ messages_shared_gradients (Driver *self)
       const LayerDesc *layer = workload_layer (workload, l);
 
       if (layer->tied_copy || layer->tied_peer)
-        exchange (self, layer->tied_copy ? 0 : last, gradient_bytes (self, layer->tied_elements),
-                  "tied_gradient", self->at->first_unit[l], self->at->first_unit[l + 1]);
+        exchange (self, layer->tied_copy ? 0 : last,
+                  payload_bytes (gradient_of (self, layer->tied_elements)), "tied_gradient",
+                  self->at->first_unit[l], self->at->first_unit[l + 1]);
     }
   if (self->pipeline.kind == PIPELINE_DUALPIPE && last > 0)
-    exchange (self, last - self->stage, gradient_bytes (self, workload_n_parameters (workload)),
+    exchange (self, last - self->stage,
+              payload_bytes (gradient_of (self, workload_n_trainable_parameters (workload))),
               "copy_gradient", 0, self->at->n_units);
 }

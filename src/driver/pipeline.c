@@ -402,7 +402,7 @@ add_slot (GArray *actions, const PipelineSlot *slot)
 
 /* SLOT is not the first. */
 static gboolean
-runs_beside (const Pipeline *self, const PipelineSlot *slot)
+runs_concurrently (const Pipeline *self, const PipelineSlot *slot)
 {
   return self->kind == PIPELINE_DUALPIPE && slot->pass == PASS_BACKWARD
          && slot[-1].pass == PASS_FORWARD && slot[-1].chunk != slot->chunk;
@@ -444,8 +444,8 @@ actions_direct (const Pipeline *self, guint stage, const GArray *slots, GArray *
       if (i + 1 < slots->len)
         call_one (self, stage, slot + 1, MESSAGE_RECEIVE, actions);
       add_slot (actions, slot);
-      g_array_index (actions, PipelineAction, actions->len - 1).beside =
-          i > 0 && runs_beside (self, slot);
+      g_array_index (actions, PipelineAction, actions->len - 1).concurrent =
+          i > 0 && runs_concurrently (self, slot);
       call_one (self, stage, slot, MESSAGE_SEND, actions);
     }
 }

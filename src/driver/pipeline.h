@@ -73,14 +73,14 @@ typedef struct
 #define PIPELINE_MAX_MESSAGES 4
 
 /*
- * What a stage does next: a slot, or (n_messages > 0) a group call. BESIDE: the slot runs at the
- * same time as the one before it (dualpipe: a backward pass and the forward pass of the other
+ * What a stage does next: a slot, or (n_messages > 0) a group call. CONCURRENT: the slot runs at
+ * the same time as the one before it (dualpipe: a backward pass and the forward pass of the other
  * direction, so that either computes while the other communicates).
  */
 typedef struct
 {
   PipelineSlot    slot;
-  gboolean        beside;
+  gboolean        concurrent;
   guint           n_messages;
   PipelineMessage messages[PIPELINE_MAX_MESSAGES];
 } PipelineAction;

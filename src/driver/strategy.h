@@ -7,14 +7,20 @@
  * collectives of tensor, context and expert parallelism among them, the messages between pipeline
  * stages; it allocates and frees activations, and ends each step with the host waiting for the
  * device (the loss is read). Everything else is the strategy's: gathering, reducing, freeing,
- * copies, the optimizer, waits. Hooks see mesh groups and tensors, never links or GPUs.
+ * copies, the optimizer, waits. Hooks see mesh groups and tensors, never links or GPUs, and say
+ * what happened, not where the walk is: no strategy asks about pipelines, split backward passes or
+ * experts.
+ *
+ * A system is a policy (driver/policy.h: where bytes live, which bytes move), an issue (a runtime
+ * that emits what a policy says, in its own order), and hooks of its own where it needs any.
  */
 #pragma once
 
 #include "base/suggest.h" /* for the layers above: how names are matched */
+#include "driver/policy.h"
 #include "schedule/builder.h"
 
-#define STRATEGY_API_VERSION 3
+#define STRATEGY_API_VERSION 4
 
 /* Micro-batches that differ in the lengths of their sequences. */
 typedef struct
@@ -26,9 +32,10 @@ typedef struct
 
 typedef struct
 {
-  const Workload        *workload; /* of a rank; with pipeline stages: of the stage at hand */
+  const Workload        *workload; /* of a rank; with pipeline stages: of the current stage */
   Mesh                   mesh;
   const Workload *const *stages; /* [mesh.stages] for schedule_build; NULL: one stage */
+  guint round_steps; /* at most so many steps of a round whose steps are alike; 0: all of them */
   const PlanBatches *batches; /* NULL: all are alike, those of `workload`; else that is the one of
                                  most tokens */
 } PlanInput;
@@ -50,11 +57,14 @@ typedef struct
   guint64           elements; /* parameters that must be gathered for it */
   guint64           own_elements; /* of them owned (0 for a tied head's second use): gradients are
                                      reduced where owned */
-  const TensorDesc *tensors;      /* the gathered tensors */
+  guint64           trainable_elements; /* of these with a gradient: the rest is frozen */
+  const TensorDesc *tensors;            /* the gathered tensors */
   guint             n_tensors;
+  const TensorDesc *trainable; /* of them those with a gradient */
+  guint             n_trainable;
   guint    shares; /* unit that owns the tensors (itself, or the embedding's for a tied head) */
   gboolean expert; /* expert-parallel: the same only on the ranks of mesh_of_experts; a unit of its
-                      own beside its layer's */
+                      own besides its layer's */
 } PlanUnit;
 
 /*
@@ -80,63 +90,91 @@ typedef struct _Strategy    Strategy;
 typedef enum
 {
   UNIT_PARAMETERS, /* as its kernels read them */
-  UNIT_GRADIENT,   /* as its backward kernels write it; not of a unit that owns nothing */
+  UNIT_GRADIENT,   /* as its backward kernels write it; not of a unit that trains nothing */
   UNIT_REDUCED,    /* as the optimizer reads it */
   UNIT_DATA_N,
 } UnitData;
 
 typedef struct _UnitPlaces UnitPlaces; /* the driver's */
 
-/*
- * What a backward bracket computes. Zero-bubble pipelines split it: a bracket for the gradients of
- * inputs reads parameters and has no gradient to reduce yet; one for those of weights, later, reads
- * no parameters.
- */
+/* What a unit's parameters are needed for. */
 typedef enum
 {
-  BACKWARD_BOTH,
-  BACKWARD_INPUTS,
-  BACKWARD_WEIGHTS,
-} BackwardPart;
+  USE_FORWARD,
+  USE_RECOMPUTATION, /* module granularity: else a part of the backward use */
+  USE_BACKWARD,
+} UnitUse;
 
-/* Where the walk stands. */
+typedef struct
+{
+  guint   owner; /* unit that owns what is used: of a tied table's second use the table's */
+  UnitUse use;
+} PlanUse;
+
+/*
+ * The uses of one micro-step in the order of the walk, chunk by chunk: a step repeats them. An
+ * array of PlanUse.
+ */
+GArray *plan_uses (const Workload *workload, const GArray *units, UnitGranularity granularity);
+
+/* The unit that a hook is about, and whose turn it is. */
 typedef struct
 {
   guint           unit; /* index in forward order */
   const PlanUnit *plan;
-  guint           n_units;
-  guint           micro; /* micro-step of the step; first and last are those of the unit's chunk */
-  gboolean        first_micro, last_micro;
-  gboolean        recompute; /* a forward hook called while a checkpointed block is recomputed
-                                (module granularity only) */
-  BackwardPart    part;
-  guint first_unit, end_unit; /* of the chunk that is walked: all units without pipeline */
+  UnitUse         use;         /* of use_begin and use_end */
+  guint           micro;       /* micro-step of the step, as the unit's chunk counts them */
+  gboolean        first, last; /* of the step's micro-steps */
+  guint           first_unit, end_unit; /* of the unit's chunk: all units without pipeline */
 } UnitSlot;
 
 /*
- * All optional. An absent hook of an outer strategy falls through to the inner one; a present one
- * decides itself whether to call strategy_inner_*(). Forward begin/end bracket the kernels of a
- * unit's forward, backward likewise (with layer granularity the recomputation runs inside the
- * backward bracket).
+ * All optional. The hooks of an outer strategy come in addition to those of its inner one: before
+ * them where something begins, after them where it ends. (`init` runs from the inside outwards: who
+ * works around others finds them set up.)
  */
 typedef struct
 {
   gsize state_size; /* bytes of private state a role, zeroed; hooks find it in run->state */
-  UnitGranularity granularity;      /* of a strategy without an inner one */
-  void (*init) (StrategyRun *run);  /* persistent buffers; communicators; streams */
+  UnitGranularity granularity; /* of a strategy without an inner one */
+  guint host_hooks; /* the framework's own on the host at either end of a unit's kernels */
+  void (*init) (StrategyRun *run);  /* persistent buffers; streams */
   void (*clear) (StrategyRun *run); /* frees what the state points to */
   void (*step_begin) (StrategyRun *run);
-  void (*unit_forward_begin) (StrategyRun *run, const UnitSlot *slot);
-  void (*unit_forward_end) (StrategyRun *run, const UnitSlot *slot);
-  void (*backward_begin) (StrategyRun *run); /* between forward and backward of a micro-step */
-  void (*unit_backward_begin) (StrategyRun *run, const UnitSlot *slot);
-  void (*unit_backward_end) (StrategyRun *run, const UnitSlot *slot);
-  void (*micro_step_end) (StrategyRun *run); /* gradients of a micro-batch (of one chunk) are
-                                                there */
+  /* the parameters of a unit are needed from now on; until its next use they are not */
+  void (*use_begin) (StrategyRun *run, const UnitSlot *slot);
+  void (*use_end) (StrategyRun *run, const UnitSlot *slot);
+  /* the last forward use of a micro-step (of a chunk) is over, its backward pass begins */
+  void (*backward_begin) (StrategyRun *run);
+  /*
+   * The gradient of this micro-step begins to be written; it is complete. Of units that own
+   * parameters that are trained, where gradients of weights are computed. gradient_ready follows
+   * use_end where both are due.
+   */
+  void (*gradient_begin) (StrategyRun *run, const UnitSlot *slot);
+  void (*gradient_ready) (StrategyRun *run, const UnitSlot *slot);
+  void (*chunk_end) (StrategyRun *run, const UnitSlot *slot); /* SLOT's gradient was the chunk's
+                                                                 last one of the step */
+  void (*micro_step_end) (StrategyRun *run); /* the backward pass of a micro-step (of a chunk) is
+                                                over, and what the stage's last one sends is sent */
+  void (*backward_done) (StrategyRun *run);  /* none of the step follows on this stage */
   void (*step_end) (StrategyRun *run);       /* the optimizer */
-  void (*round_end) (StrategyRun *run); /* after the last step of this strategy's own period, the
-                                           innermost first */
+  void (*round_end) (StrategyRun *run);      /* after the last step of this strategy's own period */
 } StrategyHooks;
+
+/* What a rank has of a unit under the policy. */
+typedef struct
+{
+  const UnitPolicy *policy;   /* of its kind */
+  guint64           padded;   /* elements of its parameters, padded for the ranks that share them */
+  guint64           elements; /* of them on a rank */
+  guint64           cut;      /* elements of the tensors that are cut: above `whole_below` */
+  guint64           cut_padded;  /* the same, padded */
+  guint64           copy_padded; /* and padded for the ranks that share the second copy */
+  guint64 trainable_padded;      /* elements of its gradient, padded for the ranks that share it */
+  guint64 trainable;             /* of them on a rank */
+  CommRef (*comms)[POLICY_MAX_HOPS]; /* [PolicyRouteKind]: of each hop */
+} UnitShare;
 
 /* The view that a hook has of its run. */
 struct _StrategyRun
@@ -149,10 +187,13 @@ struct _StrategyRun
   guint            role;
   const PlanUnit  *units; /* all units in forward order */
   guint            n_units;
-  guint            step;          /* step of the period, 0-based */
-  guint            micro;         /* micro-step of the step */
-  gboolean         pipelined;     /* there are other stages */
-  gboolean         last_backward; /* in micro_step_end: no backward pass of the step follows here */
+  const Policy    *policy;   /* the innermost strategy's; NULL: it has none */
+  const UnitShare *shares;   /* [n_units] */
+  const Exchange  *exchange; /* of this strategy; NULL: it has none */
+  const PlanUse   *uses;     /* plan_uses */
+  guint            n_uses;
+  guint            step;  /* step of the period, 0-based */
+  guint            micro; /* micro-step of the step */
   ScheduleSection  section;
   StrategyRun     *inner;  /* NULL for the innermost */
   UnitPlaces      *places; /* [n_units]: see strategy_data */
@@ -169,12 +210,86 @@ struct _StrategyRun
 void strategy_data (StrategyRun *run, guint unit, UnitData what, BufferRef own, BufferRef shared);
 void strategy_uses (StrategyRun *run, guint unit, UnitData what, ScheduleAccess access);
 
-/* The gradient of a parameter as a rank holds it at the end of a step. */
+/*
+ * Elements of a state of the innermost strategy that this rank holds, of all units; without a
+ * policy every rank holds all. Gradients and optimizer are those of parameters that are trained.
+ */
+guint64 strategy_share (const StrategyRun *run, PolicyStateKind state);
+guint64 strategy_share_of (const StrategyRun *run, guint kind, PolicyStateKind state);
+
+/* Of the parameters that this rank holds those that are trained. */
+guint64 strategy_trainable_share (const StrategyRun *run);
+
+/* The communicator of a hop of the policy's ROUTE for units of KIND. */
+CommRef strategy_comm (const StrategyRun *run, guint kind, PolicyRouteKind route, guint hop);
+
+/*
+ * What an issue states of a step, as formulas, for the closed form: how many elements of each kind
+ * of unit pass each route, every time counted; the closed form multiplies them with the hops. They
+ * are padded as the issue moves them. Of the reduction it states one micro-step.
+ */
 typedef struct
 {
-  guint bytes; /* an element */
-  guint ranks; /* that share it */
-} PlanGradient;
+  double   passed[ROUTE_N][2];
+  double   slack[ROUTE_N][2]; /* as few as `passed` less these */
+  double   copied[2];         /* of the second copy, on all that share it */
+  double   walks[ROUTE_N][2]; /* in at most so many walks: encoded payloads end in a block each */
+  gboolean uneven;            /* which begin with any number of elements: shares are rounded up */
+  /* Hops (a bit each) before which the issue works on the data, so that it is decoded there. */
+  guint  plain_before[ROUTE_N][2];
+  double passing[PLACE_N]; /* bytes of buffers between hops, at most */
+  double states;           /* bytes of HBM that live for ever beyond the policy's states */
+  double low;              /* of HBM at least, beyond its states; the activations say more or not */
+  double high;             /* of HBM at most, beyond its states and the activations */
+  double host;             /* bytes of pinned memory beyond the policy's states */
+  guint  clip_passes;      /* of the host's cores over gradients in its memory, to clip them */
+  double host_sums;        /* elements that the host's cores add up, beyond the update */
+} IssueForm;
+
+/*
+ * What an issue carries of a policy: places, routes and cadences are a bit each, 1u << what. A
+ * policy that asks for more is diagnosed. Hops are any that the routes allow: strategy/route.h.
+ */
+typedef struct
+{
+  guint    homes[STATE_N];  /* where states may live */
+  guint    copies;          /* where a second copy may; 0: there is none */
+  guint    routes;          /* that it walks */
+  guint    moves;           /* in which hops may be moves */
+  guint    cadences;        /* of a reduction's hops */
+  gboolean mixed_cadence;   /* hops of each micro-step, then such of the last one */
+  gboolean last_scatters;   /* gradients may be whole until the last micro-step cuts them */
+  gboolean whole_reduction; /* a reduction may leave more on a rank than its shard */
+  gboolean updates_home;    /* parameters are updated where they live */
+  gboolean one_kind;        /* of unit */
+  gboolean whole_tensors;   /* tensors below a size may be whole on every rank */
+  gboolean stays;           /* what a forward use gathered may stay until the backward use */
+  gboolean late_update;     /* an update on the host may show one step late */
+  gboolean part_on_gpu;     /* a part of what the host updates may stay on the GPU */
+  gboolean averaged_host;   /* an average over workers reaches what it keeps off the GPU */
+} IssueCarries;
+
+/* A runtime: hooks that emit what the policy in run->policy says. It knows no system by name. */
+typedef struct
+{
+  IssueCarries carries;
+  /* Shards of gradients live for ever; else while a step needs them. */
+  gboolean keeps_gradients;
+  /* A second copy lives from a forward use to the next use; else, of all units, for ever. */
+  gboolean      copies_pass;
+  StrategyHooks hooks;
+  void (*form) (const PlanInput *in, const Policy *policy, IssueForm *form);
+} Issue;
+
+/* How an exchange takes place: hooks of an outer strategy that read run->exchange. */
+typedef struct
+{
+  StrategyHooks hooks;
+  gboolean      even_steps; /* it acts in init and in round_end only: few steps of a round stand for
+                               all of them */
+  /* Adds TIMES exchanges to TOTALS, which hold the inner strategy's of the same period. */
+  void (*form) (const Exchange *exchange, double times, PlanTotals *totals);
+} Sync;
 
 struct _Strategy
 {
@@ -185,23 +300,29 @@ struct _Strategy
   const OptionSpec *options; /* fills a zeroed block of options_size; { 0 } ends it; or NULL */
   gboolean (*check) (const PlanInput *in, gconstpointer opt, DiagList *diags);
   guint (*role) (const PlanInput *in, gconstpointer opt, guint rank); /* NULL: all ranks alike */
+  /* Fills a zeroed POLICY; NULL: parameters whole on every rank, in compute precision. */
+  void (*policy) (const PlanInput *in, gconstpointer opt, Policy *policy);
+  const Issue *issue; /* needs a policy */
+  /* Of outer strategies: fills a zeroed EXCHANGE, which says period and inner mesh. */
+  void (*exchange) (const PlanInput *in, gconstpointer opt, Exchange *exchange);
+  const Sync *sync; /* needs an exchange */
+  /* Own ones, in addition to those of issue or sync as an outer strategy's are. */
   StrategyHooks hooks;
-  gboolean (*expect) (const PlanInput *in, gconstpointer opt,
-                      PlanTotals *totals); /* the papers' closed forms, one steady period */
+  /*
+   * Closed form of a steady period beyond that of policy and issue; NULL: nothing is beyond it.
+   * Without an issue: all of it.
+   */
+  gboolean (*expect) (const PlanInput *in, gconstpointer opt, PlanTotals *totals);
   guint (*period) (const PlanInput *in, gconstpointer opt); /* steps; NULL: 1 */
   void (*narrow) (const PlanInput *in, gconstpointer opt,
                   PlanInput *inner); /* outer strategies: what the inner one spans */
   gboolean    outer;                 /* needs an inner strategy */
   const char *states;  /* where each state lives, a line each, for `shardsim strategies NAME` */
   const char *missing; /* what is NOT modelled, likewise */
-  guint64 (*resident) (const PlanInput *in,
-                       gconstpointer    opt); /* parameter elements that one rank always holds */
-  /* NULL: whole, compute precision */
-  PlanGradient (*gradient) (const PlanInput *in, gconstpointer opt);
 };
 
-PlanGradient strategy_gradient (const Strategy *strategy, const PlanInput *in,
-                                gconstpointer options);
+/* What is gathered or reduced as a whole under STRATEGY, an innermost one. */
+UnitGranularity strategy_granularity (const Strategy *strategy);
 
 /* A strategy with its options and, for an outer one, what it runs around. */
 typedef struct _StrategyChoice StrategyChoice;
@@ -213,24 +334,13 @@ struct _StrategyChoice
 };
 
 /*
- * Calls the inner strategy's hook, for outer hooks that extend it. round_end has none: the driver
- * calls every strategy's own.
- */
-void strategy_inner_init (StrategyRun *run);
-void strategy_inner_step_begin (StrategyRun *run);
-void strategy_inner_unit_forward_begin (StrategyRun *run, const UnitSlot *slot);
-void strategy_inner_unit_forward_end (StrategyRun *run, const UnitSlot *slot);
-void strategy_inner_backward_begin (StrategyRun *run);
-void strategy_inner_unit_backward_begin (StrategyRun *run, const UnitSlot *slot);
-void strategy_inner_unit_backward_end (StrategyRun *run, const UnitSlot *slot);
-void strategy_inner_micro_step_end (StrategyRun *run);
-void strategy_inner_step_end (StrategyRun *run);
-
-/*
  * Checks CHOICE and builds its schedule. NULL after diagnostics (options that do not fit the mesh
  * or the model). The result refers to the workload, which must outlive it.
  */
 Schedule *schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
+
+/* Steps between two exchanges of CHOICE's own, which in->round_steps may cut in a schedule. */
+guint strategy_round_steps (const PlanInput *in, const StrategyChoice *choice);
 
 /*
  * Closed forms of CHOICE with its inner strategies. FALSE when one of them states none. An outer

@@ -36,7 +36,15 @@ unit_new (const Workload *workload, guint index, const TensorDesc *tensors, guin
   };
 
   for (guint t = 0; t < n; t++)
-    unit.elements += tensors[t].elements;
+    {
+      unit.elements += tensors[t].elements;
+      unit.n_trainable += !tensors[t].frozen;
+      unit.trainable_elements += tensors[t].frozen ? 0 : tensors[t].elements;
+    }
+  if (unit.n_trainable > 0)
+    unit.trainable = unit.desc->trainable;
+  for (const TensorDesc *t = unit.desc->tensors; unit.n_trainable > 0 && t < tensors; t++)
+    unit.trainable += !t->frozen;
   unit.own_elements = unit.elements;
   return unit;
 }
@@ -103,9 +111,12 @@ append_modules (GArray *units, const Workload *workload, guint index)
 static void
 append_tied_table (GArray *units, const Workload *workload, guint index)
 {
-  PlanUnit unit = unit_new (workload, index, embedding_table (workload), 1, 0);
+  PlanUnit unit = unit_new (workload, embedding_layer (workload), embedding_table (workload), 1, 0);
 
-  unit.own_elements = 0;
+  unit.layer = index;
+  unit.model_layer = workload_model_layer (workload, index);
+  unit.desc = workload_layer (workload, index);
+  unit.own_elements = unit.trainable_elements = unit.n_trainable = 0;
   g_array_append_val (units, unit);
 }
 
@@ -165,6 +176,65 @@ plan_unit_recomputes (const Workload *workload, const PlanUnit *unit)
     if (layer->recompute[k].module >= 0 && layer->recompute[k].module == unit->module)
       return TRUE;
   return FALSE;
+}
+
+/* ---- uses ------------------------------------------------------------------------------------ */
+
+static void
+append_use (GArray *uses, const GArray *units, guint u, UnitUse use)
+{
+  const PlanUnit *unit = &g_array_index (units, PlanUnit, u);
+  PlanUse         next = { unit->own_elements > 0 ? u : unit->shares, use };
+
+  g_array_append_val (uses, next);
+}
+
+/* The units [FIRST, END) of a layer: what it recomputes, then its gradients. */
+static void
+append_backward (GArray *uses, const Workload *workload, const GArray *units, guint first,
+                 guint end, UnitGranularity granularity)
+{
+  for (guint u = first; u < end && granularity == UNIT_MODULE; u++)
+    if (plan_unit_recomputes (workload, &g_array_index (units, PlanUnit, u)))
+      append_use (uses, units, u, USE_RECOMPUTATION);
+  for (guint u = end; u-- > first;)
+    append_use (uses, units, u, USE_BACKWARD);
+}
+
+static void
+append_chunk (GArray *uses, const Workload *workload, const GArray *units, guint first, guint end,
+              UnitGranularity granularity)
+{
+  for (guint u = first; u < end; u++)
+    append_use (uses, units, u, USE_FORWARD);
+  while (end > first)
+    {
+      guint begin = end - 1;
+      guint layer = g_array_index (units, PlanUnit, begin).layer;
+
+      while (begin > first && g_array_index (units, PlanUnit, begin - 1).layer == layer)
+        begin--;
+      append_backward (uses, workload, units, begin, end, granularity);
+      end = begin;
+    }
+}
+
+GArray *
+plan_uses (const Workload *workload, const GArray *units, UnitGranularity granularity)
+{
+  GArray *uses = g_array_new (FALSE, FALSE, sizeof (PlanUse));
+  guint   u = 0;
+
+  for (guint chunk = 0; chunk < workload_n_chunks (workload); chunk++)
+    {
+      guint first_layer, end_layer, first = u;
+
+      workload_chunk (workload, chunk, &first_layer, &end_layer);
+      while (u < units->len && g_array_index (units, PlanUnit, u).layer < end_layer)
+        u++;
+      append_chunk (uses, workload, units, first, u, granularity);
+    }
+  return uses;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

@@ -1,6 +1,17 @@
 /* The slots of a stage: what each layer allocates and runs, and the hooks around its units. */
 #include "driver/driver-private.h"
 
+/*
+ * What a backward pass computes. Zero-bubble pipelines split it: a pass for the gradients of inputs
+ * reads parameters and has no gradient of a weight yet; one for those, later, reads no parameters.
+ */
+typedef enum
+{
+  BACKWARD_BOTH,
+  BACKWARD_INPUTS,
+  BACKWARD_WEIGHTS,
+} BackwardPart;
+
 /* ---- kernels of units ------------------------------------------------------------------------ */
 
 /*
@@ -31,19 +42,6 @@ assign_kernels (Driver *self, guint layer, const KernelDesc *kernels, guint n, g
 
 /* ---- collectives among the kernels ----------------------------------------------------------- */
 
-const char *
-walk_axis_name (const Driver *self, MeshAxis axis)
-{
-  static const char *const names[2][MESH_N_AXES] = {
-    { [MESH_TENSOR] = "tensor", [MESH_CONTEXT] = "context", [MESH_EXPERT] = "expert" },
-    { [MESH_TENSOR] = "tensor beside",
-      [MESH_CONTEXT] = "context beside",
-      [MESH_EXPERT] = "expert beside" },
-  };
-
-  return names[self->beside][axis];
-}
-
 static void
 join_collectives (Driver *self)
 {
@@ -59,21 +57,22 @@ join_collectives (Driver *self)
 static OpRef
 walk_collective (Driver *self, const KernelDesc *kernel)
 {
-  const char *name = walk_axis_name (self, kernel->axis);
-  CommRef     comm =
-      schedule_comm (self->b, name, plan_axis_group (&self->at->levels[0].in, kernel->axis));
+  const char    *name = driver_axis_name (self, kernel->axis);
+  MeshGroup      group = plan_axis_group (&self->at->levels[0].in, kernel->axis);
+  CommRef        comm = schedule_sharing_comm (self->b, name, group);
   CollectiveKind kind = kernel->comm;
   guint64        bytes = (guint64) kernel->read_bytes;
   StreamRef      stream;
   guint          part;
 
   if (!kernel->async)
-    return schedule_collective (self->b, SCHEDULE_COMPUTE, comm, kind, bytes, kernel->name);
+    return schedule_collective (self->b, SCHEDULE_COMPUTE, comm, kind, payload_of_bytes (bytes),
+                                kernel->name);
   stream = schedule_stream (self->b, name, 0);
   part = data_move (self, kernel->axis);
   schedule_wait_stream (self->b, stream, SCHEDULE_COMPUTE);
-  schedule_collective (self->b, stream, comm, kind, bytes, kernel->name);
-  schedule_uses (self->b, self->moved[self->beside][kernel->axis], part, ACCESS_READ_WRITE);
+  schedule_collective (self->b, stream, comm, kind, payload_of_bytes (bytes), kernel->name);
+  schedule_uses (self->b, self->moved[self->concurrent][kernel->axis], part, ACCESS_READ_WRITE);
   self->pending[kernel->axis] = schedule_record (self->b, stream);
   return SCHEDULE_NONE;
 }
@@ -123,28 +122,63 @@ typedef struct
 } SlotWalk;
 
 static UnitSlot
-unit_slot (const Driver *self, const SlotWalk *walk, guint unit, gboolean recompute)
+unit_slot (const Driver *self, const SlotWalk *walk, guint unit, UnitUse use)
 {
   guint n_micros = pipeline_chunk_micros (&self->pipeline);
 
   return (UnitSlot){
     .unit = unit,
     .plan = &driver_run (self)->units[unit],
-    .n_units = self->at->n_units,
+    .use = use,
     .micro = walk->slot->micro,
-    .first_micro = walk->slot->micro == 0,
-    .last_micro = walk->slot->micro + 1 == n_micros,
-    .recompute = recompute,
-    .part = walk->part,
+    .first = walk->slot->micro == 0,
+    .last = walk->slot->micro + 1 == n_micros,
     .first_unit = walk->first_unit,
     .end_unit = walk->end_unit,
   };
 }
 
+static const Strategy *
+innermost (const Driver *self)
+{
+  return self->at->levels[self->n_levels - 1].strategy;
+}
+
+/*
+ * Either end of the kernels of UNIT, to which items belong from now on: the framework's own hooks
+ * run first.
+ */
+static void
+unit_turns (Driver *self, SchedulePhase phase, guint unit)
+{
+  const Strategy *strategy = innermost (self);
+  guint           n =
+      strategy->issue != NULL ? strategy->issue->hooks.host_hooks : strategy->hooks.host_hooks;
+
+  schedule_set_phase (self->b, phase);
+  schedule_set_unit (self->b, unit);
+  if (n > 0)
+    schedule_host_hooks (self->b, n);
+}
+
+static void
+use_begins (Driver *self, SchedulePhase phase, const UnitSlot *slot)
+{
+  unit_turns (self, phase, slot->unit);
+  driver_unit_hook (self, phase, HOOK_BEGINS, HOOK (use_begin), slot);
+}
+
+static void
+use_ends (Driver *self, SchedulePhase phase, const UnitSlot *slot)
+{
+  unit_turns (self, phase, slot->unit);
+  driver_unit_hook (self, phase, HOOK_ENDS, HOOK (use_end), slot);
+}
+
 static gboolean
 by_modules (const Driver *self)
 {
-  return self->at->levels[self->n_levels - 1].strategy->hooks.granularity == UNIT_MODULE;
+  return strategy_granularity (innermost (self)) == UNIT_MODULE;
 }
 
 /* LAYER with the tokens of the slot's micro-batch. */
@@ -188,14 +222,6 @@ of_unit (const DataBracket *layer, guint unit)
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-static void
-forward_hook (Driver *self, const SlotWalk *walk, guint unit, gsize hook)
-{
-  UnitSlot slot = unit_slot (self, walk, unit, FALSE);
-
-  driver_unit_hook (self, PHASE_FORWARD, hook, &slot);
-}
-
 /*
  * Units of a layer are gathered one by one as modules run, or (layers whose experts are a unit of
  * their own) all around the layer.
@@ -207,19 +233,24 @@ walk_units_forward (Driver *self, const SlotWalk *walk, const LayerDesc *desc,
   for (guint u = layer->first; u < layer->end; u++)
     {
       const DataBracket unit = of_unit (layer, u);
+      const UnitSlot    slot = unit_slot (self, walk, u, USE_FORWARD);
 
-      forward_hook (self, walk, u, HOOK (unit_forward_begin));
+      use_begins (self, PHASE_FORWARD, &slot);
       if (by_modules (self))
         {
           walk_kernels (self, desc->forward, desc->n_forward, u, BACKWARD_BOTH, &unit);
-          forward_hook (self, walk, u, HOOK (unit_forward_end));
+          use_ends (self, PHASE_FORWARD, &slot);
         }
     }
   if (by_modules (self))
     return;
   walk_kernels (self, desc->forward, desc->n_forward, SCHEDULE_NONE, BACKWARD_BOTH, layer);
   for (guint u = layer->first; u < layer->end; u++)
-    forward_hook (self, walk, u, HOOK (unit_forward_end));
+    {
+      const UnitSlot slot = unit_slot (self, walk, u, USE_FORWARD);
+
+      use_ends (self, PHASE_FORWARD, &slot);
+    }
 }
 
 static void
@@ -240,7 +271,7 @@ static void
 hold_output (Driver *self, BufferRef *held, guint64 bytes)
 {
   release_output (self, held);
-  *held = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, bytes, "held logits");
+  *held = schedule_alloc (self->b, PLACE_HBM, POOL_ACTIVATION, bytes, "held logits");
   schedule_touches (self->b, SCHEDULE_COMPUTE, *held, SCHEDULE_WHOLE, ACCESS_WRITE);
 }
 
@@ -264,8 +295,8 @@ walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
 
   schedule_set_phase (self->b, PHASE_FORWARD);
   schedule_set_unit (self->b, first);
-  saved = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, desc->saved_bytes, "saved");
-  working = schedule_alloc (self->b, TIER_HBM, POOL_ACTIVATION, desc->working_bytes, "working");
+  saved = schedule_alloc (self->b, PLACE_HBM, POOL_ACTIVATION, desc->saved_bytes, "saved");
+  working = schedule_alloc (self->b, PLACE_HBM, POOL_ACTIVATION, desc->working_bytes, "working");
   schedule_buffer_program (self->b, working, &desc->forward_memory, saved);
   *saved_by (self, walk, layer) = saved;
   assign_kernels (self, layer, desc->forward, desc->n_forward, first);
@@ -287,7 +318,7 @@ walk_layer_recompute (Driver *self, const SlotWalk *walk, guint layer, const Dat
   assign_kernels (self, layer, desc->recompute, desc->n_recompute, bracket->first);
   for (guint u = bracket->first; u < bracket->end; u++)
     {
-      UnitSlot    slot = unit_slot (self, walk, u, TRUE);
+      UnitSlot    slot = unit_slot (self, walk, u, USE_RECOMPUTATION);
       gboolean    hooks = plan_unit_recomputes (self->at->workload, slot.plan);
       DataBracket unit = of_unit (bracket, u);
 
@@ -297,19 +328,43 @@ walk_layer_recompute (Driver *self, const SlotWalk *walk, guint layer, const Dat
       schedule_set_phase (self->b, PHASE_RECOMPUTE);
       schedule_set_unit (self->b, u);
       if (hooks)
-        driver_unit_hook (self, PHASE_RECOMPUTE, HOOK (unit_forward_begin), &slot);
+        use_begins (self, PHASE_RECOMPUTE, &slot);
       walk_kernels (self, desc->recompute, desc->n_recompute, u, BACKWARD_BOTH, &unit);
       if (hooks)
-        driver_unit_hook (self, PHASE_RECOMPUTE, HOOK (unit_forward_end), &slot);
+        use_ends (self, PHASE_RECOMPUTE, &slot);
     }
 }
 
-static void
-backward_hook (Driver *self, const SlotWalk *walk, guint unit, gsize hook)
+static gboolean
+has_gradient (const SlotWalk *walk, const UnitSlot *slot)
 {
-  UnitSlot slot = unit_slot (self, walk, unit, FALSE);
+  return walk->part != BACKWARD_INPUTS && slot->plan->trainable_elements > 0;
+}
 
-  driver_unit_hook (self, PHASE_BACKWARD, hook, &slot);
+static void
+backward_begins (Driver *self, const SlotWalk *walk, guint unit)
+{
+  UnitSlot slot = unit_slot (self, walk, unit, USE_BACKWARD);
+
+  unit_turns (self, PHASE_BACKWARD, unit);
+  if (walk->part != BACKWARD_WEIGHTS)
+    driver_unit_hook (self, PHASE_BACKWARD, HOOK_BEGINS, HOOK (use_begin), &slot);
+  if (has_gradient (walk, &slot))
+    driver_unit_hook (self, PHASE_BACKWARD, HOOK_BEGINS, HOOK (gradient_begin), &slot);
+}
+
+static void
+backward_ends (Driver *self, const SlotWalk *walk, guint unit)
+{
+  UnitSlot slot = unit_slot (self, walk, unit, USE_BACKWARD);
+
+  unit_turns (self, PHASE_BACKWARD, unit);
+  if (walk->part != BACKWARD_WEIGHTS)
+    driver_unit_hook (self, PHASE_BACKWARD, HOOK_ENDS, HOOK (use_end), &slot);
+  if (has_gradient (walk, &slot))
+    driver_unit_hook (self, PHASE_BACKWARD, HOOK_ENDS, HOOK (gradient_ready), &slot);
+  if (walk->part != BACKWARD_INPUTS && slot.last && unit == walk->first_unit)
+    driver_unit_hook (self, PHASE_BACKWARD, HOOK_ENDS, HOOK (chunk_end), &slot);
 }
 
 static void
@@ -322,11 +377,11 @@ walk_units_backward (Driver *self, const SlotWalk *walk, const LayerDesc *desc,
     {
       const DataBracket unit = of_unit (layer, u);
 
-      backward_hook (self, walk, u, HOOK (unit_backward_begin));
+      backward_begins (self, walk, u);
       if (by_modules (self))
         {
           walk_kernels (self, desc->backward, desc->n_backward, u, walk->part, &unit);
-          backward_hook (self, walk, u, HOOK (unit_backward_end));
+          backward_ends (self, walk, u);
         }
     }
   if (by_modules (self))
@@ -340,7 +395,7 @@ walk_units_backward (Driver *self, const SlotWalk *walk, const LayerDesc *desc,
     }
   walk_kernels (self, desc->backward, desc->n_backward, SCHEDULE_NONE, walk->part, layer);
   for (guint u = layer->end; u-- > layer->first;)
-    backward_hook (self, walk, u, HOOK (unit_backward_end));
+    backward_ends (self, walk, u);
 }
 
 /*
@@ -360,7 +415,7 @@ walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
   if (walk->part != BACKWARD_WEIGHTS)
     {
       workspace =
-          schedule_alloc (self->b, TIER_HBM, POOL_WORKSPACE, desc->backward_bytes, "backward");
+          schedule_alloc (self->b, PLACE_HBM, POOL_WORKSPACE, desc->backward_bytes, "backward");
       if (walk->part == BACKWARD_BOTH
           && desc->working_bytes > 0) /* else what is saved outlives this pass, or is one block */
         schedule_buffer_program (self->b, workspace, &desc->backward_memory, saved);
@@ -394,25 +449,22 @@ static void
 set_place (Driver *self, const PipelineSlot *slot)
 {
   for (guint i = 0; i < self->n_levels; i++)
-    {
-      self->at->levels[i].run.micro = slot->micro;
-      self->at->levels[i].run.last_backward = all_is_done (self);
-    }
+    self->at->levels[i].run.micro = slot->micro;
 }
 
 static void
 walk_backward (Driver *self, const SlotWalk *walk, guint first, guint end)
 {
-  driver_hook (self, PHASE_BACKWARD, HOOK (backward_begin));
+  if (walk->part != BACKWARD_WEIGHTS)
+    driver_hook (self, PHASE_BACKWARD, HOOK_BEGINS, HOOK (backward_begin));
   for (guint l = end; l-- > first;)
     walk_layer_backward (self, walk, l);
   join_collectives (self);
   if (walk->part == BACKWARD_INPUTS)
     return;
   self->backward_done[walk->slot->chunk]++;
-  set_place (self, walk->slot);
   if (self->pipeline.stages == 1 || !all_is_done (self))
-    driver_hook (self, PHASE_BACKWARD, HOOK (micro_step_end));
+    driver_hook (self, PHASE_BACKWARD, HOOK_ENDS, HOOK (micro_step_end));
 }
 
 void

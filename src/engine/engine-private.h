@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "engine/array-cut.h"
+#include "base/vector.h"
 #include "engine/engine.h"
 #include "engine/event-heap.h"
 #include "engine/fluid.h"
@@ -30,7 +30,7 @@ event_sequence (EventKind kind, guint32 id)
 /* A queue of values in order of arrival; what has been taken is trimmed now and then. */
 typedef struct
 {
-  GArray *items;
+  Vector *items;
   guint   head;
 } Fifo;
 
@@ -46,17 +46,17 @@ fifo_drop (Fifo *self)
   self->head++;
   if (self->head == self->items->len)
     {
-      g_array_set_size (self->items, 0);
+      vector_cut (self->items, 0);
       self->head = 0;
     }
   else if (self->head >= 32 && self->head * 2 >= self->items->len)
     {
-      g_array_remove_range (self->items, 0, self->head);
+      vector_remove (self->items, 0, self->head);
       self->head = 0;
     }
 }
 
-#define fifo_at(self, Type, i) (g_array_index ((self)->items, Type, (self)->head + (i)))
+#define fifo_at(self, Type, i) (vector_at ((self)->items, Type, (self)->head + (i)))
 
 typedef struct
 {
@@ -90,8 +90,8 @@ typedef struct
   OpState         state;
   OpClass         class_;
   SimTime         latency;
-  Demand         *demands;
-  guint           n_demands;
+  Demand         *demands; /* the array stays with the slot */
+  guint           n_demands, demand_room;
   WaveDemand      waves;
   const WavePart *wave_parts;
   guint           n_wave_parts;
@@ -131,7 +131,7 @@ typedef struct
   guint32      id; /* stream, host or pool */
   PoolCategory category;
   guint64      bytes;
-  guint32      detached; /* of a release: what the pool's heap gives back, or HEAP_NONE */
+  guint32      detached; /* of a release: what the allocator gives back, or POOL_DETACHED_NONE */
   guint32      next;
 } WaiterNode;
 
@@ -175,7 +175,7 @@ typedef struct
   SimTime  gate_time, ready_time;
   Cause    gate;
   OpId     gate_op;
-  GArray  *drain_targets; /* DrainTarget; NULL until needed */
+  Vector  *drain_targets; /* DrainTarget; NULL until needed */
   EventId  drain_event;
   StreamId next_drain;
   gboolean draining, drain_dirty;
@@ -204,7 +204,7 @@ typedef struct
   EventId     event;
   SimTime     block_start;
   OpId        blocked_on;
-  GArray     *blocks; /* HostBlock; NULL until needed */
+  Vector     *blocks; /* HostBlock; NULL until needed */
 } Host;
 
 typedef struct
@@ -212,18 +212,46 @@ typedef struct
   HostId       host;
   PoolCategory category;
   guint64      tag;
-  HeapRequest  request;
+  PoolRequest  request;
   guint        done; /* steps of it that went through */
 } BlockedAlloc;
 
 typedef struct
 {
-  const char *name;
-  PoolStats   stats;
-  Heap       *heap;       /* NULL: no allocator */
-  guint       n_deferred; /* releases that wait for an op's end */
-  GArray     *blocked;    /* BlockedAlloc */
+  const char          *name;
+  PoolStats            stats;
+  const PoolAllocator *kind;       /* NULL: no allocator */
+  gpointer             allocator;  /* of this kind */
+  guint                n_deferred; /* releases that wait for an op's end */
+  Vector              *blocked;    /* BlockedAlloc */
 } Pool;
+
+/* What was added to what a resource has been used. */
+typedef struct
+{
+  ResourceId resource;
+  double     amount;
+} UseCall;
+
+/* What was done to a pool. */
+typedef enum
+{
+  POOL_CALL_TAKE,
+  POOL_CALL_RELEASE,
+  POOL_CALL_DETACH,
+  POOL_CALL_GIVE,
+} PoolCallKind;
+
+typedef struct
+{
+  PoolCallKind kind;
+  PoolId       pool;
+  PoolCategory category;
+  guint32      detached; /* of POOL_CALL_DETACH and POOL_CALL_GIVE */
+  PoolRequest  request;
+  guint64      tag;
+  SimTime      time;
+} PoolCall;
 
 struct _Engine
 {
@@ -231,79 +259,108 @@ struct _Engine
   Fluid        *fluid;
   EventHeap    *heap;
   GStringChunk *names;
-  GArray       *resources; /* EngineResource */
-  GArray       *streams;   /* Stream */
-  GArray       *orders;    /* Order */
-  GArray       *hosts;     /* Host */
-  GArray       *pools;     /* Pool */
-  GArray       *records;   /* OpRecord, by OpId */
-  GArray       *slots;     /* guint32 by OpId: index into `live`, ENGINE_NONE when done */
-  GArray       *live;      /* LiveOp */
-  GArray       *unused;    /* guint32: free slots of `live` */
-  GArray       *waiters;   /* WaiterNode: an arena */
-  GArray       *pending;   /* SegmentNode: an arena */
+  Vector       *resources; /* EngineResource */
+  Vector       *streams;   /* Stream */
+  Vector       *orders;    /* Order */
+  Vector       *hosts;     /* Host */
+  Vector       *pools;     /* Pool */
+  Vector       *records;   /* OpRecord, by OpId */
+  Vector       *slots;     /* guint32 by OpId: index into `live`, ENGINE_NONE when done */
+  Vector       *live;      /* LiveOp */
+  Vector       *unused;    /* guint32: free slots of `live` */
+  Vector       *waiters;   /* WaiterNode: an arena */
+  Vector       *pending;   /* SegmentNode: an arena */
   guint32       free_waiter, free_pending;
-  GArray       *segments; /* TraceSegment, of ops that have ended */
-  GArray       *pool_log; /* PoolChange */
-  GArray       *use_log;  /* UseChange */
-  GArray       *arrivals; /* StreamId: heads that are ready and reserve, settled last */
-  GArray       *drains;   /* StreamId: drains to be keyed again after the next solve */
+  Vector       *segments; /* TraceSegment, of ops that have ended */
+  Vector       *pool_log; /* PoolChange */
+  Vector       *use_log;  /* UseChange */
+  Vector       *arrivals; /* StreamId: heads that are ready and reserve, settled last */
+  Vector       *drains;   /* StreamId: drains to be keyed again after the next solve */
   guint         n_live, n_hosts_left;
   HostId        issuing; /* the host whose step runs, or ENGINE_NONE */
   gboolean      log_pools, log_use;
+  Vector       *pool_calls;  /* PoolCall; NULL: they are not noted */
+  Vector       *use_calls;   /* UseCall, beside them */
+  gboolean      pools_plain; /* no host waited, no allocator trimmed since they are */
   guint64       events;
 };
 
 static inline LiveOp *
 engine_live_op (const Engine *self, OpId id)
 {
-  guint32 slot = g_array_index (self->slots, guint32, id);
+  guint32 slot = vector_at (self->slots, guint32, id);
 
-  return slot == ENGINE_NONE ? NULL : &g_array_index (self->live, LiveOp, slot);
+  return slot == ENGINE_NONE ? NULL : &vector_at (self->live, LiveOp, slot);
 }
 
 static inline EngineResource *
 engine_resource_at (const Engine *self, ResourceId id)
 {
-  return &g_array_index (self->resources, EngineResource, id);
+  return &vector_at (self->resources, EngineResource, id);
 }
 
 static inline Stream *
 engine_stream_at (const Engine *self, StreamId id)
 {
-  return &g_array_index (self->streams, Stream, id);
+  return &vector_at (self->streams, Stream, id);
 }
 
 static inline Host *
 engine_host_at (const Engine *self, HostId id)
 {
-  return &g_array_index (self->hosts, Host, id);
+  return &vector_at (self->hosts, Host, id);
 }
 
 static inline Pool *
 engine_pool_at (const Engine *self, PoolId id)
 {
-  return &g_array_index (self->pools, Pool, id);
+  return &vector_at (self->pools, Pool, id);
 }
 
 static inline OpRecord *
 engine_record_at (const Engine *self, OpId id)
 {
-  return &g_array_index (self->records, OpRecord, id);
+  return &vector_at (self->records, OpRecord, id);
 }
 
 /*
- * Keys EVENT SPAN from now. What would happen at SIM_TIME_MAX or later is not keyed: the run ends
- * before it, with ENGINE_ERROR_TOO_LONG.
+ * keys.c: keys EVENT SPAN from now. What would happen at SIM_TIME_MAX or later is not keyed: the
+ * run ends before it, with ENGINE_ERROR_TOO_LONG.
  */
 void engine_key_after (Engine *self, EventId event, SimTime span, guint64 sequence);
 
+/* keys.c: drains whose end has to be keyed again after the next solve; keys them. */
+void engine_mark_drain (Engine *self, StreamId id);
+void engine_touch_drains (Engine    *self,
+                          ResourceId id); /* waves there run at another rate, or have ended */
+void engine_key_drains (Engine *self);
+
+/* pool-calls.c: notes a call, where they are noted. */
+void engine_pool_note (Engine *self, PoolCall call);
+
+/* AMOUNT of a resource has been used. */
+static inline void
+engine_add_use (Engine *self, ResourceId id, double amount)
+{
+  UseCall call = { id, amount };
+
+  engine_resource_at (self, id)->used += amount;
+  if (self->use_calls != NULL)
+    vector_push (self->use_calls, call);
+}
+
+/* op-end.c */
+void engine_op_event (Engine *self, OpId id); /* its latency or its flow is over */
+
 /* op.c */
-void   engine_op_begin (Engine *self, OpId id); /* all members have arrived */
-void   engine_op_event (Engine *self, OpId id); /* its latency or its flow is over */
+void   engine_op_begin (Engine *self, OpId id);                   /* all members have arrived */
 double engine_op_progress (const Engine *self, const LiveOp *op); /* now */
 void   engine_solve (Engine *self); /* new rates, and what follows from them */
-void   engine_op_add_waiter (Engine *self, OpId op, const WaiterNode *waiter);
+/* Its latency is over: it begins to flow. FALSE where it has flowed, or nothing flows. */
+gboolean engine_op_flow (Engine *self, LiveOp *op);
+/* It has ended: its record is full, and its slot unused. Those who wait for it are not called. */
+void engine_op_close (Engine *self, LiveOp *op);
+void engine_op_add_waiter (Engine *self, OpId op, const WaiterNode *waiter);
 /* Appends the first op that has begun, when nothing happens any more: its end is too late. */
 gboolean engine_describe_late_op (const Engine *self, GString *text);
 
@@ -313,9 +370,6 @@ void     engine_stream_advance (Engine  *self,
 void     engine_stream_finish (Engine *self, StreamId id, OpId op); /* its head has ended */
 void     engine_settle_arrivals (Engine *self);
 void     engine_drain_event (Engine *self, StreamId id);
-void     engine_touch_drains (Engine    *self,
-                              ResourceId id); /* waves there run at another rate, or have ended */
-void     engine_key_drains (Engine *self);
 void     engine_stream_clear (Stream *stream);
 gboolean engine_describe_stuck_stream (const Engine *self, StreamId id, GString *text);
 

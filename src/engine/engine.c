@@ -3,10 +3,10 @@
 
 G_DEFINE_QUARK (shardsim - engine - error - quark, engine_error)
 
-static GArray *
+static Vector *
 array_of (gsize size)
 {
-  return g_array_new (FALSE, TRUE, size);
+  return vector_new (size);
 }
 
 Engine *
@@ -43,9 +43,16 @@ free_live_ops (Engine *self)
 {
   for (guint i = 0; i < self->live->len; i++)
     {
-      g_free (g_array_index (self->live, LiveOp, i).demands);
-      g_free (g_array_index (self->live, LiveOp, i).streams);
+      g_free (vector_at (self->live, LiveOp, i).demands);
+      g_free (vector_at (self->live, LiveOp, i).streams);
     }
+}
+
+static void
+pool_allocator_free (Pool *pool)
+{
+  if (pool->kind != NULL)
+    pool->kind->free (pool->allocator);
 }
 
 void
@@ -57,19 +64,20 @@ engine_free (Engine *self)
   for (guint i = 0; i < self->streams->len; i++)
     engine_stream_clear (engine_stream_at (self, i));
   for (guint i = 0; i < self->hosts->len; i++)
-    g_clear_pointer (&engine_host_at (self, i)->blocks, g_array_unref);
+    g_clear_pointer (&engine_host_at (self, i)->blocks, vector_free);
   for (guint i = 0; i < self->pools->len; i++)
     {
-      g_array_unref (engine_pool_at (self, i)->blocked);
-      heap_free (engine_pool_at (self, i)->heap);
+      vector_free (engine_pool_at (self, i)->blocked);
+      pool_allocator_free (engine_pool_at (self, i));
     }
 
-  GArray *arrays[] = { self->resources, self->streams, self->orders,   self->hosts,
+  Vector *arrays[] = { self->resources, self->streams, self->orders,   self->hosts,
                        self->pools,     self->records, self->slots,    self->live,
                        self->unused,    self->waiters, self->pending,  self->segments,
                        self->pool_log,  self->use_log, self->arrivals, self->drains };
   for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
-    g_array_unref (arrays[i]);
+    vector_free (arrays[i]);
+  engine_pool_note_calls (self, FALSE);
   fluid_free (self->fluid);
   event_heap_free (self->heap);
   g_string_chunk_free (self->names);
@@ -86,7 +94,7 @@ engine_add_resource (Engine *self, const char *name, double capacity)
                               .last_change = ENGINE_NONE };
 
   fluid_add_resource (self->fluid, capacity);
-  g_array_append_val (self->resources, resource);
+  vector_push (self->resources, resource);
   return self->resources->len - 1;
 }
 
@@ -151,17 +159,6 @@ engine_now (const Engine *self)
   return self->now;
 }
 
-void
-engine_key_after (Engine *self, EventId event, SimTime span, guint64 sequence)
-{
-  SimTime time = sim_time_add (self->now, span);
-
-  if (time < SIM_TIME_MAX)
-    event_heap_set (self->heap, event, time, sequence);
-  else
-    event_heap_remove (self->heap, event);
-}
-
 static void
 dispatch (Engine *self, guint64 sequence)
 {
@@ -191,7 +188,7 @@ static void
 run_instant (Engine *self)
 {
   for (;;)
-    if (!event_heap_is_empty (self->heap) && event_heap_time (self->heap) == self->now)
+    if (event_heap_next_time (self->heap) == self->now)
       dispatch (self, event_heap_pop (self->heap));
     else if (self->arrivals->len > 0)
       engine_settle_arrivals (self);
@@ -263,6 +260,12 @@ engine_run (Engine *self, GError **error)
   return FALSE;
 }
 
+gboolean
+engine_is_idle (const Engine *self)
+{
+  return self->n_live == 0;
+}
+
 /* ---- trace ----------------------------------------------------------------------------------- */
 
 const char *
@@ -294,7 +297,7 @@ engine_op_record (const Engine *self, OpId op)
 const TraceSegment *
 engine_segments (const Engine *self, const OpRecord *record)
 {
-  return &g_array_index (self->segments, TraceSegment, record->first_segment);
+  return &vector_at (self->segments, TraceSegment, record->first_segment);
 }
 
 EngineCounters

@@ -20,6 +20,7 @@
 #pragma once
 
 #include "base/units.h"
+#include "base/vector.h"
 #include "engine/pool.h"
 
 typedef struct _Engine Engine;
@@ -113,6 +114,9 @@ typedef struct
   OrderId order;   /* communicator, or ENGINE_NONE */
 } OpSpec;
 
+/* Whether every op that was created has ended. */
+gboolean engine_is_idle (const Engine *self);
+
 /* Creates an op. Nothing happens until it has been submitted on all its members' streams. */
 OpId engine_op_new (Engine *self, const OpSpec *spec);
 
@@ -142,6 +146,9 @@ OpId engine_stream_room (const Engine *self, StreamId stream);
 
 gboolean engine_op_done (const Engine *self, OpId op);
 
+/* Room for N ops in all, so that their records need not move as they come. */
+void engine_expect_ops (Engine *self, guint n);
+
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
 typedef enum
@@ -160,7 +167,7 @@ typedef struct
   OpId          wait;
   PoolId        pool;
   PoolCategory  category;
-  HeapRequest   request; /* without an allocator only its bytes count */
+  PoolRequest   request; /* of HOST_ALLOC; what it points to lives until the host goes on */
   guint64       tag;     /* of HOST_ALLOC: reported as the place of a peak or an overflow */
 } HostYield;
 
@@ -177,10 +184,11 @@ HostId engine_add_host (Engine *self, const char *name, HostStep step, gpointer 
 PoolId engine_add_pool (Engine *self, const char *name, guint64 capacity);
 
 /*
- * Puts a caching allocator between the hosts and POOL, before anything is taken of it: buffers of
- * one pool have distinct numbers.
+ * Puts ALLOCATOR, which KIND calls and which the engine takes, between the hosts and POOL, before
+ * anything is taken of it.
  */
-void engine_pool_set_allocator (Engine *self, PoolId pool, AllocatorKind kind);
+void engine_pool_set_allocator (Engine *self, PoolId pool, const PoolAllocator *kind,
+                                gpointer allocator);
 
 /*
  * The host releases REQUEST: from now on its bytes are not `allocated`. With AFTER other than
@@ -189,7 +197,7 @@ void engine_pool_set_allocator (Engine *self, PoolId pool, AllocatorKind kind);
  * on.
  */
 void engine_pool_release (Engine *self, PoolId pool, PoolCategory category,
-                          const HeapRequest *request, OpId after);
+                          const PoolRequest *request, OpId after);
 
 /*
  * Takes BYTES at the present time outside a host program and the allocator (what a process holds
@@ -201,6 +209,31 @@ void engine_pool_take (Engine *self, PoolId pool, PoolCategory category, guint64
 const PoolStats *engine_pool_stats (const Engine *self, PoolId pool);
 guint            engine_n_pools (const Engine *self);
 const char      *engine_pool_name (const Engine *self, PoolId pool);
+
+/*
+ * From now on (KEEP) what hosts and ops do to the pools is noted, for engine_pool_repeat_calls; or
+ * no more. What was noted before is forgotten.
+ */
+void engine_pool_note_calls (Engine *self, gboolean keep);
+
+/* Whether since then no host has waited for memory and no allocator has trimmed. */
+gboolean engine_pool_calls_are_plain (const Engine *self);
+
+/*
+ * Does to the pools what was noted once more, SPAN later and with TAG added to the tags, while no
+ * op runs: what the same ops and hosts would do to them at that time. FALSE where an allocation
+ * would have had to wait or to trim: then the pools are of no more use.
+ */
+gboolean engine_pool_repeat_calls (Engine *self, SimTime span, guint64 tag);
+
+/* What resources were used since they are noted counts once more. */
+void engine_repeat_use (Engine *self);
+
+/*
+ * Appends numbers (guint64) that say what the pools hold while no op runs: where they are the same
+ * as before what was noted, to repeat it changes nothing.
+ */
+void engine_pool_state (const Engine *self, GArray *numbers);
 
 /*
  * Keeps (time, pool, category, bytes) of every change of what the device holds, for counters in a

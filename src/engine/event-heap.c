@@ -1,6 +1,6 @@
 #include "engine/event-heap.h"
 
-#include "engine/array-cut.h"
+#include "base/vector.h"
 
 #define ARITY  4
 #define ABSENT G_MAXUINT32
@@ -14,8 +14,8 @@ typedef struct
 
 struct _EventHeap
 {
-  GArray *entries;   /* Entry: the heap */
-  GArray *positions; /* guint32 an event: its index in `entries`, or ABSENT */
+  Vector *entries;   /* Entry: the heap */
+  Vector *positions; /* guint32 an event: its index in `entries`, or ABSENT */
 };
 
 EventHeap *
@@ -23,8 +23,8 @@ event_heap_new (void)
 {
   EventHeap *self = g_new0 (EventHeap, 1);
 
-  self->entries = g_array_new (FALSE, FALSE, sizeof (Entry));
-  self->positions = g_array_new (FALSE, FALSE, sizeof (guint32));
+  self->entries = vector_new (sizeof (Entry));
+  self->positions = vector_new (sizeof (guint32));
   return self;
 }
 
@@ -33,8 +33,8 @@ event_heap_free (EventHeap *self)
 {
   if (self == NULL)
     return;
-  g_array_unref (self->entries);
-  g_array_unref (self->positions);
+  vector_free (self->entries);
+  vector_free (self->positions);
   g_free (self);
 }
 
@@ -47,7 +47,7 @@ entries (const EventHeap *self)
 static inline guint32 *
 position (const EventHeap *self, EventId event)
 {
-  return &g_array_index (self->positions, guint32, event);
+  return &vector_at (self->positions, guint32, event);
 }
 
 static inline gboolean
@@ -113,7 +113,7 @@ event_heap_add (EventHeap *self)
 {
   guint32 absent = ABSENT;
 
-  g_array_append_val (self->positions, absent);
+  vector_push (self->positions, absent);
   return self->positions->len - 1;
 }
 
@@ -127,7 +127,7 @@ event_heap_set (EventHeap *self, EventId event, SimTime time, guint64 sequence)
       settle (self, *position (self, event), entry);
       return;
     }
-  g_array_append_val (self->entries, entry);
+  vector_push (self->entries, entry);
   sift_up (self, self->entries->len - 1, entry);
 }
 
@@ -141,7 +141,7 @@ event_heap_remove (EventHeap *self, EventId event)
   *position (self, event) = ABSENT;
 
   Entry last = entries (self)[self->entries->len - 1];
-  array_cut (self->entries, self->entries->len - 1);
+  vector_cut (self->entries, self->entries->len - 1);
   if (i < self->entries->len)
     settle (self, i, last);
 }
@@ -150,6 +150,12 @@ gboolean
 event_heap_is_empty (const EventHeap *self)
 {
   return self->entries->len == 0;
+}
+
+SimTime
+event_heap_next_time (const EventHeap *self)
+{
+  return self->entries->len > 0 ? entries (self)[0].time : SIM_TIME_MAX;
 }
 
 SimTime

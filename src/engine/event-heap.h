@@ -27,6 +27,9 @@ void event_heap_remove (EventHeap *self, EventId event);
 
 gboolean event_heap_is_empty (const EventHeap *self);
 
+/* Time of the first event, or SIM_TIME_MAX when there is none. */
+SimTime event_heap_next_time (const EventHeap *self);
+
 /* Time of the first event; the heap must not be empty. */
 SimTime event_heap_time (const EventHeap *self);
 

@@ -85,7 +85,7 @@ static const Column flow_columns[] = {
   { "weight", FALSE }, { "loads", FALSE },   { "finish_s", FALSE },
 };
 
-/* A file being read: where its columns are, and what is at hand. */
+/* A file being read: where its columns are, and what the current row says. */
 typedef struct
 {
   CsvReader *reader;
@@ -96,45 +96,21 @@ typedef struct
   guint64    n_rows;
 } Sheet;
 
-static char *
-hint_of (const char *word, const Column *columns, guint n)
-{
-  const char *names[FLOW_COLUMNS + 1] = { NULL };
-
-  for (guint i = 0; i < n; i++)
-    names[i] = columns[i].name;
-  return suggest_hint (word, names);
-}
-
 /* FALSE after diagnostics: unknown columns, and missing ones. */
 static gboolean
 find_columns (Sheet *sheet, const Column *columns, guint n)
 {
-  guint n_errors = diag_list_n_errors (sheet->diags);
+  const char *names[FLOW_COLUMNS + 1] = { NULL };
+  guint       n_errors = diag_list_n_errors (sheet->diags);
 
   for (guint c = 0; c < n; c++)
     {
-      SourceMark mark = csv_reader_mark (sheet->reader, 0);
-
+      names[c] = columns[c].name;
       sheet->places[c] = csv_reader_find (sheet->reader, columns[c].name);
-      mark.column = mark.length = 0;
       if (sheet->places[c] < 0 && columns[c].required)
-        diag_error (sheet->diags, &mark, NULL, "missing column '%s'", columns[c].name);
+        csv_reader_missing (sheet->reader, columns[c].name, NULL, sheet->diags);
     }
-  for (guint i = 0; i < csv_reader_n_columns (sheet->reader); i++)
-    {
-      const char *name = csv_reader_column (sheet->reader, i);
-      gboolean    known = FALSE;
-
-      for (guint c = 0; c < n; c++)
-        known = known || g_str_equal (columns[c].name, name);
-      if (!known)
-        {
-          SourceMark       mark = csv_reader_mark (sheet->reader, i);
-          g_autofree char *hint = hint_of (name, columns, n);
-          diag_error (sheet->diags, &mark, hint, "unknown column '%s'", name);
-        }
-    }
+  csv_reader_check_names (sheet->reader, names, sheet->diags);
   return diag_list_n_errors (sheet->diags) == n_errors;
 }
 

@@ -163,7 +163,7 @@ start (Filling *self, guint32 tier)
         }
       self->heap[self->n++] = (Level){ node->capacity / fill->weight, id };
     }
-  g_array_set_size (g_array_index (fluid->tiers, FluidTier, tier).dirty, 0);
+  vector_cut (vector_at (fluid->tiers, FluidTier, tier).dirty, 0);
   for (guint i = self->n / 2; i-- > 0;)
     sift_down (self->heap, self->n, i);
 }
@@ -183,7 +183,7 @@ finish (Filling *self, guint32 tier)
       for (guint i = 0; i < node->n_uses; i++)
         node->load += fluid->levels[fluid->owners[node->ops[i]]] * fluid_use_weight (node, i);
       if (node->below != NOBODY)
-        g_array_append_val (fluid->watched, id);
+        vector_push (fluid->watched, id);
     }
 }
 

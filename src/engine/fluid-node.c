@@ -9,7 +9,7 @@ fluid_add_resource (Fluid *self, double capacity)
   FluidResource resource = { .capacity = capacity, .first = NOBODY };
 
   g_assert (isfinite (capacity) && capacity > 0);
-  g_array_append_val (self->resources, resource);
+  vector_push (self->resources, resource);
 }
 
 double
@@ -52,8 +52,8 @@ fluid_new_node (Fluid *self, guint32 tier, ResourceId resource)
 
   if (resource == ENGINE_NONE && self->free_nodes->len > 0)
     {
-      id = g_array_index (self->free_nodes, NodeId, self->free_nodes->len - 1);
-      array_cut (self->free_nodes, self->free_nodes->len - 1);
+      id = vector_at (self->free_nodes, NodeId, self->free_nodes->len - 1);
+      vector_cut (self->free_nodes, self->free_nodes->len - 1);
       self->nodes[id].tier = tier;
       self->flags[id] = 0;
       return id;
@@ -122,7 +122,7 @@ fluid_touch (Fluid *self, NodeId id)
   if (self->flags[id] & (FLUID_LISTED | FLUID_QUEUED))
     return;
   self->flags[id] |= FLUID_LISTED;
-  g_array_append_val (fluid_tier_at (self, self->nodes[id].tier)->dirty, id);
+  vector_push (fluid_tier_at (self, self->nodes[id].tier)->dirty, id);
 }
 
 /* Passes on what a tier has left of a resource to the next one. */
@@ -191,6 +191,23 @@ fluid_find_use (const FluidNode *node, FluidOp op)
   return i - 1;
 }
 
+/*
+ * The last kernel has gone from a node whose rest no other tier shares: nobody is left to tell, so
+ * that no solve has to find out.
+ */
+static void
+empty_node (Fluid *self, NodeId id)
+{
+  FluidNode *node = &self->nodes[id];
+
+  node->top = 0;
+  self->levels[id] = INFINITY;
+  if (node->weights != NULL)
+    return;
+  self->flags[id] |= FLUID_OPEN;
+  self->rooms[id] = node->capacity * (1 + ABOVE);
+}
+
 /* LEVEL: of the op's group, 0 without one. */
 void
 fluid_remove_use (Fluid *self, NodeId id, FluidOp op, double level)
@@ -208,6 +225,40 @@ fluid_remove_use (Fluid *self, NodeId id, FluidOp op, double level)
   node->load = node->n_uses > 0 ? node->load - level * weight : 0;
   if (self->flags[id] & FLUID_OPEN)
     self->rooms[id] = node->n_uses > 0 ? self->rooms[id] + level : node->capacity * (1 + ABOVE);
-  if (node->below != NOBODY || isfinite (self->levels[id]))
+  if (node->n_uses == 0 && node->tier > 0 && node->below == NOBODY)
+    empty_node (self, id);
+  else if (node->below != NOBODY || isfinite (self->levels[id]))
     fluid_touch (self, id);
+}
+
+/* ---- groups -------------------------------------------------------------------------------- */
+
+void
+fluid_set_level (Fluid *self, NodeId id, double level)
+{
+  FluidNode *node = &self->nodes[id];
+
+  if (node->stamp != self->stamp)
+    {
+      node->stamp = self->stamp;
+      node->before = self->levels[id];
+      vector_push (self->groups, id);
+    }
+  self->levels[id] = level;
+  if (isfinite (level))
+    self->flags[id] &= ~FLUID_OPEN;
+}
+
+void
+fluid_set_owner (Fluid *self, FluidOp op, NodeId owner)
+{
+  FluidFlow *flow = &self->flows[op];
+
+  if (flow->stamp != self->stamp)
+    {
+      flow->stamp = self->stamp;
+      flow->before = self->owners[op];
+      vector_push (self->moved, op);
+    }
+  self->owners[op] = owner;
 }

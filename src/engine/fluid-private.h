@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "engine/array-cut.h"
+#include "base/vector.h"
 #include "engine/fluid.h"
 
 #include <math.h>
@@ -94,7 +94,7 @@ typedef struct
 {
   OpClass class_;
   gint    priority;
-  GArray *dirty; /* NodeId: what the next solve starts from */
+  Vector *dirty; /* NodeId: what the next solve starts from */
 } FluidTier;
 
 /* Dirty nodes in buckets by level: a lowest one is found by the first bit that is set. */
@@ -118,50 +118,50 @@ typedef struct
 
 struct _Fluid
 {
-  GArray *resources;   /* FluidResource */
-  GArray *tiers;       /* FluidTier, by the numbers that nodes and ops carry */
-  GArray *tier_order;  /* guint32: traffic, then kernels from the highest priority */
-  GArray *reservation; /* ResourceId: those whose reservation has changed */
+  Vector *resources;   /* FluidResource */
+  Vector *tiers;       /* FluidTier, by the numbers that nodes and ops carry */
+  Vector *tier_order;  /* guint32: traffic, then kernels from the highest priority */
+  Vector *reservation; /* ResourceId: those whose reservation has changed */
   /* by NodeId; 0 is nobody */
   FluidNode *nodes;
   double    *levels;
   double    *rooms; /* of open nodes, instead of `load` */
   guint8    *flags; /* FLUID_LISTED, ... */
   guint      n_nodes, nodes_size;
-  GArray    *free_nodes; /* NodeId: of limits */
+  Vector    *free_nodes; /* NodeId: of limits */
   /* by FluidOp */
   FluidFlow  *flows;
   FluidRoute *routes;
   FluidPeers *peers;
   NodeId     *owners; /* the group */
   guint       n_ops, ops_size;
-  GArray     *free_ops; /* FluidOp */
+  Vector     *free_ops; /* FluidOp */
   guint64     n_added, n_links;
   /* what a solve changes */
   guint64  stamp;
-  GArray  *groups;  /* NodeId */
-  GArray  *moved;   /* FluidOp */
-  GArray  *changed; /* FluidOp */
+  Vector  *groups;  /* NodeId */
+  Vector  *moved;   /* FluidOp */
+  Vector  *changed; /* FluidOp */
   gboolean full;
   guint64  solves, visited;
   /* scratch */
   FluidQueue queue;
-  GArray    *own;        /* FluidOp: of the node at hand */
-  GArray    *candidates; /* FluidCandidate */
-  GArray    *users;      /* FluidOp */
-  GArray    *watched;    /* NodeId: with a node below, solved in this tier */
+  Vector    *own;        /* FluidOp: of the current node */
+  Vector    *candidates; /* FluidCandidate */
+  Vector    *users;      /* FluidOp */
+  Vector    *watched;    /* NodeId: with a node below, solved in this tier */
 };
 
 static inline FluidResource *
 fluid_resource_at (const Fluid *self, ResourceId id)
 {
-  return &g_array_index (self->resources, FluidResource, id);
+  return &vector_at (self->resources, FluidResource, id);
 }
 
 static inline FluidTier *
 fluid_tier_at (const Fluid *self, guint32 tier)
 {
-  return &g_array_index (self->tiers, FluidTier, tier);
+  return &vector_at (self->tiers, FluidTier, tier);
 }
 
 static inline const NodeId *

@@ -100,23 +100,30 @@ likely_level (const Fluid *self, NodeId id)
   return node->weight > 0 ? node->capacity / node->weight : 0;
 }
 
+/* LEAST: the lowest level that the queue is likely to see. */
+static inline void
+queue_base (Fluid *self, double least)
+{
+  self->queue.base = MAX (0, bucket_number (least) - (2 << BUCKET_BITS));
+}
+
 static void
 queue_start (Fluid *self, guint32 tier)
 {
-  GArray *dirty = g_array_index (self->tiers, FluidTier, tier).dirty;
+  Vector *dirty = vector_at (self->tiers, FluidTier, tier).dirty;
   double  least = INFINITY;
 
   for (guint i = 0; i < dirty->len; i++)
-    least = MIN (least, likely_level (self, g_array_index (dirty, NodeId, i)));
-  self->queue.base = MAX (0, bucket_number (least) - (2 << BUCKET_BITS));
+    least = MIN (least, likely_level (self, vector_at (dirty, NodeId, i)));
+  queue_base (self, least);
   for (guint i = dirty->len; i-- > 0;)
     {
-      NodeId id = g_array_index (dirty, NodeId, i);
+      NodeId id = vector_at (dirty, NodeId, i);
       /* the limit of an op that has gone may stand there twice, or have come to another tier */
       if (self->flags[id] & FLUID_LISTED && self->nodes[id].tier == tier)
         queue_push (self, id, likely_level (self, id));
     }
-  array_cut (dirty, 0);
+  vector_cut (dirty, 0);
 }
 
 /* ---- the sums of a node ---------------------------------------------------------------------- */
@@ -201,7 +208,7 @@ collect_new (Fluid *self, NodeId id, Sums *sums)
       if (self->owners[node->ops[i]] != NOBODY)
         continue;
       sums->weight += candidate.weight;
-      g_array_append_val (self->candidates, candidate);
+      vector_push (self->candidates, candidate);
     }
 }
 
@@ -218,10 +225,10 @@ collect_others (Fluid *self, NodeId id, const Sums *sums)
       FluidCandidate candidate = { self->levels[owner], fluid_use_weight (node, i), node->ops[i],
                                    i };
       if (owner != id && owner != NOBODY && must_take (node, sums, candidate.level))
-        g_array_append_val (self->candidates, candidate);
+        vector_push (self->candidates, candidate);
     }
   if (self->candidates->len - n_new > 1)
-    qsort (&g_array_index (self->candidates, FluidCandidate, n_new), self->candidates->len - n_new,
+    qsort (&vector_at (self->candidates, FluidCandidate, n_new), self->candidates->len - n_new,
            sizeof (FluidCandidate), compare_candidates);
 }
 
@@ -284,14 +291,14 @@ choose_candidates (Fluid *self, NodeId id, Sums *sums)
 {
   guint n;
 
-  array_cut (self->candidates, 0);
+  vector_cut (self->candidates, 0);
   if (isinf (sums->top))
     collect_new (self, id, sums);
   n = self->candidates->len;
   collect_others (self, id, sums);
   for (; n < self->candidates->len; n++)
     {
-      FluidCandidate *c = &g_array_index (self->candidates, FluidCandidate, n);
+      FluidCandidate *c = &vector_at (self->candidates, FluidCandidate, n);
       if (!must_take (&self->nodes[id], sums, c->level))
         break;
       sums->weight += c->weight;
@@ -306,7 +313,7 @@ pass_candidates (Fluid *self, NodeId id, guint n, double level)
 {
   for (guint i = 0; i < n; i++)
     {
-      const FluidCandidate *c = &g_array_index (self->candidates, FluidCandidate, i);
+      const FluidCandidate *c = &vector_at (self->candidates, FluidCandidate, i);
       change_level_of (self, c->op, id, level - (isfinite (c->level) ? c->level : 0));
     }
 }
@@ -357,7 +364,7 @@ take_over (Fluid *self, NodeId id, Sums *sums, FluidOp *own, guint n_own)
       return;
     }
   for (guint i = 0; i < n; i++)
-    fluid_set_owner (self, g_array_index (self->candidates, FluidCandidate, i).op, id);
+    fluid_set_owner (self, vector_at (self->candidates, FluidCandidate, i).op, id);
   *sums = sum_uses (self, id, all, &n_all);
   set_level (self, id, level_of (&self->nodes[id], sums), own, n_own);
   pass_candidates (self, id, n, self->levels[id]);
@@ -370,13 +377,13 @@ work_on (Fluid *self, NodeId id, guint bucket)
   guint      n_own;
 
   if (self->own->len < 2 * node->n_uses + 2) /* take_over needs them twice */
-    g_array_set_size (self->own, 4 * node->n_uses + 2);
+    vector_extend (self->own, 4 * node->n_uses + 2 - self->own->len);
   FluidOp *own = (FluidOp *) (gpointer) self->own->data;
   Sums     sums = sum_uses (self, id, own, &n_own);
 
   self->visited += node->n_uses;
   if (node->below != NOBODY)
-    g_array_append_val (self->watched, id);
+    vector_push (self->watched, id);
   if (n_own == 0 || must_take (node, &sums, sums.top))
     {
       take_over (self, id, &sums, own, n_own);
@@ -390,6 +397,121 @@ work_on (Fluid *self, NodeId id, guint bucket)
   else
     set_level (self, id, level, own, n_own);
 }
+
+/* ---- an op alone ----------------------------------------------------------------------------- */
+
+/* What place_alone has found out about a new op and its nodes, in the order of the queue. */
+typedef struct
+{
+  FluidOp op;
+  guint   n;
+  NodeId  nodes[FLUID_FEW];
+  guint   buckets[FLUID_FEW];
+} Alone;
+
+/* FALSE: the dirty nodes are something else than those of one new op that nobody shares. */
+static gboolean
+find_alone (const Fluid *self, guint32 tier, Alone *alone)
+{
+  const Vector *dirty = fluid_tier_at (self, tier)->dirty;
+  const NodeId *ids = vector_data (dirty, NodeId);
+
+  if (dirty->len == 0 || dirty->len > FLUID_FEW || self->nodes[ids[0]].n_uses != 1)
+    return FALSE;
+  *alone = (Alone){ .op = self->nodes[ids[0]].ops[0], .n = dirty->len };
+  if (self->owners[alone->op] != NOBODY || self->routes[alone->op].n_links != dirty->len)
+    return FALSE;
+  for (guint i = 0; i < dirty->len; i++)
+    {
+      const FluidNode *node = &self->nodes[ids[i]];
+
+      if (!(self->flags[ids[i]] & FLUID_LISTED) || node->tier != tier || node->n_uses != 1
+          || node->ops[0] != alone->op || isfinite (self->levels[ids[i]]))
+        return FALSE;
+      for (guint j = 0; j < i; j++)
+        if (ids[j] == ids[i])
+          return FALSE;
+    }
+  return TRUE;
+}
+
+/* As the queue would: by bucket, in one bucket as they became dirty. */
+static void
+order_alone (Fluid *self, guint32 tier, Alone *alone)
+{
+  const NodeId *ids = vector_data (fluid_tier_at (self, tier)->dirty, NodeId);
+  double        least = INFINITY;
+
+  for (guint i = 0; i < alone->n; i++)
+    least = MIN (least, likely_level (self, ids[i]));
+  queue_base (self, least);
+  for (guint i = 0; i < alone->n; i++)
+    {
+      guint bucket = bucket_of (&self->queue, likely_level (self, ids[i])), at = i;
+
+      for (; at > 0 && alone->buckets[at - 1] > bucket; at--)
+        {
+          alone->buckets[at] = alone->buckets[at - 1];
+          alone->nodes[at] = alone->nodes[at - 1];
+        }
+      alone->buckets[at] = bucket;
+      alone->nodes[at] = ids[i];
+    }
+}
+
+/* What an op at LEVEL takes of a node that it has for itself. */
+static inline double
+taken_alone (const FluidNode *node, double level)
+{
+  return node->weights == NULL ? level : level * node->weights[0];
+}
+
+/*
+ * Most kernels run alone. What the queue would do about one that begins so: its first node takes it
+ * and the others see that they need not. FALSE, and nothing has changed, where that is not so.
+ */
+static gboolean
+place_alone (Fluid *self, guint32 tier)
+{
+  Alone  alone;
+  double level;
+
+  if (!find_alone (self, tier, &alone))
+    return FALSE;
+  order_alone (self, tier, &alone);
+  level = MAX (0.0, self->nodes[alone.nodes[0]].capacity)
+          / fluid_use_weight (&self->nodes[alone.nodes[0]], 0);
+  for (guint i = 1; i < alone.n; i++)
+    {
+      const FluidNode *node = &self->nodes[alone.nodes[i]];
+      const Sums       sums = { taken_alone (node, level), 0, level };
+
+      if (must_take (node, &sums, level))
+        return FALSE;
+    }
+
+  vector_cut (fluid_tier_at (self, tier)->dirty, 0);
+  for (guint i = 0; i < alone.n; i++)
+    {
+      NodeId           id = alone.nodes[i];
+      const FluidNode *node = &self->nodes[id];
+
+      self->visited++;
+      self->flags[id] &= FLUID_OPEN;
+      if (node->below != NOBODY)
+        vector_push (self->watched, id);
+      if (i > 0)
+        {
+          release (self, id, &(Sums){ taken_alone (node, level), 0, level });
+          continue;
+        }
+      fluid_set_owner (self, alone.op, id);
+      fluid_set_level (self, id, level);
+    }
+  return TRUE;
+}
+
+/* ---- the tier -------------------------------------------------------------------------------- */
 
 /* More visits than this are a sign of levels that rounding keeps apart. */
 static guint64
@@ -410,6 +532,8 @@ fluid_repair_tier (Fluid *self, guint32 tier)
 {
   guint64 allowed = visits_allowed (self);
 
+  if (place_alone (self, tier))
+    return TRUE;
   queue_start (self, tier);
   for (guint bucket; (bucket = queue_first (&self->queue)) < QUEUE_BUCKETS;)
     {

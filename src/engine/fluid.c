@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-static GArray *
+static Vector *
 array_of (gsize size)
 {
-  return g_array_new (FALSE, TRUE, size);
+  return vector_new (size);
 }
 
 static guint32
@@ -18,12 +18,17 @@ new_tier (Fluid *self, OpClass class_, gint priority)
   for (; place < self->tier_order->len; place++)
     {
       const FluidTier *other =
-          &g_array_index (self->tiers, FluidTier, g_array_index (self->tier_order, guint32, place));
+          &vector_at (self->tiers, FluidTier, vector_at (self->tier_order, guint32, place));
       if (other->class_ == OP_KERNEL && other->priority < priority)
         break;
     }
-  g_array_append_val (self->tiers, tier);
-  g_array_insert_val (self->tier_order, place, number);
+  vector_push (self->tiers, tier);
+  vector_push (self->tier_order, number);
+  for (guint i = self->tier_order->len - 1; i > place; i--)
+    {
+      vector_at (self->tier_order, guint32, i) = vector_at (self->tier_order, guint32, i - 1);
+      vector_at (self->tier_order, guint32, i - 1) = number;
+    }
   return number;
 }
 
@@ -57,14 +62,14 @@ fluid_free (Fluid *self)
   if (self == NULL)
     return;
 
-  GArray *arrays[] = { self->resources, self->tier_order, self->reservation, self->free_nodes,
+  Vector *arrays[] = { self->resources, self->tier_order, self->reservation, self->free_nodes,
                        self->free_ops,  self->groups,     self->moved,       self->changed,
                        self->own,       self->candidates, self->users,       self->watched };
   for (guint i = 0; i < self->tiers->len; i++)
-    g_array_unref (g_array_index (self->tiers, FluidTier, i).dirty);
-  g_array_unref (self->tiers);
+    vector_free (vector_at (self->tiers, FluidTier, i).dirty);
+  vector_free (self->tiers);
   for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
-    g_array_unref (arrays[i]);
+    vector_free (arrays[i]);
   for (NodeId i = 0; i < self->n_nodes; i++)
     {
       g_free (self->nodes[i].ops);
@@ -99,7 +104,7 @@ fluid_set_reserved (Fluid *self, ResourceId id, double reserved)
   if (resource->reserved_changed)
     return;
   resource->reserved_changed = TRUE;
-  g_array_append_val (self->reservation, id);
+  vector_push (self->reservation, id);
 }
 
 double
@@ -165,7 +170,7 @@ report (Fluid *self, FluidOp op)
   if (self->flows[op].reported == self->stamp)
     return;
   self->flows[op].reported = self->stamp;
-  g_array_append_val (self->changed, op);
+  vector_push (self->changed, op);
 }
 
 static void
@@ -227,8 +232,8 @@ take_op (Fluid *self)
 {
   if (self->free_ops->len > 0)
     {
-      FluidOp id = g_array_index (self->free_ops, FluidOp, self->free_ops->len - 1);
-      array_cut (self->free_ops, self->free_ops->len - 1);
+      FluidOp id = vector_at (self->free_ops, FluidOp, self->free_ops->len - 1);
+      vector_cut (self->free_ops, self->free_ops->len - 1);
       return id;
     }
   if (self->n_ops == self->ops_size)
@@ -364,10 +369,10 @@ fluid_remove (Fluid *self, FluidOp op)
   if (flow->limit != NOBODY)
     {
       self->levels[flow->limit] = INFINITY;
-      g_array_append_val (self->free_nodes, flow->limit);
+      vector_push (self->free_nodes, flow->limit);
     }
   flow->live = FALSE;
-  g_array_append_val (self->free_ops, op);
+  vector_push (self->free_ops, op);
 }
 
 FluidRate
@@ -452,7 +457,7 @@ fluid_users (Fluid *self, ResourceId id, OpClass class_, guint *n)
 {
   guint n_nodes = 0;
 
-  array_cut (self->users, 0);
+  vector_cut (self->users, 0);
   for (NodeId node = fluid_resource_at (self, id)->first; node != NOBODY;
        node = self->nodes[node].below)
     {
@@ -461,45 +466,16 @@ fluid_users (Fluid *self, ResourceId id, OpClass class_, guint *n)
       n_nodes += self->nodes[node].n_uses > 0;
       for (guint i = 0; i < self->nodes[node].n_uses; i++)
         if (i == 0 || self->nodes[node].ops[i] != self->nodes[node].ops[i - 1])
-          g_array_append_val (self->users, self->nodes[node].ops[i]);
+          vector_push (self->users, self->nodes[node].ops[i]);
     }
   if (n_nodes > 1)
-    g_array_sort_with_data (self->users, compare_serials, self);
+    g_qsort_with_data (self->users->data, (gint) self->users->len, sizeof (FluidOp),
+                       compare_serials, self);
   *n = self->users->len;
   return (const FluidOp *) (gpointer) self->users->data;
 }
 
 /* ---- solving --------------------------------------------------------------------------------- */
-
-void
-fluid_set_level (Fluid *self, NodeId id, double level)
-{
-  FluidNode *node = &self->nodes[id];
-
-  if (node->stamp != self->stamp)
-    {
-      node->stamp = self->stamp;
-      node->before = self->levels[id];
-      g_array_append_val (self->groups, id);
-    }
-  self->levels[id] = level;
-  if (isfinite (level))
-    self->flags[id] &= ~FLUID_OPEN;
-}
-
-void
-fluid_set_owner (Fluid *self, FluidOp op, NodeId owner)
-{
-  FluidFlow *flow = &self->flows[op];
-
-  if (flow->stamp != self->stamp)
-    {
-      flow->stamp = self->stamp;
-      flow->before = self->owners[op];
-      g_array_append_val (self->moved, op);
-    }
-  self->owners[op] = owner;
-}
 
 static void
 solve_tier (Fluid *self, guint32 tier)
@@ -507,11 +483,11 @@ solve_tier (Fluid *self, guint32 tier)
   if (!self->full && fluid_tier_at (self, tier)->dirty->len == 0)
     return;
   self->solves++;
-  array_cut (self->watched, 0);
+  vector_cut (self->watched, 0);
   if (self->full || !fluid_repair_tier (self, tier))
     fluid_fill_tier (self, tier);
   for (guint i = 0; i < self->watched->len; i++)
-    fluid_offer_below (self, g_array_index (self->watched, NodeId, i));
+    fluid_offer_below (self, vector_at (self->watched, NodeId, i));
 }
 
 /* Keeps those whose level, or group, is another one than before. */
@@ -522,33 +498,33 @@ drop_unchanged (Fluid *self)
 
   for (guint i = 0; i < self->groups->len; i++)
     {
-      NodeId id = g_array_index (self->groups, NodeId, i);
+      NodeId id = vector_at (self->groups, NodeId, i);
       if (self->levels[id] != self->nodes[id].before)
-        g_array_index (self->groups, NodeId, n++) = id;
+        vector_at (self->groups, NodeId, n++) = id;
     }
-  array_cut (self->groups, n);
+  vector_cut (self->groups, n);
   n = 0;
   for (guint i = 0; i < self->moved->len; i++)
     {
-      FluidOp op = g_array_index (self->moved, FluidOp, i);
+      FluidOp op = vector_at (self->moved, FluidOp, i);
       if (self->owners[op] != self->flows[op].before)
-        g_array_index (self->moved, FluidOp, n++) = op;
+        vector_at (self->moved, FluidOp, n++) = op;
     }
-  array_cut (self->moved, n);
+  vector_cut (self->moved, n);
 }
 
 FluidChange
 fluid_solve_groups (Fluid *self)
 {
   self->stamp++;
-  array_cut (self->groups, 0);
-  array_cut (self->moved, 0);
-  array_cut (self->changed, 0);
+  vector_cut (self->groups, 0);
+  vector_cut (self->moved, 0);
+  vector_cut (self->changed, 0);
   for (guint i = 0; i < self->reservation->len; i++)
-    apply_reservation (self, g_array_index (self->reservation, ResourceId, i));
-  array_cut (self->reservation, 0);
+    apply_reservation (self, vector_at (self->reservation, ResourceId, i));
+  vector_cut (self->reservation, 0);
   for (guint i = 0; i < self->tier_order->len; i++)
-    solve_tier (self, g_array_index (self->tier_order, guint32, i));
+    solve_tier (self, vector_at (self->tier_order, guint32, i));
   drop_unchanged (self);
   return (FluidChange){ (const FluidGroup *) (gpointer) self->groups->data, self->groups->len,
                         (const FluidOp *) (gpointer) self->moved->data, self->moved->len };

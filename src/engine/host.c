@@ -16,7 +16,7 @@ engine_add_host (Engine *self, const char *name, HostStep step, gpointer user)
       .blocked_on = ENGINE_NONE,
   };
 
-  g_array_append_val (self->hosts, host);
+  vector_push (self->hosts, host);
   event_heap_set (self->heap, host.event, self->now, event_sequence (EVENT_HOST, id));
   self->n_hosts_left++;
   return id;
@@ -39,9 +39,9 @@ engine_host_wake (Engine *self, HostId id, Cause cause, OpId op)
   HostBlock entry = { host->block_start, self->now, cause, op };
 
   if (host->blocks == NULL)
-    host->blocks = g_array_new (FALSE, FALSE, sizeof (HostBlock));
+    host->blocks = vector_new (sizeof (HostBlock));
   if (entry.end > entry.start)
-    g_array_append_val (host->blocks, entry);
+    vector_push (host->blocks, entry);
   host->state = HOST_RUNNABLE;
   host->blocked_on = ENGINE_NONE;
   event_heap_set (self->heap, host->event, self->now, event_sequence (EVENT_HOST, id));
@@ -137,10 +137,10 @@ engine_add_pool (Engine *self, const char *name, guint64 capacity)
   Pool pool = {
     .name = g_string_chunk_insert (self->names, name),
     .stats = { .capacity = capacity },
-    .blocked = g_array_new (FALSE, FALSE, sizeof (BlockedAlloc)),
+    .blocked = vector_new (sizeof (BlockedAlloc)),
   };
 
-  g_array_append_val (self->pools, pool);
+  vector_push (self->pools, pool);
   return self->pools->len - 1;
 }
 
@@ -151,7 +151,7 @@ log_change (Engine *self, PoolId id, PoolCategory category)
   PoolChange       change = { self->now, id, category, pool_held (stats, category) };
 
   if (self->log_pools)
-    g_array_append_val (self->pool_log, change);
+    vector_push (self->pool_log, change);
 }
 
 void
@@ -162,12 +162,13 @@ engine_pool_take (Engine *self, PoolId id, PoolCategory category, guint64 bytes,
 }
 
 void
-engine_pool_set_allocator (Engine *self, PoolId id, AllocatorKind kind)
+engine_pool_set_allocator (Engine *self, PoolId id, const PoolAllocator *kind, gpointer allocator)
 {
   Pool *pool = engine_pool_at (self, id);
 
-  g_assert (pool->heap == NULL && kind != ALLOCATOR_IDEAL);
-  pool->heap = heap_new (kind);
+  g_assert (pool->kind == NULL);
+  pool->kind = kind;
+  pool->allocator = allocator;
   pool->stats.caching = TRUE;
 }
 
@@ -177,27 +178,31 @@ engine_pool_set_allocator (Engine *self, PoolId id, AllocatorKind kind)
  * gives what is cached back to the device, and tries again.
  */
 static gboolean
-heap_admits (Pool *pool, BlockedAlloc *alloc)
+allocator_admits (Engine *self, Pool *pool, BlockedAlloc *alloc)
 {
   guint64 room = pool_room (&pool->stats);
 
-  if (heap_take (pool->heap, &alloc->request, room, &alloc->done))
+  if (pool->kind->take (pool->allocator, alloc->request.what, room, &alloc->done))
     return TRUE;
+  self->pools_plain = FALSE;
   if (pool->n_deferred > 0)
     return FALSE;
-  if (heap_trim (pool->heap) > 0)
+  if (pool->kind->trim (pool->allocator) > 0)
     pool->stats.n_retries++;
-  if (!heap_take (pool->heap, &alloc->request, room, &alloc->done))
-    heap_take (pool->heap, &alloc->request, G_MAXUINT64, &alloc->done);
+  if (!pool->kind->take (pool->allocator, alloc->request.what, room, &alloc->done))
+    pool->kind->take (pool->allocator, alloc->request.what, G_MAXUINT64, &alloc->done);
   return TRUE;
 }
 
 static gboolean
-admits (Pool *pool, BlockedAlloc *alloc)
+admits (Engine *self, Pool *pool, BlockedAlloc *alloc)
 {
-  if (pool->heap != NULL)
-    return heap_admits (pool, alloc);
-  return pool->n_deferred == 0 || pool_fits (&pool->stats, alloc->request.bytes);
+  gboolean admitted = pool->kind != NULL
+                          ? allocator_admits (self, pool, alloc)
+                          : pool->n_deferred == 0 || pool_fits (&pool->stats, alloc->request.bytes);
+
+  self->pools_plain = self->pools_plain && admitted;
+  return admitted;
 }
 
 static void
@@ -205,9 +210,14 @@ take_admitted (Engine *self, PoolId id, const BlockedAlloc *alloc)
 {
   Pool *pool = engine_pool_at (self, id);
 
-  if (pool->heap != NULL)
-    pool->stats.heap = heap_reserved (pool->heap);
+  if (pool->kind != NULL)
+    pool->stats.heap = pool->kind->reserved (pool->allocator);
   engine_pool_take (self, id, alloc->category, alloc->request.bytes, alloc->tag);
+  engine_pool_note (self, (PoolCall){ .kind = POOL_CALL_TAKE,
+                                      .pool = id,
+                                      .category = alloc->category,
+                                      .request = alloc->request,
+                                      .tag = alloc->tag });
 }
 
 static gboolean
@@ -216,12 +226,12 @@ alloc_or_block (Engine *self, HostId id, const HostYield *yield)
   Pool        *pool = engine_pool_at (self, yield->pool);
   BlockedAlloc alloc = { id, yield->category, yield->tag, yield->request, 0 };
 
-  if (admits (pool, &alloc))
+  if (admits (self, pool, &alloc))
     {
       take_admitted (self, yield->pool, &alloc);
       return TRUE;
     }
-  g_array_append_val (pool->blocked, alloc);
+  vector_push (pool->blocked, alloc);
   block (self, id, HOST_BLOCKED_ALLOC, ENGINE_NONE);
   return FALSE;
 }
@@ -237,22 +247,22 @@ retry_blocked (Engine *self, PoolId id, OpId op)
 
   for (guint i = 0; i < pool->blocked->len;)
     {
-      BlockedAlloc *waiting = &g_array_index (pool->blocked, BlockedAlloc, i), alloc;
+      BlockedAlloc *waiting = &vector_at (pool->blocked, BlockedAlloc, i), alloc;
 
-      if (!admits (pool, waiting))
+      if (!admits (self, pool, waiting))
         {
           i++;
           continue;
         }
       alloc = *waiting;
-      g_array_remove_index (pool->blocked, i);
+      vector_remove (pool->blocked, i, 1);
       take_admitted (self, id, &alloc);
       engine_host_wake (self, alloc.host, CAUSE_MEMORY, op);
     }
 }
 
 void
-engine_pool_release (Engine *self, PoolId id, PoolCategory category, const HeapRequest *request,
+engine_pool_release (Engine *self, PoolId id, PoolCategory category, const PoolRequest *request,
                      OpId after)
 {
   Pool      *pool = engine_pool_at (self, id);
@@ -260,20 +270,29 @@ engine_pool_release (Engine *self, PoolId id, PoolCategory category, const HeapR
                         .id = id,
                         .category = category,
                         .bytes = request->bytes,
-                        .detached = HEAP_NONE };
+                        .detached = POOL_DETACHED_NONE };
 
   if (after == ENGINE_NONE || engine_op_done (self, after))
     {
-      if (pool->heap != NULL)
-        heap_release (pool->heap, request);
+      if (pool->kind != NULL)
+        pool->kind->release (pool->allocator, request->what);
       pool_release (&pool->stats, category, request->bytes);
       log_change (self, id, category);
+      engine_pool_note (self, (PoolCall){ .kind = POOL_CALL_RELEASE,
+                                          .pool = id,
+                                          .category = category,
+                                          .request = *request });
       retry_blocked (self, id, after);
       return;
     }
-  if (pool->heap != NULL)
-    waiter.detached = heap_detach (pool->heap, request);
+  if (pool->kind != NULL)
+    waiter.detached = pool->kind->detach (pool->allocator, request->what);
   pool_release_later (&pool->stats, category, request->bytes);
+  engine_pool_note (self, (PoolCall){ .kind = POOL_CALL_DETACH,
+                                      .pool = id,
+                                      .category = category,
+                                      .detached = waiter.detached,
+                                      .request = *request });
   pool->n_deferred++;
   engine_op_add_waiter (self, after, &waiter);
 }
@@ -284,10 +303,15 @@ engine_pool_release_deferred (Engine *self, const WaiterNode *release, OpId op)
   Pool *pool = engine_pool_at (self, release->id);
 
   pool->n_deferred--;
-  if (pool->heap != NULL)
-    heap_give (pool->heap, release->detached);
+  if (pool->kind != NULL)
+    pool->kind->give (pool->allocator, release->detached);
   pool_give (&pool->stats, release->category, release->bytes);
   log_change (self, release->id, release->category);
+  engine_pool_note (self, (PoolCall){ .kind = POOL_CALL_GIVE,
+                                      .pool = release->id,
+                                      .category = release->category,
+                                      .detached = release->detached,
+                                      .request = { .bytes = release->bytes } });
   retry_blocked (self, release->id, op);
 }
 

@@ -1,4 +1,4 @@
-/* The life of an op: created, begun, its latency, its flow, its end. */
+/* The life of an op: created, begun, its latency, its flow, its end; op-end.c has what follows. */
 #include "engine/engine-private.h"
 
 #include <math.h>
@@ -13,10 +13,10 @@ take_waiter (Engine *self)
 
   if (i != ENGINE_NONE)
     {
-      self->free_waiter = g_array_index (self->waiters, WaiterNode, i).next;
+      self->free_waiter = vector_at (self->waiters, WaiterNode, i).next;
       return i;
     }
-  g_array_set_size (self->waiters, self->waiters->len + 1);
+  vector_extend (self->waiters, 1);
   return self->waiters->len - 1;
 }
 
@@ -27,10 +27,10 @@ take_pending (Engine *self)
 
   if (i != ENGINE_NONE)
     {
-      self->free_pending = g_array_index (self->pending, SegmentNode, i).next;
+      self->free_pending = vector_at (self->pending, SegmentNode, i).next;
       return i;
     }
-  g_array_set_size (self->pending, self->pending->len + 1);
+  vector_extend (self->pending, 1);
   return self->pending->len - 1;
 }
 
@@ -40,39 +40,13 @@ engine_op_add_waiter (Engine *self, OpId id, const WaiterNode *waiter)
   guint32   i = take_waiter (self);
   NodeList *list = &engine_live_op (self, id)->waiters;
 
-  g_array_index (self->waiters, WaiterNode, i) = *waiter;
-  g_array_index (self->waiters, WaiterNode, i).next = ENGINE_NONE;
+  vector_at (self->waiters, WaiterNode, i) = *waiter;
+  vector_at (self->waiters, WaiterNode, i).next = ENGINE_NONE;
   if (list->last == ENGINE_NONE)
     list->first = i;
   else
-    g_array_index (self->waiters, WaiterNode, list->last).next = i;
+    vector_at (self->waiters, WaiterNode, list->last).next = i;
   list->last = i;
-}
-
-/* Calls everybody who waited for the end of an op, in the order in which they came. */
-static void
-run_waiters (Engine *self, guint32 first, OpId op)
-{
-  for (guint32 i = first; i != ENGINE_NONE;)
-    {
-      WaiterNode waiter = g_array_index (self->waiters, WaiterNode, i);
-
-      g_array_index (self->waiters, WaiterNode, i).next = self->free_waiter;
-      self->free_waiter = i;
-      i = waiter.next;
-      switch (waiter.kind)
-        {
-        case WAITER_STREAM:
-          engine_stream_advance (self, waiter.id);
-          break;
-        case WAITER_HOST:
-          engine_host_wake (self, waiter.id, CAUSE_WAIT, op);
-          break;
-        case WAITER_RELEASE:
-          engine_pool_release_deferred (self, &waiter, op);
-          break;
-        }
-    }
 }
 
 /* ---- segments -------------------------------------------------------------------------------- */
@@ -87,7 +61,7 @@ close_segment (Engine *self, LiveOp *op)
     return;
   if (list->last != ENGINE_NONE)
     {
-      TraceSegment *last = &g_array_index (self->pending, SegmentNode, list->last).segment;
+      TraceSegment *last = &vector_at (self->pending, SegmentNode, list->last).segment;
       if (last->cause == op->cause && last->resource == op->cause_resource)
         {
           last->duration += duration;
@@ -95,14 +69,14 @@ close_segment (Engine *self, LiveOp *op)
         }
     }
   guint32 i = take_pending (self);
-  g_array_index (self->pending, SegmentNode, i) = (SegmentNode){
+  vector_at (self->pending, SegmentNode, i) = (SegmentNode){
     .segment = { duration, op->cause, op->cause_resource },
     .next = ENGINE_NONE,
   };
   if (list->last == ENGINE_NONE)
     list->first = i;
   else
-    g_array_index (self->pending, SegmentNode, list->last).next = i;
+    vector_at (self->pending, SegmentNode, list->last).next = i;
   list->last = i;
 }
 
@@ -124,10 +98,10 @@ flush_segments (Engine *self, LiveOp *op, OpRecord *record)
   record->first_segment = self->segments->len;
   for (guint32 i = op->segments.first; i != ENGINE_NONE;)
     {
-      SegmentNode *node = &g_array_index (self->pending, SegmentNode, i);
+      SegmentNode *node = &vector_at (self->pending, SegmentNode, i);
       guint32      next = node->next;
 
-      g_array_append_val (self->segments, node->segment);
+      vector_push (self->segments, node->segment);
       node->next = self->free_pending;
       self->free_pending = i;
       i = next;
@@ -144,13 +118,13 @@ take_slot (Engine *self)
 
   if (self->unused->len > 0)
     {
-      slot = g_array_index (self->unused, guint32, self->unused->len - 1);
-      array_cut (self->unused, self->unused->len - 1);
+      slot = vector_at (self->unused, guint32, self->unused->len - 1);
+      vector_cut (self->unused, self->unused->len - 1);
       return slot;
     }
   slot = self->live->len;
-  g_array_set_size (self->live, slot + 1);
-  g_array_index (self->live, LiveOp, slot).event = event_heap_add (self->heap);
+  vector_extend (self->live, 1);
+  vector_at (self->live, LiveOp, slot).event = event_heap_add (self->heap);
   return slot;
 }
 
@@ -168,7 +142,11 @@ copy_demands (Engine *self, LiveOp *op, const OpSpec *spec)
     }
   if (n == 0)
     return;
-  op->demands = g_new (Demand, n);
+  if (n > op->demand_room)
+    {
+      op->demands = g_renew (Demand, op->demands, n);
+      op->demand_room = n;
+    }
   for (guint i = 0; i < spec->n_demands; i++)
     if (spec->demands[i].amount > 0)
       op->demands[op->n_demands++] = spec->demands[i];
@@ -203,10 +181,18 @@ enter_order (Engine *self, OrderId order, OpId id)
   if (order == ENGINE_NONE)
     return ENGINE_NONE;
 
-  OpId *last = &g_array_index (self->orders, Order, order).last;
+  OpId *last = &vector_at (self->orders, Order, order).last;
   OpId  previous = *last;
   *last = id;
   return previous;
+}
+
+void
+engine_expect_ops (Engine *self, guint n)
+{
+  vector_reserve (self->records, n);
+  vector_reserve (self->slots, n);
+  vector_reserve (self->segments, n);
 }
 
 OpId
@@ -214,7 +200,7 @@ engine_op_new (Engine *self, const OpSpec *spec)
 {
   OpId     id = self->records->len;
   guint32  slot = take_slot (self);
-  LiveOp  *op = &g_array_index (self->live, LiveOp, slot);
+  LiveOp  *op = &vector_at (self->live, LiveOp, slot);
   OpRecord record = { .tag = spec->tag,
                       .gate = CAUSE_HOST,
                       .gate_op = ENGINE_NONE,
@@ -234,13 +220,15 @@ engine_op_new (Engine *self, const OpSpec *spec)
     .waiters = { ENGINE_NONE, ENGINE_NONE },
     .segments = { ENGINE_NONE, ENGINE_NONE },
     .event = op->event,
+    .demands = op->demands,
+    .demand_room = op->demand_room,
   };
   copy_demands (self, op, spec);
   copy_waves (op, spec);
   g_assert (!flows (op) || (isfinite (op->share) && op->share > 0));
   op->streams = op->members > 1 ? g_new (StreamId, op->members) : NULL;
-  g_array_append_val (self->records, record);
-  g_array_append_val (self->slots, slot);
+  vector_push (self->records, record);
+  vector_push (self->slots, slot);
   self->n_live++;
   return id;
 }
@@ -248,7 +236,7 @@ engine_op_new (Engine *self, const OpSpec *spec)
 gboolean
 engine_op_done (const Engine *self, OpId op)
 {
-  return g_array_index (self->slots, guint32, op) == ENGINE_NONE;
+  return vector_at (self->slots, guint32, op) == ENGINE_NONE;
 }
 
 /* ---- flow ------------------------------------------------------------------------------------ */
@@ -293,8 +281,7 @@ account_waves (Engine *self, LiveOp *op, double progress)
 {
   if (op->waves.resource == ENGINE_NONE)
     return;
-  engine_resource_at (self, op->waves.resource)->used +=
-      (progress - op->accounted) * op->wave_amount;
+  engine_add_use (self, op->waves.resource, (progress - op->accounted) * op->wave_amount);
   op->accounted = progress;
 }
 
@@ -302,7 +289,7 @@ static void
 account_demands (Engine *self, const LiveOp *op)
 {
   for (guint i = 0; i < op->n_demands; i++)
-    engine_resource_at (self, op->demands[i].resource)->used += op->demands[i].amount;
+    engine_add_use (self, op->demands[i].resource, op->demands[i].amount);
 }
 
 /* AMOUNT of resource ID is taken at rate TO instead of FROM, 0 = not at all. */
@@ -321,7 +308,7 @@ change_use (Engine *self, ResourceId id, double amount_from, double from, double
   if (resource->n_users == 0 || resource->use < 0)
     resource->use = 0;
   if (resource->last_change != ENGINE_NONE)
-    last = &g_array_index (self->use_log, UseChange, resource->last_change);
+    last = &vector_at (self->use_log, UseChange, resource->last_change);
   if (last != NULL && last->time == self->now)
     last->use = resource->use;
   else if (last == NULL || last->use != resource->use)
@@ -329,7 +316,7 @@ change_use (Engine *self, ResourceId id, double amount_from, double from, double
       UseChange change = { self->now, id, resource->use };
 
       resource->last_change = self->use_log->len;
-      g_array_append_val (self->use_log, change);
+      vector_push (self->use_log, change);
     }
 }
 
@@ -401,6 +388,15 @@ engine_op_begin (Engine *self, OpId id)
     engine_key_after (self, op->event, op->latency, event_sequence (EVENT_OP, id));
 }
 
+gboolean
+engine_op_flow (Engine *self, LiveOp *op)
+{
+  if (op->state != OP_LATENCY || !flows (op))
+    return FALSE;
+  start_flow (self, op);
+  return TRUE;
+}
+
 static void
 end_flow (Engine *self, LiveOp *op)
 {
@@ -412,30 +408,19 @@ end_flow (Engine *self, LiveOp *op)
     engine_touch_drains (self, op->drain_on);
 }
 
-static void
-end_op (Engine *self, LiveOp *op)
+void
+engine_op_close (Engine *self, LiveOp *op)
 {
-  OpId                 id = op->id;
-  OpRecord            *record = engine_record_at (self, id);
-  guint32              first_waiter = op->waiters.first;
-  guint                members = op->members;
-  StreamId             one_member = op->one_member;
-  g_autofree StreamId *streams = g_steal_pointer (&op->streams);
+  OpId      id = op->id;
+  OpRecord *record = engine_record_at (self, id);
 
   if (op->state == OP_FLOWING)
     end_flow (self, op);
   record->end = self->now;
   flush_segments (self, op, record);
-  g_clear_pointer (&op->demands, g_free);
-  g_array_append_val (self->unused, g_array_index (self->slots, guint32, id));
-  g_array_index (self->slots, guint32, id) = ENGINE_NONE;
+  vector_push (self->unused, vector_at (self->slots, guint32, id));
+  vector_at (self->slots, guint32, id) = ENGINE_NONE;
   self->n_live--;
-
-  for (guint i = 0; i < members; i++)
-    engine_stream_finish (self, streams != NULL ? streams[i] : one_member, id);
-  for (guint i = 0; i < members; i++)
-    engine_stream_advance (self, streams != NULL ? streams[i] : one_member);
-  run_waiters (self, first_waiter, id);
 }
 
 gboolean
@@ -452,15 +437,4 @@ engine_describe_late_op (const Engine *self, GString *text)
       return TRUE;
     }
   return FALSE;
-}
-
-void
-engine_op_event (Engine *self, OpId id)
-{
-  LiveOp *op = engine_live_op (self, id);
-
-  if (op->state == OP_LATENCY && flows (op))
-    start_flow (self, op);
-  else
-    end_op (self, op);
 }

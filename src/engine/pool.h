@@ -6,9 +6,51 @@
 
 #include "base/memory.h"
 #include "base/units.h"
-#include "engine/heap.h"
 
 typedef guint32 PoolId;
+
+/* What a host asks of a pool. */
+typedef struct
+{
+  guint64       bytes;
+  gconstpointer what; /* to the pool's allocator; without one only the bytes count */
+} PoolRequest;
+
+/*
+ * Who decides in host order which part of a pool's capacity each request gets: a framework's
+ * allocator. The engine knows none; it calls the functions of one with ALLOCATOR and with what
+ * PoolRequest.what points to.
+ */
+typedef struct
+{
+  /*
+   * Goes on with a request from step *DONE (0 at first), and counts the steps that went through.
+   * FALSE when the device, which has CAPACITY for the allocator, has no room for the next one.
+   */
+  gboolean (*take) (gpointer allocator, gconstpointer what, guint64 capacity, guint *done);
+
+  /* The host gives it back. */
+  void (*release) (gpointer allocator, gconstpointer what);
+
+  /* The same, but an op still uses it: what to give once that has ended. */
+  guint32 (*detach) (gpointer allocator, gconstpointer what);
+  void (*give) (gpointer allocator, guint32 detached);
+
+  /* Gives the device what it caches and can give. Returns the bytes. */
+  guint64 (*trim) (gpointer allocator);
+
+  guint64 (*reserved) (gconstpointer allocator); /* bytes that the device has given */
+
+  /*
+   * Appends numbers (guint64) that say what it holds while nothing is detached: where they are the
+   * same, the same requests lead to the same again.
+   */
+  void (*state) (gconstpointer allocator, GArray *numbers);
+
+  void (*free) (gpointer allocator);
+} PoolAllocator;
+
+#define POOL_DETACHED_NONE G_MAXUINT32 /* of `detach`: nothing is left to give */
 
 typedef struct
 {
@@ -27,7 +69,7 @@ typedef struct
  * counts a block as allocated until free() and hands it out again only after that stream's event.
  *   allocated = sum of `now` without POOL_RUNTIME
  *   reserved  = what the allocator holds from the device: the segments of a caching one
- *               (engine/alloc.h), which keep what is given back; without one, the same as allocated
+ *               of a framework, which keep what is given back; without one, the same as allocated
  *   device    = what is taken of `capacity`: reserved and POOL_RUNTIME of a caching one, else the
  *               sum of `now` + `waiting`
  * `allocated` thus follows the host's order alone, whatever the times.

@@ -17,8 +17,8 @@ engine_add_stream (Engine *self, const char *name, gint priority, guint depth)
     .name = g_string_chunk_insert (self->names, name),
     .priority = priority,
     .depth = depth,
-    .turns = { g_array_new (FALSE, FALSE, sizeof (Turn)), 0 },
-    .waits = { g_array_new (FALSE, FALSE, sizeof (OpId)), 0 },
+    .turns = { vector_new (sizeof (Turn)), 0 },
+    .waits = { vector_new (sizeof (OpId)), 0 },
     .last = ENGINE_NONE,
     .last_done = ENGINE_NONE,
     .gate_op = ENGINE_NONE,
@@ -26,16 +26,16 @@ engine_add_stream (Engine *self, const char *name, gint priority, guint depth)
     .next_drain = ENGINE_NONE,
   };
 
-  g_array_append_val (self->streams, stream);
+  vector_push (self->streams, stream);
   return self->streams->len - 1;
 }
 
 void
 engine_stream_clear (Stream *stream)
 {
-  g_array_unref (stream->turns.items);
-  g_array_unref (stream->waits.items);
-  g_clear_pointer (&stream->drain_targets, g_array_unref);
+  vector_free (stream->turns.items);
+  vector_free (stream->waits.items);
+  g_clear_pointer (&stream->drain_targets, vector_free);
 }
 
 OrderId
@@ -43,7 +43,7 @@ engine_add_order (Engine *self, const char *name)
 {
   Order order = { g_string_chunk_insert (self->names, name), ENGINE_NONE };
 
-  g_array_append_val (self->orders, order);
+  vector_push (self->orders, order);
   return self->orders->len - 1;
 }
 
@@ -68,7 +68,7 @@ engine_submit (Engine *self, OpId id, StreamId stream_id, ResourceId reserve_on,
   engine_record_at (self, id)->issue = self->now;
   stream->pending_waits = 0;
   stream->last = id;
-  g_array_append_val (stream->turns.items, turn);
+  vector_push (stream->turns.items, turn);
   if (fifo_length (&stream->turns) == 1)
     engine_stream_advance (self, stream_id);
 }
@@ -80,7 +80,7 @@ engine_stream_wait (Engine *self, StreamId stream_id, OpId op)
 
   if (engine_op_done (self, op))
     return;
-  g_array_append_val (stream->waits.items, op);
+  vector_push (stream->waits.items, op);
   stream->pending_waits++;
 }
 
@@ -204,7 +204,7 @@ engine_stream_advance (Engine *self, StreamId id)
   stream->ready = TRUE;
   stream->ready_time = self->now;
   if (turn->reserve > 0)
-    g_array_append_val (self->arrivals, id);
+    vector_push (self->arrivals, id);
   else
     arrive (self, id);
 }
@@ -240,7 +240,7 @@ widest_wave (const LiveOp *op, double slots)
 
 /*
  * Notes the running wave or piece of every kernel with some on a resource. FALSE when none is in
- * the way: there is none, or all of them have one wave that leaves enough slots beside what is
+ * the way: there is none, or all of them have one wave that leaves enough slots besides what is
  * reserved already.
  */
 static gboolean
@@ -251,8 +251,8 @@ collect_targets (Engine *self, Stream *stream, ResourceId resource)
   double         slots = floor (fluid_slots (self->fluid, resource) + 1e-9), taken = 0;
 
   if (stream->drain_targets == NULL)
-    stream->drain_targets = g_array_new (FALSE, FALSE, sizeof (DrainTarget));
-  g_array_set_size (stream->drain_targets, 0);
+    stream->drain_targets = vector_new (sizeof (DrainTarget));
+  vector_cut (stream->drain_targets, 0);
   for (guint i = 0; i < n; i++)
     {
       const LiveOp *op = engine_live_op (self, fluid_user (self->fluid, users[i]));
@@ -263,22 +263,11 @@ collect_targets (Engine *self, Stream *stream, ResourceId resource)
       DrainTarget target = { op->id,
                              (floor (engine_op_progress (self, op) * waves + 1e-9) + 1) / waves };
       target.target = MIN (1.0, target.target);
-      g_array_append_val (stream->drain_targets, target);
+      vector_push (stream->drain_targets, target);
       taken += widest_wave (op, slots);
     }
   return stream->drain_targets->len > 0
          && taken + fifo_at (&stream->turns, Turn, 0).reserve > slots;
-}
-
-static void
-mark_drain (Engine *self, StreamId id)
-{
-  Stream *stream = engine_stream_at (self, id);
-
-  if (stream->drain_dirty)
-    return;
-  stream->drain_dirty = TRUE;
-  g_array_append_val (self->drains, id);
 }
 
 static void
@@ -292,7 +281,7 @@ start_drain (Engine *self, StreamId id, ResourceId resource_id)
   stream->draining = TRUE;
   stream->next_drain = resource->first_drain;
   resource->first_drain = id;
-  mark_drain (self, id);
+  engine_mark_drain (self, id);
 }
 
 static void
@@ -311,12 +300,12 @@ stop_drain (Engine *self, StreamId id)
 void
 engine_settle_arrivals (Engine *self)
 {
-  g_autoptr (GArray) ready = g_steal_pointer (&self->arrivals);
+  g_autoptr (Vector) ready = g_steal_pointer (&self->arrivals);
 
-  self->arrivals = g_array_new (FALSE, FALSE, sizeof (StreamId));
+  self->arrivals = vector_new (sizeof (StreamId));
   for (guint i = 0; i < ready->len; i++)
     {
-      StreamId   id = g_array_index (ready, StreamId, i);
+      StreamId   id = vector_at (ready, StreamId, i);
       Stream    *stream = engine_stream_at (self, id);
       ResourceId resource = fifo_at (&stream->turns, Turn, 0).reserve_on;
 
@@ -332,54 +321,6 @@ engine_drain_event (Engine *self, StreamId id)
 {
   stop_drain (self, id);
   arrive (self, id);
-}
-
-void
-engine_touch_drains (Engine *self, ResourceId resource)
-{
-  for (StreamId id = engine_resource_at (self, resource)->first_drain; id != ENGINE_NONE;
-       id = engine_stream_at (self, id)->next_drain)
-    mark_drain (self, id);
-}
-
-/*
- * When TARGET is reached at the present rates: computed as the op's own end is, so that a last
- * wave ends with its op.
- */
-static SimTime
-target_time (const Engine *self, const DrainTarget *target)
-{
-  const LiveOp *op = engine_live_op (self, target->op);
-
-  if (op == NULL)
-    return self->now;
-  SimTime span = sim_time_span (target->target - op->progress, op->rate);
-  return MAX (self->now, sim_time_add (op->settled, span));
-}
-
-static void
-key_drain (Engine *self, StreamId id)
-{
-  Stream *stream = engine_stream_at (self, id);
-  SimTime last = self->now;
-
-  stream->drain_dirty = FALSE;
-  if (!stream->draining)
-    return;
-  for (guint i = 0; i < stream->drain_targets->len; i++)
-    last = MAX (last, target_time (self, &g_array_index (stream->drain_targets, DrainTarget, i)));
-  if (last < SIM_TIME_MAX)
-    event_heap_set (self->heap, stream->drain_event, last, event_sequence (EVENT_DRAIN, id));
-  else
-    event_heap_remove (self->heap, stream->drain_event);
-}
-
-void
-engine_key_drains (Engine *self)
-{
-  for (guint i = 0; i < self->drains->len; i++)
-    key_drain (self, g_array_index (self->drains, StreamId, i));
-  g_array_set_size (self->drains, 0);
 }
 
 /* ---- deadlock -------------------------------------------------------------------------------- */
@@ -398,7 +339,7 @@ engine_describe_stuck_stream (const Engine *self, StreamId id, GString *text)
     g_string_append_printf (text, ", which waits for op %u", fifo_at (&stream->waits, OpId, 0));
   else if (!stream->ready)
     g_string_append_printf (text, ", which waits for op %u of '%s'", op->order_prev,
-                            g_array_index (self->orders, Order, op->order).name);
+                            vector_at (self->orders, Order, op->order).name);
   else if (op->n_arrived < op->members)
     g_string_append_printf (text, ", where %u of %u members have arrived", op->n_arrived,
                             op->members);

@@ -164,7 +164,7 @@ flash_efficiency (const GpuProfile *gpu, const KernelDesc *kernel)
 /*
  * Blocks on the diagonal of a causal mask are computed in full: half a block more for every row. A
  * head's longest block has up to twice its mean's work. Masked blocks of more than one wave are
- * told out as SMs become free, and lose half a block at the end; else waves are whole.
+ * dispatched as SMs become free, and lose half a block at the end; else waves are whole.
  */
 static void
 attention_cost (const GpuProfile *gpu, const KernelDesc *kernel, KernelCost *cost)

@@ -377,9 +377,9 @@ read_row (Loader *self)
 static gboolean
 find_columns (Loader *self)
 {
-  const char *names[N_COLUMNS + 1] = { NULL };
-  SourceMark  head = csv_reader_mark (self->reader, 0);
-  guint       n_errors = diag_list_n_errors (self->diags);
+  const char      *names[N_COLUMNS + 1] = { NULL };
+  const SourceMark head = csv_reader_mark (self->reader, 0);
+  guint            n_errors = diag_list_n_errors (self->diags);
 
   if (csv_reader_find (self->reader, "format") < 0
       && csv_reader_find (self->reader, "benchmark") < 0)
@@ -389,7 +389,6 @@ find_columns (Loader *self)
                   "no results of shardsim-bench");
       return FALSE;
     }
-  head.column = head.length = 0;
   for (guint c = 0; c < N_COLUMNS; c++)
     {
       gint place = csv_reader_find (self->reader, columns[c].name);
@@ -397,18 +396,10 @@ find_columns (Loader *self)
       names[c] = columns[c].name;
       self->places[c] = (guint) MAX (place, 0);
       if (place < 0)
-        diag_error (self->diags, &head, "is the file of another release?", "missing column '%s'",
-                    columns[c].name);
+        csv_reader_missing (self->reader, columns[c].name, "is the file of another release?",
+                            self->diags);
     }
-  for (guint i = 0; i < csv_reader_n_columns (self->reader); i++)
-    if (!g_strv_contains (names, csv_reader_column (self->reader, i)))
-      {
-        SourceMark       mark = csv_reader_mark (self->reader, i);
-        g_autofree char *hint = suggest_hint (csv_reader_column (self->reader, i), names);
-
-        diag_error (self->diags, &mark, hint, "unknown column '%s'",
-                    csv_reader_column (self->reader, i));
-      }
+  csv_reader_check_names (self->reader, names, self->diags);
   return diag_list_n_errors (self->diags) == n_errors;
 }
 

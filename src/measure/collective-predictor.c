@@ -19,10 +19,10 @@ typedef struct
 {
   guint              cluster; /* index of a ClusterSlot; meaningless with a reason */
   CollectiveKind     kind;
-  CollectiveOptions  options; /* its strings are the first row's */
-  const Measurement *row;     /* the first */
-  CollectivePlan    *plan;    /* NULL: not made yet, or dropped */
-  CollectivePlan    *beside;  /* the same at the same time; NULL: none */
+  CollectiveOptions  options;    /* its strings are the first row's */
+  const Measurement *row;        /* the first */
+  CollectivePlan    *plan;       /* NULL: not made yet, or dropped */
+  CollectivePlan    *concurrent; /* the same at the same time; NULL: none */
   char              *reason;
 } PlanSlot;
 
@@ -53,7 +53,7 @@ plan_slot_free (gpointer data)
   PlanSlot *self = data;
 
   collective_plan_free (self->plan);
-  collective_plan_free (self->beside);
+  collective_plan_free (self->concurrent);
   g_free (self->reason);
   g_free (self);
 }
@@ -203,7 +203,7 @@ row_cluster (CollectivePredictor *self, guint row)
 
 /* Over the ranks that WORD names; without them over all GPUs, or (BESIDE) NULL. */
 static CollectivePlan *
-plan_ranks (PlanSlot *slot, const Cluster *cluster, const char *word, gboolean beside)
+plan_ranks (PlanSlot *slot, const Cluster *cluster, const char *word, gboolean concurrent)
 {
   guint               n = cluster_n_gpus (cluster);
   g_autoptr (GArray)  named = measurement_group (slot->row, word, n, &slot->reason);
@@ -212,7 +212,7 @@ plan_ranks (PlanSlot *slot, const Cluster *cluster, const char *word, gboolean b
   if (named != NULL)
     return collective_plan_new (cluster, slot->kind, (const guint32 *) (gconstpointer) named->data,
                                 named->len, &slot->options);
-  if (beside || slot->reason != NULL)
+  if (concurrent || slot->reason != NULL)
     return NULL;
   all = g_new (guint32, n);
   for (guint i = 0; i < n; i++)
@@ -220,14 +220,14 @@ plan_ranks (PlanSlot *slot, const Cluster *cluster, const char *word, gboolean b
   return collective_plan_new (cluster, slot->kind, all, n, &slot->options);
 }
 
-/* The later end of both, where another runs beside. NULL, or why there is none. */
+/* The later end of both, where another runs concurrently. NULL, or why there is none. */
 static const char *
-time_beside (PlanSlot *slot, const Cluster *cluster, double bytes, CollectiveCost *cost)
+time_concurrent (PlanSlot *slot, const Cluster *cluster, double bytes, CollectiveCost *cost)
 {
-  const CollectiveRunItem items[] = { { slot->plan, bytes, 0 }, { slot->beside, bytes, 0 } };
+  const CollectiveRunItem items[] = { { slot->plan, bytes, 0 }, { slot->concurrent, bytes, 0 } };
   SimTime                 finish[2];
 
-  if (slot->beside == NULL)
+  if (slot->concurrent == NULL)
     return NULL;
   if (!collective_run_fluid (cluster, items, G_N_ELEMENTS (items), finish, NULL))
     return "it takes too long for the clock";
@@ -252,14 +252,14 @@ collective_predictor_cost (CollectivePredictor *self, guint row, CollectiveCost 
   if (slot->plan == NULL)
     {
       slot->plan = plan_ranks (slot, cluster, "ranks", FALSE);
-      slot->beside = plan_ranks (slot, cluster, "beside", TRUE);
+      slot->concurrent = plan_ranks (slot, cluster, "beside", TRUE);
     }
   if (slot->reason != NULL)
     return slot->reason;
   if (collective_plan_n_ranks (slot->plan) == 1)
     return "one GPU: nothing is sent";
   collective_plan_cost (slot->plan, (double) measurement->bytes, cost);
-  return time_beside (slot, cluster, (double) measurement->bytes, cost);
+  return time_concurrent (slot, cluster, (double) measurement->bytes, cost);
 }
 
 guint
@@ -311,7 +311,7 @@ collective_predictor_forget (CollectivePredictor *self, const char *link)
           || (slot->nic != NULL && g_str_equal (slot->nic->id, link)))
         {
           g_clear_pointer (&plan->plan, collective_plan_free);
-          g_clear_pointer (&plan->beside, collective_plan_free);
+          g_clear_pointer (&plan->concurrent, collective_plan_free);
         }
     }
   for (guint i = 0; i < self->clusters->len; i++)

@@ -3,20 +3,34 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/parallel.h"
+#include "measure/figure-runs.h"
+
+#define GIB 1073741824.0
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
 static const struct
 {
   const char *name;
-  gsize       offset; /* of a double in Prediction */
+  gsize       offset;  /* in Prediction: of a double, */
+  gboolean    bytes;   /* or of so many, as a guint64 */
+  gboolean    largest; /* a row's answer is the most of those of its scenarios that fit */
 } metrics[] = {
-  { "step_time_s", G_STRUCT_OFFSET (Prediction, step_time_s) },
-  { "tokens_per_s_per_gpu", G_STRUCT_OFFSET (Prediction, tokens_per_s_per_gpu) },
-  { "mfu_percent", G_STRUCT_OFFSET (Prediction, mfu_percent) },
-  { "hfu_percent", G_STRUCT_OFFSET (Prediction, hfu_percent) },
-  { "hardware_tflops_per_gpu", G_STRUCT_OFFSET (Prediction, hardware_tflops_per_gpu) },
+  { "step_time_s", G_STRUCT_OFFSET (Prediction, step_time_s), FALSE, FALSE },
+  { "tokens_per_s_per_gpu", G_STRUCT_OFFSET (Prediction, tokens_per_s_per_gpu), FALSE, FALSE },
+  { "mfu_percent", G_STRUCT_OFFSET (Prediction, mfu_percent), FALSE, FALSE },
+  { "hfu_percent", G_STRUCT_OFFSET (Prediction, hfu_percent), FALSE, FALSE },
+  { "hardware_tflops_per_gpu", G_STRUCT_OFFSET (Prediction, hardware_tflops_per_gpu), FALSE,
+    FALSE },
+  { "inter_node_forward_bytes_per_gpu",
+    G_STRUCT_OFFSET (Prediction, inter_node_forward_bytes_per_gpu), FALSE, FALSE },
+  { "inter_node_backward_bytes_per_gpu",
+    G_STRUCT_OFFSET (Prediction, inter_node_backward_bytes_per_gpu), FALSE, FALSE },
+  { "peak_allocated_gib", G_STRUCT_OFFSET (Prediction, hbm.allocated), TRUE, FALSE },
+  { "peak_reserved_gib", G_STRUCT_OFFSET (Prediction, hbm.reserved), TRUE, FALSE },
+  { "time_optimizer_s", G_STRUCT_OFFSET (Prediction, parts) + TIME_OPTIMIZER * sizeof (double),
+    FALSE, FALSE },
+  { "largest_parameters", G_STRUCT_OFFSET (Prediction, n_parameters), FALSE, TRUE },
 };
 
 static const char *
@@ -28,12 +42,25 @@ find_metric (const char *name)
   return NULL;
 }
 
+static gboolean
+is_largest (const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (metrics); i++)
+    if (strcmp (metrics[i].name, name) == 0)
+      return metrics[i].largest;
+  return FALSE;
+}
+
 static double
 metric_of (const Prediction *prediction, const char *name)
 {
   for (guint i = 0; i < G_N_ELEMENTS (metrics); i++)
     if (strcmp (metrics[i].name, name) == 0)
-      return *(const double *) G_STRUCT_MEMBER_P (prediction, metrics[i].offset);
+      {
+        gconstpointer at = G_STRUCT_MEMBER_P (prediction, metrics[i].offset);
+
+        return metrics[i].bytes ? (double) *(const guint64 *) at / GIB : *(const double *) at;
+      }
   g_assert_not_reached ();
 }
 
@@ -81,8 +108,17 @@ continues (const Figures *self, const char *const *cells)
          && strcmp (last->row, cells[ROW]) == 0 && strcmp (last->metric, cells[METRIC]) == 0;
 }
 
+static const char *
+ratio_title (Figures *self, const char *metric)
+{
+  g_autofree char *title = g_strconcat (metric, ", ratio", NULL);
+
+  return g_string_chunk_insert_const (self->strings, title);
+}
+
 static void
-add_row (Figures *self, const char *const *cells, const SourceMark *marks, DiagList *diags)
+add_row (Figures *self, const char *const *cells, const char *over, const SourceMark *marks,
+         DiagList *diags)
 {
   FigureRow row = { .metric = find_metric (cells[METRIC]) };
   char     *end;
@@ -96,6 +132,7 @@ add_row (Figures *self, const char *const *cells, const SourceMark *marks, DiagL
       diag_error (diags, &marks[METRIC], NULL, "unknown value '%s' for 'metric'", cells[METRIC]);
       row.metric = "";
     }
+  row.title = over == NULL ? row.metric : ratio_title (self, row.metric);
   row.figure = g_string_chunk_insert_const (self->strings, cells[FIGURE]);
   row.row = g_string_chunk_insert_const (self->strings, cells[ROW]);
   row.assumptions = g_string_chunk_insert_const (self->strings, cells[ASSUMPTIONS]);
@@ -110,6 +147,8 @@ read_line (Figures *self, const CsvReader *reader, DiagList *diags)
   const char *cells[N_COLUMNS];
   SourceMark  marks[N_COLUMNS];
   FigureCase  one = { 0 };
+  gint        at_over = csv_reader_find (reader, "over");
+  const char *over = at_over >= 0 ? csv_reader_field (reader, (guint) at_over) : "";
 
   for (guint c = 0; c < N_COLUMNS; c++)
     {
@@ -119,8 +158,9 @@ read_line (Figures *self, const CsvReader *reader, DiagList *diags)
       marks[c] = csv_reader_mark (reader, at);
     }
   if (!continues (self, cells))
-    add_row (self, cells, marks, diags);
+    add_row (self, cells, *over != '\0' ? over : NULL, marks, diags);
   one.scenario = g_string_chunk_insert_const (self->strings, cells[SCENARIO]);
+  one.over = *over != '\0' ? g_string_chunk_insert_const (self->strings, over) : NULL;
   g_array_append_val (g_array_index (self->rows, FigureRow, self->rows->len - 1).cases, one);
 }
 
@@ -148,51 +188,45 @@ read_table (Figures *self, const char *file, DiagList *diags)
 
 /* ---- predictions ----------------------------------------------------------------------------- */
 
-typedef struct
-{
-  const GPtrArray      *scenarios;
-  const PredictOptions *options;
-  Prediction          **predictions;
-  char                **reasons;
-} Runs;
-
-static void
-predict_one (guint i, gpointer user)
-{
-  Runs                *runs = user;
-  g_autoptr (DiagList) diags = diag_list_new ();
-  g_autoptr (GError)   error = NULL;
-
-  runs->predictions[i] =
-      predict (g_ptr_array_index (runs->scenarios, i), runs->options, diags, &error);
-  if (runs->predictions[i] == NULL)
-    runs->reasons[i] = g_strdup (error != NULL ? error->message : diag_list_first_message (diags));
-}
-
-static void
-fill_case (FigureCase *self, const char *metric, const Runs *runs)
+/* The prediction of the scenario NAME; NULL with a *REASON. */
+static const Prediction *
+find_prediction (const FigureRuns *runs, const char *name, char **reason)
 {
   for (guint i = 0; i < runs->scenarios->len; i++)
     {
       const Scenario *scenario = g_ptr_array_index (runs->scenarios, i);
 
-      if (strcmp (scenario->name, self->scenario) != 0)
+      if (strcmp (scenario->name, name) != 0)
         continue;
       if (runs->predictions[i] == NULL)
-        self->reason = g_strdup (runs->reasons[i]);
-      else
-        {
-          self->predicted = metric_of (runs->predictions[i], metric);
-          self->fits = runs->predictions[i]->fits;
-          self->profiles = g_strdup (runs->predictions[i]->profiles);
-        }
-      return;
+        *reason = g_strdup (runs->reasons[i]);
+      return runs->predictions[i];
     }
-  self->reason = g_strdup_printf ("there is no scenario '%s'", self->scenario);
+  *reason = g_strdup_printf ("there is no scenario '%s'", name);
+  return NULL;
 }
 
 static void
-fill_row (FigureRow *self, const Runs *runs)
+fill_case (FigureCase *self, const char *metric, const FigureRuns *runs)
+{
+  const Prediction *of = find_prediction (runs, self->scenario, &self->reason), *over = NULL;
+
+  if (of != NULL && self->over != NULL)
+    over = find_prediction (runs, self->over, &self->reason);
+  if (of == NULL || (self->over != NULL && over == NULL))
+    return;
+  if (over != NULL && metric_of (over, metric) == 0)
+    {
+      self->reason = g_strdup_printf ("'%s' of '%s' is 0", metric, self->over);
+      return;
+    }
+  self->predicted = metric_of (of, metric) / (over != NULL ? metric_of (over, metric) : 1);
+  self->fits = of->fits && (over == NULL || over->fits);
+  self->profiles = g_strdup (of->profiles);
+}
+
+static void
+fill_row (FigureRow *self, const FigureRuns *runs)
 {
   double nearest;
 
@@ -201,12 +235,15 @@ fill_row (FigureRow *self, const Runs *runs)
       FigureCase *one = &g_array_index (self->cases, FigureCase, i);
 
       fill_case (one, self->metric, runs);
-      if (one->reason != NULL || (self->cases->len > 1 && !one->fits))
+      if (one->reason != NULL
+          || ((self->cases->len > 1 || is_largest (self->metric)) && !one->fits))
         continue;
       self->low = self->n_used > 0 ? MIN (self->low, one->predicted) : one->predicted;
       self->high = self->n_used > 0 ? MAX (self->high, one->predicted) : one->predicted;
       self->n_used++;
     }
+  if (is_largest (self->metric))
+    self->low = self->high;
   nearest = CLAMP (self->published, self->low, self->high);
   self->error = self->n_used > 0 ? nearest / self->published - 1 : 0;
 }
@@ -215,18 +252,10 @@ static void
 predict_all (Figures *self, const GPtrArray *scenarios, const PredictOptions *options,
              guint n_threads)
 {
-  g_autofree Prediction **predictions = g_new0 (Prediction *, scenarios->len);
-  g_autofree char       **reasons = g_new0 (char *, scenarios->len);
-  Runs                    runs = { scenarios, options, predictions, reasons };
+  g_autoptr (FigureRuns) runs = figure_runs_new (scenarios, options, n_threads);
 
-  parallel_run (scenarios->len, n_threads, predict_one, &runs, options->count);
   for (guint i = 0; i < self->rows->len; i++)
-    fill_row (&g_array_index (self->rows, FigureRow, i), &runs);
-  for (guint i = 0; i < scenarios->len; i++)
-    {
-      prediction_free (predictions[i]);
-      g_free (reasons[i]);
-    }
+    fill_row (&g_array_index (self->rows, FigureRow, i), runs);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */

@@ -6,6 +6,8 @@
  *   arXiv:2205.05198 table 5,"22B, full recomputation","22B, full recomputation",
  *     step_time_s,1.42,unfused attention
  *
+ * With a column `over`, where it names another scenario the figure is the ratio of both: a gain.
+ *
  * Where a run's settings are not known, several scenarios have the same row one after another:
  * their predictions make a band. Of those the ones that do not fit memory are left out, as nobody
  * could have run them.
@@ -18,6 +20,7 @@
 typedef struct
 {
   const char *scenario;
+  const char *over;   /* NULL, or the scenario whose metric divides */
   char       *reason; /* NULL, or why there is no prediction; then the rest is unset */
   double      predicted;
   gboolean    fits;
@@ -26,13 +29,18 @@ typedef struct
 
 typedef struct
 {
-  const char *figure, *row, *metric,
-      *assumptions; /* metric: a name of prediction_result_names, or hfu_percent */
-  double  published;
-  GArray *cases;     /* FigureCase */
-  guint   n_used;    /* cases behind the numbers; 0: none, and they are unset */
-  double  low, high; /* of the predictions */
-  double  error; /* of the end that is nearer to `published`, / published - 1; 0 within the band */
+  const char *figure, *row, *assumptions;
+  /*
+   * A name of prediction_result_names, hfu_percent, peak_allocated_gib, peak_reserved_gib or
+   * largest_parameters.
+   */
+  const char *metric;
+  const char *title; /* of the metric, or of the ratio of two */
+  double      published;
+  GArray     *cases;     /* FigureCase */
+  guint       n_used;    /* cases behind the numbers; 0: none, and they are unset */
+  double      low, high; /* of the predictions */
+  double error; /* of the end that is nearer to `published`, / published - 1; 0 within the band */
 } FigureRow;
 
 typedef struct

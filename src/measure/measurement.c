@@ -92,7 +92,6 @@ read_env (Measurement *row, const char *text, const SourceMark *mark, DiagList *
 static gboolean
 read_collective (Measurement *row, const char *text, const SourceMark *mark, DiagList *diags)
 {
-  const char      *names[COLLECTIVE_N_KINDS + 1] = { NULL };
   g_autofree char *hint = NULL;
 
   row->kind = collective_kind_parse (text);
@@ -100,9 +99,7 @@ read_collective (Measurement *row, const char *text, const SourceMark *mark, Dia
     return FALSE;
   if (row->kind != COLLECTIVE_N_KINDS)
     return TRUE;
-  for (guint i = 0; i < COLLECTIVE_N_KINDS; i++)
-    names[i] = collective_kind_name ((CollectiveKind) i);
-  hint = suggest_hint (text, names);
+  hint = suggest_hint (text, collective_kind_names);
   diag_error (diags, mark, hint, "unknown value '%s' for 'collective'", text);
   return FALSE;
 }
@@ -197,27 +194,21 @@ is_known (const char *name)
 static void
 report_unknown (const CsvReader *reader, guint i, DiagList *diags)
 {
-  SourceMark            mark = csv_reader_mark (reader, i);
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autofree char      *hint = NULL;
 
   for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
     g_ptr_array_add (names, (gpointer) columns[c].name);
   for (const OptionSpec *spec = cluster_options; spec->key != NULL; spec++)
     g_ptr_array_add (names, (gpointer) spec->key);
   g_ptr_array_add (names, NULL);
-  hint = suggest_hint (csv_reader_column (reader, i), (const char *const *) names->pdata);
-  diag_error (diags, &mark, hint, "unknown column '%s'", csv_reader_column (reader, i));
+  csv_reader_unknown (reader, i, (const char *const *) names->pdata, diags);
 }
 
 static void
 report_missing (const CsvReader *reader, const char *name, DiagList *diags)
 {
-  SourceMark mark = csv_reader_mark (reader, 0);
-
-  mark.column = mark.length = 0;
   if (csv_reader_find (reader, name) == NO_COLUMN)
-    diag_error (diags, &mark, NULL, "missing column '%s'", name);
+    csv_reader_missing (reader, name, NULL, diags);
 }
 
 static gboolean

@@ -48,10 +48,10 @@ add_figure (TrainingValidation *self, GHashTable *seen, const char *kind, const 
 }
 
 void
-training_count_calibrated (TrainingValidation *self, const char *profile_dir)
+training_count_calibrated (TrainingValidation *self, const PredictOptions *options)
 {
   static const char *const kinds[] = { "gpu", "node", "framework" };
-  g_autoptr (ProfileSet)   profiles = profile_set_new (profile_dir);
+  g_autoptr (ProfileSet)   profiles = predict_profiles (options);
   g_autoptr (GHashTable)   seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
 
   for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)

@@ -91,6 +91,23 @@ is_required (const CsvReader *reader, const char *name)
   return g_strv_contains (model_parts, name) && !has (reader, "config");
 }
 
+const Strategy *
+training_find_strategy (const char *name, const SourceMark *mark, DiagList *diags)
+{
+  const Strategy       *found = strategy_find (strcmp (name, "zero++") == 0 ? "zeropp" : name);
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  g_autofree char      *hint = NULL;
+
+  if (found != NULL)
+    return found;
+  for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
+    g_ptr_array_add (names, (gpointer) (*list)->name);
+  g_ptr_array_add (names, NULL);
+  hint = suggest_hint (name, (const char *const *) names->pdata);
+  diag_error (diags, mark, hint, "unknown strategy '%s'", name);
+  return NULL;
+}
+
 const OptionSpec *
 training_find_setting (const char *name, guint *section)
 {
@@ -142,9 +159,7 @@ column_of (const CsvReader *reader, guint i)
 static void
 report_unknown (const CsvReader *reader, guint i, DiagList *diags)
 {
-  SourceMark            mark = csv_reader_mark (reader, i);
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autofree char      *hint = NULL;
 
   for (guint c = 0; c < G_N_ELEMENTS (own_columns); c++)
     g_ptr_array_add (names, (gpointer) own_columns[c].name);
@@ -155,19 +170,15 @@ report_unknown (const CsvReader *reader, guint i, DiagList *diags)
          spec->key != NULL; spec++)
       g_ptr_array_add (names, (gpointer) spec->key);
   g_ptr_array_add (names, NULL);
-  hint = suggest_hint (csv_reader_column (reader, i), (const char *const *) names->pdata);
-  diag_error (diags, &mark, hint, "unknown column '%s'", csv_reader_column (reader, i));
+  csv_reader_unknown (reader, i, (const char *const *) names->pdata, diags);
 }
 
 static void
 report_missing (const CsvReader *reader, const char *const *names, DiagList *diags)
 {
-  SourceMark mark = csv_reader_mark (reader, 0);
-
-  mark.column = mark.length = 0;
   for (; *names != NULL; names++)
     if (is_required (reader, *names) && !has (reader, *names))
-      diag_error (diags, &mark, NULL, "missing column '%s'", *names);
+      csv_reader_missing (reader, *names, NULL, diags);
 }
 
 GArray *

@@ -48,5 +48,8 @@ typedef struct
 /* Newly allocated array of TrainingColumn; what is unknown or missing is added to DIAGS. */
 GArray *training_columns_read (const CsvReader *reader, DiagList *diags);
 
+/* The built-in strategy NAME, as tables spell it; NULL after an error with the nearest one. */
+const Strategy *training_find_strategy (const char *name, const SourceMark *mark, DiagList *diags);
+
 /* An option by the name of its column, and its section among training_sections; NULL: none. */
 const OptionSpec *training_find_setting (const char *name, guint *section);

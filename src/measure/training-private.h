@@ -22,5 +22,5 @@ TrainingValidation *training_validation_new (TrainingTable *table);
 /* Fills everything but rows, table and calibrated. */
 void training_summarise (TrainingValidation *self);
 
-/* Fills `calibrated` from the GPU and node profiles of PROFILE_DIR. */
-void training_count_calibrated (TrainingValidation *self, const char *profile_dir);
+/* Fills `calibrated` from the GPU and node profiles of OPTIONS. */
+void training_count_calibrated (TrainingValidation *self, const PredictOptions *options);

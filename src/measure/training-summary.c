@@ -222,32 +222,13 @@ count_fits (TrainingValidation *self)
 
 /* ---- goals ----------------------------------------------------------------------------------- */
 
-/* Of the sources in tests/data/validation/training.csv. */
-static const TrainingGoal goals[] = {
-  { "fsdp1, fsdp2: time", GOAL_TIME, { "mpt", "modalities-mn5", "fms", "torchtitan" }, 0.06, 0.15 },
-  { "megatron-sc21, bloom, layouts: time",
-    GOAL_TIME,
-    { "megatron-sc21", "bloom", "layouts" },
-    0.08,
-    0.20 },
-  { "vtrain-single: time", GOAL_TIME, { "vtrain-single" }, 0.12, 0.30 },
-  { "torchtitan: peak reserved memory", GOAL_MEMORY, { "torchtitan" }, 0.06, 0.15 },
-  { "layouts: fits", GOAL_FITS, { "layouts" }, 0.95, 0 },
-  { "layouts, bloom, vtrain-single: tau",
-    GOAL_RANKING,
-    { "layouts", "bloom", "vtrain-single" },
-    0.8,
-    0 },
-};
-
 static gboolean
 is_of_goal (const ValidatedTraining *row, gconstpointer user)
 {
   const TrainingGoal *goal = user;
-  gboolean            named = FALSE;
+  const gboolean      named =
+      g_strv_contains ((const char *const *) goal->sources, row->measured->source);
 
-  for (guint i = 0; i < G_N_ELEMENTS (goal->sources) && goal->sources[i] != NULL; i++)
-    named = named || strcmp (goal->sources[i], row->measured->source) == 0;
   switch (goal->kind)
     {
     case GOAL_TIME:
@@ -283,11 +264,8 @@ judge_fits (const TrainingValidation *self, GoalResult *result)
 static void
 judge_ranking (const TrainingValidation *self, GoalResult *result)
 {
-  const char    *sources[G_N_ELEMENTS (result->goal->sources) + 1] = { NULL };
-  RankingSummary ranking;
+  const RankingSummary ranking = ranking_of (self, (const char *const *) result->goal->sources);
 
-  memcpy (sources, result->goal->sources, sizeof result->goal->sources);
-  ranking = ranking_of (self, sources);
   result->n = ranking.n_groups;
   result->first = ranking.tau;
   result->met = result->first >= result->goal->first;
@@ -330,6 +308,6 @@ training_summarise (TrainingValidation *self)
     add_ranking (self, g_ptr_array_index (sources, i));
   add_ranking (self, NULL);
   count_fits (self);
-  for (guint i = 0; i < G_N_ELEMENTS (goals); i++)
-    judge (self, &goals[i]);
+  for (guint i = 0; i < self->table->goals->len; i++)
+    judge (self, &g_array_index (self->table->goals, TrainingGoal, i));
 }

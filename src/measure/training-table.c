@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "measure/implied.h"
 #include "measure/training-columns.h"
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -80,6 +81,8 @@ typedef struct
   const char     *framework;
   Scenario       *scratch; /* where options are tried */
   DiagList       *diags;
+  Implied        *implied;
+  DiagList       *all; /* of the table: a mistake in a profile is none of the row */
 } Draft;
 
 static const char *
@@ -144,22 +147,9 @@ read_value (Draft *self, const char *text, const SourceMark *mark)
 static void
 read_strategy (Draft *self, const char *text, const SourceMark *mark)
 {
-  const char            *name = strcmp (text, "zero++") == 0 ? "zeropp" : text;
-  g_autoptr (GPtrArray)  names = g_ptr_array_new ();
-  g_autofree char       *hint = NULL;
-  const Strategy *const *list = strategy_list ();
-
-  self->strategy = strategy_find (name);
+  self->strategy = training_find_strategy (text, mark, self->diags);
   if (self->strategy != NULL)
-    {
-      add_setting (self, "strategy.name", self->strategy->name);
-      return;
-    }
-  for (; *list != NULL; list++)
-    g_ptr_array_add (names, (gpointer) (*list)->name);
-  g_ptr_array_add (names, NULL);
-  hint = suggest_hint (text, (const char *const *) names->pdata);
-  diag_error (self->diags, mark, hint, "unknown strategy '%s'", text);
+    add_setting (self, "strategy.name", self->strategy->name);
 }
 
 static gpointer
@@ -226,36 +216,6 @@ read_cell (Draft *self, const TrainingColumn *column, const char *name, const ch
 
 /* ---- what a framework does ------------------------------------------------------------------- */
 
-/*
- * Settings that a framework's release implies and no column says. A cell or a word of `options`
- * goes before, but for `instead_of`, a word that the framework uses in its own sense.
- */
-static const struct
-{
-  const char *framework; /* part of the cell */
-  const char *strategy;  /* NULL: any */
-  const char *key;
-  const char *instead_of; /* NULL: where nothing is set */
-  const char *value;
-} implied[] = {
-  /* its own DDP reduces after the backward pass */
-  { "megatron-lm 2021", "ddp", "strategy.overlap_comm", NULL, "false" },
-  /* activations are scattered to the tensor group before they are sent on */
-  { "megatron-lm 2021", NULL, "mesh.scatter_gather", NULL, "true" },
-  /* DeepSpeed's pipeline engine: no host wait for messages, one reduction at the end */
-  { "megatron-deepspeed", NULL, "mesh.p2p", NULL, "batched" },
-  { "megatron-deepspeed", "ddp", "strategy.overlap_comm", NULL, "false" },
-  /* BF16_Optimizer accumulates in fp32 and keeps what was computed */
-  { "megatron-deepspeed 2021", "zero1", "strategy.gradient_dtype", NULL, "fp32-beside" },
-  /* BLOOM's runs on 40 nodes and more hung without CUDA_LAUNCH_BLOCKING=1
-     (chronicles-prequel.md of its repository) */
-  { "megatron-deepspeed 2021", NULL, "training.launch_blocking", NULL, "true" },
-  /* its FSDP configuration's own default */
-  { "composer", "fsdp1", "strategy.backward_prefetch", NULL, "post" },
-  /* apply_fsdp_checkpointing: whole blocks, all of them unless a fraction is given */
-  { "fms-fsdp", NULL, "training.activation_checkpointing", "selective", "full" },
-};
-
 static ScenarioOverride *
 find_override (const Draft *self, const char *key)
 {
@@ -269,24 +229,29 @@ find_override (const Draft *self, const char *key)
   return NULL;
 }
 
+/* A cell or a word of `options` goes before what the framework implies. */
+static void
+imply (Draft *self, const FrameworkImplied *setting)
+{
+  ScenarioOverride *set = find_override (self, setting->set);
+
+  if (!implied_holds (setting, self->framework, self->strategy->name))
+    return;
+  if (set == NULL && setting->instead_of == NULL)
+    add_setting (self, setting->set, setting->to);
+  else if (set != NULL && g_strcmp0 (set->value, setting->instead_of) == 0)
+    set->value = keep (self, setting->to);
+}
+
 static void
 finish_framework (Draft *self)
 {
-  for (guint i = 0; self->framework != NULL && self->strategy != NULL && i < G_N_ELEMENTS (implied);
-       i++)
-    {
-      ScenarioOverride *set = find_override (self, implied[i].key);
+  const GArray *settings = NULL;
 
-      if (strstr (self->framework, implied[i].framework) == NULL
-          || (implied[i].strategy != NULL
-              && strcmp (implied[i].strategy, self->strategy->name) != 0))
-        continue;
-      if (set == NULL && implied[i].instead_of == NULL)
-        add_setting (self, implied[i].key, implied[i].value);
-      else if (set != NULL && implied[i].instead_of != NULL
-               && strcmp (set->value, implied[i].instead_of) == 0)
-        set->value = implied[i].value;
-    }
+  if (self->framework != NULL && self->strategy != NULL)
+    settings = implied_find (self->implied, self->framework, self->all);
+  for (guint i = 0; settings != NULL && i < settings->len; i++)
+    imply (self, &g_array_index (settings, FrameworkImplied, i));
 }
 
 /* ---- what needs the whole row ---------------------------------------------------------------- */
@@ -395,14 +360,15 @@ finish_reason (Draft *self, const TrainingColumn *columns, guint n)
 }
 
 static void
-read_row (TrainingTable *table, const CsvReader *reader, const GArray *columns, Scenario *scratch)
+read_row (Draft *common, const CsvReader *reader, const GArray *columns)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
-  Draft                self = { .table = table, .scratch = scratch, .diags = diags };
+  Draft                self = *common;
   gint                 value = csv_reader_find (reader, "value");
   g_autoptr (GString)  run = g_string_new (NULL), group = g_string_new (NULL);
   g_autofree char     *source = NULL;
 
+  self.diags = diags;
   self.row.settings = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
   self.row.id = self.row.metric_name = "";
   self.row.metric = METRIC_N;
@@ -436,7 +402,7 @@ read_row (TrainingTable *table, const CsvReader *reader, const GArray *columns, 
   self.row.configuration = keep (&self, run->str);
   append_cell (group, source);
   self.row.layout_group = keep (&self, group->str);
-  g_array_append_val (table->rows, self.row);
+  g_array_append_val (self.table->rows, self.row);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -450,13 +416,14 @@ training_row_clear (gpointer data)
 }
 
 static TrainingTable *
-training_table_new (void)
+training_table_new (const char *file, DiagList *diags)
 {
   TrainingTable *self = g_new0 (TrainingTable, 1);
 
   self->rows = g_array_new (FALSE, FALSE, sizeof (TrainingRow));
   g_array_set_clear_func (self->rows, training_row_clear);
   self->strings = g_string_chunk_new (65536);
+  self->goals = training_goals_load (file, diags);
   return self;
 }
 
@@ -466,24 +433,28 @@ training_table_free (TrainingTable *self)
   if (self == NULL)
     return;
   g_array_unref (self->rows);
+  g_array_unref (self->goals);
   g_string_chunk_free (self->strings);
   g_free (self);
 }
 
 TrainingTable *
-training_table_load (const char *file, DiagList *diags)
+training_table_load (const char *file, ProfileSet *profiles, DiagList *diags)
 {
   g_autoptr (CsvReader)     reader = csv_reader_open (file, diags);
-  g_autoptr (TrainingTable) self = training_table_new ();
+  g_autoptr (TrainingTable) self = NULL;
   g_autofree Scenario      *scratch = g_new0 (Scenario, 1);
   g_autoptr (GArray)        columns = NULL;
-  guint                     n_errors = diag_list_n_errors (diags);
+  g_autoptr (Implied)       implied = implied_new (profiles);
+  Draft draft = { .table = self, .scratch = scratch, .implied = implied, .all = diags };
+  guint n_errors = diag_list_n_errors (diags);
 
   if (reader == NULL)
     return NULL;
+  draft.table = self = training_table_new (file, diags);
   columns = training_columns_read (reader, diags);
   while (csv_reader_next (reader, diags))
-    read_row (self, reader, columns, scratch);
+    read_row (&draft, reader, columns);
   for (guint s = 0; s < TRAINING_N_SECTIONS; s++)
     option_table_clear (scenario_section_table (training_sections[s].name),
                         (guint8 *) scratch + training_sections[s].offset);

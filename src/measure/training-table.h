@@ -29,6 +29,7 @@
 #pragma once
 
 #include "analysis/prediction.h"
+#include "measure/training-goals.h"
 
 typedef enum
 {
@@ -69,16 +70,18 @@ typedef struct
 
 typedef struct
 {
-  GArray       *rows; /* TrainingRow, in the file's order */
+  GArray       *rows;  /* TrainingRow, in the file's order */
+  GArray       *goals; /* TrainingGoal: of the file beside it */
   GStringChunk *strings;
 } TrainingTable;
 
 /*
- * The rows of FILE. A word that is not known (a metric, a precision, a strategy) is why its row is
- * not predicted. NULL after diagnostics
- * about the table itself: unknown, missing or doubled columns, rows of another length, no rows.
+ * The rows of FILE, and the goals beside it. What a framework's release implies for a row comes
+ * from PROFILES. A word that is not known (a metric, a precision, a strategy) is why its row is not
+ * predicted. NULL after diagnostics about the table itself (unknown, missing or doubled columns,
+ * rows of another length, no rows), its goals or a profile.
  */
-TrainingTable *training_table_load (const char *file, DiagList *diags);
+TrainingTable *training_table_load (const char *file, ProfileSet *profiles, DiagList *diags);
 void           training_table_free (TrainingTable *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TrainingTable, training_table_free)
 

@@ -62,22 +62,22 @@ plan_is_enough (const Scenario *scenario)
 static gboolean
 plan_run (Outcome *self, const PredictOptions *options, Scenario *scenario, DiagList *diags)
 {
-  g_autoptr (ProfileSet) profiles = profile_set_new (options->profile_dir);
-  g_autoptr (Replay)     replay = NULL;
+  g_autoptr (ProfileSet) profiles = predict_profiles (options);
+  g_autoptr (ReplayPlan) plan = NULL;
   PlanMemory             memory;
 
   plan_memory_shorten (scenario);
-  replay = replay_plan (scenario, profiles, diags);
-  if (replay == NULL)
+  plan = replay_plan_scenario (scenario, profiles, diags);
+  if (plan == NULL)
     return FALSE;
-  memory = replay_plan_fullest (replay);
+  memory = replay_plan_fullest (plan);
   self->values[METRIC_FITS] = !memory.hbm.overflowed;
   self->values[METRIC_PEAK_ALLOCATED_GIB] = (double) memory.hbm.allocated.bytes / GIB;
   self->values[METRIC_PEAK_RESERVED_GIB] = (double) memory.hbm.reserved.bytes / GIB;
   self->values[METRIC_PEAK_DEVICE_GB] = (double) memory.hbm.device.bytes / GB_OF_NVIDIA_SMI;
   self->values[METRIC_PEAK_GIB] = (double) memory.hbm.allocated.bytes / GIB;
   self->memory_share = (double) memory.hbm.device.bytes / (double) memory.hbm.capacity;
-  self->profiles = profiles_used (profiles, replay_cluster (replay), NULL);
+  self->profiles = profiles_used (profiles, replay_plan_resolved (plan)->cluster, NULL);
   return TRUE;
 }
 
@@ -232,7 +232,7 @@ validate_training (TrainingTable *table, const PredictOptions *options, guint n_
 
   predict_rows (self, options, n_threads);
   training_summarise (self);
-  training_count_calibrated (self, options->profile_dir);
+  training_count_calibrated (self, options);
   return self;
 }
 

@@ -62,23 +62,6 @@ typedef struct
 
 #define TRAINING_FULL_SHARE 0.9
 
-/* What is wanted of a set of sources. */
-typedef enum
-{
-  GOAL_TIME,    /* median and 90th percentile of |error| of the rows of speed */
-  GOAL_MEMORY,  /* the same of peak_reserved_gib */
-  GOAL_FITS,    /* share of rows that are right, and no offender */
-  GOAL_RANKING, /* mean tau over the groups */
-} GoalKind;
-
-typedef struct
-{
-  const char *title;
-  GoalKind    kind;
-  const char *sources[4];    /* NULL-terminated */
-  double      first, second; /* median and 90th percentile; share and offenders; tau and nothing */
-} TrainingGoal;
-
 /* How a goal is met. */
 typedef struct
 {

@@ -20,7 +20,15 @@ typedef enum
   COLLECTIVE_N_KINDS,
 } CollectiveKind;
 
+extern const char *const collective_kind_names[]; /* of all, then NULL */
+
 const char *collective_kind_name (CollectiveKind kind); /* "all_gather" */
+
+gboolean collective_kind_is_rooted (CollectiveKind kind); /* out of one rank, or into one */
+gboolean collective_kind_is_paired (CollectiveKind kind); /* messages, each of two ranks */
+gboolean collective_kind_sums (CollectiveKind kind);      /* the ranks' data are added up */
+guint    collective_kind_rounds (CollectiveKind kind); /* through all ranks: 2 of all-reduce, which
+                                                          scatters sums and gathers them */
 
 /*
  * COLLECTIVE_N_KINDS when there is none. Underscores do not count, so that nccl-tests' spellings

@@ -1,30 +1,9 @@
-/* Building the graph: nodes with colours, edges with labels. */
+/* Building the graph: the nodes of a cluster, and the ops of a schedule on it. */
 #include "replay/bind-private.h"
-
-#include <math.h>
-#include <string.h>
 
 #define LIGHT 1e-3 /* of its latency: what the links may take of a collective that loads none */
 
-/* ---- colours and labels ---------------------------------------------------------------------- */
-
-guint64
-colour_mix (guint64 colour, guint64 value)
-{
-  colour = (colour ^ value) + G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
-  colour = (colour ^ (colour >> 30)) * G_GUINT64_CONSTANT (0xbf58476d1ce4e5b9);
-  colour = (colour ^ (colour >> 27)) * G_GUINT64_CONSTANT (0x94d049bb133111eb);
-  return colour ^ (colour >> 31);
-}
-
-static guint64
-colour_mix_double (guint64 colour, double value)
-{
-  guint64 bits;
-
-  memcpy (&bits, &value, sizeof bits);
-  return colour_mix (colour, bits);
-}
+/* ---- nodes of the graph ---------------------------------------------------------------------- */
 
 static guint64
 colour_mix_profile (BindGraph *self, guint64 colour, gconstpointer profile)
@@ -39,35 +18,6 @@ colour_mix_profile (BindGraph *self, guint64 colour, gconstpointer profile)
   return colour_mix (colour, index);
 }
 
-/*
- * 12 significant digits (40 bits): the order in which a planner adds loads up must not split a
- * class.
- */
-static double
-round_label (double value)
-{
-  int    exponent;
-  double mantissa = frexp (value, &exponent);
-
-  return ldexp (nearbyint (mantissa * 0x1p40), exponent - 40);
-}
-
-/* ---- nodes of the graph ---------------------------------------------------------------------- */
-
-void
-bind_graph_add_edge (BindGraph *self, guint32 a, guint32 b, Relation relation, double label)
-{
-  FoldEdge edge = { a, b, label, relation };
-
-  g_array_append_val (self->edges, edge);
-}
-
-static void
-add_colour (BindGraph *self, guint64 colour)
-{
-  g_array_append_val (self->colours, colour);
-}
-
 static void
 add_ranks (BindGraph *self)
 {
@@ -78,7 +28,8 @@ add_ranks (BindGraph *self)
 
       colour = colour_mix_profile (self, colour, cluster_gpu_profile (self->cluster, r));
       colour = colour_mix_profile (self, colour, cluster_node_profile (self->cluster, node));
-      add_colour (self, colour_mix_double (colour, cluster_gpu_speed (self->cluster, r)));
+      bind_graph_add_colour (self,
+                             colour_mix_double (colour, cluster_gpu_speed (self->cluster, r)));
       bind_graph_add_edge (self, r, bind_graph_machine (self, node), RELATION_NODE, 1);
       bind_graph_add_edge (
           self, r, bind_graph_resource (self, cluster_gpu_resource (self->cluster, r, RESOURCE_SM)),
@@ -94,8 +45,8 @@ static void
 add_nodes (BindGraph *self)
 {
   for (guint n = 0; n < self->n_nodes; n++)
-    add_colour (self,
-                colour_mix_profile (self, COLOUR_NODE, cluster_node_profile (self->cluster, n)));
+    bind_graph_add_colour (
+        self, colour_mix_profile (self, COLOUR_NODE, cluster_node_profile (self->cluster, n)));
 }
 
 static void
@@ -107,7 +58,7 @@ add_resources (BindGraph *self)
       guint64                colour = colour_mix (COLOUR_RESOURCE, resource->kind);
 
       colour = colour_mix_double (colour, resource->capacity);
-      add_colour (self, colour_mix_double (colour, resource->efficiency));
+      bind_graph_add_colour (self, colour_mix_double (colour, resource->efficiency));
     }
 }
 
@@ -117,36 +68,6 @@ static guint
 use_index (const BindGraph *self, guint role, CommRef comm, guint kind)
 {
   return (role * schedule_n_comms (self->schedule) + comm) * COLLECTIVE_N_KINDS + kind;
-}
-
-/* Where BYTES stand among SIZES, or belong. */
-static guint
-find_size (const GArray *sizes, guint64 bytes)
-{
-  guint low = 0, high = sizes->len;
-
-  while (low < high)
-    {
-      guint middle = (low + high) / 2;
-
-      if (g_array_index (sizes, guint64, middle) < bytes)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-  return low;
-}
-
-void
-bind_graph_note_size (GraphUse *use, guint64 bytes)
-{
-  guint at;
-
-  if (use->sizes == NULL)
-    use->sizes = g_array_new (FALSE, FALSE, sizeof (guint64));
-  at = find_size (use->sizes, bytes);
-  if (at == use->sizes->len || g_array_index (use->sizes, guint64, at) != bytes)
-    g_array_insert_val (use->sizes, at, bytes);
 }
 
 static void
@@ -172,8 +93,10 @@ note_uses (BindGraph *self)
         for (guint i = 0; i < items.n; i++)
           if (items.items[i].kind == ITEM_COLLECTIVE)
             note_collective (self, role, &items.items[i]);
-          else if (items.items[i].kind == ITEM_COPY)
-            self->copies[items.items[i].collective] = TRUE;
+          else if (items.items[i].kind == ITEM_MOVE)
+            self->moves[items.items[i].collective] = TRUE;
+          else if (items.items[i].kind == ITEM_HOST_OP)
+            self->host_ops = TRUE;
       }
 }
 
@@ -184,135 +107,6 @@ bind_graph_uses (const BindGraph *self, guint role, CommRef comm, guint kind)
 }
 
 /* ---- ops ------------------------------------------------------------------------------------- */
-
-static void
-add_load (BindGraph *self, guint op, guint32 resource, double service)
-{
-  OpLoad load = { resource, service };
-
-  if (!(service > 0))
-    return;
-  g_array_append_val (self->loads, load);
-  bind_graph_add_edge (self, bind_graph_op (self, op), bind_graph_resource (self, resource),
-                       RELATION_LOAD, round_label (service));
-}
-
-static GraphOp *
-begin_op (BindGraph *self, double latency)
-{
-  GraphOp op = { .first_load = self->loads->len, .latency = latency };
-
-  g_array_append_val (self->ops, op);
-  return &g_array_index (self->ops, GraphOp, self->ops->len - 1);
-}
-
-static void
-end_op (BindGraph *self, guint64 colour)
-{
-  GraphOp *op = &g_array_index (self->ops, GraphOp, self->ops->len - 1);
-
-  op->n_loads = self->loads->len - op->first_load;
-  add_colour (self, colour_mix_double (colour, round_label (op->latency)));
-}
-
-/*
- * What a plan moves between nodes, and between GPUs of a node: cards are reached over PCIe as well,
- * which is not counted twice.
- */
-static void
-sum_payloads (const Cluster *cluster, const CollectiveCost *plan, double *inter, double *intra)
-{
-  double pcie = 0, nvlink = 0;
-
-  *inter = 0;
-  for (guint i = 0; i < plan->n_loads; i++)
-    switch (cluster_resource (cluster, plan->loads[i].resource)->kind)
-      {
-      case RESOURCE_NIC_TX:
-        *inter += plan->loads[i].payload;
-        break;
-      case RESOURCE_PCIE_UP:
-        pcie += plan->loads[i].payload;
-        break;
-      case RESOURCE_NVLINK_OUT:
-      case RESOURCE_NVLINK_PAIR:
-        nvlink += plan->loads[i].payload;
-        break;
-      default:
-        break;
-      }
-  *intra = nvlink + MAX (pcie - *inter, 0);
-}
-
-void
-bind_graph_collect_costs (GraphUse *use, CollectivePlan *plan, CollectiveCost *costs)
-{
-  for (guint i = 0; i < use->sizes->len; i++)
-    {
-      guint known = 0;
-
-      collective_plan_cost (plan, (double) g_array_index (use->sizes, guint64, i), &costs[i]);
-      while (known < use->n_algorithms && use->algorithms[known] != costs[i].algorithm)
-        known++;
-      if (known == use->n_algorithms)
-        use->algorithms[use->n_algorithms++] = costs[i].algorithm;
-    }
-}
-
-guint64
-colour_mix_cost (guint64 colour, const CollectiveCost *cost)
-{
-  colour = colour_mix (colour_mix (colour, cost->algorithm), cost->protocol);
-  colour = colour_mix (colour, cost->channels);
-  colour = colour_mix_double (colour, round_label (cost->weight));
-  colour = colour_mix_double (colour, round_label (cost->latency));
-  colour = colour_mix_double (colour, round_label (cost->rate_cap));
-  return colour_mix_double (colour, cost->service_scale);
-}
-
-void
-bind_graph_add_variant (BindGraph *self, const CollectiveCost *cost, guint first, guint64 colour)
-{
-  guint    index = self->ops->len;
-  GraphOp *op = begin_op (self, 0);
-
-  if (cost != NULL)
-    sum_payloads (self->cluster, cost, &op->inter, &op->intra);
-  if (index != first)
-    bind_graph_add_edge (self, bind_graph_op (self, index), bind_graph_op (self, first),
-                         RELATION_SAME, 1);
-  for (guint i = 0; cost != NULL && cost->weight > 0 && i < cost->n_loads; i++)
-    add_load (self, index, cost->loads[i].resource, cost->loads[i].service);
-  end_op (self, colour_mix (colour, cost != NULL));
-}
-
-void
-bind_graph_add_costs (BindGraph *self, const GraphUse *use, const CollectiveCost *costs,
-                      double payload)
-{
-  GraphOp *op = &g_array_index (self->ops, GraphOp, self->ops->len - use->n_algorithms);
-
-  op->first_cost = self->costs->len;
-  op->n_costs = use->sizes->len;
-  for (guint i = 0; i < use->sizes->len; i++)
-    {
-      BoundCost cost = {
-        .bytes = g_array_index (use->sizes, guint64, i),
-        .channels = costs[i].channels,
-        .weight = costs[i].weight,
-        .latency = costs[i].latency,
-        .rate_cap = costs[i].rate_cap,
-        .service_scale = costs[i].service_scale,
-        .payload = payload,
-        .algorithm = costs[i].algorithm,
-        .protocol = costs[i].protocol,
-      };
-
-      while (use->algorithms[cost.plan] != cost.algorithm)
-        cost.plan++;
-      g_array_append_val (self->costs, cost);
-    }
-}
 
 typedef struct
 {
@@ -349,8 +143,8 @@ add_unused (BindGraph *self, const GraphUse *use)
 {
   for (guint a = 0; a < use->n_algorithms; a++)
     {
-      begin_op (self, 0);
-      end_op (self, COLOUR_COLLECTIVE);
+      bind_graph_begin_op (self, 0);
+      bind_graph_end_op (self, COLOUR_COLLECTIVE);
     }
 }
 
@@ -411,13 +205,15 @@ add_groups (BindGraph *self, CommRef comm, guint kind)
   g_autofree guint32   *members = g_new (guint32, group.size);
   g_autofree GroupPlan *plans = g_new0 (GroupPlan, n_groups);
   guint64               colour = colour_mix (colour_mix (COLOUR_COLLECTIVE, comm), kind);
+  CollectiveOptions     library = self->options;
 
+  library.transport = schedule_comm_info (self->schedule, comm)->transport;
   for (guint i = 0; i < n_groups; i++)
     if (group_uses (self, group, i, comm, kind))
       {
         mesh_group_members (group, first_rank_of_group (group, i), members);
         plans[i].plan = collective_plan_new (self->cluster, (CollectiveKind) kind, members,
-                                             group.size, &self->options);
+                                             group.size, &library);
         plans[i].costs = g_new (CollectiveCost, use->sizes->len);
         bind_graph_collect_costs (use, plans[i].plan, plans[i].costs);
         lighten (use, plans[i].costs);
@@ -452,41 +248,134 @@ add_collectives (BindGraph *self)
       }
 }
 
-/* PCIe carries a copy at the copy engine's efficiency; memory takes its bytes. */
-static void
-add_copy (BindGraph *self, ScheduleCopy kind, guint rank)
+/* ---- moves and host ops ---------------------------------------------------------------------- */
+
+static guint
+dram_of_rank (const BindGraph *self, guint rank)
+{
+  return cluster_node_resource (self->cluster, cluster_node_of_gpu (self->cluster, rank),
+                                RESOURCE_DRAM, cluster_socket_of_gpu (self->cluster, rank));
+}
+
+/*
+ * Between a GPU and its host: PCIe carries it at the copy engine's efficiency; the memories at both
+ * ends take its bytes. Returns the latency.
+ */
+static double
+add_host_link (BindGraph *self, guint op, guint rank, gboolean to_host)
 {
   double efficiency = cluster_gpu_profile (self->cluster, rank)->host_copy_efficiency.value;
-  guint  index = self->ops->len;
   Route  route;
 
-  if (kind == COPY_TO_HOST)
+  if (to_host)
     cluster_route_to_host (self->cluster, rank, &route);
   else
     cluster_route_from_host (self->cluster, rank, &route);
-  begin_op (self, route.latency);
-  bind_graph_add_edge (self, bind_graph_op (self, index), rank, RELATION_MEMBER, 1);
-  add_load (self, index, cluster_gpu_resource (self->cluster, rank, RESOURCE_HBM), 1);
+  bind_graph_add_load (self, op, cluster_gpu_resource (self->cluster, rank, RESOURCE_HBM), 1);
   for (guint i = 0; i < route.n; i++)
     {
       ResourceKind on = cluster_resource (self->cluster, route.resources[i])->kind;
       gboolean pcie = on == RESOURCE_PCIE_UP || on == RESOURCE_PCIE_DOWN || on == RESOURCE_PCIE_BOTH
                       || on == RESOURCE_SWITCH_UP || on == RESOURCE_SWITCH_DOWN;
 
-      add_load (self, index, route.resources[i], pcie ? 1 / efficiency : 1);
+      bind_graph_add_load (self, op, route.resources[i], pcie ? 1 / efficiency : 1);
     }
-  end_op (self, colour_mix (COLOUR_COPY, kind));
+  return route.latency;
+}
+
+/*
+ * How often the host's memory takes the bytes beyond what the link to a GPU asks of it: pageable
+ * bytes are staged in a pinned buffer that a core fills or empties, drives are read and written
+ * through host memory.
+ */
+static double
+extra_dram (Place from, Place to)
+{
+  gboolean gpu = from == PLACE_HBM || to == PLACE_HBM;
+
+  if (gpu)
+    return from == PLACE_PAGEABLE || to == PLACE_PAGEABLE ? 2
+           : from == PLACE_NVME || to == PLACE_NVME       ? 1
+                                                          : 0;
+  return (from != PLACE_NVME || to == PLACE_NVME) + (to != PLACE_NVME || from == PLACE_NVME);
 }
 
 static void
-add_copies (BindGraph *self)
+add_move (BindGraph *self, guint kind, guint rank)
 {
-  for (ScheduleCopy kind = 0; kind < COPY_N; kind++)
+  Place  from = move_from (kind), to = move_to (kind);
+  guint  index = self->ops->len, node = cluster_node_of_gpu (self->cluster, rank);
+  double latency = 0;
+
+  bind_graph_begin_op (self, 0);
+  bind_graph_add_edge (self, bind_graph_op (self, index), rank, RELATION_MEMBER, 1);
+  if (from == PLACE_HBM && to == PLACE_HBM)
+    bind_graph_add_load (self, index, cluster_gpu_resource (self->cluster, rank, RESOURCE_HBM), 2);
+  else
     {
-      self->first_copy[kind] = self->copies[kind] ? self->ops->len : REPLAY_NONE;
-      for (guint r = 0; self->copies[kind] && r < self->n_ranks; r++)
-        add_copy (self, kind, r);
+      if (from == PLACE_HBM || to == PLACE_HBM)
+        latency = add_host_link (self, index, rank, from == PLACE_HBM);
+      bind_graph_add_load (self, index, dram_of_rank (self, rank), extra_dram (from, to));
     }
+  if (from == PLACE_NVME)
+    bind_graph_add_load (self, index,
+                         cluster_node_resource (self->cluster, node, RESOURCE_NVME_READ, 0), 1);
+  if (to == PLACE_NVME)
+    bind_graph_add_load (self, index,
+                         cluster_node_resource (self->cluster, node, RESOURCE_NVME_WRITE, 0), 1);
+  g_array_index (self->ops, GraphOp, index).latency = latency;
+  bind_graph_end_op (self, colour_mix (COLOUR_MOVE, kind));
+}
+
+static void
+add_moves (BindGraph *self)
+{
+  for (guint kind = 0; kind < MOVE_N; kind++)
+    {
+      self->first_move[kind] = self->moves[kind] ? self->ops->len : REPLAY_NONE;
+      for (guint r = 0; self->moves[kind] && r < self->n_ranks; r++)
+        add_move (self, kind, r);
+    }
+}
+
+/*
+ * What a rank's host ops load: the node's cores, and the memory of its sockets, over which cores of
+ * all of them spread what they work on.
+ */
+static void
+load_host_share (BindGraph *self, guint index, guint rank, guint share)
+{
+  guint node = cluster_node_of_gpu (self->cluster, rank);
+  guint sockets = (guint) cluster_node_profile (self->cluster, node)->sockets.value;
+
+  if (share == HOST_SHARE_CORES)
+    bind_graph_add_load (self, index,
+                         cluster_node_resource (self->cluster, node, RESOURCE_CORES, 0), 1);
+  for (guint s = 0; s < sockets && share == HOST_SHARE_DRAM; s++)
+    bind_graph_add_load (self, index, cluster_node_resource (self->cluster, node, RESOURCE_DRAM, s),
+                         1.0 / sockets);
+}
+
+static void
+add_host_shares (BindGraph *self, guint rank)
+{
+  for (guint share = 0; share < HOST_SHARES; share++)
+    {
+      guint index = self->ops->len;
+
+      bind_graph_begin_op (self, 0);
+      bind_graph_add_edge (self, bind_graph_op (self, index), rank, RELATION_MEMBER, 1);
+      load_host_share (self, index, rank, share);
+      bind_graph_end_op (self, colour_mix (COLOUR_HOST, share));
+    }
+}
+
+static void
+add_host_ops (BindGraph *self)
+{
+  self->first_host = self->host_ops ? self->ops->len : REPLAY_NONE;
+  for (guint r = 0; self->host_ops && r < self->n_ranks; r++)
+    add_host_shares (self, r);
 }
 
 void
@@ -502,7 +391,7 @@ bind_graph_init (BindGraph *self, const Cluster *cluster, const Schedule *schedu
   self->costs = g_array_new (FALSE, FALSE, sizeof (BoundCost));
   self->loads = g_array_new (FALSE, FALSE, sizeof (OpLoad));
   self->colours = g_array_new (FALSE, FALSE, sizeof (guint64));
-  self->edges = g_array_new (FALSE, FALSE, sizeof (FoldEdge));
+  self->edges = g_array_new (FALSE, FALSE, sizeof (OrbitEdge));
   self->profiles = g_ptr_array_new ();
   add_ranks (self);
   add_nodes (self);
@@ -510,7 +399,8 @@ bind_graph_init (BindGraph *self, const Cluster *cluster, const Schedule *schedu
   note_uses (self);
   bind_graph_note_messages (self);
   add_collectives (self);
-  add_copies (self);
+  add_moves (self);
+  add_host_ops (self);
   bind_graph_add_messages (self);
 }
 

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "cluster/fold.h"
+#include "cluster/orbits.h"
 #include "replay/replay-private.h"
 
 /* Load of one op on a cluster resource, per byte. */
@@ -13,7 +13,7 @@ typedef struct
   double  service;
 } OpLoad;
 
-/* A collective of one group by one algorithm, or one rank's copy. */
+/* A collective of one group by one algorithm, or one rank's move. */
 typedef struct
 {
   guint first_load, n_loads; /* in BindGraph.loads */
@@ -46,16 +46,18 @@ typedef struct
   CollectiveOptions options;
   guint             n_ranks, n_nodes, n_resources;
   gboolean         *used; /* [role][comm][kind] */
-  gboolean          copies[COPY_N];
+  gboolean          moves[MOVE_N];
+  gboolean          host_ops;
   GraphUse         *uses; /* [comm][kind] */
-  guint32           first_copy[COPY_N];
+  guint32           first_move[MOVE_N];
+  guint32           first_host;    /* of the first rank's HOST_SHARES */
   GArray          **sends;         /* [roles]: GraphSend */
   guint32          *first_message; /* [ranks]: op of its role's first send; the others follow */
   GArray           *ops;           /* GraphOp */
   GArray           *costs;    /* BoundCost; `plan` counts from the first op of the collective */
   GArray           *loads;    /* OpLoad */
   GArray           *colours;  /* guint64, of every node of the graph */
-  GArray           *edges;    /* FoldEdge */
+  GArray           *edges;    /* OrbitEdge */
   GPtrArray        *profiles; /* distinct GPU and node profiles: their index is their colour */
 } BindGraph;
 
@@ -82,7 +84,7 @@ void bind_graph_clear_messages (BindGraph *self);
 /* The op of what rank FROM sends to rank TO on COMM. */
 guint bind_graph_message (const BindGraph *self, CommRef comm, guint32 from, guint32 to);
 
-/* ---- what bind-messages.c takes of bind-graph.c ---------------------------------------------- */
+/* ---- what the graph is made of (bind-graph-ops.c) -------------------------------------------- */
 
 typedef enum
 {
@@ -102,13 +104,23 @@ typedef enum
   COLOUR_NODE,
   COLOUR_RESOURCE,
   COLOUR_COLLECTIVE,
-  COLOUR_COPY,
+  COLOUR_MOVE,
+  COLOUR_HOST,
   COLOUR_MESSAGE,
 } ColourKind;
 
 guint64 colour_mix (guint64 colour, guint64 value);
+guint64 colour_mix_double (guint64 colour, double value);
 guint64 colour_mix_cost (guint64 colour, const CollectiveCost *cost);
 void bind_graph_add_edge (BindGraph *self, guint32 a, guint32 b, Relation relation, double label);
+/* The next node has COLOUR: nodes come in the order of their numbers. */
+void bind_graph_add_colour (BindGraph *self, guint64 colour);
+/* An op with its loads, one after another, and the colour that it has beside them. */
+GraphOp *bind_graph_begin_op (BindGraph *self, double latency);
+void     bind_graph_add_load (BindGraph *self, guint op, guint32 resource, double service);
+void     bind_graph_end_op (BindGraph *self, guint64 colour);
+
+/* USE is issued with BYTES as well. */
 void bind_graph_note_size (GraphUse *use, guint64 bytes);
 
 /* The costs of PLAN at all sizes of USE; notes algorithms that no group used before. */

@@ -3,11 +3,11 @@
  *
  * Set: a graph whose nodes are ranks, machines, resources, collectives (one node a group, kind and
  * algorithm that any group uses for it), messages between stages (one a sender and receiver) and
- * copies (one a rank and direction), coloured by everything that their own behaviour depends on (of
+ * moves (one a rank and pair of places), coloured by all that their own behaviour depends on (of
  * collectives the choice and cost at each size that is issued); edges join a rank to its machine,
  * its SMs and its memory, an op to its ranks, an op to the resources it loads, labelled with the
  * load a byte, and the algorithms of one collective to the first. Its coarsest equitable partition
- * (cluster/fold.h) gives the classes. Computed: the lowest member of each class, and for each class
+ * (cluster/orbits.h) gives the classes. Computed: the lowest member of each, and for each class
  * of ops the sum of the loads of ALL its ops on each simulated resource. A rank's class decides the
  * class of its groups, so a simulated rank finds its collective by its class.
  */
@@ -43,9 +43,9 @@ classes_init (Classes *self, BindGraph *graph, gboolean unfolded)
     classes_identity (self, n);
   else
     {
-      g_autoptr (FoldResult) fold =
-          fold_refine (n, (const guint64 *) (gconstpointer) graph->colours->data,
-                       (const FoldEdge *) (gconstpointer) graph->edges->data, graph->edges->len);
+      g_autoptr (Orbits) fold =
+          orbits_find (n, (const guint64 *) (gconstpointer) graph->colours->data,
+                       (const OrbitEdge *) (gconstpointer) graph->edges->data, graph->edges->len);
 
       self->n_classes = fold->n_classes;
       self->class_of = g_memdup2 (fold->class_of, n * sizeof (guint32));
@@ -178,9 +178,13 @@ fold_ranks (Folder *self)
       rank.node = fold_thing (self, self->binding->nodes, bind_graph_machine (graph, node), node);
       rank.sm = fold_resource (self, cluster_gpu_resource (graph->cluster, r, RESOURCE_SM));
       rank.hbm = fold_resource (self, cluster_gpu_resource (graph->cluster, r, RESOURCE_HBM));
-      for (ScheduleCopy kind = 0; kind < COPY_N; kind++)
-        rank.copies[kind] =
-            graph->copies[kind] ? fold_plan (self, graph->first_copy[kind] + r) : REPLAY_NONE;
+      for (guint kind = 0; kind < MOVE_N; kind++)
+        rank.moves[kind] =
+            graph->moves[kind] ? fold_plan (self, graph->first_move[kind] + r) : REPLAY_NONE;
+      for (guint share = 0; share < HOST_SHARES; share++)
+        rank.host[share] = graph->host_ops
+                               ? fold_plan (self, graph->first_host + r * HOST_SHARES + share)
+                               : REPLAY_NONE;
       g_array_append_val (self->binding->ranks, rank);
     }
 }

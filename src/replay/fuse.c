@@ -11,8 +11,8 @@
  *
  * Kernels bound by HBM, those bound by SMs, wide and narrow, and copies (which reports tell apart)
  * are an op each, one after another: so each keeps its sums of SM time (as a function of the SMs
- * that are left, wave by wave), of bytes and of latency, and slows down beside traffic as its
- * kernels would. What changes is only their order within the group.
+ * that are left, wave by wave), of bytes and of latency, and slows down with concurrent traffic as
+ * its kernels would. What changes is only their order within the group.
  */
 #include "replay/fuse-private.h"
 
@@ -21,13 +21,13 @@
 
 /*
  * Kernels of a group: a part of what a stream's launch queue holds; one where another stream's
- * kernels or collectives run beside them, which start where a kernel ends.
+ * kernels or collectives run at the same time, which start where a kernel ends.
  */
-#define MAX_KERNELS 256
-#define MAX_BESIDE  1
+#define MAX_KERNELS    256
+#define MAX_CONCURRENT 1
 
 /*
- * SMs that collectives hold at most beside narrow kernels, which then need not wait for one
+ * SMs that collectives hold at most while narrow kernels run, which then need not wait for one
  * another.
  */
 #define HELD_SMS 32
@@ -50,7 +50,7 @@ typedef struct
   Granularity     granularity;
   guint           max_kernels;
   GHashTable     *known; /* of FuseMemory */
-  GArray         *key;   /* guint32: unit, phase, stream, kernels of the group at hand */
+  GArray         *key;   /* guint32: unit, phase, stream, kernels of the current group */
 } Fuser;
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -59,7 +59,8 @@ typedef struct
 static gboolean
 is_between (const ScheduleItem *item)
 {
-  return item->kind == ITEM_HOST_HOOK || item->kind == ITEM_ALLOC || item->kind == ITEM_FREE;
+  return item->kind == ITEM_HOST_HOOK || item->kind == ITEM_ALLOC || item->kind == ITEM_FREE
+         || item->kind == ITEM_PASS;
 }
 
 static guint
@@ -387,7 +388,7 @@ fuse_section (Fuser *self)
 
 /* Kernels or collectives on two streams; messages between stages are few. */
 static gboolean
-has_work_beside (const Program *program, const Schedule *schedule)
+has_concurrent_work (const Program *program, const Schedule *schedule)
 {
   guint32 stream = SCHEDULE_NONE;
 
@@ -421,7 +422,7 @@ fuse_program (Program *program, const Schedule *schedule, Granularity granularit
     .program = program, .schedule = schedule, .granularity = granularity, .known = known, .key = key
   };
 
-  self.max_kernels = has_work_beside (program, schedule) ? MAX_BESIDE : MAX_KERNELS;
+  self.max_kernels = has_concurrent_work (program, schedule) ? MAX_CONCURRENT : MAX_KERNELS;
   for (ScheduleSection s = 0; s < SECTION_N; s++)
     {
       if (s == SECTION_STEADY && program->items[s] == program->items[SECTION_FIRST])

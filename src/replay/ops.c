@@ -7,8 +7,8 @@ replay_op (const Replay *self, OpId op)
   guint64         tag = engine_op_record (self->run->engine, op)->tag;
   guint           period = tag_period (tag), rank = tag_rank (tag), item = tag_item (tag), place;
   ScheduleSection section = period_section (period);
-  const ScheduleItem *what = &replay_items (self, rank, section).items[item];
-  const Program      *program = self->program_of[rank];
+  const ScheduleItem *what = &bound_items (self->bound, rank, section).items[item];
+  const Program      *program = self->bound->program_of[rank];
   const ProgramItem  *compiled = &g_array_index (program->items[section], ProgramItem, item);
 
   if ((tag & TAG_MARKER) != 0)
@@ -32,7 +32,8 @@ replay_op (const Replay *self, OpId op)
 static const BoundPair *
 op_pair (const Replay *self, const ReplayOp *what)
 {
-  return binding_pair_of (self->binding, binding_end (self->binding, what->rank, what->item));
+  return binding_pair_of (self->bound->binding,
+                          binding_end (self->bound->binding, what->rank, what->item));
 }
 
 /* What a collective or a message costs; NULL for other ops. */
@@ -42,10 +43,11 @@ op_cost (const Replay *self, const ReplayOp *what)
   const ScheduleItem *item = what->item;
 
   if (item->kind == ITEM_P2P)
-    return binding_pair_cost (self->binding, op_pair (self, what), item->bytes);
+    return binding_pair_cost (self->bound->binding, op_pair (self, what), item->bytes);
   if (item->kind != ITEM_COLLECTIVE)
     return NULL;
-  return binding_cost (self->binding, binding_group_of (self->binding, item->ref, what->rank),
+  return binding_cost (self->bound->binding,
+                       binding_group_of (self->bound->binding, item->ref, what->rank),
                        (CollectiveKind) item->collective, item->bytes);
 }
 
@@ -57,8 +59,8 @@ replay_op_members (const Replay *self, OpId op)
 
   if (what.item->kind == ITEM_COLLECTIVE)
     {
-      const BoundGroup *group = binding_group_of (self->binding, what.item->ref, what.rank);
-      const GArray     *all = self->binding->members;
+      const BoundGroup *group = binding_group_of (self->bound->binding, what.item->ref, what.rank);
+      const GArray     *all = self->bound->binding->members;
 
       g_array_append_vals (members, &g_array_index (all, guint32, group->first_member),
                            group->n_members);
@@ -82,7 +84,7 @@ replay_op_crosses (const Replay *self, OpId op)
   ReplayOp         what = replay_op (self, op);
   const BoundCost *cost = op_cost (self, &what);
 
-  return cost != NULL && binding_plan (self->binding, cost->plan)->inter > 0;
+  return cost != NULL && binding_plan (self->bound->binding, cost->plan)->inter > 0;
 }
 
 static const char *
@@ -98,8 +100,10 @@ item_label (const ScheduleItem *item)
       return collective_kind_name ((CollectiveKind) item->collective);
     case ITEM_P2P:
       return schedule_message_name ((ScheduleMessage) item->collective);
-    case ITEM_COPY:
-      return schedule_copy_name ((ScheduleCopy) item->collective);
+    case ITEM_MOVE:
+      return move_kind_name (item->collective);
+    case ITEM_HOST_OP:
+      return item->host->name;
     default:
       return "op";
     }
@@ -110,7 +114,7 @@ replay_op_label (const Replay *self, OpId op)
 {
   const ScheduleItem *item = replay_op (self, op).item;
   const char         *unit =
-      item->unit != SCHEDULE_NONE ? schedule_unit_name (self->schedule, item->unit) : NULL;
+      item->unit != SCHEDULE_NONE ? schedule_unit_name (self->bound->schedule, item->unit) : NULL;
 
   return unit != NULL ? g_strdup_printf ("%s %s", item_label (item), unit)
                       : g_strdup (item_label (item));
@@ -136,17 +140,17 @@ replay_tag_label (const Replay *self, guint64 tag)
 {
   guint               rank = tag_rank (tag);
   const ScheduleItem *item =
-      &replay_items (self, rank, period_section (tag_period (tag))).items[tag_item (tag)];
+      &bound_items (self->bound, rank, period_section (tag_period (tag))).items[tag_item (tag)];
   const ScheduleBuffer *buffer;
   g_autoptr (GString)   text = g_string_new (NULL);
 
   if (item->kind != ITEM_ALLOC)
     return g_strdup ("initial state");
-  buffer =
-      schedule_buffer_info (self->schedule, binding_rank (self->binding, rank)->role, item->ref);
+  buffer = schedule_buffer_info (self->bound->schedule,
+                                 binding_rank (self->bound->binding, rank)->role, item->ref);
   g_string_append (text, buffer->label);
   if (item->unit != SCHEDULE_NONE)
-    g_string_append_printf (text, ", %s", schedule_unit_name (self->schedule, item->unit));
+    g_string_append_printf (text, ", %s", schedule_unit_name (self->bound->schedule, item->unit));
   if (item->phase != PHASE_NONE)
     g_string_append_printf (text, ", %s", schedule_phase_name ((SchedulePhase) item->phase));
   return g_string_free (g_steal_pointer (&text), FALSE);

@@ -3,12 +3,24 @@
 #include "replay/replay-private.h"
 #include "replay/runtime-memory.h"
 
+HeapRequest *
+buffer_requests_new (const Schedule *schedule, guint role)
+{
+  guint        n = schedule_n_buffers (schedule, role);
+  HeapRequest *requests = g_new (HeapRequest, n + 1);
+
+  for (BufferRef ref = 0; ref < n; ref++)
+    requests[ref] = buffer_request (schedule_buffer_info (schedule, role, ref), ref);
+  return requests;
+}
+
 typedef struct
 {
   const Schedule *schedule;
   guint           role;
-  Heap           *heap; /* NULL: no allocator */
-  guint64         host;
+  Heap           *heap;     /* NULL: no allocator */
+  HeapRequest    *requests; /* [buffers] */
+  guint64         host, nvme;
   PlanMemory      result;
 } Walk;
 
@@ -33,33 +45,36 @@ static void
 walk_item (Walk *self, const ScheduleItem *item, guint64 tag)
 {
   const ScheduleBuffer *buffer;
-  HeapRequest           request;
 
+  if (item->kind == ITEM_PASS)
+    buffer_pass (self->requests, item);
   if (item->kind != ITEM_ALLOC && item->kind != ITEM_FREE)
     return;
   buffer = schedule_buffer_info (self->schedule, self->role, item->ref);
-  request = buffer_request (buffer, item->ref);
-  if (buffer->tier != TIER_HBM)
+  if (buffer->place != PLACE_HBM)
     {
-      self->host += item->kind == ITEM_ALLOC ? buffer->bytes : -buffer->bytes;
+      guint64 *held = place_is_host (buffer->place) ? &self->host : &self->nvme;
+
+      *held += item->kind == ITEM_ALLOC ? buffer->bytes : -buffer->bytes;
       self->result.host_bytes = MAX (self->result.host_bytes, self->host);
+      self->result.nvme_bytes = MAX (self->result.nvme_bytes, self->nvme);
     }
   else if (item->kind == ITEM_ALLOC)
     {
       if (self->heap != NULL)
-        take_blocks (self, &request);
+        take_blocks (self, &self->requests[item->ref]);
       pool_take (&self->result.hbm, buffer->category, buffer->bytes, 0, tag);
     }
   else
     {
       if (self->heap != NULL)
-        heap_release (self->heap, &request);
+        heap_release (self->heap, &self->requests[item->ref]);
       pool_release (&self->result.hbm, buffer->category, buffer->bytes);
     }
 }
 
 static guint32
-rank_of_role (const Replay *self, guint role)
+rank_of_role (const ReplayPlan *self, guint role)
 {
   guint32 rank = 0;
 
@@ -69,15 +84,17 @@ rank_of_role (const Replay *self, guint role)
 }
 
 static PlanMemory
-plan_memory (const Replay *self, guint role, const RuntimeMemory *runtime)
+plan_memory (const ReplayPlan *self, guint role, const RuntimeMemory *runtime)
 {
-  AllocatorKind     allocator = (AllocatorKind) self->scenario->memory.allocator;
-  Walk              walk = { .schedule = self->schedule, .role = role };
+  AllocatorKind     allocator = (AllocatorKind) self->resolved->scenario->memory.allocator;
+  Walk              walk = { .schedule = self->schedule,
+                             .role = role,
+                             .requests = buffer_requests_new (self->schedule, role) };
   const GpuProfile *gpu;
 
   walk.result.rank = rank_of_role (self, role);
   walk.result.stage = schedule_role_stage (self->schedule, role);
-  gpu = cluster_gpu_profile (self->cluster, walk.result.rank);
+  gpu = cluster_gpu_profile (self->resolved->cluster, walk.result.rank);
   walk.result.hbm.capacity = (guint64) gpu->hbm_bytes.value;
   if (allocator != ALLOCATOR_IDEAL)
     walk.heap = heap_new (allocator);
@@ -92,11 +109,12 @@ plan_memory (const Replay *self, guint role, const RuntimeMemory *runtime)
         walk_item (&walk, &items.items[i], (guint64) s << 32 | i);
     }
   heap_free (walk.heap);
+  g_free (walk.requests);
   return walk.result;
 }
 
 PlanMemory
-replay_plan_memory (const Replay *self, guint role)
+replay_plan_memory (const ReplayPlan *self, guint role)
 {
   g_autoptr (RuntimeMemory) runtime = runtime_memory_new (self);
 
@@ -104,7 +122,7 @@ replay_plan_memory (const Replay *self, guint role)
 }
 
 PlanMemory
-replay_plan_fullest (const Replay *self)
+replay_plan_fullest (const ReplayPlan *self)
 {
   g_autoptr (RuntimeMemory) runtime = runtime_memory_new (self);
   PlanMemory                fullest = plan_memory (self, 0, runtime);
@@ -120,28 +138,33 @@ replay_plan_fullest (const Replay *self)
   return fullest;
 }
 
-/* Of the node's memory that is over by most. PLANS: of the roles. */
+/* Of the node's memory or drives that are over by most. PLANS: of the roles. */
 static gint64
-host_excess (const Replay *self, const PlanMemory *plans)
+node_excess (const ReplayPlan *self, const PlanMemory *plans, gsize bytes, gsize figure)
 {
-  const Cluster      *cluster = self->cluster;
+  const Cluster      *cluster = self->resolved->cluster;
   g_autofree guint64 *used = g_new0 (guint64, cluster_n_nodes (cluster));
   gint64              excess = G_MININT64;
 
   for (guint32 rank = 0; rank < cluster_n_gpus (cluster); rank++)
-    used[cluster_node_of_gpu (cluster, rank)] +=
-        plans[schedule_role_of_rank (self->schedule, rank)].host_bytes;
+    {
+      const PlanMemory *plan = &plans[schedule_role_of_rank (self->schedule, rank)];
+
+      used[cluster_node_of_gpu (cluster, rank)] += G_STRUCT_MEMBER (guint64, plan, bytes);
+    }
   for (guint node = 0; node < cluster_n_nodes (cluster); node++)
     {
-      guint64 capacity = (guint64) cluster_node_profile (cluster, node)->dram_bytes.value;
+      const NodeProfile *profile = cluster_node_profile (cluster, node);
+      const Figure      *capacity = G_STRUCT_MEMBER_P (profile, figure);
 
-      excess = MAX (excess, (gint64) (used[node] - capacity));
+      if (used[node] > 0)
+        excess = MAX (excess, (gint64) (used[node] - (guint64) capacity->value));
     }
   return excess;
 }
 
 gint64
-replay_plan_excess (const Replay *self)
+replay_plan_excess (const ReplayPlan *self)
 {
   g_autoptr (RuntimeMemory) runtime = runtime_memory_new (self);
   guint                     n_roles = schedule_n_roles (self->schedule);
@@ -153,7 +176,10 @@ replay_plan_excess (const Replay *self)
       plans[role] = plan_memory (self, role, runtime);
       excess = MAX (excess, (gint64) (plans[role].hbm.device.bytes - plans[role].hbm.capacity));
     }
-  return MAX (excess, host_excess (self, plans));
+  excess = MAX (excess, node_excess (self, plans, G_STRUCT_OFFSET (PlanMemory, host_bytes),
+                                     G_STRUCT_OFFSET (NodeProfile, dram_bytes)));
+  return MAX (excess, node_excess (self, plans, G_STRUCT_OFFSET (PlanMemory, nvme_bytes),
+                                   G_STRUCT_OFFSET (NodeProfile, nvme_bytes)));
 }
 
 void

@@ -7,12 +7,14 @@
  */
 #pragma once
 
-#include "replay/replay.h"
+#include "engine/pool.h"
+#include "replay/plan.h"
 
 typedef struct
 {
   PoolStats hbm;        /* of a rank of the role; tags: section << 32 | item of the schedule */
   guint64   host_bytes; /* its peak share of the node's memory */
+  guint64   nvme_bytes; /* and of its drives */
   guint32   rank;       /* the first one of the role */
   guint     stage;
 } PlanMemory;
@@ -23,15 +25,14 @@ typedef struct
  */
 void plan_memory_shorten (Scenario *scenario);
 
-/* REPLAY may come from replay_plan. */
-PlanMemory replay_plan_memory (const Replay *self, guint role);
+PlanMemory replay_plan_memory (const ReplayPlan *self, guint role);
 
 /* The role with the least room, by device peak against capacity. */
-PlanMemory replay_plan_fullest (const Replay *self);
+PlanMemory replay_plan_fullest (const ReplayPlan *self);
 
 /*
- * Bytes over capacity of the tier that is over by most, a GPU's memory or a node's host memory; up
- * to 0: planned to fit. The peaks of a node's ranks are added up: an upper bound for host memory
- * where ranks of several roles peak at different times.
+ * Bytes over capacity of the place that is over by most: a GPU's memory, a node's memory or its
+ * drives; up to 0: planned to fit. The peaks of a node's ranks are added up: an upper bound for the
+ * node's memory where ranks of several roles peak at different times.
  */
-gint64 replay_plan_excess (const Replay *self);
+gint64 replay_plan_excess (const ReplayPlan *self);

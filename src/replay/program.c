@@ -102,6 +102,17 @@ compile_kernel (Compiler *self, const KernelDesc *desc, double idle)
   return kernels->len - 1;
 }
 
+static guint32
+compile_host_op (Compiler *self, const HostDesc *desc)
+{
+  GArray  *hosts = self->program->hosts;
+  HostCost cost;
+
+  host_cost (self->program->node, desc, &cost);
+  g_array_append_val (hosts, cost);
+  return hosts->len - 1;
+}
+
 static gboolean
 continues_call (ScheduleItems items, guint i)
 {
@@ -124,7 +135,7 @@ issue_seconds (const Compiler *self, ScheduleItems items, guint i)
       return host->collective;
     case ITEM_P2P:
       return continues_call (items, i) ? 0 : host->collective;
-    case ITEM_COPY:
+    case ITEM_MOVE:
       return launch;
     case ITEM_HOST_HOOK:
       return item->ref * host->hook;
@@ -158,8 +169,11 @@ compile_item (Compiler *self, ScheduleItems items, guint i, ProgramItem *entry)
       seconds = 0;
     }
   entry->issue = sim_time_from_seconds (seconds);
-  entry->kernel =
-      item->kind == ITEM_KERNEL ? compile_kernel (self, item->kernel, idle) : REPLAY_NONE;
+  entry->kernel = REPLAY_NONE;
+  if (item->kind == ITEM_KERNEL)
+    entry->kernel = compile_kernel (self, item->kernel, idle);
+  else if (item->kind == ITEM_HOST_OP)
+    entry->kernel = compile_host_op (self, item->host);
 }
 
 static GArray *
@@ -208,6 +222,7 @@ program_new (const Schedule *schedule, const TrainingOptions *training,
   self->node = node;
   self->speed = speed;
   self->kernels = g_array_new (FALSE, FALSE, sizeof (BoundKernel));
+  self->hosts = g_array_new (FALSE, FALSE, sizeof (HostCost));
   self->parts = g_array_new (FALSE, FALSE, sizeof (WavePart));
   self->fused = g_array_new (FALSE, FALSE, sizeof (FusedOp));
   self->groups = g_array_new (FALSE, FALSE, sizeof (FusedGroup));
@@ -227,6 +242,7 @@ program_free (Program *self)
   for (ScheduleSection s = 0; s < SECTION_N; s++)
     g_array_unref (self->items[s]);
   g_array_unref (self->kernels);
+  g_array_unref (self->hosts);
   g_array_unref (self->parts);
   g_array_unref (self->fused);
   g_array_unref (self->groups);

@@ -1,22 +1,25 @@
 /*
  * What the files of the replay share.
  *
+ *   plan.c        resolved scenario -> schedule
+ *   bound.c       plan -> Binding + programs
  *   bind-graph.c  the graph that folding refines
+ *   bind-graph-ops.c  its colours, edges and ops
  *   bind-messages.c  messages between stages in it
  *   bind.c        cluster + schedule -> Binding: the ranks, resources and groups that are
  *                 simulated, and what each op class demands
- *   workloads.c   what ranks compute: pipeline stages, and micro-batches that differ in their
- *                 sequences
  *   program.c     schedule items -> issue times and kernel costs of one kind of rank
  *   fuse.c        runs of kernels in it as few ops
  *   run.c         Binding + programs -> one engine run of a number of periods
  *   run-ops.c     the ops that it puts on the engine
+ *   run-steady.c  whether its periods and steps repeat
  *   replay.c      the runs until a period repeats
  *   traffic.c     bytes and FLOPs of a period
  *   ops.c         what an engine op was in the schedule
  */
 #pragma once
 
+#include "replay/heap.h"
 #include "replay/replay.h"
 
 #define REPLAY_NONE G_MAXUINT32
@@ -32,13 +35,14 @@ typedef struct
 
 /*
  * What one op of a class does to links, whatever its size: a collective of a group by one
- * algorithm, or a rank's copy.
+ * algorithm, or a rank's move, or what it asks of its
+ * host.
  */
 typedef struct
 {
   guint   first_load, n_loads; /* in Binding.loads */
   guint32 n_alike;             /* ops in the class */
-  double  latency;             /* of copies; collectives have theirs by size */
+  double  latency;             /* of moves; collectives have theirs by size */
   double  inter,
       intra; /* payload per byte of S that leaves nodes, and that GPUs of a node exchange: one op */
 } BoundPlan;
@@ -86,6 +90,14 @@ typedef struct
   BoundCosts collectives[COLLECTIVE_N_KINDS];
 } BoundGroup;
 
+/* What a host op asks for: a plan each, with loads for one core-second and for one byte. */
+typedef enum
+{
+  HOST_SHARE_CORES,
+  HOST_SHARE_DRAM,
+  HOST_SHARES,
+} HostShare;
+
 typedef struct
 {
   guint32    rank, size;
@@ -93,7 +105,8 @@ typedef struct
   guint      node;      /* in Binding.nodes */
   guint      n_on_node; /* ranks of the class that share a node */
   ResourceId sm, hbm;
-  guint32    copies[COPY_N];    /* in Binding.plans, or REPLAY_NONE */
+  guint32    moves[MOVE_N];     /* in Binding.plans, or REPLAY_NONE */
+  guint32    host[HOST_SHARES]; /* likewise: of host ops */
   guint      first_end, n_ends; /* in Binding.ends */
 } BoundRank;
 
@@ -156,7 +169,8 @@ typedef struct
 {
   SimTime early;  /* host time until `group` is submitted */
   SimTime issue;  /* then, until the item acts */
-  guint32 kernel; /* in Program.kernels; REPLAY_NONE for those of a group */
+  guint32 kernel; /* in Program.kernels; REPLAY_NONE for those of a group. Of a host op: in
+                     Program.hosts */
   guint32 group;  /* in Program.groups, or REPLAY_NONE */
   guint32 step;   /* of the period */
 } ProgramItem;
@@ -194,6 +208,7 @@ typedef struct
   double             speed;
   GArray            *items[SECTION_N]; /* ProgramItem */
   GArray            *kernels;          /* BoundKernel */
+  GArray            *hosts;            /* HostCost */
   GArray            *parts;            /* WavePart */
   GArray            *fused;            /* FusedOp */
   GArray            *groups;           /* FusedGroup */
@@ -210,8 +225,8 @@ void     program_free (Program *self);
 /* ---- runs ------------------------------------------------------------------------------------ */
 
 /*
- * The state of a rank when it passed the end of a period. `last` [streams and lanes]: what each
- * stream held.
+ * The state of a rank when it passed the end of a period. `last` [streams and lanes, carried
+ * events]: what each stream held, and what is carried.
  */
 typedef struct
 {
@@ -225,19 +240,27 @@ typedef struct _RankHost RankHost;
 /* One engine run of init, the first and `n_periods` steady periods. */
 typedef struct
 {
-  Engine       *engine;
-  const Replay *replay;
-  guint         n_periods;
-  RankHost     *hosts;      /* [ranks] */
-  GArray      **group_ops;  /* [groups]: OpId, in the order of issue */
-  GArray      **pair_ops;   /* [pairs]: likewise */
-  OrderId      *orders;     /* [groups] */
-  PoolId       *host_pools; /* [nodes] */
-  ReplayRank   *ranks;      /* [ranks] */
-  GArray       *demands;    /* Demand: scratch */
+  Engine            *engine;
+  const ReplayBound *bound;
+  guint              n_periods, most; /* steady ones; a run that may decide goes on up to `most` */
+  gboolean           whole;           /* all of them are asked for, not what they say alone */
+  gboolean           cut;             /* the last period repeats the one before, and was not run */
+  gboolean           spoilt; /* it does not, which was seen too late: to be run again, as a whole */
+  SimTime            noted_from;
+  gboolean          *waited; /* [streams]: as in RankHost, then */
+  GArray     *pool_state;    /* guint64: of engine_pool_state, then or a repeated period later */
+  RankHost   *hosts;         /* [ranks] */
+  GArray    **group_ops;     /* [groups]: OpId, in the order of issue */
+  GArray    **pair_ops;      /* [pairs]: likewise */
+  OrderId    *orders;        /* [groups] */
+  PoolId     *host_pools;    /* [nodes] */
+  PoolId     *drive_pools;   /* [nodes] */
+  ReplayRank *ranks;         /* [ranks] */
+  GArray     *demands;       /* Demand: scratch */
 } Run;
 
-Run *run_new (const Replay *replay, guint n_periods, gboolean keep_pools);
+Run *run_new (const ReplayBound *bound, guint n_periods, guint most, gboolean keep_pools,
+              gboolean whole);
 void run_free (Run *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Run, run_free)
 
@@ -250,6 +273,15 @@ const Boundary *run_boundary (const Run *self, guint rank, guint b);
  */
 gboolean run_is_steady (const Run *self);
 
+/* As replay_steps_are_even says. */
+gboolean run_steps_are_even (const Run *self);
+
+/* Whether nothing was in flight at the end of any period. */
+gboolean run_ends_quiet (const Run *self);
+
+/* Called where a host ends PERIOD: may shorten or lengthen the run. */
+void run_decide_length (Run *self, guint period);
+
 /* What the allocator is asked for when BUFFER, number REF, is allocated. */
 static inline HeapRequest
 buffer_request (const ScheduleBuffer *buffer, BufferRef ref)
@@ -260,6 +292,19 @@ buffer_request (const ScheduleBuffer *buffer, BufferRef ref)
                         .program = buffer->program,
                         .frame = buffer->frame,
                         .n_frame = buffer->n_frame };
+}
+
+/* What the allocator is asked for each buffer of ROLE. Newly allocated. */
+HeapRequest *buffer_requests_new (const Schedule *schedule, guint role);
+
+/* The blocks of a buffer that is carried are found under the number that it has from then on. */
+static inline void
+buffer_pass (HeapRequest *requests, const ScheduleItem *item)
+{
+  HeapRequest passed = requests[item->ref];
+
+  requests[item->ref] = requests[item->event];
+  requests[item->event] = passed;
 }
 
 /* ---- tags of ops: period (0 init, 1 first, 2.. steady), rank, item --------------------------- */
@@ -308,38 +353,36 @@ period_section (guint period)
   return (ScheduleSection) MIN (period, SECTION_STEADY);
 }
 
-/* ---- the replay ------------------------------------------------------------------------------ */
+/* ---- plan, bound, replay --------------------------------------------------------------------- */
+
+struct _ReplayPlan
+{
+  const ResolvedScenario *resolved; /* a reference */
+  PlanInput               input;    /* its own, with the steps of a round that are asked for */
+  Schedule               *schedule;
+};
+
+struct _ReplayBound
+{
+  const ReplayPlan *plan;     /* a reference */
+  const Cluster    *cluster;  /* of its scenario */
+  const Schedule   *schedule; /* of the plan */
+  Binding          *binding;
+  GPtrArray        *programs;   /* Program */
+  const Program   **program_of; /* [ranks], owned by `programs` */
+};
 
 struct _Replay
 {
-  Scenario               *scenario;
-  const FrameworkProfile *framework; /* NULL: none in particular */
-  Cluster                *cluster;
-  SequenceLengths        *lengths;      /* NULL: all micro-batches are alike */
-  Workload             ***batches;      /* [different micro-batches][pipeline stage] */
-  PlanBatches             plan_batches; /* the same for the schedule, where there are lengths */
-  const Workload         *workload;     /* the first of them */
-  Schedule               *schedule;
-  Binding                *binding;
-  GPtrArray              *programs;   /* Program */
-  const Program         **program_of; /* [ranks], owned by `programs` */
-  Run                    *run;
-  gboolean                steady;
-  KernelDesc              marker;  /* events that stand behind waits run as kernels of no length */
-  ScheduleItem           *markers; /* [streams]: what replay_op says of them */
+  const ReplayBound *bound; /* a reference */
+  Run               *run;
+  gboolean           steady;
+  KernelDesc         marker;  /* events that stand behind waits run as kernels of no length */
+  ScheduleItem      *markers; /* [streams]: what replay_op says of them */
 };
 
-/* ---- workloads ------------------------------------------------------------------------------- */
-
-/*
- * Of the scenario's model, training and mesh on SELF's cluster (NULL where that failed). FALSE
- * after diagnostics.
- */
-gboolean workloads_resolve (Replay *self, DiagList *diags);
-void     workloads_free (Replay *self);
-
 static inline ScheduleItems
-replay_items (const Replay *self, guint rank, ScheduleSection section)
+bound_items (const ReplayBound *self, guint rank, ScheduleSection section)
 {
   return schedule_items (self->schedule, binding_rank (self->binding, rank)->role, section);
 }

@@ -1,17 +1,12 @@
-/*
- * Replay: binds a schedule to a cluster through the kernel and collective models and runs the
- * engine, folded where the scenario is symmetric, until a period repeats.
- */
+/* Replay: a bound plan, run on the engine until a period repeats; and what the run says. */
 #pragma once
 
-#include "collective/collective.h"
-#include "engine/engine.h"
+#include "kernel/host-cost.h"
 #include "kernel/kernel.h"
-#include "scenario/scenario.h"
+#include "replay/bound.h"
 
 typedef struct
 {
-  gboolean unfolded;    /* simulate every rank */
   guint    max_periods; /* steady periods to try before giving up on a repeat; 0 = 32; 1: none */
   guint    min_periods; /* steady periods to run at least; 0 = 2; 1: see run.c for its proof */
   gboolean keep_pools;  /* timelines for traces: memory, use of SMs, HBM, NVLink and cards */
@@ -22,37 +17,28 @@ typedef struct
 typedef struct _Replay Replay;
 
 /*
- * Runs SCENARIO. NULL after diagnostics (bad scenario) or with ERROR set (deadlock: a bug in a
- * strategy). A scenario that does not fit memory still runs: the pools say so. PROFILES must
- * outlive the replay.
+ * Runs BOUND, to which it refers; OPTIONS may be NULL. NULL with ERROR set: a deadlock, a bug in a
+ * strategy. What does not fit memory still runs: the pools say so.
+ */
+Replay *replay_new (const ReplayBound *bound, const ReplayOptions *options, GError **error);
+
+/*
+ * Resolves, plans, binds (folded) and runs SCENARIO, as resolved_new takes it. NULL after
+ * diagnostics, too.
  */
 Replay *replay_run (const Scenario *scenario, ProfileSet *profiles, const ReplayOptions *options,
                     DiagList *diags, GError **error);
 
-/*
- * The same without running: for what asks for the scenario, the cluster, the workload and the
- * schedule only. Nothing about ranks, ops, periods, traffic or the engine may be asked of it.
- */
-Replay *replay_plan (const Scenario *scenario, ProfileSet *profiles, DiagList *diags);
-
 void replay_free (Replay *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Replay, replay_free)
 
-const Scenario *replay_scenario (const Replay *self);
-const Cluster  *replay_cluster (const Replay *self);
-const Workload *replay_workload (const Replay *self); /* of a rank of the first stage */
-guint           replay_n_stages (const Replay *self);
-guint           replay_n_data_ranks (const Replay *self); /* that work on sequences of their own */
-/*
- * NULL where all micro-batches are alike; else the workloads above are those of the one with the
- * most tokens.
- */
-const SequenceLengths *replay_lengths (const Replay *self);
-const Schedule        *replay_schedule (const Replay *self);
-const Engine          *replay_engine (const Replay *self);
-
-/* The closed forms of the scenario's strategies for a period; FALSE when one of them has none. */
-gboolean replay_expect (const Replay *self, PlanTotals *totals);
+const ReplayBound      *replay_bound (const Replay *self);
+const ReplayPlan       *replay_plan (const Replay *self);
+const ResolvedScenario *replay_resolved (const Replay *self);
+const Cluster          *replay_cluster (const Replay *self);
+const Workload         *replay_workload (const Replay *self); /* of a rank of the first stage */
+const Schedule         *replay_schedule (const Replay *self);
+const Engine           *replay_engine (const Replay *self);
 
 /* ---- ranks: only representatives are simulated ----------------------------------------------- */
 
@@ -68,12 +54,10 @@ typedef struct
 
 guint             replay_n_ranks (const Replay *self);
 const ReplayRank *replay_rank (const Replay *self, guint i);
-/* Host memory pools: one a simulated node; its node index in the cluster. */
+/* Pools of host memory and of drives: one a simulated node; its node index in the cluster. */
 guint  replay_n_host_pools (const Replay *self);
 PoolId replay_host_pool (const Replay *self, guint i, guint *node);
-
-/* Cluster resource that an engine resource stands for, and how many alike there are. */
-guint replay_cluster_resource (const Replay *self, ResourceId resource, guint *n_alike);
+PoolId replay_drive_pool (const Replay *self, guint i, guint *node);
 
 /* ---- ops: what an engine op was in the schedule ---------------------------------------------- */
 
@@ -117,42 +101,22 @@ char *replay_tag_label (const Replay *self, guint64 tag);
 /*
  * Boundary b is the end of period b - 1, i.e. the time when the representative with index 0 passed
  * its last ITEM_STEP: [0] is the end of init, [1] the end of the first period, [2 ..] of steady
- * ones.
+ * ones. A run of one host may end with a period that those behind it repeat, the first one even.
  */
 guint    replay_n_boundaries (const Replay *self);
-SimTime  replay_boundary (const Replay *self, guint b);
+SimTime  replay_boundary (const Replay *self, guint b);                  /* of rank 0 */
+SimTime  replay_rank_boundary (const Replay *self, guint rank, guint b); /* of a simulated one */
 gboolean replay_is_steady (
     const Replay *self); /* the last period repeated the one before, relative in-flight state too */
-SimTime replay_period (const Replay *self); /* length of the last period */
-double  replay_utilisation (const Replay *self,
-                            ResourceId    resource); /* of a resource, in the last period */
-/* times as long that kernels of simulated rank I take for the slowest GPU: skew.h */
-double replay_skew (const Replay *self, guint i);
-double replay_step_time (const Replay *self); /* s: period / steps in it */
-
-/* ---- traffic, per steady period -------------------------------------------------------------- */
-
-typedef struct
-{
-  guint32        comm; /* CommRef of the schedule */
-  CollectiveKind kind; /* COLLECTIVE_SEND_RECV for messages */
-  guint64        calls;
-  double         bytes; /* sum of S, per group; of messages: by all members of the first group */
-  double inter_node_per_gpu; /* payload that leaves nodes through cards, per GPU of the cluster */
-  double intra_node_per_gpu; /* payload over NVLink and PCIe between GPUs, per GPU (sent) */
-} ReplayTraffic;
-
 /*
- * Per communicator and kind; newly allocated array of ReplayTraffic, for representative rank index
- * RANK's collectives.
+ * Where the plan was asked for fewer steps of a round: whether the last two steps before the one
+ * that closes the round were alike, in time and in what was in flight at their ends, so that any
+ * number of such steps may follow.
  */
-GArray *replay_traffic (const Replay *self);
-
-/*
- * Nominal FLOPs of matrix products and attention that a rank executes in a step (mean over roles
- * weighted by class size). For tests: HFU counts as MFU does.
- */
-double replay_executed_flops (const Replay *self);
-
-/* The same of what recomputation executes, as MFU's convention counts it. */
-double replay_recomputed_flops (const Replay *self);
+gboolean replay_steps_are_even (const Replay *self);
+/* Nothing crosses the end of a period: what it says of few micro-batches may be extrapolated. */
+gboolean replay_ends_quiet (const Replay *self);
+SimTime  replay_period (const Replay *self); /* length of the last period */
+double   replay_utilisation (const Replay *self,
+                             ResourceId    resource); /* of a resource, in the last period */
+double   replay_step_time (const Replay *self);    /* s: period / steps in it */

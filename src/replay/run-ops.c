@@ -109,7 +109,7 @@ new_traffic (const RankHost *self, Engine *engine, const BoundPlan *plan, double
 }
 
 static OpId
-new_copy (const RankHost *self, Engine *engine, const BoundPlan *plan, guint64 bytes)
+new_move (const RankHost *self, Engine *engine, const BoundPlan *plan, guint64 bytes)
 {
   OpSpec spec = {
     .latency = sim_time_from_seconds (plan->latency),
@@ -119,6 +119,46 @@ new_copy (const RankHost *self, Engine *engine, const BoundPlan *plan, guint64 b
   };
 
   return new_traffic (self, engine, plan, 1, bytes, &spec);
+}
+
+/* Adds AMOUNT of what a plan's loads say to the demands of an op. */
+static void
+add_demands (const RankHost *self, guint32 plan_index, double amount)
+{
+  const BoundPlan *plan = binding_plan (host_binding (self), plan_index);
+
+  for (guint i = 0; i < plan->n_loads && amount > 0; i++)
+    {
+      const BoundLoad *load =
+          &g_array_index (host_binding (self)->loads, BoundLoad, plan->first_load + i);
+      Demand demand = { load->resource, load->service * amount };
+
+      g_array_append_val (self->run->demands, demand);
+    }
+}
+
+/* Cores and memory of the host: work that takes what traffic leaves of them, as kernels do. */
+static OpId
+new_host_op (const RankHost *self, Engine *engine, guint32 index)
+{
+  const BoundRank *rank = binding_rank (host_binding (self), self->rank);
+  const HostCost  *cost = &g_array_index (self->program->hosts, HostCost, index);
+  GArray          *demands = self->run->demands;
+  OpSpec           spec = {
+              .class_ = OP_KERNEL,
+              .tag = host_tag (self),
+              .waves = { .resource = ENGINE_NONE },
+              .share = cost->alone > 0 ? 1 / cost->alone : 0,
+              .members = 1,
+              .order = ENGINE_NONE,
+  };
+
+  g_array_set_size (demands, 0);
+  add_demands (self, rank->host[HOST_SHARE_CORES], cost->core_seconds);
+  add_demands (self, rank->host[HOST_SHARE_DRAM], cost->dram_bytes);
+  spec.demands = (const Demand *) (gconstpointer) demands->data;
+  spec.n_demands = demands->len;
+  return engine_op_new (engine, &spec);
 }
 
 /* A link divides itself among flows, whatever their S: so the weight counts by what they carry. */
@@ -252,8 +292,8 @@ submit_collective (RankHost *self, Engine *engine, const ScheduleItem *item)
   const BoundCost *cost;
   OpId             op = join_collective (self, engine, item, &cost);
 
-  engine_submit (engine, op, host_stream (self, item->stream), rank->sm,
-                 held_sms (engine, rank, cost));
+  engine_submit (engine, op, host_stream (self, item->stream),
+                 cost->channels > 0 ? rank->sm : ENGINE_NONE, held_sms (engine, rank, cost));
   return op;
 }
 
@@ -272,10 +312,14 @@ host_submit (RankHost *self, Engine *engine, const ScheduleItem *item)
       op = new_kernel (self, engine, self->compiled[self->item].kernel, host_tag (self));
       engine_submit (engine, op, host_stream (self, item->stream), ENGINE_NONE, 0);
       break;
-    case ITEM_COPY:
-      op = new_copy (self, engine,
-                     binding_plan (host_binding (self), rank->copies[item->collective]),
-                     item->bytes);
+    case ITEM_MOVE:
+      op =
+          new_move (self, engine, binding_plan (host_binding (self), rank->moves[item->collective]),
+                    item->bytes);
+      engine_submit (engine, op, host_stream (self, item->stream), ENGINE_NONE, 0);
+      break;
+    case ITEM_HOST_OP:
+      op = new_host_op (self, engine, self->compiled[self->item].kernel);
       engine_submit (engine, op, host_stream (self, item->stream), ENGINE_NONE, 0);
       break;
     case ITEM_RECORD:

@@ -18,7 +18,7 @@ typedef struct
   guint64 launched, done;
 } LaunchQueue;
 
-/* What has been done of the item at hand. */
+/* What has been done of the current item. */
 typedef enum
 {
   STAGE_NOTHING,
@@ -38,27 +38,30 @@ struct _RankHost
   ScheduleItems      items;
   const ProgramItem *compiled;
   OpId              *events;          /* of the section */
+  OpId              *carried;         /* [slots]: what crosses the ends of sections */
+  HeapRequest       *requests;        /* [buffers] */
   guint             *issued;          /* [comms]: collectives so far */
   guint             *turns;           /* [ends of the rank]: messages so far */
-  guint              call;            /* messages of the group call at hand so far */
+  guint              call;            /* messages of the current group call so far */
   guint              ways[MESSAGE_N]; /* of them, by direction */
   OpId               before;          /* what the stream held before the call */
   LaunchQueue       *queues;          /* [streams] */
   gboolean          *waited;          /* [streams]: waits stand behind the last op */
   guint              n_steps;         /* of the section so far */
-  GArray            *boundaries;      /* Boundary */
+  GArray            *boundaries;      /* Boundary: ends of periods */
+  GArray            *steps; /* Boundary: ends of the last period's steps; NULL: not kept */
 };
 
 static inline const Binding *
 host_binding (const RankHost *self)
 {
-  return self->run->replay->binding;
+  return self->run->bound->binding;
 }
 
 static inline const Schedule *
 host_schedule (const RankHost *self)
 {
-  return self->run->replay->schedule;
+  return self->run->bound->schedule;
 }
 
 static inline StreamId
@@ -72,6 +75,19 @@ static inline guint
 host_n_streams (const RankHost *self)
 {
   return schedule_n_streams (host_schedule (self)) * MAX (self->program->max_call, 1);
+}
+
+static inline guint
+host_n_carried (const RankHost *self)
+{
+  return schedule_n_carried (host_schedule (self), self->program->role);
+}
+
+/* Ops that a boundary keeps. */
+static inline guint
+host_n_lasts (const RankHost *self)
+{
+  return host_n_streams (self) + host_n_carried (self);
 }
 
 static inline StreamId

@@ -90,29 +90,27 @@ act_wait (RankHost *self, Engine *engine, const ScheduleItem *item)
 static PoolId
 pool_of (const RankHost *self, const ScheduleBuffer *buffer)
 {
-  return buffer->tier == TIER_HBM
-             ? self->run->ranks[self->rank].hbm
-             : self->run->host_pools[binding_rank (host_binding (self), self->rank)->node];
+  const Run *run = self->run;
+  guint      node = binding_rank (host_binding (self), self->rank)->node;
+
+  if (buffer->place == PLACE_HBM)
+    return run->ranks[self->rank].hbm;
+  return place_is_host (buffer->place) ? run->host_pools[node] : run->drive_pools[node];
 }
 
 /* All ranks of the class on a node take their share of its memory at once. */
 static guint64
 pool_bytes (const RankHost *self, const ScheduleBuffer *buffer)
 {
-  return buffer->tier == TIER_HBM
+  return buffer->place == PLACE_HBM
              ? buffer->bytes
              : buffer->bytes * binding_rank (host_binding (self), self->rank)->n_on_node;
 }
 
-static HeapRequest
-heap_request (const RankHost *self, guint32 ref)
+static PoolRequest
+pool_request (const RankHost *self, const ScheduleBuffer *buffer, guint32 ref)
 {
-  const ScheduleBuffer *buffer =
-      schedule_buffer_info (host_schedule (self), self->program->role, ref);
-  HeapRequest request = buffer_request (buffer, ref);
-
-  request.bytes = pool_bytes (self, buffer);
-  return request;
+  return (PoolRequest){ pool_bytes (self, buffer), &self->requests[ref] };
 }
 
 static Act
@@ -125,7 +123,7 @@ act_alloc (const RankHost *self, const ScheduleItem *item, HostYield *yield)
     .kind = HOST_ALLOC,
     .pool = pool_of (self, buffer),
     .category = buffer->category,
-    .request = heap_request (self, item->ref),
+    .request = pool_request (self, buffer, item->ref),
     .tag = host_tag (self),
   };
   return ACT_YIELD;
@@ -136,7 +134,7 @@ act_free (const RankHost *self, Engine *engine, const ScheduleItem *item)
 {
   const ScheduleBuffer *buffer =
       schedule_buffer_info (host_schedule (self), self->program->role, item->ref);
-  HeapRequest request = heap_request (self, item->ref);
+  PoolRequest request = pool_request (self, buffer, item->ref);
   OpId        after = item->event != SCHEDULE_NONE ? self->events[item->event] : ENGINE_NONE;
 
   engine_pool_release (engine, pool_of (self, buffer), buffer->category, &request, after);
@@ -144,14 +142,24 @@ act_free (const RankHost *self, Engine *engine, const ScheduleItem *item)
 
 /* ---- periods --------------------------------------------------------------------------------- */
 
-static void
-mark_boundary (RankHost *self, const Engine *engine)
+static Boundary
+boundary_here (const RankHost *self, const Engine *engine)
 {
-  guint    n = host_n_streams (self);
-  Boundary boundary = { engine_now (engine), g_new (OpId, n), NULL };
+  guint    n = host_n_streams (self), n_carried = host_n_carried (self);
+  Boundary boundary = { engine_now (engine), g_new (OpId, n + n_carried), NULL };
 
   for (guint s = 0; s < n; s++)
     boundary.last[s] = engine_stream_last (engine, host_stream (self, s));
+  if (n_carried > 0)
+    memcpy (boundary.last + n, self->carried, n_carried * sizeof (OpId));
+  return boundary;
+}
+
+static void
+mark_boundary (RankHost *self, const Engine *engine)
+{
+  Boundary boundary = boundary_here (self, engine);
+
   if (self->rank == 0)
     {
       boundary.used = g_new (double, engine_n_resources (engine));
@@ -165,6 +173,12 @@ static void
 act_step (RankHost *self, const Engine *engine)
 {
   self->n_steps++;
+  if (self->steps != NULL)
+    {
+      Boundary boundary = boundary_here (self, engine);
+
+      g_array_append_val (self->steps, boundary);
+    }
   if (self->period > 0 && self->n_steps == schedule_steps_per_period (host_schedule (self)))
     mark_boundary (self, engine);
 }
@@ -179,6 +193,8 @@ open_section (RankHost *self)
   self->compiled = (const ProgramItem *) (gconstpointer) self->program->items[section]->data;
   self->item = 0;
   self->n_steps = 0;
+  if (self->steps != NULL)
+    g_array_set_size (self->steps, 0);
   memset (self->events, 0xff, n_events * sizeof (OpId));
 }
 
@@ -188,6 +204,7 @@ next_section (RankHost *self, const Engine *engine)
 {
   if (self->period == 0)
     mark_boundary (self, engine);
+  run_decide_length (self->run, self->period);
   if (self->period > self->run->n_periods)
     return FALSE;
   self->period++;
@@ -207,7 +224,8 @@ act (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
         return ACT_GO_ON;
       return act_submit (self, engine, item, yield);
     case ITEM_COLLECTIVE:
-    case ITEM_COPY:
+    case ITEM_MOVE:
+    case ITEM_HOST_OP:
       return act_submit (self, engine, item, yield);
     case ITEM_RECORD:
       return act_record (self, engine, item, yield);
@@ -217,12 +235,21 @@ act (RankHost *self, Engine *engine, const ScheduleItem *item, HostYield *yield)
     case ITEM_HOST_WAIT:
       *yield = (HostYield){ .kind = HOST_WAIT, .wait = self->events[item->ref] };
       return yield->wait != ENGINE_NONE ? ACT_YIELD : ACT_GO_ON;
+    case ITEM_CARRY:
+      self->carried[item->event] = self->events[item->ref];
+      return ACT_GO_ON;
+    case ITEM_TAKE:
+      self->events[item->ref] = self->carried[item->event];
+      return ACT_GO_ON;
     case ITEM_HOST_HOOK:
       return ACT_GO_ON; /* its issue time is all there is */
     case ITEM_ALLOC:
       return act_alloc (self, item, yield);
     case ITEM_FREE:
       act_free (self, engine, item);
+      return ACT_GO_ON;
+    case ITEM_PASS:
+      buffer_pass (self->requests, item);
       return ACT_GO_ON;
     case ITEM_STEP:
       act_step (self, engine);
@@ -308,8 +335,8 @@ is_kept (ResourceKind kind)
 static void
 add_resources (Run *self, gboolean keep)
 {
-  const Cluster *cluster = self->replay->cluster;
-  const GArray  *resources = self->replay->binding->resources;
+  const Cluster *cluster = self->bound->cluster;
+  const GArray  *resources = self->bound->binding->resources;
 
   for (guint i = 0; i < resources->len; i++)
     {
@@ -324,26 +351,29 @@ add_resources (Run *self, gboolean keep)
     }
 }
 
-static void
-add_host_pools (Run *self)
+/* A pool for each node that is simulated: its memory, its drives. */
+static PoolId *
+add_node_pools (Run *self, const char *what, gsize figure)
 {
-  const GArray *nodes = self->replay->binding->nodes;
+  const GArray *nodes = self->bound->binding->nodes;
+  PoolId       *pools = g_new (PoolId, nodes->len);
 
-  self->host_pools = g_new (PoolId, nodes->len);
   for (guint i = 0; i < nodes->len; i++)
     {
-      guint32          node = g_array_index (nodes, BoundThing, i).id;
-      g_autofree char *name = g_strdup_printf ("node%u.memory", node);
-      double memory = cluster_node_profile (self->replay->cluster, node)->dram_bytes.value;
+      guint32            node = g_array_index (nodes, BoundThing, i).id;
+      g_autofree char   *name = g_strdup_printf ("node%u.%s", node, what);
+      const NodeProfile *profile = cluster_node_profile (self->bound->cluster, node);
+      const Figure      *capacity = G_STRUCT_MEMBER_P (profile, figure);
 
-      self->host_pools[i] = engine_add_pool (self->engine, name, (guint64) memory);
+      pools[i] = engine_add_pool (self->engine, name, (guint64) capacity->value);
     }
+  return pools;
 }
 
 static void
 add_orders (Run *self)
 {
-  const Binding *binding = self->replay->binding;
+  const Binding *binding = self->bound->binding;
 
   self->pair_ops = g_new (GArray *, binding->pairs->len + 1);
   for (guint i = 0; i < binding->pairs->len; i++)
@@ -357,7 +387,7 @@ add_orders (Run *self)
 
       self->group_ops[i] = g_array_new (FALSE, FALSE, sizeof (OpId));
       self->orders[i] =
-          engine_add_order (self->engine, schedule_comm_info (self->replay->schedule, comm)->name);
+          engine_add_order (self->engine, schedule_comm_info (self->bound->schedule, comm)->name);
     }
 }
 
@@ -365,7 +395,7 @@ add_orders (Run *self)
 static StreamId
 add_streams (Run *self, guint world_rank, guint n_sets)
 {
-  const Schedule *schedule = self->replay->schedule;
+  const Schedule *schedule = self->bound->schedule;
   StreamId        first = ENGINE_NONE;
 
   for (guint set = 0; set < n_sets; set++)
@@ -392,21 +422,45 @@ max_events (const Schedule *schedule, guint role)
 }
 
 static void
+boundary_clear (gpointer data)
+{
+  Boundary *boundary = data;
+
+  g_free (boundary->last);
+  g_free (boundary->used);
+}
+
+static GArray *
+boundaries_new (void)
+{
+  GArray *boundaries = g_array_new (FALSE, FALSE, sizeof (Boundary));
+
+  g_array_set_clear_func (boundaries, boundary_clear);
+  return boundaries;
+}
+
+static void
 add_host (Run *self, guint i)
 {
   RankHost        *host = &self->hosts[i];
-  const Schedule  *schedule = self->replay->schedule;
+  const Schedule  *schedule = self->bound->schedule;
   g_autofree char *name = g_strdup_printf ("rank%u.host", self->ranks[i].rank);
 
   host->run = self;
   host->rank = i;
-  host->program = self->replay->program_of[i];
+  host->program = self->bound->program_of[i];
   host->events = g_new (OpId, max_events (schedule, host->program->role) + 1);
+  host->carried = g_new (OpId, schedule_n_carried (schedule, host->program->role) + 1);
+  memset (host->carried, 0xff,
+          (schedule_n_carried (schedule, host->program->role) + 1) * sizeof (OpId));
   host->issued = g_new0 (guint, schedule_n_comms (schedule) + 1);
-  host->turns = g_new0 (guint, binding_rank (self->replay->binding, i)->n_ends + 1);
+  host->turns = g_new0 (guint, binding_rank (self->bound->binding, i)->n_ends + 1);
   host->queues = g_new0 (LaunchQueue, schedule_n_streams (schedule));
   host->waited = g_new0 (gboolean, schedule_n_streams (schedule));
-  host->boundaries = g_array_new (FALSE, FALSE, sizeof (Boundary));
+  host->boundaries = boundaries_new ();
+  if (self->bound->plan->input.round_steps > 0)
+    host->steps = boundaries_new ();
+  host->requests = buffer_requests_new (schedule, host->program->role);
   open_section (host);
   self->ranks[i].host = engine_add_host (self->engine, name, host_step, host);
 }
@@ -414,42 +468,59 @@ add_host (Run *self, guint i)
 static void
 add_rank (Run *self, guint i, const RuntimeMemory *runtime)
 {
-  const BoundRank  *bound = binding_rank (self->replay->binding, i);
-  const GpuProfile *gpu = cluster_gpu_profile (self->replay->cluster, bound->rank);
+  const BoundRank  *bound = binding_rank (self->bound->binding, i);
+  const GpuProfile *gpu = cluster_gpu_profile (self->bound->cluster, bound->rank);
   g_autofree char  *name = g_strdup_printf ("rank%u.hbm", bound->rank);
   ReplayRank       *rank = &self->ranks[i];
-  AllocatorKind     allocator = (AllocatorKind) self->replay->scenario->memory.allocator;
+  AllocatorKind allocator = (AllocatorKind) self->bound->plan->resolved->scenario->memory.allocator;
 
   rank->rank = bound->rank;
   rank->size = bound->size;
   rank->role = bound->role;
   rank->first_stream =
-      add_streams (self, bound->rank, MAX (self->replay->program_of[i]->max_call, 1));
+      add_streams (self, bound->rank, MAX (self->bound->program_of[i]->max_call, 1));
   rank->hbm = engine_add_pool (self->engine, name, (guint64) gpu->hbm_bytes.value);
   if (allocator != ALLOCATOR_IDEAL)
-    engine_pool_set_allocator (self->engine, rank->hbm, allocator);
+    engine_pool_set_allocator (self->engine, rank->hbm, &heap_pool_allocator, heap_new (allocator));
   engine_pool_take (self->engine, rank->hbm, POOL_RUNTIME,
                     runtime_memory_bytes (runtime, bound->rank), 0);
   add_host (self, i);
 }
 
+/* Most items of a period are ops, or few are where kernels are fused: no more than a few MB. */
+#define OPS_EXPECTED (1u << 15)
+
+static void
+expect_ops (const Run *self)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < self->bound->binding->ranks->len && n < OPS_EXPECTED; i++)
+    n += bound_items (self->bound, i, SECTION_FIRST).n;
+  engine_expect_ops (self->engine, MIN (n, OPS_EXPECTED));
+}
+
 Run *
-run_new (const Replay *replay, guint n_periods, gboolean keep_pools)
+run_new (const ReplayBound *bound, guint n_periods, guint most, gboolean keep_pools, gboolean whole)
 {
   Run  *self = g_new0 (Run, 1);
-  guint n = replay->binding->ranks->len;
+  guint n = bound->binding->ranks->len;
 
-  g_autoptr (RuntimeMemory) runtime = runtime_memory_new (replay);
+  g_autoptr (RuntimeMemory) runtime = runtime_memory_new (bound->plan);
 
   self->engine = engine_new ();
-  self->replay = replay;
+  self->bound = bound;
   self->n_periods = n_periods;
+  self->most = most;
+  self->whole = whole;
   self->demands = g_array_new (FALSE, FALSE, sizeof (Demand));
   self->hosts = g_new0 (RankHost, n);
   self->ranks = g_new0 (ReplayRank, n);
   engine_keep_pool_log (self->engine, keep_pools);
+  expect_ops (self);
   add_resources (self, keep_pools);
-  add_host_pools (self);
+  self->host_pools = add_node_pools (self, "memory", G_STRUCT_OFFSET (NodeProfile, dram_bytes));
+  self->drive_pools = add_node_pools (self, "nvme", G_STRUCT_OFFSET (NodeProfile, nvme_bytes));
   add_orders (self);
   for (guint i = 0; i < n; i++)
     add_rank (self, i, runtime);
@@ -459,13 +530,11 @@ run_new (const Replay *replay, guint n_periods, gboolean keep_pools)
 static void
 host_clear (RankHost *self)
 {
-  for (guint b = 0; b < self->boundaries->len; b++)
-    {
-      g_free (g_array_index (self->boundaries, Boundary, b).last);
-      g_free (g_array_index (self->boundaries, Boundary, b).used);
-    }
   g_array_unref (self->boundaries);
+  g_clear_pointer (&self->steps, g_array_unref);
   g_free (self->events);
+  g_free (self->carried);
+  g_free (self->requests);
   g_free (self->issued);
   g_free (self->turns);
   g_free (self->queues);
@@ -479,7 +548,7 @@ run_free (Run *self)
 
   if (self == NULL)
     return;
-  binding = self->replay->binding;
+  binding = self->bound->binding;
   for (guint i = 0; i < binding->ranks->len; i++)
     host_clear (&self->hosts[i]);
   for (guint i = 0; i < binding->groups->len; i++)
@@ -487,80 +556,15 @@ run_free (Run *self)
   for (guint i = 0; i < binding->pairs->len; i++)
     g_array_unref (self->pair_ops[i]);
   engine_free (self->engine);
+  g_free (self->waited);
+  g_clear_pointer (&self->pool_state, g_array_unref);
   g_array_unref (self->demands);
   g_free (self->hosts);
   g_free (self->ranks);
   g_free (self->host_pools);
+  g_free (self->drive_pools);
   g_free (self->group_ops);
   g_free (self->pair_ops);
   g_free (self->orders);
   g_free (self);
-}
-
-/* ---- steadiness ------------------------------------------------------------------------------ */
-
-guint
-run_n_boundaries (const Run *self)
-{
-  return self->hosts[0].boundaries->len;
-}
-
-const Boundary *
-run_boundary (const Run *self, guint rank, guint b)
-{
-  return &g_array_index (self->hosts[rank].boundaries, Boundary, b);
-}
-
-/* How long after a boundary what a stream then held was still under way. */
-static SimTime
-in_flight (const Run *self, const Boundary *boundary, guint stream)
-{
-  OpId    op = boundary->last[stream];
-  SimTime end = op != ENGINE_NONE ? engine_op_record (self->engine, op)->end : 0;
-
-  return end > boundary->time ? end - boundary->time : 0;
-}
-
-/*
- * Whether RANK passed boundaries B and B - 1 at the same time relative to rank 0's, with (STATE)
- * the same in flight.
- */
-static gboolean
-boundaries_alike (const Run *self, guint rank, guint b, gboolean state)
-{
-  const Boundary *now = run_boundary (self, rank, b), *before = run_boundary (self, rank, b - 1);
-
-  if (now->time - run_boundary (self, 0, b)->time
-      != before->time - run_boundary (self, 0, b - 1)->time)
-    return FALSE;
-  for (guint s = 0; state && s < host_n_streams (&self->hosts[rank]); s++)
-    if (in_flight (self, now, s) != in_flight (self, before, s))
-      return FALSE;
-  return TRUE;
-}
-
-static SimTime
-period_length (const Run *self, guint b)
-{
-  return run_boundary (self, 0, b)->time - run_boundary (self, 0, b - 1)->time;
-}
-
-/*
- * What was in flight at the very end had no next period beside it: the states compared are those
- * where the last two periods began. With one steady period that end must do; where the lack of a
- * next one shows, it differs from the other, and more are needed.
- */
-gboolean
-run_is_steady (const Run *self)
-{
-  guint    last = run_n_boundaries (self) - 1;
-  gboolean one = self->n_periods == 1;
-
-  if (self->n_periods < 1 || (!one && period_length (self, last) != period_length (self, last - 1)))
-    return FALSE;
-  for (guint i = 0; i < self->replay->binding->ranks->len; i++)
-    if (!boundaries_alike (self, i, last, one)
-        || (!one && !boundaries_alike (self, i, last - 1, TRUE)))
-      return FALSE;
-  return TRUE;
 }

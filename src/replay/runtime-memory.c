@@ -4,9 +4,9 @@
 
 struct _RuntimeMemory
 {
-  const Replay *replay;
-  guint         n_comms;
-  guint8       *uses; /* [role * n_comms + comm]: set of COMMUNICATOR_... */
+  const ReplayPlan *plan;
+  guint             n_comms;
+  guint8           *uses; /* [role * n_comms + comm]: set of COMMUNICATOR_... */
 };
 
 static guint8
@@ -32,7 +32,7 @@ find_uses (RuntimeMemory *self, guint role)
 {
   for (guint s = 0; s < SECTION_N; s++)
     {
-      ScheduleItems items = schedule_items (self->replay->schedule, role, s);
+      ScheduleItems items = schedule_items (self->plan->schedule, role, s);
 
       for (guint i = 0; i < items.n; i++)
         {
@@ -45,13 +45,13 @@ find_uses (RuntimeMemory *self, guint role)
 }
 
 RuntimeMemory *
-runtime_memory_new (const Replay *replay)
+runtime_memory_new (const ReplayPlan *plan)
 {
   RuntimeMemory *self = g_new0 (RuntimeMemory, 1);
-  guint          n_roles = schedule_n_roles (replay->schedule);
+  guint          n_roles = schedule_n_roles (plan->schedule);
 
-  self->replay = replay;
-  self->n_comms = schedule_n_comms (replay->schedule);
+  self->plan = plan;
+  self->n_comms = schedule_n_comms (plan->schedule);
   self->uses = g_new0 (guint8, (gsize) n_roles * self->n_comms);
   for (guint role = 0; role < n_roles; role++)
     find_uses (self, role);
@@ -70,21 +70,22 @@ runtime_memory_free (RuntimeMemory *self)
 guint64
 runtime_memory_bytes (const RuntimeMemory *self, guint32 rank)
 {
-  const Replay     *replay = self->replay;
-  guint             role = schedule_role_of_rank (replay->schedule, rank);
-  CollectiveOptions library = collective_config_options (&replay->scenario->collective);
-  guint64 bytes = (guint64) cluster_gpu_profile (replay->cluster, rank)->runtime_bytes.value;
+  const ReplayPlan *plan = self->plan;
+  guint             role = schedule_role_of_rank (plan->schedule, rank);
+  CollectiveOptions library = collective_config_options (&plan->resolved->scenario->collective);
+  guint64           bytes =
+      (guint64) cluster_gpu_profile (plan->resolved->cluster, rank)->runtime_bytes.value;
 
   for (CommRef comm = 0; comm < self->n_comms; comm++)
     {
-      MeshGroup           group = schedule_comm_info (replay->schedule, comm)->group;
+      MeshGroup           group = schedule_comm_info (plan->schedule, comm)->group;
       guint8              uses = self->uses[role * self->n_comms + comm];
       g_autofree guint32 *members = g_new (guint32, group.size);
 
-      if (uses == 0)
+      if (uses == 0 || schedule_comm_info (plan->schedule, comm)->transport == TRANSPORT_HOST)
         continue;
       mesh_group_members (group, rank, members);
-      bytes += communicator_bytes (replay->cluster, members, group.size, uses, &library);
+      bytes += communicator_bytes (plan->resolved->cluster, members, group.size, uses, &library);
     }
   return bytes;
 }

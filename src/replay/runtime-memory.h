@@ -5,11 +5,11 @@
  */
 #pragma once
 
-#include "replay/replay.h"
+#include "replay/plan.h"
 
 typedef struct _RuntimeMemory RuntimeMemory;
 
-RuntimeMemory *runtime_memory_new (const Replay *replay);
+RuntimeMemory *runtime_memory_new (const ReplayPlan *plan);
 void           runtime_memory_free (RuntimeMemory *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RuntimeMemory, runtime_memory_free)
 

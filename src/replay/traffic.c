@@ -8,8 +8,17 @@ typedef struct
   guint32       group;
 } TrafficSum;
 
+/* What ITEM sends between nodes, BYTES a GPU. */
 static void
-add_collective (const Replay *self, const ScheduleItem *item, guint rank, TrafficSum *sums)
+add_inter_node (ReplayTraffic *traffic, const ScheduleItem *item, double bytes)
+{
+  traffic->inter_node_per_gpu += bytes;
+  if (item->phase == PHASE_RECOMPUTE || item->phase == PHASE_BACKWARD)
+    traffic->backward_inter_node_per_gpu += bytes;
+}
+
+static void
+add_collective (const ReplayBound *self, const ScheduleItem *item, guint rank, TrafficSum *sums)
 {
   const Binding    *binding = self->binding;
   guint32           index = binding->group_of[item->ref * binding->ranks->len + rank];
@@ -28,12 +37,12 @@ add_collective (const Replay *self, const ScheduleItem *item, guint rank, Traffi
   sum->traffic.kind = (CollectiveKind) item->collective;
   sum->traffic.calls += sum->group == index;
   sum->traffic.bytes += sum->group == index ? bytes : 0;
-  sum->traffic.inter_node_per_gpu += plan->n_alike * plan->inter * bytes / n_gpus;
+  add_inter_node (&sum->traffic, item, plan->n_alike * plan->inter * bytes / n_gpus);
   sum->traffic.intra_node_per_gpu += plan->n_alike * plan->intra * bytes / n_gpus;
 }
 
 static void
-add_message (const Replay *self, const ScheduleItem *item, guint rank, TrafficSum *sums)
+add_message (const ReplayBound *self, const ScheduleItem *item, guint rank, TrafficSum *sums)
 {
   const Binding   *binding = self->binding;
   const BoundPair *pair = binding_pair_of (binding, binding_end (binding, rank, item));
@@ -50,12 +59,12 @@ add_message (const Replay *self, const ScheduleItem *item, guint rank, TrafficSu
   sum->kind = COLLECTIVE_SEND_RECV;
   sum->calls += counts;
   sum->bytes += counts ? bytes : 0;
-  sum->inter_node_per_gpu += plan->n_alike * plan->inter * bytes / n_gpus;
+  add_inter_node (sum, item, plan->n_alike * plan->inter * bytes / n_gpus);
   sum->intra_node_per_gpu += plan->n_alike * plan->intra * bytes / n_gpus;
 }
 
 GArray *
-replay_traffic (const Replay *self)
+replay_bound_traffic (const ReplayBound *self)
 {
   GArray                *all = g_array_new (FALSE, FALSE, sizeof (ReplayTraffic));
   guint                  n = schedule_n_comms (self->schedule) * COLLECTIVE_N_KINDS;
@@ -63,7 +72,7 @@ replay_traffic (const Replay *self)
 
   for (guint rank = 0; rank < self->binding->ranks->len; rank++)
     {
-      ScheduleItems items = replay_items (self, rank, SECTION_STEADY);
+      ScheduleItems items = bound_items (self, rank, SECTION_STEADY);
 
       for (guint i = 0; i < items.n; i++)
         if (items.items[i].kind == ITEM_COLLECTIVE)
@@ -90,7 +99,7 @@ recomputed_flops (const KernelDesc *kernel)
 }
 
 static double
-role_flops (const Replay *self, guint role, double (*flops_of) (const KernelDesc *kernel))
+role_flops (const ReplayBound *self, guint role, double (*flops_of) (const KernelDesc *kernel))
 {
   ScheduleItems items = schedule_items (self->schedule, role, SECTION_STEADY);
   double        flops = 0;
@@ -102,7 +111,7 @@ role_flops (const Replay *self, guint role, double (*flops_of) (const KernelDesc
 }
 
 static double
-mean_flops (const Replay *self, double (*flops_of) (const KernelDesc *kernel))
+mean_flops (const ReplayBound *self, double (*flops_of) (const KernelDesc *kernel))
 {
   guint              n_roles = schedule_n_roles (self->schedule);
   g_autofree double *of_role = g_new (double, n_roles);
@@ -116,13 +125,13 @@ mean_flops (const Replay *self, double (*flops_of) (const KernelDesc *kernel))
 }
 
 double
-replay_executed_flops (const Replay *self)
+replay_bound_executed_flops (const ReplayBound *self)
 {
   return mean_flops (self, executed_flops);
 }
 
 double
-replay_recomputed_flops (const Replay *self)
+replay_bound_recomputed_flops (const ReplayBound *self)
 {
   return mean_flops (self, recomputed_flops);
 }

@@ -20,21 +20,20 @@ tests_name (CollectiveKind kind)
 static gboolean
 has_redop (CollectiveKind kind)
 {
-  return kind == COLLECTIVE_ALL_REDUCE || kind == COLLECTIVE_REDUCE_SCATTER
-         || kind == COLLECTIVE_REDUCE || kind == COLLECTIVE_SEND_RECV;
+  return collective_kind_sums (kind) || kind == COLLECTIVE_SEND_RECV;
 }
 
 /* nccl-tests does not run these in place, and says so. */
 static gboolean
 has_in_place (CollectiveKind kind)
 {
-  return kind != COLLECTIVE_ALL_TO_ALL && kind != COLLECTIVE_SEND_RECV;
+  return !collective_kind_is_paired (kind);
 }
 
 static int
 root_of (CollectiveKind kind)
 {
-  return kind == COLLECTIVE_BROADCAST || kind == COLLECTIVE_REDUCE ? 0 : -1;
+  return collective_kind_is_rooted (kind) ? 0 : -1;
 }
 
 /* What a byte of S is; every output says it. */
@@ -84,12 +83,12 @@ append_result (GString *out, const CollectiveSample *sample, const char *wrong)
 
 /* Until the last neighbour is through, s. */
 static double
-longest_beside (const CollectiveSweep *self, const CollectiveSample *sample)
+longest_concurrent (const CollectiveSweep *self, const CollectiveSample *sample)
 {
   double longest = 0;
 
-  for (guint i = 0; i < self->options.n_beside; i++)
-    longest = MAX (longest, sample->beside[i]);
+  for (guint i = 0; i < self->options.n_concurrent; i++)
+    longest = MAX (longest, sample->concurrent[i]);
   return longest;
 }
 
@@ -103,26 +102,26 @@ append_row (GString *out, const CollectiveSweep *self, const CollectiveSample *s
   append_result (out, sample, has_in_place (self->kind) ? "0" : "N/A");
   g_string_append_printf (out, "  %-14s  %-6s  %8u", collective_algorithm_name (sample->algorithm),
                           collective_protocol_name (sample->protocol), sample->channels);
-  if (self->options.n_beside > 0)
+  if (self->options.n_concurrent > 0)
     {
       append_figure (out, 7, 1e6 * sample->alone);
-      append_figure (out, 7, 1e6 * longest_beside (self, sample));
+      append_figure (out, 7, 1e6 * longest_concurrent (self, sample));
     }
   g_string_append_printf (out, "  %s\n", sample->binding);
 }
 
 /* "# beside: all_gather, 8 ranks, 268435456 bytes, 10 us later" */
 static void
-append_beside (GString *out, const CollectiveNeighbour *beside)
+append_concurrent (GString *out, const CollectiveNeighbour *concurrent)
 {
-  g_string_append_printf (out, "# beside: %s, %u ranks, ", tests_name (beside->kind),
-                          beside->n_ranks);
-  if (beside->bytes > 0)
-    g_string_append_printf (out, "%" G_GUINT64_FORMAT " bytes", beside->bytes);
+  g_string_append_printf (out, "# beside: %s, %u ranks, ", tests_name (concurrent->kind),
+                          concurrent->n_ranks);
+  if (concurrent->bytes > 0)
+    g_string_append_printf (out, "%" G_GUINT64_FORMAT " bytes", concurrent->bytes);
   else
     g_string_append (out, "the same size");
-  if (beside->start > 0)
-    g_string_append_printf (out, ", %g us later", 1e6 * beside->start);
+  if (concurrent->start > 0)
+    g_string_append_printf (out, ", %g us later", 1e6 * concurrent->start);
   g_string_append_c (out, '\n');
 }
 
@@ -143,12 +142,12 @@ append_head (GString *out, const CollectiveSweep *self)
   else
     g_string_append_printf (out, "%g(factor)\n", options->step_factor);
   g_string_append_printf (out, "# size: %s\n", size_convention (self->kind));
-  for (guint i = 0; i < options->n_beside; i++)
-    append_beside (out, &self->beside[i]);
+  for (guint i = 0; i < options->n_concurrent; i++)
+    append_concurrent (out, &self->concurrent[i]);
 }
 
 static void
-append_columns (GString *out, gboolean beside)
+append_columns (GString *out, gboolean concurrent)
 {
   g_string_append_printf (
       out,
@@ -159,16 +158,16 @@ append_columns (GString *out, gboolean beside)
       "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s%s\n",
       "", "", "", "", "", "size", "count", "type", "redop", "root", "time", "algbw", "busbw",
       "#wrong", "time", "algbw", "busbw", "#wrong", "algorithm", "proto", "channels",
-      beside ? "    alone   beside" : "", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)",
+      concurrent ? "    alone   beside" : "", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)",
       "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)",
-      beside ? "                                               (us)     (us)" : "");
+      concurrent ? "                                               (us)     (us)" : "");
 }
 
 void
 report_collective_text (const CollectiveSweep *self, GString *out)
 {
   append_head (out, self);
-  append_columns (out, self->options.n_beside > 0);
+  append_columns (out, self->options.n_concurrent > 0);
   for (guint i = 0; i < self->samples->len; i++)
     append_row (out, self, &g_array_index (self->samples, CollectiveSample, i));
   g_string_append_printf (out,
@@ -191,7 +190,7 @@ append_number (GString *out, double value)
 void
 report_collective_csv (const CollectiveSweep *self, GString *out)
 {
-  gboolean          beside = self->options.n_beside > 0;
+  gboolean          concurrent = self->options.n_concurrent > 0;
   g_autofree char  *ranks = g_strdup_printf ("%u", self->n_ranks);
   const char *const of[] = { self->cluster,
                              ranks,
@@ -204,7 +203,7 @@ report_collective_csv (const CollectiveSweep *self, GString *out)
                           "collective,bytes,count,type,time_us,algbw_gbps,busbw_gbps,algorithm,"
                           "protocol,channels,binding%s,cluster,ranks,fidelity,profiles,"
                           "program_version,schema\n",
-                          beside ? ",alone_us,beside_us" : "");
+                          concurrent ? ",alone_us,beside_us" : "");
   for (guint i = 0; i < self->samples->len; i++)
     {
       const CollectiveSample *sample = &g_array_index (self->samples, CollectiveSample, i);
@@ -217,10 +216,10 @@ report_collective_csv (const CollectiveSweep *self, GString *out)
       g_string_append_printf (out, ",%s,%s,%u,%s", collective_algorithm_name (sample->algorithm),
                               collective_protocol_name (sample->protocol), sample->channels,
                               sample->binding);
-      if (beside)
+      if (concurrent)
         {
           append_number (out, 1e6 * sample->alone);
-          append_number (out, 1e6 * longest_beside (self, sample));
+          append_number (out, 1e6 * longest_concurrent (self, sample));
         }
       g_string_append_c (out, ',');
       csv_append_row (out, of, G_N_ELEMENTS (of));
@@ -228,33 +227,33 @@ report_collective_csv (const CollectiveSweep *self, GString *out)
 }
 
 static struct json_object *
-json_beside (const CollectiveNeighbour *beside)
+json_concurrent (const CollectiveNeighbour *concurrent)
 {
   struct json_object *o = json_object_new_object ();
 
-  json_add_text (o, "collective", tests_name (beside->kind));
-  json_add_count (o, "ranks", beside->n_ranks);
-  json_object_object_add (o, "bytes",
-                          beside->bytes > 0 ? json_object_new_uint64 (beside->bytes) : NULL);
-  json_add_number (o, "start_us", 1e6 * beside->start);
-  json_add_text (o, "size", size_convention (beside->kind));
+  json_add_text (o, "collective", tests_name (concurrent->kind));
+  json_add_count (o, "ranks", concurrent->n_ranks);
+  json_object_object_add (
+      o, "bytes", concurrent->bytes > 0 ? json_object_new_uint64 (concurrent->bytes) : NULL);
+  json_add_number (o, "start_us", 1e6 * concurrent->start);
+  json_add_text (o, "size", size_convention (concurrent->kind));
   return o;
 }
 
 /* Adds what a row with neighbours holds more. */
 static void
-json_add_shared (struct json_object *o, const CollectiveSample *sample, guint n_beside)
+json_add_shared (struct json_object *o, const CollectiveSample *sample, guint n_concurrent)
 {
   struct json_object *times = json_object_new_array ();
 
-  for (guint i = 0; i < n_beside; i++)
-    json_object_array_add (times, json_number (1e6 * sample->beside[i]));
+  for (guint i = 0; i < n_concurrent; i++)
+    json_object_array_add (times, json_number (1e6 * sample->concurrent[i]));
   json_add_number (o, "alone_us", 1e6 * sample->alone);
   json_object_object_add (o, "beside_us", times);
 }
 
 static struct json_object *
-json_sample (const CollectiveSample *sample, guint n_beside)
+json_sample (const CollectiveSample *sample, guint n_concurrent)
 {
   struct json_object *o = json_object_new_object ();
 
@@ -268,16 +267,16 @@ json_sample (const CollectiveSample *sample, guint n_beside)
   json_add_text (o, "protocol", collective_protocol_name (sample->protocol));
   json_add_count (o, "channels", sample->channels);
   json_add_text (o, "binding", sample->binding);
-  if (n_beside > 0)
-    json_add_shared (o, sample, n_beside);
+  if (n_concurrent > 0)
+    json_add_shared (o, sample, n_concurrent);
   return o;
 }
 
 void
 report_collective_json (const CollectiveSweep *self, GString *out)
 {
-  struct json_object *o = json_document_new (), *rows = json_object_new_array (), *besides;
-  guint               n_beside = self->options.n_beside;
+  struct json_object *o = json_document_new (), *rows = json_object_new_array (), *concurrents;
+  guint               n_concurrent = self->options.n_concurrent;
 
   json_add_text (o, "collective", tests_name (self->kind));
   json_add_text (o, "size", size_convention (self->kind));
@@ -285,16 +284,16 @@ report_collective_json (const CollectiveSweep *self, GString *out)
   json_add_count (o, "ranks", self->n_ranks);
   json_add_text (o, "fidelity", fidelity_names[self->fidelity]);
   json_add_text (o, "profiles", self->profiles);
-  if (n_beside > 0)
+  if (n_concurrent > 0)
     {
-      besides = json_object_new_array ();
-      for (guint i = 0; i < n_beside; i++)
-        json_object_array_add (besides, json_beside (&self->beside[i]));
-      json_object_object_add (o, "beside", besides);
+      concurrents = json_object_new_array ();
+      for (guint i = 0; i < n_concurrent; i++)
+        json_object_array_add (concurrents, json_concurrent (&self->concurrent[i]));
+      json_object_object_add (o, "beside", concurrents);
     }
   for (guint i = 0; i < self->samples->len; i++)
     json_object_array_add (
-        rows, json_sample (&g_array_index (self->samples, CollectiveSample, i), n_beside));
+        rows, json_sample (&g_array_index (self->samples, CollectiveSample, i), n_concurrent));
   json_object_object_add (o, "rows", rows);
   json_add_number (o, "mean_busbw_gbps", 1e-9 * self->mean_busbw);
   json_finish (o, out);

@@ -2,9 +2,11 @@
 
 #include <math.h>
 
-#include "report/json-private.h"
-#include "report/report.h"
+#include "report/fields-private.h"
 #include "report/terminal-private.h"
+
+/* A band that is wider says nothing of the number within it. */
+#define NARROW_BAND 1.5
 
 static const FigureRow *
 row_at (const Figures *self, guint i)
@@ -12,15 +14,15 @@ row_at (const Figures *self, guint i)
   return &g_array_index (self->rows, FigureRow, i);
 }
 
-/* Why ROW has no number; NULL when it has one. Newly allocated. */
-static char *
+/* Why ROW has no number; NULL when it has one. */
+static const char *
 reason_of (const FigureRow *row)
 {
   const FigureCase *first = &g_array_index (row->cases, FigureCase, 0);
 
   if (row->n_used > 0)
     return NULL;
-  return g_strdup (first->reason != NULL ? first->reason : "no layout fits");
+  return first->reason != NULL ? first->reason : "no layout fits";
 }
 
 /*
@@ -52,12 +54,19 @@ note_of (GPtrArray *notes, const char *assumptions)
   return at + 1;
 }
 
+/* A band that says too little to count. */
+static gboolean
+is_wide (const FigureRow *row)
+{
+  return row->n_used > 1 && row->high > NARROW_BAND * row->low;
+}
+
 static char *
 predicted_text (const FigureRow *row)
 {
   if (row->n_used == 0)
     return g_strdup ("");
-  if (row->cases->len == 1)
+  if (row->low == row->high)
     return g_strdup_printf ("%.4g", row->low);
   return g_strdup_printf ("%.4g to %.4g", row->low, row->high);
 }
@@ -69,12 +78,12 @@ add_line (struct libscols_table *table, const FigureRow *row, guint note)
 
   cells[0] = g_strdup (row->figure);
   cells[1] = g_strdup (row->row);
-  cells[2] = g_strdup (row->metric);
+  cells[2] = g_strdup (row->title);
   cells[3] = g_strdup_printf ("%.4g", row->published);
   cells[4] = predicted_text (row);
   cells[5] = row->n_used > 0 ? terminal_percent (row->error, TRUE) : g_strdup ("");
   cells[6] = g_strdup_printf ("(%u)", note);
-  cells[7] = reason_of (row);
+  cells[7] = g_strdup (is_wide (row) ? "too wide to tell" : reason_of (row));
   terminal_table_take (table, cells);
 }
 
@@ -82,7 +91,11 @@ add_line (struct libscols_table *table, const FigureRow *row, guint note)
 static void
 append_band (const FigureRow *row, GString *out)
 {
-  g_string_append_printf (out, "\n%s, %s:\n", row->row, row->metric);
+  g_string_append_printf (out, "\n%s, %s", row->row, row->title);
+  if (row->n_used > 1)
+    g_string_append_printf (out, ", greatest / least %.3g%s", row->high / row->low,
+                            is_wide (row) ? ": too wide to tell" : "");
+  g_string_append (out, ":\n");
   for (guint i = 0; i < row->cases->len; i++)
     {
       const FigureCase *one = &g_array_index (row->cases, FigureCase, i);
@@ -90,7 +103,9 @@ append_band (const FigureRow *row, GString *out)
       if (one->reason != NULL)
         g_string_append_printf (out, "  %s: %s\n", one->scenario, one->reason);
       else
-        g_string_append_printf (out, "  %s: %.4g%s\n", one->scenario, one->predicted,
+        g_string_append_printf (out, "  %s%s%s: %.4g%s\n", one->scenario,
+                                one->over != NULL ? " over " : "",
+                                one->over != NULL ? one->over : "", one->predicted,
                                 one->fits ? "" : ", does not fit: left out");
     }
 }
@@ -120,78 +135,65 @@ report_figures_text (const Figures *self, GString *out)
 
 /* ---- CSV and JSON ---------------------------------------------------------------------------- */
 
+FIELD_TEXT_OF (FigureRow, row_figure, p->figure)
+FIELD_TEXT_OF (FigureRow, row_row, p->row)
+FIELD_TEXT_OF (FigureRow, row_metric, p->title)
+FIELD_NUMBER_OF (FigureRow, row_published, p->published)
+FIELD_NUMBER_OF (FigureRow, row_low, p->n_used > 0 ? p->low : NAN)
+FIELD_NUMBER_OF (FigureRow, row_high, p->n_used > 0 ? p->high : NAN)
+FIELD_NUMBER_OF (FigureRow, row_error, p->n_used > 0 ? p->error : NAN)
+FIELD_NUMBER_OF (FigureRow, row_band, p->n_used > 0 && p->low > 0 ? p->high / p->low : NAN)
+FIELD_TEXT_OF (FigureRow, row_assumptions, p->assumptions)
+FIELD_TEXT_OF (FigureRow, row_reason, reason_of (p))
+FIELD_TEXT_OF (FigureRow, row_profiles, profiles_of (p))
+
+static const Field row_fields[] = {
+  { .name = "figure", .type = FIELD_WORD, .text = row_figure },
+  { .name = "row", .type = FIELD_WORD, .text = row_row },
+  { .name = "metric", .type = FIELD_WORD, .text = row_metric },
+  { .name = "published", .type = FIELD_NUMBER, .number = row_published },
+  { .name = "predicted_low", .type = FIELD_NUMBER, .number = row_low },
+  { .name = "predicted_high", .type = FIELD_NUMBER, .number = row_high },
+  { .name = "error", .type = FIELD_NUMBER, .number = row_error },
+  { .name = "assumptions", .type = FIELD_WORD, .text = row_assumptions },
+  { .name = "reason", .type = FIELD_WORD, .text = row_reason },
+  { .name = "profiles", .type = FIELD_WORD, .text = row_profiles, .place = FIELD_IN_CSV },
+  FIELDS_OF_THE_PROGRAM,
+  { .name = "band", .type = FIELD_NUMBER, .number = row_band },
+  { 0 },
+};
+
+FIELD_TEXT_OF (FigureCase, case_scenario, p->scenario)
+FIELD_TEXT_OF (FigureCase, case_over, p->over)
+FIELD_NUMBER_OF (FigureCase, case_predicted, p->reason == NULL ? p->predicted : NAN)
+FIELD_NUMBER_OF (FigureCase, case_fits, p->fits)
+FIELD_TEXT_OF (FigureCase, case_reason, p->reason)
+FIELD_TEXT_OF (FigureCase, case_profiles, p->profiles)
+
+static const Field case_fields[] = {
+  { .name = "scenario", .type = FIELD_WORD, .text = case_scenario },
+  { .name = "over", .type = FIELD_WORD, .text = case_over },
+  { .name = "predicted", .type = FIELD_NUMBER, .number = case_predicted },
+  { .name = "fits", .type = FIELD_BOOL, .number = case_fits },
+  { .name = "reason", .type = FIELD_WORD, .text = case_reason },
+  { .name = "profiles", .type = FIELD_WORD, .text = case_profiles },
+  { 0 },
+};
+
 void
 report_figures_csv (const Figures *self, GString *out)
 {
-  static const char *const header[] = {
-    "figure", "row",         "metric", "published", "predicted_low",   "predicted_high",
-    "error",  "assumptions", "reason", "profiles",  "program_version", "schema"
-  };
-
-  csv_append_row (out, header, G_N_ELEMENTS (header));
-  for (guint i = 0; i < self->rows->len; i++)
-    {
-      const FigureRow  *row = row_at (self, i);
-      gboolean          good = row->n_used > 0;
-      g_autofree char  *published = number_format_exact (row->published);
-      g_autofree char  *low = good ? number_format_exact (row->low) : NULL;
-      g_autofree char  *high = good ? number_format_exact (row->high) : NULL;
-      g_autofree char  *error = good ? number_format_exact (row->error) : NULL;
-      g_autofree char  *reason = reason_of (row);
-      const char *const cells[] = { row->figure,
-                                    row->row,
-                                    row->metric,
-                                    published,
-                                    low,
-                                    high,
-                                    error,
-                                    row->assumptions,
-                                    reason,
-                                    profiles_of (row),
-                                    layout_program_version (),
-                                    RESULTS_SCHEMA_TEXT };
-
-      csv_append_row (out, cells, G_N_ELEMENTS (cells));
-    }
-}
-
-static struct json_object *
-cases_json (const FigureRow *row)
-{
-  struct json_object *list = json_object_new_array ();
-
-  for (guint i = 0; i < row->cases->len; i++)
-    {
-      const FigureCase   *one = &g_array_index (row->cases, FigureCase, i);
-      struct json_object *object = json_object_new_object ();
-
-      json_add_text (object, "scenario", one->scenario);
-      json_add_number (object, "predicted", one->reason == NULL ? one->predicted : NAN);
-      json_object_object_add (object, "fits", json_object_new_boolean (one->fits));
-      json_add_text (object, "reason", one->reason);
-      json_add_text (object, "profiles", one->profiles);
-      json_object_array_add (list, object);
-    }
-  return list;
+  fields_csv (row_fields, self->rows->data, self->rows->len, sizeof (FigureRow), out);
 }
 
 static struct json_object *
 row_json (const FigureRow *row)
 {
-  struct json_object *object = json_object_new_object ();
-  gboolean            good = row->n_used > 0;
-  g_autofree char    *reason = reason_of (row);
+  struct json_object *object = fields_json (row_fields, row);
 
-  json_add_text (object, "figure", row->figure);
-  json_add_text (object, "row", row->row);
-  json_add_text (object, "metric", row->metric);
-  json_add_number (object, "published", row->published);
-  json_add_number (object, "predicted_low", good ? row->low : NAN);
-  json_add_number (object, "predicted_high", good ? row->high : NAN);
-  json_add_number (object, "error", good ? row->error : NAN);
-  json_add_text (object, "assumptions", row->assumptions);
-  json_add_text (object, "reason", reason);
-  json_object_object_add (object, "scenarios", cases_json (row));
+  json_object_object_add (
+      object, "scenarios",
+      fields_json_list (case_fields, row->cases->data, row->cases->len, sizeof (FigureCase)));
   return object;
 }
 

@@ -5,6 +5,8 @@
 
 #include <glib.h>
 
+#include "scenario/scenario.h"
+
 /* VALUE with the fewest digits that read back as it is; NULL (null) for one that is not finite. */
 struct json_object *json_number (double value);
 
@@ -12,6 +14,9 @@ void json_add_number (struct json_object *object, const char *key, double value)
 void json_add_count (struct json_object *object, const char *key, guint64 value);
 /* TEXT may be NULL: null. */
 void json_add_text (struct json_object *object, const char *key, const char *text);
+
+/* A whole number, true or false, or a text: quantities keep their units. NULL (null) for NULL. */
+struct json_object *json_setting (const ScenarioSetting *setting);
 
 /* What every document of results begins with: the schema's number and the program's version. */
 struct json_object *json_document_new (void);

@@ -31,6 +31,22 @@ json_add_text (struct json_object *object, const char *key, const char *text)
 }
 
 struct json_object *
+json_setting (const ScenarioSetting *setting)
+{
+  if (setting == NULL)
+    return NULL;
+  switch (setting->spec->type)
+    {
+    case OPTION_INT:
+      return json_object_new_int64 (g_ascii_strtoll (setting->value, NULL, 10));
+    case OPTION_BOOL:
+      return json_object_new_boolean (g_str_equal (setting->value, "true"));
+    default:
+      return json_object_new_string (setting->value);
+    }
+}
+
+struct json_object *
 json_document_new (void)
 {
   struct json_object *root = json_object_new_object ();

@@ -1,41 +1,15 @@
 /* CSV and JSON: one table of fields for both. */
 #include <string.h>
 
-#include "report/json-private.h"
+#include "report/fields-private.h"
 #include "report/remedies-private.h"
 #include "report/report.h"
+#include "report/results-private.h"
 
 #define GIB 1073741824.0
 
-typedef enum
-{
-  FIELD_TEXT,
-  FIELD_BOOL,
-  FIELD_NUMBER,
-  FIELD_RATE,     /* a number of which more is better */
-  FIELD_OPTIONAL, /* a number; 0 = not asked for: empty in CSV, null in JSON */
-  FIELD_SETTING,  /* an option of the scenario; empty and null where it is unset */
-} FieldType;
-
-typedef struct
-{
-  const char *name;
-  FieldType   type;
-  const char *(*text) (const Prediction *p);
-  double (*number) (const Prediction *p);
-  const char *section; /* of a setting */
-} Field;
-
-#define TEXT_OF(name, expression)                      \
-  static const char *text_##name (const Prediction *p) \
-  {                                                    \
-    return expression;                                 \
-  }
-#define NUMBER_OF(name, expression)                 \
-  static double number_##name (const Prediction *p) \
-  {                                                 \
-    return (double) (expression);                   \
-  }
+#define TEXT_OF(name, expression)   FIELD_TEXT_OF (Prediction, text_##name, expression)
+#define NUMBER_OF(name, expression) FIELD_NUMBER_OF (Prediction, number_##name, expression)
 
 TEXT_OF (scenario, p->scenario)
 TEXT_OF (strategy, p->strategy)
@@ -77,12 +51,14 @@ NUMBER_OF (time_host_s, p->parts[TIME_HOST])
 NUMBER_OF (time_memory_s, p->parts[TIME_MEMORY])
 NUMBER_OF (time_skew_s, p->parts[TIME_SKEW])
 NUMBER_OF (time_outer_s, p->parts[TIME_OUTER])
+NUMBER_OF (peak_nvme_gib, p->drives.device / GIB)
 NUMBER_OF (bubble_s, p->bubble_s)
 NUMBER_OF (token_imbalance, p->imbalance)
 NUMBER_OF (data_ranks, p->n_data_ranks)
+NUMBER_OF (replayed_micro_batches, p->n_replayed)
+NUMBER_OF (replayed_steps, p->n_steps_replayed)
+NUMBER_OF (round_steps, p->n_steps)
 TEXT_OF (profiles, p->profiles)
-TEXT_OF (program_version, ((void) p, layout_program_version ()))
-NUMBER_OF (schema, ((void) p, RESULTS_SCHEMA))
 
 #define TEXT(field)                                          \
   {                                                          \
@@ -165,43 +141,27 @@ static const Field fields[] = {
   SETTING ("training", compile),
   SETTING ("training", optimizer),
   TEXT (profiles),
-  TEXT (program_version),
-  NUMBER (schema),
+  { .name = "program_version", .type = FIELD_TEXT, .text = field_program_version },
+  { .name = "schema", .type = FIELD_NUMBER, .number = field_schema },
   NUMBER (time_outer_s),
+  NUMBER (peak_nvme_gib),
+  /* what it was extrapolated from */
+  OPTIONAL (replayed_micro_batches),
+  OPTIONAL (replayed_steps),
+  OPTIONAL (round_steps),
+  { 0 },
 };
 
-static char *
-field_text (const Field *field, const Prediction *p)
-{
-  switch (field->type)
-    {
-    case FIELD_TEXT:
-      return g_strdup (field->text (p) != NULL ? field->text (p) : "");
-    case FIELD_BOOL:
-      return g_strdup (field->number (p) != 0 ? "1" : "0");
-    case FIELD_OPTIONAL:
-      return field->number (p) != 0 ? number_format_exact (field->number (p)) : g_strdup ("");
-    case FIELD_SETTING:
-      {
-        const ScenarioSetting *setting = prediction_setting (p, field->section, field->name);
-
-        if (setting != NULL && setting->spec->type == OPTION_BOOL)
-          return g_strdup (g_str_equal (setting->value, "true") ? "1" : "0");
-        return g_strdup (setting != NULL ? setting->value : "");
-      }
-    default:
-      return number_format_exact (field->number (p));
-    }
-}
+#define N_FIELDS (G_N_ELEMENTS (fields) - 1)
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
 const char **
 report_column_names (void)
 {
-  const char **names = g_new0 (const char *, G_N_ELEMENTS (fields) + 1);
+  const char **names = g_new0 (const char *, N_FIELDS + 1);
 
-  for (guint f = 0; f < G_N_ELEMENTS (fields); f++)
+  for (guint f = 0; f < N_FIELDS; f++)
     names[f] = fields[f].name;
   return names;
 }
@@ -242,13 +202,13 @@ typedef struct
 {
   Prediction *prediction;
   guint       order;
-} Place;
+} Ranked;
 
 static gint
 compare_places (gconstpointer a, gconstpointer b, gpointer user)
 {
-  const Place *x = a, *y = b;
-  gint         order;
+  const Ranked *x = a, *y = b;
+  gint          order;
 
   if (x->prediction->fits != y->prediction->fits)
     return x->prediction->fits ? -1 : 1;
@@ -259,78 +219,27 @@ compare_places (gconstpointer a, gconstpointer b, gpointer user)
 gboolean
 report_sort (GPtrArray *predictions, const char *key)
 {
-  g_autofree Place       *places = g_new (Place, MAX (predictions->len, 1));
+  g_autofree Ranked      *places = g_new (Ranked, MAX (predictions->len, 1));
   g_autofree const char **names = report_column_names ();
   const gint              index = name_index (key, names);
 
   if (index < 0)
     return FALSE;
   for (guint i = 0; i < predictions->len; i++)
-    places[i] = (Place){ g_ptr_array_index (predictions, i), i };
-  g_qsort_with_data (places, (gint) predictions->len, sizeof (Place), compare_places,
+    places[i] = (Ranked){ g_ptr_array_index (predictions, i), i };
+  g_qsort_with_data (places, (gint) predictions->len, sizeof (Ranked), compare_places,
                      (gpointer) &fields[index]);
   for (guint i = 0; i < predictions->len; i++)
     g_ptr_array_index (predictions, i) = places[i].prediction;
   return TRUE;
 }
 
-/* ---- CSV ------------------------------------------------------------------------------------- */
+/* ---- CSV and JSON ---------------------------------------------------------------------------- */
 
 void
 report_csv (const GPtrArray *predictions, GString *out)
 {
-  const char *names[G_N_ELEMENTS (fields)];
-
-  for (guint f = 0; f < G_N_ELEMENTS (fields); f++)
-    names[f] = fields[f].name;
-  csv_append_row (out, names, G_N_ELEMENTS (fields));
-  for (guint i = 0; i < predictions->len; i++)
-    {
-      char *cells[G_N_ELEMENTS (fields)];
-
-      for (guint f = 0; f < G_N_ELEMENTS (fields); f++)
-        cells[f] = field_text (&fields[f], g_ptr_array_index (predictions, i));
-      csv_append_row (out, (const char *const *) cells, G_N_ELEMENTS (fields));
-      for (guint f = 0; f < G_N_ELEMENTS (fields); f++)
-        g_free (cells[f]);
-    }
-}
-
-/* A whole number, true or false, or a text: quantities keep their units. */
-static struct json_object *
-setting_json (const ScenarioSetting *setting)
-{
-  if (setting == NULL)
-    return NULL;
-  switch (setting->spec->type)
-    {
-    case OPTION_INT:
-      return json_object_new_int64 (g_ascii_strtoll (setting->value, NULL, 10));
-    case OPTION_BOOL:
-      return json_object_new_boolean (g_str_equal (setting->value, "true"));
-    default:
-      return json_object_new_string (setting->value);
-    }
-}
-
-static struct json_object *
-field_json (const Field *field, const Prediction *p)
-{
-  g_autofree char *text = field_text (field, p);
-
-  switch (field->type)
-    {
-    case FIELD_TEXT:
-      return json_object_new_string (text);
-    case FIELD_BOOL:
-      return json_object_new_boolean (field->number (p) != 0);
-    case FIELD_OPTIONAL:
-      return *text != '\0' ? json_object_new_double_s (field->number (p), text) : NULL;
-    case FIELD_SETTING:
-      return setting_json (prediction_setting (p, field->section, field->name));
-    default:
-      return json_object_new_double_s (field->number (p), text);
-    }
+  fields_csv_pointers (fields, predictions, out);
 }
 
 static struct json_object *
@@ -358,54 +267,41 @@ memory_json (const MemoryUse *use)
   return memory;
 }
 
-static struct json_object *
-number_json (double value)
-{
-  g_autofree char *text = number_format_exact (value);
+FIELD_TEXT_OF (TrafficUse, traffic_group, p->group)
+FIELD_TEXT_OF (TrafficUse, traffic_collective, p->collective)
+FIELD_NUMBER_OF (TrafficUse, traffic_calls, p->calls)
+FIELD_NUMBER_OF (TrafficUse, traffic_bytes, p->bytes)
+FIELD_NUMBER_OF (TrafficUse, traffic_inter_node, p->inter_node_per_gpu)
+FIELD_NUMBER_OF (TrafficUse, traffic_intra_node, p->intra_node_per_gpu)
+FIELD_NUMBER_OF (TrafficUse, traffic_exposed, p->exposed_s)
 
-  return json_object_new_double_s (value, text);
-}
+static const Field traffic_fields[] = {
+  { .name = "group", .type = FIELD_WORD, .text = traffic_group },
+  { .name = "collective", .type = FIELD_WORD, .text = traffic_collective },
+  { .name = "calls", .type = FIELD_NUMBER, .number = traffic_calls },
+  { .name = "size_bytes", .type = FIELD_NUMBER, .number = traffic_bytes },
+  { .name = "inter_node_bytes_per_gpu", .type = FIELD_NUMBER, .number = traffic_inter_node },
+  { .name = "intra_node_bytes_per_gpu", .type = FIELD_NUMBER, .number = traffic_intra_node },
+  { .name = "exposed_s", .type = FIELD_NUMBER, .number = traffic_exposed },
+  { 0 },
+};
 
-static struct json_object *
-traffic_json (const GArray *traffic)
-{
-  struct json_object *list = json_object_new_array ();
+FIELD_TEXT_OF (BindingUse, binding_name, p->resource)
+FIELD_NUMBER_OF (BindingUse, binding_seconds, p->seconds)
+FIELD_NUMBER_OF (BindingUse, binding_utilisation, p->utilisation)
 
-  for (guint i = 0; i < traffic->len; i++)
-    {
-      const TrafficUse   *use = &g_array_index (traffic, TrafficUse, i);
-      struct json_object *entry = json_object_new_object ();
-
-      json_add_text (entry, "group", use->group);
-      json_add_text (entry, "collective", use->collective);
-      json_object_object_add (entry, "calls", number_json (use->calls));
-      json_object_object_add (entry, "size_bytes", number_json (use->bytes));
-      json_object_object_add (entry, "inter_node_bytes_per_gpu",
-                              number_json (use->inter_node_per_gpu));
-      json_object_object_add (entry, "intra_node_bytes_per_gpu",
-                              number_json (use->intra_node_per_gpu));
-      json_object_object_add (entry, "exposed_s", number_json (use->exposed_s));
-      json_object_array_add (list, entry);
-    }
-  return list;
-}
+static const Field binding_fields[] = {
+  { .name = "resource", .type = FIELD_WORD, .text = binding_name },
+  { .name = "seconds", .type = FIELD_NUMBER, .number = binding_seconds },
+  { .name = "utilisation", .type = FIELD_NUMBER, .number = binding_utilisation },
+  { 0 },
+};
 
 static struct json_object *
-bindings_json (const GArray *bindings)
+list_json (const Field *table, const GArray *rows)
 {
-  struct json_object *list = json_object_new_array ();
-
-  for (guint i = 0; i < bindings->len; i++)
-    {
-      const BindingUse   *use = &g_array_index (bindings, BindingUse, i);
-      struct json_object *entry = json_object_new_object ();
-
-      json_add_text (entry, "resource", use->resource);
-      json_object_object_add (entry, "seconds", number_json (use->seconds));
-      json_object_object_add (entry, "utilisation", number_json (use->utilisation));
-      json_object_array_add (list, entry);
-    }
-  return list;
+  return fields_json_list (table, rows->data, rows->len,
+                           g_array_get_element_size ((GArray *) rows));
 }
 
 /*
@@ -442,22 +338,21 @@ settings_json (const GArray *settings)
       const ScenarioSetting *setting = &g_array_index (settings, ScenarioSetting, i);
 
       json_object_object_add (section_json (all, setting->section), setting->spec->key,
-                              setting_json (setting));
+                              json_setting (setting));
     }
   return all;
 }
 
-static struct json_object *
+struct json_object *
 prediction_json (const Prediction *p)
 {
-  struct json_object *result = json_object_new_object (), *confidence = json_object_new_object ();
+  struct json_object *result = fields_json (fields, p), *confidence = json_object_new_object ();
 
-  for (guint f = 0; f < G_N_ELEMENTS (fields); f++)
-    json_object_object_add (result, fields[f].name, field_json (&fields[f], p));
   json_object_object_add (result, "hbm", memory_json (&p->hbm));
   json_object_object_add (result, "host", memory_json (&p->host));
-  json_object_object_add (result, "traffic", traffic_json (p->traffic));
-  json_object_object_add (result, "bindings", bindings_json (p->bindings));
+  json_object_object_add (result, "nvme", memory_json (&p->drives));
+  json_object_object_add (result, "traffic", list_json (traffic_fields, p->traffic));
+  json_object_object_add (result, "bindings", list_json (binding_fields, p->bindings));
   json_add_count (confidence, "measured", p->n_measured);
   json_add_count (confidence, "datasheet", p->n_datasheet);
   json_add_count (confidence, "estimate", p->n_estimate);

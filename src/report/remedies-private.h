@@ -5,7 +5,10 @@
 
 #include "analysis/remedies.h"
 
-/* "DOES NOT FIT: ...", and the remedies where they were looked for. */
+/* "DOES NOT FIT: ...", a line a tier that is too small. */
+void misfits_append_text (const Prediction *prediction, GString *out);
+
+/* The same, and the remedies where they were looked for. */
 void remedies_append_text (const Prediction *prediction, GString *out);
 
 /* Adds `remedies` (a list, empty where nothing fits) and `remedy_search` to RESULT. */

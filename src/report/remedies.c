@@ -68,12 +68,19 @@ append_none (const Remedies *self, GString *out)
 }
 
 void
+misfits_append_text (const Prediction *prediction, GString *out)
+{
+  append_tier ("GPU memory", &prediction->hbm, out);
+  append_tier ("host memory", &prediction->host, out);
+  append_tier ("NVMe drives", &prediction->drives, out);
+}
+
+void
 remedies_append_text (const Prediction *prediction, GString *out)
 {
   const Remedies *self = prediction->remedies;
 
-  append_tier ("GPU memory", &prediction->hbm, out);
-  append_tier ("host memory", &prediction->host, out);
+  misfits_append_text (prediction, out);
   if (self != NULL && self->found->len > 0)
     append_found (self, out);
   else if (self != NULL)

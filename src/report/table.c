@@ -240,7 +240,9 @@ append_misfits (const GPtrArray *predictions, GString *out)
       {
         const char      *tier;
         const MemoryUse *use;
-      } tiers[] = { { "GPU memory", &p->hbm }, { "host memory", &p->host } };
+      } tiers[] = { { "GPU memory", &p->hbm },
+                    { "host memory", &p->host },
+                    { "NVMe drives", &p->drives } };
 
       for (guint t = 0; t < G_N_ELEMENTS (tiers); t++)
         if (!tiers[t].use->fits)

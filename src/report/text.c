@@ -33,6 +33,19 @@ bytes (double value)
   return quantity_format (QUANTITY_BYTES, value, 4);
 }
 
+/* What was not replayed but follows. */
+static void
+append_extrapolated (const Prediction *self, GString *out)
+{
+  const ScenarioSetting *all = prediction_setting (self, "training", "grad_accum");
+
+  if (self->n_replayed > 0)
+    line (out, "extrapolated", "from %u of %s micro-batches", self->n_replayed, all->value);
+  if (self->n_steps_replayed > 0)
+    line (out, "extrapolated", "from %u of the %u steps of a round", self->n_steps_replayed,
+          self->n_steps);
+}
+
 static void
 append_throughput (const Prediction *self, GString *out)
 {
@@ -41,6 +54,7 @@ append_throughput (const Prediction *self, GString *out)
 
   g_string_append (out, "\nThroughput\n");
   line (out, "step time", "%s%s", step, self->steady ? "" : " (not steady: periods still differ)");
+  append_extrapolated (self, out);
   line (out, "tokens/s/GPU", "%.1f (%.0f in all, %.2f samples/s)", self->tokens_per_s_per_gpu,
         self->tokens_per_s, self->samples_per_s);
   if (self->imbalance > 0)
@@ -54,8 +68,8 @@ append_throughput (const Prediction *self, GString *out)
     g_autofree char *exposed = seconds (self->exposed_comm_s);
 
     line (out, "exposed communication",
-          "%s, %.1f %% of the step (rank 0: collectives run, its compute stream is idle)", exposed,
-          100 * self->exposed_comm_s / self->step_time_s);
+          "%s, %.1f %% of the step (rank %u: collectives run, its compute stream is idle)", exposed,
+          100 * self->exposed_comm_s / self->step_time_s, self->exposed_rank);
   }
   if (self->step_time_high_s > 0)
     {
@@ -196,6 +210,8 @@ report_prediction_text (const Prediction *self, GString *out)
   append_time (self, out);
   append_tier ("GPU memory", &self->hbm, TRUE, out);
   append_tier ("Host memory", &self->host, FALSE, out);
+  if (self->drives.device > 0)
+    append_tier ("NVMe drives", &self->drives, FALSE, out);
   append_traffic (self, out);
   g_string_append (out, "\nConfidence\n");
   line (out, "hardware figures", "%u measured, %u datasheet, %u estimated", self->n_measured,

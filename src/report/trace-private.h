@@ -1,7 +1,7 @@
 /*
- * What the files of the trace share: trace.c makes the events of ops, hosts and memory,
- * trace-lanes.c the threads of ops that overlap, trace-steps.c the marks of steps, trace-use.c the
- * counters of what is taken of resources, trace-file.c the file.
+ * What the files of the trace share: trace-event.c makes one event, trace.c those of ops, hosts and
+ * memory, trace-lanes.c the threads of ops that overlap, trace-steps.c the marks of steps,
+ * trace-use.c the counters of what is taken of resources, trace-file.c the file.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ typedef struct
   guint64      *next_flow;
 } Track;
 
-/* ---- one event: json-c objects that trace_event_write takes ---------------------------------- */
+/* ---- one event (trace-event.c): json-c objects that trace_event_write takes ------------------ */
 
 struct json_object *trace_event_new (const char *phase, const char *name, guint pid, guint tid);
 void                trace_add_text (struct json_object *object, const char *key, const char *text);
@@ -39,6 +39,9 @@ void                trace_add_int (struct json_object *object, const char *key, 
 void                trace_add_time (struct json_object *object, const char *key, SimTime time);
 void                trace_event_write (const Track *track, struct json_object *event);
 
+/* The name NAME, or where that is NULL the place SORT, of a process or thread. */
+void  trace_write_metadata (const Track *track, const char *what, guint pid, guint tid,
+                            const char *name, guint64 sort);
 void  trace_write_process (const Track *track, guint pid, const char *name);
 guint trace_rank_pid (const Track *track, guint rank);
 guint trace_node_pid (const Track *track, guint node);

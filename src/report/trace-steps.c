@@ -14,10 +14,10 @@ typedef struct
   guint    period, step;
   SimTime  since;      /* of the step */
   guint    next_micro; /* mark of the period's section that comes next */
-} Place;
+} StepMark;
 
 static void
-write_step (const Track *track, guint rank, const Place *place, SimTime end)
+write_step (const Track *track, guint rank, const StepMark *place, SimTime end)
 {
   guint number =
       place->period * schedule_steps_per_period (replay_schedule (track->replay)) + place->step;
@@ -51,7 +51,7 @@ write_micro (const Track *track, guint rank, guint micro, SimTime time)
 
 /* OP, a kernel of PLACE's rank that begins at TIME, and all marks up to it. */
 static void
-pass_kernel (const Track *track, Place *place, const ReplayOp *op, SimTime time)
+pass_kernel (const Track *track, StepMark *place, const ReplayOp *op, SimTime time)
 {
   guint                n;
   const ScheduleMicro *micros =
@@ -75,7 +75,7 @@ pass_kernel (const Track *track, Place *place, const ReplayOp *op, SimTime time)
 void
 trace_write_steps (const Track *track)
 {
-  g_autofree Place *places = g_new0 (Place, track->n_ranks);
+  g_autofree StepMark *places = g_new0 (StepMark, track->n_ranks);
 
   for (OpId id = 0; id < engine_n_ops (track->engine); id++)
     {

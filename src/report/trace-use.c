@@ -85,7 +85,7 @@ counters_new (const Replay *replay, guint n)
 
   for (ResourceId r = 0; r < n; r++)
     {
-      guint                  id = replay_cluster_resource (replay, r, NULL);
+      guint                  id = replay_bound_cluster_resource (replay_bound (replay), r, NULL);
       const ClusterResource *resource = cluster_resource (replay_cluster (replay), id);
 
       switch (resource->kind)

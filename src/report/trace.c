@@ -5,85 +5,14 @@
 
 #define NO_COUNTER G_MAXUINT64
 
-/* ---- one event ------------------------------------------------------------------------------- */
-
-void
-trace_add_text (struct json_object *object, const char *key, const char *text)
-{
-  json_object_object_add (object, key, json_object_new_string (text));
-}
-
-void
-trace_add_int (struct json_object *object, const char *key, guint64 value)
-{
-  json_object_object_add (object, key, json_object_new_uint64 (value));
-}
-
-/* Picoseconds as microseconds with six decimals: exact. */
-void
-trace_add_time (struct json_object *object, const char *key, SimTime time)
-{
-  char text[40];
-
-  g_snprintf (text, sizeof text, "%" G_GUINT64_FORMAT ".%06u", time / 1000000,
-              (guint) (time % 1000000));
-  json_object_object_add (object, key, json_object_new_double_s ((double) time / 1e6, text));
-}
-
-struct json_object *
-trace_event_new (const char *phase, const char *name, guint pid, guint tid)
-{
-  struct json_object *event = json_object_new_object ();
-
-  trace_add_text (event, "ph", phase);
-  trace_add_text (event, "name", name);
-  trace_add_int (event, "pid", pid);
-  trace_add_int (event, "tid", tid);
-  return event;
-}
-
-/* Takes EVENT. Errors of the stream are found when it is closed. */
-void
-trace_event_write (const Track *track, struct json_object *event)
-{
-  fputs (*track->comma ? ",\n" : "\n", track->out);
-  fputs (json_object_to_json_string_ext (event,
-                                         JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE),
-         track->out);
-  *track->comma = TRUE;
-  json_object_put (event);
-}
-
 /* ---- names ----------------------------------------------------------------------------------- */
-
-static void
-write_metadata (const Track *track, const char *what, guint pid, guint tid, const char *name,
-                guint64 sort)
-{
-  struct json_object *event = trace_event_new ("M", what, pid, tid),
-                     *args = json_object_new_object ();
-
-  if (name != NULL)
-    trace_add_text (args, "name", name);
-  else
-    trace_add_int (args, "sort_index", sort);
-  json_object_object_add (event, "args", args);
-  trace_event_write (track, event);
-}
-
-void
-trace_write_process (const Track *track, guint pid, const char *name)
-{
-  write_metadata (track, "process_name", pid, 0, name, 0);
-  write_metadata (track, "process_sort_index", pid, 0, NULL, pid);
-}
 
 /* PLACE: where it stands among the threads of its process. */
 static void
 write_thread (const Track *track, guint pid, guint tid, const char *name, guint place)
 {
-  write_metadata (track, "thread_name", pid, tid, name, 0);
-  write_metadata (track, "thread_sort_index", pid, tid, NULL, place);
+  trace_write_metadata (track, "thread_name", pid, tid, name, 0);
+  trace_write_metadata (track, "thread_sort_index", pid, tid, NULL, place);
 }
 
 /* Steps, host, and the streams, the lanes of each below each other. */
@@ -104,18 +33,6 @@ write_threads (const Track *track, guint rank, const guint *n_lanes)
 
         write_thread (track, pid, trace_lane_tid (track, s, lane), name, place++);
       }
-}
-
-guint
-trace_rank_pid (const Track *track, guint rank)
-{
-  return track->first_pid + rank;
-}
-
-guint
-trace_node_pid (const Track *track, guint node)
-{
-  return track->first_pid + replay_n_ranks (track->replay) + node;
 }
 
 /* ", stage 1 of 4", or "" without a pipeline. */
@@ -151,24 +68,6 @@ write_names (const Track *track, const guint *n_lanes)
 
 /* ---- ops ------------------------------------------------------------------------------------- */
 
-gboolean
-trace_shows (const Track *track, const OpRecord *record)
-{
-  return record->begin >= track->start && record->begin < track->end && record->end > record->begin;
-}
-
-GArray *
-trace_members (const Track *track, OpId id)
-{
-  g_autoptr (GArray) all = replay_op_members (track->replay, id);
-  GArray            *members = g_array_sized_new (FALSE, FALSE, sizeof (guint), all->len);
-
-  for (guint i = 0; i < all->len; i++)
-    if (g_array_index (all, guint, i) < track->n_ranks)
-      g_array_append_val (members, g_array_index (all, guint, i));
-  return members;
-}
-
 static const char *
 segment_name (const Track *track, const TraceSegment *segment)
 {
@@ -179,7 +78,8 @@ segment_name (const Track *track, const TraceSegment *segment)
   if (segment->cause != CAUSE_RESOURCE)
     return cause_name (segment->cause);
   return resource_kind_name (
-      cluster_resource (cluster, replay_cluster_resource (track->replay, segment->resource, NULL))
+      cluster_resource (cluster, replay_bound_cluster_resource (replay_bound (track->replay),
+                                                                segment->resource, NULL))
           ->kind);
 }
 
@@ -242,6 +142,11 @@ args_of (const Track *track, OpId id, const ScheduleItem *item, const OpRecord *
       if (item->kernel->flops > 0)
         trace_add_int (args, "flops", (guint64) item->kernel->flops);
     }
+  else if (item->kind == ITEM_HOST_OP)
+    {
+      trace_add_int (args, "bytes", (guint64) (item->host->read_bytes + item->host->write_bytes));
+      trace_add_int (args, "elements", item->host->elements);
+    }
   else
     trace_add_int (args, "bytes", item->bytes);
   trace_add_text (args, "started after", cause_name (record->gate));
@@ -255,12 +160,11 @@ static const char *
 category_of (const ScheduleItem *item)
 {
   static const char *const names[] = {
-    [ITEM_KERNEL] = "kernel",
-    [ITEM_COLLECTIVE] = "collective",
-    [ITEM_COPY] = "copy",
-    [ITEM_P2P] = "message",
+    [ITEM_KERNEL] = "kernel",   [ITEM_COLLECTIVE] = "collective", [ITEM_MOVE] = "copy",
+    [ITEM_HOST_OP] = "host op", [ITEM_P2P] = "message",
   };
 
+  g_assert (names[item->kind] != NULL);
   return names[item->kind];
 }
 
@@ -508,7 +412,7 @@ static void
 write_replay (Track *track, guint budget)
 {
   guint             last = replay_n_boundaries (track->replay) - 1;
-  const Scenario   *scenario = replay_scenario (track->replay);
+  const Scenario   *scenario = replay_resolved (track->replay)->scenario;
   g_autofree guint *n_lanes = NULL;
 
   track->engine = replay_engine (track->replay);

@@ -277,34 +277,3 @@ report_training_rows (const TrainingValidation *self, GString *out)
     }
   terminal_table_finish (table, out);
 }
-
-void
-report_training_csv (const TrainingValidation *self, GString *out)
-{
-  static const char *const header[] = { "id",        "metric",          "measured",
-                                        "predicted", "error",           "reason",
-                                        "profiles",  "program_version", "schema" };
-
-  csv_append_row (out, header, G_N_ELEMENTS (header));
-  for (guint i = 0; i < self->rows->len; i++)
-    {
-      const ValidatedTraining *row = row_at (self, i);
-      gboolean                 good = row->reason == NULL;
-      g_autofree char         *measured =
-          isnan (row->measured->value) ? NULL : number_format_exact (row->measured->value);
-      g_autofree char *predicted = good ? number_format_exact (row->predicted) : NULL;
-      g_autofree char *error =
-          good && row->measured->metric != METRIC_FITS ? number_format_exact (row->error) : NULL;
-      const char *const cells[] = { row->measured->id,
-                                    row->measured->metric_name,
-                                    measured,
-                                    predicted,
-                                    error,
-                                    row->reason,
-                                    row->profiles,
-                                    layout_program_version (),
-                                    RESULTS_SCHEMA_TEXT };
-
-      csv_append_row (out, cells, G_N_ELEMENTS (cells));
-    }
-}

@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/json-private.h"
-#include "report/report.h"
+#include "report/fields-private.h"
 #include "report/terminal-private.h"
 #include "report/validation-private.h"
 
@@ -164,78 +163,67 @@ report_validation_rows (const CollectiveValidation *self, GString *out)
   terminal_table_finish (table, out);
 }
 
-/* ---- CSV ------------------------------------------------------------------------------------- */
+/* ---- CSV and JSON ---------------------------------------------------------------------------- */
 
-static const char *const csv_columns[] = {
-  "id",     "collective", "bytes",    "measured_us",     "predicted_us", "error",
-  "reason", "hardware",   "profiles", "program_version", "schema",
+#define ROW_TEXT(name, expression)   FIELD_TEXT_OF (ValidatedRow, row_##name, expression)
+#define ROW_NUMBER(name, expression) FIELD_NUMBER_OF (ValidatedRow, row_##name, expression)
+#define GOOD(p, text)                ((p)->reason == NULL ? (text) : NULL)
+
+ROW_TEXT (id, p->measured->id)
+ROW_TEXT (collective, p->measured->collective)
+ROW_NUMBER (bytes, p->measured->bytes)
+ROW_NUMBER (measured_us, p->measured->time_us > 0 ? p->measured->time_us : NAN)
+ROW_NUMBER (predicted_us, p->reason == NULL ? 1e6 * p->predicted : NAN)
+ROW_NUMBER (error, p->reason == NULL ? p->error : NAN)
+ROW_TEXT (reason, p->reason)
+ROW_TEXT (healthy, measurement_health_name (p->measured->healthy))
+ROW_TEXT (part, validation_part_key (p->part))
+ROW_TEXT (hardware, p->hardware)
+ROW_TEXT (link, p->family)
+ROW_TEXT (algorithm, GOOD (p, collective_algorithm_name (p->algorithm)))
+ROW_TEXT (protocol, GOOD (p, collective_protocol_name (p->protocol)))
+ROW_TEXT (binding, p->binding)
+ROW_TEXT (profiles, p->profiles)
+
+static const Field row_fields[] = {
+  { .name = "id", .type = FIELD_WORD, .text = row_id },
+  { .name = "collective", .type = FIELD_WORD, .text = row_collective },
+  { .name = "bytes", .type = FIELD_COUNT, .number = row_bytes },
+  { .name = "measured_us", .type = FIELD_NUMBER, .number = row_measured_us },
+  { .name = "predicted_us", .type = FIELD_NUMBER, .number = row_predicted_us },
+  { .name = "error", .type = FIELD_NUMBER, .number = row_error },
+  { .name = "reason", .type = FIELD_WORD, .text = row_reason },
+  { .name = "healthy", .type = FIELD_WORD, .text = row_healthy, .place = FIELD_IN_JSON },
+  { .name = "part", .type = FIELD_WORD, .text = row_part, .place = FIELD_IN_JSON },
+  { .name = "hardware", .type = FIELD_WORD, .text = row_hardware },
+  { .name = "link", .type = FIELD_WORD, .text = row_link, .place = FIELD_IN_JSON },
+  { .name = "algorithm", .type = FIELD_WORD, .text = row_algorithm, .place = FIELD_IN_JSON },
+  { .name = "protocol", .type = FIELD_WORD, .text = row_protocol, .place = FIELD_IN_JSON },
+  { .name = "binding_resource", .type = FIELD_WORD, .text = row_binding, .place = FIELD_IN_JSON },
+  { .name = "profiles", .type = FIELD_WORD, .text = row_profiles },
+  FIELDS_OF_THE_PROGRAM,
+  { 0 },
 };
 
-static void
-append_csv_row (const ValidatedRow *row, GString *out)
-{
-  g_autofree char *bytes = bytes_text (row);
-  g_autofree char *measured =
-      row->measured->time_us > 0 ? number_format_exact (row->measured->time_us) : NULL;
-  g_autofree char *predicted =
-      row->reason == NULL ? number_format_exact (1e6 * row->predicted) : NULL;
-  g_autofree char  *error = row->reason == NULL ? number_format_exact (row->error) : NULL;
-  const char *const cells[] = { row->measured->id,
-                                row->measured->collective,
-                                bytes,
-                                measured,
-                                predicted,
-                                error,
-                                row->reason,
-                                row->hardware,
-                                row->profiles,
-                                layout_program_version (),
-                                RESULTS_SCHEMA_TEXT };
+FIELD_NUMBER_OF (ValidationGroup, group_n, p->errors.n)
+FIELD_NUMBER_OF (ValidationGroup, group_median_absolute, p->errors.median_abs)
+FIELD_NUMBER_OF (ValidationGroup, group_p90, p->errors.p90_abs)
+FIELD_NUMBER_OF (ValidationGroup, group_ratio, p->errors.geometric_mean)
+FIELD_NUMBER_OF (ValidationGroup, group_median, p->errors.median)
 
-  csv_append_row (out, cells, G_N_ELEMENTS (cells));
-}
+static const Field group_fields[] = {
+  { .name = "n", .type = FIELD_COUNT, .number = group_n },
+  { .name = "median_absolute_error", .type = FIELD_NUMBER, .number = group_median_absolute },
+  { .name = "p90_absolute_error", .type = FIELD_NUMBER, .number = group_p90 },
+  { .name = "geometric_mean_ratio", .type = FIELD_NUMBER, .number = group_ratio },
+  { .name = "median_error", .type = FIELD_NUMBER, .number = group_median },
+  { 0 },
+};
 
 void
 report_validation_csv (const CollectiveValidation *self, GString *out)
 {
-  csv_append_row (out, csv_columns, G_N_ELEMENTS (csv_columns));
-  for (guint i = 0; i < self->rows->len; i++)
-    append_csv_row (row_at (self, i), out);
-}
-
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-static struct json_object *
-row_json (const ValidatedRow *row)
-{
-  struct json_object *object = json_object_new_object ();
-  gboolean            good = row->reason == NULL;
-
-  json_add_text (object, "id", row->measured->id);
-  json_add_text (object, "collective", row->measured->collective);
-  json_add_count (object, "bytes", row->measured->bytes);
-  json_add_number (object, "measured_us",
-                   row->measured->time_us > 0 ? row->measured->time_us : NAN);
-  if (good)
-    {
-      json_add_number (object, "predicted_us", 1e6 * row->predicted);
-      json_add_number (object, "error", row->error);
-    }
-  else
-    {
-      json_object_object_add (object, "predicted_us", NULL);
-      json_object_object_add (object, "error", NULL);
-    }
-  json_add_text (object, "reason", row->reason);
-  json_add_text (object, "healthy", measurement_health_name (row->measured->healthy));
-  json_add_text (object, "part", validation_part_key (row->part));
-  json_add_text (object, "hardware", row->hardware);
-  json_add_text (object, "link", row->family);
-  json_add_text (object, "algorithm", good ? collective_algorithm_name (row->algorithm) : NULL);
-  json_add_text (object, "protocol", good ? collective_protocol_name (row->protocol) : NULL);
-  json_add_text (object, "binding_resource", row->binding);
-  json_add_text (object, "profiles", row->profiles);
-  return object;
+  fields_csv (row_fields, self->rows->data, self->rows->len, sizeof (ValidatedRow), out);
 }
 
 static struct json_object *
@@ -246,11 +234,7 @@ group_json (const ValidationGroup *group)
   json_add_text (object, "name", group->name);
   if (group->hardware != NULL)
     json_add_text (object, "hardware", group->hardware);
-  json_add_count (object, "n", group->errors.n);
-  json_add_number (object, "median_absolute_error", group->errors.median_abs);
-  json_add_number (object, "p90_absolute_error", group->errors.p90_abs);
-  json_add_number (object, "geometric_mean_ratio", group->errors.geometric_mean);
-  json_add_number (object, "median_error", group->errors.median);
+  fields_add_json (group_fields, group, object);
   return object;
 }
 
@@ -307,11 +291,11 @@ summary_json (const CollectiveValidation *self)
 void
 report_validation_json (const CollectiveValidation *self, GString *out)
 {
-  struct json_object *root = json_document_new (), *rows = json_object_new_array ();
+  struct json_object *root = json_document_new ();
 
-  for (guint i = 0; i < self->rows->len; i++)
-    json_object_array_add (rows, row_json (row_at (self, i)));
-  json_object_object_add (root, "rows", rows);
+  json_object_object_add (
+      root, "rows",
+      fields_json_list (row_fields, self->rows->data, self->rows->len, sizeof (ValidatedRow)));
   json_object_object_add (root, "summary", summary_json (self));
   json_finish (root, out);
 }

@@ -14,13 +14,12 @@ const OptionSpec replay_options[] = {
     .fallback = "pass",
     .help = "kernels that run back to back are simulated one by one, or as few ops: of a module, a "
             "layer, or a whole pass" },
-  { .key = "multiply",
+  { .key = "extrapolate",
     .type = OPTION_BOOL,
-    .offset = OPTION (multiply),
+    .offset = OPTION (extrapolate),
     .fallback = "true",
-    .help =
-        "identical micro-batches are replayed until they repeat, then multiplied; a trace shows "
-        "all of them" },
+    .help = "identical micro-batches, and steps of a round, are replayed until they repeat, then "
+            "extrapolated; a trace shows all of them" },
   { .key = "skew",
     .type = OPTION_ENUM,
     .choices = skews,

@@ -29,7 +29,7 @@ typedef enum
 typedef struct
 {
   gint     granularity; /* Granularity */
-  gboolean multiply;    /* identical micro-batches: few are replayed, the rest follows */
+  gboolean extrapolate; /* identical micro-batches and steps: few are replayed, the rest follows */
   gint     skew;        /* Skew */
   gint64   seed;        /* of SKEW_SAMPLED */
 } ReplayConfig;

@@ -112,9 +112,8 @@ override_section (ScenarioDraft *draft, const ScenarioOverride *override, const 
   option_marks_set (draft_marks (draft, section), dot + 1, mark);
   if (section->table == training_options && g_str_equal (dot + 1, "seq_len"))
     draft->seen |= SEEN_SEQ_LEN;
-  if (option_set_key (section->table, scenario_section_options (draft->scenario, section), dot + 1,
-                      override->value, mark, diags))
-    draft_check_key (draft, section, dot + 1, mark, diags);
+  option_set_key (section->table, scenario_section_options (draft->scenario, section), dot + 1,
+                  override->value, mark, diags);
 }
 
 void

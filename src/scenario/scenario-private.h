@@ -131,7 +131,4 @@ void draft_mark_seen (ScenarioDraft *draft, const ScenarioSection *section);
 /* Where the options of SECTION were set. */
 OptionMarks *draft_marks (const ScenarioDraft *draft, const ScenarioSection *section);
 
-/* What the type of KEY of SECTION, read at MARK, does not say of its value. */
-void draft_check_key (const ScenarioDraft *draft, const ScenarioSection *section, const char *key,
-                      const SourceMark *mark, DiagList *diags);
 void scenario_diagnose_key (const char *key, gboolean top, const SourceMark *mark, DiagList *diags);

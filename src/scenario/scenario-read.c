@@ -111,9 +111,9 @@ static void
 load_strategy_map (const ScenarioDraft *draft, StrategyConfig **slot, const ConfigNode *node,
                    DiagList *diags)
 {
-  static const char *const ignore[] = { "name", "inner", "label", NULL };
-  const ConfigNode        *name = pick (draft, config_node_get (node, "name"));
-  const ConfigNode        *inner = config_node_get (node, "inner");
+  const ConfigNode *name = pick (draft, config_node_get (node, "name"));
+  const ConfigNode *inner = config_node_get (node, "inner");
+  const char       *ignore[] = { "name", "label", "inner", NULL };
 
   if (name != NULL)
     {
@@ -127,6 +127,8 @@ load_strategy_map (const ScenarioDraft *draft, StrategyConfig **slot, const Conf
       diag_error (diags, config_node_mark (node), NULL, "a strategy needs a 'name'");
       return;
     }
+  if (inner == NULL && !(*slot)->strategy->outer) /* no key of it: none to suggest */
+    ignore[2] = NULL;
   (*slot)->shard_set |= config_node_get (node, "shard") != NULL;
   option_marks_load (&(*slot)->marks, node);
   load_options (draft, scenario_strategy_table ((*slot)->strategy), (*slot)->options, node, ignore,
@@ -173,14 +175,6 @@ draft_marks (const ScenarioDraft *draft, const ScenarioSection *section)
 }
 
 void
-draft_check_key (const ScenarioDraft *draft, const ScenarioSection *section, const char *key,
-                 const SourceMark *mark, DiagList *diags)
-{
-  if (section->table == collective_options && g_str_equal (key, "nccl"))
-    collective_config_check (&draft->scenario->collective, mark, diags);
-}
-
-void
 draft_read_section (ScenarioDraft *draft, const ScenarioSection *section, const ConfigNode *node,
                     DiagList *diags)
 {
@@ -201,9 +195,6 @@ draft_read_section (ScenarioDraft *draft, const ScenarioSection *section, const 
       load_options (draft, section->table, options, node, NULL, diags);
       if (section->table == training_options && config_node_get (node, "seq_len") != NULL)
         draft->seen |= SEEN_SEQ_LEN;
-      for (guint i = 0; i < config_node_length (node); i++)
-        draft_check_key (draft, section, config_node_key (node, i),
-                         config_node_mark (pick (draft, config_node_item (node, i))), diags);
     }
 }
 

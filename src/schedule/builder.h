@@ -42,9 +42,9 @@ OpRef schedule_layer_kernel (ScheduleBuilder *b, const KernelDesc *kernel);
 void schedule_builder_select (ScheduleBuilder *self, guint role, ScheduleSection section);
 /*
  * What is emitted on SCHEDULE_COMPUTE from now on goes to STREAM, and its memory comes from that
- * stream's pool: a pass that runs beside another one. What one of the two frees of the other's pool
- * goes back when its own stream has come so far. SCHEDULE_COMPUTE itself ends that, and so does
- * schedule_builder_select.
+ * stream's pool: a pass that is concurrent with another. What one of the two frees of the other's
+ * pool goes back when its own stream has come so far. SCHEDULE_COMPUTE itself ends that, and so
+ * does schedule_builder_select.
  */
 void schedule_builder_set_compute (ScheduleBuilder *self, StreamRef stream);
 /* The forward pass of micro-step MICRO begins with the next item. */

@@ -5,8 +5,9 @@
  */
 #include "schedule/schedule-private.h"
 
-#define BUFFER_UNBORN 0
-#define BUFFER_FREED  (SECTION_N + 1) /* 1 + section while it lives */
+#define BUFFER_UNBORN  0
+#define BUFFER_FREED   (SECTION_N + 1) /* 1 + section while it lives */
+#define BUFFER_CARRIED (SECTION_N + 2) /* by this section or one before */
 
 typedef struct
 {
@@ -82,10 +83,54 @@ check_free (Checker *self, guint index, const ScheduleItem *item)
     complain (self, index, "frees buffer b%u before it is allocated", item->ref);
   else if (state == BUFFER_FREED)
     complain (self, index, "frees buffer b%u a second time", item->ref);
-  else if (state != 1 + self->section)
+  else if (state != 1 + self->section && state != BUFFER_CARRIED)
     complain (self, index, "frees buffer b%u of the %s section", item->ref,
               schedule_section_name ((ScheduleSection) (state - 1)));
   self->buffers[item->ref] = BUFFER_FREED;
+}
+
+static gboolean
+are_alike (const ScheduleBuffer *a, const ScheduleBuffer *b)
+{
+  return a->place == b->place && a->category == b->category && a->bytes == b->bytes
+         && a->stream == b->stream;
+}
+
+static void
+check_pass (Checker *self, guint index, const ScheduleItem *item)
+{
+  const ScheduleBuffer *from = schedule_buffer_info (self->schedule, self->role, item->ref);
+  const ScheduleBuffer *to = schedule_buffer_info (self->schedule, self->role, item->event);
+
+  if (self->buffers[item->ref] != 1 + self->section)
+    complain (self, index, "carries buffer b%u, which this section has not, or no longer",
+              item->ref);
+  if (self->buffers[item->event] == BUFFER_CARRIED)
+    complain (self, index, "carries '%s' while the one that was carried before is not freed",
+              item->label);
+  if (!are_alike (from, to))
+    complain (self, index,
+              "carries %" G_GUINT64_FORMAT " bytes in %s as '%s', which has %" G_GUINT64_FORMAT
+              " bytes in %s",
+              from->bytes, place_name (from->place), item->label, to->bytes,
+              place_name (to->place));
+  self->buffers[item->ref] = BUFFER_FREED;
+  self->buffers[item->event] = BUFFER_CARRIED;
+}
+
+/* Whether some section of ROLE carries an event in SLOT. */
+static gboolean
+is_carried (const Schedule *schedule, guint role, guint32 slot)
+{
+  for (guint s = 0; s < SECTION_N; s++)
+    {
+      ScheduleItems items = schedule_items (schedule, role, s);
+
+      for (guint i = 0; i < items.n; i++)
+        if (items.items[i].kind == ITEM_CARRY && items.items[i].event == slot)
+          return TRUE;
+    }
+  return FALSE;
 }
 
 static void
@@ -96,6 +141,12 @@ check_item (Checker *self, guint index, const ScheduleItem *item)
     case ITEM_RECORD:
       self->recorded[item->ref] = 1;
       break;
+    case ITEM_TAKE:
+      self->recorded[item->ref] = 1;
+      if (!is_carried (self->schedule, self->role, item->event))
+        complain (self, index, "takes an event that no section carries");
+      break;
+    case ITEM_CARRY:
     case ITEM_WAIT:
     case ITEM_HOST_WAIT:
       check_event (self, index, item->ref);
@@ -106,9 +157,13 @@ check_item (Checker *self, guint index, const ScheduleItem *item)
     case ITEM_FREE:
       check_free (self, index, item);
       break;
+    case ITEM_PASS:
+      check_pass (self, index, item);
+      break;
     case ITEM_KERNEL:
     case ITEM_COLLECTIVE:
-    case ITEM_COPY:
+    case ITEM_MOVE:
+    case ITEM_HOST_OP:
     case ITEM_HOST_HOOK:
     case ITEM_STEP:
     case ITEM_P2P:
@@ -129,6 +184,41 @@ check_leaks (Checker *self, ScheduleItems items)
         complain (self, i, "buffer b%u is never freed", items.items[i].ref);
         self->buffers[items.items[i].ref] = BUFFER_FREED; /* its uses later on are not news */
       }
+}
+
+/*
+ * A period that repeats leaves what it found. HAD: what was carried into this section, by the
+ * role's list.
+ */
+static void
+check_carried (Checker *self, ScheduleItems items, const gboolean *had)
+{
+  const GArray *passed = self->schedule->roles[self->role].passed;
+
+  if (self->section != SECTION_STEADY
+      && !(self->section == SECTION_FIRST && schedule_shares_steady (self->schedule, self->role)))
+    return;
+  for (guint i = 0; i < passed->len; i++)
+    {
+      const CarriedBuffer *carried = &g_array_index (passed, CarriedBuffer, i);
+      gboolean             has = self->buffers[carried->buffer] == BUFFER_CARRIED;
+
+      if (had[i] != has)
+        complain (self, items.n, "this period %s '%s' and %s", had[i] ? "finds" : "carries",
+                  carried->name, had[i] ? "carries none to the next" : "finds none");
+    }
+}
+
+/* Newly allocated: see check_carried. */
+static gboolean *
+list_carried (const Checker *self)
+{
+  const GArray *passed = self->schedule->roles[self->role].passed;
+  gboolean     *had = g_new (gboolean, passed->len + 1);
+
+  for (guint i = 0; i < passed->len; i++)
+    had[i] = self->buffers[g_array_index (passed, CarriedBuffer, i).buffer] == BUFFER_CARRIED;
+  return had;
 }
 
 static void
@@ -161,9 +251,10 @@ check_uses (Checker *self, const GArray *uses, guint from, guint item, gboolean 
 static void
 check_section (Checker *self)
 {
-  const GArray *uses = schedule_program (self->schedule, self->role, self->section)->uses;
-  ScheduleItems items = schedule_items (self->schedule, self->role, self->section);
-  guint         u = 0;
+  const GArray        *uses = schedule_program (self->schedule, self->role, self->section)->uses;
+  ScheduleItems        items = schedule_items (self->schedule, self->role, self->section);
+  g_autofree gboolean *had = list_carried (self);
+  guint                u = 0;
 
   self->recorded = g_new0 (guint8, schedule_n_events (self->schedule, self->role, self->section));
   for (guint i = 0; i <= items.n; i++)
@@ -174,6 +265,7 @@ check_section (Checker *self)
       u = check_uses (self, uses, u, i, TRUE);
     }
   check_leaks (self, items);
+  check_carried (self, items, had);
   check_steps (self, items);
   g_clear_pointer (&self->recorded, g_free);
 }

@@ -20,23 +20,7 @@
 #include <string.h>
 
 #include "schedule/schedule-private.h"
-
-/* Who touched data, and when. A position of 0: nobody. */
-typedef struct
-{
-  guint32 thread, position;
-  guint32 item; /* of the section; with BEFORE: the item that follows */
-  guint8  section;
-  guint8  before;
-} Touch;
-
-/* Data: its last write, and reads since then, the last one of each thread. */
-typedef struct
-{
-  Touch  write;
-  Touch *reads;
-  guint  n_reads, room;
-} Cell;
+#include "schedule/touch-private.h"
 
 typedef struct
 {
@@ -56,7 +40,9 @@ typedef struct
   guint32        *clocks;               /* [thread][thread] */
   guint32        *known;                /* [stream]: version of the host's clock that it has */
   guint32         version;
+  guint32        *scratch; /* [thread] */
   guint32        *events;  /* [event][thread] of the section */
+  guint32        *carried; /* [slot][thread]: of the events that cross the ends of sections */
   Tracked       **tracked; /* by buffer, then data */
   GPtrArray      *spare;   /* Tracked */
   guint           n_buffers;
@@ -72,25 +58,17 @@ clock_of (const DataCheck *self, guint thread)
   return self->clocks + (gsize) thread * self->n_threads;
 }
 
+/* Of the INDEX-th in CLOCKS. */
+static guint32 *
+clock_at (const DataCheck *self, guint32 *clocks, guint32 index)
+{
+  return clocks + (gsize) index * self->n_threads;
+}
+
 static guint32 *
 host_clock (const DataCheck *self)
 {
   return clock_of (self, self->n_streams);
-}
-
-/* TRUE when CLOCK learned something. */
-static gboolean
-take_maximum (guint32 *clock, const guint32 *other, guint n)
-{
-  gboolean changed = FALSE;
-
-  for (guint t = 0; t < n; t++)
-    if (other[t] > clock[t])
-      {
-        clock[t] = other[t];
-        changed = TRUE;
-      }
-  return changed;
 }
 
 /* The clock of STREAM as the host issues something there. */
@@ -100,15 +78,9 @@ issue_clock (DataCheck *self, guint stream)
   guint32 *clock = clock_of (self, stream);
 
   if (self->known[stream] != self->version)
-    take_maximum (clock, host_clock (self), self->n_threads);
+    clock_learn (clock, host_clock (self), self->n_threads);
   self->known[stream] = self->version;
   return clock;
-}
-
-static gboolean
-is_over (const Touch *touch, const guint32 *clock)
-{
-  return touch->position <= clock[touch->thread];
 }
 
 /* ---- what is said ---------------------------------------------------------------------------- */
@@ -187,53 +159,6 @@ complain_order (DataCheck *self, const Touch *touch, const Touch *other, const c
             does, data);
 }
 
-/* ---- cells ----------------------------------------------------------------------------------- */
-
-static void
-cell_reset (Cell *cell)
-{
-  cell->write.position = 0;
-  cell->n_reads = 0;
-}
-
-static void
-cell_add_read (Cell *cell, const Touch *touch)
-{
-  for (guint i = 0; i < cell->n_reads; i++)
-    if (cell->reads[i].thread == touch->thread)
-      {
-        cell->reads[i] = *touch;
-        return;
-      }
-  if (cell->n_reads == cell->room)
-    {
-      cell->room = cell->room * 2 + 2;
-      cell->reads = g_renew (Touch, cell->reads, cell->room);
-    }
-  cell->reads[cell->n_reads++] = *touch;
-}
-
-static gboolean
-same_touch (const Touch *a, const Touch *b)
-{
-  return a->thread == b->thread && a->position == b->position && a->item == b->item;
-}
-
-/*
- * The touch of CELL that TOUCH, with CLOCK, should come after and need not; NULL when there is
- * none.
- */
-static const Touch *
-cell_conflict (const Cell *cell, const Touch *touch, const guint32 *clock, gboolean writes)
-{
-  if (!is_over (&cell->write, clock) && !same_touch (&cell->write, touch))
-    return &cell->write;
-  for (guint i = 0; i < cell->n_reads && writes; i++)
-    if (!is_over (&cell->reads[i], clock) && !same_touch (&cell->reads[i], touch))
-      return &cell->reads[i];
-  return NULL;
-}
-
 /* ---- buffers --------------------------------------------------------------------------------- */
 
 static guint
@@ -300,7 +225,7 @@ pool_of (const DataCheck *self, BufferRef buffer)
 {
   const ScheduleBuffer *info = schedule_buffer_info (self->schedule, self->role, buffer);
 
-  return info->tier == TIER_HBM ? info->stream : SCHEDULE_NONE;
+  return info->place == PLACE_HBM ? info->stream : SCHEDULE_NONE;
 }
 
 static void
@@ -313,7 +238,7 @@ allocate (DataCheck *self, BufferRef buffer)
   tracked = track (self, buffer);
   tracked->filled = self->section == SECTION_INIT
                     && (info->category == POOL_PARAMETER || info->category == POOL_OPTIMIZER);
-  if (info->tier == TIER_HBM)
+  if (info->place == PLACE_HBM)
     tracked->mark = clock_of (self, info->stream)[info->stream];
 }
 
@@ -473,24 +398,34 @@ complain_free (DataCheck *self, const ScheduleItem *item, guint index, guint32 p
 static void
 give_back (DataCheck *self, const ScheduleItem *item, guint index)
 {
-  const Tracked      *tracked = track (self, item->ref);
-  guint32             pool = pool_of (self, item->ref);
-  g_autofree guint32 *clock = g_memdup2 (host_clock (self), self->n_threads * sizeof *self->clocks);
-  const Touch        *touch = find_not_over (tracked, clock);
+  const Tracked *tracked = track (self, item->ref);
+  guint32        pool = pool_of (self, item->ref);
+  guint32       *clock = self->scratch;
+  const Touch   *touch;
 
+  memcpy (clock, host_clock (self), self->n_threads * sizeof *clock);
+  touch = find_not_over (tracked, clock);
   if (touch != NULL && item->event != SCHEDULE_NONE)
     {
-      take_maximum (clock, self->events + (gsize) item->event * self->n_threads, self->n_threads);
+      clock_learn (clock, clock_at (self, self->events, item->event), self->n_threads);
       touch = find_not_over (tracked, clock);
     }
   if (touch != NULL && pool != SCHEDULE_NONE)
     {
-      take_maximum (clock, clock_of (self, pool), self->n_threads);
+      clock_learn (clock, clock_of (self, pool), self->n_threads);
       touch = find_not_over (tracked, clock);
     }
   if (touch != NULL)
     complain_free (self, item, index, pool, touch);
   forget (self, item->ref);
+}
+
+/* The data and who touched it go on under the other number. */
+static void
+pass_on (DataCheck *self, const ScheduleItem *item)
+{
+  forget (self, item->event);
+  self->tracked[item->event] = g_steal_pointer (&self->tracked[item->ref]);
 }
 
 /* ---- items ----------------------------------------------------------------------------------- */
@@ -499,13 +434,13 @@ give_back (DataCheck *self, const ScheduleItem *item, guint index)
 static void
 wait_for (DataCheck *self, const ScheduleItem *item)
 {
-  const guint32 *event = self->events + (gsize) item->ref * self->n_threads;
+  const guint32 *event = clock_at (self, self->events, item->ref);
 
   if (item->collective == WAIT_FOR_PACE)
     return;
   if (item->kind == ITEM_HOST_WAIT)
-    self->version += take_maximum (host_clock (self), event, self->n_threads);
-  else if (take_maximum (issue_clock (self, item->stream), event, self->n_threads))
+    self->version += clock_learn (host_clock (self), event, self->n_threads);
+  else if (clock_learn (issue_clock (self, item->stream), event, self->n_threads))
     clock_of (self,
               item->stream)[item->stream]++; /* known to who waits for this stream from now on */
 }
@@ -540,22 +475,34 @@ run_item (DataCheck *self, const ScheduleItem *item, guint index, const GArray *
     {
     case ITEM_KERNEL:
     case ITEM_COLLECTIVE:
-    case ITEM_COPY:
+    case ITEM_MOVE:
+    case ITEM_HOST_OP:
     case ITEM_P2P:
       return run_op (self, item, index, uses, from);
     case ITEM_RECORD:
-      memcpy (self->events + (gsize) item->ref * self->n_threads, issue_clock (self, item->stream),
+      memcpy (clock_at (self, self->events, item->ref), issue_clock (self, item->stream),
               self->n_threads * sizeof *self->events);
       break;
     case ITEM_WAIT:
     case ITEM_HOST_WAIT:
       wait_for (self, item);
       break;
+    case ITEM_CARRY:
+      memcpy (clock_at (self, self->carried, item->event), clock_at (self, self->events, item->ref),
+              self->n_threads * sizeof *self->events);
+      break;
+    case ITEM_TAKE:
+      memcpy (clock_at (self, self->events, item->ref), clock_at (self, self->carried, item->event),
+              self->n_threads * sizeof *self->events);
+      break;
     case ITEM_ALLOC:
       allocate (self, item->ref);
       break;
     case ITEM_FREE:
       give_back (self, item, index);
+      break;
+    case ITEM_PASS:
+      pass_on (self, item);
       break;
     case ITEM_HOST_HOOK:
     case ITEM_STEP:
@@ -613,6 +560,9 @@ data_check_init (DataCheck *self, const Schedule *schedule, guint role, DiagList
                        .sound = TRUE };
   self->clocks = g_new0 (guint32, (gsize) self->n_threads * self->n_threads);
   self->known = g_new0 (guint32, n);
+  self->scratch = g_new (guint32, self->n_threads);
+  self->carried =
+      g_new0 (guint32, (gsize) schedule_n_carried (schedule, role) * self->n_threads + 1);
   self->tracked = g_new0 (Tracked *, n_buffers + schedule->roles[role].data->len);
   self->spare = g_ptr_array_new_with_free_func ((GDestroyNotify) tracked_free);
 }
@@ -629,6 +579,8 @@ data_check_clear (DataCheck *self)
   g_ptr_array_unref (self->spare);
   g_free (self->clocks);
   g_free (self->known);
+  g_free (self->scratch);
+  g_free (self->carried);
 }
 
 gboolean

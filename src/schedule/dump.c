@@ -41,7 +41,7 @@ append_buffer (const Schedule *self, guint role, const ScheduleItem *item, GStri
 {
   const ScheduleBuffer *buffer = schedule_buffer_info (self, role, item->ref);
 
-  g_string_append_printf (out, " b%u %s %s", item->ref, buffer->tier == TIER_HBM ? "hbm" : "host",
+  g_string_append_printf (out, " b%u %s %s", item->ref, place_name (buffer->place),
                           pool_category_name (buffer->category));
   if (item->kind == ITEM_ALLOC)
     g_string_append_printf (out, " %" G_GUINT64_FORMAT " B", buffer->bytes);
@@ -66,10 +66,16 @@ append_details (const Schedule *self, guint role, const ScheduleItem *item, GStr
       g_string_append_printf (out, " %s over %s %" G_GUINT64_FORMAT " B",
                               collective_kind_name ((CollectiveKind) item->collective),
                               schedule_comm_info (self, item->ref)->name, item->bytes);
+      if (item->codec != NULL)
+        g_string_append_printf (out, " as %s", item->codec->name);
       break;
-    case ITEM_COPY:
-      g_string_append_printf (out, " %s %" G_GUINT64_FORMAT " B",
-                              schedule_copy_name ((ScheduleCopy) item->collective), item->bytes);
+    case ITEM_MOVE:
+      g_string_append_printf (out, " %s %" G_GUINT64_FORMAT " B", move_kind_name (item->collective),
+                              item->bytes);
+      break;
+    case ITEM_HOST_OP:
+      g_string_append_printf (out, " %" G_GUINT64_FORMAT " elements %.0f B", item->host->elements,
+                              item->host->read_bytes + item->host->write_bytes);
       break;
     case ITEM_P2P:
       g_string_append_printf (out, " %s %s %u over %s %" G_GUINT64_FORMAT " B%s",
@@ -81,6 +87,8 @@ append_details (const Schedule *self, guint role, const ScheduleItem *item, GStr
     case ITEM_RECORD:
     case ITEM_WAIT:
     case ITEM_HOST_WAIT:
+    case ITEM_CARRY:
+    case ITEM_TAKE:
       g_string_append_printf (out, " e%u", item->ref);
       break;
     case ITEM_HOST_HOOK:
@@ -89,6 +97,9 @@ append_details (const Schedule *self, guint role, const ScheduleItem *item, GStr
     case ITEM_ALLOC:
     case ITEM_FREE:
       append_buffer (self, role, item, out);
+      break;
+    case ITEM_PASS:
+      g_string_append_printf (out, " b%u as b%u", item->ref, item->event);
       break;
     case ITEM_STEP:
     case ITEM_N_KINDS:

@@ -219,6 +219,8 @@ run_host (RoleState *state)
 
       if (item->kind == ITEM_HOST_WAIT && !state->happened[item->ref])
         break;
+      if (item->kind == ITEM_TAKE) /* of a section that has run to its end */
+        state->happened[item->ref] = 1;
       state->host++;
     }
   return state->host != from;

@@ -28,10 +28,19 @@ typedef struct
   guint   n_events;
 } ScheduleProgram;
 
+/* A buffer that crosses the ends of sections: the number that it has behind them. */
+typedef struct
+{
+  const char *name; /* interned */
+  BufferRef   buffer;
+} CarriedBuffer;
+
 typedef struct
 {
   ScheduleProgram programs[SECTION_N];
   GArray         *buffers; /* ScheduleBuffer */
+  GPtrArray      *carried; /* interned names: slots of what crosses the ends of sections */
+  GArray         *passed;  /* CarriedBuffer */
   GPtrArray      *data;    /* interned labels of what schedule_data returned */
   guint           stage;
   guint           unit_offset; /* parts of buffers are units of the stage, counted from this one */
@@ -69,14 +78,25 @@ struct _ScheduleBuilder
   ScheduleProgram *program;
   ScheduleSection  section;
   SchedulePhase    phase;
-  guint            unit;        /* among all units */
-  guint            unit_offset; /* of the stage's: callers count from it */
-  StreamRef        compute;     /* what SCHEDULE_COMPUTE stands for at present */
-  StreamRef        beside;      /* what else it stood for, or SCHEDULE_COMPUTE */
-  OpRef            last_op;     /* SCHEDULE_NONE when the last call emitted nothing */
-  guint32          last_at;     /* then: the item that it would have been, */
-  StreamRef        last_stream; /* and its stream; SCHEDULE_NONE before the first op */
+  guint            unit;          /* among all units */
+  guint            unit_offset;   /* of the stage's: callers count from it */
+  StreamRef        compute;       /* what SCHEDULE_COMPUTE stands for at present */
+  StreamRef        other_compute; /* what else it stood for, or SCHEDULE_COMPUTE */
+  OpRef            last_op;       /* SCHEDULE_NONE when the last call emitted nothing */
+  guint32          last_at;       /* then: the item that it would have been, */
+  StreamRef        last_stream;   /* and its stream; SCHEDULE_NONE before the first op */
 };
+
+/* A new item of the current phase and unit; puts ITEM at the end of the section: its index. */
+ScheduleItem builder_item (const ScheduleBuilder *b, ItemKind kind);
+guint        builder_append (ScheduleBuilder *b, const ScheduleItem *item);
+/* TEXT as the schedule keeps it: one pointer for equal texts. */
+const char *builder_intern (ScheduleBuilder *b, const char *text);
+/* What SCHEDULE_COMPUTE stands for at present; other streams are themselves. */
+StreamRef builder_stream (const ScheduleBuilder *b, StreamRef stream);
+/* EVENT without its section, or SCHEDULE_FOREIGN. */
+guint32         builder_event (const ScheduleBuilder *b, EventRef event);
+ScheduleBuffer *builder_buffer (const ScheduleBuilder *b, BufferRef buffer);
 
 static inline ScheduleProgram *
 schedule_program (const Schedule *self, guint role, ScheduleSection section)

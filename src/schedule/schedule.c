@@ -1,7 +1,5 @@
 #include "schedule/schedule-private.h"
 
-static const char *const copy_names[COPY_N] = { [COPY_TO_HOST] = "d2h", [COPY_FROM_HOST] = "h2d" };
-
 static const char
     *const message_names[MESSAGE_N] = { [MESSAGE_SEND] = "send", [MESSAGE_RECEIVE] = "receive" };
 
@@ -17,7 +15,8 @@ static const char *const section_names[SECTION_N] = { [SECTION_INIT] = "init",
 static const char *const item_kind_names[ITEM_N_KINDS] = {
   [ITEM_KERNEL] = "kernel",
   [ITEM_COLLECTIVE] = "collective",
-  [ITEM_COPY] = "copy",
+  [ITEM_MOVE] = "copy",
+  [ITEM_HOST_OP] = "host_op",
   [ITEM_RECORD] = "record",
   [ITEM_WAIT] = "wait",
   [ITEM_HOST_WAIT] = "host_wait",
@@ -25,15 +24,11 @@ static const char *const item_kind_names[ITEM_N_KINDS] = {
   [ITEM_ALLOC] = "alloc",
   [ITEM_FREE] = "free",
   [ITEM_STEP] = "step",
+  [ITEM_CARRY] = "carry",
+  [ITEM_PASS] = "pass",
+  [ITEM_TAKE] = "take",
   [ITEM_P2P] = "p2p",
 };
-
-const char *
-schedule_copy_name (ScheduleCopy kind)
-{
-  g_assert (kind < COPY_N);
-  return copy_names[kind];
-}
 
 const char *
 schedule_message_name (ScheduleMessage way)
@@ -74,6 +69,8 @@ role_clear (ScheduleRole *role)
     }
   g_array_unref (role->buffers);
   g_ptr_array_unref (role->data);
+  g_ptr_array_unref (role->carried);
+  g_array_unref (role->passed);
 }
 
 void
@@ -173,6 +170,20 @@ schedule_comm_info (const Schedule *self, CommRef comm)
 {
   g_assert (comm < self->comms->len);
   return &g_array_index (self->comms, ScheduleComm, comm);
+}
+
+guint
+schedule_n_carried (const Schedule *self, guint role)
+{
+  g_assert (role < self->n_roles);
+  return self->roles[role].carried->len;
+}
+
+gboolean
+schedule_carries_buffers (const Schedule *self, guint role)
+{
+  g_assert (role < self->n_roles);
+  return self->roles[role].passed->len > 0;
 }
 
 guint

@@ -6,12 +6,16 @@
  * event stands for what was submitted on a stream until it was recorded; a stream or the host waits
  * for events. Memory is taken and given back in host order. A program has three sections: init
  * (once), first (the first period), steady (repeated). Ops on one stream stay in order across
- * sections. An event recorded in one section is not visible in another; record anew at the start
- * (streams keep their last op).
+ * sections. An event recorded in one section is not visible in another unless it is carried there
+ * by name: schedule_carry.
  */
 #pragma once
 
 #include "base/memory.h"
+#include "op/host-desc.h"
+#include "op/payload.h"
+#include "op/place.h"
+#include "op/transport.h"
 #include "workload/mesh.h"
 #include "workload/workload.h"
 
@@ -24,15 +28,6 @@ typedef enum
 } ScheduleSection;
 
 const char *schedule_section_name (ScheduleSection section); /* "init", "first", "steady" */
-
-typedef enum
-{
-  COPY_TO_HOST, /* GPU memory to pinned host memory */
-  COPY_FROM_HOST,
-  COPY_N,
-} ScheduleCopy;
-
-const char *schedule_copy_name (ScheduleCopy kind); /* "d2h", "h2d" */
 
 /*
  * Messages between two members of a group (pipeline stages). An ITEM_P2P is one message of a group
@@ -61,13 +56,6 @@ const char *schedule_message_name (ScheduleMessage way); /* "send", "receive" */
 
 typedef enum
 {
-  TIER_HBM,
-  TIER_HOST, /* a node's memory: all its ranks' buffers add up */
-  TIER_N,
-} MemoryTier;
-
-typedef enum
-{
   PHASE_NONE,
   PHASE_FORWARD,
   PHASE_RECOMPUTE,
@@ -88,22 +76,24 @@ typedef guint32 OpRef; /* index of the item in its section */
 #define SCHEDULE_NONE    G_MAXUINT32
 #define SCHEDULE_WHOLE   G_MAXUINT32 /* every part of a buffer */
 #define SCHEDULE_COMPUTE 0           /* the default stream: kernels of the model */
-/* Name of the stream of passes that run beside others (dualpipe). */
-#define SCHEDULE_BESIDE "compute beside"
 
 typedef enum
 {
   ITEM_KERNEL,
   ITEM_COLLECTIVE,
-  ITEM_COPY,
+  ITEM_MOVE,      /* bytes go from one place to another, or within one */
+  ITEM_HOST_OP,   /* the host's cores work; `host` says at what */
   ITEM_RECORD,    /* event := what stream holds now */
   ITEM_WAIT,      /* stream waits for event */
   ITEM_HOST_WAIT, /* host blocks until event */
   ITEM_HOST_HOOK, /* host time of `count` framework hooks */
   ITEM_ALLOC,
-  ITEM_FREE, /* in host order; with an event: when it has happened */
-  ITEM_STEP, /* a training step ends here (host order) */
-  ITEM_P2P,  /* a message of a group call: see ScheduleMessage */
+  ITEM_FREE,  /* in host order; with an event: when it has happened */
+  ITEM_STEP,  /* a training step ends here (host order) */
+  ITEM_CARRY, /* what is carried as `event` (a slot) := event `ref` */
+  ITEM_TAKE,  /* event `ref` := what is carried as `event`; nothing yet: it has happened */
+  ITEM_PASS,  /* buffer `ref` lives on as buffer `event`, over the ends of sections too */
+  ITEM_P2P,   /* a message of a group call: see ScheduleMessage */
   ITEM_N_KINDS,
 } ItemKind;
 
@@ -126,39 +116,61 @@ typedef enum
 
 typedef struct
 {
-  guint8            kind;       /* ItemKind */
-  guint8            phase;      /* SchedulePhase */
-  guint8            collective; /* CollectiveKind, Copy or Message; of waits ScheduleWait */
-  guint8            more;       /* P2P: the next item is of the same group call */
-  guint32           stream;     /* StreamRef of device items, RECORD and WAIT */
-  guint32           unit;       /* unit of the plan it belongs to, or SCHEDULE_NONE */
-  guint32           ref;        /* CommRef, EventRef or BufferRef; count of HOST_HOOK */
-  guint32           event;      /* FREE: EventRef or SCHEDULE_NONE */
-  guint32           peer;       /* P2P: index in the communicator's group */
-  guint64           bytes;      /* of collectives, copies and messages */
-  const KernelDesc *kernel;     /* owned by the workload or the schedule */
+  guint8  kind;       /* ItemKind */
+  guint8  phase;      /* SchedulePhase */
+  guint8  collective; /* CollectiveKind, move_kind or Message; of waits ScheduleWait */
+  guint8  more;       /* P2P: the next item is of the same group call */
+  guint32 stream;     /* StreamRef of device items, RECORD and WAIT */
+  guint32 unit;       /* unit of the plan it belongs to, or SCHEDULE_NONE */
+  guint32 ref;        /* CommRef, EventRef or BufferRef; count of HOST_HOOK */
+  guint32 event;      /* FREE: EventRef or SCHEDULE_NONE; CARRY, TAKE: the slot;
+                         PASS: BufferRef */
+  guint32 peer;       /* P2P: index in the communicator's group */
+  guint64 bytes;      /* of collectives (on the wire), moves and messages */
+  union
+  {
+    const KernelDesc *kernel; /* owned by the workload or the schedule */
+    const HostDesc   *host;   /* owned by the schedule */
+    const Codec      *codec;  /* of collectives; NULL: sent as it is kept */
+  };
   const char *label; /* interned: "all_gather block 3" is composed of label and unit by readers */
 } ScheduleItem;
+
+typedef enum
+{
+  STREAM_SERVES,   /* communication, copies, a runtime's own kernels */
+  STREAM_COMPUTES, /* kernels of the model: SCHEDULE_COMPUTE, and passes that run with others */
+} StreamRole;
 
 typedef struct
 {
   const char *name;
   gint        priority;
+  StreamRole  role;
 } ScheduleStream;
+
+typedef enum
+{
+  COMM_EXCHANGES, /* each member has its own: replicas, workers, stages, sums of them */
+  COMM_SHARES,    /* the members have one copy of something between them: shards, tensor, context
+                     and expert ranks */
+} CommRole;
 
 typedef struct
 {
   const char *name;
   MeshGroup   group;
+  Transport   transport;
+  CommRole    role;
 } ScheduleComm;
 
 /*
  * `bytes` is what counts as allocated; the rest says what the framework's allocator is asked for
- * (engine/heap.h). Without PROGRAM that is one block.
+ * (replay/heap.h). Without PROGRAM that is one block.
  */
 typedef struct
 {
-  MemoryTier           tier;
+  Place                place;
   PoolCategory         category;
   guint64              bytes;
   const char          *label;
@@ -205,6 +217,8 @@ guint                 schedule_n_streams (const Schedule *self);
 const ScheduleStream *schedule_stream_info (const Schedule *self, StreamRef stream);
 guint                 schedule_n_comms (const Schedule *self);
 const ScheduleComm   *schedule_comm_info (const Schedule *self, CommRef comm);
+guint                 schedule_n_carried (const Schedule *self, guint role); /* slots of events */
+gboolean              schedule_carries_buffers (const Schedule *self, guint role);
 guint                 schedule_n_buffers (const Schedule *self, guint role);
 const ScheduleBuffer *schedule_buffer_info (const Schedule *self, guint role, BufferRef buffer);
 guint                 schedule_steps_per_period (const Schedule *self);
@@ -219,21 +233,37 @@ typedef struct _ScheduleBuilder ScheduleBuilder;
 
 /* The stream / communicator of that name, made at its first mention (same arguments every time). */
 StreamRef schedule_stream (ScheduleBuilder *b, const char *name, gint priority);
+/* One that computes, of priority 0. */
+StreamRef schedule_compute_stream (ScheduleBuilder *b, const char *name);
 CommRef   schedule_comm (ScheduleBuilder *b, const char *name, MeshGroup group);
+/* One that shares; so is one that was mentioned before as one that exchanges. */
+CommRef schedule_sharing_comm (ScheduleBuilder *b, const char *name, MeshGroup group);
+/* A communicator of the hosts: its collectives read and write host memory. */
+CommRef schedule_host_comm (ScheduleBuilder *b, const char *name, MeshGroup group);
 
 /* Device ops. LABEL is interned; a group of one member emits nothing and returns SCHEDULE_NONE. */
 OpRef schedule_kernel (ScheduleBuilder *b, StreamRef stream,
                        const KernelDesc *kernel); /* copied unless it is the workload's */
 OpRef schedule_collective (ScheduleBuilder *b, StreamRef stream, CommRef comm, CollectiveKind kind,
-                           guint64 bytes, const char *label);
-OpRef schedule_all_gather (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes,
+                           Payload payload, const char *label);
+OpRef schedule_all_gather (ScheduleBuilder *b, StreamRef stream, CommRef comm, Payload payload,
                            const char *label);
-OpRef schedule_reduce_scatter (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes,
+OpRef schedule_reduce_scatter (ScheduleBuilder *b, StreamRef stream, CommRef comm, Payload payload,
                                const char *label);
-OpRef schedule_all_reduce (ScheduleBuilder *b, StreamRef stream, CommRef comm, guint64 bytes,
+OpRef schedule_all_reduce (ScheduleBuilder *b, StreamRef stream, CommRef comm, Payload payload,
                            const char *label);
-OpRef schedule_copy (ScheduleBuilder *b, StreamRef stream, ScheduleCopy kind, guint64 bytes,
+/*
+ * Bytes go from place FROM to place TO. What touches pageable memory blocks the host until it is
+ * done (move_blocks_host).
+ */
+OpRef schedule_move (ScheduleBuilder *b, StreamRef stream, Place from, Place to, guint64 bytes,
                      const char *label);
+/*
+ * Work of the host's cores, in the order of STREAM: the host goes on and issues what comes next.
+ * With BLOCKS the issuing thread itself works, or waits for those that do. HOST is copied.
+ */
+OpRef schedule_host_op (ScheduleBuilder *b, StreamRef stream, const HostDesc *host,
+                        gboolean blocks);
 
 typedef struct
 {
@@ -259,22 +289,29 @@ void     schedule_wait_stream (ScheduleBuilder *b, StreamRef waiting,
 /* An event that has happened when both have. Either may be SCHEDULE_NONE: the other one. */
 EventRef schedule_join (ScheduleBuilder *b, EventRef one, EventRef other);
 void     schedule_host_wait (ScheduleBuilder *b, EventRef event);
+/*
+ * Carried events: what schedule_carry puts under NAME is what schedule_carried finds in the section
+ * after it (a period's end is a section's); the last one put there counts. Where nothing has been
+ * carried yet, a wait for it is none.
+ */
+void     schedule_carry (ScheduleBuilder *b, const char *name, EventRef event);
+EventRef schedule_carried (ScheduleBuilder *b, const char *name);
 /* The same waits where no data needs them: a WAIT_FOR_PACE. */
 void schedule_pace (ScheduleBuilder *b, StreamRef stream, EventRef event);
 void schedule_host_pace (ScheduleBuilder *b, EventRef event);
 void schedule_host_hooks (ScheduleBuilder *b, guint n);
 
 /*
- * Memory. A buffer allocated in init may live for ever; any other is freed in its own section. Zero
- * bytes: SCHEDULE_NONE.
+ * Memory. A buffer allocated in init may live for ever; any other is freed in its own section, or
+ * carried. Zero bytes: SCHEDULE_NONE.
  */
-BufferRef schedule_alloc (ScheduleBuilder *b, MemoryTier tier, PoolCategory category, guint64 bytes,
+BufferRef schedule_alloc (ScheduleBuilder *b, Place place, PoolCategory category, guint64 bytes,
                           const char *label);
 /*
  * Allocated while STREAM is current: a caching allocator keeps blocks per stream. schedule_alloc:
  * SCHEDULE_COMPUTE.
  */
-BufferRef schedule_alloc_on (ScheduleBuilder *b, StreamRef stream, MemoryTier tier,
+BufferRef schedule_alloc_on (ScheduleBuilder *b, StreamRef stream, Place place,
                              PoolCategory category, guint64 bytes, const char *label);
 /*
  * BUFFER is what PROGRAM (which must outlive the schedule) has alive at its peak beyond FRAME; its
@@ -285,6 +322,14 @@ void schedule_buffer_program (ScheduleBuilder *b, BufferRef buffer, const Memory
                               BufferRef frame);
 void schedule_free (ScheduleBuilder *b, BufferRef buffer);
 void schedule_free_after (ScheduleBuilder *b, BufferRef buffer, EventRef event); /* record_stream */
+/*
+ * Carried buffers: BUFFER, which is not used under its own number again, is what
+ * schedule_carried_buffer finds under NAME from here on, over the ends of sections too; it is freed
+ * before the next one is carried. All under one name are alike; none is the frame of a memory
+ * program, or has one. SCHEDULE_NONE where none has been carried yet.
+ */
+void      schedule_carry_buffer (ScheduleBuilder *b, const char *name, BufferRef buffer);
+BufferRef schedule_carried_buffer (const ScheduleBuilder *b, const char *name);
 
 /*
  * Data. A strategy says which op reads and writes what, and the checker proves that events order
@@ -301,8 +346,9 @@ void schedule_touches (ScheduleBuilder *b, StreamRef stream, BufferRef buffer, g
                        ScheduleAccess access);
 void schedule_host_touches (ScheduleBuilder *b, BufferRef buffer, guint part,
                             ScheduleAccess access);
-/* The op emitted last uses all buffers of CATEGORY that init allocated. */
-void schedule_uses_kept (ScheduleBuilder *b, PoolCategory category, ScheduleAccess access);
+/* The op emitted last uses all buffers of CATEGORY that init allocated in PLACE. */
+void schedule_uses_kept (ScheduleBuilder *b, Place place, PoolCategory category,
+                         ScheduleAccess access);
 /* Data without memory of its own in the model, for the functions above. It lives for ever. */
 BufferRef schedule_data (ScheduleBuilder *b, const char *label);
 
@@ -330,9 +376,10 @@ typedef struct
 {
   CollectiveKind kind;
   MeshGroup      group;
-  double bytes; /* sum of S a period, as one rank sees it; of messages between stages what it
-                   sends */
-  double slack; /* of a closed form: it allows bytes - slack .. bytes; 0 = exact */
+  double         bytes; /* on the wire: sum of S a period, as one rank sees it; of messages between
+                           stages what it sends */
+  double         slack; /* of a closed form: it allows bytes - slack .. bytes; 0 = exact */
+  const Codec   *codec; /* NULL: as it is kept */
 } TrafficTotal;
 
 /*
@@ -343,22 +390,33 @@ typedef struct
 {
   TrafficTotal traffic[TOTALS_MAX_TRAFFIC];
   guint        n_traffic;
-  double       copies[COPY_N];
-  double       copies_slack[COPY_N]; /* of a closed form, as for traffic */
-  double       flops;                /* of matrix products and attention, recomputation included */
+  double       moves[MOVE_N];       /* bytes, by move_kind */
+  double       moves_slack[MOVE_N]; /* of a closed form, as for traffic */
+  double       host[HOST_N_KINDS];  /* elements that the host's cores work on */
+  double       host_slack[HOST_N_KINDS];
+  double       coded, coded_slack; /* bytes that kernels of codecs read and write */
+  double       flops;              /* of matrix products and attention, recomputation included */
   /* peaks of allocated bytes over init, first and steady; a measured schedule has low = high */
-  double states; /* bytes of HBM that live for ever: exact */
-  double hbm_low, hbm_high;
-  double host_low, host_high; /* per rank: its share of the node's host memory */
-  double resident; /* of a closed form: elements of parameters that a rank holds persistently (for
-                      outer strategies) */
+  double states;                      /* bytes of HBM that live for ever: exact */
+  double low[PLACE_N], high[PLACE_N]; /* per rank: of a node's memory and drives its share */
+  /* of a closed form, for outer strategies: the trained parameters that a rank holds for ever */
+  double resident; /* elements */
+  Dtype  resident_dtype;
+  Place  resident_home;
+  /* and those whose optimizer it runs, where that is, with a copy in fp32 of so many */
+  double updated;
+  Place  updated_home;
+  double mastered;
 } PlanTotals;
 
 /*
  * Adds BYTES to the entry of (KIND, GROUP), made when absent. Groups of one member and zero bytes
  * are left out.
  */
-void   plan_totals_add (PlanTotals *totals, CollectiveKind kind, MeshGroup group, double bytes);
+void plan_totals_add (PlanTotals *totals, CollectiveKind kind, MeshGroup group, double bytes);
+/* The same of what travels as CODEC encodes it; BYTES on the wire. */
+void   plan_totals_add_encoded (PlanTotals *totals, CollectiveKind kind, MeshGroup group,
+                                const Codec *codec, double bytes);
 double plan_totals_traffic (const PlanTotals *totals, CollectiveKind kind, MeshGroup group);
 
 /* Measures the emitted schedule of ROLE. */

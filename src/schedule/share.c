@@ -25,12 +25,33 @@ static gboolean
 same_kernel (const KernelDesc *a, const KernelDesc *b)
 {
   return a == b
-         || (a != NULL && b != NULL && a->kind == b->kind && a->name == b->name
-             && a->dtype == b->dtype && a->m == b->m && a->n == b->n && a->k == b->k
-             && a->batch == b->batch && a->flops == b->flops && a->read_bytes == b->read_bytes
-             && a->write_bytes == b->write_bytes && a->launches == b->launches
-             && a->flash == b->flash && a->module == b->module
+         || (a->kind == b->kind && a->name == b->name && a->dtype == b->dtype && a->m == b->m
+             && a->n == b->n && a->k == b->k && a->batch == b->batch && a->flops == b->flops
+             && a->read_bytes == b->read_bytes && a->write_bytes == b->write_bytes
+             && a->launches == b->launches && a->flash == b->flash && a->module == b->module
              && a->weight_gradient == b->weight_gradient);
+}
+
+static gboolean
+same_host_work (const HostDesc *a, const HostDesc *b)
+{
+  return a->kind == b->kind && a->name == b->name && a->elements == b->elements
+         && a->read_bytes == b->read_bytes && a->write_bytes == b->write_bytes;
+}
+
+/* Two items of one kind. */
+static gboolean
+same_work (const ScheduleItem *a, const ScheduleItem *b)
+{
+  switch ((ItemKind) a->kind)
+    {
+    case ITEM_KERNEL:
+      return same_kernel (a->kernel, b->kernel);
+    case ITEM_HOST_OP:
+      return same_host_work (a->host, b->host);
+    default:
+      return a->codec == b->codec;
+    }
 }
 
 /* The buffer of the first section that the steady one's B stands for. */
@@ -43,7 +64,7 @@ counterpart (const Sections *self, BufferRef b)
 static gboolean
 same_buffer (const Sections *self, const ScheduleBuffer *a, const ScheduleBuffer *b)
 {
-  return a->tier == b->tier && a->category == b->category && a->bytes == b->bytes
+  return a->place == b->place && a->category == b->category && a->bytes == b->bytes
          && a->label == b->label && a->unit == b->unit && a->stream == b->stream
          && a->program == b->program && a->frame == counterpart (self, b->frame)
          && a->n_frame == b->n_frame;
@@ -52,13 +73,12 @@ same_buffer (const Sections *self, const ScheduleBuffer *a, const ScheduleBuffer
 static gboolean
 same_item (const Sections *self, const ScheduleItem *a, const ScheduleItem *b)
 {
-  gboolean memory = b->kind == ITEM_ALLOC || b->kind == ITEM_FREE;
+  gboolean memory = b->kind == ITEM_ALLOC || b->kind == ITEM_FREE || b->kind == ITEM_PASS;
 
   return a->kind == b->kind && a->phase == b->phase && a->collective == b->collective
          && a->more == b->more && a->stream == b->stream && a->unit == b->unit
          && a->ref == (memory ? counterpart (self, b->ref) : b->ref) && a->event == b->event
-         && a->peer == b->peer && a->bytes == b->bytes && same_kernel (a->kernel, b->kernel)
-         && a->label == b->label;
+         && a->peer == b->peer && a->bytes == b->bytes && same_work (a, b) && a->label == b->label;
 }
 
 static gboolean

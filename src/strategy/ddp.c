@@ -10,7 +10,7 @@ static const OptionSpec ddp_options[] = {
   { .key = "bucket_bytes",
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_BYTES,
-    .offset = G_STRUCT_OFFSET (ReplicatedOptions, bucket_bytes),
+    .offset = G_STRUCT_OFFSET (BucketsIssue, bucket_bytes),
     .fallback = "25 MiB",
     .min = 1,
     .max = 1e15,
@@ -18,20 +18,21 @@ static const OptionSpec ddp_options[] = {
     .source = "torch.nn.parallel.DistributedDataParallel, bucket_cap_mb" },
   { .key = "overlap_comm",
     .type = OPTION_BOOL,
-    .offset = G_STRUCT_OFFSET (ReplicatedOptions, overlap_comm),
+    .offset = G_STRUCT_OFFSET (BucketsIssue, overlap_comm),
     .fallback = "true",
     .help =
         "reduce on a stream of its own; false: in line, under a pipeline after the whole backward "
         "pass",
     .source = "torch.nn.parallel.DistributedDataParallel" },
-  REPLICATED_GRADIENT_DTYPE (ReplicatedOptions, gradient_dtype),
+  REPLICATED_GRADIENT_DTYPE (BucketsIssue, gradient_dtype),
   { 0 },
 };
 
-static gboolean
-ddp_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
+static void
+ddp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
-  return replicated_expect (in, opt, REDUCE_ALL, FALSE, totals);
+  replicated_policy (in, replicated_kept (in, opt), COLLECTIVE_ALL_REDUCE, FALSE, policy);
+  policy->issue = opt;
 }
 
 const Strategy strategy_ddp = {
@@ -39,12 +40,10 @@ const Strategy strategy_ddp = {
   .name = "ddp",
   .title = "replicated data parallelism with bucketed all-reduce",
   .source = "Li et al., arXiv:2006.15704",
-  .options_size = sizeof (ReplicatedOptions),
+  .options_size = sizeof (BucketsIssue),
   .options = ddp_options,
-  .hooks = REPLICATED_HOOKS (replicated_init, replicated_step_end),
-  .expect = ddp_expect,
-  .resident = replicated_resident,
-  .gradient = replicated_gradient,
+  .policy = ddp_policy,
+  .issue = &issue_buckets,
   .states = "parameters: whole, compute precision and fp32 master, HBM\n"
             "gradients: whole, compute precision or fp32, in buckets, HBM\n"
             "optimizer: whole, HBM",

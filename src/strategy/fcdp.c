@@ -3,19 +3,26 @@
  * memory, so that backward fetches from there and gathers inside the node; gradients are reduced
  * over all ranks as before. A parameter's copy is valid from its first use after an optimizer step
  * (when it is dirty) until the next one, so with gradient accumulation the later micro-steps read
- * it in forward too. Each rank keeps 1/G of every tensor. Source: arXiv:2602.06499, the variant for
- * full fine-tuning (FCDP-Sched).
+ * it in forward too. Each rank keeps 1/G of every tensor. In full fine-tuning all parameters become
+ * dirty in each step (FCDP-Sched); frozen ones never do, so that they cross the network once
+ * (FCDP-Comm). Source: arXiv:2602.06499.
  */
 #include "strategy/deepspeed.h"
 
-static const OptionSpec fcdp_options[] = { DEEPSPEED_OPTIONS, { 0 } };
-
-static void
-fcdp_init (StrategyRun *run)
+typedef struct
 {
-  ((DeepspeedState *) run->state)->residency = RESIDENCY_HOST_NODE;
-  deepspeed_init (run);
-}
+  DeepspeedOptions deepspeed; /* first: its rows of the table count from here */
+  gint             invalidate;
+} FcdpOptions;
+
+static const OptionSpec fcdp_options[] = {
+  DEEPSPEED_INVALIDATE (FcdpOptions, invalidate,
+                        "whose copies an optimizer step makes invalid: all (FCDP-Sched), or those "
+                        "of parameters that are trained (FCDP-Comm)",
+                        "arXiv:2602.06499, dirty flags"),
+  DEEPSPEED_OPTIONS,
+  { 0 },
+};
 
 static gboolean
 fcdp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
@@ -34,10 +41,25 @@ fcdp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   return FALSE;
 }
 
-static gboolean
-fcdp_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
+/* ZeRO-3's, with a copy in the node's pinned memory that serves all uses while it is valid. */
+static void
+fcdp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
-  return deepspeed_expect (in, opt, RESIDENCY_HOST_NODE, totals);
+  const FcdpOptions *o = opt;
+  UnitPolicy        *kind = &policy->kinds[0];
+
+  deepspeed_policy (in, &o->deepspeed, "data", mesh_all (&in->mesh), policy);
+  kind->copy = (PolicyState){ mesh_node (&in->mesh), policy->compute, 1, PLACE_PINNED };
+  kind->invalidate = (PolicyInvalidation) o->invalidate;
+  policy_add_move (&kind->routes[ROUTE_FILL], PLACE_HBM, PLACE_PINNED, policy->compute,
+                   CADENCE_MICRO_STEP)
+      ->label = "stash";
+  policy_add_move (&kind->routes[ROUTE_COPY], PLACE_PINNED, PLACE_HBM, policy->compute,
+                   CADENCE_MICRO_STEP)
+      ->label = "fetch";
+  policy_add_collective (&kind->routes[ROUTE_COPY], COLLECTIVE_ALL_GATHER, "node", kind->copy.group,
+                         policy->compute, CADENCE_MICRO_STEP)
+      ->label = "all_gather_node";
 }
 
 const Strategy strategy_fcdp = {
@@ -45,13 +67,11 @@ const Strategy strategy_fcdp = {
   .name = "fcdp",
   .title = "FCDP: ZeRO-3 with a host-memory copy a node that serves the backward pass",
   .source = "arXiv:2602.06499",
-  .options_size = sizeof (DeepspeedOptions),
+  .options_size = sizeof (FcdpOptions),
   .options = fcdp_options,
   .check = fcdp_check,
-  .hooks = DEEPSPEED_HOOKS (fcdp_init),
-  .expect = fcdp_expect,
-  .resident = deepspeed_resident,
-  .gradient = deepspeed_gradient,
+  .policy = fcdp_policy,
+  .issue = &issue_deepspeed,
   .states =
       "parameters: as zero3, plus one copy a node in pinned host memory, 1/G a rank\n"
       "gathered parameters: as zero3; a gathered buffer lives until its slice has reached the "
@@ -59,7 +79,7 @@ const Strategy strategy_fcdp = {
       "gradients: as zero3\n"
       "optimizer: as zero3",
   .missing =
-      "FCDP-Cache (a copy in HBM while memory allows) and FCDP-Comm (frozen parameters of PEFT)\n"
-      "the start-up time of host copies\n"
+      "FCDP-Cache (a copy in HBM while memory allows)\n"
+      "the start-up time of host copies where the GPU's profile has no host_copy_latency\n"
       "the paper's prefetch depth and wait points are not published: the ZeRO-3 window is used",
 };

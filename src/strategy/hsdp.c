@@ -15,10 +15,8 @@ const Strategy strategy_hsdp = {
   .options_size = sizeof (Fsdp2Options),
   .options = hsdp_options,
   .check = fsdp2_check,
-  .hooks = FSDP2_HOOKS,
-  .expect = fsdp2_expect,
-  .resident = fsdp2_resident,
-  .gradient = fsdp2_gradient,
+  .policy = fsdp2_policy,
+  .issue = &issue_fsdp2,
   .states = FSDP2_STATES,
   .missing = FSDP2_MISSING,
 };

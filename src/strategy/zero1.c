@@ -4,21 +4,23 @@
  * reduce-scatters), each rank updates its part, and an all-gather brings the updated parameters to
  * everyone. Sources: Rajbhandari et al., arXiv:1910.02054; deepspeed/runtime/zero/stage_1_and_2.py.
  */
+#include "strategy/group.h"
 #include "strategy/replicated.h"
 
 static const char *const reduce_choices[] = { "all_reduce", "reduce_scatter", NULL };
 
 typedef struct
 {
-  ReplicatedOptions common; /* first: the shared runtime reads it */
-  gint              reduce;
+  BucketsIssue issue;
+  gint         reduce;
+  char        *shard;
 } Zero1Options;
 
 static const OptionSpec zero1_options[] = {
   { .key = "bucket_bytes",
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_BYTES,
-    .offset = G_STRUCT_OFFSET (Zero1Options, common.bucket_bytes),
+    .offset = G_STRUCT_OFFSET (Zero1Options, issue.bucket_bytes),
     .fallback = "1 GB",
     .min = 1,
     .max = 1e15,
@@ -26,13 +28,13 @@ static const OptionSpec zero1_options[] = {
     .source = "deepspeed/runtime/zero/config.py, reduce_bucket_size" },
   { .key = "overlap_comm",
     .type = OPTION_BOOL,
-    .offset = G_STRUCT_OFFSET (Zero1Options, common.overlap_comm),
+    .offset = G_STRUCT_OFFSET (Zero1Options, issue.overlap_comm),
     .fallback = "false",
     .help =
         "reduce on a stream of its own; false: in line, under a pipeline after the whole backward "
         "pass",
     .source = "deepspeed/runtime/zero/config.py" },
-  REPLICATED_GRADIENT_DTYPE (Zero1Options, common.gradient_dtype),
+  REPLICATED_GRADIENT_DTYPE (Zero1Options, issue.gradient_dtype),
   { .key = "reduce",
     .type = OPTION_ENUM,
     .choices = reduce_choices,
@@ -42,46 +44,74 @@ static const OptionSpec zero1_options[] = {
         "how gradient buckets are reduced: DeepSpeed's all-reduce or the paper's reduce-scatter",
     .source =
         "deepspeed/runtime/zero/stage_1_and_2.py; Rajbhandari et al., arXiv:1910.02054, 7.2.1" },
+  { .key = "shard",
+    .type = OPTION_STRING,
+    .offset = G_STRUCT_OFFSET (Zero1Options, shard),
+    .fallback = "all",
+    .help =
+        "ranks that share one copy of the optimizer: all, node, or a number; others have copies",
+    .source = "InternEvo, parallel.zero1.size" },
   { 0 },
 };
 
-static ReplicatedReduce
-reduce_of (gconstpointer opt)
+static gboolean
+zero1_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  return ((const Zero1Options *) opt)->reduce == 0 ? REDUCE_ALL : REDUCE_SCATTERED;
+  return check_unit_groups (&in->mesh, ((const Zero1Options *) opt)->shard, diags);
+}
+
+/*
+ * The optimizer of KIND is shared by GROUPS' shard group, of which there are replicas: all have the
+ * sum of all ranks' gradients, by one all-reduce, or by a reduce-scatter inside the group and an
+ * all-reduce of the parts over the replicas.
+ */
+static void
+shard_in_groups (UnitPolicy *kind, const ShardGroups *groups)
+{
+  PolicyRoute *reduce = &kind->routes[ROUTE_REDUCE];
+  PolicyHop   *update = &kind->routes[ROUTE_UPDATE].hops[0];
+
+  kind->states[STATE_OPTIMIZER].group = update->group = groups->shard_group;
+  update->name = "shard";
+  if (reduce->hops[0].kind != COLLECTIVE_REDUCE_SCATTER)
+    return;
+  reduce->hops[0].group = groups->shard_group;
+  reduce->hops[0].name = "shard";
+  policy_add_collective (reduce, COLLECTIVE_ALL_REDUCE, "replica", groups->replica,
+                         reduce->hops[0].dtype, CADENCE_LAST);
 }
 
 static void
-zero1_init (StrategyRun *run)
+zero1_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
-  ReplicatedState *s = run->state;
+  const Zero1Options *o = opt;
+  ShardGroups         groups[2];
 
-  s->reduce = reduce_of (run->options);
-  s->sharded_optimizer = TRUE;
-  replicated_init (run);
-}
-
-static gboolean
-zero1_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
-{
-  return replicated_expect (in, opt, reduce_of (opt), TRUE, totals);
+  replicated_policy (in, replicated_kept (in, &o->issue),
+                     o->reduce == 0 ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER, TRUE,
+                     policy);
+  policy->issue = &o->issue;
+  unit_groups (&in->mesh, o->shard, groups, NULL);
+  for (guint k = 0; k < policy->n_kinds; k++)
+    if (groups[k].replica.size > 1)
+      shard_in_groups (&policy->kinds[k], &groups[k]);
 }
 
 const Strategy strategy_zero1 = {
   .api = STRATEGY_API_VERSION,
   .name = "zero1",
-  .title = "ZeRO-1: optimizer state sharded over all ranks",
+  .title = "ZeRO-1: optimizer state sharded over all ranks or groups of them",
   .source = "Rajbhandari et al., arXiv:1910.02054; deepspeed/runtime/zero/stage_1_and_2.py",
   .options_size = sizeof (Zero1Options),
   .options = zero1_options,
-  .hooks = REPLICATED_HOOKS (zero1_init, replicated_step_end),
-  .expect = zero1_expect,
-  .resident = replicated_resident,
-  .gradient = replicated_gradient,
+  .check = zero1_check,
+  .policy = zero1_policy,
+  .issue = &issue_buckets,
   .states = "parameters: whole, compute precision, HBM\n"
             "gradients: whole, compute precision or fp32, HBM\n"
-            "optimizer: fp32 master and both moments, sharded over all ranks, HBM",
+            "optimizer: fp32 master and both moments, sharded over the shard group, HBM",
   .missing =
+      "ownership by whole tensors, with a broadcast an owner\n"
       "bucketed all-gather of the updated parameters (one collective here), the fp16 overflow "
       "check",
 };

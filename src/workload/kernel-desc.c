@@ -8,6 +8,7 @@ static const char *const kind_names[KERNEL_N_KINDS] = {
   [KERNEL_REDUCTION] = "reduction",
   [KERNEL_GATHER] = "gather",
   [KERNEL_COPY] = "copy",
+  [KERNEL_CODEC] = "codec",
   [KERNEL_OPTIMIZER] = "optimizer",
   [KERNEL_COMMUNICATION] = "communication",
 };

@@ -16,6 +16,7 @@ typedef enum
   KERNEL_REDUCTION,   /* norms, softmax, loss, norms of gradients: streams bytes, reduces rows */
   KERNEL_GATHER,      /* embedding look-up and its backward scatter */
   KERNEL_COPY,        /* device-local copies: copy-in, copy-out, casts of shards */
+  KERNEL_CODEC,       /* encodes, decodes, or adds up what is encoded */
   KERNEL_OPTIMIZER,
   KERNEL_COMMUNICATION, /* no kernel of the model: a collective of one mesh axis between kernels */
   KERNEL_N_KINDS,
@@ -48,8 +49,8 @@ typedef struct
                                   pipeline may put it off */
   MeshAxis       axis;            /* of KERNEL_COMMUNICATION; its S stands in read_bytes */
   CollectiveKind comm;
-  gboolean       async; /* of KERNEL_COMMUNICATION: kernels run beside it until one that `joins` */
-  gboolean       joins; /* waits for asynchronous communication issued before it */
+  gboolean       async;    /* of KERNEL_COMMUNICATION: kernels run with it until one that `joins` */
+  gboolean       joins;    /* waits for asynchronous communication issued before it */
   double recomputed_flops; /* of recomputation: FLOPs as MFU counts them (flops.h), else 0 */
 } KernelDesc;
 

@@ -29,7 +29,7 @@ add_rotary (LayerBuilder *b, TapeValue *qkv)
                        .backward_read = fused ? 0 : 6.5 * bytes,
                        .backward_write = fused ? 0 : 6.5 * bytes },
             qkv);
-  if (training_is_aleph_alpha (b->training)) /* sine and cosine of each position, for q and k */
+  if (b->training->traits.keeps_rotary) /* sine and cosine of each position, for q and k */
     tape_add_aux (b->tape, "attn.rotary_tables",
                   4 * b->tokens * (double) b->shape->head_dim * b->tape->e, FALSE);
 }
@@ -148,16 +148,15 @@ repeat_kv (LayerBuilder *b, TapeValue *qkv)
 }
 
 /*
- * Megatron-LM's fused softmax takes up to 2048 keys, four of them at a time, and blocks of four of
- * the BATCH score matrices; what does not fit is scaled, masked and normalised by PyTorch's kernels
- * (megatron/model/fused_softmax.py, is_kernel_available).
+ * A fused softmax may take up to so many keys, four of them at a time, and blocks of four of the
+ * BATCH score matrices; what does not fit is scaled, masked and normalised by PyTorch's kernels.
  */
 static gboolean
 fuses_softmax (const LayerBuilder *b, guint64 batch)
 {
-  gint64 keys = b->training->seq_len;
+  const gint64 keys = b->training->seq_len, most = b->training->traits.softmax_keys;
 
-  return !training_is_megatron (b->training) || (batch % 4 == 0 && keys % 4 == 0 && keys <= 2048);
+  return most == 0 || (batch % 4 == 0 && keys % 4 == 0 && keys <= most);
 }
 
 /* Pairs of tokens of one sequence that attend to each other ... */

@@ -74,12 +74,13 @@ build_embedding (LayerBuilder *b)
   return b->dropout ? tape_dropout (b->tape, "embed.dropout", x) : x;
 }
 
-/* Megatron-LM has one cross entropy for any size of the tensor group. */
+/* The loss on divided logits, which some frameworks run on a whole vocabulary too. */
 static gboolean
-megatron_loss (const LayerBuilder *b)
+parallel_loss (const LayerBuilder *b)
 {
-  return (b->tp > 1 || training_is_megatron (b->training))
-         && !training_gathers_logits (b->training);
+  const gint loss = b->training->traits.loss;
+
+  return loss == FRAMEWORK_LOSS_PARALLEL || (loss == FRAMEWORK_LOSS_AUTO && b->tp > 1);
 }
 
 /* *HELD_BYTES: logits that the framework holds on to, if any. */
@@ -106,7 +107,7 @@ build_head (LayerBuilder *b, double *held_bytes)
   else
     x = layer_add_linear (b, b->style->head != NULL ? b->style->head : "lm_head", "head", x, width,
                           vocab * b->tp, FALSE, COLUMNS);
-  if (megatron_loss (b))
+  if (parallel_loss (b))
     return tape_parallel_loss (b->tape, x, b->tokens, (double) vocab, layer_tensor_group (b));
   x = tape_comm_concat (b->tape, "head.concat", x, layer_tensor_group (b));
   if (training_held_outputs (b->training) > 0)
@@ -120,11 +121,11 @@ logits_bytes (const LayerBuilder *b)
 {
   double elements = b->tokens * (double) local_vocab (b);
 
-  if (training_gathers_logits (b->training))
+  if (b->training->traits.loss == FRAMEWORK_LOSS_GATHERED)
     elements *= (double) b->tp;
   if (training_fuses_loss (b->training))
     return elements * 2 * b->tape->e;
-  return elements * (megatron_loss (b) ? 4 + b->tape->e : 12);
+  return elements * (parallel_loss (b) ? 4 + b->tape->e : 12);
 }
 
 LayerBuild

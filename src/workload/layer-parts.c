@@ -1,19 +1,21 @@
 #include "workload/layer-parts-private.h"
 
+#include "workload/peft.h"
+
 /* ---- tensor parallelism ---- */
 
 /*
- * With sequence parallelism Megatron-LM's products have always run beside the collectives of the
- * backward pass; without it the all-reduce of an input's gradient goes beside only when asked for.
+ * With sequence parallelism Megatron-LM's products have always overlapped the collectives of the
+ * backward pass; without it the all-reduce of an input's gradient overlaps only when asked for.
  */
 CommGroup
 layer_tensor_group (const LayerBuilder *b)
 {
-  gboolean kept = training_is_aleph_alpha (b->training);
+  gboolean kept = b->training->traits.keeps_gathered;
 
   return (CommGroup){ .axis = MESH_TENSOR,
                       .members = (guint) b->tp,
-                      .beside = (b->mesh->sp == 1 && !kept) || b->mesh->async_tp,
+                      .concurrent = (b->mesh->sp == 1 && !kept) || b->mesh->async_tp,
                       .sliced = b->mesh->sp == 1 && b->mesh->async_tp,
                       .kept = kept };
 }
@@ -79,6 +81,7 @@ layer_add_tensor (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1, gin
   ModuleDesc *module = &g_array_index (b->modules, ModuleDesc, b->modules->len - 1);
   TensorDesc  tensor = { .name = tape_join (tape_join (module->name, "."), suffix),
                          .elements = 1,
+                         .frozen = b->tape->frozen,
                          .module = b->modules->len - 1,
                          .expert = expert };
 
@@ -100,6 +103,39 @@ layer_add_replicated (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1)
   layer_add_tensor (b, suffix, d0, d1, 0, FALSE)->replicated = b->tp > 1;
 }
 
+/* One of the two linears of an adapter of module NAME. */
+static TapeValue
+add_adapter_linear (LayerBuilder *b, const char *name, const char *role, const char *part,
+                    TapeValue in, double tokens, gint64 k, gint64 n)
+{
+  gint module = layer_add_module (b, tape_join (name, part));
+
+  layer_add_tensor (b, "weight", n, k, 0, FALSE);
+  return tape_linear (
+      b->tape, tape_join (role, part), in,
+      (LinearSpec){
+          .module = module, .rows = tokens, .k = (guint64) k, .n = (guint64) n, .batch = 1 });
+}
+
+/* OUT, the module's, and s (IN A') B': two products, the scaling, the sum. */
+static TapeValue
+add_adapter (LayerBuilder *b, const char *name, const char *role, TapeValue in, TapeValue out,
+             double tokens, gint64 k, gint64 n)
+{
+  gint64    r = b->training->lora_r;
+  double    elements = tokens * (double) n;
+  TapeValue x;
+
+  b->tape->frozen = FALSE;
+  x = add_adapter_linear (b, name, role, ".lora_A", in, tokens, k, r);
+  x = add_adapter_linear (b, name, role, ".lora_B", x, tokens, r, n);
+  b->tape->frozen = TRUE;
+  tape_map (b->tape, tape_join (role, ".lora_scale"), &x, 1, &elements, 1,
+            (MapSpec){ .kind = KERNEL_ELEMENTWISE, .forward_launches = 1, .backward_launches = 1 },
+            &x);
+  return tape_add (b->tape, tape_join (role, ".lora_add"), out, x);
+}
+
 TapeValue
 layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeValue in,
                      double tokens, gint64 k, gint64 n, gboolean bias, Division division)
@@ -110,6 +146,7 @@ layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeVa
   TensorDesc *weight;
   TapeValue   out;
 
+  g_array_index (b->modules, ModuleDesc, module).linear = b->layer.kind == LAYER_BLOCK;
   k = division == ROWS ? k / b->tp : k;
   n = division == COLUMNS ? n / b->tp : n;
   weight = layer_add_tensor (b, "weight", transposed ? k : n, transposed ? n : k, 0, FALSE);
@@ -125,6 +162,8 @@ layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeVa
                                    .batch = 1,
                                    .bias = bias && !late });
   b->tape->counted = 1;
+  if (b->layer.kind == LAYER_BLOCK && peft_adapts (b->training, name))
+    out = add_adapter (b, name, role, in, out, tokens, k, n);
   if (division == ROWS)
     out = layer_leave (b, tape_join (role, ".reduce"), out);
   if (late)

@@ -88,6 +88,17 @@ check_widths (const Check *c)
     check_divides (c, "tp", tp, "'d_expert'", s->d_expert, whole_columns);
 }
 
+/* How libraries divide adapters over a tensor group is not modelled. */
+static void
+check_adapters (const Check *c)
+{
+  if (c->training->peft != PEFT_NONE && c->mesh.tp > 1)
+    diag_error (c->diags, mark_of (c, "tp"), "leave 'tp' at 1, or set 'peft' to none",
+                "LoRA's adapters are not divided over a tensor group: 'tp' of " D
+                " does not go with 'peft'",
+                c->mesh.tp);
+}
+
 static void
 check_experts (const Check *c)
 {
@@ -249,6 +260,7 @@ mesh_check (const ModelShape *shape, const TrainingOptions *training, const Mesh
   c.mesh.sp = mesh->sp;
   check_world (&c, world);
   check_widths (&c);
+  check_adapters (&c);
   check_experts (&c);
   check_sequence (&c);
   check_pipeline (&c);

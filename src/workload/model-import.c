@@ -1,256 +1,11 @@
 /*
- * Hugging Face config.json. Each family has a table of the keys that it takes its shape from; what
- * the tables do not name is ignored, because such files hold much that does not concern a shape.
- * Keys whose absence would mean a family-specific default that is easily forgotten (KV heads,
- * sliding windows) are required in the families where files carry them.
- * Source: transformers, models/<family>/configuration_<family>.py.
+ * Hugging Face config.json: the keys that the tables of import-family.c name, and lists that say
+ * which layers are special.
  */
+#include <string.h>
+
 #include "workload/family-private.h"
-
-typedef enum
-{
-  KEY_REQUIRED,      /* a positive integer */
-  KEY_NULLABLE,      /* must be there; null leaves 0 */
-  KEY_OPTIONAL,      /* absent or null: the default */
-  KEY_OPTIONAL_ZERO, /* the same, and zero is a value */
-  KEY_BOOL,          /* true or false; absent: the default */
-} KeyNeed;
-
-typedef struct
-{
-  const char *key;
-  gsize       offset;
-  KeyNeed     need;
-  gint64      fallback;
-} ImportKey;
-
-typedef struct
-{
-  const char      *family;       /* model_type */
-  const char      *architecture; /* start of architectures[0] */
-  const ImportKey *keys;
-  void (*fill) (ModelShape *shape); /* what the family fixes; runs before the keys */
-  gboolean sliding;                 /* sliding_window counts (others ignore the key) */
-} ImportFamily;
-
-#define AT(member) G_STRUCT_OFFSET (ModelShape, member)
-
-#define COMMON_KEYS                                             \
-  { "num_hidden_layers", AT (n_layers), KEY_REQUIRED, 0 },      \
-      { "hidden_size", AT (d_model), KEY_REQUIRED, 0 },         \
-      { "num_attention_heads", AT (n_heads), KEY_REQUIRED, 0 }, \
-  {                                                             \
-    "vocab_size", AT (vocab), KEY_REQUIRED, 0                   \
-  }
-#define TIED(value)                                              \
-  {                                                              \
-    "tie_word_embeddings", AT (tied_embeddings), KEY_BOOL, value \
-  }
-#define KV_HEADS(need)                              \
-  {                                                 \
-    "num_key_value_heads", AT (n_kv_heads), need, 0 \
-  }
-#define HEAD_DIM(value)                            \
-  {                                                \
-    "head_dim", AT (head_dim), KEY_OPTIONAL, value \
-  }
-#define D_FF                                        \
-  {                                                 \
-    "intermediate_size", AT (d_ff), KEY_REQUIRED, 0 \
-  }
-#define ALL_ATTENTION_BIAS(value)                             \
-  { "attention_bias", AT (attention_bias), KEY_BOOL, value }, \
-  {                                                           \
-    "attention_bias", AT (output_bias), KEY_BOOL, value       \
-  }
-#define WINDOW                                             \
-  {                                                        \
-    "sliding_window", AT (sliding_window), KEY_NULLABLE, 0 \
-  }
-
-static const ImportKey gpt2_keys[] = {
-  { "n_layer", AT (n_layers), KEY_REQUIRED, 0 },
-  { "n_embd", AT (d_model), KEY_REQUIRED, 0 },
-  { "n_head", AT (n_heads), KEY_REQUIRED, 0 },
-  { "vocab_size", AT (vocab), KEY_REQUIRED, 0 },
-  { "n_positions", AT (max_positions), KEY_REQUIRED, 0 },
-  { "n_inner", AT (d_ff), KEY_OPTIONAL, 0 },
-  TIED (TRUE),
-  { 0 },
-};
-
-static const ImportKey opt_keys[] = {
-  COMMON_KEYS,
-  { "ffn_dim", AT (d_ff), KEY_REQUIRED, 0 },
-  { "max_position_embeddings", AT (max_positions), KEY_REQUIRED, 0 },
-  { "word_embed_proj_dim", AT (embed_dim), KEY_OPTIONAL, 0 },
-  { "enable_bias", AT (attention_bias), KEY_BOOL, TRUE },
-  { "enable_bias", AT (output_bias), KEY_BOOL, TRUE },
-  { "enable_bias", AT (mlp_bias), KEY_BOOL, TRUE },
-  { "do_layer_norm_before", AT (post_norm), KEY_BOOL, TRUE }, /* inverted below */
-  TIED (TRUE),
-  { 0 },
-};
-
-static const ImportKey llama_keys[] = {
-  COMMON_KEYS,
-  D_FF,
-  KV_HEADS (KEY_OPTIONAL),
-  HEAD_DIM (0),
-  ALL_ATTENTION_BIAS (FALSE),
-  { "mlp_bias", AT (mlp_bias), KEY_BOOL, FALSE },
-  TIED (FALSE),
-  { 0 },
-};
-
-static const ImportKey mistral_keys[] = {
-  COMMON_KEYS, D_FF, KV_HEADS (KEY_REQUIRED), HEAD_DIM (0), WINDOW, TIED (FALSE), { 0 },
-};
-
-static const ImportKey qwen2_keys[] = {
-  COMMON_KEYS,
-  D_FF,
-  KV_HEADS (KEY_REQUIRED),
-  HEAD_DIM (0),
-  { "sliding_window", AT (sliding_window), KEY_OPTIONAL, 0 },
-  TIED (FALSE),
-  { 0 },
-};
-
-static const ImportKey qwen3_keys[] = {
-  COMMON_KEYS,
-  D_FF,
-  KV_HEADS (KEY_REQUIRED),
-  HEAD_DIM (128),
-  ALL_ATTENTION_BIAS (FALSE),
-  { "sliding_window", AT (sliding_window), KEY_OPTIONAL, 0 },
-  TIED (FALSE),
-  { 0 },
-};
-
-static const ImportKey mixtral_keys[] = {
-  COMMON_KEYS,
-  D_FF,
-  KV_HEADS (KEY_REQUIRED),
-  HEAD_DIM (0),
-  WINDOW,
-  { "intermediate_size", AT (d_expert), KEY_REQUIRED, 0 },
-  { "num_local_experts", AT (n_experts), KEY_REQUIRED, 0 },
-  { "num_experts_per_tok", AT (n_experts_per_token), KEY_REQUIRED, 0 },
-  TIED (FALSE),
-  { 0 },
-};
-
-static const ImportKey qwen3_moe_keys[] = {
-  COMMON_KEYS,
-  D_FF,
-  KV_HEADS (KEY_REQUIRED),
-  HEAD_DIM (0),
-  ALL_ATTENTION_BIAS (FALSE),
-  { "sliding_window", AT (sliding_window), KEY_OPTIONAL, 0 },
-  { "num_experts", AT (n_experts), KEY_REQUIRED, 0 },
-  { "num_experts_per_tok", AT (n_experts_per_token), KEY_REQUIRED, 0 },
-  { "moe_intermediate_size", AT (d_expert), KEY_REQUIRED, 0 },
-  { "decoder_sparse_step", AT (moe_period), KEY_OPTIONAL, 1 },
-  TIED (FALSE),
-  { 0 },
-};
-
-static const ImportKey deepseek_keys[] = {
-  COMMON_KEYS,
-  D_FF,
-  KV_HEADS (KEY_OPTIONAL),
-  { "attention_bias", AT (attention_bias), KEY_BOOL, FALSE },
-  { "attention_bias", AT (output_bias), KEY_BOOL, FALSE },
-  { "q_lora_rank", AT (q_lora_rank), KEY_NULLABLE, 0 },
-  { "kv_lora_rank", AT (kv_lora_rank), KEY_REQUIRED, 0 },
-  { "qk_nope_head_dim", AT (qk_nope_head_dim), KEY_REQUIRED, 0 },
-  { "qk_rope_head_dim", AT (qk_rope_head_dim), KEY_REQUIRED, 0 },
-  { "v_head_dim", AT (v_head_dim), KEY_REQUIRED, 0 },
-  { "n_routed_experts", AT (n_experts), KEY_REQUIRED, 0 },
-  { "n_shared_experts", AT (n_shared_experts), KEY_OPTIONAL_ZERO, 0 },
-  { "num_experts_per_tok", AT (n_experts_per_token), KEY_REQUIRED, 0 },
-  { "moe_intermediate_size", AT (d_expert), KEY_REQUIRED, 0 },
-  { "first_k_dense_replace", AT (first_dense_layers), KEY_OPTIONAL_ZERO, 0 },
-  { "num_nextn_predict_layers", AT (n_mtp_layers), KEY_OPTIONAL_ZERO, 0 },
-  TIED (FALSE),
-  { 0 },
-};
-
-static const ImportKey gpt_oss_keys[] = {
-  COMMON_KEYS,
-  KV_HEADS (KEY_REQUIRED),
-  HEAD_DIM (64),
-  ALL_ATTENTION_BIAS (TRUE),
-  WINDOW,
-  { "intermediate_size", AT (d_expert), KEY_REQUIRED, 0 },
-  { "num_local_experts", AT (n_experts), KEY_REQUIRED, 0 },
-  { "num_experts_per_tok", AT (n_experts_per_token), KEY_REQUIRED, 0 },
-  TIED (FALSE),
-  { 0 },
-};
-
-static void
-fill_gpt2 (ModelShape *shape)
-{
-  shape->norm = MODEL_NORM_LAYER;
-  shape->position = MODEL_POSITION_LEARNED;
-  shape->attention_bias = shape->output_bias = shape->mlp_bias = TRUE;
-}
-
-static void
-fill_llama (ModelShape *shape)
-{
-  shape->norm = MODEL_NORM_RMS;
-  shape->position = MODEL_POSITION_ROTARY;
-  shape->gated_mlp = TRUE;
-}
-
-static void
-fill_qwen2 (ModelShape *shape)
-{
-  fill_llama (shape);
-  shape->attention_bias = TRUE; /* on q, k, v, not on the output */
-}
-
-static void
-fill_qwen3 (ModelShape *shape)
-{
-  fill_llama (shape);
-  shape->qk_norm = TRUE;
-}
-
-static void
-fill_deepseek (ModelShape *shape)
-{
-  fill_llama (shape);
-  shape->router_bias = TRUE; /* e_score_correction_bias */
-}
-
-static void
-fill_gpt_oss (ModelShape *shape)
-{
-  fill_llama (shape);
-  shape->attention_sinks = TRUE;
-  shape->router_bias = shape->expert_bias = TRUE;
-  shape->sliding_period = 2; /* without layer_types: window, full, window, ... */
-}
-
-static const ImportFamily families[] = {
-  { "gpt2", "GPT2", gpt2_keys, fill_gpt2, FALSE },
-  { "opt", "OPT", opt_keys, fill_gpt2, FALSE },
-  { "llama", "Llama", llama_keys, fill_llama, FALSE },
-  { "mistral", "Mistral", mistral_keys, fill_llama, TRUE },
-  { "qwen2", "Qwen2", qwen2_keys, fill_qwen2, TRUE },
-  { "qwen3", "Qwen3", qwen3_keys, fill_qwen3, TRUE },
-  { "mixtral", "Mixtral", mixtral_keys, fill_llama, TRUE },
-  { "qwen3_moe", "Qwen3Moe", qwen3_moe_keys, fill_qwen3, TRUE },
-  { "deepseek_v3", "DeepseekV3", deepseek_keys, fill_deepseek, FALSE },
-  { "gpt_oss", "GptOss", gpt_oss_keys, fill_gpt_oss, TRUE },
-};
-
-#define SUPPORTED \
-  "supported: gpt2, opt, llama, mistral, qwen2, qwen3, mixtral, qwen3_moe, deepseek_v3, gpt_oss"
+#include "workload/import-family-private.h"
 
 /* ---- values ---- */
 
@@ -435,7 +190,7 @@ load_windows (const ConfigNode *map, const ImportFamily *family, ModelShape *sha
 
   if (!family->sliding)
     return;
-  if (g_str_has_prefix (family->family, "qwen"))
+  if (family->sliding_flag)
     load_qwen_window (map, shape, diags);
   if (shape->sliding_window == 0)
     shape->sliding_period = 0;
@@ -460,56 +215,22 @@ finish_shape (const ConfigNode *map, const ImportFamily *family, ModelShape *sha
       shape->head_dim =
           shape->kv_lora_rank > 0 ? shape->v_head_dim : shape->d_model / shape->n_heads;
       if (shape->kv_lora_rank == 0 && shape->d_model % shape->n_heads != 0)
-        diag_error (diags,
-                    config_node_mark (config_node_get (
-                        map, family->keys == gpt2_keys ? "n_head" : "num_attention_heads")),
-                    NULL, "%" G_GINT64_FORMAT " heads do not divide the width %" G_GINT64_FORMAT,
+        diag_error (diags, config_node_mark (config_node_get (map, family->heads)), NULL,
+                    "%" G_GINT64_FORMAT " heads do not divide the width %" G_GINT64_FORMAT,
                     shape->n_heads, shape->d_model);
     }
-  if (family->keys == gpt2_keys && shape->d_ff == 0)
-    shape->d_ff = 4 * shape->d_model;
-  if (family->keys == opt_keys)
-    {
-      shape->max_positions += 2; /* the reference keeps two rows for padding */
-      shape->post_norm = !shape->post_norm;
-      if (shape->embed_dim == shape->d_model)
-        shape->embed_dim = 0;
-    }
+  if (family->finish != NULL)
+    family->finish (shape);
   if (shape->n_experts > 0 && shape->moe_period == 0)
     shape->moe_period = 1;
-  if (family->keys == qwen3_moe_keys)
+  if (family->dense_list)
     load_dense_layers (map, shape, diags);
-  if (family->keys == deepseek_keys && !is_absent (freq)
+  if (family->expert_period && !is_absent (freq)
       && read_integer (freq, "moe_layer_freq", 1, &value, diags) && value != 1)
     diag_error (diags, config_node_mark (freq),
                 "experts in every layer after the first ones are modelled",
                 "unsupported 'moe_layer_freq'");
   load_windows (map, family, shape, diags);
-}
-
-static const ImportFamily *
-find_by_type (const char *name)
-{
-  for (gsize i = 0; i < G_N_ELEMENTS (families); i++)
-    if (strcmp (families[i].family, name) == 0)
-      return &families[i];
-  return NULL;
-}
-
-/* "LlamaForCausalLM", "GPT2LMHeadModel": the family's word, then the kind of head. */
-static const ImportFamily *
-find_by_architecture (const char *name)
-{
-  for (gsize i = 0; i < G_N_ELEMENTS (families); i++)
-    {
-      const char *rest = name + strlen (families[i].architecture);
-
-      if (g_str_has_prefix (name, families[i].architecture)
-          && (g_str_has_prefix (rest, "For") || g_str_has_prefix (rest, "LMHead")
-              || g_str_has_prefix (rest, "Model")))
-        return &families[i];
-    }
-  return NULL;
 }
 
 /* The family that MAP names by model_type, or else by architectures[0]. */
@@ -527,15 +248,15 @@ find_family (const ConfigNode *map, DiagList *diags)
                : NULL;
   if (node == NULL)
     {
-      diag_error (diags, config_node_mark (map), SUPPORTED, "missing key 'model_type'");
+      diag_error (diags, config_node_mark (map), IMPORT_FAMILIES, "missing key 'model_type'");
       return NULL;
     }
   if (!config_node_expect (node, CONFIG_SCALAR, diags))
     return NULL;
-  family = by_type ? find_by_type (config_node_text (node))
-                   : find_by_architecture (config_node_text (node));
+  family = by_type ? import_family_by_type (config_node_text (node))
+                   : import_family_by_architecture (config_node_text (node));
   if (family == NULL)
-    diag_error (diags, config_node_mark (node), SUPPORTED, "unsupported model family '%s'",
+    diag_error (diags, config_node_mark (node), IMPORT_FAMILIES, "unsupported model family '%s'",
                 config_node_text (node));
   return family;
 }

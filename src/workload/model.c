@@ -26,7 +26,7 @@ const OptionSpec model_options[] = {
     .offset = FIELD (name),
     .optional = TRUE,
     .help = "name in reports" },
-  COUNT (n_layers, "transformer blocks"),
+  COUNT (n_layers, "transformer blocks; beside 'config': instead of the file's"),
   COUNT (d_model, "width of the model"),
   COUNT (n_heads, "query heads"),
   COUNT (n_kv_heads, "key and value heads; n_heads when not given"),
@@ -60,136 +60,6 @@ static const ArchSpec archs[] = {
 };
 static const char *const arch_names[] = { "gpt", "llama", "mpt", "bloom", NULL };
 
-void
-model_shape_clear (ModelShape *self)
-{
-  g_free (self->name);
-  g_free (self->family);
-  *self = (ModelShape){ 0 };
-}
-
-void
-model_shape_copy (const ModelShape *source, ModelShape *target)
-{
-  *target = *source;
-  target->name = g_strdup (source->name);
-  target->family = g_strdup (source->family);
-}
-
-/* ---- consistency ---- */
-
-#define MAX_PARAMETERS 1e15 /* keeps every product of widths within 64 bits */
-
-typedef struct
-{
-  const char *name;
-  gsize       offset;
-  gint64      max;
-} Bound;
-
-#define BOUND(member, max)                            \
-  {                                                   \
-#member, G_STRUCT_OFFSET(ModelShape, member), max \
-  }
-
-static const Bound positive[] = {
-  BOUND (n_layers, 100000),    BOUND (d_model, 1 << 22),  BOUND (n_heads, 1 << 16),
-  BOUND (n_kv_heads, 1 << 16), BOUND (head_dim, 1 << 16), BOUND (vocab, 1 << 26),
-};
-
-static const Bound positive_moe[] = {
-  BOUND (n_experts_per_token, 1 << 16),
-  BOUND (d_expert, 1 << 24),
-  BOUND (moe_period, 100000),
-};
-
-static const Bound positive_mla[] = {
-  BOUND (qk_nope_head_dim, 1 << 16),
-  BOUND (qk_rope_head_dim, 1 << 16),
-  BOUND (v_head_dim, 1 << 16),
-};
-
-static const Bound not_negative[] = {
-  BOUND (d_ff, 1 << 24),           BOUND (max_positions, 1 << 26),     BOUND (embed_dim, 1 << 24),
-  BOUND (sliding_window, 1 << 26), BOUND (sliding_period, 100000),     BOUND (n_experts, 1 << 16),
-  BOUND (n_shared_experts, 1024),  BOUND (first_dense_layers, 100000), BOUND (q_lora_rank, 1 << 22),
-  BOUND (kv_lora_rank, 1 << 22),   BOUND (n_mtp_layers, 1024),
-};
-
-static void
-check_bounds (const ModelShape *shape, const Bound *bounds, gsize n, gint64 min,
-              const OptionMarks *marks, DiagList *diags)
-{
-  for (gsize i = 0; i < n; i++)
-    {
-      gint64 value = G_STRUCT_MEMBER (gint64, shape, bounds[i].offset);
-
-      if (value < min || value > bounds[i].max)
-        diag_error (diags, option_mark (marks, bounds[i].name, NULL), NULL,
-                    "'%s' is %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT
-                    " to %" G_GINT64_FORMAT,
-                    bounds[i].name, value, min, bounds[i].max);
-    }
-}
-
-/*
- * An upper estimate in floating point, so that absurd widths are refused before integers multiply.
- */
-static double
-estimate_parameters (const ModelShape *shape)
-{
-  double h = (double) shape->d_model, heads = (double) shape->n_heads;
-  double wide = MAX ((double) model_qk_dim (shape), (double) model_value_dim (shape)) * heads;
-  double ranks = (double) shape->q_lora_rank + (double) shape->kv_lora_rank;
-  double attention = (4 * h + 3 * ranks) * (wide + h);
-  double mlp = 3 * h * (double) shape->d_ff;
-  double experts =
-      3 * h * (double) shape->d_expert * (double) (shape->n_experts + shape->n_shared_experts);
-
-  return (double) shape->n_layers * (attention + mlp + experts)
-         + 2 * h
-               * ((double) shape->vocab + (double) shape->max_positions
-                  + (double) shape->embed_dim);
-}
-
-static void
-check_relations (const ModelShape *shape, const OptionMarks *marks, DiagList *diags)
-{
-  if (shape->n_heads % shape->n_kv_heads != 0)
-    diag_error (diags, option_mark (marks, "n_kv_heads", NULL),
-                "every key head serves the same number of query heads",
-                "%" G_GINT64_FORMAT " heads do not divide into %" G_GINT64_FORMAT
-                " key-value heads",
-                shape->n_heads, shape->n_kv_heads);
-  if (shape->n_experts_per_token > shape->n_experts)
-    diag_error (diags, option_mark (marks, "n_experts_per_token", NULL), NULL,
-                "%" G_GINT64_FORMAT " experts a token, but there are %" G_GINT64_FORMAT,
-                shape->n_experts_per_token, shape->n_experts);
-  if (shape->d_ff == 0
-      && (shape->n_experts == 0 || shape->first_dense_layers > 0 || shape->moe_period > 1))
-    diag_error (diags, option_mark (marks, "n_experts", NULL), NULL,
-                "'d_ff' is needed for the dense layers");
-  if (estimate_parameters (shape) > MAX_PARAMETERS)
-    diag_error (diags, option_mark (marks, "d_model", NULL), NULL,
-                "the model has more than 1e15 parameters");
-}
-
-gboolean
-model_shape_check (const ModelShape *shape, const OptionMarks *marks, DiagList *diags)
-{
-  guint before = diag_list_n_errors (diags);
-
-  check_bounds (shape, positive, G_N_ELEMENTS (positive), 1, marks, diags);
-  check_bounds (shape, not_negative, G_N_ELEMENTS (not_negative), 0, marks, diags);
-  if (shape->n_experts > 0)
-    check_bounds (shape, positive_moe, G_N_ELEMENTS (positive_moe), 1, marks, diags);
-  if (shape->kv_lora_rank > 0)
-    check_bounds (shape, positive_mla, G_N_ELEMENTS (positive_mla), 1, marks, diags);
-  if (diag_list_n_errors (diags) == before)
-    check_relations (shape, marks, diags);
-  return diag_list_n_errors (diags) == before;
-}
-
 /* ---- resolving options ---- */
 
 static const ArchSpec *
@@ -204,12 +74,13 @@ find_arch (const char *name, const OptionMarks *marks, DiagList *diags)
   return NULL;
 }
 
-/* Names the first of the options that only an `arch` may have. */
+/* Names the first of the options that only an `arch` may have: a file may be cut or deepened. */
 static const char *
 find_shape_option (const ModelOptions *options)
 {
   for (const OptionSpec *spec = model_options; spec->key != NULL; spec++)
-    if (spec->type == OPTION_INT && G_STRUCT_MEMBER (gint64, options, spec->offset) != 0)
+    if (spec->type == OPTION_INT && spec->offset != FIELD (n_layers)
+        && G_STRUCT_MEMBER (gint64, options, spec->offset) != 0)
       return spec->key;
   return NULL;
 }
@@ -300,13 +171,21 @@ shipped_file (const char *name)
   return layout_data_file (relative);
 }
 
-/* Path of the file that CONFIG means, or NULL after a diagnostic. */
-static char *
-find_config (const char *config, const char *base_dir, const OptionMarks *marks, DiagList *diags)
+/* The file that a scenario beside BASE_DIR means by CONFIG. */
+typedef struct
 {
-  g_autofree char *beside = base_dir != NULL && !g_path_is_absolute (config)
-                                ? g_build_filename (base_dir, config, NULL)
-                                : g_strdup (config);
+  const char *config, *base_dir;
+} ConfigName;
+
+/* Its path, or NULL. */
+static gpointer
+find_file (gconstpointer user, G_GNUC_UNUSED DiagList *diags)
+{
+  const ConfigName *name = user;
+  const char       *config = name->config, *base_dir = name->base_dir;
+  g_autofree char  *beside = base_dir != NULL && !g_path_is_absolute (config)
+                                 ? g_build_filename (base_dir, config, NULL)
+                                 : g_strdup (config);
   if (g_path_is_absolute (config) || g_str_has_suffix (config, ".json")
       || g_file_test (beside, G_FILE_TEST_IS_REGULAR))
     return g_steal_pointer (&beside);
@@ -316,20 +195,84 @@ find_config (const char *config, const char *base_dir, const OptionMarks *marks,
       if (g_file_test (shipped, G_FILE_TEST_IS_REGULAR))
         return g_steal_pointer (&shipped);
     }
+  return NULL;
+}
+
+/* The same or a diagnostic. Newly allocated. */
+static char *
+find_config (const ConfigName *name, InputFiles *files, const OptionMarks *marks, DiagList *diags)
+{
+  g_autofree char *key = g_strdup_printf (
+      "model file %s: %s", name->base_dir != NULL ? name->base_dir : "", name->config);
+  char *file = files != NULL
+                   ? g_strdup (input_files_get (files, key, find_file, name, g_free, diags))
+                   : find_file (name, diags);
+
+  if (file != NULL)
+    return file;
 
   g_auto (GStrv)   names = model_list_shipped ();
-  g_autofree char *lower = g_ascii_strdown (config, -1);
+  g_autofree char *lower = g_ascii_strdown (name->config, -1);
   g_autofree char *hint = suggest_hint (lower, (const char *const *) names);
   diag_error (diags, option_mark (marks, "config", NULL), hint,
-              "no model '%s': neither a file nor a shipped model", config);
+              "no model '%s': neither a file nor a shipped model", name->config);
+  return NULL;
+}
+
+static void
+free_shape (gpointer data)
+{
+  model_shape_clear (data);
+  g_free (data);
+}
+
+static gpointer
+read_shape (gconstpointer file, DiagList *diags)
+{
+  ModelShape *shape = g_new0 (ModelShape, 1);
+
+  if (model_import (file, shape, diags))
+    return shape;
+  free_shape (shape);
   return NULL;
 }
 
 static gboolean
-resolve_config (const ModelOptions *options, const char *base_dir, ModelShape *shape,
-                const OptionMarks *marks, DiagList *diags)
+import_shared (InputFiles *files, const char *file, ModelShape *shape, DiagList *diags)
 {
-  const char *extra = find_shape_option (options);
+  g_autofree char  *key = g_strdup_printf ("model %s", file);
+  const ModelShape *shared;
+
+  if (files == NULL)
+    return model_import (file, shape, diags);
+  shared = input_files_get (files, key, read_shape, file, free_shape, diags);
+  if (shared != NULL)
+    model_shape_copy (shared, shape);
+  return shared != NULL;
+}
+
+/* The file's model with another number of blocks, which its name says. */
+static gboolean
+change_depth (gint64 n_layers, ModelShape *shape, const OptionMarks *marks, DiagList *diags)
+{
+  g_autofree char *name = shape->name;
+
+  if (n_layers == 0 || n_layers == shape->n_layers)
+    {
+      g_steal_pointer (&name);
+      return TRUE;
+    }
+  shape->n_layers = n_layers;
+  shape->name = g_strdup_printf ("%s, %" G_GINT64_FORMAT " layers", name, n_layers);
+  return model_shape_check (shape, marks, diags);
+}
+
+static gboolean
+resolve_config (const ModelOptions *options, const char *base_dir, InputFiles *files,
+                ModelShape *shape, const OptionMarks *marks, DiagList *diags)
+{
+  const ConfigName name = { options->config, base_dir };
+  const char      *extra = find_shape_option (options);
 
   if (extra != NULL)
     {
@@ -338,8 +281,9 @@ resolve_config (const ModelOptions *options, const char *base_dir, ModelShape *s
       return FALSE;
     }
 
-  g_autofree char *file = find_config (options->config, base_dir, marks, diags);
-  if (file == NULL || !model_import (file, shape, diags))
+  g_autofree char *file = find_config (&name, files, marks, diags);
+  if (file == NULL || !import_shared (files, file, shape, diags)
+      || !change_depth (options->n_layers, shape, marks, diags))
     return FALSE;
   if (options->name != NULL)
     {
@@ -350,8 +294,8 @@ resolve_config (const ModelOptions *options, const char *base_dir, ModelShape *s
 }
 
 gboolean
-model_resolve (const ModelOptions *options, const char *base_dir, ModelShape *shape,
-               const OptionMarks *marks, DiagList *diags)
+model_resolve (const ModelOptions *options, const char *base_dir, InputFiles *files,
+               ModelShape *shape, const OptionMarks *marks, DiagList *diags)
 {
   gboolean ok;
 
@@ -363,7 +307,7 @@ model_resolve (const ModelOptions *options, const char *base_dir, ModelShape *sh
                                         : "a model needs 'config' or 'arch'");
       return FALSE;
     }
-  ok = options->config != NULL ? resolve_config (options, base_dir, shape, marks, diags)
+  ok = options->config != NULL ? resolve_config (options, base_dir, files, shape, marks, diags)
                                : resolve_arch (options, shape, marks, diags);
   if (!ok)
     model_shape_clear (shape);

@@ -5,7 +5,8 @@
 #pragma once
 
 #include "base/config.h"
-#include "base/option.h"
+#include "base/input-files.h"
+#include "base/option-marks.h"
 
 typedef enum
 {
@@ -78,10 +79,10 @@ extern const OptionSpec model_options[];
  * Resolves OPTIONS to a shape. A relative `config` is looked up beside BASE_DIR (may be NULL), then
  * among the shipped models (workloads/models/<name>.json). Inconsistent shapes (heads that do not
  * divide the width or the KV heads, zero layers, ...) are diagnosed at the MARKS (may be NULL) of
- * the options.
+ * the options. FILES, where it is not NULL, has the file or reads it.
  */
-gboolean model_resolve (const ModelOptions *options, const char *base_dir, ModelShape *shape,
-                        const OptionMarks *marks, DiagList *diags);
+gboolean model_resolve (const ModelOptions *options, const char *base_dir, InputFiles *files,
+                        ModelShape *shape, const OptionMarks *marks, DiagList *diags);
 
 /*
  * Reads a Hugging Face config.json. Families: gpt2 opt llama mistral qwen2 qwen3 mixtral qwen3_moe

@@ -1,11 +1,12 @@
 /*
- * Kernels of the optimizer step. Bytes an element, with master copies of m bytes (the moments have
- * the type of the master copy) and gradients of g:
- *   fused AdamW      reads p, g, both moments = 3m + g; writes p and the moments = 3m (fp32: 16 and
- *   12) AdamW by lists   the eight passes of a foreach implementation over (p, moments,
- *   denominator):
- *                    p *= 1-lr*wd | m1.lerp(g) | m2 *= b2 | m2 += g*g | d = sqrt m2 | d /= c | d +=
- *                    eps | p += m1/d reads m, m+g, m, m+g, m, m, m, 3m = 10m + 2g; each writes m
+ * Kernels of the optimizer step. Bytes an element, with weights of m bytes, moments of v each, and
+ * gradients of g:
+ *   fused AdamW      reads p, g, both moments = m + 2v + g; writes p and the moments = m + 2v
+ *                    (fp32: 16 and 12)
+ *   AdamW by lists   the eight passes of a foreach implementation over (p, moments, denominator):
+ *                    p *= 1-lr*wd | m1.lerp(g) | m2 *= b2 | m2 += g*g | d = sqrt m2 | d /= c |
+ *                    d += eps | p += m1/d
+ *                    reads m, v+g, v, v+g, v, v, v, m+2v = 2m + 8v + 2g; writes 2m + 6v
  *   SGD              p -= lr*g: reads m + g, writes m
  * Loss scaling copies the gradients to the master's type, multiplies them by the inverse scale and
  * looks for overflows, before all that; what follows reads the copy. Without an optimizer there is
@@ -26,7 +27,7 @@ workload_optimizer_kernels (const TrainingOptions *training, guint64 elements, g
                             guint gradient_bytes, guint parameter_bytes, GArray *kernels)
 {
   double n = (double) elements, m = master_bytes * n, g = gradient_bytes * n,
-         p = parameter_bytes * n;
+         p = parameter_bytes * n, v = dtype_bytes (training_moment_dtype (training)) * n;
   OptimizerKind kind = (OptimizerKind) training->optimizer;
 
   if (kind == OPTIMIZER_NONE)
@@ -50,10 +51,11 @@ workload_optimizer_kernels (const TrainingOptions *training, guint64 elements, g
   switch (kind)
     {
     case OPTIMIZER_ADAMW_FUSED:
-      append_stream (kernels, KERNEL_OPTIMIZER, "optimizer.adamw", 3 * m + g, 3 * m + p, 1);
+      append_stream (kernels, KERNEL_OPTIMIZER, "optimizer.adamw", m + 2 * v + g, m + 2 * v + p, 1);
       return;
     case OPTIMIZER_ADAMW:
-      append_stream (kernels, KERNEL_OPTIMIZER, "optimizer.adamw", 10 * m + 2 * g, 8 * m, 8);
+      append_stream (kernels, KERNEL_OPTIMIZER, "optimizer.adamw", 2 * m + 8 * v + 2 * g,
+                     2 * m + 6 * v, 8);
       break;
     case OPTIMIZER_SGD:
       append_stream (kernels, KERNEL_OPTIMIZER, "optimizer.sgd", m + g, m, 1);

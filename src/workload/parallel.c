@@ -90,7 +90,7 @@ const OptionSpec mesh_options[MESH_N_OPTIONS + 1] = {
     .type = OPTION_BOOL,
     .offset = FIELD (async_tp),
     .fallback = "false",
-    .help = "collectives of the tensor group overlap the products beside them" },
+    .help = "collectives of the tensor group overlap concurrent products" },
   { 0 },
 };
 

@@ -42,7 +42,7 @@ typedef enum
   MESH_P2P_BATCHED_SYNC, /* Megatron-LM: messages between two slots in one call that the host waits
                             for */
   MESH_P2P_BATCHED,      /* the same, only the device waits */
-  MESH_P2P_DIRECT,       /* each on a stream of its own, beside the kernels */
+  MESH_P2P_DIRECT,       /* each on a stream of its own, while kernels run */
 } MeshP2p;
 
 typedef struct
@@ -59,7 +59,7 @@ typedef struct
   gboolean scatter_gather;  /* each tensor rank sends its part of an activation to the next stage,
                                which gathers it; not with sp */
   gint     order;           /* MeshOrder */
-  gboolean async_tp; /* the tensor group's collectives overlap products beside them, in slices */
+  gboolean async_tp; /* the tensor group's collectives overlap concurrent products, in slices */
 } MeshOptions;
 
 #define MESH_N_OPTIONS 15

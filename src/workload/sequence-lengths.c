@@ -67,20 +67,12 @@ find_columns (Reading *self)
   for (guint c = 0; c < N_COLUMNS; c++)
     self->places[c] = csv_reader_find (self->reader, column_names[c]);
   if (self->places[COLUMN_LENGTH] < 0)
-    diag_error (self->diags, &mark, NULL, "missing column 'length'");
+    csv_reader_missing (self->reader, "length", NULL, self->diags);
   if ((self->places[COLUMN_RANK] < 0) != (self->places[COLUMN_MICRO] < 0))
     diag_error (self->diags, &mark, "with neither, sequences are dealt in order",
                 "'rank' and 'micro_batch' go together, '%s' is missing",
                 column_names[self->places[COLUMN_RANK] < 0 ? COLUMN_RANK : COLUMN_MICRO]);
-  for (guint i = 0; i < csv_reader_n_columns (self->reader); i++)
-    if (!g_strv_contains (column_names, csv_reader_column (self->reader, i)))
-      {
-        SourceMark       place = csv_reader_mark (self->reader, i);
-        g_autofree char *hint = suggest_hint (csv_reader_column (self->reader, i), column_names);
-
-        diag_error (self->diags, &place, hint, "unknown column '%s'",
-                    csv_reader_column (self->reader, i));
-      }
+  csv_reader_check_names (self->reader, column_names, self->diags);
   return diag_list_n_errors (self->diags) == n_errors;
 }
 
@@ -252,31 +244,96 @@ take_cells (const Reading *reading)
   return self;
 }
 
+/* Takes READER, which may be NULL; of SELF all but what reading needs is set. */
+static SequenceLengths *
+read_lengths (Reading *self, CsvReader *opened)
+{
+  g_autoptr (CsvReader) reader = opened;
+  g_autoptr (GPtrArray) cells = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
+  guint                 n_errors = diag_list_n_errors (self->diags);
+
+  self->reader = reader;
+  self->cells = cells;
+  if (reader == NULL || !find_columns (self) || !check_size (self))
+    return NULL;
+  for (guint i = 0; i < self->n_ranks * self->n_micros; i++)
+    g_ptr_array_add (cells, g_array_new (FALSE, FALSE, sizeof (gint64)));
+  while (csv_reader_next (reader, self->diags))
+    read_row (self);
+  if (diag_list_n_errors (self->diags) == n_errors)
+    check_rows (self);
+  return diag_list_n_errors (self->diags) == n_errors ? take_cells (self) : NULL;
+}
+
 SequenceLengths *
 sequence_lengths_load (const char *file, guint n_ranks, guint n_micros, guint per_micro,
                        gint64 unit, gint64 longest, DiagList *diags)
 {
-  g_autoptr (CsvReader) reader = csv_reader_open (file, diags);
-  g_autoptr (GPtrArray) cells = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
-  guint                 n_errors = diag_list_n_errors (diags);
-  Reading               self = { .reader = reader,
-                                 .diags = diags,
-                                 .n_ranks = n_ranks,
-                                 .n_micros = n_micros,
-                                 .per_micro = per_micro,
-                                 .unit = unit,
-                                 .longest = longest,
-                                 .cells = cells };
+  Reading self = { .diags = diags,
+                   .n_ranks = n_ranks,
+                   .n_micros = n_micros,
+                   .per_micro = per_micro,
+                   .unit = unit,
+                   .longest = longest };
 
-  if (reader == NULL || !find_columns (&self) || !check_size (&self))
+  return read_lengths (&self, csv_reader_open (file, diags));
+}
+
+/* ---- shared ---------------------------------------------------------------------------------- */
+
+/* What sequence_lengths_get asks for. */
+typedef struct
+{
+  InputFiles *files;
+  const char *file;
+  Reading     reading;
+} Wanted;
+
+/* The bytes of a file; NULL where they cannot be read. */
+static gpointer
+read_bytes (gconstpointer user, G_GNUC_UNUSED DiagList *diags)
+{
+  char *text = NULL;
+  gsize length = 0;
+
+  if (!g_file_get_contents (user, &text, &length, NULL))
     return NULL;
-  for (guint i = 0; i < n_ranks * n_micros; i++)
-    g_ptr_array_add (cells, g_array_new (FALSE, FALSE, sizeof (gint64)));
-  while (csv_reader_next (reader, diags))
-    read_row (&self);
-  if (diag_list_n_errors (diags) == n_errors)
-    check_rows (&self);
-  return diag_list_n_errors (diags) == n_errors ? take_cells (&self) : NULL;
+  return g_bytes_new_take (text, length);
+}
+
+static gpointer
+read_wanted (gconstpointer user, DiagList *diags)
+{
+  const Wanted    *wanted = user;
+  g_autofree char *key = g_strdup_printf ("bytes of %s", wanted->file);
+  Reading          self = wanted->reading;
+  GBytes          *bytes = (GBytes *) input_files_get (wanted->files, key, read_bytes, wanted->file,
+                                                       (GDestroyNotify) g_bytes_unref, diags);
+  gsize            length = 0;
+  const char      *text = bytes != NULL ? g_bytes_get_data (bytes, &length) : NULL;
+
+  self.diags = diags;
+  return read_lengths (&self, length > 0 ? csv_reader_open_text (wanted->file, text, length, diags)
+                                         : csv_reader_open (wanted->file, diags));
+}
+
+const SequenceLengths *
+sequence_lengths_get (InputFiles *files, const char *file, guint n_ranks, guint n_micros,
+                      guint per_micro, gint64 unit, gint64 longest, DiagList *diags)
+{
+  const Wanted     wanted = { .files = files,
+                              .file = file,
+                              .reading = { .n_ranks = n_ranks,
+                                           .n_micros = n_micros,
+                                           .per_micro = per_micro,
+                                           .unit = unit,
+                                           .longest = longest } };
+  g_autofree char *key =
+      g_strdup_printf ("lengths of %u x %u x %u, %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT ": %s",
+                       n_ranks, n_micros, per_micro, unit, longest, file);
+
+  return input_files_get (files, key, read_wanted, &wanted, (GDestroyNotify) sequence_lengths_free,
+                          diags);
 }
 
 void

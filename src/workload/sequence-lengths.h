@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/diag.h"
+#include "base/input-files.h"
 
 typedef struct _SequenceLengths SequenceLengths;
 
@@ -20,7 +20,13 @@ typedef struct _SequenceLengths SequenceLengths;
 SequenceLengths *sequence_lengths_load (const char *file, guint n_ranks, guint n_micros,
                                         guint per_micro, gint64 unit, gint64 longest,
                                         DiagList *diags);
-void             sequence_lengths_free (SequenceLengths *self);
+
+/* The same from FILES, which owns it: the file is read once, and once what it is to these ranks. */
+const SequenceLengths *sequence_lengths_get (InputFiles *files, const char *file, guint n_ranks,
+                                             guint n_micros, guint per_micro, gint64 unit,
+                                             gint64 longest, DiagList *diags);
+
+void sequence_lengths_free (SequenceLengths *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SequenceLengths, sequence_lengths_free)
 
 /* Different micro-batches, the one of most tokens first. */

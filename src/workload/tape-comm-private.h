@@ -11,9 +11,9 @@ typedef struct
 {
   MeshAxis axis;
   guint    members;
-  gboolean beside; /* backwards beside products of weight gradients (asynchronous) */
-  gboolean sliced; /* products that wait for it or that it waits for run in slices beside it */
-  gboolean kept;   /* what is gathered is kept whole for the backward pass: no second gather */
+  gboolean concurrent; /* backwards with products of weight gradients (asynchronous) */
+  gboolean sliced;     /* products that wait for it or that it waits for run in slices with it */
+  gboolean kept;       /* what is gathered is kept whole for the backward pass: no second gather */
 } CommGroup;
 
 /*
@@ -34,8 +34,8 @@ TapeKernel *tape_comm_message (Tape *tape, GArray *list, const char *name, CommG
 
 /*
  * Pieces of IN are gathered; its gradient is reduce-scattered. Linears and attention keep the piece
- * and gather again in the backward pass for the gradient of their weights, beside the product that
- * makes the gradient of their input.
+ * and gather again in the backward pass for the gradient of their weights, while the product runs
+ * that makes the gradient of their input.
  */
 TapeValue tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group);
 

@@ -29,7 +29,7 @@ add_comm (Tape *tape, const char *name, TapeValue in, CommGroup group,
   op->axis = group.axis;
   op->members = group.members;
   op->slices = group.sliced ? group.members : 0;
-  op->beside = group.beside;
+  op->concurrent = group.concurrent;
   return op;
 }
 
@@ -50,16 +50,16 @@ kernel_writes (const TapeKernel *kernel, TapeValue value)
 
 /*
  * A collective of the backward pass that needs GRAD: before the products of weight gradients that
- * stand last, which then run beside it. What they would have joined is joined before the
+ * stand last, which then run concurrently. What they would have joined is joined before the
  * collective: they have nothing to do with it.
  */
 static TapeKernel *
-push_beside (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue grad)
+push_concurrent (Tape *tape, const TapeOp *op, KernelDesc desc, TapeValue grad)
 {
   GArray *list = tape->backward;
   guint   place = list->len;
 
-  while (op->beside && place > 0)
+  while (op->concurrent && place > 0)
     {
       const TapeKernel *last = &g_array_index (list, TapeKernel, place - 1);
 
@@ -118,7 +118,7 @@ backward_copy (Tape *tape, const TapeOp *op)
   TapeValue   grad = tape_grad (tape, op->in[0]);
   KernelDesc  desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_REDUCE, op->axis,
                                 value_bytes (tape, op->in[0]));
-  TapeKernel *kernel = push_beside (tape, op, desc, grad);
+  TapeKernel *kernel = push_concurrent (tape, op, desc, grad);
 
   tape_kernel_reads (kernel, grad);
   tape_kernel_writes (kernel, grad);
@@ -175,7 +175,7 @@ backward_gather (Tape *tape, const TapeOp *op)
   TapeValue   full = tape_grad (tape, op->out[0]), grad = tape_new_grad (tape, op->in[0]);
   KernelDesc  desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_REDUCE_SCATTER, op->axis,
                                 value_bytes (tape, op->out[0]));
-  TapeKernel *kernel = push_beside (tape, op, desc, full);
+  TapeKernel *kernel = push_concurrent (tape, op, desc, full);
 
   tape_kernel_reads (kernel, full);
   tape_kernel_writes (kernel, grad);
@@ -199,7 +199,7 @@ tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group)
     return in;
   op = add_comm (tape, name, in, group, backward_gather);
   out = tape_add_output (tape, op, group.members * tape_tensor (tape, in)->elements);
-  tape_tensor (tape, out)->shard = group.kept ? -1 : (gint) in;
+  tape_tensor (tape, out)->piece = group.kept ? -1 : (gint) in;
   tape_tensor (tape, out)->slices = op->slices;
   desc = comm_desc (tape, name, COLLECTIVE_ALL_GATHER, group.axis, value_bytes (tape, out));
   desc.async = op->slices > 0;
@@ -252,19 +252,19 @@ tape_gather_again (Tape *tape, TapeValue value)
   KernelDesc    desc;
   TapeKernel   *kernel;
 
-  if (tensor->shard < 0 || tensor->gathered_again)
+  if (tensor->piece < 0 || tensor->gathered_again)
     return;
   op = &g_array_index (tape->ops, TapeOp, (guint) tensor->producer);
   desc = comm_desc (tape, tape_join (op->name, ".again"), COLLECTIVE_ALL_GATHER, op->axis,
                     tensor->bytes);
-  desc.async = op->beside;
+  desc.async = op->concurrent;
   kernel = tape_push (tape, tape->backward, desc, FALSE);
-  tape_kernel_reads (kernel, (TapeValue) tensor->shard);
+  tape_kernel_reads (kernel, (TapeValue) tensor->piece);
   tape_kernel_writes (kernel, value);
   tensor->gathered_again = TRUE;
   tape_log_tensor (tape, value, TRUE);
   tape->alive += tensor->bytes;
-  tape->join_product = op->beside;
+  tape->join_product = op->concurrent;
 }
 
 static gboolean
@@ -304,7 +304,7 @@ tape_comm_scatter (Tape *tape, const char *name, TapeValue in, CommGroup group)
   op = add_comm (tape, name, in, group, backward_scatter);
   out = tape_add_output (tape, op, tape_tensor (tape, in)->elements / group.members);
   if (op->slices > 0 && is_product (tape, in))
-    { /* the product's first slice runs before, the others beside */
+    { /* the product's first slice runs before, the others with it */
       slice_last (tape->forward, op->slices, &first);
       desc.async = TRUE;
       kernel = tape_insert (tape, tape->forward, first + 1, desc);

@@ -70,7 +70,7 @@ rerun_ops (const Tape *self, CheckpointMode mode)
 
       if (mode == CHECKPOINT_SELECTIVE)
         rerun[i - 1] = op->core;
-      else if (mode == CHECKPOINT_FULL && training_recomputes_all (self->training))
+      else if (mode == CHECKPOINT_FULL && self->training->traits.recomputes_all)
         rerun[i - 1] = TRUE;
       else if (mode != CHECKPOINT_NONE && makes_needed (op, i - 1, self, needed))
         {
@@ -209,6 +209,26 @@ run_backward (Tape *self, CheckpointMode mode)
       self->peak = MAX (self->peak, self->alive + op->backward_extra);
       release_op (self, i, n_values);
     }
+}
+
+/* Whether something in the layer is trained, or something before it, whose gradient passes it. */
+static gboolean
+has_backward (const Tape *self)
+{
+  for (guint i = 0; i < self->values->len; i++)
+    if (tape_tensor (self, i)->producer < 0 && tape_tensor (self, i)->needs_grad)
+      return TRUE;
+  for (guint i = 0; i < self->ops->len; i++)
+    if (!tape_op (self, i)->frozen)
+      return TRUE;
+  return FALSE;
+}
+
+static void
+keep_nothing (Tape *self)
+{
+  for (guint i = 0; i < self->values->len; i++)
+    tape_tensor (self, i)->saved = FALSE;
 }
 
 /* ---- kernel lists ---- */
@@ -353,8 +373,11 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   TapeResult           result = { 0 };
   g_autofree gboolean *kept = NULL, *all_kept = NULL, *grads_kept = NULL, *rerun = NULL;
   gint                 input_grad;
+  gboolean             backward = has_backward (self);
 
   self->output = output;
+  if (!backward)
+    keep_nothing (self);
   kept = kept_values (self, mode);
   all_kept = kept_values (self, CHECKPOINT_NONE);
   result.saved = tape_saved_bytes (self, mode, TRUE);
@@ -368,7 +391,8 @@ tape_finish (Tape *self, TapeValue output, CheckpointMode mode)
   result.backward_bytes = mode == CHECKPOINT_FULL || mode == CHECKPOINT_SELECTIVE_OP
                               ? forward_peak (self, mode, TRUE)
                               : 0;
-  run_backward (self, mode);
+  if (backward)
+    run_backward (self, mode);
   result.backward_bytes = MAX (result.backward_bytes, self->peak) - result.saved;
   result.backward_memory = tape_take_memory (self, &result.backward_to_peak);
   result.n_tensors = self->values->len;

@@ -4,16 +4,6 @@
  */
 #include "workload/tape-private.h"
 
-void
-tape_log_tensor (Tape *self, TapeValue value, gboolean comes)
-{
-  double     bytes = tape_tensor (self, value)->bytes;
-  MemoryStep step = { value, comes ? (guint64) MIN (bytes, 0x1p62) : 0 };
-
-  if (bytes >= 1)
-    g_array_append_val (self->memory, step);
-}
-
 /* Values that are alive no longer than operation T: nobody reads or keeps them afterwards. */
 static gboolean
 dies_with (const Tape *self, TapeValue value, gint t, const gboolean *kept)

@@ -126,7 +126,7 @@ backward_flash (Tape *tape, const TapeOp *op)
       tape_kernel_writes (kernel, grads[1]);
       tape_kernel_writes (kernel, grads[2]);
     }
-  if (op->module >= 0)
+  if (op->module >= 0 && !op->frozen)
     {
       KernelDesc desc =
           tape_stream (tape, KERNEL_REDUCTION, "flash_bwd.sinks", 2 * row_bytes, 0, 1);
@@ -202,17 +202,6 @@ backward_softmax (Tape *tape, const TapeOp *op)
 }
 
 /*
- * Megatron-LM's unfused softmax and Aleph Alpha's cast the scores to fp32 first (fused_softmax.py,
- * forward_torch_softmax; masked_softmax.py), so that the gradient of the fp32 scores is fp32 as
- * well; elsewhere one kernel makes fp32 probabilities of 16-bit scores.
- */
-static gboolean
-casts_first (const Tape *tape)
-{
-  return training_is_megatron (tape->training) || training_is_aleph_alpha (tape->training);
-}
-
-/*
  * Eagerly scale | + mask | softmax to fp32 | to 16 bit: reads 3e + 4, writes 3e + 4; backwards to
  * fp32 | softmax | scale: reads 2e + 8, writes 2e + 4. fp32 has no casts. Fused (one kernel, as
  * compilers and Megatron make it): reads and writes e, backwards reads 2e.
@@ -235,8 +224,8 @@ tape_softmax (Tape *tape, const char *name, TapeValue scores, gboolean eager)
        * beside the probabilities two wide gradients, or a wide and a narrow one; the tape counts
        * two narrow ones
        */
-      op->backward_extra = (casts_first (tape) ? 8 - 2 * e : 4 - e) * n;
-      if (casts_first (tape))
+      op->backward_extra = (tape->training->traits.casts_scores ? 8 - 2 * e : 4 - e) * n;
+      if (tape->training->traits.casts_scores)
         tape_add_value (tape, "softmax.fp32_scores", n, 4 * n, FALSE);
     }
   else

@@ -57,33 +57,40 @@ push_bias_grad (Tape *tape, const TapeOp *op, TapeValue out)
   tape_kernel_reads (tape_push (tape, tape->backward, desc, FALSE), tape_grad (tape, out));
 }
 
-/*
- * With y = x w: dx = dy w', dw = x' dy, db = the column sums of dy. Where a group divides w by
- * columns, dx is complete before dw is made, so that its sum over the group can go beside.
- */
 static void
-backward_linear (Tape *tape, const TapeOp *op)
+push_weight_grads (Tape *tape, const TapeOp *op)
 {
   const KernelDesc *s = &op->shape;
-  const TapeTensor *in = tape_tensor (tape, op->in[0]);
-  gboolean          gathered = in->shard >= 0, early = gathered || in->shared, wants;
   KernelDesc        wgrad =
       product_desc (tape, tape_join (op->name, ".wgrad"), s->batch, s->n, s->k, s->m, s->flops);
-  TapeKernel *kernel;
-  TapeValue   grad;
 
-  tape_gather_again (tape, op->in[0]);
-  wants = backward_input (tape, op, &grad);
-  if (wants && early)
-    tape_give_grads (tape, op, 1, &grad);
   wgrad.write_bytes = op->weight_bytes;
   wgrad.weight_gradient = TRUE;
   wgrad.joins = tape->join_product;
   tape->join_product = FALSE;
-  kernel = tape_push_backward (tape, op, wgrad, FALSE, 0, NULL);
-  tape_kernel_reads (kernel, op->in[0]);
+  tape_kernel_reads (tape_push_backward (tape, op, wgrad, FALSE, 0, NULL), op->in[0]);
   if (op->bias_bytes > 0)
     push_bias_grad (tape, op, op->out[0]);
+}
+
+/*
+ * With y = x w: dx = dy w', dw = x' dy, db = the column sums of dy. Where a group divides w by
+ * columns, dx is complete before dw is made, so that its sum over the group can overlap it.
+ */
+static void
+backward_linear (Tape *tape, const TapeOp *op)
+{
+  const TapeTensor *in = tape_tensor (tape, op->in[0]);
+  gboolean          gathered = in->piece >= 0, early = gathered || in->shared, wants;
+  TapeValue         grad;
+
+  if (!op->frozen)
+    tape_gather_again (tape, op->in[0]);
+  wants = backward_input (tape, op, &grad);
+  if (wants && early)
+    tape_give_grads (tape, op, 1, &grad);
+  if (!op->frozen)
+    push_weight_grads (tape, op);
   if (wants && !early)
     tape_give_grads (tape, op, 1, &grad);
 }
@@ -91,7 +98,8 @@ backward_linear (Tape *tape, const TapeOp *op)
 static void
 backward_late_bias (Tape *tape, const TapeOp *op)
 {
-  push_bias_grad (tape, op, op->in[0]);
+  if (!op->frozen)
+    push_bias_grad (tape, op, op->in[0]);
 }
 
 void
@@ -118,8 +126,8 @@ tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec)
   op->weight_bytes = tape->e * (double) spec.k * (double) spec.n * (double) spec.batch;
   op->bias_bytes = spec.bias ? tape->e * (double) spec.n * (double) spec.batch : 0;
   out = tape_add_output (tape, op, spec.rows * (double) spec.n);
-  tape_save (tape,
-             tape_tensor (tape, in)->shard >= 0 ? (TapeValue) tape_tensor (tape, in)->shard : in);
+  if (!op->frozen)
+    tape_save_piece (tape, in);
   if (spec.batch == 1 && tape->n_products++ % 2 == 0)
     tape_list (tape, out);
   desc = op->shape;
@@ -197,12 +205,15 @@ backward_fused_norm (Tape *tape, const TapeOp *op)
   kernel = tape_push_backward (tape, op, desc, TRUE, 1, &grad);
   tape_kernel_reads (kernel, op->in[0]);
   tape_kernel_reads (kernel, op->aux);
-  desc = tape_stream (tape, KERNEL_REDUCTION, tape_join (op->name, ".weight_grad"), 0,
-                      op->weight_bytes, 1);
-  desc.weight_gradient = TRUE;
-  kernel = tape_push_backward (tape, op, desc, FALSE, 0, NULL);
-  tape_kernel_reads (kernel, op->in[0]);
-  tape_kernel_reads (kernel, op->aux);
+  if (!op->frozen)
+    {
+      desc = tape_stream (tape, KERNEL_REDUCTION, tape_join (op->name, ".weight_grad"), 0,
+                          op->weight_bytes, 1);
+      desc.weight_gradient = TRUE;
+      kernel = tape_push_backward (tape, op, desc, FALSE, 0, NULL);
+      tape_kernel_reads (kernel, op->in[0]);
+      tape_kernel_reads (kernel, op->aux);
+    }
   tape_give_grads (tape, op, 1, &grad);
 }
 
@@ -225,7 +236,8 @@ backward_eager_norm (Tape *tape, const TapeOp *op)
  * and backwards: * weight | * normalised, sum | to fp32 | * r | * x, sum | three of r | spread |
  * x^1, * 2, * | add | to 16 bit
  *   reads 5e + 44, writes 3e + 32
- * fp32 has none of the casts.
+ * fp32 has none of the casts. A frozen weight has no gradient: the product with the normalised rows
+ * and its sum, which read 3e and write e, are not there.
  */
 static TapeValue
 eager_rms_norm (Tape *tape, const char *name, TapeValue in, gint module, double rows, double width)
@@ -242,11 +254,18 @@ eager_rms_norm (Tape *tape, const char *name, TapeValue in, gint module, double 
   op->launches = half ? 16 : 14;
   op->fixed[0] = (half ? 4 * e + 44 : 52) * n + weight;
   op->fixed[1] = (half ? 2 * e + 32 : 32) * n + weight;
+  if (op->frozen)
+    {
+      op->launches -= 2;
+      op->fixed[0] -= 3 * e * n;
+      op->fixed[1] -= e * n + weight;
+    }
   if (half)
     tape_add_aux (tape, "norm.fp32_input", 4 * n, FALSE);
   else
     tape_save (tape, in);
-  tape_add_aux (tape, "norm.normalised", e * n, FALSE);
+  if (!tape->frozen)
+    tape_add_aux (tape, "norm.normalised", e * n, FALSE);
   desc = tape_stream (tape, KERNEL_REDUCTION, name, (half ? e + 16 : 12) * n + weight,
                       (half ? e + 12 : 8) * n, half ? 8 : 6);
   desc.module = module;

@@ -6,18 +6,27 @@
  *
  * What each operation keeps for its backward pass (e: bytes of the compute type; every tensor
  * counts once, however many operations keep it):
+ *
  *   linear           its input
  *   batched product  both inputs
  *   norm             fused: its input and the row statistics; eager RMSNorm: the fp32 copy of the
- *   input and the normalised rows add, map         nothing (residual, rotary, copies: linear in
- *   their inputs) dropout          a mask of one byte an element
- *   GELU             its input; ReLU its output
+ *                    input and the normalised rows
+ *   add, map         nothing (residual, rotary, copies: linear in their inputs)
+ *   dropout          a mask of one byte an element
+ *   GELU, ReLU       its input; its output
  *   gate             gate and up, eagerly also the activated gate (clamped variant: four
- *   intermediates) flash attention  q, k, v, the output, and the fp32 log-sum-exp of each row
+ *                    intermediates)
+ *   flash attention  q, k, v, the output, and the fp32 log-sum-exp of each row
  *   softmax          its output; eagerly in fp32
- *   route            fp32 probabilities, chosen experts; combine: the experts' outputs and the
- *   weights loss             fp32 log-probabilities; compiled: the logits
+ *   route            fp32 probabilities, chosen experts
+ *   combine          the experts' outputs and the weights
+ *   loss             fp32 log-probabilities; compiled: the logits
  *   embedding        the token ids
+ *
+ * What only gradients of frozen parameters would need is not kept: the input of a linear, the
+ * normalised rows of an eager RMSNorm, token ids. Where nothing in a layer nor before it is trained
+ * (the embedding, frozen), there is no backward pass.
+ *
  * Source: Korthikanti et al., arXiv:2205.05198, section 4; PyTorch's derivative formulas.
  */
 #pragma once
@@ -40,10 +49,10 @@ typedef struct
   gboolean statistic; /* row statistics: left out of the published formulas */
   gboolean needs_grad;
   guint    n_holders; /* of a gradient: values whose gradient it is */
-  gint     shard;     /* of a gathered value: the value that each rank has a piece of, else -1 */
+  gint     piece;     /* of a gathered value: the value that each rank has a piece of, else -1 */
   gboolean shared;    /* input of products whose weights a group divides by columns */
   gboolean gathered_again; /* the backward pass has the gathered value at the moment */
-  guint    slices; /* of a value whose gathering runs beside its first use: pieces, else 0 */
+  guint    slices;         /* of a value whose gathering overlaps its first use: pieces, else 0 */
 } TapeTensor;
 
 typedef struct _Tape   Tape;
@@ -59,6 +68,7 @@ struct _TapeOp
   TapeValue   aux; /* mask, statistics, probabilities */
   gint        module;
   gboolean    core;    /* part of the attention core */
+  gboolean    frozen;  /* its parameters are: they have no gradients */
   double      counted; /* of its FLOPs, the share that MFU's convention counts */
   KernelDesc  shape;   /* m, n, k, batch, flops of its product */
   double      weight_bytes;
@@ -68,8 +78,8 @@ struct _TapeOp
   double      backward_extra;  /* transient bytes of the backward kernels besides gradients */
   gboolean    logs_extra;      /* its backward logs them itself */
   MeshAxis    axis;            /* of a collective: its group, */
-  guint       members, slices; /* ranks of it, pieces in which it runs beside products (0: none) */
-  gboolean    beside;          /* its backward runs beside products of weight gradients */
+  guint       members, slices; /* ranks of it, pieces in which it overlaps products (0: none) */
+  gboolean    concurrent;      /* its backward overlaps products of weight gradients */
   gboolean    grouped;         /* of attention: several query heads a key head */
   void (*backward) (Tape *tape, const TapeOp *op);
 };
@@ -99,6 +109,7 @@ struct _Tape
   gboolean               join_product; /* the next product of a weight gradient joins */
   guint                  n_products;   /* linears so far: the per-op policy keeps every other one */
   gboolean               in_core;      /* operations recorded now belong to the attention core */
+  gboolean               frozen;       /* ... have frozen parameters */
   double                 counted;      /* ... count that often in MFU (TapeOp) */
   TapeValue              output;
   GArray                *values;             /* TapeTensor */
@@ -179,10 +190,10 @@ TapeKernel *tape_push_backward (Tape *self, const TapeOp *op, KernelDesc desc, g
                                 guint n, TapeValue *grads);
 const char *tape_backward_name (const TapeOp *op);
 
-/* ---- the order of allocations (tape-memory.c) ---- */
-
 /* VALUE comes or goes now. */
 void tape_log_tensor (Tape *self, TapeValue value, gboolean comes);
+
+/* ---- the order of allocations (tape-memory.c) ---- */
 
 /*
  * The forward pass that leaves KEPT behind, one flag for each of the first N_VALUES; those of ALIVE

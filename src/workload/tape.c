@@ -8,11 +8,10 @@ tape_new (const TrainingOptions *training, gboolean compiled)
   self->options = *training;
   self->options.compile &= compiled;
   self->training = &self->options;
-  self->dtype = training->precision == PRECISION_BF16_MIXED   ? DTYPE_BF16
-                : training->precision == PRECISION_FP16_MIXED ? DTYPE_FP16
-                                                              : DTYPE_FP32;
+  self->dtype = training_compute_dtype (training);
   self->e = training_compute_bytes (training);
   self->counted = 1;
+  self->frozen = training->peft != PEFT_NONE;
   self->values = g_array_new (FALSE, FALSE, sizeof (TapeTensor));
   self->ops = g_array_new (FALSE, FALSE, sizeof (TapeOp));
   self->forward = g_array_new (FALSE, FALSE, sizeof (TapeKernel));
@@ -48,6 +47,16 @@ tape_op (const Tape *self, guint i)
   return &g_array_index (self->ops, TapeOp, i);
 }
 
+void
+tape_log_tensor (Tape *self, TapeValue value, gboolean comes)
+{
+  double     bytes = tape_tensor (self, value)->bytes;
+  MemoryStep step = { value, comes ? (guint64) MIN (bytes, 0x1p62) : 0 };
+
+  if (bytes >= 1)
+    g_array_append_val (self->memory, step);
+}
+
 /* ---- recording ---- */
 
 TapeValue
@@ -60,7 +69,7 @@ tape_add_value (Tape *self, const char *name, double elements, double bytes, gbo
                         .producer = (gint) self->ops->len - 1,
                         .last_use = -1,
                         .first_saver = -1,
-                        .shard = -1,
+                        .piece = -1,
                         .needs_grad = needs_grad };
 
   g_array_append_val (self->values, tensor);
@@ -75,6 +84,7 @@ tape_add_op (Tape *self, const char *name, const TapeValue *in, guint n_in)
                 .n_in = n_in,
                 .module = -1,
                 .core = self->in_core,
+                .frozen = self->frozen,
                 .counted = self->counted,
                 .launches = 1 };
 
@@ -109,9 +119,9 @@ tape_save (Tape *self, TapeValue value)
 void
 tape_save_piece (Tape *self, TapeValue value)
 {
-  gint shard = tape_tensor (self, value)->shard;
+  gint piece = tape_tensor (self, value)->piece;
 
-  tape_save (self, shard >= 0 ? (TapeValue) shard : value);
+  tape_save (self, piece >= 0 ? (TapeValue) piece : value);
 }
 
 void

@@ -10,9 +10,11 @@ static const char *const checkpoint_choices[] = {
 static const char *const dropout_choices[] = { "auto", "true", "false", NULL };
 static const char *const attention_choices[] = { "flash2", "flash1", "fused-softmax",
                                                  "eager",  "flash3", NULL };
-static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32", NULL };
+static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32",
+                                                 "bf16",       "fp16",       NULL };
 static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* as Dtype */
 static const char *const optimizer_choices[] = { "adamw", "adamw-fused", "sgd", "none", NULL };
+static const char *const peft_choices[] = { "none", "lora", NULL };
 static const char *const flops_choices[] = { "palm", "causal", "6n", NULL };
 
 const OptionSpec training_options[] = {
@@ -64,7 +66,7 @@ const OptionSpec training_options[] = {
     .fallback = "auto",
     .help =
         "dropouts of the classic GPT block: embedding, attention, both branches; auto: in a gpt of "
-        "Megatron-LM",
+        "a framework that has them",
     .source = "arXiv:2205.05198; NVIDIA/Megatron-LM, --hidden-dropout and --attention-dropout" },
   { .key = "fused_norm",
     .type = OPTION_BOOL,
@@ -82,13 +84,26 @@ const OptionSpec training_options[] = {
     .choices = precision_choices,
     .offset = FIELD (precision),
     .fallback = "bf16-mixed",
-    .help = "type of activations and of gathered parameters" },
+    .help = "type of activations and of gathered parameters; bf16 and fp16: of all else as well, "
+            "without a wider copy of the weights" },
   { .key = "reduce_dtype",
     .type = OPTION_ENUM,
     .choices = reduce_choices,
     .offset = FIELD (reduce_dtype),
     .fallback = "auto",
     .help = "type of the gradient reduction; auto: the strategy's own default" },
+  { .key = "master_dtype",
+    .type = OPTION_ENUM,
+    .choices = reduce_choices,
+    .offset = FIELD (master_dtype),
+    .fallback = "auto",
+    .help = "type of the weights that the optimizer updates; auto: what the precision implies" },
+  { .key = "moment_dtype",
+    .type = OPTION_ENUM,
+    .choices = reduce_choices,
+    .offset = FIELD (moment_dtype),
+    .fallback = "auto",
+    .help = "type of the optimizer's moments; auto: what the precision implies" },
   { .key = "optimizer",
     .type = OPTION_ENUM,
     .choices = optimizer_choices,
@@ -100,6 +115,27 @@ const OptionSpec training_options[] = {
     .offset = FIELD (clip_gradients),
     .fallback = "true",
     .help = "gradients are clipped by their global norm" },
+  { .key = "peft",
+    .type = OPTION_ENUM,
+    .choices = peft_choices,
+    .offset = FIELD (peft),
+    .fallback = "none",
+    .help = "lora: low-rank adapters are trained and the model's own parameters are frozen",
+    .source = "arXiv:2106.09685; huggingface/peft" },
+  { .key = "lora_r",
+    .type = OPTION_INT,
+    .offset = FIELD (lora_r),
+    .fallback = "8",
+    .min = 1,
+    .max = 1 << 16,
+    .help = "rank of LoRA's adapters",
+    .source = "huggingface/peft, LoraConfig.r" },
+  { .key = "lora_target_modules",
+    .type = OPTION_STRING,
+    .offset = FIELD (lora_target_modules),
+    .fallback = "all-linear",
+    .help = "modules that get an adapter: names or their last parts, with commas between them",
+    .source = "huggingface/peft, LoraConfig.target_modules" },
   { .key = "flops_convention",
     .type = OPTION_ENUM,
     .choices = flops_choices,
@@ -125,10 +161,49 @@ const OptionSpec training_options[] = {
   { 0 },
 };
 
+/* What a precision implies for each role. */
+static const struct
+{
+  Dtype compute, master, moments;
+} roles[] = {
+  [PRECISION_BF16_MIXED] = { DTYPE_BF16, DTYPE_FP32, DTYPE_FP32 },
+  [PRECISION_FP16_MIXED] = { DTYPE_FP16, DTYPE_FP32, DTYPE_FP32 },
+  [PRECISION_FP32] = { DTYPE_FP32, DTYPE_FP32, DTYPE_FP32 },
+  [PRECISION_BF16] = { DTYPE_BF16, DTYPE_BF16, DTYPE_BF16 },
+  [PRECISION_FP16] = { DTYPE_FP16, DTYPE_FP16, DTYPE_FP16 },
+};
+
+Dtype
+training_compute_dtype (const TrainingOptions *training)
+{
+  return roles[training->precision].compute;
+}
+
+Dtype
+training_master_dtype (const TrainingOptions *training)
+{
+  return training->master_dtype == ROLE_AUTO ? roles[training->precision].master
+                                             : (Dtype) training->master_dtype;
+}
+
+Dtype
+training_moment_dtype (const TrainingOptions *training)
+{
+  return training->moment_dtype == ROLE_AUTO ? roles[training->precision].moments
+                                             : (Dtype) training->moment_dtype;
+}
+
+gboolean
+training_has_master (const TrainingOptions *training)
+{
+  return dtype_bits (training_master_dtype (training))
+         > dtype_bits (training_compute_dtype (training));
+}
+
 guint
 training_compute_bytes (const TrainingOptions *training)
 {
-  return training->precision == PRECISION_FP32 ? 4 : 2;
+  return dtype_bytes (training_compute_dtype (training));
 }
 
 guint
@@ -208,50 +283,16 @@ training_block_checkpoint (const TrainingOptions *training, gint64 block)
   return (block + 1) % period == 0 ? CHECKPOINT_FULL : CHECKPOINT_NONE;
 }
 
-static gboolean
-framework_names (const TrainingOptions *training, const char *name)
-{
-  g_autofree char *lower =
-      training->framework != NULL ? g_ascii_strdown (training->framework, -1) : NULL;
-
-  return lower != NULL && strstr (lower, name) != NULL;
-}
-
-gboolean
-training_is_megatron (const TrainingOptions *training)
-{
-  return framework_names (training, "megatron");
-}
-
 gboolean
 training_has_dropout (const TrainingOptions *training, const char *family)
 {
   if (training->dropout != DROPOUT_AUTO)
     return training->dropout == DROPOUT_ON;
-  return training_is_megatron (training) && g_strcmp0 (family, "gpt") == 0;
-}
-
-gboolean
-training_recomputes_all (const TrainingOptions *training)
-{
-  return training_is_megatron (training) || training_is_aleph_alpha (training)
-         || framework_names (training, "deepspeed");
-}
-
-gboolean
-training_is_aleph_alpha (const TrainingOptions *training)
-{
-  return framework_names (training, "aleph-alpha");
-}
-
-gboolean
-training_gathers_logits (const TrainingOptions *training)
-{
-  return training_is_aleph_alpha (training);
+  return training->traits.gpt_dropout && g_strcmp0 (family, "gpt") == 0;
 }
 
 guint
 training_held_outputs (const TrainingOptions *training)
 {
-  return training_is_aleph_alpha (training) ? 2 : 0;
+  return (guint) training->traits.held_outputs;
 }

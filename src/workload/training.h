@@ -3,6 +3,7 @@
 
 #include "base/option.h"
 #include "op/dtype.h"
+#include "op/framework-traits.h"
 
 typedef enum
 {
@@ -32,6 +33,8 @@ typedef enum
   PRECISION_BF16_MIXED,
   PRECISION_FP16_MIXED,
   PRECISION_FP32,
+  PRECISION_BF16, /* weights, gradients and moments too: no wider copy */
+  PRECISION_FP16,
 } PrecisionKind;
 
 typedef enum
@@ -49,6 +52,13 @@ typedef enum
   DROPOUT_OFF,
 } DropoutKind;
 
+/* Which parameters are trained: workload/peft.h. */
+typedef enum
+{
+  PEFT_NONE, /* all */
+  PEFT_LORA, /* adapters beside linear modules; the rest is frozen */
+} PeftKind;
+
 /* How model FLOPs are counted for MFU; see workload/flops.h. */
 typedef enum
 {
@@ -58,14 +68,11 @@ typedef enum
 } FlopsConvention;
 
 /*
- * What a framework's generation launches, beyond what the options say. Set from its profile before
- * a workload is made; all zero without one.
+ * The last choice of a role's type, behind fp32, bf16 and fp16. Of the reduction: the strategy's
+ * own default; of what the optimizer keeps: what the precision implies.
  */
-typedef struct
-{
-  gint64 newest_flash; /* version of FlashAttention that it comes with; 0: whatever is asked for */
-  gboolean fused_loss, fused_adam, loss_scaling;
-} FrameworkTraits;
+#define REDUCE_AUTO 3
+#define ROLE_AUTO   REDUCE_AUTO
 
 typedef struct
 {
@@ -79,61 +86,45 @@ typedef struct
   gboolean fused_norm;   /* one kernel a norm instead of the eager chain */
   gboolean compile;      /* compiled: element-wise chains fused, cheaper issue */
   gint     precision;    /* PrecisionKind */
-  gint     reduce_dtype; /* Dtype of the gradient reduction; a choice 'auto' follows the strategy's
-                            own default (value DTYPE_N) */
+  gint     reduce_dtype; /* Dtype of the gradient reduction, or REDUCE_AUTO */
+  gint     master_dtype; /* Dtype of the weights that the optimizer updates, or ROLE_AUTO */
+  gint     moment_dtype; /* Dtype of its moments, or ROLE_AUTO */
   gint     optimizer;    /* OptimizerKind */
   gboolean clip_gradients;
-  gint     flops;           /* FlopsConvention; key flops_convention */
-  char    *framework;       /* id or name of a framework's profile; NULL: none in particular */
-  gboolean launch_blocking; /* the host waits for each kernel before it issues the next */
+  gint     flops;               /* FlopsConvention; key flops_convention */
+  char    *framework;           /* id or name of a framework's profile; NULL: none in particular */
+  gboolean launch_blocking;     /* the host waits for each kernel before it issues the next */
+  gint     peft;                /* PeftKind */
+  gint64   lora_r;              /* rank of the adapters */
+  char    *lora_target_modules; /* names of the modules that get one */
   char    *lengths;       /* file of sequence lengths, see sequence-lengths.h; NULL: all seq_len */
-  FrameworkTraits traits; /* no option: of that profile */
+  FrameworkTraits traits; /* no option: of that profile; set before a workload is made */
   const GArray   *batch;  /* no option: gint64, the lengths of one micro-batch of that file; NULL:
                              micro_batch of seq_len each */
 } TrainingOptions;
 
 extern const OptionSpec training_options[];
 
-/* Bytes an element of activations and of gathered (compute) parameters. */
+/* Of activations and of gathered (compute) parameters; bytes an element. */
+Dtype training_compute_dtype (const TrainingOptions *training);
 guint training_compute_bytes (const TrainingOptions *training);
+
+/*
+ * Of the weights that the optimizer updates: where they are wider than what kernels read, a copy of
+ * their own or the shards themselves, as the strategy has it; and of the moments.
+ */
+Dtype    training_master_dtype (const TrainingOptions *training);
+Dtype    training_moment_dtype (const TrainingOptions *training);
+gboolean training_has_master (const TrainingOptions *training); /* they are wider */
 
 /* The mode of block BLOCK (from 0): none, selective, full or selective-op. */
 CheckpointMode training_block_checkpoint (const TrainingOptions *training, gint64 block);
 
-/* Megatron-LM and what is built on it: kernels of its own (docs/models.md). */
-gboolean training_is_megatron (const TrainingOptions *training);
-
-/*
- * Aleph Alpha's framework: the head's output is gathered over the tensor group and the loss is
- * PyTorch's on the whole vocabulary (Aleph-Alpha/scaling, core/nn/linear/column_parallel_linear.py,
- * transformer/model/losses/cross_entropy.py).
- */
-gboolean training_gathers_logits (const TrainingOptions *training);
-
-/*
- * What the same framework does differently from Megatron-LM in a block: the sines and cosines of
- * the positions are looked up, and kept, in every layer; with sequence parallelism the norm gathers
- * its output, which the products after it keep whole (core/nn/rotary.py, core/nn/norm/rms_norm.py).
- */
-gboolean training_is_aleph_alpha (const TrainingOptions *training);
-
-/*
- * Micro-steps whose last output, the 16-bit logits, a framework's pipeline holds on to: the same
- * framework's buffers of a stage's outputs are two at least and are only overwritten
- * (core/nn/parallel_module/parallel_module.py, _execute_loss_fn;
- * core/nn/pipeline_schedule/train.py, required_buffer_count). 0: none.
- */
+/* Micro-steps whose last output, the 16-bit logits, a framework's pipeline holds on to. */
 guint training_held_outputs (const TrainingOptions *training);
 
 /* FAMILY: of the model's shape. */
 gboolean training_has_dropout (const TrainingOptions *training, const char *family);
-
-/*
- * A recomputed block runs its whole forward again (Megatron-LM, DeepSpeed: reentrant checkpoints);
- * elsewhere it stops when the last kept tensor has been made, so that a block's last product is not
- * repeated (PyTorch, non-reentrant checkpoints).
- */
-gboolean training_recomputes_all (const TrainingOptions *training);
 
 /*
  * Version of FlashAttention that runs, 1 to 3: what is asked for, as far as the framework has it; 0

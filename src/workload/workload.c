@@ -2,8 +2,6 @@
 
 #include "workload/layer-build-private.h"
 
-#define MAX_ACTIVATION_BYTES 0x1p60 /* leaves room for all that a strategy adds, within 64 bits */
-
 #define MAX_CLASSES \
   10 /* embedding, blocks (experts or not, window or not, recomputed or not), head */
 
@@ -11,7 +9,7 @@ typedef struct
 {
   LayerClass key;
   LayerDesc  desc;
-  GArray    *arrays[7]; /* what desc points into */
+  GArray    *arrays[8]; /* what desc points into */
 } ClassRecord;
 
 struct _Workload
@@ -26,7 +24,7 @@ struct _Workload
   guint          *model_layer; /* per layer: its place in the model */
   guint          *chunk_end;   /* per chunk: the layer after its last one */
   guint           n_layers, n_chunks;
-  guint64         parameters, active_parameters;
+  guint64         parameters, trainable, active_parameters;
   double          executed_flops, matrix_flops;
 };
 
@@ -56,24 +54,24 @@ count_elements (const GArray *tensors)
   return total;
 }
 
-static gboolean
-check_positions (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
-                 DiagList *diags)
+static GArray *
+trainable_tensors (const GArray *tensors)
 {
-  if (shape->position != MODEL_POSITION_LEARNED || shape->max_positions == 0
-      || training->seq_len <= shape->max_positions)
-    return TRUE;
-  diag_error (
-      diags, option_mark (marks, "seq_len", NULL), "the model has a learned row for each position",
-      "sequences of %" G_GINT64_FORMAT " tokens, but '%s' has %" G_GINT64_FORMAT " positions",
-      training->seq_len, shape->name, shape->max_positions);
-  return FALSE;
+  GArray *list = g_array_new (FALSE, FALSE, sizeof (TensorDesc));
+
+  for (guint i = 0; i < tensors->len; i++)
+    if (!g_array_index (tensors, TensorDesc, i).frozen)
+      g_array_append_val (list, g_array_index (tensors, TensorDesc, i));
+  return list;
 }
 
 /* Where head and embedding share a table, the second of its two gradients is added to the first. */
 static void
 append_tied_sum (const TensorDesc *table, Dtype dtype, GArray *backward)
 {
+  if (table->frozen)
+    return;
+
   double     bytes = (double) table->elements * dtype_bytes (dtype);
   KernelDesc desc =
       kernel_desc_stream (KERNEL_ELEMENTWISE, "embed.add_tied_grad", dtype, 2 * bytes, bytes, 1);
@@ -122,6 +120,15 @@ ends_share_table (const Workload *self)
   return self->shape.tied_embeddings && mesh_ends_meet (&self->mesh);
 }
 
+/* Of a tensor that is trained. */
+static guint64
+gradient_elements (const GArray *tensors, guint i)
+{
+  const TensorDesc *tensor = &g_array_index (tensors, TensorDesc, i);
+
+  return tensor->frozen ? 0 : tensor->elements;
+}
+
 static void
 fill_tied (const Workload *self, const LayerBuild *build, LayerDesc *desc)
 {
@@ -131,10 +138,9 @@ fill_tied (const Workload *self, const LayerBuild *build, LayerDesc *desc)
   desc->tied_copy = copied && desc->kind == LAYER_HEAD;
   desc->tied_peer = copied && desc->kind == LAYER_EMBEDDING;
   if (desc->tied_copy)
-    desc->tied_elements =
-        g_array_index (build->tensors, TensorDesc, build->tensors->len - 1).elements;
+    desc->tied_elements = gradient_elements (build->tensors, build->tensors->len - 1);
   if (desc->tied_peer)
-    desc->tied_elements = g_array_index (build->tensors, TensorDesc, 0).elements;
+    desc->tied_elements = gradient_elements (build->tensors, 0);
 }
 
 static void
@@ -142,6 +148,7 @@ fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result,
               ClassRecord *record)
 {
   LayerDesc *desc = &record->desc;
+  GArray    *trainable = trainable_tensors (build->tensors);
 
   if (desc->kind == LAYER_EMBEDDING && ends_share_table (self))
     append_tied_sum (&g_array_index (build->tensors, TensorDesc, 0), build->tape->dtype,
@@ -151,9 +158,12 @@ fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result,
     .class_ = desc->class_,
     .checkpoint = desc->checkpoint,
     .elements = count_elements (build->tensors),
+    .trainable_elements = count_elements (trainable),
     .active_elements = count_active (&self->shape, (guint64) self->mesh.ep, build->tensors),
     .tensors = (const TensorDesc *) build->tensors->data,
     .n_tensors = build->tensors->len,
+    .trainable = (const TensorDesc *) trainable->data,
+    .n_trainable = trainable->len,
     .modules = (const ModuleDesc *) build->modules->data,
     .n_modules = build->modules->len,
     .forward = (const KernelDesc *) result->forward->data,
@@ -171,6 +181,7 @@ fill_kernels (Workload *self, const LayerBuild *build, const TapeResult *result,
   record->arrays[4] = result->backward;
   record->arrays[5] = result->forward_memory;
   record->arrays[6] = result->backward_memory;
+  record->arrays[7] = trainable;
 }
 
 static guint
@@ -221,6 +232,7 @@ sum_layers (Workload *self)
       const LayerDesc *layer = workload_layer (self, i);
 
       self->parameters += layer->elements;
+      self->trainable += layer->trainable_elements;
       self->active_parameters += layer->active_elements;
       sum_flops (layer->forward, layer->n_forward, &self->executed_flops, &self->matrix_flops);
       sum_flops (layer->recompute, layer->n_recompute, &self->executed_flops, &self->matrix_flops);
@@ -419,6 +431,20 @@ workload_n_parameters (const Workload *self)
 }
 
 guint64
+workload_n_parameters_of_model (const Workload *self)
+{
+  g_autoptr (Workload) whole = workload_new (&self->shape, &self->training);
+
+  return workload_n_parameters (whole);
+}
+
+guint64
+workload_n_trainable_parameters (const Workload *self)
+{
+  return self->trainable;
+}
+
+guint64
 workload_n_active_parameters (const Workload *self)
 {
   return self->active_parameters;
@@ -434,47 +460,4 @@ double
 workload_matrix_flops (const Workload *self)
 {
   return self->matrix_flops;
-}
-
-/* ---- limits ---------------------------------------------------------------------------------- */
-
-/* In doubles: an upper bound of what is held at once. */
-static double
-activation_bytes (const Workload *self)
-{
-  double saved = 0, transient = 0;
-
-  for (guint i = 0; i < self->n_layers; i++)
-    {
-      const LayerDesc *layer = workload_layer (self, i);
-
-      saved += (double) layer->saved_bytes;
-      transient = MAX (transient, (double) layer->working_bytes + (double) layer->backward_bytes);
-    }
-  return saved + transient;
-}
-
-static gboolean
-check_activations (const ModelShape *shape, const TrainingOptions *training,
-                   const OptionMarks *marks, DiagList *diags)
-{
-  g_autoptr (Workload) workload = workload_new (shape, training);
-  double               bytes = activation_bytes (workload);
-
-  if (bytes <= MAX_ACTIVATION_BYTES)
-    return TRUE;
-  diag_error (diags, option_mark (marks, "lengths", "micro_batch", "seq_len", NULL),
-              "take shorter sequences, or fewer a micro-step",
-              "%" G_GUINT64_FORMAT
-              " tokens in a micro-step need more than 2^60 bytes of activations",
-              training_tokens (training));
-  return FALSE;
-}
-
-gboolean
-workload_check (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
-                DiagList *diags)
-{
-  return check_positions (shape, training, marks, diags)
-         && check_activations (shape, training, marks, diags);
 }

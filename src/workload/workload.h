@@ -33,6 +33,7 @@ typedef struct
   guint64     elements;
   guint       module;     /* index into the layer's modules */
   gboolean    expert;     /* belongs to routed experts */
+  gboolean    frozen;     /* not trained: no gradient, no optimizer */
   gboolean    replicated; /* of a tensor group: whole on each of its ranks; with sp its gradient
                              there is a partial sum, added up once a step */
 } TensorDesc;
@@ -46,6 +47,7 @@ typedef struct
   const char *name;
   guint       first_tensor, n_tensors;
   guint64     elements;
+  gboolean    linear; /* of a block: LoRA can adapt it */
 } ModuleDesc;
 
 /*
@@ -56,12 +58,16 @@ typedef struct
 typedef struct
 {
   LayerKind         kind;
-  guint             class_;          /* layers of one class are identical */
-  CheckpointMode    checkpoint;      /* of this layer: none, selective, full or selective-op */
-  guint64           elements;        /* parameters; the head of a tied model has only its norm */
-  guint64           active_elements; /* of them used by one token (MoE: top-k experts) */
+  guint             class_;             /* layers of one class are identical */
+  CheckpointMode    checkpoint;         /* of this layer: none, selective, full or selective-op */
+  guint64           elements;           /* parameters; the head of a tied model has only its norm */
+  guint64           trainable_elements; /* of them those that are trained */
+  guint64           active_elements;    /* of them used by one token (MoE: top-k experts) */
   const TensorDesc *tensors;
   guint             n_tensors;
+  /* those of them that are trained, in the same order */
+  const TensorDesc *trainable;
+  guint             n_trainable;
   const ModuleDesc *modules;
   guint             n_modules;
   const KernelDesc *forward, *recompute, *backward;
@@ -99,7 +105,7 @@ typedef struct _Workload Workload;
 
 /*
  * Diagnoses at the MARKS (may be NULL) of TRAINING a sequence that is longer than the model's
- * table of learned positions, and a micro-step whose activations
+ * table of learned positions, options of peft.h that do not fit, and a micro-step whose activations
  * are too many to be counted: more than 2^60 bytes. SHAPE is one that model_resolve accepted.
  */
 gboolean workload_check (const ModelShape *shape, const TrainingOptions *training,
@@ -164,7 +170,11 @@ guint workload_n_chunks (const Workload *self);
 void  workload_chunk (const Workload *self, guint chunk, guint *first, guint *end);
 
 guint64 workload_n_parameters (const Workload *self); /* all, tied counted once (on one rank) */
-guint64 workload_n_active_parameters (const Workload *self); /* used by one token */
+guint64 workload_n_trainable_parameters (const Workload *self); /* of them, on one rank */
+guint64 workload_n_active_parameters (const Workload *self);    /* used by one token */
+
+/* Of the whole model, whatever part of it tensor ranks and stages hold. */
+guint64 workload_n_parameters_of_model (const Workload *self);
 
 /*
  * FLOPs of all kernels of one micro-step as listed (recomputation included): what the hardware

@@ -290,8 +290,8 @@ messages (const Bench *bench, const guint32 *others, guint64 bytes, double start
                                      .max_bytes = GIB,
                                      .step_factor = 2,
                                      .fidelity = fidelity,
-                                     .beside = &beside,
-                                     .n_beside = 1 };
+                                     .concurrent = &beside,
+                                     .n_concurrent = 1 };
   const guint32          own[] = { 0, 2 };
   g_autoptr (GError)     error = NULL;
   CollectiveSweep       *sweep =
@@ -313,15 +313,15 @@ START_TEST (test_share)
   same = messages (&bench, others, 0, 0, fidelity);
   assert_near (row (same, 0)->alone, alone, 1e-2, "alone");
   assert_near (row (same, 0)->time, 2 * alone, 1e-2, "both");
-  assert_near (row (same, 0)->beside[0], 2 * alone, 1e-2, "the other");
+  assert_near (row (same, 0)->concurrent[0], 2 * alone, 1e-2, "the other");
   /* The half as long one is through when as much of the first is. */
   half = messages (&bench, others, GIB / 2, 0, fidelity);
   assert_near (row (half, 0)->time, 1.5 * alone, 1e-2, "beside half");
-  assert_near (row (half, 0)->beside[0], alone, 1e-2, "half");
+  assert_near (row (half, 0)->concurrent[0], alone, 1e-2, "half");
   /* Alone for the first half, then the two halves that are left side by side, then alone again. */
   late = messages (&bench, others, 0, alone / 2, fidelity);
   assert_near (row (late, 0)->time, 1.5 * alone, 1e-2, "before the late one");
-  assert_near (row (late, 0)->beside[0], 1.5 * alone, 1e-2, "the late one, from its start");
+  assert_near (row (late, 0)->concurrent[0], 1.5 * alone, 1e-2, "the late one, from its start");
   after = messages (&bench, others, 0, 2 * alone, fidelity);
   ck_assert (row (after, 0)->time == row (after, 0)->alone);
   bench_clear (&bench);
@@ -343,13 +343,13 @@ START_TEST (test_bound_beside)
                                           .max_bytes = 24576,
                                           .step_factor = 2,
                                           .fidelity = FIDELITY_FLUID,
-                                          .beside = beside };
+                                          .concurrent = beside };
   g_autoptr (CollectiveSweep) alone = NULL, shared = NULL;
   Bench                       bench;
 
   bench_init_pairs (&bench);
   alone = collective_sweep (bench.cluster, own, 2, &collective_default_options, &options, NULL);
-  options.n_beside = 2;
+  options.n_concurrent = 2;
   shared = collective_sweep (bench.cluster, own, 2, &collective_default_options, &options, NULL);
   ck_assert_str_eq (row (alone, 0)->binding, "latency");
   ck_assert (g_str_has_prefix (row (shared, 0)->binding, "node0.nic0."));
@@ -371,15 +371,15 @@ START_TEST (test_neighbour_without_size)
                                           .max_bytes = 64,
                                           .step_factor = 2,
                                           .fidelity = FIDELITY_FLUID,
-                                          .beside = &beside,
-                                          .n_beside = 1 };
+                                          .concurrent = &beside,
+                                          .n_concurrent = 1 };
   g_autoptr (CollectiveSweep) sweep = NULL;
   Bench                       bench;
 
   bench_init_pairs (&bench);
   sweep = bench_sweep (&bench, 4, &options);
-  ck_assert (row (sweep, 0)->beside[0] == 0);
-  ck_assert (row (sweep, 1)->beside[0] > 0);
+  ck_assert (row (sweep, 0)->concurrent[0] == 0);
+  ck_assert (row (sweep, 1)->concurrent[0] > 0);
   bench_clear (&bench);
 }
 END_TEST

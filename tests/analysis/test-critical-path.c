@@ -19,7 +19,7 @@ check_path (const Replay *replay)
 {
   g_autoptr (GArray) path = critical_path (replay);
   guint              last = replay_n_boundaries (replay) - 1;
-  SimTime            sum = 0, at = replay_boundary (replay, last);
+  SimTime            sum = 0, at = g_array_index (path, PathStep, 0).end, end = at;
 
   for (guint i = 0; i < path->len; i++)
     {
@@ -30,7 +30,9 @@ check_path (const Replay *replay)
       at = step->start;
       sum += step->end - step->start;
     }
-  ck_assert_uint_eq (at, replay_boundary (replay, last - 1));
+  /* of unlike nodes it may end at another rank, later */
+  ck_assert_uint_ge (end, replay_boundary (replay, last));
+  ck_assert_uint_eq (at, end - replay_period (replay));
   ck_assert_uint_eq (sum, replay_period (replay));
 }
 

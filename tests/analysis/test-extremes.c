@@ -21,7 +21,7 @@ typedef struct
 /* Words that a key may take, the first of them the modest one. */
 typedef struct
 {
-  const char *key, *words[8];
+  const char *key, *words[9];
 } Choice;
 
 static const Choice choices[] = {
@@ -47,7 +47,8 @@ static const Choice choices[] = {
   { "mesh.tp", { "1", "2", "8" } },
   { "mesh.pp", { "1", "1", "2" } },
   { "mesh.cp", { "1", "1", "2" } },
-  { "strategy.name", { "fsdp2", "ddp", "zero1", "zero3", "fsdp1", "fcdp", "hsdp" } },
+  { "strategy.name",
+    { "fsdp2", "ddp", "zero1", "zero2", "zero3", "fsdp1", "fcdp", "hsdp", "mics" } },
 };
 
 /* The modest word, or (EXTREME) any. */

@@ -342,16 +342,16 @@ assert_only_planned (const Case *case_)
 {
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (ProfileSet) profiles = NULL;
-  g_autoptr (Replay)     replay = NULL;
+  g_autoptr (ReplayPlan) plan = NULL;
   Fixture                fixture;
 
   fixture_start (&fixture, case_);
   ck_assert (!fixture.prediction->fits);
   profiles = profile_set_new (fixture.profiles);
-  replay = replay_plan (fixture.scenario, profiles, diags);
-  ck_assert_ptr_nonnull (replay);
-  ck_assert_int_le (replay_plan_excess (replay), 0);
-  g_clear_pointer (&replay, replay_free);
+  plan = replay_plan_scenario (fixture.scenario, profiles, diags);
+  ck_assert_ptr_nonnull (plan);
+  ck_assert_int_le (replay_plan_excess (plan), 0);
+  g_clear_pointer (&plan, replay_plan_unref);
   g_clear_pointer (&profiles, profile_set_free);
   fixture_end (&fixture);
 }

@@ -1,8 +1,9 @@
 /*
  * Nodes of different makes in one group: a collective and a step take as long in whatever order the
- * cluster lists them, and no collective is faster for nodes that take the place of slower ones. Not
- * asserted: how fast such a group is, and trees, in which a node's place decides what its card
- * carries.
+ * cluster lists them, all that a result says of a step is the same, and no collective is faster for
+ * nodes that take the place of slower ones. Ranks that have one copy of something between them are
+ * on nodes of one make, whatever their communicator is called. Not asserted: how fast such a group
+ * is, and trees, in which a node's place decides what its card carries.
  */
 #include "../replay/fixture.h"
 
@@ -10,9 +11,10 @@
 #include <unistd.h>
 
 #include <glib/gstdio.h>
+#include <json-c/json.h>
 
-#include "analysis/prediction.h"
 #include "base/layout.h"
+#include "report/report.h"
 
 static const char *const makes[] = { "dgx-a100", "a40x8-nvlink-pairs", "dgx-h100", "dgx-1v",
                                      "perlmutter" };
@@ -172,23 +174,99 @@ START_TEST (test_faster_nodes_do_not_help)
 }
 END_TEST
 
-static double
-step_seconds (const guint *groups, guint n, const char *strategy)
+/* A step of gpt2-xl under STRATEGY on GROUPS: all that a result says. */
+static struct json_object *
+step_result (const guint *groups, guint n, const char *strategy)
 {
   g_auto (Folder)      folder = { NULL, NULL, NULL, NULL };
   g_autoptr (Scenario) scenario =
       fixture_scenario ("cluster.name", "unlike", "model.config", "gpt2-xl", "training.seq_len",
                         "1024", "training.micro_batch", "1", "training.activation_checkpointing",
                         "full", "strategy.name", strategy, NULL);
-  g_autoptr (DiagList)   diags = diag_list_new ();
-  g_autoptr (Prediction) p = NULL;
-  PredictOptions         options = { 0 };
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
+  g_autoptr (GString)   text = g_string_new (NULL);
+  PredictOptions        options = { 0 };
+  Prediction           *p;
 
   folder_init (&folder, groups, n, 1);
   options.profile_dir = folder.path;
   p = predict (scenario, &options, diags, NULL);
   ck_assert_msg (p != NULL, "%s", diag_list_first_message (diags));
-  return p->step_time_s;
+  g_ptr_array_add (all, p);
+  report_json (all, text);
+  return json_tokener_parse (text->str);
+}
+
+/* Names of a rank, of a node or of the groups, and hashes of the file that lists them. */
+static gboolean
+names_a_place (const char *key)
+{
+  return g_str_equal (key, "place") || g_str_equal (key, "cluster")
+         || g_str_has_prefix (key, "profile");
+}
+
+static gboolean
+is_number (const struct json_object *value)
+{
+  return json_object_is_type (value, json_type_double)
+         || json_object_is_type (value, json_type_int);
+}
+
+static void check_lists (const char *path, struct json_object *a, struct json_object *b);
+
+static void
+check_numbers (const char *path, struct json_object *a, struct json_object *b)
+{
+  double x = json_object_get_double (a), y = json_object_get_double (b);
+
+  ck_assert_msg (is_number (b) && fabs (x - y) <= 1e-9 * fabs (x), "%s: %.12g, else %.12g", path, x,
+                 y);
+}
+
+static void
+check_alike (const char *path, struct json_object *a, struct json_object *b)
+{
+  struct json_object_iterator end = json_object_iter_end (a);
+
+  for (struct json_object_iterator at = json_object_iter_begin (a);
+       !json_object_iter_equal (&at, &end); json_object_iter_next (&at))
+    {
+      const char         *key = json_object_iter_peek_name (&at);
+      struct json_object *member = json_object_iter_peek_value (&at), *value;
+      g_autofree char    *inner = g_strdup_printf ("%s/%s", path, key);
+
+      if (names_a_place (key))
+        continue;
+      ck_assert_msg (json_object_object_get_ex (b, key, &value), "%s", inner);
+      if (json_object_is_type (member, json_type_object))
+        check_alike (inner, member, value);
+      else if (json_object_is_type (member, json_type_array))
+        check_lists (inner, member, value);
+      else if (is_number (member))
+        check_numbers (inner, member, value);
+      else
+        ck_assert_msg (g_strcmp0 (json_object_get_string (member), json_object_get_string (value))
+                           == 0,
+                       "%s: %s, else %s", inner, json_object_get_string (member),
+                       json_object_get_string (value));
+    }
+}
+
+static void
+check_lists (const char *path, struct json_object *a, struct json_object *b)
+{
+  ck_assert_msg (json_object_array_length (a) == json_object_array_length (b), "%s", path);
+  for (gsize i = 0; i < json_object_array_length (a); i++)
+    {
+      struct json_object *x = json_object_array_get_idx (a, i);
+      g_autofree char    *inner = g_strdup_printf ("%s/%zu", path, i);
+
+      if (json_object_is_type (x, json_type_object))
+        check_alike (inner, x, json_object_array_get_idx (b, i));
+      else if (is_number (x))
+        check_numbers (inner, x, json_object_array_get_idx (b, i));
+    }
 }
 
 static const char *const strategies[] = { "ddp", "fsdp2", "zero3" };
@@ -197,17 +275,78 @@ START_TEST (test_order_of_groups_in_a_step)
 {
   for (guint n = 2; n <= 3; n++)
     {
-      guint  order[] = { 0, 1, 2 };
-      double first = step_seconds (order, n, strategies[_i]);
+      guint               order[] = { 0, 1, 2 };
+      struct json_object *first = step_result (order, n, strategies[_i]);
 
       while (next_order (order, n))
         {
-          double seconds = step_seconds (order, n, strategies[_i]);
+          struct json_object *other = step_result (order, n, strategies[_i]);
 
-          ck_assert_msg (fabs (seconds / first - 1) <= 1e-9, "%s, %s first: %g s, else %g s",
-                         strategies[_i], makes[order[0]], seconds, first);
+          check_alike (strategies[_i], first, other);
+          json_object_put (other);
         }
+      json_object_put (first);
     }
+}
+END_TEST
+
+/* ---- groups that share ----------------------------------------------------------------------- */
+
+/*
+ * Under `mics` and under workers the same 16 ranks of two makes hold one copy of the parameters,
+ * under the names "shard" and "data"; under DDP they hold replicas, also as "data".
+ */
+static const struct
+{
+  const char *strategy, *key, *inner, *communicator; /* NULL: accepted */
+} sharing[] = {
+  { "mics", "strategy.shard", NULL, "shard group of 16" },
+  { "local-sgd", "strategy.worker", "zero3", "data group of 16" },
+  { "local-sgd", "strategy.worker", "zero1", "data group of 16" },
+  { "local-sgd", "strategy.worker", "fsdp2", "shard group of 16" },
+  { "local-sgd", "strategy.worker", "ddp", NULL },
+};
+
+START_TEST (test_ranks_that_share_are_on_like_nodes)
+{
+  const char          *inner = sharing[_i].inner;
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.name", "1 x dgx-a100 + 3 x a40x8-nvlink-pairs", "model.config", "gpt2-xl",
+      "training.seq_len", "1024", "strategy.name", sharing[_i].strategy, sharing[_i].key, "16",
+      inner != NULL ? "strategy.inner.name" : NULL, inner, NULL);
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  const ReplayPlan      *plan = replay_plan_scenario (scenario, profiles, diags);
+  const char            *message = diag_list_first_message (diags);
+
+  if (sharing[_i].communicator == NULL)
+    ck_assert_msg (plan != NULL, "%s", message);
+  else
+    {
+      ck_assert_msg (plan == NULL, "%s over %s", sharing[_i].strategy, inner);
+      ck_assert_msg (strstr (message, sharing[_i].communicator) != NULL
+                         && strstr (message, "spans unlike nodes") != NULL,
+                     "%s", message);
+    }
+  g_clear_pointer (&plan, replay_plan_unref);
+}
+END_TEST
+
+/* Experts that 2 ranks hold parts of are sharded over all 16 pairs, of both makes. */
+START_TEST (test_shards_of_experts_are_on_like_nodes)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.name", "1 x dgx-a100 + 3 x a40x8-nvlink-pairs", "model.config", "mixtral-8x7b",
+      "training.seq_len", "1024", "strategy.name", "fsdp2", "mesh.ep", "2", NULL);
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  const ReplayPlan      *plan = replay_plan_scenario (scenario, profiles, diags);
+
+  ck_assert (plan == NULL);
+  ck_assert_msg (
+      strstr (diag_list_first_message (diags), "expert shard group of 16 ranks spans unlike nodes")
+          != NULL,
+      "%s", diag_list_first_message (diags));
 }
 END_TEST
 
@@ -220,6 +359,8 @@ main (void)
   tcase_add_loop_test (tests, test_order_of_groups, 0, G_N_ELEMENTS (kinds));
   tcase_add_loop_test (tests, test_faster_nodes_do_not_help, 0, G_N_ELEMENTS (kinds));
   tcase_add_loop_test (tests, test_order_of_groups_in_a_step, 0, G_N_ELEMENTS (strategies));
+  tcase_add_loop_test (tests, test_ranks_that_share_are_on_like_nodes, 0, G_N_ELEMENTS (sharing));
+  tcase_add_test (tests, test_shards_of_experts_are_on_like_nodes);
   suite_add_tcase (suite, tests);
   return fixture_main (suite);
 }

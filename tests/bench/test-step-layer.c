@@ -227,7 +227,7 @@ simulated_model (void)
   options.n_heads = options.n_kv_heads = shape.n_heads;
   options.d_ff = shape.d_ff;
   options.vocab = 1;
-  ck_assert (model_resolve (&options, NULL, &model, NULL, diags));
+  ck_assert (model_resolve (&options, NULL, NULL, &model, NULL, diags));
   option_table_defaults (training_options, &training);
   training.seq_len = shape.seq_len;
   training.micro_batch = shape.micro_batch;

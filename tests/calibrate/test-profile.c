@@ -43,6 +43,17 @@ put (Sheet *self, const char *cells, double value, const char *unit)
                           self->device, cells, middle, low, high, unit);
 }
 
+/* BYTES of a block of a file; REMARK says how it was measured. */
+static void
+put_block (Sheet *self, const char *variant, double bytes, double us, const char *remark)
+{
+  g_autofree char *cells = g_strdup_printf ("storage,%s,,%.0f,,,,,,,20", variant, bytes);
+
+  put (self, cells, us, "us");
+  g_string_truncate (self->text, self->text->len - 1);
+  g_string_append_printf (self->text, "%s\n", remark);
+}
+
 /* BYTES of a benchmark without sizes of its own. */
 static void
 put_bytes (Sheet *self, const char *what, double bytes, guint ranks, double us)
@@ -131,7 +142,8 @@ fit_sheet (Sheet sheet, const char *base)
   self.results = bench_results_load (files, diags);
   ck_assert_msg (self.results != NULL, "%s", diag_list_first_message (diags));
   self.profiles = profiles_over (NULL);
-  self.calibration = calibrate_profile (self.results, self.profiles, base, diags);
+  self.calibration = calibrate_profile (self.results, self.profiles,
+                                        calibrate_profile_kind (self.results), base, diags);
   ck_assert_msg (self.calibration != NULL, "%s", diag_list_first_message (diags));
   ck_assert_int_eq (g_unlink (file), 0);
   g_string_free (sheet.text, TRUE);
@@ -287,7 +299,7 @@ START_TEST (test_slice)
 
       put (&sheet, "property,sms,,,,,,,,,1", cases[i].sms, "count");
       self = fit_sheet (sheet, "hand");
-      again = calibrate_profile (self.results, profiles, "hand", diags);
+      again = calibrate_profile (self.results, profiles, "gpu", "hand", diags);
       text = diag_list_format (diags, FALSE);
       ck_assert_str_eq (text, cases[i].warning);
       fit_clear (&self);
@@ -535,14 +547,112 @@ START_TEST (test_network_written)
 }
 END_TEST
 
+/*
+ * Adam: 5 us and 2e9 parameters a second of 30 bytes each. A drive: 1 GB/s with one request in
+ * flight, 3 GB/s with eight; writes past the page cache at 0.5 GB/s, through it at 9.
+ */
+static Sheet
+host_sheet (const char *device)
+{
+  Sheet self = sheet_new (device);
+
+  for (double x = 1 << 20; x < 1e8; x *= 2)
+    {
+      put_bytes (&self, "host_work,adam", x, 0, 5 + x / 60e3);
+      put_bytes (&self, "host_work,sum", x, 0, 5 + x / 70e3);
+      put_block (&self, "read", x, 100 + x / 1e3, "direct");
+      put_block (&self, "read.8", x, 10 + x / 3e3, "direct; page-locked");
+      put_block (&self, "write", x, 100 + x / 0.5e3, "direct");
+      put_block (&self, "write.8", x, 10 + x / 9e3, "page cache in play");
+    }
+  return self;
+}
+
+static Fit
+fit_host (Sheet sheet, const char *base)
+{
+  Fit                  self = fit_sheet (sheet, *sheet.device != '\0' ? "hand" : "hand-net");
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  profile_calibration_free (self.calibration);
+  profile_set_free (self.profiles);
+  self.profiles = profile_set_new (NULL);
+  self.calibration = calibrate_profile (self.results, self.profiles, "node", base, diags);
+  ck_assert_msg (self.calibration != NULL, "%s", diag_list_first_message (diags));
+  return self;
+}
+
+/* The same of a host with a GPU and of one without. */
+START_TEST (test_host)
+{
+  Fit self = fit_host (host_sheet (_i == 0 ? "" : "Example GPU"), "dgx-2");
+
+  ck_assert (profile_calibration_is_good (self.calibration));
+  expect (&self, "cpu_adam_rate", 2e9, 7);
+  expect (&self, "nvme_read", 3e9, 7);
+  expect (&self, "nvme_write", 0.5e9, 7);
+  ck_assert_ptr_null (self.calibration->products);
+  fit_clear (&self);
+}
+END_TEST
+
+START_TEST (test_host_lacks)
+{
+  Sheet sheet = sheet_new ("");
+  Fit   self;
+
+  for (double x = 1 << 20; x < 1e8; x *= 2)
+    put_block (&sheet, "read", x, x / 9e3, "page cache in play");
+  self = fit_host (sheet, "dgx-2");
+  ck_assert (!profile_calibration_is_good (self.calibration));
+  expect_refused (&self, "cpu_adam_rate", FIT_TOO_LITTLE, "not measured");
+  expect_refused (&self, "nvme_read", FIT_TOO_LITTLE, "not measured past the page cache");
+  fit_clear (&self);
+  self = fit_host (host_sheet (""), "perlmutter");
+  expect (&self, "cpu_adam_rate", 2e9, 7);
+  expect_refused (&self, "nvme_read", FIT_TOO_LITTLE,
+                  "'perlmutter' has no drives: extend a profile with 'nvme_bytes'");
+  fit_clear (&self);
+}
+END_TEST
+
+/* The node's machine is the host, whatever GPU it has. */
+START_TEST (test_host_written)
+{
+  Fit              self = fit_host (host_sheet ("Example GPU"), "dgx-2");
+  g_autofree char *file = g_build_filename (self.folder, "node", "dgx-2.yaml", NULL);
+  g_autofree char *folder = g_path_get_dirname (file), *text = NULL, *path = NULL;
+  g_autofree char *shipped =
+      g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "hwprofiles", NULL);
+  g_autoptr (GError)     error = NULL;
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (ProfileSet) profiles = NULL;
+  const NodeProfile     *node;
+
+  ck_assert_msg (profile_calibration_write (self.calibration, file, &error), "%s",
+                 error != NULL ? error->message : "");
+  ck_assert (g_file_get_contents (file, &text, NULL, NULL));
+  ck_assert_ptr_nonnull (strstr (text, "as measured on example"));
+  ck_assert_ptr_nonnull (strstr (text, "shardsim-bench on example, "));
+  path = g_strjoin (G_SEARCHPATH_SEPARATOR_S, self.folder, shipped, NULL);
+  profiles = profile_set_new (path);
+  node = profile_set_node (profiles, "dgx-2", NULL, diags);
+  ck_assert_msg (node != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_double_eq_tol (node->cpu_adam_rate.value, 2e9, 1);
+  ck_assert_double_eq_tol (node->nvme_read.value, 3e9, 1e3);
+  ck_assert_int_eq (g_unlink (file) + g_rmdir (folder), 0);
+  fit_clear (&self);
+}
+END_TEST
+
 static char *
 guess (const char *device, const char *hint)
 {
   BenchResults           results = { .device = device };
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (DiagList)   diags = diag_list_new ();
-  char                  *id = calibrate_profile_guess (&results, profiles, diags);
-  g_autofree char       *text = diag_list_format (diags, FALSE);
+  char *id = calibrate_profile_guess (&results, profiles, calibrate_profile_kind (&results), diags);
+  g_autofree char *text = diag_list_format (diags, FALSE);
 
   if (id == NULL)
     ck_assert_msg (strstr (text, hint) != NULL, "%s", text);
@@ -589,6 +699,9 @@ main (void)
   tcase_add_test (tcase, test_network);
   tcase_add_test (tcase, test_network_bursts);
   tcase_add_test (tcase, test_network_written);
+  tcase_add_loop_test (tcase, test_host, 0, 2);
+  tcase_add_test (tcase, test_host_lacks);
+  tcase_add_test (tcase, test_host_written);
   tcase_add_test (tcase, test_guess);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);

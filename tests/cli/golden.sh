@@ -13,12 +13,17 @@ trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/work"
 cp "$source"/tests/cli/input/* "$folder/work"
 cp -r "$source/docs/worked/hwprofiles" "$folder/work/hwprofiles"
+cp -r "$source/hwprofiles/library" "$folder/work/hwprofiles"
 cd "$folder/work" || exit 1
 mkdir folder.yaml out
 mkdir -p workloads/figures
 for name in hand bad; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.csv workloads/figures/$name.csv
+done
+for name in map lost; do
+  mv figures-$name.yaml workloads/figures/$name.yaml
+  mv figures-$name.map.csv workloads/figures/$name.map.csv
 done
 head -c 104857600 /dev/zero | tr '\0' 'a' >huge.yaml
 head -c 200 /dev/zero | tr '\0' '[' >deep.yaml
@@ -91,6 +96,22 @@ hand simulate-options 0 simulate --node hand-pair --nodes 1 --arch gpt --n-layer
   --n-heads 2 --vocab 500 --seq-len 100 --micro-batch 2 --strategy zero1 --format csv
 hand simulate-print 0 simulate good.yaml --micro-batch 4 --print-scenario
 hand simulate-does-not-fit 3 simulate too-big.yaml
+hand simulate-max 0 simulate good.yaml --max micro-batch
+hand simulate-max-csv 0 simulate too-big.yaml --max n_layers --format csv
+hand simulate-max-json 0 simulate good.yaml --arch gpt --max-positions 70 --max seq_len \
+  --format json
+hand simulate-max-none 3 simulate too-big.yaml --max seq_len
+hand simulate-small-host 3 simulate too-big.yaml --strategy zero-infinity --n-layers 28 \
+  --no-remedies
+hand simulate-no-drives 2 simulate too-big.yaml --strategy zero-infinity \
+  --set strategy.offload_param=nvme
+hand simulate-ratio 2 simulate too-big.yaml --strategy zero3 --set strategy.ratio=0.5
+hand offload-types 2 simulate good.yaml --strategy zero3 --set strategy.offload_optimizer=cpu \
+  --precision bf16
+hand offload-average 2 simulate good.yaml --strategy local-sgd \
+  --set strategy.inner.name=zero-infinity
+hand reshard-beyond 2 simulate good.yaml --strategy fsdp2 \
+  --set strategy.reshard_after_forward=64
 hand compare-text 0 compare compare.yaml
 hand compare-explain 0 compare compare.yaml --explain
 hand compare-grid 0 compare grid.yaml --sort tokens_per_s_per_gpu --explain
@@ -119,6 +140,10 @@ hand figures-csv 0 figures hand --format csv -j 1
 hand figures-json 0 figures hand --format json -j 4
 hand figures-bad 2 figures bad
 hand figures-unknown 2 figures hnd
+hand figures-map-text 0 figures map
+hand figures-map-csv 0 figures map --format csv -j 1
+hand figures-map-json 0 figures map --format json -j 4
+hand figures-map-lost 2 figures lost
 SHARDSIM_DATADIR=$source
 hand hardware-node 0 hardware node/hand-pair
 hand hardware-json 0 hardware hand --format json
@@ -208,6 +233,7 @@ hand unknown-set 2 simulate good.yaml --set training.micro_bach=2
 hand bad-degree 2 simulate good.yaml --tp 0
 hand bad-value 2 simulate good.yaml --micro-batch many
 hand bad-library 2 simulate good.yaml --set collective.nccl=banana
+hand old-library 2 simulate good.yaml --set collective.nccl=1.0
 hand two-files 2 simulate good.yaml compare.yaml
 hand several-scenarios 2 simulate compare.yaml
 hand schedule-role 2 schedule good.yaml --role 7
@@ -294,13 +320,14 @@ hand lengths-nowhere 2 simulate good.yaml --seq-len 400 --lengths nowhere.csv
 hand duplicate-key 2 simulate duplicate-key.yaml
 hand heads 2 simulate heads.yaml
 hand shard 2 simulate shard.yaml
+hand worker 2 simulate worker.yaml
 hand mesh 2 compare mesh.yaml
 hand mesh-values 2 simulate mesh-values.yaml
 check unlike 2 simulate unlike.yaml
 hand mesh-option 2 simulate good.yaml --tp 3 --set mesh.pp=-1 --set mesh.pp=2 --pipeline zvb \
   --set mesh.tp=nan
 hand too-many-bytes 2 simulate good.yaml --seq-len 67108864 --micro-batch 1048576
-hand too-many-items 2 simulate good.yaml --grad-accum 1000000 --multiply=off
+hand too-many-items 2 simulate good.yaml --grad-accum 1000000 --extrapolate=off
 hand too-long 1 simulate good.yaml --seq-len 16777216 --micro-batch 1048576
 check too-long-fused 1 simulate --model llama-3-8b --strategy ddp --nodes 1 --gpus-per-node 1 \
   --gpu t4-16 --intra none --nic none --nics 0 --precision fp32 --seq-len 67108864
@@ -309,6 +336,12 @@ check too-slow 2 simulate --model llama-3-8b --strategy zero1 --cluster '2 x dgx
   --set cluster.dram_bytes=1e-300B
 check too-small-ratios 2 simulate --model mixtral-8x7b --strategy zero1 --cluster '2 x dgx-h100' \
   --seq-len 2048 --capacity-factor 1e-300 --taper 1e-9
+hand master-dtype 2 simulate good.yaml --master-dtype fp16
+hand reshard-group 2 simulate good.yaml --set strategy.reshard_after_forward=3
+hand max-unknown 2 simulate good.yaml --max seq-lens
+hand max-trace 2 simulate good.yaml --max seq_len --trace trace.json
+hand max-lengths 2 simulate good.yaml --lengths lengths.csv --max micro_batch
+hand max-mesh 2 simulate good.yaml --tp 3 --max micro_batch
 hand no-nodes 2 simulate no-nodes.yaml
 hand empty-cluster 2 simulate empty-cluster.yaml
 hand no-cluster 2 simulate no-cluster.yaml
@@ -454,9 +487,33 @@ if command -v gnuplot >/dev/null; then
   [ "$(cd training/first && echo *.svg)" = 'memory.svg speed.svg' ] || good=1
   diff -r training/first training/second >&2 || good=1
   verdict $good 'pictures of training runs are drawn, twice the same'
+  good=0
+  cp -r "$source/plots" .
+  for to in first second; do
+    SHARDSIM_DATADIR=$folder/work "$program" figures --hwprofiles hwprofiles hand \
+      --plot figures/$to >/dev/null || good=1
+  done
+  drawn=$(cd figures/first && echo *.svg)
+  wanted='largest_parameters mfu_percent step_time_s-ratio step_time_s time_optimizer_s'
+  wanted="$wanted tokens_per_s_per_gpu-ratio tokens_per_s_per_gpu"
+  [ "$drawn" = "$(for metric in $wanted; do echo "hand-$metric.svg"; done | xargs)" ] || good=1
+  diff -r figures/first figures/second >&2 || good=1
+  verdict $good 'pictures of figures are drawn, twice the same'
+  good=0
+  for to in first second; do
+    SHARDSIM_DATADIR=$folder/work "$program" figures --hwprofiles hwprofiles map \
+      --plot maps/$to >/dev/null || good=1
+  done
+  [ "$(cd maps/first && echo *)" = 'map.dat map.gp map.png map.svg' ] || good=1
+  grep -q '>mics<' maps/first/map.svg && good=1 # wins nowhere
+  grep -q '>fsdp2<' maps/first/map.svg || good=1
+  diff -r maps/first maps/second >&2 || good=1
+  verdict $good 'maps are drawn, twice the same'
 else
-  number=$((number + 3))
+  number=$((number + 5))
   why='twice the same # SKIP gnuplot is not installed'
+  echo "ok $((number - 4)) - maps are drawn, $why"
+  echo "ok $((number - 3)) - pictures of figures are drawn, $why"
   echo "ok $((number - 2)) - pictures of training runs are drawn, $why"
   echo "ok $((number - 1)) - pictures are drawn, $why"
   echo "ok $number - pictures of runs are drawn, $why"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds docs/examples/zero2.c as docs/adding-a-strategy.md says and runs it with --plugin.
+# Builds docs/examples/zero2-by-hand.c as docs/adding-a-strategy.md says and runs it with --plugin.
 # Usage: plugin.sh PROGRAM SOURCE-ROOT SANITIZER. It asserts that the plug-in is found and
 # explained, that its schedule runs, that it moves the bytes of its closed form, and that a second
 # plug-in of the same name and one without the symbol are refused. No times.
@@ -23,21 +23,22 @@ ok() { # NAME, after a command
     failed=1
   fi
 }
-run() { "$program" "$@" --plugin "$folder/zero2.so"; }
+run() { "$program" "$@" --plugin "$folder/example.so"; }
 
 # shellcheck disable=SC2046 # flags are words
-cc -shared -fPIC -I"$source/src" -o "$folder/zero2.so" "$source/docs/examples/zero2.c" \
+cc -shared -fPIC -I"$source/src" -o "$folder/example.so" "$source/docs/examples/zero2-by-hand.c" \
   $(pkg-config --cflags glib-2.0) >&2
 ok 'it builds'
-run strategies | grep -q '^zero2 '
+run strategies | grep -q '^zero2-by-hand '
 ok 'it is listed'
-run strategies zero2 >"$folder/text" && grep -q 'arXiv:1910.02054' "$folder/text" &&
+run strategies zero2-by-hand >"$folder/text" && grep -q 'arXiv:1910.02054' "$folder/text" &&
   grep -q 'Where each state lives' "$folder/text"
 ok 'it is explained'
-run strategies zero2 --cluster '2 x dgx-a100' --model gpt2-xl --seq-len 512 --format csv \
+run strategies zero2-by-hand --cluster '2 x dgx-a100' --model gpt2-xl --seq-len 512 --format csv \
   >"$folder/forms"
 ok 'it states its closed forms'
-run simulate --cluster '2 x dgx-a100' --model gpt2-xl --seq-len 512 --strategy zero2 --format json \
+run simulate --cluster '2 x dgx-a100' --model gpt2-xl --seq-len 512 --strategy zero2-by-hand \
+  --format json \
   >"$folder/result"
 ok 'it runs'
 # One reduce-scatter and one all-gather of 2 P bytes over 16 ranks: each rank sends 15/16 of both, P
@@ -48,8 +49,8 @@ sent=$(awk -F'[:,]' \
 awk -v sent="$sent" \
   'BEGIN { want = 2 * 15 / 16 * 2 * 1557611200; exit !(sent >= want && sent < want * 1.001) }'
 ok "a rank sends 4 P 15/16 bytes: $sent"
-"$program" strategies --plugin "$folder/zero2.so" --plugin "$folder/zero2.so" 2>"$folder/error"
-[ $? -eq 2 ] && grep -q "zero2" "$folder/error"
+"$program" strategies --plugin "$folder/example.so" --plugin "$folder/example.so" 2>"$folder/error"
+[ $? -eq 2 ] && grep -q "zero2-by-hand" "$folder/error"
 ok 'a second strategy of the same name is refused'
 echo 'int nothing;' | cc -shared -fPIC -x c -o "$folder/empty.so" - >&2
 "$program" strategies --plugin "$folder/empty.so" 2>"$folder/error"

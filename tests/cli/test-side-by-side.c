@@ -1,7 +1,8 @@
 /*
- * A thousand simulations in threads give the bytes that one gives alone: no state is shared.
+ * Many simulations in threads give the bytes that one gives alone: no state is shared.
  * Scenarios are random, of every strategy; what is compared is the whole JSON report.
  */
+#include "../cases.h"
 #include "../replay/fixture.h"
 
 #include <pthread.h>
@@ -9,7 +10,7 @@
 #include "report/report.h"
 
 #define N_SCENARIOS   40
-#define N_SIMULATIONS 1000
+#define N_SIMULATIONS 2000
 #define N_THREADS     8
 
 static char *
@@ -48,7 +49,7 @@ simulate_part (void *data)
 {
   Part *part = data;
 
-  for (guint i = part->first; i < N_SIMULATIONS; i += N_THREADS)
+  for (guint i = part->first; i < cases_of (N_SIMULATIONS); i += N_THREADS)
     {
       g_autofree char *text = report_of (part->scenarios[i % N_SCENARIOS]);
 
@@ -57,7 +58,7 @@ simulate_part (void *data)
   return NULL;
 }
 
-START_TEST (test_thousand)
+START_TEST (test_many)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (GRand)      rand = g_rand_new_with_seed (20);
@@ -99,7 +100,7 @@ main (void)
   Suite *suite = suite_create ("side-by-side");
   TCase *tests = tcase_create ("side-by-side");
 
-  tcase_add_test (tests, test_thousand);
+  tcase_add_test (tests, test_many);
   suite_add_tcase (suite, tests);
   return fixture_main (suite);
 }

@@ -388,6 +388,49 @@ START_TEST (test_same_profile_is_loaded_once)
 }
 END_TEST
 
+/* A framework's traits are the same by its id and by every name that tables know. */
+START_TEST (test_framework_traits)
+{
+  g_autoptr (ProfileSet)  profiles = profile_set_new (NULL);
+  g_autoptr (DiagList)    diags = diag_list_new ();
+  const FrameworkProfile *framework =
+      profile_set_framework (profiles, "megatron-deepspeed-2022", NULL, diags);
+  const FrameworkImplied *first = NULL;
+  const Fact             *fact = NULL;
+  ck_assert_ptr_eq (framework,
+                    profile_set_framework (profiles, "Megatron-DeepSpeed 2021-22", NULL, diags));
+  ck_assert_int_eq (framework->traits.softmax_keys, 2048);
+  ck_assert_int_eq (framework->traits.loss, FRAMEWORK_LOSS_PARALLEL);
+  ck_assert (framework->traits.casts_scores && framework->traits.recomputes_all);
+  ck_assert (!framework->traits.keeps_gathered && framework->traits.held_outputs == 0);
+  ck_assert_str_eq (framework_profile_fact (framework, 0, &fact), "newest_flash");
+  ck_assert_str_eq (fact->value, "1");
+  first = &g_array_index (framework->implies, FrameworkImplied, 0);
+  ck_assert_str_eq (first->set, "mesh.p2p");
+  ck_assert_str_eq (first->to, "batched");
+  ck_assert_uint_gt (first->mark.line, 1);
+  ck_assert_ptr_null (profile_set_find_framework (profiles, "nobody's", diags));
+  ck_assert_uint_eq (diag_list_n_errors (diags), 0);
+}
+END_TEST
+
+/* Each trait of each shipped framework, and each setting that it implies, has its source. */
+START_TEST (test_framework_sources)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_auto (GStrv)         ids = profile_set_list (profiles, "framework");
+  for (guint i = 0; ids[i] != NULL; i++)
+    {
+      g_autoptr (DiagList)    diags = diag_list_new ();
+      const FrameworkProfile *framework = profile_set_framework (profiles, ids[i], NULL, diags);
+      const Fact             *fact;
+      ck_assert_ptr_nonnull (framework);
+      for (guint f = 0; framework_profile_fact (framework, f, &fact) != NULL; f++)
+        ck_assert ((fact->value == NULL) == (fact->source == NULL));
+    }
+}
+END_TEST
+
 START_TEST (test_figures)
 {
   g_autoptr (ProfileSet) profiles = test_profiles ();
@@ -429,6 +472,8 @@ START_TEST (test_mistakes)
   append_mistake (all, "node", "bad");
   append_mistake (all, "node", "misplaced");
   append_mistake (all, "node", "contradiction");
+  append_mistake (all, "framework", "bad");
+  append_mistake (all, "framework", "implies-nothing");
   assert_golden ("profile-mistakes.txt", all->str);
 }
 END_TEST
@@ -449,6 +494,8 @@ main (void)
   tcase_add_test (tcase, test_extends);
   tcase_add_test (tcase, test_measured_products);
   tcase_add_test (tcase, test_same_profile_is_loaded_once);
+  tcase_add_test (tcase, test_framework_traits);
+  tcase_add_test (tcase, test_framework_sources);
   tcase_add_test (tcase, test_figures);
   tcase_add_test (tcase, test_mistakes);
   return run_case ("profile", tcase);

@@ -2,7 +2,6 @@
  * Asserts the bytes that collectives put on links, by arithmetic done by hand, and the latency
  * formula. It does not assert that times agree with measured runs: that is validation's business.
  */
-#include "collective/nccl-tables-private.h"
 #include "fixture.h"
 
 #include "collective/ring-private.h"
@@ -517,7 +516,8 @@ figure_or_stock (const Figure *figure, const LinkProfile *link, const Cluster *c
 {
   return figure->value > 0
              ? figure->value
-             : collective_stock_figure (link, cluster_gpu_profile (cluster, 0), "hop_simple");
+             : collective_stock_figure (cluster_library (cluster, NULL), link,
+                                        cluster_gpu_profile (cluster, 0), "hop_simple");
 }
 
 START_TEST (test_latency_by_hand)
@@ -569,15 +569,6 @@ START_TEST (test_latency_by_hand)
   g_clear_pointer (&one, cluster_free);
   g_clear_pointer (&two, cluster_free);
   fixture_clear (&fixture);
-}
-END_TEST
-
-START_TEST (test_latency_table)
-{
-  ck_assert_ptr_nonnull (nccl_tables (NULL));
-  ck_assert_ptr_eq (nccl_tables ("2.30.7"), nccl_tables (NULL));
-  ck_assert_ptr_eq (nccl_tables ("unknown"), nccl_tables (NULL));
-  ck_assert_ptr_nonnull (nccl_tables ("2.4"));
 }
 END_TEST
 
@@ -1005,7 +996,6 @@ collective_suite (void)
   tcase_add_test (bytes, test_large);
   tcase_add_loop_test (bytes, test_all_to_all_mixed_rails, 0, 2);
   tcase_add_test (other, test_latency_by_hand);
-  tcase_add_test (other, test_latency_table);
   tcase_add_loop_test (other, test_channels, 0, G_N_ELEMENTS (channel_cases));
   tcase_add_loop_test (other, test_mesh_channels, 0, G_N_ELEMENTS (mesh_cases));
   tcase_add_test (other, test_one_rank);

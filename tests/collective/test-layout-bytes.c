@@ -4,9 +4,8 @@
  * sums, the same again. Not how long they take, nor which is chosen: that is the business of
  * test-layouts.c.
  */
-#include "collective/choose-private.h"
+#include "collective/algorithm-private.h"
 #include "collective/layout-private.h"
-#include "collective/nccl-tables-private.h"
 #include "collective/pat-private.h"
 #include "collective/tree-private.h"
 #include "fixture.h"
@@ -173,15 +172,16 @@ END_TEST
 /* The ports' efficiency is their own under NVLS; the cards' is not touched. */
 START_TEST (test_nvls_efficiency)
 {
-  Case                   self;
-  const LinkProfile     *intra;
-  const NcclGeneration  *generation;
-  const ClusterResource *card;
-  double                 efficiency;
+  Case                     self;
+  const LinkProfile       *intra;
+  const LibraryGeneration *generation;
+  const ClusterResource   *card;
+  double                   efficiency;
 
   case_init (&self, "dgx-h100", 2, 0, COLLECTIVE_ALL_REDUCE, ALGORITHM_NVLS_TREE);
   intra = cluster_intra_profile (self.cluster, 0);
-  generation = nccl_generation (nccl_tables (NULL), cluster_gpu_profile (self.cluster, 0));
+  generation = library_profile_generation (cluster_library (self.cluster, NULL),
+                                           cluster_gpu_profile (self.cluster, 0));
   efficiency = intra->nvls_efficiency.value > 0
                    ? intra->nvls_efficiency.value
                    : generation->nvls_efficiency * generation->link_factor;
@@ -485,7 +485,7 @@ check_sent (const CollectiveLayout *layout, const Cluster *cluster, const Member
 {
   double tx = layout_sum (layout, cluster, RESOURCE_NIC_TX);
   double rx = layout_sum (layout, cluster, RESOURCE_NIC_RX);
-  double expected = expected_sent (layout->kind, layout->algorithm, members);
+  double expected = expected_sent (layout->kind, layout->algorithm->id, members);
 
   ck_assert_double_eq_tol (tx, rx, 1e-9);
   if (expected >= 0)
@@ -502,7 +502,7 @@ check_ports (const CollectiveLayout *layout, const Cluster *cluster, const Membe
   double in = layout_sum (layout, cluster, RESOURCE_NVLINK_IN);
   double others = 2.0 * (members->n_gpus - members->n_nodes);
 
-  if (layout->algorithm == ALGORITHM_NVLS && layout->kind != COLLECTIVE_ALL_REDUCE)
+  if (layout->algorithm->id == ALGORITHM_NVLS && layout->kind != COLLECTIVE_ALL_REDUCE)
     {
       ck_assert_double_eq_tol (MIN (out, in), 1, 1e-9);
       ck_assert_double_eq_tol (MAX (out, in), members->n_gpus, 1e-9);
@@ -512,7 +512,7 @@ check_ports (const CollectiveLayout *layout, const Cluster *cluster, const Membe
   if (members->n_gpus != cluster_n_gpus (cluster)
       || cluster_intra_profile (cluster, 0)->kind != LINK_SWITCH)
     return; /* a part of a node may reach its card by way of a GPU outside the group */
-  switch (layout->algorithm)
+  switch (layout->algorithm->id)
     {
     case ALGORITHM_TREE:
     case ALGORITHM_COLLNET_DIRECT:
@@ -575,7 +575,7 @@ check_again (const CollectiveLayout *layout, const Cluster *cluster, const Membe
 
 static void
 check_layout (const Cluster *cluster, const Members *members, const guint32 *ranks,
-              CollectiveKind kind, CollectiveAlgorithm algorithm)
+              CollectiveKind kind, const Algorithm *algorithm)
 {
   g_autoptr (CollectiveLayout) layout =
       collective_layout_new (cluster, kind, algorithm, members, ranks);
@@ -583,7 +583,8 @@ check_layout (const Cluster *cluster, const Members *members, const guint32 *ran
   check_sent (layout, cluster, members);
   check_ports (layout, cluster, members);
   check_again (layout, cluster, members, ranks);
-  if (algorithm != ALGORITHM_NVLS && algorithm != ALGORITHM_NVLS_TREE) /* multicast has no edges */
+  if (algorithm != &algorithm_nvls
+      && algorithm != &algorithm_nvls_tree) /* multicast has no edges */
     check_edges (layout, cluster, members, ranks);
 }
 
@@ -606,17 +607,18 @@ check_seed (guint32 seed, guint laid[ALGORITHM_N])
   if (n > 1)
     {
       members_init (&members, cluster, ranks, n);
-      collective_graph_init (&graph, cluster, &members, nccl_tables (NULL));
+      collective_graph_init (&graph, cluster, &members, cluster_library (cluster, NULL));
       for (guint kind = 0; kind < COLLECTIVE_N_KINDS; kind++)
         for (guint algorithm = 0; algorithm < ALGORITHM_N; algorithm++)
-          if (collective_has_algorithm (&graph, (CollectiveKind) kind,
-                                        (CollectiveAlgorithm) algorithm,
-                                        members_are_even (&members)))
-            {
-              check_layout (cluster, &members, ranks, (CollectiveKind) kind,
-                            (CollectiveAlgorithm) algorithm);
-              laid[algorithm]++;
-            }
+          {
+            const Algorithm *found = algorithm_find (graph.hosts, (CollectiveKind) kind,
+                                                     (CollectiveAlgorithm) algorithm);
+
+            if (found == NULL || !algorithm_exists (found, &graph, members_are_even (&members)))
+              continue;
+            check_layout (cluster, &members, ranks, (CollectiveKind) kind, found);
+            laid[algorithm]++;
+          }
       members_clear (&members);
     }
   g_clear_pointer (&cluster, cluster_free);

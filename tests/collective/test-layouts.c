@@ -343,7 +343,7 @@ START_TEST (test_estimate)
   cluster = fixture_cluster (&fixture);
   ranks = fixture_all (cluster);
   members_init (&members, cluster, ranks, cluster_n_gpus (cluster));
-  collective_graph_init (&graph, cluster, &members, nccl_tables (NULL));
+  collective_graph_init (&graph, cluster, &members, cluster_library (cluster, NULL));
   asked.algorithm = cases[_i].algorithm;
   if (asked.algorithm != ALGORITHM_N)
     asked.protocol = cases[_i].protocol;

@@ -294,11 +294,11 @@ START_TEST (dualpipe)
 END_TEST
 
 /*
- * Which backward passes run beside the forward pass before them, of the other direction: two of
+ * Which backward passes run with the forward pass before them, of the other direction: two of
  * each round of the main phase and one of each step of the one behind it (DeepSeek's dualpipe.py,
  * steps 4 and 5).
  */
-START_TEST (dualpipe_beside)
+START_TEST (dualpipe_concurrent)
 {
   for (guint p = 2; p <= 10; p += 2)
     for (guint m = 2 * p; m <= 4 * p; m += 2)
@@ -315,7 +315,7 @@ START_TEST (dualpipe_beside)
 
               if (a->n_messages > 0)
                 continue;
-              if (a->beside)
+              if (a->concurrent)
                 {
                   ck_assert_uint_eq (before.pass, PASS_FORWARD);
                   ck_assert_uint_eq (a->slot.pass, PASS_BACKWARD);
@@ -472,7 +472,7 @@ main (void)
   tcase_add_test (tcase, zero_bubble);
   tcase_add_test (tcase, zbv);
   tcase_add_test (tcase, dualpipe);
-  tcase_add_test (tcase, dualpipe_beside);
+  tcase_add_test (tcase, dualpipe_concurrent);
   tcase_add_test (tcase, few_micro_batches);
   tcase_add_loop_test (tcase, receives_follow_sends, 0, G_N_ELEMENTS (message_cases));
   tcase_add_test (tcase, calls_of_1f1b);

@@ -103,7 +103,7 @@ assert_buffer (const Schedule *schedule, guint layer, const char *label, PoolCat
         continue;
       ck_assert_uint_eq (buffer->bytes, bytes);
       ck_assert_int_eq (buffer->category, category);
-      ck_assert_int_eq (buffer->tier, TIER_HBM);
+      ck_assert_int_eq (buffer->place, PLACE_HBM);
       n_found++;
     }
   ck_assert_uint_eq (n_found, bytes > 0 ? 2 : 0); /* the first and the steady period */
@@ -163,28 +163,48 @@ witness_step_begin (StrategyRun *run)
   g_string_append_printf (witness_text (run), "section %d step %u:", run->section, run->step);
 }
 
-static void
-witness_forward (StrategyRun *run, const UnitSlot *slot)
-{
-  if (slot->unit == 0)
-    g_string_append_printf (witness_text (run), " micro %u%s%s", slot->micro,
-                            slot->first_micro ? " first" : "", slot->last_micro ? " last" : "");
-  g_string_append_printf (witness_text (run), " (%u", slot->unit);
-}
+static const char
+    use_letters[] = { [USE_FORWARD] = 'F', [USE_RECOMPUTATION] = 'R', [USE_BACKWARD] = 'B' };
 
 static void
-witness_backward (StrategyRun *run, const UnitSlot *slot)
+witness_begin (StrategyRun *run, const UnitSlot *slot)
 {
-  g_string_append_printf (witness_text (run), " [%u", slot->unit);
+  if (slot->unit == 0 && slot->use == USE_FORWARD)
+    g_string_append_printf (witness_text (run), " micro %u%s%s", slot->micro,
+                            slot->first ? " first" : "", slot->last ? " last" : "");
+  g_string_append_printf (witness_text (run), " (%c%u", use_letters[slot->use], slot->unit);
 }
 
 static void
 witness_end (StrategyRun *run, const UnitSlot *slot)
 {
   ck_assert_ptr_eq (slot->plan, &run->units[slot->unit]);
-  ck_assert_uint_eq (slot->n_units, run->n_units);
   ck_assert_uint_eq (slot->micro, run->micro);
-  g_string_append_printf (witness_text (run), " %u%s", slot->unit, slot->recompute ? "R" : "");
+  g_string_append_printf (witness_text (run), " %c%u", use_letters[slot->use], slot->unit);
+}
+
+static void
+witness_gradient (StrategyRun *run, const UnitSlot *slot)
+{
+  g_string_append_printf (witness_text (run), " [%u", slot->unit);
+}
+
+static void
+witness_ready (StrategyRun *run, const UnitSlot *slot)
+{
+  g_string_append_printf (witness_text (run), " %u%s", slot->unit, slot->last ? "!" : "");
+}
+
+static void
+witness_chunk (StrategyRun *run, const UnitSlot *slot)
+{
+  g_string_append_printf (witness_text (run), " chunk %u-%u", slot->first_unit, slot->end_unit);
+}
+
+static void
+witness_done (StrategyRun *run)
+{
+  g_string_append (witness_text (run), " done");
 }
 
 static void
@@ -221,18 +241,23 @@ static const Strategy witness = {
              .init = witness_init,
              .clear = witness_clear,
              .step_begin = witness_step_begin,
-             .unit_forward_begin = witness_forward,
-             .unit_forward_end = witness_end,
+             .use_begin = witness_begin,
+             .use_end = witness_end,
              .backward_begin = witness_turn,
-             .unit_backward_begin = witness_backward,
-             .unit_backward_end = witness_end,
+             .gradient_begin = witness_gradient,
+             .gradient_ready = witness_ready,
+             .chunk_end = witness_chunk,
              .micro_step_end = witness_micro_end,
+             .backward_done = witness_done,
              .step_end = witness_update,
              .round_end = witness_round },
 };
 
-#define MICRO_WALK " (0 0 (1 1 (2 2 turn [2 2 [1 1 [0 0 end of "
-#define STEP_WALK  " micro 0 first" MICRO_WALK "0 micro 1 last" MICRO_WALK "1 update\n"
+#define FORWARD_WALK         " (F0 F0 (F1 F1 (F2 F2 turn"
+#define BACKWARD_WALK(ready) " (B2 [2 B2 2" ready " (B1 [1 B1 1" ready " (B0 [0 B0 0" ready
+#define STEP_WALK                                                                        \
+  " micro 0 first" FORWARD_WALK BACKWARD_WALK ("") " end of 0 micro 1 last" FORWARD_WALK \
+                                BACKWARD_WALK ("!") " chunk 0-3 end of 1 done update\n"
 
 /*
  * One block, two micro-steps; under an outer strategy of two periods, so that the inner step starts
@@ -262,6 +287,126 @@ START_TEST (hooks_see_where_the_walk_stands)
       "section 2 step 0:" STEP_WALK "section 2 step 1:" STEP_WALK "round ends with step 1\n"
       "section 2 step 0:" STEP_WALK "section 2 step 1:" STEP_WALK "round ends with step 1\n"
       "clear 43");
+}
+END_TEST
+
+/* ---- hooks under pipelines ------------------------------------------------------------------- */
+
+/* How often each hook was called, of all stages. Options are a pointer to it. */
+typedef struct
+{
+  guint forward, backward, begun, ready, last, chunks, micro_steps, done;
+  guint open; /* gradients that began and are not complete */
+} HookCounts;
+
+static HookCounts *
+counts_of (StrategyRun *run)
+{
+  return *(HookCounts *const *) run->options;
+}
+
+static void
+count_use (StrategyRun *run, const UnitSlot *slot)
+{
+  counts_of (run)->forward += slot->use == USE_FORWARD;
+  counts_of (run)->backward += slot->use == USE_BACKWARD;
+}
+
+static void
+count_begun (StrategyRun *run, const UnitSlot *slot)
+{
+  (void) slot;
+  counts_of (run)->begun++;
+  counts_of (run)->open++;
+}
+
+static void
+count_ready (StrategyRun *run, const UnitSlot *slot)
+{
+  ck_assert_uint_gt (counts_of (run)->open, 0);
+  counts_of (run)->ready++;
+  counts_of (run)->open--;
+  counts_of (run)->last += slot->last;
+}
+
+static void
+count_chunk (StrategyRun *run, const UnitSlot *slot)
+{
+  ck_assert_uint_eq (slot->unit, slot->first_unit);
+  counts_of (run)->chunks++;
+}
+
+static void
+count_micro_step (StrategyRun *run)
+{
+  counts_of (run)->micro_steps++;
+}
+
+static void
+count_done (StrategyRun *run)
+{
+  ck_assert_uint_eq (counts_of (run)->open, 0);
+  counts_of (run)->done++;
+}
+
+static const Strategy counter = {
+  .api = STRATEGY_API_VERSION,
+  .name = "counter",
+  .options_size = sizeof (HookCounts *),
+  .hooks = { .granularity = UNIT_LAYER,
+             .init = data_anywhere,
+             .use_begin = count_use,
+             .gradient_begin = count_begun,
+             .gradient_ready = count_ready,
+             .chunk_end = count_chunk,
+             .micro_step_end = count_micro_step,
+             .backward_done = count_done },
+};
+
+/*
+ * Whether a backward pass is split or not, a gradient is begun and complete once a micro-step, and
+ * last once a step; each chunk ends once, and each stage is done once. In two periods.
+ */
+START_TEST (hooks_do_not_see_split_passes)
+{
+  const PipelineKind   kind = (PipelineKind) (PIPELINE_GPIPE + _i);
+  const guint          pp = 2, micros = 4;
+  ModelShape           shape = toy_shape;
+  TrainingOptions      training = toy_training;
+  MeshOptions          mesh = { 0 };
+  HookCounts           counts = { 0 }, *pointer = &counts;
+  const StrategyChoice choice = { &counter, &pointer, NULL };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Workload) first = NULL, second = NULL;
+  g_autoptr (Schedule) schedule = NULL;
+  const Workload      *stages[2];
+  PlanInput in = { .mesh = { .n_ranks = 1, .world = 2, .ranks_per_node = 2, .stages = 2 } };
+  guint     units, chunks = kind >= PIPELINE_ZBV || kind == PIPELINE_INTERLEAVED ? 2 : 1;
+  guint     copies = kind == PIPELINE_DUALPIPE ? 2 : 1;
+
+  option_table_defaults (mesh_options, &mesh);
+  mesh.pp = pp;
+  mesh.pipeline = (gint) kind;
+  mesh.vp = kind == PIPELINE_INTERLEAVED ? 2 : 1;
+  mesh_normalise (&mesh);
+  shape.n_layers = 4;
+  training.grad_accum = micros;
+  stages[0] = first = workload_new_stage (&shape, &training, &mesh, 0);
+  stages[1] = second = workload_new_stage (&shape, &training, &mesh, 1);
+  in.workload = stages[0];
+  in.stages = stages;
+  schedule = schedule_build (&in, &choice, diags);
+  ck_assert_msg (schedule != NULL, "%s", diag_list_first_message (diags));
+  units = 6; /* embedding, blocks, head; each micro-batch passes all of them once */
+  ck_assert_uint_eq (counts.forward, 2 * units * micros);
+  ck_assert_uint_eq (counts.backward, 2 * units * micros);
+  ck_assert_uint_eq (counts.begun, 2 * units * micros);
+  ck_assert_uint_eq (counts.ready, 2 * units * micros);
+  ck_assert_uint_eq (counts.last, 2 * units * copies);
+  ck_assert_uint_eq (counts.chunks, 2 * pp * chunks);
+  ck_assert_uint_eq (counts.micro_steps, 2 * pp * chunks * (micros / copies));
+  ck_assert_uint_eq (counts.done, 2 * pp);
+  option_table_clear (mesh_options, &mesh);
 }
 END_TEST
 
@@ -631,7 +776,7 @@ START_TEST (outer_hooks_extend_inner_ones)
   g_autoptr (Schedule)  schedule = toy_build (workload, 4, &outer);
   g_autofree char      *text = outline (schedule, 0, SECTION_STEADY);
 
-  assert_outline (schedule, SECTION_INIT, "none -: alloc(outer state) alloc(shard) record");
+  assert_outline (schedule, SECTION_INIT, "none -: alloc(shard) record alloc(outer state)");
   ck_assert_uint_eq (count_items (schedule, SECTION_STEADY, ITEM_HOST_HOOK, NULL, PHASE_FORWARD),
                      4);
   ck_assert_uint_eq (
@@ -799,6 +944,8 @@ main (void)
   tcase_add_test (tcase, walks_two_layers);
   tcase_add_test (tcase, allocates_activations_of_each_layer);
   tcase_add_test (tcase, hooks_see_where_the_walk_stands);
+  tcase_add_loop_test (tcase, hooks_do_not_see_split_passes, 0,
+                       PIPELINE_DUALPIPE - PIPELINE_GPIPE + 1);
   tcase_add_test (tcase, emits_every_kernel_once);
   tcase_add_test (tcase, units_own_every_parameter_once);
   tcase_add_test (tcase, tied_heads_share_the_embedding);

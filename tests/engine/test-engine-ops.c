@@ -472,9 +472,9 @@ START_TEST (reservation_beside_a_part_of_a_wave)
 END_TEST
 
 /*
- * Thread blocks of a kernel are told out before those of one that comes later: a reservation waits
- * for the whole kernel, of several as one op for the one that runs, whether it runs in 3 waves of 1
- * s or takes 10 slots for 2 s.
+ * Thread blocks of a kernel are dispatched before those of one that comes later: a reservation
+ * waits for the whole kernel, of several as one op for the one that runs, whether it runs in 3
+ * waves of 1 s or takes 10 slots for 2 s.
  */
 START_TEST (reservation_waits_for_a_piece)
 {

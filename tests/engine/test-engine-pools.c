@@ -14,7 +14,7 @@ START_TEST (peaks_and_categories)
   engine_pool_take (e, p, POOL_RUNTIME, 10, 1);
   engine_pool_take (e, p, POOL_PARAMETER, 40, 2);
   engine_pool_take (e, p, POOL_ACTIVATION, 30, 3); /* allocated 70, device 80: the peaks */
-  engine_pool_release (e, p, POOL_ACTIVATION, &(HeapRequest){ .bytes = 30 }, ENGINE_NONE);
+  engine_pool_release (e, p, POOL_ACTIVATION, &(PoolRequest){ .bytes = 30 }, ENGINE_NONE);
   engine_pool_take (e, p, POOL_GATHERED, 25, 4); /* 65, 75 */
   engine_pool_take (e, p, POOL_RUNTIME, 6, 5);   /* 65, 81: the device's peak */
 
@@ -83,7 +83,7 @@ program_step (Engine *e, HostId host, gpointer user)
                           .tag = 1 };
     case 1:
       p->op = test_submit (e, p->stream, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (4) });
-      engine_pool_release (e, p->pool, POOL_GATHERED, &(HeapRequest){ .bytes = p->first },
+      engine_pool_release (e, p->pool, POOL_GATHERED, &(PoolRequest){ .bytes = p->first },
                            p->deferred ? p->op : ENGINE_NONE);
       return (HostYield){ .kind = HOST_WORK, .work = SECONDS (1) };
     case 2:
@@ -289,12 +289,153 @@ START_TEST (a_host_stuck_in_an_allocation_is_named)
   PoolId             pool = engine_add_pool (e, "hbm", 100);
   OpId               never = test_op_new (e, (TestOp){ .class_ = OP_TRAFFIC });
   engine_pool_take (e, pool, POOL_GATHERED, 50, 0);
-  engine_pool_release (e, pool, POOL_GATHERED, &(HeapRequest){ .bytes = 50 }, never);
+  engine_pool_release (e, pool, POOL_GATHERED, &(PoolRequest){ .bytes = 50 }, never);
   engine_add_host (e, "greedy", greedy_step, &pool);
 
   ck_assert (!engine_run (e, &error));
   ck_assert_msg (strstr (error->message, "host 'greedy' waits for memory") != NULL, "%s",
                  error->message);
+}
+END_TEST
+
+/* ---- an allocator ---------------------------------------------------------------------------- */
+
+/* Gives out all in pages of 16 and keeps those that come back; what is asked for is a guint64. */
+typedef struct
+{
+  guint64  reserved, cached;
+  guint64  detached; /* bytes of the one that waits */
+  GString *calls;    /* one letter each: take, Take in vain, release, detach, give, trim */
+} Pages;
+
+static guint64
+in_pages (gconstpointer what)
+{
+  return (*(const guint64 *) what + 15) / 16 * 16;
+}
+
+static gboolean
+pages_take (gpointer allocator, gconstpointer what, guint64 capacity, guint *done)
+{
+  Pages   *self = allocator;
+  guint64  bytes = in_pages (what), reused = MIN (bytes, self->cached);
+  gboolean fits = self->reserved + bytes - reused <= capacity;
+
+  g_string_append_c (self->calls, fits ? 't' : 'T');
+  if (!fits)
+    return FALSE;
+  self->cached -= reused;
+  self->reserved += bytes - reused;
+  *done = 1;
+  return TRUE;
+}
+
+static void
+pages_release (gpointer allocator, gconstpointer what)
+{
+  Pages *self = allocator;
+
+  g_string_append_c (self->calls, 'r');
+  self->cached += in_pages (what);
+}
+
+static guint32
+pages_detach (gpointer allocator, gconstpointer what)
+{
+  Pages *self = allocator;
+
+  g_string_append_c (self->calls, 'd');
+  self->detached = in_pages (what);
+  return 5;
+}
+
+static void
+pages_give (gpointer allocator, guint32 detached)
+{
+  Pages *self = allocator;
+
+  ck_assert_uint_eq (detached, 5);
+  g_string_append_c (self->calls, 'g');
+  self->cached += self->detached;
+}
+
+static guint64
+pages_trim (gpointer allocator)
+{
+  Pages  *self = allocator;
+  guint64 trimmed = self->cached;
+
+  g_string_append_c (self->calls, 'x');
+  self->reserved -= trimmed;
+  self->cached = 0;
+  return trimmed;
+}
+
+static guint64
+pages_reserved (gconstpointer allocator)
+{
+  return ((const Pages *) allocator)->reserved;
+}
+
+static void
+pages_free (gpointer allocator)
+{
+  g_string_append_c (((Pages *) allocator)->calls, 'f');
+}
+
+static const PoolAllocator pages_allocator = {
+  .take = pages_take,
+  .release = pages_release,
+  .detach = pages_detach,
+  .give = pages_give,
+  .trim = pages_trim,
+  .reserved = pages_reserved,
+  .free = pages_free,
+};
+
+/* Takes 50, of 64 reserved; its release waits for an op of 4 s; 90 more go on only then. */
+static HostYield
+pages_step (Engine *e, HostId host, gpointer user)
+{
+  static const guint64 first = 50, second = 90;
+  Program             *p = user;
+
+  (void) host;
+  switch (p->phase++)
+    {
+    case 0:
+      return (HostYield){ .kind = HOST_ALLOC, .pool = p->pool, .request = { first, &first } };
+    case 1:
+      p->op = test_submit (e, p->stream, (TestOp){ .class_ = OP_TRAFFIC, .latency = SECONDS (4) });
+      engine_pool_release (e, p->pool, 0, &(PoolRequest){ first, &first }, p->op);
+      return (HostYield){ .kind = HOST_ALLOC, .pool = p->pool, .request = { second, &second } };
+    case 2:
+      p->second_time = engine_now (e);
+      engine_pool_release (e, p->pool, 0, &(PoolRequest){ second, &second }, ENGINE_NONE);
+      return (HostYield){ .kind = HOST_END };
+    default:
+      g_assert_not_reached ();
+    }
+}
+
+START_TEST (a_pool_calls_its_allocator)
+{
+  Engine *e = engine_new ();
+  PoolId  pool = engine_add_pool (e, "hbm", 100);
+  Pages   pages = { .calls = g_string_new (NULL) };
+  Program p = { .pool = pool, .stream = engine_add_stream (e, "s", 0, 0) };
+
+  engine_pool_set_allocator (e, pool, &pages_allocator, &pages);
+  engine_add_host (e, "h", pages_step, &p);
+  test_run (e);
+  ck_assert_uint_eq (p.second_time, SECONDS (4));
+  ck_assert (engine_is_idle (e));
+  ck_assert_uint_eq (engine_pool_stats (e, pool)->reserved.bytes, 96);
+  ck_assert_uint_eq (engine_pool_stats (e, pool)->allocated.bytes, 90);
+  ck_assert_uint_eq (engine_pool_stats (e, pool)->n_retries, 0); /* pages are joined: none went */
+  engine_free (e);
+  ck_assert_str_eq (pages.calls->str, "tdTgtrf");
+  g_string_free (pages.calls, TRUE);
 }
 END_TEST
 
@@ -313,6 +454,7 @@ main (void)
   tcase_add_test (hosts, what_can_never_fit_overflows);
   tcase_add_test (hosts, blocked_hosts_go_in_order);
   tcase_add_test (hosts, the_log_has_every_change);
+  tcase_add_test (hosts, a_pool_calls_its_allocator);
   tcase_add_test (hosts, a_host_stuck_in_an_allocation_is_named);
   suite_add_tcase (suite, peaks);
   suite_add_tcase (suite, hosts);

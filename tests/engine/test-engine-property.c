@@ -230,7 +230,7 @@ plan_step (Engine *e, HostId host, gpointer user)
   else
     {
       if (rank->held > 0)
-        engine_pool_release (e, rank->pool, POOL_GATHERED, &(HeapRequest){ .bytes = rank->held },
+        engine_pool_release (e, rank->pool, POOL_GATHERED, &(PoolRequest){ .bytes = rank->held },
                              step->deferred ? rank->ops[step->target] : ENGINE_NONE);
       rank->held = step->bytes;
       return (HostYield){ .kind = HOST_ALLOC,

@@ -51,12 +51,13 @@ check_validation (TrainingTable *table)
 int
 LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
-  g_autoptr (DiagList) diags = diag_list_new ();
-  g_autofree char     *file = fuzz_file ("training.csv", data, size);
-  TrainingTable       *table;
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autofree char       *file = fuzz_file ("training.csv", data, size);
+  TrainingTable         *table;
 
   fuzz_begin ();
-  table = training_table_load (file, diags);
+  table = training_table_load (file, profiles, diags);
   fuzz_check_diags (diags, table == NULL);
   if (table != NULL && is_small_table (table))
     check_validation (table);

@@ -290,14 +290,17 @@ has_few_gpus (const ClusterOptions *options, ProfileSet *profiles)
 void
 fuzz_check_prediction (const Scenario *scenario, ProfileSet *profiles)
 {
-  const PredictOptions   options = { .replay.max_periods = 3 };
-  g_autoptr (DiagList)   diags = diag_list_new ();
-  g_autoptr (GError)     error = NULL;
-  g_autoptr (Prediction) self = NULL;
+  const PredictOptions         options = { .replay.max_periods = 3 };
+  g_autoptr (DiagList)         diags = diag_list_new ();
+  g_autoptr (GError)           error = NULL;
+  g_autoptr (Prediction)       self = NULL;
+  g_autoptr (ResolvedScenario) resolved = NULL;
 
   if (!fuzz_is_small (scenario) || !has_few_gpus (&scenario->cluster, profiles))
     return;
-  self = predict_replayed (scenario, &options, profiles, NULL, diags, &error);
+  resolved = resolved_new (scenario, profiles, diags);
+  if (resolved != NULL)
+    self = predict_replayed (resolved, &options, NULL, diags, &error);
   fuzz_check_diags (diags, self == NULL && error == NULL);
   if (self != NULL)
     check_figures (self);

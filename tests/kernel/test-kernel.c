@@ -4,6 +4,7 @@
  * business.
  */
 #include "base/layout.h"
+#include "kernel/host-cost.h"
 #include "kernel/kernel.h"
 
 #include <check.h>
@@ -36,6 +37,38 @@ test_gpu (void)
     .small_tile_power = { .value = 1 },
   };
 }
+
+/*
+ * 1e9 parameters at 4e9 a second: 0.25 s of 40 cores; 16 B read and 12 B written each, and 2 B of a
+ * bf16 copy, are 30 GB, which two sockets of 50 GB/s would carry in 0.3 s. Where the rate is not
+ * known, and for sums, memory alone binds.
+ */
+START_TEST (host_work_by_hand)
+{
+  NodeProfile node = { .cores = { .value = 40 },
+                       .sockets = { .value = 2 },
+                       .dram_bandwidth = { .value = 50e9 },
+                       .cpu_adam_rate = { .value = 4e9 } };
+  HostDesc    adam = host_desc_adam ("cpu_adam", 1000000000, 2);
+  HostDesc    sum = host_desc_stream ("sum", 1000, 8000, 4000);
+  HostCost    cost;
+
+  host_cost (&node, &adam, &cost);
+  assert_near (cost.core_seconds, 10.0);
+  assert_near (cost.dram_bytes, 30e9);
+  assert_near (cost.alone, 0.3);
+  node.cpu_adam_rate.value = 2e9;
+  host_cost (&node, &adam, &cost);
+  assert_near (cost.alone, 0.5);
+  node.cpu_adam_rate.value = 0;
+  host_cost (&node, &adam, &cost);
+  ck_assert (cost.core_seconds == 0);
+  assert_near (cost.alone, 0.3);
+  host_cost (&node, &sum, &cost);
+  ck_assert (cost.core_seconds == 0);
+  assert_near (cost.dram_bytes, 12000.0);
+}
+END_TEST
 
 static KernelDesc
 matmul (guint64 m, guint64 n, guint64 k, guint64 batch)
@@ -504,6 +537,7 @@ kernel_suite (void)
   Suite *suite = suite_create ("kernel");
   TCase *hand = tcase_create ("by hand"), *property = tcase_create ("property");
 
+  tcase_add_test (hand, host_work_by_hand);
   tcase_add_test (hand, test_matmul_by_hand);
   tcase_add_test (hand, test_matmul_waves);
   tcase_add_test (hand, test_matmul_small_tile);

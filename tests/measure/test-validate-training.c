@@ -16,6 +16,18 @@
 #define MODEL "gpt,2,256,4,1000,128,"
 
 /* TEXT as a file. Newly allocated name; the caller removes the file. */
+static const char goals[] =
+    "- { rows: speed, of: time, sources: [other, layouts], median: 6 %, p90: 0.15 }\n"
+    "- { rows: fits, of: fits, sources: [layouts], right: 0.95 }\n"
+    "- { rows: tau, of: ranking, sources: [layouts], tau: 0.8 }\n";
+
+/* Newly allocated name of the goals beside TABLE. */
+static char *
+goals_beside (const char *table)
+{
+  return g_strdup_printf ("%.*s.goals.yaml", (int) (strlen (table) - strlen (".csv")), table);
+}
+
 static char *
 write_table (const char *text)
 {
@@ -28,14 +40,27 @@ write_table (const char *text)
   return name;
 }
 
+/* With the goals WANTED beside it; NULL after mistakes. */
+static TrainingTable *
+try_text (const char *text, const char *wanted, DiagList *diags)
+{
+  g_autofree char       *name = write_table (text), *beside = goals_beside (name);
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  TrainingTable         *table;
+
+  ck_assert (g_file_set_contents (beside, wanted, -1, NULL));
+  table = training_table_load (name, profiles, diags);
+  g_unlink (name);
+  g_unlink (beside);
+  return table;
+}
+
 static TrainingTable *
 load_text (const char *text)
 {
-  g_autofree char     *name = write_table (text);
   g_autoptr (DiagList) diags = diag_list_new ();
-  TrainingTable       *table = training_table_load (name, diags);
+  TrainingTable       *table = try_text (text, goals, diags);
 
-  g_unlink (name);
   ck_assert_msg (table != NULL, "%s", diag_list_first_message (diags));
   return table;
 }
@@ -205,7 +230,35 @@ START_TEST (test_fits)
   ck_assert_double_eq_tol (goal->first, 0.5, 1e-12);
   ck_assert_double_eq (goal->second, 1);
   ck_assert (!goal->met);
+  ck_assert_double_eq_tol (goal[-1].goal->first, 0.06, 1e-12);
+  ck_assert_double_eq (goal[-1].goal->second, 0.15);
+  ck_assert_str_eq (goal[-1].goal->sources[1], "layouts");
   ck_assert_uint_eq (g_array_index (v->errors, TrainingErrors, 0).errors.n, 1); /* fits: no error */
+}
+END_TEST
+
+/* Mistakes in the goals are the table's: a bound that is missing, or of another kind. */
+START_TEST (test_bad_goals)
+{
+  static const char *const cases[] = {
+    "rows: no list\n",
+    "- { rows: speed, of: time, sources: [a], median: 0.06 }\n",
+    "- { rows: tau, of: ranking, sources: [a], tau: 0.8, p90: 0.1 }\n",
+    "- { rows: fits, of: fits, right: 0.9 }\n",
+    "- { rows: fits, of: fitting, sources: [a], median: 0.1, p90: 0.9 }\n",
+    "- { of: fits, sources: [a], right: 0.9 }\n",
+    "- { rows: fits, of: fits, sources: [a], right: 95 }\n",
+    "- { rows: fits, of: fits, sources: [a], right: 0.9, lest: 2 }\n",
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (DiagList) diags = diag_list_new ();
+
+      ck_assert_ptr_null (
+          try_text (HEADER RUN ("a-1", "1", "1", "", "fits", "1", "test"), cases[i], diags));
+      ck_assert_msg (diag_list_n_errors (diags) == 1, "%s", cases[i]);
+    }
 }
 END_TEST
 
@@ -228,7 +281,7 @@ START_TEST (test_mapping)
 {
   static const char text[] = HEADER
       "a-1" NODE    MODEL "1,1,fsdp2,grad-op,1,none,,step_time_s,1,s,test,\n"
-      "a-2" NODE MODEL "1,1,zero1,all,1,,,step_time_s,1,s,test,\n"
+      "a-2" NODE MODEL "1,1,zero2,all,1,,,step_time_s,1,s,test,\n"
       "a-3" NODE MODEL "1,1,fsdp1,2,1,full,async_tp=1; backward_prefetch=post,fits,1,,test,\n"
       "a-4" NODE MODEL
       "1,1,fsdp1,2,1,full,async_tp=1; backward_prefetch=post,step_time_s,1,,test,\n"
@@ -240,7 +293,7 @@ START_TEST (test_mapping)
   ck_assert_str_eq (setting_of (table, 0, "strategy.reshard_after_forward"), "false");
   ck_assert_ptr_null (setting_of (table, 1, "mesh.shard"));
   ck_assert_ptr_null (setting_of (table, 1, "training.activation_checkpointing"));
-  ck_assert_str_eq (setting_of (table, 1, "strategy.name"), "zero1");
+  ck_assert_str_eq (setting_of (table, 1, "strategy.name"), "zero2");
   ck_assert_str_eq (setting_of (table, 2, "mesh.shard"), "2");
   ck_assert_str_eq (setting_of (table, 2, "mesh.async_tp"), "1");
   ck_assert_str_eq (setting_of (table, 2, "strategy.backward_prefetch"), "post");
@@ -278,6 +331,72 @@ START_TEST (test_framework)
   ck_assert_str_eq (setting_of (table, 4, "training.activation_checkpointing"), "full");
   ck_assert_str_eq (setting_of (table, 5, "training.activation_checkpointing"), "none");
   ck_assert_str_eq (setting_of (table, 6, "training.activation_checkpointing"), "selective");
+}
+END_TEST
+
+static void
+write_profile (const char *folder, const char *text)
+{
+  g_autofree char *frameworks = g_build_filename (folder, "framework", NULL);
+  g_autofree char *file = g_build_filename (frameworks, "own.yaml", NULL);
+
+  ck_assert_int_eq (g_mkdir_with_parents (frameworks, 0700), 0);
+  ck_assert (g_file_set_contents (file, text, -1, NULL));
+}
+
+static void
+remove_profile (const char *folder)
+{
+  g_autofree char *frameworks = g_build_filename (folder, "framework", NULL);
+  g_autofree char *file = g_build_filename (frameworks, "own.yaml", NULL);
+
+  g_unlink (file);
+  g_rmdir (frameworks);
+  g_rmdir (folder);
+}
+
+/* What a profile of one's own implies; a setting that there is not is the profile's mistake. */
+START_TEST (test_own_framework)
+{
+  static const char rows[] =
+      "id,node,arch,n_layers,d_model,n_heads,vocab,seq_len,strategy,framework,metric,value\n"
+      "a-1,x,gpt,2,256,4,1000,128,ddp,own,fits,1\n"
+      "a-2,x,gpt,2,256,4,1000,128,fsdp1,own,fits,1\n"
+      "a-3,x,gpt,2,256,4,1000,128,ddp,elder own,fits,1\n";
+  static const char title[] = "title: x\nnames: elder own\nimplies:\n";
+  g_autofree char  *folder = g_dir_make_tmp ("shardsim-framework-XXXXXX", NULL);
+  g_autofree char  *good =
+      g_strconcat (title, "- { set: mesh.tp, to: \"4\", strategy: ddp, source: x }\n",
+                   "- { set: mesh.pp, to: \"2\", called: elder own, source: x }\n", NULL);
+  g_autofree char *bad = g_strconcat (
+      title, "- { set: mesh.tpp, to: \"4\", source: x }\n",
+      "- { set: mesh.tp, to: four, source: x }\n", "- { set: nowhere.tp, to: \"4\", source: x }\n",
+      "- { set: strategy.x, to: \"4\", source: x, strategy: y }\n",
+      "- { set: strategy.x, to: a, source: x, strategy: ddp }\n", NULL);
+  g_autofree char     *file = write_table (rows);
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  write_profile (folder, good);
+  {
+    g_autoptr (ProfileSet)    profiles = profile_set_new (folder);
+    g_autoptr (TrainingTable) table = training_table_load (file, profiles, diags);
+
+    ck_assert_ptr_nonnull (table);
+    ck_assert_str_eq (setting_of (table, 0, "mesh.tp"), "4");
+    ck_assert_ptr_null (setting_of (table, 0, "mesh.pp"));
+    ck_assert_ptr_null (setting_of (table, 1, "mesh.tp"));
+    ck_assert_str_eq (setting_of (table, 2, "mesh.tp"), "4");
+    ck_assert_str_eq (setting_of (table, 2, "mesh.pp"), "2");
+  }
+  write_profile (folder, bad);
+  {
+    g_autoptr (ProfileSet) profiles = profile_set_new (folder);
+
+    ck_assert_ptr_null (training_table_load (file, profiles, diags));
+    ck_assert_uint_eq (diag_list_n_errors (diags), 5); /* once, whatever the number of rows */
+  }
+  remove_profile (folder);
+  g_unlink (file);
 }
 END_TEST
 
@@ -368,8 +487,10 @@ main (void)
   tcase_add_test (tests, test_source);
   tcase_add_test (tests, test_summary);
   tcase_add_test (tests, test_fits);
+  tcase_add_test (tests, test_bad_goals);
   tcase_add_test (tests, test_mapping);
   tcase_add_test (tests, test_framework);
+  tcase_add_test (tests, test_own_framework);
   tcase_add_test (tests, test_tokens);
   tcase_add_test (tests, test_plan);
   tcase_add_test (tests, test_prediction);

@@ -1,8 +1,13 @@
-/* The words of collectives and element types: each reads back, in nccl-tests' spelling too. */
+/*
+ * The words of collectives, element types, places and transports, and what payloads take on the
+ * wire.
+ */
 #include <check.h>
 
 #include "op/collective-kind.h"
-#include "op/dtype.h"
+#include "op/payload.h"
+#include "op/place.h"
+#include "op/transport.h"
 
 START_TEST (kinds_read_back)
 {
@@ -30,6 +35,82 @@ START_TEST (elements_have_bytes)
 }
 END_TEST
 
+START_TEST (elements_have_bits)
+{
+  ck_assert_uint_eq (dtype_bits (DTYPE_FP32), 32);
+  ck_assert_uint_eq (dtype_bits (DTYPE_FP8), 8);
+  ck_assert_uint_eq (dtype_bits (DTYPE_INT4), 4);
+  ck_assert_uint_eq (dtype_bytes (DTYPE_INT8), 1);
+}
+END_TEST
+
+/*
+ * 10 001 elements: 20 002 B of bf16, 5 000.5 of int4; int8 in blocks of 2 048 is 10 001 B and the
+ * scales of 5 blocks, 20 B; E3M0 has no scales.
+ */
+START_TEST (payloads_have_bytes)
+{
+  Payload payload = payload_plain (10001, DTYPE_BF16);
+
+  ck_assert_uint_eq (payload_bytes (payload), 20002);
+  ck_assert_uint_eq (payload_bytes (payload_plain (10001, DTYPE_INT4)), 5001);
+  ck_assert_uint_eq (payload_bytes (payload_of_bytes (77)), 77);
+  payload.codec = codec_find ("int8-block");
+  ck_assert_uint_eq (payload_bytes (payload), 10021);
+  payload.codec = codec_find ("INT4-block");
+  ck_assert_uint_eq (payload_bytes (payload), 5021);
+  payload.codec = codec_find ("fp4-e3m0");
+  ck_assert_uint_eq (payload_bytes (payload), 5001);
+  ck_assert_ptr_null (codec_find ("int5"));
+}
+END_TEST
+
+/*
+ * 8 192 elements of bf16, 16 384 B; as int8 in blocks of 2 048 they take 8 192 B and 16 B of
+ * scales. Four ranks' parts become one of 2 048 elements: 4 096 B where each is decoded first, or
+ * 2 052 B of a codec that is added as it is.
+ */
+START_TEST (codecs_have_work)
+{
+  const Codec *int8 = codec_find ("int8-block");
+  const Codec  added = { "added", DTYPE_INT8, 2048, 32, FALSE };
+  Payload      payload = { 8192, DTYPE_BF16, int8 };
+  PayloadWork  encode = payload_encode_work (payload), decode = payload_decode_work (payload);
+  PayloadWork  add = payload_add_work (payload, 4, NULL);
+
+  ck_assert (encode.read == 16384 && encode.write == 8208);
+  ck_assert (decode.read == 8208 && decode.write == 16384);
+  ck_assert (add.read == 8208 && add.write == 4096 && !payload_adds_encoded (payload));
+  payload.codec = &added;
+  add = payload_add_work (payload, 4, &added);
+  ck_assert (add.read == 8208 && add.write == 2052 && payload_adds_encoded (payload));
+  add = payload_add_work (payload_plain (8192, DTYPE_BF16), 4, NULL);
+  ck_assert (add.read == 16384 && add.write == 4096);
+}
+END_TEST
+
+START_TEST (moves_have_ends)
+{
+  for (guint from = 0; from < PLACE_N; from++)
+    for (guint to = 0; to < PLACE_N; to++)
+      {
+        guint            kind = move_kind ((Place) from, (Place) to);
+        g_autofree char *name =
+            g_strdup_printf ("%s to %s", place_name ((Place) from), place_name ((Place) to));
+
+        ck_assert_uint_lt (kind, MOVE_N);
+        ck_assert_uint_eq (move_from (kind), from);
+        ck_assert_uint_eq (move_to (kind), to);
+        ck_assert_str_eq (move_kind_name (kind), name);
+        ck_assert_int_eq (move_blocks_host (kind), from == PLACE_PAGEABLE || to == PLACE_PAGEABLE);
+      }
+  ck_assert (place_is_host (PLACE_PINNED) && place_is_host (PLACE_PAGEABLE));
+  ck_assert (!place_is_host (PLACE_HBM) && !place_is_host (PLACE_NVME));
+  ck_assert_str_eq (place_title (PLACE_NVME), "NVMe drives");
+  ck_assert_str_eq (transport_name (TRANSPORT_HOST), "host");
+}
+END_TEST
+
 int
 main (void)
 {
@@ -41,6 +122,10 @@ main (void)
   tcase_add_loop_test (tcase, kinds_read_back, 0, COLLECTIVE_N_KINDS);
   tcase_add_test (tcase, kinds_have_other_spellings);
   tcase_add_test (tcase, elements_have_bytes);
+  tcase_add_test (tcase, elements_have_bits);
+  tcase_add_test (tcase, payloads_have_bytes);
+  tcase_add_test (tcase, codecs_have_work);
+  tcase_add_test (tcase, moves_have_ends);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);

@@ -41,16 +41,16 @@ run_case (const Case *c)
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (GError)     error = NULL;
-  ReplayOptions          options = { .unfolded = c->unfolded };
   gint64                 start = g_get_monotonic_time ();
   g_autoptr (GPtrArray)  all =
       scenario_load (NULL, NULL, overrides, G_N_ELEMENTS (overrides), diags);
-  g_autoptr (Replay) replay =
-      all != NULL ? replay_run (g_ptr_array_index (all, 0), profiles, &options, diags, &error)
-                  : NULL;
-  double           seconds = (g_get_monotonic_time () - start) / 1e6;
-  g_autofree char *messages = diag_list_format (diags, FALSE);
-  EngineCounters   counters;
+  g_autoptr (ReplayPlan) plan =
+      all != NULL ? replay_plan_scenario (g_ptr_array_index (all, 0), profiles, diags) : NULL;
+  g_autoptr (ReplayBound) bound = plan != NULL ? replay_bound_new (plan, c->unfolded) : NULL;
+  g_autoptr (Replay)      replay = bound != NULL ? replay_new (bound, NULL, &error) : NULL;
+  double                  seconds = (g_get_monotonic_time () - start) / 1e6;
+  g_autofree char        *messages = diag_list_format (diags, FALSE);
+  EngineCounters          counters;
 
   if (replay == NULL)
     {

@@ -68,15 +68,45 @@ fixture_scenario (const char *key, ...)
   return scenario;
 }
 
+Scenario *
+fixture_toy_scenario (const char *node, const Strategy *strategy, gpointer options)
+{
+  Scenario *scenario = fixture_scenario (
+      "cluster.node", node, "cluster.nodes", "1", "model.arch", "llama", "model.n_layers", "1",
+      "model.d_model", "64", "model.n_heads", "2", "model.d_ff", "128", "model.vocab", "100",
+      "training.seq_len", "16", "training.micro_batch", "1", "strategy.name", "ddp", NULL);
+
+  scenario->strategy->strategy = strategy;
+  g_free (scenario->strategy->options);
+  scenario->strategy->options = options;
+  return scenario;
+}
+
+ProfileSet *
+fixture_toy_profiles (void)
+{
+  g_autofree char *dir =
+      g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "tests", "replay", "profiles", NULL);
+
+  return profile_set_new (dir);
+}
+
 Replay *
 fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolded,
                 guint min_periods)
 {
-  g_autoptr (DiagList) diags = diag_list_new ();
-  g_autoptr (GError)   error = NULL;
-  ReplayOptions        options = { .unfolded = unfolded, .min_periods = min_periods };
-  Replay              *replay = replay_run (scenario, profiles, &options, diags, &error);
+  g_autoptr (DiagList)    diags = diag_list_new ();
+  g_autoptr (GError)      error = NULL;
+  ReplayOptions           options = { .min_periods = min_periods };
+  g_autoptr (ReplayPlan)  plan = replay_plan_scenario (scenario, profiles, diags);
+  g_autoptr (ReplayBound) bound = NULL;
+  Replay                 *replay = NULL;
 
+  if (plan != NULL)
+    {
+      bound = replay_bound_new (plan, unfolded);
+      replay = replay_new (bound, &options, &error);
+    }
   if (replay == NULL)
     fail_on (diags, error);
   ck_assert_ptr_nonnull (replay);
@@ -202,6 +232,7 @@ random_strategy (Overrides *o, GRand *rand, guint gpus)
     {
       static const char *const inner[] = { "ddp", "fsdp2", "zero1" };
 
+      overrides_add (o, "strategy.local_steps", "3"); /* a first, one between, a last */
       overrides_add (o, "strategy.inner.name", PICK (rand, inner));
     }
   else if (option_table_find (strategy->options, "shard") != NULL && gpus > 1

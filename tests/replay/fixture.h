@@ -8,6 +8,15 @@
 /* Keys and values, ended by NULL. Fails the test on any diagnostic. */
 Scenario *fixture_scenario (const char *key, ...) G_GNUC_NULL_TERMINATED;
 
+/*
+ * One layer of a small Llama on one NODE under STRATEGY, which is none of the registry, with
+ * OPTIONS (newly allocated, taken).
+ */
+Scenario *fixture_toy_scenario (const char *node, const Strategy *strategy, gpointer options);
+
+/* The profiles of round numbers, tests/replay/profiles. */
+ProfileSet *fixture_toy_profiles (void);
+
 /* Runs it; fails the test on any diagnostic or error. PROFILES must outlive the replay. */
 Replay *fixture_replay (const Scenario *scenario, ProfileSet *profiles, gboolean unfolded,
                         guint min_periods);

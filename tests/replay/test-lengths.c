@@ -114,14 +114,15 @@ executed_flops (const Case *c)
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 1);
 
-  return replay_executed_flops (replay);
+  return replay_bound_executed_flops (replay_bound (replay));
 }
 
 /* ---- by hand --------------------------------------------------------------------------------- */
 
 static const char *const pipelines[] = { "gpipe", "1f1b", "interleaved", "zb-h1",
                                          "zb-h2", "zbv",  "dualpipe" };
-static const char *const strategies[] = { "ddp", "zero1", "zero3", "fsdp1", "fsdp2", "fcdp" };
+static const char *const strategies[] = { "ddp",   "zero1", "zero2", "zero3",
+                                          "fsdp1", "fsdp2", "fcdp",  "mics" };
 
 START_TEST (test_equal_lengths_are_no_lengths)
 {

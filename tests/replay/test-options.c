@@ -121,7 +121,8 @@ check_words (const OptionSpec *spec, gpointer scratch)
     return;
   for (gint i = 0; spec->choices[i] != NULL; i++)
     {
-      const gboolean   numbered = g_str_has_suffix (spec->choices[i], ":K");
+      const gboolean numbered =
+          g_str_has_suffix (spec->choices[i], ":K") || g_str_equal (spec->choices[i], "K");
       g_autofree char *word = g_strndup (spec->choices[i], strlen (spec->choices[i]) - numbered);
       g_autofree char *given = g_strconcat (word, numbered ? "3" : "", NULL);
       g_autofree char *upper = g_ascii_strup (given, -1), *kept = NULL;
@@ -202,7 +203,7 @@ START_TEST (test_origins)
   g_autoptr (DiagList)          diags = diag_list_new ();
   g_autoptr (ProfileSet)        profiles = profile_set_new (NULL);
   g_autoptr (GPtrArray)         scenarios = NULL;
-  g_autoptr (Replay)            replay = NULL;
+  g_autoptr (ReplayPlan)        plan = NULL;
   g_autofree char              *text = NULL, *wanted = NULL;
   const char *const            *words = origins[_i].words;
   gboolean                      model = FALSE, length = FALSE;
@@ -221,8 +222,8 @@ START_TEST (test_origins)
   scenarios = scenario_load (NULL, NULL, (const ScenarioOverride *) (gconstpointer) overrides->data,
                              overrides->len, diags);
   ck_assert_ptr_nonnull (scenarios);
-  replay = replay_plan (g_ptr_array_index (scenarios, 0), profiles, diags);
-  ck_assert_ptr_null (replay);
+  plan = replay_plan_scenario (g_ptr_array_index (scenarios, 0), profiles, diags);
+  ck_assert_ptr_null (plan);
   text = diag_list_format (diags, FALSE);
   wanted = g_strdup (origins[_i].place);
   *strchr (wanted, '=') = ' '; /* "--intra pcie4-hots: error" */
@@ -244,15 +245,15 @@ title_of (const char *cluster, const char *model, const char *strategy)
   g_autoptr (GPtrArray)  scenarios =
       scenario_load (NULL, NULL, overrides, G_N_ELEMENTS (overrides), diags);
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Replay)     replay = NULL;
+  g_autoptr (ReplayPlan) plan = NULL;
   const Scenario        *scenario;
 
   ck_assert_ptr_nonnull (scenarios);
   scenario = g_ptr_array_index (scenarios, 0);
-  replay = replay_plan (scenario, profiles, diags);
-  ck_assert_ptr_nonnull (replay);
-  return g_strdup_printf ("%s %s %s", cluster_title (replay_cluster (replay)),
-                          workload_shape (replay_workload (replay))->name,
+  plan = replay_plan_scenario (scenario, profiles, diags);
+  ck_assert_ptr_nonnull (plan);
+  return g_strdup_printf ("%s %s %s", cluster_title (replay_plan_resolved (plan)->cluster),
+                          workload_shape (replay_plan_resolved (plan)->workload)->name,
                           scenario->strategy->strategy->name);
 }
 

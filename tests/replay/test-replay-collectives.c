@@ -55,14 +55,17 @@ pair_step_end (StrategyRun *run)
   schedule_host_wait (run->b, schedule_record (run->b, SCHEDULE_COMPUTE));
   if (options->first > 0)
     {
-      schedule_all_reduce (run->b, SCHEDULE_COMPUTE, s->one, (guint64) options->first, "first");
-      schedule_all_reduce (run->b, SCHEDULE_COMPUTE, s->one, (guint64) options->second, "second");
+      schedule_all_reduce (run->b, SCHEDULE_COMPUTE, s->one,
+                           payload_of_bytes ((guint64) options->first), "first");
+      schedule_all_reduce (run->b, SCHEDULE_COMPUTE, s->one,
+                           payload_of_bytes ((guint64) options->second), "second");
     }
   else
     {
-      schedule_all_reduce (run->b, SCHEDULE_COMPUTE, s->one, (guint64) options->second / 2,
-                           "first");
-      schedule_all_gather (run->b, s->side, s->other, (guint64) options->second, "second");
+      schedule_all_reduce (run->b, SCHEDULE_COMPUTE, s->one,
+                           payload_of_bytes ((guint64) options->second / 2), "first");
+      schedule_all_gather (run->b, s->side, s->other, payload_of_bytes ((guint64) options->second),
+                           "second");
       schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->side);
     }
   schedule_host_wait (run->b, schedule_record (run->b, SCHEDULE_COMPUTE));
@@ -176,9 +179,7 @@ END_TEST
  */
 START_TEST (test_divided_by_weight)
 {
-  g_autofree char *dir =
-      g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "tests", "replay", "profiles", NULL);
-  g_autoptr (ProfileSet) profiles = profile_set_new (dir);
+  g_autoptr (ProfileSet) profiles = fixture_toy_profiles ();
   g_autoptr (Scenario)   scenario = pair_scenario ("1 x toy-pair", 0, 200000000);
   g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, _i, 0);
   OpId                   ops[] = { last_op (replay, "first"), last_op (replay, "second") };

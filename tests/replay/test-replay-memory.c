@@ -5,12 +5,13 @@
  * scenarios. Not asserted here: when memory is released on the device (the engine's tests work that
  * out by hand), and host memory, whose pools are shared.
  */
+#include "../cases.h"
 #include "fixture.h"
 
 #include "replay/plan-memory.h"
 #include "replay/runtime-memory.h"
 
-#define CASES 200
+#define CASES 800
 
 static gint64
 head_room (PlanMemory plan)
@@ -22,7 +23,7 @@ head_room (PlanMemory plan)
 static void
 check_plan (const Replay *replay, guint role, guint64 allocated, guint seed)
 {
-  PlanMemory plan = replay_plan_memory (replay, role);
+  PlanMemory plan = replay_plan_memory (replay_plan (replay), role);
 
   ck_assert_msg (plan.hbm.allocated.bytes == allocated,
                  "seed %u, role %u: %" G_GUINT64_FORMAT " B in the plan, %" G_GUINT64_FORMAT
@@ -30,7 +31,7 @@ check_plan (const Replay *replay, guint role, guint64 allocated, guint seed)
                  seed, role, plan.hbm.allocated.bytes, allocated);
   ck_assert_uint_ge (plan.hbm.reserved.bytes, allocated);
   ck_assert_uint_eq (schedule_role_of_rank (replay_schedule (replay), plan.rank), role);
-  ck_assert_int_le (head_room (replay_plan_fullest (replay)), head_room (plan));
+  ck_assert_int_le (head_room (replay_plan_fullest (replay_plan (replay))), head_room (plan));
 }
 
 static void
@@ -38,20 +39,20 @@ check_rank (const Replay *replay, guint i, const PlanTotals *expected, guint see
 {
   const ReplayRank         *rank = replay_rank (replay, i);
   const PoolStats          *hbm = engine_pool_stats (replay_engine (replay), rank->hbm);
-  g_autoptr (RuntimeMemory) memory = runtime_memory_new (replay);
+  g_autoptr (RuntimeMemory) memory = runtime_memory_new (replay_plan (replay));
   guint64                   runtime = runtime_memory_bytes (memory, rank->rank);
   guint64                   allocated = hbm->allocated.bytes, sum = 0;
   PlanTotals                measured = { 0 };
 
   schedule_totals (replay_schedule (replay), rank->role, &measured);
-  ck_assert_msg ((double) allocated == measured.hbm_high,
+  ck_assert_msg ((double) allocated == measured.high[PLACE_HBM],
                  "seed %u, rank %u: %" G_GUINT64_FORMAT " B allocated, the schedule has %.17g",
-                 seed, rank->rank, allocated, measured.hbm_high);
-  ck_assert_msg ((double) allocated >= expected->hbm_low
-                     && (double) allocated <= expected->hbm_high,
+                 seed, rank->rank, allocated, measured.high[PLACE_HBM]);
+  ck_assert_msg ((double) allocated >= expected->low[PLACE_HBM]
+                     && (double) allocated <= expected->high[PLACE_HBM],
                  "seed %u, rank %u: %" G_GUINT64_FORMAT " B allocated, expected %.17g to %.17g",
-                 seed, rank->rank, allocated, expected->hbm_low, expected->hbm_high);
-  if (replay_scenario (replay)->memory.allocator == ALLOCATOR_IDEAL)
+                 seed, rank->rank, allocated, expected->low[PLACE_HBM], expected->high[PLACE_HBM]);
+  if (replay_resolved (replay)->scenario->memory.allocator == ALLOCATOR_IDEAL)
     ck_assert_uint_eq (hbm->reserved.bytes, allocated);
   else
     ck_assert_uint_eq (hbm->reserved.bytes + runtime, hbm->device.bytes);
@@ -69,7 +70,7 @@ START_TEST (test_allocated_is_the_schedule_s)
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   guint                  waited = 0;
 
-  for (guint seed = 0; seed < CASES; seed++)
+  for (guint seed = 0; seed < cases_of (CASES); seed++)
     {
       g_autoptr (GRand)    rand = g_rand_new_with_seed (4200 + seed);
       g_autoptr (Scenario) scenario = fixture_random (rand, profiles);
@@ -78,7 +79,7 @@ START_TEST (test_allocated_is_the_schedule_s)
 
       scenario->memory.allocator = (gint) (seed % 3);
       replay = fixture_replay (scenario, profiles, FALSE, 0);
-      ck_assert (replay_expect (replay, &expected));
+      ck_assert (replay_plan_expect (replay_plan (replay), &expected));
       for (guint i = 0; i < replay_n_ranks (replay); i++)
         {
           check_rank (replay, i, &expected, 4200 + seed);
@@ -87,7 +88,7 @@ START_TEST (test_allocated_is_the_schedule_s)
                     > 0;
         }
     }
-  ck_assert_uint_ge (waited, CASES / 4); /* else the two peaks are hardly told apart */
+  ck_assert_uint_ge (waited, cases_of (CASES) / 4); /* else the two peaks are hardly told apart */
 }
 END_TEST
 
@@ -107,10 +108,10 @@ planned_peak (const char *framework, const char *grad_accum, const char *key, co
       "training.seq_len", "128", "training.micro_batch", "1", "training.grad_accum", grad_accum,
       "training.framework", framework, "strategy.name", "zero1", key, value, NULL);
 
-  g_autoptr (Replay) replay = replay_plan (scenario, profiles, diags);
+  g_autoptr (ReplayPlan) plan = replay_plan_scenario (scenario, profiles, diags);
 
-  ck_assert_msg (replay != NULL, "%s", diag_list_first_message (diags));
-  return replay_plan_memory (replay, 0).hbm.allocated.bytes;
+  ck_assert_msg (plan != NULL, "%s", diag_list_first_message (diags));
+  return replay_plan_memory (plan, 0).hbm.allocated.bytes;
 }
 
 /*

@@ -2,7 +2,7 @@
  * Messages between halves of the ranks, after the model's kernels: alone one takes what its plan
  * says; the two of one group call move side by side, two calls one after another; a send waits for
  * its receive and holds its SMs meanwhile; all ranks of a half fold into one; what follows on the
- * stream follows the whole call. And passes of dualpipe run beside each other. Not asserted: how a
+ * stream follows the whole call. And passes of dualpipe run concurrently. Not asserted: how a
  * pipeline uses messages.
  */
 #include <math.h>
@@ -195,7 +195,7 @@ START_TEST (test_traffic)
 {
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
   g_autoptr (Replay)     replay = mail_replay (profiles, _i == 0 ? "1" : "4", MAIL_ONE);
-  g_autoptr (GArray)     all = replay_traffic (replay);
+  g_autoptr (GArray)     all = replay_bound_traffic (replay_bound (replay));
   const ReplayTraffic   *traffic = &g_array_index (all, ReplayTraffic, 0);
 
   ck_assert_uint_eq (all->len, 1);
@@ -207,7 +207,7 @@ START_TEST (test_traffic)
 }
 END_TEST
 
-/* ---- passes beside each other ---------------------------------------------------------------- */
+/* ---- concurrent passes ---------------------------------------------------------------------- */
 
 static gboolean
 has_member (const Replay *replay, OpId op, guint rank)

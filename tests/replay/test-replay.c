@@ -54,8 +54,8 @@ toy_init (StrategyRun *run)
   s->side = schedule_stream (run->b, "side", 0);
   s->other = schedule_stream (run->b, "other", 0);
   s->all = schedule_comm (run->b, "all", mesh_all (&run->in->mesh));
-  schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER, G_GUINT64_CONSTANT (2) << 30, "parameters");
-  schedule_alloc (run->b, TIER_HOST, POOL_CACHE, G_GUINT64_CONSTANT (3) << 30, "cache");
+  schedule_alloc (run->b, PLACE_HBM, POOL_PARAMETER, G_GUINT64_CONSTANT (2) << 30, "parameters");
+  schedule_alloc (run->b, PLACE_PINNED, POOL_CACHE, G_GUINT64_CONSTANT (3) << 30, "cache");
 }
 
 static void
@@ -68,14 +68,15 @@ toy_step_end (StrategyRun *run)
 
   schedule_host_wait (run->b, schedule_record (run->b, SCHEDULE_COMPUTE));
   if (tail == TAIL_ALL_REDUCE || tail == TAIL_BOTH)
-    schedule_all_reduce (run->b, SCHEDULE_COMPUTE, s->all, 100000000, "all_reduce");
+    schedule_all_reduce (run->b, SCHEDULE_COMPUTE, s->all, payload_of_bytes (100000000),
+                         "all_reduce");
   if (tail == TAIL_COPY_KERNEL)
     schedule_kernel (run->b, SCHEDULE_COMPUTE, &kernel);
   if (tail == TAIL_TO_HOST || tail == TAIL_BOTH || tail == TAIL_THERE_AND_BACK)
-    schedule_copy (run->b, s->side, COPY_TO_HOST, 1000000000, "offload");
+    schedule_move (run->b, s->side, PLACE_HBM, PLACE_PINNED, 1000000000, "offload");
   if (tail == TAIL_THERE_AND_BACK)
     {
-      schedule_copy (run->b, s->other, COPY_FROM_HOST, 1000000000, "fetch");
+      schedule_move (run->b, s->other, PLACE_PINNED, PLACE_HBM, 1000000000, "fetch");
       schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->other);
     }
   if (tail == TAIL_HOOKS)
@@ -97,31 +98,16 @@ static const Strategy toy = {
 static Scenario *
 toy_scenario (Tail tail)
 {
-  Scenario *scenario = fixture_scenario (
-      "cluster.node", "toy-pair", "cluster.nodes", "1", "model.arch", "llama", "model.n_layers",
-      "1", "model.d_model", "64", "model.n_heads", "2", "model.d_ff", "128", "model.vocab", "100",
-      "training.seq_len", "16", "training.micro_batch", "1", "strategy.name", "ddp", NULL);
+  ToyOptions *options = g_new0 (ToyOptions, 1);
 
-  scenario->strategy->strategy = &toy;
-  g_free (scenario->strategy->options);
-  scenario->strategy->options = g_new0 (ToyOptions, 1);
-  ((ToyOptions *) scenario->strategy->options)->tail = tail;
-  return scenario;
-}
-
-static ProfileSet *
-toy_profiles (void)
-{
-  g_autofree char *dir =
-      g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "tests", "replay", "profiles", NULL);
-
-  return profile_set_new (dir);
+  options->tail = tail;
+  return fixture_toy_scenario ("toy-pair", &toy, options);
 }
 
 static SimTime
 toy_period (Tail tail, gboolean unfolded)
 {
-  g_autoptr (ProfileSet) profiles = toy_profiles ();
+  g_autoptr (ProfileSet) profiles = fixture_toy_profiles ();
   g_autoptr (Scenario)   scenario = toy_scenario (tail);
   g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, unfolded, 0);
 
@@ -136,7 +122,7 @@ toy_period (Tail tail, gboolean unfolded)
  */
 START_TEST (test_launch_bound)
 {
-  g_autoptr (ProfileSet) profiles = toy_profiles ();
+  g_autoptr (ProfileSet) profiles = fixture_toy_profiles ();
   g_autoptr (Scenario)   scenario = toy_scenario (TAIL_NONE);
   g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 0);
   ScheduleItems          items = schedule_items (replay_schedule (replay), 0, SECTION_STEADY);
@@ -163,7 +149,7 @@ END_TEST
  */
 START_TEST (test_launch_blocking)
 {
-  g_autoptr (ProfileSet) profiles = toy_profiles ();
+  g_autoptr (ProfileSet) profiles = fixture_toy_profiles ();
   g_autoptr (Scenario)   scenario = toy_scenario (TAIL_NONE);
   g_autoptr (Replay)     replay = NULL;
   ScheduleItems          items;
@@ -195,7 +181,7 @@ END_TEST
 START_TEST (test_launch_blocking_collective)
 {
   SimTime                without = toy_period (TAIL_ALL_REDUCE, FALSE), with;
-  g_autoptr (ProfileSet) profiles = toy_profiles ();
+  g_autoptr (ProfileSet) profiles = fixture_toy_profiles ();
   g_autoptr (Scenario)   scenario = toy_scenario (TAIL_ALL_REDUCE);
   g_autoptr (Scenario)   none = toy_scenario (TAIL_NONE);
   g_autoptr (Replay)     replay = NULL, bare = NULL;
@@ -245,7 +231,7 @@ copy_period (Tail tail, double latency, double duplex, gboolean unfolded)
 
   for (guint with = 0; with < 2; with++)
     {
-      g_autoptr (ProfileSet) profiles = toy_profiles ();
+      g_autoptr (ProfileSet) profiles = fixture_toy_profiles ();
       g_autoptr (Scenario)   scenario = toy_scenario (with ? tail : TAIL_NONE);
       g_autoptr (Replay)     replay = NULL;
 
@@ -291,7 +277,7 @@ END_TEST
  */
 START_TEST (test_memory_by_hand)
 {
-  g_autoptr (ProfileSet) profiles = toy_profiles ();
+  g_autoptr (ProfileSet) profiles = fixture_toy_profiles ();
   g_autoptr (Scenario)   scenario = toy_scenario (TAIL_NONE);
   g_autoptr (Replay)     replay = NULL;
   guint                  node = 7;
@@ -391,7 +377,7 @@ START_TEST (test_one_rank_communicates_nothing)
       "strategy.name", strategy->name, strategy->outer ? "strategy.inner.name" : NULL, "ddp", NULL);
 
   g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
-  g_autoptr (GArray) traffic = replay_traffic (replay);
+  g_autoptr (GArray) traffic = replay_bound_traffic (replay_bound (replay));
 
   ck_assert_uint_eq (traffic->len, 0);
   for (OpId op = 0; op < engine_n_ops (replay_engine (replay)); op++)
@@ -584,7 +570,7 @@ START_TEST (test_ops)
       g_autoptr (GArray) members = replay_op_members (replay, op);
       g_autofree char   *label = replay_op_label (replay, op);
 
-      ck_assert (what.item->kind <= ITEM_COPY);
+      ck_assert (what.item->kind <= ITEM_MOVE);
       ck_assert_uint_gt (strlen (label), 0);
       ck_assert_uint_lt (what.step, 3);
       ck_assert_uint_le (what.period, last_period);
@@ -608,7 +594,7 @@ START_TEST (test_traffic)
   g_autoptr (Scenario)   scenario = fixture_scenario ("cluster.name", "2 x a40x8-nvlink-pairs",
                                                       SMALL_MODEL, "strategy.name", "fsdp2", NULL);
   g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 0);
-  g_autoptr (GArray)     traffic = replay_traffic (replay);
+  g_autoptr (GArray)     traffic = replay_bound_traffic (replay_bound (replay));
   guint                  found = 0;
 
   for (guint i = 0; i < traffic->len; i++)

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "../cases.h"
 #include "collective/steps.h"
 #include "replay/collective-run.h"
 
@@ -604,12 +605,12 @@ main (void)
   tcase_add_test (hand, test_tree_steps);
   tcase_add_test (hand, test_nvls_steps);
   tcase_add_test (hand, test_hierarchical_steps);
-  tcase_add_loop_test (random, test_alone, 0, N_CASES);
-  tcase_add_loop_test (random, test_hosts, 0, N_CASES);
-  tcase_add_loop_test (random, test_every_algorithm, 0, N_CASES);
-  tcase_add_loop_test (random, test_all_reduce, 0, N_CASES);
-  tcase_add_loop_test (random, test_pat, 0, N_CASES);
-  tcase_add_loop_test (random, test_shared, 0, N_CASES);
+  tcase_add_loop_test (random, test_alone, 0, (int) cases_of (N_CASES));
+  tcase_add_loop_test (random, test_hosts, 0, (int) cases_of (N_CASES));
+  tcase_add_loop_test (random, test_every_algorithm, 0, (int) cases_of (N_CASES));
+  tcase_add_loop_test (random, test_all_reduce, 0, (int) cases_of (N_CASES));
+  tcase_add_loop_test (random, test_pat, 0, (int) cases_of (N_CASES));
+  tcase_add_loop_test (random, test_shared, 0, (int) cases_of (N_CASES));
   suite_add_tcase (suite, hand);
   suite_add_tcase (suite, random);
   runner = srunner_create (suite);

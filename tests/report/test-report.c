@@ -73,6 +73,18 @@ tear_down (void)
   g_clear_pointer (&scratch, g_free);
 }
 
+/* A replay whose last two periods were simulated, as a trace needs them. */
+static Replay *
+traced_replay (const Scenario *scenario, ProfileSet *profiles)
+{
+  const ReplayOptions  options = { .keep_pools = TRUE };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  Replay              *replay = replay_run (scenario, profiles, &options, diags, NULL);
+
+  ck_assert_msg (replay != NULL, "%s", diag_list_first_message (diags));
+  return replay;
+}
+
 /* Two nodes, a folded class of ranks, copies to the host, several streams. */
 static Prediction *
 predict_fcdp (Replay **replay, ProfileSet **profiles)
@@ -239,7 +251,7 @@ START_TEST (test_documented)
   const CollectiveValidation collectives = { .rows = none };
   const TrainingValidation   training = { .rows = none };
   const Figures              figures = { .rows = none };
-  const CollectiveSweep      sweep = { .samples = none, .options.n_beside = 1 };
+  const CollectiveSweep      sweep = { .samples = none, .options.n_concurrent = 1 };
   struct json_object        *root, *results;
 
   report_csv (all, csv);
@@ -268,6 +280,30 @@ START_TEST (test_documented)
   json_object_put (root);
 }
 END_TEST
+
+/* A result that follows from few micro-batches, or steps, says from how many. */
+static void
+check_extrapolated (Prediction *self, struct json_object *result)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_autofree char    *said = g_strdup_printf ("from %u of 64 micro-batches\n", self->n_replayed);
+  struct json_object *value;
+
+  ck_assert (json_object_object_get_ex (result, "replayed_micro_batches", &value));
+  ck_assert_uint_eq ((guint) json_object_get_int (value), self->n_replayed);
+  ck_assert (json_object_object_get_ex (result, "round_steps", &value));
+  ck_assert_ptr_null (value);
+  report_prediction_text (self, text);
+  ck_assert_ptr_nonnull (strstr (text->str, said));
+  ck_assert_ptr_null (strstr (text->str, "steps of a round"));
+  self->n_replayed = 0;
+  self->n_steps_replayed = 6;
+  self->n_steps = 500;
+  g_string_truncate (text, 0);
+  report_prediction_text (self, text);
+  ck_assert_ptr_nonnull (strstr (text->str, "from 6 of the 500 steps of a round\n"));
+  ck_assert_ptr_null (strstr (text->str, "micro-batches\n"));
+}
 
 /*
  * What a result is of: the scenario's own values, not those of the few micro-batches that were
@@ -311,6 +347,7 @@ START_TEST (test_provenance)
   ck_assert (json_object_object_get_ex (settings, "training", &settings));
   ck_assert (json_object_object_get_ex (settings, "grad_accum", &value));
   ck_assert_int_eq (json_object_get_int (value), 64);
+  check_extrapolated (g_ptr_array_index (all, 0), result);
   json_object_put (root);
 }
 END_TEST
@@ -658,7 +695,7 @@ START_TEST (test_trace_lanes)
                         "training.seq_len", "256", "training.grad_accum", "8", "mesh.pp", "4",
                         "mesh.vp", "2", "mesh.tp", "2", "strategy.name", "zero1", NULL);
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, FALSE, 0);
+  g_autoptr (Replay)     replay = traced_replay (scenario, profiles);
   const Replay          *replays[] = { replay };
   g_autoptr (GHashTable) names = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
   g_autoptr (GHashTable) lanes = g_hash_table_new (g_str_hash, g_str_equal);
@@ -763,6 +800,34 @@ write_trace (const Replay *replay, struct json_object **events)
   return root;
 }
 
+/* Work of the host's cores is an op like others: its elements and bytes stand in the trace. */
+START_TEST (test_trace_host_ops)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   scenario =
+      fixture_scenario ("cluster.name", "1 x dgx-a100", "model.config", "gpt2-xl",
+                        "training.seq_len", "128", "strategy.name", "zero-offload", NULL);
+  g_autoptr (Replay)  replay = traced_replay (scenario, profiles);
+  struct json_object *events, *root = write_trace (replay, &events), *args, *elements;
+  guint               n = 0;
+
+  for (gsize i = 0; i < json_object_array_length (events); i++)
+    {
+      struct json_object *event = json_object_array_get_idx (events, i), *cat;
+
+      if (!json_object_object_get_ex (event, "cat", &cat)
+          || !g_str_equal (json_object_get_string (cat), "host op"))
+        continue;
+      ck_assert (json_object_object_get_ex (event, "args", &args));
+      ck_assert (json_object_object_get_ex (args, "elements", &elements));
+      ck_assert_int_gt (json_object_get_int64 (elements), 0);
+      n++;
+    }
+  ck_assert_uint_gt (n, 0);
+  json_object_put (root);
+}
+END_TEST
+
 /*
  * Two steady steps of four micro-steps on two stages: eight marks a rank, steps that follow each
  * other, stages in the names.
@@ -782,7 +847,7 @@ START_TEST (test_trace_steps)
       "training.grad_accum", "4", "mesh.tp", "4", "mesh.pp", cases[_i].pp, "mesh.vp", cases[_i].vp,
       "mesh.pipeline", cases[_i].pipeline, "strategy.name", "zero1", NULL);
 
-  g_autoptr (Replay)  replay = fixture_replay (scenario, profiles, FALSE, 0);
+  g_autoptr (Replay)  replay = traced_replay (scenario, profiles);
   guint               n_ranks = replay_n_ranks (replay), n_names = 0;
   guint               last = replay_n_boundaries (replay) - 1;
   SimTime             window = replay_boundary (replay, last) - replay_boundary (replay, last - 2);
@@ -884,8 +949,8 @@ START_TEST (test_trace_counters)
   ck_assert_uint_gt (n_cards, 0);
   for (ResourceId r = 0; r < engine_n_resources (replay_engine (replay)); r++)
     {
-      const ClusterResource *resource =
-          cluster_resource (replay_cluster (replay), replay_cluster_resource (replay, r, NULL));
+      const ClusterResource *resource = cluster_resource (
+          replay_cluster (replay), replay_bound_cluster_resource (replay_bound (replay), r, NULL));
       const char      *what = resource->kind == RESOURCE_SM    ? "SM in use (%)"
                               : resource->kind == RESOURCE_HBM ? "HBM in use (%)"
                                                                : NULL;
@@ -914,7 +979,7 @@ START_TEST (test_trace_choice)
       "cluster.name", "2 x dgx-h100", "model.config", "gpt2-xl", "training.seq_len", "256",
       "strategy.name", "ddp", "collective.algorithm", "tree", "collective.protocol", "ll128", NULL);
 
-  g_autoptr (Replay)  replay = fixture_replay (scenario, profiles, FALSE, 0);
+  g_autoptr (Replay)  replay = traced_replay (scenario, profiles);
   const Replay       *replays[] = { replay };
   struct json_object *root, *events, *args, *value;
   guint               n = 0;
@@ -1253,6 +1318,7 @@ main (void)
   tcase_add_test (tests, test_rare_calls);
   tcase_add_test (tests, test_trace);
   tcase_add_test (tests, test_trace_lanes);
+  tcase_add_test (tests, test_trace_host_ops);
   tcase_add_loop_test (tests, test_trace_steps, 0, 4);
   tcase_add_test (tests, test_trace_counters);
   tcase_add_test (tests, test_trace_choice);

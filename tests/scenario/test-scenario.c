@@ -413,8 +413,9 @@ random_value (GRand *rand, const OptionSpec *spec)
       while (spec->choices[n] != NULL)
         n++;
       n = (guint) g_rand_int_range (rand, 0, (gint) n);
-      return g_str_has_suffix (spec->choices[n], ":K") ? g_strdup ("layers:3")
-                                                       : g_strdup (spec->choices[n]);
+      if (g_str_has_suffix (spec->choices[n], ":K") || g_str_equal (spec->choices[n], "K"))
+        return g_strdup_printf ("%.*s3", (int) strlen (spec->choices[n]) - 1, spec->choices[n]);
+      return g_strdup (spec->choices[n]);
     case OPTION_INT:
       return g_strdup_printf ("%.0f", low + g_rand_double (rand) * (MIN (high, low + 1e6) - low));
     case OPTION_QUANTITY:

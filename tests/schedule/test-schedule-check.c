@@ -164,6 +164,140 @@ END_TEST
 
 typedef enum
 {
+  CARRY_AND_WAIT,
+  CARRY_ONLY,
+  TAKE_ONLY,
+} CarryCase;
+
+/*
+ * Each period ends with a copy to the host that nobody waits for, and the next one writes what it
+ * reads: sound only behind the event that is carried over.
+ */
+static char *
+check_carried (CarryCase how)
+{
+  g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
+  ScheduleBuilder     *b = builder_new (workload, 1, 2);
+  StreamRef            side = schedule_stream (b, "side", 0);
+  KernelDesc           kernel = kernel_desc_stream (KERNEL_COPY, "write", DTYPE_BF16, 8, 8, 1);
+  BufferRef            data;
+
+  schedule_builder_select (b, 0, SECTION_INIT);
+  data = schedule_alloc (b, PLACE_HBM, POOL_PARAMETER, 64, "data");
+  for (guint s = SECTION_FIRST; s < SECTION_N; s++)
+    {
+      schedule_builder_select (b, 0, (ScheduleSection) s);
+      if (how != CARRY_ONLY)
+        schedule_wait (b, SCHEDULE_COMPUTE, schedule_carried (b, "sent"));
+      schedule_kernel (b, SCHEDULE_COMPUTE, &kernel);
+      schedule_uses (b, data, SCHEDULE_WHOLE, ACCESS_WRITE);
+      schedule_wait_stream (b, side, SCHEDULE_COMPUTE);
+      schedule_move (b, side, PLACE_HBM, PLACE_PINNED, 64, "send");
+      schedule_uses (b, data, SCHEDULE_WHOLE, ACCESS_READ);
+      if (how != TAKE_ONLY)
+        schedule_carry (b, "sent", schedule_record (b, side));
+      schedule_builder_end_step (b);
+    }
+  return check_built (b, 2);
+}
+
+START_TEST (events_are_carried_over)
+{
+  g_autofree char *sound = check_carried (CARRY_AND_WAIT);
+  g_autofree char *unordered = check_carried (CARRY_ONLY);
+  g_autofree char *nothing = check_carried (TAKE_ONLY);
+
+  ck_assert_msg (sound == NULL, "%s", sound);
+  ck_assert_msg (g_str_has_prefix (unordered, "role 0, steady section, item 0 (kernel 'write'): "
+                                              "may run before role 0, first section"),
+                 "%s", unordered);
+  ck_assert_str_eq (nothing, "role 0, first section, item 0 (take 'sent'): takes an event that no "
+                             "section carries");
+}
+END_TEST
+
+typedef enum
+{
+  PASS_SOUND,
+  PASS_UNORDERED, /* freed while the copy may still read it */
+  PASS_UNFREED,
+  PASS_UNLIKE, /* the steady one is larger */
+  PASS_ONCE,   /* the steady section carries none */
+  PASS_UNSEEN, /* the first section carries none */
+  PASS_TWICE,
+} PassCase;
+
+/*
+ * Each period writes a fragment that a copy still reads at its end; the next one waits and frees
+ * it.
+ */
+static char *
+check_passed (PassCase how)
+{
+  g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
+  ScheduleBuilder     *b = builder_new (workload, 1, 2);
+  StreamRef            side = schedule_stream (b, "side", 0);
+  KernelDesc           kernel = kernel_desc_stream (KERNEL_COPY, "write", DTYPE_BF16, 8, 8, 1);
+
+  schedule_builder_select (b, 0, SECTION_INIT);
+  for (guint s = SECTION_FIRST; s < SECTION_N; s++)
+    {
+      guint     bytes = how == PASS_UNLIKE && s == SECTION_STEADY ? 128 : 64;
+      BufferRef fragment;
+
+      schedule_builder_select (b, 0, (ScheduleSection) s);
+      fragment = schedule_alloc (b, PLACE_HBM, POOL_COMMUNICATION, bytes, "fragment");
+      schedule_kernel (b, SCHEDULE_COMPUTE, &kernel);
+      schedule_uses (b, fragment, SCHEDULE_WHOLE, ACCESS_WRITE);
+      schedule_wait_stream (b, side, SCHEDULE_COMPUTE);
+      schedule_move (b, side, PLACE_HBM, PLACE_PINNED, bytes, "send");
+      schedule_uses (b, fragment, SCHEDULE_WHOLE, ACCESS_READ);
+      if (how != PASS_UNORDERED)
+        schedule_wait (b, SCHEDULE_COMPUTE, schedule_carried (b, "sent"));
+      if (how != PASS_UNFREED)
+        schedule_free (b, schedule_carried_buffer (b, "fragment"));
+      schedule_carry (b, "sent", schedule_record (b, side));
+      if (how == (s == SECTION_FIRST ? PASS_UNSEEN : PASS_ONCE))
+        {
+          schedule_wait_stream (b, SCHEDULE_COMPUTE, side);
+          schedule_free (b, fragment);
+        }
+      else
+        schedule_carry_buffer (b, "fragment", fragment);
+      if (how == PASS_TWICE)
+        schedule_carry_buffer (b, "again", fragment);
+      schedule_builder_end_step (b);
+    }
+  return check_built (b, 2);
+}
+
+static const struct
+{
+  PassCase    how;
+  const char *what; /* NULL: sound */
+} pass_cases[] = {
+  { PASS_SOUND, NULL },
+  { PASS_UNORDERED, "'fragment' goes back to the pool of 'compute', but role 0, first section" },
+  { PASS_UNFREED, "carries 'fragment' while the one that was carried before is not freed" },
+  { PASS_UNLIKE, "carries 128 bytes in hbm as 'fragment', which has 64 bytes in hbm" },
+  { PASS_ONCE, "this period finds 'fragment' and carries none to the next" },
+  { PASS_UNSEEN, "this period carries 'fragment' and finds none" },
+  { PASS_TWICE, "carries buffer b0, which this section has not, or no longer" },
+};
+
+START_TEST (buffers_are_carried_over)
+{
+  g_autofree char *message = check_passed (pass_cases[_i].how);
+
+  if (pass_cases[_i].what == NULL)
+    ck_assert_msg (message == NULL, "%s", message);
+  else
+    ck_assert_msg (message != NULL && strstr (message, pass_cases[_i].what) != NULL, "%s", message);
+}
+END_TEST
+
+typedef enum
+{
   WAIT_NOWHERE,
   WAIT_ON_HOST,
   WAIT_ON_STREAM,
@@ -185,12 +319,12 @@ check_waits (WaitPlace place)
   for (guint role = 0; role < 2; role++)
     {
       schedule_builder_select (b, role, SECTION_INIT);
-      schedule_all_reduce (b, streams[role], comms[role], 8, "first");
+      schedule_all_reduce (b, streams[role], comms[role], payload_of_bytes (8), "first");
       if (place == WAIT_ON_HOST)
         schedule_host_wait (b, schedule_record (b, streams[role]));
       if (place == WAIT_ON_STREAM)
         schedule_wait_stream (b, streams[1 - role], streams[role]);
-      schedule_all_reduce (b, streams[1 - role], comms[1 - role], 8, "second");
+      schedule_all_reduce (b, streams[1 - role], comms[1 - role], payload_of_bytes (8), "second");
     }
   end_sections (b, 2);
   return check_built (b, 2);
@@ -225,13 +359,13 @@ START_TEST (a_later_collective_does_not_overtake)
   g_autofree char *message = NULL;
 
   schedule_builder_select (b, 0, SECTION_INIT);
-  schedule_all_reduce (b, x, comm_b, 8, "b");
-  schedule_all_reduce (b, x, comm_a, 8, "a 1");
-  schedule_all_reduce (b, y, comm_a, 8, "a 2");
+  schedule_all_reduce (b, x, comm_b, payload_of_bytes (8), "b");
+  schedule_all_reduce (b, x, comm_a, payload_of_bytes (8), "a 1");
+  schedule_all_reduce (b, y, comm_a, payload_of_bytes (8), "a 2");
   schedule_builder_select (b, 1, SECTION_INIT);
-  schedule_all_reduce (b, x, comm_a, 8, "a 1");
-  schedule_all_reduce (b, x, comm_b, 8, "b");
-  schedule_all_reduce (b, x, comm_a, 8, "a 2");
+  schedule_all_reduce (b, x, comm_a, payload_of_bytes (8), "a 1");
+  schedule_all_reduce (b, x, comm_b, payload_of_bytes (8), "b");
+  schedule_all_reduce (b, x, comm_a, payload_of_bytes (8), "a 2");
   end_sections (b, 2);
   message = check_built (b, 2);
   ck_assert_str_eq (
@@ -256,9 +390,9 @@ START_TEST (communicators_are_serial)
   for (guint role = 0; role < 2; role++)
     {
       schedule_builder_select (b, role, SECTION_INIT);
-      schedule_all_reduce (b, streams[role], comm, 8, "first");
+      schedule_all_reduce (b, streams[role], comm, payload_of_bytes (8), "first");
       schedule_wait_stream (b, streams[1 - role], streams[role]);
-      schedule_all_reduce (b, streams[1 - role], comm, 8, "second");
+      schedule_all_reduce (b, streams[1 - role], comm, payload_of_bytes (8), "second");
     }
   end_sections (b, 2);
   message = check_built (b, 2);
@@ -290,7 +424,7 @@ gather_and_read (ScheduleBuilder *b, StreamRef side, CommRef comm, BufferRef sha
   KernelDesc kernel = kernel_desc_stream (KERNEL_COPY, "read", DTYPE_BF16, 8, 8, 1);
   EventRef   gathered;
 
-  schedule_all_gather (b, side, comm, 64, "gather");
+  schedule_all_gather (b, side, comm, payload_of_bytes (64), "gather");
   schedule_uses (b, shard, 1, ACCESS_READ);
   if (fault != DATA_UNWRITTEN)
     schedule_uses (b, whole, fault == DATA_OTHER_PART ? 2 : 1, ACCESS_WRITE);
@@ -307,14 +441,14 @@ static void
 emit_data_step (ScheduleBuilder *b, StreamRef side, CommRef comm, BufferRef shard, DataFault fault)
 {
   StreamRef home = fault == DATA_POOL ? SCHEDULE_COMPUTE : side;
-  BufferRef whole = schedule_alloc_on (b, home, TIER_HBM, POOL_GATHERED, 64, "whole");
+  BufferRef whole = schedule_alloc_on (b, home, PLACE_HBM, POOL_GATHERED, 64, "whole");
   EventRef  read;
 
   gather_and_read (b, side, comm, shard, whole, fault);
   if (fault == DATA_POOL) /* what compute still reads goes to its pool; the gather takes it */
     {
       schedule_free (b, whole);
-      whole = schedule_alloc_on (b, home, TIER_HBM, POOL_GATHERED, 64, "whole");
+      whole = schedule_alloc_on (b, home, PLACE_HBM, POOL_GATHERED, 64, "whole");
       gather_and_read (b, side, comm, shard, whole, fault);
     }
   read = schedule_record (b, SCHEDULE_COMPUTE);
@@ -333,8 +467,8 @@ check_data (DataFault fault)
   ScheduleBuilder     *b = builder_new (workload, 1, 4);
   StreamRef            side = schedule_stream (b, "side", 0);
   CommRef   comm = schedule_comm (b, "all", (MeshGroup){ fault == DATA_LEFT_OUT ? 1 : 4, 1 });
-  BufferRef shard = schedule_alloc (b, TIER_HBM, POOL_PARAMETER, 16, "shard");
-  BufferRef kept = schedule_alloc (b, TIER_HBM, POOL_CACHE, 64, "kept");
+  BufferRef shard = schedule_alloc (b, PLACE_HBM, POOL_PARAMETER, 16, "shard");
+  BufferRef kept = schedule_alloc (b, PLACE_HBM, POOL_CACHE, 64, "kept");
 
   for (guint s = SECTION_FIRST; s < SECTION_N; s++)
     {
@@ -540,6 +674,8 @@ main (void)
   tcase_add_test (tcase, counts_steps);
   tcase_add_test (tcase, groups_must_tile_the_ranks);
   tcase_add_test (tcase, deadlock_through_waits);
+  tcase_add_test (tcase, events_are_carried_over);
+  tcase_add_loop_test (tcase, buffers_are_carried_over, 0, G_N_ELEMENTS (pass_cases));
   tcase_add_test (tcase, a_later_collective_does_not_overtake);
   tcase_add_test (tcase, communicators_are_serial);
   tcase_add_loop_test (tcase, data_is_ordered, 0, G_N_ELEMENTS (data_cases));

@@ -122,9 +122,9 @@ START_TEST (peak_is_the_largest_sum_in_host_order)
           MAX (peak, shard + saved + (double) layer->backward_bytes + 2 * (double) layer->elements);
     }
   toy_totals (workload, &totals);
-  ck_assert_double_eq (totals.hbm_low, peak);
-  ck_assert_double_eq (totals.hbm_high, peak);
-  ck_assert_double_eq (totals.host_high, 4096); /* of the first section alone */
+  ck_assert_double_eq (totals.low[PLACE_HBM], peak);
+  ck_assert_double_eq (totals.high[PLACE_HBM], peak);
+  ck_assert_double_eq (totals.high[PLACE_PINNED], 4096); /* of the first section alone */
 }
 END_TEST
 
@@ -138,8 +138,8 @@ START_TEST (copies_are_those_of_the_steady_period)
   PlanTotals            totals;
 
   schedule_totals (schedule, 0, &totals);
-  ck_assert_double_eq (totals.copies[COPY_TO_HOST], 50);
-  ck_assert_double_eq (totals.copies[COPY_FROM_HOST], 0);
+  ck_assert_double_eq (totals.moves[move_kind (PLACE_HBM, PLACE_PINNED)], 50);
+  ck_assert_double_eq (totals.moves[move_kind (PLACE_PINNED, PLACE_HBM)], 0);
 }
 END_TEST
 
@@ -148,13 +148,12 @@ END_TEST
 static PlanTotals
 some_totals (void)
 {
-  PlanTotals totals = { .copies = { 10, 20 },
-                        .flops = 1e15,
-                        .hbm_low = 100,
-                        .hbm_high = 100,
-                        .host_low = 7,
-                        .host_high = 7 };
+  PlanTotals totals = { .flops = 1e15,
+                        .low = { [PLACE_HBM] = 100, [PLACE_PINNED] = 7 },
+                        .high = { [PLACE_HBM] = 100, [PLACE_PINNED] = 7 } };
 
+  totals.moves[move_kind (PLACE_HBM, PLACE_PINNED)] = 10;
+  totals.moves[move_kind (PLACE_PINNED, PLACE_HBM)] = 20;
   plan_totals_add (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ 8, 1 }, 1e9);
   plan_totals_add (&totals, COLLECTIVE_ALL_GATHER, (MeshGroup){ 1, 1 },
                    1e9); /* nobody to talk to */
@@ -177,8 +176,8 @@ START_TEST (equal_totals_match)
   g_autofree char *why = NULL;
 
   ck_assert_uint_eq (measured.n_traffic, 1);
-  expected.hbm_low = 90;
-  expected.hbm_high = 110;
+  expected.low[PLACE_HBM] = 90;
+  expected.high[PLACE_HBM] = 110;
   expected.flops *= 1 + 1e-12;
   ck_assert (plan_totals_match (&measured, &expected, &why));
   ck_assert_ptr_null (why);
@@ -201,20 +200,21 @@ START_TEST (each_difference_is_named)
   assert_differs (&expected, &measured,
                   "reduce_scatter bytes in groups of 2, stride 4: the schedule has 0, expected 5");
   measured = some_totals ();
-  expected.copies[COPY_FROM_HOST] = 21;
+  expected.moves[move_kind (PLACE_PINNED, PLACE_HBM)] = 21;
   assert_differs (&measured, &expected,
-                  "bytes copied from the host: the schedule has 20, expected 21");
+                  "bytes moved from pinned to hbm: the schedule has 20, expected 21");
   expected = some_totals ();
   expected.flops *= 1 + 1e-8;
   assert_differs (&measured, &expected,
                   "FLOPs: the schedule has 1000000000000000, expected 1000000010000000");
   expected = some_totals ();
-  expected.hbm_high = expected.hbm_low = 99;
+  expected.high[PLACE_HBM] = expected.low[PLACE_HBM] = 99;
   assert_differs (&measured, &expected, "peak of GPU memory: the schedule has 100, expected 99");
   expected = some_totals ();
-  expected.host_low = 8;
-  expected.host_high = 9;
-  assert_differs (&measured, &expected, "peak of host memory: the schedule has 7, expected 8 to 9");
+  expected.low[PLACE_PINNED] = 8;
+  expected.high[PLACE_PINNED] = 9;
+  assert_differs (&measured, &expected,
+                  "peak of pinned host memory: the schedule has 7, expected 8 to 9");
 }
 END_TEST
 
@@ -245,9 +245,9 @@ inner_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 {
   (void) opt;
   plan_totals_add (totals, COLLECTIVE_ALL_GATHER, mesh_all (&in->mesh), 100);
-  totals->copies[COPY_TO_HOST] += 3;
+  totals->moves[move_kind (PLACE_HBM, PLACE_PINNED)] += 3;
   totals->flops += 7;
-  totals->hbm_low = totals->hbm_high = 50;
+  totals->low[PLACE_HBM] = totals->high[PLACE_HBM] = 50;
   return TRUE;
 }
 
@@ -256,7 +256,7 @@ outer_expect (const PlanInput *in, gconstpointer opt, PlanTotals *totals)
 {
   (void) opt;
   plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ 2, in->mesh.n_ranks / 2 }, 11);
-  totals->hbm_high += 5;
+  totals->high[PLACE_HBM] += 5;
   return TRUE;
 }
 
@@ -279,10 +279,10 @@ START_TEST (closed_forms_nest)
                        600);
   ck_assert_double_eq (plan_totals_traffic (&totals, COLLECTIVE_ALL_REDUCE, (MeshGroup){ 2, 4 }),
                        11);
-  ck_assert_double_eq (totals.copies[COPY_TO_HOST], 18);
+  ck_assert_double_eq (totals.moves[move_kind (PLACE_HBM, PLACE_PINNED)], 18);
   ck_assert_double_eq (totals.flops, 42);
-  ck_assert_double_eq (totals.hbm_low, 50);
-  ck_assert_double_eq (totals.hbm_high, 55);
+  ck_assert_double_eq (totals.low[PLACE_HBM], 50);
+  ck_assert_double_eq (totals.high[PLACE_HBM], 55);
 }
 END_TEST
 
@@ -305,20 +305,22 @@ emit_everything (ScheduleBuilder *b)
   StreamRef  side = schedule_stream (b, "side", -1);
   CommRef    all = schedule_comm (b, "all", (MeshGroup){ 4, 1 }),
           self = schedule_comm (b, "self", (MeshGroup){ 1, 1 });
-  BufferRef buffer = schedule_alloc (b, TIER_HOST, POOL_CACHE, 64, "cache");
+  BufferRef buffer = schedule_alloc (b, PLACE_PINNED, POOL_CACHE, 64, "cache");
 
   schedule_set_phase (b, PHASE_BACKWARD);
   schedule_set_unit (b, 1);
   schedule_kernel (b, SCHEDULE_COMPUTE, &product);
   schedule_wait_stream (b, side, SCHEDULE_COMPUTE);
   schedule_wait_stream (b, side, side); /* nothing */
-  ck_assert_uint_eq (schedule_all_reduce (b, side, self, 100, "alone"), SCHEDULE_NONE);
+  ck_assert_uint_eq (schedule_all_reduce (b, side, self, payload_of_bytes (100), "alone"),
+                     SCHEDULE_NONE);
   schedule_uses (b, SCHEDULE_NONE, SCHEDULE_WHOLE, ACCESS_READ); /* of no buffer: nothing */
-  ck_assert_uint_eq (schedule_all_gather (b, side, all, 0, "empty"), SCHEDULE_NONE);
-  schedule_reduce_scatter (b, side, all, 100, "reduce");
-  schedule_copy (b, side, COPY_FROM_HOST, 32, "fetch");
+  ck_assert_uint_eq (schedule_all_gather (b, side, all, payload_of_bytes (0), "empty"),
+                     SCHEDULE_NONE);
+  schedule_reduce_scatter (b, side, all, payload_of_bytes (100), "reduce");
+  schedule_move (b, side, PLACE_PINNED, PLACE_HBM, 32, "fetch");
   schedule_uses (b, buffer, SCHEDULE_WHOLE, ACCESS_WRITE);
-  ck_assert_uint_eq (schedule_alloc (b, TIER_HBM, POOL_CACHE, 0, "empty"), SCHEDULE_NONE);
+  ck_assert_uint_eq (schedule_alloc (b, PLACE_HBM, POOL_CACHE, 0, "empty"), SCHEDULE_NONE);
   schedule_free (b, SCHEDULE_NONE);
   schedule_wait (b, side, SCHEDULE_NONE);
   schedule_host_hooks (b, 0);
@@ -340,17 +342,17 @@ START_TEST (dump_has_a_line_an_item)
   schedule_dump (schedule, 0, SECTION_STEADY, text);
   ck_assert_str_eq (
       text->str,
-      "     0  -          -                   alloc       cache b0 host cache 64 B\n"
+      "     0  -          -                   alloc       cache b0 pinned cache 64 B\n"
       "     1  backward   block 0             kernel      [compute] product matmul 2x3x4 batch 5 "
       "240 FLOP 260 B\n"
       "     2  backward   block 0             record      [compute] e0\n"
       "     3  backward   block 0             wait        [side] e0\n"
       "     4  backward   block 0             collective  [side] reduce reduce_scatter over all "
       "100 B\n"
-      "     5  backward   block 0             copy        [side] fetch h2d 32 B\n"
+      "     5  backward   block 0             copy        [side] fetch pinned to hbm 32 B\n"
       "     6  backward   block 0             host_hook   x3\n"
       "     7  backward   block 0             record      [side] e1\n"
-      "     8  backward   block 0             free        cache b0 host cache after e1\n"
+      "     8  backward   block 0             free        cache b0 pinned cache after e1\n"
       "     9  backward   block 0             step\n");
 }
 END_TEST
@@ -382,19 +384,22 @@ START_TEST (streams_and_communicators_are_made_once)
 {
   g_autoptr (Workload) workload = workload_new (&toy_shape, &toy_training);
   ScheduleBuilder     *b = toy_builder (workload, 1, NULL, 4);
-  StreamRef            side = schedule_stream (b, "side", -1);
-  CommRef              all = schedule_comm (b, "all", (MeshGroup){ 4, 1 }),
+  StreamRef side = schedule_stream (b, "side", -1), other = schedule_compute_stream (b, "other");
+  CommRef   all = schedule_comm (b, "all", (MeshGroup){ 4, 1 }),
           half = schedule_comm (b, "half", (MeshGroup){ 2, 1 });
   g_autoptr (Schedule) schedule = NULL;
 
-  ck_assert_uint_eq (schedule_stream (b, "compute", 0), SCHEDULE_COMPUTE);
+  ck_assert_uint_eq (schedule_compute_stream (b, "compute"), SCHEDULE_COMPUTE);
   ck_assert_uint_eq (schedule_stream (b, "side", -1), side);
   ck_assert_uint_eq (schedule_comm (b, "all", (MeshGroup){ 4, 1 }), all);
   ck_assert_uint_ne (all, half);
   schedule = schedule_builder_finish (b);
-  ck_assert_uint_eq (schedule_n_streams (schedule), 2);
+  ck_assert_uint_eq (schedule_n_streams (schedule), 3);
   ck_assert_uint_eq (schedule_n_comms (schedule), 2);
   ck_assert_int_eq (schedule_stream_info (schedule, side)->priority, -1);
+  ck_assert_int_eq (schedule_stream_info (schedule, side)->role, STREAM_SERVES);
+  ck_assert_int_eq (schedule_stream_info (schedule, other)->role, STREAM_COMPUTES);
+  ck_assert_int_eq (schedule_stream_info (schedule, SCHEDULE_COMPUTE)->role, STREAM_COMPUTES);
 }
 END_TEST
 

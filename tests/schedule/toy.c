@@ -68,7 +68,7 @@ toy_init (StrategyRun *run)
   state->comm = schedule_comm (run->b, "shard", group);
   state->other = schedule_comm (run->b, "other", group);
   state->shard =
-      schedule_alloc (run->b, TIER_HBM, POOL_PARAMETER,
+      schedule_alloc (run->b, PLACE_HBM, POOL_PARAMETER,
                       2 * workload_n_parameters (run->in->workload) / mesh->n_ranks, "shard");
   state->gradients = schedule_data (run->b, "gradients");
   state->reduced = schedule_data (run->b, "reduced gradients");
@@ -93,8 +93,8 @@ toy_fault_step (StrategyRun *run)
     schedule_free (run->b, state->shard);
   if (has_fault (run, TOY_DEADLOCK))
     {
-      schedule_all_gather (run->b, state->stream, first, 8, "fault");
-      schedule_all_gather (run->b, state->stream, second, 8, "fault");
+      schedule_all_gather (run->b, state->stream, first, payload_of_bytes (8), "fault");
+      schedule_all_gather (run->b, state->stream, second, payload_of_bytes (8), "fault");
     }
 }
 
@@ -106,13 +106,13 @@ toy_step_begin (StrategyRun *run)
   toy_fault_step (run);
   if (run->section == SECTION_FIRST)
     {
-      state->first = schedule_alloc (run->b, TIER_HOST, POOL_CACHE, 4096, "first");
+      state->first = schedule_alloc (run->b, PLACE_PINNED, POOL_CACHE, 4096, "first");
       schedule_free (run->b, state->first);
     }
 }
 
 static void
-toy_gather (StrategyRun *run, const UnitSlot *slot)
+toy_use_begin (StrategyRun *run, const UnitSlot *slot)
 {
   ToyState      *state = run->state;
   guint64        bytes = 2 * slot->plan->elements;
@@ -123,7 +123,7 @@ toy_gather (StrategyRun *run, const UnitSlot *slot)
       bytes += has_fault (run, TOY_BYTES_DIFFER) ? 2 : 0;
       kind = has_fault (run, TOY_KIND_DIFFERS) ? COLLECTIVE_BROADCAST : kind;
     }
-  state->gathered = schedule_alloc (run->b, TIER_HBM, POOL_GATHERED, bytes, "gathered");
+  state->gathered = schedule_alloc (run->b, PLACE_HBM, POOL_GATHERED, bytes, "gathered");
   strategy_data (run, slot->unit, UNIT_PARAMETERS, state->gathered, SCHEDULE_NONE);
   if (slot->plan->shares != slot->unit) /* the table of a tied head comes with it */
     strategy_data (run, slot->plan->shares, UNIT_PARAMETERS, state->gathered, SCHEDULE_NONE);
@@ -133,14 +133,15 @@ toy_gather (StrategyRun *run, const UnitSlot *slot)
       return;
     }
   schedule_wait_stream (run->b, state->stream, SCHEDULE_COMPUTE);
-  schedule_collective (run->b, state->stream, state->comm, kind, bytes, "gather");
+  schedule_collective (run->b, state->stream, state->comm, kind, payload_of_bytes (bytes),
+                       "gather");
   schedule_uses (run->b, state->shard, slot->plan->shares, ACCESS_READ);
   schedule_uses (run->b, state->gathered, SCHEDULE_WHOLE, ACCESS_WRITE);
   schedule_wait_stream (run->b, SCHEDULE_COMPUTE, state->stream);
 }
 
 static void
-toy_release (StrategyRun *run, const UnitSlot *slot)
+release (StrategyRun *run, const UnitSlot *slot)
 {
   ToyState *state = run->state;
   gboolean  here = slot->unit == 1;
@@ -156,25 +157,32 @@ toy_release (StrategyRun *run, const UnitSlot *slot)
     schedule_free (run->b, state->gathered);
   if (here && (has_fault (run, TOY_USE_AFTER_FREE) || has_fault (run, TOY_OLD_BUFFER)))
     {
-      schedule_copy (run->b, state->stream, COPY_TO_HOST, 64, "fault");
+      schedule_move (run->b, state->stream, PLACE_HBM, PLACE_PINNED, 64, "fault");
       schedule_uses (run->b, has_fault (run, TOY_OLD_BUFFER) ? state->first : state->gathered,
                      SCHEDULE_WHOLE, ACCESS_READ);
     }
 }
 
+/* Backward, the gradient goes first. */
 static void
-toy_reduce (StrategyRun *run, const UnitSlot *slot)
+toy_use_end (StrategyRun *run, const UnitSlot *slot)
+{
+  if (slot->use != USE_BACKWARD)
+    release (run, slot);
+  else if (slot->plan->own_elements == 0)
+    schedule_free (run->b, ((ToyState *) run->state)->gathered);
+}
+
+static void
+toy_gradient_ready (StrategyRun *run, const UnitSlot *slot)
 {
   ToyState *state = run->state;
 
   schedule_wait_stream (run->b, state->stream, SCHEDULE_COMPUTE);
-  schedule_reduce_scatter (run->b, state->stream, state->comm, 2 * slot->plan->own_elements,
-                           "reduce");
-  if (slot->plan->own_elements > 0)
-    {
-      strategy_uses (run, slot->unit, UNIT_GRADIENT, ACCESS_READ);
-      strategy_uses (run, slot->unit, UNIT_REDUCED, ACCESS_WRITE);
-    }
+  schedule_reduce_scatter (run->b, state->stream, state->comm,
+                           payload_of_bytes (2 * slot->plan->own_elements), "reduce");
+  strategy_uses (run, slot->unit, UNIT_GRADIENT, ACCESS_READ);
+  strategy_uses (run, slot->unit, UNIT_REDUCED, ACCESS_WRITE);
   schedule_free (run->b, state->gathered);
 }
 
@@ -185,17 +193,17 @@ toy_update (StrategyRun *run)
   KernelDesc kernel = kernel_desc_stream (KERNEL_OPTIMIZER, "sgd", DTYPE_FP32, 1000, 500, 1);
 
   if (has_fault (run, TOY_TAIL_DIFFERS) && run->role == 0)
-    schedule_all_gather (run->b, state->stream, state->comm, 16, "tail");
+    schedule_all_gather (run->b, state->stream, state->comm, payload_of_bytes (16), "tail");
   schedule_wait_stream (run->b, SCHEDULE_COMPUTE, state->stream);
   schedule_kernel (run->b, SCHEDULE_COMPUTE, &kernel);
   schedule_uses (run->b, state->reduced, SCHEDULE_WHOLE, ACCESS_READ);
-  schedule_uses_kept (run->b, POOL_PARAMETER, ACCESS_READ_WRITE);
+  schedule_uses_kept (run->b, PLACE_HBM, POOL_PARAMETER, ACCESS_READ_WRITE);
 }
 
-#define TOY_HOOKS                                                                  \
-  .state_size = sizeof (ToyState), .init = toy_init, .step_begin = toy_step_begin, \
-  .unit_forward_begin = toy_gather, .unit_forward_end = toy_release,               \
-  .unit_backward_begin = toy_gather, .unit_backward_end = toy_reduce, .step_end = toy_update
+#define TOY_HOOKS                                                                           \
+  .state_size = sizeof (ToyState), .init = toy_init, .step_begin = toy_step_begin,          \
+  .use_begin = toy_use_begin, .use_end = toy_use_end, .gradient_ready = toy_gradient_ready, \
+  .step_end = toy_update
 
 const Strategy toy_layer = {
   .api = STRATEGY_API_VERSION,
@@ -235,7 +243,7 @@ outer_round_end (StrategyRun *run)
   g_autofree char *name = g_strdup_printf ("halves of %u", 2 * half);
   CommRef          comm = schedule_comm (run->b, name, (MeshGroup){ 2, half });
 
-  schedule_all_reduce (run->b, SCHEDULE_COMPUTE, comm, 1000, "average");
+  schedule_all_reduce (run->b, SCHEDULE_COMPUTE, comm, payload_of_bytes (1000), "average");
 }
 
 const Strategy toy_outer = {
@@ -251,22 +259,20 @@ const Strategy toy_outer = {
 static void
 extending_init (StrategyRun *run)
 {
-  schedule_alloc (run->b, TIER_HBM, POOL_OPTIMIZER, 1 << 20, "outer state");
-  strategy_inner_init (run);
+  schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, 1 << 20, "outer state");
 }
 
 static void
-extending_forward_begin (StrategyRun *run, const UnitSlot *slot)
+extending_use_begin (StrategyRun *run, const UnitSlot *slot)
 {
-  schedule_host_hooks (run->b, 7);
-  strategy_inner_unit_forward_begin (run, slot);
+  if (slot->use == USE_FORWARD)
+    schedule_host_hooks (run->b, 7);
 }
 
 static void
 extending_step_end (StrategyRun *run)
 {
-  strategy_inner_step_end (run);
-  schedule_copy (run->b, SCHEDULE_COMPUTE, COPY_TO_HOST, 10, "outer copy");
+  schedule_move (run->b, SCHEDULE_COMPUTE, PLACE_HBM, PLACE_PINNED, 10, "outer copy");
 }
 
 const Strategy toy_extending = {
@@ -274,7 +280,7 @@ const Strategy toy_extending = {
   .name = "toy-extending",
   .options_size = sizeof (ToyOuterOptions),
   .hooks = { .init = extending_init,
-             .unit_forward_begin = extending_forward_begin,
+             .use_begin = extending_use_begin,
              .step_end = extending_step_end },
   .period = outer_period,
   .outer = TRUE,

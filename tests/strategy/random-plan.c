@@ -35,7 +35,7 @@ draw_model (RandomPlan *self, GRand *rand, gboolean experts)
       options.n_experts_per_token = g_rand_int_range (rand, 1, 3);
       options.d_expert = options.d_ff / 2;
     }
-  if (!model_resolve (&options, NULL, &self->shape, NULL, diags))
+  if (!model_resolve (&options, NULL, NULL, &self->shape, NULL, diags))
     g_error ("model: %s", diag_list_first_message (diags));
   option_table_clear (model_options, &options);
 }
@@ -52,10 +52,15 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   t->checkpointing = (gint) (case_ % 3);
   t->precision = (gint) (case_ / 3 % 3);
   t->optimizer = (gint) (case_ / 9 % 4);
+  if (case_ / 9 % 3 == 1 && t->precision != PRECISION_FP32) /* 16 bits alone */
+    t->precision += PRECISION_BF16 - PRECISION_BF16_MIXED;
+  t->moment_dtype = case_ / 9 % 3 == 2 ? DTYPE_BF16 : ROLE_AUTO;
   t->clip_gradients = g_rand_boolean (rand);
   t->compile = g_rand_boolean (rand);
+  t->peft = case_ % 5 == 3 ? PEFT_LORA : PEFT_NONE;
+  t->lora_r = 1 + case_ % 24;
   t->attention = g_rand_int_range (rand, 0, 4);
-  t->reduce_dtype = g_rand_boolean (rand)            ? DTYPE_N
+  t->reduce_dtype = g_rand_boolean (rand)            ? REDUCE_AUTO
                     : t->precision == PRECISION_FP32 ? DTYPE_FP32
                                                      : DTYPE_BF16;
 }
@@ -167,6 +172,7 @@ static char *
 draw_value (const OptionSpec *spec, GRand *rand, guint case_)
 {
   static const double scales[] = { 0, 1, 100, 1e4, 1e5, 1e6, 1e9 };
+  const char         *choice;
   double              value;
 
   switch (spec->type)
@@ -174,11 +180,17 @@ draw_value (const OptionSpec *spec, GRand *rand, guint case_)
     case OPTION_BOOL:
       return g_strdup (case_ % 2 == 0 ? "true" : "false");
     case OPTION_ENUM:
-      return g_strdup (spec->choices[case_ % g_strv_length ((gchar **) spec->choices)]);
+      choice = spec->choices[case_ % g_strv_length ((gchar **) spec->choices)];
+      return g_str_equal (choice, "K") ? g_strdup_printf ("%d", 1 << g_rand_int_range (rand, 0, 4))
+                                       : g_strdup (choice);
     case OPTION_STRING:
       return g_strdup (case_ % 3 == 0 ? "node" : case_ % 3 == 1 ? "all" : "1");
     case OPTION_INT:
     case OPTION_QUANTITY:
+      if (spec->type == OPTION_QUANTITY && spec->kind == QUANTITY_RATIO)
+        return g_rand_int_range (rand, 0, 4) > 0
+                   ? g_strdup (spec->fallback)
+                   : g_strdup_printf ("0.%d", g_rand_int_range (rand, 0, 10));
       if (g_str_equal (spec->key, "local_steps"))
         return g_strdup_printf ("%d", g_rand_int_range (rand, 1, 4));
       if (g_rand_int_range (rand, 0, 3) == 0 && spec->fallback != NULL)
@@ -209,7 +221,8 @@ draw_choice (RandomPlan *self, const Strategy *strategy, GRand *rand, guint case
       option_table_defaults (strategy->options, options);
       for (const OptionSpec *spec = strategy->options; spec->key != NULL; spec++, shift *= 2)
         {
-          g_autofree char *value = draw_value (spec, rand, case_ / MIN (shift, 64));
+          guint turn = shift <= 64 ? case_ / shift : (guint) g_rand_int_range (rand, 0, 60);
+          g_autofree char *value = draw_value (spec, rand, turn);
 
           if (!option_set (spec, options, value, NULL, diags))
             g_error ("%s", diag_list_first_message (diags));
@@ -240,12 +253,13 @@ describe (RandomPlan *self, guint32 seed, guint case_)
   g_string_printf (
       self->description,
       "seed %u case %u: %s L=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d accum=%d "
-      "ckpt=%d precision=%d tp=%d sp=%d cp=%d ep=%d pp=%d vp=%d pipeline=%d p2p=%d;",
+      "ckpt=%d precision=%d lora=%d tp=%d sp=%d cp=%d ep=%d pp=%d vp=%d pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
       (int) self->shape.vocab, self->shape.tied_embeddings, (int) self->shape.n_experts,
       self->in.mesh.n_ranks, self->in.mesh.ranks_per_node, self->in.mesh.world,
       (int) self->training.micro_batch, (int) self->training.grad_accum,
-      self->training.checkpointing, self->training.precision, (int) m->tp, (int) m->sp, (int) m->cp,
+      self->training.checkpointing, self->training.precision,
+      self->training.peft ? (int) self->training.lora_r : 0, (int) m->tp, (int) m->sp, (int) m->cp,
       (int) m->ep, (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
 }
 
@@ -277,6 +291,20 @@ draw_strategy (RandomPlan *self, const Strategy *strategy, GRand *rand, guint ca
   return FALSE;
 }
 
+/* Types that every strategy takes, whatever its options. FALSE: they are there already. */
+static gboolean
+make_mixed (RandomPlan *self)
+{
+  TrainingOptions *t = &self->training;
+
+  if (t->precision == PRECISION_BF16_MIXED && t->moment_dtype == ROLE_AUTO)
+    return FALSE;
+  t->precision = PRECISION_BF16_MIXED;
+  t->moment_dtype = ROLE_AUTO;
+  t->reduce_dtype = REDUCE_AUTO;
+  return TRUE;
+}
+
 static RandomPlan *
 plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
 {
@@ -291,10 +319,9 @@ plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
     {
       draw_mesh (self, rand, case_ % 4 != 0 ? axes : AXES_NONE, case_ / 4);
       describe (self, seed, case_);
-      if (axes == AXES_NONE)
-        self->choice = draw_choice (self, strategy, rand, case_, self->description);
-      if (axes == AXES_NONE || draw_strategy (self, strategy, rand, case_))
+      if (draw_strategy (self, strategy, rand, case_) || (axes == AXES_NONE && !make_mixed (self)))
         break;
+      axes = MAX (axes, AXES_OF_LAYERS); /* the next turn has one fewer, or other types */
       g_ptr_array_unref (self->stages);
     }
   self->text = self->description->str;
@@ -304,7 +331,10 @@ plan_new (const Strategy *strategy, guint32 seed, guint case_, Axes axes)
 RandomPlan *
 random_plan_new (const Strategy *strategy, guint32 seed, guint case_)
 {
-  return plan_new (strategy, seed, case_, AXES_NONE);
+  RandomPlan *self = plan_new (strategy, seed, case_, AXES_NONE);
+
+  g_clear_pointer (&self->schedule, schedule_free_all); /* tests change the plan first */
+  return self;
 }
 
 RandomPlan *

@@ -17,8 +17,8 @@ set_options (const Strategy *strategy, gpointer options, const char *text)
     }
 }
 
-Workload *
-llama_of (guint blocks, guint micros, const MeshOptions *mesh, Workload **last)
+static Workload *
+build (guint blocks, guint micros, gboolean clips, const MeshOptions *mesh, Workload **last)
 {
   ModelOptions         options = { 0 };
   ModelShape           shape = { 0 };
@@ -38,8 +38,8 @@ llama_of (guint blocks, guint micros, const MeshOptions *mesh, Workload **last)
   training.seq_len = 32;
   training.micro_batch = 1;
   training.grad_accum = micros;
-  training.clip_gradients = FALSE;
-  ck_assert (model_resolve (&options, NULL, &shape, NULL, diags));
+  training.clip_gradients = clips;
+  ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
   workload = mesh != NULL ? workload_new_stage (&shape, &training, mesh, 0)
                           : workload_new (&shape, &training);
   if (last != NULL)
@@ -48,4 +48,16 @@ llama_of (guint blocks, guint micros, const MeshOptions *mesh, Workload **last)
   option_table_clear (model_options, &options);
   option_table_clear (training_options, &training);
   return workload;
+}
+
+Workload *
+llama_of (guint blocks, guint micros, const MeshOptions *mesh, Workload **last)
+{
+  return build (blocks, micros, FALSE, mesh, last);
+}
+
+Workload *
+llama_clipped (guint blocks, guint micros)
+{
+  return build (blocks, micros, TRUE, NULL, NULL);
 }

@@ -9,5 +9,8 @@
  */
 Workload *llama_of (guint blocks, guint micros, const MeshOptions *mesh, Workload **last);
 
+/* The same on one stage, with clipping. */
+Workload *llama_clipped (guint blocks, guint micros);
+
 /* Fills OPTIONS of STRATEGY: "key=value,key=value", the others at their defaults. */
 void set_options (const Strategy *strategy, gpointer options, const char *text);

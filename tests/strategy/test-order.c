@@ -1,11 +1,13 @@
 /*
  * The order in which strategies issue collectives in a steady step, against the orders that the
  * systems' descriptions state: G3 is the all-gather of unit 3, R3 its reduce-scatter, A3 an
- * all-reduce, D3 and H3 copies to and from the host. A llama of 3 blocks: units 0 (embedding), 1-3,
- * 4 (head).
+ * all-reduce, D3 and H3 copies to and from the host, S3 that of a slice which stays on the GPU, C3
+ * the all-gather of such slices. A llama of 3 blocks: units 0 (embedding), 1-3, 4 (head).
  */
 #include <check.h>
+#include <string.h>
 
+#include "policy-rows.h"
 #include "small-llama.h"
 
 typedef struct
@@ -21,6 +23,17 @@ static const Case cases[] = {
   { "fsdp2", "", "G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0" },
   { "fsdp2", "backward_prefetch=false", "G0 G1 G2 G3 G4 R4 G3 R3 G2 R2 G1 R1 G0 R0" },
   { "fsdp2", "reshard_after_forward=false", "G0 G1 G2 G3 G4 R4 R3 R2 R1 R0" },
+  /* The head's unit goes as well: no root's rule. */
+  { "fsdp2", "reshard_root=true", "G0 G1 G2 G3 G4 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0" },
+  /* A list of two units before each, in the place of the one that is implied. */
+  { "fsdp2", "modules_to_backward_prefetch=2", "G0 G1 G2 G3 G4 G3 G2 R4 G1 R3 G0 R2 R1 R0" },
+  { "fsdp2", "backward_prefetch=false,modules_to_backward_prefetch=1",
+    "G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0" },
+  { "fsdp2", "modules_to_forward_prefetch=2", "G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0" },
+  /* A slice of each unit that goes is kept by two ranks, and gathered there. */
+  { "fsdp2", "reshard_after_forward=2", "G0 S0 G1 S1 G2 S2 G3 S3 G4 C3 R4 C2 R3 C1 R2 C0 R1 R0" },
+  { "fsdp2", "reshard_after_forward=1", "G0 G1 G2 G3 G4 R4 R3 R2 R1 R0" },
+  { "fsdp2", "reshard_after_forward=4", "G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0" },
   /* The shard's gradient is all-reduced over the replicas after each reduce-scatter. */
   { "hsdp", "shard=2", "G0 G1 G2 G3 G4 G3 R4 A4 G2 R3 A3 G1 R2 A2 G0 R1 A1 R0 A0" },
   /* FSDP1 keeps the root's parameters (embedding and head). BACKWARD_PRE, BACKWARD_POST, none. */
@@ -31,27 +44,51 @@ static const Case cases[] = {
     "G0 G1 G2 G3 G4 R4 G3 R3 G2 R2 G1 R1 R0" },
 };
 
+/* Of two micro-steps. */
+static const Case two_cases[] = {
+  /* No gradient is reduced before the last of two micro-steps; parameters come and go as ever. */
+  { "fsdp2", "requires_gradient_sync=false",
+    "G0 G1 G2 G3 G4 G3 G2 G1 G0 G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0" },
+  { "fsdp2", "",
+    "G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0 G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0" },
+  { "hsdp", "shard=2,requires_gradient_sync=false,reshard_after_forward=false",
+    "G0 G1 G2 G3 G4 G0 G1 G2 G3 G4 R4 A4 R3 A3 R2 A2 R1 A1 R0 A0" },
+};
+
 static Workload *
 small_llama (void)
 {
   return llama_of (3, 1, NULL, NULL);
 }
 
-static char *
-order_of (const Schedule *schedule)
+static char
+letter_of (const Schedule *schedule, const ScheduleItem *item)
 {
   static const char letters[COLLECTIVE_N_KINDS] = {
     [COLLECTIVE_ALL_GATHER] = 'G', [COLLECTIVE_REDUCE_SCATTER] = 'R', [COLLECTIVE_ALL_REDUCE] = 'A'
   };
+
+  if (item->kind == ITEM_MOVE)
+    return item->collective == move_kind (PLACE_HBM, PLACE_HBM)      ? 'S'
+           : item->collective == move_kind (PLACE_HBM, PLACE_PINNED) ? 'D'
+                                                                     : 'H';
+  if (item->kind != ITEM_COLLECTIVE)
+    return '\0';
+  if (g_str_equal (schedule_comm_info (schedule, item->ref)->name, "post_forward"))
+    return 'C';
+  return letters[item->collective];
+}
+
+static char *
+order_of (const Schedule *schedule)
+{
   ScheduleItems       items = schedule_items (schedule, 0, SECTION_STEADY);
   g_autoptr (GString) out = g_string_new (NULL);
 
   for (guint i = 0; i < items.n; i++)
     {
       const ScheduleItem *item = &items.items[i];
-      char                letter = item->kind == ITEM_COLLECTIVE ? letters[item->collective]
-                                   : item->kind == ITEM_COPY     ? "DH"[item->collective]
-                                                                 : '\0';
+      char                letter = letter_of (schedule, item);
 
       if (letter != '\0')
         g_string_append_printf (out, "%s%c%u", out->len > 0 ? " " : "", letter, item->unit);
@@ -59,12 +96,12 @@ order_of (const Schedule *schedule)
   return g_string_free (g_steal_pointer (&out), FALSE);
 }
 
-START_TEST (test_order)
+static void
+assert_order (const Case *c, guint micro_steps)
 {
-  const Case          *c = &cases[_i];
   const Strategy      *strategy = strategy_find (c->strategy);
   g_autofree gpointer  options = g_malloc0 (strategy->options_size);
-  g_autoptr (Workload) workload = small_llama ();
+  g_autoptr (Workload) workload = llama_of (3, micro_steps, NULL, NULL);
   const PlanInput      in = { .workload = workload,
                               .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
   const StrategyChoice choice = { strategy, options, NULL };
@@ -75,9 +112,21 @@ START_TEST (test_order)
   set_options (strategy, options, c->options);
   schedule = schedule_build (&in, &choice, diags);
   ck_assert (schedule != NULL);
+  ck_assert (schedule_check (schedule, &in.mesh, diags));
   order = order_of (schedule);
   ck_assert_str_eq (order, c->order);
   option_table_clear (strategy->options, options);
+}
+
+START_TEST (test_order)
+{
+  assert_order (&cases[_i], 1);
+}
+END_TEST
+
+START_TEST (test_order_of_two)
+{
+  assert_order (&two_cases[_i], 2);
 }
 END_TEST
 
@@ -90,6 +139,8 @@ END_TEST
 static const Case stage_cases[] = {
   { "fsdp2", "", "G0 G1 G2 R0 R1 R2" },
   { "fsdp2", "reshard_after_forward=true", "G0 G1 G2 G0 G1 G2 G2 G1 G0 G2 G1 G0 R0 R1 R2" },
+  { "fsdp2", "reshard_after_forward=2",
+    "G0 S0 G1 S1 G2 S2 C0 S0 C1 S1 C2 S2 C2 C1 C0 S0 S1 S2 C2 C1 C0 R0 R1 R2" },
   { "hsdp", "shard=2", "G0 G1 G2 R0 A0 R1 A1 R2 A2" },
   { "fsdp1", "", "G0 G1 G2 G1 G2 G2 G1 R2 R1 R0 G0 G1 G2 G2 G1 R2 R1 R0 G2 G1 R2 G0 R1 R0" },
 };
@@ -127,6 +178,39 @@ START_TEST (test_order_of_stages)
 END_TEST
 
 /*
+ * CPU offload in three micro-steps on four ranks, pinned and pageable: P = 2 x 100 x 64 for the
+ * tables, 3 x (4 x 64^2 + 3 x 64 x 128 + 2 x 64) for the blocks, 64 for the norm: 136 128, a rank
+ * has 34 032. The host adds up the gradients of two micro-steps, and updates once; gradients go to
+ * it three times in 4 bytes, each of the units but the head comes twice, the head (6 464) once.
+ */
+START_TEST (test_offload_counts)
+{
+  const Strategy      *strategy = strategy_find ("fsdp2");
+  g_autofree gpointer  options = g_malloc0 (strategy->options_size);
+  g_autoptr (Workload) workload = llama_of (3, 3, NULL, NULL);
+  const PlanInput      in = { .workload = workload,
+                              .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
+  const StrategyChoice choice = { strategy, options, NULL };
+  const Place          home = _i == 0 ? PLACE_PINNED : PLACE_PAGEABLE;
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Schedule) schedule = NULL;
+  PlanTotals           totals = { 0 };
+
+  set_options (strategy, options,
+               _i == 0 ? "cpu_offload=true" : "cpu_offload=true,pin_memory=false");
+  schedule = schedule_build (&in, &choice, diags);
+  ck_assert (schedule != NULL && schedule_check (schedule, &in.mesh, diags));
+  schedule_totals (schedule, 0, &totals);
+  ck_assert_double_eq_tol (totals.host[HOST_STREAM], 2 * 34032, 1e-6);
+  ck_assert_double_eq_tol (totals.host[HOST_ADAM], 34032, 1e-6);
+  ck_assert_double_eq_tol (totals.moves[move_kind (PLACE_HBM, home)], 3 * 4 * 34032, 1e-6);
+  ck_assert_double_eq_tol (totals.moves[move_kind (home, PLACE_HBM)],
+                           3 * 4 * (2 * 34032 - 6464 / 4), 1e-6);
+  option_table_clear (strategy->options, options);
+}
+END_TEST
+
+/*
  * DeepSpeed, module by module, nothing kept or gathered ahead: a forward and a backward all-gather
  * a module above the threshold, one bucket of gradients a step, and one all-gather of the small
  * persistent tensors. Under FCDP the backward gathers come from the host.
@@ -147,7 +231,7 @@ START_TEST (test_deepspeed_counts)
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (Schedule) schedule = NULL;
   ScheduleItems        items;
-  guint                gathers[2] = { 0 }, copies[COPY_N] = { 0 }, scatters = 0;
+  guint                gathers[2] = { 0 }, copies[MOVE_N] = { 0 }, scatters = 0;
 
   /*
    * 7 matrices a block, the embedding, the head: 3 * 7 + 2 = 23 modules; norms of 64 elements stay
@@ -161,7 +245,7 @@ START_TEST (test_deepspeed_counts)
     {
       const ScheduleItem *item = &items.items[i];
 
-      if (item->kind == ITEM_COPY)
+      if (item->kind == ITEM_MOVE)
         copies[item->collective]++;
       else if (item->kind == ITEM_COLLECTIVE && item->collective == COLLECTIVE_REDUCE_SCATTER)
         scatters++;
@@ -170,10 +254,206 @@ START_TEST (test_deepspeed_counts)
     }
   ck_assert_uint_eq (gathers[0], rows[_i].across);
   ck_assert_uint_eq (gathers[1], rows[_i].node);
-  ck_assert_uint_eq (copies[COPY_TO_HOST], rows[_i].to_host);
-  ck_assert_uint_eq (copies[COPY_FROM_HOST], rows[_i].from_host);
+  ck_assert_uint_eq (copies[move_kind (PLACE_HBM, PLACE_PINNED)], rows[_i].to_host);
+  ck_assert_uint_eq (copies[move_kind (PLACE_PINNED, PLACE_HBM)], rows[_i].from_host);
   ck_assert_uint_eq (scatters, 1);
   option_table_clear (strategy->options, options);
+}
+END_TEST
+
+/*
+ * Parameters that the inner strategy keeps in pinned memory are averaged: the GPUs bring them, add
+ * them up, and send them back; the hosts add up what is theirs. 4 ranks are 2 workers of 2: a rank
+ * has half of the parameters in fp32. CO2 sends a copy in bf16, and its hosts' average of it moves.
+ */
+static const struct
+{
+  const char *strategy, *options, *order;
+} averages[] = {
+  { "local-sgd", "worker=node", "D A scale H" },
+  { "local-sgd", "worker=node,transport=host", "A cpu-scale" },
+  { "co2", "worker=node", "momentum D copy A step H" },
+  { "co2", "worker=node,transport=host", "momentum D copy H2 A D2 step H" },
+};
+
+static const char *
+outer_word (const ScheduleItem *item, guint64 held)
+{
+  if (item->kind == ITEM_MOVE && item->collective == move_kind (PLACE_PINNED, PLACE_HBM))
+    return item->bytes == 4 * held ? "D" : item->bytes == 2 * held ? "D2" : "?";
+  if (item->kind == ITEM_MOVE)
+    return item->bytes == 4 * held ? "H" : item->bytes == 2 * held ? "H2" : "?";
+  if (item->kind == ITEM_COLLECTIVE)
+    return "A";
+  if (item->kind == ITEM_HOST_OP)
+    return "cpu-scale";
+  return g_str_equal (item->label, "outer_momentum") ? "momentum"
+         : g_str_equal (item->label, "outer_copy")   ? "copy"
+         : g_str_equal (item->label, "outer_step")   ? "step"
+                                                     : item->label;
+}
+
+START_TEST (test_averages_of_the_host)
+{
+  const Strategy      *outer = strategy_find (averages[_i].strategy);
+  const Strategy      *inner = strategy_find ("fsdp2");
+  g_autofree gpointer  outer_options = g_malloc0 (outer->options_size);
+  g_autofree gpointer  inner_options = g_malloc0 (inner->options_size);
+  g_autoptr (Workload) workload = small_llama ();
+  const PlanInput      in = { .workload = workload,
+                              .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
+  const StrategyChoice under = { inner, inner_options, NULL };
+  const StrategyChoice choice = { outer, outer_options, &under };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Schedule) schedule = NULL;
+  g_autoptr (GString)  order = g_string_new (NULL);
+  ScheduleItems        items;
+
+  set_options (outer, outer_options, averages[_i].options);
+  set_options (inner, inner_options, "cpu_offload=true");
+  schedule = schedule_build (&in, &choice, diags);
+  ck_assert (schedule != NULL && schedule_check (schedule, &in.mesh, diags));
+  items = schedule_items (schedule, 0, SECTION_STEADY);
+  for (guint i = 0; i < items.n; i++)
+    {
+      const ScheduleItem *item = &items.items[i];
+
+      if (item->phase == PHASE_OUTER
+          && (item->kind == ITEM_MOVE || item->kind == ITEM_COLLECTIVE || item->kind == ITEM_HOST_OP
+              || item->kind == ITEM_KERNEL))
+        g_string_append_printf (order, "%s%s", order->len > 0 ? " " : "",
+                                outer_word (item, workload_n_parameters (workload) / 2));
+    }
+  ck_assert_str_eq (order->str, averages[_i].order);
+  option_table_clear (outer->options, outer_options);
+  option_table_clear (inner->options, inner_options);
+}
+END_TEST
+
+/*
+ * What a route with codecs emits, op by op, the first time that FIRST stands on STREAM: encoded
+ * before the first hop that has a codec, decoded behind the last, at every hop of a reduction; on
+ * the host where the data is in its memory.
+ */
+static const struct
+{
+  const char *row, *stream, *first, *ops;
+} walks[] = {
+  { "row-qgz", "reduce", "interleave",
+    "interleave encode all_to_all decode_add_encode all_to_all decode_add gradient_add" },
+  /* the head's matrix, then the norm's 64 elements, copied and reduced by themselves */
+  { "zeropp", "reduce", "interleave",
+    "interleave encode all_to_all decode_add_encode all_to_all decode_add reduce_scatter encode" },
+  { "row-tensors", "reduce", "interleave",
+    "interleave encode all_to_all decode_add reduce_scatter encode" },
+  { "row-qwz", "all_gather", "encode", "encode all_gather decode" },
+  { "zeropp", "all_gather", "encode", "encode all_gather decode" },
+  { "zeropp", "all_gather", "all_gather_node", "all_gather_node decode" },
+  { "row-drives", "host_copy", "hbm to pinned", "hbm to pinned, pinned to nvme" },
+  { "row-drives", "host_copy", "nvme to pinned", "nvme to pinned, pinned to hbm" },
+  { "row-coded-copy", "host_copy", "encode", "encode hbm to pinned, decode" },
+  { "row-recast-copy", "all_gather", "decode", "decode cast encode all_gather decode" },
+  { "row-wide-drives", "host_copy", "hbm to pinned", "hbm to pinned, cast pinned to nvme" },
+  { "row-fsdp2-coded", "all_gather", "encode", "encode all_gather decode" },
+  { "row-fsdp2-coded", "reduce_scatter", "encode", "encode all_to_all decode_add" },
+  { "row-compressed", "reduce", "encode", "encode all_to_all decode_add_encode all_gather decode" },
+};
+
+static const Strategy *
+find_row (const char *name)
+{
+  for (guint i = 0; policy_rows[i] != NULL; i++)
+    if (g_str_equal (policy_rows[i]->name, name))
+      return policy_rows[i];
+  return strategy_find (name);
+}
+
+static gboolean
+is_op (const ScheduleItem *item)
+{
+  return item->kind == ITEM_COLLECTIVE || item->kind == ITEM_MOVE || item->kind == ITEM_KERNEL
+         || item->kind == ITEM_HOST_OP;
+}
+
+START_TEST (test_walks)
+{
+  const Strategy      *row = find_row (walks[_i].row);
+  g_autofree gpointer  options = g_malloc0 (row->options_size);
+  g_autoptr (Workload) workload = small_llama ();
+  const PlanInput      in = { .workload = workload,
+                              .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
+  const StrategyChoice choice = { row, options, NULL };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Schedule) schedule = NULL;
+  g_autoptr (GString)  ops = g_string_new (NULL);
+  ScheduleItems        items;
+
+  option_table_defaults (row->options, options);
+  if (row->issue == find_row ("row-qgz")->issue)
+    set_options (row, options, "param_persistence_threshold=64,max_reuse_distance=0");
+  schedule = schedule_build (&in, &choice, diags);
+  ck_assert_msg (schedule != NULL, "%s", diag_list_first_message (diags));
+  items = schedule_items (schedule, 0, SECTION_STEADY);
+  for (guint i = 0; i < items.n && ops->len < strlen (walks[_i].ops); i++)
+    {
+      const ScheduleItem *item = &items.items[i];
+
+      if (is_op (item)
+          && g_str_equal (schedule_stream_info (schedule, item->stream)->name, walks[_i].stream)
+          && (ops->len > 0 || g_str_equal (item->label, walks[_i].first)))
+        g_string_append_printf (ops, "%s%s%s", ops->len > 0 ? " " : "", item->label,
+                                item->kind == ITEM_MOVE ? "," : "");
+    }
+  if (g_str_has_suffix (ops->str, ","))
+    g_string_truncate (ops, ops->len - 1);
+  ck_assert_str_eq (ops->str, walks[_i].ops);
+  option_table_clear (row->options, options);
+}
+END_TEST
+
+/* What a step of NAME moves, without overlap, with one and with three micro-steps. */
+static void
+totals_of (const char *name, guint micros, PlanTotals *totals)
+{
+  const Strategy      *strategy = find_row (name);
+  g_autofree gpointer  options = g_malloc0 (strategy->options_size);
+  g_autoptr (Workload) workload = llama_of (3, micros, NULL, NULL);
+  const PlanInput      in = { .workload = workload,
+                              .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
+  const StrategyChoice choice = { strategy, options, NULL };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Schedule) schedule = NULL;
+
+  set_options (strategy, options,
+               "param_persistence_threshold=64,max_reuse_distance=0,overlap_comm=false");
+  schedule = schedule_build (&in, &choice, diags);
+  ck_assert_msg (schedule != NULL, "%s", diag_list_first_message (diags));
+  schedule_totals (schedule, 0, totals);
+  option_table_clear (strategy->options, options);
+}
+
+/*
+ * hpZ whose second copy is in host memory moves what FCDP without overlap does: each collective's
+ * bytes over each group, and each copy to and from the host.
+ */
+START_TEST (test_hpz_on_the_host_is_fcdp)
+{
+  PlanTotals hpz = { 0 }, fcdp = { 0 };
+  guint      to = move_kind (PLACE_HBM, PLACE_PINNED), from = move_kind (PLACE_PINNED, PLACE_HBM);
+
+  totals_of ("row-hpz-host", _i == 0 ? 1 : 3, &hpz);
+  totals_of ("fcdp", _i == 0 ? 1 : 3, &fcdp);
+  ck_assert_uint_eq (hpz.n_traffic, fcdp.n_traffic);
+  for (guint i = 0; i < fcdp.n_traffic; i++)
+    {
+      const TrafficTotal *a = &hpz.traffic[i], *b = &fcdp.traffic[i];
+
+      ck_assert (a->kind == b->kind && a->group.size == b->group.size
+                 && a->group.stride == b->group.stride && a->codec == b->codec);
+      ck_assert (a->bytes == b->bytes && a->bytes > 0);
+    }
+  ck_assert (hpz.moves[to] == fcdp.moves[to] && fcdp.moves[to] > 0);
+  ck_assert (hpz.moves[from] == fcdp.moves[from] && fcdp.moves[from] > fcdp.moves[to] / 2);
 }
 END_TEST
 
@@ -186,8 +466,13 @@ main (void)
   int      failed;
 
   tcase_add_loop_test (tcase, test_order, 0, G_N_ELEMENTS (cases));
+  tcase_add_loop_test (tcase, test_offload_counts, 0, 2);
+  tcase_add_loop_test (tcase, test_order_of_two, 0, G_N_ELEMENTS (two_cases));
   tcase_add_loop_test (tcase, test_order_of_stages, 0, G_N_ELEMENTS (stage_cases));
   tcase_add_loop_test (tcase, test_deepspeed_counts, 0, 2);
+  tcase_add_loop_test (tcase, test_walks, 0, G_N_ELEMENTS (walks));
+  tcase_add_loop_test (tcase, test_hpz_on_the_host_is_fcdp, 0, 2);
+  tcase_add_loop_test (tcase, test_averages_of_the_host, 0, G_N_ELEMENTS (averages));
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);

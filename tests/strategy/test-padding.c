@@ -1,7 +1,9 @@
 /* Padding against published bytes: the per-rank sizes of a layer of Qwen3-4B over 3 ranks. */
 #include <check.h>
 
-#include "strategy/common.h"
+#include "strategy/format.h"
+#include "strategy/group.h"
+#include "strategy/workers.h"
 
 /* Qwen3-4B: d_model 2560, 32 heads of 128, 8 KV heads, MLP 9728, per-head norms. */
 static const TensorDesc layer[] = {
@@ -23,8 +25,8 @@ START_TEST (test_qwen3_4b)
   guint n = G_N_ELEMENTS (layer);
 
   /* 67 319 300 bytes a rank under FSDP2, 67 287 212 under FSDP1 (bf16). */
-  ck_assert_uint_eq (padded_rows (layer, n, 3) / 3 * 2, 67319300);
-  ck_assert_uint_eq (padded_flat (padded_each (layer, n, 1), 3) / 3 * 2, 67287212);
+  ck_assert_uint_eq (format_rows.padded (layer, n, 3) / 3 * 2, 67319300);
+  ck_assert_uint_eq (format_flat.padded (layer, n, 3) / 3 * 2, 67287212);
 }
 END_TEST
 
@@ -33,10 +35,92 @@ START_TEST (test_small)
   const TensorDesc t[] = { { .shape = { 5, 3 }, .n_dims = 2, .elements = 15 },
                            { .shape = { 7 }, .n_dims = 1, .elements = 7 } };
 
-  ck_assert_uint_eq (padded_flat (22, 4), 24);
-  ck_assert_uint_eq (padded_rows (t, 2, 4), 8 * 3 + 8);
-  ck_assert_uint_eq (padded_each (t, 2, 4), 16 + 8);
-  ck_assert_uint_eq (padded_rows (t, 2, 1), 22);
+  ck_assert_uint_eq (format_flat.padded (t, 2, 4), 24);
+  ck_assert_uint_eq (format_rows.padded (t, 2, 4), 8 * 3 + 8);
+  ck_assert_uint_eq (format_each.padded (t, 2, 4), 16 + 8);
+  ck_assert_uint_eq (format_rows.padded (t, 2, 1), 22);
+}
+END_TEST
+
+/* Megatron-LM's own example: shards of 12 elements, which hold whole rows of 6, 4 and 2. */
+START_TEST (test_lcm_rows)
+{
+  const TensorDesc t[] = { { .shape = { 2, 6 }, .n_dims = 2, .elements = 12 },
+                           { .shape = { 4, 4 }, .n_dims = 2, .elements = 16 },
+                           { .shape = { 4, 4 }, .n_dims = 2, .elements = 16 },
+                           { .shape = { 1, 2 }, .n_dims = 2, .elements = 2 },
+                           { .shape = { 1, 6 }, .n_dims = 2, .elements = 6 } };
+  guint64          starts[G_N_ELEMENTS (t)];
+
+  ck_assert_uint_eq (lcm_rows_layout (t, G_N_ELEMENTS (t), starts), 54);
+  ck_assert_uint_eq (starts[0], 0);
+  ck_assert_uint_eq (starts[1], 12);
+  ck_assert_uint_eq (starts[2], 32);
+  ck_assert_uint_eq (starts[3], 28);
+  ck_assert_uint_eq (starts[4], 48);
+  ck_assert_uint_eq (format_lcm_rows.padded (t, G_N_ELEMENTS (t), 5), 60);
+}
+END_TEST
+
+/* Over random tensors: nothing overlaps, a block's border cuts no row, and padding is a tail. */
+START_TEST (test_lcm_rows_never_cut)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (5);
+
+  for (guint i = 0; i < 500; i++)
+    {
+      guint      n = (guint) g_rand_int_range (rand, 1, 9), block = 12;
+      TensorDesc t[8];
+      guint64    starts[8], end;
+
+      for (guint k = 0; k < n; k++)
+        {
+          const guint64 rows[] = { 1, 2, 3, 4, 6, 12 };
+          guint64       row = rows[g_rand_int_range (rand, 0, 6)];
+          guint64       count = (guint64) g_rand_int_range (rand, 1, 12);
+
+          t[k] = (TensorDesc){ .shape = { count, row }, .n_dims = 2, .elements = count * row };
+        }
+      t[0] = (TensorDesc){ .shape = { 1, 12 }, .n_dims = 2, .elements = 12 }; /* the block is 12 */
+      end = lcm_rows_layout (t, n, starts);
+      for (guint k = 0; k < n; k++)
+        {
+          guint64 row = t[k].elements / t[k].shape[0];
+
+          for (guint64 cut = block; cut < end; cut += block)
+            ck_assert (cut <= starts[k] || cut >= starts[k] + t[k].elements
+                       || (cut - starts[k]) % row == 0);
+          for (guint o = 0; o < k; o++)
+            ck_assert (starts[o] + t[o].elements <= starts[k]
+                       || starts[k] + t[k].elements <= starts[o]);
+        }
+      ck_assert_uint_eq (format_lcm_rows.padded (t, n, 4) % (4UL * block), 0);
+      ck_assert_uint_ge (format_lcm_rows.padded (t, n, 4), end);
+    }
+}
+END_TEST
+
+/* Each format's two statements of its padding agree, over random tensors. */
+START_TEST (test_formulas)
+{
+  const ShardFormat *format = shard_format_list ()[_i];
+  g_autoptr (GRand)  rand = g_rand_new_with_seed (11);
+
+  for (guint i = 0; i < 1000 && format->formula != NULL; i++)
+    {
+      TensorDesc t[4];
+      guint n = (guint) g_rand_int_range (rand, 1, 5), m = (guint) g_rand_int_range (rand, 1, 99);
+
+      for (guint k = 0; k < n; k++)
+        {
+          guint64 rows = (guint64) g_rand_int_range (rand, 1, 5000);
+          guint64 row = (guint64) g_rand_int_range (rand, 1, 5000);
+
+          t[k] = (TensorDesc){ .shape = { rows, row }, .n_dims = 2, .elements = rows * row };
+        }
+      ck_assert_double_eq (format->formula (t, n, m), (double) format->padded (t, n, m));
+      ck_assert_uint_eq (format->padded (t, n, m) % m, 0);
+    }
 }
 END_TEST
 
@@ -47,11 +131,11 @@ START_TEST (test_groups)
   ShardGroups          g;
 
   ck_assert (shard_groups (&mesh, "node", &g, diags));
-  ck_assert_uint_eq (g.shard.size, 4);
+  ck_assert_uint_eq (g.shard_group.size, 4);
   ck_assert_uint_eq (g.replica.size, 3);
   ck_assert_uint_eq (g.replica.stride, 4);
   ck_assert (shard_groups (&mesh, "all", &g, diags));
-  ck_assert_uint_eq (g.shard.size, 12);
+  ck_assert_uint_eq (g.shard_group.size, 12);
   ck_assert_uint_eq (g.replica.size, 1);
   ck_assert (!shard_groups (&mesh, "5", &g, diags));
   ck_assert_str_eq (diag_list_first_message (diags),
@@ -59,6 +143,29 @@ START_TEST (test_groups)
   ck_assert (!shard_groups (&mesh, "nodes", &g, diags));
   ck_assert (!shard_groups (&mesh, "0", &g, diags));
   ck_assert_uint_eq (diag_list_n_errors (diags), 3);
+}
+END_TEST
+
+/* What makes workers is the option 'worker': messages say so. */
+START_TEST (test_workers)
+{
+  static const struct
+  {
+    const char *worker, *message;
+    guint       ranks_per_node;
+  } cases[] = {
+    { "node", "'worker: node' needs nodes of equal size", 0 },
+    { "5", "worker of 5 ranks does not divide the 12 ranks of the mesh", 4 },
+    { "nodes", "unknown worker 'nodes'", 4 },
+  };
+  const WorkersOptions options = { .worker = (char *) cases[_i].worker };
+  const PlanInput      in = {
+         .mesh = { .n_ranks = 12, .ranks_per_node = cases[_i].ranks_per_node, .world = 12 }
+  };
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  ck_assert (!workers_check (&in, &options, diags));
+  ck_assert_str_eq (diag_list_first_message (diags), cases[_i].message);
 }
 END_TEST
 
@@ -72,7 +179,11 @@ main (void)
 
   tcase_add_test (tcase, test_qwen3_4b);
   tcase_add_test (tcase, test_small);
+  tcase_add_test (tcase, test_lcm_rows);
+  tcase_add_test (tcase, test_lcm_rows_never_cut);
+  tcase_add_loop_test (tcase, test_formulas, 0, 4);
   tcase_add_test (tcase, test_groups);
+  tcase_add_loop_test (tcase, test_workers, 0, 3);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
   failed = srunner_ntests_failed (runner);

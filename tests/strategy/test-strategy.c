@@ -7,10 +7,23 @@
 #include <check.h>
 #include <malloc.h>
 
+#include "../cases.h"
+#include "policy-rows.h"
 #include "random-plan.h"
 #include "schedule/schedule-private.h"
 
 #define CASES 500
+
+/* Registered strategies, then the test's own rows. */
+static const Strategy *
+nth_strategy (int n)
+{
+  static guint n_registered;
+
+  while (strategy_list ()[n_registered] != NULL)
+    n_registered++;
+  return (guint) n < n_registered ? strategy_list ()[n] : policy_rows[(guint) n - n_registered];
+}
 
 static Schedule *
 build_checked (RandomPlan *plan)
@@ -54,9 +67,9 @@ matches (const RandomPlan *plan, const Schedule *schedule, char **why)
 
 START_TEST (test_expect)
 {
-  const Strategy *strategy = strategy_list ()[_i];
+  const Strategy *strategy = nth_strategy (_i);
 
-  for (guint i = 0; i < CASES; i++)
+  for (guint i = 0; i < cases_of (CASES); i++)
     {
       g_autoptr (RandomPlan) plan = random_plan_new_mesh (strategy, 1000 + i, i);
       g_autoptr (Schedule)   schedule = build_checked (plan);
@@ -64,6 +77,65 @@ START_TEST (test_expect)
 
       ck_assert_msg (matches (plan, schedule, &why), "%s\n%s", plan->text, why);
     }
+}
+END_TEST
+
+/* The options of CHOICE and of what is inside it as their tables' defaults. */
+static void
+take_defaults (StrategyChoice *choice)
+{
+  for (; choice != NULL; choice = (StrategyChoice *) choice->inner)
+    if (choice->strategy->options != NULL)
+      {
+        option_table_clear (choice->strategy->options, (gpointer) choice->options);
+        option_table_defaults (choice->strategy->options, (gpointer) choice->options);
+      }
+}
+
+/*
+ * The largest slack of a plan's closed form: what a prefetcher may keep beside a reuse window, and
+ * blocks of CODECS that are not full.
+ */
+static double
+slack_of (const RandomPlan *plan, gboolean codecs)
+{
+  PlanTotals expected = { 0 };
+  double     slack = 0;
+
+  strategy_expect (&plan->in, plan->choice, &expected);
+  for (guint i = 0; i < expected.n_traffic; i++)
+    if (codecs || expected.traffic[i].codec == NULL)
+      slack = MAX (slack, expected.traffic[i].slack);
+  for (guint c = 0; c < MOVE_N; c++)
+    slack = MAX (slack, expected.moves_slack[c]);
+  for (guint h = 0; h < HOST_N_KINDS; h++)
+    slack = MAX (slack, expected.host_slack[h]);
+  return MAX (slack, codecs ? expected.coded_slack : 0);
+}
+
+/* At the options' defaults nothing is left open but the last blocks of codecs. */
+START_TEST (test_defaults_are_exact)
+{
+  const Strategy *strategy = strategy_list ()[_i];
+  guint           n = 0;
+
+  for (guint i = 0; i < cases_of (CASES); i++)
+    {
+      g_autoptr (RandomPlan) plan = random_plan_new_mesh (strategy, 90000 + i, i);
+      g_autoptr (DiagList)   diags = diag_list_new ();
+      g_autoptr (Schedule)   schedule = NULL;
+      g_autofree char       *why = NULL;
+
+      take_defaults (plan->choice);
+      schedule = schedule_build (&plan->in, plan->choice, diags);
+      if (schedule
+          == NULL) /* node groups where nodes hold none; types that offload does not take */
+        continue;
+      ck_assert_msg (slack_of (plan, FALSE) == 0, "%s", plan->text);
+      ck_assert_msg (matches (plan, schedule, &why), "%s\n%s", plan->text, why);
+      n++;
+    }
+  ck_assert_uint_gt (n, cases_of (CASES) / 4);
 }
 END_TEST
 
@@ -75,17 +147,39 @@ typedef enum
   MUTATION_N,
 } Mutation;
 
-/* Receives are the other end's sends. */
+/* What totals count of an op. Receives are the other end's sends. */
+static double
+amount_of (const ScheduleItem *item)
+{
+  switch ((ItemKind) item->kind)
+    {
+    case ITEM_COLLECTIVE:
+    case ITEM_MOVE:
+      return (double) item->bytes;
+    case ITEM_P2P:
+      return item->collective == MESSAGE_SEND ? (double) item->bytes : 0;
+    case ITEM_HOST_OP:
+      return (double) item->host->elements;
+    case ITEM_KERNEL:
+      return item->kernel->kind == KERNEL_CODEC
+                 ? item->kernel->read_bytes + item->kernel->write_bytes
+                 : 0;
+    default:
+      return 0;
+    }
+}
+
 static gboolean
 counts (const ScheduleItem *item)
 {
-  return item->kind == ITEM_COLLECTIVE || item->kind == ITEM_COPY
-         || (item->kind == ITEM_P2P && item->collective == MESSAGE_SEND);
+  return amount_of (item) > 0;
 }
 
 /*
- * Changes the N-th op that moves bytes over a group of several ranks or to the host; FALSE when
- * there are fewer. A resized op grows by more than what the closed form leaves open.
+ * Changes the N-th op that moves bytes over a group of several ranks or to the host, encodes or
+ * decodes, or works on the host; FALSE when there are fewer, or when the closed form leaves more
+ * open than such an op. A resized op grows by more than that: what moves bytes can always be
+ * mutated.
  */
 static gboolean
 mutate (Schedule *schedule, guint n, Mutation mutation, double slack)
@@ -98,6 +192,14 @@ mutate (Schedule *schedule, guint n, Mutation mutation, double slack)
 
       if (!counts (&item) || n-- > 0)
         continue;
+      if (item.kind == ITEM_KERNEL || item.kind == ITEM_HOST_OP)
+        {
+          if (amount_of (&item) <= slack)
+            return FALSE;
+          mutation = mutation == MUTATION_RESIZE ? MUTATION_DROP : mutation;
+        }
+      else if (amount_of (&item) <= slack) /* it may be one that is kept */
+        mutation = MUTATION_RESIZE;
       if (mutation == MUTATION_DROP)
         g_array_remove_index (items, i);
       else if (mutation == MUTATION_DOUBLE)
@@ -120,24 +222,9 @@ count_ops (const Schedule *schedule)
   return n;
 }
 
-/* The largest slack of a plan's closed form: reuse windows depend on the sizes of modules. */
-static double
-slack_of (const RandomPlan *plan)
-{
-  PlanTotals expected = { 0 };
-  double     slack = 0;
-
-  strategy_expect (&plan->in, plan->choice, &expected);
-  for (guint i = 0; i < expected.n_traffic; i++)
-    slack = MAX (slack, expected.traffic[i].slack);
-  for (guint c = 0; c < COPY_N; c++)
-    slack = MAX (slack, expected.copies_slack[c]);
-  return slack;
-}
-
 START_TEST (test_mutations)
 {
-  const Strategy *strategy = strategy_list ()[_i];
+  const Strategy *strategy = nth_strategy (_i);
   guint           caught = 0;
 
   for (guint i = 0; i < 200 && caught < 90; i++)
@@ -146,16 +233,10 @@ START_TEST (test_mutations)
       g_autoptr (Schedule)   schedule = build_checked (plan);
       g_autofree char       *why = NULL;
       guint                  n = count_ops (schedule);
-      double                 slack = slack_of (plan);
-      /*
-       * Inside a reuse window a dropped or doubled op may be one that is kept: only a resized one
-       * must show.
-       */
-      Mutation mutation = slack > 0 ? MUTATION_RESIZE : (Mutation) (i % MUTATION_N);
+      double                 slack = slack_of (plan, TRUE);
 
-      if (n == 0)
+      if (n == 0 || !mutate (schedule, i * 7 % n, (Mutation) (i % MUTATION_N), slack))
         continue;
-      ck_assert_msg (mutate (schedule, i * 7 % n, mutation, slack), "%s", plan->text);
       ck_assert_msg (!matches (plan, schedule, &why), "mutation %u of op %u was not noticed: %s",
                      i % MUTATION_N, i * 7 % n, plan->text);
       caught++;
@@ -167,7 +248,7 @@ END_TEST
 /* Doubling or dropping a matrix product shows in the FLOPs. */
 START_TEST (test_flops_mutation)
 {
-  const Strategy        *strategy = strategy_list ()[_i];
+  const Strategy        *strategy = nth_strategy (_i);
   g_autoptr (RandomPlan) plan = random_plan_new (strategy, 99, 5);
   g_autoptr (Schedule)   schedule = build_checked (plan);
   g_autofree char       *why = NULL;
@@ -190,7 +271,7 @@ END_TEST
 /* Dropping or doubling what lives for ever shows in the states, or in the peak of host memory. */
 START_TEST (test_state_mutation)
 {
-  const Strategy *strategy = strategy_list ()[_i];
+  const Strategy *strategy = nth_strategy (_i);
 
   for (guint i = 0; i < 30; i++)
     {
@@ -220,7 +301,7 @@ END_TEST
 /* One rank alone communicates nothing. */
 START_TEST (test_one_rank)
 {
-  const Strategy *strategy = strategy_list ()[_i];
+  const Strategy *strategy = nth_strategy (_i);
 
   for (guint i = 0; i < 20; i++)
     {
@@ -242,19 +323,23 @@ strategy_suite (const char *part)
 {
   Suite *suite = suite_create ("strategy");
   TCase *tcase = tcase_create ("all");
-  int    n = 0;
+  int    n = 0, all = 0;
 
   while (strategy_list ()[n] != NULL)
     n++;
-  tcase_set_timeout (tcase, 120);
+  while (nth_strategy (all) != NULL)
+    all++;
   if (g_str_equal (part, "expect"))
-    tcase_add_loop_test (tcase, test_expect, 0, n);
+    {
+      tcase_add_loop_test (tcase, test_expect, 0, all);
+      tcase_add_loop_test (tcase, test_defaults_are_exact, 0, n);
+    }
   else
     {
-      tcase_add_loop_test (tcase, test_mutations, 0, n);
-      tcase_add_loop_test (tcase, test_flops_mutation, 0, n);
-      tcase_add_loop_test (tcase, test_state_mutation, 0, n);
-      tcase_add_loop_test (tcase, test_one_rank, 0, n);
+      tcase_add_loop_test (tcase, test_mutations, 0, all);
+      tcase_add_loop_test (tcase, test_flops_mutation, 0, all);
+      tcase_add_loop_test (tcase, test_state_mutation, 0, all);
+      tcase_add_loop_test (tcase, test_one_rank, 0, all);
     }
   suite_add_tcase (suite, tcase);
   return suite;

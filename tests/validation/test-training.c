@@ -18,9 +18,10 @@
 static TrainingValidation *
 validate_file (const char *file)
 {
-  g_autoptr (DiagList) diags = diag_list_new ();
-  TrainingTable       *table = training_table_load (file, diags);
-  const PredictOptions options = { 0 };
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  TrainingTable         *table = training_table_load (file, profiles, diags);
+  const PredictOptions   options = { 0 };
 
   gint64              start = g_get_monotonic_time ();
   clock_t             cpu = clock ();
@@ -52,7 +53,7 @@ check_rows (const TrainingValidation *v)
 
 /*
  * What each goal came to when this was last written down, rounded up: a change that makes it worse
- * fails. The goals themselves are in the program; those that are missed say so in the table that is
+ * fails. The goals themselves stand beside the table; those that are missed say so in what is
  * printed, and in docs/validation-training.md by cause.
  */
 static const struct

@@ -79,7 +79,7 @@ parameters (const Simulated *s)
 static double
 inter_node (const Simulated *s, CollectiveKind kind)
 {
-  g_autoptr (GArray) traffic = replay_traffic (s->replay);
+  g_autoptr (GArray) traffic = replay_bound_traffic (replay_bound (s->replay));
   double             sum = 0;
 
   for (guint i = 0; i < traffic->len; i++)
@@ -101,12 +101,21 @@ model_states (const Simulated *s)
       {
         const ScheduleBuffer *buffer = schedule_buffer_info (schedule, 0, items.items[i].ref);
 
-        if (buffer->tier == TIER_HBM
+        if (buffer->place == PLACE_HBM
             && (buffer->category == POOL_PARAMETER || buffer->category == POOL_GRADIENT
                 || buffer->category == POOL_OPTIMIZER))
           sum += buffer->bytes;
       }
   return sum;
+}
+
+/* Of the second copy in HBM. */
+static guint64
+copy_bytes (const Simulated *s)
+{
+  PoolId hbm = replay_rank (s->replay, 0)->hbm;
+
+  return engine_pool_stats (replay_engine (s->replay), hbm)->peak_by_category[POOL_CACHE];
 }
 
 static guint64
@@ -149,8 +158,12 @@ static const Shape shapes[] = {
   { "16", "8", "a100-sxm-40", "nvlink3-switch", "4", "2048", "16", "8192", "32000" },
 };
 
+/* With the further settings KEY, VALUE or NULL each. */
+#define simulate_shape(strategy_, shape_, ...) \
+  simulate_shape_with (strategy_, shape_, (const char *[5]){ __VA_ARGS__ })
+
 static Simulated
-simulate_shape (const char *strategy, const Shape *shape)
+simulate_shape_with (const char *strategy, const Shape *shape, const char *const *more)
 {
   return simulate (strategy, BARE, "strategy.prefetch_bucket_size", "0", "cluster.nodes",
                    shape->nodes, "cluster.gpus_per_node", shape->gpus, "cluster.gpu", shape->gpu,
@@ -158,7 +171,8 @@ simulate_shape (const char *strategy, const Shape *shape)
                    "model.arch", "llama", "model.n_layers", shape->layers, "model.d_model",
                    shape->width, "model.n_heads", shape->heads, "model.d_ff", shape->ff,
                    "model.vocab", shape->vocab, "training.seq_len", "256", "training.micro_batch",
-                   "1", "training.clip_gradients", "false", NULL);
+                   "1", "training.clip_gradients", "false", more[0], more[1], more[2], more[3],
+                   NULL);
 }
 
 /*
@@ -170,7 +184,8 @@ simulate_shape (const char *strategy, const Shape *shape)
 START_TEST (test_volumes)
 {
   const Shape *shape = &shapes[_i];
-  Simulated    zero3 = simulate_shape ("zero3", shape), fcdp = simulate_shape ("fcdp", shape);
+  Simulated    zero3 = simulate_shape ("zero3", shape, NULL);
+  Simulated    fcdp = simulate_shape ("fcdp", shape, NULL);
   double       p = parameters (&zero3), g = g_ascii_strtod (shape->gpus, NULL);
   double       r = g * g_ascii_strtod (shape->nodes, NULL), each = (r - 1) / r * 2 * p / g;
   guint64      a = gathered_peak (&zero3), b = gathered_peak (&fcdp);
@@ -194,17 +209,236 @@ START_TEST (test_volumes)
 }
 END_TEST
 
+/* A node's second copy in HBM moves over the network what one in host memory does. */
+static void
+check_hpz (const Shape *shape)
+{
+  Simulated fcdp = simulate_shape ("fcdp", shape, NULL);
+  Simulated hpz = simulate_shape ("zeropp", shape, "strategy.zero_quantized_weights", "false",
+                                  "strategy.zero_quantized_gradients", "false", NULL);
+  double    p = parameters (&hpz), g = g_ascii_strtod (shape->gpus, NULL);
+
+  assert_close (hpz.prediction->inter_node_bytes_per_gpu, fcdp.prediction->inter_node_bytes_per_gpu,
+                1e-12);
+  ck_assert_uint_eq (hpz.prediction->host.device, 0);
+  ck_assert_uint_eq (copy_bytes (&hpz), (guint64) (2 * p / g));
+  simulated_clear (&fcdp);
+  simulated_clear (&hpz);
+}
+
+/*
+ * ZeRO++'s own arithmetic (arXiv:2306.10209, table 1): W / 2 for parameters, W / 4 for gradients,
+ * and scales of 4 B for 2 048 elements. All but the norms is matrices here; an all-to-all sends
+ * (N - 1) / N of what a rank has.
+ */
+START_TEST (test_zeropp_volumes)
+{
+  const Shape *shape = &shapes[_i];
+  Simulated    s = simulate_shape ("zeropp", shape, NULL);
+  double       p = parameters (&s), g = g_ascii_strtod (shape->gpus, NULL);
+  double       n = g_ascii_strtod (shape->nodes, NULL), r = n * g;
+  double       scales = 4.0 / 2048;
+
+  assert_close (inter_node (&s, COLLECTIVE_ALL_GATHER), (r - 1) / r * p * (1 + scales) / g, 0.01);
+  assert_close (inter_node (&s, COLLECTIVE_ALL_TO_ALL), (n - 1) / n * p * (0.5 + scales) / g, 0.01);
+  ck_assert_double_lt (inter_node (&s, COLLECTIVE_REDUCE_SCATTER), 0.01 * p / g);
+  simulated_clear (&s);
+  check_hpz (shape);
+}
+END_TEST
+
+/* Without a factor of 3 no tensor's elements are divided by twice 48 ranks: all is as in ZeRO-3. */
+START_TEST (test_zeropp_falls_back)
+{
+  static const Shape shape = { "6",  "8",    "a100-sxm-40", "nvlink3-switch", "2", "1024",
+                               "16", "4096", "8192" };
+  Simulated          zero3 = simulate_shape ("zero3", &shape, NULL);
+  Simulated          s = simulate_shape ("zeropp", &shape, NULL);
+
+  ck_assert (inter_node (&s, COLLECTIVE_ALL_TO_ALL) == 0);
+  assert_close (inter_node (&s, COLLECTIVE_REDUCE_SCATTER),
+                inter_node (&zero3, COLLECTIVE_REDUCE_SCATTER), 1e-12);
+  simulated_clear (&zero3);
+  simulated_clear (&s);
+}
+END_TEST
+
+/*
+ * MiCS over two nodes of 8: a flat ring sends 15/16 W over each card, twice a step; gathering
+ * across nodes first half of W, 1.875 times less. The rest is the same.
+ */
+START_TEST (test_mics_hierarchy)
+{
+  Simulated flat = simulate_shape ("mics", &shapes[1], "strategy.shard", "16", NULL);
+  Simulated s = simulate_shape ("mics", &shapes[1], "strategy.shard", "16",
+                                "strategy.mics_hierarchical_params_gather", "true");
+  double    w = 2 * parameters (&s);
+
+  assert_close (inter_node (&flat, COLLECTIVE_ALL_GATHER), 2 * 15.0 / 16 * w / 8, 1e-12);
+  assert_close (inter_node (&s, COLLECTIVE_ALL_GATHER), 2 * 1.0 / 2 * w / 8, 1e-12);
+  assert_close (inter_node (&s, COLLECTIVE_REDUCE_SCATTER),
+                inter_node (&flat, COLLECTIVE_REDUCE_SCATTER), 1e-12);
+  assert_close (inter_node (&s, COLLECTIVE_ALL_REDUCE), inter_node (&flat, COLLECTIVE_ALL_REDUCE),
+                1e-12);
+  ck_assert_uint_eq (model_states (&s), model_states (&flat));
+  simulated_clear (&flat);
+  simulated_clear (&s);
+}
+END_TEST
+
+#define SMALL                                                                                   \
+  "cluster.nodes", "2", "cluster.gpus_per_node", "2", "cluster.gpu", "a40-48", "cluster.intra", \
+      "nvlink-pairs", "cluster.nics", "1", "cluster.nic", "ib-edr-100", "model.arch", "llama",  \
+      "model.n_layers", "4", "model.d_model", "256", "model.n_heads", "4", "model.d_ff", "512", \
+      "model.vocab", "1024", "training.seq_len", "256", "training.clip_gradients", "false"
+
+#define simulate_small(...)                                                                     \
+  simulate ("zero1", SMALL, "strategy.reduce", "reduce_scatter", "strategy.shard", __VA_ARGS__, \
+            NULL)
+
+/*
+ * ZeRO-1 on 2 nodes of 2: over all, 3/4 W of each collective over each card; inside nodes, W / 2 a
+ * rank all-reduced by the two of one place, which sends that once, and nothing gathered between
+ * nodes. A rank then keeps half of the optimizer instead of a quarter.
+ */
+START_TEST (test_zero1_groups)
+{
+  Simulated all = simulate_small ("all"), node = simulate_small ("node");
+  double    p = parameters (&all), w = 2 * p;
+
+  assert_close (inter_node (&all, COLLECTIVE_REDUCE_SCATTER), 3.0 / 4 * w / 2, 1e-12);
+  assert_close (inter_node (&all, COLLECTIVE_ALL_GATHER), 3.0 / 4 * w / 2, 1e-12);
+  ck_assert (inter_node (&node, COLLECTIVE_REDUCE_SCATTER) == 0);
+  ck_assert (inter_node (&node, COLLECTIVE_ALL_GATHER) == 0);
+  assert_close (inter_node (&node, COLLECTIVE_ALL_REDUCE), w / 2, 1e-12);
+  ck_assert_uint_eq (model_states (&all), (guint64) (4 * p + 12 * p / 4));
+  ck_assert_uint_eq (model_states (&node), (guint64) (4 * p + 12 * p / 2));
+  simulated_clear (&all);
+  simulated_clear (&node);
+}
+END_TEST
+
+/*
+ * What cannot be: DeepSpeed takes a node's ranks for hpZ, qgZ reduces inside nodes first, and MiCS
+ * gathers over whole nodes.
+ */
+START_TEST (test_diagnosed)
+{
+  static const struct
+  {
+    const char *size, *message;
+  } cases[] = {
+    { NULL, "shard group of 6 ranks is not whole nodes of 4 ranks that share the model" },
+    { "4", "hpZ group of 4 ranks is not the ranks of a node that share the model, 8" },
+    { "all", "hpZ group of 16 ranks is not the ranks of a node that share the model, 8" },
+    { "3", "hpZ group of 3 ranks does not divide the 16 ranks of the mesh" },
+    { "some", "unknown hpZ group 'some'" },
+  };
+  gboolean               mics = cases[_i].size == NULL;
+  const ScenarioOverride list[] = {
+    { "cluster.name", mics ? "3 x hgx-a100-4" : "2 x dgx-a100", "test" },
+    { "model.config", "gpt2-xl", "test" },
+    { "training.seq_len", "1024", "test" },
+    { "strategy.name", mics ? "mics" : "zeropp", "test" },
+    { mics ? "strategy.shard" : "strategy.zero_hpz_partition_size", mics ? "6" : cases[_i].size,
+      "test" },
+    { "strategy.mics_hierarchical_params_gather", "true", "test" },
+  };
+  guint                 n = G_N_ELEMENTS (list) - (mics ? 0 : 1);
+  const PredictOptions  options = { .replay = { 0 } };
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (GError)    error = NULL;
+  g_autoptr (GPtrArray) all = scenario_load (NULL, NULL, list, n, diags);
+
+  ck_assert_msg (all != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_ptr_null (predict (g_ptr_array_index (all, 0), &options, diags, &error));
+  ck_assert_str_eq (diag_list_first_message (diags), cases[_i].message);
+}
+END_TEST
+
+/* What a rank gathers over R ranks in the first step. */
+static double
+gathered_first (const Simulated *s, guint r)
+{
+  const Schedule *schedule = replay_schedule (s->replay);
+  ScheduleItems   items = schedule_items (schedule, 0, SECTION_FIRST);
+  double          sum = 0;
+
+  for (guint i = 0; i < items.n; i++)
+    if (items.items[i].kind == ITEM_COLLECTIVE && items.items[i].collective == COLLECTIVE_ALL_GATHER
+        && schedule_comm_info (schedule, items.items[i].ref)->group.size == r)
+      sum += (double) items.items[i].bytes;
+  return sum;
+}
+
+static Simulated
+simulate_lora (const char *strategy, const Shape *shape, const char *invalidate,
+               const char *accumulated)
+{
+  const char *key = invalidate != NULL ? "strategy.invalidate" : NULL;
+
+  return simulate (
+      strategy, BARE, "strategy.prefetch_bucket_size", "0", "cluster.nodes", shape->nodes,
+      "cluster.gpus_per_node", shape->gpus, "cluster.gpu", shape->gpu, "cluster.intra",
+      shape->intra, "cluster.nics", "1", "cluster.nic", "ib-edr-100", "model.arch", "llama",
+      "model.n_layers", shape->layers, "model.d_model", shape->width, "model.n_heads", shape->heads,
+      "model.d_ff", shape->ff, "model.vocab", shape->vocab, "training.seq_len", "256",
+      "training.micro_batch", "1", "training.clip_gradients", "false", "training.peft", "lora",
+      "training.lora_r", "32", "training.lora_target_modules", "q_proj,k_proj,v_proj,o_proj",
+      "training.grad_accum", accumulated, key, invalidate, NULL);
+}
+
+/*
+ * LoRA of rank r on the four projections of attention trains T = 8 r h L values. In terms of one
+ * collective of all P over the ranks, with A micro-steps: ZeRO-3 gathers 2 A P and reduces A T;
+ * FCDP-Sched gathers P; FCDP-Comm gathers T, but P in the first step, and its host link carries the
+ * slices of T down, and up those of all uses, 2 A P, but T's first. States: 2 P + 14 T over R.
+ * Nothing changes in ZeRO-3 but what is reduced.
+ */
+START_TEST (test_lora_volumes)
+{
+  const Shape *shape = &shapes[_i];
+  const char  *accumulated = _i % 2 == 0 ? "1" : "3";
+  Simulated    zero3 = simulate_lora ("zero3", shape, NULL, accumulated),
+            sched = simulate_lora ("fcdp", shape, "all", accumulated),
+            comm = simulate_lora ("fcdp", shape, NULL, accumulated);
+  double p = parameters (&zero3), g = g_ascii_strtod (shape->gpus, NULL);
+  double r = g * g_ascii_strtod (shape->nodes, NULL), each = (r - 1) / r * 2 / g;
+  double steps = g_ascii_strtod (accumulated, NULL);
+  double t = 8.0 * 32 * g_ascii_strtod (shape->width, NULL) * g_ascii_strtod (shape->layers, NULL);
+
+  assert_close (inter_node (&zero3, COLLECTIVE_ALL_GATHER), 2 * steps * p * each, 1e-12);
+  assert_close (inter_node (&zero3, COLLECTIVE_REDUCE_SCATTER), steps * t * each, 1e-12);
+  assert_close (inter_node (&sched, COLLECTIVE_ALL_GATHER), p * each, 1e-12);
+  assert_close (inter_node (&sched, COLLECTIVE_REDUCE_SCATTER), steps * t * each, 1e-12);
+  assert_close (inter_node (&comm, COLLECTIVE_ALL_GATHER), t * each, 1e-12);
+  assert_close (gathered_first (&comm, (guint) r), 2 * p, 1e-12);
+  assert_close (inter_node (&comm, COLLECTIVE_REDUCE_SCATTER), steps * t * each, 1e-12);
+
+  assert_close (zero3.prediction->inter_node_forward_bytes_per_gpu, steps * p * each, 1e-12);
+  assert_close (zero3.prediction->inter_node_backward_bytes_per_gpu, steps * (p + t) * each, 1e-12);
+  assert_close (sched.prediction->inter_node_forward_bytes_per_gpu, p * each, 1e-12);
+  assert_close (comm.prediction->inter_node_forward_bytes_per_gpu, t * each, 1e-12);
+  assert_close (comm.prediction->inter_node_backward_bytes_per_gpu, steps * t * each, 1e-12);
+
+  assert_close (sched.prediction->host_link_bytes_per_gpu, 2 * steps * 2 * p / g, 1e-12);
+  assert_close (comm.prediction->host_link_bytes_per_gpu, (t + 2 * steps * p - t) * 2 / g, 1e-12);
+
+  ck_assert_uint_eq (model_states (&zero3), (guint64) ((2 * p + 14 * t) / r));
+  ck_assert_uint_eq (model_states (&comm), model_states (&zero3));
+  ck_assert_uint_eq (comm.prediction->host.device, (guint64) (2 * p));
+  simulated_clear (&zero3);
+  simulated_clear (&sched);
+  simulated_clear (&comm);
+}
+END_TEST
+
 /*
  * What `max_reuse_distance` keeps across the turn is what ZeRO-3 need not gather again; FCDP's
  * share of its bytes then grows.
  */
 START_TEST (test_retention)
 {
-#define SMALL                                                                                   \
-  "cluster.nodes", "2", "cluster.gpus_per_node", "2", "cluster.gpu", "a40-48", "cluster.intra", \
-      "nvlink-pairs", "cluster.nics", "1", "cluster.nic", "ib-edr-100", "model.arch", "llama",  \
-      "model.n_layers", "4", "model.d_model", "256", "model.n_heads", "4", "model.d_ff", "512", \
-      "model.vocab", "1024", "training.seq_len", "256", "training.clip_gradients", "false"
   Simulated kept = simulate ("zero3", SMALL, "strategy.param_persistence_threshold", "0", NULL);
   Simulated bare = simulate ("zero3", SMALL, BARE, NULL);
   Simulated fcdp = simulate ("fcdp", SMALL, BARE, NULL);
@@ -294,8 +528,8 @@ seconds_of (const Simulated *s, ItemKind kind)
         counts =
             counts && schedule_comm_info (replay_schedule (s->replay), item->ref)->group.size == 8;
       else
-        counts = counts && item->collective == COPY_FROM_HOST;
-      if (counts && what.section == SECTION_STEADY && what.period == last && what.rank == 0)
+        counts = counts && item->collective == move_kind (PLACE_PINNED, PLACE_HBM);
+      if (counts && what.section != SECTION_INIT && what.period == last && what.rank == 0)
         sum += engine_op_record (engine, op)->end - engine_op_record (engine, op)->begin;
     }
   return sim_time_to_seconds (sum);
@@ -318,7 +552,7 @@ START_TEST (test_intra_node)
   double            alone = collective_plan_time (plan, 60e9);
   double            copy = 7.5e9 / (gpu->host_link.value * gpu->host_copy_efficiency.value);
   double            scale = parameters (&fcdp) / 30e9;
-  double gathers = seconds_of (&fcdp, ITEM_COLLECTIVE), copies = seconds_of (&fcdp, ITEM_COPY);
+  double gathers = seconds_of (&fcdp, ITEM_COLLECTIVE), copies = seconds_of (&fcdp, ITEM_MOVE);
 
   assert_close (fcdp.prediction->host_link_bytes_per_gpu, 2 * 7.5e9 * scale, 1e-9);
   ck_assert_double_gt (alone, 2.6 / 2);
@@ -367,6 +601,12 @@ main (void)
   int      failed;
 
   tcase_add_loop_test (tcase, test_volumes, 0, G_N_ELEMENTS (shapes));
+  tcase_add_loop_test (tcase, test_zeropp_volumes, 0, G_N_ELEMENTS (shapes));
+  tcase_add_test (tcase, test_zeropp_falls_back);
+  tcase_add_loop_test (tcase, test_lora_volumes, 0, G_N_ELEMENTS (shapes));
+  tcase_add_loop_test (tcase, test_diagnosed, 0, 5);
+  tcase_add_test (tcase, test_mics_hierarchy);
+  tcase_add_test (tcase, test_zero1_groups);
   tcase_add_test (tcase, test_retention);
   tcase_add_test (tcase, test_network_bound);
   tcase_add_test (tcase, test_intra_node);

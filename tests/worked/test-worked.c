@@ -125,7 +125,7 @@ simulate (const char *file, guint index, gboolean unfolded)
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (GPtrArray) all = scenario_load (NULL, path, NULL, 0, diags);
   g_autoptr (GError)    error = NULL;
-  PredictOptions        options = { .replay = { .unfolded = unfolded }, .profile_dir = profiles };
+  PredictOptions        options = { .unfolded = unfolded, .profile_dir = profiles };
   Simulated             s = { 0 };
 
   if (all == NULL || index >= all->len)
@@ -158,7 +158,7 @@ sum_ops (const Replay *replay, gboolean (*matches) (const Replay *replay, const 
     {
       ReplayOp what = replay_op (replay, op);
 
-      if (what.section == SECTION_STEADY && what.period == last && what.rank == 0
+      if (what.section != SECTION_INIT && what.period == last && what.rank == 0
           && matches (replay, what.item))
         sum += engine_op_record (engine, op)->end - engine_op_record (engine, op)->begin;
     }
@@ -230,7 +230,8 @@ is_head (const Replay *replay, const ScheduleItem *item)
 static gboolean
 is_head_stash (const Replay *replay, const ScheduleItem *item)
 {
-  return item->kind == ITEM_COPY && item->collective == COPY_TO_HOST && is_head (replay, item);
+  return item->kind == ITEM_MOVE && item->collective == move_kind (PLACE_HBM, PLACE_PINNED)
+         && is_head (replay, item);
 }
 
 static gboolean

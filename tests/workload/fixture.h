@@ -14,7 +14,7 @@ shipped (const char *name)
   g_autoptr (DiagList) diags = diag_list_new ();
   ModelOptions         options = { .config = (char *) name };
   ModelShape           shape;
-  gboolean             ok = model_resolve (&options, NULL, &shape, NULL, diags);
+  gboolean             ok = model_resolve (&options, NULL, NULL, &shape, NULL, diags);
 
   ck_assert_msg (ok, "%s: %s", name, diag_list_first_message (diags));
   return shape;
@@ -32,7 +32,7 @@ arch (const char *name, gint64 n_layers, gint64 d_model, gint64 n_heads, gint64 
                                    .d_ff = d_ff,
                                    .vocab = vocab };
   ModelShape           shape;
-  gboolean             ok = model_resolve (&options, NULL, &shape, NULL, diags);
+  gboolean             ok = model_resolve (&options, NULL, NULL, &shape, NULL, diags);
 
   ck_assert_msg (ok, "%s: %s", name, diag_list_first_message (diags));
   return shape;

@@ -264,7 +264,7 @@ names_of (const KernelDesc *kernels, guint n)
 
 /*
  * What is run again. PyTorch stops when the last kept tensor is there: the last product and its
- * residual are left out. Megatron-LM and DeepSpeed run the whole block.
+ * residual are left out. Reentrant checkpoints run the whole block.
  */
 START_TEST (test_recomputed_kernels)
 {
@@ -272,21 +272,21 @@ START_TEST (test_recomputed_kernels)
   TrainingOptions options = training (512, 2);
   static const struct
   {
-    const char *framework;
+    gboolean    all;
     gint        mode;
     const char *names;
   } cases[] = {
-    { NULL, CHECKPOINT_FULL,
+    { FALSE, CHECKPOINT_FULL,
       "norm1 attn.q attn.k attn.v attn.rotary flash_fwd attn.out attn.residual norm2 mlp.gate "
       "mlp.up mlp.activation" },
-    { "DeepSpeed 0.9", CHECKPOINT_FULL,
+    { TRUE, CHECKPOINT_FULL,
       "norm1 attn.q attn.k attn.v attn.rotary flash_fwd attn.out attn.residual norm2 mlp.gate "
       "mlp.up mlp.activation mlp.down mlp.residual" },
-    { NULL, CHECKPOINT_SELECTIVE, "flash_fwd" },
+    { FALSE, CHECKPOINT_SELECTIVE, "flash_fwd" },
     /* of q k v out gate up down every second one */
-    { NULL, CHECKPOINT_SELECTIVE_OP,
+    { FALSE, CHECKPOINT_SELECTIVE_OP,
       "norm1 attn.k attn.rotary attn.out attn.residual norm2 mlp.up mlp.activation" },
-    { NULL, CHECKPOINT_NONE, "" },
+    { FALSE, CHECKPOINT_NONE, "" },
   };
 
   options.fused_norm = TRUE;
@@ -295,7 +295,7 @@ START_TEST (test_recomputed_kernels)
       g_autoptr (Workload) workload = NULL;
       g_autofree char     *names = NULL;
 
-      options.framework = (char *) cases[i].framework;
+      options.traits.recomputes_all = cases[i].all;
       options.checkpointing = cases[i].mode;
       workload = workload_new (&shape, &options);
       names = names_of (workload_layer (workload, 1)->recompute,

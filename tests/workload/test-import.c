@@ -278,18 +278,38 @@ assert_unresolved (const ModelOptions *options, const char *message)
   g_autoptr (DiagList) diags = diag_list_new ();
   ModelShape           shape;
 
-  ck_assert (!model_resolve (options, NULL, &shape, NULL, diags));
+  ck_assert (!model_resolve (options, NULL, NULL, &shape, NULL, diags));
   ck_assert_str_eq (diag_list_first_message (diags), message);
   ck_assert_ptr_null (shape.name);
 }
+
+/* A file's model with other blocks says so; as many as the file has change nothing. */
+START_TEST (test_depth)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  ModelOptions         options = { .config = (char *) "llama-3-8b", .n_layers = 3 };
+  ModelShape           shape;
+
+  ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
+  ck_assert_int_eq (shape.n_layers, 3);
+  ck_assert_int_eq (shape.d_model, 4096);
+  ck_assert_str_eq (shape.name, "llama-3-8b, 3 layers");
+  model_shape_clear (&shape);
+  options.n_layers = 32;
+  ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
+  ck_assert_str_eq (shape.name, "llama-3-8b");
+  model_shape_clear (&shape);
+  ck_assert (diag_list_is_empty (diags));
+}
+END_TEST
 
 START_TEST (test_bad_options)
 {
   assert_unresolved (&(ModelOptions){ 0 }, "a model needs 'config' or 'arch'");
   assert_unresolved (&(ModelOptions){ .config = (char *) "llama-3-8b", .arch = (char *) "gpt" },
                      "a model has either 'config' or 'arch', not both");
-  assert_unresolved (&(ModelOptions){ .config = (char *) "llama-3-8b", .n_layers = 3 },
-                     "'n_layers' cannot be given beside 'config'");
+  assert_unresolved (&(ModelOptions){ .config = (char *) "llama-3-8b", .d_model = 3 },
+                     "'d_model' cannot be given beside 'config'");
   assert_unresolved (&(ModelOptions){ .config = (char *) "llama-9" },
                      "no model 'llama-9': neither a file nor a shipped model");
   assert_unresolved (
@@ -340,17 +360,17 @@ START_TEST (test_where_configs_are_found)
   ModelOptions         any_case = { .config = (char *) "Llama-3-8B" };
   ModelShape           shape, copy;
 
-  ck_assert (model_resolve (&beside, temporary.folder, &shape, NULL, diags));
+  ck_assert (model_resolve (&beside, temporary.folder, NULL, &shape, NULL, diags));
   ck_assert_str_eq (shape.name, "mine");
   model_shape_clear (&shape);
   beside.name = NULL;
-  ck_assert (model_resolve (&beside, temporary.folder, &shape, NULL, diags));
+  ck_assert (model_resolve (&beside, temporary.folder, NULL, &shape, NULL, diags));
   ck_assert_str_eq (shape.name, base); /* a config.json is called by its folder */
   model_shape_copy (&shape, &copy);
   model_shape_clear (&shape);
   ck_assert_str_eq (copy.family, "llama");
   model_shape_clear (&copy);
-  ck_assert (model_resolve (&any_case, temporary.folder, &shape, NULL, diags));
+  ck_assert (model_resolve (&any_case, temporary.folder, NULL, &shape, NULL, diags));
   ck_assert_str_eq (shape.name, "llama-3-8b");
   ck_assert_int_eq (shape.d_model, 4096);
   model_shape_clear (&shape);
@@ -368,12 +388,12 @@ START_TEST (test_arch_options)
   };
   ModelShape shape;
 
-  ck_assert (model_resolve (&options, NULL, &shape, NULL, diags));
+  ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
   ck_assert_int_eq (shape.position, MODEL_POSITION_ALIBI);
   ck_assert_int_eq (shape.d_ff, 32);
   model_shape_clear (&shape);
   options.max_positions = 64;
-  ck_assert (model_resolve (&options, NULL, &shape, NULL, diags));
+  ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
   ck_assert_int_eq (shape.position, MODEL_POSITION_LEARNED);
   ck_assert_int_eq (shape.max_positions, 64);
   model_shape_clear (&shape);
@@ -385,7 +405,7 @@ START_TEST (test_arch_options)
                             .d_ff = 20,
                             .n_experts = 4,
                             .n_experts_per_token = 2 };
-  ck_assert (model_resolve (&options, NULL, &shape, NULL, diags));
+  ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
   ck_assert_int_eq (shape.d_expert, 20);
   model_shape_clear (&shape);
 }
@@ -464,12 +484,13 @@ START_TEST (test_training_options)
   ck_assert_int_eq (options.micro_batch, 1);
   ck_assert_int_eq (options.checkpointing, CHECKPOINT_SELECTIVE);
   ck_assert_int_eq (options.attention, ATTENTION_FUSED_SOFTMAX);
-  ck_assert_int_eq (options.reduce_dtype, DTYPE_N);
+  ck_assert_int_eq (options.reduce_dtype, REDUCE_AUTO);
   ck_assert_int_eq (options.flops, FLOPS_6N);
   ck_assert (options.causal && options.clip_gradients && !options.compile && !options.fused_norm);
   ck_assert_uint_eq (training_compute_bytes (&options), 2);
   ck_assert_uint_eq (training_tokens (&options), 4000);
   ck_assert (!option_set_key (training_options, &options, "seq_len", "0", NULL, diags));
+  option_table_clear (training_options, &options);
 }
 END_TEST
 
@@ -510,6 +531,7 @@ main (void)
   tcase_add_test (tcase, test_nested_text_config);
   tcase_add_loop_test (tcase, test_refused, 0, G_N_ELEMENTS (refused));
   tcase_add_test (tcase, test_supported_families);
+  tcase_add_test (tcase, test_depth);
   tcase_add_test (tcase, test_bad_options);
   tcase_add_test (tcase, test_where_configs_are_found);
   tcase_add_test (tcase, test_arch_options);

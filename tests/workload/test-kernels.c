@@ -98,7 +98,7 @@ START_TEST (test_flops_of_kernels)
       options.attention = attention;
       options.causal = FALSE;
       options.checkpointing = CHECKPOINT_FULL;
-      options.framework = "megatron-lm"; /* repeats the last product too */
+      options.traits.recomputes_all = TRUE; /* the last product too */
       shape.sliding_window = 0;
       workload = workload_new (&shape, &options);
       sum_model (workload, &forward, &backward, &recompute);
@@ -139,7 +139,7 @@ classic_flops (gint64 b, gint64 s, gint64 l, gint64 h, gint64 v, CheckpointMode 
   g_autoptr (Workload) workload = NULL;
 
   options.attention = ATTENTION_FUSED_SOFTMAX;
-  options.framework = "Megatron-LM 2021";
+  options.traits = (FrameworkTraits){ .gpt_dropout = TRUE, .recomputes_all = TRUE };
   options.checkpointing = mode;
   workload = workload_new (&shape, &options);
   model_shape_clear (&shape);
@@ -234,7 +234,7 @@ START_TEST (test_recomputation_counts_as_the_model_does)
       options.attention =
           (gint[]){ ATTENTION_FLASH2, ATTENTION_FLASH1, ATTENTION_EAGER }[i / 3 % 3];
       options.checkpointing = CHECKPOINT_FULL;
-      options.framework = "megatron-lm"; /* repeats the last product too */
+      options.traits.recomputes_all = TRUE; /* the last product too */
       part = workload_new_stage (&shape, &options, &mesh, 0);
       forward = options.flops == FLOPS_6N
                     ? 2 * (flops_matrix_parameters (&shape) - head)
@@ -325,14 +325,13 @@ START_TEST (test_softmax_that_does_not_fuse)
 {
   static const struct
   {
-    const char *framework;
-    gint64      heads, seq_len, micro_batch;
-    guint       forward, backward;
+    gint64 most, heads, seq_len, micro_batch;
+    guint  forward, backward;
   } cases[] = {
-    { "megatron-deepspeed", 2, 128, 2, 1, 1 }, /* 4 matrices */
-    { "megatron-deepspeed", 2, 128, 1, 4, 3 }, /* 2 */
-    { "megatron-deepspeed", 4, 2048, 1, 1, 1 }, { "megatron-deepspeed", 4, 2052, 1, 4, 3 },
-    { "megatron-deepspeed", 4, 126, 1, 4, 3 },  { NULL, 2, 128, 1, 1, 1 },
+    { 2048, 2, 128, 2, 1, 1 }, /* 4 matrices */
+    { 2048, 2, 128, 1, 4, 3 }, /* 2 */
+    { 2048, 4, 2048, 1, 1, 1 }, { 2048, 4, 2052, 1, 4, 3 }, { 2048, 4, 126, 1, 4, 3 },
+    { 2052, 4, 2052, 1, 1, 1 }, { 0, 2, 128, 1, 1, 1 },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
@@ -342,7 +341,7 @@ START_TEST (test_softmax_that_does_not_fuse)
       g_autoptr (Workload) workload = NULL;
 
       options.attention = ATTENTION_FUSED_SOFTMAX;
-      options.framework = (char *) cases[i].framework;
+      options.traits.softmax_keys = cases[i].most;
       options.dropout = DROPOUT_OFF;
       workload = workload_new (&shape, &options);
       ck_assert_uint_eq (forward_kernel (workload, 1, "attn.softmax")->launches, cases[i].forward);
@@ -532,6 +531,17 @@ START_TEST (test_optimizers)
   workload_optimizer_kernels (&options, 1000, 4, 4, 0, kernels);
   ck_assert_uint_eq (kernels->len, 1);
   assert_traffic (&g_array_index (kernels, KernelDesc, 0), 1, 8000, 4000);
+
+  /* bf16 moments: 4 + 2 x 2 + 4 read, 4 + 2 x 2 written; by lists 2 x 4 + 8 x 2 + 2 x 4, 8 + 12 */
+  g_array_set_size (kernels, 0);
+  options.optimizer = OPTIMIZER_ADAMW_FUSED;
+  options.moment_dtype = DTYPE_BF16;
+  workload_optimizer_kernels (&options, 1000, 4, 4, 0, kernels);
+  assert_traffic (&g_array_index (kernels, KernelDesc, 0), 1, 12000, 8000);
+  g_array_set_size (kernels, 0);
+  options.optimizer = OPTIMIZER_ADAMW;
+  workload_optimizer_kernels (&options, 1000, 4, 4, 0, kernels);
+  assert_traffic (&g_array_index (kernels, KernelDesc, 0), 8, 32000, 20000);
 }
 END_TEST
 

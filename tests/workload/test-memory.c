@@ -83,7 +83,15 @@ START_TEST (test_programs_add_up)
           options.checkpointing = modes[m];
           options.attention = kind & 2 ? ATTENTION_EAGER : ATTENTION_FLASH2;
           options.compile = kind & 4;
-          options.framework = kind & 8 ? (char *) "aleph-alpha-scaling 2023 (megatron-like)" : NULL;
+          if (kind & 8)
+            options.traits = (FrameworkTraits){ .softmax_keys = 2048,
+                                                .casts_scores = TRUE,
+                                                .loss = FRAMEWORK_LOSS_GATHERED,
+                                                .held_outputs = 2,
+                                                .gpt_dropout = TRUE,
+                                                .recomputes_all = TRUE,
+                                                .keeps_rotary = TRUE,
+                                                .keeps_gathered = TRUE };
           workload = workload_new_stage (&shape, &options, &mesh, 0);
           for (guint l = 0; l < workload_n_layers (workload); l++)
             check_layer (workload_layer (workload, l), what);
@@ -93,10 +101,10 @@ START_TEST (test_programs_add_up)
 END_TEST
 
 /*
- * Aleph Alpha's framework, 512 tokens of width 512 on 4 tensor ranks, bf16. Both norms' outputs are
- * kept whole, 512 x 512 x 2 = 524288 B, not a quarter of it: 2 x 393216 more. Four tables of 64
- * dimensions a token: 4 x 512 x 64 x 2 = 262144. 1000 columns of logits are padded to 4 x 256: 512
- * x 1024 x 2 = 1048576 B are held.
+ * A framework that keeps what it gathers, as Aleph Alpha's: 512 tokens of width 512 on 4 tensor
+ * ranks, bf16. Both norms' outputs are kept whole, 512 x 512 x 2 = 524288 B, not a quarter of it:
+ * 2 x 393216 more. Four tables of 64 dimensions a token: 4 x 512 x 64 x 2 = 262144. 1000 columns of
+ * logits are padded to 4 x 256: 512 x 1024 x 2 = 1048576 B are held.
  */
 START_TEST (test_aleph_alpha_keeps)
 {
@@ -105,7 +113,9 @@ START_TEST (test_aleph_alpha_keeps)
   MeshOptions mesh = { .tp = 4, .sp = 1, .pp = 1, .cp = 1, .vp = 1, .ep = 1, .routing_skew = 1 };
   g_autoptr (Workload) a = NULL, b = NULL;
 
-  framework.framework = (char *) "aleph-alpha-scaling-2023";
+  framework.traits = (FrameworkTraits){
+    .loss = FRAMEWORK_LOSS_GATHERED, .held_outputs = 2, .keeps_rotary = TRUE, .keeps_gathered = TRUE
+  };
   a = workload_new_stage (&shape, &plain, &mesh, 0);
   b = workload_new_stage (&shape, &framework, &mesh, 0);
   ck_assert_uint_eq (workload_layer (b, 1)->saved_bytes - workload_layer (a, 1)->saved_bytes,
@@ -117,8 +127,8 @@ START_TEST (test_aleph_alpha_keeps)
 END_TEST
 
 /*
- * 8 heads x 512 x 512 = 2097152 scores, much more than all else. Megatron-LM's softmax casts them
- * to fp32 first: 4 bytes a score more forwards, and 12 (probabilities and two gradients) for 10
+ * 8 heads x 512 x 512 = 2097152 scores, much more than all else. A softmax that casts them to fp32
+ * first: 4 bytes a score more forwards, and 12 (probabilities and two gradients) for 10
  * (one gradient is 16-bit) backwards.
  */
 START_TEST (test_unfused_softmax)
@@ -131,7 +141,7 @@ START_TEST (test_unfused_softmax)
 
   plain.attention = ATTENTION_EAGER;
   megatron = plain;
-  megatron.framework = (char *) "megatron-lm-2021";
+  megatron.traits.casts_scores = TRUE;
   a = workload_new (&shape, &plain);
   b = workload_new (&shape, &megatron);
   one = workload_layer (a, 1);

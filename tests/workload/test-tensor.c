@@ -147,7 +147,7 @@ START_TEST (test_all_reduces)
   Traffic              t;
 
   options.checkpointing = CHECKPOINT_FULL;
-  options.framework = "megatron";
+  options.traits.recomputes_all = TRUE;
   workload = workload_new_stage (&shape, &options, &mesh, 0);
   block = workload_layer (workload, 1);
   t = traffic_of (block->forward, block->n_forward, MESH_TENSOR);

@@ -1,0 +1,34 @@
+/* One replay as a prediction. */
+#include "analysis/prediction.h"
+#include "analysis/profiles-used.h"
+
+Prediction *
+predict_bound (const ReplayBound *bound, const ReplayOptions *options, Replay **replay,
+               GError **error)
+{
+  const ResolvedScenario *resolved = replay_plan_resolved (replay_bound_plan (bound));
+  g_autoptr (Replay)      own = replay_new (bound, options, error);
+  guint                   counts[N_CONFIDENCES] = { 0 };
+  Prediction             *self;
+
+  if (own == NULL)
+    return NULL;
+  self = prediction_from_replay (own);
+  self->profiles = profiles_used (resolved->profiles, resolved->cluster, counts);
+  self->n_measured = counts[CONFIDENCE_MEASURED];
+  self->n_datasheet = counts[CONFIDENCE_DATASHEET];
+  self->n_estimate = counts[CONFIDENCE_ESTIMATE];
+  if (replay != NULL)
+    *replay = g_steal_pointer (&own);
+  return self;
+}
+
+Prediction *
+predict_replayed (const ResolvedScenario *resolved, const PredictOptions *options, Replay **replay,
+                  DiagList *diags, GError **error)
+{
+  g_autoptr (ReplayPlan)  plan = replay_plan_new (resolved, 0, diags);
+  g_autoptr (ReplayBound) bound = plan != NULL ? replay_bound_new (plan, options->unfolded) : NULL;
+
+  return bound != NULL ? predict_bound (bound, &options->replay, replay, error) : NULL;
+}

@@ -1,0 +1,33 @@
+/*
+ * A change that may be a remedy: some moves of different levers together, as a scenario and as the
+ * options that ask for it; and which changes are parts of others.
+ */
+#pragma once
+
+#include "analysis/planned.h"
+#include "analysis/remedies-private.h"
+#include "analysis/remedies.h"
+
+typedef struct
+{
+  const Move *moves[REMEDY_MAX_CHANGES];
+  gint64      excess; /* bytes, as simulated, else as planned; up to 0: fits. BYTES_UNKNOWN: none */
+  guint64     n_items;     /* of the planned schedule and the cluster */
+  double      step_time_s; /* of a remedy, else 0 */
+  Prediction *prediction;
+  guint       n;      /* moves */
+  gboolean    chosen; /* to be simulated */
+} Change;
+
+/* SCENARIO with the moves of SELF; NULL where there is no such scenario. */
+Scenario *change_scenario (const Change *self, const Scenario *scenario,
+                           const StrategySet *strategies);
+/* "--micro-batch 1 --compile=true"; newly allocated. */
+char *change_options (const Change *self, const Scenario *scenario);
+
+gboolean change_has_lever (const Change *self, guint lever);
+gboolean change_has_move (const Change *self, const Move *move);
+/* Whether both have moves of the same levers. */
+gboolean change_has_levers_of (const Change *self, const Change *other);
+/* Whether the moves of PART, which are fewer, are all of WHOLE's. */
+gboolean change_is_part (const Change *part, const Change *whole);

@@ -1,0 +1,28 @@
+/*
+ * Where the values of a table's options were set: each option keeps its own origin, so that a
+ * finding about one points at it. The texts of the marks outlive the input.
+ */
+#pragma once
+
+#include "base/option.h"
+
+typedef struct
+{
+  const OptionSpec *table;   /* NULL: of no table, SECTION only */
+  SourceMark        section; /* where the map of options stands; without a file: nowhere */
+  SourceMark *keys; /* by the table's order; without a file: nobody set it. NULL: no key was */
+} OptionMarks;
+
+void option_marks_clear (OptionMarks *self);
+/* TARGET is cleared first. */
+void option_marks_copy (const OptionMarks *source, OptionMarks *target);
+void option_marks_set (OptionMarks *self, const char *key, const SourceMark *mark);
+void option_marks_set_section (OptionMarks *self, const SourceMark *mark);
+void option_marks_load (OptionMarks      *self,
+                        const ConfigNode *node); /* NODE, and every value if it is a map */
+
+/*
+ * Place of the first of the keys (NULL-terminated) that was set, else of the section; NULL where
+ * there is neither, or no SELF.
+ */
+const SourceMark *option_mark (const OptionMarks *self, ...) G_GNUC_NULL_TERMINATED;

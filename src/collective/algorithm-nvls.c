@@ -1,0 +1,192 @@
+/* Multicast and reduction in the NVLink switch; between nodes, trees over what it reduced. */
+#include "collective/algorithm-private.h"
+
+#include <math.h>
+
+static gboolean
+exists_inside (const CollectiveGraph *graph, gboolean even)
+{
+  (void) even;
+  return graph->nvls && graph->n_nodes == 1;
+}
+
+static gboolean
+exists_across (const CollectiveGraph *graph, gboolean even)
+{
+  return graph->nvls && graph->n_nodes > 1 && even;
+}
+
+/* ---- the library's model --------------------------------------------------------------------- */
+
+static double
+believed_rate (const CollectiveGraph *graph, CollectiveKind kind, CollectiveProtocol protocol,
+               double bytes)
+{
+  const guint n = collective_graph_case (graph);
+  double      members = (graph->per_node - 1.0) / graph->per_node;
+  double      port = graph->intra->bandwidth.value * graph->generation->link_factor;
+  double      bus = port * graph->generation->nvls_efficiency * members;
+
+  (void) protocol, (void) bytes;
+  if (kind == COLLECTIVE_ALL_REDUCE)
+    bus *= 2;
+  else
+    bus *= members;
+  if (graph->n_nodes > 1)
+    {
+      double net = graph->searched * graph->speed * (graph->n_nodes == 2 ? 2 : 1);
+
+      bus = MIN (bus, net);
+      if (graph->generation->nvls_tree[n] > 0)
+        bus = MIN (bus, collective_graph_heads (graph) * graph->generation->nvls_tree[n]);
+    }
+  return bus * collective_graph_per_bus (graph, kind);
+}
+
+static double
+believed_latency_inside (const CollectiveGraph *graph, CollectiveKind kind,
+                         CollectiveProtocol protocol, double bytes)
+{
+  (void) kind, (void) bytes;
+  return graph->library->hop[graph->hop][ALGORITHM_NVLS][protocol];
+}
+
+static double
+believed_latency_across (const CollectiveGraph *graph, CollectiveKind kind,
+                         CollectiveProtocol protocol, double bytes)
+{
+  (void) kind, (void) bytes;
+  return graph->library->hop[graph->hop][ALGORITHM_NVLS_TREE][protocol]
+         + 2 * log2 (graph->n_nodes) * graph->library->hop[HOP_NET][ALGORITHM_NVLS_TREE][protocol];
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+static guint
+channels_inside (const Timed *self)
+{
+  return timed_channels_of (self, self->graph->library->thread_bytes[self->protocol],
+                            self->graph->generation->nvls_channels);
+}
+
+static guint
+channels_across (const Timed *self)
+{
+  return timed_channels_of (self, self->graph->library->thread_bytes[self->protocol],
+                            self->graph->generation->nvls_channels_net);
+}
+
+static double
+latency_of (const Timed *self, const LinkProfile *link, HopClass class_)
+{
+  return timed_figure_or (&link->nvls_latency,
+                          self->graph->library->hop[class_][ALGORITHM_NVLS_TREE][PROTOCOL_SIMPLE]);
+}
+
+static double
+latency_inside (const Timed *self, guint channels, double cap)
+{
+  (void) channels, (void) cap;
+  return timed_base (self) + latency_of (self, self->graph->intra, HOP_NVLINK);
+}
+
+static double
+latency_across (const Timed *self, guint channels, double cap)
+{
+  return latency_inside (self, channels, cap)
+         + 2 * log2 (self->graph->n_nodes) * latency_of (self, self->graph->nic, HOP_NET);
+}
+
+/* What is in flight at once: all channels' chunks. */
+static double
+chunk (const Timed *self, guint n_channels)
+{
+  const CollectiveGraph *graph = self->graph;
+  gboolean               one = graph->n_nodes == 1;
+  guint  most = one ? graph->generation->nvls_channels : graph->generation->nvls_channels_net;
+  double each = graph->n_nodes >= 4 ? graph->library->chunk_nvls_wide.value
+                                    : graph->library->chunk_nvls.value;
+
+  (void) n_channels;
+  return MIN (self->bytes, (double) most * graph->per_node * each);
+}
+
+/* All of S one way over a port, while S/p go the other, s per byte of S. */
+static double
+port (const Timed *self)
+{
+  guint p = self->graph->per_node;
+
+  return self->layout->intra_seconds_per_byte * p / (p + 1.0);
+}
+
+/*
+ * While the first chunks are on their way only one of the stages works at a time, the switches' two
+ * and the levels of the trees between them: what is in flight then takes the sum of the stages'
+ * times, of which the slowest is in the bandwidth term already.
+ */
+static double
+fill_of (const Timed *self, double levels)
+{
+  RingPace alone = timed_ring_pace_alone (self, 0);
+
+  if (self->kind != COLLECTIVE_ALL_REDUCE)
+    return 0;
+  return self->bytes / MAX (ceil (self->bytes / MAX (chunk (self, 0), 1)), 1)
+         * MAX (2 * port (self) + levels * alone.net - self->layout->link_seconds_per_byte, 0);
+}
+
+static double
+fill_inside (const Timed *self, guint channels, double cap)
+{
+  (void) channels, (void) cap;
+  return fill_of (self, 0);
+}
+
+static double
+fill_across (const Timed *self, guint channels, double cap)
+{
+  (void) channels, (void) cap;
+  return fill_of (self, timed_tree_stages (self));
+}
+
+static double
+bound (const Timed *self, guint channels, double cap)
+{
+  (void) channels;
+  return timed_pipeline_bound (self, 0, cap);
+}
+
+const Algorithm algorithm_nvls = { .id = ALGORITHM_NVLS,
+                                   .kinds = KINDS_OF_RINGS,
+                                   .protocols = PROTOCOL_BIT (PROTOCOL_SIMPLE),
+                                   .exists = exists_inside,
+                                   .believed_latency = believed_latency_inside,
+                                   .believed_rate = believed_rate,
+                                   .lay = lay_nvls,
+                                   .edges = EDGES_ARE_SUMS,
+                                   .channels = channels_inside,
+                                   .rate_cap = timed_channel_cap,
+                                   .latency = latency_inside,
+                                   .fill = fill_inside,
+                                   .bound = bound,
+                                   .stepped = fill_inside,
+                                   .chunk = chunk,
+                                   .build = step_build_pipeline };
+
+const Algorithm algorithm_nvls_tree = { .id = ALGORITHM_NVLS_TREE,
+                                        .kinds = KIND_BIT (COLLECTIVE_ALL_REDUCE),
+                                        .protocols = PROTOCOL_BIT (PROTOCOL_SIMPLE),
+                                        .exists = exists_across,
+                                        .believed_latency = believed_latency_across,
+                                        .believed_rate = believed_rate,
+                                        .lay = lay_nvls_tree,
+                                        .edges = EDGES_ARE_RINGS,
+                                        .channels = channels_across,
+                                        .rate_cap = timed_channel_cap,
+                                        .latency = latency_across,
+                                        .fill = fill_across,
+                                        .bound = bound,
+                                        .stepped = fill_across,
+                                        .chunk = chunk,
+                                        .build = step_build_pipeline };

@@ -1,0 +1,144 @@
+/* Messages between pairs of GPUs; and all-reduce as two hops of every pair of a mesh. */
+#include "collective/algorithm-private.h"
+
+#define MAX_P2P       32
+#define ALL_PAIRS_MAX ((double) (256 << 10)) /* a table of 8 MI300X on a mesh turns at 256 KiB */
+
+/* ---- messages: channels ---------------------------------------------------------------------- */
+
+/* Channels of a pair that exchanges BYTES: few while each gets little, all for large messages. */
+static guint
+pair_channels (const CollectiveGraph *graph, double bytes)
+{
+  const LibraryProfile *library = graph->library;
+  guint                 most = collective_graph_pair_channels (graph), n = 1;
+
+  while (n < MIN (library->p2p_small.value, most) && bytes / n >= library->p2p_part.value)
+    n *= 2;
+  while (n < most && bytes / n >= library->p2p_part_big.value)
+    n *= 2;
+  return MIN (n, most);
+}
+
+static guint
+all_to_all_channels (const Timed *self)
+{
+  const CollectiveGraph *graph = self->graph;
+
+  return MIN (pair_channels (graph, self->bytes / graph->n_ranks) * (graph->n_ranks - 1), MAX_P2P);
+}
+
+static guint
+send_recv_channels (const Timed *self)
+{
+  return pair_channels (self->graph, self->bytes);
+}
+
+/* ---- messages: time -------------------------------------------------------------------------- */
+
+/*
+ * Between nodes, of a pair. Under Simple what is calibrated on rings holds more than a hop (the
+ * chunk that a card waits for in each step), so the library's own figure stands here.
+ */
+static double
+net_hop (const Timed *self)
+{
+  const CollectiveGraph *graph = self->graph;
+
+  if (self->protocol == PROTOCOL_LL)
+    return self->hop_net;
+  return graph->library->hop[HOP_NET][ALGORITHM_RING][PROTOCOL_SIMPLE]
+         + 2 * graph->nic->latency.value;
+}
+
+static double
+latency (const Timed *self, guint channels, double cap)
+{
+  const CollectiveGraph *graph = self->graph;
+  guint                  peers = self->algorithm->peers (self);
+  guint  batches = (peers + graph->library->p2p_batch.value - 1) / graph->library->p2p_batch.value;
+  double hop = graph->n_nodes > 1 ? net_hop (self) : self->hop_intra;
+
+  (void) channels, (void) cap;
+  return timed_base (self) + (batches - 1) * hop + (graph->n_nodes > 1 ? hop : 0);
+}
+
+/* A pair's chunk is copied into a buffer and out of it again. */
+static double
+fill (const Timed *self, guint channels, double cap)
+{
+  double part = self->bytes * timed_passed_on (self) / channels;
+  double chunk = self->graph->nic != NULL || self->graph->hop != HOP_NVLINK
+                     ? self->graph->library->chunk_p2p_net.value
+                     : self->graph->library->chunk_p2p.value;
+
+  (void) cap;
+  return MIN (part, chunk) / MAX (part, 1) * self->bytes * self->layout->link_seconds_per_byte;
+}
+
+static double
+stepped (const Timed *self, guint channels, double cap)
+{
+  (void) channels, (void) cap;
+  return self->graph->n_nodes > 1 ? net_hop (self) : 0;
+}
+
+static StepParameters
+hops (const Timed *self)
+{
+  return (StepParameters){ .hop_net = stepped (self, 0, 0) };
+}
+
+#define PAIRWISE                                                                                 \
+  .id = ALGORITHM_PAIRWISE,                                                                      \
+  .protocols = PROTOCOL_BIT (PROTOCOL_LL) | PROTOCOL_BIT (PROTOCOL_SIMPLE),                      \
+  .edges = EDGES_ARE_SUMS, .carried = timed_passed_on, .rate_cap = timed_channel_cap,            \
+  .latency = latency, .fill = fill, .stepped = stepped, .hops = hops, .chunk = timed_tree_chunk, \
+  .build = step_build_at_once
+
+const Algorithm algorithm_all_to_all = { PAIRWISE, .kinds = KIND_BIT (COLLECTIVE_ALL_TO_ALL),
+                                         .lay = lay_all_to_all, .peers = timed_all_peers,
+                                         .channels = all_to_all_channels };
+
+const Algorithm algorithm_send_recv = { PAIRWISE, .kinds = KIND_BIT (COLLECTIVE_SEND_RECV),
+                                        .lay = lay_send_recv, .peers = timed_one_peer,
+                                        .channels = send_recv_channels };
+
+/* ---- all pairs of a mesh --------------------------------------------------------------------- */
+
+static gboolean
+exists (const CollectiveGraph *graph, gboolean even)
+{
+  (void) even;
+  return graph->generation->all_pairs && graph->n_nodes == 1 && graph->intra->kind == LINK_MESH
+         && graph->n_ranks > 2;
+}
+
+static double
+two_hops (const Timed *self, guint channels, double cap)
+{
+  (void) channels, (void) cap;
+  return 2 * self->hop_intra;
+}
+
+static double
+all_pairs_latency (const Timed *self, guint channels, double cap)
+{
+  return timed_base (self) + two_hops (self, channels, cap);
+}
+
+const Algorithm algorithm_all_pairs = { .id = ALGORITHM_ALL_PAIRS,
+                                        .kinds = KIND_BIT (COLLECTIVE_ALL_REDUCE),
+                                        .protocols = PROTOCOL_BIT (PROTOCOL_LL),
+                                        .exists = exists,
+                                        .most = ALL_PAIRS_MAX,
+                                        .lay = lay_all_pairs,
+                                        .edges = EDGES_ARE_SUMS,
+                                        .channels = timed_channels,
+                                        .carried = timed_passed_on,
+                                        .rate_cap = timed_channel_cap,
+                                        .latency = all_pairs_latency,
+                                        .stepped = two_hops,
+                                        .hops = timed_link_hops,
+                                        .chunk = timed_tree_chunk,
+                                        .build = step_build_all_pairs };

@@ -1,0 +1,98 @@
+/*
+ * An algorithm of collectives: one const struct says where it exists, what the library believes of
+ * it, how it is laid over links, what it takes, and its steps. The rest of the layer asks the
+ * struct, and no algorithm by name. Plain hosts have structs of their own: MPI's messages instead
+ * of NCCL's channels; so have kinds that an algorithm runs in another way.
+ *
+ * algorithms.c lists them; each stands in the file that is named after its family.
+ */
+#pragma once
+
+#include "collective/graph-private.h"
+#include "collective/lay-private.h"
+#include "collective/step-build-private.h"
+#include "collective/time-parts-private.h"
+
+/* What the edges of a layout count for, beside the sums of their loads. */
+typedef enum
+{
+  EDGES_ARE_SUMS,
+  EDGES_ARE_RINGS, /* RingHops */
+  EDGES_ARE_STEPS, /* StepHop: all ranks make one after another */
+} AlgorithmEdges;
+
+#define KIND_BIT(kind)         (1u << (kind))
+#define PROTOCOL_BIT(protocol) (1u << (protocol))
+#define KINDS_OF_RINGS                                                     \
+  (KIND_BIT (COLLECTIVE_ALL_GATHER) | KIND_BIT (COLLECTIVE_REDUCE_SCATTER) \
+   | KIND_BIT (COLLECTIVE_ALL_REDUCE))
+#define KINDS_OF_CHAINS (KIND_BIT (COLLECTIVE_BROADCAST) | KIND_BIT (COLLECTIVE_REDUCE))
+
+struct _Algorithm
+{
+  CollectiveAlgorithm id;
+  gboolean            hosts; /* between plain hosts; else between GPUs */
+  guint               kinds; /* KIND_BITs */
+
+  /* ---- choice ---- */
+  guint protocols; /* PROTOCOL_BITs; LL128 only where the graph has it */
+  /* NULL: on all members. EVEN: as many on every node */
+  gboolean (*exists) (const CollectiveGraph *graph, gboolean even);
+  gboolean on_request;  /* never the library's own choice */
+  gboolean in_switches; /* of the network: where the library may use them */
+  double   most;        /* bytes up to which the library takes it unasked; 0: by its model */
+  /* the library's model (src/graph/tuning.cc): s, B/s of S; NULL: it has none */
+  double (*believed_latency) (const CollectiveGraph *graph, CollectiveKind kind,
+                              CollectiveProtocol protocol, double bytes);
+  double (*believed_rate) (const CollectiveGraph *graph, CollectiveKind kind,
+                           CollectiveProtocol protocol, double bytes);
+
+  /* ---- layout ---- */
+  void (*lay) (const LayContext *context, const Members *members, CollectiveKind kind,
+               const guint32 *ranks);
+  AlgorithmEdges edges;
+
+  /* ---- time (time-private.h); CAP: B/s of S that the channels let through, 0 no limit ---- */
+  gboolean connects_rings;               /* a connection a ring at least: its weight in sharing */
+  double   segment;                      /* hosts: bytes that a message is cut into; 0: whole */
+  guint (*peers) (const Timed *self);    /* that a rank sends messages to; NULL: none */
+  guint (*channels) (const Timed *self); /* thread blocks; NULL: one */
+  double (*carried) (const Timed *self); /* bytes that a rank's channels carry, per byte of S;
+                                              NULL: not by channels */
+  double (*rate_cap) (const Timed *self, guint channels);
+  double (*latency) (const Timed *self, guint channels, double cap);
+  double (*fill) (const Timed *self, guint channels, double cap);  /* NULL: none */
+  void (*spread) (const Timed *self, CollectiveCost *cost);        /* NULL: none */
+  double (*bound) (const Timed *self, guint channels, double cap); /* beyond the launch; NULL: the
+                                                                      cost's time is the bound */
+
+  /* ---- steps ---- */
+  double (*stepped) (const Timed *self, guint channels, double cap); /* part of latency and fill
+                                                                        that steps spend; NULL: 0 */
+  StepParameters (*hops) (const Timed *self); /* NULL: their hops are a part of the launch */
+  double (*chunk) (const Timed *self, guint channels);
+  void (*build) (StepBuild *build);
+};
+
+/* The one of that id that runs KIND, whether or not it exists on a graph; NULL: none. */
+const Algorithm *algorithm_find (gboolean hosts, CollectiveKind kind, CollectiveAlgorithm id);
+
+/* The next one for KIND after BEFORE (NULL: the first), in the order of the enumeration. */
+const Algorithm *algorithm_next (gboolean hosts, CollectiveKind kind, const Algorithm *before);
+
+gboolean algorithm_exists (const Algorithm *self, const CollectiveGraph *graph, gboolean even);
+gboolean algorithm_has_protocol (const Algorithm *self, const CollectiveGraph *graph,
+                                 CollectiveProtocol protocol);
+
+/* algorithm-rings.c: chains are rings of one way. */
+extern const Algorithm algorithm_ring, algorithm_chain;
+extern const Algorithm algorithm_tree;                                    /* algorithm-tree.c */
+extern const Algorithm algorithm_nvls, algorithm_nvls_tree;               /* algorithm-nvls.c */
+extern const Algorithm algorithm_pat;                                     /* algorithm-pat.c */
+extern const Algorithm algorithm_collnet_direct, algorithm_collnet_chain; /* algorithm-collnet.c */
+/* algorithm-pairs.c */
+extern const Algorithm algorithm_all_to_all, algorithm_send_recv, algorithm_all_pairs;
+extern const Algorithm algorithm_hierarchical; /* algorithm-hierarchical.c */
+/* algorithm-hosts.c */
+extern const Algorithm algorithm_host_ring, algorithm_host_chain, algorithm_host_rounds,
+    algorithm_host_exchange, algorithm_host_linear, algorithm_host_pipeline;

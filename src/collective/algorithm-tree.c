@@ -1,0 +1,122 @@
+/* The double binary tree over nodes, chains inside them. */
+#include "collective/algorithm-private.h"
+
+#include <math.h>
+
+static gboolean
+exists (const CollectiveGraph *graph, gboolean even)
+{
+  (void) even;
+  return graph->n_ranks > 2;
+}
+
+/* ---- the library's model --------------------------------------------------------------------- */
+
+static double
+believed_rate (const CollectiveGraph *graph, CollectiveKind kind, CollectiveProtocol protocol,
+               double bytes)
+{
+  const LibraryGeneration *generation = graph->generation;
+  const guint              n = collective_graph_case (graph);
+  double                   all = graph->searched * graph->speed;
+  double                   bus = MIN (0.92 * all, graph->searched * generation->tree_simple[n]);
+  gint                     size = bytes >= 64 ? (gint) log2 (bytes / 64) : 0;
+
+  (void) kind;
+  if (protocol == PROTOCOL_LL)
+    bus = MIN (MIN (bus, all / 3.8), collective_graph_ll_rate (graph));
+  if (protocol == PROTOCOL_LL128)
+    bus = MIN (all * (graph->n_nodes == 1 ? 7.0 / 9 : 120.0 / 128),
+               graph->searched * generation->tree_ll128[n]);
+  if (size < CORRECTION_SIZES - 1)
+    bus *= (double) graph->library->tree_correction[protocol][size];
+  return bus / 2;
+}
+
+static double
+believed_latency (const CollectiveGraph *graph, CollectiveKind kind, CollectiveProtocol protocol,
+                  double bytes)
+{
+  const LibraryProfile *library = graph->library;
+
+  (void) kind, (void) bytes;
+  return library->base[ALGORITHM_TREE][protocol]
+         + 2
+               * ((graph->per_node - 1) * library->hop[graph->hop][ALGORITHM_TREE][protocol]
+                  + log2 (graph->n_nodes) * library->hop[HOP_NET][ALGORITHM_TREE][protocol]);
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* Up and down again. */
+static double
+tree_hops (const Timed *self)
+{
+  guint levels = timed_tree_levels (self);
+
+  return 2
+         * ((self->graph->per_node - 1) * self->hop_intra
+            + (levels > 0 ? levels * self->hop_net : 0));
+}
+
+static double
+carried (const Timed *self)
+{
+  (void) self;
+  return 2;
+}
+
+static double
+latency (const Timed *self, guint channels, double cap)
+{
+  (void) channels, (void) cap;
+  return timed_base (self) + timed_net_start (self) + tree_hops (self);
+}
+
+static double
+pipeline_fill (const Timed *self, guint channels, double cap)
+{
+  const Stages stages = { 2 * (self->graph->per_node - 1), timed_tree_stages (self) };
+
+  return timed_pipeline_fill (self, stages, channels, cap);
+}
+
+static double
+fill (const Timed *self, guint channels, double cap)
+{
+  return self->protocol == PROTOCOL_SIMPLE ? pipeline_fill (self, channels, cap) : 0;
+}
+
+static double
+bound (const Timed *self, guint channels, double cap)
+{
+  (void) channels;
+  return timed_pipeline_bound (self, tree_hops (self), cap);
+}
+
+static double
+stepped (const Timed *self, guint channels, double cap)
+{
+  return tree_hops (self) + pipeline_fill (self, channels, cap);
+}
+
+const Algorithm algorithm_tree = { .id = ALGORITHM_TREE,
+                                   .kinds = KIND_BIT (COLLECTIVE_ALL_REDUCE),
+                                   .protocols = PROTOCOL_BIT (PROTOCOL_LL)
+                                                | PROTOCOL_BIT (PROTOCOL_LL128)
+                                                | PROTOCOL_BIT (PROTOCOL_SIMPLE),
+                                   .exists = exists,
+                                   .believed_latency = believed_latency,
+                                   .believed_rate = believed_rate,
+                                   .lay = lay_tree,
+                                   .edges = EDGES_ARE_RINGS,
+                                   .channels = timed_channels,
+                                   .carried = carried,
+                                   .rate_cap = timed_channel_cap,
+                                   .latency = latency,
+                                   .fill = fill,
+                                   .bound = bound,
+                                   .stepped = stepped,
+                                   .hops = timed_link_hops,
+                                   .chunk = timed_tree_chunk,
+                                   .build = step_build_pipeline };

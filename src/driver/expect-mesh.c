@@ -1,0 +1,163 @@
+/*
+ * Closed forms of what the axes of the mesh add to a strategy's own: a layer's collectives once for
+ * each pass of a micro-batch, the messages at both ends of each chunk, and gradients that several
+ * ranks share.
+ */
+#include "driver/driver-private.h"
+
+MeshGroup
+plan_axis_group (const PlanInput *in, MeshAxis axis)
+{
+  switch (axis)
+    {
+    case MESH_CONTEXT:
+      return mesh_context (&in->mesh, (guint) workload_mesh (in->workload)->cp);
+    case MESH_EXPERT:
+      return mesh_experts (&in->mesh);
+    case MESH_TENSOR:
+    case MESH_N_AXES:
+      break;
+    }
+  return mesh_tensor (&in->mesh);
+}
+
+gboolean
+plan_scatters (const Workload *workload)
+{
+  const MeshOptions *mesh = workload_mesh (workload);
+
+  return mesh->pp > 1 && mesh->scatter_gather && mesh->tp > 1 && !mesh->sp;
+}
+
+guint64
+plan_partial_elements (const Workload *workload)
+{
+  guint64 sum = 0;
+
+  for (guint l = 0; l < workload_n_layers (workload) && workload_mesh (workload)->sp; l++)
+    {
+      const LayerDesc *layer = workload_layer (workload, l);
+
+      for (guint t = 0; t < layer->n_tensors; t++)
+        if (layer->tensors[t].replicated && !layer->tensors[t].frozen)
+          sum += layer->tensors[t].elements;
+    }
+  return sum;
+}
+
+/* ---- collectives of layers ------------------------------------------------------------------- */
+
+static void
+add_kernels (const PlanInput *in, const KernelDesc *kernels, guint n, double times,
+             PlanTotals *totals)
+{
+  for (guint k = 0; k < n; k++)
+    if (kernels[k].kind == KERNEL_COMMUNICATION)
+      plan_totals_add (totals, kernels[k].comm, plan_axis_group (in, kernels[k].axis),
+                       times * (double) (guint64) kernels[k].read_bytes);
+}
+
+static void
+add_layers (const PlanInput *in, double times, PlanTotals *totals)
+{
+  guint n = workload_n_layers (in->workload);
+
+  for (guint i = 0; i < n;)
+    {
+      const LayerDesc *layer = workload_layer (in->workload, i);
+      guint            first = i;
+
+      while (i < n && workload_layer (in->workload, i) == layer)
+        i++;
+      add_kernels (in, layer->forward, layer->n_forward, times * (i - first), totals);
+      add_kernels (in, layer->recompute, layer->n_recompute, times * (i - first), totals);
+      add_kernels (in, layer->backward, layer->n_backward, times * (i - first), totals);
+    }
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static double
+boundary_bytes (const PlanInput *in, PipelinePlace place)
+{
+  const Workload *workload = in->stages[place.stage];
+  guint           first, end;
+
+  workload_chunk (workload, place.chunk, &first, &end);
+  return (double) workload_layer (workload, end - 1)->output_bytes;
+}
+
+/*
+ * One end of a chunk, where BYTES pass TIMES each way: a part of them where tensor ranks share them
+ * out.
+ */
+static void
+add_boundary (const PlanInput *in, double bytes, double times, PlanTotals *totals)
+{
+  guint   tp = plan_scatters (in->workload) ? mesh_tensor (&in->mesh).size : 1;
+  guint64 share = ((guint64) bytes + tp - 1) / tp;
+  double  part = (double) share;
+
+  plan_totals_add (totals, COLLECTIVE_SEND_RECV, mesh_stages (&in->mesh), times * part);
+  if (plan_scatters (in->workload))
+    plan_totals_add (totals, COLLECTIVE_ALL_GATHER, mesh_tensor (&in->mesh), times * part * tp);
+  totals->high[PLACE_HBM] += 4 * bytes; /* received, put together, and two on their way out */
+}
+
+static void
+add_messages (const PlanInput *in, const Pipeline *pipeline, double times, PlanTotals *totals)
+{
+  guint stage = workload_stage (in->workload);
+
+  for (guint c = 0; c < pipeline->chunks; c++)
+    {
+      PipelinePlace at = { stage, c }, other;
+
+      if (pipeline_next (pipeline, at, &other) && other.stage != stage)
+        add_boundary (in, boundary_bytes (in, at), times, totals);
+      if (pipeline_previous (pipeline, at, &other) && other.stage != stage)
+        add_boundary (in, boundary_bytes (in, other), times, totals);
+    }
+}
+
+/* ---- shared gradients ------------------------------------------------------------------------ */
+
+static double
+shared_bytes (guint64 elements, PlanGradient held)
+{
+  guint64 part = (elements + held.ranks - 1) / held.ranks;
+
+  return (double) (part * dtype_bytes (held.dtype));
+}
+
+static void
+add_exchange (const PlanInput *in, double bytes, PlanTotals *totals)
+{
+  plan_totals_add (totals, COLLECTIVE_SEND_RECV, mesh_stages (&in->mesh), bytes);
+  totals->high[PLACE_HBM] += bytes;
+}
+
+static void
+add_shared (const PlanInput *in, const Pipeline *pipeline, PlanGradient held, PlanTotals *totals)
+{
+  plan_totals_add (totals, COLLECTIVE_ALL_REDUCE, mesh_tensor (&in->mesh),
+                   shared_bytes (plan_partial_elements (in->workload), held));
+  if (pipeline->stages == 1)
+    return;
+  for (guint l = 0; l < workload_n_layers (in->workload); l++)
+    add_exchange (in, shared_bytes (workload_layer (in->workload, l)->tied_elements, held), totals);
+  if (pipeline->kind == PIPELINE_DUALPIPE)
+    add_exchange (in, shared_bytes (workload_n_trainable_parameters (in->workload), held), totals);
+}
+
+void
+plan_expect_mesh (const PlanInput *in, PlanGradient held, PlanTotals *totals)
+{
+  Pipeline pipeline = pipeline_of (in->workload);
+  double   times = pipeline_chunk_micros (&pipeline);
+
+  add_layers (in, times, totals);
+  if (pipeline.stages > 1)
+    add_messages (in, &pipeline, times, totals);
+  add_shared (in, &pipeline, held, totals);
+}

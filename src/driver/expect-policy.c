@@ -1,0 +1,327 @@
+/*
+ * The closed form of a policy under an issue. The policy says which bytes a hop moves, the issue
+ * how many elements pass a route in a step; nothing of what emits is called.
+ */
+#include "driver/driver-private.h"
+#include "driver/expect.h"
+
+#include <math.h>
+
+/* ---- padded elements ------------------------------------------------------------------------- */
+
+/* FORMAT's formula for N TENSORS, or for those of them that are not frozen. */
+static double
+format_padded (const ShardFormat *format, const TensorDesc *tensors, guint n, guint m,
+               gboolean trainable)
+{
+  g_autofree TensorDesc *some = g_new (TensorDesc, n + 1);
+  guint                  n_some = 0;
+
+  for (guint i = 0; i < n; i++)
+    if (!trainable || !tensors[i].frozen)
+      some[n_some++] = tensors[i];
+  return format->formula (some, n_some, m);
+}
+
+/* Experts that are spread stand together: what is before and behind them are units of one. */
+static double
+layer_padded (const Workload *workload, const LayerDesc *layer, const ShardFormat *format,
+              guint kind, guint m, gboolean trainable)
+{
+  const TensorDesc *tensors = layer->tensors;
+  guint             all = layer->n_tensors, first = 0, n = 0;
+
+  while (first < all && (workload_mesh (workload)->ep == 1 || !tensors[first].expert))
+    first++;
+  while (first + n < all && tensors[first + n].expert)
+    n++;
+  if (kind == 1)
+    return n > 0 ? format_padded (format, tensors + first, n, m, trainable) : 0;
+  return format_padded (format, tensors, first, m, trainable)
+         + format_padded (format, tensors + first + n, all - first - n, m, trainable);
+}
+
+static double
+layers_padded (const Workload *workload, guint first, guint end, const ShardFormat *format,
+               guint kind, guint m, ExpectFilter filter, gboolean trainable)
+{
+  double sum = 0;
+
+  g_assert (format->formula != NULL);
+  while (first < end)
+    {
+      const LayerDesc *layer = workload_layer (workload, first);
+      guint            begin = first;
+
+      while (first < end && workload_layer (workload, first) == layer)
+        first++;
+      if (filter == NULL || filter (workload, layer))
+        sum +=
+            (double) (first - begin) * layer_padded (workload, layer, format, kind, m, trainable);
+    }
+  return sum;
+}
+
+double
+expect_padded (const Workload *workload, guint first, guint end, const ShardFormat *format,
+               guint kind, guint m, ExpectFilter filter)
+{
+  return layers_padded (workload, first, end, format, kind, m, filter, FALSE);
+}
+
+static double
+all_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint m, gboolean trainable)
+{
+  guint  n = workload_n_layers (in->workload), part = policy->joined ? 1 : m;
+  double sum = layers_padded (in->workload, 0, n, policy->format, kind, part, NULL, trainable);
+
+  return policy->joined ? ceil (sum / m) * m : sum;
+}
+
+double
+expect_all_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint m)
+{
+  return all_padded (in, policy, kind, m, FALSE);
+}
+
+double
+expect_trainable_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint m)
+{
+  return all_padded (in, policy, kind, m, TRUE);
+}
+
+double
+expect_largest_trainable (const PlanInput *in, const Policy *policy)
+{
+  const UnitPolicy *kind = &policy->kinds[0];
+  double            most = 0;
+
+  for (guint i = 0; i < workload_n_layers (in->workload); i++)
+    {
+      const LayerDesc *layer = workload_layer (in->workload, i);
+
+      if (layer->n_trainable > 0)
+        most = MAX (most, kind->format->formula (layer->trainable, layer->n_trainable,
+                                                 kind->states[STATE_GRADIENTS].group.size));
+    }
+  return most;
+}
+
+static double
+largest_of_layer (const LayerDesc *layer, const ShardFormat *format, guint m,
+                  UnitGranularity granularity)
+{
+  double most = 0;
+
+  if (granularity == UNIT_LAYER)
+    return format->formula (layer->tensors, layer->n_tensors, m);
+  for (guint i = 0; i < layer->n_modules; i++)
+    most = MAX (most, format->formula (layer->tensors + layer->modules[i].first_tensor,
+                                       layer->modules[i].n_tensors, m));
+  return most;
+}
+
+double
+expect_largest (const PlanInput *in, const Policy *policy, UnitGranularity granularity)
+{
+  double most = 0;
+
+  for (guint i = 0; i < workload_n_layers (in->workload); i++)
+    {
+      const LayerDesc  *layer = workload_layer (in->workload, i);
+      const UnitPolicy *kind = &policy->kinds[0];
+
+      most = MAX (most, largest_of_layer (layer, kind->format,
+                                          kind->states[STATE_PARAMETERS].group.size, granularity));
+    }
+  return most;
+}
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+/* Of an element. */
+static double
+bytes_of (const PolicyState *state)
+{
+  return state->values * dtype_bits (state->dtype) / 8.0;
+}
+
+double
+expect_off_gpu (const Policy *policy, double share)
+{
+  return share - floor (share * policy->on_gpu);
+}
+
+/* Elements of which a rank holds STATE; gradients and optimizer are those of what is trained. */
+static double
+held_of_kind (const PlanInput *in, const UnitPolicy *policy, guint kind, PolicyStateKind state)
+{
+  guint m = policy->states[state].group.size;
+
+  return all_padded (in, policy, kind, m, state != STATE_PARAMETERS) / m;
+}
+
+/* Bytes that a rank holds of STATE; of what the optimizer works on a part may stay on the GPU. */
+static double
+state_bytes_of (const PlanInput *in, const Policy *policy, PolicyStateKind state, Place home)
+{
+  double sum = 0;
+
+  for (guint k = 0; k < policy->n_kinds; k++)
+    {
+      const PolicyState *s = &policy->kinds[k].states[state];
+      double             share = held_of_kind (in, &policy->kinds[k], k, state);
+      double             away = state == STATE_PARAMETERS ? share : expect_off_gpu (policy, share);
+
+      if (s->home == home)
+        sum += away * bytes_of (s);
+      if (home == PLACE_HBM && s->home != PLACE_HBM)
+        sum += (share - away) * bytes_of (s);
+    }
+  return sum;
+}
+
+/* Of the second copy that lives for ever: what fills it, a part of it on each rank. */
+static double
+copy_bytes (const Policy *policy, const Issue *issue, const IssueForm *form, Place home)
+{
+  double sum = 0;
+
+  for (guint k = 0; k < policy->n_kinds && !issue->copies_pass; k++)
+    {
+      const PolicyState *copy = &policy->kinds[k].copy;
+
+      if (copy->group.size > 0 && copy->home == home)
+        sum += bytes_of (copy) * form->copied[k] / copy->group.size;
+    }
+  return sum;
+}
+
+/* Elements of what is trained whose STATE a rank holds. */
+static double
+trainable_of (const PlanInput *in, const Policy *policy, PolicyStateKind state)
+{
+  double sum = 0;
+
+  for (guint k = 0; k < policy->n_kinds; k++)
+    {
+      guint m = policy->kinds[k].states[state].group.size;
+
+      sum += all_padded (in, &policy->kinds[k], k, m, TRUE) / m;
+    }
+  return sum;
+}
+
+/*
+ * What outer strategies find on a rank: its parameters that are trained, and what its optimizer
+ * goes on from.
+ */
+static void
+add_held (const PlanInput *in, const Policy *policy, PlanTotals *totals)
+{
+  const TrainingOptions *training = workload_training (in->workload);
+  const PolicyState     *states = policy->kinds[0].states;
+
+  totals->resident = trainable_of (in, policy, STATE_PARAMETERS);
+  totals->resident_dtype = states[STATE_PARAMETERS].dtype;
+  totals->resident_home = states[STATE_PARAMETERS].home;
+  totals->updated = trainable_of (in, policy, STATE_OPTIMIZER);
+  totals->updated_home = states[STATE_OPTIMIZER].home;
+  if (training->optimizer != OPTIMIZER_NONE
+      && dtype_bits (policy->compute) < dtype_bits (training_master_dtype (training)))
+    totals->mastered = totals->updated;
+}
+
+static void
+add_memory (const PlanInput *in, const Policy *policy, const Issue *issue, const IssueForm *form,
+            PlanTotals *totals)
+{
+  ActivationBounds activations = activation_bounds (in->workload);
+  double           gradients = state_bytes_of (in, policy, STATE_GRADIENTS, PLACE_HBM);
+  double           hbm = form->states, host = form->host;
+
+  for (guint state = 0; state < STATE_N; state++)
+    {
+      hbm += state_bytes_of (in, policy, (PolicyStateKind) state, PLACE_HBM);
+      host += state_bytes_of (in, policy, (PolicyStateKind) state, PLACE_PINNED);
+      for (Place place = PLACE_PAGEABLE; place < PLACE_N; place++)
+        {
+          double held = state_bytes_of (in, policy, (PolicyStateKind) state, place);
+
+          totals->low[place] += held;
+          totals->high[place] += held;
+        }
+    }
+  hbm += copy_bytes (policy, issue, form, PLACE_HBM);
+  host += copy_bytes (policy, issue, form, PLACE_PINNED);
+  for (Place place = PLACE_PAGEABLE; place < PLACE_N; place++)
+    {
+      double held = copy_bytes (policy, issue, form, place);
+
+      totals->low[place] += held;
+      totals->high[place] += held;
+    }
+  for (Place place = 0; place < PLACE_N; place++)
+    totals->high[place] += form->passing[place];
+  if (!issue->keeps_gradients)
+    hbm -= gradients;
+  totals->states += hbm;
+  totals->low[PLACE_HBM] += hbm + MAX (activations.kept + activations.low, form->low);
+  totals->high[PLACE_HBM] += hbm + (issue->keeps_gradients ? 0 : gradients) + activations.kept
+                             + activations.high + form->high;
+  totals->low[PLACE_PINNED] += host;
+  totals->high[PLACE_PINNED] += host;
+}
+
+/* The host updates the optimizer's share of all kinds of units. */
+static void
+add_host_update (const PlanInput *in, const Policy *policy, const IssueForm *form,
+                 PlanTotals *totals)
+{
+  const TrainingOptions *training = workload_training (in->workload);
+  OptimizerKind          optimizer = (OptimizerKind) training->optimizer;
+
+  for (guint k = 0; k < policy->n_kinds && optimizer != OPTIMIZER_NONE; k++)
+    {
+      double share =
+          expect_off_gpu (policy, held_of_kind (in, &policy->kinds[k], k, STATE_OPTIMIZER));
+
+      totals->host[optimizer == OPTIMIZER_SGD ? HOST_STREAM : HOST_ADAM] += share;
+      if (training->clip_gradients)
+        totals->host[HOST_STREAM] += form->clip_passes * share;
+    }
+}
+
+static void
+add_routes (const PlanInput *in, const Policy *policy, const IssueForm *form, PlanTotals *totals)
+{
+  for (guint k = 0; k < policy->n_kinds; k++)
+    for (guint r = 0; r < ROUTE_N; r++)
+      {
+        const RoutePass pass = { .elements = form->passed[r][k],
+                                 .slack = form->slack[r][k],
+                                 .walks = form->walks[r][k],
+                                 .uneven = form->uneven,
+                                 .plain_before = form->plain_before[r][k] };
+
+        expect_route (in, &policy->kinds[k], (PolicyRouteKind) r, &pass, totals);
+      }
+}
+
+void
+plan_expect_policy (const PlanInput *in, const Policy *policy, const Issue *issue,
+                    PlanTotals *totals)
+{
+  const PolicyState *optimizer = &policy->kinds[0].states[STATE_OPTIMIZER];
+  IssueForm          form = { 0 };
+
+  issue->form (in, policy, &form);
+  add_routes (in, policy, &form, totals);
+  expect_norm (in, optimizer->group, totals);
+  if (optimizer->home != PLACE_HBM)
+    add_host_update (in, policy, &form, totals);
+  totals->host[HOST_STREAM] += form.host_sums;
+  totals->flops += expect_flops (in);
+  add_held (in, policy, totals);
+  add_memory (in, policy, issue, &form, totals);
+}

@@ -1,0 +1,63 @@
+/*
+ * What closed forms are made of, for issues (their `form`) and for strategies that state their own.
+ * All of it is arithmetic on the model's totals and distinct layers; nothing here is called by who
+ * emits.
+ */
+#pragma once
+
+#include "driver/strategy.h"
+
+/* The gradient norm's all-reduces: over the ranks that share the optimizer, and the mesh's axes. */
+void expect_norm (const PlanInput *in, MeshGroup optimizer, PlanTotals *totals);
+
+double expect_flops (const PlanInput *in); /* a step's products and attention, recomputed too */
+
+/*
+ * Activations: `kept` is the most that lives between forward and backward passes (of all
+ * micro-batches in flight on a pipeline stage); `low` and `high` bound the transient on top of it
+ * (low: at the head's backward, where there is one stage).
+ */
+typedef struct
+{
+  double kept, low, high;
+} ActivationBounds;
+
+ActivationBounds activation_bounds (const Workload *workload);
+
+/* Tensors that a closed form sums over. */
+typedef gboolean (*ExpectFilter) (const Workload *workload, const LayerDesc *layer);
+
+/*
+ * Padded elements of the units of KIND in the layers [FIRST, END) that FILTER (NULL: all) takes,
+ * each layer's as FORMAT pads them for M ranks: classes of equal layers are multiplied.
+ */
+double expect_padded (const Workload *workload, guint first, guint end, const ShardFormat *format,
+                      guint kind, guint m, ExpectFilter filter);
+
+/* The same of all layers; with the policy's `joined` the sum is padded as one. */
+double expect_all_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint m);
+
+/* Of them those that are trained, padded on their own: what gradients and optimizer have. */
+double expect_trainable_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint m);
+
+/* Most padded elements of a unit's parameters, of any kind: of a layer's or of a module. */
+double expect_largest (const PlanInput *in, const Policy *policy, UnitGranularity granularity);
+
+/* The same of what a layer trains, padded for the ranks that share gradients. */
+double expect_largest_trainable (const PlanInput *in, const Policy *policy);
+
+/* Of SHARE elements of the optimizer: those that are not kept on the GPU. */
+double expect_off_gpu (const Policy *policy, double share);
+
+/*
+ * Adds to BYTES what buffers between the hops of WHICH take when ELEMENTS pass it at once, in so
+ * many walks: what is encoded and, with PLAIN, what is not. As if all were there at a time.
+ */
+void expect_passing (const UnitPolicy *policy, PolicyRouteKind which, double elements, double walks,
+                     gboolean plain, double bytes[PLACE_N]);
+
+/* Modules that own parameters. */
+double expect_modules (const PlanInput *in);
+
+/* Micro-steps of a step that a chunk sees. */
+double expect_micro_steps (const PlanInput *in);

@@ -1,0 +1,264 @@
+/* Policies applied: the communicators of their hops, and what a rank has of each unit. */
+#include "driver/driver-private.h"
+
+static PolicyHop *
+add_hop (PolicyRoute *route)
+{
+  g_assert (route->n < POLICY_MAX_HOPS);
+  return &route->hops[route->n++];
+}
+
+PolicyHop *
+policy_add_collective (PolicyRoute *route, CollectiveKind kind, const char *name, MeshGroup group,
+                       Dtype dtype, PolicyCadence cadence)
+{
+  PolicyHop *hop = add_hop (route);
+
+  *hop = (PolicyHop){ .hop = HOP_COLLECTIVE,
+                      .kind = kind,
+                      .name = name,
+                      .group = group,
+                      .dtype = dtype,
+                      .cadence = cadence };
+  return hop;
+}
+
+PolicyHop *
+policy_add_move (PolicyRoute *route, Place from, Place to, Dtype dtype, PolicyCadence cadence)
+{
+  PolicyHop *hop = add_hop (route);
+
+  *hop = (PolicyHop){ .hop = HOP_MOVE, .from = from, .to = to, .dtype = dtype, .cadence = cadence };
+  return hop;
+}
+
+gboolean
+policy_hop_is_due (const PolicyHop *hop, gboolean first, gboolean last)
+{
+  switch (hop->cadence)
+    {
+    case CADENCE_LAST:
+      return last;
+    case CADENCE_LATER:
+      return !first;
+    case CADENCE_MICRO_STEP:
+      break;
+    }
+  return TRUE;
+}
+
+gboolean
+policy_rule_takes (const TensorRule *rule, const TensorDesc *tensor)
+{
+  return tensor->n_dims >= rule->dims
+         && (rule->divisor == 0 || tensor->elements % rule->divisor == 0);
+}
+
+gboolean
+policy_hop_adds_parts (PolicyRouteKind route, const PolicyHop *hop)
+{
+  return policy_route_reduces (route) && hop->hop == HOP_COLLECTIVE
+         && hop->kind == COLLECTIVE_ALL_TO_ALL && hop->group.size > 1;
+}
+
+gboolean
+policy_hop_scatters (PolicyRouteKind route, const PolicyHop *hop)
+{
+  return hop->hop == HOP_COLLECTIVE
+         && (hop->kind == COLLECTIVE_REDUCE_SCATTER
+             || (hop->kind == COLLECTIVE_ALL_TO_ALL && policy_route_reduces (route)));
+}
+
+guint
+policy_next (const PolicyRoute *route, guint first, PolicyHopKind kind)
+{
+  while (first < route->n && route->hops[first].hop != kind)
+    first++;
+  return first;
+}
+
+guint
+policy_next_of (const PolicyRoute *route, guint first, PolicyCadence cadence)
+{
+  while (first < route->n && route->hops[first].cadence != cadence)
+    first++;
+  return first;
+}
+
+UnitGranularity
+strategy_granularity (const Strategy *strategy)
+{
+  return strategy->issue != NULL ? strategy->issue->hooks.granularity : strategy->hooks.granularity;
+}
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+/* Of the tensors of UNIT that are cut. */
+static guint64
+cut_padded (const Policy *policy, const PlanUnit *unit, guint m)
+{
+  const ShardFormat *format = policy->kinds[unit->expert].format;
+  guint64            sum = 0;
+
+  if (policy->whole_below == 0)
+    return format->padded (unit->tensors, unit->n_tensors, m);
+  for (guint t = 0; t < unit->n_tensors; t++)
+    if (unit->tensors[t].elements > policy->whole_below)
+      sum += format->padded (&unit->tensors[t], 1, m);
+  return sum;
+}
+
+static UnitShare
+share_of (DriverStage *stage, const PlanUnit *unit)
+{
+  const Policy     *policy = stage->policy;
+  const UnitPolicy *kind = &policy->kinds[unit->expert];
+  guint             m = kind->states[STATE_PARAMETERS].group.size;
+  guint             g = kind->states[STATE_GRADIENTS].group.size;
+  guint64           padded = kind->format->padded (unit->tensors, unit->n_tensors, m);
+  guint64           trainable = kind->format->padded (unit->trainable, unit->n_trainable, g);
+
+  return (UnitShare){ .policy = kind,
+                      .padded = padded,
+                      .elements = padded / m,
+                      .cut = cut_padded (policy, unit, 1),
+                      .cut_padded = cut_padded (policy, unit, m),
+                      .copy_padded = kind->copy.group.size > 0
+                                         ? cut_padded (policy, unit, kind->copy.group.size)
+                                         : 0,
+                      .trainable_padded = trainable,
+                      .trainable = trainable / g,
+                      .comms = stage->comms[unit->expert] };
+}
+
+void
+policy_plan_units (Driver *self, DriverStage *stage)
+{
+  const DriverLevel *level = &stage->levels[self->n_levels - 1];
+
+  if (level->strategy->policy == NULL)
+    return;
+  stage->policy = g_new0 (Policy, 1);
+  level->strategy->policy (&level->in, level->run.options, stage->policy);
+  stage->shares = g_new (UnitShare, stage->n_units);
+  for (guint u = 0; u < stage->n_units; u++)
+    stage->shares[u] =
+        share_of (stage, &g_array_index (self->units, PlanUnit, stage->unit_offset + u));
+}
+
+/* ---- communicators --------------------------------------------------------------------------- */
+
+static gboolean
+is_group (MeshGroup a, MeshGroup b)
+{
+  return a.size == b.size && a.stride == b.stride;
+}
+
+/* Whether the ranks of GROUP have one copy of a state between them, or one of the second copy. */
+static gboolean
+shares_state (const UnitPolicy *policy, MeshGroup group)
+{
+  for (guint s = 0; s < STATE_N; s++)
+    if (is_group (policy->states[s].group, group))
+      return TRUE;
+  return is_group (policy->copy.group, group);
+}
+
+static CommRef
+open_hop (Driver *self, guint kind, const PolicyHop *hop)
+{
+  g_autofree char *expert = kind == 1 ? g_strdup_printf ("expert %s", hop->name) : NULL;
+  const char      *name = expert != NULL ? expert : hop->name;
+
+  return shares_state (&self->at->policy->kinds[kind], hop->group)
+             ? schedule_sharing_comm (self->b, name, hop->group)
+             : schedule_comm (self->b, name, hop->group);
+}
+
+static void
+open_route (Driver *self, guint kind, PolicyRouteKind r)
+{
+  const PolicyRoute *route = &self->at->policy->kinds[kind].routes[r];
+
+  for (guint h = 0; h < route->n; h++)
+    if (route->hops[h].hop == HOP_COLLECTIVE)
+      self->at->comms[kind][r][h] = open_hop (self, kind, &route->hops[h]);
+}
+
+void
+policy_open (Driver *self)
+{
+  for (guint kind = 0; self->at->policy != NULL && kind < self->at->policy->n_kinds; kind++)
+    for (guint r = 0; r < ROUTE_N; r++)
+      open_route (self, kind, (PolicyRouteKind) r);
+}
+
+CommRef
+strategy_comm (const StrategyRun *run, guint kind, PolicyRouteKind route, guint hop)
+{
+  const Driver *self = ((const DriverLevel *) run->driver)->driver;
+
+  g_assert (hop < run->policy->kinds[kind].routes[route].n);
+  return self->at->comms[kind][route][hop];
+}
+
+/* ---- shares ---------------------------------------------------------------------------------- */
+
+/* Of the units of KIND that the stage owns; TRAINABLE: only what is trained. */
+static guint64
+share_of_kind (const StrategyRun *run, guint kind, guint m, gboolean trainable)
+{
+  const UnitPolicy *policy = &run->policy->kinds[kind];
+  guint64           sum = 0, elements = 0;
+
+  for (guint u = 0; u < run->n_units; u++)
+    {
+      const PlanUnit *unit = &run->units[u];
+
+      if (unit->own_elements == 0 || unit->expert != (kind == 1))
+        continue;
+      elements += trainable ? unit->trainable_elements : unit->own_elements;
+      sum += policy->format->padded (trainable ? unit->trainable : unit->tensors,
+                                     trainable ? unit->n_trainable : unit->n_tensors, m);
+    }
+  if (policy->joined)
+    {
+      const TensorDesc all = { .shape = { elements }, .n_dims = 1, .elements = elements };
+
+      sum = elements > 0 ? policy->format->padded (&all, 1, m) : 0;
+    }
+  return sum / m;
+}
+
+guint64
+strategy_share_of (const StrategyRun *run, guint kind, PolicyStateKind state)
+{
+  return share_of_kind (run, kind, run->policy->kinds[kind].states[state].group.size,
+                        state != STATE_PARAMETERS);
+}
+
+guint64
+strategy_share (const StrategyRun *run, PolicyStateKind state)
+{
+  guint64 sum = 0;
+
+  if (run->policy == NULL)
+    return state == STATE_PARAMETERS ? workload_n_parameters (run->in->workload)
+                                     : workload_n_trainable_parameters (run->in->workload);
+  for (guint kind = 0; kind < run->policy->n_kinds; kind++)
+    sum += strategy_share_of (run, kind, state);
+  return sum;
+}
+
+guint64
+strategy_trainable_share (const StrategyRun *run)
+{
+  guint64 sum = 0;
+
+  if (run->policy == NULL)
+    return workload_n_trainable_parameters (run->in->workload);
+  for (guint kind = 0; kind < run->policy->n_kinds; kind++)
+    sum += share_of_kind (run, kind, run->policy->kinds[kind].states[STATE_PARAMETERS].group.size,
+                          TRUE);
+  return sum;
+}

@@ -1,0 +1,113 @@
+#include "measure/implied.h"
+
+#include <string.h>
+
+#include "measure/training-columns.h"
+
+struct _Implied
+{
+  ProfileSet *profiles;
+  GHashTable *found;   /* text -> FrameworkProfile *, or NULL */
+  GHashTable *checked; /* set of FrameworkProfile * */
+};
+
+Implied *
+implied_new (ProfileSet *profiles)
+{
+  Implied *self = g_new0 (Implied, 1);
+
+  self->profiles = profiles;
+  self->found = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->checked = g_hash_table_new (NULL, NULL);
+  return self;
+}
+
+void
+implied_free (Implied *self)
+{
+  if (self == NULL)
+    return;
+  g_hash_table_unref (self->found);
+  g_hash_table_unref (self->checked);
+  g_free (self);
+}
+
+/* ---- mistakes in a profile ------------------------------------------------------------------- */
+
+/* A strategy that is not named is the row's: it takes the option, or says that it has none. */
+static void
+check_strategy_option (const FrameworkImplied *setting, const char *key, DiagList *diags)
+{
+  const Strategy *strategy = setting->strategy != NULL
+                                 ? training_find_strategy (setting->strategy, &setting->mark, diags)
+                                 : NULL;
+
+  if (strategy != NULL
+      && (strategy->options == NULL || option_table_find (strategy->options, key) == NULL))
+    diag_error (diags, &setting->mark, NULL, "strategy '%s' has no option '%s'", strategy->name,
+                key);
+}
+
+/* Its value is tried where nobody looks. */
+static void
+check_value (const FrameworkImplied *setting, const TrainingSection *section, const char *key,
+             DiagList *diags)
+{
+  const OptionSpec    *table = scenario_section_table (section->name);
+  g_autofree Scenario *scratch = g_new0 (Scenario, 1);
+  gpointer             structure = (guint8 *) scratch + section->offset;
+
+  option_set_key (table, structure, key, setting->to, &setting->mark, diags);
+  option_table_clear (table, structure);
+}
+
+static void
+check_setting (const FrameworkImplied *setting, DiagList *diags)
+{
+  const char      *dot = strchr (setting->set, '.'), *key = dot != NULL ? dot + 1 : "";
+  g_autofree char *name =
+      dot != NULL ? g_strndup (setting->set, (gsize) (dot - setting->set)) : NULL;
+
+  if (g_strcmp0 (name, "strategy") == 0)
+    {
+      check_strategy_option (setting, key, diags);
+      return;
+    }
+  for (guint s = 0; s < TRAINING_N_SECTIONS; s++)
+    if (g_strcmp0 (name, training_sections[s].name) == 0)
+      {
+        check_value (setting, &training_sections[s], key, diags);
+        return;
+      }
+  diag_error (diags, &setting->mark, "write 'section.key', as on the command line",
+              "'%s' is no setting of a run", setting->set);
+}
+
+/* ---- look-up --------------------------------------------------------------------------------- */
+
+const GArray *
+implied_find (Implied *self, const char *text, DiagList *diags)
+{
+  gpointer                known = NULL;
+  const FrameworkProfile *framework;
+
+  if (!g_hash_table_lookup_extended (self->found, text, NULL, &known))
+    {
+      known = (gpointer) profile_set_find_framework (self->profiles, text, diags);
+      g_hash_table_insert (self->found, g_strdup (text), known);
+    }
+  framework = known;
+  if (framework == NULL || framework->implies == NULL)
+    return NULL;
+  if (g_hash_table_add (self->checked, known))
+    for (guint i = 0; i < framework->implies->len; i++)
+      check_setting (&g_array_index (framework->implies, FrameworkImplied, i), diags);
+  return framework->implies;
+}
+
+gboolean
+implied_holds (const FrameworkImplied *setting, const char *text, const char *strategy)
+{
+  return (setting->strategy == NULL || strcmp (setting->strategy, strategy) == 0)
+         && (setting->called == NULL || g_ascii_strcasecmp (setting->called, text) == 0);
+}

@@ -1,0 +1,38 @@
+/*
+ * What is wanted of the predictions of a table of training runs: TABLE.goals.yaml beside TABLE.csv,
+ * a list of
+ *
+ *   - { rows: "bloom: time", of: time, sources: [bloom], median: 0.08, p90: 0.2 }
+ *
+ *   rows      what the summary calls them
+ *   of        time: errors of the rows of speed; memory: of peak_reserved_gib; fits: rows of `fits`
+ *             that are right, and no run that ran out of memory predicted below 90 % of capacity;
+ *             ranking: Kendall's tau-b, the mean over groups of layouts
+ *   sources   whose rows (the ids without their numbers)
+ *   median, p90   time, memory: at most; right, tau   fits, ranking: at least
+ */
+#pragma once
+
+#include "base/diag.h"
+
+typedef enum
+{
+  GOAL_TIME,    /* median and 90th percentile of |error| of the rows of speed */
+  GOAL_MEMORY,  /* the same of peak_reserved_gib */
+  GOAL_FITS,    /* share of rows that are right, and no offender */
+  GOAL_RANKING, /* mean tau over the groups */
+} GoalKind;
+
+typedef struct
+{
+  char    *title;
+  GoalKind kind;
+  char   **sources;
+  double   first, second; /* median and 90th percentile; share and offenders; tau and nothing */
+} TrainingGoal;
+
+/*
+ * Those beside the table FILE: newly allocated array of TrainingGoal that frees what it holds;
+ * empty where there is no such file. Mistakes go to DIAGS.
+ */
+GArray *training_goals_load (const char *file, DiagList *diags);

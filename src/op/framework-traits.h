@@ -1,0 +1,40 @@
+/*
+ * What a generation of a training framework launches and keeps in its own way, beyond what options
+ * say. Its profile (hwprofiles/framework/) fills this, a workload is made of it; all zero: the
+ * kernels of PyTorch itself. docs/hardware.md describes each.
+ */
+#pragma once
+
+#include <glib.h>
+
+/* The loss where the vocabulary is divided over the tensor group. */
+typedef enum
+{
+  FRAMEWORK_LOSS_AUTO,     /* on the divided logits, where they are divided; PyTorch's elsewhere */
+  FRAMEWORK_LOSS_PARALLEL, /* its own, which runs where they are not divided too */
+  FRAMEWORK_LOSS_GATHERED, /* the logits are gathered first, the loss is PyTorch's on all of them */
+} FrameworkLoss;
+
+typedef struct
+{
+  gint64 newest_flash; /* version of FlashAttention that it comes with; 0: whatever is asked for */
+  gboolean fused_loss; /* one kernel from the logits to the loss, and one back */
+  gboolean fused_adam; /* its AdamW is one kernel over all tensors */
+  gboolean loss_scaling; /* fp16: before the update gradients go to fp32, unscaled and checked */
+  gint64   softmax_keys; /* most keys that its fused softmax takes, four of them and four score
+                            matrices at a time; 0: any number */
+  gboolean casts_scores; /* an unfused softmax casts the scores to fp32 first, so that the gradient
+                            of the fp32 scores is fp32 too; else one kernel makes fp32
+                            probabilities of 16-bit scores */
+  gint     loss;         /* FrameworkLoss */
+  gint64
+      held_outputs; /* micro-steps whose last output, the 16-bit logits, its pipeline holds on to:
+                          0 none */
+  gboolean gpt_dropout;    /* a model of the family gpt has its dropouts, where nothing is said */
+  gboolean recomputes_all; /* a recomputed block runs its whole forward again (reentrant
+                              checkpoints); else it stops when the last kept tensor has been made */
+  gboolean keeps_rotary; /* the sines and cosines of the positions are looked up, and kept, in every
+                            layer */
+  gboolean keeps_gathered; /* sequence parallelism: the norm gathers its output, which the products
+                              after it keep whole and wait for */
+} FrameworkTraits;

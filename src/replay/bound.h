@@ -1,0 +1,53 @@
+/*
+ * Bound: a plan on its cluster. Which ranks stand for which, what every op asks of which resource,
+ * and what is known of that without running it. Read-only; may be run any number of times.
+ */
+#pragma once
+
+#include "collective/collective.h"
+#include "engine/engine.h"
+#include "replay/plan.h"
+
+typedef struct _ReplayBound ReplayBound;
+
+/* Binds PLAN, to which it refers. UNFOLDED: every rank stands for itself. */
+ReplayBound *replay_bound_new (const ReplayPlan *plan, gboolean unfolded);
+
+const ReplayBound *replay_bound_ref (const ReplayBound *self);
+void               replay_bound_unref (const ReplayBound *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (ReplayBound, replay_bound_unref)
+
+const ReplayPlan *replay_bound_plan (const ReplayBound *self);
+
+guint replay_bound_n_ranks (const ReplayBound *self); /* that are simulated */
+
+/* Times as long that kernels of simulated rank I take for the slowest GPU: skew.h. */
+double replay_bound_skew (const ReplayBound *self, guint i);
+
+/* Cluster resource that an engine resource stands for, and how many alike there are. */
+guint replay_bound_cluster_resource (const ReplayBound *self, ResourceId resource, guint *n_alike);
+
+/* ---- traffic and work, per steady period ----------------------------------------------------- */
+
+typedef struct
+{
+  guint32        comm; /* CommRef of the schedule */
+  CollectiveKind kind; /* COLLECTIVE_SEND_RECV for messages */
+  guint64        calls;
+  double         bytes; /* sum of S, per group; of messages: by all members of the first group */
+  double inter_node_per_gpu; /* payload that leaves nodes through cards, per GPU of the cluster */
+  double backward_inter_node_per_gpu; /* of it what recomputation and backward passes issue */
+  double intra_node_per_gpu; /* payload over NVLink and PCIe between GPUs, per GPU (sent) */
+} ReplayTraffic;
+
+/* Per communicator and kind; newly allocated array of ReplayTraffic. */
+GArray *replay_bound_traffic (const ReplayBound *self);
+
+/*
+ * Nominal FLOPs of matrix products and attention that a rank executes in a step (mean over roles
+ * weighted by class size). For tests: HFU counts as MFU does.
+ */
+double replay_bound_executed_flops (const ReplayBound *self);
+
+/* The same of what recomputation executes, as MFU's convention counts it. */
+double replay_bound_recomputed_flops (const ReplayBound *self);

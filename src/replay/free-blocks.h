@@ -1,0 +1,31 @@
+/*
+ * The free blocks of a memory pool in order of stream, size and address: a list of sorted chunks. A
+ * block is found by two binary searches, and moves no more than a chunk.
+ */
+#pragma once
+
+#include <glib.h>
+
+typedef struct
+{
+  guint64 size, address;
+  guint32 stream, block; /* `block` plays no part in the order */
+} FreeBlock;
+
+typedef struct _FreeBlocks FreeBlocks;
+
+FreeBlocks *free_blocks_new (void);
+void        free_blocks_free (FreeBlocks *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (FreeBlocks, free_blocks_free)
+
+void free_blocks_add (FreeBlocks *self, const FreeBlock *block);
+void free_blocks_remove (FreeBlocks *self, const FreeBlock *block); /* which is there */
+
+/* FROM, which is there, becomes TO: cheaper than to remove the one and to add the other. */
+void free_blocks_change (FreeBlocks *self, const FreeBlock *from, const FreeBlock *to);
+
+/* The first that is not before WANTED, or NULL. */
+const FreeBlock *free_blocks_find (const FreeBlocks *self, const FreeBlock *wanted);
+
+/* For benchmarks: entries that were moved to make or close gaps, of chunks and blocks. */
+guint64 free_blocks_moved (const FreeBlocks *self);

@@ -1,0 +1,145 @@
+/* From a resolved scenario to its schedule. */
+#include "replay/check-places.h"
+#include "replay/replay-private.h"
+
+/* The first two nodes of a group of COMM whose profiles differ; FALSE when there are none. */
+static gboolean
+find_unlike_nodes (const Cluster *cluster, MeshGroup group, guint nodes[2])
+{
+  g_autofree guint32 *members = g_new (guint32, group.size);
+
+  for (guint rank = 0; rank < cluster_n_gpus (cluster); rank++)
+    {
+      mesh_group_members (group, rank, members);
+      nodes[0] = cluster_node_of_gpu (cluster, members[0]);
+      nodes[1] = cluster_node_of_gpu (cluster, rank);
+      if (cluster_node_profile (cluster, nodes[0]) != cluster_node_profile (cluster, nodes[1]))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/*
+ * Ranks that share one copy of something in step with each other want like nodes, whatever their
+ * communicator is called; replicas and whole meshes may be mixed.
+ */
+static gboolean
+check_nodes (const ReplayPlan *self, DiagList *diags)
+{
+  const Cluster *cluster = self->resolved->cluster;
+  const Mesh    *mesh = &self->input.mesh;
+  guint          nodes[2], n_errors = diag_list_n_errors (diags);
+
+  for (guint c = 0; c < schedule_n_comms (self->schedule); c++)
+    {
+      const ScheduleComm *comm = schedule_comm_info (self->schedule, c);
+      gboolean            whole = comm->group.size == mesh_all (mesh).size
+                       && comm->group.stride == mesh_all (mesh).stride && mesh->stride == 1;
+
+      if (comm->role != COMM_SHARES || whole || !find_unlike_nodes (cluster, comm->group, nodes))
+        continue;
+      diag_error (diags, NULL, "give each kind of node whole groups",
+                  "%s group of %u ranks spans unlike nodes: node %u is '%s', node %u is '%s'",
+                  comm->name, comm->group.size, nodes[0],
+                  cluster_node_profile (cluster, nodes[0])->id, nodes[1],
+                  cluster_node_profile (cluster, nodes[1])->id);
+    }
+  return diag_list_n_errors (diags) == n_errors;
+}
+
+/* Where KEY of one of the strategies was set, an outer one's before an inner one's. */
+static const SourceMark *
+find_strategy_mark (const char *key, gconstpointer user)
+{
+  const Scenario *scenario = user;
+
+  for (const StrategyConfig *c = scenario->strategy; c != NULL; c = c->inner)
+    {
+      const SourceMark *mark = option_mark (&c->marks, key, NULL);
+
+      if (mark != NULL && mark != &c->marks.section)
+        return mark;
+    }
+  return NULL;
+}
+
+static gboolean
+build_schedule (ReplayPlan *self, DiagList *diags)
+{
+  const ResolvedScenario *resolved = self->resolved;
+  const SourceMark       *place = &resolved->scenario->strategy_mark;
+  const char             *name = resolved->strategy->strategy->name;
+  gboolean                ok;
+
+  diag_list_set_place (diags, place);
+  diag_list_set_finder (diags, find_strategy_mark, resolved->scenario);
+  self->schedule = schedule_build (&self->input, resolved->strategy, diags);
+  ok = self->schedule != NULL && check_nodes (self, diags)
+       && check_places (resolved->cluster, self->schedule, name, diags);
+  diag_list_set_place (diags, NULL);
+  diag_list_set_finder (diags, NULL, NULL);
+  if (!ok)
+    return FALSE;
+  if (schedule_check (self->schedule, &self->input.mesh, diags))
+    return TRUE;
+  diag_error (diags, place, NULL, "strategy '%s' emits an unsound schedule", name);
+  return FALSE;
+}
+
+ReplayPlan *
+replay_plan_new (const ResolvedScenario *resolved, guint round_steps, DiagList *diags)
+{
+  g_autoptr (ReplayPlan) self = g_atomic_rc_box_new0 (ReplayPlan);
+
+  self->resolved = resolved_ref (resolved);
+  self->input = resolved->input;
+  self->input.round_steps = round_steps;
+  return build_schedule (self, diags) ? g_steal_pointer (&self) : NULL;
+}
+
+ReplayPlan *
+replay_plan_scenario (const Scenario *scenario, ProfileSet *profiles, DiagList *diags)
+{
+  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
+
+  return resolved != NULL ? replay_plan_new (resolved, 0, diags) : NULL;
+}
+
+static void
+plan_clear (gpointer data)
+{
+  ReplayPlan *self = data;
+
+  g_clear_pointer (&self->schedule, schedule_free_all);
+  resolved_unref (self->resolved);
+}
+
+const ReplayPlan *
+replay_plan_ref (const ReplayPlan *self)
+{
+  return g_atomic_rc_box_acquire ((gpointer) self);
+}
+
+void
+replay_plan_unref (const ReplayPlan *self)
+{
+  g_atomic_rc_box_release_full ((gpointer) self, plan_clear);
+}
+
+const ResolvedScenario *
+replay_plan_resolved (const ReplayPlan *self)
+{
+  return self->resolved;
+}
+
+const Schedule *
+replay_plan_schedule (const ReplayPlan *self)
+{
+  return self->schedule;
+}
+
+gboolean
+replay_plan_expect (const ReplayPlan *self, PlanTotals *totals)
+{
+  return strategy_expect (&self->input, self->resolved->strategy, totals);
+}

@@ -1,0 +1,175 @@
+/*
+ * Published figures and predictions, drawn by gnuplot: a picture a metric, in it a line a row, with
+ * a cross where the published number is and a bar from the least to the greatest prediction.
+ */
+#include "report/figures.h"
+#include "report/gnuplot-private.h"
+
+#define LINE_PIXELS  24
+#define OTHER_PIXELS 150
+#define PIXELS       1000
+#define MAX_NAME     60
+#define LOG_FROM     20 /* of the largest number over the smallest */
+
+static const FigureRow *
+row_at (const Figures *self, guint i)
+{
+  return &g_array_index (self->rows, FigureRow, i);
+}
+
+/* The metrics of SELF in order of appearance. */
+static GPtrArray *
+metrics_of (const Figures *self)
+{
+  GPtrArray *metrics = g_ptr_array_new ();
+
+  for (guint i = 0; i < self->rows->len; i++)
+    if (!g_ptr_array_find_with_equal_func (metrics, row_at (self, i)->title, g_str_equal, NULL))
+      g_ptr_array_add (metrics, (gpointer) row_at (self, i)->title);
+  return metrics;
+}
+
+/* The rows of one metric. */
+typedef struct
+{
+  GPtrArray *rows; /* of Figures, not owned */
+  double     least, most;
+  glong      widest; /* characters of a name */
+} Lines;
+
+static void
+note (Lines *self, double value)
+{
+  self->least = MIN (self->least, value);
+  self->most = MAX (self->most, value);
+}
+
+static Lines
+lines_of (const Figures *figures, const char *metric)
+{
+  Lines self = { g_ptr_array_new (), G_MAXDOUBLE, 0, 0 };
+
+  for (guint i = 0; i < figures->rows->len; i++)
+    {
+      const FigureRow *row = row_at (figures, i);
+
+      if (!g_str_equal (row->title, metric))
+        continue;
+      g_ptr_array_add (self.rows, (gpointer) row);
+      self.widest = MAX (self.widest, MIN (g_utf8_strlen (row->row, -1), MAX_NAME));
+      note (&self, row->published);
+      if (row->n_used == 0)
+        continue;
+      note (&self, row->low);
+      note (&self, row->high);
+    }
+  return self;
+}
+
+static char *
+data_text (const Lines *self)
+{
+  GString *out = g_string_new ("# line published predicted_low predicted_high\n");
+
+  for (guint i = 0; i < self->rows->len; i++)
+    {
+      const FigureRow *row = g_ptr_array_index (self->rows, i);
+      g_autofree char *published = number_format_exact (row->published);
+      g_autofree char *low = number_format_exact (row->low);
+      g_autofree char *high = number_format_exact (row->high);
+
+      g_string_append_printf (out, "%u %s %s %s\n", i + 1, published, row->n_used > 0 ? low : "NaN",
+                              row->n_used > 0 ? high : "NaN");
+    }
+  return g_string_free (out, FALSE);
+}
+
+static void
+append_names (const Lines *self, GString *out)
+{
+  g_string_append (out, "set ytics (");
+  for (guint i = 0; i < self->rows->len; i++)
+    {
+      const FigureRow *row = g_ptr_array_index (self->rows, i);
+      g_autofree char *name = gnuplot_plain_text (row->row, MAX_NAME);
+
+      g_string_append (out, i > 0 ? ", " : "");
+      gnuplot_append_quoted (out, name);
+      g_string_append_printf (out, " %u", i + 1);
+    }
+  g_string_append (out, ")\n");
+}
+
+static void
+append_axes (const Lines *self, const char *title, const char *metric, GString *out)
+{
+  g_string_append (out, "set title ");
+  gnuplot_append_quoted (out, title);
+  g_string_append_printf (out,
+                          "\nset xlabel '%s' noenhanced\n"
+                          "set yrange [%u.6:0.4]\nset grid noytics xtics back ls 21\n"
+                          "set key outside center top horizontal\nset bars 0\n"
+                          "set lmargin %ld\nset format x '%%g'\n",
+                          metric, self->rows->len, self->widest + 2);
+  if (self->least > 0 && self->most > LOG_FROM * self->least)
+    g_string_append (out, "set logscale x\n");
+  else
+    g_string_append (out, "set xrange [0:*]\n");
+  append_names (self, out);
+}
+
+/* A thin line from the published number to the nearer end of what is predicted: the error. */
+static const char plot_text[] =
+    "nearer(x, low, high) = x < low ? low : x > high ? high : x\n"
+    "plot data using 2:1:(nearer($2, $3, $4) - $2):(0) with vectors nohead ls 10 lw 2 notitle, \\\n"
+    "  data using 3:1:($4 - $3):(0) with vectors nohead ls 4 lw 6 notitle, \\\n"
+    "  data using 3:1 with points ls 4 pt 7 ps 1 title 'predicted', \\\n"
+    "  data using 4:1 with points ls 4 pt 7 ps 1 notitle, \\\n"
+    "  data using 2:1 with points ls 1 pt 2 lw 2 ps 1 title 'published'\n";
+
+static GnuplotPicture
+picture_of (const Figures *figures, const char *metric, const char *style)
+{
+  Lines               lines = lines_of (figures, metric);
+  g_autofree char    *title = g_strdup_printf ("%s: published and predicted", figures->name);
+  g_autoptr (GString) axes = g_string_new (NULL);
+  g_auto (GStrv)      words = g_strsplit (metric, ", ", -1); /* "step_time_s, ratio" */
+  g_autofree char    *word = g_strjoinv ("-", words);
+  char               *name = g_strdup_printf ("%s-%s", figures->name, word);
+  guint               height = OTHER_PIXELS + LINE_PIXELS * lines.rows->len;
+  GnuplotPicture      self = { .name = name, .data = data_text (&lines) };
+
+  append_axes (&lines, title, metric, axes);
+  self.script = g_strdup_printf (
+      "# Draws %s.png and %s.svg from %s.dat: gnuplot %s.gp\n%s\ndata = '%s.dat'\n%s\n"
+      "set terminal pngcairo noenhanced font 'Liberation Sans,12' fontscale 1.2 size %d,%u\n"
+      "set output '%s.png'\n%s\n"
+      "set terminal svg noenhanced font 'Liberation Sans,12' size %d,%u background '#ffffff'\n"
+      "set output '%s.svg'\n%s",
+      name, name, name, name, style, name, axes->str, PIXELS * 5 / 4, height * 5 / 4, name,
+      plot_text, PIXELS, height, name, plot_text);
+  g_ptr_array_unref (lines.rows);
+  return self;
+}
+
+gboolean
+report_figures_plot (const Figures *self, const char *dir, const char *style_file, GError **error)
+{
+  g_autoptr (GPtrArray)      metrics = metrics_of (self);
+  g_autofree char           *style = NULL;
+  g_autofree GnuplotPicture *pictures = g_new0 (GnuplotPicture, metrics->len);
+  gboolean                   drawn;
+
+  if (!g_file_get_contents (style_file, &style, NULL, error))
+    return FALSE;
+  for (guint i = 0; i < metrics->len; i++)
+    pictures[i] = picture_of (self, g_ptr_array_index (metrics, i), style);
+  drawn = gnuplot_draw (pictures, metrics->len, dir, error);
+  for (guint i = 0; i < metrics->len; i++)
+    {
+      g_free (pictures[i].name);
+      g_free (pictures[i].data);
+      g_free (pictures[i].script);
+    }
+  return drawn;
+}

@@ -1,0 +1,23 @@
+/* What the files of the resolved scenario share: the object with all that it owns. */
+#pragma once
+
+#include "scenario/resolved.h"
+
+typedef struct
+{
+  ResolvedScenario view; /* what others see: the first member */
+  Scenario        *scenario;
+  TrainingOptions  training;    /* the scenario's, with what the framework's generation launches */
+  const ResolvedScenario *base; /* that the cluster is of, a reference; NULL: its own */
+  Cluster                *cluster;
+  Workload             ***batches;      /* [different micro-batches][pipeline stage] */
+  PlanBatches             plan_batches; /* the same for the schedule, where there are lengths */
+  StrategyChoice         *chain;        /* outermost first */
+} Resolution;
+
+/*
+ * What ranks compute of the model SHAPE on SELF's cluster (NULL where that failed): a workload for
+ * each pipeline stage and each different micro-batch. FALSE after diagnostics.
+ */
+gboolean resolved_make_workloads (Resolution *self, const ModelShape *shape, DiagList *diags);
+void     resolved_free_workloads (Resolution *self);

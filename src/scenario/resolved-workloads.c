@@ -1,0 +1,128 @@
+/* What ranks compute: a workload for each pipeline stage and each different micro-batch. */
+#include "scenario/resolved-private.h"
+
+static guint
+n_stages (const Resolution *self)
+{
+  return (guint) MAX (self->scenario->mesh.pp, 1);
+}
+
+static guint
+n_batches (const Resolution *self)
+{
+  return self->view.lengths != NULL ? sequence_lengths_n_batches (self->view.lengths) : 1;
+}
+
+static gboolean
+check_options (const Resolution *self, const ModelShape *shape, DiagList *diags)
+{
+  const Scenario *scenario = self->scenario;
+  gboolean        ok =
+      workload_check (shape, &self->training, scenario_marks (scenario, training_options), diags);
+
+  return self->view.cluster != NULL
+         && mesh_check (shape, &self->training, &scenario->mesh,
+                        cluster_n_gpus (self->view.cluster),
+                        scenario_marks (scenario, mesh_options), diags)
+         && ok;
+}
+
+/* ---- lengths --------------------------------------------------------------------------------- */
+
+/* The training options of one of the different micro-batches: SELF's lengths must outlive them. */
+static TrainingOptions
+options_of_batch (const Resolution *self, guint batch)
+{
+  TrainingOptions training = self->training;
+
+  if (self->view.lengths != NULL)
+    training.batch = sequence_lengths_batch (self->view.lengths, batch);
+  return training;
+}
+
+static gboolean
+load_lengths (Resolution *self, const ModelShape *shape, DiagList *diags)
+{
+  const Scenario        *scenario = self->scenario;
+  const TrainingOptions *training = &self->training;
+  const MeshOptions     *mesh = &scenario->mesh;
+  const OptionMarks     *marks = scenario_marks (scenario, training_options);
+  gint64                 unit = MAX (mesh->cp, 1) * (mesh->cp > 1 && training->causal ? 2 : 1);
+  gint64                 replica = MAX (mesh->tp, 1) * MAX (mesh->cp, 1) * MAX (mesh->pp, 1);
+  g_autofree char       *file = NULL;
+
+  if (training->lengths == NULL)
+    return TRUE;
+  if (training_flash_version (training) == 0)
+    {
+      diag_error (
+          diags, option_mark (marks, "attention", "lengths", NULL), "set 'attention' to flash2",
+          "sequences of different lengths need flash attention: other kernels take one length");
+      return FALSE;
+    }
+  file = scenario->base_dir != NULL && !g_path_is_absolute (training->lengths)
+             ? g_build_filename (scenario->base_dir, training->lengths, NULL)
+             : g_strdup (training->lengths);
+  self->view.lengths = sequence_lengths_get (
+      profile_set_files (self->view.profiles), file,
+      (guint) (cluster_n_gpus (self->view.cluster) / replica), (guint) training->grad_accum,
+      (guint) training->micro_batch, unit, training->seq_len, diags);
+  for (guint b = 0; self->view.lengths != NULL && b < n_batches (self); b++)
+    {
+      TrainingOptions options = options_of_batch (self, b);
+
+      if (!mesh_check_batch (&options, mesh, scenario_marks (scenario, mesh_options), diags)
+          || (b == 0 && !workload_check (shape, &options, marks, diags)))
+        return FALSE;
+    }
+  return self->view.lengths != NULL;
+}
+
+/* ---- entry points ---------------------------------------------------------------------------- */
+
+static Workload **
+build_stages (const Resolution *self, const ModelShape *shape, guint batch)
+{
+  TrainingOptions options = options_of_batch (self, batch);
+  Workload      **stages = g_new0 (Workload *, n_stages (self));
+
+  for (guint s = 0; s < n_stages (self); s++)
+    stages[s] = workload_new_stage (shape, &options, &self->scenario->mesh, s);
+  return stages;
+}
+
+static void
+build_batches (Resolution *self, const ModelShape *shape)
+{
+  guint n = n_batches (self);
+
+  g_assert (n > 0); /* files of lengths have a row at least */
+  self->batches = g_new0 (Workload **, n);
+  for (guint b = 0; b < n; b++)
+    self->batches[b] = build_stages (self, shape, b);
+  self->view.workload = self->batches[0][0];
+  if (self->view.lengths != NULL)
+    self->plan_batches = (PlanBatches){ n, (const Workload *const *const *) self->batches,
+                                        sequence_lengths_table (self->view.lengths) };
+}
+
+gboolean
+resolved_make_workloads (Resolution *self, const ModelShape *shape, DiagList *diags)
+{
+  if (!check_options (self, shape, diags) || !load_lengths (self, shape, diags))
+    return FALSE;
+  build_batches (self, shape);
+  return TRUE;
+}
+
+void
+resolved_free_workloads (Resolution *self)
+{
+  for (guint b = 0; self->batches != NULL && b < n_batches (self); b++)
+    {
+      for (guint s = 0; s < n_stages (self); s++)
+        workload_free (self->batches[b][s]);
+      g_free (self->batches[b]);
+    }
+  g_free (self->batches);
+}

@@ -1,0 +1,240 @@
+/* From the options of a scenario to what they name. */
+#include "scenario/resolved-private.h"
+
+/* ---- the parts ------------------------------------------------------------------------------- */
+
+/*
+ * What the framework's generation launches goes into the training options, before a workload is
+ * made of them.
+ */
+static gboolean
+find_framework (Resolution *self, DiagList *diags)
+{
+  guint errors = diag_list_n_errors (diags);
+
+  if (self->training.framework == NULL)
+    return TRUE;
+  self->view.framework = profile_set_framework (
+      self->view.profiles, self->training.framework,
+      option_mark (scenario_marks (self->scenario, training_options), "framework", NULL), diags);
+  if (self->view.framework != NULL)
+    self->training.traits = self->view.framework->traits;
+  return diag_list_n_errors (diags) == errors;
+}
+
+/* Where the precision was set; where it is the default, the GPU. */
+static const SourceMark *
+precision_mark (const Scenario *scenario)
+{
+  const OptionMarks *training = scenario_marks (scenario, training_options);
+  const SourceMark  *mark = option_mark (training, "precision", NULL);
+
+  if (mark != NULL && mark != &training->section)
+    return mark;
+  return option_mark (scenario_marks (scenario, cluster_options), "gpu", "node", "name", NULL);
+}
+
+/* The optimizer does not update narrower weights than those that kernels read. */
+static gboolean
+check_roles (const Resolution *self, DiagList *diags)
+{
+  Dtype master = training_master_dtype (&self->training);
+  Dtype compute = training_compute_dtype (&self->training);
+
+  if (dtype_bits (master) >= dtype_bits (compute)
+      && (dtype_bits (master) > dtype_bits (compute) || master == compute))
+    return TRUE;
+  diag_error (diags,
+              option_mark (scenario_marks (self->scenario, training_options), "master_dtype",
+                           "precision", NULL),
+              "leave it 'auto', or take fp32",
+              "'master_dtype' of %s goes with no weights of %s, which kernels read",
+              dtype_name (master), dtype_name (compute));
+  return FALSE;
+}
+
+static gboolean
+check_precision (const Resolution *self, DiagList *diags)
+{
+  if (!check_roles (self, diags))
+    return FALSE;
+  if (training_compute_dtype (&self->training) != DTYPE_BF16)
+    return TRUE;
+  for (guint r = 0; r < cluster_n_gpus (self->view.cluster); r++)
+    if (!cluster_gpu_profile (self->view.cluster, r)->bf16)
+      {
+        diag_error (diags, precision_mark (self->scenario),
+                    "set 'training.precision' to fp16-mixed or fp32",
+                    "GPU '%s' has no bf16 matrix units",
+                    cluster_gpu_profile (self->view.cluster, r)->id);
+        return FALSE;
+      }
+  return TRUE;
+}
+
+/* ---- what strategies are told ---------------------------------------------------------------- */
+
+static gboolean
+nodes_are_equal (const Cluster *cluster)
+{
+  for (guint n = 1; n < cluster_n_nodes (cluster); n++)
+    if (cluster_gpus_of_node (cluster, n) != cluster_gpus_of_node (cluster, 0))
+      return FALSE;
+  return TRUE;
+}
+
+/* A strategy spans the data and context ranks of one tensor rank of one stage. */
+static PlanInput
+make_input (const Resolution *self)
+{
+  const MeshOptions *mesh = workload_mesh (self->view.workload);
+  const Cluster     *cluster = self->view.cluster;
+  guint              world = cluster_n_gpus (cluster);
+  gboolean           inside = mesh->order == MESH_ORDER_PP_DP && mesh->pp > 1;
+
+  return (PlanInput){
+    .workload = self->view.workload,
+    .stages = (const Workload *const *) self->batches[0],
+    .batches = self->view.lengths != NULL ? &self->plan_batches : NULL,
+    .mesh = { .n_ranks = world / (guint) (mesh->tp * mesh->pp),
+              .world = world,
+              .ranks_per_node = nodes_are_equal (cluster) ? cluster_gpus_of_node (cluster, 0) : 0,
+              .stride = (guint) (inside ? mesh->tp * mesh->pp : mesh->tp),
+              .tensor = inside ? (guint) mesh->tp : 0,
+              .stages = (guint) mesh->pp,
+              .experts = (guint) mesh->ep },
+  };
+}
+
+static guint
+choice_depth (const StrategyConfig *config)
+{
+  guint depth = 0;
+
+  for (; config != NULL; config = config->inner)
+    depth++;
+  return depth;
+}
+
+/* The chain of strategies, outermost first: newly allocated, refers to the scenario. */
+static StrategyChoice *
+make_chain (const Scenario *scenario)
+{
+  StrategyChoice *chain = g_new0 (StrategyChoice, choice_depth (scenario->strategy));
+  guint           i = 0;
+
+  for (const StrategyConfig *c = scenario->strategy; c != NULL; c = c->inner, i++)
+    chain[i] = (StrategyChoice){ c->strategy, c->options, c->inner != NULL ? &chain[i + 1] : NULL };
+  return chain;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static Resolution *
+resolution_new (const Scenario *scenario, ProfileSet *profiles)
+{
+  Resolution *self = g_atomic_rc_box_new0 (Resolution);
+
+  self->scenario = scenario_copy (scenario);
+  self->training = self->scenario->training;
+  self->view.scenario = self->scenario;
+  self->view.profiles = profiles;
+  return self;
+}
+
+static gboolean
+find_model (const Resolution *self, ModelShape *shape, DiagList *diags)
+{
+  const Scenario *scenario = self->scenario;
+
+  return model_resolve (&scenario->model, scenario->base_dir,
+                        profile_set_files (self->view.profiles), shape,
+                        scenario_marks (scenario, model_options), diags);
+}
+
+/* All errors that can be told in one pass. */
+static gboolean
+resolve (Resolution *self, DiagList *diags)
+{
+  ModelShape shape = { 0 };
+  gboolean   ok;
+
+  self->cluster = cluster_new (&self->scenario->cluster, self->view.profiles,
+                               scenario_marks (self->scenario, cluster_options), diags);
+  self->view.cluster = self->cluster;
+  ok = collective_config_check (
+      &self->scenario->collective, self->view.profiles,
+      option_mark (scenario_marks (self->scenario, collective_options), "nccl", NULL), diags);
+  ok = find_framework (self, diags) && ok;
+  ok = find_model (self, &shape, diags) && resolved_make_workloads (self, &shape, diags) && ok
+       && check_precision (self, diags);
+  model_shape_clear (&shape);
+  return ok;
+}
+
+/* SELF, which is consumed, with the rest of what is seen of it; NULL where it is not OK. */
+static ResolvedScenario *
+finish (Resolution *self, gboolean ok)
+{
+  const MeshOptions *mesh;
+
+  if (!ok)
+    {
+      resolved_unref (&self->view);
+      return NULL;
+    }
+  mesh = workload_mesh (self->view.workload);
+  self->view.n_data_ranks =
+      cluster_n_gpus (self->view.cluster) / (guint) (mesh->tp * mesh->cp * mesh->pp);
+  self->view.input = make_input (self);
+  self->chain = make_chain (self->scenario);
+  self->view.strategy = self->chain;
+  return &self->view;
+}
+
+ResolvedScenario *
+resolved_new (const Scenario *scenario, ProfileSet *profiles, DiagList *diags)
+{
+  Resolution *self = resolution_new (scenario, profiles);
+
+  return finish (self, resolve (self, diags));
+}
+
+ResolvedScenario *
+resolved_with_micro_steps (const ResolvedScenario *base, guint n, DiagList *diags)
+{
+  Resolution *self = resolution_new (base->scenario, base->profiles);
+
+  g_assert (base->lengths == NULL);
+  self->base = resolved_ref (base);
+  self->view.cluster = base->cluster;
+  self->view.framework = base->framework;
+  self->scenario->training.grad_accum = n;
+  self->training = *workload_training (base->workload);
+  self->training.grad_accum = n;
+  return finish (self, resolved_make_workloads (self, workload_shape (base->workload), diags));
+}
+
+static void
+resolution_clear (gpointer data)
+{
+  Resolution *self = data;
+
+  g_free (self->chain);
+  resolved_free_workloads (self);
+  g_clear_pointer (&self->cluster, cluster_free);
+  g_clear_pointer (&self->base, resolved_unref);
+  scenario_free (self->scenario);
+}
+
+const ResolvedScenario *
+resolved_ref (const ResolvedScenario *self)
+{
+  return g_atomic_rc_box_acquire ((gpointer) self);
+}
+
+void
+resolved_unref (const ResolvedScenario *self)
+{
+  g_atomic_rc_box_release_full ((gpointer) self, resolution_clear);
+}

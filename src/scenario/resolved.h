@@ -1,0 +1,43 @@
+/*
+ * A resolved scenario: what its options name, read, checked and made once. The cluster, what each
+ * rank computes, and what its strategies are told; all that follows (plans, replays, predictions)
+ * shares one and only reads it.
+ */
+#pragma once
+
+#include "scenario/scenario.h"
+
+typedef struct
+{
+  const Scenario         *scenario;  /* the options, as given: a copy */
+  ProfileSet             *profiles;  /* that cluster and framework point into, outlives all */
+  const FrameworkProfile *framework; /* NULL: none in particular */
+  const Cluster          *cluster;
+  /*
+   * Of a rank of the first stage, with the training and mesh options as they are in force. Where
+   * micro-batches differ, that of the one with the most tokens.
+   */
+  const Workload        *workload;
+  const SequenceLengths *lengths;      /* NULL: all micro-batches are alike */
+  guint                  n_data_ranks; /* that work on sequences of their own */
+  PlanInput              input;        /* of the outermost strategy, for whole rounds */
+  const StrategyChoice  *strategy;     /* the outermost, with those inside */
+} ResolvedScenario;
+
+/*
+ * Resolves SCENARIO, of which it keeps a copy. PROFILES, whose files the model and the lengths come
+ * from as well, must outlive it. NULL after diagnostics.
+ */
+ResolvedScenario *resolved_new (const Scenario *scenario, ProfileSet *profiles, DiagList *diags);
+
+/*
+ * The same with N micro-steps a step, which are alike; on SELF's own cluster, to which it refers.
+ * NULL after diagnostics: a pipeline may need more.
+ */
+ResolvedScenario *resolved_with_micro_steps (const ResolvedScenario *self, guint n,
+                                             DiagList *diags);
+
+/* Nobody changes what others refer to: the same object, freed with the last reference. */
+const ResolvedScenario *resolved_ref (const ResolvedScenario *self);
+void                    resolved_unref (const ResolvedScenario *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (ResolvedScenario, resolved_unref)

@@ -1,0 +1,267 @@
+#include "strategy/format.h"
+
+#include <math.h>
+
+static guint64
+rounded_up (guint64 elements, guint64 m)
+{
+  return (elements + m - 1) / m * m;
+}
+
+static double
+ceiling (double elements, double m)
+{
+  return m * ceil (elements / m);
+}
+
+static guint64
+padded_flat (const TensorDesc *tensors, guint n, guint m)
+{
+  guint64 sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    sum += tensors[i].elements;
+  return rounded_up (sum, m);
+}
+
+static double
+formula_flat (const TensorDesc *tensors, guint n, guint m)
+{
+  double sum = 0;
+
+  while (n > 0)
+    sum += (double) tensors[--n].elements;
+  return ceiling (sum, m);
+}
+
+static guint64
+padded_rows (const TensorDesc *tensors, guint n, guint m)
+{
+  guint64 sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    sum += rounded_up (tensors[i].shape[0], m) * (tensors[i].elements / tensors[i].shape[0]);
+  return sum;
+}
+
+static double
+formula_rows (const TensorDesc *tensors, guint n, guint m)
+{
+  double sum = 0;
+
+  while (n > 0)
+    {
+      const TensorDesc *tensor = &tensors[--n];
+      double            rows = (double) tensor->shape[0];
+
+      sum += ceiling (rows, m) * ((double) tensor->elements / rows);
+    }
+  return sum;
+}
+
+static guint64
+padded_each (const TensorDesc *tensors, guint n, guint m)
+{
+  guint64 sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    sum += rounded_up (tensors[i].elements, m);
+  return sum;
+}
+
+static double
+formula_each (const TensorDesc *tensors, guint n, guint m)
+{
+  double sum = 0;
+
+  while (n > 0)
+    sum += ceiling ((double) tensors[--n].elements, m);
+  return sum;
+}
+
+/* ---- rows that are never cut ----------------------------------------------------------------- */
+
+static guint64
+row_of (const TensorDesc *tensor)
+{
+  guint64 row = tensor->elements / tensor->shape[0];
+
+  g_assert (row > 0); /* no tensor is empty */
+  return row;
+}
+
+static guint64
+greatest_common_divisor (guint64 a, guint64 b)
+{
+  while (b > 0)
+    {
+      guint64 rest = a % b;
+
+      a = b;
+      b = rest;
+    }
+  return a;
+}
+
+/* The least common multiple of the rows of all tensors: shards are multiples of it. */
+static guint64
+common_block (const TensorDesc *tensors, guint n)
+{
+  guint64 block = 1;
+
+  for (guint i = 0; i < n; i++)
+    block = block / greatest_common_divisor (block, row_of (&tensors[i])) * row_of (&tensors[i]);
+  return block;
+}
+
+typedef struct
+{
+  const TensorDesc *tensors;
+  guint             n;
+  guint64           block;
+  guint64          *starts;
+  gboolean         *placed;
+} RowLayout;
+
+static guint64
+place (RowLayout *self, guint i, guint64 start)
+{
+  self->starts[i] = start;
+  self->placed[i] = TRUE;
+  return start + self->tensors[i].elements;
+}
+
+/*
+ * A gap before GAP_END that begins at AT takes the tail of no tensor: the first later large tensor
+ * whose remainder fits starts inside it, so that its whole blocks begin at GAP_END. Returns where
+ * the gap goes on to, and sets *END to where what follows may begin.
+ */
+static guint64
+place_conjugate (RowLayout *self, guint after, guint64 at, guint64 gap_end, guint64 *end)
+{
+  for (guint i = after + 1; i < self->n; i++)
+    {
+      guint64 elements = self->tensors[i].elements, rest = elements % self->block;
+
+      if (self->placed[i] || elements < self->block || rest == 0 || rest > gap_end - at)
+        continue;
+      *end = place (self, i, gap_end - rest);
+      return gap_end - rest;
+    }
+  *end = gap_end;
+  return gap_end;
+}
+
+/*
+ * Tensors smaller than a block fill [AT, END), the largest that fits first, each on its own rows.
+ */
+static void
+place_fragments (RowLayout *self, guint64 at, guint64 end)
+{
+  for (;;)
+    {
+      guint   best = self->n;
+      guint64 start = 0;
+
+      for (guint i = 0; i < self->n; i++)
+        {
+          guint64 from = rounded_up (at, row_of (&self->tensors[i]));
+
+          if (self->placed[i] || self->tensors[i].elements >= self->block
+              || from + self->tensors[i].elements > end
+              || (best < self->n && self->tensors[best].elements >= self->tensors[i].elements))
+            continue;
+          best = i;
+          start = from;
+        }
+      if (best == self->n)
+        return;
+      at = place (self, best, start);
+    }
+}
+
+/* Tensors of a block and more, in order; what they leave open is filled. Returns their end. */
+static guint64
+place_large (RowLayout *self)
+{
+  guint64 cursor = 0;
+
+  for (guint i = 0; i < self->n; i++)
+    {
+      guint64 end, gap_end, open;
+
+      if (self->placed[i] || self->tensors[i].elements < self->block)
+        continue;
+      end = place (self, i, cursor);
+      gap_end = rounded_up (end, self->block);
+      open = gap_end == end ? end : place_conjugate (self, i, end, gap_end, &cursor);
+      if (gap_end == end)
+        cursor = end;
+      place_fragments (self, end, open);
+    }
+  return cursor;
+}
+
+guint64
+lcm_rows_layout (const TensorDesc *tensors, guint n, guint64 *starts)
+{
+  g_autofree gboolean *placed = g_new0 (gboolean, MAX (n, 1));
+  RowLayout            self = { tensors, n, common_block (tensors, n), starts, placed };
+  guint64              cursor = place_large (&self), end = 0;
+
+  place_fragments (&self, cursor, G_MAXUINT64);
+  for (guint i = 0; i < n; i++)
+    end = MAX (end, starts[i] + tensors[i].elements);
+  return end;
+}
+
+static guint64
+padded_lcm_rows (const TensorDesc *tensors, guint n, guint m)
+{
+  g_autofree guint64 *starts = g_new (guint64, MAX (n, 1));
+
+  return rounded_up (lcm_rows_layout (tensors, n, starts), m * common_block (tensors, n));
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+const ShardFormat format_flat = {
+  .name = "flat",
+  .title = "one buffer a unit, padded at its tail",
+  .source = "Zhao et al., arXiv:2304.11277, 3.2.1 (FSDP1)",
+  .padded = padded_flat,
+  .formula = formula_flat,
+};
+
+const ShardFormat format_rows = {
+  .name = "rows",
+  .title = "every tensor on its leading dimension: m ceil (d0 / m) rows",
+  .source = "torch/distributed/fsdp/_fully_shard",
+  .padded = padded_rows,
+  .formula = formula_rows,
+};
+
+const ShardFormat format_each = {
+  .name = "each",
+  .title = "every tensor on its own: m ceil (n / m) elements",
+  .source = "deepspeed/runtime/zero/partition_parameters.py",
+  .padded = padded_each,
+  .formula = formula_each,
+};
+
+/* A planner's layout: its closed form is the plan itself. */
+const ShardFormat format_lcm_rows = {
+  .name = "lcm-rows",
+  .title = "one buffer a unit, whose shards are multiples of all its tensors' rows",
+  .source = "Megatron-LM, megatron/core/distributed/fsdp, layout.py",
+  .padded = padded_lcm_rows,
+};
+
+const ShardFormat *const *
+shard_format_list (void)
+{
+  static const ShardFormat *const list[] = { &format_flat, &format_rows, &format_each,
+                                             &format_lcm_rows, NULL };
+
+  return list;
+}

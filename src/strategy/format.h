@@ -1,0 +1,22 @@
+/*
+ * Sharding formats: how the tensors of a unit are padded and cut into equal shards. A policy names
+ * one; each states its padding twice, once for who emits and once, as a closed form, for the
+ * oracle.
+ */
+#pragma once
+
+#include "driver/policy.h"
+
+extern const ShardFormat format_flat;     /* one buffer, padded at its tail */
+extern const ShardFormat format_rows;     /* every tensor on its leading dimension */
+extern const ShardFormat format_each;     /* every tensor on its own */
+extern const ShardFormat format_lcm_rows; /* one buffer in which no row is cut */
+
+/* All of them, NULL-terminated. */
+const ShardFormat *const *shard_format_list (void);
+
+/*
+ * Where each of the N TENSORS starts in the buffer of format_lcm_rows: fills STARTS. Returns where
+ * the last one ends.
+ */
+guint64 lcm_rows_layout (const TensorDesc *tensors, guint n, guint64 *starts);

@@ -1,0 +1,338 @@
+#include "strategy/issue-buckets.h"
+
+#include "driver/expect.h"
+#include "strategy/common.h"
+#include "strategy/route.h"
+
+typedef struct
+{
+  StreamRef stream;
+  guint64   bucket[2];  /* elements waiting to be reduced, of each kind of unit */
+  GArray   *waiting[2]; /* guint: the units whose they are */
+  BufferRef parameters, gradients;
+  BufferRef computed;     /* the gradient of the current unit, where another one is kept */
+  BufferRef all_computed; /* those of all units, where they stay beside the others */
+} BucketsState;
+
+static const BucketsIssue *
+options_of (const StrategyRun *run)
+{
+  return run->policy->issue;
+}
+
+static gboolean
+keeps_fp32 (const StrategyRun *run)
+{
+  return element_bytes (run, STATE_GRADIENTS) > compute_bytes (run->policy);
+}
+
+/* Elements of all gradients. */
+static guint64
+gradients_of (const StrategyRun *run)
+{
+  return strategy_share (run, STATE_GRADIENTS);
+}
+
+static void
+buckets_init (StrategyRun *run)
+{
+  BucketsState       *s = run->state;
+  const BucketsIssue *o = options_of (run);
+  gboolean            beside = keeps_fp32 (run) && o->gradient_dtype == GRADIENT_FP32_BESIDE;
+
+  s->stream = o->overlap_comm ? schedule_stream (run->b, "reduce", 0) : SCHEDULE_COMPUTE;
+  s->computed = SCHEDULE_NONE;
+  for (guint kind = 0; kind < G_N_ELEMENTS (s->waiting); kind++)
+    s->waiting[kind] = g_array_new (FALSE, FALSE, sizeof (guint));
+  s->parameters = schedule_alloc (run->b, PLACE_HBM, POOL_PARAMETER,
+                                  held_bytes (run, STATE_PARAMETERS), "parameters");
+  s->gradients = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
+                                 held_bytes (run, STATE_GRADIENTS), "gradients");
+  s->all_computed = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
+                                    beside ? gradients_of (run) * compute_bytes (run->policy) : 0,
+                                    "gradients as computed");
+  schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, held_bytes (run, STATE_OPTIMIZER),
+                  "optimizer state");
+  strategy_data (run, SCHEDULE_NONE, UNIT_PARAMETERS, SCHEDULE_NONE, s->parameters);
+  strategy_data (run, SCHEDULE_NONE, UNIT_GRADIENT, SCHEDULE_NONE,
+                 s->all_computed != SCHEDULE_NONE ? s->all_computed : s->gradients);
+  strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, s->gradients);
+}
+
+static void
+buckets_clear (StrategyRun *run)
+{
+  BucketsState *s = run->state;
+
+  for (guint kind = 0; kind < G_N_ELEMENTS (s->waiting); kind++)
+    g_clear_pointer (&s->waiting[kind], g_array_unref);
+}
+
+/* Main gradients are set to zero; others are overwritten by the first micro-step. */
+static void
+buckets_step_begin (StrategyRun *run)
+{
+  const BucketsState *s = run->state;
+
+  if (!keeps_fp32 (run))
+    return;
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "gradient_zero", DTYPE_FP32, 0,
+                      4.0 * (double) gradients_of (run));
+  schedule_uses (run->b, s->gradients, SCHEDULE_WHOLE, ACCESS_WRITE);
+}
+
+/* The op emitted last touches the gradients of the units that wait to be reduced: DATA. */
+static void
+use_waiting (StrategyRun *run, gconstpointer data, ScheduleAccess access)
+{
+  const BucketsState *s = run->state;
+  const GArray       *waiting = data;
+
+  for (guint i = 0; i < waiting->len; i++)
+    schedule_uses (run->b, s->gradients, g_array_index (waiting, guint, i), access);
+}
+
+/* A cast of a bucket between the gradients' precision and the reduction's. */
+static void
+cast_bucket (StrategyRun *run, const char *name, guint kind, guint from, guint to, BufferRef cast,
+             gboolean back)
+{
+  const BucketsState *s = run->state;
+
+  emit_stream_kernel (run->b, s->stream, KERNEL_COPY, name, DTYPE_FP32,
+                      (double) s->bucket[kind] * from, (double) s->bucket[kind] * to);
+  use_waiting (run, s->waiting[kind], back ? ACCESS_WRITE : ACCESS_READ);
+  schedule_uses (run->b, cast, SCHEDULE_WHOLE, back ? ACCESS_READ : ACCESS_WRITE);
+}
+
+static void
+reduce_bucket (StrategyRun *run, guint kind)
+{
+  BucketsState *s = run->state;
+  guint         kept = element_bytes (run, STATE_GRADIENTS);
+  guint         wire = reduced_bytes (run);
+  BufferRef     cast = SCHEDULE_NONE;
+  RouteEnd      end;
+
+  if (s->bucket[kind] == 0)
+    return;
+  if (s->stream != SCHEDULE_COMPUTE)
+    schedule_wait_stream (run->b, s->stream, SCHEDULE_COMPUTE);
+  if (wire != kept)
+    {
+      cast = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION, s->bucket[kind] * wire,
+                             "bucket in the reduction's precision");
+      cast_bucket (run, "gradient_cast", kind, kept, wire, cast, FALSE);
+    }
+  end = cast != SCHEDULE_NONE ? route_whole (cast)
+                              : (RouteEnd){ .use = use_waiting, .data = s->waiting[kind] };
+  emit_route (run, &(RouteWalk){ .kind = kind,
+                                 .route = ROUTE_REDUCE,
+                                 .end = POLICY_MAX_HOPS,
+                                 .last_micro = TRUE,
+                                 .held = s->bucket[kind],
+                                 .collectives = s->stream,
+                                 .from = end,
+                                 .to = end,
+                                 .passing = "bucket on its way" });
+  if (cast != SCHEDULE_NONE)
+    {
+      cast_bucket (run, "gradient_cast_back", kind, wire, kept, cast, TRUE);
+      if (s->stream == SCHEDULE_COMPUTE)
+        schedule_free (run->b, cast);
+      else
+        schedule_free_after (run->b, cast, schedule_record (run->b, s->stream));
+    }
+  s->bucket[kind] = 0;
+}
+
+static void
+buckets_gradient_begin (StrategyRun *run, const UnitSlot *slot)
+{
+  BucketsState *s = run->state;
+  guint         compute = compute_bytes (run->policy);
+
+  if (!keeps_fp32 (run) || s->all_computed != SCHEDULE_NONE)
+    return;
+  s->computed = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
+                                slot->plan->trainable_elements * compute, "computed gradient");
+  strategy_data (run, slot->unit, UNIT_GRADIENT, s->computed, SCHEDULE_NONE);
+}
+
+static void
+add_gradient (StrategyRun *run, const UnitSlot *slot)
+{
+  BucketsState *s = run->state;
+  guint         compute = compute_bytes (run->policy);
+  double        elements = (double) slot->plan->trainable_elements;
+
+  if (keeps_fp32 (run))
+    {
+      emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_FP32,
+                          elements * (4 + compute), elements * 4);
+      strategy_uses (run, slot->unit, UNIT_GRADIENT, ACCESS_READ);
+      schedule_uses (run->b, s->gradients, slot->unit, ACCESS_READ_WRITE);
+      schedule_free (run->b, s->computed);
+      s->computed = SCHEDULE_NONE;
+    }
+  else if (!slot->first)
+    {
+      emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_BF16,
+                          2 * elements * compute, elements * compute);
+      schedule_uses (run->b, s->gradients, slot->unit, ACCESS_READ_WRITE);
+    }
+}
+
+/*
+ * With other stages nothing is reduced among the backward passes unless it overlaps them
+ * (DeepSpeed's and Megatron-LM's pipelines): the policy settles all at the end.
+ */
+static gboolean
+waits_for_the_end (const StrategyRun *run)
+{
+  return run->policy->settles_last && !options_of (run)->overlap_comm;
+}
+
+static void
+buckets_gradient_ready (StrategyRun *run, const UnitSlot *slot)
+{
+  BucketsState       *s = run->state;
+  const BucketsIssue *o = options_of (run);
+  guint               kind = slot->plan->expert;
+
+  add_gradient (run, slot);
+  if (!slot->last)
+    return;
+  g_array_append_val (s->waiting[kind], slot->unit);
+  s->bucket[kind] += slot->plan->trainable_elements;
+  if ((double) s->bucket[kind] * element_bytes (run, STATE_GRADIENTS) >= o->bucket_bytes
+      && !waits_for_the_end (run))
+    {
+      reduce_bucket (run, kind);
+      g_array_set_size (s->waiting[kind], 0);
+    }
+}
+
+static guint64
+largest_unit (const StrategyRun *run)
+{
+  guint64 largest = 0;
+
+  for (guint u = 0; u < run->n_units; u++)
+    largest = MAX (largest, run->units[u].trainable_elements);
+  return largest;
+}
+
+/*
+ * All that waits, a bucket at a time; one holds a module at least, as buckets that fill up among
+ * the backward passes do.
+ */
+static void
+reduce_all (StrategyRun *run, guint kind)
+{
+  BucketsState       *s = run->state;
+  const BucketsIssue *o = options_of (run);
+  guint64             left = s->bucket[kind];
+  guint64             most =
+      MAX ((guint64) (o->bucket_bytes / element_bytes (run, STATE_GRADIENTS)), largest_unit (run));
+
+  while (left > 0)
+    {
+      s->bucket[kind] = waits_for_the_end (run) ? MIN (left, most) : left;
+      left -= s->bucket[kind];
+      reduce_bucket (run, kind);
+    }
+  g_array_set_size (s->waiting[kind], 0);
+}
+
+static void
+finish_reductions (StrategyRun *run)
+{
+  BucketsState *s = run->state;
+
+  for (guint kind = 0; kind < run->policy->n_kinds; kind++)
+    reduce_all (run, kind);
+  if (s->stream != SCHEDULE_COMPUTE)
+    schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->stream);
+}
+
+static void
+buckets_micro_step_end (StrategyRun *run)
+{
+  if (!run->policy->settles_last)
+    finish_reductions (run);
+}
+
+static void
+buckets_backward_done (StrategyRun *run)
+{
+  if (run->policy->settles_last)
+    finish_reductions (run);
+}
+
+static void
+buckets_step_end (StrategyRun *run)
+{
+  emit_update (run, ((const BucketsState *) run->state)->parameters);
+}
+
+/* ---- closed form ----------------------------------------------------------------------------- */
+
+/*
+ * Every element is reduced once where its hop is due, unpadded: 2 W on the wire of an all-reduce,
+ * or W + W for reduce-scatter and all-gather (Rajbhandari et al., arXiv:1910.02054, 3.1 and 7).
+ * Beyond the states there is at the peak a bucket in the reduction's precision, which closes with
+ * the module that fills it, and the gradient of a module as computed, where fp32 ones are kept.
+ */
+static void
+buckets_form (const PlanInput *in, const Policy *policy, IssueForm *form)
+{
+  const BucketsIssue *o = policy->issue;
+  guint               kept = policy_state_bytes (&policy->kinds[0].states[STATE_GRADIENTS]);
+  guint               wire = dtype_bytes (policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype);
+  double              gradients = (double) workload_n_trainable_parameters (in->workload);
+  double              module = expect_largest (in, policy, UNIT_MODULE);
+  gboolean            beside =
+      kept > dtype_bytes (policy->compute) && o->gradient_dtype == GRADIENT_FP32_BESIDE;
+
+  for (guint k = 0; k < policy->n_kinds; k++)
+    {
+      const UnitPolicy *kind = &policy->kinds[k];
+
+      form->passed[ROUTE_REDUCE][k] = expect_trainable_padded (in, kind, k, 1);
+      form->walks[ROUTE_REDUCE][k] = expect_modules (in) + 1;
+      form->walks[ROUTE_UPDATE][k] = 1;
+      expect_passing (kind, ROUTE_REDUCE, MIN (gradients, o->bucket_bytes / kept + module), 1, TRUE,
+                      form->passing);
+      expect_passing (kind, ROUTE_UPDATE, gradients, 1, FALSE, form->passing);
+      form->passed[ROUTE_UPDATE][k] =
+          expect_trainable_padded (in, kind, k, kind->states[STATE_OPTIMIZER].group.size);
+    }
+  form->uneven = TRUE;
+  if (beside)
+    form->states = gradients * dtype_bytes (policy->compute);
+  if (wire != kept)
+    form->high += wire * MIN (gradients, o->bucket_bytes / kept + module);
+  if (kept > dtype_bytes (policy->compute) && !beside)
+    form->high += module * dtype_bytes (policy->compute);
+}
+
+const Issue issue_buckets = {
+  .carries = { .homes = { 1u << PLACE_HBM, 1u << PLACE_HBM, 1u << PLACE_HBM },
+               .routes = 1u << ROUTE_REDUCE | 1u << ROUTE_UPDATE,
+               .cadences = 1u << CADENCE_LAST,
+               .last_scatters = TRUE,
+               .whole_reduction = TRUE },
+  .keeps_gradients = TRUE,
+  .hooks = { .state_size = sizeof (BucketsState),
+             .granularity = UNIT_MODULE,
+             .init = buckets_init,
+             .clear = buckets_clear,
+             .step_begin = buckets_step_begin,
+             .gradient_begin = buckets_gradient_begin,
+             .gradient_ready = buckets_gradient_ready,
+             .micro_step_end = buckets_micro_step_end,
+             .backward_done = buckets_backward_done,
+             .step_end = buckets_step_end },
+  .form = buckets_form,
+};

@@ -1,0 +1,415 @@
+/*
+ * The closed form of DeepSpeed's coordinator, by arithmetic on the model's layers.
+ *
+ * A use gathers a module unless the use before kept it, which it does when fewer than
+ * max_reuse_distance elements are traversed in between: from a forward use to the next one all that
+ * lies behind it, in forward, recomputation and backward. Equal layers are as far from each other
+ * as the elements that each adds, so how many of them are near enough is one division.
+ *
+ * The prefetcher keeps a module, too, when it passes over its next use while the module is there.
+ * By then all modules in between are there or on their way at once, which max_live_parameters
+ * bounds: uses that are too far apart for the distance, but whose modules in between fit, may be
+ * kept. Only these are left open.
+ */
+#include <math.h>
+
+#include "driver/expect.h"
+#include "strategy/issue-deepspeed.h"
+
+typedef struct
+{
+  double elements, cut, padded; /* of all, of the tensors that are cut, and of these padded */
+} Sums;
+
+typedef struct
+{
+  const PlanInput      *in;
+  const Policy         *policy;
+  const DeepspeedIssue *issue;
+  guint                 m;               /* ranks for which gathered tensors are padded */
+  double                once;            /* padded elements of all modules */
+  double                dirty;           /* of modules that are trained, in part at least */
+  double                gathered, slack; /* of a micro-step */
+  double                behind;  /* elements that are traversed behind the layer, both ways */
+  double                between; /* of them cut, each once */
+  Sums                  table;   /* that a tied head reads again; nothing else */
+} Turn;
+
+static Sums
+sums_of (const Turn *self, const LayerDesc *layer, guint module)
+{
+  const ModuleDesc *desc = &layer->modules[module];
+  Sums              sums = { (double) desc->elements, 0, 0 };
+
+  for (guint t = desc->first_tensor; t < desc->first_tensor + desc->n_tensors; t++)
+    if (layer->tensors[t].elements > self->policy->whole_below)
+      {
+        sums.cut += (double) layer->tensors[t].elements;
+        sums.padded += self->policy->kinds[0].format->formula (&layer->tensors[t], 1, self->m);
+      }
+  return sums;
+}
+
+static gboolean
+is_trained (const LayerDesc *layer, guint module)
+{
+  const ModuleDesc *desc = &layer->modules[module];
+  gboolean          trained = FALSE;
+
+  for (guint t = 0; t < desc->n_tensors && !trained; t++)
+    trained = !layer->tensors[desc->first_tensor + t].frozen;
+  return trained;
+}
+
+/* Whether recomputation of LAYER runs MODULE again. */
+static gboolean
+runs_again (const LayerDesc *layer, guint module)
+{
+  gboolean again = layer->n_recompute > 0 && layer->checkpoint == CHECKPOINT_FULL;
+
+  for (guint k = 0; k < layer->n_recompute && !again; k++)
+    again = layer->recompute[k].module == (gint) module;
+  return again;
+}
+
+/* Of the modules [FIRST, END) of LAYER; AGAIN: of those only that recomputation runs. */
+static Sums
+sums_between (const Turn *self, const LayerDesc *layer, guint first, guint end, gboolean again)
+{
+  Sums all = { 0 };
+
+  for (guint i = first; i < end; i++)
+    if (!again || runs_again (layer, i))
+      {
+        Sums one = sums_of (self, layer, i);
+
+        all.elements += one.elements;
+        all.cut += one.cut;
+        all.padded += one.padded;
+      }
+  return all;
+}
+
+/* How many of N values START, START + STEP, ... are below GOAL. */
+static double
+count_below (double start, double step, double goal, guint n)
+{
+  if (step == 0)
+    return start < goal ? n : 0;
+  return CLAMP (ceil ((goal - start) / step), 0, n);
+}
+
+/* N uses are followed by others after DISTANCE elements, of which LIVE are cut, and a step more. */
+static void
+add_uses (Turn *self, guint n, double padded, double distance, double step, double live,
+          double live_step)
+{
+  const DeepspeedIssue *o = self->issue;
+  double                near = count_below (distance, step, (double) o->max_reuse_distance, n);
+  double                fits = count_below (live, live_step, (double) o->max_live_parameters, n);
+
+  self->gathered += (n - near) * padded;
+  if (o->max_reuse_distance > 0 && o->prefetch_bucket_size > 0)
+    self->slack += MAX (fits - near, 0) * padded;
+}
+
+/* MODULE of N equal layers in a row; the last of them has SELF->behind behind it. */
+static void
+add_module (Turn *self, const LayerDesc *layer, guint module, guint n)
+{
+  guint  end = layer->n_modules;
+  Sums   self_ = sums_of (self, layer, module);
+  Sums   all = sums_between (self, layer, 0, end, FALSE);
+  Sums   again = sums_between (self, layer, 0, end, TRUE);
+  Sums   after = sums_between (self, layer, module + 1, end, FALSE);
+  Sums   again_after = sums_between (self, layer, module + 1, end, TRUE);
+  Sums   again_before = sums_between (self, layer, 0, module, TRUE);
+  double tied = layer->tied_head ? self->table.elements : 0;
+  double step = 2 * all.elements + again.elements;
+  double forward = after.elements + tied + self->behind;
+
+  self->once += n * self_.padded;
+  self->dirty += is_trained (layer, module) ? n * self_.padded : 0;
+  self->gathered += n * self_.padded;
+  if (runs_again (layer, module))
+    {
+      add_uses (self, n, self_.padded, forward + again_before.elements, step,
+                after.cut + self->between, all.cut);
+      add_uses (self, n, self_.padded, again_after.elements + after.elements + tied, 0, after.cut,
+                0);
+    }
+  else
+    add_uses (self, n, self_.padded, forward + again.elements + after.elements + tied, step,
+              after.cut + self->between, all.cut);
+}
+
+/* The module of the embedding that holds the table; its table comes first. */
+#define TABLE_MODULE 0
+
+/*
+ * The table of a tied head: forward twice, backward twice, of which the middle two are neighbours.
+ */
+static void
+add_table (Turn *self, const LayerDesc *head, double forward, double recomputed)
+{
+  Sums   table = self->table;
+  Sums   again = sums_between (self, head, 0, head->n_modules, TRUE);
+  double others = forward - table.elements;
+  double live = self->between - table.cut;
+
+  self->once += table.padded;
+  if (is_trained (workload_layer (self->in->workload, 0), TABLE_MODULE))
+    self->dirty += table.padded;
+  self->gathered += table.padded;
+  add_uses (self, 1, table.padded, others, 0, live, 0);
+  add_uses (self, 1, table.padded, again.elements, 0, 0, 0);
+  add_uses (self, 1, table.padded, others + recomputed - again.elements, 0, live, 0);
+}
+
+static void
+add_layers (Turn *self)
+{
+  const Workload  *workload = self->in->workload;
+  guint            n = workload_n_layers (workload);
+  const LayerDesc *head = workload_layer (workload, n - 1);
+  double           forward = 0, recomputed = 0;
+
+  if (head->tied_head)
+    self->table = sums_of (self, workload_layer (workload, 0), TABLE_MODULE);
+  for (guint end = n; end > 0;)
+    {
+      const LayerDesc *layer = workload_layer (workload, end - 1);
+      guint            first = end - 1, n_layers;
+      Sums             all = sums_between (self, layer, 0, layer->n_modules, FALSE);
+      Sums             again = sums_between (self, layer, 0, layer->n_modules, TRUE);
+      double           tied = layer->tied_head ? self->table.elements : 0;
+
+      while (first > 0 && workload_layer (workload, first - 1) == layer)
+        first--;
+      n_layers = end - first;
+      for (guint i = 0; i < layer->n_modules; i++)
+        if (!head->tied_head || first > 0 || i != TABLE_MODULE)
+          add_module (self, layer, i, n_layers);
+      self->behind += n_layers * (2 * all.elements + again.elements) + 2 * tied;
+      self->between += n_layers * all.cut + (layer->tied_head ? self->table.cut : 0);
+      forward += n_layers * all.elements;
+      recomputed += n_layers * again.elements;
+      end = first;
+    }
+  if (head->tied_head)
+    {
+      self->between -= self->table.cut; /* once of its two places */
+      add_table (self, head, forward, recomputed);
+    }
+}
+
+/* What a micro-step gathers where tensors are padded for M ranks. */
+static Turn
+turn_of (const PlanInput *in, const Policy *policy, guint m)
+{
+  Turn self = { .in = in, .policy = policy, .issue = policy->issue, .m = m };
+
+  add_layers (&self);
+  return self;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* The most that padding for M ranks makes of an element of a tensor larger than ABOVE. */
+static double
+worst_padding (const PlanInput *in, const ShardFormat *format, guint m, guint64 above)
+{
+  double worst = 1;
+
+  for (guint l = 0; l < workload_n_layers (in->workload); l++)
+    {
+      const LayerDesc *layer = workload_layer (in->workload, l);
+
+      for (guint t = 0; t < layer->n_tensors; t++)
+        if (layer->tensors[t].elements > above)
+          worst = MAX (worst, format->formula (&layer->tensors[t], 1, m)
+                                  / (double) layer->tensors[t].elements);
+    }
+  return worst;
+}
+
+/*
+ * Gathered elements at once: each module is there once at most. What reuse keeps at any time was
+ * used within the distance, after at most one module more. The prefetcher gathers while fewer than
+ * max_live_parameters are there, and ends with a module. Then there is the module that is used.
+ */
+static double
+gathered_at_once (const PlanInput *in, const Policy *policy, double all, double module)
+{
+  const DeepspeedIssue *o = policy->issue;
+  const UnitPolicy     *kind = &policy->kinds[0];
+  guint                 m = kind->states[STATE_PARAMETERS].group.size;
+  double                padding =
+      MAX (worst_padding (in, kind->format, m, policy->whole_below),
+           worst_padding (in, kind->format, MAX (kind->copy.group.size, 1), policy->whole_below));
+
+  return MIN (
+      all,
+      padding * ((double) o->max_reuse_distance + (double) o->max_live_parameters + 3 * module));
+}
+
+/*
+ * Beyond the states: what is gathered (and its slices on their way from the second copy); the
+ * gradient of the module that is used, one that was too large for the bucket, and the reduction's
+ * input, padded. Or, in the optimizer, a sub-group's gradient in fp32.
+ */
+static double
+most_bytes (const PlanInput *in, const Policy *policy, double once, IssueForm *form)
+{
+  const DeepspeedIssue *o = policy->issue;
+  const UnitPolicy     *kind = &policy->kinds[0];
+  guint                 m = kind->states[STATE_PARAMETERS].group.size;
+  double                all = expect_all_padded (in, kind, 0, m), shard_elements = all / m;
+  double                module = expect_largest (in, policy, UNIT_MODULE);
+  double                gathered = gathered_at_once (in, policy, once, module);
+  double                at_once = MAX ((double) o->reduce_bucket_size, module);
+  double                padding = worst_padding (in, kind->format, m, 0);
+  double                bucket = MIN (all, padding * at_once);
+  double                backward = (gathered + 2 * module) * dtype_bytes (policy->compute)
+                    + bucket * dtype_bytes (kind->routes[ROUTE_REDUCE].hops[0].dtype);
+  double passing[PLACE_N] = { 0 };
+
+  for (guint r = 0; r < ROUTE_N; r++)
+    expect_passing (kind, (PolicyRouteKind) r,
+                    r == ROUTE_GATHER || r == ROUTE_COPY   ? gathered
+                    : r == ROUTE_REDUCE || r == ROUTE_REST ? bucket
+                    : r == ROUTE_FILL                      ? padding * module
+                                                           : all,
+                    expect_modules (in), TRUE, passing);
+  for (Place place = PLACE_PINNED; place < PLACE_N; place++)
+    form->passing[place] = passing[place];
+  backward += passing[PLACE_HBM];
+  return MAX (backward, MIN (shard_elements, (double) o->sub_group_size) * 4);
+}
+
+/* ---- host memory and drives ------------------------------------------------------------------ */
+
+/*
+ * Rajbhandari et al., arXiv:2104.07857, 5.2: a shard's gradient goes where the optimizer is, whose
+ * SHARE elements come to the host and go back, sub-group by sub-group, and the new parameters go
+ * where they live. Pinned buffers: of shards that come from drives, of a sub-group's fp32 values
+ * (two sets where something overlaps), of its new parameters.
+ */
+static void
+add_offload (const PlanInput *in, const Policy *policy, double share, IssueForm *form)
+{
+  const DeepspeedIssue *o = policy->issue;
+  const UnitPolicy     *kind = &policy->kinds[0];
+  const PolicyState    *states = kind->states;
+  double                m = states[STATE_OPTIMIZER].group.size;
+  double                away = expect_off_gpu (policy, share);
+  double                tile = MIN (away, MAX ((double) o->sub_group_size, ceil (away / 64)));
+  guint                 compute = dtype_bytes (policy->compute);
+  double                module = expect_largest (in, policy, UNIT_MODULE);
+
+  form->passed[ROUTE_RENEW][0] = away * m;
+  form->walks[ROUTE_RENEW][0] = form->walks[ROUTE_LOAD][0] = form->walks[ROUTE_SAVE][0] = 64;
+  if (states[STATE_PARAMETERS].home == PLACE_NVME)
+    form->host += (double) o->params_buffer_count * (double) o->params_buffer_size * compute;
+  if (states[STATE_OPTIMIZER].home == PLACE_HBM)
+    {
+      if (states[STATE_PARAMETERS].home != PLACE_HBM)
+        form->high += tile * compute;
+      return;
+    }
+  form->uneven = TRUE;
+  form->clip_passes = 1;
+  form->passed[ROUTE_STORE][0] = away * m;
+  form->walks[ROUTE_STORE][0] = expect_modules (in) + 1;
+  form->high += (MAX ((double) o->reduce_bucket_size, module) / m + 1) * 4;
+  if (states[STATE_PARAMETERS].home != PLACE_PINNED)
+    form->host += tile * compute;
+  if (states[STATE_OPTIMIZER].home != PLACE_NVME)
+    return;
+  form->passed[ROUTE_LOAD][0] = away * m * (states[STATE_OPTIMIZER].values + 1);
+  form->passed[ROUTE_SAVE][0] = away * m * states[STATE_OPTIMIZER].values;
+  form->host += (double) o->optimizer_buffer_count * tile * 4
+                * (o->pipeline_read || o->pipeline_write ? 2 : 1);
+}
+
+/*
+ * Each tensor on its own, the ones that the rule takes by one route and all others by another: they
+ * are so many walks.
+ */
+static void
+add_tensor_reductions (const PlanInput *in, const UnitPolicy *kind, IssueForm *form)
+{
+  double m = kind->states[STATE_PARAMETERS].group.size;
+
+  for (guint l = 0; l < workload_n_layers (in->workload); l++)
+    {
+      const LayerDesc *layer = workload_layer (in->workload, l);
+
+      for (guint t = 0; t < layer->n_tensors; t++)
+        {
+          const TensorDesc *tensor = &layer->tensors[t];
+          gboolean          takes =
+              tensor->n_dims >= kind->reduced.dims
+              && fmod ((double) tensor->elements, MAX ((double) kind->reduced.divisor, 1)) == 0;
+          PolicyRouteKind route = takes ? ROUTE_REDUCE : ROUTE_REST;
+
+          if (tensor->frozen)
+            continue;
+          form->passed[route][0] += ceil ((double) tensor->elements / m) * m;
+          form->walks[route][0]++;
+        }
+    }
+}
+
+/*
+ * Rajbhandari et al., arXiv:1910.02054, 5.3 and 7.2 (3 W a micro-step, 16 P / R bytes); with a
+ * second copy 2 W and W of host memory a node (arXiv:2602.06499): the first use of a step comes
+ * from the shards, every later one from the copy; where frozen modules stay valid, of those that
+ * are trained, and of the others every use comes from the copy once the first step is over.
+ */
+void
+deepspeed_form (const PlanInput *in, const Policy *policy, IssueForm *form)
+{
+  const DeepspeedIssue *o = policy->issue;
+  const UnitPolicy     *kind = &policy->kinds[0];
+  guint                 m = kind->states[STATE_PARAMETERS].group.size;
+  double                steps = expect_micro_steps (in), modules = expect_modules (in) + 1;
+  double                all = expect_all_padded (in, kind, 0, m), cut;
+  double                parameters = (double) workload_n_parameters (in->workload);
+  Turn                  shards = turn_of (in, policy, m), copies = { 0 };
+
+  if (kind->copy.group.size == 0)
+    {
+      form->passed[ROUTE_GATHER][0] = steps * shards.gathered;
+      form->slack[ROUTE_GATHER][0] = steps * shards.slack;
+    }
+  else
+    {
+      gboolean all_dirty = kind->invalidate == INVALIDATE_ALL;
+      double   filled;
+
+      copies = turn_of (in, policy, kind->copy.group.size);
+      filled = all_dirty ? copies.once : copies.dirty;
+      form->passed[ROUTE_GATHER][0] = all_dirty ? shards.once : shards.dirty;
+      form->passed[ROUTE_FILL][0] = filled;
+      form->passed[ROUTE_COPY][0] = steps * copies.gathered - filled;
+      form->copied[0] = copies.once;
+      form->slack[ROUTE_COPY][0] = steps * copies.slack;
+    }
+  form->walks[ROUTE_GATHER][0] = form->walks[ROUTE_COPY][0] = 3 * steps * modules;
+  form->walks[ROUTE_FILL][0] = modules;
+  form->walks[ROUTE_UPDATE][0] = 1;
+  if (kind->reduced.dims > 0)
+    add_tensor_reductions (in, kind, form);
+  else
+    {
+      form->walks[ROUTE_REDUCE][0] = modules;
+      form->passed[ROUTE_REDUCE][0] = expect_trainable_padded (in, kind, 0, m);
+    }
+  form->passed[ROUTE_UPDATE][0] = all - shards.once;
+  add_offload (in, policy, expect_trainable_padded (in, kind, 0, m) / m, form);
+  cut = turn_of (in, policy, 1).once;
+  form->states = (parameters - cut + MIN ((double) o->reduce_bucket_size, parameters))
+                 * dtype_bytes (policy->compute);
+  form->high += most_bytes (in, policy, shards.once + copies.once, form);
+}

@@ -1,0 +1,83 @@
+/* What the files of DeepSpeed's coordinator share: its state, and how parameters come and go. */
+#pragma once
+
+#include "strategy/gradient-bucket.h"
+#include "strategy/host-slices.h"
+#include "strategy/issue-deepspeed.h"
+
+typedef struct
+{
+  gboolean  available;
+  gboolean  cached;  /* the second copy is valid */
+  gint      passed;  /* latest visit that the prefetcher passed over; -1 = none */
+  StreamRef home;    /* the stream that writes `full`, whose pool it is of */
+  EventRef  stashed; /* the second copy is made of `full` until then; SCHEDULE_NONE: not now */
+  EventRef  filled;  /* gathering has not yet waited for the second copy; or SCHEDULE_NONE */
+  BufferRef full, grads;
+} DeepspeedUnit;
+
+typedef struct
+{
+  StreamRef      gather, reduce;
+  StreamRef      copy;      /* makes the second copy, and brings it from another place */
+  guint          m, copies; /* ranks that share the parameters, the copy */
+  BufferRef      shards, persistent, gradients, cache; /* of all units */
+  GradientBucket bucket;
+  DeepspeedUnit *units;           /* by unit; a tied second use refers to its owner's */
+  gboolean      *reused;          /* [run->n_uses]: used again within max_reuse_distance */
+  guint          position, queue; /* where the walk and the prefetcher stand among the uses */
+  gboolean       traced;          /* the order of uses is known: from the second micro-step on */
+  gint64         live;            /* gathered elements */
+  EventRef       fetches[2];
+  /* of what is not in GPU memory */
+  StreamRef  fetch, drives; /* bring shards from the host, to it from drives */
+  BufferRef *ring;          /* pinned buffers between the two, used in turn */
+  EventRef  *ring_free;     /* the shard in it has gone on */
+  guint      n_ring, ring_next;
+  HostSlices host;              /* gradients, optimizer states and what is updated there */
+  StreamRef  swap, read, write; /* gradients to drives; optimizer states from and to them */
+  BufferRef  tiles[2];          /* pinned buffers of a sub-group on its way */
+  EventRef   tile_free[2];      /* it has been written back */
+  guint      n_tiles;
+} DeepspeedState;
+
+/* As many sub-groups as an optimizer on the host has at most: larger ones beyond. */
+#define DEEPSPEED_MAX_SUB_GROUPS 64
+
+static inline const UnitPolicy *
+deepspeed_unit_policy (const StrategyRun *run)
+{
+  return &run->policy->kinds[0];
+}
+
+static inline gboolean
+deepspeed_has_copy (const StrategyRun *run)
+{
+  return deepspeed_unit_policy (run)->copy.group.size > 0;
+}
+
+/* Says where the kernels of UNIT read its parameters at present. */
+void deepspeed_place_parameters (StrategyRun *run, guint unit);
+/* Gathers UNITS (owners) as one collective a source, named after the first of them. */
+void deepspeed_gather (StrategyRun *run, const guint *units, guint n);
+/* The first use of a step leaves the own slice of the second copy. It waits for the module. */
+void deepspeed_stash (StrategyRun *run, guint unit);
+/* U's gathered parameters go; COPIED_NOW: the last thing that read them is that slice's copy. */
+void deepspeed_free_gathered (StrategyRun *run, DeepspeedUnit *u, gboolean copied_now);
+
+/* ---- what lives in host memory and on drives ------------------------------------------------- */
+
+gboolean deepspeed_is_away (const StrategyRun *run, PolicyStateKind state);
+void     deepspeed_offload_init (StrategyRun *run);
+void     deepspeed_offload_clear (DeepspeedState *s);
+void     deepspeed_offload_begin_step (StrategyRun *run);
+/* Buffers for ELEMENTS, free on the drives' stream from here on: the first one's index. */
+guint deepspeed_ring_take (StrategyRun *run, guint64 elements);
+/* The shards in the buffers from FIRST on, the last ones taken, have gone on. */
+void deepspeed_ring_give (StrategyRun *run, guint first);
+/* The own part of BUCKET, which is reduced in INPUT, goes to where the optimizer finds it. */
+void deepspeed_offload_store (StrategyRun *run, const GradientBucket *bucket, BufferRef input,
+                              guint64 padded);
+/* The optimizer by the host's cores; shards that the GPU updates and that live elsewhere. */
+void deepspeed_host_step (StrategyRun *run);
+void deepspeed_renew_from_gpu (StrategyRun *run);

@@ -1,0 +1,587 @@
+/*
+ * DeepSpeed's coordinator of parameters, module by module (ZeRO-3's runtime).
+ *
+ * A unit is a module that owns parameters. Before a module runs, its missing parameters are
+ * all-gathered and the compute stream waits for the whole gathering stream; at most two such
+ * fetches are outstanding on the host. Then the prefetcher walks on in the recorded order of uses
+ * and gathers, as one collective, until prefetch_bucket_size elements are on their way. After a
+ * module has run, its parameters are freed unless they are persistent (small), used again within
+ * max_reuse_distance elements, or the prefetcher has already passed over a later use. Gradients are
+ * copied into a bucket and reduce-scattered when it is full, every micro-step. Source:
+ * deepspeed/runtime/zero (partitioned_param_coordinator.py, stage3.py).
+ */
+#include "strategy/issue-deepspeed.h"
+
+#include "strategy/common.h"
+#include "strategy/issue-deepspeed-private.h"
+#include "strategy/route.h"
+
+static const DeepspeedIssue *
+options_of (const StrategyRun *run)
+{
+  return run->policy->issue;
+}
+
+/*
+ * A use is followed by another one within the distance when fewer than that many elements are
+ * traversed in between.
+ */
+static void
+mark_reuse (StrategyRun *run)
+{
+  DeepspeedState    *s = run->state;
+  gint64             distance = options_of (run)->max_reuse_distance, from_end = 0;
+  g_autofree gint64 *next = g_new (gint64, run->n_units); /* where, from the end */
+
+  for (guint i = 0; i < run->n_units; i++)
+    next[i] = -1;
+  s->reused = g_new (gboolean, run->n_uses);
+  for (guint v = run->n_uses; v-- > 0;)
+    {
+      guint  owner = run->uses[v].owner;
+      gint64 numel = (gint64) run->units[owner].elements;
+
+      s->reused[v] = next[owner] >= 0 && from_end - next[owner] < distance;
+      from_end += numel;
+      next[owner] = from_end;
+    }
+}
+
+/* Elements of parameters of all units that are whole on every rank; with their padding. */
+static guint64
+persistent_elements (const StrategyRun *run, gboolean padded)
+{
+  guint64 sum = 0;
+
+  for (guint i = 0; i < run->n_units; i++)
+    if (run->units[i].own_elements > 0)
+      sum += padded ? run->shares[i].padded - run->shares[i].cut_padded
+                    : run->units[i].elements - run->shares[i].cut;
+  return sum;
+}
+
+/* Of the second copy: this rank's slices. */
+static guint64
+copy_elements (const StrategyRun *run)
+{
+  guint64 sum = 0;
+
+  for (guint i = 0; i < run->n_units; i++)
+    if (run->units[i].own_elements > 0)
+      sum += run->shares[i].copy_padded / deepspeed_unit_policy (run)->copy.group.size;
+  return sum;
+}
+
+static void
+allocate_states (StrategyRun *run)
+{
+  DeepspeedState *s = run->state;
+  guint           compute = compute_bytes (run->policy);
+  guint64         all = 0;
+
+  for (guint i = 0; i < run->n_units; i++)
+    all += run->units[i].own_elements;
+  s->shards =
+      schedule_alloc (run->b, deepspeed_unit_policy (run)->states[STATE_PARAMETERS].home,
+                      POOL_PARAMETER, held_bytes (run, STATE_PARAMETERS), "parameter shards");
+  s->persistent =
+      schedule_alloc (run->b, PLACE_HBM, POOL_PARAMETER, persistent_elements (run, FALSE) * compute,
+                      "persistent parameters");
+  if (!deepspeed_is_away (run, STATE_OPTIMIZER))
+    {
+      s->gradients = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
+                                     held_bytes (run, STATE_GRADIENTS), "gradient shards");
+      schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, held_bytes (run, STATE_OPTIMIZER),
+                      "optimizer state");
+    }
+  s->bucket.buffer = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION,
+                                     MIN (s->bucket.size, all) * compute, "gradient bucket");
+  if (deepspeed_has_copy (run))
+    s->cache = schedule_alloc (
+        run->b, deepspeed_unit_policy (run)->copy.home, POOL_CACHE,
+        copy_elements (run) * policy_state_bytes (&deepspeed_unit_policy (run)->copy),
+        "parameter cache");
+  deepspeed_offload_init (run);
+  if (!deepspeed_is_away (run, STATE_OPTIMIZER))
+    strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, s->gradients);
+  for (guint i = 0; i < run->n_units; i++)
+    deepspeed_place_parameters (run, i);
+}
+
+static void reduce_bucket (StrategyRun *run, const GradientBucket *bucket);
+
+static void
+deepspeed_init (StrategyRun *run)
+{
+  DeepspeedState *s = run->state;
+  gboolean        overlap = options_of (run)->overlap_comm;
+
+  s->m = deepspeed_unit_policy (run)->states[STATE_PARAMETERS].group.size;
+  s->copies = MAX (deepspeed_unit_policy (run)->copy.group.size, 1);
+  s->gather = overlap ? schedule_stream (run->b, "all_gather", 0) : SCHEDULE_COMPUTE;
+  s->reduce = overlap ? schedule_stream (run->b, "reduce", 0) : SCHEDULE_COMPUTE;
+  if (deepspeed_has_copy (run))
+    s->copy = deepspeed_unit_policy (run)->copy.home == PLACE_HBM
+                  ? SCHEDULE_COMPUTE
+                  : schedule_stream (run->b, "host_copy", 0);
+  gradient_bucket_init (&s->bucket, s->reduce, (guint64) options_of (run)->reduce_bucket_size);
+  s->bucket.reduce = reduce_bucket;
+  s->units = g_new0 (DeepspeedUnit, run->n_units);
+  for (guint i = 0; i < run->n_units; i++)
+    {
+      DeepspeedUnit *u = &s->units[i];
+
+      u->full = u->grads = u->stashed = u->filled = SCHEDULE_NONE;
+      u->passed = -1;
+    }
+  mark_reuse (run);
+  allocate_states (run);
+}
+
+static void
+deepspeed_clear (StrategyRun *run)
+{
+  DeepspeedState *s = run->state;
+
+  g_free (s->units);
+  g_free (s->reused);
+  gradient_bucket_clear (&s->bucket);
+  deepspeed_offload_clear (s);
+}
+
+static void
+restart_walk (DeepspeedState *s, guint n_units)
+{
+  s->position = s->queue = 0;
+  for (guint i = 0; i < n_units; i++)
+    s->units[i].passed = -1;
+}
+
+static void
+deepspeed_step_begin (StrategyRun *run)
+{
+  DeepspeedState *s = run->state;
+
+  s->traced = s->traced || run->section == SECTION_STEADY || run->step > 0;
+  s->fetches[0] = s->fetches[1] = SCHEDULE_NONE;
+  gradient_bucket_begin_step (&s->bucket);
+  restart_walk (s, run->n_units);
+  if (s->gather != SCHEDULE_COMPUTE)
+    schedule_wait_stream (run->b, s->gather, SCHEDULE_COMPUTE);
+  deepspeed_offload_begin_step (run);
+}
+
+static void
+prefetch (StrategyRun *run)
+{
+  DeepspeedState       *s = run->state;
+  const DeepspeedIssue *o = options_of (run);
+  gint64                limit = MIN (o->prefetch_bucket_size, o->max_live_parameters - s->live);
+  gint64                ahead = 0;
+  g_autoptr (GArray)    units = g_array_new (FALSE, FALSE, sizeof (guint));
+
+  s->queue = MAX (s->queue, s->position + 1);
+  for (; s->queue < run->n_uses && ahead < limit; s->queue++)
+    {
+      guint          owner = run->uses[s->queue].owner;
+      DeepspeedUnit *u = &s->units[owner];
+
+      if (run->shares[owner].cut == 0)
+        continue;
+      if (!u->available && u->passed < (gint) s->position)
+        {
+          g_array_append_val (units, owner);
+          ahead += (gint64) run->shares[owner].cut;
+        }
+      else if (o->max_reuse_distance == 0)
+        break; /* it will be freed before that use: nothing can be gathered past it yet */
+      u->passed = (gint) s->queue;
+    }
+  if (units->len > 0)
+    deepspeed_gather (run, (const guint *) (void *) units->data, units->len);
+}
+
+static void
+deepspeed_use_begin (StrategyRun *run, const UnitSlot *slot)
+{
+  DeepspeedState *s = run->state;
+  guint           owner = slot->plan->shares;
+  DeepspeedUnit  *u = &s->units[owner];
+
+  g_assert (run->uses[s->position].owner == owner);
+  schedule_host_hooks (run->b, 1);
+  if (run->shares[owner].cut > 0 && !u->available)
+    deepspeed_gather (run, &owner, 1);
+  if (run->shares[owner].cut > 0)
+    {
+      /* The whole gathering stream, whatever of it the unit needs. */
+      EventRef fetched = schedule_record (run->b, s->gather);
+
+      schedule_wait (run->b, SCHEDULE_COMPUTE, fetched);
+      throttle (run, s->fetches, fetched);
+    }
+  if (s->traced)
+    prefetch (run);
+}
+
+static void
+release (StrategyRun *run, const UnitSlot *slot)
+{
+  DeepspeedState *s = run->state;
+  DeepspeedUnit  *u = &s->units[slot->plan->shares];
+  gboolean        cached = u->cached;
+  gboolean        goes = run->shares[slot->plan->shares].cut > 0 && !s->reused[s->position]
+                  && u->passed <= (gint) s->position;
+
+  deepspeed_stash (run, slot->plan->shares);
+  schedule_host_hooks (run->b, 1);
+  if (goes)
+    {
+      deepspeed_free_gathered (run, u, u->cached && !cached);
+      deepspeed_place_parameters (run, slot->plan->shares);
+      u->available = FALSE;
+      s->live -= (gint64) run->shares[slot->plan->shares].cut;
+    }
+  s->position++;
+}
+
+/*
+ * Autograd's hooks take a gradient before the module's own gives the parameters back: see
+ * deepspeed_gradient_ready.
+ */
+static void
+deepspeed_use_end (StrategyRun *run, const UnitSlot *slot)
+{
+  if (slot->use != USE_BACKWARD || slot->plan->trainable_elements == 0)
+    release (run, slot);
+}
+
+static void
+deepspeed_gradient_begin (StrategyRun *run, const UnitSlot *slot)
+{
+  DeepspeedState *s = run->state;
+
+  s->units[slot->unit].grads =
+      schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
+                      slot->plan->trainable_elements * compute_bytes (run->policy), "gradients");
+  strategy_data (run, slot->unit, UNIT_GRADIENT, s->units[slot->unit].grads, SCHEDULE_NONE);
+}
+
+/* Units whose gradients are reduced now: their shards. */
+static void
+use_waiting (StrategyRun *run, gconstpointer data, ScheduleAccess access)
+{
+  const DeepspeedState *s = run->state;
+
+  gradient_bucket_uses (data, run, s->gradients, access);
+}
+
+static gboolean
+reduces_tensors (const StrategyRun *run)
+{
+  return deepspeed_unit_policy (run)->reduced.dims > 0;
+}
+
+/* WALK of a reduction of what is in BUCKET. */
+static void
+walk_reduction (StrategyRun *run, const GradientBucket *bucket, RouteWalk walk)
+{
+  const DeepspeedState *s = run->state;
+
+  walk.first_micro = bucket->first;
+  walk.last_micro = bucket->last;
+  walk.moves = walk.collectives = s->reduce;
+  walk.passing = "gradients on their way";
+  emit_route (run, &walk);
+}
+
+/* The first hop of ROUTE that is due at the last micro-step only. */
+static guint
+last_hops (const StrategyRun *run, PolicyRouteKind route)
+{
+  return policy_next_of (&deepspeed_unit_policy (run)->routes[route], 0, CADENCE_LAST);
+}
+
+static PolicyRouteKind
+route_of (const StrategyRun *run, const TensorDesc *tensor)
+{
+  return policy_rule_takes (&deepspeed_unit_policy (run)->reduced, tensor) ? ROUTE_REDUCE
+                                                                           : ROUTE_REST;
+}
+
+static guint64
+tensor_padded (const StrategyRun *run, const TensorDesc *tensor)
+{
+  const DeepspeedState *s = run->state;
+
+  return deepspeed_unit_policy (run)->format->padded (tensor, 1, s->m);
+}
+
+/* Padded elements in BUCKET that go over ROUTE. */
+static guint64
+bucket_padded (const StrategyRun *run, const GradientBucket *bucket, PolicyRouteKind route)
+{
+  guint64 padded = 0;
+
+  for (guint i = 0; i < bucket->waiting->len; i++)
+    {
+      guint           u = g_array_index (bucket->waiting, guint, i);
+      const PlanUnit *unit = &run->units[u];
+
+      if (!reduces_tensors (run))
+        padded += route == ROUTE_REDUCE ? run->shares[u].trainable_padded : 0;
+      else
+        for (guint t = 0; t < unit->n_trainable; t++)
+          if (route_of (run, &unit->trainable[t]) == route)
+            padded += tensor_padded (run, &unit->trainable[t]);
+    }
+  return padded;
+}
+
+/*
+ * Each tensor of BUCKET on its own: those that the rule takes from where they are, the rest from
+ * INPUT, where all end.
+ */
+static void
+reduce_tensors (StrategyRun *run, const GradientBucket *bucket, BufferRef input)
+{
+  for (guint i = 0; i < bucket->waiting->len; i++)
+    {
+      const PlanUnit *unit = &run->units[g_array_index (bucket->waiting, guint, i)];
+
+      for (guint t = 0; t < unit->n_trainable; t++)
+        {
+          PolicyRouteKind route = route_of (run, &unit->trainable[t]);
+          BufferRef       from = route == ROUTE_REDUCE ? gradient_bucket_source (bucket) : input;
+
+          walk_reduction (run, bucket,
+                          (RouteWalk){ .route = route,
+                                       .end = last_hops (run, route),
+                                       .held = tensor_padded (run, &unit->trainable[t]),
+                                       .from = route_whole (from),
+                                       .to = route_whole (input) });
+        }
+    }
+}
+
+/*
+ * COPIED elements of BUCKET as the reduction takes them: part by part, padded, in its precision.
+ * MORE: for what it leaves of others.
+ */
+static BufferRef
+reduction_input (StrategyRun *run, const GradientBucket *bucket, guint64 copied, guint64 more)
+{
+  const DeepspeedState *s = run->state;
+  guint                 reduce = reduced_bytes (run);
+  guint64               read = reduces_tensors (run) ? copied : bucket->elements;
+  BufferRef             input;
+
+  input = schedule_alloc_on (run->b, s->reduce, PLACE_HBM, POOL_COMMUNICATION,
+                             (copied + more) * reduce, "reduce-scatter input");
+  if (copied == 0)
+    return input;
+  emit_stream_kernel (run->b, s->reduce, KERNEL_COPY, "interleave", DTYPE_FP16,
+                      (double) read * compute_bytes (run->policy), (double) copied * reduce);
+  schedule_uses (run->b, gradient_bucket_source (bucket), SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_WRITE);
+  return input;
+}
+
+/* Hops of the last micro-step add up the shards over the replicas of their group. */
+static void
+reduce_shards (StrategyRun *run, const GradientBucket *bucket, PolicyRouteKind route,
+               guint64 elements)
+{
+  const RouteEnd where = { .use = use_waiting, .data = bucket };
+
+  if (elements > 0)
+    walk_reduction (run, bucket,
+                    (RouteWalk){ .route = route,
+                                 .first = last_hops (run, route),
+                                 .end = POLICY_MAX_HOPS,
+                                 .held = elements,
+                                 .from = where,
+                                 .to = where });
+}
+
+/*
+ * Reduces what the bucket holds, or the gradient that is too large for it, in the reduction's
+ * precision, and adds the own part to what earlier micro-steps left.
+ */
+static void
+reduce_bucket (StrategyRun *run, const GradientBucket *bucket)
+{
+  const DeepspeedState *s = run->state;
+  guint                 compute = compute_bytes (run->policy);
+  guint64               taken = bucket_padded (run, bucket, ROUTE_REDUCE);
+  guint64               rest = bucket_padded (run, bucket, ROUTE_REST);
+  double                shard_elements = (double) (taken + rest) / s->m;
+  BufferRef             input;
+
+  if (reduces_tensors (run))
+    {
+      input = reduction_input (run, bucket, rest, taken / s->m);
+      reduce_tensors (run, bucket, input);
+    }
+  else
+    {
+      input = reduction_input (run, bucket, taken, 0);
+      walk_reduction (run, bucket,
+                      (RouteWalk){ .route = ROUTE_REDUCE,
+                                   .end = last_hops (run, ROUTE_REDUCE),
+                                   .held = taken,
+                                   .from = route_whole (input),
+                                   .to = route_whole (input) });
+    }
+  if (deepspeed_is_away (run, STATE_OPTIMIZER))
+    {
+      deepspeed_offload_store (run, bucket, input, taken + rest);
+      free_behind (run, input, s->reduce);
+      return;
+    }
+  emit_stream_kernel (run->b, s->reduce, KERNEL_ELEMENTWISE, "gradient_add", DTYPE_FP16,
+                      shard_elements * (reduced_bytes (run) + compute), shard_elements * compute);
+  schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_READ);
+  gradient_bucket_uses (bucket, run, s->gradients,
+                        bucket->first ? ACCESS_WRITE : ACCESS_READ_WRITE);
+  free_behind (run, input, s->reduce);
+  reduce_shards (run, bucket, ROUTE_REDUCE, taken / s->m);
+  reduce_shards (run, bucket, ROUTE_REST, rest / s->m);
+}
+
+static void
+deepspeed_gradient_ready (StrategyRun *run, const UnitSlot *slot)
+{
+  DeepspeedState *s = run->state;
+
+  gradient_bucket_add (&s->bucket, run, slot, s->units[slot->unit].grads);
+  release (run, slot);
+}
+
+static void
+deepspeed_micro_step_end (StrategyRun *run)
+{
+  DeepspeedState *s = run->state;
+
+  gradient_bucket_flush (&s->bucket, run);
+  host_slices_end_micro_step (&s->host);
+  s->traced = TRUE;
+  restart_walk (s, run->n_units);
+}
+
+static void
+deepspeed_backward_done (StrategyRun *run)
+{
+  const DeepspeedState *s = run->state;
+
+  if (s->reduce != SCHEDULE_COMPUTE)
+    schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->reduce);
+  if (s->host.drives != NULL)
+    schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->swap);
+}
+
+/* Copies to the host end with the step. Those of a lone rank read the shard that is updated now. */
+static void
+join_copies (StrategyRun *run)
+{
+  const DeepspeedState *s = run->state;
+
+  if (!deepspeed_has_copy (run) || s->copy == SCHEDULE_COMPUTE)
+    return;
+  if (s->m == 1)
+    schedule_wait_stream (run->b, SCHEDULE_COMPUTE, s->copy);
+  else
+    schedule_pace (run->b, SCHEDULE_COMPUTE, schedule_record (run->b, s->copy));
+}
+
+/* The optimizer leaves UNIT as its second copy has it. */
+static gboolean
+stays_valid (const StrategyRun *run, guint unit)
+{
+  return deepspeed_unit_policy (run)->invalidate == INVALIDATE_TRAINABLE
+         && run->units[unit].trainable_elements == 0;
+}
+
+/* The optimizer on the GPU, by sub-groups. */
+static void
+step_on_gpu (StrategyRun *run)
+{
+  DeepspeedState        *s = run->state;
+  const TrainingOptions *training = workload_training (run->in->workload);
+  guint                  compute = compute_bytes (run->policy);
+  guint                  master = dtype_bytes (training_master_dtype (training));
+  guint64                shard_elements = strategy_share (run, STATE_OPTIMIZER);
+  guint64                tile = MIN (shard_elements, (guint64) options_of (run)->sub_group_size);
+  gboolean               mixed = master_values (training) > 0;
+  BufferRef              wide = SCHEDULE_NONE;
+
+  if (mixed)
+    {
+      wide = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, tile * master,
+                             "fp32 gradient of a sub-group");
+      emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "gradient_cast", DTYPE_FP32,
+                          (double) shard_elements * compute, (double) shard_elements * master);
+      schedule_uses (run->b, s->gradients, SCHEDULE_WHOLE, ACCESS_READ);
+      schedule_uses (run->b, wide, SCHEDULE_WHOLE, ACCESS_WRITE);
+    }
+  emit_optimizer (run, deepspeed_unit_policy (run)->states[STATE_OPTIMIZER].group, shard_elements,
+                  master, mixed && !deepspeed_is_away (run, STATE_PARAMETERS) ? compute : 0);
+  schedule_uses (run->b, wide, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_free (run->b, wide);
+  deepspeed_renew_from_gpu (run);
+}
+
+static void
+deepspeed_step_end (StrategyRun *run)
+{
+  DeepspeedState *s = run->state;
+
+  join_copies (run);
+  if (deepspeed_is_away (run, STATE_OPTIMIZER))
+    deepspeed_host_step (run);
+  else
+    step_on_gpu (run);
+  emit_route (run, &(RouteWalk){ .route = ROUTE_UPDATE,
+                                 .end = POLICY_MAX_HOPS,
+                                 .last_micro = TRUE,
+                                 .held = persistent_elements (run, TRUE) / s->m,
+                                 .moves = SCHEDULE_COMPUTE,
+                                 .collectives = SCHEDULE_COMPUTE,
+                                 .from = route_whole (s->shards),
+                                 .to = route_whole (s->persistent),
+                                 .passing = "persistent parameters on their way" });
+  for (guint i = 0; i < run->n_units; i++)
+    {
+      s->units[i].cached &= stays_valid (run, i);
+      s->units[i].filled = SCHEDULE_NONE;
+    }
+}
+
+#define HOMES (1u << PLACE_HBM | 1u << PLACE_PINNED | 1u << PLACE_NVME)
+
+const Issue issue_deepspeed = {
+  .carries = { .homes = { HOMES, HOMES, HOMES },
+               .copies = (1u << PLACE_N) - 1,
+               .routes = (1u << ROUTE_N) - 1,
+               .moves = (1u << ROUTE_N) - 1 - (1u << ROUTE_REDUCE) - (1u << ROUTE_REST),
+               .cadences = 1u << CADENCE_MICRO_STEP | 1u << CADENCE_LAST,
+               .mixed_cadence = TRUE,
+               .updates_home = TRUE,
+               .part_on_gpu = TRUE,
+               .one_kind = TRUE,
+               .whole_tensors = TRUE },
+  .keeps_gradients = TRUE,
+  .hooks = { .state_size = sizeof (DeepspeedState),
+             .granularity = UNIT_MODULE,
+             .init = deepspeed_init,
+             .clear = deepspeed_clear,
+             .step_begin = deepspeed_step_begin,
+             .use_begin = deepspeed_use_begin,
+             .use_end = deepspeed_use_end,
+             .gradient_begin = deepspeed_gradient_begin,
+             .gradient_ready = deepspeed_gradient_ready,
+             .micro_step_end = deepspeed_micro_step_end,
+             .backward_done = deepspeed_backward_done,
+             .step_end = deepspeed_step_end },
+  .form = deepspeed_form,
+};

@@ -1,0 +1,393 @@
+/*
+ * PyTorch FullyShardedDataParallel (FSDP1): one flat parameter a unit, all-gathered and
+ * reduce-scattered in place.
+ *
+ * One communicator serves both directions, so collectives run in the order in which the host issues
+ * them. Forward: the all-gather of unit i is issued after the kernels of unit i - 1 (overlap by
+ * run-ahead). Backward: the next unit is gathered before the gradient kernels (backward_prefetch:
+ * pre), after them (post), or not ahead at all. The rate limiter lets the host issue a third
+ * all-gather only when the oldest freed unit's last use is over. Freed storage comes back when the
+ * compute stream has passed its last use (record_stream). The root's parameters (embedding and
+ * head) stay gathered after forward. Source: Zhao et al., arXiv:2304.11277, 3.3 and 3.4;
+ * torch/distributed/fsdp.
+ */
+#include "strategy/issue-fsdp1.h"
+
+#include "driver/expect.h"
+#include "strategy/common.h"
+#include "strategy/route.h"
+
+/* _max_num_inflight_all_gathers in torch/distributed/fsdp/_limiter_utils.py. */
+#define MAX_IN_FLIGHT 2
+
+typedef struct
+{
+  BufferRef full, grads, shard_buffer;
+  EventRef  gathered;
+  EventRef  table_used; /* a tied head read it, maybe in a concurrent pass; or SCHEDULE_NONE */
+  gboolean  available;
+} UnitState;
+
+typedef struct
+{
+  StreamRef  pre_unshard, unshard, post_backward;
+  BufferRef  shards; /* of the parameters: all units */
+  UnitState *units;
+  EventRef   freed[MAX_IN_FLIGHT]; /* limiter: last uses of units freed lately; oldest first */
+  guint      n_freed;
+} Fsdp1State;
+
+static const Fsdp1Issue *
+options_of (const StrategyRun *run)
+{
+  return run->policy->issue;
+}
+
+static gboolean
+stays_gathered (const StrategyRun *run, guint unit)
+{
+  return run->policy->stays || run->units[unit].desc->kind != LAYER_BLOCK;
+}
+
+static void
+fsdp1_init (StrategyRun *run)
+{
+  Fsdp1State *s = run->state;
+
+  s->pre_unshard = schedule_stream (run->b, "pre_unshard", 0);
+  s->unshard = schedule_stream (run->b, "unshard", 1);
+  s->post_backward = schedule_stream (run->b, "post_backward", 1);
+  s->units = g_new0 (UnitState, run->n_units);
+  for (guint i = 0; i < run->n_units; i++)
+    {
+      UnitState *u = &s->units[i];
+
+      u->full = u->grads = u->shard_buffer = u->table_used = SCHEDULE_NONE;
+    }
+  s->shards = schedule_alloc (run->b, PLACE_HBM, POOL_PARAMETER, held_bytes (run, STATE_PARAMETERS),
+                              "flat parameter shards");
+  schedule_alloc (run->b, PLACE_HBM, POOL_OPTIMIZER, held_bytes (run, STATE_OPTIMIZER),
+                  "optimizer state");
+}
+
+static void
+fsdp1_clear (StrategyRun *run)
+{
+  g_free (((Fsdp1State *) run->state)->units);
+}
+
+static void
+fsdp1_step_begin (StrategyRun *run)
+{
+  Fsdp1State *s = run->state;
+
+  s->n_freed = 0; /* the step before has ended: its events are over */
+  for (guint i = 0; i < run->n_units; i++)
+    s->units[i].table_used = SCHEDULE_NONE;
+  schedule_wait_stream (run->b, s->pre_unshard, SCHEDULE_COMPUTE);
+  schedule_wait_stream (run->b, s->unshard, SCHEDULE_COMPUTE);
+}
+
+static void
+limit_rate (StrategyRun *run)
+{
+  Fsdp1State *s = run->state;
+
+  if (!options_of (run)->limit_all_gathers || s->n_freed < MAX_IN_FLIGHT)
+    return;
+  schedule_host_pace (run->b, s->freed[0]);
+  s->freed[0] = s->freed[1];
+  s->n_freed--;
+}
+
+static void
+gather (StrategyRun *run, guint unit)
+{
+  Fsdp1State      *s = run->state;
+  UnitState       *u = &s->units[unit];
+  const UnitShare *share = &run->shares[unit];
+  guint     compute = compute_bytes (run->policy), master = element_bytes (run, STATE_PARAMETERS);
+  guint64   shard_elements = share->elements;
+  guint     old = schedule_set_unit (run->b, unit);
+  BufferRef cast = SCHEDULE_NONE;
+
+  limit_rate (run);
+  if (compute < master)
+    {
+      cast = schedule_alloc_on (run->b, s->pre_unshard, PLACE_HBM, POOL_GATHERED,
+                                shard_elements * compute, "low-precision shard");
+      emit_stream_kernel (run->b, s->pre_unshard, KERNEL_COPY, "shard_cast", DTYPE_FP32,
+                          (double) shard_elements * master, (double) shard_elements * compute);
+      schedule_uses (run->b, s->shards, unit, ACCESS_READ);
+      schedule_uses (run->b, cast, SCHEDULE_WHOLE, ACCESS_WRITE);
+      schedule_wait_stream (run->b, s->unshard, s->pre_unshard);
+    }
+  u->full = schedule_alloc_on (run->b, s->unshard, PLACE_HBM, POOL_GATHERED,
+                               share->padded * compute, "flat parameter");
+  emit_route (run, &(RouteWalk){ .kind = run->units[unit].expert,
+                                 .route = ROUTE_GATHER,
+                                 .end = POLICY_MAX_HOPS,
+                                 .held = shard_elements,
+                                 .collectives = s->unshard,
+                                 .from = cast != SCHEDULE_NONE ? route_whole (cast)
+                                                               : route_part (s->shards, unit),
+                                 .to = route_whole (u->full),
+                                 .passing = "flat parameter on its way" });
+  strategy_data (run, unit, UNIT_PARAMETERS, u->full, SCHEDULE_NONE);
+  u->gathered = schedule_record (run->b, s->unshard);
+  if (cast != SCHEDULE_NONE)
+    schedule_free_after (run->b, cast, u->gathered);
+  u->available = TRUE;
+  schedule_set_unit (run->b, old);
+}
+
+static void
+reshard (StrategyRun *run, guint unit)
+{
+  Fsdp1State *s = run->state;
+  UnitState  *u = &s->units[unit];
+  EventRef    last_use =
+      schedule_join (run->b, schedule_record (run->b, SCHEDULE_COMPUTE), u->table_used);
+
+  schedule_free_after (run->b, u->full, last_use);
+  u->full = u->table_used = SCHEDULE_NONE;
+  u->available = FALSE;
+  if (s->n_freed == MAX_IN_FLIGHT) /* nobody has asked for the oldest: only the newest two matter */
+    s->freed[0] = s->freed[1], s->n_freed--;
+  s->freed[s->n_freed++] = last_use;
+}
+
+/*
+ * A tied head reads the embedding's table. Where both lie on one stage (zbv, dualpipe), another
+ * micro-batch may have given it back, or a concurrent pass may have gathered it.
+ */
+static void
+need_table (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp1State *s = run->state;
+  guint       table = slot->plan->shares;
+
+  if (table == slot->unit)
+    return;
+  if (!s->units[table].available)
+    gather (run, table);
+  schedule_wait (run->b, SCHEDULE_COMPUTE, s->units[table].gathered);
+}
+
+/* Passes of the table's own chunk may not wait for this one: another chunk uses it. */
+static void
+note_table (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp1State *s = run->state;
+  guint       table = slot->plan->shares;
+
+  if (table < slot->first_unit || table >= slot->end_unit)
+    s->units[slot->plan->shares].table_used = schedule_record (run->b, SCHEDULE_COMPUTE);
+}
+
+static void
+prefetch_backward (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp1State *s = run->state;
+
+  if (slot->unit > slot->first_unit && !s->units[slot->unit - 1].available)
+    gather (run, slot->unit - 1);
+}
+
+static void
+fsdp1_use_begin (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp1State       *s = run->state;
+  const Fsdp1Issue *o = options_of (run);
+
+  if (!s->units[slot->unit].available)
+    gather (run, slot->unit);
+  schedule_wait (run->b, SCHEDULE_COMPUTE, s->units[slot->unit].gathered);
+  need_table (run, slot);
+  if (slot->use == USE_BACKWARD && o->backward_prefetch == PREFETCH_PRE)
+    prefetch_backward (run, slot);
+  if (slot->use == USE_FORWARD && o->forward_prefetch && slot->unit + 1 < slot->end_unit
+      && !s->units[slot->unit + 1].available)
+    gather (run, slot->unit + 1);
+}
+
+static void
+fsdp1_use_end (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp1State       *s = run->state;
+  const Fsdp1Issue *o = options_of (run);
+
+  note_table (run, slot);
+  if (slot->use == USE_BACKWARD ? s->units[slot->unit].available
+                                : !stays_gathered (run, slot->unit))
+    reshard (run, slot->unit);
+  if (slot->use == USE_BACKWARD && o->backward_prefetch == PREFETCH_POST)
+    prefetch_backward (run, slot);
+}
+
+static void
+fsdp1_gradient_begin (StrategyRun *run, const UnitSlot *slot)
+{
+  UnitState *u = &((Fsdp1State *) run->state)->units[slot->unit];
+
+  u->grads = schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
+                             run->shares[slot->unit].trainable_padded * compute_bytes (run->policy),
+                             "flat gradient");
+  strategy_data (run, slot->unit, UNIT_GRADIENT, u->grads, SCHEDULE_NONE);
+}
+
+/* The flat gradient as it is reduced: cast where the reduction has another precision. */
+static BufferRef
+cast_gradient (StrategyRun *run, guint unit, guint reduce)
+{
+  Fsdp1State *s = run->state;
+  UnitState  *u = &s->units[unit];
+  guint64     padded = run->shares[unit].trainable_padded;
+  guint       compute = compute_bytes (run->policy);
+  BufferRef   input;
+
+  if (reduce == compute)
+    return u->grads;
+  input = schedule_alloc_on (run->b, s->post_backward, PLACE_HBM, POOL_COMMUNICATION,
+                             padded * reduce, "gradient in reduction precision");
+  emit_stream_kernel (run->b, s->post_backward, KERNEL_COPY, "gradient_cast", DTYPE_FP32,
+                      (double) padded * compute, (double) padded * reduce);
+  schedule_uses (run->b, u->grads, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, input, SCHEDULE_WHOLE, ACCESS_WRITE);
+  schedule_free_after (run->b, u->grads, schedule_record (run->b, s->post_backward));
+  return input;
+}
+
+/* What the reduction left in OUTPUT is cast or added into the shard's gradient. */
+static void
+keep_shard (StrategyRun *run, const UnitSlot *slot, guint reduce, BufferRef output)
+{
+  Fsdp1State *s = run->state;
+  UnitState  *u = &s->units[slot->unit];
+  guint64     shard_elements = run->shares[slot->unit].trainable;
+  guint       kept = element_bytes (run, STATE_GRADIENTS);
+
+  if (u->shard_buffer == SCHEDULE_NONE)
+    u->shard_buffer =
+        schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, shard_elements * kept, "gradient shard");
+  strategy_data (run, slot->unit, UNIT_REDUCED, u->shard_buffer, SCHEDULE_NONE);
+  emit_stream_kernel (run->b, s->post_backward, KERNEL_ELEMENTWISE,
+                      slot->first ? "shard_gradient_cast" : "shard_gradient_add", DTYPE_FP32,
+                      (double) shard_elements * (slot->first ? reduce : reduce + kept),
+                      (double) shard_elements * kept);
+  schedule_uses (run->b, output, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, u->shard_buffer, SCHEDULE_WHOLE,
+                 slot->first ? ACCESS_WRITE : ACCESS_READ_WRITE);
+}
+
+static void
+fsdp1_gradient_ready (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp1State      *s = run->state;
+  const UnitShare *share = &run->shares[slot->unit];
+  guint            reduce = reduced_bytes (run);
+  BufferRef        input, output;
+  EventRef         done;
+
+  schedule_wait_stream (run->b, s->post_backward, SCHEDULE_COMPUTE);
+  input = cast_gradient (run, slot->unit, reduce);
+  output = schedule_alloc_on (run->b, s->post_backward, PLACE_HBM, POOL_COMMUNICATION,
+                              share->trainable * reduce, "reduce-scatter output");
+  emit_route (run, &(RouteWalk){ .kind = slot->plan->expert,
+                                 .route = ROUTE_REDUCE,
+                                 .end = POLICY_MAX_HOPS,
+                                 .first_micro = slot->first,
+                                 .last_micro = slot->last,
+                                 .held = share->trainable_padded,
+                                 .collectives = s->post_backward,
+                                 .from = route_whole (input),
+                                 .to = route_whole (output),
+                                 .passing = "gradient on its way" });
+  keep_shard (run, slot, reduce, output);
+  done = schedule_record (run->b, s->post_backward);
+  schedule_free_after (run->b, input, done);
+  schedule_free_after (run->b, output, done);
+}
+
+static void
+fsdp1_micro_step_end (StrategyRun *run)
+{
+  schedule_wait_stream (run->b, SCHEDULE_COMPUTE, ((Fsdp1State *) run->state)->post_backward);
+}
+
+static void
+fsdp1_step_end (StrategyRun *run)
+{
+  Fsdp1State *s = run->state;
+
+  emit_optimizer (run, run->policy->kinds[0].states[STATE_OPTIMIZER].group,
+                  strategy_share (run, STATE_OPTIMIZER), element_bytes (run, STATE_GRADIENTS), 0);
+  for (guint i = 0; i < run->n_units; i++)
+    {
+      schedule_free (run->b, s->units[i].shard_buffer);
+      s->units[i].shard_buffer = SCHEDULE_NONE;
+    }
+}
+
+/* ---- closed form ----------------------------------------------------------------------------- */
+
+static gboolean
+is_root_layer (const Workload *workload, const LayerDesc *layer)
+{
+  (void) workload;
+  return layer->kind == LAYER_EMBEDDING || layer->kind == LAYER_HEAD;
+}
+
+/*
+ * A unit is gathered for each forward and each backward pass, but once where it stays; every
+ * backward pass reduces it (Zhao et al., arXiv:2304.11277, 3.2.2). At its peak a rank holds, in
+ * host order, what stays; three units beyond that (the one that is used, the one that is gathered
+ * ahead and its shard in low precision, a tied table); one gradient as computed; and of one more
+ * the reduction's input and output.
+ */
+static void
+fsdp1_form (const PlanInput *in, const Policy *policy, IssueForm *form)
+{
+  guint  n = workload_n_layers (in->workload);
+  double steps = expect_micro_steps (in), unit = expect_largest (in, policy, UNIT_LAYER), kept = 0;
+
+  for (guint k = 0; k < policy->n_kinds; k++)
+    {
+      const UnitPolicy *kind = &policy->kinds[k];
+      guint             m = kind->states[STATE_PARAMETERS].group.size;
+      double            all = expect_all_padded (in, kind, k, m);
+      double            stays = all;
+
+      if (!policy->stays)
+        stays = expect_padded (in->workload, 0, n, kind->format, k, m, is_root_layer);
+      form->passed[ROUTE_GATHER][k] = steps * (2 * all - stays);
+      form->passed[ROUTE_REDUCE][k] = expect_trainable_padded (in, kind, k, m);
+      form->walks[ROUTE_GATHER][k] = 2 * steps * 2 * n; /* experts part a layer's units in two */
+      form->walks[ROUTE_REDUCE][k] = 2 * n;
+      expect_passing (kind, ROUTE_GATHER, 2 * unit, 2, TRUE, form->passing);
+      expect_passing (kind, ROUTE_REDUCE, unit, 1, TRUE, form->passing);
+      kept += stays;
+    }
+  form->high = (kept + 4 * unit) * dtype_bytes (policy->compute)
+               + 2 * unit * dtype_bytes (policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype);
+}
+
+const Issue issue_fsdp1 = {
+  .carries = { .homes = { 1u << PLACE_HBM, 1u << PLACE_HBM, 1u << PLACE_HBM },
+               .routes = 1u << ROUTE_GATHER | 1u << ROUTE_REDUCE,
+               .cadences = 1u << CADENCE_MICRO_STEP,
+               .stays = TRUE },
+  .hooks = { .state_size = sizeof (Fsdp1State),
+             .granularity = UNIT_LAYER,
+             .host_hooks = 1,
+             .init = fsdp1_init,
+             .clear = fsdp1_clear,
+             .step_begin = fsdp1_step_begin,
+             .use_begin = fsdp1_use_begin,
+             .use_end = fsdp1_use_end,
+             .gradient_begin = fsdp1_gradient_begin,
+             .gradient_ready = fsdp1_gradient_ready,
+             .micro_step_end = fsdp1_micro_step_end,
+             .step_end = fsdp1_step_end },
+  .form = fsdp1_form,
+};

@@ -1,0 +1,244 @@
+/* The closed form of fully_shard's issue, by arithmetic on the model's totals. */
+#include "driver/expect.h"
+#include "driver/pipeline.h"
+#include "strategy/issue-fsdp2.h"
+
+/* Where gradients are whole until a step's last micro-step: reduced there, or behind the chunk. */
+static gboolean
+is_whole (const Policy *policy)
+{
+  return policy->kinds[0].routes[ROUTE_REDUCE].hops[0].cadence == CADENCE_LAST;
+}
+
+static gboolean
+goes_by_chunks (const PlanInput *in, const Policy *policy)
+{
+  return is_whole (policy) && in->mesh.stages > 1;
+}
+
+/* A table that a head shares stays gathered between forward and backward, whatever is said. */
+static gboolean
+is_shared_table (const Workload *workload, const LayerDesc *layer)
+{
+  const LayerDesc *last = workload_layer (workload, workload_n_layers (workload) - 1);
+  gboolean         tied = last->tied_head;
+
+  for (guint c = 0; c < workload_n_chunks (workload) && !tied; c++)
+    {
+      guint first, end;
+
+      workload_chunk (workload, c, &first, &end);
+      tied = workload_layer (workload, end - 1)->tied_head;
+    }
+  return tied && layer->kind == LAYER_EMBEDDING;
+}
+
+/* By the root's rule the head does, too. */
+static gboolean
+stays (const Workload *workload, const LayerDesc *layer)
+{
+  return layer->kind == LAYER_HEAD || is_shared_table (workload, layer);
+}
+
+/*
+ * How often a unit that does not stay is gathered: for each forward and backward pass or, where it
+ * stays from a backward pass until the next forward one, for each that follows one of the other
+ * kind in CHUNK.
+ */
+static double
+gathers (const PlanInput *in, guint chunk, gboolean by_chunks)
+{
+  Pipeline           pipeline = pipeline_of (in->workload);
+  g_autoptr (GArray) slots = NULL;
+  gboolean           there = FALSE;
+  guint              n = 0;
+
+  if (!by_chunks)
+    return 2 * expect_micro_steps (in);
+  slots = pipeline_slots (&pipeline, workload_stage (in->workload));
+  for (guint i = 0; i < slots->len; i++)
+    {
+      const PipelineSlot *slot = &g_array_index (slots, PipelineSlot, i);
+
+      if (slot->chunk != chunk || slot->pass == PASS_WEIGHT)
+        continue;
+      n += !there;
+      there = slot->pass != PASS_FORWARD;
+    }
+  return n;
+}
+
+/*
+ * Adds what CHUNK's units of KIND pass. Returns padded elements that are gathered for long. What
+ * goes after a forward use leaves a slice where there is a second copy; the shards are then needed
+ * once, in each micro-step or, by chunks, in a step.
+ */
+static double
+add_chunk (const PlanInput *in, const Policy *policy, guint kind, guint chunk, IssueForm *form)
+{
+  const Fsdp2Issue *issue = policy->issue;
+  const UnitPolicy *unit = &policy->kinds[kind];
+  gboolean          chunks = goes_by_chunks (in, policy);
+  guint             m = unit->states[STATE_PARAMETERS].group.size, first, end;
+  double            micro_steps = expect_micro_steps (in), steps = chunks ? 1 : micro_steps;
+  double            all, stay, n = gathers (in, chunk, chunks);
+
+  workload_chunk (in->workload, chunk, &first, &end);
+  all = expect_padded (in->workload, first, end, unit->format, kind, m, NULL);
+  stay = policy->stays ? all
+                       : expect_padded (in->workload, first, end, unit->format, kind, m,
+                                        issue->reshard_root ? is_shared_table : stays);
+  if (unit->copy.group.size > 0)
+    {
+      form->passed[ROUTE_GATHER][kind] += steps * all;
+      form->passed[ROUTE_FILL][kind] += micro_steps * (all - stay);
+      form->passed[ROUTE_COPY][kind] += (n - steps) * (all - stay);
+    }
+  else
+    form->passed[ROUTE_GATHER][kind] += steps * stay + n * (all - stay);
+  return chunks ? all : stay;
+}
+
+/*
+ * Of a chunk's gradients that are kept whole until its last one: those of the largest chunk are
+ * there at once, and its parameters where they stay. Of all chunks (LARGEST FALSE): the most that
+ * there can be of gradients.
+ */
+static double
+whole_bytes (const PlanInput *in, const Policy *policy, gboolean largest)
+{
+  guint  reduce = dtype_bytes (policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype);
+  double most = 0;
+
+  if (!largest)
+    return (double) workload_n_trainable_parameters (in->workload) * reduce;
+  for (guint c = 0; c < workload_n_chunks (in->workload); c++)
+    {
+      double sum = 0;
+      guint  first, end;
+
+      workload_chunk (in->workload, c, &first, &end);
+      for (guint i = first; i < end; i++)
+        {
+          const LayerDesc *layer = workload_layer (in->workload, i);
+
+          sum += (double) layer->trainable_elements * reduce;
+          sum += policy->stays ? (double) layer->elements * dtype_bytes (policy->compute) : 0;
+        }
+      most = MAX (most, sum);
+    }
+  return most;
+}
+
+/* Units that are gathered ahead of their turn at most. */
+static double
+depth_of (const PlanInput *in, const Policy *policy)
+{
+  const Fsdp2Issue *issue = policy->issue;
+  gint64            depth = MAX (MAX (issue->forward_modules, issue->backward_modules), 1);
+
+  return (double) MIN (depth, 2 * (gint64) workload_n_layers (in->workload));
+}
+
+/*
+ * The shard is copied in between its way to the GPU and its gathering; the gradient is cast between
+ * its reduction in the shard group, over the replicas, and its way to the host. Two units are
+ * gathered, and one is reduced, at a time.
+ */
+static void
+add_passing (const PlanInput *in, const Policy *policy, guint kind, double unit, IssueForm *form)
+{
+  const UnitPolicy  *of = &policy->kinds[kind];
+  const PolicyRoute *reduce = &of->routes[ROUTE_REDUCE], *gather = &of->routes[ROUTE_GATHER];
+  double             units = 2.0 * workload_n_layers (in->workload); /* experts part a layer's */
+
+  for (guint h = 0; h < gather->n; h++)
+    if (h > 0 && gather->hops[h].hop != gather->hops[h - 1].hop)
+      form->plain_before[ROUTE_GATHER][kind] |= 1u << h;
+  for (guint h = 0; h < reduce->n; h++)
+    if (reduce->hops[h].hop == HOP_MOVE || reduce->hops[h].kind == COLLECTIVE_ALL_REDUCE)
+      form->plain_before[ROUTE_REDUCE][kind] |= 1u << h;
+  form->walks[ROUTE_GATHER][kind] = 2 * expect_micro_steps (in) * units;
+  form->walks[ROUTE_COPY][kind] = form->walks[ROUTE_FILL][kind] = form->walks[ROUTE_GATHER][kind];
+  form->walks[ROUTE_REDUCE][kind] = units;
+  expect_passing (of, ROUTE_GATHER, 2 * unit, 2, gather->n > 2, form->passing);
+  expect_passing (of, ROUTE_COPY, 2 * unit, 2, FALSE, form->passing);
+  expect_passing (of, ROUTE_REDUCE, unit, 1, reduce->n > 3, form->passing);
+}
+
+/* Bytes of slices when a backward pass begins: of all units, a part on each rank. */
+static double
+slice_bytes (const PlanInput *in, const Policy *policy, const IssueForm *form)
+{
+  double sum = 0;
+
+  for (guint k = 0; k < policy->n_kinds; k++)
+    if (policy->kinds[k].copy.group.size > 0)
+      sum += form->passed[ROUTE_FILL][k] / expect_micro_steps (in)
+             / policy->kinds[k].copy.group.size * policy_state_bytes (&policy->kinds[k].copy);
+  return sum;
+}
+
+/*
+ * With shards on the host: those that come and one that goes are on the GPU. Gradients of later
+ * micro-steps come to memory of their own on the host, a unit's at a time, which then adds them up:
+ * the largest unit's, which experts that are spread over ranks part.
+ */
+static void
+add_offload (const PlanInput *in, const Policy *policy, double unit, IssueForm *form)
+{
+  const PolicyState *home = &policy->kinds[0].states[STATE_PARAMETERS];
+  double             later = is_whole (policy) ? 0 : expect_micro_steps (in) - 1, most = 0;
+  double             trained = expect_largest_trainable (in, policy);
+
+  form->high += (2 + depth_of (in, policy)) * unit / home->group.size * policy_state_bytes (home);
+  if (later == 0)
+    return;
+  for (guint k = 0; k < policy->n_kinds; k++)
+    {
+      const PolicyState *gradients = &policy->kinds[k].states[STATE_GRADIENTS];
+
+      form->host_sums += later * form->passed[ROUTE_REDUCE][k] / gradients->group.size;
+      most = MAX (most, trained / gradients->group.size * policy_state_bytes (gradients));
+    }
+  if (home->home == PLACE_PINNED && policy->n_kinds == 1)
+    form->host += most;
+  else
+    form->passing[home->home] += most;
+}
+
+/*
+ * Bytes: Zhao et al., arXiv:2304.11277, 3.2.2. Peak: what stays, padded at most, and slices of what
+ * does not; beyond it, in host order, units in compute precision (the one that is used, those
+ * gathered ahead and, forward, the one before held until it is copied out; the gradient of the one
+ * that is used) and of two others the reduction's input and output.
+ */
+void
+fsdp2_form (const PlanInput *in, const Policy *policy, IssueForm *form)
+{
+  const PolicyRoute *reduce = &policy->kinds[0].routes[ROUTE_REDUCE];
+  const PolicyState *home = &policy->kinds[0].states[STATE_PARAMETERS];
+  double             unit = expect_largest (in, policy, UNIT_LAYER), kept = 0;
+  double             depth = depth_of (in, policy), slices;
+
+  for (guint k = 0; k < policy->n_kinds; k++)
+    {
+      for (guint c = 0; c < workload_n_chunks (in->workload); c++)
+        kept += add_chunk (in, policy, k, c, form);
+      form->passed[ROUTE_REDUCE][k] = expect_trainable_padded (
+          in, &policy->kinds[k], k, policy->kinds[k].states[STATE_PARAMETERS].group.size);
+      add_passing (in, policy, k, unit, form);
+    }
+  slices = slice_bytes (in, policy, form);
+  form->high = (kept + (3 + depth) * unit) * dtype_bytes (policy->compute)
+               + 4 * unit * dtype_bytes (reduce->hops[0].dtype) + slices;
+  form->low = in->mesh.stages > 1 ? 0 : slices;
+  if (is_whole (policy) && (in->mesh.stages > 1 || expect_micro_steps (in) > 1))
+    {
+      form->low = MAX (form->low, whole_bytes (in, policy, TRUE));
+      form->high += whole_bytes (in, policy, FALSE);
+    }
+  form->clip_passes = 2; /* the norm, then the scaling */
+  if (home->home != PLACE_HBM)
+    add_offload (in, policy, unit, form);
+}

@@ -1,0 +1,576 @@
+/*
+ * The issue of PyTorch's fully_shard (FSDP2).
+ *
+ * Forward, unit i: copy-in (cast of the own shard into its slot) on the copy-in stream, all-gather
+ * on the all-gather stream, the compute stream waits and copies out into per-parameter storage; the
+ * gathered buffer is held until the next unit's wait, so that copy-out i overlaps all-gather i+1.
+ * Backward: the unit before is prefetched after copy-out; a unit's gradients are copied into the
+ * padded reduce-scatter input on the compute stream, which first waits for the previous
+ * reduce-scatter; the shard is all-reduced over the replicas on a stream of its own. Source:
+ * torch/distributed/fsdp/_fully_shard; Zhao et al., arXiv:2304.11277, 3.2.2 (hybrid sharding).
+ *
+ * With CPU offload the fp32 shards are in host memory: copy-in begins with their copy to the GPU,
+ * on its stream; a reduced shard is cast to fp32 and copied to the host on the stream of its
+ * reduction, behind which the host waits at the end of the backward pass, and at once where it adds
+ * the copy to an earlier micro-step's. Source: _fsdp_param.py (all_gather_inputs),
+ * _fsdp_collectives.py (foreach_reduce), _fsdp_param_group.py (finalize_backward).
+ *
+ * Told not to synchronise gradients before the last micro-step (set_requires_gradient_sync), units
+ * keep them whole, in the reduction's precision, add to them, and reduce each as it is complete in
+ * the last backward pass. Told to reshard to a smaller group after forward, a unit keeps a slice of
+ * what was gathered, copied on the compute stream, from which the next use gathers. Source:
+ * _fsdp_param.py (to_sharded_post_forward, accumulate_unsharded_grad_if_needed).
+ *
+ * A pipeline stage keeps a chunk's gradients whole, in the reduction's precision, and its
+ * parameters gathered after a backward pass; behind the chunk's last backward pass its units are
+ * reduced one after another in forward order. Source: torch/distributed/pipelining/stage.py,
+ * backward_maybe_with_nosync.
+ */
+#include "strategy/issue-fsdp2.h"
+
+#include "strategy/common.h"
+#include "strategy/host-update.h"
+#include "strategy/issue-fsdp2-private.h"
+#include "strategy/route.h"
+
+static gboolean
+has_tied_head (const Workload *workload)
+{
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    if (workload_layer (workload, i)->tied_head)
+      return TRUE;
+  return FALSE;
+}
+
+static const Fsdp2Issue *
+options_of (const StrategyRun *run)
+{
+  return run->policy->issue;
+}
+
+/* The head's parameters do by the root's rule, a table that it shares, and all if so is said. */
+static gboolean
+stays_gathered (const StrategyRun *run, guint unit)
+{
+  LayerKind kind = run->units[unit].desc->kind;
+
+  return run->policy->stays || (kind == LAYER_HEAD && !options_of (run)->reshard_root)
+         || (kind == LAYER_EMBEDDING && has_tied_head (run->in->workload));
+}
+
+/* A pipeline's stage: behind a chunk's last backward pass its units are reduced together. */
+static gboolean
+reduces_chunks (const StrategyRun *run)
+{
+  return fsdp2_sums_whole (run) && mesh_stages (&run->in->mesh).size > 1;
+}
+
+static void
+fsdp2_init (StrategyRun *run)
+{
+  Fsdp2State *s = run->state;
+
+  s->copy_in = schedule_stream (run->b, "copy_in", 1);
+  s->gather = schedule_stream (run->b, "all_gather", 1);
+  s->reduce = schedule_stream (run->b, "reduce_scatter", 1);
+  if (fsdp2_has_replicas (run))
+    s->all_reduce = schedule_stream (run->b, "all_reduce", 0);
+  s->units = g_new0 (Fsdp2Unit, run->n_units);
+  for (guint i = 0; i < run->n_units; i++)
+    {
+      s->units[i].gather = s->units[i].full = s->units[i].shard_buffer = SCHEDULE_NONE;
+      s->units[i].slice = SCHEDULE_NONE;
+      s->units[i].grads = s->units[i].sum = SCHEDULE_NONE;
+    }
+  s->held = s->reducing = s->offloaded = SCHEDULE_NONE;
+  s->shards =
+      schedule_alloc (run->b, run->policy->kinds[0].states[STATE_PARAMETERS].home, POOL_PARAMETER,
+                      held_bytes (run, STATE_PARAMETERS), "parameter shards");
+  schedule_alloc (run->b, run->policy->kinds[0].states[STATE_OPTIMIZER].home, POOL_OPTIMIZER,
+                  held_bytes (run, STATE_OPTIMIZER), "optimizer state");
+}
+
+static void
+fsdp2_clear (StrategyRun *run)
+{
+  g_free (((Fsdp2State *) run->state)->units);
+}
+
+static void
+fsdp2_step_begin (StrategyRun *run)
+{
+  Fsdp2State *s = run->state;
+
+  /* The gathering streams must see the parameters that the optimizer wrote. */
+  schedule_wait_stream (run->b, s->copy_in, SCHEDULE_COMPUTE);
+  schedule_wait_stream (run->b, s->gather, SCHEDULE_COMPUTE);
+}
+
+/* The hops of a gathering that bring the shard to the GPU come first. */
+static guint
+n_fetches (const StrategyRun *run, guint unit)
+{
+  return policy_next (&run->shares[unit].policy->routes[ROUTE_GATHER], 0, HOP_COLLECTIVE);
+}
+
+/* Of UNIT's second copy a rank holds so many elements; 0: there is none. */
+static guint64
+slice_elements (const StrategyRun *run, guint unit)
+{
+  guint ranks = run->shares[unit].policy->copy.group.size;
+
+  return ranks > 0 ? run->shares[unit].padded / ranks : 0;
+}
+
+/*
+ * CPU offload: the fp32 shard of UNIT, of ELEMENTS, comes to the GPU. SCHEDULE_NONE where it is
+ * there.
+ */
+static BufferRef
+stage_shard (StrategyRun *run, guint unit, guint64 elements)
+{
+  Fsdp2State *s = run->state;
+  guint64     bytes = elements * element_bytes (run, STATE_PARAMETERS);
+  BufferRef   staged;
+
+  if (!fsdp2_is_offloaded (run))
+    return SCHEDULE_NONE;
+  staged = schedule_alloc_on (run->b, s->copy_in, PLACE_HBM, POOL_GATHERED, bytes,
+                              "shard from the host");
+  emit_route (run, &(RouteWalk){ .kind = run->units[unit].expert,
+                                 .route = ROUTE_GATHER,
+                                 .end = n_fetches (run, unit),
+                                 .held = elements,
+                                 .moves = s->copy_in,
+                                 .from = route_part (s->shards, unit),
+                                 .to = route_whole (staged),
+                                 .passing = "shard on its way" });
+  return staged;
+}
+
+/* The own part of UNIT is put into its slot of the gathered buffer: READ and WRITTEN bytes. */
+static void
+copy_in (StrategyRun *run, guint unit, Dtype dtype, double read, double written)
+{
+  Fsdp2State *s = run->state;
+
+  s->units[unit].gather = schedule_alloc_on (run->b, s->copy_in, PLACE_HBM, POOL_GATHERED,
+                                             run->shares[unit].padded * compute_bytes (run->policy),
+                                             "all-gather output");
+  emit_stream_kernel (run->b, s->copy_in, KERNEL_COPY, "copy_in", dtype, read, written);
+  schedule_uses (run->b, s->units[unit].gather, SCHEDULE_WHOLE, ACCESS_WRITE);
+}
+
+/* Gathers UNIT, copied in, from FIRST of ROUTE's hops on: ELEMENTS of each rank. */
+static void
+gather (StrategyRun *run, guint unit, PolicyRouteKind route, guint first, guint64 elements)
+{
+  Fsdp2State *s = run->state;
+  Fsdp2Unit  *u = &s->units[unit];
+
+  schedule_wait_stream (run->b, s->gather, s->copy_in);
+  emit_route (run, &(RouteWalk){ .kind = run->units[unit].expert,
+                                 .route = route,
+                                 .first = first,
+                                 .end = POLICY_MAX_HOPS,
+                                 .held = elements,
+                                 .collectives = s->gather,
+                                 .from = route_whole (u->gather),
+                                 .to = route_whole (u->gather),
+                                 .passing = "parameters on their way" });
+  u->gathered = schedule_record (run->b, s->gather);
+  u->available = TRUE;
+}
+
+/* From the second copy, of which a rank holds a part in compute precision. */
+static void
+unshard_slice (StrategyRun *run, guint unit)
+{
+  Fsdp2State *s = run->state;
+  Fsdp2Unit  *u = &s->units[unit];
+  guint64     elements = slice_elements (run, unit);
+  double      bytes = (double) elements * compute_bytes (run->policy);
+
+  schedule_wait (run->b, s->copy_in, u->sliced);
+  schedule_wait (run->b, s->gather, u->sliced);
+  copy_in (run, unit, run->policy->compute, bytes, bytes);
+  schedule_uses (run->b, u->slice, SCHEDULE_WHOLE, ACCESS_READ);
+  gather (run, unit, ROUTE_COPY, 0, elements);
+}
+
+/* From the fp32 shards, cast on the way. */
+static void
+unshard_shard (StrategyRun *run, guint unit)
+{
+  Fsdp2State *s = run->state;
+  guint       compute = compute_bytes (run->policy), master = element_bytes (run, STATE_PARAMETERS);
+  guint64     elements = run->shares[unit].elements;
+  double      shard_elements = (double) elements;
+  BufferRef   staged = stage_shard (run, unit, elements);
+
+  /* Read the fp32 shard, write it in compute precision, copy that to its slot of the output. */
+  copy_in (run, unit, DTYPE_FP32, shard_elements * (master + compute),
+           shard_elements * 2 * compute);
+  if (staged != SCHEDULE_NONE)
+    schedule_uses (run->b, staged, SCHEDULE_WHOLE, ACCESS_READ);
+  else
+    schedule_uses (run->b, s->shards, unit, ACCESS_READ);
+  schedule_free (run->b, staged);
+  gather (run, unit, ROUTE_GATHER, n_fetches (run, unit), elements);
+}
+
+static void
+unshard (StrategyRun *run, guint unit)
+{
+  guint old = schedule_set_unit (run->b, unit);
+
+  if (((Fsdp2State *) run->state)->units[unit].slice != SCHEDULE_NONE)
+    unshard_slice (run, unit);
+  else
+    unshard_shard (run, unit);
+  schedule_set_unit (run->b, old);
+}
+
+static void
+drop_held (StrategyRun *run)
+{
+  Fsdp2State *s = run->state;
+
+  if (s->held == SCHEDULE_NONE)
+    return;
+  schedule_wait (run->b, s->copy_in, s->held_copied);
+  schedule_wait (run->b, s->gather, s->held_copied);
+  schedule_free (run->b, s->held);
+  s->held = SCHEDULE_NONE;
+}
+
+/*
+ * The compute stream waits for the gathered parameters and copies them out; returns the event of
+ * the copy.
+ */
+static EventRef
+copy_out (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2State *s = run->state;
+  Fsdp2Unit  *u = &s->units[slot->unit];
+  guint       compute = compute_bytes (run->policy);
+  double      elements = (double) slot->plan->own_elements;
+
+  schedule_wait (run->b, SCHEDULE_COMPUTE, u->gathered);
+  u->full = schedule_alloc (run->b, PLACE_HBM, POOL_GATHERED, slot->plan->own_elements * compute,
+                            "parameters");
+  emit_stream_kernel (run->b, SCHEDULE_COMPUTE, KERNEL_COPY, "copy_out", DTYPE_BF16,
+                      (double) run->shares[slot->unit].padded * compute, elements * compute);
+  schedule_uses (run->b, u->gather, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, u->full, SCHEDULE_WHOLE, ACCESS_WRITE);
+  strategy_data (run, slot->unit, UNIT_PARAMETERS, u->full, SCHEDULE_NONE);
+  return schedule_record (run->b, SCHEDULE_COMPUTE);
+}
+
+/* UNIT, which is gathered for its next use, is copied out; its slice of the second copy goes. */
+static EventRef
+take_gathered (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2Unit *u = &((Fsdp2State *) run->state)->units[slot->unit];
+  EventRef   copied = copy_out (run, slot);
+
+  schedule_free (run->b, u->slice);
+  u->slice = SCHEDULE_NONE;
+  return copied;
+}
+
+static void
+prefetch (StrategyRun *run, guint unit)
+{
+  if (!((Fsdp2State *) run->state)->units[unit].available)
+    unshard (run, unit);
+}
+
+/* Gathers the unit where it is not there; then those that its list says. */
+static void
+prepare_forward (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2State *s = run->state;
+  Fsdp2Unit  *u = &s->units[slot->unit];
+
+  if (!u->available)
+    unshard (run, slot->unit);
+  if (u->full == SCHEDULE_NONE)
+    {
+      drop_held (run);
+      s->held_copied = take_gathered (run, slot);
+      s->held = u->gather;
+      u->gather = SCHEDULE_NONE;
+    }
+  for (gint64 i = 1; i <= options_of (run)->forward_modules && slot->unit + i < slot->end_unit; i++)
+    prefetch (run, slot->unit + (guint) i);
+}
+
+/* Forward: a slice of the gathered parameters stays, shared by a group of its own. */
+static void
+keep_slice (StrategyRun *run, guint unit)
+{
+  Fsdp2Unit *u = &((Fsdp2State *) run->state)->units[unit];
+  guint64    elements = slice_elements (run, unit);
+
+  if (elements == 0)
+    return;
+  u->slice = schedule_alloc (run->b, PLACE_HBM, POOL_GATHERED,
+                             elements * compute_bytes (run->policy), "parameter slice");
+  emit_route (run, &(RouteWalk){ .kind = run->units[unit].expert,
+                                 .route = ROUTE_FILL,
+                                 .end = POLICY_MAX_HOPS,
+                                 .held = elements,
+                                 .moves = SCHEDULE_COMPUTE,
+                                 .from = route_whole (u->full),
+                                 .to = route_whole (u->slice),
+                                 .passing = "slice on its way" });
+  u->sliced = schedule_record (run->b, SCHEDULE_COMPUTE);
+}
+
+static void
+reshard (StrategyRun *run, guint unit)
+{
+  Fsdp2Unit *u = &((Fsdp2State *) run->state)->units[unit];
+
+  schedule_free (run->b, u->full);
+  u->full = SCHEDULE_NONE;
+  u->available = FALSE;
+}
+
+static void
+fsdp2_backward_begin (StrategyRun *run)
+{
+  drop_held (run);
+}
+
+/* How many units are gathered ahead of their turn in a backward pass. */
+static gint64
+backward_depth (const StrategyRun *run)
+{
+  const Fsdp2Issue *options = options_of (run);
+
+  return options->backward_modules > 0 ? options->backward_modules
+                                       : (options->backward_prefetch ? 1 : 0);
+}
+
+/* Gathers the unit where it is not there, and those before it ahead of their turn. */
+static void
+prepare_backward (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2State *s = run->state;
+  Fsdp2Unit  *u = &s->units[slot->unit];
+
+  if (!u->available)
+    unshard (run, slot->unit);
+  if (u->gather != SCHEDULE_NONE && u->full == SCHEDULE_NONE)
+    {
+      EventRef copied = take_gathered (run, slot);
+
+      schedule_wait (run->b, s->copy_in, copied);
+      schedule_wait (run->b, s->gather, copied);
+      schedule_free (run->b, u->gather);
+      u->gather = SCHEDULE_NONE;
+    }
+  for (gint64 i = 1; i <= backward_depth (run) && slot->unit >= slot->first_unit + i; i++)
+    prefetch (run, slot->unit - (guint) i);
+}
+
+static void
+fsdp2_use_begin (StrategyRun *run, const UnitSlot *slot)
+{
+  if (slot->use == USE_FORWARD)
+    prepare_forward (run, slot);
+  else
+    prepare_backward (run, slot);
+}
+
+/* What a pipeline's stage reduces by chunks, stays after a backward pass. */
+static void
+fsdp2_use_end (StrategyRun *run, const UnitSlot *slot)
+{
+  const Fsdp2Unit *u = &((Fsdp2State *) run->state)->units[slot->unit];
+  gboolean         forward = slot->use == USE_FORWARD;
+
+  if (forward && !stays_gathered (run, slot->unit))
+    {
+      keep_slice (run, slot->unit);
+      reshard (run, slot->unit);
+    }
+  else if (!forward && u->full != SCHEDULE_NONE && !reduces_chunks (run))
+    reshard (run, slot->unit);
+}
+
+static void
+fsdp2_gradient_begin (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2State *s = run->state;
+
+  s->units[slot->unit].grads =
+      schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
+                      slot->plan->trainable_elements * compute_bytes (run->policy), "gradients");
+  strategy_data (run, slot->unit, UNIT_GRADIENT, s->units[slot->unit].grads, SCHEDULE_NONE);
+}
+
+static void
+use_host_gradients (StrategyRun *run, ScheduleAccess access)
+{
+  const Fsdp2State *s = run->state;
+
+  for (guint i = 0; i < run->n_units; i++)
+    if (run->units[i].trainable_elements > 0)
+      schedule_uses (run->b, s->units[i].shard_buffer, SCHEDULE_WHOLE, access);
+}
+
+/*
+ * torch.nn.utils.clip_grad_norm_ of gradients in host memory: the norm and the scaling are passes
+ * of the issuing thread, and the sum over ranks is the hosts' (a gloo backend beside NCCL).
+ */
+static void
+clip_on_host (StrategyRun *run)
+{
+  guint64   elements = strategy_share (run, STATE_GRADIENTS);
+  guint     bytes = element_bytes (run, STATE_GRADIENTS);
+  StreamRef cpu = host_update_stream (run);
+
+  emit_host_norm (run, cpu, elements, bytes);
+  use_host_gradients (run, ACCESS_READ);
+  emit_norm (run, run->policy->kinds[0].states[STATE_OPTIMIZER].group, cpu, TRANSPORT_HOST);
+  emit_host_clip (run, cpu, elements, bytes, TRUE);
+  use_host_gradients (run, ACCESS_READ_WRITE);
+}
+
+/* The optimizer of CPU offload: the issuing thread updates the shards where they are. */
+static void
+update_on_host (StrategyRun *run)
+{
+  const Fsdp2State *s = run->state;
+
+  /* Gradients that tensor ranks or stages share have been added up since they were copied. */
+  if (mesh_tensor (&run->in->mesh).size > 1 || mesh_stages (&run->in->mesh).size > 1)
+    schedule_host_wait (run->b, schedule_record (run->b, SCHEDULE_COMPUTE));
+  if (host_update_clips (run))
+    clip_on_host (run);
+  emit_host_update (run, host_update_stream (run), 0, TRUE);
+  use_host_gradients (run, ACCESS_READ);
+  for (guint i = 0; i < run->n_units; i++)
+    if (run->units[i].trainable_elements > 0)
+      schedule_uses (run->b, s->shards, i, ACCESS_READ_WRITE);
+}
+
+/* The first gradient of a step is the sum so far, or is cast to it. */
+static void
+accumulate (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2Unit *u = &((Fsdp2State *) run->state)->units[slot->unit];
+  guint      reduce = reduced_bytes (run);
+  guint      compute = compute_bytes (run->policy);
+  guint64    elements = slot->plan->trainable_elements;
+
+  if (slot->first && reduce == compute)
+    u->sum = u->grads, u->grads = SCHEDULE_NONE;
+  if (u->grads == SCHEDULE_NONE)
+    return;
+  if (slot->first)
+    u->sum =
+        schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT, elements * reduce, "whole gradients");
+  emit_stream_kernel (
+      run->b, SCHEDULE_COMPUTE, slot->first ? KERNEL_COPY : KERNEL_ELEMENTWISE,
+      slot->first ? "gradient_cast" : "gradient_add", reduce == compute ? DTYPE_BF16 : DTYPE_FP32,
+      (double) elements * (slot->first ? compute : compute + reduce), (double) elements * reduce);
+  schedule_uses (run->b, u->grads, SCHEDULE_WHOLE, ACCESS_READ);
+  schedule_uses (run->b, u->sum, SCHEDULE_WHOLE, slot->first ? ACCESS_WRITE : ACCESS_READ_WRITE);
+  schedule_free (run->b, u->grads);
+  u->grads = SCHEDULE_NONE;
+}
+
+/* Gradients that are whole until the last micro-step are reduced there, as each is complete. */
+static void
+fsdp2_gradient_ready (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2Unit *u = &((Fsdp2State *) run->state)->units[slot->unit];
+  gboolean   only = slot->first && slot->last && !reduces_chunks (run);
+
+  if (!fsdp2_sums_whole (run) || only)
+    {
+      fsdp2_reduce_unit (run, slot->unit, &u->grads, compute_bytes (run->policy), slot->first);
+      return;
+    }
+  accumulate (run, slot);
+  if (slot->last && !reduces_chunks (run))
+    fsdp2_reduce_unit (run, slot->unit, &u->sum, reduced_bytes (run), TRUE);
+}
+
+static void
+fsdp2_chunk_end (StrategyRun *run, const UnitSlot *slot)
+{
+  Fsdp2State *s = run->state;
+  guint       reduce = reduced_bytes (run);
+
+  if (!reduces_chunks (run))
+    return;
+  for (guint i = slot->first_unit; i < slot->end_unit; i++)
+    {
+      schedule_set_unit (run->b, i);
+      if (s->units[i].full != SCHEDULE_NONE)
+        reshard (run, i);
+      if (run->units[i].trainable_elements > 0)
+        fsdp2_reduce_unit (run, i, &s->units[i].sum, reduce, TRUE);
+    }
+  fsdp2_wait_for_reductions (run);
+}
+
+static void
+fsdp2_micro_step_end (StrategyRun *run)
+{
+  if (!reduces_chunks (run) && ((Fsdp2State *) run->state)->reducing != SCHEDULE_NONE)
+    fsdp2_wait_for_reductions (run);
+}
+
+static void
+fsdp2_step_end (StrategyRun *run)
+{
+  Fsdp2State *s = run->state;
+
+  if (fsdp2_is_offloaded (run))
+    update_on_host (run);
+  else
+    emit_optimizer (run, run->policy->kinds[0].states[STATE_OPTIMIZER].group,
+                    strategy_share (run, STATE_OPTIMIZER), element_bytes (run, STATE_GRADIENTS), 0);
+  for (guint i = 0; i < run->n_units; i++)
+    {
+      schedule_free (run->b, s->units[i].shard_buffer);
+      s->units[i].shard_buffer = SCHEDULE_NONE;
+    }
+}
+
+#define HBM_OR_HOST (1u << PLACE_HBM | 1u << PLACE_PINNED | 1u << PLACE_PAGEABLE)
+
+const Issue issue_fsdp2 = {
+  .carries = { .homes = { HBM_OR_HOST, HBM_OR_HOST, HBM_OR_HOST },
+               .copies = 1u << PLACE_HBM,
+               .routes =
+                   1u << ROUTE_GATHER | 1u << ROUTE_REDUCE | 1u << ROUTE_FILL | 1u << ROUTE_COPY,
+               .moves = 1u << ROUTE_GATHER | 1u << ROUTE_REDUCE | 1u << ROUTE_FILL,
+               .cadences = 1u << CADENCE_MICRO_STEP | 1u << CADENCE_LAST,
+               .last_scatters = TRUE,
+               .updates_home = TRUE,
+               .stays = TRUE,
+               .averaged_host = TRUE },
+  .copies_pass = TRUE,
+  .hooks = { .state_size = sizeof (Fsdp2State),
+             .granularity = UNIT_LAYER,
+             .host_hooks = 1,
+             .init = fsdp2_init,
+             .clear = fsdp2_clear,
+             .step_begin = fsdp2_step_begin,
+             .use_begin = fsdp2_use_begin,
+             .use_end = fsdp2_use_end,
+             .backward_begin = fsdp2_backward_begin,
+             .gradient_begin = fsdp2_gradient_begin,
+             .gradient_ready = fsdp2_gradient_ready,
+             .chunk_end = fsdp2_chunk_end,
+             .micro_step_end = fsdp2_micro_step_end,
+             .step_end = fsdp2_step_end },
+  .form = fsdp2_form,
+};

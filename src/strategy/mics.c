@@ -1,0 +1,118 @@
+/*
+ * MiCS: ZeRO-3 inside a group of ranks, often a node, with replicas of the group. Gradients are
+ * reduce-scattered inside the group in each micro-step; behind the last one of a step each rank
+ * all-reduces its shard with its replicas, so that the network between groups sees one reduction a
+ * step, whatever the number of micro-steps. Source: Zhang et al., arXiv:2205.00119;
+ * deepspeed/runtime/zero/mics.py.
+ */
+#include "strategy/deepspeed.h"
+
+typedef struct
+{
+  DeepspeedOptions deepspeed; /* first: its rows of the table count from here */
+  char            *shard;
+  gboolean         mics_hierarchical_params_gather;
+} MicsOptions;
+
+static const OptionSpec mics_options[] = {
+  { .key = "shard",
+    .type = OPTION_STRING,
+    .offset = G_STRUCT_OFFSET (MicsOptions, shard),
+    .fallback = "node",
+    .help = "ranks that share one copy of the model: node, all, or a number; the rest are replicas",
+    .source = "deepspeed/runtime/zero/config.py, mics_shard_size" },
+  { .key = "mics_hierarchical_params_gather",
+    .type = OPTION_BOOL,
+    .offset = G_STRUCT_OFFSET (MicsOptions, mics_hierarchical_params_gather),
+    .fallback = "false",
+    .help = "groups that span nodes gather across nodes first, then inside each node",
+    .source = "deepspeed/runtime/zero/config.py" },
+  DEEPSPEED_OPTIONS,
+  { 0 },
+};
+
+/* Whether parameters are gathered in two hops: the group is of several nodes. */
+static gboolean
+is_hierarchical (const PlanInput *in, const MicsOptions *o, const ShardGroups *groups)
+{
+  return o->mics_hierarchical_params_gather
+         && groups->shard_group.size > mesh_node_ranks (&in->mesh);
+}
+
+static gboolean
+check_hierarchy (const PlanInput *in, const MicsOptions *o, DiagList *diags)
+{
+  ShardGroups groups;
+  guint       node = mesh_node_ranks (&in->mesh);
+
+  shard_groups (&in->mesh, o->shard, &groups, NULL);
+  if (!is_hierarchical (in, o, &groups) || (node > 0 && groups.shard_group.size % node == 0))
+    return TRUE;
+  diag_list_set_key (diags, "mics_hierarchical_params_gather");
+  if (node == 0)
+    diag_error (diags, NULL, "take nodes of equal size, or false",
+                "nodes hold unequal numbers of ranks: groups of them cannot gather by nodes");
+  else
+    diag_error (diags, NULL, "take a multiple of a node's ranks, or false",
+                "shard group of %u ranks is not whole nodes of %u ranks that share the model",
+                groups.shard_group.size, node);
+  diag_list_set_key (diags, NULL);
+  return FALSE;
+}
+
+/* The ranks of one place in each node of the group first, then the node. */
+static void
+gather_by_nodes (const PlanInput *in, guint size, Dtype dtype, PolicyRoute *gather)
+{
+  MeshGroup node = mesh_node (&in->mesh);
+  MeshGroup across = { size / node.size, node.size * node.stride };
+
+  gather->n = 0;
+  policy_add_collective (gather, COLLECTIVE_ALL_GATHER, "nodes of the shard", across, dtype,
+                         CADENCE_MICRO_STEP);
+  policy_add_collective (gather, COLLECTIVE_ALL_GATHER, "node", node, dtype, CADENCE_MICRO_STEP);
+}
+
+static gboolean
+mics_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
+{
+  return deepspeed_check (in, "mics", diags)
+         && check_unit_groups (&in->mesh, ((const MicsOptions *) opt)->shard, diags)
+         && check_hierarchy (in, opt, diags);
+}
+
+static void
+mics_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
+{
+  const MicsOptions *o = opt;
+  ShardGroups        groups;
+
+  shard_groups (&in->mesh, o->shard, &groups, NULL);
+  deepspeed_policy (in, &o->deepspeed, "shard", groups.shard_group, policy);
+  if (is_hierarchical (in, o, &groups))
+    gather_by_nodes (in, groups.shard_group.size, policy->compute,
+                     &policy->kinds[0].routes[ROUTE_GATHER]);
+  if (groups.replica.size > 1)
+    policy_add_collective (&policy->kinds[0].routes[ROUTE_REDUCE], COLLECTIVE_ALL_REDUCE, "replica",
+                           groups.replica, policy->compute, CADENCE_LAST);
+}
+
+const Strategy strategy_mics = {
+  .api = STRATEGY_API_VERSION,
+  .name = "mics",
+  .title = "MiCS: ZeRO-3 inside groups of ranks, gradients summed over the groups once a step",
+  .source = "Zhang et al., arXiv:2205.00119; deepspeed/runtime/zero/mics.py",
+  .options_size = sizeof (MicsOptions),
+  .options = mics_options,
+  .check = mics_check,
+  .policy = mics_policy,
+  .issue = &issue_deepspeed,
+  .states =
+      "parameters: compute precision, each tensor cut over the shard group, HBM; small ones whole "
+      "on every rank\n"
+      "gathered parameters: the current modules, the prefetch window and the reuse window, HBM\n"
+      "gradients: compute precision, a bucket and the own shard, HBM\n"
+      "optimizer: fp32 master and both moments, sharded over the group, HBM",
+  .missing = "the copy that puts what came from other nodes into order\n"
+             "what zero3 leaves out",
+};

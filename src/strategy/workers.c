@@ -1,0 +1,35 @@
+#include "strategy/workers.h"
+
+#include "strategy/group.h"
+
+const char *const workers_transports[] = { "gpu", "host", NULL };
+
+static const GroupNames names = { "worker", "worker" };
+
+gboolean
+workers_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
+{
+  ShardGroups groups;
+  gboolean    good;
+
+  diag_list_set_key (diags, "worker");
+  good = named_groups (&in->mesh, ((const WorkersOptions *) opt)->worker, &names, &groups, diags);
+  diag_list_set_key (diags, NULL);
+  if (!good)
+    return FALSE;
+  if (groups.shard_group.size % MAX (in->mesh.experts, 1) == 0)
+    return TRUE;
+  diag_error (diags, NULL, NULL, "workers of %u ranks do not hold whole expert groups of %u",
+              groups.shard_group.size, in->mesh.experts);
+  return FALSE;
+}
+
+void
+workers_exchange (const PlanInput *in, const WorkersOptions *o, Dtype dtype, Exchange *exchange)
+{
+  ShardGroups groups = { { 1, 1 }, { 1, 1 } };
+
+  named_groups (&in->mesh, o->worker, &names, &groups, NULL);
+  *exchange = (Exchange){ groups.shard_group, groups.replica, (guint) o->local_steps, dtype,
+                          (Transport) o->transport };
+}

@@ -1,0 +1,99 @@
+/* Which adapters a model can have. */
+#include <string.h>
+
+#include "workload/peft.h"
+
+/* Names of the linear modules that blocks have, each once. */
+static GPtrArray *
+linear_modules (const ModelShape *shape, const TrainingOptions *training)
+{
+  g_autoptr (Workload) workload = workload_new (shape, training);
+  GPtrArray           *names = g_ptr_array_new ();
+
+  for (guint l = 0; l < workload_n_layers (workload); l++)
+    {
+      const LayerDesc *layer = workload_layer (workload, l);
+
+      if (l > 0 && layer == workload_layer (workload, l - 1))
+        continue;
+      for (guint m = 0; m < layer->n_modules; m++)
+        if (layer->modules[m].linear
+            && !g_ptr_array_find (names, layer->modules[m].name, NULL)) /* interned */
+          g_ptr_array_add (names, (gpointer) layer->modules[m].name);
+    }
+  return names;
+}
+
+static gboolean
+has_target (const GPtrArray *names, const char *target)
+{
+  for (guint i = 0; i < names->len; i++)
+    if (peft_is_target (g_ptr_array_index (names, i), target))
+      return TRUE;
+  return FALSE;
+}
+
+static char *
+hint_of (const GPtrArray *names)
+{
+  GString *text = g_string_new ("linear modules of its blocks: ");
+
+  for (guint i = 0; i < names->len; i++)
+    g_string_append_printf (text, "%s, ", (const char *) g_ptr_array_index (names, i));
+  g_string_append (text, "or " PEFT_ALL_LINEAR);
+  return g_string_free (text, FALSE);
+}
+
+static gboolean
+check_targets (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
+               DiagList *diags)
+{
+  g_autoptr (GPtrArray) names = linear_modules (shape, training);
+  g_autofree char      *hint = hint_of (names);
+  g_auto (GStrv)        targets = peft_targets (training);
+  guint                 before = diag_list_n_errors (diags), n = 0;
+
+  for (char **target = targets; *target != NULL; target++)
+    {
+      n += **target != '\0';
+      if (**target != '\0' && !g_str_equal (*target, PEFT_ALL_LINEAR)
+          && !has_target (names, *target))
+        diag_error (diags, option_mark (marks, "lora_target_modules", NULL), hint,
+                    "'lora_target_modules' names '%s', which '%s' does not have", *target,
+                    shape->name);
+    }
+  if (n == 0)
+    diag_error (diags, option_mark (marks, "lora_target_modules", NULL), hint,
+                "'lora_target_modules' names no module");
+  return diag_list_n_errors (diags) == before;
+}
+
+/* Options that are set (not 0), but not to the defaults, which printed scenarios repeat. */
+static gboolean
+check_unused (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
+{
+  TrainingOptions defaults = { 0 };
+  const char     *key = NULL;
+
+  option_table_defaults (training_options, &defaults);
+  if (training->lora_target_modules != NULL
+      && !g_str_equal (training->lora_target_modules, defaults.lora_target_modules))
+    key = "lora_target_modules";
+  if (training->lora_r > 0 && training->lora_r != defaults.lora_r)
+    key = "lora_r";
+  option_table_clear (training_options, &defaults);
+  if (key == NULL)
+    return TRUE;
+  diag_error (diags, option_mark (marks, key, NULL), "set 'peft' to lora, or leave it out",
+              "'%s' is about LoRA, but 'peft' is none", key);
+  return FALSE;
+}
+
+gboolean
+peft_check (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
+            DiagList *diags)
+{
+  if (training->peft == PEFT_NONE)
+    return check_unused (training, marks, diags);
+  return check_targets (shape, training, marks, diags);
+}

@@ -1,0 +1,61 @@
+/* What no workload is made of: too long, too much, or adapters of modules that are not there. */
+#include "workload/peft.h"
+
+#define MAX_ACTIVATION_BYTES 0x1p60 /* leaves room for all that a strategy adds, within 64 bits */
+
+static gboolean
+check_positions (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
+                 DiagList *diags)
+{
+  if (shape->position != MODEL_POSITION_LEARNED || shape->max_positions == 0
+      || training->seq_len <= shape->max_positions)
+    return TRUE;
+  diag_error (
+      diags, option_mark (marks, "seq_len", NULL), "the model has a learned row for each position",
+      "sequences of %" G_GINT64_FORMAT " tokens, but '%s' has %" G_GINT64_FORMAT " positions",
+      training->seq_len, shape->name, shape->max_positions);
+  return FALSE;
+}
+
+/* In doubles: an upper bound of what is held at once. */
+static double
+activation_bytes (const Workload *self)
+{
+  double saved = 0, transient = 0;
+
+  for (guint i = 0; i < workload_n_layers (self); i++)
+    {
+      const LayerDesc *layer = workload_layer (self, i);
+
+      saved += (double) layer->saved_bytes;
+      transient = MAX (transient, (double) layer->working_bytes + (double) layer->backward_bytes);
+    }
+  return saved + transient;
+}
+
+static gboolean
+check_activations (const ModelShape *shape, const TrainingOptions *training,
+                   const OptionMarks *marks, DiagList *diags)
+{
+  g_autoptr (Workload) workload = workload_new (shape, training);
+  double               bytes = activation_bytes (workload);
+
+  if (bytes <= MAX_ACTIVATION_BYTES)
+    return TRUE;
+  diag_error (diags, option_mark (marks, "lengths", "micro_batch", "seq_len", NULL),
+              "take shorter sequences, or fewer a micro-step",
+              "%" G_GUINT64_FORMAT
+              " tokens in a micro-step need more than 2^60 bytes of activations",
+              training_tokens (training));
+  return FALSE;
+}
+
+gboolean
+workload_check (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
+                DiagList *diags)
+{
+  gboolean ok = check_positions (shape, training, marks, diags);
+
+  ok = peft_check (shape, training, marks, diags) && ok;
+  return ok && check_activations (shape, training, marks, diags);
+}

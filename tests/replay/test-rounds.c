@@ -1,0 +1,140 @@
+/*
+ * Exchanges count training steps, whatever stands inside of them: another exchange, or an inner
+ * strategy with work that crosses the end of a step. Periods and calls by hand, closed forms of the
+ * whole.
+ */
+#include "fixture.h"
+
+static guint64
+calls_on (const Replay *replay, const char *comm)
+{
+  g_autoptr (GArray) traffic = replay_bound_traffic (replay_bound (replay));
+
+  for (guint i = 0; i < traffic->len; i++)
+    {
+      const ReplayTraffic *t = &g_array_index (traffic, ReplayTraffic, i);
+
+      if (g_str_equal (schedule_comm_info (replay_schedule (replay), t->comm)->name, comm))
+        return t->calls;
+    }
+  return 0;
+}
+
+static void
+assert_expected (const Replay *replay)
+{
+  PlanTotals       measured, expected;
+  g_autofree char *why = NULL;
+
+  ck_assert (replay_plan_expect (replay_plan (replay), &expected));
+  schedule_totals (replay_schedule (replay), 0, &measured);
+  ck_assert_msg (plan_totals_match (&measured, &expected, &why), "%s", why);
+}
+
+#define SMALL                                                                                     \
+  "cluster.node", "dgx-a100", "cluster.nodes", "4", "model.arch", "llama", "model.n_layers", "2", \
+      "model.d_model", "256", "model.n_heads", "4", "model.d_ff", "512", "model.vocab", "512",    \
+      "training.seq_len", "128", "training.micro_batch", "1"
+
+/* Every 6 steps around every 4: all repeats after 12, with 2 and 3 exchanges. */
+START_TEST (exchanges_stack)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   scenario = fixture_scenario (
+        SMALL, "strategy.name", "co2", "strategy.worker", "16", "strategy.local_steps", "6",
+        "strategy.inner.name", "local-sgd", "strategy.inner.worker", "node",
+        "strategy.inner.local_steps", "4", "strategy.inner.inner.name", "zero2", NULL);
+  g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
+
+  ck_assert_uint_eq (schedule_steps_per_period (replay_schedule (replay)), 12);
+  ck_assert_uint_eq (calls_on (replay, "workers"), 3);
+  ck_assert_uint_eq (calls_on (replay, "workers 2"), 2);
+  assert_expected (replay);
+}
+END_TEST
+
+/*
+ * A delayed update crosses the end of each step, with the gradients that it reads: every 3 steps is
+ * still every 3, and two steps' gradients are there at once.
+ */
+START_TEST (what_crosses_a_step_does_not_stretch_a_round)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   scenario = fixture_scenario (
+        SMALL, "strategy.name", "local-sgd", "strategy.local_steps", "3", "strategy.inner.name",
+        "zero-offload", "strategy.inner.delayed_update", "true", NULL);
+  g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
+
+  ck_assert_uint_eq (schedule_steps_per_period (replay_schedule (replay)), 3);
+  ck_assert_uint_eq (calls_on (replay, "workers"), 1);
+  assert_expected (replay);
+}
+END_TEST
+
+static void
+totals_of (const Scenario *scenario, ProfileSet *profiles, PlanTotals *totals)
+{
+  g_autoptr (Replay) replay = fixture_replay (scenario, profiles, FALSE, 0);
+
+  schedule_totals (replay_schedule (replay), 0, totals);
+  assert_expected (replay);
+}
+
+#define AROUND(name_) \
+  SMALL, "strategy.name", name_, "strategy.local_steps", "3", "strategy.inner.name", "zero-offload"
+
+/*
+ * The host updates from its own fp32 copy: the average of the own slice goes there, once a round,
+ * and the cores take it over. Else the next update would bring back what each worker had before.
+ */
+START_TEST (an_average_reaches_the_hosts_master)
+{
+  static const char *const outer[] = { "local-sgd", "co2" };
+  g_autoptr (ProfileSet)   profiles = profile_set_new (NULL);
+  const char              *late = _i % 2 == 0 ? "false" : "true";
+  g_autoptr (Scenario)     alone =
+      fixture_scenario (SMALL, "cluster.nodes", "1", "strategy.name", "zero-offload",
+                        "strategy.delayed_update", late, NULL);
+  g_autoptr (Scenario) around =
+      fixture_scenario (AROUND (outer[_i / 2]), "strategy.inner.delayed_update", late, NULL);
+  const guint to_host = move_kind (PLACE_HBM, PLACE_PINNED);
+  const guint to_gpu = move_kind (PLACE_PINNED, PLACE_HBM);
+  PlanTotals  step, round;
+
+  totals_of (alone, profiles, &step);
+  totals_of (around, profiles, &round);
+  /* what comes from the host in a step of one micro-step is the own slice, 2 bytes an element */
+  ck_assert_double_eq (round.moves[to_host], 3 * step.moves[to_host] + step.moves[to_gpu]);
+  ck_assert_double_eq (round.moves[to_gpu], 3 * step.moves[to_gpu]);
+  /* clipping in each step, and the refreshed copy once */
+  ck_assert_double_eq (round.host[HOST_STREAM],
+                       3 * step.host[HOST_STREAM] + step.moves[to_gpu] / 2);
+}
+END_TEST
+
+/* Kept in fp32, the parameters that come from the host are the optimizer's own: no second copy. */
+START_TEST (an_average_in_full_precision_is_the_hosts)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   around =
+      fixture_scenario (AROUND ("local-sgd"), "training.precision", "fp32", NULL);
+  PlanTotals round;
+
+  totals_of (around, profiles, &round);
+  ck_assert_double_eq (round.host[HOST_STREAM], round.host[HOST_ADAM]); /* clipping alone */
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite *suite = suite_create ("rounds");
+  TCase *tcase = tcase_create ("by hand");
+
+  tcase_add_test (tcase, exchanges_stack);
+  tcase_add_test (tcase, what_crosses_a_step_does_not_stretch_a_round);
+  tcase_add_loop_test (tcase, an_average_reaches_the_hosts_master, 0, 4);
+  tcase_add_test (tcase, an_average_in_full_precision_is_the_hosts);
+  suite_add_tcase (suite, tcase);
+  return fixture_main (suite);
+}

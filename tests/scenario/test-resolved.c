@@ -1,0 +1,179 @@
+/*
+ * A resolved scenario: what it makes of the options, that it depends on nothing that its maker may
+ * change or free, and that files are read once however many are resolved. Not that the parts are
+ * right: that is their own layers' tests.
+ */
+#include "../replay/fixture.h"
+#include "scenario/resolved.h"
+
+static ResolvedScenario *
+resolve (const Scenario *scenario, ProfileSet *profiles)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  ResolvedScenario    *resolved = resolved_new (scenario, profiles, diags);
+  g_autofree char     *text = diag_list_format (diags, FALSE);
+
+  ck_assert_str_eq (text, "");
+  ck_assert_ptr_nonnull (resolved);
+  return resolved;
+}
+
+static Scenario *
+stacked (void)
+{
+  return fixture_scenario ("cluster.name", "2 x dgx-a100", "model.config", "llama-3-8b",
+                           "training.seq_len", "2048", "training.grad_accum", "4",
+                           "training.framework", "megatron-lm-2021", "mesh.tp", "2", "mesh.pp", "2",
+                           "strategy.name", "local-sgd", "strategy.inner.name", "zero1", NULL);
+}
+
+START_TEST (test_parts)
+{
+  g_autoptr (ProfileSet)       profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)         scenario = stacked ();
+  g_autoptr (ResolvedScenario) resolved = resolve (scenario, profiles);
+  const PlanInput             *in = &resolved->input;
+
+  ck_assert_uint_eq (cluster_n_gpus (resolved->cluster), 16);
+  ck_assert_uint_eq (resolved->n_data_ranks, 4);
+  ck_assert_uint_eq (in->mesh.world, 16);
+  ck_assert_uint_eq (in->mesh.n_ranks, 4);
+  ck_assert_uint_eq (in->mesh.ranks_per_node, 8);
+  ck_assert_uint_eq (in->mesh.stride, 2);
+  ck_assert_uint_eq (in->mesh.stages, 2);
+  ck_assert_ptr_eq (in->workload, resolved->workload);
+  ck_assert_ptr_eq (in->stages[0], resolved->workload);
+  ck_assert_ptr_ne (in->stages[1], resolved->workload);
+  ck_assert_uint_eq (in->round_steps, 0);
+  ck_assert_ptr_null (in->batches);
+  ck_assert_ptr_null (resolved->lengths);
+  ck_assert_str_eq (resolved->strategy->strategy->name, "local-sgd");
+  ck_assert_str_eq (resolved->strategy->inner->strategy->name, "zero1");
+  ck_assert_ptr_null (resolved->strategy->inner->inner);
+}
+END_TEST
+
+/* What a framework launches reaches the workload, and leaves the options as they were given. */
+START_TEST (test_framework)
+{
+  g_autoptr (ProfileSet)       profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)         scenario = stacked ();
+  g_autoptr (ResolvedScenario) resolved = resolve (scenario, profiles);
+  const FrameworkTraits        none = { 0 };
+
+  ck_assert_ptr_nonnull (resolved->framework);
+  ck_assert_mem_ne (&resolved->framework->traits, &none, sizeof none);
+  ck_assert_mem_eq (&workload_training (resolved->workload)->traits, &resolved->framework->traits,
+                    sizeof none);
+  ck_assert_mem_eq (&resolved->scenario->training.traits, &none, sizeof none);
+}
+END_TEST
+
+START_TEST (test_stands_alone)
+{
+  g_autoptr (ProfileSet)       profiles = profile_set_new (NULL);
+  Scenario                    *scenario = stacked ();
+  g_autofree char             *before = scenario_print (scenario), *after = NULL;
+  g_autoptr (ResolvedScenario) resolved = resolve (scenario, profiles);
+  const ResolvedScenario      *other = resolved_ref (resolved);
+
+  scenario->training.grad_accum = 8;
+  scenario_free (scenario);
+  g_clear_pointer (&resolved, resolved_unref);
+  after = scenario_print (other->scenario);
+  ck_assert_str_eq (after, before);
+  ck_assert_int_eq (workload_training (other->workload)->grad_accum, 4);
+  ck_assert_str_eq (other->strategy->inner->strategy->name, "zero1");
+  resolved_unref (other);
+}
+END_TEST
+
+START_TEST (test_files_are_read_once)
+{
+  g_autoptr (ProfileSet)       profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)         scenario = stacked ();
+  g_autoptr (ResolvedScenario) one = resolve (scenario, profiles), two = NULL;
+  guint                        n_read = input_files_n_read (profile_set_files (profiles));
+
+  ck_assert_uint_gt (n_read, 0);
+  two = resolve (scenario, profiles);
+  ck_assert_uint_eq (input_files_n_read (profile_set_files (profiles)), n_read);
+  ck_assert_str_eq (workload_shape (two->workload)->name, workload_shape (one->workload)->name);
+}
+END_TEST
+
+/* Of every part that does not hold, in one pass. */
+START_TEST (test_errors)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   scenario =
+      fixture_scenario ("cluster.name", "2 x dgx-a900", "model.config", "llama-3-9b",
+                        "training.seq_len", "2048", "strategy.name", "ddp", NULL);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autofree char     *text = NULL;
+
+  ck_assert_ptr_null (resolved_new (scenario, profiles, diags));
+  ck_assert_uint_eq (diag_list_n_errors (diags), 2);
+  text = diag_list_format (diags, FALSE);
+  ck_assert_ptr_nonnull (strstr (text, "dgx-a900"));
+  ck_assert_ptr_nonnull (strstr (text, "llama-3-9b"));
+}
+END_TEST
+
+/* Fewer micro-steps are the same on the same cluster, whoever goes first. */
+START_TEST (test_micro_steps)
+{
+  g_autoptr (ProfileSet)       profiles = profile_set_new (NULL);
+  g_autoptr (DiagList)         diags = diag_list_new ();
+  g_autoptr (Scenario)         scenario = stacked ();
+  g_autoptr (ResolvedScenario) all = resolve (scenario, profiles), few = NULL;
+  const Cluster               *cluster = all->cluster;
+
+  few = resolved_with_micro_steps (all, 2, diags);
+  ck_assert_ptr_nonnull (few);
+  ck_assert_int_eq (workload_training (all->workload)->grad_accum, 4);
+  g_clear_pointer (&all, resolved_unref);
+  ck_assert_ptr_eq (few->cluster, cluster);
+  ck_assert_uint_eq (cluster_n_gpus (few->cluster), 16);
+  ck_assert_int_eq (few->scenario->training.grad_accum, 2);
+  ck_assert_int_eq (workload_training (few->workload)->grad_accum, 2);
+  ck_assert_mem_eq (&workload_training (few->workload)->traits, &few->framework->traits,
+                    sizeof few->framework->traits);
+  ck_assert_ptr_eq (few->input.workload, few->workload);
+  ck_assert_str_eq (few->strategy->inner->strategy->name, "zero1");
+}
+END_TEST
+
+/* An interleaved pipeline takes them in groups of its stages. */
+START_TEST (test_too_few_micro_steps)
+{
+  g_autoptr (ProfileSet)       profiles = profile_set_new (NULL);
+  g_autoptr (DiagList)         diags = diag_list_new ();
+  g_autoptr (Scenario)         scenario = stacked ();
+  g_autoptr (ResolvedScenario) all = NULL, few = NULL;
+
+  scenario->mesh.pipeline = PIPELINE_INTERLEAVED;
+  scenario->mesh.vp = 2;
+  all = resolve (scenario, profiles);
+  few = resolved_with_micro_steps (all, 3, diags);
+  ck_assert_ptr_null (few);
+  ck_assert_uint_eq (diag_list_n_errors (diags), 1);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite *suite = suite_create ("resolved");
+  TCase *tcase = tcase_create ("core");
+
+  tcase_add_test (tcase, test_parts);
+  tcase_add_test (tcase, test_framework);
+  tcase_add_test (tcase, test_stands_alone);
+  tcase_add_test (tcase, test_files_are_read_once);
+  tcase_add_test (tcase, test_errors);
+  tcase_add_test (tcase, test_micro_steps);
+  tcase_add_test (tcase, test_too_few_micro_steps);
+  suite_add_tcase (suite, tcase);
+  return fixture_main (suite);
+}

@@ -1,0 +1,219 @@
+/*
+ * Offload by hand: what a step moves between GPU, host memory and drives, what the cores work on,
+ * and what lies where, from the papers' formulas on a small model. Not asserted here: time.
+ */
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+#include "small-llama.h"
+
+#define RANKS 4
+
+typedef struct
+{
+  PlanTotals totals;
+  double     parameters;
+} Step;
+
+/* A steady step of STRATEGY with OPTIONS on RANKS GPUs of two nodes, after GRAD_ACCUM passes. */
+static Step
+step_of (const char *strategy_name, const char *options_text, guint grad_accum)
+{
+  const Strategy      *strategy = strategy_find (strategy_name);
+  g_autofree gpointer  options = g_malloc0 (strategy->options_size);
+  g_autoptr (Workload) workload = llama_clipped (3, grad_accum);
+  const PlanInput      in = { .workload = workload,
+                              .mesh = { .n_ranks = RANKS, .ranks_per_node = 2, .world = RANKS } };
+  const StrategyChoice choice = { strategy, options, NULL };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Schedule) schedule = NULL;
+  Step                 step = { .parameters = (double) workload_n_parameters (workload) };
+
+  set_options (strategy, options, options_text);
+  schedule = schedule_build (&in, &choice, diags);
+  ck_assert_msg (schedule != NULL, "%s", diag_list_first_message (diags));
+  ck_assert (schedule_check (schedule, &in.mesh, diags));
+  schedule_totals (schedule, 0, &step.totals);
+  option_table_clear (strategy->options, options);
+  return step;
+}
+
+static double
+moved (const Step *step, Place from, Place to)
+{
+  return step->totals.moves[move_kind (from, to)];
+}
+
+/* Every tensor of the model is a multiple of the ranks: no padding. */
+#define SHARE(step) ((step).parameters / RANKS)
+
+/* ---- ZeRO-Offload ---------------------------------------------------------------------------- */
+
+/*
+ * 4 bytes an element go down as DeepSpeed casts them, 2 as the paper sends them; 2 come back. Each
+ * micro-step after the first brings the sum to the GPU and back. Of host work: clipping, then Adam.
+ */
+START_TEST (zero_offload_moves_slices)
+{
+  const gboolean paper = _i % 2 == 1;
+  const guint    micro_steps = 1 + 2 * (_i / 2);
+  const double   kept = paper ? 2 : 4;
+  Step   step = step_of ("zero-offload", paper ? "gradient_dtype=compute" : "gradient_dtype=fp32",
+                         micro_steps);
+  double share = SHARE (step);
+
+  ck_assert_double_eq (moved (&step, PLACE_HBM, PLACE_PINNED), micro_steps * kept * share);
+  ck_assert_double_eq (moved (&step, PLACE_PINNED, PLACE_HBM),
+                       (micro_steps - 1) * kept * share + 2 * share);
+  ck_assert_double_eq (step.totals.host[HOST_ADAM], share);
+  ck_assert_double_eq (step.totals.host[HOST_STREAM], share);
+}
+END_TEST
+
+/* DeepSpeed's bucket is all-reduced, and a rank's slice of it goes down all the same. */
+START_TEST (zero_offload_reduces_as_deepspeed)
+{
+  const MeshGroup all = { .size = RANKS, .stride = 1 };
+  Step            step = step_of ("zero-offload", "reduce=all_reduce", 1);
+
+  ck_assert_double_eq (plan_totals_traffic (&step.totals, COLLECTIVE_REDUCE_SCATTER, all), 0);
+  ck_assert_double_eq (plan_totals_traffic (&step.totals, COLLECTIVE_ALL_REDUCE, all),
+                       2 * step.parameters + 4);
+  ck_assert_double_eq (moved (&step, PLACE_HBM, PLACE_PINNED), 4 * SHARE (step));
+}
+END_TEST
+
+/* The norm crosses the ranks once: 4 bytes. fully_shard's is the host's, and a pass of its own. */
+START_TEST (the_norm_of_offloaded_gradients)
+{
+  const MeshGroup all = { .size = RANKS, .stride = 1 };
+  Step            slices = step_of ("zero-offload", "", 1);
+  Step            shards = step_of ("fsdp2", "cpu_offload=true", 1);
+
+  ck_assert_double_eq (plan_totals_traffic (&slices.totals, COLLECTIVE_ALL_REDUCE, all), 4);
+  ck_assert_double_eq (plan_totals_traffic (&shards.totals, COLLECTIVE_ALL_REDUCE, all), 4);
+  ck_assert_double_eq (slices.totals.host[HOST_STREAM], SHARE (slices));
+  ck_assert_double_eq (shards.totals.host[HOST_STREAM], 2 * SHARE (shards));
+}
+END_TEST
+
+/* ---- ZeRO-3 and ZeRO-Infinity ---------------------------------------------------------------- */
+
+/* Every tensor is cut, and gathered at each use. */
+#define PLAIN "param_persistence_threshold=0,max_reuse_distance=0,prefetch_bucket_size=0,"
+
+#define DRIVES PLAIN "offload_optimizer=nvme,offload_param=nvme,params_buffer_size=30000,"
+
+/* W = 2 P bytes. The optimizer on the host: 4 P / R down, 2 P / R up (arXiv:2101.06840, 4). */
+START_TEST (optimizer_on_the_host)
+{
+  Step   step = step_of ("zero3", PLAIN "offload_optimizer=cpu", 1);
+  double share = SHARE (step);
+
+  ck_assert_double_eq (moved (&step, PLACE_HBM, PLACE_PINNED), 4 * share);
+  ck_assert_double_eq (moved (&step, PLACE_PINNED, PLACE_HBM), 2 * share);
+  ck_assert_double_eq (step.totals.host[HOST_ADAM], share);
+  ck_assert_double_eq (step.totals.host[HOST_STREAM], share); /* clipping */
+  /* fp32 gradients, master and moments, and the new parameters of the only sub-group */
+  ck_assert_double_eq (step.totals.high[PLACE_PINNED], (4 + 12 + 2) * share);
+}
+END_TEST
+
+/*
+ * Parameters on the host as well: shards come up for each of two uses, in each micro-step, and the
+ * host updates them where they are (arXiv:2104.07857, 5.2).
+ */
+START_TEST (parameters_on_the_host)
+{
+  const guint micro_steps = 1 + 2 * _i;
+  Step   step = step_of ("zero3", PLAIN "offload_optimizer=cpu,offload_param=cpu", micro_steps);
+  double share = SHARE (step);
+
+  ck_assert_double_eq (moved (&step, PLACE_PINNED, PLACE_HBM),
+                       2 * micro_steps * 2 * share + (micro_steps - 1) * 4 * share);
+  ck_assert_double_eq (moved (&step, PLACE_HBM, PLACE_PINNED), micro_steps * 4 * share);
+  ck_assert_double_eq (step.totals.high[PLACE_PINNED], (2 + 4 + 12) * share);
+  ck_assert_double_eq (step.totals.high[PLACE_NVME], 0);
+}
+END_TEST
+
+/*
+ * All on drives: 12 P / R of states and 4 of gradients are read for the update, 12 written; shards
+ * are read for each of two uses and written once. In pinned memory there are buffers alone.
+ */
+START_TEST (all_on_drives)
+{
+  const gboolean pipelined = _i == 1;
+  Step           step = step_of ("zero-infinity",
+                       pipelined ? DRIVES "pipeline_read=true" : DRIVES "pipeline_read=false", 1);
+  double         share = SHARE (step);
+  double         buffers = 5 * 30000 * 2 + (pipelined ? 2 : 1) * 4 * 4 * share + 2 * share;
+
+  ck_assert_double_eq (moved (&step, PLACE_NVME, PLACE_PINNED), (12 + 4) * share + 2 * 2 * share);
+  ck_assert_double_eq (moved (&step, PLACE_PINNED, PLACE_NVME), (12 + 4) * share + 2 * share);
+  ck_assert_double_eq (moved (&step, PLACE_PINNED, PLACE_HBM), 2 * 2 * share);
+  ck_assert_double_eq (moved (&step, PLACE_HBM, PLACE_PINNED), 4 * share);
+  ck_assert_double_eq (step.totals.high[PLACE_NVME], (2 + 4 + 12) * share);
+  ck_assert_double_ge (step.totals.high[PLACE_PINNED], buffers);
+  ck_assert_double_le (step.totals.high[PLACE_PINNED], buffers + 2 * 4 * share);
+}
+END_TEST
+
+/* Twin-Flow: of the optimizer's elements a quarter goes to the host, and so do their gradients. */
+START_TEST (a_part_stays_on_the_gpu)
+{
+  Step   all = step_of ("zero3", PLAIN "offload_optimizer=cpu", 1);
+  Step   part = step_of ("zero3", PLAIN "offload_optimizer=cpu,ratio=0.25", 1);
+  double share = SHARE (part), away = share - floor (0.75 * share);
+
+  ck_assert_double_eq (part.totals.host[HOST_ADAM], away);
+  ck_assert_double_eq (moved (&part, PLACE_HBM, PLACE_PINNED), 4 * away);
+  ck_assert_double_eq (moved (&part, PLACE_PINNED, PLACE_HBM), 2 * away);
+  ck_assert_double_eq (part.totals.high[PLACE_PINNED], (4 + 12 + 2) * away);
+  ck_assert_double_eq (part.totals.states - all.totals.states, 16 * (share - away));
+}
+END_TEST
+
+/* A ratio has nothing to divide where the optimizer does not leave, or the parameters do. */
+START_TEST (a_ratio_without_its_split)
+{
+  static const char *const bad[] = { "ratio=0.5",
+                                     "ratio=0.5,offload_optimizer=cpu,offload_param=cpu" };
+  const Strategy          *strategy = strategy_find ("zero3");
+  g_autofree gpointer      options = g_malloc0 (strategy->options_size);
+  g_autoptr (Workload)     workload = llama_clipped (1, 1);
+  const PlanInput          in = { .workload = workload,
+                                  .mesh = { .n_ranks = 2, .ranks_per_node = 2, .world = 2 } };
+  g_autoptr (DiagList)     diags = diag_list_new ();
+
+  set_options (strategy, options, bad[_i]);
+  ck_assert (!strategy->check (&in, options, diags));
+  ck_assert (strstr (diag_list_first_message (diags), "stays on the GPU") != NULL);
+  option_table_clear (strategy->options, options);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("offload");
+  TCase   *tcase = tcase_create ("by hand");
+  SRunner *runner;
+  int      failed;
+
+  tcase_add_loop_test (tcase, zero_offload_moves_slices, 0, 4);
+  tcase_add_test (tcase, zero_offload_reduces_as_deepspeed);
+  tcase_add_test (tcase, the_norm_of_offloaded_gradients);
+  tcase_add_test (tcase, optimizer_on_the_host);
+  tcase_add_loop_test (tcase, parameters_on_the_host, 0, 2);
+  tcase_add_loop_test (tcase, all_on_drives, 0, 2);
+  tcase_add_test (tcase, a_part_stays_on_the_gpu);
+  tcase_add_loop_test (tcase, a_ratio_without_its_split, 0, 2);
+  suite_add_tcase (suite, tcase);
+  runner = srunner_create (suite);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed == 0 ? 0 : 1;
+}
