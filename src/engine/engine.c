@@ -1,7 +1,12 @@
 /* The engine object, its resources and records, and the run loop. */
 #include "engine/engine-private.h"
 
-G_DEFINE_QUARK (shardsim - engine - error - quark, engine_error)
+/* Not G_DEFINE_QUARK's: threads that fail at once would write its static variable without a lock. */
+GQuark
+engine_error_quark (void)
+{
+  return g_quark_from_static_string ("shardsim-engine-error-quark");
+}
 
 static Vector *
 array_of (gsize size)

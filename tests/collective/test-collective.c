@@ -2,6 +2,7 @@
  * Asserts the bytes that collectives put on links, by arithmetic done by hand, and the latency
  * formula. It does not assert that times agree with measured runs: that is validation's business.
  */
+#include "../cases.h"
 #include "fixture.h"
 
 #include "collective/ring-private.h"
@@ -1002,9 +1003,9 @@ collective_suite (void)
   tcase_add_test (other, test_names);
   tcase_add_test (other, test_uneven_is_flat);
   tcase_add_loop_test (other, test_order_inside_a_node, 0, 4);
-  tcase_add_loop_test (property, test_property_plans, 0, 100);
+  tcase_add_loop_test (property, test_property_plans, 0, (int) cases_of (1000));
   tcase_add_loop_test (property, test_property_more_cards, 0, 8 * 8);
-  tcase_add_loop_test (property, test_property_all_to_all, 0, 200);
+  tcase_add_loop_test (property, test_property_all_to_all, 0, (int) cases_of (2000));
   suite_add_tcase (suite, bytes);
   suite_add_tcase (suite, other);
   suite_add_tcase (suite, property);
