@@ -25,6 +25,13 @@ add_family (GPtrArray *families, const LinkProfile *link)
     g_ptr_array_add (families, g_steal_pointer (&name));
 }
 
+/* Whether row I is of SOURCE and predicted: other sources' rows belong to other threads. */
+static gboolean
+is_row_of (const Folds *self, guint i, const char *source)
+{
+  return strcmp (self->source_of_row[i], source) == 0 && self->rows[i].reason == NULL;
+}
+
 /* Families that the rows of SOURCE cross. */
 static GPtrArray *
 families_of_source (const Folds *self, CollectivePredictor *predictor, const char *source)
@@ -32,7 +39,7 @@ families_of_source (const Folds *self, CollectivePredictor *predictor, const cha
   GPtrArray *families = g_ptr_array_new_with_free_func (g_free);
 
   for (guint i = 0; i < self->measurements->len; i++)
-    if (self->rows[i].reason == NULL && strcmp (self->source_of_row[i], source) == 0)
+    if (is_row_of (self, i, source))
       {
         add_family (families, collective_predictor_intra (predictor, i));
         add_family (families, collective_predictor_nic (predictor, i));
@@ -83,7 +90,7 @@ run_fold (guint fold, gpointer user)
   fit = calibrate_collectives (self->measurements, profiles, source, families);
   predictor = collective_predictor_new (self->measurements, profiles);
   for (guint i = 0; i < self->measurements->len; i++)
-    if (self->rows[i].reason == NULL && strcmp (self->source_of_row[i], source) == 0)
+    if (is_row_of (self, i, source))
       replace_row (self, i, predictor, fit);
 }
 
