@@ -54,6 +54,7 @@ host_slices_init (HostSlices *self, StrategyRun *run)
 void
 host_slices_begin_step (HostSlices *self, StrategyRun *run)
 {
+  self->staged = 0;
   if (run->policy->late_update) /* those of the step before are still read */
     self->gradients = alloc_gradients (run);
   strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, self->gradients);
@@ -111,8 +112,9 @@ walk_slice (const HostSlices *self, StrategyRun *run, const GradientBucket *buck
 {
   const PolicyRoute *route = &run->policy->kinds[0].routes[ROUTE_STORE];
   HostGradients      gradients = { bucket, self->gradients };
-  const RouteEnd     host = { .use = use_gradients, .data = &gradients };
-  guint              turn = 0;
+  const RouteEnd staging = route_part (self->staging, g_array_index (bucket->waiting, guint, 0));
+  const RouteEnd host = { .use = use_gradients, .data = &gradients };
+  guint          turn = 0;
 
   while (turn < route->n && route->hops[turn].from != PLACE_HBM)
     turn++;
@@ -124,6 +126,7 @@ walk_slice (const HostSlices *self, StrategyRun *run, const GradientBucket *buck
                                  .held = slice,
                                  .moves = bucket->stream,
                                  .drives = self->drives,
+                                 .staging = self->drives != NULL ? &staging : NULL,
                                  .from = back ? host : route_whole (made),
                                  .to = back ? route_whole (made) : host,
                                  .passing = "gradient slice on its way" });
@@ -154,13 +157,32 @@ make_slice (const HostSlices *self, StrategyRun *run, const GradientBucket *buck
   return made;
 }
 
+/*
+ * Slices fill the buffers that lead to drives one behind the other. When they are full the host
+ * waits until all are written (deepspeed/runtime/swap_tensor/async_swapper.py, _make_swap_space).
+ */
+static void
+make_room (HostSlices *self, StrategyRun *run, guint64 slice)
+{
+  if (self->drives == NULL)
+    return;
+  if (self->staged > 0 && self->staged + slice > self->room)
+    {
+      schedule_host_wait (run->b, schedule_record (run->b, *self->drives));
+      self->staged = 0;
+    }
+  self->staged += slice;
+}
+
 void
 host_slices_store (HostSlices *self, StrategyRun *run, const GradientBucket *bucket,
                    BufferRef input, guint wire)
 {
   guint64   slice = count_slice (self, run, bucket);
-  BufferRef made = make_slice (self, run, bucket, input, wire, slice);
+  BufferRef made;
 
+  make_room (self, run, slice);
+  made = make_slice (self, run, bucket, input, wire, slice);
   walk_slice (self, run, bucket, slice, made, FALSE);
   free_behind (run, made, bucket->stream);
 }

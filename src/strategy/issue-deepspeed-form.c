@@ -253,6 +253,14 @@ gathered_at_once (const PlanInput *in, const Policy *policy, double all, double 
       padding * ((double) o->max_reuse_distance + (double) o->max_live_parameters + 3 * module));
 }
 
+/* Shards from drives and gradients to them pass buffers that stand for ever: add_offload. */
+static gboolean
+leads_to_drives (const UnitPolicy *kind, PolicyRouteKind route)
+{
+  return (route == ROUTE_GATHER && kind->states[STATE_PARAMETERS].home == PLACE_NVME)
+         || (route == ROUTE_STORE && kind->states[STATE_OPTIMIZER].home == PLACE_NVME);
+}
+
 /*
  * Beyond the states: what is gathered (and its slices on their way from the second copy); the
  * gradient of the module that is used, one that was too large for the bucket, and the reduction's
@@ -273,6 +281,7 @@ most_bytes (const PlanInput *in, const Policy *policy, double once, IssueForm *f
   double                backward = (gathered + 2 * module) * dtype_bytes (policy->compute)
                     + bucket * dtype_bytes (kind->routes[ROUTE_REDUCE].hops[0].dtype);
   double passing[PLACE_N] = { 0 };
+  double buffered[PLACE_N] = { 0 }; /* by buffers that stand: what is in pinned memory is there */
 
   for (guint r = 0; r < ROUTE_N; r++)
     expect_passing (kind, (PolicyRouteKind) r,
@@ -280,7 +289,9 @@ most_bytes (const PlanInput *in, const Policy *policy, double once, IssueForm *f
                     : r == ROUTE_REDUCE || r == ROUTE_REST ? bucket
                     : r == ROUTE_FILL                      ? padding * module
                                                            : all,
-                    expect_modules (in), TRUE, passing);
+                    expect_modules (in), TRUE,
+                    leads_to_drives (kind, (PolicyRouteKind) r) ? buffered : passing);
+  passing[PLACE_HBM] += buffered[PLACE_HBM];
   for (Place place = PLACE_PINNED; place < PLACE_N; place++)
     form->passing[place] = passing[place];
   backward += passing[PLACE_HBM];

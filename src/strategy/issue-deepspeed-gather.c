@@ -74,6 +74,7 @@ gather_from (StrategyRun *run, PolicyRouteKind route, const guint *units, guint 
   const UnitList        list = { units, n, copy ? s->cache : s->shards };
   gboolean              ring = !copy && s->n_ring > 0;
   guint64               padded = 0, held;
+  RouteEnd              staging = { 0 };
   guint                 slot = 0;
 
   for (guint i = 0; i < n; i++)
@@ -82,13 +83,16 @@ gather_from (StrategyRun *run, PolicyRouteKind route, const guint *units, guint 
   if (copy)
     wait_for_copies (run, &list);
   if (ring)
-    slot = deepspeed_ring_take (run, held);
+    {
+      slot = deepspeed_ring_take (run, held);
+      staging = route_whole (s->ring[slot]);
+    }
   emit_route (run, &(RouteWalk){ .route = route,
                                  .end = POLICY_MAX_HOPS,
                                  .held = held,
                                  .moves = copy ? s->copy : s->fetch,
                                  .drives = copy ? NULL : &s->drives,
-                                 .staging = ring ? &s->ring[slot] : NULL,
+                                 .staging = ring ? &staging : NULL,
                                  .collectives = s->gather,
                                  .from = { .use = use_parts, .data = &list },
                                  .to = { .use = use_gathered, .data = &list },

@@ -73,6 +73,8 @@ open_swapper (StrategyRun *run, guint64 tile)
         schedule_alloc (run->b, PLACE_PINNED, POOL_COMMUNICATION,
                         (guint64) o->optimizer_buffer_count * tile * dtype_bytes (DTYPE_FP32),
                         "buffers of a sub-group");
+  s->host.staging = s->tiles[0];
+  s->host.room = (guint64) o->optimizer_buffer_count * tile;
 }
 
 void

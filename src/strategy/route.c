@@ -51,7 +51,8 @@ drop_buffer (const Walker *self)
 {
   ScheduleBuilder *b = self->run->b;
 
-  if (!self->passing || (self->walk->staging != NULL && self->at.buffer == *self->walk->staging))
+  if (!self->passing
+      || (self->walk->staging != NULL && self->at.buffer == self->walk->staging->buffer))
     return;
   if (self->allocated == self->stream && self->place == PLACE_HBM)
     schedule_free (b, self->at.buffer);
@@ -65,7 +66,7 @@ buffer_of (const Walker *self, Place place, Payload payload)
   gboolean gradients = policy_route_reduces (self->walk->route) || self->walk->route == ROUTE_STORE;
 
   if (place == PLACE_PINNED && self->walk->staging != NULL)
-    return route_whole (*self->walk->staging);
+    return *self->walk->staging;
   return route_whole (
       schedule_alloc_on (self->run->b, self->stream, place,
                          place == PLACE_HBM && !gradients ? POOL_GATHERED : POOL_COMMUNICATION,

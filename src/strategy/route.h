@@ -30,7 +30,7 @@ typedef struct
   guint64          held;                    /* elements that the rank holds where the walk begins */
   StreamRef        moves, collectives;      /* on which hops take place */
   const StreamRef *drives;                  /* to and from drives; NULL: as other moves */
-  const BufferRef *staging; /* what lies in pinned memory between hops; NULL: buffers come and go */
+  const RouteEnd  *staging; /* what lies in pinned memory between hops; NULL: buffers come and go */
   RouteEnd         from, to; /* both the same: in place */
   const char      *passing;  /* what buffers between hops hold */
 } RouteWalk;

@@ -155,8 +155,21 @@ START_TEST (all_on_drives)
   ck_assert_double_eq (moved (&step, PLACE_PINNED, PLACE_HBM), 2 * 2 * share);
   ck_assert_double_eq (moved (&step, PLACE_HBM, PLACE_PINNED), 4 * share);
   ck_assert_double_eq (step.totals.high[PLACE_NVME], (2 + 4 + 12) * share);
-  ck_assert_double_ge (step.totals.high[PLACE_PINNED], buffers);
-  ck_assert_double_le (step.totals.high[PLACE_PINNED], buffers + 2 * 4 * share);
+  ck_assert_double_eq (step.totals.high[PLACE_PINNED], buffers); /* gradients pass them, too */
+}
+END_TEST
+
+/*
+ * Gradients go to drives through the buffers of a sub-group, however small those are beside all
+ * gradients: as many times as it takes.
+ */
+START_TEST (gradients_pass_bounded_buffers)
+{
+  Step step = step_of ("zero-infinity", DRIVES "sub_group_size=1,reduce_bucket_size=1", 1 + 2 * _i);
+  double share = SHARE (step), tile = ceil (share / 64);
+
+  ck_assert_double_eq (moved (&step, PLACE_HBM, PLACE_PINNED), (1 + 2 * _i) * 4 * share);
+  ck_assert_double_eq (step.totals.high[PLACE_PINNED], 5 * 30000 * 2 + 4 * 4 * tile + 2 * tile);
 }
 END_TEST
 
@@ -208,6 +221,7 @@ main (void)
   tcase_add_test (tcase, optimizer_on_the_host);
   tcase_add_loop_test (tcase, parameters_on_the_host, 0, 2);
   tcase_add_loop_test (tcase, all_on_drives, 0, 2);
+  tcase_add_loop_test (tcase, gradients_pass_bounded_buffers, 0, 2);
   tcase_add_test (tcase, a_part_stays_on_the_gpu);
   tcase_add_loop_test (tcase, a_ratio_without_its_split, 0, 2);
   suite_add_tcase (suite, tcase);
