@@ -7,6 +7,7 @@
  *   policy.c    communicators and shares of units that a policy asks for
  *   policy-check.c  what cannot be, and what an issue does not carry
  *   roles.c     which ranks are alike
+ *   checkpoints.c  activations in host memory
  *   walk.c      slots: layers, units, kernels and the collectives that stand among them
  *   messages.c  what pipeline stages send each other, and gradients that several of them share
  *   data.c      what the ops that these emit read and write
@@ -161,6 +162,11 @@ gboolean policy_check_average (const Strategy *strategy, const Policy *policy, D
 void policy_plan_units (Driver *self, DriverStage *stage);
 void policy_open (Driver *self);
 
+/* checkpoints.c: what LAYER saved, at *SAVED, leaves the GPU, returns to it, and is not needed. */
+void checkpoint_leaves (Driver *self, const LayerDesc *layer, BufferRef *saved);
+void checkpoint_returns (Driver *self, const LayerDesc *layer, BufferRef *saved);
+void checkpoint_ends (Driver *self, const LayerDesc *layer, BufferRef saved);
+
 /* walk.c */
 void walk_slot (Driver *self, const PipelineSlot *slot);
 
@@ -265,4 +271,6 @@ guint64 plan_partial_elements (const Workload *workload);
  * Adds what the axes of the mesh move in a step of a rank of IN's workload; HELD: its gradients as
  * the strategy leaves them.
  */
+/* expect-parts.c: adds what checkpoints in host memory move and take there. */
+void plan_expect_checkpoints (const PlanInput *in, PlanTotals *totals);
 void plan_expect_mesh (const PlanInput *in, PlanGradient held, PlanTotals *totals);

@@ -42,43 +42,86 @@ expect_flops (const PlanInput *in)
          * (double) workload_training (in->workload)->grad_accum;
 }
 
+/* What the layers of CHUNK save that live on the host between the passes, or that do not. */
 static double
-saved_by_chunk (const Workload *workload, guint chunk)
+saved_by_chunk (const Workload *workload, guint chunk, gboolean offloaded)
 {
   double sum = 0;
   guint  first, end;
 
   workload_chunk (workload, chunk, &first, &end);
   for (guint i = first; i < end; i++)
-    sum += (double) workload_layer (workload, i)->saved_bytes;
+    if (workload_layer (workload, i)->offloaded == offloaded)
+      sum += (double) workload_layer (workload, i)->saved_bytes;
   return sum;
 }
 
-/* The most that the micro-batches in flight keep: after some forward pass of the stage. */
-static double
-kept_by_stage (const Workload *workload)
+/*
+ * What a pass adds to what a stage keeps in GPU memory and on the host. A checkpoint that came back
+ * for one half of a split backward pass stays for the other.
+ */
+static void
+keep (const PipelineSlot *slot, double resident, double offloaded, double *gpu, double *host)
+{
+  switch (slot->pass)
+    {
+    case PASS_FORWARD:
+      *gpu += resident;
+      *host += offloaded;
+      break;
+    case PASS_BACKWARD:
+      *gpu -= resident;
+      *host -= offloaded;
+      break;
+    case PASS_INPUT:
+      *gpu += offloaded;
+      *host -= offloaded;
+      break;
+    case PASS_WEIGHT:
+      *gpu -= resident + offloaded;
+      break;
+    }
+}
+
+/* The most that the micro-batches in flight keep at the end of a pass of the stage. */
+static void
+kept_by_stage (const Workload *workload, double *most_gpu, double *most_host)
 {
   Pipeline           pipeline = pipeline_of (workload);
   g_autoptr (GArray) slots = NULL;
-  g_autofree double *saved = g_new (double, pipeline.chunks);
-  double             now = 0, most = 0;
+  double             gpu = 0, host = 0;
 
-  for (guint c = 0; c < pipeline.chunks; c++)
-    saved[c] = saved_by_chunk (workload, c);
+  *most_gpu = saved_by_chunk (workload, 0, FALSE);
+  *most_host = saved_by_chunk (workload, 0, TRUE);
   if (pipeline.stages == 1)
-    return saved[0];
+    return;
+  *most_gpu = *most_host = 0;
   slots = pipeline_slots (&pipeline, workload_stage (workload));
   for (guint i = 0; i < slots->len; i++)
     {
       const PipelineSlot *slot = &g_array_index (slots, PipelineSlot, i);
 
-      if (slot->pass == PASS_FORWARD)
-        now += saved[slot->chunk];
-      else if (slot->pass != PASS_INPUT)
-        now -= saved[slot->chunk];
-      most = MAX (most, now);
+      keep (slot, saved_by_chunk (workload, slot->chunk, FALSE),
+            saved_by_chunk (workload, slot->chunk, TRUE), &gpu, &host);
+      *most_gpu = MAX (*most_gpu, gpu);
+      *most_host = MAX (*most_host, host);
     }
-  return most;
+}
+
+/* arXiv:2104.07857, 5.1.3: each checkpoint crosses the host link once each way. */
+void
+plan_expect_checkpoints (const PlanInput *in, PlanTotals *totals)
+{
+  Pipeline pipeline = pipeline_of (in->workload);
+  double   kept, host, moved = 0;
+
+  for (guint c = 0; c < pipeline.chunks; c++)
+    moved += pipeline_chunk_micros (&pipeline) * saved_by_chunk (in->workload, c, TRUE);
+  totals->moves[move_kind (PLACE_HBM, PLACE_PINNED)] += moved;
+  totals->moves[move_kind (PLACE_PINNED, PLACE_HBM)] += moved;
+  kept_by_stage (in->workload, &kept, &host);
+  totals->low[PLACE_PINNED] += host;
+  totals->high[PLACE_PINNED] += host;
 }
 
 ActivationBounds
@@ -87,17 +130,19 @@ activation_bounds (const Workload *workload)
   guint            n = workload_n_layers (workload);
   gboolean         pipelined = workload_mesh (workload)->pp > 1;
   const LayerDesc *head = workload_layer (workload, n - 1);
-  ActivationBounds bounds = { .kept = kept_by_stage (workload),
-                              .low = pipelined
+  ActivationBounds bounds = { .low = pipelined
                                          ? 0
                                          : (double) (head->backward_bytes + head->held_bytes) };
   guint            held = training_held_outputs (workload_training (workload));
+  double           host;
 
+  kept_by_stage (workload, &bounds.kept, &host);
   for (guint i = 0; i < n; i++)
     {
       const LayerDesc *layer = workload_layer (workload, i);
 
-      bounds.high = MAX (bounds.high, (double) MAX (layer->working_bytes, layer->backward_bytes));
+      bounds.high = MAX (bounds.high, (double) MAX (layer->working_bytes, layer->backward_bytes)
+                                          + (layer->offloaded ? (double) layer->saved_bytes : 0));
     }
   bounds.high += (double) head->held_bytes * held;
   return bounds;

@@ -119,6 +119,7 @@ expect_innermost (const PlanInput *in, const StrategyChoice *choice, PlanTotals 
   if (strategy->expect != NULL && !strategy->expect (in, choice->options, totals))
     return FALSE;
   plan_expect_mesh (in, plan_gradient (in, has_policy ? &policy : NULL), totals);
+  plan_expect_checkpoints (in, totals);
   if (strategy->issue != NULL) /* its form is of a step; who states all of it states a period */
     repeat (totals, strategy_own_period (strategy, in, choice->options));
   return TRUE;

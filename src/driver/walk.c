@@ -303,6 +303,7 @@ walk_layer_forward (Driver *self, const SlotWalk *walk, guint layer)
   bracket = layer_bracket (self, layer, saved, ACCESS_WRITE, working);
   walk_units_forward (self, walk, desc, &bracket);
   schedule_free (self->b, working);
+  checkpoint_leaves (self, desc, saved_by (self, walk, layer));
   if (desc->held_bytes > 0)
     hold_output (self, held_by (self, walk), desc->held_bytes);
 }
@@ -407,20 +408,21 @@ walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
 {
   const LayerDesc *desc = layer_of (self, walk, layer);
   guint            first = self->at->first_unit[layer], end = self->at->first_unit[layer + 1];
-  BufferRef        workspace = SCHEDULE_NONE, saved = *saved_by (self, walk, layer);
+  BufferRef        workspace = SCHEDULE_NONE, *saved = saved_by (self, walk, layer);
   DataBracket      bracket;
 
   schedule_set_phase (self->b, PHASE_BACKWARD);
   schedule_set_unit (self->b, first);
   if (walk->part != BACKWARD_WEIGHTS)
     {
+      checkpoint_returns (self, desc, saved);
       workspace =
           schedule_alloc (self->b, PLACE_HBM, POOL_WORKSPACE, desc->backward_bytes, "backward");
       if (walk->part == BACKWARD_BOTH
           && desc->working_bytes > 0) /* else what is saved outlives this pass, or is one block */
-        schedule_buffer_program (self->b, workspace, &desc->backward_memory, saved);
+        schedule_buffer_program (self->b, workspace, &desc->backward_memory, *saved);
     }
-  bracket = layer_bracket (self, layer, saved, ACCESS_READ, workspace);
+  bracket = layer_bracket (self, layer, *saved, ACCESS_READ, workspace);
   if (walk->part != BACKWARD_WEIGHTS && by_modules (self) && desc->n_recompute > 0)
     walk_layer_recompute (self, walk, layer, &bracket);
   assign_kernels (self, layer, desc->backward, desc->n_backward, end - 1);
@@ -431,7 +433,7 @@ walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
   schedule_set_unit (self->b, first);
   schedule_free (self->b, workspace);
   if (walk->part != BACKWARD_INPUTS)
-    schedule_free (self->b, saved);
+    checkpoint_ends (self, desc, *saved);
 }
 
 /* ---- slots ----------------------------------------------------------------------------------- */

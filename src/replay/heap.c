@@ -111,6 +111,37 @@ run_step (Heap *self, const HeapRequest *request, const MemoryStep *step, guint6
   return TRUE;
 }
 
+/* Whether the tensor that STEP makes is there when PROGRAM is over. */
+static gboolean
+is_left (const MemoryProgram *program, guint step)
+{
+  for (guint i = step + 1; i < program->n_steps; i++)
+    if (program->steps[i].tensor == program->steps[step].tensor)
+      return FALSE;
+  return program->steps[step].bytes > 0;
+}
+
+static gboolean
+open_frame (Heap *self, const HeapRequest *request, guint64 capacity, guint *done)
+{
+  const MemoryProgram *program = request->program;
+  HeapBuffer          *buffer = buffer_at (self, request->buffer);
+
+  if (*done == 0 && buffer->n == 0)
+    open_buffer (buffer, request->n_frame);
+  for (; program != NULL && *done < program->n_steps; (*done)++)
+    if (is_left (program, *done) && !run_step (self, request, &program->steps[*done], capacity))
+      return FALSE;
+  return TRUE;
+}
+
+/* Of a buffer that is no frame: the rest of its program runs when it goes. */
+static gboolean
+has_rest (const HeapRequest *request)
+{
+  return request->program != NULL && request->n_frame == 0;
+}
+
 gboolean
 heap_take (Heap *self, const HeapRequest *request, guint64 capacity, guint *done)
 {
@@ -118,10 +149,7 @@ heap_take (Heap *self, const HeapRequest *request, guint64 capacity, guint *done
   HeapBuffer *buffer = buffer_at (self, request->buffer);
 
   if (request->n_frame > 0)
-    {
-      open_buffer (buffer, request->n_frame);
-      return TRUE;
-    }
+    return open_frame (self, request, capacity, done);
   if (request->program == NULL && *done == 0 && buffer->n == 0)
     open_buffer (buffer, n);
   for (; *done < n; (*done)++)
@@ -142,7 +170,7 @@ run_rest (Heap *self, const HeapRequest *request)
 void
 heap_release (Heap *self, const HeapRequest *request)
 {
-  if (request->program != NULL)
+  if (has_rest (request))
     run_rest (self, request);
   else
     give_buffer (self, buffer_at (self, request->buffer));
@@ -154,7 +182,7 @@ heap_detach (Heap *self, const HeapRequest *request)
   HeapBuffer *buffer = buffer_at (self, request->buffer);
   guint32     i = self->detached->len;
 
-  if (request->program != NULL)
+  if (has_rest (request))
     {
       run_rest (self, request);
       return HEAP_NONE;

@@ -17,7 +17,8 @@ typedef struct
   guint64              bytes;
   const MemoryProgram *program; /* NULL: none */
   guint32              frame;   /* of the program: a buffer with n_frame tensors */
-  guint                n_frame; /* > 0: the buffer is a frame, which starts empty */
+  guint                n_frame; /* > 0: the buffer is a frame, which starts empty, or as its own
+                                   program leaves it */
 } HeapRequest;
 
 typedef struct _Heap Heap;

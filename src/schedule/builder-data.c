@@ -45,10 +45,17 @@ schedule_buffer_program (ScheduleBuilder *b, BufferRef buffer, const MemoryProgr
 {
   if (buffer == SCHEDULE_NONE || frame == SCHEDULE_NONE || program->n_tensors == 0)
     return;
-  g_assert (frame < buffer);
+  g_assert (frame <= buffer);
   builder_buffer (b, buffer)->program = program;
   builder_buffer (b, buffer)->frame = frame;
   builder_buffer (b, frame)->n_frame = program->n_tensors;
+}
+
+void
+schedule_buffer_restored (ScheduleBuilder *b, BufferRef frame, const MemoryProgram *program)
+{
+  if (program->n_tensors > 0)
+    schedule_buffer_program (b, frame, program, frame);
 }
 
 void

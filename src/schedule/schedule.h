@@ -177,7 +177,7 @@ typedef struct
   guint32              unit;
   guint32              stream; /* StreamRef: the one that is current, from whose pool blocks come */
   const MemoryProgram *program; /* the workload's; its tensors live in `frame` */
-  guint32              frame;   /* BufferRef or SCHEDULE_NONE */
+  guint32              frame;   /* BufferRef or SCHEDULE_NONE; itself: restored */
   guint                n_frame; /* tensors of the programs whose frame this is; else 0 */
 } ScheduleBuffer;
 
@@ -320,6 +320,8 @@ BufferRef schedule_alloc_on (ScheduleBuilder *b, StreamRef stream, Place place,
  */
 void schedule_buffer_program (ScheduleBuilder *b, BufferRef buffer, const MemoryProgram *program,
                               BufferRef frame);
+/* FRAME, just allocated, has from the start what PROGRAM leaves in a frame that starts empty. */
+void schedule_buffer_restored (ScheduleBuilder *b, BufferRef frame, const MemoryProgram *program);
 void schedule_free (ScheduleBuilder *b, BufferRef buffer);
 void schedule_free_after (ScheduleBuilder *b, BufferRef buffer, EventRef event); /* record_stream */
 /*

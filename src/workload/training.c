@@ -47,6 +47,13 @@ const OptionSpec training_options[] = {
         "what is recomputed in the backward pass: nothing, the attention core, whole blocks, every "
         "second product, or every K-th block (selective-layer: K = 2)",
     .source = "arXiv:2205.05198; pytorch/torchtitan" },
+  { .key = "cpu_checkpointing",
+    .type = OPTION_BOOL,
+    .offset = FIELD (cpu_checkpointing),
+    .fallback = "false",
+    .help = "inputs of blocks that are recomputed as a whole leave for host memory behind the "
+            "forward pass and return before the backward pass",
+    .source = "arXiv:2104.07857; DeepSpeed, activation_checkpointing.cpu_checkpointing" },
   { .key = "attention",
     .type = OPTION_ENUM,
     .choices = attention_choices,

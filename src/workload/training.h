@@ -76,11 +76,12 @@ typedef enum
 
 typedef struct
 {
-  gint64   seq_len;       /* tokens a sequence */
-  gint64   micro_batch;   /* sequences a data-parallel rank and micro-step */
-  gint64   grad_accum;    /* micro-steps an optimizer step */
-  gint     checkpointing; /* CheckpointMode [+ K]; key activation_checkpointing */
-  gint     attention;     /* AttentionKind */
+  gint64   seq_len;           /* tokens a sequence */
+  gint64   micro_batch;       /* sequences a data-parallel rank and micro-step */
+  gint64   grad_accum;        /* micro-steps an optimizer step */
+  gint     checkpointing;     /* CheckpointMode [+ K]; key activation_checkpointing */
+  gboolean cpu_checkpointing; /* checkpoints of whole blocks live in host memory */
+  gint     attention;         /* AttentionKind */
   gboolean causal;
   gint     dropout;      /* DropoutKind: after embedding, attention and both branches of a block */
   gboolean fused_norm;   /* one kernel a norm instead of the eager chain */

@@ -50,12 +50,28 @@ check_activations (const ModelShape *shape, const TrainingOptions *training,
   return FALSE;
 }
 
+/* Only inputs of blocks that are recomputed as a whole are moved. */
+static gboolean
+check_checkpoints (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
+{
+  gboolean some = training->checkpointing == CHECKPOINT_FULL
+                  || training->checkpointing >= CHECKPOINT_SELECTIVE_LAYER;
+
+  if (some || !training->cpu_checkpointing)
+    return TRUE;
+  diag_error (diags, option_mark (marks, "cpu_checkpointing", "activation_checkpointing", NULL),
+              "set activation_checkpointing to full, selective-layer or layers:K",
+              "cpu_checkpointing moves checkpoints of whole blocks, and there are none");
+  return FALSE;
+}
+
 gboolean
 workload_check (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
                 DiagList *diags)
 {
   gboolean ok = check_positions (shape, training, marks, diags);
 
+  ok = check_checkpoints (training, marks, diags) && ok;
   ok = peft_check (shape, training, marks, diags) && ok;
   return ok && check_activations (shape, training, marks, diags);
 }

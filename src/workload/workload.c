@@ -98,9 +98,12 @@ memory_program (const GArray *steps, guint to_peak, guint n_tensors)
 }
 
 static void
-fill_memory (const LayerBuild *build, const TapeResult *result, LayerDesc *desc)
+fill_memory (const TrainingOptions *training, const LayerBuild *build, const TapeResult *result,
+             LayerDesc *desc)
 {
   desc->saved_bytes = to_bytes (result->saved);
+  desc->offloaded =
+      training->cpu_checkpointing && desc->checkpoint == CHECKPOINT_FULL && desc->saved_bytes > 0;
   desc->working_bytes = to_bytes (result->working);
   desc->backward_bytes = to_bytes (result->backward_bytes);
   desc->output_bytes =
@@ -197,7 +200,7 @@ add_class (Workload *self, LayerClass key)
   record->desc.class_ = self->n_classes;
   record->desc.checkpoint = key.checkpoint;
   fill_kernels (self, &build, &result, record);
-  fill_memory (&build, &result, &record->desc);
+  fill_memory (&self->training, &build, &result, &record->desc);
   tape_free (build.tape);
   return self->n_classes++;
 }

@@ -83,8 +83,9 @@ typedef struct
   gboolean tied_peer;     /* the embedding whose table is copied */
   guint64  tied_elements; /* of both: elements of the table on this rank, else 0 */
   /* activation bytes of one micro-batch on this rank, with the checkpointing mode applied */
-  guint64 saved_bytes;    /* kept from this layer's forward until its backward */
-  guint64 working_bytes;  /* transient beyond `saved_bytes` while its forward runs */
+  guint64  saved_bytes;   /* kept from this layer's forward until its backward */
+  guint64  working_bytes; /* transient beyond `saved_bytes` while its forward runs */
+  gboolean offloaded; /* of a checkpoint: saved bytes are in host memory between the two passes */
   guint64 backward_bytes; /* transient beyond `saved_bytes` while its backward runs (recomputed set,
                              gradients of activations) */
   /*

@@ -267,6 +267,27 @@ START_TEST (a_program_stops_at_its_peak)
 }
 END_TEST
 
+/* What a frame held when its program was over comes back without it: 20 MiB. */
+START_TEST (a_frame_comes_back)
+{
+  g_autoptr (Heap) heap = heap_new (ALLOCATOR_CACHING);
+  HeapRequest      frame = {
+         .buffer = 7, .bytes = MIB (20), .n_frame = 3, .program = &program, .frame = 7
+  };
+  guint   done = 0;
+  guint32 detached;
+
+  ck_assert (!heap_take (heap, &frame, MIB (19), &done));
+  ck_assert (heap_take (heap, &frame, MIB (20), &done));
+  ck_assert_uint_eq (heap_reserved (heap), MIB (20));
+  ck_assert_uint_eq (heap_trim (heap), 0); /* in use */
+  detached = heap_detach (heap, &frame);
+  ck_assert_uint_eq (heap_trim (heap), 0);
+  heap_give (heap, detached);
+  ck_assert_uint_eq (heap_trim (heap), MIB (20));
+}
+END_TEST
+
 START_TEST (a_detached_buffer_keeps_its_blocks)
 {
   g_autoptr (Heap) heap = heap_new (ALLOCATOR_CACHING);
@@ -423,6 +444,7 @@ main (void)
     trimming_gives_whole_segments_only,
     random_sequences_are_sound,
     a_program_stops_at_its_peak,
+    a_frame_comes_back,
     a_detached_buffer_keeps_its_blocks,
     a_state_says_which_buffer_holds_what,
     work_is_nearly_linear,

@@ -17,8 +17,13 @@ set_options (const Strategy *strategy, gpointer options, const char *text)
     }
 }
 
+typedef struct
+{
+  gboolean clips, checkpoints, on_host;
+} Extras;
+
 static Workload *
-build (guint blocks, guint micros, gboolean clips, const MeshOptions *mesh, Workload **last)
+build (guint blocks, guint micros, Extras extras, const MeshOptions *mesh, Workload **last)
 {
   ModelOptions         options = { 0 };
   ModelShape           shape = { 0 };
@@ -38,7 +43,9 @@ build (guint blocks, guint micros, gboolean clips, const MeshOptions *mesh, Work
   training.seq_len = 32;
   training.micro_batch = 1;
   training.grad_accum = micros;
-  training.clip_gradients = clips;
+  training.clip_gradients = extras.clips;
+  training.checkpointing = extras.checkpoints ? CHECKPOINT_FULL : CHECKPOINT_NONE;
+  training.cpu_checkpointing = extras.on_host;
   ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
   workload = mesh != NULL ? workload_new_stage (&shape, &training, mesh, 0)
                           : workload_new (&shape, &training);
@@ -53,11 +60,17 @@ build (guint blocks, guint micros, gboolean clips, const MeshOptions *mesh, Work
 Workload *
 llama_of (guint blocks, guint micros, const MeshOptions *mesh, Workload **last)
 {
-  return build (blocks, micros, FALSE, mesh, last);
+  return build (blocks, micros, (Extras){ 0 }, mesh, last);
 }
 
 Workload *
 llama_clipped (guint blocks, guint micros)
 {
-  return build (blocks, micros, TRUE, NULL, NULL);
+  return build (blocks, micros, (Extras){ .clips = TRUE }, NULL, NULL);
+}
+
+Workload *
+llama_checkpointed (guint blocks, guint micros, gboolean on_host)
+{
+  return build (blocks, micros, (Extras){ .checkpoints = TRUE, .on_host = on_host }, NULL, NULL);
 }

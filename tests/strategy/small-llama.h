@@ -12,5 +12,12 @@ Workload *llama_of (guint blocks, guint micros, const MeshOptions *mesh, Workloa
 /* The same on one stage, with clipping. */
 Workload *llama_clipped (guint blocks, guint micros);
 
+/*
+ * The same, whose blocks are recomputed: each keeps its input alone, LLAMA_CHECKPOINT bytes of 32
+ * tokens of 64 values; in host memory with ON_HOST.
+ */
+#define LLAMA_CHECKPOINT (32 * 64 * 2)
+Workload *llama_checkpointed (guint blocks, guint micros, gboolean on_host);
+
 /* Fills OPTIONS of STRATEGY: "key=value,key=value", the others at their defaults. */
 void set_options (const Strategy *strategy, gpointer options, const char *text);

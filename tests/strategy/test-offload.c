@@ -16,13 +16,12 @@ typedef struct
   double     parameters;
 } Step;
 
-/* A steady step of STRATEGY with OPTIONS on RANKS GPUs of two nodes, after GRAD_ACCUM passes. */
+/* A steady step of STRATEGY with OPTIONS over WORKLOAD on RANKS GPUs of two nodes. */
 static Step
-step_of (const char *strategy_name, const char *options_text, guint grad_accum)
+step_over (Workload *workload, const char *strategy_name, const char *options_text)
 {
   const Strategy      *strategy = strategy_find (strategy_name);
   g_autofree gpointer  options = g_malloc0 (strategy->options_size);
-  g_autoptr (Workload) workload = llama_clipped (3, grad_accum);
   const PlanInput      in = { .workload = workload,
                               .mesh = { .n_ranks = RANKS, .ranks_per_node = 2, .world = RANKS } };
   const StrategyChoice choice = { strategy, options, NULL };
@@ -36,7 +35,14 @@ step_of (const char *strategy_name, const char *options_text, guint grad_accum)
   ck_assert (schedule_check (schedule, &in.mesh, diags));
   schedule_totals (schedule, 0, &step.totals);
   option_table_clear (strategy->options, options);
+  workload_free (workload);
   return step;
+}
+
+static Step
+step_of (const char *strategy_name, const char *options_text, guint grad_accum)
+{
+  return step_over (llama_clipped (3, grad_accum), strategy_name, options_text);
 }
 
 static double
@@ -188,6 +194,31 @@ START_TEST (a_part_stays_on_the_gpu)
 }
 END_TEST
 
+/* ---- checkpoints ----------------------------------------------------------------------------- */
+
+/*
+ * Three blocks' inputs cross the link once each way in each micro-step, under any strategy, and all
+ * three are on the host at the end of a forward pass. ddp needs most when the last block runs
+ * backward: the other two are not on the GPU then.
+ */
+START_TEST (checkpoints_on_the_host)
+{
+  static const char *const strategies[] = { "ddp", "fsdp2", "zero3" };
+  const guint              micro_steps = 1 + 2 * (_i % 2);
+  const char              *name = strategies[_i / 2];
+  Step                     gpu = step_over (llama_checkpointed (3, micro_steps, FALSE), name, "");
+  Step                     host = step_over (llama_checkpointed (3, micro_steps, TRUE), name, "");
+
+  ck_assert_double_eq (moved (&gpu, PLACE_HBM, PLACE_PINNED), 0);
+  ck_assert_double_eq (moved (&host, PLACE_HBM, PLACE_PINNED), micro_steps * 3 * LLAMA_CHECKPOINT);
+  ck_assert_double_eq (moved (&host, PLACE_PINNED, PLACE_HBM), micro_steps * 3 * LLAMA_CHECKPOINT);
+  ck_assert_double_eq (host.totals.high[PLACE_PINNED], 3 * LLAMA_CHECKPOINT);
+  if (_i / 2 == 0)
+    ck_assert_double_eq (gpu.totals.high[PLACE_HBM] - host.totals.high[PLACE_HBM],
+                         2 * LLAMA_CHECKPOINT);
+}
+END_TEST
+
 /* A ratio has nothing to divide where the optimizer does not leave, or the parameters do. */
 START_TEST (a_ratio_without_its_split)
 {
@@ -223,6 +254,7 @@ main (void)
   tcase_add_loop_test (tcase, all_on_drives, 0, 2);
   tcase_add_loop_test (tcase, gradients_pass_bounded_buffers, 0, 2);
   tcase_add_test (tcase, a_part_stays_on_the_gpu);
+  tcase_add_loop_test (tcase, checkpoints_on_the_host, 0, 6);
   tcase_add_loop_test (tcase, a_ratio_without_its_split, 0, 2);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
