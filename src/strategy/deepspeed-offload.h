@@ -100,5 +100,5 @@ void     offloaded_policy (const PlanInput *in, gconstpointer opt, Policy *polic
 
 #define OFFLOADED_MISSING                                                             \
   "leaf modules, changes of the module order, the fp16 overflow check's all-reduce\n" \
-  "memory-centric tiling, max_in_cpu, pin_memory: false\n"                            \
+  "max_in_cpu, pin_memory: false\n"                                                   \
   "an extra trip of a micro-step's gradients in compute precision, which DeepSpeed adds up there"

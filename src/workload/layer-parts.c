@@ -103,6 +103,23 @@ layer_add_replicated (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1)
   layer_add_tensor (b, suffix, d0, d1, 0, FALSE)->replicated = b->tp > 1;
 }
 
+/* Of FEATURES on this rank. Only linears of blocks are tiled; by 0 as little as by 1. */
+static guint
+splits_of (const LayerBuilder *b, gint64 splits, gint64 features)
+{
+  return b->layer.kind == LAYER_BLOCK ? (guint) CLAMP (splits, 1, features) : 1;
+}
+
+/* As torch names them: linears[out][in]. */
+static const char *
+tile_name (const char *name, guint64 tile, guint64 in_splits)
+{
+  g_autofree char *suffix = g_strdup_printf (".linears.%" G_GUINT64_FORMAT ".%" G_GUINT64_FORMAT,
+                                             tile / in_splits, tile % in_splits);
+
+  return tape_join (name, suffix);
+}
+
 /* One of the two linears of an adapter of module NAME. */
 static TapeValue
 add_adapter_linear (LayerBuilder *b, const char *name, const char *role, const char *part,
@@ -136,25 +153,60 @@ add_adapter (LayerBuilder *b, const char *name, const char *role, TapeValue in, 
   return tape_add (b->tape, tape_join (role, ".lora_add"), out, x);
 }
 
+/*
+ * The weights of linear NAME, K x N here, and its bias. One module, or one for each tile; the first
+ * one's number.
+ */
+static gint
+add_weights (LayerBuilder *b, const char *name, gint64 k, gint64 n, gboolean bias,
+             Division division)
+{
+  gboolean transposed = b->style->transposed && b->layer.kind == LAYER_BLOCK;
+  guint64  rows = splits_of (b, b->training->tiled_in_splits, k);
+  guint64  columns = splits_of (b, b->training->tiled_out_splits, n);
+  gint     first = (gint) b->modules->len;
+
+  for (guint64 i = 0; i < rows * columns; i++)
+    {
+      gint64 k_tile = (gint64) tape_tile ((guint64) k, rows, i % rows);
+      gint64 n_tile = (gint64) tape_tile ((guint64) n, columns, i / rows);
+      gint   module = layer_add_module (b, rows * columns > 1 ? tile_name (name, i, rows) : name);
+
+      g_array_index (b->modules, ModuleDesc, module).linear = b->layer.kind == LAYER_BLOCK;
+      layer_add_tensor (b, "weight", transposed ? k_tile : n_tile, transposed ? n_tile : k_tile, 0,
+                        FALSE)
+          ->replicated = division == WHOLE && b->tp > 1;
+      if (bias && i % rows + 1 == rows)
+        layer_add_tensor (b, "bias", n_tile, 0, 0, FALSE)->replicated =
+            division != COLUMNS && b->tp > 1;
+    }
+  return first;
+}
+
+static TapeValue
+add_product (LayerBuilder *b, const char *role, TapeValue in, LinearSpec spec)
+{
+  guint in_splits = splits_of (b, b->training->tiled_in_splits, (gint64) spec.k);
+  guint out_splits = splits_of (b, b->training->tiled_out_splits, (gint64) spec.n);
+
+  return in_splits * out_splits > 1
+             ? tape_tiled_linear (b->tape, role, in, spec, in_splits, out_splits)
+             : tape_linear (b->tape, role, in, spec);
+}
+
 TapeValue
 layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeValue in,
                      double tokens, gint64 k, gint64 n, gboolean bias, Division division)
 {
-  gint        module = layer_add_module (b, name);
-  gboolean    transposed = b->style->transposed && b->layer.kind == LAYER_BLOCK;
-  gboolean    late = bias && division == ROWS && b->tp > 1;
-  TensorDesc *weight;
-  TapeValue   out;
+  gboolean  late = bias && division == ROWS && b->tp > 1;
+  gint      module;
+  TapeValue out;
 
-  g_array_index (b->modules, ModuleDesc, module).linear = b->layer.kind == LAYER_BLOCK;
   k = division == ROWS ? k / b->tp : k;
   n = division == COLUMNS ? n / b->tp : n;
-  weight = layer_add_tensor (b, "weight", transposed ? k : n, transposed ? n : k, 0, FALSE);
-  weight->replicated = division == WHOLE && b->tp > 1;
-  if (bias)
-    layer_add_tensor (b, "bias", n, 0, 0, FALSE)->replicated = division != COLUMNS && b->tp > 1;
+  module = add_weights (b, name, k, n, bias, division);
   b->tape->counted = division == WHOLE ? layer_whole_share (b, tokens) : 1;
-  out = tape_linear (b->tape, role, in,
+  out = add_product (b, role, in,
                      (LinearSpec){ .module = module,
                                    .rows = tokens,
                                    .k = (guint64) k,

@@ -23,6 +23,19 @@ typedef struct
 
 TapeValue tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec);
 
+/* A product of M x K and K x N, BATCH times, that reads and writes no values yet. */
+KernelDesc tape_product_desc (const Tape *tape, const char *name, guint64 batch, guint64 m,
+                              guint64 n, guint64 k, double flops);
+
+/*
+ * The same linear in IN_SPLITS x OUT_SPLITS tiles, whose modules follow each other from MODULE on,
+ * those of one part of the output together (tape-tiles.c). Of N features in PARTS, tape_tile says
+ * how many part I has.
+ */
+TapeValue tape_tiled_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec,
+                             guint in_splits, guint out_splits);
+guint64   tape_tile (guint64 n, guint64 parts, guint64 i);
+
 /*
  * The bias of a linear whose partial sums were added up before: the kernel that reads VALUE next
  * adds it, which costs nothing (Megatron-LM: fused with dropout and residual). Only its gradient is

@@ -14,9 +14,9 @@ tape_input (Tape *tape, const char *name, double elements, gboolean needs_grad)
 
 /* ---- matrix products ---- */
 
-static KernelDesc
-product_desc (const Tape *tape, const char *name, guint64 batch, guint64 m, guint64 n, guint64 k,
-              double flops)
+KernelDesc
+tape_product_desc (const Tape *tape, const char *name, guint64 batch, guint64 m, guint64 n,
+                   guint64 k, double flops)
 {
   return (KernelDesc){ .kind = KERNEL_MATMUL,
                        .name = name,
@@ -35,8 +35,8 @@ static gboolean
 backward_input (Tape *tape, const TapeOp *op, TapeValue *grad)
 {
   const KernelDesc *s = &op->shape;
-  KernelDesc        dgrad =
-      product_desc (tape, tape_join (op->name, ".dgrad"), s->batch, s->m, s->k, s->n, s->flops);
+  KernelDesc dgrad = tape_product_desc (tape, tape_join (op->name, ".dgrad"), s->batch, s->m, s->k,
+                                        s->n, s->flops);
 
   if (!tape_tensor (tape, op->in[0])->needs_grad)
     return FALSE;
@@ -61,8 +61,8 @@ static void
 push_weight_grads (Tape *tape, const TapeOp *op)
 {
   const KernelDesc *s = &op->shape;
-  KernelDesc        wgrad =
-      product_desc (tape, tape_join (op->name, ".wgrad"), s->batch, s->n, s->k, s->m, s->flops);
+  KernelDesc wgrad = tape_product_desc (tape, tape_join (op->name, ".wgrad"), s->batch, s->n, s->k,
+                                        s->m, s->flops);
 
   wgrad.write_bytes = op->weight_bytes;
   wgrad.weight_gradient = TRUE;
@@ -122,7 +122,7 @@ tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec)
 
   op->module = spec.module;
   op->backward = backward_linear;
-  op->shape = product_desc (tape, name, spec.batch, m, spec.n, spec.k, flops);
+  op->shape = tape_product_desc (tape, name, spec.batch, m, spec.n, spec.k, flops);
   op->weight_bytes = tape->e * (double) spec.k * (double) spec.n * (double) spec.batch;
   op->bias_bytes = spec.bias ? tape->e * (double) spec.n * (double) spec.batch : 0;
   out = tape_add_output (tape, op, spec.rows * (double) spec.n);
@@ -154,16 +154,16 @@ backward_product (Tape *tape, const TapeOp *op)
   TapeKernel       *kernel;
 
   tape_gather_again (tape, op->in[1]);
-  kernel = tape_push_backward (
-      tape, op,
-      product_desc (tape, tape_join (op->name, ".grad_a"), s->batch, s->m, s->k, s->n, s->flops),
-      FALSE, 0, NULL);
+  kernel = tape_push_backward (tape, op,
+                               tape_product_desc (tape, tape_join (op->name, ".grad_a"), s->batch,
+                                                  s->m, s->k, s->n, s->flops),
+                               FALSE, 0, NULL);
   tape_kernel_reads (kernel, op->in[1]);
   tape_kernel_writes (kernel, grads[0]);
-  kernel = tape_push_backward (
-      tape, op,
-      product_desc (tape, tape_join (op->name, ".grad_b"), s->batch, s->k, s->n, s->m, s->flops),
-      FALSE, 0, NULL);
+  kernel = tape_push_backward (tape, op,
+                               tape_product_desc (tape, tape_join (op->name, ".grad_b"), s->batch,
+                                                  s->k, s->n, s->m, s->flops),
+                               FALSE, 0, NULL);
   tape_kernel_reads (kernel, op->in[0]);
   tape_kernel_writes (kernel, grads[1]);
   tape_give_grads (tape, op, 2, grads);
@@ -178,8 +178,8 @@ tape_product (Tape *tape, const char *name, TapeValue a, TapeValue b, guint64 ba
   TapeValue out;
 
   op->backward = backward_product;
-  op->shape = product_desc (tape, name, batch, m, n, k,
-                            2 * (double) batch * (double) m * (double) n * (double) k);
+  op->shape = tape_product_desc (tape, name, batch, m, n, k,
+                                 2 * (double) batch * (double) m * (double) n * (double) k);
   out = tape_add_output (tape, op, (double) batch * (double) m * (double) n);
   tape_save_piece (tape, a);
   tape_save_piece (tape, b);

@@ -72,12 +72,13 @@ struct _TapeOp
   double      counted; /* of its FLOPs, the share that MFU's convention counts */
   KernelDesc  shape;   /* m, n, k, batch, flops of its product */
   double      weight_bytes;
-  double      bias_bytes;      /* 0: no bias */
-  double      fixed[2];        /* backward traffic that belongs to no value: read, written */
-  guint       launches;        /* of the backward kernel */
-  double      backward_extra;  /* transient bytes of the backward kernels besides gradients */
-  gboolean    logs_extra;      /* its backward logs them itself */
-  MeshAxis    axis;            /* of a collective: its group, */
+  double      bias_bytes;            /* 0: no bias */
+  guint       in_splits, out_splits; /* of a tiled linear */
+  double      fixed[2];              /* backward traffic that belongs to no value: read, written */
+  guint       launches;              /* of the backward kernel */
+  double      backward_extra;        /* transient bytes of the backward kernels besides gradients */
+  gboolean    logs_extra;            /* its backward logs them itself */
+  MeshAxis    axis;                  /* of a collective: its group, */
   guint       members, slices; /* ranks of it, pieces in which it overlaps products (0: none) */
   gboolean    concurrent;      /* its backward overlaps products of weight gradients */
   gboolean    grouped;         /* of attention: several query heads a key head */

@@ -81,7 +81,8 @@ typedef struct
   gint64   grad_accum;        /* micro-steps an optimizer step */
   gint     checkpointing;     /* CheckpointMode [+ K]; key activation_checkpointing */
   gboolean cpu_checkpointing; /* checkpoints of whole blocks live in host memory */
-  gint     attention;         /* AttentionKind */
+  gint64   tiled_in_splits, tiled_out_splits; /* parts of each linear of a block */
+  gint     attention;                         /* AttentionKind */
   gboolean causal;
   gint     dropout;      /* DropoutKind: after embedding, attention and both branches of a block */
   gboolean fused_norm;   /* one kernel a norm instead of the eager chain */

@@ -65,6 +65,26 @@ check_checkpoints (const TrainingOptions *training, const OptionMarks *marks, Di
   return FALSE;
 }
 
+/* No part of a linear is empty, and TiledLinear is not a linear that LoRA adapts. */
+static gboolean
+check_tiles (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
+             DiagList *diags)
+{
+  gint64            most = MAX (training->tiled_in_splits, training->tiled_out_splits);
+  const SourceMark *mark = option_mark (marks, "tiled_out_splits", "tiled_in_splits", NULL);
+
+  if (most > 1 && training->peft != PEFT_NONE)
+    diag_error (diags, mark, "take 1 part each", "adapters of tiled linears are not modelled");
+  else if (most > 1 && shape->d_model / most < 64)
+    diag_error (diags, mark, "take fewer parts",
+                "%" G_GINT64_FORMAT " parts of a width of %" G_GINT64_FORMAT
+                " have less than 64 features",
+                most, shape->d_model);
+  else
+    return TRUE;
+  return FALSE;
+}
+
 gboolean
 workload_check (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
                 DiagList *diags)
@@ -72,6 +92,7 @@ workload_check (const ModelShape *shape, const TrainingOptions *training, const 
   gboolean ok = check_positions (shape, training, marks, diags);
 
   ok = check_checkpoints (training, marks, diags) && ok;
+  ok = check_tiles (shape, training, marks, diags) && ok;
   ok = peft_check (shape, training, marks, diags) && ok;
   return ok && check_activations (shape, training, marks, diags);
 }

@@ -60,6 +60,8 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   t->compile = g_rand_boolean (rand);
   t->peft = case_ % 5 == 3 ? PEFT_LORA : PEFT_NONE;
   t->lora_r = 1 + case_ % 24;
+  t->tiled_in_splits = t->peft == PEFT_NONE && case_ % 7 == 4 ? 2 : 1;
+  t->tiled_out_splits = t->peft == PEFT_NONE && case_ % 7 > 3 ? 3 : 1;
   t->attention = g_rand_int_range (rand, 0, 4);
   t->reduce_dtype = g_rand_boolean (rand)            ? REDUCE_AUTO
                     : t->precision == PRECISION_FP32 ? DTYPE_FP32
@@ -105,7 +107,8 @@ draw_axes (RandomPlan *self, GRand *rand, Axes axes, guint case_)
 
   m->tp = pick (rand, degrees, G_N_ELEMENTS (degrees));
   m->sp = m->tp > 1 && g_rand_boolean (rand);
-  m->async_tp = m->tp > 1 && g_rand_int_range (rand, 0, 4) == 0;
+  m->async_tp =
+      m->tp > 1 && g_rand_int_range (rand, 0, 4) == 0 && self->training.tiled_out_splits == 1;
   m->cp = g_rand_int_range (rand, 0, 3) == 0 ? 2 : 1;
   m->context = g_rand_int_range (rand, 0, 2);
   if (axes != AXES_ALL)
@@ -254,12 +257,13 @@ describe (RandomPlan *self, guint32 seed, guint case_)
   g_string_printf (
       self->description,
       "seed %u case %u: %s L=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d accum=%d "
-      "ckpt=%d%s precision=%d lora=%d tp=%d sp=%d cp=%d ep=%d pp=%d vp=%d pipeline=%d p2p=%d;",
+      "ckpt=%d%s tiles=%dx%d precision=%d lora=%d tp=%d sp=%d cp=%d ep=%d pp=%d vp=%d pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
       (int) self->shape.vocab, self->shape.tied_embeddings, (int) self->shape.n_experts,
       self->in.mesh.n_ranks, self->in.mesh.ranks_per_node, self->in.mesh.world,
       (int) self->training.micro_batch, (int) self->training.grad_accum,
       self->training.checkpointing, self->training.cpu_checkpointing ? " (host)" : "",
+      (int) self->training.tiled_in_splits, (int) self->training.tiled_out_splits,
       self->training.precision, self->training.peft ? (int) self->training.lora_r : 0, (int) m->tp,
       (int) m->sp, (int) m->cp, (int) m->ep, (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
 }

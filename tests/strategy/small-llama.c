@@ -20,6 +20,7 @@ set_options (const Strategy *strategy, gpointer options, const char *text)
 typedef struct
 {
   gboolean clips, checkpoints, on_host;
+  guint    in_splits, out_splits;
 } Extras;
 
 static Workload *
@@ -46,6 +47,8 @@ build (guint blocks, guint micros, Extras extras, const MeshOptions *mesh, Workl
   training.clip_gradients = extras.clips;
   training.checkpointing = extras.checkpoints ? CHECKPOINT_FULL : CHECKPOINT_NONE;
   training.cpu_checkpointing = extras.on_host;
+  training.tiled_in_splits = extras.in_splits;
+  training.tiled_out_splits = extras.out_splits;
   ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
   workload = mesh != NULL ? workload_new_stage (&shape, &training, mesh, 0)
                           : workload_new (&shape, &training);
@@ -73,4 +76,11 @@ Workload *
 llama_checkpointed (guint blocks, guint micros, gboolean on_host)
 {
   return build (blocks, micros, (Extras){ .checkpoints = TRUE, .on_host = on_host }, NULL, NULL);
+}
+
+Workload *
+llama_tiled (guint blocks, guint in_splits, guint out_splits)
+{
+  return build (blocks, 1, (Extras){ .in_splits = in_splits, .out_splits = out_splits }, NULL,
+                NULL);
 }

@@ -19,5 +19,8 @@ Workload *llama_clipped (guint blocks, guint micros);
 #define LLAMA_CHECKPOINT (32 * 64 * 2)
 Workload *llama_checkpointed (guint blocks, guint micros, gboolean on_host);
 
+/* The first, whose blocks' linears are cut into IN_SPLITS x OUT_SPLITS tiles. */
+Workload *llama_tiled (guint blocks, guint in_splits, guint out_splits);
+
 /* Fills OPTIONS of STRATEGY: "key=value,key=value", the others at their defaults. */
 void set_options (const Strategy *strategy, gpointer options, const char *text);

@@ -194,6 +194,62 @@ START_TEST (a_part_stays_on_the_gpu)
 }
 END_TEST
 
+/* ---- tiles ----------------------------------------------------------------------------------- */
+
+static double
+sum_products (const KernelDesc *kernels, guint n, guint *n_products, guint64 *widest)
+{
+  double flops = 0;
+
+  for (guint i = 0; i < n; i++)
+    if (kernels[i].kind == KERNEL_MATMUL && kernels[i].module >= 0)
+      {
+        flops += kernels[i].flops;
+        *widest = MAX (*widest, kernels[i].n);
+        ++*n_products;
+      }
+  return flops;
+}
+
+/*
+ * The seven linears of a block, 64 or 128 features wide, in 2 x 4 tiles: as many modules beside its
+ * two norms, each with a product; together the same FLOPs and parameters.
+ */
+START_TEST (tiles_of_a_block)
+{
+  g_autoptr (Workload) whole = llama_tiled (1, 1, 1), tiled = llama_tiled (1, 2, 4);
+  const LayerDesc     *a = workload_layer (whole, 1), *b = workload_layer (tiled, 1);
+  guint                n[2] = { 0 };
+  guint64              widest[2] = { 0 };
+
+  ck_assert_uint_eq (a->n_modules, 2 + 7);
+  ck_assert_uint_eq (b->n_modules, 2 + 7 * 8);
+  ck_assert_uint_eq (a->elements, b->elements);
+  ck_assert_double_eq (sum_products (a->forward, a->n_forward, &n[0], &widest[0]),
+                       sum_products (b->forward, b->n_forward, &n[1], &widest[1]));
+  ck_assert_uint_eq (n[0], 7);
+  ck_assert_uint_eq (n[1], 7 * 8);
+  ck_assert_uint_eq (widest[0], 128);
+  ck_assert_uint_eq (widest[1], 32);
+  ck_assert_uint_eq (a->saved_bytes, b->saved_bytes);
+}
+END_TEST
+
+/* Gathering tiles one after the other moves the same bytes. How much is there at a time: models.md. */
+START_TEST (tiles_are_gathered_in_turn)
+{
+  const MeshGroup all = { .size = RANKS, .stride = 1 };
+  const char     *options = PLAIN "offload_optimizer=cpu,offload_param=cpu,reduce_bucket_size=1";
+  Step            whole = step_over (llama_tiled (3, 1, 1), "zero-infinity", options);
+  Step            tiled = step_over (llama_tiled (3, 1, 4), "zero-infinity", options);
+
+  ck_assert_double_eq (plan_totals_traffic (&whole.totals, COLLECTIVE_ALL_GATHER, all),
+                       plan_totals_traffic (&tiled.totals, COLLECTIVE_ALL_GATHER, all));
+  ck_assert_double_eq (moved (&whole, PLACE_PINNED, PLACE_HBM),
+                       moved (&tiled, PLACE_PINNED, PLACE_HBM));
+}
+END_TEST
+
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
 /*
@@ -254,6 +310,8 @@ main (void)
   tcase_add_loop_test (tcase, all_on_drives, 0, 2);
   tcase_add_loop_test (tcase, gradients_pass_bounded_buffers, 0, 2);
   tcase_add_test (tcase, a_part_stays_on_the_gpu);
+  tcase_add_test (tcase, tiles_of_a_block);
+  tcase_add_test (tcase, tiles_are_gathered_in_turn);
   tcase_add_loop_test (tcase, checkpoints_on_the_host, 0, 6);
   tcase_add_loop_test (tcase, a_ratio_without_its_split, 0, 2);
   suite_add_tcase (suite, tcase);
