@@ -1,9 +1,11 @@
 /*
- * Checkpoints of activations in host memory (training.cpu_checkpointing): what a layer saved leaves
- * behind its forward pass and returns before its backward pass, both on one stream beside the
- * compute stream, through pinned memory. The GPU's memory goes back when the copy is done; the
- * host's too. Sources: Rajbhandari et al., ZeRO-Infinity, arXiv:2104.07857, 5.1.3; DeepSpeed,
- * deepspeed/runtime/activation_checkpointing/offload_activations.py.
+ * Checkpoints of activations that do not stay whole on the GPU. With training.cpu_checkpointing
+ * what a layer saved leaves for pinned host memory behind its forward pass and returns before its
+ * backward pass, both on one stream beside the compute stream; memory goes back when its copy is
+ * done. With training.partition_activations each tensor rank keeps a slice of it, in GPU memory or
+ * on the host, and the group gathers it again. Sources: Rajbhandari et al., ZeRO-Infinity,
+ * arXiv:2104.07857, 5.1.2; ZeRO, arXiv:1910.02054, 6.1; DeepSpeed, deepspeed/runtime/
+ * activation_checkpointing (checkpointing.py, offload_activations.py).
  */
 #include "driver/driver-private.h"
 
@@ -13,50 +15,97 @@ copy_stream (const Driver *self)
   return schedule_stream (self->b, "checkpoints", 0);
 }
 
-/* The op that copies SAVED bytes from FROM to TO; it gives FROM's memory back. */
 static void
-copy (Driver *self, Place from_place, BufferRef from, Place to_place, BufferRef to, guint64 bytes)
+uses (Driver *self, BufferRef from, BufferRef to)
 {
-  StreamRef stream = copy_stream (self);
-
-  schedule_move (self->b, stream, from_place, to_place, bytes, "checkpoint");
   schedule_uses (self->b, from, SCHEDULE_WHOLE, ACCESS_READ);
   schedule_uses (self->b, to, SCHEDULE_WHOLE, ACCESS_WRITE);
-  schedule_free_after (self->b, from, schedule_record (self->b, stream));
 }
+
+/* Copies *AT, BYTES of it, to a buffer TO_PLACE, which is *AT from then on. */
+static void
+copy (Driver *self, BufferRef *at, Place from_place, Place to_place, guint64 bytes)
+{
+  StreamRef stream = copy_stream (self);
+  BufferRef to = schedule_alloc_on (self->b, stream, to_place, POOL_ACTIVATION, bytes,
+                                    to_place == PLACE_HBM ? "saved" : "checkpoint");
+
+  schedule_move (self->b, stream, from_place, to_place, bytes, "checkpoint");
+  uses (self, *at, to);
+  schedule_free_after (self->b, *at, schedule_record (self->b, stream));
+  *at = to;
+}
+
+/* ---- slices ---------------------------------------------------------------------------------- */
+
+static void
+cut (Driver *self, const LayerDesc *layer, BufferRef *at)
+{
+  double     bytes = (double) layer->kept_bytes;
+  KernelDesc work =
+      kernel_desc_stream (KERNEL_COPY, "checkpoint_slice", DTYPE_BF16, bytes, bytes, 1);
+  BufferRef slice =
+      schedule_alloc (self->b, PLACE_HBM, POOL_ACTIVATION, layer->kept_bytes, "checkpoint");
+
+  schedule_kernel (self->b, SCHEDULE_COMPUTE, &work);
+  uses (self, *at, slice);
+  schedule_free (self->b, *at);
+  *at = slice;
+}
+
+static void
+put_together (Driver *self, const LayerDesc *layer, BufferRef *at)
+{
+  MeshGroup group = plan_axis_group (&self->at->levels[0].in, MESH_TENSOR);
+  CommRef   comm = schedule_sharing_comm (self->b, driver_axis_name (self, MESH_TENSOR), group);
+  BufferRef whole =
+      schedule_alloc (self->b, PLACE_HBM, POOL_ACTIVATION, layer->saved_bytes, "saved");
+
+  schedule_buffer_restored (self->b, whole, &layer->forward_memory);
+  schedule_collective (self->b, SCHEDULE_COMPUTE, comm, COLLECTIVE_ALL_GATHER,
+                       payload_of_bytes (layer->kept_bytes * group.size), "all_gather_checkpoint");
+  uses (self, *at, whole);
+  schedule_free_after (self->b, *at, schedule_record (self->b, SCHEDULE_COMPUTE));
+  *at = whole;
+}
+
+static gboolean
+is_cut (const LayerDesc *layer)
+{
+  return layer->kept_bytes < layer->saved_bytes;
+}
+
+/* ---- of a layer ------------------------------------------------------------------------------ */
 
 void
 checkpoint_leaves (Driver *self, const LayerDesc *layer, BufferRef *saved)
 {
-  BufferRef host;
-
+  if (is_cut (layer))
+    cut (self, layer, saved);
   if (!layer->offloaded)
     return;
-  host = schedule_alloc (self->b, PLACE_PINNED, POOL_ACTIVATION, layer->saved_bytes, "checkpoint");
   schedule_wait_stream (self->b, copy_stream (self), SCHEDULE_COMPUTE);
-  copy (self, PLACE_HBM, *saved, PLACE_PINNED, host, layer->saved_bytes);
-  *saved = host;
+  copy (self, saved, PLACE_HBM, PLACE_PINNED, layer->kept_bytes);
 }
 
 void
 checkpoint_returns (Driver *self, const LayerDesc *layer, BufferRef *saved)
 {
-  BufferRef back;
-
-  if (!layer->offloaded)
-    return;
-  back = schedule_alloc_on (self->b, copy_stream (self), PLACE_HBM, POOL_ACTIVATION,
-                            layer->saved_bytes, "saved");
-  schedule_buffer_restored (self->b, back, &layer->forward_memory);
-  copy (self, PLACE_PINNED, *saved, PLACE_HBM, back, layer->saved_bytes);
-  schedule_wait_stream (self->b, SCHEDULE_COMPUTE, copy_stream (self));
-  *saved = back;
+  if (layer->offloaded)
+    {
+      copy (self, saved, PLACE_PINNED, PLACE_HBM, layer->kept_bytes);
+      if (!is_cut (layer))
+        schedule_buffer_restored (self->b, *saved, &layer->forward_memory);
+      schedule_wait_stream (self->b, SCHEDULE_COMPUTE, copy_stream (self));
+    }
+  if (is_cut (layer))
+    put_together (self, layer, saved);
 }
 
 void
 checkpoint_ends (Driver *self, const LayerDesc *layer, BufferRef saved)
 {
-  if (layer->offloaded) /* its memory is the other stream's */
+  if (layer->offloaded && !is_cut (layer)) /* its memory is the other stream's */
     schedule_free_after (self->b, saved, schedule_record (self->b, SCHEDULE_COMPUTE));
   else
     schedule_free (self->b, saved);

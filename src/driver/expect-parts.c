@@ -42,17 +42,37 @@ expect_flops (const PlanInput *in)
          * (double) workload_training (in->workload)->grad_accum;
 }
 
-/* What the layers of CHUNK save that live on the host between the passes, or that do not. */
-static double
-saved_by_chunk (const Workload *workload, guint chunk, gboolean offloaded)
+/* What the layers of a chunk save: bytes between the passes and, of what leaves, in a pass. */
+typedef struct
 {
-  double sum = 0;
-  guint  first, end;
+  double stays;  /* whole on the GPU */
+  double slices; /* on the GPU, of checkpoints that tensor ranks share */
+  double host;
+  double whole; /* of these two, as the passes use them */
+} Saved;
+
+static gboolean
+leaves (const LayerDesc *layer)
+{
+  return layer->offloaded || layer->kept_bytes < layer->saved_bytes;
+}
+
+static Saved
+saved_by_chunk (const Workload *workload, guint chunk)
+{
+  Saved sum = { 0 };
+  guint first, end;
 
   workload_chunk (workload, chunk, &first, &end);
   for (guint i = first; i < end; i++)
-    if (workload_layer (workload, i)->offloaded == offloaded)
-      sum += (double) workload_layer (workload, i)->saved_bytes;
+    {
+      const LayerDesc *layer = workload_layer (workload, i);
+
+      sum.stays += leaves (layer) ? 0 : (double) layer->saved_bytes;
+      sum.slices += leaves (layer) && !layer->offloaded ? (double) layer->kept_bytes : 0;
+      sum.host += layer->offloaded ? (double) layer->kept_bytes : 0;
+      sum.whole += leaves (layer) ? (double) layer->saved_bytes : 0;
+    }
   return sum;
 }
 
@@ -61,24 +81,24 @@ saved_by_chunk (const Workload *workload, guint chunk, gboolean offloaded)
  * for one half of a split backward pass stays for the other.
  */
 static void
-keep (const PipelineSlot *slot, double resident, double offloaded, double *gpu, double *host)
+keep (PipelinePass pass, Saved saved, double *gpu, double *host)
 {
-  switch (slot->pass)
+  switch (pass)
     {
     case PASS_FORWARD:
-      *gpu += resident;
-      *host += offloaded;
+      *gpu += saved.stays + saved.slices;
+      *host += saved.host;
       break;
     case PASS_BACKWARD:
-      *gpu -= resident;
-      *host -= offloaded;
+      *gpu -= saved.stays + saved.slices;
+      *host -= saved.host;
       break;
     case PASS_INPUT:
-      *gpu += offloaded;
-      *host -= offloaded;
+      *gpu += saved.whole - saved.slices;
+      *host -= saved.host;
       break;
     case PASS_WEIGHT:
-      *gpu -= resident + offloaded;
+      *gpu -= saved.stays + saved.whole;
       break;
     }
 }
@@ -91,35 +111,47 @@ kept_by_stage (const Workload *workload, double *most_gpu, double *most_host)
   g_autoptr (GArray) slots = NULL;
   double             gpu = 0, host = 0;
 
-  *most_gpu = saved_by_chunk (workload, 0, FALSE);
-  *most_host = saved_by_chunk (workload, 0, TRUE);
-  if (pipeline.stages == 1)
-    return;
   *most_gpu = *most_host = 0;
+  if (pipeline.stages == 1)
+    {
+      keep (PASS_FORWARD, saved_by_chunk (workload, 0), most_gpu, most_host);
+      return;
+    }
   slots = pipeline_slots (&pipeline, workload_stage (workload));
   for (guint i = 0; i < slots->len; i++)
     {
       const PipelineSlot *slot = &g_array_index (slots, PipelineSlot, i);
 
-      keep (slot, saved_by_chunk (workload, slot->chunk, FALSE),
-            saved_by_chunk (workload, slot->chunk, TRUE), &gpu, &host);
+      keep (slot->pass, saved_by_chunk (workload, slot->chunk), &gpu, &host);
       *most_gpu = MAX (*most_gpu, gpu);
       *most_host = MAX (*most_host, host);
     }
 }
 
-/* arXiv:2104.07857, 5.1.3: each checkpoint crosses the host link once each way. */
+/*
+ * arXiv:2104.07857, 5.1.2: each checkpoint, or the slice of it, crosses the host link once each
+ * way; arXiv:1910.02054, 8: what is shared is gathered once over the tensor ranks.
+ */
 void
 plan_expect_checkpoints (const PlanInput *in, PlanTotals *totals)
 {
-  Pipeline pipeline = pipeline_of (in->workload);
-  double   kept, host, moved = 0;
+  const Workload *workload = in->workload;
+  Pipeline        pipeline = pipeline_of (workload);
+  double          kept, host, moved = 0, gathered = 0, micros = pipeline_chunk_micros (&pipeline);
 
-  for (guint c = 0; c < pipeline.chunks; c++)
-    moved += pipeline_chunk_micros (&pipeline) * saved_by_chunk (in->workload, c, TRUE);
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    {
+      const LayerDesc *layer = workload_layer (workload, i);
+
+      if (layer->offloaded)
+        moved += micros * (double) layer->kept_bytes;
+      if (layer->kept_bytes < layer->saved_bytes)
+        gathered += micros * (double) layer->kept_bytes * mesh_tensor (&in->mesh).size;
+    }
   totals->moves[move_kind (PLACE_HBM, PLACE_PINNED)] += moved;
   totals->moves[move_kind (PLACE_PINNED, PLACE_HBM)] += moved;
-  kept_by_stage (in->workload, &kept, &host);
+  plan_totals_add (totals, COLLECTIVE_ALL_GATHER, mesh_tensor (&in->mesh), gathered);
+  kept_by_stage (workload, &kept, &host);
   totals->low[PLACE_PINNED] += host;
   totals->high[PLACE_PINNED] += host;
 }
@@ -140,9 +172,11 @@ activation_bounds (const Workload *workload)
   for (guint i = 0; i < n; i++)
     {
       const LayerDesc *layer = workload_layer (workload, i);
+      double           most = (double) MAX (layer->working_bytes, layer->backward_bytes);
 
-      bounds.high = MAX (bounds.high, (double) MAX (layer->working_bytes, layer->backward_bytes)
-                                          + (layer->offloaded ? (double) layer->saved_bytes : 0));
+      if (leaves (layer)) /* the slice, and what comes of it */
+        most += (double) layer->saved_bytes + (double) layer->kept_bytes;
+      bounds.high = MAX (bounds.high, most);
     }
   bounds.high += (double) head->held_bytes * held;
   return bounds;

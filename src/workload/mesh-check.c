@@ -153,6 +153,10 @@ check_sequence (const Check *c)
                 "'order: tp-pp-dp' with context ranks is not modelled");
   if (m->sp == 1 && m->tp == 1)
     diag_warning (c->diags, mark_of (c, "sp"), NULL, "'sp' has no effect without a tensor group");
+  if (c->training->partition_activations && (m->tp == 1 || m->sp == 1))
+    diag_warning (c->diags, mark_of (c, "sp"), NULL,
+                  "'partition_activations' has no effect without tensor ranks that hold the same "
+                  "activations");
   if (m->async_tp && MAX (c->training->tiled_in_splits, c->training->tiled_out_splits) > 1)
     diag_error (c->diags, mark_of (c, "async_tp"), "take 'async_tp: false'",
                 "collectives inside tiled linears are not modelled");

@@ -54,6 +54,13 @@ const OptionSpec training_options[] = {
     .help = "inputs of blocks that are recomputed as a whole leave for host memory behind the "
             "forward pass and return before the backward pass",
     .source = "arXiv:2104.07857; DeepSpeed, activation_checkpointing.cpu_checkpointing" },
+  { .key = "partition_activations",
+    .type = OPTION_BOOL,
+    .offset = FIELD (partition_activations),
+    .fallback = "false",
+    .help = "tensor ranks keep a slice each of the inputs of recomputed blocks and gather them for "
+            "the backward pass",
+    .source = "arXiv:1910.02054; DeepSpeed, activation_checkpointing.partition_activations" },
   { .key = "tiled_in_splits",
     .type = OPTION_INT,
     .offset = FIELD (tiled_in_splits),

@@ -57,11 +57,12 @@ check_checkpoints (const TrainingOptions *training, const OptionMarks *marks, Di
   gboolean some = training->checkpointing == CHECKPOINT_FULL
                   || training->checkpointing >= CHECKPOINT_SELECTIVE_LAYER;
 
-  if (some || !training->cpu_checkpointing)
+  if (some || !(training->cpu_checkpointing || training->partition_activations))
     return TRUE;
-  diag_error (diags, option_mark (marks, "cpu_checkpointing", "activation_checkpointing", NULL),
+  diag_error (diags, option_mark (marks, "cpu_checkpointing", "partition_activations", NULL),
               "set activation_checkpointing to full, selective-layer or layers:K",
-              "cpu_checkpointing moves checkpoints of whole blocks, and there are none");
+              "%s is about checkpoints of whole blocks, and there are none",
+              training->cpu_checkpointing ? "cpu_checkpointing" : "partition_activations");
   return FALSE;
 }
 

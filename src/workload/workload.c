@@ -97,13 +97,25 @@ memory_program (const GArray *steps, guint to_peak, guint n_tensors)
                           n_tensors };
 }
 
+/* Under sequence parallelism a rank has but its own tokens. */
+static gboolean
+shares_checkpoints (const Workload *self, const LayerDesc *desc)
+{
+  return self->training.partition_activations && self->mesh.sp == 0
+         && desc->checkpoint == CHECKPOINT_FULL;
+}
+
 static void
-fill_memory (const TrainingOptions *training, const LayerBuild *build, const TapeResult *result,
+fill_memory (const Workload *self, const LayerBuild *build, const TapeResult *result,
              LayerDesc *desc)
 {
+  const TrainingOptions *training = &self->training;
+  guint64                parts = shares_checkpoints (self, desc) ? (guint64) self->mesh.tp : 1;
+
   desc->saved_bytes = to_bytes (result->saved);
   desc->offloaded =
       training->cpu_checkpointing && desc->checkpoint == CHECKPOINT_FULL && desc->saved_bytes > 0;
+  desc->kept_bytes = (desc->saved_bytes + parts - 1) / parts;
   desc->working_bytes = to_bytes (result->working);
   desc->backward_bytes = to_bytes (result->backward_bytes);
   desc->output_bytes =
@@ -200,7 +212,7 @@ add_class (Workload *self, LayerClass key)
   record->desc.class_ = self->n_classes;
   record->desc.checkpoint = key.checkpoint;
   fill_kernels (self, &build, &result, record);
-  fill_memory (&self->training, &build, &result, &record->desc);
+  fill_memory (self, &build, &result, &record->desc);
   tape_free (build.tape);
   return self->n_classes++;
 }

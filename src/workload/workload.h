@@ -83,6 +83,7 @@ typedef struct
   gboolean tied_peer;     /* the embedding whose table is copied */
   guint64  tied_elements; /* of both: elements of the table on this rank, else 0 */
   /* activation bytes of one micro-batch on this rank, with the checkpointing mode applied */
+  guint64  kept_bytes;    /* of it in between: a slice where tensor ranks share a checkpoint */
   guint64  saved_bytes;   /* kept from this layer's forward until its backward */
   guint64  working_bytes; /* transient beyond `saved_bytes` while its forward runs */
   gboolean offloaded; /* of a checkpoint: saved bytes are in host memory between the two passes */

@@ -51,6 +51,7 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   t->grad_accum = g_rand_int_range (rand, 1, 4);
   t->checkpointing = (gint) (case_ % 3);
   t->cpu_checkpointing = t->checkpointing == CHECKPOINT_FULL && case_ / 3 % 2 == 1;
+  t->partition_activations = t->checkpointing == CHECKPOINT_FULL && case_ / 6 % 2 == 1;
   t->precision = (gint) (case_ / 3 % 3);
   t->optimizer = (gint) (case_ / 9 % 4);
   if (case_ / 9 % 3 == 1 && t->precision != PRECISION_FP32) /* 16 bits alone */
@@ -257,15 +258,17 @@ describe (RandomPlan *self, guint32 seed, guint case_)
   g_string_printf (
       self->description,
       "seed %u case %u: %s L=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d accum=%d "
-      "ckpt=%d%s tiles=%dx%d precision=%d lora=%d tp=%d sp=%d cp=%d ep=%d pp=%d vp=%d pipeline=%d p2p=%d;",
+      "ckpt=%d%s%s tiles=%dx%d "
+      "precision=%d lora=%d tp=%d sp=%d cp=%d ep=%d pp=%d vp=%d pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
       (int) self->shape.vocab, self->shape.tied_embeddings, (int) self->shape.n_experts,
       self->in.mesh.n_ranks, self->in.mesh.ranks_per_node, self->in.mesh.world,
       (int) self->training.micro_batch, (int) self->training.grad_accum,
       self->training.checkpointing, self->training.cpu_checkpointing ? " (host)" : "",
-      (int) self->training.tiled_in_splits, (int) self->training.tiled_out_splits,
-      self->training.precision, self->training.peft ? (int) self->training.lora_r : 0, (int) m->tp,
-      (int) m->sp, (int) m->cp, (int) m->ep, (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
+      self->training.partition_activations ? " (slices)" : "", (int) self->training.tiled_in_splits,
+      (int) self->training.tiled_out_splits, self->training.precision,
+      self->training.peft ? (int) self->training.lora_r : 0, (int) m->tp, (int) m->sp, (int) m->cp,
+      (int) m->ep, (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
 }
 
 static gboolean

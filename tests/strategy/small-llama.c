@@ -19,7 +19,7 @@ set_options (const Strategy *strategy, gpointer options, const char *text)
 
 typedef struct
 {
-  gboolean clips, checkpoints, on_host;
+  gboolean clips, checkpoints, on_host, sliced;
   guint    in_splits, out_splits;
 } Extras;
 
@@ -47,6 +47,7 @@ build (guint blocks, guint micros, Extras extras, const MeshOptions *mesh, Workl
   training.clip_gradients = extras.clips;
   training.checkpointing = extras.checkpoints ? CHECKPOINT_FULL : CHECKPOINT_NONE;
   training.cpu_checkpointing = extras.on_host;
+  training.partition_activations = extras.sliced;
   training.tiled_in_splits = extras.in_splits;
   training.tiled_out_splits = extras.out_splits;
   ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
@@ -76,6 +77,18 @@ Workload *
 llama_checkpointed (guint blocks, guint micros, gboolean on_host)
 {
   return build (blocks, micros, (Extras){ .checkpoints = TRUE, .on_host = on_host }, NULL, NULL);
+}
+
+Workload *
+llama_sliced (guint blocks, guint micros, gboolean on_host)
+{
+  const Extras extras = { .checkpoints = TRUE, .on_host = on_host, .sliced = TRUE };
+  MeshOptions  mesh = { 0 };
+
+  option_table_defaults (mesh_options, &mesh);
+  mesh.tp = 2;
+  mesh_normalise (&mesh);
+  return build (blocks, micros, extras, &mesh, NULL);
 }
 
 Workload *

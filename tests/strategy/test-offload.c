@@ -16,14 +16,20 @@ typedef struct
   double     parameters;
 } Step;
 
-/* A steady step of STRATEGY with OPTIONS over WORKLOAD on RANKS GPUs of two nodes. */
+/*
+ * A steady step of STRATEGY with OPTIONS over WORKLOAD, which is freed, on RANKS data ranks of two
+ * nodes.
+ */
 static Step
 step_over (Workload *workload, const char *strategy_name, const char *options_text)
 {
-  const Strategy      *strategy = strategy_find (strategy_name);
-  g_autofree gpointer  options = g_malloc0 (strategy->options_size);
-  const PlanInput      in = { .workload = workload,
-                              .mesh = { .n_ranks = RANKS, .ranks_per_node = 2, .world = RANKS } };
+  const guint         tp = (guint) MAX (workload_mesh (workload)->tp, 1);
+  const Strategy     *strategy = strategy_find (strategy_name);
+  g_autofree gpointer options = g_malloc0 (strategy->options_size);
+  const PlanInput     in = {
+        .workload = workload,
+        .mesh = { .n_ranks = RANKS, .ranks_per_node = 2 * tp, .world = RANKS * tp, .stride = tp }
+  };
   const StrategyChoice choice = { strategy, options, NULL };
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (Schedule) schedule = NULL;
@@ -235,7 +241,7 @@ START_TEST (tiles_of_a_block)
 }
 END_TEST
 
-/* Gathering tiles one after the other moves the same bytes. How much is there at a time: models.md. */
+/* Gathering tiles one after the other moves the same bytes. */
 START_TEST (tiles_are_gathered_in_turn)
 {
   const MeshGroup all = { .size = RANKS, .stride = 1 };
@@ -272,6 +278,26 @@ START_TEST (checkpoints_on_the_host)
   if (_i / 2 == 0)
     ck_assert_double_eq (gpu.totals.high[PLACE_HBM] - host.totals.high[PLACE_HBM],
                          2 * LLAMA_CHECKPOINT);
+}
+END_TEST
+
+/*
+ * Two tensor ranks keep half of each of the three inputs, on the GPU or on the host, and gather all
+ * of it once in each micro-step.
+ */
+START_TEST (checkpoints_in_slices)
+{
+  const gboolean  on_host = _i % 2 == 1;
+  const guint     micro_steps = 1 + _i / 2;
+  const MeshGroup pair = { .size = 2, .stride = 1 };
+  const double    half = 3.0 * LLAMA_CHECKPOINT / 2;
+  Step            step = step_over (llama_sliced (3, micro_steps, on_host), "ddp", "");
+
+  ck_assert_double_eq (plan_totals_traffic (&step.totals, COLLECTIVE_ALL_GATHER, pair),
+                       micro_steps * 2 * half);
+  ck_assert_double_eq (moved (&step, PLACE_HBM, PLACE_PINNED), on_host ? micro_steps * half : 0);
+  ck_assert_double_eq (moved (&step, PLACE_PINNED, PLACE_HBM), on_host ? micro_steps * half : 0);
+  ck_assert_double_eq (step.totals.high[PLACE_PINNED], on_host ? half : 0);
 }
 END_TEST
 
@@ -313,6 +339,7 @@ main (void)
   tcase_add_test (tcase, tiles_of_a_block);
   tcase_add_test (tcase, tiles_are_gathered_in_turn);
   tcase_add_loop_test (tcase, checkpoints_on_the_host, 0, 6);
+  tcase_add_loop_test (tcase, checkpoints_in_slices, 0, 4);
   tcase_add_loop_test (tcase, a_ratio_without_its_split, 0, 2);
   suite_add_tcase (suite, tcase);
   runner = srunner_create (suite);
