@@ -245,6 +245,10 @@ check_cadence (const Checker *self)
                       "its issue does not reduce some hops in each micro-step and then "
                       "%s at the last one",
                       collective_kind_name (hop->kind));
+      if (self->kind->states[STATE_GRADIENTS].home != PLACE_HBM)
+        return fails (self, "keep gradients on the GPU, or reduce over all ranks at once",
+                      "its reduction adds up shards at the last micro-step, when they are in %s",
+                      place_title (self->kind->states[STATE_GRADIENTS].home));
     }
   return TRUE;
 }

@@ -10,14 +10,15 @@ host_kind_name (HostKind kind)
 }
 
 HostDesc
-host_desc_adam (const char *name, guint64 elements, guint copy_bytes)
+host_desc_adam (const char *name, guint64 elements, guint state_bytes, guint gradient_bytes,
+                guint copy_bytes)
 {
   return (HostDesc){
     .kind = HOST_ADAM,
     .name = name,
     .elements = elements,
-    .read_bytes = 16.0 * (double) elements,                 /* parameter, gradient, moments */
-    .write_bytes = (12.0 + copy_bytes) * (double) elements, /* without the gradient */
+    .read_bytes = (double) (state_bytes + gradient_bytes) * (double) elements,
+    .write_bytes = (double) (state_bytes + copy_bytes) * (double) elements,
   };
 }
 

@@ -8,7 +8,7 @@
 
 typedef enum
 {
-  HOST_ADAM,   /* Adam or AdamW over fp32 states: a rate in parameters a second */
+  HOST_ADAM,   /* Adam or AdamW: a rate in parameters a second */
   HOST_STREAM, /* reads and writes memory: sums, casts, norms */
   HOST_N_KINDS,
 } HostKind;
@@ -24,9 +24,10 @@ typedef struct
 } HostDesc;
 
 /*
- * Adam over ELEMENTS with fp32 parameters, gradients and both moments; COPY_BYTES an element of a
- * low-precision copy that is written too (0: none).
+ * Adam over ELEMENTS, each of STATE_BYTES of parameter and both moments and GRADIENT_BYTES of
+ * gradient (fp32: 12 and 4), and COPY_BYTES of a low-precision copy that is written too (0: none).
  */
-HostDesc host_desc_adam (const char *name, guint64 elements, guint copy_bytes);
+HostDesc host_desc_adam (const char *name, guint64 elements, guint state_bytes,
+                         guint gradient_bytes, guint copy_bytes);
 HostDesc host_desc_stream (const char *name, guint64 elements, double read_bytes,
                            double write_bytes);

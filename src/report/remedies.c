@@ -72,7 +72,7 @@ misfits_append_text (const Prediction *prediction, GString *out)
 {
   append_tier ("GPU memory", &prediction->hbm, out);
   append_tier ("host memory", &prediction->host, out);
-  append_tier ("NVMe drives", &prediction->drives, out);
+  append_tier ("NVMe", &prediction->drives, out);
 }
 
 void

@@ -4,6 +4,11 @@
 
 const char *const offload_devices[] = { "none", "cpu", "nvme", NULL };
 
+/* Defaults of options, as the table says them. */
+#define OPTIMIZER_BUFFERS  4
+#define PARAMS_BUFFERS     5
+#define PARAMS_BUFFER_SIZE 100000000
+
 static Place
 place_of (gint device)
 {
@@ -107,6 +112,24 @@ offload_policy (const DeepspeedOffload *offload, Policy *policy)
   offload_optimizer (kind, place_of (offload->optimizer));
 }
 
+/* Options of drives where there are none. */
+static void
+warn_of_drives (const DeepspeedOffload *offload, const DeepspeedIssue *issue, DiagList *diags)
+{
+  static const char states[] = "offload_optimizer: nvme", shards[] = "offload_param: nvme";
+  gboolean          no_states = offload->optimizer != OFFLOAD_NVME;
+  gboolean          no_shards = offload->param != OFFLOAD_NVME;
+
+  warn_no_effect (diags, "pipeline_read", no_states && issue->pipeline_read, states);
+  warn_no_effect (diags, "pipeline_write", no_states && issue->pipeline_write, states);
+  warn_no_effect (diags, "optimizer_buffer_count",
+                  no_states && issue->optimizer_buffer_count != OPTIMIZER_BUFFERS, states);
+  warn_no_effect (diags, "params_buffer_count",
+                  no_shards && issue->params_buffer_count != PARAMS_BUFFERS, shards);
+  warn_no_effect (diags, "params_buffer_size",
+                  no_shards && issue->params_buffer_size != PARAMS_BUFFER_SIZE, shards);
+}
+
 gboolean
 offloaded_check (const PlanInput *in, gconstpointer opt, const char *name, DiagList *diags)
 {
@@ -114,6 +137,7 @@ offloaded_check (const PlanInput *in, gconstpointer opt, const char *name, DiagL
   gboolean                mesh = deepspeed_check (in, name, diags);
   gboolean types = check_types (workload_training (in->workload), &o->offload, diags);
 
+  warn_of_drives (&o->offload, &o->deepspeed.issue, diags);
   return check_ratio (&o->offload, diags) && types && mesh;
 }
 

@@ -1,8 +1,12 @@
 #include "strategy/host-update.h"
 
 static HostDesc
-work_of (const TrainingOptions *training, guint64 elements, guint copy_bytes)
+work_of (const StrategyRun *run, guint64 elements, guint copy_bytes)
 {
+  const TrainingOptions *training = workload_training (run->in->workload);
+  guint                  master = dtype_bytes (training_master_dtype (training));
+  guint                  moments = 2 * dtype_bytes (training_moment_dtype (training));
+  guint  gradient = policy_state_bytes (&run->policy->kinds[0].states[STATE_GRADIENTS]);
   double n = (double) elements;
 
   switch ((OptimizerKind) training->optimizer)
@@ -10,9 +14,10 @@ work_of (const TrainingOptions *training, guint64 elements, guint copy_bytes)
     case OPTIMIZER_NONE:
       return host_desc_stream ("cpu_optimizer", 0, 0, 0);
     case OPTIMIZER_SGD: /* parameter and gradient, and the parameter back */
-      return host_desc_stream ("cpu_sgd", elements, 8 * n, (4.0 + copy_bytes) * n);
+      return host_desc_stream ("cpu_sgd", elements, (master + gradient) * n,
+                               (master + copy_bytes) * n);
     default:
-      return host_desc_adam ("cpu_adam", elements, copy_bytes);
+      return host_desc_adam ("cpu_adam", elements, master + moments, gradient, copy_bytes);
     }
 }
 
@@ -23,11 +28,17 @@ host_update_stream (StrategyRun *run)
 }
 
 gboolean
+host_updates (const StrategyRun *run)
+{
+  return workload_training (run->in->workload)->optimizer != OPTIMIZER_NONE;
+}
+
+gboolean
 host_update_clips (const StrategyRun *run)
 {
   const TrainingOptions *training = workload_training (run->in->workload);
 
-  return training->clip_gradients && training->optimizer != OPTIMIZER_NONE;
+  return training->clip_gradients && host_updates (run);
 }
 
 void
@@ -59,9 +70,8 @@ void
 emit_host_update_of (StrategyRun *run, StreamRef stream, guint64 elements, guint copy_bytes,
                      gboolean blocks)
 {
-  HostDesc work = work_of (workload_training (run->in->workload), elements, copy_bytes);
-
-  Place home = run->policy->kinds[0].states[STATE_OPTIMIZER].home;
+  HostDesc work = work_of (run, elements, copy_bytes);
+  Place    home = run->policy->kinds[0].states[STATE_OPTIMIZER].home;
 
   schedule_host_op (run->b, stream, &work, blocks);
   schedule_uses_kept (run->b, place_is_host (home) ? home : PLACE_PINNED, POOL_OPTIMIZER,

@@ -6,7 +6,8 @@
 /* The stream of the host's cores: what works on optimizer states there follows in order. */
 StreamRef host_update_stream (StrategyRun *run);
 
-/* Whether gradients are clipped before. */
+/* Whether there is an optimizer; whether gradients are clipped before. */
+gboolean host_updates (const StrategyRun *run);
 gboolean host_update_clips (const StrategyRun *run);
 
 /*

@@ -317,15 +317,16 @@ add_offload (const PlanInput *in, const Policy *policy, double share, IssueForm 
   double                tile = MIN (away, MAX ((double) o->sub_group_size, ceil (away / 64)));
   guint                 compute = dtype_bytes (policy->compute);
   double                module = expect_largest (in, policy, UNIT_MODULE);
+  double                updates = workload_training (in->workload)->optimizer != OPTIMIZER_NONE;
 
-  form->passed[ROUTE_RENEW][0] = away * m;
+  form->passed[ROUTE_RENEW][0] = updates * away * m;
   form->walks[ROUTE_RENEW][0] = form->walks[ROUTE_LOAD][0] = form->walks[ROUTE_SAVE][0] = 64;
   if (states[STATE_PARAMETERS].home == PLACE_NVME)
     form->host += (double) o->params_buffer_count * (double) o->params_buffer_size * compute;
   if (states[STATE_OPTIMIZER].home == PLACE_HBM)
     {
       if (states[STATE_PARAMETERS].home != PLACE_HBM)
-        form->high += tile * compute;
+        form->high += updates * tile * compute;
       return;
     }
   form->uneven = TRUE;
@@ -334,13 +335,13 @@ add_offload (const PlanInput *in, const Policy *policy, double share, IssueForm 
   form->walks[ROUTE_STORE][0] = expect_modules (in) + 1;
   form->high += (MAX ((double) o->reduce_bucket_size, module) / m + 1) * 4;
   if (states[STATE_PARAMETERS].home != PLACE_PINNED)
-    form->host += tile * compute;
+    form->host += updates * tile * compute;
   if (states[STATE_OPTIMIZER].home != PLACE_NVME)
     return;
-  form->passed[ROUTE_LOAD][0] = away * m * (states[STATE_OPTIMIZER].values + 1);
-  form->passed[ROUTE_SAVE][0] = away * m * states[STATE_OPTIMIZER].values;
+  form->passed[ROUTE_LOAD][0] = updates * away * m * (states[STATE_OPTIMIZER].values + 1);
+  form->passed[ROUTE_SAVE][0] = updates * away * m * states[STATE_OPTIMIZER].values;
   form->host += (double) o->optimizer_buffer_count * tile * 4
-                * (o->pipeline_read || o->pipeline_write ? 2 : 1);
+                * (updates > 0 && (o->pipeline_read || o->pipeline_write) ? 2 : 1);
 }
 
 /*

@@ -67,7 +67,7 @@ open_swapper (StrategyRun *run, guint64 tile)
   s->host.drives = &s->swap;
   s->read = o->pipeline_read ? schedule_stream (run->b, "nvme_swap_in", 0) : s->host.cpu;
   s->write = o->pipeline_write ? schedule_stream (run->b, "nvme_swap_out", 0) : s->host.cpu;
-  s->n_tiles = o->pipeline_read || o->pipeline_write ? 2 : 1;
+  s->n_tiles = host_updates (run) && (o->pipeline_read || o->pipeline_write) ? 2 : 1;
   for (guint i = 0; i < s->n_tiles; i++)
     s->tiles[i] =
         schedule_alloc (run->b, PLACE_PINNED, POOL_COMMUNICATION,
@@ -100,7 +100,8 @@ deepspeed_offload_init (StrategyRun *run)
   tile = sub_group (run, away);
   if (home_of (run, STATE_OPTIMIZER) == PLACE_NVME)
     open_swapper (run, tile);
-  if (home_of (run, STATE_PARAMETERS) != PLACE_PINNED)
+  s->host.updated = SCHEDULE_NONE;
+  if (host_updates (run) && home_of (run, STATE_PARAMETERS) != PLACE_PINNED)
     s->host.updated = schedule_alloc (run->b, PLACE_PINNED, POOL_PARAMETER,
                                       tile * compute_bytes (run->policy), "updated parameters");
   s->gradients =
@@ -212,7 +213,7 @@ deepspeed_renew_from_gpu (StrategyRun *run)
   guint64 all = strategy_share (run, STATE_OPTIMIZER), tile = sub_group (run, all);
   guint   compute = compute_bytes (run->policy);
 
-  if (deepspeed_unit_policy (run)->routes[ROUTE_RENEW].n == 0)
+  if (deepspeed_unit_policy (run)->routes[ROUTE_RENEW].n == 0 || !host_updates (run))
     return;
   for (guint64 at = 0; at < all; at += tile)
     {
@@ -335,7 +336,12 @@ deepspeed_host_step (StrategyRun *run)
   s->tile_free[0] = s->tile_free[1] = SCHEDULE_NONE;
   if (s->n_tiles > 0 && s->read != s->host.cpu) /* an outer strategy may have worked there */
     schedule_wait_stream (run->b, s->read, s->host.cpu);
-  for (guint64 at = 0, i = 0; at < away; at += tile, i++)
+  if (!host_updates (run)) /* an op of no time stands for whoever reads the gradients */
+    {
+      emit_host_update_of (run, s->host.cpu, 0, 0, FALSE);
+      schedule_uses (run->b, s->host.gradients, SCHEDULE_WHOLE, ACCESS_READ);
+    }
+  for (guint64 at = 0, i = 0; at < away && host_updates (run); at += tile, i++)
     {
       if (at > 0 && renews) /* where the last one's parameters were */
         schedule_wait_stream (run->b, s->host.cpu, SCHEDULE_COMPUTE);

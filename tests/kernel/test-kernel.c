@@ -49,7 +49,7 @@ START_TEST (host_work_by_hand)
                        .sockets = { .value = 2 },
                        .dram_bandwidth = { .value = 50e9 },
                        .cpu_adam_rate = { .value = 4e9 } };
-  HostDesc    adam = host_desc_adam ("cpu_adam", 1000000000, 2);
+  HostDesc    adam = host_desc_adam ("cpu_adam", 1000000000, 12, 4, 2);
   HostDesc    sum = host_desc_stream ("sum", 1000, 8000, 4000);
   HostCost    cost;
 

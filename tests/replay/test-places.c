@@ -104,7 +104,7 @@ assert_adds (Tail tail, SimTime want)
 static void
 update (StrategyRun *run, gboolean blocks)
 {
-  HostDesc adam = host_desc_adam ("cpu_adam", 160000000, 0);
+  HostDesc adam = host_desc_adam ("cpu_adam", 160000000, 12, 4, 0);
 
   schedule_host_op (run->b, side_of (run), &adam, blocks);
 }

@@ -19,7 +19,7 @@ set_options (const Strategy *strategy, gpointer options, const char *text)
 
 typedef struct
 {
-  gboolean clips, checkpoints, on_host, sliced;
+  gboolean clips, checkpoints, on_host, sliced, no_optimizer;
   guint    in_splits, out_splits;
 } Extras;
 
@@ -47,6 +47,8 @@ build (guint blocks, guint micros, Extras extras, const MeshOptions *mesh, Workl
   training.clip_gradients = extras.clips;
   training.checkpointing = extras.checkpoints ? CHECKPOINT_FULL : CHECKPOINT_NONE;
   training.cpu_checkpointing = extras.on_host;
+  if (extras.no_optimizer)
+    training.optimizer = OPTIMIZER_NONE;
   training.partition_activations = extras.sliced;
   training.tiled_in_splits = extras.in_splits;
   training.tiled_out_splits = extras.out_splits;
@@ -89,6 +91,12 @@ llama_sliced (guint blocks, guint micros, gboolean on_host)
   mesh.tp = 2;
   mesh_normalise (&mesh);
   return build (blocks, micros, extras, &mesh, NULL);
+}
+
+Workload *
+llama_without_optimizer (guint blocks)
+{
+  return build (blocks, 1, (Extras){ .no_optimizer = TRUE }, NULL, NULL);
 }
 
 Workload *

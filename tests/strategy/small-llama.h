@@ -22,6 +22,9 @@ Workload *llama_checkpointed (guint blocks, guint micros, gboolean on_host);
 /* Of two tensor ranks, which keep a slice each: half of the bytes. */
 Workload *llama_sliced (guint blocks, guint micros, gboolean on_host);
 
+/* The first, of which nothing is updated. */
+Workload *llama_without_optimizer (guint blocks);
+
 /* The first, whose blocks' linears are cut into IN_SPLITS x OUT_SPLITS tiles. */
 Workload *llama_tiled (guint blocks, guint in_splits, guint out_splits);
 

@@ -185,6 +185,53 @@ START_TEST (gradients_pass_bounded_buffers)
 }
 END_TEST
 
+/* Nobody updates: gradients go to drives through the buffers of one sub-group, and that is all. */
+START_TEST (drives_without_an_optimizer)
+{
+  Step step = step_over (llama_without_optimizer (3), "zero-infinity",
+                         PLAIN "offload_optimizer=nvme,offload_param=none,pipeline_read=true");
+
+  ck_assert_double_eq (moved (&step, PLACE_NVME, PLACE_PINNED), 0);
+  ck_assert_double_eq (moved (&step, PLACE_PINNED, PLACE_NVME), 4 * SHARE (step));
+  ck_assert_double_eq (moved (&step, PLACE_PINNED, PLACE_HBM), 0);
+  ck_assert_double_eq (step.totals.high[PLACE_PINNED], 4 * 4 * SHARE (step));
+}
+END_TEST
+
+/* An option of drives where there are none is said to have no effect, and is no error. */
+START_TEST (options_without_effect)
+{
+  static const struct
+  {
+    const char *strategy, *options, *message;
+  } without[] = {
+    { "zero3", "offload_optimizer=cpu,pipeline_read=true",
+      "'pipeline_read' has no effect without 'offload_optimizer: nvme'" },
+    { "zero-infinity", "params_buffer_count=7",
+      "'params_buffer_count' has no effect without 'offload_param: nvme'" },
+    { "fsdp2", "pin_memory=false", "'pin_memory' has no effect without 'cpu_offload: true'" },
+    { "zero3", "offload_optimizer=nvme,pipeline_read=true,optimizer_buffer_count=5", NULL },
+    { "zero-infinity", "", NULL },
+    { "fsdp2", "pin_memory=false,cpu_offload=true", NULL },
+  };
+  const Strategy      *strategy = strategy_find (without[_i].strategy);
+  g_autofree gpointer  options = g_malloc0 (strategy->options_size);
+  g_autoptr (Workload) workload = llama_clipped (1, 1);
+  const PlanInput      in = { .workload = workload,
+                              .mesh = { .n_ranks = 2, .ranks_per_node = 2, .world = 2 } };
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  set_options (strategy, options, without[_i].options);
+  ck_assert (strategy->check (&in, options, diags));
+  ck_assert (!diag_list_has_errors (diags));
+  if (without[_i].message == NULL)
+    ck_assert (diag_list_is_empty (diags));
+  else
+    ck_assert_str_eq (diag_list_first_message (diags), without[_i].message);
+  option_table_clear (strategy->options, options);
+}
+END_TEST
+
 /* Twin-Flow: of the optimizer's elements a quarter goes to the host, and so do their gradients. */
 START_TEST (a_part_stays_on_the_gpu)
 {
@@ -335,6 +382,8 @@ main (void)
   tcase_add_loop_test (tcase, parameters_on_the_host, 0, 2);
   tcase_add_loop_test (tcase, all_on_drives, 0, 2);
   tcase_add_loop_test (tcase, gradients_pass_bounded_buffers, 0, 2);
+  tcase_add_test (tcase, drives_without_an_optimizer);
+  tcase_add_loop_test (tcase, options_without_effect, 0, 6);
   tcase_add_test (tcase, a_part_stays_on_the_gpu);
   tcase_add_test (tcase, tiles_of_a_block);
   tcase_add_test (tcase, tiles_are_gathered_in_turn);

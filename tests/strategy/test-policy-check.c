@@ -5,7 +5,7 @@
 #include <check.h>
 
 #include "small-llama.h"
-#include "strategy/deepspeed.h"
+#include "strategy/deepspeed-offload.h"
 #include "strategy/format.h"
 #include "strategy/fsdp2.h"
 #include "strategy/issue-fsdp1.h"
@@ -241,6 +241,18 @@ mixes_cadences (const PlanInput *in, gconstpointer opt, Policy *policy)
 }
 
 static void
+adds_up_what_left (const PlanInput *in, gconstpointer opt, Policy *policy)
+{
+  const DeepspeedOffload offload = { .optimizer = OFFLOAD_CPU, .ratio = 1 };
+  UnitPolicy            *kind = zero3 (in, policy);
+
+  (void) opt;
+  offload_policy (&offload, policy);
+  policy_add_collective (&kind->routes[ROUTE_REDUCE], COLLECTIVE_ALL_REDUCE, "replica",
+                         (MeshGroup){ 1, 1 }, policy->compute, CADENCE_LAST);
+}
+
+static void
 stays_whole (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   (void) opt;
@@ -367,6 +379,8 @@ static const struct
     "gradients are in pinned host memory, and the optimizer that reads them in GPU memory" },
   { mixes_cadences, &issue_fsdp2,
     "its issue does not reduce some hops in each micro-step and then all_reduce at the last one" },
+  { adds_up_what_left, &issue_deepspeed,
+    "its reduction adds up shards at the last micro-step, when they are in pinned host memory" },
   { stays_whole, &issue_fsdp2, "its issue cuts all tensors" },
   { stores, &issue_fsdp2, "its issue takes no route of storing gradients" },
   { sharded_in_slices, &issue_slices, "its issue takes no route of gathering" },
