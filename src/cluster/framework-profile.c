@@ -40,6 +40,7 @@ static const FactSpec facts[] = {
   SWITCH (recomputes_all),
   SWITCH (keeps_rotary),
   SWITCH (keeps_gathered),
+  SWITCH (keeps_fp8),
   { 0 },
 };
 

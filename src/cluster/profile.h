@@ -59,7 +59,9 @@ typedef struct
   Figure matmul_16bit; /* dense FLOP/s of bf16/fp16 products at the boost clock (the datasheet's) */
   Figure matmul_fp32;  /* FLOP/s of fp32 matrix products as frameworks run them (TF32 where that is
                           the default, else plain fp32) */
+  Figure matmul_fp8;   /* dense FLOP/s of fp8 products; 0: it has no units for them */
   gboolean bf16;       /* has bf16 matrix units */
+  gboolean mxfp8;      /* its fp8 units take a scale for each 32 elements (OCP's MX formats) */
   gboolean c2c;        /* shares a module with its CPU: host_link is no PCIe */
   Figure   mfu_base;   /* FLOP/s that MFU is quoted on */
   Figure   sms;        /* streaming multiprocessors or compute units */
@@ -75,7 +77,8 @@ typedef struct
   Figure nvlink_limit; /* B/s a direction the GPU itself can drive; 0 = the intra link's own rate */
   /* kernel model */
   Figure matmul_efficiency; /* a large product's main loop against matmul_16bit, measured briefly */
-  Figure matmul_k_overhead; /* start and end of a tile, in inner-dimension elements that take as
+  Figure matmul_fp8_efficiency; /* the same of fp8 against matmul_fp8; 0: as matmul_efficiency */
+  Figure matmul_k_overhead;     /* start and end of a tile, in inner-dimension elements that take as
                                long */
   Figure sustained_clock;   /* of matrix products and attention: speed under hours of load against
                                short measurements */
@@ -234,7 +237,7 @@ typedef struct
   struct
   {
     Fact newest_flash, fused_loss, fused_adam, loss_scaling, softmax_keys, casts_scores, loss,
-        held_outputs, gpt_dropout, recomputes_all, keeps_rotary, keeps_gathered;
+        held_outputs, gpt_dropout, recomputes_all, keeps_rotary, keeps_gathered, keeps_fp8;
   } said;
   GArray *implies; /* FrameworkImplied, in the file's order; may be NULL */
   Figure issue_eager, issue_compiled, issue_collective, issue_hook; /* as a node's; 0: the node's */

@@ -127,8 +127,8 @@ kernel_model_cost (const KernelModel *self, const KernelDesc *kernel, KernelCost
   double ratio;
 
   kernel_cost (self->gpu, kernel, cost);
-  if (kernel->kind != KERNEL_MATMUL || self->corrections->len == 0)
-    return;
+  if (kernel->kind != KERNEL_MATMUL || kernel->dtype == DTYPE_FP8 || self->corrections->len == 0)
+    return; /* nothing of fp8 is measured */
   ratio = ratio_of (self, kernel);
   cost->wave_seconds *= ratio;
   cost->hbm_bytes *= ratio;

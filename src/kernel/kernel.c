@@ -28,7 +28,30 @@ matmul_rate (const GpuProfile *gpu, Dtype dtype)
 {
   if (dtype == DTYPE_FP32 || (dtype == DTYPE_BF16 && !gpu->bf16))
     return gpu->matmul_fp32.value;
+  if (dtype == DTYPE_FP8)
+    return gpu->matmul_fp8.value;
   return gpu->matmul_16bit.value;
+}
+
+/* What a tile's main loop reaches of that. */
+static double
+matmul_efficiency (const GpuProfile *gpu, Dtype dtype)
+{
+  const gboolean own = dtype == DTYPE_FP8 && gpu->matmul_fp8_efficiency.value > 0;
+
+  return own ? gpu->matmul_fp8_efficiency.value : gpu->matmul_efficiency.value;
+}
+
+/*
+ * A tile's start and end take their time whatever the type of the operands: in elements of the
+ * inner dimension that is more where those are multiplied faster.
+ */
+static double
+k_overhead (const GpuProfile *gpu, Dtype dtype)
+{
+  const double faster = dtype == DTYPE_FP8 ? gpu->matmul_fp8.value / gpu->matmul_16bit.value : 1;
+
+  return gpu->matmul_k_overhead.value * faster;
 }
 
 static double
@@ -66,9 +89,9 @@ matmul_try (const GpuProfile *gpu, const KernelDesc *kernel, const TileChoice *t
             KernelCost *cost)
 {
   double sms = gpu->sms.value;
-  double rate = sustained_rate (gpu, kernel->dtype) * gpu->matmul_efficiency.value / sms
+  double rate = sustained_rate (gpu, kernel->dtype) * matmul_efficiency (gpu, kernel->dtype) / sms
                 * tile_rate (gpu, tile->m, tile->n);
-  double depth = (double) kernel->k / tile->split + gpu->matmul_k_overhead.value;
+  double depth = (double) kernel->k / tile->split + k_overhead (gpu, kernel->dtype);
   double partials = tile->split > 1 ? 8.0 * tile->split * kernel->m * kernel->n * kernel->batch
                                     : 0; /* fp32, written and read */
 

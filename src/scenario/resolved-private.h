@@ -21,3 +21,9 @@ typedef struct
  */
 gboolean resolved_make_workloads (Resolution *self, const ModelShape *shape, DiagList *diags);
 void     resolved_free_workloads (Resolution *self);
+
+/* Different micro-batches. */
+guint resolved_n_batches (const Resolution *self);
+
+/* Diagnoses a precision that SELF's GPUs or its products do not take. */
+gboolean resolved_check_precision (const Resolution *self, DiagList *diags);

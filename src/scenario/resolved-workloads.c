@@ -7,8 +7,8 @@ n_stages (const Resolution *self)
   return (guint) MAX (self->scenario->mesh.pp, 1);
 }
 
-static guint
-n_batches (const Resolution *self)
+guint
+resolved_n_batches (const Resolution *self)
 {
   return self->view.lengths != NULL ? sequence_lengths_n_batches (self->view.lengths) : 1;
 }
@@ -67,7 +67,7 @@ load_lengths (Resolution *self, const ModelShape *shape, DiagList *diags)
       profile_set_files (self->view.profiles), file,
       (guint) (cluster_n_gpus (self->view.cluster) / replica), (guint) training->grad_accum,
       (guint) training->micro_batch, unit, training->seq_len, diags);
-  for (guint b = 0; self->view.lengths != NULL && b < n_batches (self); b++)
+  for (guint b = 0; self->view.lengths != NULL && b < resolved_n_batches (self); b++)
     {
       TrainingOptions options = options_of_batch (self, b);
 
@@ -94,7 +94,7 @@ build_stages (const Resolution *self, const ModelShape *shape, guint batch)
 static void
 build_batches (Resolution *self, const ModelShape *shape)
 {
-  guint n = n_batches (self);
+  guint n = resolved_n_batches (self);
 
   g_assert (n > 0); /* files of lengths have a row at least */
   self->batches = g_new0 (Workload **, n);
@@ -118,7 +118,7 @@ resolved_make_workloads (Resolution *self, const ModelShape *shape, DiagList *di
 void
 resolved_free_workloads (Resolution *self)
 {
-  for (guint b = 0; self->batches != NULL && b < n_batches (self); b++)
+  for (guint b = 0; self->batches != NULL && b < resolved_n_batches (self); b++)
     {
       for (guint s = 0; s < n_stages (self); s++)
         workload_free (self->batches[b][s]);

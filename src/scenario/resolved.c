@@ -22,56 +22,6 @@ find_framework (Resolution *self, DiagList *diags)
   return diag_list_n_errors (diags) == errors;
 }
 
-/* Where the precision was set; where it is the default, the GPU. */
-static const SourceMark *
-precision_mark (const Scenario *scenario)
-{
-  const OptionMarks *training = scenario_marks (scenario, training_options);
-  const SourceMark  *mark = option_mark (training, "precision", NULL);
-
-  if (mark != NULL && mark != &training->section)
-    return mark;
-  return option_mark (scenario_marks (scenario, cluster_options), "gpu", "node", "name", NULL);
-}
-
-/* The optimizer does not update narrower weights than those that kernels read. */
-static gboolean
-check_roles (const Resolution *self, DiagList *diags)
-{
-  Dtype master = training_master_dtype (&self->training);
-  Dtype compute = training_compute_dtype (&self->training);
-
-  if (dtype_bits (master) >= dtype_bits (compute)
-      && (dtype_bits (master) > dtype_bits (compute) || master == compute))
-    return TRUE;
-  diag_error (diags,
-              option_mark (scenario_marks (self->scenario, training_options), "master_dtype",
-                           "precision", NULL),
-              "leave it 'auto', or take fp32",
-              "'master_dtype' of %s goes with no weights of %s, which kernels read",
-              dtype_name (master), dtype_name (compute));
-  return FALSE;
-}
-
-static gboolean
-check_precision (const Resolution *self, DiagList *diags)
-{
-  if (!check_roles (self, diags))
-    return FALSE;
-  if (training_compute_dtype (&self->training) != DTYPE_BF16)
-    return TRUE;
-  for (guint r = 0; r < cluster_n_gpus (self->view.cluster); r++)
-    if (!cluster_gpu_profile (self->view.cluster, r)->bf16)
-      {
-        diag_error (diags, precision_mark (self->scenario),
-                    "set 'training.precision' to fp16-mixed or fp32",
-                    "GPU '%s' has no bf16 matrix units",
-                    cluster_gpu_profile (self->view.cluster, r)->id);
-        return FALSE;
-      }
-  return TRUE;
-}
-
 /* ---- what strategies are told ---------------------------------------------------------------- */
 
 static gboolean
@@ -167,7 +117,7 @@ resolve (Resolution *self, DiagList *diags)
       option_mark (scenario_marks (self->scenario, collective_options), "nccl", NULL), diags);
   ok = find_framework (self, diags) && ok;
   ok = find_model (self, &shape, diags) && resolved_make_workloads (self, &shape, diags) && ok
-       && check_precision (self, diags);
+       && resolved_check_precision (self, diags);
   model_shape_clear (&shape);
   return ok;
 }

@@ -109,7 +109,7 @@ add_latent_qkv (LayerBuilder *b, TapeValue x, TapeValue *qkv)
                          layer_enter (b, "attn.gather_kv", kv), s->kv_lora_rank,
                          heads * (s->qk_nope_head_dim + s->v_head_dim), FALSE, COLUMNS);
   layer_split (b, "attn.split_kv", kv, expanded, 2, kv_b);
-  group.sliced = FALSE;
+  group.sliced = group.fp8 = FALSE;
   if (b->mesh->sp == 1)
     kv_a[1] = tape_comm_gather (b->tape, "attn.gather_rope", kv_a[1], group);
   else

@@ -75,7 +75,8 @@ expert_linear (LayerBuilder *b, const char *role, TapeValue in, gint module, gin
                                     .k = (guint64) k,
                                     .n = (guint64) n,
                                     .batch = MIN ((guint64) local_experts (b), (guint64) rows),
-                                    .bias = b->shape->expert_bias });
+                                    .bias = b->shape->expert_bias,
+                                    .fp8 = b->tape->fp8.kept });
 }
 
 static TapeValue
@@ -197,6 +198,7 @@ dispatch_rows (LayerBuilder *b, TapeValue x)
   tensor.sliced = FALSE;
   rows = tape_comm_exchange (b->tape, "experts.dispatch", rows, received * b->width, experts);
   rows = sort_rows (b, "experts.sort", rows);
+  tensor.fp8 = tensor.fp8 && b->tape->fp8.kept; /* as the experts' products are */
   if (b->mesh->sp == 1)
     rows = tape_comm_gather (b->tape, "experts.gather", rows, tensor);
   b->tape->counted = counted_rows (b, rows);

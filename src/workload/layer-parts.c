@@ -12,12 +12,16 @@ CommGroup
 layer_tensor_group (const LayerBuilder *b)
 {
   gboolean kept = b->training->traits.keeps_gathered;
+  gboolean fp8 = b->layer.kind == LAYER_BLOCK && b->tape->fp8.name != NULL;
 
   return (CommGroup){ .axis = MESH_TENSOR,
                       .members = (guint) b->tp,
                       .concurrent = (b->mesh->sp == 1 && !kept) || b->mesh->async_tp,
-                      .sliced = b->mesh->sp == 1 && b->mesh->async_tp,
-                      .kept = kept };
+                      /* a cast after the gathering waits for all of it */
+                      .sliced =
+                          b->mesh->sp == 1 && b->mesh->async_tp && (!fp8 || b->tape->fp8.gathered),
+                      .kept = kept,
+                      .fp8 = fp8 && b->tape->fp8.gathered };
 }
 
 TapeValue
@@ -194,6 +198,17 @@ add_product (LayerBuilder *b, const char *role, TapeValue in, LinearSpec spec)
              : tape_linear (b->tape, role, in, spec);
 }
 
+/* torchtitan leaves a layer as it is whose dimensions do not fit; divided ones have to. */
+static gboolean
+linear_is_fp8 (const LayerBuilder *b, gint64 k, gint64 n)
+{
+  const Fp8Recipe *recipe = &b->tape->fp8;
+
+  if (recipe->name == NULL || b->layer.kind != LAYER_BLOCK)
+    return FALSE;
+  return recipe->kept || b->tp > 1 || (k % recipe->multiple == 0 && n % recipe->multiple == 0);
+}
+
 TapeValue
 layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeValue in,
                      double tokens, gint64 k, gint64 n, gboolean bias, Division division)
@@ -212,7 +227,8 @@ layer_add_linear_on (LayerBuilder *b, const char *name, const char *role, TapeVa
                                    .k = (guint64) k,
                                    .n = (guint64) n,
                                    .batch = 1,
-                                   .bias = bias && !late });
+                                   .bias = bias && !late,
+                                   .fp8 = linear_is_fp8 (b, k, n) });
   b->tape->counted = 1;
   if (b->layer.kind == LAYER_BLOCK && peft_adapts (b->training, name))
     out = add_adapter (b, name, role, in, out, tokens, k, n);

@@ -14,6 +14,7 @@ typedef struct
   gboolean concurrent; /* backwards with products of weight gradients (asynchronous) */
   gboolean sliced;     /* products that wait for it or that it waits for run in slices with it */
   gboolean kept;       /* what is gathered is kept whole for the backward pass: no second gather */
+  gboolean fp8;        /* inputs and gradients of linear layers are gathered as fp8 copies */
 } CommGroup;
 
 /*

@@ -5,6 +5,8 @@
  */
 #include "workload/tape-comm-private.h"
 
+#include "workload/tape-fp8-private.h"
+
 static KernelDesc
 comm_desc (const Tape *tape, const char *name, CollectiveKind comm, MeshAxis axis, double bytes)
 {
@@ -30,6 +32,7 @@ add_comm (Tape *tape, const char *name, TapeValue in, CommGroup group,
   op->members = group.members;
   op->slices = group.sliced ? group.members : 0;
   op->concurrent = group.concurrent;
+  op->fp8 = group.fp8;
   return op;
 }
 
@@ -169,12 +172,36 @@ tape_comm_message (Tape *tape, GArray *list, const char *name, CommGroup group, 
 
 /* ---- gather and scatter ---- */
 
+/*
+ * The copy of VALUE, a rank's piece, that is gathered in fp8: where the scale is searched, all
+ * ranks' pieces have the same.
+ */
+static TapeValue
+push_piece (Tape *tape, GArray *list, const TapeOp *op, const char *name, TapeValue value)
+{
+  if (tape->fp8.searched)
+    tape_push (tape, list,
+               comm_desc (tape, tape_join (name, ".amax"), COLLECTIVE_ALL_REDUCE, op->axis, 4),
+               FALSE);
+  return tape_fp8_piece (tape, list, name, value);
+}
+
+/* VALUE, of BYTES, is a copy in fp8 of what pieces make up. */
+static void
+mark_fp8 (Tape *tape, TapeValue value, double bytes)
+{
+  TapeTensor *tensor = tape_tensor (tape, value);
+
+  tensor->bytes = bytes;
+  tensor->fp8_rows = (gint) value;
+}
+
 static void
 backward_gather (Tape *tape, const TapeOp *op)
 {
   TapeValue   full = tape_grad (tape, op->out[0]), grad = tape_new_grad (tape, op->in[0]);
   KernelDesc  desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_REDUCE_SCATTER, op->axis,
-                                value_bytes (tape, op->out[0]));
+                                value_bytes (tape, full));
   TapeKernel *kernel = push_concurrent (tape, op, desc, full);
 
   tape_kernel_reads (kernel, full);
@@ -191,19 +218,28 @@ backward_gather (Tape *tape, const TapeOp *op)
 TapeValue
 tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group)
 {
-  TapeOp    *op;
-  TapeValue  out;
-  KernelDesc desc;
+  TapeOp     *op;
+  TapeValue   out, piece = in;
+  TapeKernel *kernel;
+  KernelDesc  desc;
 
   if (group.members == 1)
     return in;
   op = add_comm (tape, name, in, group, backward_gather);
   out = tape_add_output (tape, op, group.members * tape_tensor (tape, in)->elements);
-  tape_tensor (tape, out)->piece = group.kept ? -1 : (gint) in;
+  if (op->fp8)
+    {
+      piece = push_piece (tape, tape->forward, op, name, in);
+      mark_fp8 (tape, out, group.members * value_bytes (tape, piece));
+    }
+  /* torchao keeps the piece as it came */
+  tape_tensor (tape, out)->piece = group.kept ? -1 : (gint) (tape->fp8.kept ? piece : in);
   tape_tensor (tape, out)->slices = op->slices;
   desc = comm_desc (tape, name, COLLECTIVE_ALL_GATHER, group.axis, value_bytes (tape, out));
   desc.async = op->slices > 0;
-  tape_push_forward (tape, op, desc, FALSE);
+  kernel = tape_push (tape, tape->forward, desc, FALSE);
+  tape_kernel_reads (kernel, piece);
+  tape_kernel_writes (kernel, out);
   return out;
 }
 
@@ -251,15 +287,19 @@ tape_gather_again (Tape *tape, TapeValue value)
   const TapeOp *op;
   KernelDesc    desc;
   TapeKernel   *kernel;
+  TapeValue     piece = (TapeValue) tensor->piece;
 
   if (tensor->piece < 0 || tensor->gathered_again)
     return;
   op = &g_array_index (tape->ops, TapeOp, (guint) tensor->producer);
+  if (tape_is_fp8 (tape, value) && !tape_is_fp8 (tape, piece))
+    piece = push_piece (tape, tape->backward, op, tape_join (op->name, ".again"), piece);
+  tensor = tape_tensor (tape, value);
   desc = comm_desc (tape, tape_join (op->name, ".again"), COLLECTIVE_ALL_GATHER, op->axis,
                     tensor->bytes);
   desc.async = op->concurrent;
   kernel = tape_push (tape, tape->backward, desc, FALSE);
-  tape_kernel_reads (kernel, (TapeValue) tensor->piece);
+  tape_kernel_reads (kernel, piece);
   tape_kernel_writes (kernel, value);
   tensor->gathered_again = TRUE;
   tape_log_tensor (tape, value, TRUE);
@@ -278,14 +318,29 @@ is_product (const Tape *tape, TapeValue value)
 static void
 backward_scatter (Tape *tape, const TapeOp *op)
 {
-  KernelDesc desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_GATHER, op->axis,
-                               value_bytes (tape, op->in[0]));
-  TapeValue  grad;
+  KernelDesc  desc = comm_desc (tape, tape_backward_name (op), COLLECTIVE_ALL_GATHER, op->axis,
+                                value_bytes (tape, op->in[0]));
+  TapeValue   grad, piece = tape_grad (tape, op->out[0]);
+  TapeKernel *kernel;
 
   desc.async = op->slices > 0 && is_product (tape, op->in[0]);
   if (desc.async)
     tape_tensor (tape, op->in[0])->slices = op->slices;
-  tape_push_backward (tape, op, desc, FALSE, 1, &grad);
+  if (op->fp8 && is_product (tape, op->in[0]))
+    {
+      piece = push_piece (tape, tape->backward, op, tape_backward_name (op), piece);
+      desc.read_bytes = op->members * value_bytes (tape, piece);
+      grad = tape_add_value (tape, op->name, tape_tensor (tape, op->in[0])->elements,
+                             desc.read_bytes, FALSE);
+      mark_fp8 (tape, grad, desc.read_bytes);
+      tape_log_tensor (tape, grad, TRUE);
+      tape->alive += desc.read_bytes;
+    }
+  else
+    grad = tape_new_grad (tape, op->in[0]);
+  kernel = tape_push (tape, tape->backward, desc, FALSE);
+  tape_kernel_reads (kernel, piece);
+  tape_kernel_writes (kernel, grad);
   tape_give_grads (tape, op, 1, &grad);
 }
 

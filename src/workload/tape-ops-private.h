@@ -5,6 +5,7 @@
 #pragma once
 
 #include "workload/tape-comm-private.h"
+#include "workload/tape-fp8-private.h"
 
 /* A value that comes from outside of the layer; the layer's input must be the first. */
 TapeValue tape_input (Tape *tape, const char *name, double elements, gboolean needs_grad);
@@ -19,6 +20,7 @@ typedef struct
   double   rows;
   guint64  k, n, batch;
   gboolean bias;
+  gboolean fp8; /* its products are, as the tape's recipe says */
 } LinearSpec;
 
 TapeValue tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec);

@@ -41,8 +41,13 @@ backward_input (Tape *tape, const TapeOp *op, TapeValue *grad)
   if (!tape_tensor (tape, op->in[0])->needs_grad)
     return FALSE;
   dgrad.module = op->module;
-  dgrad.read_bytes = op->weight_bytes;
-  tape_push_backward (tape, op, dgrad, FALSE, 1, grad);
+  if (op->fp8)
+    *grad = tape_fp8_backward_input (tape, op, dgrad);
+  else
+    {
+      dgrad.read_bytes = op->weight_bytes;
+      tape_push_backward (tape, op, dgrad, FALSE, 1, grad);
+    }
   tape_slice_gathered (tape, tape->backward, op->out[0]);
   return TRUE;
 }
@@ -66,9 +71,14 @@ push_weight_grads (Tape *tape, const TapeOp *op)
 
   wgrad.write_bytes = op->weight_bytes;
   wgrad.weight_gradient = TRUE;
-  wgrad.joins = tape->join_product;
-  tape->join_product = FALSE;
-  tape_kernel_reads (tape_push_backward (tape, op, wgrad, FALSE, 0, NULL), op->in[0]);
+  if (op->fp8)
+    tape_fp8_backward_weight (tape, op, wgrad);
+  else
+    {
+      wgrad.joins = tape->join_product;
+      tape->join_product = FALSE;
+      tape_kernel_reads (tape_push_backward (tape, op, wgrad, FALSE, 0, NULL), op->in[0]);
+    }
   if (op->bias_bytes > 0)
     push_bias_grad (tape, op, op->out[0]);
 }
@@ -126,14 +136,20 @@ tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec)
   op->weight_bytes = tape->e * (double) spec.k * (double) spec.n * (double) spec.batch;
   op->bias_bytes = spec.bias ? tape->e * (double) spec.n * (double) spec.batch : 0;
   out = tape_add_output (tape, op, spec.rows * (double) spec.n);
-  if (!op->frozen)
-    tape_save_piece (tape, in);
   if (spec.batch == 1 && tape->n_products++ % 2 == 0)
     tape_list (tape, out);
   desc = op->shape;
   desc.module = spec.module;
-  desc.read_bytes = op->weight_bytes + op->bias_bytes;
-  tape_push_forward (tape, op, desc, FALSE);
+  desc.read_bytes = op->bias_bytes;
+  if (spec.fp8)
+    tape_fp8_forward (tape, op, desc);
+  else
+    {
+      if (!op->frozen)
+        tape_save_piece (tape, in);
+      desc.read_bytes += op->weight_bytes;
+      tape_push_forward (tape, op, desc, FALSE);
+    }
   tape_slice_gathered (tape, tape->forward, in);
   if (spec.bias && spec.batch > 1) /* grouped products have no bias: added after, in place */
     {

@@ -8,6 +8,7 @@
  * counts once, however many operations keep it):
  *
  *   linear           its input
+ *                    (fp8: see tape-fp8.c)
  *   batched product  both inputs
  *   norm             fused: its input and the row statistics; eager RMSNorm: the fp32 copy of the
  *                    input and the normalised rows
@@ -31,6 +32,7 @@
  */
 #pragma once
 
+#include "workload/fp8.h"
 #include "workload/workload.h"
 
 typedef guint TapeValue;
@@ -51,8 +53,9 @@ typedef struct
   guint    n_holders; /* of a gradient: values whose gradient it is */
   gint     piece;     /* of a gathered value: the value that each rank has a piece of, else -1 */
   gboolean shared;    /* input of products whose weights a group divides by columns */
-  gboolean gathered_again; /* the backward pass has the gathered value at the moment */
-  guint    slices;         /* of a value whose gathering overlaps its first use: pieces, else 0 */
+  gboolean gathered_again;        /* the backward pass has the gathered value at the moment */
+  gint     fp8_rows, fp8_columns; /* its copies in fp8, -1: none; itself: it is one */
+  guint    slices; /* of a value whose gathering overlaps its first use: pieces, else 0 */
 } TapeTensor;
 
 typedef struct _Tape   Tape;
@@ -81,6 +84,8 @@ struct _TapeOp
   MeshAxis    axis;                  /* of a collective: its group, */
   guint       members, slices; /* ranks of it, pieces in which it overlaps products (0: none) */
   gboolean    concurrent;      /* its backward overlaps products of weight gradients */
+  gboolean    fp8;             /* of a linear: its products are */
+  TapeValue   weight_columns;  /* of those, where a recipe keeps it */
   gboolean    grouped;         /* of attention: several query heads a key head */
   void (*backward) (Tape *tape, const TapeOp *op);
 };
@@ -104,6 +109,7 @@ struct _Tape
   TrainingOptions        options;
   const TrainingOptions *training; /* these */
   Dtype                  dtype;
+  Fp8Recipe              fp8;
   double                 e;            /* bytes of the compute type */
   gboolean               join_next;    /* the next kernel of the backward pass joins */
   gboolean               join_forward; /* the same forwards */

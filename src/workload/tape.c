@@ -10,6 +10,7 @@ tape_new (const TrainingOptions *training, gboolean compiled)
   self->training = &self->options;
   self->dtype = training_compute_dtype (training);
   self->e = training_compute_bytes (training);
+  self->fp8 = fp8_recipe (training);
   self->counted = 1;
   self->frozen = training->peft != PEFT_NONE;
   self->values = g_array_new (FALSE, FALSE, sizeof (TapeTensor));
@@ -70,6 +71,8 @@ tape_add_value (Tape *self, const char *name, double elements, double bytes, gbo
                         .last_use = -1,
                         .first_saver = -1,
                         .piece = -1,
+                        .fp8_rows = -1,
+                        .fp8_columns = -1,
                         .needs_grad = needs_grad };
 
   g_array_append_val (self->values, tensor);
@@ -202,14 +205,16 @@ tape_grad (const Tape *self, TapeValue value)
   return (TapeValue) grad;
 }
 
+/* The gradient of what was gathered in fp8 is none. */
 TapeValue
 tape_new_grad (Tape *self, TapeValue value)
 {
   TapeTensor of = *tape_tensor (self, value);
-  TapeValue  grad = tape_add_value (self, of.name, of.elements, of.bytes, FALSE);
+  double     bytes = of.fp8_rows == (gint) value ? of.elements * self->e : of.bytes;
+  TapeValue  grad = tape_add_value (self, of.name, of.elements, bytes, FALSE);
 
   tape_log_tensor (self, grad, TRUE);
-  self->alive += of.bytes;
+  self->alive += bytes;
   return grad;
 }
 

@@ -13,6 +13,8 @@ static const char *const attention_choices[] = { "flash2", "flash1", "fused-soft
 static const char *const precision_choices[] = { "bf16-mixed", "fp16-mixed", "fp32",
                                                  "bf16",       "fp16",       NULL };
 static const char *const reduce_choices[] = { "fp32", "bf16", "fp16", "auto", NULL }; /* as Dtype */
+static const char *const fp8_choices[] = { "none",      "tensorwise", "rowwise", "delayed",
+                                           "blockwise", "mxfp8",      NULL };
 static const char *const optimizer_choices[] = { "adamw", "adamw-fused", "sgd", "none", NULL };
 static const char *const peft_choices[] = { "none", "lora", NULL };
 static const char *const flops_choices[] = { "palm", "causal", "6n", NULL };
@@ -134,6 +136,14 @@ const OptionSpec training_options[] = {
     .offset = FIELD (moment_dtype),
     .fallback = "auto",
     .help = "type of the optimizer's moments; auto: what the precision implies" },
+  { .key = "fp8_recipe",
+    .type = OPTION_ENUM,
+    .choices = fp8_choices,
+    .offset = FIELD (fp8_recipe),
+    .fallback = "none",
+    .help = "products of the blocks' linear layers in fp8, and how they are scaled; head, router "
+            "and attention stay as `precision` says",
+    .source = "Megatron-LM, --fp8-recipe; torchao.float8, Float8LinearConfig.from_recipe_name" },
   { .key = "optimizer",
     .type = OPTION_ENUM,
     .choices = optimizer_choices,

@@ -67,6 +67,17 @@ typedef enum
   FLOPS_6N,     /* 6 N with all parameters, attention left out */
 } FlopsConvention;
 
+/* How the products of linear layers are made in fp8: workload/fp8.h. */
+typedef enum
+{
+  FP8_NONE,
+  FP8_TENSORWISE, /* a scale a tensor, from the tensor itself */
+  FP8_ROWWISE,    /* a scale a row of each operand */
+  FP8_DELAYED,    /* a scale a tensor, from the steps before */
+  FP8_BLOCKWISE,  /* 1 x 128 of activations and gradients, 128 x 128 of weights */
+  FP8_MXFP8,      /* 1 x 32 of all, scales of 8 bits */
+} Fp8Kind;
+
 /*
  * The last choice of a role's type, behind fp32, bf16 and fp16. Of the reduction: the strategy's
  * own default; of what the optimizer keeps: what the precision implies.
@@ -92,6 +103,7 @@ typedef struct
   gint     reduce_dtype; /* Dtype of the gradient reduction, or REDUCE_AUTO */
   gint     master_dtype; /* Dtype of the weights that the optimizer updates, or ROLE_AUTO */
   gint     moment_dtype; /* Dtype of its moments, or ROLE_AUTO */
+  gint     fp8_recipe;   /* Fp8Kind */
   gint     optimizer;    /* OptimizerKind */
   gboolean clip_gradients;
   gint     flops;               /* FlopsConvention; key flops_convention */

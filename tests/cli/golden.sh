@@ -110,6 +110,12 @@ hand offload-types 2 simulate good.yaml --strategy zero3 --set strategy.offload_
   --precision bf16
 hand offload-average 2 simulate good.yaml --strategy local-sgd \
   --set strategy.inner.name=zero-infinity
+check fp8-units 2 simulate fp8-units.yaml
+check fp8-blocks 2 simulate fp8-units.yaml --node dgx-h100 --set training.fp8_recipe=mxfp8
+check fp8-fp32 2 simulate fp8-units.yaml --node dgx-h100 --precision fp32
+check fp8-multiples 2 simulate fp8-multiples.yaml
+check fp8-tokens 2 simulate fp8-multiples.yaml --seq-len 127 \
+  --set training.fp8_recipe=tensorwise
 hand reshard-beyond 2 simulate good.yaml --strategy fsdp2 \
   --set strategy.reshard_after_forward=64
 hand compare-text 0 compare compare.yaml

@@ -3,6 +3,7 @@
  * mistake with its message.
  */
 #include <glib/gstdio.h>
+#include <math.h>
 
 #include "cluster/intra-fit.h"
 #include "fixture.h"
@@ -78,6 +79,10 @@ START_TEST (test_shipped_gpus_are_plausible)
       ck_assert_msg (gib > 0.88 * label && gib <= label, "%s: %g GiB of %g", ids[i], gib, label);
       ck_assert_msg (gpu->matmul_fp32.value < gpu->matmul_16bit.value, "%s", ids[i]);
       ck_assert_msg (gpu->mfu_base.value <= gpu->matmul_16bit.value, "%s", ids[i]);
+      if (gpu->matmul_fp8.value > 0) /* twice the rate, rounded by who prints it */
+        ck_assert_msg (fabs (gpu->matmul_fp8.value / gpu->matmul_16bit.value - 2) <= 0.03, "%s",
+                       ids[i]);
+      ck_assert_msg (!gpu->mxfp8 || gpu->matmul_fp8.value > 0, "%s", ids[i]);
       ck_assert_msg (gpu->runtime_bytes.value < 0.1 * gpu->hbm_bytes.value, "%s", ids[i]);
       ck_assert_msg (gpu->attention_backward_efficiency.value <= gpu->attention_efficiency.value,
                      "%s", ids[i]);

@@ -65,7 +65,7 @@ START_TEST (test_programs_add_up)
 
   for (guint m = 0; m < G_N_ELEMENTS (modes); m++)
     for (guint a = 0; a < G_N_ELEMENTS (archs); a++)
-      for (guint kind = 0; kind < 16; kind++)
+      for (guint kind = 0; kind < 16 * (FP8_MXFP8 + 1); kind++)
         {
           ModelShape           shape = arch (archs[a], 2, 512, 8, 1536, 1024);
           TrainingOptions      options = training (256, 2);
@@ -83,6 +83,7 @@ START_TEST (test_programs_add_up)
           options.checkpointing = modes[m];
           options.attention = kind & 2 ? ATTENTION_EAGER : ATTENTION_FLASH2;
           options.compile = kind & 4;
+          options.fp8_recipe = (gint) kind / 16;
           if (kind & 8)
             options.traits = (FrameworkTraits){ .softmax_keys = 2048,
                                                 .casts_scores = TRUE,
