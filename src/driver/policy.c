@@ -32,6 +32,31 @@ policy_add_move (PolicyRoute *route, Place from, Place to, Dtype dtype, PolicyCa
   return hop;
 }
 
+/* FILL leaves a rank's part of a copy at HOME; READ puts the parts together in GPU memory. */
+static void
+add_copy_routes (UnitPolicy *kind, PolicyRouteKind fill, PolicyRouteKind read, const char *name,
+                 Place home)
+{
+  Dtype dtype = kind->copy.dtype;
+
+  policy_add_move (&kind->routes[fill], PLACE_HBM, home, dtype, CADENCE_MICRO_STEP)->label =
+      "stash";
+  if (home != PLACE_HBM)
+    policy_add_move (&kind->routes[read], home, PLACE_HBM, dtype, CADENCE_MICRO_STEP)->label =
+        "fetch";
+  policy_add_collective (&kind->routes[read], COLLECTIVE_ALL_GATHER, name, kind->copy.group, dtype,
+                         CADENCE_MICRO_STEP)
+      ->label = "all_gather_copy";
+}
+
+void
+policy_add_second_copy (UnitPolicy *kind, const char *name, MeshGroup group, Place home,
+                        Dtype dtype)
+{
+  kind->copy = (PolicyState){ group, dtype, 1, home };
+  add_copy_routes (kind, ROUTE_FILL, ROUTE_COPY, name, home);
+}
+
 gboolean
 policy_hop_is_due (const PolicyHop *hop, gboolean first, gboolean last)
 {

@@ -171,6 +171,13 @@ PolicyHop *policy_add_collective (PolicyRoute *route, CollectiveKind kind, const
 PolicyHop *policy_add_move (PolicyRoute *route, Place from, Place to, Dtype dtype,
                             PolicyCadence cadence);
 
+/*
+ * A second copy of what is cut of KIND's parameters, at HOME in DTYPE, with its routes: GROUP, whose
+ * communicator is NAME, shares it.
+ */
+void policy_add_second_copy (UnitPolicy *kind, const char *name, MeshGroup group, Place home,
+                             Dtype dtype);
+
 /* Whether HOP takes place in a micro-step that is the FIRST or the LAST of its step, or neither. */
 gboolean policy_hop_is_due (const PolicyHop *hop, gboolean first, gboolean last);
 

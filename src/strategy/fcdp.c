@@ -49,17 +49,8 @@ fcdp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   UnitPolicy        *kind = &policy->kinds[0];
 
   deepspeed_policy (in, &o->deepspeed, "data", mesh_all (&in->mesh), policy);
-  kind->copy = (PolicyState){ mesh_node (&in->mesh), policy->compute, 1, PLACE_PINNED };
+  policy_add_second_copy (kind, "node", mesh_node (&in->mesh), PLACE_PINNED, policy->compute);
   kind->invalidate = (PolicyInvalidation) o->invalidate;
-  policy_add_move (&kind->routes[ROUTE_FILL], PLACE_HBM, PLACE_PINNED, policy->compute,
-                   CADENCE_MICRO_STEP)
-      ->label = "stash";
-  policy_add_move (&kind->routes[ROUTE_COPY], PLACE_PINNED, PLACE_HBM, policy->compute,
-                   CADENCE_MICRO_STEP)
-      ->label = "fetch";
-  policy_add_collective (&kind->routes[ROUTE_COPY], COLLECTIVE_ALL_GATHER, "node", kind->copy.group,
-                         policy->compute, CADENCE_MICRO_STEP)
-      ->label = "all_gather_node";
 }
 
 const Strategy strategy_fcdp = {

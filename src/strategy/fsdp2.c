@@ -78,20 +78,6 @@ offload (UnitPolicy *policy, Place home)
       ->label = "gradients";
 }
 
-/* What a forward use gathered leaves a slice, shared by N neighbours of the shard group. */
-static void
-keep_slices (UnitPolicy *policy, guint n)
-{
-  const MeshGroup group = { n, policy->states[STATE_PARAMETERS].group.stride };
-  const Dtype     compute = policy->routes[ROUTE_GATHER].hops[0].dtype;
-
-  policy->copy = (PolicyState){ group, compute, 1, PLACE_HBM };
-  policy_add_move (&policy->routes[ROUTE_FILL], PLACE_HBM, PLACE_HBM, compute, CADENCE_MICRO_STEP)
-      ->label = "reshard";
-  policy_add_collective (&policy->routes[ROUTE_COPY], COLLECTIVE_ALL_GATHER, "post_forward", group,
-                         compute, CADENCE_MICRO_STEP);
-}
-
 /* torch/distributed/pipelining/stage.py, backward_maybe_with_nosync; set_requires_gradient_sync */
 static void
 reduce_last (PolicyRoute *route)
@@ -109,11 +95,12 @@ fsdp2_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   shard_policy (in, o->shard, &format_rows, policy);
   for (guint kind = 0; kind < policy->n_kinds; kind++)
     {
-      guint ranks =
-          ranks_after_forward (o, policy->kinds[kind].states[STATE_PARAMETERS].group.size);
+      MeshGroup group = policy->kinds[kind].states[STATE_PARAMETERS].group;
+      guint     ranks = ranks_after_forward (o, group.size);
 
-      if (ranks > 0)
-        keep_slices (&policy->kinds[kind], ranks);
+      if (ranks > 0) /* neighbours of the shard group share slices of what was gathered */
+        policy_add_second_copy (&policy->kinds[kind], "post_forward",
+                                (MeshGroup){ ranks, group.stride }, PLACE_HBM, policy->compute);
       if (o->cpu_offload)
         offload (&policy->kinds[kind], o->pin_memory ? PLACE_PINNED : PLACE_PAGEABLE);
       if (pipelined || !o->requires_gradient_sync)

@@ -86,16 +86,6 @@ gather_quantized (PolicyRoute *route)
       route->hops[h].codec = codec_find ("int8-block");
 }
 
-static void
-add_second_copy (UnitPolicy *kind, MeshGroup node, Dtype dtype)
-{
-  kind->copy = (PolicyState){ node, dtype, 1, PLACE_HBM };
-  policy_add_move (&kind->routes[ROUTE_FILL], PLACE_HBM, PLACE_HBM, dtype, CADENCE_MICRO_STEP);
-  policy_add_collective (&kind->routes[ROUTE_COPY], COLLECTIVE_ALL_GATHER, "node", node, dtype,
-                         CADENCE_MICRO_STEP)
-      ->label = "all_gather_node";
-}
-
 /* Matrices whose elements twice the ranks divide; all others as ZeRO-3 does. */
 static void
 reduce_quantized (UnitPolicy *kind, const Mesh *mesh)
@@ -124,7 +114,7 @@ zeropp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   deepspeed_policy (in, &o->deepspeed, "data", mesh_all (&in->mesh), policy);
   named_groups (&in->mesh, o->zero_hpz_partition_size, &hpz_names, &hpz, NULL);
   if (hpz.shard_group.size > 1)
-    add_second_copy (kind, hpz.shard_group, policy->compute);
+    policy_add_second_copy (kind, "node", hpz.shard_group, PLACE_HBM, policy->compute);
   kind->invalidate = (PolicyInvalidation) o->invalidate;
   if (o->zero_quantized_weights)
     {

@@ -154,7 +154,6 @@ hpz_host_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   const Strategy      *zeropp = strategy_find ("zeropp");
   UnitPolicy          *kind = &policy->kinds[0];
-  PolicyHop            gather;
   g_autofree gpointer  options = g_malloc0 (zeropp->options_size);
   g_autoptr (DiagList) diags = diag_list_new ();
 
@@ -167,13 +166,8 @@ hpz_host_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   option_table_clear (zeropp->options, options);
   if (kind->copy.group.size == 0) /* a GPU a node */
     return;
-  kind->copy.home = PLACE_PINNED;
-  kind->routes[ROUTE_FILL].hops[0].to = PLACE_PINNED;
-  gather = kind->routes[ROUTE_COPY].hops[0];
-  kind->routes[ROUTE_COPY].n = 0;
-  policy_add_move (&kind->routes[ROUTE_COPY], PLACE_PINNED, PLACE_HBM, policy->compute,
-                   CADENCE_MICRO_STEP);
-  kind->routes[ROUTE_COPY].hops[kind->routes[ROUTE_COPY].n++] = gather;
+  kind->routes[ROUTE_FILL].n = kind->routes[ROUTE_COPY].n = 0;
+  policy_add_second_copy (kind, "node", kind->copy.group, PLACE_PINNED, policy->compute);
 }
 
 #define DEEPSPEED_ROW(symbol, name_, policy_)                                 \

@@ -348,7 +348,7 @@ static const struct
     "interleave encode all_to_all decode_add reduce_scatter encode" },
   { "row-qwz", "all_gather", "encode", "encode all_gather decode" },
   { "zeropp", "all_gather", "encode", "encode all_gather decode" },
-  { "zeropp", "all_gather", "all_gather_node", "all_gather_node decode" },
+  { "zeropp", "all_gather", "all_gather_copy", "all_gather_copy decode" },
   { "row-drives", "host_copy", "hbm to pinned", "hbm to pinned, pinned to nvme" },
   { "row-drives", "host_copy", "nvme to pinned", "nvme to pinned, pinned to hbm" },
   { "row-coded-copy", "host_copy", "encode", "encode hbm to pinned, decode" },
