@@ -315,6 +315,15 @@ resolve_levels (Driver *self, DriverStage *stage, const StrategyChoice *choice, 
   return TRUE;
 }
 
+gboolean
+strategy_reads_room (const StrategyChoice *choice)
+{
+  for (; choice != NULL; choice = choice->inner)
+    if (choice->strategy->reads_room != NULL && choice->strategy->reads_room (choice->options))
+      return TRUE;
+  return FALSE;
+}
+
 static gboolean
 count_steps (const Driver *self, DriverStage *stage, DiagList *diags)
 {

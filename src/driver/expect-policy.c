@@ -190,9 +190,12 @@ copy_bytes (const Policy *policy, const Issue *issue, const IssueForm *form, Pla
   for (guint k = 0; k < policy->n_kinds && !issue->copies_pass; k++)
     {
       const PolicyState *copy = &policy->kinds[k].copy;
+      double             there = home == PLACE_HBM ? form->kept[k] : 0;
 
-      if (copy->group.size > 0 && copy->home == home)
-        sum += bytes_of (copy) * form->copied[k] / copy->group.size;
+      if (copy->home == home)
+        there += form->copied[k] - form->kept[k];
+      if (copy->group.size > 0)
+        sum += bytes_of (copy) * there / copy->group.size;
     }
   return sum;
 }

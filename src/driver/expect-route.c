@@ -79,6 +79,8 @@ begins_at (const UnitPolicy *policy, PolicyRouteKind route)
       return policy->states[STATE_OPTIMIZER].group.size;
     case ROUTE_COPY:
     case ROUTE_FILL:
+    case ROUTE_KEEP:
+    case ROUTE_KEPT:
       return MAX (policy->copy.group.size, 1);
     case ROUTE_REDUCE:
     case ROUTE_REST:

@@ -22,6 +22,8 @@ static const char *const route_names[ROUTE_N] = {
   [ROUTE_UPDATE] = "updates",
   [ROUTE_FILL] = "filling the second copy",
   [ROUTE_COPY] = "gathering the second copy",
+  [ROUTE_KEEP] = "keeping the second copy in GPU memory",
+  [ROUTE_KEPT] = "gathering what is kept of the second copy",
   [ROUTE_LOAD] = "loading optimizer states",
   [ROUTE_SAVE] = "saving optimizer states",
   [ROUTE_RENEW] = "renewing shards",
@@ -100,8 +102,8 @@ check_move (const Checker *self, const PolicyHop *hop, Place place)
 static gboolean
 check_uses (const Checker *self, const PolicyHop *hop)
 {
-  gboolean of_uses =
-      self->which == ROUTE_GATHER || self->which == ROUTE_FILL || self->which == ROUTE_COPY;
+  const guint of_copies = 1u << ROUTE_FILL | 1u << ROUTE_COPY | 1u << ROUTE_KEEP | 1u << ROUTE_KEPT;
+  gboolean    of_uses = ((of_copies | 1u << ROUTE_GATHER) & 1u << self->which) != 0;
 
   if (!of_uses || hop->cadence == CADENCE_MICRO_STEP)
     return TRUE;
@@ -144,6 +146,8 @@ begins_in (const Checker *self)
     case ROUTE_REDUCE:
     case ROUTE_REST:
     case ROUTE_FILL:
+    case ROUTE_KEEP:
+    case ROUTE_KEPT:
     case ROUTE_N:
       break;
     }
@@ -171,6 +175,8 @@ ends_in (const Checker *self)
       return self->kind->states[STATE_PARAMETERS].home;
     case ROUTE_GATHER:
     case ROUTE_COPY:
+    case ROUTE_KEEP:
+    case ROUTE_KEPT:
     case ROUTE_UPDATE:
     case ROUTE_N:
       break;
@@ -311,6 +317,8 @@ check_route (Checker *self)
       return check_gathers_all (self, kind->states[STATE_PARAMETERS].group.size);
     case ROUTE_COPY:
       return check_gathers_all (self, MAX (kind->copy.group.size, 1));
+    case ROUTE_KEPT:
+      return self->route->n == 0 || check_gathers_all (self, kind->copy.group.size);
     case ROUTE_REDUCE:
       return check_rest (self) && check_cadence (self) && check_leaves_shards (self);
     case ROUTE_REST:
@@ -318,6 +326,7 @@ check_route (Checker *self)
     case ROUTE_STORE:
     case ROUTE_UPDATE:
     case ROUTE_FILL:
+    case ROUTE_KEEP:
     case ROUTE_LOAD:
     case ROUTE_SAVE:
     case ROUTE_RENEW:
@@ -383,9 +392,12 @@ check_homes (const Checker *self)
 static gboolean
 check_copy (const Checker *self)
 {
-  static const PolicyRouteKind needed[] = { ROUTE_FILL, ROUTE_COPY };
+  static const PolicyRouteKind needed[] = { ROUTE_FILL, ROUTE_COPY, ROUTE_KEEP, ROUTE_KEPT };
+  guint n = self->kind->copy.group.size == 0 ? 0 : self->kind->kept_copies > 0 ? 4 : 2;
 
-  for (guint i = 0; i < G_N_ELEMENTS (needed) && self->kind->copy.group.size > 0; i++)
+  if (self->kind->kept_copies > 0 && (n == 0 || self->kind->copy.home == PLACE_HBM))
+    return fails (self, NULL, "it keeps copies in GPU memory that have no home elsewhere");
+  for (guint i = 0; i < n; i++)
     if (self->kind->routes[needed[i]].n == 0)
       return fails (self, NULL, "it keeps a second copy, and its route of %s is empty",
                     route_names[needed[i]]);

@@ -57,6 +57,14 @@ policy_add_second_copy (UnitPolicy *kind, const char *name, MeshGroup group, Pla
   add_copy_routes (kind, ROUTE_FILL, ROUTE_COPY, name, home);
 }
 
+void
+policy_keep_copies (UnitPolicy *kind, const char *name, guint64 bytes)
+{
+  kind->kept_copies = bytes;
+  if (bytes > 0)
+    add_copy_routes (kind, ROUTE_KEEP, ROUTE_KEPT, name, PLACE_HBM);
+}
+
 gboolean
 policy_hop_is_due (const PolicyHop *hop, gboolean first, gboolean last)
 {
@@ -156,19 +164,40 @@ share_of (DriverStage *stage, const PlanUnit *unit)
                       .comms = stage->comms[unit->expert] };
 }
 
+/* Units in forward order keep their copies in GPU memory until one has no room there. */
+static void
+keep_copies (DriverStage *stage, const PlanUnit *units)
+{
+  guint64 taken[2] = { 0 };
+
+  for (guint u = 0; u < stage->n_units; u++)
+    {
+      UnitShare        *share = &stage->shares[u];
+      const UnitPolicy *kind = share->policy;
+
+      if (kind->kept_copies == 0 || units[u].own_elements == 0)
+        continue;
+      taken[units[u].expert] +=
+          share->copy_padded / kind->copy.group.size * policy_state_bytes (&kind->copy);
+      share->keeps_copy = taken[units[u].expert] <= kind->kept_copies;
+    }
+}
+
 void
 policy_plan_units (Driver *self, DriverStage *stage)
 {
   const DriverLevel *level = &stage->levels[self->n_levels - 1];
+  const PlanUnit    *units;
 
   if (level->strategy->policy == NULL)
     return;
   stage->policy = g_new0 (Policy, 1);
   level->strategy->policy (&level->in, level->run.options, stage->policy);
   stage->shares = g_new (UnitShare, stage->n_units);
+  units = &g_array_index (self->units, PlanUnit, stage->unit_offset);
   for (guint u = 0; u < stage->n_units; u++)
-    stage->shares[u] =
-        share_of (stage, &g_array_index (self->units, PlanUnit, stage->unit_offset + u));
+    stage->shares[u] = share_of (stage, &units[u]);
+  keep_copies (stage, units);
 }
 
 /* ---- communicators --------------------------------------------------------------------------- */

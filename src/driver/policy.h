@@ -91,6 +91,8 @@ typedef enum
   ROUTE_UPDATE, /* from the optimizer's shards to parameters that are whole on every rank */
   ROUTE_FILL,   /* of the second copy: from whole parameters */
   ROUTE_COPY,   /* from the second copy to whole parameters */
+  ROUTE_KEEP,   /* of units whose second copy stays in GPU memory (kept_copies): ROUTE_FILL */
+  ROUTE_KEPT,   /* and ROUTE_COPY */
   ROUTE_LOAD,   /* of the optimizer's states: from their home to who updates */
   ROUTE_SAVE,   /* and back */
   ROUTE_RENEW,  /* from what an update made of the shards to where parameters live */
@@ -128,7 +130,12 @@ typedef struct
    */
   PolicyState        copy;
   PolicyInvalidation invalidate;
-  PolicyRoute        routes[ROUTE_N];
+  /*
+   * Bytes of a copy that stay in a rank's GPU memory though its home is elsewhere: those of units
+   * in the order of their first use, until one has no room.
+   */
+  guint64     kept_copies;
+  PolicyRoute routes[ROUTE_N];
   /*
    * Where it has dimensions, each tensor is reduced on its own, padded by itself: by ROUTE_REDUCE
    * if the rule takes it, else by ROUTE_REST. Else what is complete is reduced as one.
@@ -172,11 +179,13 @@ PolicyHop *policy_add_move (PolicyRoute *route, Place from, Place to, Dtype dtyp
                             PolicyCadence cadence);
 
 /*
- * A second copy of what is cut of KIND's parameters, at HOME in DTYPE, with its routes: GROUP, whose
- * communicator is NAME, shares it.
+ * A second copy of what is cut of KIND's parameters, at HOME in DTYPE, with its routes: GROUP,
+ * whose communicator is NAME, shares it.
  */
 void policy_add_second_copy (UnitPolicy *kind, const char *name, MeshGroup group, Place home,
                              Dtype dtype);
+/* Up to BYTES of it, which has a home elsewhere, stay in each rank's GPU memory. */
+void policy_keep_copies (UnitPolicy *kind, const char *name, guint64 bytes);
 
 /* Whether HOP takes place in a micro-step that is the FIRST or the LAST of its step, or neither. */
 gboolean policy_hop_is_due (const PolicyHop *hop, gboolean first, gboolean last);

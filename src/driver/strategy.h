@@ -30,6 +30,16 @@ typedef struct
   const guint32 *table; /* [data rank][micro]: batch; context ranks share a data rank */
 } PlanBatches;
 
+/*
+ * Bytes of GPU memory, for who keeps something there by choice: what there is (of the GPU that has
+ * least; 0: not known), and what the plan takes at its peak without anything of the kind, with what
+ * is outside of the framework.
+ */
+typedef struct
+{
+  guint64 capacity, taken;
+} PlanRoom;
+
 typedef struct
 {
   const Workload        *workload; /* of a rank; with pipeline stages: of the current stage */
@@ -38,6 +48,7 @@ typedef struct
   guint round_steps; /* at most so many steps of a round whose steps are alike; 0: all of them */
   const PlanBatches *batches; /* NULL: all are alike, those of `workload`; else that is the one of
                                  most tokens */
+  PlanRoom           hbm;     /* for strategies that ask for it: `reads_room` */
 } PlanInput;
 
 /* What is gathered or reduced as a whole. */
@@ -170,7 +181,8 @@ typedef struct
   guint64           elements; /* of them on a rank */
   guint64           cut;      /* elements of the tensors that are cut: above `whole_below` */
   guint64           cut_padded;  /* the same, padded */
-  guint64           copy_padded; /* and padded for the ranks that share the second copy */
+  guint64           copy_padded; /* and padded for the ranks that share the second copy, */
+  gboolean          keeps_copy;  /* which stays in GPU memory (ROUTE_KEEP, ROUTE_KEPT) */
   guint64 trainable_padded;      /* elements of its gradient, padded for the ranks that share it */
   guint64 trainable;             /* of them on a rank */
   CommRef (*comms)[POLICY_MAX_HOPS]; /* [PolicyRouteKind]: of each hop */
@@ -232,7 +244,8 @@ typedef struct
 {
   double   passed[ROUTE_N][2];
   double   slack[ROUTE_N][2]; /* as few as `passed` less these */
-  double   copied[2];         /* of the second copy, on all that share it */
+  double   copied[2];         /* of the second copy, on all that share it; */
+  double   kept[2];           /* of that in GPU memory though its home is elsewhere */
   double   walks[ROUTE_N][2]; /* in at most so many walks: encoded payloads end in a block each */
   gboolean uneven;            /* which begin with any number of elements: shares are rounded up */
   /* Hops (a bit each) before which the issue works on the data, so that it is decoded there. */
@@ -316,7 +329,9 @@ struct _Strategy
   guint (*period) (const PlanInput *in, gconstpointer opt); /* steps; NULL: 1 */
   void (*narrow) (const PlanInput *in, gconstpointer opt,
                   PlanInput *inner); /* outer strategies: what the inner one spans */
-  gboolean    outer;                 /* needs an inner strategy */
+  /* Whether OPT asks for in->hbm; NULL: never. */
+  gboolean (*reads_room) (gconstpointer opt);
+  gboolean    outer;   /* needs an inner strategy */
   const char *states;  /* where each state lives, a line each, for `shardsim strategies NAME` */
   const char *missing; /* what is NOT modelled, likewise */
 };
@@ -338,6 +353,9 @@ struct _StrategyChoice
  * or the model). The result refers to the workload, which must outlive it.
  */
 Schedule *schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
+
+/* Whether CHOICE, or what it runs around, asks for the room in GPU memory. */
+gboolean strategy_reads_room (const StrategyChoice *choice);
 
 /* Steps between two exchanges of CHOICE's own, which in->round_steps may cut in a schedule. */
 guint strategy_round_steps (const PlanInput *in, const StrategyChoice *choice);

@@ -1,5 +1,6 @@
 /* From a resolved scenario to its schedule. */
 #include "replay/check-places.h"
+#include "replay/plan-memory.h"
 #include "replay/replay-private.h"
 
 /* The first two nodes of a group of COMM whose profiles differ; FALSE when there are none. */
@@ -86,15 +87,49 @@ build_schedule (ReplayPlan *self, DiagList *diags)
   return FALSE;
 }
 
-ReplayPlan *
-replay_plan_new (const ResolvedScenario *resolved, guint round_steps, DiagList *diags)
+static ReplayPlan *
+plan_with_room (const ResolvedScenario *resolved, guint round_steps, PlanRoom room, DiagList *diags)
 {
   g_autoptr (ReplayPlan) self = g_atomic_rc_box_new0 (ReplayPlan);
 
   self->resolved = resolved_ref (resolved);
   self->input = resolved->input;
   self->input.round_steps = round_steps;
+  self->input.hbm = room;
   return build_schedule (self, diags) ? g_steal_pointer (&self) : NULL;
+}
+
+/*
+ * What there is for strategies that keep something on the GPU by choice, by the memory of the plan
+ * that keeps nothing. All numbers of micro-steps must find the same room, or few could not stand
+ * for many: it is that of two. What does not plan has none, and says why itself.
+ */
+static PlanRoom
+room_of (const ResolvedScenario *resolved, guint round_steps)
+{
+  guint                        n = workload_training (resolved->workload)->grad_accum;
+  g_autoptr (DiagList)         diags = diag_list_new ();
+  g_autoptr (ResolvedScenario) few = NULL;
+  g_autoptr (ReplayPlan)       bare = NULL;
+  PlanMemory                   memory;
+
+  if (n > 2 && resolved->lengths == NULL)
+    few = resolved_with_micro_steps (resolved, 2, diags);
+  bare = plan_with_room (few != NULL ? few : resolved, round_steps, (PlanRoom){ 0 }, diags);
+  if (bare == NULL)
+    return (PlanRoom){ 0 };
+  memory = replay_plan_fullest (bare);
+  return (PlanRoom){ memory.hbm.capacity, memory.hbm.device.bytes };
+}
+
+ReplayPlan *
+replay_plan_new (const ResolvedScenario *resolved, guint round_steps, DiagList *diags)
+{
+  PlanRoom room = { 0 };
+
+  if (strategy_reads_room (resolved->strategy))
+    room = room_of (resolved, round_steps);
+  return plan_with_room (resolved, round_steps, room, diags);
 }
 
 ReplayPlan *

@@ -13,6 +13,7 @@ typedef struct
 {
   DeepspeedOptions deepspeed; /* first: its rows of the table count from here */
   gint             invalidate;
+  double           cache_threshold;
 } FcdpOptions;
 
 static const OptionSpec fcdp_options[] = {
@@ -20,6 +21,16 @@ static const OptionSpec fcdp_options[] = {
                         "whose copies an optimizer step makes invalid: all (FCDP-Sched), or those "
                         "of parameters that are trained (FCDP-Comm)",
                         "arXiv:2602.06499, dirty flags"),
+  { .key = "cache_threshold",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_RATIO,
+    .offset = G_STRUCT_OFFSET (FcdpOptions, cache_threshold),
+    .fallback = "0",
+    .min = 0,
+    .max = 1,
+    .help = "part of GPU memory up to which copies stay there instead of on the host (FCDP-Cache); "
+            "0: none does",
+    .source = "arXiv:2602.06499, FCDP-Cache; the paper's own threshold is not known" },
   DEEPSPEED_OPTIONS,
   { 0 },
 };
@@ -41,6 +52,21 @@ fcdp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   return FALSE;
 }
 
+static gboolean
+fcdp_reads_room (gconstpointer opt)
+{
+  return ((const FcdpOptions *) opt)->cache_threshold > 0;
+}
+
+/* FCDP-Cache: what the plan without copies on the GPU leaves of it below the threshold. */
+static guint64
+room_for_copies (const PlanInput *in, double threshold)
+{
+  guint64 limit = (guint64) (threshold * (double) in->hbm.capacity);
+
+  return limit > in->hbm.taken ? limit - in->hbm.taken : 0;
+}
+
 /* ZeRO-3's, with a copy in the node's pinned memory that serves all uses while it is valid. */
 static void
 fcdp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
@@ -50,6 +76,7 @@ fcdp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
 
   deepspeed_policy (in, &o->deepspeed, "data", mesh_all (&in->mesh), policy);
   policy_add_second_copy (kind, "node", mesh_node (&in->mesh), PLACE_PINNED, policy->compute);
+  policy_keep_copies (kind, "node", room_for_copies (in, o->cache_threshold));
   kind->invalidate = (PolicyInvalidation) o->invalidate;
 }
 
@@ -62,15 +89,16 @@ const Strategy strategy_fcdp = {
   .options = fcdp_options,
   .check = fcdp_check,
   .policy = fcdp_policy,
+  .reads_room = fcdp_reads_room,
   .issue = &issue_deepspeed,
   .states =
-      "parameters: as zero3, plus one copy a node in pinned host memory, 1/G a rank\n"
+      "parameters: as zero3, plus one copy a node in pinned host memory, 1/G a rank; up to\n"
+      "cache_threshold of GPU memory the first units' slices in HBM instead\n"
       "gathered parameters: as zero3; a gathered buffer lives until its slice has reached the "
       "host, HBM\n"
       "gradients: as zero3\n"
       "optimizer: as zero3",
   .missing =
-      "FCDP-Cache (a copy in HBM while memory allows)\n"
       "the start-up time of host copies where the GPU's profile has no host_copy_latency\n"
       "the paper's prefetch depth and wait points are not published: the ZeRO-3 window is used",
 };

@@ -21,19 +21,36 @@ typedef struct
   double elements, cut, padded; /* of all, of the tensors that are cut, and of these padded */
 } Sums;
 
+/* Padded elements of some modules. */
+typedef struct
+{
+  double once;            /* of each */
+  double dirty;           /* of those that are trained, in part at least */
+  double gathered, slack; /* in a micro-step */
+} Passed;
+
 typedef struct
 {
   const PlanInput      *in;
   const Policy         *policy;
   const DeepspeedIssue *issue;
-  guint                 m;               /* ranks for which gathered tensors are padded */
-  double                once;            /* padded elements of all modules */
-  double                dirty;           /* of modules that are trained, in part at least */
-  double                gathered, slack; /* of a micro-step */
+  guint                 m;       /* ranks for which gathered tensors are padded */
+  double                room;    /* padded elements of copies that stay on the GPU, at most */
+  Passed                all;     /* modules, */
+  Passed                kept;    /* and those of them whose copies stay there */
   double                behind;  /* elements that are traversed behind the layer, both ways */
   double                between; /* of them cut, each once */
   Sums                  table;   /* that a tied head reads again; nothing else */
 } Turn;
+
+/* A module of N equal layers in a row; the copies of the first KEPT of them stay on the GPU. */
+typedef struct
+{
+  guint    n;
+  double   kept;
+  double   padded; /* of each */
+  gboolean trained;
+} Alike;
 
 static Sums
 sums_of (const Turn *self, const LayerDesc *layer, guint module)
@@ -99,26 +116,84 @@ count_below (double start, double step, double goal, guint n)
   return CLAMP (ceil ((goal - start) / step), 0, n);
 }
 
-/* N uses are followed by others after DISTANCE elements, of which LIVE are cut, and a step more. */
+/* The first uses in forward order are the farthest: what is kept ends where what is near begins. */
 static void
-add_uses (Turn *self, guint n, double padded, double distance, double step, double live,
+add_uses_of (Passed *some, const Alike *alike, double kept, double near, double fits)
+{
+  double rest = alike->n - kept; /* of the last ones */
+
+  some->gathered += MIN (kept, alike->n - near) * alike->padded;
+  some->slack += MAX (fits - MAX (near, rest), 0) * alike->padded;
+}
+
+/* Uses are followed by others after DISTANCE elements, of which LIVE are cut, and a step more. */
+static void
+add_uses (Turn *self, const Alike *alike, double distance, double step, double live,
           double live_step)
 {
   const DeepspeedIssue *o = self->issue;
+  guint                 n = alike->n;
   double                near = count_below (distance, step, (double) o->max_reuse_distance, n);
   double                fits = count_below (live, live_step, (double) o->max_live_parameters, n);
 
-  self->gathered += (n - near) * padded;
-  if (o->max_reuse_distance > 0 && o->prefetch_bucket_size > 0)
-    self->slack += MAX (fits - near, 0) * padded;
+  if (o->max_reuse_distance == 0 || o->prefetch_bucket_size == 0)
+    fits = near;
+  add_uses_of (&self->all, alike, n, near, fits);
+  add_uses_of (&self->kept, alike, alike->kept, near, fits);
 }
 
-/* MODULE of N equal layers in a row; the last of them has SELF->behind behind it. */
 static void
-add_module (Turn *self, const LayerDesc *layer, guint module, guint n)
+add_first_uses (Turn *self, const Alike *alike)
+{
+  Passed *const of[] = { &self->all, &self->kept };
+  const double  n[] = { alike->n, alike->kept };
+
+  for (guint i = 0; i < G_N_ELEMENTS (of); i++)
+    {
+      of[i]->once += n[i] * alike->padded;
+      of[i]->dirty += alike->trained ? n[i] * alike->padded : 0;
+      of[i]->gathered += n[i] * alike->padded;
+    }
+}
+
+/* Of all that is used before LAYER, the FIRST one. */
+static double
+padded_before (const Turn *self, guint first)
+{
+  double sum = 0;
+
+  for (guint i = 0; i < first; i++)
+    {
+      const LayerDesc *layer = workload_layer (self->in->workload, i);
+
+      sum += sums_between (self, layer, 0, layer->n_modules, FALSE).padded;
+    }
+  return sum;
+}
+
+/* MODULE of the N layers like LAYER from FIRST on. */
+static Alike
+alike_of (const Turn *self, const LayerDesc *layer, guint module, guint first, guint n)
+{
+  Alike  alike = { .n = n,
+                   .padded = sums_of (self, layer, module).padded,
+                   .trained = is_trained (layer, module) };
+  double end, step;
+
+  if (self->room == 0)
+    return alike;
+  end = padded_before (self, first) + sums_between (self, layer, 0, module + 1, FALSE).padded;
+  step = sums_between (self, layer, 0, layer->n_modules, FALSE).padded;
+  alike.kept = count_below (end, step, self->room + 1, n); /* whole elements: up to the room */
+  return alike;
+}
+
+/* MODULE of the N layers like LAYER from FIRST on; the last has SELF->behind behind it. */
+static void
+add_module (Turn *self, const LayerDesc *layer, guint module, guint first, guint n)
 {
   guint  end = layer->n_modules;
-  Sums   self_ = sums_of (self, layer, module);
+  Alike  alike = alike_of (self, layer, module, first, n);
   Sums   all = sums_between (self, layer, 0, end, FALSE);
   Sums   again = sums_between (self, layer, 0, end, TRUE);
   Sums   after = sums_between (self, layer, module + 1, end, FALSE);
@@ -128,18 +203,15 @@ add_module (Turn *self, const LayerDesc *layer, guint module, guint n)
   double step = 2 * all.elements + again.elements;
   double forward = after.elements + tied + self->behind;
 
-  self->once += n * self_.padded;
-  self->dirty += is_trained (layer, module) ? n * self_.padded : 0;
-  self->gathered += n * self_.padded;
+  add_first_uses (self, &alike);
   if (runs_again (layer, module))
     {
-      add_uses (self, n, self_.padded, forward + again_before.elements, step,
-                after.cut + self->between, all.cut);
-      add_uses (self, n, self_.padded, again_after.elements + after.elements + tied, 0, after.cut,
-                0);
+      add_uses (self, &alike, forward + again_before.elements, step, after.cut + self->between,
+                all.cut);
+      add_uses (self, &alike, again_after.elements + after.elements + tied, 0, after.cut, 0);
     }
   else
-    add_uses (self, n, self_.padded, forward + again.elements + after.elements + tied, step,
+    add_uses (self, &alike, forward + again.elements + after.elements + tied, step,
               after.cut + self->between, all.cut);
 }
 
@@ -153,17 +225,15 @@ static void
 add_table (Turn *self, const LayerDesc *head, double forward, double recomputed)
 {
   Sums   table = self->table;
+  Alike  alike = alike_of (self, workload_layer (self->in->workload, 0), TABLE_MODULE, 0, 1);
   Sums   again = sums_between (self, head, 0, head->n_modules, TRUE);
   double others = forward - table.elements;
   double live = self->between - table.cut;
 
-  self->once += table.padded;
-  if (is_trained (workload_layer (self->in->workload, 0), TABLE_MODULE))
-    self->dirty += table.padded;
-  self->gathered += table.padded;
-  add_uses (self, 1, table.padded, others, 0, live, 0);
-  add_uses (self, 1, table.padded, again.elements, 0, 0, 0);
-  add_uses (self, 1, table.padded, others + recomputed - again.elements, 0, live, 0);
+  add_first_uses (self, &alike);
+  add_uses (self, &alike, others, 0, live, 0);
+  add_uses (self, &alike, again.elements, 0, 0, 0);
+  add_uses (self, &alike, others + recomputed - again.elements, 0, live, 0);
 }
 
 static void
@@ -189,7 +259,7 @@ add_layers (Turn *self)
       n_layers = end - first;
       for (guint i = 0; i < layer->n_modules; i++)
         if (!head->tied_head || first > 0 || i != TABLE_MODULE)
-          add_module (self, layer, i, n_layers);
+          add_module (self, layer, i, first, n_layers);
       self->behind += n_layers * (2 * all.elements + again.elements) + 2 * tied;
       self->between += n_layers * all.cut + (layer->tied_head ? self->table.cut : 0);
       forward += n_layers * all.elements;
@@ -203,11 +273,11 @@ add_layers (Turn *self)
     }
 }
 
-/* What a micro-step gathers where tensors are padded for M ranks. */
+/* What a micro-step gathers where tensors are padded for M ranks; copies stay in ROOM elements. */
 static Turn
-turn_of (const PlanInput *in, const Policy *policy, guint m)
+turn_of (const PlanInput *in, const Policy *policy, guint m, double room)
 {
-  Turn self = { .in = in, .policy = policy, .issue = policy->issue, .m = m };
+  Turn self = { .in = in, .policy = policy, .issue = policy->issue, .m = m, .room = room };
 
   add_layers (&self);
   return self;
@@ -285,10 +355,10 @@ most_bytes (const PlanInput *in, const Policy *policy, double once, IssueForm *f
 
   for (guint r = 0; r < ROUTE_N; r++)
     expect_passing (kind, (PolicyRouteKind) r,
-                    r == ROUTE_GATHER || r == ROUTE_COPY   ? gathered
-                    : r == ROUTE_REDUCE || r == ROUTE_REST ? bucket
-                    : r == ROUTE_FILL                      ? padding * module
-                                                           : all,
+                    r == ROUTE_GATHER || r == ROUTE_COPY || r == ROUTE_KEPT ? gathered
+                    : r == ROUTE_REDUCE || r == ROUTE_REST                  ? bucket
+                    : r == ROUTE_FILL || r == ROUTE_KEEP                    ? padding * module
+                                                                            : all,
                     expect_modules (in), TRUE,
                     leads_to_drives (kind, (PolicyRouteKind) r) ? buffered : passing);
   passing[PLACE_HBM] += buffered[PLACE_HBM];
@@ -373,43 +443,71 @@ add_tensor_reductions (const PlanInput *in, const UnitPolicy *kind, IssueForm *f
     }
 }
 
+/* What the first use in a step brings from the shards. */
+static double
+dirty (const UnitPolicy *kind, const Passed *some)
+{
+  return kind->invalidate == INVALIDATE_ALL ? some->once : some->dirty;
+}
+
+static Passed
+all_but (const Passed *all, const Passed *some)
+{
+  return (Passed){ all->once - some->once, all->dirty - some->dirty, all->gathered - some->gathered,
+                   all->slack - some->slack };
+}
+
+/* Copies of the modules SOME: each is filled once, and read by all other uses that gather. */
+static void
+add_copies (const UnitPolicy *kind, const Passed *some, double steps, PolicyRouteKind fill,
+            PolicyRouteKind read, IssueForm *form)
+{
+  form->passed[fill][0] = dirty (kind, some);
+  form->passed[read][0] = steps * some->gathered - dirty (kind, some);
+  form->slack[read][0] = steps * some->slack;
+}
+
 /*
  * Rajbhandari et al., arXiv:1910.02054, 5.3 and 7.2 (3 W a micro-step, 16 P / R bytes); with a
  * second copy 2 W and W of host memory a node (arXiv:2602.06499): the first use of a step comes
  * from the shards, every later one from the copy; where frozen modules stay valid, of those that
- * are trained, and of the others every use comes from the copy once the first step is over.
+ * are trained, and of the others every use comes from the copy once the first step is over. Where
+ * copies stay on the GPU (FCDP-Cache), the first modules' do, whose sum has room.
  */
 void
 deepspeed_form (const PlanInput *in, const Policy *policy, IssueForm *form)
 {
+  static const PolicyRouteKind of_uses[] = { ROUTE_GATHER, ROUTE_COPY, ROUTE_KEPT };
+
   const DeepspeedIssue *o = policy->issue;
   const UnitPolicy     *kind = &policy->kinds[0];
   guint                 m = kind->states[STATE_PARAMETERS].group.size;
   double                steps = expect_micro_steps (in), modules = expect_modules (in) + 1;
   double                all = expect_all_padded (in, kind, 0, m), cut;
   double                parameters = (double) workload_n_parameters (in->workload);
-  Turn                  shards = turn_of (in, policy, m), copies = { 0 };
+  Turn                  shards = turn_of (in, policy, m, 0), copies = { 0 };
 
   if (kind->copy.group.size == 0)
     {
-      form->passed[ROUTE_GATHER][0] = steps * shards.gathered;
-      form->slack[ROUTE_GATHER][0] = steps * shards.slack;
+      form->passed[ROUTE_GATHER][0] = steps * shards.all.gathered;
+      form->slack[ROUTE_GATHER][0] = steps * shards.all.slack;
     }
   else
     {
-      gboolean all_dirty = kind->invalidate == INVALIDATE_ALL;
-      double   filled;
+      guint  ranks = kind->copy.group.size, bytes = policy_state_bytes (&kind->copy);
+      Passed gone;
 
-      copies = turn_of (in, policy, kind->copy.group.size);
-      filled = all_dirty ? copies.once : copies.dirty;
-      form->passed[ROUTE_GATHER][0] = all_dirty ? shards.once : shards.dirty;
-      form->passed[ROUTE_FILL][0] = filled;
-      form->passed[ROUTE_COPY][0] = steps * copies.gathered - filled;
-      form->copied[0] = copies.once;
-      form->slack[ROUTE_COPY][0] = steps * copies.slack;
+      copies = turn_of (in, policy, ranks, (double) (kind->kept_copies / bytes) * ranks);
+      gone = all_but (&copies.all, &copies.kept);
+      form->passed[ROUTE_GATHER][0] = dirty (kind, &shards.all);
+      add_copies (kind, &copies.kept, steps, ROUTE_KEEP, ROUTE_KEPT, form);
+      add_copies (kind, &gone, steps, ROUTE_FILL, ROUTE_COPY, form);
+      form->copied[0] = copies.all.once;
+      form->kept[0] = copies.kept.once;
     }
-  form->walks[ROUTE_GATHER][0] = form->walks[ROUTE_COPY][0] = 3 * steps * modules;
-  form->walks[ROUTE_FILL][0] = modules;
+  for (guint r = 0; r < G_N_ELEMENTS (of_uses); r++)
+    form->walks[of_uses[r]][0] = 3 * steps * modules;
+  form->walks[ROUTE_FILL][0] = form->walks[ROUTE_KEEP][0] = modules;
   form->walks[ROUTE_UPDATE][0] = 1;
   if (kind->reduced.dims > 0)
     add_tensor_reductions (in, kind, form);
@@ -418,10 +516,10 @@ deepspeed_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       form->walks[ROUTE_REDUCE][0] = modules;
       form->passed[ROUTE_REDUCE][0] = expect_trainable_padded (in, kind, 0, m);
     }
-  form->passed[ROUTE_UPDATE][0] = all - shards.once;
+  form->passed[ROUTE_UPDATE][0] = all - shards.all.once;
   add_offload (in, policy, expect_trainable_padded (in, kind, 0, m) / m, form);
-  cut = turn_of (in, policy, 1).once;
+  cut = turn_of (in, policy, 1, 0).all.once;
   form->states = (parameters - cut + MIN ((double) o->reduce_bucket_size, parameters))
                  * dtype_bytes (policy->compute);
-  form->high += most_bytes (in, policy, shards.once + copies.once, form);
+  form->high += most_bytes (in, policy, shards.all.once + copies.all.once, form);
 }

@@ -65,17 +65,34 @@ wait_for_copies (StrategyRun *run, const UnitList *list)
   schedule_wait (run->b, s->gather, last);
 }
 
+/* On which UNIT's second copy is made: what stays on the GPU is made between kernels. */
+static StreamRef
+copy_stream (const StrategyRun *run, guint unit)
+{
+  return run->shares[unit].keeps_copy ? SCHEDULE_COMPUTE
+                                      : ((const DeepspeedState *) run->state)->copy;
+}
+
+/* Where UNIT is gathered from. */
+static PolicyRouteKind
+source_of (const StrategyRun *run, guint unit)
+{
+  if (!((const DeepspeedState *) run->state)->units[unit].cached)
+    return ROUTE_GATHER;
+  return run->shares[unit].keeps_copy ? ROUTE_KEPT : ROUTE_COPY;
+}
+
 /* From the shards, or from the second copy, of which a rank holds a slice. */
 static void
 gather_from (StrategyRun *run, PolicyRouteKind route, const guint *units, guint n)
 {
   const DeepspeedState *s = run->state;
-  gboolean              copy = route == ROUTE_COPY;
-  const UnitList        list = { units, n, copy ? s->cache : s->shards };
-  gboolean              ring = !copy && s->n_ring > 0;
-  guint64               padded = 0, held;
-  RouteEnd              staging = { 0 };
-  guint                 slot = 0;
+  gboolean              copy = route != ROUTE_GATHER;
+  const UnitList list = { units, n, !copy ? s->shards : route == ROUTE_KEPT ? s->kept : s->cache };
+  gboolean       ring = !copy && s->n_ring > 0;
+  guint64        padded = 0, held;
+  RouteEnd       staging = { 0 };
+  guint          slot = 0;
 
   for (guint i = 0; i < n; i++)
     padded += copy ? run->shares[units[i]].copy_padded : run->shares[units[i]].cut_padded;
@@ -104,10 +121,11 @@ gather_from (StrategyRun *run, PolicyRouteKind route, const guint *units, guint 
 void
 deepspeed_gather (StrategyRun *run, const guint *units, guint n)
 {
+  static const PolicyRouteKind sources[] = { ROUTE_GATHER, ROUTE_COPY, ROUTE_KEPT };
+
   DeepspeedState   *s = run->state;
   guint             compute = compute_bytes (run->policy);
-  g_autofree guint *sorted = g_new (guint, n);
-  guint             cached = 0, plain = n;
+  g_autofree guint *alike = g_new (guint, n);
   guint             old = schedule_set_unit (run->b, units[0]);
 
   for (guint i = 0; i < n; i++)
@@ -121,7 +139,7 @@ deepspeed_gather (StrategyRun *run, const guint *units, guint n)
        * NoGatherHandle).
        */
       u->home = s->gather;
-      if (u->cached && s->copies == 1 && s->copy != SCHEDULE_COMPUTE)
+      if (u->cached && s->copies == 1 && copy_stream (run, units[i]) != SCHEDULE_COMPUTE)
         u->home = s->copy;
       else if (!u->cached && s->m == 1 && deepspeed_is_away (run, STATE_PARAMETERS))
         u->home = s->fetch;
@@ -132,16 +150,18 @@ deepspeed_gather (StrategyRun *run, const guint *units, guint n)
       deepspeed_place_parameters (run, units[i]);
       u->available = TRUE;
       s->live += (gint64) share->cut;
-      if (u->cached)
-        sorted[cached++] = units[i];
-      else
-        sorted[--plain] = units[i];
     }
   schedule_set_unit (run->b, units[0]);
-  if (plain < n)
-    gather_from (run, ROUTE_GATHER, sorted + plain, n - plain);
-  if (cached > 0)
-    gather_from (run, ROUTE_COPY, sorted, cached);
+  for (guint source = 0; source < G_N_ELEMENTS (sources); source++)
+    {
+      guint n_alike = 0;
+
+      for (guint i = 0; i < n; i++)
+        if (source_of (run, units[i]) == sources[source])
+          alike[n_alike++] = units[i];
+      if (n_alike > 0)
+        gather_from (run, sources[source], alike, n_alike);
+    }
   schedule_set_unit (run->b, old);
 }
 
@@ -150,24 +170,26 @@ deepspeed_stash (StrategyRun *run, guint unit)
 {
   DeepspeedState *s = run->state;
   DeepspeedUnit  *u = &s->units[unit];
+  gboolean        kept = run->shares[unit].keeps_copy;
+  StreamRef       stream = copy_stream (run, unit);
 
   if (!deepspeed_has_copy (run) || u->cached || run->shares[unit].cut == 0)
     return;
-  schedule_wait_stream (run->b, s->copy, SCHEDULE_COMPUTE);
-  emit_route (run, &(RouteWalk){ .route = ROUTE_FILL,
+  schedule_wait_stream (run->b, stream, SCHEDULE_COMPUTE);
+  emit_route (run, &(RouteWalk){ .route = kept ? ROUTE_KEEP : ROUTE_FILL,
                                  .end = POLICY_MAX_HOPS,
                                  .held = run->shares[unit].copy_padded / s->copies,
-                                 .moves = s->copy,
-                                 .collectives = s->copy,
+                                 .moves = stream,
+                                 .collectives = stream,
                                  .from = u->full != SCHEDULE_NONE ? route_whole (u->full)
                                                                   : route_part (s->shards, unit),
-                                 .to = route_part (s->cache, unit),
+                                 .to = route_part (kept ? s->kept : s->cache, unit),
                                  .passing = "slice on its way" });
   u->cached = TRUE;
-  if (s->copy != SCHEDULE_COMPUTE)
-    u->stashed = schedule_record (run->b, s->copy);
+  if (stream != SCHEDULE_COMPUTE)
+    u->stashed = schedule_record (run->b, stream);
   else if (s->gather != SCHEDULE_COMPUTE)
-    u->filled = schedule_record (run->b, s->copy);
+    u->filled = schedule_record (run->b, stream);
 }
 
 /*

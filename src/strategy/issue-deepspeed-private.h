@@ -21,7 +21,8 @@ typedef struct
   StreamRef      gather, reduce;
   StreamRef      copy;      /* makes the second copy, and brings it from another place */
   guint          m, copies; /* ranks that share the parameters, the copy */
-  BufferRef      shards, persistent, gradients, cache; /* of all units */
+  BufferRef      shards, persistent, gradients; /* of all units */
+  BufferRef      cache, kept; /* second copies at their home, and those that stay on the GPU */
   GradientBucket bucket;
   DeepspeedUnit *units;           /* by unit; a tied second use refers to its owner's */
   gboolean      *reused;          /* [run->n_uses]: used again within max_reuse_distance */

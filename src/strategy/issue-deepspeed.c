@@ -60,16 +60,18 @@ persistent_elements (const StrategyRun *run, gboolean padded)
   return sum;
 }
 
-/* Of the second copy: this rank's slices. */
-static guint64
-copy_elements (const StrategyRun *run)
+/* This rank's slices of the second copy, at its home or KEPT on the GPU, in PLACE. */
+static BufferRef
+allocate_copies (StrategyRun *run, Place place, gboolean kept)
 {
-  guint64 sum = 0;
+  const PolicyState *copy = &deepspeed_unit_policy (run)->copy;
+  guint64            sum = 0;
 
   for (guint i = 0; i < run->n_units; i++)
-    if (run->units[i].own_elements > 0)
-      sum += run->shares[i].copy_padded / deepspeed_unit_policy (run)->copy.group.size;
-  return sum;
+    if (run->units[i].own_elements > 0 && run->shares[i].keeps_copy == kept)
+      sum += run->shares[i].copy_padded / copy->group.size;
+  return schedule_alloc (run->b, place, POOL_CACHE, sum * policy_state_bytes (copy),
+                         "parameter cache");
 }
 
 static void
@@ -97,10 +99,10 @@ allocate_states (StrategyRun *run)
   s->bucket.buffer = schedule_alloc (run->b, PLACE_HBM, POOL_COMMUNICATION,
                                      MIN (s->bucket.size, all) * compute, "gradient bucket");
   if (deepspeed_has_copy (run))
-    s->cache = schedule_alloc (
-        run->b, deepspeed_unit_policy (run)->copy.home, POOL_CACHE,
-        copy_elements (run) * policy_state_bytes (&deepspeed_unit_policy (run)->copy),
-        "parameter cache");
+    {
+      s->cache = allocate_copies (run, deepspeed_unit_policy (run)->copy.home, FALSE);
+      s->kept = allocate_copies (run, PLACE_HBM, TRUE);
+    }
   deepspeed_offload_init (run);
   if (!deepspeed_is_away (run, STATE_OPTIMIZER))
     strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, s->gradients);

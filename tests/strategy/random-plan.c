@@ -164,6 +164,7 @@ draw_mesh (RandomPlan *self, GRand *rand, Axes axes, guint case_)
       if (axes_fit (self))
         break;
     }
+  self->in.hbm.capacity = (guint64) 20000 << case_ % 10; /* of the order of a model's slices */
   self->stages = g_ptr_array_new_with_free_func ((GDestroyNotify) workload_free);
   for (guint s = 0; s < (guint) self->mesh.pp; s++)
     g_ptr_array_add (self->stages,

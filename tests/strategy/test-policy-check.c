@@ -105,6 +105,36 @@ never_reads (const PlanInput *in, gconstpointer opt, Policy *policy)
 }
 
 static void
+keeps_what_is_there (const PlanInput *in, gconstpointer opt, Policy *policy)
+{
+  UnitPolicy *kind = zero3 (in, policy);
+
+  (void) opt;
+  policy_add_second_copy (kind, "node", mesh_node (&in->mesh), PLACE_HBM, policy->compute);
+  policy_keep_copies (kind, "node", 1000);
+}
+
+static void
+never_keeps (const PlanInput *in, gconstpointer opt, Policy *policy)
+{
+  UnitPolicy *kind = zero3 (in, policy);
+
+  (void) opt;
+  policy_add_second_copy (kind, "node", mesh_node (&in->mesh), PLACE_PINNED, policy->compute);
+  kind->kept_copies = 1000;
+}
+
+static void
+keeps_slices (const PlanInput *in, gconstpointer opt, Policy *policy)
+{
+  UnitPolicy *kind = sharded (in, policy);
+
+  (void) opt;
+  policy_add_second_copy (kind, "node", mesh_node (&in->mesh), PLACE_HBM, policy->compute);
+  policy_keep_copies (kind, "node", 1000);
+}
+
+static void
 casts_on_drives (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   UnitPolicy *kind = zero3 (in, policy);
@@ -348,6 +378,12 @@ static const struct
     "it keeps a second copy, and its route of filling the second copy is empty" },
   { never_reads, &issue_deepspeed,
     "it keeps a second copy, and its route of gathering the second copy is empty" },
+  { keeps_what_is_there, &issue_deepspeed,
+    "it keeps copies in GPU memory that have no home elsewhere" },
+  { never_keeps, &issue_deepspeed,
+    "it keeps a second copy, and its route of keeping the second copy in GPU memory is empty" },
+  { keeps_slices, &issue_fsdp2,
+    "its issue takes no route of keeping the second copy in GPU memory" },
   { casts_on_drives, &issue_deepspeed,
     "its route of filling the second copy casts to fp32 on drives" },
   { shuffles_parameters, &issue_deepspeed, "its route of gathering has all_to_all" },
