@@ -5,7 +5,8 @@
  * (when it is dirty) until the next one, so with gradient accumulation the later micro-steps read
  * it in forward too. Each rank keeps 1/G of every tensor. In full fine-tuning all parameters become
  * dirty in each step (FCDP-Sched); frozen ones never do, so that they cross the network once
- * (FCDP-Comm). Source: arXiv:2602.06499.
+ * (FCDP-Comm). Below a threshold on GPU memory slices stay there instead (FCDP-Cache), which ones
+ * is decided before the run. Source: arXiv:2602.06499.
  */
 #include "strategy/deepspeed.h"
 
