@@ -69,6 +69,13 @@ expect_padded (const Workload *workload, guint first, guint end, const ShardForm
   return layers_padded (workload, first, end, format, kind, m, filter, FALSE);
 }
 
+double
+expect_padded_trainable (const Workload *workload, guint first, guint end,
+                         const ShardFormat *format, guint kind, guint m)
+{
+  return layers_padded (workload, first, end, format, kind, m, NULL, TRUE);
+}
+
 static double
 all_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint m, gboolean trainable)
 {

@@ -34,7 +34,11 @@ typedef gboolean (*ExpectFilter) (const Workload *workload, const LayerDesc *lay
 double expect_padded (const Workload *workload, guint first, guint end, const ShardFormat *format,
                       guint kind, guint m, ExpectFilter filter);
 
-/* The same of all layers; with the policy's `joined` the sum is padded as one. */
+/* The same of what those layers train, padded on its own. */
+double expect_padded_trainable (const Workload *workload, guint first, guint end,
+                                const ShardFormat *format, guint kind, guint m);
+
+/* expect_padded of all layers; with the policy's `joined` the sum is padded as one. */
 double expect_all_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint m);
 
 /* Of them those that are trained, padded on their own: what gradients and optimizer have. */

@@ -103,6 +103,16 @@ policy_hop_scatters (PolicyRouteKind route, const PolicyHop *hop)
 }
 
 guint
+policy_n_scatters (const PolicyRoute *reduce)
+{
+  guint n = 0;
+
+  while (n < reduce->n && policy_hop_scatters (ROUTE_REDUCE, &reduce->hops[n]))
+    n++;
+  return n;
+}
+
+guint
 policy_next (const PolicyRoute *route, guint first, PolicyHopKind kind)
 {
   while (first < route->n && route->hops[first].hop != kind)
@@ -149,7 +159,9 @@ share_of (DriverStage *stage, const PlanUnit *unit)
   guint             m = kind->states[STATE_PARAMETERS].group.size;
   guint             g = kind->states[STATE_GRADIENTS].group.size;
   guint64           padded = kind->format->padded (unit->tensors, unit->n_tensors, m);
+  guint             o = kind->states[STATE_OPTIMIZER].group.size;
   guint64           trainable = kind->format->padded (unit->trainable, unit->n_trainable, g);
+  guint64           updated = kind->format->padded (unit->trainable, unit->n_trainable, o);
 
   return (UnitShare){ .policy = kind,
                       .padded = padded,
@@ -161,6 +173,8 @@ share_of (DriverStage *stage, const PlanUnit *unit)
                                          : 0,
                       .trainable_padded = trainable,
                       .trainable = trainable / g,
+                      .updated_padded = updated,
+                      .updated = updated / o,
                       .comms = stage->comms[unit->expert] };
 }
 

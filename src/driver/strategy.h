@@ -185,6 +185,8 @@ typedef struct
   gboolean          keeps_copy;  /* which stays in GPU memory (ROUTE_KEEP, ROUTE_KEPT) */
   guint64 trainable_padded;      /* elements of its gradient, padded for the ranks that share it */
   guint64 trainable;             /* of them on a rank */
+  guint64 updated_padded; /* elements that the optimizer updates, padded for those that share it */
+  guint64 updated;        /* of them on a rank */
   CommRef (*comms)[POLICY_MAX_HOPS]; /* [PolicyRouteKind]: of each hop */
 } UnitShare;
 

@@ -223,6 +223,83 @@ padded_lcm_rows (const TensorDesc *tensors, guint n, guint m)
   return rounded_up (lcm_rows_layout (tensors, n, starts), m * common_block (tensors, n));
 }
 
+/*
+ * The same by remainders: in order, a large tensor that does not end with its last block shares
+ * that one with the first later one whose own remainder fits beside; small ones that fit into what
+ * is left of such a block vanish there, the largest first; those that are left follow at the end.
+ */
+typedef struct
+{
+  guint64  elements, row;
+  gboolean gone;
+} RowItem;
+
+/* Where the small ones of N ITEMS end that fit from AT to END, largest first; they are gone. */
+static guint64
+formula_fill (RowItem *items, guint n, guint64 block, guint64 at, guint64 end)
+{
+  RowItem *next;
+
+  do
+    {
+      next = NULL;
+      for (guint i = n; i-- > 0;)
+        {
+          RowItem *item = &items[i];
+          guint64  skip = (item->row - at % item->row) % item->row;
+
+          if (!item->gone && item->elements < block && at + skip + item->elements <= end
+              && (next == NULL || item->elements >= next->elements))
+            next = item;
+        }
+      if (next != NULL)
+        {
+          at += (next->row - at % next->row) % next->row + next->elements;
+          next->gone = TRUE;
+        }
+    }
+  while (next != NULL);
+  return at;
+}
+
+static double
+formula_lcm_rows (const TensorDesc *tensors, guint n, guint m)
+{
+  g_autofree RowItem *items = g_new0 (RowItem, n + 1);
+  guint64             block = 1, blocks = 0, shard;
+
+  for (guint i = 0; i < n; i++)
+    {
+      guint64 step = block;
+
+      items[i] = (RowItem){ tensors[i].elements, tensors[i].elements / tensors[i].shape[0], FALSE };
+      while (block % items[i].row != 0)
+        block += step;
+    }
+  for (guint i = 0; i < n; i++)
+    {
+      guint64 rest = items[i].elements % block, left = block - rest;
+
+      if (items[i].gone || items[i].elements < block)
+        continue;
+      blocks += items[i].elements / block + (rest > 0);
+      for (guint o = i + 1; o < n && rest > 0; o++)
+        if (!items[o].gone && items[o].elements > block && items[o].elements % block != 0
+            && items[o].elements % block <= block - rest)
+          {
+            items[o].gone = TRUE;
+            blocks += items[o].elements / block;
+            left -= items[o].elements % block;
+            break;
+          }
+      if (rest > 0)
+        formula_fill (items, n, block, rest, rest + left);
+    }
+  shard = blocks * block + formula_fill (items, n, block, 0, G_MAXUINT64 / 2);
+  shard = shard / m / block + (shard % (m * block) != 0);
+  return (double) (shard * m * block);
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 const ShardFormat format_flat = {
@@ -249,12 +326,12 @@ const ShardFormat format_each = {
   .formula = formula_each,
 };
 
-/* A planner's layout: its closed form is the plan itself. */
 const ShardFormat format_lcm_rows = {
   .name = "lcm-rows",
   .title = "one buffer a unit, whose shards are multiples of all its tensors' rows",
   .source = "Megatron-LM, megatron/core/distributed/fsdp, layout.py",
   .padded = padded_lcm_rows,
+  .formula = formula_lcm_rows,
 };
 
 const ShardFormat *const *

@@ -7,17 +7,6 @@
 #include "strategy/issue-fsdp2-private.h"
 #include "strategy/route.h"
 
-/* The hops of a reduction that leave each rank its shard come first. */
-static guint
-n_scatters (const PolicyRoute *reduce)
-{
-  guint n = 0;
-
-  while (n < reduce->n && policy_hop_scatters (ROUTE_REDUCE, &reduce->hops[n]))
-    n++;
-  return n;
-}
-
 gboolean
 fsdp2_has_replicas (const StrategyRun *run)
 {
@@ -25,7 +14,7 @@ fsdp2_has_replicas (const StrategyRun *run)
     {
       const PolicyRoute *reduce = fsdp2_reduce_route (run, kind);
 
-      if (policy_next (reduce, n_scatters (reduce), HOP_MOVE) > n_scatters (reduce))
+      if (policy_next (reduce, policy_n_scatters (reduce), HOP_MOVE) > policy_n_scatters (reduce))
         return TRUE;
     }
   return FALSE;
@@ -127,7 +116,7 @@ finish_reduce (StrategyRun *run, guint unit, gboolean first, BufferRef output,
     {
       stream = s->all_reduce;
       schedule_wait_stream (run->b, stream, s->reduce);
-      walk_reduction (run, unit, n_scatters (route), policy_next (route, 0, HOP_MOVE),
+      walk_reduction (run, unit, policy_n_scatters (route), policy_next (route, 0, HOP_MOVE),
                       shard_elements, stream, output, output);
     }
   if (fsdp2_is_offloaded (run))
@@ -173,7 +162,8 @@ fsdp2_reduce_unit (StrategyRun *run, guint unit, BufferRef *grads, guint element
   schedule_wait_stream (run->b, s->reduce, SCHEDULE_COMPUTE);
   output = schedule_alloc_on (run->b, s->reduce, PLACE_HBM, POOL_COMMUNICATION,
                               shard_elements * reduce, "reduce-scatter output");
-  walk_reduction (run, unit, 0, n_scatters (fsdp2_reduce_route (run, run->units[unit].expert)),
+  walk_reduction (run, unit, 0,
+                  policy_n_scatters (fsdp2_reduce_route (run, run->units[unit].expert)),
                   run->shares[unit].trainable_padded, s->reduce, input, output);
   s->reduced = schedule_record (run->b, s->reduce);
   s->reducing = input;

@@ -42,10 +42,35 @@ static const Case cases[] = {
   { "fsdp1", "backward_prefetch=none", "G0 G1 G2 G3 G4 R4 G3 R3 G2 R2 G1 R1 R0" },
   { "fsdp1", "forward_prefetch=true,backward_prefetch=none",
     "G0 G1 G2 G3 G4 R4 G3 R3 G2 R2 G1 R1 R0" },
+  /*
+   * Megatron-FSDP gathers ahead by elements: all of this model. Embedding and head stay, and their
+   * backward passes gather nothing ahead. Half of a communication unit of 2 is one unit ahead; two
+   * buffers hold the block that is used and one ahead, or two ahead of the embedding.
+   */
+  { "megatron-fsdp", "", "G0 G1 G2 G3 G4 R4 G3 G2 G1 R3 R2 R1 R0" },
+  { "megatron-fsdp", "suggested_communication_unit_size=2",
+    "G0 G1 G2 G3 G4 R4 G3 G2 R3 G1 R2 R1 R0" },
+  { "megatron-fsdp", "suggested_communication_unit_size=1",
+    "G0 G1 G2 G3 G4 R4 G3 R3 G2 R2 G1 R1 R0" },
+  { "megatron-fsdp", "fsdp_double_buffer=true", "G0 G1 G2 G3 G4 R4 G3 G2 R3 G1 R2 R1 R0" },
+  /* The other strategies have whole parameters, which come once a step from the optimizer's. */
+  { "megatron-fsdp", "data_parallel_sharding_strategy=optim_grads",
+    "G0 G1 G2 G3 G4 R4 R3 R2 R1 R0" },
+  { "megatron-fsdp", "data_parallel_sharding_strategy=optim,overlap_param_gather=false",
+    "R4 R3 R2 R1 R0 G0 G1 G2 G3 G4" },
+  { "megatron-fsdp", "data_parallel_sharding_strategy=optim,overlap_grad_reduce=false",
+    "G0 G1 G2 G3 G4 R0 R1 R2 R3 R4" },
+  { "megatron-fsdp", "data_parallel_sharding_strategy=no_shard", "A4 A3 A2 A1 A0" },
 };
 
 /* Of two micro-steps. */
 static const Case two_cases[] = {
+  /* Shards are all-reduced over outer data parallelism in the last micro-step alone. */
+  { "megatron-fsdp", "shard=2",
+    "G0 G1 G2 G3 G4 R4 G3 G2 G1 R3 R2 R1 R0 G1 G2 G3 R4 A4 G3 G2 G1 R3 A3 R2 A2 R1 A1 R0 A0" },
+  { "megatron-fsdp", "data_parallel_sharding_strategy=optim", "G0 G1 G2 G3 G4 R4 R3 R2 R1 R0" },
+  { "megatron-fsdp", "data_parallel_sharding_strategy=optim_grads",
+    "G0 G1 G2 G3 G4 R4 R3 R2 R1 R0 R4 R3 R2 R1 R0" },
   /* No gradient is reduced before the last of two micro-steps; parameters come and go as ever. */
   { "fsdp2", "requires_gradient_sync=false",
     "G0 G1 G2 G3 G4 G3 G2 G1 G0 G0 G1 G2 G3 G4 G3 R4 G2 R3 G1 R2 G0 R1 R0" },

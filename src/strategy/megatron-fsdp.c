@@ -1,0 +1,193 @@
+/*
+ * Megatron-FSDP (Megatron-Core's custom FSDP): flat buckets that cut no row, a transformer layer
+ * each, with weights in compute precision beside the optimizer's fp32. What is sharded is said as
+ * in ZeRO: nothing, the optimizer, gradients too, parameters too. Source: NVIDIA/Megatron-LM,
+ * megatron/core/distributed/fsdp.
+ */
+#include "strategy/common.h"
+#include "strategy/format.h"
+#include "strategy/group.h"
+#include "strategy/issue-megatron.h"
+
+typedef enum
+{
+  SHARD_NOTHING,
+  SHARD_OPTIM,
+  SHARD_GRADS,
+  SHARD_PARAMS,
+} ShardingStrategy;
+
+static const char *const sharding_choices[] = { "no_shard", "optim", "optim_grads",
+                                                "optim_grads_params", NULL };
+static const char *const outer_choices[] = { "no_shard", "optim", NULL };
+
+typedef struct
+{
+  gint          sharding, outer; /* ShardingStrategy */
+  char         *shard;
+  gboolean      own_gathering_group, reduce_in_fp32;
+  MegatronIssue issue;
+} MegatronOptions;
+
+#define MEGATRON_SOURCE "megatron/core/distributed/distributed_data_parallel_config.py"
+#define MEGATRON_BOOL(key_, field_, default_, help_)                                       \
+  {                                                                                        \
+    .key = key_, .type = OPTION_BOOL, .offset = G_STRUCT_OFFSET (MegatronOptions, field_), \
+    .fallback = default_, .help = help_, .source = MEGATRON_SOURCE                         \
+  }
+
+static const OptionSpec megatron_options[] = {
+  { .key = "data_parallel_sharding_strategy",
+    .type = OPTION_ENUM,
+    .choices = sharding_choices,
+    .offset = G_STRUCT_OFFSET (MegatronOptions, sharding),
+    .fallback = "optim_grads_params",
+    .help = "what is sharded: nothing, the optimizer, gradients too (ZeRO-2), parameters too "
+            "(ZeRO-3)",
+    .source = MEGATRON_SOURCE },
+  MEGATRON_BOOL ("fsdp_double_buffer", issue.double_buffer, "false",
+                 "two buffers for parameters and two for gradients live for ever; one unit is "
+                 "gathered ahead"),
+  MEGATRON_BOOL ("grad_reduce_in_fp32", reduce_in_fp32, "true",
+                 "keep gradients in fp32 and, unless reduce_dtype says otherwise, reduce them so"),
+  MEGATRON_BOOL ("overlap_param_gather", issue.overlap_param_gather, "true",
+                 "gather updated whole parameters as the next step needs them (sharded ones "
+                 "always); false: behind the optimizer"),
+  MEGATRON_BOOL ("overlap_grad_reduce", issue.overlap_grad_reduce, "true",
+                 "reduce whole gradients as they are complete (sharded ones always); false: behind "
+                 "the backward pass"),
+  MEGATRON_BOOL ("gradient_accumulation_fusion", issue.fused_gradients, "false",
+                 "kernels write gradients where they are kept or reduced; false: a copy does"),
+  MEGATRON_BOOL ("create_all_gather_group", own_gathering_group, "false",
+                 "all-gathers have a communicator of their own, so that reductions do not hold "
+                 "them up"),
+  { .key = "shard",
+    .type = OPTION_STRING,
+    .offset = G_STRUCT_OFFSET (MegatronOptions, shard),
+    .fallback = "all",
+    .help = "ranks that share one copy (dp_shard): all, node, or a number; the others are outer "
+            "data parallelism",
+    .source = "megatron_fsdp/fully_shard.py, dp_shard_dim; num_distributed_optimizer_instances" },
+  { .key = "outer_dp_sharding_strategy",
+    .type = OPTION_ENUM,
+    .choices = outer_choices,
+    .offset = G_STRUCT_OFFSET (MegatronOptions, outer),
+    .fallback = "no_shard",
+    .help = "what outer data parallelism shards: nothing (HSDP); the optimizer is not modelled",
+    .source = MEGATRON_SOURCE },
+  { .key = "suggested_communication_unit_size",
+    .type = OPTION_INT,
+    .offset = G_STRUCT_OFFSET (MegatronOptions, issue.communication_unit),
+    .fallback = "0",
+    .max = 1e15,
+    .help = "elements in reductions under way, and twice those gathered ahead; 0: two blocks, a "
+            "billion at least",
+    .source = MEGATRON_SOURCE },
+  MEGATRON_BOOL ("nccl_ub", issue.registered, "false",
+                 "registered buffers: implies fsdp_double_buffer"),
+  { 0 },
+};
+
+static gboolean
+refuse (DiagList *diags, const char *key, const char *hint, const char *text)
+{
+  diag_list_set_key (diags, key);
+  diag_error (diags, NULL, hint, "%s", text);
+  diag_list_set_key (diags, NULL);
+  return FALSE;
+}
+
+static gboolean
+megatron_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
+{
+  const MegatronOptions *o = opt;
+  ShardGroups            groups[2];
+
+  if (!check_unit_groups (&in->mesh, o->shard, diags))
+    return FALSE;
+  unit_groups (&in->mesh, o->shard, groups, NULL);
+  if (o->outer != SHARD_NOTHING)
+    return refuse (diags, "outer_dp_sharding_strategy", "no_shard: the replicas are whole",
+                   "an optimizer that is sharded over outer data parallelism is not modelled");
+  if (o->sharding == SHARD_NOTHING && groups[0].replica.size > 1)
+    return refuse (diags, "shard", "take 'all', or shard the optimizer at least",
+                   "no_shard has no outer data parallelism: nothing is shared inside a group");
+  return TRUE;
+}
+
+static void
+add_reduction (UnitPolicy *kind, const MegatronOptions *o, const ShardGroups *groups, Dtype wire)
+{
+  PolicyRoute   *route = &kind->routes[ROUTE_REDUCE];
+  PolicyCadence  cadence = o->sharding >= SHARD_GRADS ? CADENCE_MICRO_STEP : CADENCE_LAST;
+  CollectiveKind reduces =
+      o->sharding == SHARD_NOTHING ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER;
+
+  policy_add_collective (route, reduces, "shard", groups->shard_group, wire, cadence);
+  if (groups->replica.size > 1)
+    policy_add_collective (route, COLLECTIVE_ALL_REDUCE, "outer", groups->replica, wire,
+                           CADENCE_LAST);
+}
+
+static UnitPolicy
+policy_of (const PlanInput *in, const MegatronOptions *o, const ShardGroups *groups)
+{
+  const TrainingOptions *training = workload_training (in->workload);
+  const MeshGroup        one = { 1, 1 }, shard = groups->shard_group;
+  Dtype                  compute = training_compute_dtype (training);
+  Dtype                  kept = o->reduce_in_fp32 ? DTYPE_FP32 : compute;
+  const char            *gathers = o->own_gathering_group ? "shard all-gather" : "shard";
+  UnitPolicy             kind = { .format = &format_lcm_rows };
+
+  kind.states[STATE_PARAMETERS] =
+      (PolicyState){ o->sharding >= SHARD_PARAMS ? shard : one, compute, 1, PLACE_HBM };
+  kind.states[STATE_GRADIENTS] =
+      (PolicyState){ o->sharding >= SHARD_GRADS ? shard : one, kept, 1, PLACE_HBM };
+  kind.states[STATE_OPTIMIZER] =
+      optimizer_state (training, o->sharding >= SHARD_OPTIM ? shard : one, TRUE);
+  add_reduction (&kind, o, groups,
+                 training->reduce_dtype == REDUCE_AUTO ? kept : reduce_dtype (training));
+  if (o->sharding >= SHARD_PARAMS)
+    policy_add_collective (&kind.routes[ROUTE_GATHER], COLLECTIVE_ALL_GATHER, gathers, shard,
+                           compute, CADENCE_MICRO_STEP);
+  else if (o->sharding >= SHARD_OPTIM)
+    policy_add_collective (&kind.routes[ROUTE_UPDATE], COLLECTIVE_ALL_GATHER, gathers, shard,
+                           compute, CADENCE_LAST);
+  return kind;
+}
+
+static void
+megatron_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
+{
+  const MegatronOptions *o = opt;
+  ShardGroups            groups[2];
+
+  unit_groups (&in->mesh, o->shard, groups, NULL);
+  policy->n_kinds = in->mesh.experts > 1 ? 2 : 1;
+  policy->compute = training_compute_dtype (workload_training (in->workload));
+  for (guint kind = 0; kind < policy->n_kinds; kind++)
+    policy->kinds[kind] = policy_of (in, o, &groups[kind]);
+  policy->issue = &o->issue;
+}
+
+const Strategy strategy_megatron_fsdp = {
+  .api = STRATEGY_API_VERSION,
+  .name = "megatron-fsdp",
+  .title = "Megatron-FSDP: flat buckets of layers, gathered by size, double buffers",
+  .source = "NVIDIA/Megatron-LM, megatron/core/distributed/fsdp",
+  .options_size = sizeof (MegatronOptions),
+  .options = megatron_options,
+  .check = megatron_check,
+  .policy = megatron_policy,
+  .issue = &issue_megatron,
+  .states =
+      "parameters: compute precision, a flat bucket a layer, sharded or whole, HBM\n"
+      "gathered parameters: the current layer and those ahead; embedding and head for a "
+      "step; HBM\n"
+      "gradients: fp32 or as computed, sharded or whole, for ever; buckets on their way, HBM\n"
+      "optimizer: fp32 main weights and both moments, sharded or whole, HBM",
+  .missing = "SMs and time that registered buffers (nccl_ub) and SHARP save\n"
+             "an optimizer sharded over outer data parallelism (HFSDP), fp8 weights, offload\n"
+             "buckets of bucket_size elements where parameters are whole (a layer each here)\n"
+             "frozen and trained tensors of a layer are one bucket; whole buffers are not padded",
+};

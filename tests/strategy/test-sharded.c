@@ -1,0 +1,166 @@
+/*
+ * Systems of the sharded family against arithmetic by hand, exactly: what a step moves and what
+ * lives for ever, on 4 ranks in nodes of 2. Not asserted: order (test-order) and time.
+ *
+ * A llama of 3 blocks, bf16-mixed, without clipping: the table 100 x 64 = 6 400; a block 4 x 64^2 +
+ * 3 x 64 x 128 + 2 x 64 = 41 088; the head 6 400 + 64 = 6 464: P = 136 128.
+ */
+#include <check.h>
+
+#include "small-llama.h"
+
+typedef struct
+{
+  const char    *strategy, *options;
+  guint          micros;
+  CollectiveKind kind;
+  guint          size;  /* ranks of the group */
+  double         bytes; /* of collectives of that kind over groups of that size */
+} Traffic;
+
+/*
+ * Megatron-FSDP: shards are multiples of the rows of all tensors. A block's are 64 and 128: over 4
+ * ranks it is a multiple of 512, 81 x 512 = 41 472; table and head are of 256, 6 400 and 26 x 256 =
+ * 6 656. P^ = 3 x 41 472 + 6 400 + 6 656 = 137 472. Over 2 ranks: 161 x 256 = 41 216, 6 400 and
+ * 6 528: 136 576. Blocks are gathered twice a micro-step, the others once a step.
+ */
+static const Traffic traffic[] = {
+  { "megatron-fsdp", "", 1, COLLECTIVE_ALL_GATHER, 4, 2.0 * (6 * 41472 + 13056) },
+  { "megatron-fsdp", "", 1, COLLECTIVE_REDUCE_SCATTER, 4, 4.0 * 137472 },
+  { "megatron-fsdp", "fsdp_double_buffer=true", 3, COLLECTIVE_ALL_GATHER, 4,
+    2.0 * (18 * 41472 + 13056) },
+  { "megatron-fsdp", "grad_reduce_in_fp32=false", 3, COLLECTIVE_REDUCE_SCATTER, 4,
+    3 * 2.0 * 137472 },
+  { "megatron-fsdp", "shard=node", 3, COLLECTIVE_ALL_GATHER, 2, 2.0 * (18 * 41216 + 12928) },
+  { "megatron-fsdp", "shard=node", 3, COLLECTIVE_REDUCE_SCATTER, 2, 3 * 4.0 * 136576 },
+  { "megatron-fsdp", "shard=node", 3, COLLECTIVE_ALL_REDUCE, 2, 4.0 * 136576 / 2 },
+  { "megatron-fsdp", "data_parallel_sharding_strategy=optim_grads", 3, COLLECTIVE_ALL_GATHER, 4,
+    2.0 * 137472 },
+  { "megatron-fsdp", "data_parallel_sharding_strategy=optim_grads", 3, COLLECTIVE_REDUCE_SCATTER, 4,
+    3 * 4.0 * 137472 },
+  { "megatron-fsdp", "data_parallel_sharding_strategy=optim", 3, COLLECTIVE_REDUCE_SCATTER, 4,
+    4.0 * 137472 },
+};
+
+/* Bytes of GPU memory that live for ever. */
+static const struct
+{
+  const char *strategy, *options;
+  double      bytes;
+} states[] = {
+  /* 2 of weights, 4 of gradients, 12 of the optimizer, a quarter each */
+  { "megatron-fsdp", "", 18.0 * 137472 / 4 },
+  /* and two blocks as they are gathered, and as they are reduced */
+  { "megatron-fsdp", "fsdp_double_buffer=true", 18.0 * 137472 / 4 + 2 * (2 + 4) * 41472 },
+  { "megatron-fsdp", "nccl_ub=true,grad_reduce_in_fp32=false",
+    16.0 * 137472 / 4 + 2 * (2 + 2) * 41472 },
+  { "megatron-fsdp", "shard=node", 18.0 * 136576 / 2 },
+};
+
+typedef struct
+{
+  Workload *workload;
+  gpointer  options;
+  Schedule *schedule;
+} Built;
+
+static Built
+build (const char *name, const char *options, guint micros)
+{
+  const Strategy      *strategy = strategy_find (name);
+  Built                built = { .workload = llama_of (3, micros, NULL, NULL),
+                                 .options = g_malloc0 (strategy->options_size) };
+  const PlanInput      in = { .workload = built.workload,
+                              .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
+  const StrategyChoice choice = { strategy, built.options, NULL };
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  set_options (strategy, built.options, options);
+  built.schedule = schedule_build (&in, &choice, diags);
+  ck_assert_msg (built.schedule != NULL && schedule_check (built.schedule, &in.mesh, diags), "%s",
+                 diag_list_first_message (diags));
+  option_table_clear (strategy->options, built.options);
+  return built;
+}
+
+static void
+clear (Built *built)
+{
+  schedule_free_all (built->schedule);
+  workload_free (built->workload);
+  g_free (built->options);
+}
+
+START_TEST (test_traffic)
+{
+  const Traffic *t = &traffic[_i];
+  Built          built = build (t->strategy, t->options, t->micros);
+  PlanTotals     totals = { 0 };
+  double         sum = 0;
+
+  schedule_totals (built.schedule, 0, &totals);
+  for (guint i = 0; i < totals.n_traffic; i++)
+    if (totals.traffic[i].kind == t->kind && totals.traffic[i].group.size == t->size)
+      sum += totals.traffic[i].bytes;
+  ck_assert_double_eq (sum, t->bytes);
+  clear (&built);
+}
+END_TEST
+
+START_TEST (test_states)
+{
+  Built      built = build (states[_i].strategy, states[_i].options, 2);
+  PlanTotals totals = { 0 };
+
+  schedule_totals (built.schedule, 0, &totals);
+  ck_assert_double_eq (totals.states, states[_i].bytes);
+  clear (&built);
+}
+END_TEST
+
+/* What is refused, and what is said of it. */
+static const struct
+{
+  const char *strategy, *options, *message;
+} refused[] = {
+  { "megatron-fsdp", "outer_dp_sharding_strategy=optim,shard=2",
+    "an optimizer that is sharded over outer data parallelism is not modelled" },
+  { "megatron-fsdp", "data_parallel_sharding_strategy=no_shard,shard=2",
+    "no_shard has no outer data parallelism: nothing is shared inside a group" },
+  { "megatron-fsdp", "shard=3", "shard group of 3 ranks does not divide the 4 ranks of the mesh" },
+};
+
+START_TEST (test_refused)
+{
+  const Strategy      *strategy = strategy_find (refused[_i].strategy);
+  g_autofree gpointer  options = g_malloc0 (strategy->options_size);
+  g_autoptr (Workload) workload = llama_of (3, 1, NULL, NULL);
+  const PlanInput      in = { .workload = workload,
+                              .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
+  const StrategyChoice choice = { strategy, options, NULL };
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  set_options (strategy, options, refused[_i].options);
+  ck_assert_ptr_null (schedule_build (&in, &choice, diags));
+  ck_assert_str_eq (diag_list_first_message (diags), refused[_i].message);
+  option_table_clear (strategy->options, options);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("sharded");
+  TCase   *tcase = tcase_create ("all");
+  SRunner *runner = srunner_create (suite);
+  int      failed;
+
+  tcase_add_loop_test (tcase, test_traffic, 0, G_N_ELEMENTS (traffic));
+  tcase_add_loop_test (tcase, test_states, 0, G_N_ELEMENTS (states));
+  tcase_add_loop_test (tcase, test_refused, 0, G_N_ELEMENTS (refused));
+  suite_add_tcase (suite, tcase);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed == 0 ? 0 : 1;
+}
