@@ -61,6 +61,13 @@ static const Case cases[] = {
   { "megatron-fsdp", "data_parallel_sharding_strategy=optim,overlap_grad_reduce=false",
     "G0 G1 G2 G3 G4 R0 R1 R2 R3 R4" },
   { "megatron-fsdp", "data_parallel_sharding_strategy=no_shard", "A4 A3 A2 A1 A0" },
+  /*
+   * SimpleFSDP names buckets by their first module: 0 the table, 9 modules from 1, 10 and 19 on, 28
+   * the head. Forward and backward are a graph each: nothing is gathered ahead between them.
+   */
+  { "simplefsdp", "", "G0 G1 G10 G19 G28 G28 G19 R28 G10 R19 G1 R10 G0 R1 R0" },
+  { "simplefsdp", "reordering=false", "G0 G1 G10 G19 G28 G28 R28 G19 R19 G10 R10 G1 R1 G0 R0" },
+  { "simplefsdp", "reshard_after_forward=false", "G0 G1 G10 G19 G28 R28 R19 R10 R1 R0" },
 };
 
 /* Of two micro-steps. */

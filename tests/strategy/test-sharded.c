@@ -40,6 +40,12 @@ static const Traffic traffic[] = {
     3 * 4.0 * 137472 },
   { "megatron-fsdp", "data_parallel_sharding_strategy=optim", 3, COLLECTIVE_REDUCE_SCATTER, 4,
     4.0 * 137472 },
+  /* SimpleFSDP: 4 divides all first dimensions. A graph gathers what it uses, once. */
+  { "simplefsdp", "", 3, COLLECTIVE_ALL_GATHER, 4, 3 * 2 * 2.0 * 136128 },
+  { "simplefsdp", "graph_passes=none", 3, COLLECTIVE_ALL_GATHER, 4, 3 * 2 * 2.0 * 136128 },
+  { "simplefsdp", "reshard_after_forward=false", 3, COLLECTIVE_ALL_GATHER, 4, 3 * 2.0 * 136128 },
+  { "simplefsdp", "", 3, COLLECTIVE_REDUCE_SCATTER, 4, 3 * 2.0 * 136128 },
+  { "simplefsdp", "shard=node", 3, COLLECTIVE_ALL_REDUCE, 2, 3 * 2.0 * 136128 / 2 },
 };
 
 /* Bytes of GPU memory that live for ever. */
@@ -55,6 +61,7 @@ static const struct
   { "megatron-fsdp", "nccl_ub=true,grad_reduce_in_fp32=false",
     16.0 * 137472 / 4 + 2 * (2 + 2) * 41472 },
   { "megatron-fsdp", "shard=node", 18.0 * 136576 / 2 },
+  { "simplefsdp", "", 12.0 * 136128 / 4 },
 };
 
 typedef struct
@@ -127,6 +134,8 @@ static const struct
     "an optimizer that is sharded over outer data parallelism is not modelled" },
   { "megatron-fsdp", "data_parallel_sharding_strategy=no_shard,shard=2",
     "no_shard has no outer data parallelism: nothing is shared inside a group" },
+  { "simplefsdp", "graph_passes=auto_bucketing",
+    "buckets that a cost model of the compiler chooses are not modelled" },
   { "megatron-fsdp", "shard=3", "shard group of 3 ranks does not divide the 4 ranks of the mesh" },
 };
 
