@@ -142,6 +142,14 @@ add_uses (Turn *self, const Alike *alike, double distance, double step, double l
   add_uses_of (&self->kept, alike, alike->kept, near, fits);
 }
 
+/* Uses that gather N times whatever lies between them. */
+static void
+add_gathers (Turn *self, const Alike *alike, guint n)
+{
+  self->all.gathered += n * alike->n * alike->padded;
+  self->kept.gathered += n * alike->kept * alike->padded;
+}
+
 static void
 add_first_uses (Turn *self, const Alike *alike)
 {
@@ -152,8 +160,8 @@ add_first_uses (Turn *self, const Alike *alike)
     {
       of[i]->once += n[i] * alike->padded;
       of[i]->dirty += alike->trained ? n[i] * alike->padded : 0;
-      of[i]->gathered += n[i] * alike->padded;
     }
+  add_gathers (self, alike, 1);
 }
 
 /* Of all that is used before LAYER, the FIRST one. */
@@ -204,7 +212,9 @@ add_module (Turn *self, const LayerDesc *layer, guint module, guint first, guint
   double forward = after.elements + tied + self->behind;
 
   add_first_uses (self, &alike);
-  if (runs_again (layer, module))
+  if (self->issue->reuse == REUSE_PAPER) /* forward, and backward with what it recomputes */
+    add_gathers (self, &alike, 1);
+  else if (runs_again (layer, module))
     {
       add_uses (self, &alike, forward + again_before.elements, step, after.cut + self->between,
                 all.cut);
@@ -231,6 +241,11 @@ add_table (Turn *self, const LayerDesc *head, double forward, double recomputed)
   double live = self->between - table.cut;
 
   add_first_uses (self, &alike);
+  if (self->issue->reuse == REUSE_PAPER)
+    {
+      add_gathers (self, &alike, 3);
+      return;
+    }
   add_uses (self, &alike, others, 0, live, 0);
   add_uses (self, &alike, again.elements, 0, 0, 0);
   add_uses (self, &alike, others + recomputed - again.elements, 0, live, 0);
@@ -318,9 +333,10 @@ gathered_at_once (const PlanInput *in, const Policy *policy, double all, double 
       MAX (worst_padding (in, kind->format, m, policy->whole_below),
            worst_padding (in, kind->format, MAX (kind->copy.group.size, 1), policy->whole_below));
 
-  return MIN (
-      all,
-      padding * ((double) o->max_reuse_distance + (double) o->max_live_parameters + 3 * module));
+  double kept = o->reuse == REUSE_PAPER ? expect_largest (in, policy, UNIT_LAYER)
+                                        : (double) o->max_reuse_distance;
+
+  return MIN (all, padding * (kept + (double) o->max_live_parameters + 3 * module));
 }
 
 /* Shards from drives and gradients to them pass buffers that stand for ever: add_offload. */

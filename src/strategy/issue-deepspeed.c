@@ -41,7 +41,9 @@ mark_reuse (StrategyRun *run)
       guint  owner = run->uses[v].owner;
       gint64 numel = (gint64) run->units[owner].elements;
 
-      s->reused[v] = next[owner] >= 0 && from_end - next[owner] < distance;
+      s->reused[v] = options_of (run)->reuse == REUSE_PAPER
+                         ? run->uses[v].use == USE_RECOMPUTATION
+                         : next[owner] >= 0 && from_end - next[owner] < distance;
       from_end += numel;
       next[owner] = from_end;
     }
@@ -58,6 +60,19 @@ persistent_elements (const StrategyRun *run, gboolean padded)
       sum += padded ? run->shares[i].padded - run->shares[i].cut_padded
                     : run->units[i].elements - run->shares[i].cut;
   return sum;
+}
+
+/* Whether nothing keeps the unit of USE, which is there now, until that use. */
+static gboolean
+goes_before (const StrategyRun *run, guint use)
+{
+  const PlanUse        *next = &run->uses[use];
+  const DeepspeedIssue *o = options_of (run);
+
+  if (o->reuse == REUSE_PAPER)
+    return next->use != USE_BACKWARD
+           || !plan_unit_recomputes (run->in->workload, &run->units[next->owner]);
+  return o->max_reuse_distance == 0;
 }
 
 /* This rank's slices of the second copy, at its home or KEPT on the GPU, in PLACE. */
@@ -195,7 +210,7 @@ prefetch (StrategyRun *run)
           g_array_append_val (units, owner);
           ahead += (gint64) run->shares[owner].cut;
         }
-      else if (o->max_reuse_distance == 0)
+      else if (goes_before (run, s->queue))
         break; /* it will be freed before that use: nothing can be gathered past it yet */
       u->passed = (gint) s->queue;
     }

@@ -3,9 +3,17 @@
 
 #include "driver/strategy.h"
 
+/* Whose rule says what stays gathered for a later use. */
+typedef enum
+{
+  REUSE_DEEPSPEED, /* max_reuse_distance */
+  REUSE_PAPER, /* nothing, but from a module's recomputation to its gradients (arXiv:1910.02054) */
+} DeepspeedReuse;
+
 /* What Policy.issue points to. */
 typedef struct
 {
+  gint     reuse; /* DeepspeedReuse */
   gint64   prefetch_bucket_size, max_live_parameters, max_reuse_distance;
   gint64   reduce_bucket_size, sub_group_size;
   gboolean overlap_comm;

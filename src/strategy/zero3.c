@@ -4,14 +4,70 @@
  */
 #include "strategy/deepspeed-offload.h"
 
-static const OptionSpec zero3_options[] = { DEEPSPEED_OPTIONS,
-                                            OFFLOAD_OPTIONS ("none", "none"),
-                                            { 0 } };
+/* DeepspeedReuse */
+static const char *const variants[] = { "deepspeed", "paper", NULL };
+
+static const OptionSpec zero3_options[] = {
+  { .key = "variant",
+    .type = OPTION_ENUM,
+    .choices = variants,
+    .offset = G_STRUCT_OFFSET (OffloadedOptions, deepspeed.issue.reuse),
+    .fallback = "deepspeed",
+    .help = "deepspeed, or the paper's: all tensors are cut, and each is gathered once for forward "
+            "and once for backward",
+    .source = "Rajbhandari et al., arXiv:1910.02054, 7.2.2" },
+  DEEPSPEED_OPTIONS,
+  OFFLOAD_OPTIONS ("none", "none"),
+  { 0 },
+};
+
+#define DEFAULT_REUSE_DISTANCE 1000000000
+#define DEFAULT_PERSISTENCE    100000
+
+static gboolean
+fails (DiagList *diags, const char *key, const char *what)
+{
+  diag_list_set_key (diags, key);
+  diag_error (diags, NULL, "leave it out, or take 'variant: deepspeed'",
+              "the paper's ZeRO-3 has no %s", what);
+  diag_list_set_key (diags, NULL);
+  return FALSE;
+}
+
+/* What a scenario says of DeepSpeed's own rules does not go with the paper's. */
+static gboolean
+paper_check (const OffloadedOptions *o, DiagList *diags)
+{
+  const DeepspeedOptions *deepspeed = &o->deepspeed;
+
+  if (deepspeed->issue.reuse != REUSE_PAPER)
+    return TRUE;
+  if (deepspeed->issue.max_reuse_distance != 0
+      && deepspeed->issue.max_reuse_distance != DEFAULT_REUSE_DISTANCE)
+    return fails (diags, "max_reuse_distance", "distance within which parameters stay");
+  if (deepspeed->param_persistence_threshold != 0
+      && deepspeed->param_persistence_threshold != DEFAULT_PERSISTENCE)
+    return fails (diags, "param_persistence_threshold", "tensors that are never partitioned");
+  if (o->offload.optimizer != OFFLOAD_NONE || o->offload.param != OFFLOAD_NONE)
+    return fails (diags, o->offload.param != OFFLOAD_NONE ? "offload_param" : "offload_optimizer",
+                  "states off the GPU");
+  return TRUE;
+}
 
 static gboolean
 zero3_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  return offloaded_check (in, opt, "zero3", diags);
+  gboolean good = offloaded_check (in, opt, "zero3", diags);
+
+  return paper_check (opt, diags) && good;
+}
+
+static void
+zero3_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
+{
+  offloaded_policy (in, opt, policy);
+  if (((const OffloadedOptions *) opt)->deepspeed.issue.reuse == REUSE_PAPER)
+    policy->whole_below = 0;
 }
 
 const Strategy strategy_zero3 = {
@@ -23,7 +79,7 @@ const Strategy strategy_zero3 = {
   .options_size = sizeof (OffloadedOptions),
   .options = zero3_options,
   .check = zero3_check,
-  .policy = offloaded_policy,
+  .policy = zero3_policy,
   .issue = &issue_deepspeed,
   .states =
       "parameters: compute precision, each tensor cut over all ranks, HBM; small ones whole on "

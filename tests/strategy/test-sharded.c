@@ -40,6 +40,11 @@ static const Traffic traffic[] = {
     3 * 4.0 * 137472 },
   { "megatron-fsdp", "data_parallel_sharding_strategy=optim", 3, COLLECTIVE_REDUCE_SCATTER, 4,
     4.0 * 137472 },
+  /* ZeRO-3 as the paper counts it: 2 and 1 W a micro-step, and no more with recomputation. */
+  { "zero3", "variant=paper", 3, COLLECTIVE_ALL_GATHER, 4, 3 * 2 * 2.0 * 136128 },
+  { "zero3", "variant=paper", 3, COLLECTIVE_REDUCE_SCATTER, 4, 3 * 2.0 * 136128 },
+  /* DeepSpeed keeps this model whole from its first use in a step to its last one. */
+  { "zero3", "param_persistence_threshold=0", 3, COLLECTIVE_ALL_GATHER, 4, 3 * 2.0 * 136128 },
   /* SimpleFSDP: 4 divides all first dimensions. A graph gathers what it uses, once. */
   { "simplefsdp", "", 3, COLLECTIVE_ALL_GATHER, 4, 3 * 2 * 2.0 * 136128 },
   { "simplefsdp", "graph_passes=none", 3, COLLECTIVE_ALL_GATHER, 4, 3 * 2 * 2.0 * 136128 },
@@ -134,6 +139,9 @@ static const struct
     "an optimizer that is sharded over outer data parallelism is not modelled" },
   { "megatron-fsdp", "data_parallel_sharding_strategy=no_shard,shard=2",
     "no_shard has no outer data parallelism: nothing is shared inside a group" },
+  { "zero3", "variant=paper,max_reuse_distance=1e6",
+    "the paper's ZeRO-3 has no distance within which parameters stay" },
+  { "zero3", "variant=paper,offload_param=cpu", "the paper's ZeRO-3 has no states off the GPU" },
   { "simplefsdp", "graph_passes=auto_bucketing",
     "buckets that a cost model of the compiler chooses are not modelled" },
   { "megatron-fsdp", "shard=3", "shard group of 3 ranks does not divide the 4 ranks of the mesh" },
