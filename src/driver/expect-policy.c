@@ -76,13 +76,33 @@ expect_padded_trainable (const Workload *workload, guint first, guint end,
   return layers_padded (workload, first, end, format, kind, m, NULL, TRUE);
 }
 
+/* All tensors of KIND as one list, of all layers in turn. */
+static double
+joined_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint m,
+               gboolean trainable)
+{
+  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (TensorDesc));
+  gboolean           spread = workload_mesh (in->workload)->ep > 1;
+
+  for (guint i = 0; i < workload_n_layers (in->workload); i++)
+    {
+      const LayerDesc *layer = workload_layer (in->workload, i);
+
+      for (guint t = 0; t < layer->n_tensors; t++)
+        if ((kind == 1) == (spread && layer->tensors[t].expert))
+          g_array_append_val (all, layer->tensors[t]);
+    }
+  return format_padded (policy->format, (const TensorDesc *) (void *) all->data, all->len, m,
+                        trainable);
+}
+
 static double
 all_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint m, gboolean trainable)
 {
-  guint  n = workload_n_layers (in->workload), part = policy->joined ? 1 : m;
-  double sum = layers_padded (in->workload, 0, n, policy->format, kind, part, NULL, trainable);
-
-  return policy->joined ? ceil (sum / m) * m : sum;
+  if (policy->joined)
+    return joined_padded (in, policy, kind, m, trainable);
+  return layers_padded (in->workload, 0, workload_n_layers (in->workload), policy->format, kind, m,
+                        NULL, trainable);
 }
 
 double

@@ -3,9 +3,10 @@
  * elements pass it. From the policy alone; nothing of what emits is called.
  *
  * A rank begins with one in `parts` of the elements. An all-gather puts the parts of its group
- * together; a reduce-scatter leaves one of them, and so does an all-to-all of a reduction, whose
- * parts are added up. Where a walk ends its last block of elements may not be full, and its last
- * byte neither: each walk of an encoded hop may take so much more, which is said as slack.
+ * together, and so do broadcasts of updates, one an owner; a reduce-scatter leaves one of them, and
+ * so does an all-to-all of a reduction, whose parts are added up. Where a walk ends its last block
+ * of elements may not be full, and its last byte neither: each walk of an encoded hop may take so
+ * much more, which is said as slack.
  */
 #include "driver/driver-private.h"
 #include "driver/expect.h"
@@ -219,7 +220,8 @@ add_hop (RouteForm *self, const PolicyHop *hop, const PolicyHop *next)
   self->walks = TRUE;
   take_codec (self, hop->codec, hop->dtype);
   self->dtype = hop->dtype;
-  if (hop->hop == HOP_COLLECTIVE && hop->kind == COLLECTIVE_ALL_GATHER)
+  if (hop->hop == HOP_COLLECTIVE
+      && (hop->kind == COLLECTIVE_ALL_GATHER || hop->kind == COLLECTIVE_BROADCAST))
     {
       self->parts /= g;
       self->extra *= g;

@@ -272,30 +272,56 @@ strategy_comm (const StrategyRun *run, guint kind, PolicyRouteKind route, guint 
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
+/* An array of TensorDesc: of all units of KIND that the stage owns; TRAINABLE: what is trained. */
+static GArray *
+tensors_of_kind (const StrategyRun *run, guint kind, gboolean trainable)
+{
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (TensorDesc));
+
+  for (guint u = 0; u < run->n_units; u++)
+    {
+      const PlanUnit *unit = &run->units[u];
+
+      if (unit->own_elements > 0 && unit->expert == (kind == 1))
+        g_array_append_vals (all, trainable ? unit->trainable : unit->tensors,
+                             trainable ? unit->n_trainable : unit->n_tensors);
+    }
+  return all;
+}
+
 /* Of the units of KIND that the stage owns; TRAINABLE: only what is trained. */
 static guint64
 share_of_kind (const StrategyRun *run, guint kind, guint m, gboolean trainable)
 {
   const UnitPolicy *policy = &run->policy->kinds[kind];
-  guint64           sum = 0, elements = 0;
+  guint64           sum = 0;
 
+  if (policy->joined)
+    {
+      g_autoptr (GArray) all = tensors_of_kind (run, kind, trainable);
+
+      return policy->format->padded ((const TensorDesc *) (void *) all->data, all->len, m) / m;
+    }
   for (guint u = 0; u < run->n_units; u++)
     {
       const PlanUnit *unit = &run->units[u];
 
       if (unit->own_elements == 0 || unit->expert != (kind == 1))
         continue;
-      elements += trainable ? unit->trainable_elements : unit->own_elements;
       sum += policy->format->padded (trainable ? unit->trainable : unit->tensors,
                                      trainable ? unit->n_trainable : unit->n_tensors, m);
     }
-  if (policy->joined)
-    {
-      const TensorDesc all = { .shape = { elements }, .n_dims = 1, .elements = elements };
-
-      sum = elements > 0 ? policy->format->padded (&all, 1, m) : 0;
-    }
   return sum / m;
+}
+
+void
+strategy_owned (const StrategyRun *run, guint kind, guint64 *elements)
+{
+  const UnitPolicy  *policy = &run->policy->kinds[kind];
+  g_autoptr (GArray) all = tensors_of_kind (run, kind, TRUE);
+
+  policy->format->owned ((const TensorDesc *) (void *) all->data, all->len,
+                         policy->states[STATE_OPTIMIZER].group.size, elements);
 }
 
 guint64

@@ -22,6 +22,8 @@ typedef struct
   guint64 (*padded) (const TensorDesc *tensors, guint n, guint m);
   /* The same as a closed form, which shares nothing with `padded`. */
   double (*formula) (const TensorDesc *tensors, guint n, guint m);
+  /* Fills ELEMENTS with what each of the M ranks has; NULL: all have as many. */
+  void (*owned) (const TensorDesc *tensors, guint n, guint m, guint64 *elements);
 } ShardFormat;
 
 typedef enum

@@ -231,6 +231,12 @@ void strategy_uses (StrategyRun *run, guint unit, UnitData what, ScheduleAccess 
 guint64 strategy_share (const StrategyRun *run, PolicyStateKind state);
 guint64 strategy_share_of (const StrategyRun *run, guint kind, PolicyStateKind state);
 
+/*
+ * Where the format gives ranks unlike shares: fills ELEMENTS with what each of those that share the
+ * optimizer updates of the units of KIND. (This rank is taken as the one that has most.)
+ */
+void strategy_owned (const StrategyRun *run, guint kind, guint64 *elements);
+
 /* Of the parameters that this rank holds those that are trained. */
 guint64 strategy_trainable_share (const StrategyRun *run);
 

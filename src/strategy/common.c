@@ -145,6 +145,25 @@ emit_optimizer (StrategyRun *run, MeshGroup norm, guint64 elements, guint gradie
     }
 }
 
+/* Each owner of whole tensors sends what it has updated to all others, one after another. */
+static void
+broadcast_updated (StrategyRun *run, guint kind, BufferRef parameters)
+{
+  const PolicyHop    *hop = &run->policy->kinds[kind].routes[ROUTE_UPDATE].hops[0];
+  g_autofree guint64 *owned = g_new (guint64, hop->group.size);
+
+  strategy_owned (run, kind, owned);
+  for (guint owner = 0; owner < hop->group.size; owner++)
+    {
+      if (owned[owner] == 0)
+        continue;
+      schedule_collective (run->b, SCHEDULE_COMPUTE, strategy_comm (run, kind, ROUTE_UPDATE, 0),
+                           COLLECTIVE_BROADCAST, payload_plain (owned[owner], hop->dtype),
+                           hop->label);
+      schedule_uses (run->b, parameters, SCHEDULE_WHOLE, ACCESS_READ_WRITE);
+    }
+}
+
 void
 emit_gather_updated (StrategyRun *run, BufferRef parameters)
 {
@@ -152,6 +171,11 @@ emit_gather_updated (StrategyRun *run, BufferRef parameters)
     {
       const PolicyRoute *route = &run->policy->kinds[kind].routes[ROUTE_UPDATE];
 
+      if (run->policy->kinds[kind].format->owned != NULL && route->n > 0)
+        {
+          broadcast_updated (run, kind, parameters);
+          continue;
+        }
       emit_route (run, &(RouteWalk){ .kind = kind,
                                      .route = ROUTE_UPDATE,
                                      .first = policy_next (route, 0, HOP_COLLECTIVE),

@@ -1,6 +1,8 @@
 #include "strategy/format.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static guint64
 rounded_up (guint64 elements, guint64 m)
@@ -300,6 +302,94 @@ formula_lcm_rows (const TensorDesc *tensors, guint n, guint m)
   return (double) (shard * m * block);
 }
 
+/* ---- tensors that are never cut -------------------------------------------------------------- */
+
+static int
+larger_first (gconstpointer a, gconstpointer b)
+{
+  guint64 one = *(const guint64 *) a, other = *(const guint64 *) b;
+
+  return (one < other) - (one > other);
+}
+
+/* The least of a heap of N, its root, has grown. */
+static void
+sink_root (guint64 *heap, guint n)
+{
+  guint at = 0;
+
+  for (;;)
+    {
+      guint   least = at, child = 2 * at + 1;
+      guint64 swapped = heap[at];
+
+      if (child < n && heap[child] < heap[least])
+        least = child;
+      if (child + 1 < n && heap[child + 1] < heap[least])
+        least = child + 1;
+      if (least == at)
+        return;
+      heap[at] = heap[least];
+      heap[least] = swapped;
+      at = least;
+    }
+}
+
+/* The largest tensor that is left goes to the rank that owns least. Owners are in no order. */
+static void
+owned_whole (const TensorDesc *tensors, guint n, guint m, guint64 *elements)
+{
+  g_autofree guint64 *sizes = g_new (guint64, n + 1);
+
+  for (guint i = 0; i < n; i++)
+    sizes[i] = tensors[i].elements;
+  qsort (sizes, n, sizeof *sizes, larger_first);
+  memset (elements, 0, m * sizeof *elements);
+  for (guint i = 0; i < n; i++)
+    {
+      elements[0] += sizes[i];
+      sink_root (elements, m);
+    }
+}
+
+/* As if every owner had as much as the one that has most. */
+static guint64
+padded_whole (const TensorDesc *tensors, guint n, guint m)
+{
+  g_autofree guint64 *elements = g_new (guint64, m);
+  guint64             most = 0;
+
+  owned_whole (tensors, n, m, elements);
+  for (guint r = 0; r < m; r++)
+    most = MAX (most, elements[r]);
+  return m * most;
+}
+
+/* The same without order: the largest that is not taken, to the first of those that have least. */
+static double
+formula_whole (const TensorDesc *tensors, guint n, guint m)
+{
+  g_autofree double   *owned = g_new0 (double, m);
+  g_autofree gboolean *taken = g_new0 (gboolean, n + 1);
+  double               most = 0;
+
+  for (guint turn = 0; turn < n; turn++)
+    {
+      guint next = n, rank = 0;
+
+      for (guint i = 0; i < n; i++)
+        if (!taken[i] && (next == n || tensors[i].elements > tensors[next].elements))
+          next = i;
+      for (guint r = 1; r < m; r++)
+        if (owned[r] < owned[rank])
+          rank = r;
+      taken[next] = TRUE;
+      owned[rank] += (double) tensors[next].elements;
+      most = MAX (most, owned[rank]);
+    }
+  return m * most;
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 const ShardFormat format_flat = {
@@ -332,6 +422,15 @@ const ShardFormat format_lcm_rows = {
   .source = "Megatron-LM, megatron/core/distributed/fsdp, layout.py",
   .padded = padded_lcm_rows,
   .formula = formula_lcm_rows,
+};
+
+const ShardFormat format_whole = {
+  .name = "whole",
+  .title = "no tensor is cut: the largest that is left goes to the rank that owns least",
+  .source = "InternEvo, internlm/solver/optimizer/hybrid_zero_optim.py, _partition_param_list",
+  .padded = padded_whole,
+  .formula = formula_whole,
+  .owned = owned_whole,
 };
 
 const ShardFormat *const *

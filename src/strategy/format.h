@@ -11,8 +11,9 @@ extern const ShardFormat format_flat;     /* one buffer, padded at its tail */
 extern const ShardFormat format_rows;     /* every tensor on its leading dimension */
 extern const ShardFormat format_each;     /* every tensor on its own */
 extern const ShardFormat format_lcm_rows; /* one buffer in which no row is cut */
+extern const ShardFormat format_whole;    /* nothing is cut: every tensor has one owner */
 
-/* All of them, NULL-terminated. */
+/* Those that cut tensors, NULL-terminated. */
 const ShardFormat *const *shard_format_list (void);
 
 /*

@@ -305,8 +305,9 @@ buckets_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       expect_passing (kind, ROUTE_REDUCE, MIN (gradients, o->bucket_bytes / kept + module), 1, TRUE,
                       form->passing);
       expect_passing (kind, ROUTE_UPDATE, gradients, 1, FALSE, form->passing);
-      form->passed[ROUTE_UPDATE][k] =
-          expect_trainable_padded (in, kind, k, kind->states[STATE_OPTIMIZER].group.size);
+      /* what owners of whole tensors broadcast has no padding */
+      form->passed[ROUTE_UPDATE][k] = expect_trainable_padded (
+          in, kind, k, kind->format->owned != NULL ? 1 : kind->states[STATE_OPTIMIZER].group.size);
     }
   form->uneven = TRUE;
   if (beside)

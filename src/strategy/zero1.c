@@ -4,15 +4,17 @@
  * reduce-scatters), each rank updates its part, and an all-gather brings the updated parameters to
  * everyone. Sources: Rajbhandari et al., arXiv:1910.02054; deepspeed/runtime/zero/stage_1_and_2.py.
  */
+#include "strategy/format.h"
 #include "strategy/group.h"
 #include "strategy/replicated.h"
 
 static const char *const reduce_choices[] = { "all_reduce", "reduce_scatter", NULL };
+static const char *const partition_choices[] = { "flat", "tensors", NULL };
 
 typedef struct
 {
   BucketsIssue issue;
-  gint         reduce;
+  gint         reduce, partition;
   char        *shard;
 } Zero1Options;
 
@@ -51,13 +53,40 @@ static const OptionSpec zero1_options[] = {
     .help =
         "ranks that share one copy of the optimizer: all, node, or a number; others have copies",
     .source = "InternEvo, parallel.zero1.size" },
+  { .key = "partition",
+    .type = OPTION_ENUM,
+    .choices = partition_choices,
+    .offset = G_STRUCT_OFFSET (Zero1Options, partition),
+    .fallback = "flat",
+    .help = "the optimizer's parts: of one flat buffer, equal, gathered as one; or whole tensors, "
+            "which each owner broadcasts",
+    .source = "InternEvo, internlm/solver/optimizer/hybrid_zero_optim.py" },
   { 0 },
 };
 
 static gboolean
 zero1_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
-  return check_unit_groups (&in->mesh, ((const Zero1Options *) opt)->shard, diags);
+  const Zero1Options *o = opt;
+
+  if (o->partition == 1 && o->reduce == 1)
+    {
+      diag_list_set_key (diags, "reduce");
+      diag_error (diags, NULL, "take 'reduce: all_reduce', or 'partition: flat'",
+                  "a reduce-scatter leaves equal parts, not whole tensors");
+      diag_list_set_key (diags, NULL);
+      return FALSE;
+    }
+  return check_unit_groups (&in->mesh, o->shard, diags);
+}
+
+/* No tensor is cut; each owner broadcasts its own. */
+static void
+own_tensors (UnitPolicy *kind)
+{
+  kind->format = &format_whole;
+  kind->routes[ROUTE_UPDATE].hops[0].kind = COLLECTIVE_BROADCAST;
+  kind->routes[ROUTE_UPDATE].hops[0].label = "broadcast_updated";
 }
 
 /*
@@ -93,8 +122,12 @@ zero1_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   policy->issue = &o->issue;
   unit_groups (&in->mesh, o->shard, groups, NULL);
   for (guint k = 0; k < policy->n_kinds; k++)
-    if (groups[k].replica.size > 1)
-      shard_in_groups (&policy->kinds[k], &groups[k]);
+    {
+      if (groups[k].replica.size > 1)
+        shard_in_groups (&policy->kinds[k], &groups[k]);
+      if (o->partition == 1)
+        own_tensors (&policy->kinds[k]);
+    }
 }
 
 const Strategy strategy_zero1 = {
@@ -111,7 +144,7 @@ const Strategy strategy_zero1 = {
             "gradients: whole, compute precision or fp32, HBM\n"
             "optimizer: fp32 master and both moments, sharded over the shard group, HBM",
   .missing =
-      "ownership by whole tensors, with a broadcast an owner\n"
+      "owners of whole tensors that own less than the largest one; overlap_sync_param\n"
       "bucketed all-gather of the updated parameters (one collective here), the fp16 overflow "
       "check",
 };

@@ -45,6 +45,10 @@ static const Traffic traffic[] = {
   { "zero3", "variant=paper", 3, COLLECTIVE_REDUCE_SCATTER, 4, 3 * 2.0 * 136128 },
   /* DeepSpeed keeps this model whole from its first use in a step to its last one. */
   { "zero3", "param_persistence_threshold=0", 3, COLLECTIVE_ALL_GATHER, 4, 3 * 2.0 * 136128 },
+  /* ZeRO-1 with whole tensors: all are broadcast, by one owner each. */
+  { "zero1", "partition=tensors", 3, COLLECTIVE_BROADCAST, 4, 2.0 * 136128 },
+  { "zero1", "partition=tensors,shard=node", 3, COLLECTIVE_BROADCAST, 2, 2.0 * 136128 },
+  { "zero1", "partition=tensors", 3, COLLECTIVE_ALL_REDUCE, 4, 2.0 * 136128 },
   /* SimpleFSDP: 4 divides all first dimensions. A graph gathers what it uses, once. */
   { "simplefsdp", "", 3, COLLECTIVE_ALL_GATHER, 4, 3 * 2 * 2.0 * 136128 },
   { "simplefsdp", "graph_passes=none", 3, COLLECTIVE_ALL_GATHER, 4, 3 * 2 * 2.0 * 136128 },
@@ -67,6 +71,12 @@ static const struct
     16.0 * 137472 / 4 + 2 * (2 + 2) * 41472 },
   { "megatron-fsdp", "shard=node", 18.0 * 136576 / 2 },
   { "simplefsdp", "", 12.0 * 136128 / 4 },
+  /*
+   * The largest first, to the owner that has least: 9 matrices of 8 192 leave 24 576 and 3 times
+   * 16 384; 2 tables of 6 400: 24 576, 2 x 22 784, 16 384; 12 matrices of 4 096, four at a time:
+   * 2 x 35 072 and 2 x 32 768, which get the 7 norms of 64.
+   */
+  { "zero1", "partition=tensors", 4.0 * 136128 + 12.0 * 35072 },
 };
 
 typedef struct
@@ -139,6 +149,8 @@ static const struct
     "an optimizer that is sharded over outer data parallelism is not modelled" },
   { "megatron-fsdp", "data_parallel_sharding_strategy=no_shard,shard=2",
     "no_shard has no outer data parallelism: nothing is shared inside a group" },
+  { "zero1", "partition=tensors,reduce=reduce_scatter",
+    "a reduce-scatter leaves equal parts, not whole tensors" },
   { "zero3", "variant=paper,max_reuse_distance=1e6",
     "the paper's ZeRO-3 has no distance within which parameters stay" },
   { "zero3", "variant=paper,offload_param=cpu", "the paper's ZeRO-3 has no states off the GPU" },
