@@ -246,7 +246,7 @@ check_cadence (const Checker *self)
       if (seen == 1u << hop->cadence)
         continue;
       if (!self->issue->carries.mixed_cadence || hop->cadence != CADENCE_LAST
-          || policy_hop_scatters (ROUTE_REDUCE, hop))
+          || (policy_hop_scatters (ROUTE_REDUCE, hop) && !self->issue->carries.last_scatters))
         return fails (self, NULL,
                       "its issue does not reduce some hops in each micro-step and then "
                       "%s at the last one",

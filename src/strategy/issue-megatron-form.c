@@ -92,6 +92,23 @@ communication_unit (const PlanInput *in, const Policy *policy)
   return MAX (1e9, n > 0 ? 2 * sum / n : 0);
 }
 
+/* Where outer ranks share the optimizer: its parts, and what a first micro-step brings of them. */
+static void
+add_outside (const PlanInput *in, const Policy *policy, guint k, IssueForm *form)
+{
+  const UnitPolicy *kind = &policy->kinds[k];
+  guint  o = kind->states[STATE_OPTIMIZER].group.size, n = workload_n_layers (in->workload);
+  guint  kept = policy_state_bytes (&kind->states[STATE_GRADIENTS]);
+  double all = expect_all_padded (in, kind, k, o);
+  double once = expect_padded (in->workload, 0, n, kind->format, k, o, stays);
+
+  if (kind->routes[ROUTE_GATHER].n == 0 || kind->routes[ROUTE_UPDATE].n == 0)
+    return;
+  form->passed[ROUTE_UPDATE][k] = 2 * (all - once) + once;
+  form->states +=
+      all / o * dtype_bytes (policy->compute) + expect_trainable_padded (in, kind, k, o) / o * kept;
+}
+
 /*
  * A block is gathered for each forward and each backward pass, other units once a step; whole
  * parameters come once a step from the optimizer's shards. Beyond the states a rank holds, with
@@ -104,12 +121,13 @@ void
 megatron_form (const PlanInput *in, const Policy *policy, IssueForm *form)
 {
   const MegatronIssue *issue = policy->issue;
-  guint  n = workload_n_layers (in->workload), compute = dtype_bytes (policy->compute);
-  guint  wire = dtype_bytes (policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype);
-  double steps = expect_micro_steps (in), kept = 0, all = 0;
-  double unit = communication_unit (in, policy), passes = in->mesh.stages > 1 ? 2 : 1;
-  double layer = largest_layer (in, policy, FALSE);
-  double trained = largest_layer (in, policy, TRUE);
+  guint                n = workload_n_layers (in->workload);
+  guint                compute = dtype_bytes (policy->compute);
+  guint                wire = dtype_bytes (policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype);
+  double               steps = expect_micro_steps (in), kept = 0, all = 0;
+  double               unit = communication_unit (in, policy), passes = in->mesh.stages > 1 ? 2 : 1;
+  double               layer = largest_layer (in, policy, FALSE);
+  double               trained = largest_layer (in, policy, TRUE);
 
   for (guint k = 0; k < policy->n_kinds; k++)
     {
@@ -121,7 +139,11 @@ megatron_form (const PlanInput *in, const Policy *policy, IssueForm *form)
 
       form->passed[ROUTE_GATHER][k] = 2 * steps * (padded - once) + once;
       form->passed[ROUTE_UPDATE][k] = expect_trainable_padded (in, kind, k, o);
-      form->passed[ROUTE_REDUCE][k] = form->passed[ROUTE_UPDATE][k];
+      form->passed[ROUTE_REDUCE][k] =
+          is_cut (policy)
+              ? expect_trainable_padded (in, kind, k, kind->states[STATE_GRADIENTS].group.size)
+              : form->passed[ROUTE_UPDATE][k];
+      add_outside (in, policy, k, form);
       form->walks[ROUTE_GATHER][k] = 2 * steps * 2 * n;
       form->walks[ROUTE_UPDATE][k] = form->walks[ROUTE_REDUCE][k] = 2 * n;
       expect_passing (kind, ROUTE_GATHER, 2 * layer, 2, TRUE, form->passing);
@@ -130,7 +152,7 @@ megatron_form (const PlanInput *in, const Policy *policy, IssueForm *form)
       all += padded;
     }
   if (issue->double_buffer || issue->registered)
-    form->states = double_buffers (in, policy);
+    form->states += double_buffers (in, policy);
   form->high = trained * compute + 2 * trained * wire;
   if (policy->kinds[0].routes[ROUTE_GATHER].n > 0)
     form->high += MIN (kept + passes * (unit / 2 + 2 * layer), all) * compute;

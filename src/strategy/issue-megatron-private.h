@@ -30,8 +30,9 @@ typedef struct
 
 typedef struct
 {
-  StreamRef        gather, reduce, outer;
+  StreamRef        gather, reduce, outer, outer_gather;
   BufferRef        parameters, gradients; /* what the rank has of all units */
+  BufferRef        updated, reduced;      /* where outer ranks share the optimizer: its parts */
   MegatronUnit    *units;
   GArray          *queue;           /* Reduction: oldest first */
   const LayerDesc *common;          /* blocks that have double buffers; NULL: none */
@@ -63,6 +64,15 @@ static inline gboolean
 megatron_cuts_gradients (const StrategyRun *run)
 {
   return run->policy->kinds[0].routes[ROUTE_REDUCE].hops[0].cadence == CADENCE_MICRO_STEP;
+}
+
+/* Whether outer ranks share the optimizer, whose parts of sharded parameters then come back. */
+static inline gboolean
+megatron_shares_outside (const StrategyRun *run)
+{
+  const UnitPolicy *kind = &run->policy->kinds[0];
+
+  return kind->routes[ROUTE_GATHER].n > 0 && kind->routes[ROUTE_UPDATE].n > 0;
 }
 
 static inline gboolean
@@ -104,7 +114,7 @@ void megatron_make_pools (StrategyRun *run);
 BufferRef megatron_take_buffer (StrategyRun *run, guint unit, gboolean gradients);
 void      megatron_give_buffer (StrategyRun *run, BufferRef buffer, gboolean gradients);
 
-/* Whether shards are all-reduced over replicas in the last micro-step. */
+/* Whether shards are reduced over outer ranks in the last micro-step. */
 gboolean megatron_has_replicas (const StrategyRun *run);
 /* UNIT's gradient is complete; LAST: of the step's. */
 void megatron_reduce_unit (StrategyRun *run, guint unit, gboolean last);

@@ -6,12 +6,19 @@
 #include "strategy/issue-megatron-private.h"
 #include "strategy/route.h"
 
+/* The hops of a reduction inside the shard group come first; others are the last micro-step's. */
+static guint
+inner_end (const PolicyRoute *reduce)
+{
+  return policy_next_of (reduce, 0, CADENCE_LAST);
+}
+
 gboolean
 megatron_has_replicas (const StrategyRun *run)
 {
   const PolicyRoute *reduce = &run->policy->kinds[0].routes[ROUTE_REDUCE];
 
-  return reduce->n > policy_n_scatters (reduce) && megatron_cuts_gradients (run);
+  return megatron_cuts_gradients (run) && inner_end (reduce) < reduce->n;
 }
 
 /* The compute stream waits for the oldest reduction. */
@@ -118,39 +125,40 @@ walk_reduction (StrategyRun *run, guint unit, guint first, guint end, guint64 he
                                  .passing = "gradient on its way" });
 }
 
-/* N elements of UNIT, from the precision in which they are kept to the reduction's, or BACK. */
+/* UNIT's part of BUFFER, N elements, from the precision in which it is kept to CAST's, or BACK. */
 static void
-cast_kept (StrategyRun *run, StreamRef stream, guint unit, guint64 n, BufferRef cast, gboolean back)
+cast_kept (StrategyRun *run, StreamRef stream, guint unit, BufferRef buffer, guint64 n,
+           BufferRef cast, gboolean back)
 {
   guint kept = element_bytes (run, STATE_GRADIENTS), wire = reduced_bytes (run);
 
   emit_stream_kernel (run->b, stream, KERNEL_COPY, back ? "gradient_cast_back" : "gradient_cast",
                       DTYPE_FP32, (double) n * (back ? wire : kept),
                       (double) n * (back ? kept : wire));
-  schedule_uses (run->b, ((MegatronState *) run->state)->gradients, unit,
-                 back ? ACCESS_WRITE : ACCESS_READ);
+  schedule_uses (run->b, buffer, unit, back ? ACCESS_WRITE : ACCESS_READ);
   schedule_uses (run->b, cast, SCHEDULE_WHOLE, back ? ACCESS_READ : ACCESS_WRITE);
 }
 
-/* UNIT's part of the gradients that are kept, HELD elements, is reduced in place from hop FIRST. */
+/* UNIT's gradient as it is kept, HELD elements, is reduced from hop FIRST. */
 static void
 reduce_kept (StrategyRun *run, guint unit, guint first, guint64 held, StreamRef stream)
 {
   MegatronState *s = run->state;
-  RouteEnd       at = route_part (s->gradients, unit);
   BufferRef      cast;
 
   if (reduced_bytes (run) == element_bytes (run, STATE_GRADIENTS))
     {
-      walk_reduction (run, unit, first, POLICY_MAX_HOPS, held, stream, at, at);
+      walk_reduction (run, unit, first, POLICY_MAX_HOPS, held, stream,
+                      route_part (s->gradients, unit), route_part (s->reduced, unit));
       return;
     }
   cast = schedule_alloc_on (run->b, stream, PLACE_HBM, POOL_COMMUNICATION,
                             held * reduced_bytes (run), "gradient in the reduction's precision");
-  cast_kept (run, stream, unit, held, cast, FALSE);
+  cast_kept (run, stream, unit, s->gradients, held, cast, FALSE);
   walk_reduction (run, unit, first, POLICY_MAX_HOPS, held, stream, route_whole (cast),
                   route_whole (cast));
-  cast_kept (run, stream, unit, held, cast, TRUE);
+  cast_kept (run, stream, unit, s->reduced,
+             s->reduced == s->gradients ? held : run->shares[unit].updated, cast, TRUE);
   schedule_free_after (run->b, cast, schedule_record (run->b, stream));
 }
 
@@ -161,16 +169,16 @@ reduce_bucket (StrategyRun *run, guint unit, gboolean last)
   MegatronState   *s = run->state;
   MegatronUnit    *u = &s->units[unit];
   const UnitShare *share = &run->shares[unit];
-  guint     wire = reduced_bytes (run), kept = element_bytes (run, STATE_GRADIENTS), scatters;
-  double    n = (double) share->trainable;
-  BufferRef output = u->bucket;
+  guint            wire = reduced_bytes (run), kept = element_bytes (run, STATE_GRADIENTS), inner;
+  double           n = (double) share->trainable;
+  BufferRef        output = u->bucket;
 
   if (!megatron_options_of (run)->registered)
     output = schedule_alloc_on (run->b, s->reduce, PLACE_HBM, POOL_COMMUNICATION,
                                 share->trainable * wire, "reduced shard");
-  scatters = policy_n_scatters (megatron_route_of (run, unit, ROUTE_REDUCE));
-  walk_reduction (run, unit, 0, scatters, share->trainable_padded, s->reduce,
-                  route_whole (u->bucket), route_whole (output));
+  inner = inner_end (megatron_route_of (run, unit, ROUTE_REDUCE));
+  walk_reduction (run, unit, 0, inner, share->trainable_padded, s->reduce, route_whole (u->bucket),
+                  route_whole (output));
   emit_stream_kernel (run->b, s->reduce, KERNEL_ELEMENTWISE, "gradient_add",
                       kept == wire ? DTYPE_BF16 : DTYPE_FP32, n * (wire + kept), n * kept);
   schedule_uses (run->b, output, SCHEDULE_WHOLE, ACCESS_READ);
@@ -180,7 +188,7 @@ reduce_bucket (StrategyRun *run, guint unit, gboolean last)
   if (!last || !megatron_has_replicas (run))
     return;
   schedule_wait_stream (run->b, s->outer, s->reduce);
-  reduce_kept (run, unit, scatters, share->trainable, s->outer);
+  reduce_kept (run, unit, inner, share->trainable, s->outer);
 }
 
 void

@@ -12,8 +12,9 @@
  * A sharded gradient is copied into a bucket, reduced on a stream of its own, and added to the own
  * shard; buckets that wait for it have a communication unit of elements at most, beyond which the
  * compute stream waits for the oldest; behind a backward pass it waits for all. A whole gradient
- * adds up where it is kept, and is reduced in the last micro-step. Shards are all-reduced over
- * replicas in the last micro-step, on another stream.
+ * adds up where it is kept, and is reduced in the last micro-step. Shards are reduced over outer
+ * ranks in the last micro-step, on another stream: all-reduced or, where these share the optimizer,
+ * reduce-scattered; then each gathering of the first micro-step begins with one over outer ranks.
  *
  * With double buffers the blocks that most blocks are like have two buffers for parameters, and two
  * for gradients, that live for ever: one unit is gathered ahead of another. Source:
@@ -46,6 +47,37 @@ set_windows (StrategyRun *run)
   s->ahead = unit / 2;
 }
 
+/* Elements of UNIT's parameters that come to this rank's shard from each of those outside. */
+static guint64
+outer_share (const StrategyRun *run, guint unit)
+{
+  const UnitPolicy *kind = run->shares[unit].policy;
+  guint             all = kind->states[STATE_OPTIMIZER].group.size;
+
+  return kind->format->padded (run->units[unit].tensors, run->units[unit].n_tensors, all) / all;
+}
+
+/* The optimizer's parts of weights and gradients are beside the shards, or are these. */
+static void
+share_outside (StrategyRun *run)
+{
+  MegatronState *s = run->state;
+  guint64        elements = 0;
+
+  s->reduced = s->gradients;
+  if (!megatron_shares_outside (run))
+    return;
+  for (guint u = 0; u < run->n_units; u++)
+    elements += outer_share (run, u);
+  s->outer_gather = schedule_stream (run->b, "outer_all_gather", 0);
+  s->updated = schedule_alloc (run->b, PLACE_HBM, POOL_PARAMETER,
+                               elements * compute_bytes (run->policy), "updated weights");
+  s->reduced =
+      schedule_alloc (run->b, PLACE_HBM, POOL_GRADIENT,
+                      strategy_share (run, STATE_OPTIMIZER) * element_bytes (run, STATE_GRADIENTS),
+                      "reduced gradients");
+}
+
 static void
 megatron_init (StrategyRun *run)
 {
@@ -69,7 +101,8 @@ megatron_init (StrategyRun *run)
   strategy_data (run, SCHEDULE_NONE, UNIT_PARAMETERS, SCHEDULE_NONE, s->parameters);
   if (!megatron_cuts_gradients (run))
     strategy_data (run, SCHEDULE_NONE, UNIT_GRADIENT, SCHEDULE_NONE, s->gradients);
-  strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, s->gradients);
+  share_outside (run);
+  strategy_data (run, SCHEDULE_NONE, UNIT_REDUCED, SCHEDULE_NONE, s->reduced);
   set_windows (run);
   megatron_make_pools (run);
 }
@@ -112,6 +145,25 @@ update_whole (StrategyRun *run, guint unit, StreamRef stream)
                                  .passing = "parameters on their way" });
 }
 
+/* The shard as the optimizer's parts outside have made it. */
+static void
+update_shard (StrategyRun *run, guint unit)
+{
+  const MegatronState *s = run->state;
+
+  schedule_wait_stream (run->b, s->outer_gather, SCHEDULE_COMPUTE);
+  emit_route (run, &(RouteWalk){ .kind = run->units[unit].expert,
+                                 .route = ROUTE_UPDATE,
+                                 .end = POLICY_MAX_HOPS,
+                                 .last_micro = TRUE,
+                                 .held = outer_share (run, unit),
+                                 .collectives = s->outer_gather,
+                                 .from = route_part (s->updated, unit),
+                                 .to = route_part (s->parameters, unit),
+                                 .passing = "parameters on their way" });
+  schedule_wait_stream (run->b, s->gather, s->outer_gather);
+}
+
 static void
 gather_sharded (StrategyRun *run, guint unit)
 {
@@ -143,8 +195,9 @@ is_updated_at_use (const StrategyRun *run, guint unit)
          && run->units[unit].trainable_elements > 0;
 }
 
+/* FIRST: for the first micro-step. */
 static void
-gather (StrategyRun *run, guint unit)
+gather (StrategyRun *run, guint unit, gboolean first)
 {
   MegatronState *s = run->state;
   MegatronUnit  *u = &s->units[unit];
@@ -154,6 +207,8 @@ gather (StrategyRun *run, guint unit)
     return;
   old = schedule_set_unit (run->b, unit);
   schedule_wait_stream (run->b, s->gather, SCHEDULE_COMPUTE);
+  if (first && megatron_shares_outside (run))
+    update_shard (run, unit);
   if (megatron_is_gathered (run, unit))
     gather_sharded (run, unit);
   else
@@ -178,7 +233,7 @@ prefetch (StrategyRun *run, const UnitSlot *slot)
       layers += run->units[u].layer != run->units[u - way].layer;
       if (megatron_has_double_buffers (run) && layers > N_BUFFERS)
         break;
-      gather (run, (guint) u);
+      gather (run, (guint) u, slot->first);
       elements += run->shares[u].padded;
     }
 }
@@ -189,8 +244,8 @@ megatron_use_begin (StrategyRun *run, const UnitSlot *slot)
   MegatronState *s = run->state;
   guint          owner = slot->plan->shares;
 
-  gather (run, slot->unit);
-  gather (run, owner); /* a tied table */
+  gather (run, slot->unit, slot->first);
+  gather (run, owner, slot->first); /* a tied table */
   if (slot->use == USE_FORWARD || megatron_is_block (run, slot->unit))
     prefetch (run, slot);
   if (s->units[slot->unit].available)
@@ -248,7 +303,8 @@ update_all (StrategyRun *run)
   for (guint u = 0; u < run->n_units; u++)
     {
       schedule_set_unit (run->b, u);
-      if (megatron_route_of (run, u, ROUTE_UPDATE)->n > 0 && run->units[u].trainable_elements > 0)
+      if (megatron_route_of (run, u, ROUTE_UPDATE)->n > 0 && !megatron_is_gathered (run, u)
+          && run->units[u].trainable_elements > 0)
         update_whole (run, u, SCHEDULE_COMPUTE);
     }
   schedule_set_unit (run->b, old);

@@ -73,7 +73,9 @@ static const OptionSpec megatron_options[] = {
     .choices = outer_choices,
     .offset = G_STRUCT_OFFSET (MegatronOptions, outer),
     .fallback = "no_shard",
-    .help = "what outer data parallelism shards: nothing (HSDP); the optimizer is not modelled",
+    .help =
+        "what outer data parallelism shards of optim_grads_params: nothing (HSDP) or the optimizer "
+        "(HFSDP)",
     .source = MEGATRON_SOURCE },
   { .key = "suggested_communication_unit_size",
     .type = OPTION_INT,
@@ -106,9 +108,12 @@ megatron_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   if (!check_unit_groups (&in->mesh, o->shard, diags))
     return FALSE;
   unit_groups (&in->mesh, o->shard, groups, NULL);
-  if (o->outer != SHARD_NOTHING)
-    return refuse (diags, "outer_dp_sharding_strategy", "no_shard: the replicas are whole",
-                   "an optimizer that is sharded over outer data parallelism is not modelled");
+  if (o->outer != SHARD_NOTHING && o->sharding != SHARD_PARAMS)
+    return refuse (diags, "outer_dp_sharding_strategy", "take optim_grads_params",
+                   "outer data parallelism shards the optimizer of sharded parameters only");
+  if (o->outer != SHARD_NOTHING && in->mesh.stages > 1)
+    return refuse (diags, "outer_dp_sharding_strategy", "take no_shard",
+                   "an optimizer that outer ranks share is not modelled on pipeline stages");
   if (o->sharding == SHARD_NOTHING && groups[0].replica.size > 1)
     return refuse (diags, "shard", "take 'all', or shard the optimizer at least",
                    "no_shard has no outer data parallelism: nothing is shared inside a group");
@@ -125,8 +130,19 @@ add_reduction (UnitPolicy *kind, const MegatronOptions *o, const ShardGroups *gr
 
   policy_add_collective (route, reduces, "shard", groups->shard_group, wire, cadence);
   if (groups->replica.size > 1)
-    policy_add_collective (route, COLLECTIVE_ALL_REDUCE, "outer", groups->replica, wire,
-                           CADENCE_LAST);
+    policy_add_collective (
+        route, o->outer == SHARD_OPTIM ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE, "outer",
+        groups->replica, wire, CADENCE_LAST);
+}
+
+/* The ranks of the shard group and of its replicas share the optimizer: HFSDP. */
+static void
+share_outside (UnitPolicy *kind, const MegatronOptions *o, const ShardGroups *groups, Dtype compute)
+{
+  kind->states[STATE_OPTIMIZER].group.size *= groups->replica.size;
+  policy_add_collective (&kind->routes[ROUTE_UPDATE], COLLECTIVE_ALL_GATHER,
+                         o->own_gathering_group ? "outer all-gather" : "outer", groups->replica,
+                         compute, CADENCE_LAST);
 }
 
 static UnitPolicy
@@ -166,7 +182,11 @@ megatron_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   policy->n_kinds = in->mesh.experts > 1 ? 2 : 1;
   policy->compute = training_compute_dtype (workload_training (in->workload));
   for (guint kind = 0; kind < policy->n_kinds; kind++)
-    policy->kinds[kind] = policy_of (in, o, &groups[kind]);
+    {
+      policy->kinds[kind] = policy_of (in, o, &groups[kind]);
+      if (o->outer == SHARD_OPTIM && groups[0].replica.size > 1)
+        share_outside (&policy->kinds[kind], o, &groups[kind], policy->compute);
+    }
   policy->issue = &o->issue;
 }
 
@@ -186,8 +206,9 @@ const Strategy strategy_megatron_fsdp = {
       "step; HBM\n"
       "gradients: fp32 or as computed, sharded or whole, for ever; buckets on their way, HBM\n"
       "optimizer: fp32 main weights and both moments, sharded or whole, HBM",
-  .missing = "SMs and time that registered buffers (nccl_ub) and SHARP save\n"
-             "an optimizer sharded over outer data parallelism (HFSDP), fp8 weights, offload\n"
-             "buckets of bucket_size elements where parameters are whole (a layer each here)\n"
-             "frozen and trained tensors of a layer are one bucket; whole buffers are not padded",
+  .missing =
+      "SMs and time that registered buffers (nccl_ub) and SHARP save\n"
+      "outer ranks that share the optimizer (HFSDP) on pipeline stages; fp8 weights, offload\n"
+      "buckets of bucket_size elements where parameters are whole (a layer each here)\n"
+      "frozen and trained tensors of a layer are one bucket; whole buffers are not padded",
 };

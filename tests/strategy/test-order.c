@@ -75,6 +75,10 @@ static const Case two_cases[] = {
   /* Shards are all-reduced over outer data parallelism in the last micro-step alone. */
   { "megatron-fsdp", "shard=2",
     "G0 G1 G2 G3 G4 R4 G3 G2 G1 R3 R2 R1 R0 G1 G2 G3 R4 A4 G3 G2 G1 R3 A3 R2 A2 R1 A1 R0 A0" },
+  /* Where these share the optimizer, its parts come before each gathering of the first one. */
+  { "megatron-fsdp", "shard=2,outer_dp_sharding_strategy=optim",
+    "G0 G0 G1 G1 G2 G2 G3 G3 G4 G4 R4 G3 G3 G2 G2 G1 G1 R3 R2 R1 R0 "
+    "G1 G2 G3 R4 R4 G3 G2 G1 R3 R3 R2 R2 R1 R1 R0 R0" },
   { "megatron-fsdp", "data_parallel_sharding_strategy=optim", "G0 G1 G2 G3 G4 R4 R3 R2 R1 R0" },
   { "megatron-fsdp", "data_parallel_sharding_strategy=optim_grads",
     "G0 G1 G2 G3 G4 R4 R3 R2 R1 R0 R4 R3 R2 R1 R0" },

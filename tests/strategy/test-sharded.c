@@ -34,6 +34,11 @@ static const Traffic traffic[] = {
   { "megatron-fsdp", "shard=node", 3, COLLECTIVE_ALL_GATHER, 2, 2.0 * (18 * 41216 + 12928) },
   { "megatron-fsdp", "shard=node", 3, COLLECTIVE_REDUCE_SCATTER, 2, 3 * 4.0 * 136576 },
   { "megatron-fsdp", "shard=node", 3, COLLECTIVE_ALL_REDUCE, 2, 4.0 * 136576 / 2 },
+  /* HFSDP: parts of 4 come to shards of 2 before each gathering of the first micro-step. */
+  { "megatron-fsdp", "shard=node,outer_dp_sharding_strategy=optim", 3, COLLECTIVE_ALL_GATHER, 2,
+    2.0 * (18 * 41216 + 12928) + 2.0 * (6 * 41472 + 13056) / 2 },
+  { "megatron-fsdp", "shard=node,outer_dp_sharding_strategy=optim", 3, COLLECTIVE_REDUCE_SCATTER, 2,
+    3 * 4.0 * 136576 + 4.0 * 136576 / 2 },
   { "megatron-fsdp", "data_parallel_sharding_strategy=optim_grads", 3, COLLECTIVE_ALL_GATHER, 4,
     2.0 * 137472 },
   { "megatron-fsdp", "data_parallel_sharding_strategy=optim_grads", 3, COLLECTIVE_REDUCE_SCATTER, 4,
@@ -70,6 +75,8 @@ static const struct
   { "megatron-fsdp", "nccl_ub=true,grad_reduce_in_fp32=false",
     16.0 * 137472 / 4 + 2 * (2 + 2) * 41472 },
   { "megatron-fsdp", "shard=node", 18.0 * 136576 / 2 },
+  { "megatron-fsdp", "shard=node,outer_dp_sharding_strategy=optim",
+    6.0 * 136576 / 2 + 18.0 * 137472 / 4 },
   { "simplefsdp", "", 12.0 * 136128 / 4 },
   /*
    * The largest first, to the owner that has least: 9 matrices of 8 192 leave 24 576 and 3 times
@@ -145,8 +152,8 @@ static const struct
 {
   const char *strategy, *options, *message;
 } refused[] = {
-  { "megatron-fsdp", "outer_dp_sharding_strategy=optim,shard=2",
-    "an optimizer that is sharded over outer data parallelism is not modelled" },
+  { "megatron-fsdp", "outer_dp_sharding_strategy=optim,data_parallel_sharding_strategy=optim",
+    "outer data parallelism shards the optimizer of sharded parameters only" },
   { "megatron-fsdp", "data_parallel_sharding_strategy=no_shard,shard=2",
     "no_shard has no outer data parallelism: nothing is shared inside a group" },
   { "zero1", "partition=tensors,reduce=reduce_scatter",
