@@ -158,6 +158,10 @@ gboolean policy_check (const Strategy *strategy, const Policy *policy, DiagList 
 /* The same of a strategy whose parameters an outer one averages over workers. */
 gboolean policy_check_average (const Strategy *strategy, const Policy *policy, DiagList *diags);
 
+/* The same of a strategy that trains WORKLOAD, of which frozen weights may be in 4 bits. */
+gboolean policy_check_packed (const Strategy *strategy, const Policy *policy,
+                              const Workload *workload, DiagList *diags);
+
 /* policy.c: what the units of STAGE have under its policy; the role's communicators. */
 void policy_plan_units (Driver *self, DriverStage *stage);
 void policy_open (Driver *self);

@@ -228,6 +228,16 @@ close_role (Driver *self)
   g_clear_pointer (&self->backward_done, g_free);
 }
 
+/* Scales of weights in 4 bits are no parameters: no strategy divides them. */
+static void
+keep_scales (Driver *self)
+{
+  guint64 bytes = workload_scale_bytes (self->at->workload);
+
+  if (bytes > 0)
+    schedule_alloc (self->b, PLACE_HBM, POOL_PARAMETER, bytes, "scales of 4-bit weights");
+}
+
 static gboolean
 walk_role (Driver *self, guint role, DiagList *diags)
 {
@@ -241,6 +251,7 @@ walk_role (Driver *self, guint role, DiagList *diags)
   select_section (self, role, SECTION_INIT);
   data_open (self);
   policy_open (self);
+  keep_scales (self);
   driver_hook (self, PHASE_NONE, HOOK_ENDS, HOOK (init));
   n_init = schedule_n_buffers (schedule_builder_peek (self->b), role);
   ok = walk_period (self, role, SECTION_FIRST, diags);
@@ -274,6 +285,8 @@ check_level (const DriverLevel *level, const StrategyChoice *choice, gboolean av
   if (strategy->policy != NULL && diag_list_n_errors (diags) == n_errors)
     strategy->policy (&level->in, choice->options, &policy);
   return diag_list_n_errors (diags) == n_errors && policy_check (strategy, &policy, diags)
+         && (strategy->policy == NULL
+             || policy_check_packed (strategy, &policy, level->in.workload, diags))
          && (!averaged || policy_check_average (strategy, &policy, diags));
 }
 

@@ -102,6 +102,17 @@ repeat (PlanTotals *totals, guint period)
   totals->flops *= period;
 }
 
+/* Scales of weights in 4 bits lie whole on every rank, whatever the strategy divides. */
+static void
+expect_scales (const PlanInput *in, PlanTotals *totals)
+{
+  double bytes = (double) workload_scale_bytes (in->workload);
+
+  totals->states += bytes;
+  totals->low[PLACE_HBM] += bytes;
+  totals->high[PLACE_HBM] += bytes;
+}
+
 static gboolean
 expect_innermost (const PlanInput *in, const StrategyChoice *choice, PlanTotals *totals)
 {
@@ -120,6 +131,7 @@ expect_innermost (const PlanInput *in, const StrategyChoice *choice, PlanTotals 
     return FALSE;
   plan_expect_mesh (in, plan_gradient (in, has_policy ? &policy : NULL), totals);
   plan_expect_checkpoints (in, totals);
+  expect_scales (in, totals);
   if (strategy->issue != NULL) /* its form is of a step; who states all of it states a period */
     repeat (totals, strategy_own_period (strategy, in, choice->options));
   return TRUE;

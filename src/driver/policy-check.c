@@ -451,3 +451,33 @@ policy_check_average (const Strategy *strategy, const Policy *policy, DiagList *
                       "an average over workers does not reach what its issue keeps off the GPU");
   return TRUE;
 }
+
+/*
+ * Weights in 4 bits pass as the 16-bit elements that hold them: what would cast or encode these
+ * would not bring them back.
+ */
+gboolean
+policy_check_packed (const Strategy *strategy, const Policy *policy, const Workload *workload,
+                     DiagList *diags)
+{
+  const Checker self = { .strategy = strategy->name, .issue = strategy->issue, .diags = diags };
+
+  if (!workload_training (workload)->load_in_4bit)
+    return TRUE;
+  for (guint k = 0; k < policy->n_kinds; k++)
+    {
+      const UnitPolicy *kind = &policy->kinds[k];
+
+      if (dtype_bits (kind->states[STATE_PARAMETERS].dtype) != 16)
+        return fails (&self, "set 'training.precision' to bf16",
+                      "it keeps parameters in %u bits, and those of 'load_in_4bit' lie in elements "
+                      "of 16",
+                      dtype_bits (kind->states[STATE_PARAMETERS].dtype));
+      for (guint r = 0; r < ROUTE_N; r++)
+        for (guint h = 0; h < kind->routes[r].n; h++)
+          if (!policy_route_reduces ((PolicyRouteKind) r) && kind->routes[r].hops[h].codec != NULL)
+            return fails (&self, "leave its quantised weights out",
+                          "%s encodes what 'load_in_4bit' keeps in 4 bits", route_names[r]);
+    }
+  return TRUE;
+}

@@ -1,7 +1,7 @@
 /* The engine object, its resources and records, and the run loop. */
 #include "engine/engine-private.h"
 
-/* Not G_DEFINE_QUARK's: threads that fail at once would write its static variable without a lock. */
+/* G_DEFINE_QUARK would have threads that fail at once write a static variable without a lock. */
 GQuark
 engine_error_quark (void)
 {

@@ -50,6 +50,7 @@ trained_parameters (const ModelShape *shape, const TrainingOptions *training, gi
                                    .micro_batch = 1,
                                    .grad_accum = 1,
                                    .peft = training->peft,
+                                   .use_dora = training->use_dora,
                                    .lora_r = training->lora_r,
                                    .lora_target_modules = training->lora_target_modules };
   g_autoptr (Workload) workload = workload_new (shape, &options);

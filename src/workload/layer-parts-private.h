@@ -57,6 +57,17 @@ gint layer_add_module (LayerBuilder *b, const char *name);
 /* Dimensions that are zero are left out; those of this rank. */
 TensorDesc *layer_add_tensor (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1, gint64 d2,
                               gboolean expert);
+/* How a K x N matrix of a block is kept: not packed, unless frozen weights are asked to be. */
+Packing     layer_packing (const LayerBuilder *b, gint64 k, gint64 n);
+TensorDesc *layer_add_packed (LayerBuilder *b, const char *suffix, Packing packing);
+
+/*
+ * OUT, which module NAME, a linear of SPEC, made of IN, and what its adapter makes: s (IN A') B',
+ * two products, the scaling, the sum; DoRA scales both.
+ */
+TapeValue layer_add_adapter (LayerBuilder *b, const char *name, const char *role, TapeValue in,
+                             TapeValue out, LinearSpec spec);
+
 /* One that every tensor rank has whole. */
 void layer_add_replicated (LayerBuilder *b, const char *suffix, gint64 d0, gint64 d1);
 

@@ -68,6 +68,15 @@ check_targets (const ModelShape *shape, const TrainingOptions *training, const O
   return diag_list_n_errors (diags) == before;
 }
 
+/* KEY does not go with what is set: HINT says what to do. */
+static gboolean
+fails (const OptionMarks *marks, const char *key, DiagList *diags, const char *hint,
+       const char *why)
+{
+  diag_error (diags, option_mark (marks, key, NULL), hint, "'%s' %s", key, why);
+  return FALSE;
+}
+
 /* Options that are set (not 0), but not to the defaults, which printed scenarios repeat. */
 static gboolean
 check_unused (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
@@ -81,19 +90,37 @@ check_unused (const TrainingOptions *training, const OptionMarks *marks, DiagLis
     key = "lora_target_modules";
   if (training->lora_r > 0 && training->lora_r != defaults.lora_r)
     key = "lora_r";
+  if (training->use_dora)
+    key = "use_dora";
+  if (training->load_in_4bit)
+    key = "load_in_4bit";
   option_table_clear (training_options, &defaults);
   if (key == NULL)
     return TRUE;
-  diag_error (diags, option_mark (marks, key, NULL), "set 'peft' to lora, or leave it out",
-              "'%s' is about LoRA, but 'peft' is none", key);
-  return FALSE;
+  return fails (marks, key, diags, "set 'peft' to lora, or leave it out",
+                "is about LoRA, but 'peft' is none");
+}
+
+static gboolean
+check_packing (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
+{
+  if (training->bnb_4bit_use_double_quant && !training->load_in_4bit)
+    return fails (marks, "bnb_4bit_use_double_quant", diags,
+                  "set 'load_in_4bit' to true, or leave it out",
+                  "is about weights in 4 bits, but 'load_in_4bit' is false");
+  if (training->load_in_4bit && dtype_bits (training_compute_dtype (training)) != 16)
+    return fails (marks, "load_in_4bit", diags, "set 'precision' to bf16 or bf16-mixed",
+                  "needs products in 16 bits");
+  return TRUE;
 }
 
 gboolean
 peft_check (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
             DiagList *diags)
 {
+  gboolean good = check_packing (training, marks, diags);
+
   if (training->peft == PEFT_NONE)
-    return check_unused (training, marks, diags);
-  return check_targets (shape, training, marks, diags);
+    return check_unused (training, marks, diags) && good;
+  return check_targets (shape, training, marks, diags) && good;
 }

@@ -20,7 +20,8 @@ typedef struct
   double   rows;
   guint64  k, n, batch;
   gboolean bias;
-  gboolean fp8; /* its products are, as the tape's recipe says */
+  gboolean fp8;     /* its products are, as the tape's recipe says */
+  Packing  packing; /* of frozen weights */
 } LinearSpec;
 
 TapeValue tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec);
@@ -37,6 +38,29 @@ KernelDesc tape_product_desc (const Tape *tape, const char *name, guint64 batch,
 TapeValue tape_tiled_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec,
                              guint in_splits, guint out_splits);
 guint64   tape_tile (guint64 n, guint64 parts, guint64 i);
+
+/* Makes the weights of OP whole before a product of LIST, if they are packed. */
+void tape_unpack (Tape *tape, GArray *list, const TapeOp *op);
+
+/*
+ * IN times a trained factor for each of its WIDTH columns, which MODULE owns; the gradient of the
+ * factors is a product and a sum over the rows.
+ */
+TapeValue tape_scale_columns (Tape *tape, const char *name, TapeValue in, gint module,
+                              double width);
+
+/*
+ * What DoRA computes of the weights of a module from K to N before it scales: the norms of the rows
+ * of W + s B A, through which no gradient flows.
+ */
+typedef struct
+{
+  double  k, n, rank;
+  gint    weight, down, up; /* modules of W, A and B */
+  Packing packing;          /* of W */
+} WeightNormSpec;
+
+void tape_weight_norm (Tape *tape, const char *name, TapeValue in, WeightNormSpec spec);
 
 /*
  * The bias of a linear whose partial sums were added up before: the kernel that reads VALUE next

@@ -40,6 +40,7 @@ backward_input (Tape *tape, const TapeOp *op, TapeValue *grad)
 
   if (!tape_tensor (tape, op->in[0])->needs_grad)
     return FALSE;
+  tape_unpack (tape, tape->backward, op);
   dgrad.module = op->module;
   if (op->fp8)
     *grad = tape_fp8_backward_input (tape, op, dgrad);
@@ -136,6 +137,13 @@ tape_linear (Tape *tape, const char *name, TapeValue in, LinearSpec spec)
   op->weight_bytes = tape->e * (double) spec.k * (double) spec.n * (double) spec.batch;
   op->bias_bytes = spec.bias ? tape->e * (double) spec.n * (double) spec.batch : 0;
   out = tape_add_output (tape, op, spec.rows * (double) spec.n);
+  op->packing = spec.packing;
+  if (spec.packing.elements > 0)
+    {
+      op->backward_extra = op->weight_bytes;
+      tape_add_value (tape, "dequantized", 0, op->weight_bytes, FALSE);
+      tape_unpack (tape, tape->forward, op);
+    }
   if (spec.batch == 1 && tape->n_products++ % 2 == 0)
     tape_list (tape, out);
   desc = op->shape;

@@ -37,6 +37,19 @@
 
 typedef guint TapeValue;
 
+/*
+ * How a frozen matrix is kept in 4 bits: its values in 16-bit elements, and the scales of blocks of
+ * values. Before each product it is made whole again. Source: bitsandbytes, nn/modules.py and
+ * autograd/_functions.py (MatMul4Bit).
+ */
+typedef struct
+{
+  guint64 values, elements;        /* 0 elements: it is not packed */
+  guint64 scale_bytes;             /* as they are kept, and */
+  double  scale_read, scale_write; /* of the kernels that unpack, for scales alone */
+  guint   launches;                /* of these kernels */
+} Packing;
+
 typedef struct
 {
   const char *name;
@@ -76,6 +89,7 @@ struct _TapeOp
   KernelDesc  shape;   /* m, n, k, batch, flops of its product */
   double      weight_bytes;
   double      bias_bytes;            /* 0: no bias */
+  Packing     packing;               /* of its weights */
   guint       in_splits, out_splits; /* of a tiled linear */
   double      fixed[2];              /* backward traffic that belongs to no value: read, written */
   guint       launches;              /* of the backward kernel */

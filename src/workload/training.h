@@ -112,6 +112,9 @@ typedef struct
   gint     peft;                /* PeftKind */
   gint64   lora_r;              /* rank of the adapters */
   char    *lora_target_modules; /* names of the modules that get one */
+  gboolean use_dora;            /* DoRA: a magnitude for each output of an adapted module */
+  gboolean load_in_4bit;        /* QLoRA: frozen linear modules of blocks are kept in NF4, */
+  gboolean bnb_4bit_use_double_quant; /* and the scales of their blocks in 8 bits */
   char    *lengths;       /* file of sequence lengths, see sequence-lengths.h; NULL: all seq_len */
   FrameworkTraits traits; /* no option: of that profile; set before a workload is made */
   const GArray   *batch;  /* no option: gint64, the lengths of one micro-batch of that file; NULL:

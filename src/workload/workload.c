@@ -448,9 +448,27 @@ workload_n_parameters (const Workload *self)
 guint64
 workload_n_parameters_of_model (const Workload *self)
 {
-  g_autoptr (Workload) whole = workload_new (&self->shape, &self->training);
+  TrainingOptions      plain = self->training;
+  g_autoptr (Workload) whole = NULL;
 
+  plain.load_in_4bit = FALSE;
+  whole = workload_new (&self->shape, &plain);
   return workload_n_parameters (whole);
+}
+
+guint64
+workload_scale_bytes (const Workload *self)
+{
+  guint64 sum = 0;
+
+  for (guint l = 0; l < self->n_layers && self->training.load_in_4bit; l++)
+    {
+      const LayerDesc *layer = workload_layer (self, l);
+
+      for (guint t = 0; t < layer->n_tensors; t++)
+        sum += layer->tensors[t].scale_bytes;
+    }
+  return sum;
 }
 
 guint64

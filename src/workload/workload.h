@@ -30,11 +30,13 @@ typedef struct
   const char *name;                   /* interned: "attn.q_proj.weight" */
   guint64     shape[TENSOR_MAX_DIMS]; /* leading dimension first; fused experts have three */
   guint       n_dims;
-  guint64     elements;
-  guint       module;     /* index into the layer's modules */
-  gboolean    expert;     /* belongs to routed experts */
-  gboolean    frozen;     /* not trained: no gradient, no optimizer */
-  gboolean    replicated; /* of a tensor group: whole on each of its ranks; with sp its gradient
+  guint64     elements;    /* as it is kept, */
+  guint64     packed;      /* of a matrix in 4 bits: its values; else 0 */
+  guint64     scale_bytes; /* of its blocks of values, which every rank keeps */
+  guint       module;      /* index into the layer's modules */
+  gboolean    expert;      /* belongs to routed experts */
+  gboolean    frozen;      /* not trained: no gradient, no optimizer */
+  gboolean    replicated;  /* of a tensor group: whole on each of its ranks; with sp its gradient
                              there is a partial sum, added up once a step */
 } TensorDesc;
 
@@ -171,12 +173,16 @@ guint workload_model_layer (const Workload *self, guint i);
 guint workload_n_chunks (const Workload *self);
 void  workload_chunk (const Workload *self, guint chunk, guint *first, guint *end);
 
-guint64 workload_n_parameters (const Workload *self); /* all, tied counted once (on one rank) */
+/* All as they are kept, tied counted once, on one rank: of a matrix in 4 bits a quarter. */
+guint64 workload_n_parameters (const Workload *self);
 guint64 workload_n_trainable_parameters (const Workload *self); /* of them, on one rank */
 guint64 workload_n_active_parameters (const Workload *self);    /* used by one token */
 
-/* Of the whole model, whatever part of it tensor ranks and stages hold. */
+/* Of the whole model, whatever part of it tensor ranks and stages hold, in whatever bits. */
 guint64 workload_n_parameters_of_model (const Workload *self);
+
+/* Bytes of the scales of weights in 4 bits; every rank keeps those of all its layers. */
+guint64 workload_scale_bytes (const Workload *self);
 
 /*
  * FLOPs of all kernels of one micro-step as listed (recomputation included): what the hardware

@@ -61,6 +61,9 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   t->compile = g_rand_boolean (rand);
   t->peft = case_ % 5 == 3 ? PEFT_LORA : PEFT_NONE;
   t->lora_r = 1 + case_ % 24;
+  t->use_dora = t->peft == PEFT_LORA && case_ % 2 == 0;
+  t->load_in_4bit = t->peft == PEFT_LORA && t->precision >= PRECISION_BF16;
+  t->bnb_4bit_use_double_quant = t->load_in_4bit && case_ % 4 < 2;
   t->tiled_in_splits = t->peft == PEFT_NONE && case_ % 7 == 4 ? 2 : 1;
   t->tiled_out_splits = t->peft == PEFT_NONE && case_ % 7 > 3 ? 3 : 1;
   t->attention = g_rand_int_range (rand, 0, 4);
@@ -260,7 +263,7 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->description,
       "seed %u case %u: %s L=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d accum=%d "
       "ckpt=%d%s%s tiles=%dx%d "
-      "precision=%d lora=%d tp=%d sp=%d cp=%d ep=%d pp=%d vp=%d pipeline=%d p2p=%d;",
+      "precision=%d lora=%d dora=%d 4bit=%d tp=%d sp=%d cp=%d ep=%d pp=%d vp=%d pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
       (int) self->shape.vocab, self->shape.tied_embeddings, (int) self->shape.n_experts,
       self->in.mesh.n_ranks, self->in.mesh.ranks_per_node, self->in.mesh.world,
@@ -268,8 +271,9 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->training.checkpointing, self->training.cpu_checkpointing ? " (host)" : "",
       self->training.partition_activations ? " (slices)" : "", (int) self->training.tiled_in_splits,
       (int) self->training.tiled_out_splits, self->training.precision,
-      self->training.peft ? (int) self->training.lora_r : 0, (int) m->tp, (int) m->sp, (int) m->cp,
-      (int) m->ep, (int) m->pp, (int) m->vp, m->pipeline, m->p2p);
+      self->training.peft ? (int) self->training.lora_r : 0, self->training.use_dora,
+      self->training.load_in_4bit, (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->pp,
+      (int) m->vp, m->pipeline, m->p2p);
 }
 
 static gboolean
@@ -306,11 +310,12 @@ make_mixed (RandomPlan *self)
 {
   TrainingOptions *t = &self->training;
 
-  if (t->precision == PRECISION_BF16_MIXED && t->moment_dtype == ROLE_AUTO)
+  if (t->precision == PRECISION_BF16_MIXED && t->moment_dtype == ROLE_AUTO && !t->load_in_4bit)
     return FALSE;
   t->precision = PRECISION_BF16_MIXED;
   t->moment_dtype = ROLE_AUTO;
   t->reduce_dtype = REDUCE_AUTO;
+  t->load_in_4bit = t->bnb_4bit_use_double_quant = FALSE;
   return TRUE;
 }
 

@@ -211,6 +211,152 @@ START_TEST (test_model_flops)
 }
 END_TEST
 
+/* ---- 4 bits ---------------------------------------------------------------------------------- */
+
+#define ATTN (H * 3 * H) /* values of the matrix attn.c_attn: 12288, 192 blocks of 64 */
+
+static Workload *
+small_qlora (gboolean double_quant)
+{
+  ModelShape      shape = small_gpt ();
+  TrainingOptions options = lora ("c_attn");
+  Workload       *workload;
+
+  options.load_in_4bit = TRUE;
+  options.bnb_4bit_use_double_quant = double_quant;
+  workload = workload_new (&shape, &options);
+  model_shape_clear (&shape);
+  return workload;
+}
+
+/*
+ * Of the frozen matrices of a block (12 H^2 values with F = 4 H) half a byte a value is kept, in
+ * elements of two; biases, norms, embeddings, head and adapters are as they were. The model has as
+ * many parameters as before. A scale of 4 bytes each 64 values; quantised, of 1 byte, and 4 each
+ * 256 of those, and 4 for their mean.
+ */
+START_TEST (test_packed)
+{
+  g_autoptr (Workload) plain = small_lora ("c_attn"), packed = small_qlora (FALSE),
+                       nested = small_qlora (TRUE);
+  const TensorDesc *c_attn = &workload_layer (packed, 1)->tensors[2];
+  double            values = LAYERS * 12 * H * H;
+
+  ck_assert_str_eq (c_attn->name, "attn.c_attn.weight");
+  ck_assert_double_eq ((double) c_attn->elements, ATTN / 4);
+  ck_assert_double_eq ((double) c_attn->packed, ATTN);
+  ck_assert_double_eq ((double) workload_n_parameters (packed),
+                       (double) workload_n_parameters (plain) - values * 3 / 4);
+  ck_assert_uint_eq (workload_n_parameters_of_model (packed),
+                     workload_n_parameters_of_model (plain));
+  ck_assert_uint_eq (workload_n_trainable_parameters (packed),
+                     workload_n_trainable_parameters (plain));
+  ck_assert_uint_eq (workload_scale_bytes (plain), 0);
+  ck_assert_double_eq ((double) workload_scale_bytes (packed), values / 64 * 4);
+  /* 192, 64, 256 and 256 scales: one block of 256 each */
+  ck_assert_double_eq ((double) workload_scale_bytes (nested), values / 64 + LAYERS * 4 * (4 + 4));
+}
+END_TEST
+
+/*
+ * A matrix is made whole before its product, and again before that of its input's gradient: half a
+ * byte and a scale's part are read, two bytes written. Its tensor is there meanwhile.
+ */
+START_TEST (test_dequantized)
+{
+  g_autoptr (Workload) packed = small_qlora (FALSE), nested = small_qlora (TRUE);
+  const LayerDesc     *block = workload_layer (packed, 1);
+  const KernelDesc *forward = find_kernel (block->forward, block->n_forward, "attn.qkv.dequantize");
+  const KernelDesc *backward =
+      find_kernel (block->backward, block->n_backward, "attn.qkv.dequantize");
+  guint n = 0;
+
+  ck_assert_double_eq (forward->read_bytes, ATTN / 2 + ATTN / 64 * 4);
+  ck_assert_double_eq (forward->write_bytes, ATTN * 2);
+  ck_assert_uint_eq (forward->launches, 1);
+  ck_assert_double_eq (backward->read_bytes, forward->read_bytes);
+  ck_assert_str_eq (forward[1].name, "attn.qkv");
+  ck_assert_str_eq (backward[1].name, "attn.qkv.dgrad");
+  for (guint k = 0; k < block->n_forward; k++)
+    n += g_str_has_suffix (block->forward[k].name, ".dequantize");
+  ck_assert_uint_eq (n, 4); /* not the adapter's */
+  block = workload_layer (nested, 1);
+  forward = find_kernel (block->forward, block->n_forward, "attn.qkv.dequantize");
+  ck_assert_uint_eq (forward->launches, 3);
+}
+END_TEST
+
+static const char *
+refusal_of (TrainingOptions options)
+{
+  ModelShape           shape = small_gpt ();
+  g_autoptr (DiagList) diags = diag_list_new ();
+  const char          *first = NULL;
+
+  if (!workload_check (&shape, &options, NULL, diags))
+    first = g_intern_string (diag_list_first_message (diags));
+  model_shape_clear (&shape);
+  return first;
+}
+
+START_TEST (test_packed_refusals)
+{
+  TrainingOptions options = lora ("all-linear");
+
+  options.load_in_4bit = TRUE;
+  ck_assert_ptr_null (refusal_of (options));
+  options.precision = PRECISION_FP32;
+  ck_assert_str_eq (refusal_of (options), "'load_in_4bit' needs products in 16 bits");
+  options = lora ("all-linear");
+  options.bnb_4bit_use_double_quant = TRUE;
+  ck_assert_str_eq (refusal_of (options), "'bnb_4bit_use_double_quant' is about weights in 4 bits, "
+                                          "but 'load_in_4bit' is false");
+  options = lora ("all-linear");
+  options.peft = PEFT_NONE;
+  options.load_in_4bit = TRUE;
+  ck_assert_str_eq (refusal_of (options), "'load_in_4bit' is about LoRA, but 'peft' is none");
+  options.load_in_4bit = FALSE;
+  options.use_dora = TRUE;
+  ck_assert_str_eq (refusal_of (options), "'use_dora' is about LoRA, but 'peft' is none");
+}
+END_TEST
+
+/* ---- DoRA ------------------------------------------------------------------------------------ */
+
+/*
+ * A magnitude for each output is trained besides. Forwards B A is computed (2 k^2 r + 2 k n r), not
+ * backwards; what the module (without its bias) and the adapter made is kept for the gradient of
+ * the magnitude. Six passes over the outputs where LoRA has two.
+ */
+START_TEST (test_dora)
+{
+  ModelShape           shape = small_gpt ();
+  TrainingOptions      options = lora ("c_attn");
+  g_autoptr (Workload) plain = workload_new (&shape, &options), dora = NULL;
+  const LayerDesc     *a, *b;
+  double               n = 3 * H;
+  guint                passes = 0;
+
+  options.use_dora = TRUE;
+  dora = workload_new (&shape, &options);
+  a = workload_layer (plain, 1);
+  b = workload_layer (dora, 1);
+  ck_assert_double_eq ((double) b->trainable_elements, (double) a->trainable_elements + n);
+  ck_assert_str_eq (b->trainable[2].name, "attn.c_attn.lora_magnitude_vector.weight");
+  ck_assert_double_eq (product_flops (b->forward, b->n_forward),
+                       product_flops (a->forward, a->n_forward) + 2 * R * (H * H + H * n));
+  ck_assert_double_eq (product_flops (b->backward, b->n_backward),
+                       product_flops (a->backward, a->n_backward));
+  ck_assert_double_eq ((double) b->saved_bytes, (double) a->saved_bytes + 2 * S * 2 * n);
+  for (guint k = 0; k < b->n_forward; k++)
+    passes += b->forward[k].write_bytes == S * 2 * n
+              && g_str_has_prefix (b->forward[k].name, "attn.qkv.")
+              && strstr (b->forward[k].name, "weight_norm") == NULL;
+  ck_assert_uint_eq (passes, 7); /* B's product is one of them */
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /* Every target that is not there is named, with what there is. */
 START_TEST (test_wrong_targets)
 {
@@ -286,6 +432,10 @@ main (void)
   tcase_add_test (tcase, test_kept);
   tcase_add_test (tcase, test_frozen_norm);
   tcase_add_test (tcase, test_model_flops);
+  tcase_add_test (tcase, test_packed);
+  tcase_add_test (tcase, test_dequantized);
+  tcase_add_test (tcase, test_packed_refusals);
+  tcase_add_test (tcase, test_dora);
   tcase_add_test (tcase, test_wrong_targets);
   tcase_add_test (tcase, test_no_targets);
   tcase_add_test (tcase, test_unused);
