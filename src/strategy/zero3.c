@@ -5,16 +5,16 @@
 #include "strategy/deepspeed-offload.h"
 
 /* DeepspeedReuse */
-static const char *const variants[] = { "deepspeed", "paper", NULL };
+static const char *const variants[] = { "runtime", "paper", NULL };
 
 static const OptionSpec zero3_options[] = {
   { .key = "variant",
     .type = OPTION_ENUM,
     .choices = variants,
     .offset = G_STRUCT_OFFSET (OffloadedOptions, deepspeed.issue.reuse),
-    .fallback = "deepspeed",
-    .help = "deepspeed, or the paper's: all tensors are cut, and each is gathered once for forward "
-            "and once for backward",
+    .fallback = "runtime",
+    .help = "the runtime (DeepSpeed), or the paper: all tensors are cut, each gathered once for "
+            "forward and once for backward",
     .source = "Rajbhandari et al., arXiv:1910.02054, 7.2.2" },
   DEEPSPEED_OPTIONS,
   OFFLOAD_OPTIONS ("none", "none"),
@@ -28,7 +28,7 @@ static gboolean
 fails (DiagList *diags, const char *key, const char *what)
 {
   diag_list_set_key (diags, key);
-  diag_error (diags, NULL, "leave it out, or take 'variant: deepspeed'",
+  diag_error (diags, NULL, "leave it out, or take 'variant: runtime'",
               "the paper's ZeRO-3 has no %s", what);
   diag_list_set_key (diags, NULL);
   return FALSE;
