@@ -41,6 +41,8 @@ static const FactSpec facts[] = {
   SWITCH (keeps_rotary),
   SWITCH (keeps_gathered),
   SWITCH (keeps_fp8),
+  SWITCH (fused_gate),
+  SWITCH (fused_rotary),
   { 0 },
 };
 

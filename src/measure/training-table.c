@@ -79,6 +79,7 @@ typedef struct
   const char     *options;
   SourceMark      options_mark;
   const char     *framework;
+  const char     *fp8;     /* what the cell of precision says of it; NULL: nothing */
   Scenario       *scratch; /* where options are tried */
   DiagList       *diags;
   Implied        *implied;
@@ -158,6 +159,32 @@ scratch_of (const Draft *self, guint section)
   return (guint8 *) self->scratch + training_sections[section].offset;
 }
 
+#define FP8_KEY     "training.fp8_recipe"
+#define FP8_BY_NAME "fp8" /* which recipe is the framework's own */
+
+/* Precisions of tables that are two settings of a scenario. */
+static const struct
+{
+  const char *word, *precision, *recipe;
+} fp8_words[] = {
+  { "fp8", "bf16-mixed", FP8_BY_NAME },
+  { "mxfp8", "bf16-mixed", "mxfp8" },
+};
+
+static gboolean
+read_fp8 (Draft *self, const TrainingColumn *column, const char *text)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (fp8_words); i++)
+    if (strcmp (column->key, "training.precision") == 0
+        && g_ascii_strcasecmp (text, fp8_words[i].word) == 0)
+      {
+        add_setting (self, column->key, fp8_words[i].precision);
+        self->fp8 = fp8_words[i].recipe;
+        return TRUE;
+      }
+  return FALSE;
+}
+
 static void
 read_setting (Draft *self, const TrainingColumn *column, const char *text, const SourceMark *mark)
 {
@@ -165,7 +192,8 @@ read_setting (Draft *self, const TrainingColumn *column, const char *text, const
     return;
   if (strcmp (column->key, "cluster.gpu") == 0)
     self->row.gpu = keep (self, text);
-  if (option_set (column->spec, scratch_of (self, column->section), text, mark, self->diags))
+  if (!read_fp8 (self, column, text)
+      && option_set (column->spec, scratch_of (self, column->section), text, mark, self->diags))
     add_setting (self, column->key, text);
 }
 
@@ -252,6 +280,20 @@ finish_framework (Draft *self)
     settings = implied_find (self->implied, self->framework, self->all);
   for (guint i = 0; settings != NULL && i < settings->len; i++)
     imply (self, &g_array_index (settings, FrameworkImplied, i));
+}
+
+/* `options` goes before the precision's word, and that by its framework's sense. */
+static void
+finish_fp8 (Draft *self)
+{
+  ScenarioOverride *recipe;
+
+  if (self->fp8 != NULL && find_override (self, FP8_KEY) == NULL)
+    add_setting (self, FP8_KEY, self->fp8);
+  finish_framework (self);
+  recipe = find_override (self, FP8_KEY);
+  if (recipe != NULL && strcmp (recipe->value, FP8_BY_NAME) == 0)
+    recipe->value = "tensorwise"; /* what both libraries make of the bare word today */
 }
 
 /* ---- what needs the whole row ---------------------------------------------------------------- */
@@ -387,7 +429,7 @@ read_row (Draft *common, const CsvReader *reader, const GArray *columns)
     }
   finish_shard (&self);
   finish_options (&self);
-  finish_framework (&self);
+  finish_fp8 (&self);
   if (find_override (&self, "replay.granularity") == NULL)
     add_setting (&self, "replay.granularity", "pass"); /* the fastest; kernels agree within 1 % */
   if (value != NO_COLUMN && !diag_list_has_errors (diags))

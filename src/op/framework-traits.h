@@ -37,7 +37,9 @@ typedef struct
                             layer */
   gboolean keeps_gathered; /* sequence parallelism: the norm gathers its output, which the products
                               after it keep whole and wait for */
-  gboolean keeps_fp8; /* fp8: a linear layer keeps its input as fp8 for the backward pass, whatever
+  gboolean keeps_fp8;  /* fp8: a linear layer keeps its input as fp8 for the backward pass, whatever
                          the recipe (Transformer Engine); else a recipe of torchao's keeps it as it
                          came and casts it again */
+  gboolean fused_gate; /* a gate's activation and product are one kernel, compiled or not */
+  gboolean fused_rotary; /* so is the rotary embedding of queries and keys */
 } FrameworkTraits;

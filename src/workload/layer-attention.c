@@ -14,7 +14,7 @@ is_flash (const LayerBuilder *b)
 static void
 add_rotary (LayerBuilder *b, TapeValue *qkv)
 {
-  gboolean  fused = b->training->compile;
+  gboolean  fused = b->training->compile || b->training->traits.fused_rotary;
   double    elements[] = { tape_tensor (b->tape, qkv[0])->elements,
                            tape_tensor (b->tape, qkv[1])->elements };
   double    bytes = b->tape->e * (elements[0] + elements[1]);

@@ -12,8 +12,9 @@
  * Compiled, a search and a row-wise cast are parts of the kernel before, a value that two layers
  * read is cast once, and what a search found in the forward pass is known in the backward pass.
  *
- * Kept for the backward pass: Transformer Engine's recipes keep the columns of input and weight,
- * torchao's the input as it came, and cast input and weight again.
+ * Kept for the backward pass: Transformer Engine's recipes keep the columns of the input, torchao's
+ * the input as it came, and cast it again. So it does with the weight; Transformer Engine has both
+ * copies of it in one place for all micro-steps, which is none of a micro-step's memory.
  */
 #include "workload/tape-fp8-private.h"
 
@@ -262,8 +263,6 @@ tape_fp8_forward (Tape *tape, TapeOp *op, KernelDesc product)
   if (!op->frozen && (gathered || !tape->fp8.kept))
     tape_save_piece (tape, in);
   cast_both (tape, tape->forward, &weight, &rows, tape->fp8.kept ? &op->weight_columns : NULL);
-  if (tape->fp8.kept)
-    tape_save (tape, op->weight_columns);
   op->backward_extra = backward_copies (tape, op);
   product.dtype = DTYPE_FP8;
   kernel = tape_push (tape, tape->forward, product, FALSE);

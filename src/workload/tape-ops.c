@@ -451,7 +451,7 @@ TapeValue
 tape_gate (Tape *tape, const char *name, TapeValue gate, TapeValue up)
 {
   TapeValue in[] = { gate, up };
-  gboolean  fused = tape->training->compile;
+  gboolean  fused = tape->training->compile || tape->training->traits.fused_gate;
   double    bytes = tape_tensor (tape, gate)->bytes;
   double    fixed = fused ? 0 : bytes;
   TapeOp   *op;

@@ -99,7 +99,7 @@ struct _TapeOp
   guint       members, slices; /* ranks of it, pieces in which it overlaps products (0: none) */
   gboolean    concurrent;      /* its backward overlaps products of weight gradients */
   gboolean    fp8;             /* of a linear: its products are */
-  TapeValue   weight_columns;  /* of those, where a recipe keeps it */
+  TapeValue   weight_columns;  /* of those, where the backward pass finds them */
   gboolean    grouped;         /* of attention: several query heads a key head */
   void (*backward) (Tape *tape, const TapeOp *op);
 };

@@ -334,6 +334,37 @@ START_TEST (test_framework)
 }
 END_TEST
 
+/*
+ * Words of fp8 are two settings: the recipe is the word's, or the framework's own, unless `options`
+ * say which; tensorwise where nobody does.
+ */
+START_TEST (test_fp8_words)
+{
+  static const char text[] =
+      "id,node,arch,n_layers,d_model,n_heads,vocab,seq_len,strategy,precision,options,framework,"
+      "metric,value\n"
+      "a-1,x,gpt,2,256,4,1000,128,fsdp2,fp8,,torchtitan 2024,fits,1\n"
+      "a-2,x,gpt,2,256,4,1000,128,fsdp2,fp8,fp8_recipe=rowwise,torchtitan 2025,fits,1\n"
+      "a-3,x,gpt,2,256,4,1000,128,zero1,fp8,,nemo 24.12 (megatron-core),fits,1\n"
+      "a-4,x,gpt,2,256,4,1000,128,zero1,fp8,,megatron-bridge 25.11 (megatron-core),fits,1\n"
+      "a-5,x,gpt,2,256,4,1000,128,zero1,MXFP8,,nemo 24.12 (megatron-core),fits,1\n"
+      "a-6,x,gpt,2,256,4,1000,128,zero1,bf16-mixed,,nemo 24.12 (megatron-core),fits,1\n"
+      "a-7,x,gpt,2,256,4,1000,128,zero1,nvfp4,,nemo 24.12 (megatron-core),fits,1\n";
+  static const char *const  want[] = { "tensorwise", "rowwise", "delayed",
+                                       "tensorwise", "mxfp8",   NULL };
+  g_autoptr (TrainingTable) table = load_text (text);
+  const TrainingRow        *rows = (const TrainingRow *) table->rows->data;
+
+  for (guint i = 0; i < 6; i++)
+    {
+      ck_assert_ptr_null (rows[i].unmodelled);
+      ck_assert_str_eq (setting_of (table, i, "training.precision"), "bf16-mixed");
+      ck_assert_pstr_eq (setting_of (table, i, "training.fp8_recipe"), want[i]);
+    }
+  ck_assert_ptr_nonnull (rows[6].unmodelled);
+}
+END_TEST
+
 static void
 write_profile (const char *folder, const char *text)
 {
@@ -490,6 +521,7 @@ main (void)
   tcase_add_test (tests, test_bad_goals);
   tcase_add_test (tests, test_mapping);
   tcase_add_test (tests, test_framework);
+  tcase_add_test (tests, test_fp8_words);
   tcase_add_test (tests, test_own_framework);
   tcase_add_test (tests, test_tokens);
   tcase_add_test (tests, test_plan);

@@ -317,6 +317,25 @@ START_TEST (test_traffic_of_a_modern_block)
 }
 END_TEST
 
+/* A framework's own kernels for gate and rotary embedding, not compiled: as compiled ones. */
+START_TEST (test_fused_by_framework)
+{
+  ModelShape           shape = shipped ("llama-3-8b");
+  TrainingOptions      options = training (1024, 1);
+  g_autoptr (Workload) workload = NULL;
+  const double         n = 1024. * 4096, kv = 1024. * 1024, f = 1024. * 14336;
+
+  options.traits.fused_gate = options.traits.fused_rotary = TRUE;
+  workload = workload_new (&shape, &options);
+  assert_traffic (forward_kernel (workload, 1, "mlp.activation"), 1, 4 * f, 2 * f);
+  assert_traffic (backward_kernel (workload, 1, "mlp.activation.backward"), 1, 6 * f, 4 * f);
+  assert_traffic (forward_kernel (workload, 1, "attn.rotary"), 1, 2 * (n + kv), 2 * (n + kv));
+  assert_traffic (backward_kernel (workload, 1, "attn.rotary.backward"), 1, 2 * (n + kv),
+                  2 * (n + kv));
+  model_shape_clear (&shape);
+}
+END_TEST
+
 /*
  * Megatron-LM's softmax is one kernel for 2048 keys and a number of score matrices that 4 divides,
  * else PyTorch's four and three.
@@ -573,6 +592,7 @@ main (void)
 
   tcase_add_loop_test (tcase, test_flops_of_kernels, 0, G_N_ELEMENTS (models));
   tcase_add_test (tcase, test_megatron_formula);
+  tcase_add_test (tcase, test_fused_by_framework);
   tcase_add_test (tcase, test_conventions);
   tcase_add_loop_test (tcase, test_recomputation_counts_as_the_model_does, 0,
                        G_N_ELEMENTS (models));
