@@ -272,9 +272,13 @@ gboolean plan_scatters (const Workload *workload);
 guint64 plan_partial_elements (const Workload *workload);
 
 /*
+ * expect-parts.c: adds what checkpoints in host memory move and take there, beside GRADIENTS bytes
+ * of gradients.
+ */
+void plan_expect_checkpoints (const PlanInput *in, double gradients, PlanTotals *totals);
+
+/*
  * Adds what the axes of the mesh move in a step of a rank of IN's workload; HELD: its gradients as
  * the strategy leaves them.
  */
-/* expect-parts.c: adds what checkpoints in host memory move and take there. */
-void plan_expect_checkpoints (const PlanInput *in, PlanTotals *totals);
 void plan_expect_mesh (const PlanInput *in, PlanGradient held, PlanTotals *totals);

@@ -130,10 +130,11 @@ kept_by_stage (const Workload *workload, double *most_gpu, double *most_host)
 
 /*
  * arXiv:2104.07857, 5.1.2: each checkpoint, or the slice of it, crosses the host link once each
- * way; arXiv:1910.02054, 8: what is shared is gathered once over the tensor ranks.
+ * way; arXiv:1910.02054, 8: what is shared is gathered once over the tensor ranks. Where gradients
+ * come to the host only as checkpoints leave it, the two need not be there at once.
  */
 void
-plan_expect_checkpoints (const PlanInput *in, PlanTotals *totals)
+plan_expect_checkpoints (const PlanInput *in, double gradients, PlanTotals *totals)
 {
   const Workload *workload = in->workload;
   Pipeline        pipeline = pipeline_of (workload);
@@ -152,7 +153,7 @@ plan_expect_checkpoints (const PlanInput *in, PlanTotals *totals)
   totals->moves[move_kind (PLACE_PINNED, PLACE_HBM)] += moved;
   plan_totals_add (totals, COLLECTIVE_ALL_GATHER, mesh_tensor (&in->mesh), gathered);
   kept_by_stage (workload, &kept, &host);
-  totals->low[PLACE_PINNED] += host;
+  totals->low[PLACE_PINNED] += host - MIN (host, gradients);
   totals->high[PLACE_PINNED] += host;
 }
 

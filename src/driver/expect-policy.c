@@ -188,9 +188,8 @@ held_of_kind (const PlanInput *in, const UnitPolicy *policy, guint kind, PolicyS
   return all_padded (in, policy, kind, m, state != STATE_PARAMETERS) / m;
 }
 
-/* Bytes that a rank holds of STATE; of what the optimizer works on a part may stay on the GPU. */
-static double
-state_bytes_of (const PlanInput *in, const Policy *policy, PolicyStateKind state, Place home)
+double
+expect_state_bytes (const PlanInput *in, const Policy *policy, PolicyStateKind state, Place home)
 {
   double sum = 0;
 
@@ -267,16 +266,16 @@ add_memory (const PlanInput *in, const Policy *policy, const Issue *issue, const
             PlanTotals *totals)
 {
   ActivationBounds activations = activation_bounds (in->workload);
-  double           gradients = state_bytes_of (in, policy, STATE_GRADIENTS, PLACE_HBM);
+  double           gradients = expect_state_bytes (in, policy, STATE_GRADIENTS, PLACE_HBM);
   double           hbm = form->states, host = form->host;
 
   for (guint state = 0; state < STATE_N; state++)
     {
-      hbm += state_bytes_of (in, policy, (PolicyStateKind) state, PLACE_HBM);
-      host += state_bytes_of (in, policy, (PolicyStateKind) state, PLACE_PINNED);
+      hbm += expect_state_bytes (in, policy, (PolicyStateKind) state, PLACE_HBM);
+      host += expect_state_bytes (in, policy, (PolicyStateKind) state, PLACE_PINNED);
       for (Place place = PLACE_PAGEABLE; place < PLACE_N; place++)
         {
-          double held = state_bytes_of (in, policy, (PolicyStateKind) state, place);
+          double held = expect_state_bytes (in, policy, (PolicyStateKind) state, place);
 
           totals->low[place] += held;
           totals->high[place] += held;

@@ -3,6 +3,7 @@
  * period. The axes of the mesh add theirs to the innermost.
  */
 #include "driver/driver-private.h"
+#include "driver/expect.h"
 
 guint
 strategy_own_period (const Strategy *strategy, const PlanInput *in, gconstpointer options)
@@ -130,7 +131,8 @@ expect_innermost (const PlanInput *in, const StrategyChoice *choice, PlanTotals 
   if (strategy->expect != NULL && !strategy->expect (in, choice->options, totals))
     return FALSE;
   plan_expect_mesh (in, plan_gradient (in, has_policy ? &policy : NULL), totals);
-  plan_expect_checkpoints (in, totals);
+  plan_expect_checkpoints (
+      in, has_policy ? expect_state_bytes (in, &policy, STATE_GRADIENTS, PLACE_PINNED) : 0, totals);
   expect_scales (in, totals);
   if (strategy->issue != NULL) /* its form is of a step; who states all of it states a period */
     repeat (totals, strategy_own_period (strategy, in, choice->options));

@@ -60,6 +60,13 @@ double expect_off_gpu (const Policy *policy, double share);
 void expect_passing (const UnitPolicy *policy, PolicyRouteKind which, double elements, double walks,
                      gboolean plain, double bytes[PLACE_N]);
 
+/*
+ * Bytes that a rank holds of STATE at HOME; of what the optimizer works on a part may stay on the
+ * GPU.
+ */
+double expect_state_bytes (const PlanInput *in, const Policy *policy, PolicyStateKind state,
+                           Place home);
+
 /* Modules that own parameters. */
 double expect_modules (const PlanInput *in);
 

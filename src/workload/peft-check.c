@@ -111,6 +111,9 @@ check_packing (const TrainingOptions *training, const OptionMarks *marks, DiagLi
   if (training->load_in_4bit && dtype_bits (training_compute_dtype (training)) != 16)
     return fails (marks, "load_in_4bit", diags, "set 'precision' to bf16 or bf16-mixed",
                   "needs products in 16 bits");
+  if (training->load_in_4bit && training->fp8_recipe != FP8_NONE)
+    return fails (marks, "load_in_4bit", diags, "set 'fp8_recipe' to none",
+                  "does not go with fp8: what is kept in 4 bits is multiplied in 16");
   return TRUE;
 }
 

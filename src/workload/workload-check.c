@@ -66,7 +66,7 @@ check_checkpoints (const TrainingOptions *training, const OptionMarks *marks, Di
   return FALSE;
 }
 
-/* No part of a linear is empty, and TiledLinear is not a linear that LoRA adapts. */
+/* No part of a linear is empty; TiledLinear is no linear that LoRA adapts, or a recipe casts. */
 static gboolean
 check_tiles (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
              DiagList *diags)
@@ -76,6 +76,9 @@ check_tiles (const ModelShape *shape, const TrainingOptions *training, const Opt
 
   if (most > 1 && training->peft != PEFT_NONE)
     diag_error (diags, mark, "take 1 part each", "adapters of tiled linears are not modelled");
+  else if (most > 1 && training->fp8_recipe != FP8_NONE)
+    diag_error (diags, mark, "take 1 part each, or set 'fp8_recipe' to none",
+                "fp8 products of tiled linears are not modelled");
   else if (most > 1 && shape->d_model / most < 64)
     diag_error (diags, mark, "take fewer parts",
                 "%" G_GINT64_FORMAT " parts of a width of %" G_GINT64_FORMAT

@@ -66,6 +66,9 @@ draw_training (RandomPlan *self, GRand *rand, guint case_)
   t->bnb_4bit_use_double_quant = t->load_in_4bit && case_ % 4 < 2;
   t->tiled_in_splits = t->peft == PEFT_NONE && case_ % 7 == 4 ? 2 : 1;
   t->tiled_out_splits = t->peft == PEFT_NONE && case_ % 7 > 3 ? 3 : 1;
+  if (t->precision != PRECISION_FP32 && !t->load_in_4bit
+      && t->tiled_in_splits * t->tiled_out_splits == 1 && case_ % 4 == 1)
+    t->fp8_recipe = FP8_TENSORWISE + (gint) (case_ / 4 % 5);
   t->attention = g_rand_int_range (rand, 0, 4);
   t->reduce_dtype = g_rand_boolean (rand)            ? REDUCE_AUTO
                     : t->precision == PRECISION_FP32 ? DTYPE_FP32
@@ -263,14 +266,15 @@ describe (RandomPlan *self, guint32 seed, guint case_)
       self->description,
       "seed %u case %u: %s L=%d h=%d V=%d tied=%d experts=%d ranks=%u/%u of %u micro=%d accum=%d "
       "ckpt=%d%s%s tiles=%dx%d "
-      "precision=%d lora=%d dora=%d 4bit=%d tp=%d sp=%d cp=%d ep=%d pp=%d vp=%d pipeline=%d p2p=%d;",
+      "precision=%d fp8=%d lora=%d dora=%d 4bit=%d tp=%d sp=%d cp=%d ep=%d pp=%d vp=%d "
+      "pipeline=%d p2p=%d;",
       seed, case_, self->shape.family, (int) self->shape.n_layers, (int) self->shape.d_model,
       (int) self->shape.vocab, self->shape.tied_embeddings, (int) self->shape.n_experts,
       self->in.mesh.n_ranks, self->in.mesh.ranks_per_node, self->in.mesh.world,
       (int) self->training.micro_batch, (int) self->training.grad_accum,
       self->training.checkpointing, self->training.cpu_checkpointing ? " (host)" : "",
       self->training.partition_activations ? " (slices)" : "", (int) self->training.tiled_in_splits,
-      (int) self->training.tiled_out_splits, self->training.precision,
+      (int) self->training.tiled_out_splits, self->training.precision, self->training.fp8_recipe,
       self->training.peft ? (int) self->training.lora_r : 0, self->training.use_dora,
       self->training.load_in_4bit, (int) m->tp, (int) m->sp, (int) m->cp, (int) m->ep, (int) m->pp,
       (int) m->vp, m->pipeline, m->p2p);
