@@ -1,19 +1,13 @@
 /*
  * Checkpoints of activations that do not stay whole on the GPU. With training.cpu_checkpointing
- * what a layer saved leaves for pinned host memory behind its forward pass and returns before its
- * backward pass, both on one stream beside the compute stream; memory goes back when its copy is
- * done. With training.partition_activations each tensor rank keeps a slice of it, in GPU memory or
- * on the host, and the group gathers it again. Sources: Rajbhandari et al., ZeRO-Infinity,
- * arXiv:2104.07857, 5.1.2; ZeRO, arXiv:1910.02054, 6.1; DeepSpeed, deepspeed/runtime/
- * activation_checkpointing (checkpointing.py, offload_activations.py).
+ * what a layer saved leaves for pageable host memory behind its forward pass and returns before its
+ * backward pass, on the compute stream; the host waits for each copy (tensor.cpu(),
+ * tensor.to(device)). With training.partition_activations each tensor rank keeps a slice of it, in
+ * GPU memory or on the host, and the group gathers it again. Sources: Rajbhandari et al.,
+ * ZeRO-Infinity, arXiv:2104.07857, 5.1.2; ZeRO, arXiv:1910.02054, 6.1; DeepSpeed,
+ * deepspeed/runtime/activation_checkpointing/checkpointing.py.
  */
 #include "driver/driver-private.h"
-
-static StreamRef
-copy_stream (const Driver *self)
-{
-  return schedule_stream (self->b, "checkpoints", 0);
-}
 
 static void
 uses (Driver *self, BufferRef from, BufferRef to)
@@ -26,13 +20,13 @@ uses (Driver *self, BufferRef from, BufferRef to)
 static void
 copy (Driver *self, BufferRef *at, Place from_place, Place to_place, guint64 bytes)
 {
-  StreamRef stream = copy_stream (self);
-  BufferRef to = schedule_alloc_on (self->b, stream, to_place, POOL_ACTIVATION, bytes,
-                                    to_place == PLACE_HBM ? "saved" : "checkpoint");
+  BufferRef to = schedule_alloc (self->b, to_place, POOL_ACTIVATION, bytes,
+                                 to_place == PLACE_HBM ? "saved" : "checkpoint");
 
-  schedule_move (self->b, stream, from_place, to_place, bytes, "checkpoint");
+  schedule_move (self->b, SCHEDULE_COMPUTE, from_place, to_place, bytes, "checkpoint");
   uses (self, *at, to);
-  schedule_free_after (self->b, *at, schedule_record (self->b, stream));
+  schedule_host_wait (self->b, schedule_record (self->b, SCHEDULE_COMPUTE));
+  schedule_free (self->b, *at);
   *at = to;
 }
 
@@ -82,10 +76,8 @@ checkpoint_leaves (Driver *self, const LayerDesc *layer, BufferRef *saved)
 {
   if (is_cut (layer))
     cut (self, layer, saved);
-  if (!layer->offloaded)
-    return;
-  schedule_wait_stream (self->b, copy_stream (self), SCHEDULE_COMPUTE);
-  copy (self, saved, PLACE_HBM, PLACE_PINNED, layer->kept_bytes);
+  if (layer->offloaded)
+    copy (self, saved, PLACE_HBM, PLACE_PAGEABLE, layer->kept_bytes);
 }
 
 void
@@ -93,20 +85,10 @@ checkpoint_returns (Driver *self, const LayerDesc *layer, BufferRef *saved)
 {
   if (layer->offloaded)
     {
-      copy (self, saved, PLACE_PINNED, PLACE_HBM, layer->kept_bytes);
+      copy (self, saved, PLACE_PAGEABLE, PLACE_HBM, layer->kept_bytes);
       if (!is_cut (layer))
         schedule_buffer_restored (self->b, *saved, &layer->forward_memory);
-      schedule_wait_stream (self->b, SCHEDULE_COMPUTE, copy_stream (self));
     }
   if (is_cut (layer))
     put_together (self, layer, saved);
-}
-
-void
-checkpoint_ends (Driver *self, const LayerDesc *layer, BufferRef saved)
-{
-  if (layer->offloaded && !is_cut (layer)) /* its memory is the other stream's */
-    schedule_free_after (self->b, saved, schedule_record (self->b, SCHEDULE_COMPUTE));
-  else
-    schedule_free (self->b, saved);
 }

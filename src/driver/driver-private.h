@@ -166,10 +166,9 @@ gboolean policy_check_packed (const Strategy *strategy, const Policy *policy,
 void policy_plan_units (Driver *self, DriverStage *stage);
 void policy_open (Driver *self);
 
-/* checkpoints.c: what LAYER saved, at *SAVED, leaves the GPU, returns to it, and is not needed. */
+/* checkpoints.c: what LAYER saved, at *SAVED, leaves the GPU, and returns to it. */
 void checkpoint_leaves (Driver *self, const LayerDesc *layer, BufferRef *saved);
 void checkpoint_returns (Driver *self, const LayerDesc *layer, BufferRef *saved);
-void checkpoint_ends (Driver *self, const LayerDesc *layer, BufferRef saved);
 
 /* walk.c */
 void walk_slot (Driver *self, const PipelineSlot *slot);

@@ -149,12 +149,12 @@ plan_expect_checkpoints (const PlanInput *in, double gradients, PlanTotals *tota
       if (layer->kept_bytes < layer->saved_bytes)
         gathered += micros * (double) layer->kept_bytes * mesh_tensor (&in->mesh).size;
     }
-  totals->moves[move_kind (PLACE_HBM, PLACE_PINNED)] += moved;
-  totals->moves[move_kind (PLACE_PINNED, PLACE_HBM)] += moved;
+  totals->moves[move_kind (PLACE_HBM, PLACE_PAGEABLE)] += moved;
+  totals->moves[move_kind (PLACE_PAGEABLE, PLACE_HBM)] += moved;
   plan_totals_add (totals, COLLECTIVE_ALL_GATHER, mesh_tensor (&in->mesh), gathered);
   kept_by_stage (workload, &kept, &host);
-  totals->low[PLACE_PINNED] += host - MIN (host, gradients);
-  totals->high[PLACE_PINNED] += host;
+  totals->low[PLACE_PAGEABLE] += host - MIN (host, gradients);
+  totals->high[PLACE_PAGEABLE] += host;
 }
 
 ActivationBounds

@@ -2,8 +2,10 @@
  * Closed forms of nested strategies: an outer one adds to what its inner one states for the outer's
  * period. The axes of the mesh add theirs to the innermost.
  */
-#include "driver/driver-private.h"
 #include "driver/expect.h"
+#include "driver/driver-private.h"
+
+#include <math.h>
 
 guint
 strategy_own_period (const Strategy *strategy, const PlanInput *in, gconstpointer options)
@@ -103,12 +105,28 @@ repeat (PlanTotals *totals, guint period)
   totals->flops *= period;
 }
 
-/* Scales of weights in 4 bits lie whole on every rank, whatever the strategy divides. */
+/*
+ * Scales of weights in 4 bits lie whole on every rank, whatever the strategy divides: of each
+ * matrix 4 bytes for 64 values, or 1, 4 for 256 of these, and 4 (arXiv:2305.14314, 3).
+ */
 static void
 expect_scales (const PlanInput *in, PlanTotals *totals)
 {
-  double bytes = (double) workload_scale_bytes (in->workload);
+  gboolean nested = workload_training (in->workload)->bnb_4bit_use_double_quant;
+  double   bytes = 0;
 
+  for (guint l = 0; l < workload_n_layers (in->workload); l++)
+    {
+      const LayerDesc *layer = workload_layer (in->workload, l);
+
+      for (guint t = 0; t < layer->n_tensors; t++)
+        {
+          double blocks = ceil ((double) layer->tensors[t].packed / 64);
+
+          if (blocks > 0)
+            bytes += nested ? blocks + 4 * ceil (blocks / 256) + 4 : 4 * blocks;
+        }
+    }
   totals->states += bytes;
   totals->low[PLACE_HBM] += bytes;
   totals->high[PLACE_HBM] += bytes;
@@ -132,7 +150,8 @@ expect_innermost (const PlanInput *in, const StrategyChoice *choice, PlanTotals 
     return FALSE;
   plan_expect_mesh (in, plan_gradient (in, has_policy ? &policy : NULL), totals);
   plan_expect_checkpoints (
-      in, has_policy ? expect_state_bytes (in, &policy, STATE_GRADIENTS, PLACE_PINNED) : 0, totals);
+      in, has_policy ? expect_state_bytes (in, &policy, STATE_GRADIENTS, PLACE_PAGEABLE) : 0,
+      totals);
   expect_scales (in, totals);
   if (strategy->issue != NULL) /* its form is of a step; who states all of it states a period */
     repeat (totals, strategy_own_period (strategy, in, choice->options));

@@ -476,7 +476,7 @@ policy_check_packed (const Strategy *strategy, const Policy *policy, const Workl
       for (guint r = 0; r < ROUTE_N; r++)
         for (guint h = 0; h < kind->routes[r].n; h++)
           if (!policy_route_reduces ((PolicyRouteKind) r) && kind->routes[r].hops[h].codec != NULL)
-            return fails (&self, "leave its quantised weights out",
+            return fails (&self, "set the option that quantises its weights to false",
                           "%s encodes what 'load_in_4bit' keeps in 4 bits", route_names[r]);
     }
   return TRUE;

@@ -433,7 +433,7 @@ walk_layer_backward (Driver *self, const SlotWalk *walk, guint layer)
   schedule_set_unit (self->b, first);
   schedule_free (self->b, workspace);
   if (walk->part != BACKWARD_INPUTS)
-    checkpoint_ends (self, desc, *saved);
+    schedule_free (self->b, *saved);
 }
 
 /* ---- slots ----------------------------------------------------------------------------------- */

@@ -63,11 +63,17 @@ check_fp8_units (const Resolution *self, const Fp8Recipe *recipe, DiagList *diag
 
 /* Tokens of one expert are padded, so that their number does not matter. */
 static gboolean
-fits_recipe (const KernelDesc *kernel, guint64 multiple)
+is_of_expert (const LayerDesc *layer, const KernelDesc *kernel)
+{
+  return kernel->module >= 0 && layer->tensors[layer->modules[kernel->module].first_tensor].expert;
+}
+
+static gboolean
+fits_recipe (const LayerDesc *layer, const KernelDesc *kernel, guint64 multiple)
 {
   return kernel->kind != KERNEL_MATMUL || kernel->dtype != DTYPE_FP8
-         || ((kernel->m % multiple == 0 || kernel->batch > 1) && kernel->n % multiple == 0
-             && kernel->k % multiple == 0);
+         || ((kernel->m % multiple == 0 || is_of_expert (layer, kernel))
+             && kernel->n % multiple == 0 && kernel->k % multiple == 0);
 }
 
 /* Its forward products: the others have the same dimensions. */
@@ -80,7 +86,7 @@ check_fp8_stage (const Resolution *self, const Workload *stage, const Fp8Recipe 
       {
         const KernelDesc *kernel = &workload_layer (stage, l)->forward[i];
 
-        if (fits_recipe (kernel, recipe->multiple))
+        if (fits_recipe (workload_layer (stage, l), kernel, recipe->multiple))
           continue;
         diag_error (diags, fp8_mark (self),
                     "change the sequences, the model or the tensor ranks, or set it to none",
@@ -103,6 +109,13 @@ check_fp8 (const Resolution *self, DiagList *diags)
     {
       diag_error (diags, fp8_mark (self), "set 'training.precision' to bf16-mixed",
                   "fp8_recipe '%s' goes with activations of 16 bits, not with fp32", recipe.name);
+      return FALSE;
+    }
+  if (self->training.fp8_recipe == FP8_ROWWISE && self->training.traits.keeps_fp8)
+    {
+      diag_error (diags, fp8_mark (self), "take tensorwise, delayed, blockwise or mxfp8",
+                  "fp8_recipe '%s' is torchao's: the framework's library does not have it",
+                  recipe.name);
       return FALSE;
     }
   if (!check_fp8_units (self, &recipe, diags))

@@ -510,10 +510,11 @@ deepspeed_form (const PlanInput *in, const Policy *policy, IssueForm *form)
     }
   else
     {
-      guint  ranks = kind->copy.group.size, bytes = policy_state_bytes (&kind->copy);
+      guint  ranks = kind->copy.group.size;
+      double bytes = dtype_bits (kind->copy.dtype) / 8.0 * kind->copy.values;
       Passed gone;
 
-      copies = turn_of (in, policy, ranks, (double) (kind->kept_copies / bytes) * ranks);
+      copies = turn_of (in, policy, ranks, floor ((double) kind->kept_copies / bytes) * ranks);
       gone = all_but (&copies.all, &copies.kept);
       form->passed[ROUTE_GATHER][0] = dirty (kind, &shards.all);
       add_copies (kind, &copies.kept, steps, ROUTE_KEEP, ROUTE_KEPT, form);

@@ -99,6 +99,25 @@ refuse (DiagList *diags, const char *key, const char *hint, const char *text)
   return FALSE;
 }
 
+static void
+warn_of_idle (const MegatronOptions *o, const ShardGroups *groups, DiagList *diags)
+{
+  const char *whole = "whole parameters or gradients";
+
+  warn_no_effect (diags, "outer_dp_sharding_strategy",
+                  o->outer != SHARD_NOTHING && o->sharding == SHARD_PARAMS
+                      && groups[0].replica.size == 1,
+                  "replicas of the shard group");
+  warn_no_effect (diags, "overlap_param_gather",
+                  !o->issue.overlap_param_gather && o->sharding == SHARD_PARAMS, whole);
+  warn_no_effect (diags, "overlap_grad_reduce",
+                  !o->issue.overlap_grad_reduce && o->sharding == SHARD_PARAMS, whole);
+  warn_no_effect (diags, "fsdp_double_buffer",
+                  o->issue.double_buffer && o->sharding != SHARD_PARAMS, "sharded parameters");
+  warn_no_effect (diags, "create_all_gather_group",
+                  o->own_gathering_group && o->sharding == SHARD_NOTHING, "sharding");
+}
+
 static gboolean
 megatron_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
 {
@@ -108,6 +127,7 @@ megatron_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   if (!check_unit_groups (&in->mesh, o->shard, diags))
     return FALSE;
   unit_groups (&in->mesh, o->shard, groups, NULL);
+  warn_of_idle (o, groups, diags);
   if (o->outer != SHARD_NOTHING && o->sharding != SHARD_PARAMS)
     return refuse (diags, "outer_dp_sharding_strategy", "take optim_grads_params",
                    "outer data parallelism shards the optimizer of sharded parameters only");

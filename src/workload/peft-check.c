@@ -102,8 +102,12 @@ check_unused (const TrainingOptions *training, const OptionMarks *marks, DiagLis
 }
 
 static gboolean
-check_packing (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
+check_packing (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
+               DiagList *diags)
 {
+  if (training->load_in_4bit && shape->n_experts > 0)
+    return fails (marks, "load_in_4bit", diags, "leave it out",
+                  "does not go with experts: their weights in 4 bits are not modelled");
   if (training->bnb_4bit_use_double_quant && !training->load_in_4bit)
     return fails (marks, "bnb_4bit_use_double_quant", diags,
                   "set 'load_in_4bit' to true, or leave it out",
@@ -121,7 +125,7 @@ gboolean
 peft_check (const ModelShape *shape, const TrainingOptions *training, const OptionMarks *marks,
             DiagList *diags)
 {
-  gboolean good = check_packing (training, marks, diags);
+  gboolean good = check_packing (shape, training, marks, diags);
 
   if (training->peft == PEFT_NONE)
     return check_unused (training, marks, diags) && good;

@@ -177,13 +177,14 @@ tape_comm_message (Tape *tape, GArray *list, const char *name, CommGroup group, 
  * ranks' pieces have the same.
  */
 static TapeValue
-push_piece (Tape *tape, GArray *list, const TapeOp *op, const char *name, TapeValue value)
+push_piece (Tape *tape, GArray *list, const TapeOp *op, const char *name, TapeValue value,
+            TapeValue *columns)
 {
   if (tape->fp8.searched)
     tape_push (tape, list,
                comm_desc (tape, tape_join (name, ".amax"), COLLECTIVE_ALL_REDUCE, op->axis, 4),
                FALSE);
-  return tape_fp8_piece (tape, list, name, value);
+  return tape_fp8_piece (tape, list, name, value, columns);
 }
 
 /* VALUE, of BYTES, is a copy in fp8 of what pieces make up. */
@@ -229,7 +230,7 @@ tape_comm_gather (Tape *tape, const char *name, TapeValue in, CommGroup group)
   out = tape_add_output (tape, op, group.members * tape_tensor (tape, in)->elements);
   if (op->fp8)
     {
-      piece = push_piece (tape, tape->forward, op, name, in);
+      piece = push_piece (tape, tape->forward, op, name, in, NULL);
       mark_fp8 (tape, out, group.members * value_bytes (tape, piece));
     }
   /* torchao keeps the piece as it came */
@@ -293,7 +294,7 @@ tape_gather_again (Tape *tape, TapeValue value)
     return;
   op = &g_array_index (tape->ops, TapeOp, (guint) tensor->producer);
   if (tape_is_fp8 (tape, value) && !tape_is_fp8 (tape, piece))
-    piece = push_piece (tape, tape->backward, op, tape_join (op->name, ".again"), piece);
+    piece = push_piece (tape, tape->backward, op, tape_join (op->name, ".again"), piece, NULL);
   tensor = tape_tensor (tape, value);
   desc = comm_desc (tape, tape_join (op->name, ".again"), COLLECTIVE_ALL_GATHER, op->axis,
                     tensor->bytes);
@@ -315,6 +316,37 @@ is_product (const Tape *tape, TapeValue value)
   return producer >= 0 && g_array_index (tape->ops, TapeOp, (guint) producer).shape.m > 0;
 }
 
+/*
+ * The gradient of OP's input in fp8, gathered by GATHER from PIECE. Where scales go by blocks, no
+ * copy can be transposed: that along the columns is gathered, too.
+ */
+static TapeValue
+gather_fp8_gradient (Tape *tape, const TapeOp *op, KernelDesc gather, TapeValue piece)
+{
+  gboolean    both = tape->fp8.granule > 0;
+  double      elements = tape_tensor (tape, op->in[0])->elements, bytes;
+  TapeValue   grad, columns, piece_columns;
+  TapeKernel *kernel;
+
+  piece = push_piece (tape, tape->backward, op, tape_backward_name (op), piece,
+                      both ? &piece_columns : NULL);
+  bytes = op->members * value_bytes (tape, piece);
+  grad = tape_add_value (tape, op->name, elements, bytes, FALSE);
+  mark_fp8 (tape, grad, bytes);
+  if (both)
+    {
+      columns = tape_add_value (tape, op->name, elements, bytes, FALSE);
+      tape_tensor (tape, grad)->fp8_columns = (gint) columns;
+    }
+  tape_log_tensor (tape, grad, TRUE);
+  tape->alive += bytes;
+  gather.read_bytes = (both ? 2 : 1) * bytes;
+  kernel = tape_push (tape, tape->backward, gather, FALSE);
+  tape_kernel_reads (kernel, piece);
+  tape_kernel_writes (kernel, grad);
+  return grad;
+}
+
 static void
 backward_scatter (Tape *tape, const TapeOp *op)
 {
@@ -327,20 +359,14 @@ backward_scatter (Tape *tape, const TapeOp *op)
   if (desc.async)
     tape_tensor (tape, op->in[0])->slices = op->slices;
   if (op->fp8 && is_product (tape, op->in[0]))
-    {
-      piece = push_piece (tape, tape->backward, op, tape_backward_name (op), piece);
-      desc.read_bytes = op->members * value_bytes (tape, piece);
-      grad = tape_add_value (tape, op->name, tape_tensor (tape, op->in[0])->elements,
-                             desc.read_bytes, FALSE);
-      mark_fp8 (tape, grad, desc.read_bytes);
-      tape_log_tensor (tape, grad, TRUE);
-      tape->alive += desc.read_bytes;
-    }
+    grad = gather_fp8_gradient (tape, op, desc, piece);
   else
-    grad = tape_new_grad (tape, op->in[0]);
-  kernel = tape_push (tape, tape->backward, desc, FALSE);
-  tape_kernel_reads (kernel, piece);
-  tape_kernel_writes (kernel, grad);
+    {
+      grad = tape_new_grad (tape, op->in[0]);
+      kernel = tape_push (tape, tape->backward, desc, FALSE);
+      tape_kernel_reads (kernel, piece);
+      tape_kernel_writes (kernel, grad);
+    }
   tape_give_grads (tape, op, 1, &grad);
 }
 

@@ -5,9 +5,10 @@
 
 /*
  * Pushes onto LIST what makes the copy of VALUE (ROWS x WIDTH) along its rows for a gathering; NAME
- * is the collective's. Returns the copy.
+ * is the collective's. Returns the copy. COLUMNS: NULL, or set to a second one along its columns.
  */
-TapeValue tape_fp8_piece (Tape *tape, GArray *list, const char *name, TapeValue value);
+TapeValue tape_fp8_piece (Tape *tape, GArray *list, const char *name, TapeValue value,
+                          TapeValue *columns);
 
 /* VALUE is a copy in fp8. */
 gboolean tape_is_fp8 (const Tape *tape, TapeValue value);

@@ -13,8 +13,7 @@
  * read is cast once, and what a search found in the forward pass is known in the backward pass.
  *
  * Kept for the backward pass: Transformer Engine's recipes keep the columns of the input, torchao's
- * the input as it came, and cast it again. So it does with the weight; Transformer Engine has both
- * copies of it in one place for all micro-steps, which is none of a micro-step's memory.
+ * the input as it came, and cast it again. So with the weight.
  */
 #include "workload/tape-fp8-private.h"
 
@@ -160,7 +159,7 @@ tape_is_fp8 (const Tape *tape, TapeValue value)
 }
 
 TapeValue
-tape_fp8_piece (Tape *tape, GArray *list, const char *name, TapeValue value)
+tape_fp8_piece (Tape *tape, GArray *list, const char *name, TapeValue value, TapeValue *columns)
 {
   Fp8Source from = { .name = tape_join (name, ".piece"),
                      .value = (gint) value,
@@ -169,7 +168,7 @@ tape_fp8_piece (Tape *tape, GArray *list, const char *name, TapeValue value)
                      .width = tape_tensor (tape, value)->elements };
   TapeValue rows;
 
-  push_cast (tape, list, &from, &rows, NULL);
+  push_cast (tape, list, &from, &rows, columns);
   return rows;
 }
 
@@ -263,6 +262,8 @@ tape_fp8_forward (Tape *tape, TapeOp *op, KernelDesc product)
   if (!op->frozen && (gathered || !tape->fp8.kept))
     tape_save_piece (tape, in);
   cast_both (tape, tape->forward, &weight, &rows, tape->fp8.kept ? &op->weight_columns : NULL);
+  if (tape->fp8.kept)
+    tape_save (tape, op->weight_columns);
   op->backward_extra = backward_copies (tape, op);
   product.dtype = DTYPE_FP8;
   kernel = tape_push (tape, tape->forward, product, FALSE);
@@ -324,9 +325,12 @@ backward_input_columns (Tape *tape, const TapeOp *op)
   input.known = tape->training->compile;
   if (kept >= 0)
     return (TapeValue) kept;
+  if (tape_is_fp8 (tape, op->in[0]) && tape->fp8.granule > 0)
+    return op->in[0]; /* the copy with the columns' scales was gathered again */
   if (tape_is_fp8 (tape, op->in[0]))
-    return transpose (tape, &input);
-  cast_both (tape, tape->backward, &input, NULL, &columns);
+    columns = transpose (tape, &input);
+  else
+    cast_both (tape, tape->backward, &input, NULL, &columns);
   if (is_fused (tape))
     tape_tensor (tape, op->in[0])->fp8_columns = (gint) columns;
   return columns;

@@ -52,11 +52,13 @@ check_activations (const ModelShape *shape, const TrainingOptions *training,
 
 /* Only inputs of blocks that are recomputed as a whole are moved. */
 static gboolean
-check_checkpoints (const TrainingOptions *training, const OptionMarks *marks, DiagList *diags)
+check_checkpoints (const ModelShape *shape, const TrainingOptions *training,
+                   const OptionMarks *marks, DiagList *diags)
 {
-  gboolean some = training->checkpointing == CHECKPOINT_FULL
-                  || training->checkpointing >= CHECKPOINT_SELECTIVE_LAYER;
+  gboolean some = FALSE;
 
+  for (gint64 block = 0; block < shape->n_layers && !some; block++)
+    some = training_block_checkpoint (training, block) == CHECKPOINT_FULL;
   if (some || !(training->cpu_checkpointing || training->partition_activations))
     return TRUE;
   diag_error (diags, option_mark (marks, "cpu_checkpointing", "partition_activations", NULL),
@@ -95,7 +97,7 @@ workload_check (const ModelShape *shape, const TrainingOptions *training, const 
 {
   gboolean ok = check_positions (shape, training, marks, diags);
 
-  ok = check_checkpoints (training, marks, diags) && ok;
+  ok = check_checkpoints (shape, training, marks, diags) && ok;
   ok = check_tiles (shape, training, marks, diags) && ok;
   ok = peft_check (shape, training, marks, diags) && ok;
   return ok && check_activations (shape, training, marks, diags);

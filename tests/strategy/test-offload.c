@@ -318,10 +318,12 @@ START_TEST (checkpoints_on_the_host)
   Step                     gpu = step_over (llama_checkpointed (3, micro_steps, FALSE), name, "");
   Step                     host = step_over (llama_checkpointed (3, micro_steps, TRUE), name, "");
 
-  ck_assert_double_eq (moved (&gpu, PLACE_HBM, PLACE_PINNED), 0);
-  ck_assert_double_eq (moved (&host, PLACE_HBM, PLACE_PINNED), micro_steps * 3 * LLAMA_CHECKPOINT);
-  ck_assert_double_eq (moved (&host, PLACE_PINNED, PLACE_HBM), micro_steps * 3 * LLAMA_CHECKPOINT);
-  ck_assert_double_eq (host.totals.high[PLACE_PINNED], 3 * LLAMA_CHECKPOINT);
+  ck_assert_double_eq (moved (&gpu, PLACE_HBM, PLACE_PAGEABLE), 0);
+  ck_assert_double_eq (moved (&host, PLACE_HBM, PLACE_PAGEABLE),
+                       micro_steps * 3 * LLAMA_CHECKPOINT);
+  ck_assert_double_eq (moved (&host, PLACE_PAGEABLE, PLACE_HBM),
+                       micro_steps * 3 * LLAMA_CHECKPOINT);
+  ck_assert_double_eq (host.totals.high[PLACE_PAGEABLE], 3 * LLAMA_CHECKPOINT);
   if (_i / 2 == 0)
     ck_assert_double_eq (gpu.totals.high[PLACE_HBM] - host.totals.high[PLACE_HBM],
                          2 * LLAMA_CHECKPOINT);
@@ -342,9 +344,9 @@ START_TEST (checkpoints_in_slices)
 
   ck_assert_double_eq (plan_totals_traffic (&step.totals, COLLECTIVE_ALL_GATHER, pair),
                        micro_steps * 2 * half);
-  ck_assert_double_eq (moved (&step, PLACE_HBM, PLACE_PINNED), on_host ? micro_steps * half : 0);
-  ck_assert_double_eq (moved (&step, PLACE_PINNED, PLACE_HBM), on_host ? micro_steps * half : 0);
-  ck_assert_double_eq (step.totals.high[PLACE_PINNED], on_host ? half : 0);
+  ck_assert_double_eq (moved (&step, PLACE_HBM, PLACE_PAGEABLE), on_host ? micro_steps * half : 0);
+  ck_assert_double_eq (moved (&step, PLACE_PAGEABLE, PLACE_HBM), on_host ? micro_steps * half : 0);
+  ck_assert_double_eq (step.totals.high[PLACE_PAGEABLE], on_host ? half : 0);
 }
 END_TEST
 

@@ -189,7 +189,7 @@ END_TEST
 
 /*
  * Transformer Engine keeps a byte of each layer's input, in place of two where nothing else wants
- * it (attention does want its result). torchao keeps what bf16 keeps.
+ * it (attention does want its result), and a byte of its weight. torchao keeps what bf16 keeps.
  */
 START_TEST (test_kept)
 {
@@ -197,10 +197,11 @@ START_TEST (test_kept)
   TrainingOptions      plain = recipe (FP8_NONE), delayed = recipe (FP8_DELAYED);
   g_autoptr (Workload) a = make (&plain, 1), b = make (&delayed, 1);
   const double         inputs = M * (H + H + H + FF), alone = M * (H + H + FF);
+  const double         weights = 4 * H * H + 2 * H * FF;
 
   ck_assert_double_eq (
       (double) workload_layer (b, 1)->saved_bytes - (double) workload_layer (a, 1)->saved_bytes,
-      inputs - 2 * alone);
+      inputs - 2 * alone + weights);
   for (guint i = 0; i < G_N_ELEMENTS (as_bf16); i++)
     {
       TrainingOptions      options = recipe (as_bf16[i]);
@@ -240,11 +241,12 @@ START_TEST (test_tensor_group)
   {
     Fp8Kind kind;
     double  bytes;
+    guint   copies; /* gathered in the backward pass: of two inputs, and of two gradients */
     guint   searches[2];
   } cases[] = {
-    { FP8_NONE, 2, { 0, 0 } },         { FP8_ROWWISE, 2, { 0, 0 } },
-    { FP8_DELAYED, 1, { 0, 0 } },      { FP8_TENSORWISE, 1, { 2, 4 } },
-    { FP8_MXFP8, 33. / 32, { 0, 0 } },
+    { FP8_NONE, 2, 4, { 0, 0 } },         { FP8_ROWWISE, 2, 4, { 0, 0 } },
+    { FP8_DELAYED, 1, 4, { 0, 0 } },      { FP8_TENSORWISE, 1, 4, { 2, 4 } },
+    { FP8_MXFP8, 33. / 32, 6, { 0, 0 } }, /* gradients along rows and along columns */
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
@@ -260,7 +262,7 @@ START_TEST (test_tensor_group)
       ck_assert_uint_eq (n, 2);
       ck_assert_double_eq (
           sum_collectives (block->backward, block->n_backward, COLLECTIVE_ALL_GATHER, &n),
-          4 * cases[i].bytes * MK);
+          cases[i].copies * cases[i].bytes * MK);
       ck_assert_uint_eq (n, 4);
       ck_assert_double_eq (
           sum_collectives (block->backward, block->n_backward, COLLECTIVE_REDUCE_SCATTER, &n),
