@@ -374,8 +374,13 @@ void     engine_stream_clear (Stream *stream);
 gboolean engine_describe_stuck_stream (const Engine *self, StreamId id, GString *text);
 
 /* host.c */
-void     engine_host_run (Engine *self, HostId id);
-void     engine_host_wake (Engine *self, HostId id, Cause cause, OpId op);
+void engine_host_run (Engine *self, HostId id);
+void engine_host_wake (Engine *self, HostId id, Cause cause, OpId op);
+/*
+ * Where nothing else can happen, the memory that an allocation waits for is used by what waits for
+ * its host: the first one that waits goes through, and overflows. FALSE: none waits.
+ */
+gboolean engine_pools_overflow (Engine *self);
 void     engine_pool_release_deferred (Engine *self, const WaiterNode *release, OpId op);
 gboolean engine_describe_stuck_host (const Engine *self, HostId id, GString *text);
 gboolean engine_describe_late_host (const Engine *self, HostId id, GString *text);

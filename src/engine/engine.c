@@ -252,12 +252,16 @@ set_deadlock (const Engine *self, GError **error)
 gboolean
 engine_run (Engine *self, GError **error)
 {
-  run_instant (self);
-  while (!event_heap_is_empty (self->heap))
+  do
     {
-      self->now = event_heap_time (self->heap);
       run_instant (self);
+      while (!event_heap_is_empty (self->heap))
+        {
+          self->now = event_heap_time (self->heap);
+          run_instant (self);
+        }
     }
+  while (engine_pools_overflow (self));
   if (self->n_live == 0 && self->n_hosts_left == 0)
     return TRUE;
   if (!set_too_long (self, error))

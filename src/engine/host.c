@@ -109,11 +109,8 @@ engine_describe_stuck_host (const Engine *self, HostId id, GString *text)
 
   if (host->state == HOST_OVER)
     return FALSE;
-  g_string_append_printf (text, "host '%s' waits for ", host->name);
-  if (host->state == HOST_BLOCKED_WAIT)
-    g_string_append_printf (text, "op %u", host->blocked_on);
-  else
-    g_string_append (text, "memory");
+  g_assert (host->state == HOST_BLOCKED_WAIT); /* who waits for memory has overflowed */
+  g_string_append_printf (text, "host '%s' waits for op %u", host->name, host->blocked_on);
   return TRUE;
 }
 
@@ -172,6 +169,18 @@ engine_pool_set_allocator (Engine *self, PoolId id, const PoolAllocator *kind, g
   pool->stats.caching = TRUE;
 }
 
+/* Gives what is cached back to the device, and takes ALLOC: it overflows if that is too little. */
+static void
+allocator_retry (Pool *pool, BlockedAlloc *alloc)
+{
+  guint64 room = pool_room (&pool->stats);
+
+  if (pool->kind->trim (pool->allocator) > 0)
+    pool->stats.n_retries++;
+  if (!pool->kind->take (pool->allocator, alloc->request.what, room, &alloc->done))
+    pool->kind->take (pool->allocator, alloc->request.what, G_MAXUINT64, &alloc->done);
+}
+
 /*
  * An allocation goes through when it fits, and also when waiting would not help: then it overflows.
  * A caching allocator that finds no room first waits for all that other streams still use, then
@@ -187,10 +196,7 @@ allocator_admits (Engine *self, Pool *pool, BlockedAlloc *alloc)
   self->pools_plain = FALSE;
   if (pool->n_deferred > 0)
     return FALSE;
-  if (pool->kind->trim (pool->allocator) > 0)
-    pool->stats.n_retries++;
-  if (!pool->kind->take (pool->allocator, alloc->request.what, room, &alloc->done))
-    pool->kind->take (pool->allocator, alloc->request.what, G_MAXUINT64, &alloc->done);
+  allocator_retry (pool, alloc);
   return TRUE;
 }
 
@@ -259,6 +265,27 @@ retry_blocked (Engine *self, PoolId id, OpId op)
       take_admitted (self, id, &alloc);
       engine_host_wake (self, alloc.host, CAUSE_MEMORY, op);
     }
+}
+
+gboolean
+engine_pools_overflow (Engine *self)
+{
+  for (PoolId id = 0; id < self->pools->len; id++)
+    {
+      Pool        *pool = engine_pool_at (self, id);
+      BlockedAlloc alloc;
+
+      if (pool->blocked->len == 0)
+        continue;
+      alloc = vector_at (pool->blocked, BlockedAlloc, 0);
+      vector_remove (pool->blocked, 0, 1);
+      if (pool->kind != NULL)
+        allocator_retry (pool, &alloc);
+      take_admitted (self, id, &alloc);
+      engine_host_wake (self, alloc.host, CAUSE_MEMORY, ENGINE_NONE);
+      return TRUE;
+    }
+  return FALSE;
 }
 
 void
