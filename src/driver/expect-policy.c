@@ -188,6 +188,39 @@ held_of_kind (const PlanInput *in, const UnitPolicy *policy, guint kind, PolicyS
   return all_padded (in, policy, kind, m, state != STATE_PARAMETERS) / m;
 }
 
+/*
+ * What the modules of which nothing is trained take less where their shards rest encoded than as
+ * STATE: whole bytes, and a scale for each block.
+ */
+static double
+frozen_saving (const PlanInput *in, const UnitPolicy *policy, const PolicyState *state)
+{
+  const PolicyRoute *rests = &policy->routes[ROUTE_FROZEN];
+  guint              m = state->group.size;
+  double             sum = 0;
+
+  for (guint l = 0; l < workload_n_layers (in->workload) && rests->n > 0; l++)
+    {
+      const LayerDesc *layer = workload_layer (in->workload, l);
+      const Codec     *codec = rests->hops[0].codec;
+
+      for (guint i = 0; i < layer->n_modules; i++)
+        {
+          const ModuleDesc *module = &layer->modules[i];
+          const TensorDesc *tensors = layer->tensors + module->first_tensor;
+          double            share = policy->format->formula (tensors, module->n_tensors, m) / m;
+          gboolean          frozen = TRUE;
+
+          for (guint t = 0; t < module->n_tensors; t++)
+            frozen = frozen && tensors[t].frozen;
+          if (frozen)
+            sum += share * bytes_of (state) - ceil (share * dtype_bits (codec->dtype) / 8.0)
+                   - ceil (share / codec->block) * codec->scale_bits / 8;
+        }
+    }
+  return sum;
+}
+
 double
 expect_state_bytes (const PlanInput *in, const Policy *policy, PolicyStateKind state, Place home)
 {
@@ -201,6 +234,8 @@ expect_state_bytes (const PlanInput *in, const Policy *policy, PolicyStateKind s
 
       if (s->home == home)
         sum += away * bytes_of (s);
+      if (s->home == home && state == STATE_PARAMETERS)
+        sum -= frozen_saving (in, &policy->kinds[k], s);
       if (home == PLACE_HBM && s->home != PLACE_HBM)
         sum += (share - away) * bytes_of (s);
     }

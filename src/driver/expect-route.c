@@ -70,6 +70,7 @@ begins_at (const UnitPolicy *policy, PolicyRouteKind route)
   switch (route)
     {
     case ROUTE_GATHER:
+    case ROUTE_FROZEN:
       return policy->states[STATE_PARAMETERS].group.size;
     case ROUTE_STORE:
       return policy->states[STATE_GRADIENTS].group.size;
@@ -270,6 +271,9 @@ expect_route (const PlanInput *in, const UnitPolicy *policy, PolicyRouteKind whi
   RouteForm          self = {
              .which = which, .pass = *pass, .parts = begins_at (policy, which), .totals = totals
   };
+
+  if (which == ROUTE_FROZEN && route->n > 0)
+    self.codec = route->hops[0].codec;
 
   for (guint h = 0; h < route->n; h++)
     {

@@ -24,6 +24,7 @@ static const char *const route_names[ROUTE_N] = {
   [ROUTE_COPY] = "gathering the second copy",
   [ROUTE_KEEP] = "keeping the second copy in GPU memory",
   [ROUTE_KEPT] = "gathering what is kept of the second copy",
+  [ROUTE_FROZEN] = "gathering frozen parameters",
   [ROUTE_LOAD] = "loading optimizer states",
   [ROUTE_SAVE] = "saving optimizer states",
   [ROUTE_RENEW] = "renewing shards",
@@ -103,7 +104,8 @@ static gboolean
 check_uses (const Checker *self, const PolicyHop *hop)
 {
   const guint of_copies = 1u << ROUTE_FILL | 1u << ROUTE_COPY | 1u << ROUTE_KEEP | 1u << ROUTE_KEPT;
-  gboolean    of_uses = ((of_copies | 1u << ROUTE_GATHER) & 1u << self->which) != 0;
+  const guint of_shards = 1u << ROUTE_GATHER | 1u << ROUTE_FROZEN;
+  gboolean    of_uses = ((of_copies | of_shards) & 1u << self->which) != 0;
 
   if (!of_uses || hop->cadence == CADENCE_MICRO_STEP)
     return TRUE;
@@ -128,6 +130,7 @@ begins_in (const Checker *self)
   switch (self->which)
     {
     case ROUTE_GATHER:
+    case ROUTE_FROZEN:
       return self->kind->states[STATE_PARAMETERS].home;
     case ROUTE_LOAD:
       return self->kind->states[STATE_OPTIMIZER].home;
@@ -174,6 +177,7 @@ ends_in (const Checker *self)
     case ROUTE_RENEW:
       return self->kind->states[STATE_PARAMETERS].home;
     case ROUTE_GATHER:
+    case ROUTE_FROZEN:
     case ROUTE_COPY:
     case ROUTE_KEEP:
     case ROUTE_KEPT:
@@ -315,6 +319,9 @@ check_route (Checker *self)
     {
     case ROUTE_GATHER:
       return check_gathers_all (self, kind->states[STATE_PARAMETERS].group.size);
+    case ROUTE_FROZEN:
+      return self->route->n == 0
+             || check_gathers_all (self, kind->states[STATE_PARAMETERS].group.size);
     case ROUTE_COPY:
       return check_gathers_all (self, MAX (kind->copy.group.size, 1));
     case ROUTE_KEPT:

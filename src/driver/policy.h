@@ -95,6 +95,8 @@ typedef enum
   ROUTE_COPY,   /* from the second copy to whole parameters */
   ROUTE_KEEP,   /* of units whose second copy stays in GPU memory (kept_copies): ROUTE_FILL */
   ROUTE_KEPT,   /* and ROUTE_COPY */
+  ROUTE_FROZEN, /* ROUTE_GATHER of units without trained parameters: their shards rest as its first
+                   hop encodes them */
   ROUTE_LOAD,   /* of the optimizer's states: from their home to who updates */
   ROUTE_SAVE,   /* and back */
   ROUTE_RENEW,  /* from what an update made of the shards to where parameters live */
@@ -194,6 +196,13 @@ gboolean policy_hop_is_due (const PolicyHop *hop, gboolean first, gboolean last)
 
 /* Whether RULE takes TENSOR. */
 gboolean policy_rule_takes (const TensorRule *rule, const TensorDesc *tensor);
+
+/* As what the shards of units without trained parameters rest; NULL: as those of the others. */
+static inline const Codec *
+policy_frozen_codec (const UnitPolicy *policy)
+{
+  return policy->routes[ROUTE_FROZEN].n > 0 ? policy->routes[ROUTE_FROZEN].hops[0].codec : NULL;
+}
 
 /* Whether ROUTE adds up gradients. */
 static inline gboolean

@@ -51,6 +51,27 @@ reduced_bytes (const StrategyRun *run)
   return dtype_bytes (run->policy->kinds[0].routes[ROUTE_REDUCE].hops[0].dtype);
 }
 
+/* What the shards of frozen units take less, where they rest encoded. */
+static guint64
+frozen_saving (const StrategyRun *run)
+{
+  guint64 sum = 0;
+
+  for (guint u = 0; u < run->n_units; u++)
+    {
+      const PlanUnit    *unit = &run->units[u];
+      const UnitPolicy  *kind = &run->policy->kinds[unit->expert ? 1 : 0];
+      const PolicyState *state = &kind->states[STATE_PARAMETERS];
+      Payload            plain = { run->shares[u].padded / state->group.size, state->dtype, NULL };
+      Payload            encoded = plain;
+
+      encoded.codec = policy_frozen_codec (kind);
+      if (encoded.codec != NULL && unit->own_elements > 0 && unit->trainable_elements == 0)
+        sum += payload_bytes (plain) - payload_bytes (encoded);
+    }
+  return sum;
+}
+
 guint64
 held_bytes (const StrategyRun *run, PolicyStateKind state)
 {
@@ -59,7 +80,7 @@ held_bytes (const StrategyRun *run, PolicyStateKind state)
   for (guint kind = 0; kind < run->policy->n_kinds; kind++)
     sum += strategy_share_of (run, kind, state)
            * policy_state_bytes (&run->policy->kinds[kind].states[state]);
-  return sum;
+  return state == STATE_PARAMETERS ? sum - frozen_saving (run) : sum;
 }
 
 void

@@ -38,6 +38,7 @@ typedef struct
   double                room;    /* padded elements of copies that stay on the GPU, at most */
   Passed                all;     /* modules, */
   Passed                kept;    /* and those of them whose copies stay there */
+  Passed                frozen;  /* and those whose shards rest encoded */
   double                behind;  /* elements that are traversed behind the layer, both ways */
   double                between; /* of them cut, each once */
   Sums                  table;   /* that a tied head reads again; nothing else */
@@ -116,6 +117,13 @@ count_below (double start, double step, double goal, guint n)
   return CLAMP (ceil ((goal - start) / step), 0, n);
 }
 
+/* Modules like ALIKE: their shards, where frozen ones rest encoded. */
+static gboolean
+rests_encoded (const Turn *self, const Alike *alike)
+{
+  return !alike->trained && self->policy->kinds[0].routes[ROUTE_FROZEN].n > 0;
+}
+
 /* The first uses in forward order are the farthest: what is kept ends where what is near begins. */
 static void
 add_uses_of (Passed *some, const Alike *alike, double kept, double near, double fits)
@@ -140,6 +148,8 @@ add_uses (Turn *self, const Alike *alike, double distance, double step, double l
     fits = near;
   add_uses_of (&self->all, alike, n, near, fits);
   add_uses_of (&self->kept, alike, alike->kept, near, fits);
+  if (rests_encoded (self, alike))
+    add_uses_of (&self->frozen, alike, n, near, fits);
 }
 
 /* Uses that gather N times whatever lies between them. */
@@ -148,6 +158,8 @@ add_gathers (Turn *self, const Alike *alike, guint n)
 {
   self->all.gathered += n * alike->n * alike->padded;
   self->kept.gathered += n * alike->kept * alike->padded;
+  if (rests_encoded (self, alike))
+    self->frozen.gathered += n * alike->n * alike->padded;
 }
 
 static void
@@ -161,6 +173,8 @@ add_first_uses (Turn *self, const Alike *alike)
       of[i]->once += n[i] * alike->padded;
       of[i]->dirty += alike->trained ? n[i] * alike->padded : 0;
     }
+  if (rests_encoded (self, alike))
+    self->frozen.once += alike->n * alike->padded;
   add_gathers (self, alike, 1);
 }
 
@@ -339,6 +353,13 @@ gathered_at_once (const PlanInput *in, const Policy *policy, double all, double 
   return MIN (all, padding * (kept + (double) o->max_live_parameters + 3 * module));
 }
 
+static gboolean
+is_of_uses (PolicyRouteKind route)
+{
+  return route == ROUTE_GATHER || route == ROUTE_FROZEN || route == ROUTE_COPY
+         || route == ROUTE_KEPT;
+}
+
 /* Shards from drives and gradients to them pass buffers that stand for ever: add_offload. */
 static gboolean
 leads_to_drives (const UnitPolicy *kind, PolicyRouteKind route)
@@ -371,10 +392,10 @@ most_bytes (const PlanInput *in, const Policy *policy, double once, IssueForm *f
 
   for (guint r = 0; r < ROUTE_N; r++)
     expect_passing (kind, (PolicyRouteKind) r,
-                    r == ROUTE_GATHER || r == ROUTE_COPY || r == ROUTE_KEPT ? gathered
-                    : r == ROUTE_REDUCE || r == ROUTE_REST                  ? bucket
-                    : r == ROUTE_FILL || r == ROUTE_KEEP                    ? padding * module
-                                                                            : all,
+                    is_of_uses ((PolicyRouteKind) r)       ? gathered
+                    : r == ROUTE_REDUCE || r == ROUTE_REST ? bucket
+                    : r == ROUTE_FILL || r == ROUTE_KEEP   ? padding * module
+                                                           : all,
                     expect_modules (in), TRUE,
                     leads_to_drives (kind, (PolicyRouteKind) r) ? buffered : passing);
   passing[PLACE_HBM] += buffered[PLACE_HBM];
@@ -493,8 +514,6 @@ add_copies (const UnitPolicy *kind, const Passed *some, double steps, PolicyRout
 void
 deepspeed_form (const PlanInput *in, const Policy *policy, IssueForm *form)
 {
-  static const PolicyRouteKind of_uses[] = { ROUTE_GATHER, ROUTE_COPY, ROUTE_KEPT };
-
   const DeepspeedIssue *o = policy->issue;
   const UnitPolicy     *kind = &policy->kinds[0];
   guint                 m = kind->states[STATE_PARAMETERS].group.size;
@@ -505,8 +524,10 @@ deepspeed_form (const PlanInput *in, const Policy *policy, IssueForm *form)
 
   if (kind->copy.group.size == 0)
     {
-      form->passed[ROUTE_GATHER][0] = steps * shards.all.gathered;
-      form->slack[ROUTE_GATHER][0] = steps * shards.all.slack;
+      form->passed[ROUTE_GATHER][0] = steps * (shards.all.gathered - shards.frozen.gathered);
+      form->slack[ROUTE_GATHER][0] = steps * (shards.all.slack - shards.frozen.slack);
+      form->passed[ROUTE_FROZEN][0] = steps * shards.frozen.gathered;
+      form->slack[ROUTE_FROZEN][0] = steps * shards.frozen.slack;
     }
   else
     {
@@ -516,14 +537,16 @@ deepspeed_form (const PlanInput *in, const Policy *policy, IssueForm *form)
 
       copies = turn_of (in, policy, ranks, floor ((double) kind->kept_copies / bytes) * ranks);
       gone = all_but (&copies.all, &copies.kept);
-      form->passed[ROUTE_GATHER][0] = dirty (kind, &shards.all);
+      form->passed[ROUTE_FROZEN][0] = dirty (kind, &shards.frozen);
+      form->passed[ROUTE_GATHER][0] = dirty (kind, &shards.all) - form->passed[ROUTE_FROZEN][0];
       add_copies (kind, &copies.kept, steps, ROUTE_KEEP, ROUTE_KEPT, form);
       add_copies (kind, &gone, steps, ROUTE_FILL, ROUTE_COPY, form);
       form->copied[0] = copies.all.once;
       form->kept[0] = copies.kept.once;
     }
-  for (guint r = 0; r < G_N_ELEMENTS (of_uses); r++)
-    form->walks[of_uses[r]][0] = 3 * steps * modules;
+  for (guint r = 0; r < ROUTE_N; r++)
+    if (is_of_uses ((PolicyRouteKind) r))
+      form->walks[r][0] = 3 * steps * modules;
   form->walks[ROUTE_FILL][0] = form->walks[ROUTE_KEEP][0] = modules;
   form->walks[ROUTE_UPDATE][0] = 1;
   if (kind->reduced.dims > 0)

@@ -77,8 +77,11 @@ copy_stream (const StrategyRun *run, guint unit)
 static PolicyRouteKind
 source_of (const StrategyRun *run, guint unit)
 {
+  gboolean frozen = run->units[unit].trainable_elements == 0;
+
   if (!((const DeepspeedState *) run->state)->units[unit].cached)
-    return ROUTE_GATHER;
+    return frozen && policy_frozen_codec (deepspeed_unit_policy (run)) != NULL ? ROUTE_FROZEN
+                                                                               : ROUTE_GATHER;
   return run->shares[unit].keeps_copy ? ROUTE_KEPT : ROUTE_COPY;
 }
 
@@ -87,7 +90,7 @@ static void
 gather_from (StrategyRun *run, PolicyRouteKind route, const guint *units, guint n)
 {
   const DeepspeedState *s = run->state;
-  gboolean              copy = route != ROUTE_GATHER;
+  gboolean              copy = route == ROUTE_COPY || route == ROUTE_KEPT;
   const UnitList list = { units, n, !copy ? s->shards : route == ROUTE_KEPT ? s->kept : s->cache };
   gboolean       ring = !copy && s->n_ring > 0;
   guint64        padded = 0, held;
@@ -121,7 +124,7 @@ gather_from (StrategyRun *run, PolicyRouteKind route, const guint *units, guint 
 void
 deepspeed_gather (StrategyRun *run, const guint *units, guint n)
 {
-  static const PolicyRouteKind sources[] = { ROUTE_GATHER, ROUTE_COPY, ROUTE_KEPT };
+  static const PolicyRouteKind sources[] = { ROUTE_GATHER, ROUTE_FROZEN, ROUTE_COPY, ROUTE_KEPT };
 
   DeepspeedState   *s = run->state;
   guint             compute = compute_bytes (run->policy);

@@ -299,6 +299,8 @@ emit_route (StrategyRun *run, const RouteWalk *walk)
   self.held = walk->held;
   self.stream = SCHEDULE_NONE;
   self.place = route->hops[first].hop == HOP_MOVE ? route->hops[first].from : PLACE_HBM;
+  if (walk->route == ROUTE_FROZEN)
+    self.codec = route->hops[first].codec;
   for (guint h = walk->first; h <= self.last; h++)
     take_hop (&self, h);
   recode (&self, self.dtype, NULL, TRUE);

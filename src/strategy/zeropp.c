@@ -14,6 +14,7 @@ typedef struct
   DeepspeedOptions deepspeed; /* first: its rows of the table count from here */
   char            *zero_hpz_partition_size;
   gboolean         zero_quantized_weights, zero_quantized_gradients;
+  gboolean         zero_quantized_nontrainable_weights;
   gint             invalidate;
 } ZeroppOptions;
 
@@ -29,6 +30,8 @@ static const OptionSpec zeropp_options[] = {
   ZEROPP_OPTION (zero_quantized_weights, OPTION_BOOL, "true", "qwZ: parameters gathered in int8"),
   ZEROPP_OPTION (zero_hpz_partition_size, OPTION_STRING, "node",
                  "hpZ: ranks that share the second copy: node, or their number; 1: there is none"),
+  ZEROPP_OPTION (zero_quantized_nontrainable_weights, OPTION_BOOL, "false",
+                 "MixZ++: shards of frozen parameters rest in int8"),
   ZEROPP_OPTION (zero_quantized_gradients, OPTION_BOOL, "true",
                  "qgZ: gradients reduced in int4, by all-to-alls"),
   DEEPSPEED_INVALIDATE (ZeroppOptions, invalidate,
@@ -70,6 +73,10 @@ zeropp_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
   if (!deepspeed_check (in, "zeropp", diags))
     return FALSE;
   check_hpz (in, o->zero_hpz_partition_size, diags);
+  warn_no_effect (diags, "zero_quantized_nontrainable_weights",
+                  o->zero_quantized_nontrainable_weights
+                      && workload_training (in->workload)->peft == PEFT_NONE,
+                  "training.peft");
   diag_list_set_key (diags, "zero_quantized_gradients");
   if (o->zero_quantized_gradients && mesh_node_ranks (&in->mesh) == 0)
     diag_error (diags, NULL, "take whole nodes of equal size, or false",
@@ -116,6 +123,11 @@ zeropp_policy (const PlanInput *in, gconstpointer opt, Policy *policy)
   if (hpz.shard_group.size > 1)
     policy_add_second_copy (kind, "node", hpz.shard_group, PLACE_HBM, policy->compute);
   kind->invalidate = (PolicyInvalidation) o->invalidate;
+  if (o->zero_quantized_nontrainable_weights && in->mesh.n_ranks > 1)
+    {
+      kind->routes[ROUTE_FROZEN] = kind->routes[ROUTE_GATHER];
+      gather_quantized (&kind->routes[ROUTE_FROZEN]);
+    }
   if (o->zero_quantized_weights)
     {
       gather_quantized (&kind->routes[ROUTE_GATHER]);
@@ -139,7 +151,6 @@ const Strategy strategy_zeropp = {
             "gathered parameters: as zero3\n"
             "gradients: as zero3; int4 on their way\n"
             "optimizer: as zero3",
-  .missing = "frozen weights kept in int8 (MixZ++)\n"
-             "scales are sent with the data, not by a collective of their own\n"
+  .missing = "scales are sent with the data, not by a collective of their own\n"
              "what zero3 leaves out",
 };

@@ -19,7 +19,7 @@ set_options (const Strategy *strategy, gpointer options, const char *text)
 
 typedef struct
 {
-  gboolean clips, checkpoints, on_host, sliced, no_optimizer;
+  gboolean clips, checkpoints, on_host, sliced, no_optimizer, lora;
   guint    in_splits, out_splits;
 } Extras;
 
@@ -50,6 +50,7 @@ build (guint blocks, guint micros, Extras extras, const MeshOptions *mesh, Workl
   if (extras.no_optimizer)
     training.optimizer = OPTIMIZER_NONE;
   training.partition_activations = extras.sliced;
+  training.peft = extras.lora ? PEFT_LORA : PEFT_NONE;
   training.tiled_in_splits = extras.in_splits;
   training.tiled_out_splits = extras.out_splits;
   ck_assert (model_resolve (&options, NULL, NULL, &shape, NULL, diags));
@@ -103,5 +104,12 @@ Workload *
 llama_tiled (guint blocks, guint in_splits, guint out_splits)
 {
   return build (blocks, 1, (Extras){ .in_splits = in_splits, .out_splits = out_splits }, NULL,
+                NULL);
+}
+
+Workload *
+llama_lora (guint blocks, guint micros)
+{
+  return build (blocks, micros, (Extras){ .in_splits = 1, .out_splits = 1, .lora = TRUE }, NULL,
                 NULL);
 }

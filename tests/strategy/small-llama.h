@@ -28,5 +28,8 @@ Workload *llama_without_optimizer (guint blocks);
 /* The first, whose blocks' linears are cut into IN_SPLITS x OUT_SPLITS tiles. */
 Workload *llama_tiled (guint blocks, guint in_splits, guint out_splits);
 
+/* The first, with LoRA adapters of rank 8 on all linears of its blocks. */
+Workload *llama_lora (guint blocks, guint micros);
+
 /* Fills OPTIONS of STRATEGY: "key=value,key=value", the others at their defaults. */
 void set_options (const Strategy *strategy, gpointer options, const char *text);

@@ -94,13 +94,12 @@ typedef struct
 } Built;
 
 static Built
-build (const char *name, const char *options, guint micros)
+build_of (Workload *workload, const char *name, const char *options)
 {
-  const Strategy      *strategy = strategy_find (name);
-  Built                built = { .workload = llama_of (3, micros, NULL, NULL),
-                                 .options = g_malloc0 (strategy->options_size) };
-  const PlanInput      in = { .workload = built.workload,
-                              .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
+  const Strategy *strategy = strategy_find (name);
+  Built           built = { .workload = workload, .options = g_malloc0 (strategy->options_size) };
+  const PlanInput in = { .workload = built.workload,
+                         .mesh = { .n_ranks = 4, .ranks_per_node = 2, .world = 4 } };
   const StrategyChoice choice = { strategy, built.options, NULL };
   g_autoptr (DiagList) diags = diag_list_new ();
 
@@ -110,6 +109,12 @@ build (const char *name, const char *options, guint micros)
                  diag_list_first_message (diags));
   option_table_clear (strategy->options, built.options);
   return built;
+}
+
+static Built
+build (const char *name, const char *options, guint micros)
+{
+  return build_of (llama_of (3, micros, NULL, NULL), name, options);
 }
 
 static void
@@ -144,6 +149,42 @@ START_TEST (test_states)
   schedule_totals (built.schedule, 0, &totals);
   ck_assert_double_eq (totals.states, states[_i].bytes);
   clear (&built);
+}
+END_TEST
+
+/*
+ * MixZ++: of the frozen 136 128 values a rank keeps a quarter in a byte each instead of two, and a
+ * scale of 4 bytes for each of the 30 modules (none has 4 x 2 048 values more). What is gathered of
+ * them is a byte a value, and scales: of each gathering one for 2 048 values or a part of them.
+ */
+START_TEST (test_frozen_shards)
+{
+  static const char plain[] = "zero_hpz_partition_size=1,zero_quantized_weights=false,"
+                              "param_persistence_threshold=0";
+  static const char mixed[] = "zero_hpz_partition_size=1,zero_quantized_weights=false,"
+                              "param_persistence_threshold=0,"
+                              "zero_quantized_nontrainable_weights=true";
+  const MeshGroup   all = { .size = 4, .stride = 1 };
+  Built             a = build_of (llama_lora (3, 1), "zeropp", plain);
+  Built             b = build_of (llama_lora (3, 1), "zeropp", mixed);
+  PlanTotals        two = { 0 }, one = { 0 };
+  double            encoded = 0;
+
+  schedule_totals (a.schedule, 0, &two);
+  schedule_totals (b.schedule, 0, &one);
+  ck_assert_double_eq (two.states - one.states, 136128 / 4. - 30 * 4);
+  for (guint i = 0; i < one.n_traffic; i++)
+    if (one.traffic[i].kind == COLLECTIVE_ALL_GATHER && one.traffic[i].codec != NULL)
+      encoded += one.traffic[i].bytes;
+  ck_assert_double_eq (plan_totals_traffic (&two, COLLECTIVE_ALL_GATHER, all)
+                           - plan_totals_traffic (&one, COLLECTIVE_ALL_GATHER, all),
+                       2 * 136128); /* what stays in 16 bits is the adapters' */
+  ck_assert_double_ge (encoded, 136128 + 4 * 136128 / 2048.);
+  ck_assert_double_le (encoded, 136128 + 4 * (136128 / 2048. + 30));
+  /* decoding reads what came and writes 16 bits; the adapters' gradients are encoded in both */
+  ck_assert_double_eq (one.coded - two.coded, encoded + 2 * 136128);
+  clear (&a);
+  clear (&b);
 }
 END_TEST
 
@@ -193,6 +234,7 @@ main (void)
 
   tcase_add_loop_test (tcase, test_traffic, 0, G_N_ELEMENTS (traffic));
   tcase_add_loop_test (tcase, test_states, 0, G_N_ELEMENTS (states));
+  tcase_add_test (tcase, test_frozen_shards);
   tcase_add_loop_test (tcase, test_refused, 0, G_N_ELEMENTS (refused));
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
