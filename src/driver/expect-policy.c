@@ -215,7 +215,7 @@ frozen_saving (const PlanInput *in, const UnitPolicy *policy, const PolicyState 
             frozen = frozen && tensors[t].frozen;
           if (frozen)
             sum += share * bytes_of (state) - ceil (share * dtype_bits (codec->dtype) / 8.0)
-                   - ceil (share / codec->block) * codec->scale_bits / 8;
+                   - (codec->block > 0 ? ceil (share / codec->block) * codec->scale_bits / 8 : 0);
         }
     }
   return sum;

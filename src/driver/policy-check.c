@@ -320,6 +320,9 @@ check_route (Checker *self)
     case ROUTE_GATHER:
       return check_gathers_all (self, kind->states[STATE_PARAMETERS].group.size);
     case ROUTE_FROZEN:
+      if (self->route->n > 0 && self->route->hops[0].codec == NULL)
+        return fails (self, "give the first hop the codec as which frozen shards rest",
+                      "its route of %s encodes nothing", route_names[self->which]);
       return self->route->n == 0
              || check_gathers_all (self, kind->states[STATE_PARAMETERS].group.size);
     case ROUTE_COPY:

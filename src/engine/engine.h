@@ -156,7 +156,7 @@ typedef enum
   HOST_WORK,  /* busy for `work`, then called again */
   HOST_WAIT,  /* blocked until op `wait` has ended */
   HOST_ALLOC, /* takes `request` of `pool`; blocked while the device overflows with it and released
-                 bytes still wait */
+                 bytes still wait; where nothing else can happen, it overflows */
   HOST_END,   /* the program is over */
 } HostYieldKind;
 

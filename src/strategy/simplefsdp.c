@@ -61,10 +61,10 @@ simple_check (const PlanInput *in, gconstpointer opt, DiagList *diags)
                   "buckets that a cost model of the compiler chooses are not modelled");
       diag_list_set_key (diags, NULL);
     }
-  warn_no_effect (diags, "graph_passes",
-                  (o->issue.buckets != BUCKET_MODULE || o->issue.reorders)
-                      && !workload_training (in->workload)->compile,
-                  "training.compile: its passes are the compiler's");
+  if ((o->issue.buckets != BUCKET_MODULE || o->issue.reorders)
+      && !workload_training (in->workload)->compile)
+    diag_warning (diags, NULL, "set 'training.compile' to true",
+                  "simplefsdp's passes are the compiler's, and 'training.compile' is false");
   if (in->mesh.stages > 1)
     diag_error (diags, NULL, "take fsdp1, fsdp2 or megatron-fsdp",
                 "simplefsdp does not go with pipeline stages: their graphs are not modelled");

@@ -42,6 +42,15 @@ sums_blocks (const PlanInput *in, gconstpointer opt, Policy *policy)
 }
 
 static void
+frozen_as_they_are (const PlanInput *in, gconstpointer opt, Policy *policy)
+{
+  UnitPolicy *kind = zero3 (in, policy);
+
+  (void) opt;
+  kind->routes[ROUTE_FROZEN] = kind->routes[ROUTE_GATHER];
+}
+
+static void
 encodes_on_drives (const PlanInput *in, gconstpointer opt, Policy *policy)
 {
   UnitPolicy *kind = zero3 (in, policy);
@@ -367,6 +376,8 @@ static const struct
   const char  *message;
 } cases[] = {
   { sums_blocks, &issue_deepspeed, "no reduce_scatter adds up what is encoded as 'int8-block'" },
+  { frozen_as_they_are, &issue_deepspeed,
+    "its route of gathering frozen parameters encodes nothing" },
   { encodes_on_drives, &issue_deepspeed, "'fp8' is not encoded or decoded on drives" },
   { gathers_on_the_host, &issue_deepspeed,
     "its route of gathering the second copy has all_gather of what is in pinned host memory" },
