@@ -205,6 +205,14 @@ name_bound (Search *self)
 static gboolean
 check_key (const Scenario *scenario, const MaximumKey *key, DiagList *diags)
 {
+  if (scenario->training.global_batch > 0 && g_str_equal (key->key, "micro_batch"))
+    {
+      diag_error (diags,
+                  option_mark (scenario_marks (scenario, training_options), "global_batch", NULL),
+                  "set 'grad_accum' instead of it",
+                  "'micro_batch' has no largest value where 'global_batch' has to be a multiple");
+      return FALSE;
+    }
   if (scenario->training.lengths == NULL || g_str_equal (key->key, "n_layers"))
     return TRUE;
   diag_error (diags, option_mark (scenario_marks (scenario, training_options), "lengths", NULL),

@@ -14,14 +14,13 @@ n_items_of (const Schedule *schedule)
 }
 
 gint64
-scenario_planned_excess (Scenario *scenario, const PredictOptions *options, guint64 *n_items,
+scenario_planned_excess (const Scenario *scenario, const PredictOptions *options, guint64 *n_items,
                          DiagList *diags)
 {
   g_autoptr (ProfileSet) profiles = predict_profiles (options);
   g_autoptr (ReplayPlan) plan = NULL;
 
-  plan_memory_shorten (scenario);
-  plan = replay_plan_scenario (scenario, profiles, diags);
+  plan = replay_plan_for_memory (scenario, profiles, diags);
   if (plan == NULL)
     return BYTES_UNKNOWN;
   if (n_items != NULL)

@@ -9,9 +9,9 @@
 #define BYTES_UNKNOWN G_MAXINT64
 
 /*
- * Bytes over capacity of the place that is over by most, as SCENARIO is planned (up to 0: fits);
- * leaves it fewer micro-steps. BYTES_UNKNOWN, and diagnostics, where there is no such plan. Items
+ * Bytes over capacity of the place that is over by most, as SCENARIO is planned (up to 0: fits).
+ * BYTES_UNKNOWN, and diagnostics, where there is no such plan. Items
  * of its schedule into N_ITEMS (may be NULL).
  */
-gint64 scenario_planned_excess (Scenario *scenario, const PredictOptions *options, guint64 *n_items,
-                                DiagList *diags);
+gint64 scenario_planned_excess (const Scenario *scenario, const PredictOptions *options,
+                                guint64 *n_items, DiagList *diags);

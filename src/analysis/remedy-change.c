@@ -29,7 +29,7 @@ overrides_of (const Change *change, const Scenario *scenario)
       if (also.key != NULL)
         g_array_append_val (overrides, also);
     }
-  if (times > 1)
+  if (times > 1 && scenario->training.global_batch == 0) /* else they follow */
     {
       g_autofree char *value =
           g_strdup_printf ("%" G_GINT64_FORMAT, scenario->training.grad_accum * times);

@@ -35,9 +35,11 @@ typedef struct
   const char        *fallback; /* default as text, or NULL: required unless `optional` */
   gboolean           optional; /* unset stays zero / NULL without error */
   gboolean           or_zero;  /* 0 may stand beside the range: it says "none" */
-  double min, max;  /* of INT and QUANTITY, inclusive; both 0 = no range, max < min = no maximum */
-  const char *help; /* one line */
-  const char *source; /* where default or meaning comes from: a paper, a code base, or NULL */
+  double min, max; /* of INT and QUANTITY, inclusive; both 0 = no range, max < min = no maximum */
+  const char *follows; /* key of the option that decides this one where it is set: then this one
+                          is not printed as given; or NULL */
+  const char *help;    /* one line */
+  const char *source;  /* where default or meaning comes from: a paper, a code base, or NULL */
 } OptionSpec;
 
 /* Fills STRUCTURE (zeroed by the caller) with the defaults of TABLE. */

@@ -372,21 +372,33 @@ common_clear (Common *self)
   strategy_set_free (self->strategies);
 }
 
-GPtrArray *
-common_load_scenarios (Common *self)
+static GPtrArray *
+load_scenarios (Common *self, gboolean open)
 {
-  g_autoptr (DiagList) diags = diag_list_new ();
-  GPtrArray           *scenarios = NULL;
+  g_autoptr (DiagList)    diags = diag_list_new ();
+  const ScenarioOverride *overrides = (const ScenarioOverride *) (void *) self->overrides->data;
+  GPtrArray              *scenarios = NULL;
 
   if (g_strv_length (self->files) > 1)
     diag_error (diags, NULL, NULL, "one scenario file is wanted, got '%s' and '%s'", self->files[0],
                 self->files[1]);
   else
-    scenarios = scenario_load (self->strategies, self->files[0],
-                               (const ScenarioOverride *) (void *) self->overrides->data,
-                               self->overrides->len, diags);
+    scenarios = (open ? scenario_load_open : scenario_load) (
+        self->strategies, self->files[0], overrides, self->overrides->len, diags);
   stream_report_diags (diags);
   return scenarios;
+}
+
+GPtrArray *
+common_load_scenarios (Common *self)
+{
+  return load_scenarios (self, FALSE);
+}
+
+GPtrArray *
+common_load_open_scenarios (Common *self)
+{
+  return load_scenarios (self, TRUE);
 }
 
 PredictOptions

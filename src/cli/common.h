@@ -55,6 +55,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Common, common_clear)
 /* Scenarios of the one file given (or of the overrides alone); NULL after diagnostics on stderr. */
 GPtrArray *common_load_scenarios (Common *self);
 
+/* The same where the strategy may be left open: scenario_load_open. */
+GPtrArray *common_load_open_scenarios (Common *self);
+
 PredictOptions common_predict_options (const Common *self);
 
 /* Threads to use: --jobs, or one a core. */
@@ -101,6 +104,7 @@ int                  cmd_collective (int argc, char **argv);
 int                  cmd_figures (int argc, char **argv);
 int                  cmd_flows (int argc, char **argv);
 int                  cmd_schedule (int argc, char **argv);
+int                  cmd_search (int argc, char **argv);
 int                  cmd_strategies (int argc, char **argv);
 int                  cmd_hardware (int argc, char **argv);
 int                  cmd_import (int argc, char **argv);

@@ -362,13 +362,34 @@ count_steps (const Driver *self, DriverStage *stage, DiagList *diags)
   return TRUE;
 }
 
+static guint
+count_levels (const StrategyChoice *choice)
+{
+  guint n = 0;
+
+  for (; choice != NULL; choice = choice->inner)
+    n++;
+  return n;
+}
+
+gboolean
+strategy_check (const PlanInput *in, const StrategyChoice *choice, DiagList *diags)
+{
+  Driver      driver = { .in = in, .n_levels = count_levels (choice) };
+  DriverStage stage = { .workload = in->workload };
+  gboolean    ok =
+      resolve_levels (&driver, &stage, choice, diags) && count_steps (&driver, &stage, diags);
+
+  g_free (stage.levels);
+  return ok;
+}
+
 /* One stage after another: what does not fit one says so once. */
 static gboolean
 resolve_stages (Driver *self, const StrategyChoice *choice, DiagList *diags)
 {
   g_assert (choice != NULL);
-  for (const StrategyChoice *c = choice; c != NULL; c = c->inner)
-    self->n_levels++;
+  self->n_levels = count_levels (choice);
   self->stages = g_new0 (DriverStage, self->pipeline.stages);
   for (guint s = 0; s < self->pipeline.stages; s++)
     {

@@ -32,9 +32,8 @@ strategy_join_periods (const Strategy *strategy, guint own, guint64 inner)
   return steps;
 }
 
-/* Training steps of a period of CHOICE. */
-static guint64
-period_steps (const PlanInput *in, const StrategyChoice *choice)
+guint64
+strategy_period_steps (const PlanInput *in, const StrategyChoice *choice)
 {
   guint     own = strategy_own_period (choice->strategy, in, choice->options);
   PlanInput inner;
@@ -42,7 +41,8 @@ period_steps (const PlanInput *in, const StrategyChoice *choice)
   if (choice->inner == NULL)
     return own;
   strategy_narrow_input (choice->strategy, in, choice->options, &inner);
-  return strategy_join_periods (choice->strategy, own, period_steps (&inner, choice->inner));
+  return strategy_join_periods (choice->strategy, own,
+                                strategy_period_steps (&inner, choice->inner));
 }
 
 guint
@@ -171,8 +171,8 @@ expect_outer (const PlanInput *in, const StrategyChoice *choice, PlanTotals *tot
   strategy_narrow_input (strategy, in, choice->options, &inner);
   if (!strategy_expect (&inner, choice->inner, totals))
     return FALSE;
-  period = period_steps (in, choice);
-  repeat (totals, (guint) (period / period_steps (&inner, choice->inner)));
+  period = strategy_period_steps (in, choice);
+  repeat (totals, (guint) (period / strategy_period_steps (&inner, choice->inner)));
   if (strategy->sync != NULL)
     {
       strategy->exchange (in, choice->options, &exchange);

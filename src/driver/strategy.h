@@ -362,11 +362,20 @@ struct _StrategyChoice
  */
 Schedule *schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
 
+/*
+ * Whether CHOICE takes IN's model and mesh, by its first stage: what schedule_build diagnoses before
+ * it emits anything. FALSE after diagnostics.
+ */
+gboolean strategy_check (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
+
 /* Whether CHOICE, or what it runs around, asks for the room in GPU memory. */
 gboolean strategy_reads_room (const StrategyChoice *choice);
 
 /* Steps between two exchanges of CHOICE's own, which in->round_steps may cut in a schedule. */
 guint strategy_round_steps (const PlanInput *in, const StrategyChoice *choice);
+
+/* Training steps of a period of CHOICE with its inner strategies. */
+guint64 strategy_period_steps (const PlanInput *in, const StrategyChoice *choice);
 
 /*
  * Closed forms of CHOICE with its inner strategies. FALSE when one of them states none. An outer

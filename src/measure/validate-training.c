@@ -66,8 +66,7 @@ plan_run (Outcome *self, const PredictOptions *options, Scenario *scenario, Diag
   g_autoptr (ReplayPlan) plan = NULL;
   PlanMemory             memory;
 
-  plan_memory_shorten (scenario);
-  plan = replay_plan_scenario (scenario, profiles, diags);
+  plan = replay_plan_for_memory (scenario, profiles, diags);
   if (plan == NULL)
     return FALSE;
   memory = replay_plan_fullest (plan);

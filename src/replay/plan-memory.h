@@ -20,10 +20,11 @@ typedef struct
 } PlanMemory;
 
 /*
- * Leaves SCENARIO as few micro-steps as a pipeline takes until its memory repeats, in whole groups
- * of stages.
+ * replay_plan_scenario with as few micro-steps as a pipeline takes until its memory repeats, in
+ * whole groups of stages. NULL after diagnostics.
  */
-void plan_memory_shorten (Scenario *scenario);
+ReplayPlan *replay_plan_for_memory (const Scenario *scenario, ProfileSet *profiles,
+                                    DiagList *diags);
 
 PlanMemory replay_plan_memory (const ReplayPlan *self, guint role);
 

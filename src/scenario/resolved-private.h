@@ -22,6 +22,12 @@ typedef struct
 gboolean resolved_make_workloads (Resolution *self, const ModelShape *shape, DiagList *diags);
 void     resolved_free_workloads (Resolution *self);
 
+/*
+ * The micro-steps that a global batch makes on SELF's cluster become those of SELF's options. FALSE
+ * after diagnostics: it does not divide, or the micro-steps that were given make another one.
+ */
+gboolean resolved_settle_batch (Resolution *self, DiagList *diags);
+
 /* Different micro-batches. */
 guint resolved_n_batches (const Resolution *self);
 

@@ -1,6 +1,8 @@
 /* From the options of a scenario to what they name. */
 #include "scenario/resolved-private.h"
 
+#define D "%" G_GINT64_FORMAT
+
 /* ---- the parts ------------------------------------------------------------------------------- */
 
 /*
@@ -20,6 +22,45 @@ find_framework (Resolution *self, DiagList *diags)
   if (self->view.framework != NULL)
     self->training.traits = self->view.framework->traits;
   return diag_list_n_errors (diags) == errors;
+}
+
+/*
+ * Sequences of a step are those of a micro-batch, of all micro-steps and data ranks; a mesh that
+ * does not divide the ranks says so itself, later.
+ */
+gboolean
+resolved_settle_batch (Resolution *self, DiagList *diags)
+{
+  const MeshOptions *mesh = &self->scenario->mesh;
+  const OptionMarks *marks = scenario_marks (self->scenario, training_options);
+  const SourceMark  *place = option_mark (marks, "global_batch", NULL);
+  const SourceMark  *accum = option_mark (marks, "grad_accum", NULL);
+  const gint64       all = self->training.global_batch, given = self->training.grad_accum;
+  const gint64       replica = MAX (mesh->tp, 1) * MAX (mesh->cp, 1) * MAX (mesh->pp, 1);
+  gint64             ranks, once;
+
+  if (all == 0 || self->cluster == NULL)
+    return TRUE;
+  ranks = (gint64) cluster_n_gpus (self->cluster) / replica;
+  once = MAX (ranks, 1) * self->training.micro_batch;
+  if (self->training.lengths != NULL)
+    diag_error (diags, place, "set 'grad_accum': the file says the sequences",
+                "'global_batch' does not go with 'lengths'");
+  else if (all % once != 0)
+    diag_error (diags, place, "make it a multiple",
+                "'global_batch' of " D " is no multiple of the " D " sequences that " D
+                " data ranks take at a time with 'micro_batch' " D,
+                all, once, ranks, self->training.micro_batch);
+  else if (accum != NULL && accum != &marks->section && given != all / once)
+    diag_error (diags, accum, "leave one of the two away",
+                "'grad_accum' of " D " makes a batch of " D " sequences, 'global_batch' says " D,
+                given, given * once, all);
+  else
+    {
+      self->training.grad_accum = self->scenario->training.grad_accum = all / once;
+      return TRUE;
+    }
+  return FALSE;
 }
 
 /* ---- what strategies are told ---------------------------------------------------------------- */
@@ -54,28 +95,6 @@ make_input (const Resolution *self)
               .stages = (guint) mesh->pp,
               .experts = (guint) mesh->ep },
   };
-}
-
-static guint
-choice_depth (const StrategyConfig *config)
-{
-  guint depth = 0;
-
-  for (; config != NULL; config = config->inner)
-    depth++;
-  return depth;
-}
-
-/* The chain of strategies, outermost first: newly allocated, refers to the scenario. */
-static StrategyChoice *
-make_chain (const Scenario *scenario)
-{
-  StrategyChoice *chain = g_new0 (StrategyChoice, choice_depth (scenario->strategy));
-  guint           i = 0;
-
-  for (const StrategyConfig *c = scenario->strategy; c != NULL; c = c->inner, i++)
-    chain[i] = (StrategyChoice){ c->strategy, c->options, c->inner != NULL ? &chain[i + 1] : NULL };
-  return chain;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -116,6 +135,7 @@ resolve (Resolution *self, DiagList *diags)
       &self->scenario->collective, self->view.profiles,
       option_mark (scenario_marks (self->scenario, collective_options), "nccl", NULL), diags);
   ok = find_framework (self, diags) && ok;
+  ok = resolved_settle_batch (self, diags) && ok;
   ok = find_model (self, &shape, diags) && resolved_make_workloads (self, &shape, diags) && ok
        && resolved_check_precision (self, diags);
   model_shape_clear (&shape);
@@ -137,7 +157,7 @@ finish (Resolution *self, gboolean ok)
   self->view.n_data_ranks =
       cluster_n_gpus (self->view.cluster) / (guint) (mesh->tp * mesh->cp * mesh->pp);
   self->view.input = make_input (self);
-  self->chain = make_chain (self->scenario);
+  self->chain = scenario_strategy_choice (self->scenario);
   self->view.strategy = self->chain;
   return &self->view;
 }
@@ -160,6 +180,7 @@ resolved_with_micro_steps (const ResolvedScenario *base, guint n, DiagList *diag
   self->view.cluster = base->cluster;
   self->view.framework = base->framework;
   self->scenario->training.grad_accum = n;
+  self->scenario->training.global_batch = 0;
   self->training = *workload_training (base->workload);
   self->training.grad_accum = n;
   return finish (self, resolved_make_workloads (self, workload_shape (base->workload), diags));

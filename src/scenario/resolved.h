@@ -9,7 +9,8 @@
 
 typedef struct
 {
-  const Scenario         *scenario;  /* the options, as given: a copy */
+  const Scenario         *scenario;  /* the options, as given: a copy, with the micro-steps that a
+                                        global batch makes */
   ProfileSet             *profiles;  /* that cluster and framework point into, outlives all */
   const FrameworkProfile *framework; /* NULL: none in particular */
   const Cluster          *cluster;

@@ -19,6 +19,7 @@ typedef struct
   const ScenarioOverride *overrides;
   guint                   n_overrides;
   DiagList               *diags;
+  gboolean                open; /* no strategy need be named */
 } Loader;
 
 /* ---- entries of the lists -------------------------------------------------------------------- */
@@ -178,7 +179,7 @@ check_draft (const Loader *self, const ScenarioDraft *draft, const SourceMark *f
   if (!(draft->seen & SEEN_MODEL))
     diag_error (self->diags, file, "add 'model: { config: llama-3-8b }'",
                 "a scenario needs a 'model'");
-  if (!(draft->seen & SEEN_STRATEGY))
+  if (!(draft->seen & SEEN_STRATEGY) && !self->open)
     diag_error (self->diags, file, "add 'strategy: { name: fsdp2 }'",
                 "a scenario needs a 'strategy'");
   for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
@@ -309,13 +310,13 @@ make_all (const Loader *self)
   return all;
 }
 
-GPtrArray *
-scenario_load (const StrategySet *strategies, const char *file, const ScenarioOverride *overrides,
-               guint n_overrides, DiagList *diags)
+static GPtrArray *
+load (const StrategySet *strategies, const char *file, const ScenarioOverride *overrides,
+      guint n_overrides, gboolean open, DiagList *diags)
 {
   guint                 n_errors = diag_list_n_errors (diags);
   g_autoptr (ConfigDoc) doc = file != NULL ? config_load (file, diags) : NULL;
-  Loader                self = { strategies, file, NULL, overrides, n_overrides, diags };
+  Loader                self = { strategies, file, NULL, overrides, n_overrides, diags, open };
   g_autoptr (GPtrArray) all = NULL;
 
   if (file != NULL && doc == NULL)
@@ -329,12 +330,26 @@ scenario_load (const StrategySet *strategies, const char *file, const ScenarioOv
   return diag_list_n_errors (diags) == n_errors ? g_steal_pointer (&all) : NULL;
 }
 
+GPtrArray *
+scenario_load (const StrategySet *strategies, const char *file, const ScenarioOverride *overrides,
+               guint n_overrides, DiagList *diags)
+{
+  return load (strategies, file, overrides, n_overrides, FALSE, diags);
+}
+
+GPtrArray *
+scenario_load_open (const StrategySet *strategies, const char *file,
+                    const ScenarioOverride *overrides, guint n_overrides, DiagList *diags)
+{
+  return load (strategies, file, overrides, n_overrides, TRUE, diags);
+}
+
 Scenario *
 scenario_with (const Scenario *source, const StrategySet *strategies,
                const ScenarioOverride *overrides, guint n_overrides, DiagList *diags)
 {
   guint            n_errors = diag_list_n_errors (diags);
-  const Loader     self = { strategies, NULL, NULL, overrides, n_overrides, diags };
+  const Loader     self = { strategies, NULL, NULL, overrides, n_overrides, diags, FALSE };
   const SourceMark mark = { 0 };
   ScenarioDraft    draft = { scenario_copy (source),
                              SEEN_CLUSTER | SEEN_MODEL | SEEN_STRATEGY | SEEN_SEQ_LEN, strategies,

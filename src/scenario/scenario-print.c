@@ -39,6 +39,14 @@ append_indent (GString *out, guint indent)
   g_string_append_printf (out, "%*s", (int) indent, "");
 }
 
+/* What another option decides is not printed, or it would read back as given. */
+static gboolean
+is_decided (const OptionSpec *table, const OptionSpec *spec, gconstpointer structure)
+{
+  return spec->follows != NULL
+         && !scenario_option_is_unset (option_table_find (table, spec->follows), structure);
+}
+
 static void
 append_table (GString *out, guint indent, const OptionSpec *table, gconstpointer structure)
 {
@@ -46,7 +54,7 @@ append_table (GString *out, guint indent, const OptionSpec *table, gconstpointer
     {
       g_autofree char *text = NULL;
 
-      if (scenario_option_is_unset (spec, structure))
+      if (scenario_option_is_unset (spec, structure) || is_decided (table, spec, structure))
         continue;
       text = option_format (spec, structure);
       append_indent (out, indent);

@@ -156,3 +156,24 @@ scenario_option_is_unset (const OptionSpec *spec, gconstpointer structure)
       return FALSE;
     }
 }
+
+static guint
+choice_depth (const StrategyConfig *config)
+{
+  guint depth = 0;
+
+  for (; config != NULL; config = config->inner)
+    depth++;
+  return depth;
+}
+
+StrategyChoice *
+scenario_strategy_choice (const Scenario *self)
+{
+  StrategyChoice *chain = g_new0 (StrategyChoice, choice_depth (self->strategy));
+  guint           i = 0;
+
+  for (const StrategyConfig *c = self->strategy; c != NULL; c = c->inner, i++)
+    chain[i] = (StrategyChoice){ c->strategy, c->options, c->inner != NULL ? &chain[i + 1] : NULL };
+  return chain;
+}

@@ -92,12 +92,23 @@ typedef struct
 GPtrArray *scenario_load (const StrategySet *strategies, const char *file,
                           const ScenarioOverride *overrides, guint n_overrides, DiagList *diags);
 
+/* The same of scenarios that need not name a strategy, which then is NULL: for who chooses it. */
+GPtrArray *scenario_load_open (const StrategySet *strategies, const char *file,
+                               const ScenarioOverride *overrides, guint n_overrides,
+                               DiagList *diags);
+
 /*
  * A copy of SOURCE with OVERRIDES laid over it, as scenario_load lays them over a file. NULL after
  * diagnostics. STRATEGIES as there.
  */
 Scenario *scenario_with (const Scenario *source, const StrategySet *strategies,
                          const ScenarioOverride *overrides, guint n_overrides, DiagList *diags);
+
+/*
+ * The chain of SELF's strategies, outermost first: one block, newly allocated (g_free), which
+ * refers to SELF.
+ */
+StrategyChoice *scenario_strategy_choice (const Scenario *self);
 
 /*
  * All that is used, defaults included, as YAML that scenario_load reads back to the same scenario.

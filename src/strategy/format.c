@@ -272,11 +272,16 @@ formula_lcm_rows (const TensorDesc *tensors, guint n, guint m)
 
   for (guint i = 0; i < n; i++)
     {
-      guint64 step = block;
+      guint64 common, rest;
 
       items[i] = (RowItem){ tensors[i].elements, tensors[i].elements / tensors[i].shape[0], FALSE };
-      while (block % items[i].row != 0)
-        block += step;
+      common = block;
+      for (guint64 of = items[i].row; of > 0; common = rest)
+        {
+          rest = of;
+          of = common % of;
+        }
+      block = block / common * items[i].row;
     }
   for (guint i = 0; i < n; i++)
     {

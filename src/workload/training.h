@@ -87,12 +87,13 @@ typedef enum
 
 typedef struct
 {
-  gint64   seq_len;               /* tokens a sequence */
-  gint64   micro_batch;           /* sequences a data-parallel rank and micro-step */
-  gint64   grad_accum;            /* micro-steps an optimizer step */
-  gint     checkpointing;         /* CheckpointMode [+ K]; key activation_checkpointing */
-  gboolean cpu_checkpointing;     /* checkpoints of whole blocks live in host memory */
-  gboolean partition_activations; /* tensor ranks share them */
+  gint64   seq_len;           /* tokens a sequence */
+  gint64   micro_batch;       /* sequences a data-parallel rank and micro-step */
+  gint64   grad_accum;        /* micro-steps an optimizer step */
+  gint64   global_batch;      /* sequences of a step on all data ranks; 0: what grad_accum makes */
+  gint     checkpointing;     /* CheckpointMode [+ K]; key activation_checkpointing */
+  gboolean cpu_checkpointing; /* checkpoints of whole blocks live in host memory */
+  gboolean partition_activations;             /* tensor ranks share them */
   gint64   tiled_in_splits, tiled_out_splits; /* parts of each linear of a block */
   gint     attention;                         /* AttentionKind */
   gboolean causal;

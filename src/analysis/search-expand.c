@@ -1,0 +1,230 @@
+/* Structures become candidates: a bound of each of their variants. */
+#include "analysis/search-private.h"
+
+#include <string.h>
+
+#include "base/parallel.h"
+
+#define BLOCK             64 /* structures at a time, whatever the number of threads */
+#define COLLECTIVE_EFFORT 30 /* kernels that a collective takes as long as */
+#define ALONE_STEPS       3  /* micro-steps that stand for all where there is no pipeline */
+
+/* What became of a structure's variants. */
+typedef struct
+{
+  GArray    *candidates;
+  GPtrArray *reasons; /* char*, of variants that were refused */
+  char      *reason;  /* the structure cannot be; else NULL */
+  guint64    n_bounded, n_cut, n_too_large, n_alike;
+} Expansion;
+
+typedef struct
+{
+  Search    *search;
+  guint     *nodes;
+  Expansion *expansions;
+} ExpandJobs;
+
+static gboolean
+bounds_are_equal (const ScreenedBound *a, const ScreenedBound *b)
+{
+  return a->seconds == b->seconds && memcmp (a->bytes, b->bytes, sizeof a->bytes) == 0;
+}
+
+/* A collective among them shares links with others, and takes as long as many kernels. */
+static double
+effort_of_kernels (const KernelDesc *kernels, guint n)
+{
+  double effort = n;
+
+  for (guint k = 0; k < n; k++)
+    if (kernels[k].kind == KERNEL_COMMUNICATION)
+      effort += COLLECTIVE_EFFORT;
+  return effort;
+}
+
+static double
+effort_of_stage (const Workload *stage)
+{
+  double effort = 0;
+
+  for (guint l = 0; l < workload_n_layers (stage); l++)
+    {
+      const LayerDesc *layer = workload_layer (stage, l);
+
+      effort += COLLECTIVE_EFFORT; /* the strategy's */
+      effort += effort_of_kernels (layer->forward, layer->n_forward);
+      effort += effort_of_kernels (layer->recompute, layer->n_recompute);
+      effort += effort_of_kernels (layer->backward, layer->n_backward);
+    }
+  return effort;
+}
+
+/* Without a pipeline few micro-steps stand for all; with one, as many as it takes to repeat. */
+static double
+effort_of (const ResolvedScenario *resolved)
+{
+  const Pipeline pipeline = pipeline_of (resolved->workload);
+  guint          enough = ALONE_STEPS;
+  double         effort = 0;
+
+  if (pipeline.stages > 1)
+    enough = 2 * pipeline.stages * (pipeline.chunks + 1);
+  for (guint s = 0; s < pipeline.stages; s++)
+    effort += effort_of_stage (resolved->input.stages[s]);
+  return effort * MIN (pipeline.micros, enough);
+}
+
+static void
+expand_variants (const Search *self, const Node *node, const ResolvedScenario *resolved,
+                 const ScreenedCompute *compute, Expansion *out)
+{
+  const guint               n = self->space->variants->len;
+  g_autofree ScreenedBound *bounds = g_new0 (ScreenedBound, n);
+  const double              sequences = search_sequences (resolved);
+  const double              weight = search_weight (self, cluster_n_gpus (resolved->cluster));
+
+  for (guint v = 0; v < n; v++)
+    {
+      const SearchVariant *variant = g_ptr_array_index (self->space->variants, v);
+      g_autoptr (DiagList) diags = diag_list_new ();
+      Candidate            candidate = { .structure = node->index,
+                                         .variant = v,
+                                         .effort = effort_of (resolved),
+                                         .pipeline = pipeline_of (resolved->workload).kind };
+
+      if (!search_screen_bound (self->screen, resolved, compute, variant->choice, &bounds[v],
+                                diags))
+        {
+          g_ptr_array_add (out->reasons, g_strdup (diag_list_first_message (diags)));
+          continue;
+        }
+      out->n_bounded++;
+      candidate.bound = bounds[v].seconds;
+      candidate.score = weight * bounds[v].seconds / sequences;
+      candidate.low = bounds[v].bytes[PLACE_HBM];
+      if ((double) candidate.low > search_memory (self))
+        out->n_too_large++;
+      else if (candidate.score >= self->best)
+        out->n_cut++;
+      else if (variant->base != v && bounds_are_equal (&bounds[v], &bounds[variant->base]))
+        out->n_alike++;
+      else
+        g_array_append_val (out->candidates, candidate);
+    }
+}
+
+static void
+expand_resolved (const Search *self, const Node *node, const ResolvedScenario *resolved,
+                 Expansion *out)
+{
+  const ScreenedCompute compute = search_screen_compute (self->screen, resolved);
+  const double          weight = search_weight (self, cluster_n_gpus (resolved->cluster));
+
+  if (search_screen_activations (resolved) > search_memory (self))
+    out->n_too_large = self->space->variants->len;
+  else if (weight * compute.compute / search_sequences (resolved) >= self->best)
+    out->n_cut = self->space->variants->len;
+  else
+    expand_variants (self, node, resolved, &compute, out);
+}
+
+static void
+expand_node (guint i, gpointer user)
+{
+  ExpandJobs          *jobs = user;
+  const Search        *self = jobs->search;
+  const Node          *node = node_at (self, jobs->nodes[i]);
+  Expansion           *out = &jobs->expansions[i];
+  ProfileSet          *profiles = search_borrow_profiles (self);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Scenario) scenario = search_space_scenario (self->space, node->index, NULL, diags);
+  g_autoptr (ResolvedScenario) resolved = NULL;
+
+  out->candidates = g_array_new (FALSE, FALSE, sizeof (Candidate));
+  out->reasons = g_ptr_array_new_with_free_func (g_free);
+  if (scenario != NULL)
+    resolved = resolved_new (scenario, profiles, diags);
+  if (resolved != NULL)
+    expand_resolved (self, node, resolved, out);
+  else
+    out->reason = g_strdup (diag_list_first_message (diags));
+  g_clear_pointer (&resolved, resolved_unref);
+  search_return_profiles (self, profiles);
+}
+
+/* Takes what a thread found out about one structure. */
+static void
+take_expansion (Search *self, Expansion *expansion)
+{
+  SearchResult *result = self->result;
+
+  result->n_bounded += expansion->n_bounded;
+  result->n_cut += expansion->n_cut;
+  result->n_too_large += expansion->n_too_large;
+  result->n_alike += expansion->n_alike;
+  if (expansion->reason != NULL)
+    {
+      result->n_refused += self->space->variants->len;
+      search_count_drop (self, expansion->reason, self->space->variants->len);
+    }
+  result->n_refused += expansion->reasons->len;
+  for (guint i = 0; i < expansion->reasons->len; i++)
+    search_count_drop (self, g_ptr_array_index (expansion->reasons, i), 1);
+  if (expansion->candidates->len > 0)
+    g_array_append_vals (self->candidates, expansion->candidates->data, expansion->candidates->len);
+  g_array_unref (expansion->candidates);
+  g_ptr_array_unref (expansion->reasons);
+  g_free (expansion->reason);
+}
+
+static void
+expand_nodes (Search *self, guint *nodes, guint n)
+{
+  Expansion  expansions[BLOCK] = { 0 };
+  ExpandJobs jobs = { self, nodes, expansions };
+
+  parallel_run (n, self->options->n_threads, expand_node, &jobs, NULL);
+  for (guint i = 0; i < n; i++)
+    {
+      take_expansion (self, &expansions[i]);
+      node_at (self, nodes[i])->expanded = TRUE;
+    }
+}
+
+/* Expands the next structures from *NEXT on that may beat the best; FALSE: there are none. */
+gboolean
+search_expand_next (Search *self, guint *next)
+{
+  guint nodes[BLOCK], n = 0;
+
+  for (; n < BLOCK && *next < self->nodes->len && node_at (self, *next)->least < self->best;
+       (*next)++)
+    if (!node_at (self, *next)->expanded)
+      nodes[n++] = *next;
+  expand_nodes (self, nodes, n);
+  return n > 0;
+}
+
+/*
+ * Structures from all over the order, so that there soon is a best one: the first ones are those of
+ * least work, which take most memory. PIPED: only those with stages, or only those without, which
+ * are simulated in no time.
+ */
+void
+search_expand_sample (Search *self, gboolean piped)
+{
+  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (guint));
+  guint              nodes[BLOCK], n;
+
+  for (guint i = 0; i < self->nodes->len; i++)
+    if (piped
+        == (search_number (self, node_at (self, i)->index, "mesh.pp",
+                           MAX (self->scenario->mesh.pp, 1))
+            > 1))
+      g_array_append_val (all, i);
+  n = MIN (all->len, BLOCK);
+  for (guint i = 0; i < n; i++)
+    nodes[i] = g_array_index (all, guint, (guint) ((guint64) all->len * i / n));
+  expand_nodes (self, nodes, n);
+}

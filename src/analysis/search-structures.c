@@ -1,0 +1,260 @@
+/* Structures: which divide, and the least that each of them can take. */
+#include "analysis/search-private.h"
+
+#include <string.h>
+
+#include "base/parallel.h"
+
+#define HOUR 3600.0
+
+/* ---- profiles of threads --------------------------------------------------------------------- */
+
+ProfileSet *
+search_borrow_profiles (const Search *self)
+{
+  ProfileSet *profiles = g_async_queue_try_pop (self->idle);
+
+  return profiles != NULL ? profiles : predict_profiles (self->predict);
+}
+
+void
+search_return_profiles (const Search *self, ProfileSet *profiles)
+{
+  g_async_queue_push (self->idle, profiles);
+}
+
+/* ---- scores ---------------------------------------------------------------------------------- */
+
+/* What STRUCTURE sets KEY to; NULL: it does not. */
+const char *
+search_text (const Search *self, guint64 structure, const char *key)
+{
+  for (guint a = 0; a < self->space->axes->len; a++)
+    {
+      const SearchChoice *choice = search_space_choice (self->space, structure, a);
+
+      for (guint i = 0; i < choice->options->len; i++)
+        {
+          const ScenarioOverride *option = &g_array_index (choice->options, ScenarioOverride, i);
+
+          if (g_str_equal (option->key, key))
+            return option->value;
+        }
+    }
+  return NULL;
+}
+
+gint64
+search_number (const Search *self, guint64 structure, const char *key, gint64 fallback)
+{
+  const char *text = search_text (self, structure, key);
+
+  return text != NULL ? g_ascii_strtoll (text, NULL, 10) : fallback;
+}
+
+gint64
+search_gpus (const Search *self, guint64 structure)
+{
+  gint64 nodes = search_number (self, structure, "cluster.nodes", 0);
+
+  return nodes > 0 ? nodes * self->gpus_per_node : (gint64) self->n_gpus;
+}
+
+/* What a second on N GPUs weighs. */
+double
+search_weight (const Search *self, double n_gpus)
+{
+  switch (self->options->objective)
+    {
+    case SEARCH_EFFICIENCY:
+      return n_gpus;
+    case SEARCH_COST:
+      return n_gpus * self->options->price_per_gpu_hour / HOUR;
+    case SEARCH_THROUGHPUT:
+    case SEARCH_N_OBJECTIVES:
+      break;
+    }
+  return 1;
+}
+
+double
+search_sequences (const ResolvedScenario *resolved)
+{
+  const TrainingOptions *training = workload_training (resolved->workload);
+
+  return (double) resolved->n_data_ranks * (double) training->micro_batch
+         * (double) training->grad_accum;
+}
+
+double
+search_memory (const Search *self)
+{
+  return self->options->max_hbm > 0 ? MIN (self->options->max_hbm, (double) self->hbm)
+                                    : (double) self->hbm;
+}
+
+/* ---- why not --------------------------------------------------------------------------------- */
+
+/* TEXT without its numbers: what is alike is counted together. */
+static char *
+without_numbers (const char *text)
+{
+  GString *out = g_string_new (NULL);
+
+  for (; *text != '\0'; text++)
+    if (!g_ascii_isdigit (*text))
+      g_string_append_c (out, *text);
+    else if (out->len == 0 || out->str[out->len - 1] != '#')
+      g_string_append_c (out, '#');
+  return g_string_free (out, FALSE);
+}
+
+void
+search_count_drop (Search *self, const char *reason, guint64 n)
+{
+  char       *key = without_numbers (reason != NULL ? reason : "it cannot be planned");
+  SearchDrop *drop = g_hash_table_lookup (self->reasons, key);
+
+  if (drop == NULL)
+    {
+      drop = g_new0 (SearchDrop, 1);
+      drop->reason = g_strdup (reason != NULL ? reason : key);
+      g_hash_table_insert (self->reasons, g_strdup (key), drop);
+    }
+  drop->n += n;
+  g_free (key);
+}
+
+/* ---- structures ------------------------------------------------------------------------------ */
+
+/* The work of a structure, computed in threads; of one that cannot be, 0: no bound. */
+typedef struct
+{
+  Search          *search;
+  GArray          *keys; /* guint64 */
+  ScreenedCompute *work;
+} WorkJobs;
+
+static void
+compute_work (guint i, gpointer user)
+{
+  WorkJobs              *jobs = user;
+  Search                *self = jobs->search;
+  const ScenarioOverride whole[] = {
+    { "mesh.pp", "1", "search" },
+    { "mesh.vp", "1", "search" },
+    { "mesh.pipeline", "auto", "search" },
+    { "training.global_batch", "", "search" },
+    { "training.grad_accum", "1", "search" },
+  };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (Scenario) structure =
+      search_space_scenario (self->space, g_array_index (jobs->keys, guint64, i), NULL, diags);
+  g_autoptr (Scenario)         scenario = NULL;
+  g_autoptr (ResolvedScenario) resolved = NULL;
+  ProfileSet                  *profiles = search_borrow_profiles (self);
+
+  if (structure != NULL)
+    scenario = scenario_with (structure, self->strategies, whole, G_N_ELEMENTS (whole), diags);
+  if (scenario != NULL)
+    resolved = resolved_new (scenario, profiles, diags);
+  if (resolved != NULL)
+    jobs->work[i] = search_screen_compute (self->screen, resolved);
+  g_clear_pointer (&resolved, resolved_unref);
+  search_return_profiles (self, profiles);
+}
+
+static gint
+compare_nodes (gconstpointer a, gconstpointer b)
+{
+  const Node *x = a, *y = b;
+
+  if (x->least != y->least)
+    return x->least < y->least ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static void
+compute_all_work (Search *self, GArray *keys)
+{
+  g_autofree ScreenedCompute *work = g_new0 (ScreenedCompute, keys->len);
+  WorkJobs                    jobs = { self, keys, work };
+
+  parallel_run (keys->len, self->options->n_threads, compute_work, &jobs, self->predict->count);
+  for (guint i = 0; i < keys->len; i++)
+    g_hash_table_insert (self->work,
+                         g_memdup2 (&g_array_index (keys, guint64, i), sizeof (guint64)),
+                         g_memdup2 (&work[i], sizeof work[i]));
+}
+
+static gboolean
+has_directions (const Search *self, guint64 structure)
+{
+  const char *pipeline = search_text (self, structure, "mesh.pipeline");
+
+  return pipeline != NULL ? g_str_equal (pipeline, "dualpipe")
+                          : self->scenario->mesh.pipeline == PIPELINE_DUALPIPE;
+}
+
+/*
+ * A step is no shorter than the work of all its micro-batches, shared out evenly over data ranks
+ * and stages: per sequence that is work / (data ranks x stages x micro-batch).
+ */
+static void
+bound_nodes (Search *self)
+{
+  const Scenario *s = self->scenario;
+
+  for (guint i = 0; i < self->nodes->len; i++)
+    {
+      Node                  *node = node_at (self, i);
+      const guint64          key = search_space_without_pipeline (self->space, node->index);
+      const ScreenedCompute *work = g_hash_table_lookup (self->work, &key);
+      const double           n_gpus = (double) search_gpus (self, node->index);
+      const double tp = (double) search_number (self, node->index, "mesh.tp", MAX (s->mesh.tp, 1));
+      const double cp = (double) search_number (self, node->index, "mesh.cp", MAX (s->mesh.cp, 1));
+      const double batch = (double) search_number (self, node->index, "training.micro_batch",
+                                                   s->training.micro_batch);
+
+      node->least = search_weight (self, n_gpus)
+                    * (has_directions (self, node->index) ? work->both : work->work)
+                    / (n_gpus / (tp * cp) * batch);
+    }
+  g_array_sort (self->nodes, compare_nodes);
+}
+
+gboolean
+search_list_nodes (Search *self, guint64 n, DiagList *diags)
+{
+  g_autoptr (GHashTable) known = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
+  g_autoptr (GArray)     keys = g_array_new (FALSE, FALSE, sizeof (guint64));
+  const TrainingOptions *training = &self->scenario->training;
+
+  for (guint64 index = 0; index < n; index++)
+    {
+      Node    node = { .index = index };
+      guint64 key;
+
+      if (!search_space_divides (self->space, index, search_gpus (self, index),
+                                 training->global_batch, training->micro_batch))
+        continue;
+      g_array_append_val (self->nodes, node);
+      key = search_space_without_pipeline (self->space, index);
+      if (g_hash_table_add (known, g_memdup2 (&key, sizeof key)))
+        g_array_append_val (keys, key);
+    }
+  self->result->n_structures = self->nodes->len;
+  self->result->n_configurations = (guint64) self->nodes->len * self->space->variants->len;
+  if (self->nodes->len == 0)
+    {
+      diag_error (
+          diags,
+          option_mark (scenario_marks (self->scenario, training_options), "global_batch", NULL),
+          "take a batch with more divisors, or other degrees",
+          "no mesh and micro-batch of the space divide the GPUs and the batch");
+      return FALSE;
+    }
+  compute_all_work (self, keys);
+  bound_nodes (self);
+  return TRUE;
+}

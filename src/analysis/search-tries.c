@@ -1,0 +1,424 @@
+/* Candidates are planned and simulated, those that are probably the best first. */
+#include "analysis/search-private.h"
+
+#include <math.h>
+
+#include "analysis/planned.h"
+#include "base/parallel.h"
+
+/*
+ * What a simulation takes grows with the kernels that are replayed: their number is its effort, of
+ * which a core does some 500 000 a second. A plan takes a seventh.
+ */
+#define MOST_EFFORT   8e6
+#define MOST_OF_ONE   0.06 /* of that, for one configuration */
+#define MOST_AT_ONCE  0.1  /* and of those that are tried at a time */
+#define PLAN_EFFORT   0.15
+#define EFFORT_COUNTS 0.1 /* of an estimate, for each doubling: of like ones the cheaper first */
+
+#define SURE 0.92 /* of the memory that there is: what is estimated below is not planned first */
+
+#define HOPELESS 1.05 /* of it: what is estimated above is not tried */
+#define TRIES    16   /* configurations that are planned and simulated at a time */
+#define HOUR     3600.0
+
+/* ---- estimates ------------------------------------------------------------------------------- */
+
+/* Of VARIANT and CANDIDATE's kind of pipeline; beyond the last variant: of all. */
+static Ratio *
+ratio_of (const Search *self, const Candidate *candidate, guint variant)
+{
+  return &self->ratios[SEARCH_PIPELINES * variant + candidate->pipeline];
+}
+
+static guint
+base_of (const Search *self, const Candidate *candidate)
+{
+  return ((const SearchVariant *) g_ptr_array_index (self->space->variants, candidate->variant))
+      ->base;
+}
+
+/* What is known of the most alike: the variant, its strategy, the kind of pipeline. */
+static double
+mean_ratio (const Search *self, const Candidate *candidate, gboolean memory)
+{
+  const guint like[] = { candidate->variant, base_of (self, candidate),
+                         self->space->variants->len };
+
+  for (guint i = 0; i < G_N_ELEMENTS (like); i++)
+    {
+      const Ratio *ratio = ratio_of (self, candidate, like[i]);
+
+      if (memory && ratio->n_memory > 0)
+        return ratio->memory / ratio->n_memory;
+      if (!memory && ratio->n_time > 0)
+        return ratio->time / ratio->n_time;
+    }
+  return 1;
+}
+
+/* Whether CANDIDATE needs much more memory than there is, if it takes what its like have taken. */
+gboolean
+search_is_hopeless (const Search *self, const Candidate *candidate)
+{
+  return (double) candidate->low * mean_ratio (self, candidate, TRUE)
+         > HOPELESS * search_memory (self);
+}
+
+/* Whether CANDIDATE surely fits, by what its like have taken. */
+static gboolean
+is_sure (const Search *self, const Candidate *candidate)
+{
+  return ratio_of (self, candidate, base_of (self, candidate))->n_memory > 0
+         && (double) candidate->low * mean_ratio (self, candidate, TRUE)
+                <= SURE * search_memory (self);
+}
+
+/*
+ * The score that CANDIDATE probably has; of like ones what is simulated sooner comes first. Until
+ * something fits nothing is cut: then the cheapest come first.
+ */
+static double
+estimate (const Search *self, const Candidate *candidate)
+{
+  double score = candidate->score * mean_ratio (self, candidate, FALSE);
+
+  return isfinite (self->best) ? score * (1 + EFFORT_COUNTS * log2 (candidate->effort))
+                               : score * candidate->effort;
+}
+
+static double
+effort_allowed (const Search *self)
+{
+  return MOST_EFFORT * (self->options->effort > 0 ? self->options->effort : 1);
+}
+
+static gboolean
+is_too_long (const Search *self, const Candidate *candidate)
+{
+  return candidate->effort > MOST_OF_ONE * effort_allowed (self);
+}
+
+static void
+learn (Ratio *ratio, double time, double memory)
+{
+  if (time > 0)
+    {
+      ratio->time += time;
+      ratio->n_time++;
+    }
+  if (memory > 0)
+    {
+      ratio->memory += memory;
+      ratio->n_memory++;
+    }
+}
+
+static void
+learn_all (Search *self, const Candidate *candidate, double time, double memory)
+{
+  const guint base = base_of (self, candidate);
+
+  learn (ratio_of (self, candidate, candidate->variant), time, memory);
+  if (base != candidate->variant)
+    learn (ratio_of (self, candidate, base), time, memory);
+  learn (ratio_of (self, candidate, self->space->variants->len), time, memory);
+}
+
+/* ---- tries ----------------------------------------------------------------------------------- */
+
+typedef struct
+{
+  Candidate   candidate;
+  double      estimate;
+  Scenario   *scenario;
+  gint64      excess; /* bytes, planned */
+  gboolean    sure;   /* it fits by its estimate: not planned */
+  Prediction *prediction;
+  char       *reason;
+} Try;
+
+typedef struct
+{
+  const Search *search;
+  Try          *tries;
+  guint        *which; /* of those to simulate */
+} TryJobs;
+
+static void
+plan_try (guint i, gpointer user)
+{
+  const TryJobs       *jobs = user;
+  Try                 *try = &jobs->tries[i];
+  const Search        *self = jobs->search;
+  const SearchVariant *variant = g_ptr_array_index (self->space->variants, try->candidate.variant);
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  try->scenario = search_space_scenario (self->space, try->candidate.structure, variant, diags);
+  try->sure = is_sure (self, &try->candidate);
+  if (try->scenario == NULL)
+    try->excess = BYTES_UNKNOWN;
+  else if (!try->sure)
+    try->excess = scenario_planned_excess (try->scenario, self->predict, NULL, diags);
+  if (try->excess == BYTES_UNKNOWN)
+    try->reason = g_strdup (diag_list_first_message (diags));
+}
+
+Prediction *
+search_simulate (const Search *self, const Scenario *scenario, char **reason)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GError)   error = NULL;
+  Prediction          *prediction = predict (scenario, self->predict, diags, &error);
+
+  if (prediction == NULL)
+    *reason = g_strdup (error != NULL ? error->message : diag_list_first_message (diags));
+  return prediction;
+}
+
+static void
+simulate_try (guint i, gpointer user)
+{
+  const TryJobs *jobs = user;
+  Try           *try = &jobs->tries[jobs->which[i]];
+
+  try->prediction = search_simulate (jobs->search, try->scenario, &try->reason);
+}
+
+/* Bytes that PREDICTION takes over what there is and what may be taken; at most 0: it fits. */
+double
+search_excess (const Search *self, const Prediction *prediction)
+{
+  const SearchOptions *options = self->options;
+  double               excess = 0;
+
+  if (!prediction->fits)
+    excess = (double) MAX (MAX (prediction->hbm.excess, prediction->host.excess),
+                           prediction->drives.excess);
+  if (options->max_hbm > 0)
+    excess = MAX (excess, (double) prediction->hbm.device - options->max_hbm);
+  if (options->max_host > 0)
+    excess = MAX (excess, (double) prediction->host.device - options->max_host);
+  return prediction->fits ? excess : MAX (excess, 1);
+}
+
+void
+search_append_word (GString *out, const ScenarioOverride *option)
+{
+  const char      *dot = strchr (option->key, '.');
+  g_autofree char *name = g_strdelimit (g_strdup (dot + 1), "_", '-');
+
+  if (out->len > 0)
+    g_string_append_c (out, ' ');
+  if (g_str_equal (option->key, "strategy.name"))
+    g_string_append_printf (out, "--strategy %s", option->value);
+  else if (g_str_has_prefix (option->key, "strategy."))
+    g_string_append_printf (out, "--set %s=%s", option->key, option->value);
+  else
+    g_string_append_printf (out, "--%s %s", name, option->value);
+}
+
+/* "--strategy fsdp2 --tp 2 ...". Newly allocated. */
+static char *
+command_line (const Search *self, guint64 structure, guint variant)
+{
+  const SearchVariant *v = g_ptr_array_index (self->space->variants, variant);
+  GString             *out = g_string_new (NULL);
+
+  for (guint i = 0; i < v->options->len; i++)
+    search_append_word (out, &g_array_index (v->options, ScenarioOverride, i));
+  for (guint a = 0; a < self->space->axes->len; a++)
+    {
+      const SearchChoice *choice = search_space_choice (self->space, structure, a);
+
+      for (guint i = 0; i < choice->options->len; i++)
+        search_append_word (out, &g_array_index (choice->options, ScenarioOverride, i));
+    }
+  return g_string_free (out, FALSE);
+}
+
+/* SCENARIO and PREDICTION are taken; LABEL and OPTIONS too. */
+SearchFound *
+search_add_found (Search *self, char *label, char *options, Scenario *scenario,
+                  Prediction *prediction, double bound)
+{
+  SearchFound *found = g_new0 (SearchFound, 1);
+  double       seconds = prediction->step_time_s;
+  double       sequences = prediction->samples_per_s * seconds;
+
+  found->label = label;
+  found->options = options;
+  found->scenario = scenario;
+  found->prediction = prediction;
+  found->bound = bound;
+  found->score = search_weight (self, prediction->n_gpus) * seconds / sequences;
+  if (self->options->price_per_gpu_hour > 0)
+    found->money_per_million_tokens = self->options->price_per_gpu_hour / HOUR * prediction->n_gpus
+                                      / prediction->tokens_per_s * 1e6;
+  self->best = MIN (self->best, found->score);
+  g_ptr_array_add (self->result->found, found);
+  return found;
+}
+
+static void
+add_miss (Search *self, const Candidate *candidate, double excess)
+{
+  SearchMiss          *miss = g_new0 (SearchMiss, 1);
+  const SearchVariant *variant = g_ptr_array_index (self->space->variants, candidate->variant);
+
+  miss->label = search_space_label (self->space, candidate->structure, variant);
+  miss->options = command_line (self, candidate->structure, candidate->variant);
+  miss->excess = excess;
+  miss->bound = candidate->score; /* until the best is known */
+  g_ptr_array_add (self->result->missed, miss);
+}
+
+/* Takes a try whose configuration was simulated, or could not be. */
+static void
+take_try (Search *self, Try *try)
+{
+  const Candidate *candidate = &try->candidate;
+  Prediction      *prediction = g_steal_pointer (&try->prediction);
+  double           excess;
+
+  if (prediction == NULL)
+    return;
+  excess = search_excess (self, prediction);
+  learn_all (self, candidate, prediction->step_time_s / candidate->bound,
+             candidate->low > 0 ? (double) prediction->hbm.device / (double) candidate->low : 0);
+  if (excess <= 0)
+    {
+      const SearchVariant *variant = g_ptr_array_index (self->space->variants, candidate->variant);
+      char                *label = search_space_label (self->space, candidate->structure, variant);
+
+      search_add_found (self, label, command_line (self, candidate->structure, candidate->variant),
+                        g_steal_pointer (&try->scenario), prediction, candidate->bound);
+      g_free (prediction->scenario);
+      prediction->scenario = g_strdup (label);
+      return;
+    }
+  add_miss (self, candidate, excess);
+  self->result->n_too_large++;
+  self->result->n_unfit++;
+  prediction_free (prediction);
+}
+
+/* Moves the candidates of least estimate that may beat the best into TRIES; says how many. */
+static guint
+pick_tries (Search *self, Try *tries)
+{
+  guint n = 0, kept = 0;
+
+  for (guint i = 0; i < self->candidates->len; i++)
+    {
+      Candidate *candidate = &g_array_index (self->candidates, Candidate, i);
+      Try        try = { .candidate = *candidate };
+      guint      at;
+
+      if (candidate->score >= self->best)
+        {
+          self->result->n_cut++;
+          continue;
+        }
+      if (search_is_hopeless (self, candidate) || is_too_long (self, candidate))
+        {
+          g_array_index (self->candidates, Candidate, kept++) = *candidate;
+          continue;
+        }
+      try.estimate = estimate (self, candidate);
+      for (at = n; at > 0 && try.estimate < tries[at - 1].estimate; at--)
+        tries[at] = tries[at - 1];
+      if (at < TRIES)
+        {
+          /* the one that falls out goes back among the others */
+          if (n == TRIES)
+            g_array_index (self->candidates, Candidate, kept++) = tries[TRIES].candidate;
+          tries[at] = try;
+          n = MIN (n + 1, TRIES);
+        }
+      else
+        g_array_index (self->candidates, Candidate, kept++) = *candidate;
+    }
+  g_array_set_size (self->candidates, kept);
+  return n;
+}
+
+/* Of N TRIES those that do not take too much effort together, one at least; the rest goes back. */
+static guint
+put_back (Search *self, const Try *tries, guint n)
+{
+  double effort = 0, most = MOST_AT_ONCE * effort_allowed (self);
+  guint  kept = 0;
+
+  for (guint i = 0; i < n; i++)
+    {
+      effort += tries[i].candidate.effort;
+      if (i == kept && (i == 0 || effort <= most))
+        kept++;
+      else
+        g_array_append_val (self->candidates, tries[i].candidate);
+    }
+  return kept;
+}
+
+static void
+drop_try (Search *self, Try *try)
+{
+  if (try->excess == BYTES_UNKNOWN)
+    {
+      self->result->n_refused++;
+      search_count_drop (self, try->reason, 1);
+    }
+  else if (try->excess > 0)
+    {
+      const double room = (double) self->hbm;
+
+      self->result->n_too_large++;
+      add_miss (self, &try->candidate, (double) try->excess);
+      if (try->candidate.low > 0)
+        learn_all (self, &try->candidate, 0,
+                   (room + (double) try->excess) / (double) try->candidate.low);
+    }
+}
+
+/* FALSE: there is nothing left to try, or the budget is spent. */
+gboolean
+search_try_some (Search *self, guint max_planned, guint max_simulated)
+{
+  Try           tries[TRIES + 1] = { 0 };
+  guint         which[TRIES], n, n_simulated = 0;
+  TryJobs       jobs = { self, tries, which };
+  SearchResult *result = self->result;
+
+  if (result->n_planned >= max_planned || result->n_simulated >= max_simulated
+      || self->effort >= effort_allowed (self))
+    return FALSE;
+  n = put_back (self, tries, pick_tries (self, tries));
+  if (n == 0)
+    return FALSE;
+  parallel_run (n, self->options->n_threads, plan_try, &jobs, NULL);
+  for (guint i = 0; i < n; i++)
+    if (!tries[i].sure)
+      {
+        self->effort += PLAN_EFFORT * tries[i].candidate.effort;
+        result->n_planned++;
+      }
+  for (guint i = 0; i < n; i++)
+    if (tries[i].excess <= 0)
+      {
+        self->effort += tries[i].candidate.effort;
+        which[n_simulated++] = i;
+      }
+    else
+      drop_try (self, &tries[i]);
+  parallel_run (n_simulated, self->options->n_threads, simulate_try, &jobs, self->predict->count);
+  result->n_simulated += n_simulated;
+  for (guint i = 0; i < n; i++)
+    {
+      take_try (self, &tries[i]);
+      if (tries[i].scenario != NULL)
+        scenario_free (tries[i].scenario);
+      g_free (tries[i].reason);
+    }
+  return TRUE;
+}

@@ -1,0 +1,238 @@
+#include "report/search.h"
+
+#include "report/results-private.h"
+#include "report/terminal-private.h"
+
+#define GIB 1073741824.0
+
+static const SearchFound *
+found_at (const SearchResult *self, guint i)
+{
+  return g_ptr_array_index (self->found, i);
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static void
+add_row (struct libscols_table *table, const SearchFound *found, guint rank)
+{
+  const Prediction *p = found->prediction;
+  const char       *mark = found->pareto ? "P" : "";
+  char            **cells = g_new0 (char *, 10);
+  guint             n = 0;
+
+  cells[n++] = g_strdup_printf ("%u%s", rank, mark);
+  cells[n++] = quantity_format (QUANTITY_TIME, p->step_time_s, 4);
+  cells[n++] = g_strdup_printf ("%.1f", p->tokens_per_s_per_gpu);
+  cells[n++] = g_strdup_printf ("%.1f %%", p->mfu_percent);
+  cells[n++] = g_strdup_printf ("%.1f GiB", (double) p->hbm.device / GIB);
+  cells[n++] = g_strdup_printf ("%.1f GiB", (double) p->host.device / GIB);
+  cells[n++] = g_strdup (p->binding_resource);
+  if (found->money_per_million_tokens > 0)
+    cells[n++] = g_strdup_printf ("%.4g", found->money_per_million_tokens);
+  cells[n++] = g_strdup (found->label);
+  terminal_table_take (table, cells);
+}
+
+static void
+append_table (const SearchResult *self, GString *out)
+{
+  const gboolean       priced = found_at (self, 0)->money_per_million_tokens > 0;
+  const TerminalColumn all[] = {
+    { "#", TRUE },      { "STEP", TRUE },         { "TOKENS/S/GPU", TRUE },
+    { "MFU", TRUE },    { "PEAK HBM", TRUE },     { "PEAK HOST", TRUE },
+    { "BINDS", FALSE }, { "MONEY/MTOKEN", TRUE }, { "CONFIGURATION", FALSE }
+  };
+  TerminalColumn         columns[G_N_ELEMENTS (all)];
+  guint                  n = 0;
+  struct libscols_table *table;
+
+  for (guint i = 0; i < G_N_ELEMENTS (all); i++)
+    if (priced || !g_str_equal (all[i].title, "MONEY/MTOKEN"))
+      columns[n++] = all[i];
+  table = terminal_table_new (columns, n);
+  for (guint i = 0; i < self->found->len; i++)
+    add_row (table, found_at (self, i), i + 1);
+  terminal_table_finish (table, out);
+}
+
+static void
+append_runner_up (const SearchResult *self, GString *out)
+{
+  const SearchFound *best = found_at (self, 0), *second = found_at (self, 1);
+  g_auto (GStrv)     reasons = compare_explain (best->prediction, second->prediction);
+
+  g_string_append_printf (out, "\nWhy not the second: %s\n", second->label);
+  for (guint i = 0; reasons[i] != NULL && i < 5; i++)
+    g_string_append_printf (out, "  - %s\n", reasons[i]);
+}
+
+static void
+append_misses (const SearchResult *self, GString *out)
+{
+  if (self->missed->len == 0)
+    return;
+  g_string_append (out, "\nDo not fit, and could be faster by their bounds\n");
+  for (guint i = 0; i < self->missed->len; i++)
+    {
+      const SearchMiss *miss = g_ptr_array_index (self->missed, i);
+      g_autofree char  *excess = quantity_format (QUANTITY_BYTES, miss->excess, 3);
+
+      g_string_append_printf (out, "  - with %s more: %s\n", excess, miss->label);
+    }
+}
+
+#define COUNT "%" G_GUINT64_FORMAT
+
+static void
+append_counts (const SearchResult *self, GString *out)
+{
+  g_string_append_printf (out,
+                          "\nSearched\n  " COUNT " configurations (" COUNT
+                          " meshes with micro-batch and checkpointing, each under every variant)\n"
+                          "  " COUNT " cut by a bound of their time, " COUNT " too large, " COUNT
+                          " do not go together\n",
+                          self->n_configurations, self->n_structures, self->n_cut,
+                          self->n_too_large, self->n_refused);
+  if (self->n_alike > 0)
+    g_string_append_printf (out,
+                            "  " COUNT " move the same bytes as their strategy's defaults: tried "
+                            "around the best only\n",
+                            self->n_alike);
+  if (self->n_hopeless > 0)
+    g_string_append_printf (out,
+                            "  " COUNT " would need more memory than there is, judged by what "
+                            "others of their strategy took: not tried\n",
+                            self->n_hopeless);
+  g_string_append_printf (out, "  %u planned, %u simulated\n", self->n_planned, self->n_simulated);
+  if (self->n_open > 0 && self->found->len > 0)
+    g_string_append_printf (out,
+                            "  " COUNT " were left when the budget was spent; by their bounds none "
+                            "is more than %.2f times as fast (--simulate N tries more)\n",
+                            self->n_open, self->open_gain);
+  else if (self->found->len > 0)
+    g_string_append (out, "  nothing with a better bound is left: the best is proved to be it\n");
+}
+
+static void
+append_drops (const SearchResult *self, GString *out)
+{
+  if (self->drops->len == 0)
+    return;
+  g_string_append (out, "\nWhat does not go together, most often\n");
+  for (guint i = 0; i < self->drops->len; i++)
+    {
+      const SearchDrop *drop = &g_array_index (self->drops, SearchDrop, i);
+
+      g_string_append_printf (out, "  - " COUNT " such as: %s\n", drop->n, drop->reason);
+    }
+}
+
+void
+report_search_text (const SearchResult *self, const SearchOptions *options, GString *out)
+{
+  const Prediction *p;
+
+  (void) options;
+  if (self->found->len == 0)
+    {
+      g_string_append (out, "Nothing meets the constraints.\n");
+      append_misses (self, out);
+      append_counts (self, out);
+      append_drops (self, out);
+      return;
+    }
+  p = found_at (self, 0)->prediction;
+  g_string_append_printf (out, "The best for %s on %s\n\n  %s\n\n", p->model, p->cluster,
+                          found_at (self, 0)->options);
+  append_table (self, out);
+  g_string_append (out, "\nP: on the Pareto front of throughput, memory and GPUs\n");
+  if (self->found->len > 1)
+    append_runner_up (self, out);
+  append_misses (self, out);
+  append_counts (self, out);
+}
+
+/* ---- machines -------------------------------------------------------------------------------- */
+
+void
+report_search_csv (const SearchResult *self, GString *out)
+{
+  g_autoptr (GPtrArray) predictions = g_ptr_array_new ();
+
+  for (guint i = 0; i < self->found->len; i++)
+    g_ptr_array_add (predictions, found_at (self, i)->prediction);
+  report_csv (predictions, out);
+}
+
+static struct json_object *
+found_json (const SearchFound *found)
+{
+  struct json_object *object = prediction_json (found->prediction);
+
+  json_add_text (object, "options", found->options);
+  json_add_number (object, "bound_s", found->bound);
+  json_object_object_add (object, "pareto", json_object_new_boolean (found->pareto));
+  if (found->money_per_million_tokens > 0)
+    json_add_number (object, "money_per_million_tokens", found->money_per_million_tokens);
+  return object;
+}
+
+static struct json_object *
+misses_json (const SearchResult *self)
+{
+  struct json_object *list = json_object_new_array ();
+
+  for (guint i = 0; i < self->missed->len; i++)
+    {
+      const SearchMiss   *miss = g_ptr_array_index (self->missed, i);
+      struct json_object *object = json_object_new_object ();
+
+      json_add_text (object, "options", miss->options);
+      json_add_number (object, "lacking_bytes", miss->excess);
+      json_object_array_add (list, object);
+    }
+  return list;
+}
+
+static struct json_object *
+drops_json (const SearchResult *self)
+{
+  struct json_object *list = json_object_new_array ();
+
+  for (guint i = 0; i < self->drops->len; i++)
+    {
+      const SearchDrop   *drop = &g_array_index (self->drops, SearchDrop, i);
+      struct json_object *object = json_object_new_object ();
+
+      json_add_text (object, "reason", drop->reason);
+      json_add_count (object, "configurations", drop->n);
+      json_object_array_add (list, object);
+    }
+  return list;
+}
+
+void
+report_search_json (const SearchResult *self, GString *out)
+{
+  struct json_object *root = json_document_new (), *results = json_object_new_array (),
+                     *search = json_object_new_object ();
+
+  for (guint i = 0; i < self->found->len; i++)
+    json_object_array_add (results, found_json (found_at (self, i)));
+  json_object_object_add (root, "results", results);
+  json_add_count (search, "structures", self->n_structures);
+  json_add_count (search, "configurations", self->n_configurations);
+  json_add_count (search, "cut", self->n_cut);
+  json_add_count (search, "too_large", self->n_too_large);
+  json_add_count (search, "refused", self->n_refused);
+  json_add_count (search, "alike", self->n_alike);
+  json_add_count (search, "planned", self->n_planned);
+  json_add_count (search, "simulated", self->n_simulated);
+  json_add_count (search, "open", self->n_open);
+  json_add_number (search, "open_gain", self->n_open > 0 ? self->open_gain : 1);
+  json_object_object_add (search, "near_misses", misses_json (self));
+  json_object_object_add (search, "refusals", drops_json (self));
+  json_object_object_add (root, "search", search);
+  json_finish (root, out);
+}

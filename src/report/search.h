@@ -1,0 +1,13 @@
+/* What a search found: formatting only. */
+#pragma once
+
+#include "analysis/search.h"
+
+/* The best ones in a table, the winner's options, the Pareto front, near misses, what was cut. */
+void report_search_text (const SearchResult *result, const SearchOptions *options, GString *out);
+
+/* The configurations found, in the columns of report_csv. */
+void report_search_csv (const SearchResult *result, GString *out);
+
+/* {"schema": 1, "results": [...], "search": {...}}: report_json's with what the search says. */
+void report_search_json (const SearchResult *result, GString *out);
