@@ -24,7 +24,8 @@ static gboolean
 step_time_at (const Scenario *scenario, const PredictOptions *options, InputFiles *files,
               ProfileEnd end, double *seconds, DiagList *diags, GError **error)
 {
-  g_autoptr (ProfileSet)       profiles = profile_set_new_shared (options->profile_dir, end, files);
+  const ProfileVariant   variant = { end, options->changes, options->n_changes };
+  g_autoptr (ProfileSet) profiles = profile_set_new_shared (options->profile_dir, &variant, files);
   g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
   PredictOptions               without = *options;
   g_autoptr (Prediction)       at = NULL;
@@ -44,7 +45,9 @@ step_time_at (const Scenario *scenario, const PredictOptions *options, InputFile
 ProfileSet *
 predict_profiles (const PredictOptions *options)
 {
-  return profile_set_new_shared (options->profile_dir, PROFILE_AS_GIVEN, options->files);
+  const ProfileVariant variant = { .changes = options->changes, .n_changes = options->n_changes };
+
+  return profile_set_new_shared (options->profile_dir, &variant, options->files);
 }
 
 Prediction *

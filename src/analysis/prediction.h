@@ -110,10 +110,12 @@ const char *const *prediction_result_names (void);
 
 typedef struct
 {
-  ReplayOptions replay;
-  gboolean      unfolded;    /* simulate every rank, not one of each that are alike */
-  gboolean      interval;    /* also simulate at both ends of the figures' ranges */
-  const char   *profile_dir; /* of profile_set_new; NULL = shipped */
+  ReplayOptions       replay;
+  gboolean            unfolded;    /* simulate every rank, not one of each that are alike */
+  gboolean            interval;    /* also simulate at both ends of the figures' ranges */
+  const char         *profile_dir; /* of profile_set_new; NULL = shipped */
+  const FigureChange *changes;     /* of hardware figures; outlive the predicting */
+  guint               n_changes;
   InputFiles *files; /* that other predictions read from as well, or NULL; outlives what is made */
   WorkCount  *count; /* where who predicts many scenarios says how many are done; may be NULL */
 } PredictOptions;

@@ -63,35 +63,50 @@ count_figures (ProfileSet *profiles, const char *kind, const char *id, GString *
     }
 }
 
-char *
-profiles_used (ProfileSet *profiles, const Cluster *cluster, guint counts[N_CONFIDENCES])
+static gboolean
+is_listed (const GArray *list, const char *id)
 {
-  GString              *names = g_string_new (NULL);
-  guint                 unasked[N_CONFIDENCES] = { 0 };
-  g_autoptr (GPtrArray) seen = g_ptr_array_new ();
+  for (guint i = 0; i < list->len; i++)
+    if (g_str_equal (g_array_index (list, ProfileUse, i).id, id))
+      return TRUE;
+  return FALSE;
+}
+
+GArray *
+profiles_used_list (const Cluster *cluster)
+{
+  GArray *list = g_array_new (FALSE, FALSE, sizeof (ProfileUse));
 
   for (guint node = 0; node < cluster_n_nodes (cluster); node++)
     {
       const NodeProfile *profile = cluster_node_profile (cluster, node);
       const LinkProfile *nic = cluster_nic_profile (cluster, node);
-      const struct
-      {
-        const char *kind, *id;
-      } uses[] = {
-        { "gpu", cluster_gpu_profile (cluster, cluster_first_gpu (cluster, node))->id },
-        { "link", cluster_intra_profile (cluster, node)->id },
-        { "link", nic != NULL ? nic->id : NULL },
-        { "node", profile->id },
+      const ProfileUse   uses[] = {
+          { "gpu", "gpu", cluster_gpu_profile (cluster, cluster_first_gpu (cluster, node))->id },
+          { "intra", "link", cluster_intra_profile (cluster, node)->id },
+          { "nic", "link", nic != NULL ? nic->id : NULL },
+          { "node", "node", profile->id },
       };
 
       for (guint i = 0; i < G_N_ELEMENTS (uses); i++)
-        if (uses[i].id != NULL
-            && !g_ptr_array_find_with_equal_func (seen, uses[i].id, g_str_equal, NULL))
-          {
-            g_ptr_array_add (seen, (gpointer) uses[i].id);
-            count_figures (profiles, uses[i].kind, uses[i].id, names,
-                           counts != NULL ? counts : unasked);
-          }
+        if (uses[i].id != NULL && !is_listed (list, uses[i].id))
+          g_array_append_val (list, uses[i]);
+    }
+  return list;
+}
+
+char *
+profiles_used (ProfileSet *profiles, const Cluster *cluster, guint counts[N_CONFIDENCES])
+{
+  GString           *names = g_string_new (NULL);
+  guint              unasked[N_CONFIDENCES] = { 0 };
+  g_autoptr (GArray) used = profiles_used_list (cluster);
+
+  for (guint i = 0; i < used->len; i++)
+    {
+      const ProfileUse *use = &g_array_index (used, ProfileUse, i);
+
+      count_figures (profiles, use->kind, use->id, names, counts != NULL ? counts : unasked);
     }
   return g_string_free (names, FALSE);
 }

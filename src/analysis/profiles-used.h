@@ -8,6 +8,16 @@
 
 #define N_CONFIDENCES (CONFIDENCE_ESTIMATE + 1)
 
+/* A profile, and what it is in a cluster: "nic" of the kind "link". Strings of the profiles. */
+typedef struct
+{
+  const char *role; /* "gpu", "intra", "nic" or "node" */
+  const char *kind, *id;
+} ProfileUse;
+
+/* Each distinct profile of CLUSTER, in the order of its nodes: newly allocated array. */
+GArray *profiles_used_list (const Cluster *cluster);
+
 /*
  * "gpu a40-48 (1f2e3d4c), link ...": each distinct profile of CLUSTER, in the order of its nodes,
  * with the start of a hash of its figures. COUNTS (may be NULL) gets the numbers of figures with a

@@ -100,6 +100,7 @@ typedef struct
 extern const Command commands[]; /* ends with a NULL name */
 int                  cmd_simulate (int argc, char **argv);
 int                  cmd_compare (int argc, char **argv);
+int                  cmd_sensitivity (int argc, char **argv);
 int                  cmd_collective (int argc, char **argv);
 int                  cmd_figures (int argc, char **argv);
 int                  cmd_flows (int argc, char **argv);

@@ -19,6 +19,8 @@ const Command commands[] = {
   { "compare", cmd_compare,
     "several strategies or scenarios side by side, with the difference explained" },
   { "search", cmd_search, "the best configuration of what a scenario leaves open, and why" },
+  { "sensitivity", cmd_sensitivity,
+    "which figure of the hardware, and which option, buys how much" },
   { "collective", cmd_collective, "one collective over sizes, in nccl-tests' format" },
   { "flows", cmd_flows, "the bare network simulator: flows on links, from two tables" },
   { "schedule", cmd_schedule, "what the ranks of a scenario issue, item by item" },

@@ -400,6 +400,12 @@ table_of (LoadedProfile *self)
   return &G_STRUCT_MEMBER (GArray *, self->profile, self->kind->table->offset);
 }
 
+static gpointer *
+measured_on (LoadedProfile *self)
+{
+  return &G_STRUCT_MEMBER (gpointer, self->profile, self->kind->table->measured_on);
+}
+
 void
 loaded_profile_free (gpointer data)
 {
@@ -415,7 +421,10 @@ loaded_profile_free (gpointer data)
       g_free (fact_of (self->profile, spec)->source);
     }
   if (self->kind->table != NULL)
-    g_clear_pointer (table_of (self), g_array_unref);
+    {
+      g_clear_pointer (table_of (self), g_array_unref);
+      g_free (*measured_on (self));
+    }
   clear_records (self->kind, self->profile);
   option_table_clear (self->kind->scalars, self->profile);
   g_free (*id);
@@ -488,4 +497,28 @@ loaded_profile_move (LoadedProfile *self, ProfileEnd end)
       if (side != 0)
         figure->value = side > 0 ? figure->high : figure->low;
     }
+}
+
+gboolean
+loaded_profile_set (LoadedProfile *self, const char *key, double value)
+{
+  for (const FigureSpec *spec = self->kind->figures; spec->key != NULL; spec++)
+    if (strcmp (spec->key, key) == 0)
+      {
+        Figure *figure = profile_figure (self->profile, spec);
+
+        figure->value = figure->low = figure->high = value;
+        return TRUE;
+      }
+  return FALSE;
+}
+
+/* The copy shares what the profile owns. */
+void
+loaded_profile_change (LoadedProfile *self, const FigureChange *const *changes, guint n)
+{
+  if (n > 0 && self->kind->table != NULL)
+    *measured_on (self) = g_memdup2 (self->profile, self->kind->size);
+  for (guint i = 0; i < n; i++)
+    loaded_profile_set (self, changes[i]->key, changes[i]->value);
 }

@@ -54,7 +54,8 @@ typedef struct
 typedef struct
 {
   const char *name;
-  gsize       offset; /* of a GArray *, NULL where there is none */
+  gsize       offset;      /* of a GArray *, NULL where there is none */
+  gsize       measured_on; /* of a pointer to a profile, see GpuProfile */
   GArray *(*load) (const char *file, DiagList *diags);
 } TableSpec;
 
@@ -73,6 +74,8 @@ typedef struct
   const TableSpec  *table;   /* may be NULL */
   const FactSpec   *facts;   /* may be NULL */
   const RecordSpec *records; /* ends with a NULL key; may be NULL */
+  /* figures that are numbers of parts: NULL-terminated keys; may be NULL */
+  const char *const *shapes;
 } ProfileKind;
 
 /* placement.c: lengths and ranges of the lists of a node profile. */
@@ -125,5 +128,11 @@ gboolean loaded_profile_read_table (LoadedProfile *self, const GPtrArray *files,
 
 /* Figures that make hardware better or worse to END of their ranges. */
 void loaded_profile_move (LoadedProfile *self, ProfileEnd end);
+
+/* The figure KEY has VALUE, and no range. FALSE where there is no such figure. */
+gboolean loaded_profile_set (LoadedProfile *self, const char *key, double value);
+
+/* The same for CHANGES; a table beside the profile remains one of what it was before. */
+void loaded_profile_change (LoadedProfile *self, const FigureChange *const *changes, guint n);
 
 Figure *profile_figure (gpointer profile, const FigureSpec *spec);

@@ -348,10 +348,16 @@ gpu_profile_fact (const GpuProfile *gpu, guint i, const Fact **fact)
   return profile_fact_at (gpu_facts, gpu, i, fact);
 }
 
+/* Of which there is not a little more or less, all else being the same. */
+static const char *const gpu_shapes[] = { "sms", "tile_m", "tile_n", NULL };
+static const char *const link_shapes[] = { "sockets", NULL };
+static const char *const node_shapes[] = { "gpus",          "nics",       "sockets",
+                                           "pcie_switches", "pcie_upper", NULL };
+
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
 static const TableSpec gpu_table = { "matmul", offsetof (GpuProfile, matmul_curve),
-                                     matmul_curve_load };
+                                     offsetof (GpuProfile, measured_on), matmul_curve_load };
 
 static const ProfileKind gpu_kind = { .name = "gpu",
                                       .size = sizeof (GpuProfile),
@@ -359,18 +365,21 @@ static const ProfileKind gpu_kind = { .name = "gpu",
                                       .figures = gpu_figures,
                                       .check = gpu_check,
                                       .table = &gpu_table,
-                                      .facts = gpu_facts };
+                                      .facts = gpu_facts,
+                                      .shapes = gpu_shapes };
 static const ProfileKind link_kind = { .name = "link",
                                        .size = sizeof (LinkProfile),
                                        .scalars = link_scalars,
                                        .figures = link_figures,
-                                       .check = link_check };
+                                       .check = link_check,
+                                       .shapes = link_shapes };
 static const ProfileKind node_kind = { .name = "node",
                                        .size = sizeof (NodeProfile),
                                        .scalars = node_scalars,
                                        .figures = node_figures,
                                        .lists = node_lists,
-                                       .check = node_check };
+                                       .check = node_check,
+                                       .shapes = node_shapes };
 
 const ProfileKind *const profile_kinds[] = {
   &gpu_kind, &link_kind, &node_kind, &framework_profile_kind, &library_profile_kind, NULL

@@ -12,10 +12,11 @@ struct _ProfileSet
   char      **dirs;         /* the first that has a profile gives it */
   char      **with_shipped; /* and behind them the shipped ones: libraries are everybody's */
   ProfileEnd  end;
-  char       *key;    /* both, for names in `files` */
-  InputFiles *files;  /* what has been read */
-  InputFiles *own;    /* the same where nobody shares it, or NULL */
-  GHashTable *loaded; /* "gpu/a40-48" -> LoadedProfile of `files`, whose diagnostics are told */
+  GArray     *changes; /* FigureChange, strings interned */
+  char       *key;     /* folders and end, for names in `files` */
+  InputFiles *files;   /* what has been read */
+  InputFiles *own;     /* the same where nobody shares it, or NULL */
+  GHashTable *loaded;  /* "gpu/a40-48" -> LoadedProfile of `files`, whose diagnostics are told */
 };
 
 /* ---- the set --------------------------------------------------------------------------------- */
@@ -29,21 +30,38 @@ profile_set_new (const char *dir)
 ProfileSet *
 profile_set_new_at (const char *dir, ProfileEnd end)
 {
-  return profile_set_new_shared (dir, end, NULL);
+  const ProfileVariant variant = { .end = end };
+
+  return profile_set_new_shared (dir, &variant, NULL);
+}
+
+static GArray *
+keep_changes (const ProfileVariant *variant)
+{
+  GArray *changes = g_array_new (FALSE, FALSE, sizeof (FigureChange));
+  for (guint i = 0; variant != NULL && i < variant->n_changes; i++)
+    {
+      const FigureChange *given = &variant->changes[i];
+      const FigureChange  kept = { g_intern_string (given->kind), g_intern_string (given->id),
+                                   g_intern_string (given->key), given->value };
+      g_array_append_val (changes, kept);
+    }
+  return changes;
 }
 
 ProfileSet *
-profile_set_new_shared (const char *dir, ProfileEnd end, InputFiles *files)
+profile_set_new_shared (const char *dir, const ProfileVariant *variant, InputFiles *files)
 {
   ProfileSet *self = g_new0 (ProfileSet, 1);
-  self->end = end;
+  self->end = variant != NULL ? variant->end : PROFILE_AS_GIVEN;
+  self->changes = keep_changes (variant);
   g_autofree char *shipped = layout_data_file ("hwprofiles");
   g_autofree char *libraries = g_strjoin (G_SEARCHPATH_SEPARATOR_S, dir, shipped, NULL);
   self->dirs = dir != NULL ? g_strsplit (dir, G_SEARCHPATH_SEPARATOR_S, -1)
                            : g_strdupv ((char *[]){ shipped, NULL });
   self->with_shipped =
       dir != NULL ? g_strsplit (libraries, G_SEARCHPATH_SEPARATOR_S, -1) : g_strdupv (self->dirs);
-  self->key = g_strdup_printf ("%s at %d", dir != NULL ? dir : shipped, end);
+  self->key = g_strdup_printf ("%s at %d", dir != NULL ? dir : shipped, self->end);
   self->own = files == NULL ? input_files_new () : NULL;
   self->files = files != NULL ? files : self->own;
   self->loaded = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
@@ -61,6 +79,7 @@ profile_set_free (ProfileSet *self)
 {
   g_hash_table_unref (self->loaded);
   input_files_free (self->own);
+  g_array_unref (self->changes);
   g_free (self->key);
   g_strfreev (self->dirs);
   g_strfreev (self->with_shipped);
@@ -340,6 +359,36 @@ typedef struct
   const char        *id;
 } Wanted;
 
+/* The changes of KIND/ID: newly allocated array of pointers. */
+static GPtrArray *
+changes_of (const ProfileSet *self, const ProfileKind *kind, const char *id)
+{
+  GPtrArray *own = g_ptr_array_new ();
+  for (guint i = 0; i < self->changes->len; i++)
+    {
+      FigureChange *change = &g_array_index (self->changes, FigureChange, i);
+      if (strcmp (change->kind, kind->name) == 0 && strcmp (change->id, id) == 0)
+        g_ptr_array_add (own, change);
+    }
+  return own;
+}
+
+/* What a profile is called in `files`: only one that is changed is read again. */
+static char *
+profile_key (const ProfileSet *self, const ProfileKind *kind, const char *id)
+{
+  g_autoptr (GPtrArray) changes = changes_of (self, kind, id);
+  GString              *key = g_string_new (NULL);
+  g_string_printf (key, "profile %s/%s of %s", kind->name, id, self->key);
+  for (guint i = 0; i < changes->len; i++)
+    {
+      const FigureChange *change = changes->pdata[i];
+      g_autofree char    *value = number_format_exact (change->value);
+      g_string_append_printf (key, ", %s %s", change->key, value);
+    }
+  return g_string_free (key, FALSE);
+}
+
 /* NULL, without a diagnostic, where there is no such file. */
 static gpointer
 read_profile (gconstpointer user, DiagList *diags)
@@ -347,6 +396,7 @@ read_profile (gconstpointer user, DiagList *diags)
   const Wanted         *wanted = user;
   ProfileSet           *self = wanted->set;
   const ProfileKind    *kind = wanted->kind;
+  g_autoptr (GPtrArray) changes = changes_of (self, kind, wanted->id);
   g_autoptr (GPtrArray) files = g_ptr_array_new_with_free_func (g_free);
   ResolveContext        context = { self, kind, wanted->id, 0, files };
   g_autofree char      *file = find_file (self, kind->name, wanted->id, 0, &context.layer);
@@ -370,6 +420,7 @@ read_profile (gconstpointer user, DiagList *diags)
       if (by_name)
         set_named_link (loaded->profile, &named);
       loaded_profile_move (loaded, self->end);
+      loaded_profile_change (loaded, (const FigureChange *const *) changes->pdata, changes->len);
       return loaded;
     }
   loaded_profile_free (loaded);
@@ -381,7 +432,7 @@ static const LoadedProfile *
 load_profile (ProfileSet *self, const ProfileKind *kind, const char *id, DiagList *diags)
 {
   const Wanted         wanted = { self, kind, id };
-  g_autofree char     *key = g_strdup_printf ("profile %s/%s of %s", kind->name, id, self->key);
+  g_autofree char     *key = profile_key (self, kind, id);
   const LoadedProfile *loaded =
       input_files_get (self->files, key, read_profile, &wanted, loaded_profile_free, diags);
   if (loaded != NULL)
@@ -537,7 +588,11 @@ profile_set_figures (ProfileSet *self, const char *kind, const char *id, DiagLis
   GArray *views = g_array_new (FALSE, FALSE, sizeof (FigureView));
   for (const FigureSpec *spec = table->figures; spec->key != NULL; spec++)
     {
-      FigureView view = { spec->key, spec->kind, spec->min, spec->max,
+      FigureView view = { spec->key,
+                          spec->kind,
+                          spec->min,
+                          spec->max,
+                          table->shapes != NULL && g_strv_contains (table->shapes, spec->key),
                           profile_figure (profile, spec) };
       g_array_append_val (views, view);
     }
@@ -550,15 +605,9 @@ profile_set_override (ProfileSet *self, const char *kind, const char *id, const 
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   const ProfileKind   *table = profile_kind_find (kind);
-  gpointer profile = table != NULL ? profile_set_get (self, table, id, NULL, diags) : NULL;
+  LoadedProfile        loaded = { .kind = table };
   g_assert (self->own != NULL); /* others would see it */
-  for (const FigureSpec *spec = profile != NULL ? table->figures : NULL;
-       spec != NULL && spec->key != NULL; spec++)
-    if (strcmp (spec->key, key) == 0)
-      {
-        Figure *figure = profile_figure (profile, spec);
-        figure->value = figure->low = figure->high = value;
-        return TRUE;
-      }
-  return FALSE;
+  if (table != NULL)
+    loaded.profile = profile_set_get (self, table, id, NULL, diags);
+  return loaded.profile != NULL && loaded_profile_set (&loaded, key, value);
 }

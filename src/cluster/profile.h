@@ -51,7 +51,8 @@ typedef enum
   PEER_YES,
 } PeerAccess;
 
-typedef struct
+typedef struct _GpuProfile GpuProfile;
+struct _GpuProfile
 {
   char *id, *title,
       *architecture;   /* "volta", "ampere", "ada", "hopper", "blackwell", "cdna2", ...; "host": no
@@ -94,13 +95,15 @@ typedef struct
   Figure small_tile_power; /* of a smaller tile's operand reuse against the full one's: its rate */
   Figure kernel_latency;   /* start-up and tail of one kernel on the device, s */
   GArray *matmul_curve; /* MatmulPoint: products measured beside the profile of this id; or NULL */
-  Figure  jitter; /* coefficient of variation of the speed of GPUs of this kind among each other; 0:
+  const GpuProfile *measured_on; /* this one before figures were changed (FigureChange): what the
+                                    curve is of; NULL: nothing was changed */
+  Figure jitter; /* coefficient of variation of the speed of GPUs of this kind among each other; 0:
                      none known */
   /* how it may be joined to others; no prediction is made of it (intra-fit.h) */
   Fact       links, peer_access;
   GpuLinks   own_links; /* `links`, read */
   PeerAccess peer;      /* `peer_access`, read */
-} GpuProfile;
+};
 
 /*
  * A plain host: its one rank is a process, `hbm` is the memory that the process works in,
@@ -275,11 +278,28 @@ typedef enum
 
 ProfileSet *profile_set_new_at (const char *dir, ProfileEnd end);
 
+/* One figure that is another than its file says: KEY of the profile KIND/ID. */
+typedef struct
+{
+  const char *kind, *id, *key; /* "gpu", "a40-48", "hbm_bandwidth" */
+  double      value;           /* base unit */
+} FigureChange;
+
+/* How the figures of a set differ from their files; all zero: they do not. */
+typedef struct
+{
+  ProfileEnd          end;
+  const FigureChange *changes; /* after the above; those of profiles that nobody uses do nothing */
+  guint               n_changes;
+} ProfileVariant;
+
 /*
- * The same over FILES, which outlives the set and may serve others in other threads (NULL: files of
- * its own). Each set tells the diagnostics of the profiles that it hands out.
+ * The same with the figures of VARIANT (NULL: as given), over FILES, which outlives the set and may
+ * serve others in other threads (NULL: files of its own). Each set tells the diagnostics of the
+ * profiles that it hands out.
  */
-ProfileSet *profile_set_new_shared (const char *dir, ProfileEnd end, InputFiles *files);
+ProfileSet *profile_set_new_shared (const char *dir, const ProfileVariant *variant,
+                                    InputFiles *files);
 
 /* What the set reads from. */
 InputFiles *profile_set_files (const ProfileSet *self);
@@ -340,6 +360,7 @@ typedef struct
   const char   *key;
   QuantityKind  kind;
   double        min, max; /* of plausible values: others are taken for mistakes */
+  gboolean      is_shape; /* a number of parts, of which there is not a little more or less */
   const Figure *figure;
 } FigureView;
 

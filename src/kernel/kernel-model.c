@@ -72,7 +72,7 @@ KernelModel *
 kernel_model_new (const GpuProfile *gpu)
 {
   KernelModel *self = g_new0 (KernelModel, 1);
-  GpuProfile   cool = *gpu;
+  GpuProfile   cool = gpu->measured_on != NULL ? *gpu->measured_on : *gpu;
 
   self->gpu = gpu;
   self->corrections = g_array_new (FALSE, FALSE, sizeof (Correction));

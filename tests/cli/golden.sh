@@ -118,6 +118,13 @@ check fp8-tokens 2 simulate fp8-multiples.yaml --seq-len 127 \
   --set training.fp8_recipe=tensorwise
 hand reshard-beyond 2 simulate good.yaml --strategy fsdp2 \
   --set strategy.reshard_after_forward=64
+hand sensitivity-text 0 sensitivity good.yaml
+"$program" sensitivity --hwprofiles hwprofiles good.yaml -j 3 | cmp -s - ../out
+verdict $? 'the same in several threads'
+hand sensitivity-csv 0 sensitivity good.yaml --figure nic.bandwidth --figure node.issue_eager \
+  --factor 2 --format csv
+hand sensitivity-json 0 sensitivity good.yaml --figure gpu.hbm_bandwidth --no-break-even \
+  --format json
 hand compare-text 0 compare compare.yaml
 hand compare-explain 0 compare compare.yaml --explain
 hand compare-grid 0 compare grid.yaml --sort tokens_per_s_per_gpu --explain
@@ -344,6 +351,9 @@ check too-small-ratios 2 simulate --model mixtral-8x7b --strategy zero1 --cluste
   --seq-len 2048 --capacity-factor 1e-300 --taper 1e-9
 hand master-dtype 2 simulate good.yaml --master-dtype fp16
 hand reshard-group 2 simulate good.yaml --set strategy.reshard_after_forward=3
+hand sensitivity-unknown 2 sensitivity good.yaml --figure nic.bandwith --figure framework.issue
+hand sensitivity-factor 2 sensitivity good.yaml --factor 1
+hand sensitivity-several 2 sensitivity compare.yaml
 hand max-unknown 2 simulate good.yaml --max seq-lens
 hand max-trace 2 simulate good.yaml --max seq_len --trace trace.json
 hand max-lengths 2 simulate good.yaml --lengths lengths.csv --max micro_batch

@@ -18,6 +18,7 @@
 #include "report/figures.h"
 #include "report/plot.h"
 #include "report/report.h"
+#include "report/sensitivity.h"
 #include "report/trace.h"
 #include "report/validate-training.h"
 #include "report/validate.h"
@@ -251,6 +252,7 @@ START_TEST (test_documented)
   const CollectiveValidation collectives = { .rows = none };
   const TrainingValidation   training = { .rows = none };
   const Figures              figures = { .rows = none };
+  const Sensitivity          sensitivity = { .figures = none };
   const CollectiveSweep      sweep = { .samples = none, .options.n_concurrent = 1 };
   struct json_object        *root, *results;
 
@@ -262,6 +264,8 @@ START_TEST (test_documented)
   check_columns ("`validate training`", csv);
   report_figures_csv (&figures, g_string_truncate (csv, 0));
   check_columns ("`figures`", csv);
+  report_sensitivity_csv (&sensitivity, g_string_truncate (csv, 0));
+  check_columns ("`sensitivity`", csv);
   report_collective_csv (&sweep, g_string_truncate (csv, 0));
   check_columns ("`collective`", csv);
 

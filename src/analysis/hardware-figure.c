@@ -1,0 +1,154 @@
+#include "analysis/hardware-figure.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analysis/profiles-used.h"
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+static gboolean
+role_is_shared (const GArray *used, const ProfileUse *use)
+{
+  for (guint i = 0; i < used->len; i++)
+    {
+      const ProfileUse *other = &g_array_index (used, ProfileUse, i);
+
+      if (g_str_equal (other->role, use->role) && !g_str_equal (other->id, use->id))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+static void
+add_profile (GArray *figures, ProfileSet *profiles, const ProfileUse *use, gboolean shared)
+{
+  g_autoptr (DiagList) none = diag_list_new (); /* it has been read before */
+  g_autoptr (GArray)   views = profile_set_figures (profiles, use->kind, use->id, none);
+
+  for (guint i = 0; views != NULL && i < views->len; i++)
+    {
+      const FigureView *view = &g_array_index (views, FigureView, i);
+      g_autofree char  *name = g_strdup_printf ("%s%s%s.%s", use->role, shared ? ":" : "",
+                                               shared ? use->id : "", view->key);
+      HardwareFigure    figure = { .name = g_intern_string (name),
+                                   .kind = g_intern_string (use->kind),
+                                   .id = g_intern_string (use->id),
+                                   .key = view->key,
+                                   .quantity = view->kind,
+                                   .in_bits = g_str_equal (use->role, "nic"),
+                                   .value = view->figure->value,
+                                   .min = view->min,
+                                   .max = view->max };
+
+      if (!view->is_shape && figure.value > 0)
+        g_array_append_val (figures, figure);
+    }
+}
+
+/* A default may stand for what a cluster's profile says: only what was set is known. */
+static void
+add_fabric (GArray *figures, const ClusterOptions *options)
+{
+  ClusterOptions defaults = { 0 };
+
+  option_table_defaults (cluster_options, &defaults);
+  for (const OptionSpec *spec = cluster_options; spec->key != NULL; spec++)
+    {
+      const double     value = G_STRUCT_MEMBER (double, options, spec->offset);
+      g_autofree char *name = g_strdup_printf ("cluster.%s", spec->key);
+      HardwareFigure   figure = { .name = g_intern_string (name),
+                                  .kind = "cluster",
+                                  .id = "",
+                                  .key = spec->key,
+                                  .quantity = spec->kind,
+                                  .value = value,
+                                  .min = spec->min,
+                                  .max = spec->max };
+
+      if (spec->type == OPTION_QUANTITY && spec->kind == QUANTITY_RATIO
+          && value != G_STRUCT_MEMBER (double, &defaults, spec->offset))
+        g_array_append_val (figures, figure);
+    }
+  option_table_clear (cluster_options, &defaults);
+}
+
+GArray *
+hardware_figures (const ResolvedScenario *resolved)
+{
+  GArray            *figures = g_array_new (FALSE, FALSE, sizeof (HardwareFigure));
+  g_autoptr (GArray) used = profiles_used_list (resolved->cluster);
+
+  for (guint i = 0; i < used->len; i++)
+    {
+      const ProfileUse *use = &g_array_index (used, ProfileUse, i);
+
+      add_profile (figures, resolved->profiles, use, role_is_shared (used, use));
+    }
+  if (resolved->framework != NULL)
+    {
+      const ProfileUse use = { "framework", "framework", resolved->framework->id };
+
+      add_profile (figures, resolved->profiles, &use, FALSE);
+    }
+  add_fabric (figures, &resolved->scenario->cluster);
+  return figures;
+}
+
+/* ---- one figure ------------------------------------------------------------------------------ */
+
+/* "parts with figures: gpu, intra, node". Newly allocated. */
+static char *
+parts_hint (const GArray *figures)
+{
+  g_autoptr (GString) parts = g_string_new (NULL);
+  g_autofree char    *last = NULL;
+
+  for (guint i = 0; i < figures->len; i++)
+    {
+      const char      *name = g_array_index (figures, HardwareFigure, i).name;
+      g_autofree char *part = g_strndup (name, strrchr (name, '.') - name);
+
+      if (g_strcmp0 (part, last) == 0)
+        continue;
+      g_string_append_printf (parts, "%s%s", parts->len > 0 ? ", " : "", part);
+      g_free (last);
+      last = g_steal_pointer (&part);
+    }
+  return g_strdup_printf ("parts with figures: %s; '--format csv' lists all", parts->str);
+}
+
+const HardwareFigure *
+hardware_figure_find (const GArray *figures, const char *name, const char *origin, DiagList *diags)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  g_autofree char      *place = g_strdup_printf ("%s %s", origin, name), *hint = NULL;
+  const SourceMark      mark = { .file = g_intern_string (place) };
+  const char           *near;
+  gint                  index;
+
+  for (guint i = 0; i < figures->len; i++)
+    g_ptr_array_add (names, (gpointer) g_array_index (figures, HardwareFigure, i).name);
+  g_ptr_array_add (names, NULL);
+  index = name_index (name, (const char *const *) names->pdata);
+  if (index >= 0)
+    return &g_array_index (figures, HardwareFigure, index);
+  near = suggest_nearest (name, (const char *const *) names->pdata);
+  hint = near != NULL ? g_strdup_printf ("did you mean '%s'?", near) : parts_hint (figures);
+  diag_error (diags, &mark, hint, "the cluster has no figure '%s'", name);
+  return NULL;
+}
+
+double
+hardware_figure_clamp (const HardwareFigure *self, double value)
+{
+  return CLAMP (self->quantity == QUANTITY_COUNT ? round (value) : value, self->min, self->max);
+}
+
+char *
+hardware_figure_format (const HardwareFigure *self, double value)
+{
+  if (self->in_bits && self->quantity == QUANTITY_BANDWIDTH)
+    return g_strdup_printf ("%.4g Gbit/s", value * 8e-9);
+  return quantity_format (self->quantity, value, 4);
+}

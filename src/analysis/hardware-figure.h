@@ -1,0 +1,34 @@
+/*
+ * The figures of the hardware of one scenario, by the part that they have in it: "nic.bandwidth",
+ * and where its nodes have unlike cards "nic:ib-hdr-200.bandwidth". What a what-if question changes.
+ */
+#pragma once
+
+#include "analysis/prediction.h"
+
+typedef struct
+{
+  const char  *name;            /* interned, as the others */
+  const char  *kind, *id, *key; /* of the profile; of kind "cluster": an option of the section */
+  QuantityKind quantity;
+  gboolean     in_bits;         /* people say it in bit/s: of network cards */
+  double       value, min, max; /* base unit; within plausible values */
+} HardwareFigure;
+
+/*
+ * Those of the profiles of RESOLVED's GPUs, links, nodes and framework that a run could have more or
+ * less of (no numbers of parts, nothing that a profile leaves out), and what its scenario says of
+ * the fabric: newly allocated array of HardwareFigure. Figures of the collective library's own
+ * tables are not hardware's.
+ */
+GArray *hardware_figures (const ResolvedScenario *resolved);
+
+/* The one that is called NAME; NULL after a diagnostic at ORIGIN ("--figure"), with a hint. */
+const HardwareFigure *hardware_figure_find (const GArray *figures, const char *name,
+                                            const char *origin, DiagList *diags);
+
+/* VALUE as near as can be: plausible, counts whole. */
+double hardware_figure_clamp (const HardwareFigure *self, double value);
+
+/* "180 Gbit/s". Newly allocated. */
+char *hardware_figure_format (const HardwareFigure *self, double value);

@@ -1,0 +1,234 @@
+#include "analysis/sensitivity.h"
+
+#include <math.h>
+
+#include "base/parallel.h"
+
+#define LEAST_SHARE  0.01  /* of a rate, where the search for its break-even point begins */
+#define MOST_TIMES   1000  /* where it ends */
+#define PRECISION    1.002 /* of the point */
+#define LEAST_EFFECT 5e-4  /* of an elasticity: what three digits show */
+#define LEAST_CHANGE 1e-6  /* of a figure, relative */
+
+typedef struct
+{
+  const Scenario       *scenario;
+  const StrategySet    *strategies;
+  const PredictOptions *options;
+  Sensitivity          *result;
+  gint                  n_simulated; /* atomic */
+} Search;
+
+static Prediction *
+predict_at (Search *self, const HardwareFigure *figure, double value)
+{
+  const Variation variation = { .figure = figure, .value = value };
+
+  g_atomic_int_inc (&self->n_simulated);
+  return predict_varied (self->scenario, self->strategies, &variation, 1, self->options, NULL);
+}
+
+static FigureEffect *
+effect_at (const Search *self, guint i)
+{
+  return &g_array_index (self->result->figures, FigureEffect, i);
+}
+
+/* ---- elasticity ------------------------------------------------------------------------------ */
+
+/* Two jobs a figure: less, more. */
+static void
+sample_figure (guint i, gpointer user)
+{
+  Search       *self = user;
+  FigureEffect *effect = effect_at (self, i / 2);
+  FigureSample *sample = i % 2 == 0 ? &effect->down : &effect->up;
+  const double  factor = i % 2 == 0 ? 1 / self->result->factor : self->result->factor;
+  const double  value = hardware_figure_clamp (&effect->figure, effect->figure.value * factor);
+  g_autoptr (Prediction) prediction = NULL;
+
+  sample->value = NAN;
+  if (fabs (value / effect->figure.value - 1) < LEAST_CHANGE || value <= 0)
+    return;
+  prediction = predict_at (self, &effect->figure, value);
+  if (prediction != NULL)
+    *sample = (FigureSample){ value, prediction->step_time_s, prediction->fits };
+}
+
+static void
+measure_effect (const Sensitivity *self, FigureEffect *effect)
+{
+  const FigureSample  given = { effect->figure.value, self->prediction->step_time_s,
+                                self->prediction->fits };
+  const FigureSample *low = isnan (effect->down.value) ? &given : &effect->down;
+  const FigureSample *high = isnan (effect->up.value) ? &given : &effect->up;
+
+  if (low->value < high->value)
+    effect->elasticity =
+        log (high->step_time_s / low->step_time_s) / log (high->value / low->value);
+  effect->matters = fabs (effect->elasticity) >= LEAST_EFFECT || low->fits != given.fits
+                    || high->fits != given.fits;
+}
+
+/* ---- break-even ------------------------------------------------------------------------------ */
+
+typedef gboolean (*IsBelow) (const Prediction *at, const BreakEven *point);
+
+static gboolean
+takes_longer (const Prediction *at, const BreakEven *point)
+{
+  return at->step_time_s > point->unlimited_step_s * (1 + BREAK_EVEN_SHARE);
+}
+
+static gboolean
+binds_as_below (const Prediction *at, const BreakEven *point)
+{
+  return g_strcmp0 (at->binding_resource, point->binds_below) == 0;
+}
+
+/* The least value of FIGURE between LOW, which is below, and HIGH, which is not; 0: it cannot be. */
+static double
+halve (Search *self, const HardwareFigure *figure, double low, double high, IsBelow is_below,
+       const BreakEven *point)
+{
+  while (high / low > PRECISION)
+    {
+      const double           middle = sqrt (low * high);
+      g_autoptr (Prediction) at = predict_at (self, figure, middle);
+
+      if (at == NULL)
+        return 0;
+      if (is_below (at, point))
+        low = middle;
+      else
+        high = middle;
+    }
+  return high;
+}
+
+static void
+find_break_even (guint i, gpointer user)
+{
+  Search                *self = user;
+  FigureEffect          *effect = effect_at (self, i);
+  const HardwareFigure  *figure = &effect->figure;
+  BreakEven             *point = &effect->break_even;
+  const double           least = hardware_figure_clamp (figure, figure->value * LEAST_SHARE);
+  const double           most = hardware_figure_clamp (figure, figure->value * MOST_TIMES);
+  g_autoptr (Prediction) low = NULL, high = NULL;
+
+  if (figure->quantity != QUANTITY_BANDWIDTH && figure->quantity != QUANTITY_COMPUTE)
+    return;
+  low = predict_at (self, figure, least);
+  high = predict_at (self, figure, most);
+  if (low == NULL || high == NULL)
+    return;
+  point->least = least;
+  point->unlimited_step_s = high->step_time_s;
+  point->binds_below = g_strdup (low->binding_resource);
+  point->binds_above = g_strdup (high->binding_resource);
+  point->kind = BREAK_EVEN_NEVER;
+  if (!takes_longer (low, point))
+    return;
+  point->value = halve (self, figure, least, most, takes_longer, point);
+  point->kind = point->value > 0 ? BREAK_EVEN_AT : BREAK_EVEN_NOT_ASKED;
+  if (!binds_as_below (high, point))
+    point->binds_at = halve (self, figure, least, most, binds_as_below, point);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* Ties in the order of the profiles. */
+static gint
+compare_effects (gconstpointer a, gconstpointer b)
+{
+  const double x = fabs (((const FigureEffect *) a)->elasticity);
+  const double y = fabs (((const FigureEffect *) b)->elasticity);
+
+  return (x < y) - (x > y);
+}
+
+static void
+effect_clear (gpointer data)
+{
+  FigureEffect *self = data;
+
+  g_free (self->break_even.binds_below);
+  g_free (self->break_even.binds_above);
+}
+
+static void
+add_figure (Sensitivity *self, const HardwareFigure *figure)
+{
+  const FigureEffect effect = { .figure = *figure };
+
+  g_array_append_val (self->figures, effect);
+}
+
+/* The figures that are WANTED; FALSE after diagnostics. */
+static gboolean
+take_figures (Sensitivity *self, const GArray *all, const char *const *wanted, DiagList *diags)
+{
+  const guint errors = diag_list_n_errors (diags);
+
+  for (guint i = 0; wanted == NULL && i < all->len; i++)
+    add_figure (self, &g_array_index (all, HardwareFigure, i));
+  for (; wanted != NULL && *wanted != NULL; wanted++)
+    {
+      const HardwareFigure *figure = hardware_figure_find (all, *wanted, "--figure", diags);
+
+      if (figure != NULL)
+        add_figure (self, figure);
+    }
+  return diag_list_n_errors (diags) == errors;
+}
+
+/* What there is to ask about; FALSE after diagnostics. */
+static gboolean
+list_figures (Sensitivity *self, const Scenario *scenario, const char *const *wanted,
+              const PredictOptions *options, DiagList *diags)
+{
+  g_autoptr (ProfileSet)       profiles = predict_profiles (options);
+  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
+  g_autoptr (GArray)           all = resolved != NULL ? hardware_figures (resolved) : NULL;
+
+  return all != NULL && take_figures (self, all, wanted, diags);
+}
+
+Sensitivity *
+sensitivity_find (const Scenario *scenario, const StrategySet *strategies,
+                  const SensitivityOptions *wanted, const PredictOptions *options, DiagList *diags,
+                  GError **error)
+{
+  g_autoptr (Sensitivity) result = g_new0 (Sensitivity, 1);
+  Search                  self = {
+                     .scenario = scenario, .strategies = strategies, .options = options, .result = result
+  };
+  const guint n_threads = MAX (wanted->n_threads, 1);
+
+  g_assert (wanted->factor > 1);
+  result->factor = wanted->factor;
+  result->figures = g_array_new (FALSE, TRUE, sizeof (FigureEffect));
+  g_array_set_clear_func (result->figures, effect_clear);
+  if (!list_figures (result, scenario, wanted->figures, options, diags))
+    return NULL;
+  result->prediction = predict (scenario, options, diags, error);
+  if (result->prediction == NULL)
+    return NULL;
+  parallel_run (2 * result->figures->len, n_threads, sample_figure, &self, options->count);
+  for (guint i = 0; i < result->figures->len; i++)
+    measure_effect (result, effect_at (&self, i));
+  if (wanted->break_even)
+    parallel_run (result->figures->len, n_threads, find_break_even, &self, options->count);
+  g_array_sort (result->figures, compare_effects);
+  result->n_simulated = 1 + (guint) self.n_simulated;
+  return g_steal_pointer (&result);
+}
+
+void
+sensitivity_free (Sensitivity *self)
+{
+  prediction_free (self->prediction);
+  g_array_unref (self->figures);
+  g_free (self);
+}

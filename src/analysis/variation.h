@@ -1,0 +1,25 @@
+/*
+ * A scenario with a figure of its hardware or one of its options another: what every what-if
+ * question simulates. Independent of each other, so they run in any number of threads.
+ */
+#pragma once
+
+#include "analysis/hardware-figure.h"
+
+/* A figure and its value, or an option and its text. */
+typedef struct
+{
+  const HardwareFigure *figure; /* NULL: an option */
+  double                value;
+  const char           *key, *text; /* "training.micro_batch", "4" */
+} Variation;
+
+/*
+ * SCENARIO, of which STRATEGIES are known, with N VARIATIONS of different things (at most
+ * VARIATIONS_MAX). OPTIONS as of predict; without its interval, pools and count. NULL where it
+ * cannot be, with why in DIAGS (may be NULL). Thread-safe as predict.
+ */
+#define VARIATIONS_MAX 4
+Prediction *predict_varied (const Scenario *scenario, const StrategySet *strategies,
+                            const Variation *variations, guint n, const PredictOptions *options,
+                            DiagList *diags);

@@ -1,0 +1,90 @@
+/* shardsim sensitivity: what a change of the hardware or of an option does to one scenario. */
+#include "cli/common.h"
+#include "cli/progress.h"
+#include "report/sensitivity.h"
+
+#define DEFAULT_FACTOR 1.25
+
+static ExitStatus
+print_sensitivity (const Common *common, const Sensitivity *sensitivity)
+{
+  static void (*const print[]) (const Sensitivity *, GString *) = {
+    [FORMAT_TEXT] = report_sensitivity_text,
+    [FORMAT_CSV] = report_sensitivity_csv,
+    [FORMAT_JSON] = report_sensitivity_json,
+  };
+  g_autoptr (GString) out = g_string_new (NULL);
+
+  print[common->format](sensitivity, out);
+  return stream_print (out);
+}
+
+static ExitStatus
+find (Common *common, const Scenario *scenario, SensitivityOptions *wanted)
+{
+  g_autoptr (DiagList)    diags = diag_list_new ();
+  g_autoptr (GError)      error = NULL;
+  g_autoptr (Sensitivity) sensitivity = NULL;
+  PredictOptions          options = common_predict_options (common);
+  Progress               *progress = progress_start ("changing figures", "changes");
+
+  wanted->n_threads = common_n_jobs (common);
+  options.count = progress_count (progress);
+  sensitivity = sensitivity_find (scenario, common->strategies, wanted, &options, diags, &error);
+  progress_end (progress);
+  if (stream_report_diags (diags) != EXIT_DONE)
+    return EXIT_USAGE;
+  if (sensitivity == NULL)
+    return stream_report_error (error);
+  return print_sensitivity (common, sensitivity);
+}
+
+/* FALSE after a message. */
+static gboolean
+check_factor (double factor)
+{
+  if (factor > 1 && factor <= 100)
+    return TRUE;
+  stream_say ("shardsim sensitivity: --factor: expected a number above 1 and up to 100, got %g\n",
+              factor);
+  return FALSE;
+}
+
+int
+cmd_sensitivity (int argc, char **argv)
+{
+  g_auto (Common)       common = { 0 };
+  gboolean              done = FALSE, no_break_even = FALSE;
+  g_auto (GStrv)        figures = NULL;
+  SensitivityOptions    wanted = { .factor = DEFAULT_FACTOR };
+  g_autoptr (GPtrArray) scenarios = NULL;
+  const GOptionEntry    extra[] = {
+       { "factor", 0, 0, G_OPTION_ARG_DOUBLE, &wanted.factor,
+         "what figures are multiplied and divided by (default 1.25)", "FACTOR" },
+       { "figure", 0, 0, G_OPTION_ARG_STRING_ARRAY, &figures,
+         "this figure of the hardware only, such as nic.bandwidth; may be repeated", "FIGURE" },
+       { "no-break-even", 0, 0, G_OPTION_ARG_NONE, &no_break_even,
+         "do not look for the values above which rates no longer matter", NULL },
+       G_OPTION_ENTRY_NULL,
+  };
+
+  if (!common_parse (
+          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS, "[SCENARIO.yaml]",
+          "Changes each figure of the hardware, and simulates again: what buys how much.",
+          "Examples:\n"
+          "  shardsim sensitivity --cluster '2 x dgx-h100' --model llama-3-8b \\\n"
+          "    --strategy fsdp2 --seq-len 8192\n"
+          "  shardsim sensitivity workloads/llama-3.1-405b-h100.yaml --figure nic.bandwidth\n",
+          extra, argc, argv, &done))
+    return EXIT_USAGE;
+  if (done)
+    return EXIT_DONE;
+  if (!check_factor (wanted.factor))
+    return EXIT_USAGE;
+  scenarios = common_load_scenarios (&common);
+  if (scenarios == NULL || !common_want_one (&common, scenarios))
+    return EXIT_USAGE;
+  wanted.figures = (const char *const *) figures;
+  wanted.break_even = !no_break_even;
+  return find (&common, g_ptr_array_index (scenarios, 0), &wanted);
+}

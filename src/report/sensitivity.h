@@ -1,0 +1,12 @@
+/* Reports of `sensitivity`. */
+#pragma once
+
+#include "analysis/sensitivity.h"
+
+void report_sensitivity_text (const Sensitivity *self, GString *out);
+
+/* A row a figure. */
+void report_sensitivity_csv (const Sensitivity *self, GString *out);
+
+/* {"schema": 1, "sensitivity": {..., "figures": [...]}, "results": [the scenario as it is]} */
+void report_sensitivity_json (const Sensitivity *self, GString *out);

@@ -1,0 +1,248 @@
+/*
+ * What a change of a figure does, on the hand-made hardware, against what can be said without the
+ * search: the share of a step that a figure's part takes by arithmetic on docs/worked's first page,
+ * and the homogeneity of time. Not asserted: which figures of shipped profiles matter.
+ */
+#include <check.h>
+#include <math.h>
+
+#include "analysis/sensitivity.h"
+#include "kernel/kernel.h"
+
+/* docs/worked/1-ddp-two-gpus.md: the all-reduce's bytes over the bridge, all else in ps. */
+#define BYTES      1201200.0
+#define STEP_PS    157231602.0
+#define BRIDGE_PS  20.0       /* a byte */
+#define MOST_PS    0.1        /* a byte at 10 TB/s, the most that a bandwidth may be */
+#define LIBRARY_PS 15200000.0 /* of the all-reduce: NCCL's constants, no figure of the hardware */
+
+typedef struct
+{
+  char          *profiles;
+  Scenario      *scenario;
+  PredictOptions options;
+} Fixture;
+
+static void
+fixture_start (Fixture *self, const char *file, const ScenarioOverride *overrides, guint n)
+{
+  const char           *root = g_getenv ("SHARDSIM_SOURCE_ROOT");
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autofree char      *path = g_build_filename (root, "docs/worked", file, NULL);
+  g_autoptr (GPtrArray) all = scenario_load (NULL, path, overrides, n, diags);
+
+  ck_assert_msg (all != NULL, "%s", diag_list_first_message (diags));
+  *self = (Fixture){ .profiles = g_build_filename (root, "docs/worked/hwprofiles", NULL),
+                     .scenario = scenario_copy (g_ptr_array_index (all, 0)) };
+  self->options.profile_dir = self->profiles;
+}
+
+static void
+fixture_end (Fixture *self)
+{
+  scenario_free (self->scenario);
+  g_free (self->profiles);
+}
+
+static Sensitivity *
+find (const Fixture *self, const SensitivityOptions *wanted)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GError)   error = NULL;
+  Sensitivity         *result =
+      sensitivity_find (self->scenario, NULL, wanted, &self->options, diags, &error);
+
+  ck_assert_msg (result != NULL, "%s", diag_list_first_message (diags));
+  return result;
+}
+
+static const FigureEffect *
+effect_of (const Sensitivity *self, const char *name)
+{
+  for (guint i = 0; i < self->figures->len; i++)
+    {
+      const FigureEffect *effect = &g_array_index (self->figures, FigureEffect, i);
+
+      if (g_str_equal (effect->figure.name, name))
+        return effect;
+    }
+  ck_abort_msg ("there is no figure '%s'", name);
+}
+
+/* The all-reduce is too short for its own use of the GPU's memory to bind. */
+static double
+ddp_step_ps (double byte_ps)
+{
+  return STEP_PS + BYTES * (byte_ps - BRIDGE_PS);
+}
+
+/* The bridge's bandwidth buys what the page says that its bytes take. */
+START_TEST (test_bridge)
+{
+  static const char *const figures[] = { "intra.bandwidth", NULL };
+  const SensitivityOptions wanted = { .factor = 2, .figures = figures, .break_even = TRUE };
+  Fixture                  fixture;
+  g_autoptr (Sensitivity)  found = NULL;
+  const FigureEffect      *effect;
+  const double             unlimited = ddp_step_ps (MOST_PS);
+  const double             enough_ps = MOST_PS + BREAK_EVEN_SHARE * unlimited / BYTES; /* a byte */
+
+  fixture_start (&fixture, "1-ddp-two-gpus.yaml", NULL, 0);
+  found = find (&fixture, &wanted);
+  ck_assert_uint_eq (found->figures->len, 1);
+  effect = effect_of (found, "intra.bandwidth");
+  ck_assert_double_eq_tol (effect->up.step_time_s * 1e12, ddp_step_ps (BRIDGE_PS / 2), 1);
+  ck_assert_double_eq_tol (effect->down.step_time_s * 1e12, ddp_step_ps (BRIDGE_PS * 2), 1);
+  ck_assert_double_eq_tol (
+      effect->elasticity, log (ddp_step_ps (BRIDGE_PS / 2) / ddp_step_ps (BRIDGE_PS * 2)) / log (4),
+      1e-7);
+  ck_assert_int_eq (effect->break_even.kind, BREAK_EVEN_AT);
+  ck_assert_double_eq_tol (effect->break_even.unlimited_step_s * 1e12, unlimited, 1);
+  ck_assert_double_ge (effect->break_even.value, 1e12 / enough_ps);
+  ck_assert_double_le (effect->break_even.value, 1e12 / enough_ps * 1.0021);
+  fixture_end (&fixture);
+}
+END_TEST
+
+/*
+ * Twice all rates and half of all times make half the step, but for the library's constants: the
+ * elasticities add up.
+ */
+START_TEST (test_sum)
+{
+  const SensitivityOptions wanted = { .factor = 1.001 };
+  Fixture                  fixture;
+  g_autoptr (Sensitivity)  found = NULL;
+  double                   sum = 0;
+
+  fixture_start (&fixture, "1-ddp-two-gpus.yaml", NULL, 0);
+  found = find (&fixture, &wanted);
+  for (guint i = 0; i < found->figures->len; i++)
+    {
+      const FigureEffect *effect = &g_array_index (found->figures, FigureEffect, i);
+      const QuantityKind  kind = effect->figure.quantity;
+
+      sum += kind == QUANTITY_BANDWIDTH || kind == QUANTITY_COMPUTE ? effect->elasticity
+             : kind == QUANTITY_TIME                                ? -effect->elasticity
+                                                                    : 0;
+    }
+  ck_assert_double_eq_tol (sum, -(1 - LIBRARY_PS / STEP_PS), 1e-4);
+  fixture_end (&fixture);
+}
+END_TEST
+
+/* Where memory is nearly free, kernels take what their products take. */
+START_TEST (test_compute_bound)
+{
+  static const char *const  figures[] = { "gpu.matmul_16bit", "intra.bandwidth", "nic.bandwidth",
+                                          NULL };
+  static const FigureChange changes[] = {
+    { "gpu", "hand", "hbm_bandwidth", 1e14 },
+    { "gpu", "hand", "kernel_latency", 1e-9 },
+  };
+  static const ScenarioOverride large[] = {
+    { "model.d_model", "4000", "test" },    { "model.d_ff", "8000", "test" },
+    { "model.vocab", "4000", "test" },      { "model.n_heads", "40", "test" },
+    { "training.seq_len", "1000", "test" }, { "cluster.gpus_per_node", "1", "test" },
+  };
+  const SensitivityOptions wanted = { .factor = 1.1, .figures = figures };
+  Fixture                  fixture;
+  g_autoptr (Sensitivity)  found = NULL;
+
+  fixture_start (&fixture, "1-ddp-two-gpus.yaml", large, G_N_ELEMENTS (large));
+  fixture.options.changes = changes;
+  fixture.options.n_changes = G_N_ELEMENTS (changes);
+  found = find (&fixture, &wanted);
+  ck_assert_double_le (effect_of (found, "gpu.matmul_16bit")->elasticity, -0.99);
+  ck_assert_double_ge (effect_of (found, "gpu.matmul_16bit")->elasticity, -1);
+  ck_assert_double_eq (effect_of (found, "intra.bandwidth")->elasticity, 0);
+  ck_assert_double_eq (effect_of (found, "nic.bandwidth")->elasticity, 0);
+  ck_assert (!effect_of (found, "nic.bandwidth")->matters);
+  fixture_end (&fixture);
+}
+END_TEST
+
+/* Where the network is very slow, the step is the network's; threads change nothing. */
+START_TEST (test_network_bound)
+{
+  static const FigureChange     changes[] = { { "link", "hand-net", "bandwidth", 1e6 } };
+  static const ScenarioOverride two[] = { { "cluster.nodes", "2", "test" },
+                                          { "cluster.gpus_per_node", "1", "test" } };
+  SensitivityOptions            wanted = { .factor = 1.25, .break_even = TRUE, .n_threads = 1 };
+  Fixture                       fixture;
+  g_autoptr (Sensitivity)       found = NULL, again = NULL;
+
+  fixture_start (&fixture, "1-ddp-two-gpus.yaml", two, G_N_ELEMENTS (two));
+  fixture.options.changes = changes;
+  fixture.options.n_changes = G_N_ELEMENTS (changes);
+  found = find (&fixture, &wanted);
+  ck_assert_double_le (effect_of (found, "nic.bandwidth")->elasticity, -0.99);
+  ck_assert_double_ge (effect_of (found, "nic.bandwidth")->elasticity, -1);
+  ck_assert_str_eq (effect_of (found, "nic.bandwidth")->break_even.binds_below, "nic.tx");
+  wanted.n_threads = 5;
+  again = find (&fixture, &wanted);
+  ck_assert_uint_eq (found->figures->len, again->figures->len);
+  ck_assert_uint_eq (found->n_simulated, again->n_simulated);
+  for (guint i = 0; i < found->figures->len; i++)
+    {
+      const FigureEffect *a = &g_array_index (found->figures, FigureEffect, i);
+      const FigureEffect *b = &g_array_index (again->figures, FigureEffect, i);
+
+      ck_assert_str_eq (a->figure.name, b->figure.name);
+      ck_assert (a->elasticity == b->elasticity && a->break_even.value == b->break_even.value
+                 && a->break_even.binds_at == b->break_even.binds_at);
+    }
+  fixture_end (&fixture);
+}
+END_TEST
+
+/* A table of measured products is one of the GPU that it was measured on. */
+START_TEST (test_measured_products)
+{
+  const FigureChange      change = { "gpu", "h100-sxm-80", "matmul_16bit", 2 * 989e12 };
+  const ProfileVariant    variant = { .changes = &change, .n_changes = 1 };
+  g_autoptr (DiagList)    diags = diag_list_new ();
+  g_autoptr (ProfileSet)  given = profile_set_new (NULL);
+  g_autoptr (ProfileSet)  changed = profile_set_new_shared (NULL, &variant, NULL);
+  const GpuProfile       *gpu = profile_set_gpu (given, "h100-sxm-80", NULL, diags);
+  const GpuProfile       *faster = profile_set_gpu (changed, "h100-sxm-80", NULL, diags);
+  g_autoptr (KernelModel) model = kernel_model_new (gpu);
+  g_autoptr (KernelModel) fast = kernel_model_new (faster);
+  const KernelDesc        kernel = { .kind = KERNEL_MATMUL,
+                                     .dtype = DTYPE_BF16,
+                                     .batch = 1,
+                                     .m = 8192,
+                                     .n = 8192,
+                                     .k = 8192,
+                                     .launches = 1,
+                                     .flops = 2.0 * 8192 * 8192 * 8192,
+                                     .read_bytes = 4.0 * 8192 * 8192,
+                                     .write_bytes = 2.0 * 8192 * 8192 };
+  KernelCost              cost, less;
+
+  ck_assert_ptr_nonnull (gpu->matmul_curve);
+  kernel_model_cost (model, &kernel, &cost);
+  kernel_model_cost (fast, &kernel, &less);
+  ck_assert_double_eq_tol (less.wave_seconds / cost.wave_seconds, 0.5, 1e-9);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("sensitivity");
+  TCase   *tcase = tcase_create ("figures");
+  SRunner *runner = srunner_create (suite);
+  int      failed;
+
+  tcase_add_test (tcase, test_bridge);
+  tcase_add_test (tcase, test_sum);
+  tcase_add_test (tcase, test_compute_bound);
+  tcase_add_test (tcase, test_network_bound);
+  tcase_add_test (tcase, test_measured_products);
+  suite_add_tcase (suite, tcase);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed == 0 ? 0 : 1;
+}
