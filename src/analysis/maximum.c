@@ -4,26 +4,16 @@
 
 #include "analysis/planned.h"
 
-/* A schedule grows with the layers: more than any model has take more memory than the host's. */
-#define MOST_LAYERS 4096
-
-const MaximumKey maximum_keys[] = {
-  { "micro_batch", "training", 1 << 20 },
-  { "seq_len", "training", 1 << 26 },
-  { "n_layers", "model", MOST_LAYERS },
-  { 0 },
-};
-
-const MaximumKey *
+const Lever *
 maximum_find_key (const char *word)
 {
   g_autofree char *wanted = g_strdelimit (g_ascii_strdown (word, -1), "-", '_');
 
-  for (const MaximumKey *key = maximum_keys; key->key != NULL; key++)
+  for (const Lever *key = levers; key->section != NULL; key++)
     {
       g_autofree char *full = g_strdup_printf ("%s.%s", key->section, key->key);
 
-      if (g_str_equal (wanted, key->key) || g_str_equal (wanted, full))
+      if (key->most > 0 && (g_str_equal (wanted, key->key) || g_str_equal (wanted, full)))
         return key;
     }
   return NULL;
@@ -60,7 +50,7 @@ common_divisor (gint64 a, gint64 b)
 
 /* Context ranks divide a sequence, twice where masks are balanced; sequence ranks its tokens. */
 static gint64
-step_of (const Scenario *scenario, const MaximumKey *key)
+step_of (const Scenario *scenario, const Lever *key)
 {
   const TrainingOptions *training = &scenario->training;
   const MeshOptions     *mesh = &scenario->mesh;
@@ -75,7 +65,7 @@ step_of (const Scenario *scenario, const MaximumKey *key)
 
 /* Every chunk of a pipeline has a block. */
 static gint64
-least_of (const Scenario *scenario, const MaximumKey *key, gint64 step)
+least_of (const Scenario *scenario, const Lever *key, gint64 step)
 {
   const MeshOptions *mesh = &scenario->mesh;
 
@@ -94,7 +84,7 @@ value_of (const Search *self, gint64 number)
 static Scenario *
 scenario_of (const Search *self, gint64 number, DiagList *diags)
 {
-  const MaximumKey      *key = self->result->key;
+  const Lever           *key = self->result->key;
   g_autofree char       *name = g_strdup_printf ("%s.%s", key->section, key->key);
   g_autofree char       *value = g_strdup_printf ("%" G_GINT64_FORMAT, value_of (self, number));
   const ScenarioOverride override = { .key = name, .value = value, .origin = "--max" };
@@ -203,7 +193,7 @@ name_bound (Search *self)
 
 /* Sequences of a file have the lengths and the number that it says. */
 static gboolean
-check_key (const Scenario *scenario, const MaximumKey *key, DiagList *diags)
+check_key (const Scenario *scenario, const Lever *key, DiagList *diags)
 {
   if (scenario->training.global_batch > 0 && g_str_equal (key->key, "micro_batch"))
     {
@@ -223,7 +213,7 @@ check_key (const Scenario *scenario, const MaximumKey *key, DiagList *diags)
 
 /* As many layers as it has, or a learned table, do not stand in the way of the first value. */
 Maximum *
-maximum_find (const Scenario *scenario, const StrategySet *strategies, const MaximumKey *key,
+maximum_find (const Scenario *scenario, const StrategySet *strategies, const Lever *key,
               const PredictOptions *options, DiagList *diags, GError **error)
 {
   g_autoptr (Maximum) result = g_new0 (Maximum, 1);

@@ -9,39 +9,32 @@
  */
 #pragma once
 
+#include "analysis/levers.h"
 #include "analysis/prediction.h"
 
-/* An option that can be asked for; the list ends with a NULL key. */
-typedef struct
-{
-  const char *key; /* "micro_batch" */
-  const char *section;
-  gint64      most; /* beyond it nothing is tried */
-} MaximumKey;
-
-extern const MaximumKey maximum_keys[];
-
-/* KEY or SECTION.KEY in either case, with '-' for '_' too; NULL when it is none of them. */
-const MaximumKey *maximum_find_key (const char *word);
+/*
+ * The lever of KEY or SECTION.KEY, in either case, with '-' for '_' too; NULL when it is none that has a
+ * maximum.
+ */
+const Lever *maximum_find_key (const char *word);
 
 typedef struct
 {
-  const MaximumKey *key;
-  gint64            step;       /* between values that can be */
-  gint64            value;      /* the largest that fits; 0: none does */
-  gint64            next;       /* the smallest that was found not to fit; 0: the bound ended it */
-  Prediction       *prediction; /* of VALUE; where none fits of NEXT */
-  Prediction       *beyond;     /* of NEXT; NULL: the bound ended it, or that is the above */
-  char             *bound;      /* why there is none beyond VALUE; NULL: it does not fit */
-  guint             n_planned, n_simulated;
+  const Lever *key;
+  gint64       step;       /* between values that can be */
+  gint64       value;      /* the largest that fits; 0: none does */
+  gint64       next;       /* the smallest that was found not to fit; 0: the bound ended it */
+  Prediction  *prediction; /* of VALUE; where none fits of NEXT */
+  Prediction  *beyond;     /* of NEXT; NULL: the bound ended it, or that is the above */
+  char        *bound;      /* why there is none beyond VALUE; NULL: it does not fit */
+  guint        n_planned, n_simulated;
 } Maximum;
 
 /*
  * STRATEGIES: of scenario_load. OPTIONS->count is told of plans and simulations. NULL after
  * diagnostics, or with ERROR set: the smallest value cannot be. Thread-safe as predict.
  */
-Maximum *maximum_find (const Scenario *scenario, const StrategySet *strategies,
-                       const MaximumKey *key, const PredictOptions *options, DiagList *diags,
-                       GError **error);
+Maximum *maximum_find (const Scenario *scenario, const StrategySet *strategies, const Lever *key,
+                       const PredictOptions *options, DiagList *diags, GError **error);
 void     maximum_free (Maximum *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Maximum, maximum_free)

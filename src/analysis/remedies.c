@@ -434,7 +434,7 @@ remedies_find (const Scenario *scenario, const StrategySet *strategies,
                const RemedyBudget *budget)
 {
   Remedies          *result = g_new0 (Remedies, 1);
-  g_autoptr (GArray) moves = remedy_moves (scenario, strategies, prediction->n_gpus);
+  g_autoptr (GArray) moves = lever_moves (scenario, strategies, prediction->n_gpus, LEVER_REMEDY);
   g_autoptr (GArray) changes = g_array_new (FALSE, FALSE, sizeof (Change));
   Search             self = { .scenario = scenario,
                               .strategies = strategies,

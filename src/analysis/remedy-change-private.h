@@ -4,8 +4,8 @@
  */
 #pragma once
 
+#include "analysis/levers.h"
 #include "analysis/planned.h"
-#include "analysis/remedies-private.h"
 #include "analysis/remedies.h"
 
 typedef struct

@@ -2,13 +2,14 @@
 
 #include <string.h>
 
+/* Of SCENARIO with CHANGE. */
 static gint64
-micro_steps_of (const Change *change)
+micro_steps_of (const Change *change, const Scenario *scenario)
 {
-  gint64 n = 1;
+  gint64 n = scenario->training.grad_accum;
 
   for (guint i = 0; i < change->n; i++)
-    n *= change->moves[i]->micro_steps;
+    n = n * change->moves[i]->micro_steps / change->moves[i]->fewer;
   return n;
 }
 
@@ -17,7 +18,7 @@ static GArray *
 overrides_of (const Change *change, const Scenario *scenario)
 {
   GArray *overrides = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
-  gint64  times = micro_steps_of (change);
+  gint64  steps = micro_steps_of (change, scenario);
 
   for (guint i = 0; i < change->n; i++)
     {
@@ -29,14 +30,14 @@ overrides_of (const Change *change, const Scenario *scenario)
       if (also.key != NULL)
         g_array_append_val (overrides, also);
     }
-  if (times > 1 && scenario->training.global_batch == 0) /* else they follow */
+  if (steps != scenario->training.grad_accum
+      && scenario->training.global_batch == 0) /* else they follow */
     {
-      g_autofree char *value =
-          g_strdup_printf ("%" G_GINT64_FORMAT, scenario->training.grad_accum * times);
-      const ScenarioOverride steps = { .key = "training.grad_accum",
-                                       .value = g_intern_string (value) };
+      g_autofree char       *value = g_strdup_printf ("%" G_GINT64_FORMAT, steps);
+      const ScenarioOverride own = { .key = "training.grad_accum",
+                                     .value = g_intern_string (value) };
 
-      g_array_append_val (overrides, steps);
+      g_array_append_val (overrides, own);
     }
   return overrides;
 }

@@ -68,15 +68,16 @@ simulate (Common *common, const GPtrArray *scenarios, gboolean remedies)
 /* ---- the largest that fits ------------------------------------------------------------------- */
 
 /* NULL after a message. */
-static const MaximumKey *
+static const Lever *
 find_key (const char *word)
 {
-  const MaximumKey     *key = maximum_find_key (word);
+  const Lever          *key = maximum_find_key (word);
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
   g_autofree char      *hint = NULL;
 
-  for (const MaximumKey *known = maximum_keys; known->key != NULL; known++)
-    g_ptr_array_add (names, (gpointer) known->key);
+  for (const Lever *known = levers; known->section != NULL; known++)
+    if (known->most > 0)
+      g_ptr_array_add (names, (gpointer) known->key);
   g_ptr_array_add (names, NULL);
   hint = suggest_hint (word, (const char *const *) names->pdata);
   if (key == NULL)
@@ -100,7 +101,7 @@ print_maximum (const Common *common, const Maximum *maximum)
 }
 
 static ExitStatus
-find_maximum (Common *common, const Scenario *scenario, const MaximumKey *key)
+find_maximum (Common *common, const Scenario *scenario, const Lever *key)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GError)   error = NULL;
@@ -125,7 +126,7 @@ find_maximum (Common *common, const Scenario *scenario, const MaximumKey *key)
  * set.
  */
 static gboolean
-take_maximum (Common *common, const char *word, const MaximumKey **key)
+take_maximum (Common *common, const char *word, const Lever **key)
 {
   const ScenarioOverride least = { .key = "training.seq_len", .value = "1", .origin = "--max" };
 
@@ -151,7 +152,7 @@ cmd_simulate (int argc, char **argv)
   g_auto (Common)       common = { 0 };
   gboolean              done = FALSE, no_remedies = FALSE;
   g_autofree char      *word = NULL;
-  const MaximumKey     *key = NULL;
+  const Lever          *key = NULL;
   g_autoptr (GPtrArray) scenarios = NULL;
   const GOptionEntry    extra[] = {
        { "max", 0, 0, G_OPTION_ARG_STRING, &word,

@@ -39,6 +39,15 @@ scenario_marks (const Scenario *self, const OptionSpec *table)
   return NULL;
 }
 
+gconstpointer
+scenario_options (const Scenario *self, const OptionSpec *table)
+{
+  for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
+    if (scenario_sections[i].table == table)
+      return scenario_section_options (self, &scenario_sections[i]);
+  return NULL;
+}
+
 /* ---- strategy settings ----------------------------------------------------------------------- */
 
 StrategyConfig *

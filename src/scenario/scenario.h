@@ -73,6 +73,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Scenario, scenario_free)
  */
 const OptionMarks *scenario_marks (const Scenario *self, const OptionSpec *table);
 
+/* The struct that TABLE (cluster_options, ...) fills; NULL for another table. */
+gconstpointer scenario_options (const Scenario *self, const OptionSpec *table);
+
 /* A deep copy. */
 Scenario *scenario_copy (const Scenario *source);
 

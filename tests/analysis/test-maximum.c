@@ -77,7 +77,7 @@ find (const Scenario *scenario, const char *key, DiagList *diags)
 
 /* Whether SCENARIO with VALUE of KEY fits, by itself. */
 static gboolean
-fits_with (const Scenario *scenario, const MaximumKey *key, gint64 value)
+fits_with (const Scenario *scenario, const Lever *key, gint64 value)
 {
   PredictOptions         options = predict_options ();
   g_autofree char       *name = g_strdup_printf ("%s.%s", key->section, key->key);

@@ -7,7 +7,7 @@
 #include <check.h>
 #include <glib/gstdio.h>
 
-#include "analysis/remedies-private.h"
+#include "analysis/levers.h"
 #include "analysis/remedies.h"
 #include "replay/plan-memory.h"
 
@@ -152,7 +152,7 @@ one_lever (const Case *case_)
   g_autoptr (GArray) moves = NULL;
 
   fixture_start (&fixture, case_);
-  moves = remedy_moves (fixture.scenario, NULL, fixture.prediction->n_gpus);
+  moves = lever_moves (fixture.scenario, NULL, fixture.prediction->n_gpus, LEVER_REMEDY);
   budget.max_planned = moves->len;
   fixture_end (&fixture);
   return budget;
@@ -459,7 +459,7 @@ START_TEST (test_many_moves)
   fixture_start (&fixture, &two_levers);
   own = fixture.scenario->strategy;
   fixture.scenario->strategy = &config;
-  moves = remedy_moves (fixture.scenario, NULL, 8);
+  moves = lever_moves (fixture.scenario, NULL, 8, LEVER_REMEDY);
   fixture.scenario->strategy = own;
   for (guint i = 0; i < moves->len; i++)
     {

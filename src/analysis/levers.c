@@ -1,0 +1,346 @@
+#include "analysis/levers.h"
+
+#define LEAST_CHUNKS 2 /* of layers:K */
+#define MOST_CHUNKS  8
+#define MOST_RANKS   16   /* of an axis of the mesh */
+#define MOST_LAYERS  4096 /* a schedule grows with the layers: more than any model has */
+
+struct _LeverMoves
+{
+  const Scenario       *scenario;
+  const StrategySet    *strategies;
+  const StrategyConfig *config; /* the innermost strategy, which shards */
+  const char           *prefix; /* "strategy", "strategy.inner" */
+  gint64                n_gpus;
+  LeverUse              use;
+  GArray               *list; /* Move */
+  guint                 n_levers;
+};
+
+/* Adds VALUE of KEY to the current lever: the new move, until the next one is added. */
+static Move *
+add_move (LeverMoves *self, const char *key, const char *value, gint64 micro_steps)
+{
+  const Move move = { .lever = self->n_levers,
+                      .key = g_intern_string (key),
+                      .value = g_intern_string (value),
+                      .micro_steps = micro_steps,
+                      .fewer = 1 };
+
+  g_array_append_val (self->list, move);
+  return &g_array_index (self->list, Move, self->list->len - 1);
+}
+
+static gboolean
+is_numbered (const char *choice)
+{
+  return g_str_has_suffix (choice, ":K") || g_str_equal (choice, "K");
+}
+
+/* Every value of a switch or of words that SPEC can take and does not have. */
+static void
+add_values (LeverMoves *self, const char *prefix, const OptionSpec *spec, gconstpointer options)
+{
+  static const char *const switches[] = { "true", "false", NULL };
+  g_autofree char         *key = g_strdup_printf ("%s.%s", prefix, spec->key);
+  g_autofree char         *now = option_format (spec, options);
+  const char *const       *words = spec->type == OPTION_BOOL ? switches : spec->choices;
+
+  if (spec->type != OPTION_BOOL && spec->type != OPTION_ENUM)
+    return;
+  for (guint i = 0; words[i] != NULL; i++)
+    if (is_numbered (words[i]))
+      for (guint k = LEAST_CHUNKS; k <= MOST_CHUNKS; k *= 2)
+        {
+          g_autofree char *value =
+              g_strdup_printf ("%.*s%u", (int) strlen (words[i]) - 1, words[i], k);
+
+          if (!g_str_equal (value, now))
+            add_move (self, key, value, 1);
+        }
+    else if (!g_str_equal (words[i], now))
+      add_move (self, key, words[i], 1)->is_switch = spec->type == OPTION_BOOL;
+}
+
+/* ---- the scenario's sections ----------------------------------------------------------------- */
+
+static void
+add_words (LeverMoves *self, const Lever *lever)
+{
+  const OptionSpec *table = scenario_section_table (lever->section);
+
+  add_values (self, lever->section, option_table_find (table, lever->key),
+              scenario_options (self->scenario, table));
+}
+
+/* What fits asks for fused attention, which runs on every GPU, and no more. */
+static void
+add_attention (LeverMoves *self, const Lever *lever)
+{
+  if (self->use == LEVER_ADVICE)
+    add_words (self, lever);
+  else if (training_flash_version (&self->scenario->training) == 0)
+    add_move (self, "training.attention", "flash2", 1);
+}
+
+/* The same update in fewer launches. */
+static void
+add_fused_optimizer (LeverMoves *self, const Lever *lever)
+{
+  const OptionSpec *spec = option_table_find (training_options, lever->key);
+  g_autofree char  *now = option_format (spec, &self->scenario->training);
+
+  if (g_str_equal (now, "adamw"))
+    add_move (self, "training.optimizer", "adamw-fused", 1);
+}
+
+/* VALUE of KEY needs half the micro-steps, where there are enough; else the global batch doubles. */
+static Move *
+add_halving (LeverMoves *self, const char *key, gint64 value)
+{
+  g_autofree char *text = g_strdup_printf ("%" G_GINT64_FORMAT, value);
+  Move            *move = add_move (self, key, text, 1);
+
+  move->fewer = self->scenario->training.grad_accum % 2 == 0 ? 2 : 1;
+  return move;
+}
+
+/* Half the micro-batch in twice the micro-steps, and so on; what is faster may be twice as much. */
+static void
+add_micro_batches (LeverMoves *self, const Lever *lever)
+{
+  const TrainingOptions *training = &self->scenario->training;
+  const gint64           most = self->use == LEVER_REMEDY ? training->micro_batch : 2;
+
+  for (gint64 n = 2; training->lengths == NULL && n <= most && training->micro_batch % n == 0;
+       n *= 2)
+    {
+      g_autofree char *value = g_strdup_printf ("%" G_GINT64_FORMAT, training->micro_batch / n);
+
+      add_move (self, "training.micro_batch", value, n);
+    }
+  if (self->use == LEVER_ADVICE && training->lengths == NULL && training->micro_batch < lever->most)
+    add_halving (self, "training.micro_batch", training->micro_batch * 2);
+}
+
+/* ---- the mesh -------------------------------------------------------------------------------- */
+
+static gint64
+degree_of (const Scenario *scenario, const char *axis)
+{
+  const OptionSpec *spec = option_table_find (mesh_options, axis);
+
+  return MAX (G_STRUCT_MEMBER (gint64, &scenario->mesh, spec->offset), 1);
+}
+
+/*
+ * Twice the ranks of an axis, and so on: as many fewer data ranks make as many more micro-steps.
+ * What is faster may be twice as many or half.
+ */
+static void
+add_axis (LeverMoves *self, const Lever *lever)
+{
+  g_autofree char *key = g_strdup_printf ("mesh.%s", lever->key);
+  const gint64     now = degree_of (self->scenario, lever->key);
+  const gint64     limit = self->use == LEVER_REMEDY ? MOST_RANKS : 2 * now;
+  const gint64     most = MIN (self->n_gpus, limit);
+
+  if (self->scenario->training.lengths != NULL)
+    return;
+  for (gint64 n = 2; now * n <= most; n *= 2)
+    {
+      g_autofree char *value = g_strdup_printf ("%" G_GINT64_FORMAT, now * n);
+      Move            *move = add_move (self, key, value, n);
+
+      if (g_str_equal (lever->key, "tp") && self->scenario->mesh.sp == 0)
+        {
+          move->also_key = "mesh.sp";
+          move->also_value = "1";
+        }
+    }
+  if (self->use == LEVER_ADVICE && now % 2 == 0)
+    add_halving (self, key, now / 2);
+}
+
+/* Twice and half of NOW, an option of whole numbers; of none one. */
+static void
+add_doubles (LeverMoves *self, const char *prefix, const OptionSpec *spec, gconstpointer options)
+{
+  const gint64     now = G_STRUCT_MEMBER (gint64, options, spec->offset);
+  const gint64     values[] = { now > 0 ? now * 2 : 1, now / 2 };
+  g_autofree char *key = g_strdup_printf ("%s.%s", prefix, spec->key);
+
+  for (guint i = 0; i < G_N_ELEMENTS (values); i++)
+    {
+      g_autofree char *value = g_strdup_printf ("%" G_GINT64_FORMAT, values[i]);
+
+      if (values[i] != now
+          && (values[i] >= (gint64) spec->min || (spec->min == 0 && spec->max == 0)))
+        add_move (self, key, value, 1);
+    }
+}
+
+static void
+add_numbers (LeverMoves *self, const Lever *lever)
+{
+  const OptionSpec *table = scenario_section_table (lever->section);
+
+  add_doubles (self, lever->section, option_table_find (table, lever->key),
+               scenario_options (self->scenario, table));
+}
+
+/* ---- the strategy ---------------------------------------------------------------------------- */
+
+/* Groups to shard over: all there are. A number or a node's is what somebody chose. */
+static void
+add_shard (LeverMoves *self, const Lever *lever)
+{
+  const OptionSpec *spec = option_table_find (self->config->marks.table, lever->key);
+  g_autofree char  *now = spec != NULL ? option_format (spec, self->config->options) : NULL;
+  const gboolean    in_mesh = self->scenario->mesh.shard != NULL || !self->config->shard_set;
+  g_autofree char  *key = g_strdup_printf ("%s.shard", in_mesh ? "mesh" : self->prefix);
+
+  if (spec != NULL && !g_str_equal (now, "all"))
+    add_move (self, key, "all", 1);
+  else if (spec != NULL && self->use == LEVER_ADVICE)
+    add_move (self, key, "node", 1);
+}
+
+/* Each is a lever of its own. */
+static void
+add_own (LeverMoves *self, const Lever *lever)
+{
+  (void) lever;
+  for (const OptionSpec *spec = self->config->marks.table; spec->key != NULL; spec++)
+    {
+      if (spec->type == OPTION_INT && self->use == LEVER_ADVICE)
+        add_doubles (self, self->prefix, spec, self->config->options);
+      else
+        add_values (self, self->prefix, spec, self->config->options);
+      self->n_levers++;
+    }
+}
+
+/*
+ * An option that was set on the command line: it would be set of another strategy too, which may
+ * not have it.
+ */
+static gboolean
+has_own_words (const LeverMoves *self, const StrategyConfig *config)
+{
+  for (const OptionSpec *spec = config->marks.table;
+       config->marks.keys != NULL && spec->key != NULL; spec++)
+    {
+      const SourceMark *mark = &config->marks.keys[spec - config->marks.table];
+      gboolean handed = g_str_equal (spec->key, "shard") && self->scenario->mesh.shard != NULL;
+
+      if (mark->file != NULL && mark->line == 0 && !handed)
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* STRATEGY with its defaults, and for what fits with each of its switches turned. */
+static void
+add_strategy (LeverMoves *self, const Strategy *strategy, const char *prefix)
+{
+  g_autofree char *name = g_strdup_printf ("%s.name", prefix);
+
+  add_move (self, name, strategy->name, 1);
+  for (const OptionSpec *spec = strategy->options;
+       self->use == LEVER_REMEDY && spec != NULL && spec->key != NULL; spec++)
+    if (spec->type == OPTION_BOOL)
+      {
+        g_autofree char *key = g_strdup_printf ("%s.%s", prefix, spec->key);
+        Move            *move = add_move (self, name, strategy->name, 1);
+
+        move->also_key = g_intern_string (key);
+        move->also_value = g_str_equal (spec->fallback, "true") ? "false" : "true";
+      }
+}
+
+static void
+add_strategies (LeverMoves *self, const Lever *lever)
+{
+  const Strategy *const *list =
+      self->strategies != NULL ? strategy_set_list (self->strategies) : strategy_list ();
+
+  (void) lever;
+  for (; !has_own_words (self, self->config) && *list != NULL; list++)
+    if (!(*list)->outer && *list != self->config->strategy)
+      add_strategy (self, *list, self->prefix);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+#define BOTH (LEVER_REMEDY | LEVER_ADVICE)
+
+const Lever levers[] = {
+  { .section = "training", .key = "activation_checkpointing", .uses = BOTH, .add = add_words },
+  { .section = "training", .key = "compile", .uses = BOTH, .add = add_words },
+  { .section = "training", .key = "attention", .uses = BOTH, .add = add_attention },
+  { .section = "training",
+    .key = "micro_batch",
+    .uses = BOTH,
+    .add = add_micro_batches,
+    .most = 1 << 20 },
+  { .section = "training", .key = "seq_len", .most = 1 << 26 },
+  { .section = "model", .key = "n_layers", .most = MOST_LAYERS },
+  { .section = "strategy", .key = "shard", .uses = BOTH, .add = add_shard },
+  { .section = "strategy", .uses = BOTH, .add = add_own },
+  { .section = "strategy", .key = "name", .uses = BOTH, .add = add_strategies },
+  { .section = "mesh", .key = "tp", .uses = BOTH, .add = add_axis },
+  { .section = "mesh", .key = "pp", .uses = BOTH, .add = add_axis },
+  { .section = "mesh", .key = "cp", .uses = BOTH, .add = add_axis },
+  { .section = "training", .key = "fused_norm", .uses = LEVER_ADVICE, .add = add_words },
+  { .section = "training", .key = "optimizer", .uses = LEVER_ADVICE, .add = add_fused_optimizer },
+  { .section = "mesh", .key = "sp", .uses = LEVER_ADVICE, .add = add_numbers, .needs = "tp" },
+  { .section = "mesh", .key = "async_tp", .uses = LEVER_ADVICE, .add = add_words, .needs = "tp" },
+  { .section = "mesh", .key = "vp", .uses = LEVER_ADVICE, .add = add_numbers, .needs = "pp" },
+  { .section = "mesh", .key = "pipeline", .uses = LEVER_ADVICE, .add = add_words, .needs = "pp" },
+  { .section = "mesh", .key = "p2p", .uses = LEVER_ADVICE, .add = add_words, .needs = "pp" },
+  { .section = "mesh",
+    .key = "scatter_gather",
+    .uses = LEVER_ADVICE,
+    .add = add_words,
+    .needs = "pp" },
+  { .section = "mesh", .key = "order", .uses = LEVER_ADVICE, .add = add_words, .needs = "pp" },
+  { .section = "mesh", .key = "context", .uses = LEVER_ADVICE, .add = add_words, .needs = "cp" },
+  { .section = "collective", .key = "algorithm", .uses = LEVER_ADVICE, .add = add_words },
+  { .section = "collective", .key = "protocol", .uses = LEVER_ADVICE, .add = add_words },
+  { 0 },
+};
+
+/* The innermost strategy of SCENARIO; what it is called goes into PREFIX. */
+static const StrategyConfig *
+innermost (const Scenario *scenario, GString *prefix)
+{
+  const StrategyConfig *config = scenario->strategy;
+
+  g_string_assign (prefix, "strategy");
+  for (; config->inner != NULL; config = config->inner)
+    g_string_append (prefix, ".inner");
+  return config;
+}
+
+GArray *
+lever_moves (const Scenario *scenario, const StrategySet *strategies, guint n_gpus, LeverUse use)
+{
+  g_autoptr (GString) prefix = g_string_new (NULL);
+  LeverMoves          self = { .scenario = scenario,
+                               .strategies = strategies,
+                               .config = innermost (scenario, prefix),
+                               .n_gpus = n_gpus,
+                               .use = use,
+                               .list = g_array_new (FALSE, FALSE, sizeof (Move)) };
+
+  self.prefix = prefix->str;
+  for (const Lever *lever = levers; lever->section != NULL; lever++)
+    if ((lever->uses & use) != 0
+        && (lever->needs == NULL || degree_of (scenario, lever->needs) > 1))
+      {
+        lever->add (&self, lever);
+        self.n_levers++;
+      }
+  return self.list;
+}
