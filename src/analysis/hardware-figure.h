@@ -1,6 +1,7 @@
 /*
  * The figures of the hardware of one scenario, by the part that they have in it: "nic.bandwidth",
- * and where its nodes have unlike cards "nic:ib-hdr-200.bandwidth". What a what-if question changes.
+ * and where its nodes have unlike cards "nic:ib-hdr-200.bandwidth". What a what-if question
+ * changes.
  */
 #pragma once
 
@@ -16,9 +17,9 @@ typedef struct
 } HardwareFigure;
 
 /*
- * Those of the profiles of RESOLVED's GPUs, links, nodes and framework that a run could have more or
- * less of (no numbers of parts, nothing that a profile leaves out), and what its scenario says of
- * the fabric: newly allocated array of HardwareFigure. Figures of the collective library's own
+ * Those of the profiles of RESOLVED's GPUs, links, nodes and framework that a run could have more
+ * or less of (no numbers of parts, nothing that a profile leaves out), and what its scenario says
+ * of the fabric: newly allocated array of HardwareFigure. Figures of the collective library's own
  * tables are not hardware's.
  */
 GArray *hardware_figures (const ResolvedScenario *resolved);

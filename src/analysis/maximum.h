@@ -13,8 +13,8 @@
 #include "analysis/prediction.h"
 
 /*
- * The lever of KEY or SECTION.KEY, in either case, with '-' for '_' too; NULL when it is none that has a
- * maximum.
+ * The lever of KEY or SECTION.KEY, in either case, with '-' for '_' too; NULL when it is none that
+ * has a maximum.
  */
 const Lever *maximum_find_key (const char *word);
 

@@ -1,3 +1,4 @@
+#include "analysis/advice.h"
 #include "analysis/remedies.h"
 
 #include <string.h>
@@ -78,7 +79,17 @@ binding_use_clear (gpointer data)
   g_free (((BindingUse *) data)->resource);
 }
 
-/* Here, because predictions and remedies hold each other. */
+/* Here, because predictions hold both, and remedies hold predictions. */
+void
+advice_free (Advice *self)
+{
+  if (self == NULL)
+    return;
+  g_array_unref (self->options);
+  g_array_unref (self->figures);
+  g_free (self);
+}
+
 void
 remedies_free (Remedies *self)
 {
@@ -107,6 +118,7 @@ prediction_free (Prediction *self)
   g_array_unref (self->traffic);
   g_free (self->profiles);
   remedies_free (self->remedies);
+  advice_free (self->advice);
   g_free (self);
 }
 

@@ -62,6 +62,8 @@ typedef struct
 
 typedef struct _Remedies Remedies; /* remedies.h */
 void                     remedies_free (Remedies *self);
+typedef struct _Advice   Advice; /* advice.h */
+void                     advice_free (Advice *self);
 
 typedef struct
 {
@@ -100,6 +102,7 @@ typedef struct
       step_time_high_s; /* all figures at the good / bad end of their ranges; 0 = not asked for */
   char     *profiles;   /* "gpu a40-48 (1f2e3d4c), ...": the version is a hash of the figures */
   Remedies *remedies;   /* what would fit, owned; NULL: it fits, or nobody asked */
+  Advice   *advice;     /* what would be faster, owned; NULL: nobody asked */
 } Prediction;
 
 void prediction_free (Prediction *self);

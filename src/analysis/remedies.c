@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "analysis/remedy-change-private.h"
+#include "analysis/change-private.h"
 #include "base/parallel.h"
 
 #define BEAM 6 /* changes that are tried with a further lever */

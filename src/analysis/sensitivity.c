@@ -86,7 +86,9 @@ binds_as_below (const Prediction *at, const BreakEven *point)
   return g_strcmp0 (at->binding_resource, point->binds_below) == 0;
 }
 
-/* The least value of FIGURE between LOW, which is below, and HIGH, which is not; 0: it cannot be. */
+/*
+ * The least value of FIGURE between LOW, which is below, and HIGH, which is not; 0: it cannot be.
+ */
 static double
 halve (Search *self, const HardwareFigure *figure, double low, double high, IsBelow is_below,
        const BreakEven *point)
@@ -195,22 +197,32 @@ list_figures (Sensitivity *self, const Scenario *scenario, const char *const *wa
   return all != NULL && take_figures (self, all, wanted, diags);
 }
 
+static void
+find_options (Search *self, guint n_threads)
+{
+  gboolean cut;
+
+  g_array_unref (self->result->options);
+  self->result->options =
+      option_effects_find (self->scenario, self->strategies, self->result->prediction,
+                           self->options, G_MAXUINT, n_threads, &cut);
+}
+
 Sensitivity *
 sensitivity_find (const Scenario *scenario, const StrategySet *strategies,
                   const SensitivityOptions *wanted, const PredictOptions *options, DiagList *diags,
                   GError **error)
 {
   g_autoptr (Sensitivity) result = g_new0 (Sensitivity, 1);
-  Search                  self = {
-                     .scenario = scenario, .strategies = strategies, .options = options, .result = result
-  };
-  const guint n_threads = MAX (wanted->n_threads, 1);
+  Search                  self = { scenario, strategies, options, result, 0 };
+  const guint             n_threads = MAX (wanted->n_threads, 1);
 
   g_assert (wanted->factor > 1);
   result->factor = wanted->factor;
   result->figures = g_array_new (FALSE, TRUE, sizeof (FigureEffect));
   g_array_set_clear_func (result->figures, effect_clear);
-  if (!list_figures (result, scenario, wanted->figures, options, diags))
+  result->options = g_array_new (FALSE, FALSE, sizeof (OptionEffect));
+  if (!wanted->no_figures && !list_figures (result, scenario, wanted->figures, options, diags))
     return NULL;
   result->prediction = predict (scenario, options, diags, error);
   if (result->prediction == NULL)
@@ -221,14 +233,19 @@ sensitivity_find (const Scenario *scenario, const StrategySet *strategies,
   if (wanted->break_even)
     parallel_run (result->figures->len, n_threads, find_break_even, &self, options->count);
   g_array_sort (result->figures, compare_effects);
-  result->n_simulated = 1 + (guint) self.n_simulated;
+  if (wanted->options)
+    find_options (&self, n_threads);
+  result->n_simulated = 1 + (guint) self.n_simulated + result->options->len;
   return g_steal_pointer (&result);
 }
 
 void
 sensitivity_free (Sensitivity *self)
 {
+  if (self == NULL)
+    return;
   prediction_free (self->prediction);
   g_array_unref (self->figures);
+  g_array_unref (self->options);
   g_free (self);
 }

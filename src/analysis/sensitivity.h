@@ -1,16 +1,18 @@
 /*
- * Which figure of the hardware buys how much: each up and down, re-simulated.
+ * Which figure of the hardware, and which option, buys how much: figures up and down, each option
+ * set otherwise, re-simulated.
  *
  * Set: a factor f. Computed, of the step time T and a figure x: the elasticity d ln T / d ln x, as
  * ln (T (x f) / T (x / f)) over the logarithm of what x really changed by (plausible values end;
  * counts are whole). -1: the step takes as much less as there is more of x; 0: x does not matter.
  *
- * Of each rate (bandwidths, FLOP/s) its break-even point: the least x from which on all that
- * could be added shortens the step by less than BREAK_EVEN_SHARE, found by halving ln x between a
+ * Of each rate (bandwidths, FLOP/s) its break-even point: the least x from which on all that could
+ * be added shortens the step by less than BREAK_EVEN_SHARE, found by halving ln x between a
  * hundredth and a thousand times of what it is, where a step is taken to grow no longer with x.
  */
 #pragma once
 
+#include "analysis/option-effects.h"
 #include "analysis/variation.h"
 
 #define BREAK_EVEN_SHARE 0.01
@@ -54,6 +56,7 @@ typedef struct
   Prediction *prediction; /* of the scenario as it is */
   double      factor;
   GArray     *figures; /* FigureEffect, the largest elasticity first */
+  GArray     *options; /* OptionEffect, the largest gain first; empty: not asked for */
   guint       n_simulated;
 } Sensitivity;
 
@@ -61,13 +64,15 @@ typedef struct
 {
   double             factor;     /* > 1 */
   const char *const *figures;    /* names, NULL-terminated; NULL: all there are */
+  gboolean           no_figures; /* options only */
   gboolean           break_even; /* look for break-even points */
+  gboolean           options;    /* set the options otherwise too */
   guint              n_threads;
 } SensitivityOptions;
 
 /*
- * STRATEGIES: of scenario_load. OPTIONS->count is told of simulations. NULL after diagnostics or with ERROR
- * set. The result does not depend on the number of threads.
+ * STRATEGIES: of scenario_load. OPTIONS->count is told of simulations. NULL after diagnostics or
+ * with ERROR set. The result does not depend on the number of threads.
  */
 Sensitivity *sensitivity_find (const Scenario *scenario, const StrategySet *strategies,
                                const SensitivityOptions *wanted, const PredictOptions *options,

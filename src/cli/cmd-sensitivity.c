@@ -1,4 +1,5 @@
 /* shardsim sensitivity: what a change of the hardware or of an option does to one scenario. */
+#include "base/suggest.h"
 #include "cli/common.h"
 #include "cli/progress.h"
 #include "report/sensitivity.h"
@@ -50,12 +51,39 @@ check_factor (double factor)
   return FALSE;
 }
 
+/*
+ * --only into WANTED; FALSE after a message. Asking about some figures is asking about figures. CSV
+ * has a table of one form, that of figures unless options are asked for.
+ */
+static gboolean
+take_only (const Common *common, const char *only, SensitivityOptions *wanted)
+{
+  static const char *const names[] = { "figures", "options", NULL };
+  const gint               index = only != NULL ? name_index (only, names) : -1;
+  g_autofree char         *hint = NULL;
+
+  wanted->no_figures = index == 1;
+  wanted->options =
+      index == 1 || (only == NULL && wanted->figures == NULL && common->format != FORMAT_CSV);
+  if (wanted->no_figures && wanted->figures != NULL)
+    {
+      stream_say ("shardsim sensitivity: --figure asks about figures, --only options about none\n");
+      return FALSE;
+    }
+  if (only == NULL || index >= 0)
+    return TRUE;
+  hint = suggest_hint (only, names);
+  stream_say ("shardsim sensitivity: --only: there is no '%s': %s\n", only, hint);
+  return FALSE;
+}
+
 int
 cmd_sensitivity (int argc, char **argv)
 {
   g_auto (Common)       common = { 0 };
   gboolean              done = FALSE, no_break_even = FALSE;
   g_auto (GStrv)        figures = NULL;
+  g_autofree char      *only = NULL;
   SensitivityOptions    wanted = { .factor = DEFAULT_FACTOR };
   g_autoptr (GPtrArray) scenarios = NULL;
   const GOptionEntry    extra[] = {
@@ -63,6 +91,8 @@ cmd_sensitivity (int argc, char **argv)
          "what figures are multiplied and divided by (default 1.25)", "FACTOR" },
        { "figure", 0, 0, G_OPTION_ARG_STRING_ARRAY, &figures,
          "this figure of the hardware only, such as nic.bandwidth; may be repeated", "FIGURE" },
+       { "only", 0, 0, G_OPTION_ARG_STRING, &only,
+         "figures (of the hardware) or options; default both, in CSV figures", "WHAT" },
        { "no-break-even", 0, 0, G_OPTION_ARG_NONE, &no_break_even,
          "do not look for the values above which rates no longer matter", NULL },
        G_OPTION_ENTRY_NULL,
@@ -70,7 +100,8 @@ cmd_sensitivity (int argc, char **argv)
 
   if (!common_parse (
           &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS, "[SCENARIO.yaml]",
-          "Changes each figure of the hardware, and simulates again: what buys how much.",
+          "Changes each figure of the hardware and each option, one at a time, and simulates "
+          "again: what buys how much.",
           "Examples:\n"
           "  shardsim sensitivity --cluster '2 x dgx-h100' --model llama-3-8b \\\n"
           "    --strategy fsdp2 --seq-len 8192\n"
@@ -79,12 +110,12 @@ cmd_sensitivity (int argc, char **argv)
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
-  if (!check_factor (wanted.factor))
+  wanted.figures = (const char *const *) figures;
+  wanted.break_even = !no_break_even;
+  if (!check_factor (wanted.factor) || !take_only (&common, only, &wanted))
     return EXIT_USAGE;
   scenarios = common_load_scenarios (&common);
   if (scenarios == NULL || !common_want_one (&common, scenarios))
     return EXIT_USAGE;
-  wanted.figures = (const char *const *) figures;
-  wanted.break_even = !no_break_even;
   return find (&common, g_ptr_array_index (scenarios, 0), &wanted);
 }

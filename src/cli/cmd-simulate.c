@@ -1,4 +1,5 @@
 /* shardsim simulate: one scenario. */
+#include "analysis/advice.h"
 #include "analysis/maximum.h"
 #include "analysis/remedies.h"
 #include "base/suggest.h"
@@ -28,8 +29,28 @@ find_remedies (const Common *common, const Scenario *scenario, Prediction *predi
   progress_end (progress);
 }
 
+static void
+find_advice (const Common *common, const Scenario *scenario, Prediction *prediction,
+             const PredictOptions *options)
+{
+  AdviceBudget   budget = advice_default_budget;
+  PredictOptions counted = *options;
+  Progress      *progress = progress_start ("looking for what is faster", "changes");
+
+  budget.n_threads = common_n_jobs (common);
+  counted.count = progress_count (progress);
+  prediction->advice = advice_find (scenario, common->strategies, prediction, &counted, &budget);
+  progress_end (progress);
+}
+
+/* What is said about a scenario beyond its prediction. */
+typedef struct
+{
+  gboolean no_remedies, advise;
+} Wanted;
+
 static ExitStatus
-simulate (Common *common, const GPtrArray *scenarios, gboolean remedies)
+simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted)
 {
   g_autoptr (GPtrArray) predictions =
       g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
@@ -58,7 +79,9 @@ simulate (Common *common, const GPtrArray *scenarios, gboolean remedies)
   if (prediction == NULL)
     return stream_report_error (error);
   g_ptr_array_add (predictions, prediction);
-  if (remedies && !prediction->fits && common->format != FORMAT_CSV)
+  if (wanted->advise && prediction->fits && common->format != FORMAT_CSV)
+    find_advice (common, g_ptr_array_index (scenarios, 0), prediction, &options);
+  if (!wanted->no_remedies && !prediction->fits && common->format != FORMAT_CSV)
     find_remedies (common, g_ptr_array_index (scenarios, 0), prediction, &options);
   status = common_print_report (common, predictions, text_of_first);
   status = common_write_files (common, predictions, (const Replay *const *) &replay, status);
@@ -150,14 +173,17 @@ int
 cmd_simulate (int argc, char **argv)
 {
   g_auto (Common)       common = { 0 };
-  gboolean              done = FALSE, no_remedies = FALSE;
+  gboolean              done = FALSE;
+  Wanted                wanted = { 0 };
   g_autofree char      *word = NULL;
   const Lever          *key = NULL;
   g_autoptr (GPtrArray) scenarios = NULL;
   const GOptionEntry    extra[] = {
        { "max", 0, 0, G_OPTION_ARG_STRING, &word,
          "find the largest value of KEY that fits: micro_batch, seq_len or n_layers", "KEY" },
-       { "no-remedies", 0, 0, G_OPTION_ARG_NONE, &no_remedies,
+       { "advise", 0, 0, G_OPTION_ARG_NONE, &wanted.advise,
+         "also look for the options and the hardware that would be faster", NULL },
+       { "no-remedies", 0, 0, G_OPTION_ARG_NONE, &wanted.no_remedies,
          "do not look for what would fit when the scenario does not", NULL },
        G_OPTION_ENTRY_NULL,
   };
@@ -188,5 +214,5 @@ cmd_simulate (int argc, char **argv)
   if (common.print_scenario)
     return common_print_scenarios (scenarios);
   return key != NULL ? find_maximum (&common, g_ptr_array_index (scenarios, 0), key)
-                     : simulate (&common, scenarios, !no_remedies);
+                     : simulate (&common, scenarios, &wanted);
 }

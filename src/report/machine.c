@@ -1,6 +1,7 @@
 /* CSV and JSON: one table of fields for both. */
 #include <string.h>
 
+#include "report/advice-private.h"
 #include "report/fields-private.h"
 #include "report/remedies-private.h"
 #include "report/report.h"
@@ -362,6 +363,8 @@ prediction_json (const Prediction *p)
   json_object_object_add (result, "settings", settings_json (p->settings));
   if (p->remedies != NULL)
     remedies_json_add (p->remedies, result);
+  if (p->advice != NULL)
+    advice_json_add (p->advice, result);
   return result;
 }
 

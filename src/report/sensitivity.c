@@ -2,9 +2,12 @@
 
 #include <math.h>
 
+#include "report/advice-private.h"
 #include "report/fields-private.h"
 #include "report/results-private.h"
 #include "report/terminal-private.h"
+
+#define LEAST_GAIN 5e-4 /* of the throughput: what three digits show */
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
@@ -114,6 +117,27 @@ append_break_even (const Sensitivity *self, GString *out)
                             n_never == 1 ? "" : "s");
 }
 
+/* Refused ones, and those that gain and cost next to nothing, are counted. */
+static void
+append_options (const Sensitivity *self, GString *out)
+{
+  guint n_refused = 0, n_idle = 0;
+
+  for (guint i = 0; i < self->options->len; i++)
+    {
+      const OptionEffect *effect = &g_array_index (self->options, OptionEffect, i);
+
+      n_refused += !effect->possible;
+      n_idle += effect->possible && fabs (effect->gain) < LEAST_GAIN;
+    }
+  g_string_append (out, "\nThroughput, with one option set otherwise\n");
+  option_effects_text (self->options, self->prediction, LEAST_GAIN, out);
+  g_string_append_printf (out,
+                          "(of %u further changes %u have no effect on it, or hardly any, and "
+                          "%u cannot be)\n",
+                          n_idle + n_refused, n_idle, n_refused);
+}
+
 void
 report_sensitivity_text (const Sensitivity *self, GString *out)
 {
@@ -123,8 +147,13 @@ report_sensitivity_text (const Sensitivity *self, GString *out)
   g_string_append_printf (out, "%s: %s on %s\nstep time %s, bound by %s%s\n", given->strategy,
                           given->model, given->cluster, step, given->binding_resource,
                           given->fits ? "" : "; it does not fit");
-  append_effects (self, out);
-  append_break_even (self, out);
+  if (self->figures->len > 0)
+    {
+      append_effects (self, out);
+      append_break_even (self, out);
+    }
+  if (self->options->len > 0)
+    append_options (self, out);
   g_string_append_printf (out, "(%u simulations)\n", self->n_simulated);
 }
 
@@ -202,7 +231,10 @@ static const Field fields[] = {
 void
 report_sensitivity_csv (const Sensitivity *self, GString *out)
 {
-  fields_csv (fields, self->figures->data, self->figures->len, sizeof (FigureEffect), out);
+  if (self->options->len > 0)
+    option_effects_csv (self->options, out);
+  else
+    fields_csv (fields, self->figures->data, self->figures->len, sizeof (FigureEffect), out);
 }
 
 void
@@ -216,6 +248,7 @@ report_sensitivity_json (const Sensitivity *self, GString *out)
   json_object_object_add (
       object, "figures",
       fields_json_list (fields, self->figures->data, self->figures->len, sizeof (FigureEffect)));
+  json_object_object_add (object, "options", option_effects_json (self->options));
   json_object_object_add (root, "sensitivity", object);
   json_object_array_add (results, prediction_json (self->prediction));
   json_object_object_add (root, "results", results);

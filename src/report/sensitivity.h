@@ -5,8 +5,11 @@
 
 void report_sensitivity_text (const Sensitivity *self, GString *out);
 
-/* A row a figure. */
+/* A row a figure, or where there are options a row an option: one table has one form. */
 void report_sensitivity_csv (const Sensitivity *self, GString *out);
 
-/* {"schema": 1, "sensitivity": {..., "figures": [...]}, "results": [the scenario as it is]} */
+/*
+ * {"schema": 1, "sensitivity": {..., "figures": [...], "options": [...]}, "results": [the scenario
+ * as it is]}
+ */
 void report_sensitivity_json (const Sensitivity *self, GString *out);

@@ -1,6 +1,7 @@
 /* Text for a terminal: `simulate`. */
 #include "report/report.h"
 
+#include "report/advice-private.h"
 #include "report/remedies-private.h"
 
 #include <math.h>
@@ -217,4 +218,6 @@ report_prediction_text (const Prediction *self, GString *out)
   line (out, "hardware figures", "%u measured, %u datasheet, %u estimated", self->n_measured,
         self->n_datasheet, self->n_estimate);
   line (out, "profiles", "%s", self->profiles != NULL ? self->profiles : "");
+  if (self->advice != NULL)
+    advice_append_text (self, out);
 }

@@ -118,13 +118,18 @@ check fp8-tokens 2 simulate fp8-multiples.yaml --seq-len 127 \
   --set training.fp8_recipe=tensorwise
 hand reshard-beyond 2 simulate good.yaml --strategy fsdp2 \
   --set strategy.reshard_after_forward=64
-hand sensitivity-text 0 sensitivity good.yaml
-"$program" sensitivity --hwprofiles hwprofiles good.yaml -j 3 | cmp -s - ../out
+hand sensitivity-text 0 sensitivity good.yaml --only figures
+"$program" sensitivity --hwprofiles hwprofiles good.yaml --only figures -j 3 | cmp -s - ../out
 verdict $? 'the same in several threads'
 hand sensitivity-csv 0 sensitivity good.yaml --figure nic.bandwidth --figure node.issue_eager \
   --factor 2 --format csv
 hand sensitivity-json 0 sensitivity good.yaml --figure gpu.hbm_bandwidth --no-break-even \
   --format json
+# with an option of the strategy's own, other strategies are not tried
+hand sensitivity-options 0 sensitivity good.yaml --only options --set strategy.reshard_root=true
+hand sensitivity-options-csv 0 sensitivity good.yaml --only options \
+  --set strategy.reshard_root=true --format csv
+hand simulate-advise 0 simulate good.yaml --set strategy.reshard_root=true --advise
 hand compare-text 0 compare compare.yaml
 hand compare-explain 0 compare compare.yaml --explain
 hand compare-grid 0 compare grid.yaml --sort tokens_per_s_per_gpu --explain
@@ -352,6 +357,7 @@ check too-small-ratios 2 simulate --model mixtral-8x7b --strategy zero1 --cluste
 hand master-dtype 2 simulate good.yaml --master-dtype fp16
 hand reshard-group 2 simulate good.yaml --set strategy.reshard_after_forward=3
 hand sensitivity-unknown 2 sensitivity good.yaml --figure nic.bandwith --figure framework.issue
+hand sensitivity-only 2 sensitivity good.yaml --only option
 hand sensitivity-factor 2 sensitivity good.yaml --factor 1
 hand sensitivity-several 2 sensitivity compare.yaml
 hand max-unknown 2 simulate good.yaml --max seq-lens

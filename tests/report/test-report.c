@@ -4,6 +4,7 @@
  * or absent.
  */
 #include "../replay/fixture.h"
+#include "analysis/advice.h"
 #include "analysis/remedies.h"
 
 #include <glib/gstdio.h>
@@ -236,6 +237,14 @@ add_keys (GPtrArray *keys, struct json_object *object, const char *prefix)
     }
 }
 
+static GArray *
+one_zeroed (gsize size)
+{
+  GArray *array = g_array_new (FALSE, TRUE, (guint) size);
+
+  return g_array_set_size (array, 1);
+}
+
 /* The columns and keys of docs/results.md are the ones that are printed, in their order. */
 START_TEST (test_documented)
 {
@@ -244,6 +253,7 @@ START_TEST (test_documented)
   g_autoptr (GPtrArray)      columns = documented ("`simulate` and `compare`", 0);
   g_autoptr (GPtrArray)      nested = documented ("`simulate` and `compare`", 1);
   g_autoptr (GPtrArray)      fitting = documented ("`simulate` and `compare`", 2);
+  g_autoptr (GPtrArray)      faster = documented ("`simulate` and `compare`", 3);
   Remedy                     remedy = { (char *) "--tp 2", g_ptr_array_index (all, 0) };
   g_autoptr (GPtrArray)      found = g_ptr_array_new ();
   Remedies                   remedies = { .found = found, .nearest = (char *) "" };
@@ -252,7 +262,11 @@ START_TEST (test_documented)
   const CollectiveValidation collectives = { .rows = none };
   const TrainingValidation   training = { .rows = none };
   const Figures              figures = { .rows = none };
-  const Sensitivity          sensitivity = { .figures = none };
+  g_autoptr (GArray)         options = one_zeroed (sizeof (OptionEffect));
+  g_autoptr (GArray)         advised = one_zeroed (sizeof (FigureAdvice));
+  Advice                     advice = { .options = options, .figures = advised };
+  const Sensitivity          sensitivity = { .figures = none, .options = none };
+  const Sensitivity          of_options = { .figures = none, .options = options };
   const CollectiveSweep      sweep = { .samples = none, .options.n_concurrent = 1 };
   struct json_object        *root, *results;
 
@@ -266,18 +280,23 @@ START_TEST (test_documented)
   check_columns ("`figures`", csv);
   report_sensitivity_csv (&sensitivity, g_string_truncate (csv, 0));
   check_columns ("`sensitivity`", csv);
+  report_sensitivity_csv (&of_options, g_string_truncate (csv, 0));
+  check_columns ("`sensitivity --only options`", csv);
   report_collective_csv (&sweep, g_string_truncate (csv, 0));
   check_columns ("`collective`", csv);
 
   g_ptr_array_add (found, &remedy);
   remedy.prediction->remedies = &remedies;
+  remedy.prediction->advice = &advice;
   report_json (all, json);
   remedy.prediction->remedies = NULL;
+  remedy.prediction->advice = NULL;
   root = json_tokener_parse (json->str);
   ck_assert (json_object_object_get_ex (root, "results", &results));
   add_keys (keys, json_object_array_get_idx (results, 0), "");
   g_ptr_array_extend_and_steal (columns, g_steal_pointer (&nested));
   g_ptr_array_extend_and_steal (columns, g_steal_pointer (&fitting));
+  g_ptr_array_extend_and_steal (columns, g_steal_pointer (&faster));
   ck_assert_uint_eq (keys->len, columns->len);
   for (guint i = 0; i < keys->len; i++)
     ck_assert_str_eq (g_ptr_array_index (keys, i), g_ptr_array_index (columns, i));

@@ -1,4 +1,4 @@
-#include "analysis/remedy-change-private.h"
+#include "analysis/change-private.h"
 
 #include <string.h>
 
