@@ -152,3 +152,25 @@ hardware_figure_format (const HardwareFigure *self, double value)
     return g_strdup_printf ("%.4g Gbit/s", value * 8e-9);
   return quantity_format (self->quantity, value, 4);
 }
+
+gboolean
+hardware_figure_parse (const HardwareFigure *self, const char *text, const char *origin,
+                       double *value, DiagList *diags)
+{
+  g_autofree char *why = NULL, *low = NULL, *high = NULL, *hint = NULL;
+  g_autofree char *place = g_strdup_printf ("%s %s=%s", origin, self->name, text);
+  const SourceMark mark = { .file = g_intern_string (place) };
+
+  if (!quantity_parse (self->quantity, text, value, &why))
+    {
+      diag_error (diags, &mark, NULL, "%s", why);
+      return FALSE;
+    }
+  if (*value >= self->min && *value <= self->max && *value > 0)
+    return TRUE;
+  low = hardware_figure_format (self, self->min);
+  high = hardware_figure_format (self, self->max);
+  hint = g_strdup_printf ("plausible values lie between %s and %s", low, high);
+  diag_error (diags, &mark, hint, "'%s' of '%s' is out of range", text, self->name);
+  return FALSE;
+}

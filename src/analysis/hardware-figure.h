@@ -33,3 +33,7 @@ double hardware_figure_clamp (const HardwareFigure *self, double value);
 
 /* "180 Gbit/s". Newly allocated. */
 char *hardware_figure_format (const HardwareFigure *self, double value);
+
+/* The value that TEXT says; FALSE after a diagnostic at ORIGIN. */
+gboolean hardware_figure_parse (const HardwareFigure *self, const char *text, const char *origin,
+                                double *value, DiagList *diags);

@@ -1,7 +1,9 @@
 /* shardsim sensitivity: what a change of the hardware or of an option does to one scenario. */
+#include "base/layout.h"
 #include "base/suggest.h"
 #include "cli/common.h"
 #include "cli/progress.h"
+#include "report/heat-map.h"
 #include "report/sensitivity.h"
 
 #define DEFAULT_FACTOR 1.25
@@ -26,6 +28,9 @@ find (Common *common, const Scenario *scenario, SensitivityOptions *wanted)
   g_autoptr (DiagList)    diags = diag_list_new ();
   g_autoptr (GError)      error = NULL;
   g_autoptr (Sensitivity) sensitivity = NULL;
+  g_autofree char        *style = layout_data_file ("plots/style.gp");
+  ExitStatus              status;
+  gboolean                drawn;
   PredictOptions          options = common_predict_options (common);
   Progress               *progress = progress_start ("changing figures", "changes");
 
@@ -37,8 +42,69 @@ find (Common *common, const Scenario *scenario, SensitivityOptions *wanted)
     return EXIT_USAGE;
   if (sensitivity == NULL)
     return stream_report_error (error);
-  return print_sensitivity (common, sensitivity);
+  status = print_sensitivity (common, sensitivity);
+  drawn =
+      common->plot == NULL || report_sensitivity_plot (sensitivity, common->plot, style, &error);
+  return stream_note_output (status, drawn, error);
 }
+
+/* ---- maps ------------------------------------------------------------------------------------ */
+
+static ExitStatus
+print_map (const Common *common, const HeatMap *map)
+{
+  static void (*const print[]) (const HeatMap *, GString *) = {
+    [FORMAT_TEXT] = report_heat_map_text,
+    [FORMAT_CSV] = report_heat_map_csv,
+    [FORMAT_JSON] = report_heat_map_json,
+  };
+  g_autoptr (GString) out = g_string_new (NULL);
+
+  print[common->format](map, out);
+  return stream_print (out);
+}
+
+static ExitStatus
+find_map (Common *common, const Scenario *scenario, char *const *axes)
+{
+  g_autofree char     *style = layout_data_file ("plots/style.gp");
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GError)   error = NULL;
+  g_autoptr (HeatMap)  map = NULL;
+  PredictOptions       options = common_predict_options (common);
+  Progress            *progress = progress_start ("mapping", "cells");
+  ExitStatus           status;
+  gboolean             drawn;
+
+  options.count = progress_count (progress);
+  map = heat_map_find (scenario, common->strategies, axes[0], axes[1], &options,
+                       common_n_jobs (common), diags);
+  progress_end (progress);
+  if (stream_report_diags (diags) != EXIT_DONE)
+    return EXIT_USAGE;
+  status = print_map (common, map);
+  drawn = common->plot == NULL || report_heat_map_plot (map, common->plot, style, &error);
+  return stream_note_output (status, drawn, error);
+}
+
+/* FALSE after a message. */
+static gboolean
+check_map (char *const *axes, const SensitivityOptions *wanted, const char *only)
+{
+  if (axes == NULL)
+    return TRUE;
+  if (g_strv_length ((char **) axes) != 2)
+    stream_say ("shardsim sensitivity: --map is wanted twice: to the right, and down\n");
+  else if (wanted->figures != NULL || only != NULL || wanted->factor != DEFAULT_FACTOR
+           || !wanted->break_even)
+    stream_say ("shardsim sensitivity: --map takes neither --figure, --only, --factor nor "
+                "--no-break-even\n");
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
 
 /* FALSE after a message. */
 static gboolean
@@ -70,6 +136,11 @@ take_only (const Common *common, const char *only, SensitivityOptions *wanted)
       stream_say ("shardsim sensitivity: --figure asks about figures, --only options about none\n");
       return FALSE;
     }
+  if (wanted->no_figures && common->plot != NULL)
+    {
+      stream_say ("shardsim sensitivity: --plot draws figures or a map, --only options has none\n");
+      return FALSE;
+    }
   if (only == NULL || index >= 0)
     return TRUE;
   hint = suggest_hint (only, names);
@@ -82,10 +153,11 @@ cmd_sensitivity (int argc, char **argv)
 {
   g_auto (Common)       common = { 0 };
   gboolean              done = FALSE, no_break_even = FALSE;
-  g_auto (GStrv)        figures = NULL;
+  g_auto (GStrv)        figures = NULL, map = NULL;
   g_autofree char      *only = NULL;
   SensitivityOptions    wanted = { .factor = DEFAULT_FACTOR };
   g_autoptr (GPtrArray) scenarios = NULL;
+  ExitStatus            status;
   const GOptionEntry    extra[] = {
        { "factor", 0, 0, G_OPTION_ARG_DOUBLE, &wanted.factor,
          "what figures are multiplied and divided by (default 1.25)", "FACTOR" },
@@ -93,6 +165,12 @@ cmd_sensitivity (int argc, char **argv)
          "this figure of the hardware only, such as nic.bandwidth; may be repeated", "FIGURE" },
        { "only", 0, 0, G_OPTION_ARG_STRING, &only,
          "figures (of the hardware) or options; default both, in CSV figures", "WHAT" },
+       { "map", 0, 0, G_OPTION_ARG_STRING_ARRAY, &map,
+         "vary two things together, one --map each: a figure or an option and its values, as in "
+            "nic.bandwidth='100 Gbit/s..800 Gbit/s:4' or training.micro_batch=1,2,4",
+         "NAME=VALUES" },
+       { "plot", 0, 0, G_OPTION_ARG_FILENAME, &common.plot,
+         "draw the figures' effects, or the map, into the folder DIR (gnuplot)", "DIR" },
        { "no-break-even", 0, 0, G_OPTION_ARG_NONE, &no_break_even,
          "do not look for the values above which rates no longer matter", NULL },
        G_OPTION_ENTRY_NULL,
@@ -105,17 +183,25 @@ cmd_sensitivity (int argc, char **argv)
           "Examples:\n"
           "  shardsim sensitivity --cluster '2 x dgx-h100' --model llama-3-8b \\\n"
           "    --strategy fsdp2 --seq-len 8192\n"
-          "  shardsim sensitivity workloads/llama-3.1-405b-h100.yaml --figure nic.bandwidth\n",
+          "  shardsim sensitivity workloads/llama-3.1-405b-h100.yaml --figure nic.bandwidth\n"
+          "  shardsim sensitivity workloads/llama-3.1-405b-h100.yaml --plot out \\\n"
+          "    --map 'nic.bandwidth=100 Gbit/s..800 Gbit/s:4' --map mesh.tp=4,8\n",
           extra, argc, argv, &done))
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
   wanted.figures = (const char *const *) figures;
   wanted.break_even = !no_break_even;
-  if (!check_factor (wanted.factor) || !take_only (&common, only, &wanted))
+  if (!check_factor (wanted.factor) || !take_only (&common, only, &wanted)
+      || !check_map (map, &wanted, only))
     return EXIT_USAGE;
   scenarios = common_load_scenarios (&common);
   if (scenarios == NULL || !common_want_one (&common, scenarios))
     return EXIT_USAGE;
+  status = common_check_files (&common);
+  if (status != EXIT_DONE)
+    return status;
+  if (map != NULL)
+    return find_map (&common, g_ptr_array_index (scenarios, 0), map);
   return find (&common, g_ptr_array_index (scenarios, 0), &wanted);
 }

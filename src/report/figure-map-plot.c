@@ -98,21 +98,6 @@ data_text (const FigureMap *self, const GPtrArray *winners)
 /* ---- script ---------------------------------------------------------------------------------- */
 
 static void
-append_tics (const FigureMap *self, MapAxis axis, char letter, GString *out)
-{
-  g_string_append_printf (out, "set %ctics (", letter);
-  for (guint i = 0; i < self->values[axis]->len; i++)
-    {
-      g_autofree char *name = gnuplot_plain_text (value_at (self, axis, i), MAX_NAME);
-
-      g_string_append (out, i > 0 ? ", " : "");
-      gnuplot_append_quoted (out, name);
-      g_string_append_printf (out, " %u", i);
-    }
-  g_string_append (out, ")\n");
-}
-
-static void
 append_panel (const FigureMap *self, guint page, const GPtrArray *winners, GString *out)
 {
   g_autofree char *title =
@@ -165,8 +150,8 @@ axes_text (const FigureMap *self)
                           self->values[MAP_X]->len - 1, self->values[MAP_Y]->len - 1);
   g_string_append_printf (out, "set xlabel '%s' noenhanced\nset ylabel '%s' noenhanced\n",
                           self->keys[MAP_X], self->keys[MAP_Y]);
-  append_tics (self, MAP_X, 'x', out);
-  append_tics (self, MAP_Y, 'y', out);
+  gnuplot_append_tics (out, 'x', self->values[MAP_X], MAX_NAME);
+  gnuplot_append_tics (out, 'y', self->values[MAP_Y], MAX_NAME);
   return g_string_free (out, FALSE);
 }
 

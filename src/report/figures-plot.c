@@ -140,14 +140,7 @@ picture_of (const Figures *figures, const char *metric, const char *style)
   GnuplotPicture      self = { .name = name, .data = data_text (&lines) };
 
   append_axes (&lines, title, metric, axes);
-  self.script = g_strdup_printf (
-      "# Draws %s.png and %s.svg from %s.dat: gnuplot %s.gp\n%s\ndata = '%s.dat'\n%s\n"
-      "set terminal pngcairo noenhanced font 'Liberation Sans,12' fontscale 1.2 size %d,%u\n"
-      "set output '%s.png'\n%s\n"
-      "set terminal svg noenhanced font 'Liberation Sans,12' size %d,%u background '#ffffff'\n"
-      "set output '%s.svg'\n%s",
-      name, name, name, name, style, name, axes->str, PIXELS * 5 / 4, height * 5 / 4, name,
-      plot_text, PIXELS, height, name, plot_text);
+  self.script = gnuplot_script (name, style, axes->str, plot_text, PIXELS, height);
   g_ptr_array_unref (lines.rows);
   return self;
 }

@@ -36,3 +36,16 @@ char *gnuplot_plain_text (const char *text, glong most);
 
 /* Appends TEXT in single quotes, where gnuplot expands nothing. */
 void gnuplot_append_quoted (GString *out, const char *text);
+
+/*
+ * Appends "set xtics ('a' 0, 'b' 1)" of the axis LETTER with NAMES, texts that are cut at MOST
+ * characters.
+ */
+void gnuplot_append_tics (GString *out, char letter, const GPtrArray *names, glong most);
+
+/*
+ * The script of picture NAME: STYLE (of plots/style.gp), HEAD with the axes, then PLOT for the
+ * drawing of WIDTH x HEIGHT pixels and for the larger one of points. Newly allocated.
+ */
+char *gnuplot_script (const char *name, const char *style, const char *head, const char *plot,
+                      guint width, guint height);

@@ -39,6 +39,37 @@ gnuplot_append_quoted (GString *out, const char *text)
   g_string_append_printf (out, "'%s'", doubled);
 }
 
+void
+gnuplot_append_tics (GString *out, char letter, const GPtrArray *names, glong most)
+{
+  g_string_append_printf (out, "set %ctics (", letter);
+  for (guint i = 0; i < names->len; i++)
+    {
+      g_autofree char *name = gnuplot_plain_text (g_ptr_array_index (names, i), most);
+      g_auto (GStrv)   pieces = g_strsplit (name, "%", -1);
+      g_autofree char *label = g_strjoinv ("%%", pieces); /* it is a format */
+
+      g_string_append (out, i > 0 ? ", " : "");
+      gnuplot_append_quoted (out, label);
+      g_string_append_printf (out, " %u", i);
+    }
+  g_string_append (out, ")\n");
+}
+
+char *
+gnuplot_script (const char *name, const char *style, const char *head, const char *plot,
+                guint width, guint height)
+{
+  return g_strdup_printf (
+      "# Draws %s.png and %s.svg from %s.dat: gnuplot %s.gp\n%s\ndata = '%s.dat'\n%s\n"
+      "set terminal pngcairo noenhanced font 'Liberation Sans,12' fontscale 1.2 size %u,%u\n"
+      "set output '%s.png'\n%s\n"
+      "set terminal svg noenhanced font 'Liberation Sans,12' size %u,%u background '#ffffff'\n"
+      "set output '%s.svg'\n%s",
+      name, name, name, name, style, name, head, width * 5 / 4, height * 5 / 4, name, plot, width,
+      height, name, plot);
+}
+
 /* ---- the child process ----------------------------------------------------------------------- */
 
 static gboolean

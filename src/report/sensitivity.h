@@ -1,6 +1,8 @@
 /* Reports of `sensitivity`. */
 #pragma once
 
+#include <gio/gio.h>
+
 #include "analysis/sensitivity.h"
 
 void report_sensitivity_text (const Sensitivity *self, GString *out);
@@ -13,3 +15,10 @@ void report_sensitivity_csv (const Sensitivity *self, GString *out);
  * as it is]}
  */
 void report_sensitivity_json (const Sensitivity *self, GString *out);
+
+/*
+ * "sensitivity": what less and more of each figure that matters does to the step, as
+ * report_plot_write draws. Nothing where none does.
+ */
+gboolean report_sensitivity_plot (const Sensitivity *self, const char *dir, const char *style_file,
+                                  GError **error);

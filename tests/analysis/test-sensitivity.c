@@ -6,6 +6,7 @@
 #include <check.h>
 #include <math.h>
 
+#include "analysis/heat-map.h"
 #include "analysis/sensitivity.h"
 #include "kernel/kernel.h"
 
@@ -196,6 +197,37 @@ START_TEST (test_network_bound)
 }
 END_TEST
 
+/* Cells are what the page says of their bridge, line by line; threads change nothing. */
+START_TEST (test_map)
+{
+  static const double  byte_ps[] = { 40, 20, 10 };
+  Fixture              fixture;
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (HeatMap)  map = NULL, again = NULL;
+  const char *x = "intra.bandwidth=25 GB/s..100 GB/s:3", *y = "training.micro_batch=1..2:5,1,4";
+
+  fixture_start (&fixture, "1-ddp-two-gpus.yaml", NULL, 0);
+  map = heat_map_find (fixture.scenario, NULL, x, y, &fixture.options, 1, diags);
+  again = heat_map_find (fixture.scenario, NULL, x, y, &fixture.options, 4, diags);
+  ck_assert_msg (map != NULL && again != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_uint_eq (map->x.texts->len, 3);
+  ck_assert_uint_eq (map->y.texts->len, 3); /* 1, 2, 4 */
+  for (guint i = 0; i < G_N_ELEMENTS (byte_ps); i++)
+    {
+      ck_assert_double_eq_tol (heat_map_cell (map, i, 0)->step_time_s * 1e12,
+                               ddp_step_ps (byte_ps[i]), 1);
+      ck_assert_double_gt (heat_map_cell (map, i, 1)->step_time_s,
+                           heat_map_cell (map, i, 0)->step_time_s);
+      ck_assert_double_gt (heat_map_cell (map, i, 2)->tokens_per_s_per_gpu,
+                           heat_map_cell (map, i, 1)->tokens_per_s_per_gpu);
+    }
+  for (guint i = 0; i < map->cells->len; i++)
+    ck_assert (g_array_index (map->cells, HeatCell, i).step_time_s
+               == g_array_index (again->cells, HeatCell, i).step_time_s);
+  fixture_end (&fixture);
+}
+END_TEST
+
 /* A table of measured products is one of the GPU that it was measured on. */
 START_TEST (test_measured_products)
 {
@@ -239,6 +271,7 @@ main (void)
   tcase_add_test (tcase, test_sum);
   tcase_add_test (tcase, test_compute_bound);
   tcase_add_test (tcase, test_network_bound);
+  tcase_add_test (tcase, test_map);
   tcase_add_test (tcase, test_measured_products);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);

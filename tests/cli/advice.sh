@@ -1,7 +1,8 @@
 #!/bin/sh
-# `simulate --advise` keeps its word: its options, added to the command line, give the step time that
-# was said, and so does a profile with the figure that it names; `sensitivity` says the same of the
-# option. One thread and several print the same bytes. Not asserted: that nothing else is better.
+# `simulate --advise` keeps its word: its options, added to the command line, give the step time
+# that was said, and so does a profile with the figure that it names; `sensitivity` says the same
+# of the option, and draws. One thread and several print the same bytes. Not asserted: that nothing
+# else is better.
 # Usage: advice.sh PROGRAM SOURCE-ROOT. Hardware: the round numbers of docs/worked/hwprofiles.
 set -u
 program=$(realpath "$1")
@@ -94,6 +95,12 @@ done <both.txt
 verdict "$good" 'each figure in a profile takes the time that was said'
 run simulate "$hand" --advise | grep -q '^What would be faster'
 verdict $? 'the report says it'
+if command -v gnuplot >/dev/null; then
+  run sensitivity "$hand" --only figures --no-break-even --plot out >out.txt &&
+    run sensitivity "$hand" --map 'nic.bandwidth=1 GB/s,2 GB/s' --map mesh.tp=1,2,3 --plot out \
+      >out.txt && [ -s out/sensitivity.png ] && [ -s out/heat-map.svg ]
+  verdict $? 'pictures of the figures and of a map'
+fi
 scenario="--node hand-pair --nodes 1 $shape --n-layers 4000 --strategy ddp"
 run simulate "$hand" --advise --no-remedies | grep -q '^What would be faster'
 [ $? -ne 0 ]

@@ -125,6 +125,12 @@ hand sensitivity-csv 0 sensitivity good.yaml --figure nic.bandwidth --figure nod
   --factor 2 --format csv
 hand sensitivity-json 0 sensitivity good.yaml --figure gpu.hbm_bandwidth --no-break-even \
   --format json
+hand sensitivity-map 0 sensitivity good.yaml --map 'nic.bandwidth=4 Gbit/s..16 Gbit/s:3' \
+  --map training.micro_batch=1,9000
+hand sensitivity-map-csv 0 sensitivity good.yaml --map 'gpu.kernel_latency=1 us,100 ns' \
+  --map mesh.tp=1,3 --format csv
+hand sensitivity-map-json 0 sensitivity good.yaml --map training.compile=on,off \
+  --map mesh.tp=1,2 --format json
 # with an option of the strategy's own, other strategies are not tried
 hand sensitivity-options 0 sensitivity good.yaml --only options --set strategy.reshard_root=true
 hand sensitivity-options-csv 0 sensitivity good.yaml --only options \
@@ -357,6 +363,19 @@ check too-small-ratios 2 simulate --model mixtral-8x7b --strategy zero1 --cluste
 hand master-dtype 2 simulate good.yaml --master-dtype fp16
 hand reshard-group 2 simulate good.yaml --set strategy.reshard_after_forward=3
 hand sensitivity-unknown 2 sensitivity good.yaml --figure nic.bandwith --figure framework.issue
+hand sensitivity-map-one 2 sensitivity good.yaml --map 'nic.bandwidth=4 Gbit/s' --map mesh.tp=1,2
+hand sensitivity-map-once 2 sensitivity good.yaml --map mesh.tp=1,2
+hand sensitivity-map-range 2 sensitivity good.yaml --map 'nic.bandwidth=4 Gbit/s..16 Gbit/s' \
+  --map mesh.tp=1..x:3
+hand sensitivity-map-words 2 sensitivity good.yaml --map 'nic.bandwith=4 Gbit/s,8 Gbit/s' \
+  --map mesh.colour=1,2
+hand sensitivity-map-refused 2 sensitivity good.yaml --map mesh.tp=3,5 --map mesh.cp=1,2
+hand sensitivity-map-beyond 2 sensitivity good.yaml --map 'nic.bandwidth=4 Gbit/s,8 Pbit/s' \
+  --map mesh.cp=1,2
+hand sensitivity-map-twice 2 sensitivity good.yaml --map mesh.cp=1,2 --map mesh.cp=1,2
+hand sensitivity-map-only 2 sensitivity good.yaml --map mesh.cp=1,2 --map mesh.tp=1,2 \
+  --only figures
+hand sensitivity-no-plot 2 sensitivity good.yaml --only options --plot out
 hand sensitivity-only 2 sensitivity good.yaml --only option
 hand sensitivity-factor 2 sensitivity good.yaml --factor 1
 hand sensitivity-several 2 sensitivity compare.yaml

@@ -17,6 +17,7 @@
 #include "base/layout.h"
 #include "report/collective.h"
 #include "report/figures.h"
+#include "report/heat-map.h"
 #include "report/plot.h"
 #include "report/report.h"
 #include "report/sensitivity.h"
@@ -266,6 +267,8 @@ START_TEST (test_documented)
   g_autoptr (GArray)         advised = one_zeroed (sizeof (FigureAdvice));
   Advice                     advice = { .options = options, .figures = advised };
   const Sensitivity          sensitivity = { .figures = none, .options = none };
+  g_autoptr (GPtrArray)      nothing = g_ptr_array_new ();
+  const HeatMap              map = { .x.texts = nothing, .y.texts = nothing };
   const Sensitivity          of_options = { .figures = none, .options = options };
   const CollectiveSweep      sweep = { .samples = none, .options.n_concurrent = 1 };
   struct json_object        *root, *results;
@@ -282,6 +285,8 @@ START_TEST (test_documented)
   check_columns ("`sensitivity`", csv);
   report_sensitivity_csv (&of_options, g_string_truncate (csv, 0));
   check_columns ("`sensitivity --only options`", csv);
+  report_heat_map_csv (&map, g_string_truncate (csv, 0));
+  check_columns ("`sensitivity --map`", csv);
   report_collective_csv (&sweep, g_string_truncate (csv, 0));
   check_columns ("`collective`", csv);
 

@@ -1,0 +1,300 @@
+#include "analysis/heat-map.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/parallel.h"
+
+#define ORIGIN "--map"
+
+typedef struct
+{
+  const Scenario       *scenario;
+  const StrategySet    *strategies;
+  const PredictOptions *options;
+  HeatMap              *result;
+  DiagList            **diags; /* of each cell */
+} Search;
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static void
+add_text (HeatAxis *self, char *text)
+{
+  if (g_ptr_array_find_with_equal_func (self->texts, text, g_str_equal, NULL))
+    g_free (text);
+  else
+    g_ptr_array_add (self->texts, text);
+}
+
+static void
+add_value (HeatAxis *self, double value)
+{
+  char *text = self->is_figure ? hardware_figure_format (&self->figure, value)
+                               : g_strdup_printf ("%.0f", value);
+  guint before = self->texts->len;
+
+  add_text (self, text);
+  if (self->texts->len > before && self->is_figure)
+    g_array_append_val (self->values, value);
+}
+
+static gboolean
+refuse (const char *given, const char *why, const char *hint, DiagList *diags)
+{
+  g_autofree char *place = g_strdup_printf ("%s %s", ORIGIN, given);
+  const SourceMark mark = { .file = g_intern_string (place) };
+
+  diag_error (diags, &mark, hint, "%s", why);
+  return FALSE;
+}
+
+/* One end of a range. */
+static gboolean
+read_end (const HeatAxis *self, const char *text, double *value, DiagList *diags)
+{
+  g_autofree char *word = g_strstrip (g_strdup (text));
+  guint64          number;
+
+  if (self->is_figure)
+    return hardware_figure_parse (&self->figure, word, ORIGIN, value, diags);
+  if (!g_ascii_string_to_unsigned (word, 10, 1, G_MAXINT32, &number, NULL))
+    return refuse (word, "a range goes from a whole number from 1 on to another",
+                   "write the values one by one, with commas between them", diags);
+  *value = (double) number;
+  return TRUE;
+}
+
+/* FROM..TO:N, of which RANGE holds FROM and what follows the dots. */
+static gboolean
+read_range (HeatAxis *self, char *const *range, const char *given, DiagList *diags)
+{
+  const char      *colon = strrchr (range[1], ':');
+  g_autofree char *to = colon != NULL ? g_strndup (range[1], colon - range[1]) : NULL;
+  guint64          n;
+  double           low, high;
+
+  if (colon == NULL
+      || !g_ascii_string_to_unsigned (colon + 1, 10, 2, HEAT_MAP_MAX_VALUES, &n, NULL))
+    return refuse (given, "a range has two ends and a number of values",
+                   "write FROM..TO:N, N from 2 to " G_STRINGIFY (HEAT_MAP_MAX_VALUES), diags);
+  if (!read_end (self, range[0], &low, diags) || !read_end (self, to, &high, diags))
+    return FALSE;
+  for (guint i = 0; i < n; i++)
+    add_value (self, i == 0       ? low
+                     : i == n - 1 ? high
+                                  : low * pow (high / low, (double) i / (double) (n - 1)));
+  return TRUE;
+}
+
+/* One item of a list. */
+static gboolean
+read_item (HeatAxis *self, const char *item, const char *given, DiagList *diags)
+{
+  g_auto (GStrv)   range = g_strsplit (item, "..", 2);
+  g_autofree char *word = g_strstrip (g_strdup (item));
+  double           value;
+
+  if (range[0] != NULL && range[1] != NULL)
+    return read_range (self, range, given, diags);
+  if (!self->is_figure)
+    add_text (self, g_steal_pointer (&word));
+  else if (hardware_figure_parse (&self->figure, word, ORIGIN, &value, diags))
+    add_value (self, value);
+  else
+    return FALSE;
+  return TRUE;
+}
+
+/* ---- axes ------------------------------------------------------------------------------------ */
+
+static void
+axis_clear (HeatAxis *self)
+{
+  g_free (self->name);
+  g_clear_pointer (&self->texts, g_ptr_array_unref);
+  g_clear_pointer (&self->values, g_array_unref);
+}
+
+/* Whether NAME is in a section of a scenario: "training.micro_batch". */
+static gboolean
+is_option (const char *name)
+{
+  const char      *dot = strchr (name, '.');
+  g_autofree char *section = dot != NULL ? g_strndup (name, dot - name) : NULL;
+
+  if (dot == NULL)
+    return FALSE;
+  return g_str_equal (section, "strategy") || scenario_section_table (section) != NULL;
+}
+
+/* What NAME is among FIGURES, or else an option. */
+static gboolean
+name_axis (HeatAxis *self, const GArray *figures, DiagList *diags)
+{
+  const HardwareFigure *figure = NULL;
+  gboolean              known = FALSE;
+
+  for (guint i = 0; i < figures->len; i++)
+    known |= g_str_equal (g_array_index (figures, HardwareFigure, i).name, self->name);
+  if (!known && is_option (self->name))
+    return TRUE;
+  figure = hardware_figure_find (figures, self->name, ORIGIN, diags);
+  if (figure == NULL)
+    return FALSE;
+  self->is_figure = TRUE;
+  self->figure = *figure;
+  return TRUE;
+}
+
+/* Whether each value could be set at all; what it would lead to is seen later. */
+static gboolean
+check_option (const HeatAxis *self, const Search *search, DiagList *diags)
+{
+  g_autofree char *origin = g_strdup_printf ("%s %s", ORIGIN, self->name);
+
+  for (guint i = 0; !self->is_figure && i < self->texts->len; i++)
+    {
+      const ScenarioOverride override = { self->name, g_ptr_array_index (self->texts, i), origin };
+      g_autoptr (Scenario)   varied =
+          scenario_with (search->scenario, search->strategies, &override, 1, diags);
+
+      if (varied == NULL)
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+read_axis (HeatAxis *self, const Search *search, const GArray *figures, const char *given,
+           DiagList *diags)
+{
+  const char    *equals = strchr (given, '=');
+  g_auto (GStrv) items = g_strsplit (equals != NULL ? equals + 1 : "", ",", -1);
+
+  self->texts = g_ptr_array_new_with_free_func (g_free);
+  self->values = g_array_new (FALSE, FALSE, sizeof (double));
+  self->name = equals != NULL ? g_strndup (given, equals - given) : g_strdup (given);
+  if (equals == NULL)
+    return refuse (given, "a parameter without values",
+                   "write NAME=VALUE,VALUE,... or NAME=FROM..TO:N", diags);
+  if (!name_axis (self, figures, diags))
+    return FALSE;
+  for (guint i = 0; items[i] != NULL; i++)
+    if (!read_item (self, items[i], given, diags))
+      return FALSE;
+  if (self->texts->len < 2 || self->texts->len > HEAT_MAP_MAX_VALUES)
+    return refuse (given, "a map has 2 to " G_STRINGIFY (HEAT_MAP_MAX_VALUES) " values of each",
+                   "one value is no map: set it with --set, or in a profile of --hwprofiles",
+                   diags);
+  return check_option (self, search, diags);
+}
+
+static Variation
+variation_of (const HeatAxis *self, guint i)
+{
+  if (self->is_figure)
+    return (Variation){ .figure = &self->figure, .value = g_array_index (self->values, double, i) };
+  return (Variation){ .key = self->name, .text = g_ptr_array_index (self->texts, i) };
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+static void
+simulate_cell (guint i, gpointer user)
+{
+  const Search          *self = user;
+  const HeatMap         *map = self->result;
+  const Variation        both[] = { variation_of (&map->x, i % map->x.texts->len),
+                                    variation_of (&map->y, i / map->x.texts->len) };
+  g_autoptr (Prediction) p =
+      predict_varied (self->scenario, self->strategies, both, 2, self->options, self->diags[i]);
+
+  if (p != NULL)
+    g_array_index (map->cells, HeatCell, i) =
+        (HeatCell){ .possible = TRUE,
+                    .fits = p->fits,
+                    .step_time_s = p->step_time_s,
+                    .tokens_per_s_per_gpu = p->tokens_per_s_per_gpu,
+                    .peak_bytes = p->hbm.device,
+                    .binding_resource = g_intern_string (p->binding_resource) };
+}
+
+/* FALSE, with the first cell's reasons in DIAGS, where there is no cell at all. */
+static gboolean
+simulate_cells (Search *self, guint n_threads, DiagList *diags)
+{
+  HeatMap              *map = self->result;
+  const guint           n = map->x.texts->len * map->y.texts->len;
+  g_autofree DiagList **own = g_new (DiagList *, n);
+  gboolean              any = FALSE;
+
+  map->cells = g_array_new (FALSE, TRUE, sizeof (HeatCell));
+  g_array_set_size (map->cells, n);
+  self->diags = own;
+  for (guint i = 0; i < n; i++)
+    own[i] = diag_list_new ();
+  parallel_run (n, n_threads, simulate_cell, self, self->options->count);
+  for (guint i = 0; i < n; i++)
+    any |= g_array_index (map->cells, HeatCell, i).possible;
+  if (!any)
+    diag_list_append (diags, own[0]);
+  for (guint i = 0; i < n; i++)
+    diag_list_free (own[i]);
+  return any;
+}
+
+/* The axes, and what the scenario is called; FALSE after diagnostics. */
+static gboolean
+prepare (const Search *search, const char *x, const char *y, DiagList *diags)
+{
+  const Scenario              *scenario = search->scenario;
+  HeatMap                     *self = search->result;
+  g_autoptr (ProfileSet)       profiles = predict_profiles (search->options);
+  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
+  g_autoptr (GArray)           figures = resolved != NULL ? hardware_figures (resolved) : NULL;
+  gboolean                     good;
+
+  if (figures == NULL)
+    return FALSE;
+  self->strategy = g_strdup (scenario->strategy->strategy->name);
+  self->model = g_strdup (workload_shape (resolved->workload)->name);
+  self->cluster = g_strdup (cluster_title (resolved->cluster));
+  good = read_axis (&self->x, search, figures, x, diags);
+  good = read_axis (&self->y, search, figures, y, diags) && good;
+  if (good && g_str_equal (self->x.name, self->y.name))
+    return refuse (y, "both parameters of the map are the same", NULL, diags);
+  return good;
+}
+
+HeatMap *
+heat_map_find (const Scenario *scenario, const StrategySet *strategies, const char *x,
+               const char *y, const PredictOptions *options, guint n_threads, DiagList *diags)
+{
+  g_autoptr (HeatMap) result = g_new0 (HeatMap, 1);
+  Search              self = { scenario, strategies, options, result, NULL };
+
+  if (!prepare (&self, x, y, diags) || !simulate_cells (&self, MAX (n_threads, 1), diags))
+    return NULL;
+  return g_steal_pointer (&result);
+}
+
+void
+heat_map_free (HeatMap *self)
+{
+  if (self == NULL)
+    return;
+  axis_clear (&self->x);
+  axis_clear (&self->y);
+  g_free (self->strategy);
+  g_free (self->model);
+  g_free (self->cluster);
+  g_clear_pointer (&self->cells, g_array_unref);
+  g_free (self);
+}
+
+const HeatCell *
+heat_map_cell (const HeatMap *self, guint x, guint y)
+{
+  return &g_array_index (self->cells, HeatCell, y * self->x.texts->len + x);
+}
