@@ -73,6 +73,22 @@ add_words (LeverMoves *self, const Lever *lever)
               scenario_options (self->scenario, table));
 }
 
+/*
+ * What NCCL_ALGO can ask of any network: switches that reduce are hardware, and the others no
+ * algorithms of NCCL's.
+ */
+static void
+add_algorithms (LeverMoves *self, const Lever *lever)
+{
+  static const char *const words[] = { "ring", "tree", "nvls", "nvls_tree", "pat" };
+  const OptionSpec        *spec = option_table_find (collective_options, lever->key);
+  g_autofree char         *now = option_format (spec, &self->scenario->collective);
+
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
+    if (!g_str_equal (words[i], now))
+      add_move (self, "collective.algorithm", words[i], 1);
+}
+
 /* Fused attention, of which version 2 runs on every GPU; faster may be version 3. */
 static void
 add_attention (LeverMoves *self, const Lever *lever)
@@ -311,7 +327,7 @@ const Lever levers[] = {
     .needs = "pp" },
   { .section = "mesh", .key = "order", .uses = LEVER_ADVICE, .add = add_words, .needs = "pp" },
   { .section = "mesh", .key = "context", .uses = LEVER_ADVICE, .add = add_words, .needs = "cp" },
-  { .section = "collective", .key = "algorithm", .uses = LEVER_ADVICE, .add = add_words },
+  { .section = "collective", .key = "algorithm", .uses = LEVER_ADVICE, .add = add_algorithms },
   { .section = "collective", .key = "protocol", .uses = LEVER_ADVICE, .add = add_words },
   { 0 },
 };

@@ -79,7 +79,7 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted)
   if (prediction == NULL)
     return stream_report_error (error);
   g_ptr_array_add (predictions, prediction);
-  if (wanted->advise && prediction->fits && common->format != FORMAT_CSV)
+  if (wanted->advise && prediction->fits)
     find_advice (common, g_ptr_array_index (scenarios, 0), prediction, &options);
   if (!wanted->no_remedies && !prediction->fits && common->format != FORMAT_CSV)
     find_remedies (common, g_ptr_array_index (scenarios, 0), prediction, &options);
@@ -167,6 +167,21 @@ take_maximum (Common *common, const char *word, const Lever **key)
   return *key != NULL;
 }
 
+/* FALSE after a message. */
+static gboolean
+check_advise (const Common *common, const Wanted *wanted, const Lever *maximum)
+{
+  if (wanted->advise && maximum != NULL)
+    stream_say ("shardsim simulate: --advise cannot be combined with --max: advise on the scenario "
+                "with the value that it finds\n");
+  else if (wanted->advise && common->format == FORMAT_CSV)
+    stream_say ("shardsim simulate: --advise has no CSV: take text or json, or 'shardsim "
+                "sensitivity'\n");
+  else
+    return TRUE;
+  return FALSE;
+}
+
 /* ---- the command ----------------------------------------------------------------------------- */
 
 int
@@ -204,7 +219,7 @@ cmd_simulate (int argc, char **argv)
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
-  if (!take_maximum (&common, word, &key))
+  if (!take_maximum (&common, word, &key) || !check_advise (&common, &wanted, key))
     return EXIT_USAGE;
   scenarios = common_load_scenarios (&common);
   if (scenarios == NULL)

@@ -35,7 +35,9 @@ data_text (const HeatMap *self)
   return g_string_free (out, FALSE);
 }
 
-/* Light to dark, and dark no further than black letters can be read on (Paul Tol's 'iridescent'). */
+/*
+ * From Paul Tol's 'iridescent': light to dark, no darker than black letters can be read on.
+ */
 static char *
 head_text (const HeatMap *self)
 {
@@ -76,7 +78,8 @@ report_heat_map_plot (const HeatMap *self, const char *dir, const char *style_fi
 {
   static const char plot[] = "plot data using 1:($5 > 0 ? NaN : $2):(0.5):(0.5) "
                              "with boxxyerror fillcolor rgb '#e4e4e4', \\\n"
-                             "  data using 1:($5 > 0 ? $2 : NaN):(0.5):(0.5):3 with boxxyerror palette, \\\n"
+                             "  data using 1:($5 > 0 ? $2 : NaN):(0.5):(0.5):3 "
+                             "with boxxyerror palette, \\\n"
                              "  data using 1:2:4 with labels\n";
   g_autofree char  *style = NULL, *head = head_text (self), *data = data_text (self);
   g_autofree char  *script = NULL;

@@ -94,10 +94,11 @@ report_sensitivity_plot (const Sensitivity *self, const char *dir, const char *s
     return FALSE;
   data = data_text (self, figures);
   head = head_text (self, figures);
-  plot = g_strdup_printf (
-      "plot data using (0):1:(0):2:($1-0.38):($1+0.38) with boxxyerror ls 4 title '1/%g as much', \\\n"
-      "  data using (0):1:(0):3:($1-0.38):($1+0.38) with boxxyerror ls 2 title '%g times as much'\n",
-      self->factor, self->factor);
+  plot = g_strdup_printf ("plot data using (0):1:(0):2:($1-0.38):($1+0.38) with boxxyerror ls 4 "
+                          "title '1/%g as much', \\\n"
+                          "  data using (0):1:(0):3:($1-0.38):($1+0.38) with boxxyerror ls 2 "
+                          "title '%g times as much'\n",
+                          self->factor, self->factor);
   script =
       gnuplot_script (NAME, style, head, plot, WIDTH, OTHER_PIXELS + LINE_PIXELS * figures->len);
   picture.data = data;

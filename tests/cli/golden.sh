@@ -375,6 +375,8 @@ hand sensitivity-map-beyond 2 sensitivity good.yaml --map 'nic.bandwidth=4 Gbit/
 hand sensitivity-map-twice 2 sensitivity good.yaml --map mesh.cp=1,2 --map mesh.cp=1,2
 hand sensitivity-map-only 2 sensitivity good.yaml --map mesh.cp=1,2 --map mesh.tp=1,2 \
   --only figures
+hand advise-max 2 simulate good.yaml --advise --max micro_batch
+hand advise-csv 2 simulate good.yaml --advise --format csv
 hand sensitivity-no-plot 2 sensitivity good.yaml --only options --plot out
 hand sensitivity-only 2 sensitivity good.yaml --only option
 hand sensitivity-factor 2 sensitivity good.yaml --factor 1
