@@ -228,6 +228,49 @@ START_TEST (test_map)
 }
 END_TEST
 
+/*
+ * Options keep the global batch, or double it where there are no micro-steps to save; a bounded
+ * search tries one value of each lever first.
+ */
+START_TEST (test_options)
+{
+  const ScenarioOverride steps = { "training.grad_accum", _i == 0 ? "1" : "4", "test" };
+  Fixture                fixture;
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (Prediction) given = NULL;
+  g_autoptr (GArray)     effects = NULL, few = NULL;
+  gboolean               cut = TRUE;
+  guint                  n_doubled = 0;
+
+  fixture_start (&fixture, "1-ddp-two-gpus.yaml", &steps, 1);
+  given = predict (fixture.scenario, &fixture.options, diags, NULL);
+  ck_assert_ptr_nonnull (given);
+  effects =
+      option_effects_find (fixture.scenario, NULL, given, &fixture.options, G_MAXUINT, 2, &cut);
+  ck_assert (!cut);
+  for (guint i = 0; i < effects->len; i++)
+    {
+      const OptionEffect *effect = &g_array_index (effects, OptionEffect, i);
+
+      if (!effect->possible)
+        continue;
+      n_doubled += effect->batch > 1.5;
+      ck_assert (fabs (effect->batch - 1) < 1e-9 || fabs (effect->batch - 2) < 1e-9);
+      ck_assert_double_eq_tol (1 + effect->gain,
+                               effect->batch * given->step_time_s / effect->step_time_s, 1e-9);
+    }
+  ck_assert_uint_eq (n_doubled, _i == 0 ? 1 : 0);
+  few = option_effects_find (fixture.scenario, NULL, given, &fixture.options, 4, 1, &cut);
+  ck_assert (cut);
+  ck_assert_uint_eq (few->len, 4);
+  for (guint i = 0; i < few->len; i++)
+    for (guint j = 0; j < i; j++)
+      ck_assert_uint_ne (g_array_index (few, OptionEffect, i).lever,
+                         g_array_index (few, OptionEffect, j).lever);
+  fixture_end (&fixture);
+}
+END_TEST
+
 /* A table of measured products is one of the GPU that it was measured on. */
 START_TEST (test_measured_products)
 {
@@ -272,6 +315,7 @@ main (void)
   tcase_add_test (tcase, test_compute_bound);
   tcase_add_test (tcase, test_network_bound);
   tcase_add_test (tcase, test_map);
+  tcase_add_loop_test (tcase, test_options, 0, 2);
   tcase_add_test (tcase, test_measured_products);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);
