@@ -5,6 +5,8 @@
 
 #include "analysis/profiles-used.h"
 
+#define MOST_PERCENT 2 /* ratios beyond it are said as numbers */
+
 /* ---- the list -------------------------------------------------------------------------------- */
 
 static gboolean
@@ -150,6 +152,8 @@ hardware_figure_format (const HardwareFigure *self, double value)
 {
   if (self->in_bits && self->quantity == QUANTITY_BANDWIDTH)
     return g_strdup_printf ("%.4g Gbit/s", value * 8e-9);
+  if (self->quantity == QUANTITY_RATIO && self->max > MOST_PERCENT)
+    return g_strdup_printf ("%.4g", value);
   return quantity_format (self->quantity, value, 4);
 }
 

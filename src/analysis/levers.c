@@ -154,6 +154,14 @@ degree_of (const Scenario *scenario, const char *axis)
   return MAX (G_STRUCT_MEMBER (gint64, &scenario->mesh, spec->offset), 1);
 }
 
+/* Tensor ranks come with sequence parallelism, and go with it. */
+static void
+set_sequence (Move *move, const char *value)
+{
+  move->also_key = "mesh.sp";
+  move->also_value = value;
+}
+
 /*
  * Twice the ranks of an axis, and so on: as many fewer data ranks make as many more micro-steps.
  * What is faster may be twice as many or half.
@@ -162,6 +170,7 @@ static void
 add_axis (LeverMoves *self, const Lever *lever)
 {
   g_autofree char *key = g_strdup_printf ("mesh.%s", lever->key);
+  const gboolean   is_tensor = g_str_equal (lever->key, "tp");
   const gint64     now = degree_of (self->scenario, lever->key);
   const gint64     limit = self->use == LEVER_REMEDY ? MOST_RANKS : 2 * now;
   const gint64     most = MIN (self->n_gpus, limit);
@@ -173,14 +182,16 @@ add_axis (LeverMoves *self, const Lever *lever)
       g_autofree char *value = g_strdup_printf ("%" G_GINT64_FORMAT, now * n);
       Move            *move = add_move (self, key, value, n);
 
-      if (g_str_equal (lever->key, "tp") && self->scenario->mesh.sp == 0)
-        {
-          move->also_key = "mesh.sp";
-          move->also_value = "1";
-        }
+      if (is_tensor && self->scenario->mesh.sp == 0)
+        set_sequence (move, "1");
     }
   if (self->use == LEVER_ADVICE && now % 2 == 0)
-    add_halving (self, key, now / 2);
+    {
+      Move *move = add_halving (self, key, now / 2);
+
+      if (is_tensor && now == 2 && self->scenario->mesh.sp == 1)
+        set_sequence (move, "0");
+    }
 }
 
 /* Twice and half of NOW, an option of whole numbers; of none one. */

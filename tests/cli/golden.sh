@@ -125,6 +125,10 @@ hand sensitivity-csv 0 sensitivity good.yaml --figure nic.bandwidth --figure nod
   --factor 2 --format csv
 hand sensitivity-json 0 sensitivity good.yaml --figure gpu.hbm_bandwidth --no-break-even \
   --format json
+hand sensitivity-unlike 0 sensitivity unlike-nodes.yaml --figure gpu:hand.hbm_bandwidth \
+  --figure gpu:hand-slow-host.hbm_bandwidth --no-break-even
+hand sensitivity-fabric 0 sensitivity good.yaml --leaf-nodes 1 --oversubscription 2 \
+  --figure cluster.oversubscription --figure nic.bandwidth
 hand sensitivity-map 0 sensitivity good.yaml --map 'nic.bandwidth=4 Gbit/s..16 Gbit/s:3' \
   --map training.micro_batch=1,9000
 hand sensitivity-map-csv 0 sensitivity good.yaml --map 'gpu.kernel_latency=1 us,100 ns' \
