@@ -56,22 +56,21 @@ add_fabric (GArray *figures, const ClusterOptions *options)
 
   option_table_defaults (cluster_options, &defaults);
   for (const OptionSpec *spec = cluster_options; spec->key != NULL; spec++)
-    {
-      const double     value = G_STRUCT_MEMBER (double, options, spec->offset);
-      g_autofree char *name = g_strdup_printf ("cluster.%s", spec->key);
-      HardwareFigure   figure = { .name = g_intern_string (name),
-                                  .kind = "cluster",
-                                  .id = "",
-                                  .key = spec->key,
-                                  .quantity = spec->kind,
-                                  .value = value,
-                                  .min = spec->min,
-                                  .max = spec->max };
+    if (spec->type == OPTION_QUANTITY && spec->kind == QUANTITY_RATIO)
+      {
+        g_autofree char *name = g_strdup_printf ("cluster.%s", spec->key);
+        HardwareFigure   figure = { .name = g_intern_string (name),
+                                    .kind = "cluster",
+                                    .id = "",
+                                    .key = spec->key,
+                                    .quantity = spec->kind,
+                                    .value = G_STRUCT_MEMBER (double, options, spec->offset),
+                                    .min = spec->min,
+                                    .max = spec->max };
 
-      if (spec->type == OPTION_QUANTITY && spec->kind == QUANTITY_RATIO
-          && value != G_STRUCT_MEMBER (double, &defaults, spec->offset))
-        g_array_append_val (figures, figure);
-    }
+        if (figure.value != G_STRUCT_MEMBER (double, &defaults, spec->offset))
+          g_array_append_val (figures, figure);
+      }
   option_table_clear (cluster_options, &defaults);
 }
 

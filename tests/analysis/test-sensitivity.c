@@ -166,12 +166,16 @@ END_TEST
 /* Where the network is very slow, the step is the network's; threads change nothing. */
 START_TEST (test_network_bound)
 {
+  static const char *const      figures[] = { "gpu.hbm_bandwidth", "nic.bandwidth", "nic.latency",
+                                              NULL };
   static const FigureChange     changes[] = { { "link", "hand-net", "bandwidth", 1e6 } };
   static const ScenarioOverride two[] = { { "cluster.nodes", "2", "test" },
                                           { "cluster.gpus_per_node", "1", "test" } };
-  SensitivityOptions            wanted = { .factor = 1.25, .break_even = TRUE, .n_threads = 1 };
-  Fixture                       fixture;
-  g_autoptr (Sensitivity)       found = NULL, again = NULL;
+  SensitivityOptions            wanted = {
+               .factor = 1.25, .figures = figures, .break_even = TRUE, .n_threads = 1
+  };
+  Fixture                 fixture;
+  g_autoptr (Sensitivity) found = NULL, again = NULL;
 
   fixture_start (&fixture, "1-ddp-two-gpus.yaml", two, G_N_ELEMENTS (two));
   fixture.options.changes = changes;
