@@ -28,13 +28,6 @@ predict_one (guint i, gpointer user)
                                               jobs->diags[i], &jobs->errors[i]);
 }
 
-/* A function, as MAX would print twice what is printed once. */
-static ExitStatus
-worse (ExitStatus a, ExitStatus b)
-{
-  return a > b ? a : b;
-}
-
 static gboolean
 has_failed (const Jobs *jobs, guint i)
 {
@@ -112,7 +105,7 @@ report_failures (const Jobs *jobs)
       n = GPOINTER_TO_UINT (g_hash_table_lookup (alike, words->pdata[i]));
       g_hash_table_insert (alike, words->pdata[i], GUINT_TO_POINTER (n + 1));
       n_failed += has_failed (jobs, i);
-      status = worse (status, status_of (jobs, i));
+      status = stream_worse (status, status_of (jobs, i));
     }
   for (guint i = 0; i < jobs->scenarios->len; i++)
     {
@@ -169,7 +162,7 @@ compare_all (Common *common, const GPtrArray *scenarios, const char *sort, gbool
       void (*text) (const GPtrArray *, GString *) =
           explain ? report_comparison_explained : report_comparison_text;
 
-      status = worse (status, common_print_report (common, predictions, text));
+      status = stream_worse (status, common_print_report (common, predictions, text));
       status = common_write_files (common, predictions, kept, status);
     }
   for (guint i = 0; i < scenarios->len; i++)

@@ -111,5 +111,6 @@ int                  cmd_hardware (int argc, char **argv);
 int                  cmd_import (int argc, char **argv);
 int                  cmd_models (int argc, char **argv);
 int                  cmd_calibrate (int argc, char **argv);
+int                  cmd_regress (int argc, char **argv);
 int                  cmd_validate (int argc, char **argv);
 int                  cmd_help (int argc, char **argv);

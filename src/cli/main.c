@@ -31,6 +31,7 @@ const Command commands[] = {
   { "figures", cmd_figures, "published figures beside predictions of the same runs" },
   { "calibrate", cmd_calibrate, "fits hardware profiles to measurements" },
   { "validate", cmd_validate, "predictions against measurements: errors and their statistics" },
+  { "regress", cmd_regress, "predictions against a stored baseline: what moved, and why" },
   { "help", cmd_help, "what a command does, or what has to do with a word" },
   { NULL, NULL, NULL },
 };

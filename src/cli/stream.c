@@ -33,6 +33,12 @@ stream_say (const char *format, ...)
 }
 
 ExitStatus
+stream_worse (ExitStatus a, ExitStatus b)
+{
+  return a > b ? a : b;
+}
+
+ExitStatus
 stream_report_diags (const DiagList *diags)
 {
   g_autofree char *text = diag_list_format (diags, has_colour (STDERR_FILENO));

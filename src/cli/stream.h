@@ -16,6 +16,9 @@ typedef enum
   EXIT_NO = 3,
 } ExitStatus;
 
+/* The higher of both. A function: MAX would print twice what an argument prints. */
+ExitStatus stream_worse (ExitStatus a, ExitStatus b);
+
 /* The one way to stderr: printable (base/printable.h). */
 void stream_say (const char *format, ...) G_GNUC_PRINTF (1, 2);
 

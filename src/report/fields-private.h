@@ -35,6 +35,7 @@ typedef struct
   FieldType   type;
   FieldPlace  place;
   const char *section; /* of a setting */
+  gboolean    about;   /* what the results are of, or how they were made: no result itself */
 } Field;
 
 /* Getters: NAME of a row that is a ROW, which the expression calls p. */

@@ -1,8 +1,10 @@
 /* CSV and JSON: one table of fields for both. */
+#include <math.h>
 #include <string.h>
 
 #include "report/advice-private.h"
 #include "report/fields-private.h"
+#include "report/regress.h"
 #include "report/remedies-private.h"
 #include "report/report.h"
 #include "report/results-private.h"
@@ -65,6 +67,15 @@ TEXT_OF (profiles, p->profiles)
   {                                                          \
     .name = #field, .type = FIELD_TEXT, .text = text_##field \
   }
+/* What the results are of, and how they were made. */
+#define ABOUT(field)                                                        \
+  {                                                                         \
+    .name = #field, .type = FIELD_TEXT, .text = text_##field, .about = TRUE \
+  }
+#define COUNTED(field)                                                              \
+  {                                                                                 \
+    .name = #field, .type = FIELD_OPTIONAL, .number = number_##field, .about = TRUE \
+  }
 #define NUMBER_AS(field, type_)                             \
   {                                                         \
     .name = #field, .type = type_, .number = number_##field \
@@ -83,8 +94,8 @@ TEXT_OF (profiles, p->profiles)
  * renamed.
  */
 static const Field fields[] = {
-  TEXT (scenario),
-  TEXT (strategy),
+  ABOUT (scenario),
+  ABOUT (strategy),
   BOOL (fits),
   NUMBER (step_time_s),
   RATE (tokens_per_s_per_gpu),
@@ -97,14 +108,14 @@ static const Field fields[] = {
   NUMBER (inter_node_bytes_per_gpu),
   NUMBER (exposed_comm_s),
   TEXT (binding_resource),
-  TEXT (model),
-  TEXT (cluster),
+  ABOUT (model),
+  ABOUT (cluster),
   NUMBER (n_gpus),
   RATE (tokens_per_s),
   RATE (samples_per_s),
   RATE (model_tflops_per_gpu),
   RATE (hfu_percent),
-  TEXT (flops_convention),
+  ABOUT (flops_convention),
   NUMBER (intra_node_bytes_per_gpu),
   NUMBER (host_link_bytes_per_gpu),
   NUMBER (inter_node_bytes_per_nic),
@@ -141,19 +152,64 @@ static const Field fields[] = {
   SETTING ("training", attention),
   SETTING ("training", compile),
   SETTING ("training", optimizer),
-  TEXT (profiles),
-  { .name = "program_version", .type = FIELD_TEXT, .text = field_program_version },
-  { .name = "schema", .type = FIELD_NUMBER, .number = field_schema },
+  ABOUT (profiles),
+  { .name = "program_version", .type = FIELD_TEXT, .text = field_program_version, .about = TRUE },
+  { .name = "schema", .type = FIELD_NUMBER, .number = field_schema, .about = TRUE },
   NUMBER (time_outer_s),
   NUMBER (peak_nvme_gib),
   /* what it was extrapolated from */
-  OPTIONAL (replayed_micro_batches),
-  OPTIONAL (replayed_steps),
-  OPTIONAL (round_steps),
+  COUNTED (replayed_micro_batches),
+  COUNTED (replayed_steps),
+  COUNTED (round_steps),
   { 0 },
 };
 
 #define N_FIELDS (G_N_ELEMENTS (fields) - 1)
+
+/* ---- for a baseline -------------------------------------------------------------------------- */
+
+static gboolean
+is_result (const Field *field)
+{
+  return field->type != FIELD_SETTING && !field->about;
+}
+
+const char **
+report_result_names (void)
+{
+  const char **names = g_new0 (const char *, N_FIELDS + 1);
+  guint        n = 0;
+
+  for (guint f = 0; f < N_FIELDS; f++)
+    if (is_result (&fields[f]))
+      names[n++] = fields[f].name;
+  return names;
+}
+
+GArray *
+report_results (const Prediction *prediction)
+{
+  GArray *results = regress_results_new ();
+
+  for (const Field *field = fields; field->name != NULL; field++)
+    {
+      RegressResult result = { .name = g_strdup (field->name), .number = NAN };
+
+      if (!is_result (field))
+        {
+          g_free (result.name);
+          continue;
+        }
+      if (field->type == FIELD_TEXT)
+        result.text = g_strdup (field->text (prediction));
+      else
+        result.number = field->number (prediction);
+      if (!isfinite (result.number) || (field->type == FIELD_OPTIONAL && result.number == 0))
+        result.number = NAN;
+      g_array_append_val (results, result);
+    }
+  return results;
+}
 
 /* ---- order ----------------------------------------------------------------------------------- */
 

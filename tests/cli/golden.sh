@@ -29,12 +29,20 @@ head -c 104857600 /dev/zero | tr '\0' 'a' >huge.yaml
 head -c 200 /dev/zero | tr '\0' '[' >deep.yaml
 cp results-few.csv results-few.yaml
 cp "$source/tests/data/nccl-tests/mpirun-tags.log" two-nodes.log
-unset NO_COLOR SHARDSIM_DATADIR COLUMNS
+unset NO_COLOR SHARDSIM_DATADIR COLUMNS GITHUB_ACTIONS
 SHARDSIM_DATADIR=$source
 export SHARDSIM_DATADIR
 number=0
 failed=0
 "$program" collective --node dgx-h100 --nodes 2 --collective all_reduce -b 1M -e 16M >predicted.log
+"$program" regress --hwprofiles hwprofiles compare.yaml --baseline kept.json --update >../out
+"$program" regress --hwprofiles hwprofiles good.yaml --baseline one.json --update >../out
+sed 's/"baseline_schema":1/"baseline_schema":2/' kept.json >schema.json
+head -c 60 regress-bad.json >cut.json
+mkdir -p slower/gpu
+printf '%s\n' 'extends: hand' \
+  'matmul_efficiency: { value: 0.25, source: "a test", confidence: estimate }' \
+  'kernel_latency: { value: 2 us, source: "a test", confidence: estimate }' >slower/gpu/hand.yaml
 find . | sort >../list-before
 
 verdict() { # 0|1 NAME
@@ -151,6 +159,22 @@ verdict $? 'what the scenarios of a grid share is said once'
 hand compare-sort 2 compare grid.yaml --sort mfu
 hand compare-csv 0 compare compare.yaml --format csv
 hand compare-does-not-fit 0 compare too-big.yaml --format csv
+hand regress-same 0 regress compare.yaml --baseline kept.json
+hand regress-moved 3 regress compare.yaml --baseline kept.json --micro-batch 4 \
+  --tolerance all=5% --tolerance hbm_peak_op=any
+check regress-figures 3 regress --hwprofiles slower:hwprofiles compare.yaml --baseline kept.json \
+  --markdown -
+hand regress-within 0 regress good.yaml --baseline one.json --micro-batch 4 --tolerance all=any
+hand regress-missing-row 2 regress good.yaml --baseline kept.json
+hand regress-schema 2 regress compare.yaml --baseline schema.json
+hand regress-words 2 regress good.yaml --baseline regress-words.json
+hand regress-cut 2 regress compare.yaml --baseline cut.json
+hand regress-absent 2 regress compare.yaml --baseline nowhere.json
+hand regress-bad 2 regress compare.yaml --baseline regress-bad.json
+hand regress-twice 2 regress good.yaml good.yaml --baseline kept.json
+hand regress-tolerance 2 regress compare.yaml --baseline kept.json --tolerance step_time=1% \
+  --tolerance mfu_percent=much
+check regress-no-baseline 2 regress compare.yaml
 hand schedule-init 0 schedule good.yaml --section init
 hand schedule-csv 0 schedule good.yaml --section first --format csv
 check strategies 0 strategies

@@ -1,0 +1,26 @@
+/*
+ * `regress`: predictions against a stored baseline as text, CSV and JSON, as the JUnit XML and the
+ * Markdown that CI servers show, and the baseline's own file.
+ */
+#pragma once
+
+#include "analysis/regress.h"
+
+/* What a baseline keeps of PREDICTION: a RegressRead. */
+GArray *report_results (const Prediction *prediction);
+
+/* Their names, NULL-terminated; newly allocated, of static strings. */
+const char **report_result_names (void);
+
+/* The file of SELF: JSON, keys in order, a line each. */
+void report_baseline (const Baseline *self, GString *out);
+
+/* COMPARISONS: of RegressComparison. BASELINE: the file's name. */
+void report_regress_text (const GPtrArray *comparisons, const char *baseline, GString *out);
+void report_regress_csv (const GPtrArray *comparisons, const char *baseline, GString *out);
+void report_regress_json (const GPtrArray *comparisons, const char *baseline, GString *out);
+void report_regress_junit (const GPtrArray *comparisons, const char *baseline, GString *out);
+void report_regress_markdown (const GPtrArray *comparisons, const char *baseline, GString *out);
+
+/* `::error file=...,line=...::...`, a line for each scenario that moved: GitHub's annotations. */
+void report_regress_annotations (const GPtrArray *comparisons, const char *baseline, GString *out);
