@@ -1,11 +1,11 @@
 /*
- * The closed form of fully sharded data parallelism that Wang, Ebert, Filatov and Kesselheim give in
- * "Memory and Bandwidth are All You Need for FSDP" (arXiv:2504.03655), as far as it is known here:
- * the full text was not read. It is written down from memory and derived again, so that each line
- * follows from the assumptions; docs/memband.md lists them. It knows no engine.
+ * The closed form of fully sharded data parallelism of Wang, Ebert, Filatov and Kesselheim, "Memory
+ * and Bandwidth are All You Need for FSDP" (arXiv:2504.03655), as far as it is known here: the full
+ * text was not read. It is written down from memory and derived again, so that each line follows
+ * from the assumptions; docs/memband.md lists them. It knows no engine.
  *
  * phi = 12 L H^2 parameters of Q bytes; N ranks; gamma of the intermediate activations are kept
- * (0: all are recomputed); E tokens a rank and step; S bytes/s that a rank receives in a collective.
+ * (0: all are recomputed); E tokens a rank and step; S bytes/s that a rank receives.
  *
  *   states        8 Q phi / N a rank (stage 3), or Q phi + 7 Q phi / N (stage 2)
  *   activations   (1 - gamma) L H Q + gamma L (16 H Q + 2 H) bytes a token

@@ -5,6 +5,7 @@
 #include "cli/listing.h"
 #include "cli/progress.h"
 #include "report/figure-map.h"
+#include "report/figure-memband.h"
 #include "report/figures.h"
 
 static const ListingColumn columns[] = { { "name", LISTING_TEXT }, { NULL, LISTING_TEXT } };
@@ -24,60 +25,92 @@ list_figures (const Common *common, const char *folder)
   return listing_print (listing, common->format, text);
 }
 
+/* ---- the kinds of figures -------------------------------------------------------------------- */
+
+/* What a kind of figures can: a row of `kinds`. */
+typedef struct
+{
+  gboolean (*is) (const char *folder, const char *name); /* NULL: all that is of no other kind */
+  gpointer (*predict) (const char *folder, const char *name, const PredictOptions *options, guint n,
+                       DiagList *diags);
+  void (*print[FORMAT_JSON + 1]) (gconstpointer figures, GString *out);
+  gboolean (*plot) (gconstpointer figures, const char *dir, const char *style, GError **error);
+  void (*free) (gpointer figures);
+} FigureKind;
+
+/* The functions of a kind with the types of FigureKind, by their names in full. */
+#define KIND(name, predict_, text_, csv_, json_, plot_, free_)                            \
+  static gpointer name##_predict (const char *folder, const char *figure,                 \
+                                  const PredictOptions *how, guint n, DiagList *diags)    \
+  {                                                                                       \
+    return predict_ (folder, figure, how, n, diags);                                      \
+  }                                                                                       \
+  static void name##_text (gconstpointer figures, GString *out)                           \
+  {                                                                                       \
+    text_ (figures, out);                                                                 \
+  }                                                                                       \
+  static void name##_csv (gconstpointer figures, GString *out)                            \
+  {                                                                                       \
+    csv_ (figures, out);                                                                  \
+  }                                                                                       \
+  static void name##_json (gconstpointer figures, GString *out)                           \
+  {                                                                                       \
+    json_ (figures, out);                                                                 \
+  }                                                                                       \
+  static gboolean name##_plot (gconstpointer figures, const char *dir, const char *style, \
+                               GError **error)                                            \
+  {                                                                                       \
+    return plot_ (figures, dir, style, error);                                            \
+  }                                                                                       \
+  static void name##_free (gpointer figures)                                              \
+  {                                                                                       \
+    free_ (figures);                                                                      \
+  }
+
+KIND (map, figure_map_predict, report_figure_map_text, report_figure_map_csv,
+      report_figure_map_json, report_figure_map_plot, figure_map_free)
+KIND (memband, figure_memband_predict, report_memband_text, report_memband_csv, report_memband_json,
+      report_memband_plot, figure_memband_free)
+KIND (table, figures_predict, report_figures_text, report_figures_csv, report_figures_json,
+      report_figures_plot, figures_free)
+
+static const FigureKind kinds[] = {
+  { figure_map_is, map_predict, { map_text, map_csv, map_json }, map_plot, map_free },
+  { figure_memband_is,
+    memband_predict,
+    { memband_text, memband_csv, memband_json },
+    memband_plot,
+    memband_free },
+  { NULL, table_predict, { table_text, table_csv, table_json }, table_plot, table_free },
+};
+
+static const FigureKind *
+kind_of (const char *folder, const char *name)
+{
+  const FigureKind *kind = kinds;
+
+  while (kind->is != NULL && !kind->is (folder, name))
+    kind++;
+  return kind;
+}
+
 static ExitStatus
-draw_figures (const Figures *figures, const char *dir, ExitStatus status)
+draw (const FigureKind *kind, gconstpointer figures, const char *dir, ExitStatus status)
 {
   g_autofree char   *style = layout_data_file ("plots/style.gp");
   g_autoptr (GError) error = NULL;
-  gboolean           drawn = dir == NULL || report_figures_plot (figures, dir, style, &error);
+  gboolean           drawn = dir == NULL || kind->plot (figures, dir, style, &error);
 
   return stream_note_output (status, drawn, error);
 }
 
 static ExitStatus
-draw_map (const FigureMap *map, const char *dir, ExitStatus status)
-{
-  g_autofree char   *style = layout_data_file ("plots/style.gp");
-  g_autoptr (GError) error = NULL;
-  gboolean           drawn = dir == NULL || report_figure_map_plot (map, dir, style, &error);
-
-  return stream_note_output (status, drawn, error);
-}
-
-static int
-print_map (const Common *common, const char *folder, const char *plot)
-{
-  g_autoptr (DiagList)  diags = diag_list_new ();
-  g_autoptr (GString)   out = g_string_new (NULL);
-  g_autoptr (FigureMap) map = NULL;
-  Progress             *progress;
-  PredictOptions        options = { .profile_dir = common->hwprofiles, .files = common->read };
-  ExitStatus            status = stream_check_pictures ("--plot", plot);
-
-  if (status != EXIT_DONE)
-    return status;
-  progress = progress_start ("predicting", "scenarios");
-  options.count = progress_count (progress);
-  map = figure_map_predict (folder, common->files[0], &options, common_n_jobs (common), diags);
-  progress_end (progress);
-  stream_report_diags (diags);
-  if (map == NULL)
-    return EXIT_USAGE;
-  if (common->format == FORMAT_CSV)
-    report_figure_map_csv (map, out);
-  else if (common->format == FORMAT_JSON)
-    report_figure_map_json (map, out);
-  else
-    report_figure_map_text (map, out);
-  return draw_map (map, plot, stream_print (out));
-}
-
-static int
 print_figures (const Common *common, const char *folder, const char *plot)
 {
+  const FigureKind    *kind = kind_of (folder, common->files[0]);
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GString)  out = g_string_new (NULL);
-  g_autoptr (Figures)  figures = NULL;
+  gpointer             figures;
   Progress            *progress;
   PredictOptions       options = { .profile_dir = common->hwprofiles, .files = common->read };
   ExitStatus           status = stream_check_pictures ("--plot", plot);
@@ -86,24 +119,15 @@ print_figures (const Common *common, const char *folder, const char *plot)
     return status;
   progress = progress_start ("predicting", "scenarios");
   options.count = progress_count (progress);
-  figures = figures_predict (folder, common->files[0], &options, common_n_jobs (common), diags);
+  figures = kind->predict (folder, common->files[0], &options, common_n_jobs (common), diags);
   progress_end (progress);
   stream_report_diags (diags);
   if (figures == NULL)
     return EXIT_USAGE;
-  switch (common->format)
-    {
-    case FORMAT_CSV:
-      report_figures_csv (figures, out);
-      break;
-    case FORMAT_JSON:
-      report_figures_json (figures, out);
-      break;
-    default:
-      report_figures_text (figures, out);
-      break;
-    }
-  return draw_figures (figures, plot, stream_print (out));
+  kind->print[common->format](figures, out);
+  status = draw (kind, figures, plot, stream_print (out));
+  kind->free (figures);
+  return status;
 }
 
 int
@@ -138,6 +162,5 @@ cmd_figures (int argc, char **argv)
     return list_figures (&common, folder);
   if (!common_want_words (&common, 1))
     return EXIT_USAGE;
-  return figure_map_is (folder, common.files[0]) ? print_map (&common, folder, plot)
-                                                 : print_figures (&common, folder, plot);
+  return print_figures (&common, folder, plot);
 }

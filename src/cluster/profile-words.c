@@ -44,15 +44,20 @@ digest_of (const GString *text)
   return g_strndup (whole, DIGEST_LENGTH);
 }
 
+static char *
+figure_text (QuantityKind kind, double value)
+{
+  return kind == QUANTITY_RATIO ? number_format_exact (value) : quantity_format_exact (kind, value);
+}
+
 static void
 add_figures (GArray *words, gpointer profile, const FigureSpec *specs)
 {
   for (const FigureSpec *spec = specs; spec->key != NULL; spec++)
     {
-      const double      value = profile_figure (profile, spec)->value;
-      char             *text = spec->kind == QUANTITY_RATIO ? number_format_exact (value)
-                                                            : quantity_format_exact (spec->kind, value);
-      const ProfileWord word = { spec->key, text, TRUE, spec->kind };
+      const Figure     *figure = profile_figure (profile, spec);
+      const ProfileWord word = { spec->key, figure_text (spec->kind, figure->value), TRUE,
+                                 spec->kind };
 
       g_array_append_val (words, word);
     }

@@ -1,4 +1,4 @@
-/* The baseline's file: every key in order and on a line of its own, so that its changes read well. */
+/* The baseline's file: keys in order, a line each, so that its changes read well. */
 #include <math.h>
 #include <string.h>
 

@@ -18,7 +18,7 @@ const char *regress_change_name (const RegressChange *change);
 /* "option training.compile: off -> on" */
 char *regress_cause_text (const RegressCause *cause);
 
-/* What else may have moved it: "no input changed: shardsim 0.1.0 -> 0.2.0". NULL: nothing to say. */
+/* That it was the program: "no input changed: shardsim 0.1.0 -> 0.2.0". */
 char *regress_program_text (const RegressComparison *self);
 
 /* The effect of EFFECTS on change INDEX; NAN where that is not known. */

@@ -18,7 +18,7 @@ static const struct
   { "65B", 80, 8192 },  { "175B", 96, 12288 }, { "310B", 96, 16384 },
 };
 
-/* A cell of the table of a grid search: MFU in thousandths (0: nothing fits), gamma in hundredths. */
+/* A cell of a grid search: MFU in thousandths (0: nothing fits), gamma in hundredths. */
 typedef struct
 {
   gint mfu, gamma, stage, tokens;

@@ -296,10 +296,9 @@ effect_on_time (const RegressComparison *self, const GArray *effects)
 START_TEST (test_two_causes)
 {
   const ScenarioOverride        more = { "training.micro_batch", "4", "test" };
-  const FigureOverride          low = { "gpu", "a100-sxm-40", "sustained_clock", 0.5 };
-  g_autoptr (GArray)            figures = g_array_new (FALSE, FALSE, sizeof (FigureOverride));
+  FigureChange                  low = { "gpu", "a100-sxm-40", "sustained_clock", 0.5 };
   const PredictOptions          plain = { 0 };
-  PredictOptions                lowered = { .figures = figures };
+  const PredictOptions          lowered = { .changes = &low, .n_changes = 1 };
   g_autoptr (Scenario)          before = small (NULL, 0), after = small (&more, 1);
   g_autoptr (Baseline)          baseline = baseline_new ();
   g_autoptr (RegressRow)        now = row_of (after, &plain), option = NULL, figure = NULL;
@@ -308,15 +307,13 @@ START_TEST (test_two_causes)
   RegressRow                   *was;
   double                        base;
 
-  FigureOverride      override = low;
   const RegressInput *gpu = NULL;
 
   for (guint i = 0; i < now->inputs->len && gpu == NULL; i++)
     if (g_str_has_prefix (g_array_index (now->inputs, RegressInput, i).group, "gpu "))
       gpu = &g_array_index (now->inputs, RegressInput, i);
   ck_assert_ptr_nonnull (gpu);
-  override.id = gpu->group + strlen ("gpu ");
-  g_array_append_val (figures, override);
+  low.id = gpu->group + strlen ("gpu ");
   was = row_of (before, &lowered);
   base = number_of (was, "step_time_s");
   option = row_of (after, &lowered);

@@ -21,6 +21,10 @@ for name in hand bad; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.csv workloads/figures/$name.csv
 done
+for name in form sums; do
+  mv figures-$name.yaml workloads/figures/$name.yaml
+  mv figures-$name.memband.csv workloads/figures/$name.memband.csv
+done
 for name in map lost; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.map.csv workloads/figures/$name.map.csv
@@ -196,6 +200,10 @@ hand figures-map-text 0 figures map
 hand figures-map-csv 0 figures map --format csv -j 1
 hand figures-map-json 0 figures map --format json -j 4
 hand figures-map-lost 2 figures lost
+hand figures-form-text 0 figures form
+hand figures-form-csv 0 figures form --format csv -j 1
+hand figures-form-json 0 figures form --format json -j 4
+hand figures-form-bad 2 figures sums
 SHARDSIM_DATADIR=$source
 hand hardware-node 0 hardware node/hand-pair
 hand hardware-json 0 hardware hand --format json
