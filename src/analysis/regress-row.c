@@ -66,7 +66,7 @@ regress_row_free (RegressRow *self)
 void
 regress_row_add_input (RegressRow *self, const char *group, const char *key, const char *value)
 {
-  const RegressInput input = { g_strdup (group), g_strdup (key), g_strdup (value) };
+  const RegressInput input = { g_strdup (group), g_strdup (key), g_strdup (value), FALSE };
 
   g_array_append_val (self->inputs, input);
 }
@@ -128,6 +128,8 @@ add_options (RegressRow *self, const Scenario *scenario)
       g_autofree char       *key = g_strdup_printf ("%s.%s", setting->section, setting->spec->key);
 
       regress_row_add_input (self, "options", key, setting->value);
+      g_array_index (self->inputs, RegressInput, self->inputs->len - 1).is_default =
+          g_strcmp0 (setting->spec->fallback, setting->value) == 0;
     }
 }
 

@@ -262,12 +262,14 @@ add_causes (RegressComparison *self, const GArray *inputs)
       const char         *was = value_of (regress_row_input (self->was, input->group, input->key));
       const char         *now = value_of (regress_row_input (self->now, input->group, input->key));
 
+      if (was == NULL && input->is_default) /* an option that the program has gained since */
+        continue;
       if (g_strcmp0 (was, now) == 0 || is_of_other_strategy (self, input->group, input->key)
           || follows_from_option (self, input->group, input->key))
         continue;
       if (is_of_one_side (self, input->group))
-        add_cause (self, input->group, "", was != NULL ? "used" : NULL,
-                   now != NULL ? "used" : NULL);
+        add_cause (self, input->group, "", was != NULL ? "used" : "not used",
+                   now != NULL ? "used" : "not used");
       else
         add_cause (self, input->group, input->key, was, now);
     }

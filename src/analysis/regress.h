@@ -26,9 +26,10 @@ typedef struct
 
 typedef struct
 {
-  char *group; /* "options", "model", "gpu h100-sxm-80", "lengths" */
-  char *key;   /* "training.micro_batch", "matmul_efficiency" */
-  char *value;
+  char    *group; /* "options", "model", "gpu h100-sxm-80", "lengths" */
+  char    *key;   /* "training.micro_batch", "matmul_efficiency" */
+  char    *value;
+  gboolean is_default; /* an option that nobody set; FALSE where that is not known */
 } RegressInput;
 
 typedef struct

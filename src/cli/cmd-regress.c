@@ -215,6 +215,12 @@ write_report (ExitStatus status, const char *file, Report report, const GPtrArra
   return stream_note_output (status, written, error);
 }
 
+static gboolean
+is_stdout (const char *file)
+{
+  return g_strcmp0 (file, "-") == 0;
+}
+
 static ExitStatus
 print_answer (const Common *common, const Arguments *arguments, const GPtrArray *comparisons)
 {
@@ -223,19 +229,19 @@ print_answer (const Common *common, const Arguments *arguments, const GPtrArray 
     [FORMAT_CSV] = report_regress_csv,
     [FORMAT_JSON] = report_regress_json,
   };
-  ExitStatus status = EXIT_DONE;
+  const char *baseline = arguments->baseline;
+  ExitStatus  status = EXIT_DONE;
 
-  if (g_strcmp0 (arguments->markdown, "-") != 0) /* else that is the answer */
-    status = write_report (status, "-", print[common->format], comparisons, arguments->baseline);
-  status = write_report (status, arguments->markdown, report_regress_markdown, comparisons,
-                         arguments->baseline);
-  status = write_report (status, arguments->junit, report_regress_junit, comparisons,
-                         arguments->baseline);
+  if (!is_stdout (arguments->markdown) && !is_stdout (arguments->junit)) /* else that is it */
+    status = write_report (status, "-", print[common->format], comparisons, baseline);
+  status =
+      write_report (status, arguments->markdown, report_regress_markdown, comparisons, baseline);
+  status = write_report (status, arguments->junit, report_regress_junit, comparisons, baseline);
   if (g_strcmp0 (g_getenv ("GITHUB_ACTIONS"), "true") == 0 && !arguments->update)
     {
       g_autoptr (GString) out = g_string_new (NULL);
 
-      report_regress_annotations (comparisons, arguments->baseline, out);
+      report_regress_annotations (comparisons, baseline, out);
       stream_say ("%s", out->str);
     }
   return status;
@@ -324,8 +330,12 @@ check_arguments (const Common *common, const Arguments *arguments)
                 "compared with, or with --update written to\n");
   else if (arguments->prune && !arguments->update)
     stream_say ("shardsim regress: --prune goes with --update\n");
-  else if (g_strcmp0 (arguments->markdown, "-") == 0 && common->format != FORMAT_TEXT)
-    stream_say ("shardsim regress: --markdown - takes the place of --format\n");
+  else if ((is_stdout (arguments->markdown) || is_stdout (arguments->junit))
+               + (is_stdout (arguments->markdown) && is_stdout (arguments->junit))
+               + (common->format != FORMAT_TEXT)
+           > 1)
+    stream_say ("shardsim regress: --markdown - and --junit - take the place of --format: one of "
+                "them at a time\n");
   else
     return TRUE;
   return FALSE;
@@ -334,9 +344,10 @@ check_arguments (const Common *common, const Arguments *arguments)
 static ExitStatus
 check_outputs (const Arguments *arguments)
 {
-  const char *markdown = g_strcmp0 (arguments->markdown, "-") != 0 ? arguments->markdown : NULL;
+  const char *markdown = is_stdout (arguments->markdown) ? NULL : arguments->markdown;
+  const char *junit = is_stdout (arguments->junit) ? NULL : arguments->junit;
   const char *baseline = arguments->update ? arguments->baseline : NULL;
-  ExitStatus  status = stream_check_output ("--junit", arguments->junit, OUTPUT_FILE);
+  ExitStatus  status = stream_check_output ("--junit", junit, OUTPUT_FILE);
 
   status = stream_worse (status, stream_check_output ("--markdown", markdown, OUTPUT_FILE));
   return stream_worse (status, stream_check_output ("--baseline", baseline, OUTPUT_FILE));
@@ -376,10 +387,10 @@ cmd_regress (int argc, char **argv)
       "how far a result may move: step_time_s=0.5%, peak_host_gib=0.25 (in its unit), "
       "binding_resource=any; all=... for the others (default: not at all)",
       "RESULT=X" },
-    { "junit", 0, 0, G_OPTION_ARG_FILENAME, &arguments.junit,
-      "write JUnit XML: a test case for each scenario and result", "FILE" },
     { "markdown", 0, 0, G_OPTION_ARG_FILENAME, &arguments.markdown,
       "write what moved as Markdown, with '-' in the place of the text", "FILE" },
+    { "junit", 0, 0, G_OPTION_ARG_FILENAME, &arguments.junit,
+      "write JUnit XML, a test case for each scenario and result; '-' as above", "FILE" },
     G_OPTION_ENTRY_NULL,
   };
 

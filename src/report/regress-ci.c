@@ -151,7 +151,7 @@ report_regress_markdown (const GPtrArray *comparisons, const char *baseline, GSt
         {
           const RegressChange *change = &g_array_index (self->changes, RegressChange, c);
 
-          if (change->verdict == REGRESS_SAME)
+          if (change->verdict == REGRESS_SAME || change->verdict == REGRESS_NEW)
             continue;
           if (!any)
             g_string_append (out, "\n| scenario | result | baseline | now | change | limit | |\n"

@@ -142,7 +142,7 @@ append_changes (const RegressComparison *self, GString *out)
       const RegressChange *change = &g_array_index (self->changes, RegressChange, i);
       char                *cells[7] = { NULL };
 
-      if (change->verdict == REGRESS_SAME)
+      if (change->verdict == REGRESS_SAME || change->verdict == REGRESS_NEW)
         continue;
       cells[0] = g_strdup (regress_change_name (change));
       regress_cells (change, &cells[1], &cells[2]);
@@ -213,6 +213,8 @@ report_regress_text (const GPtrArray *comparisons, const char *baseline, GString
                               self->n[REGRESS_MOVED], self->changes->len);
       if (self->n[REGRESS_WITHIN] > 0)
         g_string_append_printf (out, ", %u within limits", self->n[REGRESS_WITHIN]);
+      if (self->n[REGRESS_NEW] > 0)
+        g_string_append_printf (out, ", %u new", self->n[REGRESS_NEW]);
       g_string_append (out, "\n\n");
       append_changes (self, out);
       g_string_append_c (out, '\n');

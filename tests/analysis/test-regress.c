@@ -381,6 +381,34 @@ START_TEST (test_program)
 }
 END_TEST
 
+/* An option that the program gained since counts where somebody set it, and nowhere else. */
+START_TEST (test_gained_option)
+{
+  const ScenarioOverride        batch = { "training.micro_batch", "2", "test" };
+  const PredictOptions          plain = { 0 };
+  g_autoptr (DiagList)          diags = diag_list_new ();
+  g_autoptr (Scenario)          scenario = small (&batch, 1);
+  g_autoptr (Baseline)          baseline = baseline_new ();
+  g_autoptr (RegressRow)        now = row_of (scenario, &plain);
+  g_autoptr (RegressComparison) self = NULL;
+  RegressRow                   *was = row_of (scenario, &plain);
+
+  for (guint i = was->inputs->len; i-- > 0;)
+    {
+      const char *key = g_array_index (was->inputs, RegressInput, i).key;
+
+      if (g_str_equal (key, "training.compile") || g_str_equal (key, "training.micro_batch"))
+        g_array_remove_index (was->inputs, i);
+    }
+  ck_assert_uint_eq (was->inputs->len + 2, now->inputs->len);
+  baseline_take (baseline, was);
+  self = regress_compare (baseline, now, NULL, diags);
+  ck_assert_uint_eq (self->causes->len, 1);
+  ck_assert_ptr_nonnull (cause_of (self, "options", "training.micro_batch"));
+  ck_assert_uint_eq (self->n[REGRESS_SAME], self->changes->len);
+}
+END_TEST
+
 /* Names and words that XML, Markdown and annotations would read as their own. */
 START_TEST (test_escapes)
 {
@@ -424,6 +452,7 @@ main (void)
   tcase_add_test (tcase, test_two_causes);
   tcase_add_test (tcase, test_other_strategy);
   tcase_add_test (tcase, test_program);
+  tcase_add_test (tcase, test_gained_option);
   tcase_add_test (tcase, test_escapes);
   suite_add_tcase (suite, tcase);
   srunner_run_all (runner, CK_ENV);

@@ -14,6 +14,7 @@ mkdir "$folder/work"
 cp "$source"/tests/cli/input/* "$folder/work"
 cp -r "$source/docs/worked/hwprofiles" "$folder/work/hwprofiles"
 cp -r "$source/hwprofiles/library" "$folder/work/hwprofiles"
+cp -r "$source/plots" "$folder/work/plots"
 cd "$folder/work" || exit 1
 mkdir folder.yaml out
 mkdir -p workloads/figures
@@ -169,6 +170,19 @@ hand regress-moved 3 regress compare.yaml --baseline kept.json --micro-batch 4 \
 check regress-figures 3 regress --hwprofiles slower:hwprofiles compare.yaml --baseline kept.json \
   --markdown -
 hand regress-within 0 regress good.yaml --baseline one.json --micro-batch 4 --tolerance all=any
+hand regress-json 3 regress good.yaml --baseline one.json --micro-batch 2 --format json \
+  --tolerance all=any --tolerance tokens_per_s_per_gpu=1
+hand regress-csv 3 regress good.yaml --baseline one.json --strategy zero3 --format csv
+hand regress-junit 3 regress good.yaml --baseline one.json --strategy zero3 --tolerance all=90% \
+  --junit -
+GITHUB_ACTIONS=true
+export GITHUB_ACTIONS
+hand regress-annotations 3 regress good.yaml --baseline regress-old.json \
+  --tolerance step_time_s=1%
+unset GITHUB_ACTIONS
+hand regress-two-answers 2 regress good.yaml --baseline one.json --junit - --format csv
+hand regress-prune 2 regress good.yaml --baseline one.json --prune
+hand regress-nowhere 1 regress good.yaml --baseline one.json --junit nowhere/regress.xml
 hand regress-missing-row 2 regress good.yaml --baseline kept.json
 hand regress-schema 2 regress compare.yaml --baseline schema.json
 hand regress-words 2 regress good.yaml --baseline regress-words.json
@@ -179,6 +193,14 @@ hand regress-twice 2 regress good.yaml good.yaml --baseline kept.json
 hand regress-tolerance 2 regress compare.yaml --baseline kept.json --tolerance step_time=1% \
   --tolerance mfu_percent=much
 check regress-no-baseline 2 regress compare.yaml
+regress() { "$program" regress --hwprofiles hwprofiles "$@" >../out 2>../err; }
+cp kept.json ../both.json
+regress good.yaml --baseline ../both.json --update -j 1 && regress good.yaml compare.yaml \
+  --baseline ../both.json --update && cp ../both.json ../again.json &&
+  regress compare.yaml good.yaml --baseline ../again.json --update && cmp ../both.json ../again.json
+verdict $? 'a baseline keeps the rows of other scenarios, and its bytes'
+regress good.yaml --baseline ../both.json --update --prune && cmp ../both.json one.json
+verdict $? 'a pruned baseline has the rows of its run'
 hand schedule-init 0 schedule good.yaml --section init
 hand schedule-csv 0 schedule good.yaml --section first --format csv
 check strategies 0 strategies
@@ -204,6 +226,15 @@ hand figures-form-text 0 figures form
 hand figures-form-csv 0 figures form --format csv -j 1
 hand figures-form-json 0 figures form --format json -j 4
 hand figures-form-bad 2 figures sums
+if command -v gnuplot >/dev/null; then # of each kind
+  for name in hand map form; do
+    "$program" figures --hwprofiles hwprofiles "$name" --plot ../pictures >../out 2>../err
+  done
+  [ "$(find ../pictures -name '*.png' -size +1k | wc -l)" -eq "$(ls ../pictures/*.gp | wc -l)" ] &&
+    [ -s ../pictures/hand-step_time_s.png ] && [ -s ../pictures/map.png ] &&
+    [ -s ../pictures/form-mfu-over-ranks.png ] && [ -s ../pictures/form-beside.png ]
+  verdict $? 'every kind of figures draws'
+fi
 SHARDSIM_DATADIR=$source
 hand hardware-node 0 hardware node/hand-pair
 hand hardware-json 0 hardware hand --format json

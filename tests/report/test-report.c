@@ -16,9 +16,11 @@
 
 #include "base/layout.h"
 #include "report/collective.h"
+#include "report/figure-memband.h"
 #include "report/figures.h"
 #include "report/heat-map.h"
 #include "report/plot.h"
+#include "report/regress.h"
 #include "report/report.h"
 #include "report/sensitivity.h"
 #include "report/trace.h"
@@ -270,6 +272,7 @@ START_TEST (test_documented)
   g_autoptr (GPtrArray)      nothing = g_ptr_array_new ();
   const HeatMap              map = { .x.texts = nothing, .y.texts = nothing };
   const Sensitivity          of_options = { .figures = none, .options = options };
+  const FigureMemband        memband = { .rows = none };
   const CollectiveSweep      sweep = { .samples = none, .options.n_concurrent = 1 };
   struct json_object        *root, *results;
 
@@ -287,6 +290,10 @@ START_TEST (test_documented)
   check_columns ("`sensitivity --only options`", csv);
   report_heat_map_csv (&map, g_string_truncate (csv, 0));
   check_columns ("`sensitivity --map`", csv);
+  report_memband_csv (&memband, g_string_truncate (csv, 0));
+  check_columns ("`figures` of a closed form", csv);
+  report_regress_csv (nothing, "", g_string_truncate (csv, 0));
+  check_columns ("`regress`", csv);
   report_collective_csv (&sweep, g_string_truncate (csv, 0));
   check_columns ("`collective`", csv);
 
