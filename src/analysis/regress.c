@@ -40,8 +40,8 @@ regress_limit_parse (const char *text, const char *const *names, RegressLimit *l
                      DiagList *diags)
 {
   const char      *equals = strchr (text, '=');
-  g_autofree char *name = equals != NULL ? g_strndup (text, (gsize) (equals - text)) : NULL;
-  gint             index = name != NULL ? name_index (name, names) : -1;
+  g_autofree char *name = g_strndup (text, equals != NULL ? (gsize) (equals - text) : 0);
+  const gint       index = name_index (name, names);
 
   *limit = (RegressLimit){ 0 };
   if (equals == NULL || !parse_value (equals + 1, limit))
@@ -141,15 +141,16 @@ is_comparable (const RegressResult *was, const RegressResult *now, DiagList *dia
   return FALSE;
 }
 
+/* WAS or NOW may be NULL: that side has no result NAME. */
 static void
-add_change (RegressComparison *self, const RegressResult *was, const RegressResult *now,
-            const GArray *limits, DiagList *diags)
+add_change (RegressComparison *self, const char *name, const RegressResult *was,
+            const RegressResult *now, const GArray *limits, DiagList *diags)
 {
   RegressChange change = { .row = self->now, .was = was, .now = now };
 
   if (!is_comparable (was, now, diags))
     return;
-  change.limit = limit_of (limits, now != NULL ? now->name : was->name);
+  change.limit = limit_of (limits, name);
   change.verdict = judge (&change);
   self->n[change.verdict]++;
   g_array_append_val (self->changes, change);
@@ -304,8 +305,9 @@ regress_compare (const Baseline *baseline, const RegressRow *now, const GArray *
     {
       const RegressResult *result = &g_array_index (now->results, RegressResult, i);
 
-      add_change (self, self->was != NULL ? regress_row_result (self->was, result->name) : NULL,
-                  result, limits, diags);
+      add_change (self, result->name,
+                  self->was != NULL ? regress_row_result (self->was, result->name) : NULL, result,
+                  limits, diags);
     }
   if (self->was == NULL)
     return self;
@@ -315,7 +317,7 @@ regress_compare (const Baseline *baseline, const RegressRow *now, const GArray *
       const RegressResult *result = &g_array_index (olds, RegressResult, i);
 
       if (regress_row_result (now, result->name) == NULL)
-        add_change (self, result, NULL, limits, diags);
+        add_change (self, result->name, result, NULL, limits, diags);
     }
   add_causes (self, self->was->inputs);
   add_causes (self, now->inputs);

@@ -365,6 +365,8 @@ run (const Common *common, const Arguments *arguments)
   if (scenarios != NULL && baseline != NULL)
     check_rows (arguments, baseline, scenarios, diags);
   status = stream_report_diags (diags);
+  if (scenarios == NULL || baseline == NULL)
+    return EXIT_USAGE;
   if (status == EXIT_DONE)
     status = check_outputs (arguments);
   return status == EXIT_DONE ? regress (common, arguments, scenarios, baseline, limits) : status;

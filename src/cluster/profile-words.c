@@ -102,9 +102,12 @@ add_records (GArray *words, gconstpointer profile, const RecordSpec *specs)
 static void
 add_table (GArray *words, gconstpointer profile, const TableSpec *spec)
 {
-  const GArray *points = spec != NULL ? G_STRUCT_MEMBER (GArray *, profile, spec->offset) : NULL;
+  const GArray       *points;
   g_autoptr (GString) text = g_string_new (NULL);
 
+  if (spec == NULL)
+    return;
+  points = G_STRUCT_MEMBER (GArray *, profile, spec->offset);
   for (guint i = 0; points != NULL && i < points->len; i++)
     {
       const MatmulPoint *point = &g_array_index (points, MatmulPoint, i);
@@ -121,8 +124,8 @@ GArray *
 profile_set_words (ProfileSet *self, const char *kind, const char *id, DiagList *diags)
 {
   const ProfileKind *table = profile_kind_find (kind);
-  gpointer           profile = profile_set_get (self, table, id, NULL, diags);
-  GArray            *words = profile != NULL ? words_new () : NULL;
+  gpointer profile = table != NULL ? profile_set_get (self, table, id, NULL, diags) : NULL;
+  GArray  *words = profile != NULL ? words_new () : NULL;
 
   if (profile == NULL)
     return NULL;

@@ -116,11 +116,15 @@ series_picture (const FigureMemband *self, const char *figure, const char *style
   const MembandRow     *first;
   g_autoptr (GPtrArray) lines = lines_of (self, figure, &first);
   GString              *plot = g_string_new (NULL);
-  const char           *more = strchr (first->assumptions, ';');
-  g_autofree char *whole = g_strconcat (self->name, ": ", figure, more != NULL ? more : "", NULL);
-  g_autofree char *title = gnuplot_plain_text (whole, MAX_TITLE);
-  const gboolean   share = g_str_equal (first->y, "mfu") || g_str_equal (first->y, "hfu");
+  g_autofree char      *whole = NULL, *title = NULL;
+  const char           *more;
+  gboolean              share;
 
+  g_assert (first != NULL); /* the figure is one of theirs */
+  more = strchr (first->assumptions, ';');
+  whole = g_strconcat (self->name, ": ", figure, more != NULL ? more : "", NULL);
+  title = gnuplot_plain_text (whole, MAX_TITLE);
+  share = g_str_equal (first->y, "mfu") || g_str_equal (first->y, "hfu");
   g_string_append (plot, "set title ");
   gnuplot_append_quoted (plot, title);
   g_string_append_printf (plot,
