@@ -121,7 +121,7 @@ read_result (RegressRow *row, const char *name, const ConfigNode *node)
   const double  number = g_ascii_strtod (text, &end);
 
   result.mark = source_mark_keep (config_node_mark (node));
-  if (*text != '\0' && *end == '\0')
+  if (*text != '\0' && *end == '\0' && isfinite (number))
     result.number = number;
   else if (!config_node_is_null (node))
     result.text = g_strdup (text);
@@ -134,6 +134,15 @@ read_results (RegressRow *row, const ConfigNode *node, DiagList *diags)
   for (guint i = 0; i < config_node_length (node); i++)
     if (config_node_expect (config_node_item (node, i), CONFIG_SCALAR, diags))
       read_result (row, config_node_key (node, i), config_node_item (node, i));
+}
+
+static gboolean
+has_group (const RegressRow *row, const char *group)
+{
+  for (guint i = 0; i < row->inputs->len; i++)
+    if (g_str_equal (g_array_index (row->inputs, RegressInput, i).group, group))
+      return TRUE;
+  return FALSE;
 }
 
 /* What row NODE names of PROFILES: "gpu h100-sxm-80 (1f2e3d4c)", without the version. */
@@ -158,7 +167,11 @@ read_profiles (RegressRow *row, const ConfigNode *node, const ConfigNode *profil
         continue;
       group =
           g_strchomp (g_strndup (text, version != NULL ? (gsize) (version - text) : strlen (text)));
-      read_inputs (row, group, words, diags);
+      if (strchr (group, ' ') == NULL || has_group (row, group))
+        diag_error (diags, config_node_mark (name), NEW_FILE, "'%s' is no profile, or named twice",
+                    text);
+      else
+        read_inputs (row, group, words, diags);
     }
 }
 

@@ -121,9 +121,33 @@ add_profile (gpointer name, gpointer words, gpointer object)
   return FALSE;
 }
 
+/*
+ * JSON's strings may hold characters that a reader of YAML refuses or folds: they are escaped. The
+ * rest of a document has none.
+ */
+static void
+append_readable (const char *json, GString *out)
+{
+  g_autofree char *valid = g_utf8_make_valid (json, -1);
+
+  for (const char *c = valid; *c != '\0'; c = g_utf8_next_char (c))
+    {
+      const gunichar     u = g_utf8_get_char (c);
+      const GUnicodeType type = g_unichar_type (u);
+
+      if (u == '\n' || u > 0xFFFF
+          || (g_unichar_isprint (u) && type != G_UNICODE_LINE_SEPARATOR
+              && type != G_UNICODE_PARAGRAPH_SEPARATOR))
+        g_string_append_unichar (out, u);
+      else
+        g_string_append_printf (out, "\\u%04x", u);
+    }
+}
+
 void
 report_baseline (const Baseline *self, GString *out)
 {
+  g_autoptr (GString) json = g_string_new (NULL);
   g_autoptr (GTree)   profiles = g_tree_new_full (compare_names, NULL, g_free, NULL);
   struct json_object *root = json_object_new_object (), *rows = json_object_new_object ();
   struct json_object *all = json_object_new_object ();
@@ -138,5 +162,6 @@ report_baseline (const Baseline *self, GString *out)
   json_object_object_add (root, "baseline_schema", json_object_new_int (BASELINE_SCHEMA));
   json_object_object_add (root, "scenarios", rows);
   json_object_object_add (root, "profiles", all);
-  json_finish (root, out);
+  json_finish (root, json);
+  append_readable (json->str, out);
 }

@@ -189,7 +189,7 @@ static const double awkward[] = {
 /* Every number comes back bit for bit, and what is written twice is the same. */
 START_TEST (test_round_trip)
 {
-  static const char    odd[] = "a \"b\" \\ / \xC3\xA9: [1], #2";
+  static const char    odd[] = "a \"b\" \\ / \xC3\xA9: [1], #2 \x7F\xE2\x80\xA8\t\n\x01";
   g_autoptr (Baseline) baseline = baseline_new (), back = NULL;
   g_autoptr (DiagList) diags = diag_list_new ();
   g_autoptr (GString)  first = g_string_new (NULL), second = g_string_new (NULL);
