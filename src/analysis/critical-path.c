@@ -32,16 +32,16 @@ add_step (Walk *walk, SimTime start, TimePart part, Cause cause, OpId op, Resour
   walk->now = step.start;
 }
 
-static TimePart
-part_of_op (const Walk *walk, OpId op)
+TimePart
+time_part_of_op (const Replay *replay, OpId op)
 {
-  const ScheduleItem *item = replay_op (walk->replay, op).item;
+  const ScheduleItem *item = replay_op (replay, op).item;
 
   switch (item->kind)
     {
     case ITEM_COLLECTIVE:
     case ITEM_P2P:
-      return replay_op_crosses (walk->replay, op) ? TIME_INTER_NODE : TIME_INTRA_NODE;
+      return replay_op_crosses (replay, op) ? TIME_INTER_NODE : TIME_INTRA_NODE;
     case ITEM_MOVE:
       return item->collective == move_kind (PLACE_HBM, PLACE_HBM) ? TIME_COPY_KERNELS
                                                                   : TIME_HOST_COPIES;
@@ -64,7 +64,7 @@ walk_op (Walk *walk, OpId op)
 {
   const OpRecord     *record = engine_op_record (walk->engine, op);
   const TraceSegment *segments = engine_segments (walk->engine, record);
-  TimePart            part = part_of_op (walk, op);
+  TimePart            part = time_part_of_op (walk->replay, op);
   gboolean            kernel = replay_op (walk->replay, op).item->kind == ITEM_KERNEL;
   SimTime             time = record->end;
 

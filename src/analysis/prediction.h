@@ -186,6 +186,9 @@ const char *make_represented (const Replay *replay, guint rank);
 
 /* ---- critical path --------------------------------------------------------------------------- */
 
+/* What an op's time counts as, but for the latency of kernels. */
+TimePart time_part_of_op (const Replay *replay, OpId op);
+
 /* A stretch of the last period on the critical path, from its end to its start without gaps. */
 typedef struct
 {

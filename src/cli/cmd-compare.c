@@ -117,10 +117,22 @@ report_failures (const Jobs *jobs)
   return status;
 }
 
+/* NULL where they are not kept. */
+static const Replay *
+replay_of (const Jobs *jobs, const Prediction *prediction)
+{
+  guint i = 0;
+
+  while (jobs->predictions[i] != prediction)
+    i++;
+  return jobs->replays != NULL ? jobs->replays[i] : NULL;
+}
+
 static ExitStatus
 compare_all (Common *common, const GPtrArray *scenarios, const char *sort, gboolean explain,
              GPtrArray *predictions)
 {
+  const gboolean            keeps = common_keeps_replays (common, scenarios->len);
   PredictOptions            options = common_predict_options (common);
   g_autofree Prediction   **slots = g_new0 (Prediction *, scenarios->len);
   g_autofree DiagList     **diags = g_new0 (DiagList *, scenarios->len);
@@ -133,13 +145,14 @@ compare_all (Common *common, const GPtrArray *scenarios, const char *sort, gbool
                                      .predictions = slots,
                                      .diags = diags,
                                      .errors = errors,
-                                     .replays = common->trace != NULL ? replays : NULL,
+                                     .replays = keeps ? replays : NULL,
                                      .profiles = profiles };
   Progress                 *progress;
   ExitStatus                status = common_check_files (common);
 
   if (status != EXIT_DONE)
     return status;
+  options.replay.keep_pools = keeps;
   for (guint i = 0; i < scenarios->len; i++)
     diags[i] = diag_list_new ();
   progress = progress_start ("predicting", "scenarios");
@@ -149,14 +162,13 @@ compare_all (Common *common, const GPtrArray *scenarios, const char *sort, gbool
   status = report_failures (&jobs);
   for (guint i = 0; i < scenarios->len; i++)
     if (!has_failed (&jobs, i))
-      {
-        kept[predictions->len] = replays[i];
-        g_ptr_array_add (predictions, slots[i]);
-      }
+      g_ptr_array_add (predictions, slots[i]);
     else
       prediction_free (slots[i]);
   if (sort != NULL)
     report_sort (predictions, sort);
+  for (guint i = 0; i < predictions->len; i++)
+    kept[i] = replay_of (&jobs, g_ptr_array_index (predictions, i));
   if (predictions->len > 0)
     {
       void (*text) (const GPtrArray *, GString *) =

@@ -66,7 +66,7 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted)
   if (status != EXIT_DONE)
     return status;
   progress = progress_start ("simulating", "scenarios");
-  prediction = common->trace != NULL
+  prediction = common_keeps_replays (common, 1)
                    ? predict_with_replay (g_ptr_array_index (scenarios, 0), &options, &replay,
                                           &profiles, diags, &error)
                    : predict (g_ptr_array_index (scenarios, 0), &options, diags, &error);
@@ -156,10 +156,10 @@ take_maximum (Common *common, const char *word, const Lever **key)
   if (word == NULL)
     return TRUE;
   *key = find_key (word);
-  if (*key != NULL && (common->trace != NULL || common->plot != NULL))
+  if (*key != NULL && (common->trace != NULL || common->plot != NULL || common->html != NULL))
     {
-      stream_say ("shardsim simulate: --max takes neither --trace nor --plot: run the scenario "
-                  "with the value that it finds\n");
+      stream_say ("shardsim simulate: --max takes none of --trace, --plot and --html: run the "
+                  "scenario with the value that it finds\n");
       return FALSE;
     }
   if (*key != NULL && g_str_equal ((*key)->key, "seq_len"))

@@ -8,6 +8,7 @@
 #include "cli/help.h"
 #include "cli/progress.h"
 #include "cli/section-options.h"
+#include "report/page.h"
 #include "report/plot.h"
 #include "report/report.h"
 #include "report/trace.h"
@@ -24,6 +25,9 @@ static const char *const most_used[] = { "cluster",
                                          "pp",
                                          "set",
                                          NULL };
+
+/* Scenarios whose steps pages and pictures show: each of them takes memory until it is written. */
+#define MAX_SHOWN 8
 
 /* ---- parsing --------------------------------------------------------------------------------- */
 
@@ -188,7 +192,9 @@ add_run_entries (Common *self, SharedWords *words, GOptionContext *context, Help
   const GOptionEntry entries[] = {
     { "trace", 0, 0, G_OPTION_ARG_FILENAME, &self->trace, "write a Chrome/Perfetto trace", "FILE" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME, &self->plot,
-      "draw the time split into the folder DIR (gnuplot)", "DIR" },
+      "draw pictures into the folder DIR (gnuplot)", "DIR" },
+    { "html", 0, 0, G_OPTION_ARG_FILENAME, &self->html,
+      "write one self-contained page with tables and pictures (gnuplot)", "FILE" },
     { "print-scenario", 0, 0, G_OPTION_ARG_NONE, &self->print_scenario,
       "print all that would be used, as YAML, and stop", NULL },
     { "unfolded", 0, 0, G_OPTION_ARG_NONE, &self->unfolded,
@@ -363,6 +369,7 @@ common_clear (Common *self)
   g_strfreev (self->plugins);
   g_free (self->trace);
   g_free (self->plot);
+  g_free (self->html);
   g_free (self->hwprofiles);
   input_files_free (self->read);
   if (self->overrides != NULL)
@@ -401,12 +408,19 @@ common_load_open_scenarios (Common *self)
   return load_scenarios (self, TRUE);
 }
 
+gboolean
+common_keeps_replays (const Common *self, guint n)
+{
+  return self->trace != NULL || ((self->plot != NULL || self->html != NULL) && n <= MAX_SHOWN);
+}
+
 PredictOptions
 common_predict_options (const Common *self)
 {
   return (PredictOptions){
     .unfolded = self->unfolded,
-    .replay = { .keep_pools = self->trace != NULL, .min_periods = (guint) MAX (self->steps, 0) },
+    .replay = { .keep_pools = common_keeps_replays (self, 1),
+                .min_periods = (guint) MAX (self->steps, 0) },
     .interval = self->interval,
     .profile_dir = self->hwprofiles,
     .files = self->read,
@@ -459,8 +473,9 @@ common_check_files (const Common *self)
 {
   ExitStatus trace = stream_check_output ("--trace", self->trace, OUTPUT_FILE);
   ExitStatus plot = stream_check_pictures ("--plot", self->plot);
+  ExitStatus html = stream_check_page ("--html", self->html);
 
-  return trace != EXIT_DONE ? trace : plot;
+  return trace != EXIT_DONE ? trace : plot != EXIT_DONE ? plot : html;
 }
 
 ExitStatus
@@ -468,16 +483,19 @@ common_write_files (const Common *self, const GPtrArray *predictions, const Repl
                     ExitStatus status)
 {
   g_autofree char   *style = layout_data_file ("plots/style.gp");
-  g_autoptr (GError) no_trace = NULL, no_plot = NULL;
+  g_autoptr (GError) no_trace = NULL, no_plot = NULL, no_page = NULL;
   Progress          *progress = progress_start ("writing", "files");
   gboolean           traced =
       self->trace == NULL || report_trace_write (replays, predictions->len, self->trace, &no_trace);
   gboolean drawn =
-      self->plot == NULL || report_plot_write (predictions, self->plot, style, &no_plot);
+      self->plot == NULL || report_plot_write (predictions, replays, self->plot, style, &no_plot);
+  gboolean paged =
+      self->html == NULL || report_page_write (predictions, replays, style, self->html, &no_page);
 
   progress_end (progress);
   status = stream_note_output (status, traced, no_trace);
-  return stream_note_output (status, drawn, no_plot);
+  status = stream_note_output (status, drawn, no_plot);
+  return stream_note_output (status, paged, no_page);
 }
 
 gboolean

@@ -21,7 +21,7 @@ typedef struct
   GArray *overrides;   /* ScenarioOverride: --set and the options made from the tables, in order */
   GStringChunk *strings; /* owns what the overrides point to */
   OutputFormat  format;
-  char         *trace, *plot, **plugins;
+  char         *trace, *plot, *html, **plugins;
   char         *hwprofiles; /* search path of profile_set_new; NULL = the shipped ones */
   InputFiles   *read;       /* models, profiles and tables of all scenarios */
   gboolean      print_scenario, unfolded, interval, quiet;
@@ -35,7 +35,7 @@ typedef enum
 {
   COMMON_SCENARIO = 1 << 0, /* scenario files, --set and the options of the tables */
   COMMON_FORMAT = 1 << 1,
-  COMMON_RUN = 1 << 2,     /* --unfolded --interval --trace --plot, and those of COMMON_JOBS */
+  COMMON_RUN = 1 << 2,     /* --unfolded --interval, those of files and of COMMON_JOBS */
   COMMON_NETWORK = 1 << 3, /* the options of the cluster and of the collective library */
   COMMON_JOBS = 1 << 4,    /* --jobs */
   COMMON_CLUSTER = 1 << 5, /* the options of the cluster */
@@ -82,7 +82,14 @@ gboolean common_want_words (const Common *self, guint n);
 /* FALSE after a message on stderr when the file holds several scenarios. */
 gboolean common_want_one (const Common *self, const GPtrArray *scenarios);
 
-/* --trace and --plot; REPLAYS: one a prediction, needed for --trace only. */
+/*
+ * Whether the files that are asked for show what happens in the steps of N scenarios: their replays
+ * are kept, and with the options of common_predict_options their timelines. --trace shows all of
+ * them, the others a few.
+ */
+gboolean common_keeps_replays (const Common *self, guint n);
+
+/* --trace, --plot and --html; REPLAYS: one a prediction, NULL where they are not kept. */
 ExitStatus common_check_files (const Common *self);
 ExitStatus common_write_files (const Common *self, const GPtrArray *predictions,
                                const Replay *const *replays, ExitStatus status);

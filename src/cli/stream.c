@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/printable.h"
+#include "report/page.h"
 #include "report/plot.h"
 
 static gboolean
@@ -140,4 +141,12 @@ stream_check_pictures (const char *option, const char *path)
   g_autoptr (GError) error = NULL;
 
   return report_check (option, path == NULL || report_plot_check (path, &error), &error);
+}
+
+ExitStatus
+stream_check_page (const char *option, const char *path)
+{
+  g_autoptr (GError) error = NULL;
+
+  return report_check (option, path == NULL || report_page_check (path, &error), &error);
 }

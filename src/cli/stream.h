@@ -47,4 +47,5 @@ void stream_open_all (void);
  */
 ExitStatus stream_check_output (const char *option, const char *path, OutputKind kind);
 ExitStatus stream_check_pictures (const char *option, const char *path);
+ExitStatus stream_check_page (const char *option, const char *path);
 ExitStatus stream_note_output (ExitStatus status, gboolean written, const GError *error);

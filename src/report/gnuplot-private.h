@@ -15,6 +15,9 @@ typedef struct
   char *data, *script; /* texts of NAME.dat and NAME.gp */
 } GnuplotPicture;
 
+/* FALSE with ERROR set when there is no gnuplot. */
+gboolean gnuplot_is_there (GError **error);
+
 /*
  * Whether gnuplot_draw could begin: gnuplot is there, and DIR could be written. FALSE with ERROR
  * set.
@@ -27,6 +30,15 @@ gboolean gnuplot_check (const char *dir, GError **error);
  * pictures that were complete when writing failed.
  */
 gboolean gnuplot_draw (const GnuplotPicture *pictures, guint n, const char *dir, GError **error);
+
+/*
+ * Draws N pictures and leaves no files: the texts of their NAME.svg, a strv in their order. NULL
+ * with ERROR set, as above.
+ */
+char **gnuplot_draw_svgs (const GnuplotPicture *pictures, guint n, GError **error);
+
+/* Pictures that go with their array, of GnuplotPicture. */
+GArray *gnuplot_pictures_new (void);
 
 /*
  * TEXT without what ends a line or a string in gnuplot's files. Of more than MOST (at least 5)

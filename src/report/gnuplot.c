@@ -195,10 +195,17 @@ picture_ending (const char *dir)
 }
 
 gboolean
-gnuplot_check (const char *dir, GError **error)
+gnuplot_is_there (GError **error)
 {
   g_autofree char *program = g_find_program_in_path ("gnuplot");
-  const char      *ending = picture_ending (dir);
+
+  return program != NULL || refuse_absent (error);
+}
+
+gboolean
+gnuplot_check (const char *dir, GError **error)
+{
+  const char *ending = picture_ending (dir);
 
   if (ending != NULL)
     {
@@ -208,9 +215,7 @@ gnuplot_check (const char *dir, GError **error)
                    dir, ending);
       return FALSE;
     }
-  if (program == NULL)
-    return refuse_absent (error);
-  return output_check (dir, OUTPUT_FOLDER, error);
+  return gnuplot_is_there (error) && output_check (dir, OUTPUT_FOLDER, error);
 }
 
 gboolean
@@ -236,4 +241,56 @@ gnuplot_draw (const GnuplotPicture *pictures, guint n, const char *dir, GError *
     else
       temporary_remove (g_ptr_array_index (made, i));
   return drawn;
+}
+
+/* The SVG that PICTURE left in WORK; NULL with ERROR set. Newly allocated. */
+static char *
+read_svg (const GnuplotPicture *picture, const char *work, GError **error)
+{
+  g_autofree char *file = file_of (work, picture->name, "svg");
+  char            *text = NULL;
+
+  return g_file_get_contents (file, &text, NULL, error) ? text : NULL;
+}
+
+char **
+gnuplot_draw_svgs (const GnuplotPicture *pictures, guint n, GError **error)
+{
+  g_autofree char *work = g_build_filename (g_get_tmp_dir (), "shardsim-XXXXXX", NULL);
+  char           **svgs = g_new0 (char *, n + 1);
+  guint            drawn = 0;
+
+  if (!temporary_folder (work))
+    {
+      fail (error, errno, "write in the folder", g_get_tmp_dir ());
+      g_strfreev (svgs);
+      return NULL;
+    }
+  while (drawn < n && draw_one (&pictures[drawn], work, error)
+         && (svgs[drawn] = read_svg (&pictures[drawn], work, error)) != NULL)
+    drawn++;
+  temporary_remove (work);
+  if (drawn == n)
+    return svgs;
+  g_strfreev (svgs);
+  return NULL;
+}
+
+static void
+picture_clear (gpointer data)
+{
+  GnuplotPicture *self = data;
+
+  g_free (self->name);
+  g_free (self->data);
+  g_free (self->script);
+}
+
+GArray *
+gnuplot_pictures_new (void)
+{
+  GArray *pictures = g_array_new (FALSE, FALSE, sizeof (GnuplotPicture));
+
+  g_array_set_clear_func (pictures, picture_clear);
+  return pictures;
 }

@@ -16,9 +16,10 @@ gboolean report_plot_check (const char *dir, GError **error);
 
 /*
  * "time-split": stacked bars of where a step's time goes, one bar a prediction, named as in the
- * table, under titles of model and cluster where these differ. DIR is made when it is missing.
- * STYLE_FILE holds gnuplot commands that set the look; they become part of the script. FALSE with
- * ERROR set when gnuplot is missing or fails, or a file cannot be written; then DIR is as it was.
+ * table, under titles of model and cluster where these differ. REPLAYS may be NULL. DIR is made
+ * when it is missing. STYLE_FILE holds gnuplot commands that set the look; they become part of the
+ * scripts. FALSE with ERROR set when gnuplot is missing or fails, or a file cannot be written; then
+ * DIR is as it was.
  */
-gboolean report_plot_write (const GPtrArray *predictions, const char *dir, const char *style_file,
-                            GError **error);
+gboolean report_plot_write (const GPtrArray *predictions, const Replay *const *replays,
+                            const char *dir, const char *style_file, GError **error);

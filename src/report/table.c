@@ -1,5 +1,6 @@
 /* `compare`: one table, and why its rows differ. */
 #include "base/printable.h"
+#include "report/comparison-private.h"
 #include "report/differences-private.h"
 #include "report/report.h"
 #include "report/terminal-private.h"
@@ -86,23 +87,29 @@ uses_host_memory (const Prediction *p)
   return p->host.device > 0;
 }
 
-static const struct
-{
-  const char *title;
-  char *(*cell) (const Prediction *p);
-  gboolean right;
-  gboolean (*has) (const Prediction *p); /* left out where no row has it; NULL: never */
-} columns[] = {
-  { "STEP", cell_step, TRUE, NULL },
-  { "LOW", cell_low, TRUE, has_interval },
-  { "HIGH", cell_high, TRUE, has_interval },
-  { "TOKENS/S/GPU", cell_tokens, TRUE, NULL },
-  { "MFU", cell_mfu, TRUE, NULL },
-  { "PEAK HBM", cell_hbm, TRUE, NULL },
-  { "PEAK HOST", cell_host, TRUE, uses_host_memory },
-  { "INTER-NODE/GPU", cell_inter, TRUE, NULL },
-  { "EXPOSED COMM", cell_exposed, TRUE, NULL },
-  { "BINDS", cell_binding, FALSE, NULL },
+#define VALUE(name, expression) FIELD_NUMBER_OF (Prediction, value_##name, expression)
+
+VALUE (step, p->step_time_s)
+VALUE (low, p->step_time_low_s)
+VALUE (high, p->step_time_high_s)
+VALUE (tokens, p->tokens_per_s_per_gpu)
+VALUE (mfu, p->mfu_percent)
+VALUE (hbm, p->hbm.device)
+VALUE (host, p->host.device)
+VALUE (inter, p->inter_node_bytes_per_gpu)
+VALUE (exposed, p->exposed_comm_s)
+
+static const ComparisonColumn columns[] = {
+  { "STEP", cell_step, value_step, NULL },
+  { "LOW", cell_low, value_low, has_interval },
+  { "HIGH", cell_high, value_high, has_interval },
+  { "TOKENS/S/GPU", cell_tokens, value_tokens, NULL },
+  { "MFU", cell_mfu, value_mfu, NULL },
+  { "PEAK HBM", cell_hbm, value_hbm, NULL },
+  { "PEAK HOST", cell_host, value_host, uses_host_memory },
+  { "INTER-NODE/GPU", cell_inter, value_inter, NULL },
+  { "EXPOSED COMM", cell_exposed, value_exposed, NULL },
+  { "BINDS", cell_binding, NULL, NULL },
 };
 
 static gboolean
@@ -114,12 +121,8 @@ any_has (const GPtrArray *predictions, gboolean (*has) (const Prediction *p))
   return FALSE;
 }
 
-/*
- * Of the predictions of each model that has several, the one that fits with the most tokens/s/GPU,
- * the first of equals: a flag each.
- */
-static gboolean *
-find_best (const GPtrArray *predictions)
+gboolean *
+comparison_best (const GPtrArray *predictions)
 {
   gboolean              *best = g_new0 (gboolean, predictions->len);
   g_autoptr (GHashTable) counts = g_hash_table_new (g_str_hash, g_str_equal);
@@ -149,16 +152,21 @@ find_best (const GPtrArray *predictions)
   return best;
 }
 
-/* The columns of results that any row has: indices of `columns`. */
-static GArray *
-result_columns (const GPtrArray *predictions)
+GPtrArray *
+comparison_columns (const GPtrArray *predictions)
 {
-  GArray *shown = g_array_new (FALSE, FALSE, sizeof (guint));
+  GPtrArray *shown = g_ptr_array_new ();
 
   for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
     if (columns[c].has == NULL || any_has (predictions, columns[c].has))
-      g_array_append_val (shown, c);
+      g_ptr_array_add (shown, (gpointer) &columns[c]);
   return shown;
+}
+
+static const ComparisonColumn *
+result_at (const GPtrArray *results, guint i)
+{
+  return g_ptr_array_index (results, i);
 }
 
 static const DifferenceColumn *
@@ -171,7 +179,7 @@ static void
 append_table (const GPtrArray *predictions, const gboolean *best, GString *out)
 {
   g_autoptr (GPtrArray)      differences = differences_find (predictions);
-  g_autoptr (GArray)         results = result_columns (predictions);
+  g_autoptr (GPtrArray)      results = comparison_columns (predictions);
   guint                      n = 2 + differences->len + results->len, at = 0;
   g_autofree TerminalColumn *titles = g_new0 (TerminalColumn, n);
   struct libscols_table     *table;
@@ -182,8 +190,8 @@ append_table (const GPtrArray *predictions, const gboolean *best, GString *out)
     titles[at++] = (TerminalColumn){ difference_at (differences, d)->title,
                                      difference_at (differences, d)->right };
   for (guint r = 0; r < results->len; r++)
-    titles[at++] = (TerminalColumn){ columns[g_array_index (results, guint, r)].title,
-                                     columns[g_array_index (results, guint, r)].right };
+    titles[at++] =
+        (TerminalColumn){ result_at (results, r)->title, result_at (results, r)->value != NULL };
   table = terminal_table_new (titles, n);
   for (guint i = 0; i < predictions->len; i++)
     {
@@ -196,7 +204,7 @@ append_table (const GPtrArray *predictions, const gboolean *best, GString *out)
       for (guint d = 0; d < differences->len; d++)
         cells[at++] = g_strdup (difference_at (differences, d)->cells[i]);
       for (guint r = 0; r < results->len; r++)
-        cells[at++] = columns[g_array_index (results, guint, r)].cell (p);
+        cells[at++] = result_at (results, r)->cell (p);
       terminal_table_take (table, cells);
     }
   terminal_table_finish (table, out);
@@ -230,8 +238,8 @@ append_legend (const GPtrArray *predictions, const gboolean *best, gboolean expl
                             several_models ? " of its model" : "");
 }
 
-static void
-append_misfits (const GPtrArray *predictions, GString *out)
+void
+comparison_append_misfits (const GPtrArray *predictions, GString *out)
 {
   for (guint i = 0; i < predictions->len; i++)
     {
@@ -271,8 +279,8 @@ reference_of (const GPtrArray *predictions, guint i)
   return first;
 }
 
-static void
-append_reasons (const GPtrArray *predictions, GString *out)
+void
+comparison_append_reasons (const GPtrArray *predictions, GString *out)
 {
   for (guint i = 0; i < predictions->len; i++)
     {
@@ -294,15 +302,15 @@ append_reasons (const GPtrArray *predictions, GString *out)
 static void
 append_comparison (const GPtrArray *predictions, gboolean explained, GString *out)
 {
-  g_autofree gboolean *best = find_best (predictions);
+  g_autofree gboolean *best = comparison_best (predictions);
 
   differences_append_common (predictions, out);
   append_table (predictions, best, out);
   append_legend (predictions, best, explained, out);
   if (explained)
     {
-      append_misfits (predictions, out);
-      append_reasons (predictions, out);
+      comparison_append_misfits (predictions, out);
+      comparison_append_reasons (predictions, out);
     }
   g_string_append (
       out,

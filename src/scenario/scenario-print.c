@@ -1,6 +1,8 @@
 /* A scenario as YAML, with every option that it uses. */
 #include "scenario/scenario-private.h"
 
+const OptionSpec scenario_strategy_name = { .key = "name", .type = OPTION_STRING };
+
 /* A reader of YAML 1.1 takes U+2028 and U+2029 for the end of a line, which quotes would fold. */
 static gboolean
 is_plain (gunichar u)
@@ -41,69 +43,93 @@ append_indent (GString *out, guint indent)
 
 /* What another option decides is not printed, or it would read back as given. */
 static gboolean
-is_decided (const OptionSpec *table, const OptionSpec *spec, gconstpointer structure)
+is_decided (const ScenarioSetting *self, const GArray *settings)
 {
-  return spec->follows != NULL
-         && !scenario_option_is_unset (option_table_find (table, spec->follows), structure);
+  for (guint i = 0; i < settings->len; i++)
+    {
+      const ScenarioSetting *other = &g_array_index (settings, ScenarioSetting, i);
+
+      if (g_str_equal (other->section, self->section)
+          && g_strcmp0 (other->spec->key, self->spec->follows) == 0)
+        return TRUE;
+    }
+  return FALSE;
 }
 
 static void
-append_table (GString *out, guint indent, const OptionSpec *table, gconstpointer structure)
+append_setting (GString *out, guint indent, const ScenarioSetting *setting)
 {
-  for (const OptionSpec *spec = table; spec->key != NULL; spec++)
-    {
-      g_autofree char *text = NULL;
+  OptionType type = setting->spec->type;
 
-      if (scenario_option_is_unset (spec, structure) || is_decided (table, spec, structure))
+  append_indent (out, indent);
+  g_string_append_printf (out, "%s: ", setting->spec->key);
+  if (type == OPTION_INT || type == OPTION_BOOL || setting->spec == &scenario_strategy_name)
+    g_string_append (out, setting->value);
+  else
+    append_quoted (out, setting->value);
+  g_string_append_c (out, '\n');
+}
+
+/* Without its name, a model that says nothing yet would read back as none. */
+static void
+append_section (GString *out, const char *name, const GArray *settings)
+{
+  gsize before;
+
+  g_string_append_printf (out, "%s:\n", name);
+  before = out->len;
+  for (guint i = 0; i < settings->len; i++)
+    {
+      const ScenarioSetting *setting = &g_array_index (settings, ScenarioSetting, i);
+
+      if (g_str_equal (setting->section, name) && !is_decided (setting, settings))
+        append_setting (out, 2, setting);
+    }
+  if (out->len == before)
+    g_string_insert (out, (gssize) before - 1, " {}");
+}
+
+/* A strategy's name comes before its options; one inside another is indented below it. */
+static void
+append_strategies (GString *out, const GArray *settings)
+{
+  guint indent = 0;
+
+  for (guint i = 0; i < settings->len; i++)
+    {
+      const ScenarioSetting *setting = &g_array_index (settings, ScenarioSetting, i);
+
+      if (!g_str_has_prefix (setting->section, "strategy"))
         continue;
-      text = option_format (spec, structure);
-      append_indent (out, indent);
-      g_string_append_printf (out, "%s: ", spec->key);
-      if (spec->type == OPTION_INT || spec->type == OPTION_BOOL)
-        g_string_append (out, text);
-      else
-        append_quoted (out, text);
-      g_string_append_c (out, '\n');
+      if (setting->spec == &scenario_strategy_name)
+        {
+          append_indent (out, indent);
+          g_string_append (out, indent == 0 ? "strategy:\n" : "inner:\n");
+          indent += 2;
+        }
+      append_setting (out, indent, setting);
     }
 }
 
-static gboolean
-table_is_unset (const OptionSpec *table, gconstpointer structure)
+char *
+scenario_print_settings (const char *name, const GArray *settings)
 {
-  for (const OptionSpec *spec = table; spec->key != NULL; spec++)
-    if (!scenario_option_is_unset (spec, structure))
-      return FALSE;
-  return TRUE;
+  GString *out = g_string_new ("name: ");
+
+  append_quoted (out, name != NULL ? name : "");
+  g_string_append_c (out, '\n');
+  for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
+    append_section (out, scenario_sections[i].name, settings);
+  append_strategies (out, settings);
+  return g_string_free (out, FALSE);
 }
 
 char *
 scenario_print (const Scenario *self)
 {
-  GString *out = g_string_new (NULL);
-  guint    indent = 2;
+  g_autoptr (GArray) settings = scenario_settings (self);
 
-  g_string_append (out, "name: ");
-  append_quoted (out, self->name != NULL ? self->name : "");
-  g_string_append_c (out, '\n');
-  for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
-    {
-      const ScenarioSection *section = &scenario_sections[i];
-      gconstpointer          options = scenario_section_options (self, section);
-
-      /* Without its name, a model that says nothing yet would read back as none. */
-      g_string_append_printf (out, "%s:%s\n", section->name,
-                              table_is_unset (section->table, options) ? " {}" : "");
-      append_table (out, 2, section->table, options);
-    }
-  for (const StrategyConfig *c = self->strategy; c != NULL; c = c->inner, indent += 2)
-    {
-      append_indent (out, indent - 2);
-      g_string_append (out, c == self->strategy ? "strategy:\n" : "inner:\n");
-      append_indent (out, indent);
-      g_string_append_printf (out, "name: %s\n", c->strategy->name);
-      append_table (out, indent, scenario_strategy_table (c->strategy), c->options);
-    }
-  return g_string_free (out, FALSE);
+  return scenario_print_settings (self->name, settings);
 }
 
 char *
@@ -115,8 +141,6 @@ scenario_digest (const Scenario *self)
 }
 
 /* ---- one by one ------------------------------------------------------------------------------ */
-
-const OptionSpec scenario_strategy_name = { .key = "name", .type = OPTION_STRING };
 
 static void
 setting_clear (gpointer data)

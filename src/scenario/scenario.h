@@ -142,5 +142,8 @@ GArray *scenario_settings (const Scenario *self);
  */
 const OptionSpec *scenario_section_table (const char *section);
 
+/* scenario_print of the scenario NAME (may be NULL) with SETTINGS. Newly allocated. */
+char *scenario_print_settings (const char *name, const GArray *settings);
+
 /* Stable hash of everything in scenario_print, hexadecimal. Newly allocated. */
 char *scenario_digest (const Scenario *self);

@@ -51,6 +51,8 @@ for command in simulate compare; do
   early "$command, a file in the way" "'good.yaml' is not a folder" $command good.yaml \
     --trace good.yaml/t.json
   early "$command, pictures" "it is not a folder" $command good.yaml --plot good.yaml
+  early "$command, a page in no folder" "there is no folder 'absent': make it" $command good.yaml \
+    --html absent/page.html
   early "$command, a picture's name" "a folder is wanted" $command good.yaml --plot new/a.PNG
   [ ! -e new ]
   verdict $? "early: $command, a picture's name leaves nothing"
@@ -80,6 +82,8 @@ ln -s "$(command -v sh)" bin/sh
 good=0
 PATH=$folder/bin "$program" simulate --hwprofiles hwprofiles good.yaml --plot p >out 2>err && good=1
 [ ! -s out ] && grep -q "'gnuplot' is not installed" err || good=1
+PATH=$folder/bin "$program" simulate --hwprofiles hwprofiles good.yaml --html p >out 2>err && good=1
+[ ! -s out ] && grep -q "'gnuplot' is not installed" err && [ ! -e p ] || good=1
 verdict $good 'early: no gnuplot'
 
 # ---- what fails after the work leaves the result
@@ -98,6 +102,9 @@ PATH=$folder/bin:$PATH "$program" simulate --hwprofiles hwprofiles good.yaml --p
   --trace t.json >out 2>err
 status=$?
 late 'gnuplot fails'
+PATH=$folder/bin:$PATH "$program" simulate --hwprofiles hwprofiles good.yaml --html p >out 2>err
+status=$?
+late 'gnuplot fails for a page'
 [ -s t.json ] && [ ! -e p ]
 verdict $? 'late: what does not fail is written'
 rm t.json

@@ -1131,10 +1131,10 @@ START_TEST (test_plot_errors)
   g_autofree char      *gnuplot = g_find_program_in_path ("gnuplot");
   g_autoptr (GError)    error = NULL, other = NULL;
 
-  ck_assert (!report_plot_write (all, dir, style, &error)); /* no style file */
+  ck_assert (!report_plot_write (all, NULL, dir, style, &error)); /* no style file */
   ck_assert (g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_NOENT));
   ck_assert (g_file_set_contents (style, "set nonsense\n", -1, NULL));
-  ck_assert (!report_plot_write (all, dir, style, &other));
+  ck_assert (!report_plot_write (all, NULL, dir, style, &other));
   ck_assert (
       g_str_has_prefix (other->message, gnuplot != NULL ? "gnuplot failed: " : "cannot draw: "));
   ck_assert_uint_eq (n_entries (scratch), 1);
@@ -1162,7 +1162,7 @@ START_TEST (test_plot_hostile_name)
   p->cluster = g_strdup (name);
   if (gnuplot == NULL)
     return;
-  ck_assert_msg (report_plot_write (all, dir, style, &error), "%s",
+  ck_assert_msg (report_plot_write (all, NULL, dir, style, &error), "%s",
                  error != NULL ? error->message : "");
   ck_assert (!g_file_test (canary, G_FILE_TEST_EXISTS));
   ck_assert_uint_eq (n_entries (dir), 4);
@@ -1240,7 +1240,7 @@ check_picture (const GPtrArray *all, const char *const *labels)
   double             width;
   GArray            *texts;
 
-  ck_assert_msg (report_plot_write (all, dir, style, &error), "%s",
+  ck_assert_msg (report_plot_write (all, NULL, dir, style, &error), "%s",
                  error != NULL ? error->message : "");
   texts = drawn_texts (dir, &width);
   for (guint i = 0; i < all->len; i++)

@@ -1,8 +1,7 @@
-#include "report/plot.h"
+/* "time-split": stacked bars of where a step's time goes. */
+#include "report/plot-private.h"
 
 #include <string.h>
-
-#include "report/gnuplot-private.h"
 
 #define NAME       "time-split"
 #define BAR_PIXELS 105
@@ -538,30 +537,17 @@ script_text (const Picture *self, const double *places, const char *style)
   return g_string_free (out, FALSE);
 }
 
-gboolean
-report_plot_check (const char *dir, GError **error)
+GnuplotPicture
+plot_time_split (const GPtrArray *predictions, const char *style)
 {
-  return gnuplot_check (dir, error);
-}
-
-gboolean
-report_plot_write (const GPtrArray *predictions, const char *dir, const char *style_file,
-                   GError **error)
-{
-  g_autofree char   *style = NULL, *data = NULL, *script = NULL;
   g_autofree double *places = NULL;
+  GnuplotPicture     drawn = { .name = g_strdup (NAME) };
   Picture            picture;
-  gboolean           drawn;
 
-  if (predictions->len == 0)
-    return TRUE;
-  if (!g_file_get_contents (style_file, &style, NULL, error))
-    return FALSE;
   picture_init (&picture, predictions);
   places = bar_places (&picture);
-  data = data_text (&picture, places);
-  script = script_text (&picture, places, style);
-  drawn = gnuplot_draw (&(GnuplotPicture){ NAME, data, script }, 1, dir, error);
+  drawn.data = data_text (&picture, places);
+  drawn.script = script_text (&picture, places, style);
   g_strfreev (picture.names);
   return drawn;
 }

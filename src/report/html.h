@@ -1,0 +1,102 @@
+/*
+ * One self-contained HTML page: sections of short facts, tables that sort, pictures (inline SVG), a
+ * timeline that zooms, texts to copy. It asks the network for nothing, and follows the reader's
+ * choice of light or dark and the width of the screen.
+ *
+ * What is added stands in the order in which it is added. Texts are taken as they are: the page
+ * escapes them, and what is not UTF-8 or a control character becomes U+FFFD.
+ */
+#pragma once
+
+#include <gio/gio.h>
+
+#include "report/timeline.h"
+
+typedef struct _HtmlPage HtmlPage;
+
+typedef enum
+{
+  HTML_PLAIN,
+  HTML_GOOD,
+  HTML_BAD,
+} HtmlTone;
+
+HtmlPage *html_page_new (const char *title);
+void      html_page_free (HtmlPage *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (HtmlPage, html_page_free)
+
+/* A line below the title, the answer in words. */
+void html_page_add_verdict (HtmlPage *self, HtmlTone tone, const char *text);
+
+/* A heading, which the list of contents at the top names as well. */
+void html_page_add_section (HtmlPage *self, const char *title);
+void html_page_add_subheading (HtmlPage *self, const char *title);
+
+/* What follows is hidden behind SUMMARY until it is asked for; up to the end, or a section. */
+void html_page_begin_fold (HtmlPage *self, const char *summary);
+void html_page_end_fold (HtmlPage *self);
+
+void html_page_add_text (HtmlPage *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+/* TEXT as in a terminal, lines as they are; without the marks of base/printable.h. */
+void html_page_add_preformatted (HtmlPage *self, const char *text);
+
+/* The same of sentences, which go on in the next line where the screen ends. */
+void html_page_add_lines (HtmlPage *self, const char *text);
+
+/* As preformatted, with a button that copies it. */
+void html_page_add_copyable (HtmlPage *self, const char *text);
+
+/* ---- facts ----------------------------------------------------------------------------------- */
+
+typedef struct
+{
+  const char *name, *value, *note; /* NOTE may be NULL */
+} HtmlFact;
+
+/* Large: the few numbers that a reader looks for. */
+void html_page_add_tiles (HtmlPage *self, const HtmlFact *facts, guint n);
+/* A line each. */
+void html_page_add_facts (HtmlPage *self, const HtmlFact *facts, guint n);
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+typedef struct _HtmlTable HtmlTable;
+
+typedef struct
+{
+  const char *title;
+  gboolean    right; /* numbers */
+} HtmlColumn;
+
+/* Cells are added row by row, from left to right. */
+HtmlTable *html_table_new (const HtmlColumn *columns, guint n);
+void       html_table_add_text (HtmlTable *self, const char *text);
+/* Sorted by VALUE; not finite: behind all others. */
+void html_table_add_number (HtmlTable *self, const char *text, double value);
+/* TEXT that is a number by itself sorts as one, any other as text. */
+void html_table_add_either (HtmlTable *self, const char *text);
+/* What is added from now on, up to the row's end, is of a row of TONE. */
+void html_table_mark_row (HtmlTable *self, HtmlTone tone);
+
+/* Takes TABLE. */
+void html_page_take_table (HtmlPage *self, HtmlTable *table);
+
+/* CSV as a table: its first row are the titles. */
+void html_page_add_csv (HtmlPage *self, const char *csv);
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+/* A picture that gnuplot drew, a whole SVG document. */
+void html_page_add_svg (HtmlPage *self, const char *svg, const char *caption);
+
+/* The streams over the period, to zoom into. */
+void html_page_add_timeline (HtmlPage *self, const Timeline *timeline);
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/*
+ * Writes the page to FILE, whole or not at all (base/output.h), with the data files html/page.css
+ * and html/page.js in it. FALSE with ERROR set.
+ */
+gboolean html_page_write (const HtmlPage *self, const char *file, GError **error);

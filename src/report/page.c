@@ -1,0 +1,248 @@
+#include "report/page.h"
+
+#include "base/output.h"
+#include "report/comparison-private.h"
+#include "report/differences-private.h"
+#include "report/html-private.h"
+
+gboolean
+report_page_check (const char *file, GError **error)
+{
+  return gnuplot_is_there (error) && output_check (file, OUTPUT_FILE, error);
+}
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+static const struct
+{
+  const char *name, *caption;
+} captions[] = {
+  { "time-split", "Where the time of a step goes, along the critical path." },
+};
+
+void
+page_add_picture (HtmlPage *page, const PagePictures *pictures, const char *name)
+{
+  for (guint i = 0; i < pictures->pictures->len; i++)
+    for (guint c = 0; c < G_N_ELEMENTS (captions); c++)
+      if (g_str_equal (g_array_index (pictures->pictures, GnuplotPicture, i).name, name)
+          && g_str_equal (captions[c].name, name))
+        html_page_add_svg (page, pictures->svgs[i], captions[c].caption);
+}
+
+/* ---- one prediction -------------------------------------------------------------------------- */
+
+static char *
+title_of (const Prediction *p)
+{
+  return g_strdup_printf ("%s: %s on %s", p->strategy, p->model, p->cluster);
+}
+
+static void
+add_all_results (HtmlPage *page, const GPtrArray *predictions)
+{
+  g_autoptr (GString) csv = g_string_new (NULL);
+
+  report_csv (predictions, csv);
+  html_page_add_section (page, "All results");
+  html_page_begin_fold (page, "Every column of --format csv");
+  html_page_add_csv (page, csv->str);
+  html_page_end_fold (page);
+}
+
+static void
+add_prediction (HtmlPage *page, const GPtrArray *predictions, const Replay *replay,
+                const PagePictures *pictures)
+{
+  const Prediction *p = g_ptr_array_index (predictions, 0);
+
+  page_add_headline (page, p);
+  html_page_add_section (page, "Where the time goes");
+  page_add_picture (page, pictures, "time-split");
+  page_add_time (page, p);
+  html_page_add_section (page, "What binds it");
+  page_add_bindings (page, p);
+  if (replay != NULL)
+    {
+      html_page_add_section (page, "Streams");
+      page_add_streams (page, replay);
+    }
+  html_page_add_section (page, "Memory");
+  page_add_memory (page, p);
+  html_page_add_section (page, "Traffic");
+  page_add_traffic (page, p);
+  add_all_results (page, predictions);
+  html_page_add_section (page, "Scenario");
+  page_add_scenario (page, p);
+  html_page_add_section (page, "Provenance");
+  page_add_provenance (page, predictions);
+}
+
+/* ---- several --------------------------------------------------------------------------------- */
+
+static HtmlTable *
+table_begin (const GPtrArray *differences, const GPtrArray *results)
+{
+  guint                  n = 1 + differences->len + results->len, at = 0;
+  g_autofree HtmlColumn *columns = g_new0 (HtmlColumn, n);
+
+  columns[at++].title = "SCENARIO";
+  for (guint i = 0; i < differences->len; i++)
+    {
+      const DifferenceColumn *column = g_ptr_array_index (differences, i);
+
+      columns[at++] = (HtmlColumn){ column->title, column->right };
+    }
+  for (guint i = 0; i < results->len; i++)
+    {
+      const ComparisonColumn *column = g_ptr_array_index (results, i);
+
+      columns[at++] = (HtmlColumn){ column->title, column->value != NULL };
+    }
+  return html_table_new (columns, n);
+}
+
+static void
+add_result (HtmlTable *table, const ComparisonColumn *column, const Prediction *p)
+{
+  g_autofree char *text = column->cell (p);
+
+  if (column->value != NULL)
+    html_table_add_number (table, text, column->value (p));
+  else
+    html_table_add_text (table, text);
+}
+
+/* The table of the terminal; the best of each model is marked, and what does not fit. */
+static void
+add_table (HtmlPage *page, const GPtrArray *predictions)
+{
+  g_autoptr (GPtrArray) differences = differences_find (predictions);
+  g_autoptr (GPtrArray) results = comparison_columns (predictions);
+  g_autofree gboolean  *best = comparison_best (predictions);
+  HtmlTable            *table = table_begin (differences, results);
+
+  for (guint i = 0; i < predictions->len; i++)
+    {
+      const Prediction *p = g_ptr_array_index (predictions, i);
+
+      html_table_mark_row (table, !p->fits ? HTML_BAD : best[i] ? HTML_GOOD : HTML_PLAIN);
+      html_table_add_text (table, p->scenario);
+      for (guint d = 0; d < differences->len; d++)
+        html_table_add_either (
+            table, ((const DifferenceColumn *) g_ptr_array_index (differences, d))->cells[i]);
+      for (guint r = 0; r < results->len; r++)
+        add_result (table, g_ptr_array_index (results, r), p);
+    }
+  html_page_take_table (page, table);
+}
+
+/* A row a scenario, a column a category. */
+static void
+add_memory (HtmlPage *page, const GPtrArray *predictions)
+{
+  HtmlColumn columns[POOL_N_CATEGORIES + 2] = { { "SCENARIO", FALSE }, { "peak", TRUE } };
+  HtmlTable *table;
+
+  for (guint c = 0; c < POOL_N_CATEGORIES; c++)
+    columns[c + 2] = (HtmlColumn){ pool_category_name ((PoolCategory) c), TRUE };
+  table = html_table_new (columns, G_N_ELEMENTS (columns));
+  for (guint i = 0; i < predictions->len; i++)
+    {
+      const Prediction *p = g_ptr_array_index (predictions, i);
+
+      html_table_mark_row (table, p->fits ? HTML_PLAIN : HTML_BAD);
+      html_table_add_text (table, p->scenario);
+      for (guint c = 0; c <= POOL_N_CATEGORIES; c++)
+        {
+          guint64          bytes = c == 0 ? p->hbm.device : p->hbm.by_category[c - 1];
+          g_autofree char *text = quantity_format (QUANTITY_BYTES, (double) bytes, 4);
+
+          html_table_add_number (table, bytes > 0 ? text : "", (double) bytes);
+        }
+    }
+  html_page_take_table (page, table);
+}
+
+static void
+add_each (HtmlPage *page, const GPtrArray *predictions, const Replay *const *replays)
+{
+  html_page_add_section (page, "Each scenario");
+  for (guint i = 0; i < predictions->len; i++)
+    {
+      const Prediction *p = g_ptr_array_index (predictions, i);
+      g_autofree char  *title = title_of (p);
+
+      html_page_begin_fold (page, p->scenario);
+      html_page_add_text (page, "%s", title);
+      page_add_headline (page, p);
+      page_add_time (page, p);
+      if (replays != NULL && replays[i] != NULL)
+        page_add_streams (page, replays[i]);
+      page_add_memory (page, p);
+      page_add_traffic (page, p);
+      page_add_scenario (page, p);
+    }
+  html_page_end_fold (page);
+}
+
+static void
+add_comparison (HtmlPage *page, const GPtrArray *predictions, const Replay *const *replays,
+                const PagePictures *pictures)
+{
+  g_autoptr (GString) common = g_string_new (NULL), reasons = g_string_new (NULL);
+
+  differences_append_common (predictions, common);
+  html_page_add_lines (page, g_strstrip (common->str));
+  html_page_add_section (page, "Comparison");
+  add_table (page, predictions);
+  html_page_add_text (page, "Green: the most tokens/s/GPU of what fits, of each model. Red, '!': "
+                            "does not fit. MFU counts model FLOPs; peaks are what the driver "
+                            "reports; inter-node bytes are payload sent.");
+  html_page_add_section (page, "Where the time goes");
+  page_add_picture (page, pictures, "time-split");
+  html_page_add_section (page, "Why they differ");
+  comparison_append_misfits (predictions, reasons);
+  comparison_append_reasons (predictions, reasons);
+  html_page_add_lines (page, g_strchug (reasons->str));
+  html_page_add_section (page, "GPU memory at the peak");
+  add_memory (page, predictions);
+  add_each (page, predictions, replays);
+  add_all_results (page, predictions);
+  html_page_add_section (page, "Provenance");
+  page_add_provenance (page, predictions);
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+static HtmlPage *
+new_page (const GPtrArray *predictions)
+{
+  g_autofree char *title = predictions->len == 1
+                               ? title_of (g_ptr_array_index (predictions, 0))
+                               : g_strdup_printf ("%u scenarios compared", predictions->len);
+
+  return html_page_new (title);
+}
+
+gboolean
+report_page_write (const GPtrArray *predictions, const Replay *const *replays,
+                   const char *style_file, const char *file, GError **error)
+{
+  g_autoptr (HtmlPage) page = new_page (predictions);
+  g_autoptr (GArray)   drawn = plot_pictures (predictions, replays, style_file, error);
+  g_auto (GStrv)       svgs = NULL;
+  PagePictures         pictures = { drawn, NULL };
+
+  if (drawn == NULL)
+    return FALSE;
+  svgs = gnuplot_draw_svgs (&g_array_index (drawn, GnuplotPicture, 0), drawn->len, error);
+  if (svgs == NULL)
+    return FALSE;
+  pictures.svgs = svgs;
+  if (predictions->len == 1)
+    add_prediction (page, predictions, replays != NULL ? replays[0] : NULL, &pictures);
+  else
+    add_comparison (page, predictions, replays, &pictures);
+  return html_page_write (page, file, error);
+}

@@ -1,0 +1,18 @@
+/* One HTML page of predictions (report/html.h): `--html`. */
+#pragma once
+
+#include <gio/gio.h>
+
+#include "analysis/prediction.h"
+
+/* Whether a page could be written to FILE, to be asked before the work. FALSE with ERROR set. */
+gboolean report_page_check (const char *file, GError **error);
+
+/*
+ * The page of PREDICTIONS, at least one: of a single one all that is known of it, of several their
+ * table, what tells them apart, and each by itself. REPLAYS: one a prediction, which kept its
+ * pools, or NULL; any may be NULL. STYLE_FILE as of report_plot_write. FILE is whole or untouched.
+ * FALSE with ERROR set.
+ */
+gboolean report_page_write (const GPtrArray *predictions, const Replay *const *replays,
+                            const char *style_file, const char *file, GError **error);

@@ -1,0 +1,434 @@
+/*
+ * Pages: what names hold does not become markup, nothing is asked of the network, ids are unique
+ * and lead somewhere, tables say what the CSV says, the timeline is the replay's. How a page looks
+ * and acts in a browser is for tests/html.
+ */
+#include "../replay/fixture.h"
+
+#include <glib/gstdio.h>
+#include <json-c/json.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "base/layout.h"
+#include "report/html.h"
+#include "report/page.h"
+#include "report/report.h"
+
+static char *folder, *file, *style;
+
+static void
+set_up (void)
+{
+  folder = g_dir_make_tmp ("shardsim-html-XXXXXX", NULL);
+  file = g_build_filename (folder, "page.html", NULL);
+  style = layout_data_file ("plots/style.gp");
+}
+
+static void
+tear_down (void)
+{
+  g_unlink (file);
+  g_rmdir (folder); /* nothing else is left in it: test_write */
+  g_free (folder);
+  g_free (file);
+  g_free (style);
+}
+
+/* What PAGE is written as. */
+static char *
+written (const HtmlPage *page)
+{
+  g_autoptr (GError) error = NULL;
+  char              *text;
+
+  ck_assert_msg (html_page_write (page, file, &error), "%s", error != NULL ? error->message : "");
+  ck_assert (g_file_get_contents (file, &text, NULL, NULL));
+  return text;
+}
+
+static guint
+count (const char *text, const char *word)
+{
+  guint n = 0;
+
+  for (const char *at = text; (at = strstr (at, word)) != NULL; at += strlen (word))
+    n++;
+  return n;
+}
+
+/* Two nodes, copies to the host, several streams. */
+static Prediction *
+predict_one (const char *name, Replay **replay, ProfileSet **profiles)
+{
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.name", "2 x a40x8-nvlink-pairs", "model.config", "gpt2-xl", "training.seq_len",
+      "256", "training.grad_accum", "2", "strategy.name", "fcdp", NULL);
+  PredictOptions       options = { .replay = { .keep_pools = TRUE } };
+  g_autoptr (DiagList) diags = diag_list_new ();
+  Prediction *prediction = predict_with_replay (scenario, &options, replay, profiles, diags, NULL);
+
+  ck_assert_ptr_nonnull (prediction);
+  g_free (prediction->scenario);
+  prediction->scenario = g_strdup (name);
+  return prediction;
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+#define HOSTILE "</script><script>alert(1)</script><!-- \"'&\x1b\xff ]]>"
+
+START_TEST (test_escaped)
+{
+  static const HtmlColumn columns[] = { { HOSTILE, FALSE }, { HOSTILE, TRUE } };
+  static const HtmlFact   facts[] = { { HOSTILE, HOSTILE, HOSTILE } };
+  g_autoptr (HtmlPage)    page = html_page_new (HOSTILE);
+  HtmlTable              *table = html_table_new (columns, 2);
+  g_autofree char        *text = NULL;
+  GString                *csv = g_string_new ("a,b\n");
+
+  html_table_add_text (table, HOSTILE);
+  html_table_add_either (table, HOSTILE);
+  html_page_add_verdict (page, HTML_BAD, HOSTILE);
+  html_page_add_section (page, HOSTILE);
+  html_page_add_subheading (page, HOSTILE);
+  html_page_begin_fold (page, HOSTILE);
+  html_page_add_text (page, "%s", HOSTILE);
+  html_page_add_lines (page, HOSTILE);
+  html_page_add_preformatted (page, HOSTILE);
+  html_page_add_copyable (page, HOSTILE);
+  html_page_add_tiles (page, facts, 1);
+  html_page_add_facts (page, facts, 1);
+  html_page_take_table (page, table);
+  for (guint i = 0; i < 2; i++)
+    csv_append_row (csv, (const char *const[]){ HOSTILE, "1" }, 2);
+  html_page_add_csv (page, csv->str);
+  html_page_add_svg (page, "<svg width=\"1\" height=\"1\"></svg>", HOSTILE);
+  text = written (page);
+  ck_assert_ptr_null (strstr (text, "alert(1)</script>"));
+  ck_assert_ptr_null (strstr (text, "<!--"));
+  ck_assert_uint_eq (count (text, "<script"), 1);
+  ck_assert_uint_eq (count (text, "</script>"), 1);
+  ck_assert_uint_eq (count (text, "alert(1)"), 24);
+  ck_assert (g_utf8_validate (text, -1, NULL));
+  g_string_free (csv, TRUE);
+}
+END_TEST
+
+/* Sections and what is folded end where the next one begins, and at the end. */
+START_TEST (test_nested)
+{
+  g_autoptr (HtmlPage) page = html_page_new ("nested");
+  g_autofree char     *text = NULL;
+
+  html_page_begin_fold (page, "before");
+  html_page_add_section (page, "one");
+  html_page_begin_fold (page, "first");
+  html_page_begin_fold (page, "second");
+  html_page_add_section (page, "two");
+  html_page_begin_fold (page, "third");
+  text = written (page);
+  ck_assert_uint_eq (count (text, "<section"), 2);
+  ck_assert_uint_eq (count (text, "</section>"), 2);
+  ck_assert_uint_eq (count (text, "<details>"), 4);
+  ck_assert_uint_eq (count (text, "</details>"), 4);
+  ck_assert_ptr_nonnull (strstr (text, "</details>\n</section>\n<section id=\"s2\">"));
+  ck_assert_ptr_nonnull (strstr (text, "<a href=\"#s2\">two</a>"));
+}
+END_TEST
+
+/* Cells that sort as numbers say which; a row by itself stands upright. */
+START_TEST (test_csv)
+{
+  g_autoptr (HtmlPage) page = html_page_new ("csv");
+  g_autofree char     *text = NULL;
+
+  html_page_add_csv (page, "name,step_ms,of\nb,1e-3,x\na,,2 s\n");
+  html_page_add_csv (page, "only,row\nhere,7\n");
+  html_page_add_csv (page, "no,rows\n");
+  text = written (page);
+  ck_assert_ptr_nonnull (strstr (text, "<tr class=\"plain\"><td>b</td><td class=\"right\" "
+                                       "data-value=\"0.001\">1e-3</td><td>x</td></tr>"));
+  ck_assert_ptr_nonnull (strstr (text, "<td>a</td><td></td><td>2 s</td>"));
+  ck_assert_ptr_nonnull (strstr (text, "<td>only</td><td>here</td></tr>\n"
+                                       "<tr class=\"plain\"><td>row</td><td>7</td>"));
+  ck_assert_ptr_nonnull (strstr (text, "<th scope=\"col\">no</th><th scope=\"col\">rows</th>"));
+}
+END_TEST
+
+/* Two pictures on a page have names of their own, and colours that the page may replace. */
+START_TEST (test_svg)
+{
+  static const char    svg[] = "<?xml version=\"1.0\"?>\n<svg \n width=\"640\" height=\"480\"\n"
+                               "><title>Gnuplot</title>\n<desc>Produced by GNUPLOT 5.4 </desc>\n"
+                               "<circle id='gpDot'/><use xlink:href='#gpDot'/><g fill=\"url(#f)\" "
+                               "color=\"black\" stroke='rgb( 51,  34, 136)'/></svg>";
+  g_autoptr (HtmlPage) page = html_page_new ("pictures");
+  g_autofree char     *text = NULL;
+
+  html_page_add_svg (page, svg, "first");
+  html_page_add_svg (page, svg, "second");
+  text = written (page);
+  ck_assert_uint_eq (count (text, "id='p1-gpDot'"), 1);
+  ck_assert_uint_eq (count (text, "href='#p2-gpDot'"), 1);
+  ck_assert_uint_eq (count (text, "url(#p2-f)"), 1);
+  ck_assert_uint_eq (count (text, "stroke='var(--c-332288, #332288)'"), 2);
+  ck_assert_uint_eq (count (text, "color=\"var(--c-000000, #000000)\""), 2);
+  ck_assert_ptr_null (strstr (text, "Gnuplot"));
+  ck_assert_ptr_null (strstr (text, "<?xml"));
+}
+END_TEST
+
+/* A file that cannot be written is an error, and nothing is left behind. */
+START_TEST (test_write)
+{
+  g_autoptr (HtmlPage) page = html_page_new ("nowhere");
+  g_autofree char     *absent = g_build_filename (folder, "absent", "page.html", NULL);
+  g_autoptr (GError)   error = NULL;
+  g_autoptr (GDir)     handle = NULL;
+
+  ck_assert (!html_page_write (page, absent, &error));
+  ck_assert_ptr_nonnull (error);
+  g_free (written (page));
+  handle = g_dir_open (folder, 0, NULL);
+  ck_assert_str_eq (g_dir_read_name (handle), "page.html");
+  ck_assert_ptr_null (g_dir_read_name (handle));
+}
+END_TEST
+
+/* ---- timelines ------------------------------------------------------------------------------- */
+
+/* Slices lie in the period, in order, none over another, and the compute stream's are its ops. */
+START_TEST (test_timeline)
+{
+  g_autoptr (ProfileSet) profiles = NULL;
+  g_autoptr (Replay)     replay = NULL;
+  g_autoptr (Prediction) p = predict_one ("one", &replay, &profiles);
+  g_autoptr (Timeline)   timeline = timeline_new (replay, 1, 100000);
+  const Engine          *engine = replay_engine (replay);
+  guint                  last = replay_n_boundaries (replay) - 1, n_compute = 0, n_shown = 0;
+  SimTime                computed = 0, shown = 0;
+
+  ck_assert_uint_eq (timeline->ranks->len, 1);
+  ck_assert_uint_eq (timeline->length, replay_period (replay));
+  ck_assert_uint_eq (timeline->n_left_out, replay_n_ranks (replay) - 1);
+  for (guint i = 0; i < timeline->slices->len; i++)
+    {
+      const TimelineSlice *slice = &g_array_index (timeline->slices, TimelineSlice, i);
+      const TimelineLane  *lane = &g_array_index (timeline->lanes, TimelineLane, slice->lane);
+
+      ck_assert_uint_gt (slice->duration, 0);
+      ck_assert_uint_le (slice->begin + slice->duration, timeline->length);
+      if (i > 0 && slice[-1].lane == slice->lane)
+        ck_assert_uint_ge (slice->begin, slice[-1].begin + slice[-1].duration);
+      else if (i > 0)
+        ck_assert_uint_eq (slice[-1].lane + 1, slice->lane);
+      if (g_str_equal (lane->name, "compute"))
+        {
+          n_shown++;
+          shown += slice->duration;
+        }
+    }
+  for (OpId id = 0; id < engine_n_ops (engine); id++)
+    {
+      const OpRecord *record = engine_op_record (engine, id);
+      ReplayOp        op = replay_op (replay, id);
+      SimTime         begin = MAX (record->begin, replay_boundary (replay, last - 1));
+      SimTime         end = MIN (record->end, replay_boundary (replay, last));
+
+      if (op.rank == 0 && op.item->stream == SCHEDULE_COMPUTE && begin < end)
+        {
+          n_compute++;
+          computed += end - begin;
+        }
+    }
+  ck_assert_uint_gt (n_compute, 100);
+  ck_assert_uint_eq (n_compute, n_shown);
+  ck_assert_uint_eq (computed, shown);
+}
+END_TEST
+
+static guint64
+level_sum (const GArray *levels, guint i)
+{
+  const TimelineLevel *level = &g_array_index (levels, TimelineLevel, i);
+  guint64              sum = 0;
+
+  for (guint c = 0; c < POOL_N_CATEGORIES; c++)
+    sum += level->bytes[c];
+  return sum;
+}
+
+/* Levels begin with the period and reach the peak without what the allocator caches. */
+START_TEST (test_timeline_memory)
+{
+  g_autoptr (ProfileSet) profiles = NULL;
+  g_autoptr (Replay)     replay = NULL;
+  g_autoptr (Prediction) p = predict_one ("one", &replay, &profiles);
+  g_autoptr (Timeline)   timeline = timeline_new (replay, 1, 100000);
+  g_autoptr (GArray)     thin = timeline_thin_memory (timeline, 50);
+  guint64                most = 0, thin_most = 0;
+
+  ck_assert_uint_eq (timeline->capacity, p->hbm.capacity);
+  ck_assert_uint_gt (timeline->memory->len, 200);
+  ck_assert_uint_le (thin->len, 53);
+  ck_assert_uint_eq (g_array_index (timeline->memory, TimelineLevel, 0).time, 0);
+  for (guint i = 0; i < timeline->memory->len; i++)
+    {
+      most = MAX (most, level_sum (timeline->memory, i));
+      if (i > 0)
+        ck_assert_uint_gt (g_array_index (timeline->memory, TimelineLevel, i).time,
+                           g_array_index (timeline->memory, TimelineLevel, i - 1).time);
+    }
+  for (guint i = 0; i < thin->len; i++)
+    thin_most = MAX (thin_most, level_sum (thin, i));
+  ck_assert_uint_eq (most, thin_most);
+  ck_assert_uint_le (most, p->hbm.device);
+  ck_assert_uint_ge (most + p->hbm.cached + ((guint64) 1 << 30), p->hbm.device);
+}
+END_TEST
+
+/* Of a pipeline one rank of each stage comes first; what has no room is counted. */
+START_TEST (test_timeline_stages)
+{
+  g_autoptr (Scenario) scenario = fixture_scenario (
+      "cluster.name", "dgx-h100", "model.config", "llama-3-8b", "training.seq_len", "256",
+      "training.grad_accum", "4", "mesh.pp", "4", "mesh.tp", "2", "strategy.name", "ddp", NULL);
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Replay)     replay = fixture_replay (scenario, profiles, TRUE, 2);
+  g_autoptr (Timeline)   four = timeline_new (replay, 4, 1000000);
+  g_autoptr (Timeline)   one = timeline_new (replay, 4, 10);
+
+  ck_assert_uint_eq (replay_n_ranks (replay), 8);
+  ck_assert_uint_eq (four->ranks->len, 4);
+  ck_assert_uint_eq (four->n_left_out, 4);
+  for (guint i = 0; i < 4; i++)
+    {
+      g_autofree char *stage = g_strdup_printf ("stage %u of 4", i);
+
+      ck_assert_ptr_nonnull (strstr (g_ptr_array_index (four->ranks, i), stage));
+    }
+  ck_assert_uint_eq (one->ranks->len, 1);
+  ck_assert_uint_eq (one->n_left_out, 7);
+}
+END_TEST
+
+/* ---- pages of predictions -------------------------------------------------------------------- */
+
+/* The text of SCRIPT's JSON; each timeline is one. */
+static struct json_object *
+first_timeline (const char *text)
+{
+  static const char begin[] = "<script type=\"application/json\">";
+  const char       *at = strstr (text, begin), *end;
+  g_autofree char  *json = NULL;
+
+  ck_assert_ptr_nonnull (at);
+  at += strlen (begin);
+  end = strstr (at, "</script>");
+  json = g_strndup (at, (gsize) (end - at));
+  return json_tokener_parse (json);
+}
+
+static guint
+length_of (struct json_object *root, const char *key)
+{
+  struct json_object *list;
+
+  ck_assert (json_object_object_get_ex (root, key, &list));
+  return (guint) json_object_array_length (list);
+}
+
+/* Every id is there once, and every link leads to one. */
+static void
+check_links (const char *text)
+{
+  g_autoptr (GHashTable) ids = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GRegex)     id = g_regex_new ("\\sid=[\"']([^\"']*)", 0, 0, NULL);
+  g_autoptr (GRegex)     link = g_regex_new ("(?:href=[\"']#|url\\(#)([^\"')]*)", 0, 0, NULL);
+  g_autoptr (GMatchInfo) found = NULL, linked = NULL;
+
+  for (g_regex_match (id, text, 0, &found); g_match_info_matches (found);
+       g_match_info_next (found, NULL))
+    ck_assert (g_hash_table_add (ids, g_match_info_fetch (found, 1)));
+  for (g_regex_match (link, text, 0, &linked); g_match_info_matches (linked);
+       g_match_info_next (linked, NULL))
+    {
+      g_autofree char *name = g_match_info_fetch (linked, 1);
+
+      ck_assert_msg (g_hash_table_contains (ids, name), "#%s leads nowhere", name);
+    }
+}
+
+/* Nothing in TEXT names another resource: namespaces are names. */
+static void
+check_self_contained (const char *text)
+{
+  g_autoptr (GRegex) outside = g_regex_new (
+      "(?<!xmlns=\")(?<!xmlns:xlink=\")https?://|\\ssrc=|@import|<link|url\\((?!#)", 0, 0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
+
+  ck_assert_msg (!g_regex_match (outside, text, 0, &match), "it refers to something outside");
+}
+
+START_TEST (test_pages)
+{
+  g_autoptr (GPtrArray)  all = g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
+  g_autoptr (ProfileSet) profiles = NULL, others = NULL;
+  g_autoptr (Replay)     replay = NULL, other = NULL;
+  g_autofree char       *gnuplot = g_find_program_in_path ("gnuplot"), *text = NULL, *yaml = NULL;
+  g_autofree char       *escaped = NULL;
+  struct json_object    *timeline;
+  const Replay          *replays[2];
+  g_autoptr (GError)     error = NULL;
+
+  if (gnuplot == NULL)
+    return;
+  g_ptr_array_add (all, predict_one (HOSTILE, &replay, &profiles));
+  replays[0] = replay;
+  ck_assert_msg (report_page_write (all, replays, style, file, &error), "%s",
+                 error != NULL ? error->message : "");
+  ck_assert (g_file_get_contents (file, &text, NULL, NULL));
+  check_links (text);
+  check_self_contained (text);
+  timeline = first_timeline (text);
+  ck_assert_uint_eq (length_of (timeline, "slices") % 5, 0);
+  ck_assert_uint_gt (length_of (timeline, "slices"), 500);
+  ck_assert_uint_eq (length_of (timeline, "parts"), TIME_N);
+  json_object_put (timeline);
+  yaml = scenario_print_settings ("x", ((Prediction *) g_ptr_array_index (all, 0))->settings);
+  escaped = g_markup_escape_text (strchr (yaml, '\n'), -1);
+  ck_assert_ptr_nonnull (strstr (text, escaped));
+  g_clear_pointer (&text, g_free);
+
+  g_ptr_array_add (all, predict_one ("second", &other, &others));
+  replays[1] = other;
+  ck_assert_msg (report_page_write (all, replays, style, file, &error), "%s",
+                 error != NULL ? error->message : "");
+  ck_assert (g_file_get_contents (file, &text, NULL, NULL));
+  check_links (text);
+  check_self_contained (text);
+  ck_assert_uint_eq (count (text, "<script type=\"application/json\">"), 2);
+  ck_assert_uint_eq (count (text, "<td>second</td>"), 3); /* results, memory, CSV */
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite *suite = suite_create ("html");
+  TCase *tests = tcase_create ("html");
+
+  tcase_add_checked_fixture (tests, set_up, tear_down);
+  tcase_add_test (tests, test_escaped);
+  tcase_add_test (tests, test_nested);
+  tcase_add_test (tests, test_csv);
+  tcase_add_test (tests, test_svg);
+  tcase_add_test (tests, test_write);
+  tcase_add_test (tests, test_timeline);
+  tcase_add_test (tests, test_timeline_memory);
+  tcase_add_test (tests, test_timeline_stages);
+  tcase_add_test (tests, test_pages);
+  suite_add_tcase (suite, tests);
+  return fixture_main (suite);
+}
