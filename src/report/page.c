@@ -18,6 +18,17 @@ static const struct
   const char *name, *caption;
 } captions[] = {
   { "time-split", "Where the time of a step goes, along the critical path." },
+  { "stream-timeline", "What the streams do in a period." },
+  { "layer-forward", "One layer in the middle, forward." },
+  { "layer-backward", "The same, backward." },
+  { "memory-timeline", "What fills the GPU's memory, in the order in which the host asks for it; "
+                       "without what the allocator caches for nobody." },
+  { "roofline", "Kernels by what they compute for a byte of GPU memory: each alone on its GPU, "
+                "larger points take more of the time. Numbers: those that take longest, with "
+                "their share of the kernels' time." },
+  { "scaling", "Throughput over the number of GPUs." },
+  { "pareto", "Throughput against memory: nothing else has more of one and no less of the other." },
+  { "heat-map", "The grid at a glance; empty: does not fit." },
 };
 
 void
@@ -66,8 +77,13 @@ add_prediction (HtmlPage *page, const GPtrArray *predictions, const Replay *repl
     {
       html_page_add_section (page, "Streams");
       page_add_streams (page, replay);
+      page_add_picture (page, pictures, "layer-forward");
+      page_add_picture (page, pictures, "layer-backward");
+      html_page_add_section (page, "Kernels");
+      page_add_picture (page, pictures, "roofline");
     }
   html_page_add_section (page, "Memory");
+  page_add_picture (page, pictures, "memory-timeline");
   page_add_memory (page, p);
   html_page_add_section (page, "Traffic");
   page_add_traffic (page, p);
@@ -190,7 +206,8 @@ static void
 add_comparison (HtmlPage *page, const GPtrArray *predictions, const Replay *const *replays,
                 const PagePictures *pictures)
 {
-  g_autoptr (GString) common = g_string_new (NULL), reasons = g_string_new (NULL);
+  static const char *const shown[] = { "scaling", "pareto", "heat-map" };
+  g_autoptr (GString)      common = g_string_new (NULL), reasons = g_string_new (NULL);
 
   differences_append_common (predictions, common);
   html_page_add_lines (page, g_strstrip (common->str));
@@ -199,6 +216,8 @@ add_comparison (HtmlPage *page, const GPtrArray *predictions, const Replay *cons
   html_page_add_text (page, "Green: the most tokens/s/GPU of what fits, of each model. Red, '!': "
                             "does not fit. MFU counts model FLOPs; peaks are what the driver "
                             "reports; inter-node bytes are payload sent.");
+  for (guint i = 0; i < G_N_ELEMENTS (shown); i++)
+    page_add_picture (page, pictures, shown[i]);
   html_page_add_section (page, "Where the time goes");
   page_add_picture (page, pictures, "time-split");
   html_page_add_section (page, "Why they differ");

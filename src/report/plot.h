@@ -15,11 +15,14 @@
 gboolean report_plot_check (const char *dir, GError **error);
 
 /*
- * "time-split": stacked bars of where a step's time goes, one bar a prediction, named as in the
- * table, under titles of model and cluster where these differ. REPLAYS may be NULL. DIR is made
- * when it is missing. STYLE_FILE holds gnuplot commands that set the look; they become part of the
- * scripts. FALSE with ERROR set when gnuplot is missing or fails, or a file cannot be written; then
- * DIR is as it was.
+ * Draws what there is of PREDICTIONS: "time-split", stacked bars of where a step's time goes; of
+ * one with its replay "stream-timeline", "layer-forward" and "layer-backward", "memory-timeline"
+ * and "roofline"; of several "scaling", "pareto" and "heat-map" as far as they differ in it
+ * (docs/pictures.md). REPLAYS: one a prediction, which kept its pools, or NULL; any may be NULL.
+ * DIR is made when it is missing. STYLE_FILE holds gnuplot commands that set the look, and has the
+ * scripts beside it; they become part of what is written. FALSE with ERROR set when gnuplot is
+ * missing or fails, or a file cannot be written; then DIR is as it was, up to pictures that were
+ * complete when writing failed.
  */
 gboolean report_plot_write (const GPtrArray *predictions, const Replay *const *replays,
                             const char *dir, const char *style_file, GError **error);

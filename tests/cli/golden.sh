@@ -577,7 +577,11 @@ if command -v gnuplot >/dev/null; then
     "$program" compare --hwprofiles hwprofiles compare.yaml --plot pictures/$to >/dev/null || good=1
   done
   drawn=$(ls -A pictures/first | tr '\n' ' ')
-  [ "$drawn" = 'time-split.dat time-split.gp time-split.png time-split.svg ' ] || good=1
+  wanted=
+  for name in pareto time-split; do
+    for ending in dat gp png svg; do wanted="$wanted$name.$ending "; done
+  done
+  [ "$drawn" = "$wanted" ] || { echo "# $drawn" >&2 && good=1; }
   diff -r pictures/first pictures/second >&2 || good=1
   verdict $good 'pictures are drawn, twice the same'
   good=0

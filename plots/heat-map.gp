@@ -1,0 +1,19 @@
+# A cell an entry of a matrix. Columns: x, y, value, its text.
+set title title_text noenhanced font ',12'
+set xlabel x_title noenhanced
+set ylabel y_title noenhanced
+set cblabel z_title noenhanced offset 0.5,0
+set rmargin 14
+set xrange [-0.5 : columns - 0.5]
+set yrange [rows - 0.5 : -0.5] # the first row at the top
+set border 0
+unset grid
+set tics scale 0
+unset key
+# light to dark: text on it is dark below the middle, light above
+set palette defined (0 '#f2f0f7', 0.25 '#cbc9e2', 0.5 '#9e9ac8', 0.75 '#756bb1', 1 '#54278f')
+set cbrange [least : most]
+set colorbox user origin graph 1.03, graph 0 size 0.03, graph 1
+plot data index 0 using 1:2:(0.48):(0.48):3 with boxxyerror fs solid 1.0 noborder lc palette, \
+  data index 0 using 1:2:4:(($3 - least) / (most - least) > 0.55 ? 0xfefefe : 0x101010) with labels \
+    textcolor rgb variable

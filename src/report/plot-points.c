@@ -1,0 +1,319 @@
+/* Pictures of points and of matrices: Pareto fronts, scaling curves, heat maps. */
+#include <math.h>
+
+#include "report/plot-private.h"
+
+#define PLOT_WIDTH      640
+#define CELL_WIDTH      96
+#define CELL_HEIGHT     40
+#define COLUMN          8 /* pixels of a character, at most */
+#define MAX_LISTED      14
+#define MAX_LISTED_NAME 44
+#define MAX_NAME        24
+
+static const PlotPoint *
+point_at (const GArray *points, guint i)
+{
+  return &g_array_index (points, PlotPoint, i);
+}
+
+static void
+append_numbers (GString *data, const PlotPoint *point)
+{
+  plot_append_number (data, point->x);
+  plot_append_number (data, point->y);
+}
+
+static void
+append_point (GString *data, const PlotPoint *point)
+{
+  append_numbers (data, point);
+  plot_append_text (data, point->label != NULL ? point->label : "");
+  g_string_append_c (data, '\n');
+}
+
+static void
+end_block (GString *data, gboolean any)
+{
+  g_string_append (data, any ? "\n\n" : "-9 -9 0 \"\"\n\n\n");
+}
+
+/* ---- Pareto ---------------------------------------------------------------------------------- */
+
+/* Whether another point that fits is as good in both and better in one, or the same before it. */
+static gboolean
+is_behind (const GArray *points, guint i)
+{
+  const PlotPoint *p = point_at (points, i);
+
+  for (guint j = 0; j < points->len; j++)
+    {
+      const PlotPoint *other = point_at (points, j);
+      gboolean         as_good = other->fits && other->x <= p->x && other->y >= p->y;
+
+      if (j != i && as_good && (other->x < p->x || other->y > p->y || j < i))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+static gint
+compare_x (gconstpointer a, gconstpointer b)
+{
+  const PlotPoint *x = a, *y = b;
+
+  return x->x < y->x ? -1 : x->x > y->x;
+}
+
+/* The points on the front, in order. */
+static GArray *
+find_front (const GArray *points)
+{
+  GArray *front = g_array_new (FALSE, FALSE, sizeof (PlotPoint));
+
+  for (guint i = 0; i < points->len; i++)
+    if (point_at (points, i)->fits && !is_behind (points, i))
+      g_array_append_val (front, *point_at (points, i));
+  g_array_sort (front, compare_x);
+  return front;
+}
+
+/* "3  hsdp / micro_batch=2": what stands in the list. Newly allocated. */
+static char *
+front_name (const GArray *front, guint i)
+{
+  const PlotPoint *p = point_at (front, i);
+  g_autofree char *plain = gnuplot_plain_text (p->label != NULL ? p->label : "", MAX_LISTED_NAME);
+
+  return g_strdup_printf ("%u  %s", i + 1, plain);
+}
+
+/* The list at the right, below the legend. */
+static void
+append_front_names (const GArray *front, GString *settings)
+{
+  for (guint i = 0; i < front->len && i < MAX_LISTED; i++)
+    {
+      g_autofree char *name = front_name (front, i);
+
+      g_string_append_printf (settings, "set label %u ", i + 1);
+      gnuplot_append_quoted (settings, name);
+      g_string_append_printf (settings, " at graph 1.03, graph %.2f left font ',10'\n",
+                              0.78 - 0.05 * i);
+    }
+}
+
+/* Behind the front, what does not fit, and FRONT. */
+static void
+append_front_blocks (const GArray *points, const GArray *front, GString *data)
+{
+  for (guint block = 0; block < 2; block++)
+    {
+      gboolean any = FALSE;
+
+      for (guint i = 0; i < points->len; i++)
+        {
+          const PlotPoint *p = point_at (points, i);
+
+          if (p->fits != (block == 0) || (p->fits && !is_behind (points, i)))
+            continue;
+          append_point (data, p);
+          any = TRUE;
+        }
+      end_block (data, any);
+    }
+  for (guint i = 0; i < front->len; i++)
+    {
+      const PlotPoint *p = point_at (front, i);
+      append_numbers (data, p);
+      g_string_append_printf (data, "%u ", i + 1);
+      plot_append_text (data, p->label != NULL ? p->label : "");
+      g_string_append_c (data, '\n');
+    }
+  end_block (data, front->len > 0);
+}
+
+static void
+set_titles (GString *settings, const char *title, const char *x_title, const char *y_title)
+{
+  plot_set_text (settings, "title_text", title);
+  plot_set_text (settings, "x_title", x_title);
+  plot_set_text (settings, "y_title", y_title);
+}
+
+/* Sets the ends of an axis a little beyond those of the points' X or Y. */
+static void
+set_range (GString *settings, const char *axis, const GArray *points, gsize offset)
+{
+  g_autofree char *first = g_strdup_printf ("%s_least", axis);
+  g_autofree char *last = g_strdup_printf ("%s_most", axis);
+  double           least = INFINITY, most = -INFINITY, margin;
+
+  for (guint i = 0; i < points->len; i++)
+    {
+      double value = G_STRUCT_MEMBER (double, point_at (points, i), offset);
+
+      least = MIN (least, value);
+      most = MAX (most, value);
+    }
+  margin = most > least ? 0.08 * (most - least) : MAX (0.08 * fabs (most), 1);
+  plot_set_number (settings, first, least - margin);
+  plot_set_number (settings, last, most + margin);
+}
+
+gboolean
+plot_add_pareto (GArray *pictures, const PlotScripts *scripts, const char *name, const char *title,
+                 const char *x_title, const char *y_title, const GArray *points, GError **error)
+{
+  g_autoptr (GArray) front = find_front (points);
+  GString           *settings = g_string_new (NULL), *data = g_string_new ("# x y number name\n");
+  glong              columns = 16;
+  guint              list;
+
+  for (guint i = 0; i < front->len; i++)
+    {
+      g_autofree char *text = front_name (front, i);
+
+      columns = MAX (columns, g_utf8_strlen (text, -1));
+    }
+  list = 40 + COLUMN * (guint) columns;
+  set_titles (settings, title, x_title, y_title);
+  set_range (settings, "x", points, G_STRUCT_OFFSET (PlotPoint, x));
+  set_range (settings, "y", points, G_STRUCT_OFFSET (PlotPoint, y));
+  plot_set_number (settings, "list_share", (double) list / (PLOT_WIDTH + list));
+  append_front_names (front, settings);
+  append_front_blocks (points, front, data);
+  return plot_add (pictures, scripts, name, "pareto", settings, data, PLOT_WIDTH + list, 520,
+                   error);
+}
+
+/* ---- scaling --------------------------------------------------------------------------------- */
+
+/* Names of the series in the order in which they come. */
+static GPtrArray *
+find_series (const GArray *points)
+{
+  GPtrArray *series = g_ptr_array_new ();
+
+  for (guint i = 0; i < points->len; i++)
+    if (!g_ptr_array_find_with_equal_func (series, point_at (points, i)->series, g_str_equal, NULL))
+      g_ptr_array_add (series, (gpointer) point_at (points, i)->series);
+  return series;
+}
+
+static void
+append_series (const GArray *points, const char *name, GString *data)
+{
+  const PlotPoint *first = NULL;
+
+  for (guint i = 0; i < points->len; i++)
+    {
+      const PlotPoint *p = point_at (points, i);
+
+      if (!g_str_equal (p->series, name))
+        continue;
+      if (first == NULL)
+        first = p;
+      plot_append_number (data, p->x);
+      plot_append_number (data, p->y);
+      plot_append_number (data, first->y * p->x / first->x);
+      g_string_append_c (data, '\n');
+    }
+  g_string_append (data, "\n\n");
+}
+
+gboolean
+plot_add_scaling (GArray *pictures, const PlotScripts *scripts, const char *name, const char *title,
+                  const char *x_title, const char *y_title, const GArray *points, GError **error)
+{
+  g_autoptr (GPtrArray) series = find_series (points);
+  GString *settings = g_string_new (NULL), *data = g_string_new ("# x y y_if_in_step_with_x\n");
+  double   least = INFINITY, most = 0;
+  guint    list = 60;
+
+  set_titles (settings, title, x_title, y_title);
+  g_string_append_printf (settings, "array series[%u] = [", series->len);
+  for (guint i = 0; i < series->len; i++)
+    {
+      g_autofree char *plain = gnuplot_plain_text (g_ptr_array_index (series, i), 2 * MAX_NAME);
+
+      g_string_append (settings, i > 0 ? ", " : "");
+      gnuplot_append_quoted (settings, plain);
+      list = MAX (list, 60 + COLUMN * (guint) g_utf8_strlen (plain, -1));
+      append_series (points, g_ptr_array_index (series, i), data);
+    }
+  g_string_append (settings, "]\n");
+  for (guint i = 0; i < points->len; i++)
+    {
+      least = MIN (least, point_at (points, i)->x);
+      most = MAX (most, point_at (points, i)->x);
+    }
+  plot_set_number (settings, "list_share", (double) list / (PLOT_WIDTH + list));
+  plot_set_number (settings, "x_least", least / 1.2);
+  plot_set_number (settings, "x_most", most * 1.2);
+  return plot_add (pictures, scripts, name, "scaling", settings, data, PLOT_WIDTH + list, 560,
+                   error);
+}
+
+/* ---- heat maps ------------------------------------------------------------------------------- */
+
+static void
+append_tics (GString *settings, const char *variable, const char *const *names)
+{
+  g_string_append_printf (settings, "set %s (", variable);
+  for (guint i = 0; names[i] != NULL; i++)
+    {
+      g_autofree char *name = gnuplot_plain_text (names[i], MAX_NAME);
+
+      g_string_append (settings, i > 0 ? ", " : "");
+      gnuplot_append_quoted (settings, name);
+      g_string_append_printf (settings, " %u", i);
+    }
+  g_string_append (settings, ")\n");
+}
+
+static guint
+widest (const char *const *names)
+{
+  glong most = 0;
+
+  for (guint i = 0; names[i] != NULL; i++)
+    most = MAX (most, MIN (g_utf8_strlen (names[i], -1), MAX_NAME));
+  return (guint) most;
+}
+
+gboolean
+plot_add_heat_map (GArray *pictures, const PlotScripts *scripts, const char *name,
+                   const PlotMatrix *self, GError **error)
+{
+  GString *settings = g_string_new (NULL), *data = g_string_new ("# x y value text\n");
+  guint    n_columns = g_strv_length ((char **) self->x_names);
+  guint    n_rows = g_strv_length ((char **) self->y_names);
+  guint    cell = MAX (CELL_WIDTH, COLUMN * (widest (self->x_names) + 2));
+  double   least = INFINITY, most = -INFINITY;
+
+  for (guint i = 0; i < n_rows * n_columns; i++)
+    {
+      double           value = self->values[i];
+      g_autofree char *text = g_strdup_printf ("%.4g", value);
+
+      g_string_append_printf (data, "%u %u ", i % n_columns, i / n_columns);
+      plot_append_number (data, value);
+      plot_append_text (data, isfinite (value) ? text : "");
+      g_string_append_c (data, '\n');
+      if (!isfinite (value))
+        continue;
+      least = MIN (least, value);
+      most = MAX (most, value);
+    }
+  set_titles (settings, self->title, self->x_title, self->y_title);
+  plot_set_text (settings, "z_title", self->z_title);
+  g_string_append_printf (settings, "columns = %u\nrows = %u\n", n_columns, n_rows);
+  plot_set_number (settings, "least", isfinite (least) ? least : 0);
+  plot_set_number (settings, "most", most > least ? most : least + 1);
+  append_tics (settings, "xtics", self->x_names);
+  append_tics (settings, "ytics", self->y_names);
+  return plot_add (pictures, scripts, name, "heat-map", settings, data,
+                   MAX (200 + COLUMN * widest (self->y_names) + cell * n_columns, 480),
+                   150 + CELL_HEIGHT * n_rows, error);
+}
