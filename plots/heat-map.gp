@@ -14,6 +14,8 @@ unset key
 set palette defined (0 '#f2f0f7', 0.25 '#cbc9e2', 0.5 '#9e9ac8', 0.75 '#756bb1', 1 '#54278f')
 set cbrange [least : most]
 set colorbox user origin graph 1.03, graph 0 size 0.03, graph 1
-plot data index 0 using 1:2:(0.48):(0.48):3 with boxxyerror fs solid 1.0 noborder lc palette, \
-  data index 0 using 1:2:4:(($3 - least) / (most - least) > 0.55 ? 0xfefefe : 0x101010) with labels \
-    textcolor rgb variable
+place(x, value) = value == value ? x : NaN # nothing is drawn where there is none
+text_colour(value) = (value - least) / (most - least) > 0.55 ? 0xfefefe : 0x101010
+plot data using (place($1, $3)):2:(0.48):(0.48):3 with boxxyerror fs solid 1.0 noborder \
+    lc palette, \
+  data using (place($1, $3)):2:4:(text_colour($3)) with labels textcolor rgb variable

@@ -386,7 +386,7 @@ inline_svg (const char *svg, guint number)
   text = replace (text, "(xlink:href=[\"']#)([^\"']*)", own);
   text = replace (text, "(url\\(#)([^)]*)", own);
   text = name_colours (text);
-  text = replace (text, "<title>[^<]*</title>\\s*<desc>[^<]*</desc>", "");
+  text = replace (text, "<(title|desc)>[^<]*</\\1>", "");
   return replace (text, "<svg\\s+width=\"([0-9]+)\" height=\"([0-9]+)\"",
                   "<svg role=\"img\" style=\"--width: \\1px\"");
 }

@@ -75,12 +75,22 @@ add_scaling (GArray *pictures, const PlotScripts *scripts, const GPtrArray *pred
 /* ---- Pareto ---------------------------------------------------------------------------------- */
 
 static gboolean
+have_one_model (const GPtrArray *predictions)
+{
+  for (guint i = 1; i < predictions->len; i++)
+    if (!g_str_equal (prediction_at (predictions, i)->model, prediction_at (predictions, 0)->model))
+      return FALSE;
+  return TRUE;
+}
+
+/* Tokens of unlike models are unlike goods. */
+static gboolean
 add_pareto (GArray *pictures, const PlotScripts *scripts, const GPtrArray *predictions,
             GError **error)
 {
   g_autoptr (GArray) points = g_array_new (FALSE, FALSE, sizeof (PlotPoint));
 
-  if (predictions->len < 3)
+  if (predictions->len < 3 || !have_one_model (predictions))
     return TRUE;
   for (guint i = 0; i < predictions->len; i++)
     {

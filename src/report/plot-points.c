@@ -96,10 +96,7 @@ append_front_names (const GArray *front, GString *settings)
     {
       g_autofree char *name = front_name (front, i);
 
-      g_string_append_printf (settings, "set label %u ", i + 1);
-      gnuplot_append_quoted (settings, name);
-      g_string_append_printf (settings, " at graph 1.03, graph %.2f left font ',10'\n",
-                              0.78 - 0.05 * i);
+      plot_append_list_label (settings, i + 1, name, 0.78 - 0.05 * i);
     }
 }
 
@@ -295,7 +292,7 @@ plot_add_heat_map (GArray *pictures, const PlotScripts *scripts, const char *nam
   for (guint i = 0; i < n_rows * n_columns; i++)
     {
       double           value = self->values[i];
-      g_autofree char *text = g_strdup_printf ("%.4g", value);
+      g_autofree char *text = g_strdup_printf (fabs (value) < 1e4 ? "%.4g" : "%.0f", value);
 
       g_string_append_printf (data, "%u %u ", i % n_columns, i / n_columns);
       plot_append_number (data, value);

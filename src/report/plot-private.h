@@ -36,6 +36,9 @@ void plot_append_number (GString *data, double value);
 /* Appends TEXT in double quotes, without what would end it, and a space. */
 void plot_append_text (GString *data, const char *text);
 
+/* Appends label NUMBER, TEXT, at the right of the axes, HEIGHT of them above their lower end. */
+void plot_append_list_label (GString *settings, guint number, const char *text, double height);
+
 /* The largest unit of time of which LENGTH seconds have one: *NAME is "ms". Seconds of it. */
 double plot_time_unit (double length, const char **name);
 
@@ -96,8 +99,8 @@ gboolean plot_add_heat_map (GArray *pictures, const PlotScripts *scripts, const 
 /* ---- of predictions -------------------------------------------------------------------------- */
 
 /*
- * Of several: "scaling" where they differ in GPUs, "pareto" of three and more, "heat-map" where
- * they are a grid of two options.
+ * Of several: "scaling" where they differ in GPUs, "pareto" of three and more of one model,
+ * "heat-map" where they are a grid of two options.
  */
 gboolean plot_add_comparison (GArray *pictures, const PlotScripts *scripts,
                               const GPtrArray *predictions, GError **error);

@@ -6,9 +6,12 @@
 #define N_NAMED     8      /* of those that take longest */
 #define LEAST_SHARE 0.0005 /* of the time of all: what takes less is left out */
 /* Of the axes, about: for the slope of what is written along the roof. */
-#define WIDTH  640.0
-#define HEIGHT 420.0
-#define NEAR   1.2 /* times as much, in both directions: their numbers would meet */
+#define ROOF_PIXELS 720
+#define LIST_PIXELS 200
+#define LIST_STEP   0.05 /* of the height: a line of the list */
+#define WIDTH       640.0
+#define HEIGHT      420.0
+#define NEAR        1.2 /* times as much, in both directions: their numbers would meet */
 
 static double
 flops_of (const RooflineKernel *kernel)
@@ -79,9 +82,9 @@ count_near (const GArray *kernels, guint i, double all)
   return n;
 }
 
-/* Block 2: the number, place and name of those that take longest. */
+/* Block 2: place, number and name of those that take longest, which a list at the right has. */
 static void
-append_names (const GArray *kernels, double all, double step, GString *data)
+append_names (const GArray *kernels, double all, double step, GString *settings, GString *data)
 {
   guint n = 0;
 
@@ -96,7 +99,8 @@ append_names (const GArray *kernels, double all, double step, GString *data)
       plot_append_number (data, intensity_of (kernel) * pow (step, count_near (kernels, i, all)));
       plot_append_number (data, flops_of (kernel));
       g_string_append_printf (data, "%u ", n);
-      plot_append_text (data, text);
+      plot_append_text (data, kernel->name);
+      plot_append_list_label (settings, n, text, 0.97 - LIST_STEP * (n - 1));
       g_string_append_c (data, '\n');
     }
 }
@@ -143,6 +147,8 @@ plot_add_roofline (GArray *pictures, const PlotScripts *scripts, const Roofline 
                          / log (4 * MAX (self->flops, self->fp8_flops) / least))
                        * 180 / G_PI);
   append_points (self->kernels, all, data);
-  append_names (self->kernels, all, pow (x_most / x_least, 0.022), data);
-  return plot_add (pictures, scripts, "roofline", "roofline", settings, data, 760, 560, error);
+  append_names (self->kernels, all, pow (x_most / x_least, 0.022), settings, data);
+  plot_set_number (settings, "list_share", (double) LIST_PIXELS / (ROOF_PIXELS + LIST_PIXELS));
+  return plot_add (pictures, scripts, "roofline", "roofline", settings, data,
+                   ROOF_PIXELS + LIST_PIXELS, 560, error);
 }

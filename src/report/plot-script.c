@@ -89,6 +89,14 @@ plot_append_text (GString *data, const char *text)
   g_string_append_printf (data, "\"%s\" ", plain);
 }
 
+void
+plot_append_list_label (GString *settings, guint number, const char *text, double height)
+{
+  g_string_append_printf (settings, "set label %u ", number);
+  gnuplot_append_quoted (settings, text);
+  g_string_append_printf (settings, " at graph 1.03, graph %.2f left font ',10'\n", height);
+}
+
 double
 plot_time_unit (double length, const char **name)
 {

@@ -135,7 +135,7 @@ text_colour (TimePart part)
   return light[part] ? 0x101010 : 0xfefefe;
 }
 
-/* LABEL, "mlp.up block 3 mlp", without the layer of the picture, in ROOM characters; NULL: no room. */
+/* LABEL, "mlp.up block 3 mlp", up to the picture's layer, in ROOM characters; NULL: no room. */
 static char *
 short_name (const Window *self, const char *label, guint room)
 {

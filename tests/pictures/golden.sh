@@ -1,0 +1,75 @@
+#!/bin/sh
+# Every picture of `--plot` against golden/NAME.svg.
+# Usage: golden.sh PROGRAM SOURCE-ROOT. UPDATE_GOLDEN=1 rewrites what differs. What is compared has
+# whole pixels and no more than what is drawn: the golden files are not pictures to look at, and
+# what they do not hold (marks of points, fonts' own names) is not tested. Another release of
+# gnuplot may place things otherwise, so others than Debian 12's are skipped. Hardware: the round
+# numbers of docs/worked/hwprofiles.
+set -u
+program=$(realpath "$1")
+source=$(realpath "$2")
+golden=$source/tests/pictures/golden
+release='gnuplot 5.4 patchlevel 4'
+if [ "$(gnuplot --version 2>/dev/null)" != "$release" ]; then
+  echo "1..0 # SKIP needs $release"
+  exit 0
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cp "$source"/tests/pictures/input/* "$folder"
+cp -r "$source/docs/worked/hwprofiles" "$folder/hwprofiles"
+cp -r "$source/hwprofiles/library" "$folder/hwprofiles"
+cd "$folder" || exit 1
+SHARDSIM_DATADIR=$source
+export SHARDSIM_DATADIR
+number=0
+failed=0
+
+verdict() { # 0|1 NAME
+  number=$((number + 1))
+  if [ "$1" -eq 0 ]; then echo "ok $number - $2"; else
+    echo "not ok $number - $2"
+    failed=1
+  fi
+}
+
+# What is drawn: behind the definitions, one mark a line, whole pixels, no empty groups.
+normalise() {
+  sed '1,/<\/defs>/d' "$1" | tr '\n\t' '  ' | sed 's/  */ /g; s/></>\n</g; s/> </>\n</g' |
+    sed 's/\(-\{0,1\}[0-9][0-9]*\)[.][0-9][0-9]*/\1/g; s/<g [^>]*color="black"[^>]*>/<g>/' |
+    grep -v -e '^<g>$' -e '^</g>$' -e '^ *$' | uniq
+}
+
+check() { # FOLDER NAME...: just these pictures are in FOLDER, as they were
+  kind=$1
+  shift
+  drawn=$(cd "$kind" && echo *.svg)
+  [ "$drawn" = "$(for name; do echo "$name.svg"; done | xargs)" ] || echo "# drawn: $drawn" >&2
+  [ "$drawn" = "$(for name; do echo "$name.svg"; done | xargs)" ]
+  verdict $? "pictures of $kind"
+  for name; do
+    normalise "$kind/$name.svg" >now
+    good=0
+    cmp -s now "$golden/$kind-$name.svg" || good=1
+    if [ $good -eq 1 ] && [ "${UPDATE_GOLDEN:-0}" = 1 ]; then
+      cp now "$golden/$kind-$name.svg" && good=0
+    fi
+    [ $good -eq 0 ] || diff "$golden/$kind-$name.svg" now | head -20 >&2
+    verdict $good "$kind: $name"
+  done
+}
+
+"$program" simulate --hwprofiles hwprofiles one.yaml --plot one >/dev/null || failed=1
+"$program" compare --hwprofiles hwprofiles grid.yaml --plot grid >/dev/null || failed=1
+check one layer-backward layer-forward memory-timeline roofline stream-timeline time-split
+check grid heat-map pareto scaling time-split
+
+# A script that a reader changed draws again.
+good=0
+sed -i "s/^title_text = .*/title_text = 'another title'/" one/roofline.gp
+(cd one && gnuplot roofline.gp) || good=1
+grep -q 'another title' one/roofline.svg || good=1
+verdict $good 'a script draws by itself'
+
+echo "1..$number"
+exit $failed
