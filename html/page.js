@@ -66,10 +66,10 @@ function makeCopyable(box) {
 const LANE = 22, RANK = 24, AXIS = 26, MEMORY = 120, GAP = 10;
 const CATEGORY_COLOURS = [0, 4, 1, 3, 2, 7, 5, 6, 9]; /* of memory, by parts' numbers */
 
-/* Nanoseconds in the unit of STEP. */
-function formatTime(ns, step) {
+/* Nanoseconds to the digits of STEP, in a unit that is right for SIZE. */
+function formatTime(ns, step, about = ns) {
   const units = [[1e9, 's'], [1e6, 'ms'], [1e3, 'us'], [1, 'ns']];
-  const [size, name] = units.find(([s]) => s <= Math.max(step, 1)) || units[3];
+  const [size, name] = units.find(([s]) => s <= about) || units[3];
   const digits = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
   return (ns / size).toFixed(Math.min(digits, 6)) + ' ' + name;
 }
@@ -294,8 +294,7 @@ class Timeline {
     }
     const length = slices[slice + 2];
     this.told.textContent = `${labels[slices[slice + 3]]} \u2014 ${parts[slices[slice + 4]]}: ` +
-      `${formatTime(length, Math.max(length / 1000, 1))} from ` +
-      formatTime(slices[slice + 1], Math.max(this.data.length / 1e6, 1));
+      `${formatTime(length, length / 1000)} from ${formatTime(slices[slice + 1], length / 10)}`;
   }
 
   tellMemory(time) {
@@ -332,8 +331,8 @@ class Timeline {
         this.label(this.data.ranks[lane.rank], 6, lane.y - RANK / 2, width - 12, this.soft);
       this.drawLane(lane);
     });
-    this.place.textContent = formatTime(this.from, (this.to - this.from) / 100) + ' to ' +
-      formatTime(this.to, (this.to - this.from) / 100);
+    this.place.textContent = [this.from, this.to]
+      .map((time) => formatTime(time, (this.to - this.from) / 100, this.to)).join(' to ');
   }
 
   label(text, x, y, room, colour) {
@@ -353,7 +352,7 @@ class Timeline {
     const pen = this.pen;
     pen.textAlign = 'center';
     for (let time = Math.ceil(this.from / step) * step; time <= this.to; time += step) {
-      const x = this.xOf(time), text = formatTime(time, step);
+      const x = this.xOf(time), text = formatTime(time, step, this.to);
       pen.fillStyle = this.line;
       pen.fillRect(Math.round(x), AXIS - 4, 1, this.height);
       pen.fillStyle = this.soft;

@@ -138,12 +138,6 @@ html_page_add_text (HtmlPage *self, const char *format, ...)
 }
 
 void
-html_page_add_preformatted (HtmlPage *self, const char *text)
-{
-  append_element (self->body, "pre", text);
-}
-
-void
 html_page_add_lines (HtmlPage *self, const char *text)
 {
   g_string_append (self->body, "<pre class=\"lines\">");

@@ -44,6 +44,48 @@ add_bytes (HtmlTable *table, double value)
 /* ---- the answer ------------------------------------------------------------------------------ */
 
 static void
+add_found (HtmlPage *page, const GPtrArray *found)
+{
+  static const HtmlColumn columns[] = {
+    { "options that make it fit", FALSE },
+    { "step time", TRUE },
+    { "tokens/s/GPU", TRUE },
+    { "peak GPU memory", TRUE },
+  };
+  HtmlTable *table = html_table_new (columns, G_N_ELEMENTS (columns));
+
+  for (guint i = 0; i < found->len; i++)
+    {
+      const Remedy     *remedy = g_ptr_array_index (found, i);
+      const Prediction *p = remedy->prediction;
+      g_autofree char  *step = seconds (p->step_time_s);
+      g_autofree char  *tokens = g_strdup_printf ("%.1f", p->tokens_per_s_per_gpu);
+
+      html_table_add_text (table, remedy->options);
+      html_table_add_number (table, step, p->step_time_s);
+      html_table_add_number (table, tokens, p->tokens_per_s_per_gpu);
+      add_bytes (table, (double) p->hbm.device);
+    }
+  html_page_take_table (page, table);
+}
+
+static void
+add_remedies (HtmlPage *page, const Remedies *self)
+{
+  g_autofree char *lacking = bytes ((double) self->lacking);
+
+  if (self->found->len > 0)
+    add_found (page, self->found);
+  else
+    html_page_add_text (page, "Nothing that was tried fits. The nearest%s%s still lacks %s.",
+                        *self->nearest != '\0' ? ", " : "", self->nearest, lacking);
+  html_page_add_text (page,
+                      "%u changes with the same global batch planned, %u of them simulated%s.",
+                      self->n_planned, self->n_simulated,
+                      self->cut ? "; there are more, but the search ends there" : "");
+}
+
+static void
 add_verdict (HtmlPage *page, const Prediction *p)
 {
   g_autoptr (GString) misfit = g_string_new (NULL);
@@ -57,10 +99,8 @@ add_verdict (HtmlPage *page, const Prediction *p)
     }
   misfits_append_text (p, misfit);
   html_page_add_verdict (page, HTML_BAD, misfit->str);
-  g_string_truncate (misfit, 0);
-  remedies_append_text (p, misfit);
   if (p->remedies != NULL)
-    html_page_add_preformatted (page, misfit->str);
+    add_remedies (page, p->remedies);
 }
 
 void
@@ -149,6 +189,8 @@ page_add_streams (HtmlPage *page, const Replay *replay)
   g_autoptr (Timeline) timeline = timeline_new (replay, MAX_RANKS, MAX_SLICES);
 
   html_page_add_timeline (page, timeline);
+  html_page_add_text (page, "Kernels that run back to back with nothing beside them are few ops; "
+                            "--granularity kernel makes each one of its own.");
   if (timeline->n_steps > 1)
     html_page_add_text (page, "A period of %u steps.", timeline->n_steps);
   if (timeline->n_left_out > 0)

@@ -38,13 +38,13 @@ void html_page_end_fold (HtmlPage *self);
 
 void html_page_add_text (HtmlPage *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
-/* TEXT as in a terminal, lines as they are; without the marks of base/printable.h. */
-void html_page_add_preformatted (HtmlPage *self, const char *text);
-
-/* The same of sentences, which go on in the next line where the screen ends. */
+/*
+ * TEXT as in a terminal, without the marks of base/printable.h; a line goes on in the next one where
+ * the screen ends.
+ */
 void html_page_add_lines (HtmlPage *self, const char *text);
 
-/* As preformatted, with a button that copies it. */
+/* TEXT with its lines as they are, and a button that copies it. */
 void html_page_add_copyable (HtmlPage *self, const char *text);
 
 /* ---- facts ----------------------------------------------------------------------------------- */

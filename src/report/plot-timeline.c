@@ -281,11 +281,15 @@ find_layer (const Timeline *self, guint layer, SchedulePhase phase, double *from
   return found;
 }
 
-/* In the middle of those that the first rank computes forward; SCHEDULE_NONE: of none. */
+/*
+ * In the middle of those that the first rank computes forward; SCHEDULE_NONE: of none, or kernels of
+ * several layers were simulated as one op, so that not each of them shows.
+ */
 static guint
 middle_layer (const Timeline *self)
 {
-  guint low = SCHEDULE_NONE, high = 0;
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  guint                  low = SCHEDULE_NONE, high = 0;
 
   for (guint i = 0; i < self->slices->len; i++)
     {
@@ -295,10 +299,13 @@ middle_layer (const Timeline *self)
           || slice->layer == SCHEDULE_NONE
           || g_array_index (self->lanes, TimelineLane, slice->lane).rank > 0)
         continue;
+      g_hash_table_add (seen, GUINT_TO_POINTER (slice->layer));
       low = MIN (low, slice->layer);
       high = MAX (high, slice->layer);
     }
-  return low == SCHEDULE_NONE ? SCHEDULE_NONE : low + (high - low) / 2;
+  return g_hash_table_size (seen) == 0 || g_hash_table_size (seen) < high - low + 1
+             ? SCHEDULE_NONE
+             : low + (high - low) / 2;
 }
 
 static gboolean
