@@ -71,7 +71,7 @@ function formatTime(ns, step, about = ns) {
   const units = [[1e9, 's'], [1e6, 'ms'], [1e3, 'us'], [1, 'ns']];
   const [size, name] = units.find(([s]) => s <= about) || units[3];
   const digits = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
-  return (ns / size).toFixed(Math.min(digits, 6)) + ' ' + name;
+  return (ns / size).toFixed(Math.min(digits, 9)) + ' ' + name;
 }
 
 function formatBytes(bytes) {

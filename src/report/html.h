@@ -39,8 +39,8 @@ void html_page_end_fold (HtmlPage *self);
 void html_page_add_text (HtmlPage *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 /*
- * TEXT as in a terminal, without the marks of base/printable.h; a line goes on in the next one where
- * the screen ends.
+ * TEXT as in a terminal, without the marks of base/printable.h; a line goes on in the next one
+ * where the screen ends.
  */
 void html_page_add_lines (HtmlPage *self, const char *text);
 

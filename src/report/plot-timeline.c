@@ -282,8 +282,8 @@ find_layer (const Timeline *self, guint layer, SchedulePhase phase, double *from
 }
 
 /*
- * In the middle of those that the first rank computes forward; SCHEDULE_NONE: of none, or kernels of
- * several layers were simulated as one op, so that not each of them shows.
+ * In the middle of those that the first rank computes forward; SCHEDULE_NONE: of none, or kernels
+ * of several layers were simulated as one op, so that not each of them shows.
  */
 static guint
 middle_layer (const Timeline *self)
