@@ -26,7 +26,7 @@ static const char *const most_used[] = { "cluster",
                                          "set",
                                          NULL };
 
-/* Scenarios whose steps pages and pictures show: each of them takes memory until it is written. */
+/* Scenarios whose steps a page shows: each of them takes memory until it is written. */
 #define MAX_SHOWN 8
 
 /* ---- parsing --------------------------------------------------------------------------------- */
@@ -411,7 +411,8 @@ common_load_open_scenarios (Common *self)
 gboolean
 common_keeps_replays (const Common *self, guint n)
 {
-  return self->trace != NULL || ((self->plot != NULL || self->html != NULL) && n <= MAX_SHOWN);
+  return self->trace != NULL || (self->html != NULL && n <= MAX_SHOWN)
+         || (self->plot != NULL && n == 1);
 }
 
 PredictOptions

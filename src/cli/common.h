@@ -85,7 +85,7 @@ gboolean common_want_one (const Common *self, const GPtrArray *scenarios);
 /*
  * Whether the files that are asked for show what happens in the steps of N scenarios: their replays
  * are kept, and with the options of common_predict_options their timelines. --trace shows all of
- * them, the others a few.
+ * them, --html a few, --plot one.
  */
 gboolean common_keeps_replays (const Common *self, guint n);
 

@@ -4,6 +4,7 @@
  */
 #include "../replay/fixture.h"
 
+#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
 
@@ -249,6 +250,49 @@ START_TEST (test_no_layer)
 }
 END_TEST
 
+/* Names from files reach gnuplot as texts: nothing in them is run, and each picture is drawn. */
+START_TEST (test_hostile)
+{
+  g_autofree char   *folder = g_dir_make_tmp ("shardsim-plots-XXXXXX", NULL);
+  g_autofree char   *canary = g_build_filename (folder, "canary", NULL);
+  g_autofree char   *name = g_strdup_printf ("x\" `touch %s` '.system('touch %s').'\n!touch %s\n"
+                                               "\\ @data {/=99 y}",
+                                             canary, canary, canary);
+  const char *const  names[] = { name, "b", NULL };
+  const double       values[] = { 1, 2, 3, 4 };
+  const PlotMatrix   matrix = { name, name, name, name, names, names, values };
+  const PlotPoint    points[] = { { 1, 1, name, name, TRUE }, { 2, 2, name, name, TRUE } };
+  g_autoptr (GArray) all = points_of (points, G_N_ELEMENTS (points));
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Replay)     replay = one_gpu (profiles, "kernel");
+  g_autoptr (Roofline)   roofline = roofline_new (replay);
+  g_autoptr (Timeline)   timeline = timeline_new (replay, 1, 1000000);
+  g_autofree char       *gnuplot = g_find_program_in_path ("gnuplot");
+  g_auto (GStrv)         svgs = NULL;
+  g_autoptr (GError)     error = NULL;
+
+  for (guint i = 0; i < timeline->labels->len; i++)
+    {
+      g_free (timeline->labels->pdata[i]);
+      timeline->labels->pdata[i] = g_strdup (name);
+    }
+  ck_assert (plot_add_pareto (pictures, &scripts, "a", name, name, name, all, NULL)
+             && plot_add_scaling (pictures, &scripts, "b", name, name, name, all, NULL)
+             && plot_add_heat_map (pictures, &scripts, "c", &matrix, NULL)
+             && plot_add_roofline (pictures, &scripts, roofline, name, NULL)
+             && plot_add_streams (pictures, &scripts, timeline, name, NULL)
+             && plot_add_memory (pictures, &scripts, timeline, name, NULL));
+  ck_assert_uint_eq (pictures->len, 8);
+  if (gnuplot != NULL)
+    {
+      svgs = gnuplot_draw_svgs (picture (0), pictures->len, &error);
+      ck_assert_msg (svgs != NULL, "%s", error != NULL ? error->message : "");
+    }
+  ck_assert (!g_file_test (canary, G_FILE_TEST_EXISTS));
+  ck_assert_int_eq (g_rmdir (folder), 0);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -264,6 +308,7 @@ main (void)
   tcase_add_test (tests, test_roofline);
   tcase_add_test (tests, test_streams);
   tcase_add_test (tests, test_no_layer);
+  tcase_add_test (tests, test_hostile);
   suite_add_tcase (suite, tests);
   return fixture_main (suite);
 }
