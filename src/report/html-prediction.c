@@ -3,8 +3,7 @@
 #include "report/remedies-private.h"
 #include "report/report.h"
 
-#define MAX_RANKS  8
-#define MAX_SLICES 40000
+#define MAX_RANKS 8
 
 static char *
 seconds (double value)
@@ -184,15 +183,18 @@ page_add_bindings (HtmlPage *page, const Prediction *p)
 }
 
 void
-page_add_streams (HtmlPage *page, const Replay *replay)
+page_add_streams (HtmlPage *page, const Replay *replay, guint max_slices)
 {
-  g_autoptr (Timeline) timeline = timeline_new (replay, MAX_RANKS, MAX_SLICES);
+  g_autoptr (Timeline) timeline = timeline_new (replay, MAX_RANKS, max_slices);
 
   html_page_add_timeline (page, timeline);
   html_page_add_text (page, "Kernels that run back to back with nothing beside them are few ops; "
                             "--granularity kernel makes each one of its own.");
   if (timeline->n_steps > 1)
     html_page_add_text (page, "A period of %u steps.", timeline->n_steps);
+  if (timeline->length < timeline->period)
+    html_page_add_text (page, "The first %.1f %% of the period are shown; --trace writes all.",
+                        100 * (double) timeline->length / (double) timeline->period);
   if (timeline->n_left_out > 0)
     html_page_add_text (page, "%u simulated ranks are not shown; --trace writes them.",
                         timeline->n_left_out);

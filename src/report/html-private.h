@@ -21,8 +21,8 @@ void page_add_time (HtmlPage *page, const Prediction *p);
 void page_add_bindings (HtmlPage *page, const Prediction *p);
 void page_add_memory (HtmlPage *page, const Prediction *p);
 void page_add_traffic (HtmlPage *page, const Prediction *p);
-/* What ranks' streams did in a step of REPLAY. */
-void page_add_streams (HtmlPage *page, const Replay *replay);
+/* What ranks' streams did in a period of REPLAY, about MAX_SLICES ops at most. */
+void page_add_streams (HtmlPage *page, const Replay *replay, guint max_slices);
 
 /* What made the results: version, schema, profiles with hashes, and of what kind they are. */
 void page_add_provenance (HtmlPage *page, const GPtrArray *predictions);

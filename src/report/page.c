@@ -5,6 +5,10 @@
 #include "report/differences-private.h"
 #include "report/html-private.h"
 
+/* Ops of a timeline: about 30 bytes each. */
+#define MAX_SLICES         40000
+#define MAX_SLICES_OF_EACH 10000
+
 gboolean
 report_page_check (const char *file, GError **error)
 {
@@ -76,7 +80,7 @@ add_prediction (HtmlPage *page, const GPtrArray *predictions, const Replay *repl
   if (replay != NULL)
     {
       html_page_add_section (page, "Streams");
-      page_add_streams (page, replay);
+      page_add_streams (page, replay, MAX_SLICES);
       page_add_picture (page, pictures, "layer-forward");
       page_add_picture (page, pictures, "layer-backward");
       html_page_add_section (page, "Kernels");
@@ -194,7 +198,7 @@ add_each (HtmlPage *page, const GPtrArray *predictions, const Replay *const *rep
       page_add_headline (page, p);
       page_add_time (page, p);
       if (replays != NULL && replays[i] != NULL)
-        page_add_streams (page, replays[i]);
+        page_add_streams (page, replays[i], MAX_SLICES_OF_EACH);
       page_add_memory (page, p);
       page_add_traffic (page, p);
       page_add_scenario (page, p);

@@ -197,7 +197,7 @@ find_axes (const GPtrArray *predictions, const GPtrArray *differences)
   return axes;
 }
 
-/* The value of each place of the grid of X and Y; NULL where two predictions are at one. */
+/* The value of each place of the grid of X and Y; NULL where they are none. */
 static double *
 grid_values (const GPtrArray *predictions, const Axis *x, const Axis *y)
 {
@@ -205,6 +205,8 @@ grid_values (const GPtrArray *predictions, const Axis *x, const Axis *y)
   g_autofree double   *values = g_new (double, n);
   g_autofree gboolean *taken = g_new0 (gboolean, n);
 
+  if (4 * predictions->len < 3 * n) /* too many holes */
+    return NULL;
   for (guint i = 0; i < n; i++)
     values[i] = NAN;
   for (guint i = 0; i < predictions->len; i++)

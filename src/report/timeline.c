@@ -98,6 +98,10 @@ choose_ranks (Reader *self, guint max_ranks, guint max_slices)
         g_array_append_val (self->ranks, rank);
       }
   g_array_sort (self->ranks, compare_ranks);
+  if (sum > max_slices)
+    self->end =
+        self->start + (SimTime) ((double) (self->end - self->start) * max_slices / (double) sum);
+  self->timeline->length = self->end - self->start;
   self->timeline->n_left_out = self->track.n_ranks - self->ranks->len;
 }
 
@@ -365,7 +369,7 @@ reader_init (Reader *self, const Replay *replay)
                     .numbers = g_hash_table_new (g_str_hash, g_str_equal),
                     .start = replay_boundary (replay, last - 1),
                     .end = replay_boundary (replay, last) };
-  self->timeline->length = self->end - self->start;
+  self->timeline->period = self->end - self->start;
   self->timeline->n_steps = schedule_steps_per_period (replay_schedule (replay));
 }
 

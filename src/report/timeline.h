@@ -32,8 +32,9 @@ typedef struct
 
 typedef struct
 {
-  SimTime    length; /* of the period */
-  guint      n_steps;
+  SimTime    length; /* of what is shown: the period, or where that is too much its beginning */
+  SimTime    period;
+  guint      n_steps;    /* of the period */
   GPtrArray *ranks;      /* names: "rank 0, stage 0 of 4 (stands for 8)" */
   GPtrArray *labels;     /* "mlp.up block 3" */
   GArray    *lanes;      /* TimelineLane, those of a rank one after another */
@@ -45,7 +46,8 @@ typedef struct
 
 /*
  * At most MAX_RANKS simulated ranks of REPLAY, one of each pipeline stage first, as long as they
- * have at most MAX_SLICES ops between them; the first one is there in any case.
+ * have at most MAX_SLICES ops between them. The first one is there in any case: where it has more by
+ * itself, the period is shown up to about so many.
  */
 Timeline *timeline_new (const Replay *replay, guint max_ranks, guint max_slices);
 void      timeline_free (Timeline *self);

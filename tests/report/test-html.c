@@ -309,6 +309,10 @@ START_TEST (test_timeline_stages)
     }
   ck_assert_uint_eq (one->ranks->len, 1);
   ck_assert_uint_eq (one->n_left_out, 7);
+  ck_assert_uint_eq (four->length, replay_period (replay));
+  ck_assert_uint_eq (one->period, replay_period (replay));
+  ck_assert_uint_lt (one->length, replay_period (replay) / 5); /* cut */
+  ck_assert_uint_lt (one->slices->len, 100);
 }
 END_TEST
 
