@@ -46,8 +46,8 @@ typedef struct
 
 /*
  * At most MAX_RANKS simulated ranks of REPLAY, one of each pipeline stage first, as long as they
- * have at most MAX_SLICES ops between them. The first one is there in any case: where it has more by
- * itself, the period is shown up to about so many.
+ * have at most MAX_SLICES ops between them. The first one is there in any case: where it has more
+ * by itself, the period is shown up to about so many.
  */
 Timeline *timeline_new (const Replay *replay, guint max_ranks, guint max_slices);
 void      timeline_free (Timeline *self);
