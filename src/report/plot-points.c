@@ -9,6 +9,7 @@
 #define COLUMN          8 /* pixels of a character, at most */
 #define MAX_LISTED      14
 #define MAX_LISTED_NAME 44
+#define MAX_SERIES      48
 #define MAX_NAME        24
 
 static const PlotPoint *
@@ -232,7 +233,7 @@ plot_add_scaling (GArray *pictures, const PlotScripts *scripts, const char *name
   g_string_append_printf (settings, "array series[%u] = [", series->len);
   for (guint i = 0; i < series->len; i++)
     {
-      g_autofree char *plain = gnuplot_plain_text (g_ptr_array_index (series, i), 2 * MAX_NAME);
+      g_autofree char *plain = gnuplot_plain_text (g_ptr_array_index (series, i), MAX_SERIES);
 
       g_string_append (settings, i > 0 ? ", " : "");
       gnuplot_append_quoted (settings, plain);

@@ -376,12 +376,11 @@ reader_init (Reader *self, const Replay *replay)
 Timeline *
 timeline_new (const Replay *replay, guint max_ranks, guint max_slices)
 {
-  Reader            self;
-  g_autofree guint *n_lanes = NULL;
+  Reader self;
 
   reader_init (&self, replay);
   choose_ranks (&self, max_ranks, max_slices);
-  n_lanes = trace_find_lanes (&self.track);
+  g_free (trace_find_lanes (&self.track));
   self.slices = g_new (GArray *, self.ranks->len);
   for (guint i = 0; i < self.ranks->len; i++)
     {

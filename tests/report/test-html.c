@@ -210,6 +210,7 @@ START_TEST (test_timeline)
 
   ck_assert_uint_eq (timeline->ranks->len, 1);
   ck_assert_uint_eq (timeline->length, replay_period (replay));
+  ck_assert_double_eq_tol (p->step_time_s, (double) timeline->length / 1e12, 1e-12);
   ck_assert_uint_eq (timeline->n_left_out, replay_n_ranks (replay) - 1);
   for (guint i = 0; i < timeline->slices->len; i++)
     {
