@@ -64,6 +64,15 @@ check() { # FOLDER NAME...: just these pictures are in FOLDER, as they were
 check one layer-backward layer-forward memory-timeline roofline stream-timeline time-split
 check grid heat-map pareto scaling time-split
 
+# The scenario that a page has to copy is the one that made it.
+good=0
+"$program" simulate --hwprofiles hwprofiles one.yaml --html page.html --format csv >first || good=1
+sed -n '/^<div class="copy">/,/<\/pre>/p' page.html |
+  sed 's/<[^>]*>//g; s/^Copy$//; s/&quot;/"/g; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g' >copied.yaml
+"$program" simulate --hwprofiles hwprofiles copied.yaml --format csv >second || good=1
+[ -s first ] && cmp first second >&2 || good=1
+verdict $good 'a page has the scenario to copy'
+
 # A script that a reader changed draws again.
 good=0
 sed -i "s/^title_text = .*/title_text = 'another title'/" one/roofline.gp
