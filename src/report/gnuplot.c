@@ -11,17 +11,23 @@ static const char *const endings[] = { "dat", "gp", "svg", "png" };
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
+/* TEXT, of LENGTH > MOST characters, without its middle. Newly allocated. */
+static char *
+without_middle (const char *text, glong length, glong most)
+{
+  glong            kept = most - (glong) strlen (OMISSION);
+  g_autofree char *head = g_utf8_substring (text, 0, kept / 2);
+
+  return g_strconcat (head, OMISSION, g_utf8_offset_to_pointer (text, length - (kept - kept / 2)),
+                      NULL);
+}
+
 char *
 gnuplot_plain_text (const char *given, glong most)
 {
   g_autofree char *text = g_utf8_make_valid (given, -1);
-  glong            length = g_utf8_strlen (text, -1), kept = most - (glong) strlen (OMISSION);
-  const char      *head_end = g_utf8_offset_to_pointer (text, kept / 2);
-  const char      *tail = g_utf8_offset_to_pointer (text, MAX (length - (kept - kept / 2), 0));
-
-  char *plain = length > most
-                    ? g_strdup_printf ("%.*s" OMISSION "%s", (int) (head_end - text), text, tail)
-                    : g_strdup (text);
+  glong            length = g_utf8_strlen (text, -1);
+  char            *plain = length > most ? without_middle (text, length, most) : g_strdup (text);
 
   for (char *c = plain; *c != '\0'; c++)
     if (g_ascii_iscntrl (*c) || *c == '"' || *c == '\\')

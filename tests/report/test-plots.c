@@ -128,6 +128,34 @@ START_TEST (test_heat_map)
 }
 END_TEST
 
+/* Names keep both ends, whole characters, and nothing that ends a string. */
+START_TEST (test_names)
+{
+  static const struct
+  {
+    const char *given;
+    glong       most;
+    const char *plain;
+  } cases[] = {
+    { "", 72, "" },
+    { "abc", 72, "abc" },
+    { "0123456789", 10, "0123456789" },
+    { "0123456789a", 10, "012...789a" },
+    { "0123456789", 5, "0...9" },
+    { "\303\244\303\266\303\274\303\237\342\202\254\303\245x", 6, "\303\244...\303\245x" },
+    { "a\"b\\c\nd", 72, "a b c d" },
+    { "\377", 72, "\357\277\275" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *plain = gnuplot_plain_text (cases[i].given, cases[i].most);
+
+      ck_assert_str_eq (plain, cases[i].plain);
+    }
+}
+END_TEST
+
 /* A script that is missing is an error, and adds no picture. */
 START_TEST (test_no_script)
 {
@@ -304,6 +332,7 @@ main (void)
   tcase_add_test (tests, test_pareto_none);
   tcase_add_test (tests, test_scaling);
   tcase_add_test (tests, test_heat_map);
+  tcase_add_test (tests, test_names);
   tcase_add_test (tests, test_no_script);
   tcase_add_test (tests, test_roofline);
   tcase_add_test (tests, test_streams);
