@@ -428,12 +428,28 @@ diag_list_first_message (const DiagList *self)
   return ((const Diag *) g_ptr_array_index (self->diags, 0))->message;
 }
 
+static char *
+reason_of (const Diag *diag)
+{
+  return diag->hint == NULL ? g_strdup (diag->message)
+                            : g_strdup_printf ("%s (%s)", diag->message, diag->hint);
+}
+
 char *
 diag_list_first_reason (const DiagList *self)
 {
-  const Diag *first = self->diags->len > 0 ? g_ptr_array_index (self->diags, 0) : NULL;
+  return self->diags->len > 0 ? reason_of (g_ptr_array_index (self->diags, 0)) : NULL;
+}
 
-  if (first == NULL || first->hint == NULL)
-    return first != NULL ? g_strdup (first->message) : NULL;
-  return g_strdup_printf ("%s (%s)", first->message, first->hint);
+char *
+diag_list_first_of (const DiagList *self, DiagSeverity severity)
+{
+  for (guint i = 0; i < self->diags->len; i++)
+    {
+      const Diag *diag = g_ptr_array_index (self->diags, i);
+
+      if (diag->severity == severity)
+        return reason_of (diag);
+    }
+  return NULL;
 }

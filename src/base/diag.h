@@ -109,3 +109,6 @@ const char *diag_list_first_message (const DiagList *self);
  * empty. Newly allocated.
  */
 char *diag_list_first_reason (const DiagList *self);
+
+/* The same of the first one of SEVERITY; NULL: there is none. */
+char *diag_list_first_of (const DiagList *self, DiagSeverity severity);

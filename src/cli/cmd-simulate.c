@@ -204,7 +204,7 @@ cmd_simulate (int argc, char **argv)
   };
 
   if (!common_parse (
-          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN, "[SCENARIO.yaml]",
+          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN | COMMON_FILES, "[SCENARIO.yaml]",
           "Predicts throughput, memory and bottlenecks of one training scenario.\n"
           "Exit status: 0 it fits, 3 it does not fit (--max: no value does), 2 bad input, "
           "1 runtime failure.",

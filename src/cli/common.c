@@ -190,11 +190,6 @@ add_run_entries (Common *self, SharedWords *words, GOptionContext *context, Help
                  GPtrArray *names)
 {
   const GOptionEntry entries[] = {
-    { "trace", 0, 0, G_OPTION_ARG_FILENAME, &self->trace, "write a Chrome/Perfetto trace", "FILE" },
-    { "plot", 0, 0, G_OPTION_ARG_FILENAME, &self->plot,
-      "draw pictures into the folder DIR (gnuplot)", "DIR" },
-    { "html", 0, 0, G_OPTION_ARG_FILENAME, &self->html,
-      "write one self-contained page with tables and pictures (gnuplot)", "FILE" },
     { "print-scenario", 0, 0, G_OPTION_ARG_NONE, &self->print_scenario,
       "print all that would be used, as YAML, and stop", NULL },
     { "unfolded", 0, 0, G_OPTION_ARG_NONE, &self->unfolded,
@@ -225,6 +220,14 @@ add_shared_entries (Common *self, CommonFlags flags, SharedWords *words, GOption
     { "format", 0, 0, G_OPTION_ARG_STRING, &words->format, "text, csv or json", "FORMAT" },
     G_OPTION_ENTRY_NULL,
   };
+  const GOptionEntry files[] = {
+    { "trace", 0, 0, G_OPTION_ARG_FILENAME, &self->trace, "write a Chrome/Perfetto trace", "FILE" },
+    { "plot", 0, 0, G_OPTION_ARG_FILENAME, &self->plot,
+      "draw pictures into the folder DIR (gnuplot)", "DIR" },
+    { "html", 0, 0, G_OPTION_ARG_FILENAME, &self->html,
+      "write one self-contained page with tables and pictures (gnuplot)", "FILE" },
+    G_OPTION_ENTRY_NULL,
+  };
   const GOptionEntry jobs[] = {
     { "jobs", 'j', 0, G_OPTION_ARG_INT, &words->jobs,
       "work side by side in N threads (default: one a core)", "N" },
@@ -234,6 +237,8 @@ add_shared_entries (Common *self, CommonFlags flags, SharedWords *words, GOption
   add_entries (context, always, group, names);
   if (flags & COMMON_FORMAT)
     add_entries (context, formats, group, names);
+  if (flags & COMMON_FILES)
+    add_entries (context, files, group, names);
   if (flags & COMMON_RUN)
     add_run_entries (self, words, context, group, names);
   if (flags & (COMMON_RUN | COMMON_JOBS))

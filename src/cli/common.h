@@ -36,9 +36,11 @@ typedef enum
   COMMON_SCENARIO = 1 << 0, /* scenario files, --set and the options of the tables */
   COMMON_FORMAT = 1 << 1,
   COMMON_RUN = 1 << 2,     /* --unfolded --interval, those of files and of COMMON_JOBS */
+  COMMON_RUN = 1 << 2,     /* --unfolded --interval --steps, and those of COMMON_JOBS */
   COMMON_NETWORK = 1 << 3, /* the options of the cluster and of the collective library */
   COMMON_JOBS = 1 << 4,    /* --jobs */
   COMMON_CLUSTER = 1 << 5, /* the options of the cluster */
+  COMMON_FILES = 1 << 6,   /* --trace --plot --html */
 } CommonFlags;
 
 /*
@@ -108,6 +110,8 @@ extern const Command commands[]; /* ends with a NULL name */
 int                  cmd_simulate (int argc, char **argv);
 int                  cmd_compare (int argc, char **argv);
 int                  cmd_sensitivity (int argc, char **argv);
+int                  cmd_sweep (int argc, char **argv);
+int                  cmd_merge (int argc, char **argv);
 int                  cmd_collective (int argc, char **argv);
 int                  cmd_figures (int argc, char **argv);
 int                  cmd_flows (int argc, char **argv);

@@ -208,6 +208,23 @@ split_shorthand (const char *text, gint64 *nodes, const char **node)
   return TRUE;
 }
 
+void
+cluster_options_split_name (ClusterOptions *options)
+{
+  const char *node;
+  gint64      nodes;
+
+  if (options->name == NULL || strchr (options->name, '+') != NULL
+      || !split_shorthand (options->name, &nodes, &node))
+    return;
+  {
+    g_autofree char *whole = options->name;
+
+    options->name = g_strdup (node);
+    options->nodes = nodes;
+  }
+}
+
 static gboolean
 check_alone (ClusterReader *reader, const ClusterOptions *options, const char *what)
 {

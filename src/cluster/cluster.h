@@ -61,6 +61,9 @@ typedef enum
 
 extern const OptionSpec cluster_options[];
 
+/* "4 x dgx-a100" as `name` becomes the node's name and 4 as `nodes`: the same cluster. */
+void cluster_options_split_name (ClusterOptions *options);
+
 typedef enum
 {
   RESOURCE_SM,

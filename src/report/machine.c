@@ -8,6 +8,7 @@
 #include "report/remedies-private.h"
 #include "report/report.h"
 #include "report/results-private.h"
+#include "report/sweep.h"
 
 #define GIB 1073741824.0
 
@@ -289,6 +290,97 @@ report_sort (GPtrArray *predictions, const char *key)
   for (guint i = 0; i < predictions->len; i++)
     g_ptr_array_index (predictions, i) = places[i].prediction;
   return TRUE;
+}
+
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+static const OptionSpec *
+setting_spec (const Field *field)
+{
+  return option_table_find (scenario_section_table (field->section), field->name);
+}
+
+static ResultType
+column_type (const Field *field)
+{
+  switch (field->type)
+    {
+    case FIELD_TEXT:
+    case FIELD_WORD:
+      return RESULT_TEXT;
+    case FIELD_BOOL:
+    case FIELD_COUNT:
+      return RESULT_WHOLE;
+    case FIELD_SETTING:
+      return setting_spec (field)->type == OPTION_INT || setting_spec (field)->type == OPTION_BOOL
+                 ? RESULT_WHOLE
+                 : RESULT_TEXT;
+    default:
+      return RESULT_REAL;
+    }
+}
+
+ResultColumn *
+report_result_columns (void)
+{
+  ResultColumn *columns = g_new0 (ResultColumn, N_FIELDS + 1);
+
+  for (guint f = 0; f < N_FIELDS; f++)
+    columns[f] = (ResultColumn){ fields[f].name, column_type (&fields[f]) };
+  return columns;
+}
+
+gboolean
+report_result_is_switch (const char *name)
+{
+  for (guint f = 0; f < N_FIELDS; f++)
+    if (g_str_equal (fields[f].name, name))
+      return fields[f].type == FIELD_BOOL
+             || (fields[f].type == FIELD_SETTING && setting_spec (&fields[f])->type == OPTION_BOOL);
+  return FALSE;
+}
+
+static ResultValue
+text_value (const char *text)
+{
+  return text != NULL ? (ResultValue){ .type = RESULT_TEXT, .text = g_strdup (text) }
+                      : (ResultValue){ 0 };
+}
+
+static ResultValue
+setting_value (const ScenarioSetting *setting)
+{
+  if (setting == NULL)
+    return (ResultValue){ 0 };
+  if (setting->spec->type == OPTION_BOOL)
+    return (ResultValue){ .type = RESULT_WHOLE, .whole = g_str_equal (setting->value, "true") };
+  if (setting->spec->type == OPTION_INT)
+    return (ResultValue){ .type = RESULT_WHOLE,
+                          .whole = g_ascii_strtoll (setting->value, NULL, 10) };
+  return text_value (setting->value);
+}
+
+static ResultValue
+field_result (const Field *field, const Prediction *prediction)
+{
+  const double number = field->number != NULL ? field->number (prediction) : 0;
+
+  if (field->type == FIELD_SETTING)
+    return setting_value (prediction_setting (prediction, field->section, field->name));
+  if (field->text != NULL)
+    return text_value (field->text (prediction));
+  if (!isfinite (number) || (field->type == FIELD_OPTIONAL && number == 0))
+    return (ResultValue){ 0 };
+  if (column_type (field) == RESULT_WHOLE)
+    return (ResultValue){ .type = RESULT_WHOLE, .whole = (gint64) number };
+  return (ResultValue){ .type = RESULT_REAL, .real = number };
+}
+
+void
+report_result_values (const Prediction *prediction, ResultValue *values)
+{
+  for (guint f = 0; f < N_FIELDS; f++)
+    values[f] = field_result (&fields[f], prediction);
 }
 
 /* ---- CSV and JSON ---------------------------------------------------------------------------- */

@@ -1,4 +1,6 @@
 /* A scenario as YAML, with every option that it uses. */
+#include <string.h>
+
 #include "scenario/scenario-private.h"
 
 const OptionSpec scenario_strategy_name = { .key = "name", .type = OPTION_STRING };
@@ -138,6 +140,57 @@ scenario_digest (const Scenario *self)
   g_autofree char *text = scenario_print (self);
 
   return g_compute_checksum_for_string (G_CHECKSUM_SHA256, text, -1);
+}
+
+/* The hash of a file's contents; NULL where USER is none. */
+static gpointer
+hash_file (gconstpointer user, DiagList *diags)
+{
+  g_autofree char *text = NULL;
+  gsize            length;
+
+  (void) diags;
+  if (!g_file_test (user, G_FILE_TEST_IS_REGULAR)
+      || !g_file_get_contents (user, &text, &length, NULL))
+    return NULL;
+  return g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, length);
+}
+
+/* Adds the contents of the files that TABLE's texts name. */
+static void
+hash_files (const Scenario *self, const OptionSpec *table, gconstpointer structure,
+            InputFiles *files, GChecksum *sum)
+{
+  g_autoptr (DiagList) none = diag_list_new ();
+
+  for (const OptionSpec *spec = table; spec->key != NULL; spec++)
+    if (spec->type == OPTION_STRING && !scenario_option_is_unset (spec, structure))
+      {
+        g_autofree char *text = option_format (spec, structure);
+        g_autofree char *path = self->base_dir != NULL && !g_path_is_absolute (text)
+                                    ? g_build_filename (self->base_dir, text, NULL)
+                                    : g_strdup (text);
+        g_autofree char *key = g_strconcat ("hash of ", path, NULL);
+        const char      *hash = input_files_get (files, key, hash_file, path, g_free, none);
+
+        if (hash != NULL)
+          g_checksum_update (sum, (const guchar *) hash, -1);
+      }
+}
+
+char *
+scenario_key (const Scenario *self, InputFiles *files)
+{
+  g_autofree char      *text = scenario_print (self);
+  g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
+
+  g_checksum_update (sum, (const guchar *) strchr (text, '\n'), -1); /* after the name */
+  for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
+    hash_files (self, scenario_sections[i].table,
+                scenario_section_options (self, &scenario_sections[i]), files, sum);
+  for (const StrategyConfig *c = self->strategy; c != NULL; c = c->inner)
+    hash_files (self, scenario_strategy_table (c->strategy), c->options, files, sum);
+  return g_strdup (g_checksum_get_string (sum));
 }
 
 /* ---- one by one ------------------------------------------------------------------------------ */

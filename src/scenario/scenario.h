@@ -20,7 +20,8 @@
  */
 #pragma once
 
-#include "base/csv.h"    /* for the layers above: tables of scenarios and results */
+#include "base/csv.h" /* for the layers above: tables of scenarios and results */
+#include "base/input-files.h"
 #include "base/layout.h" /* the same: the version that results carry */
 #include "base/output.h" /* the same: what they write */
 #include "base/printable.h"
@@ -147,3 +148,9 @@ char *scenario_print_settings (const char *name, const GArray *settings);
 
 /* Stable hash of everything in scenario_print, hexadecimal. Newly allocated. */
 char *scenario_digest (const Scenario *self);
+
+/*
+ * Hash of all that a prediction of it depends on, hexadecimal: all but its name, and the contents
+ * of the files that its options name, which FILES keeps. Newly allocated.
+ */
+char *scenario_key (const Scenario *self, InputFiles *files);

@@ -1,0 +1,68 @@
+/* shardsim merge: the result stores of a sharded sweep as one. */
+#include "cli/common.h"
+#include "report/sweep.h"
+
+static ExitStatus
+report_failure (const GError *error)
+{
+  stream_report_error (error);
+  return g_error_matches (error, RESULT_STORE_ERROR, RESULT_STORE_REFUSED) ? EXIT_USAGE
+                                                                           : EXIT_RUNTIME;
+}
+
+static ExitStatus
+merge (const char *target, char *const *files)
+{
+  g_autofree ResultColumn *columns = report_result_columns ();
+  g_autoptr (GError)       error = NULL;
+  g_autoptr (GString)      out = g_string_new (NULL);
+  g_autoptr (ResultStore)  store = result_store_open (target, columns, NULL, &error);
+  guint64                  differing = 0;
+
+  for (guint i = 0; store != NULL && files[i] != NULL && error == NULL; i++)
+    {
+      ResultMerge one = { 0 };
+
+      if (!result_store_merge (store, files[i], &one, &error))
+        break;
+      g_string_append_printf (out, "%s: %" G_GUINT64_FORMAT " runs, %" G_GUINT64_FORMAT " new\n",
+                              files[i], one.rows, one.added);
+      differing += one.differing;
+    }
+  if (error != NULL)
+    return report_failure (error);
+  if (differing > 0)
+    stream_say ("shardsim merge: %" G_GUINT64_FORMAT
+                " runs have another result in '%s', which stays\n",
+                differing, target);
+  return stream_print (out);
+}
+
+int
+cmd_merge (int argc, char **argv)
+{
+  g_auto (Common)    common = { 0 };
+  gboolean           done = FALSE;
+  g_autofree char   *target = NULL;
+  const GOptionEntry extra[] = {
+    { "output", 'o', 0, G_OPTION_ARG_FILENAME, &target, "the store that gets the runs of all",
+      "FILE" },
+    G_OPTION_ENTRY_NULL,
+  };
+
+  if (!common_parse (&common, 0, "STORE...",
+                     "Joins the result stores of a sharded sweep. Runs that several have are kept "
+                     "once. A store that is there is added to.",
+                     "Example:\n  shardsim merge -o all.db shard-0.db shard-1.db\n", extra, argc,
+                     argv, &done))
+    return EXIT_USAGE;
+  if (done)
+    return EXIT_DONE;
+  if (target == NULL || common.files[0] == NULL)
+    {
+      stream_say ("shardsim merge: give -o FILE and the stores to join\n  see 'shardsim merge "
+                  "--help'\n");
+      return EXIT_USAGE;
+    }
+  return (int) merge (target, common.files);
+}

@@ -1,0 +1,322 @@
+/* shardsim sweep: many scenarios into a store, which a second call goes on with. */
+#include <string.h>
+
+#include "cli/common.h"
+#include "cli/progress.h"
+#include "cli/sweep-arguments.h"
+#include "report/sweep.h"
+
+#define ASK_ABOVE   1000000 /* points: minutes of work */
+#define FLUSH_BYTES 65536
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+static ExitStatus
+report_store_error (const GError *error)
+{
+  stream_report_error (error);
+  return g_error_matches (error, RESULT_STORE_ERROR, RESULT_STORE_REFUSED) ? EXIT_USAGE
+                                                                           : EXIT_RUNTIME;
+}
+
+/* What results depend on beside the scenarios. */
+static gboolean
+set_context (ResultStore *store, const Common *common, GError **error)
+{
+  g_autofree char *inputs =
+      sweep_inputs_hash (common->hwprofiles, (const char *const *) common->plugins);
+  g_autofree char *options =
+      g_strdup_printf ("%s%s%s%d", common->unfolded ? "unfolded " : "",
+                       common->interval ? "interval " : "", "steps=", MAX (common->steps, 0));
+
+  return result_store_set_context (store, layout_program_version (), inputs, options, error);
+}
+
+static ResultStore *
+open_store (const SweepArguments *arguments, const Common *common, const PlannedSweep *planned,
+            GError **error)
+{
+  g_autoptr (ResultStore) store =
+      result_store_open (arguments->store, planned->columns, planned->plan.source->options, error);
+
+  if (store == NULL || !set_context (store, common, error)
+      || (arguments->retry_failed && !result_store_forget_failures (store, error)))
+    return NULL;
+  return g_steal_pointer (&store);
+}
+
+/* An id for each of BASES; strv, or NULL with ERROR. */
+static char **
+add_bases (ResultStore *store, const GPtrArray *bases, GError **error)
+{
+  g_autoptr (GPtrArray) ids = g_ptr_array_new_with_free_func (g_free);
+
+  for (guint i = 0; i < bases->len; i++)
+    {
+      g_autofree char *yaml = scenario_print (g_ptr_array_index (bases, i));
+      char            *id = result_store_add_base (store, yaml, error);
+
+      if (id == NULL)
+        return NULL;
+      g_ptr_array_add (ids, id);
+    }
+  g_ptr_array_add (ids, NULL);
+  return (char **) g_ptr_array_steal (ids, NULL);
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+/* Rows on their way to stdout. */
+typedef struct
+{
+  OutputFormat format;
+  GString     *out;
+  gboolean     begun;
+  ExitStatus   status;
+} Writer;
+
+static void
+flush (Writer *self, gsize least)
+{
+  if (self->out->len < least)
+    return;
+  if (self->status == EXIT_DONE)
+    self->status = stream_print (self->out);
+  g_string_truncate (self->out, 0);
+}
+
+static gboolean
+write_row (const char *const *names, const ResultValue *values, guint n, gpointer user)
+{
+  Writer *self = user;
+
+  if (self->format == FORMAT_JSON)
+    report_stored_json (names, values, n, !self->begun, self->out);
+  else
+    report_stored_csv (names, values, n, !self->begun, self->out);
+  self->begun = TRUE;
+  flush (self, FLUSH_BYTES);
+  return self->status == EXIT_DONE;
+}
+
+/* Takes the writer's text. */
+static ExitStatus
+finish_rows (Writer *self)
+{
+  if (self->format == FORMAT_JSON)
+    report_stored_json_end (!self->begun, self->out);
+  flush (self, 1);
+  g_string_free (self->out, TRUE);
+  return self->status;
+}
+
+/* The rows of this sweep, by their points. */
+static ExitStatus
+print_points (const SweepArguments *arguments, const Common *common, const SweepPlan *plan,
+              ResultStore *store)
+{
+  Writer             writer = { .format = common->format, .out = g_string_new (NULL) };
+  g_autoptr (GError) error = NULL;
+  const guint64      n = sweep_length (plan);
+
+  for (guint64 i = arguments->shard_at; i < n && error == NULL && writer.status == EXIT_DONE;
+       i += arguments->n_shards)
+    {
+      g_autoptr (DiagList) diags = diag_list_new ();
+      g_autofree char     *digest = NULL;
+      g_autoptr (Scenario) scenario = sweep_scenario (plan, i, &digest, diags, &error);
+
+      if (digest != NULL)
+        result_store_visit_one (store, digest, write_row, &writer, &error);
+    }
+  finish_rows (&writer);
+  return error != NULL ? report_store_error (error) : writer.status;
+}
+
+static ExitStatus
+print_summary (const SweepArguments *arguments, const SweepSummary *summary, ResultStore *store)
+{
+  g_autoptr (BestRows) best = best_rows_new ();
+  g_autoptr (GString)  out = g_string_new (NULL);
+  g_autoptr (GError)   error = NULL;
+
+  for (guint i = 0; i < summary->n_best; i++)
+    if (!result_store_visit_one (store, summary->best[i].digest, best_rows_add, best, &error))
+      return report_store_error (error);
+  report_sweep_text (summary, best, arguments->store, out);
+  return stream_print (out);
+}
+
+/* --format without a scenario: all that the store holds. */
+static ExitStatus
+print_store (const SweepArguments *arguments, const Common *common)
+{
+  g_autoptr (GError)      error = NULL;
+  g_autoptr (ResultStore) store = result_store_open_existing (arguments->store, &error);
+  Writer                  writer = { .format = common->format };
+
+  if (store == NULL)
+    return report_store_error (error);
+  writer.out = g_string_new (NULL);
+  result_store_visit_all (store, write_row, &writer, &error);
+  finish_rows (&writer);
+  return error != NULL ? report_store_error (error) : writer.status;
+}
+
+static void
+say_failures (const SweepSummary *summary)
+{
+  guint64 told = 0;
+
+  for (guint i = 0; i < summary->reasons->len; i++)
+    {
+      const SweepReason *reason = &g_array_index (summary->reasons, SweepReason, i);
+
+      stream_say ("shardsim sweep: %" G_GUINT64_FORMAT " failed: %s\n", reason->n, reason->text);
+      told += reason->n;
+    }
+  if (summary->failed > told)
+    stream_say ("shardsim sweep: %" G_GUINT64_FORMAT " failed%s: see column 'failure'\n",
+                summary->failed - told, told > 0 ? " for other reasons or before" : " before");
+}
+
+/* ---- the sweep ------------------------------------------------------------------------------- */
+
+static ExitStatus
+run (const SweepArguments *arguments, const Common *common, PlannedSweep *planned)
+{
+  g_autoptr (GError)      error = NULL, no_work = NULL;
+  g_autoptr (ResultStore) store = open_store (arguments, common, planned, &error);
+  g_auto (GStrv)          ids = store != NULL ? add_bases (store, planned->bases, &error) : NULL;
+  g_autoptr (SweepKeeper) keeper = NULL;
+  g_auto (SweepSummary)   summary = { 0 };
+  Progress               *progress;
+  gboolean                worked, finished;
+  ExitStatus              status;
+
+  if (ids == NULL)
+    return report_store_error (error);
+  progress = progress_start ("sweeping", "runs");
+  keeper = sweep_keeper_new (store, planned->columns, arguments->shard_at, arguments->n_shards,
+                             sweep_length (&planned->plan), progress_count (progress));
+  worked = sweep_work (&planned->plan, (const char *const *) ids, sweep_keeper_desk (keeper),
+                       common_n_jobs (common), &no_work);
+  progress_end (progress);
+  finished = sweep_keeper_finish (keeper, &summary, &error);
+  say_failures (&summary);
+  if (!worked || !finished)
+    {
+      stream_say ("shardsim sweep: ended early; %" G_GUINT64_FORMAT
+                  " runs are in '%s', and the same command goes on with the rest\n",
+                  summary.n, arguments->store);
+      return report_store_error (worked ? error : no_work);
+    }
+  if (summary.others > 0)
+    stream_say ("shardsim sweep: '%s' also holds %" G_GUINT64_FORMAT
+                " runs of another version, other profiles or options, which count nowhere here\n",
+                arguments->store, summary.others);
+  status = common->format == FORMAT_TEXT ? print_summary (arguments, &summary, store)
+                                         : print_points (arguments, common, &planned->plan, store);
+  return status == EXIT_DONE && summary.n > 0 && summary.failed == summary.n ? EXIT_USAGE : status;
+}
+
+/* FALSE after a message. */
+static gboolean
+check_size (const SweepArguments *arguments, const SweepPlan *plan)
+{
+  const guint64    n = sweep_arguments_n_points (arguments, plan);
+  g_autofree char *text = n < G_MAXUINT64 / arguments->n_shards
+                              ? g_strdup_printf ("%" G_GUINT64_FORMAT, n)
+                              : g_strdup ("more than 10^19");
+
+  if (n > G_MAXINT)
+    stream_say ("shardsim sweep: the grid has %s points (at most %d)\n  hint: narrow the ranges, "
+                "or give each of N calls a --shard K/N\n",
+                text, G_MAXINT);
+  else if (n > ASK_ABOVE && !arguments->yes)
+    stream_say ("shardsim sweep: the grid has %s points\n  hint: --yes runs them all\n", text);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+static ExitStatus
+print_scenarios (const SweepPlan *plan)
+{
+  const guint64 n = sweep_length (plan);
+  ExitStatus    status = EXIT_DONE;
+
+  for (guint64 i = 0; i < n && status == EXIT_DONE; i++)
+    {
+      g_autoptr (DiagList) diags = diag_list_new ();
+      g_autoptr (GError)   error = NULL;
+      g_autofree char     *digest = NULL;
+      g_autoptr (Scenario) scenario = sweep_scenario (plan, i, &digest, diags, &error);
+      g_autofree char     *text = scenario != NULL ? scenario_print (scenario) : NULL;
+      g_autoptr (GString)  out = g_string_new (i > 0 ? "---\n" : "");
+
+      stream_report_diags (diags);
+      if (error != NULL)
+        return stream_report_error (error);
+      if (text != NULL)
+        status = stream_print (g_string_append (out, text));
+    }
+  return status;
+}
+
+static ExitStatus
+sweep (SweepArguments *arguments, Common *common)
+{
+  g_auto (PlannedSweep) planned = { 0 };
+
+  if (!sweep_arguments_check (arguments, common))
+    return EXIT_USAGE;
+  if (!sweep_arguments_have_scenarios (arguments, common) && common->format != FORMAT_TEXT)
+    return print_store (arguments, common);
+  if (!sweep_arguments_plan (arguments, common, &planned) || !check_size (arguments, &planned.plan))
+    return EXIT_USAGE;
+  return common->print_scenario ? print_scenarios (&planned.plan)
+                                : run (arguments, common, &planned);
+}
+
+int
+cmd_sweep (int argc, char **argv)
+{
+  g_auto (Common)    common = { 0 };
+  SweepArguments     arguments = { 0 };
+  gboolean           done = FALSE;
+  ExitStatus         status = EXIT_USAGE;
+  const GOptionEntry extra[] = {
+    { "vary", 0, 0, G_OPTION_ARG_STRING_ARRAY, &arguments.vary,
+      "an axis of the grid: training.micro_batch=1..16, cluster.nodes=1,2,4..64", "KEY=VALUES" },
+    { "rows", 0, 0, G_OPTION_ARG_FILENAME, &arguments.rows,
+      "a table of settings, one run a row, laid over the scenario", "FILE.csv" },
+    { "store", 0, 0, G_OPTION_ARG_FILENAME, &arguments.store,
+      "where results are kept (SQLite); runs that it has are not repeated", "FILE" },
+    { "shard", 0, 0, G_OPTION_ARG_STRING, &arguments.shard,
+      "only every N-th run, from the K-th on (from 0): one of N calls", "K/N" },
+    { "retry-failed", 0, 0, G_OPTION_ARG_NONE, &arguments.retry_failed,
+      "run again what failed before", NULL },
+    { "yes", 0, 0, G_OPTION_ARG_NONE, &arguments.yes, "also run more than a million points", NULL },
+    G_OPTION_ENTRY_NULL,
+  };
+
+  if (common_parse (&common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_RUN,
+                    "[SCENARIO.yaml|ROWS.csv]",
+                    "Predicts every point of a grid or a table, in parallel, into a store. "
+                    "Killed at any moment it loses no finished run; the same command goes on. "
+                    "--format csv or json prints all rows of the sweep; without a scenario, all "
+                    "of the store.",
+                    "Examples:\n"
+                    "  shardsim sweep workloads/quickstart.yaml --store results.db \\\n"
+                    "    --vary training.micro_batch=1..4\n"
+                    "  shardsim sweep rows.csv --store results.db --shard 0/2\n"
+                    "  shardsim sweep --store results.db --format csv\n",
+                    extra, argc, argv, &done))
+    status = done ? EXIT_DONE : sweep (&arguments, &common);
+  g_strfreev (arguments.vary);
+  g_free (arguments.rows);
+  g_free (arguments.store);
+  g_free (arguments.shard);
+  return (int) status;
+}

@@ -1,0 +1,157 @@
+#!/bin/bash
+# shardsim sweep and merge as a user meets them: killed at any instant, resumed, in shards, from
+# tables, without room. TAP on stdout.
+# Usage: sweep.sh PROGRAM SOURCE-ROOT
+set -u
+program=$(realpath "$1")
+source=$2
+folder=$(mktemp -d)
+cleanup() {
+  if [ -n "${mounted:-}" ]; then umount "$folder/small"; fi
+  rm -rf "$folder"
+}
+trap cleanup EXIT
+cp "$source/tests/cli/input/good.yaml" "$folder"
+cp -r "$source/docs/worked/hwprofiles" "$folder/hwprofiles"
+cd "$folder" || exit 1
+number=0
+failed=0
+
+verdict() { # 0|1 NAME
+  number=$((number + 1))
+  if [ "$1" -eq 0 ]; then echo "ok $number - $2"; else
+    echo "not ok $number - $2"
+    failed=1
+  fi
+}
+
+sweep() { # STORE ARGUMENT...
+  local store=$1
+  shift
+  "$program" sweep --hwprofiles hwprofiles --store "$store" "$@" 2>err
+}
+
+rows() { "$program" sweep --store "$1" --format csv; }
+has() { grep -qF -- "$1" "$2" || { echo "# no '$1' in $2:" >&2 && cat "$2" >&2 && false; }; }
+
+grid=(good.yaml --vary training.micro_batch=1..12 --vary training.grad_accum=1..10)
+
+# An uninterrupted sweep is what all others are compared with.
+sweep whole.db "${grid[@]}" --jobs 1 >out
+verdict $? 'a grid runs through'
+has "120 runs in 'whole.db'" out
+verdict $? 'it says how many runs'
+rows whole.db >whole.csv
+[ "$(wc -l <whole.csv)" -eq 121 ]
+verdict $? 'the store has a row a run'
+sweep many.db "${grid[@]}" --jobs 3 >out && rows many.db >many.csv && cmp whole.csv many.csv
+verdict $? 'threads change nothing'
+sweep whole.db "${grid[@]}" >out && has '120 of them from before' out
+verdict $? 'runs that are there are not repeated'
+sweep whole.db "${grid[@]}" --format csv >again.csv && cmp whole.csv again.csv
+verdict $? '--format csv prints the rows of the sweep'
+"$program" compare --hwprofiles hwprofiles good.yaml --micro-batch 3 --grad-accum 7 --format csv |
+  tail -n 1 | cut -d, -f2-40 >one
+sweep whole.db good.yaml --vary training.micro_batch=3 --vary training.grad_accum=7 \
+  --format csv >out && tail -n 1 out | cut -d, -f4-42 | cmp - one
+verdict $? 'a row is what compare says'
+
+# kill -9 in a loop, ever later, until it ends by itself; no row that was there goes.
+before=0
+lost=0
+kills=0
+for step in $(seq 1 60); do
+  "$program" sweep --hwprofiles hwprofiles --store killed.db "${grid[@]}" --jobs 2 >out 2>err &
+  pid=$!
+  ( sleep "0.0$((step % 9 + 1))" && kill -9 "$pid" ) 2>/dev/null &
+  if wait "$pid" 2>/dev/null; then break; fi
+  kills=$((kills + 1))
+  [ -e killed.db ] || continue
+  now=$(rows killed.db 2>/dev/null | tail -n +2 | wc -l)
+  [ "$now" -ge "$before" ] || lost=1
+  before=$now
+done
+wait
+echo "# killed $kills times" >&2
+sweep killed.db "${grid[@]}" >out && rows killed.db >killed.csv && cmp whole.csv killed.csv
+verdict $? 'killed again and again it ends as if never killed'
+verdict $lost 'no finished run is lost'
+[ "$kills" -gt 0 ]
+verdict $? 'it was killed'
+head -n 1 killed.csv | grep -q ',repeats$' && ! tail -n +2 killed.csv | grep -qv ',0$'
+verdict $? 'no run was made twice'
+
+# An interrupt.
+timeout --preserve-status -s INT 0.3 "$program" sweep --hwprofiles hwprofiles --store int.db \
+  "${grid[@]}" --vary training.seq_len=1..100 --jobs 1 >out 2>err
+[ $? -eq 130 ] && [ "$(rows int.db | wc -l)" -gt 1 ]
+verdict $? 'an interrupt ends it with 130, and what is done stays'
+
+# Shards.
+for k in 0 1 2; do sweep "shard$k.db" "${grid[@]}" --shard "$k/3" >"out$k" || break; done
+has "40 runs in 'shard1.db'" out1
+verdict $? 'a shard has its part'
+"$program" merge -o merged.db shard0.db shard1.db shard2.db >out && rows merged.db >merged.csv &&
+  cmp whole.csv merged.csv
+verdict $? 'merged shards are the sweep'
+has 'shard2.db: 40 runs, 40 new' out
+verdict $? 'merge says what it took'
+
+# Tables.
+printf 'id,micro_batch,grad_accum\na,1,2\nb,,3\nc,x,1\n' >rows.csv
+sweep rows.db good.yaml --rows rows.csv --format csv >out
+verdict $? 'a table of settings'
+[ "$(grep -c . out)" -eq 4 ] && grep -q '^"good, a",.*' out
+verdict $? 'a row each'
+has "1 failed: expected a whole number for 'micro_batch', got 'x'" err
+verdict $? 'a bad cell is a failed run'
+sweep rows.db good.yaml --rows rows.csv >out && has '3 of them from before' out &&
+  has '1 failed' out
+verdict $? 'failures are not repeated'
+sweep rows.db good.yaml --rows rows.csv --retry-failed >out && has '2 of them from before' out
+verdict $? 'but on request'
+printf 'id,micro_batch\na,1\nb\n' >ragged.csv
+sweep ragged.db good.yaml --rows ragged.csv >out
+[ $? -eq 2 ] && [ ! -e ragged.db ]
+verdict $? 'a ragged table is refused before anything runs'
+
+# What is refused.
+refused() { # NAME WORDS ARGUMENT...
+  local name=$1 words=$2
+  shift 2
+  "$program" sweep --hwprofiles hwprofiles "$@" >out 2>err
+  [ $? -eq 2 ] && has "$words" err
+  verdict $? "$name"
+}
+refused 'an empty grid' 'the grid is empty' good.yaml --store x.db --vary training.micro_batch=
+refused 'a grid of 10^9 points' 'the grid has 1000000000 points' good.yaml --store x.db \
+  --vary training.micro_batch=1..100000 --vary training.grad_accum=1..10000
+refused 'a grid without end' 'more than' good.yaml --store x.db \
+  --vary training.micro_batch=1..1000000 --vary training.grad_accum=1..1000000 \
+  --vary training.seq_len=1..1000000 --vary cluster.nodes=1..1000000
+refused 'no store' '--store' good.yaml --vary training.micro_batch=1
+refused 'no number of a shard' '--shard wants K/N' good.yaml --store x.db --shard 3/3
+refused 'a file that is no store' 'is no result store' good.yaml --store good.yaml
+[ ! -e x.db ]
+verdict $? 'nothing is made then'
+
+# No room: a file system of its own where one may be mounted, else a limit on the file's size.
+mkdir small
+if mount -t tmpfs -o size=300k none small 2>/dev/null; then mounted=1; fi
+if [ -n "${mounted:-}" ]; then
+  sweep small/s.db "${grid[@]}" --jobs 2 >out
+else
+  ( trap '' XFSZ && ulimit -f 200 && sweep small/s.db "${grid[@]}" --jobs 2 >out )
+fi
+[ $? -eq 1 ] && has 'ended early' err
+verdict $? 'a full disk ends it with 1 and says so'
+grep -qE 'disk is full|disk I/O error' err
+verdict $? 'and why'
+kept=$(sed -n 's/.*ended early; \([0-9]*\) runs.*/\1/p' err)
+cp small/s.db* . && [ "$kept" -gt 0 ] && [ "$(rows s.db | tail -n +2 | wc -l)" -ge "$kept" ]
+verdict $? 'what it says is kept is there'
+sweep s.db "${grid[@]}" >out && rows s.db >s.csv && cmp whole.csv s.csv
+verdict $? 'with room it goes on'
+
+echo "1..$number"
+exit $failed
