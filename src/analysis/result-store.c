@@ -358,14 +358,18 @@ result_store_set_context (ResultStore *self, const char *program_version, const 
 }
 
 char *
+result_base_id (const char *yaml)
+{
+  return short_hash (yaml);
+}
+
+gboolean
 result_store_add_base (ResultStore *self, const char *yaml, GError **error)
 {
-  g_autofree char *id = short_hash (yaml);
+  g_autofree char *id = result_base_id (yaml);
   const char      *texts[] = { id, yaml };
 
-  return run_texts (self, "INSERT OR IGNORE INTO base VALUES (?1, ?2)", texts, 2, error)
-             ? g_steal_pointer (&id)
-             : NULL;
+  return run_texts (self, "INSERT OR IGNORE INTO base VALUES (?1, ?2)", texts, 2, error);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */

@@ -1,8 +1,9 @@
 /*
  * The store of a sweep's results: an SQLite database with a row a run.
  *
- *   run      digest (of the scenario), context, base, point, failure (NULL: predicted),
- *            warning (the first), repeats, a column a result, a column an option that was varied ("training.micro_batch")
+ *   run      digest (of the scenario), context, base, point, failure (NULL: predicted), warning
+ *            (the first), repeats, a column a result, a column an option that was varied
+ *            ("training.micro_batch")
  *   context  what else a result depends on: the program's version, the profiles, options
  *   base     the scenario, as YAML, that the varied options are laid over
  *
@@ -50,7 +51,7 @@ void result_values_free (ResultValue *values, guint n);
 /* A run on its way into the store. */
 typedef struct
 {
-  char        *digest, *base; /* base: an id of result_store_add_base */
+  char        *digest, *base; /* base: result_base_id */
   guint64      point;         /* its place in the sweep */
   char        *failure;       /* why there is no prediction; NULL: there is */
   char        *warning;       /* the first one, or NULL */
@@ -88,8 +89,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (ResultStore, result_store_free)
 gboolean result_store_set_context (ResultStore *self, const char *program_version,
                                    const char *profiles, const char *options, GError **error);
 
-/* The scenario YAML; its id, newly allocated. */
-char *result_store_add_base (ResultStore *self, const char *yaml, GError **error);
+/* The scenario YAML under its id. */
+gboolean result_store_add_base (ResultStore *self, const char *yaml, GError **error);
+char    *result_base_id (const char *yaml); /* newly allocated */
 
 /* The run of DIGEST in the context. */
 gboolean result_store_find (ResultStore *self, const char *digest, ResultBrief *brief,

@@ -118,7 +118,7 @@ number_before (const Axis *axis, guint64 back, double *number)
   return take_number (text, number, &end) && *end == '\0';
 }
 
-/* How a range that begins with FIRST goes on after the numbers before it. FALSE: they do not say. */
+/* How RANGE goes on after the numbers before it. FALSE: they do not say. */
 static gboolean
 continue_range (const Axis *axis, Segment *range)
 {

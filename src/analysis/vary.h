@@ -4,7 +4,7 @@
  *   1,2,8                 values
  *   fsdp2,zero3           texts
  *   1..16                 every whole number
- *   1,2,4..64             on by the ratio, else by the step, of the two numbers before and the start
+ *   1,2,4..64             on by the ratio, else the step, of the two numbers before and the start
  *   8,16..64              on by the step from the one number before: 8, 16, 24, ...
  *   1..64*2, 0..1+0.25    by that ratio, by that step
  *   "3:0.8,17:0.5"        one text, with its commas

@@ -26,6 +26,23 @@ layout_data_file (const char *relative)
   return g_build_filename (dir, relative, NULL);
 }
 
+char *
+layout_module_file (const char *name)
+{
+  g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
+  g_autofree char *folder = program != NULL ? g_path_get_dirname (program) : g_strdup (".");
+  const char      *folders[] = { folder, SHARDSIM_MODULEDIR };
+
+  for (guint i = 0; i < G_N_ELEMENTS (folders); i++)
+    {
+      g_autofree char *file = g_build_filename (folders[i], name, NULL);
+
+      if (g_file_test (file, G_FILE_TEST_IS_REGULAR))
+        return g_steal_pointer (&file);
+    }
+  return NULL;
+}
+
 const char *
 layout_program_version (void)
 {

@@ -13,5 +13,11 @@ char *layout_data_dir (void);
 /* Path of RELATIVE ("hwprofiles/gpu/a40-48.yaml") in it. Newly allocated; need not exist. */
 char *layout_data_file (const char *relative);
 
+/*
+ * The program's module NAME ("sweep-mpi.so"): beside the program, as it is built, or in the folder
+ * of modules. NULL: it is in neither. Newly allocated.
+ */
+char *layout_module_file (const char *name);
+
 /* The program's version, "0.1.0". */
 const char *layout_program_version (void);

@@ -4,6 +4,7 @@
 #include "cli/common.h"
 #include "cli/progress.h"
 #include "cli/sweep-arguments.h"
+#include "cli/sweep-launcher.h"
 #include "report/sweep.h"
 
 #define ASK_ABOVE   1000000 /* points: minutes of work */
@@ -45,7 +46,7 @@ open_store (const SweepArguments *arguments, const Common *common, const Planned
   return g_steal_pointer (&store);
 }
 
-/* An id for each of BASES; strv, or NULL with ERROR. */
+/* The ids of BASES, strv; they are put into STORE, where it is not NULL. NULL with ERROR. */
 static char **
 add_bases (ResultStore *store, const GPtrArray *bases, GError **error)
 {
@@ -54,11 +55,10 @@ add_bases (ResultStore *store, const GPtrArray *bases, GError **error)
   for (guint i = 0; i < bases->len; i++)
     {
       g_autofree char *yaml = scenario_print (g_ptr_array_index (bases, i));
-      char            *id = result_store_add_base (store, yaml, error);
 
-      if (id == NULL)
+      if (store != NULL && !result_store_add_base (store, yaml, error))
         return NULL;
-      g_ptr_array_add (ids, id);
+      g_ptr_array_add (ids, result_base_id (yaml));
     }
   g_ptr_array_add (ids, NULL);
   return (char **) g_ptr_array_steal (ids, NULL);
@@ -182,6 +182,51 @@ say_failures (const SweepSummary *summary)
 
 /* ---- the sweep ------------------------------------------------------------------------------- */
 
+/* Ended early: what is kept, and why. */
+static ExitStatus
+report_early_end (const SweepArguments *arguments, const SweepSummary *summary, const GError *error)
+{
+  stream_say ("shardsim sweep: ended early; %" G_GUINT64_FORMAT
+              " runs are in '%s', and the same command goes on with the rest\n",
+              summary->n, arguments->store);
+  return error != NULL ? report_store_error (error) : EXIT_RUNTIME;
+}
+
+static ExitStatus
+report_end (const SweepArguments *arguments, const Common *common, const SweepPlan *plan,
+            const SweepSummary *summary, ResultStore *store)
+{
+  ExitStatus status;
+
+  if (summary->others > 0)
+    stream_say ("shardsim sweep: '%s' also holds %" G_GUINT64_FORMAT
+                " runs of another version, other profiles or options, which count nowhere here\n",
+                arguments->store, summary->others);
+  status = common->format == FORMAT_TEXT ? print_summary (arguments, summary, store)
+                                         : print_points (arguments, common, plan, store);
+  return status == EXIT_DONE && summary->n > 0 && summary->failed == summary->n ? EXIT_USAGE
+                                                                                : status;
+}
+
+/* Here, or by the other processes of a launcher. */
+static gboolean
+work (const Common *common, const PlannedSweep *planned, char *const *ids, SweepKeeper *keeper,
+      GError **error)
+{
+  SweepWorld *world;
+
+  if (sweep_launcher_size () == 1)
+    return sweep_work (&planned->plan, (const char *const *) ids, sweep_keeper_desk (keeper),
+                       common_n_jobs (common), error);
+  world = sweep_launcher_join (error);
+  if (world == NULL)
+    return FALSE;
+  sweep_remote_serve (keeper, world);
+  world->end ();
+  g_free (world);
+  return TRUE;
+}
+
 static ExitStatus
 run (const SweepArguments *arguments, const Common *common, PlannedSweep *planned)
 {
@@ -192,32 +237,39 @@ run (const SweepArguments *arguments, const Common *common, PlannedSweep *planne
   g_auto (SweepSummary)   summary = { 0 };
   Progress               *progress;
   gboolean                worked, finished;
-  ExitStatus              status;
 
   if (ids == NULL)
     return report_store_error (error);
   progress = progress_start ("sweeping", "runs");
   keeper = sweep_keeper_new (store, planned->columns, arguments->shard_at, arguments->n_shards,
                              sweep_length (&planned->plan), progress_count (progress));
-  worked = sweep_work (&planned->plan, (const char *const *) ids, sweep_keeper_desk (keeper),
-                       common_n_jobs (common), &no_work);
+  worked = work (common, planned, ids, keeper, &no_work);
   progress_end (progress);
   finished = sweep_keeper_finish (keeper, &summary, &error);
   say_failures (&summary);
-  if (!worked || !finished)
-    {
-      stream_say ("shardsim sweep: ended early; %" G_GUINT64_FORMAT
-                  " runs are in '%s', and the same command goes on with the rest\n",
-                  summary.n, arguments->store);
-      return report_store_error (worked ? error : no_work);
-    }
-  if (summary.others > 0)
-    stream_say ("shardsim sweep: '%s' also holds %" G_GUINT64_FORMAT
-                " runs of another version, other profiles or options, which count nowhere here\n",
-                arguments->store, summary.others);
-  status = common->format == FORMAT_TEXT ? print_summary (arguments, &summary, store)
-                                         : print_points (arguments, common, &planned->plan, store);
-  return status == EXIT_DONE && summary.n > 0 && summary.failed == summary.n ? EXIT_USAGE : status;
+  if (!worked || !finished || summary.n < sweep_arguments_n_points (arguments, &planned->plan))
+    return report_early_end (arguments, &summary, worked ? error : no_work);
+  return report_end (arguments, common, &planned->plan, &summary, store);
+}
+
+/* A process of a launcher that works for the first one, in one thread unless told otherwise. */
+static ExitStatus
+run_for_another (const Common *common, PlannedSweep *planned)
+{
+  g_autoptr (GError)      error = NULL;
+  g_auto (GStrv)          ids = add_bases (NULL, planned->bases, NULL);
+  SweepWorld             *world = sweep_launcher_join (&error);
+  g_autoptr (SweepRemote) remote = NULL;
+
+  if (world == NULL)
+    return EXIT_RUNTIME; /* the first one says why */
+  remote = sweep_remote_new (world);
+  sweep_work (&planned->plan, (const char *const *) ids, sweep_remote_desk (remote),
+              (guint) MAX (common->jobs, 1), &error);
+  g_clear_pointer (&remote, sweep_remote_free);
+  world->end ();
+  g_free (world);
+  return error != NULL ? stream_report_error (error) : EXIT_DONE;
 }
 
 /* FALSE after a message. */
@@ -275,8 +327,10 @@ sweep (SweepArguments *arguments, Common *common)
     return print_store (arguments, common);
   if (!sweep_arguments_plan (arguments, common, &planned) || !check_size (arguments, &planned.plan))
     return EXIT_USAGE;
-  return common->print_scenario ? print_scenarios (&planned.plan)
-                                : run (arguments, common, &planned);
+  if (common->print_scenario)
+    return print_scenarios (&planned.plan);
+  return sweep_launcher_rank () > 0 ? run_for_another (common, &planned)
+                                    : run (arguments, common, &planned);
 }
 
 int

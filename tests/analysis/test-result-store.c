@@ -62,7 +62,8 @@ put (ResultStore *store, const char *digest, guint64 point, const char *failure,
   g_autoptr (GError)    error = NULL;
 
   row->digest = g_strdup (digest);
-  row->base = result_store_add_base (store, "name: base\n", &error);
+  ck_assert (result_store_add_base (store, "name: base\n", &error));
+  row->base = result_base_id ("name: base\n");
   row->point = point;
   row->failure = g_strdup (failure);
   row->settings = g_strsplit ("4,fsdp2", ",", -1);
