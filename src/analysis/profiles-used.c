@@ -38,29 +38,81 @@ profile_version (const GArray *figures, const GArray *curve)
   return g_strndup (g_checksum_get_string (sum), 8);
 }
 
+/* What there is to say of one profile. */
+typedef struct
+{
+  char *version;
+  guint counts[N_CONFIDENCES];
+} ProfileUse;
+
+typedef struct
+{
+  ProfileSet *profiles;
+  const char *kind, *id;
+} Wanted;
+
+static void
+profile_use_free (gpointer data)
+{
+  ProfileUse *self = data;
+
+  if (self == NULL)
+    return;
+  g_free (self->version);
+  g_free (self);
+}
+
+static gpointer
+read_use (gconstpointer user, DiagList *diags)
+{
+  const Wanted      *wanted = user;
+  g_autoptr (GArray) figures =
+      profile_set_figures (wanted->profiles, wanted->kind, wanted->id, diags);
+  const GpuProfile *gpu = NULL;
+  ProfileUse       *self;
+
+  if (figures == NULL)
+    return NULL;
+  if (g_str_equal (wanted->kind, "gpu"))
+    gpu = profile_set_gpu (wanted->profiles, wanted->id, NULL, diags);
+  self = g_new0 (ProfileUse, 1);
+  self->version = profile_version (figures, gpu != NULL ? gpu->matmul_curve : NULL);
+  for (guint i = 0; i < figures->len; i++)
+    {
+      const Figure *figure = g_array_index (figures, FigureView, i).figure;
+
+      self->counts[figure->confidence] += figure->source != NULL;
+    }
+  return self;
+}
+
 static void
 count_figures (ProfileSet *profiles, const char *kind, const char *id, GString *names,
                guint counts[N_CONFIDENCES])
 {
   g_autoptr (DiagList) diags = diag_list_new ();
-  g_autoptr (GArray)   figures = profile_set_figures (profiles, kind, id, diags);
-  g_autofree char     *version = NULL;
-  const GpuProfile    *gpu = NULL;
+  const Wanted         wanted = { profiles, kind, id };
+  const char          *shared = profile_set_shared_key (profiles);
+  ProfileUse          *own = NULL;
+  const ProfileUse    *use;
 
-  if (figures == NULL)
-    return;
-  if (g_str_equal (kind, "gpu"))
-    gpu = profile_set_gpu (profiles, id, NULL, diags);
-  version = profile_version (figures, gpu != NULL ? gpu->matmul_curve : NULL);
-  g_string_append_printf (names, "%s%s %s (%s)", names->len > 0 ? ", " : "", kind, id, version);
-  for (guint i = 0; i < figures->len; i++)
+  if (shared != NULL)
     {
-      const Figure *figure = g_array_index (figures, FigureView, i).figure;
+      g_autofree char *key = g_strdup_printf ("use of %s/%s of %s", kind, id, shared);
 
-      if (figure->source == NULL)
-        continue;
-      counts[figure->confidence]++;
+      use = input_files_get (profile_set_files (profiles), key, read_use, &wanted, profile_use_free,
+                             diags);
     }
+  else
+    use = own = read_use (&wanted, diags);
+  if (use != NULL)
+    {
+      g_string_append_printf (names, "%s%s %s (%s)", names->len > 0 ? ", " : "", kind, id,
+                              use->version);
+      for (guint c = 0; c < N_CONFIDENCES; c++)
+        counts[c] += use->counts[c];
+    }
+  profile_use_free (own);
 }
 
 static gboolean

@@ -74,6 +74,12 @@ profile_set_files (const ProfileSet *self)
   return self->files;
 }
 
+const char *
+profile_set_shared_key (const ProfileSet *self)
+{
+  return self->own == NULL ? self->key : NULL;
+}
+
 void
 profile_set_free (ProfileSet *self)
 {

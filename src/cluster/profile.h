@@ -303,6 +303,12 @@ ProfileSet *profile_set_new_shared (const char *dir, const ProfileVariant *varia
 
 /* What the set reads from. */
 InputFiles *profile_set_files (const ProfileSet *self);
+
+/*
+ * What tells the profiles of this set from those of others that read from the same files; NULL:
+ * none do, and profile_set_override may change them.
+ */
+const char *profile_set_shared_key (const ProfileSet *self);
 void        profile_set_free (ProfileSet *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ProfileSet, profile_set_free)
 
