@@ -28,6 +28,7 @@ static struct
 {
   pthread_mutex_t lock;
   GArray         *list; /* Temporary, in order of their making; NULL when there are none */
+  char           *last_words;
   pid_t           child;
   sigset_t        watched;
 } process = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -259,12 +260,23 @@ watch (void *unused)
   end_child ();
   while (process.list != NULL)
     take_away (process.list->len - 1);
+  if (process.last_words != NULL)
+    fputs (process.last_words, stderr);
   signal (number, SIG_DFL);
   sigemptyset (&set);
   sigaddset (&set, number);
   pthread_sigmask (SIG_UNBLOCK, &set, NULL);
   raise (number);
   return NULL;
+}
+
+void
+temporary_set_last_words (const char *words)
+{
+  pthread_mutex_lock (&process.lock);
+  g_free (process.last_words);
+  process.last_words = g_strdup (words);
+  pthread_mutex_unlock (&process.lock);
 }
 
 /* For a child between fork and exec: it gets its signals itself. */

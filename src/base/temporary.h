@@ -16,6 +16,9 @@
 /* To be called once, before there are threads. What was ignored (nohup) stays so. */
 void temporary_watch_signals (void);
 
+/* What an interrupt says on stderr before it ends the process; copied. NULL: nothing. */
+void temporary_set_last_words (const char *words);
+
 /*
  * Makes a file and opens it for writing. NAME ends in "XXXXXX", which is filled in. -1 with errno
  * set.

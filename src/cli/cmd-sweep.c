@@ -208,6 +208,21 @@ report_end (const SweepArguments *arguments, const Common *common, const SweepPl
                                                                                 : status;
 }
 
+/* NULL: the sweep is over. */
+static void
+set_last_words (const char *store)
+{
+  g_autofree char *words =
+      store != NULL
+          ? g_strdup_printf ("\nshardsim sweep: interrupted; what is done is in '%s', and "
+                             "the same command goes on with the rest\n",
+                             store)
+          : NULL;
+  g_autofree char *printable = words != NULL ? printable_text (words, strlen (words), FALSE) : NULL;
+
+  temporary_set_last_words (printable);
+}
+
 /* Here, or by the other processes of a launcher. */
 static gboolean
 work (const Common *common, const PlannedSweep *planned, char *const *ids, SweepKeeper *keeper,
@@ -243,7 +258,9 @@ run (const SweepArguments *arguments, const Common *common, PlannedSweep *planne
   progress = progress_start ("sweeping", "runs");
   keeper = sweep_keeper_new (store, planned->columns, arguments->shard_at, arguments->n_shards,
                              sweep_length (&planned->plan), progress_count (progress));
+  set_last_words (arguments->store);
   worked = work (common, planned, ids, keeper, &no_work);
+  set_last_words (NULL);
   progress_end (progress);
   finished = sweep_keeper_finish (keeper, &summary, &error);
   say_failures (&summary);

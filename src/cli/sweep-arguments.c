@@ -120,6 +120,19 @@ has_option (const SweepSource *source, const char *key)
   return g_strv_contains (source->options, key);
 }
 
+/* Drops bases that differ from an earlier one in name only: what is varied told them apart. */
+static void
+drop_doubles (GPtrArray *bases, InputFiles *files)
+{
+  g_autoptr (GHashTable) keys = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+
+  for (guint i = 0; i < bases->len;)
+    if (g_hash_table_add (keys, scenario_key (g_ptr_array_index (bases, i), files)))
+      i++;
+    else
+      g_ptr_array_remove_index (bases, i);
+}
+
 /*
  * What the points are laid over: whole scenarios, where need be with the first point's settings,
  * which every point replaces. A list in the file under a key that is varied gives way.
@@ -133,7 +146,9 @@ find_bases (Common *common, SweepSource *source, DiagList *diags)
 
   bases = load_bases (common, source, diags);
   if (bases == NULL && alone != NULL)
-    return g_steal_pointer (&alone);
+    bases = g_steal_pointer (&alone);
+  if (bases != NULL)
+    drop_doubles (bases, common->read);
   return bases;
 }
 

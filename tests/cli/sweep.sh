@@ -60,10 +60,10 @@ verdict $? 'a row is what compare says'
 before=0
 lost=0
 kills=0
-for step in $(seq 1 60); do
+for step in $(seq 1 25); do
   "$program" sweep --hwprofiles hwprofiles --store killed.db "${grid[@]}" --jobs 2 >out 2>err &
   pid=$!
-  ( sleep "0.0$((step % 9 + 1))" && kill -9 "$pid" ) 2>/dev/null &
+  ( sleep "0.$(printf %02d $((step * 2)))" && kill -9 "$pid" ) 2>/dev/null &
   if wait "$pid" 2>/dev/null; then break; fi
   kills=$((kills + 1))
   [ -e killed.db ] || continue
@@ -84,8 +84,13 @@ verdict $? 'no run was made twice'
 # An interrupt.
 timeout --preserve-status -s INT 0.3 "$program" sweep --hwprofiles hwprofiles --store int.db \
   "${grid[@]}" --vary training.seq_len=1..100 --jobs 1 >out 2>err
-[ $? -eq 130 ] && [ "$(rows int.db | wc -l)" -gt 1 ]
+[ $? -eq 130 ] && has 'interrupted; what is done' err && [ "$(rows int.db | wc -l)" -gt 1 ]
 verdict $? 'an interrupt ends it with 130, and what is done stays'
+
+# A list in the file gives way to an axis of the same key, and its scenarios fall together.
+sed 's/^strategy:.*/strategies: [ { name: fsdp2 }, { name: ddp } ]/' good.yaml >list.yaml
+sweep list.db list.yaml --vary strategy.name=zero1,zero2,zero3 >out && has '3 runs in' out
+verdict $? 'an axis goes before a list of the file'
 
 # Shards.
 for k in 0 1 2; do sweep "shard$k.db" "${grid[@]}" --shard "$k/3" >"out$k" || break; done
