@@ -3,8 +3,10 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Calls are variants of one type: what, a digest, a point, a row. Replies: yes or no, and a point. */
-/* Texts are bytes: names of files may be in them. */
+/*
+ * Calls are variants of one type: what, a digest, a point, a row. Replies: yes or no, a point.
+ * Texts are bytes: names of files may be in them.
+ */
 #define ROW_TYPE   "(sstmaymayaaya(ixdmay))"
 #define ROW_FORMAT "(sstm^aym^ay^aaya(ixdmay))"
 #define CALL_TYPE  "(ystm" ROW_TYPE ")"
