@@ -124,8 +124,8 @@ print_points (const SweepArguments *arguments, const Common *common, const Sweep
     {
       g_autoptr (DiagList) diags = diag_list_new ();
       g_autofree char     *digest = NULL;
-      g_autoptr (Scenario) scenario = sweep_scenario (plan, i, &digest, diags, &error);
 
+      scenario_free (sweep_scenario (plan, i, &digest, diags, &error));
       if (digest != NULL)
         result_store_visit_one (store, digest, write_row, &writer, &error);
     }

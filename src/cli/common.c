@@ -14,16 +14,10 @@
 #include "report/trace.h"
 
 /* What --help begins with where there are too many options for one screen. */
-static const char *const most_used[] = { "cluster",
-                                         "model",
-                                         "strategy",
-                                         "seq-len",
-                                         "micro-batch",
-                                         "grad-accum",
-                                         "activation-checkpointing",
-                                         "tp",
-                                         "pp",
-                                         "set",
+static const char *const most_used[] = { "vary",        "store",      "cluster",
+                                         "model",       "strategy",   "seq-len",
+                                         "micro-batch", "grad-accum", "activation-checkpointing",
+                                         "tp",          "pp",         "set",
                                          NULL };
 
 /* Scenarios whose steps a page shows: each of them takes memory until it is written. */

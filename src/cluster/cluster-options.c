@@ -212,17 +212,16 @@ void
 cluster_options_split_name (ClusterOptions *options)
 {
   const char *node;
+  char       *name;
   gint64      nodes;
 
   if (options->name == NULL || strchr (options->name, '+') != NULL
       || !split_shorthand (options->name, &nodes, &node))
     return;
-  {
-    g_autofree char *whole = options->name;
-
-    options->name = g_strdup (node);
-    options->nodes = nodes;
-  }
+  name = g_strdup (node); /* a part of the old one */
+  g_free (options->name);
+  options->name = name;
+  options->nodes = nodes;
 }
 
 static gboolean

@@ -234,7 +234,6 @@ START_TEST (test_refused)
                   *newer = path_of ("newer.db"), *none = path_of ("none/a.db"),
                   *missing = path_of ("missing.db");
   g_autoptr (GError)       error = NULL;
-  g_autoptr (ResultStore)  store = NULL;
   const char *const        names[] = { text, other, newer };
   static const char *const words[] = { "is no result store", "is no result store",
                                        "is a result store of version 99" };
