@@ -85,6 +85,7 @@ void
 sweep_summary_clear (SweepSummary *self)
 {
   g_clear_pointer (&self->reasons, g_array_unref);
+  g_clear_pointer (&self->warning, g_free);
 }
 
 /* ---- the desk -------------------------------------------------------------------------------- */
@@ -158,6 +159,8 @@ keeper_put (SweepDesk *desk, ResultRow *row)
       note (&self->summary, row->digest, row->point, &brief);
       if (row->failure != NULL)
         note_reason (&self->summary, row->failure);
+      if (row->warning != NULL && self->summary.warned++ == 0)
+        self->summary.warning = g_strdup (row->warning);
       work_count_done (self->count);
     }
   pthread_mutex_unlock (&self->lock);
@@ -209,6 +212,7 @@ sweep_keeper_finish (SweepKeeper *self, SweepSummary *summary, GError **error)
 {
   *summary = self->summary;
   self->summary.reasons = NULL;
+  self->summary.warning = NULL;
   if (self->error == NULL && !result_store_count_others (self->store, &summary->others, error))
     return FALSE;
   if (self->error == NULL)

@@ -44,6 +44,8 @@ typedef struct
   guint     n_best;             /* of what fits, */
   SweepBest best[SWEEP_N_BEST]; /* the fastest first; equals by their point */
   GArray   *reasons;            /* SweepReason of new failures, as they came */
+  guint64   warned;             /* new runs with a warning, */
+  char     *warning;            /* the first one's */
 } SweepSummary;
 
 typedef struct _SweepKeeper SweepKeeper;

@@ -164,7 +164,7 @@ print_store (const SweepArguments *arguments, const Common *common)
 }
 
 static void
-say_failures (const SweepSummary *summary)
+say_findings (const SweepSummary *summary)
 {
   guint64 told = 0;
 
@@ -178,6 +178,10 @@ say_failures (const SweepSummary *summary)
   if (summary->failed > told)
     stream_say ("shardsim sweep: %" G_GUINT64_FORMAT " failed%s: see column 'failure'\n",
                 summary->failed - told, told > 0 ? " for other reasons or before" : " before");
+  if (summary->warned > 0)
+    stream_say ("shardsim sweep: %" G_GUINT64_FORMAT
+                " with a warning (column 'warning'), the first: %s\n",
+                summary->warned, summary->warning);
 }
 
 /* ---- the sweep ------------------------------------------------------------------------------- */
@@ -263,7 +267,7 @@ run (const SweepArguments *arguments, const Common *common, PlannedSweep *planne
   set_last_words (NULL);
   progress_end (progress);
   finished = sweep_keeper_finish (keeper, &summary, &error);
-  say_failures (&summary);
+  say_findings (&summary);
   if (!worked || !finished || summary.n < sweep_arguments_n_points (arguments, &planned->plan))
     return report_early_end (arguments, &summary, worked ? error : no_work);
   return report_end (arguments, common, &planned->plan, &summary, store);

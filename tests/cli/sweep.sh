@@ -120,6 +120,11 @@ sweep ragged.db good.yaml --rows ragged.csv >out
 [ $? -eq 2 ] && [ ! -e ragged.db ]
 verdict $? 'a ragged table is refused before anything runs'
 
+# Warnings.
+sweep warn.db good.yaml --vary strategy.name=simplefsdp --vary training.micro_batch=1,2 >out
+has '2 with a warning' err
+verdict $? 'warnings are counted, and the first is told'
+
 # What is refused.
 refused() { # NAME WORDS ARGUMENT...
   local name=$1 words=$2
