@@ -82,7 +82,7 @@ head -n 1 killed.csv | grep -q ',repeats$' && ! tail -n +2 killed.csv | grep -qv
 verdict $? 'no run was made twice'
 
 # An interrupt.
-timeout --preserve-status -s INT 0.3 "$program" sweep --hwprofiles hwprofiles --store int.db \
+timeout --preserve-status -s INT 1 "$program" sweep --hwprofiles hwprofiles --store int.db \
   "${grid[@]}" --vary training.seq_len=1..100 --jobs 1 >out 2>err
 [ $? -eq 130 ] && has 'interrupted; what is done' err && [ "$(rows int.db | wc -l)" -gt 1 ]
 verdict $? 'an interrupt ends it with 130, and what is done stays'
