@@ -35,7 +35,6 @@ typedef enum
 {
   COMMON_SCENARIO = 1 << 0, /* scenario files, --set and the options of the tables */
   COMMON_FORMAT = 1 << 1,
-  COMMON_RUN = 1 << 2,     /* --unfolded --interval, those of files and of COMMON_JOBS */
   COMMON_RUN = 1 << 2,     /* --unfolded --interval --steps, and those of COMMON_JOBS */
   COMMON_NETWORK = 1 << 3, /* the options of the cluster and of the collective library */
   COMMON_JOBS = 1 << 4,    /* --jobs */
