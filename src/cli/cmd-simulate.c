@@ -4,6 +4,7 @@
 #include "analysis/remedies.h"
 #include "base/suggest.h"
 #include "cli/common.h"
+#include "cli/emit-arguments.h"
 #include "cli/progress.h"
 #include "report/maximum.h"
 #include "report/report.h"
@@ -50,7 +51,7 @@ typedef struct
 } Wanted;
 
 static ExitStatus
-simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted)
+simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted, EmitArguments *emit)
 {
   g_autoptr (GPtrArray) predictions =
       g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
@@ -63,7 +64,11 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted)
   Progress              *progress = NULL;
   ExitStatus             status = common_check_files (common);
 
-  if (status != EXIT_DONE)
+  if (status == EXIT_DONE)
+    status = emit_arguments_check (emit);
+  if (status == EXIT_DONE)
+    status = emit_arguments_make (emit, common, g_ptr_array_index (scenarios, 0));
+  if (status != EXIT_DONE || emit_arguments_prints (emit))
     return status;
   progress = progress_start ("simulating", "scenarios");
   prediction = common_keeps_replays (common, 1)
@@ -85,6 +90,7 @@ simulate (Common *common, const GPtrArray *scenarios, const Wanted *wanted)
     find_remedies (common, g_ptr_array_index (scenarios, 0), prediction, &options);
   status = common_print_report (common, predictions, text_of_first);
   status = common_write_files (common, predictions, (const Replay *const *) &replay, status);
+  status = emit_arguments_write (emit, status);
   return status != EXIT_DONE ? status : prediction->fits ? EXIT_DONE : EXIT_NO;
 }
 
@@ -149,17 +155,18 @@ find_maximum (Common *common, const Scenario *scenario, const Lever *key)
  * set.
  */
 static gboolean
-take_maximum (Common *common, const char *word, const Lever **key)
+take_maximum (Common *common, const char *word, gboolean emits, const Lever **key)
 {
   const ScenarioOverride least = { .key = "training.seq_len", .value = "1", .origin = "--max" };
 
   if (word == NULL)
     return TRUE;
   *key = find_key (word);
-  if (*key != NULL && (common->trace != NULL || common->plot != NULL || common->html != NULL))
+  if (*key != NULL
+      && (common->trace != NULL || common->plot != NULL || common->html != NULL || emits))
     {
-      stream_say ("shardsim simulate: --max takes none of --trace, --plot and --html: run the "
-                  "scenario with the value that it finds\n");
+      stream_say ("shardsim simulate: --max takes none of --trace, --plot, --html and --emit: run "
+                  "the scenario with the value that it finds\n");
       return FALSE;
     }
   if (*key != NULL && g_str_equal ((*key)->key, "seq_len"))
@@ -187,20 +194,24 @@ check_advise (const Common *common, const Wanted *wanted, const Lever *maximum)
 int
 cmd_simulate (int argc, char **argv)
 {
-  g_auto (Common)       common = { 0 };
-  gboolean              done = FALSE;
-  Wanted                wanted = { 0 };
-  g_autofree char      *word = NULL;
-  const Lever          *key = NULL;
-  g_autoptr (GPtrArray) scenarios = NULL;
-  const GOptionEntry    extra[] = {
-       { "max", 0, 0, G_OPTION_ARG_STRING, &word,
-         "find the largest value of KEY that fits: micro_batch, seq_len or n_layers", "KEY" },
-       { "advise", 0, 0, G_OPTION_ARG_NONE, &wanted.advise,
-         "also look for the options and the hardware that would be faster", NULL },
-       { "no-remedies", 0, 0, G_OPTION_ARG_NONE, &wanted.no_remedies,
-         "do not look for what would fit when the scenario does not", NULL },
-       G_OPTION_ENTRY_NULL,
+  g_auto (Common)           common = { 0 };
+  gboolean                  done = FALSE;
+  Wanted                    wanted = { 0 };
+  g_autofree char          *word = NULL;
+  const Lever              *key = NULL;
+  g_auto (GStrv)            emitted = NULL;
+  g_autoptr (EmitArguments) emit = NULL;
+  g_autoptr (DiagList)      diags = diag_list_new ();
+  g_autoptr (GPtrArray)     scenarios = NULL;
+  const GOptionEntry        extra[] = {
+           { "max", 0, 0, G_OPTION_ARG_STRING, &word,
+             "find the largest value of KEY that fits: micro_batch, seq_len or n_layers", "KEY" },
+           { "advise", 0, 0, G_OPTION_ARG_NONE, &wanted.advise,
+             "also look for the options and the hardware that would be faster", NULL },
+           { "no-remedies", 0, 0, G_OPTION_ARG_NONE, &wanted.no_remedies,
+             "do not look for what would fit when the scenario does not", NULL },
+           EMIT_OPTION (&emitted),
+           G_OPTION_ENTRY_NULL,
   };
 
   if (!common_parse (
@@ -219,7 +230,11 @@ cmd_simulate (int argc, char **argv)
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
-  if (!take_maximum (&common, word, &key) || !check_advise (&common, &wanted, key))
+  if (!take_maximum (&common, word, emitted != NULL, &key)
+      || !check_advise (&common, &wanted, key))
+    return EXIT_USAGE;
+  emit = emit_arguments_new (emitted, diags);
+  if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
   scenarios = common_load_scenarios (&common);
   if (scenarios == NULL)
@@ -229,5 +244,5 @@ cmd_simulate (int argc, char **argv)
   if (common.print_scenario)
     return common_print_scenarios (scenarios);
   return key != NULL ? find_maximum (&common, g_ptr_array_index (scenarios, 0), key)
-                     : simulate (&common, scenarios, &wanted);
+                     : simulate (&common, scenarios, &wanted, emit);
 }

@@ -109,6 +109,10 @@ hand simulate-options 0 simulate --node hand-pair --nodes 1 --arch gpt --n-layer
   --n-heads 2 --vocab 500 --seq-len 100 --micro-batch 2 --strategy zero1 --format csv
 hand simulate-print 0 simulate good.yaml --micro-batch 4 --print-scenario
 hand simulate-does-not-fit 3 simulate too-big.yaml
+hand emit-deepspeed 0 simulate good.yaml --set strategy.name=zero3 --emit deepspeed
+hand emit-refused 2 simulate good.yaml --activation-checkpointing layers:2 --optimizer sgd \
+  --emit accelerate
+hand emit-unknown 2 simulate good.yaml --emit deepsped:x.json --emit torchtitan:
 hand simulate-max 0 simulate good.yaml --max micro-batch
 hand simulate-max-csv 0 simulate too-big.yaml --max n_layers --format csv
 hand simulate-max-json 0 simulate good.yaml --arch gpt --max-positions 70 --max seq_len \

@@ -1,0 +1,159 @@
+#include "cli/emit-arguments.h"
+
+#include <string.h>
+
+#define OWN "scenario" /* shardsim's own form */
+
+/* One --emit. */
+typedef struct
+{
+  EmitFramework *framework; /* NULL: a scenario of shardsim */
+  char          *file;      /* NULL: standard output */
+  GString       *text;
+} Target;
+
+struct _EmitArguments
+{
+  GPtrArray *targets;
+};
+
+static void
+target_free (gpointer data)
+{
+  Target *self = data;
+
+  emit_framework_free (self->framework);
+  g_free (self->file);
+  g_string_free (self->text, TRUE);
+  g_free (self);
+}
+
+/* "NAME", "NAME:FILE" or "NAME=FILE". */
+static void
+add_target (EmitArguments *self, const char *word, DiagList *diags)
+{
+  const gsize      n = strcspn (word, ":=");
+  g_autofree char *name = g_strndup (word, n);
+  Target          *target = g_new0 (Target, 1);
+
+  target->text = g_string_new (NULL);
+  target->file = word[n] != '\0' ? g_strdup (word + n + 1) : NULL;
+  g_ptr_array_add (self->targets, target);
+  if (target->file != NULL && *target->file == '\0')
+    diag_error (diags, NULL, "'FRAMEWORK:FILE', or the framework alone to print its settings",
+                "--emit: no file in '%s'", word);
+  if (!g_str_equal (name, OWN))
+    target->framework = emit_framework_load (name, diags);
+}
+
+EmitArguments *
+emit_arguments_new (char *const *words, DiagList *diags)
+{
+  EmitArguments *self = g_new0 (EmitArguments, 1);
+
+  self->targets = g_ptr_array_new_with_free_func (target_free);
+  for (; words != NULL && *words != NULL; words++)
+    add_target (self, *words, diags);
+  if (!diag_list_has_errors (diags))
+    return self;
+  emit_arguments_free (self);
+  return NULL;
+}
+
+void
+emit_arguments_free (EmitArguments *self)
+{
+  if (self == NULL)
+    return;
+  g_ptr_array_unref (self->targets);
+  g_free (self);
+}
+
+gboolean
+emit_arguments_prints (const EmitArguments *self)
+{
+  for (guint i = 0; i < self->targets->len; i++)
+    if (((const Target *) g_ptr_array_index (self->targets, i))->file == NULL)
+      return TRUE;
+  return FALSE;
+}
+
+ExitStatus
+emit_arguments_check (const EmitArguments *self)
+{
+  for (guint i = 0; i < self->targets->len; i++)
+    {
+      const Target *target = g_ptr_array_index (self->targets, i);
+
+      if (stream_check_output ("--emit", target->file, OUTPUT_FILE) != EXIT_DONE)
+        return EXIT_RUNTIME;
+    }
+  return EXIT_DONE;
+}
+
+static void
+make_text (Target *target, const Scenario *scenario, const ResolvedScenario *resolved,
+           DiagList *diags)
+{
+  g_autofree char *own = NULL;
+
+  if (target->framework != NULL)
+    emit_settings (target->framework, resolved, target->text, diags);
+  else
+    g_string_append (target->text, own = scenario_print (scenario));
+}
+
+/* What is simulated is checked there. */
+static gboolean
+is_sound (const ResolvedScenario *resolved, DiagList *diags)
+{
+  g_autoptr (ReplayPlan) plan = replay_plan_new (resolved, 1, diags);
+
+  return plan != NULL;
+}
+
+ExitStatus
+emit_arguments_make (EmitArguments *self, const Common *common, const Scenario *scenario)
+{
+  g_autoptr (DiagList)         diags = diag_list_new ();
+  PredictOptions               options = common_predict_options (common);
+  g_autoptr (ProfileSet)       profiles = NULL;
+  g_autoptr (ResolvedScenario) resolved = NULL;
+  g_autoptr (GString)          out = g_string_new (NULL);
+
+  if (self->targets->len == 0)
+    return EXIT_DONE;
+  profiles = predict_profiles (&options);
+  resolved = resolved_new (scenario, profiles, diags);
+  if (resolved != NULL && emit_arguments_prints (self) && !is_sound (resolved, diags))
+    {
+      stream_report_diags (diags);
+      return EXIT_USAGE;
+    }
+  for (guint i = 0; resolved != NULL && i < self->targets->len; i++)
+    {
+      Target *target = g_ptr_array_index (self->targets, i);
+
+      make_text (target, scenario, resolved, diags);
+      if (target->file == NULL)
+        g_string_append (out, target->text->str);
+    }
+  if (stream_report_diags (diags) != EXIT_DONE)
+    return EXIT_USAGE;
+  return emit_arguments_prints (self) ? stream_print (out) : EXIT_DONE;
+}
+
+ExitStatus
+emit_arguments_write (const EmitArguments *self, ExitStatus status)
+{
+  for (guint i = 0; i < self->targets->len; i++)
+    {
+      const Target      *target = g_ptr_array_index (self->targets, i);
+      g_autoptr (GError) error = NULL;
+
+      if (target->file != NULL)
+        status = stream_note_output (
+            status, output_file_write (target->file, target->text->str, &error), error);
+    }
+  return status;
+}

@@ -1,0 +1,40 @@
+/*
+ * --emit: scenarios as the settings of the frameworks that run them, of every command that has
+ * one scenario as its answer.
+ */
+#pragma once
+
+#include "cli/common.h"
+#include "report/emit.h"
+
+/* The option, with WORDS (a strv) as its target. */
+#define EMIT_OPTION(words)                                                                     \
+  {                                                                                            \
+    "emit", 0, 0, G_OPTION_ARG_STRING_ARRAY, words,                                            \
+        "write the scenario as settings of a framework, into FILE or, without one, to stdout " \
+        "in the place of a result; may be repeated",                                           \
+        "FRAMEWORK[:FILE]"                                                                     \
+  }
+
+typedef struct _EmitArguments EmitArguments;
+
+/* WORDS: "torchtitan:file", "scenario:file", "deepspeed"; NULL: none. NULL after diagnostics. */
+EmitArguments *emit_arguments_new (char *const *words, DiagList *diags);
+void           emit_arguments_free (EmitArguments *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (EmitArguments, emit_arguments_free)
+
+/* Whether a framework stands without a file: settings are printed, nothing else. */
+gboolean emit_arguments_prints (const EmitArguments *self);
+
+/* Before the work: whether the files can be written. */
+ExitStatus emit_arguments_check (const EmitArguments *self);
+
+/*
+ * Settings of SCENARIO for all frameworks; EXIT_USAGE after diagnostics, before anything is
+ * simulated. What stands without a file is printed.
+ */
+ExitStatus emit_arguments_make (EmitArguments *self, const Common *common,
+                                const Scenario *scenario);
+
+/* Behind the result: writes the files. STATUS, or EXIT_RUNTIME after a message. */
+ExitStatus emit_arguments_write (const EmitArguments *self, ExitStatus status);
