@@ -1,0 +1,302 @@
+#include "analysis/goodput.h"
+
+#include <math.h>
+
+/* Runs longer than this many times their work make no progress worth the name. */
+#define HOPELESS 100.0
+
+static double
+rate_of (double mtbf_s, double n)
+{
+  return mtbf_s > 0 ? n / mtbf_s : 0;
+}
+
+/* Failures that take a node, per second. */
+static double
+hard_rate (const GoodputInput *in)
+{
+  return rate_of (in->gpu_mtbf_s, in->n_gpus) + rate_of (in->node_mtbf_s, in->n_nodes);
+}
+
+/* ---- closed form ----------------------------------------------------------------------------- */
+
+static double
+daly_interval (double checkpoint_s, double mtbf_s)
+{
+  const double x = checkpoint_s / (2 * mtbf_s);
+
+  if (x >= 1)
+    return mtbf_s;
+  return sqrt (2 * checkpoint_s * mtbf_s) * (1 + sqrt (x) / 3 + x / 9) - checkpoint_s;
+}
+
+/* Erlang's loss formula: N servers that are offered LOAD. */
+static double
+erlang_loss (guint n, double load)
+{
+  double inverse = 1;
+
+  for (guint k = 1; load > 0 && k <= n; k++)
+    inverse = 1 + inverse * k / load;
+  return load > 0 ? 1 / inverse : 0;
+}
+
+/* Part of the speed that nodes which are slow for a while leave. */
+static double
+straggler_speed (const GoodputInput *in)
+{
+  const double load = rate_of (in->straggler_mtbf_s, in->n_nodes) * in->straggler_s;
+  const double slow = 1 - exp (-load);
+
+  return in->straggler_slowdown > 1 ? 1 - slow * (1 - 1 / in->straggler_slowdown) : 1;
+}
+
+static guint64
+whole_steps (const GoodputInput *in, double interval_s)
+{
+  const double steps = interval_s / in->step_s;
+
+  return steps >= (double) in->n_steps ? in->n_steps : (guint64) MAX (round (steps), 1);
+}
+
+void
+goodput_expect (const GoodputInput *in, Goodput *result)
+{
+  const double work = in->step_s * (double) in->n_steps;
+  const double hard = hard_rate (in), rate = hard + rate_of (in->job_mtbf_s, 1);
+  const double speed = straggler_speed (in);
+  double       wall = work / speed;
+
+  *result = (Goodput){ .mtbf_s = rate > 0 ? 1 / rate : 0 };
+  if (rate > 0)
+    {
+      result->young_s = sqrt (2 * in->checkpoint_s / rate);
+      result->daly_s = daly_interval (in->checkpoint_s, 1 / rate);
+    }
+  if (rate > 0 || in->interval_s > 0)
+    result->interval_steps =
+        whole_steps (in, in->interval_s > 0 ? in->interval_s : result->daly_s * speed);
+  if (result->interval_steps > 0)
+    {
+      const double t = in->step_s * (double) result->interval_steps / speed;
+      const double x = (t + in->checkpoint_s) * rate;
+      const double segment =
+          rate > 0 ? exp (in->restart_s * rate) * expm1 (x) / rate : t + in->checkpoint_s;
+
+      wall = work / (t * speed) * segment;
+    }
+  result->n_interruptions = wall * rate;
+  result->waiting = in->repair_s > 0 ? erlang_loss (in->n_spares + 1, hard * in->repair_s) : 0;
+  result->wall_s = wall / (1 - result->waiting);
+  result->useful = work / result->wall_s;
+}
+
+/* ---- Monte Carlo ----------------------------------------------------------------------------- */
+
+typedef enum
+{
+  PHASE_WORK,
+  PHASE_CHECKPOINT,
+  PHASE_RESTART,
+  PHASE_WAIT,
+} Phase;
+
+typedef struct
+{
+  const GoodputInput *in;
+  GRand              *rand;
+  guint64             interval, n_done; /* steps: between checkpoints; that a checkpoint has */
+  double              checkpoint_s;     /* 0 where none are written */
+  double              now, left;        /* s; of the phase, at full speed */
+  double              slow_until;
+  Phase               phase;
+  GArray             *repairs; /* double: when each failed node is back */
+  guint64             n_interruptions;
+} Run;
+
+static double
+draw_exponential (GRand *rand, double rate)
+{
+  return rate > 0 ? -log1p (-g_rand_double (rand)) / rate : INFINITY;
+}
+
+/* Standard normal (Box and Muller). */
+static double
+draw_normal (GRand *rand)
+{
+  const double radius = sqrt (-2 * log1p (-g_rand_double (rand)));
+
+  return radius * cos (2 * G_PI * g_rand_double (rand));
+}
+
+static guint64
+steps_ahead (const Run *run)
+{
+  return MIN (run->interval, run->in->n_steps - run->n_done);
+}
+
+static void
+begin_work (Run *run)
+{
+  const double n = (double) steps_ahead (run);
+  const double jitter = run->in->jitter > 0 ? run->in->jitter * draw_normal (run->rand) : 0;
+
+  run->phase = PHASE_WORK;
+  run->left = run->in->step_s * MAX (n + jitter * sqrt (n), 0);
+}
+
+/* Restarts, once there are nodes enough. */
+static void
+begin_restart (Run *run)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < run->repairs->len; i++)
+    {
+      const double end = g_array_index (run->repairs, double, i);
+
+      if (end > run->now)
+        g_array_index (run->repairs, double, n++) = end;
+    }
+  g_array_set_size (run->repairs, n);
+  run->phase = n > run->in->n_spares ? PHASE_WAIT : PHASE_RESTART;
+  run->left = run->in->restart_s;
+  if (run->phase == PHASE_RESTART)
+    return;
+  run->left = INFINITY;
+  for (guint i = 0; i < n; i++)
+    run->left = MIN (run->left, g_array_index (run->repairs, double, i) - run->now);
+}
+
+static void
+fail (Run *run, gboolean hard)
+{
+  run->n_interruptions++;
+  if (hard && run->in->repair_s > 0)
+    {
+      const double end = run->now + draw_exponential (run->rand, 1 / run->in->repair_s);
+
+      g_array_append_val (run->repairs, end);
+    }
+  begin_restart (run);
+}
+
+static void
+end_phase (Run *run)
+{
+  switch (run->phase)
+    {
+    case PHASE_WORK:
+      run->phase = PHASE_CHECKPOINT;
+      run->left = run->checkpoint_s;
+      break;
+    case PHASE_CHECKPOINT:
+      run->n_done += steps_ahead (run);
+      begin_work (run);
+      break;
+    case PHASE_RESTART:
+      begin_work (run);
+      break;
+    case PHASE_WAIT:
+      begin_restart (run);
+      break;
+    }
+}
+
+/* To the end of the phase, or to what interrupts it. */
+static void
+advance (Run *run, double hard, double soft, double straggler)
+{
+  const gboolean slow = run->phase == PHASE_WORK && run->now < run->slow_until;
+  const double   pace = slow ? run->in->straggler_slowdown : 1;
+  const double   end = run->left * pace;
+  const double   failure =
+      run->phase != PHASE_WAIT ? draw_exponential (run->rand, hard + soft) : INFINITY;
+  const double begin_slow = draw_exponential (run->rand, straggler);
+  const double end_slow = slow ? run->slow_until - run->now : INFINITY;
+  const double next = MIN (MIN (end, failure), MIN (begin_slow, end_slow));
+
+  run->now += next;
+  run->left -= next / pace;
+  if (next == failure)
+    fail (run, g_rand_double (run->rand) * (hard + soft) < hard);
+  else if (next == end)
+    end_phase (run);
+  else if (next == begin_slow)
+    run->slow_until = MAX (run->slow_until, run->now + run->in->straggler_s);
+  else
+    run->now = run->slow_until;
+}
+
+/* Wall time of one run; INFINITY where it is given up. */
+static double
+run_once (Run *run)
+{
+  const GoodputInput *in = run->in;
+  const double        hard = hard_rate (in), soft = rate_of (in->job_mtbf_s, 1);
+  const double        straggler =
+      in->straggler_slowdown > 1 ? rate_of (in->straggler_mtbf_s, in->n_nodes) : 0;
+  const double most = HOPELESS * in->step_s * (double) in->n_steps;
+
+  run->now = run->slow_until = 0;
+  run->n_done = 0;
+  g_array_set_size (run->repairs, 0);
+  begin_work (run);
+  while (run->n_done < in->n_steps && run->now < most)
+    advance (run, hard, soft, straggler);
+  return run->n_done >= in->n_steps ? run->now : INFINITY;
+}
+
+static gint
+compare_doubles (gconstpointer a, gconstpointer b)
+{
+  const double x = *(const double *) a, y = *(const double *) b;
+
+  return (x > y) - (x < y);
+}
+
+static void
+summarise (double *walls, guint n, GoodputSample *sample)
+{
+  double sum = 0, squares = 0;
+  guint  finished = 0;
+
+  for (guint i = 0; i < n; i++)
+    if (isfinite (walls[i]))
+      {
+        sum += walls[i];
+        finished++;
+      }
+  sample->n_runs = n;
+  sample->n_unfinished = n - finished;
+  sample->mean_s = finished > 0 ? sum / finished : INFINITY;
+  for (guint i = 0; i < n; i++)
+    if (isfinite (walls[i]))
+      squares += (walls[i] - sample->mean_s) * (walls[i] - sample->mean_s);
+  sample->error_s = finished > 1 ? sqrt (squares / (finished - 1.0) / finished) : 0;
+  qsort (walls, n, sizeof *walls, compare_doubles);
+  sample->p10_s = walls[(n - 1) / 10];
+  sample->p50_s = walls[(n - 1) / 2];
+  sample->p90_s = walls[(n - 1) - (n - 1) / 10];
+}
+
+void
+goodput_sample (const GoodputInput *in, const Goodput *expected, guint32 seed, guint n_runs,
+                GoodputSample *sample)
+{
+  g_autoptr (GRand)  rand = g_rand_new_with_seed (seed);
+  g_autoptr (GArray) repairs = g_array_new (FALSE, FALSE, sizeof (double));
+  g_autofree double *walls = g_new (double, n_runs);
+  Run                run = { .in = in, .rand = rand, .interval = in->n_steps, .repairs = repairs };
+
+  *sample = (GoodputSample){ 0 };
+  if (expected->interval_steps > 0)
+    {
+      run.interval = expected->interval_steps;
+      run.checkpoint_s = in->checkpoint_s;
+    }
+  for (guint i = 0; i < n_runs; i++)
+    walls[i] = run_once (&run);
+  sample->mean_interruptions = (double) run.n_interruptions / n_runs;
+  summarise (walls, n_runs, sample);
+}

@@ -1,0 +1,305 @@
+/*
+ * Goodput: the closed form against arithmetic by hand, Daly's published optima, the Monte Carlo of
+ * the same inputs (within four standard errors of its mean; seeds are fixed), and a published run.
+ * Not asserted: that a real cluster's failures are Poisson.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/goodput.h"
+
+#define MINUTE 60.0
+#define HOUR   3600.0
+#define DAY    86400.0
+
+static void
+near (double got, double want, double relative, const char *what)
+{
+  ck_assert_msg (fabs (got - want) <= relative * fabs (want), "%s: got %.9g, want %.9g", what, got,
+                 want);
+}
+
+/* Figs. 3 to 5 of Daly 2006: a checkpoint takes 5 min; the best interval at three mean times. */
+START_TEST (test_daly)
+{
+  static const struct
+  {
+    double mtbf_min, best_min, digits;
+  } published[] = { { 24 * 60, 117, 0.5 }, { 6 * 60, 57, 0.5 }, { 15, 9.1, 0.05 } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (published); i++)
+    {
+      const GoodputInput in = { .step_s = 1,
+                                .n_steps = 1800000,
+                                .n_gpus = 1,
+                                .n_nodes = 1,
+                                .job_mtbf_s = published[i].mtbf_min * MINUTE,
+                                .checkpoint_s = 5 * MINUTE,
+                                .restart_s = 10 * MINUTE };
+      Goodput            best;
+
+      goodput_expect (&in, &best);
+      ck_assert_msg (fabs (best.daly_s / MINUTE - published[i].best_min) <= published[i].digits,
+                     "got %g min, published %g min", best.daly_s / MINUTE, published[i].best_min);
+      near (best.young_s, sqrt (2 * 5 * published[i].mtbf_min) * MINUTE, 1e-12, "Young");
+    }
+}
+END_TEST
+
+/* No interval near the best one does better by more than what rounding to steps costs. */
+START_TEST (test_best_interval)
+{
+  GoodputInput in = { .step_s = 1,
+                      .n_steps = 1000000,
+                      .n_gpus = 64,
+                      .n_nodes = 8,
+                      .gpu_mtbf_s = 64 * 6 * HOUR,
+                      .checkpoint_s = 60,
+                      .restart_s = 300 };
+  Goodput      best, other;
+
+  goodput_expect (&in, &best);
+  for (double factor = 0.5; factor <= 2; factor *= 1.1)
+    {
+      in.interval_s = best.daly_s * factor;
+      goodput_expect (&in, &other);
+      ck_assert_msg (other.wall_s >= best.wall_s * (1 - 1e-4), "times %g: %g < %g", factor,
+                     other.wall_s, best.wall_s);
+    }
+}
+END_TEST
+
+START_TEST (test_by_hand)
+{
+  GoodputInput in = { .step_s = 2, .n_steps = 1000, .n_gpus = 16, .n_nodes = 2 };
+  Goodput      out;
+
+  goodput_expect (&in, &out); /* nothing fails */
+  near (out.wall_s, 2000, 0, "plain");
+  near (out.useful, 1, 0, "plain");
+  ck_assert_uint_eq (out.interval_steps, 0);
+
+  in.interval_s = 200; /* ten checkpoints of 5 s all the same */
+  in.checkpoint_s = 5;
+  goodput_expect (&in, &out);
+  ck_assert_uint_eq (out.interval_steps, 100);
+  near (out.wall_s, 2050, 1e-12, "checkpoints");
+
+  /* 16 GPUs of 32 000 s and 2 nodes of 4000 s and a job of 1000 s: 1/2000 + 1/2000 + 1/1000 */
+  in.gpu_mtbf_s = 32000;
+  in.node_mtbf_s = 4000;
+  in.job_mtbf_s = 1000;
+  in.restart_s = 50;
+  goodput_expect (&in, &out);
+  near (out.mtbf_s, 500, 1e-12, "mtbf");
+  /* 500 e^0.1 (e^0.41 - 1), ten times */
+  near (out.wall_s, 10 * 500 * 1.1051709180756477 * 0.5068177851128535, 1e-12, "Daly");
+  near (out.n_interruptions, out.wall_s / 500, 1e-12, "interruptions");
+
+  /* nodes fail every 1000 s and are away for 1000 s: a load of 1 on 1 server loses a half, on 2
+     servers a fifth */
+  in.repair_s = 1000;
+  goodput_expect (&in, &out);
+  near (out.waiting, 0.5, 1e-12, "no spares");
+  in.n_spares = 1;
+  goodput_expect (&in, &out);
+  near (out.waiting, 0.2, 1e-12, "one spare");
+}
+END_TEST
+
+START_TEST (test_stragglers_by_hand)
+{
+  /* 10 nodes, each slow every 1000 s for 100 s: busy 1 - 1/e of the time; half the speed then */
+  const GoodputInput in = { .step_s = 1,
+                            .n_steps = 1000,
+                            .n_gpus = 80,
+                            .n_nodes = 10,
+                            .straggler_mtbf_s = 1000,
+                            .straggler_s = 100,
+                            .straggler_slowdown = 2 };
+  Goodput            out;
+
+  goodput_expect (&in, &out);
+  near (out.useful, 1 - (1 - exp (-1)) / 2, 1e-12, "stragglers");
+}
+END_TEST
+
+/* What the two ways share is the input. */
+static const struct
+{
+  const char  *name;
+  GoodputInput in;
+} runs[] = {
+  { "failures of GPUs",
+    { .step_s = 10,
+      .n_steps = 40000,
+      .n_gpus = 1024,
+      .n_nodes = 128,
+      .gpu_mtbf_s = 1024 * 3 * HOUR,
+      .checkpoint_s = 60,
+      .restart_s = 600 } },
+  { "all kinds of failures, long restarts",
+    { .step_s = 30,
+      .n_steps = 8000,
+      .n_gpus = 512,
+      .n_nodes = 64,
+      .gpu_mtbf_s = 512 * 4 * HOUR,
+      .node_mtbf_s = 64 * 6 * HOUR,
+      .job_mtbf_s = 5 * HOUR,
+      .checkpoint_s = 120,
+      .restart_s = 1800 } },
+  { "jitter",
+    { .step_s = 10,
+      .n_steps = 40000,
+      .n_gpus = 8,
+      .n_nodes = 1,
+      .job_mtbf_s = 4 * HOUR,
+      .checkpoint_s = 30,
+      .restart_s = 300,
+      .jitter = 0.1 } },
+  { "no spare nodes",
+    { .step_s = 10,
+      .n_steps = 80000,
+      .n_gpus = 256,
+      .n_nodes = 32,
+      .node_mtbf_s = 32 * 10 * HOUR,
+      .checkpoint_s = 30,
+      .restart_s = 300,
+      .repair_s = 4 * HOUR } },
+  { "two spare nodes",
+    { .step_s = 10,
+      .n_steps = 80000,
+      .n_gpus = 256,
+      .n_nodes = 32,
+      .node_mtbf_s = 32 * 3 * HOUR,
+      .checkpoint_s = 30,
+      .restart_s = 300,
+      .n_spares = 2,
+      .repair_s = 4 * HOUR } },
+  { "stragglers",
+    { .step_s = 1,
+      .n_steps = 200000,
+      .n_gpus = 64,
+      .n_nodes = 8,
+      .straggler_mtbf_s = 8 * HOUR,
+      .straggler_s = 1800,
+      .straggler_slowdown = 1.5 } },
+};
+
+START_TEST (test_monte_carlo)
+{
+  GoodputInput  in = runs[_i].in;
+  Goodput       expected;
+  GoodputSample sample, again;
+
+  goodput_expect (&in, &expected);
+  goodput_sample (&in, &expected, 7, 150, &sample);
+  ck_assert_uint_eq (sample.n_unfinished, 0);
+  ck_assert_msg (fabs (sample.mean_s - expected.wall_s) < 4 * sample.error_s,
+                 "%s: sampled %g +- %g, expected %g", runs[_i].name, sample.mean_s, sample.error_s,
+                 expected.wall_s);
+  ck_assert_double_lt (sample.error_s, 0.02 * sample.mean_s); /* so that the above says something */
+  near (sample.mean_interruptions, expected.n_interruptions, 0.05, runs[_i].name);
+  ck_assert (sample.p10_s <= sample.p50_s && sample.p50_s <= sample.p90_s);
+  ck_assert (sample.p10_s < sample.mean_s && sample.mean_s < sample.p90_s);
+  goodput_sample (&in, &expected, 7, 150, &again);
+  ck_assert_double_eq (again.mean_s, sample.mean_s);
+  goodput_sample (&in, &expected, 8, 150, &again);
+  ck_assert_double_ne (again.mean_s, sample.mean_s);
+}
+END_TEST
+
+/* Failures and stragglers together: the closed form takes the mean speed in each segment. */
+START_TEST (test_together)
+{
+  GoodputInput  in = runs[0].in;
+  Goodput       expected;
+  GoodputSample sample;
+
+  in.straggler_mtbf_s = 128 * 12 * HOUR;
+  in.straggler_s = HOUR;
+  in.straggler_slowdown = 1.3;
+  goodput_expect (&in, &expected);
+  goodput_sample (&in, &expected, 7, 150, &sample);
+  near (expected.wall_s, sample.mean_s, 0.01, "failures and stragglers");
+}
+END_TEST
+
+/* A job that fails faster than it restarts never ends, and says so. */
+START_TEST (test_hopeless)
+{
+  const GoodputInput in = { .step_s = 10,
+                            .n_steps = 100,
+                            .n_gpus = 8,
+                            .n_nodes = 1,
+                            .job_mtbf_s = 60,
+                            .checkpoint_s = 60,
+                            .restart_s = 600 };
+  Goodput            expected;
+  GoodputSample      sample;
+
+  goodput_expect (&in, &expected);
+  ck_assert_double_lt (expected.useful, 1e-4);
+  goodput_sample (&in, &expected, 1, 10, &sample);
+  ck_assert_uint_eq (sample.n_unfinished, 10);
+  ck_assert (isinf (sample.p50_s));
+}
+END_TEST
+
+/*
+ * Llama 3 405B (arXiv:2407.21783, 3.3.4): 16 384 H100, 419 unexpected interruptions in 54 days, more
+ * than 90 % effective training time. What a restart and a checkpoint took is not published. Over 5
+ * to 15 minutes for the one and 10 to 60 s for the other the closed form has 83 to 93 %: the
+ * published bound lies in it, at its quick end. Nothing is fitted; the rate is the published count.
+ */
+START_TEST (test_llama)
+{
+  static const double restarts[] = { 5 * MINUTE, 15 * MINUTE }, writes[] = { 10, 60 };
+  double              least = 1, most = 0;
+
+  for (guint r = 0; r < 2; r++)
+    for (guint w = 0; w < 2; w++)
+      {
+        const GoodputInput in = { .step_s = 10,
+                                  .n_steps = (guint64) (54 * DAY / 10),
+                                  .n_gpus = 16384,
+                                  .n_nodes = 2048,
+                                  .gpu_mtbf_s = 54 * DAY / 419 * 16384,
+                                  .checkpoint_s = writes[w],
+                                  .restart_s = restarts[r] };
+        Goodput            out;
+
+        goodput_expect (&in, &out);
+        near (out.mtbf_s / HOUR, 3.093, 1e-3, "hours between interruptions");
+        least = MIN (least, out.useful);
+        most = MAX (most, out.useful);
+      }
+  near (least, 0.830, 1e-3, "slow");
+  near (most, 0.933, 1e-3, "quick");
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("goodput");
+  TCase   *tests = tcase_create ("goodput");
+  SRunner *runner;
+  int      failed;
+
+  tcase_add_test (tests, test_daly);
+  tcase_add_test (tests, test_best_interval);
+  tcase_add_test (tests, test_by_hand);
+  tcase_add_test (tests, test_stragglers_by_hand);
+  tcase_add_loop_test (tests, test_monte_carlo, 0, G_N_ELEMENTS (runs));
+  tcase_add_test (tests, test_together);
+  tcase_add_test (tests, test_hopeless);
+  tcase_add_test (tests, test_llama);
+  suite_add_tcase (suite, tests);
+  runner = srunner_create (suite);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

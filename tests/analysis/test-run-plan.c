@@ -1,0 +1,157 @@
+/*
+ * A run's plan, by arithmetic: a chooser whose steps are known. What is asserted: steps from tokens,
+ * days from steps, GPU-hours, money and energy, the fewest nodes, what is missed and by how much,
+ * numbers of nodes that cannot run. Not asserted: predictions of steps.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/run-plan.h"
+
+#define DAY 86400.0
+
+/* 8 GPUs a node; a step of a million tokens takes 64 s on one node, as much less on more; one node
+   is too small, 3 divide nothing. */
+static Prediction *
+choose (guint n_nodes, gpointer who, DiagList *diags, GError **error)
+{
+  Prediction *p;
+
+  (void) error;
+  (*(guint *) who)++;
+  if (n_nodes == 3)
+    {
+      diag_error (diags, NULL, NULL, "3 nodes do not divide the batch");
+      return NULL;
+    }
+  p = g_new0 (Prediction, 1);
+  p->settings = g_array_new (FALSE, FALSE, sizeof (ScenarioSetting));
+  p->bindings = g_array_new (FALSE, FALSE, sizeof (BindingUse));
+  p->traffic = g_array_new (FALSE, FALSE, sizeof (TrafficUse));
+  p->fits = n_nodes > 1;
+  p->n_gpus = 8 * n_nodes;
+  p->step_time_s = 64.0 / n_nodes;
+  p->tokens_per_step = 1e6;
+  p->n_parameters = 1e9;
+  return p;
+}
+
+static const RunGoal plain = { .tokens = 10.8e9, .n_runs = 20, .price = 2, .power_w = 1000 };
+
+START_TEST (test_arithmetic)
+{
+  const guint         nodes[] = { 4 };
+  guint               n = 0;
+  g_autoptr (RunPlan) plan = run_plan_new (&plain, "hand", nodes, 1, FALSE, choose, &n);
+  const RunOption    *option = plan->best;
+
+  ck_assert_ptr_nonnull (option);
+  ck_assert_uint_eq (option->n_steps, 10800);
+  /* 10800 steps of 16 s are two days; 32 GPUs of 48 hours */
+  ck_assert_double_eq_tol (option->sample.p90_s, 2 * DAY, 1e-6);
+  ck_assert_double_eq_tol (option->gpu_hours, 1536, 1e-9);
+  ck_assert_double_eq_tol (option->money, 3072, 1e-9);
+  ck_assert_double_eq_tol (option->energy_j, 32e3 * 2 * DAY, 1e-3);
+  ck_assert_double_eq (option->goodput.useful, 1);
+}
+END_TEST
+
+START_TEST (test_fewest)
+{
+  const guint         nodes[] = { 1, 2, 3, 4, 8, 16 };
+  RunGoal             goal = plain;
+  guint               n = 0, all = 0;
+  g_autoptr (RunPlan) plan = NULL, every = NULL;
+
+  goal.deadline_s = 1.5 * DAY; /* 4 nodes take two days, 8 one */
+  plan = run_plan_new (&goal, "hand", nodes, 6, FALSE, choose, &n);
+  ck_assert_uint_eq (plan->best->n_nodes, 8);
+  ck_assert_uint_eq (n, 5); /* nobody asked for 16 */
+  ck_assert_ptr_null (plan->nearest);
+  every = run_plan_new (&goal, "hand", nodes, 6, TRUE, choose, &all);
+  ck_assert_uint_eq (every->best->n_nodes, 8);
+  ck_assert_uint_eq (all, 6);
+  {
+    const RunOption *one = g_ptr_array_index (plan->options, 0);
+    const RunOption *three = g_ptr_array_index (plan->options, 2);
+    const RunOption *four = g_ptr_array_index (plan->options, 3);
+
+    ck_assert_str_eq (one->why, "it does not fit into memory");
+    ck_assert_str_eq (three->why, "3 nodes do not divide the batch");
+    ck_assert (!one->meets && !three->meets && !four->meets);
+    ck_assert_double_eq_tol (four->late_s, 0.5 * DAY, 1e-6);
+  }
+}
+END_TEST
+
+START_TEST (test_missed)
+{
+  const guint         nodes[] = { 1, 2, 4 };
+  RunGoal             goal = plain;
+  guint               n = 0;
+  g_autoptr (RunPlan) late = NULL, dear = NULL;
+
+  goal.deadline_s = DAY;
+  late = run_plan_new (&goal, "hand", nodes, 3, FALSE, choose, &n);
+  ck_assert_ptr_null (late->best);
+  ck_assert_uint_eq (late->nearest->n_nodes, 4);
+  ck_assert_double_eq_tol (late->nearest->late_s, DAY, 1e-6);
+  goal.deadline_s = 0;
+  goal.budget = 3000; /* all take 1536 GPU-hours of 2 */
+  dear = run_plan_new (&goal, "hand", nodes, 3, FALSE, choose, &n);
+  ck_assert_ptr_null (dear->best);
+  ck_assert_double_eq_tol (dear->nearest->over, 72, 1e-6);
+}
+END_TEST
+
+/* Failures cost time, spare nodes money, and a checkpoint is what its bytes over the rate take. */
+START_TEST (test_failures)
+{
+  const guint         nodes[] = { 4 };
+  RunGoal             goal = plain;
+  guint               n = 0;
+  g_autoptr (RunPlan) plan = NULL, job = NULL;
+  const RunOption    *option;
+
+  goal.failures = (GoodputInput){
+    .gpu_mtbf_s = 32 * 4 * 3600, .restart_s = 600, .n_spares = 1, .repair_s = 3600
+  };
+  goal.bytes_per_parameter = 12;
+  goal.checkpoint_node_bps = 100e6;
+  plan = run_plan_new (&goal, "hand", nodes, 1, FALSE, choose, &n);
+  option = plan->best;
+  ck_assert_double_eq (option->checkpoint_bytes, 12e9);
+  ck_assert_double_eq_tol (option->input.checkpoint_s, 30, 1e-9);
+  ck_assert_double_eq_tol (option->goodput.mtbf_s, 4 * 3600, 1e-6);
+  ck_assert (option->goodput.useful < 0.95 && option->goodput.useful > 0.85);
+  ck_assert (option->sample.p90_s > option->goodput.wall_s);
+  /* five nodes are paid, four burn power */
+  ck_assert_double_eq_tol (option->gpu_hours, option->sample.p90_s / 3600 * 40, 1e-6);
+  ck_assert_double_eq_tol (option->energy_j, option->sample.p90_s * 32e3, 1);
+
+  goal.checkpoint_bps = 1.2e9;
+  job = run_plan_new (&goal, "hand", nodes, 1, FALSE, choose, &n);
+  ck_assert_double_eq_tol (job->best->input.checkpoint_s, 10, 1e-9);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("run-plan");
+  TCase   *tests = tcase_create ("run-plan");
+  SRunner *runner;
+  int      failed;
+
+  tcase_add_test (tests, test_arithmetic);
+  tcase_add_test (tests, test_fewest);
+  tcase_add_test (tests, test_missed);
+  tcase_add_test (tests, test_failures);
+  suite_add_tcase (suite, tests);
+  runner = srunner_create (suite);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  return failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
