@@ -60,7 +60,7 @@ typedef struct
   double mean_s, error_s;     /* of a run's wall time, and the standard error of the mean */
   double p10_s, p50_s, p90_s; /* quantiles of it */
   double mean_interruptions;
-  guint  n_unfinished; /* runs that were given up: a hundred times the work's time was not enough */
+  guint  n_unfinished; /* runs that were given up: twenty times the work's time was not enough */
 } GoodputSample;
 
 /* N_RUNS runs (at least 1), with checkpoints as often as EXPECTED has it. The same SEED gives the

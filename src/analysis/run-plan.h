@@ -60,8 +60,8 @@ typedef struct
 typedef Prediction *(*RunChoose) (guint n_nodes, gpointer who, DiagList *diags, GError **error);
 
 /*
- * CLUSTER: a name for reports. NODES: N numbers, ascending; EVERY: all of them, else up to the first
- * that meets the goal.
+ * CLUSTER: a name for reports. NODES: N numbers, ascending. EVERY: all of them, else up to the
+ * first that meets the goal.
  */
 RunPlan *run_plan_new (const RunGoal *goal, const char *cluster, const guint *nodes, guint n,
                        gboolean every, RunChoose choose, gpointer who);

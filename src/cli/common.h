@@ -114,6 +114,7 @@ int                  cmd_merge (int argc, char **argv);
 int                  cmd_collective (int argc, char **argv);
 int                  cmd_figures (int argc, char **argv);
 int                  cmd_flows (int argc, char **argv);
+int                  cmd_plan (int argc, char **argv);
 int                  cmd_schedule (int argc, char **argv);
 int                  cmd_search (int argc, char **argv);
 int                  cmd_strategies (int argc, char **argv);

@@ -23,6 +23,7 @@ const Command commands[] = {
     "which figure of the hardware, and which option, buys how much" },
   { "sweep", cmd_sweep, "a grid or a table of scenarios, in parallel, into a store; resumable" },
   { "merge", cmd_merge, "joins the result stores of a sharded sweep" },
+  { "plan", cmd_plan, "tokens, a deadline and a budget to nodes, days, money and energy" },
   { "collective", cmd_collective, "one collective over sizes, in nccl-tests' format" },
   { "flows", cmd_flows, "the bare network simulator: flows on links, from two tables" },
   { "schedule", cmd_schedule, "what the ranks of a scenario issue, item by item" },

@@ -248,8 +248,8 @@ START_TEST (test_hopeless)
 END_TEST
 
 /*
- * Llama 3 405B (arXiv:2407.21783, 3.3.4): 16 384 H100, 419 unexpected interruptions in 54 days, more
- * than 90 % effective training time. What a restart and a checkpoint took is not published. Over 5
+ * Llama 3 405B (arXiv:2407.21783, 3.3.4): 16 384 H100, 419 unexpected interruptions in 54 days and
+ * over 90 % effective training time. What a restart and a checkpoint took is not published. Over 5
  * to 15 minutes for the one and 10 to 60 s for the other the closed form has 83 to 93 %: the
  * published bound lies in it, at its quick end. Nothing is fitted; the rate is the published count.
  */

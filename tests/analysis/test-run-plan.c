@@ -1,5 +1,5 @@
 /*
- * A run's plan, by arithmetic: a chooser whose steps are known. What is asserted: steps from tokens,
+ * A run's plan, by arithmetic: a chooser whose steps are known. Asserted: steps from tokens,
  * days from steps, GPU-hours, money and energy, the fewest nodes, what is missed and by how much,
  * numbers of nodes that cannot run. Not asserted: predictions of steps.
  */

@@ -109,6 +109,15 @@ hand simulate-options 0 simulate --node hand-pair --nodes 1 --arch gpt --n-layer
   --n-heads 2 --vocab 500 --seq-len 100 --micro-batch 2 --strategy zero1 --format csv
 hand simulate-print 0 simulate good.yaml --micro-batch 4 --print-scenario
 hand simulate-does-not-fit 3 simulate too-big.yaml
+hand plan 0 plan good.yaml --tokens 90G --days 2 --gpu-mtbf '50 h' --restart '10 min' \
+  --checkpoint-node-bandwidth '1 MB/s' --price 2 --power '500 W'
+hand plan-missed 3 plan good.yaml --tokens 90G --days 1 --budget 10 --price 2 --node-counts 1..4 \
+  --format csv
+hand plan-bad 2 plan good.yaml --tokens 1G --gpu-mtbf '1 h' --budget 10 --power 5 \
+  --straggler-mtbf '9 h' --node-counts 4
+hand plan-counts 2 plan good.yaml --tokens 1G --node-counts 8..4
+hand plan-tokens 2 plan good.yaml --days 3
+hand plan-type 2 plan good.yaml --tokens 1G --set cluster.node= --gpu-nodes hand-par
 hand emit-deepspeed 0 simulate good.yaml --set strategy.name=zero3 --emit deepspeed
 hand emit-refused 2 simulate good.yaml --activation-checkpointing layers:2 --optimizer sgd \
   --emit accelerate

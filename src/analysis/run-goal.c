@@ -1,0 +1,181 @@
+#include "analysis/run-goal.h"
+
+#include <string.h>
+
+#define OPTION(member_) .offset = G_STRUCT_OFFSET (RunOptions, member_)
+#define TIME_OF(key_, member_, help_)                                                   \
+  {                                                                                     \
+    .key = key_, .type = OPTION_QUANTITY, .kind = QUANTITY_TIME, OPTION (goal.member_), \
+    .optional = TRUE, .help = help_                                                     \
+  }
+
+const OptionSpec run_options[] = {
+  { .key = "tokens",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_COUNT,
+    OPTION (goal.tokens),
+    .min = 1,
+    .max = 1e18,
+    .help = "tokens to train on: 2T" },
+  { .key = "days",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_COUNT,
+    OPTION (days),
+    .optional = TRUE,
+    .help = "deadline" },
+  { .key = "budget",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_COUNT,
+    OPTION (goal.budget),
+    .optional = TRUE,
+    .help = "in the currency of the price" },
+  { .key = "price",
+    .type = OPTION_STRING,
+    OPTION (price),
+    .optional = TRUE,
+    .help = "of a GPU and hour: 2.5, or by type of node 'dgx-h100=2.5,dgx-a100=1.2'" },
+  { .key = "power",
+    .type = OPTION_STRING,
+    OPTION (power),
+    .optional = TRUE,
+    .help = "of a GPU with its share of the node and of cooling: '1.3 kW', or by type of node" },
+  TIME_OF ("gpu_mtbf", failures.gpu_mtbf_s, "mean time between failures of a GPU: '50000 h'"),
+  TIME_OF ("node_mtbf", failures.node_mtbf_s, "the same of the rest of a node"),
+  TIME_OF ("job_mtbf", failures.job_mtbf_s,
+           "the same of the job for reasons that take no node: software, network"),
+  TIME_OF ("restart", failures.restart_s,
+           "from a failure to the next step: noticed, started, the checkpoint read"),
+  { .key = "checkpoint_bytes",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_BYTES,
+    OPTION (goal.checkpoint_bytes),
+    .optional = TRUE,
+    .help = "size of a checkpoint; unset: the weights and moments that the optimizer keeps" },
+  { .key = "checkpoint_bandwidth",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_BANDWIDTH,
+    OPTION (goal.checkpoint_bps),
+    .optional = TRUE,
+    .help = "at which the job writes it: '400 GB/s'" },
+  { .key = "checkpoint_node_bandwidth",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_BANDWIDTH,
+    OPTION (goal.checkpoint_node_bps),
+    .optional = TRUE,
+    .help = "at which each node writes its part, to its drives or host memory: '5 GB/s'" },
+  TIME_OF ("checkpoint_stall", checkpoint_s,
+           "how long one holds up training, where it is written in the background"),
+  TIME_OF ("checkpoint_interval", failures.interval_s,
+           "of work between checkpoints; unset: the best (Daly 2006)"),
+  { .key = "spares",
+    .type = OPTION_INT,
+    OPTION (n_spares),
+    .fallback = "0",
+    .min = 0,
+    .max = 100000,
+    .help = "nodes that stand by, and are paid" },
+  TIME_OF ("repair", failures.repair_s,
+           "mean time until a failed node is back; unset: another is there at once"),
+  TIME_OF ("straggler_mtbf", failures.straggler_mtbf_s,
+           "mean time of a node until it is slow for a while"),
+  TIME_OF ("straggler_time", failures.straggler_s, "for how long"),
+  { .key = "straggler_slowdown",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_COUNT,
+    OPTION (goal.failures.straggler_slowdown),
+    .fallback = "1",
+    .min = 1,
+    .max = 1000,
+    .help = "steps take so many times as long then" },
+  { .key = "jitter",
+    .type = OPTION_QUANTITY,
+    .kind = QUANTITY_RATIO,
+    OPTION (goal.failures.jitter),
+    .optional = TRUE,
+    .max = 1,
+    .help = "coefficient of variation of a step's time" },
+  { .key = "runs",
+    .type = OPTION_INT,
+    OPTION (n_runs),
+    .fallback = "200",
+    .min = 10,
+    .max = 100000,
+    .help = "runs that are sampled" },
+  { .key = "runs_seed",
+    .type = OPTION_INT,
+    OPTION (seed),
+    .fallback = "0",
+    .min = 0,
+    .max = G_MAXUINT32,
+    .help = "of the sampled runs" },
+  { 0 },
+};
+
+/* That of TYPE in "VALUE" or "TYPE=VALUE,..."; 0 where there is none. FALSE after a diagnostic. */
+static gboolean
+value_of (const char *text, const char *key, QuantityKind kind, const char *type, double *value,
+          DiagList *diags)
+{
+  g_auto (GStrv) parts = g_strsplit (text != NULL ? text : "", ",", -1);
+  gboolean       good = TRUE;
+
+  *value = 0;
+  for (guint i = 0; parts[i] != NULL; i++)
+    {
+      const char      *equals = strchr (parts[i], '=');
+      g_autofree char *name =
+          equals != NULL ? g_strndup (parts[i], (gsize) (equals - parts[i])) : g_strdup (type);
+      g_autofree char *why = NULL;
+      double           number;
+
+      if (!quantity_parse (kind, equals != NULL ? equals + 1 : parts[i], &number, &why))
+        {
+          diag_error (diags, NULL, NULL, "--%s: %s", key, why);
+          good = FALSE;
+        }
+      else if (g_ascii_strcasecmp (g_strstrip (name), type) == 0)
+        *value = number;
+    }
+  return good;
+}
+
+/* What rates of failures need. */
+static void
+check_failures (const RunGoal *goal, DiagList *diags)
+{
+  const GoodputInput *failures = &goal->failures;
+  const gboolean      fails =
+      failures->gpu_mtbf_s > 0 || failures->node_mtbf_s > 0 || failures->job_mtbf_s > 0;
+
+  if ((fails || failures->interval_s > 0) && goal->checkpoint_s == 0 && goal->checkpoint_bps == 0
+      && goal->checkpoint_node_bps == 0)
+    diag_error (diags, NULL,
+                "--checkpoint-bandwidth, --checkpoint-node-bandwidth or --checkpoint-stall",
+                "failures need to know what a checkpoint takes");
+  if (fails && failures->restart_s == 0)
+    diag_error (diags, NULL, "--restart '10 min'", "failures need to know what a restart takes");
+  if (failures->straggler_mtbf_s > 0
+      && (failures->straggler_s == 0 || failures->straggler_slowdown == 1))
+    diag_error (diags, NULL, "--straggler-time '1 h' --straggler-slowdown 1.2",
+                "slow nodes need to know how slow and how long");
+}
+
+gboolean
+run_options_goal (const RunOptions *self, const char *type, double bytes_per_parameter,
+                  RunGoal *goal, DiagList *diags)
+{
+  const guint before = diag_list_n_errors (diags);
+
+  *goal = self->goal;
+  goal->deadline_s = self->days * 86400;
+  goal->bytes_per_parameter = bytes_per_parameter;
+  goal->failures.n_spares = (guint) self->n_spares;
+  goal->n_runs = (guint) self->n_runs;
+  goal->seed = (guint32) self->seed;
+  value_of (self->power, "power", QUANTITY_POWER, type, &goal->power_w, diags);
+  if (value_of (self->price, "price", QUANTITY_COUNT, type, &goal->price, diags) && goal->budget > 0
+      && goal->price == 0)
+    diag_error (diags, NULL, "--price 2.5: of a GPU and hour", "a budget needs a price");
+  check_failures (goal, diags);
+  return diag_list_n_errors (diags) == before;
+}

@@ -1,0 +1,291 @@
+#include "report/run-plan.h"
+
+#include <math.h>
+
+#include "report/fields-private.h"
+#include "report/terminal-private.h"
+
+#define DAY  86400.0
+#define HOUR 3600.0
+#define MWH  3.6e9
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+/* A number of nodes, and the plan that it is of. */
+typedef struct
+{
+  const RunPlan    *plan;
+  const RunOption  *option;
+  const Prediction *prediction; /* NULL: none */
+} Row;
+
+static double
+of_prediction (const Row *row, double value)
+{
+  return row->prediction != NULL ? value : NAN;
+}
+
+#define TEXT_OF(name, expression)   FIELD_TEXT_OF (Row, text_##name, expression)
+#define NUMBER_OF(name, expression) FIELD_NUMBER_OF (Row, number_##name, expression)
+#define OF_RUN(name, expression)    NUMBER_OF (name, p->option->why == NULL ? (expression) : NAN)
+
+TEXT_OF (cluster, p->plan->cluster)
+TEXT_OF (why, p->option->why)
+TEXT_OF (strategy, p->prediction != NULL ? p->prediction->strategy : NULL)
+TEXT_OF (model, p->prediction != NULL ? p->prediction->model : NULL)
+NUMBER_OF (n_nodes, p->option->n_nodes)
+NUMBER_OF (meets, p->option->meets)
+NUMBER_OF (best, p->option == p->plan->best)
+NUMBER_OF (n_gpus, of_prediction (p, p->prediction != NULL ? p->prediction->n_gpus : 0))
+NUMBER_OF (step_time_s, of_prediction (p, p->prediction != NULL ? p->prediction->step_time_s : 0))
+NUMBER_OF (tokens_per_step,
+           of_prediction (p, p->prediction != NULL ? p->prediction->tokens_per_step : 0))
+NUMBER_OF (mfu_percent, of_prediction (p, p->prediction != NULL ? p->prediction->mfu_percent : 0))
+OF_RUN (steps, (double) p->option->n_steps)
+OF_RUN (mtbf_s, p->option->goodput.mtbf_s)
+OF_RUN (interruptions, p->option->goodput.n_interruptions)
+OF_RUN (checkpoint_bytes, p->option->checkpoint_bytes)
+OF_RUN (checkpoint_s, p->option->input.checkpoint_s)
+OF_RUN (checkpoint_interval_s, (double) p->option->goodput.interval_steps * p->option->input.step_s)
+OF_RUN (goodput, p->option->goodput.useful)
+OF_RUN (wall_s, p->option->goodput.wall_s)
+OF_RUN (wall_p10_s, p->option->sample.p10_s)
+OF_RUN (wall_p50_s, p->option->sample.p50_s)
+OF_RUN (wall_p90_s, p->option->sample.p90_s)
+OF_RUN (gpu_hours, p->option->gpu_hours)
+OF_RUN (money, p->option->money)
+OF_RUN (energy_j, p->option->energy_j)
+OF_RUN (late_s, p->option->late_s)
+OF_RUN (over_budget, p->option->over)
+
+#define FIELD(name_, type_)                                         \
+  {                                                                 \
+    .name = #name_, .type = FIELD_##type_, .number = number_##name_ \
+  }
+#define WORD(name_)                                          \
+  {                                                          \
+    .name = #name_, .type = FIELD_WORD, .text = text_##name_ \
+  }
+
+static const Field fields[] = {
+  WORD (cluster),
+  FIELD (n_nodes, NUMBER),
+  FIELD (n_gpus, NUMBER),
+  FIELD (meets, BOOL),
+  FIELD (best, BOOL),
+  WORD (why),
+  WORD (strategy),
+  WORD (model),
+  FIELD (step_time_s, NUMBER),
+  FIELD (tokens_per_step, NUMBER),
+  FIELD (mfu_percent, NUMBER),
+  FIELD (steps, NUMBER),
+  FIELD (mtbf_s, OPTIONAL),
+  FIELD (interruptions, NUMBER),
+  FIELD (checkpoint_bytes, NUMBER),
+  FIELD (checkpoint_s, NUMBER),
+  FIELD (checkpoint_interval_s, OPTIONAL),
+  FIELD (goodput, NUMBER),
+  FIELD (wall_s, NUMBER),
+  FIELD (wall_p10_s, NUMBER),
+  FIELD (wall_p50_s, NUMBER),
+  FIELD (wall_p90_s, NUMBER),
+  FIELD (gpu_hours, NUMBER),
+  FIELD (money, OPTIONAL),
+  FIELD (energy_j, OPTIONAL),
+  FIELD (late_s, NUMBER),
+  FIELD (over_budget, NUMBER),
+  FIELDS_OF_THE_PROGRAM,
+  { 0 },
+};
+
+static Row
+row_of (const RunPlan *plan, guint i)
+{
+  const RunOption *option = g_ptr_array_index (plan->options, i);
+
+  return (Row){ plan, option, option->prediction };
+}
+
+void
+report_run_plan_csv (const GPtrArray *plans, GString *out)
+{
+  g_autoptr (GArray) rows = g_array_new (FALSE, FALSE, sizeof (Row));
+
+  for (guint p = 0; p < plans->len; p++)
+    for (guint i = 0; i < ((const RunPlan *) g_ptr_array_index (plans, p))->options->len; i++)
+      {
+        const Row row = row_of (g_ptr_array_index (plans, p), i);
+
+        g_array_append_val (rows, row);
+      }
+  fields_csv (fields, rows->data, rows->len, sizeof (Row), out);
+}
+
+void
+report_run_plan_json (const GPtrArray *plans, GString *out)
+{
+  struct json_object *root = json_document_new (), *list = json_object_new_array ();
+
+  for (guint p = 0; p < plans->len; p++)
+    {
+      const RunPlan      *plan = g_ptr_array_index (plans, p);
+      struct json_object *object = json_object_new_object ();
+      struct json_object *options = json_object_new_array ();
+
+      json_add_text (object, "cluster", plan->cluster);
+      json_object_object_add (
+          object, "best", plan->best != NULL ? json_object_new_int64 (plan->best->n_nodes) : NULL);
+      for (guint i = 0; i < plan->options->len; i++)
+        {
+          const Row row = row_of (plan, i);
+
+          json_object_array_add (options, fields_json (fields, &row));
+        }
+      json_object_object_add (object, "options", options);
+      json_object_array_add (list, object);
+    }
+  json_object_object_add (root, "plans", list);
+  json_finish (root, out);
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+/* "0.0123", "1.23", "12.3", "123.4". Newly allocated. */
+static char *
+days (double seconds)
+{
+  return seconds < 10 * DAY   ? g_strdup_printf ("%.3g", seconds / DAY)
+         : isfinite (seconds) ? g_strdup_printf ("%.1f", seconds / DAY)
+                              : g_strdup ("for ever");
+}
+
+/* "1234567", to three digits or more. Newly allocated; "" for nothing known. */
+static char *
+amount (double value)
+{
+  return value == 0          ? g_strdup ("")
+         : !isfinite (value) ? g_strdup ("-")
+         : value < 100       ? g_strdup_printf ("%.3g", value)
+                             : g_strdup_printf ("%.0f", value);
+}
+
+static char *
+verdict (const RunPlan *plan, const RunOption *option)
+{
+  g_autofree char    *late = option->late_s > 0 ? days (option->late_s) : NULL;
+  g_autofree char    *over = option->over > 0 ? amount (option->over) : NULL;
+  g_autoptr (GString) text = g_string_new (option->why);
+
+  if (option == plan->best)
+    g_string_append (text, "<");
+  if (late != NULL)
+    g_string_append_printf (text, "%s days late", late);
+  if (over != NULL)
+    g_string_append_printf (text, "%s%s over budget", text->len > 0 ? ", " : "", over);
+  return g_string_free (g_steal_pointer (&text), FALSE);
+}
+
+#define N_COLUMNS 12
+
+static void
+add_line (struct libscols_table *table, const RunPlan *plan, const RunOption *option)
+{
+  const Prediction *p = option->prediction;
+  char            **cells = g_new0 (char *, N_COLUMNS + 1);
+  guint             n = 0;
+
+  cells[n++] = g_strdup_printf ("%u", option->n_nodes);
+  if (option->why != NULL)
+    {
+      for (; n < N_COLUMNS - 1; n++)
+        cells[n] = g_strdup ("");
+      cells[n++] = verdict (plan, option);
+      terminal_table_take (table, cells);
+      return;
+    }
+  cells[n++] = g_strdup_printf ("%u", p->n_gpus);
+  cells[n++] = quantity_format (QUANTITY_COUNT, p->tokens_per_step, 3);
+  cells[n++] = quantity_format (QUANTITY_TIME, p->step_time_s, 3);
+  cells[n++] = g_strdup_printf ("%.1f %%", p->mfu_percent);
+  cells[n++] = g_strdup_printf ("%.1f %%", option->goodput.useful * 100);
+  cells[n++] = days (option->goodput.wall_s);
+  {
+    g_autofree char *low = days (option->sample.p10_s), *high = days (option->sample.p90_s);
+
+    cells[n++] = g_strdup_printf ("%s - %s", low, high);
+  }
+  cells[n++] = amount (option->gpu_hours);
+  cells[n++] = amount (option->money);
+  cells[n++] = amount (option->energy_j / MWH);
+  cells[n++] = verdict (plan, option);
+  terminal_table_take (table, cells);
+}
+
+static void
+append_failures (const RunOption *option, GString *out)
+{
+  const Goodput   *g = &option->goodput;
+  g_autofree char *bytes = quantity_format (QUANTITY_BYTES, option->checkpoint_bytes, 3);
+  g_autofree char *stall = quantity_format (QUANTITY_TIME, option->input.checkpoint_s, 3);
+
+  if (g->mtbf_s > 0)
+    g_string_append_printf (
+        out, "With %u of them something fails every %.3g h: %.3g interruptions in all.\n",
+        option->n_nodes, g->mtbf_s / HOUR, g->n_interruptions);
+  if (g->interval_steps > 0)
+    g_string_append_printf (
+        out, "A checkpoint of %s every %.3g min (%" G_GUINT64_FORMAT " steps) takes %s.\n", bytes,
+        (double) g->interval_steps * option->input.step_s / 60, g->interval_steps, stall);
+  if (g->waiting > 0)
+    g_string_append_printf (out, "For %.2g %% of the time it waits for nodes.\n", g->waiting * 100);
+}
+
+static void
+append_plan (const RunPlan *plan, const RunGoal *goal, GString *out)
+{
+  static const TerminalColumn columns[N_COLUMNS] = {
+    { "nodes", TRUE },     { "GPUs", TRUE },    { "tokens/step", TRUE }, { "step", TRUE },
+    { "MFU", TRUE },       { "goodput", TRUE }, { "days", TRUE },        { "p10 - p90", TRUE },
+    { "GPU-hours", TRUE }, { "money", TRUE },   { "MWh", TRUE },         { "", FALSE },
+  };
+  struct libscols_table *table = terminal_table_new (columns, N_COLUMNS);
+  const RunOption       *told = plan->best != NULL ? plan->best : plan->nearest;
+
+  for (guint i = 0; i < plan->options->len; i++)
+    add_line (table, plan, g_ptr_array_index (plan->options, i));
+  terminal_table_finish (table, out);
+  g_string_append_c (out, '\n');
+  if (told == NULL)
+    g_string_append_printf (out, "%s: no number of nodes that was tried can run it.\n",
+                            plan->cluster);
+  else if (plan->best == NULL)
+    g_string_append_printf (out,
+                            "%s: no number of nodes that was tried meets it; the nearest: %u.\n",
+                            plan->cluster, told->n_nodes);
+  else if (goal->deadline_s > 0 || goal->budget > 0)
+    g_string_append_printf (out, "%s: the fewest nodes tried that meet it: %u.\n", plan->cluster,
+                            told->n_nodes);
+  if (told != NULL)
+    append_failures (told, out);
+}
+
+void
+report_run_plan_text (const GPtrArray *plans, const RunGoal *goals, GString *out)
+{
+  g_autofree char *tokens = quantity_format (QUANTITY_COUNT, goals[0].tokens, 4);
+  g_autofree char *by = goals[0].deadline_s > 0 ? days (goals[0].deadline_s) : NULL;
+  g_autofree char *within = goals[0].budget > 0 ? amount (goals[0].budget) : NULL;
+
+  g_string_append_printf (out, "%s tokens", tokens);
+  if (by != NULL)
+    g_string_append_printf (out, " in %s days", by);
+  if (within != NULL)
+    g_string_append_printf (out, "%s for %s", by != NULL ? "," : "", within);
+  g_string_append (out, "\n\n");
+  for (guint i = 0; i < plans->len; i++)
+    {
+      g_string_append (out, i > 0 ? "\n" : "");
+      append_plan (g_ptr_array_index (plans, i), &goals[i], out);
+    }
+}

@@ -1,0 +1,13 @@
+/* `plan`: the numbers of nodes that were tried for each type of node, and which meets the goal. */
+#pragma once
+
+#include "analysis/run-plan.h"
+
+/* PLANS: RunPlan*, with the goal of each in GOALS. */
+void report_run_plan_text (const GPtrArray *plans, const RunGoal *goals, GString *out);
+
+/* A row a number of nodes of each type. */
+void report_run_plan_csv (const GPtrArray *plans, GString *out);
+
+/* {"schema": 1, "plans": [{"cluster": ..., "best": nodes or null, "options": [...]}]} */
+void report_run_plan_json (const GPtrArray *plans, GString *out);
