@@ -63,7 +63,10 @@ typedef struct
   guint  n_unfinished; /* runs that were given up: twenty times the work's time was not enough */
 } GoodputSample;
 
-/* N_RUNS runs (at least 1), with checkpoints as often as EXPECTED has it. The same SEED gives the
-   same runs. */
+/*
+ * N_RUNS runs (at least 1), with checkpoints as often as EXPECTED has it. The same SEED gives the
+ * same runs. Long runs, of millions of events in all, are sums of independent parts, of which only
+ * N_RUNS are drawn.
+ */
 void goodput_sample (const GoodputInput *input, const Goodput *expected, guint32 seed, guint n_runs,
                      GoodputSample *sample);

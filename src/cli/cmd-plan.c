@@ -282,7 +282,7 @@ cmd_plan (int argc, char **argv)
   ExitStatus            status = EXIT_USAGE;
 
   parsed = common_parse (
-      &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS, "[SCENARIO.yaml]",
+      &common, COMMON_SCENARIO | COMMON_FORMAT, "[SCENARIO.yaml]",
       "Plans a run: how many nodes train so many tokens by a deadline, within a budget; days, "
       "GPU-hours, money and energy, with failures, checkpoints, spare and slow nodes.\n"
       "Exit status: 0 some number of nodes meets it, 3 none does, 2 bad input, 1 runtime failure.",

@@ -112,6 +112,10 @@ add_model (GArray *facts, const ResolvedScenario *resolved)
     { "tied_embeddings", shape->tied_embeddings },
     { "biases", shape->attention_bias || shape->output_bias || shape->mlp_bias },
     { "attention_bias_alone", shape->attention_bias && !shape->output_bias && !shape->mlp_bias },
+    { "some_biases", (shape->attention_bias || shape->output_bias || shape->mlp_bias)
+                         && !(shape->attention_bias && shape->output_bias && shape->mlp_bias)
+                         && !(shape->attention_bias && !shape->output_bias && !shape->mlp_bias) },
+    { "odd_ends", shape->embed_dim > 0 || shape->post_norm || shape->embedding_norm },
     { "latent_attention", shape->kv_lora_rank > 0 },
     { "odd_heads", shape->head_dim * shape->n_heads != shape->d_model },
     { "qk_norm", shape->qk_norm },

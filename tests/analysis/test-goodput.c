@@ -210,6 +210,24 @@ START_TEST (test_monte_carlo)
 }
 END_TEST
 
+/* Runs too long to be followed are made of parts: as many days, and a spread that grows as a root. */
+START_TEST (test_long)
+{
+  GoodputInput  in = runs[0].in;
+  Goodput       expected;
+  GoodputSample one, many;
+
+  goodput_expect (&in, &expected);
+  goodput_sample (&in, &expected, 7, 150, &one);
+  in.n_steps *= 10000;
+  goodput_expect (&in, &expected);
+  goodput_sample (&in, &expected, 7, 150, &many);
+  ck_assert_double_lt (fabs (many.mean_s - expected.wall_s), 4 * many.error_s);
+  near (many.mean_interruptions, expected.n_interruptions, 0.01, "interruptions");
+  near (many.p90_s - many.p10_s, 100 * (one.p90_s - one.p10_s), 0.3, "spread");
+}
+END_TEST
+
 /* Failures and stragglers together: the closed form takes the mean speed in each segment. */
 START_TEST (test_together)
 {
@@ -293,6 +311,7 @@ main (void)
   tcase_add_test (tests, test_by_hand);
   tcase_add_test (tests, test_stragglers_by_hand);
   tcase_add_loop_test (tests, test_monte_carlo, 0, G_N_ELEMENTS (runs));
+  tcase_add_test (tests, test_long);
   tcase_add_test (tests, test_together);
   tcase_add_test (tests, test_hopeless);
   tcase_add_test (tests, test_llama);

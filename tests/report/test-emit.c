@@ -561,6 +561,8 @@ START_TEST (test_deepspeed)
   has ("json", text, "zero_optimization.offload_optimizer.ratio", "0.5");
   has ("json", text, "zero_optimization.offload_optimizer.buffer_count", "4");
   has ("json", text, "zero_optimization.offload_param.device", NULL);
+  has ("json", text, "optimizer.params.torch_adam", NULL); /* the host's Adam is DeepSpeed's */
+  has ("json", of_zeropp, "optimizer.params.torch_adam", "true");
   has ("json", text, "gradient_clipping", "0.0");
   /* 32 ranks of one sequence, four times */
   has ("json", text, "train_batch_size", "128");
@@ -622,6 +624,33 @@ START_TEST (test_megatron)
 }
 END_TEST
 
+/* What Megatron-LM's own checks of its arguments refuse, or ask for. */
+START_TEST (test_megatron_checks)
+{
+  g_autoptr (Scenario) two = SCENARIO ("ddp", "mesh.pp", "2", "mesh.vp", "2", "mesh.p2p",
+                                       "batched-sync", "training.grad_accum", "4");
+  g_autoptr (Scenario) direct = SCENARIO ("ddp", "mesh.pp", "2", "mesh.vp", "2", "mesh.p2p",
+                                          "direct", "training.grad_accum", "4");
+  g_autoptr (Scenario) four = SCENARIO ("ddp", "mesh.pp", "4", "mesh.vp", "2", "mesh.p2p",
+                                        "batched-sync", "training.grad_accum", "4");
+  g_autoptr (Scenario) sharded = SCENARIO ("megatron-fsdp", "strategy.overlap_grad_reduce", "off",
+                                           "training.precision", "fp16-mixed");
+  g_autoptr (Scenario) tensor = SCENARIO ("ddp", "mesh.tp", "2");
+  g_autofree char     *why = refusal ("megatron-lm", two);
+  g_autofree char     *of_direct = settings ("megatron-lm", direct);
+  g_autofree char     *of_four = settings ("megatron-lm", four);
+  g_autofree char     *overlap = refusal ("megatron-lm", sharded);
+  g_autofree char     *of_tensor = settings ("megatron-lm", tensor);
+
+  ck_assert_msg (strstr (why, "mesh.p2p") != NULL, "%s", why);
+  has ("shell", of_direct, "--no-overlap-p2p-communication", NULL);
+  has ("shell", of_direct, "--num-virtual-stages-per-pipeline-rank", "2");
+  has ("shell", of_four, "--no-overlap-p2p-communication", "true");
+  ck_assert_msg (strstr (overlap, "strategy.overlap_param_gather") != NULL, "%s", overlap);
+  ck_assert_ptr_nonnull (strstr (of_tensor, "CUDA_DEVICE_MAX_CONNECTIONS=1"));
+}
+END_TEST
+
 /* All reasons in one pass, and who could. */
 START_TEST (test_refused)
 {
@@ -660,6 +689,7 @@ main (void)
   tcase_add_test (tests, test_deepspeed);
   tcase_add_test (tests, test_accelerate);
   tcase_add_test (tests, test_megatron);
+  tcase_add_test (tests, test_megatron_checks);
   tcase_add_test (tests, test_refused);
   suite_add_tcase (suite, tests);
   return fixture_main (suite);
