@@ -218,6 +218,7 @@ emit_facts (const ResolvedScenario *resolved)
   add_settings (facts, resolved->scenario);
   add_count (facts, "world", cluster_n_gpus (resolved->cluster));
   add_count (facts, "nodes", cluster_n_nodes (resolved->cluster));
+  add_count (facts, "grad_accum", training->grad_accum);
   add_count (facts, "rank_batch", sequences);
   add_count (facts, "global_batch", sequences * resolved->n_data_ranks);
   add_groups (facts, resolved, mesh);

@@ -210,7 +210,7 @@ START_TEST (test_monte_carlo)
 }
 END_TEST
 
-/* Runs too long to be followed are made of parts: as many days, and a spread that grows as a root. */
+/* Runs too long to be followed are sums of parts: their spread grows as a root. */
 START_TEST (test_long)
 {
   GoodputInput  in = runs[0].in;

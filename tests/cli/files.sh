@@ -57,6 +57,18 @@ for command in simulate compare; do
   [ ! -e new ]
   verdict $? "early: $command, a picture's name leaves nothing"
 done
+early 'settings, no folder' "there is no folder 'absent': make it" simulate good.yaml \
+  --emit accelerate:absent/a.yaml
+run simulate good.yaml --emit accelerate:a.yaml --emit scenario=s.yaml
+[ $status -eq 0 ] && grep -q '^step time\|step time' out && grep -q 'fsdp_version: 2' a.yaml \
+  && grep -q '^strategy:' s.yaml
+verdict $? 'settings and scenario beside the result'
+run simulate s.yaml --emit accelerate
+sed -n '/^compute/,$p' a.yaml >settings && sed -n '/^compute/,$p' out | diff settings - >&2
+verdict $? 'the scenario that was written has the same settings'
+run simulate good.yaml --optimizer none --emit torchtitan:t.toml
+[ $status -eq 2 ] && [ ! -s out ] && [ ! -e t.toml ]
+verdict $? 'what is refused is neither simulated nor written'
 if [ -d /proc/self ]; then
   # root is told that it may write there
   early 'pictures in /proc' "the folder '/proc' takes no" simulate good.yaml --plot /proc/xx
