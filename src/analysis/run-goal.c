@@ -9,6 +9,8 @@
     .optional = TRUE, .help = help_                                                     \
   }
 
+static const char *const tiers[] = { "given", "nvme", NULL };
+
 const OptionSpec run_options[] = {
   { .key = "tokens",
     .type = OPTION_QUANTITY,
@@ -63,6 +65,13 @@ const OptionSpec run_options[] = {
     OPTION (goal.checkpoint_node_bps),
     .optional = TRUE,
     .help = "at which each node writes its part, to its drives or host memory: '5 GB/s'" },
+  { .key = "checkpoint_tier",
+    .type = OPTION_ENUM,
+    .choices = tiers,
+    OPTION (checkpoint_tier),
+    .fallback = "given",
+    .help = "nvme: each node writes its part to its drives, at the rate of the node's profile; "
+            "given: at a bandwidth above" },
   TIME_OF ("checkpoint_stall", checkpoint_s,
            "how long one holds up training, where it is written in the background"),
   TIME_OF ("checkpoint_interval", failures.interval_s,
@@ -161,20 +170,28 @@ check_failures (const RunGoal *goal, DiagList *diags)
 }
 
 gboolean
-run_options_goal (const RunOptions *self, const char *type, double bytes_per_parameter,
-                  RunGoal *goal, DiagList *diags)
+run_options_goal (const RunOptions *self, const RunFacts *facts, RunGoal *goal, DiagList *diags)
 {
   const guint before = diag_list_n_errors (diags);
 
   *goal = self->goal;
   goal->deadline_s = self->days * 86400;
-  goal->bytes_per_parameter = bytes_per_parameter;
+  goal->bytes_per_parameter = facts->bytes_per_parameter;
   goal->failures.n_spares = (guint) self->n_spares;
   goal->n_runs = (guint) self->n_runs;
   goal->seed = (guint32) self->seed;
-  value_of (self->power, "power", QUANTITY_POWER, type, &goal->power_w, diags);
-  if (value_of (self->price, "price", QUANTITY_COUNT, type, &goal->price, diags) && goal->budget > 0
-      && goal->price == 0)
+  if (self->checkpoint_tier == RUN_TIER_NVME)
+    {
+      goal->checkpoint_bps = 0;
+      goal->checkpoint_node_bps = facts->drive_write_bps;
+      if (facts->drive_write_bps == 0)
+        diag_error (diags, NULL, "--checkpoint-node-bandwidth '5 GB/s'",
+                    "--checkpoint-tier: no profile of '%s' says what its drives write",
+                    facts->type);
+    }
+  value_of (self->power, "power", QUANTITY_POWER, facts->type, &goal->power_w, diags);
+  if (value_of (self->price, "price", QUANTITY_COUNT, facts->type, &goal->price, diags)
+      && goal->budget > 0 && goal->price == 0)
     diag_error (diags, NULL, "--price 2.5: of a GPU and hour", "a budget needs a price");
   check_failures (goal, diags);
   return diag_list_n_errors (diags) == before;

@@ -10,14 +10,29 @@ typedef struct
   double  days;
   char   *price, *power; /* "2.5", or "TYPE=2.5,TYPE=1.2" */
   gint64  n_spares, n_runs, seed;
+  gint    checkpoint_tier; /* RunTier */
 } RunOptions;
+
+/* Where checkpoints go. */
+typedef enum
+{
+  RUN_TIER_GIVEN, /* at the bandwidth that is given */
+  RUN_TIER_NVME,  /* each node's part to its drives, at their profile's rate */
+} RunTier;
+
+/* What the options need to know of the scenario. */
+typedef struct
+{
+  const char *type;                /* of node, for prices */
+  double      bytes_per_parameter; /* that training keeps */
+  double      drive_write_bps;     /* of a node; 0: not known */
+} RunFacts;
 
 extern const OptionSpec run_options[];
 
 /*
- * SELF->goal for nodes of TYPE, of a model whose training keeps BYTES_PER_PARAMETER. FALSE after
- * diagnostics: rates of failures without what a checkpoint and a restart take, bad prices,
+ * SELF->goal for what FACTS say. FALSE after diagnostics: rates of failures without what a checkpoint and a restart take, bad prices,
  * a budget without a price.
  */
-gboolean run_options_goal (const RunOptions *self, const char *type, double bytes_per_parameter,
-                           RunGoal *goal, DiagList *diags);
+gboolean run_options_goal (const RunOptions *self, const RunFacts *facts, RunGoal *goal,
+                           DiagList *diags);

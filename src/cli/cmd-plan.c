@@ -135,11 +135,10 @@ typedef struct
   PredictOptions  options;
 } Chooser;
 
-/* The scenario as it is, on N_NODES. */
-static Prediction *
-predict_on (guint n_nodes, gpointer who, DiagList *diags, GError **error)
+/* The scenario on N_NODES, else as it is. NULL after diagnostics. */
+static Scenario *
+scenario_on (const Chooser *self, guint n_nodes, DiagList *diags)
 {
-  const Chooser   *self = who;
   g_autofree char *value = self->type != NULL ? g_strdup_printf ("%u x %s", n_nodes, self->type)
                                               : g_strdup_printf ("%u", n_nodes);
   const ScenarioOverride override = {
@@ -147,13 +146,33 @@ predict_on (guint n_nodes, gpointer who, DiagList *diags, GError **error)
     .value = value,
     .origin = "--node-counts",
   };
-  g_autoptr (Scenario) scenario =
-      scenario_with (self->scenario, self->common->strategies, &override, 1, diags);
-  Prediction *prediction =
+
+  return scenario_with (self->scenario, self->common->strategies, &override, 1, diags);
+}
+
+static Prediction *
+predict_on (guint n_nodes, gpointer who, DiagList *diags, GError **error)
+{
+  const Chooser       *self = who;
+  g_autoptr (Scenario) scenario = scenario_on (self, n_nodes, diags);
+  Prediction          *prediction =
       scenario != NULL ? predict (scenario, &self->options, diags, error) : NULL;
 
   work_count_done (self->options.count);
   return prediction;
+}
+
+/* At which a node writes to its drives; 0: not known. */
+static double
+drive_rate (const Chooser *self)
+{
+  g_autoptr (DiagList)   diags = diag_list_new (); /* what is wrong is told by the predictions */
+  g_autoptr (Scenario)   scenario = scenario_on (self, 1, diags);
+  g_autoptr (ProfileSet) profiles = predict_profiles (&self->options);
+  g_autoptr (Cluster)    cluster =
+      scenario != NULL ? cluster_new (&scenario->cluster, profiles, NULL, diags) : NULL;
+
+  return cluster != NULL ? cluster_node_profile (cluster, 0)->nvme_write.value : 0;
 }
 
 /* The type of node in a cluster's name, "4 x TYPE" or "TYPE"; NULL: it has no name. */
@@ -243,10 +262,13 @@ plan (const Common *common, const Scenario *scenario, const PlanWords *words,
 
   for (guint i = 0; i < n; i++)
     {
-      const char *type = words->types != NULL ? words->types[i] : own[0];
+      RunFacts facts = { .bytes_per_parameter = bytes_per_parameter (scenario) };
 
-      run_options_goal (options, type != NULL ? type : "", bytes_per_parameter (scenario),
-                        &goals[i], diags);
+      chooser.type = words->types != NULL ? words->types[i] : own[0];
+      facts.type = chooser.type != NULL ? chooser.type : "cluster";
+      if (options->checkpoint_tier == RUN_TIER_NVME)
+        facts.drive_write_bps = drive_rate (&chooser);
+      run_options_goal (options, &facts, &goals[i], diags);
     }
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;

@@ -115,6 +115,7 @@ hand plan-missed 3 plan good.yaml --tokens 90G --days 1 --budget 10 --price 2 --
   --format csv
 hand plan-bad 2 plan good.yaml --tokens 1G --gpu-mtbf '1 h' --budget 10 --power 5 \
   --straggler-mtbf '9 h' --node-counts 4
+hand plan-tier 2 plan good.yaml --tokens 1G --checkpoint-tier nvme --node-counts 1
 hand plan-counts 2 plan good.yaml --tokens 1G --node-counts 8..4
 hand plan-tokens 2 plan good.yaml --days 3
 hand plan-type 2 plan good.yaml --tokens 1G --set cluster.node= --gpu-nodes hand-par
