@@ -31,8 +31,8 @@ typedef struct
 extern const OptionSpec run_options[];
 
 /*
- * SELF->goal for what FACTS say. FALSE after diagnostics: rates of failures without what a checkpoint and a restart take, bad prices,
- * a budget without a price.
+ * SELF->goal for what FACTS say. FALSE after diagnostics: rates of failures without what a
+ * checkpoint and a restart take, bad prices, a budget without a price.
  */
 gboolean run_options_goal (const RunOptions *self, const RunFacts *facts, RunGoal *goal,
                            DiagList *diags);
