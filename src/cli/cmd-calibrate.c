@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "cli/pages.h"
 #include "cli/subjects.h"
 #include "measure/measurement-file.h"
 
@@ -44,6 +45,7 @@ cmd_calibrate (int argc, char **argv)
   g_autofree char **words = g_new0 (char *, (gsize) argc + 2);
   g_autofree char  *subject = g_strdup (subjects[0].name);
 
+  pages_take_subjects (subjects, G_N_ELEMENTS (subjects), NULL); /* beside its own page */
   if (!named && !names_collectives (argv))
     return cmd_calibrate_results (argc, argv);
   words[0] = argv[0];

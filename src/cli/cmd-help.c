@@ -1,159 +1,107 @@
 /*
- * shardsim help: what a command does, or everything that has to do with a word: commands, options,
- * strategies, profiles, models.
+ * shardsim help: what a command does, or everything that has to do with some words: commands,
+ * options, strategies, profiles, models.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/suggest.h"
-#include "cli/common.h"
 #include "cli/help.h"
-#include "cli/section-options.h"
+#include "cli/listing.h"
+#include "cli/search.h"
 
 #define DESCRIPTION 34 /* column of the descriptions */
 
-/* What is looked for, and what there is. */
-typedef struct
-{
-  char      *word;  /* lower case, '-' for '_' */
-  GString   *found; /* lines of the answer */
-  GPtrArray *names; /* of everything, for a hint */
-  guint      width;
-} Search;
-
-static gboolean
-mentions (const Search *self, const char *text)
-{
-  g_autofree char *lower = g_ascii_strdown (text != NULL ? text : "", -1);
-
-  return strstr (g_strdelimit (lower, "_", '-'), self->word) != NULL;
-}
-
-/* NAME is hinted at; LINE ("--micro-batch") is what is printed of it. */
-static void
-look_at (Search *self, const char *kind, const char *name, const char *line, const char *help)
-{
-  gsize start = self->found->len;
-
-  g_ptr_array_add (self->names, g_strdup (name));
-  if (!mentions (self, name) && !mentions (self, help))
-    return;
-  g_string_append_printf (self->found, "%-9s %s", kind, line);
-  if (self->found->len - start + 2 > DESCRIPTION)
-    {
-      g_string_append_c (self->found, '\n');
-      start = self->found->len;
-    }
-  g_string_append_printf (self->found, "%*s",
-                          (int) (DESCRIPTION - (guint) (self->found->len - start)), "");
-  help_wrap (self->found, help != NULL ? help : "", DESCRIPTION, DESCRIPTION, self->width);
-}
+static const ListingColumn columns[] = {
+  { "kind", LISTING_TEXT },
+  { "name", LISTING_TEXT },
+  { "help", LISTING_TEXT },
+  { NULL, LISTING_TEXT },
+};
 
 static void
-look_at_options (Search *self, const OptionSpec *table, const char *prefix)
+append_found (GString *out, const Found *found, guint width)
 {
-  for (const OptionSpec *spec = table; spec != NULL && spec->key != NULL; spec++)
+  gsize start = out->len;
+
+  g_string_append_printf (out, "%-9s %s", found->kind, found->name);
+  if (out->len - start + 2 > DESCRIPTION && *found->help != '\0')
     {
-      g_autofree char *name = g_strdelimit (g_strdup (spec->key), "_", '-');
-      g_autofree char *line =
-          g_strdup_printf ("%s%s", prefix, g_str_equal (prefix, "--") ? name : spec->key);
-
-      if (!g_str_equal (spec->key, "name"))
-        look_at (self, "option", name, line, spec->help);
+      g_string_append_c (out, '\n');
+      start = out->len;
     }
-}
-
-static void
-look_at_all (Search *self)
-{
-  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
-  g_auto (GStrv)         models = model_list_shipped ();
-
-  for (guint i = 0; commands[i].name != NULL; i++)
-    look_at (self, "command", commands[i].name, commands[i].name, commands[i].help);
-  for (guint s = 0; s < N_OPTION_SECTIONS; s++)
-    {
-      const OptionSection *section = &option_sections[s];
-      g_autofree char     *prefix =
-          section->flags == 0 ? g_strdup_printf ("--set %s.", section->name) : g_strdup ("--");
-
-      look_at_options (self, scenario_section_table (section->name), prefix);
-    }
-  for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
-    {
-      g_autofree char *prefix = g_strdup_printf ("%s: --set strategy.", (*list)->name);
-
-      look_at (self, "strategy", (*list)->name, (*list)->name, (*list)->title);
-      look_at_options (self, (*list)->options, prefix);
-    }
-  for (guint k = 0; profile_kind_names[k] != NULL; k++)
-    {
-      g_auto (GStrv) ids = profile_set_list (profiles, profile_kind_names[k]);
-
-      for (guint i = 0; ids[i] != NULL; i++)
-        look_at (self, profile_kind_names[k], ids[i], ids[i], NULL);
-    }
-  for (guint i = 0; models[i] != NULL; i++)
-    look_at (self, "model", models[i], models[i], NULL);
+  if (*found->help != '\0')
+    g_string_append_printf (out, "%*s", (int) (DESCRIPTION - (guint) (out->len - start)), "");
+  help_wrap (out, found->help, DESCRIPTION, DESCRIPTION, width);
 }
 
 static ExitStatus
-search (const char *word)
+search (const Common *common)
 {
-  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (GString)   found = g_string_new (NULL);
-  g_autofree char *bare = g_strdelimit (g_ascii_strdown (word + strspn (word, "-"), -1), "_", '-');
-  Search           self = { bare, found, names, help_terminal_width () };
-  const char      *nearest;
+  g_autofree char      *hint = NULL, *words = g_strjoinv (" ", common->files);
+  g_autoptr (GPtrArray) found = search_all (common, common->files, &hint);
+  g_autoptr (Listing)   listing = listing_new ("found", columns);
+  g_autoptr (GString)   text = g_string_new (NULL);
 
-  look_at_all (&self);
-  if (found->len > 0 && *bare != '\0')
-    return stream_print (found);
-  g_ptr_array_add (names, NULL);
-  nearest = suggest_nearest (bare, (const char *const *) names->pdata);
-  stream_say ("shardsim help: nothing has to do with '%s'\n", word);
-  if (nearest != NULL)
-    stream_say ("  hint: did you mean '%s'?\n", nearest);
+  for (guint i = 0; i < found->len; i++)
+    {
+      const Found *one = g_ptr_array_index (found, i);
+
+      listing_add (listing, one->kind, one->name, one->help);
+      append_found (text, one, help_terminal_width ());
+    }
+  if (found->len > 0)
+    return listing_print (listing, common->format, text);
+  stream_say ("shardsim help: nothing has to do with '%s'\n", words);
+  if (hint != NULL)
+    stream_say ("  hint: did you mean '%s'?\n", hint);
   else
     stream_say ("  hint: 'shardsim --help' lists the commands\n");
   return EXIT_USAGE;
 }
 
-static ExitStatus
-explain (gboolean asked)
+/* `shardsim help WORDS...` is `shardsim WORDS... --help`. */
+static int
+explain (const Command *command, int argc, char **argv)
 {
-  g_autoptr (GString) text = g_string_new (NULL);
+  g_autoptr (GPtrArray) words = g_ptr_array_new ();
 
-  help_append_text (text,
-                    "Usage: shardsim help COMMAND [SUBJECT] | WORD\n\n"
-                    "Explains a command, or lists the commands, options, strategies, hardware "
-                    "profiles and models that have to do with a word.\n",
-                    help_terminal_width ());
-  if (asked)
-    fputs (text->str, stdout);
-  else
-    stream_say ("%s", text->str);
-  return asked ? EXIT_DONE : EXIT_USAGE;
+  g_ptr_array_add (words, (gpointer) command->name);
+  for (int i = 2; i < argc; i++)
+    g_ptr_array_add (words, argv[i]);
+  g_ptr_array_add (words, (gpointer) "--help");
+  g_ptr_array_add (words, NULL);
+  return command->main ((int) words->len - 1, (char **) words->pdata);
 }
 
 int
 cmd_help (int argc, char **argv)
 {
-  g_autoptr (GPtrArray) words = g_ptr_array_new ();
-  gint                  command = -1;
+  g_auto (Common) common = { 0 };
+  gboolean        done = FALSE;
 
-  for (gint i = 0; argc > 1 && commands[i].name != NULL; i++)
+  for (guint i = 0; argc > 1 && commands[i].name != NULL; i++)
     if (g_ascii_strcasecmp (commands[i].name, argv[1]) == 0 && commands[i].main != cmd_help)
-      command = i;
-  if (argc < 2 || (command < 0 && argc > 2) || g_str_equal (argv[1], "--help")
-      || g_str_equal (argv[1], "-h"))
-    return explain (argc == 2);
-  if (command < 0)
-    return search (argv[1]);
-  g_ptr_array_add (words, (gpointer) commands[command].name);
-  for (int i = 2; i < argc; i++)
-    g_ptr_array_add (words, argv[i]);
-  g_ptr_array_add (words, (gpointer) "--help");
-  g_ptr_array_add (words, NULL);
-  return commands[command].main ((int) words->len - 1, (char **) words->pdata);
+      return explain (&commands[i], argc, argv);
+  if (!common_parse (&common, COMMON_FORMAT, "COMMAND [SUBJECT] | WORD...",
+                     "Explains a command, or lists the commands, options, strategies, hardware "
+                     "profiles and models that have to do with a word, the nearest first; with "
+                     "several words, what has to do with all of them.",
+                     "Examples:\n"
+                     "  shardsim help validate training\n"
+                     "  shardsim help checkpointing\n"
+                     "  shardsim help h100 sxm\n",
+                     NULL, argc, argv, &done))
+    return EXIT_USAGE;
+  if (done)
+    return EXIT_DONE;
+  for (guint i = 0; common.files[i] != NULL; i++)
+    if (common.files[i][strspn (common.files[i], "-")] == '\0')
+      {
+        stream_say ("shardsim help: '%s' is no word to look for\n", common.files[i]);
+        return EXIT_USAGE;
+      }
+  if (common.files[0] != NULL)
+    return search (&common);
+  stream_say ("shardsim help: which word? 'shardsim --help' lists the commands\n");
+  return EXIT_USAGE;
 }

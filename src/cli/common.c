@@ -6,6 +6,7 @@
 #include "base/layout.h"
 #include "base/suggest.h"
 #include "cli/help.h"
+#include "cli/pages.h"
 #include "cli/progress.h"
 #include "cli/section-options.h"
 #include "report/page.h"
@@ -23,22 +24,22 @@ static const char *const most_used[] = { "vary",        "store",      "cluster",
 /* Scenarios whose steps a page shows: each of them takes memory until it is written. */
 #define MAX_SHOWN 8
 
+const char *const format_names[] = { "text", "csv", "json", NULL };
+
 /* ---- parsing --------------------------------------------------------------------------------- */
 
 static gboolean
 parse_format (Common *self, const char *format)
 {
-  static const char *const names[] = { "text", "csv", "json", NULL };
-
   if (format == NULL)
     return TRUE;
-  if (name_index (format, names) >= 0)
+  if (name_index (format, format_names) >= 0)
     {
-      self->format = (OutputFormat) name_index (format, names);
+      self->format = (OutputFormat) name_index (format, format_names);
       return TRUE;
     }
   {
-    g_autofree char *hint = suggest_hint (format, names);
+    g_autofree char *hint = suggest_hint (format, format_names);
 
     stream_say ("shardsim %s: unknown format '%s': %s\n", self->command, format, hint);
   }
@@ -342,6 +343,9 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   if (extra != NULL)
     add_entries (context, extra, own, names);
   section_options_add (self, flags, groups, context);
+  *done = pages_take_help (&help);
+  if (*done)
+    return TRUE;
   name_options (groups, names);
   if (flags & (COMMON_RUN | COMMON_JOBS))
     spell_out_jobs (words);

@@ -13,6 +13,8 @@ typedef enum
   FORMAT_JSON,
 } OutputFormat;
 
+extern const char *const format_names[]; /* as --format takes them, then NULL */
+
 /* Filled from the command line by common_parse. */
 typedef struct
 {
@@ -105,7 +107,8 @@ typedef struct
   const char *help;
 } Command;
 
-extern const Command commands[]; /* ends with a NULL name */
+extern const Command commands[];        /* ends with a NULL name */
+extern const char    program_summary[]; /* what the program does, in a sentence */
 int                  cmd_simulate (int argc, char **argv);
 int                  cmd_compare (int argc, char **argv);
 int                  cmd_sensitivity (int argc, char **argv);
@@ -125,3 +128,5 @@ int                  cmd_calibrate (int argc, char **argv);
 int                  cmd_regress (int argc, char **argv);
 int                  cmd_validate (int argc, char **argv);
 int                  cmd_help (int argc, char **argv);
+int                  cmd_completion (int argc, char **argv);
+int                  cmd_manual (int argc, char **argv);

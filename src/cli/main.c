@@ -36,8 +36,14 @@ const Command commands[] = {
   { "validate", cmd_validate, "predictions against measurements: errors and their statistics" },
   { "regress", cmd_regress, "predictions against a stored baseline: what moved, and why" },
   { "help", cmd_help, "what a command does, or what has to do with a word" },
+  { "completion", cmd_completion, "the script that completes command lines in a shell" },
+  { "manual", cmd_manual, "manual pages, as man reads them" },
   { NULL, NULL, NULL },
 };
+
+const char program_summary[] =
+    "Predicts how fast a model trains on a GPU cluster with a strategy, how much memory it takes, "
+    "and what holds it back.";
 
 /* Newly allocated. */
 static char *
@@ -46,11 +52,9 @@ usage_text (void)
   GString    *text = g_string_new (NULL);
   const guint width = help_terminal_width ();
 
-  help_append_text (text,
-                    "Usage: shardsim COMMAND [OPTIONS] [FILE]\n\n"
-                    "Predicts how fast a model trains on a GPU cluster with a strategy, how much "
-                    "memory it takes, and what holds it back.\n\nCommands:\n",
-                    width);
+  help_append_text (text, "Usage: shardsim COMMAND [OPTIONS] [FILE]\n\n", width);
+  help_append_text (text, program_summary, width);
+  help_append_text (text, "\nCommands:\n", width);
   for (guint i = 0; commands[i].name != NULL; i++)
     help_append_item (text, commands[i].name, commands[i].help, width);
   help_append_text (text,

@@ -51,23 +51,49 @@ on_set (const char *option, const char *value, gpointer data, GError **error)
   return TRUE;
 }
 
+/* The key "micro_batch" of "micro-batch", and the name of its section. NULL: there is none. */
+static const OptionSpec *
+find_key (const char *option, const char **section)
+{
+  g_autofree char *key = g_strdelimit (g_strdup (option), "-", '_');
+
+  for (guint i = 0; i < N_OPTION_SECTIONS; i++)
+    {
+      const OptionSpec *table = scenario_section_table (option_sections[i].name);
+      const OptionSpec *spec = table != NULL ? option_table_find (table, key) : NULL;
+
+      *section = option_sections[i].name;
+      if (spec != NULL)
+        return spec;
+    }
+  return NULL;
+}
+
+static const char *
+key_of_shorthand (const char *option)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
+    if (g_str_equal (shorthands[i].option, option))
+      return shorthands[i].key;
+  return NULL;
+}
+
 /* "--micro-batch" to "training.micro_batch". */
 static char *
 key_of_option (const char *option)
 {
-  g_autofree char *key = g_strdelimit (g_strdup (option), "-", '_');
+  const char       *section, *key = key_of_shorthand (option);
+  const OptionSpec *spec = key == NULL ? find_key (option, &section) : NULL;
 
-  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
-    if (g_str_equal (shorthands[i].option, option))
-      return g_strdup (shorthands[i].key);
-  for (guint i = 0; i < N_OPTION_SECTIONS; i++)
-    {
-      const OptionSpec *table = scenario_section_table (option_sections[i].name);
+  return spec != NULL ? g_strdup_printf ("%s.%s", section, spec->key) : g_strdup (key);
+}
 
-      if (table != NULL && option_table_find (table, key) != NULL)
-        return g_strdup_printf ("%s.%s", option_sections[i].name, key);
-    }
-  return NULL;
+const OptionSpec *
+section_options_find (const char *option)
+{
+  const char *section;
+
+  return key_of_shorthand (option) == NULL ? find_key (option, &section) : NULL;
 }
 
 /* A switch may stand alone: --single-process. */

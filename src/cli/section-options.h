@@ -25,5 +25,8 @@ extern const OptionSection option_sections[N_OPTION_SECTIONS];
 void section_options_add (Common *self, CommonFlags flags, GPtrArray *groups,
                           GOptionContext *context);
 
+/* The key that OPTION ("micro-batch") stands for; NULL for others and for short names of keys. */
+const OptionSpec *section_options_find (const char *option);
+
 /* Adds every strategy's own keys to GROUPS: known once plug-ins are loaded, given with --set. */
 void section_options_add_strategies (Common *self, GPtrArray *groups);

@@ -4,6 +4,7 @@
 
 #include "base/suggest.h"
 #include "cli/help.h"
+#include "cli/pages.h"
 
 /* Newly allocated. */
 static char *
@@ -52,6 +53,8 @@ subjects_run (const Subject *subjects, guint n, const char *summary, int argc, c
 {
   g_autofree char *usage = usage_text (subjects, n, argv[0], summary);
 
+  if (pages_take_subjects (subjects, n, summary))
+    return EXIT_DONE;
   if (argc < 2)
     {
       stream_say ("%s", usage);

@@ -312,6 +312,9 @@ check help-simulate-strategy 0 simulate --help-strategy
 check help-command 0 help models
 check help-subject 0 help validate training
 check help-word 0 help checkpointing
+check help-words 0 help h100 sxm --format json
+check help-no-word 2 help --format csv
+check help-part 2 help chekpointing
 check help-nothing 2 help sharrd
 
 # example NAME STATUS ARGUMENT...: calibrates onto the hand-made GPU, into a folder that is no part

@@ -6,27 +6,8 @@ set -u
 program=$(realpath "$1")
 SHARDSIM_DATADIR=$2
 export SHARDSIM_DATADIR
-number=0
-failed=0
-
-verdict() { # 0|1 NAME
-  number=$((number + 1))
-  if [ "$1" -eq 0 ]; then echo "ok $number - $2"; else
-    echo "not ok $number - $2"
-    failed=1
-  fi
-}
-
-# The names under a heading, such as "Commands:"
-names() { # HEADING HELP-WORDS...
-  heading=$1
-  shift
-  "$program" "$@" --help |
-    awk -v heading="$heading" '
-      $0 == heading { on = 1; next }
-      /^$/ { on = 0 }
-      on && /^  [a-z]/ { print $1 }'
-}
+# shellcheck source=tests/cli/listed.sh
+. "$2/tests/cli/listed.sh"
 
 # Lines that are longer than WIDTH, but for single words: there are none.
 no_long_lines() { # WIDTH WORDS...
@@ -46,17 +27,12 @@ check() { # WORDS...
 }
 
 check --help
-commands=$(names Commands:)
+listed=$(pages)
 # shellcheck disable=SC2086
-set -- $commands
-[ $# -ge 12 ]
+set -- $listed
+[ $# -ge 16 ]
 verdict $? 'the commands are found'
-pages=
-for command in $commands; do
-  pages="$pages $command"
-  for subject in $(names Subjects: "$command"); do pages="$pages $command/$subject"; done
-done
-for page in $pages calibrate/collectives; do
+for page in $listed; do
   # shellcheck disable=SC2046
   set -- $(echo "$page" | tr / ' ')
   check "$@" --help

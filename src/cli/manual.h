@@ -1,0 +1,13 @@
+/* Manual pages in the language of man(7), made of the commands' own help. */
+#pragma once
+
+#include "cli/pages.h"
+
+/* Appends the page of one command. */
+void manual_write_command (const Page *page, GString *out);
+
+/* Appends shardsim(1): all commands. */
+void manual_write_program (const GPtrArray *pages, GString *out);
+
+/* "shardsim-validate-training", the page's name. Newly allocated. */
+char *manual_name (const char *command);
