@@ -420,6 +420,18 @@ diag_list_format (const DiagList *self, gboolean colour)
   return g_string_free (out, FALSE);
 }
 
+gboolean
+diag_list_get (const DiagList *self, guint i, DiagView *view)
+{
+  const Diag *diag = i < self->diags->len ? g_ptr_array_index (self->diags, i) : NULL;
+
+  if (diag == NULL)
+    return FALSE;
+  *view =
+      (DiagView){ diag->severity, diag->file, diag->line, diag->column, diag->message, diag->hint };
+  return TRUE;
+}
+
 const char *
 diag_list_first_message (const DiagList *self)
 {

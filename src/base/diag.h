@@ -101,6 +101,18 @@ gboolean diag_list_has_errors (const DiagList *self);
  */
 char *diag_list_format (const DiagList *self, gboolean colour);
 
+/* One of them, as data. All borrowed from the list. */
+typedef struct
+{
+  DiagSeverity severity;
+  const char  *file;           /* or NULL */
+  guint        line, column;   /* from 1; 0 = unknown */
+  const char  *message, *hint; /* HINT: or NULL */
+} DiagView;
+
+/* The I-th in order of addition, from 0; FALSE: there are not so many. */
+gboolean diag_list_get (const DiagList *self, guint i, DiagView *view);
+
 /* First message only (no place), for tests and nested reports; NULL: empty. Owned by the list. */
 const char *diag_list_first_message (const DiagList *self);
 

@@ -75,7 +75,7 @@ cmd_manual (int argc, char **argv)
   g_autofree char      *dir = NULL;
   g_autoptr (GPtrArray) pages = NULL;
   const GOptionEntry    extra[] = {
-       { "output", 'o', 0, G_OPTION_ARG_FILENAME, &dir, "write all pages into the folder DIR", "DIR" },
+       { "output", 'o', 0, G_OPTION_ARG_FILENAME, &dir, "write all pages into DIR", "DIR" },
        G_OPTION_ENTRY_NULL,
   };
 

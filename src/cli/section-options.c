@@ -13,14 +13,14 @@ const OptionSection option_sections[N_OPTION_SECTIONS] = {
   { "strategy", "Strategy, and any key by its name", COMMON_SCENARIO },
 };
 
-/* The short names of common keys. */
+/* The short names of sections' most used keys: scenario_full_key. */
 static const struct
 {
-  const char *option, *key, *help;
+  const char *option, *help;
 } shorthands[] = {
-  { "cluster", "cluster.name", "cluster: '4 x dgx-a100', a node or a profile" },
-  { "model", "model.config", "model: a shipped name or a config.json" },
-  { "strategy", "strategy.name", "strategy" },
+  { "cluster", "cluster: '4 x dgx-a100', a node or a profile" },
+  { "model", "model: a shipped name or a config.json" },
+  { "strategy", "strategy" },
 };
 
 static void
@@ -51,57 +51,30 @@ on_set (const char *option, const char *value, gpointer data, GError **error)
   return TRUE;
 }
 
-/* The key "micro_batch" of "micro-batch", and the name of its section. NULL: there is none. */
-static const OptionSpec *
-find_key (const char *option, const char **section)
-{
-  g_autofree char *key = g_strdelimit (g_strdup (option), "-", '_');
-
-  for (guint i = 0; i < N_OPTION_SECTIONS; i++)
-    {
-      const OptionSpec *table = scenario_section_table (option_sections[i].name);
-      const OptionSpec *spec = table != NULL ? option_table_find (table, key) : NULL;
-
-      *section = option_sections[i].name;
-      if (spec != NULL)
-        return spec;
-    }
-  return NULL;
-}
-
-static const char *
-key_of_shorthand (const char *option)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
-    if (g_str_equal (shorthands[i].option, option))
-      return shorthands[i].key;
-  return NULL;
-}
-
-/* "--micro-batch" to "training.micro_batch". */
+/* "micro-batch" to "micro_batch". Newly allocated. */
 static char *
-key_of_option (const char *option)
+word_of_option (const char *option)
 {
-  const char       *section, *key = key_of_shorthand (option);
-  const OptionSpec *spec = key == NULL ? find_key (option, &section) : NULL;
-
-  return spec != NULL ? g_strdup_printf ("%s.%s", section, spec->key) : g_strdup (key);
+  return g_strdelimit (g_strdup (option), "-", '_');
 }
 
 const OptionSpec *
 section_options_find (const char *option)
 {
-  const char *section;
+  g_autofree char  *word = word_of_option (option), *key = scenario_full_key (word);
+  const char       *dot = key != NULL ? strchr (key, '.') : NULL;
+  g_autofree char  *section = dot != NULL ? g_strndup (key, (gsize) (dot - key)) : NULL;
+  const OptionSpec *table = section != NULL ? scenario_section_table (section) : NULL;
 
-  return key_of_shorthand (option) == NULL ? find_key (option, &section) : NULL;
+  return table != NULL && g_str_equal (dot + 1, word) ? option_table_find (table, word) : NULL;
 }
 
 /* A switch may stand alone: --single-process. */
 static gboolean
 on_table_option (const char *option, const char *value, gpointer data, GError **error)
 {
-  const char      *name = option + strspn (option, "-");
-  g_autofree char *key = key_of_option (name);
+  g_autofree char *word = word_of_option (option + strspn (option, "-"));
+  g_autofree char *key = scenario_full_key (word);
 
   g_return_val_if_fail (key != NULL, FALSE);
   (void) error;

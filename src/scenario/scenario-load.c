@@ -310,38 +310,64 @@ make_all (const Loader *self)
   return all;
 }
 
+/* NULL after diagnostics, of which N_ERRORS were there before. */
 static GPtrArray *
-load (const StrategySet *strategies, const char *file, const ScenarioOverride *overrides,
-      guint n_overrides, gboolean open, DiagList *diags)
+load_all (const Loader *self, guint n_errors)
 {
-  guint                 n_errors = diag_list_n_errors (diags);
-  g_autoptr (ConfigDoc) doc = file != NULL ? config_load (file, diags) : NULL;
-  Loader                self = { strategies, file, NULL, overrides, n_overrides, diags, open };
   g_autoptr (GPtrArray) all = NULL;
 
-  if (file != NULL && doc == NULL)
+  diag_list_drop_repeats (self->diags, TRUE);
+  all = make_all (self);
+  diag_list_drop_repeats (self->diags, FALSE);
+  return diag_list_n_errors (self->diags) == n_errors ? g_steal_pointer (&all) : NULL;
+}
+
+/* The scenarios of DOC (NULL: it could not be read). */
+static GPtrArray *
+load_document (Loader *self, const ConfigDoc *doc, guint n_errors)
+{
+  if (doc == NULL || !config_node_expect (config_doc_root (doc), CONFIG_MAP, self->diags))
     return NULL;
-  if (doc != NULL && !config_node_expect (config_doc_root (doc), CONFIG_MAP, diags))
-    return NULL;
-  self.root = doc != NULL ? config_doc_root (doc) : NULL;
-  diag_list_drop_repeats (diags, TRUE);
-  all = make_all (&self);
-  diag_list_drop_repeats (diags, FALSE);
-  return diag_list_n_errors (diags) == n_errors ? g_steal_pointer (&all) : NULL;
+  self->root = config_doc_root (doc);
+  return load_all (self, n_errors);
+}
+
+static GPtrArray *
+load_file (Loader *self)
+{
+  guint                 n_errors = diag_list_n_errors (self->diags);
+  g_autoptr (ConfigDoc) doc = self->file != NULL ? config_load (self->file, self->diags) : NULL;
+
+  return self->file != NULL ? load_document (self, doc, n_errors) : load_all (self, n_errors);
 }
 
 GPtrArray *
 scenario_load (const StrategySet *strategies, const char *file, const ScenarioOverride *overrides,
                guint n_overrides, DiagList *diags)
 {
-  return load (strategies, file, overrides, n_overrides, FALSE, diags);
+  Loader self = { strategies, file, NULL, overrides, n_overrides, diags, FALSE };
+
+  return load_file (&self);
 }
 
 GPtrArray *
 scenario_load_open (const StrategySet *strategies, const char *file,
                     const ScenarioOverride *overrides, guint n_overrides, DiagList *diags)
 {
-  return load (strategies, file, overrides, n_overrides, TRUE, diags);
+  Loader self = { strategies, file, NULL, overrides, n_overrides, diags, TRUE };
+
+  return load_file (&self);
+}
+
+GPtrArray *
+scenario_load_text (const StrategySet *strategies, const char *name, const char *text,
+                    const ScenarioOverride *overrides, guint n_overrides, DiagList *diags)
+{
+  guint                 n_errors = diag_list_n_errors (diags);
+  Loader                self = { strategies, name, NULL, overrides, n_overrides, diags, FALSE };
+  g_autoptr (ConfigDoc) doc = config_load_text (name, text, -1, diags);
+
+  return load_document (&self, doc, n_errors);
 }
 
 Scenario *

@@ -79,16 +79,6 @@ override_strategy (ScenarioDraft *draft, const char *key, const char *value, con
                 key);
 }
 
-/* For a bare key: the section that has an option of that name, "training.micro_batch". */
-static char *
-hint_section_of (const char *key)
-{
-  for (guint i = 0; i < SCENARIO_N_SECTIONS; i++)
-    if (option_table_find (scenario_sections[i].table, key) != NULL)
-      return g_strdup_printf ("did you mean '%s.%s'?", scenario_sections[i].name, key);
-  return NULL;
-}
-
 static void
 override_section (ScenarioDraft *draft, const ScenarioOverride *override, const SourceMark *mark,
                   DiagList *diags)
@@ -100,7 +90,8 @@ override_section (ScenarioDraft *draft, const ScenarioOverride *override, const 
 
   if (section == NULL)
     {
-      g_autofree char *hint = dot == NULL ? hint_section_of (name) : NULL;
+      g_autofree char *full = dot == NULL ? scenario_full_key (name) : NULL;
+      g_autofree char *hint = full != NULL ? g_strdup_printf ("did you mean '%s'?", full) : NULL;
 
       if (hint != NULL)
         diag_error (diags, mark, hint, "unknown key '%s'", name);

@@ -22,6 +22,24 @@ scenario_section_table (const char *section)
   return NULL;
 }
 
+char *
+scenario_full_key (const char *word)
+{
+  static const char *const shorthands[][2] = {
+    { "cluster", "cluster.name" },
+    { "model", "model.config" },
+    { "strategy", "strategy.name" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (shorthands); i++)
+    if (g_str_equal (shorthands[i][0], word))
+      return g_strdup (shorthands[i][1]);
+  for (guint i = 0; i < SCENARIO_N_SECTIONS && !g_str_equal (word, "name"); i++)
+    if (option_table_find (scenario_sections[i].table, word) != NULL)
+      return g_strdup_printf ("%s.%s", scenario_sections[i].name, word);
+  return NULL;
+}
+
 const OptionSpec *
 scenario_strategy_table (const Strategy *strategy)
 {

@@ -102,6 +102,14 @@ GPtrArray *scenario_load_open (const StrategySet *strategies, const char *file,
                                DiagList *diags);
 
 /*
+ * The same of the text of a file, which messages call NAME and whose relative paths begin in NAME's
+ * folder.
+ */
+GPtrArray *scenario_load_text (const StrategySet *strategies, const char *name, const char *text,
+                               const ScenarioOverride *overrides, guint n_overrides,
+                               DiagList *diags);
+
+/*
  * A copy of SOURCE with OVERRIDES laid over it, as scenario_load lays them over a file. NULL after
  * diagnostics. STRATEGIES as there.
  */
@@ -145,6 +153,13 @@ const OptionSpec *scenario_section_table (const char *section);
 
 /* scenario_print of the scenario NAME (may be NULL) with SETTINGS. Newly allocated. */
 char *scenario_print_settings (const char *name, const GArray *settings);
+
+/*
+ * What a short name means: "cluster" is cluster.name, "micro_batch" is training.micro_batch, the
+ * key of the first section that has one. Newly allocated; NULL: it is none, as "name", which is
+ * the scenario's.
+ */
+char *scenario_full_key (const char *word);
 
 /* Stable hash of everything in scenario_print, hexadecimal. Newly allocated. */
 char *scenario_digest (const Scenario *self);

@@ -36,6 +36,7 @@ static const LayerRule rules[] = {
   { "measure", ABOVE },
   { "calibrate", ABOVE },
   { "report", ABOVE },
+  { "api", ABOVE },
   { "cli", ABOVE },
   { "bench", "" },
 };

@@ -1,0 +1,54 @@
+/*
+ * The simulator as a few functions, for programs in any language: JSON text goes in, JSON text
+ * comes out, in the form of `shardsim simulate --format json` (docs/python.md, docs/results.md).
+ * The Python module is made of them. They need no header but this one, keep no state, may run in
+ * many threads at once, and never print, exit or return NULL. What they return is freed with
+ * shardsim_free.
+ *
+ * The environment variable SHARDSIM_DATADIR names the folder of hwprofiles/ and workloads/ where it
+ * is not the installed one.
+ */
+#pragma once
+
+#ifdef __cplusplus
+extern "C"
+{
+#endif
+
+  /*
+ * Predicts the scenarios of REQUEST, a map in JSON or YAML with any of the keys
+ *
+ *   file: scenarios.yaml      the scenarios' file, or
+ *   text: "cluster: ..."      its text, which messages call `name`; relative paths begin in the
+ *   name: mine.yaml           folder of that name
+ *   set: {training.seq_len: 4096, tp: 2}    keys laid over each of them, or all there is; those of
+                             the command line's options may stand without their section
+ *   hwprofiles: DIR           folders laid over the shipped profiles, as in PATH
+ *   plugins: [mine.so]        strategies: trusted code
+ *   unfolded, interval: false as the options of `shardsim simulate`
+ *   steps, jobs: 0            the same
+ *
+ * The answer: {"schema": 1, "program_version": "0.1.0",
+ *   "results": [...]          one a scenario that could be predicted, in their order
+ *   "left_out": ["name"]      the others
+ *   "diagnostics": [{"severity": "error", "message": "...", "hint": null, "file": "mine.yaml",
+ *                    "line": 3, "column": 7}]
+ *   "error": null}            a text: what has failed beside the input
+ */
+  char *shardsim_predict (const char *request);
+
+  /*
+ * What there is of KIND: "strategies", "models", or a kind of profile ("gpu", "link", "node",
+ * "cluster", "framework", "library"): {"items": [{"name": "fsdp2", "title": "..."}],
+ * "diagnostics": [...]}.
+ */
+  char *shardsim_list (const char *kind);
+
+  /* "0.1.0"; static. */
+  const char *shardsim_version (void);
+
+  void shardsim_free (char *text);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,260 @@
+/*
+ * The functions of api/shardsim.h, as a program in another language sees them: text in, text out.
+ * The numbers are those of predict(), which has tests of its own.
+ */
+#include <check.h>
+#include <json-c/json.h>
+#include <string.h>
+
+#include "api/shardsim.h"
+#include "report/report.h"
+
+/* Two GPUs, ddp, a model of one small layer. */
+#define SCENARIO                                                                            \
+  "cluster: { node: hand-pair, nodes: 1 }\\n"                                               \
+  "model: { arch: llama, n_layers: 1, d_model: 200, n_heads: 2, d_ff: 400, vocab: 500 }\\n" \
+  "training: { seq_len: 100, micro_batch: 1 }\\n"                                           \
+  "strategy: { name: ddp }\\n"
+
+static char *hardware; /* the hand-made profiles */
+
+/* The answer to a request with TEXT (as JSON has it) and MORE keys. */
+static struct json_object *
+ask (const char *text, const char *more)
+{
+  g_autofree char *request =
+      g_strdup_printf ("{\"text\": \"%s\", \"name\": \"mine.yaml\", \"hwprofiles\": \"%s\"%s}",
+                       text, hardware, more);
+  char               *answer = shardsim_predict (request);
+  struct json_object *root = json_tokener_parse (answer);
+
+  ck_assert_ptr_nonnull (root);
+  shardsim_free (answer);
+  return root;
+}
+
+static struct json_object *
+get (struct json_object *root, const char *key)
+{
+  struct json_object *value = NULL;
+
+  ck_assert_msg (json_object_object_get_ex (root, key, &value), "there is no '%s'", key);
+  return value;
+}
+
+static struct json_object *
+item (struct json_object *root, const char *key, guint i)
+{
+  struct json_object *value = json_object_array_get_idx (get (root, key), i);
+
+  ck_assert_msg (value != NULL, "there is no '%s' %u", key, i);
+  return value;
+}
+
+static const char *
+text_of (struct json_object *object, const char *key)
+{
+  return json_object_get_string (get (object, key));
+}
+
+static gsize
+length_of (struct json_object *root, const char *key)
+{
+  return json_object_array_length (get (root, key));
+}
+
+START_TEST (test_result_is_the_reports)
+{
+  struct json_object    *root = ask (SCENARIO, "");
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  const ScenarioOverride none = { 0 };
+  g_autofree char       *text = g_strcompress (SCENARIO);
+  g_autoptr (GPtrArray)  scenarios = scenario_load_text (NULL, "mine.yaml", text, &none, 0, diags);
+  const PredictOptions   options = { .profile_dir = hardware };
+  g_autoptr (GPtrArray)  predictions =
+      g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
+  g_autoptr (GString) out = g_string_new (NULL);
+  struct json_object *wanted;
+
+  g_ptr_array_add (predictions, predict (scenarios->pdata[0], &options, diags, NULL));
+  report_json (predictions, out);
+  wanted = json_tokener_parse (out->str);
+  ck_assert_int_eq (length_of (root, "results"), 1);
+  ck_assert_str_eq (json_object_to_json_string (get (root, "results")),
+                    json_object_to_json_string (get (wanted, "results")));
+  ck_assert_str_eq (text_of (root, "program_version"), shardsim_version ());
+  ck_assert_int_eq (length_of (root, "left_out"), 0);
+  ck_assert_int_eq (length_of (root, "diagnostics"), 0);
+  ck_assert_ptr_null (get (root, "error"));
+  json_object_put (wanted);
+  json_object_put (root);
+}
+END_TEST
+
+START_TEST (test_keys_are_laid_over)
+{
+  struct json_object *root = ask (SCENARIO, ", \"set\": {\"training.micro_batch\": 3, \"tp\": 2}, "
+                                            "\"jobs\": 1");
+
+  ck_assert_int_eq (json_object_get_int (get (item (root, "results", 0), "tp")), 2);
+  ck_assert_int_eq (json_object_get_int (get (item (root, "results", 0), "micro_batch")), 3);
+  json_object_put (root);
+}
+END_TEST
+
+START_TEST (test_errors_have_their_place)
+{
+  struct json_object *root = ask ("cluster: { node: hand-pair }\\ntraining: { seq_len: x }\\n", "");
+  struct json_object *diag = item (root, "diagnostics", 0);
+
+  ck_assert_int_eq (length_of (root, "results"), 0);
+  ck_assert_str_eq (text_of (diag, "severity"), "error");
+  ck_assert_str_eq (text_of (diag, "file"), "mine.yaml");
+  ck_assert_int_eq (json_object_get_int (get (diag, "line")), 2);
+  ck_assert_int_eq (json_object_get_int (get (diag, "column")), 22);
+  ck_assert_ptr_nonnull (strstr (text_of (diag, "message"), "'x'"));
+  json_object_put (root);
+}
+END_TEST
+
+/* One of two scenarios cannot be: its name is said, the other is predicted. */
+START_TEST (test_what_fails_is_left_out)
+{
+  struct json_object *root =
+      ask (SCENARIO "scenarios: [{ name: good }, { name: bad, mesh: { tp: 3 } }]\\n", "");
+
+  ck_assert_int_eq (length_of (root, "results"), 1);
+  ck_assert_str_eq (text_of (item (root, "results", 0), "scenario"), "good");
+  ck_assert_int_eq (length_of (root, "left_out"), 1);
+  ck_assert_str_eq (json_object_get_string (item (root, "left_out", 0)), "bad");
+  ck_assert_int_ge (length_of (root, "diagnostics"), 1);
+  json_object_put (root);
+}
+END_TEST
+
+/* What is no request is an error like any other: nothing is ignored. */
+START_TEST (test_bad_requests)
+{
+  static const char *const requests[][2] = {
+    { "[]", "map" },
+    { "{\"txt\": \"\"}", "'txt'" },
+    { "{\"file\": \"a\", \"text\": \"b\"}", "both" },
+    { "{\"set\": [1]}", "map" },
+    { "{\"set\": {\"training.seq_len\": [1]}}", "value" },
+    { "{\"plugins\": \"x.so\"}", "list" },
+    { "{\"hwprofiles\": \"/no/such/folder\"}", "/no/such/folder" },
+    { "{\"file\": \"/no/such/file.yaml\"}", "/no/such/file.yaml" },
+    { "{\"steps\": -1}", "-1" },
+    { "{", "" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (requests); i++)
+    {
+      char               *answer = shardsim_predict (requests[i][0]);
+      struct json_object *root = json_tokener_parse (answer);
+
+      ck_assert_int_eq (length_of (root, "results"), 0);
+      ck_assert_msg (strstr (text_of (item (root, "diagnostics", 0), "message"), requests[i][1])
+                         != NULL,
+                     "%s: %s", requests[i][0], answer);
+      json_object_put (root);
+      shardsim_free (answer);
+    }
+}
+END_TEST
+
+START_TEST (test_a_plugin_that_is_absent)
+{
+  struct json_object *root = ask (SCENARIO, ", \"plugins\": [\"/no/such.so\"]");
+
+  ck_assert_int_eq (length_of (root, "results"), 0);
+  ck_assert_ptr_nonnull (strstr (text_of (root, "error"), "/no/such.so"));
+  json_object_put (root);
+}
+END_TEST
+
+static gboolean
+is_listed (const char *kind, const char *name)
+{
+  char               *answer = shardsim_list (kind);
+  struct json_object *root = json_tokener_parse (answer), *items = get (root, "items");
+  gboolean            found = FALSE;
+
+  for (gsize i = 0; i < json_object_array_length (items); i++)
+    found |= strcmp (text_of (json_object_array_get_idx (items, i), "name"), name) == 0;
+  json_object_put (root);
+  shardsim_free (answer);
+  return found;
+}
+
+START_TEST (test_lists)
+{
+  char *answer = shardsim_list ("gpus");
+
+  ck_assert (is_listed ("strategies", "fsdp2"));
+  ck_assert (is_listed ("models", "llama-3-8b"));
+  ck_assert (is_listed ("gpu", "h100-sxm-80"));
+  ck_assert (is_listed ("cluster", "frontier-system"));
+  ck_assert (!is_listed ("link", "h100-sxm-80"));
+  ck_assert_ptr_nonnull (strstr (answer, "there are no lists of 'gpus'"));
+  shardsim_free (answer);
+}
+END_TEST
+
+static gpointer
+ask_in_thread (gpointer unused)
+{
+  struct json_object *root = ask (SCENARIO, ", \"jobs\": 1");
+  char               *text = g_strdup (json_object_to_json_string (root));
+
+  (void) unused;
+  json_object_put (root);
+  return text;
+}
+
+/* Calls know nothing of each other. */
+START_TEST (test_threads)
+{
+  GThread *threads[4];
+  char    *first = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
+    threads[i] = g_thread_new ("call", ask_in_thread, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
+    {
+      char *text = g_thread_join (threads[i]);
+
+      if (first != NULL)
+        ck_assert_str_eq (text, first);
+      else
+        first = g_strdup (text);
+      g_free (text);
+    }
+  g_free (first);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite   *suite = suite_create ("api");
+  TCase   *tcase = tcase_create ("api");
+  SRunner *runner = srunner_create (suite);
+  int      failed;
+
+  hardware = g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "docs/worked/hwprofiles", NULL);
+  tcase_add_test (tcase, test_result_is_the_reports);
+  tcase_add_test (tcase, test_keys_are_laid_over);
+  tcase_add_test (tcase, test_errors_have_their_place);
+  tcase_add_test (tcase, test_what_fails_is_left_out);
+  tcase_add_test (tcase, test_bad_requests);
+  tcase_add_test (tcase, test_a_plugin_that_is_absent);
+  tcase_add_test (tcase, test_lists);
+  tcase_add_test (tcase, test_threads);
+  suite_add_tcase (suite, tcase);
+  srunner_run_all (runner, CK_ENV);
+  failed = srunner_ntests_failed (runner);
+  srunner_free (runner);
+  g_free (hardware);
+  return failed > 0;
+}
