@@ -127,7 +127,8 @@ class Comparison(List[Prediction]):
 
     def best(self, key: str = "tokens_per_s_per_gpu") -> Optional[Prediction]:
         """The one that fits with the most of KEY; None where none fits."""
-        return max((one for one in self if one.fits), key=lambda one: float(one[key]), default=None)
+        fitting = [one for one in self if one.fits]
+        return max(fitting, key=lambda one: float(one[key])) if fitting else None
 
     def to_frame(self) -> "pandas.DataFrame":
         """A row a prediction, with the single values as columns; needs pandas."""

@@ -41,7 +41,7 @@ class TestSimulate(unittest.TestCase):
         run = simulate()
         plain = {str: str, bool: bool, int: int, float: (int, float)}
         for name, hint in typing.get_type_hints(shardsim.Prediction).items():
-            wanted = plain.get(hint) or typing.get_origin(hint)
+            wanted: typing.Any = plain.get(hint) or typing.get_origin(hint)
             self.assertIsInstance(run[name], wanted, name)
 
     def test_keywords_sections_and_set_say_the_same(self) -> None:

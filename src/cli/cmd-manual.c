@@ -60,6 +60,8 @@ print_page (const GPtrArray *pages, char *const *words)
 
   if (*command == '\0')
     manual_write_program (pages, out);
+  else if (g_str_equal (command, "scenario"))
+    manual_write_scenario (out);
   else if (page == NULL)
     return unknown_page (pages, command);
   else
@@ -79,13 +81,14 @@ cmd_manual (int argc, char **argv)
        G_OPTION_ENTRY_NULL,
   };
 
-  if (!common_parse (&common, 0, "[COMMAND [SUBJECT]]",
-                     "Prints the manual page of a command, or of the program, in the language of "
-                     "man(7). An installed program has all of them: man shardsim-simulate.",
-                     "Examples:\n"
-                     "  shardsim manual simulate | man -l -\n"
-                     "  shardsim manual -o ~/.local/share/man/man1\n",
-                     extra, argc, argv, &done))
+  if (!common_parse (
+          &common, 0, "[COMMAND [SUBJECT] | scenario]",
+          "Prints the manual page of a command, of the program, or of a scenario's keys, "
+          "in the language of man(7). An installed program has all of them: man shardsim-simulate.",
+          "Examples:\n"
+          "  shardsim manual simulate | man -l -\n"
+          "  shardsim manual -o ~/.local/share/man/man1\n",
+          extra, argc, argv, &done))
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;

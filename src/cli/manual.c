@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/layout.h"
+#include "cli/section-options.h"
 
 /*
  * TEXT as roff takes it: no character of it is a request, an escape or typographic, and a line that
@@ -36,20 +37,15 @@ append_text (GString *out, const char *text)
 }
 
 static void
-append_title (GString *out, const char *name)
+append_name (GString *out, const char *name, guint section, const char *what)
 {
   g_autofree char *title = g_ascii_strup (name, -1);
 
   g_string_append (out, ".\\\" written by 'shardsim manual'\n.TH ");
   append_text (out, title);
-  g_string_append_printf (out, " 1 \"\" \"shardsim %s\" \"User Commands\"\n",
-                          layout_program_version ());
-}
-
-static void
-append_name (GString *out, const char *name, const char *what)
-{
-  append_title (out, name);
+  g_string_append_printf (out, " %u \"\" \"shardsim %s\" \"%s\"\n", section,
+                          layout_program_version (),
+                          section == 1 ? "User Commands" : "Miscellaneous");
   g_string_append (out, ".SH NAME\n");
   append_text (out, name);
   g_string_append (out, " \\- ");
@@ -164,7 +160,7 @@ manual_write_command (const Page *page, GString *out)
   g_autofree char *name = manual_name (page->command);
   g_autofree char *more = split_examples (page->examples, &examples);
 
-  append_name (out, name, page->help);
+  append_name (out, name, 1, page->help);
   g_string_append (out, ".B shardsim ");
   append_text (out, page->command);
   g_string_append (out, "\n[\\fIOPTION\\fR...]\n");
@@ -186,8 +182,65 @@ manual_write_command (const Page *page, GString *out)
       g_string_append (out, ".SH EXAMPLES\n");
       append_paragraphs (out, examples);
     }
+  g_string_append (out, ".SH SEE ALSO\n.BR shardsim (1),\n.BR shardsim\\-scenario (7)\n");
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+static void
+append_keys (GString *out, const char *section, const OptionSpec *table)
+{
+  for (const OptionSpec *spec = table; spec != NULL && spec->key != NULL; spec++)
+    {
+      g_autofree char *help = section_options_describe (spec);
+
+      g_string_append (out, ".TP\n\\fB");
+      append_text (out, section);
+      g_string_append_c (out, '.');
+      append_text (out, spec->key);
+      g_string_append (out, "\\fR\n");
+      append_text (out, help);
+      g_string_append_c (out, '\n');
+    }
+}
+
+static void
+append_section (GString *out, const char *kind, const char *title)
+{
+  g_string_append_printf (out, ".%s ", kind);
+  append_text (out, title);
+  g_string_append_c (out, '\n');
+}
+
+void
+manual_write_scenario (GString *out)
+{
+  append_name (out, "shardsim-scenario", 7, "the keys of a scenario");
+  g_string_append (out, ".B shardsim simulate \\-\\-set\n\\fISECTION.KEY=VALUE\\fR\n"
+                        ".SH DESCRIPTION\n"
+                        "A scenario's file is YAML: sections, and in each its keys. Most keys are "
+                        "options of the commands as well; every one can be given with\n"
+                        ".BR \\-\\-set .\n");
+  for (guint s = 0; s < N_OPTION_SECTIONS; s++)
+    {
+      const OptionSpec *table = scenario_section_table (option_sections[s].name);
+
+      if (table != NULL)
+        append_section (out, "SH", option_sections[s].title);
+      append_keys (out, option_sections[s].name, table);
+    }
+  g_string_append (out, ".SH Strategies\n.TP\n\\fBstrategy.name\\fR\none of the following\n");
+  for (const Strategy *const *list = strategy_list (); *list != NULL; list++)
+    {
+      append_section (out, "SS", (*list)->name);
+      append_text (out, (*list)->title);
+      g_string_append_c (out, '\n');
+      append_keys (out, "strategy", (*list)->options);
+    }
   g_string_append (out, ".SH SEE ALSO\n.BR shardsim (1)\n");
 }
+
+/* ---- the program ----------------------------------------------------------------------------- */
 
 void
 manual_write_program (const GPtrArray *pages, GString *out)
@@ -206,7 +259,7 @@ manual_write_program (const GPtrArray *pages, GString *out)
     { "COLUMNS", "the width of the help" },
   };
 
-  append_name (out, "shardsim", "predict how fast a model trains on a GPU cluster");
+  append_name (out, "shardsim", 1, "predict how fast a model trains on a GPU cluster");
   g_string_append (out, ".B shardsim\n\\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIFILE\\fR]\n"
                         ".SH DESCRIPTION\n");
   append_paragraphs (out, program_summary);
@@ -220,4 +273,5 @@ manual_write_program (const GPtrArray *pages, GString *out)
   g_string_append (out, ".SH ENVIRONMENT\n");
   for (guint i = 0; i < G_N_ELEMENTS (variables); i++)
     g_string_append_printf (out, ".TP\n.B %s\n%s\n", variables[i].name, variables[i].meaning);
+  g_string_append (out, ".SH SEE ALSO\n.BR shardsim\\-scenario (7)\n");
 }

@@ -82,9 +82,8 @@ on_table_option (const char *option, const char *value, gpointer data, GError **
   return TRUE;
 }
 
-/* "tokens a sequence (default 2048)", with the words of an enumeration. */
-static char *
-describe_option (const OptionSpec *spec)
+char *
+section_options_describe (const OptionSpec *spec)
 {
   g_autoptr (GString) text = g_string_new (spec->help);
 
@@ -155,7 +154,7 @@ add_section (Common *self, GPtrArray *groups, const OptionSection *section)
   for (const OptionSpec *spec = table; spec != NULL && spec->key != NULL; spec++)
     {
       g_autofree char *name = g_strdelimit (g_strdup (spec->key), "_", '-');
-      g_autofree char *help = describe_option (spec);
+      g_autofree char *help = section_options_describe (spec);
 
       if (!g_str_equal (name, "name"))
         add_table_entry (self, group, name, help, spec->type == OPTION_BOOL);
@@ -189,7 +188,7 @@ section_options_add_strategies (Common *self, GPtrArray *groups)
       for (const OptionSpec *spec = (*list)->options; spec != NULL && spec->key != NULL; spec++)
         {
           g_autofree char *name = g_strdup_printf ("set strategy.%s", spec->key);
-          g_autofree char *help = describe_option (spec);
+          g_autofree char *help = section_options_describe (spec);
 
           add_table_entry (self, group, name, help, FALSE);
         }

@@ -28,5 +28,8 @@ void section_options_add (Common *self, CommonFlags flags, GPtrArray *groups,
 /* The key that OPTION ("micro-batch") stands for; NULL for others and for short names of keys. */
 const OptionSpec *section_options_find (const char *option);
 
+/* "tokens a sequence (default 2048)", with the words of a choice. Newly allocated. */
+char *section_options_describe (const OptionSpec *spec);
+
 /* Adds every strategy's own keys to GROUPS: known once plug-ins are loaded, given with --set. */
 void section_options_add_strategies (Common *self, GPtrArray *groups);

@@ -63,6 +63,14 @@ for page in $(pages); do
   verdict $? "$words: every option"
 done
 
+# Every key that --set takes
+"$program" manual scenario >"$folder/man1/scenario.1"
+offers 'shardsim simulate --set ' | sed -n 's/=$//p' | sort -u >"$folder/want"
+sed -n 's/^\\fB\([a-z0-9_]*\.[a-z0-9_.]*\)\\fR$/\1/p' "$folder/man1/scenario.1" |
+  sort -u >"$folder/got"
+[ -s "$folder/want" ] && diff "$folder/want" "$folder/got" >&2
+verdict $? 'the page of the keys has every one'
+
 # offered LINE WORD...: exactly these
 offered() {
   local line=$1 got
