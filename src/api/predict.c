@@ -62,6 +62,7 @@ typedef struct
   StrategySet   *strategies;
   PredictOptions options;
   GPtrArray     *scenarios;
+  guint          n;           /* of the scenarios; slots of what follows */
   Prediction   **predictions; /* a slot a scenario; NULL: it failed */
   DiagList     **diags;       /* the same */
   GError       **errors;
@@ -141,17 +142,17 @@ read_request (Call *self, const char *text)
 
 /* ---- the work -------------------------------------------------------------------------------- */
 
-static void
-load_scenarios (Call *self)
+/* NULL after diagnostics. */
+static GPtrArray *
+load_scenarios (const Call *self)
 {
   const ScenarioOverride *overrides = (const ScenarioOverride *) (void *) self->overrides->data;
   const Request          *request = &self->request;
 
-  self->scenarios = request->text != NULL
-                        ? scenario_load_text (self->strategies, request->name, request->text,
-                                              overrides, self->overrides->len, self->all)
-                        : scenario_load (self->strategies, request->file, overrides,
-                                         self->overrides->len, self->all);
+  return request->text != NULL ? scenario_load_text (self->strategies, request->name, request->text,
+                                                     overrides, self->overrides->len, self->all)
+                               : scenario_load (self->strategies, request->file, overrides,
+                                                self->overrides->len, self->all);
 }
 
 static void
@@ -169,6 +170,7 @@ predict_all (Call *self)
 {
   const guint n = self->scenarios->len;
 
+  self->n = n;
   self->options = (PredictOptions){ .unfolded = self->request.unfolded,
                                     .interval = self->request.interval,
                                     .replay = { .min_periods = (guint) self->request.steps },
@@ -191,20 +193,28 @@ predict_all (Call *self)
   diag_list_drop_repeats (self->all, FALSE);
 }
 
+/* The names of the scenarios that have no prediction. */
+static char **
+name_left_out (const Call *self)
+{
+  g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
+
+  for (guint i = 0; self->scenarios != NULL && i < self->scenarios->len; i++)
+    if (self->predictions[i] == NULL)
+      g_strv_builder_add (names, ((const Scenario *) self->scenarios->pdata[i])->name);
+  return g_strv_builder_end (names);
+}
+
 static char *
 answer (const Call *self)
 {
-  g_autoptr (GPtrArray)    predictions = g_ptr_array_new ();
-  g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
-  g_auto (GStrv)           left_out = NULL;
-  GString                 *out = g_string_new (NULL);
+  g_autoptr (GPtrArray) predictions = g_ptr_array_new ();
+  g_auto (GStrv)        left_out = name_left_out (self);
+  GString              *out = g_string_new (NULL);
 
-  for (guint i = 0; self->scenarios != NULL && i < self->scenarios->len; i++)
-    if (self->predictions != NULL && self->predictions[i] != NULL)
+  for (guint i = 0; i < self->n; i++)
+    if (self->predictions[i] != NULL)
       g_ptr_array_add (predictions, self->predictions[i]);
-    else
-      g_strv_builder_add (names, ((const Scenario *) self->scenarios->pdata[i])->name);
-  left_out = g_strv_builder_end (names);
   report_answer_json (predictions, left_out, self->all,
                       self->error != NULL ? self->error->message : NULL, out);
   return g_string_free (out, FALSE);
@@ -213,7 +223,7 @@ answer (const Call *self)
 static void
 call_clear (Call *self)
 {
-  for (guint i = 0; self->predictions != NULL && i < self->scenarios->len; i++)
+  for (guint i = 0; i < self->n; i++)
     {
       prediction_free (self->predictions[i]);
       diag_list_free (self->diags[i]);
@@ -245,7 +255,7 @@ shardsim_predict (const char *request)
   option_table_defaults (request_options, &self.request);
   read_request (&self, request);
   if (self.error == NULL && !diag_list_has_errors (self.all))
-    load_scenarios (&self);
+    self.scenarios = load_scenarios (&self);
   if (self.scenarios != NULL)
     predict_all (&self);
   text = answer (&self);
