@@ -4,6 +4,7 @@
 
 #include "base/suggest.h"
 #include "cli/listing.h"
+#include "report/chakra.h"
 
 static const ListingColumn columns[] = {
   { "item", LISTING_NUMBER },  { "phase", LISTING_TEXT },   { "unit", LISTING_TEXT },
@@ -152,8 +153,123 @@ roles_of_stage (const Schedule *schedule)
   return (gint) (schedule_n_roles (schedule) / schedule_n_stages (schedule));
 }
 
+/* What is asked for beside the scenario. */
+typedef struct
+{
+  gint            role, stage;
+  ScheduleSection section;
+  char           *output, *ranks; /* of Chakra traces */
+} Arguments;
+
+static void
+clear (Arguments *self)
+{
+  g_free (self->output);
+  g_free (self->ranks);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Arguments, clear)
+
 static ExitStatus
-show (Common *common, gint role, gint stage, ScheduleSection section)
+show (const Common *common, const ReplayPlan *plan, const Arguments *arguments)
+{
+  const Schedule *schedule = replay_plan_schedule (plan);
+  gint            role = arguments->role, stage = arguments->stage;
+
+  if (stage < 0 || stage >= (gint) schedule_n_stages (schedule))
+    {
+      stream_say ("shardsim schedule: there is no stage %d: this schedule has stages 0 to %u\n",
+                  stage, schedule_n_stages (schedule) - 1);
+      return EXIT_USAGE;
+    }
+  role += stage * roles_of_stage (schedule);
+  if (role < 0 || (guint) role >= schedule_n_roles (schedule))
+    {
+      stream_say ("shardsim schedule: there is no role %d: this schedule has roles 0 to %u\n", role,
+                  schedule_n_roles (schedule) - 1);
+      return EXIT_USAGE;
+    }
+  return print_schedule (common, schedule, (guint) role, arguments->section);
+}
+
+/* ---- Chakra ---------------------------------------------------------------------------------- */
+
+static gint
+compare_ranks (gconstpointer a, gconstpointer b)
+{
+  guint32 left = *(const guint32 *) a, right = *(const guint32 *) b;
+
+  return left < right ? -1 : left > right;
+}
+
+/* "0,4-7": ascending, each once. NULL after a message. */
+static GArray *
+parse_ranks (const char *text, guint n_ranks)
+{
+  g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (guint32));
+  g_auto (GStrv)     words = g_strsplit (text, ",", -1);
+  g_autoptr (GArray) once = g_array_new (FALSE, FALSE, sizeof (guint32));
+
+  for (guint i = 0; words[i] != NULL; i++)
+    {
+      g_auto (GStrv) ends = g_strsplit (words[i], "-", 2);
+      guint64        first = 0, last = 0;
+      const char    *end = ends[0] != NULL && ends[1] != NULL ? ends[1] : ends[0];
+
+      if (ends[0] == NULL || !g_ascii_string_to_unsigned (ends[0], 10, 0, n_ranks - 1, &first, NULL)
+          || !g_ascii_string_to_unsigned (end, 10, first, n_ranks - 1, &last, NULL))
+        {
+          stream_say ("shardsim schedule: --ranks: expected ranks such as '0,4-7' out of 0 to %u, "
+                      "got '%s'\n",
+                      n_ranks - 1, words[i]);
+          return NULL;
+        }
+      for (guint32 rank = (guint32) first; rank <= last; rank++)
+        g_array_append_val (ranks, rank);
+    }
+  g_array_sort (ranks, compare_ranks);
+  for (guint i = 0; i < ranks->len; i++)
+    if (i == 0 || g_array_index (ranks, guint32, i) != g_array_index (ranks, guint32, i - 1))
+      g_array_append_val (once, g_array_index (ranks, guint32, i));
+  return g_steal_pointer (&once);
+}
+
+/* Collectives that ASTRA-sim's workload layer does not simulate, though Chakra has them. */
+static void
+warn_of_kinds (guint kinds)
+{
+  if (kinds & (1u << COLLECTIVE_BROADCAST))
+    stream_say ("shardsim schedule: warning: ASTRA-sim replays a broadcast by its duration, which "
+                "is not written: it takes no time there\n");
+  if (kinds & (1u << COLLECTIVE_REDUCE))
+    stream_say ("shardsim schedule: warning: ASTRA-sim refuses a reduce\n");
+}
+
+static ExitStatus
+write_chakra (const ReplayPlan *plan, const Arguments *arguments)
+{
+  guint              n_ranks = cluster_n_gpus (replay_plan_resolved (plan)->cluster);
+  g_autoptr (GArray) ranks = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autofree char   *folder = g_path_get_dirname (arguments->output);
+  ChakraParts        parts = { .section = arguments->section };
+  ChakraWritten      written;
+
+  if (arguments->ranks != NULL && (ranks = parse_ranks (arguments->ranks, n_ranks)) == NULL)
+    return EXIT_USAGE;
+  parts.ranks = ranks;
+  g_mkdir_with_parents (folder, 0777); /* where it cannot, opening the first file says why */
+  if (!report_chakra_write (plan, &parts, arguments->output, &written, &error))
+    return stream_report_error (error);
+  warn_of_kinds (written.kinds);
+  stream_say ("'%s.json' and %u traces are written, '%s.RANK.et': %" G_GUINT64_FORMAT " nodes\n",
+              arguments->output, written.n_files, arguments->output, written.n_nodes);
+  return EXIT_DONE;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static ExitStatus
+run (Common *common, const Arguments *arguments)
 {
   g_autoptr (GPtrArray)  scenarios = common_load_scenarios (common);
   g_autoptr (DiagList)   diags = diag_list_new ();
@@ -165,20 +281,32 @@ show (Common *common, gint role, gint stage, ScheduleSection section)
   plan = replay_plan_scenario (g_ptr_array_index (scenarios, 0), profiles, diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
-  if (stage < 0 || stage >= (gint) schedule_n_stages (replay_plan_schedule (plan)))
+  if (common->chakra)
+    return write_chakra (plan, arguments);
+  return show (common, plan, arguments);
+}
+
+/* Files belong to one format, which has no other output. */
+static ExitStatus
+check_output (const Common *common, const Arguments *arguments)
+{
+  g_autofree char *first = NULL;
+
+  if (!common->chakra && (arguments->output != NULL || arguments->ranks != NULL))
     {
-      stream_say ("shardsim schedule: there is no stage %d: this schedule has stages 0 to %u\n",
-                  stage, schedule_n_stages (replay_plan_schedule (plan)) - 1);
+      stream_say ("shardsim schedule: --output and --ranks are for --format chakra\n");
       return EXIT_USAGE;
     }
-  role += stage * roles_of_stage (replay_plan_schedule (plan));
-  if (role < 0 || (guint) role >= schedule_n_roles (replay_plan_schedule (plan)))
+  if (!common->chakra)
+    return EXIT_DONE;
+  if (arguments->output == NULL)
     {
-      stream_say ("shardsim schedule: there is no role %d: this schedule has roles 0 to %u\n", role,
-                  schedule_n_roles (replay_plan_schedule (plan)) - 1);
+      stream_say ("shardsim schedule: --format chakra writes files: --output DIR/NAME says what "
+                  "they are called\n");
       return EXIT_USAGE;
     }
-  return print_schedule (common, replay_plan_schedule (plan), (guint) role, section);
+  first = g_strconcat (arguments->output, ".json", NULL);
+  return stream_check_output ("--output", first, OUTPUT_FILE_ANYWHERE);
 }
 
 int
@@ -186,28 +314,37 @@ cmd_schedule (int argc, char **argv)
 {
   g_auto (Common)    common = { 0 };
   gboolean           done = FALSE;
-  gint               role = 0, stage = 0;
   g_autofree char   *word = NULL;
-  ScheduleSection    section;
+  g_auto (Arguments) arguments = { 0 };
+  ExitStatus         status;
   const GOptionEntry extra[] = {
-    { "role", 0, 0, G_OPTION_ARG_INT, &role, "role of the ranks (default: 0)", "N" },
-    { "stage", 0, 0, G_OPTION_ARG_INT, &stage,
+    { "role", 0, 0, G_OPTION_ARG_INT, &arguments.role, "role of the ranks (default: 0)", "N" },
+    { "stage", 0, 0, G_OPTION_ARG_INT, &arguments.stage,
       "pipeline stage, whose roles --role then counts (default: 0)", "N" },
     { "section", 0, 0, G_OPTION_ARG_STRING, &word, "init, first or steady (default)", "SECTION" },
+    { "output", 'o', 0, G_OPTION_ARG_FILENAME, &arguments.output,
+      "with --format chakra: write DIR/NAME.RANK.et, and the groups of ranks as DIR/NAME.json",
+      "DIR/NAME" },
+    { "ranks", 0, 0, G_OPTION_ARG_STRING, &arguments.ranks,
+      "with --format chakra: ranks to write, such as 0,4-7 (default: all)", "LIST" },
     G_OPTION_ENTRY_NULL,
   };
 
   if (!common_parse (
-          &common, COMMON_SCENARIO | COMMON_FORMAT, "[SCENARIO.yaml]",
+          &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_CHAKRA, "[SCENARIO.yaml]",
           "Prints what the ranks of one role issue: host actions and device ops in the order of "
-          "issue.",
+          "issue. Or writes it as Chakra execution traces, a file a rank, for ASTRA-sim.",
           "Examples:\n"
           "  shardsim schedule --cluster '4 x a40x8-nvlink-pairs' --model gpt2-xl \\\n"
           "    --strategy fcdp --seq-len 512\n"
           "  shardsim schedule workloads/llama-3.1-405b-h100.yaml --section first \\\n"
-          "    --format csv\n",
+          "    --format csv\n"
+          "  shardsim schedule workloads/quickstart.yaml --format chakra -o out/zero3\n",
           extra, argc, argv, &done)
-      || !parse_section (word, &section))
+      || !parse_section (word, &arguments.section))
     return EXIT_USAGE;
-  return done ? EXIT_DONE : show (&common, role, stage, section);
+  if (done)
+    return EXIT_DONE;
+  status = check_output (&common, &arguments);
+  return status == EXIT_DONE ? run (&common, &arguments) : status;
 }

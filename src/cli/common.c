@@ -29,17 +29,23 @@ const char *const format_names[] = { "text", "csv", "json", NULL };
 /* ---- parsing --------------------------------------------------------------------------------- */
 
 static gboolean
-parse_format (Common *self, const char *format)
+parse_format (Common *self, CommonFlags flags, const char *format)
 {
+  const char *const names[] = { "text", "csv", "json", flags & COMMON_CHAKRA ? "chakra" : NULL,
+                                NULL };
+
   if (format == NULL)
     return TRUE;
-  if (name_index (format, format_names) >= 0)
+  self->chakra = (flags & COMMON_CHAKRA) && g_str_equal (format, "chakra");
+  if (self->chakra)
+    return TRUE;
+  if (name_index (format, names) >= 0)
     {
-      self->format = (OutputFormat) name_index (format, format_names);
+      self->format = (OutputFormat) name_index (format, names);
       return TRUE;
     }
   {
-    g_autofree char *hint = suggest_hint (format, format_names);
+    g_autofree char *hint = suggest_hint (format, names);
 
     stream_say ("shardsim %s: unknown format '%s': %s\n", self->command, format, hint);
   }
@@ -212,7 +218,8 @@ add_shared_entries (Common *self, CommonFlags flags, SharedWords *words, GOption
     G_OPTION_ENTRY_NULL,
   };
   const GOptionEntry formats[] = {
-    { "format", 0, 0, G_OPTION_ARG_STRING, &words->format, "text, csv or json", "FORMAT" },
+    { "format", 0, 0, G_OPTION_ARG_STRING, &words->format,
+      flags & COMMON_CHAKRA ? "text, csv, json or chakra" : "text, csv or json", "FORMAT" },
     G_OPTION_ENTRY_NULL,
   };
   const GOptionEntry files[] = {
@@ -362,7 +369,8 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   self->files = g_strdupv (words + 1);
   return common_take_count (self, "--steps", shared.steps, &self->steps)
          && common_take_count (self, "--jobs", shared.jobs, &self->jobs)
-         && parse_format (self, format) && complete_profile_path (self) && load_plugins (self);
+         && parse_format (self, flags, format) && complete_profile_path (self)
+         && load_plugins (self);
 }
 
 void

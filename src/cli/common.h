@@ -24,6 +24,8 @@ typedef struct
   GStringChunk *strings; /* owns what the overrides point to */
   OutputFormat  format;
   char         *trace, *plot, *html, **plugins;
+  gboolean      chakra; /* of commands with COMMON_CHAKRA: that format in place of these */
+  char         *trace, *plot, **plugins;
   char         *hwprofiles; /* search path of profile_set_new; NULL = the shipped ones */
   InputFiles   *read;       /* models, profiles and tables of all scenarios */
   gboolean      print_scenario, unfolded, interval, quiet;
@@ -42,6 +44,7 @@ typedef enum
   COMMON_JOBS = 1 << 4,    /* --jobs */
   COMMON_CLUSTER = 1 << 5, /* the options of the cluster */
   COMMON_FILES = 1 << 6,   /* --trace --plot --html */
+  COMMON_CHAKRA = 1 << 6,  /* one more FORMAT */
 } CommonFlags;
 
 /*

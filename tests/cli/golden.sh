@@ -345,6 +345,11 @@ hand old-library 2 simulate good.yaml --set collective.nccl=1.0
 hand two-files 2 simulate good.yaml compare.yaml
 hand several-scenarios 2 simulate compare.yaml
 hand schedule-role 2 schedule good.yaml --role 7
+hand schedule-chakra-nowhere 2 schedule good.yaml --format chakra
+hand schedule-chakra-folder 1 schedule good.yaml --format chakra -o good.yaml/x
+hand schedule-chakra-ranks 2 schedule good.yaml --format chakra -o out/x --ranks 0,3-99
+hand schedule-chakra-format 2 schedule good.yaml --format chakr
+hand schedule-output-text 2 schedule good.yaml -o out/x
 hand schedule-section 2 schedule good.yaml --section last
 hand no-steps 2 simulate good.yaml --steps 0
 hand negative-steps 2 simulate good.yaml --steps=-1
