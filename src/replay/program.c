@@ -1,4 +1,5 @@
 /* Issue times and kernel costs of a role's items on one kind of GPU. */
+#include "kernel/measured-times.h"
 #include "replay/fuse-private.h"
 
 /* Host time, s: of the framework's generation, or where it does not say, of the node. */
@@ -9,14 +10,14 @@ typedef struct
 
 typedef struct
 {
-  Program           *program;
-  const Schedule    *schedule;
-  HostCosts          host;
-  const KernelModel *model;
-  GHashTable        *kernels;  /* KernelKey -> index + 1 */
-  gboolean           blocking; /* the host waits for each kernel */
-  double             owed;     /* host time of calls since the last kernel, s */
-  guint              owing;    /* item of the last of them */
+  Program             *program;
+  const Schedule      *schedule;
+  HostCosts            host;
+  const MeasuredTimes *times;
+  GHashTable          *kernels;  /* KernelKey -> index + 1 */
+  gboolean             blocking; /* the host waits for each kernel */
+  double               owed;     /* host time of calls since the last kernel, s */
+  guint                owing;    /* item of the last of them */
 } Compiler;
 
 /* A kernel and the host time that the device waits for it, s. */
@@ -83,7 +84,7 @@ bind_kernel (const KernelCost *cost, double speed)
 
 /* IDLE: as KernelKey's; it passes before the kernel as its latency does. */
 static guint32
-compile_kernel (Compiler *self, const KernelDesc *desc, double idle)
+compile_kernel (Compiler *self, const KernelDesc *desc, gboolean optimizer, double idle)
 {
   GArray     *kernels = self->program->kernels;
   KernelKey   key = { desc, idle };
@@ -93,7 +94,7 @@ compile_kernel (Compiler *self, const KernelDesc *desc, double idle)
 
   if (index > 0)
     return index - 1;
-  kernel_model_cost (self->model, desc, &cost);
+  measured_times_cost (self->times, desc, optimizer, &cost);
   kernel = bind_kernel (&cost, self->program->speed);
   kernel.latency = sim_time_add (kernel.latency, sim_time_from_seconds (idle));
   g_array_append_val (kernels, kernel);
@@ -171,7 +172,7 @@ compile_item (Compiler *self, ScheduleItems items, guint i, ProgramItem *entry)
   entry->issue = sim_time_from_seconds (seconds);
   entry->kernel = REPLAY_NONE;
   if (item->kind == ITEM_KERNEL)
-    entry->kernel = compile_kernel (self, item->kernel, idle);
+    entry->kernel = compile_kernel (self, item->kernel, item->phase == PHASE_OPTIMIZER, idle);
   else if (item->kind == ITEM_HOST_OP)
     entry->kernel = compile_host_op (self, item->host);
 }
@@ -207,14 +208,16 @@ program_new (const Schedule *schedule, const TrainingOptions *training,
   Program               *self = g_new0 (Program, 1);
   g_autoptr (GHashTable) known =
       g_hash_table_new_full (kernel_key_hash, kernel_key_equal, g_free, NULL);
-  g_autoptr (KernelModel) model = kernel_model_new (gpu);
-  Compiler                compiler = {
-                   .program = self,
-                   .schedule = schedule,
-                   .host = host_costs (framework, node, training->compile),
-                   .model = model,
-                   .kernels = known,
-                   .blocking = training->launch_blocking,
+  g_autoptr (KernelModel)   model = kernel_model_new (gpu);
+  g_autoptr (MeasuredTimes) times =
+      measured_times_new (model, schedule_role_workload (schedule, role), training->measured);
+  Compiler compiler = {
+    .program = self,
+    .schedule = schedule,
+    .host = host_costs (framework, node, training->compile),
+    .times = times,
+    .kernels = known,
+    .blocking = training->launch_blocking,
   };
 
   self->role = role;

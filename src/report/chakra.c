@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernel/host-cost.h"
-#include "kernel/kernel.h"
+#include "kernel/measured-times.h"
 #include "measure/chakra-file.h"
 
 /*
@@ -15,30 +15,32 @@
  */
 typedef struct
 {
-  const Schedule    *schedule;
-  const Cluster     *cluster;
-  const char        *prefix;
-  guint              n_streams;
-  guint              role, rank;
-  ScheduleItems      items;
-  ScheduleSection    section;
-  ChakraWriter      *out;
-  ChakraWritten     *written;
-  const KernelModel *model; /* of the rank's GPU */
-  double             speed;
-  const NodeProfile *node;
-  guint64            n_nodes;
-  guint64           *clocks;       /* [stream][stream] */
-  guint64           *host;         /* [stream]: what the host has waited for */
-  guint64           *events;       /* [event][stream] */
-  guint64           *comms;        /* [comm]: last node on it */
-  guint32           *comm_streams; /* [comm]: its stream */
-  GArray           **waits;        /* [stream]: guint64, nodes that the next one there waits for */
-  GArray            *calls;        /* guint32 a node: nodes of its group call so far */
-  GArray            *data_deps, *ctrl_deps; /* guint64, of the node or call that comes next */
-  GHashTable        *tags;                  /* messages so far, by communicator, way and peer */
-  double            *rest; /* [stream]: s that whole microseconds have left out so far */
-  guint              call; /* nodes of the group call so far */
+  const Schedule        *schedule;
+  const Cluster         *cluster;
+  const MeasuredKernels *measured;
+  const char            *prefix;
+  guint                  n_streams;
+  guint                  role, rank;
+  ScheduleItems          items;
+  ScheduleSection        section;
+  ChakraWriter          *out;
+  ChakraWritten         *written;
+  const KernelModel     *model; /* of the rank's GPU */
+  const MeasuredTimes   *times;
+  double                 speed;
+  const NodeProfile     *node;
+  guint64                n_nodes;
+  guint64               *clocks;       /* [stream][stream] */
+  guint64               *host;         /* [stream]: what the host has waited for */
+  guint64               *events;       /* [event][stream] */
+  guint64               *comms;        /* [comm]: last node on it */
+  guint32               *comm_streams; /* [comm]: its stream */
+  GArray               **waits; /* [stream]: guint64, nodes that the next one there waits for */
+  GArray                *calls; /* guint32 a node: nodes of its group call so far */
+  GArray                *data_deps, *ctrl_deps; /* guint64, of the node or call that comes next */
+  GHashTable            *tags;                  /* messages so far, by communicator, way and peer */
+  double                *rest; /* [stream]: s that whole microseconds have left out so far */
+  guint                  call; /* nodes of the group call so far */
 } Writer;
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -163,7 +165,7 @@ add_kernel (Writer *self, const ScheduleItem *item)
   ChakraNode        node = chakra_node (0, CHAKRA_COMP, NULL);
   KernelCost        cost;
 
-  kernel_model_cost (self->model, kernel, &cost);
+  measured_times_cost (self->times, kernel, item->phase == PHASE_OPTIMIZER, &cost);
   node.num_ops = MAX (kernel->flops, 1);
   node.tensor_size = kernel->read_bytes + kernel->write_bytes;
   node.kind = kernel_kind_name (kernel->kind);
@@ -400,16 +402,19 @@ writer_clear (Writer *self)
 static gboolean
 write_rank (Writer *self, GError **error)
 {
-  g_autofree char         *path = g_strdup_printf ("%s.%u.et", self->prefix, self->rank);
-  g_autoptr (OutputFile)   file = output_file_open (path, error);
-  g_autoptr (ChakraWriter) out = NULL;
-  g_autoptr (KernelModel)  model = NULL;
+  g_autofree char          *path = g_strdup_printf ("%s.%u.et", self->prefix, self->rank);
+  g_autoptr (OutputFile)    file = output_file_open (path, error);
+  g_autoptr (ChakraWriter)  out = NULL;
+  g_autoptr (KernelModel)   model = NULL;
+  g_autoptr (MeasuredTimes) times = NULL;
 
   if (file == NULL)
     return FALSE;
   self->role = schedule_role_of_rank (self->schedule, self->rank);
   self->items = schedule_items (self->schedule, self->role, self->section);
   self->model = model = kernel_model_new (cluster_gpu_profile (self->cluster, self->rank));
+  self->times = times = measured_times_new (
+      model, schedule_role_workload (self->schedule, self->role), self->measured);
   self->speed = cluster_gpu_speed (self->cluster, self->rank);
   self->node =
       cluster_node_profile (self->cluster, cluster_node_of_gpu (self->cluster, self->rank));
@@ -475,6 +480,7 @@ report_chakra_write (const ReplayPlan *plan, const ChakraParts *parts, const cha
       Writer writer = {
         .schedule = schedule,
         .cluster = cluster,
+        .measured = workload_training (replay_plan_resolved (plan)->workload)->measured,
         .prefix = prefix,
         .section = parts->section,
         .rank = parts->ranks != NULL ? g_array_index (parts->ranks, guint32, i) : i,

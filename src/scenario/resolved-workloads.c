@@ -1,5 +1,6 @@
 /* What ranks compute: a workload for each pipeline stage and each different micro-batch. */
 #include "scenario/resolved-private.h"
+#include "workload/measured-kernels.h"
 
 static guint
 n_stages (const Resolution *self)
@@ -78,6 +79,69 @@ load_lengths (Resolution *self, const ModelShape *shape, DiagList *diags)
   return self->view.lengths != NULL;
 }
 
+/* ---- measured kernels ------------------------------------------------------------------------ */
+
+static gboolean
+check_gpus (const Resolution *self, const SourceMark *mark, DiagList *diags)
+{
+  const char *gpu = measured_kernels_gpu (self->training.measured);
+
+  for (guint r = 0; r < cluster_n_gpus (self->view.cluster); r++)
+    {
+      const char *id = cluster_gpu_profile (self->view.cluster, r)->id;
+
+      if (g_str_equal (id, gpu))
+        continue;
+      diag_error (diags, mark, "measure again, or leave 'training.measured_kernels' away",
+                  "the kernels of '%s' were measured on GPU '%s', the cluster has '%s'",
+                  self->training.measured_kernels, gpu, id);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+/* Before a workload is made of the training options, which then refer to the file. */
+static gboolean
+load_measured (Resolution *self, DiagList *diags)
+{
+  const Scenario    *scenario = self->scenario;
+  const char        *name = self->training.measured_kernels;
+  const OptionMarks *training = scenario_marks (scenario, training_options);
+  const SourceMark  *mark = option_mark (training, "measured_kernels", NULL);
+  g_autofree char   *file = NULL;
+
+  if (name == NULL)
+    return TRUE;
+  if (self->training.lengths != NULL)
+    {
+      diag_error (diags, mark, "leave 'lengths' or 'measured_kernels' away",
+                  "times are measured at one length of sequences, 'lengths' has several");
+      return FALSE;
+    }
+  file = scenario->base_dir != NULL && !g_path_is_absolute (name)
+             ? g_build_filename (scenario->base_dir, name, NULL)
+             : g_strdup (name);
+  self->training.measured =
+      measured_kernels_get (profile_set_files (self->view.profiles), file, diags);
+  return self->training.measured != NULL
+         && measured_kernels_check (self->training.measured, &scenario->training, &scenario->mesh,
+                                    training, scenario_marks (scenario, mesh_options), diags)
+         && check_gpus (self, mark, diags);
+}
+
+static gboolean
+check_measured (const Resolution *self, DiagList *diags)
+{
+  const SourceMark *mark =
+      option_mark (scenario_marks (self->scenario, training_options), "measured_kernels", NULL);
+
+  for (guint s = 0; self->training.measured != NULL && s < n_stages (self); s++)
+    if (!measured_kernels_check_workload (self->training.measured, self->batches[0][s], mark,
+                                          diags))
+      return FALSE;
+  return TRUE;
+}
+
 /* ---- entry points ---------------------------------------------------------------------------- */
 
 static Workload **
@@ -109,10 +173,11 @@ build_batches (Resolution *self, const ModelShape *shape)
 gboolean
 resolved_make_workloads (Resolution *self, const ModelShape *shape, DiagList *diags)
 {
-  if (!check_options (self, shape, diags) || !load_lengths (self, shape, diags))
+  if (!check_options (self, shape, diags) || !load_measured (self, diags)
+      || !load_lengths (self, shape, diags))
     return FALSE;
   build_batches (self, shape);
-  return TRUE;
+  return check_measured (self, diags);
 }
 
 void

@@ -225,6 +225,11 @@ const OptionSpec training_options[] = {
     .offset = FIELD (lengths),
     .optional = TRUE,
     .help = "CSV of sequence lengths by data rank and micro-batch; unset: all of seq_len" },
+  { .key = "measured_kernels",
+    .type = OPTION_STRING,
+    .offset = FIELD (measured_kernels),
+    .optional = TRUE,
+    .help = "file of 'shardsim import trace': times of kernels in place of the model's" },
   { 0 },
 };
 

@@ -117,6 +117,8 @@ typedef struct
   gboolean load_in_4bit;        /* QLoRA: frozen linear modules of blocks are kept in NF4, */
   gboolean bnb_4bit_use_double_quant; /* and the scales of their blocks in 8 bits */
   char    *lengths;       /* file of sequence lengths, see sequence-lengths.h; NULL: all seq_len */
+  char *measured_kernels; /* file of measured times, see measured-kernels.h; NULL: modelled ones */
+  const struct _MeasuredKernels *measured; /* no option: that file */
   FrameworkTraits traits; /* no option: of that profile; set before a workload is made */
   const GArray   *batch;  /* no option: gint64, the lengths of one micro-batch of that file; NULL:
                              micro_batch of seq_len each */

@@ -355,6 +355,7 @@ workload_new_stage (const ModelShape *shape, const TrainingOptions *training,
   option_table_copy (training_options, training, &self->training);
   self->training.traits = training->traits;
   self->training.batch = training->batch;
+  self->training.measured = training->measured;
   option_table_copy (mesh_options, mesh, &self->mesh);
   mesh_normalise (&self->mesh);
   self->stage = stage;
