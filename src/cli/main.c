@@ -29,7 +29,7 @@ const Command commands[] = {
   { "schedule", cmd_schedule, "what the ranks of a scenario issue, item by item" },
   { "strategies", cmd_strategies, "the strategies, or one explained" },
   { "hardware", cmd_hardware, "the hardware profiles, or the figures of one" },
-  { "import", cmd_import, "hardware profiles from a machine's own description" },
+  { "import", cmd_import, "profiles and measured kernels from other tools' files" },
   { "models", cmd_models, "the models, or the tensors of one" },
   { "figures", cmd_figures, "published figures beside predictions of the same runs" },
   { "calibrate", cmd_calibrate, "fits hardware profiles to measurements" },

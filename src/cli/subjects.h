@@ -21,3 +21,4 @@ int cmd_validate_training (int argc, char **argv);
 int cmd_calibrate_collectives (int argc, char **argv);
 int cmd_calibrate_results (int argc, char **argv);
 int cmd_import_topology (int argc, char **argv);
+int cmd_import_trace (int argc, char **argv);

@@ -33,8 +33,8 @@ lists_of (const LayerDesc *layer, MeasuredPhase phase)
     }
 }
 
-static double
-sum_alone (const KernelModel *model, const LayerDesc *layer, MeasuredPhase phase)
+double
+measured_times_modelled (const KernelModel *model, const LayerDesc *layer, MeasuredPhase phase)
 {
   KernelLists lists = lists_of (layer, phase);
   double      sum = 0;
@@ -71,13 +71,13 @@ take_phase (MeasuredTimes *self, const Workload *workload, MeasuredPhase phase)
   double             sum = 0;
 
   for (guint i = 0; all->given && i < workload_n_layers (workload); i++)
-    sum += sum_alone (self->model, workload_layer (workload, i), phase);
+    sum += measured_times_modelled (self->model, workload_layer (workload, i), phase);
   for (guint i = 0; i < workload_n_layers (workload); i++)
     {
       const LayerDesc   *layer = workload_layer (workload, i);
       const MeasuredRow *row =
           all->given ? all : measured_kernels_row (self->table, layer->kind, phase);
-      double modelled = all->given ? sum : sum_alone (self->model, layer, phase);
+      double modelled = all->given ? sum : measured_times_modelled (self->model, layer, phase);
 
       if (row->given && modelled > 0)
         set_factor (self, layer, phase, row->seconds / modelled);

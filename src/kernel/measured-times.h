@@ -24,3 +24,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MeasuredTimes, measured_times_free)
  */
 void measured_times_cost (const MeasuredTimes *self, const KernelDesc *kernel, gboolean optimizer,
                           KernelCost *cost);
+
+/* What the kernels of LAYER in PHASE take alone by MODEL, s: a measured time is held against it. */
+double measured_times_modelled (const KernelModel *model, const LayerDesc *layer,
+                                MeasuredPhase phase);

@@ -100,6 +100,7 @@ static const struct
   { "unit", AS_TEXT, G_STRUCT_OFFSET (ChakraNode, unit) },
   { "kind", AS_TEXT, G_STRUCT_OFFSET (ChakraNode, kind) },
   { "stream", AS_TEXT, G_STRUCT_OFFSET (ChakraNode, stream) },
+  { "owner", AS_TEXT, G_STRUCT_OFFSET (ChakraNode, owner) },
 };
 
 #define N_ATTRIBUTES G_N_ELEMENTS (attributes)

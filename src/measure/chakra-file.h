@@ -6,7 +6,7 @@
  * The format is a stream of protobuf messages behind their lengths (chakra.proto). All but ids,
  * names, dependencies and times are attributes, told by name; the names here are those that
  * ASTRA-sim's feeder reads, and a few of shardsim's own that others skip (`phase`, `unit`, `kind`,
- * `stream`).
+ * `stream`, `owner`).
  */
 #pragma once
 
@@ -50,6 +50,7 @@ typedef struct
   gint           comm_src, comm_dst, comm_tag; /* of COMM_SEND and COMM_RECV, or CHAKRA_NONE */
   const char    *pg_name;                      /* of COMM_COLL: the group, or NULL */
   const char    *phase, *unit, *kind, *stream; /* shardsim's own, or NULL */
+  const char    *owner; /* likewise: "strategy" of kernels that are not the model's */
 } ChakraNode;
 
 /* A node of TYPE with nothing else said. */

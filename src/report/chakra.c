@@ -38,6 +38,7 @@ typedef struct
   GArray               **waits; /* [stream]: guint64, nodes that the next one there waits for */
   GArray                *calls; /* guint32 a node: nodes of its group call so far */
   GArray                *data_deps, *ctrl_deps; /* guint64, of the node or call that comes next */
+  GHashTable            *own;                   /* set of KernelDesc: the model's kernels */
   GHashTable            *tags;                  /* messages so far, by communicator, way and peer */
   double                *rest; /* [stream]: s that whole microseconds have left out so far */
   guint                  call; /* nodes of the group call so far */
@@ -148,6 +149,32 @@ add_node (Writer *self, const ScheduleItem *item, ChakraNode *node, const char *
   chakra_writer_add (self->out, node);
 }
 
+static void
+own_list (GHashTable *own, const KernelDesc *kernels, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    g_hash_table_add (own, (gpointer) &kernels[i]);
+}
+
+/* The model's kernels, by address: others are the strategy's. */
+static GHashTable *
+own_kernels (const Workload *workload)
+{
+  GHashTable *own = g_hash_table_new (NULL, NULL);
+
+  for (guint i = 0; i < workload_n_layers (workload); i++)
+    {
+      const LayerDesc *layer = workload_layer (workload, i);
+
+      if (i > 0 && layer == workload_layer (workload, i - 1))
+        continue;
+      own_list (own, layer->forward, layer->n_forward);
+      own_list (own, layer->recompute, layer->n_recompute);
+      own_list (own, layer->backward, layer->n_backward);
+    }
+  return own;
+}
+
 /* Whole microseconds, so that their sum over STREAM is that of SECONDS. */
 static guint64
 whole_us (Writer *self, guint32 stream, double seconds)
@@ -169,6 +196,8 @@ add_kernel (Writer *self, const ScheduleItem *item)
   node.num_ops = MAX (kernel->flops, 1);
   node.tensor_size = kernel->read_bytes + kernel->write_bytes;
   node.kind = kernel_kind_name (kernel->kind);
+  if (item->phase != PHASE_OPTIMIZER && !g_hash_table_contains (self->own, kernel))
+    node.owner = "strategy";
   node.duration_us =
       whole_us (self, item->stream, cost.latency + (cost.alone - cost.latency) / self->speed);
   add_node (self, item, &node, kernel->name);
@@ -378,6 +407,7 @@ writer_init (Writer *self)
   self->calls = g_array_new (FALSE, FALSE, sizeof (guint32));
   self->data_deps = g_array_new (FALSE, FALSE, sizeof (guint64));
   self->ctrl_deps = g_array_new (FALSE, FALSE, sizeof (guint64));
+  self->own = own_kernels (schedule_role_workload (self->schedule, self->role));
   self->tags = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
 }
 
@@ -397,6 +427,7 @@ writer_clear (Writer *self)
   g_array_unref (self->data_deps);
   g_array_unref (self->ctrl_deps);
   g_hash_table_unref (self->tags);
+  g_hash_table_unref (self->own);
 }
 
 static gboolean

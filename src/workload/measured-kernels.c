@@ -429,6 +429,22 @@ measured_kernels_check_workload (const MeasuredKernels *self, const Workload *wo
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* In double quotes where it is free text. */
+static void
+print_value (const OptionSpec *spec, const char *value, GString *out)
+{
+  gboolean quoted = spec->type == OPTION_STRING;
+
+  g_string_append (out, quoted ? "\"" : "");
+  for (const char *at = value; *at != '\0'; at++)
+    {
+      if (quoted && (*at == '"' || *at == '\\'))
+        g_string_append_c (out, '\\');
+      g_string_append_c (out, *at);
+    }
+  g_string_append (out, quoted ? "\"\n" : "\n");
+}
+
 static void
 print_conditions (const char *section, const OptionSpec *table, gconstpointer options,
                   const char *const *listed, gboolean wanted, GString *out)
@@ -438,8 +454,10 @@ print_conditions (const char *section, const OptionSpec *table, gconstpointer op
     {
       g_autofree char *value = option_format (spec, options);
 
-      if ((name_index (spec->key, listed) >= 0) == wanted && value[0] != '\0')
-        g_string_append_printf (out, "    %s: %s\n", spec->key, value);
+      if ((name_index (spec->key, listed) >= 0) != wanted || value[0] == '\0')
+        continue;
+      g_string_append_printf (out, "    %s: ", spec->key);
+      print_value (spec, value, out);
     }
 }
 
@@ -458,12 +476,11 @@ measured_kernels_print (const MeasuredTable *table, const char *gpu,
     for (guint layer = 0; layer < MEASURED_N_LAYERS; layer++)
       {
         const MeasuredRow *row = &table->rows[layer][phase];
-        g_autofree char   *time = quantity_format_exact (QUANTITY_TIME, row->seconds);
 
         if (!row->given)
           continue;
-        g_string_append_printf (out, "  - { layer: %s, phase: %s, time: %s", layer_names[layer],
-                                phase_names[phase], time);
+        g_string_append_printf (out, "  - { layer: %s, phase: %s, time: %.15g us",
+                                layer_names[layer], phase_names[phase], row->seconds * 1e6);
         if (row->flops > 0)
           g_string_append_printf (out, ", flops: %.17g", row->flops);
         if (row->bytes > 0)

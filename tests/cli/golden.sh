@@ -30,6 +30,8 @@ for name in map lost; do
   mv figures-$name.yaml workloads/figures/$name.yaml
   mv figures-$name.map.csv workloads/figures/$name.map.csv
 done
+cp "$source/tests/data/traces/handwritten-two-blocks.json" trace.json
+head -c 5000 trace.json >cut.json
 head -c 104857600 /dev/zero | tr '\0' 'a' >huge.yaml
 head -c 200 /dev/zero | tr '\0' '[' >deep.yaml
 cp results-few.csv results-few.yaml
@@ -345,6 +347,19 @@ hand old-library 2 simulate good.yaml --set collective.nccl=1.0
 hand two-files 2 simulate good.yaml compare.yaml
 hand several-scenarios 2 simulate compare.yaml
 hand schedule-role 2 schedule good.yaml --role 7
+run='--node hand-pair --nodes 2 --arch llama --d-model 200 --n-heads 2 --d-ff 400 --vocab 500'
+run="$run --seq-len 100 --grad-accum 2 --strategy fsdp2 --hwprofiles hwprofiles"
+# shellcheck disable=SC2086 # words
+{
+  check import-trace 0 import trace trace.json $run --n-layers 2
+  check import-trace-layers 2 import trace trace.json $run --n-layers 3
+  check import-trace-cut 2 import trace cut.json $run --n-layers 2
+  check import-trace-binary 2 import trace binary.yaml $run --n-layers 2
+  check import-trace-step 2 import trace trace.json $run --n-layers 2 --step 4
+  check import-trace-rank 2 import trace trace.json $run --n-layers 2 --rank 9
+}
+check import-trace-none 2 import trace
+check import-trace-absent 2 import trace none.json good.yaml --hwprofiles hwprofiles
 hand schedule-chakra-nowhere 2 schedule good.yaml --format chakra
 hand schedule-chakra-folder 1 schedule good.yaml --format chakra -o good.yaml/x
 hand schedule-chakra-ranks 2 schedule good.yaml --format chakra -o out/x --ranks 0,3-99

@@ -1,0 +1,680 @@
+#include "measure/kineto-trace.h"
+
+#include <errno.h>
+#include <gio/gio.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <string.h>
+
+#define CHUNK     65536
+#define MAX_VALUE (16u << 20) /* bytes of one event, or of another value of the file */
+#define MAX_NS    9.0e18
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+typedef struct
+{
+  GInputStream *stream;
+  char          data[CHUNK];
+  gsize         at, n;
+  guint64       offset; /* of data[at] */
+  SourceMark    mark;
+  guint64       n_events;
+  gboolean      failed; /* after a diagnostic */
+  DiagList     *diags;
+} Bytes;
+
+static gboolean
+fail (Bytes *self, const char *hint, const char *what)
+{
+  if (!self->failed)
+    diag_error (self->diags, &self->mark, hint,
+                "event %" G_GUINT64_FORMAT ", byte %" G_GUINT64_FORMAT ": %s", self->n_events,
+                self->offset, what);
+  self->failed = TRUE;
+  return FALSE;
+}
+
+/* There is a byte at data[at]; FALSE at the end, or after a diagnostic. */
+static gboolean
+fill (Bytes *self)
+{
+  g_autoptr (GError) error = NULL;
+  gssize             got;
+
+  if (self->failed)
+    return FALSE;
+  if (self->at < self->n)
+    return TRUE;
+  got = g_input_stream_read (self->stream, self->data, CHUNK, NULL, &error);
+  if (got < 0)
+    return fail (self, "is the file complete?", error->message);
+  self->at = 0;
+  self->n = (gsize) got;
+  return got > 0;
+}
+
+static void
+skip (Bytes *self, gsize n)
+{
+  self->at += n;
+  self->offset += n;
+}
+
+/* The next byte that is no white space; 0 at the end. */
+static char
+peek (Bytes *self)
+{
+  while (fill (self))
+    {
+      if (strchr (" \t\r\n", self->data[self->at]) == NULL || self->data[self->at] == '\0')
+        return self->data[self->at];
+      skip (self, 1);
+    }
+  return '\0';
+}
+
+static gboolean
+take (Bytes *self, char wanted)
+{
+  char             got = peek (self);
+  g_autofree char *what = NULL;
+
+  if (got == wanted)
+    {
+      skip (self, 1);
+      return TRUE;
+    }
+  if (self->failed)
+    return FALSE;
+  if (got == '\0')
+    return fail (self, "is the file complete?", "the file ends here");
+  what = g_strdup_printf ("expected '%c', got '%c'", wanted, g_ascii_isprint (got) ? got : '?');
+  return fail (self, NULL, what);
+}
+
+/* One JSON value; NULL after a diagnostic (and for null). */
+static json_object *
+parse_value (Bytes *self, json_tokener *tokener)
+{
+  guint64 used = 0;
+
+  json_tokener_reset (tokener);
+  peek (self);
+  while (fill (self))
+    {
+      json_object *value =
+          json_tokener_parse_ex (tokener, self->data + self->at, (int) (self->n - self->at));
+      gsize                   parsed = json_tokener_get_parse_end (tokener);
+      enum json_tokener_error error = json_tokener_get_error (tokener);
+
+      skip (self, parsed);
+      used += parsed;
+      if (error == json_tokener_success)
+        return value;
+      if (error != json_tokener_continue)
+        {
+          fail (self, NULL, json_tokener_error_desc (error));
+          return NULL;
+        }
+      if (used > MAX_VALUE)
+        {
+          fail (self, NULL, "a value of more than 16 MiB");
+          return NULL;
+        }
+    }
+  fail (self, "is the file complete?", "the file ends here");
+  return NULL;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+typedef struct
+{
+  guint64      thread;
+  gint64       start, end;
+  RangeMeaning meaning;
+  gint64       sequence; /* of backward functions, or -1 */
+} Range;
+
+/* Where on the host something was launched, or a forward op with a sequence number began. */
+typedef struct
+{
+  guint64 thread;
+  gint64  at;
+  gint64  id; /* correlation of a launch; sequence number of an op */
+} Launch;
+
+typedef struct
+{
+  Bytes       bytes;
+  StepTrace  *trace;
+  GArray     *ranges, *launches, *ops; /* Range, Launch, Launch */
+  GArray     *correlations;            /* gint64 a kernel */
+  GHashTable *meanings;                /* name -> RangeMeaning */
+  gint64      device;                  /* of the kernels, or -1 */
+} Reading;
+
+static json_object *
+member (json_object *object, const char *key)
+{
+  json_object *value = NULL;
+
+  if (json_object_is_type (object, json_type_object))
+    json_object_object_get_ex (object, key, &value);
+  return value;
+}
+
+static const char *
+text_of (json_object *object, const char *key)
+{
+  json_object *value = member (object, key);
+
+  return json_object_is_type (value, json_type_string) ? json_object_get_string (value) : "";
+}
+
+/* FALLBACK: it is not there, or no number. */
+static double
+number_of (json_object *object, const char *key, double fallback)
+{
+  json_object *value = member (object, key);
+  double       number = fallback;
+
+  if (json_object_is_type (value, json_type_int) || json_object_is_type (value, json_type_double))
+    number = json_object_get_double (value);
+  return isfinite (number) ? number : fallback;
+}
+
+static gint64
+whole_of (json_object *object, const char *key)
+{
+  double number = number_of (object, key, -1);
+
+  return fabs (number) < MAX_NS ? (gint64) number : -1;
+}
+
+/* Microseconds with fractions; FALSE: no sound time. */
+static gboolean
+time_of (json_object *event, const char *key, gint64 *ns)
+{
+  double us = number_of (event, key, -1);
+
+  *ns = us >= 0 && us * 1e3 < MAX_NS / 4 ? (gint64) rint (us * 1e3) : 0;
+  return us >= 0 && us * 1e3 < MAX_NS / 4;
+}
+
+static guint64
+thread_of (json_object *event)
+{
+  return ((guint64) whole_of (event, "pid") << 32) ^ (guint64) whole_of (event, "tid");
+}
+
+static double
+bytes_an_element (const char *dtype)
+{
+  static const struct
+  {
+    const char *name;
+    double      bytes;
+  } types[] = {
+    { "BFloat16", 2 }, { "Half", 2 }, { "Float8", 1 }, { "Float", 4 },
+    { "Double", 8 },   { "Long", 8 }, { "Int", 4 },    { "Short", 2 },
+    { "Byte", 1 },     { "Char", 1 }, { "Bool", 1 },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (types); i++)
+    if (g_str_has_prefix (dtype, types[i].name))
+      return types[i].bytes;
+  return 0;
+}
+
+static void
+take_collective (Reading *self, json_object *args, TraceKernel *kernel)
+{
+  const char *collective = text_of (args, "Collective name");
+  double      elements =
+      MAX (number_of (args, "In msg nelems", 0), number_of (args, "Out msg nelems", 0));
+
+  kernel->collective = g_string_chunk_insert_const (
+      self->trace->strings, *collective != '\0' ? collective : kernel->name);
+  kernel->bytes = MAX (elements, 0) * bytes_an_element (text_of (args, "dtype"));
+  kernel->group = (guint) CLAMP (number_of (args, "Group size", 0), 0, 1e9);
+  kernel->owner.part = TRACE_COMMUNICATION;
+}
+
+static void
+take_kernel (Reading *self, json_object *event)
+{
+  const char  *name = text_of (event, "name");
+  json_object *args = member (event, "args");
+  gint64       device = whole_of (args, "device"), correlation = whole_of (args, "correlation");
+  TraceKernel  kernel = { .step = -1, .owner = { TRACE_UNKNOWN, TRACE_NO_BLOCK } };
+
+  if (!time_of (event, "ts", &kernel.start_ns) || !time_of (event, "dur", &kernel.duration_ns))
+    {
+      fail (&self->bytes, NULL, "a kernel without 'ts' or 'dur'");
+      return;
+    }
+  if (self->device >= 0 && device >= 0 && device != self->device)
+    {
+      fail (&self->bytes, "a rank has one", "kernels of a second GPU");
+      return;
+    }
+  self->device = device >= 0 ? device : self->device;
+  kernel.name = g_string_chunk_insert_const (self->trace->strings, name);
+  kernel.launch = kernel.start_ns;
+  if (g_str_has_prefix (name, "nccl") || g_str_has_prefix (name, "rccl")
+      || member (args, "Collective name") != NULL)
+    take_collective (self, args, &kernel);
+  g_array_append_val (self->trace->kernels, kernel);
+  g_array_append_val (self->correlations, correlation);
+}
+
+static RangeMeaning
+meaning_of (Reading *self, const char *name)
+{
+  RangeMeaning *known = g_hash_table_lookup (self->meanings, name);
+
+  if (known == NULL)
+    {
+      RangeMeaning meaning = range_meaning (name);
+
+      known = g_memdup2 (&meaning, sizeof meaning);
+      g_hash_table_insert (self->meanings, g_strdup (name), known);
+    }
+  return *known;
+}
+
+static void
+take_range (Reading *self, json_object *event, gboolean is_op)
+{
+  json_object *args = member (event, "args");
+  Range        range = { .thread = thread_of (event),
+                         .meaning = meaning_of (self, text_of (event, "name")),
+                         .sequence = whole_of (args, "Sequence number") };
+  gint64       duration;
+
+  if (!time_of (event, "ts", &range.start) || !time_of (event, "dur", &duration))
+    return;
+  range.end = range.start + duration;
+  if (range.meaning.kind != RANGE_NOTHING)
+    g_array_append_val (self->ranges, range);
+  if (is_op && range.sequence >= 0 && range.meaning.kind != RANGE_BACKWARD
+      && range.meaning.kind != RANGE_CHECKPOINT)
+    {
+      Launch op = { range.thread, range.start, range.sequence };
+
+      g_array_append_val (self->ops, op);
+    }
+}
+
+static void
+take_launch (Reading *self, json_object *event)
+{
+  Launch launch = { .thread = thread_of (event),
+                    .id = whole_of (member (event, "args"), "correlation") };
+
+  if (launch.id >= 0 && time_of (event, "ts", &launch.at))
+    g_array_append_val (self->launches, launch);
+}
+
+static void
+take_event (Reading *self, json_object *event)
+{
+  const char *category = text_of (event, "cat");
+
+  if (!g_str_equal (text_of (event, "ph"), "X"))
+    return;
+  if (g_str_equal (category, "kernel"))
+    take_kernel (self, event);
+  else if (g_str_equal (category, "cpu_op") || g_str_equal (category, "user_annotation")
+           || g_str_equal (category, "python_function"))
+    take_range (self, event, g_str_equal (category, "cpu_op"));
+  else if (g_str_equal (category, "cuda_runtime") || g_str_equal (category, "cuda_driver"))
+    take_launch (self, event);
+}
+
+/* ---- the document ---------------------------------------------------------------------------- */
+
+static void
+read_events (Reading *self, json_tokener *tokener)
+{
+  Bytes *bytes = &self->bytes;
+
+  if (!take (bytes, '['))
+    return;
+  while (!bytes->failed && peek (bytes) != ']')
+    {
+      json_object *event;
+
+      if (bytes->n_events > 0 && !take (bytes, ','))
+        return;
+      event = parse_value (bytes, tokener);
+      if (!bytes->failed && !json_object_is_type (event, json_type_object))
+        fail (bytes, NULL, "an event that is no object");
+      if (!bytes->failed)
+        take_event (self, event);
+      json_object_put (event);
+      bytes->n_events++;
+    }
+  take (bytes, ']');
+}
+
+static void
+take_header (Reading *self, const char *key, json_object *value)
+{
+  if (g_str_equal (key, "distributedInfo"))
+    self->trace->rank = whole_of (value, "rank");
+  else if (g_str_equal (key, "deviceProperties") && json_object_is_type (value, json_type_array)
+           && json_object_array_length (value) > 0 && self->trace->device == NULL)
+    self->trace->device = g_strdup (text_of (json_object_array_get_idx (value, 0), "name"));
+}
+
+/* The members of the document: the events, and what is said beside them. */
+static gboolean
+read_members (Reading *self, json_tokener *tokener)
+{
+  Bytes   *bytes = &self->bytes;
+  gboolean found = FALSE, first = TRUE;
+
+  if (!take (bytes, '{'))
+    return FALSE;
+  for (; !bytes->failed && peek (bytes) != '}'; first = FALSE)
+    {
+      json_object     *key;
+      g_autofree char *name = NULL;
+
+      if (!first && !take (bytes, ','))
+        return FALSE;
+      if (peek (bytes) != '"')
+        return take (bytes, '"');
+      key = parse_value (bytes, tokener);
+      name = g_strdup (key != NULL ? json_object_get_string (key) : "");
+      json_object_put (key);
+      if (!take (bytes, ':'))
+        return FALSE;
+      if (g_str_equal (name, "traceEvents") && !found)
+        {
+          found = TRUE;
+          read_events (self, tokener);
+        }
+      else
+        {
+          json_object *value = parse_value (bytes, tokener);
+
+          take_header (self, name, value);
+          json_object_put (value);
+        }
+    }
+  if (!take (bytes, '}'))
+    return FALSE;
+  return found || fail (bytes, "a trace of PyTorch's profiler has it", "no 'traceEvents'");
+}
+
+/* ---- whose kernels they are ------------------------------------------------------------------ */
+
+static gint
+compare_ranges (gconstpointer a, gconstpointer b)
+{
+  const Range *x = a, *y = b;
+
+  if (x->thread != y->thread)
+    return x->thread < y->thread ? -1 : 1;
+  if (x->start != y->start)
+    return x->start < y->start ? -1 : 1;
+  return x->end > y->end ? -1 : x->end < y->end; /* the outer one first */
+}
+
+static gint
+compare_ids (gconstpointer a, gconstpointer b)
+{
+  const Launch *x = a, *y = b;
+
+  return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* A place on a thread whose ranges are wanted: of kernel `index`, or of forward op `index`. */
+typedef struct
+{
+  guint64  thread;
+  gint64   at;
+  guint32  index;
+  gboolean is_op;
+} Point;
+
+static gint
+compare_points (gconstpointer a, gconstpointer b)
+{
+  const Point *x = a, *y = b;
+
+  if (x->thread != y->thread)
+    return x->thread < y->thread ? -1 : 1;
+  if (x->at != y->at)
+    return x->at < y->at ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static const Launch *
+find_launch (const GArray *launches, gint64 correlation)
+{
+  guint low = 0, high = launches->len;
+
+  while (low < high)
+    {
+      guint middle = (low + high) / 2;
+
+      if (g_array_index (launches, Launch, middle).id < correlation)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  if (low < launches->len && g_array_index (launches, Launch, low).id == correlation)
+    return &g_array_index (launches, Launch, low);
+  return NULL;
+}
+
+/* Kernels get the time of their launch. */
+static GArray *
+collect_points (Reading *self)
+{
+  GArray *points = g_array_new (FALSE, FALSE, sizeof (Point));
+
+  g_array_sort (self->launches, compare_ids);
+  for (guint i = 0; i < self->trace->kernels->len; i++)
+    {
+      TraceKernel  *kernel = &g_array_index (self->trace->kernels, TraceKernel, i);
+      const Launch *launch =
+          find_launch (self->launches, g_array_index (self->correlations, gint64, i));
+      Point point = { .index = i };
+
+      if (launch == NULL)
+        continue;
+      kernel->launch = point.at = launch->at;
+      point.thread = launch->thread;
+      if (kernel->owner.part == TRACE_UNKNOWN)
+        kernel->owner.part = TRACE_FORWARD;
+      g_array_append_val (points, point);
+    }
+  for (guint i = 0; i < self->ops->len; i++)
+    {
+      const Launch *op = &g_array_index (self->ops, Launch, i);
+      Point         point = { op->thread, op->at, i, TRUE };
+
+      g_array_append_val (points, point);
+    }
+  g_array_sort (points, compare_points);
+  return points;
+}
+
+/* BLOCKS: of forward ops by sequence number, plus one. */
+static TraceOwner
+owner_at (const GArray *stack, GHashTable *blocks)
+{
+  TraceOwner owner = { TRACE_FORWARD, TRACE_NO_BLOCK };
+
+  for (guint i = 0; i < stack->len; i++)
+    {
+      const Range *range = &g_array_index (stack, Range, i);
+      gpointer     block = g_hash_table_lookup (blocks, &range->sequence);
+
+      trace_owner_enter (&owner, range->meaning,
+                         block != NULL ? (gint32) GPOINTER_TO_INT (block) - 1 : TRACE_NO_BLOCK);
+    }
+  return owner;
+}
+
+static void
+note_op (const Reading *self, guint32 index, TraceOwner owner, GHashTable *blocks)
+{
+  const Launch *op = &g_array_index (self->ops, Launch, index);
+
+  if (owner.part == TRACE_FORWARD && owner.block >= 0)
+    g_hash_table_insert (blocks, g_memdup2 (&op->id, sizeof op->id),
+                         GINT_TO_POINTER (owner.block + 1));
+}
+
+/*
+ * Walks POINTS, those of forward ops (OPS) or of kernels, with a stack of the ranges around each.
+ * First ops, so that backward functions find the blocks of their forward ops.
+ */
+static void
+walk (const Reading *self, const GArray *points, gboolean ops, GHashTable *blocks)
+{
+  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (Range));
+  guint              next = 0;
+
+  for (guint i = 0; i < points->len; i++)
+    {
+      const Point *point = &g_array_index (points, Point, i);
+
+      for (; next < self->ranges->len; next++)
+        {
+          const Range *range = &g_array_index (self->ranges, Range, next);
+
+          if (range->thread > point->thread
+              || (range->thread == point->thread && range->start > point->at))
+            break;
+          if (range->thread == point->thread && range->meaning.kind != RANGE_STEP)
+            g_array_append_val (stack, *range);
+        }
+      for (guint k = stack->len; k-- > 0;)
+        if (g_array_index (stack, Range, k).thread != point->thread
+            || g_array_index (stack, Range, k).end <= point->at)
+          g_array_remove_index (stack, k);
+      if (point->is_op != ops)
+        continue;
+      if (ops)
+        note_op (self, point->index, owner_at (stack, blocks), blocks);
+      else if (g_array_index (self->trace->kernels, TraceKernel, point->index).owner.part
+               != TRACE_COMMUNICATION)
+        g_array_index (self->trace->kernels, TraceKernel, point->index).owner =
+            owner_at (stack, blocks);
+    }
+}
+
+/* A step is of all threads; a kernel without a launch is in the step that it runs in. */
+static void
+find_steps (Reading *self)
+{
+  for (guint i = 0; i < self->ranges->len; i++)
+    {
+      const Range *range = &g_array_index (self->ranges, Range, i);
+
+      for (guint k = 0; range->meaning.kind == RANGE_STEP && k < self->trace->kernels->len; k++)
+        {
+          TraceKernel *kernel = &g_array_index (self->trace->kernels, TraceKernel, k);
+
+          if (kernel->launch >= range->start && kernel->launch < range->end)
+            kernel->step = range->meaning.number;
+        }
+    }
+}
+
+static void
+find_owners (Reading *self)
+{
+  g_autoptr (GHashTable) blocks = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
+  g_autoptr (GArray)     points = collect_points (self);
+
+  g_array_sort (self->ranges, compare_ranges);
+  walk (self, points, TRUE, blocks);
+  walk (self, points, FALSE, blocks);
+  find_steps (self);
+}
+
+/* ---- entry point ----------------------------------------------------------------------------- */
+
+/* The content of FILE; NULL after a diagnostic. */
+static GInputStream *
+open_stream (const char *file, DiagList *diags)
+{
+  g_autoptr (GFile)            path = g_file_new_for_path (file);
+  g_autoptr (GError)           error = NULL;
+  g_autoptr (GFileInputStream) raw = g_file_read (path, NULL, &error);
+  guchar                       head[2] = { 0 };
+  gsize                        n = 0;
+
+  if (raw == NULL || !g_input_stream_read_all (G_INPUT_STREAM (raw), head, 2, &n, NULL, &error)
+      || !g_seekable_seek (G_SEEKABLE (raw), 0, G_SEEK_SET, NULL, &error))
+    {
+      diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, error->message);
+      return NULL;
+    }
+  if (n == 2 && head[0] == 0x1f && head[1] == 0x8b)
+    {
+      g_autoptr (GConverter) gunzip =
+          G_CONVERTER (g_zlib_decompressor_new (G_ZLIB_COMPRESSOR_FORMAT_GZIP));
+
+      return g_converter_input_stream_new (G_INPUT_STREAM (raw), gunzip);
+    }
+  return G_INPUT_STREAM (g_steal_pointer (&raw));
+}
+
+static void
+read_document (Reading *self)
+{
+  json_tokener *tokener = json_tokener_new ();
+  char          first = peek (&self->bytes);
+
+  if (first == '\0' && !self->bytes.failed)
+    diag_error (self->bytes.diags, &self->bytes.mark, NULL, "the file is empty");
+  else if (first == '[')
+    read_events (self, tokener);
+  else if (!self->bytes.failed)
+    read_members (self, tokener);
+  self->bytes.failed |= first == '\0';
+  if (!self->bytes.failed && peek (&self->bytes) != '\0')
+    fail (&self->bytes, NULL, "something behind the end of the document");
+  json_tokener_free (tokener);
+}
+
+StepTrace *
+kineto_trace_load (const char *file, DiagList *diags)
+{
+  g_autoptr (GInputStream) stream = open_stream (file, diags);
+  g_autoptr (StepTrace)    trace = step_trace_new ();
+  g_autofree Reading      *self = g_new0 (Reading, 1);
+
+  if (stream == NULL)
+    return NULL;
+  self->bytes.stream = stream;
+  self->bytes.mark.file = g_intern_string (file);
+  self->bytes.diags = diags;
+  self->trace = trace;
+  self->device = -1;
+  trace->has_times = TRUE;
+  self->ranges = g_array_new (FALSE, FALSE, sizeof (Range));
+  self->launches = g_array_new (FALSE, FALSE, sizeof (Launch));
+  self->ops = g_array_new (FALSE, FALSE, sizeof (Launch));
+  self->correlations = g_array_new (FALSE, FALSE, sizeof (gint64));
+  self->meanings = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  read_document (self);
+  if (!self->bytes.failed)
+    find_owners (self);
+  g_array_unref (self->ranges);
+  g_array_unref (self->launches);
+  g_array_unref (self->ops);
+  g_array_unref (self->correlations);
+  g_hash_table_unref (self->meanings);
+  return self->bytes.failed ? NULL : g_steal_pointer (&trace);
+}

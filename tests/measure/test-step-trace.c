@@ -1,0 +1,469 @@
+/*
+ * Traces of real steps: sums of a trace that was written by hand, whatever it is packed in; whose
+ * kernels they are by the ranges around their launches; a schedule's own Chakra traces give the
+ * kernel model's times back; what is cut off or no trace is an error that says where.
+ */
+#include "../replay/fixture.h"
+
+#include <gio/gio.h>
+#include <glib/gstdio.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernel/measured-times.h"
+#include "measure/chakra-file.h"
+#include "measure/trace-load.h"
+#include "measure/trace-measure.h"
+#include "report/chakra.h"
+
+static char *scratch;
+
+static void
+set_up (void)
+{
+  scratch = g_dir_make_tmp ("shardsim-traces-XXXXXX", NULL);
+  ck_assert_ptr_nonnull (scratch);
+}
+
+static void
+tear_down (void)
+{
+  g_autoptr (GDir) dir = g_dir_open (scratch, 0, NULL);
+  const char      *name;
+
+  while (dir != NULL && (name = g_dir_read_name (dir)) != NULL)
+    {
+      g_autofree char *path = g_build_filename (scratch, name, NULL);
+
+      g_unlink (path);
+    }
+  g_rmdir (scratch);
+  g_clear_pointer (&scratch, g_free);
+}
+
+static char *
+write_text (const char *name, const char *text, gsize length)
+{
+  char *path = g_build_filename (scratch, name, NULL);
+
+  g_unlink (path); /* it is not cut to size */
+  ck_assert (g_file_set_contents_full (path, text, (gssize) length, 0, 0600, NULL));
+  return path;
+}
+
+static char *
+handwritten (void)
+{
+  return g_build_filename (g_getenv ("SHARDSIM_SOURCE_ROOT"), "tests", "data", "traces",
+                           "handwritten-two-blocks.json", NULL);
+}
+
+/* What the trace that was written by hand says it is of. */
+static Scenario *
+scenario_of (const char *key, const char *value)
+{
+  return fixture_scenario ("cluster.name", "1 x dgx-h100", "model.arch", "llama", "model.n_layers",
+                           "2", "model.d_model", "1024", "model.n_heads", "8", "model.d_ff", "2816",
+                           "model.vocab", "32000", "training.seq_len", "1024",
+                           "training.micro_batch", "1", "training.grad_accum", "2", "strategy.name",
+                           "fsdp2", key != NULL ? key : "model.n_layers",
+                           value != NULL ? value : "2", NULL);
+}
+
+static gboolean
+measure (const char *file, const Scenario *scenario, gint64 step, TraceMeasurement *out,
+         DiagList *diags)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (ReplayPlan) plan = replay_plan_scenario (scenario, profiles, diags);
+  g_autoptr (StepTrace)  trace = step_trace_load (file, diags);
+
+  ck_assert_ptr_nonnull (plan);
+  if (trace == NULL || !step_trace_take_step (trace, file, &step, diags))
+    return FALSE;
+  step_trace_place_layers (trace);
+  return trace_measure (trace, plan, (guint) MAX (trace->rank, 0), file, out, diags);
+}
+
+static void
+assert_row (const TraceMeasurement *got, guint layer, MeasuredPhase phase, double us)
+{
+  const MeasuredRow *row = &got->table.rows[layer][phase];
+
+  ck_assert_msg (row->given == (us > 0) && fabs (row->seconds * 1e6 - us) < 1e-6,
+                 "%s, %s: %.12g us, not %.12g", measured_layer_name (layer),
+                 measured_phase_name (phase), row->seconds * 1e6, us);
+}
+
+/* ---- by hand --------------------------------------------------------------------------------- */
+
+static void
+assert_handwritten (const char *file)
+{
+  g_autoptr (Scenario) scenario = scenario_of (NULL, NULL);
+  g_autoptr (DiagList) diags = diag_list_new ();
+  TraceMeasurement     got;
+
+  ck_assert_msg (measure (file, scenario, -1, &got, diags), "%s", diag_list_first_message (diags));
+  assert_row (&got, LAYER_EMBEDDING, MEASURED_FORWARD, 10);
+  assert_row (&got, LAYER_BLOCK, MEASURED_FORWARD, (100.5 + 50 + 110.5 + 50) / 2);
+  assert_row (&got, LAYER_HEAD, MEASURED_FORWARD, 220);
+  assert_row (&got, LAYER_HEAD, MEASURED_BACKWARD, 400);
+  assert_row (&got, LAYER_BLOCK, MEASURED_BACKWARD, (210 + 205) / 2.0);
+  assert_row (&got, LAYER_EMBEDDING, MEASURED_BACKWARD, 15);
+  assert_row (&got, MEASURED_ALL_LAYERS, MEASURED_OPTIMIZER, 300);
+  assert_row (&got, MEASURED_ALL_LAYERS, MEASURED_FORWARD, 0);
+  assert_row (&got, LAYER_BLOCK, MEASURED_BACKWARD_ALL, 0);
+  ck_assert_int_eq (got.part_ns[TRACE_STRATEGY], 4 * 7000);
+  ck_assert_uint_eq (got.part_n[TRACE_UNKNOWN], 0);
+  ck_assert_uint_eq (got.part_n[TRACE_COMMUNICATION], 6);
+}
+
+START_TEST (test_handwritten)
+{
+  g_autofree char *file = handwritten ();
+
+  assert_handwritten (file);
+}
+END_TEST
+
+START_TEST (test_gzipped)
+{
+  g_autofree char       *file = handwritten (), *text = NULL, *path = NULL;
+  g_autoptr (GConverter) gzip =
+      G_CONVERTER (g_zlib_compressor_new (G_ZLIB_COMPRESSOR_FORMAT_GZIP, 6));
+  g_autofree char     *packed = g_malloc (1 << 20);
+  gsize                length, used, size;
+  g_autoptr (DiagList) diags = diag_list_new ();
+
+  ck_assert (g_file_get_contents (file, &text, &length, NULL));
+  ck_assert_int_eq (g_converter_convert (gzip, text, length, packed, 1 << 20,
+                                         G_CONVERTER_INPUT_AT_END, &used, &size, NULL),
+                    G_CONVERTER_FINISHED);
+  path = write_text ("t.json.gz", packed, size);
+  assert_handwritten (path);
+  g_free (path);
+  path = write_text ("t.json.gz", packed, size - 100); /* cut off */
+  ck_assert_ptr_null (step_trace_load (path, diags));
+  ck_assert (g_str_has_prefix (diag_list_first_message (diags), "event "));
+  packed[size / 2] ^= 0x55; /* broken */
+  g_free (path);
+  path = write_text ("t.json.gz", packed, size);
+  ck_assert_ptr_null (step_trace_load (path, diags));
+}
+END_TEST
+
+/* 105 of the reduce-scatter's 110 us run beside a product; the copies wait for the gathers. */
+START_TEST (test_collectives)
+{
+  g_autofree char      *file = handwritten ();
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (StepTrace) trace = step_trace_load (file, diags);
+  g_autoptr (GArray)    all = NULL;
+  gint64                step = 7;
+  const TraceCollective want[] = {
+    { "_reduce_scatter_base", 16000, 8, 2, 220000, 10000 },
+    { "_allgather_base", 16000, 8, 4, 48000, 48000 },
+  };
+
+  ck_assert (step_trace_take_step (trace, file, &step, diags));
+  all = step_trace_collectives (trace);
+  ck_assert_uint_eq (all->len, G_N_ELEMENTS (want));
+  for (guint i = 0; i < all->len; i++)
+    {
+      const TraceCollective *got = &g_array_index (all, TraceCollective, i);
+
+      ck_assert_str_eq (got->collective, want[i].collective);
+      ck_assert_double_eq (got->bytes, want[i].bytes);
+      ck_assert_uint_eq (got->group, want[i].group);
+      ck_assert_uint_eq (got->n, want[i].n);
+      ck_assert_int_eq (got->total_ns, want[i].total_ns);
+      ck_assert_int_eq (got->exposed_ns, want[i].exposed_ns);
+    }
+}
+END_TEST
+
+/* ---- names and ranges ------------------------------------------------------------------------ */
+
+START_TEST (test_names)
+{
+  static const struct
+  {
+    const char *name;
+    RangeKind   kind;
+    gint64      number;
+  } names[] = {
+    { "ProfilerStep#12", RANGE_STEP, 12 },
+    { "Optimizer.step#AdamW.step", RANGE_OPTIMIZER, -1 },
+    { "Optimizer.zero_grad#AdamW.zero_grad", RANGE_NOTHING, -1 },
+    { "autograd::engine::evaluate_function: MmBackward0", RANGE_BACKWARD, -1 },
+    { "autograd::engine::evaluate_function: CheckpointFunctionBackward", RANGE_CHECKPOINT, -1 },
+    { "model.layers.31.mlp", RANGE_BLOCK, 31 },
+    { "transformer.h.5", RANGE_BLOCK, 5 },
+    { "path.5", RANGE_NOTHING, -1 },
+    { "players.5", RANGE_NOTHING, -1 },
+    { "nn.Module: LlamaDecoderLayer_3", RANGE_BLOCK, 3 },
+    { "nn.Module: TransformerBlock_0", RANGE_BLOCK, 0 },
+    { "nn.Module: Linear_12", RANGE_NOTHING, -1 },
+    { "FSDP::pre_forward (layers.3)", RANGE_STRATEGY, -1 },
+    { "c10d::allreduce_", RANGE_STRATEGY, -1 },
+    { "aten::mm", RANGE_NOTHING, -1 },
+    { "", RANGE_NOTHING, -1 },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      RangeMeaning got = range_meaning (names[i].name);
+
+      ck_assert_msg (got.kind == names[i].kind && got.number == names[i].number,
+                     "'%s': %d, %" G_GINT64_FORMAT, names[i].name, got.kind, got.number);
+    }
+}
+END_TEST
+
+#define OP(cat, name, ts, dur, args)                                                        \
+  "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":1,\"tid\":2,\"ts\":" #ts \
+  ",\"dur\":" #dur ",\"args\":{" args "}},\n"
+#define KERNEL(id, ts, dur)                                                             \
+  OP ("cuda_runtime", "cudaLaunchKernel", ts, 1, "\"correlation\":" #id)                \
+  "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":" #ts "," \
+  "\"dur\":" #dur ",\"args\":{\"correlation\":" #id "}},\n"
+#define BACKWARD "autograd::engine::evaluate_function: "
+
+/* A block's range inside of a backward function, and the reentrant checkpoint: both recompute. */
+static const char recomputing[] = "{\"traceEvents\": [\n" KERNEL (1, 100, 10) KERNEL (2, 200, 20)
+    KERNEL (3, 310, 40) KERNEL (4, 330, 80) KERNEL (5, 410, 160) KERNEL (6, 450, 320)
+        OP ("user_annotation", "layers.0", 190, 50, "")
+            OP ("cpu_op", BACKWARD "MmBackward0", 300, 50, "")
+                OP ("python_function", "nn.Module: Block_0", 305, 15, "")
+                    OP ("cpu_op", BACKWARD "CheckpointFunctionBackward", 400, 100, "")
+                        OP ("cpu_op", BACKWARD "AddBackward0", 440, 20,
+                            "") "{\"ph\":\"M\",\"name\":\"last\"}]}";
+
+START_TEST (test_recomputation)
+{
+  g_autofree char       *file = write_text ("r.json", recomputing, strlen (recomputing));
+  g_autoptr (Scenario)   with = scenario_of ("training.activation_checkpointing", "full");
+  g_autoptr (Scenario)   without = scenario_of (NULL, NULL);
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (StepTrace)  trace = step_trace_load (file, diags);
+  static const TracePart want[] = { TRACE_FORWARD,  TRACE_FORWARD,   TRACE_RECOMPUTE,
+                                    TRACE_BACKWARD, TRACE_RECOMPUTE, TRACE_BACKWARD };
+  TraceMeasurement       got;
+
+  ck_assert_msg (trace != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_uint_eq (trace->kernels->len, G_N_ELEMENTS (want));
+  for (guint i = 0; i < G_N_ELEMENTS (want); i++)
+    ck_assert_int_eq (g_array_index (trace->kernels, TraceKernel, i).owner.part, want[i]);
+  ck_assert (!measure (file, without, -1, &got, diags));
+  ck_assert_str_eq (diag_list_first_message (diags),
+                    "the trace recomputes activations, the scenario does not");
+  { /* one block of two: said as well, and the only thing wrong with the right scenario */
+    g_autoptr (DiagList) other = diag_list_new ();
+
+    ck_assert (!measure (file, with, -1, &got, other));
+    ck_assert_str_eq (diag_list_first_message (other),
+                      "the trace has kernels of 1 blocks, the scenario's rank has 2");
+  }
+}
+END_TEST
+
+/* ---- what is wrong --------------------------------------------------------------------------- */
+
+START_TEST (test_steps)
+{
+  g_autofree char     *file = handwritten ();
+  g_autoptr (Scenario) scenario = scenario_of (NULL, NULL);
+  g_autoptr (DiagList) diags = diag_list_new (), other = diag_list_new ();
+  TraceMeasurement     got;
+
+  ck_assert (!measure (file, scenario, 5, &got, diags));
+  ck_assert_str_eq (diag_list_first_message (diags),
+                    "no kernels of a GPU in the trace, or in that step of it");
+  ck_assert (!measure (file, scenario, 6, &got, other));
+  ck_assert_str_eq (diag_list_first_message (other), "no kernels of a backward pass");
+}
+END_TEST
+
+#define HEAD "{\"traceEvents\": ["
+
+static const struct
+{
+  const char *text, *why;
+} bad[] = {
+  { "", "the file is empty" },
+  { " \n", "the file is empty" },
+  { "{}", "event 0, byte 2: no 'traceEvents'" },
+  { "[", "event 0, byte 1: the file ends here" },
+  { "[{}", "event 1, byte 3: the file ends here" },
+  { "[{} {}]", "event 1, byte 4: expected ',', got '{'" },
+  { "[{},", "event 1, byte 4: the file ends here" },
+  { "[7]", "event 0, byte 2: an event that is no object" },
+  { "[{\"a\":}]", "event 0, byte 6: unexpected character" },
+  { "[] x", "event 0, byte 3: something behind the end of the document" },
+  { "{\"a\": 1 \"b\": 2}", "event 0, byte 8: expected ',', got '\"'" },
+  { "{\"a\" 1}", "event 0, byte 5: expected ':', got '1'" },
+  { HEAD "]", "event 0, byte 18: the file ends here" },
+  { HEAD "{\"ph\":\"X\",\"cat\":\"kernel\"}]}",
+    "event 0, byte 42: a kernel without 'ts' or 'dur'" },
+  { HEAD "{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":1,\"dur\":-3}]}",
+    "event 0, byte 58: a kernel without 'ts' or 'dur'" },
+  { HEAD "{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":1,\"dur\":3,\"args\":{\"device\":0}},"
+         "{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":1,\"dur\":3,\"args\":{\"device\":1}}]}",
+    "event 1, byte 138: kernels of a second GPU" },
+};
+
+START_TEST (test_bad)
+{
+  g_autofree char      *file = write_text ("bad.json", bad[_i].text, strlen (bad[_i].text));
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (StepTrace) trace = step_trace_load (file, diags);
+
+  ck_assert_ptr_null (trace);
+  ck_assert_str_eq (diag_list_first_message (diags), bad[_i].why);
+  ck_assert_uint_eq (diag_list_n_errors (diags), 1);
+}
+END_TEST
+
+/* A document that is cut off is never taken for a whole one, wherever that is. */
+START_TEST (test_truncated)
+{
+  for (gsize size = 0; size < strlen (recomputing); size += size < 300 ? 1 : 7)
+    {
+      g_autofree char      *file = write_text ("cut.json", recomputing, size);
+      g_autoptr (DiagList)  diags = diag_list_new ();
+      g_autoptr (StepTrace) trace = step_trace_load (file, diags);
+
+      ck_assert_ptr_null (trace);
+      ck_assert_uint_eq (diag_list_n_errors (diags), 1);
+    }
+}
+END_TEST
+
+/* ---- Chakra ---------------------------------------------------------------------------------- */
+
+/* What a schedule says its kernels take is what its traces say they took, to a microsecond. */
+START_TEST (test_own_chakra)
+{
+  g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
+  g_autoptr (Scenario)   scenario = scenario_of ("training.activation_checkpointing", "full");
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (ReplayPlan) plan = replay_plan_scenario (scenario, profiles, diags);
+  g_autofree char       *prefix = g_build_filename (scratch, "own", NULL);
+  g_autofree char       *file = g_strconcat (prefix, ".5.et", NULL);
+  const ChakraParts      parts = { .section = SECTION_STEADY };
+  ChakraWritten          written;
+  TraceMeasurement       got;
+  guint                  n = 0;
+
+  ck_assert (report_chakra_write (plan, &parts, prefix, &written, NULL));
+  ck_assert_msg (measure (file, scenario, -1, &got, diags), "%s", diag_list_first_message (diags));
+  for (guint layer = 0; layer < MEASURED_N_LAYERS; layer++)
+    for (guint phase = 0; phase < MEASURED_N_PHASES; phase++)
+      {
+        const MeasuredRow *row = &got.table.rows[layer][phase];
+        double             modelled = got.modelled[layer][phase];
+
+        n += row->given;
+        if (row->given)
+          ck_assert_msg (fabs (row->seconds - modelled) <= 1e-6, "%s, %s: %.9g us, model %.9g",
+                         measured_layer_name (layer), measured_phase_name (phase),
+                         row->seconds * 1e6, modelled * 1e6);
+      }
+  ck_assert_uint_eq (n, 3 + 1 + 3 + 1); /* forward, recompute (blocks alone), backward, optimizer */
+  ck_assert_uint_gt (got.part_n[TRACE_STRATEGY], 0);
+  ck_assert_uint_eq (got.part_n[TRACE_UNKNOWN], 0);
+}
+END_TEST
+
+static void
+add_node (ChakraWriter *writer, guint64 id, const char *name, guint64 parent, guint64 us)
+{
+  ChakraNode node = chakra_node (id, us > 0 ? CHAKRA_COMP : CHAKRA_METADATA, name);
+
+  node.on_host = us == 0;
+  node.duration_us = us;
+  node.start_us = 100 + id;
+  node.ctrl_deps = &parent;
+  node.n_ctrl_deps = parent != id;
+  chakra_writer_add (writer, &node);
+}
+
+/* As Chakra's converter writes PyTorch's traces: kernels hang on the ops that launched them. */
+START_TEST (test_linked_chakra)
+{
+  g_autofree char         *path = g_build_filename (scratch, "linked.et", NULL);
+  FILE                    *file = fopen (path, "wb");
+  g_autoptr (ChakraWriter) writer = chakra_writer_new (file);
+  g_autoptr (DiagList)     diags = diag_list_new ();
+  g_autoptr (StepTrace)    trace = NULL;
+  static const TraceOwner  want[] = { { TRACE_FORWARD, TRACE_NO_BLOCK },
+                                      { TRACE_FORWARD, 1 },
+                                      { TRACE_BACKWARD, TRACE_NO_BLOCK },
+                                      { TRACE_OPTIMIZER, TRACE_NO_BLOCK } };
+
+  add_node (writer, 1, "ProfilerStep#4", 1, 0);
+  add_node (writer, 2, "aten::embedding", 1, 0);
+  add_node (writer, 3, "kernel a", 2, 10);
+  add_node (writer, 4, "layers.1", 1, 0);
+  add_node (writer, 5, "aten::mm", 4, 0);
+  add_node (writer, 6, "kernel b", 5, 20);
+  add_node (writer, 7, BACKWARD "MmBackward0", 1, 0);
+  add_node (writer, 8, "kernel c", 7, 40);
+  add_node (writer, 9, "Optimizer.step#SGD.step", 1, 0);
+  add_node (writer, 10, "kernel d", 9, 80);
+  fclose (file);
+  trace = step_trace_load (path, diags);
+  ck_assert_msg (trace != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_uint_eq (trace->kernels->len, G_N_ELEMENTS (want));
+  for (guint i = 0; i < G_N_ELEMENTS (want); i++)
+    {
+      const TraceKernel *kernel = &g_array_index (trace->kernels, TraceKernel, i);
+
+      ck_assert_int_eq (kernel->owner.part, want[i].part);
+      ck_assert_int_eq (kernel->owner.block, want[i].block);
+      ck_assert_int_eq (kernel->duration_ns, 10000 << i);
+      ck_assert_int_eq (kernel->step, 4);
+    }
+}
+END_TEST
+
+/* What depends on itself in a circle ends. */
+START_TEST (test_circle)
+{
+  g_autofree char         *path = g_build_filename (scratch, "circle.et", NULL);
+  FILE                    *file = fopen (path, "wb");
+  g_autoptr (ChakraWriter) writer = chakra_writer_new (file);
+  g_autoptr (DiagList)     diags = diag_list_new ();
+  g_autoptr (StepTrace)    trace = NULL;
+
+  add_node (writer, 1, "one", 2, 0);
+  add_node (writer, 2, "other", 1, 0);
+  add_node (writer, 3, "kernel", 1, 10);
+  fclose (file);
+  trace = step_trace_load (path, diags);
+  ck_assert_uint_eq (trace->kernels->len, 1);
+}
+END_TEST
+
+int
+main (void)
+{
+  Suite *suite = suite_create ("step-trace");
+  TCase *tcase = tcase_create ("all");
+
+  tcase_add_checked_fixture (tcase, set_up, tear_down);
+  tcase_add_test (tcase, test_handwritten);
+  tcase_add_test (tcase, test_gzipped);
+  tcase_add_test (tcase, test_collectives);
+  tcase_add_test (tcase, test_names);
+  tcase_add_test (tcase, test_recomputation);
+  tcase_add_test (tcase, test_steps);
+  tcase_add_loop_test (tcase, test_bad, 0, G_N_ELEMENTS (bad));
+  tcase_add_test (tcase, test_truncated);
+  tcase_add_test (tcase, test_own_chakra);
+  tcase_add_test (tcase, test_linked_chakra);
+  tcase_add_test (tcase, test_circle);
+  suite_add_tcase (suite, tcase);
+  return fixture_main (suite);
+}
