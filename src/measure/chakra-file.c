@@ -105,6 +105,19 @@ static const struct
 
 #define N_ATTRIBUTES G_N_ELEMENTS (attributes)
 
+/* Of a double that may be beyond what the type holds. */
+static gint64
+to_int64 (double value)
+{
+  return value < 9.2e18 ? (gint64) rint (value) : G_MAXINT64;
+}
+
+static guint64
+to_uint64 (double value)
+{
+  return value < 1.8e19 ? (guint64) rint (MAX (value, 0)) : G_MAXUINT64;
+}
+
 /* FALSE: not said. */
 static gboolean
 fill_attribute (guint i, const ChakraNode *node, Chakra__Attribute *attr)
@@ -117,11 +130,11 @@ fill_attribute (guint i, const ChakraNode *node, Chakra__Attribute *attr)
     {
     case AS_DOUBLE:
       attr->value_case = CHAKRA__ATTRIBUTE__VALUE_AS_INT64;
-      attr->as_int64 = (gint64) * (const double *) member;
+      attr->as_int64 = to_int64 (*(const double *) member);
       return *(const double *) member >= 0;
     case AS_SIZE:
       attr->value_case = CHAKRA__ATTRIBUTE__VALUE_AS_UINT64;
-      attr->as_uint64 = (guint64) MAX (*(const double *) member, 0);
+      attr->as_uint64 = to_uint64 (*(const double *) member);
       return *(const double *) member >= 0;
     case AS_INT:
       attr->value_case = CHAKRA__ATTRIBUTE__VALUE_AS_INT32;

@@ -59,7 +59,7 @@ take_kernel (Reading *self, const ChakraNode *node)
   gboolean    talks = coll || node->type == CHAKRA_COMM_SEND || node->type == CHAKRA_COMM_RECV;
   TraceKernel kernel = { .name = g_string_chunk_insert_const (self->trace->strings, node->name),
                          .start_ns = (gint64) MIN (node->start_us, G_MAXINT64 / 4000) * 1000,
-                         .duration_ns = (gint64) MIN (node->duration_us, G_MAXINT64 / 4000) * 1000,
+                         .duration_ns = (gint64) MIN (node->duration_us, TRACE_LONGEST_US) * 1000,
                          .launch = (gint64) MIN (node->id, G_MAXINT64),
                          .step = -1,
                          .owner = { TRACE_FORWARD, TRACE_NO_BLOCK } };

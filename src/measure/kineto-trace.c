@@ -193,14 +193,15 @@ whole_of (json_object *object, const char *key)
   return fabs (number) < MAX_NS ? (gint64) number : -1;
 }
 
-/* Microseconds with fractions; FALSE: no sound time. */
+/* Microseconds with fractions, since the epoch at most; FALSE: no sound time. */
 static gboolean
 time_of (json_object *event, const char *key, gint64 *ns)
 {
   double us = number_of (event, key, -1);
+  double most = g_str_equal (key, "dur") ? TRACE_LONGEST_US : MAX_NS / 4e3;
 
-  *ns = us >= 0 && us * 1e3 < MAX_NS / 4 ? (gint64) rint (us * 1e3) : 0;
-  return us >= 0 && us * 1e3 < MAX_NS / 4;
+  *ns = us >= 0 && us <= most ? (gint64) rint (us * 1e3) : 0;
+  return us >= 0 && us <= most;
 }
 
 static guint64
@@ -252,7 +253,7 @@ take_kernel (Reading *self, json_object *event)
 
   if (!time_of (event, "ts", &kernel.start_ns) || !time_of (event, "dur", &kernel.duration_ns))
     {
-      fail (&self->bytes, NULL, "a kernel without 'ts' or 'dur'");
+      fail (&self->bytes, NULL, "a kernel without a sound 'ts' or 'dur'");
       return;
     }
   if (self->device >= 0 && device >= 0 && device != self->device)

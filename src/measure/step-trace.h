@@ -36,6 +36,8 @@ typedef enum
 
 const char *trace_part_name (TracePart part); /* "forward", "strategy's own" */
 
+#define TRACE_LONGEST_US 3.6e9 /* a kernel of more than an hour is none; sums stay in 64 bits */
+
 /* Blocks are counted from 0. */
 #define TRACE_NO_BLOCK  -1 /* the trace does not say */
 #define TRACE_EMBEDDING -2

@@ -305,9 +305,9 @@ static const struct
   { "{\"a\" 1}", "event 0, byte 5: expected ':', got '1'" },
   { HEAD "]", "event 0, byte 18: the file ends here" },
   { HEAD "{\"ph\":\"X\",\"cat\":\"kernel\"}]}",
-    "event 0, byte 42: a kernel without 'ts' or 'dur'" },
+    "event 0, byte 42: a kernel without a sound 'ts' or 'dur'" },
   { HEAD "{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":1,\"dur\":-3}]}",
-    "event 0, byte 58: a kernel without 'ts' or 'dur'" },
+    "event 0, byte 58: a kernel without a sound 'ts' or 'dur'" },
   { HEAD "{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":1,\"dur\":3,\"args\":{\"device\":0}},"
          "{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":1,\"dur\":3,\"args\":{\"device\":1}}]}",
     "event 1, byte 138: kernels of a second GPU" },
