@@ -197,11 +197,17 @@ whole_of (json_object *object, const char *key)
 static gboolean
 time_of (json_object *event, const char *key, gint64 *ns)
 {
-  double us = number_of (event, key, -1);
-  double most = g_str_equal (key, "dur") ? TRACE_LONGEST_US : MAX_NS / 4e3;
+  json_object *value = member (event, key);
+  double       us = number_of (event, key, -1);
+  double       most = g_str_equal (key, "dur") ? TRACE_LONGEST_US : MAX_NS / 4e3;
 
-  *ns = us >= 0 && us <= most ? (gint64) rint (us * 1e3) : 0;
-  return us >= 0 && us <= most;
+  *ns = 0;
+  if (!(us >= 0 && us <= most))
+    return FALSE;
+  /* whole ones are taken exactly: since the epoch, nanoseconds are beyond a double */
+  *ns = json_object_is_type (value, json_type_int) ? json_object_get_int64 (value) * 1000
+                                                   : (gint64) rint (us * 1e3);
+  return TRUE;
 }
 
 static guint64

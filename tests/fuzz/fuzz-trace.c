@@ -1,6 +1,6 @@
 /*
- * Traces of a step out of arbitrary bytes, as JSON of PyTorch's profiler and as Chakra: an error, or
- * kernels whose sums, layers and collectives hold together. What can be read of a Chakra file is
+ * Traces of a step out of arbitrary bytes, as JSON of PyTorch's profiler and as Chakra: an error,
+ * or kernels whose sums, layers and collectives hold together. What can be read of a Chakra file is
  * written and read back.
  */
 #include <math.h>

@@ -268,6 +268,24 @@ START_TEST (test_recomputation)
 }
 END_TEST
 
+/* Whole microseconds since the epoch, as older profilers wrote them: a range ends where the next
+   one begins. */
+START_TEST (test_epoch)
+{
+  static const char text[] = "[" OP ("user_annotation", "layers.0", 1666149715033200, 1, "")
+      OP ("user_annotation", "layers.1", 1666149715033201, 1, "") KERNEL (1, 1666149715033200, 1)
+          KERNEL (2, 1666149715033201, 1) "{\"ph\":\"M\"}]";
+  g_autofree char      *file = write_text ("epoch.json", text, strlen (text));
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (StepTrace) trace = step_trace_load (file, diags);
+
+  ck_assert_msg (trace != NULL, "%s", diag_list_first_message (diags));
+  ck_assert_uint_eq (trace->kernels->len, 2);
+  for (guint i = 0; i < 2; i++)
+    ck_assert_int_eq (g_array_index (trace->kernels, TraceKernel, i).owner.block, (gint32) i);
+}
+END_TEST
+
 /* ---- what is wrong --------------------------------------------------------------------------- */
 
 START_TEST (test_steps)
@@ -458,6 +476,7 @@ main (void)
   tcase_add_test (tcase, test_collectives);
   tcase_add_test (tcase, test_names);
   tcase_add_test (tcase, test_recomputation);
+  tcase_add_test (tcase, test_epoch);
   tcase_add_test (tcase, test_steps);
   tcase_add_loop_test (tcase, test_bad, 0, G_N_ELEMENTS (bad));
   tcase_add_test (tcase, test_truncated);
