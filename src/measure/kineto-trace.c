@@ -579,21 +579,40 @@ walk (const Reading *self, const GArray *points, gboolean ops, GHashTable *block
     }
 }
 
+static gint
+compare_starts (gconstpointer a, gconstpointer b)
+{
+  const Range *x = a, *y = b;
+
+  return x->start < y->start ? -1 : x->start > y->start;
+}
+
 /* A step is of all threads; a kernel without a launch is in the step that it runs in. */
 static void
 find_steps (Reading *self)
 {
+  g_autoptr (GArray) steps = g_array_new (FALSE, FALSE, sizeof (Range));
+
   for (guint i = 0; i < self->ranges->len; i++)
+    if (g_array_index (self->ranges, Range, i).meaning.kind == RANGE_STEP)
+      g_array_append_val (steps, g_array_index (self->ranges, Range, i));
+  g_array_sort (steps, compare_starts);
+  for (guint k = 0; k < self->trace->kernels->len; k++)
     {
-      const Range *range = &g_array_index (self->ranges, Range, i);
+      TraceKernel *kernel = &g_array_index (self->trace->kernels, TraceKernel, k);
+      guint        low = 0, high = steps->len;
 
-      for (guint k = 0; range->meaning.kind == RANGE_STEP && k < self->trace->kernels->len; k++)
+      while (low < high) /* the first one that starts behind the launch */
         {
-          TraceKernel *kernel = &g_array_index (self->trace->kernels, TraceKernel, k);
+          guint middle = (low + high) / 2;
 
-          if (kernel->launch >= range->start && kernel->launch < range->end)
-            kernel->step = range->meaning.number;
+          if (g_array_index (steps, Range, middle).start <= kernel->launch)
+            low = middle + 1;
+          else
+            high = middle;
         }
+      if (low > 0 && kernel->launch < g_array_index (steps, Range, low - 1).end)
+        kernel->step = g_array_index (steps, Range, low - 1).meaning.number;
     }
 }
 
