@@ -47,6 +47,16 @@ append_extrapolated (const Prediction *self, GString *out)
           self->n_steps);
 }
 
+/* Where the model's kernels have their times from, if not from the kernel model. */
+static void
+append_measured (const Prediction *self, GString *out)
+{
+  const ScenarioSetting *file = prediction_setting (self, "training", "measured_kernels");
+
+  if (file != NULL && file->value[0] != '\0')
+    line (out, "kernels", "measured: '%s'", file->value);
+}
+
 static void
 append_throughput (const Prediction *self, GString *out)
 {
@@ -56,6 +66,7 @@ append_throughput (const Prediction *self, GString *out)
   g_string_append (out, "\nThroughput\n");
   line (out, "step time", "%s%s", step, self->steady ? "" : " (not steady: periods still differ)");
   append_extrapolated (self, out);
+  append_measured (self, out);
   line (out, "tokens/s/GPU", "%.1f (%.0f in all, %.2f samples/s)", self->tokens_per_s_per_gpu,
         self->tokens_per_s, self->samples_per_s);
   if (self->imbalance > 0)
