@@ -270,7 +270,7 @@ take_kernel (Reading *self, json_object *event)
   self->device = device >= 0 ? device : self->device;
   kernel.name = g_string_chunk_insert_const (self->trace->strings, name);
   kernel.launch = kernel.start_ns;
-  if (g_str_has_prefix (name, "nccl") || g_str_has_prefix (name, "rccl")
+  if (g_str_has_prefix (name, "nccl") || strstr (name, "rccl") != NULL
       || member (args, "Collective name") != NULL)
     take_collective (self, args, &kernel);
   g_array_append_val (self->trace->kernels, kernel);
@@ -337,7 +337,7 @@ take_event (Reading *self, json_object *event)
   else if (g_str_equal (category, "cpu_op") || g_str_equal (category, "user_annotation")
            || g_str_equal (category, "python_function"))
     take_range (self, event, g_str_equal (category, "cpu_op"));
-  else if (g_str_equal (category, "cuda_runtime") || g_str_equal (category, "cuda_driver"))
+  else if (g_str_has_suffix (category, "_runtime") || g_str_has_suffix (category, "_driver"))
     take_launch (self, event);
 }
 

@@ -48,8 +48,13 @@ block_of_module (const char *name)
 RangeMeaning
 range_meaning (const char *name)
 {
-  static const char *const strategies[] = { "FSDP::", "fsdp::", "FullyShardedDataParallel._",
-                                            "c10d::", "nccl:",  "record_param_comms" };
+  static const char *const strategies[] = { "FSDP::",
+                                            "fsdp::",
+                                            "FullyShardedDataParallel._",
+                                            "c10d::",
+                                            "nccl:",
+                                            "record_param_comms",
+                                            "torch.distributed.ddp.reducer" };
   static const char *const blocks[] = { "layers.", "h.", "blocks.", "block.", "layer.", NULL };
   static const char        step[] = "ProfilerStep#";
   static const char        backward[] = "autograd::engine::evaluate_function: ";
@@ -92,7 +97,8 @@ trace_owner_enter (TraceOwner *self, RangeMeaning meaning, gint32 block)
     case RANGE_BLOCK:
       if (self->part == TRACE_BACKWARD)
         self->part = TRACE_RECOMPUTE;
-      self->block = (gint32) meaning.number;
+      if (self->block == TRACE_NO_BLOCK) /* parts of a block may have numbers of their own */
+        self->block = (gint32) meaning.number;
       break;
     case RANGE_STRATEGY:
       self->part = TRACE_STRATEGY;
@@ -160,6 +166,28 @@ has_steps (const StepTrace *self)
   return FALSE;
 }
 
+/* Clipping and unscaling have no range: what is launched behind the last backward pass. */
+static void
+find_tail (StepTrace *self)
+{
+  guint last = self->kernels->len;
+
+  for (guint i = 0; i < self->kernels->len; i++)
+    {
+      TracePart part = g_array_index (self->kernels, TraceKernel, i).owner.part;
+
+      if (part == TRACE_BACKWARD || part == TRACE_RECOMPUTE)
+        last = i;
+    }
+  for (guint i = last; i < self->kernels->len; i++)
+    {
+      TraceOwner *owner = &g_array_index (self->kernels, TraceKernel, i).owner;
+
+      if (owner->part == TRACE_FORWARD && owner->block == TRACE_NO_BLOCK)
+        owner->part = TRACE_OPTIMIZER;
+    }
+}
+
 gboolean
 step_trace_take_step (StepTrace *self, const char *file, gint64 *step, DiagList *diags)
 {
@@ -187,6 +215,7 @@ step_trace_take_step (StepTrace *self, const char *file, gint64 *step, DiagList 
         g_array_index (self->kernels, TraceKernel, n++) = kernel;
     }
   g_array_set_size (self->kernels, n);
+  find_tail (self);
   if (n == 0)
     diag_error (diags, &mark, NULL, "no kernels of a GPU in the trace, or in that step of it");
   return n > 0;

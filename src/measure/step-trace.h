@@ -11,10 +11,12 @@
  *   ...layers.N, h.N, block(s).N, layer.N       block N; inside of a backward function:
  *   nn.Module: ...Block_N, ...Layer_N             recomputation of it
  *   FSDP::, fsdp::, FullyShardedDataParallel._, the strategy's own copies
- *   c10d::, record_param_comms, nccl:
+ *   c10d::, record_param_comms, nccl:,
+ *   torch.distributed.ddp.reducer
  *
- * A kernel under none of the others is of the forward pass; one whose name begins with nccl or rccl
- * is communication.
+ * A kernel under none of the others is of the forward pass, or, behind the step's last backward
+ * pass, of the optimizer (clipping has no range). Of nested blocks the outer one counts. NCCL's and
+ * RCCL's kernels are communication.
  */
 #pragma once
 

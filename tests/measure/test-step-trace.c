@@ -207,6 +207,8 @@ START_TEST (test_names)
     { "nn.Module: Linear_12", RANGE_NOTHING, -1 },
     { "FSDP::pre_forward (layers.3)", RANGE_STRATEGY, -1 },
     { "c10d::allreduce_", RANGE_STRATEGY, -1 },
+    { "torch.distributed.ddp.reducer::copy_bucket_to_grad", RANGE_STRATEGY, -1 },
+    { "nn.Module: LayerNorm_3", RANGE_NOTHING, -1 },
     { "aten::mm", RANGE_NOTHING, -1 },
     { "", RANGE_NOTHING, -1 },
   };
@@ -224,11 +226,13 @@ END_TEST
 #define OP(cat, name, ts, dur, args)                                                        \
   "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":1,\"tid\":2,\"ts\":" #ts \
   ",\"dur\":" #dur ",\"args\":{" args "}},\n"
-#define KERNEL(id, ts, dur)                                                             \
-  OP ("cuda_runtime", "cudaLaunchKernel", ts, 1, "\"correlation\":" #id)                \
-  "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":" #ts "," \
-  "\"dur\":" #dur ",\"args\":{\"correlation\":" #id "}},\n"
-#define BACKWARD "autograd::engine::evaluate_function: "
+#define GPU(name, id, ts, dur)                                                             \
+  "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"pid\":0,\"tid\":7,\"ts\":" #ts \
+  ",\"dur\":" #dur ",\"args\":{\"correlation\":" #id "}},\n"
+#define LAUNCH(id, ts)      OP ("cuda_runtime", "cudaLaunchKernel", ts, 1, "\"correlation\":" #id)
+#define KERNEL(id, ts, dur) LAUNCH (id, ts) GPU ("k", id, ts, dur)
+#define END                 "{\"ph\":\"M\",\"name\":\"last\"}]"
+#define BACKWARD            "autograd::engine::evaluate_function: "
 
 /* A block's range inside of a backward function, and the reentrant checkpoint: both recompute. */
 static const char recomputing[] = "{\"traceEvents\": [\n" KERNEL (1, 100, 10) KERNEL (2, 200, 20)
@@ -274,7 +278,7 @@ START_TEST (test_epoch)
 {
   static const char text[] = "[" OP ("user_annotation", "layers.0", 1666149715033200, 1, "")
       OP ("user_annotation", "layers.1", 1666149715033201, 1, "") KERNEL (1, 1666149715033200, 1)
-          KERNEL (2, 1666149715033201, 1) "{\"ph\":\"M\"}]";
+          KERNEL (2, 1666149715033201, 1) END;
   g_autofree char      *file = write_text ("epoch.json", text, strlen (text));
   g_autoptr (DiagList)  diags = diag_list_new ();
   g_autoptr (StepTrace) trace = step_trace_load (file, diags);
@@ -283,6 +287,31 @@ START_TEST (test_epoch)
   ck_assert_uint_eq (trace->kernels->len, 2);
   for (guint i = 0; i < 2; i++)
     ck_assert_int_eq (g_array_index (trace->kernels, TraceKernel, i).owner.block, (gint32) i);
+}
+END_TEST
+
+/* Gradients are clipped without a range; a block's parts may have numbers; so may AMD's events. */
+static const char clipping[] = "[" OP ("user_annotation", "layers.1", 95, 20, "")
+    OP ("user_annotation", "nn.Module: LoraLayer_7", 98, 10, "") KERNEL (1, 100, 10)
+        OP ("cpu_op", BACKWARD "MmBackward0", 195, 20, "") KERNEL (2, 200, 20)
+            OP ("hip_runtime", "hipLaunchKernel", 300, 1, "\"correlation\":3")
+                GPU ("norm", 3, 310, 40) GPU ("void rcclGenericKernel<1>", 4, 310, 80) END;
+
+START_TEST (test_tail)
+{
+  g_autofree char       *file = write_text ("tail.json", clipping, strlen (clipping));
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (StepTrace)  trace = step_trace_load (file, diags);
+  static const TracePart want[] = { TRACE_FORWARD, TRACE_BACKWARD, TRACE_OPTIMIZER,
+                                    TRACE_COMMUNICATION };
+  gint64                 step = -1;
+
+  ck_assert_msg (trace != NULL, "%s", diag_list_first_message (diags));
+  ck_assert (step_trace_take_step (trace, file, &step, diags));
+  ck_assert_uint_eq (trace->kernels->len, G_N_ELEMENTS (want));
+  for (guint i = 0; i < G_N_ELEMENTS (want); i++)
+    ck_assert_int_eq (g_array_index (trace->kernels, TraceKernel, i).owner.part, want[i]);
+  ck_assert_int_eq (g_array_index (trace->kernels, TraceKernel, 0).owner.block, 1);
 }
 END_TEST
 
@@ -477,6 +506,7 @@ main (void)
   tcase_add_test (tcase, test_names);
   tcase_add_test (tcase, test_recomputation);
   tcase_add_test (tcase, test_epoch);
+  tcase_add_test (tcase, test_tail);
   tcase_add_test (tcase, test_steps);
   tcase_add_loop_test (tcase, test_bad, 0, G_N_ELEMENTS (bad));
   tcase_add_test (tcase, test_truncated);
