@@ -191,21 +191,34 @@ name_bound (Search *self)
     result->bound = g_steal_pointer (&self->reason);
 }
 
-/* Sequences of a file have the lengths and the number that it says. */
+/*
+ * Sequences of a file have the lengths and the number that it says; kernels were measured with one
+ * of each, and memory has nothing of their times.
+ */
 static gboolean
 check_key (const Scenario *scenario, const Lever *key, DiagList *diags)
 {
+  const OptionMarks *marks = scenario_marks (scenario, training_options);
+
   if (scenario->training.global_batch > 0 && g_str_equal (key->key, "micro_batch"))
     {
-      diag_error (diags,
-                  option_mark (scenario_marks (scenario, training_options), "global_batch", NULL),
+      diag_error (diags, option_mark (marks, "global_batch", NULL),
                   "set 'grad_accum' instead of it",
                   "'micro_batch' has no largest value where 'global_batch' has to be a multiple");
       return FALSE;
     }
-  if (scenario->training.lengths == NULL || g_str_equal (key->key, "n_layers"))
+  if (g_str_equal (key->key, "n_layers"))
     return TRUE;
-  diag_error (diags, option_mark (scenario_marks (scenario, training_options), "lengths", NULL),
+  if (scenario->training.measured_kernels != NULL)
+    {
+      diag_error (diags, option_mark (marks, "measured_kernels", NULL),
+                  "leave 'measured_kernels' away: what fits does not depend on it",
+                  "'%s' has no largest value where kernels were measured with one", key->key);
+      return FALSE;
+    }
+  if (scenario->training.lengths == NULL)
+    return TRUE;
+  diag_error (diags, option_mark (marks, "lengths", NULL),
               "leave 'lengths' away: sequences are then all of 'seq_len'",
               "'%s' has no largest value where a file says the sequences", key->key);
   return FALSE;

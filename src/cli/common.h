@@ -44,7 +44,7 @@ typedef enum
   COMMON_JOBS = 1 << 4,    /* --jobs */
   COMMON_CLUSTER = 1 << 5, /* the options of the cluster */
   COMMON_FILES = 1 << 6,   /* --trace --plot --html */
-  COMMON_CHAKRA = 1 << 6,  /* one more FORMAT */
+  COMMON_CHAKRA = 1 << 7,  /* one more FORMAT */
 } CommonFlags;
 
 /*

@@ -358,6 +358,8 @@ run="$run --seq-len 100 --grad-accum 2 --strategy fsdp2 --hwprofiles hwprofiles"
   check import-trace-step 2 import trace trace.json $run --n-layers 2 --step 4
   check import-trace-rank 2 import trace trace.json $run --n-layers 2 --rank 9
 }
+hand simulate-max-measured 2 simulate good.yaml --max seq_len --measured-kernels none.yaml
+hand simulate-measured-none 2 simulate good.yaml --measured-kernels none.yaml
 check import-trace-none 2 import trace
 check import-trace-absent 2 import trace none.json good.yaml --hwprofiles hwprofiles
 hand schedule-chakra-nowhere 2 schedule good.yaml --format chakra
