@@ -1,131 +1,11 @@
 #include "measure/kineto-trace.h"
 
-#include <errno.h>
-#include <gio/gio.h>
-#include <json-c/json.h>
 #include <math.h>
 #include <string.h>
 
-#define CHUNK     65536
-#define MAX_VALUE (16u << 20) /* bytes of one event, or of another value of the file */
-#define MAX_NS    9.0e18
+#include "measure/json-stream.h"
 
-/* ---- bytes ----------------------------------------------------------------------------------- */
-
-typedef struct
-{
-  GInputStream *stream;
-  char          data[CHUNK];
-  gsize         at, n;
-  guint64       offset; /* of data[at] */
-  SourceMark    mark;
-  guint64       n_events;
-  gboolean      failed; /* after a diagnostic */
-  DiagList     *diags;
-} Bytes;
-
-static gboolean
-fail (Bytes *self, const char *hint, const char *what)
-{
-  if (!self->failed)
-    diag_error (self->diags, &self->mark, hint,
-                "event %" G_GUINT64_FORMAT ", byte %" G_GUINT64_FORMAT ": %s", self->n_events,
-                self->offset, what);
-  self->failed = TRUE;
-  return FALSE;
-}
-
-/* There is a byte at data[at]; FALSE at the end, or after a diagnostic. */
-static gboolean
-fill (Bytes *self)
-{
-  g_autoptr (GError) error = NULL;
-  gssize             got;
-
-  if (self->failed)
-    return FALSE;
-  if (self->at < self->n)
-    return TRUE;
-  got = g_input_stream_read (self->stream, self->data, CHUNK, NULL, &error);
-  if (got < 0)
-    return fail (self, "is the file complete?", error->message);
-  self->at = 0;
-  self->n = (gsize) got;
-  return got > 0;
-}
-
-static void
-skip (Bytes *self, gsize n)
-{
-  self->at += n;
-  self->offset += n;
-}
-
-/* The next byte that is no white space; 0 at the end. */
-static char
-peek (Bytes *self)
-{
-  while (fill (self))
-    {
-      if (strchr (" \t\r\n", self->data[self->at]) == NULL || self->data[self->at] == '\0')
-        return self->data[self->at];
-      skip (self, 1);
-    }
-  return '\0';
-}
-
-static gboolean
-take (Bytes *self, char wanted)
-{
-  char             got = peek (self);
-  g_autofree char *what = NULL;
-
-  if (got == wanted)
-    {
-      skip (self, 1);
-      return TRUE;
-    }
-  if (self->failed)
-    return FALSE;
-  if (got == '\0')
-    return fail (self, "is the file complete?", "the file ends here");
-  what = g_strdup_printf ("expected '%c', got '%c'", wanted, g_ascii_isprint (got) ? got : '?');
-  return fail (self, NULL, what);
-}
-
-/* One JSON value; NULL after a diagnostic (and for null). */
-static json_object *
-parse_value (Bytes *self, json_tokener *tokener)
-{
-  guint64 used = 0;
-
-  json_tokener_reset (tokener);
-  peek (self);
-  while (fill (self))
-    {
-      json_object *value =
-          json_tokener_parse_ex (tokener, self->data + self->at, (int) (self->n - self->at));
-      gsize                   parsed = json_tokener_get_parse_end (tokener);
-      enum json_tokener_error error = json_tokener_get_error (tokener);
-
-      skip (self, parsed);
-      used += parsed;
-      if (error == json_tokener_success)
-        return value;
-      if (error != json_tokener_continue)
-        {
-          fail (self, NULL, json_tokener_error_desc (error));
-          return NULL;
-        }
-      if (used > MAX_VALUE)
-        {
-          fail (self, NULL, "a value of more than 16 MiB");
-          return NULL;
-        }
-    }
-  fail (self, "is the file complete?", "the file ends here");
-  return NULL;
-}
+#define MAX_NS 9.0e18
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
@@ -147,7 +27,7 @@ typedef struct
 
 typedef struct
 {
-  Bytes       bytes;
+  JsonStream *stream;
   StepTrace  *trace;
   GArray     *ranges, *launches, *ops; /* Range, Launch, Launch */
   GArray     *correlations;            /* gint64 a kernel */
@@ -259,12 +139,12 @@ take_kernel (Reading *self, json_object *event)
 
   if (!time_of (event, "ts", &kernel.start_ns) || !time_of (event, "dur", &kernel.duration_ns))
     {
-      fail (&self->bytes, NULL, "a kernel without a sound 'ts' or 'dur'");
+      json_stream_fail (self->stream, NULL, "a kernel without a sound 'ts' or 'dur'");
       return;
     }
   if (self->device >= 0 && device >= 0 && device != self->device)
     {
-      fail (&self->bytes, "a rank has one", "kernels of a second GPU");
+      json_stream_fail (self->stream, "a rank has one", "kernels of a second GPU");
       return;
     }
   self->device = device >= 0 ? device : self->device;
@@ -344,27 +224,27 @@ take_event (Reading *self, json_object *event)
 /* ---- the document ---------------------------------------------------------------------------- */
 
 static void
-read_events (Reading *self, json_tokener *tokener)
+read_events (Reading *self)
 {
-  Bytes *bytes = &self->bytes;
+  JsonStream *stream = self->stream;
 
-  if (!take (bytes, '['))
+  if (!json_stream_take (stream, '['))
     return;
-  while (!bytes->failed && peek (bytes) != ']')
+  while (!json_stream_failed (stream) && json_stream_peek (stream) != ']')
     {
       json_object *event;
 
-      if (bytes->n_events > 0 && !take (bytes, ','))
+      if (json_stream_n_entries (stream) > 0 && !json_stream_take (stream, ','))
         return;
-      event = parse_value (bytes, tokener);
-      if (!bytes->failed && !json_object_is_type (event, json_type_object))
-        fail (bytes, NULL, "an event that is no object");
-      if (!bytes->failed)
+      event = json_stream_value (stream);
+      if (!json_stream_failed (stream) && !json_object_is_type (event, json_type_object))
+        json_stream_fail (stream, NULL, "an event that is no object");
+      if (!json_stream_failed (stream))
         take_event (self, event);
       json_object_put (event);
-      bytes->n_events++;
+      json_stream_count (stream);
     }
-  take (bytes, ']');
+  json_stream_take (stream, ']');
 }
 
 static void
@@ -379,43 +259,44 @@ take_header (Reading *self, const char *key, json_object *value)
 
 /* The members of the document: the events, and what is said beside them. */
 static gboolean
-read_members (Reading *self, json_tokener *tokener)
+read_members (Reading *self)
 {
-  Bytes   *bytes = &self->bytes;
-  gboolean found = FALSE, first = TRUE;
+  JsonStream *stream = self->stream;
+  gboolean    found = FALSE, first = TRUE;
 
-  if (!take (bytes, '{'))
+  if (!json_stream_take (stream, '{'))
     return FALSE;
-  for (; !bytes->failed && peek (bytes) != '}'; first = FALSE)
+  for (; !json_stream_failed (stream) && json_stream_peek (stream) != '}'; first = FALSE)
     {
       json_object     *key;
       g_autofree char *name = NULL;
 
-      if (!first && !take (bytes, ','))
+      if (!first && !json_stream_take (stream, ','))
         return FALSE;
-      if (peek (bytes) != '"')
-        return take (bytes, '"');
-      key = parse_value (bytes, tokener);
+      if (json_stream_peek (stream) != '"')
+        return json_stream_take (stream, '"');
+      key = json_stream_value (stream);
       name = g_strdup (key != NULL ? json_object_get_string (key) : "");
       json_object_put (key);
-      if (!take (bytes, ':'))
+      if (!json_stream_take (stream, ':'))
         return FALSE;
       if (g_str_equal (name, "traceEvents") && !found)
         {
           found = TRUE;
-          read_events (self, tokener);
+          read_events (self);
         }
       else
         {
-          json_object *value = parse_value (bytes, tokener);
+          json_object *value = json_stream_value (stream);
 
           take_header (self, name, value);
           json_object_put (value);
         }
     }
-  if (!take (bytes, '}'))
+  if (!json_stream_take (stream, '}'))
     return FALSE;
-  return found || fail (bytes, "a trace of PyTorch's profiler has it", "no 'traceEvents'");
+  return found
+         || json_stream_fail (stream, "a trace of PyTorch's profiler has it", "no 'traceEvents'");
 }
 
 /* ---- whose kernels they are ------------------------------------------------------------------ */
@@ -630,77 +511,44 @@ find_owners (Reading *self)
 
 /* ---- entry point ----------------------------------------------------------------------------- */
 
-/* The content of FILE; NULL after a diagnostic. */
-static GInputStream *
-open_stream (const char *file, DiagList *diags)
-{
-  g_autoptr (GFile)            path = g_file_new_for_path (file);
-  g_autoptr (GError)           error = NULL;
-  g_autoptr (GFileInputStream) raw = g_file_read (path, NULL, &error);
-  guchar                       head[2] = { 0 };
-  gsize                        n = 0;
-
-  if (raw == NULL || !g_input_stream_read_all (G_INPUT_STREAM (raw), head, 2, &n, NULL, &error)
-      || !g_seekable_seek (G_SEEKABLE (raw), 0, G_SEEK_SET, NULL, &error))
-    {
-      diag_error (diags, NULL, NULL, "cannot read '%s': %s", file, error->message);
-      return NULL;
-    }
-  if (n == 2 && head[0] == 0x1f && head[1] == 0x8b)
-    {
-      g_autoptr (GConverter) gunzip =
-          G_CONVERTER (g_zlib_decompressor_new (G_ZLIB_COMPRESSOR_FORMAT_GZIP));
-
-      return g_converter_input_stream_new (G_INPUT_STREAM (raw), gunzip);
-    }
-  return G_INPUT_STREAM (g_steal_pointer (&raw));
-}
-
 static void
 read_document (Reading *self)
 {
-  json_tokener *tokener = json_tokener_new ();
-  char          first = peek (&self->bytes);
+  JsonStream *stream = self->stream;
+  char        first = json_stream_peek (stream);
 
-  if (first == '\0' && !self->bytes.failed)
-    diag_error (self->bytes.diags, &self->bytes.mark, NULL, "the file is empty");
-  else if (first == '[')
-    read_events (self, tokener);
-  else if (!self->bytes.failed)
-    read_members (self, tokener);
-  self->bytes.failed |= first == '\0';
-  if (!self->bytes.failed && peek (&self->bytes) != '\0')
-    fail (&self->bytes, NULL, "something behind the end of the document");
-  json_tokener_free (tokener);
+  if (first == '[')
+    read_events (self);
+  else if (first != '\0')
+    read_members (self);
+  else
+    json_stream_fail_whole (stream, NULL, "the file is empty");
+  if (!json_stream_failed (stream) && json_stream_peek (stream) != '\0')
+    json_stream_fail (stream, NULL, "something behind the end of the document");
 }
 
 StepTrace *
 kineto_trace_load (const char *file, DiagList *diags)
 {
-  g_autoptr (GInputStream) stream = open_stream (file, diags);
-  g_autoptr (StepTrace)    trace = step_trace_new ();
-  g_autofree Reading      *self = g_new0 (Reading, 1);
+  g_autoptr (JsonStream) stream = json_stream_open (file, diags);
+  g_autoptr (StepTrace)  trace = step_trace_new ();
+  Reading                self = { .stream = stream, .trace = trace, .device = -1 };
 
   if (stream == NULL)
     return NULL;
-  self->bytes.stream = stream;
-  self->bytes.mark.file = g_intern_string (file);
-  self->bytes.diags = diags;
-  self->trace = trace;
-  self->device = -1;
   trace->has_times = TRUE;
-  self->ranges = g_array_new (FALSE, FALSE, sizeof (Range));
-  self->launches = g_array_new (FALSE, FALSE, sizeof (Launch));
-  self->ops = g_array_new (FALSE, FALSE, sizeof (Launch));
-  self->correlations = g_array_new (FALSE, FALSE, sizeof (gint64));
-  self->meanings = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
-  read_document (self);
-  if (!self->bytes.failed)
-    find_owners (self);
-  g_array_unref (self->ranges);
-  g_array_unref (self->launches);
-  g_array_unref (self->ops);
-  g_array_unref (self->correlations);
-  g_hash_table_unref (self->meanings);
-  return self->bytes.failed ? NULL : g_steal_pointer (&trace);
+  self.ranges = g_array_new (FALSE, FALSE, sizeof (Range));
+  self.launches = g_array_new (FALSE, FALSE, sizeof (Launch));
+  self.ops = g_array_new (FALSE, FALSE, sizeof (Launch));
+  self.correlations = g_array_new (FALSE, FALSE, sizeof (gint64));
+  self.meanings = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  read_document (&self);
+  if (!json_stream_failed (stream))
+    find_owners (&self);
+  g_array_unref (self.ranges);
+  g_array_unref (self.launches);
+  g_array_unref (self.ops);
+  g_array_unref (self.correlations);
+  g_hash_table_unref (self.meanings);
+  return json_stream_failed (stream) ? NULL : g_steal_pointer (&trace);
 }

@@ -372,6 +372,23 @@ START_TEST (test_bad)
 }
 END_TEST
 
+/* A zero byte is no end. */
+START_TEST (test_zero_bytes)
+{
+  static const char text[] = "[{}\0]\0";
+
+  for (gsize size = 4; size < sizeof text; size++)
+    {
+      g_autofree char      *file = write_text ("zero.json", text, size);
+      g_autoptr (DiagList)  diags = diag_list_new ();
+      g_autoptr (StepTrace) trace = step_trace_load (file, diags);
+
+      ck_assert_ptr_null (trace);
+      ck_assert_str_eq (diag_list_first_message (diags), "event 1, byte 3: expected ',', got '?'");
+    }
+}
+END_TEST
+
 /* A document that is cut off is never taken for a whole one, wherever that is. */
 START_TEST (test_truncated)
 {
@@ -510,6 +527,7 @@ main (void)
   tcase_add_test (tcase, test_steps);
   tcase_add_loop_test (tcase, test_bad, 0, G_N_ELEMENTS (bad));
   tcase_add_test (tcase, test_truncated);
+  tcase_add_test (tcase, test_zero_bytes);
   tcase_add_test (tcase, test_own_chakra);
   tcase_add_test (tcase, test_linked_chakra);
   tcase_add_test (tcase, test_circle);
