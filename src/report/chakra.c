@@ -303,7 +303,8 @@ group_number (const Schedule *schedule, guint n_ranks, guint32 comm, guint32 ran
   for (guint32 c = 0; c < comm; c++)
     if (schedule_comm_info (schedule, c)->group.size > 1)
       number += n_ranks / schedule_comm_info (schedule, c)->group.size;
-  return number + rank / (group.stride * group.size) * group.stride + rank % group.stride;
+  return number + (guint64) (rank / (group.stride * group.size)) * group.stride
+         + rank % group.stride;
 }
 
 static void
@@ -444,12 +445,14 @@ write_rank (Writer *self, GError **error)
   self->role = schedule_role_of_rank (self->schedule, self->rank);
   self->items = schedule_items (self->schedule, self->role, self->section);
   self->model = model = kernel_model_new (cluster_gpu_profile (self->cluster, self->rank));
-  self->times = times = measured_times_new (
-      model, schedule_role_workload (self->schedule, self->role), self->measured);
+  times = measured_times_new (model, schedule_role_workload (self->schedule, self->role),
+                              self->measured);
   self->speed = cluster_gpu_speed (self->cluster, self->rank);
   self->node =
       cluster_node_profile (self->cluster, cluster_node_of_gpu (self->cluster, self->rank));
-  self->out = out = chakra_writer_new (output_file_stream (file));
+  out = chakra_writer_new (output_file_stream (file));
+  self->times = times;
+  self->out = out;
   writer_init (self);
   write_items (self);
   writer_clear (self);
