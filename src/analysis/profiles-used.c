@@ -43,7 +43,7 @@ typedef struct
 {
   char *version;
   guint counts[N_CONFIDENCES];
-} ProfileUse;
+} ProfileSummary;
 
 typedef struct
 {
@@ -52,9 +52,9 @@ typedef struct
 } Wanted;
 
 static void
-profile_use_free (gpointer data)
+profile_summary_free (gpointer data)
 {
-  ProfileUse *self = data;
+  ProfileSummary *self = data;
 
   if (self == NULL)
     return;
@@ -63,19 +63,19 @@ profile_use_free (gpointer data)
 }
 
 static gpointer
-read_use (gconstpointer user, DiagList *diags)
+read_summary (gconstpointer user, DiagList *diags)
 {
   const Wanted      *wanted = user;
   g_autoptr (GArray) figures =
       profile_set_figures (wanted->profiles, wanted->kind, wanted->id, diags);
   const GpuProfile *gpu = NULL;
-  ProfileUse       *self;
+  ProfileSummary   *self;
 
   if (figures == NULL)
     return NULL;
   if (g_str_equal (wanted->kind, "gpu"))
     gpu = profile_set_gpu (wanted->profiles, wanted->id, NULL, diags);
-  self = g_new0 (ProfileUse, 1);
+  self = g_new0 (ProfileSummary, 1);
   self->version = profile_version (figures, gpu != NULL ? gpu->matmul_curve : NULL);
   for (guint i = 0; i < figures->len; i++)
     {
@@ -90,21 +90,21 @@ static void
 count_figures (ProfileSet *profiles, const char *kind, const char *id, GString *names,
                guint counts[N_CONFIDENCES])
 {
-  g_autoptr (DiagList) diags = diag_list_new ();
-  const Wanted         wanted = { profiles, kind, id };
-  const char          *shared = profile_set_shared_key (profiles);
-  ProfileUse          *own = NULL;
-  const ProfileUse    *use;
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  const Wanted          wanted = { profiles, kind, id };
+  const char           *shared = profile_set_shared_key (profiles);
+  ProfileSummary       *own = NULL;
+  const ProfileSummary *use;
 
   if (shared != NULL)
     {
       g_autofree char *key = g_strdup_printf ("use of %s/%s of %s", kind, id, shared);
 
-      use = input_files_get (profile_set_files (profiles), key, read_use, &wanted, profile_use_free,
-                             diags);
+      use = input_files_get (profile_set_files (profiles), key, read_summary, &wanted,
+                             profile_summary_free, diags);
     }
   else
-    use = own = read_use (&wanted, diags);
+    use = own = read_summary (&wanted, diags);
   if (use != NULL)
     {
       g_string_append_printf (names, "%s%s %s (%s)", names->len > 0 ? ", " : "", kind, id,
@@ -112,7 +112,7 @@ count_figures (ProfileSet *profiles, const char *kind, const char *id, GString *
       for (guint c = 0; c < N_CONFIDENCES; c++)
         counts[c] += use->counts[c];
     }
-  profile_use_free (own);
+  profile_summary_free (own);
 }
 
 static gboolean

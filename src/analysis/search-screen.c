@@ -17,7 +17,9 @@ struct _SearchScreen
   GHashTable *collectives; /* CollectiveKey -> double: seconds */
 };
 
-/* s: one after another; and what all of it takes of a GPU's SMs and of its HBM, if of them alone. */
+/*
+ * s: one after another; and what all of it takes of a GPU's SMs and of its HBM, if of them alone.
+ */
 typedef struct
 {
   double serial, sm, hbm;

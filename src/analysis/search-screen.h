@@ -5,8 +5,8 @@
  * pipeline, with the collectives that they wait for and the passes that stand before and behind
  * them; nor than what one of its communicators needs for the bytes that the closed form of the
  * strategy says. Kernels and collectives take what they take alone (KernelCost.alone, the analytic
- * fidelity), which contention only lengthens. Memory: the closed form's lower bound. So what a bound
- * rules out, a simulation does too.
+ * fidelity), which contention only lengthens. Memory: the closed form's lower bound. So what a
+ * bound rules out, a simulation does too.
  */
 #pragma once
 
@@ -39,8 +39,9 @@ typedef struct
 } ScreenedBound;
 
 /*
- * CHOICE in the place of RESOLVED's strategy. FALSE when it does not take the model and mesh, or has
- * no closed form (then the bound is that of COMPUTE alone); what it says about that into DIAGS.
+ * CHOICE in the place of RESOLVED's strategy. FALSE when it does not take the model and mesh, or
+ * has no closed form (then the bound is that of COMPUTE alone); what it says about that into
+ * DIAGS.
  */
 gboolean search_screen_bound (SearchScreen *self, const ResolvedScenario *resolved,
                               const ScreenedCompute *compute, const StrategyChoice *choice,

@@ -2,9 +2,10 @@
  * The space of a search: what may be chosen, and which choices go together.
  *
  * A configuration is a structure and a variant. A structure sets options of the sections (cluster,
- * training, mesh): one value of each axis, so that ranks and the global batch divide. A variant is a
- * strategy with its options. Both come from the option tables and the registry: what the scenario
- * sets stays, what it leaves open is an axis. Structures are counted and decoded, not stored.
+ * training, mesh): one value of each axis, so that ranks and the global batch divide. A variant is
+ * a strategy with its options. Both come from the option tables and the registry: what the
+ * scenario sets stays, what it leaves open is an axis. Structures are counted and decoded, not
+ * stored.
  */
 #pragma once
 

@@ -2,13 +2,13 @@
  * The best configuration: branch and bound over a space (search-space.h).
  *
  * Set: the scenario, what is open of it, what is asked for and allowed. Computed: a bound of every
- * structure from its kernels (search-screen.h), the shortest first; of each that may still beat the
- * best, the bound of every variant from its closed form. Those that remain are tried in the order of
- * an estimate, which is the bound times what simulations of the same strategy have taken over theirs
- * so far: planned for their memory, and simulated when they fit. What a bound rules out is never
- * tried; the answer is proved when nothing with a better bound is left, else it is said how much
- * there is and by how much it could be better. At the end the best ones are tried with every other
- * option of their strategy.
+ * structure from its kernels (search-screen.h), the shortest first; of each that may still beat
+ * the best, the bound of every variant from its closed form. Those that remain are tried in the
+ * order of an estimate, which is the bound times what simulations of the same strategy have taken
+ * over theirs so far: planned for their memory, and simulated when they fit. What a bound rules
+ * out is never tried; the answer is proved when nothing with a better bound is left, else it is
+ * said how much there is and by how much it could be better. At the end the best ones are tried
+ * with every other option of their strategy.
  *
  * The result depends on neither the machine nor the number of threads.
  */

@@ -176,7 +176,7 @@ cmd_search (int argc, char **argv)
        { "vary", 0, 0, G_OPTION_ARG_STRING_ARRAY, &wishes.vary,
          "values of an option to choose from, in the place of those that are tried unasked",
          "KEY=V1,V2" },
-       { "only", 0, 0, G_OPTION_ARG_NONE, &wishes.only, "vary nothing but what --vary names", NULL },
+       { "only", 0, 0, G_OPTION_ARG_NONE, &wishes.only, "vary only what --vary names", NULL },
        { "objective", 0, 0, G_OPTION_ARG_STRING, &wishes.objective,
          "what is wanted most: throughput, efficiency (a GPU) or cost", "WORD" },
        { "price", 0, 0, G_OPTION_ARG_DOUBLE, &wishes.price, "price of a GPU-hour", "MONEY" },

@@ -230,8 +230,7 @@ cmd_simulate (int argc, char **argv)
     return EXIT_USAGE;
   if (done)
     return EXIT_DONE;
-  if (!take_maximum (&common, word, emitted != NULL, &key)
-      || !check_advise (&common, &wanted, key))
+  if (!take_maximum (&common, word, emitted != NULL, &key) || !check_advise (&common, &wanted, key))
     return EXIT_USAGE;
   emit = emit_arguments_new (emitted, diags);
   if (stream_report_diags (diags) != EXIT_DONE)

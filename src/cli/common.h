@@ -23,9 +23,8 @@ typedef struct
   GArray *overrides;   /* ScenarioOverride: --set and the options made from the tables, in order */
   GStringChunk *strings; /* owns what the overrides point to */
   OutputFormat  format;
-  char         *trace, *plot, *html, **plugins;
   gboolean      chakra; /* of commands with COMMON_CHAKRA: that format in place of these */
-  char         *trace, *plot, **plugins;
+  char         *trace, *plot, *html, **plugins;
   char         *hwprofiles; /* search path of profile_set_new; NULL = the shipped ones */
   InputFiles   *read;       /* models, profiles and tables of all scenarios */
   gboolean      print_scenario, unfolded, interval, quiet;

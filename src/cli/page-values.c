@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "analysis/maximum.h"
+#include "analysis/levers.h"
 #include "base/layout.h"
 #include "cli/collective-arguments.h"
 #include "cli/completion.h"
@@ -105,8 +105,9 @@ list_maxima (const char *unused)
   g_autoptr (GStrvBuilder) all = g_strv_builder_new ();
 
   (void) unused;
-  for (const MaximumKey *key = maximum_keys; key->key != NULL; key++)
-    g_strv_builder_add (all, key->key);
+  for (const Lever *lever = levers; lever->section != NULL; lever++)
+    if (lever->most > 0)
+      g_strv_builder_add (all, lever->key);
   return g_strv_builder_end (all);
 }
 

@@ -77,7 +77,7 @@ profile_set_files (const ProfileSet *self)
 const char *
 profile_set_shared_key (const ProfileSet *self)
 {
-  return self->own == NULL ? self->key : NULL;
+  return self->own == NULL && self->changes->len == 0 ? self->key : NULL;
 }
 
 void

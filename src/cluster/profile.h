@@ -306,7 +306,7 @@ InputFiles *profile_set_files (const ProfileSet *self);
 
 /*
  * What tells the profiles of this set from those of others that read from the same files; NULL:
- * none do, and profile_set_override may change them.
+ * none do, or figures of this one are changed.
  */
 const char *profile_set_shared_key (const ProfileSet *self);
 void        profile_set_free (ProfileSet *self);

@@ -363,8 +363,8 @@ struct _StrategyChoice
 Schedule *schedule_build (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
 
 /*
- * Whether CHOICE takes IN's model and mesh, by its first stage: what schedule_build diagnoses before
- * it emits anything. FALSE after diagnostics.
+ * Whether CHOICE takes IN's model and mesh, by its first stage: what schedule_build diagnoses
+ * before it emits anything. FALSE after diagnostics.
  */
 gboolean strategy_check (const PlanInput *in, const StrategyChoice *choice, DiagList *diags);
 

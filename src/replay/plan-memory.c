@@ -181,31 +181,3 @@ replay_plan_excess (const ReplayPlan *self)
   return MAX (excess, node_excess (self, plans, G_STRUCT_OFFSET (PlanMemory, nvme_bytes),
                                    G_STRUCT_OFFSET (NodeProfile, nvme_bytes)));
 }
-
-/* Of equal micro-batches; those of a file are cut before it is read. */
-static ReplayPlan *
-plan_few (const Scenario *scenario, guint enough, ProfileSet *profiles, DiagList *diags)
-{
-  g_autoptr (ResolvedScenario) all = resolved_new (scenario, profiles, diags);
-  g_autoptr (ResolvedScenario) few = NULL;
-
-  if (all == NULL)
-    return NULL;
-  if (all->lengths == NULL && all->scenario->training.grad_accum > enough)
-    few = resolved_with_micro_steps (all, enough, diags);
-  return replay_plan_new (few != NULL ? few : all, 0, diags);
-}
-
-ReplayPlan *
-replay_plan_for_memory (const Scenario *scenario, ProfileSet *profiles, DiagList *diags)
-{
-  gint64               stages = MAX (scenario->mesh.pp, 1), chunks = MAX (scenario->mesh.vp, 1);
-  gint64               enough = 2 * stages * (chunks + 1);
-  g_autoptr (Scenario) shorter = NULL;
-
-  if (scenario->training.lengths == NULL)
-    return plan_few (scenario, (guint) enough, profiles, diags);
-  shorter = scenario_copy (scenario);
-  shorter->training.grad_accum = MIN (shorter->training.grad_accum, enough);
-  return plan_few (shorter, (guint) enough, profiles, diags);
-}

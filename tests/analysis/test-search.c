@@ -76,7 +76,7 @@ shared_options (void)
 
 /* ---- against every configuration ------------------------------------------------------------- */
 
-/* The least step time of what fits, over all points; steps of points in the order of enumeration. */
+/* The least step time of what fits, over all points; steps of points as they are enumerated. */
 static double
 simulate_all (const Scenario *scenario, const SearchVary *vary, guint n_vary,
               const PredictOptions *options, guint *n_points)
@@ -234,7 +234,7 @@ START_TEST (test_threads_change_nothing)
 }
 END_TEST
 
-/* A limit below what the best takes gives another best, under the limit; one below all gives none. */
+/* A limit below what the best takes gives another best, under it; one below all gives none. */
 START_TEST (test_memory_is_kept)
 {
   const SearchOptions      open = { 0 };

@@ -45,7 +45,7 @@ failed=0
 "$program" regress --hwprofiles hwprofiles compare.yaml --baseline kept.json --update >../out
 "$program" regress --hwprofiles hwprofiles good.yaml --baseline one.json --update >../out
 sed 's/"baseline_schema":1/"baseline_schema":2/' kept.json >schema.json
-head -c 60 regress-bad.json >cut.json
+head -c 60 regress-bad.json >regress-short.json
 mkdir -p slower/gpu
 printf '%s\n' 'extends: hand' \
   'matmul_efficiency: { value: 0.25, source: "a test", confidence: estimate }' \
@@ -202,7 +202,7 @@ hand regress-nowhere 1 regress good.yaml --baseline one.json --junit nowhere/reg
 hand regress-missing-row 2 regress good.yaml --baseline kept.json
 hand regress-schema 2 regress compare.yaml --baseline schema.json
 hand regress-words 2 regress good.yaml --baseline regress-words.json
-hand regress-cut 2 regress compare.yaml --baseline cut.json
+hand regress-cut 2 regress compare.yaml --baseline regress-short.json
 hand regress-absent 2 regress compare.yaml --baseline nowhere.json
 hand regress-bad 2 regress compare.yaml --baseline regress-bad.json
 hand regress-twice 2 regress good.yaml good.yaml --baseline kept.json
