@@ -83,6 +83,7 @@ expand_variants (const Search *self, const Node *node, const ResolvedScenario *r
   g_autofree ScreenedBound *bounds = g_new0 (ScreenedBound, n);
   const double              sequences = search_sequences (resolved);
   const double              weight = search_weight (self, cluster_n_gpus (resolved->cluster));
+  const double              effort = effort_of (resolved);
 
   for (guint v = 0; v < n; v++)
     {
@@ -90,7 +91,7 @@ expand_variants (const Search *self, const Node *node, const ResolvedScenario *r
       g_autoptr (DiagList) diags = diag_list_new ();
       Candidate            candidate = { .structure = node->index,
                                          .variant = v,
-                                         .effort = effort_of (resolved),
+                                         .effort = effort,
                                          .pipeline = pipeline_of (resolved->workload).kind };
 
       if (!search_screen_bound (self->screen, resolved, compute, variant->choice, &bounds[v],

@@ -51,15 +51,21 @@ typedef struct
   double bytes;
 } CollectiveKey;
 
+/* Word by word. */
 static guint
 hash_bytes (gconstpointer data, gsize n)
 {
   const guint8 *bytes = data;
-  guint         hash = 2166136261u;
+  guint64       hash = G_GUINT64_CONSTANT (0xcbf29ce484222325), word;
 
-  for (gsize i = 0; i < n; i++)
-    hash = (hash ^ bytes[i]) * 16777619u;
-  return hash;
+  for (gsize i = 0; i < n; i += sizeof word)
+    {
+      word = 0;
+      memcpy (&word, bytes + i, MIN (n - i, sizeof word));
+      hash = (hash ^ word) * G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
+      hash ^= hash >> 32;
+    }
+  return (guint) hash;
 }
 
 static guint

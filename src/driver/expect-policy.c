@@ -14,11 +14,14 @@ static double
 format_padded (const ShardFormat *format, const TensorDesc *tensors, guint n, guint m,
                gboolean trainable)
 {
-  g_autofree TensorDesc *some = g_new (TensorDesc, n + 1);
+  g_autofree TensorDesc *some = NULL;
   guint                  n_some = 0;
 
+  if (!trainable)
+    return format->formula (tensors, n, m);
+  some = g_new (TensorDesc, n + 1);
   for (guint i = 0; i < n; i++)
-    if (!trainable || !tensors[i].frozen)
+    if (!tensors[i].frozen)
       some[n_some++] = tensors[i];
   return format->formula (some, n_some, m);
 }
@@ -81,19 +84,24 @@ static double
 joined_padded (const PlanInput *in, const UnitPolicy *policy, guint kind, guint m,
                gboolean trainable)
 {
-  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (TensorDesc));
-  gboolean           spread = workload_mesh (in->workload)->ep > 1;
+  g_autofree TensorDesc *all = NULL;
+  gboolean               spread = workload_mesh (in->workload)->ep > 1;
+  guint                  n = 0;
 
+  for (guint i = 0; i < workload_n_layers (in->workload); i++)
+    n += workload_layer (in->workload, i)->n_tensors;
+  all = g_new (TensorDesc, n + 1);
+  n = 0;
   for (guint i = 0; i < workload_n_layers (in->workload); i++)
     {
       const LayerDesc *layer = workload_layer (in->workload, i);
 
       for (guint t = 0; t < layer->n_tensors; t++)
-        if ((kind == 1) == (spread && layer->tensors[t].expert))
-          g_array_append_val (all, layer->tensors[t]);
+        if ((kind == 1) == (spread && layer->tensors[t].expert)
+            && (!trainable || !layer->tensors[t].frozen))
+          all[n++] = layer->tensors[t];
     }
-  return format_padded (policy->format, (const TensorDesc *) (void *) all->data, all->len, m,
-                        trainable);
+  return policy->format->formula (all, n, m);
 }
 
 static double

@@ -370,26 +370,32 @@ padded_whole (const TensorDesc *tensors, guint n, guint m)
   return m * most;
 }
 
-/* The same without order: the largest that is not taken, to the first of those that have least. */
+static int
+more_first (gconstpointer a, gconstpointer b)
+{
+  const double *one = a, *other = b;
+
+  return *one < *other ? 1 : *one > *other ? -1 : 0;
+}
+
+/* The same by sizes alone: the largest that is left, to one of those that have least. */
 static double
 formula_whole (const TensorDesc *tensors, guint n, guint m)
 {
-  g_autofree double   *owned = g_new0 (double, m);
-  g_autofree gboolean *taken = g_new0 (gboolean, n + 1);
-  double               most = 0;
+  g_autofree double *owned = g_new0 (double, m), *sizes = g_new (double, n + 1);
+  double             most = 0;
 
-  for (guint turn = 0; turn < n; turn++)
+  for (guint i = 0; i < n; i++)
+    sizes[i] = (double) tensors[i].elements;
+  qsort (sizes, n, sizeof *sizes, more_first);
+  for (guint i = 0; i < n; i++)
     {
-      guint next = n, rank = 0;
+      guint rank = i < m ? i : 0; /* who has nothing comes first */
 
-      for (guint i = 0; i < n; i++)
-        if (!taken[i] && (next == n || tensors[i].elements > tensors[next].elements))
-          next = i;
-      for (guint r = 1; r < m; r++)
+      for (guint r = 1; r < m && i >= m; r++)
         if (owned[r] < owned[rank])
           rank = r;
-      taken[next] = TRUE;
-      owned[rank] += (double) tensors[next].elements;
+      owned[rank] += sizes[i];
       most = MAX (most, owned[rank]);
     }
   return m * most;
