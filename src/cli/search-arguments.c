@@ -1,0 +1,93 @@
+#include "cli/search-arguments.h"
+
+#include <string.h>
+
+void
+search_words_add_options (SearchWords *self, GArray *entries)
+{
+  const GOptionEntry own[] = {
+    { "vary", 0, 0, G_OPTION_ARG_STRING_ARRAY, &self->vary,
+      "values of an option to choose from, in the place of those that are tried unasked",
+      "KEY=V1,V2" },
+    { "only", 0, 0, G_OPTION_ARG_NONE, &self->only, "vary only what --vary names", NULL },
+    { "max-memory", 0, 0, G_OPTION_ARG_STRING, &self->max_memory,
+      "memory of a GPU that may be taken, such as '70 GiB'", "BYTES" },
+    { "max-host-memory", 0, 0, G_OPTION_ARG_STRING, &self->max_host_memory,
+      "memory of a node that may be taken", "BYTES" },
+    { "simulate", 0, 0, G_OPTION_ARG_INT, &self->simulate,
+      "configurations that are simulated at most (300)", "N" },
+    { "no-refine", 0, 0, G_OPTION_ARG_NONE, &self->no_refine,
+      "do not try the other options of the best", NULL },
+  };
+
+  g_array_append_vals (entries, own, G_N_ELEMENTS (own));
+}
+
+static gboolean
+take_bytes (const Common *common, const char *option, const char *text, double *bytes)
+{
+  const QuantityKind kind = QUANTITY_BYTES;
+  g_autofree char   *why = NULL;
+
+  if (text == NULL || quantity_parse (kind, text, bytes, &why))
+    return TRUE;
+  stream_say ("shardsim %s: %s: %s\n", common->command, option, why);
+  return FALSE;
+}
+
+/* "KEY=V1,V2" into KEY and its values. FALSE after a message. */
+static gboolean
+take_vary (SearchWords *self, const Common *common, const char *text)
+{
+  const char      *equals = strchr (text, '=');
+  SearchVary      *vary = &self->varied[self->n_varied];
+  char           **values;
+  g_autofree char *place = g_strdup_printf ("--vary %s", text);
+  g_autofree char *key = g_strndup (text, equals != NULL ? (gsize) (equals - text) : 0);
+
+  if (equals == NULL || equals == text || equals[1] == '\0')
+    {
+      stream_say ("shardsim %s: --vary %s: expected KEY=VALUE,VALUE,... such as mesh.tp=1,2,4\n",
+                  common->command, text);
+      return FALSE;
+    }
+  values = g_strsplit (equals + 1, ",", -1);
+  g_ptr_array_add (self->pool, values);
+  vary->key = g_intern_string (key);
+  vary->values = (const char *const *) values;
+  vary->mark.file = g_intern_string (place);
+  self->n_varied++;
+  return TRUE;
+}
+
+gboolean
+search_words_take (SearchWords *self, const Common *common, SearchOptions *options)
+{
+  const guint n = self->vary != NULL ? g_strv_length (self->vary) : 0;
+
+  if (self->simulate < 0)
+    {
+      stream_say ("shardsim %s: --simulate takes no negative number\n", common->command);
+      return FALSE;
+    }
+  self->pool = g_ptr_array_new_with_free_func ((GDestroyNotify) g_strfreev);
+  self->varied = g_new0 (SearchVary, n);
+  for (guint i = 0; i < n; i++)
+    if (!take_vary (self, common, self->vary[i]))
+      return FALSE;
+  options->max_simulated = (guint) self->simulate;
+  options->n_threads = common_n_jobs (common);
+  options->refine = !self->no_refine;
+  return take_bytes (common, "--max-memory", self->max_memory, &options->max_hbm)
+         && take_bytes (common, "--max-host-memory", self->max_host_memory, &options->max_host);
+}
+
+void
+search_words_clear (SearchWords *self)
+{
+  g_strfreev (self->vary);
+  g_free (self->max_memory);
+  g_free (self->max_host_memory);
+  g_free (self->varied);
+  g_clear_pointer (&self->pool, g_ptr_array_unref);
+}
