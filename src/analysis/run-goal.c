@@ -9,6 +9,8 @@
     .optional = TRUE, .help = help_                                                     \
   }
 
+#define MOST_OF_A_GPU 1e9 /* of price and W */
+
 static const char *const tiers[] = { "given", "nvme", NULL };
 
 const OptionSpec run_options[] = {
@@ -24,12 +26,16 @@ const OptionSpec run_options[] = {
     .kind = QUANTITY_COUNT,
     OPTION (days),
     .optional = TRUE,
+    .min = 1e-3,
+    .max = 1e6,
     .help = "deadline" },
   { .key = "budget",
     .type = OPTION_QUANTITY,
     .kind = QUANTITY_COUNT,
     OPTION (goal.budget),
     .optional = TRUE,
+    .min = 1e-3,
+    .max = 1e18,
     .help = "in the currency of the price" },
   { .key = "price",
     .type = OPTION_STRING,
@@ -142,10 +148,47 @@ value_of (const char *text, const char *key, QuantityKind kind, const char *type
           diag_error (diags, NULL, NULL, "--%s: %s", key, why);
           good = FALSE;
         }
+      else if (number > MOST_OF_A_GPU)
+        {
+          diag_error (diags, NULL, NULL, "--%s: '%s' of one GPU is more than %g", key,
+                      equals != NULL ? equals + 1 : parts[i], MOST_OF_A_GPU);
+          good = FALSE;
+        }
       else if (g_ascii_strcasecmp (g_strstrip (name), type) == 0)
         *value = number;
     }
   return good;
+}
+
+/* Every TYPE of "TYPE=VALUE,..." is one of TYPES. */
+static void
+check_names (const char *text, const char *key, const char *const *types, DiagList *diags)
+{
+  g_auto (GStrv)   parts = g_strsplit (text != NULL ? text : "", ",", -1);
+  g_autofree char *hint = g_strjoinv (", ", (char **) types);
+
+  for (guint i = 0; parts[i] != NULL; i++)
+    {
+      const char      *equals = strchr (parts[i], '=');
+      g_autofree char *name =
+          equals != NULL ? g_strstrip (g_strndup (parts[i], (gsize) (equals - parts[i]))) : NULL;
+      gboolean known = name == NULL;
+
+      for (guint t = 0; types[t] != NULL; t++)
+        known |= name != NULL && g_ascii_strcasecmp (name, types[t]) == 0;
+      if (!known)
+        diag_error (diags, NULL, hint, "--%s: '%s' is no type of node of this plan", key, name);
+    }
+}
+
+gboolean
+run_options_check_types (const RunOptions *self, const char *const *types, DiagList *diags)
+{
+  const guint before = diag_list_n_errors (diags);
+
+  check_names (self->price, "price", types, diags);
+  check_names (self->power, "power", types, diags);
+  return diag_list_n_errors (diags) == before;
 }
 
 /* What rates of failures need. */

@@ -36,3 +36,7 @@ extern const OptionSpec run_options[];
  */
 gboolean run_options_goal (const RunOptions *self, const RunFacts *facts, RunGoal *goal,
                            DiagList *diags);
+
+/* TYPES: those of the plan, then NULL. FALSE after diagnostics: another has a price or a power. */
+gboolean run_options_check_types (const RunOptions *self, const char *const *types,
+                                  DiagList *diags);

@@ -10,15 +10,21 @@ option_free (gpointer data)
   RunOption *self = data;
 
   prediction_free (self->prediction);
+  scenario_free (self->choice.scenario);
+  g_free (self->choice.label);
+  g_free (self->choice.options);
+  g_free (self->choice.why);
   g_free (self->why);
   g_free (self);
 }
 
 static char *
-reason_of (const Prediction *prediction, const DiagList *diags, const GError *error)
+reason_of (const RunOption *option, const DiagList *diags, const GError *error)
 {
-  if (prediction != NULL)
+  if (option->prediction != NULL)
     return g_strdup ("it does not fit into memory");
+  if (option->choice.why != NULL)
+    return g_strdup (option->choice.why);
   if (error != NULL)
     return g_strdup (error->message);
   return g_strdup (diag_list_has_errors (diags) ? diag_list_first_message (diags)
@@ -68,6 +74,18 @@ judge (RunOption *self, const RunGoal *goal)
   self->meets = isfinite (wall) && self->late_s == 0 && self->over == 0;
 }
 
+/* Why N_NODES cannot meet GOAL, whatever runs on them. Newly allocated; NULL: they may. */
+static char *
+hopeless (const RunGoal *goal, guint n_nodes)
+{
+  const double days = goal->tokens * goal->token_s / n_nodes / (24 * HOUR);
+
+  if (goal->deadline_s == 0 || days * 24 * HOUR <= goal->deadline_s)
+    return NULL;
+  return g_strdup_printf ("cannot: even at the GPUs' full speed it takes %.*f days",
+                          days < 10 ? 3 : 1, days);
+}
+
 static RunOption *
 option_new (const RunGoal *goal, guint n_nodes, RunChoose choose, gpointer who)
 {
@@ -76,10 +94,15 @@ option_new (const RunGoal *goal, guint n_nodes, RunChoose choose, gpointer who)
   RunOption           *self = g_new0 (RunOption, 1);
 
   self->n_nodes = n_nodes;
-  self->prediction = choose (n_nodes, who, diags, &error);
+  self->why = hopeless (goal, n_nodes);
+  self->answered = TRUE;
+  if (self->why != NULL)
+    return self;
+  self->prediction = choose (n_nodes, who, &self->choice, diags, &error);
+  self->answered = self->prediction != NULL || self->choice.why != NULL;
   if (self->prediction == NULL || !self->prediction->fits)
     {
-      self->why = reason_of (self->prediction, diags, error);
+      self->why = reason_of (self, diags, error);
       return self;
     }
   set_input (self, goal);
@@ -96,26 +119,156 @@ is_nearer (const RunOption *a, const RunOption *b)
   return a->late_s != b->late_s ? a->late_s < b->late_s : a->over < b->over;
 }
 
+/* ---- which numbers of nodes ------------------------------------------------------------------ */
+
+static const RunOption *
+option_at (const RunPlan *self, guint i)
+{
+  return g_ptr_array_index (self->options, i);
+}
+
+static gboolean
+is_in_time (const RunOption *option)
+{
+  return option->why == NULL && option->late_s == 0;
+}
+
+/* More nodes than those of the last option only cost more: they are in time already. */
+static gboolean
+only_costs_more (const RunPlan *self)
+{
+  const guint n = self->options->len;
+
+  return n > 1 && is_in_time (option_at (self, n - 2)) && is_in_time (option_at (self, n - 1))
+         && option_at (self, n - 1)->over > 0
+         && option_at (self, n - 1)->money >= option_at (self, n - 2)->money;
+}
+
+/*
+ * More nodes pay for their communication, so that fewer which take more of their time together run
+ * something worse than those: they are chosen for once more, by who now knows what more nodes run.
+ */
+static void
+ask_again (RunPlan *self, const RunGoal *goal, RunChoose choose, gpointer who)
+{
+  for (guint i = self->options->len; i-- > 1;)
+    {
+      RunOption       *fewer = g_ptr_array_index (self->options, i - 1), *again;
+      const RunOption *more = option_at (self, i);
+
+      if (fewer->choice.label == NULL || fewer->why != NULL || more->why != NULL
+          || fewer->input.step_s * fewer->n_nodes <= more->input.step_s * more->n_nodes)
+        continue;
+      again = option_new (goal, fewer->n_nodes, choose, who);
+      if (again->why == NULL && again->input.step_s < fewer->input.step_s)
+        {
+          g_ptr_array_index (self->options, i - 1) = again;
+          again = fewer;
+        }
+      option_free (again);
+    }
+}
+
+static gint64
+common_divisor (gint64 a, gint64 b)
+{
+  return b == 0 ? a : common_divisor (b, a % b);
+}
+
+/*
+ * Whether the batch may divide among the data ranks of N_NODES: meshes take any power of two of the
+ * GPUs, beside the ranks that the scenario's own takes.
+ */
+static gboolean
+may_divide (const RunGoal *goal, guint n_nodes)
+{
+  gint64 ranks = goal->node_gpus * n_nodes;
+
+  if (goal->batch == 0)
+    return TRUE;
+  ranks /= common_divisor (ranks, MAX (goal->replica, 1));
+  while (ranks % 2 == 0)
+    ranks /= 2;
+  return goal->batch % ranks == 0;
+}
+
+/* Numbers of nodes between the options I - 1 and I. */
+static GArray *
+between (const RunPlan *self, const RunGoal *goal, guint i)
+{
+  GArray *nodes = g_array_new (FALSE, FALSE, sizeof (guint));
+
+  for (guint n = option_at (self, i - 1)->n_nodes + 1; n < option_at (self, i)->n_nodes; n++)
+    if (may_divide (goal, n))
+      g_array_append_val (nodes, n);
+  return nodes;
+}
+
+/* Bisection between the first option in time and that before it. */
+static void
+narrow (RunPlan *self, const RunGoal *goal, RunChoose choose, gpointer who)
+{
+  g_autoptr (GArray) nodes = NULL;
+  guint              low = 0, high, at = 0;
+
+  while (at < self->options->len && !is_in_time (option_at (self, at)))
+    at++;
+  if (at == 0 || at == self->options->len)
+    return;
+  nodes = between (self, goal, at);
+  for (high = nodes->len; low < high;)
+    {
+      const guint mid = low + (high - low) / 2;
+      RunOption  *option = option_new (goal, g_array_index (nodes, guint, mid), choose, who);
+
+      g_ptr_array_insert (self->options, (gint) at, option);
+      if (is_in_time (option))
+        high = mid;
+      else
+        {
+          low = mid + 1;
+          at++;
+        }
+    }
+}
+
+static void
+find_best (RunPlan *self)
+{
+  self->best = self->nearest = NULL;
+  for (guint i = 0; i < self->options->len && self->best == NULL; i++)
+    {
+      RunOption *option = g_ptr_array_index (self->options, i);
+
+      if (option->meets)
+        self->best = option;
+      else if (option->why == NULL && (self->nearest == NULL || is_nearer (option, self->nearest)))
+        self->nearest = option;
+    }
+  if (self->best != NULL)
+    self->nearest = NULL;
+}
+
 RunPlan *
 run_plan_new (const RunGoal *goal, const char *cluster, const guint *nodes, guint n, gboolean every,
               RunChoose choose, gpointer who)
 {
   RunPlan *self = g_new0 (RunPlan, 1);
+  gboolean more = TRUE;
 
   self->cluster = g_strdup (cluster);
   self->options = g_ptr_array_new_with_free_func (option_free);
-  for (guint i = 0; i < n && (every || self->best == NULL); i++)
+  for (guint i = 0; i < n && more; i++)
     {
       RunOption *option = option_new (goal, nodes[i], choose, who);
 
       g_ptr_array_add (self->options, option);
-      if (option->meets && self->best == NULL)
-        self->best = option;
-      if (option->why == NULL && (self->nearest == NULL || is_nearer (option, self->nearest)))
-        self->nearest = option;
+      more = every || (!option->meets && !only_costs_more (self));
     }
-  if (self->best != NULL)
-    self->nearest = NULL;
+  ask_again (self, goal, choose, who);
+  if (!every && goal->deadline_s > 0)
+    narrow (self, goal, choose, who);
+  find_best (self);
   return self;
 }
 

@@ -4,7 +4,8 @@
  * Set: tokens, deadline, budget, prices, and how parts fail. For each number of nodes somebody
  * chooses a configuration and predicts its step; from the step's tokens follow the steps, from the
  * goodput (analysis/goodput.h) the days, from these GPU-hours, money and energy. A number of nodes
- * meets the goal when nine sampled runs in ten do.
+ * meets the goal when nine sampled runs in ten do. Where it is known how long a node at its GPUs'
+ * full speed computes for a token, numbers of nodes that would be late even so are not chosen for.
  */
 #pragma once
 
@@ -26,14 +27,31 @@ typedef struct
   double  checkpoint_bps, checkpoint_node_bps;
   double  checkpoint_s; /* that it holds up training: instead of the above; 0: not given */
   guint32 seed;
-  guint   n_runs; /* that are sampled */
+  guint   n_runs;    /* that are sampled */
+  double  token_s;   /* a node's for a token, at its GPUs' full speed; 0: not known */
+  gint64  batch;     /* sequences of a step, which data ranks have to divide; 0: as it comes */
+  gint64  node_gpus; /* of a node; with BATCH */
+  gint64  replica;   /* GPUs that the scenario lays one replica over, at least; with BATCH */
 } RunGoal;
+
+/* What a search says of the configuration that it chose. */
+typedef struct
+{
+  Scenario *scenario;  /* that was predicted; owned */
+  char     *label;     /* what tells it from others; NULL: there was no choice */
+  char     *options;   /* the command line of 'simulate' that gives it; NULL likewise */
+  guint64   n_open;    /* configurations left untried that may be better; 0: it is proved best */
+  double    open_gain; /* of them: their bounds' throughput over its own, at most */
+  char     *why;       /* there is none, as an answer and not for an error; NULL: there is */
+} RunChoice;
 
 typedef struct
 {
   guint         n_nodes;
   Prediction   *prediction; /* NULL: none, for the reason WHY; owned */
-  char         *why;        /* it cannot be, or does not fit; NULL: it runs */
+  RunChoice     choice;
+  char         *why;      /* it cannot be, or does not fit; NULL: it runs */
+  gboolean      answered; /* there is a prediction, or WHY is no error */
   guint64       n_steps;
   double        checkpoint_bytes;
   GoodputInput  input;
@@ -48,20 +66,24 @@ typedef struct
 typedef struct
 {
   char      *cluster; /* the kind of node */
-  GPtrArray *options; /* RunOption*, by nodes, ascending */
+  GPtrArray *options; /* RunOption*, of those tried, by nodes, ascending */
   RunOption *best;    /* the fewest nodes that meet the goal, of OPTIONS; NULL: none does */
   RunOption *nearest; /* where none does: the one that runs and is least late, then least over */
 } RunPlan;
 
 /*
- * The configuration to run on N_NODES: the best that WHO finds, or the only one. NULL after
- * diagnostics or with ERROR set: there is none.
+ * The configuration to run on N_NODES: the best that WHO finds, or the only one, with what there is
+ * to say of it in CHOICE (zeroed). NULL after diagnostics, with ERROR or CHOICE->why set: there is
+ * none. Asked again for a number of nodes where there was a choice, and it looks poor beside what
+ * more nodes run.
  */
-typedef Prediction *(*RunChoose) (guint n_nodes, gpointer who, DiagList *diags, GError **error);
+typedef Prediction *(*RunChoose) (guint n_nodes, gpointer who, RunChoice *choice, DiagList *diags,
+                                  GError **error);
 
 /*
- * CLUSTER: a name for reports. NODES: N numbers, ascending. EVERY: all of them, else up to the
- * first that meets the goal.
+ * CLUSTER: a name for reports. NODES: N numbers, ascending. EVERY: all of them. Else up to the
+ * first that meets the goal, or from which on more nodes only cost more; where there is a deadline,
+ * then by bisection between the first that keeps it and the last before it, to the fewest that do.
  */
 RunPlan *run_plan_new (const RunGoal *goal, const char *cluster, const guint *nodes, guint n,
                        gboolean every, RunChoose choose, gpointer who);

@@ -1,25 +1,27 @@
 /* shardsim plan: tokens, a deadline and a budget to nodes, days, money and energy. */
 #include <string.h>
 
-#include "analysis/run-goal.h"
-#include "base/suggest.h"
-#include "cli/common.h"
+#include "cli/emit-arguments.h"
+#include "cli/plan-chooser.h"
 #include "cli/progress.h"
 #include "report/run-plan.h"
 
-#define MOST_NODES   1024 /* of the numbers that are tried unless told */
-#define MOST_COUNTS  256
-#define MAX_RUN_KEYS 32
+#define MOST_NODES     1024 /* of the numbers that are tried unless told */
+#define MOST_COUNTS    256
+#define MOST_OF_A_LIST 1048576
+#define MAX_RUN_KEYS   32
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
 typedef struct
 {
-  char    *texts[MAX_RUN_KEYS]; /* of run_options, by their order; NULL: not given */
-  char   **types;
-  char    *counts;
-  GArray  *nodes; /* guint, ascending */
-  gboolean every;
+  char       *texts[MAX_RUN_KEYS]; /* of run_options, by their order; NULL: not given */
+  char      **types;
+  char      **emitted;
+  char       *counts;
+  GArray     *nodes; /* guint, ascending */
+  gboolean    every, searches;
+  SearchWords search;
 } PlanWords;
 
 static void
@@ -28,7 +30,9 @@ plan_words_clear (PlanWords *self)
   for (guint i = 0; i < MAX_RUN_KEYS; i++)
     g_free (self->texts[i]);
   g_strfreev (self->types);
+  g_strfreev (self->emitted);
   g_free (self->counts);
+  search_words_clear (&self->search);
   g_clear_pointer (&self->nodes, g_array_unref);
 }
 
@@ -44,8 +48,13 @@ entries_new (PlanWords *words, GStringChunk *strings)
       "type of node, in the place of the scenario's cluster; may be repeated", "NODE" },
     { "node-counts", 0, 0, G_OPTION_ARG_STRING, &words->counts,
       "numbers of nodes, all of them: '8,12,16', '8..64' by doubling; unset: from 1 by doubling, "
-      "up to the first that meets the goal",
+      "up to the first that meets the goal, and between the last two",
       "LIST" },
+    { "search", 0, 0, G_OPTION_ARG_NONE, &words->searches,
+      "search the best configuration of each number of nodes, around what the scenario sets; "
+      "without asking where it names no strategy, or with --vary",
+      NULL },
+    EMIT_OPTION (&words->emitted),
   };
   guint n = 0;
 
@@ -65,6 +74,7 @@ entries_new (PlanWords *words, GStringChunk *strings)
       g_array_append_val (entries, entry);
     }
   g_array_append_vals (entries, own, G_N_ELEMENTS (own));
+  search_words_add_options (&words->search, entries);
   return entries;
 }
 
@@ -97,6 +107,8 @@ take_counts (PlanWords *self, DiagList *diags)
 
   self->every = self->counts != NULL;
   self->nodes = g_array_new (FALSE, FALSE, sizeof (guint));
+  if (parts[0] == NULL)
+    diag_error (diags, NULL, "'8,12,16' or '8..64'", "--node-counts: there is no number");
   for (guint i = 0; parts[i] != NULL; i++)
     {
       const char  *dots = strstr (parts[i], "..");
@@ -105,7 +117,7 @@ take_counts (PlanWords *self, DiagList *diags)
       const gint64 last = dots != NULL ? g_ascii_strtoll (dots + 2, &end, 10) : first;
       const guint  before = self->nodes->len;
 
-      for (gint64 n = first; *end == '\0' && n >= 1 && n <= MIN (last, 1 << 20); n *= 2)
+      for (gint64 n = first; *end == '\0' && n >= 1 && n <= MIN (last, MOST_OF_A_LIST); n *= 2)
         {
           const guint count = (guint) n;
 
@@ -116,88 +128,14 @@ take_counts (PlanWords *self, DiagList *diags)
         }
       if (self->nodes->len == before || self->nodes->len > MOST_COUNTS)
         {
-          diag_error (diags, NULL, "numbers in ascending order, and 'A..B' for A, 2 A, 4 A, ...",
+          diag_error (diags, NULL,
+                      "whole numbers from 1 to 1048576, ascending, and 'A..B' for A, 2 A, 4 A, ...",
                       "--node-counts: '%s' is no list of numbers of nodes",
                       self->counts != NULL ? self->counts : doubled);
           return FALSE;
         }
     }
-  return TRUE;
-}
-
-/* ---- a step on so many nodes ----------------------------------------------------------------- */
-
-typedef struct
-{
-  const Common   *common;
-  const Scenario *scenario;
-  const char     *type; /* NULL: the scenario's own cluster, by its parts */
-  PredictOptions  options;
-} Chooser;
-
-/* The scenario on N_NODES, else as it is. NULL after diagnostics. */
-static Scenario *
-scenario_on (const Chooser *self, guint n_nodes, DiagList *diags)
-{
-  g_autofree char *value = self->type != NULL ? g_strdup_printf ("%u x %s", n_nodes, self->type)
-                                              : g_strdup_printf ("%u", n_nodes);
-  const ScenarioOverride override = {
-    .key = self->type != NULL ? "cluster.name" : "cluster.nodes",
-    .value = value,
-    .origin = "--node-counts",
-  };
-
-  return scenario_with (self->scenario, self->common->strategies, &override, 1, diags);
-}
-
-static Prediction *
-predict_on (guint n_nodes, gpointer who, DiagList *diags, GError **error)
-{
-  const Chooser       *self = who;
-  g_autoptr (Scenario) scenario = scenario_on (self, n_nodes, diags);
-  Prediction          *prediction =
-      scenario != NULL ? predict (scenario, &self->options, diags, error) : NULL;
-
-  work_count_done (self->options.count);
-  return prediction;
-}
-
-/* At which a node writes to its drives; 0: not known. */
-static double
-drive_rate (const Chooser *self)
-{
-  g_autoptr (DiagList)   diags = diag_list_new (); /* what is wrong is told by the predictions */
-  g_autoptr (Scenario)   scenario = scenario_on (self, 1, diags);
-  g_autoptr (ProfileSet) profiles = predict_profiles (&self->options);
-  g_autoptr (Cluster)    cluster =
-      scenario != NULL ? cluster_new (&scenario->cluster, profiles, NULL, diags) : NULL;
-
-  return cluster != NULL ? cluster_node_profile (cluster, 0)->nvme_write.value : 0;
-}
-
-/* The type of node in a cluster's name, "4 x TYPE" or "TYPE"; NULL: it has no name. */
-static const char *
-type_of (const Scenario *scenario)
-{
-  const char *name = scenario->cluster.name;
-  const char *x = name != NULL ? name + strspn (name, "0123456789 ") : NULL;
-
-  if (x == NULL || x == name || (*x != 'x' && *x != '*'))
-    return name;
-  x++;
-  return x + strspn (x, " ");
-}
-
-/* Weights and moments that the optimizer keeps, of which a checkpoint is made. */
-static double
-bytes_per_parameter (const Scenario *scenario)
-{
-  const TrainingOptions *training = &scenario->training;
-  const gboolean         adam =
-      training->optimizer == OPTIMIZER_ADAMW || training->optimizer == OPTIMIZER_ADAMW_FUSED;
-
-  return dtype_bytes (training_master_dtype (training))
-         + (adam ? 2.0 * dtype_bytes (training_moment_dtype (training)) : 0);
+  return parts[0] != NULL;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -222,12 +160,12 @@ print_plans (const Common *common, const GPtrArray *plans, const RunGoal *goals)
   return stream_print (out);
 }
 
-/* EXIT_NO where no type of node meets the goal; EXIT_USAGE where there is no prediction at all. */
+/* EXIT_NO where no type of node meets the goal; EXIT_USAGE where there are nothing but errors. */
 static ExitStatus
 status_of (const GPtrArray *plans)
 {
   const RunOption *first = NULL;
-  gboolean         predicted = FALSE, met = FALSE;
+  gboolean         answered = FALSE, met = FALSE;
 
   for (guint p = 0; p < plans->len; p++)
     {
@@ -238,95 +176,209 @@ status_of (const GPtrArray *plans)
         {
           const RunOption *option = g_ptr_array_index (plan->options, i);
 
-          predicted = predicted || option->prediction != NULL;
+          answered = answered || option->answered;
           first = first != NULL ? first : option;
         }
     }
-  if (!predicted)
+  if (!answered)
     stream_say ("shardsim plan: %s\n", first->why);
-  return !predicted ? EXIT_USAGE : met ? EXIT_DONE : EXIT_NO;
+  return !answered ? EXIT_USAGE : met ? EXIT_DONE : EXIT_NO;
+}
+
+/* The type of node I of those asked for; NULL: the scenario's cluster has no name. */
+static const char *
+type_at (const PlanWords *words, const Scenario *scenario, guint i)
+{
+  return words->types != NULL ? words->types[i] : plan_type_of (scenario);
+}
+
+/* The goals of N types of node. FALSE after diagnostics. */
+static gboolean
+take_goals (PlanChooser *chooser, const PlanWords *words, const RunOptions *options, guint n,
+            RunGoal *goals, DiagList *diags)
+{
+  g_autoptr (GPtrArray) types = g_ptr_array_new ();
+
+  for (guint i = 0; i < n; i++)
+    {
+      RunFacts facts;
+
+      chooser->type = type_at (words, chooser->scenario, i);
+      g_ptr_array_add (types, (gpointer) plan_chooser_type (chooser));
+      if (words->types != NULL && !plan_chooser_check (chooser, diags))
+        continue;
+      facts = plan_chooser_facts (chooser, options->checkpoint_tier == RUN_TIER_NVME);
+      if (run_options_goal (options, &facts, &goals[i], diags))
+        plan_chooser_limit (chooser, &goals[i]);
+    }
+  g_ptr_array_add (types, NULL);
+  run_options_check_types (options, (const char *const *) types->pdata, diags);
+  return !diag_list_has_errors (diags);
+}
+
+static void
+make_plans (PlanChooser *chooser, const PlanWords *words, const RunGoal *goals, guint n,
+            GPtrArray *plans)
+{
+  /* a search shows its own */
+  Progress *progress = chooser->searches ? NULL : progress_start ("planning", "predictions");
+
+  chooser->predict.count = progress != NULL ? progress_count (progress) : NULL;
+  for (guint i = 0; i < n; i++)
+    {
+      g_autoptr (GPtrArray) winners = plan_winners_new ();
+
+      chooser->type = type_at (words, chooser->scenario, i);
+      chooser->winners = winners;
+      g_ptr_array_add (plans, run_plan_new (&goals[i], plan_chooser_type (chooser),
+                                            (const guint *) (void *) words->nodes->data,
+                                            words->nodes->len, words->every, plan_choose, chooser));
+    }
+  if (progress != NULL)
+    progress_end (progress);
+}
+
+/* The answer, and its settings. */
+static ExitStatus
+tell (const Common *common, const GPtrArray *plans, const RunGoal *goals, EmitArguments *emit)
+{
+  const RunOption *best = ((const RunPlan *) g_ptr_array_index (plans, 0))->best;
+  ExitStatus       status = status_of (plans);
+  ExitStatus       emitted = EXIT_DONE;
+
+  if (status == EXIT_USAGE)
+    return status;
+  if (best != NULL)
+    emitted = emit_arguments_make (emit, common, best->choice.scenario);
+  if (emitted != EXIT_DONE || (best != NULL && emit_arguments_prints (emit)))
+    return emitted;
+  if (print_plans (common, plans, goals) != EXIT_DONE)
+    return EXIT_RUNTIME;
+  return best != NULL ? emit_arguments_write (emit, status) : status;
+}
+
+/* What a search of SCENARIO needs. FALSE after diagnostics. */
+static gboolean
+check_search (const PlanWords *words, const Scenario *scenario, gboolean searches, DiagList *diags)
+{
+  const SearchWords *search = &words->search;
+
+  if (searches && scenario->training.global_batch == 0)
+    diag_error (diags, NULL,
+                "--global-batch 1024: sequences of a step; or name a --strategy to run the "
+                "scenario as it is",
+                "a search needs the batch, so that a step is the same on every number of nodes");
+  for (guint i = 0; i < search->n_varied; i++)
+    if (g_str_has_prefix (search->varied[i].key, "cluster."))
+      diag_error (diags, &search->varied[i].mark,
+                  "--gpu-nodes and --node-counts give the types and numbers of nodes",
+                  "the cluster is the plan's to vary");
+  if (!searches
+      && (search->only || search->no_refine || search->simulate > 0 || search->effort > 0
+          || search->max_memory != NULL || search->max_host_memory != NULL))
+    diag_error (diags, NULL, "--search",
+                "options of a search are given, and the scenario names a strategy");
+  return !diag_list_has_errors (diags);
 }
 
 static ExitStatus
 plan (const Common *common, const Scenario *scenario, const PlanWords *words,
-      const RunOptions *options)
+      const RunOptions *options, const SearchOptions *search, EmitArguments *emit)
 {
-  const char           *own[] = { type_of (scenario), NULL };
   const guint           n = words->types != NULL ? g_strv_length (words->types) : 1;
   g_autofree RunGoal   *goals = g_new0 (RunGoal, n);
   g_autoptr (GPtrArray) plans = g_ptr_array_new_with_free_func ((GDestroyNotify) run_plan_free);
   g_autoptr (DiagList)  diags = diag_list_new ();
-  Progress             *progress;
-  Chooser               chooser = { common, scenario, NULL, common_predict_options (common) };
-  ExitStatus            status;
+  PlanChooser           chooser = {
+              .common = common,
+              .scenario = scenario,
+              .predict = common_predict_options (common),
+              .searches = words->searches || words->search.n_varied > 0 || scenario->strategy == NULL,
+              .words = &words->search,
+              .search = search,
+  };
 
-  for (guint i = 0; i < n; i++)
-    {
-      RunFacts facts = { .bytes_per_parameter = bytes_per_parameter (scenario) };
-
-      chooser.type = words->types != NULL ? words->types[i] : own[0];
-      facts.type = chooser.type != NULL ? chooser.type : "cluster";
-      if (options->checkpoint_tier == RUN_TIER_NVME)
-        facts.drive_write_bps = drive_rate (&chooser);
-      run_options_goal (options, &facts, &goals[i], diags);
-    }
+  if (check_search (words, scenario, chooser.searches, diags))
+    take_goals (&chooser, words, options, n, goals, diags);
   if (stream_report_diags (diags) != EXIT_DONE)
     return EXIT_USAGE;
-  progress = progress_start ("planning", "predictions");
-  chooser.options.count = progress_count (progress);
-  for (guint i = 0; i < n; i++)
-    {
-      chooser.type = words->types != NULL ? words->types[i] : own[0];
-      g_ptr_array_add (plans,
-                       run_plan_new (&goals[i], chooser.type != NULL ? chooser.type : "cluster",
-                                     (const guint *) (void *) words->nodes->data, words->nodes->len,
-                                     words->every, predict_on, &chooser));
-    }
-  progress_end (progress);
-  status = status_of (plans);
-  if (status == EXIT_USAGE)
-    return status;
-  return print_plans (common, plans, goals) != EXIT_DONE ? EXIT_RUNTIME : status;
+  make_plans (&chooser, words, goals, n, plans);
+  return tell (common, plans, goals, emit);
+}
+
+/* NULL after diagnostics. */
+static EmitArguments *
+take_emit (const PlanWords *words, DiagList *diags)
+{
+  if (words->emitted != NULL && words->types != NULL && words->types[1] != NULL)
+    diag_error (diags, NULL, "one --gpu-nodes", "--emit writes the answer of one type of node");
+  return emit_arguments_new (words->emitted, diags);
+}
+
+/* The scenario in place: that on a node of the first type asked for. NULL after diagnostics. */
+static GPtrArray *
+load_scenario (Common *common, const PlanWords *words)
+{
+  g_autofree char       *first = NULL;
+  g_autoptr (GPtrArray)  scenarios = NULL;
+  const ScenarioOverride cluster = {
+    "cluster.name",
+    words->types != NULL ? first = g_strdup_printf ("1 x %s", words->types[0]) : NULL,
+    "--gpu-nodes",
+  };
+
+  if (first != NULL)
+    g_array_append_val (common->overrides, cluster);
+  scenarios = common_load_open_scenarios (common);
+  if (first != NULL)
+    g_array_set_size (common->overrides, common->overrides->len - 1);
+  if (scenarios == NULL || !common_want_one (common, scenarios))
+    return NULL;
+  return g_steal_pointer (&scenarios);
 }
 
 int
 cmd_plan (int argc, char **argv)
 {
-  g_auto (Common)       common = { 0 };
-  g_auto (PlanWords)    words = { 0 };
-  RunOptions            options = { 0 };
-  gboolean              done = FALSE;
-  g_autoptr (GPtrArray) scenarios = NULL;
-  g_autoptr (DiagList)  diags = diag_list_new ();
-  GStringChunk         *strings = g_string_chunk_new (1024);
-  g_autoptr (GArray)    entries = entries_new (&words, strings);
-  gboolean              parsed;
-  ExitStatus            status = EXIT_USAGE;
+  g_auto (Common)           common = { 0 };
+  g_auto (PlanWords)        words = { 0 };
+  RunOptions                options = { 0 };
+  SearchOptions             search = { 0 };
+  gboolean                  done = FALSE;
+  g_autoptr (GPtrArray)     scenarios = NULL;
+  g_autoptr (EmitArguments) emit = NULL;
+  g_autoptr (DiagList)      diags = diag_list_new ();
+  GStringChunk             *strings = g_string_chunk_new (1024);
+  g_autoptr (GArray)        entries = entries_new (&words, strings);
+  gboolean                  parsed;
+  ExitStatus                status = EXIT_USAGE;
 
   parsed = common_parse (
-      &common, COMMON_SCENARIO | COMMON_FORMAT, "[SCENARIO.yaml]",
+      &common, COMMON_SCENARIO | COMMON_FORMAT | COMMON_JOBS, "[SCENARIO.yaml]",
       "Plans a run: how many nodes train so many tokens by a deadline, within a budget; days, "
-      "GPU-hours, money and energy, with failures, checkpoints, spare and slow nodes.\n"
+      "GPU-hours, money and energy, with failures, checkpoints, spare and slow nodes. Where the "
+      "scenario names no strategy, each number of nodes runs the best configuration that a search "
+      "finds.\n"
       "Exit status: 0 some number of nodes meets it, 3 none does, 2 bad input, 1 runtime failure.",
       "Examples:\n"
+      "  shardsim plan --model llama-3-70b --seq-len 8192 --global-batch 1024 --tokens 2T \\\n"
+      "    --days 30 --gpu-nodes dgx-h100\n"
       "  shardsim plan --model llama-3-8b --strategy fsdp2 --seq-len 8192 --tokens 1T \\\n"
       "    --days 30 --gpu-nodes dgx-h100 --gpu-nodes dgx-a100\n"
       "  shardsim plan run.yaml --tokens 15T --days 90 --gpu-mtbf '50000 h' \\\n"
       "    --restart '10 min' --checkpoint-bandwidth '400 GB/s' --price 2.5\n",
       (const GOptionEntry *) (void *) entries->data, argc, argv, &done);
-  if (parsed && !done && take_counts (&words, diags) && take_options (&words, &options, diags))
+  if (parsed && !done && search_words_take (&words.search, &common, &search)
+      && take_counts (&words, diags) && take_options (&words, &options, diags)
+      && (emit = take_emit (&words, diags)) != NULL
+      && (scenarios = load_scenario (&common, &words)) != NULL)
     {
-      g_autofree char *first =
-          words.types != NULL ? g_strdup_printf ("1 x %s", words.types[0]) : NULL;
-      const ScenarioOverride cluster = { "cluster.name", first, "--gpu-nodes" };
-
-      if (first != NULL)
-        g_array_append_val (common.overrides, cluster);
-      scenarios = common_load_scenarios (&common);
-      if (scenarios != NULL && common_want_one (&common, scenarios))
-        status = plan (&common, g_ptr_array_index (scenarios, 0), &words, &options);
+      status = emit_arguments_check (emit);
+      if (status == EXIT_DONE)
+        status = plan (&common, g_ptr_array_index (scenarios, 0), &words, &options, &search, emit);
     }
-  stream_report_diags (diags);
+  if (stream_report_diags (diags) != EXIT_DONE)
+    status = EXIT_USAGE;
   option_table_clear (run_options, &options);
   g_string_chunk_free (strings);
   return parsed && done ? EXIT_DONE : status;

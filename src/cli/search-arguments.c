@@ -16,6 +16,8 @@ search_words_add_options (SearchWords *self, GArray *entries)
       "memory of a node that may be taken", "BYTES" },
     { "simulate", 0, 0, G_OPTION_ARG_INT, &self->simulate,
       "configurations that are simulated at most (300)", "N" },
+    { "effort", 0, 0, G_OPTION_ARG_DOUBLE, &self->effort,
+      "how long a search may look, as a multiple of the usual (1)", "X" },
     { "no-refine", 0, 0, G_OPTION_ARG_NONE, &self->no_refine,
       "do not try the other options of the best", NULL },
   };
@@ -70,12 +72,18 @@ search_words_take (SearchWords *self, const Common *common, SearchOptions *optio
       stream_say ("shardsim %s: --simulate takes no negative number\n", common->command);
       return FALSE;
     }
+  if (!(self->effort >= 0 && self->effort <= 1000))
+    {
+      stream_say ("shardsim %s: --effort takes a multiple up to 1000\n", common->command);
+      return FALSE;
+    }
   self->pool = g_ptr_array_new_with_free_func ((GDestroyNotify) g_strfreev);
   self->varied = g_new0 (SearchVary, n);
   for (guint i = 0; i < n; i++)
     if (!take_vary (self, common, self->vary[i]))
       return FALSE;
   options->max_simulated = (guint) self->simulate;
+  options->effort = self->effort;
   options->n_threads = common_n_jobs (common);
   options->refine = !self->no_refine;
   return take_bytes (common, "--max-memory", self->max_memory, &options->max_hbm)

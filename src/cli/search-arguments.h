@@ -8,6 +8,7 @@ typedef struct
 {
   char      **vary, *max_memory, *max_host_memory;
   gint        simulate;
+  double      effort;
   gboolean    only, no_refine;
   GPtrArray  *pool;   /* what the following points to */
   SearchVary *varied; /* of --vary */

@@ -33,6 +33,8 @@ TEXT_OF (cluster, p->plan->cluster)
 TEXT_OF (why, p->option->why)
 TEXT_OF (strategy, p->prediction != NULL ? p->prediction->strategy : NULL)
 TEXT_OF (model, p->prediction != NULL ? p->prediction->model : NULL)
+TEXT_OF (configuration, p->option->choice.label)
+TEXT_OF (options, p->option->choice.options)
 NUMBER_OF (n_nodes, p->option->n_nodes)
 NUMBER_OF (meets, p->option->meets)
 NUMBER_OF (best, p->option == p->plan->best)
@@ -41,6 +43,8 @@ NUMBER_OF (step_time_s, of_prediction (p, p->prediction != NULL ? p->prediction-
 NUMBER_OF (tokens_per_step,
            of_prediction (p, p->prediction != NULL ? p->prediction->tokens_per_step : 0))
 NUMBER_OF (mfu_percent, of_prediction (p, p->prediction != NULL ? p->prediction->mfu_percent : 0))
+NUMBER_OF (open, p->option->choice.label != NULL ? (double) p->option->choice.n_open : NAN)
+OF_RUN (open_gain, p->option->choice.n_open > 0 ? p->option->choice.open_gain : 0)
 OF_RUN (steps, (double) p->option->n_steps)
 OF_RUN (mtbf_s, p->option->goodput.mtbf_s)
 OF_RUN (interruptions, p->option->goodput.n_interruptions)
@@ -95,6 +99,10 @@ static const Field fields[] = {
   FIELD (energy_j, OPTIONAL),
   FIELD (late_s, NUMBER),
   FIELD (over_budget, NUMBER),
+  WORD (configuration),
+  WORD (options),
+  FIELD (open, NUMBER),
+  FIELD (open_gain, OPTIONAL),
   FIELDS_OF_THE_PROGRAM,
   { 0 },
 };
@@ -186,19 +194,30 @@ verdict (const RunPlan *plan, const RunOption *option)
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
-#define N_COLUMNS 12
+#define N_COLUMNS 13
+
+/* Of PLAN: the last one only where configurations were searched. */
+static guint
+n_columns (const RunPlan *plan)
+{
+  for (guint i = 0; i < plan->options->len; i++)
+    if (((const RunOption *) g_ptr_array_index (plan->options, i))->choice.label != NULL)
+      return N_COLUMNS;
+  return N_COLUMNS - 1;
+}
 
 static void
 add_line (struct libscols_table *table, const RunPlan *plan, const RunOption *option)
 {
   const Prediction *p = option->prediction;
+  const guint       most = n_columns (plan);
   char            **cells = g_new0 (char *, N_COLUMNS + 1);
   guint             n = 0;
 
   cells[n++] = g_strdup_printf ("%u", option->n_nodes);
   if (option->why != NULL)
     {
-      for (; n < N_COLUMNS - 1; n++)
+      for (; n < most - 1; n++)
         cells[n] = g_strdup ("");
       cells[n++] = verdict (plan, option);
       terminal_table_take (table, cells);
@@ -219,7 +238,28 @@ add_line (struct libscols_table *table, const RunPlan *plan, const RunOption *op
   cells[n++] = amount (option->money);
   cells[n++] = amount (option->energy_j / MWH);
   cells[n++] = verdict (plan, option);
+  if (n < most)
+    cells[n++] = g_strdup (option->choice.label);
   terminal_table_take (table, cells);
+}
+
+/* What was chosen, and how sure that is. */
+static void
+append_choice (const RunOption *option, GString *out)
+{
+  const RunChoice *choice = &option->choice;
+
+  if (choice->label == NULL)
+    return;
+  g_string_append_printf (out, "\n  shardsim simulate %s\n\n", choice->options);
+  if (choice->n_open == 0)
+    g_string_append (out, "Nothing that was searched has a better bound: it is proved best.\n");
+  else
+    g_string_append_printf (
+        out,
+        "%" G_GUINT64_FORMAT " configurations were left when the search's budget was spent; by "
+        "their bounds none is more than %.2f times as fast (--effort 4 looks longer).\n",
+        choice->n_open, choice->open_gain);
 }
 
 static void
@@ -248,8 +288,9 @@ append_plan (const RunPlan *plan, const RunGoal *goal, GString *out)
     { "nodes", TRUE },     { "GPUs", TRUE },    { "tokens/step", TRUE }, { "step", TRUE },
     { "MFU", TRUE },       { "goodput", TRUE }, { "days", TRUE },        { "p10 - p90", TRUE },
     { "GPU-hours", TRUE }, { "money", TRUE },   { "MWh", TRUE },         { "", FALSE },
+    { "", FALSE },
   };
-  struct libscols_table *table = terminal_table_new (columns, N_COLUMNS);
+  struct libscols_table *table = terminal_table_new (columns, n_columns (plan));
   const RunOption       *told = plan->best != NULL ? plan->best : plan->nearest;
 
   for (guint i = 0; i < plan->options->len; i++)
@@ -266,6 +307,8 @@ append_plan (const RunPlan *plan, const RunGoal *goal, GString *out)
   else if (goal->deadline_s > 0 || goal->budget > 0)
     g_string_append_printf (out, "%s: the fewest nodes tried that meet it: %u.\n", plan->cluster,
                             told->n_nodes);
+  if (told != NULL)
+    append_choice (told, out);
   if (told != NULL)
     append_failures (told, out);
 }

@@ -1,7 +1,8 @@
 /*
  * A run's plan, by arithmetic: a chooser whose steps are known. Asserted: steps from tokens,
- * days from steps, GPU-hours, money and energy, the fewest nodes, what is missed and by how much,
- * numbers of nodes that cannot run. Not asserted: predictions of steps.
+ * days from steps, GPU-hours, money and energy, the fewest nodes and which numbers are asked for,
+ * what is missed and by how much, numbers of nodes that cannot run or cannot be in time, a choice
+ * that is asked for again. Not asserted: predictions of steps, searches.
  */
 #include <check.h>
 #include <math.h>
@@ -14,10 +15,11 @@
 /* 8 GPUs a node; a step of a million tokens takes 64 s on one node, as much less on more; one node
    is too small, 3 divide nothing. */
 static Prediction *
-choose (guint n_nodes, gpointer who, DiagList *diags, GError **error)
+choose (guint n_nodes, gpointer who, RunChoice *choice, DiagList *diags, GError **error)
 {
   Prediction *p;
 
+  (void) choice;
   (void) error;
   (*(guint *) who)++;
   if (n_nodes == 3)
@@ -64,10 +66,11 @@ START_TEST (test_fewest)
   guint               n = 0, all = 0;
   g_autoptr (RunPlan) plan = NULL, every = NULL;
 
-  goal.deadline_s = 1.5 * DAY; /* 4 nodes take two days, 8 one */
+  goal.deadline_s = 1.5 * DAY; /* 4 nodes take two days, 8 one, 6 one and a third */
   plan = run_plan_new (&goal, "hand", nodes, 6, FALSE, choose, &n);
-  ck_assert_uint_eq (plan->best->n_nodes, 8);
-  ck_assert_uint_eq (n, 5); /* nobody asked for 16 */
+  ck_assert_uint_eq (plan->best->n_nodes, 6);
+  ck_assert_uint_eq (n, 7); /* nobody asked for 16; in between for 6 and 5 */
+  ck_assert_uint_eq (plan->options->len, 7);
   ck_assert_ptr_null (plan->nearest);
   every = run_plan_new (&goal, "hand", nodes, 6, TRUE, choose, &all);
   ck_assert_uint_eq (every->best->n_nodes, 8);
@@ -136,6 +139,136 @@ START_TEST (test_failures)
 }
 END_TEST
 
+/* The numbers of nodes of PLAN: "1 2 4". Newly allocated. */
+static char *
+numbers_of (const RunPlan *plan)
+{
+  GString *text = g_string_new (NULL);
+
+  for (guint i = 0; i < plan->options->len; i++)
+    g_string_append_printf (text, "%s%u", i > 0 ? " " : "",
+                            ((const RunOption *) g_ptr_array_index (plan->options, i))->n_nodes);
+  return g_string_free (text, FALSE);
+}
+
+/* Between the doublings those are tried whose odd part divides the batch with the ranks' own. */
+START_TEST (test_bisection)
+{
+  static const struct
+  {
+    gint64      batch, node_gpus, replica;
+    double      days; /* n nodes take 8 / n */
+    guint       best;
+    const char *tried;
+  } cases[] = {
+    { 0, 0, 0, 0.49, 17, "4 8 16 17 18 20 24 32" }, { 1024, 8, 1, 0.4, 32, "4 8 16 32" },
+    { 960, 8, 1, 0.4, 20, "4 8 16 20 24 32" },      { 960, 8, 7, 0.3, 28, "4 8 16 24 28 30 32" },
+    { 960, 8, 1, 0.21, 40, "4 8 16 32 40 48 64" },  { 960, 8, 1, 2.5, 4, "4" },
+  };
+  const guint nodes[] = { 4, 8, 16, 32, 64 };
+
+  for (guint c = 0; c < G_N_ELEMENTS (cases); c++)
+    {
+      RunGoal             goal = plain;
+      guint               n = 0;
+      g_autoptr (RunPlan) plan = NULL;
+      g_autofree char    *tried = NULL;
+
+      goal.deadline_s = cases[c].days * DAY;
+      goal.batch = cases[c].batch;
+      goal.node_gpus = cases[c].node_gpus;
+      goal.replica = cases[c].replica;
+      plan = run_plan_new (&goal, "hand", nodes, 5, FALSE, choose, &n);
+      tried = numbers_of (plan);
+      ck_assert_str_eq (tried, cases[c].tried);
+      ck_assert_uint_eq (plan->best->n_nodes, cases[c].best);
+      ck_assert_uint_eq (n, plan->options->len);
+    }
+}
+END_TEST
+
+/* A node at full speed takes two days: less than one cannot be had with fewer than three. */
+START_TEST (test_full_speed)
+{
+  const guint         nodes[] = { 1, 2, 4, 8, 16 };
+  RunGoal             goal = plain;
+  guint               n = 0;
+  g_autoptr (RunPlan) plan = NULL, patient = NULL;
+  const RunOption    *two;
+
+  goal.deadline_s = 0.9 * DAY;
+  goal.token_s = 2 * DAY / goal.tokens;
+  plan = run_plan_new (&goal, "hand", nodes, 5, FALSE, choose, &n);
+  two = g_ptr_array_index (plan->options, 1);
+  ck_assert_str_eq (two->why, "cannot: even at the GPUs' full speed it takes 1.000 days");
+  ck_assert (two->answered && !two->meets && two->prediction == NULL);
+  ck_assert_uint_eq (plan->best->n_nodes, 9);
+  ck_assert_uint_eq (n, plan->options->len - 2);
+  goal.deadline_s = 0; /* then there is nothing that they cannot */
+  n = 0;
+  patient = run_plan_new (&goal, "hand", nodes, 2, TRUE, choose, &n);
+  ck_assert_uint_eq (n, 2);
+  ck_assert_uint_eq (patient->best->n_nodes, 2);
+}
+END_TEST
+
+/* Nodes beyond those that are in time only cost more; fewer may still cost less. */
+START_TEST (test_dear)
+{
+  const guint         nodes[] = { 2, 4, 8, 16, 32 };
+  RunGoal             goal = plain;
+  guint               n = 0;
+  g_autoptr (RunPlan) plan = NULL;
+  g_autofree char    *tried = NULL;
+
+  goal.deadline_s = 2.5 * DAY;
+  goal.budget = 3000;
+  plan = run_plan_new (&goal, "hand", nodes, 5, FALSE, choose, &n);
+  tried = numbers_of (plan);
+  ck_assert_str_eq (tried, "2 3 4 8");
+  ck_assert_ptr_null (plan->best);
+  ck_assert_uint_eq (plan->nearest->n_nodes, 4);
+}
+END_TEST
+
+/* A search that finds little for two nodes until it was asked for four. */
+static Prediction *
+choose_poorly (guint n_nodes, gpointer who, RunChoice *choice, DiagList *diags, GError **error)
+{
+  guint      *most = who;
+  Prediction *p;
+
+  if (n_nodes == 1)
+    {
+      choice->why = g_strdup ("nothing that was tried fits");
+      return NULL;
+    }
+  p = choose (n_nodes, &(guint){ 0 }, choice, diags, error);
+  p->step_time_s *= n_nodes == 2 && *most < 4 ? 1.5 : 1;
+  choice->label = g_strdup (n_nodes == 2 && *most < 4 ? "poor" : "good");
+  *most = MAX (*most, n_nodes);
+  return p;
+}
+
+START_TEST (test_asked_again)
+{
+  const guint         nodes[] = { 1, 2, 4 };
+  RunGoal             goal = plain;
+  guint               most = 0;
+  g_autoptr (RunPlan) plan = NULL;
+  const RunOption    *one;
+
+  goal.deadline_s = 4.5 * DAY; /* two nodes take four days, or six */
+  plan = run_plan_new (&goal, "hand", nodes, 3, FALSE, choose_poorly, &most);
+  ck_assert_uint_eq (plan->best->n_nodes, 2);
+  ck_assert_str_eq (plan->best->choice.label, "good");
+  ck_assert_uint_eq (plan->options->len, 3);
+  one = g_ptr_array_index (plan->options, 0);
+  ck_assert_str_eq (one->why, "nothing that was tried fits");
+  ck_assert (one->answered);
+}
+END_TEST
+
 int
 main (void)
 {
@@ -148,6 +281,10 @@ main (void)
   tcase_add_test (tests, test_fewest);
   tcase_add_test (tests, test_missed);
   tcase_add_test (tests, test_failures);
+  tcase_add_test (tests, test_bisection);
+  tcase_add_test (tests, test_full_speed);
+  tcase_add_test (tests, test_dear);
+  tcase_add_test (tests, test_asked_again);
   suite_add_tcase (suite, tests);
   runner = srunner_create (suite);
   srunner_run_all (runner, CK_ENV);

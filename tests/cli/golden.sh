@@ -121,6 +121,28 @@ hand plan-tier 2 plan good.yaml --tokens 1G --checkpoint-tier nvme --node-counts
 hand plan-counts 2 plan good.yaml --tokens 1G --node-counts 8..4
 hand plan-tokens 2 plan good.yaml --days 3
 hand plan-type 2 plan good.yaml --tokens 1G --set cluster.node= --gpu-nodes hand-par
+hand plan-empty 2 plan good.yaml --tokens 1G --node-counts=
+hand plan-no-time 2 plan good.yaml --tokens 1G --days 0 --budget 1e30 --price 1e30
+hand plan-names 2 plan good.yaml --tokens 1G --set cluster.node= --set cluster.nodes= \
+  --gpu-nodes hand-pair --price hand-pari=2,hand-pair=1 --power other=1kW
+small_plan="plan open.yaml --global-batch 1920 --tokens 90G --gpu-nodes hand-pair --only
+  --vary strategy.name=fsdp2,zero1 --vary mesh.tp=1,2"
+# shellcheck disable=SC2086
+{
+  hand plan-search 0 $small_plan --days 0.3
+  hand plan-search-csv 0 $small_plan --days 1 --node-counts 1,3 --format csv
+  hand plan-search-json 3 $small_plan --days 1 --node-counts 1 --format json
+  hand plan-search-own 0 plan good.yaml --tokens 9G --days 2 --global-batch 1920 --search --only \
+    --vary training.micro_batch=1,2
+  hand plan-search-unfit 3 $small_plan --days 2 --node-counts 2 --max-memory '1 MiB'
+  hand plan-search-late 3 $small_plan --days 0.001
+  hand plan-search-divides 2 $small_plan --node-counts 7 --set mesh.tp=1
+  hand plan-search-batch 2 plan open.yaml --tokens 1G --gpu-nodes hand-pair
+  hand plan-search-not 2 plan good.yaml --tokens 1G --only --max-memory '1 GiB'
+  hand plan-search-cluster 2 $small_plan --vary cluster.nodes=1,2
+  hand plan-emit 0 $small_plan --days 2 --node-counts 1 --emit deepspeed
+  hand plan-emit-types 2 $small_plan --days 1 --emit deepspeed --gpu-nodes hand-one
+}
 hand emit-deepspeed 0 simulate good.yaml --set strategy.name=zero3 --emit deepspeed
 hand emit-refused 2 simulate good.yaml --activation-checkpointing layers:2 --optimizer sgd \
   --emit accelerate
@@ -671,6 +693,21 @@ else
   echo "ok $((number - 1)) - pictures are drawn, $why"
   echo "ok $number - pictures of runs are drawn, $why"
 fi
+# What plan prints of its answer runs the step that the plan counted.
+column() { # NAME: of the last row that has it
+  awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i }
+    NR > 1 { value = $at } END { print value }'
+}
+# shellcheck disable=SC2086
+{
+  "$program" $small_plan --hwprofiles hwprofiles --days 0.3 >../out
+  "$program" $small_plan --hwprofiles hwprofiles --node-counts 5 --format csv |
+    sed 's/"[^"]*"//g' | column step_time_s >../want
+}
+eval "\"$program\" $(sed -n 's/^  shardsim //p' ../out) --hwprofiles hwprofiles --format csv" |
+  sed 's/"[^"]*"//g' | column step_time_s >../got
+grep -q '^0[.]0' ../want && diff ../want ../got >&2
+verdict $? 'the answer of a plan can be simulated'
 "$program" simulate --hwprofiles hwprofiles good.yaml >/dev/full 2>../err
 [ $? -eq 1 ] && grep -q 'cannot write the result' ../err
 verdict $? 'a full disk is an error'

@@ -1,0 +1,389 @@
+#include "cli/plan-chooser.h"
+
+#include <string.h>
+
+#include "cli/progress.h"
+
+struct _PlanWinner
+{
+  guint     n_nodes;
+  Scenario *scenario;
+  char     *label, *options; /* as those of SearchFound */
+  guint64   n_open;
+  double    open_throughput; /* sequences a second that one of them may reach */
+};
+
+static void
+winner_free (gpointer data)
+{
+  PlanWinner *self = data;
+
+  scenario_free (self->scenario);
+  g_free (self->label);
+  g_free (self->options);
+  g_free (self);
+}
+
+GPtrArray *
+plan_winners_new (void)
+{
+  return g_ptr_array_new_with_free_func (winner_free);
+}
+
+const char *
+plan_type_of (const Scenario *scenario)
+{
+  const char *name = scenario->cluster.name;
+  const char *x = name != NULL ? name + strspn (name, "0123456789 ") : NULL;
+
+  if (x == NULL || x == name || (*x != 'x' && *x != '*'))
+    return name;
+  x++;
+  return x + strspn (x, " ");
+}
+
+const char *
+plan_chooser_type (const PlanChooser *self)
+{
+  return self->type != NULL ? self->type : "cluster";
+}
+
+/* What makes the cluster one of N_NODES; the value is newly allocated. */
+static ScenarioOverride
+nodes_option (const PlanChooser *self, guint n_nodes)
+{
+  return (ScenarioOverride){
+    .key = self->type != NULL ? "cluster.name" : "cluster.nodes",
+    .value = self->type != NULL ? g_strdup_printf ("%u x %s", n_nodes, self->type)
+                                : g_strdup_printf ("%u", n_nodes),
+    .origin = self->type != NULL ? "--gpu-nodes" : "--node-counts",
+  };
+}
+
+/* The scenario on N_NODES, else as it is. NULL after diagnostics. */
+static Scenario *
+scenario_on (const PlanChooser *self, guint n_nodes, DiagList *diags)
+{
+  const ScenarioOverride option = nodes_option (self, n_nodes);
+  g_autofree char       *value = (char *) option.value;
+
+  return scenario_with (self->scenario, self->common->strategies, &option, 1, diags);
+}
+
+/* ---- what is known of a node ------------------------------------------------------------------ */
+
+/* Weights and moments that the optimizer keeps, of which a checkpoint is made. */
+static double
+bytes_per_parameter (const TrainingOptions *training)
+{
+  const gboolean adam =
+      training->optimizer == OPTIMIZER_ADAMW || training->optimizer == OPTIMIZER_ADAMW_FUSED;
+
+  return dtype_bytes (training_master_dtype (training))
+         + (adam ? 2.0 * dtype_bytes (training_moment_dtype (training)) : 0);
+}
+
+/* One node; NULL after diagnostics. */
+static Cluster *
+one_node (const PlanChooser *self, ProfileSet *profiles, DiagList *diags)
+{
+  g_autoptr (Scenario) scenario = scenario_on (self, 1, diags);
+
+  return scenario != NULL ? cluster_new (&scenario->cluster, profiles,
+                                         scenario_marks (scenario, cluster_options), diags)
+                          : NULL;
+}
+
+gboolean
+plan_chooser_check (const PlanChooser *self, DiagList *diags)
+{
+  g_autoptr (ProfileSet) profiles = predict_profiles (&self->predict);
+  g_autoptr (Cluster)    cluster = one_node (self, profiles, diags);
+
+  return cluster != NULL;
+}
+
+RunFacts
+plan_chooser_facts (const PlanChooser *self, gboolean drives)
+{
+  RunFacts               facts = { .type = plan_chooser_type (self),
+                                   .bytes_per_parameter = bytes_per_parameter (&self->scenario->training) };
+  g_autoptr (DiagList)   diags = diag_list_new (); /* what is wrong is told by the predictions */
+  g_autoptr (ProfileSet) profiles = drives ? predict_profiles (&self->predict) : NULL;
+  g_autoptr (Cluster)    cluster = drives ? one_node (self, profiles, diags) : NULL;
+
+  if (cluster != NULL)
+    facts.drive_write_bps = cluster_node_profile (cluster, 0)->nvme_write.value;
+  return facts;
+}
+
+/* Products may be made in fp8. */
+static gboolean
+may_use_fp8 (const PlanChooser *self)
+{
+  gboolean varied = FALSE;
+
+  for (guint i = 0; i < self->words->n_varied; i++)
+    varied |= g_str_equal (self->words->varied[i].key, "training.fp8_recipe");
+  return varied || self->scenario->training.fp8_recipe != FP8_NONE;
+}
+
+/* FLOP/s of the products of a node, by its datasheet. */
+static double
+full_speed (const PlanChooser *self, const Cluster *node)
+{
+  const gboolean fp8 = may_use_fp8 (self);
+  double         flops = 0;
+
+  for (guint gpu = 0; gpu < cluster_n_gpus (node); gpu++)
+    {
+      const GpuProfile *profile = cluster_gpu_profile (node, gpu);
+
+      flops += fp8 ? MAX (profile->matmul_16bit.value, profile->matmul_fp8.value)
+                   : profile->matmul_16bit.value;
+    }
+  return flops;
+}
+
+void
+plan_chooser_limit (const PlanChooser *self, RunGoal *goal)
+{
+  const Scenario        *scenario = self->scenario;
+  const TrainingOptions *training = &scenario->training;
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (ProfileSet) profiles = predict_profiles (&self->predict);
+  g_autoptr (Cluster)    node = self->searches ? one_node (self, profiles, diags) : NULL;
+  ModelShape             shape = { 0 };
+
+  if (node != NULL
+      && model_resolve (&scenario->model, scenario->base_dir, profile_set_files (profiles), &shape,
+                        scenario_marks (scenario, model_options), diags))
+    {
+      goal->batch = training->global_batch;
+      goal->node_gpus = cluster_n_gpus (node);
+      goal->replica =
+          MAX (scenario->mesh.tp, 1) * MAX (scenario->mesh.cp, 1) * MAX (scenario->mesh.pp, 1);
+      if (training->measured_kernels == NULL)
+        goal->token_s = flops_trained_per_token (&shape, training, FLOPS_CAUSAL, training->seq_len)
+                        / full_speed (self, node);
+    }
+  model_shape_clear (&shape);
+}
+
+/* ---- the choice ------------------------------------------------------------------------------- */
+
+static Prediction *
+predict_as_it_is (const PlanChooser *self, guint n_nodes, RunChoice *choice, DiagList *diags,
+                  GError **error)
+{
+  Prediction *prediction;
+
+  choice->scenario = scenario_on (self, n_nodes, diags);
+  prediction =
+      choice->scenario != NULL ? predict (choice->scenario, &self->predict, diags, error) : NULL;
+  work_count_done (self->predict.count);
+  return prediction;
+}
+
+/* As a word of a shell, where it is not one as it is. Newly allocated. */
+static char *
+shell_word (const char *text)
+{
+  const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
+
+  return *text != '\0' && text[strspn (text, plain)] == '\0' ? g_strdup (text)
+                                                             : g_shell_quote (text);
+}
+
+static void
+append_option (GString *out, const char *option, const char *value)
+{
+  static const char *const switches[] = { "true", "false", "on", "off", "yes", "no", NULL };
+  g_autofree char         *word = shell_word (value);
+
+  /* a switch takes its value behind "=" only */
+  g_string_append_printf (out, "%s%s%c%s", out->len > 0 ? " " : "", option,
+                          g_strv_contains (switches, value) ? '=' : ' ', word);
+}
+
+/* What 'simulate' is to be told for OPTIONS on N_NODES: newly allocated. */
+static char *
+command_line (const PlanChooser *self, guint n_nodes, const char *options)
+{
+  const ScenarioOverride nodes = nodes_option (self, n_nodes);
+  g_autofree char       *value = (char *) nodes.value;
+  const GArray          *given = self->common->overrides;
+  GString               *out = g_string_new (NULL);
+
+  if (self->common->files[0] != NULL)
+    {
+      g_autofree char *file = shell_word (self->common->files[0]);
+
+      g_string_append (out, file);
+    }
+  for (guint i = 0; i < given->len; i++)
+    {
+      const ScenarioOverride *option = &g_array_index (given, ScenarioOverride, i);
+      g_autofree char        *set = g_strdup_printf ("%s=%s", option->key, option->value);
+
+      if (g_str_equal (option->key, nodes.key))
+        continue;
+      if (g_str_equal (option->origin, "--set"))
+        append_option (out, "--set", set);
+      else
+        append_option (out, option->origin, option->value);
+    }
+  append_option (out, self->type != NULL ? "--cluster" : "--nodes", value);
+  g_string_append_printf (out, " %s", options);
+  return g_string_free (out, FALSE);
+}
+
+static void
+tell_miss (const SearchResult *result, RunChoice *choice)
+{
+  const SearchMiss *miss = result->missed->len > 0 ? g_ptr_array_index (result->missed, 0) : NULL;
+  g_autofree char *excess = miss != NULL ? quantity_format (QUANTITY_BYTES, miss->excess, 3) : NULL;
+
+  choice->why = miss != NULL ? g_strdup_printf ("nothing that was tried fits; with %s more: %s",
+                                                excess, miss->label)
+                             : g_strdup ("nothing that was tried fits");
+}
+
+/* The best that is found on N_NODES, with its prediction. NULL as of RunChoose. */
+static PlanWinner *
+find_winner (const PlanChooser *self, guint n_nodes, RunChoice *choice, Prediction **prediction,
+             DiagList *diags, GError **error)
+{
+  g_autoptr (Scenario) scenario = scenario_on (self, n_nodes, diags);
+  g_autofree char *work = g_strdup_printf ("searching %u x %s", n_nodes, plan_chooser_type (self));
+  PredictOptions   predict = self->predict;
+  Progress        *progress;
+  PlanWinner      *winner;
+  SearchFound     *best;
+  g_autoptr (SearchResult) result = NULL;
+
+  if (scenario == NULL)
+    return NULL;
+  progress = progress_start (work, "steps");
+  predict.count = progress_count (progress);
+  result =
+      search_run (scenario, self->common->strategies, self->words->varied, self->words->n_varied,
+                  self->words->only, self->search, &predict, diags, error);
+  progress_end (progress);
+  if (result == NULL || result->found->len == 0)
+    {
+      if (result != NULL)
+        tell_miss (result, choice);
+      return NULL;
+    }
+  best = g_ptr_array_index (result->found, 0);
+  *prediction = g_steal_pointer (&best->prediction);
+  winner = g_new0 (PlanWinner, 1);
+  *winner = (PlanWinner){ .n_nodes = n_nodes,
+                          .scenario = g_steal_pointer (&best->scenario),
+                          .label = g_steal_pointer (&best->label),
+                          .options = g_steal_pointer (&best->options),
+                          .n_open = result->n_open,
+                          .open_throughput = result->open_gain * (*prediction)->samples_per_s };
+  g_ptr_array_add (self->winners, winner);
+  return winner;
+}
+
+static PlanWinner *
+known_winner (const PlanChooser *self, guint n_nodes)
+{
+  for (guint i = 0; i < self->winners->len; i++)
+    {
+      PlanWinner *winner = g_ptr_array_index (self->winners, i);
+
+      if (winner->n_nodes == n_nodes)
+        return winner;
+    }
+  return NULL;
+}
+
+/* What WINNER is on N_NODES, its scenario into *SCENARIO; NULL: it cannot be there. */
+static Prediction *
+predict_winner (const PlanChooser *self, guint n_nodes, const PlanWinner *winner,
+                Scenario **scenario)
+{
+  const ScenarioOverride option = nodes_option (self, n_nodes);
+  g_autofree char       *value = (char *) option.value;
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (GError)     error = NULL;
+  Prediction            *prediction;
+
+  *scenario = scenario_with (winner->scenario, self->common->strategies, &option, 1, diags);
+  prediction = *scenario != NULL ? predict (*scenario, &self->predict, diags, &error) : NULL;
+  if (prediction != NULL && prediction->fits
+      && (self->search->max_hbm == 0 || (double) prediction->hbm.device <= self->search->max_hbm)
+      && (self->search->max_host == 0
+          || (double) prediction->host.device <= self->search->max_host))
+    return prediction;
+  prediction_free (prediction);
+  g_clear_pointer (scenario, scenario_free);
+  return NULL;
+}
+
+/* CHOICE is what WINNER is on N_NODES. */
+static void
+set_choice (const PlanChooser *self, guint n_nodes, const PlanWinner *winner, Scenario *scenario,
+            RunChoice *choice)
+{
+  scenario_free (choice->scenario);
+  g_free (choice->label);
+  g_free (choice->options);
+  choice->scenario = scenario;
+  choice->label = g_strdup (winner->label);
+  choice->options = command_line (self, n_nodes, winner->options);
+}
+
+static Prediction *
+search_best (const PlanChooser *self, guint n_nodes, RunChoice *choice, DiagList *diags,
+             GError **error)
+{
+  PlanWinner *own = known_winner (self, n_nodes);
+  Prediction *best = NULL;
+  Scenario   *scenario = NULL;
+
+  if (own == NULL)
+    own = find_winner (self, n_nodes, choice, &best, diags, error);
+  if (own == NULL)
+    return NULL;
+  if (best == NULL)
+    best = predict_winner (self, n_nodes, own, &scenario);
+  else
+    scenario = scenario_copy (own->scenario);
+  if (best == NULL)
+    return NULL;
+  set_choice (self, n_nodes, own, scenario, choice);
+  for (guint i = 0; i < self->winners->len; i++)
+    {
+      const PlanWinner      *other = g_ptr_array_index (self->winners, i);
+      g_autoptr (Prediction) prediction = NULL;
+
+      if (other == own || g_str_equal (other->options, own->options))
+        continue;
+      prediction = predict_winner (self, n_nodes, other, &scenario);
+      if (prediction == NULL || prediction->step_time_s >= best->step_time_s)
+        {
+          g_clear_pointer (&scenario, scenario_free);
+          continue;
+        }
+      prediction_free (best);
+      best = g_steal_pointer (&prediction);
+      set_choice (self, n_nodes, other, scenario, choice);
+    }
+  choice->n_open = own->n_open;
+  choice->open_gain = own->open_throughput / best->samples_per_s;
+  return best;
+}
+
+Prediction *
+plan_choose (guint n_nodes, gpointer who, RunChoice *choice, DiagList *diags, GError **error)
+{
+  const PlanChooser *self = who;
+
+  return self->searches ? search_best (self, n_nodes, choice, diags, error)
+                        : predict_as_it_is (self, n_nodes, choice, diags, error);
+}

@@ -1,0 +1,47 @@
+/* What runs on a number of nodes of a plan: the scenario as it is, or the winner of a search. */
+#pragma once
+
+#include "analysis/run-goal.h"
+#include "cli/search-arguments.h"
+
+typedef struct
+{
+  const Common        *common;
+  const Scenario      *scenario; /* names no strategy: only with SEARCHES */
+  const char          *type;     /* of node; NULL: the scenario's own cluster, by its parts */
+  PredictOptions       predict;
+  gboolean             searches;
+  const SearchWords   *words;
+  const SearchOptions *search;
+  GPtrArray           *winners; /* PlanWinner, of this type so far, owned by who plans */
+} PlanChooser;
+
+/* What a search has found for a number of nodes. */
+typedef struct _PlanWinner PlanWinner;
+
+GPtrArray *plan_winners_new (void);
+
+/* The name of the type for reports. */
+const char *plan_chooser_type (const PlanChooser *self);
+
+/* The type of node in a cluster's name, "4 x TYPE" or "TYPE"; NULL: it has no name. */
+const char *plan_type_of (const Scenario *scenario);
+
+/* FALSE after diagnostics: there is no such type of node. */
+gboolean plan_chooser_check (const PlanChooser *self, DiagList *diags);
+
+/* What the run's options need to know; DRIVES: their rate as well, which profiles need not say. */
+RunFacts plan_chooser_facts (const PlanChooser *self, gboolean drives);
+
+/*
+ * Fills those fields of GOAL that say which numbers of nodes need not be searched. Nothing where
+ * nothing is searched, or the cluster or model are none (which predictions tell).
+ */
+void plan_chooser_limit (const PlanChooser *self, RunGoal *goal);
+
+/*
+ * RunChoose; WHO: PlanChooser. Where it searches, winners of other numbers of nodes are tried as
+ * well. Shows its progress there, else counts into PREDICT.
+ */
+Prediction *plan_choose (guint n_nodes, gpointer who, RunChoice *choice, DiagList *diags,
+                         GError **error);
