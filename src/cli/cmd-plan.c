@@ -289,11 +289,12 @@ plan (const Common *common, const Scenario *scenario, const PlanWords *words,
   g_autofree RunGoal   *goals = g_new0 (RunGoal, n);
   g_autoptr (GPtrArray) plans = g_ptr_array_new_with_free_func ((GDestroyNotify) run_plan_free);
   g_autoptr (DiagList)  diags = diag_list_new ();
+  const gboolean        asked = words->searches || words->search.n_varied > 0;
   PlanChooser           chooser = {
               .common = common,
               .scenario = scenario,
               .predict = common_predict_options (common),
-              .searches = words->searches || words->search.n_varied > 0 || scenario->strategy == NULL,
+              .searches = asked || scenario->strategy == NULL,
               .words = &words->search,
               .search = search,
   };
@@ -361,8 +362,8 @@ cmd_plan (int argc, char **argv)
       "finds.\n"
       "Exit status: 0 some number of nodes meets it, 3 none does, 2 bad input, 1 runtime failure.",
       "Examples:\n"
-      "  shardsim plan --model llama-3-70b --seq-len 8192 --global-batch 1024 --tokens 2T \\\n"
-      "    --days 30 --gpu-nodes dgx-h100\n"
+      "  shardsim plan --model llama-3-70b --seq-len 8192 --global-batch 1024 \\\n"
+      "    --tokens 2T --days 30 --gpu-nodes dgx-h100\n"
       "  shardsim plan --model llama-3-8b --strategy fsdp2 --seq-len 8192 --tokens 1T \\\n"
       "    --days 30 --gpu-nodes dgx-h100 --gpu-nodes dgx-a100\n"
       "  shardsim plan run.yaml --tokens 15T --days 90 --gpu-mtbf '50000 h' \\\n"

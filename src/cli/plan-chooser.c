@@ -70,7 +70,7 @@ scenario_on (const PlanChooser *self, guint n_nodes, DiagList *diags)
   return scenario_with (self->scenario, self->common->strategies, &option, 1, diags);
 }
 
-/* ---- what is known of a node ------------------------------------------------------------------ */
+/* ---- what is known of a node ----------------------------------------------------------------- */
 
 /* Weights and moments that the optimizer keeps, of which a checkpoint is made. */
 static double
@@ -106,12 +106,12 @@ plan_chooser_check (const PlanChooser *self, DiagList *diags)
 RunFacts
 plan_chooser_facts (const PlanChooser *self, gboolean drives)
 {
-  RunFacts               facts = { .type = plan_chooser_type (self),
-                                   .bytes_per_parameter = bytes_per_parameter (&self->scenario->training) };
+  RunFacts               facts = { .type = plan_chooser_type (self) };
   g_autoptr (DiagList)   diags = diag_list_new (); /* what is wrong is told by the predictions */
   g_autoptr (ProfileSet) profiles = drives ? predict_profiles (&self->predict) : NULL;
   g_autoptr (Cluster)    cluster = drives ? one_node (self, profiles, diags) : NULL;
 
+  facts.bytes_per_parameter = bytes_per_parameter (&self->scenario->training);
   if (cluster != NULL)
     facts.drive_write_bps = cluster_node_profile (cluster, 0)->nvme_write.value;
   return facts;
@@ -170,7 +170,7 @@ plan_chooser_limit (const PlanChooser *self, RunGoal *goal)
   model_shape_clear (&shape);
 }
 
-/* ---- the choice ------------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 static Prediction *
 predict_as_it_is (const PlanChooser *self, guint n_nodes, RunChoice *choice, DiagList *diags,
