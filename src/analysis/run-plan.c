@@ -78,12 +78,16 @@ judge (RunOption *self, const RunGoal *goal)
 static char *
 hopeless (const RunGoal *goal, guint n_nodes)
 {
-  const double days = goal->tokens * goal->token_s / n_nodes / (24 * HOUR);
+  const double hours = goal->tokens * goal->token_s / n_nodes / HOUR, days = hours / 24;
+  const double money = hours * n_nodes * (double) goal->node_gpus * goal->price;
 
-  if (goal->deadline_s == 0 || days * 24 * HOUR <= goal->deadline_s)
-    return NULL;
-  return g_strdup_printf ("cannot: even at the GPUs' full speed it takes %.*f days",
-                          days < 10 ? 3 : 1, days);
+  if (goal->deadline_s > 0 && hours * HOUR > goal->deadline_s)
+    return g_strdup_printf ("cannot: even at the GPUs' full speed it takes %.*f days",
+                            days < 10 ? 3 : 1, days);
+  if (goal->budget > 0 && money > goal->budget)
+    return g_strdup_printf ("cannot: even at the GPUs' full speed it costs %.*f",
+                            money < 100 ? 2 : 0, money);
+  return NULL;
 }
 
 static RunOption *

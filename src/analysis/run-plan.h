@@ -5,7 +5,8 @@
  * chooses a configuration and predicts its step; from the step's tokens follow the steps, from the
  * goodput (analysis/goodput.h) the days, from these GPU-hours, money and energy. A number of nodes
  * meets the goal when nine sampled runs in ten do. Where it is known how long a node at its GPUs'
- * full speed computes for a token, numbers of nodes that would be late even so are not chosen for.
+ * full speed computes for a token, numbers of nodes that would be late or cost too much even so are
+ * not chosen for.
  */
 #pragma once
 
@@ -29,8 +30,8 @@ typedef struct
   guint32 seed;
   guint   n_runs;    /* that are sampled */
   double  token_s;   /* a node's for a token, at its GPUs' full speed; 0: not known */
+  gint64  node_gpus; /* of a node; with TOKEN_S and BATCH */
   gint64  batch;     /* sequences of a step, which data ranks have to divide; 0: as it comes */
-  gint64  node_gpus; /* of a node; with BATCH */
   gint64  replica;   /* GPUs that the scenario lays one replica over, at least; with BATCH */
 } RunGoal;
 

@@ -153,6 +153,7 @@ plan_chooser_limit (const PlanChooser *self, RunGoal *goal)
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autoptr (ProfileSet) profiles = predict_profiles (&self->predict);
   g_autoptr (Cluster)    node = self->searches ? one_node (self, profiles, diags) : NULL;
+  const double           speed = node != NULL ? full_speed (self, node) : 0;
   ModelShape             shape = { 0 };
 
   if (node != NULL
@@ -163,9 +164,9 @@ plan_chooser_limit (const PlanChooser *self, RunGoal *goal)
       goal->node_gpus = cluster_n_gpus (node);
       goal->replica =
           MAX (scenario->mesh.tp, 1) * MAX (scenario->mesh.cp, 1) * MAX (scenario->mesh.pp, 1);
-      if (training->measured_kernels == NULL)
-        goal->token_s = flops_trained_per_token (&shape, training, FLOPS_CAUSAL, training->seq_len)
-                        / full_speed (self, node);
+      if (training->measured_kernels == NULL && speed > 0)
+        goal->token_s =
+            flops_trained_per_token (&shape, training, FLOPS_CAUSAL, training->seq_len) / speed;
     }
   model_shape_clear (&shape);
 }
@@ -238,15 +239,19 @@ command_line (const PlanChooser *self, guint n_nodes, const char *options)
   return g_string_free (out, FALSE);
 }
 
-static void
-tell_miss (const SearchResult *result, RunChoice *choice)
+/* Why RESULT is empty. Newly allocated. */
+static char *
+miss_text (const SearchResult *result)
 {
   const SearchMiss *miss = result->missed->len > 0 ? g_ptr_array_index (result->missed, 0) : NULL;
   g_autofree char *excess = miss != NULL ? quantity_format (QUANTITY_BYTES, miss->excess, 3) : NULL;
 
-  choice->why = miss != NULL ? g_strdup_printf ("nothing that was tried fits; with %s more: %s",
-                                                excess, miss->label)
-                             : g_strdup ("nothing that was tried fits");
+  if (miss != NULL)
+    return g_strdup_printf ("nothing that was tried fits; with %s more: %s", excess, miss->label);
+  if (result->n_too_large == 0 && result->drops->len > 0)
+    return g_strdup_printf ("nothing goes together: %s",
+                            g_array_index (result->drops, SearchDrop, 0).reason);
+  return g_strdup ("nothing that was tried fits");
 }
 
 /* The best that is found on N_NODES, with its prediction. NULL as of RunChoose. */
@@ -273,7 +278,7 @@ find_winner (const PlanChooser *self, guint n_nodes, RunChoice *choice, Predicti
   if (result == NULL || result->found->len == 0)
     {
       if (result != NULL)
-        tell_miss (result, choice);
+        choice->why = miss_text (result);
       return NULL;
     }
   best = g_ptr_array_index (result->found, 0);

@@ -206,15 +206,30 @@ n_columns (const RunPlan *plan)
   return N_COLUMNS - 1;
 }
 
+/* The last of the options from I on that cannot be for the same reason; I: it can, or is alone. */
+static guint
+last_alike (const RunPlan *plan, guint i)
+{
+  const RunOption *first = g_ptr_array_index (plan->options, i);
+
+  while (first->why != NULL && i + 1 < plan->options->len
+         && g_strcmp0 (first->why, ((const RunOption *) plan->options->pdata[i + 1])->why) == 0)
+    i++;
+  return i;
+}
+
+/* LAST: the option that ends those that are like OPTION. */
 static void
-add_line (struct libscols_table *table, const RunPlan *plan, const RunOption *option)
+add_line (struct libscols_table *table, const RunPlan *plan, const RunOption *option,
+          const RunOption *last)
 {
   const Prediction *p = option->prediction;
   const guint       most = n_columns (plan);
-  char            **cells = g_new0 (char *, N_COLUMNS + 1);
+  char             *cells[N_COLUMNS + 1] = { NULL };
   guint             n = 0;
 
-  cells[n++] = g_strdup_printf ("%u", option->n_nodes);
+  cells[n++] = option == last ? g_strdup_printf ("%u", option->n_nodes)
+                              : g_strdup_printf ("%u - %u", option->n_nodes, last->n_nodes);
   if (option->why != NULL)
     {
       for (; n < most - 1; n++)
@@ -293,12 +308,16 @@ append_plan (const RunPlan *plan, const RunGoal *goal, GString *out)
   struct libscols_table *table = terminal_table_new (columns, n_columns (plan));
   const RunOption       *told = plan->best != NULL ? plan->best : plan->nearest;
 
-  for (guint i = 0; i < plan->options->len; i++)
-    add_line (table, plan, g_ptr_array_index (plan->options, i));
+  for (guint i = 0, last; i < plan->options->len; i = last + 1)
+    {
+      last = last_alike (plan, i);
+      add_line (table, plan, g_ptr_array_index (plan->options, i),
+                g_ptr_array_index (plan->options, last));
+    }
   terminal_table_finish (table, out);
   g_string_append_c (out, '\n');
   if (told == NULL)
-    g_string_append_printf (out, "%s: no number of nodes that was tried can run it.\n",
+    g_string_append_printf (out, "%s: no number of nodes that was tried can do it.\n",
                             plan->cluster);
   else if (plan->best == NULL)
     g_string_append_printf (out,

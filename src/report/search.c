@@ -18,7 +18,7 @@ add_row (struct libscols_table *table, const SearchFound *found, guint rank)
 {
   const Prediction *p = found->prediction;
   const char       *mark = found->pareto ? "P" : "";
-  char            **cells = g_new0 (char *, 10);
+  char             *cells[10] = { NULL };
   guint             n = 0;
 
   cells[n++] = g_strdup_printf ("%u%s", rank, mark);

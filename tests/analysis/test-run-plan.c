@@ -212,6 +212,29 @@ START_TEST (test_full_speed)
 }
 END_TEST
 
+/* Two days of a node of 8 GPUs at a price of 2 are 768 of any number of nodes. */
+START_TEST (test_full_speed_costs)
+{
+  const guint         nodes[] = { 2, 4 };
+  RunGoal             goal = plain;
+  guint               n = 0;
+  g_autoptr (RunPlan) little = NULL, enough = NULL;
+  const RunOption    *four;
+
+  goal.token_s = 2 * DAY / goal.tokens;
+  goal.node_gpus = 8;
+  goal.budget = 767;
+  little = run_plan_new (&goal, "hand", nodes, 2, FALSE, choose, &n);
+  four = g_ptr_array_index (little->options, 1);
+  ck_assert_str_eq (four->why, "cannot: even at the GPUs' full speed it costs 768");
+  ck_assert_uint_eq (n, 0);
+  goal.budget = 769;
+  enough = run_plan_new (&goal, "hand", nodes, 2, FALSE, choose, &n);
+  ck_assert_uint_eq (n, 2);
+  ck_assert_ptr_null (enough->best); /* the chooser's four times slower */
+}
+END_TEST
+
 /* Nodes beyond those that are in time only cost more; fewer may still cost less. */
 START_TEST (test_dear)
 {
@@ -283,6 +306,7 @@ main (void)
   tcase_add_test (tests, test_failures);
   tcase_add_test (tests, test_bisection);
   tcase_add_test (tests, test_full_speed);
+  tcase_add_test (tests, test_full_speed_costs);
   tcase_add_test (tests, test_dear);
   tcase_add_test (tests, test_asked_again);
   suite_add_tcase (suite, tests);
