@@ -48,26 +48,32 @@ plan_chooser_type (const PlanChooser *self)
   return self->type != NULL ? self->type : "cluster";
 }
 
-/* What makes the cluster one of N_NODES; the value is newly allocated. */
-static ScenarioOverride
-nodes_option (const PlanChooser *self, guint n_nodes)
+static const char *
+nodes_key (const PlanChooser *self)
 {
-  return (ScenarioOverride){
-    .key = self->type != NULL ? "cluster.name" : "cluster.nodes",
-    .value = self->type != NULL ? g_strdup_printf ("%u x %s", n_nodes, self->type)
-                                : g_strdup_printf ("%u", n_nodes),
-    .origin = self->type != NULL ? "--gpu-nodes" : "--node-counts",
-  };
+  return self->type != NULL ? "cluster.name" : "cluster.nodes";
 }
 
-/* The scenario on N_NODES, else as it is. NULL after diagnostics. */
-static Scenario *
-scenario_on (const PlanChooser *self, guint n_nodes, DiagList *diags)
+/* The value of that key on N_NODES. Newly allocated. */
+static char *
+nodes_value (const PlanChooser *self, guint n_nodes)
 {
-  const ScenarioOverride option = nodes_option (self, n_nodes);
-  g_autofree char       *value = (char *) option.value;
+  return self->type != NULL ? g_strdup_printf ("%u x %s", n_nodes, self->type)
+                            : g_strdup_printf ("%u", n_nodes);
+}
 
-  return scenario_with (self->scenario, self->common->strategies, &option, 1, diags);
+/* SCENARIO on N_NODES, else as it is. NULL after diagnostics. */
+static Scenario *
+scenario_on (const PlanChooser *self, const Scenario *scenario, guint n_nodes, DiagList *diags)
+{
+  g_autofree char       *value = nodes_value (self, n_nodes);
+  const ScenarioOverride option = {
+    .key = nodes_key (self),
+    .value = value,
+    .origin = self->type != NULL ? "--gpu-nodes" : "--node-counts",
+  };
+
+  return scenario_with (scenario, self->common->strategies, &option, 1, diags);
 }
 
 /* ---- what is known of a node ----------------------------------------------------------------- */
@@ -87,7 +93,7 @@ bytes_per_parameter (const TrainingOptions *training)
 static Cluster *
 one_node (const PlanChooser *self, ProfileSet *profiles, DiagList *diags)
 {
-  g_autoptr (Scenario) scenario = scenario_on (self, 1, diags);
+  g_autoptr (Scenario) scenario = scenario_on (self, self->scenario, 1, diags);
 
   return scenario != NULL ? cluster_new (&scenario->cluster, profiles,
                                          scenario_marks (scenario, cluster_options), diags)
@@ -179,7 +185,7 @@ predict_as_it_is (const PlanChooser *self, guint n_nodes, RunChoice *choice, Dia
 {
   Prediction *prediction;
 
-  choice->scenario = scenario_on (self, n_nodes, diags);
+  choice->scenario = scenario_on (self, self->scenario, n_nodes, diags);
   prediction =
       choice->scenario != NULL ? predict (choice->scenario, &self->predict, diags, error) : NULL;
   work_count_done (self->predict.count);
@@ -211,10 +217,9 @@ append_option (GString *out, const char *option, const char *value)
 static char *
 command_line (const PlanChooser *self, guint n_nodes, const char *options)
 {
-  const ScenarioOverride nodes = nodes_option (self, n_nodes);
-  g_autofree char       *value = (char *) nodes.value;
-  const GArray          *given = self->common->overrides;
-  GString               *out = g_string_new (NULL);
+  g_autofree char *value = nodes_value (self, n_nodes);
+  const GArray    *given = self->common->overrides;
+  GString         *out = g_string_new (NULL);
 
   if (self->common->files[0] != NULL)
     {
@@ -227,7 +232,7 @@ command_line (const PlanChooser *self, guint n_nodes, const char *options)
       const ScenarioOverride *option = &g_array_index (given, ScenarioOverride, i);
       g_autofree char        *set = g_strdup_printf ("%s=%s", option->key, option->value);
 
-      if (g_str_equal (option->key, nodes.key))
+      if (g_str_equal (option->key, nodes_key (self)))
         continue;
       if (g_str_equal (option->origin, "--set"))
         append_option (out, "--set", set);
@@ -259,7 +264,7 @@ static PlanWinner *
 find_winner (const PlanChooser *self, guint n_nodes, RunChoice *choice, Prediction **prediction,
              DiagList *diags, GError **error)
 {
-  g_autoptr (Scenario) scenario = scenario_on (self, n_nodes, diags);
+  g_autoptr (Scenario) scenario = scenario_on (self, self->scenario, n_nodes, diags);
   g_autofree char *work = g_strdup_printf ("searching %u x %s", n_nodes, plan_chooser_type (self));
   PredictOptions   predict = self->predict;
   Progress        *progress;
@@ -312,13 +317,11 @@ static Prediction *
 predict_winner (const PlanChooser *self, guint n_nodes, const PlanWinner *winner,
                 Scenario **scenario)
 {
-  const ScenarioOverride option = nodes_option (self, n_nodes);
-  g_autofree char       *value = (char *) option.value;
-  g_autoptr (DiagList)   diags = diag_list_new ();
-  g_autoptr (GError)     error = NULL;
-  Prediction            *prediction;
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GError)   error = NULL;
+  Prediction          *prediction;
 
-  *scenario = scenario_with (winner->scenario, self->common->strategies, &option, 1, diags);
+  *scenario = scenario_on (self, winner->scenario, n_nodes, diags);
   prediction = *scenario != NULL ? predict (*scenario, &self->predict, diags, &error) : NULL;
   if (prediction != NULL && prediction->fits
       && (self->search->max_hbm == 0 || (double) prediction->hbm.device <= self->search->max_hbm)
