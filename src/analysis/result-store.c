@@ -1,5 +1,6 @@
 #include "analysis/result-store.h"
 
+#include <glib/gstdio.h>
 #include <sqlite3.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 struct _ResultStore
 {
   sqlite3            *db;
-  char               *file, *context;
+  char               *file, *context; /* file: as it was given, for messages */
+  char               *path;           /* as SQLite opens it */
   const ResultColumn *columns;
   guint               n_columns, n_options;
   sqlite3_stmt       *find, *put, *one;
@@ -226,56 +228,89 @@ prepare_all (ResultStore *self, const char *const *options, GError **error)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* The first number that SQL says; FALSE: it says none. */
+static gboolean
+peek_number (ResultStore *self, const char *sql, gint64 *number)
+{
+  return ask_number (self, sql, NULL, number, NULL);
+}
+
+#define OUR_TABLES "'run', 'context', 'base'"
+
 /* A database of ours, or (FRESH) one of nobody's yet. */
 static gboolean
 check_marks (ResultStore *self, gboolean *fresh, GError **error)
 {
-  gint64 application, version, n_tables;
+  gint64 application, version, n_tables, n_ours;
 
-  if (!ask_number (self, "PRAGMA application_id", NULL, &application, NULL)
-      || !ask_number (self, "PRAGMA user_version", NULL, &version, NULL)
-      || !ask_number (self, "SELECT count(*) FROM sqlite_master", NULL, &n_tables, NULL))
+  if (!peek_number (self, "PRAGMA application_id", &application)
+      || !peek_number (self, "PRAGMA user_version", &version)
+      || !peek_number (self, "SELECT count(*) FROM sqlite_master", &n_tables)
+      || !peek_number (self,
+                       "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
+                       "(" OUR_TABLES ")",
+                       &n_ours))
     {
       if (sqlite3_errcode (self->db) != SQLITE_NOTADB)
         return set_error (self, error);
       application = n_tables = 1;
     }
   *fresh = application == 0 && version == 0 && n_tables == 0;
-  if (!*fresh && application != APPLICATION_ID)
-    g_set_error (error, RESULT_STORE_ERROR, RESULT_STORE_REFUSED,
-                 "'%s' is no result store\n  hint: give a new name, or one that 'shardsim sweep' "
-                 "wrote",
-                 self->file);
-  else if (!*fresh && version != RESULT_STORE_VERSION)
+  if (!*fresh && application == APPLICATION_ID && version != RESULT_STORE_VERSION)
     g_set_error (error, RESULT_STORE_ERROR, RESULT_STORE_REFUSED,
                  "'%s' is a result store of version %" G_GINT64_FORMAT
                  ", this program's is %d\n  hint: give another store, or read it with the "
                  "shardsim that wrote it",
                  self->file, version, RESULT_STORE_VERSION);
+  else if (!*fresh && (application != APPLICATION_ID || n_ours != 3))
+    g_set_error (error, RESULT_STORE_ERROR, RESULT_STORE_REFUSED,
+                 "'%s' is no result store\n  hint: give a new name, or one that 'shardsim sweep' "
+                 "wrote",
+                 self->file);
   else
     return TRUE;
   return FALSE;
 }
 
-static ResultStore *
-open_file (const char *file, int flags, gboolean *fresh, GError **error)
+static gboolean
+open_path (ResultStore *self, int flags, GError **error)
 {
-  g_autoptr (ResultStore) self = g_new0 (ResultStore, 1);
+  sqlite3_close (g_steal_pointer (&self->db));
+  if (sqlite3_open_v2 (self->path, &self->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL)
+      != SQLITE_OK)
+    return set_error (self, error);
+  sqlite3_busy_timeout (self->db, BUSY_MS);
+  return TRUE;
+}
+
+/*
+ * A store in a folder that may not be written: SQLite wants files beside it, unless told that
+ * nobody writes. FALSE: it is not that, or rows are in such a file.
+ */
+static gboolean
+open_unwritable (ResultStore *self)
+{
+  g_autofree char *wal = g_strconcat (self->path, "-wal", NULL);
+  g_autofree char *escaped = NULL;
+  const int        code = sqlite3_errcode (self->db) & 0xff;
+
+  if ((code != SQLITE_CANTOPEN && code != SQLITE_READONLY) || g_file_test (wal, G_FILE_TEST_EXISTS))
+    return FALSE;
+  escaped = g_uri_escape_string (self->path, G_URI_RESERVED_CHARS_ALLOWED_IN_PATH, FALSE);
+  g_free (self->path);
+  self->path = g_strdup_printf ("file:%s?immutable=1", escaped);
+  return open_path (self, SQLITE_OPEN_READONLY, NULL);
+}
+
+/* The whole path: SQLite gives names such as ":memory:" and "" a meaning of their own. */
+static ResultStore *
+store_new (const char *file)
+{
+  ResultStore *self = g_new0 (ResultStore, 1);
 
   self->file = g_strdup (file);
-  if (sqlite3_open_v2 (file, &self->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
-    {
-      set_error (self, error);
-      return NULL;
-    }
-  sqlite3_busy_timeout (self->db, BUSY_MS);
-  if (!check_marks (self, fresh, error)
-      || !execute (self,
-                   "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-                   "PRAGMA wal_autocheckpoint = 8000",
-                   error))
-    return NULL;
-  return g_steal_pointer (&self);
+  self->path = g_canonicalize_filename (file, NULL);
+  return self;
 }
 
 ResultStore *
@@ -283,17 +318,20 @@ result_store_open (const char *file, const ResultColumn *columns, const char *co
                    GError **error)
 {
   gboolean                fresh;
-  g_autoptr (ResultStore) self =
-      open_file (file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &fresh, error);
+  g_autoptr (ResultStore) self = store_new (file);
 
-  if (self == NULL)
-    return NULL;
   self->columns = columns;
   while (columns[self->n_columns].name != NULL)
     self->n_columns++;
   self->n_options = options != NULL ? g_strv_length ((char **) options) : 0;
-  if (!execute (self, "BEGIN IMMEDIATE", error) || !make_tables (self, options, error)
-      || !execute (self, "COMMIT", error) || !prepare_all (self, options, error))
+  if (!open_path (self, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, error)
+      || !check_marks (self, &fresh, error)
+      || !execute (self,
+                   "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                   "PRAGMA wal_autocheckpoint = 8000; BEGIN IMMEDIATE",
+                   error)
+      || !make_tables (self, options, error) || !execute (self, "COMMIT", error)
+      || !prepare_all (self, options, error))
     return NULL;
   return g_steal_pointer (&self);
 }
@@ -301,21 +339,28 @@ result_store_open (const char *file, const ResultColumn *columns, const char *co
 ResultStore *
 result_store_open_existing (const char *file, GError **error)
 {
-  gboolean                fresh = FALSE;
-  g_autoptr (ResultStore) self = NULL;
+  gboolean                fresh = FALSE, good;
+  g_autoptr (ResultStore) self = store_new (file);
+  g_autoptr (GError)      first = NULL;
 
   if (!g_file_test (file, G_FILE_TEST_EXISTS))
     {
       g_set_error (error, RESULT_STORE_ERROR, RESULT_STORE_REFUSED, "there is no store '%s'", file);
       return NULL;
     }
-  self = open_file (file, SQLITE_OPEN_READWRITE, &fresh, error);
-  if (self != NULL && fresh)
+  /* to read takes the right to write, where there is one: a store that was killed is mended */
+  good = open_path (self, SQLITE_OPEN_READWRITE, &first) && check_marks (self, &fresh, &first);
+  if (!good && open_unwritable (self))
     {
-      g_set_error (error, RESULT_STORE_ERROR, RESULT_STORE_REFUSED, "'%s' is an empty file", file);
-      return NULL;
+      g_clear_error (&first);
+      good = check_marks (self, &fresh, &first);
     }
-  return g_steal_pointer (&self);
+  if (good && fresh)
+    g_set_error (&first, RESULT_STORE_ERROR, RESULT_STORE_REFUSED, "'%s' is an empty file", file);
+  if (first == NULL)
+    return g_steal_pointer (&self);
+  g_propagate_error (error, g_steal_pointer (&first));
+  return NULL;
 }
 
 void
@@ -328,6 +373,7 @@ result_store_free (ResultStore *self)
   sqlite3_finalize (self->one);
   sqlite3_close (self->db);
   g_free (self->file);
+  g_free (self->path);
   g_free (self->context);
   g_free (self);
 }
@@ -623,14 +669,32 @@ take_rows (ResultStore *self, ResultMerge *merge, GError **error)
   return TRUE;
 }
 
+/* Whether two names are of one file. */
+static gboolean
+same_file (const char *a, const char *b)
+{
+  GStatBuf x, y;
+
+  return g_stat (a, &x) == 0 && g_stat (b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 gboolean
 result_store_merge (ResultStore *self, const char *file, ResultMerge *merge, GError **error)
 {
-  g_autoptr (ResultStore) other = result_store_open_existing (file, error);
-  const char             *texts[] = { file };
+  g_autoptr (ResultStore) other = NULL;
+  gint64                  rows = 0;
   gboolean                good;
 
-  if (other == NULL || !run_texts (self, "ATTACH ?1 AS part", texts, 1, error))
+  *merge = (ResultMerge){ 0 };
+  if (same_file (self->file, file)) /* "-o all.db *.db" */
+    {
+      good = ask_number (self, "SELECT count(*) FROM run", NULL, &rows, error);
+      merge->rows = (guint64) rows;
+      return good;
+    }
+  other = result_store_open_existing (file, error);
+  if (other == NULL
+      || !run_texts (self, "ATTACH ?1 AS part", (const char *[]){ other->path }, 1, error))
     return FALSE;
   good = execute (self, "BEGIN IMMEDIATE", error) && take_rows (self, merge, error)
          && execute (self, "COMMIT", error);

@@ -80,7 +80,7 @@ typedef struct _ResultStore ResultStore;
  */
 ResultStore *result_store_open (const char *file, const ResultColumn *columns,
                                 const char *const *options, GError **error);
-/* Opens FILE as it is, which must be there. */
+/* Opens FILE to be read, which must be there; it may be write-protected. */
 ResultStore *result_store_open_existing (const char *file, GError **error);
 void         result_store_free (ResultStore *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ResultStore, result_store_free)
@@ -122,6 +122,6 @@ typedef struct
   guint64 rows, added, differing; /* of the other; of those: new; known with another result */
 } ResultMerge;
 
-/* Adds the runs of FILE, all or none; what SELF knows stays. */
+/* Adds the runs of FILE, all or none; what SELF knows stays. SELF's own file adds nothing. */
 gboolean result_store_merge (ResultStore *self, const char *file, ResultMerge *merge,
                              GError **error);

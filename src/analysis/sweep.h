@@ -13,6 +13,7 @@ typedef struct _SweepSource SweepSource;
 struct _SweepSource
 {
   const char *const *options; /* strv: "training.micro_batch"; owned by the source */
+  const gboolean    *gaps;    /* an option each: some point leaves it to the base; NULL: none */
   const char        *origin;  /* "--vary": for messages; owned by the source */
   guint64            length;
   /*

@@ -10,14 +10,29 @@ report_failure (const GError *error)
                                                                            : EXIT_RUNTIME;
 }
 
+/* Before a target is made for them. */
+static gboolean
+are_stores (char *const *files, GError **error)
+{
+  for (; *files != NULL; files++)
+    {
+      g_autoptr (ResultStore) store = result_store_open_existing (*files, error);
+
+      if (store == NULL)
+        return FALSE;
+    }
+  return TRUE;
+}
+
 static ExitStatus
 merge (const char *target, char *const *files)
 {
   g_autofree ResultColumn *columns = report_result_columns ();
   g_autoptr (GError)       error = NULL;
   g_autoptr (GString)      out = g_string_new (NULL);
-  g_autoptr (ResultStore)  store = result_store_open (target, columns, NULL, &error);
-  guint64                  differing = 0;
+  g_autoptr (ResultStore)  store =
+      are_stores (files, &error) ? result_store_open (target, columns, NULL, &error) : NULL;
+  guint64 differing = 0;
 
   for (guint i = 0; store != NULL && files[i] != NULL && error == NULL; i++)
     {

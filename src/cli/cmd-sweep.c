@@ -338,14 +338,23 @@ print_scenarios (const SweepPlan *plan)
 }
 
 static ExitStatus
+want_scenario (void)
+{
+  stream_say (
+      "shardsim sweep: give a scenario or a table\n  hint: --format csv or json prints what "
+      "a store holds\n");
+  return EXIT_USAGE;
+}
+
+static ExitStatus
 sweep (SweepArguments *arguments, Common *common)
 {
   g_auto (PlannedSweep) planned = { 0 };
 
   if (!sweep_arguments_check (arguments, common))
     return EXIT_USAGE;
-  if (!sweep_arguments_have_scenarios (arguments, common) && common->format != FORMAT_TEXT)
-    return print_store (arguments, common);
+  if (!sweep_arguments_have_scenarios (arguments, common))
+    return common->format != FORMAT_TEXT ? print_store (arguments, common) : want_scenario ();
   if (!sweep_arguments_plan (arguments, common, &planned) || !check_size (arguments, &planned.plan))
     return EXIT_USAGE;
   if (common->print_scenario)

@@ -26,7 +26,7 @@ read_shard (SweepArguments *self)
   if (text == NULL)
     return TRUE;
   at = g_ascii_strtoull (text, &slash, 10);
-  n = *slash == '/' ? g_ascii_strtoull (slash + 1, &end, 10) : 0;
+  n = *slash == '/' && g_ascii_isdigit (slash[1]) ? g_ascii_strtoull (slash + 1, &end, 10) : 0;
   if (!g_ascii_isdigit (*text) || end == NULL || *end != '\0' || n < 1 || n > G_MAXINT || at >= n)
     {
       stream_say ("shardsim sweep: --shard wants K/N with K from 0 to N - 1, got '%s'\n"
@@ -69,7 +69,7 @@ sweep_arguments_check (SweepArguments *self, const Common *common)
   take_table (self, common);
   if (self->rows != NULL && self->vary != NULL)
     return say ("--vary and a table cannot be combined");
-  if (self->store == NULL && !common->print_scenario)
+  if ((self->store == NULL || *self->store == '\0') && !common->print_scenario)
     return say ("give --store FILE, where the results are kept");
   return TRUE;
 }
@@ -92,7 +92,7 @@ open_source (const SweepArguments *self, PlannedSweep *planned, DiagList *diags)
   return diag_list_has_errors (diags) ? NULL : sweep_source_of_vary (planned->vary);
 }
 
-/* The command line, and after it the first point of SOURCE (NULL: none). */
+/* The command line, and after it what every point of SOURCE (NULL: none) sets, as the first has it. */
 static GPtrArray *
 load_bases (Common *common, SweepSource *source, DiagList *diags)
 {
@@ -107,7 +107,7 @@ load_bases (Common *common, SweepSource *source, DiagList *diags)
                                           .value = values[i],
                                           .origin = source->origin };
 
-      if (*values[i] != '\0')
+      if (source->gaps == NULL || !source->gaps[i])
         g_array_append_val (overrides, override);
     }
   return scenario_load (common->strategies, common->files[0],
@@ -134,8 +134,8 @@ drop_doubles (GPtrArray *bases, InputFiles *files)
 }
 
 /*
- * What the points are laid over: whole scenarios, where need be with the first point's settings,
- * which every point replaces. A list in the file under a key that is varied gives way.
+ * What the points are laid over: whole scenarios, with the first point's settings of what every
+ * point replaces. A list in the file under a key that is varied gives way.
  */
 static GPtrArray *
 find_bases (Common *common, SweepSource *source, DiagList *diags)

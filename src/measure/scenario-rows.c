@@ -24,6 +24,7 @@ typedef struct
   char       *file;
   GPtrArray  *options; /* keys, owned, ended by NULL */
   guint      *columns; /* of each option */
+  gboolean   *gaps;    /* whether some row leaves it empty */
   gint        id;
   CsvReader  *reader; /* at row `row` */
   guint64     row;
@@ -74,6 +75,7 @@ read_columns (Rows *self, DiagList *diags)
   const guint n = csv_reader_n_columns (self->reader);
 
   self->columns = g_new0 (guint, n + 1);
+  self->gaps = g_new0 (gboolean, n + 1);
   for (guint i = 0; i < n; i++)
     {
       gboolean         known;
@@ -98,6 +100,7 @@ rows_free (SweepSource *source)
   csv_reader_free (self->reader);
   g_ptr_array_unref (self->options);
   g_free (self->columns);
+  g_free (self->gaps);
   g_free (self->file);
   g_free (self);
 }
@@ -152,15 +155,20 @@ row_values (SweepSource *source, guint64 point, char **label, GError **error)
   return values;
 }
 
-/* How many rows it has; what is wrong with one is diagnosed. */
+/* How many rows it has, and which cells are empty; what is wrong with one is diagnosed. */
 static guint64
-count_rows (const char *file, DiagList *diags)
+count_rows (Rows *self, DiagList *diags)
 {
-  g_autoptr (CsvReader) reader = csv_reader_open (file, diags);
+  g_autoptr (CsvReader) reader = csv_reader_open (self->file, diags);
   guint64               n = 0;
 
-  while (reader != NULL && csv_reader_next (reader, diags))
-    n++;
+  for (; reader != NULL && csv_reader_next (reader, diags); n++)
+    for (guint i = 0; self->options->pdata[i] != NULL; i++)
+      {
+        const char *cell = csv_reader_field (reader, self->columns[i]);
+
+        self->gaps[i] |= cell[strspn (cell, " \t\r\n")] == '\0';
+      }
   return n;
 }
 
@@ -178,7 +186,8 @@ scenario_rows_open (const char *file, DiagList *diags)
       read_columns (self, diags);
       self->source = (SweepSource){ .options = (const char *const *) self->options->pdata,
                                     .origin = self->file,
-                                    .length = count_rows (file, diags),
+                                    .length = count_rows (self, diags),
+                                    .gaps = self->gaps,
                                     .values = row_values,
                                     .free = rows_free };
       if (self->source.length == 0 && diag_list_n_errors (diags) == n_errors)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A sweep as an array of a real Slurm: a controller and two node daemons on this machine, in a
 # folder of their own, with their own key and ports; all of it ends with the script.
-# Usage: slurm.sh PROGRAM SOURCE-ROOT. Exits with 77 and a reason where that cannot be had.
+# Usage: sweep-slurm.sh PROGRAM SOURCE-ROOT. Exits with 77 and a reason where that cannot be had.
 set -u
 program=$(realpath "$1")
 source=$2

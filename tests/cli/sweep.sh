@@ -102,6 +102,23 @@ verdict $? 'merged shards are the sweep'
 has 'shard2.db: 40 runs, 40 new' out
 verdict $? 'merge says what it took'
 
+"$program" merge -o merged.db merged.db shard0.db >out && has 'merged.db: 120 runs, 0 new' out
+verdict $? 'a target among the parts adds nothing'
+"$program" merge -o fresh.db shard0.db nowhere.db >out 2>err
+[ $? -eq 2 ] && has "there is no store 'nowhere.db'" err && [ ! -e fresh.db ]
+verdict $? 'a part that is not there makes no target'
+mkdir locked && cp shard0.db locked && chmod 444 locked/shard0.db && chmod 555 locked
+reader=()
+[ "$(id -u)" -ne 0 ] || reader=(setpriv --reuid 65534 --clear-groups)
+chmod 755 "$folder"
+"${reader[@]}" "$program" sweep --store locked/shard0.db --format csv >out &&
+  [ "$(wc -l <out)" -eq 41 ]
+verdict $? 'a store in a folder that may not be written is read'
+cp locked/shard0.db ours.db && chmod 644 ours.db && "$program" merge -o ours.db shard1.db >out &&
+  has 'shard1.db: 40 runs, 40 new' out
+verdict $? 'and its copy is merged into'
+chmod 755 locked
+
 # Tables.
 printf 'id,micro_batch,grad_accum\na,1,2\nb,,3\nc,x,1\n' >rows.csv
 sweep rows.db good.yaml --rows rows.csv --format csv >out
@@ -115,6 +132,16 @@ sweep rows.db good.yaml --rows rows.csv >out && has '3 of them from before' out 
 verdict $? 'failures are not repeated'
 sweep rows.db good.yaml --rows rows.csv --retry-failed >out && has '2 of them from before' out
 verdict $? 'but on request'
+printf 'id,micro_batch,grad_accum\na,1,7\nb,2,\n' >gaps.csv
+sweep gaps.db good.yaml --rows gaps.csv --format csv >gaps.out
+sweep gap.db good.yaml --micro-batch 2 --vary training.seq_len=100 --format csv >gap.out
+[ "$(tail -n 1 gaps.out | cut -d, -f3-40)" = "$(tail -n 1 gap.out | cut -d, -f3-40)" ]
+verdict $? 'an empty cell is the scenario'"'"'s own value, not that of the first row'
+grep -v seq_len good.yaml >short.yaml && printf 'training: { micro_batch: 1 }\n' >>short.yaml
+printf 'id,seq_len\na,100\nb,\n' >short.csv
+sweep short.db short.yaml --rows short.csv >out
+[ $? -eq 2 ] && has "section 'training' lacks 'seq_len'" err
+verdict $? 'nor is it where the scenario has none'
 printf 'id,micro_batch\na,1\nb\n' >ragged.csv
 sweep ragged.db good.yaml --rows ragged.csv >out
 [ $? -eq 2 ] && [ ! -e ragged.db ]
@@ -141,6 +168,12 @@ refused 'a grid without end' 'more than' good.yaml --store x.db \
   --vary training.seq_len=1..1000000 --vary cluster.nodes=1..1000000
 refused 'no store' '--store' good.yaml --vary training.micro_batch=1
 refused 'no number of a shard' '--shard wants K/N' good.yaml --store x.db --shard 3/3
+refused 'half a number of a shard' '--shard wants K/N' good.yaml --store x.db --shard '0/ 3'
+refused 'a store without a name' 'give --store FILE' good.yaml --store ''
+refused 'no scenario' 'give a scenario or a table' --store whole.db
+"$program" sweep good.yaml --hwprofiles hwprofiles --store :memory: >out && [ -e :memory: ] &&
+  sweep :memory: good.yaml >out && has '1 of them from before' out
+verdict $? 'names that SQLite has uses for are names of files'
 refused 'a file that is no store' 'is no result store' good.yaml --store good.yaml
 [ ! -e x.db ]
 verdict $? 'nothing is made then'
