@@ -150,10 +150,12 @@ emit_arguments_write (const EmitArguments *self, ExitStatus status)
     {
       const Target      *target = g_ptr_array_index (self->targets, i);
       g_autoptr (GError) error = NULL;
+      gboolean           written;
 
-      if (target->file != NULL)
-        status = stream_note_output (
-            status, output_file_write (target->file, target->text->str, &error), error);
+      if (target->file == NULL)
+        continue;
+      written = output_file_write (target->file, target->text->str, &error);
+      status = stream_note_output (status, written, error);
     }
   return status;
 }

@@ -108,6 +108,8 @@ late() { # NAME: status 1, the result, and a message
 }
 run simulate good.yaml --trace /dev/full
 late 'a full disk'
+run simulate good.yaml --emit accelerate:/dev/full
+late 'a full disk for settings'
 printf '#!/bin/sh\nexit 1\n' >bin/gnuplot
 chmod +x bin/gnuplot
 PATH=$folder/bin:$PATH "$program" simulate --hwprofiles hwprofiles good.yaml --plot p \
