@@ -66,12 +66,10 @@ find_chunk (const FreeBlocks *self, const FreeBlock *wanted)
   return low;
 }
 
-/* The first of CHUNK that is not before WANTED. */
+/* The first of CHUNK from LOW on, up to HIGH, that is not before WANTED. */
 static guint
-find_place (const Chunk *chunk, const FreeBlock *wanted)
+find_between (const Chunk *chunk, guint low, guint high, const FreeBlock *wanted)
 {
-  guint low = 0, high = chunk->n;
-
   while (low < high)
     {
       guint middle = (low + high) / 2;
@@ -82,6 +80,12 @@ find_place (const Chunk *chunk, const FreeBlock *wanted)
         high = middle;
     }
   return low;
+}
+
+static guint
+find_place (const Chunk *chunk, const FreeBlock *wanted)
+{
+  return find_between (chunk, 0, chunk->n, wanted);
 }
 
 /* Moves the blocks of CHUNK from FROM on to TO. */
@@ -162,13 +166,10 @@ static guint
 new_place (const FreeBlocks *self, guint at, guint place, const FreeBlock *to)
 {
   const Chunk *chunk = chunk_at (self, at);
-  guint        to_place = place;
+  guint        to_place = find_between (chunk, place + 1, chunk->n, to) - 1;
 
-  while (to_place + 1 < chunk->n && is_before (&chunk->blocks[to_place + 1], to))
-    to_place++;
   if (to_place == place)
-    while (to_place > 0 && !is_before (&chunk->blocks[to_place - 1], to))
-      to_place--;
+    to_place = find_between (chunk, 0, place, to);
   if ((to_place == 0 && at > 0) || (to_place + 1 == chunk->n && at + 1 < self->chunks->len))
     return CHUNK;
   return to_place;
@@ -194,10 +195,10 @@ free_blocks_change (FreeBlocks *self, const FreeBlock *from, const FreeBlock *to
       return;
     }
   self->moved += to_place > place ? to_place - place : place - to_place;
-  for (; place < to_place; place++)
-    blocks[place] = blocks[place + 1];
-  for (; place > to_place; place--)
-    blocks[place] = blocks[place - 1];
+  if (to_place > place)
+    memmove (&blocks[place], &blocks[place + 1], (to_place - place) * sizeof *blocks);
+  else
+    memmove (&blocks[to_place + 1], &blocks[to_place], (place - to_place) * sizeof *blocks);
   blocks[to_place] = *to;
 }
 
