@@ -13,6 +13,7 @@
  * drift for longer, until it runs into one that is: the time of the step does not move, how long it
  * waits (bubble, exposed communication) may by a hundredth of the step.
  */
+#include "analysis/few-runs.h"
 #include "analysis/growth.h"
 
 #include <math.h>
@@ -37,7 +38,7 @@ grows_evenly (double a, double b, double c, double scale)
 }
 
 static gboolean
-bindings_grow (Prediction *const *p)
+bindings_grow (const Prediction *const *p)
 {
   for (guint i = 0; i < p[2]->bindings->len; i++)
     {
@@ -55,7 +56,7 @@ bindings_grow (Prediction *const *p)
 }
 
 static gboolean
-traffic_grows (Prediction *const *p)
+traffic_grows (const Prediction *const *p)
 {
   if (p[0]->traffic->len != p[2]->traffic->len || p[1]->traffic->len != p[2]->traffic->len)
     return FALSE;
@@ -77,9 +78,10 @@ traffic_grows (Prediction *const *p)
 }
 
 static gboolean
-repeats (Prediction *const *p)
+repeats (const Prediction *const *p)
 {
-  GrowthFields a = growth_fields (p[0]), b = growth_fields (p[1]), c = growth_fields (p[2]);
+  GrowthFields a = growth_fields ((Prediction *) p[0]), b = growth_fields ((Prediction *) p[1]),
+               c = growth_fields ((Prediction *) p[2]);
 
   for (guint i = 0; i < 2; i++)
     if (!growth_same_memory (&p[i]->hbm, &p[2]->hbm, i > 0)
@@ -141,59 +143,79 @@ period_of (const MeshOptions *mesh, guint *period, guint *first)
     }
 }
 
-/* First steps of the last three numbers of micro-batches, fewest first; what the last is of. */
+/* First steps of the last three numbers of micro-batches, fewest first. */
 typedef struct
 {
-  Prediction  *first[3];
-  ReplayBound *bound;
+  const ResolvedScenario *resolved;
+  const PredictOptions   *options;
+  FewFamily              *family;   /* who keeps all runs: that of the options, or */
+  FewFamily              *own;      /* one for this scenario alone */
+  const Prediction       *first[3]; /* of `family` */
+  ReplayBound            *bound;    /* of N_BOUND micro-batches, or NULL */
+  guint                   n_bound;
 } Few;
+
+static void
+few_init (Few *self, const ResolvedScenario *resolved, const PredictOptions *options)
+{
+  *self = (Few){ .resolved = resolved, .options = options };
+  self->own = options->few == NULL ? few_family_new () : NULL;
+  self->family = self->own != NULL ? self->own : few_runs_family (options->few, resolved);
+}
 
 static void
 few_clear (Few *self)
 {
-  for (guint i = 0; i < 3; i++)
-    prediction_free (self->first[i]);
+  few_family_free (self->own);
   g_clear_pointer (&self->bound, replay_bound_unref);
 }
 
-/* Binds N micro-batches of RESOLVED in the place of those before. FALSE where there are none. */
+/* Binds N micro-batches in the place of those before. FALSE where there are none. */
 static gboolean
-few_bind (Few *self, const ResolvedScenario *resolved, const PredictOptions *options, guint n)
+few_bind (Few *self, guint n)
 {
   g_autoptr (DiagList)         diags = diag_list_new ();
-  g_autoptr (ResolvedScenario) few = resolved_with_micro_steps (resolved, n, diags);
+  g_autoptr (ResolvedScenario) few = NULL;
   g_autoptr (ReplayPlan)       plan = NULL;
 
+  if (self->bound != NULL && self->n_bound == n)
+    return TRUE;
   g_clear_pointer (&self->bound, replay_bound_unref);
+  self->n_bound = n;
+  few = resolved_with_micro_steps (self->resolved, n, diags);
   if (few != NULL)
     plan = replay_plan_new (few, 0, diags);
   if (plan != NULL)
-    self->bound = replay_bound_new (plan, options->unfolded);
+    self->bound = replay_bound_new (plan, self->options->unfolded);
   return self->bound != NULL;
 }
 
-/* FIRST: the first step of those that are bound. */
-static Prediction *
-few_run (const Few *self, const PredictOptions *options, gboolean first)
+/* The FIRST, or a steady, step of N micro-batches; NULL where there is none. */
+static const Prediction *
+few_run (Few *self, guint n, gboolean first)
 {
   g_autoptr (GError) error = NULL;
-  ReplayOptions      quick = options->replay;
+  ReplayOptions      quick = self->options->replay;
+  const Prediction  *known = NULL;
+  Prediction        *made = NULL;
 
+  if (few_family_find (self->family, n, first, &known))
+    return known;
   quick.first_only = first;
   quick.min_periods = 1;
-  return predict_bound (self->bound, &quick, NULL, &error);
+  if (few_bind (self, n))
+    made = predict_bound (self->bound, &quick, NULL, &error);
+  few_family_add (self->family, n, first, made);
+  return made;
 }
 
 /* Adds the first step of N micro-batches; FALSE where there is none. */
 static gboolean
-few_add (Few *self, const ResolvedScenario *resolved, const PredictOptions *options, guint n)
+few_add (Few *self, guint n)
 {
-  prediction_free (self->first[0]);
   self->first[0] = self->first[1];
   self->first[1] = self->first[2];
-  self->first[2] = NULL;
-  if (few_bind (self, resolved, options, n))
-    self->first[2] = few_run (self, options, TRUE);
+  self->first[2] = few_run (self, n, TRUE);
   return self->first[2] != NULL;
 }
 
@@ -220,22 +242,22 @@ pays (guint n, guint period, guint known, double replayed, gint64 all)
  * later one, and what follows. NULL when it is not as they are.
  */
 static Prediction *
-predict_rest (Few *few, const ResolvedScenario *resolved, const PredictOptions *options, guint n,
-              guint period)
+predict_rest (Few *few, guint n, guint period)
 {
-  Prediction *const     *p = few->first;
-  gboolean               early = growth_same_memory (&p[0]->hbm, &p[2]->hbm, TRUE);
-  guint                  m = period == 1 ? n : n - (early ? 2 : 1) * period;
-  g_autoptr (Prediction) self = NULL;
+  const Prediction *const *p = few->first;
+  const Scenario          *scenario = few->resolved->scenario;
+  gboolean                 early = growth_same_memory (&p[0]->hbm, &p[2]->hbm, TRUE);
+  guint                    m = period == 1 ? n : n - (early ? 2 : 1) * period;
+  const Prediction        *steady = few_run (few, m, FALSE);
+  Prediction              *self;
 
-  if (m == n || few_bind (few, resolved, options, m))
-    self = few_run (few, options, FALSE);
-  if (self == NULL || !matches (self, p[2]))
+  if (steady == NULL || !matches (steady, p[2]))
     return NULL;
+  self = prediction_copy (steady);
   self->n_replayed = n;
-  prediction_set_settings (self, resolved->scenario);
-  growth_follow (self, p[1], p[2], (double) (resolved->scenario->training.grad_accum - m) / period);
-  return g_steal_pointer (&self);
+  prediction_set_scenario (self, scenario);
+  growth_follow (self, p[1], p[2], (double) (scenario->training.grad_accum - m) / period);
+  return self;
 }
 
 Prediction *
@@ -244,19 +266,22 @@ predict_extrapolated (const ResolvedScenario *resolved, const PredictOptions *op
   gint64      all = resolved->scenario->training.grad_accum;
   double      replayed = 0;
   guint       period, n;
-  Few         few = { 0 };
+  Few         few;
   Prediction *self = NULL;
 
   period_of (&resolved->scenario->mesh, &period, &n);
   n += (guint) ((all - n) % period + period) % period;
+  if (!pays (n, period, 0, replayed, all))
+    return NULL;
+  few_init (&few, resolved, options);
   for (guint known = 0; self == NULL && pays (n, period, known, replayed, all);
        known++, n += period)
     {
-      if (!few_add (&few, resolved, options, n))
+      if (!few_add (&few, n))
         break;
       replayed += n;
       if (known >= 2 && repeats (few.first))
-        self = predict_rest (&few, resolved, options, n, period);
+        self = predict_rest (&few, n, period);
     }
   few_clear (&few);
   return self;

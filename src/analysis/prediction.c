@@ -122,6 +122,71 @@ prediction_free (Prediction *self)
   g_free (self);
 }
 
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+static void
+memory_use_keep (MemoryUse *self)
+{
+  self->place = g_strdup (self->place);
+  self->peak_op = g_strdup (self->peak_op);
+  self->overflow_op = g_strdup (self->overflow_op);
+}
+
+static GArray *
+new_bindings (void)
+{
+  GArray *bindings = g_array_new (FALSE, FALSE, sizeof (BindingUse));
+
+  g_array_set_clear_func (bindings, binding_use_clear);
+  return bindings;
+}
+
+static GArray *
+new_traffic (void)
+{
+  GArray *traffic = g_array_new (FALSE, FALSE, sizeof (TrafficUse));
+
+  g_array_set_clear_func (traffic, traffic_use_clear);
+  return traffic;
+}
+
+Prediction *
+prediction_copy (const Prediction *self)
+{
+  Prediction *copy = g_memdup2 (self, sizeof *self);
+
+  copy->scenario = g_strdup (self->scenario);
+  copy->strategy = g_strdup (self->strategy);
+  copy->model = g_strdup (self->model);
+  copy->cluster = g_strdup (self->cluster);
+  copy->settings = g_array_ref (self->settings); /* never changed, only replaced */
+  memory_use_keep (&copy->hbm);
+  memory_use_keep (&copy->host);
+  memory_use_keep (&copy->drives);
+  copy->binding_resource = g_strdup (self->binding_resource);
+  copy->profiles = g_strdup (self->profiles);
+  copy->remedies = NULL;
+  copy->advice = NULL;
+  copy->bindings = new_bindings ();
+  for (guint i = 0; i < self->bindings->len; i++)
+    {
+      BindingUse use = g_array_index (self->bindings, BindingUse, i);
+
+      use.resource = g_strdup (use.resource);
+      g_array_append_val (copy->bindings, use);
+    }
+  copy->traffic = new_traffic ();
+  for (guint i = 0; i < self->traffic->len; i++)
+    {
+      TrafficUse use = g_array_index (self->traffic, TrafficUse, i);
+
+      use.group = g_strdup (use.group);
+      use.collective = g_strdup (use.collective);
+      g_array_append_val (copy->traffic, use);
+    }
+  return copy;
+}
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 static char *
@@ -135,8 +200,10 @@ strategy_label (const StrategyConfig *config)
 }
 
 void
-prediction_set_settings (Prediction *self, const Scenario *scenario)
+prediction_set_scenario (Prediction *self, const Scenario *scenario)
 {
+  g_free (self->scenario);
+  self->scenario = g_strdup (scenario->name != NULL ? scenario->name : self->strategy);
   g_clear_pointer (&self->settings, g_array_unref);
   self->settings = scenario_settings (scenario);
 }
@@ -163,8 +230,7 @@ fill_names (Prediction *self, const Replay *replay)
   self->model = g_strdup (workload_shape (replay_workload (replay))->name);
   self->n_parameters = (double) workload_n_parameters_of_model (replay_workload (replay));
   self->cluster = g_strdup (cluster_title (replay_cluster (replay)));
-  self->scenario = g_strdup (scenario->name != NULL ? scenario->name : self->strategy);
-  prediction_set_settings (self, scenario);
+  prediction_set_scenario (self, scenario);
 }
 
 /* ---- throughput ------------------------------------------------------------------------------ */
@@ -588,10 +654,8 @@ prediction_from_replay (const Replay *replay)
   g_autoptr (GArray)   path = critical_path (replay);
   g_autoptr (Exposure) exposure = exposure_largest (replay, &self->exposed_rank);
 
-  self->bindings = g_array_new (FALSE, FALSE, sizeof (BindingUse));
-  g_array_set_clear_func (self->bindings, binding_use_clear);
-  self->traffic = g_array_new (FALSE, FALSE, sizeof (TrafficUse));
-  g_array_set_clear_func (self->traffic, traffic_use_clear);
+  self->bindings = new_bindings ();
+  self->traffic = new_traffic ();
   fill_names (self, replay);
   fill_throughput (self, replay);
   fill_hbm (self, replay);

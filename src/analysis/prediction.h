@@ -111,6 +111,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Prediction, prediction_free)
 /* Names of the results, in order: what CSV columns, JSON keys and stores use. NULL-terminated. */
 const char *const *prediction_result_names (void);
 
+typedef struct _FewRuns FewRuns; /* few-runs.h */
+
 typedef struct
 {
   ReplayOptions       replay;
@@ -120,6 +122,7 @@ typedef struct
   const FigureChange *changes;     /* of hardware figures; outlive the predicting */
   guint               n_changes;
   InputFiles *files; /* that other predictions read from as well, or NULL; outlives what is made */
+  FewRuns    *few;   /* that other predictions of this thread, of these options, left, or NULL */
   WorkCount  *count; /* where who predicts many scenarios says how many are done; may be NULL */
 } PredictOptions;
 
@@ -129,8 +132,11 @@ ProfileSet *predict_profiles (const PredictOptions *options);
 /* Reads everything off a replay. */
 Prediction *prediction_from_replay (const Replay *replay);
 
-/* What SELF is of: SCENARIO's settings in the place of those that it has. */
-void prediction_set_settings (Prediction *self, const Scenario *scenario);
+/* Without remedies and advice. */
+Prediction *prediction_copy (const Prediction *self);
+
+/* What SELF is of: SCENARIO's name and settings in the place of those that it has. */
+void prediction_set_scenario (Prediction *self, const Scenario *scenario);
 
 /* The value of the setting KEY of SECTION, or NULL where it is unset. */
 const ScenarioSetting *prediction_setting (const Prediction *self, const char *section,

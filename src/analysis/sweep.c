@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "analysis/few-runs.h"
 #include "base/parallel.h"
 
 /* ---- a grid as a source ---------------------------------------------------------------------- */
@@ -195,10 +196,12 @@ failure_of (const Prediction *prediction, const DiagList *diags, const GError *e
   return reason;
 }
 
+/* FEW: of this thread. */
 static void
-run_point (const Work *self, Point *point)
+run_point (const Work *self, Point *point, FewRuns *few)
 {
   const SweepPlan       *plan = self->plan;
+  PredictOptions         options = plan->predict;
   g_autoptr (DiagList)   diags = diag_list_new ();
   g_autofree char       *digest = NULL;
   g_autoptr (Scenario)   scenario = point_scenario (point, plan, &digest, diags);
@@ -208,8 +211,9 @@ run_point (const Work *self, Point *point)
 
   if (!self->desk->wants (self->desk, digest, point->index))
     return;
+  options.few = few;
   if (scenario != NULL)
-    prediction = predict (scenario, &plan->predict, diags, &error);
+    prediction = predict (scenario, &options, diags, &error);
   row = g_new0 (ResultRow, 1);
   row->digest = g_steal_pointer (&digest);
   row->base = g_strdup (self->base_ids[point->base]);
@@ -230,7 +234,8 @@ run_point (const Work *self, Point *point)
 static void
 work (guint thread, gpointer user)
 {
-  gboolean going = TRUE;
+  g_autoptr (FewRuns) few = few_runs_new ();
+  gboolean            going = TRUE;
 
   (void) thread;
   while (going)
@@ -239,7 +244,7 @@ work (guint thread, gpointer user)
 
       going = take_point (user, &point);
       if (going)
-        run_point (user, &point);
+        run_point (user, &point, few);
     }
 }
 

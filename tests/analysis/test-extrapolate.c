@@ -11,7 +11,8 @@
 #include <stdlib.h>
 
 #include "../cases.h"
-#include "analysis/prediction.h"
+#include "analysis/few-runs.h"
+#include "analysis/growth.h"
 
 #define N_CASES 360
 
@@ -340,6 +341,63 @@ START_TEST (what_is_odd_is_said)
 }
 END_TEST
 
+/* ---- what others left ------------------------------------------------------------------------ */
+
+static Prediction *
+predict_beside (const Scenario *scenario, FewRuns *few)
+{
+  g_autoptr (DiagList) diags = diag_list_new ();
+  PredictOptions       options = { .interval = TRUE, .few = few };
+
+  return predict (scenario, &options, diags, NULL);
+}
+
+static void
+check_same (Prediction *got, Prediction *want)
+{
+  GrowthFields a = growth_fields (got), b = growth_fields (want);
+
+  for (guint i = 0; i < b.n; i++)
+    ck_assert_msg (*a.values[i] == *b.values[i], "field %u", i);
+  ck_assert (got->step_time_low_s == want->step_time_low_s);
+  ck_assert (got->step_time_high_s == want->step_time_high_s);
+  ck_assert (got->exposed_comm_s == want->exposed_comm_s && got->bubble_s == want->bubble_s);
+  ck_assert_uint_eq (got->n_replayed, want->n_replayed);
+  ck_assert_uint_eq (got->hbm.reserved, want->hbm.reserved);
+  ck_assert_str_eq (got->scenario, want->scenario);
+  ck_assert_str_eq (got->binding_resource, want->binding_resource);
+  ck_assert_str_eq (prediction_setting (got, "training", "grad_accum")->value,
+                    prediction_setting (want, "training", "grad_accum")->value);
+}
+
+/* The same to the last digit, name and settings its own, among scenarios that are not alike. */
+START_TEST (what_others_left_changes_nothing)
+{
+  static const guint  steps[] = { 40, 41, 40, 6 };
+  g_autoptr (FewRuns) few = few_runs_new ();
+  guint               n_followed = 0;
+
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (steps); i++)
+    {
+      g_autoptr (DiagList)   diags = diag_list_new ();
+      g_autoptr (Scenario)   scenario = random_scenario (3 * (i % 2), diags);
+      g_autoptr (Prediction) beside = NULL, alone = NULL;
+
+      ck_assert_ptr_nonnull (scenario);
+      scenario->training.grad_accum = steps[i / 2];
+      g_free (scenario->name);
+      scenario->name = g_strdup_printf ("number %u", i);
+      beside = predict_beside (scenario, few);
+      alone = predict_beside (scenario, NULL);
+      ck_assert_ptr_nonnull (alone);
+      ck_assert_ptr_nonnull (beside);
+      check_same (beside, alone);
+      n_followed += beside->n_replayed > 0;
+    }
+  ck_assert_uint_gt (n_followed, 2);
+}
+END_TEST
+
 static Suite *
 extrapolate_suite (void)
 {
@@ -349,6 +407,7 @@ extrapolate_suite (void)
   tcase_add_loop_test (tcase, test_few_equal_all, 0, (int) cases_of (N_CASES) / 12);
   tcase_add_test (tcase, what_crosses_the_end_is_replayed);
   tcase_add_test (tcase, what_is_odd_is_said);
+  tcase_add_test (tcase, what_others_left_changes_nothing);
   tcase_add_loop_test (tcase, few_steps_equal_all, 0, 12);
   suite_add_tcase (suite, tcase);
   return suite;
