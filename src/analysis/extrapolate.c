@@ -148,7 +148,7 @@ typedef struct
 {
   const ResolvedScenario *resolved;
   const PredictOptions   *options;
-  FewFamily              *family;   /* who keeps all runs: that of the options, or */
+  FewFamily              *family;   /* keeps all runs: that of the options, or */
   FewFamily              *own;      /* one for this scenario alone */
   const Prediction       *first[3]; /* of `family` */
   ReplayBound            *bound;    /* of N_BOUND micro-batches, or NULL */
@@ -159,8 +159,9 @@ static void
 few_init (Few *self, const ResolvedScenario *resolved, const PredictOptions *options)
 {
   *self = (Few){ .resolved = resolved, .options = options };
-  self->own = options->few == NULL ? few_family_new () : NULL;
-  self->family = self->own != NULL ? self->own : few_runs_family (options->few, resolved);
+  self->family = options->few != NULL ? few_runs_family (options->few, resolved) : NULL;
+  if (self->family == NULL)
+    self->family = self->own = few_family_new ();
 }
 
 static void

@@ -88,17 +88,23 @@ few_runs_free (FewRuns *self)
   g_free (self);
 }
 
-/* All but the micro-batches, and at which end of their ranges figures are. Newly allocated. */
+/*
+ * All but the micro-batches, and at which end of their ranges figures are; NULL: figures are those
+ * of this scenario alone. Newly allocated.
+ */
 static char *
 family_key (const ResolvedScenario *resolved)
 {
+  const char          *profiles = profile_set_shared_key (resolved->profiles);
   g_autoptr (Scenario) scenario = scenario_copy (resolved->scenario);
   g_autofree char     *own = NULL;
 
+  if (profiles == NULL)
+    return NULL;
   scenario->training.grad_accum = 1;
   scenario->training.global_batch = 0;
   own = scenario_key (scenario, profile_set_files (resolved->profiles));
-  return g_strconcat (own, " ", profile_set_shared_key (resolved->profiles), NULL);
+  return g_strconcat (own, " ", profiles, NULL);
 }
 
 FewFamily *
@@ -107,6 +113,8 @@ few_runs_family (FewRuns *self, const ResolvedScenario *resolved)
   g_autofree char *key = family_key (resolved);
   FewFamily       *family;
 
+  if (key == NULL)
+    return NULL;
   for (GList *link = self->families.head; link != NULL; link = link->next)
     {
       family = link->data;

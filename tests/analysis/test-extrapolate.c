@@ -344,10 +344,10 @@ END_TEST
 /* ---- what others left ------------------------------------------------------------------------ */
 
 static Prediction *
-predict_beside (const Scenario *scenario, FewRuns *few)
+predict_beside (const Scenario *scenario, InputFiles *files, FewRuns *few)
 {
   g_autoptr (DiagList) diags = diag_list_new ();
-  PredictOptions       options = { .interval = TRUE, .few = few };
+  PredictOptions       options = { .interval = TRUE, .files = files, .few = few };
 
   return predict (scenario, &options, diags, NULL);
 }
@@ -373,9 +373,10 @@ check_same (Prediction *got, Prediction *want)
 /* The same to the last digit, name and settings its own, among scenarios that are not alike. */
 START_TEST (what_others_left_changes_nothing)
 {
-  static const guint  steps[] = { 40, 41, 40, 6 };
-  g_autoptr (FewRuns) few = few_runs_new ();
-  guint               n_followed = 0;
+  static const guint     steps[] = { 40, 41, 40, 6 };
+  g_autoptr (InputFiles) files = input_files_new ();
+  g_autoptr (FewRuns)    few = few_runs_new ();
+  guint                  n_followed = 0;
 
   for (guint i = 0; i < 2 * G_N_ELEMENTS (steps); i++)
     {
@@ -387,8 +388,8 @@ START_TEST (what_others_left_changes_nothing)
       scenario->training.grad_accum = steps[i / 2];
       g_free (scenario->name);
       scenario->name = g_strdup_printf ("number %u", i);
-      beside = predict_beside (scenario, few);
-      alone = predict_beside (scenario, NULL);
+      beside = predict_beside (scenario, files, few);
+      alone = predict_beside (scenario, files, NULL);
       ck_assert_ptr_nonnull (alone);
       ck_assert_ptr_nonnull (beside);
       check_same (beside, alone);
