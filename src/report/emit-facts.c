@@ -154,11 +154,15 @@ add_groups (GArray *facts, const ResolvedScenario *resolved, const MeshOptions *
   const guint      named = group_size (facts, in, "strategy.shard");
   const guint      shard = named > 0 ? named : all;
   const guint      hpz = group_size (facts, in, "strategy.zero_hpz_partition_size");
+  const gint64     cp = MAX (mesh->cp, 1), tp = MAX (mesh->tp, 1), ep = MAX (mesh->ep, 1);
 
   add_count (facts, "shard", shard);
   add_count (facts, "replicas", all / shard);
-  add_count (facts, "dp_shard", MAX (shard / (guint) mesh->cp, 1));
-  add_switch (facts, "whole_context", shard % (guint) mesh->cp == 0);
+  add_count (facts, "dp_shard", MAX (shard / cp, 1));
+  add_switch (facts, "whole_context", shard % cp == 0);
+  add_switch (facts, "experts_hold_context", ep % cp == 0 && shard % ep == 0);
+  add_switch (facts, "even_sequences",
+              workload_training (resolved->workload)->seq_len % (2 * cp * tp) == 0);
   if (hpz > 0)
     add_count (facts, "hpz", hpz);
   if (in->mesh.ranks_per_node > 0)

@@ -597,6 +597,31 @@ START_TEST (test_accelerate)
   has ("yaml", of_hsdp, "parallelism_config.parallelism_config_dp_shard_size", "4");
   has ("yaml", of_hsdp, "parallelism_config.parallelism_config_dp_replicate_size", "4");
   has ("yaml", of_hsdp, "parallelism_config.parallelism_config_cp_size", "2");
+  has ("yaml", of_hsdp, "parallelism_config.parallelism_config_cp_comm_strategy", "allgather");
+}
+END_TEST
+
+/* What ParallelismConfig's and ParallelDims' own checks refuse. */
+START_TEST (test_sizes_that_do_not_go_together)
+{
+  g_autoptr (Scenario) ring = SCENARIO ("fsdp2", "mesh.cp", "2", "mesh.context", "ring");
+  g_autoptr (Scenario) single = SCENARIO ("fsdp2", "strategy.shard", "2", "mesh.cp", "2");
+  g_autoptr (Scenario) odd = SCENARIO ("fsdp2", "mesh.cp", "2", "mesh.tp", "2", "mesh.sp", "1",
+                                       "training.seq_len", "8188");
+  g_autoptr (Scenario) experts = fixture_scenario (
+      "cluster.name", "4 x dgx-h100", "model.config", "mixtral-8x7b", "training.seq_len", "8192",
+      "strategy.name", "fsdp2", "mesh.cp", "4", "mesh.ep", "2", NULL);
+  g_autofree char *text = settings ("accelerate", ring);
+  g_autofree char *of_single = settings ("torchtitan", single);
+  g_autofree char *why = refusal ("accelerate", single);
+  g_autofree char *why_odd = refusal ("torchtitan", odd);
+  g_autofree char *why_experts = refusal ("torchtitan", experts);
+
+  has ("yaml", text, "parallelism_config.parallelism_config_cp_comm_strategy", "alltoall");
+  has ("toml", of_single, "parallelism.data_parallel_shard_degree", "1");
+  ck_assert_msg (strstr (why, "dp_shard: 1") != NULL, "%s", why);
+  ck_assert_msg (strstr (why_odd, "seq_len: 8188") != NULL, "%s", why_odd);
+  ck_assert_msg (strstr (why_experts, "mesh.ep: 2") != NULL, "%s", why_experts);
 }
 END_TEST
 
@@ -688,6 +713,7 @@ main (void)
   tcase_add_test (tests, test_torchtitan);
   tcase_add_test (tests, test_deepspeed);
   tcase_add_test (tests, test_accelerate);
+  tcase_add_test (tests, test_sizes_that_do_not_go_together);
   tcase_add_test (tests, test_megatron);
   tcase_add_test (tests, test_megatron_checks);
   tcase_add_test (tests, test_refused);
