@@ -92,6 +92,17 @@ sed 's/^strategy:.*/strategies: [ { name: fsdp2 }, { name: ddp } ]/' good.yaml >
 sweep list.db list.yaml --vary strategy.name=zero1,zero2,zero3 >out && has '3 runs in' out
 verdict $? 'an axis goes before a list of the file'
 
+# Memory: the most that a process of 100 runs and of 1500 takes.
+kib() { # FIRST..LAST
+  python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$program" sweep good.yaml \
+    --hwprofiles hwprofiles --store "flat-$1.db" --vary "training.seq_len=$1" --jobs 1
+}
+few=$(kib 100..199) && many=$(kib 200..1699)
+[ "$((many - few))" -lt 1500 ] || { echo "# $few KiB, $many KiB" >&2 && false; }
+verdict $? 'memory does not grow with the number of runs'
+
 # Shards.
 for k in 0 1 2; do sweep "shard$k.db" "${grid[@]}" --shard "$k/3" >"out$k" || break; done
 has "40 runs in 'shard1.db'" out1
