@@ -193,7 +193,11 @@ report_sweep_text (const SweepSummary *summary, const BestRows *best, const char
     titles[c] = (TerminalColumn){ columns[c].title, columns[c].right };
   table = terminal_table_new (titles, G_N_ELEMENTS (columns));
   for (guint i = 0; i < best->rows->len; i++)
-    terminal_table_take (table, g_strdupv (g_ptr_array_index (best->rows, i)));
+    {
+      g_autofree char **cells = g_strdupv (g_ptr_array_index (best->rows, i));
+
+      terminal_table_take (table, cells);
+    }
   g_string_append (out, "\nThe fastest of what fits:\n");
   terminal_table_finish (table, out);
 }
