@@ -187,7 +187,7 @@ few_bind (Few *self, guint n)
   if (few != NULL)
     plan = replay_plan_new (few, 0, diags);
   if (plan != NULL)
-    self->bound = replay_bound_new (plan, self->options->unfolded);
+    self->bound = replay_bound_new_with (plan, self->options->unfolded, self->options->layouts);
   return self->bound != NULL;
 }
 

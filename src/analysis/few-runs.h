@@ -16,7 +16,7 @@ typedef struct _FewFamily FewFamily;
 FewFamily *few_family_new (void);
 void       few_family_free (FewFamily *self);
 
-/* That of RESOLVED, until the next call: only so many are kept. NULL: its profiles are not shared. */
+/* That of RESOLVED, until the next call: so many are kept. NULL: its profiles are its own. */
 FewFamily *few_runs_family (FewRuns *self, const ResolvedScenario *resolved);
 
 /* What is known of N micro-batches, FIRST step or a steady one; FALSE: nothing. */

@@ -28,7 +28,8 @@ predict_replayed (const ResolvedScenario *resolved, const PredictOptions *option
                   DiagList *diags, GError **error)
 {
   g_autoptr (ReplayPlan)  plan = replay_plan_new (resolved, 0, diags);
-  g_autoptr (ReplayBound) bound = plan != NULL ? replay_bound_new (plan, options->unfolded) : NULL;
+  g_autoptr (ReplayBound) bound =
+      plan != NULL ? replay_bound_new_with (plan, options->unfolded, options->layouts) : NULL;
 
   return bound != NULL ? predict_bound (bound, &options->replay, replay, error) : NULL;
 }

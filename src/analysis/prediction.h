@@ -121,9 +121,10 @@ typedef struct
   const char         *profile_dir; /* of profile_set_new; NULL = shipped */
   const FigureChange *changes;     /* of hardware figures; outlive the predicting */
   guint               n_changes;
-  InputFiles *files; /* that other predictions read from as well, or NULL; outlives what is made */
-  FewRuns    *few;   /* that other predictions of this thread, of these options, left, or NULL */
-  WorkCount  *count; /* where who predicts many scenarios says how many are done; may be NULL */
+  InputFiles  *files; /* that other predictions read from as well, or NULL; outlives what is made */
+  LayoutStore *layouts; /* that other predictions of this thread left, or NULL; outlives them */
+  FewRuns     *few;     /* that other predictions of this thread, of these options, left, or NULL */
+  WorkCount   *count;   /* where who predicts many scenarios says how many are done; may be NULL */
 } PredictOptions;
 
 /* The profiles that OPTIONS name. */

@@ -5,6 +5,7 @@
 
 #include "analysis/few-runs.h"
 #include "base/parallel.h"
+#include "collective/layout-store.h"
 
 /* ---- a grid as a source ---------------------------------------------------------------------- */
 
@@ -196,9 +197,15 @@ failure_of (const Prediction *prediction, const DiagList *diags, const GError *e
   return reason;
 }
 
-/* FEW: of this thread. */
+/* What is left of a thread's predictions for those to come. */
+typedef struct
+{
+  FewRuns     *few;
+  LayoutStore *layouts;
+} Leavings;
+
 static void
-run_point (const Work *self, Point *point, FewRuns *few)
+run_point (const Work *self, Point *point, const Leavings *leavings)
 {
   const SweepPlan       *plan = self->plan;
   PredictOptions         options = plan->predict;
@@ -211,7 +218,8 @@ run_point (const Work *self, Point *point, FewRuns *few)
 
   if (!self->desk->wants (self->desk, digest, point->index))
     return;
-  options.few = few;
+  options.few = leavings->few;
+  options.layouts = leavings->layouts;
   if (scenario != NULL)
     prediction = predict (scenario, &options, diags, &error);
   row = g_new0 (ResultRow, 1);
@@ -234,8 +242,10 @@ run_point (const Work *self, Point *point, FewRuns *few)
 static void
 work (guint thread, gpointer user)
 {
-  g_autoptr (FewRuns) few = few_runs_new ();
-  gboolean            going = TRUE;
+  g_autoptr (FewRuns)     few = few_runs_new ();
+  g_autoptr (LayoutStore) layouts = layout_store_new ();
+  const Leavings          leavings = { few, layouts };
+  gboolean                going = TRUE;
 
   (void) thread;
   while (going)
@@ -244,7 +254,7 @@ work (guint thread, gpointer user)
 
       going = take_point (user, &point);
       if (going)
-        run_point (user, &point, few);
+        run_point (user, &point, &leavings);
     }
 }
 

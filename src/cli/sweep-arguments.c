@@ -92,7 +92,7 @@ open_source (const SweepArguments *self, PlannedSweep *planned, DiagList *diags)
   return diag_list_has_errors (diags) ? NULL : sweep_source_of_vary (planned->vary);
 }
 
-/* The command line, and after it what every point of SOURCE (NULL: none) sets, as the first has it. */
+/* The command line, and after it what all points of SOURCE (NULL: none) set, as the first does. */
 static GPtrArray *
 load_bases (Common *common, SweepSource *source, DiagList *diags)
 {

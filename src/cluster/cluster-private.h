@@ -77,6 +77,7 @@ struct _Cluster
   double          *speeds;    /* [n_gpus], or NULL when all are whole */
   GArray          *slow_nics; /* SlowNic */
   char            *title;
+  char            *key; /* of cluster_key, or NULL */
 };
 
 /* cluster-options.c: fills the groups, the fabric and the speeds; FALSE after diagnostics. */

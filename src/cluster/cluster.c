@@ -293,6 +293,32 @@ build (Cluster *self, guint64 n_resources)
   write_title (self);
 }
 
+char *
+cluster_options_text (const ClusterOptions *options)
+{
+  GString *text = g_string_new (NULL);
+  for (const OptionSpec *spec = cluster_options; spec->key != NULL; spec++)
+    {
+      g_autofree char *value = option_format (spec, options);
+      g_string_append_printf (text, "%s\n", value);
+    }
+  return g_string_free (text, FALSE);
+}
+
+static char *
+make_key (const ClusterOptions *options, const ProfileSet *profiles)
+{
+  const char      *shared = profile_set_shared_key (profiles);
+  g_autofree char *own = shared != NULL ? cluster_options_text (options) : NULL;
+  return own != NULL ? g_strconcat (own, shared, NULL) : NULL;
+}
+
+const char *
+cluster_key (const Cluster *self)
+{
+  return self->key;
+}
+
 Cluster *
 cluster_new (const ClusterOptions *options, ProfileSet *profiles, const OptionMarks *marks,
              DiagList *diags)
@@ -315,6 +341,7 @@ cluster_new (const ClusterOptions *options, ProfileSet *profiles, const OptionMa
       return NULL;
     }
   build (self, n_resources);
+  self->key = make_key (options, profiles);
   return g_steal_pointer (&self);
 }
 
@@ -329,6 +356,7 @@ cluster_free (Cluster *self)
   if (self->slow_nics != NULL)
     g_array_unref (self->slow_nics);
   g_free (self->title);
+  g_free (self->key);
   g_free (self);
 }
 

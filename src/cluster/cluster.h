@@ -116,6 +116,12 @@ Cluster *cluster_new (const ClusterOptions *options, ProfileSet *profiles, const
 void     cluster_free (Cluster *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Cluster, cluster_free)
 
+/* All that OPTIONS say, alike for those that say the same. Newly allocated. */
+char *cluster_options_text (const ClusterOptions *options);
+
+/* Alike for clusters of the same options and profiles; NULL: its figures are nobody else's. */
+const char *cluster_key (const Cluster *self);
+
 guint    cluster_n_nodes (const Cluster *self);
 guint    cluster_n_gpus (const Cluster *self);
 guint    cluster_gpus_of_node (const Cluster *self, guint node);

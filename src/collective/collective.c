@@ -5,6 +5,7 @@
 #include "collective/algorithm-private.h"
 #include "collective/factors-private.h"
 #include "collective/host-ring-private.h"
+#include "collective/layout-store-private.h"
 
 struct _CollectivePlan
 {
@@ -20,8 +21,8 @@ struct _CollectivePlan
   CollectiveLayout *host_ring;            /* likewise: of the hosts' transport */
 };
 
-const CollectiveOptions collective_default_options = { ALGORITHM_N, PROTOCOL_N, NULL,
-                                                       FALSE,       FALSE,      TRANSPORT_GPU };
+const CollectiveOptions collective_default_options = { ALGORITHM_N, PROTOCOL_N,    NULL, FALSE,
+                                                       FALSE,       TRANSPORT_GPU, NULL };
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
@@ -30,11 +31,9 @@ plan_layout (CollectivePlan *self, const Algorithm *algorithm)
 {
   CollectiveLayout **layout = &self->layouts[algorithm->id];
 
-  if (*layout == NULL && self->one_way)
-    *layout = collective_layout_new_message (self->cluster, &self->members, self->ranks);
-  else if (*layout == NULL)
-    *layout =
-        collective_layout_new (self->cluster, self->kind, algorithm, &self->members, self->ranks);
+  if (*layout == NULL)
+    *layout = layout_store_get (self->options.layouts, self->cluster, self->kind,
+                                self->one_way ? NULL : algorithm, &self->members, self->ranks);
   return *layout;
 }
 

@@ -13,6 +13,8 @@
 #include "op/collective-kind.h"
 #include "op/transport.h"
 
+typedef struct _LayoutStore LayoutStore; /* layout-store.h */
+
 /* How the library runs. Zeroed is not a default: take collective_default_options. */
 typedef struct
 {
@@ -21,8 +23,9 @@ typedef struct
   const char         *library;   /* NCCL's version, "2.28.9"; NULL or "unknown": the newest whose
                                     tables are known. Not copied */
   gboolean  single_process; /* one process drives a node's GPUs: launches come one after another */
-  gboolean  collnet;   /* the network's switches reduce (SHARP), and the library may use them */
-  Transport transport; /* of the hosts: one ring over their memories, whatever else is asked for */
+  gboolean  collnet;    /* the network's switches reduce (SHARP), and the library may use them */
+  Transport transport;  /* of the hosts: one ring over their memories, whatever else is asked for */
+  LayoutStore *layouts; /* that other plans of this thread left; NULL: none. Outlives the plan */
 } CollectiveOptions;
 
 extern const CollectiveOptions collective_default_options;

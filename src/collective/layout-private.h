@@ -43,7 +43,8 @@ typedef struct
   RingHops ring;
   StepHop *steps; /* PAT, hierarchical, all-to-all between plain hosts; else NULL */
   guint    n_steps;
-  guint32  binding; /* the resource of the first maximum */
+  guint32  binding;   /* the resource of the first maximum */
+  guint    n_sharers; /* beside the one who made it, all of one thread */
 } CollectiveLayout;
 
 /* More than one member. ALGORITHM is one that KIND has on MEMBERS. */
@@ -59,5 +60,8 @@ CollectiveLayout *collective_layout_new_message (const Cluster *cluster, const M
 LayEdges *collective_layout_edges (const Cluster *cluster, CollectiveKind kind,
                                    const Algorithm *algorithm, const Members *members,
                                    const guint32 *ranks);
-void      collective_layout_free (CollectiveLayout *self);
+
+/* One more who frees SELF, which lives until the last one has. */
+CollectiveLayout *collective_layout_share (CollectiveLayout *self);
+void              collective_layout_free (CollectiveLayout *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (CollectiveLayout, collective_layout_free)

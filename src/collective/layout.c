@@ -223,10 +223,17 @@ collective_layout_edges (const Cluster *cluster, CollectiveKind kind, const Algo
   return edges;
 }
 
+CollectiveLayout *
+collective_layout_share (CollectiveLayout *self)
+{
+  self->n_sharers++;
+  return self;
+}
+
 void
 collective_layout_free (CollectiveLayout *self)
 {
-  if (self == NULL)
+  if (self == NULL || self->n_sharers-- > 0)
     return;
   g_free (self->loads);
   g_free (self->steps);

@@ -75,24 +75,10 @@ intern_key (GHashTable *seen, const char *key, gboolean *is_new)
   return GPOINTER_TO_UINT (found);
 }
 
-static char *
-cluster_key (const ClusterOptions *options)
-{
-  GString *key = g_string_new (NULL);
-
-  for (const OptionSpec *spec = cluster_options; spec->key != NULL; spec++)
-    {
-      g_autofree char *value = option_format (spec, options);
-
-      g_string_append_printf (key, "%s\n", value);
-    }
-  return g_string_free (key, FALSE);
-}
-
 static guint
 add_cluster (CollectivePredictor *self, GHashTable *seen, const ClusterOptions *options)
 {
-  g_autofree char *key = cluster_key (options);
+  g_autofree char *key = cluster_options_text (options);
   gboolean         is_new;
   guint            index = intern_key (seen, key, &is_new);
 
@@ -136,7 +122,7 @@ collective_predictor_new (const GPtrArray *rows, ProfileSet *profiles)
   for (guint i = 0; i < rows->len; i++)
     {
       const Measurement *row = g_ptr_array_index (rows, i);
-      g_autofree char   *cluster = cluster_key (&row->cluster);
+      g_autofree char   *cluster = cluster_options_text (&row->cluster);
       g_autofree char   *key =
           g_strdup_printf ("%s%d\n%s\n%s", cluster, (int) row->kind, row->library, row->env);
       gboolean is_new;

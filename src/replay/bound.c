@@ -58,9 +58,16 @@ compile_programs (ReplayBound *self)
 ReplayBound *
 replay_bound_new (const ReplayPlan *plan, gboolean unfolded)
 {
+  return replay_bound_new_with (plan, unfolded, NULL);
+}
+
+ReplayBound *
+replay_bound_new_with (const ReplayPlan *plan, gboolean unfolded, LayoutStore *layouts)
+{
   ReplayBound      *self = g_atomic_rc_box_new0 (ReplayBound);
   CollectiveOptions library = collective_config_options (&plan->resolved->scenario->collective);
 
+  library.layouts = layouts;
   self->plan = replay_plan_ref (plan);
   self->cluster = plan->resolved->cluster;
   self->schedule = plan->schedule;

@@ -10,8 +10,13 @@
 
 typedef struct _ReplayBound ReplayBound;
 
-/* Binds PLAN, to which it refers. UNFOLDED: every rank stands for itself. */
-ReplayBound *replay_bound_new (const ReplayPlan *plan, gboolean unfolded);
+/*
+ * Binds PLAN, to which it refers. UNFOLDED: every rank stands for itself. LAYOUTS (NULL: none): of
+ * other plans of this thread, and outlives the bound one.
+ */
+ReplayBound *replay_bound_new_with (const ReplayPlan *plan, gboolean unfolded,
+                                    LayoutStore *layouts);
+ReplayBound *replay_bound_new (const ReplayPlan *plan, gboolean unfolded); /* with none */
 
 const ReplayBound *replay_bound_ref (const ReplayBound *self);
 void               replay_bound_unref (const ReplayBound *self);
