@@ -4,7 +4,7 @@
 
 #include "collective/algorithm-private.h"
 
-#define MOST_LOADS 1000000 /* of all layouts: some 24 MB. What is more begins anew */
+#define MOST_LOADS 300000 /* of all layouts: some 8 MB. What is more begins anew */
 
 struct _LayoutStore
 {
