@@ -14,11 +14,17 @@
 #include "report/report.h"
 #include "report/trace.h"
 
-/* What --help begins with where there are too many options for one screen. */
-static const char *const most_used[] = { "vary",        "store",      "cluster",
-                                         "model",       "strategy",   "seq-len",
-                                         "micro-batch", "grad-accum", "activation-checkpointing",
-                                         "tp",          "pp",         "set",
+/* Of the options of a scenario, which are too many for one screen, those that --help shows. */
+static const char *const most_used[] = { "cluster",
+                                         "model",
+                                         "strategy",
+                                         "seq-len",
+                                         "micro-batch",
+                                         "grad-accum",
+                                         "activation-checkpointing",
+                                         "tp",
+                                         "pp",
+                                         "set",
                                          NULL };
 
 /* Scenarios whose steps a page shows: each of them takes memory until it is written. */
@@ -307,14 +313,15 @@ print_help (Common *self, Help *help, GPtrArray *groups, const char *wanted)
   return TRUE;
 }
 
+/* Those of the sections: add_entries named the others. */
 static void
 name_options (const GPtrArray *groups, GPtrArray *names)
 {
-  for (guint g = 1; g < groups->len; g++)
+  for (guint g = 0; g < groups->len; g++)
     {
       const HelpGroup *group = g_ptr_array_index (groups, g);
 
-      for (guint i = 0; i < group->entries->len; i++)
+      for (guint i = 0; group->name != NULL && i < group->entries->len; i++)
         g_ptr_array_add (names,
                          g_strdup (g_array_index (group->entries, GOptionEntry, i).long_name));
     }
@@ -329,6 +336,7 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   g_autoptr (GPtrArray)      names = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GPtrArray)      groups = help_groups_new ();
   HelpGroup                 *own = help_groups_add (groups, NULL, "Options");
+  HelpGroup                 *general = help_groups_add (groups, NULL, "General options");
   g_autoptr (GError)         error = NULL;
   g_auto (GStrv)             words = g_strdupv (argv);
   SharedWords                shared = { .steps = NOT_GIVEN, .jobs = NOT_GIVEN };
@@ -346,9 +354,9 @@ common_parse (Common *self, CommonFlags flags, const char *arguments, const char
   self->command = argv[0];
   self->strings = g_string_chunk_new (1024);
   self->overrides = g_array_new (FALSE, FALSE, sizeof (ScenarioOverride));
-  add_shared_entries (self, flags, &shared, context, own, names);
   if (extra != NULL)
     add_entries (context, extra, own, names);
+  add_shared_entries (self, flags, &shared, context, general, names);
   section_options_add (self, flags, groups, context);
   *done = pages_take_help (&help);
   if (*done)

@@ -138,6 +138,8 @@ append_group (GString *out, const HelpGroup *group, guint width)
 {
   g_autofree char *title = g_strconcat (group->title, ":", NULL);
 
+  if (group->entries->len == 0)
+    return;
   g_string_append_c (out, '\n');
   help_wrap (out, title, 0, 0, width);
   for (guint i = 0; i < group->entries->len; i++)
@@ -204,8 +206,6 @@ help_format (const Help *self, const char *wanted)
       g_string_append_c (out, '\n');
       help_append_text (out, self->summary, self->width);
     }
-  if (wanted == NULL && self->common != NULL)
-    append_common (out, self);
   for (guint g = 0; g < self->groups->len; g++)
     {
       const HelpGroup *group = g_ptr_array_index (self->groups, g);
@@ -213,6 +213,8 @@ help_format (const Help *self, const char *wanted)
       if (wanted != NULL ? strcmp (wanted, "all") == 0 || g_strcmp0 (group->name, wanted) == 0
                          : self->common == NULL || group->name == NULL)
         append_group (out, group, self->width);
+      if (g == 0 && wanted == NULL && self->common != NULL)
+        append_common (out, self);
     }
   if (wanted == NULL && self->common != NULL)
     append_directory (out, self);

@@ -17,8 +17,8 @@ HelpGroup *help_groups_add (GPtrArray *groups, const char *name, const char *tit
 typedef struct
 {
   const char        *command, *arguments, *summary, *examples;
-  const GPtrArray   *groups;
-  const char *const *common; /* options that --help begins with; NULL: it shows all groups */
+  const GPtrArray   *groups; /* the command's own options first */
+  const char *const *common; /* shown behind its own, in place of groups with a name; or NULL */
   guint              width;  /* columns of the terminal */
 } Help;
 

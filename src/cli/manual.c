@@ -53,6 +53,14 @@ append_name (GString *out, const char *name, guint section, const char *what)
   g_string_append (out, "\n.SH SYNOPSIS\n");
 }
 
+static void
+append_section (GString *out, const char *kind, const char *title)
+{
+  g_string_append_printf (out, ".%s ", kind);
+  append_text (out, title);
+  g_string_append_c (out, '\n');
+}
+
 /* Lines are paragraphs; those that begin with a blank, which are commands, stay as they are. */
 static void
 append_paragraphs (GString *out, const char *text)
@@ -102,20 +110,16 @@ append_option (GString *out, const PageOption *option)
 static void
 append_groups (GString *out, const Page *page)
 {
+  if (page->groups->len > 0)
+    g_string_append (out, ".SH OPTIONS\n");
   for (guint g = 0; g < page->groups->len; g++)
     {
       const PageGroup *group = g_ptr_array_index (page->groups, g);
 
       if (group->options->len == 0)
         continue;
-      if (group->name == NULL)
-        g_string_append (out, ".SH OPTIONS\n");
-      else
-        {
-          g_string_append (out, ".SS ");
-          append_text (out, group->title);
-          g_string_append_c (out, '\n');
-        }
+      if (g > 0) /* the first are the command's own */
+        append_section (out, "SS", group->title);
       for (guint i = 0; i < group->options->len; i++)
         append_option (out, g_ptr_array_index (group->options, i));
     }
@@ -202,14 +206,6 @@ append_keys (GString *out, const char *section, const OptionSpec *table)
       append_text (out, help);
       g_string_append_c (out, '\n');
     }
-}
-
-static void
-append_section (GString *out, const char *kind, const char *title)
-{
-  g_string_append_printf (out, ".%s ", kind);
-  append_text (out, title);
-  g_string_append_c (out, '\n');
 }
 
 void

@@ -121,7 +121,7 @@ pages_take_help (const Help *help)
         add_option (group, &g_array_index (from->entries, GOptionEntry, i));
     }
   if (help->common != NULL)
-    add_help_options (g_ptr_array_index (page->groups, 0), help);
+    add_help_options (add_group (page, NULL, "More help"), help);
   return TRUE;
 }
 

@@ -30,8 +30,8 @@ typedef struct
 
 typedef struct
 {
-  char      *name, *title; /* "model", "Model"; the first group of a page has no name */
-  GPtrArray *options;      /* PageOption */
+  char *name, *title; /* "model", "Model"; no name: not of a section. The command's own first */
+  GPtrArray *options; /* PageOption */
 } PageGroup;
 
 typedef struct

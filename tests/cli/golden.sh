@@ -331,6 +331,9 @@ check help-validate 0 validate --help
 check help-import 0 import topology --help
 check help-models 0 models --help
 check help-simulate 0 simulate --help
+check help-sweep 0 sweep --help
+check help-sensitivity 0 sensitivity --help
+check help-regress 0 regress --help
 check help-simulate-mesh 0 simulate --help-mesh
 check help-simulate-strategy 0 simulate --help-strategy
 check help-command 0 help models

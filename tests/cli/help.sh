@@ -1,11 +1,14 @@
 #!/bin/sh
 # Help is as wide as the terminal: no line of any command's or subject's help is longer, but for
 # single words, and on a terminal of 60 columns for examples. No paragraph is broken before its end.
-# What the help says is not tested. Usage: help.sh PROGRAM SOURCE-ROOT.
+# A command's own options stand first. What else the help says is not tested.
+# Usage: help.sh PROGRAM SOURCE-ROOT.
 set -u
 program=$(realpath "$1")
 SHARDSIM_DATADIR=$2
 export SHARDSIM_DATADIR
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
 # shellcheck source=tests/cli/listed.sh
 . "$2/tests/cli/listed.sh"
 
@@ -26,6 +29,39 @@ check() { # WORDS...
   done
 }
 
+# The options that stand in a text, one a line.
+options() {
+  sed -n 's/^  \(-., \)\{0,1\}--\([a-z0-9][a-z0-9-]*\).*/\2/p' | sort
+}
+
+# The names of a page's groups, which its help leaves out: "--help-mesh" is mesh.
+groups() { # WORDS...
+  "$program" "$@" --help | options | sed -n 's/^help-//p' | grep -v '^all$'
+}
+
+# Under the title TITLE of a page's help.
+under() { # TITLE WORDS...
+  title=$1
+  shift
+  "$program" "$@" --help | awk -v title="$title:" '/^$/ { on = 0 } on; $0 == title { on = 1 }'
+}
+
+# What is of no section of a scenario is a command's own, and stands in its help: first, with
+# nothing among it that all commands take.
+own_first() { # WORDS...
+  for group in $(groups "$@"); do "$program" "$@" "--help-$group"; done | options >"$folder/theirs"
+  "$program" "$@" --help-all | options | grep -vxFf "$folder/theirs" >"$folder/own"
+  "$program" "$@" --help | options >"$folder/shown"
+  under Options "$@" | options >"$folder/first"
+  under 'General options' completion | options >"$folder/everywhere"
+  comm -23 "$folder/own" "$folder/shown" | sed "s/^/# $* does not show /" >&2
+  comm -12 "$folder/first" "$folder/everywhere" | sed "s/^/# $* begins with /" >&2
+  [ -s "$folder/own" ] && [ -z "$(comm -23 "$folder/own" "$folder/shown")" ] &&
+    [ -z "$(comm -12 "$folder/first" "$folder/everywhere")" ] &&
+    "$program" "$@" --help | awk '/^(Most used|General options):$/ { general = 1 }
+      /^Options:$/ && general { exit 1 }'
+}
+
 check --help
 listed=$(pages)
 # shellcheck disable=SC2086
@@ -42,7 +78,12 @@ for page in $listed; do
          NR > 2 && !/[.:]$/ { print "# broken: " $0 >"/dev/stderr"; bad = 1 }
          END { exit bad }'
   verdict $? "$*: paragraphs are whole"
+  [ -n "$(names Subjects: "$@")" ] && continue
+  own_first "$@"
+  verdict $? "$*: its own options come first"
 done
+under Options sweep | options | grep -qx vary
+verdict $? 'sweep begins with what it varies'
 for page in simulate compare collective 'calibrate collectives'; do
   # shellcheck disable=SC2086
   check $page --help-all
