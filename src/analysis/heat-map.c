@@ -132,16 +132,19 @@ is_option (const char *name)
 static gboolean
 name_axis (HeatAxis *self, const GArray *figures, DiagList *diags)
 {
-  const HardwareFigure *figure = NULL;
-  gboolean              known = FALSE;
+  g_autoptr (DiagList)  none = diag_list_new ();
+  const HardwareFigure *figure = hardware_figure_find (figures, self->name, ORIGIN, none);
 
-  for (guint i = 0; i < figures->len; i++)
-    known |= g_str_equal (g_array_index (figures, HardwareFigure, i).name, self->name);
-  if (!known && is_option (self->name))
+  if (figure == NULL && is_option (self->name))
     return TRUE;
-  figure = hardware_figure_find (figures, self->name, ORIGIN, diags);
+  if (figure == NULL && strchr (self->name, '.') == NULL)
+    return refuse (self->name, "neither a figure of the hardware nor an option",
+                   "such as nic.bandwidth or training.micro_batch", diags);
   if (figure == NULL)
-    return FALSE;
+    {
+      diag_list_append (diags, none);
+      return FALSE;
+    }
   self->is_figure = TRUE;
   self->figure = *figure;
   return TRUE;
@@ -180,12 +183,15 @@ read_axis (HeatAxis *self, const Search *search, const GArray *figures, const ch
                    "write NAME=VALUE,VALUE,... or NAME=FROM..TO:N", diags);
   if (!name_axis (self, figures, diags))
     return FALSE;
-  for (guint i = 0; items[i] != NULL; i++)
+  for (guint i = 0; items[i] != NULL && self->texts->len <= HEAT_MAP_MAX_VALUES; i++)
     if (!read_item (self, items[i], given, diags))
       return FALSE;
   if (self->texts->len < 2 || self->texts->len > HEAT_MAP_MAX_VALUES)
-    return refuse (given, "a map has 2 to " G_STRINGIFY (HEAT_MAP_MAX_VALUES) " values of each",
-                   "one value is no map: set it with --set, or in a profile of --hwprofiles",
+    return refuse (self->name,
+                   "a map has 2 to " G_STRINGIFY (HEAT_MAP_MAX_VALUES) " values of each",
+                   self->texts->len < 2
+                       ? "one value is no map: set it with --set, or in a profile of --hwprofiles"
+                       : "a sweep takes more: 'shardsim sweep --vary'",
                    diags);
   return check_option (self, search, diags);
 }
@@ -220,6 +226,18 @@ simulate_cell (guint i, gpointer user)
                     .binding_resource = g_intern_string (p->binding_resource) };
 }
 
+/* What DIAGS say of cell I. */
+static char *
+reason_of (const HeatMap *self, guint i, const DiagList *diags)
+{
+  const guint n = self->x.texts->len;
+
+  return g_strdup_printf ("%s %s, %s %s: %s", self->x.name,
+                          (const char *) g_ptr_array_index (self->x.texts, i % n), self->y.name,
+                          (const char *) g_ptr_array_index (self->y.texts, i / n),
+                          diag_list_first_message (diags));
+}
+
 /* FALSE, with the first cell's reasons in DIAGS, where there is no cell at all. */
 static gboolean
 simulate_cells (Search *self, guint n_threads, DiagList *diags)
@@ -236,7 +254,10 @@ simulate_cells (Search *self, guint n_threads, DiagList *diags)
     own[i] = diag_list_new ();
   parallel_run (n, n_threads, simulate_cell, self, self->options->count);
   for (guint i = 0; i < n; i++)
-    any |= g_array_index (map->cells, HeatCell, i).possible;
+    if (g_array_index (map->cells, HeatCell, i).possible)
+      any = TRUE;
+    else if (map->reason == NULL)
+      map->reason = reason_of (map, i, own[i]);
   if (!any)
     diag_list_append (diags, own[0]);
   for (guint i = 0; i < n; i++)
@@ -289,6 +310,7 @@ heat_map_free (HeatMap *self)
   g_free (self->strategy);
   g_free (self->model);
   g_free (self->cluster);
+  g_free (self->reason);
   g_clear_pointer (&self->cells, g_array_unref);
   g_free (self);
 }

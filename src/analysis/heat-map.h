@@ -34,7 +34,8 @@ typedef struct
 {
   char    *strategy, *model, *cluster; /* of the scenario as it is */
   HeatAxis x, y;
-  GArray  *cells; /* HeatCell: all of the first value of y, then of the second, ... */
+  GArray  *cells;  /* HeatCell: all of the first value of y, then of the second, ... */
+  char    *reason; /* why the first of those that are not possible is not; NULL: all are */
 } HeatMap;
 
 /*

@@ -85,7 +85,7 @@ add_figure (const RegressCause *cause, ProfileSet *profiles, GArray *figures, GS
   for (guint i = 0; words != NULL && i < words->len; i++)
     {
       const ProfileWord *word = &g_array_index (words, ProfileWord, i);
-      FigureChange       figure = { .key = word->key };
+      FigureChange       figure = { .key = word->key, .as_written = TRUE };
 
       if (!word->is_figure || !g_str_equal (word->key, cause->key)
           || !quantity_parse (word->kind, cause->was, &figure.value, NULL))

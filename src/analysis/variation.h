@@ -16,7 +16,8 @@ typedef struct
 
 /*
  * SCENARIO, of which STRATEGIES are known, with N VARIATIONS of different things (at most
- * VARIATIONS_MAX). OPTIONS as of predict; without its interval, pools and count. NULL where it
+ * VARIATIONS_MAX). Where an option among them makes it another cluster, a figure is the one that
+ * has its name there. OPTIONS as of predict; without its interval, pools and count. NULL where it
  * cannot be, with why in DIAGS (may be NULL). Thread-safe as predict.
  */
 #define VARIATIONS_MAX 4

@@ -513,12 +513,26 @@ loaded_profile_set (LoadedProfile *self, const char *key, double value)
   return FALSE;
 }
 
+/* How many of CHANGES are AS_WRITTEN; they are made. */
+static guint
+make_changes (LoadedProfile *self, const FigureChange *const *changes, guint n, gboolean as_written)
+{
+  guint n_made = 0;
+
+  for (guint i = 0; i < n; i++)
+    if (changes[i]->as_written == as_written)
+      n_made += loaded_profile_set (self, changes[i]->key, changes[i]->value);
+  return n_made;
+}
+
 /* The copy shares what the profile owns. */
 void
 loaded_profile_change (LoadedProfile *self, const FigureChange *const *changes, guint n)
 {
-  if (n > 0 && self->kind->table != NULL)
-    *measured_on (self) = g_memdup2 (self->profile, self->kind->size);
-  for (guint i = 0; i < n; i++)
-    loaded_profile_set (self, changes[i]->key, changes[i]->value);
+  g_autofree gpointer before = NULL;
+
+  make_changes (self, changes, n, TRUE);
+  before = g_memdup2 (self->profile, self->kind->size);
+  if (make_changes (self, changes, n, FALSE) > 0 && self->kind->table != NULL)
+    *measured_on (self) = g_steal_pointer (&before);
 }

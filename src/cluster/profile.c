@@ -43,7 +43,7 @@ keep_changes (const ProfileVariant *variant)
     {
       const FigureChange *given = &variant->changes[i];
       const FigureChange  kept = { g_intern_string (given->kind), g_intern_string (given->id),
-                                   g_intern_string (given->key), given->value };
+                                   g_intern_string (given->key), given->value, given->as_written };
       g_array_append_val (changes, kept);
     }
   return changes;
@@ -390,7 +390,8 @@ profile_key (const ProfileSet *self, const ProfileKind *kind, const char *id)
     {
       const FigureChange *change = changes->pdata[i];
       g_autofree char    *value = number_format_exact (change->value);
-      g_string_append_printf (key, ", %s %s", change->key, value);
+      g_string_append_printf (key, ", %s %s%s", change->key, value,
+                              change->as_written ? " as written" : "");
     }
   return g_string_free (key, FALSE);
 }

@@ -283,6 +283,11 @@ typedef struct
 {
   const char *kind, *id, *key; /* "gpu", "a40-48", "hbm_bandwidth" */
   double      value;           /* base unit */
+  /*
+   * Its file says VALUE: what else the profile has, such as measured products, stays as it is. Else
+   * the hardware is another than the one that they were measured on.
+   */
+  gboolean as_written;
 } FigureChange;
 
 /* How the figures of a set differ from their files; all zero: they do not. */

@@ -50,18 +50,17 @@ append_matrix (const HeatMap *self, const char *title, char *(*text) (const Heat
   terminal_table_finish (table, out);
 }
 
-static guint
-n_cells (const HeatMap *self, gboolean possible)
+static gboolean
+has_too_big (const HeatMap *self)
 {
-  guint n = 0;
-
   for (guint i = 0; i < self->cells->len; i++)
     {
       const HeatCell *cell = &g_array_index (self->cells, HeatCell, i);
 
-      n += possible ? cell->possible && !cell->fits : !cell->possible;
+      if (cell->possible && !cell->fits)
+        return TRUE;
     }
-  return n;
+  return FALSE;
 }
 
 void
@@ -70,10 +69,10 @@ report_heat_map_text (const HeatMap *self, GString *out)
   g_string_append_printf (out, "%s: %s on %s\n", self->strategy, self->model, self->cluster);
   append_matrix (self, "Tokens/s/GPU", tokens_text, out);
   append_matrix (self, "Step time", step_text, out);
-  if (n_cells (self, TRUE) > 0)
+  if (has_too_big (self))
     g_string_append (out, "(! does not fit)\n");
-  if (n_cells (self, FALSE) > 0)
-    g_string_append (out, "(- cannot be: 'shardsim simulate' with both values says why)\n");
+  if (self->reason != NULL)
+    g_string_append_printf (out, "(- cannot be; of %s)\n", self->reason);
 }
 
 /* ---- CSV and JSON ---------------------------------------------------------------------------- */

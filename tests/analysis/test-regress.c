@@ -296,7 +296,7 @@ effect_on_time (const RegressComparison *self, const GArray *effects)
 START_TEST (test_two_causes)
 {
   const ScenarioOverride        more = { "training.micro_batch", "4", "test" };
-  FigureChange                  low = { "gpu", "a100-sxm-40", "sustained_clock", 0.5 };
+  FigureChange                  low = { "gpu", "a100-sxm-40", "sustained_clock", 0.5, FALSE };
   const PredictOptions          plain = { 0 };
   const PredictOptions          lowered = { .changes = &low, .n_changes = 1 };
   g_autoptr (Scenario)          before = small (NULL, 0), after = small (&more, 1);
@@ -331,6 +331,47 @@ START_TEST (test_two_causes)
   ck_assert_double_eq_tol (effect_on_time (self, clock->effects),
                            (number_of (figure, "step_time_s") - base) / base, 1e-12);
   ck_assert_double_eq (effect_on_time (self, self->program), 0);
+}
+END_TEST
+
+/*
+ * A profile's file says another figure: the program moved nothing, though products were measured on
+ * that GPU, which another GPU would have otherwise.
+ */
+START_TEST (test_changed_file)
+{
+  static const char             text[] = "extends: h100-sxm-80\n"
+                                         "matmul_16bit: { value: 800 TFLOP/s, source: test, confidence: "
+                                         "estimate }\n";
+  const ScenarioOverride        own[] = { { "cluster.node", "dgx-h100", "test" },
+                                          { "training.seq_len", "4096", "test" } };
+  g_autofree char              *dir = g_dir_make_tmp ("regress-XXXXXX", NULL);
+  g_autofree char              *gpus = g_build_filename (dir, "gpu", NULL);
+  g_autofree char              *file = g_build_filename (gpus, "h100-sxm-80.yaml", NULL);
+  g_autofree char              *shipped = layout_data_file ("hwprofiles");
+  g_autofree char              *path = g_strconcat (dir, G_SEARCHPATH_SEPARATOR_S, shipped, NULL);
+  const PredictOptions          plain = { 0 };
+  const PredictOptions          laid = { .profile_dir = path };
+  g_autoptr (Scenario)          scenario = small (own, G_N_ELEMENTS (own));
+  g_autoptr (Baseline)          baseline = baseline_new ();
+  g_autoptr (DiagList)          diags = diag_list_new ();
+  g_autoptr (RegressRow)        now = NULL;
+  g_autoptr (RegressComparison) self = NULL;
+  const RegressCause           *rate;
+
+  g_mkdir (gpus, 0700);
+  ck_assert (g_file_set_contents (file, text, -1, NULL));
+  now = row_of (scenario, &laid);
+  baseline_take (baseline, row_of (scenario, &plain));
+  self = regress_compare (baseline, now, NULL, diags);
+  regress_explain (self, scenario, NULL, &laid, report_results);
+  rate = cause_of (self, "gpu h100-sxm-80", "matmul_16bit");
+  ck_assert_ptr_nonnull (rate);
+  ck_assert_double_gt (effect_on_time (self, rate->effects), 0.01);
+  ck_assert_double_eq (effect_on_time (self, self->program), 0);
+  g_unlink (file);
+  g_rmdir (gpus);
+  g_rmdir (dir);
 }
 END_TEST
 
@@ -451,6 +492,7 @@ main (void)
   tcase_add_test (tcase, test_prune);
   tcase_add_test (tcase, test_two_causes);
   tcase_add_test (tcase, test_other_strategy);
+  tcase_add_test (tcase, test_changed_file);
   tcase_add_test (tcase, test_program);
   tcase_add_test (tcase, test_gained_option);
   tcase_add_test (tcase, test_escapes);

@@ -138,8 +138,8 @@ START_TEST (test_compute_bound)
   static const char *const  figures[] = { "gpu.matmul_16bit", "intra.bandwidth", "nic.bandwidth",
                                           NULL };
   static const FigureChange changes[] = {
-    { "gpu", "hand", "hbm_bandwidth", 1e14 },
-    { "gpu", "hand", "kernel_latency", 1e-9 },
+    { "gpu", "hand", "hbm_bandwidth", 1e14, FALSE },
+    { "gpu", "hand", "kernel_latency", 1e-9, FALSE },
   };
   static const ScenarioOverride large[] = {
     { "model.d_model", "4000", "test" },    { "model.d_ff", "8000", "test" },
@@ -168,7 +168,7 @@ START_TEST (test_network_bound)
 {
   static const char *const      figures[] = { "gpu.hbm_bandwidth", "nic.bandwidth", "nic.latency",
                                               NULL };
-  static const FigureChange     changes[] = { { "link", "hand-net", "bandwidth", 1e6 } };
+  static const FigureChange     changes[] = { { "link", "hand-net", "bandwidth", 1e6, FALSE } };
   static const ScenarioOverride two[] = { { "cluster.nodes", "2", "test" },
                                           { "cluster.gpus_per_node", "1", "test" } };
   SensitivityOptions            wanted = {
@@ -232,6 +232,30 @@ START_TEST (test_map)
 }
 END_TEST
 
+/* A figure in the map is that of the cell's own cluster: another node's card has another profile. */
+START_TEST (test_map_of_clusters)
+{
+  const ScenarioOverride words[] = {
+    { "cluster.name", "2 x dgx-a100", "test" }, { "model.config", "llama-3-8b", "test" },
+    { "model.n_layers", "2", "test" },          { "training.seq_len", "2048", "test" },
+    { "strategy.name", "fsdp2", "test" },
+  };
+  const char           *x = "nic.bandwidth=1 Gbit/s,200 Gbit/s";
+  const char           *y = "cluster.name=2 x dgx-a100,2 x dgx-h100";
+  const PredictOptions  plain = { 0 };
+  g_autoptr (DiagList)  diags = diag_list_new ();
+  g_autoptr (GPtrArray) all = scenario_load (NULL, NULL, words, G_N_ELEMENTS (words), diags);
+  g_autoptr (HeatMap)   map = NULL;
+
+  ck_assert_msg (all != NULL, "%s", diag_list_first_message (diags));
+  map = heat_map_find (g_ptr_array_index (all, 0), NULL, x, y, &plain, 1, diags);
+  ck_assert_msg (map != NULL, "%s", diag_list_first_message (diags));
+  for (guint row = 0; row < 2; row++)
+    ck_assert_double_gt (heat_map_cell (map, 0, row)->step_time_s,
+                         10 * heat_map_cell (map, 1, row)->step_time_s);
+}
+END_TEST
+
 /*
  * Options keep the global batch, or double it where there are no micro-steps to save; a bounded
  * search tries one value of each lever first.
@@ -278,7 +302,7 @@ END_TEST
 /* A table of measured products is one of the GPU that it was measured on. */
 START_TEST (test_measured_products)
 {
-  const FigureChange      change = { "gpu", "h100-sxm-80", "matmul_16bit", 2 * 989e12 };
+  const FigureChange      change = { "gpu", "h100-sxm-80", "matmul_16bit", 2 * 989e12, FALSE };
   const ProfileVariant    variant = { .changes = &change, .n_changes = 1 };
   g_autoptr (DiagList)    diags = diag_list_new ();
   g_autoptr (ProfileSet)  given = profile_set_new (NULL);
@@ -319,6 +343,7 @@ main (void)
   tcase_add_test (tcase, test_compute_bound);
   tcase_add_test (tcase, test_network_bound);
   tcase_add_test (tcase, test_map);
+  tcase_add_test (tcase, test_map_of_clusters);
   tcase_add_loop_test (tcase, test_options, 0, 2);
   tcase_add_test (tcase, test_measured_products);
   suite_add_tcase (suite, tcase);

@@ -184,6 +184,7 @@ hand sensitivity-map 0 sensitivity good.yaml --map 'nic.bandwidth=4 Gbit/s..16 G
   --map training.micro_batch=1,9000
 hand sensitivity-map-csv 0 sensitivity good.yaml --map 'gpu.kernel_latency=1 us,100 ns' \
   --map mesh.tp=1,3 --format csv
+hand sensitivity-map-partly 0 sensitivity good.yaml --map mesh.tp=1,3 --map mesh.cp=1,2
 hand sensitivity-map-json 0 sensitivity good.yaml --map training.compile=on,off \
   --map mesh.tp=1,2 --format json
 # with an option of the strategy's own, other strategies are not tried
@@ -495,6 +496,9 @@ hand master-dtype 2 simulate good.yaml --master-dtype fp16
 hand reshard-group 2 simulate good.yaml --set strategy.reshard_after_forward=3
 hand sensitivity-unknown 2 sensitivity good.yaml --figure nic.bandwith --figure framework.issue
 hand sensitivity-map-one 2 sensitivity good.yaml --map 'nic.bandwidth=4 Gbit/s' --map mesh.tp=1,2
+hand sensitivity-map-unknown 2 sensitivity good.yaml --map bandwidth=1,2 --map mesh.tp=1,2
+hand sensitivity-map-many 2 sensitivity good.yaml --map "training.seq_len=$(seq -s, 1 65)" \
+  --map mesh.tp=1,2
 hand sensitivity-map-once 2 sensitivity good.yaml --map mesh.tp=1,2
 hand sensitivity-map-range 2 sensitivity good.yaml --map 'nic.bandwidth=4 Gbit/s..16 Gbit/s' \
   --map mesh.tp=1..x:3
