@@ -8,6 +8,9 @@
 /* Of the scenario of PREDICTION, which has advice. */
 void advice_append_text (const Prediction *prediction, GString *out);
 
+/* "nic.bandwidth 500 Gbit/s instead of 400 Gbit/s". Newly allocated. */
+char *advice_figure_text (const FigureAdvice *self);
+
 /* Adds `advice` to RESULT. */
 void advice_json_add (const Advice *self, struct json_object *result);
 

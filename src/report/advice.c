@@ -91,6 +91,15 @@ option_effects_csv (const GArray *effects, GString *out)
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
+char *
+advice_figure_text (const FigureAdvice *self)
+{
+  g_autofree char *value = hardware_figure_format (&self->figure, self->value);
+  g_autofree char *now = hardware_figure_format (&self->figure, self->figure.value);
+
+  return g_strdup_printf ("%s %s instead of %s", self->figure.name, value, now);
+}
+
 static void
 append_figures (const GArray *figures, GString *out)
 {
@@ -104,11 +113,9 @@ append_figures (const GArray *figures, GString *out)
   for (guint i = 0; i < figures->len; i++)
     {
       const FigureAdvice *advice = &g_array_index (figures, FigureAdvice, i);
-      g_autofree char    *value = hardware_figure_format (&advice->figure, advice->value);
-      g_autofree char    *now = hardware_figure_format (&advice->figure, advice->figure.value);
       char               *cells[4] = { NULL };
 
-      cells[0] = g_strdup_printf ("%s %s instead of %s", advice->figure.name, value, now);
+      cells[0] = advice_figure_text (advice);
       cells[1] = g_strdup_printf ("%.3f times", 1 + advice->gain);
       cells[2] = quantity_format (QUANTITY_TIME, advice->step_time_s, 4);
       terminal_table_take (table, cells);

@@ -1,4 +1,7 @@
 /* The parts of a page that tell of one prediction. */
+#include <math.h>
+
+#include "report/advice-private.h"
 #include "report/html-private.h"
 #include "report/remedies-private.h"
 #include "report/report.h"
@@ -101,6 +104,86 @@ add_verdict (HtmlPage *page, const Prediction *p)
   if (p->remedies != NULL)
     add_remedies (page, p->remedies);
 }
+
+/* ---- what would be faster -------------------------------------------------------------------- */
+
+static void
+add_gain (HtmlTable *table, double gain)
+{
+  g_autofree char *text = g_strdup_printf ("%.3f times", 1 + gain);
+
+  html_table_add_number (table, text, 1 + gain);
+}
+
+static void
+add_duration (HtmlTable *table, double value)
+{
+  g_autofree char *text = seconds (value);
+
+  html_table_add_number (table, text, value);
+}
+
+static void
+add_options (HtmlPage *page, const GArray *effects)
+{
+  static const HtmlColumn columns[] = {
+    { "options", FALSE },        { "throughput", TRUE },   { "step time", TRUE },
+    { "peak GPU memory", TRUE }, { "global batch", TRUE },
+  };
+  HtmlTable *table = html_table_new (columns, G_N_ELEMENTS (columns));
+
+  for (guint i = 0; i < effects->len; i++)
+    {
+      const OptionEffect *effect = &g_array_index (effects, OptionEffect, i);
+      const gboolean      is_same = fabs (effect->batch - 1) < 1e-9;
+      g_autofree char    *batch =
+          is_same ? g_strdup ("the same") : g_strdup_printf ("%.4g times", effect->batch);
+
+      html_table_add_text (table, effect->options);
+      add_gain (table, effect->gain);
+      add_duration (table, effect->step_time_s);
+      add_bytes (table, (double) effect->peak_bytes);
+      html_table_add_number (table, batch, effect->batch);
+    }
+  html_page_take_table (page, table);
+}
+
+static void
+add_figures (HtmlPage *page, const GArray *figures)
+{
+  static const HtmlColumn columns[] = {
+    { "hardware", FALSE },
+    { "throughput", TRUE },
+    { "step time", TRUE },
+  };
+  HtmlTable *table = html_table_new (columns, G_N_ELEMENTS (columns));
+
+  for (guint i = 0; i < figures->len; i++)
+    {
+      const FigureAdvice *advice = &g_array_index (figures, FigureAdvice, i);
+      g_autofree char    *text = advice_figure_text (advice);
+
+      html_table_add_text (table, text);
+      add_gain (table, advice->gain);
+      add_duration (table, advice->step_time_s);
+    }
+  html_page_take_table (page, table);
+}
+
+void
+page_add_advice (HtmlPage *page, const Advice *self)
+{
+  html_page_add_text (page, "%u changes, one at a time, each simulated again%s.", self->n_simulated,
+                      self->cut ? "; there are more, but the search ends there" : "");
+  if (self->options->len > 0)
+    add_options (page, self->options);
+  else
+    html_page_add_text (page, "No option that was tried gains anything.");
+  if (self->figures->len > 0)
+    add_figures (page, self->figures);
+}
+
+/* ---- the head -------------------------------------------------------------------------------- */
 
 void
 page_add_headline (HtmlPage *page, const Prediction *p)

@@ -1,6 +1,7 @@
 /* The parts of a page of predictions. */
 #pragma once
 
+#include "analysis/advice.h"
 #include "report/html.h"
 #include "report/plot-private.h"
 
@@ -19,6 +20,7 @@ void page_add_picture (HtmlPage *page, const PagePictures *pictures, const char 
 void page_add_headline (HtmlPage *page, const Prediction *p);
 void page_add_time (HtmlPage *page, const Prediction *p);
 void page_add_bindings (HtmlPage *page, const Prediction *p);
+void page_add_advice (HtmlPage *page, const Advice *self);
 void page_add_memory (HtmlPage *page, const Prediction *p);
 void page_add_traffic (HtmlPage *page, const Prediction *p);
 /* What ranks' streams did in a period of REPLAY, about MAX_SLICES ops at most. */

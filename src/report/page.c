@@ -77,6 +77,11 @@ add_prediction (HtmlPage *page, const GPtrArray *predictions, const Replay *repl
   page_add_time (page, p);
   html_page_add_section (page, "What binds it");
   page_add_bindings (page, p);
+  if (p->advice != NULL)
+    {
+      html_page_add_section (page, "What would be faster");
+      page_add_advice (page, p->advice);
+    }
   if (replay != NULL)
     {
       html_page_add_section (page, "Streams");

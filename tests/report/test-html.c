@@ -9,6 +9,7 @@
 #include <json-c/json.h>
 #include <string.h>
 
+#include "analysis/advice.h"
 #include "base/csv.h"
 #include "base/layout.h"
 #include "report/html.h"
@@ -375,6 +376,51 @@ check_self_contained (const char *text)
   ck_assert_msg (!g_regex_match (outside, text, 0, &match), "it refers to something outside");
 }
 
+/* Of one option and one figure, as a search would hand it out. */
+static Advice *
+hand_advice (void)
+{
+  const OptionEffect effect = { .options = (char *) "--micro-batch 2",
+                                .possible = TRUE,
+                                .fits = TRUE,
+                                .gain = 0.25,
+                                .batch = 2,
+                                .step_time_s = 1.5,
+                                .peak_bytes = (guint64) 3 << 30 };
+  const FigureAdvice figure = { .figure = { .name = "nic.bandwidth",
+                                            .quantity = QUANTITY_BANDWIDTH,
+                                            .in_bits = TRUE,
+                                            .value = 25e9 },
+                                .value = 50e9,
+                                .gain = 0.125,
+                                .step_time_s = 0.5 };
+  Advice            *self = g_new0 (Advice, 1);
+
+  self->options = g_array_new (FALSE, FALSE, sizeof (OptionEffect));
+  self->figures = g_array_new (FALSE, FALSE, sizeof (FigureAdvice));
+  g_array_append_val (self->options, effect);
+  g_array_append_val (self->figures, figure);
+  self->n_simulated = 7;
+  return self;
+}
+
+/* What the text says of it stands in the page. */
+static void
+check_advice (const char *text)
+{
+  static const char *const words[] = { ">What would be faster<",
+                                       "<td>--micro-batch 2</td>",
+                                       ">1.250 times<",
+                                       ">3.000 GiB<",
+                                       ">2 times<",
+                                       "<td>nic.bandwidth 400 Gbit/s instead of 200 Gbit/s</td>",
+                                       ">1.125 times<",
+                                       ">7 changes, one at a time" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
+    ck_assert_msg (strstr (text, words[i]) != NULL, "the page lacks '%s'", words[i]);
+}
+
 START_TEST (test_pages)
 {
   g_autoptr (GPtrArray)  all = g_ptr_array_new_with_free_func ((GDestroyNotify) prediction_free);
@@ -389,12 +435,14 @@ START_TEST (test_pages)
   if (gnuplot == NULL)
     return;
   g_ptr_array_add (all, predict_one (HOSTILE, &replay, &profiles));
+  ((Prediction *) g_ptr_array_index (all, 0))->advice = hand_advice ();
   replays[0] = replay;
   ck_assert_msg (report_page_write (all, replays, style, file, &error), "%s",
                  error != NULL ? error->message : "");
   ck_assert (g_file_get_contents (file, &text, NULL, NULL));
   check_links (text);
   check_self_contained (text);
+  check_advice (text);
   timeline = first_timeline (text);
   ck_assert_uint_eq (length_of (timeline, "slices") % 5, 0);
   ck_assert_uint_gt (length_of (timeline, "slices"), 500);
