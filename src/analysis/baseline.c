@@ -4,7 +4,7 @@
 
 #include "analysis/regress.h"
 
-#define NEW_FILE "remove the file and write it anew with --update"
+#define NEW_FILE "take the file that was stored, or remove it and write it anew with --update"
 
 Baseline *
 baseline_new (void)
@@ -136,15 +136,6 @@ read_results (RegressRow *row, const ConfigNode *node, DiagList *diags)
       read_result (row, config_node_key (node, i), config_node_item (node, i));
 }
 
-static gboolean
-has_group (const RegressRow *row, const char *group)
-{
-  for (guint i = 0; i < row->inputs->len; i++)
-    if (g_str_equal (g_array_index (row->inputs, RegressInput, i).group, group))
-      return TRUE;
-  return FALSE;
-}
-
 /* What row NODE names of PROFILES: "gpu h100-sxm-80 (1f2e3d4c)", without the version. */
 static void
 read_profiles (RegressRow *row, const ConfigNode *node, const ConfigNode *profiles, DiagList *diags)
@@ -167,7 +158,7 @@ read_profiles (RegressRow *row, const ConfigNode *node, const ConfigNode *profil
         continue;
       group =
           g_strchomp (g_strndup (text, version != NULL ? (gsize) (version - text) : strlen (text)));
-      if (strchr (group, ' ') == NULL || has_group (row, group))
+      if (strchr (group, ' ') == NULL || regress_row_has_group (row, group))
         diag_error (diags, config_node_mark (name), NEW_FILE, "'%s' is no profile, or named twice",
                     text);
       else
@@ -209,6 +200,8 @@ baseline_load (const char *file, DiagList *diags)
   const ConfigNode     *root = doc != NULL ? config_doc_root (doc) : NULL, *profiles, *scenarios;
   g_autoptr (Baseline)  self = baseline_new ();
 
+  if (doc == NULL)
+    diag_error (diags, NULL, NEW_FILE, "'%s' is no baseline", file);
   if (root == NULL || !config_node_expect (root, CONFIG_MAP, diags) || !check_schema (root, diags))
     return NULL;
   profiles = wanted_entry (root, "profiles", CONFIG_MAP, diags);

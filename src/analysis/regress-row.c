@@ -104,6 +104,15 @@ regress_row_input (const RegressRow *self, const char *group, const char *key)
   return &g_array_index (self->inputs, RegressInput, at);
 }
 
+gboolean
+regress_row_has_group (const RegressRow *self, const char *group)
+{
+  for (guint i = 0; i < self->inputs->len; i++)
+    if (g_str_equal (g_array_index (self->inputs, RegressInput, i).group, group))
+      return TRUE;
+  return FALSE;
+}
+
 const RegressResult *
 regress_row_result (const RegressRow *self, const char *name)
 {
@@ -133,15 +142,6 @@ add_options (RegressRow *self, const Scenario *scenario)
     }
 }
 
-static gboolean
-has_group (const RegressRow *self, const char *group)
-{
-  for (guint i = 0; i < self->inputs->len; i++)
-    if (g_str_equal (g_array_index (self->inputs, RegressInput, i).group, group))
-      return TRUE;
-  return FALSE;
-}
-
 static void
 add_words (RegressRow *self, const char *group, const GArray *words)
 {
@@ -161,7 +161,7 @@ add_profile (RegressRow *self, ProfileSet *profiles, const char *kind, const cha
   g_autofree char   *group = g_strdup_printf ("%s %s", kind, id);
   g_autoptr (GArray) words = NULL;
 
-  if (id == NULL || has_group (self, group))
+  if (id == NULL || regress_row_has_group (self, group))
     return;
   words = profile_set_words (profiles, kind, id, diags);
   add_words (self, group, words);

@@ -176,15 +176,6 @@ value_of (const RegressInput *input)
   return input != NULL ? input->value : NULL;
 }
 
-static gboolean
-has_inputs_of (const RegressRow *row, const char *group)
-{
-  for (guint i = 0; i < row->inputs->len; i++)
-    if (g_str_equal (g_array_index (row->inputs, RegressInput, i).group, group))
-      return TRUE;
-  return FALSE;
-}
-
 /* Of a strategy that is another one, its name alone is told: its options come with it. */
 static gboolean
 is_of_other_strategy (const RegressComparison *self, const char *group, const char *key)
@@ -230,7 +221,7 @@ static gboolean
 is_of_one_side (const RegressComparison *self, const char *group)
 {
   return !g_str_equal (group, "options")
-         && has_inputs_of (self->was, group) != has_inputs_of (self->now, group);
+         && regress_row_has_group (self->was, group) != regress_row_has_group (self->now, group);
 }
 
 static void

@@ -52,6 +52,7 @@ GArray *regress_results_new (void);
 
 /* The input KEY of GROUP, or NULL. */
 const RegressInput  *regress_row_input (const RegressRow *self, const char *group, const char *key);
+gboolean             regress_row_has_group (const RegressRow *self, const char *group);
 const RegressResult *regress_row_result (const RegressRow *self, const char *name);
 
 /* A row that has nothing in it yet; those of regress_row_sort are then in order. */

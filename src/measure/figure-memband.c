@@ -294,8 +294,14 @@ scenario_of (MembandRow *row, const GPtrArray *bases)
     {
       g_auto (GStrv) pair = g_strsplit (options[i], "=", 2);
 
-      if (g_strv_length (pair) == 2)
-        take_option (overrides, strings, pair[0], pair[1]);
+      if (pair[0] == NULL) /* of two spaces */
+        continue;
+      if (pair[1] == NULL)
+        {
+          row->reason = g_strdup_printf ("'%s' is no section.key=value", options[i]);
+          return NULL;
+        }
+      take_option (overrides, strings, pair[0], pair[1]);
     }
   if (row->part == MEMBAND_SEARCH)
     take_point (row, overrides, strings);

@@ -72,7 +72,7 @@ report_heat_map_text (const HeatMap *self, GString *out)
   if (has_too_big (self))
     g_string_append (out, "(! does not fit)\n");
   if (self->reason != NULL)
-    g_string_append_printf (out, "(- cannot be; of %s)\n", self->reason);
+    g_string_append_printf (out, "(- cannot be, such as %s)\n", self->reason);
 }
 
 /* ---- CSV and JSON ---------------------------------------------------------------------------- */

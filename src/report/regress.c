@@ -216,6 +216,8 @@ report_regress_text (const GPtrArray *comparisons, const char *baseline, GString
       if (self->n[REGRESS_NEW] > 0)
         g_string_append_printf (out, ", %u new", self->n[REGRESS_NEW]);
       g_string_append (out, "\n\n");
+      if (self->n[REGRESS_MOVED] + self->n[REGRESS_WITHIN] == 0)
+        continue;
       append_changes (self, out);
       g_string_append_c (out, '\n');
       append_causes (self, out);

@@ -46,6 +46,7 @@ failed=0
 "$program" regress --hwprofiles hwprofiles good.yaml --baseline one.json --update >../out
 sed 's/"baseline_schema":1/"baseline_schema":2/' kept.json >schema.json
 head -c 60 regress-bad.json >regress-short.json
+grep -v '"mfu_percent"' one.json >gained.json
 mkdir -p slower/gpu
 printf '%s\n' 'extends: hand' \
   'matmul_efficiency: { value: 0.25, source: "a test", confidence: estimate }' \
@@ -208,6 +209,7 @@ hand regress-moved 3 regress compare.yaml --baseline kept.json --micro-batch 4 \
   --tolerance all=5% --tolerance hbm_peak_op=any
 check regress-figures 3 regress --hwprofiles slower:hwprofiles compare.yaml --baseline kept.json \
   --markdown -
+hand regress-gained 0 regress good.yaml --baseline gained.json
 hand regress-within 0 regress good.yaml --baseline one.json --micro-batch 4 --tolerance all=any
 hand regress-json 3 regress good.yaml --baseline one.json --micro-batch 2 --format json \
   --tolerance all=any --tolerance tokens_per_s_per_gpu=1
