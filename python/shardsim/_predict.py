@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pandas
 
 Value = Union[str, int, float, bool]
+Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 
 # The file of a scenario; its text is given by the keyword `text`; or its sections as nested maps.
 Scenario = Union[str, "os.PathLike[str]", Mapping[str, Any]]
@@ -149,6 +150,9 @@ class InputError(ShardsimError, ValueError):
         self.predictions = Comparison(predictions)
         super().__init__("\n".join(str(one) for one in diagnostics))
 
+    def __reduce__(self) -> Tuple[Any, ...]:  # from a process of a pool
+        return type(self), (self.diagnostics, self.left_out, tuple(self.predictions))
+
 
 def _frame(predictions: Sequence[Prediction]) -> "pandas.DataFrame":
     try:
@@ -165,12 +169,18 @@ def _spell(value: Any) -> str:
     return str(value)
 
 
+def _paths(paths: Paths) -> List[str]:
+    """PATHS, one or several."""
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    return [os.fspath(path) for path in several]
+
+
 def _request(scenario: Optional[Scenario], text: Optional[str], options: Mapping[str, Any],
              keys: Mapping[str, Optional[Value]]) -> Dict[str, Any]:
     request: Dict[str, Any] = {name: value for name, value in options.items() if value}
-    laid_over = {name.replace("__", "."): _spell(value)
-                 for name, value in keys.items() if value is not None}
-    laid_over.update({key: _spell(value) for key, value in request.get("set", {}).items()})
+    given = [(name.replace("__", "."), value) for name, value in keys.items()]
+    given += request.pop("set", {}).items()
+    laid_over = {key: _spell(value) for key, value in given if value is not None}
     if laid_over:
         request["set"] = laid_over
     if text is not None and scenario is not None:
@@ -199,9 +209,9 @@ def _predict(request: Dict[str, Any]) -> Comparison:
 
 
 def simulate(scenario: Optional[Scenario] = None, *, text: Optional[str] = None,
-             set: Optional[Mapping[str, Value]] = None,
+             set: Optional[Mapping[str, Optional[Value]]] = None,
              hwprofiles: Union[str, "os.PathLike[str]", None] = None,
-             plugins: Sequence[str] = (), unfolded: bool = False, interval: bool = False,
+             plugins: Paths = (), unfolded: bool = False, interval: bool = False,
              **keys: Optional[Value]) -> Prediction:
     """Predicts one scenario.
 
@@ -211,7 +221,7 @@ def simulate(scenario: Optional[Scenario] = None, *, text: Optional[str] = None,
     strategy__shard; and SET, with keys as --set takes them. A scenario that does not fit is a
     result: `prediction.fits` is False.
     """
-    options = {"set": set or {}, "hwprofiles": hwprofiles, "plugins": list(plugins),
+    options = {"set": set or {}, "hwprofiles": hwprofiles, "plugins": _paths(plugins),
                "unfolded": unfolded, "interval": interval}
     predictions = _predict(_request(scenario, text, options, keys))
     if len(predictions) != 1:
@@ -221,8 +231,8 @@ def simulate(scenario: Optional[Scenario] = None, *, text: Optional[str] = None,
 
 def compare(scenarios: Union[Scenario, Sequence[Mapping[str, Any]], None] = None, *,
             text: Optional[str] = None,
-            set: Optional[Mapping[str, Value]] = None,
-            hwprofiles: Union[str, "os.PathLike[str]", None] = None, plugins: Sequence[str] = (),
+            set: Optional[Mapping[str, Optional[Value]]] = None,
+            hwprofiles: Union[str, "os.PathLike[str]", None] = None, plugins: Paths = (),
             unfolded: bool = False, interval: bool = False, jobs: int = 0,
             **keys: Optional[Value]) -> Comparison:
     """Predicts several scenarios, in JOBS threads (0: one a core).
@@ -230,7 +240,7 @@ def compare(scenarios: Union[Scenario, Sequence[Mapping[str, Any]], None] = None
     SCENARIOS is a file as `shardsim compare` takes it, a map of its sections, in which a list of
     values makes a grid, or a list of such maps, one a scenario. The rest is as in simulate().
     """
-    options = {"set": set or {}, "hwprofiles": hwprofiles, "plugins": list(plugins),
+    options = {"set": set or {}, "hwprofiles": hwprofiles, "plugins": _paths(plugins),
                "unfolded": unfolded, "interval": interval, "jobs": jobs}
     if scenarios is not None and not isinstance(scenarios, (str, os.PathLike, Mapping)):
         scenarios = {"scenarios": list(scenarios)}

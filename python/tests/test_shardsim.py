@@ -1,6 +1,7 @@
 """Tests of the Python module against the built library, on the hand-made hardware."""
 import os
 import pathlib
+import pickle
 import sys
 import threading
 import types
@@ -86,6 +87,24 @@ class TestSimulate(unittest.TestCase):
             shardsim.simulate("/no/such.yaml")
         with self.assertRaises(TypeError):
             shardsim.simulate("a.yaml", text="")
+
+    def test_none_is_left_out(self) -> None:
+        plain = simulate()
+        self.assertEqual(simulate(micro_batch=None).row(), plain.row())
+        self.assertEqual(simulate(set={"training.micro_batch": None}).row(), plain.row())
+        self.assertEqual(simulate(micro_batch=2, set={"micro_batch": None}).micro_batch, 2)
+
+    def test_a_plugin_may_be_one(self) -> None:
+        for plugins in "/absent.so", pathlib.Path("/absent.so"), ["/absent.so"]:
+            with self.assertRaisesRegex(shardsim.ShardsimError, "/absent.so"):
+                simulate(plugins=plugins)
+
+    def test_errors_cross_processes(self) -> None:
+        with self.assertRaises(shardsim.InputError) as caught:
+            simulate(colour="red")
+        again = pickle.loads(pickle.dumps(caught.exception))
+        self.assertEqual(again.diagnostics, caught.exception.diagnostics)
+        self.assertEqual(str(again), str(caught.exception))
 
     def test_name(self) -> None:
         self.assertEqual(simulate(name="mine").scenario, "mine")
