@@ -1,4 +1,4 @@
-# A cell an entry of a matrix. Columns: x, y, value, its text.
+# A cell an entry of a matrix. Columns: x, y, value, its text, whether words stand in its place.
 set title title_text noenhanced font ',12'
 set xlabel x_title noenhanced
 set ylabel y_title noenhanced
@@ -16,6 +16,9 @@ set cbrange [least : most]
 set colorbox user origin graph 1.03, graph 0 size 0.03, graph 1
 place(x, value) = value == value ? x : NaN # nothing is drawn where there is none
 text_colour(value) = (value - least) / (most - least) > 0.55 ? 0xfefefe : 0x101010
-plot data using (place($1, $3)):2:(0.48):(0.48):3 with boxxyerror fs solid 1.0 noborder \
+plot data using 1:2:(0.48 * $5):(0.48 * $5) with boxxyerror fs solid 1.0 noborder \
+    fc rgb '#e4e4e4', \
+  data using 1:2:($5 > 0 ? strcol(4) : '') with labels textcolor rgb '#101010', \
+  data using (place($1, $3)):2:(0.48):(0.48):3 with boxxyerror fs solid 1.0 noborder \
     lc palette, \
   data using (place($1, $3)):2:4:(text_colour($3)) with labels textcolor rgb variable

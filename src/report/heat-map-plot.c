@@ -1,97 +1,56 @@
 /* A heat map, drawn by gnuplot: tokens/s/GPU as colours, each cell with its number. */
-#include <string.h>
+#include <math.h>
 
-#include "report/gnuplot-private.h"
 #include "report/heat-map.h"
+#include "report/plot-private.h"
 
-#define NAME         "heat-map"
-#define CELL_WIDTH   66 /* pixels, at least */
-#define LETTER_WIDTH 9
-#define CELL_HEIGHT  36
-#define OTHER_WIDTH  230 /* names of lines, the colours' scale and margins */
-#define OTHER_HEIGHT 120
-#define MAX_NAME     24
-#define MAX_TITLE    90
+#define NAME "heat-map"
 
-/* What does not fit, or cannot be, has no colour. */
-static char *
-data_text (const HeatMap *self)
+/* NULL-terminated; the strings stay TEXTS'. */
+static const char **
+names_of (const GPtrArray *texts)
 {
-  GString *out = g_string_new ("# x y tokens_per_s_per_gpu label fits\n");
-
-  for (guint y = 0; y < self->y.texts->len; y++)
-    for (guint x = 0; x < self->x.texts->len; x++)
-      {
-        const HeatCell  *cell = heat_map_cell (self, x, y);
-        g_autofree char *tokens = number_format_exact (cell->tokens_per_s_per_gpu);
-
-        if (cell->possible && cell->fits)
-          g_string_append_printf (out, "%u %u %s \"%.0f\" 1\n", x, y, tokens,
-                                  cell->tokens_per_s_per_gpu);
-        else
-          g_string_append_printf (out, "%u %u NaN \"%s\" 0\n", x, y,
-                                  cell->possible ? "too big" : "-");
-      }
-  return g_string_free (out, FALSE);
-}
-
-/*
- * From Paul Tol's 'iridescent': light to dark, no darker than black letters can be read on.
- */
-static char *
-head_text (const HeatMap *self)
-{
-  GString         *out = g_string_new (NULL);
-  g_autofree char *title =
-      g_strdup_printf ("%s: %s on %s", self->strategy, self->model, self->cluster);
-  g_autofree char *plain = gnuplot_plain_text (title, MAX_TITLE);
-
-  g_string_append (out, "set title ");
-  gnuplot_append_quoted (out, plain);
-  g_string_append_printf (out,
-                          "\nset xrange [-0.5:%u.5]\nset yrange [-0.5:%u.5]\n"
-                          "set palette defined (0 '#fefbe9', 1 '#eaf0b5', 2 '#c2e3d2', "
-                          "3 '#9bd1e5', 4 '#7eb2e4')\n"
-                          "set style fill solid 1.0 border rgb '#ffffff'\nunset grid\nunset key\n"
-                          "set tics scale 0\nset border 0\nset cblabel 'tokens/s/GPU'\n"
-                          "set xlabel '%s' noenhanced\nset ylabel '%s' noenhanced\n",
-                          self->x.texts->len - 1, self->y.texts->len - 1, self->x.name,
-                          self->y.name);
-  gnuplot_append_tics (out, 'x', self->x.texts, MAX_NAME);
-  gnuplot_append_tics (out, 'y', self->y.texts, MAX_NAME);
-  return g_string_free (out, FALSE);
-}
-
-/* Letters of the longest of TEXTS, as far as it is shown. */
-static guint
-widest (const GPtrArray *texts)
-{
-  guint most = 0;
+  const char **names = g_new0 (const char *, texts->len + 1);
 
   for (guint i = 0; i < texts->len; i++)
-    most = MAX (most, (guint) g_utf8_strlen (g_ptr_array_index (texts, i), -1));
-  return MIN (most, MAX_NAME);
+    names[i] = g_ptr_array_index (texts, i);
+  return names;
+}
+
+/* What does not fit, or cannot be, has no value. */
+static void
+read_cells (const HeatMap *self, double *values, const char **words)
+{
+  for (guint i = 0; i < self->cells->len; i++)
+    {
+      const HeatCell *cell = &g_array_index (self->cells, HeatCell, i);
+
+      values[i] = cell->possible && cell->fits ? cell->tokens_per_s_per_gpu : NAN;
+      words[i] = cell->possible ? PLOT_TOO_BIG : "-";
+    }
 }
 
 gboolean
 report_heat_map_plot (const HeatMap *self, const char *dir, const char *style_file, GError **error)
 {
-  static const char plot[] = "plot data using 1:($5 > 0 ? NaN : $2):(0.5):(0.5) "
-                             "with boxxyerror fillcolor rgb '#e4e4e4', \\\n"
-                             "  data using 1:($5 > 0 ? $2 : NaN):(0.5):(0.5):3 "
-                             "with boxxyerror palette, \\\n"
-                             "  data using 1:2:4 with labels\n";
-  g_autofree char  *style = NULL, *head = head_text (self), *data = data_text (self);
-  g_autofree char  *script = NULL;
-  const guint       cell = MAX (CELL_WIDTH, LETTER_WIDTH * (widest (self->x.texts) + 1));
-  const guint       width = OTHER_WIDTH + cell * self->x.texts->len;
-  const guint       needed = OTHER_HEIGHT + LETTER_WIDTH * (guint) strlen (self->y.name) / 2;
-  const guint       height = MAX (OTHER_HEIGHT + CELL_HEIGHT * self->y.texts->len, needed);
-  GnuplotPicture    picture = { .name = (char *) NAME, .data = data };
+  g_autofree double      *values = g_new (double, self->cells->len);
+  g_autofree const char **words = g_new (const char *, self->cells->len);
+  g_autofree const char **x_names = names_of (self->x.texts), **y_names = names_of (self->y.texts);
+  g_autofree char        *title =
+      g_strdup_printf ("%s: %s on %s", self->strategy, self->model, self->cluster);
+  g_autoptr (GArray)   pictures = gnuplot_pictures_new ();
+  g_auto (PlotScripts) scripts = { 0 };
+  const PlotMatrix     matrix = { .title = title,
+                                  .x_title = self->x.name,
+                                  .y_title = self->y.name,
+                                  .z_title = "tokens/s/GPU",
+                                  .x_names = x_names,
+                                  .y_names = y_names,
+                                  .values = values,
+                                  .words = words };
 
-  if (!g_file_get_contents (style_file, &style, NULL, error))
-    return FALSE;
-  script = gnuplot_script (NAME, style, head, plot, MAX (width, 560), height);
-  picture.script = script;
-  return gnuplot_draw (&picture, 1, dir, error);
+  read_cells (self, values, words);
+  return plot_scripts_read (&scripts, style_file, error)
+         && plot_add_heat_map (pictures, &scripts, NAME, &matrix, error)
+         && gnuplot_draw (&g_array_index (pictures, GnuplotPicture, 0), 1, dir, error);
 }

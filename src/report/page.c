@@ -32,7 +32,7 @@ static const struct
                 "their share of the kernels' time." },
   { "scaling", "Throughput over the number of GPUs." },
   { "pareto", "Throughput against memory: nothing else has more of one and no less of the other." },
-  { "heat-map", "The grid at a glance; empty: does not fit." },
+  { "heat-map", "The grid at a glance; grey: does not fit." },
 };
 
 void

@@ -197,6 +197,13 @@ find_axes (const GPtrArray *predictions, const GPtrArray *differences)
   return axes;
 }
 
+/* Where prediction I stands in the grid of X and Y. */
+static guint
+place_in_grid (const Axis *x, const Axis *y, guint i)
+{
+  return value_index (y, i) * (x->values->len - 1) + value_index (x, i);
+}
+
 /* The value of each place of the grid of X and Y; NULL where they are none. */
 static double *
 grid_values (const GPtrArray *predictions, const Axis *x, const Axis *y)
@@ -212,7 +219,7 @@ grid_values (const GPtrArray *predictions, const Axis *x, const Axis *y)
   for (guint i = 0; i < predictions->len; i++)
     {
       const Prediction *p = prediction_at (predictions, i);
-      guint             at = value_index (y, i) * n_columns + value_index (x, i);
+      guint             at = place_in_grid (x, y, i);
 
       if (taken[at])
         return NULL;
@@ -222,18 +229,32 @@ grid_values (const GPtrArray *predictions, const Axis *x, const Axis *y)
   return g_steal_pointer (&values);
 }
 
+/* What is said of the places without a value. */
+static const char **
+grid_words (const GPtrArray *predictions, const Axis *x, const Axis *y)
+{
+  const char **words = g_new0 (const char *, (x->values->len - 1) * (y->values->len - 1));
+
+  for (guint i = 0; i < predictions->len; i++)
+    if (!prediction_at (predictions, i)->fits)
+      words[place_in_grid (x, y, i)] = PLOT_TOO_BIG;
+  return words;
+}
+
 static gboolean
 add_heat_map (GArray *pictures, const PlotScripts *scripts, const GPtrArray *predictions,
               GError **error)
 {
-  g_autoptr (GPtrArray) differences = differences_find (predictions);
-  g_autoptr (GPtrArray) axes = find_axes (predictions, differences);
-  const Axis           *y = axes->len == 2 ? g_ptr_array_index (axes, 0) : NULL;
-  const Axis           *x = axes->len == 2 ? g_ptr_array_index (axes, 1) : NULL;
-  g_autofree double    *values = y != NULL ? grid_values (predictions, x, y) : NULL;
-  PlotMatrix            matrix = { .title = "tokens/s/GPU of what fits",
-                                   .z_title = "tokens/s/GPU",
-                                   .values = values };
+  g_autoptr (GPtrArray)   differences = differences_find (predictions);
+  g_autoptr (GPtrArray)   axes = find_axes (predictions, differences);
+  const Axis             *y = axes->len == 2 ? g_ptr_array_index (axes, 0) : NULL;
+  const Axis             *x = axes->len == 2 ? g_ptr_array_index (axes, 1) : NULL;
+  g_autofree double      *values = y != NULL ? grid_values (predictions, x, y) : NULL;
+  g_autofree const char **words = values != NULL ? grid_words (predictions, x, y) : NULL;
+  PlotMatrix              matrix = { .title = "tokens/s/GPU of what fits",
+                                     .z_title = "tokens/s/GPU",
+                                     .values = values,
+                                     .words = words };
 
   if (values == NULL)
     return TRUE;

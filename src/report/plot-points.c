@@ -11,6 +11,7 @@
 #define MAX_LISTED_NAME 44
 #define MAX_SERIES      48
 #define MAX_NAME        24
+#define MAX_TITLE       90
 
 static const PlotPoint *
 point_at (const GArray *points, guint i)
@@ -280,38 +281,50 @@ widest (const char *const *names)
   return (guint) most;
 }
 
+/* Pixels that a title takes. */
+static guint
+room_of (const char *title)
+{
+  return COLUMN * (guint) g_utf8_strlen (title, -1);
+}
+
 gboolean
 plot_add_heat_map (GArray *pictures, const PlotScripts *scripts, const char *name,
                    const PlotMatrix *self, GError **error)
 {
-  GString *settings = g_string_new (NULL), *data = g_string_new ("# x y value text\n");
+  GString *settings = g_string_new (NULL), *data = g_string_new ("# x y value text words\n");
   guint    n_columns = g_strv_length ((char **) self->x_names);
   guint    n_rows = g_strv_length ((char **) self->y_names);
   guint    cell = MAX (CELL_WIDTH, COLUMN * (widest (self->x_names) + 2));
   double   least = INFINITY, most = -INFINITY;
+  g_autofree char *title = gnuplot_plain_text (self->title, MAX_TITLE);
 
   for (guint i = 0; i < n_rows * n_columns; i++)
     {
       double           value = self->values[i];
+      const char      *word = self->words != NULL && self->words[i] != NULL ? self->words[i] : "";
       g_autofree char *text = g_strdup_printf (fabs (value) < 1e4 ? "%.4g" : "%.0f", value);
 
       g_string_append_printf (data, "%u %u ", i % n_columns, i / n_columns);
       plot_append_number (data, value);
-      plot_append_text (data, isfinite (value) ? text : "");
-      g_string_append_c (data, '\n');
+      plot_append_text (data, isfinite (value) ? text : word);
+      g_string_append (data, !isfinite (value) && *word != '\0' ? "1\n" : "0\n");
       if (!isfinite (value))
         continue;
       least = MIN (least, value);
       most = MAX (most, value);
     }
-  set_titles (settings, self->title, self->x_title, self->y_title);
+  set_titles (settings, title, self->x_title, self->y_title);
   plot_set_text (settings, "z_title", self->z_title);
   g_string_append_printf (settings, "columns = %u\nrows = %u\n", n_columns, n_rows);
-  plot_set_number (settings, "least", isfinite (least) ? least : 0);
+  if (!isfinite (least)) /* nothing has a value */
+    least = most = 0;
+  plot_set_number (settings, "least", least);
   plot_set_number (settings, "most", most > least ? most : least + 1);
   append_tics (settings, "xtics", self->x_names);
   append_tics (settings, "ytics", self->y_names);
   return plot_add (pictures, scripts, name, "heat-map", settings, data,
-                   MAX (200 + COLUMN * widest (self->y_names) + cell * n_columns, 480),
-                   150 + CELL_HEIGHT * n_rows, error);
+                   MAX (200 + COLUMN * widest (self->y_names) + cell * n_columns,
+                        MAX (80 + room_of (title), 480)),
+                   MAX (150 + CELL_HEIGHT * n_rows, 100 + room_of (self->y_title)), error);
 }

@@ -89,10 +89,13 @@ typedef struct
 {
   const char        *title, *x_title, *y_title, *z_title;
   const char *const *x_names, *const *y_names; /* strv: columns, rows */
-  const double *values;                        /* row by row; not finite: nothing there */
+  const double      *values;                   /* row by row; not finite: none */
+  const char *const *words; /* of each: said where there is no value; may be NULL, as the whole */
 } PlotMatrix;
 
-/* The picture NAME: a cell an entry, coloured and labelled by it. */
+#define PLOT_TOO_BIG "too big" /* of what does not fit */
+
+/* The picture NAME: a cell an entry, coloured and labelled by it, grey where words stand. */
 gboolean plot_add_heat_map (GArray *pictures, const PlotScripts *scripts, const char *name,
                             const PlotMatrix *matrix, GError **error);
 

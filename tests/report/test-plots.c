@@ -117,12 +117,21 @@ END_TEST
 START_TEST (test_heat_map)
 {
   static const char *const columns[] = { "a", "b", NULL }, *const rows[] = { "r", "s", NULL };
-  const double     values[] = { 1, 23456.7, NAN, 0.5 };
-  const PlotMatrix matrix = { "title", "x", "y", "z", columns, rows, values };
+  const double      values[] = { 1, 23456.7, NAN, 0.5 };
+  const char *const words[] = { "not said", NULL, "too big", NULL };
+  const double      nothing[] = { NAN, NAN, NAN, NAN };
+  const PlotMatrix  none = { "title", "x", "y", "z", columns, rows, nothing, words };
+  const PlotMatrix  plain = { "title", "x", "y", "z", columns, rows, values, NULL };
+  const PlotMatrix  matrix = { "title", "x", "y", "z", columns, rows, values, words };
 
   ck_assert (plot_add_heat_map (pictures, &scripts, "map", &matrix, NULL));
-  ck_assert_str_eq (picture (0)->data, "# x y value text\n0 0 1 \"1\" \n1 0 23456.7 \"23457\" \n"
-                                       "0 1 nan \"\" \n1 1 0.5 \"0.5\" \n");
+  ck_assert (plot_add_heat_map (pictures, &scripts, "plain", &plain, NULL));
+  ck_assert_ptr_nonnull (strstr (picture (1)->data, "0 1 nan \"\" 0\n"));
+  ck_assert (plot_add_heat_map (pictures, &scripts, "none", &none, NULL));
+  ck_assert_ptr_nonnull (strstr (picture (2)->script, "least = 0 \nmost = 1 \n"));
+  ck_assert_str_eq (picture (0)->data,
+                    "# x y value text words\n0 0 1 \"1\" 0\n1 0 23456.7 \"23457\" 0\n"
+                    "0 1 nan \"too big\" 1\n1 1 0.5 \"0.5\" 0\n");
   ck_assert_ptr_nonnull (strstr (picture (0)->script, "least = 0.5 \nmost = 23456.7 \n"));
   ck_assert_ptr_nonnull (strstr (picture (0)->script, "set ytics ('r' 0, 's' 1)"));
 }
@@ -287,8 +296,9 @@ START_TEST (test_hostile)
                                                "\\ @data {/=99 y}",
                                              canary, canary, canary);
   const char *const  names[] = { name, "b", NULL };
-  const double       values[] = { 1, 2, 3, 4 };
-  const PlotMatrix   matrix = { name, name, name, name, names, names, values };
+  const char *const  words[] = { name, name, name, name };
+  const double       values[] = { 1, 2, 3, NAN };
+  const PlotMatrix   matrix = { name, name, name, name, names, names, values, words };
   const PlotPoint    points[] = { { 1, 1, name, name, TRUE }, { 2, 2, name, name, TRUE } };
   g_autoptr (GArray) all = points_of (points, G_N_ELEMENTS (points));
   g_autoptr (ProfileSet) profiles = profile_set_new (NULL);
