@@ -332,6 +332,7 @@ output_file_write (const char *path, const char *text, GError **error)
 
   if (file == NULL)
     return FALSE;
-  fputs (text, file->stream);
+  if (fputs (text, file->stream) == EOF)
+    return fail (error, path, errno);
   return output_files_publish (&file, 1, error);
 }

@@ -182,6 +182,20 @@ START_TEST (test_modes)
 }
 END_TEST
 
+/* The reason of a full disk is said of a text, whether or not it is longer than what is buffered. */
+START_TEST (test_full_disk)
+{
+  static const gsize sizes[] = { 10, 10 << 20 };
+  g_autofree char   *text = g_strnfill (sizes[_i], 'x');
+  g_autoptr (GError) error = NULL;
+
+  if (g_access ("/dev/full", W_OK) != 0)
+    return;
+  ck_assert (!output_file_write ("/dev/full", text, &error));
+  ck_assert_str_eq (error->message, "cannot write '/dev/full': No space left on device");
+}
+END_TEST
+
 /* A file that is not to be written stays, and that is said before the work. */
 START_TEST (test_read_only)
 {
@@ -386,6 +400,7 @@ main (void)
   tcase_add_loop_test (tcase, test_all, 0, 2);
   tcase_add_test (tcase, test_modes);
   tcase_add_test (tcase, test_read_only);
+  tcase_add_loop_test (tcase, test_full_disk, 0, 2);
   tcase_add_test (tcase, test_long_chain);
   tcase_add_test (tcase, test_no_stream);
   tcase_add_test (tcase, test_run);
