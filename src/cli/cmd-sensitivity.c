@@ -164,7 +164,8 @@ cmd_sensitivity (int argc, char **argv)
        { "figure", 0, 0, G_OPTION_ARG_STRING_ARRAY, &figures,
          "this figure of the hardware only, such as nic.bandwidth; may be repeated", "FIGURE" },
        { "only", 0, 0, G_OPTION_ARG_STRING, &only,
-         "figures (of the hardware) or options; default both, in CSV figures", "WHAT" },
+         "figures of the hardware, or options of the scenario; default both, in CSV figures",
+         "figures|options" },
        { "map", 0, 0, G_OPTION_ARG_STRING_ARRAY, &map,
          "vary two things together, one --map each: a figure or an option and its values, as in "
             "nic.bandwidth='100 Gbit/s..800 Gbit/s:4' or training.micro_batch=1,2,4",

@@ -30,8 +30,6 @@ static const char *const most_used[] = { "cluster",
 /* Scenarios whose steps a page shows: each of them takes memory until it is written. */
 #define MAX_SHOWN 8
 
-const char *const format_names[] = { "text", "csv", "json", NULL };
-
 /* ---- parsing --------------------------------------------------------------------------------- */
 
 static gboolean
@@ -225,7 +223,8 @@ add_shared_entries (Common *self, CommonFlags flags, SharedWords *words, GOption
   };
   const GOptionEntry formats[] = {
     { "format", 0, 0, G_OPTION_ARG_STRING, &words->format,
-      flags & COMMON_CHAKRA ? "text, csv, json or chakra" : "text, csv or json", "FORMAT" },
+      "how the result is printed (default text)",
+      flags & COMMON_CHAKRA ? "text|csv|json|chakra" : "text|csv|json" },
     G_OPTION_ENTRY_NULL,
   };
   const GOptionEntry files[] = {

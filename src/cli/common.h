@@ -13,8 +13,6 @@ typedef enum
   FORMAT_JSON,
 } OutputFormat;
 
-extern const char *const format_names[]; /* as --format takes them, then NULL */
-
 /* Filled from the command line by common_parse. */
 typedef struct
 {

@@ -7,7 +7,9 @@
 #include "cli/collective-arguments.h"
 #include "cli/completion.h"
 #include "cli/section-options.h"
+#include "report/emit.h"
 #include "report/figures.h"
+#include "report/regress.h"
 #include "report/report.h"
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -75,13 +77,6 @@ list_shells (const char *unused)
 }
 
 static char **
-list_formats (const char *unused)
-{
-  (void) unused;
-  return g_strdupv ((char **) format_names);
-}
-
-static char **
 list_collectives (const char *unused)
 {
   (void) unused;
@@ -138,6 +133,29 @@ list_library (const char *key)
   return list_choices (option_table_find (collective_options, key)->choices);
 }
 
+/* The names of results, each with END. */
+static char **
+list_results (const char *end)
+{
+  g_autofree const char  **names = report_result_names ();
+  g_autoptr (GStrvBuilder) all = g_strv_builder_new ();
+
+  for (guint i = 0; names[i] != NULL; i++)
+    {
+      g_autofree char *word = g_strconcat (names[i], end, NULL);
+
+      g_strv_builder_add (all, word);
+    }
+  return g_strv_builder_end (all);
+}
+
+static char **
+list_frameworks (const char *unused)
+{
+  (void) unused;
+  return emit_framework_names ();
+}
+
 static char **
 list_keys (const char *unused)
 {
@@ -167,13 +185,17 @@ static const Known known_options[] = {
   { "model", list_models, NULL, TRUE },
   { "config", list_models, NULL, TRUE },
   { "strategy", list_strategies, NULL, FALSE },
-  { "format", list_formats, NULL, FALSE },
   { "collective", list_collectives, NULL, FALSE },
   { "algo", list_library, "algorithm", FALSE },
   { "proto", list_library, "protocol", FALSE },
   { "section", list_sections, NULL, FALSE },
   { "max", list_maxima, NULL, FALSE },
   { "set", list_keys, NULL, FALSE },
+  { "vary", list_keys, NULL, FALSE },
+  { "map", list_keys, NULL, FALSE },
+  { "sort", list_results, "", FALSE },
+  { "tolerance", list_results, "=", FALSE },
+  { "emit", list_frameworks, NULL, FALSE },
   { "lengths", NULL, NULL, TRUE },
 };
 
@@ -219,6 +241,8 @@ page_value_of_option (const GOptionEntry *entry, const OptionSpec *spec)
   if (entry->arg == G_OPTION_ARG_FILENAME || entry->arg == G_OPTION_ARG_FILENAME_ARRAY)
     return (PageValue){ .folders = strstr (argument, "DIR") != NULL,
                         .files = strstr (argument, "DIR") == NULL };
+  if (strchr (argument, '|') != NULL) /* they are all there are */
+    return (PageValue){ .words = g_strsplit (argument, "|", -1) };
   known = find_known (known_options, G_N_ELEMENTS (known_options), entry->long_name);
   return known != NULL ? value_of_known (known) : (PageValue){ 0 };
 }

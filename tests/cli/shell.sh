@@ -103,6 +103,14 @@ offered 'shardsim simulate --format json a' a-file.yaml a-folder
 offered 'shardsim simulate --max m' micro_batch
 offered 'shardsim schedule --section s' steady
 offered 'shardsim compare --form' --format
+offered 'shardsim compare --format ' csv json text
+offered 'shardsim schedule --format c' chakra csv
+offered 'shardsim sensitivity --only=o' options
+offered 'shardsim sensitivity --map mesh.t' mesh.tp=
+offered 'shardsim sweep --vary mesh.t' mesh.tp=
+offered 'shardsim compare --sort step_time_s' step_time_s
+offered 'shardsim regress --tolerance step_time_s' step_time_s=
+offered 'shardsim simulate --emit meg' megatron-lm
 offered 'shardsim validate t' training
 offered 'shardsim validate training --max-e' --max-error
 offered 'shardsim calibrate -o a' a-file.yaml a-folder
