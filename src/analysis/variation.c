@@ -54,7 +54,7 @@ add_changes (const Variation *variations, guint n, const GArray *figures, GArray
   return TRUE;
 }
 
-/* SCENARIO with those of VARIATIONS that are options; *ANY: there are some. NULL after diagnostics. */
+/* SCENARIO with those of VARIATIONS that are options; *ANY: some are. NULL after diagnostics. */
 static Scenario *
 scenario_varied (const Scenario *scenario, const StrategySet *strategies,
                  const Variation *variations, guint n, gboolean *any, DiagList *diags)

@@ -232,7 +232,7 @@ START_TEST (test_map)
 }
 END_TEST
 
-/* A figure in the map is that of the cell's own cluster: another node's card has another profile. */
+/* A figure in the map is that of the cell's own cluster: another node has another card. */
 START_TEST (test_map_of_clusters)
 {
   const ScenarioOverride words[] = {

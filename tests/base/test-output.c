@@ -182,7 +182,7 @@ START_TEST (test_modes)
 }
 END_TEST
 
-/* The reason of a full disk is said of a text, whether or not it is longer than what is buffered. */
+/* The reason of a full disk is said of a text, be it longer than what is buffered or not. */
 START_TEST (test_full_disk)
 {
   static const gsize sizes[] = { 10, 10 << 20 };
