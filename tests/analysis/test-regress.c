@@ -340,22 +340,21 @@ END_TEST
  */
 START_TEST (test_changed_file)
 {
-  static const char             text[] = "extends: h100-sxm-80\n"
-                                         "matmul_16bit: { value: 800 TFLOP/s, source: test, confidence: "
-                                         "estimate }\n";
-  const ScenarioOverride        own[] = { { "cluster.node", "dgx-h100", "test" },
-                                          { "training.seq_len", "4096", "test" } };
-  g_autofree char              *dir = g_dir_make_tmp ("regress-XXXXXX", NULL);
-  g_autofree char              *gpus = g_build_filename (dir, "gpu", NULL);
-  g_autofree char              *file = g_build_filename (gpus, "h100-sxm-80.yaml", NULL);
-  g_autofree char              *shipped = layout_data_file ("hwprofiles");
-  g_autofree char              *path = g_strconcat (dir, G_SEARCHPATH_SEPARATOR_S, shipped, NULL);
-  const PredictOptions          plain = { 0 };
-  const PredictOptions          laid = { .profile_dir = path };
-  g_autoptr (Scenario)          scenario = small (own, G_N_ELEMENTS (own));
-  g_autoptr (Baseline)          baseline = baseline_new ();
-  g_autoptr (DiagList)          diags = diag_list_new ();
-  g_autoptr (RegressRow)        now = NULL;
+  static const char      text[] = "extends: h100-sxm-80\nmatmul_16bit:\n  value: 800 TFLOP/s\n"
+                                  "  source: test\n  confidence: estimate\n";
+  const ScenarioOverride own[] = { { "cluster.node", "dgx-h100", "test" },
+                                   { "training.seq_len", "4096", "test" } };
+  g_autofree char       *dir = g_dir_make_tmp ("regress-XXXXXX", NULL);
+  g_autofree char       *gpus = g_build_filename (dir, "gpu", NULL);
+  g_autofree char       *file = g_build_filename (gpus, "h100-sxm-80.yaml", NULL);
+  g_autofree char       *shipped = layout_data_file ("hwprofiles");
+  g_autofree char       *path = g_strconcat (dir, G_SEARCHPATH_SEPARATOR_S, shipped, NULL);
+  const PredictOptions   plain = { 0 };
+  const PredictOptions   laid = { .profile_dir = path };
+  g_autoptr (Scenario)   scenario = small (own, G_N_ELEMENTS (own));
+  g_autoptr (Baseline)   baseline = baseline_new ();
+  g_autoptr (DiagList)   diags = diag_list_new ();
+  g_autoptr (RegressRow) now = NULL;
   g_autoptr (RegressComparison) self = NULL;
   const RegressCause           *rate;
 
