@@ -5,7 +5,7 @@
 #include "base/parallel.h"
 
 #define FIGURES_SHARE 4  /* one in so many simulations is of a figure */
-#define LEAST_TRIED   12 /* however large the scenario is */
+#define LEAST_TRIED   16 /* however large the scenario is: a rate of each part among them */
 #define GPU_ITEMS     4  /* a GPU of the cluster takes about as long as so many items */
 
 const AdviceBudget advice_default_budget = { .max_simulated = 120,
@@ -23,15 +23,54 @@ typedef struct
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
+static const HardwareFigure *
+figure_at (const GArray *list, guint i)
+{
+  return &g_array_index (list, FigureAdvice, i).figure;
+}
+
+static gboolean
+is_alike (const HardwareFigure *a, const HardwareFigure *b)
+{
+  return g_str_equal (a->kind, b->kind) && g_str_equal (a->id, b->id) && a->quantity == b->quantity;
+}
+
+/*
+ * How many figures of LIST before number I are of the same profile and kind of quantity; times are
+ * behind all rates of as many.
+ */
+static guint
+rank_of (const GArray *list, guint i)
+{
+  const HardwareFigure *figure = figure_at (list, i);
+  guint                 rank = 0;
+
+  for (guint b = 0; b < i; b++)
+    rank += is_alike (figure_at (list, b), figure);
+  return 2 * rank + (figure->quantity == QUANTITY_TIME);
+}
+
+/* LIST, which is freed, with one rate of each part first: where it is cut, no part is left out. */
+static GArray *
+by_rank (GArray *list)
+{
+  GArray *ranked = g_array_new (FALSE, FALSE, sizeof (FigureAdvice));
+
+  for (guint rank = 0; ranked->len < list->len; rank++)
+    for (guint i = 0; i < list->len; i++)
+      if (rank_of (list, i) == rank)
+        g_array_append_val (ranked, g_array_index (list, FigureAdvice, i));
+  g_array_unref (list);
+  return ranked;
+}
+
 /* Figures that could be bought, better ones of them. */
 static GArray *
 list_figures (const Search *self)
 {
-  GArray                      *list = g_array_new (FALSE, FALSE, sizeof (FigureAdvice));
-  g_autoptr (DiagList)         diags = diag_list_new ();
-  g_autoptr (ProfileSet)       profiles = predict_profiles (self->options);
-  g_autoptr (ResolvedScenario) resolved = resolved_new (self->scenario, profiles, diags);
-  g_autoptr (GArray)           all = resolved != NULL ? hardware_figures (resolved) : NULL;
+  GArray              *list = g_array_new (FALSE, FALSE, sizeof (FigureAdvice));
+  g_autoptr (DiagList) diags = diag_list_new ();
+  g_autoptr (GArray)   all = hardware_figures_of (self->scenario, self->options, diags);
 
   for (guint i = 0; all != NULL && i < all->len; i++)
     {
@@ -44,7 +83,7 @@ list_figures (const Search *self)
       if (is_time || figure->quantity == QUANTITY_BANDWIDTH || figure->quantity == QUANTITY_COMPUTE)
         g_array_append_val (list, advice);
     }
-  return list;
+  return by_rank (list);
 }
 
 static void

@@ -96,6 +96,15 @@ hardware_figures (const ResolvedScenario *resolved)
   return figures;
 }
 
+GArray *
+hardware_figures_of (const Scenario *scenario, const PredictOptions *options, DiagList *diags)
+{
+  g_autoptr (ProfileSet)       profiles = predict_profiles (options);
+  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
+
+  return resolved != NULL ? hardware_figures (resolved) : NULL;
+}
+
 /* ---- one figure ------------------------------------------------------------------------------ */
 
 /* "parts with figures: gpu, intra, node". Newly allocated. */

@@ -24,6 +24,10 @@ typedef struct
  */
 GArray *hardware_figures (const ResolvedScenario *resolved);
 
+/* The same of SCENARIO, with the profiles of OPTIONS; NULL after diagnostics. */
+GArray *hardware_figures_of (const Scenario *scenario, const PredictOptions *options,
+                             DiagList *diags);
+
 /* The one that is called NAME; NULL after a diagnostic at ORIGIN ("--figure"), with a hint. */
 const HardwareFigure *hardware_figure_find (const GArray *figures, const char *name,
                                             const char *origin, DiagList *diags);

@@ -190,9 +190,7 @@ static gboolean
 list_figures (Sensitivity *self, const Scenario *scenario, const char *const *wanted,
               const PredictOptions *options, DiagList *diags)
 {
-  g_autoptr (ProfileSet)       profiles = predict_profiles (options);
-  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
-  g_autoptr (GArray)           all = resolved != NULL ? hardware_figures (resolved) : NULL;
+  g_autoptr (GArray) all = hardware_figures_of (scenario, options, diags);
 
   return all != NULL && take_figures (self, all, wanted, diags);
 }

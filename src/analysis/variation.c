@@ -17,16 +17,6 @@ override_of (const Variation *variation)
   return (ScenarioOverride){ variation->figure->name, g_intern_string (number), "--set" };
 }
 
-/* The figures of SCENARIO; NULL after diagnostics. */
-static GArray *
-figures_of (const Scenario *scenario, const PredictOptions *options, DiagList *diags)
-{
-  g_autoptr (ProfileSet)       profiles = predict_profiles (options);
-  g_autoptr (ResolvedScenario) resolved = resolved_new (scenario, profiles, diags);
-
-  return resolved != NULL ? hardware_figures (resolved) : NULL;
-}
-
 /*
  * Adds what VARIATIONS change of profiles to CHANGES. FIGURES: those of a scenario that may have
  * other profiles under the same names; NULL: it has not. FALSE after a diagnostic.
@@ -89,7 +79,7 @@ predict_varied (const Scenario *scenario, const StrategySet *strategies,
   inner.replay.keep_pools = FALSE;
   inner.count = NULL;
   if (varied != NULL && other && n > 1)
-    figures = figures_of (varied, options, own);
+    figures = hardware_figures_of (varied, options, own);
   if (varied != NULL && !diag_list_has_errors (own)
       && add_changes (variations, n, figures, changes, own))
     {

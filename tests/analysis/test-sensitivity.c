@@ -6,6 +6,7 @@
 #include <check.h>
 #include <math.h>
 
+#include "analysis/advice.h"
 #include "analysis/heat-map.h"
 #include "analysis/sensitivity.h"
 #include "kernel/kernel.h"
@@ -201,6 +202,34 @@ START_TEST (test_network_bound)
 }
 END_TEST
 
+/* Advice that may try few figures has one of each part among them: the network's. */
+START_TEST (test_little_advice)
+{
+  static const FigureChange     changes[] = { { "link", "hand-net", "bandwidth", 1e6, FALSE } };
+  static const ScenarioOverride two[] = { { "cluster.nodes", "2", "test" },
+                                          { "cluster.gpus_per_node", "1", "test" } };
+  const AdviceBudget            budget = { 16, 1, 1 };
+  Fixture                       fixture;
+  g_autoptr (DiagList)          diags = diag_list_new ();
+  g_autoptr (Prediction)        given = NULL;
+
+  fixture_start (&fixture, "1-ddp-two-gpus.yaml", two, G_N_ELEMENTS (two));
+  fixture.options.changes = changes;
+  fixture.options.n_changes = G_N_ELEMENTS (changes);
+  given = predict (fixture.scenario, &fixture.options, diags, NULL);
+  ck_assert_ptr_nonnull (given);
+  given->advice = advice_find (fixture.scenario, NULL, given, &fixture.options, &budget);
+  ck_assert (given->advice->cut);
+  ck_assert_uint_eq (given->advice->n_simulated, 16);
+  ck_assert_uint_eq (given->advice->figures->len, 1);
+  ck_assert_str_eq (g_array_index (given->advice->figures, FigureAdvice, 0).figure.name,
+                    "nic.bandwidth");
+  ck_assert_double_eq_tol (g_array_index (given->advice->figures, FigureAdvice, 0).gain, 0.25,
+                           0.01);
+  fixture_end (&fixture);
+}
+END_TEST
+
 /* Cells are what the page says of their bridge, line by line; threads change nothing. */
 START_TEST (test_map)
 {
@@ -342,6 +371,7 @@ main (void)
   tcase_add_test (tcase, test_sum);
   tcase_add_test (tcase, test_compute_bound);
   tcase_add_test (tcase, test_network_bound);
+  tcase_add_test (tcase, test_little_advice);
   tcase_add_test (tcase, test_map);
   tcase_add_test (tcase, test_map_of_clusters);
   tcase_add_loop_test (tcase, test_options, 0, 2);
