@@ -13,6 +13,7 @@
 #define MAX_NAME  40
 #define MAX_TITLE 110
 #define N_STYLES  11
+#define BEYOND    1.25 /* of an axis over its points */
 
 static const struct
 {
@@ -52,14 +53,7 @@ picture_new (const FigureMemband *self, const char *figure, char *data, char *pl
   char            *name = g_strdup_printf ("%s-%s", self->name, figure);
   GnuplotPicture   picture = { .name = name, .data = data };
 
-  picture.script = g_strdup_printf (
-      "# Draws %s.png and %s.svg from %s.dat: gnuplot %s.gp\n%s\ndata = '%s.dat'\n"
-      "set terminal pngcairo noenhanced font 'Liberation Sans,12' fontscale 1.2 size %d,%d\n"
-      "set output '%s.png'\n%s\n"
-      "set terminal svg noenhanced font 'Liberation Sans,12' size %d,%d background '#ffffff'\n"
-      "set output '%s.svg'\n%s",
-      name, name, name, name, style, name, WIDTH * 5 / 4, HEIGHT * 5 / 4, name, own, WIDTH, HEIGHT,
-      name, own);
+  picture.script = gnuplot_script (name, style, "", own, WIDTH, HEIGHT);
   return picture;
 }
 
@@ -181,23 +175,87 @@ beside_data (const FigureMemband *self)
   return g_string_free (searched, FALSE);
 }
 
-static const char beside_plot[] =
-    "set multiplot layout 1,2\nset key inside left top opaque\n"
-    "set title 'grid search: the same tokens, stage and gamma'\n"
-    "set xrange [0:100]\nset yrange [0:100]\n"
-    "set xlabel 'MFU of the closed form, %'\nset ylabel 'MFU simulated, %'\n"
-    "plot x with lines ls 21 lw 1.5 notitle, \\\n"
-    "  data index 0 using 1:2 with points ls 1 pt 7 ps 0.8 title 'fits', \\\n"
-    "  data index 1 using 1:2 with points ls 4 pt 6 ps 0.8 title 'does not fit, simulated'\n"
-    "set title 'measured steps on MareNostrum 5'\n"
-    "set logscale xy\nset xrange [0.2:6]\nset yrange [0.2:6]\n"
-    "set xtics (0.2, 0.5, 1, 2, 5)\nset ytics (0.2, 0.5, 1, 2, 5)\n"
-    "set xlabel 'measured, s'\nset ylabel 'predicted, s'\n"
-    "plot x with lines ls 21 lw 1.5 notitle, \\\n"
-    "  data index 2 using 1:2 with points ls 3 pt 6 ps 0.9 lw 1.5 title 'closed form, fitted', \\\n"
-    "  data index 3 using 1:2 with points ls 1 pt 7 ps 0.8 title 'simulated'\n"
-    "unset multiplot\nunset logscale\nset xrange [*:*]\nset yrange [*:*]\nset xtics auto\n"
-    "set ytics auto\n";
+/* The ends of an axis of all steps, a little beyond them; of none 1 and 10. */
+static void
+find_range (const FigureMemband *self, double *least, double *most)
+{
+  *least = INFINITY;
+  *most = 0;
+  for (guint i = 0; i < self->rows->len; i++)
+    {
+      const MembandRow *row = row_at (self, i);
+      const double      steps[] = { row->measured, row->closed, row->simulated };
+
+      for (guint s = 0; s < G_N_ELEMENTS (steps) && row->part == MEMBAND_MEASURED; s++)
+        if (isfinite (steps[s]) && steps[s] > 0)
+          {
+            *least = MIN (*least, steps[s] / BEYOND);
+            *most = MAX (*most, steps[s] * BEYOND);
+          }
+    }
+  if (*most > 0)
+    return;
+  *least = 1;
+  *most = 10;
+}
+
+/* "(0.2, 0.5, 1, 2, 5)": 1, 2 and 5 of each power of ten from LEAST to MOST. Newly allocated. */
+static char *
+tics_between (double least, double most)
+{
+  static const double digits[] = { 1, 2, 5 };
+  GString            *out = g_string_new ("(");
+
+  for (double power = pow (10, floor (log10 (least))); power <= most; power *= 10)
+    for (guint i = 0; i < G_N_ELEMENTS (digits); i++)
+      if (digits[i] * power >= least && digits[i] * power <= most)
+        g_string_append_printf (out, "%s%g", out->len > 1 ? ", " : "", digits[i] * power);
+  g_string_append_c (out, ')');
+  return g_string_free (out, FALSE);
+}
+
+/* What the measured steps are of: the first row says it. */
+static const char *
+measured_on (const FigureMemband *self)
+{
+  for (guint i = 0; i < self->rows->len; i++)
+    if (row_at (self, i)->part == MEMBAND_MEASURED)
+      return row_at (self, i)->title;
+  return "none";
+}
+
+static char *
+beside_plot (const FigureMemband *self)
+{
+  GString *out = g_string_new (
+      "set multiplot layout 1,2\nset key inside left top opaque\n"
+      "set title 'grid search: the same tokens, stage and gamma'\n"
+      "set xrange [0:100]\nset yrange [0:100]\n"
+      "set xlabel 'MFU of the closed form, %'\nset ylabel 'MFU simulated, %'\n"
+      "plot x with lines ls 21 lw 1.5 notitle, \\\n"
+      "  data index 0 using 1:2 with points ls 1 pt 7 ps 0.8 title 'fits', \\\n"
+      "  data index 1 using 1:2 with points ls 4 pt 6 ps 0.8 title 'does not fit, simulated'\n"
+      "set title ");
+  g_autofree char *whole = g_strdup_printf ("measured steps, %s", measured_on (self));
+  g_autofree char *title = gnuplot_plain_text (whole, MAX_NAME), *tics = NULL;
+  double           least, most;
+
+  find_range (self, &least, &most);
+  tics = tics_between (least, most);
+  gnuplot_append_quoted (out, title);
+  g_string_append_printf (out,
+                          "\nset logscale xy\nset xrange [%.3g:%.3g]\nset yrange [%.3g:%.3g]\n"
+                          "set xtics %s\nset ytics %s\n",
+                          least, most, least, most, tics, tics);
+  g_string_append (
+      out, "set xlabel 'measured, s'\nset ylabel 'predicted, s'\n"
+           "plot x with lines ls 21 lw 1.5 notitle, \\\n"
+           "  data index 2 using 1:2 with points ls 3 pt 6 ps 0.9 lw 1.5 title 'closed form', \\\n"
+           "  data index 3 using 1:2 with points ls 1 pt 7 ps 0.8 title 'simulated'\n"
+           "unset multiplot\nunset logscale\nset xrange [*:*]\nset yrange [*:*]\nset xtics auto\n"
+           "set ytics auto\n");
+  return g_string_free (out, FALSE);
+}
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
@@ -228,7 +286,7 @@ report_memband_plot (const FigureMemband *self, const char *dir, const char *sty
   for (guint i = 0; i < figures->len; i++)
     pictures[i] = series_picture (self, g_ptr_array_index (figures, i), style);
   pictures[figures->len] =
-      picture_new (self, "beside", beside_data (self), g_strdup (beside_plot), style);
+      picture_new (self, "beside", beside_data (self), beside_plot (self), style);
   drawn = gnuplot_draw (pictures, figures->len + 1, dir, error);
   for (guint i = 0; i <= figures->len; i++)
     {

@@ -692,6 +692,11 @@ if command -v gnuplot >/dev/null; then
   grep -q '>mics<' maps/first/map.svg && good=1 # wins nowhere
   grep -q '>fsdp2<' maps/first/map.svg || good=1
   diff -r maps/first maps/second >&2 || good=1
+  SHARDSIM_DATADIR=$folder/work "$program" figures --hwprofiles hwprofiles form --plot forms \
+    >/dev/null || good=1
+  # the steps of the table, 1 and 5 ms, are within the axes
+  grep -q "set title 'measured steps, hand'" forms/form-beside.gp &&
+    grep -q 'set xtics (0.001, 0.002, 0.005)' forms/form-beside.gp || good=1
   verdict $good 'maps are drawn, twice the same'
 else
   number=$((number + 5))
