@@ -68,8 +68,8 @@ add_option (const Explained *self, const RegressCause *cause, gboolean back, GAr
 }
 
 /*
- * The figure of CAUSE as in the baseline. FALSE: it is none, and no simulation takes it back. The
- * strings of the cause are cut in place of KIND.
+ * Adds the figure of CAUSE as in the baseline; STRINGS keeps its names. FALSE: it is none, and no
+ * simulation takes it back.
  */
 static gboolean
 add_figure (const RegressCause *cause, ProfileSet *profiles, GArray *figures, GStringChunk *strings)
